@@ -1,0 +1,116 @@
+# One executable and one CTest test per tests/**/*_test.c; one CTest test per script.
+#
+#   tests/unit/base/vec_test.c   -> test unit/base/vec,  executable tests/unit/base/vec
+#   tests/cli/run_test.py        -> test cli/run.py
+#   tests/cli/install.sh         -> test cli/install.sh
+#
+# A name that ends in slow (x_slow_test.c, x_slow_test.py, x_slow.sh) carries the label `slow`,
+# which the sanitizer run leaves out. Scripts whose name begins with _ are helpers, not tests.
+# tests/support/*.c is linked into every test. Exit status 77 of a script means skipped.
+
+if(EXISTS /usr/bin/python3)
+    set(PERP_PYTHON /usr/bin/python3) # the one that sees the distribution's h5py and jsonschema
+else()
+    set(PERP_PYTHON python3)
+endif()
+
+pkg_check_modules(PERP_LAPACKE QUIET IMPORTED_TARGET lapacke)
+pkg_check_modules(PERP_OPENBLAS QUIET IMPORTED_TARGET openblas)
+
+set(perp_test_cflags "")
+if(PERP_SANITIZE)
+    set(perp_test_cflags "-fsanitize=${PERP_SANITIZE} -fno-sanitize-recover=all")
+endif()
+set(perp_test_environment
+    "PERP=${PROJECT_BINARY_DIR}/perp"
+    "PERP_SOURCE=${PROJECT_SOURCE_DIR}"
+    "PERP_BUILD=${PROJECT_BINARY_DIR}"
+    # For tests that compile against an installed perp: they must match its sanitizers.
+    "PERP_CC=${CMAKE_C_COMPILER}"
+    "PERP_CFLAGS=${perp_test_cflags}"
+    "PERP_PYTHON=${PERP_PYTHON}"
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    # Threads of a reference library must not compete with the other tests.
+    "OPENBLAS_NUM_THREADS=1"
+    "PYTHONDONTWRITEBYTECODE=1"
+)
+
+# Each test runs in a directory of its own, so that files it writes cannot meet another's.
+function(perp_describe_test name stem)
+    string(REGEX MATCH "^[^/]+" label "${name}")
+    set(timeout 300)
+    if(stem MATCHES "slow$")
+        list(APPEND label slow)
+        set(timeout 900)
+    endif()
+    set(scratch ${PROJECT_BINARY_DIR}/tests/scratch/${name})
+    file(MAKE_DIRECTORY ${scratch})
+    set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${timeout}
+        WORKING_DIRECTORY ${scratch} ENVIRONMENT "${perp_test_environment}" SKIP_RETURN_CODE 77)
+endfunction()
+
+file(GLOB perp_test_support CONFIGURE_DEPENDS tests/support/*.c)
+set(patterns "")
+foreach(kind unit physics conform fault golden cli)
+    list(APPEND patterns tests/${kind}/*_test.c tests/${kind}/*/*_test.c)
+endforeach()
+file(GLOB perp_test_sources CONFIGURE_DEPENDS
+    RELATIVE ${PROJECT_SOURCE_DIR}/tests ${patterns})
+
+foreach(source ${perp_test_sources})
+    string(REGEX REPLACE "_test\\.c$" "" name ${source})
+    string(REPLACE "/" "_" target test_${name})
+    get_filename_component(directory ${name} DIRECTORY)
+    get_filename_component(stem ${name} NAME)
+    add_executable(${target} tests/${source} ${perp_test_support})
+    perp_defaults(${target})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${stem}
+        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${directory})
+    target_include_directories(${target} PRIVATE
+        ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+    # So that a test started by hand, without CTest's environment, still finds its data.
+    target_compile_definitions(${target} PRIVATE PERP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    if(TARGET perp_static)
+        target_link_libraries(${target} PRIVATE perp_static)
+    endif()
+    target_link_libraries(${target} PRIVATE ${PERP_DEPENDENCIES})
+    if(PERP_LAPACKE_FOUND AND PERP_OPENBLAS_FOUND)
+        target_compile_definitions(${target} PRIVATE PERP_HAVE_LAPACKE=1)
+        target_link_libraries(${target} PRIVATE PkgConfig::PERP_LAPACKE PkgConfig::PERP_OPENBLAS)
+        target_link_options(${target} PRIVATE -Wl,--as-needed)
+    endif()
+    add_test(NAME ${name} COMMAND ${target})
+    perp_describe_test(${name} ${stem})
+endforeach()
+
+file(GLOB_RECURSE perp_test_scripts CONFIGURE_DEPENDS
+    RELATIVE ${PROJECT_SOURCE_DIR}/tests tests/*.sh tests/*_test.py)
+foreach(script ${perp_test_scripts})
+    get_filename_component(stem ${script} NAME_WLE)
+    if(stem MATCHES "^_" OR script MATCHES "^support/")
+        continue()
+    endif()
+    string(REGEX REPLACE "_test\\.(py|sh)$" ".\\1" name ${script})
+    string(REGEX REPLACE "_test$" "" stem ${stem})
+    if(script MATCHES "\\.py$")
+        add_test(NAME ${name} COMMAND ${PERP_PYTHON} ${PROJECT_SOURCE_DIR}/tests/${script})
+    else()
+        add_test(NAME ${name} COMMAND bash ${PROJECT_SOURCE_DIR}/tests/${script})
+    endif()
+    perp_describe_test(${name} ${stem})
+endforeach()
+
+if(PERP_FUZZ AND TARGET perp_static)
+    file(GLOB perp_fuzz_sources CONFIGURE_DEPENDS tests/fuzz/*_fuzz.c)
+    foreach(source ${perp_fuzz_sources})
+        get_filename_component(stem ${source} NAME_WE)
+        add_executable(${stem} ${source})
+        perp_defaults(${stem})
+        set_target_properties(${stem} PROPERTIES
+            RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/fuzz)
+        target_include_directories(${stem} PRIVATE
+            ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+        target_link_libraries(${stem} PRIVATE perp_static ${PERP_DEPENDENCIES})
+        target_link_options(${stem} PRIVATE -fsanitize=fuzzer)
+    endforeach()
+endif()

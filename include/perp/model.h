@@ -1,0 +1,139 @@
+/* perp/model.h - bodies, materials and forces. Immutable once a simulation uses it.
+ *
+ * Fill a def with its ..._default(), change what matters, add it. Everything is copied. In a
+ * planar model vectors use x and y, angular quantities their z entry, and density is per area.
+ *
+ * A message from these functions starts with the member at fault ("mass: must be > 0, got -1"), so
+ * that a reader of files can put its place before it.
+ */
+#ifndef PERP_MODEL_H
+#define PERP_MODEL_H
+
+#include "perp/shape.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct perp_model perp_model;
+
+typedef struct perp_model_def {
+    const char* name;
+    int32_t dimension; /* 2 or 3 */
+    double gravity[3];
+    double friction_default; /* >= 0; for bodies without their own */
+} perp_model_def;
+
+PERP_API perp_model_def perp_model_def_default(void); /* 3-D, no gravity, friction 0 */
+PERP_API PERP_NODISCARD perp_status perp_model_create(perp_context* context,
+                                                      const perp_model_def* def,
+                                                      perp_model** model);
+PERP_API void perp_model_destroy(perp_model* model);
+
+typedef enum perp_body_type {
+    PERP_BODY_STATIC = 0,
+    PERP_BODY_KINEMATIC = 1,
+    PERP_BODY_DYNAMIC = 2,
+} perp_body_type;
+
+/* How a kinematic body moves. Each entry is an expression in t, or NULL for 0. */
+typedef enum perp_motion_type {
+    PERP_MOTION_NONE = 0,
+    PERP_MOTION_POSE,     /* position[], and angle (planar), orientation[4] or axis_angle[4] */
+    PERP_MOTION_VELOCITY, /* velocity[], angular_velocity[], integrated from the initial pose */
+} perp_motion_type;
+
+typedef struct perp_motion_def {
+    perp_motion_type type;
+    const char* position[3];
+    const char* orientation[4]; /* w, x, y, z; normalised when evaluated; all NULL: not given */
+    const char* axis_angle[4];  /* axis (any length > 0), angle; all NULL: not given */
+    const char* angle;          /* planar */
+    const char* velocity[3];
+    const char* angular_velocity[3]; /* planar: [2] */
+} perp_motion_def;
+
+typedef struct perp_body_def {
+    const char* name; /* unique, not empty */
+    perp_body_type type;
+    double mass; /* dynamic; > 0; NaN: from density */
+    bool has_inertia;
+    double inertia[9];     /* about the centre of mass, body axes, row-major; planar: [8] only */
+    double density;        /* NaN: mass and inertia are given */
+    double position[3];    /* the centre of mass; with density: the origin of the shapes */
+    double orientation[4]; /* w, x, y, z; any length > 0 */
+    double angle;          /* planar: may exceed 2 pi, kept unwrapped */
+    double velocity[3];    /* of the centre of mass */
+    double angular_velocity[3]; /* world frame; planar: [2] */
+    double friction;            /* NaN: the model's default */
+    bool has_gravity;           /* false: the model's */
+    double gravity[3];
+    double color[3]; /* 0..1 each; NaN: unset */
+    bool has_surface_velocity;
+    double surface_velocity[3];           /* of the surface relative to the body, body frame */
+    const char* surface_velocity_text[3]; /* expression in t that replaces the number, or NULL */
+    const perp_shape_def* shapes;
+    int32_t shape_count;
+    const char* const* collides_with; /* names; consulted only if restricted */
+    int32_t collides_with_count;
+    bool collides_restricted; /* true: only with the names listed; both sides must allow it */
+    perp_motion_def motion;   /* kinematic only */
+} perp_body_def;
+
+PERP_API perp_body_def perp_body_def_default(void); /* static, at the origin, collides with all */
+PERP_API PERP_NODISCARD perp_status perp_model_add_body(perp_model* model, const perp_body_def* def,
+                                                        int32_t* index);
+
+/* Friction of a pair: this entry, else the geometric mean of the two. */
+typedef struct perp_pair_def {
+    const char* a;
+    const char* b;
+    double mu;          /* NaN: not set here */
+    int32_t directions; /* polygon cone of this pair; 0: the scene's */
+} perp_pair_def;
+PERP_API PERP_NODISCARD perp_status perp_model_add_pair(perp_model* model,
+                                                        const perp_pair_def* def);
+
+typedef struct perp_wrench_def {
+    const char* body;
+    double force[3];
+    double torque[3];          /* planar: [2] */
+    const char* force_text[3]; /* expression in t that replaces the number, or NULL */
+    const char* torque_text[3];
+    double at[3];    /* point of application in the body frame, from the centre of mass */
+    bool body_frame; /* force and torque turn with the body */
+} perp_wrench_def;
+PERP_API perp_wrench_def perp_wrench_def_default(void);
+PERP_API PERP_NODISCARD perp_status perp_model_add_wrench(perp_model* model,
+                                                          const perp_wrench_def* def);
+
+/* What a model holds, for reports. */
+PERP_API const char* perp_model_name(const perp_model* model);
+PERP_API int32_t perp_model_dimension(const perp_model* model);
+PERP_API int32_t perp_model_body_count(const perp_model* model);
+PERP_API const char* perp_model_body_name(const perp_model* model, int32_t body);
+PERP_API int32_t perp_model_body_find(const perp_model* model, const char* name); /* -1: none */
+
+typedef struct perp_body_info {
+    perp_body_type type;
+    double mass;                               /* 0 unless dynamic */
+    double inertia[9];                         /* body frame, about the centre of mass */
+    double position[3], orientation[4], angle; /* at the start, of the centre of mass */
+    double friction;
+    double color[3];
+    int32_t shape_count;
+    int32_t dofs;     /* 0 unless dynamic */
+    double offset[3]; /* centre of mass in the frame the scene's shapes refer to (density only) */
+} perp_body_info;
+PERP_API perp_body_info perp_model_body_info(const perp_model* model, int32_t body);
+/* shape: 0 .. shape_count-1; its pose is relative to the centre of mass. */
+PERP_API perp_shape_def perp_model_body_shape(const perp_model* model, int32_t body, int32_t shape);
+/* The friction coefficient that this pair of bodies will have (shapes with their own excepted). */
+PERP_API double perp_model_pair_friction(const perp_model* model, int32_t a, int32_t b);
+/* Whether the pair may collide at all. */
+PERP_API bool perp_model_pair_collides(const perp_model* model, int32_t a, int32_t b);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,15 @@
+/* perp/perp.h - everything. */
+#ifndef PERP_PERP_H
+#define PERP_PERP_H
+
+#include "perp/base.h"
+#include "perp/contact.h"
+#include "perp/model.h"
+#include "perp/problem.h"
+#include "perp/record.h"
+#include "perp/scene.h"
+#include "perp/shape.h"
+#include "perp/sim.h"
+#include "perp/solve.h"
+
+#endif

@@ -1,0 +1,97 @@
+/* perp/record.h - recordings: written while a simulation runs, read back, verified.
+ *
+ * HDF5, format in docs/recording.md. The writer keeps the file readable at every moment (a killed
+ * run loses at most a second of wall time); equal runs give equal files but for the wall times,
+ * which stand apart.
+ */
+#ifndef PERP_RECORD_H
+#define PERP_RECORD_H
+
+#include "perp/scene.h"
+#include "perp/sim.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a scene asks to be simulated; strings and arrays stay the scene's. */
+PERP_API perp_sim_def perp_sim_def_from_scene(const perp_scene* scene);
+/* The simulation that a scene asks for. */
+PERP_API PERP_NODISCARD perp_status perp_sim_create_from_scene(perp_context* context,
+                                                               const perp_scene* scene,
+                                                               perp_sim** sim);
+
+/* ---- writing -------------------------------------------------------------------------------------*/
+
+typedef struct perp_recorder perp_recorder;
+
+/* Creates the file (replacing an old one only once the new one is sound) and writes the first
+ * frame, the present state. */
+PERP_API PERP_NODISCARD perp_status perp_recorder_create(perp_context* context, const char* path,
+                                                         const perp_scene* scene,
+                                                         const perp_sim* sim,
+                                                         perp_recorder** recorder);
+/* After each step. Frames are kept every `record.every` steps, and the last one always
+ * (perp_recorder_finish). seconds: wall time of the step. */
+PERP_API PERP_NODISCARD perp_status perp_recorder_step(perp_recorder* recorder, const perp_sim* sim,
+                                                       double seconds);
+/* Writes what is pending and marks the recording complete. */
+PERP_API PERP_NODISCARD perp_status perp_recorder_finish(perp_recorder* recorder,
+                                                         const perp_sim* sim);
+PERP_API void perp_recorder_destroy(perp_recorder* recorder);
+
+/* ---- reading -------------------------------------------------------------------------------------*/
+
+typedef struct perp_recording perp_recording;
+
+/* Reads a complete or an interrupted recording. */
+PERP_API PERP_NODISCARD perp_status perp_recording_open(perp_context* context, const char* path,
+                                                        perp_recording** recording);
+PERP_API void perp_recording_close(perp_recording* recording);
+
+PERP_API bool perp_recording_complete(const perp_recording* recording);
+PERP_API const char* perp_recording_scene_text(const perp_recording* recording);
+PERP_API const char* perp_recording_version(const perp_recording* recording);
+PERP_API int64_t perp_recording_frame_count(const perp_recording* recording);
+
+typedef struct perp_frame {
+    double time;
+    int64_t step;
+    const double* q; /* as perp_sim_q */
+    const double* v;
+    const perp_contact* contacts; /* of the step that led here; none in the first frame */
+    int32_t contact_count;
+    perp_energy energy;
+    perp_step_info info; /* report.seconds is the wall time */
+} perp_frame;
+/* Pointers are valid until the next call. */
+PERP_API PERP_NODISCARD perp_status perp_recording_frame(perp_recording* recording, int64_t index,
+                                                         perp_frame* frame);
+
+/* Puts a fresh simulation of the recorded scene into the state of a frame (index, or -1 for the
+ * last), warm start included. */
+PERP_API PERP_NODISCARD perp_status perp_recording_restore(perp_recording* recording, int64_t index,
+                                                           perp_sim* sim);
+
+/* ---- verifying -----------------------------------------------------------------------------------*/
+
+typedef struct perp_verdict {
+    bool intact;   /* every hash fits */
+    bool complete; /* the run had ended */
+    int64_t frames;
+    int64_t laws_checked;        /* steps whose laws were recomputed from the recorded numbers */
+    perp_contact_residual worst; /* over these */
+    int64_t worst_frame;
+    bool rerun;               /* re-running was possible and was done */
+    bool same_bits;           /* and gave the same bits */
+    int64_t first_difference; /* frame, -1: none */
+    char message[512];        /* one sentence for a person */
+} perp_verdict;
+/* Hashes first, then the laws from the recorded numbers alone, then a second run. */
+PERP_API PERP_NODISCARD perp_status perp_recording_verify(perp_context* context, const char* path,
+                                                          perp_verdict* verdict);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,58 @@
+/* perp/scene.h - a scene file: a model, how to simulate it, and the text it came from. */
+#ifndef PERP_SCENE_H
+#define PERP_SCENE_H
+
+#include "perp/model.h"
+#include "perp/solve.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct perp_scene perp_scene;
+
+/* One `--set POINTER=VALUE`: value is JSON text, or a bare word taken as a string. */
+typedef struct perp_override {
+    const char* pointer;
+    const char* value;
+} perp_override;
+
+/* PERP_ERROR_INPUT: "FILE: /bodies/1/mass: must be > 0, got -1", or with line and column when the
+ * text is not JSON at all. `//` comments are allowed. At most 64 MB, nesting at most 100. */
+PERP_API PERP_NODISCARD perp_status perp_scene_load(perp_context* context, const char* path,
+                                                    const perp_override* override, int32_t count,
+                                                    perp_scene** scene);
+/* The same from memory; origin names it in messages. */
+PERP_API PERP_NODISCARD perp_status perp_scene_parse(perp_context* context, const char* text,
+                                                     size_t length, const char* origin,
+                                                     const perp_override* override, int32_t count,
+                                                     perp_scene** scene);
+PERP_API void perp_scene_destroy(perp_scene* scene);
+
+PERP_API const perp_model* perp_scene_model(const perp_scene* scene);
+PERP_API const char* perp_scene_name(const perp_scene* scene);
+/* The scene as it will be simulated, overrides applied: parsing it again gives the same scene. */
+PERP_API const char* perp_scene_text(const perp_scene* scene);
+PERP_API int32_t perp_scene_record_every(const perp_scene* scene);
+
+/* How it asks to be simulated. Strings and arrays belong to the scene. */
+typedef struct perp_scene_run {
+    double step, duration;
+    const char* stepper;
+    const char* contact;
+    const char* solver;
+    const perp_option* solver_option;
+    int32_t solver_option_count;
+    const char* cone;
+    int32_t directions;
+    double margin; /* NaN: automatic */
+    double tolerance;
+    bool allow_overlap;
+    bool linear_rotation;
+} perp_scene_run;
+PERP_API perp_scene_run perp_scene_run_settings(const perp_scene* scene);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

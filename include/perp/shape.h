@@ -1,0 +1,58 @@
+/* perp/shape.h - shapes: what a body looks like to a contact.
+ *
+ * A shape is a small plain record. In a planar model ("dimension": 2) z is 0, sizes and positions
+ * use x and y, and a rotation is about z.
+ */
+#ifndef PERP_SHAPE_H
+#define PERP_SHAPE_H
+
+#include "perp/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum perp_shape_type {
+    PERP_SHAPE_PARTICLE = 0, /* a point, in either dimension */
+    PERP_SHAPE_SPHERE,       /* radius */
+    PERP_SHAPE_PLANE,        /* half-space n.x <= offset is solid; normal points out of it */
+    PERP_SHAPE_BOX,          /* size: full edge lengths */
+    PERP_SHAPE_CAPSULE,      /* axis z, length without the caps, radius */
+    PERP_SHAPE_CIRCLE,       /* planar: radius */
+    PERP_SHAPE_HALFPLANE,    /* planar: as PLANE */
+    PERP_SHAPE_BOX2,         /* planar box, written "box" in a planar scene */
+    PERP_SHAPE_TYPE_COUNT
+} perp_shape_type;
+
+typedef struct perp_shape_def {
+    perp_shape_type type;
+    double radius;
+    double length;
+    double size[3];
+    double normal[3];
+    double offset;
+    double position[3];                   /* of the shape's frame in the body's */
+    double orientation[4];                /* w, x, y, z */
+    double friction;                      /* NaN: the body's */
+    bool has_surface_velocity;            /* false: the body's */
+    double surface_velocity[3];           /* of the surface relative to the body, body frame */
+    const char* surface_velocity_text[3]; /* expression in t that replaces the number, or NULL */
+} perp_shape_def;
+
+/* A unit-less default: identity pose, everything else 0, friction NaN. */
+PERP_API perp_shape_def perp_shape_def_default(perp_shape_type type);
+
+/* The name in a scene file ("sphere", "box", ...), and the dimension it lives in (2, 3, or 0 for
+ * both). */
+PERP_API const char* perp_shape_name(perp_shape_type type);
+PERP_API int32_t perp_shape_dimension(perp_shape_type type);
+/* One line for `perp list shapes`: the parameters. */
+PERP_API const char* perp_shape_summary(perp_shape_type type);
+/* By scene name and dimension. Unknown: PERP_ERROR_INPUT; known but not built: UNSUPPORTED. */
+PERP_API PERP_NODISCARD perp_status perp_shape_find(perp_context* context, const char* name,
+                                                    int32_t dimension, perp_shape_type* type);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

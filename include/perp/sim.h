@@ -1,0 +1,137 @@
+/* perp/sim.h - the loop: collide, formulate, solve, judge, advance.
+ *
+ *     perp_sim* sim;
+ *     perp_sim_create(context, model, &def, &sim);
+ *     while (perp_sim_time(sim) < 1.0)
+ *         if (perp_sim_step(sim) != PERP_OK) ...
+ *
+ * A step that fails leaves the state as it was before the step.
+ */
+#ifndef PERP_SIM_H
+#define PERP_SIM_H
+
+#include "perp/contact.h"
+#include "perp/model.h"
+#include "perp/solve.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct perp_sim perp_sim;
+
+typedef struct perp_sim_def {
+    double step;     /* h > 0 */
+    double duration; /* > 0; the last step is shortened if h does not divide it (1e-9) */
+    const char* stepper;
+    const char* contact;
+    const char* solver;
+    const perp_option* solver_option; /* settings of the solver by name */
+    int32_t solver_option_count;
+    const char* cone;     /* "none", "polygon" */
+    int32_t directions;   /* polygon: >= 3 (spatial); planar contacts always have 2 */
+    double margin;        /* contact margin per pair; NaN: from h and the motion */
+    double tolerance;     /* what the judge must find; default 1e-8 */
+    bool allow_overlap;   /* accept bodies that overlap at the start and move them apart */
+    bool linear_rotation; /* q + h G nu, normalised, as in the papers, instead of the exponential */
+    bool keep_going;      /* take the best iterate when a solve fails, and count it */
+} perp_sim_def;
+
+/* h 0.01, duration 1, stewart-trinkle, standard, auto, polygon with 8 directions. */
+PERP_API perp_sim_def perp_sim_def_default(void);
+
+/* model must outlive the simulation and not change. */
+PERP_API PERP_NODISCARD perp_status perp_sim_create(perp_context* context, const perp_model* model,
+                                                    const perp_sim_def* def, perp_sim** sim);
+PERP_API void perp_sim_destroy(perp_sim* sim);
+
+PERP_API PERP_NODISCARD perp_status perp_sim_step(perp_sim* sim);
+/* Steps until the duration is reached. */
+PERP_API PERP_NODISCARD perp_status perp_sim_run(perp_sim* sim);
+PERP_API bool perp_sim_finished(const perp_sim* sim);
+/* Number of steps the whole duration takes. */
+PERP_API int64_t perp_sim_step_total(const perp_sim* sim);
+
+PERP_API double perp_sim_time(const perp_sim* sim);
+PERP_API int64_t perp_sim_step_count(const perp_sim* sim);
+PERP_API const perp_model* perp_sim_model(const perp_sim* sim);
+
+/* ---- state -------------------------------------------------------------------------------------*/
+
+typedef struct perp_body_state {
+    double position[3];
+    double orientation[4];
+    double angle; /* planar, unwrapped */
+    double velocity[3];
+    double angular_velocity[3];
+} perp_body_state;
+PERP_API perp_body_state perp_sim_body(const perp_sim* sim, int32_t body);
+
+/* The flat arrays that a recording keeps. Spatial: 7 and 6 numbers a body (position, quaternion;
+ * velocity, angular velocity); planar: 3 and 3 (x, y, angle; and rates). */
+PERP_API int32_t perp_sim_q_size(const perp_sim* sim);
+PERP_API int32_t perp_sim_v_size(const perp_sim* sim);
+PERP_API const double* perp_sim_q(const perp_sim* sim);
+PERP_API const double* perp_sim_v(const perp_sim* sim);
+
+/* Everything a continuation needs, warm start included. Call with buffer NULL to learn the size.
+ * A simulation restored from it continues with the same bits. */
+PERP_API PERP_NODISCARD perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size);
+/* A buffer from another model or version is refused and changes nothing. */
+PERP_API PERP_NODISCARD perp_status perp_sim_restore(perp_sim* sim, const void* buffer,
+                                                     size_t size);
+
+/* ---- what the last step did ----------------------------------------------------------------------*/
+
+/* The contact candidates of the last step, those without an impulse included. */
+PERP_API const perp_contact* perp_sim_contacts(const perp_sim* sim, int32_t* count);
+
+typedef struct perp_step_info {
+    perp_contact_residual certificate; /* of the last step */
+    perp_report report;                /* of its solve */
+    int32_t candidates;                /* contacts that entered the problem */
+    int32_t contacts;                  /* of these, with an impulse */
+    double penetration;                /* largest overlap found at the start of the step, >= 0 */
+    int32_t rounds;                    /* collide-solve rounds (more than 1 when a body came
+                                          further than its margin) */
+    bool accepted_unsolved;            /* keep_going took an iterate that the judge did not pass */
+} perp_step_info;
+PERP_API perp_step_info perp_sim_step_info(const perp_sim* sim);
+
+typedef struct perp_energy {
+    double kinetic, potential, total;
+} perp_energy;
+PERP_API perp_energy perp_sim_energy(const perp_sim* sim);
+/* Of all dynamic bodies; angular about the world origin (planar: [2]). */
+PERP_API void perp_sim_momentum(const perp_sim* sim, double linear[3], double angular[3]);
+/* Largest overlap in the present state (a collision query; not free). */
+PERP_API PERP_NODISCARD perp_status perp_sim_penetration(perp_sim* sim, double* depth);
+
+/* The problem of the last step, for saving; NULL before the first. */
+PERP_API const perp_contact_problem* perp_sim_problem(const perp_sim* sim);
+
+/* ---- user code -----------------------------------------------------------------------------------*/
+
+/* Called at the start of every step, before forces are gathered. Returning anything but PERP_OK
+ * stops the step with that status. */
+typedef perp_status (*perp_step_fn)(void* user, perp_sim* sim);
+PERP_API void perp_sim_on_step(perp_sim* sim, perp_step_fn fn, void* user);
+/* Adds a force and torque (world frame, at the centre of mass) for the coming step. */
+PERP_API PERP_NODISCARD perp_status perp_sim_apply_wrench(perp_sim* sim, int32_t body,
+                                                          const double force[3],
+                                                          const double torque[3]);
+
+/* ---- listing -------------------------------------------------------------------------------------*/
+
+typedef struct perp_piece_info {
+    const char* name;
+    const char* summary;
+    bool built; /* false: a name that is reserved, whose piece does not exist yet */
+} perp_piece_info;
+PERP_API bool perp_stepper_list(const perp_context* context, int32_t index, perp_piece_info* info);
+PERP_API bool perp_contact_list(const perp_context* context, int32_t index, perp_piece_info* info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,40 @@
+/* src/contact/contact.h - contact models: which gap constraints the features within reach give.
+ *
+ * An implementer owes one function: touches in, contacts out, in an order that depends on nothing
+ * but the touches. Groups of contacts (PEG) will be handed out beside the contacts.
+ */
+#ifndef PERPI_CONTACT_H
+#define PERPI_CONTACT_H
+
+#include "collide/collide.h"
+#include "perp/contact.h"
+
+/* What a contact needs to know besides geometry. */
+typedef struct perpi_contact_rules {
+    bool friction;      /* false: cone none */
+    int32_t directions; /* of a polygon cone, spatial */
+} perpi_contact_rules;
+
+typedef struct perpi_contact_list {
+    perp_context* context;
+    perp_contact* item;
+    size_t count, capacity;
+} perpi_contact_list;
+
+typedef struct perpi_contact_model_ops {
+    const char* name;
+    const char* summary;
+    /* Appends to list. pose: one per body, at the start of the step; t for moving surfaces. */
+    perp_status (*build)(const perp_model* model, const perpi_contact_rules* rules, double t,
+                         const perpi_pose* pose, const perpi_touch* touch, size_t count,
+                         perpi_contact_list* list);
+} perpi_contact_model_ops;
+
+/* By name. Unknown: PERP_ERROR_INPUT with the nearest; reserved: PERP_ERROR_UNSUPPORTED. */
+PERP_NODISCARD perp_status perpi_contact_model_find(perp_context* context, const char* name,
+                                                    const perpi_contact_model_ops** ops);
+/* The i-th name, built or reserved; false past the end. built is NULL for a reserved one. */
+bool perpi_contact_model_at(int32_t index, const char** name,
+                            const perpi_contact_model_ops** built);
+
+#endif

@@ -1,0 +1,103 @@
+/* src/model/model.h - the immutable model as the rooms above see it. */
+#ifndef PERPI_MODEL_H
+#define PERPI_MODEL_H
+
+#include "base/expr.h"
+#include "perp/model.h"
+#include "shape/shape.h"
+
+/* A number that may vary in time. */
+typedef struct perpi_value {
+    double number;
+    perpi_expr* expr; /* NULL: constant */
+} perpi_value;
+
+double perpi_value_at(const perpi_value* value, double t);
+
+typedef struct perpi_motion {
+    perp_motion_type type;
+    perpi_value position[3];
+    bool has_orientation, has_axis_angle;
+    perpi_value orientation[4], axis_angle[4], angle;
+    perpi_value velocity[3], angular_velocity[3];
+} perpi_motion;
+
+typedef struct perpi_body {
+    char* name;
+    perp_body_type type;
+    double mass;
+    mat3 inertia;  /* body frame; planar: m[2][2] */
+    bool particle; /* dynamic with no rotation: its only shapes are particles at its centre */
+    int32_t dofs;  /* planar 3, spatial 6, particles 2 and 3; 0 unless dynamic */
+    double friction;
+    vec3 gravity;
+    double color[3];
+    vec3 offset;                /* centre of mass in the frame the scene's shapes refer to */
+    int32_t shape, shape_count; /* model->shape[shape ..] */
+    double reach;    /* largest distance of a surface point from the centre; INFINITY for planes */
+    perpi_pose pose; /* at the start */
+    double angle;    /* planar */
+    vec3 v, w;       /* at the start */
+    perpi_motion motion;
+    int32_t wrench; /* first of its forces, -1: none; chained by perpi_wrench.next */
+    bool restricted;
+    char** allowed; /* names */
+    int32_t allowed_count;
+} perpi_body;
+
+/* Material of a shape, beside its geometry. */
+typedef struct perpi_surface {
+    int32_t body;
+    double friction; /* NaN: the body's */
+    bool moving;
+    perpi_value velocity[3]; /* relative to the body, body frame */
+} perpi_surface;
+
+typedef struct perpi_pair {
+    int32_t a, b; /* a < b */
+    double mu;    /* NaN: not set */
+    int32_t directions;
+} perpi_pair;
+
+typedef struct perpi_wrench {
+    int32_t body;
+    perpi_value force[3], torque[3];
+    vec3 at;
+    bool body_frame;
+    int32_t next; /* next force on the same body, -1: none */
+} perpi_wrench;
+
+struct perp_model {
+    perp_context* context;
+    char* name;
+    int32_t dimension;
+    vec3 gravity;
+    double friction_default;
+
+    perpi_body* body;
+    size_t body_count, body_capacity;
+    perpi_shape* shape;        /* of all bodies, in order */
+    perpi_surface* surface;    /* one per shape */
+    perp_shape_def* shape_def; /* as given, relative to the centre of mass */
+    size_t shape_count, shape_capacity, surface_capacity, shape_def_capacity;
+    perpi_pair* pair; /* sorted by (a, b) */
+    size_t pair_count, pair_capacity;
+    perpi_wrench* wrench;
+    size_t wrench_count, wrench_capacity;
+    double length; /* characteristic length: largest finite reach, else 1 */
+};
+
+/* The pair entry of two bodies, or NULL. */
+const perpi_pair* perpi_model_pair(const perp_model* model, int32_t a, int32_t b);
+/* Friction coefficient between two shapes: pair entry, else the geometric mean of the two. */
+double perpi_model_friction(const perp_model* model, int32_t shape_a, int32_t shape_b);
+
+/* The pose and velocity of a kinematic body with a POSE motion at time t. PERP_ERROR_NUMERIC names
+ * body, entry and time if a value is not finite. v, w may be NULL. */
+PERP_NODISCARD perp_status perpi_motion_pose(const perp_model* model, int32_t body, double t,
+                                             perpi_pose* pose, double* angle, vec3* v, vec3* w);
+/* Likewise the velocity of one with a VELOCITY motion. */
+PERP_NODISCARD perp_status perpi_motion_velocity(const perp_model* model, int32_t body, double t,
+                                                 vec3* v, vec3* w);
+
+#endif

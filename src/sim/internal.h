@@ -1,0 +1,56 @@
+/* src/sim/internal.h - the inside of a simulation, shared by the files of this room. */
+#ifndef PERPI_SIM_INTERNAL_H
+#define PERPI_SIM_INTERNAL_H
+
+#include "base/arena.h"
+#include "collide/collide.h"
+#include "contact/contact.h"
+#include "sim/sim.h"
+#include "step/step.h"
+
+struct perp_sim {
+    perp_context* context;
+    const perp_model* model;
+    perp_sim_def def; /* strings and options are not kept beyond create */
+    const perpi_stepper_ops* stepper;
+    const perpi_contact_model_ops* contact_model;
+    perpi_contact_rules rules;
+    perp_contact_solver* solver;
+    perpi_collider* collider;
+    perpi_formulation* formulation;
+
+    int64_t step; /* steps done */
+    int64_t step_total;
+    double time;
+    int32_t q_size, v_size;
+    double *q, *v;
+    double *q_next, *v_next; /* a step is worked out here, then taken over whole */
+    perpi_pose* pose;        /* per body */
+    double* margin;          /* per body */
+    double* extra;           /* 6 a body: wrenches applied for the coming step */
+    bool has_extra;
+
+    perpi_contact_list contacts; /* of the last step: the warm start of the next */
+    perpi_contact_list next;     /* of the step being worked out */
+    double *v_problem, *p_problem;
+    size_t v_capacity, p_capacity;
+    bool has_problem;
+
+    perp_step_info info;
+    perp_step_fn on_step;
+    void* on_step_user;
+};
+
+/* Poses of all bodies from sim->q. */
+void perpi_sim_poses(perp_sim* sim);
+/* Room for the problem's velocities and impulses. */
+PERP_NODISCARD perp_status perpi_sim_room(perp_sim* sim, size_t dofs, size_t rows);
+
+/* start.c: refuses or resolves bodies that overlap at the start. */
+PERP_NODISCARD perp_status perpi_sim_start(perp_sim* sim);
+/* margin.c: how far each body may come in a step. */
+PERP_NODISCARD perp_status perpi_sim_margins(perp_sim* sim, double h);
+/* Whether a body came further than its margin; raises the margins of those that did. */
+bool perpi_sim_margins_exceeded(perp_sim* sim, double h, const double* v_new);
+
+#endif

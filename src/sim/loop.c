@@ -1,0 +1,220 @@
+/* src/sim/loop.c - one step: collide, contacts, formulate, solve, judge, advance.
+ *
+ * Everything is worked out beside the state and taken over at the end, so that a step that fails
+ * leaves the state as it was.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/internal.h"
+
+enum { MAX_ROUNDS = 8 };
+
+/* Impulses of the same features in the last step; both lists are sorted by key. */
+static void warm_start(perp_sim* sim)
+{
+    size_t old = 0;
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        perp_contact* contact = &sim->next.item[i];
+        while (old < sim->contacts.count && sim->contacts.item[old].key < contact->key) {
+            old += 1;
+        }
+        if (old < sim->contacts.count && sim->contacts.item[old].key == contact->key) {
+            memcpy(contact->impulse, sim->contacts.item[old].impulse, sizeof contact->impulse);
+        }
+    }
+}
+
+/* The same features as in the round before? Then a larger margin has found nothing new. */
+static bool same_keys(const perpi_contact_list* list, const perpi_touch* touch, size_t count)
+{
+    if (list->count != count) {
+        return false;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        const uint64_t key =
+            (uint64_t)touch[i].shape_a << 44 | (uint64_t)touch[i].shape_b << 24 | touch[i].feature;
+        if (list->item[i].key != key) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static perp_status diagnose(perp_sim* sim, const perp_report* report,
+                            const perp_contact_residual* residual)
+{
+    const int32_t worst = residual->worst_constraint;
+    char where[256] = "";
+    if (worst >= 0 && (size_t)worst < sim->next.count) {
+        const perp_contact* contact = &sim->next.item[worst];
+        snprintf(where, sizeof where, ", furthest off between '%.60s' and '%.60s'",
+                 sim->model->body[contact->body_a].name, sim->model->body[contact->body_b].name);
+    }
+    return perpi_fail(sim->context, PERP_ERROR_SOLVE,
+                      "step %lld (t = %.9g): the problem of %d contacts was not solved: %s ended "
+                      "with '%s' after %d iterations, residual %.3g (dynamics %.1e, normal %.1e, "
+                      "friction %.1e)%s%s%s",
+                      (long long)sim->step + 1, sim->time, (int)sim->next.count, report->solver,
+                      perp_outcome_name(report->outcome), (int)report->iterations, residual->worst,
+                      residual->dynamics, residual->normal, residual->friction, where,
+                      report->detail[0] != '\0' ? ": " : "", report->detail);
+}
+
+static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_residual* residual,
+                                       perp_report* report)
+{
+    perpi_formulation* f = sim->formulation;
+    perp_status status = sim->stepper->formulate(f, sim->model, sim->time, h, sim->q, sim->v,
+                                                 sim->has_extra ? sim->extra : NULL, sim->next.item,
+                                                 (int32_t)sim->next.count);
+    if (status == PERP_OK) {
+        status = perpi_sim_room(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    sim->has_problem = true;
+    perpi_formulation_gather_v(f, sim->model, sim->v, sim->v_problem);
+    perpi_formulation_gather_p(f, sim->next.item, sim->p_problem);
+    perp_solve_options options = perp_solve_options_default();
+    options.tolerance = sim->def.tolerance;
+    status = perp_contact_solve(sim->solver, &f->problem, &options, true, sim->v_problem,
+                                sim->p_problem, residual, report);
+    if (status != PERP_OK) {
+        return status;
+    }
+    perpi_formulation_scatter_p(f, sim->p_problem, sim->next.item);
+    if (report->outcome != PERP_OUTCOME_SOLVED && !sim->def.keep_going) {
+        return diagnose(sim, report, residual);
+    }
+    for (int32_t i = 0; i < f->problem.dof_count; ++i) {
+        if (!isfinite(sim->v_problem[i])) {
+            return diagnose(sim, report, residual); /* not even keep_going takes this */
+        }
+    }
+    memcpy(sim->v_next, sim->v, (size_t)sim->v_size * sizeof *sim->v);
+    perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
+    return PERP_OK;
+}
+
+static int32_t count_active(const perpi_contact_list* list)
+{
+    int32_t active = 0;
+    for (size_t i = 0; i < list->count; ++i) {
+        active += list->item[i].impulse[0] > 0.0;
+    }
+    return active;
+}
+
+static perp_status work_out(perp_sim* sim, double h)
+{
+    const perpi_touch* touch;
+    size_t count;
+    perp_contact_residual residual = {0};
+    perp_report report = {0};
+    int32_t rounds = 0;
+
+    perpi_sim_poses(sim);
+    perp_status status = perpi_sim_margins(sim, h);
+    while (status == PERP_OK) {
+        status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
+        if (status != PERP_OK || (rounds > 0 && same_keys(&sim->next, touch, count))) {
+            break;
+        }
+        sim->next.count = 0;
+        status = sim->contact_model->build(sim->model, &sim->rules, sim->time, sim->pose, touch,
+                                           count, &sim->next);
+        if (status != PERP_OK) {
+            break;
+        }
+        warm_start(sim);
+        status = formulate_and_solve(sim, h, &residual, &report);
+        rounds += 1;
+        if (status != PERP_OK || rounds == MAX_ROUNDS ||
+            !perpi_sim_margins_exceeded(sim, h, sim->v_next)) {
+            break;
+        }
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    memcpy(sim->q_next, sim->q, (size_t)sim->q_size * sizeof *sim->q);
+    status = sim->stepper->advance(sim->model, sim->time, h, sim->def.linear_rotation, sim->q_next,
+                                   sim->v_next);
+    if (status != PERP_OK) {
+        return status;
+    }
+    for (int32_t i = 0; i < sim->q_size; ++i) {
+        if (!isfinite(sim->q_next[i])) {
+            return perpi_fail(sim->context, PERP_ERROR_NUMERIC,
+                              "step %lld (t = %.9g): body '%s' has left the range of numbers",
+                              (long long)sim->step + 1, sim->time,
+                              sim->model->body[i / perpi_q_stride(sim->model)].name);
+        }
+    }
+
+    double deepest = 0.0;
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        deepest = -sim->next.item[i].gap > deepest ? -sim->next.item[i].gap : deepest;
+    }
+    sim->info = (perp_step_info){.certificate = residual,
+                                 .report = report,
+                                 .candidates = (int32_t)sim->next.count,
+                                 .contacts = count_active(&sim->next),
+                                 .penetration = deepest,
+                                 .rounds = rounds,
+                                 .accepted_unsolved = report.outcome != PERP_OUTCOME_SOLVED};
+    return PERP_OK;
+}
+
+/* The worked-out step becomes the state. */
+static void take_over(perp_sim* sim)
+{
+    double* q = sim->q;
+    double* v = sim->v;
+    sim->q = sim->q_next;
+    sim->v = sim->v_next;
+    sim->q_next = q;
+    sim->v_next = v;
+    const perpi_contact_list contacts = sim->contacts;
+    sim->contacts = sim->next;
+    sim->next = contacts;
+    sim->step += 1;
+    sim->time = perpi_sim_step_time(sim, sim->step);
+}
+
+perp_status perp_sim_step(perp_sim* sim)
+{
+    const double h = perpi_sim_step_length(sim, sim->step);
+    if (perp_sim_finished(sim)) {
+        return perpi_fail(sim->context, PERP_ERROR_INPUT,
+                          "the simulation has reached its duration (t = %.9g)", sim->time);
+    }
+    perp_status status = PERP_OK;
+    if (sim->on_step != NULL) {
+        status = sim->on_step(sim->on_step_user, sim);
+    }
+    if (status == PERP_OK) {
+        status = work_out(sim, h);
+    }
+    if (sim->has_extra) {
+        memset(sim->extra, 0, 6 * sim->model->body_count * sizeof *sim->extra);
+        sim->has_extra = false;
+    }
+    if (status == PERP_OK) {
+        take_over(sim);
+    }
+    return status;
+}
+
+perp_status perp_sim_run(perp_sim* sim)
+{
+    while (!perp_sim_finished(sim)) {
+        const perp_status status = perp_sim_step(sim);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    return PERP_OK;
+}

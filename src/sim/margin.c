@@ -1,0 +1,86 @@
+/* src/sim/margin.c - the contact margin, from the step and the motion.
+ *
+ * Source     [W14 (5.1)]: the distance that a point of a body can come in one step
+ * Departure  (5.1) as printed has units of velocity in its acceleration terms (h where h^2 is
+ *            meant) and subtracts the gyroscopic term without the inertia. Here: the free motion
+ *            of the scheme itself, h |v + h f/m| + h |omega + h I^-1 (tau - omega x I omega)| r.
+ *            Contact impulses may carry a body further (a resting ball that is struck): so the
+ *            step is checked after the solve, and repeated with a larger margin if a body came
+ *            further and new features come within reach.
+ */
+#include "sim/internal.h"
+
+/* Keeps features that touch within reach whatever the rounding; a fraction of the body's size. */
+static const double FLOOR = 1e-6;
+/* Reserve over the free motion, so that small changes of speed do not cost a second round. */
+static const double RESERVE = 1.1;
+
+/* Distance of the body's farthest point from its centre; endless bodies count with the size of
+ * what they can meet. */
+static double reach_of(const perp_model* model, const perpi_body* body)
+{
+    return isfinite(body->reach) ? body->reach : model->length;
+}
+
+static double travel(const perp_model* model, const perpi_body* body, double h, vec3 v, vec3 w)
+{
+    return h * (v3_norm(v) + v3_norm(w) * reach_of(model, body));
+}
+
+perp_status perpi_sim_margins(perp_sim* sim, double h)
+{
+    const perp_model* model = sim->model;
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        if (!isnan(sim->def.margin)) {
+            sim->margin[i] = 0.5 * sim->def.margin;
+            continue;
+        }
+        vec3 v, w;
+        perp_status status;
+        if (body->dofs == 0) {
+            status = perpi_prescribed_velocity(model, i, sim->time, h, &v, &w);
+        } else {
+            vec3 force, torque;
+            const double* extra = sim->has_extra ? sim->extra : NULL;
+            status =
+                perpi_external_wrench(model, sim->time, &sim->pose[i], extra, i, &force, &torque);
+            v = v3_madd(perpi_state_velocity(model, sim->v, i), h / body->mass, force);
+            w = perpi_state_rate(model, sim->v, i);
+            if (!body->particle && model->dimension == 2) {
+                w.z += h * torque.z / body->inertia.m[2][2];
+            } else if (!body->particle) {
+                const mat3 I = perpi_world_inertia(body, &sim->pose[i]);
+                const vec3 moment = v3_sub(torque, v3_cross(w, m3_mul(I, w)));
+                w = v3_madd(w, h, m3_mul(m3_inverse(I), moment));
+            }
+        }
+        if (status != PERP_OK) {
+            return status;
+        }
+        sim->margin[i] = RESERVE * travel(model, body, h, v, w) + FLOOR * reach_of(model, body);
+    }
+    return PERP_OK;
+}
+
+bool perpi_sim_margins_exceeded(perp_sim* sim, double h, const double* v_new)
+{
+    bool exceeded = false;
+    const perp_model* model = sim->model;
+    if (!isnan(sim->def.margin)) {
+        return false; /* the user's word */
+    }
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        if (body->dofs == 0) {
+            continue;
+        }
+        const double came = travel(model, body, h, perpi_state_velocity(model, v_new, i),
+                                   perpi_state_rate(model, v_new, i));
+        if (came > sim->margin[i]) {
+            sim->margin[i] = RESERVE * came;
+            exceeded = true;
+        }
+    }
+    return exceeded;
+}

@@ -1,0 +1,411 @@
+/* src/sim/sim.c - a simulation: making it, asking it, saving and restoring it. */
+#include <string.h>
+
+#include "sim/internal.h"
+
+perp_sim_def perp_sim_def_default(void)
+{
+    return (perp_sim_def){.step = 0.01,
+                          .duration = 1.0,
+                          .stepper = "stewart-trinkle",
+                          .contact = "standard",
+                          .solver = "auto",
+                          .cone = "polygon",
+                          .directions = 8,
+                          .margin = NAN,
+                          .tolerance = 1e-8};
+}
+
+static perp_status check_cone(perp_context* context, const perp_model* model,
+                              const perp_sim_def* def, perpi_contact_rules* rules)
+{
+    static const char* const names[] = {"none", "polygon", "quadratic", "ellipsoid", NULL};
+    if (strcmp(def->cone, "none") == 0) {
+        *rules = (perpi_contact_rules){.friction = false};
+        return PERP_OK;
+    }
+    if (strcmp(def->cone, "quadratic") == 0 || strcmp(def->cone, "ellipsoid") == 0) {
+        return perpi_fail(context, PERP_ERROR_UNSUPPORTED, "friction cone '%s' does not exist yet",
+                          def->cone);
+    }
+    if (strcmp(def->cone, "polygon") != 0) {
+        return perpi_fail_unknown(context, "friction cone", def->cone, names);
+    }
+    if (model->dimension == 3 && def->directions < 3) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "friction/directions: must be >= 3 in a spatial scene, got %d",
+                          (int)def->directions);
+    }
+    *rules = (perpi_contact_rules){.friction = true, .directions = def->directions};
+    return PERP_OK;
+}
+
+static perp_status check_def(perp_context* context, const perp_sim_def* def)
+{
+    if (!(def->step > 0.0) || !isfinite(def->step)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "step: must be > 0, got %g", def->step);
+    }
+    if (!(def->duration > 0.0) || !isfinite(def->duration)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "duration: must be > 0, got %g",
+                          def->duration);
+    }
+    if (!(def->duration / def->step < 1e15)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "step: %g makes more than 1e15 steps",
+                          def->step);
+    }
+    if (!isnan(def->margin) && !(def->margin >= 0.0)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "margin: must be >= 0, got %g", def->margin);
+    }
+    if (!(def->tolerance > 0.0)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "tolerance: must be > 0, got %g",
+                          def->tolerance);
+    }
+    return PERP_OK;
+}
+
+/* round(T/h) where that fits to 1e-9, else one shorter step at the end. */
+static int64_t count_steps(double duration, double h)
+{
+    const double ratio = duration / h;
+    const double nearest = round(ratio);
+    if (nearest >= 1.0 && fabs(ratio - nearest) <= 1e-9 * ratio) {
+        return (int64_t)nearest;
+    }
+    return (int64_t)floor(ratio) + 1;
+}
+
+double perpi_sim_step_time(const perp_sim* sim, int64_t step)
+{
+    /* a product, not a sum: no drift, and the same from any starting point */
+    return step >= sim->step_total ? sim->def.duration : (double)step * sim->def.step;
+}
+
+double perpi_sim_step_length(const perp_sim* sim, int64_t step)
+{
+    const double ratio = sim->def.duration / sim->def.step;
+    const bool whole = fabs(ratio - round(ratio)) <= 1e-9 * ratio;
+    if (step < sim->step_total - 1 || whole) {
+        return sim->def.step;
+    }
+    return sim->def.duration - (double)step * sim->def.step;
+}
+
+static perp_status allocate(perp_sim* sim)
+{
+    perp_context* context = sim->context;
+    const perp_model* model = sim->model;
+    const size_t n = model->body_count;
+    sim->q_size = (int32_t)n * perpi_q_stride(model);
+    sim->v_size = (int32_t)n * perpi_v_stride(model);
+    struct {
+        double** array;
+        size_t count;
+    } arrays[] = {{&sim->q, (size_t)sim->q_size},
+                  {&sim->v, (size_t)sim->v_size},
+                  {&sim->q_next, (size_t)sim->q_size},
+                  {&sim->v_next, (size_t)sim->v_size},
+                  {&sim->margin, n},
+                  {&sim->extra, 6 * n}};
+    perp_status status = perpi_alloc(context, n, sizeof *sim->pose, &sim->pose);
+    for (size_t i = 0; status == PERP_OK && i < sizeof arrays / sizeof arrays[0]; ++i) {
+        status = perpi_alloc(context, arrays[i].count, sizeof(double), arrays[i].array);
+    }
+    sim->contacts.context = context;
+    sim->next.context = context;
+    return status;
+}
+
+static void initial_state(perp_sim* sim)
+{
+    const perp_model* model = sim->model;
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        perpi_state_set_pose(model, sim->q, i, &body->pose, body->angle);
+        perpi_state_set_velocity(model, sim->v, i, body->v, body->w);
+    }
+    perpi_sim_poses(sim);
+}
+
+static perp_status build(perp_sim* sim, const perp_sim_def* def)
+{
+    perp_context* context = sim->context;
+    perp_status status = check_def(context, def);
+    if (status == PERP_OK) {
+        status = check_cone(context, sim->model, def, &sim->rules);
+    }
+    if (status == PERP_OK) {
+        status = perpi_stepper_find(context, def->stepper, &sim->stepper);
+    }
+    if (status == PERP_OK) {
+        status = perpi_contact_model_find(context, def->contact, &sim->contact_model);
+    }
+    if (status == PERP_OK) {
+        status = perp_contact_solver_create(context, def->solver, def->solver_option,
+                                            def->solver_option_count, &sim->solver);
+    }
+    if (status == PERP_OK) {
+        status = perpi_collider_create(context, sim->model, &sim->collider);
+    }
+    if (status == PERP_OK) {
+        status = perpi_formulation_create(context, &sim->formulation);
+    }
+    if (status == PERP_OK) {
+        status = allocate(sim);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    sim->def = *def;
+    sim->step_total = count_steps(def->duration, def->step);
+    initial_state(sim);
+    return perpi_sim_start(sim);
+}
+
+perp_status perp_sim_create(perp_context* context, const perp_model* model, const perp_sim_def* def,
+                            perp_sim** sim)
+{
+    perp_sim* s = NULL;
+    perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
+    if (status != PERP_OK) {
+        return status;
+    }
+    s->context = context;
+    s->model = model;
+    status = build(s, def);
+    if (status != PERP_OK) {
+        perp_sim_destroy(s);
+        return status;
+    }
+    *sim = s;
+    return PERP_OK;
+}
+
+void perp_sim_destroy(perp_sim* sim)
+{
+    if (sim == NULL) {
+        return;
+    }
+    perp_context* context = sim->context;
+    perp_contact_solver_destroy(sim->solver);
+    perpi_collider_destroy(sim->collider);
+    perpi_formulation_destroy(sim->formulation);
+    void* const owned[] = {sim->q,         sim->v,         sim->q_next,   sim->v_next,
+                           sim->margin,    sim->extra,     sim->pose,     sim->contacts.item,
+                           sim->next.item, sim->v_problem, sim->p_problem};
+    for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
+        perpi_free(context, owned[i]);
+    }
+    perpi_free(context, sim);
+}
+
+void perpi_sim_poses(perp_sim* sim)
+{
+    for (int32_t i = 0; i < (int32_t)sim->model->body_count; ++i) {
+        sim->pose[i] = perpi_state_pose(sim->model, sim->q, i);
+    }
+}
+
+perp_status perpi_sim_room(perp_sim* sim, size_t dofs, size_t rows)
+{
+    const perp_status status =
+        perpi_grow(sim->context, &sim->v_problem, &sim->v_capacity, dofs, sizeof(double));
+    if (status != PERP_OK) {
+        return status;
+    }
+    return perpi_grow(sim->context, &sim->p_problem, &sim->p_capacity, rows, sizeof(double));
+}
+
+/* ---- questions -----------------------------------------------------------------------------------*/
+
+bool perp_sim_finished(const perp_sim* sim)
+{
+    return sim->step >= sim->step_total;
+}
+
+int64_t perp_sim_step_total(const perp_sim* sim)
+{
+    return sim->step_total;
+}
+
+double perp_sim_time(const perp_sim* sim)
+{
+    return sim->time;
+}
+
+int64_t perp_sim_step_count(const perp_sim* sim)
+{
+    return sim->step;
+}
+
+const perp_model* perp_sim_model(const perp_sim* sim)
+{
+    return sim->model;
+}
+
+perp_body_state perp_sim_body(const perp_sim* sim, int32_t body)
+{
+    perp_body_state state = {0};
+    const perpi_pose pose = perpi_state_pose(sim->model, sim->q, body);
+    v3_to(pose.x, state.position);
+    state.orientation[0] = pose.q.w;
+    state.orientation[1] = pose.q.x;
+    state.orientation[2] = pose.q.y;
+    state.orientation[3] = pose.q.z;
+    state.angle = sim->model->dimension == 2 ? sim->q[3 * body + 2] : 0.0;
+    v3_to(perpi_state_velocity(sim->model, sim->v, body), state.velocity);
+    v3_to(perpi_state_rate(sim->model, sim->v, body), state.angular_velocity);
+    return state;
+}
+
+int32_t perp_sim_q_size(const perp_sim* sim)
+{
+    return sim->q_size;
+}
+
+int32_t perp_sim_v_size(const perp_sim* sim)
+{
+    return sim->v_size;
+}
+
+const double* perp_sim_q(const perp_sim* sim)
+{
+    return sim->q;
+}
+
+const double* perp_sim_v(const perp_sim* sim)
+{
+    return sim->v;
+}
+
+const perp_contact* perp_sim_contacts(const perp_sim* sim, int32_t* count)
+{
+    *count = (int32_t)sim->contacts.count;
+    return sim->contacts.item;
+}
+
+perp_step_info perp_sim_step_info(const perp_sim* sim)
+{
+    return sim->info;
+}
+
+const perp_contact_problem* perp_sim_problem(const perp_sim* sim)
+{
+    return sim->has_problem ? &sim->formulation->problem : NULL;
+}
+
+perp_energy perp_sim_energy(const perp_sim* sim)
+{
+    const perp_model* model = sim->model;
+    perp_energy e = {0};
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        if (body->dofs == 0) {
+            continue;
+        }
+        const perpi_pose pose = perpi_state_pose(model, sim->q, i);
+        const vec3 v = perpi_state_velocity(model, sim->v, i);
+        const vec3 w = perpi_state_rate(model, sim->v, i);
+        e.kinetic += 0.5 * body->mass * v3_dot(v, v);
+        if (!body->particle) {
+            const vec3 w_B = m3_tmul(pose.R, w);
+            e.kinetic += 0.5 * v3_dot(w_B, m3_mul(body->inertia, w_B));
+        }
+        e.potential -= body->mass * v3_dot(body->gravity, pose.x);
+    }
+    e.total = e.kinetic + e.potential;
+    return e;
+}
+
+void perp_sim_momentum(const perp_sim* sim, double linear[3], double angular[3])
+{
+    const perp_model* model = sim->model;
+    vec3 P = v3(0, 0, 0), L = v3(0, 0, 0);
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        if (body->dofs == 0) {
+            continue;
+        }
+        const perpi_pose pose = perpi_state_pose(model, sim->q, i);
+        const vec3 p = v3_scale(body->mass, perpi_state_velocity(model, sim->v, i));
+        P = v3_add(P, p);
+        L = v3_add(L, v3_cross(pose.x, p));
+        if (!body->particle) {
+            const mat3 I = perpi_world_inertia(body, &pose);
+            L = v3_add(L, m3_mul(I, perpi_state_rate(model, sim->v, i)));
+        }
+    }
+    v3_to(P, linear);
+    v3_to(L, angular);
+}
+
+perp_status perp_sim_penetration(perp_sim* sim, double* depth)
+{
+    const perpi_touch* touch;
+    size_t count;
+    perpi_sim_poses(sim);
+    memset(sim->margin, 0, sim->model->body_count * sizeof *sim->margin);
+    const perp_status status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
+    if (status != PERP_OK) {
+        return status;
+    }
+    double deepest = 0.0;
+    for (size_t i = 0; i < count; ++i) {
+        deepest = -touch[i].gap > deepest ? -touch[i].gap : deepest;
+    }
+    *depth = deepest;
+    return PERP_OK;
+}
+
+void perp_sim_on_step(perp_sim* sim, perp_step_fn fn, void* user)
+{
+    sim->on_step = fn;
+    sim->on_step_user = user;
+}
+
+perp_status perp_sim_apply_wrench(perp_sim* sim, int32_t body, const double force[3],
+                                  const double torque[3])
+{
+    const perp_model* model = sim->model;
+    if (body < 0 || (size_t)body >= model->body_count ||
+        model->body[body].type != PERP_BODY_DYNAMIC) {
+        return perpi_fail(sim->context, PERP_ERROR_INPUT,
+                          "apply_wrench: body %d is not a dynamic body", (int)body);
+    }
+    double* w = sim->extra + 6 * (size_t)body;
+    for (int i = 0; i < 3; ++i) {
+        const double f = force != NULL ? force[i] : 0.0, m = torque != NULL ? torque[i] : 0.0;
+        if (!isfinite(f) || !isfinite(m)) {
+            return perpi_fail(sim->context, PERP_ERROR_NUMERIC,
+                              "apply_wrench: force and torque on '%s' must be finite",
+                              model->body[body].name);
+        }
+        w[i] += f;
+        w[3 + i] += m;
+    }
+    sim->has_extra = true;
+    return PERP_OK;
+}
+
+bool perp_stepper_list(const perp_context* context, int32_t index, perp_piece_info* info)
+{
+    (void)context;
+    const perpi_stepper_ops* ops;
+    if (!perpi_stepper_at(index, &info->name, &ops)) {
+        return false;
+    }
+    info->built = ops != NULL;
+    info->summary = ops != NULL ? ops->summary : "does not exist yet";
+    return true;
+}
+
+bool perp_contact_list(const perp_context* context, int32_t index, perp_piece_info* info)
+{
+    (void)context;
+    const perpi_contact_model_ops* ops;
+    if (!perpi_contact_model_at(index, &info->name, &ops)) {
+        return false;
+    }
+    info->built = ops != NULL;
+    info->summary = ops != NULL ? ops->summary : "does not exist yet";
+    return true;
+}

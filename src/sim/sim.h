@@ -1,0 +1,17 @@
+/* src/sim/sim.h - the simulation as the rooms above may touch it. */
+#ifndef PERPI_SIM_H
+#define PERPI_SIM_H
+
+#include "perp/sim.h"
+
+/* Puts the simulation where a recorded frame stood: the contacts' keys and impulses are the warm
+ * start. Refuses numbers that are not finite. */
+PERP_NODISCARD perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step,
+                                               const double* q, const double* v,
+                                               const perp_contact* contacts, int32_t count);
+/* The length of the step that would come next from step number `step` (the last one may be
+ * shorter), and the time at which it starts. */
+double perpi_sim_step_length(const perp_sim* sim, int64_t step);
+double perpi_sim_step_time(const perp_sim* sim, int64_t step);
+
+#endif

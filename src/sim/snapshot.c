@@ -1,0 +1,156 @@
+/* src/sim/snapshot.c - everything a continuation needs, in one block of bytes.
+ *
+ * Layout: header, q, v, contacts. The contacts of the last step are the warm start: their keys and
+ * impulses. A snapshot belongs to one build of the library and one model.
+ */
+#include <string.h>
+
+#include "sim/internal.h"
+
+static const uint64_t MAGIC = 0x31504e5350524550u; /* "PERPSNP1" */
+
+typedef struct header {
+    uint64_t magic;
+    uint64_t model; /* fingerprint */
+    int64_t step;
+    double time;
+    int32_t q_size, v_size, contact_count, contact_size;
+} header;
+
+static uint64_t mix(uint64_t h, const void* data, size_t size)
+{
+    const unsigned char* bytes = data;
+    for (size_t i = 0; i < size; ++i) {
+        h = (h ^ bytes[i]) * 0x100000001b3u; /* FNV-1a */
+    }
+    return h;
+}
+
+/* Tells a snapshot of another scene apart: names, masses, shapes, step. */
+static uint64_t fingerprint(const perp_sim* sim)
+{
+    const perp_model* model = sim->model;
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        h = mix(h, body->name, strlen(body->name) + 1);
+        h = mix(h, &body->type, sizeof body->type);
+        h = mix(h, &body->mass, sizeof body->mass);
+        h = mix(h, &body->inertia, sizeof body->inertia);
+        h = mix(h, &body->shape_count, sizeof body->shape_count);
+    }
+    h = mix(h, &model->dimension, sizeof model->dimension);
+    return mix(h, &sim->def.step, sizeof sim->def.step);
+}
+
+perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
+{
+    const size_t q = (size_t)sim->q_size * sizeof(double);
+    const size_t v = (size_t)sim->v_size * sizeof(double);
+    const size_t c = sim->contacts.count * sizeof(perp_contact);
+    const size_t need = sizeof(header) + q + v + c;
+    if (buffer == NULL) {
+        *size = need;
+        return PERP_OK;
+    }
+    if (*size < need) {
+        return perpi_fail(sim->context, PERP_ERROR_INPUT,
+                          "snapshot: the buffer has %zu bytes, %zu are needed", *size, need);
+    }
+    const header h = {.magic = MAGIC,
+                      .model = fingerprint(sim),
+                      .step = sim->step,
+                      .time = sim->time,
+                      .q_size = sim->q_size,
+                      .v_size = sim->v_size,
+                      .contact_count = (int32_t)sim->contacts.count,
+                      .contact_size = (int32_t)sizeof(perp_contact)};
+    unsigned char* out = buffer;
+    memcpy(out, &h, sizeof h);
+    memcpy(out + sizeof h, sim->q, q);
+    memcpy(out + sizeof h + q, sim->v, v);
+    if (c > 0) {
+        memcpy(out + sizeof h + q + v, sim->contacts.item, c);
+    }
+    *size = need;
+    return PERP_OK;
+}
+
+perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
+{
+    perp_context* context = sim->context;
+    header h;
+    if (buffer == NULL || size < sizeof h) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: too short (%zu bytes)", size);
+    }
+    memcpy(&h, buffer, sizeof h);
+    if (h.magic != MAGIC || h.contact_size != (int32_t)sizeof(perp_contact)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: not made by this version of perp");
+    }
+    if (h.model != fingerprint(sim) || h.q_size != sim->q_size || h.v_size != sim->v_size) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: made from another scene");
+    }
+    const size_t q = (size_t)h.q_size * sizeof(double), v = (size_t)h.v_size * sizeof(double);
+    if (h.contact_count < 0 ||
+        size != sizeof h + q + v + (size_t)h.contact_count * sizeof(perp_contact)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: cut short (%zu bytes)", size);
+    }
+    /* the buffer need not be aligned: read through the next-state arrays */
+    const unsigned char* in = buffer;
+    memcpy(sim->q_next, in + sizeof h, q);
+    memcpy(sim->v_next, in + sizeof h + q, v);
+    const size_t count = (size_t)h.contact_count;
+    const perp_status status =
+        perpi_grow(context, &sim->next.item, &sim->next.capacity, count, sizeof *sim->next.item);
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (count > 0) {
+        memcpy(sim->next.item, in + sizeof h + q + v, count * sizeof(perp_contact));
+    }
+    return perpi_sim_set_state(sim, h.time, h.step, sim->q_next, sim->v_next, sim->next.item,
+                               h.contact_count);
+}
+
+static bool all_finite(const double* a, int32_t n)
+{
+    for (int32_t i = 0; i < n; ++i) {
+        if (!isfinite(a[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, const double* q,
+                                const double* v, const perp_contact* contacts, int32_t count)
+{
+    perp_context* context = sim->context;
+    if (!isfinite(time) || step < 0 || !all_finite(q, sim->q_size) || !all_finite(v, sim->v_size)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "state: every number must be finite");
+    }
+    const int32_t bodies = (int32_t)sim->model->body_count;
+    for (int32_t i = 0; i < count; ++i) {
+        const bool known = contacts[i].body_a >= 0 && contacts[i].body_a < bodies &&
+                           contacts[i].body_b >= 0 && contacts[i].body_b < bodies;
+        if (!known || !all_finite(contacts[i].impulse, 3)) {
+            return perpi_fail(context, PERP_ERROR_INPUT, "state: contact %d is broken", (int)i);
+        }
+    }
+    const perp_status status = perpi_grow(context, &sim->contacts.item, &sim->contacts.capacity,
+                                          (size_t)count, sizeof *sim->contacts.item);
+    if (status != PERP_OK) {
+        return status;
+    }
+    memmove(sim->q, q, (size_t)sim->q_size * sizeof *q);
+    memmove(sim->v, v, (size_t)sim->v_size * sizeof *v);
+    if (count > 0) {
+        memmove(sim->contacts.item, contacts, (size_t)count * sizeof *contacts);
+    }
+    sim->contacts.count = (size_t)count;
+    sim->time = time;
+    sim->step = step;
+    sim->has_problem = false;
+    sim->info = (perp_step_info){0};
+    return PERP_OK;
+}

@@ -1,0 +1,123 @@
+/* src/sim/start.c - bodies that overlap at the start.
+ *
+ * Refused by name and depth, unless the scene allows overlap. Then they are moved apart before the
+ * first step without gaining speed: the gap rows alone are solved as displacements,
+ *     M dq = J' p,  0 <= p perp psi + J dq >= 0,
+ * and applied to the pose, again and again until no overlap is left. The psi/h term of the stepper
+ * would do it in one step, but would leave the bodies flying apart at depth/h.
+ */
+#include "sim/internal.h"
+
+/* An overlap below this part of the smaller body's size is rounding in the scene's numbers. */
+static const double TOLERANCE = 1e-6;
+enum { MAX_ROUNDS = 200 };
+
+static double size_of_pair(const perp_model* model, const perpi_touch* touch)
+{
+    const double a = model->body[touch->body_a].reach, b = model->body[touch->body_b].reach;
+    const double smaller = a < b ? a : b;
+    return smaller > 0.0 && isfinite(smaller) ? smaller : model->length;
+}
+
+/* The worst overlap relative to its pair's size; NULL if all are within the tolerance. */
+static const perpi_touch* worst_overlap(const perp_model* model, const perpi_touch* touch,
+                                        size_t count)
+{
+    const perpi_touch* worst = NULL;
+    double most = TOLERANCE;
+    for (size_t i = 0; i < count; ++i) {
+        const double depth = -touch[i].gap / size_of_pair(model, &touch[i]);
+        if (depth > most) {
+            most = depth;
+            worst = &touch[i];
+        }
+    }
+    return worst;
+}
+
+static perp_status push_apart(perp_sim* sim, const perpi_touch* touch, size_t count)
+{
+    const perp_model* model = sim->model;
+    const perpi_contact_rules frictionless = {.friction = false};
+    sim->next.count = 0;
+    perp_status status =
+        sim->contact_model->build(model, &frictionless, 0.0, sim->pose, touch, count, &sim->next);
+    if (status != PERP_OK) {
+        return status;
+    }
+    perpi_formulation* f = sim->formulation;
+    status = perpi_formulate(f, model, sim->time, 1.0, sim->q, sim->v, NULL, sim->next.item,
+                             (int32_t)sim->next.count);
+    if (status == PERP_OK) {
+        status = perpi_sim_room(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    /* displacements instead of velocities: nothing moves but what the gaps demand */
+    for (int32_t i = 0; i < f->problem.dof_count; ++i) {
+        f->k[i] = 0.0;
+    }
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        f->b[f->constraint[i].row] = sim->next.item[i].gap;
+    }
+    perp_solve_options options = perp_solve_options_default();
+    perp_report report;
+    status = perp_contact_solve(sim->solver, &f->problem, &options, false, sim->v_problem,
+                                sim->p_problem, NULL, &report);
+    if (status != PERP_OK) {
+        return status;
+    }
+    for (int32_t i = 0; i < sim->v_size; ++i) {
+        sim->v_next[i] = 0.0;
+    }
+    perpi_formulation_scatter_v(f, model, sim->v_problem, sim->v_next);
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        if (model->body[i].dofs == 0) {
+            continue;
+        }
+        perpi_pose pose = sim->pose[i];
+        const vec3 turn = perpi_state_rate(model, sim->v_next, i);
+        pose.x = v3_add(pose.x, perpi_state_velocity(model, sim->v_next, i));
+        pose.q = q4_unit(q4_mul(q4_exp(turn), pose.q));
+        const double angle = model->dimension == 2 ? sim->q[3 * i + 2] + turn.z : 0.0;
+        perpi_state_set_pose(model, sim->q, i, &pose, angle);
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_sim_start(perp_sim* sim)
+{
+    const perp_model* model = sim->model;
+    const perpi_touch* touch;
+    size_t count;
+    for (int round = 0; round <= MAX_ROUNDS; ++round) {
+        perpi_sim_poses(sim);
+        for (size_t i = 0; i < model->body_count; ++i) {
+            /* once bodies move apart, neighbours within a fraction of their size matter too */
+            const double reach = model->body[i].reach;
+            sim->margin[i] = round == 0 || !isfinite(reach) ? 0.0 : 0.05 * reach;
+        }
+        perp_status status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
+        if (status != PERP_OK) {
+            return status;
+        }
+        const perpi_touch* worst = worst_overlap(model, touch, count);
+        if (worst == NULL) {
+            return PERP_OK;
+        }
+        if (!sim->def.allow_overlap || round == MAX_ROUNDS) {
+            return perpi_fail(
+                sim->context, PERP_ERROR_INPUT,
+                "bodies: '%s' and '%s' overlap at the start by %.6g%s",
+                model->body[worst->body_a].name, model->body[worst->body_b].name, -worst->gap,
+                sim->def.allow_overlap ? " and could not be moved apart: there is no room"
+                                       : "; move them apart, or set \"allow_overlap\": true");
+        }
+        status = push_apart(sim, touch, count);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    return PERP_OK;
+}

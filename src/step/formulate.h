@@ -1,0 +1,85 @@
+/* src/step/formulate.h - from a state and a list of contacts to a contact problem.
+ *
+ * Depends on nothing but its arguments: the stepper calls it while running, and `verify` calls it
+ * again on recorded numbers.
+ *
+ * Flat state: spatial 7 + 6 numbers a body (x, quaternion; v, omega), planar 3 + 3 (x, y, angle).
+ * Problem: one block for each dynamic body, in order; planar 3 (particle 2), spatial 6 (3).
+ */
+#ifndef PERPI_FORMULATE_H
+#define PERPI_FORMULATE_H
+
+#include "contact/contact.h"
+#include "model/model.h"
+#include "perp/problem.h"
+
+static inline int32_t perpi_q_stride(const perp_model* model)
+{
+    return model->dimension == 2 ? 3 : 7;
+}
+
+static inline int32_t perpi_v_stride(const perp_model* model)
+{
+    return model->dimension == 2 ? 3 : 6;
+}
+
+perpi_pose perpi_state_pose(const perp_model* model, const double* q, int32_t body);
+vec3 perpi_state_velocity(const perp_model* model, const double* v, int32_t body);
+vec3 perpi_state_rate(const perp_model* model, const double* v, int32_t body);
+void perpi_state_set_pose(const perp_model* model, double* q, int32_t body, const perpi_pose* pose,
+                          double angle);
+void perpi_state_set_velocity(const perp_model* model, double* v, int32_t body, vec3 velocity,
+                              vec3 rate);
+
+/* Inertia in world axes. */
+mat3 perpi_world_inertia(const perpi_body* body, const perpi_pose* pose);
+
+/* Force and torque about the centre of mass at time t from gravity and wrenches; not the
+ * gyroscopic torque. extra: 6 numbers a body, or NULL. */
+PERP_NODISCARD perp_status perpi_external_wrench(const perp_model* model, double t,
+                                                 const perpi_pose* pose, const double* extra,
+                                                 int32_t body, vec3* force, vec3* torque);
+
+/* Mean velocity of a kinematic body over the step (t, t + h), so that x(t) + h v is where it will
+ * be: the gap then uses its pose at the end of the step. Static bodies: 0. */
+PERP_NODISCARD perp_status perpi_prescribed_velocity(const perp_model* model, int32_t body,
+                                                     double t, double h, vec3* v, vec3* w);
+
+typedef struct perpi_formulation perpi_formulation;
+struct perpi_formulation {
+    perp_context* context;
+    perp_contact_problem problem;
+    /* owned arrays behind it */
+    int32_t* dof;
+    int32_t* block_of; /* per body: block, or -1 */
+    perpi_pose* pose;  /* per body, at the start of the step */
+    vec3* given_v;     /* per body: prescribed velocity over the step */
+    vec3* given_w;
+    double *M, *k, *J, *b;
+    perp_constraint* constraint;
+    size_t dof_capacity, block_capacity, pose_capacity, given_v_capacity, given_w_capacity;
+    size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
+};
+
+PERP_NODISCARD perp_status perpi_formulation_create(perp_context* context,
+                                                    perpi_formulation** formulation);
+void perpi_formulation_destroy(perpi_formulation* formulation);
+
+/* [B09 (2.78)] in the form of perp/problem.h. extra: 6 numbers a body (force, torque), or NULL. */
+PERP_NODISCARD perp_status perpi_formulate(perpi_formulation* f, const perp_model* model, double t,
+                                           double h, const double* q, const double* v,
+                                           const double* extra, const perp_contact* contacts,
+                                           int32_t count);
+
+/* Flat velocities <-> the problem's. Bodies that are not dynamic are left alone. */
+void perpi_formulation_gather_v(const perpi_formulation* f, const perp_model* model,
+                                const double* v_flat, double* v_problem);
+void perpi_formulation_scatter_v(const perpi_formulation* f, const perp_model* model,
+                                 const double* v_problem, double* v_flat);
+/* Impulses of the contacts <-> the rows of the problem. */
+void perpi_formulation_gather_p(const perpi_formulation* f, const perp_contact* contacts,
+                                double* p);
+void perpi_formulation_scatter_p(const perpi_formulation* f, const double* p,
+                                 perp_contact* contacts);
+
+#endif

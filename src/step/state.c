@@ -1,0 +1,145 @@
+/* src/step/state.c - reading and writing the flat state; forces and prescribed motion at a time. */
+#include "step/formulate.h"
+
+perpi_pose perpi_state_pose(const perp_model* model, const double* q, int32_t body)
+{
+    const double* s = q + (size_t)body * (size_t)perpi_q_stride(model);
+    perpi_pose pose;
+    if (model->dimension == 2) {
+        const double c = cos(s[2]), d = sin(s[2]);
+        pose.x = v3(s[0], s[1], 0.0);
+        pose.q = q4_exp(v3(0.0, 0.0, s[2]));
+        pose.R = (mat3){{{c, -d, 0}, {d, c, 0}, {0, 0, 1}}};
+        return pose;
+    }
+    pose.x = v3_from(s);
+    pose.q = (quat){s[3], s[4], s[5], s[6]};
+    pose.R = q4_matrix(pose.q);
+    return pose;
+}
+
+vec3 perpi_state_velocity(const perp_model* model, const double* v, int32_t body)
+{
+    const double* s = v + (size_t)body * (size_t)perpi_v_stride(model);
+    return model->dimension == 2 ? v3(s[0], s[1], 0.0) : v3_from(s);
+}
+
+vec3 perpi_state_rate(const perp_model* model, const double* v, int32_t body)
+{
+    const double* s = v + (size_t)body * (size_t)perpi_v_stride(model);
+    return model->dimension == 2 ? v3(0.0, 0.0, s[2]) : v3_from(s + 3);
+}
+
+void perpi_state_set_pose(const perp_model* model, double* q, int32_t body, const perpi_pose* pose,
+                          double angle)
+{
+    double* s = q + (size_t)body * (size_t)perpi_q_stride(model);
+    if (model->dimension == 2) {
+        s[0] = pose->x.x;
+        s[1] = pose->x.y;
+        s[2] = angle;
+        return;
+    }
+    v3_to(pose->x, s);
+    s[3] = pose->q.w;
+    s[4] = pose->q.x;
+    s[5] = pose->q.y;
+    s[6] = pose->q.z;
+}
+
+void perpi_state_set_velocity(const perp_model* model, double* v, int32_t body, vec3 velocity,
+                              vec3 rate)
+{
+    double* s = v + (size_t)body * (size_t)perpi_v_stride(model);
+    if (model->dimension == 2) {
+        s[0] = velocity.x;
+        s[1] = velocity.y;
+        s[2] = rate.z;
+        return;
+    }
+    v3_to(velocity, s);
+    v3_to(rate, s + 3);
+}
+
+mat3 perpi_world_inertia(const perpi_body* body, const perpi_pose* pose)
+{
+    return m3_mm(pose->R, m3_mm(body->inertia, m3_transpose(pose->R)));
+}
+
+static perp_status wrench_vector(const perp_model* model, const perpi_wrench* wrench,
+                                 const char* member, const perpi_value* value, double t, vec3* out)
+{
+    double a[3];
+    for (int i = 0; i < 3; ++i) {
+        a[i] = perpi_value_at(&value[i], t);
+        if (!isfinite(a[i])) {
+            return perpi_fail(model->context, PERP_ERROR_NUMERIC,
+                              "force on body '%s': %s/%d: the expression '%s' gives %g at t = %.9g",
+                              model->body[wrench->body].name, member, i,
+                              value[i].expr != NULL ? perpi_expr_text(value[i].expr) : "", a[i], t);
+        }
+    }
+    *out = v3_from(a);
+    return PERP_OK;
+}
+
+perp_status perpi_external_wrench(const perp_model* model, double t, const perpi_pose* pose,
+                                  const double* extra, int32_t body, vec3* force, vec3* torque)
+{
+    const perpi_body* b = &model->body[body];
+    *force = v3_scale(b->mass, b->gravity);
+    *torque = v3(0, 0, 0);
+    if (extra != NULL) {
+        *force = v3_add(*force, v3_from(extra + 6 * (size_t)body));
+        *torque = v3_add(*torque, v3_from(extra + 6 * (size_t)body + 3));
+    }
+    for (int32_t i = b->wrench; i >= 0; i = model->wrench[i].next) {
+        const perpi_wrench* w = &model->wrench[i];
+        vec3 f, m;
+        perp_status status = wrench_vector(model, w, "force", w->force, t, &f);
+        if (status == PERP_OK) {
+            status = wrench_vector(model, w, "torque", w->torque, t, &m);
+        }
+        if (status != PERP_OK) {
+            return status;
+        }
+        if (w->body_frame) {
+            f = m3_mul(pose->R, f);
+            m = m3_mul(pose->R, m);
+        }
+        *force = v3_add(*force, f);
+        *torque = v3_add(*torque, v3_add(m, v3_cross(m3_mul(pose->R, w->at), f)));
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_prescribed_velocity(const perp_model* model, int32_t index, double t, double h,
+                                      vec3* v, vec3* w)
+{
+    const perpi_body* body = &model->body[index];
+    *v = *w = v3(0, 0, 0);
+    if (body->type != PERP_BODY_KINEMATIC) {
+        return PERP_OK;
+    }
+    if (body->motion.type == PERP_MOTION_NONE) {
+        *v = body->v;
+        *w = body->w;
+        return PERP_OK;
+    }
+    if (body->motion.type == PERP_MOTION_VELOCITY) {
+        return perpi_motion_velocity(model, index, t + 0.5 * h, v, w); /* midpoint rule */
+    }
+    perpi_pose from, to;
+    double angle_from, angle_to;
+    perp_status status = perpi_motion_pose(model, index, t, &from, &angle_from, NULL, NULL);
+    if (status == PERP_OK) {
+        status = perpi_motion_pose(model, index, t + h, &to, &angle_to, NULL, NULL);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    *v = v3_scale(1.0 / h, v3_sub(to.x, from.x));
+    *w = model->dimension == 2 ? v3(0, 0, (angle_to - angle_from) / h)
+                               : v3_scale(1.0 / h, q4_log(q4_mul(to.q, q4_conj(from.q))));
+    return PERP_OK;
+}

@@ -1,0 +1,43 @@
+/* src/step/steppers.c - the steppers that exist, and the names kept for those to come. */
+#include <string.h>
+
+#include "step/step.h"
+#include "step/stewart_trinkle.h"
+
+static const perpi_stepper_ops* const built[] = {&perpi_stepper_stewart_trinkle};
+
+static const char* const reserved[] = {"anitescu-potra", "implicit",    "geometric-implicit",
+                                       "compliant",      "quasistatic", "instantaneous"};
+
+enum { BUILT = sizeof built / sizeof built[0], RESERVED = sizeof reserved / sizeof reserved[0] };
+
+bool perpi_stepper_at(int32_t index, const char** name, const perpi_stepper_ops** ops)
+{
+    if (index < 0 || index >= BUILT + RESERVED) {
+        return false;
+    }
+    *ops = index < BUILT ? built[index] : NULL;
+    *name = index < BUILT ? built[index]->name : reserved[index - BUILT];
+    return true;
+}
+
+perp_status perpi_stepper_find(perp_context* context, const char* name,
+                               const perpi_stepper_ops** ops)
+{
+    const char* names[BUILT + RESERVED + 1] = {NULL};
+    const char* known;
+    const perpi_stepper_ops* found;
+    for (int32_t i = 0; perpi_stepper_at(i, &known, &found); ++i) {
+        names[i] = known;
+        if (strcmp(known, name) != 0) {
+            continue;
+        }
+        if (found == NULL) {
+            return perpi_fail(context, PERP_ERROR_UNSUPPORTED, "stepper '%s' does not exist yet",
+                              name);
+        }
+        *ops = found;
+        return PERP_OK;
+    }
+    return perpi_fail_unknown(context, "stepper", name, names);
+}
