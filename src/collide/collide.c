@@ -1,0 +1,256 @@
+/* src/collide/collide.c - broad phase, then one pair routine per candidate. See collide.h. */
+#include "collide/broad.h"
+#include "collide/collide.h"
+
+/* A shape without bounds, at its world pose. */
+typedef struct endless {
+    int32_t shape, body;
+    vec3 n;
+    double offset;
+} endless;
+
+/* What the model said about a pair of bodies of which one is restricted; found by names, which is
+ * slow. A place is overwritten when another pair wants it: only speed depends on it. */
+typedef struct answer {
+    int32_t a, b; /* a < b; equal: empty */
+    bool collides;
+} answer;
+
+struct perpi_collider {
+    perp_context* context;
+    const perp_model* model;
+    perpi_broad broad;
+    perpi_pose* pose; /* of each shape, world */
+    endless* plane;
+    size_t plane_count;
+    answer* cache;
+    size_t cache_mask;
+    size_t candidates;
+    perpi_touch_list list;
+};
+
+perp_status perpi_collider_create(perp_context* context, const perp_model* model,
+                                  perpi_collider** collider)
+{
+    perpi_collider* c = NULL;
+    perp_status status = perpi_alloc(context, 1, sizeof *c, &c);
+    if (status != PERP_OK) {
+        return status;
+    }
+    c->context = context;
+    c->model = model;
+    c->broad.context = context;
+    c->list.context = context;
+
+    size_t planes = 0, restricted = 0;
+    for (size_t i = 0; i < model->shape_count; ++i) {
+        planes += perpi_shape_ops_of(model->shape[i].type)->bounded ? 0 : 1;
+    }
+    for (size_t i = 0; i < model->body_count; ++i) {
+        restricted += model->body[i].restricted ? 1 : 0;
+    }
+    size_t places = 0;
+    if (restricted > 0) {
+        for (places = 64; places < 8 * restricted && places < (size_t)1 << 20;) {
+            places *= 2;
+        }
+        c->cache_mask = places - 1;
+    }
+    status = perpi_alloc(context, model->shape_count, sizeof *c->pose, &c->pose);
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, planes, sizeof *c->plane, &c->plane);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, places, sizeof *c->cache, &c->cache);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(context, &c->broad.item, &c->broad.item_capacity, model->shape_count,
+                            sizeof *c->broad.item);
+    }
+    if (status != PERP_OK) {
+        perpi_collider_destroy(c);
+        return status;
+    }
+    *collider = c;
+    return PERP_OK;
+}
+
+void perpi_collider_destroy(perpi_collider* collider)
+{
+    if (collider == NULL) {
+        return;
+    }
+    perp_context* context = collider->context;
+    perpi_broad_free(&collider->broad);
+    perpi_free(context, collider->pose);
+    perpi_free(context, collider->plane);
+    perpi_free(context, collider->cache);
+    perpi_free(context, collider->list.item);
+    perpi_free(context, collider);
+}
+
+size_t perpi_collider_candidates(const perpi_collider* collider)
+{
+    return collider->candidates;
+}
+
+/* ---- where everything is ------------------------------------------------------------------------ */
+
+/* A finite sum has finite terms. */
+static bool is_finite(vec3 a)
+{
+    return isfinite(a.x + a.y + a.z);
+}
+
+/* False if the shape is not somewhere: a number that is not finite, or beyond the range. */
+static bool place_shape(perpi_collider* c, const perpi_pose* body_pose, int32_t body, int32_t shape,
+                        double margin)
+{
+    const perpi_shape* s = &c->model->shape[shape];
+    const perpi_shape_ops* ops = perpi_shape_ops_of(s->type);
+    const perpi_pose pose = perpi_pose_mul(body_pose, &s->local);
+    c->pose[shape] = pose;
+    if (!ops->bounded) {
+        const vec3 n = m3_mul(pose.R, s->normal);
+        const double offset = v3_dot(n, pose.x) + s->offset + margin;
+        c->plane[c->plane_count++] = (endless){shape, body, n, offset};
+        return is_finite(n) && isfinite(offset);
+    }
+    perpi_bounds bounds = ops->bounds(s, &pose);
+    const vec3 m = v3(margin, margin, margin);
+    bounds.lo = v3_sub(bounds.lo, m);
+    bounds.hi = v3_add(bounds.hi, m);
+    c->broad.item[c->broad.item_count++] =
+        (perpi_broad_item){bounds, shape, body, c->model->body[body].type == PERP_BODY_DYNAMIC};
+    return is_finite(bounds.lo) && is_finite(bounds.hi);
+}
+
+static perp_status place_shapes(perpi_collider* c, const perpi_pose* pose, const double* margin)
+{
+    const perp_model* model = c->model;
+    c->broad.item_count = 0;
+    c->plane_count = 0;
+    for (size_t b = 0; b < model->body_count; ++b) {
+        const perpi_body* body = &model->body[b];
+        for (int32_t i = 0; i < body->shape_count; ++i) {
+            if (!place_shape(c, &pose[b], (int32_t)b, body->shape + i, margin[b])) {
+                return perpi_fail(c->context, PERP_ERROR_NUMERIC,
+                                  "body '%s': its pose or its contact margin is not finite",
+                                  body->name != NULL ? body->name : "");
+            }
+        }
+    }
+    return PERP_OK;
+}
+
+/* Planes have no box: each is compared with every bounded shape's. */
+static perp_status find_plane_pairs(perpi_collider* c)
+{
+    for (size_t k = 0; k < c->plane_count; ++k) {
+        const endless* p = &c->plane[k];
+        const bool moves = c->model->body[p->body].type == PERP_BODY_DYNAMIC;
+        for (size_t i = 0; i < c->broad.item_count; ++i) {
+            const perpi_broad_item* item = &c->broad.item[i];
+            if (item->body == p->body || !(moves || item->dynamic)) {
+                continue;
+            }
+            const vec3 lo = item->bounds.lo, hi = item->bounds.hi;
+            const double lowest = p->n.x * (p->n.x > 0.0 ? lo.x : hi.x) +
+                                  p->n.y * (p->n.y > 0.0 ? lo.y : hi.y) +
+                                  p->n.z * (p->n.z > 0.0 ? lo.z : hi.z);
+            if (!(lowest <= p->offset)) {
+                continue;
+            }
+            const perp_status status =
+                perpi_broad_add(&c->broad, p->body, p->shape, item->body, item->shape);
+            if (status != PERP_OK) {
+                return status;
+            }
+        }
+    }
+    return PERP_OK;
+}
+
+/* ---- the narrow phase ---------------------------------------------------------------------------- */
+
+static bool may_collide(perpi_collider* c, int32_t a, int32_t b)
+{
+    if (!c->model->body[a].restricted && !c->model->body[b].restricted) {
+        return true;
+    }
+    const uint64_t hash = ((uint64_t)(uint32_t)a << 32 | (uint32_t)b) * 0x9E3779B97F4A7C15ULL;
+    answer* place = &c->cache[(size_t)(hash >> 40) & c->cache_mask];
+    if (place->a != a || place->b != b) {
+        *place = (answer){a, b, perp_model_pair_collides(c->model, a, b)};
+    }
+    return place->collides;
+}
+
+static void sort_features(perpi_touch* item, size_t count)
+{
+    for (size_t i = 1; i < count; ++i) {
+        const perpi_touch t = item[i];
+        size_t k = i;
+        for (; k > 0 && item[k - 1].feature > t.feature; --k) {
+            item[k] = item[k - 1];
+        }
+        item[k] = t;
+    }
+}
+
+static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const double* margin)
+{
+    const perpi_shape* shape = c->model->shape;
+    perpi_touch_list* list = &c->list;
+    bool flipped = false;
+    const perpi_pair_fn find =
+        perpi_pair_find(shape[pair->shape_a].type, shape[pair->shape_b].type, &flipped);
+    if (find == NULL) {
+        return PERP_OK;
+    }
+    list->body_a = pair->body_a;
+    list->body_b = pair->body_b;
+    list->shape_a = pair->shape_a;
+    list->shape_b = pair->shape_b;
+    list->flipped = flipped;
+    const size_t first = list->count;
+    const int32_t one = flipped ? pair->shape_b : pair->shape_a;
+    const int32_t two = flipped ? pair->shape_a : pair->shape_b;
+    const perp_status status = find(&shape[one], &c->pose[one], &shape[two], &c->pose[two],
+                                    margin[pair->body_a] + margin[pair->body_b], list);
+    if (list->count > first) {
+        sort_features(list->item + first, list->count - first);
+    }
+    return status;
+}
+
+perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, const double* margin,
+                          const perpi_touch** touch, size_t* count)
+{
+    perpi_collider* c = collider;
+    c->broad.pair_count = 0;
+    c->list.count = 0;
+    perp_status status = place_shapes(c, pose, margin);
+    if (status == PERP_OK) {
+        status = find_plane_pairs(c);
+    }
+    if (status == PERP_OK) {
+        status = perpi_broad_find(&c->broad);
+    }
+    if (status == PERP_OK) {
+        status = perpi_broad_sort(&c->broad, c->model->body_count, c->model->shape_count);
+    }
+    c->candidates = c->broad.pair_count;
+    for (size_t i = 0; i < c->broad.pair_count && status == PERP_OK; ++i) {
+        const perpi_broad_pair* pair = &c->broad.pair[i];
+        if (may_collide(c, pair->body_a, pair->body_b)) {
+            status = narrow(c, pair, margin);
+        }
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    *touch = c->list.item;
+    *count = c->list.count;
+    return PERP_OK;
+}

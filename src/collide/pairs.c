@@ -1,0 +1,67 @@
+/* src/collide/pairs.c - which routine finds the contacts of which two shapes. */
+#include "collide/round.h"
+
+/* Every pair that can meet, once. Missing on purpose: planes with planes, particles with
+ * particles, and planar shapes with spatial ones. */
+static const perpi_pair_ops pairs[] = {
+    {PERP_SHAPE_PLANE, PERP_SHAPE_PARTICLE, perpi_plane_round},
+    {PERP_SHAPE_PLANE, PERP_SHAPE_SPHERE, perpi_plane_round},
+    {PERP_SHAPE_PLANE, PERP_SHAPE_CAPSULE, perpi_plane_round},
+    {PERP_SHAPE_PLANE, PERP_SHAPE_BOX, perpi_plane_box},
+    {PERP_SHAPE_PARTICLE, PERP_SHAPE_SPHERE, perpi_round_round},
+    {PERP_SHAPE_PARTICLE, PERP_SHAPE_CAPSULE, perpi_round_round},
+    {PERP_SHAPE_SPHERE, PERP_SHAPE_SPHERE, perpi_round_round},
+    {PERP_SHAPE_SPHERE, PERP_SHAPE_CAPSULE, perpi_round_round},
+    {PERP_SHAPE_CAPSULE, PERP_SHAPE_CAPSULE, perpi_round_round},
+    {PERP_SHAPE_BOX, PERP_SHAPE_PARTICLE, perpi_box_ball},
+    {PERP_SHAPE_BOX, PERP_SHAPE_SPHERE, perpi_box_ball},
+    {PERP_SHAPE_BOX, PERP_SHAPE_CAPSULE, perpi_box_capsule},
+    {PERP_SHAPE_BOX, PERP_SHAPE_BOX, perpi_box_box},
+
+    {PERP_SHAPE_HALFPLANE, PERP_SHAPE_PARTICLE, perpi_plane_round},
+    {PERP_SHAPE_HALFPLANE, PERP_SHAPE_CIRCLE, perpi_plane_round},
+    {PERP_SHAPE_HALFPLANE, PERP_SHAPE_BOX2, perpi_plane_box},
+    {PERP_SHAPE_PARTICLE, PERP_SHAPE_CIRCLE, perpi_round_round},
+    {PERP_SHAPE_CIRCLE, PERP_SHAPE_CIRCLE, perpi_round_round},
+    {PERP_SHAPE_BOX2, PERP_SHAPE_PARTICLE, perpi_box_ball},
+    {PERP_SHAPE_BOX2, PERP_SHAPE_CIRCLE, perpi_box_ball},
+    {PERP_SHAPE_BOX2, PERP_SHAPE_BOX2, perpi_box_box},
+};
+enum { PAIR_COUNT = sizeof pairs / sizeof pairs[0] };
+
+perpi_pair_fn perpi_pair_find(perp_shape_type a, perp_shape_type b, bool* flipped)
+{
+    for (int i = 0; i < PAIR_COUNT; ++i) {
+        if (pairs[i].a == a && pairs[i].b == b) {
+            *flipped = false;
+            return pairs[i].find;
+        }
+        if (pairs[i].a == b && pairs[i].b == a) {
+            *flipped = true;
+            return pairs[i].find;
+        }
+    }
+    return NULL;
+}
+
+perp_status perpi_touch_add(perpi_touch_list* list, uint32_t feature, vec3 point_a, vec3 point_b,
+                            vec3 normal, double gap)
+{
+    const perp_status status = perpi_grow(list->context, &list->item, &list->capacity,
+                                          list->count + 1, sizeof *list->item);
+    if (status != PERP_OK) {
+        return status;
+    }
+    list->item[list->count++] = (perpi_touch){
+        .body_a = list->body_a,
+        .body_b = list->body_b,
+        .shape_a = list->shape_a,
+        .shape_b = list->shape_b,
+        .feature = feature,
+        .point_a = list->flipped ? point_b : point_a,
+        .point_b = list->flipped ? point_a : point_b,
+        .normal = list->flipped ? v3_neg(normal) : normal,
+        .gap = gap,
+    };
+    return PERP_OK;
+}

@@ -1,0 +1,37 @@
+/* src/shape/builtin.h - the shapes that come with perp, one ops table per file, and the checks
+ * they share. */
+#ifndef PERPI_SHAPE_BUILTIN_H
+#define PERPI_SHAPE_BUILTIN_H
+
+#include "shape/shape.h"
+
+extern const perpi_shape_ops perpi_shape_particle;
+extern const perpi_shape_ops perpi_shape_sphere;
+extern const perpi_shape_ops perpi_shape_plane;
+extern const perpi_shape_ops perpi_shape_box;
+extern const perpi_shape_ops perpi_shape_capsule;
+extern const perpi_shape_ops perpi_shape_circle;
+extern const perpi_shape_ops perpi_shape_halfplane;
+extern const perpi_shape_ops perpi_shape_box2;
+
+#define PERPI_PI 3.14159265358979323846
+
+/* "member: must be > 0, got x" unless 0 < x < infinity; NaN fails. */
+PERP_NODISCARD perp_status perpi_check_positive(perp_context* context, const char* member,
+                                                double x);
+/* "member: must be >= 0, got x" unless 0 <= x < infinity; NaN fails. */
+PERP_NODISCARD perp_status perpi_check_not_negative(perp_context* context, const char* member,
+                                                    double x);
+/* Every one of the first n entries of a box's size. */
+PERP_NODISCARD perp_status perpi_check_size(perp_context* context, const double* size, int n);
+/* The first n entries of a plane's normal, not all zero; and its offset. */
+PERP_NODISCARD perp_status perpi_check_plane(perp_context* context, const perp_shape_def* def,
+                                             int n);
+
+/* x +- half along every axis. */
+static inline perpi_bounds perpi_bounds_around(vec3 x, vec3 half)
+{
+    return (perpi_bounds){v3_sub(x, half), v3_add(x, half)};
+}
+
+#endif

@@ -1,0 +1,74 @@
+/* src/shape/shape.h - the ops table of a shape, and poses.
+ *
+ * To add a shape: a perp_shape_type, an ops table in its own file, a line in the array in
+ * shape.c, and the pairs it can meet in src/collide/pairs.c.
+ */
+#ifndef PERPI_SHAPE_H
+#define PERPI_SHAPE_H
+
+#include "base/context.h"
+#include "base/vec.h"
+#include "perp/shape.h"
+
+/* A frame: x the origin, R (= q as a matrix) its axes, in world coordinates. */
+typedef struct perpi_pose {
+    vec3 x;
+    quat q;
+    mat3 R;
+} perpi_pose;
+
+static inline vec3 perpi_pose_point(const perpi_pose* pose, vec3 local)
+{
+    return v3_add(pose->x, m3_mul(pose->R, local));
+}
+
+/* outer * inner: a frame given in the outer one, in world coordinates. */
+static inline perpi_pose perpi_pose_mul(const perpi_pose* outer, const perpi_pose* inner)
+{
+    return (perpi_pose){perpi_pose_point(outer, inner->x), q4_mul(outer->q, inner->q),
+                        m3_mm(outer->R, inner->R)};
+}
+
+/* A checked shape, as the model keeps it. normal is unit; planes have it in the shape's frame. */
+typedef struct perpi_shape {
+    perp_shape_type type;
+    double radius, length, offset;
+    vec3 half; /* half of size */
+    vec3 normal;
+    perpi_pose local; /* in the body frame (origin: centre of mass) */
+} perpi_shape;
+
+typedef struct perpi_mass {
+    double mass;
+    vec3 center;  /* in the shape's frame */
+    mat3 inertia; /* about the centre, axes of the shape's frame; planar: only m[2][2] */
+} perpi_mass;
+
+typedef struct perpi_bounds {
+    vec3 lo, hi;
+} perpi_bounds;
+
+typedef struct perpi_shape_ops {
+    perp_shape_type type;
+    const char* name;
+    int32_t dimension; /* 2, 3, or 0 for both */
+    const char* summary;
+    bool bounded; /* false: planes; no mass, no bounds */
+    /* Parameters in range? Message starts with the member's name ("radius: must be > 0, got -1"). */
+    perp_status (*check)(perp_context* context, const perp_shape_def* def);
+    /* Mass properties at unit density (volume, or area in the plane). NULL if it has none. */
+    perpi_mass (*mass)(const perpi_shape* shape);
+    /* Largest distance of a point of the shape from its own origin. INFINITY if unbounded. */
+    double (*reach)(const perpi_shape* shape);
+    /* Tight axis-parallel box at a world pose (of the shape's frame). NULL if unbounded. */
+    perpi_bounds (*bounds)(const perpi_shape* shape, const perpi_pose* pose);
+} perpi_shape_ops;
+
+const perpi_shape_ops* perpi_shape_ops_of(perp_shape_type type);
+
+/* Checks def (finite, in range, right dimension) and makes the internal record: unit normal, unit
+ * quaternion, half sizes. */
+PERP_NODISCARD perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def,
+                                            int32_t dimension, perpi_shape* shape);
+
+#endif

@@ -1,0 +1,98 @@
+/* Every allocation fails once: load, create, step, save, restore. No crash, no leak, no lie. */
+#include "perp/perp.h"
+#include "perp_test.h"
+
+typedef struct ration {
+    int64_t left;  /* allocations still granted; < 0: no limit */
+    int64_t live;  /* blocks in use */
+    int64_t asked; /* allocations asked for */
+} ration;
+
+static void* rationed(void* user, void* p, size_t size)
+{
+    ration* r = user;
+    if (size == 0) {
+        r->live -= p != NULL;
+        free(p);
+        return NULL;
+    }
+    r->asked += 1;
+    if (r->left == 0) {
+        return NULL;
+    }
+    r->left -= r->left > 0;
+    void* q = realloc(p, size);
+    r->live += p == NULL && q != NULL;
+    return q;
+}
+
+static const char text[] =
+    "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":0.2,\"friction\":{\"default\":0.5,"
+    "\"pairs\":[{\"a\":\"floor\",\"b\":\"box\",\"mu\":0.3}]},\"bodies\":["
+    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},"
+    "{\"name\":\"gate\",\"type\":\"kinematic\",\"motion\":{\"position\":[\"3+sin(t)\",0,1]},"
+    "\"collides_with\":[\"box\"],\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
+    "{\"name\":\"box\",\"density\":1,\"position\":[0,0,0.5],"
+    "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
+    "{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,1.5],\"surface_velocity\":[\"t\",0,0],"
+    "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]}],"
+    "\"forces\":[{\"type\":\"wrench\",\"body\":\"box\",\"force\":[\"cos(t)\",0,0]}]}";
+
+/* 0: all went well; else the status of the first call that failed. */
+static perp_status everything(perp_context* context)
+{
+    perp_scene* scene = NULL;
+    perp_sim* sim = NULL;
+    char buffer[16384];
+    size_t size = sizeof buffer;
+    perp_status status =
+        perp_scene_parse(context, text, sizeof text - 1, "fault", NULL, 0, &scene);
+    if (status == PERP_OK) {
+        status = perp_sim_create_from_scene(context, scene, &sim);
+    }
+    for (int i = 0; status == PERP_OK && i < 5; ++i) {
+        status = perp_sim_step(sim);
+    }
+    if (status == PERP_OK) {
+        status = perp_sim_save(sim, buffer, &size);
+    }
+    if (status == PERP_OK) {
+        status = perp_sim_restore(sim, buffer, size);
+    }
+    if (status == PERP_OK) {
+        status = perp_sim_step(sim);
+    }
+    perp_sim_destroy(sim);
+    perp_scene_destroy(scene);
+    return status;
+}
+
+TEST(whichever_allocation_fails_the_call_says_so_and_nothing_leaks)
+{
+    int64_t total = -1;
+    int64_t failures = 0;
+    for (int64_t n = -1; n < (total < 0 ? 0 : total); ++n) {
+        ration r = {.left = n};
+        perp_context_def def = perp_context_def_default();
+        def.allocator.resize = rationed;
+        def.allocator.user = &r;
+        perp_context* context = NULL;
+        perp_status status = perp_context_create(&def, &context);
+        if (status == PERP_OK) {
+            status = everything(context);
+            if (status != PERP_OK) {
+                CHECK(strlen(perp_context_error(context)) > 0);
+            }
+            perp_context_destroy(context);
+        }
+        if (n < 0) {
+            REQUIRE_OK(status); /* the run without a limit */
+            total = r.asked;
+        } else {
+            CHECK_EQ_INT(status, PERP_ERROR_MEMORY);
+            failures += 1;
+        }
+        REQUIRE_EQ_INT(r.live, 0);
+    }
+    TEST_PRINT("%lld allocations, each failed once", (long long)failures);
+}

@@ -1,0 +1,401 @@
+/* Expressions against closed forms, central differences, and a second evaluator written here. */
+#include "perp_test.h"
+
+#include "base/expr.h"
+
+static perp_context* open_context(void)
+{
+    perp_context* context = NULL;
+    if (perp_context_create(NULL, &context) != PERP_OK) {
+        abort();
+    }
+    return context;
+}
+
+/* Value and derivative of a text that must compile. */
+static double eval(const char* text, double t, double* derivative)
+{
+    perp_context* context = open_context();
+    perpi_expr* expr = NULL;
+    double value = NAN;
+    const perp_status status = perpi_expr_compile(context, text, &expr);
+    if (status == PERP_OK) {
+        value = perpi_expr_eval(expr, t, derivative);
+    } else {
+        printf("  %s\n", perp_context_error(context));
+    }
+    CHECK_OK(status);
+    perpi_expr_destroy(context, expr);
+    perp_context_destroy(context);
+    return value;
+}
+
+static void check_error(const char* text, const char* message)
+{
+    perp_context* context = open_context();
+    perpi_expr* expr = NULL;
+    CHECK_EQ_INT(perpi_expr_compile(context, text, &expr), PERP_ERROR_INPUT);
+    CHECK(expr == NULL);
+    CHECK_CONTAINS(perp_context_error(context), message);
+    perpi_expr_destroy(context, expr);
+    perp_context_destroy(context);
+}
+
+TEST(precedence_and_associativity_are_those_of_mathematics)
+{
+    static const struct {
+        const char* text;
+        double value;
+    } cases[] = {
+        {"-2^2", -4},         {"2^3^2", 512},     {"2*-3", -6},        {"2^-1", 0.5},
+        {"(-2)^2", 4},        {"1 - 2 - 3", -4},  {"8/4/2", 1},        {"1+2*3", 7},
+        {"(1+2)*3", 9},       {"2*3^2", 18},      {"- -2", 2},         {"--2", 2},
+        {"-+-2", 2},          {"2--3", 5},        {"1/2*4", 2},        {"-2*-3", 6},
+        {"1 < 2", 1},         {"2 < 1", 0},       {"1+1 == 2", 1},     {"1 != 1", 0},
+        {"2 >= 2", 1},        {"2 <= 1", 0},      {"3 > 2", 1},        {"(1<2) == (3<4)", 1},
+        {"1.5e2", 150},       {".5", 0.5},        {"5.", 5},           {"1e-3", 1e-3},
+        {"2E+2", 200},        {" \t1 +\n1 ", 2},  {"min(2,3)", 2},     {"max(2,3)", 3},
+        {"if(1<2, 5, 6)", 5}, {"if(0, 5, 6)", 6}, {"pow(2,10)", 1024}, {"abs(-3)", 3},
+        {"floor(-1.5)", -2},  {"ceil(-1.5)", -1}, {"sign(-7)", -1},    {"sign(0)", 0},
+        {"mod(7,3)", 1},      {"mod(-1,3)", 2},   {"mod(1,-3)", -2},   {"mod(6,3)", 0},
+        {"log10(1000)", 3},   {"sqrt(16)", 4},    {"exp(0)", 1},       {"log(1)", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        double derivative = NAN;
+        const double value = eval(cases[i].text, 0.3, &derivative);
+        if (!(value == cases[i].value)) {
+            printf("  %s gave %.17g\n", cases[i].text, value);
+        }
+        CHECK(value == cases[i].value); /* all exact in binary */
+        CHECK(derivative == 0.0);       /* and none depends on t */
+    }
+    CHECK(eval("pi", 0, NULL) == acos(-1.0));
+    CHECK(eval("e", 0, NULL) == exp(1.0));
+    CHECK_NEAR(eval("2*e", 0, NULL), 2 * exp(1.0), 1e-15);
+    CHECK_NEAR(eval("sin(pi/2)", 0, NULL), 1.0, 0.0);
+}
+
+/* The fence of [B09 (3.66)]. */
+TEST(a_prescribed_position_has_its_exact_velocity)
+{
+    for (int i = -20; i <= 20; ++i) {
+        const double t = 0.37 * i;
+        double derivative = NAN;
+        CHECK_NEAR(eval("0.5 + 0.4*sin(t)", t, &derivative), 0.5 + 0.4 * sin(t), 0.0);
+        CHECK_NEAR(derivative, 0.4 * cos(t), 0.0);
+        CHECK_NEAR(eval("t^3 - 2*t", t, &derivative), t * t * t - 2 * t,
+                   1e-13 * (1 + t * t * fabs(t)));
+        CHECK_NEAR(derivative, 3 * t * t - 2, 1e-13 * (1 + t * t));
+    }
+}
+
+TEST(every_function_agrees_with_central_differences)
+{
+    static const char* const texts[] = {
+        "sin(2*t)",
+        "cos(t^2)",
+        "tan(t/3)",
+        "asin(t/4)",
+        "acos(t/4)",
+        "atan(3*t)",
+        "sinh(t)",
+        "cosh(t)",
+        "tanh(t)",
+        "exp(-t)",
+        "log(t)",
+        "log10(2*t)",
+        "sqrt(t)",
+        "abs(t-5)",
+        "floor(t)*t",
+        "ceil(t)*t",
+        "sign(t-9)*t",
+        "min(t^2, 3*t)",
+        "max(t^2, t)",
+        "atan2(t, 1+t^2)",
+        "mod(3*t, 2)",
+        "mod(7.05, t)",
+        "pow(t, 2.5)",
+        "t^t",
+        "2^t",
+        "t/(1+t^2)",
+        "-t^2*sin(t)/3",
+        "if(t < 9, t^2, 0)",
+        "(t < 1) * t",
+        "atan2(sin(t), -2)",
+        "sin(cos(tan(t/5)))",
+    };
+    const double times[] = {0.3, 0.7, 1.3, 2.2, 2.9};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i) {
+        for (size_t k = 0; k < sizeof times / sizeof times[0]; ++k) {
+            const double t = times[k], h = 1e-5;
+            double derivative = NAN;
+            eval(texts[i], t, &derivative);
+            const double difference =
+                (eval(texts[i], t + h, NULL) - eval(texts[i], t - h, NULL)) / (2 * h);
+            /* h^2 f'''/6, and rounding 1e-16/h */
+            CHECK_NEAR(derivative, difference, 1e-8 * (1 + fabs(derivative)));
+        }
+    }
+}
+
+TEST(a_constant_stays_constant_where_the_slope_is_infinite)
+{
+    static const char* const texts[] = {"sqrt(0)", "0^0.5", "log(0)*0 == 1",
+                                        "asin(1)", "0^2",   "2^0"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i) {
+        double derivative = NAN;
+        eval(texts[i], 1.0, &derivative);
+        CHECK(derivative == 0.0);
+    }
+    double derivative = NAN;
+    CHECK(eval("t^0", 0.0, &derivative) == 1.0);
+    CHECK(derivative == 0.0);
+    CHECK(eval("t^2", 0.0, &derivative) == 0.0);
+    CHECK(derivative == 0.0);
+    CHECK(eval("t^1", 0.0, &derivative) == 0.0);
+    CHECK(derivative == 1.0);
+    CHECK(eval("abs(t)", 0.0, &derivative) == 0.0);
+    CHECK(derivative == 0.0);
+}
+
+TEST(nan_passes_through_and_is_hidden_only_by_the_branch_not_taken)
+{
+    static const char* const texts[] = {
+        "log(-1)",           "min(1, log(-1))", "max(log(-1), 1)", "sign(log(-1))",   "log(-1)^0",
+        "1^log(-1)",         "log(-1) < 1",     "log(-1) != 1",    "abs(log(-1))",    "0*log(-1)",
+        "if(log(-1), 1, 2)", "floor(log(-1))",  "mod(log(-1),2)",  "mod(1,0)",        "0/0",
+        "atan2(log(-1),1)",  "asin(2)",         "min(log(-1), 1)", "max(1, log(-1))",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i) {
+        const double value = eval(texts[i], 0.5, NULL);
+        if (!isnan(value)) {
+            printf("  %s gave %g\n", texts[i], value);
+        }
+        CHECK(isnan(value));
+    }
+    CHECK(isinf(eval("1/0", 0, NULL)));
+    CHECK(isinf(eval("exp(1000)", 0, NULL)));
+    CHECK(eval("if(t > 0, log(t), 0)", -1.0, NULL) == 0.0);
+    CHECK(isnan(eval("t", NAN, NULL)));
+}
+
+TEST(an_error_says_what_was_expected_and_at_which_column)
+{
+    check_error("sin(t", "expression 'sin(t': expected ')' at column 6");
+    check_error("", "expected a number, a name or '(' at column 1");
+    check_error("   ", "expected a number, a name or '(' at column 4");
+    check_error("1 +", "expected a number, a name or '(' at column 4");
+    check_error("1 2", "expected an operator at column 3");
+    check_error("2t", "expected an operator at column 2");
+    check_error("(1+2", "expected ')' at column 5");
+    check_error("1)", "unmatched ')' at column 2");
+    check_error("sinn(t)", "unknown name 'sinn' (did you mean 'sin'?) at column 1");
+    check_error("1 + x", "unknown name 'x'");
+    check_error("1 + x", "at column 5");
+    check_error("sin t", "expected '(' after 'sin' at column 5");
+    check_error("min(1)", "'min' takes 2 arguments, at column 6");
+    check_error("min(1,2,3)", "'min' takes 2 arguments, at column 8");
+    check_error("sin(1,2)", "'sin' takes 1 argument, at column 6");
+    check_error("if(1,2)", "'if' takes 3 arguments, at column 7");
+    check_error("sin()", "expected a number, a name or '(' at column 5");
+    check_error(".", "expected a digit");
+    check_error("1e400", "too large");
+    check_error("0 < t < 1", "comparisons do not chain");
+    check_error("1 = 2", "expected an operator at column 3");
+    check_error("t t", "expected an operator at column 3");
+    check_error("1 & 2", "expected an operator at column 3");
+    check_error("nan", "unknown name 'nan'");
+    check_error("inf", "unknown name 'inf'");
+    check_error("\x01", "expression '?'");
+    check_error("0x10", "expected an operator at column 2");
+    check_error("1..2", "expected an operator at column 3");
+}
+
+static void repeat(char* out, const char* a, int n, const char* middle, const char* b)
+{
+    out[0] = '\0';
+    size_t at = 0;
+    for (int i = 0; i < n; ++i) {
+        at += (size_t)sprintf(out + at, "%s", a);
+    }
+    at += (size_t)sprintf(out + at, "%s", middle);
+    for (int i = 0; i < n; ++i) {
+        at += (size_t)sprintf(out + at, "%s", b);
+    }
+}
+
+TEST(length_and_nesting_have_limits)
+{
+    static char text[20000];
+    repeat(text, "(", 63, "t", ")");
+    CHECK(eval(text, 3.0, NULL) == 3.0);
+    repeat(text, "(", 64, "t", ")");
+    check_error(text, "nested deeper than 64 levels");
+    repeat(text, "2^", 2000, "1", "");
+    check_error(text, "nested deeper than 64 levels");
+    /* the worst for the stack: every kind of operand waits at every level */
+    repeat(text, "1<1+1*if(1,1,", 63, "t", ")");
+    CHECK(isfinite(eval(text, 3.0, NULL)));
+    repeat(text, "-", 4000, "t", "");
+    CHECK(eval(text, 3.0, NULL) == 3.0);
+    repeat(text, "(", 3000, "", "");
+    check_error(text, "nested deeper");
+    repeat(text, "1", 5000, "", "");
+    check_error(text, "limit 4096");
+    repeat(text, "+1", 2047, "", "");
+    CHECK(eval(text, 0.0, NULL) == 2047.0);
+}
+
+TEST(the_text_is_kept_and_evaluation_allocates_nothing)
+{
+    perp_context* context = open_context();
+    perpi_expr* expr = NULL;
+    REQUIRE_OK(perpi_expr_compile(context, "sin(t) + 1", &expr));
+    CHECK_EQ_STR(perpi_expr_text(expr), "sin(t) + 1");
+    const uint64_t before = perp_context_allocations(context);
+    double derivative = 0.0;
+    for (int i = 0; i < 100; ++i) {
+        CHECK(isfinite(perpi_expr_eval(expr, i, &derivative)));
+    }
+    CHECK_EQ_U64(perp_context_allocations(context), before);
+    perpi_expr_destroy(context, expr);
+    perp_context_destroy(context);
+}
+
+/* ---- a second opinion: random trees, printed and evaluated here -------------------------------- */
+
+typedef struct maker {
+    uint64_t state;
+    char text[4096];
+    size_t length;
+} maker;
+
+static uint32_t draw(maker* m)
+{
+    /* splitmix64 */
+    uint64_t z = (m->state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (uint32_t)((z ^ (z >> 31)) >> 32);
+}
+
+static void put(maker* m, const char* s)
+{
+    m->length += (size_t)snprintf(m->text + m->length, sizeof m->text - m->length, "%s", s);
+}
+
+/* Writes a random expression and returns its value, computed while it is written. Fully in
+ * parentheses, so that this tests operations; precedence has its own table. */
+static double make(maker* m, int depth, double t)
+{
+    const uint32_t kind = depth == 0 ? draw(m) % 3 : draw(m) % 14;
+    double a, b, c;
+    char number[32];
+    switch (kind) {
+    case 0: put(m, "t"); return t;
+    case 1:
+        snprintf(number, sizeof number, "%u.%u", draw(m) % 10, draw(m) % 10);
+        put(m, number);
+        return strtod(number, NULL);
+    case 2: put(m, "pi"); return acos(-1.0);
+    case 3:
+        put(m, "(-");
+        a = make(m, depth - 1, t);
+        put(m, ")");
+        return -a;
+    case 4:
+        put(m, "sin(");
+        a = make(m, depth - 1, t);
+        put(m, ")");
+        return sin(a);
+    case 5:
+        put(m, "sqrt(abs(");
+        a = make(m, depth - 1, t);
+        put(m, "))");
+        return sqrt(fabs(a));
+    case 6:
+        put(m, "exp(-abs(");
+        a = make(m, depth - 1, t);
+        put(m, "))");
+        return exp(-fabs(a));
+    case 7:
+        put(m, "atan(");
+        a = make(m, depth - 1, t);
+        put(m, ")");
+        return atan(a);
+    case 8:
+        put(m, "if(");
+        a = make(m, depth - 1, t);
+        put(m, " < 1, ");
+        b = make(m, depth - 1, t);
+        put(m, ", ");
+        c = make(m, depth - 1, t);
+        put(m, ")");
+        return isnan(a) ? NAN : a < 1 ? b : c;
+    case 9:
+        put(m, "min(");
+        a = make(m, depth - 1, t);
+        put(m, ",");
+        b = make(m, depth - 1, t);
+        put(m, ")");
+        return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
+    default: break;
+    }
+    static const char* const op[] = {" + ", "-", "*", "/"};
+    put(m, "(");
+    a = make(m, depth - 1, t);
+    put(m, op[kind - 10]);
+    b = make(m, depth - 1, t);
+    put(m, ")");
+    return kind == 10 ? a + b : kind == 11 ? a - b : kind == 12 ? a * b : a / b;
+}
+
+TEST(random_expressions_agree_with_a_second_evaluator)
+{
+    static maker m;
+    m.state = 20240607;
+    int compared = 0;
+    for (int i = 0; i < 2000; ++i) {
+        m.length = 0;
+        m.text[0] = '\0';
+        const double t = (double)(draw(&m) % 2000) / 500.0 - 2.0;
+        const double expected = make(&m, 4, t);
+        if (m.length + 1 >= sizeof m.text) {
+            continue; /* cut short */
+        }
+        const double value = eval(m.text, t, NULL);
+        CHECK(value == expected || (isnan(value) && isnan(expected)));
+        ++compared;
+    }
+    CHECK_AT_LEAST(compared, 1900);
+}
+
+/* Any text either compiles or is refused with a column: no crash, no leak. */
+TEST(random_text_never_breaks_the_compiler)
+{
+    static const char letters[] = "t0123.e+-*/^()<>=!,sincoexplgabmfr \t\"x";
+    maker m = {.state = 7};
+    perp_context* context = open_context();
+    int compiled = 0;
+    for (int i = 0; i < 20000; ++i) {
+        char text[25];
+        const size_t n = draw(&m) % (sizeof text - 1);
+        for (size_t k = 0; k < n; ++k) {
+            text[k] = letters[draw(&m) % (sizeof letters - 1)];
+        }
+        text[n] = '\0';
+        perpi_expr* expr = NULL;
+        const perp_status status = perpi_expr_compile(context, text, &expr);
+        CHECK(status == PERP_OK || status == PERP_ERROR_INPUT);
+        if (status == PERP_OK) {
+            double derivative;
+            (void)perpi_expr_eval(expr, 0.5, &derivative);
+            ++compiled;
+        } else {
+            CHECK_CONTAINS(perp_context_error(context), " at column ");
+        }
+        perpi_expr_destroy(context, expr);
+    }
+    CHECK_AT_LEAST(compiled, 100);
+    perp_context_destroy(context);
+}
