@@ -34,8 +34,9 @@ plot "convergence.dat" using 1:2 with linespoints pt 7 lc rgb "#1f77b4" title "e
      "" using 1:($1*0.3) with lines dt 2 lc rgb "#7f7f7f" title "slope 1"
 
 set output "directions.png"
-set title "Launched between two directions of the polygon: the error that n directions leave"
+set key inside top right
+set title "Launched between two directions: the error that n directions leave at t = 0.6"
 set xlabel "directions"; set ylabel "error"; set logscale x 2; set logscale y
 plot "directions.dat" using 1:3 with linespoints pt 7 title "position (m), launched at π/n", \
-     "" using 1:4 with linespoints pt 5 title "direction (rad), launched at π/2n", \
+     "" using 1:4 with linespoints pt 5 title "sideways (m), launched at π/2n", \
      "" using 1:(1-cos(pi/$1)) with lines dt 2 lc rgb "#7f7f7f" title "1 - cos(π/n)"

@@ -173,7 +173,7 @@ static void convergence(report* r)
 static void directions(report* r)
 {
     FILE* f = report_file(r, "directions.dat");
-    fprintf(f, "# n position_error_45 position_error_worst direction_error\n");
+    fprintf(f, "# n position_error_45 position_error_worst sideways_error\n");
     const double h = 0.6 / 1000;
     const run exact = simulate(h, 4, 0.0, NULL); /* aligned: the disc's answer */
     double last = INFINITY;
@@ -181,13 +181,14 @@ static void directions(report* r)
         /* pi/n is midway between two directions: the weakest friction, but straight by symmetry;
          * a quarter of the way the force is turned away from the slip */
         const double angles[3] = {M_PI / 4, M_PI / n, M_PI / (2 * n)};
-        double turn[3], place[3];
+        double turn[3], place[3], side[3];
         for (int k = 0; k < 3; ++k) {
             const run a = simulate(h, n, angles[k], NULL);
             turn[k] = fabs(atan2(a.v[1], a.v[0]) - angles[k]);
+            side[k] = fabs(a.y * cos(angles[k]) - a.x * sin(angles[k]));
             place[k] = hypot(a.x - exact.x * cos(angles[k]), a.y - exact.x * sin(angles[k]));
         }
-        fprintf(f, "%d %.17g %.17g %.17g\n", n, place[0], place[1], turn[2]);
+        fprintf(f, "%d %.17g %.17g %.17g\n", n, place[0], place[1], side[2]);
         char name[120];
         snprintf(name, sizeof name, "position error at 45 degrees, %d directions", n);
         if (n == 4) {
@@ -198,8 +199,12 @@ static void directions(report* r)
         }
         snprintf(name, sizeof name, "position error at the worst angle pi/n, %d directions", n);
         report_add(r, name, NAN, 0.0, place[1], last);
-        snprintf(name, sizeof name, "direction error at the angle pi/2n (rad), %d directions", n);
-        report_note(r, name, turn[2]);
+        snprintf(name, sizeof name, "sideways error at the angle pi/2n, %d directions", n);
+        report_note(r, name, side[2]);
+        /* whatever the cone, friction keeps the angular momentum about the contact point: the
+         * final rolling velocity points where the launch did */
+        snprintf(name, sizeof name, "final direction, launched at pi/2n, %d directions", n);
+        report_add(r, name, NAN, 0.0, turn[2], 1e-10);
         last = place[1] / 3.0; /* each doubling shrinks it like 1 - cos(pi/n): about four times */
     }
     fclose(f);

@@ -45,7 +45,7 @@ typedef struct meeting {
     perpi_touch_list* list;
 } meeting;
 
-/* Kinds of features; a feature is kind << 24 | one << 8 | other. */
+/* Kinds of features; a feature is kind << 20 | one << 8 | other. */
 enum {
     VERTEX_B_FACE_A = 1,
     VERTEX_A_FACE_B = 2,
@@ -58,7 +58,7 @@ enum {
 
 static uint32_t feature_name(uint32_t kind, uint32_t one, uint32_t other)
 {
-    return kind << 24 | one << 8 | other;
+    return kind << 20 | one << 8 | other;
 }
 
 static solid solid_of(const perpi_shape* shape, const perpi_pose* pose, vec3 origin)

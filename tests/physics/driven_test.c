@@ -56,8 +56,9 @@ TEST(a_lift_carries_its_load_and_the_load_leaves_it_when_it_drops_faster_than_fr
         "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
-    /* the lift falls with 16 m/s^2: the ball is in free flight */
-    CHECK_NEAR(scene_sim_body(&s, "ball").velocity[2], -9.81 * 0.5, 1e-9);
+    /* the lift falls with 16 m/s^2: the ball is in free flight, but for the first step, in which
+     * the scheme drops a free body by g h^2 and the lift by 8 h^2 */
+    CHECK_NEAR(scene_sim_body(&s, "ball").velocity[2], -9.81 * 0.5, 9.81 * 0.001);
     scene_sim_close(&s);
 }
 

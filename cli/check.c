@@ -1,0 +1,272 @@
+/* cli/check.c - `perp check`: is the scene sound, and what will be simulated? */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+#define ROWS_SHOWN 40
+#define PAIRS_JSON 100000
+
+static const char* type_name(perp_body_type type)
+{
+    return type == PERP_BODY_STATIC      ? "static"
+           : type == PERP_BODY_KINEMATIC ? "kinematic"
+                                         : "dynamic";
+}
+
+/* "box, 2 spheres" would be nicer; "box sphere sphere" is plain. */
+static void shapes_text(const perp_model* model, int32_t body, char* text, size_t size)
+{
+    const int32_t count = perp_model_body_info(model, body).shape_count;
+    size_t at = 0;
+    text[0] = '\0';
+    for (int32_t i = 0; i < count && at + 1 < size; ++i) {
+        const perp_shape_def shape = perp_model_body_shape(model, body, i);
+        const int n = i < 4 ? snprintf(text + at, size - at, "%s%s", i > 0 ? " " : "",
+                                       perp_shape_name(shape.type))
+                            : snprintf(text + at, size - at, " +%d", (int)(count - i));
+        at += n > 0 ? (size_t)n : 0;
+        if (i == 4) {
+            break;
+        }
+    }
+    if (count == 0) {
+        (void)snprintf(text, size, "(none)");
+    }
+}
+
+/* Contacts are only looked for where one side can be pushed. */
+static bool can_meet(const perp_model* model, int32_t a, int32_t b)
+{
+    const perp_body_info x = perp_model_body_info(model, a), y = perp_model_body_info(model, b);
+    return (x.dofs > 0 || y.dofs > 0) && x.shape_count > 0 && y.shape_count > 0 &&
+           perp_model_pair_collides(model, a, b);
+}
+
+static json_t* bodies_json(const perp_model* model)
+{
+    json_t* array = json_array();
+    const bool planar = perp_model_dimension(model) == 2;
+    for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
+        const perp_body_info info = perp_model_body_info(model, i);
+        json_t* shapes = json_array();
+        for (int32_t s = 0; s < info.shape_count; ++s) {
+            json_array_append_new(
+                shapes, json_string(perp_shape_name(perp_model_body_shape(model, i, s).type)));
+        }
+        json_t* body = json_pack("{s:s, s:s, s:o, s:i, s:o, s:o}", "name",
+                                 perp_model_body_name(model, i), "type", type_name(info.type),
+                                 "mass", cli_number(info.mass), "degrees_of_freedom",
+                                 (int)info.dofs, "friction", cli_number(info.friction), "position",
+                                 cli_numbers(info.position, planar ? 2 : 3));
+        json_object_set_new(body, "inertia",
+                            planar ? cli_number(info.inertia[8]) : cli_numbers(info.inertia, 9));
+        json_object_set_new(body, "shapes", shapes);
+        json_array_append_new(array, body);
+    }
+    return array;
+}
+
+static json_t* pairs_json(const perp_model* model)
+{
+    json_t* array = json_array();
+    const int32_t n = perp_model_body_count(model);
+    for (int32_t a = 0; a < n; ++a) {
+        for (int32_t b = a + 1; b < n && json_array_size(array) < PAIRS_JSON; ++b) {
+            if (can_meet(model, a, b)) {
+                json_array_append_new(
+                    array, json_pack("{s:s, s:s, s:o}", "a", perp_model_body_name(model, a), "b",
+                                     perp_model_body_name(model, b), "mu",
+                                     cli_number(perp_model_pair_friction(model, a, b))));
+            }
+        }
+    }
+    return array;
+}
+
+static json_t* settings_json(const perp_scene_run* run)
+{
+    json_t* object = json_object();
+    for (int32_t i = 0; i < run->solver_option_count; ++i) {
+        json_object_set_new(object, run->solver_option[i].name,
+                            cli_number(run->solver_option[i].value));
+    }
+    return object;
+}
+
+static void print_json(const perp_scene* scene, const perp_sim* sim, double penetration)
+{
+    const perp_model* model = perp_scene_model(scene);
+    const perp_scene_run run = perp_scene_run_settings(scene);
+    json_t* o = json_object();
+    json_object_set_new(o, "status", json_string("ok"));
+    json_object_set_new(o, "scene", json_string(perp_scene_name(scene)));
+    json_object_set_new(o, "dimension", json_integer(perp_model_dimension(model)));
+    json_object_set_new(o, "step", cli_number(run.step));
+    json_object_set_new(o, "duration", cli_number(run.duration));
+    json_object_set_new(o, "steps", json_integer(perp_sim_step_total(sim)));
+    json_object_set_new(o, "record_every", json_integer(perp_scene_record_every(scene)));
+    json_object_set_new(o, "stepper", json_string(run.stepper));
+    json_object_set_new(o, "contact", json_string(run.contact));
+    json_object_set_new(o, "friction", json_string(run.cone));
+    json_object_set_new(o, "directions", json_integer(run.directions));
+    json_object_set_new(o, "solver", json_string(run.solver));
+    json_object_set_new(o, "solver_settings", settings_json(&run));
+    json_object_set_new(o, "tolerance", cli_number(run.tolerance));
+    json_object_set_new(o, "margin", isnan(run.margin) ? json_string("automatic")
+                                                       : cli_number(run.margin));
+    json_object_set_new(o, "penetration", cli_number(penetration));
+    json_object_set_new(o, "bodies", bodies_json(model));
+    json_object_set_new(o, "pairs", pairs_json(model));
+    cli_print_json(o);
+}
+
+static void print_bodies(const perp_model* model)
+{
+    const int32_t n = perp_model_body_count(model);
+    printf("\n%s  %-20s %-10s %12s %9s  %s%s\n", cli_bold(), "body", "type", "mass", "friction",
+           "shapes", cli_plain());
+    for (int32_t i = 0; i < n && i < ROWS_SHOWN; ++i) {
+        const perp_body_info info = perp_model_body_info(model, i);
+        char shapes[160], mass[32] = "-";
+        shapes_text(model, i, shapes, sizeof shapes);
+        if (info.type == PERP_BODY_DYNAMIC) {
+            (void)snprintf(mass, sizeof mass, "%.6g", info.mass);
+        }
+        printf("  %-20s %-10s %12s %9.4g  %s\n", perp_model_body_name(model, i),
+               type_name(info.type), mass, info.friction, shapes);
+    }
+    if (n > ROWS_SHOWN) {
+        printf("  ... and %d more\n", (int)(n - ROWS_SHOWN));
+    }
+}
+
+static void print_pairs(const perp_model* model)
+{
+    const int32_t n = perp_model_body_count(model);
+    int64_t pairs = 0;
+    for (int32_t a = 0; a < n; ++a) {
+        for (int32_t b = a + 1; b < n; ++b) {
+            if (!can_meet(model, a, b)) {
+                continue;
+            }
+            if (pairs == 0) {
+                printf("\n%s  %-41s %9s%s\n", cli_bold(), "pair that can meet", "mu", cli_plain());
+            }
+            if (pairs++ < ROWS_SHOWN) {
+                printf("  %-20s %-20s %9.4g\n", perp_model_body_name(model, a),
+                       perp_model_body_name(model, b), perp_model_pair_friction(model, a, b));
+            }
+        }
+    }
+    if (pairs == 0) {
+        printf("\n  no two bodies can meet\n");
+    } else if (pairs > ROWS_SHOWN) {
+        printf("  ... and %lld more (--json lists them)\n", (long long)(pairs - ROWS_SHOWN));
+    }
+}
+
+static void print_text(const perp_scene* scene, const perp_sim* sim, double penetration)
+{
+    const perp_model* model = perp_scene_model(scene);
+    const perp_scene_run run = perp_scene_run_settings(scene);
+    printf("%s%s%s: sound, %d-D, %d bodies\n", cli_bold(), perp_scene_name(scene), cli_plain(),
+           (int)perp_model_dimension(model), (int)perp_model_body_count(model));
+    printf("  time           step %.9g to t = %.9g: %lld steps, recorded every %d\n", run.step,
+           run.duration, (long long)perp_sim_step_total(sim), (int)perp_scene_record_every(scene));
+    printf("  method         %s, contact %s, %s friction", run.stepper, run.contact, run.cone);
+    if (strcmp(run.cone, "polygon") == 0) {
+        printf(" (%d directions)",
+               perp_model_dimension(model) == 2 ? 2 : (int)run.directions);
+    }
+    printf("\n  solver         %s", run.solver);
+    for (int32_t i = 0; i < run.solver_option_count; ++i) {
+        printf("%s%s %.9g", i > 0 ? ", " : " with ", run.solver_option[i].name,
+               run.solver_option[i].value);
+    }
+    printf(", tolerance %.3g\n", run.tolerance);
+    if (isnan(run.margin)) {
+        printf("  margin         automatic: per pair, from the step and the motion\n");
+    } else {
+        printf("  margin         %.9g\n", run.margin);
+    }
+    if (penetration > 0.0) {
+        printf("  overlap        %.3g at the start\n", penetration);
+    }
+    print_bodies(model);
+    print_pairs(model);
+}
+
+static int check_scene(const cli_args* args, const char* path, const cli_overrides* overrides,
+                       perp_context* context, perp_scene** scene, perp_sim** sim)
+{
+    double penetration = 0.0;
+    perp_status status =
+        perp_scene_load(context, path, overrides->item, overrides->count, scene);
+    if (status != PERP_OK) {
+        return cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(context));
+    }
+    status = perp_sim_create_from_scene(context, *scene, sim);
+    if (status == PERP_OK) {
+        status = perp_sim_penetration(*sim, &penetration);
+    }
+    if (status != PERP_OK) {
+        return cli_fail(args->json, cli_exit_of(status), "%s: %s", path,
+                        perp_context_error(context));
+    }
+    if (args->json) {
+        print_json(*scene, *sim, penetration);
+    } else {
+        print_text(*scene, *sim, penetration);
+    }
+    return CLI_DONE;
+}
+
+static int run(const cli_args* args)
+{
+    cli_overrides overrides;
+    perp_scene* scene = NULL;
+    perp_sim* sim = NULL;
+    perp_context* context = cli_context(args->json);
+    if (context == NULL) {
+        return CLI_FAILED;
+    }
+    char* path = cli_scene_path(args->word[0]);
+    int exit_status = cli_overrides_gather(args, &overrides);
+    if (exit_status == CLI_DONE) {
+        exit_status = path != NULL
+                          ? check_scene(args, path, &overrides, context, &scene, &sim)
+                          : cli_fail(args->json, CLI_FAILED, "out of memory");
+    }
+    perp_sim_destroy(sim);
+    perp_scene_destroy(scene);
+    perp_context_destroy(context);
+    cli_overrides_free(&overrides);
+    free(path);
+    return exit_status;
+}
+
+static const cli_option options[] = {
+    {"--set", "POINTER=VALUE", "override any place of the scene", NULL},
+    {"--step", "H", "length of a step", NULL},
+    {"--duration", "T", "how long to simulate", NULL},
+    {"--stepper", "NAME", "stepper", NULL},
+    {"--contact", "NAME", "contact model", NULL},
+    {"--friction", "CONE", "friction cone", NULL},
+    {"--directions", "N", "of the friction polygon", NULL},
+    {"--solver", "NAME", "solver", NULL},
+    {"--json", NULL, "print one JSON object", NULL},
+    {0},
+};
+
+const cli_verb cli_verb_check = {
+    .name = "check",
+    .usage = "SCENE [options of run] [--json]",
+    .summary = "validate a scene, and say what will be simulated",
+    .words_min = 1,
+    .words_max = 1,
+    .option = options,
+    .run = run,
+};

@@ -1,0 +1,119 @@
+/* cli/cli.h - what the verbs of `perp` share.
+ *
+ * One table of verbs (main.c), one file per verb. A verb declares its options; parsing, help and
+ * the suggestions for misspelt words come from that declaration. Only include/perp is used.
+ */
+#ifndef PERP_CLI_H
+#define PERP_CLI_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "perp/perp.h"
+
+enum {
+    CLI_DONE = 0,
+    CLI_BAD_INPUT = 2, /* bad usage or bad input */
+    CLI_FAILED = 3,    /* the work could not go on, or its result is bad */
+};
+
+/* ---- arguments ---------------------------------------------------------------------------------*/
+
+typedef struct cli_option {
+    const char* name;  /* "--step" */
+    const char* value; /* what to call its value in help; NULL: a flag */
+    const char* text;
+    const char* missing; /* not NULL: known but not built yet; says so */
+} cli_option;
+
+typedef struct cli_given {
+    const cli_option* option;
+    const char* value; /* NULL for a flag */
+} cli_given;
+
+typedef struct cli_args {
+    const char** word; /* what is not an option, in order */
+    int word_count;
+    cli_given* given; /* options in order */
+    int given_count;
+    bool json;
+} cli_args;
+
+typedef struct cli_verb {
+    const char* name;
+    const char* usage; /* without "perp NAME " */
+    const char* summary;
+    const char* text; /* more, for `perp help NAME` */
+    int words_min, words_max;
+    const cli_option* option; /* ends with a NULL name */
+    int (*run)(const cli_args* args);
+} cli_verb;
+
+/* The value of an option given last, or NULL. */
+const char* cli_value(const cli_args* args, const char* name);
+bool cli_flag(const cli_args* args, const char* name);
+/* CLI_DONE, or CLI_BAD_INPUT after saying why. *help: --help was given. */
+int cli_args_parse(const cli_verb* verb, int argc, char** argv, cli_args* args, bool* help);
+void cli_args_free(cli_args* args);
+/* The word of the list (NULL-terminated) that was probably meant, or NULL. */
+const char* cli_nearest(const char* word, const char* const* list);
+
+/* ---- verbs -------------------------------------------------------------------------------------*/
+
+extern const cli_verb cli_verb_run, cli_verb_check, cli_verb_list, cli_verb_export, cli_verb_verify,
+    cli_verb_solve, cli_verb_help;
+extern const cli_verb* const cli_verbs[]; /* NULL-terminated */
+const cli_verb* cli_verb_find(const char* name);
+/* Says why a name is no verb: not built yet, misspelt, unknown. */
+int cli_verb_unknown(const char* name, bool json);
+void cli_help_overview(void);
+void cli_help_verb(const cli_verb* verb);
+
+/* ---- output ------------------------------------------------------------------------------------*/
+
+/* "perp: message" on stderr; with --json also {"status": word, "message": ...} on stdout, where
+ * word belongs to the exit status ("bad-input", "failed"). Returns exit_status. */
+int cli_fail(bool json, int exit_status, const char* format, ...) PERP_PRINTF(3, 4);
+/* Only the line on stderr. */
+void cli_complain(const char* format, ...) PERP_PRINTF(1, 2);
+/* 2 for bad input and pieces that do not exist yet, 2 for files that cannot be opened, else 3. */
+int cli_exit_of(perp_status status);
+const char* cli_status_word(int exit_status);
+
+/* Prints and releases the object. */
+void cli_print_json(json_t* object);
+/* A number, or null where JSON has none (infinity, NaN). */
+json_t* cli_number(double x);
+/* A string; text from outside need not be UTF-8, but JSON must be: other bytes become '?'. */
+json_t* cli_text(const char* s);
+json_t* cli_numbers(const double* x, int count);
+
+/* Escape sequences, or "" when stdout is not a terminal or NO_COLOR is set. */
+const char* cli_bold(void);
+const char* cli_dim(void);
+const char* cli_green(void);
+const char* cli_red(void);
+const char* cli_plain(void);
+
+double cli_clock(void); /* seconds, monotonic */
+
+/* ---- shared by several verbs -------------------------------------------------------------------*/
+
+/* A context that logs warnings to stderr; on failure says so and returns NULL. */
+perp_context* cli_context(bool json);
+/* The path of a scene: as given, or found by its bare name among the scenes (cli_scene_folders). */
+char* cli_scene_path(const char* word);
+/* Folders with scenes, best first; at most 4; each to be freed. Returns how many. */
+int cli_scene_folders(char* folder[4]);
+
+/* --step, --duration, ... and --set as overrides of the scene. */
+typedef struct cli_overrides {
+    perp_override* item;
+    int32_t count;
+    char** owned;
+} cli_overrides;
+int cli_overrides_gather(const cli_args* args, cli_overrides* overrides);
+void cli_overrides_free(cli_overrides* overrides);
+
+#endif

@@ -1,0 +1,276 @@
+/* cli/list.c - `perp list`: the names that a scene or a flag may use. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* One row of any list. */
+static void print_row(const char* name, const char* summary, bool built)
+{
+    printf("  %s%-18s%s %s%s\n", built ? cli_bold() : cli_dim(), name, cli_plain(), summary,
+           built ? "" : (strstr(summary, "does not exist yet") != NULL ? "" : " (does not exist yet)"));
+}
+
+static json_t* row_json(const char* name, const char* summary, bool built)
+{
+    return json_pack("{s:s, s:s, s:b}", "name", name, "summary", summary, "built", (int)built);
+}
+
+static void give(json_t* rows, const char* name, const char* summary, bool built)
+{
+    if (rows != NULL) {
+        json_array_append_new(rows, row_json(name, summary, built));
+    } else {
+        print_row(name, summary, built);
+    }
+}
+
+typedef bool (*piece_list)(const perp_context* context, int32_t index, perp_piece_info* info);
+
+static void list_pieces(const perp_context* context, piece_list list, json_t* rows)
+{
+    perp_piece_info info;
+    for (int32_t i = 0; list(context, i, &info); ++i) {
+        give(rows, info.name, info.summary, info.built);
+    }
+}
+
+static void list_steppers(const perp_context* context, json_t* rows)
+{
+    list_pieces(context, perp_stepper_list, rows);
+}
+
+static void list_contacts(const perp_context* context, json_t* rows)
+{
+    list_pieces(context, perp_contact_list, rows);
+}
+
+/* ---- solvers -----------------------------------------------------------------------------------*/
+
+static double setting_value(const perp_setting* setting, const char* settings)
+{
+    const char* at = settings + setting->offset;
+    switch (setting->type) {
+    case PERP_SETTING_DOUBLE: {
+        double x;
+        memcpy(&x, at, sizeof x);
+        return x;
+    }
+    case PERP_SETTING_INT: {
+        int32_t x;
+        memcpy(&x, at, sizeof x);
+        return x;
+    }
+    case PERP_SETTING_BOOL: {
+        bool x;
+        memcpy(&x, at, sizeof x);
+        return x;
+    }
+    }
+    return 0.0;
+}
+
+static json_t* setting_json(const perp_setting* s, double value)
+{
+    static const char* const type[] = {"double", "int", "bool"};
+    json_t* o = json_pack("{s:s, s:s, s:s}", "name", s->name, "type", type[s->type], "text",
+                          s->text);
+    if (s->type == PERP_SETTING_BOOL) {
+        json_object_set_new(o, "default", json_boolean(value != 0.0));
+        return o;
+    }
+    const bool whole = s->type == PERP_SETTING_INT;
+    json_object_set_new(o, "default", whole ? json_integer((json_int_t)value) : cli_number(value));
+    json_object_set_new(o, "minimum",
+                        whole ? json_integer((json_int_t)s->minimum) : cli_number(s->minimum));
+    json_object_set_new(o, "maximum",
+                        whole ? json_integer((json_int_t)s->maximum) : cli_number(s->maximum));
+    return o;
+}
+
+static void print_setting(const perp_setting* s, double value)
+{
+    if (s->type == PERP_SETTING_BOOL) {
+        printf("      %-16s %s; %s\n", s->name, value != 0.0 ? "true" : "false", s->text);
+    } else {
+        printf("      %-16s %.9g in [%.9g, %.9g]; %s\n", s->name, value, s->minimum, s->maximum,
+               s->text);
+    }
+}
+
+static void list_solvers(const perp_context* context, json_t* rows)
+{
+    perp_solver_info info;
+    for (int32_t i = 0; perp_solver_list(context, i, &info); ++i) {
+        json_t* settings = json_array();
+        json_t* row = NULL;
+        if (rows != NULL) {
+            row = row_json(info.name, info.summary, true);
+            json_object_set_new(row, "takes",
+                                json_pack("{s:b, s:b, s:b, s:b}", "lcp", (int)info.takes_lcp,
+                                          "mlcp", (int)info.takes_mlcp, "ncp", (int)info.takes_ncp,
+                                          "contact", (int)info.takes_contact));
+        } else {
+            print_row(info.name, info.summary, true);
+        }
+        char* defaults = info.settings_size > 0 ? calloc(1, info.settings_size) : NULL;
+        if (defaults != NULL && info.settings_default != NULL) {
+            info.settings_default(defaults);
+            for (int32_t s = 0; s < info.settings_count; ++s) {
+                const double value = setting_value(&info.settings[s], defaults);
+                if (rows != NULL) {
+                    json_array_append_new(settings, setting_json(&info.settings[s], value));
+                } else {
+                    print_setting(&info.settings[s], value);
+                }
+            }
+        }
+        free(defaults);
+        if (row != NULL) {
+            json_object_set_new(row, "settings", settings);
+            json_array_append_new(rows, row);
+        } else {
+            json_decref(settings);
+        }
+    }
+}
+
+/* ---- shapes, joints, scenes --------------------------------------------------------------------*/
+
+static void list_shapes(const perp_context* context, json_t* rows)
+{
+    (void)context;
+    for (int type = 0; type < PERP_SHAPE_TYPE_COUNT; ++type) {
+        const perp_shape_type t = (perp_shape_type)type;
+        const int32_t dimension = perp_shape_dimension(t);
+        if (rows == NULL) {
+            printf("  %s%-18s%s %s  %s\n", cli_bold(), perp_shape_name(t), cli_plain(),
+                   dimension == 0 ? "2-D, 3-D" : dimension == 2 ? "2-D     " : "3-D     ",
+                   perp_shape_summary(t));
+            continue;
+        }
+        json_t* row = row_json(perp_shape_name(t), perp_shape_summary(t), true);
+        json_t* dimensions = json_array();
+        for (int32_t d = 2; d <= 3; ++d) {
+            if (dimension == 0 || dimension == d) {
+                json_array_append_new(dimensions, json_integer(d));
+            }
+        }
+        json_object_set_new(row, "dimensions", dimensions);
+        json_array_append_new(rows, row);
+    }
+}
+
+static void list_joints(const perp_context* context, json_t* rows)
+{
+    (void)context;
+    static const char* const joint[][2] = {
+        {"fixed", "no relative motion"},
+        {"revolute", "a hinge: turns about an axis"},
+        {"prismatic", "slides along an axis"},
+        {"cylindrical", "slides along an axis and turns about it"},
+        {"spherical", "a ball joint"},
+        {"universal", "two crossed hinges"},
+        {"planar", "slides in a plane and turns about its normal"},
+        {"rope", "a largest distance between two points"},
+    };
+    for (size_t i = 0; i < sizeof joint / sizeof joint[0]; ++i) {
+        give(rows, joint[i][0], joint[i][1], false);
+    }
+}
+
+static int is_json(const struct dirent* entry)
+{
+    const char* dot = strrchr(entry->d_name, '.');
+    return dot != NULL && dot != entry->d_name && strcmp(dot, ".json") == 0;
+}
+
+static void list_scenes(const perp_context* context, json_t* rows)
+{
+    (void)context;
+    char* folder[4];
+    const int count = cli_scene_folders(folder);
+    for (int f = 0; f < count; ++f) {
+        struct dirent** entry = NULL;
+        const int n = scandir(folder[f], &entry, is_json, alphasort);
+        if (rows == NULL && n > 0) {
+            printf("%s\n", folder[f]);
+        }
+        for (int i = 0; i < n; ++i) {
+            const size_t stem = strlen(entry[i]->d_name) - strlen(".json");
+            if (rows == NULL) {
+                printf("  %s%.*s%s\n", cli_bold(), (int)stem, entry[i]->d_name, cli_plain());
+            } else {
+                char path[4400];
+                (void)snprintf(path, sizeof path, "%s/%s", folder[f], entry[i]->d_name);
+                entry[i]->d_name[stem] = '\0';
+                json_t* row = json_object();
+                json_object_set_new(row, "name", cli_text(entry[i]->d_name));
+                json_object_set_new(row, "path", cli_text(path));
+                json_array_append_new(rows, row);
+            }
+            free(entry[i]);
+        }
+        free(entry);
+        free(folder[f]);
+    }
+    if (rows == NULL && count == 0) {
+        printf("  no folder of scenes found; set PERP_SCENES to one\n");
+    }
+}
+
+/* ---- the verb ----------------------------------------------------------------------------------*/
+
+static const struct {
+    const char* name;
+    void (*list)(const perp_context* context, json_t* rows);
+} kinds[] = {
+    {"steppers", list_steppers}, {"contacts", list_contacts}, {"solvers", list_solvers},
+    {"shapes", list_shapes},     {"joints", list_joints},     {"scenes", list_scenes},
+};
+enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
+
+static int run(const cli_args* args)
+{
+    const char* names[KIND_COUNT + 1] = {0};
+    for (int i = 0; i < KIND_COUNT; ++i) {
+        names[i] = kinds[i].name;
+        if (strcmp(kinds[i].name, args->word[0]) != 0) {
+            continue;
+        }
+        perp_context* context = cli_context(args->json);
+        if (context == NULL) {
+            return CLI_FAILED;
+        }
+        json_t* rows = args->json ? json_array() : NULL;
+        kinds[i].list(context, rows);
+        perp_context_destroy(context);
+        if (rows != NULL) {
+            cli_print_json(json_pack("{s:s, s:o}", "status", "ok", kinds[i].name, rows));
+        }
+        return CLI_DONE;
+    }
+    const char* nearest = cli_nearest(args->word[0], names);
+    if (nearest != NULL) {
+        return cli_fail(args->json, CLI_BAD_INPUT, "list: no list of '%.60s'; did you mean '%s'?",
+                        args->word[0], nearest);
+    }
+    return cli_fail(args->json, CLI_BAD_INPUT, "usage: perp list %s", cli_verb_list.usage);
+}
+
+static const cli_option options[] = {
+    {"--json", NULL, "print one JSON object", NULL},
+    {0},
+};
+
+const cli_verb cli_verb_list = {
+    .name = "list",
+    .usage = "steppers|contacts|solvers|shapes|joints|scenes [--json]",
+    .summary = "the names that a scene may use",
+    .words_min = 1,
+    .words_max = 1,
+    .option = options,
+    .run = run,
+};

@@ -1,0 +1,151 @@
+/* cli/scene_args.c - from the command line to a scene: where it is, and what is overridden. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* Options that stand for one place in the scene. */
+static const struct {
+    const char* option;
+    const char* pointer;
+} shorthand[] = {
+    {"--step", "/step"},           {"--duration", "/duration"},
+    {"--stepper", "/stepper"},     {"--contact", "/contact"},
+    {"--friction", "/friction/cone"}, {"--directions", "/friction/directions"},
+    {"--solver", "/solver"},
+};
+
+static const char* pointer_of(const char* option)
+{
+    for (size_t i = 0; i < sizeof shorthand / sizeof shorthand[0]; ++i) {
+        if (strcmp(shorthand[i].option, option) == 0) {
+            return shorthand[i].pointer;
+        }
+    }
+    return NULL;
+}
+
+/* --set POINTER=VALUE: the copy is cut at the first '='. */
+static int split_set(const cli_args* args, const char* text, char** copy, perp_override* override)
+{
+    const char* equals = strchr(text, '=');
+    if (equals == NULL || equals == text) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        "--set: expected POINTER=VALUE, such as --set /bodies/1/mass=2, got '%s'",
+                        text);
+    }
+    *copy = strdup(text);
+    if (*copy == NULL) {
+        return cli_fail(args->json, CLI_FAILED, "out of memory");
+    }
+    (*copy)[equals - text] = '\0';
+    *override = (perp_override){*copy, *copy + (equals - text) + 1};
+    return CLI_DONE;
+}
+
+int cli_overrides_gather(const cli_args* args, cli_overrides* overrides)
+{
+    const size_t room = (size_t)args->given_count + 1;
+    *overrides = (cli_overrides){.item = calloc(room, sizeof(perp_override)),
+                                 .owned = calloc(room, sizeof(char*))};
+    if (overrides->item == NULL || overrides->owned == NULL) {
+        return cli_fail(args->json, CLI_FAILED, "out of memory");
+    }
+    for (int i = 0; i < args->given_count; ++i) {
+        const cli_given* given = &args->given[i];
+        const char* pointer = pointer_of(given->option->name);
+        const int32_t n = overrides->count;
+        if (pointer != NULL) {
+            overrides->item[n] = (perp_override){pointer, given->value};
+        } else if (strcmp(given->option->name, "--set") == 0) {
+            const int status =
+                split_set(args, given->value, &overrides->owned[n], &overrides->item[n]);
+            if (status != CLI_DONE) {
+                return status;
+            }
+        } else {
+            continue;
+        }
+        overrides->count = n + 1;
+    }
+    return CLI_DONE;
+}
+
+void cli_overrides_free(cli_overrides* overrides)
+{
+    for (int32_t i = 0; i < overrides->count; ++i) {
+        free(overrides->owned[i]);
+    }
+    free(overrides->owned);
+    free(overrides->item);
+}
+
+/* ---- where scenes are --------------------------------------------------------------------------*/
+
+static bool is_folder(const char* path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int add_folder(char* folder[4], int count, const char* path)
+{
+    char* real = is_folder(path) ? realpath(path, NULL) : NULL;
+    for (int i = 0; real != NULL && i < count; ++i) {
+        if (strcmp(folder[i], real) == 0) { /* the same place by two roads */
+            free(real);
+            return count;
+        }
+    }
+    if (real != NULL) {
+        folder[count++] = real;
+    }
+    return count;
+}
+
+int cli_scene_folders(char* folder[4])
+{
+    int count = 0;
+    const char* chosen = getenv("PERP_SCENES");
+    if (chosen != NULL && chosen[0] != '\0') {
+        count = add_folder(folder, count, chosen);
+    }
+    count = add_folder(folder, count, "scenes");
+    char exe[PATH_MAX], path[PATH_MAX + 64];
+    const ssize_t length = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (length > 0) {
+        exe[length] = '\0';
+        char* slash = strrchr(exe, '/');
+        if (slash != NULL) {
+            *slash = '\0';
+            (void)snprintf(path, sizeof path, "%s/../share/perp/scenes", exe);
+            count = add_folder(folder, count, path);
+            (void)snprintf(path, sizeof path, "%s/../../scenes", exe);
+            count = add_folder(folder, count, path);
+        }
+    }
+    return count;
+}
+
+char* cli_scene_path(const char* word)
+{
+    char* found = NULL;
+    if (access(word, F_OK) == 0 || strchr(word, '/') != NULL) {
+        return strdup(word);
+    }
+    char* folder[4];
+    const int count = cli_scene_folders(folder);
+    for (int i = 0; i < count; ++i) {
+        char path[2 * PATH_MAX];
+        (void)snprintf(path, sizeof path, "%s/%s.json", folder[i], word);
+        if (found == NULL && access(path, F_OK) == 0) {
+            found = strdup(path);
+        }
+        free(folder[i]);
+    }
+    return found != NULL ? found : strdup(word);
+}

@@ -1,0 +1,96 @@
+/* cli/stats.c - figures of a run. */
+#include "stats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool cli_stats_begin(cli_stats* stats, const perp_sim* sim)
+{
+    memset(stats, 0, sizeof *stats);
+    stats->sample = malloc(CLI_SAMPLES * sizeof *stats->sample);
+    stats->sample_every = 1;
+    stats->initial_total = perp_sim_energy(sim).total;
+    return stats->sample != NULL;
+}
+
+void cli_stats_free(cli_stats* stats)
+{
+    free(stats->sample);
+    stats->sample = NULL;
+}
+
+/* When the sample is full, every second one goes and from then on only every second comes in. */
+static void take_sample(cli_stats* stats, double seconds)
+{
+    if (stats->steps % stats->sample_every != 0) {
+        return;
+    }
+    if (stats->sample_count == CLI_SAMPLES) {
+        for (int32_t i = 0; i < CLI_SAMPLES / 2; ++i) {
+            stats->sample[i] = stats->sample[2 * i];
+        }
+        stats->sample_count = CLI_SAMPLES / 2;
+        stats->sample_every *= 2;
+    }
+    stats->sample[stats->sample_count++] = seconds;
+}
+
+static void take_worst(double* worst, double now)
+{
+    if (!(now <= *worst)) { /* a NaN stays visible */
+        *worst = now;
+    }
+}
+
+void cli_stats_step(cli_stats* stats, const perp_sim* sim, double seconds)
+{
+    const perp_step_info info = perp_sim_step_info(sim);
+    take_sample(stats, seconds);
+    stats->steps += 1;
+    stats->step_sum += seconds;
+    take_worst(&stats->step_max, seconds);
+
+    perp_contact_residual* worst = &stats->certificate;
+    if (stats->worst_step == 0 || !(info.certificate.worst <= worst->worst)) {
+        worst->worst = info.certificate.worst;
+        stats->worst_step = perp_sim_step_count(sim);
+    }
+    take_worst(&worst->dynamics, info.certificate.dynamics);
+    take_worst(&worst->normal, info.certificate.normal);
+    take_worst(&worst->friction, info.certificate.friction);
+    take_worst(&worst->joints, info.certificate.joints);
+
+    take_worst(&stats->penetration_max, info.penetration);
+    stats->contacts_final = info.contacts;
+    if (info.contacts > stats->contacts_max) {
+        stats->contacts_max = info.contacts;
+    }
+    stats->iterations_sum += (double)info.report.iterations;
+    if (info.report.iterations > stats->iterations_max) {
+        stats->iterations_max = info.report.iterations;
+    }
+    stats->failures += info.accepted_unsolved;
+}
+
+void cli_stats_end(cli_stats* stats, perp_sim* sim)
+{
+    if (perp_sim_penetration(sim, &stats->penetration_final) == PERP_OK) {
+        take_worst(&stats->penetration_max, stats->penetration_final);
+    }
+}
+
+static int by_size(const void* a, const void* b)
+{
+    const double x = *(const double*)a, y = *(const double*)b;
+    return (x > y) - (x < y);
+}
+
+double cli_stats_percentile(cli_stats* stats, double part)
+{
+    if (stats->sample_count == 0) {
+        return 0.0;
+    }
+    qsort(stats->sample, (size_t)stats->sample_count, sizeof *stats->sample, by_size);
+    const int32_t at = (int32_t)(part * (double)stats->sample_count);
+    return stats->sample[at < stats->sample_count ? at : stats->sample_count - 1];
+}

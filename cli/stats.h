@@ -1,0 +1,36 @@
+/* cli/stats.h - what `perp run` gathers while a simulation runs. */
+#ifndef PERP_CLI_STATS_H
+#define PERP_CLI_STATS_H
+
+#include "cli.h"
+
+/* Wall times of steps: mean and maximum are exact; percentiles come from an even sample of at most
+ * CLI_SAMPLES steps (every step of a run up to that length). */
+#define CLI_SAMPLES (1 << 18)
+
+typedef struct cli_stats {
+    int64_t steps; /* taken in this run */
+    double wall_seconds;
+    double step_sum, step_max;
+    double* sample;
+    int32_t sample_count;
+    int64_t sample_every;
+
+    perp_contact_residual certificate; /* the worst of each law */
+    int64_t worst_step;                /* number of the step that was furthest off; 0: none */
+    double penetration_max, penetration_final;
+    int32_t contacts_max, contacts_final;
+    double iterations_sum;
+    int32_t iterations_max;
+    int64_t failures;
+    double initial_total; /* energy */
+} cli_stats;
+
+bool cli_stats_begin(cli_stats* stats, const perp_sim* sim); /* false: no memory */
+void cli_stats_step(cli_stats* stats, const perp_sim* sim, double seconds);
+void cli_stats_end(cli_stats* stats, perp_sim* sim);
+void cli_stats_free(cli_stats* stats);
+/* Seconds of the step of which the fraction `part` of all steps is not slower. Sorts the sample. */
+double cli_stats_percentile(cli_stats* stats, double part);
+
+#endif

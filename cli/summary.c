@@ -1,0 +1,176 @@
+/* cli/summary.c - the result of a run: the JSON object of docs and DESIGN, and a short table. */
+#include "summary.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static double mean(double sum, int64_t count)
+{
+    return count > 0 ? sum / (double)count : 0.0;
+}
+
+static json_t* body_json(const perp_sim* sim, int32_t body, bool planar)
+{
+    const perp_body_state s = perp_sim_body(sim, body);
+    const int n = planar ? 2 : 3;
+    json_t* object = json_object();
+    json_object_set_new(object, "position", cli_numbers(s.position, n));
+    if (planar) {
+        json_object_set_new(object, "angle", cli_number(s.angle));
+    } else {
+        json_object_set_new(object, "orientation", cli_numbers(s.orientation, 4));
+    }
+    json_object_set_new(object, "velocity", cli_numbers(s.velocity, n));
+    json_object_set_new(object, "angular_velocity",
+                        planar ? cli_number(s.angular_velocity[2])
+                               : cli_numbers(s.angular_velocity, 3));
+    return object;
+}
+
+static json_t* momentum_json(const perp_sim* sim, bool planar)
+{
+    double linear[3], angular[3];
+    perp_sim_momentum(sim, linear, angular);
+    json_t* object = json_object();
+    json_object_set_new(object, "linear", cli_numbers(linear, planar ? 2 : 3));
+    json_object_set_new(object, "angular",
+                        planar ? cli_number(angular[2]) : cli_numbers(angular, 3));
+    return object;
+}
+
+static json_t* step_times_json(cli_stats* stats)
+{
+    json_t* object = json_object();
+    json_object_set_new(object, "mean", cli_number(1e6 * mean(stats->step_sum, stats->steps)));
+    json_object_set_new(object, "p50", cli_number(1e6 * cli_stats_percentile(stats, 0.5)));
+    json_object_set_new(object, "p99", cli_number(1e6 * cli_stats_percentile(stats, 0.99)));
+    json_object_set_new(object, "max", cli_number(1e6 * stats->step_max));
+    return object;
+}
+
+json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats* stats,
+                         const char* status, const char* message, const char* problem)
+{
+    const perp_model* model = perp_sim_model(sim);
+    const bool planar = perp_model_dimension(model) == 2;
+    const perp_scene_run run = perp_scene_run_settings(scene);
+    const perp_energy energy = perp_sim_energy(sim);
+    const perp_contact_residual* c = &stats->certificate;
+    json_t* o = json_object();
+    json_object_set_new(o, "status", json_string(status));
+    if (message != NULL) {
+        json_object_set_new(o, "message", cli_text(message));
+    }
+    if (problem != NULL) {
+        json_object_set_new(o, "problem", cli_text(problem));
+    }
+    json_object_set_new(o, "scene", json_string(perp_scene_name(scene)));
+    json_object_set_new(o, "steps", json_integer(perp_sim_step_count(sim)));
+    json_object_set_new(o, "time", cli_number(perp_sim_time(sim)));
+    json_object_set_new(o, "stepper", json_string(run.stepper));
+    json_object_set_new(o, "contact", json_string(run.contact));
+    json_object_set_new(o, "friction", json_string(run.cone));
+    json_object_set_new(o, "solver", json_string(run.solver));
+    json_object_set_new(o, "wall_seconds", cli_number(stats->wall_seconds));
+    json_object_set_new(o, "step_microseconds", step_times_json(stats));
+    json_object_set_new(o, "certificate",
+                        json_pack("{s:o, s:o, s:o, s:o, s:I}", "dynamics", cli_number(c->dynamics),
+                                  "normal", cli_number(c->normal), "friction",
+                                  cli_number(c->friction), "joints", cli_number(c->joints),
+                                  "worst_step", (json_int_t)stats->worst_step));
+    json_object_set_new(o, "penetration",
+                        json_pack("{s:o, s:o}", "max", cli_number(stats->penetration_max), "final",
+                                  cli_number(stats->penetration_final)));
+    json_object_set_new(o, "joint_error", json_pack("{s:f}", "max", 0.0)); /* no joints yet */
+    json_object_set_new(o, "energy",
+                        json_pack("{s:o, s:o, s:o, s:o}", "kinetic", cli_number(energy.kinetic),
+                                  "potential", cli_number(energy.potential), "total",
+                                  cli_number(energy.total), "initial_total",
+                                  cli_number(stats->initial_total)));
+    json_object_set_new(o, "momentum", momentum_json(sim, planar));
+    json_object_set_new(o, "contacts",
+                        json_pack("{s:i, s:i}", "max", (int)stats->contacts_max, "final",
+                                  (int)stats->contacts_final));
+    json_object_set_new(o, "solver_iterations",
+                        json_pack("{s:o, s:i}", "mean",
+                                  cli_number(mean(stats->iterations_sum, stats->steps)), "max",
+                                  (int)stats->iterations_max));
+    json_object_set_new(o, "solver_failures", json_integer(stats->failures));
+    json_t* bodies = json_object();
+    for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
+        json_object_set_new(bodies, perp_model_body_name(model, i), body_json(sim, i, planar));
+    }
+    json_object_set_new(o, "bodies", bodies);
+    return o;
+}
+
+/* ---- for people --------------------------------------------------------------------------------*/
+
+#define BODIES_SHOWN 12
+
+static void print_body(const perp_sim* sim, int32_t body, bool planar)
+{
+    const perp_body_state s = perp_sim_body(sim, body);
+    const char* name = perp_model_body_name(perp_sim_model(sim), body);
+    if (planar) {
+        printf("  %-14s (%.6g, %.6g) angle %.6g, velocity (%.4g, %.4g)\n", name, s.position[0],
+               s.position[1], s.angle, s.velocity[0], s.velocity[1]);
+    } else {
+        printf("  %-14s (%.6g, %.6g, %.6g), velocity (%.4g, %.4g, %.4g)\n", name, s.position[0],
+               s.position[1], s.position[2], s.velocity[0], s.velocity[1], s.velocity[2]);
+    }
+}
+
+static void print_bodies(const perp_sim* sim)
+{
+    const perp_model* model = perp_sim_model(sim);
+    int32_t shown = 0, more = 0;
+    printf("%sbodies%s\n", cli_bold(), cli_plain());
+    for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
+        if (perp_model_body_info(model, i).type == PERP_BODY_STATIC) {
+            continue;
+        }
+        if (shown < BODIES_SHOWN) {
+            print_body(sim, i, perp_model_dimension(model) == 2);
+            ++shown;
+        } else {
+            ++more;
+        }
+    }
+    if (more > 0) {
+        printf("  ... and %d more (--json lists all)\n", (int)more);
+    }
+}
+
+void cli_summary_print(const perp_scene* scene, const perp_sim* sim, cli_stats* stats,
+                       const char* status, const char* out)
+{
+    const perp_scene_run run = perp_scene_run_settings(scene);
+    const perp_energy energy = perp_sim_energy(sim);
+    const perp_contact_residual* c = &stats->certificate;
+    printf("%s%s%s: %s, t = %.9g after %lld steps\n", cli_bold(), perp_scene_name(scene),
+           cli_plain(), status, perp_sim_time(sim), (long long)perp_sim_step_count(sim));
+    printf("  method         %s, %s, %s friction, solver %s\n", run.stepper, run.contact, run.cone,
+           run.solver);
+    printf("  wall time      %.4g s; a step %.4g us (p50 %.4g, p99 %.4g, max %.4g)\n",
+           stats->wall_seconds, 1e6 * mean(stats->step_sum, stats->steps),
+           1e6 * cli_stats_percentile(stats, 0.5), 1e6 * cli_stats_percentile(stats, 0.99),
+           1e6 * stats->step_max);
+    printf("  certificate    dynamics %.1e, normal %.1e, friction %.1e", c->dynamics, c->normal,
+           c->friction);
+    if (stats->worst_step > 0) {
+        printf(" (worst at step %lld)", (long long)stats->worst_step);
+    }
+    printf("\n  energy         %.9g (kinetic %.6g, potential %.6g; %.9g at the start)\n",
+           energy.total, energy.kinetic, energy.potential, stats->initial_total);
+    printf("  contacts       %d at the end, %d at most; penetration %.3g, %.3g at most\n",
+           (int)stats->contacts_final, (int)stats->contacts_max, stats->penetration_final,
+           stats->penetration_max);
+    printf("  solver         %.4g iterations a step, %d at most; %lld failures\n",
+           mean(stats->iterations_sum, stats->steps), (int)stats->iterations_max,
+           (long long)stats->failures);
+    if (out != NULL) {
+        printf("  recording      %s\n", out);
+    }
+    print_bodies(sim);
+}

@@ -1,0 +1,596 @@
+/* src/base/expr.c - compile an expression in t to postfix, and run it with its derivative.
+ *
+ * A recursive descent over five levels, loosest first:
+ *     comparison   sum [< <= > >= == != sum]     (no chains: 0 < t < 1 is not what it looks like)
+ *     sum          term {+ - term}
+ *     term         unary {* / unary}
+ *     unary        {+ -} power
+ *     power        primary [^ unary]             (right associative; -2^2 = -4)
+ * Every instruction comes from at least one character of its own, so that the program is never
+ * longer than the text and one block of memory holds both.
+ *
+ * NaN: an operation on a NaN gives a NaN. C's fmin, pow(1, NaN) and comparisons would hide it. Only
+ * if() drops the branch that it does not take, which is its purpose: if(t > 0, log(t), 0).
+ */
+#include "base/expr.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LENGTH_LIMIT = 4096,
+    NESTING_LIMIT = 64,
+    /* A level of nesting leaves at most five operands waiting: the left sides of a comparison, a
+     * sum and a term, and two arguments of if(). */
+    STACK_SIZE = 5 * (NESTING_LIMIT + 1) + 1,
+};
+
+typedef enum opcode {
+    OP_CONSTANT,
+    OP_TIME,
+    OP_ADD,
+    OP_SUB,
+    OP_MUL,
+    OP_DIV,
+    OP_POW,
+    OP_NEG,
+    OP_LESS,
+    OP_LESS_EQUAL,
+    OP_GREATER,
+    OP_GREATER_EQUAL,
+    OP_EQUAL,
+    OP_NOT_EQUAL,
+    OP_SIN,
+    OP_COS,
+    OP_TAN,
+    OP_ASIN,
+    OP_ACOS,
+    OP_ATAN,
+    OP_SINH,
+    OP_COSH,
+    OP_TANH,
+    OP_EXP,
+    OP_LOG,
+    OP_LOG10,
+    OP_SQRT,
+    OP_ABS,
+    OP_FLOOR,
+    OP_CEIL,
+    OP_SIGN,
+    OP_MIN,
+    OP_MAX,
+    OP_ATAN2,
+    OP_MOD,
+    OP_IF,
+} opcode;
+
+typedef struct instruction {
+    opcode op;
+    double constant;
+} instruction;
+
+struct perpi_expr {
+    int32_t count;
+    char* text; /* behind the program, in the same block */
+    instruction program[];
+};
+
+typedef struct function {
+    const char* name;
+    opcode op;
+    int arity;
+} function;
+
+static const function functions[] = {
+    {"sin", OP_SIN, 1},   {"cos", OP_COS, 1},   {"tan", OP_TAN, 1},     {"asin", OP_ASIN, 1},
+    {"acos", OP_ACOS, 1}, {"atan", OP_ATAN, 1}, {"sinh", OP_SINH, 1},   {"cosh", OP_COSH, 1},
+    {"tanh", OP_TANH, 1}, {"exp", OP_EXP, 1},   {"log", OP_LOG, 1},     {"log10", OP_LOG10, 1},
+    {"sqrt", OP_SQRT, 1}, {"abs", OP_ABS, 1},   {"floor", OP_FLOOR, 1}, {"ceil", OP_CEIL, 1},
+    {"sign", OP_SIGN, 1}, {"min", OP_MIN, 2},   {"max", OP_MAX, 2},     {"atan2", OP_ATAN2, 2},
+    {"mod", OP_MOD, 2},   {"pow", OP_POW, 2},   {"if", OP_IF, 3},
+};
+enum { FUNCTION_COUNT = sizeof functions / sizeof functions[0] };
+
+static const double ln_10 = 2.302585092994045684;
+static const double pi = 3.141592653589793238;
+static const double euler = 2.718281828459045235;
+
+/* ---- compiling ---------------------------------------------------------------------------------*/
+
+typedef struct parser {
+    perp_context* context;
+    const char* text;
+    size_t at;
+    int nesting;
+    int depth; /* operands on the stack at this point of the program */
+    perpi_expr* expr;
+} parser;
+
+/* "expression '...': message at column N". A long text is cut: the column says where to look. */
+static perp_status fail_at(parser* p, size_t at, const char* message)
+{
+    enum { SHOWN = 80 };
+    char shown[SHOWN + 4];
+    size_t n = 0;
+    for (; n < SHOWN && p->text[n] != '\0'; ++n) {
+        const unsigned char c = (unsigned char)p->text[n];
+        shown[n] = (char)(c < 0x20 || c == 0x7f ? '?' : c);
+    }
+    strcpy(shown + n, p->text[n] != '\0' ? "..." : "");
+    return perpi_fail(p->context, PERP_ERROR_INPUT, "expression '%s': %s at column %zu", shown,
+                      message, at + 1);
+}
+
+static void skip_space(parser* p)
+{
+    while (p->text[p->at] == ' ' || p->text[p->at] == '\t' || p->text[p->at] == '\n' ||
+           p->text[p->at] == '\r') {
+        ++p->at;
+    }
+}
+
+static bool accept(parser* p, char c)
+{
+    skip_space(p);
+    if (p->text[p->at] != c) {
+        return false;
+    }
+    ++p->at;
+    return true;
+}
+
+static void emit(parser* p, opcode op, double constant, int taken)
+{
+    p->expr->program[p->expr->count++] = (instruction){op, constant};
+    p->depth += 1 - taken;
+    PERP_ASSERT(p->depth >= 1 && p->depth <= STACK_SIZE);
+}
+
+static perp_status parse_comparison(parser* p);
+static perp_status parse_unary(parser* p);
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c);
+}
+
+/* strtod obeys the locale, our grammar does not: the point is exchanged for the locale's. */
+static perp_status parse_number(parser* p)
+{
+    const size_t start = p->at;
+    char buffer[LENGTH_LIMIT + 16];
+    size_t n = 0;
+    bool digits = false;
+    for (; is_digit(p->text[p->at]); ++p->at) {
+        buffer[n++] = p->text[p->at];
+        digits = true;
+    }
+    if (p->text[p->at] == '.') {
+        ++p->at;
+        const char* point = localeconv()->decimal_point;
+        const size_t length = strlen(point);
+        memcpy(buffer + n, point, length < 8 ? length : 8);
+        n += length < 8 ? length : 8;
+        for (; is_digit(p->text[p->at]); ++p->at) {
+            buffer[n++] = p->text[p->at];
+            digits = true;
+        }
+    }
+    if (!digits) {
+        return fail_at(p, start, "expected a digit beside '.'");
+    }
+    /* An exponent only if digits follow, so that "2*e" stays what it is. */
+    if (p->text[p->at] == 'e' || p->text[p->at] == 'E') {
+        const size_t sign = p->text[p->at + 1] == '+' || p->text[p->at + 1] == '-' ? 1 : 0;
+        if (is_digit(p->text[p->at + 1 + sign])) {
+            buffer[n++] = 'e';
+            if (sign == 1) {
+                buffer[n++] = p->text[p->at + 1];
+            }
+            for (p->at += 1 + sign; is_digit(p->text[p->at]); ++p->at) {
+                buffer[n++] = p->text[p->at];
+            }
+        }
+    }
+    buffer[n] = '\0';
+    const double value = strtod(buffer, NULL);
+    if (!isfinite(value)) {
+        return fail_at(p, start, "number too large for a double");
+    }
+    emit(p, OP_CONSTANT, value, 0);
+    return PERP_OK;
+}
+
+static perp_status unknown_name(parser* p, size_t start, const char* name)
+{
+    const char* known[FUNCTION_COUNT + 4];
+    for (int i = 0; i < FUNCTION_COUNT; ++i) {
+        known[i] = functions[i].name;
+    }
+    known[FUNCTION_COUNT] = "t";
+    known[FUNCTION_COUNT + 1] = "pi";
+    known[FUNCTION_COUNT + 2] = "e";
+    known[FUNCTION_COUNT + 3] = NULL;
+    const char* nearest = perpi_nearest(name, known);
+    char message[128];
+    snprintf(message, sizeof message, "unknown name '%s'%s%s%s", name,
+             nearest != NULL ? " (did you mean '" : "", nearest != NULL ? nearest : "",
+             nearest != NULL ? "'?)" : "");
+    return fail_at(p, start, message);
+}
+
+/* The arguments of a function, its name already read. */
+static perp_status parse_call(parser* p, const function* f)
+{
+    char message[96];
+    if (!accept(p, '(')) {
+        snprintf(message, sizeof message, "expected '(' after '%s'", f->name);
+        return fail_at(p, p->at, message);
+    }
+    for (int i = 0; i < f->arity; ++i) {
+        if (i > 0 && !accept(p, ',')) {
+            snprintf(message, sizeof message, "expected ',': '%s' takes %d arguments,", f->name,
+                     f->arity);
+            return fail_at(p, p->at, message);
+        }
+        const perp_status status = parse_comparison(p);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    if (!accept(p, ')')) {
+        if (p->text[p->at] == ',') {
+            snprintf(message, sizeof message, "expected ')': '%s' takes %d argument%s,", f->name,
+                     f->arity, f->arity == 1 ? "" : "s");
+            return fail_at(p, p->at, message);
+        }
+        return fail_at(p, p->at, "expected ')'");
+    }
+    emit(p, f->op, 0.0, f->arity);
+    return PERP_OK;
+}
+
+static perp_status parse_name(parser* p)
+{
+    char name[32];
+    const size_t start = p->at;
+    size_t n = 0;
+    for (; is_name(p->text[p->at]); ++p->at) {
+        if (n + 1 < sizeof name) {
+            name[n++] = p->text[p->at];
+        }
+    }
+    name[n] = '\0';
+    if (strcmp(name, "t") == 0) {
+        emit(p, OP_TIME, 0.0, 0);
+        return PERP_OK;
+    }
+    if (strcmp(name, "pi") == 0 || strcmp(name, "e") == 0) {
+        emit(p, OP_CONSTANT, name[0] == 'p' ? pi : euler, 0);
+        return PERP_OK;
+    }
+    for (int i = 0; i < FUNCTION_COUNT; ++i) {
+        if (strcmp(name, functions[i].name) == 0) {
+            return parse_call(p, &functions[i]);
+        }
+    }
+    return unknown_name(p, start, name);
+}
+
+static perp_status parse_primary(parser* p)
+{
+    skip_space(p);
+    const char c = p->text[p->at];
+    if (is_digit(c) || c == '.') {
+        return parse_number(p);
+    }
+    if (is_name(c)) {
+        return parse_name(p);
+    }
+    if (!accept(p, '(')) {
+        return fail_at(p, p->at, "expected a number, a name or '('");
+    }
+    const perp_status status = parse_comparison(p);
+    if (status != PERP_OK) {
+        return status;
+    }
+    return accept(p, ')') ? PERP_OK : fail_at(p, p->at, "expected ')'");
+}
+
+static perp_status parse_power(parser* p)
+{
+    const perp_status status = parse_primary(p);
+    if (status != PERP_OK || !accept(p, '^')) {
+        return status;
+    }
+    /* A tower of powers nests too. */
+    if (p->nesting >= NESTING_LIMIT) {
+        return fail_at(p, p->at, "nested deeper than 64 levels");
+    }
+    ++p->nesting;
+    const perp_status inner = parse_unary(p);
+    --p->nesting;
+    if (inner == PERP_OK) {
+        emit(p, OP_POW, 0.0, 2);
+    }
+    return inner;
+}
+
+static perp_status parse_unary(parser* p)
+{
+    bool negative = false;
+    for (;;) {
+        if (accept(p, '-')) {
+            negative = !negative;
+        } else if (!accept(p, '+')) {
+            break;
+        }
+    }
+    const perp_status status = parse_power(p);
+    if (status == PERP_OK && negative) {
+        emit(p, OP_NEG, 0.0, 1);
+    }
+    return status;
+}
+
+static perp_status parse_term(parser* p)
+{
+    perp_status status = parse_unary(p);
+    while (status == PERP_OK) {
+        const opcode op = accept(p, '*') ? OP_MUL : accept(p, '/') ? OP_DIV : OP_TIME;
+        if (op == OP_TIME) {
+            break;
+        }
+        status = parse_unary(p);
+        if (status == PERP_OK) {
+            emit(p, op, 0.0, 2);
+        }
+    }
+    return status;
+}
+
+static perp_status parse_sum(parser* p)
+{
+    perp_status status = parse_term(p);
+    while (status == PERP_OK) {
+        const opcode op = accept(p, '+') ? OP_ADD : accept(p, '-') ? OP_SUB : OP_TIME;
+        if (op == OP_TIME) {
+            break;
+        }
+        status = parse_term(p);
+        if (status == PERP_OK) {
+            emit(p, op, 0.0, 2);
+        }
+    }
+    return status;
+}
+
+static bool accept_comparison(parser* p, opcode* op)
+{
+    skip_space(p);
+    const char* s = p->text + p->at;
+    const bool equal = s[0] != '\0' && s[1] == '=';
+    if (s[0] == '<') {
+        *op = equal ? OP_LESS_EQUAL : OP_LESS;
+    } else if (s[0] == '>') {
+        *op = equal ? OP_GREATER_EQUAL : OP_GREATER;
+    } else if (equal && s[0] == '=') {
+        *op = OP_EQUAL;
+    } else if (equal && s[0] == '!') {
+        *op = OP_NOT_EQUAL;
+    } else {
+        return false;
+    }
+    p->at += equal ? 2 : 1;
+    return true;
+}
+
+/* The only entry that recursion goes through beside powers, so that nesting is counted here. */
+static perp_status parse_comparison(parser* p)
+{
+    if (p->nesting >= NESTING_LIMIT) {
+        return fail_at(p, p->at, "nested deeper than 64 levels");
+    }
+    ++p->nesting;
+    perp_status status = parse_sum(p);
+    opcode op;
+    if (status == PERP_OK && accept_comparison(p, &op)) {
+        status = parse_sum(p);
+        if (status == PERP_OK) {
+            emit(p, op, 0.0, 2);
+            const size_t again = p->at;
+            if (accept_comparison(p, &op)) {
+                status = fail_at(p, again, "comparisons do not chain: use parentheses,");
+            }
+        }
+    }
+    --p->nesting;
+    return status;
+}
+
+perp_status perpi_expr_compile(perp_context* context, const char* text, perpi_expr** expr)
+{
+    const size_t length = strlen(text);
+    if (length > LENGTH_LIMIT) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "expression of %zu characters: limit %d",
+                          length, LENGTH_LIMIT);
+    }
+    parser p = {.context = context, .text = text};
+    const size_t head = sizeof *p.expr + (length + 1) * sizeof p.expr->program[0];
+    perp_status status = perpi_alloc(context, head + length + 1, 1, &p.expr);
+    if (status != PERP_OK) {
+        return status;
+    }
+    p.expr->text = (char*)p.expr + head;
+    memcpy(p.expr->text, text, length + 1);
+    status = parse_comparison(&p);
+    skip_space(&p);
+    if (status == PERP_OK && p.text[p.at] != '\0') {
+        status = fail_at(&p, p.at, p.text[p.at] == ')' ? "unmatched ')'" : "expected an operator");
+    }
+    if (status != PERP_OK) {
+        perpi_free(context, p.expr);
+        return status;
+    }
+    *expr = p.expr;
+    return PERP_OK;
+}
+
+void perpi_expr_destroy(perp_context* context, perpi_expr* expr)
+{
+    perpi_free(context, expr);
+}
+
+const char* perpi_expr_text(const perpi_expr* expr)
+{
+    return expr->text;
+}
+
+/* ---- evaluating --------------------------------------------------------------------------------*/
+
+/* A value and its derivative with respect to t. */
+typedef struct dual {
+    double x, d;
+} dual;
+
+/* f'(a) a': a constant stays one even where f' is infinite, as in sqrt(0). */
+static double chain(double slope, double d)
+{
+    return d == 0.0 ? 0.0 : slope * d;
+}
+
+static double sign_of(double x)
+{
+    return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x; /* keeps 0 and NaN */
+}
+
+static dual power(dual a, dual b)
+{
+    if (isnan(a.x) || isnan(b.x)) {
+        return (dual){NAN, NAN};
+    }
+    const double x = pow(a.x, b.x);
+    double d = b.x == 0.0 ? 0.0 : chain(b.x * pow(a.x, b.x - 1.0), a.d);
+    if (b.d != 0.0 && !(a.x == 0.0 && b.x > 0.0)) {
+        d += x * log(a.x) * b.d;
+    }
+    return (dual){x, d};
+}
+
+/* a - b floor(a/b): the sign of b, so that mod(t, T) repeats over negative times too. */
+static dual modulo(dual a, dual b)
+{
+    double r = fmod(a.x, b.x);
+    if (r != 0.0 && (r < 0.0) != (b.x < 0.0)) {
+        r += b.x;
+    }
+    const double turns = isinf(b.x) ? 0.0 : round((a.x - r) / b.x);
+    return (dual){r, a.d - chain(turns, b.d)};
+}
+
+static dual apply_unary(opcode op, dual a)
+{
+    const double x = a.x, d = a.d;
+    switch (op) {
+    case OP_NEG: return (dual){-x, -d};
+    case OP_SIN: return (dual){sin(x), chain(cos(x), d)};
+    case OP_COS: return (dual){cos(x), chain(-sin(x), d)};
+    case OP_TAN: return (dual){tan(x), chain(1.0 + tan(x) * tan(x), d)};
+    case OP_ASIN: return (dual){asin(x), chain(1.0 / sqrt((1.0 - x) * (1.0 + x)), d)};
+    case OP_ACOS: return (dual){acos(x), chain(-1.0 / sqrt((1.0 - x) * (1.0 + x)), d)};
+    case OP_ATAN: return (dual){atan(x), chain(1.0 / (1.0 + x * x), d)};
+    case OP_SINH: return (dual){sinh(x), chain(cosh(x), d)};
+    case OP_COSH: return (dual){cosh(x), chain(sinh(x), d)};
+    case OP_TANH: return (dual){tanh(x), chain(1.0 - tanh(x) * tanh(x), d)};
+    case OP_EXP: return (dual){exp(x), chain(exp(x), d)};
+    case OP_LOG: return (dual){log(x), chain(1.0 / x, d)};
+    case OP_LOG10: return (dual){log10(x), chain(1.0 / (x * ln_10), d)};
+    case OP_SQRT: return (dual){sqrt(x), chain(0.5 / sqrt(x), d)};
+    case OP_ABS: return (dual){fabs(x), chain(sign_of(x), d)};
+    case OP_FLOOR: return (dual){floor(x), 0.0};
+    case OP_CEIL: return (dual){ceil(x), 0.0};
+    case OP_SIGN: return (dual){sign_of(x), 0.0};
+    default: return (dual){NAN, NAN};
+    }
+}
+
+static dual compare(opcode op, double a, double b)
+{
+    if (isnan(a) || isnan(b)) {
+        return (dual){NAN, 0.0};
+    }
+    bool holds = false;
+    switch (op) {
+    case OP_LESS: holds = a < b; break;
+    case OP_LESS_EQUAL: holds = a <= b; break;
+    case OP_GREATER: holds = a > b; break;
+    case OP_GREATER_EQUAL: holds = a >= b; break;
+    case OP_EQUAL: holds = a == b; break;
+    default: holds = a != b; break;
+    }
+    return (dual){holds ? 1.0 : 0.0, 0.0};
+}
+
+static dual apply_binary(opcode op, dual a, dual b)
+{
+    switch (op) {
+    case OP_ADD: return (dual){a.x + b.x, a.d + b.d};
+    case OP_SUB: return (dual){a.x - b.x, a.d - b.d};
+    case OP_MUL: return (dual){a.x * b.x, chain(b.x, a.d) + chain(a.x, b.d)};
+    case OP_DIV: {
+        const double x = a.x / b.x;
+        return (dual){x, chain(1.0 / b.x, a.d) - chain(x / b.x, b.d)};
+    }
+    case OP_POW: return power(a, b);
+    case OP_MIN: return isnan(a.x) || a.x <= b.x ? a : b;
+    case OP_MAX: return isnan(a.x) || a.x >= b.x ? a : b;
+    case OP_ATAN2: {
+        const double r2 = a.x * a.x + b.x * b.x;
+        return (dual){atan2(a.x, b.x), chain(b.x / r2, a.d) - chain(a.x / r2, b.d)};
+    }
+    case OP_MOD: return modulo(a, b);
+    default: return compare(op, a.x, b.x);
+    }
+}
+
+static dual choose(dual condition, dual a, dual b)
+{
+    if (isnan(condition.x)) {
+        return (dual){NAN, NAN};
+    }
+    return condition.x != 0.0 ? a : b;
+}
+
+double perpi_expr_eval(const perpi_expr* expr, double t, double* derivative)
+{
+    dual stack[STACK_SIZE];
+    int n = 0;
+    for (int32_t i = 0; i < expr->count; ++i) {
+        const opcode op = expr->program[i].op;
+        if (op == OP_CONSTANT) {
+            stack[n++] = (dual){expr->program[i].constant, 0.0};
+        } else if (op == OP_TIME) {
+            stack[n++] = (dual){t, 1.0};
+        } else if (op == OP_IF) {
+            n -= 2;
+            stack[n - 1] = choose(stack[n - 1], stack[n], stack[n + 1]);
+        } else if (op == OP_NEG || (op >= OP_SIN && op <= OP_SIGN)) {
+            stack[n - 1] = apply_unary(op, stack[n - 1]);
+        } else {
+            n -= 1;
+            stack[n - 1] = apply_binary(op, stack[n - 1], stack[n]);
+        }
+    }
+    if (derivative != NULL) {
+        *derivative = stack[0].d;
+    }
+    return stack[0].x;
+}

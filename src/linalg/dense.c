@@ -1,0 +1,527 @@
+/* src/linalg/dense.c - see dense.h. */
+#include "linalg/dense.h"
+
+#include <math.h>
+#include <string.h>
+
+double perpi_dot(int32_t n, const double* a, const double* b)
+{
+    double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+    int32_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        s0 += a[i] * b[i];
+        s1 += a[i + 1] * b[i + 1];
+        s2 += a[i + 2] * b[i + 2];
+        s3 += a[i + 3] * b[i + 3];
+    }
+    double s = (s0 + s1) + (s2 + s3);
+    for (; i < n; ++i) {
+        s += a[i] * b[i];
+    }
+    return s;
+}
+
+void perpi_matvec(int32_t m, int32_t n, const double* A, const double* x, double* y)
+{
+    for (int32_t i = 0; i < m; ++i) {
+        y[i] = perpi_dot(n, A + (size_t)i * (size_t)n, x);
+    }
+}
+
+void perpi_matvec_transposed_add(int32_t m, int32_t n, const double* A, const double* x, double* y)
+{
+    for (int32_t i = 0; i < m; ++i) {
+        const double* A_i = A + (size_t)i * (size_t)n;
+        const double x_i = x[i];
+        for (int32_t j = 0; j < n; ++j) {
+            y[j] += A_i[j] * x_i;
+        }
+    }
+}
+
+/* y -= t x, the inner loop of every elimination. */
+static void subtract_multiple(int32_t n, double t, const double* x, double* y)
+{
+    for (int32_t i = 0; i < n; ++i) {
+        y[i] -= t * x[i];
+    }
+}
+
+static void swap_rows(int32_t n, double* a, double* b)
+{
+    for (int32_t j = 0; j < n; ++j) {
+        const double t = a[j];
+        a[j] = b[j];
+        b[j] = t;
+    }
+}
+
+static void swap_int(int32_t* a, int32_t* b)
+{
+    const int32_t t = *a;
+    *a = *b;
+    *b = t;
+}
+
+/* ---- LU, partial pivoting ------------------------------------------------------------------------*/
+
+bool perpi_lu_factor(int32_t n, double* A, int32_t* pivot, perpi_lu_info* info)
+{
+    const size_t ld = (size_t)n;
+    perpi_lu_info seen = {0.0, 0.0};
+    for (int32_t k = 0; k < n; ++k) {
+        int32_t best = k;
+        double size = fabs(A[(size_t)k * ld + (size_t)k]);
+        for (int32_t i = k + 1; i < n; ++i) {
+            const double a = fabs(A[(size_t)i * ld + (size_t)k]);
+            if (!(a <= size)) { /* a NaN is taken, and stops us below */
+                size = a;
+                best = i;
+            }
+        }
+        if (!(size > 0.0) || !isfinite(size)) {
+            return false;
+        }
+        pivot[k] = best;
+        double* A_k = A + (size_t)k * ld;
+        if (best != k) {
+            swap_rows(n, A_k, A + (size_t)best * ld);
+        }
+        seen.pivot_min = k == 0 || size < seen.pivot_min ? size : seen.pivot_min;
+        seen.pivot_max = size > seen.pivot_max ? size : seen.pivot_max;
+        for (int32_t i = k + 1; i < n; ++i) {
+            double* A_i = A + (size_t)i * ld;
+            if (A_i[k] != 0.0) {
+                A_i[k] /= A_k[k];
+                subtract_multiple(n - k - 1, A_i[k], A_k + k + 1, A_i + k + 1);
+            }
+        }
+    }
+    if (info != NULL) {
+        *info = seen;
+    }
+    return true;
+}
+
+void perpi_lu_solve(int32_t n, const double* LU, const int32_t* pivot, double* x)
+{
+    const size_t ld = (size_t)n;
+    for (int32_t i = 0; i < n; ++i) {
+        const double t = x[pivot[i]];
+        x[pivot[i]] = x[i];
+        x[i] = t;
+    }
+    for (int32_t i = 1; i < n; ++i) {
+        x[i] -= perpi_dot(i, LU + (size_t)i * ld, x);
+    }
+    for (int32_t i = n - 1; i >= 0; --i) {
+        const double* U_i = LU + (size_t)i * ld;
+        x[i] = (x[i] - perpi_dot(n - i - 1, U_i + i + 1, x + i + 1)) / U_i[i];
+    }
+}
+
+void perpi_lu_solve_transposed(int32_t n, const double* LU, const int32_t* pivot, double* x)
+{
+    const size_t ld = (size_t)n;
+    /* U' y = b, column-wise so that rows of U are read in order */
+    for (int32_t i = 0; i < n; ++i) {
+        const double* U_i = LU + (size_t)i * ld;
+        x[i] /= U_i[i];
+        subtract_multiple(n - i - 1, x[i], U_i + i + 1, x + i + 1);
+    }
+    for (int32_t i = n - 1; i > 0; --i) {
+        subtract_multiple(i, x[i], LU + (size_t)i * ld, x);
+    }
+    for (int32_t i = n - 1; i >= 0; --i) {
+        const double t = x[pivot[i]];
+        x[pivot[i]] = x[i];
+        x[i] = t;
+    }
+}
+
+/* ---- Cholesky --------------------------------------------------------------------------------------*/
+
+bool perpi_chol_factor(int32_t n, const double* A, double* L)
+{
+    for (int32_t i = 0; i < n; ++i) {
+        for (int32_t j = 0; j <= i; ++j) {
+            double s = A[i * n + j];
+            for (int32_t k = 0; k < j; ++k) {
+                s -= L[i * n + k] * L[j * n + k];
+            }
+            if (j < i) {
+                L[i * n + j] = s / L[j * n + j];
+            } else {
+                if (!(s > 0.0) || !isfinite(s)) {
+                    return false;
+                }
+                L[i * n + i] = sqrt(s);
+            }
+        }
+    }
+    return true;
+}
+
+void perpi_chol_forward(int32_t n, const double* L, double* x)
+{
+    for (int32_t i = 0; i < n; ++i) {
+        double s = x[i];
+        for (int32_t k = 0; k < i; ++k) {
+            s -= L[i * n + k] * x[k];
+        }
+        x[i] = s / L[i * n + i];
+    }
+}
+
+void perpi_chol_backward(int32_t n, const double* L, double* x)
+{
+    for (int32_t i = n - 1; i >= 0; --i) {
+        double s = x[i];
+        for (int32_t k = i + 1; k < n; ++k) {
+            s -= L[k * n + i] * x[k];
+        }
+        x[i] = s / L[i * n + i];
+    }
+}
+
+void perpi_chol_solve(int32_t n, const double* L, double* x)
+{
+    perpi_chol_forward(n, L, x);
+    perpi_chol_backward(n, L, x);
+}
+
+void perpi_chol_inverse(int32_t n, const double* L, double* inverse)
+{
+    /* A^-1 = Y' Y with the columns of Y = L^-1; the product is symmetric to the bit */
+    double Y[PERPI_BLOCK_MAX][PERPI_BLOCK_MAX] = {{0.0}}; /* Y[j]: column j */
+    for (int32_t j = 0; j < n; ++j) {
+        Y[j][j] = 1.0;
+        perpi_chol_forward(n, L, Y[j]);
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        for (int32_t j = 0; j < n; ++j) {
+            double s = 0.0;
+            for (int32_t k = 0; k < n; ++k) {
+                s += Y[i][k] * Y[j][k];
+            }
+            inverse[i * n + j] = s;
+        }
+    }
+}
+
+bool perpi_chol_factor_any(int32_t n, double* A)
+{
+    const size_t ld = (size_t)n;
+    for (int32_t i = 0; i < n; ++i) {
+        double* A_i = A + (size_t)i * ld;
+        for (int32_t j = 0; j <= i; ++j) {
+            const double* A_j = A + (size_t)j * ld;
+            const double s = A_i[j] - perpi_dot(j, A_i, A_j);
+            if (j < i) {
+                A_i[j] = s / A_j[j];
+            } else {
+                if (!(s > 0.0) || !isfinite(s)) {
+                    return false;
+                }
+                A_i[i] = sqrt(s);
+            }
+        }
+    }
+    return true;
+}
+
+void perpi_chol_solve_any(int32_t n, const double* L, double* x)
+{
+    const size_t ld = (size_t)n;
+    for (int32_t i = 0; i < n; ++i) {
+        const double* L_i = L + (size_t)i * ld;
+        x[i] = (x[i] - perpi_dot(i, L_i, x)) / L_i[i];
+    }
+    for (int32_t i = n - 1; i >= 0; --i) {
+        const double* L_i = L + (size_t)i * ld;
+        x[i] /= L_i[i];
+        subtract_multiple(i, x[i], L_i, x);
+    }
+}
+
+/* ---- positive semidefinite ---------------------------------------------------------------------------*/
+
+bool perpi_psd_factor(int32_t n, const double* A, double tolerance, perpi_psd* f)
+{
+    const size_t ld = (size_t)n;
+    double* R = f->R;
+    for (int32_t i = 0; i < n; ++i) {
+        const double d = A[(size_t)i * ld + (size_t)i];
+        if (!(d >= 0.0) || !isfinite(d)) {
+            return false;
+        }
+        f->scale[i] = d > 0.0 ? 1.0 / sqrt(d) : 1.0;
+        f->order[i] = i;
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        for (int32_t j = 0; j < n; ++j) {
+            const double a = f->scale[i] * A[(size_t)i * ld + (size_t)j] * f->scale[j];
+            if (!isfinite(a)) {
+                return false;
+            }
+            R[(size_t)i * ld + (size_t)j] = a;
+        }
+    }
+    /* Right-looking; the trailing matrix is kept whole, so that exchanging is plain. */
+    int32_t k = 0;
+    for (; k < n; ++k) {
+        int32_t best = k;
+        for (int32_t i = k + 1; i < n; ++i) {
+            if (R[(size_t)i * ld + (size_t)i] > R[(size_t)best * ld + (size_t)best]) {
+                best = i;
+            }
+        }
+        const double d = R[(size_t)best * ld + (size_t)best];
+        if (!(d > tolerance)) {
+            break;
+        }
+        if (best != k) {
+            swap_int(&f->order[k], &f->order[best]);
+            swap_rows(n, R + (size_t)k * ld, R + (size_t)best * ld);
+            for (int32_t i = 0; i < n; ++i) {
+                double* R_i = R + (size_t)i * ld;
+                const double t = R_i[k];
+                R_i[k] = R_i[best];
+                R_i[best] = t;
+            }
+        }
+        double* R_k = R + (size_t)k * ld;
+        R_k[k] = sqrt(d);
+        for (int32_t j = k + 1; j < n; ++j) {
+            R_k[j] /= R_k[k];
+        }
+        for (int32_t i = k + 1; i < n; ++i) {
+            subtract_multiple(n - k - 1, R_k[i], R_k + k + 1, R + (size_t)i * ld + k + 1);
+        }
+    }
+    f->n = n;
+    f->rank = k;
+    return true;
+}
+
+double perpi_psd_solve_basic(const perpi_psd* f, double* x, double* work)
+{
+    const int32_t n = f->n, r = f->rank;
+    const size_t ld = (size_t)n;
+    for (int32_t i = 0; i < n; ++i) {
+        work[i] = f->scale[f->order[i]] * x[f->order[i]];
+    }
+    /* R_11' y = b; what is left of the other equations is their violation */
+    for (int32_t i = 0; i < r; ++i) {
+        const double* R_i = f->R + (size_t)i * ld;
+        work[i] /= R_i[i];
+        subtract_multiple(n - i - 1, work[i], R_i + i + 1, work + i + 1);
+    }
+    double worst = 0.0;
+    for (int32_t i = r; i < n; ++i) {
+        const double e = fabs(work[i]);
+        worst = e <= worst ? worst : e;
+        work[i] = 0.0;
+    }
+    for (int32_t i = r - 1; i >= 0; --i) {
+        const double* R_i = f->R + (size_t)i * ld;
+        work[i] = (work[i] - perpi_dot(r - i - 1, R_i + i + 1, work + i + 1)) / R_i[i];
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        x[f->order[i]] = f->scale[f->order[i]] * work[i];
+    }
+    return worst;
+}
+
+bool perpi_psd_null_space(const perpi_psd* f, double* K, double* G)
+{
+    const int32_t n = f->n, r = f->rank, m = n - r;
+    const size_t ld = (size_t)n;
+    for (int32_t c = 0; c < m; ++c) {
+        /* [-R_11^-1 R_12 e_c; e_c]: order[] is a permutation, so solve in its first r places */
+        double* k = K + (size_t)c * ld;
+        memset(k, 0, ld * sizeof *k);
+        for (int32_t i = r - 1; i >= 0; --i) {
+            const double* R_i = f->R + (size_t)i * ld;
+            double s = -R_i[r + c];
+            for (int32_t j = i + 1; j < r; ++j) {
+                s -= R_i[j] * k[f->order[j]];
+            }
+            k[f->order[i]] = s / R_i[i];
+        }
+        k[f->order[r + c]] = 1.0;
+    }
+    for (int32_t a = 0; a < m; ++a) {
+        for (int32_t b = 0; b < m; ++b) {
+            G[(size_t)a * (size_t)m + (size_t)b] =
+                perpi_dot(n, K + (size_t)a * ld, K + (size_t)b * ld);
+        }
+    }
+    return perpi_chol_factor_any(m, G);
+}
+
+void perpi_psd_least_norm(const perpi_psd* f, const double* K, const double* G, double* x,
+                          double* work)
+{
+    const int32_t n = f->n, m = n - f->rank;
+    double* y = work;
+    double* t = work + n;
+    for (int32_t i = 0; i < n; ++i) {
+        y[i] = x[i] / f->scale[i];
+    }
+    perpi_matvec(m, n, K, y, t);
+    perpi_chol_solve_any(m, G, t);
+    for (int32_t c = 0; c < m; ++c) {
+        subtract_multiple(n, t[c], K + (size_t)c * (size_t)n, y);
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        x[i] = f->scale[i] * y[i];
+    }
+}
+
+/* ---- LU, complete pivoting ---------------------------------------------------------------------------*/
+
+/* Ruiz scaling: rows and columns are brought towards a largest entry of 1 together, so that the
+ * rank does not depend on the units of either. */
+static void equilibrate(int32_t n, perpi_luc* f)
+{
+    enum { ROUNDS = 8 };
+    const size_t ld = (size_t)n;
+    for (int32_t i = 0; i < n; ++i) {
+        f->dr[i] = f->dc[i] = 1.0;
+    }
+    for (int round = 0; round < ROUNDS; ++round) {
+        for (int side = 0; side < 2; ++side) {
+            for (int32_t i = 0; i < n; ++i) {
+                const size_t first = side == 0 ? (size_t)i * ld : (size_t)i;
+                const size_t step = side == 0 ? 1 : ld;
+                double size = 0.0;
+                for (int32_t j = 0; j < n; ++j) {
+                    const double a = fabs(f->LU[first + (size_t)j * step]);
+                    size = a > size ? a : size;
+                }
+                if (!(size > 0.0)) {
+                    continue;
+                }
+                const double t = 1.0 / sqrt(size);
+                for (int32_t j = 0; j < n; ++j) {
+                    f->LU[first + (size_t)j * step] *= t;
+                }
+                (side == 0 ? f->dr : f->dc)[i] *= t;
+            }
+        }
+    }
+}
+
+bool perpi_luc_factor(int32_t n, const double* A, double tolerance, perpi_luc* f)
+{
+    const size_t ld = (size_t)n;
+    double* LU = f->LU;
+    for (size_t i = 0; i < ld * ld; ++i) {
+        if (!isfinite(A[i])) {
+            return false;
+        }
+        LU[i] = A[i];
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        f->row[i] = f->col[i] = i;
+    }
+    equilibrate(n, f);
+    double largest = 0.0;
+    int32_t k = 0;
+    for (; k < n; ++k) {
+        int32_t bi = k, bj = k;
+        double size = -1.0;
+        for (int32_t i = k; i < n; ++i) {
+            const double* LU_i = LU + (size_t)i * ld;
+            for (int32_t j = k; j < n; ++j) {
+                const double a = fabs(LU_i[j]);
+                if (!(a <= size)) {
+                    size = a;
+                    bi = i;
+                    bj = j;
+                }
+            }
+        }
+        if (!isfinite(size)) {
+            return false;
+        }
+        largest = k == 0 ? size : largest;
+        if (!(size > tolerance * largest)) {
+            break;
+        }
+        if (bi != k) {
+            swap_rows(n, LU + (size_t)k * ld, LU + (size_t)bi * ld);
+            swap_int(&f->row[k], &f->row[bi]);
+        }
+        if (bj != k) {
+            for (int32_t i = 0; i < n; ++i) {
+                double* LU_i = LU + (size_t)i * ld;
+                const double t = LU_i[k];
+                LU_i[k] = LU_i[bj];
+                LU_i[bj] = t;
+            }
+            swap_int(&f->col[k], &f->col[bj]);
+        }
+        const double* LU_k = LU + (size_t)k * ld;
+        for (int32_t i = k + 1; i < n; ++i) {
+            double* LU_i = LU + (size_t)i * ld;
+            if (LU_i[k] != 0.0) {
+                LU_i[k] /= LU_k[k];
+                subtract_multiple(n - k - 1, LU_i[k], LU_k + k + 1, LU_i + k + 1);
+            }
+        }
+    }
+    f->n = n;
+    f->rank = k;
+    return true;
+}
+
+double perpi_luc_solve_basic(const perpi_luc* f, double* x, double* work)
+{
+    const int32_t n = f->n, r = f->rank;
+    const size_t ld = (size_t)n;
+    for (int32_t i = 0; i < n; ++i) {
+        work[i] = f->dr[f->row[i]] * x[f->row[i]];
+    }
+    for (int32_t i = 1; i < n; ++i) {
+        const int32_t m = i < r ? i : r;
+        work[i] -= perpi_dot(m, f->LU + (size_t)i * ld, work);
+    }
+    double worst = 0.0;
+    for (int32_t i = r; i < n; ++i) {
+        const double e = fabs(work[i]);
+        worst = e <= worst ? worst : e;
+        work[i] = 0.0;
+    }
+    for (int32_t i = r - 1; i >= 0; --i) {
+        const double* U_i = f->LU + (size_t)i * ld;
+        work[i] = (work[i] - perpi_dot(r - i - 1, U_i + i + 1, work + i + 1)) / U_i[i];
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        x[f->col[i]] = f->dc[f->col[i]] * work[i];
+    }
+    return worst;
+}
+
+void perpi_luc_null_space(const perpi_luc* f, double* K)
+{
+    const int32_t n = f->n, r = f->rank;
+    const size_t ld = (size_t)n;
+    for (int32_t c = r; c < n; ++c) {
+        double* k = K + (size_t)(c - r) * ld;
+        memset(k, 0, ld * sizeof *k);
+        for (int32_t i = r - 1; i >= 0; --i) {
+            const double* U_i = f->LU + (size_t)i * ld;
+            double s = -U_i[c];
+            for (int32_t j = i + 1; j < r; ++j) {
+                s -= U_i[j] * k[f->col[j]];
+            }
+            k[f->col[i]] = s / U_i[i];
+        }
+        k[f->col[c]] = 1.0;
+        for (int32_t i = 0; i < n; ++i) {
+            k[i] *= f->dc[i];
+        }
+    }
+}

@@ -1,0 +1,485 @@
+/* src/problem/residual.c - the judge: how far an answer is from each law, recomputed from the
+ * problem alone. Solvers never grade themselves.
+ *
+ * Every number is a violation divided by the size of the terms that entered it, so that units drop
+ * out and rounding alone gives about 1e-16.
+ *
+ * Contact problem. Rows r, u = J v + b.
+ *     W_rr = J_r M^-1 J_r'  (1 if that is 0): turns an impulse into the velocity it makes
+ *     a_r  = max(|b_r|, sum_j |J_rj v_j|, W_rr |p_r|, sum_i |Y_ri y_i|)   size of row r
+ *            with M = L L', Y_r = L^-1 J_r', y = L^-1 k: the terms of J_r M^-1 k one by one
+ *     U    = max_r a_r
+ *     S_c  = max(max of a_r over the rows of constraint c, 1e-6 U), 1 if that is 0. For an
+ *            ELLIPSOID the tangential rows count with e_i a_r: that puts torsion (an angular
+ *            velocity) into the unit of the others.
+ *   normal    contact in no group      |min(W p_n, u_n)| / S_c
+ *             group g, m = max of u_n over its members, S_g = max of S_c over them:
+ *               bracket of primary i   m if it is the only primary, else m + max(0, -u_i)
+ *               m < 0                  -m / S_g, charged to the first member
+ *             primary i                |min(W p_n, sum of its brackets)| / max of its S_g
+ *             member, primary nowhere  |W p_n| / S_c
+ *   friction  W_t |p_t - Proj_F(p_t - u_t / W_t)| / S_c, W_t the largest tangential W_rr,
+ *             F = F(mu max(p_n, 0)); ELLIPSOID in scaled rows p' = p / e, u' = e u, W' = e^2 W
+ *   joints    equality                 |u_r| / S_c
+ *             bounded                  W |p - clip(p - u / W, lower, upper)| / S_c
+ *   dynamics  |M v - k - J' p|_i / s_i with t_i = sum_j |M_ij v_j| + |k_i| + sum_r |J_ri p_r| and
+ *             s_i = max(t_i, 1e-6 sqrt(M_ii) max_j t_j / sqrt(M_jj)), 1 if that is 0
+ *
+ * LCP         max_i |min(w_i / S_i, z_i / Z)|, Z = max_j |z_j|, each scale 1 if it is 0,
+ *             S_i = |q_i| + sum_j |M_ij| max(|z_j|, 1e-3 Z)
+ *             The floor on |z_j| is for rows whose unknowns are all 0 up to rounding (friction of an
+ *             open contact): without it such a row would be noise over noise.
+ * MLCP        free i: |w_i| / S_i. Others: |x - mid(lower_i / Z, x - w_i / S_i, upper_i / Z)| with
+ *             x = z_i / Z. Z is taken over the unknowns that are not free; in S_i, the floor of a
+ *             free unknown is 1e-3 times the largest free one
+ * NCP         as the MLCP with S_i = |F_i| + sum_j |dF_i/dz_j| max(|z_j|, floor) at z: for an affine
+ *             F within a factor of two the same
+ *
+ * A value that is not finite, in the answer or on the way, gives +INFINITY everywhere. fmax and fmin
+ * are not used: they swallow a NaN.
+ */
+#include <math.h>
+
+#include "linalg/dense.h"
+#include "problem/cone.h"
+
+#define FLOOR_RATIO 1e-6   /* a row much smaller than the largest is judged by that instead */
+#define UNKNOWN_FLOOR 1e-3 /* LCP and kin: an unknown much smaller than the largest likewise */
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b; /* both known to be numbers, or caught by the final isfinite */
+}
+
+/* Raises *worst to value; a NaN, once in, stays. */
+static void raise_to(double* worst, double value)
+{
+    if (isnan(*worst) || value <= *worst) {
+        return;
+    }
+    *worst = value;
+}
+
+static bool all_finite(int32_t n, const double* x)
+{
+    for (int32_t i = 0; i < n; ++i) {
+        if (!isfinite(x[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- contact problem ---------------------------------------------------------------------------------*/
+
+/* The scratch, cut into its arrays. */
+typedef struct scratch {
+    double* L;       /* 6 dof_count: Cholesky factor of block i at 6 dof[i] */
+    double* y;       /* dof_count: L^-1 k */
+    double* force;   /* dof_count: M v - k - J' p */
+    double* size;    /* dof_count: t_i */
+    double* u;       /* row_count */
+    double* W;       /* row_count */
+    double* a;       /* row_count */
+    double* S;       /* constraint_count: S_c */
+    double* bracket; /* constraint_count: sum of a primary's brackets */
+    double* S_n;     /* constraint_count: scale of the normal law, 0: in no group, -1: silent */
+} scratch;
+
+size_t perp_contact_residual_work(const perp_contact_problem* problem)
+{
+    return 9 * (size_t)problem->dof_count + 3 * (size_t)problem->row_count +
+           3 * (size_t)problem->constraint_count;
+}
+
+static scratch cut_scratch(const perp_contact_problem* P, double* work)
+{
+    const size_t nv = (size_t)P->dof_count, nr = (size_t)P->row_count;
+    const size_t nc = (size_t)P->constraint_count;
+    scratch s;
+    s.L = work;
+    s.y = s.L + 6 * nv;
+    s.force = s.y + nv;
+    s.size = s.force + nv;
+    s.u = s.size + nv;
+    s.W = s.u + nr;
+    s.a = s.W + nr;
+    s.S = s.a + nr;
+    s.bracket = s.S + nc;
+    s.S_n = s.bracket + nc;
+    return s;
+}
+
+/* Factors the mass blocks and starts the dynamics with M v - k. */
+static bool visit_blocks(const perp_contact_problem* P, const double* v, const scratch* s)
+{
+    const double* M = P->M;
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
+        if (!perpi_chol_factor(nv, M, s->L + 6 * (size_t)d)) {
+            return false;
+        }
+        for (int32_t r = 0; r < nv; ++r) {
+            double sum = -P->k[d + r], abs_sum = fabs(P->k[d + r]);
+            for (int32_t c = 0; c < nv; ++c) {
+                const double t = M[r * nv + c] * v[d + c];
+                sum += t;
+                abs_sum += fabs(t);
+            }
+            s->force[d + r] = sum;
+            s->size[d + r] = abs_sum;
+            s->y[d + r] = P->k[d + r];
+        }
+        perpi_chol_forward(nv, s->L + 6 * (size_t)d, s->y + d);
+        M += (size_t)nv * (size_t)nv;
+    }
+    return true;
+}
+
+/* u, W, a of every row, and the impulses' share of the dynamics. Returns U. */
+static double visit_rows(const perp_contact_problem* P, const double* v, const double* p,
+                         const scratch* s)
+{
+    double U = 0.0;
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        for (int32_t r = 0; r < c->rows; ++r) {
+            const int32_t row = c->row + r;
+            const double* J = P->J + c->jac;
+            double u = P->b[row], moving = 0.0, W = 0.0, pushed = 0.0;
+            for (int side = 0; side < 2; ++side) {
+                if (c->block[side] < 0) {
+                    continue;
+                }
+                const int32_t d = P->dof[c->block[side]];
+                const int32_t nv = P->dof[c->block[side] + 1] - d;
+                const double* J_r = J + r * nv;
+                double Y[PERPI_BLOCK_MAX];
+                for (int32_t i = 0; i < nv; ++i) {
+                    const double t = J_r[i] * v[d + i], f = J_r[i] * p[row];
+                    u += t;
+                    moving += fabs(t);
+                    s->force[d + i] -= f;
+                    s->size[d + i] += fabs(f);
+                    Y[i] = J_r[i];
+                }
+                perpi_chol_forward(nv, s->L + 6 * (size_t)d, Y);
+                for (int32_t i = 0; i < nv; ++i) {
+                    W += Y[i] * Y[i];
+                    pushed += fabs(Y[i] * s->y[d + i]);
+                }
+                J += (size_t)c->rows * (size_t)nv;
+            }
+            W = W == 0.0 ? 1.0 : W;
+            double a = larger(fabs(P->b[row]), moving);
+            a = larger(a, W * fabs(p[row]));
+            a = larger(a, pushed);
+            s->u[row] = u;
+            s->W[row] = W;
+            s->a[row] = a;
+            raise_to(&U,
+                     c->cone == PERP_CONE_ELLIPSOID && c->kind == PERP_CONSTRAINT_CONTACT && r > 0
+                         ? a * c->e[r - 1]
+                         : a);
+        }
+    }
+    return U;
+}
+
+static void scale_constraints(const perp_contact_problem* P, double U, const scratch* s)
+{
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        const bool ellipsoid = c->kind == PERP_CONSTRAINT_CONTACT && c->cone == PERP_CONE_ELLIPSOID;
+        double S = FLOOR_RATIO * U;
+        for (int32_t r = 0; r < c->rows; ++r) {
+            S = larger(S, s->a[c->row + r] * (ellipsoid && r > 0 ? c->e[r - 1] : 1.0));
+        }
+        s->S[ci] = S == 0.0 ? 1.0 : S;
+        s->bracket[ci] = 0.0;
+        s->S_n[ci] = 0.0;
+    }
+}
+
+/* Brackets and scales of the grouped contacts; off[] of the first member takes an unmet m >= 0. */
+static void visit_groups(const perp_contact_problem* P, const scratch* s, double* normal,
+                         double* worst, int32_t* where)
+{
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        const perp_group* group = &P->group[g];
+        for (int32_t i = 0; i < group->count; ++i) {
+            const int32_t ci = group->member[i];
+            s->S_n[ci] = s->S_n[ci] == 0.0 ? -1.0 : s->S_n[ci];
+        }
+    }
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        const perp_group* group = &P->group[g];
+        double m = s->u[P->constraint[group->member[0]].row], S_g = s->S[group->member[0]];
+        for (int32_t i = 1; i < group->count; ++i) {
+            const double u_i = s->u[P->constraint[group->member[i]].row];
+            m = !(u_i <= m) ? u_i : m;
+            S_g = larger(S_g, s->S[group->member[i]]);
+        }
+        for (int32_t i = 0; i < group->primary; ++i) {
+            const int32_t ci = group->member[i];
+            const double u_i = s->u[P->constraint[ci].row];
+            s->bracket[ci] += m + (group->primary > 1 && u_i < 0.0 ? -u_i : 0.0);
+            s->S_n[ci] = larger(s->S_n[ci], S_g);
+        }
+        const double off = m < 0.0 ? -m / S_g : 0.0;
+        raise_to(normal, off);
+        if (off > *worst) {
+            *worst = off;
+            *where = group->member[0];
+        }
+    }
+}
+
+static double normal_off(const perp_constraint* c, int32_t ci, const double* p, const scratch* s)
+{
+    const double push = s->W[c->row] * p[c->row];
+    if (s->S_n[ci] < 0.0) {
+        return fabs(push) / s->S[ci];
+    }
+    const double open = s->S_n[ci] > 0.0 ? s->bracket[ci] : s->u[c->row];
+    return fabs(push < open ? push : open) / (s->S_n[ci] > 0.0 ? s->S_n[ci] : s->S[ci]);
+}
+
+static double friction_off(const perp_constraint* c, int32_t ci, const double* p, const scratch* s)
+{
+    const int32_t n = c->rows - 1;
+    if (n == 0) {
+        return 0.0;
+    }
+    const bool ellipsoid = c->cone == PERP_CONE_ELLIPSOID;
+    double x[3], target[3], p_t[3], W_t = 0.0;
+    for (int32_t i = 0; i < n; ++i) {
+        const double e = ellipsoid ? c->e[i] : 1.0;
+        W_t = larger(W_t, e * e * s->W[c->row + 1 + i]);
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        const double e = ellipsoid ? c->e[i] : 1.0;
+        p_t[i] = p[c->row + 1 + i] / e;
+        x[i] = p_t[i] - e * s->u[c->row + 1 + i] / W_t;
+    }
+    if (!all_finite(n, x)) {
+        return INFINITY;
+    }
+    const double p_n = p[c->row] > 0.0 ? p[c->row] : 0.0;
+    perpi_project_friction(c, c->mu * p_n, x, target);
+    double off = 0.0;
+    for (int32_t i = 0; i < n; ++i) {
+        off = hypot(off, p_t[i] - target[i]);
+    }
+    return W_t * off / s->S[ci];
+}
+
+static double joint_off(const perp_contact_problem* P, int32_t ci, const double* p,
+                        const scratch* s)
+{
+    const perp_constraint* c = &P->constraint[ci];
+    double worst = 0.0;
+    for (int32_t r = c->row; r < c->row + c->rows; ++r) {
+        double off = fabs(s->u[r]);
+        if (c->kind == PERP_CONSTRAINT_BOUNDED) {
+            double t = p[r] - s->u[r] / s->W[r];
+            t = t < P->lower[r] ? P->lower[r] : (t > P->upper[r] ? P->upper[r] : t);
+            off = s->W[r] * fabs(p[r] - t);
+        }
+        raise_to(&worst, off);
+    }
+    return worst / s->S[ci];
+}
+
+static double dynamics_off(const perp_contact_problem* P, const scratch* s)
+{
+    /* diag(L L') is not at hand; walk M again for sqrt(M_ii) */
+    double ratio = 0.0, worst = 0.0;
+    for (int pass = 0; pass < 2; ++pass) {
+        const double* M = P->M;
+        for (int32_t i = 0; i < P->block_count; ++i) {
+            const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
+            for (int32_t r = 0; r < nv; ++r) {
+                const double root = sqrt(M[r * nv + r]);
+                if (pass == 0) {
+                    raise_to(&ratio, s->size[d + r] / root);
+                } else {
+                    const double scale = larger(s->size[d + r], FLOOR_RATIO * root * ratio);
+                    raise_to(&worst, fabs(s->force[d + r]) / (scale == 0.0 ? 1.0 : scale));
+                }
+            }
+            M += (size_t)nv * (size_t)nv;
+        }
+    }
+    return worst;
+}
+
+perp_contact_residual perp_contact_judge(const perp_contact_problem* problem, const double* v,
+                                         const double* p, double* work)
+{
+    const perp_contact_residual infinite = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, -1};
+    const scratch s = cut_scratch(problem, work);
+    if (!all_finite(problem->dof_count, v) || !all_finite(problem->row_count, p) ||
+        !visit_blocks(problem, v, &s)) {
+        return infinite;
+    }
+    const double U = visit_rows(problem, v, p, &s);
+    if (!isfinite(U) || !all_finite(problem->row_count, s.u) ||
+        !all_finite(problem->row_count, s.a) || !all_finite(problem->row_count, s.W) ||
+        !all_finite(problem->dof_count, s.size)) {
+        return infinite;
+    }
+    scale_constraints(problem, U, &s);
+
+    perp_contact_residual r = {.worst_constraint = -1};
+    double worst = 0.0;
+    visit_groups(problem, &s, &r.normal, &worst, &r.worst_constraint);
+    for (int32_t ci = 0; ci < problem->constraint_count; ++ci) {
+        const perp_constraint* c = &problem->constraint[ci];
+        double off = 0.0;
+        if (c->kind == PERP_CONSTRAINT_CONTACT) {
+            const double normal = normal_off(c, ci, p, &s);
+            const double friction = friction_off(c, ci, p, &s);
+            raise_to(&r.normal, normal);
+            raise_to(&r.friction, friction);
+            off = larger(normal, friction);
+        } else {
+            off = joint_off(problem, ci, p, &s);
+            raise_to(&r.joints, off);
+        }
+        if (off > worst) {
+            worst = off;
+            r.worst_constraint = ci;
+        }
+    }
+    r.dynamics = dynamics_off(problem, &s);
+    if (!isfinite(r.dynamics) || !isfinite(r.normal) || !isfinite(r.friction) ||
+        !isfinite(r.joints)) {
+        return infinite;
+    }
+    r.worst = larger(larger(r.dynamics, r.normal), larger(r.friction, r.joints));
+    if (r.dynamics > worst) {
+        r.worst_constraint = -1;
+    }
+    return r;
+}
+
+/* ---- LCP, MLCP, NCP --------------------------------------------------------------------------------*/
+
+double perp_lcp_judge(const perp_lcp* problem, const double* z)
+{
+    const int32_t n = problem->n;
+    double Z = 0.0, worst = 0.0;
+    for (int32_t i = 0; i < n; ++i) {
+        if (!isfinite(z[i])) {
+            return INFINITY;
+        }
+        Z = larger(Z, fabs(z[i]));
+    }
+    const double floor_z = UNKNOWN_FLOOR * Z;
+    Z = Z == 0.0 ? 1.0 : Z;
+    for (int32_t i = 0; i < n; ++i) {
+        const double* M_i = problem->M + (size_t)i * (size_t)n;
+        double w = problem->q[i], S = fabs(w);
+        for (int32_t j = 0; j < n; ++j) {
+            w += M_i[j] * z[j];
+            S += fabs(M_i[j]) * larger(fabs(z[j]), floor_z);
+        }
+        if (!isfinite(S) || !isfinite(w)) {
+            return INFINITY;
+        }
+        const double open = w / (S == 0.0 ? 1.0 : S), push = z[i] / Z;
+        raise_to(&worst, fabs(open < push ? open : push));
+    }
+    return worst;
+}
+
+/* The largest unknowns: [0] of those with a bound, [1] of the free ones. */
+typedef struct unknown_sizes {
+    double of[2];
+} unknown_sizes;
+
+static int is_free(const double* lower, const double* upper, int32_t i)
+{
+    return isinf(lower[i]) && isinf(upper[i]) ? 1 : 0;
+}
+
+static unknown_sizes measure_unknowns(int32_t n, const double* lower, const double* upper,
+                                      const double* z)
+{
+    unknown_sizes Z = {{0.0, 0.0}};
+    for (int32_t i = 0; i < n; ++i) {
+        double* size = &Z.of[is_free(lower, upper, i)];
+        *size = larger(*size, fabs(z[i]));
+    }
+    return Z;
+}
+
+/* The natural map of a box, rows scaled by S, unknowns by Z. */
+static double judge_box(int32_t n, const double* lower, const double* upper, const double* z,
+                        const double* w, const double* S, unknown_sizes sizes)
+{
+    const double Z = sizes.of[0] == 0.0 ? 1.0 : sizes.of[0];
+    double worst = 0.0;
+    for (int32_t i = 0; i < n; ++i) {
+        if (!isfinite(w[i]) || !isfinite(S[i])) {
+            return INFINITY;
+        }
+        const double open = w[i] / (S[i] == 0.0 ? 1.0 : S[i]);
+        if (is_free(lower, upper, i)) {
+            raise_to(&worst, fabs(open));
+            continue;
+        }
+        const double x = z[i] / Z, l = lower[i] / Z, u = upper[i] / Z;
+        const double t = x - open;
+        raise_to(&worst, fabs(x - (t < l ? l : (t > u ? u : t))));
+    }
+    return isfinite(worst) ? worst : INFINITY;
+}
+
+double perp_mlcp_judge(const perp_mlcp* problem, const double* z, double* work)
+{
+    const perp_sparse* M = &problem->M;
+    const int32_t n = M->cols;
+    double *w = work, *S = work + n;
+    if (!all_finite(n, z)) {
+        return INFINITY;
+    }
+    const unknown_sizes Z = measure_unknowns(n, problem->lower, problem->upper, z);
+    for (int32_t i = 0; i < n; ++i) {
+        w[i] = problem->q[i];
+        S[i] = fabs(w[i]);
+    }
+    for (int32_t j = 0; j < n; ++j) {
+        const double least = UNKNOWN_FLOOR * Z.of[is_free(problem->lower, problem->upper, j)];
+        const double size = larger(fabs(z[j]), least);
+        for (int32_t e = M->start[j]; e < M->start[j + 1]; ++e) {
+            w[M->row[e]] += M->value[e] * z[j];
+            S[M->row[e]] += fabs(M->value[e]) * size;
+        }
+    }
+    return judge_box(n, problem->lower, problem->upper, z, w, S, Z);
+}
+
+double perp_ncp_judge(const perp_ncp* problem, const double* z, double* work)
+{
+    const perp_sparse* pattern = &problem->pattern;
+    const int32_t n = problem->n;
+    double *w = work, *S = work + n, *value = work + 2 * (size_t)n;
+    if (!all_finite(n, z) || problem->function(problem->user, z, w) != PERP_OK ||
+        problem->jacobian(problem->user, z, value) != PERP_OK) {
+        return INFINITY;
+    }
+    const unknown_sizes Z = measure_unknowns(n, problem->lower, problem->upper, z);
+    for (int32_t i = 0; i < n; ++i) {
+        S[i] = fabs(w[i]);
+    }
+    for (int32_t j = 0; j < n; ++j) {
+        const double least = UNKNOWN_FLOOR * Z.of[is_free(problem->lower, problem->upper, j)];
+        const double size = larger(fabs(z[j]), least);
+        for (int32_t e = pattern->start[j]; e < pattern->start[j + 1]; ++e) {
+            S[pattern->row[e]] += fabs(value[e]) * size;
+        }
+    }
+    return judge_box(n, problem->lower, problem->upper, z, w, S, Z);
+}

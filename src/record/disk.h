@@ -1,0 +1,31 @@
+/* src/record/disk.h - a file driver for HDF5 that survives a full disk.
+ *
+ * HDF5 does not: a write that fails leaves its caches dirty, so that closing the file, or leaving
+ * the program, tries again and again. This driver remembers the first error and from then on
+ * swallows every write, so that HDF5 shuts down in peace; the disk keeps what it had before the
+ * error, exactly as if the process had been killed at that moment, which is a state that a SWMR
+ * file can be read in. The caller asks `trouble` after each flush.
+ */
+#ifndef PERPI_RECORD_DISK_H
+#define PERPI_RECORD_DISK_H
+
+#include <hdf5.h>
+
+typedef struct perpi_trouble {
+    int error; /* errno of the first failure, 0: none */
+} perpi_trouble;
+
+/* The driver's id, or negative. H5FDunregister it when the file is closed. */
+hid_t perpi_disk_register(void);
+/* Files opened with fapl use the driver; trouble must outlive them. A file is always new. */
+herr_t perpi_disk_select(hid_t fapl, hid_t driver, perpi_trouble* trouble);
+
+/* HDF5 prints its error stack unless told not to; the setting is put back. */
+typedef struct perpi_quiet {
+    H5E_auto2_t function;
+    void* data;
+} perpi_quiet;
+perpi_quiet perpi_quiet_begin(void);
+void perpi_quiet_end(perpi_quiet quiet);
+
+#endif

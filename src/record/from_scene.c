@@ -1,0 +1,29 @@
+/* src/record/from_scene.c - the simulation that a scene asks for. */
+#include "perp/record.h"
+
+perp_sim_def perp_sim_def_from_scene(const perp_scene* scene)
+{
+    const perp_scene_run run = perp_scene_run_settings(scene);
+    perp_sim_def def = perp_sim_def_default();
+    def.step = run.step;
+    def.duration = run.duration;
+    def.stepper = run.stepper;
+    def.contact = run.contact;
+    def.solver = run.solver;
+    def.solver_option = run.solver_option;
+    def.solver_option_count = run.solver_option_count;
+    def.cone = run.cone;
+    def.directions = run.directions;
+    def.margin = run.margin;
+    def.tolerance = run.tolerance;
+    def.allow_overlap = run.allow_overlap;
+    def.linear_rotation = run.linear_rotation;
+    return def;
+}
+
+perp_status perp_sim_create_from_scene(perp_context* context, const perp_scene* scene,
+                                       perp_sim** sim)
+{
+    const perp_sim_def def = perp_sim_def_from_scene(scene);
+    return perp_sim_create(context, perp_scene_model(scene), &def, sim);
+}

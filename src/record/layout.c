@@ -1,0 +1,456 @@
+/* src/record/layout.c - the table of columns, and frames to and from columns. */
+#include "record/layout.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "record/hash.h"
+
+#define FRAME(path, cell, width) {path, cell, width, PERPI_AXIS_FRAME, 0, PERPI_COVER_FRAME}
+#define CONTACT(path, cell, width) {path, cell, width, PERPI_AXIS_CONTACT, 0, PERPI_COVER_FRAME}
+
+const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
+    [PERPI_COLUMN_TIME] = FRAME("/time", PERPI_CELL_F64, 1),
+    [PERPI_COLUMN_STEP] = FRAME("/step", PERPI_CELL_I64, 1),
+    [PERPI_COLUMN_Q] = FRAME("/state/q", PERPI_CELL_F64, PERPI_WIDTH_Q),
+    [PERPI_COLUMN_V] = FRAME("/state/v", PERPI_CELL_F64, PERPI_WIDTH_V),
+    [PERPI_COLUMN_KINETIC] = FRAME("/energy/kinetic", PERPI_CELL_F64, 1),
+    [PERPI_COLUMN_POTENTIAL] = FRAME("/energy/potential", PERPI_CELL_F64, 1),
+    [PERPI_COLUMN_TOTAL] = FRAME("/energy/total", PERPI_CELL_F64, 1),
+    [PERPI_COLUMN_DYNAMICS] = FRAME("/certificate/dynamics", PERPI_CELL_F64, 1),
+    [PERPI_COLUMN_NORMAL] = FRAME("/certificate/normal", PERPI_CELL_F64, 1),
+    [PERPI_COLUMN_FRICTION] = FRAME("/certificate/friction", PERPI_CELL_F64, 1),
+    [PERPI_COLUMN_JOINTS] = FRAME("/certificate/joints", PERPI_CELL_F64, 1),
+    [PERPI_COLUMN_WORST_CONSTRAINT] = FRAME("/certificate/worst_constraint", PERPI_CELL_I32, 1),
+    [PERPI_COLUMN_SOLVER] = FRAME("/solver/name", PERPI_CELL_NAME, 1),
+    [PERPI_COLUMN_OUTCOME] = FRAME("/solver/outcome", PERPI_CELL_I32, 1),
+    [PERPI_COLUMN_ITERATIONS] = FRAME("/solver/iterations", PERPI_CELL_I32, 1),
+    [PERPI_COLUMN_RESIDUAL] = FRAME("/solver/residual", PERPI_CELL_F64, 1),
+    [PERPI_COLUMN_CANDIDATES] = FRAME("/solver/candidates", PERPI_CELL_I32, 1),
+    [PERPI_COLUMN_CONTACTS] = FRAME("/solver/contacts", PERPI_CELL_I32, 1),
+    [PERPI_COLUMN_ROUNDS] = FRAME("/solver/rounds", PERPI_CELL_I32, 1),
+    [PERPI_COLUMN_PENETRATION] = FRAME("/solver/penetration", PERPI_CELL_F64, 1),
+    [PERPI_COLUMN_ACCEPTED_UNSOLVED] = FRAME("/solver/accepted_unsolved", PERPI_CELL_I32, 1),
+    [PERPI_COLUMN_CONTACT_OFFSET] = {"/contacts/offset", PERPI_CELL_I64, 1, PERPI_AXIS_FRAME, 1,
+                                     PERPI_COVER_FRAME},
+    [PERPI_COLUMN_CONTACT_BODY] = CONTACT("/contacts/body", PERPI_CELL_I32, 2),
+    [PERPI_COLUMN_CONTACT_KEY] = CONTACT("/contacts/key", PERPI_CELL_U64, 1),
+    [PERPI_COLUMN_CONTACT_POINT] = CONTACT("/contacts/point", PERPI_CELL_F64, 3),
+    [PERPI_COLUMN_CONTACT_NORMAL] = CONTACT("/contacts/normal", PERPI_CELL_F64, 3),
+    [PERPI_COLUMN_CONTACT_TANGENT] = CONTACT("/contacts/tangent", PERPI_CELL_F64, 3),
+    [PERPI_COLUMN_CONTACT_GAP] = CONTACT("/contacts/gap", PERPI_CELL_F64, 1),
+    [PERPI_COLUMN_CONTACT_MU] = CONTACT("/contacts/mu", PERPI_CELL_F64, 1),
+    [PERPI_COLUMN_CONTACT_DIRECTIONS] = CONTACT("/contacts/directions", PERPI_CELL_I32, 1),
+    [PERPI_COLUMN_CONTACT_IMPULSE] = CONTACT("/contacts/impulse", PERPI_CELL_F64, 3),
+    [PERPI_COLUMN_CONTACT_DRIFT] = CONTACT("/contacts/drift", PERPI_CELL_F64, 3),
+    [PERPI_COLUMN_JOINT_OFFSET] = {"/joints/offset", PERPI_CELL_I64, 1, PERPI_AXIS_FRAME, 1,
+                                   PERPI_COVER_FRAME},
+    [PERPI_COLUMN_JOINT_IMPULSE] = {"/joints/impulse", PERPI_CELL_F64, 1, PERPI_AXIS_JOINT, 0,
+                                    PERPI_COVER_FRAME},
+    [PERPI_COLUMN_WALL] = {"/wall/step_seconds", PERPI_CELL_F64, 1, PERPI_AXIS_FRAME, 0,
+                           PERPI_COVER_WALL},
+    [PERPI_COLUMN_HASH_WALL] = {"/hash/wall", PERPI_CELL_U64, 1, PERPI_AXIS_FRAME, 0,
+                                PERPI_COVER_NONE},
+    [PERPI_COLUMN_HASH_FRAME] = {"/hash/frame", PERPI_CELL_U64, 1, PERPI_AXIS_FRAME, 0,
+                                 PERPI_COVER_NONE},
+};
+
+/* ---- cells -------------------------------------------------------------------------------------*/
+
+size_t perpi_cell_size(perpi_cell cell)
+{
+    switch (cell) {
+    case PERPI_CELL_I32: return 4;
+    case PERPI_CELL_NAME: return PERPI_RECORD_NAME_SIZE;
+    case PERPI_CELL_F64:
+    case PERPI_CELL_I64:
+    case PERPI_CELL_U64: return 8;
+    }
+    return 8;
+}
+
+static hid_t name_type(void)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    if (type >= 0) {
+        (void)H5Tset_size(type, PERPI_RECORD_NAME_SIZE);
+        (void)H5Tset_strpad(type, H5T_STR_NULLPAD);
+    }
+    return type;
+}
+
+hid_t perpi_cell_memory_type(perpi_cell cell)
+{
+    switch (cell) {
+    case PERPI_CELL_F64: return H5T_NATIVE_DOUBLE;
+    case PERPI_CELL_I64: return H5T_NATIVE_INT64;
+    case PERPI_CELL_U64: return H5T_NATIVE_UINT64;
+    case PERPI_CELL_I32: return H5T_NATIVE_INT32;
+    case PERPI_CELL_NAME: return name_type();
+    }
+    return -1;
+}
+
+hid_t perpi_cell_file_type(perpi_cell cell)
+{
+    switch (cell) {
+    case PERPI_CELL_F64: return H5T_IEEE_F64LE;
+    case PERPI_CELL_I64: return H5T_STD_I64LE;
+    case PERPI_CELL_U64: return H5T_STD_U64LE;
+    case PERPI_CELL_I32: return H5T_STD_I32LE;
+    case PERPI_CELL_NAME: return name_type();
+    }
+    return -1;
+}
+
+void perpi_cell_type_close(perpi_cell cell, hid_t type)
+{
+    if (cell == PERPI_CELL_NAME && type >= 0) {
+        (void)H5Tclose(type);
+    }
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------*/
+
+void perpi_block_init(perpi_block* block, perp_context* context, int32_t q_size, int32_t v_size)
+{
+    memset(block, 0, sizeof *block);
+    block->context = context;
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        const int32_t width = perpi_columns[c].width;
+        block->width[c] = width == PERPI_WIDTH_Q   ? q_size
+                          : width == PERPI_WIDTH_V ? v_size
+                                                   : width;
+    }
+}
+
+void perpi_block_free(perpi_block* block)
+{
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        perpi_free(block->context, block->data[c]);
+        block->data[c] = NULL;
+        block->capacity[c] = 0;
+    }
+}
+
+void perpi_block_clear(perpi_block* block)
+{
+    memset(block->rows, 0, sizeof block->rows);
+}
+
+size_t perpi_block_row_size(const perpi_block* block, perpi_column column)
+{
+    return (size_t)block->width[column] * perpi_cell_size(perpi_columns[column].cell);
+}
+
+perp_status perpi_block_reserve(perpi_block* block, perpi_axis axis, size_t rows)
+{
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        if (perpi_columns[c].axis != axis) {
+            continue;
+        }
+        const size_t need = rows * perpi_block_row_size(block, (perpi_column)c);
+        const perp_status status =
+            perpi_grow(block->context, &block->data[c], &block->capacity[c], need, 1);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    return PERP_OK;
+}
+
+size_t perpi_block_bytes(const perpi_block* block)
+{
+    size_t bytes = 0;
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        bytes += block->rows[perpi_columns[c].axis] * perpi_block_row_size(block, (perpi_column)c);
+    }
+    return bytes;
+}
+
+static unsigned char* cell_at(const perpi_block* block, perpi_column column, size_t row)
+{
+    return block->data[column] + row * perpi_block_row_size(block, column);
+}
+
+/* value: one row of the column. */
+static void put(perpi_block* block, perpi_column column, size_t row, const void* value)
+{
+    const size_t size = perpi_block_row_size(block, column);
+    if (size > 0) {
+        memcpy(cell_at(block, column, row), value, size);
+    }
+}
+
+static void put_double(perpi_block* block, perpi_column column, size_t row, double value)
+{
+    put(block, column, row, &value);
+}
+
+static void put_int(perpi_block* block, perpi_column column, size_t row, int32_t value)
+{
+    put(block, column, row, &value);
+}
+
+static void put_long(perpi_block* block, perpi_column column, size_t row, int64_t value)
+{
+    put(block, column, row, &value);
+}
+
+static void put_contact(perpi_block* block, size_t row, const perp_contact* c)
+{
+    const int32_t body[2] = {c->body_a, c->body_b};
+    put(block, PERPI_COLUMN_CONTACT_BODY, row, body);
+    put(block, PERPI_COLUMN_CONTACT_KEY, row, &c->key);
+    put(block, PERPI_COLUMN_CONTACT_POINT, row, c->point);
+    put(block, PERPI_COLUMN_CONTACT_NORMAL, row, c->normal);
+    put(block, PERPI_COLUMN_CONTACT_TANGENT, row, c->tangent);
+    put_double(block, PERPI_COLUMN_CONTACT_GAP, row, c->gap);
+    put_double(block, PERPI_COLUMN_CONTACT_MU, row, c->mu);
+    put_int(block, PERPI_COLUMN_CONTACT_DIRECTIONS, row, c->directions);
+    put(block, PERPI_COLUMN_CONTACT_IMPULSE, row, c->impulse);
+    put(block, PERPI_COLUMN_CONTACT_DRIFT, row, c->drift);
+}
+
+perp_status perpi_block_append(perpi_block* block, const perp_frame* frame, int64_t contact_end,
+                               int64_t joint_end)
+{
+    const size_t f = block->rows[PERPI_AXIS_FRAME];
+    const size_t first = block->rows[PERPI_AXIS_CONTACT];
+    const size_t count = (size_t)frame->contact_count;
+    perp_status status = perpi_block_reserve(block, PERPI_AXIS_FRAME, f + 1);
+    if (status == PERP_OK) {
+        status = perpi_block_reserve(block, PERPI_AXIS_CONTACT, first + count);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+
+    put_double(block, PERPI_COLUMN_TIME, f, frame->time);
+    put_long(block, PERPI_COLUMN_STEP, f, frame->step);
+    put(block, PERPI_COLUMN_Q, f, frame->q);
+    put(block, PERPI_COLUMN_V, f, frame->v);
+    put_double(block, PERPI_COLUMN_KINETIC, f, frame->energy.kinetic);
+    put_double(block, PERPI_COLUMN_POTENTIAL, f, frame->energy.potential);
+    put_double(block, PERPI_COLUMN_TOTAL, f, frame->energy.total);
+
+    const perp_step_info* info = &frame->info;
+    put_double(block, PERPI_COLUMN_DYNAMICS, f, info->certificate.dynamics);
+    put_double(block, PERPI_COLUMN_NORMAL, f, info->certificate.normal);
+    put_double(block, PERPI_COLUMN_FRICTION, f, info->certificate.friction);
+    put_double(block, PERPI_COLUMN_JOINTS, f, info->certificate.joints);
+    put_int(block, PERPI_COLUMN_WORST_CONSTRAINT, f, info->certificate.worst_constraint);
+    char name[PERPI_RECORD_NAME_SIZE] = {0};
+    if (info->report.solver != NULL) {
+        memcpy(name, info->report.solver, strnlen(info->report.solver, sizeof name));
+    }
+    put(block, PERPI_COLUMN_SOLVER, f, name);
+    put_int(block, PERPI_COLUMN_OUTCOME, f, (int32_t)info->report.outcome);
+    put_int(block, PERPI_COLUMN_ITERATIONS, f, info->report.iterations);
+    put_double(block, PERPI_COLUMN_RESIDUAL, f, info->report.residual);
+    put_int(block, PERPI_COLUMN_CANDIDATES, f, info->candidates);
+    put_int(block, PERPI_COLUMN_CONTACTS, f, info->contacts);
+    put_int(block, PERPI_COLUMN_ROUNDS, f, info->rounds);
+    put_double(block, PERPI_COLUMN_PENETRATION, f, info->penetration);
+    put_int(block, PERPI_COLUMN_ACCEPTED_UNSOLVED, f, info->accepted_unsolved ? 1 : 0);
+
+    put_long(block, PERPI_COLUMN_CONTACT_OFFSET, f, contact_end);
+    put_long(block, PERPI_COLUMN_JOINT_OFFSET, f, joint_end);
+    put_double(block, PERPI_COLUMN_WALL, f, info->report.seconds);
+    put_long(block, PERPI_COLUMN_HASH_WALL, f, 0);
+    put_long(block, PERPI_COLUMN_HASH_FRAME, f, 0);
+    for (size_t i = 0; i < count; ++i) {
+        put_contact(block, first + i, &frame->contacts[i]);
+    }
+    block->rows[PERPI_AXIS_FRAME] = f + 1;
+    block->rows[PERPI_AXIS_CONTACT] = first + count;
+    return PERP_OK;
+}
+
+static uint64_t hash_cells(uint64_t h, perpi_cell cell, const unsigned char* data, size_t count)
+{
+    if (cell == PERPI_CELL_I32) {
+        for (size_t i = 0; i < count; ++i) {
+            uint32_t word;
+            memcpy(&word, data + 4 * i, sizeof word);
+            h = perpi_hash_word(h, word);
+        }
+        return h;
+    }
+    if (cell == PERPI_CELL_NAME) {
+        return perpi_hash_bytes(h, data, count * PERPI_RECORD_NAME_SIZE);
+    }
+    for (size_t i = 0; i < count; ++i) {
+        uint64_t word;
+        memcpy(&word, data + 8 * i, sizeof word);
+        h = perpi_hash_word(h, word);
+    }
+    return h;
+}
+
+uint64_t perpi_block_hash(const perpi_block* block, perpi_cover cover, uint64_t seed, size_t frame,
+                          perpi_span contacts, perpi_span joints)
+{
+    const perpi_span span[PERPI_AXIS_COUNT] = {
+        [PERPI_AXIS_FRAME] = {frame, frame + 1},
+        [PERPI_AXIS_CONTACT] = contacts,
+        [PERPI_AXIS_JOINT] = joints,
+    };
+    uint64_t h = seed;
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        const perpi_column_def* def = &perpi_columns[c];
+        const perpi_span rows = span[def->axis];
+        if (def->cover != cover || rows.end == rows.begin) {
+            continue;
+        }
+        h = hash_cells(h, def->cell, cell_at(block, (perpi_column)c, rows.begin),
+                       (rows.end - rows.begin) * (size_t)block->width[c]);
+    }
+    return h;
+}
+
+/* ---- and back ----------------------------------------------------------------------------------*/
+
+static void get(const perpi_block* block, perpi_column column, size_t row, void* value)
+{
+    memcpy(value, cell_at(block, column, row), perpi_block_row_size(block, column));
+}
+
+static double get_double(const perpi_block* block, perpi_column column, size_t row)
+{
+    double value;
+    get(block, column, row, &value);
+    return value;
+}
+
+static int32_t get_int(const perpi_block* block, perpi_column column, size_t row)
+{
+    int32_t value;
+    get(block, column, row, &value);
+    return value;
+}
+
+static perp_contact get_contact(const perpi_block* block, size_t row)
+{
+    perp_contact c = {0};
+    int32_t body[2];
+    get(block, PERPI_COLUMN_CONTACT_BODY, row, body);
+    c.body_a = body[0];
+    c.body_b = body[1];
+    get(block, PERPI_COLUMN_CONTACT_KEY, row, &c.key);
+    get(block, PERPI_COLUMN_CONTACT_POINT, row, c.point);
+    get(block, PERPI_COLUMN_CONTACT_NORMAL, row, c.normal);
+    get(block, PERPI_COLUMN_CONTACT_TANGENT, row, c.tangent);
+    c.gap = get_double(block, PERPI_COLUMN_CONTACT_GAP, row);
+    c.mu = get_double(block, PERPI_COLUMN_CONTACT_MU, row);
+    c.directions = get_int(block, PERPI_COLUMN_CONTACT_DIRECTIONS, row);
+    get(block, PERPI_COLUMN_CONTACT_IMPULSE, row, c.impulse);
+    get(block, PERPI_COLUMN_CONTACT_DRIFT, row, c.drift);
+    return c;
+}
+
+void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
+                       perp_contact* contact, char* name, perp_frame* out)
+{
+    memset(out, 0, sizeof *out);
+    out->time = get_double(block, PERPI_COLUMN_TIME, f);
+    get(block, PERPI_COLUMN_STEP, f, &out->step);
+    /* Rows of doubles in memory from malloc: aligned. */
+    out->q = (const double*)(const void*)cell_at(block, PERPI_COLUMN_Q, f);
+    out->v = (const double*)(const void*)cell_at(block, PERPI_COLUMN_V, f);
+    out->energy.kinetic = get_double(block, PERPI_COLUMN_KINETIC, f);
+    out->energy.potential = get_double(block, PERPI_COLUMN_POTENTIAL, f);
+    out->energy.total = get_double(block, PERPI_COLUMN_TOTAL, f);
+
+    perp_step_info* info = &out->info;
+    perp_contact_residual* r = &info->certificate;
+    r->dynamics = get_double(block, PERPI_COLUMN_DYNAMICS, f);
+    r->normal = get_double(block, PERPI_COLUMN_NORMAL, f);
+    r->friction = get_double(block, PERPI_COLUMN_FRICTION, f);
+    r->joints = get_double(block, PERPI_COLUMN_JOINTS, f);
+    r->worst_constraint = get_int(block, PERPI_COLUMN_WORST_CONSTRAINT, f);
+    r->worst = r->dynamics;
+    r->worst = r->normal <= r->worst ? r->worst : r->normal;
+    r->worst = r->friction <= r->worst ? r->worst : r->friction;
+    r->worst = r->joints <= r->worst ? r->worst : r->joints;
+    get(block, PERPI_COLUMN_SOLVER, f, name);
+    name[PERPI_RECORD_NAME_SIZE] = '\0';
+    info->report.solver = name;
+    info->report.outcome = (perp_outcome)get_int(block, PERPI_COLUMN_OUTCOME, f);
+    info->report.iterations = get_int(block, PERPI_COLUMN_ITERATIONS, f);
+    info->report.residual = get_double(block, PERPI_COLUMN_RESIDUAL, f);
+    info->report.seconds = get_double(block, PERPI_COLUMN_WALL, f);
+    info->candidates = get_int(block, PERPI_COLUMN_CANDIDATES, f);
+    info->contacts = get_int(block, PERPI_COLUMN_CONTACTS, f);
+    info->rounds = get_int(block, PERPI_COLUMN_ROUNDS, f);
+    info->penetration = get_double(block, PERPI_COLUMN_PENETRATION, f);
+    info->accepted_unsolved = get_int(block, PERPI_COLUMN_ACCEPTED_UNSOLVED, f) != 0;
+
+    out->contacts = contact;
+    out->contact_count = (int32_t)(contacts.end - contacts.begin);
+    for (size_t i = contacts.begin; i < contacts.end; ++i) {
+        contact[i - contacts.begin] = get_contact(block, i);
+    }
+}
+
+perp_frame perpi_frame_of_sim(const perp_sim* sim, double seconds)
+{
+    perp_frame frame = {0};
+    frame.time = perp_sim_time(sim);
+    frame.step = perp_sim_step_count(sim);
+    frame.q = perp_sim_q(sim);
+    frame.v = perp_sim_v(sim);
+    frame.contacts = perp_sim_contacts(sim, &frame.contact_count);
+    frame.energy = perp_sim_energy(sim);
+    frame.info = perp_sim_step_info(sim);
+    frame.info.report.seconds = seconds;
+    return frame;
+}
+
+/* ---- header and summary ------------------------------------------------------------------------*/
+
+uint64_t perpi_header_hash(const perpi_header* header)
+{
+    uint64_t h = PERPI_HASH_SEED;
+    h = perpi_hash_word(h, (uint32_t)header->format_version);
+    h = perpi_hash_bytes(h, header->perp_version, sizeof header->perp_version);
+    h = perpi_hash_word(h, (uint32_t)header->dimension);
+    h = perpi_hash_word(h, (uint64_t)header->resumed_from_step);
+    h = perpi_hash_double(h, header->resumed_from_time);
+    h = perpi_hash_bytes(h, header->scene, header->scene_size);
+    for (size_t i = 0; i <= header->body_count; ++i) {
+        h = perpi_hash_word(h, (uint64_t)header->body_offset[i]);
+    }
+    return perpi_hash_bytes(h, header->body_name, (size_t)header->body_offset[header->body_count]);
+}
+
+static const char summary_tail[] = ", \"hash\": \"";
+
+size_t perpi_summary_write(char text[PERPI_SUMMARY_SIZE], int64_t frames, int64_t step, double time,
+                           int64_t contacts, uint64_t last_hash)
+{
+    const int length =
+        snprintf(text, PERPI_SUMMARY_SIZE,
+                 "{\"frames\": %" PRId64 ", \"last_hash\": \"%016" PRIx64 "\", \"step\": %" PRId64
+                 ", \"time\": %.17g, \"contacts\": %" PRId64,
+                 frames, last_hash, step, time, contacts);
+    const uint64_t h = perpi_hash_bytes(PERPI_HASH_SEED, text, (size_t)length);
+    const int tail = snprintf(text + length, PERPI_SUMMARY_SIZE - (size_t)length,
+                              "%s%016" PRIx64 "\"}", summary_tail, h);
+    return (size_t)(length + tail);
+}
+
+bool perpi_summary_read(const char* text, int64_t* frames, uint64_t* last_hash)
+{
+    const char* tail = strstr(text, summary_tail);
+    if (tail == NULL) {
+        return false;
+    }
+    char expect[40];
+    const uint64_t h = perpi_hash_bytes(PERPI_HASH_SEED, text, (size_t)(tail - text));
+    (void)snprintf(expect, sizeof expect, "%s%016" PRIx64 "\"}", summary_tail, h);
+    return strcmp(tail, expect) == 0 &&
+           sscanf(text, "{\"frames\": %" SCNd64 ", \"last_hash\": \"%" SCNx64, frames, last_hash) ==
+               2;
+}

@@ -1,0 +1,166 @@
+/* src/record/layout.h - what a recording holds: one table for writer, reader, hash and verifier.
+ *
+ * Every column is one HDF5 dataset whose rows belong to frames, contacts or joints. A block is a
+ * run of successive frames in memory, column by column. docs/recording.md describes the same for a
+ * reader of files.
+ */
+#ifndef PERPI_RECORD_LAYOUT_H
+#define PERPI_RECORD_LAYOUT_H
+
+#include <hdf5.h>
+
+#include "base/context.h"
+#include "perp/record.h"
+
+#define PERPI_RECORD_FORMAT "perp-recording"
+#define PERPI_RECORD_FORMAT_VERSION 1
+#define PERPI_RECORD_NAME_SIZE 24 /* of a solver's name, padded with zeros */
+
+typedef enum perpi_axis {
+    PERPI_AXIS_FRAME,
+    PERPI_AXIS_CONTACT,
+    PERPI_AXIS_JOINT,
+    PERPI_AXIS_COUNT
+} perpi_axis;
+
+typedef enum perpi_cell {
+    PERPI_CELL_F64,
+    PERPI_CELL_I64,
+    PERPI_CELL_U64,
+    PERPI_CELL_I32,
+    PERPI_CELL_NAME
+} perpi_cell;
+
+/* In the order in which they are written: what commits a frame comes last. */
+typedef enum perpi_column {
+    PERPI_COLUMN_TIME,
+    PERPI_COLUMN_STEP,
+    PERPI_COLUMN_Q,
+    PERPI_COLUMN_V,
+    PERPI_COLUMN_KINETIC,
+    PERPI_COLUMN_POTENTIAL,
+    PERPI_COLUMN_TOTAL,
+    PERPI_COLUMN_DYNAMICS,
+    PERPI_COLUMN_NORMAL,
+    PERPI_COLUMN_FRICTION,
+    PERPI_COLUMN_JOINTS,
+    PERPI_COLUMN_WORST_CONSTRAINT,
+    PERPI_COLUMN_SOLVER,
+    PERPI_COLUMN_OUTCOME,
+    PERPI_COLUMN_ITERATIONS,
+    PERPI_COLUMN_RESIDUAL,
+    PERPI_COLUMN_CANDIDATES,
+    PERPI_COLUMN_CONTACTS,
+    PERPI_COLUMN_ROUNDS,
+    PERPI_COLUMN_PENETRATION,
+    PERPI_COLUMN_ACCEPTED_UNSOLVED,
+    PERPI_COLUMN_CONTACT_OFFSET,
+    PERPI_COLUMN_CONTACT_BODY,
+    PERPI_COLUMN_CONTACT_KEY,
+    PERPI_COLUMN_CONTACT_POINT,
+    PERPI_COLUMN_CONTACT_NORMAL,
+    PERPI_COLUMN_CONTACT_TANGENT,
+    PERPI_COLUMN_CONTACT_GAP,
+    PERPI_COLUMN_CONTACT_MU,
+    PERPI_COLUMN_CONTACT_DIRECTIONS,
+    PERPI_COLUMN_CONTACT_IMPULSE,
+    PERPI_COLUMN_CONTACT_DRIFT,
+    PERPI_COLUMN_JOINT_OFFSET,
+    PERPI_COLUMN_JOINT_IMPULSE,
+    PERPI_COLUMN_WALL,
+    PERPI_COLUMN_HASH_WALL,
+    PERPI_COLUMN_HASH_FRAME,
+    PERPI_COLUMN_COUNT
+} perpi_column;
+
+/* Which of the two hashes of a frame covers a column. */
+typedef enum perpi_cover {
+    PERPI_COVER_FRAME,
+    PERPI_COVER_WALL,
+    PERPI_COVER_NONE /* the hashes themselves */
+} perpi_cover;
+
+#define PERPI_WIDTH_Q (-1)
+#define PERPI_WIDTH_V (-2)
+
+typedef struct perpi_column_def {
+    const char* path;
+    perpi_cell cell;
+    int32_t width; /* cells per row, or PERPI_WIDTH_Q, PERPI_WIDTH_V; 1 makes the dataset 1-D */
+    perpi_axis axis;
+    int32_t first; /* rows before the first frame's: 1 for offsets, which begin with a 0 */
+    perpi_cover cover;
+} perpi_column_def;
+
+extern const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT];
+
+size_t perpi_cell_size(perpi_cell cell);
+hid_t perpi_cell_memory_type(perpi_cell cell); /* borrowed, except NAME: perpi_cell_type_close */
+hid_t perpi_cell_file_type(perpi_cell cell);
+void perpi_cell_type_close(perpi_cell cell, hid_t type);
+
+/* Rows [begin, end) of an axis that belong to one frame. */
+typedef struct perpi_span {
+    size_t begin, end;
+} perpi_span;
+
+typedef struct perpi_block {
+    perp_context* context;
+    int32_t width[PERPI_COLUMN_COUNT];
+    unsigned char* data[PERPI_COLUMN_COUNT];
+    size_t capacity[PERPI_COLUMN_COUNT]; /* bytes */
+    size_t rows[PERPI_AXIS_COUNT];
+} perpi_block;
+
+void perpi_block_init(perpi_block* block, perp_context* context, int32_t q_size, int32_t v_size);
+void perpi_block_free(perpi_block* block);
+void perpi_block_clear(perpi_block* block);
+/* Room for so many rows in every column of an axis. */
+PERP_NODISCARD perp_status perpi_block_reserve(perpi_block* block, perpi_axis axis, size_t rows);
+size_t perpi_block_row_size(const perpi_block* block, perpi_column column);
+/* Bytes that the block's rows take. */
+size_t perpi_block_bytes(const perpi_block* block);
+
+/* Appends a frame. contact_end, joint_end: totals after it, over the whole recording. The hashes
+ * are the caller's to set. */
+PERP_NODISCARD perp_status perpi_block_append(perpi_block* block, const perp_frame* frame,
+                                              int64_t contact_end, int64_t joint_end);
+/* The hash of one frame of the block, begun with the hash of the frame before it. */
+uint64_t perpi_block_hash(const perpi_block* block, perpi_cover cover, uint64_t seed, size_t frame,
+                          perpi_span contacts, perpi_span joints);
+/* The frame as a record; q, v point into the block, contacts are written to `contact`, the
+ * solver's name to `name` (PERPI_RECORD_NAME_SIZE + 1 bytes). */
+void perpi_block_frame(const perpi_block* block, size_t frame, perpi_span contacts,
+                       perp_contact* contact, char* name, perp_frame* out);
+
+/* The present state of a simulation as a frame; pointers are the simulation's. */
+perp_frame perpi_frame_of_sim(const perp_sim* sim, double seconds);
+
+/* What stands before the frames. */
+typedef struct perpi_header {
+    int32_t format_version;
+    char perp_version[16]; /* padded with zeros */
+    int32_t dimension;
+    int64_t resumed_from_step; /* -1: from the start */
+    double resumed_from_time;  /* 0 then */
+    size_t scene_size;
+    const char* scene;
+    size_t body_count;
+    const int64_t* body_offset; /* body_count + 1, into body_name */
+    const char* body_name;      /* the names without separators */
+} perpi_header;
+
+uint64_t perpi_header_hash(const perpi_header* header);
+static inline uint64_t perpi_wall_seed(uint64_t header_hash)
+{
+    return header_hash ^ UINT64_C(0x77616c6c); /* "wall" */
+}
+
+/* The text of /summary, zero-terminated; returns its length. */
+#define PERPI_SUMMARY_SIZE 320
+size_t perpi_summary_write(char text[PERPI_SUMMARY_SIZE], int64_t frames, int64_t step, double time,
+                           int64_t contacts, uint64_t last_hash);
+/* False if it is not exactly what perpi_summary_write wrote. */
+bool perpi_summary_read(const char* text, int64_t* frames, uint64_t* last_hash);
+
+#endif

@@ -1,0 +1,549 @@
+/* src/record/recorder.c - writing a recording while a simulation runs.
+ *
+ * The file is created under a temporary name with every object it will ever have, gets its first
+ * frame, switches to SWMR (after which HDF5 orders its writes so that the file can be read at every
+ * moment) and is renamed to its place. Frames then collect in memory and are appended at least
+ * twice a second; /hash/frame is extended last, so that its length says how many frames are whole.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/disk.h"
+#include "record/hash.h"
+#include "record/layout.h"
+
+#define FLUSH_SECONDS 0.5
+#define FLUSH_BYTES ((size_t)4 << 20)
+#define FLUSH_FRAMES ((size_t)1024)
+#define CHUNK_BYTES ((size_t)4096)
+
+struct perp_recorder {
+    perp_context* context;
+    char* path;      /* where the recording belongs */
+    char* temporary; /* where it is until it is sound */
+    bool in_place;
+    perpi_trouble trouble;
+    hid_t driver, file;
+    hid_t dataset[PERPI_COLUMN_COUNT];
+    perpi_block pending;
+    int64_t written[PERPI_AXIS_COUNT]; /* rows in the file */
+    int64_t contact_total;             /* pending ones included */
+    uint64_t frame_hash, wall_hash;    /* of the last frame */
+    int32_t every;
+    int64_t last_step; /* step of the last frame kept */
+    double seconds;    /* wall time since that frame */
+    double last_flush;
+    perp_status failed; /* the first failure; later calls repeat it */
+    bool finished;
+};
+
+static double wall_clock(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* What to say when HDF5 or the disk refused. */
+static perp_status disk_failure(perp_recorder* r)
+{
+    r->failed = PERP_ERROR_IO;
+    if (r->trouble.error != 0) {
+        return perpi_fail(r->context, PERP_ERROR_IO, "%s: cannot write: %s", r->path,
+                          strerror(r->trouble.error));
+    }
+    return perpi_fail(r->context, PERP_ERROR_IO, "%s: HDF5 cannot write the recording", r->path);
+}
+
+/* ---- creating ----------------------------------------------------------------------------------*/
+
+static hid_t tracking_off(hid_t plist_class)
+{
+    const hid_t plist = H5Pcreate(plist_class);
+    if (plist >= 0) {
+        (void)H5Pset_obj_track_times(plist, false);
+    }
+    return plist;
+}
+
+static bool write_attribute(hid_t file, const char* name, hid_t file_type, hid_t memory_type,
+                            const void* value)
+{
+    const hid_t space = H5Screate(H5S_SCALAR);
+    const hid_t attribute = H5Acreate2(file, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
+    const bool ok = attribute >= 0 && H5Awrite(attribute, memory_type, value) >= 0;
+    if (attribute >= 0) {
+        (void)H5Aclose(attribute);
+    }
+    (void)H5Sclose(space);
+    return ok;
+}
+
+static bool write_text_attribute(hid_t file, const char* name, const char* value, size_t size)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    (void)H5Tset_size(type, size);
+    (void)H5Tset_strpad(type, H5T_STR_NULLPAD);
+    const bool ok = write_attribute(file, name, type, type, value);
+    (void)H5Tclose(type);
+    return ok;
+}
+
+/* A dataset that never grows. */
+static bool write_fixed(hid_t file, const char* path, hid_t file_type, hid_t memory_type,
+                        size_t count, const void* data)
+{
+    const hsize_t extent = count;
+    const hid_t space = H5Screate_simple(1, &extent, NULL);
+    const hid_t plist = tracking_off(H5P_DATASET_CREATE);
+    const hid_t dataset = H5Dcreate2(file, path, file_type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    bool ok = dataset >= 0;
+    if (ok && count > 0) {
+        ok = H5Dwrite(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0;
+    }
+    if (dataset >= 0) {
+        (void)H5Dclose(dataset);
+    }
+    (void)H5Pclose(plist);
+    (void)H5Sclose(space);
+    return ok;
+}
+
+/* An empty dataset that grows along its first dimension. width 0 (a model without bodies) keeps a
+ * column of width 1 that nothing is ever written to. */
+static bool create_growing(hid_t file, const char* path, hid_t type, size_t cell_size,
+                           int32_t width, bool flat)
+{
+    const hsize_t columns = width > 0 ? (hsize_t)width : 1;
+    const size_t row_size = (size_t)columns * cell_size;
+    const hsize_t rows = row_size < CHUNK_BYTES ? CHUNK_BYTES / row_size : 1;
+    const hsize_t extent[2] = {0, columns}, limit[2] = {H5S_UNLIMITED, columns};
+    const hsize_t chunk[2] = {rows, columns};
+    const int rank = flat ? 1 : 2;
+    const hid_t space = H5Screate_simple(rank, extent, limit);
+    const hid_t plist = tracking_off(H5P_DATASET_CREATE);
+    (void)H5Pset_chunk(plist, rank, chunk);
+    const hid_t dataset = H5Dcreate2(file, path, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    if (dataset >= 0) {
+        (void)H5Dclose(dataset);
+    }
+    (void)H5Pclose(plist);
+    (void)H5Sclose(space);
+    return dataset >= 0;
+}
+
+static bool create_groups(hid_t file)
+{
+    static const char* const group[] = {"/bodies", "/state",  "/energy", "/certificate", "/solver",
+                                        "/contacts", "/joints", "/wall",   "/hash"};
+    const hid_t plist = tracking_off(H5P_GROUP_CREATE);
+    bool ok = plist >= 0;
+    for (size_t i = 0; ok && i < sizeof group / sizeof group[0]; ++i) {
+        const hid_t id = H5Gcreate2(file, group[i], H5P_DEFAULT, plist, H5P_DEFAULT);
+        ok = id >= 0 && H5Gclose(id) >= 0;
+    }
+    (void)H5Pclose(plist);
+    return ok;
+}
+
+static bool write_header(perp_recorder* r, const perpi_header* h)
+{
+    const hid_t file = r->file;
+    const uint64_t hash = perpi_header_hash(h);
+    r->frame_hash = hash;
+    r->wall_hash = perpi_wall_seed(hash);
+    return write_text_attribute(file, "format", PERPI_RECORD_FORMAT, sizeof PERPI_RECORD_FORMAT) &&
+           write_attribute(file, "format_version", H5T_STD_I32LE, H5T_NATIVE_INT32,
+                           &h->format_version) &&
+           write_text_attribute(file, "perp_version", h->perp_version, sizeof h->perp_version) &&
+           write_attribute(file, "dimension", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->dimension) &&
+           write_attribute(file, "resumed_from_step", H5T_STD_I64LE, H5T_NATIVE_INT64,
+                           &h->resumed_from_step) &&
+           write_attribute(file, "resumed_from_time", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE,
+                           &h->resumed_from_time) &&
+           write_attribute(file, "header_hash", H5T_STD_U64LE, H5T_NATIVE_UINT64, &hash) &&
+           create_groups(file) &&
+           write_fixed(file, "/scene", H5T_STD_U8LE, H5T_NATIVE_UINT8, h->scene_size, h->scene) &&
+           write_fixed(file, "/bodies/offset", H5T_STD_I64LE, H5T_NATIVE_INT64, h->body_count + 1,
+                       h->body_offset) &&
+           write_fixed(file, "/bodies/name", H5T_STD_U8LE, H5T_NATIVE_UINT8,
+                       (size_t)h->body_offset[h->body_count], h->body_name);
+}
+
+static bool create_columns(perp_recorder* r)
+{
+    bool ok = create_growing(r->file, "/summary", H5T_STD_U8LE, 1, 1, true);
+    for (int c = 0; ok && c < PERPI_COLUMN_COUNT; ++c) {
+        const perpi_column_def* def = &perpi_columns[c];
+        const hid_t type = perpi_cell_file_type(def->cell);
+        ok = type >= 0 && create_growing(r->file, def->path, type, perpi_cell_size(def->cell),
+                                         r->pending.width[c], def->width == 1);
+        perpi_cell_type_close(def->cell, type);
+    }
+    return ok;
+}
+
+/* The names of a model's bodies, in one piece. */
+static perp_status gather_names(perp_context* context, const perp_model* model, int64_t** offset,
+                                char** name)
+{
+    const size_t n = (size_t)perp_model_body_count(model);
+    int64_t* at = NULL;
+    char* text = NULL;
+    perp_status status = perpi_alloc(context, n + 1, sizeof *at, &at);
+    if (status != PERP_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < n; ++i) {
+        at[i + 1] = at[i] + (int64_t)strlen(perp_model_body_name(model, (int32_t)i));
+    }
+    status = perpi_alloc(context, (size_t)at[n] + 1, 1, &text);
+    if (status != PERP_OK) {
+        perpi_free(context, at);
+        return status;
+    }
+    for (size_t i = 0; i < n; ++i) {
+        memcpy(text + at[i], perp_model_body_name(model, (int32_t)i), (size_t)(at[i + 1] - at[i]));
+    }
+    *offset = at;
+    *name = text;
+    return PERP_OK;
+}
+
+static perp_status create_file(perp_recorder* r)
+{
+    const hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+    const hid_t fcpl = tracking_off(H5P_FILE_CREATE);
+    r->driver = perpi_disk_register();
+    if (fapl >= 0 && fcpl >= 0 && r->driver >= 0 &&
+        H5Pset_libver_bounds(fapl, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST) >= 0 &&
+        perpi_disk_select(fapl, r->driver, &r->trouble) >= 0) {
+        r->file = H5Fcreate(r->temporary, H5F_ACC_TRUNC, fcpl, fapl);
+    }
+    (void)H5Pclose(fapl);
+    (void)H5Pclose(fcpl);
+    return r->file >= 0 && r->trouble.error == 0 ? PERP_OK : disk_failure(r);
+}
+
+/* ---- appending ---------------------------------------------------------------------------------*/
+
+/* Appends rows behind the first `at` ones. */
+static bool append_rows(hid_t dataset, hid_t type, bool flat, int32_t width, int64_t at,
+                        size_t count, const void* data)
+{
+    if (count == 0 || width == 0) {
+        return true;
+    }
+    const hsize_t extent[2] = {(hsize_t)at + count, (hsize_t)width};
+    const hsize_t start[2] = {(hsize_t)at, 0}, size[2] = {count, (hsize_t)width};
+    if (H5Dset_extent(dataset, extent) < 0) {
+        return false;
+    }
+    const hid_t space = H5Dget_space(dataset);
+    const hid_t memory = H5Screate_simple(flat ? 1 : 2, size, NULL);
+    const bool ok =
+        space >= 0 && memory >= 0 &&
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL) >= 0 &&
+        H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, data) >= 0;
+    (void)H5Sclose(memory);
+    (void)H5Sclose(space);
+    return ok;
+}
+
+static bool append_column(perp_recorder* r, perpi_column c)
+{
+    const perpi_column_def* def = &perpi_columns[c];
+    const hid_t type = perpi_cell_memory_type(def->cell);
+    const bool ok = append_rows(r->dataset[c], type, def->width == 1, r->pending.width[c],
+                                r->written[def->axis] + def->first, r->pending.rows[def->axis],
+                                r->pending.data[c]);
+    perpi_cell_type_close(def->cell, type);
+    return ok && r->trouble.error == 0;
+}
+
+/* Writes what is pending: all columns, then, when these are on their way, the hashes that say so. */
+static perp_status flush_pending(perp_recorder* r)
+{
+    r->last_flush = wall_clock();
+    if (r->pending.rows[PERPI_AXIS_FRAME] == 0) {
+        return PERP_OK;
+    }
+    for (int c = 0; c < PERPI_COLUMN_HASH_FRAME; ++c) {
+        if (!append_column(r, (perpi_column)c)) {
+            return disk_failure(r);
+        }
+    }
+    if (H5Fflush(r->file, H5F_SCOPE_LOCAL) < 0 || r->trouble.error != 0 ||
+        !append_column(r, PERPI_COLUMN_HASH_FRAME) ||
+        H5Dflush(r->dataset[PERPI_COLUMN_HASH_FRAME]) < 0 || r->trouble.error != 0) {
+        return disk_failure(r);
+    }
+    for (int a = 0; a < PERPI_AXIS_COUNT; ++a) {
+        r->written[a] += (int64_t)r->pending.rows[a];
+    }
+    perpi_block_clear(&r->pending);
+    return PERP_OK;
+}
+
+static perp_status keep_frame(perp_recorder* r, const perp_sim* sim, double seconds)
+{
+    const perp_frame frame = perpi_frame_of_sim(sim, seconds);
+    const perpi_span contacts = {r->pending.rows[PERPI_AXIS_CONTACT],
+                                 r->pending.rows[PERPI_AXIS_CONTACT] +
+                                     (size_t)frame.contact_count};
+    const size_t f = r->pending.rows[PERPI_AXIS_FRAME];
+    const perp_status status = perpi_block_append(&r->pending, &frame,
+                                                  r->contact_total + frame.contact_count, 0);
+    if (status != PERP_OK) {
+        return status; /* nothing was taken: the caller may try again */
+    }
+    const perpi_span none = {0, 0};
+    r->contact_total += frame.contact_count;
+    r->frame_hash =
+        perpi_block_hash(&r->pending, PERPI_COVER_FRAME, r->frame_hash, f, contacts, none);
+    r->wall_hash = perpi_block_hash(&r->pending, PERPI_COVER_WALL, r->wall_hash, f, none, none);
+    memcpy(r->pending.data[PERPI_COLUMN_HASH_FRAME] + 8 * f, &r->frame_hash, 8);
+    memcpy(r->pending.data[PERPI_COLUMN_HASH_WALL] + 8 * f, &r->wall_hash, 8);
+    r->last_step = frame.step;
+    r->seconds = 0.0;
+    return PERP_OK;
+}
+
+/* ---- the life of a recorder --------------------------------------------------------------------*/
+
+static bool open_columns(perp_recorder* r)
+{
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        r->dataset[c] = H5Dopen2(r->file, perpi_columns[c].path, H5P_DEFAULT);
+        if (r->dataset[c] < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Ragged arrays begin with a 0, so that frame k owns the rows offset[k] .. offset[k+1]-1. */
+static bool begin_offsets(perp_recorder* r)
+{
+    const int64_t zero = 0;
+    bool ok = true;
+    for (int c = 0; ok && c < PERPI_COLUMN_COUNT; ++c) {
+        if (perpi_columns[c].first == 1) {
+            ok = append_rows(r->dataset[c], H5T_NATIVE_INT64, true, 1, 0, 1, &zero);
+        }
+    }
+    return ok;
+}
+
+static bool close_file(perp_recorder* r)
+{
+    bool ok = true;
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        if (r->dataset[c] >= 0) {
+            ok = H5Dclose(r->dataset[c]) >= 0 && ok;
+            r->dataset[c] = -1;
+        }
+    }
+    if (r->file >= 0) {
+        ok = H5Fclose(r->file) >= 0 && ok;
+        r->file = -1;
+    }
+    if (r->driver >= 0) {
+        (void)H5FDunregister(r->driver);
+        r->driver = -1;
+    }
+    return ok && r->trouble.error == 0;
+}
+
+/* Header, columns, first frame; then everything from here on is safe against a kill. */
+static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_sim* sim)
+{
+    int64_t* offset = NULL;
+    char* name = NULL;
+    const perp_model* model = perp_sim_model(sim);
+    perp_status status = gather_names(r->context, model, &offset, &name);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const char* text = perp_scene_text(scene);
+    const int64_t step = perp_sim_step_count(sim);
+    perpi_header header = {
+        .format_version = PERPI_RECORD_FORMAT_VERSION,
+        .perp_version = PERP_VERSION_STRING,
+        .dimension = perp_model_dimension(model),
+        .resumed_from_step = step > 0 ? step : -1,
+        .resumed_from_time = step > 0 ? perp_sim_time(sim) : 0.0,
+        .scene_size = strlen(text),
+        .scene = text,
+        .body_count = (size_t)perp_model_body_count(model),
+        .body_offset = offset,
+        .body_name = name,
+    };
+    status = create_file(r);
+    if (status == PERP_OK &&
+        !(write_header(r, &header) && create_columns(r) && H5Fstart_swmr_write(r->file) >= 0 &&
+          open_columns(r) && begin_offsets(r))) {
+        status = disk_failure(r);
+    }
+    perpi_free(r->context, offset);
+    perpi_free(r->context, name);
+    if (status == PERP_OK) {
+        status = keep_frame(r, sim, 0.0);
+    }
+    if (status == PERP_OK) {
+        status = flush_pending(r);
+    }
+    if (status == PERP_OK && rename(r->temporary, r->path) != 0) {
+        r->trouble.error = errno;
+        status = disk_failure(r);
+    }
+    r->in_place = status == PERP_OK;
+    return status;
+}
+
+/* Where the recording will stand: a link is followed; anything but a plain file is refused, for it
+ * would be replaced by one. */
+static perp_status choose_names(perp_recorder* r, const char* path)
+{
+    struct stat st;
+    char* real = NULL;
+    if (stat(path, &st) == 0) {
+        if (!S_ISREG(st.st_mode)) {
+            return perpi_fail(r->context, PERP_ERROR_IO, "%s: exists and is not a plain file",
+                              path);
+        }
+        real = realpath(path, NULL);
+    }
+    const char* target = real != NULL ? real : path;
+    const size_t length = strlen(target);
+    perp_status status = perpi_strndup(r->context, target, length, &r->path);
+    if (status == PERP_OK) {
+        status = perpi_alloc(r->context, length + 32, 1, &r->temporary);
+    }
+    if (status == PERP_OK) {
+        (void)snprintf(r->temporary, length + 32, "%s.part%ld", target, (long)getpid());
+        (void)unlink(r->temporary); /* left by a killed process that had our number */
+    }
+    free(real);
+    return status;
+}
+
+perp_status perp_recorder_create(perp_context* context, const char* path, const perp_scene* scene,
+                                 const perp_sim* sim, perp_recorder** recorder)
+{
+    perp_recorder* r = NULL;
+    perp_status status = perpi_alloc(context, 1, sizeof *r, &r);
+    if (status != PERP_OK) {
+        return status;
+    }
+    r->context = context;
+    r->file = r->driver = -1;
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        r->dataset[c] = -1;
+    }
+    r->every = perp_scene_record_every(scene);
+    perpi_block_init(&r->pending, context, perp_sim_q_size(sim), perp_sim_v_size(sim));
+
+    const perpi_quiet quiet = perpi_quiet_begin();
+    status = choose_names(r, path);
+    if (status == PERP_OK) {
+        status = begin(r, scene, sim);
+    }
+    perpi_quiet_end(quiet);
+    if (status != PERP_OK) {
+        perp_recorder_destroy(r);
+        return status;
+    }
+    *recorder = r;
+    return PERP_OK;
+}
+
+perp_status perp_recorder_step(perp_recorder* r, const perp_sim* sim, double seconds)
+{
+    if (r->failed != PERP_OK) {
+        return disk_failure(r);
+    }
+    PERP_ASSERT(!r->finished);
+    r->seconds += seconds;
+    perp_status status = PERP_OK;
+    if (perp_sim_step_count(sim) - r->last_step >= r->every) {
+        status = keep_frame(r, sim, r->seconds);
+    }
+    /* A slow next step must not keep what we have from the disk: count it in. */
+    const bool due = wall_clock() - r->last_flush + seconds >= FLUSH_SECONDS;
+    const bool full = r->pending.rows[PERPI_AXIS_FRAME] >= FLUSH_FRAMES ||
+                      perpi_block_bytes(&r->pending) >= FLUSH_BYTES;
+    if (status == PERP_OK && (due || full)) {
+        const perpi_quiet quiet = perpi_quiet_begin();
+        status = flush_pending(r);
+        perpi_quiet_end(quiet);
+    }
+    return status;
+}
+
+static perp_status write_summary(perp_recorder* r, const perp_sim* sim)
+{
+    char text[PERPI_SUMMARY_SIZE];
+    const size_t length =
+        perpi_summary_write(text, r->written[PERPI_AXIS_FRAME], perp_sim_step_count(sim),
+                            perp_sim_time(sim), r->contact_total, r->frame_hash);
+    const hid_t dataset = H5Dopen2(r->file, "/summary", H5P_DEFAULT);
+    bool ok = dataset >= 0 &&
+              append_rows(dataset, H5T_NATIVE_UINT8, true, 1, 0, length, text) &&
+              H5Dflush(dataset) >= 0;
+    if (dataset >= 0) {
+        (void)H5Dclose(dataset);
+    }
+    ok = ok && r->trouble.error == 0;
+    return ok ? PERP_OK : disk_failure(r);
+}
+
+perp_status perp_recorder_finish(perp_recorder* r, const perp_sim* sim)
+{
+    if (r->failed != PERP_OK) {
+        return disk_failure(r);
+    }
+    if (r->finished) {
+        return PERP_OK;
+    }
+    perp_status status = PERP_OK;
+    if (perp_sim_step_count(sim) != r->last_step) {
+        status = keep_frame(r, sim, r->seconds);
+    }
+    const perpi_quiet quiet = perpi_quiet_begin();
+    if (status == PERP_OK) {
+        status = flush_pending(r);
+    }
+    if (status == PERP_OK) {
+        status = write_summary(r, sim);
+    }
+    if (status == PERP_OK) {
+        r->finished = true;
+        status = close_file(r) ? PERP_OK : disk_failure(r);
+    }
+    perpi_quiet_end(quiet);
+    return status;
+}
+
+void perp_recorder_destroy(perp_recorder* r)
+{
+    if (r == NULL) {
+        return;
+    }
+    perp_context* context = r->context;
+    const perpi_quiet quiet = perpi_quiet_begin();
+    (void)close_file(r);
+    perpi_quiet_end(quiet);
+    if (!r->in_place && r->temporary != NULL) {
+        (void)unlink(r->temporary);
+    }
+    perpi_block_free(&r->pending);
+    perpi_free(context, r->path);
+    perpi_free(context, r->temporary);
+    perpi_free(context, r);
+}

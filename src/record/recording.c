@@ -1,0 +1,709 @@
+/* src/record/recording.c - reading a recording, complete or interrupted.
+ *
+ * Nothing in the file is believed: shapes and types are checked on opening, offsets before they
+ * are used, and each frame's hash when the frame is read. Frames are read in blocks.
+ */
+#include "record/recording.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record/disk.h"
+#include "record/hash.h"
+#include "sim/sim.h"
+
+#define BLOCK_FRAMES 256
+#define BLOCK_CONTACTS 16384
+#define TEXT_LIMIT ((hsize_t)256 << 20) /* of the scene text and of all names */
+#define BODY_LIMIT ((hsize_t)1 << 28)
+
+static perp_status no_recording(const perp_recording* r, const char* why)
+{
+    return perpi_fail(r->context, PERP_ERROR_INPUT, "%s: not a perp recording: %s", r->path, why);
+}
+
+/* ---- opening -----------------------------------------------------------------------------------*/
+
+static hid_t open_with(const char* path, unsigned flags)
+{
+    const hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+#if H5_VERSION_GE(1, 10, 7)
+    (void)H5Pset_file_locking(fapl, false, true); /* we only read; some file systems cannot lock */
+#endif
+    const hid_t file = H5Fopen(path, flags, fapl);
+    (void)H5Pclose(fapl);
+    return file;
+}
+
+/* A file whose writer was killed, or is at work, is still marked as being written. */
+static perp_status open_file(perp_recording* r)
+{
+    if (access(r->path, R_OK) != 0) {
+        return perpi_fail(r->context, PERP_ERROR_IO, "%s: cannot read: %s", r->path,
+                          strerror(errno));
+    }
+    r->file = open_with(r->path, H5F_ACC_RDONLY);
+    if (r->file < 0) {
+        r->file = open_with(r->path, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ);
+    }
+    return r->file >= 0 ? PERP_OK : no_recording(r, "HDF5 cannot open it");
+}
+
+static bool read_attribute(hid_t file, const char* name, hid_t type, void* value)
+{
+    if (H5Aexists(file, name) <= 0) {
+        return false;
+    }
+    const hid_t attribute = H5Aopen(file, name, H5P_DEFAULT);
+    if (attribute < 0) {
+        return false;
+    }
+    const hid_t stored = H5Aget_type(attribute);
+    const hid_t space = H5Aget_space(attribute);
+    const bool ok = H5Tget_class(stored) == H5Tget_class(type) &&
+                    H5Tget_size(stored) == H5Tget_size(type) &&
+                    H5Sget_simple_extent_npoints(space) == 1 && H5Tis_variable_str(stored) <= 0 &&
+                    H5Aread(attribute, type, value) >= 0;
+    (void)H5Sclose(space);
+    (void)H5Tclose(stored);
+    (void)H5Aclose(attribute);
+    return ok;
+}
+
+static bool read_text_attribute(hid_t file, const char* name, char* value, size_t size)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    (void)H5Tset_size(type, size);
+    (void)H5Tset_strpad(type, H5T_STR_NULLPAD);
+    const bool ok = read_attribute(file, name, type, value);
+    (void)H5Tclose(type);
+    return ok;
+}
+
+/* Opens a dataset of the given class, cell size, rank and width; its rows go to *rows. */
+static hid_t open_dataset(hid_t file, const char* path, H5T_class_t class, size_t cell, int rank,
+                          hsize_t width, hsize_t* rows)
+{
+    const hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
+    if (dataset < 0) {
+        return -1;
+    }
+    const hid_t type = H5Dget_type(dataset);
+    const hid_t space = H5Dget_space(dataset);
+    hsize_t extent[2] = {0, 1};
+    const bool ok = H5Tget_class(type) == class && H5Tget_size(type) == cell &&
+                    H5Tis_variable_str(type) <= 0 && H5Sget_simple_extent_ndims(space) == rank &&
+                    H5Sget_simple_extent_dims(space, extent, NULL) == rank && extent[1] == width;
+    (void)H5Sclose(space);
+    (void)H5Tclose(type);
+    if (!ok) {
+        (void)H5Dclose(dataset);
+        return -1;
+    }
+    *rows = extent[0];
+    return dataset;
+}
+
+static H5T_class_t cell_class(perpi_cell cell)
+{
+    return cell == PERPI_CELL_F64 ? H5T_FLOAT : cell == PERPI_CELL_NAME ? H5T_STRING : H5T_INTEGER;
+}
+
+/* A whole dataset of bytes or int64, zero-terminated. */
+static perp_status read_whole(perp_recording* r, const char* path, hid_t type, size_t cell,
+                              hsize_t limit, void* data, size_t* count)
+{
+    hsize_t rows = 0;
+    const hid_t dataset = open_dataset(r->file, path, H5T_INTEGER, cell, 1, 1, &rows);
+    if (dataset < 0 || rows > limit) {
+        if (dataset >= 0) {
+            (void)H5Dclose(dataset);
+        }
+        char why[64];
+        (void)snprintf(why, sizeof why, "no %s in it", path);
+        return no_recording(r, why);
+    }
+    void* copy = NULL;
+    perp_status status = perpi_alloc(r->context, (size_t)rows + 1, cell, &copy);
+    if (status == PERP_OK && rows > 0 &&
+        H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, copy) < 0) {
+        perpi_free(r->context, copy);
+        status = perpi_fail(r->context, PERP_ERROR_IO, "%s: %s: cannot read", r->path, path);
+    }
+    (void)H5Dclose(dataset);
+    if (status == PERP_OK) {
+        memcpy(data, &copy, sizeof copy);
+        *count = (size_t)rows;
+    }
+    return status;
+}
+
+static void note_damage(perp_recording* r, const char* what)
+{
+    if (r->damage[0] == '\0') {
+        (void)snprintf(r->damage, sizeof r->damage, "%s", what);
+    }
+}
+
+static perp_status read_header(perp_recording* r)
+{
+    char format[sizeof PERPI_RECORD_FORMAT];
+    perpi_header* h = &r->header;
+    if (!read_text_attribute(r->file, "format", format, sizeof format) ||
+        memcmp(format, PERPI_RECORD_FORMAT, sizeof format) != 0) {
+        return no_recording(r, "it lacks the attribute format = \"" PERPI_RECORD_FORMAT "\"");
+    }
+    if (!read_attribute(r->file, "format_version", H5T_NATIVE_INT32, &h->format_version) ||
+        !read_text_attribute(r->file, "perp_version", h->perp_version, sizeof h->perp_version) ||
+        !read_attribute(r->file, "dimension", H5T_NATIVE_INT32, &h->dimension) ||
+        !read_attribute(r->file, "resumed_from_step", H5T_NATIVE_INT64, &h->resumed_from_step) ||
+        !read_attribute(r->file, "resumed_from_time", H5T_NATIVE_DOUBLE, &h->resumed_from_time) ||
+        !read_attribute(r->file, "header_hash", H5T_NATIVE_UINT64, &r->header_hash)) {
+        return no_recording(r, "an attribute of the header is missing");
+    }
+    if (h->format_version != PERPI_RECORD_FORMAT_VERSION) {
+        return perpi_fail(r->context, PERP_ERROR_UNSUPPORTED,
+                          "%s: format version %d; this perp reads version %d", r->path,
+                          (int)h->format_version, PERPI_RECORD_FORMAT_VERSION);
+    }
+    memcpy(r->version, h->perp_version, sizeof h->perp_version);
+
+    size_t name_size = 0, offsets = 0;
+    perp_status status = read_whole(r, "/scene", H5T_NATIVE_UINT8, 1, TEXT_LIMIT, &r->scene,
+                                    &h->scene_size);
+    if (status == PERP_OK) {
+        status = read_whole(r, "/bodies/name", H5T_NATIVE_UINT8, 1, TEXT_LIMIT, &r->body_name,
+                            &name_size);
+    }
+    if (status == PERP_OK) {
+        status = read_whole(r, "/bodies/offset", H5T_NATIVE_INT64, 8, BODY_LIMIT, &r->body_offset,
+                            &offsets);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (offsets == 0) {
+        return no_recording(r, "/bodies/offset is empty");
+    }
+    h->scene = r->scene;
+    h->body_name = r->body_name;
+    h->body_offset = r->body_offset;
+    h->body_count = offsets - 1;
+    r->header_fits = r->body_offset[h->body_count] == (int64_t)name_size &&
+                     perpi_header_hash(h) == r->header_hash;
+    if (!r->header_fits) {
+        note_damage(r, "the header is damaged (its hash does not fit)");
+    }
+    return PERP_OK;
+}
+
+static perp_status open_columns(perp_recording* r)
+{
+    const int32_t n = (int32_t)r->header.body_count;
+    const bool planar = r->header.dimension == 2;
+    perpi_block_init(&r->block, r->context, n * (planar ? 3 : 7), n * (planar ? 3 : 6));
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        const perpi_column_def* def = &perpi_columns[c];
+        const hsize_t width = r->block.width[c] > 0 ? (hsize_t)r->block.width[c] : 1;
+        hsize_t rows = 0;
+        r->dataset[c] = open_dataset(r->file, def->path, cell_class(def->cell),
+                                     perpi_cell_size(def->cell), def->width == 1 ? 1 : 2, width,
+                                     &rows);
+        if (r->dataset[c] < 0) {
+            char why[96];
+            (void)snprintf(why, sizeof why, "%s is missing or of another shape", def->path);
+            return no_recording(r, why);
+        }
+        r->extent[c] = (int64_t)rows;
+    }
+    return PERP_OK;
+}
+
+/* ---- reading rows ------------------------------------------------------------------------------*/
+
+static perp_status read_rows(perp_recording* r, perpi_column c, int64_t at, int64_t count,
+                             void* data)
+{
+    const perpi_column_def* def = &perpi_columns[c];
+    const int32_t width = r->block.width[c];
+    if (count == 0 || width == 0) {
+        return PERP_OK;
+    }
+    const hsize_t start[2] = {(hsize_t)at, 0}, size[2] = {(hsize_t)count, (hsize_t)width};
+    const hid_t type = perpi_cell_memory_type(def->cell);
+    const hid_t space = H5Dget_space(r->dataset[c]);
+    const hid_t memory = H5Screate_simple(def->width == 1 ? 1 : 2, size, NULL);
+    const bool ok = at >= 0 && at + count <= r->extent[c] && space >= 0 && memory >= 0 &&
+                    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL) >= 0 &&
+                    H5Dread(r->dataset[c], type, memory, space, H5P_DEFAULT, data) >= 0;
+    (void)H5Sclose(memory);
+    (void)H5Sclose(space);
+    perpi_cell_type_close(def->cell, type);
+    if (!ok) {
+        return perpi_fail(r->context, PERP_ERROR_IO, "%s: %s: rows %lld to %lld cannot be read",
+                          r->path, def->path, (long long)at, (long long)(at + count - 1));
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_recording_hash(perp_recording* r, perpi_column column, int64_t index,
+                                 uint64_t* hash)
+{
+    if (index < 0) {
+        *hash = column == PERPI_COLUMN_HASH_WALL ? perpi_wall_seed(r->header_hash)
+                                                 : r->header_hash;
+        return PERP_OK;
+    }
+    return read_rows(r, column, index, 1, hash);
+}
+
+/* Rows of a ragged column that the frames [first, first + *count) own. *count shrinks to what the
+ * offsets allow and to a block's size; row `first` of the offsets must be sound. */
+static perp_status plan_contacts(perp_recording* r, int64_t first, int64_t* count, int64_t* begin)
+{
+    perp_status status = perpi_grow(r->context, &r->contact_end, &r->contact_end_capacity,
+                                    (size_t)*count + 1, sizeof *r->contact_end);
+    if (status == PERP_OK) {
+        status = read_rows(r, PERPI_COLUMN_CONTACT_OFFSET, first, *count + 1, r->contact_end);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    const int64_t limit = r->extent[PERPI_COLUMN_CONTACT_BODY];
+    int64_t* end = r->contact_end;
+    *begin = end[0];
+    int64_t good = 0;
+    while (good < *count && end[0] >= 0 && end[good + 1] >= end[good] && end[good + 1] <= limit &&
+           end[good + 1] - end[good] <= INT32_MAX &&
+           (good == 0 || end[good + 1] - end[0] <= BLOCK_CONTACTS)) {
+        ++good;
+    }
+    if (good == 0) {
+        return perpi_fail(r->context, PERP_ERROR_INPUT,
+                          "%s: frame %lld is damaged: /contacts/offset is not ascending", r->path,
+                          (long long)first);
+    }
+    for (int64_t i = good; i >= 0; --i) {
+        end[i] -= *begin;
+    }
+    *count = good;
+    return PERP_OK;
+}
+
+static perp_status load_block(perp_recording* r, int64_t first, int64_t limit)
+{
+    int64_t count = limit - first < BLOCK_FRAMES ? limit - first : BLOCK_FRAMES;
+    int64_t begin = 0;
+    r->count = 0;
+    perp_status status = plan_contacts(r, first, &count, &begin);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const int64_t contacts = r->contact_end[count];
+    const int64_t at[PERPI_AXIS_COUNT] = {first, begin, 0};
+    const int64_t rows[PERPI_AXIS_COUNT] = {count, contacts, 0};
+    for (int a = 0; status == PERP_OK && a < PERPI_AXIS_COUNT; ++a) {
+        status = perpi_block_reserve(&r->block, (perpi_axis)a, (size_t)rows[a]);
+        r->block.rows[a] = (size_t)rows[a];
+    }
+    for (int c = 0; status == PERP_OK && c < PERPI_COLUMN_COUNT; ++c) {
+        const perpi_column_def* def = &perpi_columns[c];
+        status = read_rows(r, (perpi_column)c, at[def->axis] + def->first, rows[def->axis],
+                           r->block.data[c]);
+    }
+    if (status == PERP_OK) {
+        r->first = first;
+        r->count = count;
+    }
+    return status;
+}
+
+static perp_status need_frame(perp_recording* r, int64_t index)
+{
+    if (index >= r->first && index < r->first + r->count) {
+        return PERP_OK;
+    }
+    return load_block(r, index, r->committed);
+}
+
+static perpi_span contacts_of(const perp_recording* r, int64_t index)
+{
+    const int64_t f = index - r->first;
+    return (perpi_span){(size_t)r->contact_end[f], (size_t)r->contact_end[f + 1]};
+}
+
+static perp_status hash_fits(perp_recording* r, perpi_column column, perpi_cover cover,
+                             int64_t index, bool* fits)
+{
+    uint64_t seed, recorded;
+    const size_t f = (size_t)(index - r->first);
+    perp_status status = PERP_OK;
+    if (index > r->first) {
+        memcpy(&seed, r->block.data[column] + 8 * (f - 1), 8);
+    } else {
+        status = perpi_recording_hash(r, column, index - 1, &seed);
+    }
+    if (status == PERP_OK) {
+        memcpy(&recorded, r->block.data[column] + 8 * f, 8);
+        const perpi_span none = {0, 0};
+        *fits = perpi_block_hash(&r->block, cover, seed, f, contacts_of(r, index), none) ==
+                recorded;
+    }
+    return status;
+}
+
+perp_status perpi_recording_frame_fits(perp_recording* r, int64_t index, bool* fits)
+{
+    bool frame = false, wall = false;
+    const perpi_quiet quiet = perpi_quiet_begin();
+    perp_status status = need_frame(r, index);
+    if (status == PERP_OK) {
+        status = hash_fits(r, PERPI_COLUMN_HASH_FRAME, PERPI_COVER_FRAME, index, &frame);
+    }
+    if (status == PERP_OK) {
+        status = hash_fits(r, PERPI_COLUMN_HASH_WALL, PERPI_COVER_WALL, index, &wall);
+    }
+    perpi_quiet_end(quiet);
+    if (status == PERP_OK) {
+        *fits = frame && wall;
+    }
+    return status;
+}
+
+/* ---- how many frames there are -----------------------------------------------------------------*/
+
+/* A summary that was being written when the run was killed may read as zeros: none yet. */
+static perp_status read_summary(perp_recording* r, int64_t* frames, uint64_t* last_hash)
+{
+    char* text = NULL;
+    size_t size = 0;
+    const perp_status status =
+        read_whole(r, "/summary", H5T_NATIVE_UINT8, 1, TEXT_LIMIT, &text, &size);
+    if (status != PERP_OK) {
+        return status;
+    }
+    r->complete =
+        size > 0 && strlen(text) == size && perpi_summary_read(text, frames, last_hash);
+    bool blank = true;
+    for (size_t i = 0; i < size; ++i) {
+        blank = blank && text[i] == '\0';
+    }
+    if (!r->complete && !blank) {
+        note_damage(r, "the summary is damaged");
+    }
+    perpi_free(r->context, text);
+    return PERP_OK;
+}
+
+/* Frames that the hashes claim, the shortest column deciding; zeros at the end of /hash/frame are
+ * rows that were being appended. */
+static perp_status count_committed(perp_recording* r)
+{
+    int64_t n = r->extent[PERPI_COLUMN_HASH_FRAME];
+    uint64_t hash = 0;
+    while (n > 0) {
+        const perp_status status = read_rows(r, PERPI_COLUMN_HASH_FRAME, n - 1, 1, &hash);
+        if (status != PERP_OK) {
+            return status;
+        }
+        if (hash != 0) {
+            break;
+        }
+        --n;
+    }
+    const int64_t claimed = n;
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        const perpi_column_def* def = &perpi_columns[c];
+        if (def->axis == PERPI_AXIS_FRAME && r->block.width[c] > 0 &&
+            r->extent[c] - def->first < n) {
+            n = r->extent[c] - def->first;
+        }
+    }
+    if (n < claimed) {
+        note_damage(r, "a dataset is shorter than /hash/frame");
+    }
+    r->committed = n;
+    return PERP_OK;
+}
+
+/* Ragged columns are as long as the offsets say, and these begin with 0: the only rows that no
+ * frame's hash covers. */
+static perp_status check_ragged(perp_recording* r)
+{
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        if (perpi_columns[c].first == 0) {
+            continue;
+        }
+        const perpi_axis axis =
+            c == PERPI_COLUMN_CONTACT_OFFSET ? PERPI_AXIS_CONTACT : PERPI_AXIS_JOINT;
+        int64_t begin = 0, end = 0;
+        perp_status status = PERP_OK;
+        if (r->extent[c] > 0) {
+            status = read_rows(r, (perpi_column)c, 0, 1, &begin);
+        }
+        if (status == PERP_OK && r->committed > 0) {
+            status = read_rows(r, (perpi_column)c, r->committed, 1, &end);
+        }
+        if (status != PERP_OK) {
+            return status;
+        }
+        bool fits = begin == 0;
+        for (int k = 0; r->complete && k < PERPI_COLUMN_COUNT; ++k) {
+            fits = fits && (perpi_columns[k].axis != axis || r->extent[k] == end);
+        }
+        if (!fits) {
+            note_damage(r, "the offsets of contacts or joints are damaged");
+        }
+    }
+    return PERP_OK;
+}
+
+/* All columns of contacts are read as far as the shortest of them goes. */
+static void shorten_ragged(perp_recording* r)
+{
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        if (perpi_columns[c].axis == PERPI_AXIS_CONTACT &&
+            r->extent[c] < r->extent[PERPI_COLUMN_CONTACT_BODY]) {
+            r->extent[PERPI_COLUMN_CONTACT_BODY] = r->extent[c];
+        }
+    }
+}
+
+static perp_status count_frames(perp_recording* r)
+{
+    int64_t frames = 0;
+    uint64_t last_hash = 0;
+    perp_status status = read_summary(r, &frames, &last_hash);
+    if (status == PERP_OK) {
+        status = count_committed(r);
+    }
+    if (status == PERP_OK) {
+        status = check_ragged(r);
+    }
+    if (status == PERP_OK) {
+        shorten_ragged(r);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (r->complete) {
+        uint64_t hash = 0;
+        bool fits = r->committed == frames && frames > 0;
+        if (fits) {
+            status = perpi_recording_hash(r, PERPI_COLUMN_HASH_FRAME, frames - 1, &hash);
+            fits = hash == last_hash;
+        }
+        /* Rows beyond the summary, in any column, are not the recorder's. */
+        for (int c = 0; status == PERP_OK && c < PERPI_COLUMN_COUNT; ++c) {
+            const perpi_column_def* def = &perpi_columns[c];
+            fits = fits && (def->axis != PERPI_AXIS_FRAME || r->block.width[c] == 0 ||
+                            r->extent[c] == frames + def->first);
+        }
+        if (status != PERP_OK || !fits) {
+            note_damage(r, "the frames do not agree with the summary");
+        }
+    }
+    /* From the end back to the first frame that is whole. */
+    int64_t n = r->committed;
+    while (n > 0) {
+        bool fits = false;
+        status = perpi_recording_frame_fits(r, n - 1, &fits);
+        if (status == PERP_ERROR_MEMORY) {
+            return status;
+        }
+        if (status == PERP_OK && fits) {
+            break;
+        }
+        --n;
+        note_damage(r, "the last frames are damaged");
+        if (r->committed - n > 100000) {
+            n = 0; /* give up: nothing but damage */
+        }
+    }
+    r->frames = n;
+    if (n == 0) {
+        note_damage(r, "no whole frame in it");
+    }
+    return PERP_OK;
+}
+
+/* ---- the life of a recording -------------------------------------------------------------------*/
+
+static perp_status load(perp_recording* r, bool lenient)
+{
+    perp_status status = open_file(r);
+    if (status == PERP_OK) {
+        status = read_header(r);
+    }
+    if (status == PERP_OK) {
+        status = open_columns(r);
+    }
+    if (status == PERP_OK) {
+        status = count_frames(r);
+    }
+    if (status != PERP_OK || lenient || r->damage[0] == '\0') {
+        return status;
+    }
+    if (r->frames == 0 || !r->header_fits) {
+        return perpi_fail(r->context, PERP_ERROR_INPUT, "%s: %s", r->path, r->damage);
+    }
+    perpi_log(r->context, PERP_LOG_WARNING, "%s: %s; using its first %lld of %lld frames", r->path,
+              r->damage, (long long)r->frames, (long long)r->committed);
+    return PERP_OK;
+}
+
+perp_status perpi_recording_load(perp_context* context, const char* path, bool lenient,
+                                 perp_recording** recording)
+{
+    perp_recording* r = NULL;
+    perp_status status = perpi_alloc(context, 1, sizeof *r, &r);
+    if (status != PERP_OK) {
+        return status;
+    }
+    r->context = context;
+    r->file = -1;
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        r->dataset[c] = -1;
+    }
+    r->block.context = context;
+    status = perpi_strndup(context, path, strlen(path), &r->path);
+    if (status == PERP_OK) {
+        const perpi_quiet quiet = perpi_quiet_begin();
+        status = load(r, lenient);
+        perpi_quiet_end(quiet);
+    }
+    if (status != PERP_OK) {
+        perp_recording_close(r);
+        return status;
+    }
+    *recording = r;
+    return PERP_OK;
+}
+
+perp_status perp_recording_open(perp_context* context, const char* path, perp_recording** recording)
+{
+    return perpi_recording_load(context, path, false, recording);
+}
+
+void perp_recording_close(perp_recording* r)
+{
+    if (r == NULL) {
+        return;
+    }
+    perp_context* context = r->context;
+    const perpi_quiet quiet = perpi_quiet_begin();
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        if (r->dataset[c] >= 0) {
+            (void)H5Dclose(r->dataset[c]);
+        }
+    }
+    if (r->file >= 0) {
+        (void)H5Fclose(r->file);
+    }
+    perpi_quiet_end(quiet);
+    perpi_block_free(&r->block);
+    perpi_free(context, r->path);
+    perpi_free(context, r->scene);
+    perpi_free(context, r->body_offset);
+    perpi_free(context, r->body_name);
+    perpi_free(context, r->contact_end);
+    perpi_free(context, r->contact);
+    perpi_free(context, r);
+}
+
+/* ---- what it says ------------------------------------------------------------------------------*/
+
+bool perp_recording_complete(const perp_recording* r)
+{
+    return r->complete;
+}
+
+const char* perp_recording_scene_text(const perp_recording* r)
+{
+    return r->scene;
+}
+
+const char* perp_recording_version(const perp_recording* r)
+{
+    return r->version;
+}
+
+int64_t perp_recording_frame_count(const perp_recording* r)
+{
+    return r->frames;
+}
+
+perp_status perp_recording_frame(perp_recording* r, int64_t index, perp_frame* frame)
+{
+    if (index < 0 || index >= r->frames) {
+        return perpi_fail(r->context, PERP_ERROR_INPUT, "%s: no frame %lld: it has %lld", r->path,
+                          (long long)index, (long long)r->frames);
+    }
+    bool fits = false;
+    perp_status status = perpi_recording_frame_fits(r, index, &fits);
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (!fits) {
+        return perpi_fail(r->context, PERP_ERROR_INPUT,
+                          "%s: frame %lld is damaged (its hash does not fit)", r->path,
+                          (long long)index);
+    }
+    const perpi_span contacts = contacts_of(r, index);
+    status = perpi_grow(r->context, &r->contact, &r->contact_capacity,
+                        contacts.end - contacts.begin, sizeof *r->contact);
+    if (status == PERP_OK) {
+        perpi_block_frame(&r->block, (size_t)(index - r->first), contacts, r->contact, r->name,
+                          frame);
+    }
+    return status;
+}
+
+/* The simulation must have the bodies that were recorded. */
+static perp_status check_bodies(const perp_recording* r, const perp_sim* sim)
+{
+    const perp_model* model = perp_sim_model(sim);
+    const perpi_header* h = &r->header;
+    bool same = perp_model_dimension(model) == h->dimension &&
+                perp_model_body_count(model) == (int32_t)h->body_count;
+    for (size_t i = 0; same && i < h->body_count; ++i) {
+        const char* name = perp_model_body_name(model, (int32_t)i);
+        const size_t length = (size_t)(h->body_offset[i + 1] - h->body_offset[i]);
+        same = strlen(name) == length && memcmp(name, h->body_name + h->body_offset[i], length) == 0;
+    }
+    if (!same) {
+        return perpi_fail(r->context, PERP_ERROR_INPUT,
+                          "%s: its bodies are not those of the scene: it can only continue a scene "
+                          "with the same bodies in the same order",
+                          r->path);
+    }
+    return PERP_OK;
+}
+
+perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* sim)
+{
+    perp_frame frame;
+    perp_status status = check_bodies(r, sim);
+    if (status == PERP_OK) {
+        status = perp_recording_frame(r, index < 0 ? r->frames - 1 : index, &frame);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    /* The clock is a product, step number times h. It decides, so that the continuation has the
+     * bits of a run that was never interrupted; but it must mean the same moment. */
+    const double time = perpi_sim_step_time(sim, frame.step);
+    if (!(fabs(time - frame.time) <= 1e-9 * fabs(frame.time))) {
+        return perpi_fail(r->context, PERP_ERROR_INPUT,
+                          "%s: its step %lld is at t = %.9g, but the scene's step and duration put "
+                          "it at t = %.9g: continue with the step it was made with, and a duration "
+                          "that reaches beyond",
+                          r->path, (long long)frame.step, frame.time, time);
+    }
+    status = perpi_sim_set_state(sim, time, frame.step, frame.q, frame.v, frame.contacts,
+                                 frame.contact_count);
+    return status == PERP_OK ? PERP_OK : perpi_fail_prefix(r->context, status, r->path);
+}

@@ -1,0 +1,48 @@
+/* src/record/recording.h - an open recording, for the reader and the verifier. */
+#ifndef PERPI_RECORD_RECORDING_H
+#define PERPI_RECORD_RECORDING_H
+
+#include "record/layout.h"
+
+struct perp_recording {
+    perp_context* context;
+    char* path;
+    hid_t file;
+    hid_t dataset[PERPI_COLUMN_COUNT];
+    int64_t extent[PERPI_COLUMN_COUNT]; /* rows in the file */
+
+    perpi_header header; /* points to the arrays below */
+    char* scene;
+    int64_t* body_offset;
+    char* body_name;
+    char version[24];
+    uint64_t header_hash; /* as recorded */
+    bool header_fits;
+
+    bool complete;      /* the summary is there and sound */
+    int64_t committed;  /* frames that the file claims */
+    int64_t frames;     /* of these, the first ones that can be used */
+    char damage[256];   /* what is wrong, "" if nothing was found on opening */
+
+    /* The frames in memory: [first, first + count). */
+    perpi_block block;
+    int64_t first, count;
+    int64_t* contact_end; /* per frame of the block: rows of the block, and before the first: 0 */
+    size_t contact_end_capacity;
+    perp_contact* contact;
+    size_t contact_capacity;
+    char name[PERPI_RECORD_NAME_SIZE + 1];
+};
+
+/* lenient: damage is noted in `damage` instead of refused. What is not a recording at all is
+ * refused in either case. */
+PERP_NODISCARD perp_status perpi_recording_load(perp_context* context, const char* path,
+                                                bool lenient, perp_recording** recording);
+/* Whether the hashes of a frame fit. */
+PERP_NODISCARD perp_status perpi_recording_frame_fits(perp_recording* recording, int64_t index,
+                                                      bool* fits);
+/* The recorded hash of a frame; index -1: what the first one is begun with. */
+PERP_NODISCARD perp_status perpi_recording_hash(perp_recording* recording, perpi_column column,
+                                                int64_t index, uint64_t* hash);
+
+#endif

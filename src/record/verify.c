@@ -1,0 +1,333 @@
+/* src/record/verify.c - is a recording what it claims to be?
+ *
+ * Three questions, each harder than the one before: do the hashes fit; do the recorded velocities
+ * and impulses satisfy the laws, formulated anew from the recorded numbers and the scene; does a
+ * second run give the same bits. What user code in C did to a simulation (wrenches, callbacks) is
+ * not in a recording: such runs fail the second and third question.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "record/disk.h"
+#include "record/recording.h"
+#include "sim/sim.h"
+#include "step/step.h"
+
+typedef struct verifier {
+    perp_context* context;
+    perp_recording* recording;
+    perp_verdict* verdict;
+    perp_scene* scene;
+    perp_sim* sim; /* of the second run; also knows the lengths of the steps */
+    /* the laws */
+    const perpi_stepper_ops* stepper;
+    perpi_formulation* formulation;
+    double *q, *v; /* the start of the step */
+    double *v_problem, *p_problem, *work;
+    size_t v_capacity, p_capacity, work_capacity;
+} verifier;
+
+static void say(perp_verdict* verdict, const char* format, ...) PERP_PRINTF(2, 3);
+static void say(perp_verdict* verdict, const char* format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(verdict->message, sizeof verdict->message, format, args);
+    va_end(args);
+}
+
+/* ---- 1. the hashes -----------------------------------------------------------------------------*/
+
+static perp_status check_hashes(verifier* x)
+{
+    perp_recording* r = x->recording;
+    perp_verdict* verdict = x->verdict;
+    verdict->complete = r->complete;
+    verdict->frames = r->frames;
+    if (r->damage[0] != '\0') {
+        say(verdict, "damaged: %s", r->damage);
+        return PERP_OK;
+    }
+    for (int64_t k = 0; k < r->committed; ++k) {
+        bool fits = false;
+        const perp_status status = perpi_recording_frame_fits(r, k, &fits);
+        if (status == PERP_ERROR_MEMORY) {
+            return status;
+        }
+        if (status != PERP_OK || !fits) {
+            say(verdict, "damaged: the hash of frame %lld does not fit", (long long)k);
+            return PERP_OK;
+        }
+    }
+    verdict->intact = true;
+    return PERP_OK;
+}
+
+/* ---- 2. the laws -------------------------------------------------------------------------------*/
+
+static void take_worst(perp_verdict* verdict, const perp_contact_residual* r, int64_t frame)
+{
+    perp_contact_residual* w = &verdict->worst;
+    const double now[4] = {r->dynamics, r->normal, r->friction, r->joints};
+    double* const worst[4] = {&w->dynamics, &w->normal, &w->friction, &w->joints};
+    for (int i = 0; i < 4; ++i) {
+        if (!(now[i] <= *worst[i])) {
+            *worst[i] = now[i];
+        }
+    }
+    if (verdict->worst_frame < 0 || !(r->worst <= w->worst)) {
+        w->worst = r->worst;
+        w->worst_constraint = r->worst_constraint;
+        verdict->worst_frame = frame;
+    }
+}
+
+/* Contacts from a file must name bodies of the model, one of them at least with unknowns. */
+static bool contacts_sound(const perp_model* model, const perp_frame* frame)
+{
+    const int32_t n = perp_model_body_count(model);
+    for (int32_t i = 0; i < frame->contact_count; ++i) {
+        const perp_contact* c = &frame->contacts[i];
+        if (c->body_a < 0 || c->body_a >= n || c->body_b < 0 || c->body_b >= n ||
+            c->body_a == c->body_b) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The step from (x->q, x->v) at step number `step` to the frame. */
+static perp_status judge_step(verifier* x, int64_t step, const perp_frame* frame,
+                              perp_contact_residual* residual)
+{
+    const perp_model* model = perp_scene_model(x->scene);
+    perpi_formulation* f = x->formulation;
+    perp_status status = x->stepper->formulate(
+        f, model, perpi_sim_step_time(x->sim, step), perpi_sim_step_length(x->sim, step), x->q,
+        x->v, NULL, frame->contacts, frame->contact_count);
+    const perp_contact_problem* problem = &f->problem;
+    if (status == PERP_OK) {
+        status = perpi_grow(x->context, &x->v_problem, &x->v_capacity, (size_t)problem->dof_count,
+                            sizeof(double));
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(x->context, &x->p_problem, &x->p_capacity, (size_t)problem->row_count,
+                            sizeof(double));
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(x->context, &x->work, &x->work_capacity,
+                            perp_contact_residual_work(problem), sizeof(double));
+    }
+    if (status == PERP_OK) {
+        perpi_formulation_gather_v(f, model, frame->v, x->v_problem);
+        perpi_formulation_gather_p(f, frame->contacts, x->p_problem);
+        *residual = perp_contact_judge(problem, x->v_problem, x->p_problem, x->work);
+    }
+    return status;
+}
+
+static perp_status check_laws(verifier* x)
+{
+    const size_t q_size = (size_t)perp_sim_q_size(x->sim) * sizeof(double);
+    const size_t v_size = (size_t)perp_sim_v_size(x->sim) * sizeof(double);
+    perp_status status =
+        perpi_stepper_find(x->context, perp_scene_run_settings(x->scene).stepper, &x->stepper);
+    if (status == PERP_OK) {
+        status = perpi_formulation_create(x->context, &x->formulation);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(x->context, 1, q_size + sizeof(double), &x->q);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(x->context, 1, v_size + sizeof(double), &x->v);
+    }
+    int64_t step = -1;
+    for (int64_t k = 0; status == PERP_OK && k < x->recording->frames; ++k) {
+        perp_frame frame;
+        status = perp_recording_frame(x->recording, k, &frame);
+        if (status != PERP_OK) {
+            break;
+        }
+        /* Only neighbours: with `record.every` above 1 the start of a step is not recorded. */
+        if (k > 0 && frame.step == step + 1 &&
+            contacts_sound(perp_scene_model(x->scene), &frame)) {
+            perp_contact_residual residual;
+            status = judge_step(x, step, &frame, &residual);
+            if (status == PERP_OK) {
+                take_worst(x->verdict, &residual, k);
+                x->verdict->laws_checked += 1;
+            }
+        }
+        step = frame.step;
+        memcpy(x->q, frame.q, q_size);
+        memcpy(x->v, frame.v, v_size);
+    }
+    return status;
+}
+
+/* ---- 3. the second run -------------------------------------------------------------------------*/
+
+/* Steps until the simulation stands where the frame does. */
+static perp_status run_to(perp_sim* sim, int64_t step)
+{
+    while (perp_sim_step_count(sim) < step) {
+        const perp_status status = perp_sim_step(sim);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    return PERP_OK;
+}
+
+static perp_status same_frame(verifier* x, perpi_block* block, int64_t k, int64_t* contact_total,
+                              bool* same)
+{
+    uint64_t seed, recorded;
+    const perp_frame frame = perpi_frame_of_sim(x->sim, 0.0);
+    const perpi_span contacts = {0, (size_t)frame.contact_count}, none = {0, 0};
+    *contact_total += frame.contact_count;
+    perpi_block_clear(block);
+    perp_status status = perpi_block_append(block, &frame, *contact_total, 0);
+    if (status == PERP_OK) {
+        status = perpi_recording_hash(x->recording, PERPI_COLUMN_HASH_FRAME, k - 1, &seed);
+    }
+    if (status == PERP_OK) {
+        status = perpi_recording_hash(x->recording, PERPI_COLUMN_HASH_FRAME, k, &recorded);
+    }
+    if (status == PERP_OK) {
+        *same =
+            perpi_block_hash(block, PERPI_COVER_FRAME, seed, 0, contacts, none) == recorded;
+    }
+    return status;
+}
+
+static perp_status run_again(verifier* x)
+{
+    perp_verdict* verdict = x->verdict;
+    perpi_block block;
+    int64_t contact_total = 0;
+    bool same = true;
+    perp_status status = PERP_OK;
+    verdict->rerun = true;
+    perpi_block_init(&block, x->context, perp_sim_q_size(x->sim), perp_sim_v_size(x->sim));
+    if (x->recording->header.resumed_from_step >= 0) {
+        status = perp_recording_restore(x->recording, 0, x->sim);
+    }
+    for (int64_t k = 0; status == PERP_OK && same && k < x->recording->frames; ++k) {
+        perp_frame frame;
+        status = perp_recording_frame(x->recording, k, &frame);
+        if (status != PERP_OK) {
+            break;
+        }
+        if (run_to(x->sim, frame.step) != PERP_OK) {
+            say(verdict, "the second run stopped before frame %lld: %.380s", (long long)k,
+                perp_context_error(x->context));
+            same = false;
+        } else {
+            status = same_frame(x, &block, k, &contact_total, &same);
+        }
+        if (!same) {
+            verdict->first_difference = k;
+        }
+    }
+    perpi_block_free(&block);
+    verdict->same_bits = status == PERP_OK && same;
+    return status;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------*/
+
+/* A scene that this perp cannot simulate is a finding, not an error: x->sim stays NULL, with the
+ * message. */
+static perp_status prepare_sim(verifier* x)
+{
+    const char* text = x->recording->scene;
+    perp_status status = perp_scene_parse(x->context, text, x->recording->header.scene_size,
+                                          "the recorded scene", NULL, 0, &x->scene);
+    if (status == PERP_OK) {
+        /* keep_going is not in the scene; it changes nothing unless a solve fails, and then the
+         * run that was recorded must have had it to get past. */
+        perp_sim_def def = perp_sim_def_from_scene(x->scene);
+        def.keep_going = true;
+        status = perp_sim_create(x->context, perp_scene_model(x->scene), &def, &x->sim);
+    }
+    if (status == PERP_OK && (perp_sim_q_size(x->sim) != x->recording->block.width[PERPI_COLUMN_Q] ||
+                              perp_sim_v_size(x->sim) != x->recording->block.width[PERPI_COLUMN_V])) {
+        status = perpi_fail(x->context, PERP_ERROR_INPUT, "its bodies are not the recorded ones");
+    }
+    if (status == PERP_OK || status == PERP_ERROR_MEMORY) {
+        return status;
+    }
+    say(x->verdict, "intact, but it cannot be run again: %.400s", perp_context_error(x->context));
+    perp_sim_destroy(x->sim);
+    x->sim = NULL;
+    return PERP_OK;
+}
+
+static void conclude(verifier* x)
+{
+    perp_verdict* d = x->verdict;
+    const char* version = x->recording->version;
+    const char* end = d->complete ? "" : ", interrupted run";
+    if (d->message[0] != '\0') {
+        return;
+    }
+    if (!d->same_bits) {
+        say(d, "intact%s, but a second run differs from frame %lld on (recorded by perp %s, this is %s)",
+            end, (long long)d->first_difference, version, PERP_VERSION_STRING);
+        return;
+    }
+    if (d->laws_checked == 0) {
+        say(d, "intact%s; %lld frames, no step to check the laws on; a second run gives the same bits",
+            end, (long long)d->frames);
+        return;
+    }
+    say(d,
+        "intact%s; the laws hold to %.2g in %lld steps (worst at frame %lld); a second run gives "
+        "the same bits",
+        end, d->worst.worst, (long long)d->laws_checked, (long long)d->worst_frame);
+}
+
+static void clean_up(verifier* x)
+{
+    perpi_formulation_destroy(x->formulation);
+    perpi_free(x->context, x->q);
+    perpi_free(x->context, x->v);
+    perpi_free(x->context, x->v_problem);
+    perpi_free(x->context, x->p_problem);
+    perpi_free(x->context, x->work);
+    perp_sim_destroy(x->sim);
+    perp_scene_destroy(x->scene);
+    perp_recording_close(x->recording);
+}
+
+perp_status perp_recording_verify(perp_context* context, const char* path, perp_verdict* verdict)
+{
+    perp_verdict result = {.worst_frame = -1, .first_difference = -1};
+    result.worst.worst_constraint = -1;
+    verifier x = {.context = context, .verdict = &result};
+    const perpi_quiet quiet = perpi_quiet_begin();
+    perp_status status = perpi_recording_load(context, path, true, &x.recording);
+    if (status == PERP_OK) {
+        status = check_hashes(&x);
+    }
+    if (status == PERP_OK && result.intact) {
+        status = prepare_sim(&x);
+    }
+    if (status == PERP_OK && x.sim != NULL) {
+        status = check_laws(&x);
+        if (status == PERP_OK) {
+            status = run_again(&x);
+        }
+        if (status == PERP_OK) {
+            conclude(&x);
+        }
+    }
+    clean_up(&x);
+    perpi_quiet_end(quiet);
+    if (status == PERP_OK) {
+        *verdict = result;
+    }
+    return status;
+}

@@ -1,0 +1,189 @@
+/* src/scene/json_text.c - reading, comments, nesting; the grammar itself is jansson's.
+ *
+ * Jansson's tree lives in the C library's heap: its allocator is a global of the process, which is
+ * not ours to change.
+ */
+#include "scene/json_text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- files -------------------------------------------------------------------------------------*/
+
+static perp_status too_large(perp_context* context, const char* origin)
+{
+    return perpi_fail(context, PERP_ERROR_INPUT, "%s: file too large: the limit is %d MB", origin,
+                      PERPI_JSON_SIZE_LIMIT / (1024 * 1024));
+}
+
+/* Known to be too large before a byte is read? A pipe cannot tell; a directory says LONG_MAX. */
+static bool seeks_beyond_limit(FILE* file)
+{
+    if (fseek(file, 0, SEEK_END) != 0) {
+        clearerr(file);
+        return false;
+    }
+    const long size = ftell(file);
+    rewind(file);
+    return size > (long)PERPI_JSON_SIZE_LIMIT && size != LONG_MAX;
+}
+
+static perp_status read_all(perp_context* context, const char* path, FILE* file, char** text,
+                            size_t* length)
+{
+    if (seeks_beyond_limit(file)) {
+        return too_large(context, path);
+    }
+    char* buffer = NULL;
+    size_t capacity = 0, used = 0;
+    perp_status status = PERP_OK;
+    for (;;) {
+        status = perpi_grow(context, &buffer, &capacity, used + 4096 + 1, 1);
+        if (status != PERP_OK) {
+            break;
+        }
+        errno = 0;
+        const size_t n = fread(buffer + used, 1, capacity - used - 1, file);
+        used += n;
+        if (ferror(file)) {
+            const bool directory = errno == EISDIR;
+            status = perpi_fail(context, directory ? PERP_ERROR_INPUT : PERP_ERROR_IO,
+                                "%s: cannot read: %s", path, strerror(errno));
+            break;
+        }
+        if (used > PERPI_JSON_SIZE_LIMIT) {
+            status = too_large(context, path);
+            break;
+        }
+        if (n == 0) {
+            break;
+        }
+    }
+    if (status != PERP_OK) {
+        perpi_free(context, buffer);
+        return status;
+    }
+    buffer[used] = '\0';
+    *text = buffer;
+    *length = used;
+    return PERP_OK;
+}
+
+perp_status perpi_json_read_file(perp_context* context, const char* path, char** text,
+                                 size_t* length)
+{
+    FILE* file = fopen(path, "rb");
+    if (file == NULL) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    }
+    const perp_status status = read_all(context, path, file, text, length);
+    fclose(file);
+    return status;
+}
+
+/* ---- text --------------------------------------------------------------------------------------*/
+
+/* Blanks // comments outside strings, so that line and column stay true, and measures the nesting
+ * on the way. Returns false at the bracket that goes too deep. */
+static bool blank_comments(char* text, size_t length, size_t* line, size_t* column)
+{
+    bool in_string = false;
+    int depth = 0;
+    *line = 1;
+    *column = 0;
+    for (size_t i = 0; i < length; ++i) {
+        const char c = text[i];
+        if (c == '\n') {
+            ++*line;
+            *column = 0;
+            in_string = false; /* JSON has no strings over two lines; jansson will say so */
+            continue;
+        }
+        if (((unsigned char)c & 0xc0u) != 0x80u) {
+            ++*column; /* characters, not bytes */
+        }
+        if (in_string) {
+            if (c == '\\' && i + 1 < length && text[i + 1] != '\n') {
+                ++i;
+                ++*column;
+            } else if (c == '"') {
+                in_string = false;
+            }
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '/' && i + 1 < length && text[i + 1] == '/') {
+            for (; i < length && text[i] != '\n'; ++i) {
+                text[i] = ' ';
+            }
+            --i; /* the loop is to see the end of the line */
+        } else if (c == '{' || c == '[') {
+            if (++depth > PERPI_JSON_NESTING_LIMIT) {
+                return false;
+            }
+        } else if (c == '}' || c == ']') {
+            depth -= depth > 0 ? 1 : 0;
+        }
+    }
+    return true;
+}
+
+static bool is_blank(const char* text, size_t length)
+{
+    for (size_t i = 0; i < length; ++i) {
+        if (text[i] != ' ' && text[i] != '\t' && text[i] != '\n' && text[i] != '\r') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static perp_status load(perp_context* context, const char* text, size_t length, const char* origin,
+                        json_t** root)
+{
+    json_error_t error;
+    json_t* tree = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (tree != NULL) {
+        *root = tree;
+        return PERP_OK;
+    }
+    if (json_error_code(&error) == json_error_out_of_memory) {
+        return perpi_fail(context, PERP_ERROR_MEMORY, "%s: out of memory", origin);
+    }
+    return perpi_fail(context, PERP_ERROR_INPUT, "%s: line %d, column %d: %s", origin,
+                      error.line > 0 ? error.line : 1, error.column > 0 ? error.column : 1,
+                      error.text);
+}
+
+perp_status perpi_json_parse(perp_context* context, const char* text, size_t length,
+                             const char* origin, json_t** root)
+{
+    if (length > PERPI_JSON_SIZE_LIMIT) {
+        return too_large(context, origin);
+    }
+    if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "%s: line 1, column 1: begins with a byte order mark: save the file as "
+                          "UTF-8 without one",
+                          origin);
+    }
+    char* copy = NULL;
+    perp_status status = perpi_strndup(context, text, length, &copy);
+    if (status != PERP_OK) {
+        return status;
+    }
+    size_t line, column;
+    if (!blank_comments(copy, length, &line, &column)) {
+        status = perpi_fail(context, PERP_ERROR_INPUT,
+                            "%s: line %zu, column %zu: nested deeper than %d levels", origin, line,
+                            column, PERPI_JSON_NESTING_LIMIT);
+    } else if (is_blank(copy, length)) {
+        status =
+            perpi_fail(context, PERP_ERROR_INPUT, "%s: is empty: expected a JSON object", origin);
+    } else {
+        status = load(context, copy, length, origin, root);
+    }
+    perpi_free(context, copy);
+    return status;
+}

@@ -1,0 +1,186 @@
+/* src/scene/pointer.c - see pointer.h. */
+#include "scene/pointer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "scene/json_text.h"
+
+enum { TOKEN_SIZE = 256 };
+
+static perp_status fail(perp_context* context, const char* origin, const char* pointer,
+                        const char* reason)
+{
+    return perpi_fail(context, PERP_ERROR_INPUT, "%s: %s: cannot be set: %s", origin, pointer,
+                      reason);
+}
+
+/* The token that begins at *at (behind a slash), with ~1 and ~0 resolved; *at moves to the next
+ * slash or the end. False: too long, or a stray ~. */
+static bool next_token(const char** at, char token[TOKEN_SIZE])
+{
+    size_t n = 0;
+    const char* s = *at;
+    for (; *s != '\0' && *s != '/'; ++s) {
+        char c = *s;
+        if (c == '~') {
+            ++s;
+            if (*s != '0' && *s != '1') {
+                return false;
+            }
+            c = *s == '0' ? '~' : '/';
+        }
+        if (n + 1 >= TOKEN_SIZE) {
+            return false;
+        }
+        token[n++] = c;
+    }
+    token[n] = '\0';
+    *at = s;
+    return true;
+}
+
+/* An array index without sign or leading zero; -1 otherwise. */
+static long index_of(const char* token)
+{
+    const size_t length = strlen(token);
+    if (length == 0 || length > 9 || (length > 1 && token[0] == '0')) {
+        return -1;
+    }
+    long value = 0;
+    for (size_t i = 0; i < length; ++i) {
+        if (token[i] < '0' || token[i] > '9') {
+            return -1;
+        }
+        value = 10 * value + (token[i] - '0');
+    }
+    return value;
+}
+
+static perp_status parse_value(perp_context* context, const char* origin, const char* text,
+                               json_t** value)
+{
+    const perp_status status = perpi_json_parse(context, text, strlen(text), origin, value);
+    if (status != PERP_ERROR_INPUT) {
+        return status;
+    }
+    *value = json_string(text);
+    return *value != NULL
+               ? PERP_OK
+               : perpi_fail(context, PERP_ERROR_INPUT, "%s: the value is not UTF-8", origin);
+}
+
+static const char* nearest_key(const json_t* object, const char* token)
+{
+    const char* keys[65];
+    size_t n = 0;
+    for (void* i = json_object_iter((json_t*)object); i != NULL && n < 64;
+         i = json_object_iter_next((json_t*)object, i)) {
+        keys[n++] = json_object_iter_key(i);
+    }
+    keys[n] = NULL;
+    return perpi_nearest(token, keys);
+}
+
+/* One step down towards the parent of the place. */
+static perp_status descend(perp_context* context, const char* origin, const char* pointer,
+                           json_t* root, const char* token, json_t** node)
+{
+    char reason[2 * TOKEN_SIZE + 64];
+    if (json_is_object(*node)) {
+        json_t* child = json_object_get(*node, token);
+        const bool optional = strcmp(token, "friction") == 0 || strcmp(token, "record") == 0;
+        if (child == NULL && *node == root && optional) {
+            child = json_object();
+            if (json_object_set_new(*node, token, child) != 0) {
+                return perpi_fail(context, PERP_ERROR_MEMORY, "%s: out of memory", origin);
+            }
+        }
+        if (child == NULL) {
+            const char* nearest = nearest_key(*node, token);
+            snprintf(reason, sizeof reason, "there is no key '%s'%s%s%s", token,
+                     nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
+                     nearest != NULL ? "'?" : "");
+            return fail(context, origin, pointer, reason);
+        }
+        *node = child;
+        return PERP_OK;
+    }
+    if (json_is_array(*node)) {
+        const long index = index_of(token);
+        if (index < 0 || (size_t)index >= json_array_size(*node)) {
+            snprintf(reason, sizeof reason, "the array has %zu items, there is no item '%s'",
+                     json_array_size(*node), token);
+            return fail(context, origin, pointer, reason);
+        }
+        *node = json_array_get(*node, (size_t)index);
+        return PERP_OK;
+    }
+    snprintf(reason, sizeof reason, "what stands before '%s' is neither an object nor an array",
+             token);
+    return fail(context, origin, pointer, reason);
+}
+
+/* Takes value over in every case. */
+static perp_status place(perp_context* context, const char* origin, const char* pointer,
+                         json_t* parent, const char* token, json_t* value)
+{
+    char reason[TOKEN_SIZE + 96];
+    int failed = 0;
+    if (json_is_object(parent)) {
+        failed = json_object_set_new(parent, token, value);
+    } else if (json_is_array(parent) && strcmp(token, "-") == 0) {
+        failed = json_array_append_new(parent, value);
+    } else if (json_is_array(parent)) {
+        const long index = index_of(token);
+        if (index < 0 || (size_t)index >= json_array_size(parent)) {
+            json_decref(value);
+            snprintf(reason, sizeof reason,
+                     "the array has %zu items, there is no item '%s' ('-' appends)",
+                     json_array_size(parent), token);
+            return fail(context, origin, pointer, reason);
+        }
+        failed = json_array_set_new(parent, (size_t)index, value);
+    } else {
+        json_decref(value);
+        snprintf(reason, sizeof reason, "what stands before '%s' is neither an object nor an array",
+                 token);
+        return fail(context, origin, pointer, reason);
+    }
+    if (failed != 0) {
+        return fail(context, origin, pointer, "the key is not UTF-8, or memory ran out");
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_json_override(perp_context* context, const char* origin, json_t* root,
+                                const perp_override* override)
+{
+    const char* pointer = override->pointer;
+    if (pointer == NULL || pointer[0] != '/' || override->value == NULL) {
+        return fail(context, origin, pointer != NULL ? pointer : "",
+                    "a pointer begins with '/', as in /bodies/1/mass");
+    }
+    json_t* node = root;
+    const char* at = pointer;
+    char token[TOKEN_SIZE];
+    for (;;) {
+        ++at; /* the slash */
+        if (!next_token(&at, token)) {
+            return fail(context, origin, pointer, "not a JSON pointer (RFC 6901)");
+        }
+        if (*at == '\0') {
+            break;
+        }
+        const perp_status status = descend(context, origin, pointer, root, token, &node);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    json_t* value = NULL;
+    const perp_status status = parse_value(context, origin, override->value, &value);
+    if (status != PERP_OK) {
+        return status;
+    }
+    return place(context, origin, pointer, node, token, value);
+}

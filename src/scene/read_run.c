@@ -1,0 +1,158 @@
+/* src/scene/read_run.c - how a scene asks to be simulated. Whether a stepper, contact model or
+ * solver of that name exists is the business of the simulation. */
+#include <math.h>
+#include <string.h>
+
+#include "scene/reader.h"
+
+static perp_status read_step(perpi_reader* r, const json_t* root, double* step)
+{
+    const json_t* value = json_object_get(root, "step");
+    if (json_is_object(value)) {
+        static const char* const known[] = {"error", NULL};
+        perpi_reader_enter(r, "step");
+        PERPI_TRY(perpi_read_object(r, value, known));
+        return perpi_reader_fail(r, PERP_ERROR_UNSUPPORTED,
+                                 "adaptive steps do not exist yet: must be a number > 0");
+    }
+    PERPI_TRY(perpi_read_number(r, root, "step", step));
+    if (!(*step > 0.0)) {
+        return perpi_reader_fail_key(r, "step", PERP_ERROR_INPUT, "must be > 0, got %g", *step);
+    }
+    return PERP_OK;
+}
+
+/* A name, or {"type": name, settings}. The settings go to options, or are refused if it is NULL. */
+static perp_status read_choice(perpi_reader* r, const json_t* root, const char* key,
+                               const char** name, perp_option** options, int32_t* count)
+{
+    json_t* value = json_object_get(root, key);
+    if (value == NULL || json_is_string(value)) {
+        return perpi_read_string(r, root, key, name);
+    }
+    if (!json_is_object(value)) {
+        return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT,
+                                     "must be a name or an object with a \"type\", got %s",
+                                     perpi_json_kind(value));
+    }
+    const size_t mark = perpi_reader_enter(r, key);
+    PERPI_TRY(perpi_require(r, value, "type"));
+    PERPI_TRY(perpi_read_string(r, value, "type", name));
+    if (options == NULL) {
+        static const char* const known[] = {"type", NULL};
+        PERPI_TRY(perpi_read_object(r, value, known));
+        perpi_reader_leave(r, mark);
+        return PERP_OK;
+    }
+    PERPI_TRY(perpi_alloc(r->context, json_object_size(value), sizeof **options, options));
+    for (void* i = json_object_iter(value); i != NULL; i = json_object_iter_next(value, i)) {
+        const char* setting = json_object_iter_key(i);
+        const json_t* item = json_object_iter_value(i);
+        if (strcmp(setting, "type") == 0) {
+            continue;
+        }
+        if (!json_is_number(item) && !json_is_boolean(item)) {
+            return perpi_reader_fail_key(r, setting, PERP_ERROR_INPUT,
+                                         "must be a number, true or false, got %s",
+                                         perpi_json_kind(item));
+        }
+        const double number = json_is_number(item) ? json_number_value(item) : json_is_true(item);
+        (*options)[(*count)++] = (perp_option){setting, number};
+    }
+    perpi_reader_leave(r, mark);
+    return PERP_OK;
+}
+
+static perp_status read_cone(perpi_reader* r, const json_t* friction, perp_scene_run* run)
+{
+    static const char* const built[] = {"none", "polygon", NULL};
+    static const char* const reserved[] = {"quadratic", "ellipsoid", NULL};
+    PERPI_TRY(perpi_read_string(r, friction, "cone", &run->cone));
+    for (size_t i = 0; reserved[i] != NULL; ++i) {
+        if (strcmp(run->cone, reserved[i]) == 0) {
+            return perpi_reader_fail_key(
+                r, "cone", PERP_ERROR_UNSUPPORTED,
+                "friction cone '%s' does not exist yet: use polygon or none", run->cone);
+        }
+    }
+    for (size_t i = 0; built[i] != NULL; ++i) {
+        if (strcmp(run->cone, built[i]) == 0) {
+            return PERP_OK;
+        }
+    }
+    return perpi_reader_fail_key(r, "cone", PERP_ERROR_INPUT,
+                                 "must be none or polygon, got '%.80s'", run->cone);
+}
+
+static perp_status read_friction(perpi_reader* r, const json_t* root, perp_scene_run* run)
+{
+    static const char* const known[] = {"cone", "directions", "default", "pairs",
+                                        "e_t",  "e_o",        "e_r",     NULL};
+    const json_t* friction = json_object_get(root, "friction");
+    if (friction == NULL) {
+        return PERP_OK;
+    }
+    const size_t mark = perpi_reader_enter(r, "friction");
+    PERPI_TRY(perpi_read_object(r, friction, known));
+    PERPI_TRY(read_cone(r, friction, run));
+    for (size_t i = 4; known[i] != NULL; ++i) {
+        PERPI_TRY(perpi_refuse(r, friction, known[i],
+                               "belongs to the friction cone 'ellipsoid', which does not exist "
+                               "yet"));
+    }
+    PERPI_TRY(perpi_read_integer(r, friction, "directions", r->dimension == 2 ? 2 : 3,
+                                 PERPI_DIRECTIONS_LIMIT, &run->directions));
+    perpi_reader_leave(r, mark);
+    return PERP_OK;
+}
+
+static perp_status read_rotation_rule(perpi_reader* r, const json_t* root, bool* linear)
+{
+    const char* name = "exponential";
+    PERPI_TRY(perpi_read_string(r, root, "rotation", &name));
+    *linear = strcmp(name, "linear") == 0;
+    if (!*linear && strcmp(name, "exponential") != 0) {
+        return perpi_reader_fail_key(r, "rotation", PERP_ERROR_INPUT,
+                                     "must be exponential or linear, got '%.80s'", name);
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* run,
+                           perp_option** options)
+{
+    perp_scene_run def = {.step = 0.01,
+                          .duration = 1.0,
+                          .stepper = "stewart-trinkle",
+                          .contact = "standard",
+                          .solver = "auto",
+                          .cone = "polygon",
+                          .directions = 8,
+                          .margin = NAN,
+                          .tolerance = 1e-8};
+    PERPI_TRY(read_step(r, root, &def.step));
+    PERPI_TRY(perpi_read_number(r, root, "duration", &def.duration));
+    if (!(def.duration > 0.0)) {
+        return perpi_reader_fail_key(r, "duration", PERP_ERROR_INPUT, "must be > 0, got %g",
+                                     def.duration);
+    }
+    PERPI_TRY(read_choice(r, root, "stepper", &def.stepper, NULL, NULL));
+    PERPI_TRY(read_choice(r, root, "contact", &def.contact, NULL, NULL));
+    PERPI_TRY(read_choice(r, root, "solver", &def.solver, options, &def.solver_option_count));
+    PERPI_TRY(read_friction(r, root, &def));
+    PERPI_TRY(perpi_read_number(r, root, "margin", &def.margin));
+    if (json_object_get(root, "margin") != NULL && !(def.margin >= 0.0)) {
+        return perpi_reader_fail_key(r, "margin", PERP_ERROR_INPUT, "must be >= 0, got %g",
+                                     def.margin);
+    }
+    PERPI_TRY(perpi_read_number(r, root, "tolerance", &def.tolerance));
+    if (!(def.tolerance > 0.0)) {
+        return perpi_reader_fail_key(r, "tolerance", PERP_ERROR_INPUT, "must be > 0, got %g",
+                                     def.tolerance);
+    }
+    PERPI_TRY(perpi_read_bool(r, root, "allow_overlap", &def.allow_overlap));
+    PERPI_TRY(read_rotation_rule(r, root, &def.linear_rotation));
+    def.solver_option = *options;
+    *run = def;
+    return PERP_OK;
+}

@@ -1,0 +1,74 @@
+/* src/scene/read_shape.c - one entry of bodies[].shapes. */
+#include "scene/reader.h"
+
+/* What each shape is made of. A key behind '?' may be left out. The names themselves, and which of
+ * them exist, are the shape room's. */
+static const struct {
+    perp_shape_type type;
+    const char* keys[2];
+} parameters[] = {
+    {PERP_SHAPE_PARTICLE, {NULL, NULL}},           {PERP_SHAPE_SPHERE, {"radius", NULL}},
+    {PERP_SHAPE_PLANE, {"normal", "?offset"}},     {PERP_SHAPE_BOX, {"size", NULL}},
+    {PERP_SHAPE_CAPSULE, {"radius", "length"}},    {PERP_SHAPE_CIRCLE, {"radius", NULL}},
+    {PERP_SHAPE_HALFPLANE, {"normal", "?offset"}}, {PERP_SHAPE_BOX2, {"size", NULL}},
+};
+enum { PARAMETER_COUNT = sizeof parameters / sizeof parameters[0] };
+_Static_assert((int)PARAMETER_COUNT == (int)PERP_SHAPE_TYPE_COUNT, "every shape has its keys here");
+
+/* The keys that this shape takes, and that none it needs is missing. */
+static perp_status check_keys(perpi_reader* r, const json_t* value, perp_shape_type type)
+{
+    const char* known[] = {"type",     "position",         "orientation", "axis_angle", "angle",
+                           "friction", "surface_velocity", NULL,          NULL,         NULL};
+    size_t n = 7;
+    for (size_t i = 0; i < PARAMETER_COUNT; ++i) {
+        for (size_t k = 0; parameters[i].type == type && k < 2; ++k) {
+            const char* key = parameters[i].keys[k];
+            if (key != NULL) {
+                known[n++] = key[0] == '?' ? key + 1 : key;
+            }
+        }
+    }
+    PERPI_TRY(perpi_read_object(r, value, known));
+    for (size_t i = 0; i < PARAMETER_COUNT; ++i) {
+        for (size_t k = 0; parameters[i].type == type && k < 2; ++k) {
+            const char* key = parameters[i].keys[k];
+            if (key != NULL && key[0] != '?') {
+                PERPI_TRY(perpi_require(r, value, key));
+            }
+        }
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_read_shape(perpi_reader* r, const json_t* value, perp_shape_def* shape)
+{
+    if (!json_is_object(value)) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be an object, got %s",
+                                 perpi_json_kind(value));
+    }
+    PERPI_TRY(perpi_require(r, value, "type"));
+    const char* name = NULL;
+    PERPI_TRY(perpi_read_string(r, value, "type", &name));
+    perp_shape_type type;
+    const perp_status status = perp_shape_find(r->context, name, r->dimension, &type);
+    if (status != PERP_OK) {
+        perpi_reader_enter(r, "type");
+        return perpi_reader_fail_member(r, status);
+    }
+    PERPI_TRY(check_keys(r, value, type));
+
+    perp_shape_def def = perp_shape_def_default(type);
+    PERPI_TRY(perpi_read_number(r, value, "radius", &def.radius));
+    PERPI_TRY(perpi_read_number(r, value, "length", &def.length));
+    PERPI_TRY(perpi_read_space(r, value, "size", def.size, NULL));
+    PERPI_TRY(perpi_read_space(r, value, "normal", def.normal, NULL));
+    PERPI_TRY(perpi_read_number(r, value, "offset", &def.offset));
+    PERPI_TRY(perpi_read_space(r, value, "position", def.position, NULL));
+    PERPI_TRY(perpi_read_rotation(r, value, def.orientation, NULL));
+    PERPI_TRY(perpi_read_number(r, value, "friction", &def.friction));
+    PERPI_TRY(perpi_read_values(r, value, "surface_velocity", r->dimension, def.surface_velocity,
+                                def.surface_velocity_text, &def.has_surface_velocity));
+    *shape = def;
+    return PERP_OK;
+}

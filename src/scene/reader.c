@@ -1,0 +1,466 @@
+/* src/scene/reader.c - see reader.h. */
+#include "scene/reader.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/expr.h"
+
+/* ---- where we stand ----------------------------------------------------------------------------*/
+
+/* A path that does not fit is cut: it only serves messages. */
+static void append(perpi_reader* r, char c)
+{
+    if (r->path_length + 1 < sizeof r->path) {
+        r->path[r->path_length++] = c;
+        r->path[r->path_length] = '\0';
+    }
+}
+
+size_t perpi_reader_enter(perpi_reader* r, const char* key)
+{
+    const size_t mark = r->path_length;
+    append(r, '/');
+    for (; *key != '\0'; ++key) {
+        if (*key == '~' || *key == '/') {
+            append(r, '~');
+            append(r, *key == '~' ? '0' : '1');
+        } else {
+            append(r, *key);
+        }
+    }
+    return mark;
+}
+
+size_t perpi_reader_enter_item(perpi_reader* r, size_t index)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%zu", index);
+    return perpi_reader_enter(r, text);
+}
+
+void perpi_reader_leave(perpi_reader* r, size_t mark)
+{
+    r->path_length = mark;
+    r->path[mark] = '\0';
+}
+
+static perp_status fail_with(perpi_reader* r, perp_status status, const char* format, va_list args)
+{
+    char message[1024];
+    vsnprintf(message, sizeof message, format, args);
+    return perpi_fail(r->context, status, "%s: %s%s%s", r->origin, r->path,
+                      r->path_length > 0 ? ": " : "", message);
+}
+
+perp_status perpi_reader_fail(perpi_reader* r, perp_status status, const char* format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fail_with(r, status, format, args);
+    va_end(args);
+    return status;
+}
+
+perp_status perpi_reader_fail_key(perpi_reader* r, const char* key, perp_status status,
+                                  const char* format, ...)
+{
+    const size_t mark = perpi_reader_enter(r, key);
+    va_list args;
+    va_start(args, format);
+    fail_with(r, status, format, args);
+    va_end(args);
+    perpi_reader_leave(r, mark);
+    return status;
+}
+
+/* The length of "shapes/0" in "shapes/0: ..."; 0 if no member's name stands there. */
+static size_t member_length(const char* message)
+{
+    const size_t n = strspn(message, "abcdefghijklmnopqrstuvwxyz_/0123456789");
+    return n > 0 && message[n] == ':' && message[n + 1] == ' ' ? n : 0;
+}
+
+perp_status perpi_reader_fail_member(perpi_reader* r, perp_status status)
+{
+    if (status != PERP_ERROR_INPUT && status != PERP_ERROR_UNSUPPORTED) {
+        return status;
+    }
+    char message[1024];
+    snprintf(message, sizeof message, "%s", perp_context_error(r->context));
+    const char* rest = message;
+    /* "body 'x': motion/position/0: ...": the pointer already says which body */
+    const char* quoted = strncmp(rest, "body '", 6) == 0 ? strstr(rest, "': ") : NULL;
+    rest = quoted != NULL ? quoted + 3 : rest;
+    /* "shapes/0: radius: must be > 0" names the member in two parts */
+    for (size_t n = member_length(rest); n > 0; n = member_length(rest)) {
+        append(r, '/');
+        for (size_t i = 0; i < n; ++i) {
+            append(r, rest[i]);
+        }
+        rest += n + 2;
+    }
+    return perpi_reader_fail(r, status, "%s", rest);
+}
+
+/* ---- getters -----------------------------------------------------------------------------------*/
+
+const char* perpi_json_kind(const json_t* value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return "an object";
+    case JSON_ARRAY: return "an array";
+    case JSON_STRING: return "a string";
+    case JSON_INTEGER:
+    case JSON_REAL: return "a number";
+    case JSON_TRUE: return "true";
+    case JSON_FALSE: return "false";
+    case JSON_NULL: return "null";
+    }
+    return "nothing";
+}
+
+static perp_status unknown_key(perpi_reader* r, const char* key, const char* const* known)
+{
+    const char* nearest = perpi_nearest(key, known);
+    if (nearest != NULL) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "unknown key '%.80s': did you mean '%s'?",
+                                 key, nearest);
+    }
+    char list[640] = "";
+    size_t n = 0;
+    for (size_t i = 0; known[i] != NULL && n < sizeof list; ++i) {
+        const int written =
+            snprintf(list + n, sizeof list - n, "%s%s", i > 0 ? ", " : "", known[i]);
+        n += written > 0 ? (size_t)written : 0;
+    }
+    return perpi_reader_fail(r, PERP_ERROR_INPUT, "unknown key '%.80s': known here are %s", key,
+                             list);
+}
+
+perp_status perpi_read_object(perpi_reader* r, const json_t* value, const char* const* known)
+{
+    if (!json_is_object(value)) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be an object, got %s",
+                                 perpi_json_kind(value));
+    }
+    json_t* object = (json_t*)value; /* jansson iterates over a non-const object only */
+    for (void* i = json_object_iter(object); i != NULL; i = json_object_iter_next(object, i)) {
+        const char* key = json_object_iter_key(i);
+        size_t k = 0;
+        while (known[k] != NULL && strcmp(known[k], key) != 0) {
+            ++k;
+        }
+        if (known[k] == NULL) {
+            return unknown_key(r, key, known);
+        }
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_read_array(perpi_reader* r, const json_t* value)
+{
+    if (json_is_array(value)) {
+        return PERP_OK;
+    }
+    return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be an array, got %s",
+                             perpi_json_kind(value));
+}
+
+perp_status perpi_require(perpi_reader* r, const json_t* object, const char* key)
+{
+    if (json_object_get(object, key) != NULL) {
+        return PERP_OK;
+    }
+    return perpi_reader_fail(r, PERP_ERROR_INPUT, "missing key '%s'", key);
+}
+
+perp_status perpi_read_number(perpi_reader* r, const json_t* object, const char* key,
+                              double* number)
+{
+    const json_t* value = json_object_get(object, key);
+    if (value == NULL) {
+        return PERP_OK;
+    }
+    if (!json_is_number(value)) {
+        return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "must be a number, got %s",
+                                     perpi_json_kind(value));
+    }
+    *number = json_number_value(value);
+    return PERP_OK;
+}
+
+perp_status perpi_read_integer(perpi_reader* r, const json_t* object, const char* key,
+                               int32_t minimum, int32_t maximum, int32_t* number)
+{
+    double value = NAN;
+    PERPI_TRY(perpi_read_number(r, object, key, &value));
+    if (json_object_get(object, key) == NULL) {
+        return PERP_OK;
+    }
+    /* 8.0 is as good as 8: programs write it */
+    if (!(value == floor(value))) {
+        return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "must be a whole number, got %g",
+                                     value);
+    }
+    if (!(value >= minimum)) {
+        return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "must be >= %d, got %.17g",
+                                     (int)minimum, value);
+    }
+    if (!(value <= maximum)) {
+        return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "must be <= %d, got %.17g",
+                                     (int)maximum, value);
+    }
+    *number = (int32_t)value;
+    return PERP_OK;
+}
+
+perp_status perpi_read_bool(perpi_reader* r, const json_t* object, const char* key, bool* value)
+{
+    const json_t* item = json_object_get(object, key);
+    if (item == NULL) {
+        return PERP_OK;
+    }
+    if (!json_is_boolean(item)) {
+        return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "must be true or false, got %s",
+                                     perpi_json_kind(item));
+    }
+    *value = json_is_true(item);
+    return PERP_OK;
+}
+
+perp_status perpi_read_string(perpi_reader* r, const json_t* object, const char* key,
+                              const char** text)
+{
+    const json_t* value = json_object_get(object, key);
+    if (value == NULL) {
+        return PERP_OK;
+    }
+    if (!json_is_string(value)) {
+        return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "must be a string, got %s",
+                                     perpi_json_kind(value));
+    }
+    if (json_string_length(value) == 0) {
+        return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "must not be empty");
+    }
+    *text = json_string_value(value);
+    return PERP_OK;
+}
+
+/* We stand at the array; that it has count items. */
+static perp_status check_length(perpi_reader* r, const json_t* value, int32_t count)
+{
+    const char* planar = r->dimension == 2 ? " in a planar scene" : "";
+    if (!json_is_array(value)) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be an array of %d numbers%s, got %s",
+                                 (int)count, planar, perpi_json_kind(value));
+    }
+    if (json_array_size(value) != (size_t)count) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be an array of %d numbers%s, got %zu",
+                                 (int)count, planar, json_array_size(value));
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_read_vector(perpi_reader* r, const json_t* object, const char* key, int32_t count,
+                              double* vector, bool* given)
+{
+    const json_t* value = json_object_get(object, key);
+    if (value == NULL) {
+        return PERP_OK;
+    }
+    const size_t mark = perpi_reader_enter(r, key);
+    PERPI_TRY(check_length(r, value, count));
+    for (int32_t i = 0; i < count; ++i) {
+        const json_t* item = json_array_get(value, (size_t)i);
+        if (!json_is_number(item)) {
+            perpi_reader_enter_item(r, (size_t)i);
+            return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a number, got %s",
+                                     perpi_json_kind(item));
+        }
+        vector[i] = json_number_value(item);
+    }
+    perpi_reader_leave(r, mark);
+    if (given != NULL) {
+        *given = true;
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_read_space(perpi_reader* r, const json_t* object, const char* key,
+                             double vector[3], bool* given)
+{
+    return perpi_read_vector(r, object, key, r->dimension, vector, given);
+}
+
+/* We stand at the value. */
+static perp_status number_or_expression(perpi_reader* r, const json_t* value, double* number,
+                                        const char** text)
+{
+    if (json_is_number(value) && number != NULL) {
+        *number = json_number_value(value);
+        return PERP_OK;
+    }
+    if (json_is_number(value)) {
+        enum { SIZE = 40 };
+        char* digits = NULL;
+        PERPI_TRY(perpi_arena_take(&r->arena, SIZE, 1, &digits));
+        /* jansson writes a point in every locale */
+        const size_t n =
+            json_dumpb(value, digits, SIZE - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+        PERP_ASSERT(n < SIZE);
+        digits[n] = '\0';
+        *text = digits;
+        return PERP_OK;
+    }
+    if (!json_is_string(value)) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT,
+                                 "must be a number or an expression in t, got %s",
+                                 perpi_json_kind(value));
+    }
+    perpi_expr* expr = NULL;
+    const perp_status status = perpi_expr_compile(r->context, json_string_value(value), &expr);
+    if (status != PERP_OK) {
+        return perpi_reader_fail_member(r, status);
+    }
+    perpi_expr_destroy(r->context, expr);
+    *text = json_string_value(value);
+    return PERP_OK;
+}
+
+perp_status perpi_read_value(perpi_reader* r, const json_t* object, const char* key, double* number,
+                             const char** text, bool* given)
+{
+    const json_t* value = json_object_get(object, key);
+    if (value == NULL) {
+        return PERP_OK;
+    }
+    const size_t mark = perpi_reader_enter(r, key);
+    PERPI_TRY(number_or_expression(r, value, number, text));
+    perpi_reader_leave(r, mark);
+    if (given != NULL) {
+        *given = true;
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_read_values(perpi_reader* r, const json_t* object, const char* key, int32_t count,
+                              double* number, const char** text, bool* given)
+{
+    const json_t* value = json_object_get(object, key);
+    if (value == NULL) {
+        return PERP_OK;
+    }
+    const size_t mark = perpi_reader_enter(r, key);
+    PERPI_TRY(check_length(r, value, count));
+    for (int32_t i = 0; i < count; ++i) {
+        const size_t item = perpi_reader_enter_item(r, (size_t)i);
+        PERPI_TRY(number_or_expression(r, json_array_get(value, (size_t)i),
+                                       number != NULL ? &number[i] : NULL, &text[i]));
+        perpi_reader_leave(r, item);
+    }
+    perpi_reader_leave(r, mark);
+    if (given != NULL) {
+        *given = true;
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_read_axial(perpi_reader* r, const json_t* object, const char* key, double* number,
+                             const char** text, bool* given)
+{
+    if (r->dimension == 2) {
+        return perpi_read_value(r, object, key, number != NULL ? &number[2] : NULL, &text[2],
+                                given);
+    }
+    return perpi_read_values(r, object, key, 3, number, text, given);
+}
+
+/* ---- rotations ---------------------------------------------------------------------------------*/
+
+perp_status perpi_check_rotation_keys(perpi_reader* r, const json_t* object)
+{
+    const bool orientation = json_object_get(object, "orientation") != NULL;
+    const bool axis_angle = json_object_get(object, "axis_angle") != NULL;
+    const bool angle = json_object_get(object, "angle") != NULL;
+    if (r->dimension == 3 && angle) {
+        return perpi_reader_fail_key(r, "angle", PERP_ERROR_INPUT,
+                                     "is for planar scenes: use 'orientation' or 'axis_angle'");
+    }
+    if (r->dimension == 2 && (orientation || axis_angle)) {
+        return perpi_reader_fail_key(r, orientation ? "orientation" : "axis_angle",
+                                     PERP_ERROR_INPUT, "is for spatial scenes: use 'angle'");
+    }
+    if (orientation && axis_angle) {
+        return perpi_reader_fail_key(r, "axis_angle", PERP_ERROR_INPUT,
+                                     "give 'orientation' or 'axis_angle', not both");
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_read_rotation(perpi_reader* r, const json_t* object, double orientation[4],
+                                double* angle)
+{
+    PERPI_TRY(perpi_check_rotation_keys(r, object));
+    bool given = false;
+    PERPI_TRY(perpi_read_vector(r, object, "orientation", 4, orientation, &given));
+    if (given) {
+        const double* e = orientation;
+        if (e[0] == 0.0 && e[1] == 0.0 && e[2] == 0.0 && e[3] == 0.0) {
+            return perpi_reader_fail_key(r, "orientation", PERP_ERROR_INPUT,
+                                         "must be a quaternion [w,x,y,z] of length > 0, got 0");
+        }
+        return PERP_OK;
+    }
+    double a[4] = {0};
+    PERPI_TRY(perpi_read_vector(r, object, "axis_angle", 4, a, &given));
+    if (given) {
+        /* hypot: an axis of any length that a double can hold */
+        const double length = hypot(hypot(a[0], a[1]), a[2]);
+        if (!(length > 0.0) || !isfinite(length)) {
+            return perpi_reader_fail_key(r, "axis_angle", PERP_ERROR_INPUT,
+                                         "must have an axis of length > 0, got %g", length);
+        }
+        const double s = sin(0.5 * a[3]);
+        orientation[0] = cos(0.5 * a[3]);
+        for (int i = 0; i < 3; ++i) {
+            orientation[i + 1] = s * (a[i] / length);
+        }
+        return PERP_OK;
+    }
+    if (angle != NULL) {
+        return perpi_read_number(r, object, "angle", angle);
+    }
+    double turn = 0.0;
+    PERPI_TRY(perpi_read_number(r, object, "angle", &turn));
+    if (json_object_get(object, "angle") != NULL) {
+        orientation[0] = cos(0.5 * turn);
+        orientation[3] = sin(0.5 * turn);
+    }
+    return PERP_OK;
+}
+
+/* ---- what does not exist yet -------------------------------------------------------------------*/
+
+perp_status perpi_read_restitution(perpi_reader* r, const json_t* object)
+{
+    const json_t* value = json_object_get(object, "restitution");
+    if (value == NULL || (json_is_number(value) && json_number_value(value) == 0.0)) {
+        return PERP_OK;
+    }
+    if (!json_is_number(value) && !json_is_object(value)) {
+        return perpi_reader_fail_key(r, "restitution", PERP_ERROR_INPUT, "must be a number, got %s",
+                                     perpi_json_kind(value));
+    }
+    return perpi_reader_fail_key(r, "restitution", PERP_ERROR_UNSUPPORTED,
+                                 "restitution does not exist yet: must be 0");
+}
+
+perp_status perpi_refuse(perpi_reader* r, const json_t* object, const char* key, const char* what)
+{
+    if (json_object_get(object, key) == NULL) {
+        return PERP_OK;
+    }
+    return perpi_reader_fail_key(r, key, PERP_ERROR_UNSUPPORTED, "%s", what);
+}

@@ -1,0 +1,114 @@
+/* src/scene/reader.h - typed access to a JSON tree, with errors that name the place.
+ *
+ * A reader knows where it stands (a JSON pointer) and puts it before every message:
+ *     FILE: /bodies/1/mass: must be > 0, got -1
+ * A getter leaves its outputs alone when the key is absent. On failure the whole reading stops, so
+ * that nobody needs to walk back.
+ */
+#ifndef PERPI_READER_H
+#define PERPI_READER_H
+
+#include <jansson.h>
+
+#include "base/arena.h"
+#include "perp/scene.h"
+
+#define PERPI_TRY(call)                                                                            \
+    do {                                                                                           \
+        const perp_status try_status = (call);                                                     \
+        if (try_status != PERP_OK) {                                                               \
+            return try_status;                                                                     \
+        }                                                                                          \
+    } while (0)
+
+typedef struct perpi_reader {
+    perp_context* context;
+    const char* origin;
+    int32_t dimension;
+    perp_model* model;
+    perpi_arena arena; /* what a def points to until the model has copied it */
+    char path[512];
+    size_t path_length;
+} perpi_reader;
+
+/* ---- where we stand ----------------------------------------------------------------------------*/
+
+size_t perpi_reader_enter(perpi_reader* r, const char* key);
+size_t perpi_reader_enter_item(perpi_reader* r, size_t index);
+void perpi_reader_leave(perpi_reader* r, size_t mark);
+
+/* "ORIGIN: /where/we/stand: message". */
+perp_status perpi_reader_fail(perpi_reader* r, perp_status status, const char* format, ...)
+    PERP_PRINTF(3, 4);
+/* The same for a key of the object we stand in. */
+perp_status perpi_reader_fail_key(perpi_reader* r, const char* key, perp_status status,
+                                  const char* format, ...) PERP_PRINTF(4, 5);
+/* Turns the model's "mass: must be > 0" into "ORIGIN: /bodies/1/mass: must be > 0". */
+perp_status perpi_reader_fail_member(perpi_reader* r, perp_status status);
+
+/* ---- getters -----------------------------------------------------------------------------------*/
+
+/* "a number", "an object", ... */
+const char* perpi_json_kind(const json_t* value);
+/* An object, none of whose keys is missing from the NULL-terminated list. */
+PERP_NODISCARD perp_status perpi_read_object(perpi_reader* r, const json_t* value,
+                                             const char* const* known);
+PERP_NODISCARD perp_status perpi_read_array(perpi_reader* r, const json_t* value);
+PERP_NODISCARD perp_status perpi_require(perpi_reader* r, const json_t* object, const char* key);
+
+PERP_NODISCARD perp_status perpi_read_number(perpi_reader* r, const json_t* object, const char* key,
+                                             double* number);
+PERP_NODISCARD perp_status perpi_read_integer(perpi_reader* r, const json_t* object,
+                                              const char* key, int32_t minimum, int32_t maximum,
+                                              int32_t* number);
+PERP_NODISCARD perp_status perpi_read_bool(perpi_reader* r, const json_t* object, const char* key,
+                                           bool* value);
+/* Not empty; belongs to the tree. */
+PERP_NODISCARD perp_status perpi_read_string(perpi_reader* r, const json_t* object, const char* key,
+                                             const char** text);
+/* Exactly count numbers. given may be NULL. */
+PERP_NODISCARD perp_status perpi_read_vector(perpi_reader* r, const json_t* object, const char* key,
+                                             int32_t count, double* vector, bool* given);
+/* A vector in space: three numbers, in a planar scene two. */
+PERP_NODISCARD perp_status perpi_read_space(perpi_reader* r, const json_t* object, const char* key,
+                                            double vector[3], bool* given);
+/* Likewise of numbers or expressions in t. An expression goes to text[i] (checked), a number to
+ * number[i]; with number NULL a number too becomes text, exactly. */
+PERP_NODISCARD perp_status perpi_read_values(perpi_reader* r, const json_t* object, const char* key,
+                                             int32_t count, double* number, const char** text,
+                                             bool* given);
+PERP_NODISCARD perp_status perpi_read_value(perpi_reader* r, const json_t* object, const char* key,
+                                            double* number, const char** text, bool* given);
+/* angular_velocity, torque: three in space, a single number about z in the plane. */
+PERP_NODISCARD perp_status perpi_read_axial(perpi_reader* r, const json_t* object, const char* key,
+                                            double* number, const char** text, bool* given);
+
+/* At most one of orientation, axis_angle (space) and angle (plane). angle may be NULL: then it goes
+ * into the quaternion. */
+PERP_NODISCARD perp_status perpi_read_rotation(perpi_reader* r, const json_t* object,
+                                               double orientation[4], double* angle);
+/* That no two of these keys stand together, and none that is for the other dimension. */
+PERP_NODISCARD perp_status perpi_check_rotation_keys(perpi_reader* r, const json_t* object);
+
+/* Absent, or exactly 0: restitution does not exist yet. */
+PERP_NODISCARD perp_status perpi_read_restitution(perpi_reader* r, const json_t* object);
+/* Fails if the key is there. what: "joints do not exist yet". */
+PERP_NODISCARD perp_status perpi_refuse(perpi_reader* r, const json_t* object, const char* key,
+                                        const char* what);
+
+/* ---- the parts of a scene ----------------------------------------------------------------------*/
+
+PERP_NODISCARD perp_status perpi_read_shape(perpi_reader* r, const json_t* value,
+                                            perp_shape_def* shape);
+PERP_NODISCARD perp_status perpi_read_motion(perpi_reader* r, const json_t* body,
+                                             perp_motion_def* motion);
+PERP_NODISCARD perp_status perpi_read_bodies(perpi_reader* r, const json_t* root);
+PERP_NODISCARD perp_status perpi_read_pairs(perpi_reader* r, const json_t* root);
+PERP_NODISCARD perp_status perpi_read_forces(perpi_reader* r, const json_t* root);
+/* run: out. options: allocated with the context, the caller frees them, also on failure. */
+PERP_NODISCARD perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* run,
+                                          perp_option** options);
+
+enum { PERPI_DIRECTIONS_LIMIT = 1000 };
+
+#endif

@@ -1,0 +1,231 @@
+/* src/scene/scene.c - the scene as an object: text, tree, model, settings. */
+#include "perp/scene.h"
+
+#include <string.h>
+
+#include "scene/json_text.h"
+#include "scene/pointer.h"
+#include "scene/reader.h"
+
+struct perp_scene {
+    perp_context* context;
+    json_t* root; /* owns the strings of run */
+    perp_model* model;
+    perp_scene_run run;
+    perp_option* options;
+    int32_t record_every;
+    char* text;
+};
+
+static const char* const known[] = {
+    "name",     "description", "$schema",   "dimension",     "gravity",  "step",
+    "duration", "stepper",     "contact",   "solver",        "friction", "restitution",
+    "bodies",   "joints",      "forces",    "controllers",   "record",   "joint_correction",
+    "rotation", "margin",      "tolerance", "allow_overlap", NULL};
+
+/* The stem of the file's name, for a scene that does not name itself. */
+static perp_status set_name(perp_context* context, const char* origin, json_t* root)
+{
+    if (!json_is_object(root) || json_object_get(root, "name") != NULL) {
+        return PERP_OK;
+    }
+    const char* slash = strrchr(origin, '/');
+    const char* stem = slash != NULL ? slash + 1 : origin;
+    const char* dot = strrchr(stem, '.');
+    const size_t length = dot != NULL && dot != stem ? (size_t)(dot - stem) : strlen(stem);
+    json_t* name = length > 0 ? json_stringn(stem, length) : NULL;
+    if (name == NULL) { /* no stem, or not UTF-8 */
+        name = json_string("scene");
+    }
+    if (json_object_set_new(root, "name", name) != 0) {
+        return perpi_fail(context, PERP_ERROR_MEMORY, "%s: out of memory", origin);
+    }
+    return PERP_OK;
+}
+
+static perp_status refuse_list(perpi_reader* r, const json_t* root, const char* key)
+{
+    const json_t* list = json_object_get(root, key);
+    if (list == NULL) {
+        return PERP_OK;
+    }
+    const size_t mark = perpi_reader_enter(r, key);
+    PERPI_TRY(perpi_read_array(r, list));
+    perpi_reader_leave(r, mark);
+    return json_array_size(list) == 0
+               ? PERP_OK
+               : perpi_reader_fail_key(r, key, PERP_ERROR_UNSUPPORTED, "%s do not exist yet", key);
+}
+
+static perp_status read_record(perpi_reader* r, const json_t* root, int32_t* every)
+{
+    static const char* const keys[] = {"every", NULL};
+    const json_t* record = json_object_get(root, "record");
+    if (record == NULL) {
+        return PERP_OK;
+    }
+    const size_t mark = perpi_reader_enter(r, "record");
+    PERPI_TRY(perpi_read_object(r, record, keys));
+    PERPI_TRY(perpi_read_integer(r, record, "every", 1, INT32_MAX, every));
+    perpi_reader_leave(r, mark);
+    return PERP_OK;
+}
+
+static perp_status read_model_head(perpi_reader* r, const json_t* root, perp_model_def* def)
+{
+    const char* ignored = NULL;
+    PERPI_TRY(perpi_read_string(r, root, "description", &ignored));
+    PERPI_TRY(perpi_read_string(r, root, "$schema", &ignored));
+    PERPI_TRY(perpi_read_string(r, root, "name", &def->name));
+    PERPI_TRY(perpi_read_integer(r, root, "dimension", 2, 3, &def->dimension));
+    r->dimension = def->dimension;
+    PERPI_TRY(perpi_read_space(r, root, "gravity", def->gravity, NULL));
+    const json_t* friction = json_object_get(root, "friction");
+    const size_t mark = perpi_reader_enter(r, "friction");
+    PERPI_TRY(perpi_read_number(r, friction, "default", &def->friction_default));
+    perpi_reader_leave(r, mark);
+    return PERP_OK;
+}
+
+static perp_status read_scene(perpi_reader* r, perp_scene* scene)
+{
+    const json_t* root = scene->root;
+    PERPI_TRY(perpi_read_object(r, root, known));
+    perp_model_def def = perp_model_def_default();
+    PERPI_TRY(read_model_head(r, root, &def));
+    PERPI_TRY(perpi_read_run(r, root, &scene->run, &scene->options));
+    PERPI_TRY(perpi_read_restitution(r, root));
+    PERPI_TRY(refuse_list(r, root, "joints"));
+    PERPI_TRY(refuse_list(r, root, "controllers"));
+    PERPI_TRY(read_record(r, root, &scene->record_every));
+    bool correction = false;
+    PERPI_TRY(perpi_read_bool(r, root, "joint_correction", &correction));
+    if (correction) {
+        return perpi_reader_fail_key(r, "joint_correction", PERP_ERROR_UNSUPPORTED,
+                                     "joints do not exist yet: must be false");
+    }
+    const perp_status status = perp_model_create(r->context, &def, &scene->model);
+    if (status != PERP_OK) {
+        return perpi_reader_fail_member(r, status);
+    }
+    r->model = scene->model;
+    PERPI_TRY(perpi_read_bodies(r, root));
+    PERPI_TRY(perpi_read_pairs(r, root));
+    return perpi_read_forces(r, root);
+}
+
+static perp_status dump(perp_scene* scene, int precision)
+{
+    perpi_free(scene->context, scene->text);
+    scene->text = NULL;
+    const size_t flags = JSON_REAL_PRECISION(precision);
+    const size_t size = json_dumpb(scene->root, NULL, 0, flags);
+    if (size == 0) {
+        return perpi_fail(scene->context, PERP_ERROR_MEMORY, "out of memory");
+    }
+    PERPI_TRY(perpi_alloc(scene->context, size + 1, 1, &scene->text));
+    return json_dumpb(scene->root, scene->text, size, flags) == size
+               ? PERP_OK
+               : perpi_fail(scene->context, PERP_ERROR_MEMORY, "out of memory");
+}
+
+/* The tree as text. 17 digits give every double back, but make 9.8100000000000005 of 9.81; what
+ * people write mostly survives with 15. */
+static perp_status write_text(perp_scene* scene)
+{
+    for (int precision = 15; precision < 17; ++precision) {
+        PERPI_TRY(dump(scene, precision));
+        json_t* again = json_loads(scene->text, 0, NULL);
+        const bool same = json_equal(scene->root, again); /* reals bit by bit */
+        json_decref(again);
+        if (same) {
+            return PERP_OK;
+        }
+    }
+    return dump(scene, 17);
+}
+
+static perp_status build(perp_scene* scene, const char* text, size_t length, const char* origin,
+                         const perp_override* override, int32_t count)
+{
+    perp_context* context = scene->context;
+    PERPI_TRY(perpi_json_parse(context, text, length, origin, &scene->root));
+    for (int32_t i = 0; i < count; ++i) {
+        PERPI_TRY(perpi_json_override(context, origin, scene->root, &override[i]));
+    }
+    PERPI_TRY(set_name(context, origin, scene->root));
+    scene->record_every = 1;
+    perpi_reader r = {.context = context, .origin = origin, .dimension = 3};
+    perpi_arena_init(&r.arena, context);
+    const perp_status status = read_scene(&r, scene);
+    perpi_arena_free(&r.arena);
+    PERPI_TRY(status);
+    return write_text(scene);
+}
+
+perp_status perp_scene_parse(perp_context* context, const char* text, size_t length,
+                             const char* origin, const perp_override* override, int32_t count,
+                             perp_scene** scene)
+{
+    perp_scene* s = NULL;
+    PERPI_TRY(perpi_alloc(context, 1, sizeof *s, &s));
+    s->context = context;
+    const perp_status status =
+        build(s, text, length, origin != NULL ? origin : "scene", override, count);
+    if (status != PERP_OK) {
+        perp_scene_destroy(s);
+        return status;
+    }
+    *scene = s;
+    return PERP_OK;
+}
+
+perp_status perp_scene_load(perp_context* context, const char* path, const perp_override* override,
+                            int32_t count, perp_scene** scene)
+{
+    char* text = NULL;
+    size_t length = 0;
+    PERPI_TRY(perpi_json_read_file(context, path, &text, &length));
+    const perp_status status =
+        perp_scene_parse(context, text, length, path, override, count, scene);
+    perpi_free(context, text);
+    return status;
+}
+
+void perp_scene_destroy(perp_scene* scene)
+{
+    if (scene == NULL) {
+        return;
+    }
+    perp_context* context = scene->context;
+    perp_model_destroy(scene->model);
+    perpi_free(context, scene->options);
+    perpi_free(context, scene->text);
+    json_decref(scene->root);
+    perpi_free(context, scene);
+}
+
+const perp_model* perp_scene_model(const perp_scene* scene)
+{
+    return scene->model;
+}
+
+const char* perp_scene_name(const perp_scene* scene)
+{
+    return perp_model_name(scene->model);
+}
+
+const char* perp_scene_text(const perp_scene* scene)
+{
+    return scene->text;
+}
+
+int32_t perp_scene_record_every(const perp_scene* scene)
+{
+    return scene->record_every;
+}
+
+perp_scene_run perp_scene_run_settings(const perp_scene* scene)
+{
+    return scene->run;
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# Bad input through the command line: `perp check` and `perp run --out X.h5` end with status 2, say
+# file and place on stderr, and leave no file behind. Environment: PERP, PERP_SOURCE.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+source=${PERP_SOURCE:-$here/../..}
+perp=${PERP:-$source/build/release/perp}
+inputs=$here/bad_input
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+passed=0
+failed=0
+
+check() { # condition's status, what
+    if [ "$1" -eq 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $2"
+    fi
+}
+
+# file, then texts that the message must hold
+refused() {
+    local file=$1 verb status held text
+    shift
+    for verb in check run; do
+        if [ $verb = check ]; then
+            timeout 60 "$perp" check "$file" >"$work/out" 2>"$work/err"
+        else
+            timeout 60 "$perp" run "$file" --out "$work/x.h5" >"$work/out" 2>"$work/err"
+        fi
+        status=$?
+        [ $status -eq 2 ]
+        check $? "$verb $(basename "$file"): exit status $status, not 2"
+        held=0
+        for text in "$file: " "$@"; do
+            grep -qF -- "$text" "$work/err" || held=1
+        done
+        check $held "$verb $(basename "$file"): stderr lacks '$text': $(head -c 300 "$work/err")"
+    done
+    [ -z "$(find "$work" -name 'x.h5*' -o -name '*.h5')" ]
+    check $? "run $(basename "$file"): left a file behind"
+    rm -f "$work"/*.h5*
+}
+
+listed=0
+while IFS='|' read -r name one two; do
+    [ -n "$name" ] || continue
+    listed=$((listed + 1))
+    refused "$inputs/$name.json" "$one" ${two:+"$two"}
+done <<'LIST'
+broken-json|line 3, column
+empty|is empty
+byte-order-mark|line 1, column 1|byte order mark
+not-an-object|must be an object, got an array
+no-bodies|/bodies: must hold at least one body
+bodies-missing|missing key 'bodies'
+garbage|line 1, column
+unknown-key|unknown key 'gravty': did you mean 'gravity'?
+unknown-body-key|/bodies/1: unknown key 'masss': did you mean 'mass'?
+duplicate-key|line 5, column|duplicate
+duplicate-name|/bodies/2/name: |'ball'
+unknown-body-in-pair|/friction/pairs/0/b: |'ghost'
+unknown-body-in-force|/forces/0/body: |'ghost'
+negative-mass|/bodies/1/mass: must be > 0, got -1
+nan-mass|line 6, column|NaN
+huge-mass|line 6, column
+expression-mass|/bodies/1/mass: must be a number, got a string
+no-mass|/bodies/1/mass: 
+triangle-inequality|/bodies/1/inertia: 
+zero-normal|/bodies/1/shapes/0/normal: 
+zero-quaternion|/bodies/1/orientation: 
+negative-radius|/bodies/1/shapes/0/radius: must be > 0, got -1
+unknown-shape|/bodies/1/shapes/0/type: |'sphere'
+planar-shape|/bodies/1/shapes/0/type: |'circle'
+shape-not-built|/bodies/1/shapes/0/type: |does not exist yet
+wrong-type|/bodies/1/mass: must be a number, got a string
+wrong-length|/bodies/1/position: must be an array of 3 numbers, got 2
+broken-expression|/bodies/1/motion/position/1: expression 'sin(t': |at column 6
+nan-expression|/bodies/1/motion/position/1: |log(-1)
+zero-step|/step: must be > 0, got 0
+negative-step|/step: must be > 0, got -0.01
+adaptive-step|/step: |not exist yet
+zero-duration|/duration: must be > 0, got 0
+two-directions|/friction/directions: must be >= 3, got 2
+negative-friction|/friction/default: must be >= 0, got -0.1
+unknown-cone|/friction/cone: |'square'
+cone-not-built|/friction/cone: |'quadratic' does not exist yet
+unknown-stepper|stewart-trinkel|stewart-trinkle
+unknown-contact|standrad|standard
+unknown-solver|lemkee|lemke
+unknown-setting|no_such_setting
+joints-not-built|/joints: |not exist yet
+planar-gravity|/gravity: must be an array of 2 numbers
+overlap|lower|upper
+LIST
+[ "$listed" -eq "$(find "$inputs" -name '*.json' | wc -l)" ]
+check $? "every file of bad_input/ is in the list"
+
+# Files that are too much to keep.
+refused "$work/no-such-file.json" "No such file"
+head -c 100000000 /dev/urandom >"$work/large.json"
+start=$(date +%s)
+refused "$work/large.json" "file too large"
+[ $(($(date +%s) - start)) -le 5 ]
+check $? "100 MB were not refused quickly"
+rm -f "$work/large.json"
+{ head -c 100000 /dev/zero | tr '\0' '['; head -c 100000 /dev/zero | tr '\0' ']'; } >"$work/deep.json"
+refused "$work/deep.json" "line 1, column 101" "nested deeper than 100"
+mkdir "$work/folder.json"
+refused "$work/folder.json" "directory"
+
+# Overlap at the start: the depth is named, and the scene may allow it.
+"$perp" check "$inputs/overlap.json" >"$work/out" 2>"$work/err"
+grep -qE '0\.5|0\.49999|0\.50000' "$work/err"
+check $? "overlap.json: the depth 0.5 is not named: $(head -c 300 "$work/err")"
+"$perp" run "$inputs/overlap.json" --set /allow_overlap=true --out "$work/ok.h5" >"$work/out" 2>"$work/err"
+check $? "overlap.json with allow_overlap: $(head -c 300 "$work/err")"
+[ -s "$work/ok.h5" ]
+check $? "overlap.json with allow_overlap: no recording"
+
+# A bad override names its pointer.
+for set in /bodeis/0/mass=1 /bodies/9/mass=1 /bodies/1/mass=-1 /bodies/1/mass=heavy /bodies/1/mas=1; do
+    "$perp" run "$source/scenes/hello.json" --set "$set" --out "$work/x.h5" >"$work/out" 2>"$work/err"
+    status=$?
+    [ $status -eq 2 ] && grep -qF "hello.json: /bod" "$work/err" && [ ! -e "$work/x.h5" ]
+    check $? "--set $set: status $status, $(head -c 300 "$work/err")"
+done
+
+# An old recording survives a run that is refused.
+echo old >"$work/old.h5"
+"$perp" run "$inputs/negative-mass.json" --out "$work/old.h5" >"$work/out" 2>"$work/err"
+[ "$(cat "$work/old.h5")" = old ]
+check $? "a refused run destroyed an old file"
+
+echo "bad_input_test: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,328 @@
+"""Recordings: the same bits again, damage found, continued runs, a full disk."""
+import os
+import random
+import resource
+import shutil
+import signal
+
+from _cli import h5py, main, perp, test, write_planar, write_scene
+
+import numpy
+
+APART = {"wall/step_seconds", "hash/wall"}  # what may differ between equal runs
+
+
+def datasets(path):
+    """All datasets and attributes as bytes, with their types and shapes."""
+    found = {}
+    with h5py.File(path, "r") as file:
+        def visit(name, item):
+            if isinstance(item, h5py.Dataset):
+                data = item[()]
+                found[name] = (str(item.dtype), item.shape, numpy.asarray(data).tobytes())
+        file.visititems(visit)
+        for name in file.attrs:
+            attribute = file.attrs.get_id(name)
+            value = numpy.empty((), dtype=attribute.dtype)  # not .attrs: it drops trailing zeros
+            attribute.read(value)
+            found["@" + name] = (str(attribute.dtype), (), value.tobytes())
+    return found
+
+
+@test
+def two_runs_give_equal_files_but_for_the_wall_times():
+    for scene in (write_scene(), write_planar()):
+        perp("run", scene, "--quiet", "--out", "1.h5")
+        perp("run", scene, "--quiet", "--out", "2.h5")
+        one, two = datasets("1.h5"), datasets("2.h5")
+        assert set(one) == set(two) and len(one) > 40
+        assert {name for name in one if one[name] != two[name]} <= APART
+
+
+@test
+def the_file_holds_what_its_description_promises():
+    final = perp("run", write_scene(), "--json", "--out", "r.h5").json
+    with h5py.File("r.h5", "r") as file:
+        assert file.attrs["format"] == b"perp-recording" and file.attrs["format_version"] == 1
+        assert file.attrs["resumed_from_step"] == -1 and file.attrs["dimension"] == 3
+        n = final["steps"] + 1
+        assert file["time"].shape == (n,) and file["state/q"].shape == (n, 4 * 7)
+        assert file["state/v"].shape == (n, 4 * 6) and file["hash/frame"].shape == (n,)
+        assert list(file["step"]) == list(range(n))
+        offset = file["contacts/offset"][()]
+        assert len(offset) == n + 1 and offset[0] == 0 and offset[-1] == len(file["contacts/gap"])
+        assert (numpy.diff(offset) >= 0).all() and offset[-1] > n
+        assert numpy.array_equal(numpy.diff(offset), file["solver/candidates"][()])
+        names = file["bodies/name"][()].tobytes()
+        ends = file["bodies/offset"][()]
+        assert [names[i:j] for i, j in zip(ends, ends[1:])] == [b"ground", b"a", b"b", b"c"]
+        assert b"three-balls" in file["scene"][()].tobytes()
+        assert b'"frames": %d' % n in file["summary"][()].tobytes()
+        assert file["state/q"][-1, 14:17].tolist() == final["bodies"]["b"]["position"]
+        # an impulse on B along the normal, never pulling, inside the polygon's circle
+        p, mu = file["contacts/impulse"][()], file["contacts/mu"][()]
+        assert (p[:, 0] >= 0).all()
+        assert (numpy.hypot(p[:, 1], p[:, 2]) <= mu * p[:, 0] * (1 + 1e-9) + 1e-15).all()
+    # the same in any reader: no times of creation, so no chance to differ
+    assert perp("verify", "r.h5", "--json").json["laws_checked"] == final["steps"]
+
+
+@test
+def verify_is_content_with_every_kind_of_run():
+    scene = write_scene()
+    for change in ((), ("--friction", "none"), ("--solver", "pgs"), ("--step", "0.0123"),
+                   ("--set", "/record={\"every\":7}"), ("--directions", "3")):
+        perp("run", scene, "--quiet", "--out", "r.h5", *change)
+        verdict = perp("verify", "r.h5", "--json").json
+        assert verdict["intact"] and verdict["complete"] and verdict["same_bits"], verdict
+        assert verdict["laws_hold"] and verdict["worst"]["dynamics"] < 1e-7, verdict
+        # every 7th frame of 200, and the last; only the last two may be one step apart
+        assert verdict["laws_checked"] == (0 if "/record" in str(change) else
+                                           verdict["frames"] - 1), verdict
+    perp("run", write_planar(), "--quiet", "--out", "r.h5")
+    assert "same bits" in perp("verify", "r.h5").out
+
+
+@test
+def a_flipped_bit_in_any_dataset_or_attribute_is_found():
+    perp("run", write_scene(duration=0.6), "--quiet", "--out", "r.h5")
+    generator = random.Random(1)
+    tried = 0
+    for name, (_, shape, data) in datasets("r.h5").items():
+        if len(data) == 0:
+            continue
+        # the ends and somewhere between
+        bits = {0, 8 * len(data) - 1, *(generator.randrange(8 * len(data)) for _ in range(2))}
+        for bit in bits:
+            shutil.copy("r.h5", "bad.h5")
+            changed = bytearray(data)
+            changed[bit // 8] ^= 1 << bit % 8
+            with h5py.File("bad.h5", "r+", libver="latest") as file:
+                if name.startswith("@"):
+                    old = file.attrs.get_id(name[1:])
+                    old.write(numpy.frombuffer(bytes(changed), dtype=old.dtype).reshape(()))
+                else:
+                    item = file[name]
+                    item[...] = numpy.frombuffer(bytes(changed), dtype=item.dtype).reshape(shape)
+            result = perp("verify", "bad.h5", "--json", status=None)
+            assert result.status in (2, 3), (name, bit, result.out)
+            tried += 1
+    assert tried > 120, tried
+    print(f"  {tried} single flipped bits, all found")
+
+
+@test
+def missing_and_extra_rows_are_found():
+    perp("run", write_scene(duration=0.3), "--quiet", "--out", "r.h5")
+    for name, change in [("hash/frame", -1), ("time", -1), ("time", 1), ("state/q", -3),
+                         ("contacts/offset", -1), ("contacts/gap", -1), ("wall/step_seconds", -1),
+                         ("hash/wall", 2), ("summary", -1), ("summary", 4), ("hash/frame", 1)]:
+        shutil.copy("r.h5", "bad.h5")
+        with h5py.File("bad.h5", "r+", libver="latest") as file:
+            file[name].resize(file[name].shape[0] + change, axis=0)
+        result = perp("verify", "bad.h5", "--json", status=None)
+        assert result.status == 3 and not result.json["intact"], (name, change, result.out)
+
+
+@test
+def a_flipped_bit_anywhere_in_the_file_is_found_or_harmless():
+    perp("run", write_scene(duration=0.3), "--quiet", "--out", "r.h5")
+    whole = open("r.h5", "rb").read()
+    truth = datasets("r.h5")
+    generator = random.Random(2)
+    found = harmless = 0
+    for _ in range(150):
+        bit = generator.randrange(8 * len(whole))
+        bad = bytearray(whole)
+        bad[bit // 8] ^= 1 << bit % 8
+        with open("bad.h5", "wb") as file:
+            file.write(bad)
+        result = perp("verify", "bad.h5", status=None, timeout=60)
+        if result.status == 0:
+            # unused space of the file: nothing that can be read has changed
+            assert datasets("bad.h5") == truth, bit
+            harmless += 1
+        else:
+            assert result.status in (2, 3), (bit, result.status, result.err)
+            found += 1
+    assert found > 10
+    print(f"  {found} flips found, {harmless} in unused space")
+
+
+@test
+def a_file_cut_short_is_refused_or_read_as_far_as_it_is_whole():
+    perp("run", write_scene(duration=0.3), "--quiet", "--out", "r.h5")
+    whole = open("r.h5", "rb").read()
+    for part in range(0, 20):
+        with open("bad.h5", "wb") as file:
+            file.write(whole[:len(whole) * part // 20])
+        assert perp("verify", "bad.h5", status=None).status in (2, 3)
+        assert perp("export", "bad.h5", status=None).status in (0, 2)
+
+
+@test
+def damaged_frames_are_not_exported():
+    perp("run", write_scene(duration=0.3), "--quiet", "--out", "r.h5")
+    with h5py.File("r.h5", "r+", libver="latest") as file:
+        file["state/q"][20, 8] += 1e-12
+    result = perp("export", "r.h5", status=2)
+    assert "frame 20 is damaged" in result.err and result.out == ""
+    result = perp("run", "--resume", "r.h5@0.1", status=2)
+    assert "damaged" in result.err
+    verdict = perp("verify", "r.h5", status=3)
+    assert "frame 20" in verdict.out
+
+
+MASK = (1 << 64) - 1
+ORDER = [  # of a frame's hash, as docs/recording.md lists it
+    "time", "step", "state/q", "state/v", "energy/kinetic", "energy/potential", "energy/total",
+    "certificate/dynamics", "certificate/normal", "certificate/friction", "certificate/joints",
+    "certificate/worst_constraint", "solver/name", "solver/outcome", "solver/iterations",
+    "solver/residual", "solver/candidates", "solver/contacts", "solver/rounds",
+    "solver/penetration", "solver/accepted_unsolved", "contacts/offset", "contacts/body",
+    "contacts/key", "contacts/point", "contacts/normal", "contacts/tangent", "contacts/gap",
+    "contacts/mu", "contacts/directions", "contacts/impulse", "contacts/drift", "joints/offset",
+    "joints/impulse"]
+
+
+def words_of(rows):
+    """The 64-bit words of an array, as the hash sees them."""
+    if rows.dtype.kind == "S":
+        data = rows.tobytes()
+        return [*numpy.frombuffer(data, "<u8").tolist(), len(data)]
+    return numpy.frombuffer(rows.tobytes(), f"<u{rows.dtype.itemsize}").tolist()
+
+
+def frame_hashes(file):
+    """All hashes of /hash/frame, from the description alone."""
+    data = {name: file[name][()] for name in ORDER}
+    h = int(file.attrs["header_hash"])
+    for k in range(len(data["time"])):
+        for name in ORDER:
+            column = data[name]
+            if name.endswith("/offset"):
+                rows = column[k + 1:k + 2]
+            elif name.startswith("contacts/") or name.startswith("joints/"):
+                offset = data[name.split("/")[0] + "/offset"]
+                rows = column[offset[k]:offset[k + 1]]
+            else:
+                rows = column[k:k + 1]
+            if len(rows):
+                for word in words_of(rows):
+                    h = ((((h << 29) | (h >> 35)) & MASK) ^ word) * 0x9e3779b97f4a7c15 & MASK
+        yield h
+
+
+@test
+def the_hash_is_what_its_description_says():
+    for scene in (write_scene(duration=0.3), write_planar()):
+        perp("run", scene, "--quiet", "--out", "r.h5")
+        with h5py.File("r.h5", "r") as file:
+            assert list(frame_hashes(file)) == file["hash/frame"][()].tolist()
+
+
+@test
+def a_lie_with_right_hashes_breaks_the_laws_and_the_bits():
+    perp("run", write_scene(duration=0.3), "--quiet", "--out", "r.h5")
+    for name, row, column, change in [("state/v", 30, 6, 1e-3), ("contacts/impulse", 40, 0, 1e-2),
+                                      ("contacts/impulse", 40, 1, 1e-2)]:
+        shutil.copy("r.h5", "bad.h5")
+        with h5py.File("bad.h5", "r+", libver="latest") as file:
+            file[name][row, column] += change
+            file["hash/frame"][...] = numpy.array(list(frame_hashes(file)), dtype="<u8")
+            last = b"%016x" % int(file["hash/frame"][-1])
+            text = file["summary"][()].tobytes()
+            start = text.index(b'"last_hash": "') + len(b'"last_hash": "')
+            body = text[:start] + last + text[start + 16:text.index(b', "hash"')]
+            padded = body + bytes(-len(body) % 8)
+            h = 0x706572702d726563
+            for word in [*numpy.frombuffer(padded, "<u8").tolist(), len(body)]:
+                h = ((((h << 29) | (h >> 35)) & MASK) ^ word) * 0x9e3779b97f4a7c15 & MASK
+            file["summary"][...] = numpy.frombuffer(body + b', "hash": "%016x"}' % h, "u1")
+        verdict = perp("verify", "bad.h5", "--json", status=3).json
+        assert verdict["intact"] and not verdict["laws_hold"], verdict
+        assert not verdict["same_bits"] and verdict["first_difference"] >= 1, verdict
+
+
+def state(path):
+    with h5py.File(path, "r") as file:
+        return {int(step): (time, q.tobytes(), v.tobytes(), k)
+                for step, time, q, v, k in zip(file["step"], file["time"], file["state/q"],
+                                               file["state/v"], file["energy/total"])}
+
+
+@test
+def a_continued_run_has_the_bits_of_one_that_never_stopped():
+    scene = write_scene()
+    perp("run", scene, "--quiet", "--out", "whole.h5")
+    perp("run", scene, "--quiet", "--out", "half.h5", "--duration", "0.4")
+    whole = state("whole.h5")
+    cases = [
+        (("run", scene, "--resume", "half.h5"), 80),
+        (("run", "--resume", "half.h5", "--duration", "1"), 80),
+        (("run", scene, "--resume", "whole.h5@0.5"), 100),
+        (("run", scene, "--resume", "whole.h5@0.5024"), 100),  # the last frame before it
+        (("run", "--resume", "whole.h5@0"), 0),
+        (("run", scene, "--resume=half.h5@0.2"), 40),
+    ]
+    for args, first in cases:
+        perp(*args, "--quiet", "--out", "rest.h5")
+        rest = state("rest.h5")
+        assert min(rest) == first and max(rest) == 200, (args, min(rest), max(rest))
+        assert all(rest[step] == whole[step] for step in rest), args
+        with h5py.File("rest.h5", "r") as file:
+            assert file.attrs["resumed_from_step"] == (first if first else -1)
+        verdict = perp("verify", "rest.h5", "--json").json
+        assert verdict["same_bits"] and verdict["laws_checked"] == 200 - first
+    # from the end of a continued run, onto itself
+    perp("run", "--resume", "half.h5", "--duration", "0.6", "--quiet", "--out", "half.h5")
+    perp("run", "--resume", "half.h5", "--duration", "1", "--quiet", "--out", "half.h5")
+    rest = state("half.h5")
+    assert all(rest[step] == whole[step] for step in rest) and max(rest) == 200
+    # also in a plane
+    planar = write_planar()
+    perp("run", planar, "--quiet", "--out", "whole.h5")
+    perp("run", planar, "--quiet", "--resume", "whole.h5@0.25", "--out", "rest.h5")
+    whole, rest = state("whole.h5"), state("rest.h5")
+    assert all(rest[step] == whole[step] for step in rest) and len(rest) == 26
+
+
+@test
+def only_the_same_bodies_and_step_can_be_continued():
+    scene = write_scene()
+    perp("run", scene, "--quiet", "--out", "r.h5")
+    assert "bodies" in perp("run", write_planar(), "--resume", "r.h5", status=2).err
+    assert "step" in perp("run", scene, "--resume", "r.h5@0.5", "--step", "0.001", status=2).err
+    assert "R.h5@TIME" in perp("run", scene, "--resume", "r.h5@soon", status=2).err
+    result = perp("run", scene, "--resume", "r.h5", "--json").json
+    assert result["steps"] == 200 and result["time"] == 1.0  # nothing left to do
+
+
+@test
+def a_full_disk_is_3_says_so_and_keeps_what_was_written():
+    scene = write_scene(duration=1000)
+
+    def limit(size):
+        def apply():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        return apply
+    for size in (1 << 20, 3 << 20, 7000000):
+        result = perp("run", scene, "--json", "--out", "r.h5", status=3, timeout=100,
+                      preexec_fn=limit(size))
+        assert result.json["status"] == "failed"
+        assert "r.h5: cannot write: File too large" in result.err, result.err
+        export = perp("export", "r.h5", "--body", "a", "--json").json
+        assert not export["complete"] and export["frames"] >= 1
+        if size > 2 << 20:
+            assert export["frames"] > 1000, export["frames"]
+        verdict = perp("verify", "r.h5", "--json").json
+        assert verdict["intact"] and verdict["same_bits"]
+    # not even room to begin: the old recording stays
+    before = open("r.h5", "rb").read()
+    result = perp("run", scene, "--json", "--out", "r.h5", status=2, preexec_fn=limit(20000))
+    assert "File too large" in result.err and open("r.h5", "rb").read() == before
+    assert sorted(os.listdir(".")) == ["r.h5", "scene.json"]
+
+
+main("record_test")

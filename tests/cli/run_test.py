@@ -1,0 +1,351 @@
+"""`perp run` and the small verbs: output, exit statuses, messages."""
+import json
+import math
+import os
+import pty
+import signal
+import subprocess
+import time
+
+from _cli import PERP, main, perp, test, write_planar, write_scene
+
+KEYS = {
+    "status": None, "scene": None, "steps": None, "time": None, "stepper": None, "contact": None,
+    "friction": None, "solver": None, "wall_seconds": None,
+    "step_microseconds": {"mean", "p50", "p99", "max"},
+    "certificate": {"dynamics", "normal", "friction", "joints", "worst_step"},
+    "penetration": {"max", "final"}, "joint_error": {"max"},
+    "energy": {"kinetic", "potential", "total", "initial_total"},
+    "momentum": {"linear", "angular"}, "contacts": {"max", "final"},
+    "solver_iterations": {"mean", "max"}, "solver_failures": None, "bodies": None,
+}
+
+
+def check_keys(result):
+    assert set(result) == set(KEYS), set(result) ^ set(KEYS)
+    for key, inner in KEYS.items():
+        if inner is not None:
+            assert set(result[key]) == inner, (key, result[key])
+
+
+@test
+def run_json_has_exactly_the_keys_of_the_design():
+    result = perp("run", write_scene(), "--json").json
+    check_keys(result)
+    assert result["status"] == "ok" and result["scene"] == "three-balls"
+    assert result["steps"] == 200 and result["time"] == 1.0
+    assert result["friction"] == "polygon" and result["solver"] == "auto"
+    assert set(result["bodies"]) == {"ground", "a", "b", "c"}
+    for body in result["bodies"].values():
+        assert set(body) == {"position", "orientation", "velocity", "angular_velocity"}
+        assert [len(body[k]) for k in ("position", "orientation", "velocity",
+                                       "angular_velocity")] == [3, 4, 3, 3]
+    assert result["certificate"]["dynamics"] <= 1e-8 and result["certificate"]["friction"] <= 1e-8
+    assert 1 <= result["certificate"]["worst_step"] <= 200
+    assert result["contacts"]["max"] >= 3 and result["joint_error"]["max"] == 0
+    times = result["step_microseconds"]
+    assert 0 < times["p50"] <= times["p99"] <= times["max"]
+    assert result["energy"]["total"] < result["energy"]["initial_total"]
+
+
+@test
+def a_planar_run_speaks_of_angles_and_numbers():
+    result = perp("run", write_planar(), "--json").json
+    check_keys(result)
+    disc = result["bodies"]["disc"]
+    assert set(disc) == {"position", "angle", "velocity", "angular_velocity"}
+    assert len(disc["position"]) == 2 and isinstance(disc["angular_velocity"], float)
+    assert len(result["momentum"]["linear"]) == 2
+    assert isinstance(result["momentum"]["angular"], float)
+
+
+@test
+def overrides_change_what_runs():
+    scene = write_scene()
+    result = perp("run", scene, "--json", "--step=0.01", "--duration", "0.105").json
+    assert result["steps"] == 11 and result["time"] == 0.105  # the last step is shortened
+    result = perp("run", scene, "--json", "--friction", "none", "--solver", "lemke",
+                  "--set", "/bodies/1/position=[0,0,7]", "--set", "/name=other").json
+    assert result["friction"] == "none" and result["solver"] == "lemke"
+    assert result["scene"] == "other" and result["bodies"]["a"]["position"][2] > 1.5
+    result = perp("check", scene, "--json", "--directions", "12").json
+    assert result["directions"] == 12
+
+
+@test
+def a_solver_object_is_replaced_by_the_flag():
+    scene = write_scene(solver={"type": "pgs", "relax": 1.2})
+    assert perp("run", scene, "--json", "--solver", "lemke").json["solver"] == "lemke"
+
+
+@test
+def quiet_says_nothing_and_words_are_for_people():
+    scene = write_scene()
+    result = perp("run", scene, "--quiet")
+    assert result.out == "" and result.err == ""
+    result = perp("run", scene)
+    assert "three-balls: ok" in result.out and "certificate" in result.out
+    assert "\033" not in result.out and result.err == ""
+
+
+@test
+def nothing_is_recorded_unless_asked():
+    scene = write_scene()
+    perp("run", scene, "--quiet")
+    assert os.listdir(".") == ["scene.json"]
+    perp("run", scene, "--quiet", "-o", "r.h5")
+    assert sorted(os.listdir(".")) == ["r.h5", "scene.json"]
+
+
+@test
+def bad_usage_is_2_with_a_suggestion():
+    scene = write_scene()
+    for args, word in [
+        (("rum", scene), "did you mean 'run'"), (("frobnicate",), "unknown verb"),
+        (("replay", "r.h5"), "perp replay does not exist yet"),
+        (("sweep",), "does not exist yet"), (("run",), "usage"),
+        (("run", scene, "--durration", "1"), "did you mean --duration"),
+        (("run", scene, "--zzzzzz"), "unknown option --zzzzzz"),
+        (("run", scene, "--step"), "needs a value"), (("run", scene, "--json=1"), "no value"),
+        (("run", scene, "--watch"), "--watch does not exist yet"),
+        (("run", scene, "--plugin", "x.so"), "--plugin does not exist yet"),
+        (("run", scene, "extra"), "usage"), (("list", "solver"), "did you mean 'solvers'"),
+        (("list",), "usage"), (("run", scene, "--set", "nonsense"), "POINTER=VALUE"),
+        (("export",), "usage"), (("help", "zzz"), "unknown verb"),
+    ]:
+        result = perp(*args, status=2)
+        assert word in result.err, (args, result.err)
+        assert result.err.startswith("perp: ") and result.out == "", (args, result.err)
+
+
+@test
+def bad_input_is_2_names_the_place_and_leaves_no_file():
+    scene = write_scene()
+    cases = [
+        ((scene, "--set", "/bodies/1/mass=-1"), "/bodies/1/mass"),
+        ((scene, "--set", "/nonsense=1"), "nonsense"),
+        ((scene, "--solver", "lemkee"), "lemke"), ((scene, "--stepper", "implicit"), "implicit"),
+        ((scene, "--step", "0"), "/step"), ((scene, "--friction", "quadratic"), "quadratic"),
+        (("missing.json",), "missing.json"), ((".",), "."),
+        ((scene, "--set", "/bodies/2/position=[0.5,0,1]"), "overlap"),
+    ]
+    for args, word in cases:
+        for json_flag in ((), ("--json",)):
+            result = perp("run", *args, "--out", "r.h5", *json_flag, status=2)
+            assert word in result.err, (args, result.err)
+            assert result.err.count("\n") == 1
+            assert not os.path.exists("r.h5") and len(os.listdir(".")) == 1, os.listdir(".")
+            if json_flag:
+                assert result.json["status"] == "bad-input" and word in result.json["message"]
+            else:
+                assert result.out == ""
+
+
+@test
+def an_output_that_cannot_be_created_is_2_and_spares_what_is_there():
+    scene = write_scene()
+    os.mkdir("folder")
+    for out in ("no/such/folder/r.h5", "folder", "/dev/null"):
+        result = perp("run", scene, "--out", out, "--json", status=2)
+        assert result.json["status"] == "bad-input" and out in result.err
+    assert os.path.isdir("folder") and os.path.exists("/dev/null")
+    with open("old.h5", "w") as file:
+        file.write("precious")
+    perp("run", scene, "--out", "old.h5", "--set", "/bodies/1/mass=-1", status=2)
+    assert open("old.h5").read() == "precious"
+
+
+@test
+def an_expression_that_turns_nan_is_3_and_names_body_and_time():
+    scene = write_scene(forces=[{"type": "wrench", "body": "b",
+                                 "force": ["sqrt(0.3-t)", 0, 0]}])
+    result = perp("run", scene, "--json", "--out", "r.h5", status=3)
+    assert result.json["status"] == "failed"
+    message = result.json["message"]
+    assert "'b'" in message and "force" in message and "0.30" in message, message
+    assert 60 <= result.json["steps"] <= 61
+    export = perp("export", "r.h5", "--json").json  # what was simulated is recorded
+    assert export["frames"] == result.json["steps"] + 1
+
+
+@test
+def a_failed_solve_is_3_and_saves_a_problem_that_can_be_solved():
+    scene = write_scene()
+    os.mkdir("sub")
+    result = perp("run", scene, "--json", "--solver", "pgs", "--set", "/tolerance=1e-30",
+                  "--out", "sub/r.h5", status=3)
+    assert result.json["status"] == "failed" and result.json["solver_failures"] == 1
+    problem = result.json["problem"]
+    assert problem in result.err and problem.startswith("sub/")
+    assert set(result.json) == set(KEYS) | {"message", "problem"}
+    answer = perp("solve", problem, "--json").json
+    assert answer["status"] == "ok" and answer["outcome"] == "solved"
+    assert answer["residual"]["worst"] <= 1e-10 and len(answer["v"]) > 0 and len(answer["p"]) > 0
+    assert "solved" in perp("solve", problem, "--solver", "lemke").out
+    answer = perp("solve", problem, "--solver", "pgs", "--tolerance", "1e-30", "--json", status=3)
+    assert answer.json["status"] == "failed"
+    perp("solve", problem, "--solver", "nonsense", status=2)
+    perp("solve", problem, "--set", "nonsense=1", status=2)
+    perp("solve", "missing.json", status=2)
+    perp("solve", scene, status=2)
+    assert perp("export", "sub/r.h5", "--json").json["frames"] == result.json["steps"] + 1
+
+
+@test
+def keep_going_counts_what_was_not_solved_and_goes_on():
+    scene = write_scene(duration=0.2)
+    result = perp("run", scene, "--json", "--solver", "pgs", "--set", "/tolerance=1e-30",
+                  "--keep-going", "--save-problems", "problems", "--out", "r.h5").json
+    check_keys(result)
+    assert result["status"] == "ok" and result["steps"] == 40 and result["solver_failures"] > 0
+    assert len(os.listdir("problems")) == result["solver_failures"]
+    verdict = perp("verify", "r.h5", "--json", status=None).json
+    assert verdict["intact"] and verdict["same_bits"]
+
+
+@test
+def help_and_version():
+    assert perp("--version").out.startswith("perp ")
+    overview = perp().out
+    assert overview == perp("help").out == perp("--help").out
+    assert overview.count("perp ") >= 9 and "Examples" in overview
+    for verb in ("run", "check", "list", "export", "verify", "solve", "help"):
+        assert perp("help", verb).out == perp(verb, "--help").out
+        assert f"perp {verb}" in perp("help", verb).out
+    assert "--resume" in perp("help", "run").out
+
+
+@test
+def list_names_what_there_is():
+    def names(kind):
+        rows = perp("list", kind, "--json").json[kind]
+        text = perp("list", kind).out
+        for row in rows:
+            assert row["name"] in text
+        return {row["name"]: row for row in rows}
+    assert names("steppers")["stewart-trinkle"]["built"]
+    assert not names("steppers")["implicit"]["built"]
+    assert names("contacts")["standard"]["built"] and not names("contacts")["peg"]["built"]
+    assert {"sphere", "plane", "box", "circle", "halfplane"} <= set(names("shapes"))
+    joints = names("joints")
+    assert len(joints) == 8 and not any(row["built"] for row in joints.values())
+    solvers = names("solvers")
+    assert {"lemke", "pgs", "auto"} <= set(solvers)
+    for setting in solvers["pgs"]["settings"]:
+        assert {"name", "type", "text", "default"} <= set(setting)
+        if setting["type"] != "bool":
+            assert setting["minimum"] <= setting["default"] <= setting["maximum"]
+    os.mkdir("mine")
+    write_scene("mine/some.json")
+    environment = dict(os.environ, PERP_SCENES="mine")
+    rows = perp("list", "scenes", "--json", env=environment).json["scenes"]
+    assert rows[0]["name"] == "some" and os.path.exists(rows[0]["path"])
+    result = perp("run", "some", "--json", env=environment).json
+    assert result["scene"] == "three-balls"
+
+
+@test
+def check_says_what_will_be_simulated():
+    scene = write_scene()
+    result = perp("check", scene, "--json").json
+    assert result["steps"] == 200 and result["margin"] == "automatic"
+    assert [body["name"] for body in result["bodies"]] == ["ground", "a", "b", "c"]
+    assert result["bodies"][1]["mass"] == 1 and result["bodies"][0]["type"] == "static"
+    assert len(result["pairs"]) == 6
+    assert all(math.isclose(pair["mu"], 0.3) for pair in result["pairs"])
+    text = perp("check", scene).out
+    for word in ("three-balls", "200 steps", "stewart-trinkle", "polygon", "6 directions", "sphere",
+                 "ground", "0.3"):
+        assert word in text, word
+    perp("check", scene, "--set", "/bodies/2/position=[0.5,0,1]", status=2)
+
+
+@test
+def export_gives_back_every_bit():
+    scene = write_scene(duration=0.1)
+    final = perp("run", scene, "--json", "--out", "r.h5").json
+    lines = perp("export", "r.h5").out.splitlines()
+    header = lines[0].split(",")
+    assert header[:5] == ["time", "step", "ground.x", "ground.y", "ground.z"]
+    assert len(header) == 2 + 4 * 13 + 7 and len(lines) == 1 + 21
+    last = dict(zip(header, map(float, lines[-1].split(","))))
+    assert [last[f"c.{k}"] for k in "xyz"] == final["bodies"]["c"]["position"]
+    assert last["energy.total"] == final["energy"]["total"]
+    one = perp("export", "r.h5", "--body", "c", "--csv").out.splitlines()
+    assert len(one[0].split(",")) == 2 + 13 + 7
+    table = perp("export", "r.h5", "--body", "c", "--json").json
+    assert table["columns"] == one[0].split(",") and table["complete"]
+    assert table["rows"][-1] == list(map(float, one[-1].split(",")))
+    assert "did you mean" in perp("export", "r.h5", "--body", "grount", status=2).err
+    perp("export", "r.h5", "--csv", "--json", status=2)
+    planar = perp("run", write_planar(), "--out", "p.h5", "--quiet")
+    assert perp("export", "p.h5").out.splitlines()[0].split(",")[2:5] == [
+        "floor.x", "floor.y", "floor.angle"]
+
+
+@test
+def names_with_commas_survive_csv():
+    scene = write_planar()
+    perp("run", scene, "--quiet", "--out", "r.h5", "--set", '/bodies/1/name="a,\\"b\\""')
+    header = perp("export", "r.h5").out.splitlines()[0]
+    assert '"a,""b"".x"' in header
+
+
+@test
+def what_is_no_recording_is_2():
+    scene = write_scene()
+    open("empty.h5", "w").close()
+    for verb in ("verify", "export"):
+        for path in ("missing.h5", "empty.h5", scene, "."):
+            result = perp(verb, path, "--json", status=2)
+            assert result.json["status"] == "bad-input" and path in result.err
+    perp("run", "--resume", "missing.h5", status=2)
+
+
+@test
+def an_interrupt_ends_the_run_well():
+    scene = write_scene(duration=1e6)
+    process = subprocess.Popen([PERP, "run", scene, "--json", "--out", "r.h5"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 3, (process.returncode, err)
+    result = json.loads(out)
+    assert result["status"] == "interrupted" and "interrupted at t = " in err
+    export = perp("export", "r.h5", "--body", "a", "--json").json
+    assert export["complete"] and export["frames"] == result["steps"] + 1
+
+
+@test
+def a_terminal_gets_a_progress_line_and_a_pipe_does_not():
+    scene = write_scene(duration=1e6)
+
+    def stderr_of(stderr):
+        process = subprocess.Popen([PERP, "run", scene, "--quiet"] if stderr is None else
+                                   [PERP, "run", scene], stdout=subprocess.DEVNULL,
+                                   stderr=stderr or subprocess.PIPE)
+        time.sleep(0.7)
+        process.send_signal(signal.SIGINT)
+        return process
+    process = stderr_of(None)
+    assert process.communicate(timeout=20)[1].startswith(b"perp: interrupted")
+    leader, follower = pty.openpty()
+    process = stderr_of(follower)
+    process.wait(timeout=20)
+    os.close(follower)
+    text = os.read(leader, 100000).decode()
+    os.close(leader)
+    assert "steps/s" in text and "left" in text and text.count("\r") <= 12, text
+    assert "\r\033[K" in text
+
+
+@test
+def a_closed_pipe_or_full_output_is_not_success():
+    perp("run", write_scene(), "--quiet", "--out", "r.h5")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([PERP, "export", "r.h5"], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 3 and b"standard output" in done.stderr
+
+
+main("run_test")

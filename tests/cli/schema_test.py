@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+"""The published schema and the program agree.
+
+Every scene of scenes/ is valid; the schema is a schema; a list of bad documents is refused by both
+the schema and `perp check`, and a list of good ones accepted by both.
+Environment: PERP (the binary), PERP_SOURCE (the source directory).
+"""
+import copy
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import jsonschema
+
+SOURCE = os.environ.get("PERP_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+PERP = os.environ.get("PERP", os.path.join(SOURCE, "build/release/perp"))
+
+passed = failed = 0
+
+
+def check(held, what):
+    global passed, failed
+    if held:
+        passed += 1
+    else:
+        failed += 1
+        print(f"FAIL {what}")
+
+
+def strip_comments(text):
+    """// comments outside strings."""
+    out, i, in_string = [], 0, False
+    while i < len(text):
+        c = text[i]
+        if in_string and c == "\\":
+            out.append(text[i:i + 2])
+            i += 2
+            continue
+        if c == '"':
+            in_string = not in_string
+        if not in_string and text.startswith("//", i):
+            while i < len(text) and text[i] != "\n":
+                i += 1
+            continue
+        out.append(c)
+        i += 1
+    return "".join(out)
+
+
+def perp_check(document):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "scene.json")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(document, f)
+        return subprocess.run([PERP, "check", path], capture_output=True, text=True, timeout=60)
+
+
+GOOD = {
+    "gravity": [0, 0, -9.81], "step": 0.01, "duration": 0.1,
+    "friction": {"directions": 4, "default": 0.2, "pairs": [{"a": "ball", "b": "ground", "mu": 0.1}]},
+    "bodies": [
+        {"name": "ground", "type": "static", "shapes": [{"type": "plane", "normal": [0, 0, 1]}]},
+        {"name": "ball", "mass": 1, "position": [0, 0, 2], "shapes": [{"type": "sphere", "radius": 1}]},
+        {"name": "mover", "type": "kinematic", "motion": {"position": ["9 + sin(t)", 0, 1]},
+         "shapes": [{"type": "box", "size": [1, 1, 1]}]},
+    ],
+    "forces": [{"type": "wrench", "body": "ball", "force": [0, "t", 0]}],
+}
+PLANAR = {
+    "dimension": 2, "gravity": [0, -9.81], "duration": 0.1,
+    "bodies": [
+        {"name": "ground", "type": "static", "shapes": [{"type": "halfplane", "normal": [0, 1]}]},
+        {"name": "disc", "mass": 1, "inertia": 0.5, "position": [0, 2], "angle": 9,
+         "angular_velocity": 1, "shapes": [{"type": "circle", "radius": 1}]},
+    ],
+}
+
+REMOVE = object()
+
+
+def edit(base, pointer, value):
+    """A copy of base with the value at the pointer set, or removed."""
+    document = copy.deepcopy(base)
+    *path, last = pointer.strip("/").split("/")
+    node = document
+    for token in path:
+        node = node[int(token)] if isinstance(node, list) else node[token]
+    if value is REMOVE:
+        del node[last]
+    elif isinstance(node, list):
+        node[int(last)] = value
+    else:
+        node[last] = value
+    return document
+
+
+ACCEPTED = [
+    (GOOD, "/description", "words"), (GOOD, "/$schema", "x"), (GOOD, "/friction/cone", "none"),
+    (GOOD, "/rotation", "linear"), (GOOD, "/margin", 0), (GOOD, "/allow_overlap", True),
+    (GOOD, "/joint_correction", False), (GOOD, "/joints", []), (GOOD, "/restitution", 0),
+    (GOOD, "/record", {"every": 10}), (GOOD, "/solver", {"type": "lemke"}),
+    (GOOD, "/stepper", {"type": "stewart-trinkle"}), (GOOD, "/bodies/1/color", "#00ff7f"),
+    (GOOD, "/bodies/1/color", [0, 0.5, 1]), (GOOD, "/bodies/1/inertia", [1, 1, 1]),
+    (GOOD, "/bodies/1/inertia", [[1, 0, 0], [0, 1, 0], [0, 0, 1]]),
+    (GOOD, "/bodies/1/orientation", [2, 0, 0, 0]), (GOOD, "/bodies/1/axis_angle", [0, 0, 1, 3]),
+    (GOOD, "/bodies/1/collides_with", []), (GOOD, "/bodies/1/gravity", [0, 0, 0]),
+    (GOOD, "/bodies/1/surface_velocity", ["t", 0, 1]),
+    (GOOD, "/bodies/1/shapes/0/surface_velocity", [0, "2*t", 1]),
+    (GOOD, "/bodies/1/shapes/0/friction", 0.5),
+    (GOOD, "/bodies/2/motion", {"velocity": [0, 0, "t"]}),
+    (GOOD, "/bodies/2/motion", {"axis_angle": [0, 0, 1, "t"], "position": [9, 0, 0]}),
+    (PLANAR, "/bodies/1/velocity", [1, 2]), (PLANAR, "/bodies/1/shapes/0/angle", 1),
+]
+
+REFUSED = [
+    (GOOD, "/bodies", REMOVE), (GOOD, "/bodies", []), (GOOD, "/bodies", {}), (GOOD, "/nam", "x"),
+    (GOOD, "/name", 1), (GOOD, "/dimension", 4), (GOOD, "/dimension", "3"), (GOOD, "/step", 0),
+    (GOOD, "/step", -1), (GOOD, "/step", "0.1"), (GOOD, "/step", {"error": 1e-3}),
+    (GOOD, "/duration", 0), (GOOD, "/gravity", [0, -9.81]), (GOOD, "/gravity", 9.81),
+    (GOOD, "/gravity", [0, 0, "t"]), (GOOD, "/stepper", 1), (GOOD, "/solver", {}),
+    (GOOD, "/solver", {"type": "lemke", "tol": "x"}), (GOOD, "/contact", {"type": "standard", "x": 1}),
+    (GOOD, "/friction", 0.5), (GOOD, "/friction/cone", "square"), (GOOD, "/friction/directions", 2),
+    (GOOD, "/friction/directions", 3.5), (GOOD, "/friction/directions", 1001),
+    (GOOD, "/friction/default", -1), (GOOD, "/friction/mu", 1), (GOOD, "/friction/e_t", 1),
+    (GOOD, "/friction/pairs/0/mu", -0.1), (GOOD, "/friction/pairs/0/directions", 2),
+    (GOOD, "/friction/pairs/0/a", REMOVE), (GOOD, "/restitution", 0.5), (GOOD, "/joints", [{}]),
+    (GOOD, "/controllers", [{}]), (GOOD, "/joint_correction", True), (GOOD, "/rotation", "cubic"),
+    (GOOD, "/margin", -1), (GOOD, "/tolerance", 0), (GOOD, "/allow_overlap", 1),
+    (GOOD, "/record", {"every": 0}), (GOOD, "/record", {"each": 1}),
+    (GOOD, "/forces/0/type", "spring"), (GOOD, "/forces/0/type", "drag"),
+    (GOOD, "/forces/0/type", REMOVE), (GOOD, "/forces/0/body", REMOVE),
+    (GOOD, "/forces/0/force", [0, 0]), (GOOD, "/forces/0/frame", "moon"),
+    (GOOD, "/forces/0/torque", 1), (GOOD, "/bodies/1/name", REMOVE), (GOOD, "/bodies/1/name", ""),
+    (GOOD, "/bodies/1/type", "fixed"), (GOOD, "/bodies/1/masss", 1), (GOOD, "/bodies/1/mass", -1),
+    (GOOD, "/bodies/1/mass", 0), (GOOD, "/bodies/1/mass", "1"), (GOOD, "/bodies/1/mass", None),
+    (GOOD, "/bodies/1/mass", REMOVE), (GOOD, "/bodies/1/density", 1),
+    (GOOD, "/bodies/1/inertia", [1, 1]), (GOOD, "/bodies/1/inertia", 1),
+    (GOOD, "/bodies/1/inertia", [[1, 0, 0], [0, 1], [0, 0, 1]]),
+    (GOOD, "/bodies/1/position", [0, 2]), (GOOD, "/bodies/1/position", ["t", 0, 0]),
+    (GOOD, "/bodies/1/orientation", [0, 0, 0, 0]), (GOOD, "/bodies/1/orientation", [1, 0, 0]),
+    (GOOD, "/bodies/1/axis_angle", [0, 0, 0, 1]), (GOOD, "/bodies/1/angle", 1),
+    (GOOD, "/bodies/1/velocity", 1), (GOOD, "/bodies/1/angular_velocity", 1),
+    (GOOD, "/bodies/1/friction", -0.5), (GOOD, "/bodies/1/gravity", True),
+    (GOOD, "/bodies/1/color", "red"), (GOOD, "/bodies/1/color", [0, 0, 2]),
+    (GOOD, "/bodies/1/collides_with", "ground"), (GOOD, "/bodies/1/collides_with", [1]),
+    (GOOD, "/bodies/1/motion", {"position": [0, 0, 0]}), (GOOD, "/bodies/2/motion", {}),
+    (GOOD, "/bodies/2/motion", {"position": [0, 0, 0], "velocity": [0, 0, 0]}),
+    (GOOD, "/bodies/2/motion", {"acceleration": {}}), (GOOD, "/bodies/2/motion", {"table": "x"}),
+    (GOOD, "/bodies/2/motion", {"position": [True, 0, 0]}), (GOOD, "/bodies/1/shapes", {}),
+    (GOOD, "/bodies/1/shapes/0", 3), (GOOD, "/bodies/1/shapes/0/type", "circle"),
+    (GOOD, "/bodies/1/shapes/0/type", "cylinder"), (GOOD, "/bodies/1/shapes/0/type", "spher"),
+    (GOOD, "/bodies/1/shapes/0/radius", REMOVE), (GOOD, "/bodies/1/shapes/0/radius", 0),
+    (GOOD, "/bodies/1/shapes/0/size", [1, 1, 1]), (GOOD, "/bodies/0/shapes/0/normal", [0, 0, 0]),
+    (GOOD, "/bodies/0/shapes/0/offset", "t"), (GOOD, "/bodies/2/shapes/0/size", [1, 0, 1]),
+    (GOOD, "/bodies/1/compliance", {}), (GOOD, "/bodies/1/support", {}),
+    (GOOD, "/bodies/1/restitution", 1),
+    (PLANAR, "/gravity", [0, 0, -9.81]), (PLANAR, "/bodies/1/position", [0, 2, 0]),
+    (PLANAR, "/bodies/1/inertia", [1, 1, 1]), (PLANAR, "/bodies/1/inertia", 0),
+    (PLANAR, "/bodies/1/orientation", [1, 0, 0, 0]), (PLANAR, "/bodies/1/angular_velocity", [0, 0, 1]),
+    (PLANAR, "/bodies/1/shapes/0/type", "sphere"), (PLANAR, "/friction", {"directions": 1}),
+    (PLANAR, "/bodies/0/shapes/0/normal", [0, 0]),
+]
+
+
+def main():
+    with open(os.path.join(SOURCE, "docs/schema/scene.schema.json"), encoding="utf-8") as f:
+        schema = json.load(f)
+    try:
+        jsonschema.Draft202012Validator.check_schema(schema)
+        check(True, "")
+    except jsonschema.SchemaError as error:
+        check(False, f"the schema is not a schema: {error.message}")
+    validator = jsonschema.Draft202012Validator(schema)
+
+    scenes = sorted(glob.glob(os.path.join(SOURCE, "scenes", "*.json")))
+    check(len(scenes) >= 10, "scenes/ has scenes")
+    for path in scenes:
+        with open(path, encoding="utf-8") as f:
+            document = json.loads(strip_comments(f.read()))
+        errors = [f"/{'/'.join(map(str, e.absolute_path))}: {e.message[:200]}"
+                  for e in validator.iter_errors(document)]
+        check(not errors, f"{os.path.basename(path)} against the schema: {errors}")
+        run = subprocess.run([PERP, "check", path], capture_output=True, text=True, timeout=60)
+        check(run.returncode == 0, f"perp check {os.path.basename(path)}: {run.stderr.strip()}")
+
+    for base, pointer, value in [(GOOD, "/name", "good"), (PLANAR, "/name", "planar")] + ACCEPTED:
+        document = edit(base, pointer, value)
+        what = f"{pointer} = {json.dumps(value)}"
+        errors = [e.message for e in validator.iter_errors(document)]
+        check(not errors, f"the schema refuses {what}: {errors}")
+        run = perp_check(document)
+        check(run.returncode == 0, f"perp check refuses {what}: {run.stderr.strip()}")
+
+    for base, pointer, value in REFUSED:
+        document = edit(base, pointer, value)
+        what = f"{pointer} {'removed' if value is REMOVE else '= ' + json.dumps(value)}"
+        check(not validator.is_valid(document), f"the schema accepts {what}")
+        run = perp_check(document)
+        check(run.returncode == 2, f"perp check gives {run.returncode}, not 2, for {what}")
+        check("scene.json: " in run.stderr, f"no file in the message for {what}: {run.stderr!r}")
+
+    print(f"schema_test: {passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())

@@ -1,0 +1,318 @@
+/* Recordings written and read through the library: every number comes back, at any size. */
+#include <sys/stat.h>
+
+#include "perp/perp.h"
+#include "perp_test.h"
+#include "record/hash.h"
+#include "record/layout.h"
+
+static const char balls[] =
+    "{\"name\": \"balls\", \"dimension\": 3, \"gravity\": [0, 0, -9.81], \"step\": 0.01,"
+    " \"duration\": 0.5, \"friction\": {\"cone\": \"polygon\", \"directions\": 5, \"default\": 0.4},"
+    " \"record\": {\"every\": %d}, \"bodies\": ["
+    "  {\"name\": \"ground\", \"type\": \"static\","
+    "   \"shapes\": [{\"type\": \"plane\", \"normal\": [0, 0, 1], \"offset\": 0}]},"
+    "  {\"name\": \"low\", \"type\": \"dynamic\", \"mass\": 1, \"inertia\": [0.4, 0.4, 0.4],"
+    "   \"position\": [0, 0, 1.001], \"velocity\": [1, 0, 0],"
+    "   \"shapes\": [{\"type\": \"sphere\", \"radius\": 1}]},"
+    "  {\"name\": \"high\", \"type\": \"dynamic\", \"mass\": 2, \"inertia\": [0.1, 0.1, 0.1],"
+    "   \"position\": [0.1, 0.05, 2.7], \"shapes\": [{\"type\": \"sphere\", \"radius\": 0.5}]}]}";
+
+typedef struct world {
+    perp_context* context;
+    perp_scene* scene;
+    perp_sim* sim;
+} world;
+
+static bool open_world(world* w, int every)
+{
+    char text[2048];
+    const int length = snprintf(text, sizeof text, balls, every);
+    *w = (world){0};
+    bool ok = perp_context_create(NULL, &w->context) == PERP_OK &&
+              perp_scene_parse(w->context, text, (size_t)length, "test", NULL, 0, &w->scene) ==
+                  PERP_OK &&
+              perp_sim_create_from_scene(w->context, w->scene, &w->sim) == PERP_OK;
+    if (!ok) {
+        TEST_PRINT("%s", perp_context_error(w->context));
+    }
+    return ok;
+}
+
+static void close_world(world* w)
+{
+    perp_sim_destroy(w->sim);
+    perp_scene_destroy(w->scene);
+    perp_context_destroy(w->context);
+}
+
+static bool same_doubles(const double* a, const double* b, int32_t n)
+{
+    return memcmp(a, b, (size_t)n * sizeof *a) == 0;
+}
+
+static bool same_contact(const perp_contact* a, const perp_contact* b)
+{
+    return a->body_a == b->body_a && a->body_b == b->body_b && a->key == b->key &&
+           same_doubles(a->point, b->point, 3) && same_doubles(a->normal, b->normal, 3) &&
+           same_doubles(a->tangent, b->tangent, 3) && same_doubles(&a->gap, &b->gap, 1) &&
+           same_doubles(&a->mu, &b->mu, 1) && a->directions == b->directions &&
+           same_doubles(a->impulse, b->impulse, 3) && same_doubles(a->drift, b->drift, 3);
+}
+
+/* The frame against the simulation that stands at the same step. */
+static bool same_as_sim(const perp_frame* frame, const perp_sim* sim)
+{
+    int32_t count;
+    const perp_contact* contact = perp_sim_contacts(sim, &count);
+    const perp_step_info info = perp_sim_step_info(sim);
+    const perp_energy energy = perp_sim_energy(sim);
+    bool same = frame->step == perp_sim_step_count(sim) && frame->time == perp_sim_time(sim) &&
+                same_doubles(frame->q, perp_sim_q(sim), perp_sim_q_size(sim)) &&
+                same_doubles(frame->v, perp_sim_v(sim), perp_sim_v_size(sim)) &&
+                frame->contact_count == count && frame->energy.kinetic == energy.kinetic &&
+                frame->energy.potential == energy.potential &&
+                frame->energy.total == energy.total &&
+                frame->info.certificate.worst == info.certificate.worst &&
+                frame->info.certificate.worst_constraint == info.certificate.worst_constraint &&
+                frame->info.report.iterations == info.report.iterations &&
+                frame->info.report.outcome == info.report.outcome &&
+                strcmp(frame->info.report.solver,
+                       info.report.solver != NULL ? info.report.solver : "") == 0 &&
+                frame->info.candidates == info.candidates && frame->info.rounds == info.rounds &&
+                frame->info.contacts == info.contacts &&
+                frame->info.penetration == info.penetration &&
+                frame->info.accepted_unsolved == info.accepted_unsolved;
+    for (int32_t i = 0; same && i < count; ++i) {
+        same = same_contact(&frame->contacts[i], &contact[i]);
+    }
+    return same;
+}
+
+/* Runs to the end and records; *contacts: how many contacts were seen in frames. */
+static bool record_run(world* w, const char* path)
+{
+    perp_recorder* recorder = NULL;
+    bool ok = perp_recorder_create(w->context, path, w->scene, w->sim, &recorder) == PERP_OK;
+    while (ok && !perp_sim_finished(w->sim)) {
+        ok = perp_sim_step(w->sim) == PERP_OK &&
+             perp_recorder_step(recorder, w->sim, 0.001) == PERP_OK;
+    }
+    ok = ok && perp_recorder_finish(recorder, w->sim) == PERP_OK;
+    ok = ok && perp_recorder_finish(recorder, w->sim) == PERP_OK; /* once more does no harm */
+    if (!ok) {
+        TEST_PRINT("%s", perp_context_error(w->context));
+    }
+    perp_recorder_destroy(recorder);
+    return ok;
+}
+
+TEST(every_number_of_every_frame_comes_back)
+{
+    world w, again;
+    REQUIRE(open_world(&w, 1));
+    REQUIRE(record_run(&w, "trip.h5"));
+    perp_recording* r = NULL;
+    REQUIRE_OK(perp_recording_open(w.context, "trip.h5", &r));
+    CHECK(perp_recording_complete(r));
+    CHECK_EQ_INT(perp_recording_frame_count(r), 51);
+    CHECK_EQ_STR(perp_recording_scene_text(r), perp_scene_text(w.scene));
+    CHECK_EQ_STR(perp_recording_version(r), PERP_VERSION_STRING);
+
+    REQUIRE(open_world(&again, 1));
+    int32_t fewest = INT32_MAX, most = 0;
+    for (int64_t k = 0; k < 51; ++k) {
+        perp_frame frame;
+        REQUIRE_OK(perp_recording_frame(r, k, &frame));
+        CHECK(same_as_sim(&frame, again.sim));
+        CHECK_NEAR(frame.info.report.seconds, k == 0 ? 0.0 : 0.001, 0.0);
+        fewest = frame.contact_count < fewest ? frame.contact_count : fewest;
+        most = frame.contact_count > most ? frame.contact_count : most;
+        if (!perp_sim_finished(again.sim)) {
+            REQUIRE_OK(perp_sim_step(again.sim));
+        }
+    }
+    CHECK_EQ_INT(fewest, 0); /* ragged indeed */
+    CHECK_EQ_INT(most, 2);
+    perp_frame frame;
+    CHECK_EQ_INT(perp_recording_frame(r, 51, &frame), PERP_ERROR_INPUT);
+    CHECK_EQ_INT(perp_recording_frame(r, -1, &frame), PERP_ERROR_INPUT);
+    perp_recording_close(r);
+    close_world(&again);
+    close_world(&w);
+}
+
+TEST(frames_come_back_in_any_order)
+{
+    world w;
+    REQUIRE(open_world(&w, 1));
+    REQUIRE(record_run(&w, "order.h5"));
+    perp_recording* r = NULL;
+    REQUIRE_OK(perp_recording_open(w.context, "order.h5", &r));
+    for (int64_t i = 0; i < 200; ++i) {
+        const int64_t k = (i * 37) % 51;
+        perp_frame frame;
+        REQUIRE_OK(perp_recording_frame(r, k, &frame));
+        CHECK_EQ_INT(frame.step, k);
+    }
+    perp_recording_close(r);
+    close_world(&w);
+}
+
+TEST(every_nth_frame_and_always_the_last)
+{
+    world w;
+    REQUIRE(open_world(&w, 7));
+    REQUIRE(record_run(&w, "every.h5"));
+    perp_recording* r = NULL;
+    REQUIRE_OK(perp_recording_open(w.context, "every.h5", &r));
+    const int64_t expect[] = {0, 7, 14, 21, 28, 35, 42, 49, 50};
+    REQUIRE_EQ_INT(perp_recording_frame_count(r), 9);
+    for (int64_t k = 0; k < 9; ++k) {
+        perp_frame frame;
+        REQUIRE_OK(perp_recording_frame(r, k, &frame));
+        CHECK_EQ_INT(frame.step, expect[k]);
+        CHECK_NEAR(frame.info.report.seconds, k == 0 ? 0 : k == 8 ? 0.001 : 0.007, 1e-15);
+    }
+    perp_recording_close(r);
+    perp_verdict verdict;
+    REQUIRE_OK(perp_recording_verify(w.context, "every.h5", &verdict));
+    CHECK(verdict.intact && verdict.complete && verdict.rerun && verdict.same_bits);
+    CHECK_EQ_INT(verdict.laws_checked, 1); /* 49 -> 50 */
+    CHECK_EQ_INT(verdict.first_difference, -1);
+    close_world(&w);
+}
+
+TEST(a_restored_simulation_goes_on_with_the_same_bits)
+{
+    world w, other;
+    REQUIRE(open_world(&w, 1));
+    REQUIRE(record_run(&w, "restore.h5"));
+    perp_recording* r = NULL;
+    REQUIRE_OK(perp_recording_open(w.context, "restore.h5", &r));
+    const int64_t from[] = {0, 1, 20, 33, 49, -1};
+    for (size_t i = 0; i < sizeof from / sizeof from[0]; ++i) {
+        REQUIRE(open_world(&other, 1));
+        REQUIRE_OK(perp_recording_restore(r, from[i], other.sim));
+        CHECK_EQ_INT(perp_sim_step_count(other.sim), from[i] < 0 ? 50 : from[i]);
+        REQUIRE_OK(perp_sim_run(other.sim));
+        CHECK(same_doubles(perp_sim_q(other.sim), perp_sim_q(w.sim), perp_sim_q_size(w.sim)));
+        CHECK(same_doubles(perp_sim_v(other.sim), perp_sim_v(w.sim), perp_sim_v_size(w.sim)));
+        close_world(&other);
+    }
+    CHECK_EQ_INT(perp_recording_restore(r, 99, w.sim), PERP_ERROR_INPUT);
+    perp_recording_close(r);
+    close_world(&w);
+}
+
+/* Destroying without finish is what a failed program does: like a kill, but in the same process. */
+TEST(a_recording_that_was_not_finished_is_still_read)
+{
+    world w;
+    REQUIRE(open_world(&w, 1));
+    perp_recorder* recorder = NULL;
+    REQUIRE_OK(perp_recorder_create(w.context, "open.h5", w.scene, w.sim, &recorder));
+    for (int i = 0; i < 10; ++i) {
+        REQUIRE_OK(perp_sim_step(w.sim));
+        REQUIRE_OK(perp_recorder_step(recorder, w.sim, 1.0)); /* slow steps: flushed each time */
+    }
+    perp_recording* r = NULL;
+    REQUIRE_OK(perp_recording_open(w.context, "open.h5", &r)); /* while it is being written */
+    CHECK(!perp_recording_complete(r));
+    CHECK_EQ_INT(perp_recording_frame_count(r), 11);
+    perp_recording_close(r);
+    perp_recorder_destroy(recorder);
+    REQUIRE_OK(perp_recording_open(w.context, "open.h5", &r));
+    CHECK(!perp_recording_complete(r));
+    CHECK_EQ_INT(perp_recording_frame_count(r), 11);
+    perp_recording_close(r);
+    perp_verdict verdict;
+    REQUIRE_OK(perp_recording_verify(w.context, "open.h5", &verdict));
+    CHECK(verdict.intact && !verdict.complete && verdict.same_bits);
+    CHECK_EQ_INT(verdict.laws_checked, 10);
+    CHECK_AT_MOST(verdict.worst.worst, 1e-8);
+    close_world(&w);
+}
+
+/* Wrenches from C are not in the recording: the laws, checked without them, must not hold. */
+TEST(what_user_code_did_shows_in_the_verdict)
+{
+    world w;
+    REQUIRE(open_world(&w, 1));
+    perp_recorder* recorder = NULL;
+    REQUIRE_OK(perp_recorder_create(w.context, "pushed.h5", w.scene, w.sim, &recorder));
+    for (int i = 0; i < 5; ++i) {
+        const double force[3] = {0, i == 3 ? 5.0 : 0.0, 0};
+        REQUIRE_OK(perp_sim_apply_wrench(w.sim, 1, force, NULL));
+        REQUIRE_OK(perp_sim_step(w.sim));
+        REQUIRE_OK(perp_recorder_step(recorder, w.sim, 0.0));
+    }
+    REQUIRE_OK(perp_recorder_finish(recorder, w.sim));
+    perp_recorder_destroy(recorder);
+    perp_verdict verdict;
+    REQUIRE_OK(perp_recording_verify(w.context, "pushed.h5", &verdict));
+    CHECK(verdict.intact && verdict.rerun && !verdict.same_bits);
+    CHECK_EQ_INT(verdict.first_difference, 4);
+    CHECK_EQ_INT(verdict.worst_frame, 4);
+    CHECK_AT_LEAST(verdict.worst.dynamics, 1e-3);
+    close_world(&w);
+}
+
+TEST(an_old_recording_is_replaced_only_by_a_sound_one)
+{
+    world w;
+    struct stat before, after;
+    REQUIRE(open_world(&w, 1));
+    REQUIRE(record_run(&w, "keep.h5"));
+    REQUIRE(stat("keep.h5", &before) == 0);
+    perp_recorder* recorder = NULL;
+    CHECK_EQ_INT(perp_recorder_create(w.context, "no/such/place/keep.h5", w.scene, w.sim,
+                                      &recorder),
+                 PERP_ERROR_IO);
+    CHECK_CONTAINS(perp_context_error(w.context), "no/such/place/keep.h5");
+    CHECK_CONTAINS(perp_context_error(w.context), "No such file");
+    CHECK_EQ_INT(perp_recorder_create(w.context, "/dev/null", w.scene, w.sim, &recorder),
+                 PERP_ERROR_IO);
+    CHECK(recorder == NULL);
+    REQUIRE(stat("keep.h5", &after) == 0);
+    CHECK(before.st_ino == after.st_ino && before.st_size == after.st_size);
+    CHECK_EQ_INT(perp_recording_open(w.context, "missing.h5", NULL), PERP_ERROR_IO);
+    close_world(&w);
+}
+
+TEST(no_flipped_bit_hides_from_the_hash)
+{
+    unsigned char data[64];
+    for (size_t i = 0; i < sizeof data; ++i) {
+        data[i] = (unsigned char)(i * 37 + 5);
+    }
+    const uint64_t truth = perpi_hash_bytes(PERPI_HASH_SEED, data, sizeof data);
+    int hidden = 0;
+    for (size_t bit = 0; bit < 8 * sizeof data; ++bit) {
+        data[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        hidden += perpi_hash_bytes(PERPI_HASH_SEED, data, sizeof data) == truth;
+        data[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+    CHECK_EQ_INT(hidden, 0);
+    CHECK(perpi_hash_bytes(1, data, 8) != perpi_hash_bytes(1, data, 7));
+    CHECK(perpi_hash_bytes(0, "\0", 1) != perpi_hash_bytes(0, "\0\0", 2));
+}
+
+TEST(a_summary_reads_back_and_no_flipped_bit_passes)
+{
+    char text[PERPI_SUMMARY_SIZE];
+    const size_t length = perpi_summary_write(text, 1234567, 1234566, 12345.678901234567,
+                                              INT64_C(1) << 60, UINT64_C(0x00000000deadbeef));
+    int64_t frames = 0;
+    uint64_t hash = 0;
+    REQUIRE(perpi_summary_read(text, &frames, &hash));
+    CHECK_EQ_INT(frames, 1234567);
+    CHECK_EQ_U64(hash, UINT64_C(0x00000000deadbeef));
+    int passed = 0;
+    for (size_t bit = 0; bit < 8 * length; ++bit) {
+        text[bit / 8] ^= (char)(1 << bit % 8);
+        passed += perpi_summary_read(text, &frames, &hash);
+        text[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    CHECK_EQ_INT(passed, 0);
+}
