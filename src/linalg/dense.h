@@ -76,7 +76,7 @@ typedef struct perpi_psd {
     double* scale; /* n: 1 / sqrt(A_ii), 1 where A_ii is 0 */
 } perpi_psd;
 
-/* A: n x n, spoilt. The arrays of f are the caller's: R n n, order n, scale n. false: not finite. */
+/* A: n x n, copied. The arrays of f are the caller's: R n n, order n, scale n. false: not finite. */
 bool perpi_psd_factor(int32_t n, const double* A, double tolerance, perpi_psd* f);
 /* x: in: b, out: a solution of A x = b with x = 0 outside the basis. Returns the largest violated
  * equation outside the basis, scaled rows: |S (A x - b)|. work: n. */

@@ -1,0 +1,32 @@
+/* src/problem/island.h - a contact problem taken apart into pieces that share nothing.
+ *
+ * Two blocks belong together if a constraint touches both, or if a group holds constraints of
+ * both; the fixed world joins nothing. Each island is a contact problem of its own, so a dense
+ * method pays for the largest pile, not for the whole scene. Order: by the first block, and inside
+ * an island as in the whole, so that the answer does not depend on how the pieces were found.
+ */
+#ifndef PERPI_ISLAND_H
+#define PERPI_ISLAND_H
+
+#include "base/context.h"
+#include "perp/problem.h"
+
+typedef struct perpi_islands perpi_islands;
+
+PERP_NODISCARD perp_status perpi_islands_create(perp_context* context, perpi_islands** islands);
+void perpi_islands_destroy(perpi_islands* islands);
+
+/* Finds the islands; the problem must pass perp_contact_check and stay until the last use. */
+PERP_NODISCARD perp_status perpi_islands_split(perpi_islands* islands,
+                                               const perp_contact_problem* problem,
+                                               int32_t* count);
+/* Island i as a problem; valid until the next call. J is borrowed from the whole. */
+PERP_NODISCARD perp_status perpi_islands_take(perpi_islands* islands, int32_t i,
+                                              perp_contact_problem* piece);
+/* Between the whole's point and that of the island last taken. */
+void perpi_islands_gather(const perpi_islands* islands, const double* v, const double* p,
+                          double* v_piece, double* p_piece);
+void perpi_islands_scatter(const perpi_islands* islands, const double* v_piece,
+                           const double* p_piece, double* v, double* p);
+
+#endif
