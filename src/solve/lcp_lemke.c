@@ -14,7 +14,7 @@
  *              picks, else the largest pivot.
  *            - the final basis is solved anew from the original data (support.h). If that point is
  *              not accepted, the path is continued from there, then begun again with a slightly
- *              perturbed q or another covering vector.
+ *              perturbed q or another covering vector; after a ray also from other bases.
  *            - a warm start tries the support of the guess first: 0 pivots when it still holds,
  *              otherwise Lemke from that basis with h = B e.
  */
@@ -28,8 +28,7 @@
 #include "solve/support.h"
 
 #define LEXICO_NOISE 1e-10     /* on entries of B^-1, relative to the largest of the tied rows */
-#define ROUNDING 1e-14         /* a violation above this may be a basis that is wrong by a tie */
-#define FINE_TIE 1e-14         /* ties while such a basis is repaired */
+#define FINE_TIE 1e-14         /* ties while a basis is repaired that a false tie made wrong */
 #define OTHER_CORNERS 8        /* starts from other bases after a ray, on problems up to ... */
 #define OTHER_CORNERS_SIZE 128 /* ... this many unknowns */
 #define SMALL_PIVOT 1e-5 /* relative to its column: only from a fresh inverse, and renew it after */
@@ -464,7 +463,7 @@ static void finish(run* r, path_end* end)
     double violation = INFINITY;
     int32_t k = read_support(r);
     try_support(r, k, &violation);
-    if (violation > ROUNDING && violation < INFINITY) {
+    if (violation > r->l->set.accept_tolerance && violation < INFINITY) {
         r->tie = FINE_TIE;
         const path_end repaired = path_from(r, r->q, k, r->lcp->n + 20);
         r->tie = r->l->set.tie_tolerance;
@@ -570,7 +569,7 @@ static bool try_guess(run* r, int32_t k, const double* guess)
 {
     double violation = INFINITY;
     try_support(r, k, &violation);
-    if (k > 0 && violation > ROUNDING) {
+    if (k > 0 && violation > r->l->set.accept_tolerance) {
         /* A degenerate solution need not be basic on its own support, and still be the answer. */
         violation = perpi_support_measure(&r->l->support, r->lcp, r->a, k, guess);
         if (violation < r->best_violation) {
@@ -580,7 +579,7 @@ static bool try_guess(run* r, int32_t k, const double* guess)
             }
         }
     }
-    return r->best_violation <= ROUNDING;
+    return r->best_violation <= r->l->set.accept_tolerance;
 }
 
 static perp_status lemke_solve(void* self, const perp_lcp* problem,
