@@ -10,6 +10,7 @@
 #include "base/context.h"
 #include "linalg/dense.h"
 #include "perp/solve.h"
+#include "problem/island.h"
 #include "solve/clock.h"
 #include "solve/registry.h"
 
@@ -251,6 +252,9 @@ struct perp_contact_solver {
     size_t point_capacity;
     double* z; /* of the lowered problem */
     size_t z_capacity;
+    perpi_islands* islands;
+    double* piece; /* v, p of one island */
+    size_t piece_capacity;
 };
 
 static perp_status create_method(perp_contact_solver* s, const char* name,
@@ -308,13 +312,18 @@ perp_status perp_contact_solver_create(perp_context* context, const char* name,
     }
     s->context = context;
     status = create_method(s, name, option, count);
+    const bool made = status == PERP_OK;
+    if (status == PERP_OK) {
+        status = perpi_islands_create(context, &s->islands);
+    }
     if (status == PERP_OK && s->contact == NULL) {
         status = perp_lowering_create(context, &s->lowering);
-        if (status != PERP_OK) {
-            destroy_method(s);
-        }
     }
     if (status != PERP_OK) {
+        if (made) {
+            destroy_method(s);
+        }
+        perpi_islands_destroy(s->islands);
         perpi_free(context, s->settings);
         perpi_free(context, s);
         return status;
@@ -332,9 +341,11 @@ void perp_contact_solver_destroy(perp_contact_solver* solver)
     if (solver->lowering != NULL) {
         perp_lowering_destroy(solver->lowering);
     }
+    perpi_islands_destroy(solver->islands);
     perpi_free(solver->context, solver->settings);
     perpi_free(solver->context, solver->point);
     perpi_free(solver->context, solver->z);
+    perpi_free(solver->context, solver->piece);
     perpi_free(solver->context, solver);
 }
 
@@ -419,6 +430,61 @@ static perp_status solve_lowered(perp_contact_solver* s, const perp_contact_prob
     return status;
 }
 
+static perp_status solve_piece(perp_contact_solver* s, const perp_contact_problem* P,
+                               const perp_solve_options* options, bool warm, double* v, double* p,
+                               perp_report* report)
+{
+    if (P->row_count == 0) {
+        report->outcome = free_velocity(P, v) ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_BREAKDOWN;
+        return PERP_OK;
+    }
+    return s->contact != NULL ? s->contact->solve(s->self, P, options, warm, v, p, report)
+                              : solve_lowered(s, P, options, warm, v, p, report);
+}
+
+/* Each island on its own. Iterations add up; the outcome is that of the first that failed. */
+static perp_status solve_islands(perp_contact_solver* s, const perp_contact_problem* P,
+                                 const perp_solve_options* options, bool warm, double begin,
+                                 double* v, double* p, perp_report* report)
+{
+    int32_t count = 0;
+    perp_status status = perpi_islands_split(s->islands, P, &count);
+    if (status != PERP_OK || count <= 1) {
+        return status != PERP_OK ? status : solve_piece(s, P, options, warm, v, p, report);
+    }
+    status = perpi_grow(s->context, &s->piece, &s->piece_capacity,
+                        (size_t)(P->dof_count + P->row_count), sizeof *s->piece);
+    report->outcome = PERP_OUTCOME_SOLVED;
+    for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
+        perp_contact_problem piece;
+        status = perpi_islands_take(s->islands, i, &piece);
+        if (status != PERP_OK) {
+            break;
+        }
+        double* v_piece = s->piece;
+        double* p_piece = s->piece + piece.dof_count;
+        perpi_islands_gather(s->islands, v, p, v_piece, p_piece);
+        perp_solve_options left = *options;
+        if (left.time_limit > 0.0) {
+            const double spent = perpi_clock_now() - begin;
+            /* an exhausted limit stays a limit: 0 would mean none */
+            left.time_limit = spent < left.time_limit ? left.time_limit - spent : 1e-9;
+        }
+        perp_report made = {0};
+        status = solve_piece(s, &piece, &left, warm, v_piece, p_piece, &made);
+        if (status != PERP_OK) {
+            break;
+        }
+        perpi_islands_scatter(s->islands, v_piece, p_piece, v, p);
+        report->iterations += made.iterations;
+        if (report->outcome == PERP_OUTCOME_SOLVED && made.outcome != PERP_OUTCOME_SOLVED) {
+            report->outcome = made.outcome;
+            memcpy(report->detail, made.detail, sizeof report->detail);
+        }
+    }
+    return status;
+}
+
 /* " (friction, constraint 4)" */
 static void name_worst(const perp_contact_residual* r, char* text, size_t size)
 {
@@ -475,15 +541,7 @@ perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_p
     }
 
     perp_report made = {.solver = solver->name};
-    if (nr == 0) {
-        made.outcome =
-            free_velocity(problem, made_v) ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_BREAKDOWN;
-    } else if (solver->contact != NULL) {
-        status =
-            solver->contact->solve(solver->self, problem, &chosen, warm, made_v, made_p, &made);
-    } else {
-        status = solve_lowered(solver, problem, &chosen, warm, made_v, made_p, &made);
-    }
+    status = solve_islands(solver, problem, &chosen, warm, begin, made_v, made_p, &made);
     if (status != PERP_OK) {
         return status;
     }
