@@ -56,11 +56,11 @@ static json_t* bodies_json(const perp_model* model)
             json_array_append_new(
                 shapes, json_string(perp_shape_name(perp_model_body_shape(model, i, s).type)));
         }
-        json_t* body = json_pack("{s:s, s:s, s:o, s:i, s:o, s:o}", "name",
-                                 perp_model_body_name(model, i), "type", type_name(info.type),
-                                 "mass", cli_number(info.mass), "degrees_of_freedom",
-                                 (int)info.dofs, "friction", cli_number(info.friction), "position",
-                                 cli_numbers(info.position, planar ? 2 : 3));
+        json_t* body =
+            json_pack("{s:s, s:s, s:o, s:i, s:o, s:o}", "name", perp_model_body_name(model, i),
+                      "type", type_name(info.type), "mass", cli_number(info.mass),
+                      "degrees_of_freedom", (int)info.dofs, "friction", cli_number(info.friction),
+                      "position", cli_numbers(info.position, planar ? 2 : 3));
         json_object_set_new(body, "inertia",
                             planar ? cli_number(info.inertia[8]) : cli_numbers(info.inertia, 9));
         json_object_set_new(body, "shapes", shapes);
@@ -96,6 +96,17 @@ static json_t* settings_json(const perp_scene_run* run)
     return object;
 }
 
+/* Of the scene as it will be simulated; the model does not tell. */
+static void gravity_of(const perp_scene* scene, double gravity[3])
+{
+    json_t* root = json_loads(perp_scene_text(scene), 0, NULL);
+    const json_t* array = json_object_get(root, "gravity");
+    for (size_t i = 0; i < 3; ++i) {
+        gravity[i] = json_number_value(json_array_get(array, i));
+    }
+    json_decref(root);
+}
+
 static void print_json(const perp_scene* scene, const perp_sim* sim, double penetration)
 {
     const perp_model* model = perp_scene_model(scene);
@@ -104,6 +115,10 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
     json_object_set_new(o, "status", json_string("ok"));
     json_object_set_new(o, "scene", json_string(perp_scene_name(scene)));
     json_object_set_new(o, "dimension", json_integer(perp_model_dimension(model)));
+    double gravity[3];
+    gravity_of(scene, gravity);
+    json_object_set_new(o, "gravity",
+                        cli_numbers(gravity, perp_model_dimension(model) == 2 ? 2 : 3));
     json_object_set_new(o, "step", cli_number(run.step));
     json_object_set_new(o, "duration", cli_number(run.duration));
     json_object_set_new(o, "steps", json_integer(perp_sim_step_total(sim)));
@@ -115,8 +130,8 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
     json_object_set_new(o, "solver", json_string(run.solver));
     json_object_set_new(o, "solver_settings", settings_json(&run));
     json_object_set_new(o, "tolerance", cli_number(run.tolerance));
-    json_object_set_new(o, "margin", isnan(run.margin) ? json_string("automatic")
-                                                       : cli_number(run.margin));
+    json_object_set_new(o, "margin",
+                        isnan(run.margin) ? json_string("automatic") : cli_number(run.margin));
     json_object_set_new(o, "penetration", cli_number(penetration));
     json_object_set_new(o, "bodies", bodies_json(model));
     json_object_set_new(o, "pairs", pairs_json(model));
@@ -174,12 +189,18 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     const perp_scene_run run = perp_scene_run_settings(scene);
     printf("%s%s%s: sound, %d-D, %d bodies\n", cli_bold(), perp_scene_name(scene), cli_plain(),
            (int)perp_model_dimension(model), (int)perp_model_body_count(model));
+    double g[3];
+    gravity_of(scene, g);
+    if (perp_model_dimension(model) == 2) {
+        printf("  gravity        (%.9g, %.9g)\n", g[0], g[1]);
+    } else {
+        printf("  gravity        (%.9g, %.9g, %.9g)\n", g[0], g[1], g[2]);
+    }
     printf("  time           step %.9g to t = %.9g: %lld steps, recorded every %d\n", run.step,
            run.duration, (long long)perp_sim_step_total(sim), (int)perp_scene_record_every(scene));
     printf("  method         %s, contact %s, %s friction", run.stepper, run.contact, run.cone);
     if (strcmp(run.cone, "polygon") == 0) {
-        printf(" (%d directions)",
-               perp_model_dimension(model) == 2 ? 2 : (int)run.directions);
+        printf(" (%d directions)", perp_model_dimension(model) == 2 ? 2 : (int)run.directions);
     }
     printf("\n  solver         %s", run.solver);
     for (int32_t i = 0; i < run.solver_option_count; ++i) {
@@ -203,8 +224,7 @@ static int check_scene(const cli_args* args, const char* path, const cli_overrid
                        perp_context* context, perp_scene** scene, perp_sim** sim)
 {
     double penetration = 0.0;
-    perp_status status =
-        perp_scene_load(context, path, overrides->item, overrides->count, scene);
+    perp_status status = perp_scene_load(context, path, overrides->item, overrides->count, scene);
     if (status != PERP_OK) {
         return cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(context));
     }
@@ -236,9 +256,8 @@ static int run(const cli_args* args)
     char* path = cli_scene_path(args->word[0]);
     int exit_status = cli_overrides_gather(args, &overrides);
     if (exit_status == CLI_DONE) {
-        exit_status = path != NULL
-                          ? check_scene(args, path, &overrides, context, &scene, &sim)
-                          : cli_fail(args->json, CLI_FAILED, "out of memory");
+        exit_status = path != NULL ? check_scene(args, path, &overrides, context, &scene, &sim)
+                                   : cli_fail(args->json, CLI_FAILED, "out of memory");
     }
     perp_sim_destroy(sim);
     perp_scene_destroy(scene);

@@ -18,7 +18,7 @@ enum {
     CLI_FAILED = 3,    /* the work could not go on, or its result is bad */
 };
 
-/* ---- arguments ---------------------------------------------------------------------------------*/
+/* ---- arguments --------------------------------------------------------------------------------*/
 
 typedef struct cli_option {
     const char* name;  /* "--step" */
@@ -59,7 +59,7 @@ void cli_args_free(cli_args* args);
 /* The word of the list (NULL-terminated) that was probably meant, or NULL. */
 const char* cli_nearest(const char* word, const char* const* list);
 
-/* ---- verbs -------------------------------------------------------------------------------------*/
+/* ---- verbs ------------------------------------------------------------------------------------*/
 
 extern const cli_verb cli_verb_run, cli_verb_check, cli_verb_list, cli_verb_export, cli_verb_verify,
     cli_verb_solve, cli_verb_help;
@@ -70,7 +70,7 @@ int cli_verb_unknown(const char* name, bool json);
 void cli_help_overview(void);
 void cli_help_verb(const cli_verb* verb);
 
-/* ---- output ------------------------------------------------------------------------------------*/
+/* ---- output -----------------------------------------------------------------------------------*/
 
 /* "perp: message" on stderr; with --json also {"status": word, "message": ...} on stdout, where
  * word belongs to the exit status ("bad-input", "failed"). Returns exit_status. */
@@ -96,9 +96,14 @@ const char* cli_green(void);
 const char* cli_red(void);
 const char* cli_plain(void);
 
+/* Call it after a recording could not be read. HDF5 may then hold debris that it complains about
+ * when the program ends; the program will leave without that. */
+void cli_leave_quickly(void);
+bool cli_leaving_quickly(void);
+
 double cli_clock(void); /* seconds, monotonic */
 
-/* ---- shared by several verbs -------------------------------------------------------------------*/
+/* ---- shared by several verbs ------------------------------------------------------------------*/
 
 /* A context that logs warnings to stderr; on failure says so and returns NULL. */
 perp_context* cli_context(bool json);

@@ -14,7 +14,7 @@ typedef struct table {
     bool first;   /* no cell in this row yet */
 } table;
 
-/* ---- cells -------------------------------------------------------------------------------------*/
+/* ---- cells ------------------------------------------------------------------------------------*/
 
 static void separate(table* t)
 {
@@ -68,7 +68,7 @@ static void put_name(table* t, const char* prefix, const char* suffix)
     free(name);
 }
 
-/* ---- rows --------------------------------------------------------------------------------------*/
+/* ---- rows -------------------------------------------------------------------------------------*/
 
 static void put_names(table* t)
 {
@@ -76,7 +76,7 @@ static void put_names(table* t)
                                           "vx", "vy", "vz", "wx", "wy", "wz"};
     static const char* const planar[] = {"x", "y", "angle", "vx", "vy", "w"};
     static const char* const tail[][2] = {
-        {"energy", "kinetic"},      {"energy", "potential"},   {"energy", "total"},
+        {"energy", "kinetic"},       {"energy", "potential"},   {"energy", "total"},
         {"certificate", "dynamics"}, {"certificate", "normal"}, {"certificate", "friction"},
         {"certificate", "joints"},
     };
@@ -182,10 +182,9 @@ static int find_body(const cli_args* args, const perp_model* model, const char* 
     }
     const char* nearest = names != NULL ? cli_nearest(wanted, names) : NULL;
     free(names);
-    return nearest != NULL
-               ? cli_fail(args->json, CLI_BAD_INPUT, "%s: no body '%s'; did you mean '%s'?", path,
-                          wanted, nearest)
-               : cli_fail(args->json, CLI_BAD_INPUT, "%s: no body '%s'", path, wanted);
+    return nearest != NULL ? cli_fail(args->json, CLI_BAD_INPUT,
+                                      "%s: no body '%s'; did you mean '%s'?", path, wanted, nearest)
+                           : cli_fail(args->json, CLI_BAD_INPUT, "%s: no body '%s'", path, wanted);
 }
 
 static int export_recording(const cli_args* args, perp_context* context, perp_recording** recording,
@@ -201,6 +200,7 @@ static int export_recording(const cli_args* args, perp_context* context, perp_re
         status = perp_scene_parse(context, text, strlen(text), path, NULL, 0, scene);
     }
     if (status != PERP_OK) {
+        cli_leave_quickly();
         return cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(context));
     }
     table t = {.json = args->json, .model = perp_scene_model(*scene)};

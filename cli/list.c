@@ -10,7 +10,8 @@
 static void print_row(const char* name, const char* summary, bool built)
 {
     printf("  %s%-18s%s %s%s\n", built ? cli_bold() : cli_dim(), name, cli_plain(), summary,
-           built ? "" : (strstr(summary, "does not exist yet") != NULL ? "" : " (does not exist yet)"));
+           built ? ""
+                 : (strstr(summary, "does not exist yet") != NULL ? "" : " (does not exist yet)"));
 }
 
 static json_t* row_json(const char* name, const char* summary, bool built)
@@ -47,7 +48,7 @@ static void list_contacts(const perp_context* context, json_t* rows)
     list_pieces(context, perp_contact_list, rows);
 }
 
-/* ---- solvers -----------------------------------------------------------------------------------*/
+/* ---- solvers ----------------------------------------------------------------------------------*/
 
 static double setting_value(const perp_setting* setting, const char* settings)
 {
@@ -75,8 +76,8 @@ static double setting_value(const perp_setting* setting, const char* settings)
 static json_t* setting_json(const perp_setting* s, double value)
 {
     static const char* const type[] = {"double", "int", "bool"};
-    json_t* o = json_pack("{s:s, s:s, s:s}", "name", s->name, "type", type[s->type], "text",
-                          s->text);
+    json_t* o =
+        json_pack("{s:s, s:s, s:s}", "name", s->name, "type", type[s->type], "text", s->text);
     if (s->type == PERP_SETTING_BOOL) {
         json_object_set_new(o, "default", json_boolean(value != 0.0));
         return o;
@@ -137,7 +138,7 @@ static void list_solvers(const perp_context* context, json_t* rows)
     }
 }
 
-/* ---- shapes, joints, scenes --------------------------------------------------------------------*/
+/* ---- shapes, joints, scenes -------------------------------------------------------------------*/
 
 static void list_shapes(const perp_context* context, json_t* rows)
 {
@@ -147,7 +148,9 @@ static void list_shapes(const perp_context* context, json_t* rows)
         const int32_t dimension = perp_shape_dimension(t);
         if (rows == NULL) {
             printf("  %s%-18s%s %s  %s\n", cli_bold(), perp_shape_name(t), cli_plain(),
-                   dimension == 0 ? "2-D, 3-D" : dimension == 2 ? "2-D     " : "3-D     ",
+                   dimension == 0   ? "2-D, 3-D"
+                   : dimension == 2 ? "2-D     "
+                                    : "3-D     ",
                    perp_shape_summary(t));
             continue;
         }
@@ -221,7 +224,7 @@ static void list_scenes(const perp_context* context, json_t* rows)
     }
 }
 
-/* ---- the verb ----------------------------------------------------------------------------------*/
+/* ---- the verb ---------------------------------------------------------------------------------*/
 
 static const struct {
     const char* name;

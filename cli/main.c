@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -87,10 +88,13 @@ int main(int argc, char** argv)
 {
     /* A file that may not grow is an error to report, not a reason to die. */
     (void)signal(SIGXFSZ, SIG_IGN);
-    const int status = dispatch(argc, argv);
+    int status = dispatch(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         cli_complain("cannot write to standard output: %s", strerror(errno));
-        return status != CLI_DONE ? status : CLI_FAILED;
+        status = status != CLI_DONE ? status : CLI_FAILED;
+    }
+    if (cli_leaving_quickly()) {
+        _Exit(status);
     }
     return status;
 }

@@ -137,6 +137,18 @@ const char* cli_plain(void)
     return if_colourful("\033[0m");
 }
 
+static bool quickly;
+
+void cli_leave_quickly(void)
+{
+    quickly = true;
+}
+
+bool cli_leaving_quickly(void)
+{
+    return quickly;
+}
+
 double cli_clock(void)
 {
     struct timespec now;

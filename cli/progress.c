@@ -47,7 +47,8 @@ void cli_progress_step(cli_progress* progress, const perp_sim* sim, const cli_st
     }
     bar[BAR] = '\0';
     format_left((total - done) / rate, left, sizeof left);
-    fprintf(stderr, "\r\033[K%3.0f%% [%s] %.4g steps/s, %.3gx real time, %d contacts, worst %.1e, %s left",
+    fprintf(stderr,
+            "\r\033[K%3.0f%% [%s] %.4g steps/s, %.3gx real time, %d contacts, worst %.1e, %s left",
             100.0 * part, bar, rate, (perp_sim_time(sim) - progress->time_begin) / wall,
             (int)stats->contacts_final, stats->certificate.worst, left);
     (void)fflush(stderr);

@@ -1,4 +1,4 @@
-/* cli/progress.h - one line on the terminal while a run lasts; nothing when stderr is no terminal. */
+/* cli/progress.h - one line on the terminal while a run lasts; nothing when stderr is none. */
 #ifndef PERP_CLI_PROGRESS_H
 #define PERP_CLI_PROGRESS_H
 

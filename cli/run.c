@@ -24,8 +24,8 @@ typedef struct run_state {
     perp_sim* sim;
     perp_recorder* recorder;
     cli_stats stats;
-    char problem[1200];  /* the last problem file written, or "" */
-    char message[2400];  /* why it stopped, or "" */
+    char problem[1200]; /* the last problem file written, or "" */
+    char message[2400]; /* why it stopped, or "" */
     bool interrupted;
 } run_state;
 
@@ -46,7 +46,7 @@ static void watch_signals(void)
     (void)sigaction(SIGTERM, &action, NULL);
 }
 
-/* ---- getting ready -----------------------------------------------------------------------------*/
+/* ---- getting ready ----------------------------------------------------------------------------*/
 
 /* Splits R.h5@2.5 into path and time; a file whose own name has an '@' goes first. */
 static int split_resume(const run_state* r, const char* text, char** path, double* time)
@@ -109,10 +109,9 @@ static int load_scene(run_state* r, perp_recording* resumed, const char* resumed
     perp_status status;
     if (r->args->word_count > 0) {
         r->origin = cli_scene_path(r->args->word[0]);
-        status = r->origin == NULL
-                     ? PERP_ERROR_MEMORY
-                     : perp_scene_load(r->context, r->origin, r->overrides.item,
-                                       r->overrides.count, &r->scene);
+        status = r->origin == NULL ? PERP_ERROR_MEMORY
+                                   : perp_scene_load(r->context, r->origin, r->overrides.item,
+                                                     r->overrides.count, &r->scene);
     } else {
         const char* text = perp_recording_scene_text(resumed);
         r->origin = strdup(resumed_path);
@@ -145,7 +144,10 @@ static int prepare(run_state* r)
         exit_status = split_resume(r, resume, &path, &time);
         if (exit_status == CLI_DONE) {
             const perp_status status = perp_recording_open(r->context, path, &recording);
-            exit_status = status == PERP_OK ? CLI_DONE : fail_with_context(r, status);
+            if (status != PERP_OK) {
+                cli_leave_quickly();
+                exit_status = fail_with_context(r, status);
+            }
         }
     }
     if (exit_status == CLI_DONE) {
@@ -167,7 +169,7 @@ static int prepare(run_state* r)
     return exit_status;
 }
 
-/* ---- running -----------------------------------------------------------------------------------*/
+/* ---- running ----------------------------------------------------------------------------------*/
 
 /* Beside the recording, or in --save-problems, or here. */
 static void save_problem(run_state* r, int64_t step)
@@ -193,8 +195,7 @@ static void save_problem(run_state* r, int64_t step)
     const bool here = strcmp(folder, ".") == 0;
     char path[sizeof r->problem];
     (void)snprintf(path, sizeof path, "%s%s%s-step%lld.problem.json", here ? "" : folder,
-                   here ? "" : "/", name[0] != '\0' ? name : "scene",
-                   (long long)step);
+                   here ? "" : "/", name[0] != '\0' ? name : "scene", (long long)step);
     if (perp_contact_write(r->context, problem, path) == PERP_OK) {
         memcpy(r->problem, path, sizeof path);
     } else {

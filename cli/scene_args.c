@@ -13,9 +13,12 @@ static const struct {
     const char* option;
     const char* pointer;
 } shorthand[] = {
-    {"--step", "/step"},           {"--duration", "/duration"},
-    {"--stepper", "/stepper"},     {"--contact", "/contact"},
-    {"--friction", "/friction/cone"}, {"--directions", "/friction/directions"},
+    {"--step", "/step"},
+    {"--duration", "/duration"},
+    {"--stepper", "/stepper"},
+    {"--contact", "/contact"},
+    {"--friction", "/friction/cone"},
+    {"--directions", "/friction/directions"},
     {"--solver", "/solver"},
 };
 
@@ -84,7 +87,7 @@ void cli_overrides_free(cli_overrides* overrides)
     free(overrides->item);
 }
 
-/* ---- where scenes are --------------------------------------------------------------------------*/
+/* ---- where scenes are -------------------------------------------------------------------------*/
 
 static bool is_folder(const char* path)
 {

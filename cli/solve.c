@@ -77,8 +77,7 @@ static void print_text(const perp_contact_problem* problem, const perp_report* r
 {
     printf("%s%s%s by %s after %d iterations, %.4g s\n", cli_bold(),
            perp_outcome_name(report->outcome), cli_plain(),
-           report->solver != NULL ? report->solver : "?", (int)report->iterations,
-           report->seconds);
+           report->solver != NULL ? report->solver : "?", (int)report->iterations, report->seconds);
     printf("  problem        %d blocks, %d velocities, %d constraints, %d rows\n",
            (int)problem->block_count, (int)problem->dof_count, (int)problem->constraint_count,
            (int)problem->row_count);
@@ -120,8 +119,8 @@ static int solve(solve_state* s)
     }
     perp_contact_residual residual;
     perp_report report = {0};
-    status = perp_contact_solve(s->solver, problem, &options, false, s->v, s->p, &residual,
-                                &report);
+    status =
+        perp_contact_solve(s->solver, problem, &options, false, s->v, s->p, &residual, &report);
     if (status != PERP_OK) {
         return cli_fail(args->json, cli_exit_of(status), "%s: %s", args->word[0],
                         perp_context_error(s->context));

@@ -104,7 +104,7 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
     return o;
 }
 
-/* ---- for people --------------------------------------------------------------------------------*/
+/* ---- for people -------------------------------------------------------------------------------*/
 
 #define BODIES_SHOWN 12
 

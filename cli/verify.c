@@ -36,13 +36,11 @@ static void print_json(const perp_verdict* d, int exit_status, double tolerance,
     json_object_set_new(o, "laws_checked", json_integer(d->laws_checked));
     json_object_set_new(o, "laws_hold", json_boolean(laws));
     json_object_set_new(o, "tolerance", cli_number(tolerance));
-    json_object_set_new(o, "worst",
-                        json_pack("{s:o, s:o, s:o, s:o, s:I}", "dynamics",
-                                  cli_number(d->worst.dynamics), "normal",
-                                  cli_number(d->worst.normal), "friction",
-                                  cli_number(d->worst.friction), "joints",
-                                  cli_number(d->worst.joints), "frame",
-                                  (json_int_t)d->worst_frame));
+    json_object_set_new(
+        o, "worst",
+        json_pack("{s:o, s:o, s:o, s:o, s:I}", "dynamics", cli_number(d->worst.dynamics), "normal",
+                  cli_number(d->worst.normal), "friction", cli_number(d->worst.friction), "joints",
+                  cli_number(d->worst.joints), "frame", (json_int_t)d->worst_frame));
     json_object_set_new(o, "rerun", json_boolean(d->rerun));
     json_object_set_new(o, "same_bits", json_boolean(d->same_bits));
     json_object_set_new(o, "first_difference", json_integer(d->first_difference));
@@ -90,6 +88,9 @@ static int verify(const cli_args* args, perp_context* context)
     const char* path = args->word[0];
     perp_verdict verdict;
     const perp_status status = perp_recording_verify(context, path, &verdict);
+    if (status != PERP_OK || !verdict.intact) {
+        cli_leave_quickly();
+    }
     if (status != PERP_OK) {
         return cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(context));
     }

@@ -35,8 +35,9 @@ static perp_status create(perp_context* context, const void* given, void** self)
 }
 
 /* One block of three velocities and mass M = m E: enough for particles, to stay short. */
-static perp_status solve(void* self, const perp_contact_problem* c, const perp_solve_options* options,
-                         bool warm, double* v, double* p, perp_report* report)
+static perp_status solve(void* self, const perp_contact_problem* c,
+                         const perp_solve_options* options, bool warm, double* v, double* p,
+                         perp_report* report)
 {
     const settings* s = self;
     (void)options;
@@ -91,8 +92,10 @@ static const char scene_text[] =
     "{\"gravity\":[0,0,-9.81], \"step\":0.01, \"duration\":2, \"solver\":\"damped-jacobi\","
     " \"bodies\":["
     "  {\"name\":\"valley\", \"type\":\"static\", \"shapes\":["
-    "    {\"type\":\"plane\", \"normal\":[0.6,0,0.8]}, {\"type\":\"plane\", \"normal\":[-0.6,0,0.8]}]},"
-    "  {\"name\":\"bead\", \"mass\":1, \"position\":[0.3,0,1], \"shapes\":[{\"type\":\"particle\"}]}]}";
+    "    {\"type\":\"plane\", \"normal\":[0.6,0,0.8]}, {\"type\":\"plane\", "
+    "\"normal\":[-0.6,0,0.8]}]},"
+    "  {\"name\":\"bead\", \"mass\":1, \"position\":[0.3,0,1], "
+    "\"shapes\":[{\"type\":\"particle\"}]}]}";
 
 int main(void)
 {

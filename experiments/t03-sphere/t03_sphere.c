@@ -19,8 +19,8 @@ static const double MU = 0.2, G = 9.81, V0 = 2.0;
 
 typedef struct run {
     double x, y, v[3], w[3];
-    double stop;   /* first time at which the slip speed is below 1e-9 */
-    double worst;  /* largest deviation of the velocities from the exact discrete solution */
+    double stop;  /* first time at which the slip speed is below 1e-9 */
+    double worst; /* largest deviation of the velocities from the exact discrete solution */
     double certificate;
 } run;
 
@@ -90,14 +90,17 @@ static run simulate(double h, int directions, double angle, FILE* table)
         v -= p;
         w += p / 0.4;
         const perp_body_state b = perp_sim_body(sim, body);
-        const double error[] = {b.velocity[0] - v * cos(angle), b.velocity[1] - v * sin(angle),
-                                b.velocity[2], b.angular_velocity[0] + w * sin(angle),
-                                b.angular_velocity[1] - w * cos(angle), b.angular_velocity[2]};
+        const double error[] = {b.velocity[0] - v * cos(angle),
+                                b.velocity[1] - v * sin(angle),
+                                b.velocity[2],
+                                b.angular_velocity[0] + w * sin(angle),
+                                b.angular_velocity[1] - w * cos(angle),
+                                b.angular_velocity[2]};
         for (int i = 0; i < 6; ++i) {
             r.worst = !(fabs(error[i]) <= r.worst) ? fabs(error[i]) : r.worst;
         }
-        const double slip = hypot(b.velocity[0] - b.angular_velocity[1],
-                                  b.velocity[1] + b.angular_velocity[0]);
+        const double slip =
+            hypot(b.velocity[0] - b.angular_velocity[1], b.velocity[1] + b.angular_velocity[0]);
         if (isnan(r.stop) && slip < 1e-9) {
             r.stop = perp_sim_time(sim);
         }

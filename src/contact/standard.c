@@ -37,7 +37,7 @@ static perp_status drift(const perp_model* model, double t, const perpi_pose* po
         if (!model->surface[shape[side]].moving) {
             continue;
         }
-        vec3 velocity;
+        vec3 velocity = v3(0, 0, 0);
         const perp_status status =
             surface_velocity(model, shape[side], t, &pose[body[side]], &velocity);
         if (status != PERP_OK) {

@@ -30,7 +30,8 @@ struct perpi_islands {
     int32_t* member;
     size_t dof_capacity, M_capacity, k_capacity, b_capacity, lower_capacity, upper_capacity,
         row_capacity, group_capacity, member_capacity;
-    int32_t first_block, blocks, first_constraint, constraints; /* of the piece, in the sorted lists */
+    int32_t first_block, blocks, first_constraint,
+        constraints; /* of the piece, in the sorted lists */
 };
 
 perp_status perpi_islands_create(perp_context* context, perpi_islands** islands)
@@ -49,11 +50,15 @@ void perpi_islands_destroy(perpi_islands* s)
     if (s == NULL) {
         return;
     }
-    void* const owned[] = {s->parent, s->island_of,        s->place,      s->block_start,
-                           s->block,  s->constraint_start, s->constraint, s->constraint_place,
-                           s->M_at,   s->dof,              s->M,          s->k,
-                           s->b,      s->lower,            s->upper,      s->row,
-                           s->group,  s->member};
+    void* const owned[] = {s->parent,     s->island_of,
+                           s->place,      s->block_start,
+                           s->block,      s->constraint_start,
+                           s->constraint, s->constraint_place,
+                           s->M_at,       s->dof,
+                           s->M,          s->k,
+                           s->b,          s->lower,
+                           s->upper,      s->row,
+                           s->group,      s->member};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(s->context, owned[i]);
     }
@@ -220,8 +225,8 @@ static perp_status take_groups(perpi_islands* s, int32_t i)
     perp_status status = perpi_grow(s->context, &s->group, &s->group_capacity,
                                     (size_t)P->group_count, sizeof *s->group);
     if (status == PERP_OK) {
-        status = perpi_grow(s->context, &s->member, &s->member_capacity, members,
-                            sizeof *s->member);
+        status =
+            perpi_grow(s->context, &s->member, &s->member_capacity, members, sizeof *s->member);
     }
     if (status != PERP_OK) {
         return status;

@@ -18,8 +18,7 @@ void perpi_islands_destroy(perpi_islands* islands);
 
 /* Finds the islands; the problem must pass perp_contact_check and stay until the last use. */
 PERP_NODISCARD perp_status perpi_islands_split(perpi_islands* islands,
-                                               const perp_contact_problem* problem,
-                                               int32_t* count);
+                                               const perp_contact_problem* problem, int32_t* count);
 /* Island i as a problem; valid until the next call. J is borrowed from the whole. */
 PERP_NODISCARD perp_status perpi_islands_take(perpi_islands* islands, int32_t i,
                                               perp_contact_problem* piece);

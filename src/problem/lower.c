@@ -7,6 +7,7 @@
 #include "base/context.h"
 #include "problem/cone.h"
 
+#define NOISE 1e-12      /* a guess below this part of its terms is rounding: 0 */
 #define ON_BOUNDARY 1e-9 /* relative distance from the edge of F that still counts as slipping */
 
 perp_status perp_lowering_create(perp_context* context, perp_lowering** lowering)
@@ -180,10 +181,31 @@ static double positive(double x)
     return x > 0.0 ? x : 0.0;
 }
 
-static void guess_contact(const perp_contact_problem* P, const perp_constraint* c, const double* v,
-                          const double* p, double* z)
+/* Sum of the absolute terms of u_r: what its rounding is measured by. */
+static double row_size(const perp_contact_problem* problem, const perp_constraint* c, int32_t r,
+                       const double* v)
 {
-    z[0] = positive(p[c->row]);
+    const double* J = problem->J + c->jac;
+    double size = fabs(problem->b[c->row + r]);
+    for (int side = 0; side < 2; ++side) {
+        if (c->block[side] < 0) {
+            continue;
+        }
+        const int32_t d = problem->dof[c->block[side]];
+        const int32_t nv = problem->dof[c->block[side] + 1] - d;
+        for (int32_t i = 0; i < nv; ++i) {
+            size += fabs(J[(size_t)r * (size_t)nv + (size_t)i] * v[d + i]);
+        }
+        J += (size_t)c->rows * (size_t)nv;
+    }
+    return size;
+}
+
+/* least: normal impulses below this are rounding, not contacts. */
+static void guess_contact(const perp_contact_problem* P, const perp_constraint* c, double least,
+                          const double* v, const double* p, double* z)
+{
+    z[0] = p[c->row] > least ? p[c->row] : 0.0;
     if (c->cone != PERP_CONE_POLYGON) {
         return;
     }
@@ -192,9 +214,10 @@ static void guess_contact(const perp_contact_problem* P, const perp_constraint* 
     double sigma = 0.0;
     if (sum >= c->mu * z[0] * (1.0 - ON_BOUNDARY)) {
         /* slips, or is open and would: sigma is the speed against the fastest direction */
-        double u[2] = {0.0, 0.0};
+        double u[2] = {0.0, 0.0}, size = 0.0;
         for (int32_t i = 0; i < t; ++i) {
             u[i] = perpi_row_velocity(P, c, 1 + i, v);
+            size += row_size(P, c, 1 + i, v);
         }
         for (int32_t j = 0; j < nd; ++j) {
             double d[2];
@@ -202,6 +225,7 @@ static void guess_contact(const perp_contact_problem* P, const perp_constraint* 
             const double speed = -(d[0] * u[0] + d[1] * u[1]);
             sigma = speed > sigma ? speed : sigma;
         }
+        sigma = sigma > NOISE * size ? sigma : 0.0;
     }
     z[1 + nd] = sigma;
 }
@@ -230,10 +254,17 @@ static void guess_group(const perpi_layout* layout, const perp_contact_problem* 
 void perpi_layout_guess(const perpi_layout* layout, const perp_contact_problem* problem,
                         const double* v, const double* p, double* z)
 {
+    double largest = 0.0;
+    for (int32_t ci = 0; ci < problem->constraint_count; ++ci) {
+        const perp_constraint* c = &problem->constraint[ci];
+        if (c->kind == PERP_CONSTRAINT_CONTACT && p[c->row] > largest) {
+            largest = p[c->row];
+        }
+    }
     for (int32_t ci = 0; ci < problem->constraint_count; ++ci) {
         const perp_constraint* c = &problem->constraint[ci];
         if (c->kind == PERP_CONSTRAINT_CONTACT && layout->first.at[ci] >= 0) {
-            guess_contact(problem, c, v, p, z + layout->first.at[ci]);
+            guess_contact(problem, c, NOISE * largest, v, p, z + layout->first.at[ci]);
         }
     }
     for (int32_t g = 0; g < problem->group_count; ++g) {

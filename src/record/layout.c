@@ -7,8 +7,14 @@
 
 #include "record/hash.h"
 
-#define FRAME(path, cell, width) {path, cell, width, PERPI_AXIS_FRAME, 0, PERPI_COVER_FRAME}
-#define CONTACT(path, cell, width) {path, cell, width, PERPI_AXIS_CONTACT, 0, PERPI_COVER_FRAME}
+#define FRAME(path, cell, width)                                                                   \
+    {                                                                                              \
+        path, cell, width, PERPI_AXIS_FRAME, 0, PERPI_COVER_FRAME                                  \
+    }
+#define CONTACT(path, cell, width)                                                                 \
+    {                                                                                              \
+        path, cell, width, PERPI_AXIS_CONTACT, 0, PERPI_COVER_FRAME                                \
+    }
 
 const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_TIME] = FRAME("/time", PERPI_CELL_F64, 1),
@@ -56,7 +62,7 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
                                  PERPI_COVER_NONE},
 };
 
-/* ---- cells -------------------------------------------------------------------------------------*/
+/* ---- cells ------------------------------------------------------------------------------------*/
 
 size_t perpi_cell_size(perpi_cell cell)
 {
@@ -111,7 +117,7 @@ void perpi_cell_type_close(perpi_cell cell, hid_t type)
     }
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------*/
+/* ---- blocks -----------------------------------------------------------------------------------*/
 
 void perpi_block_init(perpi_block* block, perp_context* context, int32_t q_size, int32_t v_size)
 {
@@ -119,9 +125,7 @@ void perpi_block_init(perpi_block* block, perp_context* context, int32_t q_size,
     block->context = context;
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         const int32_t width = perpi_columns[c].width;
-        block->width[c] = width == PERPI_WIDTH_Q   ? q_size
-                          : width == PERPI_WIDTH_V ? v_size
-                                                   : width;
+        block->width[c] = width == PERPI_WIDTH_Q ? q_size : width == PERPI_WIDTH_V ? v_size : width;
     }
 }
 
@@ -310,7 +314,7 @@ uint64_t perpi_block_hash(const perpi_block* block, perpi_cover cover, uint64_t 
     return h;
 }
 
-/* ---- and back ----------------------------------------------------------------------------------*/
+/* ---- and back ---------------------------------------------------------------------------------*/
 
 static void get(const perpi_block* block, perpi_column column, size_t row, void* value)
 {
@@ -408,7 +412,7 @@ perp_frame perpi_frame_of_sim(const perp_sim* sim, double seconds)
     return frame;
 }
 
-/* ---- header and summary ------------------------------------------------------------------------*/
+/* ---- header and summary -----------------------------------------------------------------------*/
 
 uint64_t perpi_header_hash(const perpi_header* header)
 {

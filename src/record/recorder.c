@@ -60,7 +60,7 @@ static perp_status disk_failure(perp_recorder* r)
     return perpi_fail(r->context, PERP_ERROR_IO, "%s: HDF5 cannot write the recording", r->path);
 }
 
-/* ---- creating ----------------------------------------------------------------------------------*/
+/* ---- creating ---------------------------------------------------------------------------------*/
 
 static hid_t tracking_off(hid_t plist_class)
 {
@@ -139,8 +139,9 @@ static bool create_growing(hid_t file, const char* path, hid_t type, size_t cell
 
 static bool create_groups(hid_t file)
 {
-    static const char* const group[] = {"/bodies", "/state",  "/energy", "/certificate", "/solver",
-                                        "/contacts", "/joints", "/wall",   "/hash"};
+    static const char* const group[] = {"/bodies",      "/state",  "/energy",
+                                        "/certificate", "/solver", "/contacts",
+                                        "/joints",      "/wall",   "/hash"};
     const hid_t plist = tracking_off(H5P_GROUP_CREATE);
     bool ok = plist >= 0;
     for (size_t i = 0; ok && i < sizeof group / sizeof group[0]; ++i) {
@@ -230,7 +231,7 @@ static perp_status create_file(perp_recorder* r)
     return r->file >= 0 && r->trouble.error == 0 ? PERP_OK : disk_failure(r);
 }
 
-/* ---- appending ---------------------------------------------------------------------------------*/
+/* ---- appending --------------------------------------------------------------------------------*/
 
 /* Appends rows behind the first `at` ones. */
 static bool append_rows(hid_t dataset, hid_t type, bool flat, int32_t width, int64_t at,
@@ -246,10 +247,9 @@ static bool append_rows(hid_t dataset, hid_t type, bool flat, int32_t width, int
     }
     const hid_t space = H5Dget_space(dataset);
     const hid_t memory = H5Screate_simple(flat ? 1 : 2, size, NULL);
-    const bool ok =
-        space >= 0 && memory >= 0 &&
-        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL) >= 0 &&
-        H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, data) >= 0;
+    const bool ok = space >= 0 && memory >= 0 &&
+                    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL) >= 0 &&
+                    H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, data) >= 0;
     (void)H5Sclose(memory);
     (void)H5Sclose(space);
     return ok;
@@ -266,7 +266,7 @@ static bool append_column(perp_recorder* r, perpi_column c)
     return ok && r->trouble.error == 0;
 }
 
-/* Writes what is pending: all columns, then, when these are on their way, the hashes that say so. */
+/* Writes what is pending: all columns, then, when these are out, the hashes that say so. */
 static perp_status flush_pending(perp_recorder* r)
 {
     r->last_flush = wall_clock();
@@ -294,11 +294,10 @@ static perp_status keep_frame(perp_recorder* r, const perp_sim* sim, double seco
 {
     const perp_frame frame = perpi_frame_of_sim(sim, seconds);
     const perpi_span contacts = {r->pending.rows[PERPI_AXIS_CONTACT],
-                                 r->pending.rows[PERPI_AXIS_CONTACT] +
-                                     (size_t)frame.contact_count};
+                                 r->pending.rows[PERPI_AXIS_CONTACT] + (size_t)frame.contact_count};
     const size_t f = r->pending.rows[PERPI_AXIS_FRAME];
-    const perp_status status = perpi_block_append(&r->pending, &frame,
-                                                  r->contact_total + frame.contact_count, 0);
+    const perp_status status =
+        perpi_block_append(&r->pending, &frame, r->contact_total + frame.contact_count, 0);
     if (status != PERP_OK) {
         return status; /* nothing was taken: the caller may try again */
     }
@@ -314,7 +313,7 @@ static perp_status keep_frame(perp_recorder* r, const perp_sim* sim, double seco
     return PERP_OK;
 }
 
-/* ---- the life of a recorder --------------------------------------------------------------------*/
+/* ---- the life of a recorder -------------------------------------------------------------------*/
 
 static bool open_columns(perp_recorder* r)
 {
@@ -493,8 +492,7 @@ static perp_status write_summary(perp_recorder* r, const perp_sim* sim)
         perpi_summary_write(text, r->written[PERPI_AXIS_FRAME], perp_sim_step_count(sim),
                             perp_sim_time(sim), r->contact_total, r->frame_hash);
     const hid_t dataset = H5Dopen2(r->file, "/summary", H5P_DEFAULT);
-    bool ok = dataset >= 0 &&
-              append_rows(dataset, H5T_NATIVE_UINT8, true, 1, 0, length, text) &&
+    bool ok = dataset >= 0 && append_rows(dataset, H5T_NATIVE_UINT8, true, 1, 0, length, text) &&
               H5Dflush(dataset) >= 0;
     if (dataset >= 0) {
         (void)H5Dclose(dataset);

@@ -15,6 +15,7 @@
 #include "record/hash.h"
 #include "sim/sim.h"
 
+#define READ_ATTEMPTS 27 /* 2^27 ns: an eighth of a second */
 #define BLOCK_FRAMES 256
 #define BLOCK_CONTACTS 16384
 #define TEXT_LIMIT ((hsize_t)256 << 20) /* of the scene text and of all names */
@@ -25,7 +26,7 @@ static perp_status no_recording(const perp_recording* r, const char* why)
     return perpi_fail(r->context, PERP_ERROR_INPUT, "%s: not a perp recording: %s", r->path, why);
 }
 
-/* ---- opening -----------------------------------------------------------------------------------*/
+/* ---- opening ----------------------------------------------------------------------------------*/
 
 static hid_t open_with(const char* path, unsigned flags)
 {
@@ -33,6 +34,11 @@ static hid_t open_with(const char* path, unsigned flags)
 #if H5_VERSION_GE(1, 10, 7)
     (void)H5Pset_file_locking(fapl, false, true); /* we only read; some file systems cannot lock */
 #endif
+    if ((flags & H5F_ACC_SWMR_READ) != 0) {
+        /* A block that a live writer is changing is read again, after a pause that doubles from
+         * 1 ns each time. HDF5's own 100 attempts would take longer than the universe is old. */
+        (void)H5Pset_metadata_read_attempts(fapl, READ_ATTEMPTS);
+    }
     const hid_t file = H5Fopen(path, flags, fapl);
     (void)H5Pclose(fapl);
     return file;
@@ -172,8 +178,8 @@ static perp_status read_header(perp_recording* r)
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
 
     size_t name_size = 0, offsets = 0;
-    perp_status status = read_whole(r, "/scene", H5T_NATIVE_UINT8, 1, TEXT_LIMIT, &r->scene,
-                                    &h->scene_size);
+    perp_status status =
+        read_whole(r, "/scene", H5T_NATIVE_UINT8, 1, TEXT_LIMIT, &r->scene, &h->scene_size);
     if (status == PERP_OK) {
         status = read_whole(r, "/bodies/name", H5T_NATIVE_UINT8, 1, TEXT_LIMIT, &r->body_name,
                             &name_size);
@@ -209,9 +215,9 @@ static perp_status open_columns(perp_recording* r)
         const perpi_column_def* def = &perpi_columns[c];
         const hsize_t width = r->block.width[c] > 0 ? (hsize_t)r->block.width[c] : 1;
         hsize_t rows = 0;
-        r->dataset[c] = open_dataset(r->file, def->path, cell_class(def->cell),
-                                     perpi_cell_size(def->cell), def->width == 1 ? 1 : 2, width,
-                                     &rows);
+        r->dataset[c] =
+            open_dataset(r->file, def->path, cell_class(def->cell), perpi_cell_size(def->cell),
+                         def->width == 1 ? 1 : 2, width, &rows);
         if (r->dataset[c] < 0) {
             char why[96];
             (void)snprintf(why, sizeof why, "%s is missing or of another shape", def->path);
@@ -222,7 +228,7 @@ static perp_status open_columns(perp_recording* r)
     return PERP_OK;
 }
 
-/* ---- reading rows ------------------------------------------------------------------------------*/
+/* ---- reading rows -----------------------------------------------------------------------------*/
 
 static perp_status read_rows(perp_recording* r, perpi_column c, int64_t at, int64_t count,
                              void* data)
@@ -253,8 +259,7 @@ perp_status perpi_recording_hash(perp_recording* r, perpi_column column, int64_t
                                  uint64_t* hash)
 {
     if (index < 0) {
-        *hash = column == PERPI_COLUMN_HASH_WALL ? perpi_wall_seed(r->header_hash)
-                                                 : r->header_hash;
+        *hash = column == PERPI_COLUMN_HASH_WALL ? perpi_wall_seed(r->header_hash) : r->header_hash;
         return PERP_OK;
     }
     return read_rows(r, column, index, 1, hash);
@@ -349,8 +354,8 @@ static perp_status hash_fits(perp_recording* r, perpi_column column, perpi_cover
     if (status == PERP_OK) {
         memcpy(&recorded, r->block.data[column] + 8 * f, 8);
         const perpi_span none = {0, 0};
-        *fits = perpi_block_hash(&r->block, cover, seed, f, contacts_of(r, index), none) ==
-                recorded;
+        *fits =
+            perpi_block_hash(&r->block, cover, seed, f, contacts_of(r, index), none) == recorded;
     }
     return status;
 }
@@ -373,7 +378,7 @@ perp_status perpi_recording_frame_fits(perp_recording* r, int64_t index, bool* f
     return status;
 }
 
-/* ---- how many frames there are -----------------------------------------------------------------*/
+/* ---- how many frames there are ----------------------------------------------------------------*/
 
 /* A summary that was being written when the run was killed may read as zeros: none yet. */
 static perp_status read_summary(perp_recording* r, int64_t* frames, uint64_t* last_hash)
@@ -385,8 +390,7 @@ static perp_status read_summary(perp_recording* r, int64_t* frames, uint64_t* la
     if (status != PERP_OK) {
         return status;
     }
-    r->complete =
-        size > 0 && strlen(text) == size && perpi_summary_read(text, frames, last_hash);
+    r->complete = size > 0 && strlen(text) == size && perpi_summary_read(text, frames, last_hash);
     bool blank = true;
     for (size_t i = 0; i < size; ++i) {
         blank = blank && text[i] == '\0';
@@ -530,7 +534,7 @@ static perp_status count_frames(perp_recording* r)
     return PERP_OK;
 }
 
-/* ---- the life of a recording -------------------------------------------------------------------*/
+/* ---- the life of a recording ------------------------------------------------------------------*/
 
 static perp_status load(perp_recording* r, bool lenient)
 {
@@ -614,7 +618,7 @@ void perp_recording_close(perp_recording* r)
     perpi_free(context, r);
 }
 
-/* ---- what it says ------------------------------------------------------------------------------*/
+/* ---- what it says -----------------------------------------------------------------------------*/
 
 bool perp_recording_complete(const perp_recording* r)
 {
@@ -672,7 +676,8 @@ static perp_status check_bodies(const perp_recording* r, const perp_sim* sim)
     for (size_t i = 0; same && i < h->body_count; ++i) {
         const char* name = perp_model_body_name(model, (int32_t)i);
         const size_t length = (size_t)(h->body_offset[i + 1] - h->body_offset[i]);
-        same = strlen(name) == length && memcmp(name, h->body_name + h->body_offset[i], length) == 0;
+        same =
+            strlen(name) == length && memcmp(name, h->body_name + h->body_offset[i], length) == 0;
     }
     if (!same) {
         return perpi_fail(r->context, PERP_ERROR_INPUT,

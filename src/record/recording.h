@@ -19,10 +19,10 @@ struct perp_recording {
     uint64_t header_hash; /* as recorded */
     bool header_fits;
 
-    bool complete;      /* the summary is there and sound */
-    int64_t committed;  /* frames that the file claims */
-    int64_t frames;     /* of these, the first ones that can be used */
-    char damage[256];   /* what is wrong, "" if nothing was found on opening */
+    bool complete;     /* the summary is there and sound */
+    int64_t committed; /* frames that the file claims */
+    int64_t frames;    /* of these, the first ones that can be used */
+    char damage[256];  /* what is wrong, "" if nothing was found on opening */
 
     /* The frames in memory: [first, first + count). */
     perpi_block block;

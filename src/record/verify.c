@@ -37,7 +37,7 @@ static void say(perp_verdict* verdict, const char* format, ...)
     va_end(args);
 }
 
-/* ---- 1. the hashes -----------------------------------------------------------------------------*/
+/* ---- 1. the hashes ----------------------------------------------------------------------------*/
 
 static perp_status check_hashes(verifier* x)
 {
@@ -64,7 +64,7 @@ static perp_status check_hashes(verifier* x)
     return PERP_OK;
 }
 
-/* ---- 2. the laws -------------------------------------------------------------------------------*/
+/* ---- 2. the laws ------------------------------------------------------------------------------*/
 
 static void take_worst(perp_verdict* verdict, const perp_contact_residual* r, int64_t frame)
 {
@@ -103,9 +103,9 @@ static perp_status judge_step(verifier* x, int64_t step, const perp_frame* frame
 {
     const perp_model* model = perp_scene_model(x->scene);
     perpi_formulation* f = x->formulation;
-    perp_status status = x->stepper->formulate(
-        f, model, perpi_sim_step_time(x->sim, step), perpi_sim_step_length(x->sim, step), x->q,
-        x->v, NULL, frame->contacts, frame->contact_count);
+    perp_status status = x->stepper->formulate(f, model, perpi_sim_step_time(x->sim, step),
+                                               perpi_sim_step_length(x->sim, step), x->q, x->v,
+                                               NULL, frame->contacts, frame->contact_count);
     const perp_contact_problem* problem = &f->problem;
     if (status == PERP_OK) {
         status = perpi_grow(x->context, &x->v_problem, &x->v_capacity, (size_t)problem->dof_count,
@@ -150,8 +150,7 @@ static perp_status check_laws(verifier* x)
             break;
         }
         /* Only neighbours: with `record.every` above 1 the start of a step is not recorded. */
-        if (k > 0 && frame.step == step + 1 &&
-            contacts_sound(perp_scene_model(x->scene), &frame)) {
+        if (k > 0 && frame.step == step + 1 && contacts_sound(perp_scene_model(x->scene), &frame)) {
             perp_contact_residual residual;
             status = judge_step(x, step, &frame, &residual);
             if (status == PERP_OK) {
@@ -166,7 +165,7 @@ static perp_status check_laws(verifier* x)
     return status;
 }
 
-/* ---- 3. the second run -------------------------------------------------------------------------*/
+/* ---- 3. the second run ------------------------------------------------------------------------*/
 
 /* Steps until the simulation stands where the frame does. */
 static perp_status run_to(perp_sim* sim, int64_t step)
@@ -196,8 +195,7 @@ static perp_status same_frame(verifier* x, perpi_block* block, int64_t k, int64_
         status = perpi_recording_hash(x->recording, PERPI_COLUMN_HASH_FRAME, k, &recorded);
     }
     if (status == PERP_OK) {
-        *same =
-            perpi_block_hash(block, PERPI_COVER_FRAME, seed, 0, contacts, none) == recorded;
+        *same = perpi_block_hash(block, PERPI_COVER_FRAME, seed, 0, contacts, none) == recorded;
     }
     return status;
 }
@@ -220,7 +218,10 @@ static perp_status run_again(verifier* x)
         if (status != PERP_OK) {
             break;
         }
-        if (run_to(x->sim, frame.step) != PERP_OK) {
+        const perp_status run = run_to(x->sim, frame.step);
+        if (run == PERP_ERROR_MEMORY) {
+            status = run;
+        } else if (run != PERP_OK) {
             say(verdict, "the second run stopped before frame %lld: %.380s", (long long)k,
                 perp_context_error(x->context));
             same = false;
@@ -236,7 +237,7 @@ static perp_status run_again(verifier* x)
     return status;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------*/
+/* ---- all --------------------------------------------------------------------------------------*/
 
 /* A scene that this perp cannot simulate is a finding, not an error: x->sim stays NULL, with the
  * message. */
@@ -252,8 +253,9 @@ static perp_status prepare_sim(verifier* x)
         def.keep_going = true;
         status = perp_sim_create(x->context, perp_scene_model(x->scene), &def, &x->sim);
     }
-    if (status == PERP_OK && (perp_sim_q_size(x->sim) != x->recording->block.width[PERPI_COLUMN_Q] ||
-                              perp_sim_v_size(x->sim) != x->recording->block.width[PERPI_COLUMN_V])) {
+    if (status == PERP_OK &&
+        (perp_sim_q_size(x->sim) != x->recording->block.width[PERPI_COLUMN_Q] ||
+         perp_sim_v_size(x->sim) != x->recording->block.width[PERPI_COLUMN_V])) {
         status = perpi_fail(x->context, PERP_ERROR_INPUT, "its bodies are not the recorded ones");
     }
     if (status == PERP_OK || status == PERP_ERROR_MEMORY) {
@@ -274,12 +276,15 @@ static void conclude(verifier* x)
         return;
     }
     if (!d->same_bits) {
-        say(d, "intact%s, but a second run differs from frame %lld on (recorded by perp %s, this is %s)",
+        say(d,
+            "intact%s, but a second run differs from frame %lld on (recorded by perp %s, this is "
+            "%s)",
             end, (long long)d->first_difference, version, PERP_VERSION_STRING);
         return;
     }
     if (d->laws_checked == 0) {
-        say(d, "intact%s; %lld frames, no step to check the laws on; a second run gives the same bits",
+        say(d,
+            "intact%s; %lld frames, no step to check the laws on; a second run gives the same bits",
             end, (long long)d->frames);
         return;
     }

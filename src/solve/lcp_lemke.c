@@ -239,10 +239,12 @@ static int32_t ratio_test(run* r)
     }
     const double smallest_pivot = r->l->set.pivot_tolerance * d_max;
     const double tie = r->tie * x_max;
+    /* How far the path may go if every row may be violated by a tie's width (Harris): a row with a
+     * tiny pivot, whose ratio is mostly rounding, then does not hide one that is well determined. */
     double step = INFINITY;
     for (int32_t p = 0; p < n; ++p) {
         if (d[p] > smallest_pivot) {
-            const double t = (x[p] < 0.0 ? 0.0 : x[p]) / d[p];
+            const double t = ((x[p] < 0.0 ? 0.0 : x[p]) + tie) / d[p];
             step = t < step ? t : step;
         }
     }
@@ -251,7 +253,7 @@ static int32_t ratio_test(run* r)
     }
     int32_t count = 0;
     for (int32_t p = 0; p < n; ++p) {
-        if (d[p] > smallest_pivot && x[p] - step * d[p] <= tie) {
+        if (d[p] > smallest_pivot && x[p] <= step * d[p]) {
             if (b->var[p] == 2 * n) {
                 return p; /* z0 can leave: the end */
             }
@@ -389,13 +391,19 @@ static path_end path_from(run* r, const double* q, int32_t k, int32_t limit)
             r->h[i] -= b->M[(size_t)r->a[s] * (size_t)n + (size_t)i];
         }
     }
-    int32_t p = 0;
+    double lowest = 0.0, size = 1.0;
     for (int32_t i = 0; i < n; ++i) {
-        p = b->x[i] < b->x[p] ? i : p;
+        const double m = fabs(b->x[i]);
+        lowest = b->x[i] < lowest ? b->x[i] : lowest;
+        size = m > size ? m : size;
         r->d[i] = -1.0;
     }
-    if (!(b->x[p] < 0.0)) {
+    if (!(lowest < 0.0)) {
         return PATH_SOLVED;
+    }
+    int32_t p = 0;
+    for (int32_t i = 0; i < n; ++i) { /* as from a cold start: the last of the tied rows */
+        p = b->x[i] - lowest <= r->tie * size && b->x[i] < 0.0 ? i : p;
     }
     if (r->pivots >= r->limit) {
         return PATH_LIMIT;

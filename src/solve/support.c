@@ -335,6 +335,8 @@ double perpi_support_measure(perpi_support* s, const perp_lcp* lcp, const int32_
     return violation(lcp, a, k, x, w, D, FLOOR_RATIO * q_max);
 }
 
+#define TIE 1e-10
+
 int32_t perpi_support_complete(const perp_lcp* lcp, const double* z, int32_t* a, int32_t k)
 {
     const int32_t n = lcp->n;
@@ -355,11 +357,12 @@ int32_t perpi_support_complete(const perp_lcp* lcp, const double* z, int32_t* a,
             if (M_i[j] == 0.0 || M_j[a[s]] == 0.0) {
                 continue;
             }
-            double w = lcp->q[j];
+            double w = lcp->q[j], size = fabs(w);
             for (int32_t t = 0; t < given; ++t) {
                 w += M_j[a[t]] * z[a[t]];
+                size += fabs(M_j[a[t]] * z[a[t]]);
             }
-            if (w < lowest) {
+            if (partner < 0 || w < lowest - TIE * size) { /* rounding must not choose */
                 lowest = w;
                 partner = j;
             }

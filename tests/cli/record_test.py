@@ -150,6 +150,19 @@ def a_flipped_bit_anywhere_in_the_file_is_found_or_harmless():
 
 
 @test
+def a_damaged_superblock_is_refused_in_no_time():
+    """HDF5 alone would wait for ever for a writer to repair it."""
+    perp("run", write_scene(duration=0.1), "--quiet", "--out", "r.h5")
+    whole = open("r.h5", "rb").read()
+    for byte in range(0, 48):
+        bad = bytearray(whole)
+        bad[byte] ^= 1 << byte % 8
+        with open("bad.h5", "wb") as file:
+            file.write(bad)
+        perp("verify", "bad.h5", status=2, timeout=20)
+
+
+@test
 def a_file_cut_short_is_refused_or_read_as_far_as_it_is_whole():
     perp("run", write_scene(duration=0.3), "--quiet", "--out", "r.h5")
     whole = open("r.h5", "rb").read()

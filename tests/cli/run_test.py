@@ -249,6 +249,7 @@ def check_says_what_will_be_simulated():
     scene = write_scene()
     result = perp("check", scene, "--json").json
     assert result["steps"] == 200 and result["margin"] == "automatic"
+    assert result["gravity"] == [0, 0, -9.81]
     assert [body["name"] for body in result["bodies"]] == ["ground", "a", "b", "c"]
     assert result["bodies"][1]["mass"] == 1 and result["bodies"][0]["type"] == "static"
     assert len(result["pairs"]) == 6

@@ -45,8 +45,7 @@ static perp_status everything(perp_context* context)
     perp_sim* sim = NULL;
     char buffer[16384];
     size_t size = sizeof buffer;
-    perp_status status =
-        perp_scene_parse(context, text, sizeof text - 1, "fault", NULL, 0, &scene);
+    perp_status status = perp_scene_parse(context, text, sizeof text - 1, "fault", NULL, 0, &scene);
     if (status == PERP_OK) {
         status = perp_sim_create_from_scene(context, scene, &sim);
     }

@@ -3,7 +3,8 @@
 #include "support/scene_sim.h"
 
 #define FLOOR                                                                                      \
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]}"
+    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "}"
 
 TEST(a_block_on_a_belt_reaches_the_belts_speed_and_keeps_it)
 {
@@ -96,7 +97,7 @@ TEST(a_particle_between_fence_and_wall_is_pushed_and_left_where_it_was_pushed)
         closest = x - fence < closest ? x - fence : closest;
         furthest = x > furthest ? x : furthest;
     }
-    CHECK_AT_LEAST(closest, -1e-12);     /* psi_2 = x_p - x_fence >= 0 [B09 (3.53)] */
+    CHECK_AT_LEAST(closest, -1e-12);      /* psi_2 = x_p - x_fence >= 0 [B09 (3.53)] */
     CHECK_AT_MOST(furthest, 1.0 + 1e-12); /* psi_1 = 1 - x_p >= 0 [B09 (3.52)] */
     CHECK_AT_LEAST(furthest, 0.9 - 1e-3);
     scene_sim_close(&s);

@@ -8,12 +8,12 @@ typedef struct drift {
 
 static drift tumble(double h, double spin)
 {
-    scene_sim s = scene_sim_open(
-        "{\"step\":%.17g,\"duration\":10,\"bodies\":[{\"name\":\"b\",\"mass\":2,"
-        "\"inertia\":[1,2,2.5],\"velocity\":[0.3,-0.2,0.1],"
-        "\"angular_velocity\":[%.17g,%.17g,%.17g],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,0.6,0.3]}]}]}",
-        h, 1e-3 * spin, spin, 1e-3 * spin);
+    scene_sim s =
+        scene_sim_open("{\"step\":%.17g,\"duration\":10,\"bodies\":[{\"name\":\"b\",\"mass\":2,"
+                       "\"inertia\":[1,2,2.5],\"velocity\":[0.3,-0.2,0.1],"
+                       "\"angular_velocity\":[%.17g,%.17g,%.17g],"
+                       "\"shapes\":[{\"type\":\"box\",\"size\":[1,0.6,0.3]}]}]}",
+                       h, 1e-3 * spin, spin, 1e-3 * spin);
     drift d = {NAN, NAN};
     if (s.sim == NULL) {
         return d;
@@ -78,8 +78,9 @@ TEST(a_thrown_particle_follows_the_exact_recursion_of_the_scheme)
 
 TEST(a_constant_spin_about_a_principal_axis_is_exact)
 {
-    scene_sim s = scene_sim_open("{\"step\":0.05,\"duration\":2,\"bodies\":[{\"name\":\"b\","
-                                 "\"mass\":1,\"inertia\":[1,2,2.5],\"angular_velocity\":[0,0,3]}]}");
+    scene_sim s =
+        scene_sim_open("{\"step\":0.05,\"duration\":2,\"bodies\":[{\"name\":\"b\","
+                       "\"mass\":1,\"inertia\":[1,2,2.5],\"angular_velocity\":[0,0,3]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-12);
     const perp_body_state b = scene_sim_body(&s, "b");

@@ -63,14 +63,14 @@ TEST(a_struck_ball_does_not_pass_its_neighbour_within_the_step)
 {
     /* B rests a millimetre before C; A strikes B so hard that B would pass C within one step. C's
      * margin is tiny: only the check after the solve can know. */
-    scene_sim s = scene_sim_open(
-        "{\"step\":0.01,\"duration\":0.2,\"bodies\":["
-        "{\"name\":\"a\",\"mass\":1,\"position\":[-0.35,0,0],\"velocity\":[50,0,0],"
-        "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]},"
-        "{\"name\":\"b\",\"mass\":1,\"position\":[0,0,0],"
-        "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]},"
-        "{\"name\":\"c\",\"mass\":1,\"position\":[0.201,0,0],"
-        "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}");
+    scene_sim s =
+        scene_sim_open("{\"step\":0.01,\"duration\":0.2,\"bodies\":["
+                       "{\"name\":\"a\",\"mass\":1,\"position\":[-0.35,0,0],\"velocity\":[50,0,0],"
+                       "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]},"
+                       "{\"name\":\"b\",\"mass\":1,\"position\":[0,0,0],"
+                       "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]},"
+                       "{\"name\":\"c\",\"mass\":1,\"position\":[0.201,0,0],"
+                       "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}");
     REQUIRE(s.sim != NULL);
     double worst = 0.0, depth = 0.0;
     bool repeated = false;
@@ -145,14 +145,13 @@ TEST(bodies_that_overlap_at_the_start_part_without_being_flung)
     TEST_PRINT("box 0.2 deep in the floor: overlap later %.2g, fastest upwards %.2g", one, speed);
     CHECK_AT_MOST(one, 1e-6);
     CHECK_AT_MOST(speed, 1e-3);
-    const double two = overlap_run(
-        "{\"name\":\"a\",\"mass\":1,\"position\":[0,0,0.5],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
-        "{\"name\":\"b\",\"mass\":3,\"position\":[0.1,0,1.4],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
-        "{\"name\":\"c\",\"mass\":1,\"position\":[0.1,0.1,2.0],"
-        "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.2}]}",
-        &speed);
+    const double two = overlap_run("{\"name\":\"a\",\"mass\":1,\"position\":[0,0,0.5],"
+                                   "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
+                                   "{\"name\":\"b\",\"mass\":3,\"position\":[0.1,0,1.4],"
+                                   "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
+                                   "{\"name\":\"c\",\"mass\":1,\"position\":[0.1,0.1,2.0],"
+                                   "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.2}]}",
+                                   &speed);
     TEST_PRINT("stack with overlaps: overlap later %.2g, fastest upwards %.2g", two, speed);
     CHECK_AT_MOST(two, 1e-5);
     CHECK_AT_MOST(speed, 1e-2);

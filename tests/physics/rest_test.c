@@ -3,7 +3,8 @@
 #include "support/scene_sim.h"
 
 #define FLOOR                                                                                      \
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]}"
+    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "}"
 
 TEST(a_stack_of_five_boxes_stands)
 {

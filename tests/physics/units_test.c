@@ -31,14 +31,14 @@ TEST(millimetres_and_grams_move_like_metres_and_kilograms)
         REQUIRE_OK(perp_sim_step(c.sim));
         const char* const names[] = {"box", "ball"};
         for (int k = 0; k < 2; ++k) {
-            const perp_body_state x = scene_sim_body(&a, names[k]), y = scene_sim_body(&b, names[k]),
+            const perp_body_state x = scene_sim_body(&a, names[k]),
+                                  y = scene_sim_body(&b, names[k]),
                                   z = scene_sim_body(&c, names[k]);
             for (int i = 0; i < 3; ++i) {
-                const double d[] = {y.position[i] / 1000 - x.position[i],
-                                    y.velocity[i] / 1000 - x.velocity[i],
-                                    y.angular_velocity[i] - x.angular_velocity[i],
-                                    z.position[i] * 1000 - x.position[i],
-                                    z.velocity[i] * 1000 - x.velocity[i]};
+                const double d[] = {
+                    y.position[i] / 1000 - x.position[i], y.velocity[i] / 1000 - x.velocity[i],
+                    y.angular_velocity[i] - x.angular_velocity[i],
+                    z.position[i] * 1000 - x.position[i], z.velocity[i] * 1000 - x.velocity[i]};
                 for (int j = 0; j < 5; ++j) {
                     worst = !(fabs(d[j]) <= worst) ? fabs(d[j]) : worst;
                 }

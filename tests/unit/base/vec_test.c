@@ -15,9 +15,8 @@ TEST(a_quaternion_turns_as_rodrigues_formula_says)
         const vec3 r = v3(sin(k), cos(3 * k), sin(5 * k + 1));
         const double a = v3_norm(r);
         const vec3 u = v3_scale(1.0 / a, r), p = v3(0.3, -1.2, 2.0);
-        const vec3 expected = v3_add(
-            v3_add(v3_scale(cos(a), p), v3_scale(sin(a), v3_cross(u, p))),
-            v3_scale((1.0 - cos(a)) * v3_dot(u, p), u));
+        const vec3 expected = v3_add(v3_add(v3_scale(cos(a), p), v3_scale(sin(a), v3_cross(u, p))),
+                                     v3_scale((1.0 - cos(a)) * v3_dot(u, p), u));
         check_vec(q4_rotate(q4_exp(r), p), expected, 1e-14);
     }
 }

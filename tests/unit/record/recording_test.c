@@ -8,7 +8,8 @@
 
 static const char balls[] =
     "{\"name\": \"balls\", \"dimension\": 3, \"gravity\": [0, 0, -9.81], \"step\": 0.01,"
-    " \"duration\": 0.5, \"friction\": {\"cone\": \"polygon\", \"directions\": 5, \"default\": 0.4},"
+    " \"duration\": 0.5, \"friction\": {\"cone\": \"polygon\", \"directions\": 5, \"default\": "
+    "0.4},"
     " \"record\": {\"every\": %d}, \"bodies\": ["
     "  {\"name\": \"ground\", \"type\": \"static\","
     "   \"shapes\": [{\"type\": \"plane\", \"normal\": [0, 0, 1], \"offset\": 0}]},"
@@ -29,10 +30,10 @@ static bool open_world(world* w, int every)
     char text[2048];
     const int length = snprintf(text, sizeof text, balls, every);
     *w = (world){0};
-    bool ok = perp_context_create(NULL, &w->context) == PERP_OK &&
-              perp_scene_parse(w->context, text, (size_t)length, "test", NULL, 0, &w->scene) ==
-                  PERP_OK &&
-              perp_sim_create_from_scene(w->context, w->scene, &w->sim) == PERP_OK;
+    bool ok =
+        perp_context_create(NULL, &w->context) == PERP_OK &&
+        perp_scene_parse(w->context, text, (size_t)length, "test", NULL, 0, &w->scene) == PERP_OK &&
+        perp_sim_create_from_scene(w->context, w->scene, &w->sim) == PERP_OK;
     if (!ok) {
         TEST_PRINT("%s", perp_context_error(w->context));
     }
@@ -67,22 +68,21 @@ static bool same_as_sim(const perp_frame* frame, const perp_sim* sim)
     const perp_contact* contact = perp_sim_contacts(sim, &count);
     const perp_step_info info = perp_sim_step_info(sim);
     const perp_energy energy = perp_sim_energy(sim);
-    bool same = frame->step == perp_sim_step_count(sim) && frame->time == perp_sim_time(sim) &&
-                same_doubles(frame->q, perp_sim_q(sim), perp_sim_q_size(sim)) &&
-                same_doubles(frame->v, perp_sim_v(sim), perp_sim_v_size(sim)) &&
-                frame->contact_count == count && frame->energy.kinetic == energy.kinetic &&
-                frame->energy.potential == energy.potential &&
-                frame->energy.total == energy.total &&
-                frame->info.certificate.worst == info.certificate.worst &&
-                frame->info.certificate.worst_constraint == info.certificate.worst_constraint &&
-                frame->info.report.iterations == info.report.iterations &&
-                frame->info.report.outcome == info.report.outcome &&
-                strcmp(frame->info.report.solver,
-                       info.report.solver != NULL ? info.report.solver : "") == 0 &&
-                frame->info.candidates == info.candidates && frame->info.rounds == info.rounds &&
-                frame->info.contacts == info.contacts &&
-                frame->info.penetration == info.penetration &&
-                frame->info.accepted_unsolved == info.accepted_unsolved;
+    bool same =
+        frame->step == perp_sim_step_count(sim) && frame->time == perp_sim_time(sim) &&
+        same_doubles(frame->q, perp_sim_q(sim), perp_sim_q_size(sim)) &&
+        same_doubles(frame->v, perp_sim_v(sim), perp_sim_v_size(sim)) &&
+        frame->contact_count == count && frame->energy.kinetic == energy.kinetic &&
+        frame->energy.potential == energy.potential && frame->energy.total == energy.total &&
+        frame->info.certificate.worst == info.certificate.worst &&
+        frame->info.certificate.worst_constraint == info.certificate.worst_constraint &&
+        frame->info.report.iterations == info.report.iterations &&
+        frame->info.report.outcome == info.report.outcome &&
+        strcmp(frame->info.report.solver, info.report.solver != NULL ? info.report.solver : "") ==
+            0 &&
+        frame->info.candidates == info.candidates && frame->info.rounds == info.rounds &&
+        frame->info.contacts == info.contacts && frame->info.penetration == info.penetration &&
+        frame->info.accepted_unsolved == info.accepted_unsolved;
     for (int32_t i = 0; same && i < count; ++i) {
         same = same_contact(&frame->contacts[i], &contact[i]);
     }
@@ -266,9 +266,9 @@ TEST(an_old_recording_is_replaced_only_by_a_sound_one)
     REQUIRE(record_run(&w, "keep.h5"));
     REQUIRE(stat("keep.h5", &before) == 0);
     perp_recorder* recorder = NULL;
-    CHECK_EQ_INT(perp_recorder_create(w.context, "no/such/place/keep.h5", w.scene, w.sim,
-                                      &recorder),
-                 PERP_ERROR_IO);
+    CHECK_EQ_INT(
+        perp_recorder_create(w.context, "no/such/place/keep.h5", w.scene, w.sim, &recorder),
+        PERP_ERROR_IO);
     CHECK_CONTAINS(perp_context_error(w.context), "no/such/place/keep.h5");
     CHECK_CONTAINS(perp_context_error(w.context), "No such file");
     CHECK_EQ_INT(perp_recorder_create(w.context, "/dev/null", w.scene, w.sim, &recorder),

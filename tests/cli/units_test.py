@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Every built-in scene in metres and kilograms, in millimetres and grams, and in kilometres and
+tonnes: the same motion to 1e-9 of the scene's size and speed. The scenes are rescaled here, key by
+key, by the dimension of each quantity; nothing of perp is used for that."""
+import copy
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+
+PERP, SOURCE = os.environ["PERP"], os.environ["PERP_SOURCE"]
+TOLERANCE = 1e-9
+# Scenes in which a step's problem has several solutions (a wall of bricks is struck): rounding may
+# choose between them, and the motion after that has nothing left to agree on.
+SEVERAL_SOLUTIONS = {"demo"}
+
+# exponents of length and mass; time is not rescaled
+DIMENSION = {"position": (1, 0), "size": (1, 0), "radius": (1, 0), "length": (1, 0),
+             "offset": (1, 0), "velocity": (1, 0), "gravity": (1, 0), "at": (1, 0),
+             "surface_velocity": (1, 0), "mass": (0, 1), "density": (-3, 1), "inertia": (2, 1),
+             "force": (1, 1), "torque": (2, 1), "margin": (1, 0)}
+PLANAR = {"density": (-2, 1)}
+
+
+def strip(text):
+    return re.sub(r'("(?:[^"\\]|\\.)*")|//[^\n]*', lambda m: m.group(1) or "", text)
+
+
+def times(value, factor):
+    if isinstance(value, list):
+        return [times(v, factor) for v in value]
+    if isinstance(value, str):
+        return f"({value})*{factor!r}"
+    return value * factor
+
+
+def rescale(node, L, M, planar):
+    if isinstance(node, list):
+        return [rescale(v, L, M, planar) for v in node]
+    if not isinstance(node, dict):
+        return node
+    out = {}
+    for key, value in node.items():
+        dimension = (PLANAR if planar else {}).get(key) or DIMENSION.get(key)
+        if dimension:
+            out[key] = times(value, L ** dimension[0] * M ** dimension[1])
+        else:
+            out[key] = rescale(value, L, M, planar)
+    return out
+
+
+def run(scene, name):
+    with open(name, "w") as f:
+        json.dump(scene, f)
+    done = subprocess.run([PERP, "run", name, "--json"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip() or done.stdout[:300])
+    return json.loads(done.stdout)
+
+
+def compare(a, b, L):
+    """Largest difference relative to the scene's size and speed."""
+    size = max([abs(x) for s in a["bodies"].values() for x in s["position"]] + [1e-300])
+    speed = max([abs(x) for s in a["bodies"].values() for x in s["velocity"]] + [size])
+    turn = max([abs(x) for s in a["bodies"].values()
+                for x in flat(s["angular_velocity"])] + [1.0])
+    worst = 0.0
+    for name, s in a["bodies"].items():
+        o = b["bodies"][name]
+        for x, y in zip(s["position"], o["position"]):
+            worst = max(worst, abs(y / L - x) / size)
+        for x, y in zip(s["velocity"], o["velocity"]):
+            worst = max(worst, abs(y / L - x) / speed)
+        for x, y in zip(flat(s["angular_velocity"]), flat(o["angular_velocity"])):
+            worst = max(worst, abs(y - x) / turn)
+    return worst
+
+
+def flat(x):
+    return x if isinstance(x, list) else [x]
+
+
+def main():
+    passed = failed = 0
+    for path in sorted(glob.glob(os.path.join(SOURCE, "scenes", "*.json"))):
+        name = os.path.splitext(os.path.basename(path))[0]
+        if name in SEVERAL_SOLUTIONS:
+            continue
+        with open(path) as f:
+            scene = json.loads(strip(f.read()))
+        planar = scene.get("dimension", 3) == 2
+        try:
+            here = run(scene, f"{name}.json")
+            for L, M in ((1e3, 1e3), (1e-3, 1e-3)):
+                there = run(rescale(copy.deepcopy(scene), L, M, planar), f"{name}-{L:g}.json")
+                worst = compare(here, there, L)
+                ok = worst <= TOLERANCE
+                print(f"{'ok' if ok else 'FAIL'} {name} with lengths x {L:g}, masses x {M:g}: "
+                      f"difference {worst:.1e}")
+                passed, failed = passed + ok, failed + (not ok)
+        except (RuntimeError, KeyError, ValueError) as error:
+            print(f"FAIL {name}: {error}")
+            failed += 1
+    print(f"units_test: {passed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
