@@ -24,7 +24,7 @@ static inline bool test_read_ccp_lcp(const char* path, test_lcp* t)
                 *t = test_lcp_make(n);
             }
         } else if (strcmp(word, "matrix") == 0) {
-            int rows, cols, count;
+            int rows = 0, cols = 0, count = 0;
             good = n > 0 && fscanf(f, " M %d %d %d", &rows, &cols, &count) == 3 && rows == n &&
                    cols == n;
             for (int e = 0; e < count && good; ++e) {
