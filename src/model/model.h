@@ -2,17 +2,9 @@
 #ifndef PERPI_MODEL_H
 #define PERPI_MODEL_H
 
-#include "base/expr.h"
+#include "model/value.h"
 #include "perp/model.h"
 #include "shape/shape.h"
-
-/* A number that may vary in time. */
-typedef struct perpi_value {
-    double number;
-    perpi_expr* expr; /* NULL: constant */
-} perpi_value;
-
-double perpi_value_at(const perpi_value* value, double t);
 
 typedef struct perpi_motion {
     perp_motion_type type;
@@ -84,9 +76,11 @@ struct perp_model {
     size_t pair_count, pair_capacity;
     perpi_wrench* wrench;
     size_t wrench_count, wrench_capacity;
-    double length; /* characteristic length: largest finite reach, else 1 */
+    double length; /* characteristic length: largest finite reach, 0 if nothing has a size */
 };
 
+/* Gives back what a body owns. */
+void perpi_body_free(perp_context* context, perpi_body* body);
 /* The pair entry of two bodies, or NULL. */
 const perpi_pair* perpi_model_pair(const perp_model* model, int32_t a, int32_t b);
 /* Friction coefficient between two shapes: pair entry, else the geometric mean of the two. */

@@ -16,7 +16,15 @@ static double size_of_pair(const perp_model* model, const perpi_touch* touch)
 {
     const double a = model->body[touch->body_a].reach, b = model->body[touch->body_b].reach;
     const double smaller = a < b ? a : b;
-    return smaller > 0.0 && isfinite(smaller) ? smaller : model->length;
+    if (smaller > 0.0 && isfinite(smaller)) {
+        return smaller;
+    }
+    if (model->length > 0.0) {
+        return model->length;
+    }
+    /* points against planes: rounding is relative to where they are */
+    const double place = v3_norm(touch->point_a);
+    return place > 0.0 ? place : INFINITY;
 }
 
 /* The worst overlap relative to its pair's size; NULL if all are within the tolerance. */

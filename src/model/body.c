@@ -1,0 +1,365 @@
+/* src/model/body.c - one body: checking its def, making it, taking it back. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/mass.h"
+#include "model/model.h"
+
+static bool finite3(const double* a)
+{
+    return isfinite(a[0]) && isfinite(a[1]) && isfinite(a[2]);
+}
+
+perp_body_def perp_body_def_default(void)
+{
+    return (perp_body_def){.type = PERP_BODY_STATIC,
+                           .mass = NAN,
+                           .density = NAN,
+                           .orientation = {1, 0, 0, 0},
+                           .friction = NAN,
+                           .color = {NAN, NAN, NAN}};
+}
+
+void perpi_body_free(perp_context* context, perpi_body* body)
+{
+    perpi_free(context, body->name);
+    perpi_values_free(context, body->motion.position, 3);
+    perpi_values_free(context, body->motion.orientation, 4);
+    perpi_values_free(context, body->motion.axis_angle, 4);
+    perpi_values_free(context, &body->motion.angle, 1);
+    perpi_values_free(context, body->motion.velocity, 3);
+    perpi_values_free(context, body->motion.angular_velocity, 3);
+    for (int32_t i = 0; i < body->allowed_count; ++i) {
+        perpi_free(context, body->allowed[i]);
+    }
+    perpi_free(context, body->allowed);
+}
+
+/* ---- motion ----------------------------------------------------------------------------------------*/
+
+static bool any_text(const char* const* text, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        if (text[i] != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static perp_status make_motion(perp_context* context, int32_t dimension, const perp_motion_def* def,
+                               perpi_motion* motion)
+{
+    static const char* const position[] = {"motion/position/0", "motion/position/1",
+                                           "motion/position/2"};
+    static const char* const orientation[] = {"motion/orientation/0", "motion/orientation/1",
+                                              "motion/orientation/2", "motion/orientation/3"};
+    static const char* const axis_angle[] = {"motion/axis_angle/0", "motion/axis_angle/1",
+                                             "motion/axis_angle/2", "motion/axis_angle/3"};
+    static const char* const velocity[] = {"motion/velocity/0", "motion/velocity/1",
+                                           "motion/velocity/2"};
+    static const char* const rate3[] = {"motion/angular_velocity/0", "motion/angular_velocity/1",
+                                        "motion/angular_velocity/2"};
+    static const char* const rate2[] = {"motion/angular_velocity", "motion/angular_velocity",
+                                        "motion/angular_velocity"};
+    motion->type = def->type;
+    motion->has_orientation = any_text(def->orientation, 4);
+    motion->has_axis_angle = any_text(def->axis_angle, 4);
+    if (motion->has_orientation && motion->has_axis_angle) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "motion: give orientation or axis_angle, not both");
+    }
+    perp_status status =
+        perpi_values_make(context, NULL, def->position, 3, position, motion->position);
+    if (status == PERP_OK) {
+        status =
+            perpi_values_make(context, NULL, def->orientation, 4, orientation, motion->orientation);
+    }
+    if (status == PERP_OK) {
+        status =
+            perpi_values_make(context, NULL, def->axis_angle, 4, axis_angle, motion->axis_angle);
+    }
+    if (status == PERP_OK) {
+        status = perpi_value_make(context, 0.0, def->angle, "motion/angle", &motion->angle);
+    }
+    if (status == PERP_OK) {
+        status = perpi_values_make(context, NULL, def->velocity, 3, velocity, motion->velocity);
+    }
+    if (status == PERP_OK) {
+        status = perpi_values_make(context, NULL, def->angular_velocity, 3,
+                                   dimension == 2 ? rate2 : rate3, motion->angular_velocity);
+    }
+    return status;
+}
+
+/* ---- the body itself -------------------------------------------------------------------------------*/
+
+static perp_status check_names(const perp_model* model, const perp_body_def* def)
+{
+    perp_context* context = model->context;
+    if (def->name == NULL || def->name[0] == '\0') {
+        return perpi_fail(context, PERP_ERROR_INPUT, "name: must not be empty");
+    }
+    if (strcmp(def->name, "world") == 0) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "name: 'world' is reserved");
+    }
+    const int32_t twin = perp_model_body_find(model, def->name);
+    if (twin >= 0) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "name: '%s' is already the name of body %d; names must differ", def->name,
+                          (int)twin);
+    }
+    return PERP_OK;
+}
+
+static perp_status check_numbers(const perp_model* model, const perp_body_def* def)
+{
+    perp_context* context = model->context;
+    const struct {
+        const char* member;
+        const double* value;
+    } vectors[] = {{"position", def->position},
+                   {"velocity", def->velocity},
+                   {"angular_velocity", def->angular_velocity}};
+    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; ++i) {
+        if (!finite3(vectors[i].value)) {
+            return perpi_fail(context, PERP_ERROR_INPUT, "%s: must be finite", vectors[i].member);
+        }
+    }
+    const double* e = def->orientation;
+    const double length = sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3]);
+    if (!(length > 0.0) || !isfinite(length)) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "orientation: must be a finite quaternion of length > 0");
+    }
+    if (!isfinite(def->angle)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "angle: must be finite, got %g", def->angle);
+    }
+    if (!isnan(def->friction) && (!(def->friction >= 0.0) || !isfinite(def->friction))) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "friction: must be >= 0, got %g",
+                          def->friction);
+    }
+    if (def->has_gravity && !finite3(def->gravity)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "gravity: must be finite");
+    }
+    return PERP_OK;
+}
+
+/* Only point masses have no rotation: nothing but particles, all at the centre. */
+static bool is_particle(const perp_body_def* def)
+{
+    if (def->has_inertia || def->shape_count == 0) {
+        return !def->has_inertia;
+    }
+    for (int32_t i = 0; i < def->shape_count; ++i) {
+        const perp_shape_def* s = &def->shapes[i];
+        const bool centred =
+            s->position[0] == 0.0 && s->position[1] == 0.0 && s->position[2] == 0.0;
+        if (s->type != PERP_SHAPE_PARTICLE || !centred) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi_body* body)
+{
+    perp_context* context = model->context;
+    const size_t first = model->shape_count;
+    const size_t total = first + (size_t)def->shape_count;
+    perp_status status =
+        perpi_grow(context, &model->shape, &model->shape_capacity, total, sizeof *model->shape);
+    if (status == PERP_OK) {
+        status = perpi_grow(context, &model->surface, &model->surface_capacity, total,
+                            sizeof *model->surface);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(context, &model->shape_def, &model->shape_def_capacity, total,
+                            sizeof *model->shape_def);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    body->shape = (int32_t)first;
+    body->shape_count = def->shape_count;
+    for (int32_t i = 0; i < def->shape_count; ++i) {
+        const perp_shape_def* s = &def->shapes[i];
+        char place[48];
+        snprintf(place, sizeof place, "shapes/%d", (int)i);
+        status = perpi_shape_make(context, s, model->dimension, &model->shape[first + (size_t)i]);
+        if (status != PERP_OK) {
+            return perpi_fail_prefix(context, status, place);
+        }
+        if (!isnan(s->friction) && (!(s->friction >= 0.0) || !isfinite(s->friction))) {
+            return perpi_fail(context, PERP_ERROR_INPUT, "%s/friction: must be >= 0, got %g", place,
+                              s->friction);
+        }
+        model->shape_def[first + (size_t)i] = *s;
+        model->surface[first + (size_t)i] =
+            (perpi_surface){.body = (int32_t)model->body_count, .friction = s->friction};
+    }
+    return PERP_OK;
+}
+
+static perp_status add_surfaces(perp_model* model, const perp_body_def* def, const perpi_body* body)
+{
+    static const char* const member[] = {"surface_velocity/0", "surface_velocity/1",
+                                         "surface_velocity/2"};
+    for (int32_t i = 0; i < body->shape_count; ++i) {
+        const perp_shape_def* s = &def->shapes[i];
+        perpi_surface* surface = &model->surface[body->shape + i];
+        if (!s->has_surface_velocity && !def->has_surface_velocity) {
+            continue;
+        }
+        surface->moving = true;
+        const double* number =
+            s->has_surface_velocity ? s->surface_velocity : def->surface_velocity;
+        const char* const* text =
+            s->has_surface_velocity ? s->surface_velocity_text : def->surface_velocity_text;
+        const perp_status status =
+            perpi_values_make(model->context, number, text, 3, member, surface->velocity);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    return PERP_OK;
+}
+
+static perp_status add_allowed(perp_context* context, const perp_body_def* def, perpi_body* body)
+{
+    body->restricted = def->collides_restricted;
+    if (!def->collides_restricted || def->collides_with_count == 0) {
+        return PERP_OK;
+    }
+    perp_status status = perpi_alloc(context, (size_t)def->collides_with_count,
+                                     sizeof *body->allowed, &body->allowed);
+    for (int32_t i = 0; status == PERP_OK && i < def->collides_with_count; ++i) {
+        status = perpi_strndup(context, def->collides_with[i], strlen(def->collides_with[i]),
+                               &body->allowed[i]);
+        body->allowed_count = status == PERP_OK ? i + 1 : i;
+    }
+    return status;
+}
+
+/* Everything of the body but the place in the model's array. */
+static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_body* body)
+{
+    perp_context* context = model->context;
+    perp_status status = check_names(model, def);
+    if (status == PERP_OK) {
+        status = check_numbers(model, def);
+    }
+    if (status == PERP_OK) {
+        status = perpi_strndup(context, def->name, strlen(def->name), &body->name);
+    }
+    if (status == PERP_OK) {
+        status = add_shapes(model, def, body);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    body->type = def->type;
+    body->wrench = -1;
+    body->friction = isnan(def->friction) ? model->friction_default : def->friction;
+    body->gravity = def->has_gravity ? v3_from(def->gravity) : model->gravity;
+    memcpy(body->color, def->color, sizeof body->color);
+    body->v = v3_from(def->velocity);
+    body->w = v3_from(def->angular_velocity);
+    body->angle = def->angle;
+    const quat q = {def->orientation[0], def->orientation[1], def->orientation[2],
+                    def->orientation[3]};
+    body->pose.q = model->dimension == 2 ? q4_exp(v3(0, 0, def->angle)) : q4_unit(q);
+    body->pose.R = q4_matrix(body->pose.q);
+    body->pose.x = v3_from(def->position);
+
+    if (def->type == PERP_BODY_DYNAMIC) {
+        body->particle = is_particle(def);
+        status = perpi_body_mass(model, def, body);
+        if (status != PERP_OK) {
+            return status;
+        }
+        const int32_t linear = model->dimension;
+        body->dofs = body->particle ? linear : (linear == 2 ? 3 : 6);
+        if (body->particle) {
+            body->w = v3(0, 0, 0);
+        }
+    }
+    if (def->type == PERP_BODY_STATIC && (v3_norm(body->v) != 0.0 || v3_norm(body->w) != 0.0)) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "velocity: a static body does not move; make it kinematic or dynamic");
+    }
+    if (def->motion.type != PERP_MOTION_NONE && def->type != PERP_BODY_KINEMATIC) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "motion: only a kinematic body has one; set type to \"kinematic\"");
+    }
+    status = make_motion(context, model->dimension, &def->motion, &body->motion);
+    if (status == PERP_OK) {
+        status = add_surfaces(model, def, body);
+    }
+    if (status == PERP_OK) {
+        status = add_allowed(context, def, body);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    body->reach = 0.0;
+    for (int32_t i = 0; i < body->shape_count; ++i) {
+        const perpi_shape* shape = &model->shape[body->shape + i];
+        const double reach =
+            v3_norm(shape->local.x) + perpi_shape_ops_of(shape->type)->reach(shape);
+        body->reach = reach > body->reach ? reach : body->reach;
+    }
+    return PERP_OK;
+}
+
+/* The start of a kinematic body with a POSE motion is where its expressions say at t = 0. */
+static perp_status start_pose(perp_model* model, int32_t index)
+{
+    perpi_body* body = &model->body[index];
+    if (body->motion.type == PERP_MOTION_POSE) {
+        return perpi_motion_pose(model, index, 0.0, &body->pose, &body->angle, &body->v, &body->w);
+    }
+    if (body->motion.type == PERP_MOTION_VELOCITY) {
+        return perpi_motion_velocity(model, index, 0.0, &body->v, &body->w);
+    }
+    return PERP_OK;
+}
+
+perp_status perp_model_add_body(perp_model* model, const perp_body_def* def, int32_t* index)
+{
+    perp_context* context = model->context;
+    perp_status status = perpi_grow(context, &model->body, &model->body_capacity,
+                                    model->body_count + 1, sizeof *model->body);
+    if (status != PERP_OK) {
+        return status;
+    }
+    perpi_body* body = &model->body[model->body_count];
+    memset(body, 0, sizeof *body);
+    const size_t shapes = model->shape_count;
+    status = fill_body(model, def, body);
+    model->shape_count = shapes + (size_t)body->shape_count;
+    model->body_count += 1;
+    if (status == PERP_OK) {
+        status = start_pose(model, (int32_t)model->body_count - 1);
+        if (status == PERP_ERROR_NUMERIC) {
+            status = PERP_ERROR_INPUT; /* bad at t = 0 is bad input */
+        }
+    }
+    if (status != PERP_OK) {
+        /* as if the body had never been offered */
+        model->body_count -= 1;
+        for (size_t i = shapes; i < model->shape_count; ++i) {
+            perpi_values_free(context, model->surface[i].velocity, 3);
+        }
+        model->shape_count = shapes;
+        perpi_body_free(context, body);
+        return status;
+    }
+    if (isfinite(body->reach) && body->reach > 0.0 && body->reach > model->length) {
+        model->length = body->reach;
+    }
+    if (index != NULL) {
+        *index = (int32_t)model->body_count - 1;
+    }
+    return PERP_OK;
+}
