@@ -56,9 +56,11 @@ static int distance(const char* a, const char* b)
 const char* cli_nearest(const char* word, const char* const* list)
 {
     const char* nearest = NULL;
-    int best = (int)strlen(word) / 3 + 1; /* further off is no slip of the fingers */
+    const char* letters = word + strspn(word, "-"); /* a dash tells nothing */
+    /* One slip in four letters, as in a scene; further off is no slip of the fingers. */
+    int best = (int)strlen(letters) / 4 + 1;
     for (int i = 0; list[i] != NULL; ++i) {
-        const int d = distance(word, list[i]);
+        const int d = distance(letters, list[i] + strspn(list[i], "-"));
         if (d <= best) {
             best = d - 1; /* a later one must be nearer */
             nearest = list[i];
@@ -111,6 +113,11 @@ static int take_option(const cli_verb* verb, char** argv, int left, cli_args* ar
     if (option->missing != NULL) {
         return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s does not exist yet", verb->name,
                         option->name);
+    }
+    if (option->value != NULL && strcmp(option->name, "--set") != 0 &&
+        cli_flag(args, option->name)) {
+        return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s is given twice: give it once",
+                        verb->name, option->name);
     }
     const char* value = NULL;
     if (option->value == NULL) {

@@ -150,8 +150,9 @@ static void print_bodies(const perp_model* model)
         if (info.type == PERP_BODY_DYNAMIC) {
             (void)snprintf(mass, sizeof mass, "%.6g", info.mass);
         }
-        printf("  %-20s %-10s %12s %9.4g  %s\n", perp_model_body_name(model, i),
-               type_name(info.type), mass, info.friction, shapes);
+        printf("  ");
+        cli_put_name(perp_model_body_name(model, i), 20);
+        printf(" %-10s %12s %9.4g  %s\n", type_name(info.type), mass, info.friction, shapes);
     }
     if (n > ROWS_SHOWN) {
         printf("  ... and %d more\n", (int)(n - ROWS_SHOWN));
@@ -171,8 +172,11 @@ static void print_pairs(const perp_model* model)
                 printf("\n%s  %-41s %9s%s\n", cli_bold(), "pair that can meet", "mu", cli_plain());
             }
             if (pairs++ < ROWS_SHOWN) {
-                printf("  %-20s %-20s %9.4g\n", perp_model_body_name(model, a),
-                       perp_model_body_name(model, b), perp_model_pair_friction(model, a, b));
+                printf("  ");
+                cli_put_name(perp_model_body_name(model, a), 20);
+                printf(" ");
+                cli_put_name(perp_model_body_name(model, b), 20);
+                printf(" %9.4g\n", perp_model_pair_friction(model, a, b));
             }
         }
     }
@@ -187,8 +191,10 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
 {
     const perp_model* model = perp_scene_model(scene);
     const perp_scene_run run = perp_scene_run_settings(scene);
-    printf("%s%s%s: sound, %d-D, %d bodies\n", cli_bold(), perp_scene_name(scene), cli_plain(),
-           (int)perp_model_dimension(model), (int)perp_model_body_count(model));
+    printf("%s", cli_bold());
+    cli_put_name(perp_scene_name(scene), 0);
+    printf("%s: sound, %d-D, %d bodies\n", cli_plain(), (int)perp_model_dimension(model),
+           (int)perp_model_body_count(model));
     double g[3];
     gravity_of(scene, g);
     if (perp_model_dimension(model) == 2) {

@@ -72,7 +72,7 @@ void cli_help_verb(const cli_verb* verb);
 
 /* ---- output -----------------------------------------------------------------------------------*/
 
-/* "perp: message" on stderr; with --json also {"status": word, "message": ...} on stdout, where
+/* "perp: message" on stderr, one line whatever the message holds; with --json also {"status": word, "message": ...} on stdout, where
  * word belongs to the exit status ("bad-input", "failed"). Returns exit_status. */
 int cli_fail(bool json, int exit_status, const char* format, ...) PERP_PRINTF(3, 4);
 /* Only the line on stderr. */
@@ -80,6 +80,13 @@ void cli_complain(const char* format, ...) PERP_PRINTF(1, 2);
 /* 2 for bad input and pieces that do not exist yet, 2 for files that cannot be opened, else 3. */
 int cli_exit_of(perp_status status);
 const char* cli_status_word(int exit_status);
+
+/* Text from outside (names, paths, messages) on stdout: control characters and bytes that are not
+ * UTF-8 are printed as escapes, so that they cannot move the cursor or break a line. */
+void cli_put(const char* text);
+/* The same for a name in a table: shortened with an ellipsis, and filled up with spaces. */
+#define CLI_NAME_LETTERS 40
+void cli_put_name(const char* name, int width);
 
 /* Prints and releases the object. */
 void cli_print_json(json_t* object);

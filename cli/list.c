@@ -199,12 +199,16 @@ static void list_scenes(const perp_context* context, json_t* rows)
         struct dirent** entry = NULL;
         const int n = scandir(folder[f], &entry, is_json, alphasort);
         if (rows == NULL && n > 0) {
-            printf("%s\n", folder[f]);
+            cli_put(folder[f]);
+            printf("\n");
         }
         for (int i = 0; i < n; ++i) {
             const size_t stem = strlen(entry[i]->d_name) - strlen(".json");
             if (rows == NULL) {
-                printf("  %s%.*s%s\n", cli_bold(), (int)stem, entry[i]->d_name, cli_plain());
+                entry[i]->d_name[stem] = '\0';
+                printf("  %s", cli_bold());
+                cli_put(entry[i]->d_name); /* whole: it is there to be typed */
+                printf("%s\n", cli_plain());
             } else {
                 char path[4400];
                 (void)snprintf(path, sizeof path, "%s/%s", folder[f], entry[i]->d_name);

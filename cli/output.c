@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,11 +16,92 @@ static bool colourful(int fd)
     return (no == NULL || no[0] == '\0') && term != NULL && isatty(fd) == 1;
 }
 
+/* Bytes of the UTF-8 character at s, 0 if there is none. */
+static size_t utf8_length(const unsigned char* s)
+{
+    const size_t n = s[0] < 0x80                   ? 1
+                     : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+                     : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+                     : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                                   : 0;
+    for (size_t i = 1; i < n; ++i) {
+        if ((s[i] & 0xc0u) != 0x80u) {
+            return 0;
+        }
+    }
+    return n;
+}
+
+/* One character of a text from outside as it may go to a terminal; returns how many bytes of s it
+ * took. Control characters (also those above 0x7f) and bytes that are not UTF-8 become escapes. */
+static size_t printable(const char* s, char out[8])
+{
+    const unsigned char* u = (const unsigned char*)s;
+    const size_t n = utf8_length(u);
+    if (*s == '\n' || *s == '\t' || *s == '\r') {
+        (void)snprintf(out, 8, "\\%c", *s == '\n' ? 'n' : *s == '\t' ? 't' : 'r');
+    } else if (n == 0 || u[0] < 0x20 || u[0] == 0x7f) {
+        (void)snprintf(out, 8, "\\x%02x", (unsigned)u[0]);
+        return 1;
+    } else if (n == 2 && u[0] == 0xc2 && u[1] < 0xa0) {
+        (void)snprintf(out, 8, "\\x%02x", (unsigned)u[1]);
+    } else {
+        memcpy(out, s, n);
+        out[n] = '\0';
+    }
+    return n;
+}
+
+static void put_printable(FILE* file, const char* text)
+{
+    char c[8];
+    while (*text != '\0') {
+        text += printable(text, c);
+        (void)fputs(c, file);
+    }
+}
+
+void cli_put(const char* text)
+{
+    put_printable(stdout, text);
+}
+
+/* Characters, not bytes. */
+static int letters(const char* text)
+{
+    int count = 0;
+    for (; *text != '\0'; ++text) {
+        count += ((unsigned char)*text & 0xc0u) != 0x80u;
+    }
+    return count;
+}
+
+void cli_put_name(const char* name, int width)
+{
+    char c[8];
+    int column = 0;
+    while (*name != '\0') {
+        const char* next = name + printable(name, c);
+        /* the last place is for the ellipsis, unless the name just fits */
+        if (column + letters(c) > CLI_NAME_LETTERS - (*next != '\0')) {
+            (void)fputs("…", stdout);
+            column += 1;
+            break;
+        }
+        (void)fputs(c, stdout);
+        column += letters(c);
+        name = next;
+    }
+    printf("%*s", width > column ? width - column : 0, "");
+}
+
 static void complain(const char* message)
 {
     const bool colour = colourful(STDERR_FILENO);
     (void)fflush(stdout);
-    fprintf(stderr, "%sperp:%s %s\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "", message);
+    fprintf(stderr, "%sperp:%s ", colour ? "\033[31m" : "", colour ? "\033[0m" : "");
+    put_printable(stderr, message);
+    (void)fputc('\n', stderr);
 }
 
 void cli_complain(const char* format, ...)

@@ -18,6 +18,9 @@ typedef struct run_state {
     const char* out;      /* recording, or NULL */
     const char* problems; /* folder for problem files, or NULL */
     char* origin;         /* what to call the scene in messages */
+    char* resumed;        /* the recording that is continued, or NULL */
+    double resume_asked;  /* the time that was asked for; infinite: the end */
+    double resume_time;   /* and the frame that was found for it */
     cli_overrides overrides;
     perp_context* context;
     perp_scene* scene;
@@ -26,7 +29,8 @@ typedef struct run_state {
     cli_stats stats;
     char problem[1200]; /* the last problem file written, or "" */
     char message[2400]; /* why it stopped, or "" */
-    bool interrupted;
+    const char* note;   /* the same without the file's name */
+    bool interrupted, unsolved;
 } run_state;
 
 static volatile sig_atomic_t stop_asked;
@@ -37,33 +41,44 @@ static void ask_stop(int signal_number)
     stop_asked = 1;
 }
 
-/* The first Ctrl-C asks the run to end well; a second one ends the program. */
+static bool is_stop_asked(void* user)
+{
+    (void)user;
+    return stop_asked != 0;
+}
+
+/* The first Ctrl-C asks the run to end well; a second one ends the program. A closing terminal may
+ * hang up twice, and nohup wants no hang-up at all. */
 static void watch_signals(void)
 {
-    struct sigaction action = {.sa_handler = ask_stop, .sa_flags = SA_RESETHAND};
+    struct sigaction action = {.sa_handler = ask_stop, .sa_flags = SA_RESETHAND}, old;
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
+    action.sa_flags = 0;
+    if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN) {
+        (void)sigaction(SIGHUP, &action, NULL);
+    }
 }
 
 /* ---- getting ready ----------------------------------------------------------------------------*/
 
 /* Splits R.h5@2.5 into path and time; a file whose own name has an '@' goes first. */
-static int split_resume(const run_state* r, const char* text, char** path, double* time)
+static int split_resume(run_state* r, const char* text)
 {
     struct stat st;
-    *time = INFINITY;
-    *path = strdup(text);
-    if (*path == NULL) {
+    r->resume_asked = INFINITY;
+    r->resumed = strdup(text);
+    if (r->resumed == NULL) {
         return cli_fail(r->args->json, CLI_FAILED, "out of memory");
     }
-    char* at = strrchr(*path, '@');
-    if (at == NULL || stat(*path, &st) == 0) {
+    char* at = strrchr(r->resumed, '@');
+    if (at == NULL || stat(r->resumed, &st) == 0) {
         return CLI_DONE;
     }
     char* end;
-    *time = strtod(at + 1, &end);
-    if (end == at + 1 || *end != '\0' || !isfinite(*time)) {
+    r->resume_asked = strtod(at + 1, &end);
+    if (end == at + 1 || *end != '\0' || !isfinite(r->resume_asked)) {
         return cli_fail(r->args->json, CLI_BAD_INPUT,
                         "--resume: expected R.h5 or R.h5@TIME, got '%s'", text);
     }
@@ -104,7 +119,7 @@ static int fail_in_scene(const run_state* r, perp_status status)
                     perp_context_error(r->context));
 }
 
-static int load_scene(run_state* r, perp_recording* resumed, const char* resumed_path)
+static int load_scene(run_state* r, perp_recording* resumed)
 {
     perp_status status;
     if (r->args->word_count > 0) {
@@ -114,7 +129,7 @@ static int load_scene(run_state* r, perp_recording* resumed, const char* resumed
                                                      r->overrides.count, &r->scene);
     } else {
         const char* text = perp_recording_scene_text(resumed);
-        r->origin = strdup(resumed_path);
+        r->origin = strdup(r->resumed);
         status = r->origin == NULL
                      ? PERP_ERROR_MEMORY
                      : perp_scene_parse(r->context, text, strlen(text), r->origin,
@@ -127,23 +142,82 @@ static int create_sim(run_state* r)
 {
     perp_sim_def def = perp_sim_def_from_scene(r->scene);
     def.keep_going = r->keep_going;
-    const perp_status status =
-        perp_sim_create(r->context, perp_scene_model(r->scene), &def, &r->sim);
+    const perp_status status = perp_sim_create_from_scene_def(r->context, r->scene, &def, &r->sim);
     return status == PERP_OK ? CLI_DONE : fail_in_scene(r, status);
+}
+
+static bool same_file(const char* a, const char* b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A recording must not take the place of what it is made from. */
+static int check_out(const run_state* r)
+{
+    if (r->out == NULL) {
+        return CLI_DONE;
+    }
+    if (r->args->word_count > 0 && same_file(r->out, r->origin)) {
+        return cli_fail(r->args->json, CLI_BAD_INPUT,
+                        "--out: %s is the scene itself: give the recording another name", r->out);
+    }
+    if (r->resumed != NULL && same_file(r->out, r->resumed)) {
+        return cli_fail(r->args->json, CLI_BAD_INPUT,
+                        "--out: %s is the recording that is continued, and its frames would be "
+                        "lost: give another name",
+                        r->out);
+    }
+    return CLI_DONE;
+}
+
+/* The frame to continue from: the last one at or before the time that was asked for. */
+static int choose_frame(run_state* r, perp_recording* recording, int64_t* index)
+{
+    perp_frame frame;
+    const double asked = r->resume_asked;
+    perp_status status = perp_recording_frame(recording, 0, &frame);
+    const double begin = status == PERP_OK ? frame.time : 0.0;
+    if (status == PERP_OK) {
+        status = perp_recording_frame(recording, perp_recording_frame_count(recording) - 1, &frame);
+    }
+    if (status != PERP_OK) {
+        return fail_with_context(r, status);
+    }
+    const double end = frame.time, slack = 1e-9 * fabs(asked);
+    if (isfinite(asked) && !(asked + slack >= begin && asked - slack <= end)) {
+        return cli_fail(r->args->json, CLI_BAD_INPUT,
+                        "--resume: %s has no t = %.12g: it goes from %.12g to %.12g", r->resumed,
+                        asked, begin, end);
+    }
+    status = find_frame(recording, asked, index);
+    if (status == PERP_OK) {
+        status = perp_recording_frame(recording, *index, &frame);
+    }
+    if (status != PERP_OK) {
+        return fail_with_context(r, status);
+    }
+    r->resume_time = frame.time;
+    const double duration = perp_scene_run_settings(r->scene).duration;
+    if (frame.time >= duration * (1.0 - 1e-9)) {
+        return cli_fail(r->args->json, CLI_BAD_INPUT,
+                        "--resume: %s is at t = %.12g, already at its duration %.12g; give "
+                        "--duration beyond it",
+                        r->resumed, frame.time, duration);
+    }
+    return CLI_DONE;
 }
 
 /* Scene and simulation, from a file or from where a recording left off. */
 static int prepare(run_state* r)
 {
     const char* resume = cli_value(r->args, "--resume");
-    char* path = NULL;
-    double time = INFINITY;
     perp_recording* recording = NULL;
     int exit_status = CLI_DONE;
     if (resume != NULL) {
-        exit_status = split_resume(r, resume, &path, &time);
+        exit_status = split_resume(r, resume);
         if (exit_status == CLI_DONE) {
-            const perp_status status = perp_recording_open(r->context, path, &recording);
+            const perp_status status = perp_recording_open(r->context, r->resumed, &recording);
             if (status != PERP_OK) {
                 cli_leave_quickly();
                 exit_status = fail_with_context(r, status);
@@ -151,21 +225,23 @@ static int prepare(run_state* r)
         }
     }
     if (exit_status == CLI_DONE) {
-        exit_status = load_scene(r, recording, path);
+        exit_status = load_scene(r, recording);
+    }
+    if (exit_status == CLI_DONE) {
+        exit_status = check_out(r);
     }
     if (exit_status == CLI_DONE) {
         exit_status = create_sim(r);
     }
     if (exit_status == CLI_DONE && recording != NULL) {
         int64_t index = 0;
-        perp_status status = find_frame(recording, time, &index);
-        if (status == PERP_OK) {
-            status = perp_recording_restore(recording, index, r->sim);
+        exit_status = choose_frame(r, recording, &index);
+        if (exit_status == CLI_DONE) {
+            const perp_status status = perp_recording_restore(recording, index, r->sim);
+            exit_status = status == PERP_OK ? CLI_DONE : fail_with_context(r, status);
         }
-        exit_status = status == PERP_OK ? CLI_DONE : fail_with_context(r, status);
     }
     perp_recording_close(recording);
-    free(path);
     return exit_status;
 }
 
@@ -207,10 +283,14 @@ static void save_problem(run_state* r, int64_t step)
 static int stop_with_error(run_state* r, perp_status status)
 {
     /* What the recorder says names its file; what the simulation says does not know the scene's. */
-    (void)snprintf(r->message, sizeof r->message, "%s%s%s",
-                   status == PERP_ERROR_IO ? "" : r->origin, status == PERP_ERROR_IO ? "" : ": ",
+    const bool named = status == PERP_ERROR_IO;
+    const int length = snprintf(r->message, sizeof r->message, "%.1000s%s", named ? "" : r->origin,
+                                named ? "" : ": ");
+    r->note = r->message + length;
+    (void)snprintf(r->message + length, sizeof r->message - (size_t)length, "%s",
                    perp_context_error(r->context));
     if (status == PERP_ERROR_SOLVE) {
+        r->unsolved = true;
         r->stats.failures += 1;
         save_problem(r, perp_sim_step_count(r->sim) + 1);
     }
@@ -238,6 +318,9 @@ static int loop(run_state* r, cli_progress* progress)
             }
             cli_progress_step(progress, r->sim, &r->stats, now);
         }
+        if (status == PERP_ERROR_CANCELLED && stop_asked) {
+            break; /* inside a step; the state is the one before it */
+        }
         if (status != PERP_OK) {
             exit_status = stop_with_error(r, status);
         }
@@ -247,6 +330,7 @@ static int loop(run_state* r, cli_progress* progress)
         r->interrupted = true;
         (void)snprintf(r->message, sizeof r->message, "interrupted at t = %.9g",
                        perp_sim_time(r->sim));
+        r->note = r->message;
         exit_status = CLI_FAILED;
     }
     return exit_status;
@@ -257,15 +341,58 @@ static int simulate(run_state* r)
     cli_progress progress;
     cli_progress_begin(&progress, r->sim, r->quiet);
     int exit_status = loop(r, &progress);
+    cli_progress_end(&progress);
     if (r->recorder != NULL) {
+        if (r->note != NULL) {
+            perp_recorder_note(r->recorder, r->note);
+        }
         const perp_status status = perp_recorder_finish(r->recorder, r->sim);
         if (status != PERP_OK && r->message[0] == '\0') {
             exit_status = stop_with_error(r, status);
+        } else if (status != PERP_OK && strcmp(perp_context_error(r->context), r->message) != 0) {
+            cli_complain("%s", perp_context_error(r->context)); /* on top of the other trouble */
         }
     }
-    cli_progress_end(&progress);
     cli_stats_end(&r->stats, r->sim);
     return exit_status;
+}
+
+/* A path as a shell takes it. */
+static void quote(const char* path, char* text, size_t size)
+{
+    const bool plain = strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                    "-_./+@%=:,") == strlen(path);
+    (void)snprintf(text, size, plain ? "%s" : "\"%s\"", path);
+}
+
+/* What can be done about a step that was not solved. */
+static void advise(const run_state* r, const char* problem)
+{
+    const perp_scene_run run = perp_scene_run_settings(r->scene);
+    if (problem != NULL) {
+        char path[sizeof r->problem + 2];
+        quote(problem, path, sizeof path);
+        cli_complain("the problem is saved in %s; alone: perp solve %s --tolerance %g", problem,
+                     path, run.tolerance);
+    }
+    cli_complain("to get past it, try %s, a smaller step (--step %.3g)%s",
+                 strcmp(run.solver, "auto") == 0 ? "another solver (see 'perp list solvers')"
+                                                 : "another solver (--solver auto)",
+                 0.5 * run.step, r->keep_going ? "" : ", or --keep-going");
+}
+
+static void print_resumed(const run_state* r)
+{
+    if (r->resumed == NULL) {
+        return;
+    }
+    printf("continued from ");
+    cli_put(r->resumed);
+    printf(" at t = %.12g", r->resume_time);
+    if (isfinite(r->resume_asked) && r->resume_asked - r->resume_time > 1e-9 * r->resume_asked) {
+        printf(", its last frame at or before %.12g", r->resume_asked);
+    }
+    printf("\n");
 }
 
 static void report(run_state* r, int exit_status)
@@ -275,16 +402,34 @@ static void report(run_state* r, int exit_status)
     const char* problem = failed && r->problem[0] != '\0' ? r->problem : NULL;
     if (failed) {
         cli_complain("%s", r->message);
-        if (problem != NULL) {
-            cli_complain("the problem is saved in %s; try 'perp solve %s'", problem, problem);
+        if (r->unsolved) {
+            advise(r, problem);
         }
     }
     if (r->args->json) {
-        cli_print_json(cli_summary_json(r->scene, r->sim, &r->stats, status,
-                                        failed ? r->message : NULL, problem));
+        json_t* summary = cli_summary_json(r->scene, r->sim, &r->stats, status,
+                                           failed ? r->message : NULL, problem);
+        if (r->resumed != NULL) {
+            json_object_set_new(summary, "resumed_from", cli_number(r->resume_time));
+        }
+        cli_print_json(summary);
     } else if (!r->quiet) {
+        print_resumed(r);
         cli_summary_print(r->scene, r->sim, &r->stats, status, r->out);
     }
+}
+
+static int refuse_empty(const cli_args* args)
+{
+    static const char* const path[] = {"--out", "--resume", "--save-problems"};
+    for (size_t i = 0; i < sizeof path / sizeof path[0]; ++i) {
+        const char* value = cli_value(args, path[i]);
+        if (value != NULL && value[0] == '\0') {
+            return cli_fail(args->json, CLI_BAD_INPUT, "%s: the name is empty: give a file name",
+                            path[i]);
+        }
+    }
+    return CLI_DONE;
 }
 
 static int run_all(run_state* r)
@@ -299,17 +444,20 @@ static int run_all(run_state* r)
     if (r->problems != NULL && mkdir(r->problems, 0777) != 0 && errno != EEXIST) {
         return cli_fail(r->args->json, CLI_BAD_INPUT, "%s: %s", r->problems, strerror(errno));
     }
+    watch_signals();
+    perp_sim_on_cancel(r->sim, is_stop_asked, NULL);
     if (r->out != NULL) {
         const perp_status status =
             perp_recorder_create(r->context, r->out, r->scene, r->sim, &r->recorder);
         if (status != PERP_OK) {
-            return fail_with_context(r, status);
+            cli_leave_quickly(); /* HDF5 may have looked at an old file */
+            return cli_fail(r->args->json, status == PERP_ERROR_INPUT ? CLI_BAD_INPUT : CLI_FAILED,
+                            "%s", perp_context_error(r->context)); /* a full disk is no bad input */
         }
     }
     if (!cli_stats_begin(&r->stats, r->sim)) {
         return cli_fail(r->args->json, CLI_FAILED, "out of memory");
     }
-    watch_signals();
     exit_status = simulate(r);
     report(r, exit_status);
     return exit_status;
@@ -319,6 +467,9 @@ static int run(const cli_args* args)
 {
     if (args->word_count == 0 && cli_value(args, "--resume") == NULL) {
         return cli_fail(args->json, CLI_BAD_INPUT, "usage: perp run %s", cli_verb_run.usage);
+    }
+    if (refuse_empty(args) != CLI_DONE) {
+        return CLI_BAD_INPUT;
     }
     run_state r = {
         .args = args,
@@ -339,11 +490,12 @@ static int run(const cli_args* args)
     perp_context_destroy(r.context);
     cli_overrides_free(&r.overrides);
     free(r.origin);
+    free(r.resumed);
     return exit_status;
 }
 
 static const cli_option options[] = {
-    {"--out", "R.h5", "record to this file (-o); without it nothing is recorded", NULL},
+    {"--out", "R.h5", "record to this file (-o), which is new or a recording to replace", NULL},
     {"--step", "H", "length of a step", NULL},
     {"--duration", "T", "how long to simulate", NULL},
     {"--stepper", "NAME", "see 'perp list steppers'", NULL},
@@ -352,7 +504,7 @@ static const cli_option options[] = {
     {"--directions", "N", "of the friction polygon", NULL},
     {"--solver", "NAME", "see 'perp list solvers'; replaces the scene's with its settings", NULL},
     {"--set", "POINTER=VALUE", "override any place of the scene, such as /bodies/1/mass=2", NULL},
-    {"--resume", "R.h5[@T]", "continue from a recording's end, or from its time T", NULL},
+    {"--resume", "R.h5[@T]", "continue from a recording's end, or its last frame up to T", NULL},
     {"--save-problems", "DIR", "where to put the problems of steps that were not solved", NULL},
     {"--keep-going", NULL, "take the best iterate when a solve fails, and count it", NULL},
     {"--json", NULL, "print the result as one JSON object", NULL},

@@ -111,13 +111,14 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
 static void print_body(const perp_sim* sim, int32_t body, bool planar)
 {
     const perp_body_state s = perp_sim_body(sim, body);
-    const char* name = perp_model_body_name(perp_sim_model(sim), body);
+    printf("  ");
+    cli_put_name(perp_model_body_name(perp_sim_model(sim), body), 14);
     if (planar) {
-        printf("  %-14s (%.6g, %.6g) angle %.6g, velocity (%.4g, %.4g)\n", name, s.position[0],
-               s.position[1], s.angle, s.velocity[0], s.velocity[1]);
+        printf(" (%.6g, %.6g) angle %.6g, velocity (%.4g, %.4g)\n", s.position[0], s.position[1],
+               s.angle, s.velocity[0], s.velocity[1]);
     } else {
-        printf("  %-14s (%.6g, %.6g, %.6g), velocity (%.4g, %.4g, %.4g)\n", name, s.position[0],
-               s.position[1], s.position[2], s.velocity[0], s.velocity[1], s.velocity[2]);
+        printf(" (%.6g, %.6g, %.6g), velocity (%.4g, %.4g, %.4g)\n", s.position[0], s.position[1],
+               s.position[2], s.velocity[0], s.velocity[1], s.velocity[2]);
     }
 }
 
@@ -148,8 +149,10 @@ void cli_summary_print(const perp_scene* scene, const perp_sim* sim, cli_stats* 
     const perp_scene_run run = perp_scene_run_settings(scene);
     const perp_energy energy = perp_sim_energy(sim);
     const perp_contact_residual* c = &stats->certificate;
-    printf("%s%s%s: %s, t = %.9g after %lld steps\n", cli_bold(), perp_scene_name(scene),
-           cli_plain(), status, perp_sim_time(sim), (long long)perp_sim_step_count(sim));
+    printf("%s", cli_bold());
+    cli_put_name(perp_scene_name(scene), 0);
+    printf("%s: %s, t = %.9g after %lld steps\n", cli_plain(), status, perp_sim_time(sim),
+           (long long)perp_sim_step_count(sim));
     printf("  method         %s, %s, %s friction, solver %s\n", run.stepper, run.contact, run.cone,
            run.solver);
     printf("  wall time      %.4g s; a step %.4g us (p50 %.4g, p99 %.4g, max %.4g)\n",
@@ -170,7 +173,9 @@ void cli_summary_print(const perp_scene* scene, const perp_sim* sim, cli_stats* 
            mean(stats->iterations_sum, stats->steps), (int)stats->iterations_max,
            (long long)stats->failures);
     if (out != NULL) {
-        printf("  recording      %s\n", out);
+        printf("  recording      ");
+        cli_put(out);
+        printf("\n");
     }
     print_bodies(sim);
 }

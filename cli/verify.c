@@ -6,23 +6,29 @@
 
 #define LAWS_TOLERANCE 1e-6
 
-/* What the laws must hold to: what the run asked of its solver, but not below 1e-6, since recorded
- * numbers are formulated anew with their own rounding. */
-static double tolerance_of(perp_context* context, const char* path)
+/* What the recorded scene asked for. */
+typedef struct asked {
+    double tolerance; /* that the laws must hold to: what the run asked of its solver, but not below
+                         1e-6, since recorded numbers are formulated anew with their own rounding */
+    int32_t every;
+} asked;
+
+static asked asked_of(perp_context* context, const char* path)
 {
     perp_recording* recording = NULL;
     perp_scene* scene = NULL;
-    double tolerance = LAWS_TOLERANCE;
+    asked a = {LAWS_TOLERANCE, 1};
     if (perp_recording_open(context, path, &recording) == PERP_OK) {
         const char* text = perp_recording_scene_text(recording);
         if (perp_scene_parse(context, text, strlen(text), path, NULL, 0, &scene) == PERP_OK) {
-            const double asked = perp_scene_run_settings(scene).tolerance;
-            tolerance = asked > tolerance ? asked : tolerance;
+            const double tolerance = perp_scene_run_settings(scene).tolerance;
+            a.tolerance = tolerance > a.tolerance ? tolerance : a.tolerance;
+            a.every = perp_scene_record_every(scene);
         }
     }
     perp_scene_destroy(scene);
     perp_recording_close(recording);
-    return tolerance;
+    return a;
 }
 
 static void print_json(const perp_verdict* d, int exit_status, double tolerance, bool laws)
@@ -32,9 +38,12 @@ static void print_json(const perp_verdict* d, int exit_status, double tolerance,
     json_object_set_new(o, "message", cli_text(d->message));
     json_object_set_new(o, "intact", json_boolean(d->intact));
     json_object_set_new(o, "complete", json_boolean(d->complete));
+    json_object_set_new(o, "finished", json_boolean(d->finished));
+    json_object_set_new(o, "note", cli_text(d->note));
     json_object_set_new(o, "frames", json_integer(d->frames));
+    json_object_set_new(o, "steps", json_integer(d->steps));
     json_object_set_new(o, "laws_checked", json_integer(d->laws_checked));
-    json_object_set_new(o, "laws_hold", json_boolean(laws));
+    json_object_set_new(o, "laws_hold", d->laws_checked > 0 ? json_boolean(laws) : json_null());
     json_object_set_new(o, "tolerance", cli_number(tolerance));
     json_object_set_new(
         o, "worst",
@@ -47,31 +56,72 @@ static void print_json(const perp_verdict* d, int exit_status, double tolerance,
     cli_print_json(o);
 }
 
-static void print_line(bool good, const char* what, const char* found)
+typedef enum finding { GOOD, BAD, UNKNOWN } finding;
+
+static void print_line(finding found, const char* what, const char* text)
 {
-    printf("  %s%-4s%s %-14s %s\n", good ? cli_green() : cli_red(), good ? "ok" : "BAD",
-           cli_plain(), what, found);
+    static const char* const word[] = {"ok", "BAD", "--"};
+    printf("  %s%-4s%s %-14s ",
+           found == GOOD  ? cli_green()
+           : found == BAD ? cli_red()
+                          : cli_dim(),
+           word[found], cli_plain(), what);
+    cli_put(text);
+    printf("\n");
 }
 
-static void print_text(const char* path, const perp_verdict* d, double tolerance, bool laws)
+/* A recording can be sound though its run never came to its end. */
+static void print_end(const perp_verdict* d)
+{
+    char text[512];
+    if (d->finished) {
+        return;
+    }
+    if (!d->complete) {
+        (void)snprintf(text, sizeof text, "never came to its end: killed, or still at work");
+    } else {
+        (void)snprintf(text, sizeof text, "ended early%s%s", d->note[0] != '\0' ? ": " : "",
+                       d->note[0] != '\0' ? d->note : ", before its duration");
+    }
+    print_line(UNKNOWN, "run", text);
+}
+
+static void print_laws(const perp_verdict* d, const asked* a, bool laws)
 {
     char text[160];
-    printf("%s%s%s: %s\n", cli_bold(), path, cli_plain(), d->message);
+    if (d->laws_checked > 0) {
+        (void)snprintf(text, sizeof text,
+                       "%lld of %lld steps: dynamics %.1e, normal %.1e, friction %.1e (allowed "
+                       "%.0e)",
+                       (long long)d->laws_checked, (long long)d->steps, d->worst.dynamics,
+                       d->worst.normal, d->worst.friction, a->tolerance);
+        print_line(laws ? GOOD : BAD, "laws", text);
+        return;
+    }
+    if (d->frames > 1) {
+        (void)snprintf(text, sizeof text, "not checked: record.every is %d", (int)a->every);
+    } else {
+        (void)snprintf(text, sizeof text, "not checked: no step is recorded");
+    }
+    print_line(UNKNOWN, "laws", text);
+}
+
+static void print_text(const char* path, const perp_verdict* d, const asked* a, bool laws)
+{
+    char text[160];
+    printf("%s", cli_bold());
+    cli_put(path);
+    printf("%s: ", cli_plain());
+    cli_put(d->message);
     (void)snprintf(text, sizeof text, "%lld frames, %s", (long long)d->frames,
-                   d->complete ? "complete" : "interrupted");
-    print_line(d->intact, "hashes", text);
+                   d->complete ? "complete" : "not completed");
+    printf("\n");
+    print_line(d->intact ? GOOD : BAD, "hashes", text);
     if (!d->intact) {
         return;
     }
-    if (d->laws_checked > 0) {
-        (void)snprintf(text, sizeof text,
-                       "%lld steps: dynamics %.1e, normal %.1e, friction %.1e (allowed %.0e)",
-                       (long long)d->laws_checked, d->worst.dynamics, d->worst.normal,
-                       d->worst.friction, tolerance);
-    } else {
-        (void)snprintf(text, sizeof text, "not checked: no two frames are one step apart");
-    }
-    print_line(laws, "laws", text);
+    print_end(d);
+    print_laws(d, a, laws);
     if (!d->rerun) {
         (void)snprintf(text, sizeof text, "could not be run again");
     } else if (d->same_bits) {
@@ -80,7 +130,7 @@ static void print_text(const char* path, const perp_verdict* d, double tolerance
         (void)snprintf(text, sizeof text, "a second run differs from frame %lld on",
                        (long long)d->first_difference);
     }
-    print_line(d->same_bits, "second run", text);
+    print_line(d->same_bits ? GOOD : BAD, "second run", text);
 }
 
 static int verify(const cli_args* args, perp_context* context)
@@ -94,14 +144,14 @@ static int verify(const cli_args* args, perp_context* context)
     if (status != PERP_OK) {
         return cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(context));
     }
-    const double tolerance = verdict.intact ? tolerance_of(context, path) : LAWS_TOLERANCE;
-    const bool laws = verdict.worst.worst <= tolerance; /* a NaN fails */
+    const asked a = verdict.intact ? asked_of(context, path) : (asked){LAWS_TOLERANCE, 1};
+    const bool laws = verdict.worst.worst <= a.tolerance; /* a NaN fails */
     const bool good = verdict.intact && laws && verdict.rerun && verdict.same_bits;
     const int exit_status = good ? CLI_DONE : CLI_FAILED;
     if (args->json) {
-        print_json(&verdict, exit_status, tolerance, laws);
+        print_json(&verdict, exit_status, a.tolerance, laws);
     } else {
-        print_text(path, &verdict, tolerance, laws);
+        print_text(path, &verdict, &a, laws);
     }
     return exit_status;
 }

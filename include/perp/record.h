@@ -16,17 +16,24 @@ extern "C" {
 
 /* How a scene asks to be simulated; strings and arrays stay the scene's. */
 PERP_API perp_sim_def perp_sim_def_from_scene(const perp_scene* scene);
-/* The simulation that a scene asks for. */
+/* The simulation that a scene asks for. What is wrong is named by its JSON pointer:
+ * "/solver: unknown solver 'lemk': did you mean 'lemke'?". */
 PERP_API PERP_NODISCARD perp_status perp_sim_create_from_scene(perp_context* context,
                                                                const perp_scene* scene,
                                                                perp_sim** sim);
+/* The same with a definition that came from perp_sim_def_from_scene and was changed. */
+PERP_API PERP_NODISCARD perp_status perp_sim_create_from_scene_def(perp_context* context,
+                                                                   const perp_scene* scene,
+                                                                   const perp_sim_def* def,
+                                                                   perp_sim** sim);
 
 /* ---- writing -------------------------------------------------------------------------------------*/
 
 typedef struct perp_recorder perp_recorder;
 
-/* Creates the file (replacing an old one only once the new one is sound) and writes the first
- * frame, the present state. */
+/* Creates the file and writes the first frame, the present state. An old recording of that name is
+ * replaced once the new one is sound; any other file is left alone. PERP_ERROR_INPUT: there is such
+ * a file, or the name cannot be used. PERP_ERROR_IO: the disk is full or broken. */
 PERP_API PERP_NODISCARD perp_status perp_recorder_create(perp_context* context, const char* path,
                                                          const perp_scene* scene,
                                                          const perp_sim* sim,
@@ -35,7 +42,11 @@ PERP_API PERP_NODISCARD perp_status perp_recorder_create(perp_context* context, 
  * (perp_recorder_finish). seconds: wall time of the step. */
 PERP_API PERP_NODISCARD perp_status perp_recorder_step(perp_recorder* recorder, const perp_sim* sim,
                                                        double seconds);
-/* Writes what is pending and marks the recording complete. */
+/* How the run ended, if not at its duration: "interrupted at t = 0.3". Kept in the summary by
+ * perp_recorder_finish, at most 399 bytes of it, and shown by perp_recording_verify. */
+PERP_API void perp_recorder_note(perp_recorder* recorder, const char* text);
+/* Writes what is pending and marks the recording complete. PERP_ERROR_IO also if another program
+ * has put its file in the recording's place meanwhile. */
 PERP_API PERP_NODISCARD perp_status perp_recorder_finish(perp_recorder* recorder,
                                                          const perp_sim* sim);
 PERP_API void perp_recorder_destroy(perp_recorder* recorder);
@@ -49,7 +60,12 @@ PERP_API PERP_NODISCARD perp_status perp_recording_open(perp_context* context, c
                                                         perp_recording** recording);
 PERP_API void perp_recording_close(perp_recording* recording);
 
+/* The writer came to its end: it was not killed and is not at work. */
 PERP_API bool perp_recording_complete(const perp_recording* recording);
+/* And the simulation had reached its duration. */
+PERP_API bool perp_recording_finished(const perp_recording* recording);
+/* What perp_recorder_note said; "" if nothing. */
+PERP_API const char* perp_recording_note(const perp_recording* recording);
 PERP_API const char* perp_recording_scene_text(const perp_recording* recording);
 PERP_API const char* perp_recording_version(const perp_recording* recording);
 PERP_API int64_t perp_recording_frame_count(const perp_recording* recording);
@@ -62,7 +78,10 @@ typedef struct perp_frame {
     const perp_contact* contacts; /* of the step that led here; none in the first frame */
     int32_t contact_count;
     perp_energy energy;
-    perp_step_info info; /* report.seconds is the wall time */
+    /* Of the step that led here; but certificate, penetration, iterations, residual, outcome and
+     * accepted_unsolved are the worst of all steps since the frame before (`record.every` above 1).
+     * report.seconds is the wall time since then. */
+    perp_step_info info;
 } perp_frame;
 /* Pointers are valid until the next call. */
 PERP_API PERP_NODISCARD perp_status perp_recording_frame(perp_recording* recording, int64_t index,
@@ -76,10 +95,13 @@ PERP_API PERP_NODISCARD perp_status perp_recording_restore(perp_recording* recor
 /* ---- verifying -----------------------------------------------------------------------------------*/
 
 typedef struct perp_verdict {
-    bool intact;   /* every hash fits */
-    bool complete; /* the run had ended */
+    bool intact;    /* every hash fits */
+    bool complete;  /* the writer had come to its end */
+    bool finished;  /* and the simulation to its duration */
+    char note[400]; /* how the run ended, as noted by its program; "" if nothing was */
     int64_t frames;
-    int64_t laws_checked;        /* steps whose laws were recomputed from the recorded numbers */
+    int64_t steps;               /* that lie between the first frame and the last */
+    int64_t laws_checked;        /* of these, whose laws were recomputed from recorded numbers */
     perp_contact_residual worst; /* over these */
     int64_t worst_frame;
     bool rerun;               /* re-running was possible and was done */

@@ -116,6 +116,9 @@ PERP_API const perp_contact_problem* perp_sim_problem(const perp_sim* sim);
  * stops the step with that status. */
 typedef perp_status (*perp_step_fn)(void* user, perp_sim* sim);
 PERP_API void perp_sim_on_step(perp_sim* sim, perp_step_fn fn, void* user);
+/* Polled inside the solvers, several times a millisecond: returning true ends the step with
+ * PERP_ERROR_CANCELLED, the state as it was before it. NULL: never. */
+PERP_API void perp_sim_on_cancel(perp_sim* sim, bool (*cancel)(void* user), void* user);
 /* Adds a force and torque (world frame, at the centre of mass) for the coming step. */
 PERP_API PERP_NODISCARD perp_status perp_sim_apply_wrench(perp_sim* sim, int32_t body,
                                                           const double force[3],

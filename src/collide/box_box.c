@@ -20,8 +20,8 @@
  */
 #include "collide/round.h"
 
-#define DEPTH 1.5 /* times the least depth: directions up to here count */
-#define CONE 0.05 /* sine by which an edge's normal may miss the cone of the adjacent faces */
+#define DEPTH 1.01 /* times the least depth: directions up to here count */
+#define CONE 0.05  /* sine by which an edge's normal may miss the cone of the adjacent faces */
 
 typedef struct solid {
     vec3 c;       /* relative to the first box's centre */

@@ -27,7 +27,9 @@ perp_status perpi_contact_model_find(perp_context* context, const char* name,
     const char* known;
     const perpi_contact_model_ops* found;
     for (int32_t i = 0; perpi_contact_model_at(i, &known, &found); ++i) {
-        names[i] = known;
+        if (found != NULL) {
+            names[i] = known; /* the built ones come first: only these are offered */
+        }
         if (strcmp(known, name) != 0) {
             continue;
         }

@@ -200,7 +200,10 @@ const perpi_pair* perpi_model_pair(const perp_model* model, int32_t a, int32_t b
 
 static double combine(const perpi_pair* pair, double a, double b)
 {
-    return pair != NULL && !isnan(pair->mu) ? pair->mu : sqrt(a * b);
+    if (pair != NULL && !isnan(pair->mu)) {
+        return pair->mu;
+    }
+    return a == b ? a : sqrt(a) * sqrt(b); /* equal ones exactly; no overflow */
 }
 
 double perpi_model_friction(const perp_model* model, int32_t shape_a, int32_t shape_b)

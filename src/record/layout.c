@@ -398,7 +398,58 @@ void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
     }
 }
 
-perp_frame perpi_frame_of_sim(const perp_sim* sim, double seconds)
+static void take_worst(double* worst, double now)
+{
+    if (!(now <= *worst)) { /* a NaN stays visible */
+        *worst = now;
+    }
+}
+
+void perpi_tally_step(perpi_tally* tally, const perp_sim* sim)
+{
+    const perp_step_info info = perp_sim_step_info(sim);
+    perp_step_info* worst = &tally->worst;
+    if (tally->steps++ == 0) {
+        *worst = info;
+        return;
+    }
+    take_worst(&worst->certificate.dynamics, info.certificate.dynamics);
+    take_worst(&worst->certificate.normal, info.certificate.normal);
+    take_worst(&worst->certificate.friction, info.certificate.friction);
+    take_worst(&worst->certificate.joints, info.certificate.joints);
+    take_worst(&worst->certificate.worst, info.certificate.worst);
+    take_worst(&worst->report.residual, info.report.residual);
+    take_worst(&worst->penetration, info.penetration);
+    if (info.report.iterations > worst->report.iterations) {
+        worst->report.iterations = info.report.iterations;
+    }
+    /* The first that was not solved stays. */
+    if (worst->report.outcome == PERP_OUTCOME_UNSET ||
+        (worst->report.outcome == PERP_OUTCOME_SOLVED &&
+         info.report.outcome != PERP_OUTCOME_UNSET)) {
+        worst->report.outcome = info.report.outcome;
+    }
+    worst->accepted_unsolved = worst->accepted_unsolved || info.accepted_unsolved;
+}
+
+/* worst_constraint, name, counts and rounds stay those of the last step: they belong to the
+ * contacts of the frame. */
+static void apply_tally(perp_step_info* info, const perpi_tally* tally)
+{
+    if (tally->steps == 0) {
+        return;
+    }
+    const int32_t worst_constraint = info->certificate.worst_constraint;
+    info->certificate = tally->worst.certificate;
+    info->certificate.worst_constraint = worst_constraint;
+    info->report.residual = tally->worst.report.residual;
+    info->report.iterations = tally->worst.report.iterations;
+    info->report.outcome = tally->worst.report.outcome;
+    info->penetration = tally->worst.penetration;
+    info->accepted_unsolved = tally->worst.accepted_unsolved;
+}
+
+perp_frame perpi_frame_of_sim(const perp_sim* sim, const perpi_tally* tally, double seconds)
 {
     perp_frame frame = {0};
     frame.time = perp_sim_time(sim);
@@ -408,6 +459,7 @@ perp_frame perpi_frame_of_sim(const perp_sim* sim, double seconds)
     frame.contacts = perp_sim_contacts(sim, &frame.contact_count);
     frame.energy = perp_sim_energy(sim);
     frame.info = perp_sim_step_info(sim);
+    apply_tally(&frame.info, tally);
     frame.info.report.seconds = seconds;
     return frame;
 }
@@ -430,22 +482,60 @@ uint64_t perpi_header_hash(const perpi_header* header)
 }
 
 static const char summary_tail[] = ", \"hash\": \"";
+static const char summary_stopped[] = ", \"status\": \"stopped\"";
+static const char summary_note[] = ", \"note\": \"";
 
-size_t perpi_summary_write(char text[PERPI_SUMMARY_SIZE], int64_t frames, int64_t step, double time,
-                           int64_t contacts, uint64_t last_hash)
+/* The note as the inside of a JSON string: no quote of it can be taken for the text around it. */
+static size_t write_note(char* text, const char* note)
 {
-    const int length =
+    size_t n = 0;
+    for (const char* c = note; *c != '\0'; ++c) {
+        const unsigned char byte = (unsigned char)*c;
+        if (byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\') {
+            n += (size_t)sprintf(text + n, "\\u%04x", (unsigned)byte);
+        } else {
+            text[n++] = *c;
+        }
+    }
+    text[n] = '\0';
+    return n;
+}
+
+static void read_note(const char* text, char note[PERPI_NOTE_SIZE])
+{
+    size_t n = 0;
+    while (*text != '\0' && *text != '"' && n + 1 < PERPI_NOTE_SIZE) {
+        unsigned code;
+        if (sscanf(text, "\\u%4x", &code) == 1) {
+            note[n++] = (char)code;
+            text += 6;
+        } else {
+            note[n++] = *text++;
+        }
+    }
+    note[n] = '\0';
+}
+
+size_t perpi_summary_write(char text[PERPI_SUMMARY_SIZE], const perpi_summary* s)
+{
+    int length =
         snprintf(text, PERPI_SUMMARY_SIZE,
                  "{\"frames\": %" PRId64 ", \"last_hash\": \"%016" PRIx64 "\", \"step\": %" PRId64
-                 ", \"time\": %.17g, \"contacts\": %" PRId64,
-                 frames, last_hash, step, time, contacts);
+                 ", \"time\": %.17g, \"contacts\": %" PRId64 "%s%s",
+                 s->frames, s->last_hash, s->step, s->time, s->contacts,
+                 s->finished ? ", \"status\": \"finished\"" : summary_stopped,
+                 s->note[0] != '\0' ? summary_note : "");
+    if (s->note[0] != '\0') {
+        length += (int)write_note(text + length, s->note);
+        length += sprintf(text + length, "\"");
+    }
     const uint64_t h = perpi_hash_bytes(PERPI_HASH_SEED, text, (size_t)length);
     const int tail = snprintf(text + length, PERPI_SUMMARY_SIZE - (size_t)length,
                               "%s%016" PRIx64 "\"}", summary_tail, h);
     return (size_t)(length + tail);
 }
 
-bool perpi_summary_read(const char* text, int64_t* frames, uint64_t* last_hash)
+bool perpi_summary_read(const char* text, perpi_summary* summary)
 {
     const char* tail = strstr(text, summary_tail);
     if (tail == NULL) {
@@ -454,7 +544,19 @@ bool perpi_summary_read(const char* text, int64_t* frames, uint64_t* last_hash)
     char expect[40];
     const uint64_t h = perpi_hash_bytes(PERPI_HASH_SEED, text, (size_t)(tail - text));
     (void)snprintf(expect, sizeof expect, "%s%016" PRIx64 "\"}", summary_tail, h);
-    return strcmp(tail, expect) == 0 &&
-           sscanf(text, "{\"frames\": %" SCNd64 ", \"last_hash\": \"%" SCNx64, frames, last_hash) ==
-               2;
+    perpi_summary s = {0};
+    if (strcmp(tail, expect) != 0 ||
+        sscanf(text,
+               "{\"frames\": %" SCNd64 ", \"last_hash\": \"%" SCNx64 "\", \"step\": %" SCNd64
+               ", \"time\": %lf, \"contacts\": %" SCNd64,
+               &s.frames, &s.last_hash, &s.step, &s.time, &s.contacts) != 5) {
+        return false;
+    }
+    s.finished = strstr(text, summary_stopped) == NULL;
+    const char* note = strstr(text, summary_note);
+    if (note != NULL) {
+        read_note(note + strlen(summary_note), s.note);
+    }
+    *summary = s;
+    return true;
 }

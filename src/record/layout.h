@@ -133,8 +133,17 @@ uint64_t perpi_block_hash(const perpi_block* block, perpi_cover cover, uint64_t 
 void perpi_block_frame(const perpi_block* block, size_t frame, perpi_span contacts,
                        perp_contact* contact, char* name, perp_frame* out);
 
+/* The worst of the steps since the last frame, so that `record.every` hides nothing. */
+typedef struct perpi_tally {
+    int64_t steps; /* 0: none yet */
+    perp_step_info worst;
+} perpi_tally;
+
+/* Counts the last step of the simulation in. To do so twice does no harm. */
+void perpi_tally_step(perpi_tally* tally, const perp_sim* sim);
+
 /* The present state of a simulation as a frame; pointers are the simulation's. */
-perp_frame perpi_frame_of_sim(const perp_sim* sim, double seconds);
+perp_frame perpi_frame_of_sim(const perp_sim* sim, const perpi_tally* tally, double seconds);
 
 /* What stands before the frames. */
 typedef struct perpi_header {
@@ -156,11 +165,22 @@ static inline uint64_t perpi_wall_seed(uint64_t header_hash)
     return header_hash ^ UINT64_C(0x77616c6c); /* "wall" */
 }
 
-/* The text of /summary, zero-terminated; returns its length. */
-#define PERPI_SUMMARY_SIZE 320
-size_t perpi_summary_write(char text[PERPI_SUMMARY_SIZE], int64_t frames, int64_t step, double time,
-                           int64_t contacts, uint64_t last_hash);
+/* What stands behind them. */
+#define PERPI_NOTE_SIZE 400
+typedef struct perpi_summary {
+    int64_t frames;
+    uint64_t last_hash;
+    int64_t step;
+    double time;
+    int64_t contacts;
+    bool finished; /* the simulation had reached its duration */
+    char note[PERPI_NOTE_SIZE];
+} perpi_summary;
+
+/* The text of /summary, zero-terminated; returns its length. A note's letter may take six. */
+#define PERPI_SUMMARY_SIZE (400 + 6 * PERPI_NOTE_SIZE)
+size_t perpi_summary_write(char text[PERPI_SUMMARY_SIZE], const perpi_summary* summary);
 /* False if it is not exactly what perpi_summary_write wrote. */
-bool perpi_summary_read(const char* text, int64_t* frames, uint64_t* last_hash);
+bool perpi_summary_read(const char* text, perpi_summary* summary);
 
 #endif

@@ -16,6 +16,7 @@
 #include "record/disk.h"
 #include "record/hash.h"
 #include "record/layout.h"
+#include "record/recording.h"
 
 #define FLUSH_SECONDS 0.5
 #define FLUSH_BYTES ((size_t)4 << 20)
@@ -27,6 +28,8 @@ struct perp_recorder {
     char* path;      /* where the recording belongs */
     char* temporary; /* where it is until it is sound */
     bool in_place;
+    dev_t device; /* with inode: the file that we write, whatever stands at path later */
+    ino_t inode;
     perpi_trouble trouble;
     hid_t driver, file;
     hid_t dataset[PERPI_COLUMN_COUNT];
@@ -36,10 +39,12 @@ struct perp_recorder {
     uint64_t frame_hash, wall_hash;    /* of the last frame */
     int32_t every;
     int64_t last_step; /* step of the last frame kept */
+    perpi_tally tally; /* since that frame */
     double seconds;    /* wall time since that frame */
     double last_flush;
     perp_status failed; /* the first failure; later calls repeat it */
     bool finished;
+    char note[PERPI_NOTE_SIZE];
 };
 
 static double wall_clock(void)
@@ -49,12 +54,21 @@ static double wall_clock(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Errors that say: not here. All others say: not now. */
+static bool is_bad_place(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == EACCES || error == EPERM ||
+           error == EROFS || error == EISDIR || error == ENAMETOOLONG || error == ELOOP ||
+           error == EINVAL || error == ETXTBSY;
+}
+
 /* What to say when HDF5 or the disk refused. */
 static perp_status disk_failure(perp_recorder* r)
 {
-    r->failed = PERP_ERROR_IO;
+    const bool bad_place = !r->in_place && is_bad_place(r->trouble.error);
+    r->failed = bad_place ? PERP_ERROR_INPUT : PERP_ERROR_IO;
     if (r->trouble.error != 0) {
-        return perpi_fail(r->context, PERP_ERROR_IO, "%s: cannot write: %s", r->path,
+        return perpi_fail(r->context, r->failed, "%s: cannot write: %s", r->path,
                           strerror(r->trouble.error));
     }
     return perpi_fail(r->context, PERP_ERROR_IO, "%s: HDF5 cannot write the recording", r->path);
@@ -292,7 +306,7 @@ static perp_status flush_pending(perp_recorder* r)
 
 static perp_status keep_frame(perp_recorder* r, const perp_sim* sim, double seconds)
 {
-    const perp_frame frame = perpi_frame_of_sim(sim, seconds);
+    const perp_frame frame = perpi_frame_of_sim(sim, &r->tally, seconds);
     const perpi_span contacts = {r->pending.rows[PERPI_AXIS_CONTACT],
                                  r->pending.rows[PERPI_AXIS_CONTACT] + (size_t)frame.contact_count};
     const size_t f = r->pending.rows[PERPI_AXIS_FRAME];
@@ -309,6 +323,7 @@ static perp_status keep_frame(perp_recorder* r, const perp_sim* sim, double seco
     memcpy(r->pending.data[PERPI_COLUMN_HASH_FRAME] + 8 * f, &r->frame_hash, 8);
     memcpy(r->pending.data[PERPI_COLUMN_HASH_WALL] + 8 * f, &r->wall_hash, 8);
     r->last_step = frame.step;
+    r->tally = (perpi_tally){0};
     r->seconds = 0.0;
     return PERP_OK;
 }
@@ -397,23 +412,34 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
     if (status == PERP_OK) {
         status = flush_pending(r);
     }
-    if (status == PERP_OK && rename(r->temporary, r->path) != 0) {
+    struct stat st;
+    if (status == PERP_OK && (stat(r->temporary, &st) != 0 || rename(r->temporary, r->path) != 0)) {
         r->trouble.error = errno;
         status = disk_failure(r);
     }
-    r->in_place = status == PERP_OK;
+    if (status == PERP_OK) {
+        r->in_place = true;
+        r->device = st.st_dev;
+        r->inode = st.st_ino;
+    }
     return status;
 }
 
-/* Where the recording will stand: a link is followed; anything but a plain file is refused, for it
- * would be replaced by one. */
+/* Where the recording will stand: a link is followed; anything there but an older recording is
+ * refused, for it would be lost. */
 static perp_status choose_names(perp_recorder* r, const char* path)
 {
     struct stat st;
     char* real = NULL;
     if (stat(path, &st) == 0) {
         if (!S_ISREG(st.st_mode)) {
-            return perpi_fail(r->context, PERP_ERROR_IO, "%s: exists and is not a plain file",
+            return perpi_fail(r->context, PERP_ERROR_INPUT,
+                              "%s: exists and is not a plain file: give another name", path);
+        }
+        if (!perpi_is_recording(path)) {
+            return perpi_fail(r->context, PERP_ERROR_INPUT,
+                              "%s: exists and is not a perp recording, and will not be replaced: "
+                              "give another name, or remove it first",
                               path);
         }
         real = realpath(path, NULL);
@@ -469,6 +495,7 @@ perp_status perp_recorder_step(perp_recorder* r, const perp_sim* sim, double sec
     }
     PERP_ASSERT(!r->finished);
     r->seconds += seconds;
+    perpi_tally_step(&r->tally, sim);
     perp_status status = PERP_OK;
     if (perp_sim_step_count(sim) - r->last_step >= r->every) {
         status = keep_frame(r, sim, r->seconds);
@@ -488,9 +515,14 @@ perp_status perp_recorder_step(perp_recorder* r, const perp_sim* sim, double sec
 static perp_status write_summary(perp_recorder* r, const perp_sim* sim)
 {
     char text[PERPI_SUMMARY_SIZE];
-    const size_t length =
-        perpi_summary_write(text, r->written[PERPI_AXIS_FRAME], perp_sim_step_count(sim),
-                            perp_sim_time(sim), r->contact_total, r->frame_hash);
+    perpi_summary summary = {.frames = r->written[PERPI_AXIS_FRAME],
+                             .last_hash = r->frame_hash,
+                             .step = perp_sim_step_count(sim),
+                             .time = perp_sim_time(sim),
+                             .contacts = r->contact_total,
+                             .finished = perp_sim_finished(sim)};
+    memcpy(summary.note, r->note, sizeof summary.note);
+    const size_t length = perpi_summary_write(text, &summary);
     const hid_t dataset = H5Dopen2(r->file, "/summary", H5P_DEFAULT);
     bool ok = dataset >= 0 && append_rows(dataset, H5T_NATIVE_UINT8, true, 1, 0, length, text) &&
               H5Dflush(dataset) >= 0;
@@ -499,6 +531,57 @@ static perp_status write_summary(perp_recorder* r, const perp_sim* sim)
     }
     ok = ok && r->trouble.error == 0;
     return ok ? PERP_OK : disk_failure(r);
+}
+
+/* Length of the UTF-8 character at s, 0 if there is none. */
+static size_t utf8_length(const unsigned char* s)
+{
+    const size_t n = s[0] < 0x80                   ? 1
+                     : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+                     : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+                     : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                                   : 0;
+    for (size_t i = 1; i < n; ++i) {
+        if ((s[i] & 0xc0u) != 0x80u) {
+            return 0;
+        }
+    }
+    return n;
+}
+
+/* The summary is JSON, so the note is made UTF-8. */
+void perp_recorder_note(perp_recorder* r, const char* text)
+{
+    size_t n = 0;
+    while (*text != '\0') {
+        const size_t length = utf8_length((const unsigned char*)text);
+        const size_t take = length > 0 ? length : 1;
+        if (n + take >= sizeof r->note) {
+            break;
+        }
+        if (length > 0) {
+            memcpy(r->note + n, text, length);
+        } else {
+            r->note[n] = '?';
+        }
+        n += take;
+        text += take;
+    }
+    r->note[n] = '\0';
+}
+
+/* Asked while the file is open, when its inode cannot have become another's. */
+static perp_status check_place(perp_recorder* r)
+{
+    struct stat st;
+    if (stat(r->path, &st) == 0 && st.st_dev == r->device && st.st_ino == r->inode) {
+        return PERP_OK;
+    }
+    r->failed = PERP_ERROR_IO;
+    return perpi_fail(r->context, PERP_ERROR_IO,
+                      "%s: was replaced by another program while this run was writing: what this "
+                      "run recorded is lost",
+                      r->path);
 }
 
 perp_status perp_recorder_finish(perp_recorder* r, const perp_sim* sim)
@@ -511,6 +594,7 @@ perp_status perp_recorder_finish(perp_recorder* r, const perp_sim* sim)
     }
     perp_status status = PERP_OK;
     if (perp_sim_step_count(sim) != r->last_step) {
+        perpi_tally_step(&r->tally, sim); /* in case it was not handed to us */
         status = keep_frame(r, sim, r->seconds);
     }
     const perpi_quiet quiet = perpi_quiet_begin();
@@ -522,7 +606,10 @@ perp_status perp_recorder_finish(perp_recorder* r, const perp_sim* sim)
     }
     if (status == PERP_OK) {
         r->finished = true;
-        status = close_file(r) ? PERP_OK : disk_failure(r);
+        status = check_place(r);
+        if (!close_file(r) && status == PERP_OK) {
+            status = disk_failure(r);
+        }
     }
     perpi_quiet_end(quiet);
     return status;

@@ -147,6 +147,43 @@ static perp_status read_whole(perp_recording* r, const char* path, hid_t type, s
     return status;
 }
 
+static bool has_signature(const char* path)
+{
+    static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    unsigned char head[sizeof signature];
+    FILE* file = fopen(path, "rb");
+    if (file == NULL) {
+        return false;
+    }
+    const bool found = fread(head, 1, sizeof head, file) == sizeof head &&
+                       memcmp(head, signature, sizeof head) == 0;
+    (void)fclose(file);
+    return found;
+}
+
+static bool has_format(hid_t file)
+{
+    char format[sizeof PERPI_RECORD_FORMAT];
+    return read_text_attribute(file, "format", format, sizeof format) &&
+           memcmp(format, PERPI_RECORD_FORMAT, sizeof format) == 0;
+}
+
+bool perpi_is_recording(const char* path)
+{
+    if (!has_signature(path)) { /* and HDF5 need not be asked */
+        return false;
+    }
+    hid_t file = open_with(path, H5F_ACC_RDONLY);
+    if (file < 0) {
+        file = open_with(path, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ);
+    }
+    const bool is = file >= 0 && has_format(file);
+    if (file >= 0) {
+        (void)H5Fclose(file);
+    }
+    return is;
+}
+
 static void note_damage(perp_recording* r, const char* what)
 {
     if (r->damage[0] == '\0') {
@@ -156,10 +193,8 @@ static void note_damage(perp_recording* r, const char* what)
 
 static perp_status read_header(perp_recording* r)
 {
-    char format[sizeof PERPI_RECORD_FORMAT];
     perpi_header* h = &r->header;
-    if (!read_text_attribute(r->file, "format", format, sizeof format) ||
-        memcmp(format, PERPI_RECORD_FORMAT, sizeof format) != 0) {
+    if (!has_format(r->file)) {
         return no_recording(r, "it lacks the attribute format = \"" PERPI_RECORD_FORMAT "\"");
     }
     if (!read_attribute(r->file, "format_version", H5T_NATIVE_INT32, &h->format_version) ||
@@ -381,7 +416,7 @@ perp_status perpi_recording_frame_fits(perp_recording* r, int64_t index, bool* f
 /* ---- how many frames there are ----------------------------------------------------------------*/
 
 /* A summary that was being written when the run was killed may read as zeros: none yet. */
-static perp_status read_summary(perp_recording* r, int64_t* frames, uint64_t* last_hash)
+static perp_status read_summary(perp_recording* r)
 {
     char* text = NULL;
     size_t size = 0;
@@ -390,7 +425,7 @@ static perp_status read_summary(perp_recording* r, int64_t* frames, uint64_t* la
     if (status != PERP_OK) {
         return status;
     }
-    r->complete = size > 0 && strlen(text) == size && perpi_summary_read(text, frames, last_hash);
+    r->complete = size > 0 && strlen(text) == size && perpi_summary_read(text, &r->summary);
     bool blank = true;
     for (size_t i = 0; i < size; ++i) {
         blank = blank && text[i] == '\0';
@@ -478,9 +513,7 @@ static void shorten_ragged(perp_recording* r)
 
 static perp_status count_frames(perp_recording* r)
 {
-    int64_t frames = 0;
-    uint64_t last_hash = 0;
-    perp_status status = read_summary(r, &frames, &last_hash);
+    perp_status status = read_summary(r);
     if (status == PERP_OK) {
         status = count_committed(r);
     }
@@ -494,11 +527,12 @@ static perp_status count_frames(perp_recording* r)
         return status;
     }
     if (r->complete) {
+        const int64_t frames = r->summary.frames;
         uint64_t hash = 0;
         bool fits = r->committed == frames && frames > 0;
         if (fits) {
             status = perpi_recording_hash(r, PERPI_COLUMN_HASH_FRAME, frames - 1, &hash);
-            fits = hash == last_hash;
+            fits = hash == r->summary.last_hash;
         }
         /* Rows beyond the summary, in any column, are not the recorder's. */
         for (int c = 0; status == PERP_OK && c < PERPI_COLUMN_COUNT; ++c) {
@@ -625,6 +659,16 @@ bool perp_recording_complete(const perp_recording* r)
     return r->complete;
 }
 
+bool perp_recording_finished(const perp_recording* r)
+{
+    return r->complete && r->summary.finished;
+}
+
+const char* perp_recording_note(const perp_recording* r)
+{
+    return r->complete ? r->summary.note : "";
+}
+
 const char* perp_recording_scene_text(const perp_recording* r)
 {
     return r->scene;
@@ -688,26 +732,62 @@ static perp_status check_bodies(const perp_recording* r, const perp_sim* sim)
     return PERP_OK;
 }
 
+static bool same_moment(const perp_sim* sim, const perp_frame* frame)
+{
+    const double time = perpi_sim_step_time(sim, frame->step);
+    return fabs(time - frame->time) <= 1e-9 * fabs(frame->time);
+}
+
+/* The simulation has no step at the time of frame `index`. */
+static perp_status wrong_clock(perp_recording* r, int64_t index, const perp_sim* sim)
+{
+    perp_frame frame, before;
+    perp_status status = PERP_OK;
+    /* The last step of a run is shortened to end with its duration; the one before it is whole. */
+    if (index > 0 && index == r->frames - 1) {
+        status = perp_recording_frame(r, index - 1, &before);
+        if (status == PERP_OK && before.step > 0 && same_moment(sim, &before)) {
+            const double whole = before.time;
+            status = perp_recording_frame(r, index, &frame);
+            return status != PERP_OK
+                       ? status
+                       : perpi_fail(r->context, PERP_ERROR_INPUT,
+                                    "%s: its last step was shortened to end at t = %.12g, and a "
+                                    "longer run does not stop there: resume from @%.12g",
+                                    r->path, frame.time, whole);
+        }
+    }
+    if (status == PERP_OK) {
+        status = perp_recording_frame(r, index, &frame);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    return perpi_fail(r->context, PERP_ERROR_INPUT,
+                      "%s: its step %lld is at t = %.9g, but the scene's step and duration put it "
+                      "at t = %.9g: continue with the step it was made with, and a duration that "
+                      "reaches beyond",
+                      r->path, (long long)frame.step, frame.time,
+                      perpi_sim_step_time(sim, frame.step));
+}
+
 perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* sim)
 {
     perp_frame frame;
+    const int64_t at = index < 0 ? r->frames - 1 : index;
     perp_status status = check_bodies(r, sim);
     if (status == PERP_OK) {
-        status = perp_recording_frame(r, index < 0 ? r->frames - 1 : index, &frame);
+        status = perp_recording_frame(r, at, &frame);
     }
     if (status != PERP_OK) {
         return status;
     }
     /* The clock is a product, step number times h. It decides, so that the continuation has the
      * bits of a run that was never interrupted; but it must mean the same moment. */
-    const double time = perpi_sim_step_time(sim, frame.step);
-    if (!(fabs(time - frame.time) <= 1e-9 * fabs(frame.time))) {
-        return perpi_fail(r->context, PERP_ERROR_INPUT,
-                          "%s: its step %lld is at t = %.9g, but the scene's step and duration put "
-                          "it at t = %.9g: continue with the step it was made with, and a duration "
-                          "that reaches beyond",
-                          r->path, (long long)frame.step, frame.time, time);
+    if (!same_moment(sim, &frame)) {
+        return wrong_clock(r, at, sim);
     }
+    const double time = perpi_sim_step_time(sim, frame.step);
     status = perpi_sim_set_state(sim, time, frame.step, frame.q, frame.v, frame.contacts,
                                  frame.contact_count);
     return status == PERP_OK ? PERP_OK : perpi_fail_prefix(r->context, status, r->path);

@@ -19,7 +19,8 @@ struct perp_recording {
     uint64_t header_hash; /* as recorded */
     bool header_fits;
 
-    bool complete;     /* the summary is there and sound */
+    bool complete; /* the summary is there and sound */
+    perpi_summary summary;
     int64_t committed; /* frames that the file claims */
     int64_t frames;    /* of these, the first ones that can be used */
     char damage[256];  /* what is wrong, "" if nothing was found on opening */
@@ -38,6 +39,8 @@ struct perp_recording {
  * refused in either case. */
 PERP_NODISCARD perp_status perpi_recording_load(perp_context* context, const char* path,
                                                 bool lenient, perp_recording** recording);
+/* Whether there is a perp recording of any version at path, whole or not. */
+bool perpi_is_recording(const char* path);
 /* Whether the hashes of a frame fit. */
 PERP_NODISCARD perp_status perpi_recording_frame_fits(perp_recording* recording, int64_t index,
                                                       bool* fits);

@@ -20,6 +20,7 @@ typedef struct verifier {
     perp_verdict* verdict;
     perp_scene* scene;
     perp_sim* sim; /* of the second run; also knows the lengths of the steps */
+    perpi_tally tally;
     /* the laws */
     const perpi_stepper_ops* stepper;
     perpi_formulation* formulation;
@@ -44,6 +45,8 @@ static perp_status check_hashes(verifier* x)
     perp_recording* r = x->recording;
     perp_verdict* verdict = x->verdict;
     verdict->complete = r->complete;
+    verdict->finished = perp_recording_finished(r);
+    (void)snprintf(verdict->note, sizeof verdict->note, "%s", perp_recording_note(r));
     verdict->frames = r->frames;
     if (r->damage[0] != '\0') {
         say(verdict, "damaged: %s", r->damage);
@@ -142,7 +145,7 @@ static perp_status check_laws(verifier* x)
     if (status == PERP_OK) {
         status = perpi_alloc(x->context, 1, v_size + sizeof(double), &x->v);
     }
-    int64_t step = -1;
+    int64_t step = -1, first = 0;
     for (int64_t k = 0; status == PERP_OK && k < x->recording->frames; ++k) {
         perp_frame frame;
         status = perp_recording_frame(x->recording, k, &frame);
@@ -159,6 +162,8 @@ static perp_status check_laws(verifier* x)
             }
         }
         step = frame.step;
+        first = k == 0 ? step : first;
+        x->verdict->steps = step - first;
         memcpy(x->q, frame.q, q_size);
         memcpy(x->v, frame.v, v_size);
     }
@@ -168,13 +173,15 @@ static perp_status check_laws(verifier* x)
 /* ---- 3. the second run ------------------------------------------------------------------------*/
 
 /* Steps until the simulation stands where the frame does. */
-static perp_status run_to(perp_sim* sim, int64_t step)
+static perp_status run_to(verifier* x, int64_t step)
 {
-    while (perp_sim_step_count(sim) < step) {
-        const perp_status status = perp_sim_step(sim);
+    x->tally = (perpi_tally){0};
+    while (perp_sim_step_count(x->sim) < step) {
+        const perp_status status = perp_sim_step(x->sim);
         if (status != PERP_OK) {
             return status;
         }
+        perpi_tally_step(&x->tally, x->sim);
     }
     return PERP_OK;
 }
@@ -183,7 +190,7 @@ static perp_status same_frame(verifier* x, perpi_block* block, int64_t k, int64_
                               bool* same)
 {
     uint64_t seed, recorded;
-    const perp_frame frame = perpi_frame_of_sim(x->sim, 0.0);
+    const perp_frame frame = perpi_frame_of_sim(x->sim, &x->tally, 0.0);
     const perpi_span contacts = {0, (size_t)frame.contact_count}, none = {0, 0};
     *contact_total += frame.contact_count;
     perpi_block_clear(block);
@@ -218,7 +225,7 @@ static perp_status run_again(verifier* x)
         if (status != PERP_OK) {
             break;
         }
-        const perp_status run = run_to(x->sim, frame.step);
+        const perp_status run = run_to(x, frame.step);
         if (run == PERP_ERROR_MEMORY) {
             status = run;
         } else if (run != PERP_OK) {
@@ -271,7 +278,9 @@ static void conclude(verifier* x)
 {
     perp_verdict* d = x->verdict;
     const char* version = x->recording->version;
-    const char* end = d->complete ? "" : ", interrupted run";
+    const char* end = d->finished   ? ""
+                      : d->complete ? ", of a run that ended early"
+                                    : ", of a run that was killed or is still at work";
     if (d->message[0] != '\0') {
         return;
     }
@@ -283,15 +292,14 @@ static void conclude(verifier* x)
         return;
     }
     if (d->laws_checked == 0) {
-        say(d,
-            "intact%s; %lld frames, no step to check the laws on; a second run gives the same bits",
-            end, (long long)d->frames);
+        say(d, "intact%s; the laws were not checked; a second run gives the same bits", end);
         return;
     }
     say(d,
-        "intact%s; the laws hold to %.2g in %lld steps (worst at frame %lld); a second run gives "
-        "the same bits",
-        end, d->worst.worst, (long long)d->laws_checked, (long long)d->worst_frame);
+        "intact%s; the laws hold to %.2g in %lld of %lld steps (worst at frame %lld); a second run "
+        "gives the same bits",
+        end, d->worst.worst, (long long)d->laws_checked, (long long)d->steps,
+        (long long)d->worst_frame);
 }
 
 static void clean_up(verifier* x)

@@ -18,6 +18,19 @@ static perp_status too_large(perp_context* context, const char* origin)
                       PERPI_JSON_SIZE_LIMIT / (1024 * 1024));
 }
 
+/* The mark that an HDF5 file begins with. */
+static bool is_recording(const char* text, size_t length)
+{
+    return length >= 8 && memcmp(text, "\x89HDF\r\n\x1a\n", 8) == 0;
+}
+
+static perp_status refuse_recording(perp_context* context, const char* origin)
+{
+    return perpi_fail(context, PERP_ERROR_INPUT,
+                      "%s: this is a recording (HDF5), not a scene: use --resume, export or verify",
+                      origin);
+}
+
 /* Known to be too large before a byte is read? A pipe cannot tell; a directory says LONG_MAX. */
 static bool seeks_beyond_limit(FILE* file)
 {
@@ -34,7 +47,9 @@ static perp_status read_all(perp_context* context, const char* path, FILE* file,
                             size_t* length)
 {
     if (seeks_beyond_limit(file)) {
-        return too_large(context, path);
+        char head[8];
+        const size_t n = fread(head, 1, sizeof head, file);
+        return is_recording(head, n) ? refuse_recording(context, path) : too_large(context, path);
     }
     char* buffer = NULL;
     size_t capacity = 0, used = 0;
@@ -151,9 +166,12 @@ static perp_status load(perp_context* context, const char* text, size_t length, 
     if (json_error_code(&error) == json_error_out_of_memory) {
         return perpi_fail(context, PERP_ERROR_MEMORY, "%s: out of memory", origin);
     }
+    /* jansson names its own flags here; a user has none. */
+    const bool zero = json_error_code(&error) == json_error_null_character ||
+                      json_error_code(&error) == json_error_null_byte_in_key;
     return perpi_fail(context, PERP_ERROR_INPUT, "%s: line %d, column %d: %s", origin,
                       error.line > 0 ? error.line : 1, error.column > 0 ? error.column : 1,
-                      error.text);
+                      zero ? "a string must not hold the character \\u0000" : error.text);
 }
 
 perp_status perpi_json_parse(perp_context* context, const char* text, size_t length,
@@ -161,6 +179,9 @@ perp_status perpi_json_parse(perp_context* context, const char* text, size_t len
 {
     if (length > PERPI_JSON_SIZE_LIMIT) {
         return too_large(context, origin);
+    }
+    if (is_recording(text, length)) {
+        return refuse_recording(context, origin);
     }
     if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
         return perpi_fail(context, PERP_ERROR_INPUT,

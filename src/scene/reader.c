@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/expr.h"
@@ -176,12 +177,26 @@ perp_status perpi_require(perpi_reader* r, const json_t* object, const char* key
     return perpi_reader_fail(r, PERP_ERROR_INPUT, "missing key '%s'", key);
 }
 
+/* nan, inf or 1e400 from the command line: not JSON, so it comes as a string. */
+static bool is_infinite_text(const json_t* value)
+{
+    const char* text = json_is_string(value) ? json_string_value(value) : "";
+    char* end;
+    const double number = strtod(text, &end);
+    return end != text && *end == '\0' && !isfinite(number);
+}
+
 perp_status perpi_read_number(perpi_reader* r, const json_t* object, const char* key,
                               double* number)
 {
     const json_t* value = json_object_get(object, key);
     if (value == NULL) {
         return PERP_OK;
+    }
+    if (is_infinite_text(value)) {
+        return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT,
+                                     "must be a finite number, got '%.40s'",
+                                     json_string_value(value));
     }
     if (!json_is_number(value)) {
         return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "must be a number, got %s",
@@ -198,6 +213,10 @@ perp_status perpi_read_integer(perpi_reader* r, const json_t* object, const char
     PERPI_TRY(perpi_read_number(r, object, key, &value));
     if (json_object_get(object, key) == NULL) {
         return PERP_OK;
+    }
+    if (maximum == minimum + 1 && !(value == minimum || value == maximum)) {
+        return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "must be %d or %d, got %.17g",
+                                     (int)minimum, (int)maximum, value);
     }
     /* 8.0 is as good as 8: programs write it */
     if (!(value == floor(value))) {

@@ -39,6 +39,8 @@ struct perp_sim {
     perp_step_info info;
     perp_step_fn on_step;
     void* on_step_user;
+    bool (*cancel)(void* user);
+    void* cancel_user;
 };
 
 /* Poses of all bodies from sim->q. */

@@ -79,12 +79,20 @@ static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_res
     perpi_formulation_gather_p(f, sim->next.item, sim->p_problem);
     perp_solve_options options = perp_solve_options_default();
     options.tolerance = sim->def.tolerance;
+    options.cancel = sim->cancel;
+    options.user = sim->cancel_user;
     status = perp_contact_solve(sim->solver, &f->problem, &options, true, sim->v_problem,
                                 sim->p_problem, residual, report);
     if (status != PERP_OK) {
         return status;
     }
     perpi_formulation_scatter_p(f, sim->p_problem, sim->next.item);
+    /* asked again: the judge may have passed the point that a cancelled method left behind */
+    const bool cancelled = sim->cancel != NULL && sim->cancel(sim->cancel_user);
+    if (report->outcome == PERP_OUTCOME_CANCELLED || cancelled) {
+        return perpi_fail(sim->context, PERP_ERROR_CANCELLED, "step %lld (t = %.9g): cancelled",
+                          (long long)sim->step + 1, sim->time);
+    }
     if (report->outcome != PERP_OUTCOME_SOLVED && !sim->def.keep_going) {
         return diagnose(sim, report, residual);
     }

@@ -50,9 +50,7 @@ perp_status perpi_sim_margins(perp_sim* sim, double h)
             if (!body->particle && model->dimension == 2) {
                 w.z += h * torque.z / body->inertia.m[2][2];
             } else if (!body->particle) {
-                const mat3 I = perpi_world_inertia(body, &sim->pose[i]);
-                const vec3 moment = v3_sub(torque, v3_cross(w, m3_mul(I, w)));
-                w = v3_madd(w, h, m3_mul(m3_inverse(I), moment));
+                w = perpi_free_rate(body, &sim->pose[i], w, h, torque);
             }
         }
         if (status != PERP_OK) {

@@ -25,11 +25,12 @@ static perp_status check_cone(perp_context* context, const perp_model* model,
         return PERP_OK;
     }
     if (strcmp(def->cone, "quadratic") == 0 || strcmp(def->cone, "ellipsoid") == 0) {
-        return perpi_fail(context, PERP_ERROR_UNSUPPORTED, "friction cone '%s' does not exist yet",
-                          def->cone);
+        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                          "friction/cone: friction cone '%s' does not exist yet", def->cone);
     }
     if (strcmp(def->cone, "polygon") != 0) {
-        return perpi_fail_unknown(context, "friction cone", def->cone, names);
+        (void)perpi_fail_unknown(context, "friction cone", def->cone, names);
+        return perpi_fail_prefix(context, PERP_ERROR_INPUT, "friction/cone");
     }
     if (model->dimension == 3 && def->directions < 3) {
         return perpi_fail(context, PERP_ERROR_INPUT,
@@ -50,7 +51,8 @@ static perp_status check_def(perp_context* context, const perp_sim_def* def)
                           def->duration);
     }
     if (!(def->duration / def->step < 1e15)) {
-        return perpi_fail(context, PERP_ERROR_INPUT, "step: %g makes more than 1e15 steps",
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "duration: %g at a step of %g makes more than 1e15 steps", def->duration,
                           def->step);
     }
     if (!isnan(def->margin) && !(def->margin >= 0.0)) {
@@ -126,6 +128,14 @@ static void initial_state(perp_sim* sim)
     perpi_sim_poses(sim);
 }
 
+/* Messages start with the member at fault. */
+static void prefix(perp_context* context, perp_status status, const char* member)
+{
+    if (status == PERP_ERROR_INPUT || status == PERP_ERROR_UNSUPPORTED) {
+        (void)perpi_fail_prefix(context, status, member);
+    }
+}
+
 static perp_status build(perp_sim* sim, const perp_sim_def* def)
 {
     perp_context* context = sim->context;
@@ -135,13 +145,16 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     }
     if (status == PERP_OK) {
         status = perpi_stepper_find(context, def->stepper, &sim->stepper);
+        prefix(context, status, "stepper");
     }
     if (status == PERP_OK) {
         status = perpi_contact_model_find(context, def->contact, &sim->contact_model);
+        prefix(context, status, "contact");
     }
     if (status == PERP_OK) {
         status = perp_contact_solver_create(context, def->solver, def->solver_option,
                                             def->solver_option_count, &sim->solver);
+        prefix(context, status, "solver");
     }
     if (status == PERP_OK) {
         status = perpi_collider_create(context, sim->model, &sim->collider);
@@ -360,6 +373,12 @@ void perp_sim_on_step(perp_sim* sim, perp_step_fn fn, void* user)
 {
     sim->on_step = fn;
     sim->on_step_user = user;
+}
+
+void perp_sim_on_cancel(perp_sim* sim, bool (*cancel)(void* user), void* user)
+{
+    sim->cancel = cancel;
+    sim->cancel_user = user;
 }
 
 perp_status perp_sim_apply_wrench(perp_sim* sim, int32_t body, const double force[3],

@@ -28,6 +28,7 @@
 #include "solve/support.h"
 
 #define LEXICO_NOISE 1e-10     /* on entries of B^-1, relative to the largest of the tied rows */
+#define REPAIR 3e-14           /* violation beyond rounding: the basis is looked at once more */
 #define FINE_TIE 1e-14         /* ties while a basis is repaired that a false tie made wrong */
 #define OTHER_CORNERS 8        /* starts from other bases after a ray, on problems up to ... */
 #define OTHER_CORNERS_SIZE 128 /* ... this many unknowns */
@@ -471,7 +472,7 @@ static void finish(run* r, path_end* end)
     double violation = INFINITY;
     int32_t k = read_support(r);
     try_support(r, k, &violation);
-    if (violation > r->l->set.accept_tolerance && violation < INFINITY) {
+    if (violation > REPAIR && violation < INFINITY) {
         r->tie = FINE_TIE;
         const path_end repaired = path_from(r, r->q, k, r->lcp->n + 20);
         r->tie = r->l->set.tie_tolerance;
@@ -587,7 +588,7 @@ static bool try_guess(run* r, int32_t k, const double* guess)
             }
         }
     }
-    return r->best_violation <= r->l->set.accept_tolerance;
+    return r->best_violation <= REPAIR;
 }
 
 static perp_status lemke_solve(void* self, const perp_lcp* problem,

@@ -5,7 +5,7 @@
  *            psi/h + dpsi/dt -> b of a normal row;  dPsi_f/dt -> b of the friction rows
  * Departure  the friction rows are the two tangents (t, o); the polygon's directions d_j are
  *            combined from them when the problem is lowered. Prescribed bodies are no unknowns:
- *            their velocity enters b.
+ *            their velocity enters b. The gyroscopic term p_vp is implicit (state.c).
  */
 #include "step/formulate.h"
 
@@ -80,7 +80,7 @@ static perp_status grow_for_contacts(perpi_formulation* f, size_t n)
     return status;
 }
 
-/* Mass block and momentum k = M v + h (force; torque - omega x I omega). */
+/* Mass block and the momentum k of the free motion: k = M v + h (force; torque + gyroscopic). */
 static perp_status write_block(perpi_formulation* f, const perp_model* model, int32_t body,
                                double t, double h, const double* v_flat, const double* extra,
                                double* M, double* k)
@@ -110,8 +110,7 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
         return PERP_OK;
     }
     const mat3 I = perpi_world_inertia(b, pose);
-    const vec3 L = m3_mul(I, w);
-    const vec3 spin = v3_madd(L, h, v3_sub(torque, v3_cross(w, L)));
+    const vec3 spin = m3_mul(I, perpi_free_rate(b, pose, w, h, torque));
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) {
             M[(3 + i) * 6 + 3 + j] = 0.5 * (I.m[i][j] + I.m[j][i]); /* symmetric to the bit */

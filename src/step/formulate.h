@@ -40,6 +40,10 @@ PERP_NODISCARD perp_status perpi_external_wrench(const perp_model* model, double
                                                  const perpi_pose* pose, const double* extra,
                                                  int32_t body, vec3* force, vec3* torque);
 
+/* Angular velocity that the body would have at the end of the step without contacts: torque and
+ * gyroscopic term, implicitly, so that angular momentum is kept whatever h. */
+vec3 perpi_free_rate(const perpi_body* body, const perpi_pose* pose, vec3 w, double h, vec3 torque);
+
 /* Mean velocity of a kinematic body over the step (t, t + h), so that x(t) + h v is where it will
  * be: the gap then uses its pose at the end of the step. Static bodies: 0. */
 PERP_NODISCARD perp_status perpi_prescribed_velocity(const perp_model* model, int32_t body,

@@ -1,11 +1,14 @@
 """Recordings: the same bits again, damage found, continued runs, a full disk."""
+import json
 import os
 import random
 import resource
 import shutil
 import signal
+import subprocess
+import time
 
-from _cli import h5py, main, perp, test, write_planar, write_scene
+from _cli import PERP, h5py, main, perp, test, write_planar, write_scene
 
 import numpy
 
@@ -75,7 +78,9 @@ def verify_is_content_with_every_kind_of_run():
         perp("run", scene, "--quiet", "--out", "r.h5", *change)
         verdict = perp("verify", "r.h5", "--json").json
         assert verdict["intact"] and verdict["complete"] and verdict["same_bits"], verdict
-        assert verdict["laws_hold"] and verdict["worst"]["dynamics"] < 1e-7, verdict
+        assert verdict["laws_hold"] is (None if "/record" in str(change) else True), verdict
+        assert verdict["finished"] and verdict["note"] == "" and verdict["steps"] > 0, verdict
+        assert verdict["worst"]["dynamics"] < 1e-7, verdict
         # every 7th frame of 200, and the last; only the last two may be one step apart
         assert verdict["laws_checked"] == (0 if "/record" in str(change) else
                                            verdict["frames"] - 1), verdict
@@ -287,10 +292,11 @@ def a_continued_run_has_the_bits_of_one_that_never_stopped():
             assert file.attrs["resumed_from_step"] == (first if first else -1)
         verdict = perp("verify", "rest.h5", "--json").json
         assert verdict["same_bits"] and verdict["laws_checked"] == 200 - first
-    # from the end of a continued run, onto itself
-    perp("run", "--resume", "half.h5", "--duration", "0.6", "--quiet", "--out", "half.h5")
-    perp("run", "--resume", "half.h5", "--duration", "1", "--quiet", "--out", "half.h5")
-    rest = state("half.h5")
+    # from the end of a continued run
+    perp("run", "--resume", "half.h5", "--duration", "0.6", "--quiet", "--out", "more.h5")
+    perp("run", "--resume", "more.h5", "--duration", "1", "--quiet", "--out", "rest.h5")
+    rest = state("rest.h5")
+    assert min(rest) == 120
     assert all(rest[step] == whole[step] for step in rest) and max(rest) == 200
     # also in a plane
     planar = write_planar()
@@ -304,11 +310,154 @@ def a_continued_run_has_the_bits_of_one_that_never_stopped():
 def only_the_same_bodies_and_step_can_be_continued():
     scene = write_scene()
     perp("run", scene, "--quiet", "--out", "r.h5")
-    assert "bodies" in perp("run", write_planar(), "--resume", "r.h5", status=2).err
+    assert "bodies" in perp("run", write_planar(), "--resume", "r.h5@0.2", status=2).err
     assert "step" in perp("run", scene, "--resume", "r.h5@0.5", "--step", "0.001", status=2).err
     assert "R.h5@TIME" in perp("run", scene, "--resume", "r.h5@soon", status=2).err
-    result = perp("run", scene, "--resume", "r.h5", "--json").json
-    assert result["steps"] == 200 and result["time"] == 1.0  # nothing left to do
+    for more in ((), (scene,), ("--duration", "1"), ("--duration", "0.5")):
+        result = perp("run", *more, "--resume", "r.h5", status=2)
+        assert "already at its duration" in result.err and "give --duration" in result.err
+
+
+@test
+def a_recording_never_replaces_what_it_is_made_from():
+    scene = write_scene(duration=0.1)
+    text = open(scene).read()
+    os.symlink(scene, "link.json")
+    os.link(scene, "hard.json")
+    for out in (scene, "./scene.json", "link.json", "hard.json"):
+        result = perp("run", scene, "--out", out, status=2)
+        assert "is the scene itself" in result.err and "another name" in result.err, result.err
+        assert open(scene).read() == text
+    perp("run", scene, "--quiet", "--out", "r.h5")
+    before = open("r.h5", "rb").read()
+    for out in ("r.h5", "./r.h5"):
+        result = perp("run", "--resume", "r.h5@0.05", "--out", out, status=2)
+        assert "would be lost: give another name" in result.err, result.err
+        assert open("r.h5", "rb").read() == before
+
+
+@test
+def only_a_recording_is_replaced():
+    scene = write_scene(duration=0.1)
+    with open("notes.txt", "w") as file:
+        file.write("precious")
+    open("empty", "w").close()
+    with h5py.File("other.h5", "w") as file:
+        file["data"] = [1, 2, 3]
+    for out in ("notes.txt", "empty", "other.h5"):
+        before = open(out, "rb").read()
+        result = perp("run", scene, "--out", out, "--json", status=2)
+        assert "not a perp recording" in result.err and "another name" in result.err, result.err
+        assert result.json["status"] == "bad-input" and open(out, "rb").read() == before
+    for duration in ("0.1", "0.05"):
+        perp("run", scene, "--quiet", "--out", "r.h5", "--duration", duration)
+    assert perp("export", "r.h5", "--json").json["frames"] == 11
+    assert sorted(os.listdir(".")) == ["empty", "notes.txt", "other.h5", "r.h5", "scene.json"]
+
+
+@test
+def a_killed_recording_can_be_replaced():
+    scene = write_scene(duration=1e6)
+    process = subprocess.Popen([PERP, "run", scene, "--quiet", "--out", "r.h5"])
+    while not os.path.exists("r.h5"):
+        time.sleep(0.01)
+    # two at once: the second takes the place, and the first says so
+    perp("run", scene, "--quiet", "--duration", "0.1", "--out", "r.h5")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 3
+    assert perp("verify", "r.h5", "--json").json["finished"]
+    process = subprocess.Popen([PERP, "run", scene, "--quiet", "--out", "k.h5"])
+    while not os.path.exists("k.h5"):
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    perp("run", scene, "--quiet", "--duration", "0.1", "--out", "k.h5")
+
+
+@test
+def the_second_of_two_writers_is_named():
+    scene = write_scene(duration=1e6)
+    process = subprocess.Popen([PERP, "run", scene, "--quiet", "--out", "r.h5"],
+                               stderr=subprocess.PIPE, text=True)
+    while not os.path.exists("r.h5"):
+        time.sleep(0.01)
+    os.remove("r.h5")
+    perp("run", scene, "--quiet", "--duration", "0.1", "--out", "r.h5")
+    process.send_signal(signal.SIGTERM)
+    err = process.communicate(timeout=30)[1]
+    assert process.returncode == 3 and "interrupted at t = " in err
+    assert "was replaced by another program while this run was writing" in err, err
+
+
+@test
+def resuming_says_where_and_refuses_what_is_not_there():
+    scene = write_scene(duration=0.5)
+    perp("run", scene, "--quiet", "--out", "r.h5")
+    for t in ("7", "-1", "0.51"):
+        result = perp("run", "--resume", f"r.h5@{t}", status=2)
+        assert f"has no t = {t}: it goes from 0 to 0.5" in result.err, result.err
+    result = perp("run", "--resume", "r.h5@0.3024")
+    assert "continued from r.h5 at t = 0.3, its last frame at or before 0.3024" in result.out
+    result = perp("run", "--resume", "r.h5@0.3")
+    assert "continued from r.h5 at t = 0.3\n" in result.out
+    assert perp("run", "--resume", "r.h5@0.3024", "--json").json["resumed_from"] == 0.3
+
+
+@test
+def a_shortened_last_step_is_explained():
+    scene = write_scene(step=0.03, duration=0.1)
+    perp("run", scene, "--quiet", "--out", "r.h5")
+    result = perp("run", "--resume", "r.h5", "--duration", "0.2", status=2)
+    assert "last step was shortened" in result.err and "resume from @0.09\n" in result.err
+    perp("run", "--resume", "r.h5@0.09", "--duration", "0.2", "--quiet", "--out", "rest.h5")
+    perp("run", scene, "--duration", "0.2", "--quiet", "--out", "whole.h5")
+    whole, rest = state("whole.h5"), state("rest.h5")
+    assert min(rest) == 3 and all(rest[step] == whole[step] for step in rest)
+
+
+@test
+def verify_does_not_call_good_what_it_did_not_check():
+    scene = write_scene()
+    perp("run", scene, "--quiet", "--out", "r.h5", "--set", '/record={"every":7}')
+    text = perp("verify", "r.h5").out
+    assert "--   laws           not checked: record.every is 7\n" in text, text
+    assert "ok   laws" not in text
+    perp("run", scene, "--quiet", "--out", "r.h5")
+    text = perp("verify", "r.h5").out
+    assert "ok   laws           200 of 200 steps" in text and "ended early" not in text
+
+
+@test
+def verify_says_how_a_run_ended():
+    scene = write_scene(forces=[{"type": "wrench", "body": "b", "force": ["sqrt(0.3-t)", 0, 0]}])
+    perp("run", scene, "--quiet", "--out", "r.h5", status=3)
+    verdict = perp("verify", "r.h5", "--json").json
+    assert verdict["complete"] and not verdict["finished"] and "sqrt" in verdict["note"], verdict
+    text = perp("verify", "r.h5").out
+    assert "--   run            ended early: " in text and "sqrt(0.3-t)" in text, text
+    with h5py.File("r.h5", "r") as file:
+        summary = json.loads(file["summary"][()].tobytes())
+    assert summary["status"] == "stopped" and summary["note"] == verdict["note"]
+    assert "ended early" in text.splitlines()[0]
+
+
+@test
+def frames_far_apart_tell_the_worst_between_them():
+    scene = write_scene()
+    perp("run", scene, "--quiet", "--out", "all.h5", "--solver", "pgs")
+    perp("run", scene, "--quiet", "--out", "some.h5", "--solver", "pgs", "--set",
+         '/record={"every":9}')
+    with h5py.File("all.h5", "r") as every, h5py.File("some.h5", "r") as some:
+        step = some["step"][()]
+        own = 0
+        for name in ("certificate/dynamics", "certificate/normal", "certificate/friction",
+                     "certificate/joints", "solver/penetration", "solver/iterations"):
+            truth = every[name][()]
+            for k in range(1, len(step)):
+                assert some[name][k] == truth[step[k - 1] + 1:step[k] + 1].max(), (name, k)
+                own += some[name][k] != truth[step[k]]
+        assert own > 20
+    assert perp("verify", "some.h5", "--json").json["same_bits"]
 
 
 @test
@@ -333,7 +482,8 @@ def a_full_disk_is_3_says_so_and_keeps_what_was_written():
         assert verdict["intact"] and verdict["same_bits"]
     # not even room to begin: the old recording stays
     before = open("r.h5", "rb").read()
-    result = perp("run", scene, "--json", "--out", "r.h5", status=2, preexec_fn=limit(20000))
+    result = perp("run", scene, "--json", "--out", "r.h5", status=3, preexec_fn=limit(20000))
+    assert result.json["status"] == "failed"
     assert "File too large" in result.err and open("r.h5", "rb").read() == before
     assert sorted(os.listdir(".")) == ["r.h5", "scene.json"]
 

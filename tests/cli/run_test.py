@@ -112,6 +112,11 @@ def bad_usage_is_2_with_a_suggestion():
         (("run", scene, "extra"), "usage"), (("list", "solver"), "did you mean 'solvers'"),
         (("list",), "usage"), (("run", scene, "--set", "nonsense"), "POINTER=VALUE"),
         (("export",), "usage"), (("help", "zzz"), "unknown verb"),
+        (("run", scene, "--bogus"), "unknown option --bogus; see 'perp help run'"),
+        (("run", scene, "-o", "a.h5", "--out", "b.h5"), "--out is given twice"),
+        (("run", scene, "--step", "0.1", "--step=0.2"), "--step is given twice"),
+        (("run", scene, "--out", ""), "--out: the name is empty"),
+        (("run", "--resume", ""), "--resume: the name is empty"),
     ]:
         result = perp(*args, status=2)
         assert word in result.err, (args, result.err)
@@ -125,6 +130,12 @@ def bad_input_is_2_names_the_place_and_leaves_no_file():
         ((scene, "--set", "/bodies/1/mass=-1"), "/bodies/1/mass"),
         ((scene, "--set", "/nonsense=1"), "nonsense"),
         ((scene, "--solver", "lemkee"), "lemke"), ((scene, "--stepper", "implicit"), "implicit"),
+        ((scene, "--solver", "lemk"),
+         "scene.json: /solver: unknown solver 'lemk': did you mean 'lemke'?"),
+        ((scene, "--step", "nan"), "/step: must be a finite number, got 'nan'"),
+        ((scene, "--duration", "inf"), "/duration: must be a finite number, got 'inf'"),
+        ((scene, "--step", "1e400"), "/step: must be a finite number, got '1e400'"),
+        ((scene, "--set", "/dimension=4"), "/dimension: must be 2 or 3, got 4"),
         ((scene, "--step", "0"), "/step"), ((scene, "--friction", "quadratic"), "quadratic"),
         (("missing.json",), "missing.json"), ((".",), "."),
         ((scene, "--set", "/bodies/2/position=[0.5,0,1]"), "overlap"),
@@ -139,6 +150,63 @@ def bad_input_is_2_names_the_place_and_leaves_no_file():
                 assert result.json["status"] == "bad-input" and word in result.json["message"]
             else:
                 assert result.out == ""
+
+
+@test
+def check_and_run_name_the_same_place():
+    scene = write_scene()
+    for args in (("--solver", "lemk"), ("--stepper", "stewart"), ("--contact", "lnk"),
+                 ("--set", "/bodies/2/position=[0.5,0,1]"), ("--step", "-1")):
+        told = [perp(verb, scene, *args, status=2).err for verb in ("check", "run")]
+        assert told[0] == told[1] and told[0].startswith("perp: scene.json: /"), told
+
+
+@test
+def a_recording_is_no_scene():
+    perp("run", write_scene(duration=0.1), "--quiet", "--out", "r.h5")
+    for verb in ("run", "check"):
+        result = perp(verb, "r.h5", status=2)
+        assert "r.h5: this is a recording" in result.err, result.err
+        assert "use --resume, export or verify" in result.err
+    with open("r.h5", "r+b") as file:
+        file.truncate(70 << 20)  # larger than any scene may be
+    assert "this is a recording" in perp("run", "r.h5", status=2).err
+
+
+@test
+def a_zero_in_a_name_is_refused_in_plain_words():
+    scene = write_scene()
+    text = open(scene).read()
+    for old, new in (('"three-balls"', '"three\\u0000balls"'), ('"mass"', '"ma\\u0000ss"')):
+        with open("zero.json", "w") as file:
+            file.write(text.replace(old, new, 1))
+        result = perp("check", "zero.json", status=2)
+        assert "must not hold the character \\u0000" in result.err, result.err
+        assert "JSON_" not in result.err
+
+
+@test
+def names_cannot_move_the_cursor():
+    evil = "a\n\x1b[31mred\x07\x7f\u009b"
+    long = "n" * 300
+    scene = write_scene(name=evil)
+    changes = ("--set", "/bodies/1/name=" + json.dumps(evil), "--set", f"/bodies/3/name={long}")
+    for verb in ("check", "run"):
+        result = perp(verb, scene, *changes)
+        assert "a\\n\\x1b[31mred\\x07\\x7f\\x9b" in result.out, result.out
+        assert not set(result.out) & set("\x1b\x07\x7f\u009b")
+        assert "n" * 39 + "…" in result.out and long not in result.out
+        bodies = perp(verb, scene, *changes, "--json").json["bodies"]  # as they are
+        assert evil in bodies or evil in [body["name"] for body in bodies]
+    result = perp("run", scene, *changes, "--set", "/bodies/2/position=[0.5,0,1]", status=2)
+    assert result.err.count("\n") == 1 and "\x1b" not in result.err
+    os.mkdir("mine")
+    write_scene("mine/so\x1b[31mme.json")
+    listed = perp("list", "scenes", env=dict(os.environ, PERP_SCENES="mine")).out
+    assert "so\\x1b[31mme" in listed and "\x1b" not in listed
+    perp("run", scene, *changes, "--quiet", "--out", "r\n.h5")
+    text = perp("verify", "r\n.h5").out
+    assert text.startswith("r\\n.h5: intact") and "\x1b" not in text
 
 
 @test
@@ -176,6 +244,9 @@ def a_failed_solve_is_3_and_saves_a_problem_that_can_be_solved():
                   "--out", "sub/r.h5", status=3)
     assert result.json["status"] == "failed" and result.json["solver_failures"] == 1
     problem = result.json["problem"]
+    assert f"perp solve {problem} --tolerance 1e-30" in result.err
+    for word in ("--solver auto", "--step 0.0025", "--keep-going"):
+        assert word in result.err, result.err
     assert problem in result.err and problem.startswith("sub/")
     assert set(result.json) == set(KEYS) | {"message", "problem"}
     answer = perp("solve", problem, "--json").json
@@ -303,19 +374,54 @@ def what_is_no_recording_is_2():
     perp("run", "--resume", "missing.h5", status=2)
 
 
-@test
-def an_interrupt_ends_the_run_well():
-    scene = write_scene(duration=1e6)
-    process = subprocess.Popen([PERP, "run", scene, "--json", "--out", "r.h5"],
+def interrupt(signal_number, *args):
+    process = subprocess.Popen([PERP, "run", *args, "--json", "--out", "r.h5"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(1.0)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal_number)
+    begin = time.monotonic()
     out, err = process.communicate(timeout=20)
     assert process.returncode == 3, (process.returncode, err)
     result = json.loads(out)
     assert result["status"] == "interrupted" and "interrupted at t = " in err
     export = perp("export", "r.h5", "--body", "a", "--json").json
     assert export["complete"] and export["frames"] == result["steps"] + 1
+    return result, time.monotonic() - begin
+
+
+@test
+def an_interrupt_ends_the_run_well():
+    scene = write_scene(duration=1e6)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        interrupt(number, scene)
+    text = perp("verify", "r.h5", timeout=300).out
+    assert "ended early: interrupted at t = " in text, text
+
+
+@test
+def an_interrupt_reaches_into_a_long_solve():
+    tower = [{"name": "ground", "type": "static", "shapes": [{"type": "plane",
+                                                              "normal": [0, 0, 1]}]}]
+    for i in range(40):  # the first step would take a minute
+        tower.append({"name": "a" if i == 0 else f"b{i}", "mass": 1 + 0.1 * (37 * i % 11),
+                      "position": [0.1 * (i % 3), 0.07 * (i % 5), 0.5 + i],
+                      "shapes": [{"type": "box", "size": [1, 1, 1]}]})
+    scene = write_scene(duration=1, bodies=tower, forces=[], solver="lemke",
+                        friction={"default": 0.5, "directions": 16})
+    result, seconds = interrupt(signal.SIGINT, scene)
+    assert seconds < 10 and result["steps"] <= 1 and result["solver_failures"] == 0, seconds
+
+
+@test
+def nohup_is_respected():
+    process = subprocess.Popen([PERP, "run", write_scene(duration=1e6), "--quiet"],
+                               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    time.sleep(0.5)
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == 3
 
 
 @test

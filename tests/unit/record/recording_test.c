@@ -268,16 +268,130 @@ TEST(an_old_recording_is_replaced_only_by_a_sound_one)
     perp_recorder* recorder = NULL;
     CHECK_EQ_INT(
         perp_recorder_create(w.context, "no/such/place/keep.h5", w.scene, w.sim, &recorder),
-        PERP_ERROR_IO);
+        PERP_ERROR_INPUT);
     CHECK_CONTAINS(perp_context_error(w.context), "no/such/place/keep.h5");
     CHECK_CONTAINS(perp_context_error(w.context), "No such file");
     CHECK_EQ_INT(perp_recorder_create(w.context, "/dev/null", w.scene, w.sim, &recorder),
-                 PERP_ERROR_IO);
+                 PERP_ERROR_INPUT);
     CHECK(recorder == NULL);
     REQUIRE(stat("keep.h5", &after) == 0);
     CHECK(before.st_ino == after.st_ino && before.st_size == after.st_size);
     CHECK_EQ_INT(perp_recording_open(w.context, "missing.h5", NULL), PERP_ERROR_IO);
     close_world(&w);
+}
+
+static bool write_bytes(const char* path, const char* bytes, size_t size)
+{
+    FILE* file = fopen(path, "wb");
+    const bool ok = file != NULL && fwrite(bytes, 1, size, file) == size;
+    return file != NULL && fclose(file) == 0 && ok;
+}
+
+TEST(a_file_that_is_no_recording_is_never_replaced)
+{
+    static const struct {
+        const char* bytes;
+        size_t size;
+    } precious[] = {{"{\"bodies\": []}", 14}, {"", 0}, {"\x89HDF\r\n\x1a\n and no more", 20}};
+    world w;
+    REQUIRE(open_world(&w, 1));
+    for (size_t i = 0; i < sizeof precious / sizeof precious[0]; ++i) {
+        REQUIRE(write_bytes("precious", precious[i].bytes, precious[i].size));
+        perp_recorder* recorder = NULL;
+        CHECK_EQ_INT(perp_recorder_create(w.context, "precious", w.scene, w.sim, &recorder),
+                     PERP_ERROR_INPUT);
+        CHECK(recorder == NULL);
+        CHECK_CONTAINS(perp_context_error(w.context), "another name");
+        struct stat st;
+        REQUIRE(stat("precious", &st) == 0);
+        CHECK_EQ_INT(st.st_size, (int64_t)precious[i].size);
+    }
+    close_world(&w);
+}
+
+TEST(a_recording_replaced_by_another_program_is_said)
+{
+    world w, other;
+    REQUIRE(open_world(&w, 1));
+    REQUIRE(open_world(&other, 1));
+    perp_recorder* recorder = NULL;
+    REQUIRE_OK(perp_recorder_create(w.context, "both.h5", w.scene, w.sim, &recorder));
+    REQUIRE(record_run(&other, "both.h5"));
+    REQUIRE_OK(perp_sim_step(w.sim));
+    REQUIRE_OK(perp_recorder_step(recorder, w.sim, 0.0));
+    CHECK_EQ_INT(perp_recorder_finish(recorder, w.sim), PERP_ERROR_IO);
+    CHECK_CONTAINS(perp_context_error(w.context),
+                   "was replaced by another program while this run was writing");
+    perp_recorder_destroy(recorder);
+    perp_verdict verdict; /* the other's is whole */
+    REQUIRE_OK(perp_recording_verify(w.context, "both.h5", &verdict));
+    CHECK(verdict.intact && verdict.finished && verdict.same_bits);
+    close_world(&other);
+    close_world(&w);
+}
+
+TEST(how_a_run_ended_is_kept)
+{
+    world w;
+    REQUIRE(open_world(&w, 1));
+    perp_recorder* recorder = NULL;
+    REQUIRE_OK(perp_recorder_create(w.context, "noted.h5", w.scene, w.sim, &recorder));
+    REQUIRE_OK(perp_sim_step(w.sim));
+    REQUIRE_OK(perp_recorder_step(recorder, w.sim, 0.0));
+    perp_recorder_note(recorder, "stopped, \"hash\": \"by\" \\ \x1b\n\xc3\xa9\xff");
+    REQUIRE_OK(perp_recorder_finish(recorder, w.sim));
+    perp_recorder_destroy(recorder);
+    perp_verdict verdict;
+    REQUIRE_OK(perp_recording_verify(w.context, "noted.h5", &verdict));
+    CHECK(verdict.intact && verdict.complete && !verdict.finished && verdict.same_bits);
+    CHECK_EQ_STR(verdict.note, "stopped, \"hash\": \"by\" \\ \x1b\n\xc3\xa9?");
+    CHECK_CONTAINS(verdict.message, "ended early");
+    close_world(&w);
+}
+
+/* A frame tells the worst of all steps since the one before it. */
+TEST(nothing_between_two_frames_is_hidden)
+{
+    world all, some;
+    REQUIRE(open_world(&all, 1));
+    REQUIRE(open_world(&some, 7));
+    REQUIRE(record_run(&all, "all.h5"));
+    REQUIRE(record_run(&some, "some.h5"));
+    perp_recording *a = NULL, *s = NULL;
+    REQUIRE_OK(perp_recording_open(all.context, "all.h5", &a));
+    REQUIRE_OK(perp_recording_open(some.context, "some.h5", &s));
+    perp_frame frame;
+    int64_t step = 0;
+    int differences = 0; /* to the frame's own step: the test would prove nothing without */
+    for (int64_t k = 1; k < perp_recording_frame_count(s); ++k) {
+        perp_contact_residual worst = {0};
+        double penetration = 0.0;
+        int32_t iterations = 0;
+        REQUIRE_OK(perp_recording_frame(s, k, &frame));
+        const int64_t end = frame.step;
+        const perp_step_info info = frame.info;
+        while (step < end) {
+            REQUIRE_OK(perp_recording_frame(a, ++step, &frame));
+            const perp_contact_residual* c = &frame.info.certificate;
+            worst.dynamics = fmax(worst.dynamics, c->dynamics);
+            worst.normal = fmax(worst.normal, c->normal);
+            worst.friction = fmax(worst.friction, c->friction);
+            penetration = fmax(penetration, frame.info.penetration);
+            iterations = frame.info.report.iterations > iterations ? frame.info.report.iterations
+                                                                   : iterations;
+        }
+        CHECK_NEAR(info.certificate.dynamics, worst.dynamics, 0.0);
+        CHECK_NEAR(info.certificate.normal, worst.normal, 0.0);
+        CHECK_NEAR(info.certificate.friction, worst.friction, 0.0);
+        CHECK_NEAR(info.penetration, penetration, 0.0);
+        CHECK_EQ_INT(info.report.iterations, iterations);
+        differences += frame.info.certificate.dynamics < worst.dynamics;
+    }
+    CHECK_AT_LEAST(differences, 1);
+    perp_recording_close(a);
+    perp_recording_close(s);
+    close_world(&all);
+    close_world(&some);
 }
 
 TEST(no_flipped_bit_hides_from_the_hash)
@@ -301,17 +415,24 @@ TEST(no_flipped_bit_hides_from_the_hash)
 TEST(a_summary_reads_back_and_no_flipped_bit_passes)
 {
     char text[PERPI_SUMMARY_SIZE];
-    const size_t length = perpi_summary_write(text, 1234567, 1234566, 12345.678901234567,
-                                              INT64_C(1) << 60, UINT64_C(0x00000000deadbeef));
-    int64_t frames = 0;
-    uint64_t hash = 0;
-    REQUIRE(perpi_summary_read(text, &frames, &hash));
-    CHECK_EQ_INT(frames, 1234567);
-    CHECK_EQ_U64(hash, UINT64_C(0x00000000deadbeef));
+    const perpi_summary truth = {.frames = 1234567,
+                                 .step = 1234566,
+                                 .time = 12345.678901234567,
+                                 .contacts = INT64_C(1) << 60,
+                                 .last_hash = UINT64_C(0x00000000deadbeef),
+                                 .note = "interrupted"};
+    const size_t length = perpi_summary_write(text, &truth);
+    perpi_summary s;
+    REQUIRE(perpi_summary_read(text, &s));
+    CHECK_EQ_INT(s.frames, 1234567);
+    CHECK_EQ_U64(s.last_hash, UINT64_C(0x00000000deadbeef));
+    CHECK_EQ_INT(s.step, 1234566);
+    CHECK(!s.finished);
+    CHECK_EQ_STR(s.note, "interrupted");
     int passed = 0;
     for (size_t bit = 0; bit < 8 * length; ++bit) {
         text[bit / 8] ^= (char)(1 << bit % 8);
-        passed += perpi_summary_read(text, &frames, &hash);
+        passed += perpi_summary_read(text, &s);
         text[bit / 8] ^= (char)(1 << bit % 8);
     }
     CHECK_EQ_INT(passed, 0);

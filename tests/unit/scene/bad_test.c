@@ -198,8 +198,8 @@ TEST(a_wrong_type_says_what_would_be_right)
     CHECK_REFUSED(BODY("\"collides_with\": \"g\""), "/bodies/1/collides_with: must be an array");
     CHECK_REFUSED(BODY("\"mass\":1,\"collides_with\": [1]"),
                   "/bodies/1/collides_with/0: must be the name");
-    CHECK_REFUSED(TOP("\"dimension\": 4"), "/dimension: must be <= 3, got 4");
-    CHECK_REFUSED(TOP("\"dimension\": 2.5"), "/dimension: must be a whole number, got 2.5");
+    CHECK_REFUSED(TOP("\"dimension\": 4"), "/dimension: must be 2 or 3, got 4");
+    CHECK_REFUSED(TOP("\"dimension\": 2.5"), "/dimension: must be 2 or 3, got 2.5");
     CHECK_REFUSED(TOP("\"solver\": 3"), "/solver: must be a name or an object");
     CHECK_REFUSED(TOP("\"solver\": {\"type\":\"lemke\",\"tol\":\"x\"}"),
                   "/solver/tol: must be a number, true or false, got a string");

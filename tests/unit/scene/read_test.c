@@ -407,7 +407,9 @@ TEST(an_override_that_leads_nowhere_names_its_pointer)
     check_override_refused("/bodies/0/mass", "-1", "must be > 0, got -1");
     check_override_refused("/bodies/0/mass", "heavy", "must be a number, got a string");
     check_override_refused("/bodies/0/mass", "", "must be a number, got a string");
-    check_override_refused("/bodies/0/mass", "nan", "must be a number, got a string");
+    check_override_refused("/bodies/0/mass", "nan", "must be a finite number, got 'nan'");
+    check_override_refused("/bodies/0/mass", "1e400", "must be a finite number, got '1e400'");
+    check_override_refused("/bodies/0/mass", "much", "must be a number, got a string");
     check_override_refused("/bodies/0/mass", "[[[[", "must be a number, got a string");
     check_override_refused("/step", "{\"error\":", "must be a number, got a string");
 }
