@@ -138,6 +138,31 @@ typedef struct perp_contact_problem {
     const perp_group* group;           /* group_count */
 } perp_contact_problem;
 
+/* ---- the friction problem: a contact problem without its velocities ------------------------------
+ *
+ *     u = W r + q,   rows grouped in constraints whose laws are those of the contact problem
+ *
+ * W = J M^-1 J', q = J M^-1 k + b when it comes from a contact problem; any W that a friction
+ * problem from elsewhere has (singular, slightly unsymmetric) otherwise. W is stored by blocks: for
+ * constraint i the blocks (i, j) != 0, each rows_i x rows_j, row-major, j ascending; the diagonal
+ * block is always there. Of the constraints kind, row, rows, cone, directions, mu, e, key count. */
+typedef struct perp_block_rows {
+    const int32_t* start;  /* constraint_count + 1: blocks start[i] .. start[i+1]-1 are row i's */
+    const int32_t* column; /* constraint index of each block */
+    const size_t* at;      /* where each block starts in value */
+    const double* value;
+} perp_block_rows;
+
+typedef struct perp_friction_problem {
+    int32_t constraint_count;
+    int32_t row_count;
+    perp_block_rows W;
+    const double* q;     /* row_count */
+    const double* lower; /* row_count; bounded rows only; NULL if there are none */
+    const double* upper;
+    const perp_constraint* constraint;
+} perp_friction_problem;
+
 /* Sizes, indices, finiteness, symmetry and the rules above; PERP_ERROR_INPUT names the first
  * violation. The solve dispatcher calls these before any method sees the problem. */
 PERP_API PERP_NODISCARD perp_status perp_contact_check(perp_context* context,
@@ -145,6 +170,8 @@ PERP_API PERP_NODISCARD perp_status perp_contact_check(perp_context* context,
 PERP_API PERP_NODISCARD perp_status perp_mlcp_check(perp_context* context,
                                                     const perp_mlcp* problem);
 PERP_API PERP_NODISCARD perp_status perp_lcp_check(perp_context* context, const perp_lcp* problem);
+PERP_API PERP_NODISCARD perp_status perp_friction_check(perp_context* context,
+                                                        const perp_friction_problem* problem);
 
 /* ---- the judge (src/problem/residual.c) ----------------------------------------------------------
  * Unit-free: each is a violation divided by the largest term that entered it (docs/notation.md has
@@ -164,6 +191,12 @@ typedef struct perp_contact_residual {
 PERP_API size_t perp_contact_residual_work(const perp_contact_problem* problem);
 PERP_API perp_contact_residual perp_contact_judge(const perp_contact_problem* problem,
                                                   const double* v, const double* p, double* work);
+
+/* The same laws for r alone; dynamics is 0. work: perp_friction_residual_work doubles. The size of a
+ * row is max(|q_r|, sum_j |W_rj r_j|). */
+PERP_API size_t perp_friction_residual_work(const perp_friction_problem* problem);
+PERP_API perp_contact_residual perp_friction_judge(const perp_friction_problem* problem,
+                                                   const double* r, double* work);
 
 /* ||min(z, w)||_inf with each row scaled: see docs/notation.md. No scratch needed. */
 PERP_API double perp_lcp_judge(const perp_lcp* problem, const double* z);
@@ -218,6 +251,14 @@ PERP_API void perp_lowering_contact_lcp_guess(const perp_lowering* lowering,
 PERP_API void perp_lowering_contact_lcp_lift(const perp_lowering* lowering,
                                              const perp_contact_problem* problem, const double* z,
                                              double* v, double* p);
+
+/* Eliminates the velocities: W by blocks that share a body, cost O(constraints x neighbours). Groups
+ * are refused. Points into the lowering until its next use. lift: v = M^-1 (k + J' r). */
+PERP_API PERP_NODISCARD perp_status perp_lower_contact_to_friction(
+    perp_lowering* lowering, const perp_contact_problem* problem, perp_friction_problem* friction);
+PERP_API void perp_lowering_friction_lift(const perp_lowering* lowering,
+                                          const perp_contact_problem* problem, const double* r,
+                                          double* v);
 
 /* ---- problem files -------------------------------------------------------------------------------
  * A contact problem as JSON ("perp-problem 1"), every double written so that it reads back to the
