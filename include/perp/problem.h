@@ -37,21 +37,11 @@
 #ifndef PERP_PROBLEM_H
 #define PERP_PROBLEM_H
 
-#include "perp/base.h"
+#include "perp/linalg.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- matrices --------------------------------------------------------------------------------*/
-
-/* Compressed columns; rows ascending within a column, no duplicates. */
-typedef struct perp_sparse {
-    int32_t rows, cols;
-    const int32_t* start; /* cols + 1 */
-    const int32_t* row;   /* start[cols] */
-    const double* value;  /* start[cols] */
-} perp_sparse;
 
 /* ---- LCP: w = M z + q, 0 <= z perp w >= 0 ----------------------------------------------------*/
 
@@ -272,6 +262,61 @@ PERP_API PERP_NODISCARD perp_status perp_contact_read(perp_context* context, con
                                                       perp_contact_file** file);
 PERP_API const perp_contact_problem* perp_contact_file_problem(const perp_contact_file* file);
 PERP_API void perp_contact_file_destroy(perp_contact_file* file);
+
+/* Any problem file, told by its content: the contact problem above; `.ccp` text, gzip'ed or not; an
+ * HDF5 file in the layout of FCLIB. docs/problem-files.md has the formats. In the friction kinds the
+ * normal row comes first; the cone is QUADRATIC with 2 rows (planar: the interval) or 3. */
+typedef enum perp_problem_kind {
+    PERP_PROBLEM_CONTACT = 0,
+    PERP_PROBLEM_LCP,
+    PERP_PROBLEM_MLCP, /* n_eq free unknowns, then n_comp complementary ones */
+    PERP_PROBLEM_BLCP, /* bounds lb, ub */
+    PERP_PROBLEM_FC2D, /* u = W r + q */
+    PERP_PROBLEM_FC3D,
+    PERP_PROBLEM_GFC2D, /* M v = H r + q, u = H' v + b; M sparse, not block-diagonal */
+    PERP_PROBLEM_GFC3D,
+} perp_problem_kind;
+
+/* "contact", "lcp", ...; never NULL. */
+PERP_API const char* perp_problem_kind_name(perp_problem_kind kind);
+
+typedef struct perp_problem_file perp_problem_file;
+PERP_API PERP_NODISCARD perp_status perp_problem_read(perp_context* context, const char* path,
+                                                      perp_problem_file** file);
+PERP_API void perp_problem_file_destroy(perp_problem_file* file);
+PERP_API perp_problem_kind perp_problem_file_kind(const perp_problem_file* file);
+/* What the file calls itself; "" if it does not. */
+PERP_API const char* perp_problem_file_name(const perp_problem_file* file);
+
+/* The problem in a form it has, else NULL; the file owns the arrays. lcp: dense, kind lcp up to 4000
+ * unknowns. mlcp: lcp, mlcp, blcp. friction: fc and gfc kinds, of the latter with v eliminated,
+ * W = H' M^-1 H, q = H' M^-1 q + b; blocks that are exactly zero are left out. */
+PERP_API const perp_contact_problem* perp_problem_file_contact(const perp_problem_file* file);
+PERP_API const perp_lcp* perp_problem_file_lcp(const perp_problem_file* file);
+PERP_API const perp_mlcp* perp_problem_file_mlcp(const perp_problem_file* file);
+PERP_API const perp_friction_problem* perp_problem_file_friction(const perp_problem_file* file);
+
+/* gfc kinds: how many velocities; 0 for the others. lift: v = M^-1 (H r + q), refined once; r may be
+ * NULL where there is no contact. */
+PERP_API int32_t perp_problem_file_velocity_count(const perp_problem_file* file);
+PERP_API PERP_NODISCARD perp_status perp_problem_file_lift(perp_problem_file* file, const double* r,
+                                                           double* v);
+
+/* What others measure (docs/problem-files.md); not the judge's. e: the plain natural map in 2-norms.
+ * scaled: its unit-free variant, friction kinds; NaN for the others. Both +INFINITY for a point that
+ * is not finite, NaN for a contact problem. z: r for the friction kinds; v: gfc kinds only. */
+typedef struct perp_plain_residual {
+    double e, scaled;
+} perp_plain_residual;
+PERP_API PERP_NODISCARD perp_status perp_problem_file_residual(perp_problem_file* file,
+                                                               const double* z, const double* v,
+                                                               perp_plain_residual* residual);
+
+/* An HDF5 file in the layout of FCLIB's local problems. All constraints must be contacts with a
+ * quadratic cone (or planar polygon: the same) and equally many rows, 2 or 3. */
+PERP_API PERP_NODISCARD perp_status perp_friction_write(perp_context* context,
+                                                        const perp_friction_problem* problem,
+                                                        const char* title, const char* path);
 
 #ifdef __cplusplus
 }
