@@ -2,7 +2,7 @@
 #ifndef PERP_CONTACT_H
 #define PERP_CONTACT_H
 
-#include "perp/base.h"
+#include "perp/problem.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,8 +16,10 @@ typedef struct perp_contact {
     double tangent[3]; /* t; o = n x t */
     double gap;        /* at the start of the step; point on B = point + gap normal */
     double mu;
-    int32_t directions; /* of the polygon cone; 0: no friction */
-    double impulse[3];  /* p_n, p_t, p_o: on B, the negative on A */
+    perp_cone cone;
+    int32_t directions; /* of a polygon cone, else 0 */
+    double e[3];        /* of an ellipsoid: e_t, e_o, e_r; else 0 */
+    double impulse[4];  /* p_n, p_t, p_o, p_r (torsion): on B, the negative on A */
     double drift[3];    /* prescribed part of the relative velocity in (n, t, o): belts */
 } perp_contact;
 

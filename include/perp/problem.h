@@ -37,21 +37,11 @@
 #ifndef PERP_PROBLEM_H
 #define PERP_PROBLEM_H
 
-#include "perp/base.h"
+#include "perp/linalg.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- matrices --------------------------------------------------------------------------------*/
-
-/* Compressed columns; rows ascending within a column, no duplicates. */
-typedef struct perp_sparse {
-    int32_t rows, cols;
-    const int32_t* start; /* cols + 1 */
-    const int32_t* row;   /* start[cols] */
-    const double* value;  /* start[cols] */
-} perp_sparse;
 
 /* ---- LCP: w = M z + q, 0 <= z perp w >= 0 ----------------------------------------------------*/
 
@@ -138,6 +128,31 @@ typedef struct perp_contact_problem {
     const perp_group* group;           /* group_count */
 } perp_contact_problem;
 
+/* ---- the friction problem: a contact problem without its velocities ------------------------------
+ *
+ *     u = W r + q,   rows grouped in constraints whose laws are those of the contact problem
+ *
+ * W = J M^-1 J', q = J M^-1 k + b when it comes from a contact problem; any W that a friction
+ * problem from elsewhere has (singular, slightly unsymmetric) otherwise. W is stored by blocks: for
+ * constraint i the blocks (i, j) != 0, each rows_i x rows_j, row-major, j ascending; the diagonal
+ * block is always there. Of the constraints kind, row, rows, cone, directions, mu, e, key count. */
+typedef struct perp_block_rows {
+    const int32_t* start;  /* constraint_count + 1: blocks start[i] .. start[i+1]-1 are row i's */
+    const int32_t* column; /* constraint index of each block */
+    const size_t* at;      /* where each block starts in value */
+    const double* value;
+} perp_block_rows;
+
+typedef struct perp_friction_problem {
+    int32_t constraint_count;
+    int32_t row_count;
+    perp_block_rows W;
+    const double* q;     /* row_count */
+    const double* lower; /* row_count; bounded rows only; NULL if there are none */
+    const double* upper;
+    const perp_constraint* constraint;
+} perp_friction_problem;
+
 /* Sizes, indices, finiteness, symmetry and the rules above; PERP_ERROR_INPUT names the first
  * violation. The solve dispatcher calls these before any method sees the problem. */
 PERP_API PERP_NODISCARD perp_status perp_contact_check(perp_context* context,
@@ -145,6 +160,8 @@ PERP_API PERP_NODISCARD perp_status perp_contact_check(perp_context* context,
 PERP_API PERP_NODISCARD perp_status perp_mlcp_check(perp_context* context,
                                                     const perp_mlcp* problem);
 PERP_API PERP_NODISCARD perp_status perp_lcp_check(perp_context* context, const perp_lcp* problem);
+PERP_API PERP_NODISCARD perp_status perp_friction_check(perp_context* context,
+                                                        const perp_friction_problem* problem);
 
 /* ---- the judge (src/problem/residual.c) ----------------------------------------------------------
  * Unit-free: each is a violation divided by the largest term that entered it (docs/notation.md has
@@ -164,6 +181,12 @@ typedef struct perp_contact_residual {
 PERP_API size_t perp_contact_residual_work(const perp_contact_problem* problem);
 PERP_API perp_contact_residual perp_contact_judge(const perp_contact_problem* problem,
                                                   const double* v, const double* p, double* work);
+
+/* The same laws for r alone; dynamics is 0. work: perp_friction_residual_work doubles. The size of a
+ * row is max(|q_r|, sum_j |W_rj r_j|). */
+PERP_API size_t perp_friction_residual_work(const perp_friction_problem* problem);
+PERP_API perp_contact_residual perp_friction_judge(const perp_friction_problem* problem,
+                                                   const double* r, double* work);
 
 /* ||min(z, w)||_inf with each row scaled: see docs/notation.md. No scratch needed. */
 PERP_API double perp_lcp_judge(const perp_lcp* problem, const double* z);
@@ -219,6 +242,14 @@ PERP_API void perp_lowering_contact_lcp_lift(const perp_lowering* lowering,
                                              const perp_contact_problem* problem, const double* z,
                                              double* v, double* p);
 
+/* Eliminates the velocities: W by blocks that share a body, cost O(constraints x neighbours). Groups
+ * are refused. Points into the lowering until its next use. lift: v = M^-1 (k + J' r). */
+PERP_API PERP_NODISCARD perp_status perp_lower_contact_to_friction(
+    perp_lowering* lowering, const perp_contact_problem* problem, perp_friction_problem* friction);
+PERP_API void perp_lowering_friction_lift(const perp_lowering* lowering,
+                                          const perp_contact_problem* problem, const double* r,
+                                          double* v);
+
 /* ---- problem files -------------------------------------------------------------------------------
  * A contact problem as JSON ("perp-problem 1"), every double written so that it reads back to the
  * same bits; for a failed step, and for anyone who wants to solve it elsewhere. */
@@ -231,6 +262,61 @@ PERP_API PERP_NODISCARD perp_status perp_contact_read(perp_context* context, con
                                                       perp_contact_file** file);
 PERP_API const perp_contact_problem* perp_contact_file_problem(const perp_contact_file* file);
 PERP_API void perp_contact_file_destroy(perp_contact_file* file);
+
+/* Any problem file, told by its content: the contact problem above; `.ccp` text, gzip'ed or not; an
+ * HDF5 file in the layout of FCLIB. docs/problem-files.md has the formats. In the friction kinds the
+ * normal row comes first; the cone is QUADRATIC with 2 rows (planar: the interval) or 3. */
+typedef enum perp_problem_kind {
+    PERP_PROBLEM_CONTACT = 0,
+    PERP_PROBLEM_LCP,
+    PERP_PROBLEM_MLCP, /* n_eq free unknowns, then n_comp complementary ones */
+    PERP_PROBLEM_BLCP, /* bounds lb, ub */
+    PERP_PROBLEM_FC2D, /* u = W r + q */
+    PERP_PROBLEM_FC3D,
+    PERP_PROBLEM_GFC2D, /* M v = H r + q, u = H' v + b; M sparse, not block-diagonal */
+    PERP_PROBLEM_GFC3D,
+} perp_problem_kind;
+
+/* "contact", "lcp", ...; never NULL. */
+PERP_API const char* perp_problem_kind_name(perp_problem_kind kind);
+
+typedef struct perp_problem_file perp_problem_file;
+PERP_API PERP_NODISCARD perp_status perp_problem_read(perp_context* context, const char* path,
+                                                      perp_problem_file** file);
+PERP_API void perp_problem_file_destroy(perp_problem_file* file);
+PERP_API perp_problem_kind perp_problem_file_kind(const perp_problem_file* file);
+/* What the file calls itself; "" if it does not. */
+PERP_API const char* perp_problem_file_name(const perp_problem_file* file);
+
+/* The problem in a form it has, else NULL; the file owns the arrays. lcp: dense, kind lcp up to 4000
+ * unknowns. mlcp: lcp, mlcp, blcp. friction: fc and gfc kinds, of the latter with v eliminated,
+ * W = H' M^-1 H, q = H' M^-1 q + b; blocks that are exactly zero are left out. */
+PERP_API const perp_contact_problem* perp_problem_file_contact(const perp_problem_file* file);
+PERP_API const perp_lcp* perp_problem_file_lcp(const perp_problem_file* file);
+PERP_API const perp_mlcp* perp_problem_file_mlcp(const perp_problem_file* file);
+PERP_API const perp_friction_problem* perp_problem_file_friction(const perp_problem_file* file);
+
+/* gfc kinds: how many velocities; 0 for the others. lift: v = M^-1 (H r + q), refined once; r may be
+ * NULL where there is no contact. */
+PERP_API int32_t perp_problem_file_velocity_count(const perp_problem_file* file);
+PERP_API PERP_NODISCARD perp_status perp_problem_file_lift(perp_problem_file* file, const double* r,
+                                                           double* v);
+
+/* What others measure (docs/problem-files.md); not the judge's. e: the plain natural map in 2-norms.
+ * scaled: its unit-free variant, friction kinds; NaN for the others. Both +INFINITY for a point that
+ * is not finite, NaN for a contact problem. z: r for the friction kinds; v: gfc kinds only. */
+typedef struct perp_plain_residual {
+    double e, scaled;
+} perp_plain_residual;
+PERP_API PERP_NODISCARD perp_status perp_problem_file_residual(perp_problem_file* file,
+                                                               const double* z, const double* v,
+                                                               perp_plain_residual* residual);
+
+/* An HDF5 file in the layout of FCLIB's local problems. All constraints must be contacts with a
+ * quadratic cone (or planar polygon: the same) and equally many rows, 2 or 3. */
+PERP_API PERP_NODISCARD perp_status perp_friction_write(perp_context* context,
+                                                        const perp_friction_problem* problem,
+                                                        const char* title, const char* path);
 
 #ifdef __cplusplus
 }

@@ -45,6 +45,7 @@ typedef struct perp_scene_run {
     int32_t solver_option_count;
     const char* cone;
     int32_t directions;
+    double e[3];   /* of an ellipsoid cone: e_t, e_o, e_r */
     double margin; /* NaN: automatic */
     double tolerance;
     bool allow_overlap;

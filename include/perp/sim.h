@@ -28,8 +28,9 @@ typedef struct perp_sim_def {
     const char* solver;
     const perp_option* solver_option; /* settings of the solver by name */
     int32_t solver_option_count;
-    const char* cone;     /* "none", "polygon" */
+    const char* cone;     /* "none", "polygon", "quadratic", "ellipsoid" */
     int32_t directions;   /* polygon: >= 3 (spatial); planar contacts always have 2 */
+    double e[3];          /* ellipsoid: e_t, e_o (no unit), e_r (a length), > 0 */
     double margin;        /* contact margin per pair; NaN: from h and the motion */
     double tolerance;     /* what the judge must find; default 1e-8 */
     bool allow_overlap;   /* accept bodies that overlap at the start and move them apart */

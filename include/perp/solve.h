@@ -136,6 +136,22 @@ typedef struct perp_contact_solver_ops {
                          perp_report* report);
 } perp_contact_solver_ops;
 
+/* Methods on the friction problem; r: row_count. takes as above (no groups). */
+typedef struct perp_friction_solver_ops {
+    const char* name;
+    const char* summary;
+    uint32_t takes;
+    size_t settings_size;
+    const perp_setting* settings;
+    int32_t settings_count;
+    void (*settings_default)(void* settings);
+    perp_status (*create)(perp_context* context, const void* settings, void** self);
+    void (*destroy)(void* self);
+    perp_status (*solve)(void* self, const perp_friction_problem* problem,
+                         const perp_solve_options* options, bool warm, double* r,
+                         perp_report* report);
+} perp_friction_solver_ops;
+
 /* The table is borrowed and must outlive the context. A name that is taken for that form gives
  * PERP_ERROR_INPUT. */
 PERP_API PERP_NODISCARD perp_status perp_register_lcp_solver(perp_context* context,
@@ -146,6 +162,9 @@ PERP_API PERP_NODISCARD perp_status perp_register_ncp_solver(perp_context* conte
                                                              const perp_ncp_solver_ops* ops);
 PERP_API PERP_NODISCARD perp_status
 perp_register_contact_solver(perp_context* context, const perp_contact_solver_ops* ops);
+
+PERP_API PERP_NODISCARD perp_status
+perp_register_friction_solver(perp_context* context, const perp_friction_solver_ops* ops);
 
 /* ---- solver objects ------------------------------------------------------------------------------
  * Made by name; "auto" is the portfolio (today: lemke). An unknown name gives PERP_ERROR_INPUT with
@@ -167,8 +186,42 @@ PERP_API PERP_NODISCARD perp_status perp_lcp_solve(perp_lcp_solver* solver, cons
                                                    const perp_solve_options* options, bool warm,
                                                    double* z, perp_report* report);
 
-/* Takes a method of any form that the problem can be lowered to: contact first, then MLCP, then
- * LCP. */
+typedef struct perp_mlcp_solver perp_mlcp_solver;
+PERP_API PERP_NODISCARD perp_status perp_mlcp_solver_create(perp_context* context, const char* name,
+                                                            const perp_option* option,
+                                                            int32_t count,
+                                                            perp_mlcp_solver** solver);
+PERP_API void perp_mlcp_solver_destroy(perp_mlcp_solver* solver);
+PERP_API PERP_NODISCARD perp_status perp_mlcp_solve(perp_mlcp_solver* solver,
+                                                    const perp_mlcp* problem,
+                                                    const perp_solve_options* options, bool warm,
+                                                    double* z, perp_report* report);
+
+typedef struct perp_ncp_solver perp_ncp_solver;
+PERP_API PERP_NODISCARD perp_status perp_ncp_solver_create(perp_context* context, const char* name,
+                                                           const perp_option* option, int32_t count,
+                                                           perp_ncp_solver** solver);
+PERP_API void perp_ncp_solver_destroy(perp_ncp_solver* solver);
+PERP_API PERP_NODISCARD perp_status perp_ncp_solve(perp_ncp_solver* solver, const perp_ncp* problem,
+                                                   const perp_solve_options* options, bool warm,
+                                                   double* z, perp_report* report);
+
+typedef struct perp_friction_solver perp_friction_solver;
+PERP_API PERP_NODISCARD perp_status perp_friction_solver_create(perp_context* context,
+                                                                const char* name,
+                                                                const perp_option* option,
+                                                                int32_t count,
+                                                                perp_friction_solver** solver);
+PERP_API void perp_friction_solver_destroy(perp_friction_solver* solver);
+PERP_API PERP_NODISCARD perp_status perp_friction_solve(perp_friction_solver* solver,
+                                                        const perp_friction_problem* problem,
+                                                        const perp_solve_options* options,
+                                                        bool warm, double* r,
+                                                        perp_contact_residual* residual,
+                                                        perp_report* report);
+
+/* Takes a method of any form that the problem can be lowered to: contact first, then friction,
+ * MLCP, LCP. */
 typedef struct perp_contact_solver perp_contact_solver;
 PERP_API PERP_NODISCARD perp_status perp_contact_solver_create(perp_context* context,
                                                                const char* name,
@@ -191,7 +244,7 @@ PERP_API PERP_NODISCARD perp_status perp_contact_solve(perp_contact_solver* solv
 typedef struct perp_solver_info {
     const char* name;
     const char* summary;
-    bool takes_lcp, takes_mlcp, takes_ncp, takes_contact;
+    bool takes_lcp, takes_mlcp, takes_ncp, takes_friction, takes_contact;
     const perp_setting* settings; /* of the first form it has */
     int32_t settings_count;
     size_t settings_size;

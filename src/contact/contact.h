@@ -11,8 +11,9 @@
 
 /* What a contact needs to know besides geometry. */
 typedef struct perpi_contact_rules {
-    bool friction;      /* false: cone none */
+    perp_cone cone;
     int32_t directions; /* of a polygon cone, spatial */
+    double e[3];        /* of an ellipsoid */
 } perpi_contact_rules;
 
 typedef struct perpi_contact_list {

@@ -50,6 +50,30 @@ static perp_status drift(const perp_model* model, double t, const perpi_pose* po
     return PERP_OK;
 }
 
+/* A planar cone is an interval whatever its name: a polygon of two directions, exactly. */
+static void choose_cone(const perp_model* model, const perpi_contact_rules* rules,
+                        const perpi_touch* touch, perp_contact* contact)
+{
+    if (rules->cone == PERP_CONE_NONE) {
+        return;
+    }
+    contact->mu = perpi_model_friction(model, touch->shape_a, touch->shape_b);
+    if (!(contact->mu > 0.0)) {
+        return;
+    }
+    contact->cone = model->dimension == 2 ? PERP_CONE_POLYGON : rules->cone;
+    if (contact->cone == PERP_CONE_POLYGON) {
+        const perpi_pair* pair = perpi_model_pair(model, touch->body_a, touch->body_b);
+        const bool own = pair != NULL && pair->directions != 0;
+        contact->directions = model->dimension == 2 ? 2
+                              : own                 ? pair->directions
+                                                    : rules->directions;
+    }
+    for (int i = 0; contact->cone == PERP_CONE_ELLIPSOID && i < 3; ++i) {
+        contact->e[i] = rules->e[i];
+    }
+}
+
 static perp_status build(const perp_model* model, const perpi_contact_rules* rules, double t,
                          const perpi_pose* pose, const perpi_touch* touch, size_t count,
                          perpi_contact_list* list)
@@ -70,16 +94,7 @@ static perp_status build(const perp_model* model, const perpi_contact_rules* rul
         v3_to(c->point_a, contact->point);
         v3_to(c->normal, contact->normal);
         v3_to(tangent, contact->tangent);
-        if (rules->friction) {
-            contact->mu = perpi_model_friction(model, c->shape_a, c->shape_b);
-        }
-        if (contact->mu > 0.0) {
-            const perpi_pair* pair = perpi_model_pair(model, c->body_a, c->body_b);
-            const bool own = pair != NULL && pair->directions != 0;
-            contact->directions = model->dimension == 2 ? 2
-                                  : own                 ? pair->directions
-                                                        : rules->directions;
-        }
+        choose_cone(model, rules, c, contact);
         status = drift(model, t, pose, c, tangent, contact->drift);
         list->count += 1;
     }

@@ -5,7 +5,7 @@
 
 #include "base/context.h"
 #include "linalg/dense.h"
-#include "perp/problem.h"
+#include "problem/check.h"
 
 #define SYMMETRY_TOLERANCE 1e-10 /* on |M_ij - M_ji| / sqrt(M_ii M_jj) */
 
@@ -209,30 +209,54 @@ static perp_status check_constraint_rows(perp_context* context, const perp_conta
                               ci, r, P->b[r]);
         }
     }
-    if (c->kind == PERP_CONSTRAINT_BOUNDED) {
-        if (P->lower == NULL || P->upper == NULL) {
-            return perpi_fail(context, PERP_ERROR_INPUT,
-                              "constraint %" PRId32 ": is bounded, but lower or upper is NULL", ci);
-        }
-        for (int32_t r = c->row; r < c->row + c->rows; ++r) {
-            const perp_status status = check_bounds(context, "row", r, P->lower[r], P->upper[r]);
-            if (status != PERP_OK) {
-                return status;
-            }
-        }
-    }
     return PERP_OK;
+}
+
+static perp_status check_row_bounds(perp_context* context, int32_t ci, const perp_constraint* c,
+                                    const double* lower, const double* upper)
+{
+    if (c->kind != PERP_CONSTRAINT_BOUNDED) {
+        return PERP_OK;
+    }
+    if (lower == NULL || upper == NULL) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "constraint %" PRId32 ": is bounded, but lower or upper is NULL", ci);
+    }
+    perp_status status = PERP_OK;
+    for (int32_t r = c->row; status == PERP_OK && r < c->row + c->rows; ++r) {
+        status = check_bounds(context, "row", r, lower[r], upper[r]);
+    }
+    return status;
+}
+
+/* What contact and friction problems share: kind, rows from `row` on, cone. */
+static perp_status check_law(perp_context* context, int32_t ci, const perp_constraint* c,
+                             int32_t row, int32_t row_count)
+{
+    if (c->kind != PERP_CONSTRAINT_CONTACT && c->kind != PERP_CONSTRAINT_EQUALITY &&
+        c->kind != PERP_CONSTRAINT_BOUNDED) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "constraint %" PRId32 ": unknown kind %d", ci,
+                          (int)c->kind);
+    }
+    if (c->row != row) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "constraint %" PRId32 ": row must be %" PRId32
+                          " (rows follow each other), got %" PRId32,
+                          ci, row, c->row);
+    }
+    if (c->rows < 1 || c->rows > row_count - row) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "constraint %" PRId32 ": rows must be >= 1 and fit row_count = %" PRId32
+                          ", got %" PRId32,
+                          ci, row_count, c->rows);
+    }
+    return c->kind == PERP_CONSTRAINT_CONTACT ? check_cone(context, ci, c) : PERP_OK;
 }
 
 static perp_status check_constraint(perp_context* context, const perp_contact_problem* P,
                                     int32_t ci, int32_t row)
 {
     const perp_constraint* c = &P->constraint[ci];
-    if (c->kind != PERP_CONSTRAINT_CONTACT && c->kind != PERP_CONSTRAINT_EQUALITY &&
-        c->kind != PERP_CONSTRAINT_BOUNDED) {
-        return perpi_fail(context, PERP_ERROR_INPUT, "constraint %" PRId32 ": unknown kind %d", ci,
-                          (int)c->kind);
-    }
     for (int side = 0; side < 2; ++side) {
         if (c->block[side] < -1 || c->block[side] >= P->block_count) {
             return perpi_fail(context, PERP_ERROR_INPUT,
@@ -247,25 +271,11 @@ static perp_status check_constraint(perp_context* context, const perp_contact_pr
                           " twice",
                           ci, c->block[0]);
     }
-    if (c->row != row) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "constraint %" PRId32 ": row must be %" PRId32
-                          " (rows follow each other), got %" PRId32,
-                          ci, row, c->row);
+    perp_status status = check_law(context, ci, c, row, P->row_count);
+    if (status == PERP_OK) {
+        status = check_constraint_rows(context, P, ci);
     }
-    if (c->rows < 1 || c->rows > P->row_count - row) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "constraint %" PRId32 ": rows must be >= 1 and fit row_count = %" PRId32
-                          ", got %" PRId32,
-                          ci, P->row_count, c->rows);
-    }
-    if (c->kind == PERP_CONSTRAINT_CONTACT) {
-        const perp_status status = check_cone(context, ci, c);
-        if (status != PERP_OK) {
-            return status;
-        }
-    }
-    return check_constraint_rows(context, P, ci);
+    return status == PERP_OK ? check_row_bounds(context, ci, c, P->lower, P->upper) : status;
 }
 
 static perp_status check_group(perp_context* context, const perp_contact_problem* P, int32_t g)
@@ -322,7 +332,91 @@ perp_status perp_contact_check(perp_context* context, const perp_contact_problem
     return status;
 }
 
-/* ---- LCP, MLCP -----------------------------------------------------------------------------------------*/
+/* ---- friction problem ----------------------------------------------------------------------------------*/
+
+static perp_status check_block_row(perp_context* context, const perp_friction_problem* P, int32_t i)
+{
+    const perp_block_rows* W = &P->W;
+    int32_t last = -1;
+    bool diagonal = false;
+    for (int32_t e = W->start[i]; e < W->start[i + 1]; ++e) {
+        const int32_t j = W->column[e];
+        if (j <= last || j >= P->constraint_count) {
+            return perpi_fail(context, PERP_ERROR_INPUT,
+                              "W, constraint %" PRId32 ": columns must ascend and be < %" PRId32
+                              ", got %" PRId32 " after %" PRId32,
+                              i, P->constraint_count, j, last);
+        }
+        last = j;
+        diagonal = diagonal || j == i;
+        const int32_t count = P->constraint[i].rows * P->constraint[j].rows;
+        for (int32_t k = 0; k < count; ++k) {
+            if (!isfinite(W->value[W->at[e] + (size_t)k])) {
+                return perpi_fail(context, PERP_ERROR_INPUT,
+                                  "W, block (%" PRId32 ",%" PRId32
+                                  "): must be finite numbers, got %g",
+                                  i, j, W->value[W->at[e] + (size_t)k]);
+            }
+        }
+    }
+    if (!diagonal) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "W, constraint %" PRId32 ": the diagonal block is missing", i);
+    }
+    return PERP_OK;
+}
+
+static perp_status check_friction_arrays(perp_context* context, const perp_friction_problem* P)
+{
+    if (P->constraint_count < 0 || P->row_count < 0) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "sizes must be >= 0, got %" PRId32 " constraints, %" PRId32 " rows",
+                          P->constraint_count, P->row_count);
+    }
+    const struct {
+        const char* name;
+        const void* array;
+        int32_t count;
+    } need[] = {{"q", P->q, P->row_count},
+                {"constraint", P->constraint, P->constraint_count},
+                {"W.start", P->W.start, P->constraint_count},
+                {"W.column", P->W.column, P->constraint_count},
+                {"W.at", P->W.at, P->constraint_count},
+                {"W.value", P->W.value, P->constraint_count}};
+    perp_status status = PERP_OK;
+    for (size_t i = 0; status == PERP_OK && i < sizeof need / sizeof need[0]; ++i) {
+        status = check_missing(context, need[i].name, need[i].array, need[i].count);
+    }
+    return status;
+}
+
+perp_status perp_friction_check(perp_context* context, const perp_friction_problem* problem)
+{
+    const perp_friction_problem* P = problem;
+    perp_status status = check_friction_arrays(context, P);
+    int32_t row = 0;
+    for (int32_t i = 0; status == PERP_OK && i < P->constraint_count; ++i) {
+        status = check_law(context, i, &P->constraint[i], row, P->row_count);
+        if (status == PERP_OK) {
+            status = check_row_bounds(context, i, &P->constraint[i], P->lower, P->upper);
+        }
+        if (status == PERP_OK && (P->W.start[i + 1] < P->W.start[i] || P->W.start[0] != 0)) {
+            status = perpi_fail(context, PERP_ERROR_INPUT, "W: start must begin at 0 and ascend");
+        }
+        row += status == PERP_OK ? P->constraint[i].rows : 0;
+    }
+    if (status == PERP_OK && row != P->row_count) {
+        status = perpi_fail(context, PERP_ERROR_INPUT,
+                            "row_count must be the sum of rows = %" PRId32 ", got %" PRId32, row,
+                            P->row_count);
+    }
+    for (int32_t i = 0; status == PERP_OK && i < P->constraint_count; ++i) {
+        status = check_block_row(context, P, i);
+    }
+    return status == PERP_OK ? check_finite(context, "q", P->q, P->row_count) : status;
+}
+
+/* ---- LCP, MLCP, NCP -----------------------------------------------------------------------------------------*/
 
 perp_status perp_lcp_check(perp_context* context, const perp_lcp* problem)
 {
@@ -350,7 +444,8 @@ perp_status perp_lcp_check(perp_context* context, const perp_lcp* problem)
     return check_finite(context, "q", problem->q, n);
 }
 
-static perp_status check_sparse(perp_context* context, const perp_sparse* M)
+/* pattern: the values do not count and may be NULL. */
+static perp_status check_sparse(perp_context* context, const perp_sparse* M, bool pattern)
 {
     if (M->rows < 0 || M->rows != M->cols) {
         return perpi_fail(context, PERP_ERROR_INPUT,
@@ -367,7 +462,7 @@ static perp_status check_sparse(perp_context* context, const perp_sparse* M)
         }
     }
     const int32_t entries = M->start[M->cols];
-    if (entries > 0 && (M->row == NULL || M->value == NULL)) {
+    if (entries > 0 && (M->row == NULL || (!pattern && M->value == NULL))) {
         return perpi_fail(context, PERP_ERROR_INPUT, "M: row or value is NULL");
     }
     for (int32_t j = 0; j < M->cols; ++j) {
@@ -380,7 +475,7 @@ static perp_status check_sparse(perp_context* context, const perp_sparse* M)
                                   j, M->rows, M->row[e], last);
             }
             last = M->row[e];
-            if (!isfinite(M->value[e])) {
+            if (!pattern && !isfinite(M->value[e])) {
                 return perpi_fail(context, PERP_ERROR_INPUT,
                                   "M(%" PRId32 ",%" PRId32 "): must be a finite number, got %g",
                                   last, j, M->value[e]);
@@ -392,7 +487,7 @@ static perp_status check_sparse(perp_context* context, const perp_sparse* M)
 
 perp_status perp_mlcp_check(perp_context* context, const perp_mlcp* problem)
 {
-    perp_status status = check_sparse(context, &problem->M);
+    perp_status status = check_sparse(context, &problem->M, false);
     if (status != PERP_OK) {
         return status;
     }
@@ -414,4 +509,28 @@ perp_status perp_mlcp_check(perp_context* context, const perp_mlcp* problem)
         }
     }
     return check_finite(context, "q", problem->q, n);
+}
+
+perp_status perpi_ncp_check(perp_context* context, const perp_ncp* problem)
+{
+    const int32_t n = problem->n;
+    if (n < 0 || problem->pattern.cols != n) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "n must be >= 0 and the pattern's size, got %" PRId32 " and %" PRId32, n,
+                          problem->pattern.cols);
+    }
+    if (problem->function == NULL || problem->jacobian == NULL) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "function or jacobian is NULL");
+    }
+    perp_status status = check_sparse(context, &problem->pattern, true);
+    if (status == PERP_OK) {
+        status = check_missing(context, "lower", problem->lower, n);
+    }
+    if (status == PERP_OK) {
+        status = check_missing(context, "upper", problem->upper, n);
+    }
+    for (int32_t i = 0; status == PERP_OK && i < n; ++i) {
+        status = check_bounds(context, "unknown", i, problem->lower[i], problem->upper[i]);
+    }
+    return status;
 }

@@ -30,6 +30,7 @@ void perp_lowering_destroy(perp_lowering* lowering)
     perpi_to_mlcp_free(lowering->context, &lowering->mlcp);
     perpi_to_lcp_free(lowering->context, &lowering->lcp);
     perpi_direct_free(lowering->context, &lowering->direct);
+    perpi_to_friction_free(lowering->context, &lowering->friction);
     perpi_free(lowering->context, lowering);
 }
 

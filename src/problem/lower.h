@@ -22,6 +22,11 @@ typedef struct perpi_ints {
     size_t capacity;
 } perpi_ints;
 
+typedef struct perpi_sizes {
+    size_t* at;
+    size_t capacity;
+} perpi_sizes;
+
 enum { PERPI_SILENT = -1 };
 
 /* Where the unknowns of a contact problem sit in z. */
@@ -64,18 +69,31 @@ typedef struct perpi_direction_table {
     size_t offset; /* into direction: nd x, then nd y */
 } perpi_direction_table;
 
+/* Half of J M^-1 J': with M = L L' per block and Y = L^-1 J' it is Y' Y, symmetric to the bit. */
+typedef struct perpi_half {
+    perpi_doubles L;                    /* 6 dof_count: Cholesky factors of the blocks */
+    perpi_doubles y;                    /* dof_count: L^-1 k */
+    perpi_doubles Y;                    /* as J: L^-1 J', row by row; see perpi_half_side */
+    perpi_doubles g;                    /* row_count: b + J M^-1 k */
+    perpi_ints block_start, block_item; /* per block: constraint * 2 + side, ascending */
+} perpi_half;
+
+/* Contact -> friction problem. */
+typedef struct perpi_to_friction {
+    perpi_half half;
+    perpi_ints start, column;
+    perpi_sizes at;
+    perpi_doubles value;
+} perpi_to_friction;
+
 /* Contact -> LCP. */
 typedef struct perpi_direct {
     perpi_layout layout;
-    int32_t n_free;  /* rows that are eliminated */
-    perpi_doubles L; /* 6 dof_count: Cholesky factors of the blocks */
-    perpi_doubles y; /* dof_count: L^-1 k */
-    perpi_doubles Y; /* as J: L^-1 J', row by row */
-    perpi_doubles A,
-        g; /* row_count^2, row_count: u = A p + g; after elimination without free rows */
+    int32_t n_free; /* rows that are eliminated */
+    perpi_half half;
+    perpi_doubles A;    /* row_count^2: u = A p + half.g; after elimination without free rows */
     perpi_doubles base; /* row_count: p = base + sign x on bounded rows */
     perpi_doubles sign;
-    perpi_ints block_start, block_item; /* per block: constraint * 2 + side */
     perpi_direction_table* table;
     size_t table_count, table_capacity;
     perpi_doubles direction;
@@ -91,10 +109,19 @@ struct perp_lowering {
     perpi_to_mlcp mlcp;
     perpi_to_lcp lcp;
     perpi_direct direct;
+    perpi_to_friction friction;
 };
 
 PERP_NODISCARD perp_status perpi_need_doubles(perp_context* context, perpi_doubles* a, size_t need);
 PERP_NODISCARD perp_status perpi_need_ints(perp_context* context, perpi_ints* a, size_t need);
+
+/* Factors the blocks, lists who touches which, fills Y and g. PERP_ERROR_INPUT: a block is not
+ * positive definite. */
+PERP_NODISCARD perp_status perpi_half_fill(perp_context* context,
+                                           const perp_contact_problem* problem, perpi_half* half);
+/* Y of constraint c on one side: rows x 6, zeros after the block's velocities. */
+double* perpi_half_side(const perpi_half* half, const perp_constraint* c, int side);
+void perpi_half_free(perp_context* context, perpi_half* half);
 
 /* Numbers everything but bounded and equality rows: contacts from `first` on in constraint order
  * (their rows given an unknown each if rows_too, in place), then returns with n = the next free
@@ -129,6 +156,7 @@ void perpi_layout_lift(const perpi_layout* layout, const perp_contact_problem* p
 void perpi_to_mlcp_free(perp_context* context, perpi_to_mlcp* t);
 void perpi_to_lcp_free(perp_context* context, perpi_to_lcp* t);
 void perpi_direct_free(perp_context* context, perpi_direct* t);
+void perpi_to_friction_free(perp_context* context, perpi_to_friction* t);
 void perpi_layout_free(perp_context* context, perpi_layout* layout);
 
 #endif

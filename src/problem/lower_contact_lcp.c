@@ -30,10 +30,11 @@
 void perpi_direct_free(perp_context* context, perpi_direct* t)
 {
     perpi_layout_free(context, &t->layout);
-    perpi_ints* ints[] = {&t->block_start, &t->block_item, &t->free_row, &t->order};
-    perpi_doubles* doubles[] = {&t->L,      &t->y, &t->Y,     &t->A, &t->g, &t->base,
-                                &t->sign,   &t->R, &t->scale, &t->H, &t->h, &t->direction,
-                                &t->free_A, &t->K, &t->G,     &t->M, &t->q, &t->work};
+    perpi_half_free(context, &t->half);
+    perpi_ints* ints[] = {&t->free_row, &t->order};
+    perpi_doubles* doubles[] = {&t->A, &t->base, &t->sign,      &t->R,      &t->scale,
+                                &t->H, &t->h,    &t->direction, &t->free_A, &t->K,
+                                &t->G, &t->M,    &t->q,         &t->work};
     for (size_t i = 0; i < sizeof ints / sizeof ints[0]; ++i) {
         perpi_free(context, ints[i]->at);
     }
@@ -86,21 +87,14 @@ static perp_status number_rows(perp_context* context, const perp_contact_problem
 
 static perp_status make_room(perp_context* context, const perp_contact_problem* P, perpi_direct* t)
 {
-    const size_t nv = (size_t)P->dof_count, nr = (size_t)P->row_count, n = (size_t)t->layout.n;
+    const size_t nr = (size_t)P->row_count, n = (size_t)t->layout.n;
     const struct {
         perpi_doubles* array;
         size_t need;
-    } rooms[] = {{&t->L, 6 * nv}, {&t->y, nv},    {&t->Y, 12 * nr}, {&t->A, nr * nr},
-                 {&t->g, nr},     {&t->M, n * n}, {&t->q, n},       {&t->work, 3 * nr}};
-    for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; ++i) {
-        const perp_status status = perpi_need_doubles(context, rooms[i].array, rooms[i].need);
-        if (status != PERP_OK) {
-            return status;
-        }
-    }
-    perp_status status = perpi_need_ints(context, &t->block_start, (size_t)P->block_count + 2);
-    if (status == PERP_OK) {
-        status = perpi_need_ints(context, &t->block_item, 2 * (size_t)P->constraint_count);
+    } rooms[] = {{&t->A, nr * nr}, {&t->M, n * n}, {&t->q, n}, {&t->work, 3 * nr}};
+    perp_status status = PERP_OK;
+    for (size_t i = 0; status == PERP_OK && i < sizeof rooms / sizeof rooms[0]; ++i) {
+        status = perpi_need_doubles(context, rooms[i].array, rooms[i].need);
     }
     return status;
 }
@@ -145,84 +139,6 @@ static const double* directions_of(const perpi_direct* t, int32_t nd)
 
 /* ---- A = J M^-1 J', g = b + J M^-1 k ---------------------------------------------------------------*/
 
-/* Which constraints touch which block. */
-static void list_blocks(const perp_contact_problem* P, perpi_direct* t)
-{
-    int32_t* start = t->block_start.at;
-    memset(start, 0, ((size_t)P->block_count + 2) * sizeof *start);
-    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
-        for (int side = 0; side < 2; ++side) {
-            if (P->constraint[ci].block[side] >= 0) {
-                start[P->constraint[ci].block[side] + 2] += 1;
-            }
-        }
-    }
-    for (int32_t i = 1; i < P->block_count; ++i) {
-        start[i + 2] += start[i + 1];
-    }
-    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
-        for (int side = 0; side < 2; ++side) {
-            if (P->constraint[ci].block[side] >= 0) {
-                t->block_item.at[start[P->constraint[ci].block[side] + 1]++] = 2 * ci + side;
-            }
-        }
-    }
-}
-
-/* Y of constraint c on one side: rows x 6, in a room of 12 per row. */
-static double* side_of_Y(perpi_direct* t, const perp_constraint* c, int side)
-{
-    return t->Y.at + 12 * (size_t)c->row + (side == 0 ? 0 : 6 * (size_t)c->rows);
-}
-
-static bool fill_Y(const perp_contact_problem* P, perpi_direct* t)
-{
-    const double* M = P->M;
-    for (int32_t i = 0; i < P->block_count; ++i) {
-        const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
-        double* L = t->L.at + 6 * (size_t)d;
-        if (!perpi_chol_factor(nv, M, L)) {
-            return false;
-        }
-        for (int32_t r = 0; r < nv; ++r) {
-            t->y.at[d + r] = P->k[d + r];
-        }
-        perpi_chol_forward(nv, L, t->y.at + d);
-        M += (size_t)nv * (size_t)nv;
-    }
-    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
-        const perp_constraint* c = &P->constraint[ci];
-        const double* J = P->J + c->jac;
-        for (int32_t r = 0; r < c->rows; ++r) {
-            t->g.at[c->row + r] = P->b[c->row + r];
-        }
-        for (int side = 0; side < 2; ++side) {
-            if (c->block[side] < 0) {
-                continue;
-            }
-            const int32_t d = P->dof[c->block[side]], nv = P->dof[c->block[side] + 1] - d;
-            double* Y = side_of_Y(t, c, side);
-            for (int32_t r = 0; r < c->rows; ++r) {
-                double* Y_r = Y + 6 * (size_t)r;
-                double sum = 0.0;
-                for (int32_t i = 0; i < nv; ++i) {
-                    Y_r[i] = J[i];
-                }
-                for (int32_t i = nv; i < 6; ++i) {
-                    Y_r[i] = 0.0; /* so that every product has six terms */
-                }
-                perpi_chol_forward(nv, t->L.at + 6 * (size_t)d, Y_r);
-                for (int32_t i = 0; i < nv; ++i) {
-                    sum += Y_r[i] * t->y.at[d + i];
-                }
-                t->g.at[c->row + r] += sum;
-                J += nv;
-            }
-        }
-    }
-    return true;
-}
-
 /* A += Y_a' Y_b for one shared block. */
 static void add_product(const perp_constraint* a, const double* Y_a, const perp_constraint* b,
                         const double* Y_b, size_t ld, double* A)
@@ -245,14 +161,14 @@ static void fill_A(const perp_contact_problem* P, perpi_direct* t)
         memset(t->A.at, 0, ld * ld * sizeof *t->A.at);
     }
     for (int32_t i = 0; i < P->block_count; ++i) {
-        for (int32_t a = t->block_start.at[i]; a < t->block_start.at[i + 1]; ++a) {
-            const int32_t ia = t->block_item.at[a];
+        for (int32_t a = t->half.block_start.at[i]; a < t->half.block_start.at[i + 1]; ++a) {
+            const int32_t ia = t->half.block_item.at[a];
             const perp_constraint* c_a = &P->constraint[ia / 2];
-            for (int32_t b = t->block_start.at[i]; b < t->block_start.at[i + 1]; ++b) {
-                const int32_t ib = t->block_item.at[b];
+            for (int32_t b = t->half.block_start.at[i]; b < t->half.block_start.at[i + 1]; ++b) {
+                const int32_t ib = t->half.block_item.at[b];
                 const perp_constraint* c_b = &P->constraint[ib / 2];
-                add_product(c_a, side_of_Y(t, c_a, ia % 2), c_b, side_of_Y(t, c_b, ib % 2), ld,
-                            t->A.at);
+                add_product(c_a, perpi_half_side(&t->half, c_a, ia % 2), c_b,
+                            perpi_half_side(&t->half, c_b, ib % 2), ld, t->A.at);
             }
         }
     }
@@ -294,9 +210,9 @@ static double row_size(const perp_contact_problem* P, perpi_direct* t, int32_t r
     for (int side = 0; side < 2; ++side) {
         if (c->block[side] >= 0) {
             const int32_t d = P->dof[c->block[side]], nv = P->dof[c->block[side] + 1] - d;
-            const double* Y = side_of_Y(t, c, side) + 6 * (size_t)(row - c->row);
+            const double* Y = perpi_half_side(&t->half, c, side) + 6 * (size_t)(row - c->row);
             for (int32_t i = 0; i < nv; ++i) {
-                size += fabs(Y[i] * t->y.at[d + i]);
+                size += fabs(Y[i] * t->half.y.at[d + i]);
             }
         }
     }
@@ -315,7 +231,7 @@ static perp_status settle_redundant(perp_context* context, const perp_contact_pr
     }
     for (int32_t i = f->rank; i < nf; ++i) {
         const int32_t row = t->free_row.at[f->order[i]];
-        double left = f->scale[f->order[i]] * t->g.at[row];
+        double left = f->scale[f->order[i]] * t->half.g.at[row];
         for (int32_t k = 0; k < f->rank; ++k) {
             left -= f->R[(size_t)k * (size_t)nf + (size_t)i] * t->h.at[k];
         }
@@ -362,7 +278,7 @@ static perp_status eliminate_free(perp_context* context, const perp_contact_prob
         const double s = f.scale[f.order[i]], pivot = f.R[(size_t)i * (size_t)nf + (size_t)i];
         double* H_i = t->H.at + (size_t)i * ld;
         const double* A_i = t->A.at + (size_t)row * ld;
-        double h = s * t->g.at[row];
+        double h = s * t->half.g.at[row];
         for (int32_t j = 0; j < nr; ++j) {
             H_i[j] = s * A_i[j];
         }
@@ -399,7 +315,7 @@ static perp_status eliminate_free(perp_context* context, const perp_contact_prob
             for (int32_t j = 0; j < nr; ++j) {
                 A_i[j] -= m * H_k[j];
             }
-            t->g.at[i] -= m * t->h.at[k];
+            t->half.g.at[i] -= m * t->h.at[k];
         }
     }
     return PERP_OK;
@@ -497,10 +413,10 @@ static void spread_all(const perpi_direct* t, const perp_contact_problem* P)
         return;
     }
     for (int32_t i = 0; i < P->block_count; ++i) {
-        for (int32_t a = t->block_start.at[i]; a < t->block_start.at[i + 1]; ++a) {
-            const int32_t ia = t->block_item.at[a];
-            for (int32_t b = t->block_start.at[i]; b < t->block_start.at[i + 1]; ++b) {
-                const int32_t ib = t->block_item.at[b];
+        for (int32_t a = t->half.block_start.at[i]; a < t->half.block_start.at[i + 1]; ++a) {
+            const int32_t ia = t->half.block_item.at[a];
+            for (int32_t b = t->half.block_start.at[i]; b < t->half.block_start.at[i + 1]; ++b) {
+                const int32_t ib = t->half.block_item.at[b];
                 if (!met_before(&P->constraint[ia / 2], ia % 2, &P->constraint[ib / 2], ib % 2)) {
                     spread_pair(t, P, ia / 2, ib / 2);
                 }
@@ -520,7 +436,7 @@ static void fill_contact(const perpi_direct* t, const perp_contact_problem* P, i
         return;
     }
     double *M = t->M.at + (size_t)first * n + first, *q = t->q.at + first;
-    const double* g = t->g.at + c->row;
+    const double* g = t->half.g.at + c->row;
     q[0] = t->layout.owned.at[ci] == 0 ? g[0] : 0.0;
     if (c->cone != PERP_CONE_POLYGON) {
         return;
@@ -544,7 +460,7 @@ static void fill_bounded(const perpi_direct* t, const perp_contact_problem* P,
     for (int32_t r = c->row; r < c->row + c->rows; ++r) {
         const int32_t x = t->layout.row_unknown.at[r], s = t->layout.row_slack.at[r];
         if (x >= 0) {
-            t->q.at[x] = t->sign.at[r] * t->g.at[r];
+            t->q.at[x] = t->sign.at[r] * t->half.g.at[r];
         }
         if (s >= 0) {
             t->M.at[(size_t)x * n + (size_t)s] = 1.0;
@@ -565,7 +481,7 @@ static void add_normal(const perpi_direct* t, const perp_contact_problem* P, int
         const double* A_b = A_r + P->constraint[ib].row;
         spread(t, P, ib, factor, A_b, 0.0, A_b, M_row);
     }
-    t->q.at[row] += factor * t->g.at[r];
+    t->q.at[row] += factor * t->half.g.at[r];
 }
 
 /* The rows of one group, as in lower_mlcp.c. */
@@ -615,7 +531,7 @@ static void shift_by_base(const perpi_direct* t, const perp_contact_problem* P)
                 continue;
             }
             for (size_t i = 0; i < ld; ++i) {
-                t->g.at[i] += t->A.at[i * ld + (size_t)r] * t->base.at[r];
+                t->half.g.at[i] += t->A.at[i * ld + (size_t)r] * t->base.at[r];
             }
         }
     }
@@ -645,10 +561,10 @@ perp_status perp_lower_contact_to_lcp(perp_lowering* lowering, const perp_contac
     if (status != PERP_OK) {
         return status;
     }
-    if (!fill_Y(problem, t)) {
-        return perpi_fail(context, PERP_ERROR_INPUT, "a mass matrix is not positive definite");
+    status = perpi_half_fill(context, problem, &t->half);
+    if (status != PERP_OK) {
+        return status;
     }
-    list_blocks(problem, t);
     fill_A(problem, t);
     if (t->n_free > 0) {
         status = eliminate_free(context, problem, t);
@@ -767,6 +683,6 @@ void perp_lowering_contact_lcp_lift(const perp_lowering* lowering,
     }
     for (int32_t i = 0; i < problem->block_count; ++i) {
         const int32_t d = problem->dof[i];
-        perpi_chol_solve(problem->dof[i + 1] - d, t->L.at + 6 * (size_t)d, v + d);
+        perpi_chol_solve(problem->dof[i + 1] - d, t->half.L.at + 6 * (size_t)d, v + d);
     }
 }

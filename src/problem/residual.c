@@ -25,6 +25,9 @@
  *   dynamics  |M v - k - J' p|_i / s_i with t_i = sum_j |M_ij v_j| + |k_i| + sum_r |J_ri p_r| and
  *             s_i = max(t_i, 1e-6 sqrt(M_ii) max_j t_j / sqrt(M_jj)), 1 if that is 0
  *
+ * Friction problem. The same laws with u = W r + q, W_rr from W's own diagonal (its absolute value,
+ *             1 if that is 0) and a_r = max(|q_r|, sum_j |W_rj r_j|)
+ *
  * LCP         max_i |min(w_i / S_i, z_i / Z)|, Z = max_j |z_j|, each scale 1 if it is 0,
  *             S_i = |q_i| + sum_j |M_ij| max(|z_j|, 1e-3 Z)
  *             The floor on |z_j| is for rows whose unknowns are all 0 up to rounding (friction of an
@@ -136,6 +139,14 @@ static bool visit_blocks(const perp_contact_problem* P, const double* v, const s
     return true;
 }
 
+/* What puts a row's velocity into the unit of the contact's others: e on tangential ELLIPSOID rows. */
+static double unit_of(const perp_constraint* c, int32_t r)
+{
+    return c->kind == PERP_CONSTRAINT_CONTACT && c->cone == PERP_CONE_ELLIPSOID && r > 0
+               ? c->e[r - 1]
+               : 1.0;
+}
+
 /* u, W, a of every row, and the impulses' share of the dynamics. Returns U. */
 static double visit_rows(const perp_contact_problem* P, const double* v, const double* p,
                          const scratch* s)
@@ -177,23 +188,20 @@ static double visit_rows(const perp_contact_problem* P, const double* v, const d
             s->u[row] = u;
             s->W[row] = W;
             s->a[row] = a;
-            raise_to(&U,
-                     c->cone == PERP_CONE_ELLIPSOID && c->kind == PERP_CONSTRAINT_CONTACT && r > 0
-                         ? a * c->e[r - 1]
-                         : a);
+            raise_to(&U, a * unit_of(c, r));
         }
     }
     return U;
 }
 
-static void scale_constraints(const perp_contact_problem* P, double U, const scratch* s)
+static void scale_constraints(int32_t count, const perp_constraint* constraint, double U,
+                              const scratch* s)
 {
-    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
-        const perp_constraint* c = &P->constraint[ci];
-        const bool ellipsoid = c->kind == PERP_CONSTRAINT_CONTACT && c->cone == PERP_CONE_ELLIPSOID;
+    for (int32_t ci = 0; ci < count; ++ci) {
+        const perp_constraint* c = &constraint[ci];
         double S = FLOOR_RATIO * U;
         for (int32_t r = 0; r < c->rows; ++r) {
-            S = larger(S, s->a[c->row + r] * (ellipsoid && r > 0 ? c->e[r - 1] : 1.0));
+            S = larger(S, s->a[c->row + r] * unit_of(c, r));
         }
         s->S[ci] = S == 0.0 ? 1.0 : S;
         s->bracket[ci] = 0.0;
@@ -274,16 +282,15 @@ static double friction_off(const perp_constraint* c, int32_t ci, const double* p
     return W_t * off / s->S[ci];
 }
 
-static double joint_off(const perp_contact_problem* P, int32_t ci, const double* p,
-                        const scratch* s)
+static double joint_off(const perp_constraint* c, int32_t ci, const double* lower,
+                        const double* upper, const double* p, const scratch* s)
 {
-    const perp_constraint* c = &P->constraint[ci];
     double worst = 0.0;
     for (int32_t r = c->row; r < c->row + c->rows; ++r) {
         double off = fabs(s->u[r]);
         if (c->kind == PERP_CONSTRAINT_BOUNDED) {
             double t = p[r] - s->u[r] / s->W[r];
-            t = t < P->lower[r] ? P->lower[r] : (t > P->upper[r] ? P->upper[r] : t);
+            t = t < lower[r] ? lower[r] : (t > upper[r] ? upper[r] : t);
             off = s->W[r] * fabs(p[r] - t);
         }
         raise_to(&worst, off);
@@ -314,6 +321,42 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
     return worst;
 }
 
+/* The laws of the rows, over a verdict that already holds what the groups and the dynamics say. */
+static perp_contact_residual visit_laws(int32_t count, const perp_constraint* constraint,
+                                        const double* lower, const double* upper, const double* p,
+                                        const scratch* s, perp_contact_residual r)
+{
+    const perp_contact_residual infinite = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, -1};
+    double worst = r.worst;
+    for (int32_t ci = 0; ci < count; ++ci) {
+        const perp_constraint* c = &constraint[ci];
+        double off = 0.0;
+        if (c->kind == PERP_CONSTRAINT_CONTACT) {
+            const double normal = normal_off(c, ci, p, s);
+            const double friction = friction_off(c, ci, p, s);
+            raise_to(&r.normal, normal);
+            raise_to(&r.friction, friction);
+            off = larger(normal, friction);
+        } else {
+            off = joint_off(c, ci, lower, upper, p, s);
+            raise_to(&r.joints, off);
+        }
+        if (off > worst) {
+            worst = off;
+            r.worst_constraint = ci;
+        }
+    }
+    if (!isfinite(r.dynamics) || !isfinite(r.normal) || !isfinite(r.friction) ||
+        !isfinite(r.joints)) {
+        return infinite;
+    }
+    r.worst = larger(larger(r.dynamics, r.normal), larger(r.friction, r.joints));
+    if (r.dynamics > worst) {
+        r.worst_constraint = -1;
+    }
+    return r;
+}
+
 perp_contact_residual perp_contact_judge(const perp_contact_problem* problem, const double* v,
                                          const double* p, double* work)
 {
@@ -329,39 +372,71 @@ perp_contact_residual perp_contact_judge(const perp_contact_problem* problem, co
         !all_finite(problem->dof_count, s.size)) {
         return infinite;
     }
-    scale_constraints(problem, U, &s);
+    scale_constraints(problem->constraint_count, problem->constraint, U, &s);
 
     perp_contact_residual r = {.worst_constraint = -1};
-    double worst = 0.0;
-    visit_groups(problem, &s, &r.normal, &worst, &r.worst_constraint);
-    for (int32_t ci = 0; ci < problem->constraint_count; ++ci) {
-        const perp_constraint* c = &problem->constraint[ci];
-        double off = 0.0;
-        if (c->kind == PERP_CONSTRAINT_CONTACT) {
-            const double normal = normal_off(c, ci, p, &s);
-            const double friction = friction_off(c, ci, p, &s);
-            raise_to(&r.normal, normal);
-            raise_to(&r.friction, friction);
-            off = larger(normal, friction);
-        } else {
-            off = joint_off(problem, ci, p, &s);
-            raise_to(&r.joints, off);
-        }
-        if (off > worst) {
-            worst = off;
-            r.worst_constraint = ci;
+    visit_groups(problem, &s, &r.normal, &r.worst, &r.worst_constraint);
+    r.dynamics = dynamics_off(problem, &s);
+    return visit_laws(problem->constraint_count, problem->constraint, problem->lower,
+                      problem->upper, p, &s, r);
+}
+
+/* ---- friction problem --------------------------------------------------------------------------------*/
+
+size_t perp_friction_residual_work(const perp_friction_problem* problem)
+{
+    return 3 * (size_t)problem->row_count + 3 * (size_t)problem->constraint_count;
+}
+
+/* u, W, a of every row. Returns U. */
+static double visit_friction_rows(const perp_friction_problem* P, const double* p, const scratch* s)
+{
+    double U = 0.0;
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        for (int32_t r = 0; r < c->rows; ++r) {
+            double u = P->q[c->row + r], moved = 0.0, W = 0.0;
+            for (int32_t e = P->W.start[ci]; e < P->W.start[ci + 1]; ++e) {
+                const perp_constraint* b = &P->constraint[P->W.column[e]];
+                const double* W_r = P->W.value + P->W.at[e] + (size_t)r * (size_t)b->rows;
+                for (int32_t i = 0; i < b->rows; ++i) {
+                    const double t = W_r[i] * p[b->row + i];
+                    u += t;
+                    moved += fabs(t);
+                }
+                W = b == c ? fabs(W_r[r]) : W;
+            }
+            s->u[c->row + r] = u;
+            s->W[c->row + r] = W == 0.0 ? 1.0 : W;
+            s->a[c->row + r] = larger(fabs(P->q[c->row + r]), moved);
+            raise_to(&U, s->a[c->row + r] * unit_of(c, r));
         }
     }
-    r.dynamics = dynamics_off(problem, &s);
-    if (!isfinite(r.dynamics) || !isfinite(r.normal) || !isfinite(r.friction) ||
-        !isfinite(r.joints)) {
+    return U;
+}
+
+perp_contact_residual perp_friction_judge(const perp_friction_problem* problem, const double* r,
+                                          double* work)
+{
+    const perp_contact_residual infinite = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, -1};
+    const size_t nr = (size_t)problem->row_count, nc = (size_t)problem->constraint_count;
+    const scratch s = {.u = work,
+                       .W = work + nr,
+                       .a = work + 2 * nr,
+                       .S = work + 3 * nr,
+                       .bracket = work + 3 * nr + nc,
+                       .S_n = work + 3 * nr + 2 * nc};
+    if (!all_finite(problem->row_count, r)) {
         return infinite;
     }
-    r.worst = larger(larger(r.dynamics, r.normal), larger(r.friction, r.joints));
-    if (r.dynamics > worst) {
-        r.worst_constraint = -1;
+    const double U = visit_friction_rows(problem, r, &s);
+    if (!isfinite(U) || !all_finite(problem->row_count, s.u) ||
+        !all_finite(problem->row_count, s.a) || !all_finite(problem->row_count, s.W)) {
+        return infinite;
     }
-    return r;
+    scale_constraints(problem->constraint_count, problem->constraint, U, &s);
+    return visit_laws(problem->constraint_count, problem->constraint, problem->lower,
+                      problem->upper, r, &s, (perp_contact_residual){.worst_constraint = -1});
 }
 
 /* ---- LCP, MLCP, NCP --------------------------------------------------------------------------------*/

@@ -19,6 +19,9 @@ perp_sim_def perp_sim_def_from_scene(const perp_scene* scene)
     def.solver_option_count = run.solver_option_count;
     def.cone = run.cone;
     def.directions = run.directions;
+    for (int i = 0; i < 3; ++i) {
+        def.e[i] = run.e[i];
+    }
     def.margin = run.margin;
     def.tolerance = run.tolerance;
     def.allow_overlap = run.allow_overlap;

@@ -47,8 +47,10 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_CONTACT_TANGENT] = CONTACT("/contacts/tangent", PERPI_CELL_F64, 3),
     [PERPI_COLUMN_CONTACT_GAP] = CONTACT("/contacts/gap", PERPI_CELL_F64, 1),
     [PERPI_COLUMN_CONTACT_MU] = CONTACT("/contacts/mu", PERPI_CELL_F64, 1),
+    [PERPI_COLUMN_CONTACT_CONE] = CONTACT("/contacts/cone", PERPI_CELL_I32, 1),
     [PERPI_COLUMN_CONTACT_DIRECTIONS] = CONTACT("/contacts/directions", PERPI_CELL_I32, 1),
-    [PERPI_COLUMN_CONTACT_IMPULSE] = CONTACT("/contacts/impulse", PERPI_CELL_F64, 3),
+    [PERPI_COLUMN_CONTACT_E] = CONTACT("/contacts/e", PERPI_CELL_F64, 3),
+    [PERPI_COLUMN_CONTACT_IMPULSE] = CONTACT("/contacts/impulse", PERPI_CELL_F64, 4),
     [PERPI_COLUMN_CONTACT_DRIFT] = CONTACT("/contacts/drift", PERPI_CELL_F64, 3),
     [PERPI_COLUMN_JOINT_OFFSET] = {"/joints/offset", PERPI_CELL_I64, 1, PERPI_AXIS_FRAME, 1,
                                    PERPI_COVER_FRAME},
@@ -212,7 +214,9 @@ static void put_contact(perpi_block* block, size_t row, const perp_contact* c)
     put(block, PERPI_COLUMN_CONTACT_TANGENT, row, c->tangent);
     put_double(block, PERPI_COLUMN_CONTACT_GAP, row, c->gap);
     put_double(block, PERPI_COLUMN_CONTACT_MU, row, c->mu);
+    put_int(block, PERPI_COLUMN_CONTACT_CONE, row, (int32_t)c->cone);
     put_int(block, PERPI_COLUMN_CONTACT_DIRECTIONS, row, c->directions);
+    put(block, PERPI_COLUMN_CONTACT_E, row, c->e);
     put(block, PERPI_COLUMN_CONTACT_IMPULSE, row, c->impulse);
     put(block, PERPI_COLUMN_CONTACT_DRIFT, row, c->drift);
 }
@@ -348,7 +352,9 @@ static perp_contact get_contact(const perpi_block* block, size_t row)
     get(block, PERPI_COLUMN_CONTACT_TANGENT, row, c.tangent);
     c.gap = get_double(block, PERPI_COLUMN_CONTACT_GAP, row);
     c.mu = get_double(block, PERPI_COLUMN_CONTACT_MU, row);
+    c.cone = (perp_cone)get_int(block, PERPI_COLUMN_CONTACT_CONE, row);
     c.directions = get_int(block, PERPI_COLUMN_CONTACT_DIRECTIONS, row);
+    get(block, PERPI_COLUMN_CONTACT_E, row, c.e);
     get(block, PERPI_COLUMN_CONTACT_IMPULSE, row, c.impulse);
     get(block, PERPI_COLUMN_CONTACT_DRIFT, row, c.drift);
     return c;

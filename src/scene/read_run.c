@@ -65,23 +65,35 @@ static perp_status read_choice(perpi_reader* r, const json_t* root, const char* 
 
 static perp_status read_cone(perpi_reader* r, const json_t* friction, perp_scene_run* run)
 {
-    static const char* const built[] = {"none", "polygon", NULL};
-    static const char* const reserved[] = {"quadratic", "ellipsoid", NULL};
+    static const char* const names[] = {"none", "polygon", "quadratic", "ellipsoid", NULL};
+    static const char* const factor[] = {"e_t", "e_o", "e_r"};
     PERPI_TRY(perpi_read_string(r, friction, "cone", &run->cone));
-    for (size_t i = 0; reserved[i] != NULL; ++i) {
-        if (strcmp(run->cone, reserved[i]) == 0) {
+    size_t cone = 0;
+    while (names[cone] != NULL && strcmp(run->cone, names[cone]) != 0) {
+        ++cone;
+    }
+    if (names[cone] == NULL) {
+        return perpi_reader_fail_key(r, "cone", PERP_ERROR_INPUT,
+                                     "must be none, polygon, quadratic or ellipsoid, got '%.80s'",
+                                     run->cone);
+    }
+    const bool ellipsoid = strcmp(run->cone, "ellipsoid") == 0;
+    for (size_t i = 0; i < 3; ++i) {
+        if (!ellipsoid && json_object_get(friction, factor[i]) != NULL) {
             return perpi_reader_fail_key(
-                r, "cone", PERP_ERROR_UNSUPPORTED,
-                "friction cone '%s' does not exist yet: use polygon or none", run->cone);
+                r, factor[i], PERP_ERROR_INPUT,
+                "belongs to the friction cone 'ellipsoid'; set cone to it");
+        }
+        PERPI_TRY(perpi_read_number(r, friction, factor[i], &run->e[i]));
+        if (ellipsoid && !(run->e[i] > 0.0)) {
+            return perpi_reader_fail_key(r, factor[i], PERP_ERROR_INPUT,
+                                         i == 2 ? "must be a length > 0, got %g; it scales the "
+                                                  "friction moment about the normal"
+                                                : "must be > 0, got %g",
+                                         run->e[i]);
         }
     }
-    for (size_t i = 0; built[i] != NULL; ++i) {
-        if (strcmp(run->cone, built[i]) == 0) {
-            return PERP_OK;
-        }
-    }
-    return perpi_reader_fail_key(r, "cone", PERP_ERROR_INPUT,
-                                 "must be none or polygon, got '%.80s'", run->cone);
+    return PERP_OK;
 }
 
 static perp_status read_friction(perpi_reader* r, const json_t* root, perp_scene_run* run)
@@ -95,11 +107,6 @@ static perp_status read_friction(perpi_reader* r, const json_t* root, perp_scene
     const size_t mark = perpi_reader_enter(r, "friction");
     PERPI_TRY(perpi_read_object(r, friction, known));
     PERPI_TRY(read_cone(r, friction, run));
-    for (size_t i = 4; known[i] != NULL; ++i) {
-        PERPI_TRY(perpi_refuse(r, friction, known[i],
-                               "belongs to the friction cone 'ellipsoid', which does not exist "
-                               "yet"));
-    }
     PERPI_TRY(perpi_read_integer(r, friction, "directions", r->dimension == 2 ? 2 : 3,
                                  PERPI_DIRECTIONS_LIMIT, &run->directions));
     perpi_reader_leave(r, mark);
@@ -128,6 +135,7 @@ perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* 
                           .solver = "auto",
                           .cone = "polygon",
                           .directions = 8,
+                          .e = {1.0, 1.0, 0.0},
                           .margin = NAN,
                           .tolerance = 1e-8};
     PERPI_TRY(read_step(r, root, &def.step));

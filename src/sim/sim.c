@@ -20,24 +20,28 @@ static perp_status check_cone(perp_context* context, const perp_model* model,
                               const perp_sim_def* def, perpi_contact_rules* rules)
 {
     static const char* const names[] = {"none", "polygon", "quadratic", "ellipsoid", NULL};
-    if (strcmp(def->cone, "none") == 0) {
-        *rules = (perpi_contact_rules){.friction = false};
-        return PERP_OK;
+    int32_t cone = 0; /* in the order of perp_cone */
+    while (names[cone] != NULL && strcmp(def->cone, names[cone]) != 0) {
+        cone += 1;
     }
-    if (strcmp(def->cone, "quadratic") == 0 || strcmp(def->cone, "ellipsoid") == 0) {
-        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                          "friction/cone: friction cone '%s' does not exist yet", def->cone);
-    }
-    if (strcmp(def->cone, "polygon") != 0) {
+    if (names[cone] == NULL) {
         (void)perpi_fail_unknown(context, "friction cone", def->cone, names);
         return perpi_fail_prefix(context, PERP_ERROR_INPUT, "friction/cone");
     }
-    if (model->dimension == 3 && def->directions < 3) {
+    *rules = (perpi_contact_rules){.cone = (perp_cone)cone, .directions = def->directions};
+    if (rules->cone == PERP_CONE_POLYGON && model->dimension == 3 && def->directions < 3) {
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "friction/directions: must be >= 3 in a spatial scene, got %d",
                           (int)def->directions);
     }
-    *rules = (perpi_contact_rules){.friction = true, .directions = def->directions};
+    for (int i = 0; rules->cone == PERP_CONE_ELLIPSOID && i < 3; ++i) {
+        static const char* const key[] = {"e_t", "e_o", "e_r"};
+        if (!(def->e[i] > 0.0) || !isfinite(def->e[i])) {
+            return perpi_fail(context, PERP_ERROR_INPUT, "friction/%s: must be > 0, got %g", key[i],
+                              def->e[i]);
+        }
+        rules->e[i] = def->e[i];
+    }
     return PERP_OK;
 }
 

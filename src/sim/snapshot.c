@@ -133,7 +133,7 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, const 
     for (int32_t i = 0; i < count; ++i) {
         const bool known = contacts[i].body_a >= 0 && contacts[i].body_a < bodies &&
                            contacts[i].body_b >= 0 && contacts[i].body_b < bodies;
-        if (!known || !all_finite(contacts[i].impulse, 3)) {
+        if (!known || !all_finite(contacts[i].impulse, 4)) {
             return perpi_fail(context, PERP_ERROR_INPUT, "state: contact %d is broken", (int)i);
         }
     }

@@ -46,7 +46,7 @@ static const perpi_touch* worst_overlap(const perp_model* model, const perpi_tou
 static perp_status push_apart(perp_sim* sim, const perpi_touch* touch, size_t count)
 {
     const perp_model* model = sim->model;
-    const perpi_contact_rules frictionless = {.friction = false};
+    const perpi_contact_rules frictionless = {.cone = PERP_CONE_NONE};
     sim->next.count = 0;
     perp_status status =
         sim->contact_model->build(model, &frictionless, 0.0, sim->pose, touch, count, &sim->next);

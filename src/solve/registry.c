@@ -9,100 +9,79 @@
 
 /* ---- the built-in methods, in the order of `perp list solvers` -----------------------------------*/
 
-static const perp_lcp_solver_ops* const builtin_lcp[] = {&perpi_lcp_lemke, &perpi_lcp_pgs, NULL};
-static const perp_mlcp_solver_ops* const builtin_mlcp[] = {NULL};
-static const perp_ncp_solver_ops* const builtin_ncp[] = {NULL};
-static const perp_contact_solver_ops* const builtin_contact[] = {&perpi_contact_pgs, NULL};
+static const perp_lcp_solver_ops* const builtin_lcp[] = {
+    &perpi_lcp_auto,           &perpi_lcp_lemke,         &perpi_lcp_pgs,
+    &perpi_lcp_psor,           &perpi_lcp_jacobi,        &perpi_lcp_interior_point,
+    &perpi_lcp_fischer_newton, &perpi_lcp_minmap_newton, NULL};
+static const perp_mlcp_solver_ops* const builtin_mlcp[] = {
+    &perpi_mlcp_auto,          &perpi_mlcp_fischer_newton,
+    &perpi_mlcp_minmap_newton, &perpi_mlcp_pivot,
+    &perpi_mlcp_pgs,           &perpi_mlcp_psor,
+    &perpi_mlcp_jacobi,        &perpi_mlcp_interior_point,
+    &perpi_mlcp_path,          NULL};
+static const perp_ncp_solver_ops* const builtin_ncp[] = {
+    &perpi_ncp_auto, &perpi_ncp_fischer_newton, &perpi_ncp_minmap_newton, &perpi_ncp_path, NULL};
+static const perp_friction_solver_ops* const builtin_friction[] = {
+    &perpi_friction_auto, &perpi_friction_nsgs,        &perpi_friction_newton,
+    &perpi_friction_admm, &perpi_friction_fixed_point, NULL};
+static const perp_contact_solver_ops* const builtin_contact[] = {
+    &perpi_contact_auto, &perpi_contact_pgs, &perpi_contact_psor, &perpi_contact_jacobi, NULL};
 
+/* Until a form has a method of that name, "auto" is AUTO_METHOD. */
 static const char AUTO_NAME[] = "auto";
 static const char AUTO_METHOD[] = "lemke";
 static const char AUTO_SUMMARY[] = "chooses the method; today always lemke";
 
-/* Names of DESIGN's list whose method is not written yet. */
-static const char* const not_built[] = {
-    "psor",  "jacobi", "fixed-point", "interior-point", "fischer-newton", "minmap-newton",
-    "pivot", "path",   "nsgs",        "newton",         "admm",           NULL};
+/* Names that belong to a method, written or not: one that no form has does not exist yet. */
+static const char* const reserved[] = {
+    "lemke",         "pgs",   "psor", "jacobi", "fixed-point", "interior-point", "fischer-newton",
+    "minmap-newton", "pivot", "path", "nsgs",   "newton",      "admm",           NULL};
 
 /* ---- lookup ----------------------------------------------------------------------------------------*/
 
-/* The item-th method of a form: built-in ones first, then registered ones; NULL after the last. */
-static const perp_lcp_solver_ops* lcp_at(const perp_context* context, int32_t item)
-{
-    const int32_t count = (int32_t)(sizeof builtin_lcp / sizeof builtin_lcp[0]) - 1;
-    return item < count ? builtin_lcp[item]
-                        : perpi_registered(context, PERPI_PIECE_LCP_SOLVER, item - count);
-}
-
-static const perp_mlcp_solver_ops* mlcp_at(const perp_context* context, int32_t item)
-{
-    const int32_t count = (int32_t)(sizeof builtin_mlcp / sizeof builtin_mlcp[0]) - 1;
-    return item < count ? builtin_mlcp[item]
-                        : perpi_registered(context, PERPI_PIECE_MLCP_SOLVER, item - count);
-}
-
-static const perp_ncp_solver_ops* ncp_at(const perp_context* context, int32_t item)
-{
-    const int32_t count = (int32_t)(sizeof builtin_ncp / sizeof builtin_ncp[0]) - 1;
-    return item < count ? builtin_ncp[item]
-                        : perpi_registered(context, PERPI_PIECE_NCP_SOLVER, item - count);
-}
-
-static const perp_contact_solver_ops* contact_at(const perp_context* context, int32_t item)
-{
-    const int32_t count = (int32_t)(sizeof builtin_contact / sizeof builtin_contact[0]) - 1;
-    return item < count ? builtin_contact[item]
-                        : perpi_registered(context, PERPI_PIECE_CONTACT_SOLVER, item - count);
-}
-
-const perp_lcp_solver_ops* perpi_find_lcp_solver(const perp_context* context, const char* name)
-{
-    const perp_lcp_solver_ops* ops;
-    for (int32_t i = 0; (ops = lcp_at(context, i)) != NULL; ++i) {
-        if (strcmp(ops->name, name) == 0) {
-            return ops;
-        }
+/* For each form: FORM_at, the item-th method, built-in ones first, then registered ones, NULL after
+ * the last; perpi_find_FORM_solver, by name; FORM_is_builtin. */
+#define DEFINE_LOOKUP(form, piece)                                                                 \
+    static const perp_##form##_solver_ops* form##_at(const perp_context* context, int32_t item)    \
+    {                                                                                              \
+        const int32_t count = (int32_t)(sizeof builtin_##form / sizeof builtin_##form[0]) - 1;     \
+        return item < count ? builtin_##form[item]                                                 \
+                            : perpi_registered(context, piece, item - count);                      \
+    }                                                                                              \
+    static const perp_##form##_solver_ops* form##_named(const perp_context* context,               \
+                                                        const char* name)                          \
+    {                                                                                              \
+        const perp_##form##_solver_ops* ops;                                                       \
+        for (int32_t i = 0; (ops = form##_at(context, i)) != NULL; ++i) {                          \
+            if (strcmp(ops->name, name) == 0) {                                                    \
+                return ops;                                                                        \
+            }                                                                                      \
+        }                                                                                          \
+        return NULL;                                                                               \
+    }                                                                                              \
+    const perp_##form##_solver_ops* perpi_find_##form##_solver(const perp_context* context,        \
+                                                               const char* name)                   \
+    {                                                                                              \
+        const perp_##form##_solver_ops* ops = form##_named(context, name);                         \
+        return ops == NULL && strcmp(name, AUTO_NAME) == 0 ? form##_named(context, AUTO_METHOD)    \
+                                                           : ops;                                  \
+    }                                                                                              \
+    static bool form##_is_builtin(const char* name)                                                \
+    {                                                                                              \
+        for (int32_t i = 0; builtin_##form[i] != NULL; ++i) {                                      \
+            if (strcmp(builtin_##form[i]->name, name) == 0) {                                      \
+                return true;                                                                       \
+            }                                                                                      \
+        }                                                                                          \
+        return false;                                                                              \
     }
-    return NULL;
-}
 
-const perp_mlcp_solver_ops* perpi_find_mlcp_solver(const perp_context* context, const char* name)
-{
-    const perp_mlcp_solver_ops* ops;
-    for (int32_t i = 0; (ops = mlcp_at(context, i)) != NULL; ++i) {
-        if (strcmp(ops->name, name) == 0) {
-            return ops;
-        }
-    }
-    return NULL;
-}
-
-const perp_ncp_solver_ops* perpi_find_ncp_solver(const perp_context* context, const char* name)
-{
-    const perp_ncp_solver_ops* ops;
-    for (int32_t i = 0; (ops = ncp_at(context, i)) != NULL; ++i) {
-        if (strcmp(ops->name, name) == 0) {
-            return ops;
-        }
-    }
-    return NULL;
-}
-
-const perp_contact_solver_ops* perpi_find_contact_solver(const perp_context* context,
-                                                         const char* name)
-{
-    const perp_contact_solver_ops* ops;
-    for (int32_t i = 0; (ops = contact_at(context, i)) != NULL; ++i) {
-        if (strcmp(ops->name, name) == 0) {
-            return ops;
-        }
-    }
-    return NULL;
-}
-
-const char* perpi_resolve_solver(const char* name)
-{
-    return strcmp(name, AUTO_NAME) == 0 ? AUTO_METHOD : name;
-}
+DEFINE_LOOKUP(lcp, PERPI_PIECE_LCP_SOLVER)
+DEFINE_LOOKUP(mlcp, PERPI_PIECE_MLCP_SOLVER)
+DEFINE_LOOKUP(ncp, PERPI_PIECE_NCP_SOLVER)
+DEFINE_LOOKUP(friction, PERPI_PIECE_FRICTION_SOLVER)
+DEFINE_LOOKUP(contact, PERPI_PIECE_CONTACT_SOLVER)
+#undef DEFINE_LOOKUP
 
 /* ---- listing ---------------------------------------------------------------------------------------*/
 
@@ -112,10 +91,11 @@ static void no_settings(void* settings)
 }
 
 /* Everything known under one name; the settings are those of the first form in the order in which
- * the dispatcher looks: contact, MLCP, LCP, NCP. */
+ * the dispatcher looks: contact, friction, MLCP, LCP, NCP. */
 static perp_solver_info describe(const perp_context* context, const char* name)
 {
     const perp_contact_solver_ops* contact = perpi_find_contact_solver(context, name);
+    const perp_friction_solver_ops* friction = perpi_find_friction_solver(context, name);
     const perp_mlcp_solver_ops* mlcp = perpi_find_mlcp_solver(context, name);
     const perp_lcp_solver_ops* lcp = perpi_find_lcp_solver(context, name);
     const perp_ncp_solver_ops* ncp = perpi_find_ncp_solver(context, name);
@@ -123,6 +103,7 @@ static perp_solver_info describe(const perp_context* context, const char* name)
                              .takes_lcp = lcp != NULL,
                              .takes_mlcp = mlcp != NULL,
                              .takes_ncp = ncp != NULL,
+                             .takes_friction = friction != NULL,
                              .takes_contact = contact != NULL};
 #define FILL_FROM(ops)                                                                             \
     do {                                                                                           \
@@ -134,6 +115,8 @@ static perp_solver_info describe(const perp_context* context, const char* name)
     } while (0)
     if (contact != NULL) {
         FILL_FROM(contact);
+    } else if (friction != NULL) {
+        FILL_FROM(friction);
     } else if (mlcp != NULL) {
         FILL_FROM(mlcp);
     } else if (lcp != NULL) {
@@ -151,69 +134,38 @@ static perp_solver_info describe(const perp_context* context, const char* name)
 /* The names of all forms one after another, with repetitions; NULL after the last. */
 static const char* name_at(const perp_context* context, int32_t item)
 {
-    const perp_lcp_solver_ops* lcp;
-    const perp_mlcp_solver_ops* mlcp;
-    const perp_ncp_solver_ops* ncp;
-    const perp_contact_solver_ops* contact;
     int32_t i = 0;
-    for (; (lcp = lcp_at(context, i)) != NULL; ++i) {
-        if (i == item) {
-            return lcp->name;
-        }
-    }
-    item -= i;
-    for (i = 0; (mlcp = mlcp_at(context, i)) != NULL; ++i) {
-        if (i == item) {
-            return mlcp->name;
-        }
-    }
-    item -= i;
-    for (i = 0; (contact = contact_at(context, i)) != NULL; ++i) {
-        if (i == item) {
-            return contact->name;
-        }
-    }
-    item -= i;
-    for (i = 0; (ncp = ncp_at(context, i)) != NULL; ++i) {
-        if (i == item) {
-            return ncp->name;
-        }
-    }
+#define LOOK_AMONG(form)                                                                           \
+    do {                                                                                           \
+        for (i = 0; form##_at(context, i) != NULL; ++i) {                                          \
+            if (i == item) {                                                                       \
+                return form##_at(context, i)->name;                                                \
+            }                                                                                      \
+        }                                                                                          \
+        item -= i;                                                                                 \
+    } while (0)
+    LOOK_AMONG(lcp);
+    LOOK_AMONG(mlcp);
+    LOOK_AMONG(contact);
+    LOOK_AMONG(friction);
+    LOOK_AMONG(ncp);
+#undef LOOK_AMONG
     return NULL;
 }
 
 static bool is_builtin(const char* name)
 {
-    for (int32_t i = 0; builtin_lcp[i] != NULL; ++i) {
-        if (strcmp(builtin_lcp[i]->name, name) == 0) {
-            return true;
-        }
-    }
-    for (int32_t i = 0; builtin_mlcp[i] != NULL; ++i) {
-        if (strcmp(builtin_mlcp[i]->name, name) == 0) {
-            return true;
-        }
-    }
-    for (int32_t i = 0; builtin_ncp[i] != NULL; ++i) {
-        if (strcmp(builtin_ncp[i]->name, name) == 0) {
-            return true;
-        }
-    }
-    for (int32_t i = 0; builtin_contact[i] != NULL; ++i) {
-        if (strcmp(builtin_contact[i]->name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return lcp_is_builtin(name) || mlcp_is_builtin(name) || ncp_is_builtin(name) ||
+           friction_is_builtin(name) || contact_is_builtin(name);
 }
 
-/* The index-th distinct name: built-in ones first. */
+/* The index-th distinct name but "auto": built-in ones first. */
 static const char* distinct_name(const perp_context* context, int32_t index)
 {
     for (int32_t pass = 0; pass < 2; ++pass) {
         const char* name;
         for (int32_t i = 0; (name = name_at(context, i)) != NULL; ++i) {
-            bool fresh = is_builtin(name) == (pass == 0);
+            bool fresh = is_builtin(name) == (pass == 0) && strcmp(name, AUTO_NAME) != 0;
             for (int32_t j = 0; j < i && fresh; ++j) {
                 fresh = strcmp(name_at(context, j), name) != 0;
             }
@@ -231,13 +183,14 @@ bool perp_solver_list(const perp_context* context, int32_t index, perp_solver_in
         return false;
     }
     if (index == 0) {
-        *info = describe(context, AUTO_METHOD);
-        info->name = AUTO_NAME;
-        info->summary = AUTO_SUMMARY;
-        info->settings = NULL; /* a portfolio has none of a single method's */
-        info->settings_count = 0;
-        info->settings_size = 0;
-        info->settings_default = no_settings;
+        *info = describe(context, AUTO_NAME);
+        if (!is_builtin(AUTO_NAME)) {
+            info->summary = AUTO_SUMMARY;
+            info->settings = NULL; /* none of the single method that stands in */
+            info->settings_count = 0;
+            info->settings_size = 0;
+            info->settings_default = no_settings;
+        }
         return true;
     }
     const char* name = distinct_name(context, index - 1);
@@ -264,8 +217,8 @@ perp_status perpi_fail_solver_name(perp_context* context, const char* name, cons
                               form);
         }
     }
-    for (int32_t i = 0; not_built[i] != NULL; ++i) {
-        if (strcmp(not_built[i], name) == 0) {
+    for (int32_t i = 0; reserved[i] != NULL; ++i) {
+        if (strcmp(reserved[i], name) == 0) {
             return perpi_fail(context, PERP_ERROR_UNSUPPORTED, "solver '%s' does not exist yet",
                               name);
         }
@@ -336,4 +289,12 @@ perp_status perp_register_contact_solver(perp_context* context, const perp_conta
     const bool taken = ops->name != NULL && perpi_find_contact_solver(context, ops->name) != NULL;
     const perp_status status = check_entry(context, ops->name, COMPLETE(ops), taken);
     return status == PERP_OK ? perpi_register(context, PERPI_PIECE_CONTACT_SOLVER, ops) : status;
+}
+
+perp_status perp_register_friction_solver(perp_context* context,
+                                          const perp_friction_solver_ops* ops)
+{
+    const bool taken = ops->name != NULL && perpi_find_friction_solver(context, ops->name) != NULL;
+    const perp_status status = check_entry(context, ops->name, COMPLETE(ops), taken);
+    return status == PERP_OK ? perpi_register(context, PERPI_PIECE_FRICTION_SOLVER, ops) : status;
 }

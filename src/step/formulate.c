@@ -72,10 +72,10 @@ static perp_status grow_for_contacts(perpi_formulation* f, size_t n)
     perp_status status =
         perpi_grow(c, &f->constraint, &f->constraint_capacity, n, sizeof *f->constraint);
     if (status == PERP_OK) {
-        status = perpi_grow(c, &f->J, &f->J_capacity, 3 * 12 * n, sizeof *f->J);
+        status = perpi_grow(c, &f->J, &f->J_capacity, 4 * 12 * n, sizeof *f->J);
     }
     if (status == PERP_OK) {
-        status = perpi_grow(c, &f->b, &f->b_capacity, 3 * n, sizeof *f->b);
+        status = perpi_grow(c, &f->b, &f->b_capacity, 4 * n, sizeof *f->b);
     }
     return status;
 }
@@ -141,6 +141,14 @@ static void write_row(int32_t dimension, int32_t n, double sign, vec3 d, vec3 r,
     }
 }
 
+/* Relative spin about the normal; a particle has none. */
+static void write_torsion_row(int32_t dofs, double sign, vec3 n, double* row)
+{
+    for (int32_t i = 0; i < dofs; ++i) {
+        row[i] = i < 3 ? 0.0 : sign * v3_get(n, i - 3);
+    }
+}
+
 static void write_contact(perpi_formulation* f, const perp_model* model, double h,
                           const perp_contact* contact, int32_t row, size_t jac,
                           perp_constraint* constraint)
@@ -150,19 +158,22 @@ static void write_contact(perpi_formulation* f, const perp_model* model, double 
     const vec3 on_a = v3_from(contact->point);
     const vec3 point[2] = {on_a, v3_madd(on_a, contact->gap, n)};
     const int32_t body[2] = {contact->body_a, contact->body_b};
-    const int32_t rows = contact->directions == 0 ? 1 : model->dimension;
+    const int32_t rows = contact->cone == PERP_CONE_NONE        ? 1
+                         : contact->cone == PERP_CONE_ELLIPSOID ? 4
+                                                                : model->dimension;
 
     *constraint = (perp_constraint){.kind = PERP_CONSTRAINT_CONTACT,
                                     .row = row,
                                     .rows = rows,
                                     .jac = jac,
-                                    .cone = rows == 1 ? PERP_CONE_NONE : PERP_CONE_POLYGON,
+                                    .cone = contact->cone,
                                     .directions = contact->directions,
                                     .mu = contact->mu,
+                                    .e = {contact->e[0], contact->e[1], contact->e[2]},
                                     .key = contact->key};
     f->b[row] = contact->gap / h + contact->drift[0];
     for (int32_t i = 1; i < rows; ++i) {
-        f->b[row + i] = contact->drift[i];
+        f->b[row + i] = i < 3 ? contact->drift[i] : 0.0;
     }
     double* J = f->J + jac;
     for (int side = 0; side < 2; ++side) {
@@ -172,14 +183,19 @@ static void write_contact(perpi_formulation* f, const perp_model* model, double 
         constraint->block[side] = f->block_of[body[side]];
         if (constraint->block[side] >= 0) {
             for (int32_t i = 0; i < rows; ++i) {
-                write_row(model->dimension, b->dofs, sign, direction[i], r, J);
+                if (i < 3) {
+                    write_row(model->dimension, b->dofs, sign, direction[i], r, J);
+                } else {
+                    write_torsion_row(b->dofs, sign, n, J);
+                }
                 J += b->dofs;
             }
             continue;
         }
         const vec3 u = v3_add(f->given_v[body[side]], v3_cross(f->given_w[body[side]], r));
         for (int32_t i = 0; i < rows; ++i) {
-            f->b[row + i] += sign * v3_dot(direction[i], u);
+            f->b[row + i] +=
+                sign * (i < 3 ? v3_dot(direction[i], u) : v3_dot(n, f->given_w[body[side]]));
         }
     }
 }

@@ -58,7 +58,8 @@ static bool same_contact(const perp_contact* a, const perp_contact* b)
            same_doubles(a->point, b->point, 3) && same_doubles(a->normal, b->normal, 3) &&
            same_doubles(a->tangent, b->tangent, 3) && same_doubles(&a->gap, &b->gap, 1) &&
            same_doubles(&a->mu, &b->mu, 1) && a->directions == b->directions &&
-           same_doubles(a->impulse, b->impulse, 3) && same_doubles(a->drift, b->drift, 3);
+           a->cone == b->cone && same_doubles(a->e, b->e, 3) &&
+           same_doubles(a->impulse, b->impulse, 4) && same_doubles(a->drift, b->drift, 3);
 }
 
 /* The frame against the simulation that stands at the same step. */

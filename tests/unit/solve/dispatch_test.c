@@ -159,31 +159,51 @@ TEST(an_unknown_name_gets_a_suggestion_or_the_list)
     CHECK_EQ_STR(perp_context_error(context), "unknown solver 'lemk': did you mean 'lemke'?");
     CHECK_EQ_INT(perp_contact_solver_create(context, "quantum-annealer", NULL, 0, &contact),
                  PERP_ERROR_INPUT);
-    CHECK_EQ_STR(perp_context_error(context),
-                 "unknown solver 'quantum-annealer': known are auto, lemke, pgs");
+    CHECK_CONTAINS(perp_context_error(context),
+                   "unknown solver 'quantum-annealer': known are auto, lemke, pgs");
     CHECK(lcp == NULL && contact == NULL);
     perp_context_destroy(context);
 }
 
-TEST(names_of_the_design_that_are_not_built_say_so)
+static bool listed(const perp_context* context, const char* name)
 {
-    static const char* const names[] = {
-        "psor",           "jacobi",        "fixed-point", "interior-point",
-        "fischer-newton", "minmap-newton", "pivot",       "path",
-        "nsgs",           "newton",        "admm"};
+    perp_solver_info info;
+    for (int32_t i = 0; perp_solver_list(context, i, &info); ++i) {
+        if (strcmp(info.name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+TEST(a_reserved_name_exists_or_is_said_not_to_exist_yet)
+{
+    static const char* const names[] = {"lemke",
+                                        "pgs",
+                                        "psor",
+                                        "jacobi",
+                                        "fixed-point",
+                                        "interior-point",
+                                        "fischer-newton",
+                                        "minmap-newton",
+                                        "pivot",
+                                        "path",
+                                        "nsgs",
+                                        "newton",
+                                        "admm"};
     perp_context* context = NULL;
     REQUIRE_OK(perp_context_create(NULL, &context));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
         char expected[64];
-        snprintf(expected, sizeof expected, "solver '%s' does not exist yet", names[i]);
-        perp_contact_solver* contact = NULL;
         perp_lcp_solver* lcp = NULL;
-        CHECK_EQ_INT(perp_contact_solver_create(context, names[i], NULL, 0, &contact),
-                     PERP_ERROR_UNSUPPORTED);
-        CHECK_EQ_STR(perp_context_error(context), expected);
-        CHECK_EQ_INT(perp_lcp_solver_create(context, names[i], NULL, 0, &lcp),
-                     PERP_ERROR_UNSUPPORTED);
-        CHECK_EQ_STR(perp_context_error(context), expected);
+        const perp_status status = perp_lcp_solver_create(context, names[i], NULL, 0, &lcp);
+        CHECK(status == PERP_OK || status == PERP_ERROR_UNSUPPORTED);
+        if (status != PERP_OK) {
+            snprintf(expected, sizeof expected, "solver '%s' does not %s", names[i],
+                     listed(context, names[i]) ? "take an LCP" : "exist yet");
+            CHECK_EQ_STR(perp_context_error(context), expected);
+        }
+        perp_lcp_solver_destroy(lcp);
     }
     perp_context_destroy(context);
 }
@@ -194,21 +214,27 @@ TEST(the_list_names_auto_first_then_built_in_then_registered)
     REQUIRE_OK(perp_context_create(NULL, &context));
     REQUIRE_OK(perp_register_lcp_solver(context, &liar_lcp_ops));
     REQUIRE_OK(perp_register_contact_solver(context, &liar_contact_ops));
-    static const char* const expected[] = {"auto", "lemke", "pgs", "liar"};
-    perp_solver_info info;
+    static const char* const first[] = {"auto", "lemke", "pgs"};
+    perp_solver_info info, last = {0};
     int32_t count = 0;
     for (; perp_solver_list(context, count, &info); ++count) {
-        REQUIRE(count < 4);
-        CHECK_EQ_STR(info.name, expected[count]);
+        if (count < 3) {
+            CHECK_EQ_STR(info.name, first[count]);
+        }
         CHECK(info.summary != NULL && info.summary[0] != '\0');
         CHECK(info.settings_default != NULL);
+        CHECK(info.takes_lcp || info.takes_mlcp || info.takes_ncp || info.takes_friction ||
+              info.takes_contact);
+        for (int32_t i = 0; i < count; ++i) {
+            perp_solver_info earlier;
+            CHECK(perp_solver_list(context, i, &earlier) && strcmp(earlier.name, info.name) != 0);
+        }
+        last = info;
     }
-    CHECK_EQ_INT(count, 4);
-    CHECK(perp_solver_list(context, 0, &info));
-    CHECK_CONTAINS(info.summary, "lemke");
+    REQUIRE(count >= 4);
+    CHECK_EQ_STR(last.name, "liar");
+    CHECK(last.takes_lcp && last.takes_contact && !last.takes_mlcp && !last.takes_ncp);
     CHECK(!perp_solver_list(context, -1, &info));
-    CHECK(perp_solver_list(context, 2, &info));
-    CHECK(info.takes_lcp && info.takes_contact && !info.takes_mlcp && !info.takes_ncp);
     perp_context_destroy(context);
 }
 

@@ -1,0 +1,322 @@
+/* src/solve/dispatch_contact.c - a contact problem, island by island, solved by a method of the form
+ * contact, else friction, MLCP, LCP or NCP: lower, call, lift, ask the judge. */
+#include <math.h>
+#include <string.h>
+
+#include "linalg/dense.h"
+#include "problem/island.h"
+#include "solve/clock.h"
+#include "solve/dispatch.h"
+
+#define TIGHTEN 0.1 /* a friction method is asked again for this much more */
+enum { ATTEMPTS = 3 };
+
+struct perp_contact_solver {
+    perp_context* context;
+    perpi_method method;
+    uint32_t takes;
+    perp_lowering* lowering; /* NULL for a method of the contact form */
+    perpi_carrier carrier;
+    double* point; /* v, p, judge's scratch */
+    size_t point_capacity;
+    double* z; /* of the lowered problem */
+    size_t z_capacity;
+    perpi_islands* islands;
+    double* piece; /* v, p of one island */
+    size_t piece_capacity;
+};
+
+static uint32_t takes_of(const perpi_method* m)
+{
+    switch (m->form) {
+    case PERPI_FORM_CONTACT: return m->ops.contact->takes;
+    case PERPI_FORM_FRICTION: return m->ops.friction->takes & ~PERP_TAKES_GROUPS;
+    default: return PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_GROUPS;
+    }
+}
+
+perp_status perp_contact_solver_create(perp_context* context, const char* name,
+                                       const perp_option* option, int32_t count,
+                                       perp_contact_solver** solver)
+{
+    static const perpi_form forms[] = {PERPI_FORM_CONTACT, PERPI_FORM_FRICTION, PERPI_FORM_MLCP,
+                                       PERPI_FORM_LCP,     PERPI_FORM_NCP,      PERPI_FORM_NONE};
+    perp_contact_solver* s = NULL;
+    perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
+    if (status != PERP_OK) {
+        return status;
+    }
+    s->context = context;
+    status =
+        perpi_method_create(context, name, forms, "a contact problem", option, count, &s->method);
+    if (status == PERP_OK) {
+        s->takes = takes_of(&s->method);
+        status = perpi_islands_create(context, &s->islands);
+    }
+    if (status == PERP_OK && s->method.form != PERPI_FORM_CONTACT) {
+        status = perp_lowering_create(context, &s->lowering);
+    }
+    if (status != PERP_OK) {
+        perp_contact_solver_destroy(s);
+        return status;
+    }
+    *solver = s;
+    return PERP_OK;
+}
+
+void perp_contact_solver_destroy(perp_contact_solver* solver)
+{
+    if (solver == NULL) {
+        return;
+    }
+    perpi_method_destroy(&solver->method);
+    perp_lowering_destroy(solver->lowering);
+    perpi_carrier_free(solver->context, &solver->carrier);
+    perpi_islands_destroy(solver->islands);
+    perpi_free(solver->context, solver->point);
+    perpi_free(solver->context, solver->z);
+    perpi_free(solver->context, solver->piece);
+    perpi_free(solver->context, solver);
+}
+
+/* v = M^-1 k: where no impulse acts. False if a block is not positive definite. */
+static bool free_velocity(const perp_contact_problem* P, double* v)
+{
+    const double* M = P->M;
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        const int32_t nv = P->dof[i + 1] - P->dof[i];
+        double L[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX];
+        if (!perpi_chol_factor(nv, M, L)) {
+            return false;
+        }
+        memcpy(v + P->dof[i], P->k + P->dof[i], (size_t)nv * sizeof *v);
+        perpi_chol_solve(nv, L, v + P->dof[i]);
+        M += (size_t)nv * (size_t)nv;
+    }
+    return true;
+}
+
+/* Room for the lowered unknowns, all zero. */
+static perp_status clear_z(perp_contact_solver* s, size_t n)
+{
+    const perp_status status = perpi_grow(s->context, &s->z, &s->z_capacity, n, sizeof *s->z);
+    if (status == PERP_OK && n > 0) {
+        memset(s->z, 0, n * sizeof *s->z);
+    }
+    return status;
+}
+
+static perp_status solve_as_lcp(perp_contact_solver* s, const perp_contact_problem* P,
+                                const perp_solve_options* options, bool warm, double* v, double* p,
+                                perp_report* report)
+{
+    perp_lcp lcp;
+    perp_status status = perp_lower_contact_to_lcp(s->lowering, P, &lcp);
+    if (status == PERP_OK) {
+        status = clear_z(s, (size_t)lcp.n);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (warm) {
+        perp_lowering_contact_lcp_guess(s->lowering, P, v, p, s->z);
+    }
+    status = perpi_run_lcp(&s->method, &s->carrier, &lcp, options, warm, s->z, report);
+    if (status == PERP_OK) {
+        perp_lowering_contact_lcp_lift(s->lowering, P, s->z, v, p);
+    }
+    return status;
+}
+
+static perp_status solve_as_mlcp(perp_contact_solver* s, const perp_contact_problem* P,
+                                 const perp_solve_options* options, bool warm, double* v, double* p,
+                                 perp_report* report)
+{
+    perp_mlcp mlcp;
+    perp_status status = perp_lower_contact_to_mlcp(s->lowering, P, &mlcp);
+    if (status == PERP_OK) {
+        status = clear_z(s, (size_t)mlcp.M.cols);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (warm) {
+        perp_lowering_mlcp_guess(s->lowering, P, v, p, s->z);
+    }
+    status = perpi_run_mlcp(&s->method, &s->carrier, &mlcp, options, warm, s->z, report);
+    if (status == PERP_OK) {
+        perp_lowering_mlcp_lift(s->lowering, P, s->z, v, p);
+    }
+    return status;
+}
+
+/* Sizes of rows differ between the two forms, so a point that just passes as a friction problem may
+ * just fail here: then the method goes on from it with a smaller tolerance. */
+static perp_status solve_as_friction(perp_contact_solver* s, const perp_contact_problem* P,
+                                     const perp_solve_options* options, bool warm, double* v,
+                                     double* p, perp_report* report)
+{
+    perp_friction_problem friction;
+    perp_status status = perp_lower_contact_to_friction(s->lowering, P, &friction);
+    if (status == PERP_OK) {
+        status = clear_z(s, perp_contact_residual_work(P));
+    }
+    perp_solve_options asked = *options;
+    int32_t iterations = 0;
+    for (int attempt = 0; status == PERP_OK && attempt < ATTEMPTS; ++attempt) {
+        status = s->method.ops.friction->solve(s->method.self, &friction, &asked,
+                                               warm || attempt > 0, p, report);
+        if (status != PERP_OK) {
+            break;
+        }
+        report->iterations = iterations += report->iterations;
+        perp_lowering_friction_lift(s->lowering, P, p, v);
+        if (report->outcome != PERP_OUTCOME_SOLVED ||
+            perp_contact_judge(P, v, p, s->z).worst <= options->tolerance) {
+            break;
+        }
+        asked.tolerance *= TIGHTEN;
+    }
+    return status;
+}
+
+static perp_status solve_piece(perp_contact_solver* s, const perp_contact_problem* P,
+                               const perp_solve_options* options, bool warm, double* v, double* p,
+                               perp_report* report)
+{
+    if (P->row_count == 0) {
+        report->outcome = free_velocity(P, v) ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_BREAKDOWN;
+        return PERP_OK;
+    }
+    switch (s->method.form) {
+    case PERPI_FORM_CONTACT:
+        return s->method.ops.contact->solve(s->method.self, P, options, warm, v, p, report);
+    case PERPI_FORM_FRICTION: return solve_as_friction(s, P, options, warm, v, p, report);
+    case PERPI_FORM_LCP: return solve_as_lcp(s, P, options, warm, v, p, report);
+    default: return solve_as_mlcp(s, P, options, warm, v, p, report);
+    }
+}
+
+/* Each island on its own. Iterations add up; the outcome is that of the first that failed. */
+static perp_status solve_islands(perp_contact_solver* s, const perp_contact_problem* P,
+                                 const perp_solve_options* options, bool warm, double begin,
+                                 double* v, double* p, perp_report* report)
+{
+    int32_t count = 0;
+    perp_status status = perpi_islands_split(s->islands, P, &count);
+    if (status != PERP_OK || count <= 1) {
+        return status != PERP_OK ? status : solve_piece(s, P, options, warm, v, p, report);
+    }
+    status = perpi_grow(s->context, &s->piece, &s->piece_capacity,
+                        (size_t)(P->dof_count + P->row_count), sizeof *s->piece);
+    report->outcome = PERP_OUTCOME_SOLVED;
+    for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
+        perp_contact_problem piece;
+        status = perpi_islands_take(s->islands, i, &piece);
+        if (status != PERP_OK) {
+            break;
+        }
+        double* v_piece = s->piece;
+        double* p_piece = s->piece + piece.dof_count;
+        perpi_islands_gather(s->islands, v, p, v_piece, p_piece);
+        perp_solve_options left = *options;
+        if (left.time_limit > 0.0) {
+            const double spent = perpi_clock_now() - begin;
+            /* an exhausted limit stays a limit: 0 would mean none */
+            left.time_limit = spent < left.time_limit ? left.time_limit - spent : 1e-9;
+        }
+        perp_report made = {.solver = s->method.name};
+        status = solve_piece(s, &piece, &left, warm, v_piece, p_piece, &made);
+        if (status != PERP_OK) {
+            break;
+        }
+        perpi_islands_scatter(s->islands, v_piece, p_piece, v, p);
+        report->iterations += made.iterations;
+        if (report->outcome == PERP_OUTCOME_SOLVED && made.outcome != PERP_OUTCOME_SOLVED) {
+            report->outcome = made.outcome;
+            memcpy(report->detail, made.detail, sizeof report->detail);
+        }
+    }
+    return status;
+}
+
+perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_problem* problem,
+                               const perp_solve_options* options, bool warm, double* v, double* p,
+                               perp_contact_residual* residual, perp_report* report)
+{
+    perp_context* context = solver->context;
+    const double begin = perpi_clock_now();
+    perp_solve_options chosen;
+    perp_status status = perpi_check_options(context, options, &chosen);
+    if (status == PERP_OK) {
+        status = perp_contact_check(context, problem);
+    }
+    if (status == PERP_OK) {
+        status = perpi_check_cones(context, solver->method.name, solver->takes, problem->constraint,
+                                   problem->constraint_count);
+    }
+    if (status == PERP_OK && problem->group_count > 0 && (solver->takes & PERP_TAKES_GROUPS) == 0) {
+        status = perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                            "solver '%s' does not take groups of contacts", solver->method.name);
+    }
+    if (status == PERP_OK && warm) {
+        status = perpi_check_guess(context, "v", v, problem->dof_count);
+    }
+    if (status == PERP_OK && warm) {
+        status = perpi_check_guess(context, "p", p, problem->row_count);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    const size_t nv = (size_t)problem->dof_count, nr = (size_t)problem->row_count;
+    status = perpi_grow(context, &solver->point, &solver->point_capacity,
+                        nv + nr + perp_contact_residual_work(problem), sizeof *solver->point);
+    if (status != PERP_OK) {
+        return status;
+    }
+    double* made_v = solver->point;
+    double* made_p = made_v + nv;
+    double* work = made_p + nr;
+    for (size_t i = 0; i < nv; ++i) {
+        made_v[i] = warm ? v[i] : 0.0;
+    }
+    for (size_t i = 0; i < nr; ++i) {
+        made_p[i] = warm ? p[i] : 0.0;
+    }
+
+    perp_report made = {.solver = solver->method.name};
+    status = solve_islands(solver, problem, &chosen, warm, begin, made_v, made_p, &made);
+    if (status != PERP_OK) {
+        return status;
+    }
+    made.solver = made.solver != NULL ? made.solver : solver->method.name;
+
+    perp_contact_residual verdict = perp_contact_judge(problem, made_v, made_p, work);
+    char where[64];
+    perpi_name_worst(&verdict, where, sizeof where);
+    perpi_settle(&made, verdict.worst, chosen.tolerance, where);
+    if (!isfinite(verdict.worst)) {
+        /* Nothing usable: hand back the motion without impulses, judged as such. */
+        for (size_t i = 0; i < nr; ++i) {
+            made_p[i] = 0.0;
+        }
+        if (free_velocity(problem, made_v)) {
+            verdict = perp_contact_judge(problem, made_v, made_p, work);
+            made.residual = verdict.worst;
+        }
+    }
+    for (size_t i = 0; i < nv; ++i) {
+        v[i] = made_v[i];
+    }
+    for (size_t i = 0; i < nr; ++i) {
+        p[i] = made_p[i];
+    }
+    made.seconds = perpi_clock_now() - begin;
+    if (residual != NULL) {
+        *residual = verdict;
+    }
+    if (report != NULL) {
+        *report = made;
+    }
+    return PERP_OK;
+}

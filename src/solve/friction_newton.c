@@ -1,0 +1,431 @@
+/* src/solve/friction_newton.c - proximal semismooth Newton on the natural map of the friction problem,
+ * with Gauss-Seidel sweeps where it makes no progress.
+ *
+ * Source     [Alart, Curnier 1991] for Newton on such a map; the friction radius mu max(r_n, 0) is the
+ *            variant of Jean and Moreau; the proximal outer loop as in [Acary, Bremond, Huber 2018]
+ * Notation   F(r) = 0 the natural map of friction_local.h, dF = A dr + B du,
+ *            du = (W + lambda D) dr, D the diagonal of W
+ * Method     W is singular as a rule. Each proximal step solves, by Newton, the problem whose u is
+ *            W r + q + lambda D (r - centre), then moves the centre there; lambda falls while that is
+ *            easy (few Newton steps) and rises when it fails. At the answer r = centre, so the answer
+ *            is the original problem's for any lambda. The linear systems go to block_lu, whose
+ *            order of elimination is kept while the pattern stays.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "linalg/block_lu.h"
+#include "solve/builtin.h"
+#include "solve/clock.h"
+#include "solve/friction_local.h"
+
+#define LAMBDA_MAX 0.1     /* relative to the diagonal of W */
+#define LAMBDA_SHRINK 0.1  /* after an easy proximal step */
+#define LAMBDA_GROW 10.0   /* after a failed one */
+#define INNER_RATIO 0.1    /* |F| of a proximal step to |F| where it began */
+#define WEIGHT_RATIO 100.0 /* of the map's weights to lambda D, at most the judge's */
+#define SWEEPS_MAX 1000    /* in a row */
+
+typedef struct newton_settings {
+    double regularisation;
+    double regularisation_min;
+    int32_t sweeps;
+    int32_t steps;
+    int32_t halvings;
+    int32_t plain_steps;
+} newton_settings;
+
+static const perp_setting newton_setting[] = {
+    {"regularisation", PERP_SETTING_DOUBLE, offsetof(newton_settings, regularisation), 0.0, 1.0,
+     "largest first lambda, relative to the diagonal of W"},
+    {"regularisation-min", PERP_SETTING_DOUBLE, offsetof(newton_settings, regularisation_min), 0.0,
+     1.0, "lambda falls no further, relative to the diagonal of W"},
+    {"sweeps", PERP_SETTING_INT, offsetof(newton_settings, sweeps), 0, 100000,
+     "Gauss-Seidel sweeps before the first step of a cold start, and after a failed phase"},
+    {"steps", PERP_SETTING_INT, offsetof(newton_settings, steps), 1, 100000,
+     "Newton steps that may fail to halve |F| before a proximal step is given up"},
+    {"halvings", PERP_SETTING_INT, offsetof(newton_settings, halvings), 0, 60,
+     "times the line search halves a step"},
+    {"plain-steps", PERP_SETTING_INT, offsetof(newton_settings, plain_steps), 0, 1000000,
+     "Newton steps in which the map weighs impulses as the judge does; then by lambda"},
+};
+
+static void newton_settings_default(void* settings)
+{
+    *(newton_settings*)settings = (newton_settings){.regularisation = 1e-3,
+                                                    .regularisation_min = 1e-12,
+                                                    .sweeps = 10,
+                                                    .steps = 12,
+                                                    .halvings = 4,
+                                                    .plain_steps = 12};
+}
+
+typedef struct newton {
+    perp_context* context;
+    newton_settings set;
+    perpi_friction_sweeper sweeper;
+    perpi_block_lu* lu;
+    double* vector; /* 9 row_count: the nine below */
+    size_t vector_capacity;
+    double* block; /* A, B of the widest constraint */
+    size_t block_capacity;
+    int32_t* size; /* constraint_count */
+    size_t size_capacity;
+    double* work;
+    size_t work_capacity;
+    /* views */
+    double *w0, *w, *D; /* the judge's weights, the map's, and lambda's diagonal */
+    double *u, *F, *step, *trial, *best, *centre;
+    double *A, *B;
+} newton;
+
+static perp_status newton_create(perp_context* context, const void* settings, void** self)
+{
+    newton* s = NULL;
+    perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
+    if (status != PERP_OK) {
+        return status;
+    }
+    s->context = context;
+    s->set = *(const newton_settings*)settings;
+    perpi_friction_sweeper_init(&s->sweeper, context);
+    status = perpi_block_lu_create(context, &s->lu);
+    if (status != PERP_OK) {
+        perpi_free(context, s);
+        return status;
+    }
+    *self = s;
+    return PERP_OK;
+}
+
+static void newton_destroy(void* self)
+{
+    newton* s = self;
+    if (s == NULL) {
+        return;
+    }
+    perpi_friction_sweeper_free(&s->sweeper);
+    perpi_block_lu_destroy(s->lu);
+    perpi_free(s->context, s->vector);
+    perpi_free(s->context, s->block);
+    perpi_free(s->context, s->size);
+    perpi_free(s->context, s->work);
+    perpi_free(s->context, s);
+}
+
+static perp_status reserve(newton* s, const perp_friction_problem* P)
+{
+    const size_t n = (size_t)P->row_count, nc = (size_t)P->constraint_count;
+    size_t widest = 1;
+    for (size_t i = 0; i < nc; ++i) {
+        const size_t rows = (size_t)P->constraint[i].rows;
+        widest = rows > widest ? rows : widest;
+    }
+    perp_status status = perpi_friction_sweeper_prepare(&s->sweeper, P);
+    if (status == PERP_OK) {
+        status = perpi_grow(s->context, &s->vector, &s->vector_capacity, 9 * n, sizeof(double));
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(s->context, &s->block, &s->block_capacity, 2 * widest * widest,
+                            sizeof(double));
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(s->context, &s->size, &s->size_capacity, nc, sizeof *s->size);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(s->context, &s->work, &s->work_capacity, perp_friction_residual_work(P),
+                            sizeof(double));
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    double** const view[] = {&s->w0,   &s->w,     &s->D,    &s->u,     &s->F,
+                             &s->step, &s->trial, &s->best, &s->centre};
+    for (size_t i = 0; i < 9; ++i) {
+        *view[i] = s->vector + i * n;
+    }
+    s->A = s->block;
+    s->B = s->block + widest * widest;
+    for (size_t i = 0; i < nc; ++i) {
+        s->size[i] = P->constraint[i].rows;
+    }
+    return perpi_block_lu_analyse(s->lu, P->constraint_count, s->size, P->W.start, P->W.column);
+}
+
+static void set_weights(newton* s, const perp_friction_problem* P)
+{
+    perpi_friction_weights(P, s->w0);
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        for (int32_t k = 0; k < c->rows; ++k) {
+            const bool scaled =
+                c->kind == PERP_CONSTRAINT_CONTACT && c->cone == PERP_CONE_ELLIPSOID && k > 0;
+            const double e = scaled ? c->e[k - 1] : 1.0;
+            s->D[c->row + k] = s->w0[c->row + k] / (e * e);
+        }
+    }
+}
+
+/* Along the null space of W an impulse moves the velocities by lambda D only. The map weighs impulses
+ * accordingly: with the judge's weights, an impulse that must vanish there would look like a large
+ * violation as soon as it turns negative, and the line search would never let it. */
+static void weigh_impulses(newton* s, int32_t rows, double kappa)
+{
+    kappa = kappa < 1.0 ? kappa : 1.0;
+    for (int32_t i = 0; i < rows; ++i) {
+        s->w[i] = kappa * s->w0[i];
+    }
+}
+
+/* u and F at r of the problem with lambda D (r - centre) added to u; returns |F|. */
+static double evaluate(newton* s, const perp_friction_problem* P, double lambda, const double* r)
+{
+    perpi_friction_velocities(P, r, s->u);
+    for (int32_t k = 0; k < P->row_count && lambda > 0.0; ++k) {
+        s->u[k] += lambda * s->D[k] * (r[k] - s->centre[k]);
+    }
+    double sum = 0.0;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const int32_t row = P->constraint[i].row;
+        perpi_friction_map(P, i, s->w + row, r + row, s->u + row, s->F + row);
+    }
+    for (int32_t k = 0; k < P->row_count; ++k) {
+        sum += s->F[k] * s->F[k];
+    }
+    return sqrt(sum);
+}
+
+/* step <- -(A + B (W + lambda D))^-1 F; false: singular. */
+static bool newton_step(newton* s, const perp_friction_problem* P, const double* r, double lambda)
+{
+    perpi_block_lu_clear(s->lu);
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        const int32_t n = c->rows, row = c->row;
+        perpi_friction_map_jacobian(P, i, s->w + row, r + row, s->u + row, s->A, s->B);
+        for (int32_t k = P->W.start[i]; k < P->W.start[i + 1]; ++k) {
+            const int32_t j = P->W.column[k], nj = P->constraint[j].rows;
+            const double* W = P->W.value + P->W.at[k];
+            int32_t ld;
+            double* out = perpi_block_lu_block(s->lu, k, &ld);
+            for (int32_t a = 0; a < n; ++a) {
+                double* restrict y = out + (size_t)a * (size_t)ld;
+                for (int32_t b = 0; b < n; ++b) {
+                    const double t = s->B[a * n + b];
+                    if (t == 0.0) {
+                        continue;
+                    }
+                    for (int32_t l = 0; l < nj; ++l) {
+                        y[l] += t * W[b * nj + l];
+                    }
+                    if (j == i) {
+                        y[b] += t * lambda * s->D[row + b];
+                    }
+                }
+                for (int32_t b = 0; b < n && j == i; ++b) {
+                    y[b] += s->A[a * n + b];
+                }
+            }
+        }
+    }
+    if (!perpi_block_lu_factor(s->lu)) {
+        return false;
+    }
+    for (int32_t k = 0; k < P->row_count; ++k) {
+        s->step[k] = -s->F[k];
+    }
+    perpi_block_lu_solve(s->lu, s->step);
+    for (int32_t k = 0; k < P->row_count; ++k) {
+        if (!isfinite(s->step[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What one solve carries along. */
+typedef struct course {
+    const perp_friction_problem* P;
+    const perp_solve_options* options;
+    perp_report* report;
+    perpi_clock clock;
+    double least;  /* the judge's, of best */
+    double lambda; /* 0: not chosen yet */
+    int32_t limit, sweeps;
+    bool soft; /* impulses weighed by lambda */
+    bool over;
+} course;
+
+/* Asks the judge about r, keeps the best; true if the solve is over. */
+static bool look(newton* s, course* k, const double* r)
+{
+    const double residual = perp_friction_judge(k->P, r, s->work).worst;
+    if (k->options->log != NULL) {
+        k->options->log(k->options->user, k->report->iterations, residual);
+    }
+    if (residual < k->least) {
+        k->least = residual;
+        memcpy(s->best, r, (size_t)k->P->row_count * sizeof *r);
+    }
+    if (residual <= k->options->tolerance) {
+        k->report->outcome = PERP_OUTCOME_SOLVED;
+    } else if (k->report->iterations >= k->limit) {
+        k->report->outcome = PERP_OUTCOME_MAX_ITER;
+    } else if (perpi_clock_expired(&k->clock)) {
+        k->report->outcome = PERP_OUTCOME_TIME_LIMIT;
+    } else if (k->options->cancel != NULL && k->options->cancel(k->options->user)) {
+        k->report->outcome = PERP_OUTCOME_CANCELLED;
+    } else {
+        return false;
+    }
+    k->over = true;
+    return true;
+}
+
+/* r <- r + t step with t = 1, 1/2, ... for which |F| falls, or the best of those tried: a kink is
+ * sometimes crossed only upwards. Returns the new |F|; u and F are those of the new r. */
+static double search(newton* s, course* k, double merit, double* r)
+{
+    const int32_t n = k->P->row_count;
+    double t = 1.0, best_t = 1.0, best = INFINITY, now = INFINITY;
+    for (int32_t h = 0; h <= s->set.halvings; ++h, t *= 0.5) {
+        for (int32_t i = 0; i < n; ++i) {
+            s->trial[i] = r[i] + t * s->step[i];
+        }
+        now = evaluate(s, k->P, k->lambda, s->trial);
+        if (now < best) {
+            best = now;
+            best_t = t;
+        }
+        if (now <= (1.0 - 1e-4 * t) * merit) {
+            memcpy(r, s->trial, (size_t)n * sizeof *r);
+            return now;
+        }
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        r[i] += best_t * s->step[i];
+    }
+    return evaluate(s, k->P, k->lambda, r);
+}
+
+/* Newton on the problem around the centre, from r, until |F| <= target; false: it did not get there. */
+static bool solve_around_centre(newton* s, course* k, double target, double* r)
+{
+    double merit = evaluate(s, k->P, k->lambda, r), least = merit;
+    for (int32_t idle = 0; idle < s->set.steps;) {
+        ++k->report->iterations;
+        if (!newton_step(s, k->P, r, k->lambda)) {
+            return false;
+        }
+        merit = search(s, k, merit, r);
+        if (merit <= target) {
+            return true;
+        }
+        if (k->report->iterations >= k->limit || perpi_clock_expired(&k->clock) ||
+            (k->options->cancel != NULL && k->options->cancel(k->options->user))) {
+            return false; /* the look that follows says which */
+        }
+        idle = merit <= 0.5 * least ? 0 : idle + 1;
+        least = merit < least ? merit : least;
+    }
+    return false;
+}
+
+/* Proximal steps from r until three in a row fail. |F| may rise on the way: a stress that no law holds
+ * drifts along the null space of W for a while before a contact opens or slips. */
+static void proximal_phase(newton* s, course* k, double* r)
+{
+    const perp_friction_problem* P = k->P;
+    const size_t bytes = (size_t)P->row_count * sizeof *r;
+    int32_t failed = 0;
+    double shrink = LAMBDA_SHRINK; /* gentler for a while after a failure */
+    memcpy(s->centre, r, bytes);
+    while (failed < 3) {
+        const int32_t from = k->report->iterations;
+        k->soft = k->soft || k->report->iterations >= s->set.plain_steps;
+        weigh_impulses(s, P->row_count, k->soft ? WEIGHT_RATIO * k->lambda : 1.0);
+        const double merit = evaluate(s, P, 0.0, r);
+        const bool done = solve_around_centre(s, k, INNER_RATIO * merit, r);
+        const int32_t took = k->report->iterations - from;
+        const double next = evaluate(s, P, 0.0, r);
+        if (look(s, k, r)) {
+            return;
+        }
+        if (done && next < 100.0 * merit) {
+            failed = 0;
+            memcpy(s->centre, r, bytes);
+            k->lambda *= took <= 2 ? shrink : took <= 5 ? sqrt(shrink) : took <= 10 ? 1.0 : 2.0;
+            shrink = shrink * shrink > LAMBDA_SHRINK ? shrink * shrink : LAMBDA_SHRINK;
+        } else {
+            ++failed;
+            memcpy(r, s->centre, bytes);
+            k->lambda *= LAMBDA_GROW;
+            k->soft = true;
+            shrink = 0.5;
+        }
+        k->lambda = k->lambda < s->set.regularisation_min ? s->set.regularisation_min : k->lambda;
+        k->lambda = k->lambda > LAMBDA_MAX ? LAMBDA_MAX : k->lambda;
+    }
+}
+
+static perp_status newton_solve(void* self, const perp_friction_problem* P,
+                                const perp_solve_options* options, bool warm, double* r,
+                                perp_report* report)
+{
+    newton* s = self;
+    const perp_status status = reserve(s, P);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const size_t bytes = (size_t)P->row_count * sizeof *r;
+    course k = {.P = P,
+                .options = options,
+                .report = report,
+                .clock = perpi_clock_start(options->time_limit),
+                .least = INFINITY,
+                .limit = options->max_iter > 0 ? options->max_iter : 5000};
+    report->outcome = PERP_OUTCOME_MAX_ITER;
+    report->iterations = 0;
+    if (!warm) {
+        memset(r, 0, bytes);
+    }
+    set_weights(s, P);
+    memcpy(s->best, r, bytes);
+    int32_t sweeps = warm ? 0 : s->set.sweeps;
+    while (!k.over) {
+        perpi_friction_project_guess(P, r);
+        for (int32_t i = 0; i < sweeps; ++i) {
+            perpi_friction_sweep(&s->sweeper, P, 1.0, false, r);
+        }
+        k.sweeps += sweeps;
+        if (look(s, &k, r)) {
+            break;
+        }
+        if (k.lambda == 0.0) { /* nearer the answer less of it is needed */
+            const double near = 0.1 * k.least;
+            k.lambda = near < s->set.regularisation ? near : s->set.regularisation;
+        }
+        proximal_phase(s, &k, r);
+        memcpy(r, s->best, bytes);
+        sweeps = sweeps < s->set.sweeps ? s->set.sweeps : 2 * sweeps;
+        sweeps = sweeps > SWEEPS_MAX ? SWEEPS_MAX : sweeps;
+    }
+    memcpy(r, s->best, bytes);
+    snprintf(report->detail, sizeof report->detail, "%d Newton steps, %d sweeps",
+             report->iterations, k.sweeps);
+    return PERP_OK;
+}
+
+const perp_friction_solver_ops perpi_friction_newton = {
+    .name = "newton",
+    .summary = "semismooth Newton on the natural map, sweeps in between; iterations: Newton steps",
+    .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID,
+    .settings_size = sizeof(newton_settings),
+    .settings = newton_setting,
+    .settings_count = sizeof newton_setting / sizeof newton_setting[0],
+    .settings_default = newton_settings_default,
+    .create = newton_create,
+    .destroy = newton_destroy,
+    .solve = newton_solve,
+};
