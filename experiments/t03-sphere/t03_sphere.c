@@ -74,6 +74,7 @@ static run simulate(double h, int directions, double angle, FILE* table)
     perp_sim_def how = perp_sim_def_default();
     how.step = h;
     how.duration = 0.6;
+    how.cone = "polygon";
     how.directions = directions;
     check(context, perp_sim_create(context, model, &how, &sim));
 

@@ -133,7 +133,7 @@ perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* 
                           .stepper = "stewart-trinkle",
                           .contact = "standard",
                           .solver = "auto",
-                          .cone = "polygon",
+                          .cone = "quadratic",
                           .directions = 8,
                           .e = {1.0, 1.0, 0.0},
                           .margin = NAN,

@@ -10,7 +10,7 @@ perp_sim_def perp_sim_def_default(void)
                           .stepper = "stewart-trinkle",
                           .contact = "standard",
                           .solver = "auto",
-                          .cone = "polygon",
+                          .cone = "quadratic",
                           .directions = 8,
                           .margin = NAN,
                           .tolerance = 1e-8};
