@@ -1,5 +1,5 @@
-/* bench/steps.c - what a step costs: one box on a plane (4 contacts, 8 directions) at rest, sliding
- * and tumbling, then stacks. Instructions per step are counted by callgrind where it is there.
+/* bench/steps.c - what a step costs: one box on a plane (4 contacts; polygon of 8 directions, then
+ * the round cone) at rest and sliding, then stacks. Instructions per step are counted by callgrind where it is there.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,14 +18,15 @@ static const char FLOOR[] = "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":
                             "\"plane\",\"normal\":[0,0,1]}]}";
 
 /* boxes: a stack of that many unit boxes; speed: initial sliding velocity of the lowest. */
-static job make(int boxes, double speed, double mu)
+static job make(int boxes, double speed, double mu, const char* cone)
 {
     job j = {0};
     char* text = malloc(1024 + 256 * (size_t)boxes);
     int n = sprintf(text,
                     "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":1e6,"
-                    "\"friction\":{\"directions\":8,\"default\":%g},\"bodies\":[%s",
-                    mu, FLOOR);
+                    "\"friction\":{\"cone\":\"%s\",\"directions\":8,\"default\":%g},"
+                    "\"bodies\":[%s",
+                    cone, mu, FLOOR);
     for (int i = 0; i < boxes; ++i) {
         n += sprintf(text + n,
                      ",{\"name\":\"b%d\",\"density\":1,\"position\":[0,0,%g],\"velocity\":[%g,0,0],"
@@ -66,9 +67,9 @@ static void take(job* j, int steps)
 }
 
 /* Best of five batches, so that a busy machine disturbs less. */
-static double microseconds(int boxes, double speed, double mu, int steps)
+static double microseconds(int boxes, double speed, double mu, const char* cone, int steps)
 {
-    job j = make(boxes, speed, mu);
+    job j = make(boxes, speed, mu, cone);
     take(&j, 20);
     double best = INFINITY;
     for (int k = 0; k < 5; ++k) {
@@ -82,14 +83,14 @@ static double microseconds(int boxes, double speed, double mu, int steps)
 }
 
 /* Runs this program again under callgrind, collecting inside perp_sim_step only. */
-static double instructions(const char* self, int steps)
+static double instructions(const char* self, int steps, const char* cone)
 {
     char command[4500], line[512];
     double total = NAN;
     snprintf(command, sizeof command,
              "valgrind --tool=callgrind --callgrind-out-file=/dev/null "
-             "--toggle-collect=perp_sim_step '%s' --count %d 2>&1",
-             self, steps);
+             "--toggle-collect=perp_sim_step '%s' --count %d %s 2>&1",
+             self, steps, cone);
     FILE* f = popen(command, "r");
     if (f == NULL) {
         return NAN;
@@ -106,26 +107,34 @@ static double instructions(const char* self, int steps)
 
 int main(int argc, char** argv)
 {
-    if (argc == 3 && strcmp(argv[1], "--count") == 0) {
-        job j = make(1, 0.0, 0.5);
+    static const char* const cones[] = {"polygon", "quadratic"};
+    if (argc == 4 && strcmp(argv[1], "--count") == 0) {
+        job j = make(1, 0.0, 0.5, argv[3]);
         take(&j, atoi(argv[2]));
         drop(&j);
         return 0;
     }
     table t = table_begin("steps", argc, argv);
-    const double rest = microseconds(1, 0.0, 0.5, 20000);
-    table_add(&t, "box on a plane, at rest: steps per second", 1e6 / rest, "1/s");
-    table_add(&t, "box on a plane, at rest", rest, "us/step");
-    table_add(&t, "box on a plane, sliding (mu 0.001)", microseconds(1, 1000.0, 0.001, 5000),
-              "us/step");
-    /* twice, so that the warm-up drops out */
-    const double few = instructions(argv[0], 200), many = instructions(argv[0], 1200);
-    table_add(&t, "box on a plane, at rest: instructions per step (callgrind)",
-              (many - few) / 1000.0, "");
-    for (int n = 2; n <= 10; n += n < 4 ? 1 : 3) {
-        char name[64];
-        snprintf(name, sizeof name, "stack of %d boxes, at rest (%d contacts)", n, 4 * n);
-        table_add(&t, name, microseconds(n, 0.0, 0.5, 2000 / (n * n) + 10), "us/step");
+    for (int c = 0; c < 2; ++c) {
+        char name[96];
+        const double rest = microseconds(1, 0.0, 0.5, cones[c], 20000);
+        snprintf(name, sizeof name, "%s: box on a plane, at rest: steps per second", cones[c]);
+        table_add(&t, name, 1e6 / rest, "1/s");
+        snprintf(name, sizeof name, "%s: box on a plane, at rest", cones[c]);
+        table_add(&t, name, rest, "us/step");
+        snprintf(name, sizeof name, "%s: box on a plane, sliding", cones[c]);
+        table_add(&t, name, microseconds(1, 1000.0, 0.001, cones[c], 5000), "us/step");
+        /* twice, so that the warm-up drops out */
+        const double few = instructions(argv[0], 200, cones[c]);
+        const double many = instructions(argv[0], 1200, cones[c]);
+        snprintf(name, sizeof name, "%s: box on a plane, at rest: instructions per step", cones[c]);
+        table_add(&t, name, (many - few) / 1000.0, "(callgrind)");
+        for (int n = 2; n <= 10; n += n < 4 ? 2 : 6) {
+            snprintf(name, sizeof name, "%s: stack of %d boxes, at rest (%d contacts)", cones[c], n,
+                     4 * n);
+            table_add(&t, name, microseconds(n, 0.0, 0.5, cones[c], 2000 / (n * n) + 10),
+                      "us/step");
+        }
     }
     return table_end(&t);
 }

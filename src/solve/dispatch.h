@@ -62,6 +62,15 @@ PERP_NODISCARD perp_status perpi_method_create(perp_context* context, const char
 /* A method that was never created (all zero) is fine. */
 void perpi_method_destroy(perpi_method* method);
 
+/* ---- for the portfolio ------------------------------------------------------------------------------*/
+
+/* perp_contact_solve for one island of a problem that has been checked: lower, call, lift, judge. v
+ * and p in place. */
+PERP_NODISCARD perp_status perpi_contact_solve_island(perp_contact_solver* solver,
+                                                      const perp_contact_problem* problem,
+                                                      const perp_solve_options* options, bool warm,
+                                                      double* v, double* p, perp_report* report);
+
 /* ---- between LCP, MLCP and NCP -----------------------------------------------------------------------*/
 
 /* The arrays of a problem carried to another form; all zero to begin with, grown, never shrunk. */

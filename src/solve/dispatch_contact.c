@@ -240,6 +240,40 @@ static perp_status solve_islands(perp_contact_solver* s, const perp_contact_prob
     return status;
 }
 
+/* Refuses what the method cannot take. */
+static perp_status check_takes(perp_contact_solver* solver, const perp_contact_problem* problem)
+{
+    if (problem->group_count > 0 && (solver->takes & PERP_TAKES_GROUPS) == 0) {
+        return perpi_fail(solver->context, PERP_ERROR_UNSUPPORTED,
+                          "solver '%s' does not take groups of contacts", solver->method.name);
+    }
+    return perpi_check_cones(solver->context, solver->method.name, solver->takes,
+                             problem->constraint, problem->constraint_count);
+}
+
+perp_status perpi_contact_solve_island(perp_contact_solver* solver,
+                                       const perp_contact_problem* problem,
+                                       const perp_solve_options* options, bool warm, double* v,
+                                       double* p, perp_report* report)
+{
+    perp_status status = check_takes(solver, problem);
+    if (status == PERP_OK) {
+        status = perpi_grow(solver->context, &solver->point, &solver->point_capacity,
+                            perp_contact_residual_work(problem), sizeof *solver->point);
+    }
+    if (status == PERP_OK) {
+        status = solve_piece(solver, problem, options, warm, v, p, report);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    const perp_contact_residual verdict = perp_contact_judge(problem, v, p, solver->point);
+    char where[64];
+    perpi_name_worst(&verdict, where, sizeof where);
+    perpi_settle(report, verdict.worst, options->tolerance, where);
+    return PERP_OK;
+}
+
 perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_problem* problem,
                                const perp_solve_options* options, bool warm, double* v, double* p,
                                perp_contact_residual* residual, perp_report* report)
@@ -252,12 +286,7 @@ perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_p
         status = perp_contact_check(context, problem);
     }
     if (status == PERP_OK) {
-        status = perpi_check_cones(context, solver->method.name, solver->takes, problem->constraint,
-                                   problem->constraint_count);
-    }
-    if (status == PERP_OK && problem->group_count > 0 && (solver->takes & PERP_TAKES_GROUPS) == 0) {
-        status = perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                            "solver '%s' does not take groups of contacts", solver->method.name);
+        status = check_takes(solver, problem);
     }
     if (status == PERP_OK && warm) {
         status = perpi_check_guess(context, "v", v, problem->dof_count);

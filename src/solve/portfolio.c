@@ -16,11 +16,12 @@
 
 #include "solve/builtin.h"
 #include "solve/clock.h"
+#include "solve/dispatch.h"
 #include "solve/registry.h"
 
 #define GOAL 1e-4
 
-enum { LARGE = 400, FEW = 20 };
+enum { LARGE = 400, LARGE_ISLAND = 150, FEW = 200 };
 
 typedef struct entry {
     const char* name; /* NULL ends a list */
@@ -315,8 +316,8 @@ static perp_status contact_solve(perp_contact_solver* solver, const contact_poin
                                  const perp_solve_options* options, bool warm, double* x,
                                  perp_report* report)
 {
-    return perp_contact_solve(solver, problem->problem, options, warm, x,
-                              x + problem->problem->dof_count, NULL, report);
+    return perpi_contact_solve_island(solver, problem->problem, options, warm, x,
+                                      x + problem->problem->dof_count, report);
 }
 
 PERPI_PORTFOLIO(contact, contact_point, perp_contact_solver,
@@ -371,7 +372,7 @@ static const entry* contact_order(const perp_contact_problem* P)
             unknowns += c->cone == PERP_CONE_NONE ? 1 : 2 + c->directions;
         }
     }
-    return unknowns <= LARGE ? contact_polygon : contact_large;
+    return unknowns <= LARGE_ISLAND ? contact_polygon : contact_large;
 }
 
 static perp_status contact_auto_solve(void* self, const perp_contact_problem* problem,

@@ -86,7 +86,10 @@ zero-duration|/duration: must be > 0, got 0
 two-directions|/friction/directions: must be >= 3, got 2
 negative-friction|/friction/default: must be >= 0, got -0.1
 unknown-cone|/friction/cone: |'square'
-cone-not-built|/friction/cone: |'quadratic' does not exist yet
+ellipsoid-without-length|/friction/e_r: must be a length > 0, got 0
+axes-without-ellipsoid|/friction/e_t: belongs to the friction cone 'ellipsoid'
+stepper-not-built|/stepper: |'compliant' does not exist yet
+contact-not-built|/contact: |'peg' does not exist yet
 unknown-stepper|stewart-trinkel|stewart-trinkle
 unknown-contact|standrad|standard
 unknown-solver|lemkee|lemke

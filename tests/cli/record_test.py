@@ -64,7 +64,10 @@ def the_file_holds_what_its_description_promises():
         assert file["state/q"][-1, 14:17].tolist() == final["bodies"]["b"]["position"]
         # an impulse on B along the normal, never pulling, inside the polygon's circle
         p, mu = file["contacts/impulse"][()], file["contacts/mu"][()]
-        assert (p[:, 0] >= 0).all()
+        assert p.shape == (offset[-1], 4) and file["contacts/e"].shape == (offset[-1], 3)
+        assert (file["contacts/cone"][()] == 1).all()
+        assert (file["contacts/directions"][()] == 6).all()
+        assert (p[:, 0] >= 0).all() and (p[:, 3] == 0).all()
         assert (numpy.hypot(p[:, 1], p[:, 2]) <= mu * p[:, 0] * (1 + 1e-9) + 1e-15).all()
     # the same in any reader: no times of creation, so no chance to differ
     assert perp("verify", "r.h5", "--json").json["laws_checked"] == final["steps"]
@@ -199,8 +202,8 @@ ORDER = [  # of a frame's hash, as docs/recording.md lists it
     "solver/residual", "solver/candidates", "solver/contacts", "solver/rounds",
     "solver/penetration", "solver/accepted_unsolved", "contacts/offset", "contacts/body",
     "contacts/key", "contacts/point", "contacts/normal", "contacts/tangent", "contacts/gap",
-    "contacts/mu", "contacts/directions", "contacts/impulse", "contacts/drift", "joints/offset",
-    "joints/impulse"]
+    "contacts/mu", "contacts/cone", "contacts/directions", "contacts/e", "contacts/impulse",
+    "contacts/drift", "joints/offset", "joints/impulse"]
 
 
 def words_of(rows):

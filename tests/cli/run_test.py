@@ -130,13 +130,15 @@ def bad_input_is_2_names_the_place_and_leaves_no_file():
         ((scene, "--set", "/bodies/1/mass=-1"), "/bodies/1/mass"),
         ((scene, "--set", "/nonsense=1"), "nonsense"),
         ((scene, "--solver", "lemkee"), "lemke"), ((scene, "--stepper", "implicit"), "implicit"),
+        ((scene, "--contact", "peg"), "/contact: contact model 'peg' does not exist yet"),
+        ((scene, "--friction", "ellipsoid"), "/friction/e_r: must be a length > 0, got 0"),
         ((scene, "--solver", "lemk"),
          "scene.json: /solver: unknown solver 'lemk': did you mean 'lemke'?"),
         ((scene, "--step", "nan"), "/step: must be a finite number, got 'nan'"),
         ((scene, "--duration", "inf"), "/duration: must be a finite number, got 'inf'"),
         ((scene, "--step", "1e400"), "/step: must be a finite number, got '1e400'"),
         ((scene, "--set", "/dimension=4"), "/dimension: must be 2 or 3, got 4"),
-        ((scene, "--step", "0"), "/step"), ((scene, "--friction", "quadratic"), "quadratic"),
+        ((scene, "--step", "0"), "/step"), ((scene, "--friction", "square"), "square"),
         (("missing.json",), "missing.json"), ((".",), "."),
         ((scene, "--set", "/bodies/2/position=[0.5,0,1]"), "overlap"),
     ]
@@ -407,7 +409,7 @@ def an_interrupt_reaches_into_a_long_solve():
                       "position": [0.1 * (i % 3), 0.07 * (i % 5), 0.5 + i],
                       "shapes": [{"type": "box", "size": [1, 1, 1]}]})
     scene = write_scene(duration=1, bodies=tower, forces=[], solver="lemke",
-                        friction={"default": 0.5, "directions": 16})
+                        friction={"cone": "polygon", "default": 0.5, "directions": 16})
     result, seconds = interrupt(signal.SIGINT, scene)
     assert seconds < 10 and result["steps"] <= 1 and result["solver_failures"] == 0, seconds
 

@@ -99,6 +99,9 @@ def edit(base, pointer, value):
 
 ACCEPTED = [
     (GOOD, "/description", "words"), (GOOD, "/$schema", "x"), (GOOD, "/friction/cone", "none"),
+    (GOOD, "/friction/cone", "polygon"), (GOOD, "/friction/cone", "quadratic"),
+    (GOOD, "/friction", {"cone": "ellipsoid", "e_r": 0.1, "default": 0.2}),
+    (GOOD, "/friction", {"cone": "ellipsoid", "e_t": 0.5, "e_o": 2, "e_r": 0.1}),
     (GOOD, "/rotation", "linear"), (GOOD, "/margin", 0), (GOOD, "/allow_overlap", True),
     (GOOD, "/joint_correction", False), (GOOD, "/joints", []), (GOOD, "/restitution", 0),
     (GOOD, "/record", {"every": 10}), (GOOD, "/solver", {"type": "lemke"}),
@@ -112,7 +115,8 @@ ACCEPTED = [
     (GOOD, "/bodies/1/shapes/0/friction", 0.5),
     (GOOD, "/bodies/2/motion", {"velocity": [0, 0, "t"]}),
     (GOOD, "/bodies/2/motion", {"axis_angle": [0, 0, 1, "t"], "position": [9, 0, 0]}),
-    (PLANAR, "/bodies/1/velocity", [1, 2]), (PLANAR, "/bodies/1/shapes/0/angle", 1),
+    (PLANAR, "/bodies/1/velocity", [1, 2]), (PLANAR, "/friction", {"cone": "quadratic"}),
+    (PLANAR, "/bodies/1/shapes/0/angle", 1),
 ]
 
 REFUSED = [
@@ -125,6 +129,15 @@ REFUSED = [
     (GOOD, "/friction", 0.5), (GOOD, "/friction/cone", "square"), (GOOD, "/friction/directions", 2),
     (GOOD, "/friction/directions", 3.5), (GOOD, "/friction/directions", 1001),
     (GOOD, "/friction/default", -1), (GOOD, "/friction/mu", 1), (GOOD, "/friction/e_t", 1),
+    (GOOD, "/friction/e_r", 1), (GOOD, "/friction/cone", "ellipsoid"), (GOOD, "/friction/cone", 1),
+    (GOOD, "/friction", {"cone": "quadratic", "e_o": 1}),
+    (GOOD, "/friction", {"cone": "polygon", "e_r": 1}),
+    (GOOD, "/friction", {"cone": "ellipsoid", "e_t": 1, "e_o": 1}),
+    (GOOD, "/friction", {"cone": "ellipsoid", "e_r": 0}),
+    (GOOD, "/friction", {"cone": "ellipsoid", "e_r": -1}),
+    (GOOD, "/friction", {"cone": "ellipsoid", "e_r": "1"}),
+    (GOOD, "/friction", {"cone": "ellipsoid", "e_r": 1, "e_t": 0}),
+    (GOOD, "/friction", {"cone": "ellipsoid", "e_r": 1, "e_o": -1}),
     (GOOD, "/friction/pairs/0/mu", -0.1), (GOOD, "/friction/pairs/0/directions", 2),
     (GOOD, "/friction/pairs/0/a", REMOVE), (GOOD, "/restitution", 0.5), (GOOD, "/joints", [{}]),
     (GOOD, "/controllers", [{}]), (GOOD, "/joint_correction", True), (GOOD, "/rotation", "cubic"),

@@ -65,14 +65,15 @@ TEST(a_lift_carries_its_load_and_the_load_leaves_it_when_it_drops_faster_than_fr
 
 TEST(a_driven_wheel_moves_its_robot_straight_at_the_wheels_speed)
 {
-    /* one body on two driven spheres and a frictionless caster: the surface runs backwards */
+    /* one body on two driven spheres and a frictionless caster, the centre of mass between them
+     * (over the axle it would balance like a pencil); the surface runs backwards */
     scene_sim s = scene_sim_open(
         "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":3,\"friction\":{\"default\":0.8},"
         "\"bodies\":[" FLOOR ",{\"name\":\"robot\",\"mass\":2,\"inertia\":[0.02,0.02,0.03],"
         "\"position\":[0,0,0.1],\"shapes\":["
-        "{\"type\":\"sphere\",\"radius\":0.05,\"position\":[0,0.1,-0.05],"
+        "{\"type\":\"sphere\",\"radius\":0.05,\"position\":[0.05,0.1,-0.05],"
         "\"surface_velocity\":[-0.5,0,0]},"
-        "{\"type\":\"sphere\",\"radius\":0.05,\"position\":[0,-0.1,-0.05],"
+        "{\"type\":\"sphere\",\"radius\":0.05,\"position\":[0.05,-0.1,-0.05],"
         "\"surface_velocity\":[-0.5,0,0]},"
         "{\"type\":\"sphere\",\"radius\":0.02,\"position\":[-0.15,0,-0.08],\"friction\":0}]}]}");
     REQUIRE(s.sim != NULL);

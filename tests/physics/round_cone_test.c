@@ -5,7 +5,8 @@
 static const double g = 9.81;
 
 #define FLOOR                                                                                      \
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]}"
+    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "}"
 
 TEST(a_block_slides_down_a_slope_of_any_azimuth_at_coulombs_rate)
 {

@@ -34,7 +34,7 @@ TEST(the_defaults_are_the_documented_ones)
     CHECK_EQ_STR(run.contact, "standard");
     CHECK_EQ_STR(run.solver, "auto");
     CHECK_EQ_INT(run.solver_option_count, 0);
-    CHECK_EQ_STR(run.cone, "polygon");
+    CHECK_EQ_STR(run.cone, "quadratic");
     CHECK_EQ_INT(run.directions, 8);
     CHECK(isnan(run.margin));
     CHECK(run.tolerance == 1e-8);
@@ -89,6 +89,26 @@ TEST(settings_arrive)
     CHECK_EQ_STR(perp_scene_name(scene), "n");
     CHECK(perp_scene_model(scene)->body[0].friction == 0.5);
     perp_scene_destroy(scene);
+    perp_context_destroy(context);
+}
+
+TEST(the_semi_axes_of_the_ellipsoid_arrive)
+{
+    counter c = {0};
+    perp_context* context = open_counted(&c);
+    perp_scene* scene = parse(context, TOP("\"friction\":{\"cone\":\"ellipsoid\",\"e_r\":0.25}"));
+    REQUIRE(scene != NULL);
+    perp_scene_run run = perp_scene_run_settings(scene);
+    CHECK_EQ_STR(run.cone, "ellipsoid");
+    CHECK(run.e[0] == 1.0 && run.e[1] == 1.0 && run.e[2] == 0.25);
+    perp_scene_destroy(scene);
+    scene = parse(context, TOP("\"friction\":{\"cone\":\"ellipsoid\",\"e_t\":0.5,\"e_o\":2,"
+                               "\"e_r\":0.125}"));
+    REQUIRE(scene != NULL);
+    run = perp_scene_run_settings(scene);
+    CHECK(run.e[0] == 0.5 && run.e[1] == 2.0 && run.e[2] == 0.125);
+    perp_scene_destroy(scene);
+    CHECK_EQ_INT(c.out, 1);
     perp_context_destroy(context);
 }
 
