@@ -110,9 +110,10 @@ static void list_solvers(const perp_context* context, json_t* rows)
         if (rows != NULL) {
             row = row_json(info.name, info.summary, true);
             json_object_set_new(row, "takes",
-                                json_pack("{s:b, s:b, s:b, s:b}", "lcp", (int)info.takes_lcp,
+                                json_pack("{s:b, s:b, s:b, s:b, s:b}", "lcp", (int)info.takes_lcp,
                                           "mlcp", (int)info.takes_mlcp, "ncp", (int)info.takes_ncp,
-                                          "contact", (int)info.takes_contact));
+                                          "friction", (int)info.takes_friction, "contact",
+                                          (int)info.takes_contact));
         } else {
             print_row(info.name, info.summary, true);
         }

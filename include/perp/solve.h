@@ -229,6 +229,8 @@ PERP_API PERP_NODISCARD perp_status perp_contact_solver_create(perp_context* con
                                                                int32_t count,
                                                                perp_contact_solver** solver);
 PERP_API void perp_contact_solver_destroy(perp_contact_solver* solver);
+/* Whether it takes contacts with that cone. */
+PERP_API bool perp_contact_solver_takes(const perp_contact_solver* solver, perp_cone cone);
 /* v: dof_count, p: row_count; in: first guess if warm; out: the answer. residual: the judge's
  * verdict, may be NULL. The point is written even when the outcome is not SOLVED (the best the
  * judge saw), so that a caller may choose to go on. */

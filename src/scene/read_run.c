@@ -67,6 +67,9 @@ static perp_status read_cone(perpi_reader* r, const json_t* friction, perp_scene
 {
     static const char* const names[] = {"none", "polygon", "quadratic", "ellipsoid", NULL};
     static const char* const factor[] = {"e_t", "e_o", "e_r"};
+    if (json_object_get(friction, "directions") != NULL) {
+        run->cone = "polygon"; /* unless cone says otherwise: only a polygon has directions */
+    }
     PERPI_TRY(perpi_read_string(r, friction, "cone", &run->cone));
     size_t cone = 0;
     while (names[cone] != NULL && strcmp(run->cone, names[cone]) != 0) {

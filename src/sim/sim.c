@@ -160,6 +160,14 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
                                             def->solver_option_count, &sim->solver);
         prefix(context, status, "solver");
     }
+    /* planar cones are intervals, which every method takes */
+    if (status == PERP_OK && sim->model->dimension == 3 &&
+        !perp_contact_solver_takes(sim->solver, sim->rules.cone)) {
+        status = perpi_fail(context, PERP_ERROR_INPUT,
+                            "solver: '%s' does not take the friction cone '%s'; use the cone "
+                            "'polygon', or the solver 'auto'",
+                            def->solver, def->cone);
+    }
     if (status == PERP_OK) {
         status = perpi_collider_create(context, sim->model, &sim->collider);
     }

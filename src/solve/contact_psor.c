@@ -17,7 +17,7 @@ const perp_contact_solver_ops perpi_contact_psor = {
     .name = "psor",
     .summary =
         "projected successive over-relaxation, matrix-free on contact problems; iterations: sweeps",
-    .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON, /* round cones: with the next milestone */
+    .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID,
     .settings_size = sizeof(perpi_splitting_settings),
     .settings = setting,
     .settings_count = sizeof setting / sizeof setting[0],

@@ -79,6 +79,11 @@ void perp_contact_solver_destroy(perp_contact_solver* solver)
     perpi_free(solver->context, solver);
 }
 
+bool perp_contact_solver_takes(const perp_contact_solver* solver, perp_cone cone)
+{
+    return (solver->takes & (1u << (unsigned)cone)) != 0;
+}
+
 /* v = M^-1 k: where no impulse acts. False if a block is not positive definite. */
 static bool free_velocity(const perp_contact_problem* P, double* v)
 {

@@ -20,6 +20,7 @@
 #include "solve/registry.h"
 
 #define GOAL 1e-4
+#define TIME_SHARE 0.7 /* of the time that is left, for a method that others may follow */
 
 enum { LARGE = 400, LARGE_ISLAND = 150, FEW = 200 };
 
@@ -28,15 +29,23 @@ typedef struct entry {
     bool goal;        /* aim at GOAL of the tolerance, in FEW iterations */
 } entry;
 
-static const entry lcp_order[] = {{"lemke", false},          {"pivot", false},
-                                  {"path", false},           {"interior-point", false},
-                                  {"fischer-newton", false}, {NULL, false}};
-static const entry lcp_large[] = {{"path", false},           {"pivot", false},
-                                  {"lemke", false},          {"interior-point", false},
-                                  {"fischer-newton", false}, {NULL, false}};
-static const entry mlcp_order[] = {{"pivot", false},          {"path", false},
-                                   {"lemke", false},          {"interior-point", false},
-                                   {"fischer-newton", false}, {NULL, false}};
+static const entry lcp_order[] = {
+    {"lemke", false},          {"pivot", false},         {"path", false}, {"interior-point", false},
+    {"fischer-newton", false}, {"minmap-newton", false}, {NULL, false}};
+static const entry lcp_large[] = {{"path", false},
+                                  {"pivot", false},
+                                  {"lemke", false},
+                                  {"interior-point", false},
+                                  {"fischer-newton", false},
+                                  {"minmap-newton", false},
+                                  {NULL, false}};
+static const entry mlcp_order[] = {{"pivot", false},
+                                   {"path", false},
+                                   {"lemke", false},
+                                   {"interior-point", false},
+                                   {"fischer-newton", false},
+                                   {"minmap-newton", false},
+                                   {NULL, false}};
 static const entry ncp_order[] = {
     {"path", false}, {"fischer-newton", false}, {"minmap-newton", false}, {NULL, false}};
 static const entry friction_order[] = {{"newton", true}, {"newton", false},      {"nsgs", false},
@@ -71,21 +80,22 @@ static attempts attempts_begin(const perp_solve_options* options)
 static bool attempts_left(const attempts* a, const entry* e, perp_solve_options* left)
 {
     *left = *a->options;
-    if (e->goal) {
-        left->tolerance *= GOAL;
-        left->max_iter = left->max_iter > 0 && left->max_iter < FEW ? left->max_iter : FEW;
-    }
     if (left->time_limit > 0.0) {
         left->time_limit -= perpi_clock_now() - a->begin;
         if (!(left->time_limit > 0.0)) {
             return false;
         }
+        left->time_limit *= e[1].name != NULL ? TIME_SHARE : 1.0;
     }
-    if (a->options->max_iter > 0) {
+    if (left->max_iter > 0) {
         left->max_iter -= a->iterations;
         if (left->max_iter <= 0) {
             return false;
         }
+    }
+    if (e->goal) {
+        left->tolerance *= GOAL;
+        left->max_iter = left->max_iter > 0 && left->max_iter < FEW ? left->max_iter : FEW;
     }
     return left->cancel == NULL || a->count == 0 || !left->cancel(left->user);
 }

@@ -77,7 +77,9 @@ def the_file_holds_what_its_description_promises():
 def verify_is_content_with_every_kind_of_run():
     scene = write_scene()
     for change in ((), ("--friction", "none"), ("--solver", "pgs"), ("--step", "0.0123"),
-                   ("--set", "/record={\"every\":7}"), ("--directions", "3")):
+                   ("--set", "/record={\"every\":7}"), ("--directions", "3"),
+                   ("--friction", "quadratic"),
+                   ("--friction", "ellipsoid", "--set", "/friction/e_r=0.1")):
         perp("run", scene, "--quiet", "--out", "r.h5", *change)
         verdict = perp("verify", "r.h5", "--json").json
         assert verdict["intact"] and verdict["complete"] and verdict["same_bits"], verdict
