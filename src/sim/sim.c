@@ -132,6 +132,26 @@ static void initial_state(perp_sim* sim)
     perpi_sim_poses(sim);
 }
 
+static bool any_friction(const perp_model* model)
+{
+    for (size_t i = 0; i < model->body_count; ++i) {
+        if (model->body[i].friction > 0.0) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < model->shape_count; ++i) {
+        if (model->surface[i].friction > 0.0) { /* false for NaN: the body's */
+            return true;
+        }
+    }
+    for (size_t i = 0; i < model->pair_count; ++i) {
+        if (model->pair[i].mu > 0.0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Messages start with the member at fault. */
 static void prefix(perp_context* context, perp_status status, const char* member)
 {
@@ -161,7 +181,7 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
         prefix(context, status, "solver");
     }
     /* planar cones are intervals, which every method takes */
-    if (status == PERP_OK && sim->model->dimension == 3 &&
+    if (status == PERP_OK && sim->model->dimension == 3 && any_friction(sim->model) &&
         !perp_contact_solver_takes(sim->solver, sim->rules.cone)) {
         status = perpi_fail(context, PERP_ERROR_INPUT,
                             "solver: '%s' does not take the friction cone '%s'; use the cone "

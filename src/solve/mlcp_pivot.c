@@ -375,8 +375,8 @@ static void describe(perpi_pivot* s, perpi_path_end end, bool none, perp_report*
     static const char* const text[] = {
         [PERPI_PATH_SOLVED] = "",
         [PERPI_PATH_RAY] =
-            "the path ends in a ray: M is not of a kind the method always solves, or "
-            "there is no solution",
+            ("the path ends in a ray: M is not of a kind the method always solves, or "
+             "there is no solution"),
         [PERPI_PATH_LIMIT] = "pivot limit reached",
         [PERPI_PATH_TIME] = "time limit reached",
         [PERPI_PATH_CANCELLED] = "cancelled",

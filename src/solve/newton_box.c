@@ -52,7 +52,10 @@ static perp_status affine_jacobian(void* user, const double* z, double* value)
 {
     (void)z;
     const perp_mlcp* p = user;
-    memcpy(value, p->M.value, (size_t)p->M.start[p->M.cols] * sizeof *value);
+    const size_t count = (size_t)p->M.start[p->M.cols];
+    if (count > 0) { /* a zero matrix has no array */
+        memcpy(value, p->M.value, count * sizeof *value);
+    }
     return PERP_OK;
 }
 

@@ -29,23 +29,15 @@ typedef struct entry {
     bool goal;        /* aim at GOAL of the tolerance, in FEW iterations */
 } entry;
 
-static const entry lcp_order[] = {
-    {"lemke", false},          {"pivot", false},         {"path", false}, {"interior-point", false},
-    {"fischer-newton", false}, {"minmap-newton", false}, {NULL, false}};
-static const entry lcp_large[] = {{"path", false},
-                                  {"pivot", false},
-                                  {"lemke", false},
-                                  {"interior-point", false},
-                                  {"fischer-newton", false},
-                                  {"minmap-newton", false},
-                                  {NULL, false}};
-static const entry mlcp_order[] = {{"pivot", false},
-                                   {"path", false},
-                                   {"lemke", false},
-                                   {"interior-point", false},
-                                   {"fischer-newton", false},
-                                   {"minmap-newton", false},
-                                   {NULL, false}};
+static const entry lcp_order[] = {{"lemke", false},          {"pivot", false},
+                                  {"path", false},           {"interior-point", false},
+                                  {"fischer-newton", false}, {NULL, false}};
+static const entry lcp_large[] = {{"path", false},           {"pivot", false},
+                                  {"lemke", false},          {"interior-point", false},
+                                  {"fischer-newton", false}, {NULL, false}};
+static const entry mlcp_order[] = {{"pivot", false},          {"path", false},
+                                   {"lemke", false},          {"interior-point", false},
+                                   {"fischer-newton", false}, {NULL, false}};
 static const entry ncp_order[] = {
     {"path", false}, {"fischer-newton", false}, {"minmap-newton", false}, {NULL, false}};
 static const entry friction_order[] = {{"newton", true}, {"newton", false},      {"nsgs", false},
@@ -67,6 +59,7 @@ typedef struct attempts {
     perp_report best;
     int32_t iterations;
     int32_t count;
+    bool no_solution; /* an attempt proved that there is none */
     char tried[120];
 } attempts;
 
@@ -112,6 +105,7 @@ static bool attempts_note(attempts* a, const perp_report* made)
     snprintf(a->tried + used, sizeof a->tried - used, "%s%s (%s)", a->count > 0 ? ", " : "",
              made->solver, perp_outcome_name(made->outcome));
     a->count += 1;
+    a->no_solution = a->no_solution || made->outcome == PERP_OUTCOME_NO_SOLUTION;
     a->iterations += made->iterations;
     const bool better = a->count == 1 || made->residual < a->best.residual;
     if (better) {
@@ -122,7 +116,9 @@ static bool attempts_note(attempts* a, const perp_report* made)
 
 static void attempts_end(const attempts* a, perp_report* report)
 {
-    report->outcome = attempts_done(a) ? PERP_OUTCOME_SOLVED : a->best.outcome;
+    report->outcome = attempts_done(a) ? PERP_OUTCOME_SOLVED
+                      : a->no_solution ? PERP_OUTCOME_NO_SOLUTION
+                                       : a->best.outcome;
     report->iterations = a->iterations;
     report->solver = a->best.solver;
     if (a->count > 1) {
