@@ -43,6 +43,7 @@ PERP_API PERP_NODISCARD perp_status perp_setting_assign(perp_context* context,
 
 typedef struct perp_solve_options {
     double tolerance;           /* on the judge's residual, unit-free; default 1e-10 */
+    double enough;              /* > tolerance: once here a method need not insist; 0: none */
     int32_t max_iter;           /* 0: the method's own default */
     double time_limit;          /* seconds; 0: none */
     bool (*cancel)(void* user); /* NULL: never */
@@ -167,7 +168,7 @@ PERP_API PERP_NODISCARD perp_status
 perp_register_friction_solver(perp_context* context, const perp_friction_solver_ops* ops);
 
 /* ---- solver objects ------------------------------------------------------------------------------
- * Made by name; "auto" is the portfolio (today: lemke). An unknown name gives PERP_ERROR_INPUT with
+ * Made by name; "auto" is the portfolio. An unknown name gives PERP_ERROR_INPUT with
  * the nearest known one; a name of DESIGN's list that is not built yet PERP_ERROR_UNSUPPORTED.
  * option: settings as name/value pairs, NULL/0 for the defaults. */
 

@@ -24,6 +24,7 @@
 #define LAMBDA_SHRINK 0.1  /* after an easy proximal step */
 #define LAMBDA_GROW 10.0   /* after a failed one */
 #define INNER_RATIO 0.1    /* |F| of a proximal step to |F| where it began */
+#define MORE 20            /* steps beyond options.enough in which the tolerance must be reached */
 #define WEIGHT_RATIO 100.0 /* of the map's weights to lambda D, at most the judge's */
 #define SWEEPS_MAX 1000    /* in a row */
 
@@ -250,8 +251,9 @@ typedef struct course {
     const perp_solve_options* options;
     perp_report* report;
     perpi_clock clock;
-    double least;  /* the judge's, of best */
-    double lambda; /* 0: not chosen yet */
+    double least;   /* the judge's, of best */
+    double lambda;  /* 0: not chosen yet */
+    int32_t enough; /* no further than this iteration; 0: not near enough yet */
     int32_t limit, sweeps;
     bool soft; /* impulses weighed by lambda */
     bool over;
@@ -268,9 +270,13 @@ static bool look(newton* s, course* k, const double* r)
         k->least = residual;
         memcpy(s->best, r, (size_t)k->P->row_count * sizeof *r);
     }
+    if (k->enough == 0 && residual <= k->options->enough) {
+        k->enough = k->report->iterations + MORE;
+    }
     if (residual <= k->options->tolerance) {
         k->report->outcome = PERP_OUTCOME_SOLVED;
-    } else if (k->report->iterations >= k->limit) {
+    } else if (k->report->iterations >= k->limit ||
+               (k->enough > 0 && k->report->iterations >= k->enough)) {
         k->report->outcome = PERP_OUTCOME_MAX_ITER;
     } else if (perpi_clock_expired(&k->clock)) {
         k->report->outcome = PERP_OUTCOME_TIME_LIMIT;

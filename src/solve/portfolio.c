@@ -87,6 +87,7 @@ static bool attempts_left(const attempts* a, const entry* e, perp_solve_options*
         }
     }
     if (e->goal) {
+        left->enough = left->tolerance;
         left->tolerance *= GOAL;
         left->max_iter = left->max_iter > 0 && left->max_iter < FEW ? left->max_iter : FEW;
     }
