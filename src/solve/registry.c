@@ -30,7 +30,7 @@ static const perp_contact_solver_ops* const builtin_contact[] = {
 /* Until a form has a method of that name, "auto" is AUTO_METHOD. */
 static const char AUTO_NAME[] = "auto";
 static const char AUTO_METHOD[] = "lemke";
-static const char AUTO_SUMMARY[] = "chooses the method; today always lemke";
+static const char AUTO_SUMMARY[] = "chooses the method; for this form always lemke";
 
 /* Names that belong to a method, written or not: one that no form has does not exist yet. */
 static const char* const reserved[] = {
