@@ -19,6 +19,13 @@ typedef struct perpi_touch {
     double gap;
 } perpi_touch;
 
+/* The pair of features by one number, the same from step to step; touches are sorted by it. Holds
+ * 2^20 shapes and 2^24 features a pair. */
+static inline uint64_t perpi_touch_key(const perpi_touch* touch)
+{
+    return (uint64_t)touch->shape_a << 44 | (uint64_t)touch->shape_b << 24 | touch->feature;
+}
+
 /* Where a pair routine puts what it finds. */
 typedef struct perpi_touch_list {
     perp_context* context;

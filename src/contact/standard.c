@@ -86,11 +86,8 @@ static perp_status build(const perp_model* model, const perpi_contact_rules* rul
         const vec3 tangent =
             model->dimension == 2 ? v3(c->normal.y, -c->normal.x, 0) : v3_tangent(c->normal);
         perp_contact* contact = &list->item[list->count];
-        *contact = (perp_contact){.body_a = c->body_a,
-                                  .body_b = c->body_b,
-                                  .key = (uint64_t)c->shape_a << 44 | (uint64_t)c->shape_b << 24 |
-                                         c->feature,
-                                  .gap = c->gap};
+        *contact = (perp_contact){
+            .body_a = c->body_a, .body_b = c->body_b, .key = perpi_touch_key(c), .gap = c->gap};
         v3_to(c->point_a, contact->point);
         v3_to(c->normal, contact->normal);
         v3_to(tangent, contact->tangent);

@@ -2,7 +2,6 @@
 #ifndef PERPI_SIM_INTERNAL_H
 #define PERPI_SIM_INTERNAL_H
 
-#include "base/arena.h"
 #include "collide/collide.h"
 #include "contact/contact.h"
 #include "sim/sim.h"

@@ -32,9 +32,7 @@ static bool same_keys(const perpi_contact_list* list, const perpi_touch* touch, 
         return false;
     }
     for (size_t i = 0; i < count; ++i) {
-        const uint64_t key =
-            (uint64_t)touch[i].shape_a << 44 | (uint64_t)touch[i].shape_b << 24 | touch[i].feature;
-        if (list->item[i].key != key) {
+        if (list->item[i].key != perpi_touch_key(&touch[i])) {
             return false;
         }
     }

@@ -27,10 +27,8 @@ static const perp_friction_solver_ops* const builtin_friction[] = {
 static const perp_contact_solver_ops* const builtin_contact[] = {
     &perpi_contact_auto, &perpi_contact_pgs, &perpi_contact_psor, &perpi_contact_jacobi, NULL};
 
-/* Until a form has a method of that name, "auto" is AUTO_METHOD. */
+/* Listed first; nobody else may take the name. */
 static const char AUTO_NAME[] = "auto";
-static const char AUTO_METHOD[] = "lemke";
-static const char AUTO_SUMMARY[] = "chooses the method; for this form always lemke";
 
 /* Names that belong to a method, written or not: one that no form has does not exist yet. */
 static const char* const reserved[] = {
@@ -48,8 +46,8 @@ static const char* const reserved[] = {
         return item < count ? builtin_##form[item]                                                 \
                             : perpi_registered(context, piece, item - count);                      \
     }                                                                                              \
-    static const perp_##form##_solver_ops* form##_named(const perp_context* context,               \
-                                                        const char* name)                          \
+    const perp_##form##_solver_ops* perpi_find_##form##_solver(const perp_context* context,        \
+                                                               const char* name)                   \
     {                                                                                              \
         const perp_##form##_solver_ops* ops;                                                       \
         for (int32_t i = 0; (ops = form##_at(context, i)) != NULL; ++i) {                          \
@@ -58,13 +56,6 @@ static const char* const reserved[] = {
             }                                                                                      \
         }                                                                                          \
         return NULL;                                                                               \
-    }                                                                                              \
-    const perp_##form##_solver_ops* perpi_find_##form##_solver(const perp_context* context,        \
-                                                               const char* name)                   \
-    {                                                                                              \
-        const perp_##form##_solver_ops* ops = form##_named(context, name);                         \
-        return ops == NULL && strcmp(name, AUTO_NAME) == 0 ? form##_named(context, AUTO_METHOD)    \
-                                                           : ops;                                  \
     }                                                                                              \
     static bool form##_is_builtin(const char* name)                                                \
     {                                                                                              \
@@ -184,13 +175,6 @@ bool perp_solver_list(const perp_context* context, int32_t index, perp_solver_in
     }
     if (index == 0) {
         *info = describe(context, AUTO_NAME);
-        if (!is_builtin(AUTO_NAME)) {
-            info->summary = AUTO_SUMMARY;
-            info->settings = NULL; /* none of the single method that stands in */
-            info->settings_count = 0;
-            info->settings_size = 0;
-            info->settings_default = no_settings;
-        }
         return true;
     }
     const char* name = distinct_name(context, index - 1);

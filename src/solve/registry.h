@@ -5,8 +5,7 @@
 #include "base/context.h"
 #include "perp/solve.h"
 
-/* NULL if there is no such method for that form. "auto" may be answered by the method that stands in
- * for it: then the table has another name. */
+/* NULL if there is no such method for that form. */
 const perp_lcp_solver_ops* perpi_find_lcp_solver(const perp_context* context, const char* name);
 const perp_mlcp_solver_ops* perpi_find_mlcp_solver(const perp_context* context, const char* name);
 const perp_ncp_solver_ops* perpi_find_ncp_solver(const perp_context* context, const char* name);

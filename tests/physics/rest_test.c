@@ -92,6 +92,23 @@ TEST(heavy_on_light_does_not_sink)
     scene_sim_close(&s);
 }
 
+TEST(a_thousand_tonnes_on_a_kilogram_do_not_sink_either)
+{
+    scene_sim s = scene_sim_open(
+        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":1,\"friction\":{\"default\":0.5},"
+        "\"bodies\":[" FLOOR ",{\"name\":\"light\",\"mass\":1,\"position\":[0,0,0.1],"
+        "\"shapes\":[{\"type\":\"box\",\"size\":[0.2,0.2,0.2]}]},"
+        "{\"name\":\"heavy\",\"mass\":1e6,\"position\":[0,0,0.3],"
+        "\"shapes\":[{\"type\":\"box\",\"size\":[0.2,0.2,0.2]}]}]}");
+    REQUIRE(s.sim != NULL);
+    const double certificate = scene_sim_run(&s);
+    TEST_PRINT("certificate %.2g, sank by %.2g", certificate,
+               0.3 - scene_sim_body(&s, "heavy").position[2]);
+    CHECK_AT_MOST(certificate, 1e-10);
+    CHECK_NEAR(scene_sim_body(&s, "heavy").position[2], 0.3, 1e-9);
+    scene_sim_close(&s);
+}
+
 TEST(a_capsule_lies_on_a_box_and_on_another_capsule)
 {
     scene_sim s = scene_sim_open(
