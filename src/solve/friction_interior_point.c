@@ -4,10 +4,12 @@
  * Source     central_path.h for the steps; the fixed point on s = mu |u_t| as in [Acary, Cadoux 2013];
  *            [Alart, Curnier 1991] for Newton's method on the natural map of friction_local.h
  * Method     1. Coulomb's law inside the Newton system (SLIP_NORM): measured on the friction problems of
- *               the corpus this needs a quarter of the steps of 3, and solves five more of them.
- *            2. Where that path ends before tau is small, the same with the slip's direction held.
- *            3. Where that ends, too, the fixed point: s is held, the problem is then convex and its path
- *               always leads to its end; s follows from the answer, and again.
+ *               the corpus this needs a quarter of the steps of 4, and solves five more of them.
+ *            2. Where that path ends before tau is small, again from impulses as large as the loads. That
+ *               is for mass ratios; where redundant rows disagree the loads mislead, so it comes second.
+ *            3. Once more as in 1, with the slip's direction held.
+ *            4. The fixed point: s is held, the problem is then convex and its path leads to its end; s
+ *               follows from the answer, and again.
  *            The path tells which contacts are open, stick or slide, but in floating point its last
  *            digits are costly: r_n - |r_t| / mu is a difference, and where a contact just touches the
  *            error falls with sqrt(tau) only. So from time to time, as tau falls, a few Newton steps are
