@@ -4,7 +4,7 @@
  * Source     central_path.h for the steps; the fixed point on s = mu |u_t| as in [Acary, Cadoux 2013];
  *            [Alart, Curnier 1991] for Newton's method on the natural map of friction_local.h
  * Method     1. Coulomb's law inside the Newton system (SLIP_NORM): measured on the friction problems of
- *               the corpus this needs a quarter of the steps of 4, and solves five more of them.
+ *               the corpus this needs a fifth of the steps of 4, and solves eight more of them.
  *            2. Where that path ends before tau is small, again from impulses as large as the loads. That
  *               is for mass ratios; where redundant rows disagree the loads mislead, so it comes second.
  *            3. Once more as in 1, with the slip's direction held.
