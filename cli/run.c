@@ -123,10 +123,12 @@ static int load_scene(run_state* r, perp_recording* resumed)
 {
     perp_status status;
     if (r->args->word_count > 0) {
-        r->origin = cli_scene_path(r->args->word[0]);
-        status = r->origin == NULL ? PERP_ERROR_MEMORY
-                                   : perp_scene_load(r->context, r->origin, r->overrides.item,
-                                                     r->overrides.count, &r->scene);
+        const int found = cli_scene_find(r->args->word[0], r->args->json, &r->origin);
+        if (found != CLI_DONE) {
+            return found;
+        }
+        status = perp_scene_load(r->context, r->origin, r->overrides.item, r->overrides.count,
+                                 &r->scene);
     } else {
         const char* text = perp_recording_scene_text(resumed);
         r->origin = strdup(r->resumed);

@@ -8,6 +8,15 @@ install(TARGETS perp_shared perp_static EXPORT perpTargets)
 if(TARGET perp_cli)
     install(TARGETS perp_cli)
 endif()
+if(TARGET perp_manners)
+    install(FILES ${PROJECT_BINARY_DIR}/share/perp.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(FILES ${PROJECT_BINARY_DIR}/share/perp.bash
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME perp)
+    install(FILES ${PROJECT_BINARY_DIR}/share/_perp
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES ${PROJECT_BINARY_DIR}/share/perp.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
 install(DIRECTORY include/perp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY scenes DESTINATION ${CMAKE_INSTALL_DATADIR}/perp OPTIONAL)
