@@ -14,13 +14,18 @@
 
 /* ---- each side alone --------------------------------------------------------------------------*/
 
+/* The larger one; a NaN wins, and stays. */
+static double worse(double a, double b)
+{
+    return isnan(a) || b <= a ? a : b;
+}
+
 static void take_worst(perp_contact_residual* worst, const perp_contact_residual* c)
 {
-    /* written so that a NaN is taken */
-    worst->dynamics = !(c->dynamics <= worst->dynamics) ? c->dynamics : worst->dynamics;
-    worst->normal = !(c->normal <= worst->normal) ? c->normal : worst->normal;
-    worst->friction = !(c->friction <= worst->friction) ? c->friction : worst->friction;
-    worst->joints = !(c->joints <= worst->joints) ? c->joints : worst->joints;
+    worst->dynamics = worse(worst->dynamics, c->dynamics);
+    worst->normal = worse(worst->normal, c->normal);
+    worst->friction = worse(worst->friction, c->friction);
+    worst->joints = worse(worst->joints, c->joints);
 }
 
 static void take_frame(compare_side* s, int64_t k, const perp_frame* f)
@@ -213,7 +218,7 @@ static perp_status walk_after(walk* w, double t, double slack, double* time)
 
 static void take_gap(compare_gap* gap, double x, double time)
 {
-    if (!(x <= gap->max)) { /* a NaN is taken, and stays */
+    if (!(x <= gap->max) && !isnan(gap->max)) { /* a NaN is taken, and stays */
         gap->max = x;
         gap->time = time;
     }
