@@ -12,7 +12,6 @@
  *            order of elimination is kept while the pattern stays.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "linalg/block_lu.h"
@@ -375,6 +374,51 @@ static void proximal_phase(newton* s, course* k, double* r)
     }
 }
 
+/* Sweeps, and looks in between as soon as one moves so little that it may have been the last: the
+ * change in the units of velocities, relative to the largest impulse. */
+static void sweep_until_still(newton* s, course* k, int32_t sweeps, double* r)
+{
+    const int32_t n = k->P->row_count;
+    double bar = k->options->tolerance;
+    for (int32_t i = 0; i < sweeps && !k->over; ++i) {
+        memcpy(s->trial, r, (size_t)n * sizeof *r);
+        perpi_friction_sweep(&s->sweeper, k->P, 1.0, false, r);
+        k->sweeps += 1;
+        double moved = 0.0, size = 0.0;
+        for (int32_t j = 0; j < n; ++j) {
+            const double d = s->w0[j] * fabs(r[j] - s->trial[j]), m = s->w0[j] * fabs(r[j]);
+            moved = d > moved ? d : moved;
+            size = m > size ? m : size;
+        }
+        if (i + 1 < sweeps && (moved <= bar * size || k->P->constraint_count == 1)) {
+            (void)look(s, k, r);
+            bar = 0.1 * (size > 0.0 ? moved / size : 0.0);
+        }
+    }
+}
+
+/* "3 Newton steps, 20 sweeps", without the time that printf takes */
+static void describe(const course* k)
+{
+    static const char* const unit[] = {" Newton steps, ", " sweeps"};
+    const int32_t count[] = {k->report->iterations, k->sweeps};
+    char* text = k->report->detail;
+    for (int i = 0; i < 2; ++i) {
+        char digit[12];
+        int32_t rest = count[i], digits = 0;
+        do {
+            digit[digits++] = (char)('0' + rest % 10);
+            rest /= 10;
+        } while (rest > 0);
+        while (digits > 0) {
+            *text++ = digit[--digits];
+        }
+        const size_t length = strlen(unit[i]);
+        memcpy(text, unit[i], length + 1);
+        text += length;
+    }
+}
+
 static perp_status newton_solve(void* self, const perp_friction_problem* P,
                                 const perp_solve_options* options, bool warm, double* r,
                                 perp_report* report)
@@ -399,13 +443,13 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
     set_weights(s, P);
     memcpy(s->best, r, bytes);
     int32_t sweeps = warm ? 0 : s->set.sweeps;
+    if (!warm && look(s, &k, r)) { /* nothing pushes */
+        sweeps = 0;
+    }
     while (!k.over) {
         perpi_friction_project_guess(P, r);
-        for (int32_t i = 0; i < sweeps; ++i) {
-            perpi_friction_sweep(&s->sweeper, P, 1.0, false, r);
-        }
-        k.sweeps += sweeps;
-        if (look(s, &k, r)) {
+        sweep_until_still(s, &k, sweeps, r);
+        if (k.over || look(s, &k, r)) {
             break;
         }
         if (k.lambda == 0.0) { /* nearer the answer less of it is needed */
@@ -418,8 +462,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
         sweeps = sweeps > SWEEPS_MAX ? SWEEPS_MAX : sweeps;
     }
     memcpy(r, s->best, bytes);
-    snprintf(report->detail, sizeof report->detail, "%d Newton steps, %d sweeps",
-             report->iterations, k.sweeps);
+    describe(&k);
     return PERP_OK;
 }
 
