@@ -15,6 +15,8 @@
 #include "linalg/dense.h"
 #include "problem/cone.h"
 
+#define QUADRATIC 1e-9 /* |g| whose square is below rounding */
+
 enum { ROWS_MAX = 4 };
 
 /* ---- velocities ------------------------------------------------------------------------------------*/
@@ -26,6 +28,12 @@ static void add_block(int32_t m, int32_t n, const double* B, const double* x, do
         y[0] += B[0] * x0 + B[1] * x1 + B[2] * x2;
         y[1] += B[3] * x0 + B[4] * x1 + B[5] * x2;
         y[2] += B[6] * x0 + B[7] * x1 + B[8] * x2;
+        return;
+    }
+    if (m == 2 && n == 2) {
+        const double x0 = x[0], x1 = x[1];
+        y[0] += B[0] * x0 + B[1] * x1;
+        y[1] += B[2] * x0 + B[3] * x1;
         return;
     }
     for (int32_t i = 0; i < m; ++i, B += n) {
@@ -41,7 +49,9 @@ void perpi_friction_velocity(const perp_friction_problem* P, int32_t i, bool own
                              double* u_i)
 {
     const perp_constraint* c = &P->constraint[i];
-    memcpy(u_i, P->q + c->row, (size_t)c->rows * sizeof *u_i);
+    for (int32_t k = 0; k < c->rows; ++k) {
+        u_i[k] = P->q[c->row + k];
+    }
     for (int32_t k = P->W.start[i]; k < P->W.start[i + 1]; ++k) {
         const int32_t j = P->W.column[k];
         if (j != i || own) {
@@ -224,6 +234,13 @@ static bool slide(const closed* k, double alpha, double* r_n, double* r_t)
             break;
         }
         alpha = next;
+        if (fabs(g) <= QUADRATIC) { /* the step after this one could change nothing */
+            if (!solve_shifted(n, k->S, alpha, k->b, r_t)) {
+                return false;
+            }
+            *r_n = k->r0 - dot(n, k->a, r_t);
+            break;
+        }
     }
     return *r_n > 0.0;
 }

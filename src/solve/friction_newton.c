@@ -26,6 +26,7 @@
 #define MORE 20            /* steps beyond options.enough in which the tolerance must be reached */
 #define WEIGHT_RATIO 100.0 /* of the map's weights to lambda D, at most the judge's */
 #define SWEEPS_MAX 1000    /* in a row */
+#define FEW_ROWS 24        /* up to here a Newton step costs less than a few sweeps */
 
 typedef struct newton_settings {
     double regularisation;
@@ -42,7 +43,8 @@ static const perp_setting newton_setting[] = {
     {"regularisation-min", PERP_SETTING_DOUBLE, offsetof(newton_settings, regularisation_min), 0.0,
      1.0, "lambda falls no further, relative to the diagonal of W"},
     {"sweeps", PERP_SETTING_INT, offsetof(newton_settings, sweeps), 0, 100000,
-     "Gauss-Seidel sweeps before the first step of a cold start, and after a failed phase"},
+     "Gauss-Seidel sweeps before the first step of a cold start (half as many where there are few "
+     "rows), and after a failed phase"},
     {"steps", PERP_SETTING_INT, offsetof(newton_settings, steps), 1, 100000,
      "Newton steps that may fail to halve |F| before a proximal step is given up"},
     {"halvings", PERP_SETTING_INT, offsetof(newton_settings, halvings), 0, 60,
@@ -196,6 +198,37 @@ static double evaluate(newton* s, const perp_friction_problem* P, double lambda,
     return sqrt(sum);
 }
 
+/* out <- out + B W; B: m x m, W: m x n. */
+static inline void add_product(int32_t m, int32_t n, const double* B, const double* W, double* out,
+                               int32_t ld)
+{
+    for (int32_t a = 0; a < m; ++a) {
+        double* restrict y = out + (size_t)a * (size_t)ld;
+        for (int32_t b = 0; b < m; ++b) {
+            const double t = B[a * m + b];
+            if (t == 0.0) {
+                continue;
+            }
+            for (int32_t l = 0; l < n; ++l) {
+                y[l] += t * W[b * n + l];
+            }
+        }
+    }
+}
+
+/* out <- out + lambda B D + A. */
+static void add_own(int32_t n, const double* A, const double* B, double lambda, const double* D,
+                    double* out, int32_t ld)
+{
+    for (int32_t a = 0; a < n; ++a) {
+        double* y = out + (size_t)a * (size_t)ld;
+        for (int32_t b = 0; b < n; ++b) {
+            y[b] += B[a * n + b] * lambda * D[b];
+            y[b] += A[a * n + b];
+        }
+    }
+}
+
 /* step <- -(A + B (W + lambda D))^-1 F; false: singular. */
 static bool newton_step(newton* s, const perp_friction_problem* P, const double* r, double lambda)
 {
@@ -209,23 +242,15 @@ static bool newton_step(newton* s, const perp_friction_problem* P, const double*
             const double* W = P->W.value + P->W.at[k];
             int32_t ld;
             double* out = perpi_block_lu_block(s->lu, k, &ld);
-            for (int32_t a = 0; a < n; ++a) {
-                double* restrict y = out + (size_t)a * (size_t)ld;
-                for (int32_t b = 0; b < n; ++b) {
-                    const double t = s->B[a * n + b];
-                    if (t == 0.0) {
-                        continue;
-                    }
-                    for (int32_t l = 0; l < nj; ++l) {
-                        y[l] += t * W[b * nj + l];
-                    }
-                    if (j == i) {
-                        y[b] += t * lambda * s->D[row + b];
-                    }
-                }
-                for (int32_t b = 0; b < n && j == i; ++b) {
-                    y[b] += s->A[a * n + b];
-                }
+            if (n == 3 && nj == 3) {
+                add_product(3, 3, s->B, W, out, ld); /* known sizes: unrolled */
+            } else if (n == 2 && nj == 2) {
+                add_product(2, 2, s->B, W, out, ld);
+            } else {
+                add_product(n, nj, s->B, W, out, ld);
+            }
+            if (j == i) {
+                add_own(n, s->A, s->B, lambda, s->D + row, out, ld);
             }
         }
     }
@@ -314,10 +339,11 @@ static double search(newton* s, course* k, double merit, double* r)
     return evaluate(s, k->P, k->lambda, r);
 }
 
-/* Newton on the problem around the centre, from r, until |F| <= target; false: it did not get there. */
-static bool solve_around_centre(newton* s, course* k, double target, double* r)
+/* Newton on the problem around the centre, from r = centre, where u and F are known and |F| is merit,
+ * until |F| <= target; false: it did not get there. */
+static bool solve_around_centre(newton* s, course* k, double merit, double target, double* r)
 {
-    double merit = evaluate(s, k->P, k->lambda, r), least = merit;
+    double least = merit;
     for (int32_t idle = 0; idle < s->set.steps;) {
         ++k->report->iterations;
         if (!newton_step(s, k->P, r, k->lambda)) {
@@ -345,26 +371,33 @@ static void proximal_phase(newton* s, course* k, double* r)
     const size_t bytes = (size_t)P->row_count * sizeof *r;
     int32_t failed = 0;
     double shrink = LAMBDA_SHRINK; /* gentler for a while after a failure */
+    double merit = -1.0, weight = -1.0; /* |F| at r = centre, u and F being those; < 0: not known */
     memcpy(s->centre, r, bytes);
     while (failed < 3) {
         const int32_t from = k->report->iterations;
         k->soft = k->soft || k->report->iterations >= s->set.plain_steps;
-        weigh_impulses(s, P->row_count, k->soft ? WEIGHT_RATIO * k->lambda : 1.0);
-        const double merit = evaluate(s, P, 0.0, r);
-        const bool done = solve_around_centre(s, k, INNER_RATIO * merit, r);
+        const double kappa = k->soft ? WEIGHT_RATIO * k->lambda : 1.0;
+        if (merit < 0.0 || kappa != weight) {
+            weight = kappa;
+            weigh_impulses(s, P->row_count, weight);
+            merit = evaluate(s, P, 0.0, r);
+        }
+        const bool done = solve_around_centre(s, k, merit, INNER_RATIO * merit, r);
         const int32_t took = k->report->iterations - from;
-        const double next = evaluate(s, P, 0.0, r);
         if (look(s, k, r)) {
             return;
         }
+        const double next = evaluate(s, P, 0.0, r);
         if (done && next < 100.0 * merit) {
             failed = 0;
             memcpy(s->centre, r, bytes);
+            merit = next;
             k->lambda *= took <= 2 ? shrink : took <= 5 ? sqrt(shrink) : took <= 10 ? 1.0 : 2.0;
             shrink = shrink * shrink > LAMBDA_SHRINK ? shrink * shrink : LAMBDA_SHRINK;
         } else {
             ++failed;
             memcpy(r, s->centre, bytes);
+            merit = -1.0;
             k->lambda *= LAMBDA_GROW;
             k->soft = true;
             shrink = 0.5;
@@ -395,6 +428,18 @@ static void sweep_until_still(newton* s, course* k, int32_t sweeps, double* r)
             bar = 0.1 * (size > 0.0 ? moved / size : 0.0);
         }
     }
+}
+
+/* Whether no impulse at all may be the answer. */
+static bool nothing_pushes(const perp_friction_problem* P)
+{
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        if (c->kind == PERP_CONSTRAINT_CONTACT && P->q[c->row] < 0.0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* "3 Newton steps, 20 sweeps", without the time that printf takes */
@@ -442,9 +487,11 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
     }
     set_weights(s, P);
     memcpy(s->best, r, bytes);
-    int32_t sweeps = warm ? 0 : s->set.sweeps;
-    if (!warm && look(s, &k, r)) { /* nothing pushes */
-        sweeps = 0;
+    int32_t sweeps = warm                        ? 0
+                     : P->row_count <= FEW_ROWS ? (s->set.sweeps + 1) / 2
+                                                : s->set.sweeps;
+    if (!warm && nothing_pushes(P)) {
+        (void)look(s, &k, r);
     }
     while (!k.over) {
         perpi_friction_project_guess(P, r);

@@ -21,29 +21,33 @@ typedef struct tableau {
     double T[PERPI_LEMKE_SMALL * (PERPI_LEMKE_SMALL + 2 + LANES)];
 } tableau;
 
+/* y <- y - f x, over whole lanes. */
+static inline void subtract(int32_t width, double f, const double* restrict x, double* restrict y)
+{
+    for (int32_t j = 0; j < width; j += LANES) {
+        y[j] -= f * x[j];
+        y[j + 1] -= f * x[j + 1];
+        y[j + 2] -= f * x[j + 2];
+        y[j + 3] -= f * x[j + 3];
+    }
+}
+
 /* The basic variable of row p and the nonbasic one of column c change places. */
 static void exchange(tableau* t, int32_t p, int32_t c)
 {
     const int32_t width = t->width;
-    double* restrict T_p = t->T + p * width;
+    double* T_p = t->T + p * width;
     const double inverse = 1.0 / T_p[c];
     T_p[c] = 1.0;
-    for (int32_t j = 0; j < width; j += LANES) {
-        for (int32_t l = 0; l < LANES; ++l) {
-            T_p[j + l] *= inverse;
-        }
+    for (int32_t j = 0; j < width; ++j) {
+        T_p[j] *= inverse;
     }
     for (int32_t i = 0; i < t->n; ++i) {
-        double* restrict T_i = t->T + i * width;
+        double* T_i = t->T + i * width;
         const double f = T_i[c];
-        if (i == p || f == 0.0) {
-            continue;
-        }
-        T_i[c] = 0.0;
-        for (int32_t j = 0; j < width; j += LANES) {
-            for (int32_t l = 0; l < LANES; ++l) {
-                T_i[j + l] -= f * T_p[j + l];
-            }
+        if (i != p && f != 0.0) {
+            T_i[c] = 0.0;
+            subtract(width, f, T_p, T_i);
         }
     }
     const int32_t leaves = t->basic[p];
