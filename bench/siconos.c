@@ -38,7 +38,14 @@
 #include <mlcp_cst.h>
 #include <relay_cst.h>
 
-enum { KINDS = 5, ROUNDS = 3, REPEATS = 40, METHODS_MAX = 32, PROBLEMS_MAX = 1024, DENSE_MAX = 5000 };
+enum {
+    KINDS = 5,
+    ROUNDS = 3,
+    REPEATS = 40,
+    METHODS_MAX = 32,
+    PROBLEMS_MAX = 1024,
+    DENSE_MAX = 5000
+};
 #define REPEAT_SECONDS 0.02 /* short solves are repeated for this long within a round */
 #define ENOUGH 1e-6         /* e of an answer that counts */
 #define HOPELESS 4.0 /* later rounds leave out methods this many times slower than the best */
@@ -338,9 +345,7 @@ static double siconos_once(const method* m, const problem* p, double tolerance, 
     NumericsMatrix* A = p->lcp != NULL    ? lcp_matrix(p->lcp)
                         : p->mlcp != NULL ? mlcp_matrix(p->mlcp)
                                           : friction_matrix(p->friction, dim, m->store);
-    const double* from = p->lcp != NULL    ? p->lcp->q
-                         : p->mlcp != NULL ? p->mlcp->q
-                                           : p->friction->q;
+    const double* from = p->lcp != NULL ? p->lcp->q : p->mlcp != NULL ? p->mlcp->q : p->friction->q;
     double* q = get_copy(from, (size_t)p->n, sizeof *q);
     memset(z, 0, (size_t)p->n * sizeof *z);
     const double took = (m->kind == PERP_PROBLEM_LCP    ? time_lcp
@@ -367,10 +372,10 @@ typedef struct auto_solver {
 static bool auto_create(const problem* p, auto_solver* s)
 {
     perp_context* c = p->context;
-    return (p->lcp != NULL    ? perp_lcp_solver_create(c, "auto", NULL, 0, &s->lcp)
-            : p->mlcp != NULL ? perp_mlcp_solver_create(c, "auto", NULL, 0, &s->mlcp)
-                              : perp_friction_solver_create(c, "auto", NULL, 0, &s->friction)) ==
-           PERP_OK;
+    return (p->lcp != NULL ? perp_lcp_solver_create(c, "auto", NULL, 0, &s->lcp)
+            : p->mlcp != NULL
+                ? perp_mlcp_solver_create(c, "auto", NULL, 0, &s->mlcp)
+                : perp_friction_solver_create(c, "auto", NULL, 0, &s->friction)) == PERP_OK;
 }
 
 static double auto_once(auto_solver* s, const problem* p, double tolerance, double* z)
@@ -381,8 +386,7 @@ static double auto_once(auto_solver* s, const problem* p, double tolerance, doub
     memset(z, 0, (size_t)p->n * sizeof *z);
     const double start = table_seconds();
     const perp_status status =
-        s->lcp != NULL
-            ? perp_lcp_solve(s->lcp, p->lcp, &options, false, z, &report)
+        s->lcp != NULL ? perp_lcp_solve(s->lcp, p->lcp, &options, false, z, &report)
         : s->mlcp != NULL
             ? perp_mlcp_solve(s->mlcp, p->mlcp, &options, false, z, &report)
             : perp_friction_solve(s->friction, p->friction, &options, false, z, NULL, &report);

@@ -390,7 +390,7 @@ size_t perp_friction_residual_work(const perp_friction_problem* problem)
 
 /* u <- u + B p, moved <- moved + |B| |p|, entry by entry; B: m x n. */
 static inline void add_terms(int32_t m, int32_t n, const double* B, const double* p, double* u,
-                      double* moved)
+                             double* moved)
 {
     for (int32_t r = 0; r < m; ++r, B += n) {
         double sum = u[r], size = moved[r];

@@ -15,8 +15,6 @@
 #include "linalg/dense.h"
 #include "problem/cone.h"
 
-#define QUADRATIC 1e-9 /* |g| whose square is below rounding */
-
 enum { ROWS_MAX = 4 };
 
 /* ---- velocities ------------------------------------------------------------------------------------*/
@@ -234,13 +232,6 @@ static bool slide(const closed* k, double alpha, double* r_n, double* r_t)
             break;
         }
         alpha = next;
-        if (fabs(g) <= QUADRATIC) { /* the step after this one could change nothing */
-            if (!solve_shifted(n, k->S, alpha, k->b, r_t)) {
-                return false;
-            }
-            *r_n = k->r0 - dot(n, k->a, r_t);
-            break;
-        }
     }
     return *r_n > 0.0;
 }
@@ -836,8 +827,8 @@ perp_status perpi_friction_sweeper_prepare(perpi_friction_sweeper* s,
         const perp_constraint* c = &P->constraint[i];
         perpi_friction_local* local = &s->local[i];
         local->W = perpi_friction_diagonal(P, i);
-        local->closed = c->kind == PERP_CONSTRAINT_CONTACT && has_friction(c) &&
-                        !is_ellipsoid(c) && local->W[0] > 0.0;
+        local->closed = c->kind == PERP_CONSTRAINT_CONTACT && has_friction(c) && !is_ellipsoid(c) &&
+                        local->W[0] > 0.0;
         if (local->closed) {
             close_matrix(c->rows, c->mu, local->W, &local->k);
         }

@@ -198,8 +198,9 @@ static double evaluate(newton* s, const perp_friction_problem* P, double lambda,
     return sqrt(sum);
 }
 
-/* out <- out + B W; B: m x m, W: m x n. */
-static inline void add_product(int32_t m, int32_t n, const double* B, const double* W, double* out,
+/* out <- out + B W; B: m x m, W: m x n. On the diagonal (A given) also lambda B D + A. */
+static inline void add_product(int32_t m, int32_t n, const double* B, const double* W,
+                               const double* A, double lambda, const double* D, double* out,
                                int32_t ld)
 {
     for (int32_t a = 0; a < m; ++a) {
@@ -212,19 +213,12 @@ static inline void add_product(int32_t m, int32_t n, const double* B, const doub
             for (int32_t l = 0; l < n; ++l) {
                 y[l] += t * W[b * n + l];
             }
+            if (A != NULL) {
+                y[b] += t * lambda * D[b];
+            }
         }
-    }
-}
-
-/* out <- out + lambda B D + A. */
-static void add_own(int32_t n, const double* A, const double* B, double lambda, const double* D,
-                    double* out, int32_t ld)
-{
-    for (int32_t a = 0; a < n; ++a) {
-        double* y = out + (size_t)a * (size_t)ld;
-        for (int32_t b = 0; b < n; ++b) {
-            y[b] += B[a * n + b] * lambda * D[b];
-            y[b] += A[a * n + b];
+        for (int32_t b = 0; b < m && A != NULL; ++b) {
+            y[b] += A[a * m + b];
         }
     }
 }
@@ -242,15 +236,13 @@ static bool newton_step(newton* s, const perp_friction_problem* P, const double*
             const double* W = P->W.value + P->W.at[k];
             int32_t ld;
             double* out = perpi_block_lu_block(s->lu, k, &ld);
-            if (n == 3 && nj == 3) {
-                add_product(3, 3, s->B, W, out, ld); /* known sizes: unrolled */
+            const double *A = j == i ? s->A : NULL, *D = s->D + row;
+            if (n == 3 && nj == 3) { /* known sizes: unrolled */
+                add_product(3, 3, s->B, W, A, lambda, D, out, ld);
             } else if (n == 2 && nj == 2) {
-                add_product(2, 2, s->B, W, out, ld);
+                add_product(2, 2, s->B, W, A, lambda, D, out, ld);
             } else {
-                add_product(n, nj, s->B, W, out, ld);
-            }
-            if (j == i) {
-                add_own(n, s->A, s->B, lambda, s->D + row, out, ld);
+                add_product(n, nj, s->B, W, A, lambda, D, out, ld);
             }
         }
     }
@@ -370,7 +362,7 @@ static void proximal_phase(newton* s, course* k, double* r)
     const perp_friction_problem* P = k->P;
     const size_t bytes = (size_t)P->row_count * sizeof *r;
     int32_t failed = 0;
-    double shrink = LAMBDA_SHRINK; /* gentler for a while after a failure */
+    double shrink = LAMBDA_SHRINK;      /* gentler for a while after a failure */
     double merit = -1.0, weight = -1.0; /* |F| at r = centre, u and F being those; < 0: not known */
     memcpy(s->centre, r, bytes);
     while (failed < 3) {
@@ -487,9 +479,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
     }
     set_weights(s, P);
     memcpy(s->best, r, bytes);
-    int32_t sweeps = warm                        ? 0
-                     : P->row_count <= FEW_ROWS ? (s->set.sweeps + 1) / 2
-                                                : s->set.sweeps;
+    int32_t sweeps = warm ? 0 : P->row_count <= FEW_ROWS ? (s->set.sweeps + 1) / 2 : s->set.sweeps;
     if (!warm && nothing_pushes(P)) {
         (void)look(s, &k, r);
     }

@@ -508,8 +508,7 @@ static bool small_attempt(run* r)
                                      .tie_tolerance = r->tie,
                                      .limit = r->limit};
     int32_t pivots = 0;
-    const int32_t k =
-        perpi_lemke_small(r->lcp->n, r->lcp->M, r->D, r->q, &rules, r->a, &pivots);
+    const int32_t k = perpi_lemke_small(r->lcp->n, r->lcp->M, r->D, r->q, &rules, r->a, &pivots);
     if (k < 0) {
         return false; /* what it took does not count: the same way is gone again, with more care */
     }
