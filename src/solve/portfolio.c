@@ -22,7 +22,7 @@
 #define GOAL 1e-4
 #define TIME_SHARE 0.7 /* of the time that is left, for a method that others may follow */
 
-enum { LARGE = 400, LARGE_ISLAND = 150, FEW = 200, PILE = 90 };
+enum { LARGE = 2000, LARGE_ISLAND = 150, FEW = 200, PILE = 90 };
 
 typedef struct entry {
     const char* name; /* NULL ends a list */
