@@ -13,7 +13,6 @@
 #include "page.h"
 
 #define FRAMES_MAX 30000 /* in a page; a longer recording gives every k-th frame */
-#define TRACK_SHARE (PAGE_BUDGET / 2)
 #define LEVELS 11        /* accuracies that are tried: sizes times 1e-6, 3e-6, 1e-5, ... 1e-1 */
 #define FINEST 1e-6      /* of the size */
 #define INTEGER_MAX 1e9  /* of a quantised number */
@@ -75,6 +74,8 @@ typedef struct contact_row {
     uint8_t cone, directions, state;
     double key;
 } contact_row;
+
+#define ROW_BYTES (2 * 4 + 9 * 4 + 2 * 4 + 4 * 4 + 2 * 4 + 3 + 8) /* in the page */
 
 /* Of a body, from the first pass. */
 typedef struct body_span {
@@ -335,9 +336,22 @@ static int64_t ends(const packer* p)
     return count;
 }
 
+static size_t scalar_bytes(const packer* p)
+{
+    return (size_t)p->frames * (SCALARS + 2) * sizeof(double);
+}
+
+/* Half of what the numbers per frame leave, and what the contacts will not need of theirs. */
+static size_t track_share(const packer* p)
+{
+    const size_t room = PAGE_BUDGET - scalar_bytes(p), half = room / 2;
+    const size_t contacts = (size_t)p->touches * ROW_BYTES;
+    return contacts < half ? room - contacts : half;
+}
+
 static void choose_accuracy(packer* p)
 {
-    const int64_t most = (int64_t)(TRACK_SHARE / bytes_per_key(p));
+    const int64_t most = (int64_t)(track_share(p) / bytes_per_key(p));
     const size_t bodies = (size_t)p->bodies;
     double accuracy[LEVELS];
     int64_t count[LEVELS];
@@ -462,8 +476,6 @@ static void add_contacts(packer* p, int64_t k, const perp_frame* frame)
     }
     p->row_end[at] = (int32_t)p->row_count;
 }
-
-#define ROW_BYTES (2 * 4 + 9 * 4 + 2 * 4 + 4 * 4 + 2 * 4 + 3 + 8)
 
 /* What room is left decides which contacts are kept. */
 static void choose_contacts(packer* p, size_t used)
@@ -810,8 +822,7 @@ static void pack(packer* p, perp_context* context, const char* path, page_run* r
     }
     if (p->result == PAGE_OK) {
         /* the tracks' share is not known to the byte before they are there; take it as used up */
-        const size_t scalar_bytes = (size_t)p->frames * (SCALARS + 2) * sizeof(double);
-        choose_contacts(p, scalar_bytes + TRACK_SHARE);
+        choose_contacts(p, scalar_bytes(p) + track_share(p));
         gather(p);
     }
     if (p->result == PAGE_OK) {
