@@ -39,6 +39,9 @@ char* page_dump(const json_t* value);
 /* How far the body's shapes reach from its centre of mass; 0 if they have no end (a plane). */
 double page_reach(const perp_model* model, int32_t body);
 
+/* Momentum, and angular momentum about the world's origin (planar: [5]), of the dynamic bodies. */
+void page_momentum(const perp_model* model, const perp_frame* frame, double out[6]);
+
 /* ---- contacts as the page sees them (page_contact.c) --------------------------------------------*/
 
 typedef enum page_contact_state {
@@ -98,6 +101,7 @@ typedef struct page_run {
     int64_t frames;    /* in the page */
     double accuracy;   /* length */
     int32_t key_count; /* of all bodies */
+    double begin, end; /* time */
 } page_run;
 
 #define PAGE_BUDGET ((size_t)24 << 20) /* of a run, before deflating */
