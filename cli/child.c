@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- finding ----------------------------------------------------------------------------------*/
@@ -64,6 +65,9 @@ static void become(const child_def* def, int input, int output)
     }
     if (def->folder != NULL && chdir(def->folder) != 0) {
         _exit(127);
+    }
+    if (def->scratch != NULL) {
+        (void)setenv("TMPDIR", def->scratch, 1);
     }
     /* out of the way of the descriptors that are wanted */
     input = input >= 0 ? fcntl(input, F_DUPFD, 16) : -1;
@@ -160,6 +164,24 @@ int child_wait(child* c)
     return done > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+bool child_wait_for(child* c, double seconds)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    for (double waited = 0.0; c->pid > 0; waited += 0.01) {
+        const pid_t done = waitpid(c->pid, NULL, WNOHANG);
+        if (done == c->pid) {
+            (void)kill(-c->pid, SIGKILL); /* what it left behind in its group */
+            c->pid = -1;
+            (void)child_wait(c);
+        } else if (waited >= seconds) {
+            return false;
+        } else {
+            (void)nanosleep(&pause, NULL);
+        }
+    }
+    return true;
+}
+
 void child_kill(child* c)
 {
     if (c->pid > 0) {
@@ -209,5 +231,13 @@ static int remove_one(const char* path, const struct stat* st, int flag, struct 
 
 void folder_remove(const char* path)
 {
-    (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    /* a program that is about to end may still write there */
+    const struct timespec pause = {.tv_nsec = 50000000};
+    for (int i = 0; i < 40; ++i) {
+        (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        if (access(path, F_OK) != 0) {
+            return;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
 }

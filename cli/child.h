@@ -21,6 +21,7 @@ typedef struct child_def {
     const char* const* argv; /* argv[0]: the path */
     const char* folder;      /* to work in, or NULL */
     const char* log;
+    const char* scratch; /* its TMPDIR, or NULL */
     int to_fd, from_fd; /* descriptors at which the program reads from and writes to us; -1: none */
     bool own_group;     /* its children are ended with it */
 } child_def;
@@ -30,6 +31,8 @@ bool child_write(child* c, const void* data, size_t size);
 void child_close(child* c); /* its input ends */
 /* Exit status, or -1 if it did not end by itself. */
 int child_wait(child* c);
+/* Waits so long for its end; false: it is still there. */
+bool child_wait_for(child* c, double seconds);
 /* Ends it (and its group), if it is still there. */
 void child_kill(child* c);
 /* The last line of a log that says something; "" if there is none. */

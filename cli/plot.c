@@ -3,6 +3,7 @@
  * Nothing from outside reaches gnuplot as code: numbers go through a file, names as quoted text with
  * enhanced mode off, and it works in a folder of its own where all file names are ours.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -347,13 +348,15 @@ static int write_numbers(plot* p)
 
 #define TITLE_LETTERS 48
 
-/* Text between single quotes: only these are doubled there, and a line end would end the command.
- * What is no UTF-8 has become U+FFFD before. */
+/* Text between double quotes, with everything that could mean something there as an octal escape:
+ * quotes of either kind, backslash, and the backquote, which would run a command. (Single quotes will
+ * not do: a doubled one at the beginning is taken for an empty string.) What is no UTF-8 has become
+ * U+FFFD before. */
 static void put_quoted(FILE* file, const char* text)
 {
     json_t* clean = page_text(text);
     int letters = 0;
-    (void)fputc('\'', file);
+    (void)fputc('"', file);
     for (const char* c = json_string_value(clean); *c != '\0'; ++c) {
         const unsigned char u = (unsigned char)*c;
         letters += (u & 0xc0) != 0x80;
@@ -361,9 +364,15 @@ static void put_quoted(FILE* file, const char* text)
             (void)fputs("...", file);
             break;
         }
-        (void)fputs(u < 0x20 || u == 0x7f ? " " : u == '\'' ? "''" : (char[2]){*c, '\0'}, file);
+        if (u < 0x20 || u == 0x7f) {
+            (void)fputc(' ', file);
+        } else if (u >= 0x80 || isalnum(u) || strchr(" .,_-", u) != NULL) {
+            (void)fputc(u, file);
+        } else {
+            fprintf(file, "\\%03o", (unsigned)u);
+        }
     }
-    (void)fputc('\'', file);
+    (void)fputc('"', file);
     json_decref(clean);
 }
 

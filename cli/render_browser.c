@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define ANSWER_SECONDS 60.0
+#define SCRATCH_MAX 50 /* bytes */
 #define MESSAGE_MAX ((size_t)256 << 20)
 
 char* browser_find(void)
@@ -175,6 +176,11 @@ bool browser_start(browser* b, const char* path, const char* folder, int width, 
     *b = (browser){.stop = stop, .child = {.pid = -1, .to = -1, .from = -1}};
     (void)snprintf(b->log, sizeof b->log, "%s/browser.log", folder);
     (void)snprintf(profile, sizeof profile, "--user-data-dir=%s/profile", folder);
+    /* It keeps a socket in its TMPDIR, whose whole name must fit into 108 bytes. */
+    (void)strcpy(b->scratch, "/tmp/perp-XXXXXX");
+    if (strlen(folder) <= SCRATCH_MAX || mkdtemp(b->scratch) == NULL) {
+        b->scratch[0] = '\0';
+    }
     const char* argv[] = {
         path, "--headless=new", "--remote-debugging-pipe", profile, "--no-first-run",
         "--no-default-browser-check", "--disable-background-networking",
@@ -184,8 +190,12 @@ bool browser_start(browser* b, const char* path, const char* folder, int width, 
         "--enable-unsafe-swiftshader",
         /* it refuses to work as root with its sandbox; the page is our own */
         geteuid() == 0 ? "--no-sandbox" : "--disable-breakpad", "about:blank", NULL};
-    const child_def def = {
-        .argv = argv, .log = b->log, .to_fd = 3, .from_fd = 4, .own_group = true};
+    const child_def def = {.argv = argv,
+                           .log = b->log,
+                           .scratch = b->scratch[0] != '\0' ? b->scratch : folder,
+                           .to_fd = 3,
+                           .from_fd = 4,
+                           .own_group = true};
     if (!child_start(&def, &b->child)) {
         return fail(b, "chromium cannot be started");
     }
@@ -292,8 +302,19 @@ bool browser_picture(browser* b, page_bytes* png)
 
 void browser_end(browser* b)
 {
-    /* Its files go with the folder, so nothing is lost by not asking politely. */
+    if (b->child.pid > 0 && b->session != NULL && !b->stop()) {
+        free(b->session);
+        b->session = NULL; /* the next one is for the browser itself */
+        b->trouble[0] = '\0';
+        static const char close[] = "{\"id\":1000000,\"method\":\"Browser.close\"}";
+        if (child_write(&b->child, close, sizeof close)) {
+            (void)child_wait_for(&b->child, 2.0);
+        }
+    }
     child_kill(&b->child);
+    if (b->scratch[0] != '\0') {
+        folder_remove(b->scratch);
+    }
     page_bytes_free(&b->in);
     free(b->session);
     b->session = NULL;

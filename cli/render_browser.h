@@ -8,7 +8,8 @@
 typedef struct browser {
     child child;
     char log[600];
-    char* session; /* of the one page */
+    char scratch[32]; /* a folder with a short name, or "" */
+    char* session;    /* of the one page */
     int last_id;
     page_bytes in; /* received, not used up yet */
     size_t in_used;
