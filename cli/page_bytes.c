@@ -12,7 +12,7 @@ unsigned char* page_bytes_extend(page_bytes* bytes, size_t count)
         bytes->failed = true;
         return NULL;
     }
-    if (bytes->size + count > bytes->capacity) {
+    if (bytes->data == NULL || bytes->size + count > bytes->capacity) {
         size_t capacity = bytes->capacity < 256 ? 256 : bytes->capacity;
         while (capacity < bytes->size + count) {
             capacity += capacity / 2;

@@ -309,12 +309,14 @@ def bytes_that_are_no_text_become_a_replacement():
 @test
 def an_interrupted_recording_is_shown_up_to_its_last_frame():
     process = subprocess.Popen([PERP, "run", write_scene(duration=1e6), "--quiet", "--out", "r.h5"])
-    while not os.path.exists("r.h5") or os.path.getsize("r.h5") < 1000000:
-        time.sleep(0.02)
-    perp("replay", "r.h5", "-o", "live.html")  # while it is being written
-    assert read_pages("live.html")[0].header["frames"] > 1
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    try:
+        while not os.path.exists("r.h5") or os.path.getsize("r.h5") < 1000000:
+            time.sleep(0.02)
+        perp("replay", "r.h5", "-o", "live.html")  # while it is being written
+        assert read_pages("live.html")[0].header["frames"] > 1
+    finally:
+        process.kill()
+        process.wait()
     perp("replay", "r.h5")
     page = check_all("r.html", "r.h5")
     h = page.header
@@ -350,11 +352,11 @@ def one_frame_makes_a_page():
 
 @test
 def a_long_recording_is_thinned_and_tells_the_worst_between():
-    perp("run", write_planar(duration=300, step=0.005), "--quiet", "--out", "r.h5")
+    perp("run", write_planar(duration=160, step=0.005), "--quiet", "--out", "r.h5")
     perp("replay", "r.h5")
     page = check_all("r.html", "r.h5")
     h = page.header
-    assert h["frames_recorded"] == 60001 and 20000 <= h["frames"] <= 30000
+    assert h["frames_recorded"] == 32001 and h["frames"] == 16001
     assert page.inflated <= 24 << 20
 
 
