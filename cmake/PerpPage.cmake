@@ -10,18 +10,21 @@ function(perp_embed_page target)
     find_program(PERP_NODE node)
     find_program(PERP_NPM npm)
     mark_as_advanced(PERP_NODE PERP_NPM)
-    if(PERP_NODE AND PERP_NPM)
+    set(viewer ${PROJECT_SOURCE_DIR}/viewer)
+    if(NOT EXISTS ${viewer}/build.mjs)
+        message(STATUS "Replay page: left out, because viewer/ is missing")
+    elseif(PERP_NODE AND PERP_NPM)
         message(STATUS "Replay page: bundled at build time (${PERP_NODE})")
     else()
         message(STATUS "Replay page: left out, because node or npm is missing")
     endif()
 
-    file(GLOB_RECURSE inputs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/viewer/src/*)
-    list(APPEND inputs ${PROJECT_SOURCE_DIR}/viewer/build.mjs ${PROJECT_SOURCE_DIR}/viewer/package.json
-        ${PROJECT_SOURCE_DIR}/viewer/package-lock.json ${PROJECT_SOURCE_DIR}/scripts/build-page)
+    file(GLOB_RECURSE inputs CONFIGURE_DEPENDS
+        ${viewer}/src/* ${viewer}/build.mjs ${viewer}/package.json ${viewer}/package-lock.json)
+    list(APPEND inputs ${PROJECT_SOURCE_DIR}/scripts/build-page)
     add_custom_command(OUTPUT ${html}
         COMMAND ${PROJECT_SOURCE_DIR}/scripts/build-page
-            ${PROJECT_SOURCE_DIR}/viewer ${PROJECT_BINARY_DIR}/page/work ${html}
+            ${viewer} ${PROJECT_BINARY_DIR}/page/work ${html}
         DEPENDS ${inputs}
         COMMENT "Bundling the replay page" VERBATIM)
 

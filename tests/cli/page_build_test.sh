@@ -8,6 +8,7 @@ check() { # description, command...
     shift
     if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL: $what"; fi
 }
+[[ -e $source_folder/viewer/build.mjs ]] || { echo 'skipped: viewer/ is missing'; exit 77; }
 here=$(mktemp -d "$PWD/XXXXXX") && cd "$here" || exit 1
 trap 'rm -rf "$here"' EXIT
 
