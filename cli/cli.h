@@ -62,7 +62,8 @@ const char* cli_nearest(const char* word, const char* const* list);
 /* ---- verbs ------------------------------------------------------------------------------------*/
 
 extern const cli_verb cli_verb_run, cli_verb_check, cli_verb_list, cli_verb_export, cli_verb_verify,
-    cli_verb_solve, cli_verb_compare, cli_verb_init, cli_verb_demo, cli_verb_help;
+    cli_verb_solve, cli_verb_compare, cli_verb_init, cli_verb_demo, cli_verb_replay, cli_verb_plot,
+    cli_verb_render, cli_verb_help;
 extern const cli_verb* const cli_verbs[]; /* NULL-terminated */
 const cli_verb* cli_verb_find(const char* name);
 /* Says why a name is no verb: not built yet, misspelt, unknown. */
@@ -139,6 +140,9 @@ void cli_scene_list_free(cli_scene* list);
 /* Dimension (0: unknown) and `description` (to be freed, never NULL but for want of memory) of a
  * scene; of a broken one, what is wrong with it. */
 char* cli_scene_describe(const char* path, int* dimension);
+
+/* --size WxH, each side from low to high; untouched if it is not given. */
+int cli_read_size(const cli_args* args, int low, int high, int* width, int* height);
 
 /* --step, --duration, ... and --set as overrides of the scene. */
 typedef struct cli_overrides {

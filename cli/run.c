@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "progress.h"
 #include "stats.h"
 #include "summary.h"
+#include "watch.h"
 
 /* Which steps' problems --save-problems keeps, beside those that were not solved. */
 typedef struct problem_choice {
@@ -34,10 +36,13 @@ typedef struct run_state {
     perp_sim* sim;
     perp_recorder* recorder;
     cli_stats stats;
+    cli_watch_def watch_def;
+    cli_watch* watch;   /* the live page, or NULL */
     char problem[1200]; /* the last problem file written, or "" */
     char message[2400]; /* why it stopped, or "" */
     const char* note;   /* the same without the file's name */
     bool interrupted, unsolved;
+    bool stopped; /* from the live page */
 } run_state;
 
 static volatile sig_atomic_t stop_asked;
@@ -363,10 +368,14 @@ static int stop_with_error(run_state* r, perp_status status)
 
 static int loop(run_state* r, cli_progress* progress)
 {
-    const double begin = cli_clock();
+    double begin = cli_clock();
     double now = begin;
+    if (r->watch != NULL && !cli_watch_step(r->watch, r->sim, is_stop_asked)) {
+        r->stopped = true; /* it had begun paused */
+    }
+    begin = now = cli_clock();
     int exit_status = CLI_DONE;
-    while (exit_status == CLI_DONE && !perp_sim_finished(r->sim) && !stop_asked) {
+    while (exit_status == CLI_DONE && !perp_sim_finished(r->sim) && !stop_asked && !r->stopped) {
         const double before = now;
         perp_status status = perp_sim_step(r->sim);
         now = cli_clock();
@@ -383,6 +392,12 @@ static int loop(run_state* r, cli_progress* progress)
             }
             cli_progress_step(progress, r->sim, &r->stats, now);
         }
+        if (status == PERP_OK && r->watch != NULL) {
+            const double paused = cli_clock();
+            r->stopped = !cli_watch_step(r->watch, r->sim, is_stop_asked);
+            now = cli_clock();
+            begin += now - paused; /* to look is not to compute */
+        }
         if (status == PERP_ERROR_CANCELLED && stop_asked) {
             break; /* inside a step; the state is the one before it */
         }
@@ -393,7 +408,8 @@ static int loop(run_state* r, cli_progress* progress)
     r->stats.wall_seconds = now - begin;
     if (exit_status == CLI_DONE && !perp_sim_finished(r->sim)) {
         r->interrupted = true;
-        (void)snprintf(r->message, sizeof r->message, "interrupted at t = %.9g",
+        (void)snprintf(r->message, sizeof r->message, "%s at t = %.9g",
+                       stop_asked ? "interrupted" : "stopped from the live page",
                        perp_sim_time(r->sim));
         r->note = r->message;
         exit_status = CLI_FAILED;
@@ -497,9 +513,28 @@ static int refuse_empty(const cli_args* args)
     return CLI_DONE;
 }
 
+/* On a terminal, where somebody looks, the page stays until Ctrl-C; a script does not wait. */
+static void linger(const run_state* r)
+{
+    const char* given = cli_value(r->args, "--linger");
+    const bool terminal = isatty(STDOUT_FILENO) && !r->args->json && !r->quiet;
+    (void)fflush(stdout);
+    if (given == NULL && terminal && !stop_asked) {
+        fprintf(stderr, "watch: the page stays until Ctrl-C\n");
+    }
+    cli_watch_linger(given != NULL ? strtod(given, NULL)
+                     : terminal    ? INFINITY
+                                   : 0.0,
+                     is_stop_asked);
+}
+
 static int run_all(run_state* r)
 {
-    int exit_status = read_problem_choice(r);
+    bool watched = false;
+    int exit_status = cli_watch_options(r->args, &r->watch_def, &watched);
+    if (exit_status == CLI_DONE) {
+        exit_status = read_problem_choice(r);
+    }
     if (exit_status == CLI_DONE) {
         exit_status = cli_overrides_gather(r->args, &r->overrides);
     }
@@ -526,8 +561,21 @@ static int run_all(run_state* r)
     if (!cli_stats_begin(&r->stats, r->sim)) {
         return cli_fail(r->args->json, CLI_FAILED, "out of memory");
     }
+    if (watched) {
+        exit_status = cli_watch_begin(&r->watch_def, r->scene, r->sim, &r->watch);
+        if (exit_status != CLI_DONE) {
+            return exit_status;
+        }
+    }
     exit_status = simulate(r);
+    if (watched) {
+        cli_watch_end(r->watch, r->sim,
+                      r->interrupted ? "interrupted" : cli_status_word(exit_status), r->message);
+    }
     report(r, exit_status);
+    if (watched) {
+        linger(r);
+    }
     return exit_status;
 }
 
@@ -550,6 +598,7 @@ static int run(const cli_args* args)
         return CLI_FAILED;
     }
     const int exit_status = run_all(&r);
+    cli_watch_destroy(r.watch);
     cli_stats_free(&r.stats);
     perp_recorder_destroy(r.recorder);
     perp_sim_destroy(r.sim);
@@ -581,7 +630,7 @@ static const cli_option options[] = {
     {"--json", NULL, "print the result as one JSON object", NULL},
     {"--quiet", NULL, "print nothing but errors", NULL},
     {"--plugin", "LIB", "load solvers from a shared library", "yet"},
-    {"--watch", NULL, "look at the run while it lasts", "yet"},
+    CLI_WATCH_OPTIONS,
     {0},
 };
 
