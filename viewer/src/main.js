@@ -1,0 +1,2 @@
+import "./page.css";
+document.title = "perp replay";
