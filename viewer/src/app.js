@@ -33,6 +33,7 @@ export class App {
         this.invalidate = this.invalidate.bind(this);
         this.announce = this.announce.bind(this);
         this.bare = params.ui === "none";
+        this.shadows = params.shadows; // null: as the machine can
         this.build();
         this.apply(params);
         this.firstPicture = new Promise((resolve) => (this.firstDrawn = resolve));
@@ -101,7 +102,7 @@ export class App {
     buildStage() {
         try {
             this.stage = new Stage(this.picture, this.runs, this.theme, {
-                onChange: this.invalidate, onPick: (what) => this.select(what), shadows: true,
+                onChange: this.invalidate, onPick: (what) => this.select(what), shadows: this.shadows,
             });
         } catch (error) {
             this.stage = null;

@@ -20,7 +20,7 @@ export function button(label, action, properties = {}) {
         type: "button",
         ...properties,
         text: properties.icon ? undefined : label,
-        "aria-label": properties.icon ? label : undefined,
+        "aria-label": properties["aria-label"] ?? (properties.icon ? label : undefined),
         title: properties.title ?? (properties.icon ? label : undefined),
         icon: undefined,
         onclick: (event) => {

@@ -31,7 +31,10 @@ const SCALARS = {
     "energy.total": (f) => f.energy?.total, "certificate.dynamics": (f) => f.certificate?.dynamics,
     "certificate.normal": (f) => f.certificate?.normal, "certificate.friction": (f) => f.certificate?.friction,
     "certificate.joints": (f) => f.certificate?.joints, "solver.iterations": (f) => f.iterations,
-    "solver.penetration": (f) => f.penetration,
+    "solver.penetration": (f) => f.penetration, "solver.residual": (f) => f.residual,
+    "momentum.x": (f) => f.momentum?.[0], "momentum.y": (f) => f.momentum?.[1], "momentum.z": (f) => f.momentum?.[2],
+    "angular.x": (f) => f.angular?.[0], "angular.y": (f) => f.angular?.[1], "angular.z": (f) => f.angular?.[2],
+    angular: (f) => f.angular,
     "solver.contacts": (f) => (f.contacts ?? []).filter((c) => c.state !== 0).length,
 };
 
@@ -52,7 +55,9 @@ export class LiveRun extends BaseRun {
     }
 
     clear() {
-        this.columns = new Map(Object.keys(SCALARS).map((name) => [name, new Column(Float64Array)]));
+        const spatial = /^(momentum\.z|angular\..)$/;
+        const names = Object.keys(SCALARS).filter((name) => (this.planar ? !spatial.test(name) : name !== "angular"));
+        this.columns = new Map(names.map((name) => [name, new Column(Float64Array)]));
         this.timeColumn = new Column(Float64Array);
         this.q = new Column(Float32Array, Math.max(1, this.nq));
         this.v = new Column(Float32Array, Math.max(1, this.nv));
@@ -78,7 +83,7 @@ export class LiveRun extends BaseRun {
         this.timeColumn.push(frame.time);
         this.q.push(frame.q);
         this.v.push(frame.v);
-        for (const [name, read] of Object.entries(SCALARS)) this.columns.get(name).push(read(frame) ?? NaN);
+        for (const [name, column] of this.columns) column.push(SCALARS[name](frame) ?? NaN);
         for (const c of frame.contacts ?? []) {
             for (const name of Object.keys(CONTACT)) this.rows[name].push(c[name] ?? 0);
         }
@@ -178,8 +183,9 @@ export class LiveRun extends BaseRun {
     }
 }
 
-// Opens the stream. The run is made when its header has come; handlers: onRun(run), onFrame(), onEnd(text).
-export function connect({ onRun, onFrame, onEnd }) {
+// Opens the stream. The run is made when its header has come; handlers: onRun(run), onFrame(),
+// onState({ paused }), onEnd(text).
+export function connect({ onRun, onFrame, onState, onEnd }) {
     let run = null;
     let ended = false;
     const source = new EventSource("events");
@@ -202,6 +208,7 @@ export function connect({ onRun, onFrame, onEnd }) {
         run.push(frame);
         onFrame();
     });
+    source.addEventListener("state", (event) => onState(JSON.parse(event.data)));
     source.addEventListener("end", (event) => {
         const data = JSON.parse(event.data || "{}");
         end(String(data.message || data.status || "the run has ended"));
@@ -224,13 +231,19 @@ async function control(word, announce) {
 // Buttons that steer the program.
 export function liveControls(announce) {
     let paused = false;
-    const pause = button("Pause run", () => {
-        paused = !paused;
+    const show = (now) => {
+        paused = now;
         pause.textContent = paused ? "Continue run" : "Pause run";
+    };
+    const pause = button("Pause run", () => {
+        show(!paused);
         control(paused ? "pause" : "play", announce);
     });
-    const step = button("Step run", () => {
-        if (!paused) pause.click();
+    const step = button("Step run", async () => {
+        if (!paused) {
+            show(true);
+            await control("pause", announce);
+        }
         control("step", announce);
     });
     const stop = button("Stop run", () => control("stop", announce));
@@ -238,6 +251,7 @@ export function liveControls(announce) {
     const element = el("div", { class: "buttons", role: "group", "aria-label": "The running program" }, state, pause, step, stop);
     return {
         element,
+        state: (state) => show(Boolean(state.paused)), // another page may have paused it
         end(text) {
             state.textContent = "ended";
             state.title = text;

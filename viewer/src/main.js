@@ -27,14 +27,20 @@ function liveApp(theme, params) {
     return new Promise((resolve) => {
         let app = null;
         let waiting = null;
+        let state = null;
         const make = (run) => {
             app = new App([run], theme, params);
+            if (state) app.liveBar.state(state);
             resolve(app);
         };
         connect({
             onRun: (run) => (waiting = run),
             // The camera needs to know where things are: begin with the first frame.
             onFrame: () => (app ? app.liveFrame() : make(waiting)),
+            onState: (now) => {
+                state = now;
+                app?.liveBar.state(now);
+            },
             onEnd: (text) => {
                 if (app) app.liveEnd(text);
                 else showMessage("The run has ended", text);

@@ -16,6 +16,7 @@ export function readParams(location) {
         overlays: all.has("overlays") ? all.get("overlays").split(",").filter(Boolean) : null,
         follow: all.get("follow"),
         projection: all.get("projection"),
+        shadows: all.has("shadows") ? all.get("shadows") !== "0" : all.get("ui") === "none" ? true : null,
         play: all.get("play") === "1",
     };
 }

@@ -202,7 +202,7 @@ export class RunView {
         const side = Math.abs(up.x) < 0.9 ? new Vector3(1, 0, 0) : new Vector3(0, 1, 0);
         const front = new Vector3().crossVectors(up, side);
         this.sun.position.copy(center).addScaledVector(up, 3 * radius)
-            .addScaledVector(side, 1.1 * radius).addScaledVector(front, -1.5 * radius);
+            .addScaledVector(side, -1.4 * radius).addScaledVector(front, -1.6 * radius);
         this.sun.target.position.copy(center);
         if (this.shadows) {
             this.sun.castShadow = true;

@@ -10,6 +10,12 @@ import { OVERLAYS } from "./overlays/index.js";
 
 export const MODES = ["side", "ghost"]; // of two runs
 
+function isSoftware(gl) {
+    const extension = gl.getExtension("WEBGL_debug_renderer_info");
+    const name = extension ? gl.getParameter(extension.UNMASKED_RENDERER_WEBGL) : "";
+    return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(String(name));
+}
+
 export class Stage {
     constructor(host, runs, theme, { onChange, onPick, shadows }) {
         this.host = host;
@@ -24,6 +30,8 @@ export class Stage {
         this.pen = this.flat.getContext("2d");
         this.renderer = new WebGLRenderer({ canvas: this.canvas, antialias: true });
         this.renderer.autoClear = false;
+        // Where the processor has to draw, shadows cost more than all the rest.
+        shadows ??= !isSoftware(this.renderer.getContext());
         this.renderer.shadowMap.enabled = shadows;
         this.renderer.shadowMap.type = PCFShadowMap;
         host.append(this.canvas, this.flat);

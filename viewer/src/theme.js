@@ -18,7 +18,7 @@ function mix(a, b, s) {
 
 const PICTURES = {
     light: {
-        background: 0xf4f6f8, grid: 0x8b97a5, ground: 0xe6eaee, shadow: 0.2, edge: 0x1c2530,
+        background: 0xf4f6f8, grid: 0x8b97a5, ground: 0xe6eaee, shadow: 0.3, edge: 0x1c2530,
         edgeAlpha: 0.55, fixed: 0xaab4be, driven: 0x6b7c93, text: "#1b2430", halo: "#f4f6f8",
         stick: 0x1f5fbf, slip: 0xc24e00, separating: 0x7b8794, velocity: 0x00795a,
         box: 0x8593a3, touching: 0xd01c2a, path: 0x41505f, joint: 0x8a2bb0, axis: 0x8a2bb0,
