@@ -1,7 +1,7 @@
 // Bundles the replay page: node build.mjs OUT.html
 //
 // The result is one html file without any outside reference. In place of its line
-// <!--PERP-RUNS--> `perp replay` writes the runs; see docs/replay-page.md.
+// <!--PERP-RUNS--> `perp replay` writes the runs; see docs/replay.md.
 import { readFileSync, writeFileSync, mkdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,5 +1,5 @@
 // From the header and the packed blob of a page to a Run that can be sampled at any time.
-// The format is described in docs/replay-page.md.
+// The format is described in docs/replay.md.
 
 export const STATE = { SEPARATING: 0, STICK: 1, SLIP: 2 };
 export const STATE_NAMES = ["separating", "stick", "slip"];
@@ -25,6 +25,7 @@ function unpackFixed(bytes, column, Result) {
     const total = count * width;
     const out = new Result(total);
     for (let j = 0; j < width; ++j) {
+        const unit = Array.isArray(scale) ? scale[j] : scale;
         let value = 0;
         for (let i = 0, at = j * count; i < count; ++i, ++at) {
             const z =
@@ -33,7 +34,7 @@ function unpackFixed(bytes, column, Result) {
                 (bytes[at + 2 * total] << 16) |
                 (bytes[at + 3 * total] << 24);
             value = (value + ((z >>> 1) ^ -(z & 1))) | 0;
-            out[i * width + j] = origin[j] + scale * value;
+            out[i * width + j] = origin[j] + unit * value;
         }
     }
     return out;
@@ -212,7 +213,7 @@ export class Run extends BaseRun {
     readContacts() {
         const offset = this.columns.get("contacts.offset");
         if (!offset || offset.length !== this.frames + 1) return null;
-        const contacts = { offset, count: offset[this.frames], every: this.header["contacts.every"] ?? this.header.contacts_every ?? 1 };
+        const contacts = { offset, count: offset[this.frames], every: this.header["contacts.every"] ?? 1 };
         let most = 0;
         for (let k = 0; k < this.frames; ++k) most = Math.max(most, offset[k + 1] - offset[k]);
         contacts.most = most; // in one frame

@@ -6,6 +6,7 @@ import {
 import { el } from "./dom.js";
 import { RunView } from "./scene.js";
 import { Eye } from "./camera.js";
+import { Dots } from "./arrows.js";
 import { OVERLAYS } from "./overlays/index.js";
 
 export const MODES = ["side", "ghost"]; // of two runs
@@ -44,6 +45,11 @@ export class Stage {
         this.on = new Set();
         this.overlays = this.views.map(() => new Map());
         this.marks = this.views.map((view) => this.createMark(view));
+        this.dots = this.views.map((view) => {
+            const dot = new Dots(1);
+            view.scene.add(dot.object);
+            return dot;
+        });
         this.selection = null;
         this.follow = null; // { run, body }
         this.followed = new Vector3();
@@ -154,6 +160,7 @@ export class Stage {
             this.viewport.width = this.mode === "side" ? this.width / 2 : this.width;
             view.update();
             this.updateMark(i);
+            this.updateDot(i);
             this.updateOverlays(i, ghost);
             this.renderer.setViewport(this.viewport.x, 0, this.viewport.width, this.height);
             this.renderer.setScissor(this.viewport.x, 0, this.viewport.width, this.height);
@@ -192,6 +199,23 @@ export class Stage {
         mark.matrix.makeScale(h[a] - l[a] + pad, h[a + 1] - l[a + 1] + pad, h[a + 2] - l[a + 2] + pad)
             .setPosition(0.5 * (h[a] + l[a]), 0.5 * (h[a + 1] + l[a + 1]), 0.5 * (h[a + 2] + l[a + 2]))
             .premultiply(view.poseOf(chosen.body, this.pose));
+    }
+
+    // The chosen contact, as long as it exists.
+    updateDot(i) {
+        const dot = this.dots[i];
+        const chosen = this.selection;
+        dot.begin();
+        if (chosen?.kind === "contact" && chosen.run === i) {
+            const run = this.runs[i];
+            const k = run.findContact(run.now.frame, chosen.key);
+            if (k >= 0) {
+                const p = run.contacts.point;
+                const x = p[3 * k], y = p[3 * k + 1], z = p[3 * k + 2];
+                dot.add(x, y, z, 7 * this.eye.perPixelAt(x, y, z), this.theme.picture.selected);
+            }
+        }
+        dot.end();
     }
 
     setFollow(target) {
