@@ -60,6 +60,23 @@ export async function interrupted(sceneFile, out, signal) {
     return out;
 }
 
+// `perp run --watch`: its address, and its exit status when it has ended.
+export function watch(sceneFile) {
+    const child = spawn(perp, ["run", sceneFile, "--watch", "--quiet", "--linger", "3"], { stdio: ["ignore", "ignore", "pipe"] });
+    let said = "";
+    const address = new Promise((done, fail) => {
+        child.stderr.on("data", (d) => {
+            said += d;
+            const found = /http:\/\/\S+/.exec(said);
+            if (found) done(found[0]);
+        });
+        child.on("exit", () => fail(new Error(`perp run --watch ended: ${said}`)));
+    });
+    const ended = new Promise((done) => child.on("exit", done));
+    process.on("exit", () => child.kill("SIGKILL"));
+    return { address, ended };
+}
+
 export const PLANAR = {
     name: "planar pile", dimension: 2, gravity: [0, -9.81], step: 0.005, duration: 1.5, friction: { default: 0.4 },
     bodies: [

@@ -2,7 +2,7 @@
 import { createServer } from "node:http";
 import { mkdirSync, readFileSync } from "node:fs";
 import { assert, near, runAll, test } from "./_harness.mjs";
-import { EVIL, EVIL_NAMES, PLANAR, changed, exported, interrupted, livePage, page as makePage, record, scene, writeScene } from "./_pages.mjs";
+import { EVIL, EVIL_NAMES, PLANAR, changed, exported, interrupted, livePage, page as makePage, record, scene, watch, writeScene } from "./_pages.mjs";
 import { accessible, close, closeBrowser, closeShared, difference, info, look, open, poorContrast, shared, shot, tabOrder } from "./_browser.mjs";
 
 const shots = `${process.env.PERP_BUILD ?? "."}/viewer`;
@@ -420,6 +420,32 @@ test("a live run: frames arrive, the page follows, buttons reach the program", a
     await shot(page, `${shots}/live`);
     await close(page);
     server.close();
+});
+
+test("perp run --watch: the page follows the program, pauses it and stops it", async () => {
+    const program = watch(writeScene("watched", { ...PLANAR, duration: 1e4 }));
+    const page = await open(null, { address: await program.address });
+    await page.waitForFunction(() => window.perpPage.info().end > 0.02);
+    assert.ok((await look(page)).colors > 50);
+    await page.getByRole("button", { name: "Pause run" }).click();
+    const settled = async () => {
+        let last = -1;
+        for (let i = 0; i < 50; ++i) {
+            const { end } = await info(page);
+            if (end === last) return end;
+            last = end;
+            await page.waitForTimeout(200);
+        }
+        throw new Error("the program did not pause");
+    };
+    const paused = await settled();
+    await page.getByRole("button", { name: "Step run" }).click();
+    await page.waitForFunction((t) => window.perpPage.info().end > t, paused);
+    near((await info(page)).end - paused, PLANAR.step, 1e-9, "one step");
+    await page.getByRole("button", { name: "Stop run" }).click();
+    assert.equal(await program.ended, 3);
+    await page.waitForFunction(() => document.querySelector(".badge.live").textContent === "ended");
+    await close(page);
 });
 
 test("a small window still shows everything", async () => {
