@@ -13,6 +13,10 @@ const demo = record(scene("demo"), "demo.h5", "--duration", "1.5");
 const planar = record(writeScene("planar", PLANAR), "planar.h5");
 const pages = { pusher: makePage("pusher.html", pusher), demo: makePage("demo.html", demo), planar: makePage("planar.html", planar) };
 
+// Two runs that are ended early, while the first cases go on.
+const long = writeScene("long", { ...PLANAR, duration: 1e5, record: { every: 20 } });
+const cut = Object.fromEntries(["SIGKILL", "SIGINT"].map((signal) => [signal, interrupted(long, `cut-${signal}.h5`, signal)]));
+
 const EVERY_OVERLAY = ["contacts", "forces", "cones", "boxes", "paths", "velocities", "names"];
 
 for (const name of ["pusher", "planar"]) {
@@ -294,9 +298,8 @@ test("names with markup, quotes, emoji or 10,000 characters stay text", async ()
 });
 
 test("an interrupted recording plays to its last frame", async () => {
-    const long = writeScene("long", { ...PLANAR, duration: 1e5, record: { every: 20 } });
     for (const signal of ["SIGKILL", "SIGINT"]) {
-        const recording = await interrupted(long, `cut-${signal}.h5`, signal);
+        const recording = await cut[signal];
         const table = exported(recording);
         const page = await open(makePage(`cut-${signal}.html`, recording));
         const state = await info(page);
@@ -446,6 +449,24 @@ test("perp run --watch: the page follows the program, pauses it and stops it", a
     assert.equal(await program.ended, 3);
     await page.waitForFunction(() => document.querySelector(".badge.live").textContent === "ended");
     await close(page);
+});
+
+test("a long live run lets go of every other frame rather than of the machine's memory", async () => {
+    const { LiveRun } = await import(`${process.env.PERP_SOURCE}/viewer/src/live.js`);
+    const run = new LiveRun({ dimension: 2, step: 0.1, bodies: [{ name: "a", type: "dynamic", shapes: [] }] }, 24 * 100);
+    for (let k = 0; k < 1000; ++k) {
+        run.push({ time: 0.1 * k, q: [k, 2 * k, 0], v: [1, 2, 0], energy: { kinetic: k }, contacts: [{ body: [-1, 0], key: 7, impulse: [k, 0, 0, 0], state: 1 }] });
+    }
+    assert.ok(run.frames <= 100 && run.frames > 40, `${run.frames} frames`);
+    assert.equal(run.start, 0);
+    near(run.duration, 99.9, 1e-9, "last time");
+    for (let k = 0; k < run.frames; ++k) {
+        run.sample(k);
+        const step = Math.round(run.time[k] / 0.1);
+        assert.deepEqual([...run.now.position.subarray(0, 2)], [step, 2 * step]);
+        assert.equal(run.scalar("energy.kinetic")[k], step);
+        assert.equal(run.contacts.impulse[4 * run.findContact(k, 7)], step);
+    }
 });
 
 test("a small window still shows everything", async () => {

@@ -343,6 +343,7 @@ export class App {
         if (now - this.plotsAt > LIVE_INTERVAL) {
             this.plotsAt = now;
             this.plots.refresh(true);
+            this.stage?.refit();
         }
         this.invalidate();
     }

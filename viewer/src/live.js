@@ -45,9 +45,10 @@ const CONTACT = {
 };
 
 export class LiveRun extends BaseRun {
-    constructor(header) {
+    constructor(header, budget = BUDGET) {
         super(header, "");
         this.live = true;
+        this.budget = budget;
         this.moving = this.bodies.map((_, b) => b).filter((b) => this.bodies[b].type !== "static");
         this.nq = (this.planar ? 3 : 7) * this.bodies.length;
         this.nv = (this.planar ? 3 : 6) * this.bodies.length;
@@ -79,7 +80,7 @@ export class LiveRun extends BaseRun {
 
     push(frame) {
         const bytes = 4 * (this.nq + this.nv) * (this.frames + 1);
-        if (bytes > BUDGET) this.thin();
+        if (bytes > this.budget) this.thin();
         this.timeColumn.push(frame.time);
         this.q.push(frame.q);
         this.v.push(frame.v);

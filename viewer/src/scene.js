@@ -180,7 +180,8 @@ export class RunView {
 
     buildGrounds() {
         const { run, bounds } = this;
-        const radius = Math.max(2.6 * bounds.radius, 1.2 * run.size);
+        // Of a live run only the beginning is known.
+        const radius = Math.max((run.live ? 8 : 2.6) * bounds.radius, 1.2 * run.size);
         const pose = new Matrix4();
         run.bodies.forEach((body, b) => {
             for (const shape of body.shapes ?? []) {

@@ -4,7 +4,7 @@ import {
     Raycaster, Vector2, Vector3, WebGLRenderer,
 } from "three";
 import { el } from "./dom.js";
-import { RunView } from "./scene.js";
+import { RunView, motionBounds } from "./scene.js";
 import { Eye } from "./camera.js";
 import { Dots } from "./arrows.js";
 import { OVERLAYS } from "./overlays/index.js";
@@ -107,6 +107,21 @@ export class Stage {
         this.flat.height = height * ratio;
         this.pen.setTransform(ratio, 0, 0, ratio, 0, 0);
         this.eye.resize((this.mode === "side" ? width / 2 : width) / height, height);
+    }
+
+    // A live run has moved beyond what the camera was set for.
+    refit() {
+        const view = this.views[0];
+        const seen = motionBounds(view.run, view);
+        const { low, high, center } = view.bounds;
+        const span = seen.high.distanceTo(seen.low);
+        const beyond = Math.max(low.distanceTo(seen.low), high.distanceTo(seen.high));
+        if (this.eye.touched || this.follow || !(beyond > 0.15 * span)) return;
+        low.copy(seen.low);
+        high.copy(seen.high);
+        center.copy(seen.center);
+        view.bounds.radius = seen.radius;
+        this.eye.look(this.eye.view);
     }
 
     setMode(mode) {
