@@ -216,16 +216,16 @@ export class App {
         this.updatePanel(Infinity);
     }
 
-    // Text and plots cost more than the picture, and nobody reads them sixty times a second.
+    // The slider and the lines in the plots move with the picture; numbers change less often: nobody
+    // reads them sixty times a second.
     updatePanel(now) {
-        if (this.player.playing && now - this.panelAt < PANEL_INTERVAL) {
-            return;
-        }
-        this.panelAt = Number.isFinite(now) ? now : this.panelAt;
-        this.player.show();
         if (this.bare) return;
+        const numbers = !this.player.playing || now - this.panelAt >= PANEL_INTERVAL;
+        this.player.show();
+        this.plots.setTime(this.player.time, numbers);
+        if (!numbers) return;
+        this.panelAt = Number.isFinite(now) ? now : this.panelAt;
         this.inspect.show();
-        this.plots.setTime(this.player.time);
         this.legend.show();
     }
 

@@ -165,13 +165,13 @@ class Card {
         this.showTime();
     }
 
-    showTime() {
+    showTime(numbers = true) {
         const { time } = this.plots;
         const x = this.uplot.valToPos(time, "x");
-        const inside = x >= -1 && x <= this.uplot.over.clientWidth + 1;
+        const inside = x >= -1 && x <= this.uplot.bbox.width / devicePixelRatio + 1;
         this.line.style.display = inside ? "" : "none";
         if (inside) this.line.style.transform = `translateX(${x.toFixed(1)}px)`;
-        this.showValues();
+        if (numbers) this.showValues();
     }
 
     // The values under the pointer, or at the time of the picture.
@@ -346,9 +346,9 @@ export class Plots {
         }
     }
 
-    setTime(time) {
+    setTime(time, numbers) {
         this.time = time;
-        for (const card of this.cards) card.showTime();
+        for (const card of this.cards) card.showTime(numbers);
     }
 
     // One plot was zoomed with the pointer: the others follow.

@@ -43,7 +43,7 @@ export class Stage {
         this.eye = new Eye(this.views[0], this.canvas, onChange);
         this.mode = runs.length > 1 ? "side" : "single";
         this.on = new Set();
-        this.overlays = this.views.map(() => new Map());
+        this.overlays = this.views.map(() => []); // per run: { name, made }
         this.marks = this.views.map((view) => this.createMark(view));
         this.dots = this.views.map((view) => {
             const dot = new Dots(1);
@@ -92,7 +92,7 @@ export class Stage {
         this.renderer.setClearColor(new Color(this.theme.picture.background), 1);
         for (const view of this.views) view.paint(this.theme);
         for (const mark of this.marks) mark.material.color.set(this.theme.picture.selected);
-        for (const made of this.overlays) for (const overlay of made.values()) overlay.paint?.();
+        for (const list of this.overlays) for (const { made } of list) made.paint?.();
     }
 
     resize() {
@@ -142,10 +142,10 @@ export class Stage {
         if (on) this.on.add(name);
         else this.on.delete(name);
         this.views.forEach((view, i) => {
-            let made = this.overlays[i].get(name);
+            let made = this.overlay(i, name);
             if (on && !made && overlay.available(view.run)) {
                 made = overlay.create({ run: view.run, view, eye: this.eye, theme: this.theme, colors: () => this.theme.picture });
-                this.overlays[i].set(name, made);
+                this.overlays[i].push({ name, made });
                 if (made.object) view.scene.add(made.object);
             }
             if (made?.object) made.object.visible = on;
@@ -154,7 +154,7 @@ export class Stage {
     }
 
     overlay(run, name) {
-        return this.overlays[run].get(name);
+        return this.overlays[run].find((o) => o.name === name)?.made;
     }
 
     // --- drawing -----------------------------------------------------------------------------
@@ -185,7 +185,9 @@ export class Stage {
     }
 
     updateOverlays(i, ghost) {
-        for (const [name, made] of this.overlays[i]) {
+        const list = this.overlays[i];
+        for (let k = 0; k < list.length; ++k) {
+            const { name, made } = list[k];
             const on = this.on.has(name) && !ghost;
             if (made.object) made.object.visible = on;
             if (!on) continue;
