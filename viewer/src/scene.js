@@ -61,8 +61,8 @@ export function motionBounds(run, view) {
         if (values.length === 0) continue;
         values.sort((a, b) => a - b);
         const at = (s) => values[Math.round(s * (values.length - 1))];
-        low.setComponent(axis, at(run.planar ? 0.01 : 0.05));
-        high.setComponent(axis, at(run.planar ? 0.99 : 0.95));
+        low.setComponent(axis, at(run.planar ? 0.01 : 0.07));
+        high.setComponent(axis, at(run.planar ? 0.99 : 0.93));
     }
     run.sample(0);
     if (!(low.x <= high.x)) {

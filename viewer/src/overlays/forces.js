@@ -2,7 +2,7 @@
 // that carries nothing is a dot.
 import { Group } from "three";
 import { Arrows, Dots } from "../arrows.js";
-import { stateColor, typical } from "./states.js";
+import { crowd, stateColor, typical } from "./states.js";
 
 const LIMIT = 3; // times the length of a typical force
 
@@ -25,7 +25,7 @@ export const forces = {
         const object = new Group();
         object.add(dots.object, arrows.object);
         let reference = typical(run.contacts.count, (i) => forceOf(run.contacts, i, run.step));
-        const length = 0.22 * Math.min(view.bounds.radius, 2 * run.size);
+        const length = (0.22 * Math.min(view.bounds.radius, 2 * run.size)) / crowd(0.5 * run.contacts.most);
         return {
             object,
             // For the legend: this force is drawn as long as this.

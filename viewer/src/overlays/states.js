@@ -18,3 +18,6 @@ export function typical(count, valueAt) {
     values.sort((a, b) => a - b);
     return values[Math.floor(0.95 * (values.length - 1))];
 }
+
+// Arrows of many neighbours are shorter, so that they do not cover each other.
+export const crowd = (count) => Math.max(1, Math.cbrt(count / 30));

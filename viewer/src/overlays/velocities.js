@@ -1,6 +1,6 @@
 // Velocities of the centres as arrows.
 import { Arrows } from "../arrows.js";
-import { typical } from "./states.js";
+import { crowd, typical } from "./states.js";
 
 export const velocities = {
     name: "velocities",
@@ -12,10 +12,10 @@ export const velocities = {
         const arrows = new Arrows(run.bodies.length);
         const v = run.keyVelocity;
         const width = run.planar ? 2 : 3;
-        let reference = v
+        const reference = v
             ? typical(v.length / width, (i) => Math.hypot(v[width * i], v[width * i + 1], width > 2 ? v[3 * i + 2] : 0))
             : 1;
-        const length = 0.3 * Math.min(view.bounds.radius, 2 * run.size);
+        const length = (0.3 * Math.min(view.bounds.radius, 2 * run.size)) / crowd(run.moving.length);
         return {
             object: arrows.object,
             update() {
