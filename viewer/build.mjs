@@ -25,7 +25,7 @@ async function bundle(entry) {
         target: ["chrome100", "firefox113", "safari16.4"],
         minify: true,
         charset: "utf8",
-        legalComments: "inline", // the licences of the libraries ask to be kept
+        legalComments: "none", // the licences stand at the head
         logLevel: "warning",
     });
     const text = (suffix) =>
@@ -37,8 +37,13 @@ async function bundle(entry) {
 const inScript = (js) => js.replace(/<\/(script)/gi, "<\\/$1").replace(/<!--/g, "<\\!--");
 const inStyle = (css) => css.replace(/<\/(style)/gi, "<\\/$1");
 
+// Both libraries are under the MIT licence, which travels with every copy of them.
+const licences = ["three", "uplot"].map((name) =>
+    `${name}:\n${readFileSync(join(here, "node_modules", name, "LICENSE"), "utf8").trim()}`);
+const notice = `/*! This page contains\n\n${licences.join("\n\n").replaceAll("*/", "* /")}\n*/\n`;
+
 const { js, css } = await bundle("src/main.js");
-const parts = { "/*STYLE*/": inStyle(css), "/*SCRIPT*/": inScript(js) };
+const parts = { "/*STYLE*/": inStyle(css), "/*SCRIPT*/": inScript(notice + js) };
 let html = readFileSync(join(here, "src/page.html"), "utf8");
 for (const [mark, text] of Object.entries(parts)) {
     if (html.split(mark).length !== 2) throw new Error(`page.html must hold ${mark} once`);
