@@ -197,11 +197,24 @@ static json_t* body(const perp_model* model, int32_t index)
     return o;
 }
 
-/* Filled in when a model has joints. */
 static json_t* joints(const perp_model* model)
 {
-    (void)model;
-    return json_array();
+    json_t* list = json_array();
+    for (int32_t i = 0; i < perp_model_joint_count(model); ++i) {
+        const perp_joint_info info = perp_model_joint_info(model, i);
+        json_t* o = json_object();
+        put(o, "name", page_text(perp_model_joint_name(model, i)));
+        put(o, "type", json_string(perp_joint_type_name(info.type)));
+        put(o, "a", json_integer(info.a));
+        put(o, "b", json_integer(info.b));
+        put(o, "at_a", cli_numbers(info.at_a, 3));
+        put(o, "at_b", cli_numbers(info.at_b, 3));
+        if (fabs(info.axis_a[0]) + fabs(info.axis_a[1]) + fabs(info.axis_a[2]) > 0.0) {
+            put(o, "axis_a", cli_numbers(info.axis_a, 3));
+        }
+        (void)json_array_append_new(list, o);
+    }
+    return list;
 }
 
 static json_t* supports(const perp_model* model)

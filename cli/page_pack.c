@@ -32,6 +32,7 @@ enum {
     RESIDUAL,
     CONTACTS,
     PENETRATION,
+    JOINT_ERROR, /* a length */
     SCALARS,
 };
 
@@ -57,6 +58,7 @@ static const struct {
     [RESIDUAL] = {"solver.residual", "solver.residual", true},
     [CONTACTS] = {"solver.contacts", "solver.contacts", false},
     [PENETRATION] = {"solver.penetration", "solver.penetration", true},
+    [JOINT_ERROR] = {"joint_error", "joint_error", true},
 };
 
 typedef struct track_key {
@@ -191,6 +193,10 @@ static void note_scalars(packer* p, int64_t k, const perp_frame* frame)
         [CONTACTS] = frame->info.contacts,
         [PENETRATION] = frame->info.penetration,
     };
+    for (int32_t i = 0; i < frame->joint_count; ++i) {
+        const double off = frame->joints[i].error[0];
+        value[JOINT_ERROR] = !(off <= value[JOINT_ERROR]) ? off : value[JOINT_ERROR];
+    }
     const bool kept = is_kept(p, k);
     if (kept) {
         page_momentum(p->model, frame, value + LINEAR);
@@ -675,7 +681,8 @@ static void put_scalars(packer* p)
     put_column(p, "time", "f64", p->time, (size_t)p->frames, 1, sizeof(double));
     for (int i = 0; i < SCALARS; ++i) {
         const char* name = p->planar ? scalars[i].planar : scalars[i].name;
-        if (name != NULL) {
+        const bool there = i != JOINT_ERROR || perp_model_joint_count(p->model) > 0;
+        if (name != NULL && there) {
             put_column(p, name, "f64", p->scalar[i], (size_t)p->frames, 1, sizeof(double));
         }
     }
