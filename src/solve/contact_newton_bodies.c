@@ -846,6 +846,8 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
         const double off = proximal_step(s, &k, &prox, target, s->set.steps);
         const int32_t took = report->iterations - from;
         ++k.rounds;
+        report->iterations +=
+            took == 0; /* a step that changes nothing counts, too: no endless loop */
         for (int32_t i = 0; i < P->row_count; ++i) {
             s->trial_d[i] = s->c[i] + (isfinite(off) ? s->d[i] : 0.0);
         }
