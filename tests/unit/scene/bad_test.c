@@ -385,7 +385,7 @@ TEST(a_motion_is_a_pose_or_a_velocity_of_a_kinematic_body)
 
 #define JOINT(type_, rest_)                                                                        \
     TOP("\"joints\":[{\"name\":\"j\",\"type\":\"" type_ "\",\"a\":\"world\",\"b\":\"b\"" rest_ "}" \
-                                                                                               "]")
+        "]")
 
 TEST(a_bad_joint_is_refused_where_it_is_bad)
 {
