@@ -23,7 +23,8 @@
 #include <string.h>
 
 enum {
-    LENGTH_LIMIT = 4096,
+    LENGTH_LIMIT = 65536,
+    DIGIT_LIMIT = 1024, /* of one number */
     NESTING_LIMIT = 64,
     /* A level of nesting leaves at most five operands waiting: the left sides of a comparison, a
      * sum and a term, and two arguments of if(). */
@@ -174,9 +175,12 @@ static bool is_name(char c)
 static perp_status parse_number(parser* p)
 {
     const size_t start = p->at;
-    char buffer[LENGTH_LIMIT + 16];
+    char buffer[DIGIT_LIMIT + 32];
     size_t n = 0;
     bool digits = false;
+    if (strspn(p->text + p->at, "0123456789.eE") > DIGIT_LIMIT) {
+        return fail_at(p, start, "number of more than 1024 digits");
+    }
     for (; is_digit(p->text[p->at]); ++p->at) {
         buffer[n++] = p->text[p->at];
         digits = true;
@@ -203,7 +207,7 @@ static perp_status parse_number(parser* p)
             if (sign == 1) {
                 buffer[n++] = p->text[p->at + 1];
             }
-            for (p->at += 1 + sign; is_digit(p->text[p->at]); ++p->at) {
+            for (p->at += 1 + sign; is_digit(p->text[p->at]) && n < DIGIT_LIMIT + 24; ++p->at) {
                 buffer[n++] = p->text[p->at];
             }
         }

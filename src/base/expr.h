@@ -17,7 +17,7 @@
 
 typedef struct perpi_expr perpi_expr;
 
-/* PERP_ERROR_INPUT: "expression 'sin(t': expected ')' at column 6". Length limit 4096, nesting 64. */
+/* PERP_ERROR_INPUT: "expression 'sin(t': expected ')' at column 6". Length limit 65536, nesting 64. */
 PERP_NODISCARD perp_status perpi_expr_compile(perp_context* context, const char* text,
                                               perpi_expr** expr);
 void perpi_expr_destroy(perp_context* context, perpi_expr* expr);

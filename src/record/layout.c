@@ -484,7 +484,10 @@ uint64_t perpi_header_hash(const perpi_header* header)
     for (size_t i = 0; i <= header->body_count; ++i) {
         h = perpi_hash_word(h, (uint64_t)header->body_offset[i]);
     }
-    return perpi_hash_bytes(h, header->body_name, (size_t)header->body_offset[header->body_count]);
+    h = perpi_hash_bytes(h, header->body_name, (size_t)header->body_offset[header->body_count]);
+    return header->user_code[0] == '\0'
+               ? h
+               : perpi_hash_bytes(h, header->user_code, strlen(header->user_code));
 }
 
 static const char summary_tail[] = ", \"hash\": \"";

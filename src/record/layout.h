@@ -14,6 +14,7 @@
 
 #define PERPI_RECORD_FORMAT "perp-recording"
 #define PERPI_RECORD_FORMAT_VERSION 1
+#define PERPI_USER_CODE_SIZE 512  /* of the attribute user_code, padded with zeros */
 #define PERPI_RECORD_NAME_SIZE 24 /* of a solver's name, padded with zeros */
 
 typedef enum perpi_axis {
@@ -159,6 +160,7 @@ typedef struct perpi_header {
     size_t body_count;
     const int64_t* body_offset; /* body_count + 1, into body_name */
     const char* body_name;      /* the names without separators */
+    const char* user_code;      /* "": none; only then is there no such attribute */
 } perpi_header;
 
 uint64_t perpi_header_hash(const perpi_header* header);

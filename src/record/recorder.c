@@ -181,6 +181,8 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
                            &h->resumed_from_step) &&
            write_attribute(file, "resumed_from_time", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE,
                            &h->resumed_from_time) &&
+           (h->user_code[0] == '\0' ||
+            write_text_attribute(file, "user_code", h->user_code, PERPI_USER_CODE_SIZE)) &&
            write_attribute(file, "header_hash", H5T_STD_U64LE, H5T_NATIVE_UINT64, &hash) &&
            create_groups(file) &&
            write_fixed(file, "/scene", H5T_STD_U8LE, H5T_NATIVE_UINT8, h->scene_size, h->scene) &&
@@ -386,6 +388,7 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
     }
     const char* text = perp_scene_text(scene);
     const int64_t step = perp_sim_step_count(sim);
+    char user_code[PERPI_USER_CODE_SIZE] = {0};
     perpi_header header = {
         .format_version = PERPI_RECORD_FORMAT_VERSION,
         .perp_version = PERP_VERSION_STRING,
@@ -397,7 +400,9 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .body_count = (size_t)perp_model_body_count(model),
         .body_offset = offset,
         .body_name = name,
+        .user_code = user_code,
     };
+    (void)snprintf(user_code, sizeof user_code, "%s", perp_sim_user_code(sim));
     status = create_file(r);
     if (status == PERP_OK &&
         !(write_header(r, &header) && create_columns(r) && H5Fstart_swmr_write(r->file) >= 0 &&

@@ -211,6 +211,8 @@ static perp_status read_header(perp_recording* r)
                           (int)h->format_version, PERPI_RECORD_FORMAT_VERSION);
     }
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
+    (void)read_text_attribute(r->file, "user_code", r->user_code, PERPI_USER_CODE_SIZE);
+    h->user_code = r->user_code;
 
     size_t name_size = 0, offsets = 0;
     perp_status status =
@@ -672,6 +674,11 @@ const char* perp_recording_note(const perp_recording* r)
 const char* perp_recording_scene_text(const perp_recording* r)
 {
     return r->scene;
+}
+
+const char* perp_recording_user_code(const perp_recording* r)
+{
+    return r->user_code;
 }
 
 const char* perp_recording_version(const perp_recording* r)

@@ -21,6 +21,8 @@ typedef struct verifier {
     perp_scene* scene;
     perp_sim* sim; /* of the second run; also knows the lengths of the steps */
     perpi_tally tally;
+    perp_status (*prepare)(void* user, perp_sim* sim); /* NULL: no user code */
+    void* user;
     /* the laws */
     const perpi_stepper_ops* stepper;
     perpi_formulation* formulation;
@@ -219,6 +221,9 @@ static perp_status run_again(verifier* x)
     if (x->recording->header.resumed_from_step >= 0) {
         status = perp_recording_restore(x->recording, 0, x->sim);
     }
+    if (status == PERP_OK && x->prepare != NULL) {
+        status = x->prepare(x->user, x->sim);
+    }
     for (int64_t k = 0; status == PERP_OK && same && k < x->recording->frames; ++k) {
         perp_frame frame;
         status = perp_recording_frame(x->recording, k, &frame);
@@ -284,6 +289,13 @@ static void conclude(verifier* x)
     if (d->message[0] != '\0') {
         return;
     }
+    if (!d->same_bits && d->user_code[0] != '\0') {
+        say(d,
+            "intact%s, but it was recorded with user code (%.200s), without which a second run "
+            "differs from frame %lld on: give that plugin to verify too",
+            end, d->user_code, (long long)d->first_difference);
+        return;
+    }
     if (!d->same_bits) {
         say(d,
             "intact%s, but a second run differs from frame %lld on (recorded by perp %s, this is "
@@ -317,9 +329,16 @@ static void clean_up(verifier* x)
 
 perp_status perp_recording_verify(perp_context* context, const char* path, perp_verdict* verdict)
 {
+    return perp_recording_verify_with(context, path, NULL, NULL, verdict);
+}
+
+perp_status perp_recording_verify_with(perp_context* context, const char* path,
+                                       perp_status (*prepare)(void* user, perp_sim* sim),
+                                       void* user, perp_verdict* verdict)
+{
     perp_verdict result = {.worst_frame = -1, .first_difference = -1};
     result.worst.worst_constraint = -1;
-    verifier x = {.context = context, .verdict = &result};
+    verifier x = {.context = context, .verdict = &result, .prepare = prepare, .user = user};
     const perpi_quiet quiet = perpi_quiet_begin();
     perp_status status = perpi_recording_load(context, path, true, &x.recording);
     if (status == PERP_OK) {
@@ -328,8 +347,12 @@ perp_status perp_recording_verify(perp_context* context, const char* path, perp_
     if (status == PERP_OK && result.intact) {
         status = prepare_sim(&x);
     }
+    if (status == PERP_OK && prepare == NULL) {
+        (void)snprintf(result.user_code, sizeof result.user_code, "%s",
+                       perp_recording_user_code(x.recording));
+    }
     if (status == PERP_OK && x.sim != NULL) {
-        status = check_laws(&x);
+        status = prepare == NULL ? check_laws(&x) : PERP_OK;
         if (status == PERP_OK) {
             status = run_again(&x);
         }

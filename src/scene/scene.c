@@ -96,7 +96,6 @@ static perp_status read_scene(perpi_reader* r, perp_scene* scene)
     PERPI_TRY(perpi_read_run(r, root, &scene->run, &scene->options));
     PERPI_TRY(perpi_read_restitution(r, root));
     PERPI_TRY(refuse_list(r, root, "joints"));
-    PERPI_TRY(refuse_list(r, root, "controllers"));
     PERPI_TRY(read_record(r, root, &scene->record_every));
     bool correction = false;
     PERPI_TRY(perpi_read_bool(r, root, "joint_correction", &correction));
@@ -111,7 +110,8 @@ static perp_status read_scene(perpi_reader* r, perp_scene* scene)
     r->model = scene->model;
     PERPI_TRY(perpi_read_bodies(r, root));
     PERPI_TRY(perpi_read_pairs(r, root));
-    return perpi_read_forces(r, root);
+    PERPI_TRY(perpi_read_forces(r, root));
+    return perpi_read_controllers(r, root);
 }
 
 static perp_status dump(perp_scene* scene, int precision)
@@ -153,6 +153,7 @@ static perp_status build(perp_scene* scene, const char* text, size_t length, con
     for (int32_t i = 0; i < count; ++i) {
         PERPI_TRY(perpi_json_override(context, origin, scene->root, &override[i]));
     }
+    PERPI_TRY(perpi_inline_tables(context, origin, scene->root));
     PERPI_TRY(set_name(context, origin, scene->root));
     scene->record_every = 1;
     perpi_reader r = {.context = context, .origin = origin, .dimension = 3};

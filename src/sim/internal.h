@@ -7,6 +7,11 @@
 #include "sim/sim.h"
 #include "step/step.h"
 
+typedef struct perpi_step_callback {
+    perp_step_fn fn;
+    void* user;
+} perpi_step_callback;
+
 struct perp_sim {
     perp_context* context;
     const perp_model* model;
@@ -38,6 +43,9 @@ struct perp_sim {
     perp_step_info info;
     perp_step_fn on_step;
     void* on_step_user;
+    perpi_step_callback* callback; /* after on_step, in order */
+    size_t callback_count, callback_capacity;
+    char* user_code; /* NULL: none */
     bool (*cancel)(void* user);
     void* cancel_user;
 };

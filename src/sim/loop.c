@@ -201,6 +201,9 @@ perp_status perp_sim_step(perp_sim* sim)
     if (sim->on_step != NULL) {
         status = sim->on_step(sim->on_step_user, sim);
     }
+    for (size_t i = 0; status == PERP_OK && i < sim->callback_count; ++i) {
+        status = sim->callback[i].fn(sim->callback[i].user, sim);
+    }
     if (status == PERP_OK) {
         status = work_out(sim, h);
     }

@@ -240,6 +240,8 @@ void perp_sim_destroy(perp_sim* sim)
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }
+    perpi_free(context, sim->callback);
+    perpi_free(context, sim->user_code);
     perpi_free(context, sim);
 }
 
@@ -405,6 +407,35 @@ void perp_sim_on_step(perp_sim* sim, perp_step_fn fn, void* user)
 {
     sim->on_step = fn;
     sim->on_step_user = user;
+}
+
+perp_status perp_sim_add_on_step(perp_sim* sim, perp_step_fn fn, void* user)
+{
+    const perp_status status = perpi_grow(sim->context, &sim->callback, &sim->callback_capacity,
+                                          sim->callback_count + 1, sizeof *sim->callback);
+    if (status == PERP_OK) {
+        sim->callback[sim->callback_count++] = (perpi_step_callback){fn, user};
+    }
+    return status;
+}
+
+perp_status perp_sim_set_user_code(perp_sim* sim, const char* name)
+{
+    char* copy = NULL;
+    if (name != NULL && name[0] != '\0') {
+        const perp_status status = perpi_strndup(sim->context, name, strlen(name), &copy);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    perpi_free(sim->context, sim->user_code);
+    sim->user_code = copy;
+    return PERP_OK;
+}
+
+const char* perp_sim_user_code(const perp_sim* sim)
+{
+    return sim->user_code != NULL ? sim->user_code : "";
 }
 
 void perp_sim_on_cancel(perp_sim* sim, bool (*cancel)(void* user), void* user)

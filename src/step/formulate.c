@@ -5,7 +5,8 @@
  *            psi/h + dpsi/dt -> b of a normal row;  dPsi_f/dt -> b of the friction rows
  * Departure  the friction rows are the two tangents (t, o); the polygon's directions d_j are
  *            combined from them when the problem is lowered. Prescribed bodies are no unknowns:
- *            their velocity enters b. The gyroscopic term p_vp is implicit (state.c).
+ *            their velocity enters b. The gyroscopic term p_vp is implicit (state.c), and so is
+ *            drag: -D v at the end of the step makes M + h D of M.
  */
 #include "step/formulate.h"
 
@@ -98,14 +99,14 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
     const int32_t linear = model->dimension;
     memset(M, 0, (size_t)(n * n) * sizeof *M);
     for (int32_t i = 0; i < linear; ++i) {
-        M[i * n + i] = b->mass;
+        M[i * n + i] = b->mass + h * b->drag_linear;
         k[i] = b->mass * v3_get(v, i) + h * v3_get(force, i);
     }
     if (b->particle) {
         return PERP_OK;
     }
     if (model->dimension == 2) {
-        M[8] = b->inertia.m[2][2];
+        M[8] = b->inertia.m[2][2] + h * b->drag_angular;
         k[2] = b->inertia.m[2][2] * w.z + h * torque.z;
         return PERP_OK;
     }
@@ -115,6 +116,7 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
         for (int j = 0; j < 3; ++j) {
             M[(3 + i) * 6 + 3 + j] = 0.5 * (I.m[i][j] + I.m[j][i]); /* symmetric to the bit */
         }
+        M[(3 + i) * 6 + 3 + i] += h * b->drag_angular;
         k[3 + i] = v3_get(spin, i);
     }
     return PERP_OK;
@@ -222,7 +224,7 @@ perp_status perpi_formulate(perpi_formulation* f, const perp_model* model, doubl
         f->pose[i] = perpi_state_pose(model, q, i);
         f->block_of[i] = n > 0 ? blocks : -1;
         if (n == 0) {
-            status = perpi_prescribed_velocity(model, i, t, h, &f->given_v[i], &f->given_w[i]);
+            status = perpi_prescribed_velocity(model, i, t, h, q, &f->given_v[i], &f->given_w[i]);
         } else {
             status = write_block(f, model, i, t, h, v, extra, f->M + M_used, f->k + f->dof[blocks]);
             f->dof[blocks + 1] = f->dof[blocks] + n;

@@ -45,9 +45,11 @@ PERP_NODISCARD perp_status perpi_external_wrench(const perp_model* model, double
 vec3 perpi_free_rate(const perpi_body* body, const perpi_pose* pose, vec3 w, double h, vec3 torque);
 
 /* Mean velocity of a kinematic body over the step (t, t + h), so that x(t) + h v is where it will
- * be: the gap then uses its pose at the end of the step. Static bodies: 0. */
+ * be: the gap then uses its pose at the end of the step. Static bodies: 0. q: the flat state, for a
+ * body that follows its motion with limited speed. */
 PERP_NODISCARD perp_status perpi_prescribed_velocity(const perp_model* model, int32_t body,
-                                                     double t, double h, vec3* v, vec3* w);
+                                                     double t, double h, const double* q, vec3* v,
+                                                     vec3* w);
 
 typedef struct perpi_formulation perpi_formulation;
 struct perpi_formulation {

@@ -226,7 +226,7 @@ static void repeat(char* out, const char* a, int n, const char* middle, const ch
 
 TEST(length_and_nesting_have_limits)
 {
-    static char text[20000];
+    static char text[100000];
     repeat(text, "(", 63, "t", ")");
     CHECK(eval(text, 3.0, NULL) == 3.0);
     repeat(text, "(", 64, "t", ")");
@@ -241,7 +241,9 @@ TEST(length_and_nesting_have_limits)
     repeat(text, "(", 3000, "", "");
     check_error(text, "nested deeper");
     repeat(text, "1", 5000, "", "");
-    check_error(text, "limit 4096");
+    check_error(text, "number of more than 1024 digits");
+    repeat(text, " ", 70000, "1", "");
+    check_error(text, "limit 65536");
     repeat(text, "+1", 2047, "", "");
     CHECK(eval(text, 0.0, NULL) == 2047.0);
 }
