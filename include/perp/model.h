@@ -211,6 +211,18 @@ typedef struct perp_joint_info {
 } perp_joint_info;
 PERP_API perp_joint_info perp_model_joint_info(const perp_model* model, int32_t joint);
 
+/* A joint after a step, as a simulation and a recording keep it. */
+typedef struct perp_joint_record {
+    double impulse[6];    /* of the step: the equality rows in order, the rest 0; a rope: [0] */
+    double law[5];        /* of the step: lower limit, upper limit, friction, motor, damping; along
+                             the axis on b, but the upper limit's along -axis */
+    double coordinate[3]; /* at the end of the step */
+    double error[2];      /* likewise: length, angle */
+    double applied;       /* effort that user code and controllers had added */
+    double target;        /* of the motor, set by user code; NaN: the scene's */
+    int32_t turns[2];     /* whole turns in the angles of coordinate */
+} perp_joint_record;
+
 /* "revolute"; NULL if there is no such type. */
 PERP_API const char* perp_joint_type_name(perp_joint_type type);
 /* One line about the type, for lists. */

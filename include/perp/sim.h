@@ -28,14 +28,13 @@ typedef struct perp_sim_def {
     const char* solver;
     const perp_option* solver_option; /* settings of the solver by name */
     int32_t solver_option_count;
-    const char* cone;   /* "none", "polygon", "quadratic", "ellipsoid" */
-    int32_t directions; /* polygon: >= 3 (spatial); planar contacts always have 2 */
-    double e[3];        /* ellipsoid: e_t, e_o (no unit), e_r (a length), > 0 */
-    double margin;      /* contact margin per pair; NaN: from h and the motion */
-    double tolerance;   /* what the judge must find; default 1e-8 */
-    bool allow_overlap; /* accept bodies that overlap at the start and move them apart */
-    bool
-        joint_correction; /* after each step, project the poses onto the joints [W14 algorithm 1] */
+    const char* cone;      /* "none", "polygon", "quadratic", "ellipsoid" */
+    int32_t directions;    /* polygon: >= 3 (spatial); planar contacts always have 2 */
+    double e[3];           /* ellipsoid: e_t, e_o (no unit), e_r (a length), > 0 */
+    double margin;         /* contact margin per pair; NaN: from h and the motion */
+    double tolerance;      /* what the judge must find; default 1e-8 */
+    bool allow_overlap;    /* accept bodies that overlap at the start and move them apart */
+    bool joint_correction; /* close the joints at the end of each step [W14 algorithm 1] */
     bool linear_rotation; /* q + h G nu, normalised, as in the papers, instead of the exponential */
     bool keep_going;      /* take the best iterate when a solve fails, and count it */
 } perp_sim_def;
@@ -79,6 +78,8 @@ typedef struct perp_joint_state {
     double effort;     /* of the last step, along the axis: motor + friction + damping + limits */
 } perp_joint_state;
 PERP_API perp_joint_state perp_sim_joint(const perp_sim* sim, int32_t joint);
+/* All joints as the last step left them; valid until the next. */
+PERP_API const perp_joint_record* perp_sim_joint_records(const perp_sim* sim, int32_t* count);
 /* Largest error of all joints in the present state: length, angle. */
 PERP_API void perp_sim_joint_error(const perp_sim* sim, double error[2]);
 
@@ -109,6 +110,8 @@ typedef struct perp_step_info {
     double penetration;                /* largest overlap found at the start of the step, >= 0 */
     int32_t rounds;                    /* collide-solve rounds (more than 1 when a body came
                                           further than its margin) */
+    int32_t corrections;               /* solves of the joint correction beside the first */
+    double joint_error[2];             /* largest at the end of the step: length, angle */
     bool accepted_unsolved;            /* keep_going took an iterate that the judge did not pass */
 } perp_step_info;
 PERP_API perp_step_info perp_sim_step_info(const perp_sim* sim);

@@ -109,6 +109,7 @@ PERP_NODISCARD perp_status perpi_read_motion(perpi_reader* r, const json_t* body
 PERP_NODISCARD perp_status perpi_read_bodies(perpi_reader* r, const json_t* root);
 PERP_NODISCARD perp_status perpi_read_pairs(perpi_reader* r, const json_t* root);
 PERP_NODISCARD perp_status perpi_read_forces(perpi_reader* r, const json_t* root);
+PERP_NODISCARD perp_status perpi_read_joints(perpi_reader* r, const json_t* root);
 PERP_NODISCARD perp_status perpi_read_controllers(perpi_reader* r, const json_t* root);
 /* Replaces the names of table files in a scene by what they hold, so that the scene's text is whole.
  * A name is relative to the folder of origin. */

@@ -43,20 +43,6 @@ static perp_status set_name(perp_context* context, const char* origin, json_t* r
     return PERP_OK;
 }
 
-static perp_status refuse_list(perpi_reader* r, const json_t* root, const char* key)
-{
-    const json_t* list = json_object_get(root, key);
-    if (list == NULL) {
-        return PERP_OK;
-    }
-    const size_t mark = perpi_reader_enter(r, key);
-    PERPI_TRY(perpi_read_array(r, list));
-    perpi_reader_leave(r, mark);
-    return json_array_size(list) == 0
-               ? PERP_OK
-               : perpi_reader_fail_key(r, key, PERP_ERROR_UNSUPPORTED, "%s do not exist yet", key);
-}
-
 static perp_status read_record(perpi_reader* r, const json_t* root, int32_t* every)
 {
     static const char* const keys[] = {"every", NULL};
@@ -95,14 +81,7 @@ static perp_status read_scene(perpi_reader* r, perp_scene* scene)
     PERPI_TRY(read_model_head(r, root, &def));
     PERPI_TRY(perpi_read_run(r, root, &scene->run, &scene->options));
     PERPI_TRY(perpi_read_restitution(r, root));
-    PERPI_TRY(refuse_list(r, root, "joints"));
     PERPI_TRY(read_record(r, root, &scene->record_every));
-    bool correction = false;
-    PERPI_TRY(perpi_read_bool(r, root, "joint_correction", &correction));
-    if (correction) {
-        return perpi_reader_fail_key(r, "joint_correction", PERP_ERROR_UNSUPPORTED,
-                                     "joints do not exist yet: must be false");
-    }
     const perp_status status = perp_model_create(r->context, &def, &scene->model);
     if (status != PERP_OK) {
         return perpi_reader_fail_member(r, status);
@@ -110,6 +89,7 @@ static perp_status read_scene(perpi_reader* r, perp_scene* scene)
     r->model = scene->model;
     PERPI_TRY(perpi_read_bodies(r, root));
     PERPI_TRY(perpi_read_pairs(r, root));
+    PERPI_TRY(perpi_read_joints(r, root));
     PERPI_TRY(perpi_read_forces(r, root));
     return perpi_read_controllers(r, root);
 }
