@@ -14,7 +14,8 @@ typedef struct header {
     uint64_t model; /* fingerprint */
     int64_t step;
     double time;
-    int32_t q_size, v_size, contact_count, contact_size, joint_count, joint_size, s_size;
+    int32_t q_size, v_size, contact_count, contact_size, joint_count, joint_size, s_size,
+        unused; /* no padding: equal states give equal bytes */
 } header;
 
 static uint64_t mix(uint64_t h, const void* data, size_t size)
