@@ -88,7 +88,7 @@ typedef enum perpi_cover {
 
 #define PERPI_WIDTH_Q (-1)
 #define PERPI_WIDTH_V (-2)
-#define PERPI_WIDTH_V_SOLVED (-3)        /* as V where joints are corrected, else 0 */
+#define PERPI_WIDTH_V_SOLVED (-3) /* as V where joints are corrected, else 0 */
 #define PERPI_WIDTH_MEMORY (-4)
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
@@ -177,9 +177,9 @@ typedef struct perpi_header {
     size_t joint_count;         /* likewise */
     const int64_t* joint_offset;
     const char* joint_name;
-    int32_t corrected;   /* 1: the scene corrects joints */
-    int32_t memory_size; /* what springs and controllers remember */
-    const char* user_code;      /* "": none; only then is there no such attribute */
+    int32_t corrected;     /* 1: the scene corrects joints */
+    int32_t memory_size;   /* what springs and controllers remember */
+    const char* user_code; /* "": none; only then is there no such attribute */
 } perpi_header;
 
 uint64_t perpi_header_hash(const perpi_header* header);

@@ -153,9 +153,9 @@ static bool create_growing(hid_t file, const char* path, hid_t type, size_t cell
 
 static bool create_groups(hid_t file)
 {
-    static const char* const group[] = {"/bodies",      "/state",  "/energy",
-                                        "/certificate", "/solver", "/contacts",
-                                        "/joints", "/forces",      "/wall",   "/hash"};
+    static const char* const group[] = {"/bodies", "/state",    "/energy", "/certificate",
+                                        "/solver", "/contacts", "/joints", "/forces",
+                                        "/wall",   "/hash"};
     const hid_t plist = tracking_off(H5P_GROUP_CREATE);
     bool ok = plist >= 0;
     for (size_t i = 0; ok && i < sizeof group / sizeof group[0]; ++i) {
@@ -183,8 +183,7 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
                            &h->resumed_from_time) &&
            write_attribute(file, "joint_correction", H5T_STD_I32LE, H5T_NATIVE_INT32,
                            &h->corrected) &&
-           write_attribute(file, "memory_size", H5T_STD_I32LE, H5T_NATIVE_INT32,
-                           &h->memory_size) &&
+           write_attribute(file, "memory_size", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->memory_size) &&
            (h->user_code[0] == '\0' ||
             write_text_attribute(file, "user_code", h->user_code, PERPI_USER_CODE_SIZE)) &&
            write_attribute(file, "header_hash", H5T_STD_U64LE, H5T_NATIVE_UINT64, &hash) &&

@@ -31,9 +31,9 @@ struct perp_sim {
     double *q_next, *v_next; /* a step is worked out here, then taken over whole */
     int32_t s_size;
     double *s, *s_next; /* what springs and controllers remember (force_rows.h) */
-    perpi_pose* pose;        /* per body */
-    double* margin;          /* per body */
-    double* extra;           /* 6 a body: wrenches applied for the coming step */
+    perpi_pose* pose;   /* per body */
+    double* margin;     /* per body */
+    double* extra;      /* 6 a body: wrenches applied for the coming step */
     bool has_extra;
 
     perp_joint_record* joint;      /* per joint, after the last step: state and warm start */

@@ -111,9 +111,8 @@ void perpi_add_spring_forces(const perpi_formulation* f, const perp_model* model
         const vec3 rate = v3_sub(point_velocity(model, v, s->body[1], view.arm[1]),
                                  point_velocity(model, v, s->body[0], view.arm[0]));
         const vec3 damped = s->isotropic ? rate : v3_scale(v3_dot(rate, view.n), view.n);
-        vec3 force = s->rest == 0.0
-                         ? v3_scale(-s->stiffness, view.d)
-                         : v3_scale(-s->stiffness * (view.length - s->rest), view.n);
+        vec3 force = s->rest == 0.0 ? v3_scale(-s->stiffness, view.d)
+                                    : v3_scale(-s->stiffness * (view.length - s->rest), view.n);
         force = v3_madd(force, -s->damping, damped);
         for (int side = 0; side < 2; ++side) {
             if (s->body[side] < 0) {
@@ -141,8 +140,8 @@ double perpi_spring_energy(const perp_model* model, const double* q)
                 pose[side] = perpi_state_pose(model, q, s->body[side]);
             }
         }
-        const spring_view view = look_at_spring(s, s->body[0] >= 0 ? &pose[0] : NULL,
-                                                s->body[1] >= 0 ? &pose[1] : NULL);
+        const spring_view view =
+            look_at_spring(s, s->body[0] >= 0 ? &pose[0] : NULL, s->body[1] >= 0 ? &pose[1] : NULL);
         const double stretch = view.length - s->rest;
         energy += 0.5 * s->stiffness * stretch * stretch;
     }
@@ -165,16 +164,15 @@ static perp_status target_of(const perp_model* model, const perpi_controller* c,
     }
     return perpi_fail(model->context, PERP_ERROR_NUMERIC,
                       "controller '%s': target: the expression '%s' gives %g (rate %g) at t = %.9g",
-                      c->name, perpi_value_text(&c->target),
-                      *target, *rate, t);
+                      c->name, perpi_value_text(&c->target), *target, *rate, t);
 }
 
 /* error: the target at the end of the step minus the coordinate at its start, and the rate that
  * prescribed bodies give it. */
 static perp_status append_controller(perpi_formulation* f, const perp_model* model,
-                                     const perpi_controller* c, double t, double h,
-                                     const double* q, const perpi_joint_input* joints,
-                                     double integral, double error[2])
+                                     const perpi_controller* c, double t, double h, const double* q,
+                                     const perpi_joint_input* joints, double integral,
+                                     double error[2])
 {
     double target, target_rate;
     const perp_status status = target_of(model, c, t + h, &target, &target_rate);
@@ -185,8 +183,7 @@ static perp_status append_controller(perpi_formulation* f, const perp_model* mod
     perpi_row row = {.dir = c->axis};
     double x;
     if (c->joint >= 0) {
-        const perpi_joint_view view =
-            perpi_joint_look(model, c->joint, q, joints[c->joint].turns);
+        const perpi_joint_view view = perpi_joint_look(model, c->joint, q, joints[c->joint].turns);
         row = view.coordinate[0];
         x = row.b;
         body[0] = model->joint[c->joint].body[0];

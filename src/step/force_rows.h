@@ -26,8 +26,7 @@ void perpi_add_spring_forces(const perpi_formulation* f, const perp_model* model
 /* Appends the rows of implicit springs and of controllers; f->force_row becomes the first. */
 PERP_NODISCARD perp_status perpi_formulate_forces(perpi_formulation* f, const perp_model* model,
                                                   double t, double h, const double* q,
-                                                  const perpi_joint_input* joints,
-                                                  const double* s);
+                                                  const perpi_joint_input* joints, const double* s);
 
 /* The impulses remembered <-> the rows of the problem. */
 void perpi_forces_gather(const perpi_formulation* f, const perp_model* model, const double* s,

@@ -98,7 +98,8 @@ struct perpi_formulation {
     size_t dof_capacity, block_capacity, pose_capacity, given_v_capacity, given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
     size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity;
-    double* wrench; /* 6 a body: what user code and explicit springs add; only where there are such */
+    double*
+        wrench; /* 6 a body: what user code and explicit springs add; only where there are such */
     int32_t force_row; /* rows of springs and controllers: the first */
     double* error;     /* per controller: see force_rows.c */
     size_t wrench_capacity, error_capacity;
