@@ -25,7 +25,6 @@ typedef struct verifier {
     perpi_tally tally;
     perp_status (*prepare)(void* user, perp_sim* sim); /* NULL: no user code */
     void* user;
-    bool corrected; /* joints are */
     /* the laws */
     const perpi_stepper_ops* stepper;
     perpi_formulation* formulation;
@@ -119,7 +118,7 @@ static perp_status bend(verifier* x, double t, double h, const perp_frame* frame
     const bool linear = perp_sim_def_from_scene(x->scene).linear_rotation;
     const perp_status status = x->stepper->advance(model, t, h, linear, x->q_end, x->v_end);
     if (status == PERP_OK) {
-        (void)perpi_formulation_bend(x->formulation, model, h, x->q_end, x->v_problem, x->input);
+        perpi_formulation_bend(x->formulation, model, h, x->q_end, x->v_problem, x->input);
     }
     return status;
 }
@@ -158,7 +157,7 @@ static perp_status judge_step(verifier* x, int64_t step, const perp_frame* frame
         perpi_formulation_gather_p(f, frame->contacts, x->p_problem);
         perpi_formulation_gather_joints(f, frame->joints, x->p_problem);
         perpi_forces_gather(f, model, frame->memory, x->p_problem);
-        if (x->corrected) {
+        if (frame->info.corrections > 0) {
             status = bend(x, t, h, frame);
         }
     }
@@ -200,7 +199,6 @@ static perp_status check_laws(verifier* x)
     if (status == PERP_OK) {
         status = perpi_alloc(x->context, 1, memory + sizeof(double), &x->memory);
     }
-    x->corrected = x->recording->header.corrected != 0;
     int64_t step = -1, first = 0;
     for (int64_t k = 0; status == PERP_OK && k < x->recording->frames; ++k) {
         perp_frame frame;
