@@ -114,8 +114,12 @@ static int take_option(const cli_verb* verb, char** argv, int left, cli_args* ar
         return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s does not exist yet", verb->name,
                         option->name);
     }
-    const bool many = strcmp(option->name, "--set") == 0 || strcmp(option->name, "--overlay") == 0;
-    if (option->value != NULL && !many && cli_flag(args, option->name)) {
+    static const char* const many[] = {"--set", "--overlay", "--plugin"};
+    bool repeats = false;
+    for (size_t i = 0; i < sizeof many / sizeof many[0]; ++i) {
+        repeats = repeats || strcmp(option->name, many[i]) == 0;
+    }
+    if (option->value != NULL && !repeats && cli_flag(args, option->name)) {
         return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s is given twice: give it once",
                         verb->name, option->name);
     }
