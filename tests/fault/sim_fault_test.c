@@ -36,6 +36,9 @@ static const char touching[] =
     "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
     "{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,1.5],\"surface_velocity\":[\"t\",0,0],"
     "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]}],"
+    "\"joint_correction\":true,\"joints\":[{\"name\":\"hinge\",\"type\":\"revolute\","
+    "\"a\":\"world\",\"b\":\"ball\",\"at\":[0.3,0,1.5],\"axis\":[0,1,0],\"friction\":0.1,"
+    "\"motor\":{\"type\":\"velocity\",\"target\":\"t\",\"max_effort\":1}}],"
     "\"forces\":[{\"type\":\"wrench\",\"body\":\"box\",\"force\":[\"cos(t)\",0,0]}]}";
 
 /* Curves, tables, explicit and implicit springs, controllers. */
