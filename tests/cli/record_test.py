@@ -261,11 +261,12 @@ ORDER = [  # of a frame's hash, as docs/recording.md lists it
     "certificate/dynamics", "certificate/normal", "certificate/friction", "certificate/joints",
     "certificate/worst_constraint", "solver/name", "solver/outcome", "solver/iterations",
     "solver/residual", "solver/candidates", "solver/contacts", "solver/rounds",
-    "solver/corrections", "solver/penetration", "solver/joint_error", "solver/accepted_unsolved", "contacts/offset", "contacts/body",
-    "contacts/key", "contacts/point", "contacts/normal", "contacts/tangent", "contacts/gap",
+    "solver/corrections", "solver/penetration", "solver/joint_error",
+    "solver/accepted_unsolved", "contacts/offset", "contacts/body", "contacts/key",
+    "contacts/point", "contacts/normal", "contacts/tangent", "contacts/gap",
     "contacts/mu", "contacts/cone", "contacts/directions", "contacts/e", "contacts/impulse",
     "contacts/drift", "joints/impulse", "joints/law", "joints/coordinate", "joints/error",
-    "joints/applied", "joints/target", "joints/turns"]
+    "joints/applied", "joints/target", "joints/turns", "forces/memory"]
 
 
 def words_of(rows):
