@@ -116,7 +116,7 @@ static perpi_mass uniform(const perp_model* model, const perpi_body* body)
     for (int32_t i = 0; i < body->shape_count; ++i) {
         const perpi_shape* shape = &model->shape[body->shape + i];
         const perpi_shape_ops* ops = perpi_shape_ops_of(shape->type);
-        if (ops->mass == NULL) {
+        if (ops->mass == NULL || shape->massless) {
             continue;
         }
         const perpi_mass part = ops->mass(shape);

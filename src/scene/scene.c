@@ -109,6 +109,7 @@ static perp_status read_scene(perpi_reader* r, perp_scene* scene)
         return perpi_reader_fail_member(r, status);
     }
     r->model = scene->model;
+    PERPI_TRY(perpi_embed_meshes(r, scene->root));
     PERPI_TRY(perpi_read_bodies(r, root));
     PERPI_TRY(perpi_read_pairs(r, root));
     return perpi_read_forces(r, root);
