@@ -42,7 +42,7 @@ static perp_status refuse_unbuilt(const perp_model* model)
         for (size_t k = 0; k < model->shape_count; ++k) {
             const perpi_shape* two = &model->shape[k];
             const int32_t b = model->surface[k].body;
-            if (two->intangible || !perpi_pair_unbuilt(one->type, two->type) ||
+            if (two->intangible || !perpi_shape_pair_unbuilt(one->type, two->type) ||
                 !perp_model_pair_collides(model, a, b)) {
                 continue;
             }

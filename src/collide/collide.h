@@ -55,10 +55,6 @@ typedef struct perpi_pair_ops {
  * the routine wants (b, a). */
 perpi_pair_fn perpi_pair_find(perp_shape_type a, perp_shape_type b, bool* flipped);
 
-/* Whether the two should meet and no routine for them is built yet. A collider refuses a model in
- * which such a pair may collide; nothing passes through anything unannounced. */
-bool perpi_pair_unbuilt(perp_shape_type a, perp_shape_type b);
-
 typedef struct perpi_collider perpi_collider;
 /* PERP_ERROR_UNSUPPORTED, with the two bodies: a pair that may collide has no routine yet. */
 PERP_NODISCARD perp_status perpi_collider_create(perp_context* context, const perp_model* model,

@@ -2,7 +2,8 @@
 #include "collide/round.h"
 
 /* Every pair that can meet, once. Missing on purpose: planes with planes, particles with
- * particles, and planar shapes with spatial ones. Missing until there are polyhedra: see unbuilt. */
+ * particles, and planar shapes with spatial ones. Missing until there are polyhedra:
+ * perpi_shape_pair_unbuilt. */
 static const perpi_pair_ops pairs[] = {
     {PERP_SHAPE_PLANE, PERP_SHAPE_PARTICLE, perpi_plane_round},
     {PERP_SHAPE_PLANE, PERP_SHAPE_SPHERE, perpi_plane_round},
@@ -46,25 +47,6 @@ perpi_pair_fn perpi_pair_find(perp_shape_type a, perp_shape_type b, bool* flippe
         }
     }
     return NULL;
-}
-
-/* Pairs that should meet and have no routine yet. */
-static const struct {
-    perp_shape_type a, b;
-} unbuilt[] = {
-    {PERP_SHAPE_CYLINDER, PERP_SHAPE_CYLINDER},
-    {PERP_SHAPE_CYLINDER, PERP_SHAPE_BOX},
-};
-enum { UNBUILT_COUNT = sizeof unbuilt / sizeof unbuilt[0] };
-
-bool perpi_pair_unbuilt(perp_shape_type a, perp_shape_type b)
-{
-    for (int i = 0; i < UNBUILT_COUNT; ++i) {
-        if ((unbuilt[i].a == a && unbuilt[i].b == b) || (unbuilt[i].a == b && unbuilt[i].b == a)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 perp_status perpi_touch_add(perpi_touch_list* list, uint32_t feature, vec3 point_a, vec3 point_b,

@@ -297,3 +297,24 @@ void perpi_shape_free(perp_context* context, perpi_shape* shape)
         shape->mesh = NULL;
     }
 }
+
+/* ---- pairs without contact ------------------------------------------------------------------------ */
+
+/* Pairs that should meet and have no routine yet. */
+static const struct {
+    perp_shape_type a, b;
+} unbuilt[] = {
+    {PERP_SHAPE_CYLINDER, PERP_SHAPE_CYLINDER},
+    {PERP_SHAPE_CYLINDER, PERP_SHAPE_BOX},
+};
+enum { UNBUILT_COUNT = sizeof unbuilt / sizeof unbuilt[0] };
+
+bool perpi_shape_pair_unbuilt(perp_shape_type a, perp_shape_type b)
+{
+    for (int i = 0; i < UNBUILT_COUNT; ++i) {
+        if ((unbuilt[i].a == a && unbuilt[i].b == b) || (unbuilt[i].a == b && unbuilt[i].b == a)) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -85,4 +85,8 @@ PERP_NODISCARD perp_status perpi_shape_make(perp_context* context, const perp_sh
                                             int32_t dimension, perpi_shape* shape);
 void perpi_shape_free(perp_context* context, perpi_shape* shape);
 
+/* Whether the two should meet and src/collide has no routine for them yet. A collider refuses a model
+ * in which such a pair may collide: nothing passes through anything unannounced. */
+bool perpi_shape_pair_unbuilt(perp_shape_type a, perp_shape_type b);
+
 #endif
