@@ -111,6 +111,8 @@ typedef struct perp_step_info {
     int32_t rounds;                    /* collide-solve rounds (more than 1 when a body came
                                           further than its margin) */
     int32_t corrections;               /* solves of the joint correction beside the first */
+    int32_t moves;                     /* solves that moved poses onto the joints, where these
+                                          could not be closed by the step's own impulses */
     double joint_error[2];             /* largest at the end of the step: length, angle */
     bool accepted_unsolved;            /* keep_going took an iterate that the judge did not pass */
 } perp_step_info;

@@ -22,7 +22,6 @@ typedef struct verifier {
     perp_scene* scene;
     perp_sim* sim; /* of the second run; also knows the lengths of the steps */
     perpi_tally tally;
-    bool corrected; /* joints are */
     /* the laws */
     const perpi_stepper_ops* stepper;
     perpi_formulation* formulation;
@@ -115,7 +114,7 @@ static perp_status bend(verifier* x, double t, double h, const perp_frame* frame
     const bool linear = perp_sim_def_from_scene(x->scene).linear_rotation;
     const perp_status status = x->stepper->advance(model, t, h, linear, x->q_end, x->v_end);
     if (status == PERP_OK) {
-        (void)perpi_formulation_bend(x->formulation, model, h, x->q_end, x->v_problem, x->input);
+        perpi_formulation_bend(x->formulation, model, h, x->q_end, x->v_problem, x->input);
     }
     return status;
 }
@@ -153,7 +152,7 @@ static perp_status judge_step(verifier* x, int64_t step, const perp_frame* frame
         perpi_formulation_gather_v(f, model, frame->v_solved, x->v_problem);
         perpi_formulation_gather_p(f, frame->contacts, x->p_problem);
         perpi_formulation_gather_joints(f, frame->joints, x->p_problem);
-        if (x->corrected) {
+        if (frame->info.corrections > 0) {
             status = bend(x, t, h, frame);
         }
     }
@@ -191,7 +190,6 @@ static perp_status check_laws(verifier* x)
     if (status == PERP_OK) {
         status = perpi_alloc(x->context, joints + 1, sizeof *x->joint, &x->joint);
     }
-    x->corrected = x->recording->header.corrected != 0;
     int64_t step = -1, first = 0;
     for (int64_t k = 0; status == PERP_OK && k < x->recording->frames; ++k) {
         perp_frame frame;

@@ -38,6 +38,8 @@ struct perp_sim {
     perpi_formulation* project;    /* the projection's, with its solver; NULL likewise */
     perp_contact_solver* project_solver;
     perpi_contact_list closed;
+    double* keep; /* of the correction: velocities, impulses, b */
+    size_t keep_capacity;
 
     perpi_contact_list contacts; /* of the last step: the warm start of the next */
     perpi_contact_list next;     /* of the step being worked out */
@@ -64,8 +66,14 @@ void perpi_sim_joint_input(perp_sim* sim);
 /* Coordinates and errors of the records at a state; returns the largest errors. */
 void perpi_sim_joint_measure(const perp_sim* sim, const double* q, perp_joint_record* record,
                              double error[2]);
-/* correct.c: velocities at the end of a step to the nearest that joints and contacts allow. */
-PERP_NODISCARD perp_status perpi_sim_project(perp_sim* sim, double h, perp_report* report);
+/* correct.c: poses and velocities at the end of a step to the nearest that joints and contacts
+ * allow. moves: counts solves that moved poses. */
+PERP_NODISCARD perp_status perpi_sim_project(perp_sim* sim, double h, perp_report* report,
+                                             int32_t* moves);
+/* Errors of joints, relative to their size: a correction ends at the first, or at the second once
+ * it makes no more progress. */
+#define PERPI_CORRECTION_GOAL 1e-13
+#define PERPI_CORRECTION_ENOUGH 1e-11
 /* margin.c: how far each body may come in a step. */
 PERP_NODISCARD perp_status perpi_sim_margins(perp_sim* sim, double h);
 /* Whether a body came further than its margin; raises the margins of those that did. */

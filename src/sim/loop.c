@@ -10,10 +10,6 @@
 #include "step/joint_rows.h"
 
 enum { MAX_ROUNDS = 8, MAX_CORRECTIONS = 20 };
-/* Errors of joints, relative to their size: the correction ends at the first, or at the second once
- * it makes no more progress. */
-static const double CORRECTION_GOAL = 1e-14, CORRECTION_ENOUGH = 1e-11;
-
 /* Impulses of the same features in the last step; both lists are sorted by key. */
 static void warm_start(perp_sim* sim)
 {
@@ -132,6 +128,19 @@ static perp_status advance(perp_sim* sim, double h)
                                  sim->v_next);
 }
 
+/* The point and the problem that correct() kept. */
+static void take_back(perp_sim* sim, size_t dofs, size_t rows)
+{
+    perpi_formulation* f = sim->formulation;
+    memcpy(sim->v_problem, sim->keep, dofs * sizeof(double));
+    memcpy(sim->p_problem, sim->keep + dofs, rows * sizeof(double));
+    memcpy(f->b, sim->keep + dofs + rows, rows * sizeof(double));
+    perpi_formulation_scatter_p(f, sim->p_problem, sim->next.item);
+    perpi_formulation_scatter_joints(f, sim->model, sim->p_problem, sim->joint_next);
+    memcpy(sim->v_next, sim->v, (size_t)sim->v_size * sizeof *sim->v);
+    perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
+}
+
 /* [W14 algorithm 1], position level: as long as the joints are apart at the end of the step, the
  * step is solved again with what they lack in b. The laws of contacts, friction and motors hold in
  * every solve: no body is pushed into its neighbour, and nothing slips that should stick. The
@@ -140,15 +149,38 @@ static perp_status advance(perp_sim* sim, double h)
 static perp_status correct(perp_sim* sim, double h, perp_contact_residual* residual,
                            perp_report* report, int32_t* corrections)
 {
+    perpi_formulation* f = sim->formulation;
+    const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
+    const perp_contact_residual first = *residual;
+    const perp_report first_report = *report;
     double before = INFINITY;
-    perp_status status = PERP_OK;
-    while (status == PERP_OK && *corrections < MAX_CORRECTIONS) {
-        const double error = perpi_formulation_bend(sim->formulation, sim->model, h, sim->q_next,
-                                                    sim->v_problem, sim->input);
-        if (error <= CORRECTION_GOAL || (error <= CORRECTION_ENOUGH && error > 0.5 * before)) {
+    int32_t moves = 0;
+    perp_status status =
+        perpi_grow(sim->context, &sim->keep, &sim->keep_capacity, dofs + 2 * rows, sizeof(double));
+    if (status == PERP_OK) {
+        memcpy(sim->keep, sim->v_problem, dofs * sizeof(double));
+        memcpy(sim->keep + dofs, sim->p_problem, rows * sizeof(double));
+        memcpy(sim->keep + dofs + rows, f->b, rows * sizeof(double));
+    }
+    while (status == PERP_OK) {
+        const double error = perpi_formulation_error(f, sim->model, sim->q_next, sim->input);
+        if (error <= PERPI_CORRECTION_GOAL ||
+            (error <= PERPI_CORRECTION_ENOUGH && error > 0.5 * before)) {
+            break;
+        }
+        if (!(error < 0.5 * before) || *corrections == MAX_CORRECTIONS) {
+            /* the links turn too far in a step for this: the plain step, then projected poses */
+            const int32_t iterations = report->iterations;
+            take_back(sim, dofs, rows);
+            *residual = first;
+            *report = first_report;
+            report->iterations = iterations;
+            *corrections = 0;
+            status = advance(sim, h);
             break;
         }
         before = error;
+        perpi_formulation_bend(f, sim->model, h, sim->q_next, sim->v_problem, sim->input);
         const int32_t iterations = report->iterations;
         status = solve(sim, residual, report);
         report->iterations += iterations;
@@ -159,8 +191,9 @@ static perp_status correct(perp_sim* sim, double h, perp_contact_residual* resid
     }
     if (status == PERP_OK) {
         memcpy(sim->v_solved, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_solved);
-        status = perpi_sim_project(sim, h, report);
+        status = perpi_sim_project(sim, h, report, &moves);
     }
+    sim->info.moves = moves;
     return status;
 }
 
@@ -254,6 +287,7 @@ static perp_status work_out(perp_sim* sim, double h)
     for (size_t i = 0; i < sim->next.count; ++i) {
         deepest = -sim->next.item[i].gap > deepest ? -sim->next.item[i].gap : deepest;
     }
+    const int32_t moves = sim->info.moves; /* set by correct() */
     sim->info = (perp_step_info){.certificate = residual,
                                  .report = report,
                                  .candidates = (int32_t)sim->next.count,
@@ -261,6 +295,7 @@ static perp_status work_out(perp_sim* sim, double h)
                                  .penetration = deepest,
                                  .rounds = rounds,
                                  .corrections = corrections,
+                                 .moves = sim->project != NULL ? moves : 0,
                                  .accepted_unsolved = report.outcome != PERP_OUTCOME_SOLVED};
     perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
     return PERP_OK;

@@ -262,11 +262,11 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_formulation_destroy(sim->formulation);
     perpi_formulation_destroy(sim->project);
     perp_contact_solver_destroy(sim->project_solver);
-    void* const owned[] = {sim->q,          sim->v,         sim->q_next,    sim->v_next,
-                           sim->margin,     sim->extra,     sim->pose,      sim->contacts.item,
-                           sim->next.item,  sim->v_problem, sim->p_problem, sim->joint,
-                           sim->joint_next, sim->input,     sim->effort,    sim->v_solved,
-                           sim->closed.item};
+    void* const owned[] = {sim->q,           sim->v,         sim->q_next,    sim->v_next,
+                           sim->margin,      sim->extra,     sim->pose,      sim->contacts.item,
+                           sim->next.item,   sim->v_problem, sim->p_problem, sim->joint,
+                           sim->joint_next,  sim->input,     sim->effort,    sim->v_solved,
+                           sim->closed.item, sim->keep};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }

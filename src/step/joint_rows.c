@@ -439,23 +439,35 @@ void perpi_formulation_scatter_joints(const perpi_formulation* f, const perp_mod
     }
 }
 
-double perpi_formulation_bend(perpi_formulation* f, const perp_model* model, double h,
-                              const double* q_end, const double* v_problem,
-                              const perpi_joint_input* input)
+void perpi_formulation_bend(perpi_formulation* f, const perp_model* model, double h,
+                            const double* q_end, const double* v_problem,
+                            const perpi_joint_input* input)
 {
-    double worst = 0.0;
-    perpi_joint_view view;
     for (int32_t k = 0; k < f->joint_count; ++k) {
         const perpi_joint_place* place = &f->place[k];
-        const perpi_joint* joint = &model->joint[place->joint];
-        const perp_constraint* c = &f->constraint[f->contact_count + k];
+        const int32_t index = f->contact_count + k;
+        const perp_constraint* c = &f->constraint[index];
         if (place->slot == 0) {
-            view = perpi_joint_look(model, place->joint, q_end, input[place->joint].turns);
+            const perpi_joint_view view =
+                perpi_joint_look(model, place->joint, q_end, input[place->joint].turns);
             for (int32_t i = 0; i < c->rows; ++i) {
-                f->b[c->row + i] = view.row[i].b / h -
-                                   perpi_formulation_speed(f, f->contact_count + k, i, v_problem);
+                f->b[c->row + i] =
+                    view.row[i].b / h - perpi_formulation_speed(f, index, i, v_problem);
             }
-            worst = fmax(worst, fmax(view.error[0] / joint->size, view.error[1]));
+        }
+    }
+}
+
+double perpi_formulation_error(const perpi_formulation* f, const perp_model* model,
+                               const double* q_end, const perpi_joint_input* input)
+{
+    double worst = 0.0;
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const int32_t joint = f->place[k].joint;
+        if (f->place[k].slot == 0) {
+            const perpi_joint_view view = perpi_joint_look(model, joint, q_end, input[joint].turns);
+            const double error = fmax(view.error[0] / model->joint[joint].size, view.error[1]);
+            worst = worst >= error ? worst : error; /* keeps a NaN */
         }
     }
     return worst;

@@ -47,11 +47,13 @@ PERP_NODISCARD perp_status perpi_joint_motor_effort(const perp_model* model, int
                                                     double* effort);
 
 /* Puts the error that the joints have at q_end, the end of the step with velocities v_problem, into
- * the b of their geometric rows: at v_problem these rows read u = error(q_end) / h. Returns the
- * largest error left in equality rows and taut ropes, relative to the joint's size (angles: to 1). */
-double perpi_formulation_bend(perpi_formulation* f, const perp_model* model, double h,
-                              const double* q_end, const double* v_problem,
-                              const perpi_joint_input* input);
+ * the b of their equality rows and ropes: at v_problem these rows read u = error(q_end) / h. */
+void perpi_formulation_bend(perpi_formulation* f, const perp_model* model, double h,
+                            const double* q_end, const double* v_problem,
+                            const perpi_joint_input* input);
+/* The largest error at q_end, relative to the joint's size (angles: to 1). */
+double perpi_formulation_error(const perpi_formulation* f, const perp_model* model,
+                               const double* q_end, const perpi_joint_input* input);
 
 /* The whole turns after a step: those for which the angle is nearest to where the rate over the step
  * would have brought it. */
