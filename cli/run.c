@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "cli.h"
+#include "plugin.h"
 #include "progress.h"
 #include "stats.h"
 #include "summary.h"
@@ -26,6 +27,7 @@ typedef struct run_state {
     perp_scene* scene;
     perp_sim* sim;
     perp_recorder* recorder;
+    cli_plugins plugins;
     cli_stats stats;
     char problem[1200]; /* the last problem file written, or "" */
     char message[2400]; /* why it stopped, or "" */
@@ -240,6 +242,12 @@ static int prepare(run_state* r)
         }
     }
     perp_recording_close(recording);
+    if (exit_status == CLI_DONE) {
+        const perp_status status = cli_plugins_start(&r->plugins, r->sim);
+        exit_status = status == PERP_OK ? CLI_DONE
+                                        : cli_fail(r->args->json, CLI_BAD_INPUT, "--plugin: %s",
+                                                   cli_plugins_message(&r->plugins, r->context));
+    }
     return exit_status;
 }
 
@@ -286,7 +294,7 @@ static int stop_with_error(run_state* r, perp_status status)
                                 named ? "" : ": ");
     r->note = r->message + length;
     (void)snprintf(r->message + length, sizeof r->message - (size_t)length, "%s",
-                   perp_context_error(r->context));
+                   cli_plugins_message(&r->plugins, r->context));
     if (status == PERP_ERROR_SOLVE) {
         r->unsolved = true;
         r->stats.failures += 1;
@@ -434,6 +442,9 @@ static int run_all(run_state* r)
 {
     int exit_status = cli_overrides_gather(r->args, &r->overrides);
     if (exit_status == CLI_DONE) {
+        exit_status = cli_plugins_load(r->args, r->context, &r->plugins);
+    }
+    if (exit_status == CLI_DONE) {
         exit_status = prepare(r);
     }
     if (exit_status != CLI_DONE) {
@@ -481,11 +492,13 @@ static int run(const cli_args* args)
         return CLI_FAILED;
     }
     const int exit_status = run_all(&r);
+    cli_plugins_end(&r.plugins, r.sim);
     cli_stats_free(&r.stats);
     perp_recorder_destroy(r.recorder);
     perp_sim_destroy(r.sim);
     perp_scene_destroy(r.scene);
     perp_context_destroy(r.context);
+    cli_plugins_free(&r.plugins);
     cli_overrides_free(&r.overrides);
     free(r.origin);
     free(r.resumed);
@@ -508,7 +521,7 @@ static const cli_option options[] = {
     CLI_URDF_OPTIONS,
     {"--json", NULL, "print the result as one JSON object", NULL},
     {"--quiet", NULL, "print nothing but errors", NULL},
-    {"--plugin", "LIB", "load solvers from a shared library", "yet"},
+    {"--plugin", "LIB[:ARG]", "load solvers and code for each step from a shared library", NULL},
     {"--watch", NULL, "look at the run while it lasts", "yet"},
     {0},
 };

@@ -65,6 +65,11 @@ void perp_model_destroy(perp_model* model)
     for (size_t i = 0; i < model->joint_count; ++i) {
         perpi_joint_free(context, &model->joint[i]);
     }
+    for (size_t i = 0; i < model->controller_count; ++i) {
+        perpi_controller_free(context, &model->controller[i]);
+    }
+    perpi_free(context, model->spring);
+    perpi_free(context, model->controller);
     perpi_free(context, model->joint);
     perpi_free(context, model->joined);
     perpi_free(context, model->body);

@@ -38,6 +38,9 @@
  * NCP         as the MLCP with S_i = |F_i| + sum_j |dF_i/dz_j| max(|z_j|, floor) at z: for an affine
  *             F within a factor of two the same
  *
+ * A scale below 1e-280 counts as 1: down there products lose their digits one by one until they are 0,
+ * and what moves with 1e-300 (a stiff damper gets there in a few dozen steps) rests.
+ *
  * A value that is not finite, in the answer or on the way, gives +INFINITY everywhere. fmax and fmin
  * are not used: they swallow a NaN.
  */
@@ -47,6 +50,7 @@
 #include "problem/cone.h"
 
 #define FLOOR_RATIO 1e-6   /* a row much smaller than the largest is judged by that instead */
+#define VANISHED 1e-280    /* no scale: see above */
 #define UNKNOWN_FLOOR 1e-3 /* LCP and kin: an unknown much smaller than the largest likewise */
 
 static double larger(double a, double b)
@@ -207,7 +211,7 @@ static void scale_constraints(int32_t count, const perp_constraint* constraint, 
         for (int32_t r = 0; r < c->rows; ++r) {
             S = larger(S, s->a[c->row + r] * unit_of(c, r));
         }
-        s->S[ci] = S == 0.0 ? 1.0 : S;
+        s->S[ci] = S < VANISHED ? 1.0 : S;
         s->bracket[ci] = 0.0;
         s->S_n[ci] = 0.0;
     }
@@ -316,7 +320,7 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
                     raise_to(&ratio, s->size[d + r] / root);
                 } else {
                     const double scale = larger(s->size[d + r], FLOOR_RATIO * root * ratio);
-                    raise_to(&worst, fabs(s->force[d + r]) / (scale == 0.0 ? 1.0 : scale));
+                    raise_to(&worst, fabs(s->force[d + r]) / (scale < VANISHED ? 1.0 : scale));
                 }
             }
             M += (size_t)nv * (size_t)nv;
