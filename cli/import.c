@@ -36,8 +36,8 @@ static void write_scalar(FILE* file, const json_t* value)
     size_t precision = 15;
     for (; json_is_real(value) && precision < 17; ++precision) {
         char text[64];
-        const size_t n = json_dumpb(value, text, sizeof text,
-                                    JSON_ENCODE_ANY | JSON_REAL_PRECISION(precision));
+        const size_t n =
+            json_dumpb(value, text, sizeof text, JSON_ENCODE_ANY | JSON_REAL_PRECISION(precision));
         json_t* again = n <= sizeof text ? json_loadb(text, n, JSON_DECODE_ANY, NULL) : NULL;
         const bool same = json_equal(value, again) != 0;
         json_decref(again);
@@ -132,8 +132,8 @@ static int import(const cli_args* args, perp_context* context, const cli_overrid
         return cli_fail(args->json, CLI_BAD_INPUT,
                         "--out: %s is the robot itself: give the scene another name", out);
     }
-    const perp_status status = perp_scene_load_urdf(context, path, &options, overrides->item,
-                                                    overrides->count, scene);
+    const perp_status status =
+        perp_scene_load_urdf(context, path, &options, overrides->item, overrides->count, scene);
     if (status != PERP_OK) {
         return cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(context));
     }
@@ -188,8 +188,9 @@ const cli_verb cli_verb_import = {
     .name = "import",
     .usage = "ROBOT.urdf [-o SCENE] [options]",
     .summary = "turn a robot (URDF) into a scene",
-    .text = "Links become bodies, at joint coordinates 0; the root link is part of the world unless\n"
-            "--floating. Meshes are written into the scene. See docs/urdf.md for what is read.",
+    .text =
+        "Links become bodies, at joint coordinates 0; the root link is part of the world unless\n"
+        "--floating. Meshes are written into the scene. See docs/urdf.md for what is read.",
     .words_min = 1,
     .words_max = 1,
     .option = options,

@@ -530,7 +530,8 @@ const cli_verb cli_verb_run = {
     .name = "run",
     .usage = "SCENE [--out R.h5] [options], or: perp run --resume R.h5 [options]",
     .summary = "simulate a scene",
-    .text = "SCENE is a file, a robot (.urdf), or the bare name of one that 'perp list scenes' shows. Options that "
+    .text = "SCENE is a file, a robot (.urdf), or the bare name of one that 'perp list scenes' "
+            "shows. Options that "
             "change the\nscene are kept in the recording's copy of it. Ctrl-C ends a run well: the "
             "recording is whole.",
     .words_max = 1,

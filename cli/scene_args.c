@@ -105,8 +105,7 @@ int cli_scene_load(const cli_args* args, perp_context* context, const char* path
     const bool robot = length > 5 && strcmp(path + length - 5, ".urdf") == 0;
     const perp_urdf_options options = cli_urdf_options(args);
     if (!robot && (options.package != NULL || options.floating || options.no_self_collision)) {
-        return cli_fail(args->json, CLI_BAD_INPUT,
-                        "--%s is for robots: %s is not a .urdf file",
+        return cli_fail(args->json, CLI_BAD_INPUT, "--%s is for robots: %s is not a .urdf file",
                         options.package != NULL ? "package"
                         : options.floating      ? "floating"
                                                 : "no-self-collision",

@@ -39,9 +39,9 @@ typedef struct perp_shape_def {
     bool has_surface_velocity;            /* false: the body's */
     double surface_velocity[3];           /* of the surface relative to the body, body frame */
     const char* surface_velocity_text[3]; /* expression in t that replaces the number, or NULL */
-    bool visual;             /* a picture only: no contact, no mass */
-    bool contactless;        /* has mass, meets nothing */
-    const double* vertices;  /* mesh: vertex_count points, x y z each, in the shape's frame */
+    bool visual;                          /* a picture only: no contact, no mass */
+    bool contactless;                     /* has mass, meets nothing */
+    const double* vertices; /* mesh: vertex_count points, x y z each, in the shape's frame */
     int32_t vertex_count;
     const int32_t* triangles; /* mesh: triangle_count times three vertices, counter-clockwise as
                                  seen from outside */

@@ -329,8 +329,7 @@ static perp_status pierced_at_side(const local_cylinder* c, const local_axis* ax
         }
         /* the foot of p on the tangent plane at w */
         const vec3 q = v3_madd(p, c->r - (w.x * p.x + w.y * p.y), w);
-        const perp_status status =
-            add_local(c, p, q, w, axis->r, 1U << 16 | SIDE << 4 | e, list);
+        const perp_status status = add_local(c, p, q, w, axis->r, 1U << 16 | SIDE << 4 | e, list);
         if (status != PERP_OK) {
             return status;
         }

@@ -34,7 +34,7 @@ typedef struct perpi_body {
     vec3 v, w;       /* at the start */
     perpi_motion motion;
     double drag_linear, drag_angular;
-    int32_t wrench; /* first of its forces, -1: none; chained by perpi_wrench.next */
+    int32_t wrench;  /* first of its forces, -1: none; chained by perpi_wrench.next */
     bool restricted; /* one of the two lists was given */
     bool selective;  /* collides only with those allowed */
     char** allowed;  /* names */

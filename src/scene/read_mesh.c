@@ -83,12 +83,11 @@ static perp_status embed(perpi_reader* r, json_t* shape)
         return perpi_reader_fail_key(r, "file", status, "%s", message);
     }
     perpi_mesh_scale(&mesh, scale);
-    const int failed =
-        json_object_set_new(shape, "vertices", vertices_json(&mesh)) |
-        json_object_set_new(shape, "faces", faces_json(&mesh)) |
-        (json_object_get(shape, "source") == NULL
-             ? json_object_set(shape, "source", json_object_get(shape, "file"))
-             : 0);
+    const int failed = json_object_set_new(shape, "vertices", vertices_json(&mesh)) |
+                       json_object_set_new(shape, "faces", faces_json(&mesh)) |
+                       (json_object_get(shape, "source") == NULL
+                            ? json_object_set(shape, "source", json_object_get(shape, "file"))
+                            : 0);
     (void)json_object_del(shape, "file");
     (void)json_object_del(shape, "scale");
     perpi_mesh_free(r->context, &mesh);

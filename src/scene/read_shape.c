@@ -7,10 +7,14 @@ static const struct {
     perp_shape_type type;
     const char* keys[5];
 } parameters[] = {
-    {PERP_SHAPE_PARTICLE, {NULL, NULL}},           {PERP_SHAPE_SPHERE, {"radius", NULL}},
-    {PERP_SHAPE_PLANE, {"normal", "?offset"}},     {PERP_SHAPE_BOX, {"size", NULL}},
-    {PERP_SHAPE_CAPSULE, {"radius", "length"}},    {PERP_SHAPE_CIRCLE, {"radius", NULL}},
-    {PERP_SHAPE_HALFPLANE, {"normal", "?offset"}}, {PERP_SHAPE_BOX2, {"size", NULL}},
+    {PERP_SHAPE_PARTICLE, {NULL, NULL}},
+    {PERP_SHAPE_SPHERE, {"radius", NULL}},
+    {PERP_SHAPE_PLANE, {"normal", "?offset"}},
+    {PERP_SHAPE_BOX, {"size", NULL}},
+    {PERP_SHAPE_CAPSULE, {"radius", "length"}},
+    {PERP_SHAPE_CIRCLE, {"radius", NULL}},
+    {PERP_SHAPE_HALFPLANE, {"normal", "?offset"}},
+    {PERP_SHAPE_BOX2, {"size", NULL}},
     {PERP_SHAPE_CYLINDER, {"radius", "length"}},
     {PERP_SHAPE_MESH, {"?file", "?scale", "?vertices", "?faces", "?source"}},
 };
@@ -20,9 +24,10 @@ _Static_assert((int)PARAMETER_COUNT == (int)PERP_SHAPE_TYPE_COUNT, "every shape 
 /* The keys that this shape takes, and that none it needs is missing. */
 static perp_status check_keys(perpi_reader* r, const json_t* value, perp_shape_type type)
 {
-    const char* known[] = {"type",     "position",         "orientation", "axis_angle", "angle",
-                           "friction", "surface_velocity", "visual",      "collides",   NULL,
-                           NULL,       NULL,               NULL,          NULL,         NULL};
+    const char* known[] = {
+        "type",   "position", "orientation", "axis_angle", "angle", "friction", "surface_velocity",
+        "visual", "collides", NULL,          NULL,         NULL,    NULL,       NULL,
+        NULL};
     size_t n = 9;
     for (size_t i = 0; i < PARAMETER_COUNT; ++i) {
         for (size_t k = 0; parameters[i].type == type && k < 5; ++k) {

@@ -156,9 +156,9 @@ static perp_status create(perp_context* context, const char* text, size_t length
     PERPI_TRY(perpi_alloc(context, 1, sizeof *s, &s));
     s->context = context;
     origin = origin != NULL ? origin : "scene";
-    perp_status status =
-        urdf != NULL ? perpi_urdf_scene(context, text, length, origin, urdf, &s->root)
-                     : perpi_json_parse(context, text, length, origin, &s->root);
+    perp_status status = urdf != NULL
+                             ? perpi_urdf_scene(context, text, length, origin, urdf, &s->root)
+                             : perpi_json_parse(context, text, length, origin, &s->root);
     if (status == PERP_OK) {
         status = build(s, origin, override, count);
     }

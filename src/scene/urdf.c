@@ -98,7 +98,7 @@ static void place_links(writer* w)
         }
         const perpi_urdf_joint* joint = &robot->joint[j];
         const place* parent = &w->place[joint->parent];
-        w->start[j] = !joint->has_limits    ? 0.0
+        w->start[j] = !joint->has_limits   ? 0.0
                       : joint->lower > 0.0 ? joint->lower
                       : joint->upper < 0.0 ? joint->upper
                                            : 0.0;
@@ -234,8 +234,10 @@ static perp_status mesh_json(writer* w, const perpi_urdf_part* part, json_t** sh
     *shape = json_pack("{s:s, s:s, s:s, s:[f, f, f]}", "type", "mesh", "file", path, "source",
                        part->file, "scale", part->scale[0], part->scale[1], part->scale[2]);
     free(path);
-    return *shape != NULL ? PERP_OK : fail(w, part->line, "<mesh> filename: cannot be written: its "
-                                                         "path is not UTF-8");
+    return *shape != NULL ? PERP_OK
+                          : fail(w, part->line,
+                                 "<mesh> filename: cannot be written: its "
+                                 "path is not UTF-8");
 }
 
 /* ---- bodies ------------------------------------------------------------------------------------- */
@@ -270,9 +272,8 @@ static perp_status shape_json(writer* w, const perpi_urdf_part* part, json_t** s
     if (part->type == PERP_SHAPE_MESH) {
         return mesh_json(w, part, shape);
     }
-    *shape = part->type == PERP_SHAPE_BOX
-                 ? json_pack("{s:s, s:[f, f, f]}", "type", name, "size", part->size[0],
-                             part->size[1], part->size[2])
+    *shape = part->type == PERP_SHAPE_BOX ? json_pack("{s:s, s:[f, f, f]}", "type", name, "size",
+                                                      part->size[0], part->size[1], part->size[2])
              : part->type == PERP_SHAPE_SPHERE
                  ? json_pack("{s:s, s:f}", "type", name, "radius", part->radius)
                  : json_pack("{s:s, s:f, s:f}", "type", name, "radius", part->radius, "length",
@@ -373,16 +374,15 @@ static perp_status write_body(writer* w, int32_t index)
     } else {
         const double(*m)[3] = link->inertia.m;
         failed |= json_object_set_new(body, "mass", json_real(link->mass));
-        failed |= json_object_set_new(
-            body, "inertia",
-            json_pack("[[f, f, f], [f, f, f], [f, f, f]]", m[0][0], m[0][1], m[0][2], m[1][0],
-                      m[1][1], m[1][2], m[2][0], m[2][1], m[2][2]));
+        failed |= json_object_set_new(body, "inertia",
+                                      json_pack("[[f, f, f], [f, f, f], [f, f, f]]", m[0][0],
+                                                m[0][1], m[0][2], m[1][0], m[1][1], m[1][2],
+                                                m[2][0], m[2][1], m[2][2]));
         failed |= set_pose(body, perpi_pose_point(&p->pose, link->center), p->pose.q);
     }
     if (link->has_color) {
         failed |= json_object_set_new(
-            body, "color",
-            json_pack("[f, f, f]", link->color[0], link->color[1], link->color[2]));
+            body, "color", json_pack("[f, f, f]", link->color[0], link->color[1], link->color[2]));
     }
     p->shapes = json_array();
     failed |= json_object_set_new(body, "shapes", p->shapes);
@@ -410,8 +410,7 @@ static perp_status write_joint(writer* w, int32_t index)
     }
     int failed = 0;
     if (joint->type != PERPI_URDF_FIXED) {
-        failed |=
-            json_object_set_new(j, "axis", vector(m3_mul(child->pose.R, joint->axis)));
+        failed |= json_object_set_new(j, "axis", vector(m3_mul(child->pose.R, joint->axis)));
     }
     if (w->start[index] != 0.0) {
         failed |= json_object_set_new(j, "start", json_real(w->start[index]));
@@ -427,12 +426,12 @@ static perp_status write_joint(writer* w, int32_t index)
         failed |= json_object_set_new(j, "friction", json_real(joint->friction));
     }
     if (one_degree && joint->effort > 0.0) {
-        failed |= json_object_set_new(
-            j, "motor",
-            json_pack("{s:s, s:i, s:f}", "type", "effort", "target", 0, "max_effort",
-                      joint->effort));
+        failed |= json_object_set_new(j, "motor",
+                                      json_pack("{s:s, s:i, s:f}", "type", "effort", "target", 0,
+                                                "max_effort", joint->effort));
     }
-    w->plain_planar += joint->type == PERPI_URDF_PLANAR && (joint->damping > 0 || joint->friction > 0);
+    w->plain_planar +=
+        joint->type == PERPI_URDF_PLANAR && (joint->damping > 0 || joint->friction > 0);
     return failed == 0 ? PERP_OK : out_of_memory(w);
 }
 
@@ -513,9 +512,8 @@ static perp_status write_ignores(writer* w)
                 w->ignored += 1;
             }
         }
-        failed |= failed == 0 && json_array_size(list) > 0
-                      ? json_object_set(body, "ignores", list)
-                      : 0;
+        failed |=
+            failed == 0 && json_array_size(list) > 0 ? json_object_set(body, "ignores", list) : 0;
         json_decref(list);
         if (failed != 0) {
             return out_of_memory(w);
@@ -533,8 +531,8 @@ static void give_notice(const writer* w)
         perpi_log(w->context, PERP_LOG_WARNING, "%s: not read: %s", w->origin, robot->skipped);
     }
     if (robot->has_velocity) {
-        perpi_log(w->context, PERP_LOG_WARNING,
-                  "%s: velocity limits of joints are not simulated", w->origin);
+        perpi_log(w->context, PERP_LOG_WARNING, "%s: velocity limits of joints are not simulated",
+                  w->origin);
     }
     if (w->unread[0] != '\0') {
         perpi_log(w->context, PERP_LOG_WARNING,
@@ -547,10 +545,11 @@ static void give_notice(const writer* w)
                   w->origin, (int)w->collision_meshes);
     }
     if (w->ignored > 0) {
-        perpi_log(w->context, PERP_LOG_WARNING,
-                  "%s: %d pairs of links do not collide, since contact between a cylinder and a box "
-                  "or a cylinder does not exist yet: %s",
-                  w->origin, (int)w->ignored, w->ignored_names);
+        perpi_log(
+            w->context, PERP_LOG_WARNING,
+            "%s: %d pairs of links do not collide, since contact between a cylinder and a box "
+            "or a cylinder does not exist yet: %s",
+            w->origin, (int)w->ignored, w->ignored_names);
     }
     if (w->moved > 0) {
         perpi_log(w->context, PERP_LOG_WARNING,
@@ -609,14 +608,13 @@ static perp_status scene_of(writer* w, json_t* scene)
     memset(w->start, 0, (joints + 1) * sizeof *w->start);
     w->bodies = json_array();
     w->joints = json_array();
-    const int failed =
-        json_object_set_new(scene, "name", json_string(w->robot->name)) |
-        json_object_set_new(scene, "gravity", json_pack("[i, i, f]", 0, 0, -9.81)) |
-        json_object_set_new(scene, "step", json_real(0.005)) |
-        json_object_set_new(scene, "duration", json_real(2.0)) |
-        json_object_set_new(scene, "friction", json_pack("{s:f}", "default", 0.5)) |
-        json_object_set_new(scene, "bodies", w->bodies) |
-        json_object_set_new(scene, "joints", w->joints);
+    const int failed = json_object_set_new(scene, "name", json_string(w->robot->name)) |
+                       json_object_set_new(scene, "gravity", json_pack("[i, i, f]", 0, 0, -9.81)) |
+                       json_object_set_new(scene, "step", json_real(0.005)) |
+                       json_object_set_new(scene, "duration", json_real(2.0)) |
+                       json_object_set_new(scene, "friction", json_pack("{s:f}", "default", 0.5)) |
+                       json_object_set_new(scene, "bodies", w->bodies) |
+                       json_object_set_new(scene, "joints", w->joints);
     if (failed != 0) {
         return out_of_memory(w);
     }

@@ -71,10 +71,10 @@ typedef struct perpi_urdf {
     int32_t link_count;
     perpi_urdf_joint* joint;
     int32_t joint_count;
-    int32_t root;       /* link */
-    int32_t* order;     /* links, parents before their children */
-    char skipped[400];  /* tags that were not read, "" or "<gazebo>, <transmission>" */
-    bool has_velocity;  /* a velocity limit was given */
+    int32_t root;      /* link */
+    int32_t* order;    /* links, parents before their children */
+    char skipped[400]; /* tags that were not read, "" or "<gazebo>, <transmission>" */
+    bool has_velocity; /* a velocity limit was given */
 } perpi_urdf;
 
 /* The robot, in the arena. PERP_ERROR_INPUT: "ORIGIN: line N: ...". */

@@ -267,8 +267,7 @@ static perp_status read_materials(reader* r, const perpi_xml_node* root)
 
 /* ---- links -------------------------------------------------------------------------------------- */
 
-static perp_status read_geometry(const reader* r, const perpi_xml_node* node,
-                                 perpi_urdf_part* part)
+static perp_status read_geometry(const reader* r, const perpi_xml_node* node, perpi_urdf_part* part)
 {
     static const char* const known[] = {"box", "cylinder", "sphere", "capsule", "mesh", NULL};
     const perpi_xml_node* geometry;
@@ -314,7 +313,8 @@ static perp_status read_geometry(const reader* r, const perpi_xml_node* node,
     }
     const char* near = perpi_nearest(g->name, known);
     return fail(r, g->line, "unknown geometry <%s>%s%s%s", g->name,
-                near != NULL ? "; did you mean <" : ": known are box, cylinder, sphere, capsule, mesh",
+                near != NULL ? "; did you mean <"
+                             : ": known are box, cylinder, sphere, capsule, mesh",
                 near != NULL ? near : "", near != NULL ? ">?" : "");
 }
 
@@ -435,8 +435,7 @@ static perp_status read_end(const reader* r, const perpi_xml_node* node, const c
     PERPI_TRY(need_child(r, node, which, &child));
     PERPI_TRY(need(r, child, "link", &name));
     *link = find_link(r->robot, name);
-    return *link >= 0 ? PERP_OK
-                      : fail(r, child->line, "<%s>: there is no link '%s'", which, name);
+    return *link >= 0 ? PERP_OK : fail(r, child->line, "<%s>: there is no link '%s'", which, name);
 }
 
 static perp_status read_type(const reader* r, const perpi_xml_node* node, perpi_urdf_type* type)
@@ -464,13 +463,13 @@ static perp_status read_limit(const reader* r, const perpi_xml_node* node, perpi
     const bool wanted = joint->type == PERPI_URDF_REVOLUTE || joint->type == PERPI_URDF_PRISMATIC;
     PERPI_TRY(only_child(r, node, "limit", &limit));
     if (limit == NULL) {
-        return !wanted ? PERP_OK
-                       : fail(r, node->line,
-                              "joint '%s' is %s and needs a <limit lower upper>%s", joint->name,
-                              joint->type == PERPI_URDF_REVOLUTE ? "revolute" : "prismatic",
-                              joint->type == PERPI_URDF_REVOLUTE
-                                  ? "; without limits it is 'continuous'"
-                                  : "");
+        return !wanted
+                   ? PERP_OK
+                   : fail(r, node->line, "joint '%s' is %s and needs a <limit lower upper>%s",
+                          joint->name,
+                          joint->type == PERPI_URDF_REVOLUTE ? "revolute" : "prismatic",
+                          joint->type == PERPI_URDF_REVOLUTE ? "; without limits it is 'continuous'"
+                                                             : "");
     }
     PERPI_TRY(check_attributes(r, limit, known));
     PERPI_TRY(numbers(r, limit, "lower", 1, &joint->lower, NULL));
@@ -578,16 +577,17 @@ static perp_status find_root(const reader* r)
         robot->root = i;
     }
     return robot->root >= 0 ? PERP_OK
-                            : fail(r, robot->line, "every link has a parent: the joints form a "
-                                                   "loop; a robot is a tree");
+                            : fail(r, robot->line,
+                                   "every link has a parent: the joints form a "
+                                   "loop; a robot is a tree");
 }
 
 /* Breadth first from the root; what it does not reach is a loop by itself. */
 static perp_status order_links(const reader* r)
 {
     perpi_urdf* robot = r->robot;
-    PERPI_TRY(perpi_arena_take(r->arena, (size_t)robot->link_count, sizeof *robot->order,
-                               &robot->order));
+    PERPI_TRY(
+        perpi_arena_take(r->arena, (size_t)robot->link_count, sizeof *robot->order, &robot->order));
     bool* reached = NULL;
     PERPI_TRY(perpi_arena_take(r->arena, (size_t)robot->link_count, sizeof *reached, &reached));
     memset(reached, 0, (size_t)robot->link_count * sizeof *reached);

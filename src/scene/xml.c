@@ -203,7 +203,8 @@ static perp_status take_value(parser* p, const char** value)
     size_t used = 0;
     while (p->at < close) {
         if (*p->at == '<') {
-            return fail(p, "'<' in the value of an attribute: are its quotes closed? (or write &lt;)");
+            return fail(p,
+                        "'<' in the value of an attribute: are its quotes closed? (or write &lt;)");
         }
         if (*p->at == '&') {
             TRY(take_entity(p, out, &used));
@@ -275,8 +276,8 @@ static perp_status take_end(parser* p, perpi_xml_node** open)
     ++p->at;
     if (*open == NULL || strcmp((*open)->name, name) != 0) {
         return *open == NULL
-                   ? perpi_fail(p->context, PERP_ERROR_INPUT,
-                                "%s: line %d: </%s> closes nothing", p->origin, (int)p->line, name)
+                   ? perpi_fail(p->context, PERP_ERROR_INPUT, "%s: line %d: </%s> closes nothing",
+                                p->origin, (int)p->line, name)
                    : perpi_fail(p->context, PERP_ERROR_INPUT,
                                 "%s: line %d: </%s> closes <%s> of line %d: expected </%s>",
                                 p->origin, (int)p->line, name, (*open)->name, (int)(*open)->line,
@@ -311,9 +312,8 @@ static perp_status take_start(parser* p, perpi_xml_node** open, perpi_xml_node**
     }
     ++p->at;
     if (++*depth > PERPI_XML_NESTING_LIMIT) {
-        return perpi_fail(p->context, PERP_ERROR_INPUT,
-                          "%s: line %d: nested deeper than %d levels", p->origin, (int)p->line,
-                          PERPI_XML_NESTING_LIMIT);
+        return perpi_fail(p->context, PERP_ERROR_INPUT, "%s: line %d: nested deeper than %d levels",
+                          p->origin, (int)p->line, PERPI_XML_NESTING_LIMIT);
     }
     *open = node;
     return PERP_OK;
@@ -358,7 +358,12 @@ static perp_status parse(parser* p, perpi_xml_node** root)
 /* The length of the character that begins at s, 0 if it is not UTF-8. */
 static size_t utf8_length(const unsigned char* s, size_t room)
 {
-    const size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+    const size_t n = s[0] < 0x80   ? 1
+                     : s[0] < 0xc2 ? 0
+                     : s[0] < 0xe0 ? 2
+                     : s[0] < 0xf0 ? 3
+                     : s[0] < 0xf5 ? 4
+                                   : 0;
     if (n == 0 || n > room) {
         return 0;
     }

@@ -42,9 +42,10 @@ static perp_status fail_edge(perp_context* context, const perp_shape_def* def, c
                              const char* what)
 {
     const vec3 a = vertex_at(def, s->low), b = vertex_at(def, s->high);
-    return perpi_fail(context, PERP_ERROR_INPUT,
-                      "faces: %s: the edge from vertex %d (%g, %g, %g) to vertex %d (%g, %g, %g) %s",
-                      name_of(def), (int)s->low, a.x, a.y, a.z, (int)s->high, b.x, b.y, b.z, what);
+    return perpi_fail(
+        context, PERP_ERROR_INPUT,
+        "faces: %s: the edge from vertex %d (%g, %g, %g) to vertex %d (%g, %g, %g) %s",
+        name_of(def), (int)s->low, a.x, a.y, a.z, (int)s->high, b.x, b.y, b.z, what);
 }
 
 /* Every edge is run along as often one way as the other: then the surface has no border, and its
@@ -143,8 +144,8 @@ static perp_status check(perp_context* context, const perp_shape_def* def)
                           "and meets nothing) or \"visual\": true (a picture only)");
     }
     if (def->vertex_count < 3 || def->vertices == NULL) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "vertices: must be at least 3 points, got %d", (int)def->vertex_count);
+        return perpi_fail(context, PERP_ERROR_INPUT, "vertices: must be at least 3 points, got %d",
+                          (int)def->vertex_count);
     }
     if (def->triangle_count < 1 || def->triangles == NULL) {
         return perpi_fail(context, PERP_ERROR_INPUT, "faces: must be at least one");

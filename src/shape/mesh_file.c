@@ -320,8 +320,8 @@ static perp_status read_poly(reader* r)
         status = poly_face(r, &f);
         if (status == PERP_OK && f.count < 3) {
             return perpi_fail(r->context, PERP_ERROR_INPUT,
-                              "%s: line %ld: face %ld of %ld has %d vertices: at least 3", r->origin,
-                              r->line, i + 1, faces, f.count);
+                              "%s: line %ld: face %ld of %ld has %d vertices: at least 3",
+                              r->origin, r->line, i + 1, faces, f.count);
         }
         (void)next_line(r);
     }
@@ -580,9 +580,8 @@ static perp_status join_vertices(const reader* r)
 static perp_status read_stl(reader* r, const char* text, size_t length)
 {
     const unsigned char* bytes = (const unsigned char*)text;
-    const bool binary =
-        length >= STL_HEAD && (length - STL_HEAD) % STL_FACET == 0 &&
-        (length - STL_HEAD) / STL_FACET == (size_t)little32(bytes + 80);
+    const bool binary = length >= STL_HEAD && (length - STL_HEAD) % STL_FACET == 0 &&
+                        (length - STL_HEAD) / STL_FACET == (size_t)little32(bytes + 80);
     const bool solid = length >= 5 && memcmp(text, "solid", 5) == 0;
     if (!binary && !solid) {
         return perpi_fail(r->context, PERP_ERROR_INPUT,

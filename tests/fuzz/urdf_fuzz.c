@@ -20,8 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
     perp_scene* scene = NULL;
     perp_urdf_options options = perp_urdf_options_default();
     options.floating = size % 2 == 1;
-    const perp_status status = perp_scene_parse_urdf(context, (const char*)data, size, "fuzz",
-                                                     &options, NULL, 0, &scene);
+    const perp_status status =
+        perp_scene_parse_urdf(context, (const char*)data, size, "fuzz", &options, NULL, 0, &scene);
     if (status == PERP_OK) {
         const char* text = perp_scene_text(scene);
         perp_scene* again = NULL;

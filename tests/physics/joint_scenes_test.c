@@ -90,7 +90,9 @@ TEST(the_double_pendulum_converges_to_the_exact_motion_at_first_order)
     pendulum_exact(1.0, exact);
     for (int k = 0; k < 3; ++k) {
         scene_sim s = open_with("b09-double-pendulum", "/step",
-                                k == 0 ? "0.002" : k == 1 ? "0.001" : "0.0005");
+                                k == 0   ? "0.002"
+                                : k == 1 ? "0.001"
+                                         : "0.0005");
         REQUIRE(s.sim != NULL);
         while (perp_sim_time(s.sim) < 1.0 - 1e-9) {
             REQUIRE_OK(perp_sim_step(s.sim));

@@ -81,7 +81,7 @@ static double support(const perpi_shape* s, const perpi_pose* pose, vec3 n)
 {
     const vec3 d = m3_tmul(pose->R, n);
     const double l = 0.5 * s->length;
-    const double own = s->type == PERP_SHAPE_CYLINDER ? l * fabs(d.z) + s->radius * hypot(d.x, d.y)
+    const double own = s->type == PERP_SHAPE_CYLINDER  ? l * fabs(d.z) + s->radius * hypot(d.x, d.y)
                        : s->type == PERP_SHAPE_CAPSULE ? l * fabs(d.z)
                                                        : 0.0;
     return v3_dot(n, pose->x) + own;
@@ -131,7 +131,8 @@ TEST(the_least_gap_over_a_plane_is_that_of_the_lowest_point)
 static double cylinder_point_distance(const perpi_shape* s, const perpi_pose* pose, vec3 p)
 {
     const vec3 d = m3_tmul(pose->R, v3_sub(p, pose->x));
-    const double out = fmax(0, hypot(d.x, d.y) - s->radius), up = fmax(0, fabs(d.z) - s->length / 2);
+    const double out = fmax(0, hypot(d.x, d.y) - s->radius),
+                 up = fmax(0, fabs(d.z) - s->length / 2);
     return hypot(out, up);
 }
 
@@ -160,9 +161,9 @@ static void check_pair(perp_shape_type type, int trials, bool special)
     for (int trial = 0; trial < trials; ++trial) {
         const perpi_shape c = random_shape(PERP_SHAPE_CYLINDER), b = random_shape(type);
         const double step = random_below(2) == 0 ? c.radius : c.length / 2;
-        const vec3 x = special ? v3(step * random_below(4), step * random_below(4),
-                                    step * random_below(4))
-                               : random_vec(1.6);
+        const vec3 x =
+            special ? v3(step * random_below(4), step * random_below(4), step * random_below(4))
+                    : random_vec(1.6);
         const vec3 o = random_vec(1);
         const perpi_pose pose_c = pose_at(o, special ? random_special_turn(3) : random_turn(3));
         const perpi_pose pose_b =
@@ -224,9 +225,9 @@ TEST(a_ball_meets_side_face_and_rim)
         {{1.6, 0, 0.3}, {1, 0, 0}, 0.1},
         {{0.2, -0.3, -2.6}, {0, 0, -1}, 0.1},
         {{0, 1.6, 2.8}, {0, 0.6, 0.8}, 0.5},
-        {{0.9, 0, 0}, {1, 0, 0}, -0.6},       /* centre inside, near the side */
-        {{0.1, 0, 1.95}, {0, 0, 1}, -0.55},   /* near the face */
-        {{0, 0, 0}, {1, 0, 0}, -1.5},         /* on the axis: x, for want of another */
+        {{0.9, 0, 0}, {1, 0, 0}, -0.6},     /* centre inside, near the side */
+        {{0.1, 0, 1.95}, {0, 0, 1}, -0.55}, /* near the face */
+        {{0, 0, 0}, {1, 0, 0}, -1.5},       /* on the axis: x, for want of another */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         const perpi_pose b = at(cases[i].x.x, cases[i].x.y, cases[i].x.z, v3(0, 0, 0));
@@ -262,13 +263,15 @@ TEST(pairs_that_come_with_the_polyhedra_are_known_to_be_missing)
 {
     bool flipped;
     const perp_shape_type c = PERP_SHAPE_CYLINDER;
-    CHECK(perpi_shape_pair_unbuilt(c, PERP_SHAPE_BOX) && perpi_shape_pair_unbuilt(PERP_SHAPE_BOX, c));
+    CHECK(perpi_shape_pair_unbuilt(c, PERP_SHAPE_BOX) &&
+          perpi_shape_pair_unbuilt(PERP_SHAPE_BOX, c));
     CHECK(perpi_shape_pair_unbuilt(c, c));
     for (int i = 0; i < PERP_SHAPE_TYPE_COUNT; ++i) {
         const perp_shape_type other = (perp_shape_type)i;
         if (dimension_of(other) == 3 && other != PERP_SHAPE_MESH) {
             /* either a routine or an excuse */
-            CHECK((perpi_pair_find(c, other, &flipped) != NULL) != perpi_shape_pair_unbuilt(c, other));
+            CHECK((perpi_pair_find(c, other, &flipped) != NULL) !=
+                  perpi_shape_pair_unbuilt(c, other));
         }
     }
 }

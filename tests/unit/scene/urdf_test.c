@@ -42,8 +42,8 @@ TEST(cut_and_damaged_robots_are_read_or_refused_with_a_place)
     char* copy = malloc(length); /* exact, so that a sanitizer sees a step beyond */
     int read = 0, refused = 0;
     for (size_t i = 0; i < length; ++i) {
-        static const char replacements[] = {'\0', '<', '>', '"', '\'', '&', '/', ' ', 'z', '-', '9',
-                                            (char)0xff};
+        static const char replacements[] = {'\0', '<', '>', '"', '\'', '&',
+                                            '/',  ' ', 'z', '-', '9',  (char)0xff};
         for (size_t k = 0; k <= sizeof replacements; ++k) {
             memcpy(copy, robot, length);
             const bool cut = k == sizeof replacements;

@@ -51,10 +51,10 @@ static void write_obj(char* text)
     }
     for (int i = 0; i < 6; ++i) {
         const int* f = face[i];
-        text += i % 2 == 0 ? sprintf(text, "f %d//1 %d//1 %d//1 %d//1 # quad\r\n", f[0] + 1,
-                                     f[1] + 1, f[2] + 1, f[3] + 1)
-                           : sprintf(text, "f %d/1 %d %d %d\n", f[0] - 8, f[1] - 8, f[2] - 8,
-                                     f[3] - 8);
+        text += i % 2 == 0
+                    ? sprintf(text, "f %d//1 %d//1 %d//1 %d//1 # quad\r\n", f[0] + 1, f[1] + 1,
+                              f[2] + 1, f[3] + 1)
+                    : sprintf(text, "f %d/1 %d %d %d\n", f[0] - 8, f[1] - 8, f[2] - 8, f[3] - 8);
     }
 }
 
@@ -193,8 +193,8 @@ TEST(a_torus_weighs_what_it_should)
             x[1] = d * sin(a);
             x[2] = r * sin(b);
             const int32_t i2 = (i + 1) % N, k2 = (k + 1) % N;
-            const int32_t q[] = {N * i + k,  N * i2 + k,  N * i2 + k2,
-                                 N * i + k,  N * i2 + k2, N * i + k2};
+            const int32_t q[] = {N * i + k, N * i2 + k,  N * i2 + k2,
+                                 N * i + k, N * i2 + k2, N * i + k2};
             memcpy(t + 6 * (N * i + k), q, sizeof q);
         }
     }
@@ -230,9 +230,11 @@ TEST(a_bad_file_is_refused_with_its_line)
     check_refused("", poly, "m: line 1: expected the number of vertices");
     check_refused("3\n0 0 0\n1 0 0\n", poly, "m: line 4: expected vertex 3 of 3");
     check_refused("3\n0 0 0\n1 0 x0\n0 1 0\n", poly, "m: line 3: expected vertex 2 of 3");
-    check_refused("3\n0 0 0\n1 0 1e999\n", poly, "m: line 3: expected a finite number, got '1e999'");
-    check_refused("3\n0 0 0\n1 0 0\n0 1 0\n3\n1 2 4\n", poly, "m: line 6: expected the number of a "
-                                                               "vertex, 1 to 3, got '4'");
+    check_refused("3\n0 0 0\n1 0 1e999\n", poly,
+                  "m: line 3: expected a finite number, got '1e999'");
+    check_refused("3\n0 0 0\n1 0 0\n0 1 0\n3\n1 2 4\n", poly,
+                  "m: line 6: expected the number of a "
+                  "vertex, 1 to 3, got '4'");
     check_refused("3\n0 0 0\n1 0 0\n0 1 0\n3\n0 1 2\n", poly, "1 to 3, got '0'");
     check_refused("3\n0 0 0\n1 0 0\n0 1 0\n3\n1 2 3\n1 2\n", poly, "line 7: face 2 of 3 has 2");
     check_refused("3\n0 0 0\n1 0 0\n0 1 0\n3\n1 2 3\n1 2 3\n1 2 3\n1 2 3\n", poly,
@@ -275,9 +277,10 @@ TEST(a_surface_that_is_no_solid_is_refused_with_the_edge)
     def.triangle_count = 3;
     perpi_shape s;
     CHECK_EQ_INT(perpi_shape_make(context, &def, 3, &s), PERP_ERROR_INPUT);
-    CHECK_EQ_STR(perp_context_error(context),
-                 "faces: gear.stl: the edge from vertex 1 (1, 0, 0) to vertex 2 (0, 1, 0) belongs to "
-                 "one face only: the surface is not closed");
+    CHECK_EQ_STR(
+        perp_context_error(context),
+        "faces: gear.stl: the edge from vertex 1 (1, 0, 0) to vertex 2 (0, 1, 0) belongs to "
+        "one face only: the surface is not closed");
     def.triangle_count = 4;
     t[10] = 3, t[11] = 2; /* the last face turned round */
     CHECK_EQ_INT(perpi_shape_make(context, &def, 3, &s), PERP_ERROR_INPUT);
@@ -285,7 +288,8 @@ TEST(a_surface_that_is_no_solid_is_refused_with_the_edge)
     const int32_t inside_out[] = {0, 1, 2, 0, 3, 1, 0, 2, 3, 1, 3, 2};
     def.triangles = inside_out;
     CHECK_EQ_INT(perpi_shape_make(context, &def, 3, &s), PERP_ERROR_INPUT);
-    CHECK_CONTAINS(perp_context_error(context), "faces: gear.stl is inside out: its volume is -0.1");
+    CHECK_CONTAINS(perp_context_error(context),
+                   "faces: gear.stl is inside out: its volume is -0.1");
     def.visual = true; /* a picture may be anything */
     CHECK_OK(perpi_shape_make(context, &def, 3, &s));
     perpi_shape_free(context, &s);
@@ -312,8 +316,8 @@ TEST(cut_and_damaged_files_do_no_harm)
             length = write_binary((unsigned char*)text);
         }
         length = kind == 3 ? length : strlen(text);
-        const perpi_mesh_format format = kind < 2 ? (kind == 0 ? PERPI_MESH_POLY : PERPI_MESH_OBJ)
-                                                  : PERPI_MESH_STL;
+        const perpi_mesh_format format =
+            kind < 2 ? (kind == 0 ? PERPI_MESH_POLY : PERPI_MESH_OBJ) : PERPI_MESH_STL;
         for (size_t i = 0; i < length; ++i) {
             static const char replacements[] = {'\0', '9', '-', ' ', '\n', (char)0xff};
             char* copy = malloc(length); /* exact, so that a sanitizer sees a step beyond */

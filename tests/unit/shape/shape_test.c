@@ -18,7 +18,7 @@ __attribute__((destructor)) static void teardown(void)
 
 /* The corner of a cuboid: x/1.5 + y + z/2 <= 1 in the positive octant, moved to have its centre of
  * mass at the origin. */
-static const double tetrahedron[] = {-0.375, -0.25, -0.5, 1.125, -0.25, -0.5,
+static const double tetrahedron[] = {-0.375, -0.25, -0.5, 1.125,  -0.25, -0.5,
                                      -0.375, 0.75,  -0.5, -0.375, -0.25, 1.5};
 static const int32_t tetrahedron_faces[] = {0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3};
 
@@ -277,10 +277,8 @@ static bool contains(const perpi_shape* s, vec3 p)
         const double z = fabs(p.z) - 0.5 * s->length, over = z > 0.0 ? z : 0.0;
         return p.x * p.x + p.y * p.y + over * over <= s->radius * s->radius;
     }
-    case PERP_SHAPE_CYLINDER:
-        return hypot(p.x, p.y) <= s->radius && fabs(p.z) <= 0.5 * s->length;
-    case PERP_SHAPE_MESH:
-        return (p.x + 0.375) / 1.5 + (p.y + 0.25) + (p.z + 0.5) / 2 <= 1;
+    case PERP_SHAPE_CYLINDER: return hypot(p.x, p.y) <= s->radius && fabs(p.z) <= 0.5 * s->length;
+    case PERP_SHAPE_MESH: return (p.x + 0.375) / 1.5 + (p.y + 0.25) + (p.z + 0.5) / 2 <= 1;
     default: return fabs(p.x) <= s->half.x && fabs(p.y) <= s->half.y && fabs(p.z) <= s->half.z;
     }
 }
