@@ -65,7 +65,25 @@ PERP_API PERP_NODISCARD perp_status perp_model_add_controller(perp_model* model,
                                                               const perp_controller_def* def);
 
 /* For reports. */
+typedef struct perp_spring_info {
+    int32_t a, b;            /* bodies; -1: the world */
+    double at_a[3], at_b[3]; /* body frames, from the centre of mass */
+    double stiffness, damping, rest;
+    bool isotropic, implicit;
+} perp_spring_info;
 PERP_API int32_t perp_model_spring_count(const perp_model* model);
+PERP_API perp_spring_info perp_model_spring_info(const perp_model* model, int32_t spring);
+/* The sum of the drags on a body. */
+PERP_API perp_drag_def perp_model_drag(const perp_model* model, int32_t body);
+
+typedef struct perp_controller_info {
+    int32_t joint; /* -1: a body's */
+    int32_t body;  /* -1: a joint's */
+    double axis[3];
+    double kp, ki, kd, max_effort;
+} perp_controller_info;
+PERP_API perp_controller_info perp_model_controller_info(const perp_model* model,
+                                                         int32_t controller);
 PERP_API int32_t perp_model_controller_count(const perp_model* model);
 PERP_API const char* perp_model_controller_name(const perp_model* model, int32_t controller);
 PERP_API int32_t perp_model_controller_find(const perp_model* model, const char* name); /* -1 */

@@ -83,6 +83,12 @@ PERP_API const perp_joint_record* perp_sim_joint_records(const perp_sim* sim, in
 /* Largest error of all joints in the present state: length, angle. */
 PERP_API void perp_sim_joint_error(const perp_sim* sim, double error[2]);
 
+typedef struct perp_controller_state {
+    double effort;   /* mean over the last step; 0 before the first */
+    double integral; /* of the error */
+} perp_controller_state;
+PERP_API perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller);
+
 /* The flat arrays that a recording keeps. Spatial: 7 and 6 numbers a body (position, quaternion;
  * velocity, angular velocity); planar: 3 and 3 (x, y, angle; and rates). */
 PERP_API int32_t perp_sim_q_size(const perp_sim* sim);

@@ -146,3 +146,16 @@ int32_t perp_model_controller_find(const perp_model* model, const char* name)
     }
     return -1;
 }
+
+perp_controller_info perp_model_controller_info(const perp_model* model, int32_t controller)
+{
+    const perpi_controller* c = &model->controller[controller];
+    perp_controller_info info = {.joint = c->joint,
+                                 .body = c->body,
+                                 .kp = c->kp,
+                                 .ki = c->ki,
+                                 .kd = c->kd,
+                                 .max_effort = c->max_effort};
+    v3_to(c->axis, info.axis);
+    return info;
+}

@@ -130,6 +130,21 @@ int32_t perp_model_spring_count(const perp_model* model)
     return (int32_t)model->spring_count;
 }
 
+perp_spring_info perp_model_spring_info(const perp_model* model, int32_t spring)
+{
+    const perpi_spring* s = &model->spring[spring];
+    perp_spring_info info = {.a = s->body[0],
+                             .b = s->body[1],
+                             .stiffness = s->stiffness,
+                             .damping = s->damping,
+                             .rest = s->rest,
+                             .isotropic = s->isotropic,
+                             .implicit = s->implicit};
+    v3_to(s->at[0], info.at_a);
+    v3_to(s->at[1], info.at_b);
+    return info;
+}
+
 /* ---- drag ----------------------------------------------------------------------------------------*/
 
 perp_status perp_model_add_drag(perp_model* model, const perp_drag_def* def)
@@ -158,4 +173,10 @@ perp_status perp_model_add_drag(perp_model* model, const perp_drag_def* def)
         body->drag_angular += def->angular;
     }
     return status;
+}
+
+perp_drag_def perp_model_drag(const perp_model* model, int32_t body)
+{
+    const perpi_body* b = &model->body[body];
+    return (perp_drag_def){b->name, b->drag_linear, b->drag_angular};
 }

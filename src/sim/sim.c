@@ -386,6 +386,15 @@ const double* perpi_sim_s(const perp_sim* sim)
     return sim->s;
 }
 
+perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller)
+{
+    const double* p = sim->s + sim->model->spring_rows;
+    const double h = sim->step > 0 ? perpi_sim_step_length(sim, sim->step - 1) : 1.0;
+    return (perp_controller_state){.effort = p[controller] / h,
+                                   .integral =
+                                       p[(int32_t)sim->model->controller_count + controller]};
+}
+
 perp_energy perp_sim_energy(const perp_sim* sim)
 {
     const perp_model* model = sim->model;

@@ -125,10 +125,8 @@ static perp_status reserve(newton* s, const perp_friction_problem* P)
         const size_t rows = (size_t)P->constraint[i].rows;
         widest = rows > widest ? rows : widest;
     }
-    perp_status status = perpi_friction_sweeper_prepare(&s->sweeper, P);
-    if (status == PERP_OK) {
-        status = perpi_grow(s->context, &s->vector, &s->vector_capacity, 9 * n, sizeof(double));
-    }
+    perp_status status =
+        perpi_grow(s->context, &s->vector, &s->vector_capacity, 9 * n, sizeof(double));
     if (status == PERP_OK) {
         status = perpi_grow(s->context, &s->block, &s->block_capacity, 2 * widest * widest,
                             sizeof(double));
@@ -450,6 +448,12 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
         k.over = solve_linear(s, &k, r);
         memcpy(r, s->best, bytes);
         sweeps = 0;
+    }
+    if (!k.over) {
+        const perp_status prepared = perpi_friction_sweeper_prepare(&s->sweeper, P);
+        if (prepared != PERP_OK) {
+            return prepared;
+        }
     }
     while (!k.over) {
         perpi_friction_project_guess(P, r);

@@ -108,7 +108,6 @@ def bad_usage_is_2_with_a_suggestion():
         (("run", scene, "--zzzzzz"), "unknown option --zzzzzz"),
         (("run", scene, "--step"), "needs a value"), (("run", scene, "--json=1"), "no value"),
         (("run", scene, "--watch"), "--watch does not exist yet"),
-        (("run", scene, "--plugin", "x.so"), "--plugin does not exist yet"),
         (("run", scene, "extra"), "usage"), (("list", "solver"), "did you mean 'solvers'"),
         (("list",), "usage"), (("run", scene, "--set", "nonsense"), "POINTER=VALUE"),
         (("export",), "usage"), (("help", "zzz"), "unknown verb"),

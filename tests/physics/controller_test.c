@@ -72,6 +72,7 @@ TEST(effort_is_limited_and_the_integral_does_not_wind_up)
         before = b.velocity[0];
         highest = b.position[0] > highest ? b.position[0] : highest;
         CHECK_AT_MOST(fabs(force), 40.0 * (1.0 + 1e-9));
+        CHECK_NEAR(perp_sim_controller(s.sim, 0).effort, force, 1e-9);
         if (perp_sim_step_count(s.sim) == 10) {
             CHECK_NEAR(b.velocity[0], 40.0 / 2.0 * 0.1, 1e-12);
         }
