@@ -22,7 +22,7 @@
 #define GOAL 1e-4
 #define TIME_SHARE 0.7 /* of the time that is left, for a method that others may follow */
 
-enum { LARGE = 400, LARGE_ISLAND = 150, FEW = 200 };
+enum { LARGE = 400, LARGE_ISLAND = 150, FEW = 200, PILE = 90 };
 
 typedef struct entry {
     const char* name; /* NULL ends a list */
@@ -46,6 +46,9 @@ static const entry contact_polygon[] = {{"lemke", false},  {"newton", true}, {"p
                                         {"newton", false}, {"nsgs", false},  {NULL, false}};
 static const entry contact_round[] = {{"newton", true}, {"newton", false},      {"nsgs", false},
                                       {"admm", false},  {"fixed-point", false}, {NULL, false}};
+static const entry contact_pile[] = {{"newton-bodies", true}, {"newton-bodies", false},
+                                     {"newton", false},       {"nsgs", false},
+                                     {"admm", false},         {NULL, false}};
 static const entry contact_large[] = {
     {"newton", true}, {"newton", false}, {"nsgs", false}, {"lemke", false}, {NULL, false}};
 static const entry contact_groups[] = {
@@ -368,6 +371,9 @@ static const entry* contact_order(const perp_contact_problem* P)
     int64_t unknowns = 0;
     if (P->group_count > 0) {
         return contact_groups;
+    }
+    if (P->row_count >= PILE && P->row_count > P->dof_count) {
+        return contact_pile;
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
