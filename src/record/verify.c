@@ -220,7 +220,9 @@ static perp_status check_laws(verifier* x)
         x->verdict->steps = step - first;
         memcpy(x->q, frame.q, q_size);
         memcpy(x->v, frame.v, v_size);
-        memcpy(x->joint, frame.joints, joints * sizeof *x->joint);
+        if (joints > 0) {
+            memcpy(x->joint, frame.joints, joints * sizeof *x->joint);
+        }
         if (memory > 0) {
             memcpy(x->memory, frame.memory, memory);
         }

@@ -21,11 +21,16 @@ static const perp_mlcp_solver_ops* const builtin_mlcp[] = {
     &perpi_mlcp_path,          NULL};
 static const perp_ncp_solver_ops* const builtin_ncp[] = {
     &perpi_ncp_auto, &perpi_ncp_fischer_newton, &perpi_ncp_minmap_newton, &perpi_ncp_path, NULL};
-static const perp_friction_solver_ops* const builtin_friction[] = {
-    &perpi_friction_auto, &perpi_friction_nsgs,        &perpi_friction_newton,
-    &perpi_friction_admm, &perpi_friction_fixed_point, NULL};
+static const perp_friction_solver_ops* const builtin_friction[] = {&perpi_friction_auto,
+                                                                   &perpi_friction_nsgs,
+                                                                   &perpi_friction_newton,
+                                                                   &perpi_friction_admm,
+                                                                   &perpi_friction_fixed_point,
+                                                                   &perpi_friction_interior_point,
+                                                                   NULL};
 static const perp_contact_solver_ops* const builtin_contact[] = {
-    &perpi_contact_auto, &perpi_contact_newton_bodies, &perpi_contact_pgs, &perpi_contact_psor, &perpi_contact_jacobi, NULL};
+    &perpi_contact_auto, &perpi_contact_newton_bodies, &perpi_contact_pgs,
+    &perpi_contact_psor, &perpi_contact_jacobi,        NULL};
 
 /* Listed first; nobody else may take the name. */
 static const char AUTO_NAME[] = "auto";

@@ -113,7 +113,7 @@ ACCEPTED = [
     (GOOD, "/friction", {"cone": "ellipsoid", "e_r": 0.1, "default": 0.2}),
     (GOOD, "/friction", {"cone": "ellipsoid", "e_t": 0.5, "e_o": 2, "e_r": 0.1}),
     (GOOD, "/rotation", "linear"), (GOOD, "/margin", 0), (GOOD, "/allow_overlap", True),
-    (GOOD, "/joint_correction", False), (GOOD, "/joints", []), (GOOD, "/restitution", 0),
+    (GOOD, "/joint_correction", False), (GOOD, "/joint_correction", True), (GOOD, "/joints", []), (GOOD, "/restitution", 0),
     (GOOD, "/record", {"every": 10}), (GOOD, "/solver", {"type": "lemke"}),
     (GOOD, "/stepper", {"type": "stewart-trinkle"}), (GOOD, "/bodies/1/color", "#00ff7f"),
     (GOOD, "/bodies/1/color", [0, 0.5, 1]), (GOOD, "/bodies/1/inertia", [1, 1, 1]),
@@ -140,7 +140,44 @@ ACCEPTED = [
     (PLANAR, "/bodies/1/shapes/0/angle", 1),
 ]
 
+HINGE = {"name": "j", "type": "revolute", "a": "world", "b": "ball", "at": [0, 0, 0], "axis": [0, 1, 0]}
+PIN = {"name": "j", "type": "revolute", "a": "world", "b": "disc", "at": [0, 0]}
+
+
+def with_joint(base, joint, **change):
+    joint = {**joint, **change}
+    return (base, "/joints", [{k: v for k, v in joint.items() if v is not REMOVE}])
+
+
+ACCEPTED += [
+    with_joint(GOOD, HINGE), with_joint(GOOD, HINGE, limits=[-1, 2]), with_joint(PLANAR, PIN),
+    with_joint(GOOD, HINGE, limits=[None, 2], start=1, friction=1, damping=2, collide=True),
+    with_joint(GOOD, HINGE, motor={"type": "position", "target": "sin(t)", "max_effort": 3}),
+    with_joint(GOOD, HINGE, motor={"type": "velocity", "target": 1}),
+    with_joint(GOOD, HINGE, at=REMOVE, at_a=[0, 0, 2], at_b=[0, 0, 0]),
+    with_joint(GOOD, HINGE, type="spherical", axis=REMOVE), with_joint(GOOD, HINGE, type="planar"),
+    with_joint(GOOD, HINGE, type="cylindrical"), with_joint(GOOD, HINGE, type="fixed", at=REMOVE),
+    with_joint(GOOD, HINGE, type="universal", axis2=[0, 0, 3]),
+    with_joint(GOOD, HINGE, type="rope", at=REMOVE, length=3),
+    with_joint(GOOD, HINGE, type="rope", at=REMOVE, at_a=[0, 0, 0], at_b=[0, 0, 0]),
+    with_joint(PLANAR, PIN, type="prismatic", axis=[1, 1]), with_joint(PLANAR, PIN, type="fixed"),
+]
+
 REFUSED = [
+    with_joint(GOOD, HINGE, name=REMOVE), with_joint(GOOD, HINGE, type="hinge"),
+    with_joint(GOOD, HINGE, a=REMOVE), with_joint(GOOD, HINGE, at=REMOVE),
+    with_joint(GOOD, HINGE, axis=REMOVE), with_joint(GOOD, HINGE, at_a=[0, 0, 0]),
+    with_joint(GOOD, HINGE, at=REMOVE, at_a=[0, 0, 0]), with_joint(GOOD, HINGE, at=[0, 0]),
+    with_joint(GOOD, HINGE, friction=-1), with_joint(GOOD, HINGE, damping=-1),
+    with_joint(GOOD, HINGE, limits=[1]), with_joint(GOOD, HINGE, limits=["a", 1]),
+    with_joint(GOOD, HINGE, motor={"type": "position"}), with_joint(GOOD, HINGE, motor={}),
+    with_joint(GOOD, HINGE, motor={"type": "torque", "target": 1}),
+    with_joint(GOOD, HINGE, motor={"type": "position", "target": 1, "max_effort": -1}),
+    with_joint(GOOD, HINGE, type="spherical", limits=[-1, 1]), with_joint(GOOD, HINGE, colour=1),
+    with_joint(GOOD, HINGE, type="spherical", friction=1), with_joint(GOOD, HINGE, collide=1),
+    with_joint(GOOD, HINGE, type="rope"), with_joint(GOOD, HINGE, type="rope", at=REMOVE, length=0),
+    with_joint(PLANAR, PIN, type="spherical"), with_joint(PLANAR, PIN, type="prismatic"),
+    with_joint(PLANAR, PIN, at=[0, 0, 0]),
     (GOOD, "/bodies", REMOVE), (GOOD, "/bodies", []), (GOOD, "/bodies", {}), (GOOD, "/nam", "x"),
     (GOOD, "/name", 1), (GOOD, "/dimension", 4), (GOOD, "/dimension", "3"), (GOOD, "/step", 0),
     (GOOD, "/step", -1), (GOOD, "/step", "0.1"), (GOOD, "/step", {"error": 1e-3}),
@@ -160,7 +197,7 @@ REFUSED = [
     (GOOD, "/friction", {"cone": "ellipsoid", "e_r": 1, "e_t": 0}),
     (GOOD, "/friction", {"cone": "ellipsoid", "e_r": 1, "e_o": -1}),
     (GOOD, "/friction/pairs/0/mu", -0.1), (GOOD, "/friction/pairs/0/directions", 2),
-    (GOOD, "/friction/pairs/0/a", REMOVE), (GOOD, "/restitution", 0.5), (GOOD, "/joints", [{}]),
+    (GOOD, "/friction/pairs/0/a", REMOVE), (GOOD, "/restitution", 0.5),
     (GOOD, "/controllers", [{}]), (GOOD, "/controllers", [{"type": "pd", "body": "ball", "axis": [1, 0, 0], "kp": 1}]),
     (GOOD, "/controllers", [{"type": "pd", "body": "ball", "kp": 1, "target": 0}]),
     (GOOD, "/controllers", [{"type": "pd", "body": "ball", "axis": [0, 0, 0], "kp": 1, "target": 0}]),
@@ -176,7 +213,8 @@ REFUSED = [
     (GOOD, "/bodies/2/motion", {"table": []}), (GOOD, "/bodies/2/motion", {"table": [[0, 1]]}),
     (GOOD, "/bodies/2/motion", {"max_speed": 1}),
     (GOOD, "/bodies/2/motion", {"position": [0, 0, 0], "max_speed": 0}),
-    (GOOD, "/bodies/2/motion", {"table": [[0, 1, 2, 3]], "interpolation": "x"}), (GOOD, "/joint_correction", True), (GOOD, "/rotation", "cubic"),
+    (GOOD, "/bodies/2/motion", {"table": [[0, 1, 2, 3]], "interpolation": "x"}), (GOOD, "/joint_correction", 1),
+    (GOOD, "/rotation", "cubic"),
     (GOOD, "/margin", -1), (GOOD, "/tolerance", 0), (GOOD, "/allow_overlap", 1),
     (GOOD, "/record", {"every": 0}), (GOOD, "/record", {"each": 1}),
     (GOOD, "/forces/0/type", "spring"), (GOOD, "/forces/0/type", "drag"),

@@ -325,6 +325,19 @@ static perp_status count(void* user, perp_sim* sim)
     return PERP_OK;
 }
 
+TEST(warm_steps_with_springs_and_controllers_allocate_nothing)
+{
+    scene_sim s = scene_sim_open("%s", saturated);
+    REQUIRE(s.sim != NULL);
+    while (perp_sim_step_count(s.sim) < 20) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+    }
+    const uint64_t before = perp_context_allocations(s.context);
+    CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+    CHECK_EQ_U64(perp_context_allocations(s.context), before);
+    scene_sim_close(&s);
+}
+
 TEST(several_callbacks_are_called_in_order)
 {
     scene_sim s = scene_sim_open("{\"step\":0.01,\"duration\":0.05,\"bodies\":[{\"name\":\"m\","

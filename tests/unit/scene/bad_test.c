@@ -384,12 +384,49 @@ TEST(a_motion_is_a_pose_or_a_velocity_of_a_kinematic_body)
                   "/bodies/1/motion: ", "kinematic");
 }
 
+#define JOINT(type_, rest_)                                                                        \
+    TOP("\"joints\":[{\"name\":\"j\",\"type\":\"" type_ "\",\"a\":\"world\",\"b\":\"b\"" rest_ "}" \
+        "]")
+
+TEST(a_bad_joint_is_refused_where_it_is_bad)
+{
+    CHECK_REFUSED(TOP("\"joints\":{}"), "/joints: must be an array");
+    CHECK_REFUSED(TOP("\"joints\":[1]"), "/joints/0: must be an object");
+    CHECK_REFUSED(TOP("\"joints\":[{}]"), "/joints/0: missing key 'name'");
+    CHECK_REFUSED(JOINT("revolut", ""), "/joints/0/type: ", "did you mean 'revolute'?");
+    CHECK_REFUSED(JOINT("x", ""), "/joints/0/type: must be fixed, revolute");
+    CHECK_REFUSED(JOINT("revolute", ""), "/joints/0/at: is missing");
+    CHECK_REFUSED(JOINT("revolute", ",\"at\":[0,0,0]"), "/joints/0/axis: is missing");
+    CHECK_REFUSED(JOINT("spherical", ",\"at\":[0,0,0],\"at_a\":[0,0,0]"),
+                  "/joints/0/at: ", "not both");
+    CHECK_REFUSED(JOINT("spherical", ",\"at_a\":[0,0,0]"), "/joints/0/at_b: is missing");
+    CHECK_REFUSED(JOINT("rope", ",\"at\":[0,0,0]"), "/joints/0/at: a rope has two ends");
+    CHECK_REFUSED(JOINT("rope", ",\"length\":-1"), "/joints/0/length: must be > 0");
+    CHECK_REFUSED(JOINT("rope", ",\"at_a\":[3,0,0],\"at_b\":[0,0,0],\"length\":1"),
+                  "/joints/0/length: ", "too short");
+    CHECK_REFUSED(JOINT("revolute", ",\"at\":[0,0,0],\"axis\":[0,0,1],\"limits\":[1,2]"),
+                  "/joints/0/limits: ", "is 0 at the start");
+    CHECK_REFUSED(JOINT("revolute", ",\"at\":[0,0,0],\"axis\":[0,0,1],\"limits\":[1]"),
+                  "/joints/0/limits: must be [lower, upper]");
+    CHECK_REFUSED(JOINT("spherical", ",\"at\":[0,0,0],\"friction\":1"),
+                  "/joints/0/friction: ", "only revolute and prismatic");
+    CHECK_REFUSED(JOINT("universal", ",\"at\":[0,0,0],\"axis\":[0,0,1],\"axis2\":[0,1,1]"),
+                  "/joints/0/axis2: ", "45 degrees");
+    CHECK_REFUSED(JOINT("revolute", ",\"at\":[0,0,0],\"axis\":[0,0,1],\"motor\":{\"type\":"
+                                    "\"torque\",\"target\":1}"),
+                  "/joints/0/motor/type: must be position, velocity or effort");
+    CHECK_REFUSED(JOINT("revolute", ",\"at\":[0,0,0],\"axis\":[0,0,1],\"motor\":{\"type\":"
+                                    "\"position\",\"target\":\"1+\"}"),
+                  "/joints/0/motor/target: ");
+    CHECK_REFUSED(JOINT("revolute", ",\"at\":[0,0,0],\"axis\":[0,0,1],\"motor\":{\"type\":"
+                                    "\"position\",\"target\":1,\"max_effort\":-1}"),
+                  "/joints/0/motor/max_effort: must be >= 0");
+}
+
 TEST(what_does_not_exist_yet_is_said_to_be_so)
 {
     CHECK_NOT_YET(TOP("\"step\": {\"error\": 1e-3}"), "/step: adaptive steps do not exist yet");
     CHECK_NOT_YET(TOP("\"restitution\": 0.5"), "/restitution: restitution does not exist yet");
-    CHECK_NOT_YET(TOP("\"joints\": [{}]"), "/joints: joints do not exist yet");
-    CHECK_NOT_YET(TOP("\"joint_correction\": true"), "/joint_correction: ");
     CHECK_NOT_YET(SHAPE("\"type\":\"ellipsoid\",\"radii\":[1,1,1]"),
                   "/bodies/1/shapes/0/type: ", "'ellipsoid' does not exist yet");
     CHECK_NOT_YET(SHAPE("\"type\":\"mesh\",\"vertices\":[[0,0,0],[1,0,0],[0,1,0]],"
