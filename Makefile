@@ -15,12 +15,12 @@ configure := cmake --preset release --log-level=NOTICE \
 
 help:
 	@echo 'make build          install what is missing and build $(release)/perp'
-	@echo 'make demo           run the demo scene; recording and summary under build/demo/'
+	@echo 'make demo           run the demo scene; recording, summary and replay page under build/demo/'
 	@echo 'make test           build and run all tests'
 	@echo 'make bench          run all benchmarks; JSON under build/bench/'
 	@echo 'make bench-solvers  run the solver benchmark only'
 	@echo 'make experiments    run all experiments (ONLY=name: one); results under build/experiments/'
-	@echo 'make docs           check the documentation'
+	@echo 'make docs           build the documentation as html into build/docs/ and check its links'
 	@echo 'make install        install to PREFIX ($(PREFIX)); DESTDIR is honoured'
 	@echo 'make format         format the sources'
 	@echo 'make clean          remove build/'
@@ -37,6 +37,8 @@ demo: build
 	$(release)/perp run scenes/demo.json --out build/demo/demo.h5 --json > build/demo/demo-summary.json
 	@echo 'recording: build/demo/demo.h5'
 	@echo 'summary:   build/demo/demo-summary.json'
+	@if $(release)/perp replay build/demo/demo.h5 -o build/demo/demo.html --force --quiet; \
+	then echo 'page:      build/demo/demo.html (open it in a browser)'; fi
 
 test: build
 	@scripts/run-tests $(release)
@@ -53,8 +55,9 @@ experiments: build
 	@cmake --build $(release) --target experiments
 	@scripts/run-experiments $(release) $(ONLY)
 
-docs:
+docs: build
 	@scripts/check-links
+	@scripts/build-docs $(release)/perp build/docs
 
 install: build
 	@cmake --install $(release) --prefix '$(PREFIX)'

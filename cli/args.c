@@ -80,7 +80,7 @@ static int unknown_option(const cli_verb* verb, const char* name, bool json)
     list[count] = NULL;
     const char* nearest = cli_nearest(name, list);
     if (nearest != NULL) {
-        return cli_fail(json, CLI_BAD_INPUT, "%s: unknown option %s; did you mean %s?", verb->name,
+        return cli_fail(json, CLI_BAD_INPUT, "%s: unknown option %s: did you mean %s?", verb->name,
                         name, nearest);
     }
     return cli_fail(json, CLI_BAD_INPUT, "%s: unknown option %s; see 'perp help %s'", verb->name,
@@ -114,9 +114,9 @@ static int take_option(const cli_verb* verb, char** argv, int left, cli_args* ar
         return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s does not exist yet", verb->name,
                         option->name);
     }
-    const bool repeats =
-        strcmp(option->name, "--set") == 0 || strcmp(option->name, "--plugin") == 0;
-    if (option->value != NULL && !repeats && cli_flag(args, option->name)) {
+    const bool many = strcmp(option->name, "--set") == 0 || strcmp(option->name, "--plugin") == 0 ||
+                      strcmp(option->name, "--overlay") == 0;
+    if (option->value != NULL && !many && cli_flag(args, option->name)) {
         return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s is given twice: give it once",
                         verb->name, option->name);
     }
@@ -173,6 +173,24 @@ int cli_args_parse(const cli_verb* verb, int argc, char** argv, cli_args* args, 
     if (args->word_count < verb->words_min || args->word_count > verb->words_max) {
         return cli_fail(args->json, CLI_BAD_INPUT, "usage: perp %s %s", verb->name, verb->usage);
     }
+    return CLI_DONE;
+}
+
+int cli_read_size(const cli_args* args, int low, int high, int* width, int* height)
+{
+    const char* text = cli_value(args, "--size");
+    int w = 0, h = 0, used = 0;
+    if (text == NULL) {
+        return CLI_DONE;
+    }
+    if (strlen(text) > 16 || sscanf(text, "%dx%d%n", &w, &h, &used) != 2 || text[used] != '\0' ||
+        w < low || w > high || h < low || h > high) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        "--size: must be WxH, each from %d to %d, such as 1280x720, got '%s'", low,
+                        high, text);
+    }
+    *width = w;
+    *height = h;
     return CLI_DONE;
 }
 

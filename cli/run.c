@@ -6,22 +6,31 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "plugin.h"
 #include "progress.h"
 #include "stats.h"
 #include "summary.h"
+#include "watch.h"
+
+/* Which steps' problems --save-problems keeps, beside those that were not solved. */
+typedef struct problem_choice {
+    enum { SAVE_FAILED, SAVE_ALL, SAVE_EVERY, SAVE_STEP, SAVE_SLOW } when;
+    double number; /* of steps; the step; seconds */
+} problem_choice;
 
 typedef struct run_state {
     const cli_args* args;
     bool quiet, keep_going;
-    const char* out;      /* recording, or NULL */
-    const char* problems; /* folder for problem files, or NULL */
-    char* origin;         /* what to call the scene in messages */
-    char* resumed;        /* the recording that is continued, or NULL */
-    double resume_asked;  /* the time that was asked for; infinite: the end */
-    double resume_time;   /* and the frame that was found for it */
+    const char* out; /* recording, or NULL */
+    char* problems;  /* folder for problem files, or NULL */
+    problem_choice choice;
+    char* origin;        /* what to call the scene in messages */
+    char* resumed;       /* the recording that is continued, or NULL */
+    double resume_asked; /* the time that was asked for; infinite: the end */
+    double resume_time;  /* and the frame that was found for it */
     cli_overrides overrides;
     perp_context* context;
     perp_scene* scene;
@@ -29,10 +38,13 @@ typedef struct run_state {
     perp_recorder* recorder;
     cli_plugins plugins;
     cli_stats stats;
+    cli_watch_def watch_def;
+    cli_watch* watch;   /* the live page, or NULL */
     char problem[1200]; /* the last problem file written, or "" */
     char message[2400]; /* why it stopped, or "" */
     const char* note;   /* the same without the file's name */
     bool interrupted, unsolved;
+    bool stopped; /* from the live page */
 } run_state;
 
 static volatile sig_atomic_t stop_asked;
@@ -124,10 +136,10 @@ static int fail_in_scene(const run_state* r, perp_status status)
 static int load_scene(run_state* r, perp_recording* resumed)
 {
     if (r->args->word_count > 0) {
-        r->origin = cli_scene_path(r->args->word[0]);
-        return r->origin != NULL
+        const int found = cli_scene_find(r->args->word[0], r->args->json, &r->origin);
+        return found == CLI_DONE
                    ? cli_scene_load(r->args, r->context, r->origin, &r->overrides, &r->scene)
-                   : cli_fail(r->args->json, CLI_FAILED, "out of memory");
+                   : found;
     }
     const char* text = perp_recording_scene_text(resumed);
     r->origin = strdup(r->resumed);
@@ -285,6 +297,61 @@ static void save_problem(run_state* r, int64_t step)
     }
 }
 
+/* DIR or DIR:WHEN. */
+static int read_problem_choice(run_state* r)
+{
+    static const char* const word[] = {
+        [SAVE_FAILED] = "failed", [SAVE_ALL] = "all",    [SAVE_EVERY] = "every=",
+        [SAVE_STEP] = "step=",    [SAVE_SLOW] = "slow=",
+    };
+    const char* text = cli_value(r->args, "--save-problems");
+    const char* colon = text != NULL ? strrchr(text, ':') : NULL;
+    const size_t length = colon != NULL ? (size_t)(colon - text) : text != NULL ? strlen(text) : 0;
+    if (text == NULL) {
+        return CLI_DONE;
+    }
+    bool good = colon == NULL;
+    for (int w = SAVE_FAILED; colon != NULL && w <= SAVE_SLOW; ++w) {
+        const size_t n = strlen(word[w]);
+        const char* number = colon + 1 + n;
+        char* end = NULL;
+        if (strncmp(colon + 1, word[w], n) == 0) {
+            const double x = w >= SAVE_EVERY ? strtod(number, &end) : 0.0;
+            good = w < SAVE_EVERY ? *number == '\0'
+                                  : end != number && *end == '\0' && x > 0.0 && x < 1e15 &&
+                                        (w == SAVE_SLOW || x == floor(x));
+            r->choice = (problem_choice){.when = w, .number = x};
+        }
+    }
+    if (!good || length == 0) {
+        return cli_fail(
+            r->args->json, CLI_BAD_INPUT,
+            "--save-problems: expected DIR or DIR:WHEN, WHEN being failed, all, every=N, "
+            "step=N or slow=SECONDS, got '%s'",
+            text);
+    }
+    r->problems = strndup(text, length);
+    return r->problems != NULL ? CLI_DONE : cli_fail(r->args->json, CLI_FAILED, "out of memory");
+}
+
+/* Whether the step just taken is one to keep. */
+static bool wants_problem(const run_state* r, double seconds)
+{
+    if (r->problems == NULL) {
+        return false;
+    }
+    const double step = (double)perp_sim_step_count(r->sim), number = r->choice.number;
+    bool chosen = false;
+    switch (r->choice.when) {
+    case SAVE_FAILED: break;
+    case SAVE_ALL: chosen = true; break;
+    case SAVE_EVERY: chosen = fmod(step, number) == 0.0; break;
+    case SAVE_STEP: chosen = step == number; break;
+    case SAVE_SLOW: chosen = seconds > number; break;
+    }
+    return chosen || perp_sim_step_info(r->sim).accepted_unsolved;
+}
+
 /* A step failed, or the recording did. The run is over. */
 static int stop_with_error(run_state* r, perp_status status)
 {
@@ -305,24 +372,35 @@ static int stop_with_error(run_state* r, perp_status status)
 
 static int loop(run_state* r, cli_progress* progress)
 {
-    const double begin = cli_clock();
+    double begin = cli_clock();
     double now = begin;
+    if (r->watch != NULL && !cli_watch_step(r->watch, r->sim, is_stop_asked)) {
+        r->stopped = true; /* it had begun paused */
+    }
+    begin = now = cli_clock();
     int exit_status = CLI_DONE;
-    while (exit_status == CLI_DONE && !perp_sim_finished(r->sim) && !stop_asked) {
+    while (exit_status == CLI_DONE && !perp_sim_finished(r->sim) && !stop_asked && !r->stopped) {
         const double before = now;
         perp_status status = perp_sim_step(r->sim);
         now = cli_clock();
         if (status == PERP_OK) {
             const double seconds = now - before;
             cli_stats_step(&r->stats, r->sim, seconds);
-            if (r->problems != NULL && perp_sim_step_info(r->sim).accepted_unsolved) {
+            if (wants_problem(r, seconds)) {
                 save_problem(r, perp_sim_step_count(r->sim));
+                now = cli_clock();
             }
             if (r->recorder != NULL) {
                 status = perp_recorder_step(r->recorder, r->sim, seconds);
                 now = cli_clock(); /* writing is not part of the next step */
             }
             cli_progress_step(progress, r->sim, &r->stats, now);
+        }
+        if (status == PERP_OK && r->watch != NULL) {
+            const double paused = cli_clock();
+            r->stopped = !cli_watch_step(r->watch, r->sim, is_stop_asked);
+            now = cli_clock();
+            begin += now - paused; /* to look is not to compute */
         }
         if (status == PERP_ERROR_CANCELLED && stop_asked) {
             break; /* inside a step; the state is the one before it */
@@ -334,7 +412,8 @@ static int loop(run_state* r, cli_progress* progress)
     r->stats.wall_seconds = now - begin;
     if (exit_status == CLI_DONE && !perp_sim_finished(r->sim)) {
         r->interrupted = true;
-        (void)snprintf(r->message, sizeof r->message, "interrupted at t = %.9g",
+        (void)snprintf(r->message, sizeof r->message, "%s at t = %.9g",
+                       stop_asked ? "interrupted" : "stopped from the live page",
                        perp_sim_time(r->sim));
         r->note = r->message;
         exit_status = CLI_FAILED;
@@ -438,9 +517,31 @@ static int refuse_empty(const cli_args* args)
     return CLI_DONE;
 }
 
+/* On a terminal, where somebody looks, the page stays until Ctrl-C; a script does not wait. */
+static void linger(const run_state* r)
+{
+    const char* given = cli_value(r->args, "--linger");
+    const bool terminal = isatty(STDOUT_FILENO) && !r->args->json && !r->quiet;
+    (void)fflush(stdout);
+    if (given == NULL && terminal && !stop_asked) {
+        fprintf(stderr, "watch: the page stays until Ctrl-C\n");
+    }
+    cli_watch_linger(given != NULL ? strtod(given, NULL)
+                     : terminal    ? INFINITY
+                                   : 0.0,
+                     is_stop_asked);
+}
+
 static int run_all(run_state* r)
 {
-    int exit_status = cli_overrides_gather(r->args, &r->overrides);
+    bool watched = false;
+    int exit_status = cli_watch_options(r->args, &r->watch_def, &watched);
+    if (exit_status == CLI_DONE) {
+        exit_status = read_problem_choice(r);
+    }
+    if (exit_status == CLI_DONE) {
+        exit_status = cli_overrides_gather(r->args, &r->overrides);
+    }
     if (exit_status == CLI_DONE) {
         exit_status = cli_plugins_load(r->args, r->context, &r->plugins);
     }
@@ -467,8 +568,21 @@ static int run_all(run_state* r)
     if (!cli_stats_begin(&r->stats, r->sim)) {
         return cli_fail(r->args->json, CLI_FAILED, "out of memory");
     }
+    if (watched) {
+        exit_status = cli_watch_begin(&r->watch_def, r->scene, r->sim, &r->watch);
+        if (exit_status != CLI_DONE) {
+            return exit_status;
+        }
+    }
     exit_status = simulate(r);
+    if (watched) {
+        cli_watch_end(r->watch, r->sim,
+                      r->interrupted ? "interrupted" : cli_status_word(exit_status), r->message);
+    }
     report(r, exit_status);
+    if (watched) {
+        linger(r);
+    }
     return exit_status;
 }
 
@@ -485,7 +599,6 @@ static int run(const cli_args* args)
         .quiet = cli_flag(args, "--quiet"),
         .keep_going = cli_flag(args, "--keep-going"),
         .out = cli_value(args, "--out"),
-        .problems = cli_value(args, "--save-problems"),
         .context = cli_context(args->json),
     };
     if (r.context == NULL) {
@@ -493,6 +606,7 @@ static int run(const cli_args* args)
     }
     const int exit_status = run_all(&r);
     cli_plugins_end(&r.plugins, r.sim);
+    cli_watch_destroy(r.watch);
     cli_stats_free(&r.stats);
     perp_recorder_destroy(r.recorder);
     perp_sim_destroy(r.sim);
@@ -502,6 +616,7 @@ static int run(const cli_args* args)
     cli_overrides_free(&r.overrides);
     free(r.origin);
     free(r.resumed);
+    free(r.problems);
     return exit_status;
 }
 
@@ -516,13 +631,16 @@ static const cli_option options[] = {
     {"--solver", "NAME", "see 'perp list solvers'; replaces the scene's with its settings", NULL},
     {"--set", "POINTER=VALUE", "override any place of the scene, such as /bodies/1/mass=2", NULL},
     {"--resume", "R.h5[@T]", "continue from a recording's end, or its last frame up to T", NULL},
-    {"--save-problems", "DIR", "where to put the problems of steps that were not solved", NULL},
+    {"--save-problems", "DIR[:WHEN]",
+     "where to put the problems of steps that were not solved; WHEN adds others: all, every=N, "
+     "step=N, slow=SECONDS",
+     NULL},
     {"--keep-going", NULL, "take the best iterate when a solve fails, and count it", NULL},
     CLI_URDF_OPTIONS,
     {"--json", NULL, "print the result as one JSON object", NULL},
     {"--quiet", NULL, "print nothing but errors", NULL},
     {"--plugin", "LIB[:ARG]", "load solvers and code for each step from a shared library", NULL},
-    {"--watch", NULL, "look at the run while it lasts", "yet"},
+    CLI_WATCH_OPTIONS,
     {0},
 };
 

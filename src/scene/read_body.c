@@ -1,6 +1,7 @@
 /* src/scene/read_body.c - the entries of "bodies". */
 #include <string.h>
 
+#include "model/model.h"
 #include "scene/reader.h"
 
 static const char* const known[] = {"name",
@@ -223,7 +224,11 @@ static perp_status check_names(perpi_reader* r, const json_t* body, const char* 
         if (perp_model_body_find(r->model, name) < 0) {
             perpi_reader_enter(r, key);
             perpi_reader_enter_item(r, i);
-            return perpi_reader_fail(r, PERP_ERROR_INPUT, "there is no body named '%.200s'", name);
+            const char* nearest = perpi_model_nearest_body(r->model, name);
+            return perpi_reader_fail(r, PERP_ERROR_INPUT,
+                                     "there is no body named '%.200s'%s%.200s%s", name,
+                                     nearest != NULL ? ": did you mean '" : "",
+                                     nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
         }
     }
     return PERP_OK;

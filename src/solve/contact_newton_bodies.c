@@ -264,6 +264,11 @@ static bool is_ellipsoid(const perp_constraint* c)
     return c->cone == PERP_CONE_ELLIPSOID;
 }
 
+static double compliance(const perp_contact_problem* P, int32_t row)
+{
+    return P->compliance != NULL ? P->compliance[row] : 0.0;
+}
+
 /* w: the diagonal of W; a contact's tangential rows have the largest of theirs, in the coordinates
  * p_t / e, e u_t of an ellipsoid, in which its friction set is a ball. */
 static void set_weights(bodies* s, const perp_contact_problem* P)
@@ -279,6 +284,7 @@ static void set_weights(bodies* s, const perp_contact_problem* P)
                     t += perpi_dot(SIDE, Y, Y);
                 }
             }
+            t += compliance(P, c->row + r);
             s->w[c->row + r] = t > 0.0 ? t : 1.0;
             if (r > 0) {
                 const double e = is_ellipsoid(c) ? c->e[r - 1] : 1.0;
@@ -301,8 +307,9 @@ static void rows_answer(const bodies* s, const perp_contact_problem* P, const pe
     }
     for (int32_t r = 0; r < m; ++r) {
         const int32_t k = c->row + r;
-        double rho = 1.0 / (lambda * s->w[k]);
-        d[k] = -rho * u[k];
+        const double soft = compliance(P, k);
+        double rho = 1.0 / (lambda * s->w[k] + soft);
+        d[k] = -rho * (u[k] + soft * s->c[k]);
         if (c->kind == PERP_CONSTRAINT_BOUNDED) {
             const double low = P->lower[k] - s->c[k], high = P->upper[k] - s->c[k];
             if (d[k] < low || d[k] > high) {
@@ -501,8 +508,10 @@ static double evaluate(bodies* s, const proximal* k, const double* z, double* u,
         for (int32_t r = 0; r < c->rows; ++r) {
             const int32_t j = at + r;
             const double e = contact && r > 0 && is_ellipsoid(c) ? c->e[r - 1] : 1.0;
-            const double omega = k->lambda * (contact ? wide : s->w[j]) / (e * e);
-            value -= (u[j] + (contact && r == 0 ? s->s[j] : 0.0) + 0.5 * omega * d[j]) * d[j];
+            const double soft = contact ? 0.0 : compliance(P, j);
+            const double omega = k->lambda * (contact ? wide : s->w[j]) / (e * e) + soft;
+            const double push = contact && r == 0 ? s->s[j] : soft * s->c[j];
+            value -= (u[j] + push + 0.5 * omega * d[j]) * d[j];
         }
     }
     return value;
