@@ -273,7 +273,7 @@ TEST(the_arm_takes_the_can_lifts_it_and_turns_it_away)
 
 TEST(a_slider_runs_to_its_limit_and_momentum_stays)
 {
-    static const char* const scenes[] = {"n04-prismatic-planar", "n04-prismatic"};
+    static const char* const scenes[] = {"n04-prismatic-planar", "n04-prismatic-spatial"};
     static const char* const names[][2] = {{"bar", "slider"}, {"rod", "collar"}};
     for (int k = 0; k < 2; ++k) {
         scene_sim s = open_with(scenes[k], NULL, NULL);
