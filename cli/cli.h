@@ -63,7 +63,7 @@ const char* cli_nearest(const char* word, const char* const* list);
 
 extern const cli_verb cli_verb_run, cli_verb_check, cli_verb_list, cli_verb_export, cli_verb_verify,
     cli_verb_solve, cli_verb_compare, cli_verb_init, cli_verb_demo, cli_verb_replay, cli_verb_plot,
-    cli_verb_render, cli_verb_help;
+    cli_verb_render, cli_verb_import, cli_verb_help;
 extern const cli_verb* const cli_verbs[]; /* NULL-terminated */
 const cli_verb* cli_verb_find(const char* name);
 /* Says why a name is no verb: not built yet, misspelt, unknown. */
@@ -150,6 +150,17 @@ typedef struct cli_overrides {
     int32_t count;
     char** owned;
 } cli_overrides;
+/* For verbs that take a robot where they take a scene. */
+#define CLI_URDF_OPTIONS                                                                           \
+    {"--package", "DIR", "of a robot: where package://... is", NULL},                              \
+        {"--floating", NULL, "of a robot: its root is not attached to the world", NULL},           \
+    {                                                                                              \
+        "--no-self-collision", NULL, "of a robot: its links never meet each other", NULL           \
+    }
+perp_urdf_options cli_urdf_options(const cli_args* args);
+/* perp_scene_load; of a robot with the options above, which are refused for another scene. */
+int cli_scene_load(const cli_args* args, perp_context* context, const char* path,
+                   const cli_overrides* overrides, perp_scene** scene);
 int cli_overrides_gather(const cli_args* args, cli_overrides* overrides);
 void cli_overrides_free(cli_overrides* overrides);
 

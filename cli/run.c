@@ -135,22 +135,18 @@ static int fail_in_scene(const run_state* r, perp_status status)
 
 static int load_scene(run_state* r, perp_recording* resumed)
 {
-    perp_status status;
     if (r->args->word_count > 0) {
         const int found = cli_scene_find(r->args->word[0], r->args->json, &r->origin);
-        if (found != CLI_DONE) {
-            return found;
-        }
-        status = perp_scene_load(r->context, r->origin, r->overrides.item, r->overrides.count,
-                                 &r->scene);
-    } else {
-        const char* text = perp_recording_scene_text(resumed);
-        r->origin = strdup(r->resumed);
-        status = r->origin == NULL
-                     ? PERP_ERROR_MEMORY
-                     : perp_scene_parse(r->context, text, strlen(text), r->origin,
-                                        r->overrides.item, r->overrides.count, &r->scene);
+        return found == CLI_DONE
+                   ? cli_scene_load(r->args, r->context, r->origin, &r->overrides, &r->scene)
+                   : found;
     }
+    const char* text = perp_recording_scene_text(resumed);
+    r->origin = strdup(r->resumed);
+    const perp_status status =
+        r->origin == NULL ? PERP_ERROR_MEMORY
+                          : perp_scene_parse(r->context, text, strlen(text), r->origin,
+                                             r->overrides.item, r->overrides.count, &r->scene);
     return status == PERP_OK ? CLI_DONE : fail_with_context(r, status);
 }
 
@@ -640,6 +636,7 @@ static const cli_option options[] = {
      "step=N, slow=SECONDS",
      NULL},
     {"--keep-going", NULL, "take the best iterate when a solve fails, and count it", NULL},
+    CLI_URDF_OPTIONS,
     {"--json", NULL, "print the result as one JSON object", NULL},
     {"--quiet", NULL, "print nothing but errors", NULL},
     {"--plugin", "LIB[:ARG]", "load solvers and code for each step from a shared library", NULL},
@@ -651,7 +648,8 @@ const cli_verb cli_verb_run = {
     .name = "run",
     .usage = "SCENE [--out R.h5] [options], or: perp run --resume R.h5 [options]",
     .summary = "simulate a scene",
-    .text = "SCENE is a file, or the bare name of one that 'perp list scenes' shows. Options that "
+    .text = "SCENE is a file, a robot (.urdf), or the bare name of one that 'perp list scenes' "
+            "shows. Options that "
             "change the\nscene are kept in the recording's copy of it. Ctrl-C ends a run well: the "
             "recording is whole.",
     .words_max = 1,

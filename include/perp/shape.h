@@ -21,6 +21,8 @@ typedef enum perp_shape_type {
     PERP_SHAPE_CIRCLE,       /* planar: radius */
     PERP_SHAPE_HALFPLANE,    /* planar: as PLANE */
     PERP_SHAPE_BOX2,         /* planar box, written "box" in a planar scene */
+    PERP_SHAPE_CYLINDER,     /* axis z, length, radius; flat ends */
+    PERP_SHAPE_MESH,         /* vertices, triangles; no contact yet: visual or contactless */
     PERP_SHAPE_TYPE_COUNT
 } perp_shape_type;
 
@@ -37,9 +39,17 @@ typedef struct perp_shape_def {
     bool has_surface_velocity;            /* false: the body's */
     double surface_velocity[3];           /* of the surface relative to the body, body frame */
     const char* surface_velocity_text[3]; /* expression in t that replaces the number, or NULL */
+    bool visual;                          /* a picture only: no contact, no mass */
+    bool contactless;                     /* has mass, meets nothing */
+    const double* vertices; /* mesh: vertex_count points, x y z each, in the shape's frame */
+    int32_t vertex_count;
+    const int32_t* triangles; /* mesh: triangle_count times three vertices, counter-clockwise as
+                                 seen from outside */
+    int32_t triangle_count;
+    const char* source; /* mesh: where it came from, for messages; may be NULL */
 } perp_shape_def;
 
-/* A unit-less default: identity pose, everything else 0, friction NaN. */
+/* A unit-less default: identity pose, everything else 0, friction NaN, collides. */
 PERP_API perp_shape_def perp_shape_def_default(perp_shape_type type);
 
 /* The name in a scene file ("sphere", "box", ...), and the dimension it lives in (2, 3, or 0 for

@@ -56,6 +56,7 @@ typedef struct perpi_pair_ops {
 perpi_pair_fn perpi_pair_find(perp_shape_type a, perp_shape_type b, bool* flipped);
 
 typedef struct perpi_collider perpi_collider;
+/* PERP_ERROR_UNSUPPORTED, with the two bodies: a pair that may collide has no routine yet. */
 PERP_NODISCARD perp_status perpi_collider_create(perp_context* context, const perp_model* model,
                                                  perpi_collider** collider);
 void perpi_collider_destroy(perpi_collider* collider);
