@@ -80,7 +80,7 @@ static int unknown_option(const cli_verb* verb, const char* name, bool json)
     list[count] = NULL;
     const char* nearest = cli_nearest(name, list);
     if (nearest != NULL) {
-        return cli_fail(json, CLI_BAD_INPUT, "%s: unknown option %s; did you mean %s?", verb->name,
+        return cli_fail(json, CLI_BAD_INPUT, "%s: unknown option %s: did you mean %s?", verb->name,
                         name, nearest);
     }
     return cli_fail(json, CLI_BAD_INPUT, "%s: unknown option %s; see 'perp help %s'", verb->name,

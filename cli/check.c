@@ -421,11 +421,13 @@ static int run(const cli_args* args)
     if (context == NULL) {
         return CLI_FAILED;
     }
-    char* path = cli_scene_path(args->word[0]);
+    char* path = NULL;
     int exit_status = cli_overrides_gather(args, &overrides);
     if (exit_status == CLI_DONE) {
-        exit_status = path != NULL ? check_scene(args, path, &overrides, context, &scene, &sim)
-                                   : cli_fail(args->json, CLI_FAILED, "out of memory");
+        exit_status = cli_scene_find(args->word[0], args->json, &path);
+    }
+    if (exit_status == CLI_DONE) {
+        exit_status = check_scene(args, path, &overrides, context, &scene, &sim);
     }
     perp_sim_destroy(sim);
     perp_scene_destroy(scene);

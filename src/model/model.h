@@ -152,6 +152,8 @@ static inline bool perpi_joint_one_degree(perp_joint_type type)
 {
     return type == PERP_JOINT_REVOLUTE || type == PERP_JOINT_PRISMATIC;
 }
+/* The body that was probably meant by a name that no body has, or NULL. */
+const char* perpi_model_nearest_body(const perp_model* model, const char* name);
 /* The pair entry of two bodies, or NULL. */
 const perpi_pair* perpi_model_pair(const perp_model* model, int32_t a, int32_t b);
 /* Friction coefficient between two shapes: pair entry, else the geometric mean of the two. */

@@ -252,7 +252,8 @@ def main():
         check(False, f"the schema is not a schema: {error.message}")
     validator = jsonschema.Draft202012Validator(schema)
 
-    scenes = sorted(glob.glob(os.path.join(SOURCE, "scenes", "*.json")))
+    scenes = sorted(glob.glob(os.path.join(SOURCE, "scenes", "**", "*.json"),
+                              recursive=True))
     check(len(scenes) >= 10, "scenes/ has scenes")
     for path in scenes:
         with open(path, encoding="utf-8") as f:
