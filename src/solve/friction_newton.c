@@ -26,9 +26,9 @@
 #define MORE 20             /* steps beyond options.enough in which the tolerance must be reached */
 #define WEIGHT_RATIO 100.0  /* of the map's weights to lambda D, at most the judge's */
 #define SWEEPS_MAX 1000     /* in a row */
-#define FEW_ROWS 24         /* up to here a Newton step costs less than a few sweeps */
 #define LINEAR_LAMBDA 1e-11 /* where there are equality rows only */
 #define LINEAR_ROUNDS 30
+#define FEW_ROWS 24 /* up to here a Newton step costs less than a few sweeps */
 
 typedef struct newton_settings {
     double regularisation;
@@ -198,21 +198,6 @@ static double evaluate(newton* s, const perp_friction_problem* P, double lambda,
     return sqrt(sum);
 }
 
-/* step <- -(the matrix last factored)^-1 F; false: not finite. */
-static bool linear_step(newton* s, const perp_friction_problem* P)
-{
-    for (int32_t k = 0; k < P->row_count; ++k) {
-        s->step[k] = -s->F[k];
-    }
-    perpi_block_lu_solve(s->lu, s->step);
-    for (int32_t k = 0; k < P->row_count; ++k) {
-        if (!isfinite(s->step[k])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* out <- out + B W; B: m x m, W: m x n. On the diagonal (A given) also lambda B D + A. */
 static inline void add_product(int32_t m, int32_t n, const double* B, const double* W,
                                const double* A, double lambda, const double* D, double* out,
@@ -236,6 +221,21 @@ static inline void add_product(int32_t m, int32_t n, const double* B, const doub
             y[b] += A[a * m + b];
         }
     }
+}
+
+/* step <- -(the matrix last factored)^-1 F; false: not finite. */
+static bool linear_step(newton* s, const perp_friction_problem* P)
+{
+    for (int32_t k = 0; k < P->row_count; ++k) {
+        s->step[k] = -s->F[k];
+    }
+    perpi_block_lu_solve(s->lu, s->step);
+    for (int32_t k = 0; k < P->row_count; ++k) {
+        if (!isfinite(s->step[k])) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* step <- -(A + B (W + lambda D))^-1 F; false: singular. */
@@ -402,16 +402,6 @@ static void proximal_phase(newton* s, course* k, double* r)
     }
 }
 
-static bool only_equalities(const perp_friction_problem* P)
-{
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        if (P->constraint[i].kind != PERP_CONSTRAINT_EQUALITY) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Sweeps, and looks in between as soon as one moves so little that it may have been the last: the
  * change in the units of velocities, relative to the largest impulse. */
 static void sweep_until_still(newton* s, course* k, int32_t sweeps, double* r)
@@ -441,6 +431,38 @@ static bool nothing_pushes(const perp_friction_problem* P)
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
         if (c->kind == PERP_CONSTRAINT_CONTACT && P->q[c->row] < 0.0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* "3 Newton steps, 20 sweeps", without the time that printf takes */
+static void describe(const course* k)
+{
+    static const char* const unit[] = {" Newton steps, ", " sweeps"};
+    const int32_t count[] = {k->report->iterations, k->sweeps};
+    char* text = k->report->detail;
+    for (int i = 0; i < 2; ++i) {
+        char digit[12];
+        int32_t rest = count[i], digits = 0;
+        do {
+            digit[digits++] = (char)('0' + rest % 10);
+            rest /= 10;
+        } while (rest > 0);
+        while (digits > 0) {
+            *text++ = digit[--digits];
+        }
+        const size_t length = strlen(unit[i]);
+        memcpy(text, unit[i], length + 1);
+        text += length;
+    }
+}
+
+static bool only_equalities(const perp_friction_problem* P)
+{
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        if (P->constraint[i].kind != PERP_CONSTRAINT_EQUALITY) {
             return false;
         }
     }
@@ -477,28 +499,6 @@ static bool solve_linear(newton* s, course* k, double* r)
         }
     }
     return false;
-}
-
-/* "3 Newton steps, 20 sweeps", without the time that printf takes */
-static void describe(const course* k)
-{
-    static const char* const unit[] = {" Newton steps, ", " sweeps"};
-    const int32_t count[] = {k->report->iterations, k->sweeps};
-    char* text = k->report->detail;
-    for (int i = 0; i < 2; ++i) {
-        char digit[12];
-        int32_t rest = count[i], digits = 0;
-        do {
-            digit[digits++] = (char)('0' + rest % 10);
-            rest /= 10;
-        } while (rest > 0);
-        while (digits > 0) {
-            *text++ = digit[--digits];
-        }
-        const size_t length = strlen(unit[i]);
-        memcpy(text, unit[i], length + 1);
-        text += length;
-    }
 }
 
 static perp_status newton_solve(void* self, const perp_friction_problem* P,
