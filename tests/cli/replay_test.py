@@ -181,6 +181,37 @@ def the_header_describes_bodies_and_settings():
 
 
 @test
+def every_shape_that_a_scene_can_have_is_in_the_page_with_its_sizes():
+    tetrahedron = {"type": "mesh", "vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 2]],
+                   "faces": [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]], "visual": True}
+    scene = write_scene(bodies=[
+        {"name": "can", "mass": 1, "position": [0, 0, 2],
+         "shapes": [{"type": "cylinder", "radius": 0.1, "length": 0.7}]},
+        {"name": "part", "mass": 1, "position": [2, 0, 2], "angular_velocity": [0, 9, 0],
+         "shapes": [{"type": "sphere", "radius": 0.1}, tetrahedron]},
+    ], forces=[], duration=0.5)
+    perp("run", scene, "--quiet", "--out", "r.h5")
+    perp("replay", "r.h5", "-o", "p.html")
+    page = read_pages("p.html")[0]
+    can, part = page.header["bodies"]
+    can, mesh = can["shapes"][0], part["shapes"][1]
+    assert (can["type"], can["radius"], can["length"]) == ("cylinder", 0.1, 0.7)
+    assert mesh["type"] == "mesh" and mesh["faces"] == tetrahedron["faces"]
+    assert mesh["vertices"] == tetrahedron["vertices"]
+    # Two metres from the centre counts: the point of the mesh stays within the accuracy too.
+    with h5py.File("r.h5") as file:
+        truth = file["state/q"][()][frames_of(page, file)][:, 10:14]
+    _, turned = page.track(1)
+    off = 2 * numpy.linalg.norm(turned - numpy.sign((turned * truth).sum(
+        axis=1, keepdims=True)) * truth, axis=1).max()
+    assert 2 * off <= 1.5 * page.header["accuracy"], (off, page.header["accuracy"])
+    # A shape without one number would be left out by the page without a word.
+    types = [t["name"] for t in perp("list", "shapes", "--json").json["shapes"]]
+    known = {"particle", "sphere", "plane", "box", "capsule", "cylinder", "mesh", "circle", "halfplane"}
+    assert set(types) <= known, set(types) - known
+
+
+@test
 def momentum_is_that_of_the_summary():
     for scene in (write_scene(), write_planar()):
         final = perp("run", scene, "--json", "--out", "r.h5").json["momentum"]

@@ -96,6 +96,44 @@ test("joints and tripods light up when the recording has them", async () => {
     await close(page);
 });
 
+test("a cylinder and a mesh are drawn, and can be clicked", async () => {
+    const alone = (name, shape) => makePage(`${name}.html`, record(writeScene(name, {
+        gravity: [0, 0, 0], step: 0.01, duration: 0.1,
+        bodies: [{ name, mass: 1, inertia: [1, 1, 1], position: [0, 0, 1], shapes: [shape] }],
+    }), `${name}.h5`));
+    const octahedron = {
+        type: "mesh", collides: false,
+        vertices: [[0.3, 0, 0], [-0.3, 0, 0], [0, 0.3, 0], [0, -0.3, 0], [0, 0, 0.6], [0, 0, -0.6]],
+        faces: [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]],
+    };
+    for (const [name, shape] of [["can", { type: "cylinder", radius: 0.3, length: 1 }], ["part", octahedron]]) {
+        const page = await open(alone(name, shape));
+        assert.ok((await look(page)).colors > 10, `${name} is not there`);
+        const at = await page.evaluate(() => window.perpPage.project(0, 0));
+        await page.mouse.click(at.x, at.y);
+        assert.deepEqual((await info(page)).selection, { kind: "body", run: 0, body: 0 });
+        await shot(page, `${shots}/${name}`);
+        await close(page);
+    }
+});
+
+test("a scene with joints: the overlay follows the recording, and their error can be plotted", async () => {
+    for (const name of ["w14-joint-tree", "b09-double-pendulum"]) {
+        const file = makePage(`${name}.html`, record(scene(name), `${name}.h5`, "--duration", "0.5"));
+        const page = await open(file, { hash: "time=0.25" });
+        const plain = await look(page);
+        assert.ok(plain.colors > 10, "blank");
+        assert.ok(await page.evaluate(() => window.perpPage.overlay("joints", true)));
+        const there = await look(page);
+        assert.ok((await difference(page, plain, there)) > 25);
+        await page.evaluate(() => window.perpPage.seek(0.5));
+        assert.ok((await difference(page, there, await look(page))) > 25);
+        assert.ok(await page.locator("option[value=joint_error]").count(), "joint error is not offered");
+        await shot(page, `${shots}/${name}`);
+        await close(page);
+    }
+});
+
 test("plots end with the values of perp export", async () => {
     for (const [name, recording, body] of [["pusher", pusher, "box"], ["planar", planar, "hammer"]]) {
         const table = exported(recording);
