@@ -53,9 +53,9 @@ static int run(const cli_args* args)
             return CLI_DONE;
         }
         const char* nearest = cli_nearest(shell, cli_shells);
-        return cli_fail(args->json, CLI_BAD_INPUT, "help: no completion for '%.60s': %s%s", shell,
-                        nearest != NULL ? "did you mean " : "there is bash, zsh and fish",
-                        nearest != NULL ? nearest : "");
+        return cli_fail(args->json, CLI_BAD_INPUT, "help: no completion for '%.60s': %s%s%s", shell,
+                        nearest != NULL ? "did you mean '" : "there is bash, zsh and fish",
+                        nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
     }
     if (args->word_count == 0) {
         cli_help_overview();

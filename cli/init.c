@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "page.h"
 
 /* The text is split where a compiler may stop reading a literal (4095 letters in C17). */
 static const char* const spatial[] = {
@@ -142,6 +142,11 @@ static void print_next(const char* path)
     printf(" --out ");
     cli_put(recording != NULL ? recording : "r");
     printf(".h5\n");
+    if (page_available()) {
+        printf("  perp replay ");
+        cli_put(recording != NULL ? recording : "r");
+        printf(".h5\n");
+    }
     free(recording);
 }
 

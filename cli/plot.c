@@ -255,12 +255,15 @@ static int add_of_body(plot* p, const char* name)
 static int unknown(const plot* p, const char* name)
 {
     const int32_t bodies = perp_model_body_count(p->model);
-    const size_t most = sizeof of_all / sizeof of_all[0] +
+    const size_t most = 2 * sizeof of_all / sizeof of_all[0] +
                         (size_t)bodies * (sizeof of_body / sizeof of_body[0]) + 1;
     char** list = calloc(most, sizeof *list);
     size_t count = 0;
     for (const quantity* q = of_all; list != NULL && q->name != NULL; ++q) {
         list[count++] = strdup(q->name);
+        if (strchr(q->name, '.') != NULL) { /* "energy" stands for all of it */
+            list[count++] = strndup(q->name, strcspn(q->name, "."));
+        }
     }
     for (int32_t b = 0; list != NULL && b < bodies; ++b) {
         const char* body = perp_model_body_name(p->model, b);
@@ -549,6 +552,10 @@ static int deliver(plot* p)
         json_object_set_new(o, "figure", cli_text(p->out));
         json_object_set_new(o, "curves", json_integer(p->count));
         cli_print_json(o);
+    } else {
+        printf("figure: ");
+        cli_put(p->out);
+        printf("\n");
     }
     return CLI_DONE;
 }

@@ -384,6 +384,10 @@ static int deliver(render* r)
         json_object_set_new(o, "status", json_string("ok"));
         json_object_set_new(o, r->film ? "film" : "picture", cli_text(r->out));
         cli_print_json(o);
+    } else {
+        printf(r->film ? "film: " : "picture: ");
+        cli_put(r->out);
+        printf("\n");
     }
     return CLI_DONE;
 }

@@ -94,6 +94,28 @@ perp_urdf_options cli_urdf_options(const cli_args* args)
     return options;
 }
 
+/* The option that put something at the place that a message is about, or NULL: then it stands in
+ * the file. */
+static const char* option_at_fault(const cli_overrides* overrides, const char* message)
+{
+    for (int32_t i = overrides->count - 1; i >= 0; --i) {
+        const char* pointer = overrides->item[i].pointer;
+        const char* found = strstr(message, pointer);
+        const size_t length = strlen(pointer);
+        if (found == NULL || found - message < 2 || strncmp(found - 2, ": ", 2) != 0 ||
+            (found[length] != ':' && found[length] != '/')) {
+            continue;
+        }
+        for (size_t k = 0; k < sizeof shorthand / sizeof shorthand[0]; ++k) {
+            if (shorthand[k].pointer == pointer) {
+                return shorthand[k].option;
+            }
+        }
+        return "--set";
+    }
+    return NULL;
+}
+
 int cli_scene_load(const cli_args* args, perp_context* context, const char* path,
                    const cli_overrides* overrides, perp_scene** scene)
 {
@@ -111,7 +133,12 @@ int cli_scene_load(const cli_args* args, perp_context* context, const char* path
         robot ? perp_scene_load_urdf(context, path, &options, overrides->item, overrides->count,
                                      scene)
               : perp_scene_load(context, path, overrides->item, overrides->count, scene);
-    return status == PERP_OK
-               ? CLI_DONE
-               : cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(context));
+    if (status == PERP_OK) {
+        return CLI_DONE;
+    }
+    const char* message = perp_context_error(context);
+    const char* option = option_at_fault(overrides, message);
+    return option == NULL
+               ? cli_fail(args->json, cli_exit_of(status), "%s", message)
+               : cli_fail(args->json, cli_exit_of(status), "%s (given by %s)", message, option);
 }

@@ -48,6 +48,12 @@ static hid_t open_with(const char* path, unsigned flags)
 /* A file whose writer was killed, or is at work, is still marked as being written. */
 static perp_status open_file(perp_recording* r)
 {
+    if (access(r->path, F_OK) != 0 && errno == ENOENT) {
+        return perpi_fail(r->context, PERP_ERROR_IO,
+                          "%s: cannot read: there is no such file; 'perp run SCENE --out FILE' "
+                          "makes a recording",
+                          r->path);
+    }
     if (access(r->path, R_OK) != 0) {
         return perpi_fail(r->context, PERP_ERROR_IO, "%s: cannot read: %s", r->path,
                           strerror(errno));
@@ -56,7 +62,9 @@ static perp_status open_file(perp_recording* r)
     if (r->file < 0) {
         r->file = open_with(r->path, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ);
     }
-    return r->file >= 0 ? PERP_OK : no_recording(r, "HDF5 cannot open it");
+    return r->file >= 0
+               ? PERP_OK
+               : no_recording(r, "HDF5 cannot open it; 'perp run SCENE --out FILE' makes one");
 }
 
 static bool read_attribute(hid_t file, const char* name, hid_t type, void* value)

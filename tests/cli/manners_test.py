@@ -152,7 +152,7 @@ def zsh_and_fish_take_their_scripts():
 
 @test
 def an_unknown_shell_is_refused():
-    assert "did you mean bash" in perp("help", "--completion", "bsh", status=2).err
+    assert "did you mean 'bash'?" in perp("help", "--completion", "bsh", status=2).err
     assert "bash, zsh and fish" in perp("help", "--completion", "powershell", status=2).err
 
 
@@ -310,6 +310,21 @@ def a_typo_in_a_scene_suggests_the_nearest():
             ({"rotation": "liner"}, "exponential or linear")):
         scene = write_scene("typo.json", **{"bodies": [ball], "forces": [], **changes})
         assert f"must be {expected}" in complaint("check", scene), changes
+
+
+@test
+def a_bad_value_on_the_command_line_is_not_blamed_on_the_file_alone():
+    perp("init", "good.json")
+    for args, place, option in (
+            (["--step", "abc"], "/step", "--step"), (["--duration=-1"], "/duration", "--duration"),
+            (["--set", "/bodies/1/mass=-3"], "/bodies/1/mass", "--set"),
+            (["--set", "/bodies/1/shapes/0=7"], "/bodies/1/shapes/0", "--set")):
+        err = perp("check", "good.json", *args, status=2).err.strip()
+        assert err.startswith(f"perp: good.json: {place}: ") and err.endswith(f"(given by {option})"), err
+    with open("bad.json", "w") as file:
+        file.write('{"step": -1, "bodies": []}')
+    for args in ([], ["--duration", "1"], ["--set", "/name=/step"]):
+        assert "given by" not in perp("check", "bad.json", *args, status=2).err
 
 
 @test

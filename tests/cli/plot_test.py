@@ -26,7 +26,7 @@ def fake_gnuplot():
 def columns(names, recording="r.h5"):
     """Data that gnuplot gets for these names."""
     result = perp("plot", recording, *names, "-o", "f.svg", env=fake_gnuplot())
-    assert result.out == "" and open("f.svg").read() == "drawn\n"
+    assert result.out == "figure: f.svg\n" and open("f.svg").read() == "drawn\n"
     assert open("args").read() == "1:script\n"
     return numpy.loadtxt("data", ndmin=2)
 
@@ -98,6 +98,7 @@ def a_name_with_dots_is_a_name():
 def a_misspelt_name_suggests_the_nearest():
     perp("run", write_scene(duration=0.05), "--quiet", "--out", "r.h5")
     for name, meant in (("a.positon.x", "a.position.x"), ("enrgy.total", "energy.total"),
+                        ("energ", "energy"), ("momentun", "momentum"),
                         ("a.velocty.z", "a.velocity.z"), ("solver.iteration", "solver.iterations"),
                         ("certificate.frction", "certificate.friction"),
                         ("grond.position.y", "ground.position.y")):
@@ -110,7 +111,9 @@ def a_misspelt_name_suggests_the_nearest():
     for size in ("10x10", "x", "900", "900x", "900x600x", "-1x5", "99999x99999"):
         assert "--size: must be WxH" in perp("plot", "r.h5", "energy", "--size", size, status=2).err
     assert "usage: perp plot" in perp("plot", "r.h5", status=2).err
-    assert "cannot read" in perp("plot", "none.h5", "energy", status=2).err
+    for missing in (perp("plot", "none.h5", "energy", status=2).err,
+                    perp("plot", "scene.json", "energy", status=2).err):
+        assert "'perp run SCENE --out FILE'" in missing, missing
     assert not os.path.exists("f.svg")
 
 

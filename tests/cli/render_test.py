@@ -142,7 +142,8 @@ def a_picture_shows_its_time_and_its_overlays():
     for name, args in (("begin", ("--time", "0")), ("later", ("--time", "0.5")),
                        ("forces", ("--time", "0.5", "--overlay", "forces", "--overlay",
                                    "velocities"))):
-        perp("render", "r.h5", "-o", "p.png", "--size", "320x240", *args, env=env)
+        done = perp("render", "r.h5", "-o", "p.png", "--size", "320x240", *args, env=env)
+        assert done.out == "picture: p.png\n", done.out
         picture[name] = pixels(open("p.png", "rb").read()).astype(int)
         assert picture[name].shape == (240, 320, 3)
         assert picture[name].std() > 5, "the picture is blank"

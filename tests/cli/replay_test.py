@@ -440,7 +440,7 @@ def what_cannot_be_read_leaves_no_page():
     with open("bad.h5", "w") as file:
         file.write("nothing")
     assert "not a perp recording" in perp("replay", "bad.h5", status=2).err
-    assert "cannot read" in perp("replay", "none.h5", status=2).err
+    assert "none.h5: cannot read: there is no such file" in perp("replay", "none.h5", status=2).err
     assert "usage: perp replay" in perp("replay", status=2).err
     perp("run", write_scene(duration=0.5), "--quiet", "--out", "r.h5")
     data = bytearray(open("r.h5", "rb").read())
