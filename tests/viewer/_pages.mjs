@@ -110,4 +110,5 @@ export const EVIL = {
         { name: "</style><svg onload=window.injected=1>", type: "static", shapes: [{ type: "plane", normal: [0, 0, 1] }] },
         ...EVIL_NAMES.map((name, i) => ({ name, mass: 1, position: [0.5 * i, 0, 0.4], shapes: [{ type: "sphere", radius: 0.2 }] })),
     ],
+    joints: [{ name: EVIL_NAMES[0], type: "spherical", a: EVIL_NAMES[1], b: EVIL_NAMES[2], at: [0.75, 0, 0.4] }],
 };

@@ -308,9 +308,53 @@ test("two runs: side by side, as a ghost, and their distance", async () => {
     await close(page);
 });
 
+test("two runs without a body in common have no distance", async () => {
+    const page = await open(makePage("strangers.html", demo, pusher));
+    const plot = (await info(page)).plots.find((p) => p.title.startsWith("Distance"));
+    for (const { label, last } of plot.series) assert.ok(!Number.isFinite(last), `${label}: ${last}`);
+    await close(page);
+});
+
+test("a black tyre is seen at night, a white wall by day", async () => {
+    for (const [theme, color] of [["dark", "#14181d"], ["light", "#f4f6f8"]]) {
+        const file = makePage(`${theme}.html`, record(writeScene(theme, {
+            gravity: [0, 0, 0], step: 0.01, duration: 0.1,
+            bodies: [{ name: "tyre", color, mass: 1, position: [0, 0, 0], shapes: [{ type: "sphere", radius: 1 }] }],
+        }), `${theme}.h5`));
+        const page = await open(file, { hash: `theme=${theme}&ui=none` });
+        // The share of the picture whose luminance is off the corner's by a fifth or more.
+        const seen = await page.evaluate(() => {
+            window.perpPage.draw();
+            const canvas = document.createElement("canvas");
+            [canvas.width, canvas.height] = [200, 130];
+            const pen = canvas.getContext("2d");
+            for (const layer of document.querySelectorAll(".stage canvas")) {
+                pen.fillStyle = getComputedStyle(document.body).backgroundColor;
+                if (layer === document.querySelector(".stage canvas")) pen.fillRect(0, 0, 200, 130);
+                pen.drawImage(layer, 0, 0, 200, 130);
+            }
+            const { data } = pen.getImageData(0, 0, 200, 130);
+            const light = (i) => {
+                const f = (v) => ((v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+                return 0.2126 * f(data[i]) + 0.7152 * f(data[i + 1]) + 0.0722 * f(data[i + 2]) + 0.05;
+            };
+            let count = 0;
+            for (let i = 0; i < data.length; i += 4) {
+                const ratio = light(i) / light(0);
+                if (ratio > 1.2 || ratio < 1 / 1.2) count += 4;
+            }
+            return count / data.length;
+        });
+        console.log(`      ${theme}: ${(100 * seen).toFixed(1)} % of the picture stands out`);
+        await shot(page, `${shots}/tyre-${theme}`);
+        assert.ok(seen > 0.03, `${theme}: ${seen}`); // the ball covers 0.045
+        await close(page);
+    }
+});
+
 test("names with markup, quotes, emoji or 10,000 characters stay text", async () => {
     const recording = record(writeScene("evil", EVIL), "evil.h5");
-    const page = await open(makePage("evil.html", recording), { hash: "overlays=names,contacts" });
+    const page = await open(makePage("evil.html", recording), { hash: "overlays=names,contacts,joints" });
     const state = await info(page);
     assert.equal(state.runs[0].bodies.length, EVIL_NAMES.length + 1);
     for (let b = 0; b < state.runs[0].bodies.length; ++b) {

@@ -8,7 +8,7 @@ export function matchBodies(a, b) {
 }
 
 // Distance of the centres at every frame of A, as far as both runs go: the largest, the root mean
-// square over all bodies that move, and that of one body.
+// square over all bodies that move, and that of one body. Runs without a body in common have none.
 export function distances(a, b, body = -1) {
     const match = matchBodies(a, b);
     const pairs = match.map((other, i) => [i, other]).filter(([i, other]) => other >= 0 && a.bodies[i].type !== "static");
@@ -18,7 +18,8 @@ export function distances(a, b, body = -1) {
     const atA = a.now.f;
     const atB = b.now.f;
     for (let k = 0; k < a.frames; ++k) {
-        if (a.time[k] > b.duration * (1 + 1e-12) + 1e-15) break;
+        if (a.time[k] > b.duration * (1 + 1e-12) + 1e-15 || pairs.length === 0) break;
+        if (a.time[k] < b.start * (1 - 1e-12) - 1e-15) continue; // B goes on from the middle
         a.sample(k);
         b.sample(b.frameAt(a.time[k]));
         let square = 0;
@@ -31,7 +32,7 @@ export function distances(a, b, body = -1) {
             if (i === body) single[k] = d;
         }
         largest[k] = worst;
-        rms[k] = pairs.length ? Math.sqrt(square / pairs.length) : 0;
+        rms[k] = Math.sqrt(square / pairs.length);
     }
     a.sample(atA);
     b.sample(atB);

@@ -4,7 +4,7 @@ import {
     InstancedBufferGeometry, InstancedMesh, LineSegments, Matrix4, MeshBasicMaterial,
     MeshLambertMaterial, Quaternion, Scene, ShaderMaterial, Vector3,
 } from "three";
-import { bodyColor } from "./theme.js";
+import { bodyColor, seen } from "./theme.js";
 import { describeShape, isFlatGround } from "./shapes.js";
 import { createGround } from "./ground.js";
 
@@ -235,7 +235,7 @@ export class RunView {
 
     colorOf(b, colors) {
         const body = this.run.bodies[b];
-        if (/^#[0-9a-f]{6}$/i.test(body.color ?? "")) return body.color;
+        if (/^#[0-9a-f]{6}$/i.test(body.color ?? "")) return seen(body.color, colors.background);
         if (body.type === "static") return colors.fixed;
         if (body.type === "kinematic") return colors.driven;
         return bodyColor(b);

@@ -16,6 +16,26 @@ function mix(a, b, s) {
     return `#${hex.map((v) => v.toString(16).padStart(2, "0")).join("")}`;
 }
 
+// How light a colour looks, 0 to 1 (WCAG 2's relative luminance).
+function luminance(color) {
+    const part = (i) => {
+        const v = parseInt(color.slice(1 + 2 * i, 3 + 2 * i), 16) / 255;
+        return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    };
+    return 0.2126 * part(0) + 0.7152 * part(1) + 0.0722 * part(2);
+}
+
+// A scene's own colour, on a dark background lightened as far as it takes to see it: tyres are
+// black, and so is the night. By day edges and shade tell a white body from the sky.
+const VISIBLE = 2.2; // contrast, before light and shade take their part
+export function seen(color, background) {
+    const behind = luminance(cssColor(background));
+    if (behind > 0.18) return color;
+    let moved = color;
+    for (let s = 0.05; s < 1 && (luminance(moved) + 0.05) / (behind + 0.05) < VISIBLE; s += 0.05) moved = mix(color, "#ffffff", s);
+    return moved;
+}
+
 const PICTURES = {
     light: {
         background: 0xf4f6f8, grid: 0x8b97a5, ground: 0xe6eaee, shadow: 0.3, edge: 0x1c2530,
