@@ -49,7 +49,7 @@ struct watch_server {
     pthread_mutex_t lock;
     pthread_cond_t change;
     int listener, port;
-    bool anywhere, planar;
+    bool anywhere, planar, joints;
     size_t bodies;
     double step, gravity;
     char* header; /* JSON */
@@ -215,6 +215,9 @@ static void put_frame(watch_server* s, page_bytes* out, const watch_frame* f)
     page_bytes_printf(out, "},\"iterations\":%d", (int)f->info.report.iterations);
     put_named(out, ",\"residual\":", f->info.report.residual);
     put_named(out, ",\"penetration\":", f->info.penetration);
+    if (s->joints) {
+        put_named(out, ",\"joint_error\":", f->info.joint_error[0]);
+    }
     page_bytes_text(out, ",\"contacts\":[");
     for (int32_t i = 0; i < f->contact_count; ++i) {
         page_bytes_text(out, i > 0 ? "," : "");
@@ -665,6 +668,7 @@ int watch_server_start(const cli_watch_def* def, const perp_scene* scene, const 
     s->anywhere = def->anywhere;
     s->bodies = (size_t)perp_model_body_count(perp_scene_model(scene));
     s->planar = perp_model_dimension(perp_scene_model(scene)) == 2;
+    s->joints = perp_model_joint_count(perp_scene_model(scene)) > 0;
     s->step = perp_scene_run_settings(scene).step;
     s->header = make_header(scene, sim, &s->gravity);
     s->client = calloc(CLIENTS_MAX, sizeof *s->client);

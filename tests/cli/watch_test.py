@@ -151,6 +151,30 @@ def frames_arrive_and_are_those_of_the_recording():
 
 
 @test
+def the_error_of_joints_is_told_where_there_are_joints():
+    rod = {"name": "rod", "mass": 1, "position": [0.5, 0, 0], "inertia": [0.1, 0.1, 0.1],
+           "shapes": [{"type": "sphere", "radius": 0.1}]}
+    pin = {"name": "pin", "type": "spherical", "a": "world", "b": "rod", "at": [0, 0, 0]}
+    scene = write_scene(bodies=[rod], joints=[pin], forces=[], duration=0.5)
+    with Watched(scene, "--out", "r.h5", "--linger", "20", "--quiet") as run:
+        events = Events(run)
+        frames = []
+        for name, data in events:
+            if name == "frame":
+                frames.append(data)
+            elif name == "end":
+                break
+        events.close()
+        run.process.send_signal(signal.SIGINT)
+        run.wait()
+    with h5py.File("r.h5", "r") as file:
+        truth = file["solver/joint_error"][()][:, 0]
+    assert truth.max() > 1e-6 and len(frames) > 20
+    for f in frames:
+        assert numpy.isclose(f["joint_error"], truth[f["index"]], rtol=1e-8, atol=1e-15), f["index"]
+
+
+@test
 def the_page_is_the_template_with_a_live_header():
     with Watched(write_scene(duration=LONG), "--quiet") as run:
         status, page = run.request("GET", "/")

@@ -34,7 +34,7 @@ const SCALARS = {
     "solver.penetration": (f) => f.penetration, "solver.residual": (f) => f.residual,
     "momentum.x": (f) => f.momentum?.[0], "momentum.y": (f) => f.momentum?.[1], "momentum.z": (f) => f.momentum?.[2],
     "angular.x": (f) => f.angular?.[0], "angular.y": (f) => f.angular?.[1], "angular.z": (f) => f.angular?.[2],
-    angular: (f) => f.angular,
+    angular: (f) => f.angular, joint_error: (f) => f.joint_error,
     "solver.contacts": (f) => (f.contacts ?? []).filter((c) => c.state !== 0).length,
 };
 
@@ -57,7 +57,7 @@ export class LiveRun extends BaseRun {
 
     clear() {
         const spatial = /^(momentum\.z|angular\..)$/;
-        const names = Object.keys(SCALARS).filter((name) => (this.planar ? !spatial.test(name) : name !== "angular"));
+        const names = Object.keys(SCALARS).filter((name) => (this.planar ? !spatial.test(name) : name !== "angular") && (name !== "joint_error" || this.joints.length > 0));
         this.columns = new Map(names.map((name) => [name, new Column(Float64Array)]));
         this.timeColumn = new Column(Float64Array);
         this.q = new Column(Float32Array, Math.max(1, this.nq));
