@@ -99,6 +99,24 @@ static void put_size(json_t* o, const perp_shape_def* s)
     put(o, "size", cli_numbers(s->size, 3));
 }
 
+static void put_mesh(json_t* o, const perp_shape_def* s)
+{
+    json_t* vertices = json_array();
+    for (int32_t i = 0; i < s->vertex_count; ++i) {
+        (void)json_array_append_new(vertices, cli_numbers(s->vertices + 3 * (size_t)i, 3));
+    }
+    json_t* faces = json_array();
+    for (int32_t i = 0; i < s->triangle_count; ++i) {
+        json_t* face = json_array();
+        for (size_t k = 0; k < 3; ++k) {
+            (void)json_array_append_new(face, json_integer(s->triangles[3 * (size_t)i + k]));
+        }
+        (void)json_array_append_new(faces, face);
+    }
+    put(o, "vertices", vertices);
+    put(o, "faces", faces);
+}
+
 static double reach_radius(const perp_shape_def* s)
 {
     return s->radius;
@@ -107,6 +125,22 @@ static double reach_radius(const perp_shape_def* s)
 static double reach_capsule(const perp_shape_def* s)
 {
     return 0.5 * s->length + s->radius;
+}
+
+static double reach_cylinder(const perp_shape_def* s)
+{
+    return hypot(0.5 * s->length, s->radius);
+}
+
+static double reach_mesh(const perp_shape_def* s)
+{
+    double most = 0.0;
+    for (int32_t i = 0; i < s->vertex_count; ++i) {
+        const double* x = s->vertices + 3 * (size_t)i;
+        const double r = hypot(hypot(x[0], x[1]), x[2]);
+        most = r > most ? r : most;
+    }
+    return most;
 }
 
 static double reach_size(const perp_shape_def* s)
@@ -125,6 +159,8 @@ static const struct {
     [PERP_SHAPE_BOX] = {put_size, reach_size},
     [PERP_SHAPE_BOX2] = {put_size, reach_size},
     [PERP_SHAPE_CAPSULE] = {put_round_rod, reach_capsule},
+    [PERP_SHAPE_CYLINDER] = {put_round_rod, reach_cylinder},
+    [PERP_SHAPE_MESH] = {put_mesh, reach_mesh},
 };
 
 static json_t* shape(const perp_shape_def* s)

@@ -181,6 +181,21 @@ def the_header_describes_bodies_and_settings():
 
 
 @test
+def cylinders_and_meshes_come_with_what_they_are_drawn_from():
+    tetrahedron = {"vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
+                   "faces": [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]]}
+    scene = write_scene(bodies=[
+        {"name": "link", "mass": 1, "inertia": [1, 1, 1],
+         "shapes": [{"type": "cylinder", "radius": 0.3, "length": 2},
+                    {"type": "mesh", "visual": True, **tetrahedron}]}], forces=[], duration=0.1)
+    perp("run", scene, "--quiet", "--out", "r.h5")
+    perp("replay", "r.h5", "-o", "p.html")
+    cylinder, mesh = read_pages("p.html")[0].header["bodies"][0]["shapes"]
+    assert (cylinder["radius"], cylinder["length"]) == (0.3, 2)
+    assert mesh["vertices"] == tetrahedron["vertices"] and mesh["faces"] == tetrahedron["faces"]
+
+
+@test
 def momentum_is_that_of_the_summary():
     for scene in (write_scene(), write_planar()):
         final = perp("run", scene, "--json", "--out", "r.h5").json["momentum"]
