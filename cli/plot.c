@@ -32,6 +32,8 @@ typedef enum plot_axis {
     AXIS_VELOCITY,
     AXIS_SPIN,
     AXIS_FORCE,
+    AXIS_COORDINATE,
+    AXIS_JOINT_ERROR,
     AXIS_ENERGY,
     AXIS_MOMENTUM,
     AXIS_ANGULAR,
@@ -53,6 +55,8 @@ static const struct {
     [AXIS_VELOCITY] = {"velocity", false},
     [AXIS_SPIN] = {"angular velocity", false},
     [AXIS_FORCE] = {"contact force", false},
+    [AXIS_COORDINATE] = {"joint coordinate", false},
+    [AXIS_JOINT_ERROR] = {"joint error", true},
     [AXIS_ENERGY] = {"energy", false},
     [AXIS_MOMENTUM] = {"momentum", false},
     [AXIS_ANGULAR] = {"angular momentum", false},
@@ -64,7 +68,7 @@ static const struct {
 };
 
 typedef struct quantity {
-    const char* name; /* of a body's: what follows "BODY." */
+    const char* name; /* of a body's or joint's: what follows "BODY." */
     plot_axis axis;
     int dimension; /* 2, 3, or 0 for both */
     double (*value)(const plot_frame* f, int32_t body, int component);
@@ -136,6 +140,31 @@ static double solver(const plot_frame* f, int32_t body, int i)
                     : info->penetration;
 }
 
+static double joint_error(const plot_frame* f, int32_t body, int i)
+{
+    (void)body;
+    return f->frame->info.joint_error[i];
+}
+
+static double of_joint_coordinate(const plot_frame* f, int32_t joint, int i)
+{
+    return f->frame->joints[joint].coordinate[i];
+}
+
+static double of_joint_error(const plot_frame* f, int32_t joint, int i)
+{
+    return f->frame->joints[joint].error[i];
+}
+
+static const quantity of_joint[] = {
+    {"coordinate.1", AXIS_COORDINATE, 0, of_joint_coordinate, 0},
+    {"coordinate.2", AXIS_COORDINATE, 0, of_joint_coordinate, 1},
+    {"coordinate.3", AXIS_COORDINATE, 0, of_joint_coordinate, 2},
+    {"error.length", AXIS_JOINT_ERROR, 0, of_joint_error, 0},
+    {"error.angle", AXIS_JOINT_ERROR, 0, of_joint_error, 1},
+    {0},
+};
+
 static const quantity of_body[] = {
     {"position.x", AXIS_POSITION, 0, of_q, 0},
     {"position.y", AXIS_POSITION, 0, of_q, 1},
@@ -178,6 +207,8 @@ static const quantity of_all[] = {
     {"solver.residual", AXIS_RESIDUAL, 0, solver, 1},
     {"solver.contacts", AXIS_CONTACTS, 0, solver, 2},
     {"solver.penetration", AXIS_PENETRATION, 0, solver, 3},
+    {"joint_error.length", AXIS_JOINT_ERROR, 0, joint_error, 0},
+    {"joint_error.angle", AXIS_JOINT_ERROR, 0, joint_error, 1},
     {0},
 };
 
@@ -185,7 +216,7 @@ static const quantity of_all[] = {
 
 typedef struct curve {
     const quantity* quantity;
-    int32_t body; /* -1: none */
+    int32_t body; /* or joint; -1: none */
     double high;  /* largest value */
 } curve;
 
@@ -219,6 +250,13 @@ static bool add_curve(plot* p, const quantity* q, int32_t body)
     return true;
 }
 
+/* How many coordinates a joint has is said by its type: others are not offered. */
+static bool joint_lacks(const plot* p, const quantity* q, int32_t joint)
+{
+    return q->axis == AXIS_COORDINATE &&
+           q->component >= perp_model_joint_info(p->model, joint).coordinates;
+}
+
 /* `position` names all of position.x, position.y, ... */
 static int add_matches(plot* p, const quantity* table, const char* name, int32_t body)
 {
@@ -227,27 +265,29 @@ static int add_matches(plot* p, const quantity* table, const char* name, int32_t
     for (const quantity* q = table; q->name != NULL; ++q) {
         const bool match = strcmp(q->name, name) == 0 ||
                            (strncmp(q->name, name, length) == 0 && q->name[length] == '.');
-        if (match && (q->dimension == 0 || q->dimension == p->dimension)) {
+        if (match && (q->dimension == 0 || q->dimension == p->dimension) &&
+            !(table == of_joint && joint_lacks(p, q, body))) {
             found += add_curve(p, q, body) ? 1 : 0;
         }
     }
     return found;
 }
 
-/* A body's own name may hold dots: every dot may be where it ends. */
-static int add_of_body(plot* p, const char* name)
+/* The own name of a body or joint may hold dots: every dot may be where it ends. */
+static int add_of_one(plot* p, const char* name, const quantity* table,
+                      int32_t (*find)(const perp_model* model, const char* name))
 {
-    char* body = strdup(name);
+    char* owner = strdup(name);
     int found = 0;
-    for (char* dot = body; found == 0 && dot != NULL && (dot = strchr(dot, '.')) != NULL; ++dot) {
+    for (char* dot = owner; found == 0 && dot != NULL && (dot = strchr(dot, '.')) != NULL; ++dot) {
         *dot = '\0';
-        const int32_t index = perp_model_body_find(p->model, body);
+        const int32_t index = find(p->model, owner);
         *dot = '.';
         if (index >= 0) {
-            found = add_matches(p, of_body, dot + 1, index);
+            found = add_matches(p, table, dot + 1, index);
         }
     }
-    free(body);
+    free(owner);
     return found;
 }
 
@@ -299,7 +339,9 @@ static int find_curves(plot* p)
 {
     for (int i = 1; i < p->args->word_count; ++i) {
         const char* name = p->args->word[i];
-        if (add_of_body(p, name) == 0 && add_matches(p, of_all, name, -1) == 0) {
+        if (add_of_one(p, name, of_body, perp_model_body_find) == 0 &&
+            add_of_one(p, name, of_joint, perp_model_joint_find) == 0 &&
+            add_matches(p, of_all, name, -1) == 0) {
             return unknown(p, name);
         }
     }
@@ -386,7 +428,10 @@ static void put_title(FILE* file, const plot* p, const curve* c)
         return;
     }
     /* the quantity must stay readable behind a long name */
-    json_t* clean = page_text(perp_model_body_name(p->model, c->body));
+    const bool of =
+        c->quantity >= of_joint && c->quantity < of_joint + sizeof of_joint / sizeof of_joint[0];
+    json_t* clean = page_text(of ? perp_model_joint_name(p->model, c->body)
+                                 : perp_model_body_name(p->model, c->body));
     const char* body = json_string_value(clean);
     size_t bytes = 0;
     int letters = 0;
@@ -664,8 +709,12 @@ const cli_verb cli_verb_plot = {
     .text =
         "A QUANTITY is one of a body, BODY.position.x|y|z, BODY.angle (planar),\n"
         "BODY.orientation.w|x|y|z, BODY.velocity.x|y|z, BODY.speed, BODY.angular_velocity.x|y|z\n"
-        "(planar: BODY.angular_velocity), BODY.force.x|y|z (sum of its contact forces), or of the\n"
-        "scene, energy.kinetic|potential|total, momentum.x|y|z, angular.x|y|z (planar: angular),\n"
+        "(planar: BODY.angular_velocity), BODY.force.x|y|z (sum of its contact forces), of a "
+        "joint,\n"
+        "JOINT.coordinate.1|2|3, JOINT.error.length|angle, or of the scene, "
+        "joint_error.length|angle\n"
+        "(the largest), energy.kinetic|potential|total, momentum.x|y|z, angular.x|y|z (planar: "
+        "angular),\n"
         "certificate.dynamics|normal|friction|joints, solver.iterations|residual|contacts|\n"
         "penetration. Without the last part all of them: ball.position, energy. Quantities of one\n"
         "kind share a panel.",

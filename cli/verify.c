@@ -90,7 +90,7 @@ static void print_end(const perp_verdict* d)
 
 static void print_laws(const perp_verdict* d, const asked* a, bool laws, bool plugin)
 {
-    char text[160];
+    char text[200];
     if (plugin) {
         print_line(
             UNKNOWN, "laws",
@@ -99,10 +99,10 @@ static void print_laws(const perp_verdict* d, const asked* a, bool laws, bool pl
     }
     if (d->laws_checked > 0) {
         (void)snprintf(text, sizeof text,
-                       "%lld of %lld steps: dynamics %.1e, normal %.1e, friction %.1e (allowed "
-                       "%.0e)",
+                       "%lld of %lld steps: dynamics %.1e, normal %.1e, friction %.1e, "
+                       "joints %.1e (allowed %.0e)",
                        (long long)d->laws_checked, (long long)d->steps, d->worst.dynamics,
-                       d->worst.normal, d->worst.friction, a->tolerance);
+                       d->worst.normal, d->worst.friction, d->worst.joints, a->tolerance);
         print_line(laws ? GOOD : BAD, "laws", text);
         return;
     }

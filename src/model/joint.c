@@ -250,7 +250,7 @@ static perp_status unit_axis(perp_context* context, const char* member, const do
                           "%s: must be a direction of length > 0, got [%g, %g, %g]", member,
                           axis[0], axis[1], axis[2]);
     }
-    *unit = v3_unit(v3_scale(1.0 / most, n)); /* no overflow, no underflow */
+    *unit = v3_unit(v3(n.x / most, n.y / most, n.z / most)); /* 1 / most could overflow */
     return PERP_OK;
 }
 

@@ -25,6 +25,12 @@
  *   dynamics  |M v - k - J' p|_i / s_i with t_i = sum_j |M_ij v_j| + |k_i| + sum_r |J_ri p_r| and
  *             s_i = max(t_i, 1e-6 sqrt(M_ii) max_j t_j / sqrt(M_jj)), 1 if that is 0
  *
+ *   A row whose impulses are huge and cancel would pass with any u: laws that contradict each other (a
+ *   motor without a bound against a wall) look solved at impulses of 1e12. So with
+ *     m_r  = max(|b_r|, sum_j |J_rj v_j|, sum_i |Y_ri y_i|), the terms without impulses
+ *     m_c  = max(max of m_r over the rows of c, 1e-3 max_r m_r), units as in S_c
+ *   a constraint with S_c > 1e6 m_c whose violation exceeds m_c / 5 is judged by m_c instead of S_c.
+ *
  * Friction problem. The same laws with u = W r + q, W_rr from W's own diagonal (its absolute value,
  *             1 if that is 0) and a_r = max(|q_r|, sum_j |W_rj r_j|)
  *
@@ -50,6 +56,9 @@
 #include "problem/cone.h"
 
 #define FLOOR_RATIO 1e-6   /* a row much smaller than the largest is judged by that instead */
+#define RUNAWAY 1e6        /* impulses this much larger than the motion they are to change, and */
+#define RUNAWAY_OFF 0.2    /* a violation this large beside that motion: see above */
+#define RUNAWAY_FLOOR 1e-3 /* a row that hardly moves is compared with the largest motion */
 #define VANISHED 1e-280    /* no scale: see above */
 #define UNKNOWN_FLOOR 1e-3 /* LCP and kin: an unknown much smaller than the largest likewise */
 
@@ -88,6 +97,7 @@ typedef struct scratch {
     double* u;       /* row_count */
     double* W;       /* row_count */
     double* a;       /* row_count */
+    double* m;       /* row_count, contact problems only */
     double* S;       /* constraint_count: S_c */
     double* bracket; /* constraint_count: sum of a primary's brackets */
     double* S_n;     /* constraint_count: scale of the normal law, 0: in no group, -1: silent */
@@ -95,7 +105,7 @@ typedef struct scratch {
 
 size_t perp_contact_residual_work(const perp_contact_problem* problem)
 {
-    return 9 * (size_t)problem->dof_count + 3 * (size_t)problem->row_count +
+    return 9 * (size_t)problem->dof_count + 4 * (size_t)problem->row_count +
            3 * (size_t)problem->constraint_count;
 }
 
@@ -111,7 +121,8 @@ static scratch cut_scratch(const perp_contact_problem* P, double* work)
     s.u = s.size + nv;
     s.W = s.u + nr;
     s.a = s.W + nr;
-    s.S = s.a + nr;
+    s.m = s.a + nr;
+    s.S = s.m + nr;
     s.bracket = s.S + nc;
     s.S_n = s.bracket + nc;
     return s;
@@ -151,9 +162,9 @@ static double unit_of(const perp_constraint* c, int32_t r)
                : 1.0;
 }
 
-/* u, W, a of every row, and the impulses' share of the dynamics. Returns U. */
+/* u, W, a, m of every row, and the impulses' share of the dynamics. Returns U; *most: the largest m. */
 static double visit_rows(const perp_contact_problem* P, const double* v, const double* p,
-                         const scratch* s)
+                         const scratch* s, double* most)
 {
     double U = 0.0;
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
@@ -190,13 +201,14 @@ static double visit_rows(const perp_contact_problem* P, const double* v, const d
                 W += P->compliance[row];
             }
             W = W == 0.0 ? 1.0 : W;
-            double a = larger(fabs(P->b[row]), moving);
-            a = larger(a, W * fabs(p[row]));
-            a = larger(a, pushed);
+            const double m = larger(larger(fabs(P->b[row]), moving), pushed);
+            const double a = larger(m, W * fabs(p[row]));
+            s->m[row] = m;
             s->u[row] = u;
             s->W[row] = W;
             s->a[row] = a;
             raise_to(&U, a * unit_of(c, r));
+            raise_to(most, m * unit_of(c, r));
         }
     }
     return U;
@@ -329,10 +341,26 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
     return worst;
 }
 
+/* `off` of a constraint, beside the motion where impulses ran away; most < 0: not asked. */
+static double tell_runaway(const perp_constraint* c, int32_t ci, double most, double off,
+                           const scratch* s)
+{
+    if (most < 0.0) {
+        return off;
+    }
+    double m = RUNAWAY_FLOOR * most;
+    for (int32_t r = 0; r < c->rows; ++r) {
+        m = larger(m, s->m[c->row + r] * unit_of(c, r));
+    }
+    const double violation = off * s->S[ci];
+    return m >= VANISHED && s->S[ci] > RUNAWAY * m && violation > RUNAWAY_OFF * m ? violation / m
+                                                                                  : off;
+}
+
 /* The laws of the rows, over a verdict that already holds what the groups and the dynamics say. */
 static perp_contact_residual visit_laws(int32_t count, const perp_constraint* constraint,
                                         const double* lower, const double* upper, const double* p,
-                                        const scratch* s, perp_contact_residual r)
+                                        double most, const scratch* s, perp_contact_residual r)
 {
     const perp_contact_residual infinite = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, -1};
     double worst = r.worst;
@@ -340,13 +368,13 @@ static perp_contact_residual visit_laws(int32_t count, const perp_constraint* co
         const perp_constraint* c = &constraint[ci];
         double off = 0.0;
         if (c->kind == PERP_CONSTRAINT_CONTACT) {
-            const double normal = normal_off(c, ci, p, s);
+            const double normal = tell_runaway(c, ci, most, normal_off(c, ci, p, s), s);
             const double friction = friction_off(c, ci, p, s);
             raise_to(&r.normal, normal);
             raise_to(&r.friction, friction);
             off = larger(normal, friction);
         } else {
-            off = joint_off(c, ci, lower, upper, p, s);
+            off = tell_runaway(c, ci, most, joint_off(c, ci, lower, upper, p, s), s);
             raise_to(&r.joints, off);
         }
         if (off > worst) {
@@ -374,7 +402,8 @@ perp_contact_residual perp_contact_judge(const perp_contact_problem* problem, co
         !visit_blocks(problem, v, &s)) {
         return infinite;
     }
-    const double U = visit_rows(problem, v, p, &s);
+    double most = 0.0;
+    const double U = visit_rows(problem, v, p, &s, &most);
     if (!isfinite(U) || !all_finite(problem->row_count, s.u) ||
         !all_finite(problem->row_count, s.a) || !all_finite(problem->row_count, s.W) ||
         !all_finite(problem->dof_count, s.size)) {
@@ -386,7 +415,7 @@ perp_contact_residual perp_contact_judge(const perp_contact_problem* problem, co
     visit_groups(problem, &s, &r.normal, &r.worst, &r.worst_constraint);
     r.dynamics = dynamics_off(problem, &s);
     return visit_laws(problem->constraint_count, problem->constraint, problem->lower,
-                      problem->upper, p, &s, r);
+                      problem->upper, p, most, &s, r);
 }
 
 /* ---- friction problem --------------------------------------------------------------------------------*/
@@ -480,7 +509,7 @@ perp_contact_residual perp_friction_judge(const perp_friction_problem* problem, 
     }
     scale_constraints(problem->constraint_count, problem->constraint, U, &s);
     return visit_laws(problem->constraint_count, problem->constraint, problem->lower,
-                      problem->upper, r, &s, (perp_contact_residual){.worst_constraint = -1});
+                      problem->upper, r, -1.0, &s, (perp_contact_residual){.worst_constraint = -1});
 }
 
 /* ---- LCP, MLCP, NCP --------------------------------------------------------------------------------*/

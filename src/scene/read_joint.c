@@ -51,20 +51,25 @@ static perp_status read_points(perpi_reader* r, const json_t* value, perp_joint_
         return perpi_reader_fail_key(r, "at", PERP_ERROR_INPUT,
                                      "give at (world) or at_a and at_b (body frames), not both");
     }
-    if (has_a != has_b) {
+    const bool rope = def->type == PERP_JOINT_ROPE;
+    if (has_a != has_b && !rope) {
         return perpi_reader_fail_key(r, has_a ? "at_b" : "at_a", PERP_ERROR_INPUT,
                                      "is missing: at_a and at_b come together");
     }
     if (has_a) {
         shift(r->model, def->a, def->at_a);
-        shift(r->model, def->b, def->at_b);
-        return PERP_OK;
     }
-    if (def->has_at && def->type == PERP_JOINT_ROPE) {
+    if (has_b) {
+        shift(r->model, def->b, def->at_b);
+    }
+    if (has_a || has_b) {
+        return PERP_OK; /* the other end of a rope: at the centre */
+    }
+    if (def->has_at && rope) {
         return perpi_reader_fail_key(r, "at", PERP_ERROR_INPUT,
                                      "a rope has two ends: give at_a and at_b");
     }
-    if (def->has_at || def->type == PERP_JOINT_ROPE) {
+    if (def->has_at || rope) {
         return PERP_OK; /* a rope without points: between the centres */
     }
     if (def->type != PERP_JOINT_FIXED) {

@@ -316,6 +316,19 @@ perp_status perpi_joint_motor_effort(const perp_model* model, int32_t index, dou
     return status;
 }
 
+/* A motor that nothing bounds decides the coordinate alone: its target is cut at the limits, whose own
+ * rows could only agree with it or contradict it. */
+static bool motor_rules(const perpi_joint* joint)
+{
+    return (joint->motor == PERP_MOTOR_POSITION || joint->motor == PERP_MOTOR_VELOCITY) &&
+           !isfinite(joint->max_effort);
+}
+
+static double cut(double x, double least, double most)
+{
+    return x < least ? least : x > most ? most : x;
+}
+
 static perp_status append_motor(perpi_formulation* f, const perp_model* model, int32_t index,
                                 double t, double h, const perpi_row* axis,
                                 const perpi_joint_input* input)
@@ -333,6 +346,12 @@ static perp_status append_motor(perpi_formulation* f, const perp_model* model, i
     const perp_status status = motor_target(model, joint, t + h, input, &target);
     if (status != PERP_OK) {
         return status;
+    }
+    const double* limits = joint->limits;
+    if (motor_rules(joint)) {
+        target = joint->motor == PERP_MOTOR_POSITION
+                     ? cut(target, limits[0], limits[1])
+                     : cut(target, (limits[0] - axis->b) / h, (limits[1] - axis->b) / h);
     }
     perpi_row row = *axis;
     row.b = joint->motor == PERP_MOTOR_POSITION ? (axis->b - target) / h : -target;
@@ -384,7 +403,9 @@ static perp_status formulate_joint(perpi_formulation* f, const perp_model* model
         return status;
     }
     const perpi_row* axis = &view.coordinate[0];
-    status = append_limits(f, model, index, purpose, h, axis);
+    if (purpose != PERPI_PURPOSE_STEP || !motor_rules(joint)) {
+        status = append_limits(f, model, index, purpose, h, axis);
+    }
     if (status == PERP_OK && purpose == PERPI_PURPOSE_STEP) {
         status = append_losses(f, model, index, h, axis);
         if (status == PERP_OK && joint->motor != PERP_MOTOR_NONE) {

@@ -66,6 +66,23 @@ def the_numbers_are_those_of_the_recording():
 
 
 @test
+def joints_have_coordinates_and_errors():
+    perp("run", "w14-arm", "--duration", "0.1", "--quiet", "--out", "r.h5")
+    with h5py.File("r.h5", "r") as file:
+        offset, name = file["joints/offset"][()], bytes(file["joints/name"][()])
+        names = [name[a:b].decode() for a, b in zip(offset, offset[1:])]
+        coordinate, error = file["joints/coordinate"][()], file["joints/error"][()]
+        largest = file["solver/joint_error"][()]
+    data = columns([f"{names[1]}.coordinate", f"{names[1]}.error", "joint_error"])
+    assert data.shape[1] == 1 + 1 + 2 + 2 # a revolute joint has one coordinate
+    assert numpy.array_equal(data[:, 1], coordinate[:, 3]) and numpy.ptp(data[:, 1]) > 0
+    assert numpy.array_equal(data[:, 2:4], error[:, 2:4])
+    assert numpy.array_equal(data[:, 4:6], largest)
+    assert f'"{names[1]}.coordinate.1"' in open("script").read()
+    perp("plot", "r.h5", f"{names[1]}.coordinate.2", "-o", "f.svg", status=2)
+
+
+@test
 def planar_names_are_planar():
     perp("run", write_planar(), "--quiet", "--out", "r.h5")
     with h5py.File("r.h5", "r") as file:

@@ -203,6 +203,29 @@ TEST(equality_rows_must_stand_still)
     CHECK_EQ_INT(r.worst_constraint, 0);
 }
 
+TEST(laws_that_contradict_each_other_are_not_solved_by_huge_impulses)
+{
+    /* a particle of mass 2 is to stand still by one row and to move at 1 by another; impulses of 1e13
+     * against each other leave v = 0.5, which each row finds half wrong */
+    builder* B = builder_new(&planar_case);
+    builder_block(B, 2, NULL, (const double[]){2, 2}, (const double[]){0, 0});
+    builder_constraint(B, PERP_CONSTRAINT_EQUALITY, 0, -1, 1, (const double[]){1, 0}, NULL);
+    builder_constraint(B, PERP_CONSTRAINT_EQUALITY, 0, -1, 1, (const double[]){1, 0},
+                       (const double[]){-1});
+    const double v[] = {0.5, 0}, p[] = {-1e13, 1e13 + 1};
+    CHECK_NEAR(judge(B, v, p).joints, 1.0, 1e-12);
+    CHECK_AT_MOST(judge(B, v, p).dynamics, 1e-12);
+
+    /* the same by a wall in the way of a motor */
+    B = builder_new(&planar_case);
+    builder_block(B, 2, NULL, (const double[]){2, 2}, (const double[]){0, 0});
+    builder_contact(B, -1, 0, 1, (const double[]){-1, 0}, NULL, PERP_CONE_NONE, 0, 0.0);
+    builder_constraint(B, PERP_CONSTRAINT_EQUALITY, 0, -1, 1, (const double[]){1, 0},
+                       (const double[]){-1});
+    const double push[] = {1e13, 1e13 + 1};
+    CHECK_NEAR(judge(B, v, push).normal, 1.0, 1e-12);
+}
+
 TEST(bounded_rows_rest_at_a_bound_only_with_the_right_velocity)
 {
     builder* B = builder_new(&planar_case);
