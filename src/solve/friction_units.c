@@ -58,8 +58,8 @@ perp_status perpi_friction_units_scale(perp_context* context, perpi_friction_uni
         }
     }
     const size_t n = (size_t)P->row_count;
-    perp_status status = perpi_grow(context, &units->value, &units->value_capacity, values,
-                                    sizeof *units->value);
+    perp_status status =
+        perpi_grow(context, &units->value, &units->value_capacity, values, sizeof *units->value);
     if (status == PERP_OK) {
         status = perpi_grow(context, &units->vector, &units->vector_capacity, 4 * n,
                             sizeof *units->vector);
@@ -82,7 +82,8 @@ perp_status perpi_friction_units_scale(perp_context* context, perpi_friction_uni
             const double *g_j = g + other->row, *W = P->W.value + P->W.at[e];
             double* out = units->value + P->W.at[e];
             for (int32_t a = 0; a < rows; ++a) {
-                for (int32_t b = 0; b < other->rows; ++b) { /* g g first: symmetric stays symmetric */
+                for (int32_t b = 0; b < other->rows;
+                     ++b) { /* g g first: symmetric stays symmetric */
                     *out++ = (g_i[a] * g_j[b]) * *W++;
                 }
             }
