@@ -8,10 +8,13 @@
  *     W_rr = J_r M^-1 J_r' + c_r  (1 if that is 0): turns an impulse into the velocity it makes
  *     a_r  = max(|b_r|, sum_j |J_rj v_j|, W_rr |p_r|, sum_i |Y_ri y_i|)   size of row r
  *            with M = L L', Y_r = L^-1 J_r', y = L^-1 k: the terms of J_r M^-1 k one by one
- *     U    = max_r a_r
- *     S_c  = max(max of a_r over the rows of constraint c, 1e-6 U), 1 if that is 0. For an
- *            ELLIPSOID the tangential rows count with e_i a_r: that puts torsion (an angular
- *            velocity) into the unit of the others.
+ *     g_r  puts a row's velocity into one unit, so that sizes of metres and of radians can be compared:
+ *            contacts                 1; tangential ELLIPSOID rows e_i (torsion is an angular velocity)
+ *            equality, bounded        sqrt(w / W_rr), w the mean W_rr of the contacts' normal rows
+ *                                     (1 if there are none): g_r u_r is then the speed that the same
+ *                                     energy gives at a contact
+ *     U    = max_r g_r a_r
+ *     S_c  = max(max of g_r a_r over the rows of constraint c, 1e-6 U), 1 if that is 0
  *   normal    contact in no group      |min(W p_n, u_n)| / S_c
  *             group g, m = max of u_n over its members, S_g = max of S_c over them:
  *               bracket of primary i   m if it is the only primary, else m + max(0, -u_i)
@@ -20,8 +23,8 @@
  *             member, primary nowhere  |W p_n| / S_c
  *   friction  W_t |p_t - Proj_F(p_t - u_t / W_t)| / S_c, W_t the largest tangential W_rr,
  *             F = F(mu max(p_n, 0)); ELLIPSOID in scaled rows p' = p / e, u' = e u, W' = e^2 W
- *   joints    equality                 |u_r| / S_c
- *             bounded                  W |p - clip(p - u / W, lower, upper)| / S_c
+ *   joints    equality                 g_r |u_r| / S_c
+ *             bounded                  g_r W |p - clip(p - u / W, lower, upper)| / S_c
  *   dynamics  |M v - k - J' p|_i / s_i with t_i = sum_j |M_ij v_j| + |k_i| + sum_r |J_ri p_r| and
  *             s_i = max(t_i, 1e-6 sqrt(M_ii) max_j t_j / sqrt(M_jj)), 1 if that is 0
  *
@@ -101,6 +104,7 @@ typedef struct scratch {
     double* S;       /* constraint_count: S_c */
     double* bracket; /* constraint_count: sum of a primary's brackets */
     double* S_n;     /* constraint_count: scale of the normal law, 0: in no group, -1: silent */
+    double w;        /* a contact's W_rr, 1 without contacts */
 } scratch;
 
 size_t perp_contact_residual_work(const perp_contact_problem* problem)
@@ -154,19 +158,19 @@ static bool visit_blocks(const perp_contact_problem* P, const double* v, const s
     return true;
 }
 
-/* What puts a row's velocity into the unit of the contact's others: e on tangential ELLIPSOID rows. */
-static double unit_of(const perp_constraint* c, int32_t r)
+/* g_r of row r of constraint c: what puts its velocity into the unit of the others. */
+static double unit_of(const perp_constraint* c, int32_t r, const scratch* s)
 {
-    return c->kind == PERP_CONSTRAINT_CONTACT && c->cone == PERP_CONE_ELLIPSOID && r > 0
-               ? c->e[r - 1]
-               : 1.0;
+    if (c->kind == PERP_CONSTRAINT_CONTACT) {
+        return c->cone == PERP_CONE_ELLIPSOID && r > 0 ? c->e[r - 1] : 1.0;
+    }
+    return sqrt(s->w / s->W[c->row + r]);
 }
 
-/* u, W, a, m of every row, and the impulses' share of the dynamics. Returns U; *most: the largest m. */
-static double visit_rows(const perp_contact_problem* P, const double* v, const double* p,
-                         const scratch* s, double* most)
+/* u, W, a, m of every row, and the impulses' share of the dynamics. */
+static void visit_rows(const perp_contact_problem* P, const double* v, const double* p,
+                       const scratch* s)
 {
-    double U = 0.0;
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
         const perp_constraint* c = &P->constraint[ci];
         for (int32_t r = 0; r < c->rows; ++r) {
@@ -207,26 +211,45 @@ static double visit_rows(const perp_contact_problem* P, const double* v, const d
             s->u[row] = u;
             s->W[row] = W;
             s->a[row] = a;
-            raise_to(&U, a * unit_of(c, r));
-            raise_to(most, m * unit_of(c, r));
         }
     }
-    return U;
 }
 
-static void scale_constraints(int32_t count, const perp_constraint* constraint, double U,
-                              const scratch* s)
+static double contact_weight(int32_t count, const perp_constraint* constraint, const double* W)
 {
+    double sum = 0.0;
+    int32_t contacts = 0;
+    for (int32_t ci = 0; ci < count; ++ci) {
+        if (constraint[ci].kind == PERP_CONSTRAINT_CONTACT) {
+            sum += W[constraint[ci].row];
+            ++contacts;
+        }
+    }
+    return contacts > 0 ? sum / contacts : 1.0;
+}
+
+/* S_c of every constraint; false if U is not finite. */
+static bool scale_constraints(int32_t count, const perp_constraint* constraint, scratch* s)
+{
+    double U = 0.0;
+    s->w = contact_weight(count, constraint, s->W);
+    for (int32_t ci = 0; ci < count; ++ci) {
+        const perp_constraint* c = &constraint[ci];
+        for (int32_t r = 0; r < c->rows; ++r) {
+            raise_to(&U, s->a[c->row + r] * unit_of(c, r, s));
+        }
+    }
     for (int32_t ci = 0; ci < count; ++ci) {
         const perp_constraint* c = &constraint[ci];
         double S = FLOOR_RATIO * U;
         for (int32_t r = 0; r < c->rows; ++r) {
-            S = larger(S, s->a[c->row + r] * unit_of(c, r));
+            S = larger(S, s->a[c->row + r] * unit_of(c, r, s));
         }
         s->S[ci] = S < VANISHED ? 1.0 : S;
         s->bracket[ci] = 0.0;
         s->S_n[ci] = 0.0;
     }
+    return isfinite(U);
 }
 
 /* Brackets and scales of the grouped contacts; off[] of the first member takes an unmet m >= 0. */
@@ -313,7 +336,7 @@ static double joint_off(const perp_constraint* c, int32_t ci, const double* lowe
             t = t < lower[r] ? lower[r] : (t > upper[r] ? upper[r] : t);
             off = s->W[r] * fabs(p[r] - t);
         }
-        raise_to(&worst, off);
+        raise_to(&worst, unit_of(c, r - c->row, s) * off);
     }
     return worst / s->S[ci];
 }
@@ -350,7 +373,7 @@ static double tell_runaway(const perp_constraint* c, int32_t ci, double most, do
     }
     double m = RUNAWAY_FLOOR * most;
     for (int32_t r = 0; r < c->rows; ++r) {
-        m = larger(m, s->m[c->row + r] * unit_of(c, r));
+        m = larger(m, s->m[c->row + r] * unit_of(c, r, s));
     }
     const double violation = off * s->S[ci];
     return m >= VANISHED && s->S[ci] > RUNAWAY * m && violation > RUNAWAY_OFF * m ? violation / m
@@ -397,19 +420,24 @@ perp_contact_residual perp_contact_judge(const perp_contact_problem* problem, co
                                          const double* p, double* work)
 {
     const perp_contact_residual infinite = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, -1};
-    const scratch s = cut_scratch(problem, work);
+    scratch s = cut_scratch(problem, work);
     if (!all_finite(problem->dof_count, v) || !all_finite(problem->row_count, p) ||
         !visit_blocks(problem, v, &s)) {
         return infinite;
     }
-    double most = 0.0;
-    const double U = visit_rows(problem, v, p, &s, &most);
-    if (!isfinite(U) || !all_finite(problem->row_count, s.u) ||
-        !all_finite(problem->row_count, s.a) || !all_finite(problem->row_count, s.W) ||
-        !all_finite(problem->dof_count, s.size)) {
+    visit_rows(problem, v, p, &s);
+    if (!all_finite(problem->row_count, s.u) || !all_finite(problem->row_count, s.a) ||
+        !all_finite(problem->row_count, s.W) || !all_finite(problem->dof_count, s.size) ||
+        !scale_constraints(problem->constraint_count, problem->constraint, &s)) {
         return infinite;
     }
-    scale_constraints(problem->constraint_count, problem->constraint, U, &s);
+    double most = 0.0; /* of the terms that are not impulses */
+    for (int32_t ci = 0; ci < problem->constraint_count; ++ci) {
+        const perp_constraint* c = &problem->constraint[ci];
+        for (int32_t k = 0; k < c->rows; ++k) {
+            raise_to(&most, s.m[c->row + k] * unit_of(c, k, &s));
+        }
+    }
 
     perp_contact_residual r = {.worst_constraint = -1};
     visit_groups(problem, &s, &r.normal, &r.worst, &r.worst_constraint);
@@ -451,10 +479,9 @@ static bool all_zero(int32_t n, const double* x)
     return true;
 }
 
-/* u, W, a of every row. Returns U. */
-static double visit_friction_rows(const perp_friction_problem* P, const double* p, const scratch* s)
+/* u, W, a of every row. */
+static void visit_friction_rows(const perp_friction_problem* P, const double* p, const scratch* s)
 {
-    double U = 0.0;
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
         const perp_constraint* c = &P->constraint[ci];
         double *u = s->u + c->row, *W = s->W + c->row, *a = s->a + c->row;
@@ -482,10 +509,8 @@ static double visit_friction_rows(const perp_friction_problem* P, const double* 
         for (int32_t r = 0; r < c->rows; ++r) {
             W[r] = W[r] == 0.0 ? 1.0 : W[r];
             a[r] = larger(fabs(P->q[c->row + r]), a[r]);
-            raise_to(&U, a[r] * unit_of(c, r));
         }
     }
-    return U;
 }
 
 perp_contact_residual perp_friction_judge(const perp_friction_problem* problem, const double* r,
@@ -493,21 +518,21 @@ perp_contact_residual perp_friction_judge(const perp_friction_problem* problem, 
 {
     const perp_contact_residual infinite = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, -1};
     const size_t nr = (size_t)problem->row_count, nc = (size_t)problem->constraint_count;
-    const scratch s = {.u = work,
-                       .W = work + nr,
-                       .a = work + 2 * nr,
-                       .S = work + 3 * nr,
-                       .bracket = work + 3 * nr + nc,
-                       .S_n = work + 3 * nr + 2 * nc};
+    scratch s = {.u = work,
+                 .W = work + nr,
+                 .a = work + 2 * nr,
+                 .S = work + 3 * nr,
+                 .bracket = work + 3 * nr + nc,
+                 .S_n = work + 3 * nr + 2 * nc};
     if (!all_finite(problem->row_count, r)) {
         return infinite;
     }
-    const double U = visit_friction_rows(problem, r, &s);
-    if (!isfinite(U) || !all_finite(problem->row_count, s.u) ||
-        !all_finite(problem->row_count, s.a) || !all_finite(problem->row_count, s.W)) {
+    visit_friction_rows(problem, r, &s);
+    if (!all_finite(problem->row_count, s.u) || !all_finite(problem->row_count, s.a) ||
+        !all_finite(problem->row_count, s.W) ||
+        !scale_constraints(problem->constraint_count, problem->constraint, &s)) {
         return infinite;
     }
-    scale_constraints(problem->constraint_count, problem->constraint, U, &s);
     return visit_laws(problem->constraint_count, problem->constraint, problem->lower,
                       problem->upper, r, -1.0, &s, (perp_contact_residual){.worst_constraint = -1});
 }

@@ -7,6 +7,7 @@
 #include "problem/island.h"
 #include "solve/clock.h"
 #include "solve/dispatch.h"
+#include "solve/friction_units.h"
 
 #define TIGHTEN 0.1 /* a friction method is asked again for this much more */
 enum { ATTEMPTS = 3 };
@@ -17,6 +18,7 @@ struct perp_contact_solver {
     uint32_t takes;
     perp_lowering* lowering; /* NULL for a method of the contact form */
     perpi_carrier carrier;
+    perpi_friction_units units;
     double* point; /* v, p, judge's scratch */
     size_t point_capacity;
     double* z; /* of the lowered problem */
@@ -72,6 +74,7 @@ void perp_contact_solver_destroy(perp_contact_solver* solver)
     perpi_method_destroy(&solver->method);
     perp_lowering_destroy(solver->lowering);
     perpi_carrier_free(solver->context, &solver->carrier);
+    perpi_friction_units_free(solver->context, &solver->units);
     perpi_islands_destroy(solver->islands);
     perpi_free(solver->context, solver->point);
     perpi_free(solver->context, solver->z);
@@ -161,16 +164,21 @@ static perp_status solve_as_friction(perp_contact_solver* s, const perp_contact_
                                      const perp_solve_options* options, bool warm, double* v,
                                      double* p, perp_report* report)
 {
-    perp_friction_problem friction;
+    perp_friction_problem friction, scaled;
     perp_status status = perp_lower_contact_to_friction(s->lowering, P, &friction);
+    if (status == PERP_OK) {
+        status = perpi_friction_units_scale(s->context, &s->units, &friction, &scaled);
+    }
     if (status == PERP_OK) {
         status = clear_z(s, perp_contact_residual_work(P));
     }
     perp_solve_options asked = *options;
     int32_t iterations = 0;
     for (int attempt = 0; status == PERP_OK && attempt < ATTEMPTS; ++attempt) {
-        status = s->method.ops.friction->solve(s->method.self, &friction, &asked,
-                                               warm || attempt > 0, p, report);
+        perpi_friction_units_enter(&s->units, p);
+        status = s->method.ops.friction->solve(s->method.self, &scaled, &asked, warm || attempt > 0,
+                                               p, report);
+        perpi_friction_units_leave(&s->units, p);
         if (status != PERP_OK) {
             break;
         }

@@ -4,9 +4,11 @@
 
 #include "solve/clock.h"
 #include "solve/dispatch.h"
+#include "solve/friction_units.h"
 
 struct perp_friction_solver {
     perpi_vector_solver vector;
+    perpi_friction_units units;
 };
 
 perp_status perp_friction_solver_create(perp_context* context, const char* name,
@@ -33,6 +35,7 @@ void perp_friction_solver_destroy(perp_friction_solver* solver)
     if (solver != NULL) {
         perp_context* context = solver->vector.context;
         perpi_vector_free(&solver->vector);
+        perpi_friction_units_free(context, &solver->units);
         perpi_free(context, solver);
     }
 }
@@ -70,8 +73,16 @@ perp_status perpi_friction_solve_checked(perp_friction_solver* solver,
     }
     if (status == PERP_OK && problem->row_count == 0) {
         report->outcome = PERP_OUTCOME_SOLVED;
-    } else if (status == PERP_OK) {
+    } else if (status == PERP_OK && method->judged) { /* each method of the portfolio comes here */
         status = method->ops.friction->solve(method->self, problem, options, warm, r, report);
+    } else if (status == PERP_OK) {
+        perp_friction_problem scaled;
+        status = perpi_friction_units_scale(s->context, &solver->units, problem, &scaled);
+        if (status == PERP_OK) {
+            perpi_friction_units_enter(&solver->units, r);
+            status = method->ops.friction->solve(method->self, &scaled, options, warm, r, report);
+            perpi_friction_units_leave(&solver->units, r);
+        }
     }
     if (status != PERP_OK) {
         return status;

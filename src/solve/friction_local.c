@@ -770,12 +770,22 @@ void perpi_friction_sweeper_free(perpi_friction_sweeper* s)
 }
 
 /* X <- an inverse of A (n x n) on its range: columns of the identity solved by LU with complete
- * pivoting, the rest 0. work: n n + 4 n, index: 2 n. */
+ * pivoting, the rest 0. A power of two comes out of A first: a matrix that is multiplied by one is then
+ * treated alike to the last bit. work: n n + 4 n, index: 2 n. */
 static void invert(int32_t n, const double* A, double* X, double* work, int32_t* index)
 {
     double* x = work + (size_t)n * (size_t)n;
     perpi_luc f = {.LU = work, .row = index, .col = index + n, .dr = x + 2 * n, .dc = x + 3 * n};
-    if (!perpi_luc_factor(n, A, 1e-12, &f)) {
+    int exponent = 0;
+    for (int32_t i = 0; i < n; ++i) {
+        int e = 0;
+        (void)frexp(A[i * n + i], &e);
+        exponent = i == 0 || e > exponent ? e : exponent;
+    }
+    for (int32_t i = 0; i < n * n; ++i) {
+        X[i] = ldexp(A[i], -exponent);
+    }
+    if (!perpi_luc_factor(n, X, 1e-12, &f)) {
         memset(X, 0, (size_t)n * (size_t)n * sizeof *X);
         return;
     }
@@ -784,7 +794,7 @@ static void invert(int32_t n, const double* A, double* X, double* work, int32_t*
         x[j] = 1.0;
         (void)perpi_luc_solve_basic(&f, x, x + n);
         for (int32_t i = 0; i < n; ++i) {
-            X[i * n + j] = x[i];
+            X[i * n + j] = ldexp(x[i], -exponent);
         }
     }
 }

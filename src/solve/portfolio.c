@@ -51,6 +51,10 @@ static const entry contact_pile[] = {{"newton-bodies", true}, {"newton-bodies", 
                                      {"admm", false},         {NULL, false}};
 static const entry contact_large[] = {
     {"newton", true}, {"newton", false}, {"nsgs", false}, {"lemke", false}, {NULL, false}};
+/* Joints with limits or motors and no contact: piecewise linear, a few Newton steps, where pivoting has
+ * a dense LCP to carry along. Equality rows alone stay with lemke: one direct solve. */
+static const entry contact_joints[] = {
+    {"newton", true}, {"newton", false}, {"lemke", false}, {"nsgs", false}, {NULL, false}};
 static const entry contact_groups[] = {
     {"lemke", false}, {"pivot", false}, {"path", false}, {NULL, false}};
 
@@ -389,6 +393,7 @@ static void contact_auto_destroy(void* self)
 static const entry* contact_order(const perp_contact_problem* P)
 {
     int64_t unknowns = 0;
+    bool contacts = false, bounds = false;
     if (P->group_count > 0) {
         return contact_groups;
     }
@@ -397,6 +402,8 @@ static const entry* contact_order(const perp_contact_problem* P)
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
+        contacts = contacts || c->kind == PERP_CONSTRAINT_CONTACT;
+        bounds = bounds || c->kind == PERP_CONSTRAINT_BOUNDED;
         if (c->kind != PERP_CONSTRAINT_CONTACT) {
             unknowns += c->rows;
         } else if (c->cone == PERP_CONE_QUADRATIC || c->cone == PERP_CONE_ELLIPSOID) {
@@ -404,6 +411,9 @@ static const entry* contact_order(const perp_contact_problem* P)
         } else {
             unknowns += c->cone == PERP_CONE_NONE ? 1 : 2 + c->directions;
         }
+    }
+    if (bounds && !contacts) {
+        return contact_joints;
     }
     return unknowns <= LARGE_ISLAND ? contact_polygon : contact_large;
 }

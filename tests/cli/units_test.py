@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Every built-in scene in metres and kilograms, in millimetres and grams, and in kilometres and
-tonnes: the same motion to 1e-9 of the scene's size and speed. The scenes are rescaled here, key by
+tonnes: the same motion to 1e-9 of the scene's size and speed. Where rounding decides, in units that
+do not round: the same motion to the bit. The scenes are rescaled here, key by
 key, by the dimension of each quantity; nothing of perp is used for that."""
 import copy
 import glob
@@ -14,8 +15,18 @@ PERP, SOURCE = os.environ["PERP"], os.environ["PERP_SOURCE"]
 TOLERANCE = 1e-9
 # Scenes in which a step's problem has several solutions (a wall of bricks is struck; four wheels land
 # at once and press against each other through their axles; two fingers hold a can by four points):
-# rounding may choose between them, and the motion after that has nothing left to agree on.
+# rounding may choose between them, and the motion after that has nothing left to agree on. Seen by
+# `perp run SCENE --save-problems DIR:step=N`, then `perp solve --max-iter 3000` on that problem:
+#   w14-rolling-cart, step 36: `--solver newton --set sweeps=0` and `--solver newton-bodies --set
+#   regularisation=0.5`, both `--tolerance 1e-14`: residuals 1e-15 and 5e-15, velocities 0.3 apart
+#   w14-arm, step 505: `--solver newton-bodies` and `--solver interior-point`, both `--tolerance 1e-12`:
+#   residuals 7e-13 and 4e-13, velocities 5e-3 apart
+# Units of a power of two do not round. Every number is then the same number times a power of two, and
+# so is every decision that does not compare metres with radians: here the motion is the same to the
+# last bit.
 SEVERAL_SOLUTIONS = {"demo", "w14-rolling-cart", "w14-arm"}
+UNITS = ((1e3, 1e3), (1e-3, 1e-3))
+EXACT_UNITS = ((2.0 ** 10, 2.0 ** 10), (2.0 ** -10, 2.0 ** -10))
 
 # exponents of length and mass; time is not rescaled
 DIMENSION = {"position": (1, 0), "size": (1, 0), "radius": (1, 0), "length": (1, 0),
@@ -121,17 +132,16 @@ def main():
     passed = failed = 0
     for path in sorted(glob.glob(os.path.join(SOURCE, "scenes", "*.json"))):
         name = os.path.splitext(os.path.basename(path))[0]
-        if name in SEVERAL_SOLUTIONS:
-            continue
+        several = name in SEVERAL_SOLUTIONS
         with open(path) as f:
             scene = json.loads(strip(f.read()))
         planar = scene.get("dimension", 3) == 2
         try:
             here = run(scene, f"{name}.json")
-            for L, M in ((1e3, 1e3), (1e-3, 1e-3)):
+            for L, M in EXACT_UNITS if several else UNITS:
                 there = run(rescale_scene(copy.deepcopy(scene), L, M, planar), f"{name}-{L:g}.json")
                 worst = compare(here, there, L)
-                ok = worst <= TOLERANCE
+                ok = worst <= (0.0 if several else TOLERANCE)
                 print(f"{'ok' if ok else 'FAIL'} {name} with lengths x {L:g}, masses x {M:g}: "
                       f"difference {worst:.1e}")
                 passed, failed = passed + ok, failed + (not ok)

@@ -452,3 +452,34 @@ TEST(an_mlcp_and_an_ncp_are_judged_by_their_box)
     ncp.user = scratch; /* fails */
     CHECK(isinf(perp_ncp_judge(&ncp, (const double[]){2, 0}, scratch)));
 }
+
+/* A body (x, y, angle) on a hinge whose rows are two lengths and an angle, and beside it a particle on
+ * the ground; the answer is off in every row. Lengths times L: masses stay, inertia times L^2. */
+static perp_contact_residual judge_hinge(double L)
+{
+    static builder hinge;
+    builder* B = builder_new(&hinge);
+    builder_block(B, 3, NULL, (const double[]){2, 2, 0.5 * L * L},
+                  (const double[]){3 * L, -1 * L, 0.25 * L * L});
+    builder_block(B, 2, NULL, (const double[]){1, 1}, (const double[]){1 * L, -2 * L});
+    builder_constraint(B, PERP_CONSTRAINT_EQUALITY, -1, 0, 3,
+                       (const double[]){1, 0, 0.5 * L, 0, 1, -0.25 * L, 0, 0, 1},
+                       (const double[]){0.125 * L, 0, 0.0625});
+    builder_contact(B, -1, 1, 2, (const double[]){0, 1, 1, 0}, NULL, PERP_CONE_QUADRATIC, 0, 0.5);
+    return judge(B, (const double[]){1e-4 * L, 2e-4 * L, 3e-3, 0.5 * L, 1e-3 * L},
+                 (const double[]){-3 * L, 1 * L, -0.25 * L * L, 2 * L, -0.5 * L});
+}
+
+TEST(a_joint_of_lengths_and_angles_is_judged_alike_in_any_unit_of_length)
+{
+    const perp_contact_residual metres = judge_hinge(1.0);
+    CHECK(metres.joints > 1e-3 && metres.joints < 10.0);
+    for (int i = 0; i < 2; ++i) { /* powers of two: to the bit */
+        const perp_contact_residual other = judge_hinge(i == 0 ? 1024.0 : 1.0 / 1024.0);
+        CHECK_AT_MOST(fabs(other.joints - metres.joints), 0.0);
+        CHECK_AT_MOST(fabs(other.normal - metres.normal), 0.0);
+        CHECK_AT_MOST(fabs(other.friction - metres.friction), 0.0);
+        CHECK_AT_MOST(fabs(other.dynamics - metres.dynamics), 0.0);
+        CHECK_EQ_INT(other.worst_constraint, metres.worst_constraint);
+    }
+}
