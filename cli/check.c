@@ -69,6 +69,40 @@ static json_t* bodies_json(const perp_model* model)
     return array;
 }
 
+static const char* side_name(const perp_model* model, int32_t body)
+{
+    return body >= 0 ? perp_model_body_name(model, body) : "world";
+}
+
+static const char* motor_name(perp_motor_type type)
+{
+    static const char* const name[] = {"none", "position", "velocity", "effort"};
+    return name[type];
+}
+
+static json_t* joints_json(const perp_model* model)
+{
+    json_t* array = json_array();
+    for (int32_t i = 0; i < perp_model_joint_count(model); ++i) {
+        const perp_joint_info info = perp_model_joint_info(model, i);
+        json_t* joint =
+            json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:s, s:b}", "name",
+                      perp_model_joint_name(model, i), "type", perp_joint_type_name(info.type), "a",
+                      side_name(model, info.a), "b", side_name(model, info.b), "rows",
+                      (int)info.rows, "coordinates", (int)info.coordinates, "friction",
+                      cli_number(info.friction), "damping", cli_number(info.damping), "motor",
+                      motor_name(info.motor), "collide", (int)info.collide);
+        if (info.has_limits) {
+            json_object_set_new(joint, "limits", cli_numbers(info.limits, 2));
+        }
+        if (info.motor != PERP_MOTOR_NONE) {
+            json_object_set_new(joint, "max_effort", cli_number(info.max_effort));
+        }
+        json_array_append_new(array, joint);
+    }
+    return array;
+}
+
 static json_t* pairs_json(const perp_model* model)
 {
     json_t* array = json_array();
@@ -134,6 +168,8 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
                         isnan(run.margin) ? json_string("automatic") : cli_number(run.margin));
     json_object_set_new(o, "penetration", cli_number(penetration));
     json_object_set_new(o, "bodies", bodies_json(model));
+    json_object_set_new(o, "joints", joints_json(model));
+    json_object_set_new(o, "joint_correction", json_boolean(run.joint_correction));
     json_object_set_new(o, "pairs", pairs_json(model));
     cli_print_json(o);
 }
@@ -153,6 +189,44 @@ static void print_bodies(const perp_model* model)
         printf("  ");
         cli_put_name(perp_model_body_name(model, i), 20);
         printf(" %-10s %12s %9.4g  %s\n", type_name(info.type), mass, info.friction, shapes);
+    }
+    if (n > ROWS_SHOWN) {
+        printf("  ... and %d more\n", (int)(n - ROWS_SHOWN));
+    }
+}
+
+static void print_joints(const perp_model* model)
+{
+    const int32_t n = perp_model_joint_count(model);
+    if (n == 0) {
+        return;
+    }
+    printf("\n%s  %-20s %-12s %-20s %-20s %s%s\n", cli_bold(), "joint", "type", "a", "b", "laws",
+           cli_plain());
+    for (int32_t i = 0; i < n && i < ROWS_SHOWN; ++i) {
+        const perp_joint_info info = perp_model_joint_info(model, i);
+        printf("  ");
+        cli_put_name(perp_model_joint_name(model, i), 20);
+        printf(" %-12s ", perp_joint_type_name(info.type));
+        cli_put_name(side_name(model, info.a), 20);
+        printf(" ");
+        cli_put_name(side_name(model, info.b), 20);
+        if (info.type == PERP_JOINT_ROPE) {
+            printf(" length %.6g", info.length);
+        }
+        if (info.has_limits) {
+            printf(" limits [%.6g, %.6g]", info.limits[0], info.limits[1]);
+        }
+        if (info.friction > 0.0) {
+            printf(" friction %.6g", info.friction);
+        }
+        if (info.damping > 0.0) {
+            printf(" damping %.6g", info.damping);
+        }
+        if (info.motor != PERP_MOTOR_NONE) {
+            printf(" %s motor, at most %.6g", motor_name(info.motor), info.max_effort);
+        }
+        printf("\n");
     }
     if (n > ROWS_SHOWN) {
         printf("  ... and %d more\n", (int)(n - ROWS_SHOWN));
@@ -223,6 +297,7 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
         printf("  overlap        %.3g at the start\n", penetration);
     }
     print_bodies(model);
+    print_joints(model);
     print_pairs(model);
 }
 

@@ -68,6 +68,20 @@ static void put_name(table* t, const char* prefix, const char* suffix)
     free(name);
 }
 
+/* What the coordinates of a joint are called, up to three. */
+static const char* const* coordinate_names(const perp_joint_info* info)
+{
+    static const char* const names[PERP_JOINT_TYPE_COUNT][3] = {
+        [PERP_JOINT_REVOLUTE] = {"angle"},
+        [PERP_JOINT_PRISMATIC] = {"travel"},
+        [PERP_JOINT_CYLINDRICAL] = {"travel", "angle"},
+        [PERP_JOINT_UNIVERSAL] = {"angle", "angle2"},
+        [PERP_JOINT_PLANAR] = {"travel_x", "travel_y", "angle"},
+        [PERP_JOINT_ROPE] = {"distance"},
+    };
+    return names[info->type];
+}
+
 /* ---- rows -------------------------------------------------------------------------------------*/
 
 static void put_names(table* t)
@@ -90,6 +104,23 @@ static void put_names(table* t)
             put_name(t, perp_model_body_name(t->model, b), own[i]);
         }
     }
+    for (int32_t j = 0; t->body < 0 && j < perp_model_joint_count(t->model); ++j) {
+        const perp_joint_info info = perp_model_joint_info(t->model, j);
+        const char* const* coordinate = coordinate_names(&info);
+        const char* name = perp_model_joint_name(t->model, j);
+        char* prefix = malloc(strlen(name) + sizeof "joint.");
+        if (prefix == NULL) {
+            return;
+        }
+        (void)sprintf(prefix, "joint.%s", name);
+        for (int32_t i = 0; i < info.coordinates; ++i) {
+            put_name(t, prefix, coordinate[i]);
+        }
+        put_name(t, prefix, "error");
+        put_name(t, prefix, "error_angle");
+        put_name(t, prefix, "axis_impulse");
+        free(prefix);
+    }
     for (size_t i = 0; i < sizeof tail / sizeof tail[0]; ++i) {
         put_name(t, tail[i][0], tail[i][1]);
     }
@@ -111,6 +142,15 @@ static void put_frame(table* t, const perp_frame* frame)
         for (int32_t i = 0; i < nv; ++i) {
             put_number(t, frame->v[nv * b + i]);
         }
+    }
+    for (int32_t j = 0; t->body < 0 && j < frame->joint_count; ++j) {
+        const perp_joint_record* r = &frame->joints[j];
+        for (int32_t i = 0; i < perp_model_joint_info(t->model, j).coordinates; ++i) {
+            put_number(t, r->coordinate[i]);
+        }
+        put_number(t, r->error[0]);
+        put_number(t, r->error[1]);
+        put_number(t, r->law[0] - r->law[1] + r->law[2] + r->law[3] + r->law[4]);
     }
     put_number(t, frame->energy.kinetic);
     put_number(t, frame->energy.potential);
@@ -246,7 +286,8 @@ const cli_verb cli_verb_export = {
     .name = "export",
     .usage = "R.h5 [--body NAME] [--csv|--json]",
     .summary = "a recording as a table on standard output",
-    .text = "One row per frame: time, step, pose and velocity of each body, energy, certificate. "
+    .text = "One row per frame: time, step, pose and velocity of each body, coordinates and "
+            "errors of each joint, energy, certificate. "
             "Numbers have\n17 digits: they read back to the same bits.",
     .words_min = 1,
     .words_max = 1,

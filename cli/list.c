@@ -170,18 +170,9 @@ static void list_shapes(const perp_context* context, json_t* rows)
 static void list_joints(const perp_context* context, json_t* rows)
 {
     (void)context;
-    static const char* const joint[][2] = {
-        {"fixed", "no relative motion"},
-        {"revolute", "a hinge: turns about an axis"},
-        {"prismatic", "slides along an axis"},
-        {"cylindrical", "slides along an axis and turns about it"},
-        {"spherical", "a ball joint"},
-        {"universal", "two crossed hinges"},
-        {"planar", "slides in a plane and turns about its normal"},
-        {"rope", "a largest distance between two points"},
-    };
-    for (size_t i = 0; i < sizeof joint / sizeof joint[0]; ++i) {
-        give(rows, joint[i][0], joint[i][1], false);
+    for (int type = 0; type < PERP_JOINT_TYPE_COUNT; ++type) {
+        const perp_joint_type t = (perp_joint_type)type;
+        give(rows, perp_joint_type_name(t), perp_joint_type_summary(t), true);
     }
 }
 

@@ -61,6 +61,8 @@ void cli_stats_step(cli_stats* stats, const perp_sim* sim, double seconds)
     take_worst(&worst->joints, info.certificate.joints);
 
     take_worst(&stats->penetration_max, info.penetration);
+    take_worst(&stats->joint_error[0], info.joint_error[0]);
+    take_worst(&stats->joint_error[1], info.joint_error[1]);
     stats->contacts_final = info.contacts;
     if (info.contacts > stats->contacts_max) {
         stats->contacts_max = info.contacts;

@@ -18,6 +18,7 @@ typedef struct cli_stats {
 
     perp_contact_residual certificate; /* the worst of each law */
     int64_t worst_step;                /* number of the step that was furthest off; 0: none */
+    double joint_error[2];             /* largest: length, angle */
     double penetration_max, penetration_final;
     int32_t contacts_max, contacts_final;
     double iterations_sum;

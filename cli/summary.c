@@ -81,7 +81,9 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
     json_object_set_new(o, "penetration",
                         json_pack("{s:o, s:o}", "max", cli_number(stats->penetration_max), "final",
                                   cli_number(stats->penetration_final)));
-    json_object_set_new(o, "joint_error", json_pack("{s:f}", "max", 0.0)); /* no joints yet */
+    json_object_set_new(o, "joint_error",
+                        json_pack("{s:o, s:o}", "max", cli_number(stats->joint_error[0]), "angle",
+                                  cli_number(stats->joint_error[1])));
     json_object_set_new(o, "energy",
                         json_pack("{s:o, s:o, s:o, s:o}", "kinetic", cli_number(energy.kinetic),
                                   "potential", cli_number(energy.potential), "total",
@@ -161,6 +163,9 @@ void cli_summary_print(const perp_scene* scene, const perp_sim* sim, cli_stats* 
            1e6 * stats->step_max);
     printf("  certificate    dynamics %.1e, normal %.1e, friction %.1e", c->dynamics, c->normal,
            c->friction);
+    if (perp_model_joint_count(perp_sim_model(sim)) > 0) {
+        printf(", joints %.1e", c->joints);
+    }
     if (stats->worst_step > 0) {
         printf(" (worst at step %lld)", (long long)stats->worst_step);
     }
@@ -169,6 +174,11 @@ void cli_summary_print(const perp_scene* scene, const perp_sim* sim, cli_stats* 
     printf("  contacts       %d at the end, %d at most; penetration %.3g, %.3g at most\n",
            (int)stats->contacts_final, (int)stats->contacts_max, stats->penetration_final,
            stats->penetration_max);
+    if (perp_model_joint_count(perp_sim_model(sim)) > 0) {
+        printf("  joints         %d; error %.3g, angle %.3g at most\n",
+               (int)perp_model_joint_count(perp_sim_model(sim)), stats->joint_error[0],
+               stats->joint_error[1]);
+    }
     printf("  solver         %.4g iterations a step, %d at most; %lld failures\n",
            mean(stats->iterations_sum, stats->steps), (int)stats->iterations_max,
            (long long)stats->failures);

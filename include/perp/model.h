@@ -1,4 +1,4 @@
-/* perp/model.h - bodies, materials and forces. Immutable once a simulation uses it.
+/* perp/model.h - bodies, materials, forces and joints. Immutable once a simulation uses it.
  *
  * Fill a def with its ..._default(), change what matters, add it. Everything is copied. In a
  * planar model vectors use x and y, angular quantities their z entry, and density is per area.
@@ -106,6 +106,120 @@ typedef struct perp_wrench_def {
 PERP_API perp_wrench_def perp_wrench_def_default(void);
 PERP_API PERP_NODISCARD perp_status perp_model_add_wrench(perp_model* model,
                                                           const perp_wrench_def* def);
+
+/* ---- joints --------------------------------------------------------------------------------------
+ *
+ * A joint has a frame on each of its bodies; at the start the two coincide (a rope has two points).
+ * Its coordinate is that of b relative to a, positive along or about the axis, 0 at the start
+ * (or `start`). Angles
+ * are unwrapped: two turns read 4 pi. [W14 tables 2.1-2.3]
+ *
+ *     type         holds                                  coordinates
+ *     fixed        point and orientation                  -
+ *     revolute     point and axis                         angle
+ *     prismatic    line and orientation                   travel
+ *     cylindrical  line and axis                          travel, angle
+ *     spherical    point                                  -
+ *     universal    point; axis (on a) normal to axis2 (on b)  angle about axis, about axis2
+ *     planar       plane and its normal (the axis)        travel along x and y of the frame, angle
+ *     rope         |at_b - at_a| <= length                distance (not 0 at the start)
+ *
+ * Planar models know fixed, revolute, prismatic and rope. A particle has no orientation: it takes
+ * spherical (planar: revolute) and rope, at its centre. */
+
+typedef enum perp_joint_type {
+    PERP_JOINT_FIXED = 0,
+    PERP_JOINT_REVOLUTE,
+    PERP_JOINT_PRISMATIC,
+    PERP_JOINT_CYLINDRICAL,
+    PERP_JOINT_SPHERICAL,
+    PERP_JOINT_UNIVERSAL,
+    PERP_JOINT_PLANAR,
+    PERP_JOINT_ROPE,
+    PERP_JOINT_TYPE_COUNT,
+} perp_joint_type;
+
+typedef enum perp_motor_type {
+    PERP_MOTOR_NONE = 0,
+    PERP_MOTOR_POSITION, /* the coordinate is target at the end of every step */
+    PERP_MOTOR_VELOCITY, /* its rate is target */
+    PERP_MOTOR_EFFORT,   /* the effort is target, cut at +-max_effort */
+} perp_motor_type;
+
+/* All three with |effort| <= max_effort: a position or velocity that would take more is missed. */
+typedef struct perp_motor_def {
+    perp_motor_type type;
+    double target;
+    const char* target_text; /* expression in t that replaces the number, or NULL */
+    double max_effort;       /* >= 0; INFINITY: none */
+} perp_motor_def;
+
+/* "One-degree" below: revolute and prismatic. */
+typedef struct perp_joint_def {
+    const char* name; /* unique among joints, not empty */
+    perp_joint_type type;
+    const char *a, *b;       /* body names, or "world"; at least one is dynamic */
+    bool has_at;             /* true: at; false: at_a and at_b */
+    double at[3];            /* world, at the start */
+    double at_a[3], at_b[3]; /* body frames, from the centre of mass; for "world": world */
+    double axis[3];          /* world, at the start; any length > 0; types without one ignore it */
+    bool has_axis2;          /* false: chosen */
+    double axis2[3];         /* universal: on b, perpendicular to axis at the start */
+    double length;           /* rope: > 0; NaN: the distance at the start */
+    bool has_limits;         /* one-degree */
+    double limits[2];        /* of the coordinate, lower <= start <= upper; may be infinite */
+    double start;            /* one-degree: what the coordinate reads at the start; default 0 */
+    double friction;      /* one-degree: constant dry friction, |effort| <= friction [T03 (38)] */
+    double damping;       /* one-degree: effort -damping * rate, implicit */
+    perp_motor_def motor; /* one-degree */
+    bool collide;         /* true: a and b may touch each other */
+} perp_joint_def;
+
+PERP_API perp_joint_def perp_joint_def_default(void); /* fixed, no limits, motor or friction */
+/* The bodies must have been added. Bodies that a joint connects do not collide unless every joint
+ * between them says so. */
+PERP_API PERP_NODISCARD perp_status perp_model_add_joint(perp_model* model,
+                                                         const perp_joint_def* def, int32_t* index);
+
+PERP_API int32_t perp_model_joint_count(const perp_model* model);
+PERP_API const char* perp_model_joint_name(const perp_model* model, int32_t joint);
+PERP_API int32_t perp_model_joint_find(const perp_model* model, const char* name); /* -1: none */
+
+typedef struct perp_joint_info {
+    perp_joint_type type;
+    int32_t a, b;                /* bodies; -1: the world */
+    double at_a[3], at_b[3];     /* in the body frames, from the centre of mass */
+    double axis_a[3], axis_b[3]; /* likewise; 0 where the type has none */
+    double axis2_b[3];           /* universal */
+    double length;               /* rope */
+    bool has_limits;
+    double limits[2];
+    double start;
+    double friction, damping;
+    perp_motor_type motor;
+    double max_effort;
+    bool collide;
+    int32_t rows;        /* equality rows; a rope has 0 */
+    int32_t coordinates; /* 0..3, see above */
+} perp_joint_info;
+PERP_API perp_joint_info perp_model_joint_info(const perp_model* model, int32_t joint);
+
+/* A joint after a step, as a simulation and a recording keep it. */
+typedef struct perp_joint_record {
+    double impulse[6];    /* of the step: the equality rows in order, the rest 0; a rope: [0] */
+    double law[5];        /* of the step: lower limit, upper limit, friction, motor, damping; along
+                             the axis on b, but the upper limit's along -axis */
+    double coordinate[3]; /* at the end of the step */
+    double error[2];      /* likewise: length, angle */
+    double applied;       /* effort that user code and controllers had added */
+    double target;        /* of the motor, set by user code; NaN: the scene's */
+    int32_t turns[2];     /* whole turns in the angles of coordinate */
+} perp_joint_record;
+
+/* "revolute"; NULL if there is no such type. */
+PERP_API const char* perp_joint_type_name(perp_joint_type type);
+/* One line about the type, for lists. */
+PERP_API const char* perp_joint_type_summary(perp_joint_type type);
 
 /* What a model holds, for reports. */
 PERP_API const char* perp_model_name(const perp_model* model);

@@ -8,7 +8,8 @@
  * The contact problem: find block velocities v (dof_count) and row impulses p (row_count) with
  *
  *     M v = k + J' p                                  dynamics; k = M v_old + external impulses
- *     u   = J v + b                                   row velocities; b holds gap/h, belts, ...
+ *     u   = J v + b + c p                             row velocities; b holds gap/h, belts, ...;
+ *                                                     c, the compliance, is 0 on contact rows
  *     equality rows     u = 0,  p free
  *     bounded rows      lower <= p <= upper;  p = lower => u >= 0,  p = upper => u <= 0,
  *                       between => u = 0
@@ -124,6 +125,9 @@ typedef struct perp_contact_problem {
     const double* b;     /* row_count */
     const double* lower; /* row_count; read for bounded rows only; NULL if there are none */
     const double* upper; /* row_count; likewise */
+    /* row_count, >= 0; read for equality and bounded rows only; NULL: all 0. A row with c > 0 is a
+     * spring, damper or servo instead of a hard law: docs/notation.md */
+    const double* compliance;
     const perp_constraint* constraint; /* constraint_count */
     const perp_group* group;           /* group_count */
 } perp_contact_problem;
@@ -132,8 +136,8 @@ typedef struct perp_contact_problem {
  *
  *     u = W r + q,   rows grouped in constraints whose laws are those of the contact problem
  *
- * W = J M^-1 J', q = J M^-1 k + b when it comes from a contact problem; any W that a friction
- * problem from elsewhere has (singular, slightly unsymmetric) otherwise. W is stored by blocks: for
+ * W = J M^-1 J' + diag(compliance), q = J M^-1 k + b when it comes from a contact problem; any W
+ * that a friction problem from elsewhere has (singular, slightly unsymmetric) otherwise. W is stored by blocks: for
  * constraint i the blocks (i, j) != 0, each rows_i x rows_j, row-major, j ascending; the diagonal
  * block is always there. Of the constraints kind, row, rows, cone, directions, mu, e, key count. */
 typedef struct perp_block_rows {

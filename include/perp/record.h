@@ -75,8 +75,11 @@ typedef struct perp_frame {
     int64_t step;
     const double* q; /* as perp_sim_q */
     const double* v;
+    const double* v_solved;       /* that solved the step; = v unless joints are corrected */
     const perp_contact* contacts; /* of the step that led here; none in the first frame */
     int32_t contact_count;
+    const perp_joint_record* joints; /* of all joints */
+    int32_t joint_count;
     perp_energy energy;
     /* Of the step that led here; but certificate, penetration, iterations, residual, outcome and
      * accepted_unsolved are the worst of all steps since the frame before (`record.every` above 1).

@@ -49,6 +49,7 @@ typedef struct perp_scene_run {
     double margin; /* NaN: automatic */
     double tolerance;
     bool allow_overlap;
+    bool joint_correction;
     bool linear_rotation;
 } perp_scene_run;
 PERP_API perp_scene_run perp_scene_run_settings(const perp_scene* scene);

@@ -28,12 +28,13 @@ typedef struct perp_sim_def {
     const char* solver;
     const perp_option* solver_option; /* settings of the solver by name */
     int32_t solver_option_count;
-    const char* cone;     /* "none", "polygon", "quadratic", "ellipsoid" */
-    int32_t directions;   /* polygon: >= 3 (spatial); planar contacts always have 2 */
-    double e[3];          /* ellipsoid: e_t, e_o (no unit), e_r (a length), > 0 */
-    double margin;        /* contact margin per pair; NaN: from h and the motion */
-    double tolerance;     /* what the judge must find; default 1e-8 */
-    bool allow_overlap;   /* accept bodies that overlap at the start and move them apart */
+    const char* cone;      /* "none", "polygon", "quadratic", "ellipsoid" */
+    int32_t directions;    /* polygon: >= 3 (spatial); planar contacts always have 2 */
+    double e[3];           /* ellipsoid: e_t, e_o (no unit), e_r (a length), > 0 */
+    double margin;         /* contact margin per pair; NaN: from h and the motion */
+    double tolerance;      /* what the judge must find; default 1e-8 */
+    bool allow_overlap;    /* accept bodies that overlap at the start and move them apart */
+    bool joint_correction; /* close the joints at the end of each step [W14 algorithm 1] */
     bool linear_rotation; /* q + h G nu, normalised, as in the papers, instead of the exponential */
     bool keep_going;      /* take the best iterate when a solve fails, and count it */
 } perp_sim_def;
@@ -68,6 +69,20 @@ typedef struct perp_body_state {
 } perp_body_state;
 PERP_API perp_body_state perp_sim_body(const perp_sim* sim, int32_t body);
 
+typedef struct perp_joint_state {
+    double coordinate[3]; /* of b relative to a, angles unwrapped; perp_joint_type says which */
+    double rate[3];
+    double error[2];   /* how far the frames are apart: length, angle; a rope: its excess length */
+    double impulse[6]; /* of the last step, the equality rows in order: force on b along world axes
+                          (lines and planes: along the frame of a), then torque; a rope: [0] */
+    double effort;     /* of the last step, along the axis: motor + friction + damping + limits */
+} perp_joint_state;
+PERP_API perp_joint_state perp_sim_joint(const perp_sim* sim, int32_t joint);
+/* All joints as the last step left them; valid until the next. */
+PERP_API const perp_joint_record* perp_sim_joint_records(const perp_sim* sim, int32_t* count);
+/* Largest error of all joints in the present state: length, angle. */
+PERP_API void perp_sim_joint_error(const perp_sim* sim, double error[2]);
+
 /* The flat arrays that a recording keeps. Spatial: 7 and 6 numbers a body (position, quaternion;
  * velocity, angular velocity); planar: 3 and 3 (x, y, angle; and rates). */
 PERP_API int32_t perp_sim_q_size(const perp_sim* sim);
@@ -95,6 +110,10 @@ typedef struct perp_step_info {
     double penetration;                /* largest overlap found at the start of the step, >= 0 */
     int32_t rounds;                    /* collide-solve rounds (more than 1 when a body came
                                           further than its margin) */
+    int32_t corrections;               /* solves of the joint correction beside the first */
+    int32_t moves;                     /* solves that moved poses onto the joints, where these
+                                          could not be closed by the step's own impulses */
+    double joint_error[2];             /* largest at the end of the step: length, angle */
     bool accepted_unsolved;            /* keep_going took an iterate that the judge did not pass */
 } perp_step_info;
 PERP_API perp_step_info perp_sim_step_info(const perp_sim* sim);
@@ -124,6 +143,15 @@ PERP_API void perp_sim_on_cancel(perp_sim* sim, bool (*cancel)(void* user), void
 PERP_API PERP_NODISCARD perp_status perp_sim_apply_wrench(perp_sim* sim, int32_t body,
                                                           const double force[3],
                                                           const double torque[3]);
+
+/* Adds an effort (force or torque on b along the axis, its reaction on a) for the coming step.
+ * Revolute and prismatic joints only. */
+PERP_API PERP_NODISCARD perp_status perp_sim_joint_effort(perp_sim* sim, int32_t joint,
+                                                          double effort);
+/* Replaces the target of the joint's motor from now on: part of the state, kept by a snapshot.
+ * NaN gives the scene's target back. */
+PERP_API PERP_NODISCARD perp_status perp_sim_joint_target(perp_sim* sim, int32_t joint,
+                                                          double target);
 
 /* ---- listing -------------------------------------------------------------------------------------*/
 

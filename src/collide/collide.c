@@ -176,7 +176,7 @@ static perp_status find_plane_pairs(perpi_collider* c)
 static bool may_collide(perpi_collider* c, int32_t a, int32_t b)
 {
     if (!c->model->body[a].restricted && !c->model->body[b].restricted) {
-        return true;
+        return c->model->joined_count == 0 || !perpi_model_joined(c->model, a, b);
     }
     const uint64_t hash = ((uint64_t)(uint32_t)a << 32 | (uint32_t)b) * 0x9E3779B97F4A7C15ULL;
     answer* place = &c->cache[(size_t)(hash >> 40) & c->cache_mask];

@@ -61,6 +61,11 @@ void perp_model_destroy(perp_model* model)
         perpi_values_free(context, model->wrench[i].force, 3);
         perpi_values_free(context, model->wrench[i].torque, 3);
     }
+    for (size_t i = 0; i < model->joint_count; ++i) {
+        perpi_joint_free(context, &model->joint[i]);
+    }
+    perpi_free(context, model->joint);
+    perpi_free(context, model->joined);
     perpi_free(context, model->body);
     perpi_free(context, model->shape);
     perpi_free(context, model->surface);
@@ -240,7 +245,8 @@ bool perp_model_pair_collides(const perp_model* model, int32_t a, int32_t b)
 {
     const bool moves =
         model->body[a].type == PERP_BODY_DYNAMIC || model->body[b].type == PERP_BODY_DYNAMIC;
-    return a != b && moves && allows(model, a, b) && allows(model, b, a);
+    return a != b && moves && !perpi_model_joined(model, a, b) && allows(model, a, b) &&
+           allows(model, b, a);
 }
 
 const char* perp_model_name(const perp_model* model)

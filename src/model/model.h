@@ -59,6 +59,35 @@ typedef struct perpi_wrench {
     int32_t next; /* next force on the same body, -1: none */
 } perpi_wrench;
 
+/* A joint: a frame on each body, columns x, y, z = axis, that coincide at the start. Side 0 is a,
+ * side 1 is b. Planar prismatic: z is the axis in the plane, x its normal in the plane. */
+typedef struct perpi_joint {
+    char* name;
+    perp_joint_type type;
+    int32_t body[2]; /* -1: the world */
+    vec3 at[2];      /* body frame, from the centre of mass; the world: world */
+    quat frame[2];   /* joint frame -> body frame */
+    double angle;    /* planar: angle of b minus angle of a at the start */
+    double start;    /* coordinate at the start */
+    double rest[2];  /* lines and planes: travel along z, or x and y, at the start */
+    double length;   /* rope */
+    double size;     /* a length to compare position errors with, > 0 */
+    bool has_limits;
+    double limits[2];
+    double friction, damping;
+    perp_motor_type motor;
+    perpi_value target;
+    double max_effort;
+    bool collide;
+    int32_t rows;        /* equality rows */
+    int32_t coordinates; /* 0..3 */
+} perpi_joint;
+
+/* Two bodies that must not collide because a joint connects them; a < b. */
+typedef struct perpi_joined {
+    int32_t a, b;
+} perpi_joined;
+
 struct perp_model {
     perp_context* context;
     char* name;
@@ -76,11 +105,23 @@ struct perp_model {
     size_t pair_count, pair_capacity;
     perpi_wrench* wrench;
     size_t wrench_count, wrench_capacity;
+    perpi_joint* joint;
+    size_t joint_count, joint_capacity;
+    perpi_joined* joined; /* sorted, each pair once */
+    size_t joined_count, joined_capacity;
     double length; /* characteristic length: largest finite reach, 0 if nothing has a size */
 };
 
 /* Gives back what a body owns. */
 void perpi_body_free(perp_context* context, perpi_body* body);
+void perpi_joint_free(perp_context* context, perpi_joint* joint);
+/* A joint that forbids it connects the two. */
+bool perpi_model_joined(const perp_model* model, int32_t a, int32_t b);
+/* Revolute or prismatic: has limits, friction, motor, effort. */
+static inline bool perpi_joint_one_degree(perp_joint_type type)
+{
+    return type == PERP_JOINT_REVOLUTE || type == PERP_JOINT_PRISMATIC;
+}
 /* The pair entry of two bodies, or NULL. */
 const perpi_pair* perpi_model_pair(const perp_model* model, int32_t a, int32_t b);
 /* Friction coefficient between two shapes: pair entry, else the geometric mean of the two. */

@@ -229,6 +229,23 @@ static perp_status check_row_bounds(perp_context* context, int32_t ci, const per
     return status;
 }
 
+static perp_status check_compliance(perp_context* context, int32_t ci, const perp_constraint* c,
+                                    const double* compliance)
+{
+    if (compliance == NULL || c->kind == PERP_CONSTRAINT_CONTACT) {
+        return PERP_OK;
+    }
+    for (int32_t r = c->row; r < c->row + c->rows; ++r) {
+        if (!(compliance[r] >= 0.0) || !isfinite(compliance[r])) {
+            return perpi_fail(context, PERP_ERROR_INPUT,
+                              "constraint %" PRId32 ": compliance[%" PRId32
+                              "] must be a finite number >= 0, got %g",
+                              ci, r, compliance[r]);
+        }
+    }
+    return PERP_OK;
+}
+
 /* What contact and friction problems share: kind, rows from `row` on, cone. */
 static perp_status check_law(perp_context* context, int32_t ci, const perp_constraint* c,
                              int32_t row, int32_t row_count)
@@ -274,6 +291,9 @@ static perp_status check_constraint(perp_context* context, const perp_contact_pr
     perp_status status = check_law(context, ci, c, row, P->row_count);
     if (status == PERP_OK) {
         status = check_constraint_rows(context, P, ci);
+    }
+    if (status == PERP_OK) {
+        status = check_compliance(context, ci, c, P->compliance);
     }
     return status == PERP_OK ? check_row_bounds(context, ci, c, P->lower, P->upper) : status;
 }

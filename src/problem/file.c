@@ -7,6 +7,7 @@
  *                          "J": [ [[row], ...], ... ],    one list of rows per block that is not -1
  *                          "b": [...],
  *                          "lower": [...], "upper": [...] bounded only; "inf", "-inf" as strings
+ *                          "compliance": [...]            equality, bounded; left out: 0
  *                          "cone": "none" | "polygon" | "quadratic" | "ellipsoid",   contacts only
  *                          "directions": 8, "mu": 0.5, "e": [1, 1, 0.1],
  *                          "key": "17" }, ... ],          a string: 64 bits do not fit a number
@@ -92,6 +93,10 @@ static void write_constraint(FILE* f, const perp_contact_problem* P, const perp_
         write_list(f, c->rows, P->lower + c->row);
         fputs(", \"upper\": ", f);
         write_list(f, c->rows, P->upper + c->row);
+    }
+    if (c->kind != PERP_CONSTRAINT_CONTACT && P->compliance != NULL) {
+        fputs(", \"compliance\": ", f);
+        write_list(f, c->rows, P->compliance + c->row);
     }
     if (c->kind == PERP_CONSTRAINT_CONTACT) {
         fprintf(f, ", \"cone\": \"%s\", \"mu\": ", cone_name[c->cone]);
@@ -189,6 +194,7 @@ struct perp_contact_file {
     perp_contact_problem view;
     int32_t* dof;
     double *M, *k, *J, *b, *lower, *upper;
+    double* compliance; /* NULL unless a constraint gives some */
     perp_constraint* constraint;
     perp_group* group;
     int32_t* member; /* of all groups, one after another */
@@ -383,8 +389,9 @@ static perp_status read_cone(reader* r, json_t* object, perp_constraint* c)
 static perp_status read_constraint(reader* r, json_t* object, perp_contact_file* file,
                                    perp_constraint* c)
 {
-    static const char* const allowed[] = {"kind", "blocks", "J",          "b", "lower", "upper",
-                                          "cone", "mu",     "directions", "e", "key",   NULL};
+    static const char* const allowed[] = {"kind",  "blocks",     "J",    "b",  "lower",
+                                          "upper", "compliance", "cone", "mu", "directions",
+                                          "e",     "key",        NULL};
     int kind = 0;
     json_t* blocks = NULL;
     perp_status status = check_keys(r, object, allowed);
@@ -424,6 +431,17 @@ static perp_status read_constraint(reader* r, json_t* object, perp_contact_file*
             status = get_list(r, json_object_get(object, "upper"), "upper", c->rows,
                               file->upper + c->row);
         }
+    }
+    json_t* compliance = json_object_get(object, "compliance");
+    if (status == PERP_OK && compliance != NULL && c->kind == PERP_CONSTRAINT_CONTACT) {
+        return broken(r, "compliance", "is for equality and bounded rows; leave it out");
+    }
+    if (status == PERP_OK && compliance != NULL && file->compliance == NULL) {
+        status = perpi_alloc(r->context, (size_t)file->view.row_count, sizeof *file->compliance,
+                             &file->compliance);
+    }
+    if (status == PERP_OK && compliance != NULL) {
+        status = get_list(r, compliance, "compliance", c->rows, file->compliance + c->row);
     }
     return status == PERP_OK && c->kind == PERP_CONSTRAINT_CONTACT ? read_cone(r, object, c)
                                                                    : status;
@@ -593,6 +611,7 @@ static perp_status read_document(reader* r, json_t* root, perp_contact_file* fil
     view->b = file->b;
     view->lower = file->lower;
     view->upper = file->upper;
+    view->compliance = file->compliance;
     view->constraint = file->constraint;
     view->group = file->group;
     status = perp_contact_check(r->context, view);
@@ -650,8 +669,9 @@ void perp_contact_file_destroy(perp_contact_file* file)
     if (file == NULL) {
         return;
     }
-    void* arrays[] = {file->dof,   file->M,     file->k,          file->J,     file->b,
-                      file->lower, file->upper, file->constraint, file->group, file->member};
+    void* arrays[] = {file->dof,        file->M,     file->k,     file->J,
+                      file->b,          file->lower, file->upper, file->compliance,
+                      file->constraint, file->group, file->member};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; ++i) {
         perpi_free(file->context, arrays[i]);
     }

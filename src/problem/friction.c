@@ -2,7 +2,8 @@
  *
  * Source     the Delassus operator [T03 (39)-(47)], constraint by constraint
  * Notation   M = L L' per block, Y = L^-1 J': W_ij = sum over the blocks that i and j share of
- *            Y_i' Y_j, q = b + J M^-1 k; W_ji is W_ij' to the bit
+ *            Y_i' Y_j, plus the compliances on the diagonal, q = b + J M^-1 k; W_ji is W_ij' to
+ *            the bit
  * Cost       O(constraints x neighbours); a block that n constraints touch couples all n^2 pairs
  */
 #include <string.h>
@@ -112,6 +113,9 @@ static void fill_W(const perp_contact_problem* P, const perpi_to_friction* t)
                     add_product(a, perpi_half_side(&t->half, a, side / 2), b,
                                 perpi_half_side(&t->half, b, side % 2), W);
                 }
+            }
+            for (int32_t r = 0; P->compliance != NULL && a == b && r < a->rows; ++r) {
+                W[r * a->rows + r] += perpi_row_compliance(P, a, r);
             }
         }
     }

@@ -24,12 +24,12 @@ struct perpi_islands {
 
     /* the arrays of the piece */
     int32_t* dof;
-    double *M, *k, *b, *lower, *upper;
+    double *M, *k, *b, *lower, *upper, *compliance;
     perp_constraint* row;
     perp_group* group;
     int32_t* member;
     size_t dof_capacity, M_capacity, k_capacity, b_capacity, lower_capacity, upper_capacity,
-        row_capacity, group_capacity, member_capacity;
+        compliance_capacity, row_capacity, group_capacity, member_capacity;
     int32_t first_block, blocks, first_constraint,
         constraints; /* of the piece, in the sorted lists */
 };
@@ -57,8 +57,9 @@ void perpi_islands_destroy(perpi_islands* s)
                            s->M_at,       s->dof,
                            s->M,          s->k,
                            s->b,          s->lower,
-                           s->upper,      s->row,
-                           s->group,      s->member};
+                           s->upper,      s->compliance,
+                           s->row,        s->group,
+                           s->member};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(s->context, owned[i]);
     }
@@ -207,6 +208,10 @@ static perp_status grow_piece(perpi_islands* s, size_t rows)
     if (status == PERP_OK && s->whole->upper != NULL) {
         status = perpi_grow(c, &s->upper, &s->upper_capacity, rows, sizeof *s->upper);
     }
+    if (status == PERP_OK && s->whole->compliance != NULL) {
+        status =
+            perpi_grow(c, &s->compliance, &s->compliance_capacity, rows, sizeof *s->compliance);
+    }
     if (status == PERP_OK) {
         status = perpi_grow(c, &s->row, &s->row_capacity, (size_t)s->constraints, sizeof *s->row);
     }
@@ -288,6 +293,10 @@ perp_status perpi_islands_take(perpi_islands* s, int32_t i, perp_contact_problem
         if (P->upper != NULL) {
             memcpy(s->upper + row, P->upper + c->row, (size_t)c->rows * sizeof *s->upper);
         }
+        if (P->compliance != NULL) {
+            memcpy(s->compliance + row, P->compliance + c->row,
+                   (size_t)c->rows * sizeof *s->compliance);
+        }
         row += c->rows;
     }
     s->piece = (perp_contact_problem){.block_count = s->blocks,
@@ -301,6 +310,7 @@ perp_status perpi_islands_take(perpi_islands* s, int32_t i, perp_contact_problem
                                       .b = s->b,
                                       .lower = P->lower != NULL ? s->lower : NULL,
                                       .upper = P->upper != NULL ? s->upper : NULL,
+                                      .compliance = P->compliance != NULL ? s->compliance : NULL,
                                       .constraint = s->row};
     if (P->group_count > 0) {
         status = take_groups(s, i);

@@ -142,9 +142,17 @@ typedef struct perpi_group_slots {
 perpi_group_slots perpi_layout_group(const perpi_layout* layout,
                                      const perp_contact_problem* problem, int32_t g);
 
-/* u of one row at v. */
+/* J v + b of one row: its u unless it is compliant. */
 double perpi_row_velocity(const perp_contact_problem* problem, const perp_constraint* c, int32_t r,
                           const double* v);
+/* c of row r of a constraint. */
+static inline double perpi_row_compliance(const perp_contact_problem* problem,
+                                          const perp_constraint* c, int32_t r)
+{
+    return problem->compliance == NULL || c->kind == PERP_CONSTRAINT_CONTACT
+               ? 0.0
+               : problem->compliance[c->row + r];
+}
 /* Fills the contacts' and the groups' entries of z from (v, p). */
 void perpi_layout_guess(const perpi_layout* layout, const perp_contact_problem* problem,
                         const double* v, const double* p, double* z);

@@ -2,8 +2,8 @@
  *
  * Source     [T03 (39)-(47)], groups [W14 (4.10)-(4.14)]; the LCP is that of lower_mlcp.c followed
  *            by lower_lcp.c, with v and the free rows eliminated through the blocks
- * Notation   u = A p + g over all rows, A = J M^-1 J', g = b + J M^-1 k. With M = L L' per block and
- *            Y = L^-1 J', A = Y' Y is symmetric to the bit and its blocks exist only where two
+ * Notation   u = A p + g over all rows, A = J M^-1 J' + C, g = b + J M^-1 k, C the compliances on the
+ *            diagonal. With M = L L' per block and Y = L^-1 J', J M^-1 J' = Y' Y is symmetric to the bit and its blocks exist only where two
  *            constraints share a body.
  *            Free rows (equality, and bounded rows without a finite bound) are eliminated:
  *     A_FF = pivoted Cholesky of rank r, H = R_11^-T S A_F (basis rows), A <- A - H' H, g <- g - H' h
@@ -137,7 +137,7 @@ static const double* directions_of(const perpi_direct* t, int32_t nd)
     return t->direction.at + t->table[i].offset;
 }
 
-/* ---- A = J M^-1 J', g = b + J M^-1 k ---------------------------------------------------------------*/
+/* ---- A = J M^-1 J' + C, g = b + J M^-1 k ---------------------------------------------------------------*/
 
 /* A += Y_a' Y_b for one shared block. */
 static void add_product(const perp_constraint* a, const double* Y_a, const perp_constraint* b,
@@ -170,6 +170,12 @@ static void fill_A(const perp_contact_problem* P, perpi_direct* t)
                 add_product(c_a, perpi_half_side(&t->half, c_a, ia % 2), c_b,
                             perpi_half_side(&t->half, c_b, ib % 2), ld, t->A.at);
             }
+        }
+    }
+    for (int32_t ci = 0; P->compliance != NULL && ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        for (int32_t r = 0; r < c->rows; ++r) {
+            t->A.at[(size_t)(c->row + r) * (ld + 1)] += perpi_row_compliance(P, c, r);
         }
     }
 }
@@ -268,7 +274,8 @@ static perp_status eliminate_free(perp_context* context, const perp_contact_prob
     }
     perpi_psd f = free_factor(t);
     if (!perpi_psd_factor(nf, t->free_A.at, RANK_TOLERANCE, &f)) {
-        return perpi_fail(context, PERP_ERROR_NUMERIC, "equality rows: J M^-1 J' is not finite");
+        return perpi_fail(context, PERP_ERROR_NUMERIC,
+                          "equality rows: J M^-1 J' + C is not finite");
     }
     t->rank = f.rank;
 
@@ -611,7 +618,8 @@ void perp_lowering_contact_lcp_guess(const perp_lowering* lowering,
             z[k] = x > 0.0 ? x : 0.0;
             if (t->layout.row_slack.at[r] >= 0) {
                 const double width = problem->upper[r] - problem->lower[r];
-                const double u = perpi_row_velocity(problem, c, i, v);
+                const double u = perpi_row_velocity(problem, c, i, v) +
+                                 perpi_row_compliance(problem, c, i) * p[r];
                 const bool at_upper = x >= width * (1.0 - AT_BOUND);
                 z[t->layout.row_slack.at[r]] = at_upper && u < 0.0 ? -u : 0.0;
             }

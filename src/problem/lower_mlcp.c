@@ -4,8 +4,8 @@
  * Notation   paper p_n, alpha or p_f, s -> here p_n, beta, sigma; paper c, d -> c, d
  *            z = (v; per constraint its impulses; per group c, d, y), w = M z + q:
  *     v rows       M v - J' p - k = 0
- *     equality     J v + b = 0                         p free
- *     bounded      J v + b                             perp  lower <= p <= upper
+ *     equality     J v + b + c p = 0                   p free               c: compliance
+ *     bounded      J v + b + c p                       perp  lower <= p <= upper
  *     p_n          u_n >= 0                            perp  p_n >= 0       u = J v + b
  *     beta_j       d_j . u_t + sigma >= 0              perp  beta_j >= 0    p_t = sum beta_j d_j
  *     sigma        mu p_n - sum beta_j >= 0            perp  sigma >= 0
@@ -285,6 +285,9 @@ perp_status perp_lower_contact_to_mlcp(perp_lowering* lowering, const perp_conta
             const bool bounded = c->kind == PERP_CONSTRAINT_BOUNDED;
             push_velocity(&b, i, c, r, 1.0);
             push_impulse(&b, i, c, r, 1.0);
+            if (perpi_row_compliance(problem, c, r) > 0.0) {
+                push(&b, i, i, perpi_row_compliance(problem, c, r));
+            }
             t->lower.at[i] = bounded ? problem->lower[c->row + r] : -INFINITY;
             t->upper.at[i] = bounded ? problem->upper[c->row + r] : INFINITY;
         }

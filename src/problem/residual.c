@@ -4,8 +4,8 @@
  * Every number is a violation divided by the size of the terms that entered it, so that units drop
  * out and rounding alone gives about 1e-16.
  *
- * Contact problem. Rows r, u = J v + b.
- *     W_rr = J_r M^-1 J_r'  (1 if that is 0): turns an impulse into the velocity it makes
+ * Contact problem. Rows r, u = J v + b + c p, c the compliance of the row.
+ *     W_rr = J_r M^-1 J_r' + c_r  (1 if that is 0): turns an impulse into the velocity it makes
  *     a_r  = max(|b_r|, sum_j |J_rj v_j|, W_rr |p_r|, sum_i |Y_ri y_i|)   size of row r
  *            with M = L L', Y_r = L^-1 J_r', y = L^-1 k: the terms of J_r M^-1 k one by one
  *     U    = max_r a_r
@@ -180,6 +180,10 @@ static double visit_rows(const perp_contact_problem* P, const double* v, const d
                     pushed += fabs(Y[i] * s->y[d + i]);
                 }
                 J += (size_t)c->rows * (size_t)nv;
+            }
+            if (P->compliance != NULL && c->kind != PERP_CONSTRAINT_CONTACT) {
+                u += P->compliance[row] * p[row];
+                W += P->compliance[row];
             }
             W = W == 0.0 ? 1.0 : W;
             double a = larger(fabs(P->b[row]), moving);

@@ -25,6 +25,7 @@ perp_sim_def perp_sim_def_from_scene(const perp_scene* scene)
     def.margin = run.margin;
     def.tolerance = run.tolerance;
     def.allow_overlap = run.allow_overlap;
+    def.joint_correction = run.joint_correction;
     def.linear_rotation = run.linear_rotation;
     return def;
 }

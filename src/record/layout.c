@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "record/hash.h"
+#include "sim/sim.h"
 
 #define FRAME(path, cell, width)                                                                   \
     {                                                                                              \
@@ -21,6 +22,7 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_STEP] = FRAME("/step", PERPI_CELL_I64, 1),
     [PERPI_COLUMN_Q] = FRAME("/state/q", PERPI_CELL_F64, PERPI_WIDTH_Q),
     [PERPI_COLUMN_V] = FRAME("/state/v", PERPI_CELL_F64, PERPI_WIDTH_V),
+    [PERPI_COLUMN_V_SOLVED] = FRAME("/state/v_solved", PERPI_CELL_F64, PERPI_WIDTH_V_SOLVED),
     [PERPI_COLUMN_KINETIC] = FRAME("/energy/kinetic", PERPI_CELL_F64, 1),
     [PERPI_COLUMN_POTENTIAL] = FRAME("/energy/potential", PERPI_CELL_F64, 1),
     [PERPI_COLUMN_TOTAL] = FRAME("/energy/total", PERPI_CELL_F64, 1),
@@ -36,7 +38,9 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_CANDIDATES] = FRAME("/solver/candidates", PERPI_CELL_I32, 1),
     [PERPI_COLUMN_CONTACTS] = FRAME("/solver/contacts", PERPI_CELL_I32, 1),
     [PERPI_COLUMN_ROUNDS] = FRAME("/solver/rounds", PERPI_CELL_I32, 1),
+    [PERPI_COLUMN_CORRECTIONS] = FRAME("/solver/corrections", PERPI_CELL_I32, 1),
     [PERPI_COLUMN_PENETRATION] = FRAME("/solver/penetration", PERPI_CELL_F64, 1),
+    [PERPI_COLUMN_JOINT_ERROR_MAX] = FRAME("/solver/joint_error", PERPI_CELL_F64, 2),
     [PERPI_COLUMN_ACCEPTED_UNSOLVED] = FRAME("/solver/accepted_unsolved", PERPI_CELL_I32, 1),
     [PERPI_COLUMN_CONTACT_OFFSET] = {"/contacts/offset", PERPI_CELL_I64, 1, PERPI_AXIS_FRAME, 1,
                                      PERPI_COVER_FRAME},
@@ -52,10 +56,14 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_CONTACT_E] = CONTACT("/contacts/e", PERPI_CELL_F64, 3),
     [PERPI_COLUMN_CONTACT_IMPULSE] = CONTACT("/contacts/impulse", PERPI_CELL_F64, 4),
     [PERPI_COLUMN_CONTACT_DRIFT] = CONTACT("/contacts/drift", PERPI_CELL_F64, 3),
-    [PERPI_COLUMN_JOINT_OFFSET] = {"/joints/offset", PERPI_CELL_I64, 1, PERPI_AXIS_FRAME, 1,
-                                   PERPI_COVER_FRAME},
-    [PERPI_COLUMN_JOINT_IMPULSE] = {"/joints/impulse", PERPI_CELL_F64, 1, PERPI_AXIS_JOINT, 0,
-                                    PERPI_COVER_FRAME},
+    [PERPI_COLUMN_JOINT_IMPULSE] = FRAME("/joints/impulse", PERPI_CELL_F64, PERPI_WIDTH_JOINT(6)),
+    [PERPI_COLUMN_JOINT_LAW] = FRAME("/joints/law", PERPI_CELL_F64, PERPI_WIDTH_JOINT(5)),
+    [PERPI_COLUMN_JOINT_COORDINATE] =
+        FRAME("/joints/coordinate", PERPI_CELL_F64, PERPI_WIDTH_JOINT(3)),
+    [PERPI_COLUMN_JOINT_ERROR] = FRAME("/joints/error", PERPI_CELL_F64, PERPI_WIDTH_JOINT(2)),
+    [PERPI_COLUMN_JOINT_APPLIED] = FRAME("/joints/applied", PERPI_CELL_F64, PERPI_WIDTH_JOINT(1)),
+    [PERPI_COLUMN_JOINT_TARGET] = FRAME("/joints/target", PERPI_CELL_F64, PERPI_WIDTH_JOINT(1)),
+    [PERPI_COLUMN_JOINT_TURNS] = FRAME("/joints/turns", PERPI_CELL_I32, PERPI_WIDTH_JOINT(2)),
     [PERPI_COLUMN_WALL] = {"/wall/step_seconds", PERPI_CELL_F64, 1, PERPI_AXIS_FRAME, 0,
                            PERPI_COVER_WALL},
     [PERPI_COLUMN_HASH_WALL] = {"/hash/wall", PERPI_CELL_U64, 1, PERPI_AXIS_FRAME, 0,
@@ -121,13 +129,30 @@ void perpi_cell_type_close(perpi_cell cell, hid_t type)
 
 /* ---- blocks -----------------------------------------------------------------------------------*/
 
-void perpi_block_init(perpi_block* block, perp_context* context, int32_t q_size, int32_t v_size)
+perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
+{
+    return (perpi_state_shape){.q_size = perp_sim_q_size(sim),
+                               .v_size = perp_sim_v_size(sim),
+                               .joint_count = perp_model_joint_count(perp_sim_model(sim)),
+                               .corrected = perpi_sim_v_solved(sim) != perp_sim_v(sim)};
+}
+
+static int32_t width_of(int32_t width, const perpi_state_shape* shape)
+{
+    switch (width) {
+    case PERPI_WIDTH_Q: return shape->q_size;
+    case PERPI_WIDTH_V: return shape->v_size;
+    case PERPI_WIDTH_V_SOLVED: return shape->corrected ? shape->v_size : 0;
+    default: return width <= PERPI_WIDTH_JOINT(1) ? (-10 - width) * shape->joint_count : width;
+    }
+}
+
+void perpi_block_init(perpi_block* block, perp_context* context, const perpi_state_shape* shape)
 {
     memset(block, 0, sizeof *block);
     block->context = context;
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
-        const int32_t width = perpi_columns[c].width;
-        block->width[c] = width == PERPI_WIDTH_Q ? q_size : width == PERPI_WIDTH_V ? v_size : width;
+        block->width[c] = width_of(perpi_columns[c].width, shape);
     }
 }
 
@@ -221,8 +246,26 @@ static void put_contact(perpi_block* block, size_t row, const perp_contact* c)
     put(block, PERPI_COLUMN_CONTACT_DRIFT, row, c->drift);
 }
 
-perp_status perpi_block_append(perpi_block* block, const perp_frame* frame, int64_t contact_end,
-                               int64_t joint_end)
+/* Joint i of a frame's row. */
+static void* joint_cell(const perpi_block* block, perpi_column column, size_t frame, size_t i)
+{
+    const size_t width = (size_t)(-10 - perpi_columns[column].width);
+    return cell_at(block, column, frame) + i * width * perpi_cell_size(perpi_columns[column].cell);
+}
+
+static void put_joint(perpi_block* block, size_t f, size_t i, const perp_joint_record* j)
+{
+    memcpy(joint_cell(block, PERPI_COLUMN_JOINT_IMPULSE, f, i), j->impulse, sizeof j->impulse);
+    memcpy(joint_cell(block, PERPI_COLUMN_JOINT_LAW, f, i), j->law, sizeof j->law);
+    memcpy(joint_cell(block, PERPI_COLUMN_JOINT_COORDINATE, f, i), j->coordinate,
+           sizeof j->coordinate);
+    memcpy(joint_cell(block, PERPI_COLUMN_JOINT_ERROR, f, i), j->error, sizeof j->error);
+    memcpy(joint_cell(block, PERPI_COLUMN_JOINT_APPLIED, f, i), &j->applied, sizeof j->applied);
+    memcpy(joint_cell(block, PERPI_COLUMN_JOINT_TARGET, f, i), &j->target, sizeof j->target);
+    memcpy(joint_cell(block, PERPI_COLUMN_JOINT_TURNS, f, i), j->turns, sizeof j->turns);
+}
+
+perp_status perpi_block_append(perpi_block* block, const perp_frame* frame, int64_t contact_end)
 {
     const size_t f = block->rows[PERPI_AXIS_FRAME];
     const size_t first = block->rows[PERPI_AXIS_CONTACT];
@@ -239,6 +282,7 @@ perp_status perpi_block_append(perpi_block* block, const perp_frame* frame, int6
     put_long(block, PERPI_COLUMN_STEP, f, frame->step);
     put(block, PERPI_COLUMN_Q, f, frame->q);
     put(block, PERPI_COLUMN_V, f, frame->v);
+    put(block, PERPI_COLUMN_V_SOLVED, f, frame->v_solved);
     put_double(block, PERPI_COLUMN_KINETIC, f, frame->energy.kinetic);
     put_double(block, PERPI_COLUMN_POTENTIAL, f, frame->energy.potential);
     put_double(block, PERPI_COLUMN_TOTAL, f, frame->energy.total);
@@ -260,16 +304,20 @@ perp_status perpi_block_append(perpi_block* block, const perp_frame* frame, int6
     put_int(block, PERPI_COLUMN_CANDIDATES, f, info->candidates);
     put_int(block, PERPI_COLUMN_CONTACTS, f, info->contacts);
     put_int(block, PERPI_COLUMN_ROUNDS, f, info->rounds);
+    put_int(block, PERPI_COLUMN_CORRECTIONS, f, info->corrections);
+    put(block, PERPI_COLUMN_JOINT_ERROR_MAX, f, info->joint_error);
     put_double(block, PERPI_COLUMN_PENETRATION, f, info->penetration);
     put_int(block, PERPI_COLUMN_ACCEPTED_UNSOLVED, f, info->accepted_unsolved ? 1 : 0);
 
     put_long(block, PERPI_COLUMN_CONTACT_OFFSET, f, contact_end);
-    put_long(block, PERPI_COLUMN_JOINT_OFFSET, f, joint_end);
     put_double(block, PERPI_COLUMN_WALL, f, info->report.seconds);
     put_long(block, PERPI_COLUMN_HASH_WALL, f, 0);
     put_long(block, PERPI_COLUMN_HASH_FRAME, f, 0);
     for (size_t i = 0; i < count; ++i) {
         put_contact(block, first + i, &frame->contacts[i]);
+    }
+    for (int32_t i = 0; i < frame->joint_count; ++i) {
+        put_joint(block, f, (size_t)i, &frame->joints[i]);
     }
     block->rows[PERPI_AXIS_FRAME] = f + 1;
     block->rows[PERPI_AXIS_CONTACT] = first + count;
@@ -298,18 +346,17 @@ static uint64_t hash_cells(uint64_t h, perpi_cell cell, const unsigned char* dat
 }
 
 uint64_t perpi_block_hash(const perpi_block* block, perpi_cover cover, uint64_t seed, size_t frame,
-                          perpi_span contacts, perpi_span joints)
+                          perpi_span contacts)
 {
     const perpi_span span[PERPI_AXIS_COUNT] = {
         [PERPI_AXIS_FRAME] = {frame, frame + 1},
         [PERPI_AXIS_CONTACT] = contacts,
-        [PERPI_AXIS_JOINT] = joints,
     };
     uint64_t h = seed;
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         const perpi_column_def* def = &perpi_columns[c];
         const perpi_span rows = span[def->axis];
-        if (def->cover != cover || rows.end == rows.begin) {
+        if (def->cover != cover || rows.end == rows.begin || block->width[c] == 0) {
             continue;
         }
         h = hash_cells(h, def->cell, cell_at(block, (perpi_column)c, rows.begin),
@@ -360,8 +407,22 @@ static perp_contact get_contact(const perpi_block* block, size_t row)
     return c;
 }
 
+static perp_joint_record get_joint(const perpi_block* block, size_t f, size_t i)
+{
+    perp_joint_record j = {0};
+    memcpy(j.impulse, joint_cell(block, PERPI_COLUMN_JOINT_IMPULSE, f, i), sizeof j.impulse);
+    memcpy(j.law, joint_cell(block, PERPI_COLUMN_JOINT_LAW, f, i), sizeof j.law);
+    memcpy(j.coordinate, joint_cell(block, PERPI_COLUMN_JOINT_COORDINATE, f, i),
+           sizeof j.coordinate);
+    memcpy(j.error, joint_cell(block, PERPI_COLUMN_JOINT_ERROR, f, i), sizeof j.error);
+    memcpy(&j.applied, joint_cell(block, PERPI_COLUMN_JOINT_APPLIED, f, i), sizeof j.applied);
+    memcpy(&j.target, joint_cell(block, PERPI_COLUMN_JOINT_TARGET, f, i), sizeof j.target);
+    memcpy(j.turns, joint_cell(block, PERPI_COLUMN_JOINT_TURNS, f, i), sizeof j.turns);
+    return j;
+}
+
 void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
-                       perp_contact* contact, char* name, perp_frame* out)
+                       perp_contact* contact, perp_joint_record* joint, char* name, perp_frame* out)
 {
     memset(out, 0, sizeof *out);
     out->time = get_double(block, PERPI_COLUMN_TIME, f);
@@ -369,6 +430,9 @@ void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
     /* Rows of doubles in memory from malloc: aligned. */
     out->q = (const double*)(const void*)cell_at(block, PERPI_COLUMN_Q, f);
     out->v = (const double*)(const void*)cell_at(block, PERPI_COLUMN_V, f);
+    out->v_solved = block->width[PERPI_COLUMN_V_SOLVED] > 0
+                        ? (const double*)(const void*)cell_at(block, PERPI_COLUMN_V_SOLVED, f)
+                        : out->v;
     out->energy.kinetic = get_double(block, PERPI_COLUMN_KINETIC, f);
     out->energy.potential = get_double(block, PERPI_COLUMN_POTENTIAL, f);
     out->energy.total = get_double(block, PERPI_COLUMN_TOTAL, f);
@@ -394,6 +458,8 @@ void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
     info->candidates = get_int(block, PERPI_COLUMN_CANDIDATES, f);
     info->contacts = get_int(block, PERPI_COLUMN_CONTACTS, f);
     info->rounds = get_int(block, PERPI_COLUMN_ROUNDS, f);
+    info->corrections = get_int(block, PERPI_COLUMN_CORRECTIONS, f);
+    get(block, PERPI_COLUMN_JOINT_ERROR_MAX, f, info->joint_error);
     info->penetration = get_double(block, PERPI_COLUMN_PENETRATION, f);
     info->accepted_unsolved = get_int(block, PERPI_COLUMN_ACCEPTED_UNSOLVED, f) != 0;
 
@@ -401,6 +467,11 @@ void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
     out->contact_count = (int32_t)(contacts.end - contacts.begin);
     for (size_t i = contacts.begin; i < contacts.end; ++i) {
         contact[i - contacts.begin] = get_contact(block, i);
+    }
+    out->joints = joint;
+    out->joint_count = block->width[PERPI_COLUMN_JOINT_APPLIED];
+    for (int32_t i = 0; i < out->joint_count; ++i) {
+        joint[i] = get_joint(block, f, (size_t)i);
     }
 }
 
@@ -426,6 +497,8 @@ void perpi_tally_step(perpi_tally* tally, const perp_sim* sim)
     take_worst(&worst->certificate.worst, info.certificate.worst);
     take_worst(&worst->report.residual, info.report.residual);
     take_worst(&worst->penetration, info.penetration);
+    take_worst(&worst->joint_error[0], info.joint_error[0]);
+    take_worst(&worst->joint_error[1], info.joint_error[1]);
     if (info.report.iterations > worst->report.iterations) {
         worst->report.iterations = info.report.iterations;
     }
@@ -452,6 +525,8 @@ static void apply_tally(perp_step_info* info, const perpi_tally* tally)
     info->report.iterations = tally->worst.report.iterations;
     info->report.outcome = tally->worst.report.outcome;
     info->penetration = tally->worst.penetration;
+    info->joint_error[0] = tally->worst.joint_error[0];
+    info->joint_error[1] = tally->worst.joint_error[1];
     info->accepted_unsolved = tally->worst.accepted_unsolved;
 }
 
@@ -462,6 +537,8 @@ perp_frame perpi_frame_of_sim(const perp_sim* sim, const perpi_tally* tally, dou
     frame.step = perp_sim_step_count(sim);
     frame.q = perp_sim_q(sim);
     frame.v = perp_sim_v(sim);
+    frame.v_solved = perpi_sim_v_solved(sim);
+    frame.joints = perp_sim_joint_records(sim, &frame.joint_count);
     frame.contacts = perp_sim_contacts(sim, &frame.contact_count);
     frame.energy = perp_sim_energy(sim);
     frame.info = perp_sim_step_info(sim);
@@ -484,7 +561,12 @@ uint64_t perpi_header_hash(const perpi_header* header)
     for (size_t i = 0; i <= header->body_count; ++i) {
         h = perpi_hash_word(h, (uint64_t)header->body_offset[i]);
     }
-    return perpi_hash_bytes(h, header->body_name, (size_t)header->body_offset[header->body_count]);
+    h = perpi_hash_bytes(h, header->body_name, (size_t)header->body_offset[header->body_count]);
+    for (size_t i = 0; i <= header->joint_count; ++i) {
+        h = perpi_hash_word(h, (uint64_t)header->joint_offset[i]);
+    }
+    h = perpi_hash_bytes(h, header->joint_name, (size_t)header->joint_offset[header->joint_count]);
+    return perpi_hash_word(h, (uint32_t)header->corrected);
 }
 
 static const char summary_tail[] = ", \"hash\": \"";

@@ -1,7 +1,6 @@
 /* src/record/layout.h - what a recording holds: one table for writer, reader, hash and verifier.
  *
- * Every column is one HDF5 dataset whose rows belong to frames, contacts or joints. A block is a
- * run of successive frames in memory, column by column. docs/recording.md describes the same for a
+ * Every column is one HDF5 dataset whose rows belong to frames or contacts. A block is a run of successive frames in memory, column by column. docs/recording.md describes the same for a
  * reader of files.
  */
 #ifndef PERPI_RECORD_LAYOUT_H
@@ -13,15 +12,10 @@
 #include "perp/record.h"
 
 #define PERPI_RECORD_FORMAT "perp-recording"
-#define PERPI_RECORD_FORMAT_VERSION 1
-#define PERPI_RECORD_NAME_SIZE 24 /* of a solver's name, padded with zeros */
+#define PERPI_RECORD_FORMAT_VERSION 2 /* 2: joints */
+#define PERPI_RECORD_NAME_SIZE 24     /* of a solver's name, padded with zeros */
 
-typedef enum perpi_axis {
-    PERPI_AXIS_FRAME,
-    PERPI_AXIS_CONTACT,
-    PERPI_AXIS_JOINT,
-    PERPI_AXIS_COUNT
-} perpi_axis;
+typedef enum perpi_axis { PERPI_AXIS_FRAME, PERPI_AXIS_CONTACT, PERPI_AXIS_COUNT } perpi_axis;
 
 typedef enum perpi_cell {
     PERPI_CELL_F64,
@@ -37,6 +31,7 @@ typedef enum perpi_column {
     PERPI_COLUMN_STEP,
     PERPI_COLUMN_Q,
     PERPI_COLUMN_V,
+    PERPI_COLUMN_V_SOLVED,
     PERPI_COLUMN_KINETIC,
     PERPI_COLUMN_POTENTIAL,
     PERPI_COLUMN_TOTAL,
@@ -52,7 +47,9 @@ typedef enum perpi_column {
     PERPI_COLUMN_CANDIDATES,
     PERPI_COLUMN_CONTACTS,
     PERPI_COLUMN_ROUNDS,
+    PERPI_COLUMN_CORRECTIONS,
     PERPI_COLUMN_PENETRATION,
+    PERPI_COLUMN_JOINT_ERROR_MAX,
     PERPI_COLUMN_ACCEPTED_UNSOLVED,
     PERPI_COLUMN_CONTACT_OFFSET,
     PERPI_COLUMN_CONTACT_BODY,
@@ -67,8 +64,13 @@ typedef enum perpi_column {
     PERPI_COLUMN_CONTACT_E,
     PERPI_COLUMN_CONTACT_IMPULSE,
     PERPI_COLUMN_CONTACT_DRIFT,
-    PERPI_COLUMN_JOINT_OFFSET,
     PERPI_COLUMN_JOINT_IMPULSE,
+    PERPI_COLUMN_JOINT_LAW,
+    PERPI_COLUMN_JOINT_COORDINATE,
+    PERPI_COLUMN_JOINT_ERROR,
+    PERPI_COLUMN_JOINT_APPLIED,
+    PERPI_COLUMN_JOINT_TARGET,
+    PERPI_COLUMN_JOINT_TURNS,
     PERPI_COLUMN_WALL,
     PERPI_COLUMN_HASH_WALL,
     PERPI_COLUMN_HASH_FRAME,
@@ -84,11 +86,13 @@ typedef enum perpi_cover {
 
 #define PERPI_WIDTH_Q (-1)
 #define PERPI_WIDTH_V (-2)
+#define PERPI_WIDTH_V_SOLVED (-3)        /* as V where joints are corrected, else 0 */
+#define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
 typedef struct perpi_column_def {
     const char* path;
     perpi_cell cell;
-    int32_t width; /* cells per row, or PERPI_WIDTH_Q, PERPI_WIDTH_V; 1 makes the dataset 1-D */
+    int32_t width; /* cells per row, or a PERPI_WIDTH_; 1 makes the dataset 1-D */
     perpi_axis axis;
     int32_t first; /* rows before the first frame's: 1 for offsets, which begin with a 0 */
     perpi_cover cover;
@@ -114,7 +118,14 @@ typedef struct perpi_block {
     size_t rows[PERPI_AXIS_COUNT];
 } perpi_block;
 
-void perpi_block_init(perpi_block* block, perp_context* context, int32_t q_size, int32_t v_size);
+/* What the widths of the columns depend on. */
+typedef struct perpi_state_shape {
+    int32_t q_size, v_size, joint_count;
+    bool corrected; /* joints are corrected: velocities before and after differ */
+} perpi_state_shape;
+perpi_state_shape perpi_state_shape_of(const perp_sim* sim);
+
+void perpi_block_init(perpi_block* block, perp_context* context, const perpi_state_shape* shape);
 void perpi_block_free(perpi_block* block);
 void perpi_block_clear(perpi_block* block);
 /* Room for so many rows in every column of an axis. */
@@ -123,17 +134,18 @@ size_t perpi_block_row_size(const perpi_block* block, perpi_column column);
 /* Bytes that the block's rows take. */
 size_t perpi_block_bytes(const perpi_block* block);
 
-/* Appends a frame. contact_end, joint_end: totals after it, over the whole recording. The hashes
- * are the caller's to set. */
+/* Appends a frame. contact_end: total after it, over the whole recording. The hashes are the
+ * caller's to set. */
 PERP_NODISCARD perp_status perpi_block_append(perpi_block* block, const perp_frame* frame,
-                                              int64_t contact_end, int64_t joint_end);
+                                              int64_t contact_end);
 /* The hash of one frame of the block, begun with the hash of the frame before it. */
 uint64_t perpi_block_hash(const perpi_block* block, perpi_cover cover, uint64_t seed, size_t frame,
-                          perpi_span contacts, perpi_span joints);
-/* The frame as a record; q, v point into the block, contacts are written to `contact`, the
- * solver's name to `name` (PERPI_RECORD_NAME_SIZE + 1 bytes). */
+                          perpi_span contacts);
+/* The frame as a record; q, v point into the block, contacts are written to `contact`, joints to
+ * `joint`, the solver's name to `name` (PERPI_RECORD_NAME_SIZE + 1 bytes). */
 void perpi_block_frame(const perpi_block* block, size_t frame, perpi_span contacts,
-                       perp_contact* contact, char* name, perp_frame* out);
+                       perp_contact* contact, perp_joint_record* joint, char* name,
+                       perp_frame* out);
 
 /* The worst of the steps since the last frame, so that `record.every` hides nothing. */
 typedef struct perpi_tally {
@@ -159,6 +171,10 @@ typedef struct perpi_header {
     size_t body_count;
     const int64_t* body_offset; /* body_count + 1, into body_name */
     const char* body_name;      /* the names without separators */
+    size_t joint_count;         /* likewise */
+    const int64_t* joint_offset;
+    const char* joint_name;
+    int32_t corrected; /* 1: the scene corrects joints */
 } perpi_header;
 
 uint64_t perpi_header_hash(const perpi_header* header);

@@ -181,13 +181,19 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
                            &h->resumed_from_step) &&
            write_attribute(file, "resumed_from_time", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE,
                            &h->resumed_from_time) &&
+           write_attribute(file, "joint_correction", H5T_STD_I32LE, H5T_NATIVE_INT32,
+                           &h->corrected) &&
            write_attribute(file, "header_hash", H5T_STD_U64LE, H5T_NATIVE_UINT64, &hash) &&
            create_groups(file) &&
            write_fixed(file, "/scene", H5T_STD_U8LE, H5T_NATIVE_UINT8, h->scene_size, h->scene) &&
            write_fixed(file, "/bodies/offset", H5T_STD_I64LE, H5T_NATIVE_INT64, h->body_count + 1,
                        h->body_offset) &&
            write_fixed(file, "/bodies/name", H5T_STD_U8LE, H5T_NATIVE_UINT8,
-                       (size_t)h->body_offset[h->body_count], h->body_name);
+                       (size_t)h->body_offset[h->body_count], h->body_name) &&
+           write_fixed(file, "/joints/offset", H5T_STD_I64LE, H5T_NATIVE_INT64, h->joint_count + 1,
+                       h->joint_offset) &&
+           write_fixed(file, "/joints/name", H5T_STD_U8LE, H5T_NATIVE_UINT8,
+                       (size_t)h->joint_offset[h->joint_count], h->joint_name);
 }
 
 static bool create_columns(perp_recorder* r)
@@ -203,11 +209,12 @@ static bool create_columns(perp_recorder* r)
     return ok;
 }
 
-/* The names of a model's bodies, in one piece. */
-static perp_status gather_names(perp_context* context, const perp_model* model, int64_t** offset,
-                                char** name)
+/* The names of a model's bodies or joints, in one piece. */
+static perp_status gather_names(perp_context* context, const perp_model* model, int32_t count,
+                                const char* (*name_of)(const perp_model* model, int32_t index),
+                                int64_t** offset, char** name)
 {
-    const size_t n = (size_t)perp_model_body_count(model);
+    const size_t n = (size_t)count;
     int64_t* at = NULL;
     char* text = NULL;
     perp_status status = perpi_alloc(context, n + 1, sizeof *at, &at);
@@ -215,7 +222,7 @@ static perp_status gather_names(perp_context* context, const perp_model* model, 
         return status;
     }
     for (size_t i = 0; i < n; ++i) {
-        at[i + 1] = at[i] + (int64_t)strlen(perp_model_body_name(model, (int32_t)i));
+        at[i + 1] = at[i] + (int64_t)strlen(name_of(model, (int32_t)i));
     }
     status = perpi_alloc(context, (size_t)at[n] + 1, 1, &text);
     if (status != PERP_OK) {
@@ -223,7 +230,7 @@ static perp_status gather_names(perp_context* context, const perp_model* model, 
         return status;
     }
     for (size_t i = 0; i < n; ++i) {
-        memcpy(text + at[i], perp_model_body_name(model, (int32_t)i), (size_t)(at[i + 1] - at[i]));
+        memcpy(text + at[i], name_of(model, (int32_t)i), (size_t)(at[i + 1] - at[i]));
     }
     *offset = at;
     *name = text;
@@ -311,15 +318,14 @@ static perp_status keep_frame(perp_recorder* r, const perp_sim* sim, double seco
                                  r->pending.rows[PERPI_AXIS_CONTACT] + (size_t)frame.contact_count};
     const size_t f = r->pending.rows[PERPI_AXIS_FRAME];
     const perp_status status =
-        perpi_block_append(&r->pending, &frame, r->contact_total + frame.contact_count, 0);
+        perpi_block_append(&r->pending, &frame, r->contact_total + frame.contact_count);
     if (status != PERP_OK) {
         return status; /* nothing was taken: the caller may try again */
     }
     const perpi_span none = {0, 0};
     r->contact_total += frame.contact_count;
-    r->frame_hash =
-        perpi_block_hash(&r->pending, PERPI_COVER_FRAME, r->frame_hash, f, contacts, none);
-    r->wall_hash = perpi_block_hash(&r->pending, PERPI_COVER_WALL, r->wall_hash, f, none, none);
+    r->frame_hash = perpi_block_hash(&r->pending, PERPI_COVER_FRAME, r->frame_hash, f, contacts);
+    r->wall_hash = perpi_block_hash(&r->pending, PERPI_COVER_WALL, r->wall_hash, f, none);
     memcpy(r->pending.data[PERPI_COLUMN_HASH_FRAME] + 8 * f, &r->frame_hash, 8);
     memcpy(r->pending.data[PERPI_COLUMN_HASH_WALL] + 8 * f, &r->wall_hash, 8);
     r->last_step = frame.step;
@@ -380,8 +386,17 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
     int64_t* offset = NULL;
     char* name = NULL;
     const perp_model* model = perp_sim_model(sim);
-    perp_status status = gather_names(r->context, model, &offset, &name);
+    int64_t* joint_offset = NULL;
+    char* joint_name = NULL;
+    perp_status status = gather_names(r->context, model, perp_model_body_count(model),
+                                      perp_model_body_name, &offset, &name);
+    if (status == PERP_OK) {
+        status = gather_names(r->context, model, perp_model_joint_count(model),
+                              perp_model_joint_name, &joint_offset, &joint_name);
+    }
     if (status != PERP_OK) {
+        perpi_free(r->context, offset);
+        perpi_free(r->context, name);
         return status;
     }
     const char* text = perp_scene_text(scene);
@@ -397,6 +412,10 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .body_count = (size_t)perp_model_body_count(model),
         .body_offset = offset,
         .body_name = name,
+        .joint_count = (size_t)perp_model_joint_count(model),
+        .joint_offset = joint_offset,
+        .joint_name = joint_name,
+        .corrected = perpi_state_shape_of(sim).corrected ? 1 : 0,
     };
     status = create_file(r);
     if (status == PERP_OK &&
@@ -406,6 +425,8 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
     }
     perpi_free(r->context, offset);
     perpi_free(r->context, name);
+    perpi_free(r->context, joint_offset);
+    perpi_free(r->context, joint_name);
     if (status == PERP_OK) {
         status = keep_frame(r, sim, 0.0);
     }
@@ -472,7 +493,8 @@ perp_status perp_recorder_create(perp_context* context, const char* path, const 
         r->dataset[c] = -1;
     }
     r->every = perp_scene_record_every(scene);
-    perpi_block_init(&r->pending, context, perp_sim_q_size(sim), perp_sim_v_size(sim));
+    const perpi_state_shape shape = perpi_state_shape_of(sim);
+    perpi_block_init(&r->pending, context, &shape);
 
     const perpi_quiet quiet = perpi_quiet_begin();
     status = choose_names(r, path);

@@ -210,9 +210,12 @@ static perp_status read_header(perp_recording* r)
                           "%s: format version %d; this perp reads version %d", r->path,
                           (int)h->format_version, PERPI_RECORD_FORMAT_VERSION);
     }
+    if (!read_attribute(r->file, "joint_correction", H5T_NATIVE_INT32, &h->corrected)) {
+        return no_recording(r, "an attribute of the header is missing");
+    }
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
 
-    size_t name_size = 0, offsets = 0;
+    size_t name_size = 0, offsets = 0, joint_size = 0, joint_offsets = 0;
     perp_status status =
         read_whole(r, "/scene", H5T_NATIVE_UINT8, 1, TEXT_LIMIT, &r->scene, &h->scene_size);
     if (status == PERP_OK) {
@@ -223,17 +226,29 @@ static perp_status read_header(perp_recording* r)
         status = read_whole(r, "/bodies/offset", H5T_NATIVE_INT64, 8, BODY_LIMIT, &r->body_offset,
                             &offsets);
     }
+    if (status == PERP_OK) {
+        status = read_whole(r, "/joints/name", H5T_NATIVE_UINT8, 1, TEXT_LIMIT, &r->joint_name,
+                            &joint_size);
+    }
+    if (status == PERP_OK) {
+        status = read_whole(r, "/joints/offset", H5T_NATIVE_INT64, 8, BODY_LIMIT, &r->joint_offset,
+                            &joint_offsets);
+    }
     if (status != PERP_OK) {
         return status;
     }
-    if (offsets == 0) {
-        return no_recording(r, "/bodies/offset is empty");
+    if (offsets == 0 || joint_offsets == 0) {
+        return no_recording(r, "/bodies/offset or /joints/offset is empty");
     }
+    h->joint_name = r->joint_name;
+    h->joint_offset = r->joint_offset;
+    h->joint_count = joint_offsets - 1;
     h->scene = r->scene;
     h->body_name = r->body_name;
     h->body_offset = r->body_offset;
     h->body_count = offsets - 1;
     r->header_fits = r->body_offset[h->body_count] == (int64_t)name_size &&
+                     r->joint_offset[h->joint_count] == (int64_t)joint_size &&
                      perpi_header_hash(h) == r->header_hash;
     if (!r->header_fits) {
         note_damage(r, "the header is damaged (its hash does not fit)");
@@ -245,7 +260,11 @@ static perp_status open_columns(perp_recording* r)
 {
     const int32_t n = (int32_t)r->header.body_count;
     const bool planar = r->header.dimension == 2;
-    perpi_block_init(&r->block, r->context, n * (planar ? 3 : 7), n * (planar ? 3 : 6));
+    const perpi_state_shape shape = {.q_size = n * (planar ? 3 : 7),
+                                     .v_size = n * (planar ? 3 : 6),
+                                     .joint_count = (int32_t)r->header.joint_count,
+                                     .corrected = r->header.corrected != 0};
+    perpi_block_init(&r->block, r->context, &shape);
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         const perpi_column_def* def = &perpi_columns[c];
         const hsize_t width = r->block.width[c] > 0 ? (hsize_t)r->block.width[c] : 1;
@@ -343,8 +362,8 @@ static perp_status load_block(perp_recording* r, int64_t first, int64_t limit)
         return status;
     }
     const int64_t contacts = r->contact_end[count];
-    const int64_t at[PERPI_AXIS_COUNT] = {first, begin, 0};
-    const int64_t rows[PERPI_AXIS_COUNT] = {count, contacts, 0};
+    const int64_t at[PERPI_AXIS_COUNT] = {first, begin};
+    const int64_t rows[PERPI_AXIS_COUNT] = {count, contacts};
     for (int a = 0; status == PERP_OK && a < PERPI_AXIS_COUNT; ++a) {
         status = perpi_block_reserve(&r->block, (perpi_axis)a, (size_t)rows[a]);
         r->block.rows[a] = (size_t)rows[a];
@@ -388,9 +407,7 @@ static perp_status hash_fits(perp_recording* r, perpi_column column, perpi_cover
     }
     if (status == PERP_OK) {
         memcpy(&recorded, r->block.data[column] + 8 * f, 8);
-        const perpi_span none = {0, 0};
-        *fits =
-            perpi_block_hash(&r->block, cover, seed, f, contacts_of(r, index), none) == recorded;
+        *fits = perpi_block_hash(&r->block, cover, seed, f, contacts_of(r, index)) == recorded;
     }
     return status;
 }
@@ -476,8 +493,6 @@ static perp_status check_ragged(perp_recording* r)
         if (perpi_columns[c].first == 0) {
             continue;
         }
-        const perpi_axis axis =
-            c == PERPI_COLUMN_CONTACT_OFFSET ? PERPI_AXIS_CONTACT : PERPI_AXIS_JOINT;
         int64_t begin = 0, end = 0;
         perp_status status = PERP_OK;
         if (r->extent[c] > 0) {
@@ -491,10 +506,10 @@ static perp_status check_ragged(perp_recording* r)
         }
         bool fits = begin == 0;
         for (int k = 0; r->complete && k < PERPI_COLUMN_COUNT; ++k) {
-            fits = fits && (perpi_columns[k].axis != axis || r->extent[k] == end);
+            fits = fits && (perpi_columns[k].axis != PERPI_AXIS_CONTACT || r->extent[k] == end);
         }
         if (!fits) {
-            note_damage(r, "the offsets of contacts or joints are damaged");
+            note_damage(r, "the offsets of contacts are damaged");
         }
     }
     return PERP_OK;
@@ -647,6 +662,9 @@ void perp_recording_close(perp_recording* r)
     perpi_free(context, r->scene);
     perpi_free(context, r->body_offset);
     perpi_free(context, r->body_name);
+    perpi_free(context, r->joint_offset);
+    perpi_free(context, r->joint_name);
+    perpi_free(context, r->joint);
     perpi_free(context, r->contact_end);
     perpi_free(context, r->contact);
     perpi_free(context, r);
@@ -704,8 +722,12 @@ perp_status perp_recording_frame(perp_recording* r, int64_t index, perp_frame* f
     status = perpi_grow(r->context, &r->contact, &r->contact_capacity,
                         contacts.end - contacts.begin, sizeof *r->contact);
     if (status == PERP_OK) {
-        perpi_block_frame(&r->block, (size_t)(index - r->first), contacts, r->contact, r->name,
-                          frame);
+        status = perpi_grow(r->context, &r->joint, &r->joint_capacity, r->header.joint_count,
+                            sizeof *r->joint);
+    }
+    if (status == PERP_OK) {
+        perpi_block_frame(&r->block, (size_t)(index - r->first), contacts, r->contact, r->joint,
+                          r->name, frame);
     }
     return status;
 }
@@ -722,6 +744,19 @@ static perp_status check_bodies(const perp_recording* r, const perp_sim* sim)
         const size_t length = (size_t)(h->body_offset[i + 1] - h->body_offset[i]);
         same =
             strlen(name) == length && memcmp(name, h->body_name + h->body_offset[i], length) == 0;
+    }
+    bool joined = perp_model_joint_count(model) == (int32_t)h->joint_count;
+    for (size_t i = 0; joined && i < h->joint_count; ++i) {
+        const char* name = perp_model_joint_name(model, (int32_t)i);
+        const size_t length = (size_t)(h->joint_offset[i + 1] - h->joint_offset[i]);
+        joined =
+            strlen(name) == length && memcmp(name, h->joint_name + h->joint_offset[i], length) == 0;
+    }
+    if (same && !joined) {
+        return perpi_fail(r->context, PERP_ERROR_INPUT,
+                          "%s: its joints are not those of the scene: it can only continue a scene "
+                          "with the same joints in the same order",
+                          r->path);
     }
     if (!same) {
         return perpi_fail(r->context, PERP_ERROR_INPUT,
@@ -789,6 +824,6 @@ perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* s
     }
     const double time = perpi_sim_step_time(sim, frame.step);
     status = perpi_sim_set_state(sim, time, frame.step, frame.q, frame.v, frame.contacts,
-                                 frame.contact_count);
+                                 frame.contact_count, frame.joints);
     return status == PERP_OK ? PERP_OK : perpi_fail_prefix(r->context, status, r->path);
 }

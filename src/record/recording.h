@@ -15,6 +15,8 @@ struct perp_recording {
     char* scene;
     int64_t* body_offset;
     char* body_name;
+    int64_t* joint_offset;
+    char* joint_name;
     char version[24];
     uint64_t header_hash; /* as recorded */
     bool header_fits;
@@ -32,6 +34,8 @@ struct perp_recording {
     size_t contact_end_capacity;
     perp_contact* contact;
     size_t contact_capacity;
+    perp_joint_record* joint; /* of the frame last asked for */
+    size_t joint_capacity;
     char name[PERPI_RECORD_NAME_SIZE + 1];
 };
 

@@ -12,6 +12,7 @@
 #include "record/disk.h"
 #include "record/recording.h"
 #include "sim/sim.h"
+#include "step/joint_rows.h"
 #include "step/step.h"
 
 typedef struct verifier {
@@ -25,6 +26,10 @@ typedef struct verifier {
     const perpi_stepper_ops* stepper;
     perpi_formulation* formulation;
     double *q, *v; /* the start of the step */
+    double* q_end; /* where the step would lead without projection */
+    double* v_end;
+    perpi_joint_input* input;
+    perp_joint_record* joint; /* of the frame before */
     double *v_problem, *p_problem, *work;
     size_t v_capacity, p_capacity, work_capacity;
 } verifier;
@@ -100,15 +105,36 @@ static bool contacts_sound(const perp_model* model, const perp_frame* frame)
     return true;
 }
 
+/* With joint correction, the rows of joints read the error at the end of the step. */
+static perp_status bend(verifier* x, double t, double h, const perp_frame* frame)
+{
+    const perp_model* model = perp_scene_model(x->scene);
+    memcpy(x->q_end, x->q, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
+    memcpy(x->v_end, frame->v_solved, (size_t)perp_sim_v_size(x->sim) * sizeof(double));
+    const bool linear = perp_sim_def_from_scene(x->scene).linear_rotation;
+    const perp_status status = x->stepper->advance(model, t, h, linear, x->q_end, x->v_end);
+    if (status == PERP_OK) {
+        perpi_formulation_bend(x->formulation, model, h, x->q_end, x->v_problem, x->input);
+    }
+    return status;
+}
+
 /* The step from (x->q, x->v) at step number `step` to the frame. */
 static perp_status judge_step(verifier* x, int64_t step, const perp_frame* frame,
                               perp_contact_residual* residual)
 {
     const perp_model* model = perp_scene_model(x->scene);
     perpi_formulation* f = x->formulation;
-    perp_status status = x->stepper->formulate(f, model, perpi_sim_step_time(x->sim, step),
-                                               perpi_sim_step_length(x->sim, step), x->q, x->v,
-                                               NULL, frame->contacts, frame->contact_count);
+    const double t = perpi_sim_step_time(x->sim, step), h = perpi_sim_step_length(x->sim, step);
+    for (int32_t i = 0; i < frame->joint_count; ++i) {
+        x->input[i] = (perpi_joint_input){
+            .turns = {x->joint[i].turns[0], x->joint[i].turns[1]},
+            .target = frame->joints[i].target,
+            .effort = frame->joints[i].applied,
+        };
+    }
+    perp_status status = x->stepper->formulate(f, model, t, h, x->q, x->v, NULL, frame->contacts,
+                                               frame->contact_count, x->input);
     const perp_contact_problem* problem = &f->problem;
     if (status == PERP_OK) {
         status = perpi_grow(x->context, &x->v_problem, &x->v_capacity, (size_t)problem->dof_count,
@@ -123,8 +149,14 @@ static perp_status judge_step(verifier* x, int64_t step, const perp_frame* frame
                             perp_contact_residual_work(problem), sizeof(double));
     }
     if (status == PERP_OK) {
-        perpi_formulation_gather_v(f, model, frame->v, x->v_problem);
+        perpi_formulation_gather_v(f, model, frame->v_solved, x->v_problem);
         perpi_formulation_gather_p(f, frame->contacts, x->p_problem);
+        perpi_formulation_gather_joints(f, frame->joints, x->p_problem);
+        if (frame->info.corrections > 0) {
+            status = bend(x, t, h, frame);
+        }
+    }
+    if (status == PERP_OK) {
         *residual = perp_contact_judge(problem, x->v_problem, x->p_problem, x->work);
     }
     return status;
@@ -144,6 +176,19 @@ static perp_status check_laws(verifier* x)
     }
     if (status == PERP_OK) {
         status = perpi_alloc(x->context, 1, v_size + sizeof(double), &x->v);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(x->context, 1, q_size + sizeof(double), &x->q_end);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(x->context, 1, v_size + sizeof(double), &x->v_end);
+    }
+    const size_t joints = x->recording->header.joint_count;
+    if (status == PERP_OK) {
+        status = perpi_alloc(x->context, joints + 1, sizeof *x->input, &x->input);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(x->context, joints + 1, sizeof *x->joint, &x->joint);
     }
     int64_t step = -1, first = 0;
     for (int64_t k = 0; status == PERP_OK && k < x->recording->frames; ++k) {
@@ -166,6 +211,7 @@ static perp_status check_laws(verifier* x)
         x->verdict->steps = step - first;
         memcpy(x->q, frame.q, q_size);
         memcpy(x->v, frame.v, v_size);
+        memcpy(x->joint, frame.joints, joints * sizeof *x->joint);
     }
     return status;
 }
@@ -191,10 +237,10 @@ static perp_status same_frame(verifier* x, perpi_block* block, int64_t k, int64_
 {
     uint64_t seed, recorded;
     const perp_frame frame = perpi_frame_of_sim(x->sim, &x->tally, 0.0);
-    const perpi_span contacts = {0, (size_t)frame.contact_count}, none = {0, 0};
+    const perpi_span contacts = {0, (size_t)frame.contact_count};
     *contact_total += frame.contact_count;
     perpi_block_clear(block);
-    perp_status status = perpi_block_append(block, &frame, *contact_total, 0);
+    perp_status status = perpi_block_append(block, &frame, *contact_total);
     if (status == PERP_OK) {
         status = perpi_recording_hash(x->recording, PERPI_COLUMN_HASH_FRAME, k - 1, &seed);
     }
@@ -202,7 +248,7 @@ static perp_status same_frame(verifier* x, perpi_block* block, int64_t k, int64_
         status = perpi_recording_hash(x->recording, PERPI_COLUMN_HASH_FRAME, k, &recorded);
     }
     if (status == PERP_OK) {
-        *same = perpi_block_hash(block, PERPI_COVER_FRAME, seed, 0, contacts, none) == recorded;
+        *same = perpi_block_hash(block, PERPI_COVER_FRAME, seed, 0, contacts) == recorded;
     }
     return status;
 }
@@ -215,7 +261,8 @@ static perp_status run_again(verifier* x)
     bool same = true;
     perp_status status = PERP_OK;
     verdict->rerun = true;
-    perpi_block_init(&block, x->context, perp_sim_q_size(x->sim), perp_sim_v_size(x->sim));
+    const perpi_state_shape shape = perpi_state_shape_of(x->sim);
+    perpi_block_init(&block, x->context, &shape);
     if (x->recording->header.resumed_from_step >= 0) {
         status = perp_recording_restore(x->recording, 0, x->sim);
     }
@@ -262,8 +309,12 @@ static perp_status prepare_sim(verifier* x)
     }
     if (status == PERP_OK &&
         (perp_sim_q_size(x->sim) != x->recording->block.width[PERPI_COLUMN_Q] ||
-         perp_sim_v_size(x->sim) != x->recording->block.width[PERPI_COLUMN_V])) {
-        status = perpi_fail(x->context, PERP_ERROR_INPUT, "its bodies are not the recorded ones");
+         perp_sim_v_size(x->sim) != x->recording->block.width[PERPI_COLUMN_V] ||
+         perp_model_joint_count(perp_scene_model(x->scene)) !=
+             (int32_t)x->recording->header.joint_count ||
+         perpi_state_shape_of(x->sim).corrected != (x->recording->header.corrected != 0))) {
+        status = perpi_fail(x->context, PERP_ERROR_INPUT,
+                            "its bodies or joints are not the recorded ones");
     }
     if (status == PERP_OK || status == PERP_ERROR_MEMORY) {
         return status;
@@ -307,6 +358,10 @@ static void clean_up(verifier* x)
     perpi_formulation_destroy(x->formulation);
     perpi_free(x->context, x->q);
     perpi_free(x->context, x->v);
+    perpi_free(x->context, x->q_end);
+    perpi_free(x->context, x->v_end);
+    perpi_free(x->context, x->input);
+    perpi_free(x->context, x->joint);
     perpi_free(x->context, x->v_problem);
     perpi_free(x->context, x->p_problem);
     perpi_free(x->context, x->work);

@@ -162,6 +162,7 @@ perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* 
                                      def.tolerance);
     }
     PERPI_TRY(perpi_read_bool(r, root, "allow_overlap", &def.allow_overlap));
+    PERPI_TRY(perpi_read_bool(r, root, "joint_correction", &def.joint_correction));
     PERPI_TRY(read_rotation_rule(r, root, &def.linear_rotation));
     def.solver_option = *options;
     *run = def;

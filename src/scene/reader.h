@@ -105,6 +105,7 @@ PERP_NODISCARD perp_status perpi_read_motion(perpi_reader* r, const json_t* body
 PERP_NODISCARD perp_status perpi_read_bodies(perpi_reader* r, const json_t* root);
 PERP_NODISCARD perp_status perpi_read_pairs(perpi_reader* r, const json_t* root);
 PERP_NODISCARD perp_status perpi_read_forces(perpi_reader* r, const json_t* root);
+PERP_NODISCARD perp_status perpi_read_joints(perpi_reader* r, const json_t* root);
 /* run: out. options: allocated with the context, the caller frees them, also on failure. */
 PERP_NODISCARD perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* run,
                                           perp_option** options);

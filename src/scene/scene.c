@@ -95,15 +95,8 @@ static perp_status read_scene(perpi_reader* r, perp_scene* scene)
     PERPI_TRY(read_model_head(r, root, &def));
     PERPI_TRY(perpi_read_run(r, root, &scene->run, &scene->options));
     PERPI_TRY(perpi_read_restitution(r, root));
-    PERPI_TRY(refuse_list(r, root, "joints"));
     PERPI_TRY(refuse_list(r, root, "controllers"));
     PERPI_TRY(read_record(r, root, &scene->record_every));
-    bool correction = false;
-    PERPI_TRY(perpi_read_bool(r, root, "joint_correction", &correction));
-    if (correction) {
-        return perpi_reader_fail_key(r, "joint_correction", PERP_ERROR_UNSUPPORTED,
-                                     "joints do not exist yet: must be false");
-    }
     const perp_status status = perp_model_create(r->context, &def, &scene->model);
     if (status != PERP_OK) {
         return perpi_reader_fail_member(r, status);
@@ -111,6 +104,7 @@ static perp_status read_scene(perpi_reader* r, perp_scene* scene)
     r->model = scene->model;
     PERPI_TRY(perpi_read_bodies(r, root));
     PERPI_TRY(perpi_read_pairs(r, root));
+    PERPI_TRY(perpi_read_joints(r, root));
     return perpi_read_forces(r, root);
 }
 

@@ -29,6 +29,18 @@ struct perp_sim {
     double* extra;           /* 6 a body: wrenches applied for the coming step */
     bool has_extra;
 
+    perp_joint_record* joint;      /* per joint, after the last step: state and warm start */
+    perp_joint_record* joint_next; /* of the step being worked out */
+    perpi_joint_input* input;      /* per joint, for the step being worked out */
+    double* effort;                /* per joint: added for the coming step */
+    double* v_solved;              /* of the last step, before velocities were projected; NULL if
+                                      they never are */
+    perpi_formulation* project;    /* the projection's, with its solver; NULL likewise */
+    perp_contact_solver* project_solver;
+    perpi_contact_list closed;
+    double* keep; /* of the correction: velocities, impulses, b */
+    size_t keep_capacity;
+
     perpi_contact_list contacts; /* of the last step: the warm start of the next */
     perpi_contact_list next;     /* of the step being worked out */
     double *v_problem, *p_problem;
@@ -49,6 +61,19 @@ PERP_NODISCARD perp_status perpi_sim_room(perp_sim* sim, size_t dofs, size_t row
 
 /* start.c: refuses or resolves bodies that overlap at the start. */
 PERP_NODISCARD perp_status perpi_sim_start(perp_sim* sim);
+/* joint.c: what the joints bring into the coming step. */
+void perpi_sim_joint_input(perp_sim* sim);
+/* Coordinates and errors of the records at a state; returns the largest errors. */
+void perpi_sim_joint_measure(const perp_sim* sim, const double* q, perp_joint_record* record,
+                             double error[2]);
+/* correct.c: poses and velocities at the end of a step to the nearest that joints and contacts
+ * allow. moves: counts solves that moved poses. */
+PERP_NODISCARD perp_status perpi_sim_project(perp_sim* sim, double h, perp_report* report,
+                                             int32_t* moves);
+/* Errors of joints, relative to their size: a correction ends at the first, or at the second once
+ * it makes no more progress. */
+#define PERPI_CORRECTION_GOAL 1e-13
+#define PERPI_CORRECTION_ENOUGH 1e-11
 /* margin.c: how far each body may come in a step. */
 PERP_NODISCARD perp_status perpi_sim_margins(perp_sim* sim, double h);
 /* Whether a body came further than its margin; raises the margins of those that did. */

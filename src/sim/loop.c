@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "sim/internal.h"
+#include "step/joint_rows.h"
 
-enum { MAX_ROUNDS = 8 };
-
+enum { MAX_ROUNDS = 8, MAX_CORRECTIONS = 20 };
 /* Impulses of the same features in the last step; both lists are sorted by key. */
 static void warm_start(perp_sim* sim)
 {
@@ -43,21 +43,29 @@ static perp_status diagnose(perp_sim* sim, const perp_report* report,
                             const perp_contact_residual* residual)
 {
     const int32_t worst = residual->worst_constraint;
+    const perpi_formulation* f = sim->formulation;
     char where[256] = "";
-    if (worst >= 0 && (size_t)worst < sim->next.count) {
+    if (worst >= f->contact_count && worst < f->contact_count + f->joint_count) {
+        const int32_t joint = f->place[worst - f->contact_count].joint;
+        snprintf(where, sizeof where, ", furthest off in joint '%.120s'",
+                 sim->model->joint[joint].name);
+    } else if (worst >= 0 && (size_t)worst < sim->next.count) {
         const perp_contact* contact = &sim->next.item[worst];
         snprintf(where, sizeof where, ", furthest off between '%.60s' and '%.60s'",
                  sim->model->body[contact->body_a].name, sim->model->body[contact->body_b].name);
     }
-    return perpi_fail(sim->context, PERP_ERROR_SOLVE,
-                      "step %lld (t = %.9g): the problem of %d contacts was not solved: %s ended "
-                      "with '%s' after %d iterations, residual %.3g (dynamics %.1e, normal %.1e, "
-                      "friction %.1e)%s%s%s",
-                      (long long)sim->step + 1, sim->time, (int)sim->next.count, report->solver,
-                      perp_outcome_name(report->outcome), (int)report->iterations, residual->worst,
-                      residual->dynamics, residual->normal, residual->friction, where,
-                      report->detail[0] != '\0' ? ": " : "", report->detail);
+    return perpi_fail(
+        sim->context, PERP_ERROR_SOLVE,
+        "step %lld (t = %.9g): the problem of %d contacts and %d joints was not solved: %s ended "
+        "with '%s' after %d iterations, residual %.3g (dynamics %.1e, normal %.1e, "
+        "friction %.1e, joints %.1e)%s%s%s",
+        (long long)sim->step + 1, sim->time, (int)sim->next.count, (int)sim->model->joint_count,
+        report->solver, perp_outcome_name(report->outcome), (int)report->iterations,
+        residual->worst, residual->dynamics, residual->normal, residual->friction, residual->joints,
+        where, report->detail[0] != '\0' ? ": " : "", report->detail);
 }
+
+static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_report* report);
 
 static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_residual* residual,
                                        perp_report* report)
@@ -65,7 +73,7 @@ static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_res
     perpi_formulation* f = sim->formulation;
     perp_status status = sim->stepper->formulate(f, sim->model, sim->time, h, sim->q, sim->v,
                                                  sim->has_extra ? sim->extra : NULL, sim->next.item,
-                                                 (int32_t)sim->next.count);
+                                                 (int32_t)sim->next.count, sim->input);
     if (status == PERP_OK) {
         status = perpi_sim_room(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
     }
@@ -75,16 +83,25 @@ static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_res
     sim->has_problem = true;
     perpi_formulation_gather_v(f, sim->model, sim->v, sim->v_problem);
     perpi_formulation_gather_p(f, sim->next.item, sim->p_problem);
+    perpi_formulation_gather_joints(f, sim->joint, sim->p_problem);
+    return solve(sim, residual, report);
+}
+
+/* The formulated problem, from the point at hand. */
+static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_report* report)
+{
+    perpi_formulation* f = sim->formulation;
     perp_solve_options options = perp_solve_options_default();
     options.tolerance = sim->def.tolerance;
     options.cancel = sim->cancel;
     options.user = sim->cancel_user;
-    status = perp_contact_solve(sim->solver, &f->problem, &options, true, sim->v_problem,
-                                sim->p_problem, residual, report);
+    const perp_status status = perp_contact_solve(sim->solver, &f->problem, &options, true,
+                                                  sim->v_problem, sim->p_problem, residual, report);
     if (status != PERP_OK) {
         return status;
     }
     perpi_formulation_scatter_p(f, sim->p_problem, sim->next.item);
+    perpi_formulation_scatter_joints(f, sim->model, sim->p_problem, sim->joint_next);
     /* asked again: the judge may have passed the point that a cancelled method left behind */
     const bool cancelled = sim->cancel != NULL && sim->cancel(sim->cancel_user);
     if (report->outcome == PERP_OUTCOME_CANCELLED || cancelled) {
@@ -101,6 +118,106 @@ static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_res
     }
     memcpy(sim->v_next, sim->v, (size_t)sim->v_size * sizeof *sim->v);
     perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
+    return PERP_OK;
+}
+
+static perp_status advance(perp_sim* sim, double h)
+{
+    memcpy(sim->q_next, sim->q, (size_t)sim->q_size * sizeof *sim->q);
+    return sim->stepper->advance(sim->model, sim->time, h, sim->def.linear_rotation, sim->q_next,
+                                 sim->v_next);
+}
+
+/* The point and the problem that correct() kept. */
+static void take_back(perp_sim* sim, size_t dofs, size_t rows)
+{
+    perpi_formulation* f = sim->formulation;
+    memcpy(sim->v_problem, sim->keep, dofs * sizeof(double));
+    memcpy(sim->p_problem, sim->keep + dofs, rows * sizeof(double));
+    memcpy(f->b, sim->keep + dofs + rows, rows * sizeof(double));
+    perpi_formulation_scatter_p(f, sim->p_problem, sim->next.item);
+    perpi_formulation_scatter_joints(f, sim->model, sim->p_problem, sim->joint_next);
+    memcpy(sim->v_next, sim->v, (size_t)sim->v_size * sizeof *sim->v);
+    perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
+}
+
+/* [W14 algorithm 1], position level: as long as the joints are apart at the end of the step, the
+ * step is solved again with what they lack in b. The laws of contacts, friction and motors hold in
+ * every solve: no body is pushed into its neighbour, and nothing slips that should stick. The
+ * Jacobians stay those of the start of the step, which is what keeps the energy. Velocity level:
+ * perpi_sim_project. */
+static perp_status correct(perp_sim* sim, double h, perp_contact_residual* residual,
+                           perp_report* report, int32_t* corrections)
+{
+    perpi_formulation* f = sim->formulation;
+    const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
+    const perp_contact_residual first = *residual;
+    const perp_report first_report = *report;
+    double before = INFINITY;
+    int32_t moves = 0;
+    perp_status status =
+        perpi_grow(sim->context, &sim->keep, &sim->keep_capacity, dofs + 2 * rows, sizeof(double));
+    if (status == PERP_OK) {
+        memcpy(sim->keep, sim->v_problem, dofs * sizeof(double));
+        memcpy(sim->keep + dofs, sim->p_problem, rows * sizeof(double));
+        memcpy(sim->keep + dofs + rows, f->b, rows * sizeof(double));
+    }
+    while (status == PERP_OK) {
+        const double error = perpi_formulation_error(f, sim->model, sim->q_next, sim->input);
+        if (error <= PERPI_CORRECTION_GOAL ||
+            (error <= PERPI_CORRECTION_ENOUGH && error > 0.5 * before)) {
+            break;
+        }
+        if (!(error < 0.5 * before) || *corrections == MAX_CORRECTIONS) {
+            /* the links turn too far in a step for this: the plain step, then projected poses */
+            const int32_t iterations = report->iterations;
+            take_back(sim, dofs, rows);
+            *residual = first;
+            *report = first_report;
+            report->iterations = iterations;
+            *corrections = 0;
+            status = advance(sim, h);
+            break;
+        }
+        before = error;
+        perpi_formulation_bend(f, sim->model, h, sim->q_next, sim->v_problem, sim->input);
+        const int32_t iterations = report->iterations;
+        status = solve(sim, residual, report);
+        report->iterations += iterations;
+        *corrections += 1;
+        if (status == PERP_OK) {
+            status = advance(sim, h);
+        }
+    }
+    if (status == PERP_OK) {
+        memcpy(sim->v_solved, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_solved);
+        status = perpi_sim_project(sim, h, report, &moves);
+    }
+    sim->info.moves = moves;
+    return status;
+}
+
+/* What the records say beside the impulses. */
+static perp_status finish_joints(perp_sim* sim, double h)
+{
+    const perp_model* model = sim->model;
+    for (int32_t i = 0; i < (int32_t)model->joint_count; ++i) {
+        perp_joint_record* r = &sim->joint_next[i];
+        double effort;
+        const perp_status status =
+            perpi_joint_motor_effort(model, i, sim->time, &sim->input[i], &effort);
+        if (status != PERP_OK) {
+            return status;
+        }
+        if (effort != 0.0) {
+            r->law[PERPI_LAW_MOTOR] = h * effort;
+        }
+        r->applied = sim->input[i].effort;
+        r->target = sim->input[i].target;
+        memcpy(r->turns, sim->input[i].turns, sizeof r->turns);
+        perpi_joint_count_turns(sim->formulation, model, i, h, sim->q, sim->q_next, sim->v_next,
+                                r->turns);
+    }
     return PERP_OK;
 }
 
@@ -122,6 +239,7 @@ static perp_status work_out(perp_sim* sim, double h)
     int32_t rounds = 0;
 
     perpi_sim_poses(sim);
+    perpi_sim_joint_input(sim);
     perp_status status = perpi_sim_margins(sim, h);
     while (status == PERP_OK) {
         status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
@@ -145,9 +263,14 @@ static perp_status work_out(perp_sim* sim, double h)
     if (status != PERP_OK) {
         return status;
     }
-    memcpy(sim->q_next, sim->q, (size_t)sim->q_size * sizeof *sim->q);
-    status = sim->stepper->advance(sim->model, sim->time, h, sim->def.linear_rotation, sim->q_next,
-                                   sim->v_next);
+    status = advance(sim, h);
+    int32_t corrections = 0;
+    if (status == PERP_OK && sim->project != NULL) {
+        status = correct(sim, h, &residual, &report, &corrections);
+    }
+    if (status == PERP_OK) {
+        status = finish_joints(sim, h);
+    }
     if (status != PERP_OK) {
         return status;
     }
@@ -164,13 +287,17 @@ static perp_status work_out(perp_sim* sim, double h)
     for (size_t i = 0; i < sim->next.count; ++i) {
         deepest = -sim->next.item[i].gap > deepest ? -sim->next.item[i].gap : deepest;
     }
+    const int32_t moves = sim->info.moves; /* set by correct() */
     sim->info = (perp_step_info){.certificate = residual,
                                  .report = report,
                                  .candidates = (int32_t)sim->next.count,
                                  .contacts = count_active(&sim->next),
                                  .penetration = deepest,
                                  .rounds = rounds,
+                                 .corrections = corrections,
+                                 .moves = sim->project != NULL ? moves : 0,
                                  .accepted_unsolved = report.outcome != PERP_OUTCOME_SOLVED};
+    perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
     return PERP_OK;
 }
 
@@ -183,6 +310,9 @@ static void take_over(perp_sim* sim)
     sim->v = sim->v_next;
     sim->q_next = q;
     sim->v_next = v;
+    perp_joint_record* joint = sim->joint;
+    sim->joint = sim->joint_next;
+    sim->joint_next = joint;
     const perpi_contact_list contacts = sim->contacts;
     sim->contacts = sim->next;
     sim->next = contacts;
@@ -207,6 +337,9 @@ perp_status perp_sim_step(perp_sim* sim)
     if (sim->has_extra) {
         memset(sim->extra, 0, 6 * sim->model->body_count * sizeof *sim->extra);
         sim->has_extra = false;
+    }
+    if (sim->model->joint_count > 0) {
+        memset(sim->effort, 0, sim->model->joint_count * sizeof *sim->effort);
     }
     if (status == PERP_OK) {
         take_over(sim);

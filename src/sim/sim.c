@@ -111,13 +111,25 @@ static perp_status allocate(perp_sim* sim)
                   {&sim->q_next, (size_t)sim->q_size},
                   {&sim->v_next, (size_t)sim->v_size},
                   {&sim->margin, n},
-                  {&sim->extra, 6 * n}};
+                  {&sim->extra, 6 * n},
+                  {&sim->effort, model->joint_count}};
     perp_status status = perpi_alloc(context, n, sizeof *sim->pose, &sim->pose);
     for (size_t i = 0; status == PERP_OK && i < sizeof arrays / sizeof arrays[0]; ++i) {
         status = perpi_alloc(context, arrays[i].count, sizeof(double), arrays[i].array);
     }
+    const size_t joints = model->joint_count;
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, joints, sizeof *sim->joint, &sim->joint);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, joints, sizeof *sim->joint_next, &sim->joint_next);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, joints, sizeof *sim->input, &sim->input);
+    }
     sim->contacts.context = context;
     sim->next.context = context;
+    sim->closed.context = context;
     return status;
 }
 
@@ -130,6 +142,10 @@ static void initial_state(perp_sim* sim)
         perpi_state_set_velocity(model, sim->v, i, body->v, body->w);
     }
     perpi_sim_poses(sim);
+    for (size_t i = 0; i < model->joint_count; ++i) {
+        sim->joint[i].target = NAN;
+    }
+    perpi_sim_joint_measure(sim, sim->q, sim->joint, sim->info.joint_error);
 }
 
 static bool any_friction(const perp_model* model)
@@ -197,6 +213,16 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     if (status == PERP_OK) {
         status = allocate(sim);
     }
+    if (status == PERP_OK && def->joint_correction && sim->model->joint_count > 0) {
+        status = perpi_alloc(context, (size_t)sim->v_size, sizeof(double), &sim->v_solved);
+        if (status == PERP_OK) {
+            status = perpi_formulation_create(context, &sim->project);
+        }
+        if (status == PERP_OK) {
+            status = perp_contact_solver_create(context, def->solver, def->solver_option,
+                                                def->solver_option_count, &sim->project_solver);
+        }
+    }
     if (status != PERP_OK) {
         return status;
     }
@@ -234,9 +260,13 @@ void perp_sim_destroy(perp_sim* sim)
     perp_contact_solver_destroy(sim->solver);
     perpi_collider_destroy(sim->collider);
     perpi_formulation_destroy(sim->formulation);
-    void* const owned[] = {sim->q,         sim->v,         sim->q_next,   sim->v_next,
-                           sim->margin,    sim->extra,     sim->pose,     sim->contacts.item,
-                           sim->next.item, sim->v_problem, sim->p_problem};
+    perpi_formulation_destroy(sim->project);
+    perp_contact_solver_destroy(sim->project_solver);
+    void* const owned[] = {sim->q,           sim->v,         sim->q_next,    sim->v_next,
+                           sim->margin,      sim->extra,     sim->pose,      sim->contacts.item,
+                           sim->next.item,   sim->v_problem, sim->p_problem, sim->joint,
+                           sim->joint_next,  sim->input,     sim->effort,    sim->v_solved,
+                           sim->closed.item, sim->keep};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }

@@ -5,10 +5,13 @@
 #include "perp/sim.h"
 
 /* Puts the simulation where a recorded frame stood: the contacts' keys and impulses are the warm
- * start. Refuses numbers that are not finite. */
+ * start. joints: one for each joint of the model. Refuses numbers that are not finite. */
 PERP_NODISCARD perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step,
                                                const double* q, const double* v,
-                                               const perp_contact* contacts, int32_t count);
+                                               const perp_contact* contacts, int32_t count,
+                                               const perp_joint_record* joints);
+/* The velocities that solved the last step; other than perp_sim_v if the scene corrects joints. */
+const double* perpi_sim_v_solved(const perp_sim* sim);
 /* The length of the step that would come next from step number `step` (the last one may be
  * shorter), and the time at which it starts. */
 double perpi_sim_step_length(const perp_sim* sim, int64_t step);

@@ -1,20 +1,20 @@
 /* src/sim/snapshot.c - everything a continuation needs, in one block of bytes.
  *
- * Layout: header, q, v, contacts. The contacts of the last step are the warm start: their keys and
+ * Layout: header, q, v, contacts, joints. The contacts of the last step are the warm start: their keys and
  * impulses. A snapshot belongs to one build of the library and one model.
  */
 #include <string.h>
 
 #include "sim/internal.h"
 
-static const uint64_t MAGIC = 0x31504e5350524550u; /* "PERPSNP1" */
+static const uint64_t MAGIC = 0x32504e5350524550u; /* "PERPSNP2" */
 
 typedef struct header {
     uint64_t magic;
     uint64_t model; /* fingerprint */
     int64_t step;
     double time;
-    int32_t q_size, v_size, contact_count, contact_size;
+    int32_t q_size, v_size, contact_count, contact_size, joint_count, joint_size;
 } header;
 
 static uint64_t mix(uint64_t h, const void* data, size_t size)
@@ -39,6 +39,13 @@ static uint64_t fingerprint(const perp_sim* sim)
         h = mix(h, &body->inertia, sizeof body->inertia);
         h = mix(h, &body->shape_count, sizeof body->shape_count);
     }
+    for (size_t i = 0; i < model->joint_count; ++i) {
+        const perpi_joint* joint = &model->joint[i];
+        h = mix(h, joint->name, strlen(joint->name) + 1);
+        h = mix(h, &joint->type, sizeof joint->type);
+        h = mix(h, joint->body, sizeof joint->body);
+        h = mix(h, joint->at, sizeof joint->at);
+    }
     h = mix(h, &model->dimension, sizeof model->dimension);
     return mix(h, &sim->def.step, sizeof sim->def.step);
 }
@@ -48,7 +55,8 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
     const size_t q = (size_t)sim->q_size * sizeof(double);
     const size_t v = (size_t)sim->v_size * sizeof(double);
     const size_t c = sim->contacts.count * sizeof(perp_contact);
-    const size_t need = sizeof(header) + q + v + c;
+    const size_t j = sim->model->joint_count * sizeof(perp_joint_record);
+    const size_t need = sizeof(header) + q + v + c + j;
     if (buffer == NULL) {
         *size = need;
         return PERP_OK;
@@ -64,13 +72,18 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
                       .q_size = sim->q_size,
                       .v_size = sim->v_size,
                       .contact_count = (int32_t)sim->contacts.count,
-                      .contact_size = (int32_t)sizeof(perp_contact)};
+                      .contact_size = (int32_t)sizeof(perp_contact),
+                      .joint_count = (int32_t)sim->model->joint_count,
+                      .joint_size = (int32_t)sizeof(perp_joint_record)};
     unsigned char* out = buffer;
     memcpy(out, &h, sizeof h);
     memcpy(out + sizeof h, sim->q, q);
     memcpy(out + sizeof h + q, sim->v, v);
     if (c > 0) {
         memcpy(out + sizeof h + q + v, sim->contacts.item, c);
+    }
+    if (j > 0) {
+        memcpy(out + sizeof h + q + v + c, sim->joint, j);
     }
     *size = need;
     return PERP_OK;
@@ -84,15 +97,18 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
         return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: too short (%zu bytes)", size);
     }
     memcpy(&h, buffer, sizeof h);
-    if (h.magic != MAGIC || h.contact_size != (int32_t)sizeof(perp_contact)) {
+    if (h.magic != MAGIC || h.contact_size != (int32_t)sizeof(perp_contact) ||
+        h.joint_size != (int32_t)sizeof(perp_joint_record)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: not made by this version of perp");
     }
-    if (h.model != fingerprint(sim) || h.q_size != sim->q_size || h.v_size != sim->v_size) {
+    if (h.model != fingerprint(sim) || h.joint_count != (int32_t)sim->model->joint_count ||
+        h.q_size != sim->q_size || h.v_size != sim->v_size) {
         return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: made from another scene");
     }
     const size_t q = (size_t)h.q_size * sizeof(double), v = (size_t)h.v_size * sizeof(double);
+    const size_t j = sim->model->joint_count * sizeof(perp_joint_record);
     if (h.contact_count < 0 ||
-        size != sizeof h + q + v + (size_t)h.contact_count * sizeof(perp_contact)) {
+        size != sizeof h + q + v + (size_t)h.contact_count * sizeof(perp_contact) + j) {
         return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: cut short (%zu bytes)", size);
     }
     /* the buffer need not be aligned: read through the next-state arrays */
@@ -108,8 +124,23 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
     if (count > 0) {
         memcpy(sim->next.item, in + sizeof h + q + v, count * sizeof(perp_contact));
     }
+    if (j > 0) {
+        memcpy(sim->joint_next, in + size - j, j);
+    }
     return perpi_sim_set_state(sim, h.time, h.step, sim->q_next, sim->v_next, sim->next.item,
-                               h.contact_count);
+                               h.contact_count, sim->joint_next);
+}
+
+static bool joint_sound(const perp_joint_record* r)
+{
+    double sum = r->applied + (isnan(r->target) ? 0.0 : r->target);
+    for (int i = 0; i < 6; ++i) {
+        sum += r->impulse[i];
+    }
+    for (int i = 0; i < 5; ++i) {
+        sum += r->law[i];
+    }
+    return isfinite(sum);
 }
 
 static bool all_finite(const double* a, int32_t n)
@@ -123,7 +154,8 @@ static bool all_finite(const double* a, int32_t n)
 }
 
 perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, const double* q,
-                                const double* v, const perp_contact* contacts, int32_t count)
+                                const double* v, const perp_contact* contacts, int32_t count,
+                                const perp_joint_record* joints)
 {
     perp_context* context = sim->context;
     if (!isfinite(time) || step < 0 || !all_finite(q, sim->q_size) || !all_finite(v, sim->v_size)) {
@@ -135,6 +167,13 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, const 
                            contacts[i].body_b >= 0 && contacts[i].body_b < bodies;
         if (!known || !all_finite(contacts[i].impulse, 4)) {
             return perpi_fail(context, PERP_ERROR_INPUT, "state: contact %d is broken", (int)i);
+        }
+    }
+    const size_t joint_count = sim->model->joint_count;
+    for (size_t i = 0; i < joint_count; ++i) {
+        if (!joint_sound(&joints[i])) {
+            return perpi_fail(context, PERP_ERROR_INPUT, "state: joint '%s' is broken",
+                              sim->model->joint[i].name);
         }
     }
     const perp_status status = perpi_grow(context, &sim->contacts.item, &sim->contacts.capacity,
@@ -152,5 +191,12 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, const 
     sim->step = step;
     sim->has_problem = false;
     sim->info = (perp_step_info){0};
+    if (joint_count > 0) {
+        memmove(sim->joint, joints, joint_count * sizeof *joints);
+    }
+    perpi_sim_joint_measure(sim, sim->q, sim->joint, sim->info.joint_error);
+    if (sim->v_solved != NULL) {
+        memcpy(sim->v_solved, sim->v, (size_t)sim->v_size * sizeof *sim->v);
+    }
     return PERP_OK;
 }

@@ -3,7 +3,7 @@
  * Refused by name and depth, unless the scene allows overlap. Then they are moved apart before the
  * first step without gaining speed: the gap rows alone are solved as displacements,
  *     M dq = J' p,  0 <= p perp psi + J dq >= 0,
- * and applied to the pose, again and again until no overlap is left. The psi/h term of the stepper
+ * and applied to the pose, again and again until no overlap is left; joints hold meanwhile. The psi/h term of the stepper
  * would do it in one step, but would leave the bodies flying apart at depth/h.
  */
 #include "sim/internal.h"
@@ -54,18 +54,16 @@ static perp_status push_apart(perp_sim* sim, const perpi_touch* touch, size_t co
         return status;
     }
     perpi_formulation* f = sim->formulation;
-    status = perpi_formulate(f, model, sim->time, 1.0, sim->q, sim->v, NULL, sim->next.item,
-                             (int32_t)sim->next.count);
+    perpi_sim_joint_input(sim);
+    status = perpi_formulate_other(f, model, PERPI_PURPOSE_MOVE, 1.0, sim->q, sim->v,
+                                   sim->next.item, (int32_t)sim->next.count, sim->input);
     if (status == PERP_OK) {
         status = perpi_sim_room(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
     }
     if (status != PERP_OK) {
         return status;
     }
-    /* displacements instead of velocities: nothing moves but what the gaps demand */
-    for (int32_t i = 0; i < f->problem.dof_count; ++i) {
-        f->k[i] = 0.0;
-    }
+    /* displacements instead of velocities: surfaces that move do not count */
     for (size_t i = 0; i < sim->next.count; ++i) {
         f->b[f->constraint[i].row] = sim->next.item[i].gap;
     }

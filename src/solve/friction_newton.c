@@ -20,13 +20,15 @@
 #include "solve/clock.h"
 #include "solve/friction_local.h"
 
-#define LAMBDA_MAX 0.1     /* relative to the diagonal of W */
-#define LAMBDA_SHRINK 0.1  /* after an easy proximal step */
-#define LAMBDA_GROW 10.0   /* after a failed one */
-#define INNER_RATIO 0.1    /* |F| of a proximal step to |F| where it began */
-#define MORE 20            /* steps beyond options.enough in which the tolerance must be reached */
-#define WEIGHT_RATIO 100.0 /* of the map's weights to lambda D, at most the judge's */
-#define SWEEPS_MAX 1000    /* in a row */
+#define LAMBDA_MAX 0.1      /* relative to the diagonal of W */
+#define LAMBDA_SHRINK 0.1   /* after an easy proximal step */
+#define LAMBDA_GROW 10.0    /* after a failed one */
+#define INNER_RATIO 0.1     /* |F| of a proximal step to |F| where it began */
+#define MORE 20             /* steps beyond options.enough in which the tolerance must be reached */
+#define WEIGHT_RATIO 100.0  /* of the map's weights to lambda D, at most the judge's */
+#define SWEEPS_MAX 1000     /* in a row */
+#define LINEAR_LAMBDA 1e-11 /* where there are equality rows only */
+#define LINEAR_ROUNDS 30
 
 typedef struct newton_settings {
     double regularisation;
@@ -123,10 +125,8 @@ static perp_status reserve(newton* s, const perp_friction_problem* P)
         const size_t rows = (size_t)P->constraint[i].rows;
         widest = rows > widest ? rows : widest;
     }
-    perp_status status = perpi_friction_sweeper_prepare(&s->sweeper, P);
-    if (status == PERP_OK) {
-        status = perpi_grow(s->context, &s->vector, &s->vector_capacity, 9 * n, sizeof(double));
-    }
+    perp_status status =
+        perpi_grow(s->context, &s->vector, &s->vector_capacity, 9 * n, sizeof(double));
     if (status == PERP_OK) {
         status = perpi_grow(s->context, &s->block, &s->block_capacity, 2 * widest * widest,
                             sizeof(double));
@@ -197,6 +197,21 @@ static double evaluate(newton* s, const perp_friction_problem* P, double lambda,
     return sqrt(sum);
 }
 
+/* step <- -(the matrix last factored)^-1 F; false: not finite. */
+static bool linear_step(newton* s, const perp_friction_problem* P)
+{
+    for (int32_t k = 0; k < P->row_count; ++k) {
+        s->step[k] = -s->F[k];
+    }
+    perpi_block_lu_solve(s->lu, s->step);
+    for (int32_t k = 0; k < P->row_count; ++k) {
+        if (!isfinite(s->step[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* step <- -(A + B (W + lambda D))^-1 F; false: singular. */
 static bool newton_step(newton* s, const perp_friction_problem* P, const double* r, double lambda)
 {
@@ -230,19 +245,7 @@ static bool newton_step(newton* s, const perp_friction_problem* P, const double*
             }
         }
     }
-    if (!perpi_block_lu_factor(s->lu)) {
-        return false;
-    }
-    for (int32_t k = 0; k < P->row_count; ++k) {
-        s->step[k] = -s->F[k];
-    }
-    perpi_block_lu_solve(s->lu, s->step);
-    for (int32_t k = 0; k < P->row_count; ++k) {
-        if (!isfinite(s->step[k])) {
-            return false;
-        }
-    }
-    return true;
+    return perpi_block_lu_factor(s->lu) && linear_step(s, P);
 }
 
 /* What one solve carries along. */
@@ -375,6 +378,48 @@ static void proximal_phase(newton* s, course* k, double* r)
     }
 }
 
+static bool only_equalities(const perp_friction_problem* P)
+{
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        if (P->constraint[i].kind != PERP_CONSTRAINT_EQUALITY) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Equality rows alone are a linear system, singular where joints repeat each other. The proximal
+ * iteration with one factorisation, from r = 0: impulses stay in the range of W (least norm, weighed
+ * by D), whatever an earlier step left. True if the solve is over. */
+static bool solve_linear(newton* s, course* k, double* r)
+{
+    const perp_friction_problem* P = k->P;
+    memset(r, 0, (size_t)P->row_count * sizeof *r);
+    weigh_impulses(s, P->row_count, 1.0);
+    (void)evaluate(s, P, 0.0, r);
+    if (look(s, k, r)) {
+        return true;
+    }
+    for (int32_t round = 0; round < LINEAR_ROUNDS; ++round) {
+        ++k->report->iterations;
+        if (round == 0 ? !newton_step(s, P, r, LINEAR_LAMBDA) : !linear_step(s, P)) {
+            return false;
+        }
+        for (int32_t i = 0; i < P->row_count; ++i) {
+            r[i] += s->step[i];
+        }
+        (void)evaluate(s, P, 0.0, r);
+        const double before = k->least;
+        if (look(s, k, r)) {
+            return true;
+        }
+        if (!(k->least <= 0.5 * before)) {
+            return false;
+        }
+    }
+    return false;
+}
+
 static perp_status newton_solve(void* self, const perp_friction_problem* P,
                                 const perp_solve_options* options, bool warm, double* r,
                                 perp_report* report)
@@ -399,6 +444,17 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
     set_weights(s, P);
     memcpy(s->best, r, bytes);
     int32_t sweeps = warm ? 0 : s->set.sweeps;
+    if (only_equalities(P)) {
+        k.over = solve_linear(s, &k, r);
+        memcpy(r, s->best, bytes);
+        sweeps = 0;
+    }
+    if (!k.over) {
+        const perp_status prepared = perpi_friction_sweeper_prepare(&s->sweeper, P);
+        if (prepared != PERP_OK) {
+            return prepared;
+        }
+    }
     while (!k.over) {
         perpi_friction_project_guess(P, r);
         for (int32_t i = 0; i < sweeps; ++i) {

@@ -3,7 +3,7 @@
  * Source     [W14 (2.45), (2.46)], applied to the rows of the contact problem in order; the divisors
  *            of jacobi: R. Tonge, F. Benevolenski, A. Voroshilov, "Mass splitting for jitter-free
  *            parallel rigid body simulation", 2012
- * Notation   W_rr = J_r M^-1 J_r', Y_r = M^-1 J_r' (stored like J), u = J v + b
+ * Notation   W_rr = J_r M^-1 J_r' + c_r, Y_r = M^-1 J_r' (stored like J), u = J v + b + c p
  * Departure  no LCP is built: v follows the impulses, v += Y_r dp. The friction rows of a contact
  *            are updated together by p_t <- Proj_F(p_t - relax u_t / W_t), W_t the largest of their
  *            W_rr, so that any cone with a projection fits. At the end v is recomputed from p, for
@@ -68,6 +68,11 @@ void perpi_splitting_contact_destroy(void* self)
 static int32_t block_dofs(const perp_contact_problem* P, int32_t block)
 {
     return block < 0 ? 0 : P->dof[block + 1] - P->dof[block];
+}
+
+static bool is_compliant(const perp_contact_problem* P, const perp_constraint* c)
+{
+    return P->compliance != NULL && c->kind != PERP_CONSTRAINT_CONTACT;
 }
 
 static perp_status reserve(sweeps* s, const perp_contact_problem* P)
@@ -145,6 +150,9 @@ static bool prepare(sweeps* s, const perp_contact_problem* P)
                 s->W[c->row + r] +=
                     s->touching[c->block[side]] * perpi_dot(nv, P->J + at, s->Y + at);
             }
+        }
+        for (int32_t r = c->row; is_compliant(P, c) && r < c->row + c->rows; ++r) {
+            s->W[r] += P->compliance[r];
         }
     }
     return true;
@@ -260,7 +268,9 @@ static void sweep(void* self, double* change, double* largest)
             if (!(s->W[row] > 0.0)) {
                 continue; /* moves nothing: its law holds or not, no impulse changes that */
             }
-            double next = s->p[row] - s->set.relax * row_velocity(P, c, r, s->v) / s->W[row];
+            double u = row_velocity(P, c, r, s->v);
+            u += is_compliant(P, c) ? P->compliance[row] * s->p[row] : 0.0;
+            double next = s->p[row] - s->set.relax * u / s->W[row];
             if (c->kind == PERP_CONSTRAINT_CONTACT) {
                 next = next < 0.0 ? 0.0 : next;
             } else if (c->kind == PERP_CONSTRAINT_BOUNDED) {

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "step/joint_rows.h"
+
 perp_status perpi_formulation_create(perp_context* context, perpi_formulation** formulation)
 {
     perpi_formulation* f = NULL;
@@ -38,6 +40,10 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->J);
     perpi_free(context, f->b);
     perpi_free(context, f->constraint);
+    perpi_free(context, f->lower);
+    perpi_free(context, f->upper);
+    perpi_free(context, f->compliance);
+    perpi_free(context, f->place);
     perpi_free(context, f);
 }
 
@@ -66,16 +72,24 @@ static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
     return status;
 }
 
-static perp_status grow_for_contacts(perpi_formulation* f, size_t n)
+/* Room for constraints, rows and entries of J in all. */
+static perp_status grow_for_rows(perpi_formulation* f, size_t constraints, size_t rows, size_t jac)
 {
     perp_context* c = f->context;
     perp_status status =
-        perpi_grow(c, &f->constraint, &f->constraint_capacity, n, sizeof *f->constraint);
+        perpi_grow(c, &f->constraint, &f->constraint_capacity, constraints, sizeof *f->constraint);
     if (status == PERP_OK) {
-        status = perpi_grow(c, &f->J, &f->J_capacity, 4 * 12 * n, sizeof *f->J);
+        status = perpi_grow(c, &f->J, &f->J_capacity, jac, sizeof *f->J);
     }
-    if (status == PERP_OK) {
-        status = perpi_grow(c, &f->b, &f->b_capacity, 4 * n, sizeof *f->b);
+    struct {
+        double** array;
+        size_t* capacity;
+    } per_row[] = {{&f->b, &f->b_capacity},
+                   {&f->lower, &f->lower_capacity},
+                   {&f->upper, &f->upper_capacity},
+                   {&f->compliance, &f->compliance_capacity}};
+    for (size_t i = 0; status == PERP_OK && i < sizeof per_row / sizeof per_row[0]; ++i) {
+        status = perpi_grow(c, per_row[i].array, per_row[i].capacity, rows, sizeof(double));
     }
     return status;
 }
@@ -85,6 +99,7 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
                                double t, double h, const double* v_flat, const double* extra,
                                double* M, double* k)
 {
+    /* also for other purposes, whose k is set afterwards: their forces are worth nothing (h = 0) */
     const perpi_body* b = &model->body[body];
     const perpi_pose* pose = &f->pose[body];
     const vec3 v = perpi_state_velocity(model, v_flat, body);
@@ -200,19 +215,67 @@ static void write_contact(perpi_formulation* f, const perp_model* model, double 
     }
 }
 
-perp_status perpi_formulate(perpi_formulation* f, const perp_model* model, double t, double h,
-                            const double* q, const double* v, const double* extra,
-                            const perp_contact* contacts, int32_t count)
+perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* model,
+                                     perp_constraint_kind kind, const int32_t body[2],
+                                     const perpi_row* row, int32_t rows, uint64_t key)
 {
-    const int32_t bodies = (int32_t)model->body_count;
-    perp_status status = grow_for_bodies(f, (size_t)bodies);
-    if (status == PERP_OK) {
-        status = grow_for_contacts(f, (size_t)count);
-    }
+    const perp_status status = grow_for_rows(f, (size_t)f->constraints + 1,
+                                             (size_t)(f->rows + rows), f->jac + 12 * (size_t)rows);
     if (status != PERP_OK) {
         return status;
     }
+    perp_constraint* constraint = &f->constraint[f->constraints++];
+    *constraint = (perp_constraint){
+        .kind = kind, .block = {-1, -1}, .row = f->rows, .rows = rows, .jac = f->jac, .key = key};
+    for (int32_t i = 0; i < rows; ++i) {
+        f->b[f->rows + i] = row[i].b;
+        f->lower[f->rows + i] = row[i].lower;
+        f->upper[f->rows + i] = row[i].upper;
+        f->compliance[f->rows + i] = row[i].compliance;
+    }
+    double* J = f->J + f->jac;
+    for (int side = 0; side < 2; ++side) {
+        const double sign = side == 0 ? -1.0 : 1.0;
+        if (body[side] < 0) {
+            continue;
+        }
+        const perpi_body* b = &model->body[body[side]];
+        constraint->block[side] = f->block_of[body[side]];
+        for (int32_t i = 0; i < rows; ++i) {
+            if (constraint->block[side] < 0) {
+                const vec3 w = f->given_w[body[side]];
+                const vec3 u = row[i].angular
+                                   ? w
+                                   : v3_add(f->given_v[body[side]], v3_cross(w, row[i].arm[side]));
+                f->b[f->rows + i] += sign * v3_dot(row[i].dir, u);
+                continue;
+            }
+            if (!row[i].angular) {
+                write_row(model->dimension, b->dofs, sign, row[i].dir, row[i].arm[side], J);
+            } else if (model->dimension == 2) {
+                J[0] = J[1] = 0.0;
+                J[b->dofs - 1] = b->particle ? 0.0 : sign * row[i].dir.z;
+            } else {
+                write_torsion_row(b->dofs, sign, row[i].dir, J);
+            }
+            J += b->dofs;
+        }
+    }
+    f->jac = (size_t)(J - f->J);
+    f->rows += rows;
+    return PERP_OK;
+}
 
+static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
+                                perpi_purpose purpose, double t, double h, const double* q,
+                                const double* v, const double* extra)
+{
+    const int32_t bodies = (int32_t)model->body_count;
+    const bool step = purpose == PERPI_PURPOSE_STEP;
+    perp_status status = grow_for_bodies(f, (size_t)bodies);
+    if (status != PERP_OK) {
+        return status;
+    }
     /* one block for each dynamic body */
     int32_t blocks = 0;
     size_t M_used = 0;
@@ -221,10 +284,22 @@ perp_status perpi_formulate(perpi_formulation* f, const perp_model* model, doubl
         const int32_t n = model->body[i].dofs;
         f->pose[i] = perpi_state_pose(model, q, i);
         f->block_of[i] = n > 0 ? blocks : -1;
-        if (n == 0) {
+        if (n == 0 && step) {
             status = perpi_prescribed_velocity(model, i, t, h, &f->given_v[i], &f->given_w[i]);
+        } else if (n == 0) {
+            const bool moves = purpose == PERPI_PURPOSE_PROJECT;
+            f->given_v[i] = moves ? perpi_state_velocity(model, v, i) : v3(0, 0, 0);
+            f->given_w[i] = moves ? perpi_state_rate(model, v, i) : v3(0, 0, 0);
         } else {
-            status = write_block(f, model, i, t, h, v, extra, f->M + M_used, f->k + f->dof[blocks]);
+            double* M = f->M + M_used;
+            double* k = f->k + f->dof[blocks];
+            status = write_block(f, model, i, t, step ? h : 0.0, v, extra, M, k);
+            for (int32_t a = 0; a < n && !step; ++a) {
+                k[a] = 0.0;
+                for (int32_t c = 0; c < n && purpose == PERPI_PURPOSE_PROJECT; ++c) {
+                    k[a] += M[a * n + c] * v[i * perpi_v_stride(model) + c];
+                }
+            }
             f->dof[blocks + 1] = f->dof[blocks] + n;
             M_used += (size_t)(n * n);
             blocks += 1;
@@ -233,32 +308,92 @@ perp_status perpi_formulate(perpi_formulation* f, const perp_model* model, doubl
             return status;
         }
     }
+    f->problem = (perp_contact_problem){.block_count = blocks, .dof_count = f->dof[blocks]};
+    return PERP_OK;
+}
 
-    /* one constraint for each contact */
-    int32_t row = 0;
-    size_t jac = 0;
+static perp_status write_contacts(perpi_formulation* f, const perp_model* model, double h,
+                                  const perp_contact* contacts, int32_t count)
+{
+    const size_t n = (size_t)count;
+    const perp_status status = grow_for_rows(f, n, 4 * n, 4 * 12 * n);
+    if (status != PERP_OK) {
+        return status;
+    }
+    f->contact_count = count;
+    f->constraints = count;
+    f->rows = 0;
+    f->jac = 0;
     for (int32_t i = 0; i < count; ++i) {
         perp_constraint* constraint = &f->constraint[i];
-        write_contact(f, model, h, &contacts[i], row, jac, constraint);
-        row += constraint->rows;
+        write_contact(f, model, h, &contacts[i], f->rows, f->jac, constraint);
+        for (int32_t k = 0; k < constraint->rows; ++k) {
+            f->lower[f->rows + k] = f->upper[f->rows + k] = f->compliance[f->rows + k] = 0.0;
+        }
+        f->rows += constraint->rows;
         for (int side = 0; side < 2; ++side) {
             const int32_t block = constraint->block[side];
-            jac +=
+            f->jac +=
                 block >= 0 ? (size_t)(constraint->rows * (f->dof[block + 1] - f->dof[block])) : 0;
         }
     }
-
-    f->problem = (perp_contact_problem){.block_count = blocks,
-                                        .constraint_count = count,
-                                        .dof_count = f->dof[blocks],
-                                        .row_count = row,
-                                        .dof = f->dof,
-                                        .M = f->M,
-                                        .k = f->k,
-                                        .J = f->J,
-                                        .b = f->b,
-                                        .constraint = f->constraint};
     return PERP_OK;
+}
+
+/* The arrays may have moved while they grew: the problem points into them last. */
+static void seal(perpi_formulation* f)
+{
+    perp_contact_problem* P = &f->problem;
+    P->constraint_count = f->constraints;
+    P->row_count = f->rows;
+    P->dof = f->dof;
+    P->M = f->M;
+    P->k = f->k;
+    P->J = f->J;
+    P->b = f->b;
+    P->constraint = f->constraint;
+    if (f->constraints > f->contact_count) {
+        P->lower = f->lower;
+        P->upper = f->upper;
+        P->compliance = f->compliance;
+    }
+}
+
+perp_status perpi_formulate(perpi_formulation* f, const perp_model* model, double t, double h,
+                            const double* q, const double* v, const double* extra,
+                            const perp_contact* contacts, int32_t count,
+                            const perpi_joint_input* joints)
+{
+    perp_status status = write_bodies(f, model, PERPI_PURPOSE_STEP, t, h, q, v, extra);
+    if (status == PERP_OK) {
+        status = write_contacts(f, model, h, contacts, count);
+    }
+    if (status == PERP_OK) {
+        status = perpi_formulate_joints(f, model, PERPI_PURPOSE_STEP, t, h, q, joints);
+    }
+    if (status == PERP_OK) {
+        seal(f);
+    }
+    return status;
+}
+
+perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
+                                  perpi_purpose purpose, double h, const double* q, const double* v,
+                                  const perp_contact* contacts, int32_t count,
+                                  const perpi_joint_input* joints)
+{
+    PERP_ASSERT(purpose != PERPI_PURPOSE_STEP);
+    perp_status status = write_bodies(f, model, purpose, 0.0, h, q, v, NULL);
+    if (status == PERP_OK) {
+        status = write_contacts(f, model, h, contacts, count);
+    }
+    if (status == PERP_OK) {
+        status = perpi_formulate_joints(f, model, purpose, 0.0, h, q, joints);
+    }
+    if (status == PERP_OK) {
+        seal(f);
+    }
+    return status;
 }
 
 void perpi_formulation_gather_v(const perpi_formulation* f, const perp_model* model,
@@ -287,7 +422,7 @@ void perpi_formulation_scatter_v(const perpi_formulation* f, const perp_model* m
 
 void perpi_formulation_gather_p(const perpi_formulation* f, const perp_contact* contacts, double* p)
 {
-    for (int32_t i = 0; i < f->problem.constraint_count; ++i) {
+    for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
         memcpy(p + c->row, contacts[i].impulse, (size_t)c->rows * sizeof *p);
     }
@@ -296,9 +431,30 @@ void perpi_formulation_gather_p(const perpi_formulation* f, const perp_contact* 
 void perpi_formulation_scatter_p(const perpi_formulation* f, const double* p,
                                  perp_contact* contacts)
 {
-    for (int32_t i = 0; i < f->problem.constraint_count; ++i) {
+    for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
         memset(contacts[i].impulse, 0, sizeof contacts[i].impulse);
         memcpy(contacts[i].impulse, p + c->row, (size_t)c->rows * sizeof *p);
     }
+}
+
+double perpi_formulation_speed(const perpi_formulation* f, int32_t constraint, int32_t row,
+                               const double* v)
+{
+    const perp_constraint* c = &f->constraint[constraint];
+    const double* J = f->J + c->jac;
+    double u = 0.0;
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        if (block < 0) {
+            continue;
+        }
+        const int32_t n = f->dof[block + 1] - f->dof[block];
+        const double* J_row = J + (size_t)row * (size_t)n;
+        for (int32_t i = 0; i < n; ++i) {
+            u += J_row[i] * v[f->dof[block] + i];
+        }
+        J += (size_t)c->rows * (size_t)n;
+    }
+    return u;
 }

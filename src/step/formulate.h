@@ -49,32 +49,84 @@ vec3 perpi_free_rate(const perpi_body* body, const perpi_pose* pose, vec3 w, dou
 PERP_NODISCARD perp_status perpi_prescribed_velocity(const perp_model* model, int32_t body,
                                                      double t, double h, vec3* v, vec3* w);
 
+/* What a joint brings into a step, beside the state: one for each joint. */
+typedef struct perpi_joint_input {
+    int32_t turns[2]; /* whole turns of its angles at the start of the step */
+    double target;    /* of its motor; NaN: the scene's */
+    double effort;    /* added along the axis by user code and controllers */
+} perpi_joint_input;
+
+/* What a formulation is for. */
+typedef enum perpi_purpose {
+    PERPI_PURPOSE_STEP,    /* the step's problem */
+    PERPI_PURPOSE_MOVE,    /* displacements without speed: k = 0, b = gap or error, h = 1 */
+    PERPI_PURPOSE_PROJECT, /* the nearest velocities that the joints allow: k = M v */
+} perpi_purpose;
+
+/* One row: u = dir . (velocity of the point at arm[1] of b - that at arm[0] of a) + b, or of the
+ * angular velocities. */
+typedef struct perpi_row {
+    bool angular;
+    vec3 dir, arm[2];
+    double b;
+    double lower, upper; /* bounded rows */
+    double compliance;
+} perpi_row;
+
+/* The constraint of a joint: slot 0 its equality rows (a rope's row), 1 + i its law i. */
+typedef struct perpi_joint_place {
+    int32_t joint, slot;
+} perpi_joint_place;
+
 typedef struct perpi_formulation perpi_formulation;
 struct perpi_formulation {
     perp_context* context;
     perp_contact_problem problem;
+    int32_t contact_count; /* constraints: the contacts first, then the joints' */
+    int32_t joint_count;   /* constraints of joints */
+    perpi_joint_place* place;
     /* owned arrays behind it */
     int32_t* dof;
     int32_t* block_of; /* per body: block, or -1 */
     perpi_pose* pose;  /* per body, at the start of the step */
     vec3* given_v;     /* per body: prescribed velocity over the step */
     vec3* given_w;
-    double *M, *k, *J, *b;
+    double *M, *k, *J, *b, *lower, *upper, *compliance;
     perp_constraint* constraint;
     size_t dof_capacity, block_capacity, pose_capacity, given_v_capacity, given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
+    size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity;
+    int32_t constraints, rows; /* while it is being built */
+    size_t jac;
 };
 
 PERP_NODISCARD perp_status perpi_formulation_create(perp_context* context,
                                                     perpi_formulation** formulation);
 void perpi_formulation_destroy(perpi_formulation* formulation);
 
-/* [B09 (2.78)] in the form of perp/problem.h. extra: 6 numbers a body (force, torque), or NULL. */
+/* Appends a constraint between two bodies (-1: the world) that is not a contact; motion of
+ * prescribed bodies enters b. Offered to joint_rows.c and whoever else has rows. */
+PERP_NODISCARD perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* model,
+                                                    perp_constraint_kind kind,
+                                                    const int32_t body[2], const perpi_row* row,
+                                                    int32_t rows, uint64_t key);
+
+/* [B09 (2.78)] in the form of perp/problem.h. extra: 6 numbers a body (force, torque), or NULL.
+ * joints: one for each joint of the model. */
 PERP_NODISCARD perp_status perpi_formulate(perpi_formulation* f, const perp_model* model, double t,
                                            double h, const double* q, const double* v,
                                            const double* extra, const perp_contact* contacts,
-                                           int32_t count);
+                                           int32_t count, const perpi_joint_input* joints);
+/* The same for another purpose than a step. Contacts have one row then, with b = gap / h (>= 0 when
+ * projecting: what has sunk in may stay), joints their equality rows, ropes and limits. */
+PERP_NODISCARD perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
+                                                 perpi_purpose purpose, double h, const double* q,
+                                                 const double* v, const perp_contact* contacts,
+                                                 int32_t count, const perpi_joint_input* joints);
 
+/* J v of a row of a constraint. */
+double perpi_formulation_speed(const perpi_formulation* f, int32_t constraint, int32_t row,
+                               const double* v_problem);
 /* Flat velocities <-> the problem's. Bodies that are not dynamic are left alone. */
 void perpi_formulation_gather_v(const perpi_formulation* f, const perp_model* model,
                                 const double* v_flat, double* v_problem);

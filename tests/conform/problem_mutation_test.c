@@ -415,7 +415,9 @@ static void random_contact(uint64_t* random, bool groups, test_contact* t, int32
             t->b[r] = kind == 5 ? 0.0 : entry_of(random);
             t->lower[r] = fmin(lo, hi);
             t->upper[r] = fmax(lo, hi);
+            t->compliance[r] = kind < 2 ? fabs(entry_of(random)) : 0.0;
         }
+        t->compliant = t->compliant || kind == 1;
         if (contact && groups && members < 3) {
             member[members++] = k;
         }

@@ -21,7 +21,8 @@ typedef struct test_contact {
     double k[TEST_BLOCKS * 6];
     double J[TEST_JAC];
     size_t J_used;
-    double b[TEST_ROWS], lower[TEST_ROWS], upper[TEST_ROWS];
+    double b[TEST_ROWS], lower[TEST_ROWS], upper[TEST_ROWS], compliance[TEST_ROWS];
+    bool compliant; /* compliance counts */
     perp_constraint constraint[TEST_CONSTRAINTS];
 } test_contact;
 
@@ -36,6 +37,7 @@ static inline const perp_contact_problem* test_contact_view(test_contact* t)
     p->b = t->b;
     p->lower = t->lower;
     p->upper = t->upper;
+    p->compliance = t->compliant ? t->compliance : NULL;
     p->constraint = t->constraint;
     return p;
 }
@@ -196,6 +198,17 @@ static inline test_contact test_driven(const char* name, double strength)
     return t;
 }
 
+/* The same with a servo instead of the motor and a spring instead of the hard row. */
+static inline test_contact test_soft(const char* name, double strength, double compliance)
+{
+    test_contact t = test_driven(name, strength);
+    for (int32_t i = t.problem.constraint_count - 2; i < t.problem.constraint_count; ++i) {
+        t.compliance[t.constraint[i].row] = compliance;
+    }
+    t.compliant = true;
+    return t;
+}
+
 /* Problem number index into *t; false after the last. */
 static inline bool test_contact_make(int32_t index, test_contact* t)
 {
@@ -230,6 +243,11 @@ static inline bool test_contact_make(int32_t index, test_contact* t)
     case 8: *t = test_boxes("mixed directions", 3, grow, mixed, 1, 5); return true;
     case 9: *t = test_driven("driven, weak motor", 0.01); return true;
     case 10: *t = test_driven("driven, strong motor", 100.0); return true;
+    case 11: *t = test_soft("stiff servo", 100.0, 1e-8); return true;
+    case 12: *t = test_soft("soft servo", 100.0, 3.0); return true;
+    case 13: *t = test_soft("weak servo", 0.01, 1e-3); return true;
+    /* bounds far beyond the impulse cost an LCP its digits: its unknown is counted from a bound */
+    case 14: *t = test_soft("very soft servo", 1e-5, 1e6); return true;
     default: return false;
     }
     t->hard = true;

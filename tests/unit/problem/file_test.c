@@ -76,6 +76,29 @@ TEST(a_problem_comes_back_to_the_bit)
     perp_context_destroy(context);
 }
 
+TEST(compliance_is_written_where_there_is_some_and_comes_back)
+{
+    perp_context* context = NULL;
+    perp_contact_file* file = NULL;
+    REQUIRE_OK(perp_context_create(NULL, &context));
+    perp_contact_problem P = awkward()->P;
+    REQUIRE_OK(perp_contact_write(context, &P, path));
+    REQUIRE_OK(perp_contact_read(context, path, &file));
+    CHECK(perp_contact_file_problem(file)->compliance == NULL);
+    perp_contact_file_destroy(file);
+
+    /* rows 3 and 4 are equality, 5 and 6 bounded; the contacts' own are not read */
+    double c[B_ROWS] = {NAN, NAN, NAN, 0.1, 0.0, 1e-300, 1e300};
+    P.compliance = c;
+    REQUIRE_OK(perp_contact_write(context, &P, path));
+    REQUIRE_OK(perp_contact_read(context, path, &file));
+    REQUIRE(perp_contact_file_problem(file)->compliance != NULL);
+    check_same_bits(perp_contact_file_problem(file)->compliance + 3, c + 3, 4);
+    perp_contact_file_destroy(file);
+    remove(path);
+    perp_context_destroy(context);
+}
+
 static size_t slurp(const char* name, char* text, size_t room)
 {
     FILE* f = fopen(name, "rb");
@@ -128,6 +151,10 @@ TEST(a_file_with_one_wrong_value_is_refused_with_its_place)
         {"\"lower\": [\"-inf\"]", "\"lower\": [\"inf\"]", "row 5: bounds"},
         {"\"lower\": [\"-inf\"]", "\"lower\": []", "/constraints/2/lower"},
         {"\"directions\": 8", "\"directions\": 8.5", "/constraints/0/directions"},
+        {"\"directions\": 8", "\"directions\": 8, \"compliance\": [1, 1, 1]",
+         "/constraints/0/compliance: is for equality and bounded rows"},
+        {"\"key\": \"17\"", "\"compliance\": [1]", "/constraints/1/compliance: must be a list"},
+        {"\"key\": \"17\"", "\"compliance\": [1, -1]", "constraint 1: compliance[4]"},
         {"\"members\": [4", "\"members\": [99", "group 0: member 0"},
         {"\"members\": [4", "\"members\": [99999999999", "/groups/0/members"},
         {"\"primary\": 1", "\"primary\": null", "/groups/0/primary"},

@@ -1,0 +1,149 @@
+/* src/sim/correct.c - poses and velocities at the end of a step that the joints allow.
+ *
+ * Source     [W14 algorithm 1]
+ * Departure  the paper ignores contacts here. Position level, where loop.c could not close the joints
+ *            within the step's own laws (links that turn by a radian a step): displacements dq with
+ *                M dq = J' p,  error + J dq = 0,  0 <= p_n perp gap + J_n dq >= 0
+ *            at the pose reached so far, until the error is rounding. Velocity level, always:
+ *                M (v' - v) = J' p,  J_joint v' = 0,  0 <= p_n perp u_n >= 0 at closed contacts,
+ *            limits and taut ropes likewise. Contacts act without friction: a friction impulse of
+ *            its own would be invented. What slips by it, by the square of h, is stopped by the
+ *            friction of the next step.
+ */
+#include <string.h>
+
+#include "sim/internal.h"
+#include "step/joint_rows.h"
+
+enum { MAX_MOVES = 20 };
+
+/* The step's contacts without friction, with the gaps that its answer leaves. */
+static perp_status close_contacts(perp_sim* sim, double h)
+{
+    const perpi_formulation* f = sim->formulation;
+    const size_t count = sim->next.count;
+    const perp_status status = perpi_grow(sim->context, &sim->closed.item, &sim->closed.capacity,
+                                          count, sizeof *sim->closed.item);
+    if (status != PERP_OK) {
+        return status;
+    }
+    sim->closed.count = count;
+    for (size_t i = 0; i < count; ++i) {
+        perp_contact* contact = &sim->closed.item[i];
+        *contact = sim->next.item[i];
+        contact->cone = PERP_CONE_NONE;
+        const double u = perpi_formulation_speed(f, (int32_t)i, 0, sim->v_problem) +
+                         f->b[f->constraint[i].row] - contact->drift[0];
+        contact->gap = u > 0.0 ? h * u : 0.0;
+    }
+    return PERP_OK;
+}
+
+/* Solves the projection's problem from 0; velocities (or displacements) go to sim->v_problem. */
+static perp_status solve(perp_sim* sim, perp_report* report, bool* solved)
+{
+    perpi_formulation* f = sim->project;
+    perp_status status =
+        perpi_sim_room(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
+    if (status != PERP_OK) {
+        return status;
+    }
+    perp_solve_options options = perp_solve_options_default();
+    options.tolerance = sim->def.tolerance;
+    options.cancel = sim->cancel;
+    options.user = sim->cancel_user;
+    perp_report made;
+    status = perp_contact_solve(sim->project_solver, &f->problem, &options, false, sim->v_problem,
+                                sim->p_problem, NULL, &made);
+    if (status != PERP_OK) {
+        return status;
+    }
+    report->iterations += made.iterations;
+    if (made.outcome == PERP_OUTCOME_CANCELLED) {
+        return perpi_fail(sim->context, PERP_ERROR_CANCELLED, "step %lld (t = %.9g): cancelled",
+                          (long long)sim->step + 1, sim->time);
+    }
+    *solved = made.outcome == PERP_OUTCOME_SOLVED;
+    return PERP_OK;
+}
+
+/* Poses of the dynamic bodies by the displacements in v_problem; contacts come nearer by them. */
+static void displace(perp_sim* sim)
+{
+    const perp_model* model = sim->model;
+    const perpi_formulation* f = sim->project;
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        if (f->block_of[i] < 0) {
+            continue;
+        }
+        const double* d = sim->v_problem + f->dof[f->block_of[i]];
+        const bool particle = model->body[i].particle;
+        perpi_pose pose = perpi_state_pose(model, sim->q_next, i);
+        double angle = 0.0;
+        if (model->dimension == 2) {
+            pose.x = v3_add(pose.x, v3(d[0], d[1], 0.0));
+            angle = sim->q_next[3 * i + 2] + (particle ? 0.0 : d[2]);
+        } else {
+            pose.x = v3_add(pose.x, v3_from(d));
+            pose.q = particle ? pose.q : q4_unit(q4_mul(q4_exp(v3_from(d + 3)), pose.q));
+        }
+        perpi_state_set_pose(model, sim->q_next, i, &pose, angle);
+    }
+    for (size_t i = 0; i < sim->closed.count; ++i) {
+        perp_contact* contact = &sim->closed.item[i];
+        const double gap = contact->gap + perpi_formulation_speed(f, (int32_t)i, 0, sim->v_problem);
+        contact->gap = gap > 0.0 ? gap : 0.0;
+    }
+}
+
+static perp_status move_poses(perp_sim* sim, perp_report* report, int32_t* moves)
+{
+    double before = INFINITY;
+    while (*moves < MAX_MOVES) {
+        const double error =
+            perpi_formulation_error(sim->formulation, sim->model, sim->q_next, sim->input);
+        if (error <= PERPI_CORRECTION_GOAL ||
+            (error <= PERPI_CORRECTION_ENOUGH && error > 0.5 * before)) {
+            return PERP_OK;
+        }
+        before = error;
+        bool solved = false;
+        perp_status status = perpi_formulate_other(sim->project, sim->model, PERPI_PURPOSE_MOVE,
+                                                   1.0, sim->q_next, sim->v_next, sim->closed.item,
+                                                   (int32_t)sim->closed.count, sim->input);
+        for (int32_t i = 0; status == PERP_OK && i < sim->project->contact_count; ++i) {
+            sim->project->b[sim->project->constraint[i].row] = sim->closed.item[i].gap;
+        }
+        if (status == PERP_OK) {
+            status = solve(sim, report, &solved);
+        }
+        if (status != PERP_OK || !solved) {
+            return status; /* a contact is in the way: the joint stays open, its error says so */
+        }
+        displace(sim);
+        *moves += 1;
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_sim_project(perp_sim* sim, double h, perp_report* report, int32_t* moves)
+{
+    perpi_formulation* f = sim->project;
+    bool solved = false;
+    perp_status status = close_contacts(sim, h);
+    if (status == PERP_OK) {
+        status = move_poses(sim, report, moves);
+    }
+    if (status == PERP_OK) {
+        status =
+            perpi_formulate_other(f, sim->model, PERPI_PURPOSE_PROJECT, h, sim->q_next, sim->v_next,
+                                  sim->closed.item, (int32_t)sim->closed.count, sim->input);
+    }
+    if (status == PERP_OK) {
+        status = solve(sim, report, &solved);
+    }
+    if (status == PERP_OK && solved) { /* else the velocities that solved the step stand */
+        perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
+    }
+    return status;
+}

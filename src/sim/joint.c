@@ -1,0 +1,126 @@
+/* src/sim/joint.c - joints of a running simulation: asking for their state, driving them. */
+#include <string.h>
+
+#include "sim/internal.h"
+#include "step/joint_rows.h"
+
+void perpi_sim_joint_input(perp_sim* sim)
+{
+    for (size_t i = 0; i < sim->model->joint_count; ++i) {
+        const perp_joint_record* r = &sim->joint[i];
+        sim->input[i] = (perpi_joint_input){
+            .turns = {r->turns[0], r->turns[1]}, .target = r->target, .effort = sim->effort[i]};
+    }
+}
+
+void perpi_sim_joint_measure(const perp_sim* sim, const double* q, perp_joint_record* record,
+                             double error[2])
+{
+    error[0] = error[1] = 0.0;
+    for (int32_t i = 0; i < (int32_t)sim->model->joint_count; ++i) {
+        perp_joint_record* r = &record[i];
+        const perpi_joint_view view = perpi_joint_look(sim->model, i, q, r->turns);
+        for (int32_t k = 0; k < 3; ++k) {
+            r->coordinate[k] = k < view.coordinates ? view.coordinate[k].b : 0.0;
+        }
+        for (int k = 0; k < 2; ++k) {
+            r->error[k] = view.error[k];
+            error[k] = error[k] >= view.error[k] ? error[k] : view.error[k]; /* keeps a NaN */
+        }
+    }
+}
+
+perp_joint_state perp_sim_joint(const perp_sim* sim, int32_t joint)
+{
+    const perp_joint_record* r = &sim->joint[joint];
+    const perpi_joint_view view = perpi_joint_look(sim->model, joint, sim->q, r->turns);
+    perp_joint_state state = {.error = {view.error[0], view.error[1]}};
+    for (int32_t k = 0; k < view.coordinates; ++k) {
+        state.coordinate[k] = view.coordinate[k].b;
+        state.rate[k] = perpi_joint_speed(sim->model, joint, &view.coordinate[k], sim->v);
+    }
+    memcpy(state.impulse, r->impulse, sizeof state.impulse);
+    if (sim->step > 0) {
+        const double h = perpi_sim_step_length(sim, sim->step - 1);
+        const double law = r->law[PERPI_LAW_LOWER] - r->law[PERPI_LAW_UPPER] +
+                           r->law[PERPI_LAW_FRICTION] + r->law[PERPI_LAW_MOTOR] +
+                           r->law[PERPI_LAW_DAMPING];
+        state.effort = law / h + r->applied;
+    }
+    return state;
+}
+
+const perp_joint_record* perp_sim_joint_records(const perp_sim* sim, int32_t* count)
+{
+    *count = (int32_t)sim->model->joint_count;
+    return sim->joint;
+}
+
+void perp_sim_joint_error(const perp_sim* sim, double error[2])
+{
+    error[0] = error[1] = 0.0;
+    for (size_t i = 0; i < sim->model->joint_count; ++i) {
+        for (int k = 0; k < 2; ++k) {
+            const double e = sim->joint[i].error[k];
+            error[k] = error[k] >= e ? error[k] : e;
+        }
+    }
+}
+
+const double* perpi_sim_v_solved(const perp_sim* sim)
+{
+    return sim->v_solved != NULL ? sim->v_solved : sim->v;
+}
+
+static perp_status check_joint(const perp_sim* sim, const char* what, int32_t joint)
+{
+    const perp_model* model = sim->model;
+    if (joint < 0 || (size_t)joint >= model->joint_count) {
+        return perpi_fail(sim->context, PERP_ERROR_INPUT, "%s: there is no joint %d", what,
+                          (int)joint);
+    }
+    return PERP_OK;
+}
+
+perp_status perp_sim_joint_effort(perp_sim* sim, int32_t joint, double effort)
+{
+    const perp_status status = check_joint(sim, "joint_effort", joint);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const perpi_joint* j = &sim->model->joint[joint];
+    const bool particle =
+        sim->model->dimension == 2 && ((j->body[0] >= 0 && sim->model->body[j->body[0]].particle) ||
+                                       (j->body[1] >= 0 && sim->model->body[j->body[1]].particle));
+    if (!perpi_joint_one_degree(j->type) || particle) {
+        return perpi_fail(sim->context, PERP_ERROR_INPUT,
+                          "joint_effort: '%s' is %s: only revolute and prismatic joints between "
+                          "bodies that turn take an effort",
+                          j->name, perp_joint_type_name(j->type));
+    }
+    if (!isfinite(effort)) {
+        return perpi_fail(sim->context, PERP_ERROR_NUMERIC,
+                          "joint_effort: the effort on '%s' must be finite", j->name);
+    }
+    sim->effort[joint] += effort;
+    return PERP_OK;
+}
+
+perp_status perp_sim_joint_target(perp_sim* sim, int32_t joint, double target)
+{
+    const perp_status status = check_joint(sim, "joint_target", joint);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const perpi_joint* j = &sim->model->joint[joint];
+    if (j->motor == PERP_MOTOR_NONE) {
+        return perpi_fail(sim->context, PERP_ERROR_INPUT, "joint_target: '%s' has no motor",
+                          j->name);
+    }
+    if (isinf(target)) {
+        return perpi_fail(sim->context, PERP_ERROR_NUMERIC,
+                          "joint_target: the target of '%s' must be finite", j->name);
+    }
+    sim->joint[joint].target = target;
+    return PERP_OK;
+}

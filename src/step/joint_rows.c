@@ -1,0 +1,505 @@
+/* src/step/joint_rows.c - the geometry of joints, and their rows in the step's problem.
+ *
+ * Source     [W14 2.4, tables 2.1-2.3], [N04] for prismatic, [T03 (16), (38)] for dry friction
+ * Notation   frame of a: point p_a, columns x, y, z (z the axis); d = p_b - p_a; R_ab the rotation
+ *            from frame a to frame b
+ * Rows       position   e . d           ->  e . (v_b(p_b) - v_a(p))   e a world axis, p = p_a; or e a
+ *                                           column of frame a, p = p_b: the derivative of a turning e
+ *            orientation  angle of R_ab about e  ->  e . (omega_b - omega_a), exact where it is 0
+ *            each with the error divided by h in b, as the gap of a contact [Stewart, Trinkle]
+ * Departure  [W14] measures orientation by differences of axis entries (table 2.3), which vanish to
+ *            first order at 90 degrees; here by angles. The Jacobians of the correction and of the
+ *            step are the same ones.
+ */
+#include "step/joint_rows.h"
+
+#include <string.h>
+
+static const double TURN = 6.283185307179586;
+
+/* A side of a joint in the world. */
+typedef struct joint_side {
+    vec3 centre, point;
+    quat q;       /* of the joint frame */
+    mat3 F;       /* likewise */
+    double angle; /* planar */
+} joint_side;
+
+static joint_side look_side(const perp_model* model, const perpi_joint* joint, int i,
+                            const double* q)
+{
+    joint_side s = {.centre = v3(0, 0, 0), .point = joint->at[i], .q = joint->frame[i]};
+    const int32_t body = joint->body[i];
+    if (body >= 0) {
+        const perpi_pose pose = perpi_state_pose(model, q, body);
+        s.centre = pose.x;
+        s.point = v3_add(pose.x, m3_mul(pose.R, joint->at[i]));
+        s.q = q4_mul(pose.q, joint->frame[i]);
+        s.angle = model->dimension == 2 ? q[3 * body + 2] : 0.0;
+    }
+    s.F = q4_matrix(s.q);
+    return s;
+}
+
+/* dir . d with both points as they are; on_b: dir turns with a, which acts at the point of b. */
+static perpi_row position_row(const joint_side s[2], vec3 dir, bool on_b, double b)
+{
+    return (perpi_row){.dir = dir,
+                       .arm = {v3_sub(on_b ? s[1].point : s[0].point, s[0].centre),
+                               v3_sub(s[1].point, s[1].centre)},
+                       .b = b};
+}
+
+static perpi_row angle_row(vec3 dir, double b)
+{
+    return (perpi_row){.angular = true, .dir = dir, .b = b};
+}
+
+static void add(perpi_joint_view* view, perpi_row row)
+{
+    const int kind = row.angular ? 1 : 0;
+    view->row[view->rows++] = row;
+    view->error[kind] = sqrt(view->error[kind] * view->error[kind] + row.b * row.b);
+}
+
+static const vec3 AXIS[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+
+static void hold_point(const perp_model* model, const joint_side s[2], vec3 d,
+                       perpi_joint_view* view)
+{
+    for (int i = 0; i < model->dimension; ++i) {
+        add(view, position_row(s, AXIS[i], false, v3_get(d, i)));
+    }
+}
+
+static void hold_orientation(const perp_model* model, const perpi_joint* joint,
+                             const joint_side s[2], perpi_joint_view* view)
+{
+    if (model->dimension == 2) {
+        add(view, angle_row(AXIS[2], s[1].angle - s[0].angle - joint->angle));
+        return;
+    }
+    const vec3 turn = q4_log(q4_mul(s[1].q, q4_conj(s[0].q)));
+    for (int i = 0; i < 3; ++i) {
+        add(view, angle_row(AXIS[i], v3_get(turn, i)));
+    }
+}
+
+/* z of both frames along each other: the rotation that takes one to the other has no part along z. */
+static void hold_axis(const joint_side s[2], perpi_joint_view* view)
+{
+    const vec3 a = m3_column(s[0].F, 2), b = m3_column(s[1].F, 2);
+    const vec3 cross = v3_cross(a, b);
+    const double sine = v3_norm(cross);
+    const double scale = sine > 1e-8 ? atan2(sine, v3_dot(a, b)) / sine : 1.0;
+    for (int i = 0; i < 2; ++i) {
+        const vec3 e = m3_column(s[0].F, i);
+        add(view, angle_row(e, scale * v3_dot(e, cross)));
+    }
+}
+
+/* Angle of b about z of a, in (-pi, pi]: the twist of the relative rotation. */
+static double twist(const joint_side s[2])
+{
+    const quat r = q4_mul(q4_conj(s[0].q), s[1].q);
+    return r.w < 0.0 ? 2.0 * atan2(-r.z, -r.w) : 2.0 * atan2(r.z, r.w);
+}
+
+static void add_coordinate(perpi_joint_view* view, perpi_row row)
+{
+    view->coordinate[view->coordinates++] = row;
+}
+
+static void look_universal(const joint_side s[2], const int32_t turns[2], perpi_joint_view* view)
+{
+    const vec3 x_a = m3_column(s[0].F, 0), y_a = m3_column(s[0].F, 1), z_a = m3_column(s[0].F, 2);
+    const vec3 x_b = m3_column(s[1].F, 0), z_b = m3_column(s[1].F, 2);
+    const vec3 normal = v3_cross(x_b, z_a);
+    const double sine = v3_norm(normal), cosine = v3_dot(x_b, z_a);
+    const vec3 e = sine > 0.0 ? v3_scale(1.0 / sine, normal) : m3_column(s[1].F, 1);
+    /* d/dt (x_b . z_a) = (omega_b - omega_a) . (x_b x z_a) */
+    add(view, angle_row(e, atan2(cosine, sine)));
+    const vec3 y_c = v3_cross(z_a, x_b); /* the cross piece has x_b and z_a as axes */
+    const double first = atan2(v3_dot(x_b, y_a), v3_dot(x_b, x_a));
+    const double second = atan2(-v3_dot(z_b, y_c), v3_dot(z_b, z_a));
+    add_coordinate(view, angle_row(z_a, first + TURN * turns[0]));
+    add_coordinate(view, angle_row(x_b, second + TURN * turns[1]));
+}
+
+static void look_rope(const perp_model* model, const perpi_joint* joint, const joint_side s[2],
+                      vec3 d, perpi_joint_view* view)
+{
+    const double distance = v3_norm(d);
+    /* at distance 0 every direction is as good; the rope is slack */
+    const vec3 n = distance > 1e-12 * joint->length ? v3_scale(1.0 / distance, d) : v3(1, 0, 0);
+    (void)model;
+    view->row[view->rows++] = position_row(s, v3_neg(n), false, joint->length - distance);
+    view->error[0] = distance > joint->length ? distance - joint->length : 0.0;
+    add_coordinate(view, position_row(s, n, false, distance));
+}
+
+perpi_joint_view perpi_joint_look(const perp_model* model, int32_t index, const double* q,
+                                  const int32_t given_turns[2])
+{
+    static const int32_t none[2] = {0, 0};
+    const int32_t* turns = given_turns != NULL ? given_turns : none;
+    const perpi_joint* joint = &model->joint[index];
+    const joint_side s[2] = {look_side(model, joint, 0, q), look_side(model, joint, 1, q)};
+    const vec3 d = v3_sub(s[1].point, s[0].point);
+    const vec3 x = m3_column(s[0].F, 0), y = m3_column(s[0].F, 1), z = m3_column(s[0].F, 2);
+    const bool planar = model->dimension == 2;
+    perpi_joint_view view = {.rows = 0};
+    switch (joint->type) {
+    case PERP_JOINT_FIXED:
+        hold_point(model, s, d, &view);
+        hold_orientation(model, joint, s, &view);
+        break;
+    case PERP_JOINT_REVOLUTE:
+        hold_point(model, s, d, &view);
+        if (planar) {
+            add_coordinate(
+                &view, angle_row(AXIS[2], joint->start + s[1].angle - s[0].angle - joint->angle));
+        } else {
+            hold_axis(s, &view);
+            add_coordinate(&view, angle_row(z, joint->start + twist(s) + TURN * turns[0]));
+        }
+        break;
+    case PERP_JOINT_PRISMATIC:
+        add(&view, position_row(s, x, true, v3_dot(x, d)));
+        if (!planar) {
+            add(&view, position_row(s, y, true, v3_dot(y, d)));
+        }
+        hold_orientation(model, joint, s, &view);
+        add_coordinate(&view,
+                       position_row(s, z, true, joint->start + v3_dot(z, d) - joint->rest[0]));
+        break;
+    case PERP_JOINT_CYLINDRICAL:
+        add(&view, position_row(s, x, true, v3_dot(x, d)));
+        add(&view, position_row(s, y, true, v3_dot(y, d)));
+        hold_axis(s, &view);
+        add_coordinate(&view, position_row(s, z, true, v3_dot(z, d) - joint->rest[0]));
+        add_coordinate(&view, angle_row(z, twist(s) + TURN * turns[0]));
+        break;
+    case PERP_JOINT_SPHERICAL: hold_point(model, s, d, &view); break;
+    case PERP_JOINT_UNIVERSAL:
+        hold_point(model, s, d, &view);
+        look_universal(s, turns, &view);
+        break;
+    case PERP_JOINT_PLANAR:
+        add(&view, position_row(s, z, true, v3_dot(z, d)));
+        hold_axis(s, &view);
+        add_coordinate(&view, position_row(s, x, true, v3_dot(x, d) - joint->rest[0]));
+        add_coordinate(&view, position_row(s, y, true, v3_dot(y, d) - joint->rest[1]));
+        add_coordinate(&view, angle_row(z, twist(s) + TURN * turns[0]));
+        break;
+    default: look_rope(model, joint, s, d, &view); break;
+    }
+    return view;
+}
+
+double perpi_joint_speed(const perp_model* model, int32_t index, const perpi_row* row,
+                         const double* v)
+{
+    double speed = 0.0;
+    for (int i = 0; i < 2; ++i) {
+        const int32_t body = model->joint[index].body[i];
+        if (body < 0) {
+            continue;
+        }
+        const vec3 w = perpi_state_rate(model, v, body);
+        const vec3 u = row->angular
+                           ? w
+                           : v3_add(perpi_state_velocity(model, v, body), v3_cross(w, row->arm[i]));
+        speed += (i == 0 ? -1.0 : 1.0) * v3_dot(row->dir, u);
+    }
+    return speed;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------*/
+
+static perp_status append(perpi_formulation* f, const perp_model* model, int32_t joint,
+                          int32_t slot, perp_constraint_kind kind, const perpi_row* row,
+                          int32_t rows)
+{
+    const uint64_t key = UINT64_C(1) << 63 | (uint64_t)(uint32_t)joint << 4 | (uint64_t)slot;
+    perp_status status =
+        perpi_formulation_append(f, model, kind, model->joint[joint].body, row, rows, key);
+    if (status == PERP_OK) {
+        status = perpi_grow(f->context, &f->place, &f->place_capacity, (size_t)f->joint_count + 1,
+                            sizeof *f->place);
+    }
+    if (status == PERP_OK) {
+        f->place[f->joint_count++] = (perpi_joint_place){joint, slot};
+    }
+    return status;
+}
+
+/* A force along a row, whose impulse is known: into k. */
+static void push(perpi_formulation* f, const perp_model* model, const perpi_joint* joint,
+                 const perpi_row* row, double impulse)
+{
+    for (int i = 0; i < 2; ++i) {
+        const int32_t block = joint->body[i] >= 0 ? f->block_of[joint->body[i]] : -1;
+        if (block < 0) {
+            continue;
+        }
+        const double p = i == 0 ? -impulse : impulse;
+        const vec3 force = row->angular ? v3(0, 0, 0) : v3_scale(p, row->dir);
+        const vec3 torque = row->angular ? v3_scale(p, row->dir) : v3_cross(row->arm[i], force);
+        double* k = f->k + f->dof[block];
+        const int32_t n = model->body[joint->body[i]].dofs;
+        for (int32_t a = 0; a < model->dimension; ++a) {
+            k[a] += v3_get(force, a);
+        }
+        if (model->dimension == 2 && n == 3) {
+            k[2] += torque.z;
+        } else if (n == 6) {
+            k[3] += torque.x;
+            k[4] += torque.y;
+            k[5] += torque.z;
+        }
+    }
+}
+
+static perpi_row turned_round(perpi_row row)
+{
+    row.dir = v3_neg(row.dir);
+    return row;
+}
+
+static perp_status append_limits(perpi_formulation* f, const perp_model* model, int32_t index,
+                                 perpi_purpose purpose, double h, const perpi_row* axis)
+{
+    const perpi_joint* joint = &model->joint[index];
+    perp_status status = PERP_OK;
+    for (int side = 0; side < 2 && status == PERP_OK; ++side) {
+        if (!isfinite(joint->limits[side])) {
+            continue;
+        }
+        perpi_row row = side == 0 ? *axis : turned_round(*axis);
+        double gap = side == 0 ? axis->b - joint->limits[0] : joint->limits[1] - axis->b;
+        gap = purpose == PERPI_PURPOSE_PROJECT && gap < 0.0 ? 0.0 : gap;
+        row.b = gap / h;
+        row.lower = 0.0;
+        row.upper = INFINITY;
+        status = append(f, model, index, 1 + (side == 0 ? PERPI_LAW_LOWER : PERPI_LAW_UPPER),
+                        PERP_CONSTRAINT_BOUNDED, &row, 1);
+    }
+    return status;
+}
+
+static perp_status motor_target(const perp_model* model, const perpi_joint* joint, double t,
+                                const perpi_joint_input* input, double* target)
+{
+    *target = isnan(input->target) ? perpi_value_at(&joint->target, t) : input->target;
+    if (isfinite(*target)) {
+        return PERP_OK;
+    }
+    return perpi_fail(
+        model->context, PERP_ERROR_NUMERIC,
+        "joint '%s': motor/target: the expression '%s' gives %g at t = %.9g", joint->name,
+        joint->target.expr != NULL ? perpi_expr_text(joint->target.expr) : "", *target, t);
+}
+
+perp_status perpi_joint_motor_effort(const perp_model* model, int32_t index, double t,
+                                     const perpi_joint_input* input, double* effort)
+{
+    const perpi_joint* joint = &model->joint[index];
+    *effort = 0.0;
+    if (joint->motor != PERP_MOTOR_EFFORT) {
+        return PERP_OK;
+    }
+    double target;
+    const perp_status status = motor_target(model, joint, t, input, &target);
+    const double most = joint->max_effort;
+    *effort = target > most ? most : target < -most ? -most : target;
+    return status;
+}
+
+static perp_status append_motor(perpi_formulation* f, const perp_model* model, int32_t index,
+                                double t, double h, const perpi_row* axis,
+                                const perpi_joint_input* input)
+{
+    const perpi_joint* joint = &model->joint[index];
+    double target;
+    if (joint->motor == PERP_MOTOR_EFFORT) {
+        double effort;
+        const perp_status known = perpi_joint_motor_effort(model, index, t, input, &effort);
+        if (known == PERP_OK) {
+            push(f, model, joint, axis, h * effort);
+        }
+        return known;
+    }
+    const perp_status status = motor_target(model, joint, t + h, input, &target);
+    if (status != PERP_OK) {
+        return status;
+    }
+    perpi_row row = *axis;
+    row.b = joint->motor == PERP_MOTOR_POSITION ? (axis->b - target) / h : -target;
+    row.upper = h * joint->max_effort;
+    row.lower = -row.upper;
+    return append(f, model, index, 1 + PERPI_LAW_MOTOR,
+                  isfinite(row.upper) ? PERP_CONSTRAINT_BOUNDED : PERP_CONSTRAINT_EQUALITY, &row,
+                  1);
+}
+
+/* Dry friction [T03 (38)]: an effort that opposes the rate, at most friction; damping: effort
+ * -damping * rate at the end of the step, p = -h damping u0, so u0 + p / (h damping) = 0. */
+static perp_status append_losses(perpi_formulation* f, const perp_model* model, int32_t index,
+                                 double h, const perpi_row* axis)
+{
+    const perpi_joint* joint = &model->joint[index];
+    perpi_row row = *axis;
+    perp_status status = PERP_OK;
+    row.b = 0.0;
+    if (joint->friction > 0.0) {
+        row.upper = h * joint->friction;
+        row.lower = -row.upper;
+        status = append(f, model, index, 1 + PERPI_LAW_FRICTION, PERP_CONSTRAINT_BOUNDED, &row, 1);
+    }
+    if (status == PERP_OK && joint->damping > 0.0) {
+        row.compliance = 1.0 / (h * joint->damping);
+        status = append(f, model, index, 1 + PERPI_LAW_DAMPING, PERP_CONSTRAINT_EQUALITY, &row, 1);
+    }
+    return status;
+}
+
+static perp_status formulate_joint(perpi_formulation* f, const perp_model* model, int32_t index,
+                                   perpi_purpose purpose, double t, double h, const double* q,
+                                   const perpi_joint_input* input)
+{
+    const perpi_joint* joint = &model->joint[index];
+    const bool rope = joint->type == PERP_JOINT_ROPE;
+    perpi_joint_view view = perpi_joint_look(model, index, q, input->turns);
+    for (int32_t i = 0; i < view.rows; ++i) {
+        perpi_row* row = &view.row[i];
+        const bool keep = purpose != PERPI_PURPOSE_PROJECT || (rope && row->b > 0.0);
+        row->b = keep ? row->b / h : 0.0;
+        row->upper = INFINITY; /* of a rope */
+    }
+    perp_status status =
+        append(f, model, index, 0, rope ? PERP_CONSTRAINT_BOUNDED : PERP_CONSTRAINT_EQUALITY,
+               view.row, view.rows);
+    if (status != PERP_OK || !perpi_joint_one_degree(joint->type)) {
+        return status;
+    }
+    const perpi_row* axis = &view.coordinate[0];
+    status = append_limits(f, model, index, purpose, h, axis);
+    if (status == PERP_OK && purpose == PERPI_PURPOSE_STEP) {
+        status = append_losses(f, model, index, h, axis);
+        if (status == PERP_OK && joint->motor != PERP_MOTOR_NONE) {
+            status = append_motor(f, model, index, t, h, axis, input);
+        }
+        if (input->effort != 0.0) {
+            push(f, model, joint, axis, h * input->effort);
+        }
+    }
+    return status;
+}
+
+perp_status perpi_formulate_joints(perpi_formulation* f, const perp_model* model,
+                                   perpi_purpose purpose, double t, double h, const double* q,
+                                   const perpi_joint_input* input)
+{
+    f->joint_count = 0;
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; i < (int32_t)model->joint_count && status == PERP_OK; ++i) {
+        status = formulate_joint(f, model, i, purpose, t, h, q, &input[i]);
+    }
+    return status;
+}
+
+/* ---- after the step ----------------------------------------------------------------------------------*/
+
+void perpi_formulation_gather_joints(const perpi_formulation* f, const perp_joint_record* record,
+                                     double* p)
+{
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perpi_joint_place* place = &f->place[k];
+        const perp_constraint* c = &f->constraint[f->contact_count + k];
+        const perp_joint_record* r = &record[place->joint];
+        const double* from = place->slot == 0 ? r->impulse : &r->law[place->slot - 1];
+        memcpy(p + c->row, from, (size_t)c->rows * sizeof *p);
+    }
+}
+
+void perpi_formulation_scatter_joints(const perpi_formulation* f, const perp_model* model,
+                                      const double* p, perp_joint_record* record)
+{
+    for (size_t i = 0; i < model->joint_count; ++i) {
+        memset(record[i].impulse, 0, sizeof record[i].impulse);
+        memset(record[i].law, 0, sizeof record[i].law);
+    }
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perpi_joint_place* place = &f->place[k];
+        const perp_constraint* c = &f->constraint[f->contact_count + k];
+        perp_joint_record* r = &record[place->joint];
+        double* to = place->slot == 0 ? r->impulse : &r->law[place->slot - 1];
+        memcpy(to, p + c->row, (size_t)c->rows * sizeof *p);
+    }
+}
+
+void perpi_formulation_bend(perpi_formulation* f, const perp_model* model, double h,
+                            const double* q_end, const double* v_problem,
+                            const perpi_joint_input* input)
+{
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perpi_joint_place* place = &f->place[k];
+        const int32_t index = f->contact_count + k;
+        const perp_constraint* c = &f->constraint[index];
+        if (place->slot == 0) {
+            const perpi_joint_view view =
+                perpi_joint_look(model, place->joint, q_end, input[place->joint].turns);
+            for (int32_t i = 0; i < c->rows; ++i) {
+                f->b[c->row + i] =
+                    view.row[i].b / h - perpi_formulation_speed(f, index, i, v_problem);
+            }
+        }
+    }
+}
+
+double perpi_formulation_error(const perpi_formulation* f, const perp_model* model,
+                               const double* q_end, const perpi_joint_input* input)
+{
+    double worst = 0.0;
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const int32_t joint = f->place[k].joint;
+        if (f->place[k].slot == 0) {
+            const perpi_joint_view view = perpi_joint_look(model, joint, q_end, input[joint].turns);
+            const double error = fmax(view.error[0] / model->joint[joint].size, view.error[1]);
+            worst = worst >= error ? worst : error; /* keeps a NaN */
+        }
+    }
+    return worst;
+}
+
+void perpi_joint_count_turns(const perpi_formulation* f, const perp_model* model, int32_t index,
+                             double h, const double* q, const double* q_end, const double* v_end,
+                             int32_t turns[2])
+{
+    const perpi_joint* joint = &model->joint[index];
+    if (model->dimension == 2 || joint->coordinates == 0 || joint->type == PERP_JOINT_ROPE ||
+        joint->type == PERP_JOINT_PRISMATIC) {
+        return;
+    }
+    const perpi_joint_view from = perpi_joint_look(model, index, q, turns);
+    const perpi_joint_view to = perpi_joint_look(model, index, q_end, NULL);
+    int slot = 0;
+    for (int32_t i = 0; i < from.coordinates; ++i) {
+        const perpi_row* row = &from.coordinate[i];
+        if (!row->angular) {
+            continue;
+        }
+        double speed = 0.0; /* over the step: prescribed bodies at their mean velocity */
+        for (int side = 0; side < 2; ++side) {
+            const int32_t body = joint->body[side];
+            if (body >= 0) {
+                const vec3 w = f->block_of[body] >= 0 ? perpi_state_rate(model, v_end, body)
+                                                      : f->given_w[body];
+                speed += (side == 0 ? -1.0 : 1.0) * v3_dot(row->dir, w);
+            }
+        }
+        const double whole = round((row->b + h * speed - to.coordinate[i].b) / TURN);
+        turns[slot++] = fabs(whole) < 2e9 ? (int32_t)whole : 0;
+    }
+}

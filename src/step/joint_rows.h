@@ -1,0 +1,64 @@
+/* src/step/joint_rows.h - where a joint stands, and the rows it gives a step. */
+#ifndef PERPI_JOINT_ROWS_H
+#define PERPI_JOINT_ROWS_H
+
+#include "step/formulate.h"
+
+/* The laws of a one-degree joint beside its equality rows, in the order of their slots. */
+typedef enum perpi_joint_law {
+    PERPI_LAW_LOWER, /* limits */
+    PERPI_LAW_UPPER,
+    PERPI_LAW_FRICTION,
+    PERPI_LAW_MOTOR,
+    PERPI_LAW_DAMPING,
+    PERPI_LAW_COUNT
+} perpi_joint_law;
+
+/* A joint at given poses. Of the rows, b is the error (a rope's: length - distance) or the
+ * coordinate; bounds and compliance are not set. */
+typedef struct perpi_joint_view {
+    int32_t rows; /* equality rows, or 1 of a rope */
+    perpi_row row[6];
+    int32_t coordinates;
+    perpi_row coordinate[3];
+    double error[2]; /* length, angle */
+} perpi_joint_view;
+
+/* q: the flat state. turns: of its angles; NULL: 0. */
+perpi_joint_view perpi_joint_look(const perp_model* model, int32_t joint, const double* q,
+                                  const int32_t turns[2]);
+/* dir . (velocity of b - velocity of a) of a row, from flat velocities. */
+double perpi_joint_speed(const perp_model* model, int32_t joint, const perpi_row* row,
+                         const double* v);
+
+/* Appends the rows of all joints. [W14 2.4], [T03 (16), (38)] */
+PERP_NODISCARD perp_status perpi_formulate_joints(perpi_formulation* f, const perp_model* model,
+                                                  perpi_purpose purpose, double t, double h,
+                                                  const double* q, const perpi_joint_input* input);
+
+/* Impulses of the joints <-> the rows of the problem. Scattering leaves the rest of a record. */
+void perpi_formulation_gather_joints(const perpi_formulation* f, const perp_joint_record* record,
+                                     double* p);
+void perpi_formulation_scatter_joints(const perpi_formulation* f, const perp_model* model,
+                                      const double* p, perp_joint_record* record);
+/* The effort of a motor of type EFFORT in the step from t; others: 0. */
+PERP_NODISCARD perp_status perpi_joint_motor_effort(const perp_model* model, int32_t joint,
+                                                    double t, const perpi_joint_input* input,
+                                                    double* effort);
+
+/* Puts the error that the joints have at q_end, the end of the step with velocities v_problem, into
+ * the b of their equality rows and ropes: at v_problem these rows read u = error(q_end) / h. */
+void perpi_formulation_bend(perpi_formulation* f, const perp_model* model, double h,
+                            const double* q_end, const double* v_problem,
+                            const perpi_joint_input* input);
+/* The largest error at q_end, relative to the joint's size (angles: to 1). */
+double perpi_formulation_error(const perpi_formulation* f, const perp_model* model,
+                               const double* q_end, const perpi_joint_input* input);
+
+/* The whole turns after a step: those for which the angle is nearest to where the rate over the step
+ * would have brought it. */
+void perpi_joint_count_turns(const perpi_formulation* f, const perp_model* model, int32_t joint,
+                             double h, const double* q, const double* q_end, const double* v_end,
+                             int32_t turns[2]);
+
+#endif
