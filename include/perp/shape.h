@@ -21,8 +21,12 @@ typedef enum perp_shape_type {
     PERP_SHAPE_CIRCLE,       /* planar: radius */
     PERP_SHAPE_HALFPLANE,    /* planar: as PLANE */
     PERP_SHAPE_BOX2,         /* planar box, written "box" in a planar scene */
+    PERP_SHAPE_POLYGON,      /* planar, convex: vertices */
     PERP_SHAPE_TYPE_COUNT
 } perp_shape_type;
+
+/* Most vertices that a polygon can have: a pair of features has to fit into a contact's key. */
+#define PERP_POLYGON_LIMIT 1024
 
 typedef struct perp_shape_def {
     perp_shape_type type;
@@ -31,6 +35,8 @@ typedef struct perp_shape_def {
     double size[3];
     double normal[3];
     double offset;
+    const double* vertices;               /* polygon: x, y of each, in order, either way round */
+    int32_t vertex_count;                 /* 3 .. PERP_POLYGON_LIMIT */
     double position[3];                   /* of the shape's frame in the body's */
     double orientation[4];                /* w, x, y, z */
     double friction;                      /* NaN: the body's */
@@ -51,6 +57,20 @@ PERP_API const char* perp_shape_summary(perp_shape_type type);
 /* By scene name and dimension. Unknown: PERP_ERROR_INPUT; known but not built: UNSUPPORTED. */
 PERP_API PERP_NODISCARD perp_status perp_shape_find(perp_context* context, const char* name,
                                                     int32_t dimension, perp_shape_type* type);
+
+/* ---- two convex polygons -------------------------------------------------------------------------*/
+
+typedef struct perp_polygon_measure {
+    double area;       /* of the overlap, >= 0 */
+    double separation; /* > 0: largest gap between parallel lines that separate the two, which is the
+                          distance unless vertices face each other; < 0: minus the depth, the least
+                          translation that parts them */
+} perp_polygon_measure;
+
+/* Both exact up to rounding. a, b: x, y of each vertex, convex, counter-clockwise, at least 3. The
+ * overlap is clipped edge by edge, so that a sliver keeps its relative precision. No allocation. */
+PERP_API perp_polygon_measure perp_polygon_compare(const double* a, int32_t a_count,
+                                                   const double* b, int32_t b_count);
 
 #ifdef __cplusplus
 }

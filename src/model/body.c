@@ -181,22 +181,24 @@ static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi
         return status;
     }
     body->shape = (int32_t)first;
-    body->shape_count = def->shape_count;
     for (int32_t i = 0; i < def->shape_count; ++i) {
         const perp_shape_def* s = &def->shapes[i];
         char place[48];
         snprintf(place, sizeof place, "shapes/%d", (int)i);
-        status = perpi_shape_make(context, s, model->dimension, &model->shape[first + (size_t)i]);
+        perpi_shape* shape = &model->shape[first + (size_t)i];
+        status = perpi_shape_make(context, s, model->dimension, shape);
         if (status != PERP_OK) {
             return perpi_fail_prefix(context, status, place);
         }
+        model->surface[first + (size_t)i] =
+            (perpi_surface){.body = (int32_t)model->body_count, .friction = s->friction};
+        body->shape_count = i + 1; /* made: to be given back */
         if (!isnan(s->friction) && (!(s->friction >= 0.0) || !isfinite(s->friction))) {
             return perpi_fail(context, PERP_ERROR_INPUT, "%s/friction: must be >= 0, got %g", place,
                               s->friction);
         }
         model->shape_def[first + (size_t)i] = *s;
-        model->surface[first + (size_t)i] =
-            (perpi_surface){.body = (int32_t)model->body_count, .friction = s->friction};
+        model->shape_def[first + (size_t)i].vertices = shape->vertex; /* the caller's may go away */
     }
     return PERP_OK;
 }
@@ -349,6 +351,7 @@ perp_status perp_model_add_body(perp_model* model, const perp_body_def* def, int
         /* as if the body had never been offered */
         model->body_count -= 1;
         for (size_t i = shapes; i < model->shape_count; ++i) {
+            perpi_shape_free(context, &model->shape[i]);
             perpi_values_free(context, model->surface[i].velocity, 3);
         }
         model->shape_count = shapes;

@@ -55,6 +55,7 @@ void perp_model_destroy(perp_model* model)
         perpi_body_free(context, &model->body[i]);
     }
     for (size_t i = 0; i < model->shape_count; ++i) {
+        perpi_shape_free(context, &model->shape[i]);
         perpi_values_free(context, model->surface[i].velocity, 3);
     }
     for (size_t i = 0; i < model->wrench_count; ++i) {

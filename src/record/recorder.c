@@ -183,6 +183,7 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
                            &h->resumed_from_time) &&
            write_attribute(file, "joint_correction", H5T_STD_I32LE, H5T_NATIVE_INT32,
                            &h->corrected) &&
+           write_attribute(file, "contact_groups", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->grouped) &&
            write_attribute(file, "header_hash", H5T_STD_U64LE, H5T_NATIVE_UINT64, &hash) &&
            create_groups(file) &&
            write_fixed(file, "/scene", H5T_STD_U8LE, H5T_NATIVE_UINT8, h->scene_size, h->scene) &&
@@ -416,6 +417,7 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .joint_offset = joint_offset,
         .joint_name = joint_name,
         .corrected = perpi_state_shape_of(sim).corrected ? 1 : 0,
+        .grouped = perpi_state_shape_of(sim).grouped ? 1 : 0,
     };
     status = create_file(r);
     if (status == PERP_OK &&

@@ -210,7 +210,8 @@ static perp_status read_header(perp_recording* r)
                           "%s: format version %d; this perp reads version %d", r->path,
                           (int)h->format_version, PERPI_RECORD_FORMAT_VERSION);
     }
-    if (!read_attribute(r->file, "joint_correction", H5T_NATIVE_INT32, &h->corrected)) {
+    if (!read_attribute(r->file, "joint_correction", H5T_NATIVE_INT32, &h->corrected) ||
+        !read_attribute(r->file, "contact_groups", H5T_NATIVE_INT32, &h->grouped)) {
         return no_recording(r, "an attribute of the header is missing");
     }
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
@@ -263,7 +264,8 @@ static perp_status open_columns(perp_recording* r)
     const perpi_state_shape shape = {.q_size = n * (planar ? 3 : 7),
                                      .v_size = n * (planar ? 3 : 6),
                                      .joint_count = (int32_t)r->header.joint_count,
-                                     .corrected = r->header.corrected != 0};
+                                     .corrected = r->header.corrected != 0,
+                                     .grouped = r->header.grouped != 0};
     perpi_block_init(&r->block, r->context, &shape);
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         const perpi_column_def* def = &perpi_columns[c];

@@ -208,6 +208,9 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
         status = perpi_collider_create(context, sim->model, &sim->collider);
     }
     if (status == PERP_OK) {
+        perpi_collider_set_rule(sim->collider, sim->contact_model->rule, NULL, 0);
+    }
+    if (status == PERP_OK) {
         status = perpi_formulation_create(context, &sim->formulation);
     }
     if (status == PERP_OK) {
@@ -266,7 +269,7 @@ void perp_sim_destroy(perp_sim* sim)
                            sim->margin,      sim->extra,     sim->pose,      sim->contacts.item,
                            sim->next.item,   sim->v_problem, sim->p_problem, sim->joint,
                            sim->joint_next,  sim->input,     sim->effort,    sim->v_solved,
-                           sim->closed.item, sim->keep};
+                           sim->closed.item, sim->keep,      sim->exception};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }
@@ -418,6 +421,7 @@ perp_status perp_sim_penetration(perp_sim* sim, double* depth)
     const perpi_touch* touch;
     size_t count;
     perpi_sim_poses(sim);
+    perpi_collider_set_rule(sim->collider, PERPI_TOUCH_PLAIN, NULL, 0);
     memset(sim->margin, 0, sim->model->body_count * sizeof *sim->margin);
     const perp_status status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
     if (status != PERP_OK) {
@@ -429,6 +433,18 @@ perp_status perp_sim_penetration(perp_sim* sim, double* depth)
     }
     *depth = deepest;
     return PERP_OK;
+}
+
+bool perpi_sim_grouped(const perp_sim* sim)
+{
+    const perpi_touch_rule rule = sim->contact_model->rule;
+    return rule == PERPI_TOUCH_LNC || rule == PERPI_TOUCH_PEG;
+}
+
+void perp_sim_on_fallback(perp_sim* sim, perp_fallback_fn fn, void* user)
+{
+    sim->on_fallback = fn;
+    sim->on_fallback_user = user;
 }
 
 void perp_sim_on_step(perp_sim* sim, perp_step_fn fn, void* user)

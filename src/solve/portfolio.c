@@ -52,7 +52,7 @@ static const entry contact_pile[] = {{"newton-bodies", true}, {"newton-bodies", 
 static const entry contact_large[] = {
     {"newton", true}, {"newton", false}, {"nsgs", false}, {"lemke", false}, {NULL, false}};
 static const entry contact_groups[] = {
-    {"lemke", false}, {"pivot", false}, {"path", false}, {NULL, false}};
+    {"switching", false}, {"lemke", false}, {"pivot", false}, {"path", false}, {NULL, false}};
 
 /* ---- what all forms share --------------------------------------------------------------------------*/
 
