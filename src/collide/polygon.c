@@ -268,19 +268,36 @@ static perp_status add(meeting* m, const feature_pair* f, uint32_t group, bool s
                         : perpi_touch_add(m->list, name, p, foot, v3_neg(f->n), f->psi);
 }
 
-/* ---- plain: every applicable pair within the margin --------------------------------------------- */
+/* ---- plain: every pair within the margin ---------------------------------------------------------- */
 
+/* Pairs with a gap below that of the direction of least depth do not count: a polygon that rests on
+ * another, some rounding deep, would also be pushed out sideways. */
 static perp_status add_plain(meeting* m, const feature_pair* best)
 {
     const double least = best->psi < 0.0 ? best->psi : 0.0;
     const double floor = DEPTH * least - PERPI_TOUCH_TIE * m->size;
     perp_status status = PERP_OK;
     int32_t added = 0;
-    for (int32_t i = 0; status == PERP_OK && i < m->count; ++i) {
-        const feature_pair* f = &m->pair[i];
-        if (f->distance <= m->margin && f->psi >= floor) {
-            status = add(m, f, 0, false);
-            added += 1;
+    for (uint32_t side = 0; side < 2; ++side) {
+        const perpi_outline* owner = m->o[side];
+        const perpi_outline* other = m->o[1 - side];
+        const range edges = range_of(other, m->margin), vertices = range_of(owner, m->margin);
+        vec3 p = perpi_outline_vertex(owner, 0);
+        for (int32_t i = 0; i < owner->count; ++i) {
+            const vec3 q = perpi_outline_vertex(owner, i + 1);
+            const bool there = edge_in_range(&edges, p, q);
+            for (int32_t k = 0; there && status == PERP_OK && k < other->count; ++k) {
+                const vec3 v = perpi_outline_vertex(other, k);
+                if (!edge_in_range(&vertices, v, v)) {
+                    continue;
+                }
+                const feature_pair f = make_pair(m, side, i, p, q, k);
+                if (f.distance <= m->margin && f.psi >= floor) {
+                    status = add(m, &f, 0, false);
+                    added += 1;
+                }
+            }
+            p = q;
         }
     }
     return status == PERP_OK && added == 0 && best->psi <= 0.0 ? add(m, best, 0, false) : status;

@@ -193,7 +193,10 @@ static opening open_by(const perp_contact_problem* P, int32_t i, const double* v
         for (int32_t k = 0; k < n; ++k) {
             const double term = J[k] * v[P->dof[block] + k];
             o.u += term;
+            /* also what the impulses have to stop: at rest the velocities alone are rounding */
+            const double pull = fabs(J[k] * P->k[P->dof[block] + k] / M[k * n + k]);
             o.size = fabs(term) > o.size ? fabs(term) : o.size;
+            o.size = pull > o.size ? pull : o.size;
             o.w += J[k] * J[k] / M[k * n + k];
         }
         J += (size_t)c->rows * (size_t)n;
