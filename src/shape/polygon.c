@@ -74,18 +74,22 @@ static perp_status check(perp_context* context, const perp_shape_def* def)
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "vertices: all lie on a line; a polygon needs an area");
     }
-    double turned = 0.0;
     for (int32_t i = 0; i < n; ++i) {
-        const int32_t j = (i + 1) % n, k = (i + 2) % n;
-        const double dx = v[2 * j] - v[2 * i], dy = v[2 * j + 1] - v[2 * i + 1];
-        const double ex = v[2 * k] - v[2 * j], ey = v[2 * k + 1] - v[2 * j + 1];
-        const double d = hypot(dx, dy), e = hypot(ex, ey);
+        const int32_t j = (i + 1) % n;
+        const double d = hypot(v[2 * j] - v[2 * i], v[2 * j + 1] - v[2 * i + 1]);
         if (!(d > SHORT * size)) {
             return perpi_fail(context, PERP_ERROR_INPUT,
                               "vertices/%d: is the same point as vertices/%d (%g apart); leave one "
                               "of them out",
                               (int)j, (int)i, d);
         }
+    }
+    double turned = 0.0;
+    for (int32_t i = 0; i < n; ++i) {
+        const int32_t j = (i + 1) % n, k = (i + 2) % n;
+        const double dx = v[2 * j] - v[2 * i], dy = v[2 * j + 1] - v[2 * i + 1];
+        const double ex = v[2 * k] - v[2 * j], ey = v[2 * k + 1] - v[2 * j + 1];
+        const double d = hypot(dx, dy), e = hypot(ex, ey);
         const double cross = sign * (dx * ey - dy * ex);
         if (cross < -SHORT * size * (d < e ? d : e)) {
             return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
