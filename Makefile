@@ -20,7 +20,7 @@ help:
 	@echo 'make bench          run all benchmarks; JSON under build/bench/'
 	@echo 'make bench-solvers  run the solver benchmark only'
 	@echo 'make experiments    run all experiments (ONLY=name: one); results under build/experiments/'
-	@echo 'make docs           check the documentation'
+	@echo 'make docs           build the documentation as html into build/docs/ and check its links'
 	@echo 'make install        install to PREFIX ($(PREFIX)); DESTDIR is honoured'
 	@echo 'make format         format the sources'
 	@echo 'make clean          remove build/'
@@ -53,8 +53,9 @@ experiments: build
 	@cmake --build $(release) --target experiments
 	@scripts/run-experiments $(release) $(ONLY)
 
-docs:
+docs: build
 	@scripts/check-links
+	@scripts/build-docs $(release)/perp build/docs
 
 install: build
 	@cmake --install $(release) --prefix '$(PREFIX)'

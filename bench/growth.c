@@ -20,6 +20,7 @@
 
 #include "common/table.h"
 #include "perp/solve.h"
+#include "support/generate.h"
 
 enum { HEIGHT = 5, SIZES = 5, REPEATS_LEAST = 4, REPEATS = 50 };
 #define POINT_SECONDS 5.0  /* one solver on one problem */
@@ -78,141 +79,13 @@ static void* counted_resize(void* user, void* p, size_t size)
 
 /* ---- problems ----------------------------------------------------------------------------------------*/
 
-static uint64_t splitmix64(uint64_t* state)
+static bool make_pile(generated_contact* p, bool wall, int32_t contacts)
 {
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-/* In [0, 1). */
-static double uniform(uint64_t* state)
-{
-    return (double)(splitmix64(state) >> 11) * 0x1p-53;
-}
-
-typedef struct pile {
-    perp_contact_problem problem;
-    int32_t* dof;
-    double *M, *k, *J, *b;
-    perp_constraint* constraint;
-} pile;
-
-static void pile_free(pile* p)
-{
-    free(p->dof);
-    free(p->M);
-    free(p->k);
-    free(p->J);
-    free(p->b);
-    free(p->constraint);
-}
-
-static bool pile_alloc(pile* p, int32_t boxes, int32_t contacts)
-{
-    const size_t n = (size_t)boxes, m = (size_t)contacts;
-    *p = (pile){.dof = calloc(n + 1, sizeof *p->dof),
-                .M = calloc(36 * n, sizeof *p->M),
-                .k = calloc(6 * n, sizeof *p->k),
-                .J = calloc(36 * m, sizeof *p->J),
-                .b = calloc(3 * m, sizeof *p->b),
-                .constraint = calloc(m, sizeof *p->constraint)};
-    if (p->dof == NULL || p->M == NULL || p->k == NULL || p->J == NULL || p->b == NULL ||
-        p->constraint == NULL) {
-        pile_free(p);
-        return false;
-    }
-    return true;
-}
-
-/* A 2 x 1 x 1 box that falls for one step of 10 ms, pushed sideways a little. */
-static void add_box(pile* p, uint64_t* seed)
-{
-    static const double inertia[3] = {2.0 / 12.0, 5.0 / 12.0, 5.0 / 12.0}; /* of mass 1 */
-    const int32_t i = p->problem.block_count++;
-    const double mass = pow(10.0, 3.0 * uniform(seed));
-    p->dof[i + 1] = p->problem.dof_count = 6 * (i + 1);
-    for (int d = 0; d < 6; ++d) {
-        const double v = d == 2 ? -0.0981 : (d < 2 ? 0.05 : 0.01) * (2.0 * uniform(seed) - 1.0);
-        const double m = d < 3 ? mass : mass * inertia[d - 3];
-        p->M[36 * (size_t)i + 7 * (size_t)d] = m;
-        p->k[6 * i + d] = m * v;
-    }
-}
-
-/* Four contacts of the face between box `below` (-1: the ground) and `above`: x in left..right of the
- * upper box, whose middle is `shift` to the right of the lower one's. */
-static void add_face(pile* p, uint64_t* seed, int32_t below, int32_t above, double left,
-                     double right, double shift, size_t* jac)
-{
-    static const int axis[3] = {2, 0, 1}; /* normal, two tangents */
-    for (int corner = 0; corner < 4; ++corner) {
-        const double x = corner % 2 == 0 ? left : right, y = corner < 2 ? -0.5 : 0.5;
-        const double arm[2][3] = {{x + shift, y, 0.5}, {x, y, -0.5}};
-        const int32_t i = p->problem.constraint_count++;
-        p->constraint[i] = (perp_constraint){.block = {below, above},
-                                             .row = 3 * i,
-                                             .rows = 3,
-                                             .jac = *jac,
-                                             .cone = PERP_CONE_QUADRATIC,
-                                             .mu = uniform(seed)};
-        for (int side = below < 0 ? 1 : 0; side < 2; ++side) {
-            const double sign = side == 0 ? -1.0 : 1.0;
-            for (int r = 0; r < 3; ++r) {
-                double* row = p->J + *jac + 6 * r;
-                const int a = axis[r];
-                row[a] = sign; /* and arm x axis: */
-                row[3 + (a + 1) % 3] = sign * arm[side][(a + 2) % 3];
-                row[3 + (a + 2) % 3] = -sign * arm[side][(a + 1) % 3];
-            }
-            *jac += 18;
-        }
-    }
-    p->problem.row_count = 3 * p->problem.constraint_count;
-}
-
-/* As many columns as `contacts` allows, at least one. Odd courses of a wall are half a brick further
- * right; at the ends of a wall some bricks rest on one only. */
-static bool make_pile(pile* p, bool wall, int32_t contacts)
-{
-    const int32_t per_column = wall ? 4 + 8 * (HEIGHT - 1) : 4 * HEIGHT;
-    const int32_t width =
-        (contacts + per_column / 2) / per_column > 0 ? (contacts + per_column / 2) / per_column : 1;
-    if (!pile_alloc(p, width * HEIGHT, width * per_column)) {
-        return false;
-    }
-    uint64_t seed = 0x5eed0000u + (uint64_t)contacts * 2 + (wall ? 1 : 0);
-    size_t jac = 0;
-    for (int32_t i = 0; i < width * HEIGHT; ++i) {
-        add_box(p, &seed);
-    }
-    for (int32_t course = 0; course < HEIGHT; ++course) {
-        for (int32_t column = 0; column < width; ++column) {
-            const int32_t above = course * width + column, below = above - width;
-            const bool odd = course % 2 == 1;
-            const int32_t other = odd ? column + 1 : column - 1;
-            if (course == 0) {
-                add_face(p, &seed, -1, above, -1.0, 1.0, 0.0, &jac);
-            } else if (!wall) {
-                add_face(p, &seed, below, above, -1.0, 1.0, 0.0, &jac);
-            } else {
-                const double shift = odd ? 1.0 : -1.0;
-                add_face(p, &seed, below, above, odd ? -1.0 : 0.0, odd ? 0.0 : 1.0, shift, &jac);
-                if (other >= 0 && other < width) {
-                    add_face(p, &seed, course * width - width + other, above, odd ? 0.0 : -1.0,
-                             odd ? 1.0 : 0.0, -shift, &jac);
-                }
-            }
-        }
-    }
-    p->problem.dof = p->dof;
-    p->problem.M = p->M;
-    p->problem.k = p->k;
-    p->problem.J = p->J;
-    p->problem.b = p->b;
-    p->problem.constraint = p->constraint;
-    return true;
+    generate_contact_spec spec =
+        generate_contact_spec_default(wall ? GENERATE_WALL : GENERATE_STACKS);
+    spec.contacts = contacts;
+    spec.height = HEIGHT;
+    return generate_contact(&spec, p);
 }
 
 /* Of this process (the solvers have one thread): other programs on the machine count less. */
@@ -225,7 +98,7 @@ static double processor_seconds(void)
 
 /* ---- one point ---------------------------------------------------------------------------------------*/
 
-static point measure_lower(perp_context* context, counter* memory, const pile* p,
+static point measure_lower(perp_context* context, counter* memory, const generated_contact* p,
                            perp_lowering** lowering, perp_friction_problem* friction)
 {
     point r = {.contacts = p->problem.constraint_count,
@@ -342,7 +215,7 @@ static bool run_family(perp_context* context, counter* memory, bool wall, double
 {
     const char* family = wall ? "wall" : "stacks";
     for (int s = 0; s < SIZES && table_seconds() < deadline; ++s) {
-        pile p;
+        generated_contact p;
         perp_lowering* lowering = NULL;
         perp_friction_problem friction = {0};
         if (!make_pile(&p, wall, sizes[s])) {
@@ -360,7 +233,7 @@ static bool run_family(perp_context* context, counter* memory, bool wall, double
             print_point(json, false, family, costs[c].name, &points[c][s]);
         }
         perp_lowering_destroy(lowering);
-        pile_free(&p);
+        generated_contact_free(&p);
         if (!good) {
             return false;
         }

@@ -2,8 +2,9 @@
  *
  *     siconos [--json FILE] [--corpus DIR] [--time-limit SECONDS] [--problem TEXT]
  *
- * Built only where Siconos's numerics library is found. Takes the corpus problems of kinds lcp, fc2d
- * and fc3d; --problem keeps those whose name contains TEXT. Common measure: the plain residual e of
+ * Built only where Siconos's numerics library is found. Takes the corpus problems of kinds lcp, mlcp,
+ * blcp, fc2d and fc3d (of gfc2d and gfc3d, perp eliminates the velocities while it reads the file, so
+ * that there is no fair time to compare); --problem keeps those whose name contains TEXT. Common measure: the plain residual e of
  * the problem collections. Either side is asked for 1e-6, 1e-8 and 1e-10 in its own measure; the first
  * answer with e <= 1e-6 counts. Rounds alternate between all methods, the best wall time counts. Not
  * timed: reading, building the matrix in the form the method likes best, its options. Every run is a
@@ -26,13 +27,25 @@
 #include <FrictionContactProblem.h>
 #include <Friction_cst.h>
 #include <LinearComplementarityProblem.h>
+#include <MLCP_Solvers.h>
+#include <MixedLinearComplementarityProblem.h>
 #include <NonSmoothDrivers.h>
 #include <NumericsMatrix.h>
+#include <RelayProblem.h>
 #include <SolverOptions.h>
 #include <SparseBlockMatrix.h>
 #include <lcp_cst.h>
+#include <mlcp_cst.h>
+#include <relay_cst.h>
 
-enum { ROUNDS = 3, REPEATS = 40, METHODS_MAX = 32, PROBLEMS_MAX = 1024, DENSE_MAX = 5000 };
+enum {
+    KINDS = 5,
+    ROUNDS = 3,
+    REPEATS = 40,
+    METHODS_MAX = 32,
+    PROBLEMS_MAX = 1024,
+    DENSE_MAX = 5000
+};
 #define REPEAT_SECONDS 0.02 /* short solves are repeated for this long within a round */
 #define ENOUGH 1e-6         /* e of an answer that counts */
 #define HOPELESS 4.0 /* later rounds leave out methods this many times slower than the best */
@@ -63,6 +76,17 @@ static const method methods[] = {
     {"CPG", PERP_PROBLEM_LCP, SICONOS_LCP_CPG, 0, DENSE, 0},
     {"NEWTON_MIN", PERP_PROBLEM_LCP, SICONOS_LCP_NEWTONMIN, 0, DENSE, 0},
     {"ENUM", PERP_PROBLEM_LCP, SICONOS_LCP_ENUM, 0, DENSE, 12},
+    {"LCP_LEMKE", PERP_PROBLEM_MLCP, SICONOS_MLCP_LCP_LEMKE, 0, DENSE, 0},
+    {"PGS", PERP_PROBLEM_MLCP, SICONOS_MLCP_PGS, 0, DENSE, 0},
+    {"ENUM", PERP_PROBLEM_MLCP, SICONOS_MLCP_ENUM, 0, DENSE, 32},
+    {"PATH_ENUM", PERP_PROBLEM_MLCP, SICONOS_MLCP_PATH_ENUM, 0, DENSE, 32},
+    {"DIRECT_ENUM", PERP_PROBLEM_MLCP, SICONOS_MLCP_DIRECT_ENUM, 0, DENSE, 32},
+    {"FB", PERP_PROBLEM_MLCP, SICONOS_MLCP_FB, 0, DENSE, 0},
+    {"DIRECT_FB", PERP_PROBLEM_MLCP, SICONOS_MLCP_DIRECT_FB, 0, DENSE, 0},
+    {"AVI_CAOFERRIS", PERP_PROBLEM_BLCP, SICONOS_RELAY_AVI_CAOFERRIS, 0, DENSE, 0},
+    {"LEMKE", PERP_PROBLEM_BLCP, SICONOS_RELAY_LEMKE, 0, DENSE, 0},
+    {"PGS", PERP_PROBLEM_BLCP, SICONOS_RELAY_PGS, 0, DENSE, 0},
+    {"ENUM", PERP_PROBLEM_BLCP, SICONOS_RELAY_ENUM, 0, DENSE, 12},
     {"NSGS", PERP_PROBLEM_FC2D, SICONOS_FRICTION_2D_NSGS, 0, DENSE, 0},
     {"NSGS-blocks", PERP_PROBLEM_FC2D, SICONOS_FRICTION_2D_NSGS, 0, BLOCKS, 0},
     {"CPG", PERP_PROBLEM_FC2D, SICONOS_FRICTION_2D_CPG, 0, DENSE, 0},
@@ -91,6 +115,7 @@ typedef struct problem {
     perp_problem_kind kind;
     int32_t n;
     const perp_lcp* lcp;
+    const perp_mlcp* mlcp; /* kinds mlcp and blcp */
     const perp_friction_problem* friction;
 } problem;
 
@@ -137,6 +162,18 @@ static NumericsMatrix* lcp_matrix(const perp_lcp* P)
     for (size_t i = 0, n = (size_t)P->n; i < n; ++i) {
         for (size_t j = 0; j < n; ++j) {
             A->matrix0[j * n + i] = P->M[i * n + j];
+        }
+    }
+    return A;
+}
+
+static NumericsMatrix* mlcp_matrix(const perp_mlcp* P)
+{
+    const size_t n = (size_t)P->M.cols;
+    NumericsMatrix* A = NM_create(NM_DENSE, P->M.rows, P->M.cols);
+    for (size_t j = 0; j < n; ++j) {
+        for (int32_t e = P->M.start[j]; e < P->M.start[j + 1]; ++e) {
+            A->matrix0[j * n + (size_t)P->M.row[e]] = P->M.value[e];
         }
     }
     return A;
@@ -206,59 +243,139 @@ static SolverOptions* siconos_options(const method* m, double tolerance)
     return options;
 }
 
+static double time_lcp(const problem* p, NumericsMatrix* A, double* q, SolverOptions* options,
+                       double* z, double* w)
+{
+    LinearComplementarityProblem lcp = {.size = p->n, .M = A, .q = q};
+    const double start = table_seconds();
+    (void)linearComplementarity_driver(&lcp, z, w, options);
+    return table_seconds() - start;
+}
+
+/* Rows from..to, columns first..last of the dense A, by columns. */
+static double* cut_matrix(const NumericsMatrix* A, int from, int to, int first, int last)
+{
+    const size_t height = (size_t)(to - from);
+    double* part = get_memory(height * (size_t)(last - first), sizeof *part);
+    for (int j = first; j < last; ++j) {
+        for (int i = from; i < to; ++i) {
+            part[(size_t)(j - first) * height + (size_t)(i - from)] =
+                A->matrix0[(size_t)j * (size_t)A->size0 + (size_t)i];
+        }
+    }
+    return part;
+}
+
+static double time_mlcp(const problem* p, NumericsMatrix* A, double* q, SolverOptions* options,
+                        double* z, double* w)
+{
+    int equal = 0; /* the free unknowns come first */
+    while (equal < p->n && isinf(p->mlcp->lower[equal])) {
+        ++equal;
+    }
+    int rows[3] = {0, equal, p->n}, comp[2] = {0, 1};
+    int none = equal == 0 ? 1 : 0; /* a block without rows is left out */
+    /* Both storages: the conversion from the first to the second writes beyond its arrays. */
+    MixedLinearComplementarityProblem mlcp = {.isStorageType1 = 1,
+                                              .isStorageType2 = 1,
+                                              .A = cut_matrix(A, 0, equal, 0, equal),
+                                              .B = cut_matrix(A, equal, p->n, equal, p->n),
+                                              .C = cut_matrix(A, 0, equal, equal, p->n),
+                                              .D = cut_matrix(A, equal, p->n, 0, equal),
+                                              .a = q,
+                                              .b = q + equal,
+                                              .n = equal,
+                                              .m = p->n - equal,
+                                              .blocksRows = rows + none,
+                                              .blocksIsComp = comp + none,
+                                              .M = A,
+                                              .q = q};
+    mlcp_driver_init(&mlcp, options);
+    const double start = table_seconds();
+    (void)mlcp_driver(&mlcp, z, w, options);
+    const double stop = table_seconds();
+    mlcp_driver_reset(&mlcp, options);
+    free(mlcp.A);
+    free(mlcp.B);
+    free(mlcp.C);
+    free(mlcp.D);
+    return stop - start;
+}
+
+static double time_relay(const problem* p, NumericsMatrix* A, double* q, SolverOptions* options,
+                         double* z, double* w)
+{
+    double* lower = get_copy(p->mlcp->lower, (size_t)p->n, sizeof *lower);
+    double* upper = get_copy(p->mlcp->upper, (size_t)p->n, sizeof *upper);
+    RelayProblem relay = {.size = p->n, .M = A, .q = q, .lb = lower, .ub = upper};
+    const double start = table_seconds();
+    (void)relay_driver(&relay, z, w, options);
+    const double stop = table_seconds();
+    free(lower);
+    free(upper);
+    return stop - start;
+}
+
+static double time_friction(const problem* p, NumericsMatrix* A, double* q, SolverOptions* options,
+                            double* z, double* w)
+{
+    const int32_t dim = p->kind == PERP_PROBLEM_FC2D ? 2 : 3;
+    double* mu = get_memory((size_t)p->friction->constraint_count, sizeof *mu);
+    for (int32_t i = 0; i < p->friction->constraint_count; ++i) {
+        mu[i] = p->friction->constraint[i].mu;
+    }
+    FrictionContactProblem fc = {.dimension = dim,
+                                 .numberOfContacts = p->friction->constraint_count,
+                                 .M = A,
+                                 .q = q,
+                                 .mu = mu};
+    const double start = table_seconds();
+    (void)(dim == 2 ? fc2d_driver(&fc, z, w, options) : fc3d_driver(&fc, z, w, options));
+    const double stop = table_seconds();
+    free(mu);
+    return stop - start;
+}
+
 /* One solve from zero, everything built anew; returns the seconds of the driver alone. */
 static double siconos_once(const method* m, const problem* p, double tolerance, double* z)
 {
     SolverOptions* options = siconos_options(m, tolerance);
-    const int32_t dim = m->kind == PERP_PROBLEM_FC2D ? 2 : 3;
     double* w = get_memory((size_t)p->n, sizeof *w);
-    NumericsMatrix* A =
-        p->lcp != NULL ? lcp_matrix(p->lcp) : friction_matrix(p->friction, dim, m->store);
-    const double* from = p->lcp != NULL ? p->lcp->q : p->friction->q;
+    const int32_t dim = m->kind == PERP_PROBLEM_FC2D ? 2 : 3;
+    NumericsMatrix* A = p->lcp != NULL    ? lcp_matrix(p->lcp)
+                        : p->mlcp != NULL ? mlcp_matrix(p->mlcp)
+                                          : friction_matrix(p->friction, dim, m->store);
+    const double* from = p->lcp != NULL ? p->lcp->q : p->mlcp != NULL ? p->mlcp->q : p->friction->q;
     double* q = get_copy(from, (size_t)p->n, sizeof *q);
     memset(z, 0, (size_t)p->n * sizeof *z);
-    double start = 0.0, stop = 0.0;
-    if (p->lcp != NULL) {
-        LinearComplementarityProblem lcp = {.size = p->n, .M = A, .q = q};
-        start = table_seconds();
-        (void)linearComplementarity_driver(&lcp, z, w, options);
-        stop = table_seconds();
-    } else {
-        double* mu = get_memory((size_t)p->friction->constraint_count, sizeof *mu);
-        for (int32_t i = 0; i < p->friction->constraint_count; ++i) {
-            mu[i] = p->friction->constraint[i].mu;
-        }
-        FrictionContactProblem fc = {.dimension = dim,
-                                     .numberOfContacts = p->friction->constraint_count,
-                                     .M = A,
-                                     .q = q,
-                                     .mu = mu};
-        start = table_seconds();
-        (void)(dim == 2 ? fc2d_driver(&fc, z, w, options) : fc3d_driver(&fc, z, w, options));
-        stop = table_seconds();
-        free(mu);
-    }
+    const double took = (m->kind == PERP_PROBLEM_LCP    ? time_lcp
+                         : m->kind == PERP_PROBLEM_MLCP ? time_mlcp
+                         : m->kind == PERP_PROBLEM_BLCP ? time_relay
+                                                        : time_friction)(p, A, q, options, z, w);
     NM_clear(A);
     free(A);
     free(q);
     free(w);
     solver_options_delete(options);
     free(options);
-    return stop - start;
+    return took;
 }
 
 /* ---- perp --------------------------------------------------------------------------------------------*/
 
 typedef struct auto_solver {
     perp_lcp_solver* lcp;
+    perp_mlcp_solver* mlcp;
     perp_friction_solver* friction;
 } auto_solver;
 
 static bool auto_create(const problem* p, auto_solver* s)
 {
-    return (p->lcp != NULL ? perp_lcp_solver_create(p->context, "auto", NULL, 0, &s->lcp)
-                           : perp_friction_solver_create(p->context, "auto", NULL, 0,
-                                                         &s->friction)) == PERP_OK;
+    perp_context* c = p->context;
+    return (p->lcp != NULL ? perp_lcp_solver_create(c, "auto", NULL, 0, &s->lcp)
+            : p->mlcp != NULL
+                ? perp_mlcp_solver_create(c, "auto", NULL, 0, &s->mlcp)
+                : perp_friction_solver_create(c, "auto", NULL, 0, &s->friction)) == PERP_OK;
 }
 
 static double auto_once(auto_solver* s, const problem* p, double tolerance, double* z)
@@ -269,8 +386,9 @@ static double auto_once(auto_solver* s, const problem* p, double tolerance, doub
     memset(z, 0, (size_t)p->n * sizeof *z);
     const double start = table_seconds();
     const perp_status status =
-        s->lcp != NULL
-            ? perp_lcp_solve(s->lcp, p->lcp, &options, false, z, &report)
+        s->lcp != NULL ? perp_lcp_solve(s->lcp, p->lcp, &options, false, z, &report)
+        : s->mlcp != NULL
+            ? perp_mlcp_solve(s->mlcp, p->mlcp, &options, false, z, &report)
             : perp_friction_solve(s->friction, p->friction, &options, false, z, NULL, &report);
     return status == PERP_OK ? table_seconds() - start : INFINITY;
 }
@@ -484,10 +602,11 @@ int main(int argc, char** argv)
         return 3;
     }
     static double ratios[PROBLEMS_MAX];
-    int count = 0, rows = 0, faster = 0, per_kind[3] = {0};
-    static double kind_ratios[3][PROBLEMS_MAX];
-    static const perp_problem_kind kinds[3] = {PERP_PROBLEM_LCP, PERP_PROBLEM_FC2D,
-                                               PERP_PROBLEM_FC3D};
+    int count = 0, rows = 0, faster = 0, per_kind[KINDS] = {0};
+    static double kind_ratios[KINDS][PROBLEMS_MAX];
+    static const perp_problem_kind kinds[KINDS] = {PERP_PROBLEM_LCP, PERP_PROBLEM_MLCP,
+                                                   PERP_PROBLEM_BLCP, PERP_PROBLEM_FC2D,
+                                                   PERP_PROBLEM_FC3D};
     if (json != NULL) {
         fputs("{\n  \"bench\": \"siconos\",\n  \"rows\": [", json);
     }
@@ -514,9 +633,13 @@ int main(int argc, char** argv)
         p.name = perp_problem_file_name(p.file);
         p.kind = perp_problem_file_kind(p.file);
         p.lcp = perp_problem_file_lcp(p.file);
+        p.mlcp = p.lcp == NULL ? perp_problem_file_mlcp(p.file) : NULL;
         p.friction = perp_problem_file_friction(p.file);
-        p.n = p.lcp != NULL ? p.lcp->n : p.friction != NULL ? p.friction->row_count : 0;
-        for (int k = 0; k < 3; ++k) {
+        p.n = p.lcp != NULL        ? p.lcp->n
+              : p.mlcp != NULL     ? p.mlcp->M.cols
+              : p.friction != NULL ? p.friction->row_count
+                                   : 0;
+        for (int k = 0; k < KINDS; ++k) {
             if (p.n > 0 && p.kind == kinds[k] &&
                 (set.only == NULL || strstr(p.name, set.only) != NULL)) {
                 const double ratio = run_problem(&set, &p, json, rows++ == 0);
@@ -540,7 +663,7 @@ int main(int argc, char** argv)
                 faster);
         put_number(json, "median", middle);
     }
-    for (int k = 0; k < 3; ++k) {
+    for (int k = 0; k < KINDS; ++k) {
         const double of_kind = median(kind_ratios[k], per_kind[k]);
         char key[32];
         printf("%-24s %9.3g  of %d\n", perp_problem_kind_name(kinds[k]), of_kind, per_kind[k]);

@@ -80,7 +80,7 @@ static int unknown_option(const cli_verb* verb, const char* name, bool json)
     list[count] = NULL;
     const char* nearest = cli_nearest(name, list);
     if (nearest != NULL) {
-        return cli_fail(json, CLI_BAD_INPUT, "%s: unknown option %s; did you mean %s?", verb->name,
+        return cli_fail(json, CLI_BAD_INPUT, "%s: unknown option %s: did you mean %s?", verb->name,
                         name, nearest);
     }
     return cli_fail(json, CLI_BAD_INPUT, "%s: unknown option %s; see 'perp help %s'", verb->name,
@@ -114,8 +114,9 @@ static int take_option(const cli_verb* verb, char** argv, int left, cli_args* ar
         return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s does not exist yet", verb->name,
                         option->name);
     }
-    if (option->value != NULL && strcmp(option->name, "--set") != 0 &&
-        cli_flag(args, option->name)) {
+    const bool repeats =
+        strcmp(option->name, "--set") == 0 || strcmp(option->name, "--plugin") == 0;
+    if (option->value != NULL && !repeats && cli_flag(args, option->name)) {
         return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s is given twice: give it once",
                         verb->name, option->name);
     }

@@ -80,6 +80,51 @@ static const char* motor_name(perp_motor_type type)
     return name[type];
 }
 
+static const char* name_of(const perp_model* model, int32_t body)
+{
+    return body >= 0 ? perp_model_body_name(model, body) : "world";
+}
+
+static json_t* forces_json(const perp_model* model)
+{
+    json_t* array = json_array();
+    for (int32_t i = 0; i < perp_model_spring_count(model); ++i) {
+        const perp_spring_info s = perp_model_spring_info(model, i);
+        json_array_append_new(array, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "type",
+                                               "spring", "a", cli_text(name_of(model, s.a)), "b",
+                                               cli_text(name_of(model, s.b)), "stiffness",
+                                               cli_number(s.stiffness), "damping",
+                                               cli_number(s.damping), "rest", cli_number(s.rest),
+                                               "isotropic", s.isotropic, "implicit", s.implicit));
+    }
+    for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
+        const perp_drag_def d = perp_model_drag(model, i);
+        if (d.linear > 0.0 || d.angular > 0.0) {
+            json_array_append_new(array, json_pack("{s:s, s:o, s:o, s:o}", "type", "drag", "body",
+                                                   cli_text(d.body), "linear", cli_number(d.linear),
+                                                   "angular", cli_number(d.angular)));
+        }
+    }
+    return array;
+}
+
+static json_t* controllers_json(const perp_model* model)
+{
+    json_t* array = json_array();
+    for (int32_t i = 0; i < perp_model_controller_count(model); ++i) {
+        const perp_controller_info c = perp_model_controller_info(model, i);
+        const char* on = c.joint >= 0 ? perp_model_joint_name(model, c.joint)
+                                      : perp_model_body_name(model, c.body);
+        json_array_append_new(array,
+                              json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+                                        cli_text(perp_model_controller_name(model, i)),
+                                        c.joint >= 0 ? "joint" : "body", cli_text(on), "kp",
+                                        cli_number(c.kp), "ki", cli_number(c.ki), "kd",
+                                        cli_number(c.kd), "max_effort", cli_number(c.max_effort)));
+    }
+    return array;
+}
+
 static json_t* joints_json(const perp_model* model)
 {
     json_t* array = json_array();
@@ -169,6 +214,8 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
     json_object_set_new(o, "penetration", cli_number(penetration));
     json_object_set_new(o, "bodies", bodies_json(model));
     json_object_set_new(o, "joints", joints_json(model));
+    json_object_set_new(o, "forces", forces_json(model));
+    json_object_set_new(o, "controllers", controllers_json(model));
     json_object_set_new(o, "joint_correction", json_boolean(run.joint_correction));
     json_object_set_new(o, "pairs", pairs_json(model));
     cli_print_json(o);
@@ -192,6 +239,45 @@ static void print_bodies(const perp_model* model)
     }
     if (n > ROWS_SHOWN) {
         printf("  ... and %d more\n", (int)(n - ROWS_SHOWN));
+    }
+}
+
+static void print_forces(const perp_model* model)
+{
+    if (perp_model_spring_count(model) > 0) {
+        printf("\n%s  %-20s %-20s %-11s %-11s %-11s %s%s\n", cli_bold(), "spring from", "to",
+               "stiffness", "damping", "rest", "force of", cli_plain());
+    }
+    for (int32_t i = 0; i < perp_model_spring_count(model); ++i) {
+        const perp_spring_info s = perp_model_spring_info(model, i);
+        printf("  ");
+        cli_put_name(name_of(model, s.a), 20);
+        printf(" ");
+        cli_put_name(name_of(model, s.b), 20);
+        printf(" %-11.4g %-11.4g %-11.4g %s\n", s.stiffness, s.damping, s.rest,
+               s.implicit ? "the end of the step" : "its start");
+    }
+    for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
+        const perp_drag_def d = perp_model_drag(model, i);
+        if (d.linear > 0.0 || d.angular > 0.0) {
+            printf("  drag on ");
+            cli_put(d.body);
+            printf(": linear %.4g, angular %.4g\n", d.linear, d.angular);
+        }
+    }
+    if (perp_model_controller_count(model) > 0) {
+        printf("\n%s  %-20s %-26s %-11s %-11s %-11s %s%s\n", cli_bold(), "controller", "of", "kp",
+               "ki", "kd", "max effort", cli_plain());
+    }
+    for (int32_t i = 0; i < perp_model_controller_count(model); ++i) {
+        const perp_controller_info c = perp_model_controller_info(model, i);
+        printf("  ");
+        cli_put_name(perp_model_controller_name(model, i), 20);
+        printf(" %-5s ", c.joint >= 0 ? "joint" : "body");
+        cli_put_name(c.joint >= 0 ? perp_model_joint_name(model, c.joint)
+                                  : perp_model_body_name(model, c.body),
+                     20);
+        printf(" %-11.4g %-11.4g %-11.4g %.4g\n", c.kp, c.ki, c.kd, c.max_effort);
     }
 }
 
@@ -298,6 +384,7 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     }
     print_bodies(model);
     print_joints(model);
+    print_forces(model);
     print_pairs(model);
 }
 
@@ -334,11 +421,13 @@ static int run(const cli_args* args)
     if (context == NULL) {
         return CLI_FAILED;
     }
-    char* path = cli_scene_path(args->word[0]);
+    char* path = NULL;
     int exit_status = cli_overrides_gather(args, &overrides);
     if (exit_status == CLI_DONE) {
-        exit_status = path != NULL ? check_scene(args, path, &overrides, context, &scene, &sim)
-                                   : cli_fail(args->json, CLI_FAILED, "out of memory");
+        exit_status = cli_scene_find(args->word[0], args->json, &path);
+    }
+    if (exit_status == CLI_DONE) {
+        exit_status = check_scene(args, path, &overrides, context, &scene, &sim);
     }
     perp_sim_destroy(sim);
     perp_scene_destroy(scene);

@@ -62,7 +62,7 @@ const char* cli_nearest(const char* word, const char* const* list);
 /* ---- verbs ------------------------------------------------------------------------------------*/
 
 extern const cli_verb cli_verb_run, cli_verb_check, cli_verb_list, cli_verb_export, cli_verb_verify,
-    cli_verb_solve, cli_verb_help;
+    cli_verb_solve, cli_verb_compare, cli_verb_init, cli_verb_demo, cli_verb_help;
 extern const cli_verb* const cli_verbs[]; /* NULL-terminated */
 const cli_verb* cli_verb_find(const char* name);
 /* Says why a name is no verb: not built yet, misspelt, unknown. */
@@ -87,6 +87,14 @@ void cli_put(const char* text);
 /* The same for a name in a table: shortened with an ellipsis, and filled up with spaces. */
 #define CLI_NAME_LETTERS 40
 void cli_put_name(const char* name, int width);
+/* How wide cli_put_name(name, 0) comes out. */
+int cli_width(const char* name);
+/* The same without the filling, cut at any width; returns how wide it came out. */
+int cli_put_at_most(const char* text, int limit);
+/* Columns of the terminal behind a file descriptor; 0 if there is no terminal. */
+int cli_columns(int fd);
+/* Whether a progress line stands on stderr, which a complaint must wipe away first. */
+void cli_line_shown(bool shown);
 
 /* Prints and releases the object. */
 void cli_print_json(json_t* object);
@@ -114,10 +122,23 @@ double cli_clock(void); /* seconds, monotonic */
 
 /* A context that logs warnings to stderr; on failure says so and returns NULL. */
 perp_context* cli_context(bool json);
-/* The path of a scene: as given, or found by its bare name among the scenes (cli_scene_folders). */
-char* cli_scene_path(const char* word);
-/* Folders with scenes, best first; at most 4; each to be freed. Returns how many. */
-int cli_scene_folders(char* folder[4]);
+/* The path of a scene: as given, or found by its bare name among the built-in scenes; to be freed.
+ * CLI_DONE, or CLI_BAD_INPUT after saying that there is none, and which one was probably meant. */
+int cli_scene_find(const char* word, bool json, char** path);
+
+/* A scene that is found by its bare name. */
+typedef struct cli_scene {
+    char* name;
+    char* path;
+    int folder; /* scenes of one folder follow each other */
+} cli_scene;
+/* The built-in scenes: of PERP_SCENES, ./scenes and the program's own, each folder by name. A name
+ * that comes again in a later folder is left out. Ends with a NULL name; NULL: out of memory. */
+cli_scene* cli_scene_list(void);
+void cli_scene_list_free(cli_scene* list);
+/* Dimension (0: unknown) and `description` (to be freed, never NULL but for want of memory) of a
+ * scene; of a broken one, what is wrong with it. */
+char* cli_scene_describe(const char* path, int* dimension);
 
 /* --step, --duration, ... and --set as overrides of the scene. */
 typedef struct cli_overrides {

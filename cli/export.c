@@ -223,7 +223,7 @@ static int find_body(const cli_args* args, const perp_model* model, const char* 
     const char* nearest = names != NULL ? cli_nearest(wanted, names) : NULL;
     free(names);
     return nearest != NULL ? cli_fail(args->json, CLI_BAD_INPUT,
-                                      "%s: no body '%s'; did you mean '%s'?", path, wanted, nearest)
+                                      "%s: no body '%s': did you mean '%s'?", path, wanted, nearest)
                            : cli_fail(args->json, CLI_BAD_INPUT, "%s: no body '%s'", path, wanted);
 }
 

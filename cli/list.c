@@ -1,5 +1,4 @@
 /* cli/list.c - `perp list`: the names that a scene or a flag may use. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,48 +175,38 @@ static void list_joints(const perp_context* context, json_t* rows)
     }
 }
 
-static int is_json(const struct dirent* entry)
-{
-    const char* dot = strrchr(entry->d_name, '.');
-    return dot != NULL && dot != entry->d_name && strcmp(dot, ".json") == 0;
-}
-
 static void list_scenes(const perp_context* context, json_t* rows)
 {
     (void)context;
-    char* folder[4];
-    const int count = cli_scene_folders(folder);
-    for (int f = 0; f < count; ++f) {
-        struct dirent** entry = NULL;
-        const int n = scandir(folder[f], &entry, is_json, alphasort);
-        if (rows == NULL && n > 0) {
-            cli_put(folder[f]);
-            printf("\n");
-        }
-        for (int i = 0; i < n; ++i) {
-            const size_t stem = strlen(entry[i]->d_name) - strlen(".json");
-            if (rows == NULL) {
-                entry[i]->d_name[stem] = '\0';
-                printf("  %s", cli_bold());
-                cli_put(entry[i]->d_name); /* whole: it is there to be typed */
-                printf("%s\n", cli_plain());
-            } else {
-                char path[4400];
-                (void)snprintf(path, sizeof path, "%s/%s", folder[f], entry[i]->d_name);
-                entry[i]->d_name[stem] = '\0';
-                json_t* row = json_object();
-                json_object_set_new(row, "name", cli_text(entry[i]->d_name));
-                json_object_set_new(row, "path", cli_text(path));
-                json_array_append_new(rows, row);
+    cli_scene* list = cli_scene_list();
+    for (cli_scene* s = list; s != NULL && s->name != NULL; ++s) {
+        if (rows == NULL) {
+            if (s == list || s->folder != s[-1].folder) {
+                char* slash = strrchr(s->path, '/');
+                *slash = '\0';
+                cli_put(s->path);
+                printf("\n");
             }
-            free(entry[i]);
+            printf("  %s", cli_bold());
+            cli_put(s->name); /* whole: it is there to be typed */
+            printf("%s\n", cli_plain());
+            continue;
         }
-        free(entry);
-        free(folder[f]);
+        int dimension;
+        char* description = cli_scene_describe(s->path, &dimension);
+        json_t* row = json_object();
+        json_object_set_new(row, "name", cli_text(s->name));
+        json_object_set_new(row, "path", cli_text(s->path));
+        json_object_set_new(row, "dimension",
+                            dimension > 0 ? json_integer(dimension) : json_null());
+        json_object_set_new(row, "description", cli_text(description != NULL ? description : ""));
+        json_array_append_new(rows, row);
+        free(description);
     }
-    if (rows == NULL && count == 0) {
-        printf("  no folder of scenes found; set PERP_SCENES to one\n");
+    if (rows == NULL && (list == NULL || list->name == NULL)) {
+        printf("  no scenes found; set PERP_SCENES to a folder of them\n");
     }
+    cli_scene_list_free(list);
 }
 
 /* ---- the verb ---------------------------------------------------------------------------------*/
@@ -231,6 +220,22 @@ static const struct {
 };
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 
+/* One per line, for completion in a shell; only those that exist. */
+static void print_names(json_t* rows)
+{
+    size_t i;
+    json_t* row;
+    json_array_foreach(rows, i, row)
+    {
+        json_t* built = json_object_get(row, "built");
+        if (built == NULL || json_is_true(built)) {
+            cli_put(json_string_value(json_object_get(row, "name")));
+            printf("\n");
+        }
+    }
+    json_decref(rows);
+}
+
 static int run(const cli_args* args)
 {
     const char* names[KIND_COUNT + 1] = {0};
@@ -243,31 +248,36 @@ static int run(const cli_args* args)
         if (context == NULL) {
             return CLI_FAILED;
         }
-        json_t* rows = args->json ? json_array() : NULL;
+        const bool names_only = !args->json && cli_flag(args, "--names");
+        json_t* rows = args->json || names_only ? json_array() : NULL;
         kinds[i].list(context, rows);
         perp_context_destroy(context);
-        if (rows != NULL) {
+        if (names_only) {
+            print_names(rows);
+        } else if (rows != NULL) {
             cli_print_json(json_pack("{s:s, s:o}", "status", "ok", kinds[i].name, rows));
         }
         return CLI_DONE;
     }
     const char* nearest = cli_nearest(args->word[0], names);
     if (nearest != NULL) {
-        return cli_fail(args->json, CLI_BAD_INPUT, "list: no list of '%.60s'; did you mean '%s'?",
+        return cli_fail(args->json, CLI_BAD_INPUT, "list: no list of '%.60s': did you mean '%s'?",
                         args->word[0], nearest);
     }
     return cli_fail(args->json, CLI_BAD_INPUT, "usage: perp list %s", cli_verb_list.usage);
 }
 
 static const cli_option options[] = {
+    {"--names", NULL, "print only the names of what exists, one per line", NULL},
     {"--json", NULL, "print one JSON object", NULL},
     {0},
 };
 
 const cli_verb cli_verb_list = {
     .name = "list",
-    .usage = "steppers|contacts|solvers|shapes|joints|scenes [--json]",
+    .usage = "steppers|contacts|solvers|shapes|joints|scenes [--names|--json]",
     .summary = "the names that a scene may use",
+    .text = "Solvers are listed with their settings, defaults and ranges.",
     .words_min = 1,
     .words_max = 1,
     .option = options,

@@ -8,13 +8,22 @@
 #include "cli.h"
 
 const cli_verb* const cli_verbs[] = {
-    &cli_verb_run,    &cli_verb_check, &cli_verb_list, &cli_verb_export,
-    &cli_verb_verify, &cli_verb_solve, &cli_verb_help, NULL,
+    &cli_verb_init,
+    &cli_verb_demo,
+    &cli_verb_check,
+    &cli_verb_run,
+    &cli_verb_compare,
+    &cli_verb_export,
+    &cli_verb_verify,
+    &cli_verb_solve,
+    &cli_verb_list,
+    &cli_verb_help,
+    NULL,
 };
 
 /* Verbs that are promised. */
-static const char* const planned[] = {"replay", "compare", "forces", "import", "init",     "demo",
-                                      "plot",   "render",  "sweep",  "design", "estimate", NULL};
+static const char* const planned[] = {"replay", "forces", "import",   "plot", "render",
+                                      "sweep",  "design", "estimate", NULL};
 
 const cli_verb* cli_verb_find(const char* name)
 {
@@ -42,7 +51,7 @@ int cli_verb_unknown(const char* name, bool json)
     list[count] = NULL;
     const char* nearest = cli_nearest(name, list);
     if (nearest != NULL) {
-        return cli_fail(json, CLI_BAD_INPUT, "unknown verb '%.60s'; did you mean '%s'?", name,
+        return cli_fail(json, CLI_BAD_INPUT, "unknown verb '%.60s': did you mean '%s'?", name,
                         nearest);
     }
     return cli_fail(json, CLI_BAD_INPUT, "unknown verb '%.60s'; see 'perp help'", name);

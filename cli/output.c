@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,7 +14,17 @@ static bool colourful(int fd)
 {
     const char* no = getenv("NO_COLOR");
     const char* term = getenv("TERM");
-    return (no == NULL || no[0] == '\0') && term != NULL && isatty(fd) == 1;
+    return (no == NULL || no[0] == '\0') && term != NULL && strcmp(term, "dumb") != 0 &&
+           isatty(fd) == 1;
+}
+
+int cli_columns(int fd)
+{
+    struct winsize size;
+    if (isatty(fd) != 1) {
+        return 0;
+    }
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 /* Bytes of the UTF-8 character at s, 0 if there is none. */
@@ -76,30 +87,54 @@ static int letters(const char* text)
     return count;
 }
 
-void cli_put_name(const char* name, int width)
+int cli_width(const char* name)
+{
+    char c[8];
+    int width = 0;
+    while (*name != '\0') {
+        name += printable(name, c);
+        width += letters(c);
+    }
+    return width < CLI_NAME_LETTERS ? width : CLI_NAME_LETTERS;
+}
+
+int cli_put_at_most(const char* text, int limit)
 {
     char c[8];
     int column = 0;
-    while (*name != '\0') {
-        const char* next = name + printable(name, c);
-        /* the last place is for the ellipsis, unless the name just fits */
-        if (column + letters(c) > CLI_NAME_LETTERS - (*next != '\0')) {
+    while (*text != '\0') {
+        const char* next = text + printable(text, c);
+        /* the last place is for the ellipsis, unless the text just fits */
+        if (column + letters(c) > limit - (*next != '\0')) {
             (void)fputs("…", stdout);
-            column += 1;
-            break;
+            return column + 1;
         }
         (void)fputs(c, stdout);
         column += letters(c);
-        name = next;
+        text = next;
     }
+    return column;
+}
+
+void cli_put_name(const char* name, int width)
+{
+    const int column = cli_put_at_most(name, CLI_NAME_LETTERS);
     printf("%*s", width > column ? width - column : 0, "");
+}
+
+static bool line_shown;
+
+void cli_line_shown(bool shown)
+{
+    line_shown = shown;
 }
 
 static void complain(const char* message)
 {
     const bool colour = colourful(STDERR_FILENO);
     (void)fflush(stdout);
-    fprintf(stderr, "%sperp:%s ", colour ? "\033[31m" : "", colour ? "\033[0m" : "");
+    fprintf(stderr, "%s%sperp:%s ", line_shown ? "\r\033[K" : "", colour ? "\033[31m" : "",
+            colour ? "\033[0m" : "");
     put_printable(stderr, message);
     (void)fputc('\n', stderr);
 }

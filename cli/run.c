@@ -8,24 +8,33 @@
 #include <sys/stat.h>
 
 #include "cli.h"
+#include "plugin.h"
 #include "progress.h"
 #include "stats.h"
 #include "summary.h"
 
+/* Which steps' problems --save-problems keeps, beside those that were not solved. */
+typedef struct problem_choice {
+    enum { SAVE_FAILED, SAVE_ALL, SAVE_EVERY, SAVE_STEP, SAVE_SLOW } when;
+    double number; /* of steps; the step; seconds */
+} problem_choice;
+
 typedef struct run_state {
     const cli_args* args;
     bool quiet, keep_going;
-    const char* out;      /* recording, or NULL */
-    const char* problems; /* folder for problem files, or NULL */
-    char* origin;         /* what to call the scene in messages */
-    char* resumed;        /* the recording that is continued, or NULL */
-    double resume_asked;  /* the time that was asked for; infinite: the end */
-    double resume_time;   /* and the frame that was found for it */
+    const char* out; /* recording, or NULL */
+    char* problems;  /* folder for problem files, or NULL */
+    problem_choice choice;
+    char* origin;        /* what to call the scene in messages */
+    char* resumed;       /* the recording that is continued, or NULL */
+    double resume_asked; /* the time that was asked for; infinite: the end */
+    double resume_time;  /* and the frame that was found for it */
     cli_overrides overrides;
     perp_context* context;
     perp_scene* scene;
     perp_sim* sim;
     perp_recorder* recorder;
+    cli_plugins plugins;
     cli_stats stats;
     char problem[1200]; /* the last problem file written, or "" */
     char message[2400]; /* why it stopped, or "" */
@@ -123,10 +132,12 @@ static int load_scene(run_state* r, perp_recording* resumed)
 {
     perp_status status;
     if (r->args->word_count > 0) {
-        r->origin = cli_scene_path(r->args->word[0]);
-        status = r->origin == NULL ? PERP_ERROR_MEMORY
-                                   : perp_scene_load(r->context, r->origin, r->overrides.item,
-                                                     r->overrides.count, &r->scene);
+        const int found = cli_scene_find(r->args->word[0], r->args->json, &r->origin);
+        if (found != CLI_DONE) {
+            return found;
+        }
+        status = perp_scene_load(r->context, r->origin, r->overrides.item, r->overrides.count,
+                                 &r->scene);
     } else {
         const char* text = perp_recording_scene_text(resumed);
         r->origin = strdup(r->resumed);
@@ -242,6 +253,12 @@ static int prepare(run_state* r)
         }
     }
     perp_recording_close(recording);
+    if (exit_status == CLI_DONE) {
+        const perp_status status = cli_plugins_start(&r->plugins, r->sim);
+        exit_status = status == PERP_OK ? CLI_DONE
+                                        : cli_fail(r->args->json, CLI_BAD_INPUT, "--plugin: %s",
+                                                   cli_plugins_message(&r->plugins, r->context));
+    }
     return exit_status;
 }
 
@@ -297,6 +314,61 @@ static void note_fallback(void* user, const perp_contact_problem* problem, int32
     }
 }
 
+/* DIR or DIR:WHEN. */
+static int read_problem_choice(run_state* r)
+{
+    static const char* const word[] = {
+        [SAVE_FAILED] = "failed", [SAVE_ALL] = "all",    [SAVE_EVERY] = "every=",
+        [SAVE_STEP] = "step=",    [SAVE_SLOW] = "slow=",
+    };
+    const char* text = cli_value(r->args, "--save-problems");
+    const char* colon = text != NULL ? strrchr(text, ':') : NULL;
+    const size_t length = colon != NULL ? (size_t)(colon - text) : text != NULL ? strlen(text) : 0;
+    if (text == NULL) {
+        return CLI_DONE;
+    }
+    bool good = colon == NULL;
+    for (int w = SAVE_FAILED; colon != NULL && w <= SAVE_SLOW; ++w) {
+        const size_t n = strlen(word[w]);
+        const char* number = colon + 1 + n;
+        char* end = NULL;
+        if (strncmp(colon + 1, word[w], n) == 0) {
+            const double x = w >= SAVE_EVERY ? strtod(number, &end) : 0.0;
+            good = w < SAVE_EVERY ? *number == '\0'
+                                  : end != number && *end == '\0' && x > 0.0 && x < 1e15 &&
+                                        (w == SAVE_SLOW || x == floor(x));
+            r->choice = (problem_choice){.when = w, .number = x};
+        }
+    }
+    if (!good || length == 0) {
+        return cli_fail(
+            r->args->json, CLI_BAD_INPUT,
+            "--save-problems: expected DIR or DIR:WHEN, WHEN being failed, all, every=N, "
+            "step=N or slow=SECONDS, got '%s'",
+            text);
+    }
+    r->problems = strndup(text, length);
+    return r->problems != NULL ? CLI_DONE : cli_fail(r->args->json, CLI_FAILED, "out of memory");
+}
+
+/* Whether the step just taken is one to keep. */
+static bool wants_problem(const run_state* r, double seconds)
+{
+    if (r->problems == NULL) {
+        return false;
+    }
+    const double step = (double)perp_sim_step_count(r->sim), number = r->choice.number;
+    bool chosen = false;
+    switch (r->choice.when) {
+    case SAVE_FAILED: break;
+    case SAVE_ALL: chosen = true; break;
+    case SAVE_EVERY: chosen = fmod(step, number) == 0.0; break;
+    case SAVE_STEP: chosen = step == number; break;
+    case SAVE_SLOW: chosen = seconds > number; break;
+    }
+    return chosen || perp_sim_step_info(r->sim).accepted_unsolved;
+}
+
 /* A step failed, or the recording did. The run is over. */
 static int stop_with_error(run_state* r, perp_status status)
 {
@@ -306,7 +378,7 @@ static int stop_with_error(run_state* r, perp_status status)
                                 named ? "" : ": ");
     r->note = r->message + length;
     (void)snprintf(r->message + length, sizeof r->message - (size_t)length, "%s",
-                   perp_context_error(r->context));
+                   cli_plugins_message(&r->plugins, r->context));
     if (status == PERP_ERROR_SOLVE) {
         r->unsolved = true;
         r->stats.failures += 1;
@@ -327,8 +399,9 @@ static int loop(run_state* r, cli_progress* progress)
         if (status == PERP_OK) {
             const double seconds = now - before;
             cli_stats_step(&r->stats, r->sim, seconds);
-            if (r->problems != NULL && perp_sim_step_info(r->sim).accepted_unsolved) {
+            if (wants_problem(r, seconds)) {
                 save_problem(r, perp_sim_step_count(r->sim));
+                now = cli_clock();
             }
             if (r->recorder != NULL) {
                 status = perp_recorder_step(r->recorder, r->sim, seconds);
@@ -452,7 +525,13 @@ static int refuse_empty(const cli_args* args)
 
 static int run_all(run_state* r)
 {
-    int exit_status = cli_overrides_gather(r->args, &r->overrides);
+    int exit_status = read_problem_choice(r);
+    if (exit_status == CLI_DONE) {
+        exit_status = cli_overrides_gather(r->args, &r->overrides);
+    }
+    if (exit_status == CLI_DONE) {
+        exit_status = cli_plugins_load(r->args, r->context, &r->plugins);
+    }
     if (exit_status == CLI_DONE) {
         exit_status = prepare(r);
     }
@@ -495,21 +574,23 @@ static int run(const cli_args* args)
         .quiet = cli_flag(args, "--quiet"),
         .keep_going = cli_flag(args, "--keep-going"),
         .out = cli_value(args, "--out"),
-        .problems = cli_value(args, "--save-problems"),
         .context = cli_context(args->json),
     };
     if (r.context == NULL) {
         return CLI_FAILED;
     }
     const int exit_status = run_all(&r);
+    cli_plugins_end(&r.plugins, r.sim);
     cli_stats_free(&r.stats);
     perp_recorder_destroy(r.recorder);
     perp_sim_destroy(r.sim);
     perp_scene_destroy(r.scene);
     perp_context_destroy(r.context);
+    cli_plugins_free(&r.plugins);
     cli_overrides_free(&r.overrides);
     free(r.origin);
     free(r.resumed);
+    free(r.problems);
     return exit_status;
 }
 
@@ -524,11 +605,14 @@ static const cli_option options[] = {
     {"--solver", "NAME", "see 'perp list solvers'; replaces the scene's with its settings", NULL},
     {"--set", "POINTER=VALUE", "override any place of the scene, such as /bodies/1/mass=2", NULL},
     {"--resume", "R.h5[@T]", "continue from a recording's end, or its last frame up to T", NULL},
-    {"--save-problems", "DIR", "where to put the problems of steps that were not solved", NULL},
+    {"--save-problems", "DIR[:WHEN]",
+     "where to put the problems of steps that were not solved; WHEN adds others: all, every=N, "
+     "step=N, slow=SECONDS",
+     NULL},
     {"--keep-going", NULL, "take the best iterate when a solve fails, and count it", NULL},
     {"--json", NULL, "print the result as one JSON object", NULL},
     {"--quiet", NULL, "print nothing but errors", NULL},
-    {"--plugin", "LIB", "load solvers from a shared library", "yet"},
+    {"--plugin", "LIB[:ARG]", "load solvers and code for each step from a shared library", NULL},
     {"--watch", NULL, "look at the run while it lasts", "yet"},
     {0},
 };

@@ -1,10 +1,6 @@
-/* cli/scene_args.c - from the command line to a scene: where it is, and what is overridden. */
-#include <limits.h>
-#include <stdio.h>
+/* cli/scene_args.c - from the command line to a scene: what is overridden. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli.h"
 
@@ -85,70 +81,4 @@ void cli_overrides_free(cli_overrides* overrides)
     }
     free(overrides->owned);
     free(overrides->item);
-}
-
-/* ---- where scenes are -------------------------------------------------------------------------*/
-
-static bool is_folder(const char* path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static int add_folder(char* folder[4], int count, const char* path)
-{
-    char* real = is_folder(path) ? realpath(path, NULL) : NULL;
-    for (int i = 0; real != NULL && i < count; ++i) {
-        if (strcmp(folder[i], real) == 0) { /* the same place by two roads */
-            free(real);
-            return count;
-        }
-    }
-    if (real != NULL) {
-        folder[count++] = real;
-    }
-    return count;
-}
-
-int cli_scene_folders(char* folder[4])
-{
-    int count = 0;
-    const char* chosen = getenv("PERP_SCENES");
-    if (chosen != NULL && chosen[0] != '\0') {
-        count = add_folder(folder, count, chosen);
-    }
-    count = add_folder(folder, count, "scenes");
-    char exe[PATH_MAX], path[PATH_MAX + 64];
-    const ssize_t length = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (length > 0) {
-        exe[length] = '\0';
-        char* slash = strrchr(exe, '/');
-        if (slash != NULL) {
-            *slash = '\0';
-            (void)snprintf(path, sizeof path, "%s/../share/perp/scenes", exe);
-            count = add_folder(folder, count, path);
-            (void)snprintf(path, sizeof path, "%s/../../scenes", exe);
-            count = add_folder(folder, count, path);
-        }
-    }
-    return count;
-}
-
-char* cli_scene_path(const char* word)
-{
-    char* found = NULL;
-    if (access(word, F_OK) == 0 || strchr(word, '/') != NULL) {
-        return strdup(word);
-    }
-    char* folder[4];
-    const int count = cli_scene_folders(folder);
-    for (int i = 0; i < count; ++i) {
-        char path[2 * PATH_MAX];
-        (void)snprintf(path, sizeof path, "%s/%s.json", folder[i], word);
-        if (found == NULL && access(path, F_OK) == 0) {
-            found = strdup(path);
-        }
-        free(folder[i]);
-    }
-    return found != NULL ? found : strdup(word);
 }

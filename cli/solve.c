@@ -6,6 +6,8 @@
 
 #include "cli.h"
 
+enum { ATTEMPTS_MAX = 1000 };
+
 typedef struct solve_state {
     const cli_args* args;
     perp_context* context;
@@ -15,6 +17,7 @@ typedef struct solve_state {
     char** owned;
     double *z, *v; /* z: z, r or p of the problem; v: velocities where there are any */
     int32_t z_count, v_count;
+    perp_attempt* attempt; /* ATTEMPTS_MAX */
 } solve_state;
 
 /* How it went: the judge's verdict in the problem's own terms, and the residuals others use. */
@@ -22,6 +25,7 @@ typedef struct solve_result {
     perp_report report;
     perp_contact_residual laws; /* contact and friction problems */
     perp_plain_residual plain;
+    perp_attempt_list attempts;
 } solve_result;
 
 /* A number that fills the whole text. */
@@ -64,6 +68,26 @@ static bool has_laws(const solve_state* s)
            perp_problem_file_friction(s->file) != NULL;
 }
 
+/* Every method that ran, in order. */
+static json_t* tried(const solve_state* s, const perp_attempt_list* list)
+{
+    json_t* array = json_array();
+    for (int32_t i = 0; i < list->count && i < list->capacity; ++i) {
+        const perp_attempt* a = &list->attempt[i];
+        json_t* o = json_object();
+        json_object_set_new(o, "solver", cli_text(a->solver));
+        json_object_set_new(o, "outcome", json_string(perp_outcome_name(a->outcome)));
+        json_object_set_new(o, "iterations", json_integer(a->iterations));
+        json_object_set_new(o, "residual", cli_number(a->residual));
+        json_object_set_new(o, "seconds", cli_number(a->seconds));
+        if (perp_problem_file_contact(s->file) != NULL) {
+            json_object_set_new(o, "island", json_integer(a->island));
+        }
+        json_array_append_new(array, o);
+    }
+    return array;
+}
+
 static void print_json(const solve_state* s, const solve_result* r, int exit_status)
 {
     const perp_report* report = &r->report;
@@ -76,7 +100,8 @@ static void print_json(const solve_state* s, const solve_result* r, int exit_sta
                         json_string(perp_problem_kind_name(perp_problem_file_kind(s->file))));
     json_object_set_new(o, "outcome", json_string(perp_outcome_name(report->outcome)));
     json_object_set_new(o, "solver", json_string(solver));
-    json_object_set_new(o, "tried", json_pack("[s]", solver));
+    json_object_set_new(o, "tried", tried(s, &r->attempts));
+    json_object_set_new(o, "tried_count", json_integer(r->attempts.count));
     json_object_set_new(o, "detail", cli_text(report->detail));
     json_object_set_new(o, "iterations", json_integer(report->iterations));
     json_object_set_new(o, "seconds", cli_number(report->seconds));
@@ -128,7 +153,14 @@ static void print_text(const solve_state* s, const solve_result* r)
         printf("  plain          e %.1e", r->plain.e);
         printf(isnan(r->plain.scaled) ? "\n" : ", scaled %.1e\n", r->plain.scaled);
     }
-    if (report->detail[0] != '\0') {
+    const perp_attempt_list* list = &r->attempts;
+    for (int32_t i = 0; list->count > 1 && i < list->count && i < list->capacity; ++i) {
+        const perp_attempt* a = &list->attempt[i];
+        printf("  %-14s %s: %s after %d iterations, residual %.1e, %.4g s\n", i == 0 ? "tried" : "",
+               a->solver, perp_outcome_name(a->outcome), (int)a->iterations, a->residual,
+               a->seconds);
+    }
+    if (report->detail[0] != '\0' && list->count <= 1) {
         printf("  note           %s\n", report->detail);
     }
 }
@@ -270,7 +302,9 @@ static int solve(solve_state* s)
     if (status != PERP_OK) {
         return cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(s->context));
     }
-    solve_result result = {.plain = {NAN, NAN}};
+    solve_result result = {.plain = {NAN, NAN},
+                           .attempts = {.attempt = s->attempt, .capacity = ATTEMPTS_MAX}};
+    options.attempts = &result.attempts;
     status = solve_any(s, name != NULL ? name : "auto", &options, &result);
     if (status != PERP_OK) {
         return cli_fail(args->json, cli_exit_of(status), "%s: %s", args->word[0],
@@ -288,10 +322,14 @@ static int solve(solve_state* s)
 static int run(const cli_args* args)
 {
     solve_state s = {.args = args, .context = cli_context(args->json)};
-    if (s.context == NULL) {
+    s.attempt = calloc(ATTEMPTS_MAX, sizeof *s.attempt);
+    if (s.context == NULL || s.attempt == NULL) {
+        perp_context_destroy(s.context);
+        free(s.attempt);
         return CLI_FAILED;
     }
     const int exit_status = solve(&s);
+    free(s.attempt);
     free(s.v);
     free(s.z);
     perp_problem_file_destroy(s.file);
@@ -318,8 +356,10 @@ const cli_verb cli_verb_solve = {
     .name = "solve",
     .usage = "PROBLEM [--solver NAME] [--json]",
     .summary = "solve one saved problem",
-    .text = "Reads the problem of a step as 'perp run' saves it, .ccp text (gzip'ed or not) and "
-            "FCLIB's HDF5 files. Exit status 3 if it is not solved.",
+    .text =
+        "Reads the problem of a step as 'perp run' saves it, .ccp text (gzip'ed or not) and "
+        "FCLIB's HDF5 files. Exit status 3 if it is not solved. With --json, tried[] lists every "
+        "method that ran, in order, with its outcome, iterations, residual and seconds.",
     .words_min = 1,
     .words_max = 1,
     .option = options,

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "plugin.h"
 
 #define LAWS_TOLERANCE 1e-6
 
@@ -50,6 +50,8 @@ static void print_json(const perp_verdict* d, int exit_status, double tolerance,
         json_pack("{s:o, s:o, s:o, s:o, s:I}", "dynamics", cli_number(d->worst.dynamics), "normal",
                   cli_number(d->worst.normal), "friction", cli_number(d->worst.friction), "joints",
                   cli_number(d->worst.joints), "frame", (json_int_t)d->worst_frame));
+    json_object_set_new(o, "missing_plugin",
+                        d->user_code[0] != '\0' ? cli_text(d->user_code) : json_null());
     json_object_set_new(o, "rerun", json_boolean(d->rerun));
     json_object_set_new(o, "same_bits", json_boolean(d->same_bits));
     json_object_set_new(o, "first_difference", json_integer(d->first_difference));
@@ -86,9 +88,15 @@ static void print_end(const perp_verdict* d)
     print_line(UNKNOWN, "run", text);
 }
 
-static void print_laws(const perp_verdict* d, const asked* a, bool laws)
+static void print_laws(const perp_verdict* d, const asked* a, bool laws, bool plugin)
 {
     char text[160];
+    if (plugin) {
+        print_line(
+            UNKNOWN, "laws",
+            "not recomputed: a plugin's forces are not recorded; the second run judged them");
+        return;
+    }
     if (d->laws_checked > 0) {
         (void)snprintf(text, sizeof text,
                        "%lld of %lld steps: dynamics %.1e, normal %.1e, friction %.1e (allowed "
@@ -106,7 +114,8 @@ static void print_laws(const perp_verdict* d, const asked* a, bool laws)
     print_line(UNKNOWN, "laws", text);
 }
 
-static void print_text(const char* path, const perp_verdict* d, const asked* a, bool laws)
+static void print_text(const char* path, const perp_verdict* d, const asked* a, bool laws,
+                       bool plugin)
 {
     char text[160];
     printf("%s", cli_bold());
@@ -121,7 +130,12 @@ static void print_text(const char* path, const perp_verdict* d, const asked* a, 
         return;
     }
     print_end(d);
-    print_laws(d, a, laws);
+    if (d->user_code[0] != '\0') {
+        (void)snprintf(text, sizeof text, "recorded with %.100s: its forces are not recorded",
+                       d->user_code);
+        print_line(UNKNOWN, "plugin", text);
+    }
+    print_laws(d, a, laws, plugin);
     if (!d->rerun) {
         (void)snprintf(text, sizeof text, "could not be run again");
     } else if (d->same_bits) {
@@ -133,16 +147,19 @@ static void print_text(const char* path, const perp_verdict* d, const asked* a, 
     print_line(d->same_bits ? GOOD : BAD, "second run", text);
 }
 
-static int verify(const cli_args* args, perp_context* context)
+static int verify(const cli_args* args, perp_context* context, cli_plugins* plugins)
 {
     const char* path = args->word[0];
     perp_verdict verdict;
-    const perp_status status = perp_recording_verify(context, path, &verdict);
+    const bool with = plugins->count > 0;
+    const perp_status status = perp_recording_verify_with(
+        context, path, with ? cli_plugins_start : NULL, plugins, &verdict);
     if (status != PERP_OK || !verdict.intact) {
         cli_leave_quickly();
     }
     if (status != PERP_OK) {
-        return cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(context));
+        return cli_fail(args->json, cli_exit_of(status), "%s",
+                        cli_plugins_message(plugins, context));
     }
     const asked a = verdict.intact ? asked_of(context, path) : (asked){LAWS_TOLERANCE, 1};
     const bool laws = verdict.worst.worst <= a.tolerance; /* a NaN fails */
@@ -151,7 +168,7 @@ static int verify(const cli_args* args, perp_context* context)
     if (args->json) {
         print_json(&verdict, exit_status, a.tolerance, laws);
     } else {
-        print_text(path, &verdict, &a, laws);
+        print_text(path, &verdict, &a, laws, with);
     }
     return exit_status;
 }
@@ -162,19 +179,26 @@ static int run(const cli_args* args)
     if (context == NULL) {
         return CLI_FAILED;
     }
-    const int exit_status = verify(args, context);
+    cli_plugins plugins = {0};
+    int exit_status = cli_plugins_load(args, context, &plugins);
+    if (exit_status == CLI_DONE) {
+        exit_status = verify(args, context, &plugins);
+    }
+    cli_plugins_end(&plugins, NULL);
     perp_context_destroy(context);
+    cli_plugins_free(&plugins);
     return exit_status;
 }
 
 static const cli_option options[] = {
+    {"--plugin", "LIB[:ARG]", "the shared library that the run was made with", NULL},
     {"--json", NULL, "print one JSON object", NULL},
     {0},
 };
 
 const cli_verb cli_verb_verify = {
     .name = "verify",
-    .usage = "R.h5 [--json]",
+    .usage = "R.h5 [--plugin LIB[:ARG]] [--json]",
     .summary = "check a recording: hashes, laws, and the same bits again",
     .text = "Exit status 0 if the file is intact, the recorded motion obeys the laws, and running "
             "the recorded\nscene again gives the same bits; 3 if not; 2 if it is no recording.",

@@ -1,6 +1,8 @@
 # Benchmarks and experiments are built on request only, by the targets `bench` and `experiments`.
 #
 #   bench/NAME.c          -> bench/NAME         bench/common/*.c is linked into each
+#                                               with the generators of tests/support
+#   bench/tools/NAME.c    -> bench/NAME         what is no benchmark
 #   experiments/NAME/*.c  -> experiments/NAME   experiments/common/*.c is linked into each
 #
 # bench/siconos.c is there only where the numerics library of Siconos is (Debian:
@@ -21,6 +23,7 @@ endfunction()
 
 if(TARGET perp_static)
     file(GLOB common CONFIGURE_DEPENDS bench/common/*.c)
+    list(APPEND common ${PROJECT_SOURCE_DIR}/tests/support/generate.c)
     file(GLOB sources CONFIGURE_DEPENDS bench/*.c)
     include(CheckCSourceCompiles)
     find_path(PERP_SICONOS_INCLUDE numerics/SolverOptions.h PATH_SUFFIXES siconos)
@@ -47,8 +50,13 @@ if(TARGET perp_static)
         get_filename_component(name ${source} NAME_WE)
         perp_program(bench bench_${name} ${name} ${source} ${common})
         # A benchmark may time an inner kernel; an experiment is a user of the public API.
-        target_include_directories(bench_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+        target_include_directories(bench_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
+            ${PROJECT_SOURCE_DIR}/tests)
     endforeach()
+    # No benchmark, but what they solve, written to files.
+    perp_program(bench bench_generate_problem generate_problem bench/tools/generate_problem.c
+        tests/support/generate.c)
+    target_include_directories(bench_generate_problem PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     if(TARGET bench_siconos)
         target_include_directories(bench_siconos SYSTEM PRIVATE
             ${PERP_SICONOS_INCLUDE} ${PERP_SICONOS_INCLUDE}/numerics)

@@ -8,6 +8,27 @@ install(TARGETS perp_shared perp_static EXPORT perpTargets)
 if(TARGET perp_cli)
     install(TARGETS perp_cli)
 endif()
+# Man page and completion scripts are made by the program from its own tables. A cross build
+# cannot run it and goes without.
+if(TARGET perp_cli AND NOT CMAKE_CROSSCOMPILING)
+    set(manners ${PROJECT_BINARY_DIR}/share)
+    file(MAKE_DIRECTORY ${manners})
+    add_custom_command(
+        OUTPUT ${manners}/perp.1 ${manners}/perp.bash ${manners}/_perp ${manners}/perp.fish
+        COMMAND perp_cli help --man > ${manners}/perp.1
+        COMMAND perp_cli help --completion bash > ${manners}/perp.bash
+        COMMAND perp_cli help --completion zsh > ${manners}/_perp
+        COMMAND perp_cli help --completion fish > ${manners}/perp.fish
+        DEPENDS perp_cli VERBATIM)
+    add_custom_target(perp_manners ALL DEPENDS ${manners}/perp.1)
+    install(FILES ${manners}/perp.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(FILES ${manners}/perp.bash
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME perp)
+    install(FILES ${manners}/_perp
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES ${manners}/perp.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
 install(DIRECTORY include/perp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY scenes DESTINATION ${CMAKE_INSTALL_DATADIR}/perp OPTIONAL)

@@ -51,6 +51,13 @@ typedef struct perp_motion_def {
     const char* angle;          /* planar */
     const char* velocity[3];
     const char* angular_velocity[3]; /* planar: [2] */
+    /* POSE from a table instead of expressions: rows of t and x, y[, angle] (planar) or x, y, z[, w,
+     * x, y, z] (spatial); times ascend. NULL: none. */
+    const double* table;
+    int32_t table_rows, table_columns;
+    const char* interpolation; /* "linear", "cubic" or "quintic" (base/curve.h); NULL: linear */
+    /* POSE: the body starts where its def says and follows no faster than this; 0: is always there */
+    double max_speed, max_angular_speed;
 } perp_motion_def;
 
 typedef struct perp_body_def {

@@ -68,6 +68,8 @@ PERP_API bool perp_recording_finished(const perp_recording* recording);
 PERP_API const char* perp_recording_note(const perp_recording* recording);
 PERP_API const char* perp_recording_scene_text(const perp_recording* recording);
 PERP_API const char* perp_recording_version(const perp_recording* recording);
+/* The user's code (plugins) that the run had; "" if none was named. */
+PERP_API const char* perp_recording_user_code(const perp_recording* recording);
 PERP_API int64_t perp_recording_frame_count(const perp_recording* recording);
 
 typedef struct perp_frame {
@@ -80,6 +82,8 @@ typedef struct perp_frame {
     int32_t contact_count;
     const perp_joint_record* joints; /* of all joints */
     int32_t joint_count;
+    const double* memory; /* impulses of springs and controllers, then the controllers' integrals */
+    int32_t memory_size;
     perp_energy energy;
     /* Of the step that led here; but certificate, penetration, iterations, residual, outcome and
      * accepted_unsolved are the worst of all steps since the frame before (`record.every` above 1).
@@ -111,10 +115,18 @@ typedef struct perp_verdict {
     bool same_bits;           /* and gave the same bits */
     int64_t first_difference; /* frame, -1: none */
     char message[512];        /* one sentence for a person */
+    char user_code[512];      /* that the run had and this check did not; "" if none */
 } perp_verdict;
 /* Hashes first, then the laws from the recorded numbers alone, then a second run. */
 PERP_API PERP_NODISCARD perp_status perp_recording_verify(perp_context* context, const char* path,
                                                           perp_verdict* verdict);
+/* The same with the user's code that the run had: prepare adds it to the simulation of the second
+ * run. Its forces are not among the recorded numbers, so that the laws are not recomputed from these
+ * (laws_checked is 0); the second run has judged them anew, and a certificate that differs is a
+ * difference of bits. */
+PERP_API PERP_NODISCARD perp_status perp_recording_verify_with(
+    perp_context* context, const char* path, perp_status (*prepare)(void* user, perp_sim* sim),
+    void* user, perp_verdict* verdict);
 
 #ifdef __cplusplus
 }

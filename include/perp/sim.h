@@ -83,6 +83,12 @@ PERP_API const perp_joint_record* perp_sim_joint_records(const perp_sim* sim, in
 /* Largest error of all joints in the present state: length, angle. */
 PERP_API void perp_sim_joint_error(const perp_sim* sim, double error[2]);
 
+typedef struct perp_controller_state {
+    double effort;   /* mean over the last step; 0 before the first */
+    double integral; /* of the error */
+} perp_controller_state;
+PERP_API perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller);
+
 /* The flat arrays that a recording keeps. Spatial: 7 and 6 numbers a body (position, quaternion;
  * velocity, angular velocity); planar: 3 and 3 (x, y, angle; and rates). */
 PERP_API int32_t perp_sim_q_size(const perp_sim* sim);
@@ -142,6 +148,13 @@ PERP_API const perp_contact_problem* perp_sim_problem(const perp_sim* sim);
  * stops the step with that status. */
 typedef perp_status (*perp_step_fn)(void* user, perp_sim* sim);
 PERP_API void perp_sim_on_step(perp_sim* sim, perp_step_fn fn, void* user);
+/* One more, called after those before it. perp_sim_on_step replaces only its own. */
+PERP_API PERP_NODISCARD perp_status perp_sim_add_on_step(perp_sim* sim, perp_step_fn fn,
+                                                         void* user);
+/* What to call the user's code (a plugin's name) in recordings: what it does to the simulation is not
+ * recorded, so a recording says that it was there. NULL or "": there is none. */
+PERP_API PERP_NODISCARD perp_status perp_sim_set_user_code(perp_sim* sim, const char* name);
+PERP_API const char* perp_sim_user_code(const perp_sim* sim); /* never NULL */
 /* Polled inside the solvers, several times a millisecond: returning true ends the step with
  * PERP_ERROR_CANCELLED, the state as it was before it. NULL: never. */
 PERP_API void perp_sim_on_cancel(perp_sim* sim, bool (*cancel)(void* user), void* user);

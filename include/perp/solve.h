@@ -41,6 +41,24 @@ PERP_API PERP_NODISCARD perp_status perp_setting_assign(perp_context* context,
 
 /* ---- what a method is given, and what it gives back ---------------------------------------------*/
 
+/* One method that a solve ran, in the order in which they ran. */
+typedef struct perp_attempt {
+    const char* solver; /* a literal */
+    perp_outcome outcome;
+    int32_t iterations;
+    int32_t island;  /* of a contact problem in independent parts: which, from 0 */
+    double residual; /* the judge's, of the point it ended at */
+    double seconds;
+} perp_attempt;
+
+/* Filled by a solve that is given one. count: how many there were; of those beyond capacity nothing
+ * is kept. */
+typedef struct perp_attempt_list {
+    perp_attempt* attempt; /* the caller's */
+    int32_t capacity;
+    int32_t count;
+} perp_attempt_list;
+
 typedef struct perp_solve_options {
     double tolerance;           /* on the judge's residual, unit-free; default 1e-10 */
     double enough;              /* > tolerance: once here a method need not insist; 0: none */
@@ -49,6 +67,7 @@ typedef struct perp_solve_options {
     bool (*cancel)(void* user); /* NULL: never */
     void (*log)(void* user, int32_t iteration, double residual); /* NULL: none */
     void* user;
+    perp_attempt_list* attempts; /* NULL: not kept */
 } perp_solve_options;
 
 PERP_API perp_solve_options perp_solve_options_default(void);

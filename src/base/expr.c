@@ -14,6 +14,8 @@
  */
 #include "base/expr.h"
 
+#include "base/curve.h"
+
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +23,8 @@
 #include <string.h>
 
 enum {
-    LENGTH_LIMIT = 4096,
+    LENGTH_LIMIT = 65536,
+    DIGIT_LIMIT = 1024, /* of one number */
     NESTING_LIMIT = 64,
     /* A level of nesting leaves at most five operands waiting: the left sides of a comparison, a
      * sum and a term, and two arguments of if(). */
@@ -65,6 +68,7 @@ typedef enum opcode {
     OP_ATAN2,
     OP_MOD,
     OP_IF,
+    OP_CURVE, /* constant: which of the expression's curves */
 } opcode;
 
 typedef struct instruction {
@@ -75,6 +79,8 @@ typedef struct instruction {
 struct perpi_expr {
     int32_t count;
     char* text; /* behind the program, in the same block */
+    perpi_curve** curve;
+    size_t curve_count, curve_capacity;
     instruction program[];
 };
 
@@ -85,12 +91,15 @@ typedef struct function {
 } function;
 
 static const function functions[] = {
-    {"sin", OP_SIN, 1},   {"cos", OP_COS, 1},   {"tan", OP_TAN, 1},     {"asin", OP_ASIN, 1},
-    {"acos", OP_ACOS, 1}, {"atan", OP_ATAN, 1}, {"sinh", OP_SINH, 1},   {"cosh", OP_COSH, 1},
-    {"tanh", OP_TANH, 1}, {"exp", OP_EXP, 1},   {"log", OP_LOG, 1},     {"log10", OP_LOG10, 1},
-    {"sqrt", OP_SQRT, 1}, {"abs", OP_ABS, 1},   {"floor", OP_FLOOR, 1}, {"ceil", OP_CEIL, 1},
-    {"sign", OP_SIGN, 1}, {"min", OP_MIN, 2},   {"max", OP_MAX, 2},     {"atan2", OP_ATAN2, 2},
-    {"mod", OP_MOD, 2},   {"pow", OP_POW, 2},   {"if", OP_IF, 3},
+    {"sin", OP_SIN, 1},     {"cos", OP_COS, 1},       {"tan", OP_TAN, 1},
+    {"asin", OP_ASIN, 1},   {"acos", OP_ACOS, 1},     {"atan", OP_ATAN, 1},
+    {"sinh", OP_SINH, 1},   {"cosh", OP_COSH, 1},     {"tanh", OP_TANH, 1},
+    {"exp", OP_EXP, 1},     {"log", OP_LOG, 1},       {"log10", OP_LOG10, 1},
+    {"sqrt", OP_SQRT, 1},   {"abs", OP_ABS, 1},       {"floor", OP_FLOOR, 1},
+    {"ceil", OP_CEIL, 1},   {"sign", OP_SIGN, 1},     {"min", OP_MIN, 2},
+    {"max", OP_MAX, 2},     {"atan2", OP_ATAN2, 2},   {"mod", OP_MOD, 2},
+    {"pow", OP_POW, 2},     {"if", OP_IF, 3},         {"linear", OP_CURVE, 0},
+    {"cubic", OP_CURVE, 0}, {"quintic", OP_CURVE, 0},
 };
 enum { FUNCTION_COUNT = sizeof functions / sizeof functions[0] };
 
@@ -166,9 +175,12 @@ static bool is_name(char c)
 static perp_status parse_number(parser* p)
 {
     const size_t start = p->at;
-    char buffer[LENGTH_LIMIT + 16];
+    char buffer[DIGIT_LIMIT + 32];
     size_t n = 0;
     bool digits = false;
+    if (strspn(p->text + p->at, "0123456789.eE") > DIGIT_LIMIT) {
+        return fail_at(p, start, "number of more than 1024 digits");
+    }
     for (; is_digit(p->text[p->at]); ++p->at) {
         buffer[n++] = p->text[p->at];
         digits = true;
@@ -195,7 +207,7 @@ static perp_status parse_number(parser* p)
             if (sign == 1) {
                 buffer[n++] = p->text[p->at + 1];
             }
-            for (p->at += 1 + sign; is_digit(p->text[p->at]); ++p->at) {
+            for (p->at += 1 + sign; is_digit(p->text[p->at]) && n < DIGIT_LIMIT + 24; ++p->at) {
                 buffer[n++] = p->text[p->at];
             }
         }
@@ -227,6 +239,66 @@ static perp_status unknown_name(parser* p, size_t start, const char* name)
     return fail_at(p, start, message);
 }
 
+/* A number with signs before it, taken off the program again. */
+static perp_status parse_constant(parser* p, double* value)
+{
+    const int32_t before = p->expr->count;
+    skip_space(p);
+    const size_t start = p->at;
+    const perp_status status = parse_unary(p);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const instruction* at = p->expr->program + before;
+    const int32_t made = p->expr->count - before;
+    if (at[0].op != OP_CONSTANT || made > 2 || (made == 2 && at[1].op != OP_NEG)) {
+        return fail_at(p, start, "the points of a curve must be numbers, not expressions,");
+    }
+    *value = made == 2 ? -at[0].constant : at[0].constant;
+    p->expr->count = before;
+    p->depth -= 1;
+    return PERP_OK;
+}
+
+/* The points of a curve, `,` before each number, and its ')'. */
+static perp_status parse_points(parser* p, perpi_curve_kind kind, size_t start)
+{
+    double* point = NULL;
+    size_t count = 0, capacity = 0;
+    perp_status status = PERP_OK;
+    while (status == PERP_OK && accept(p, ',')) {
+        status = perpi_grow(p->context, &point, &capacity, count + 1, sizeof *point);
+        if (status == PERP_OK) {
+            status = parse_constant(p, &point[count++]);
+        }
+    }
+    if (status == PERP_OK && !accept(p, ')')) {
+        status = fail_at(p, p->at, "expected ',' or ')'");
+    }
+    if (status == PERP_OK && (count < 2 || count % 2 != 0)) {
+        status = fail_at(p, start, "a curve takes x, then pairs of time and value:");
+    }
+    perpi_expr* expr = p->expr;
+    if (status == PERP_OK) {
+        status = perpi_grow(p->context, &expr->curve, &expr->curve_capacity, expr->curve_count + 1,
+                            sizeof *expr->curve);
+    }
+    for (size_t i = 2; status == PERP_OK && i < count; i += 2) {
+        if (!(point[i] > point[i - 2])) {
+            status = fail_at(p, start, "the times of a curve's points must ascend:");
+        }
+    }
+    if (status == PERP_OK) {
+        status = perpi_curve_create(p->context, kind, (int32_t)(count / 2), point, 2, 1,
+                                    &expr->curve[expr->curve_count]);
+    }
+    perpi_free(p->context, point);
+    if (status == PERP_OK) {
+        emit(p, OP_CURVE, (double)expr->curve_count++, 1);
+    }
+    return status;
+}
+
 /* The arguments of a function, its name already read. */
 static perp_status parse_call(parser* p, const function* f)
 {
@@ -234,6 +306,15 @@ static perp_status parse_call(parser* p, const function* f)
     if (!accept(p, '(')) {
         snprintf(message, sizeof message, "expected '(' after '%s'", f->name);
         return fail_at(p, p->at, message);
+    }
+    if (f->op == OP_CURVE) {
+        const size_t start = p->at;
+        perpi_curve_kind kind = PERPI_CURVE_LINEAR;
+        while (strcmp(f->name, perpi_curve_names[kind]) != 0) {
+            ++kind;
+        }
+        const perp_status status = parse_comparison(p);
+        return status == PERP_OK ? parse_points(p, kind, start) : status;
     }
     for (int i = 0; i < f->arity; ++i) {
         if (i > 0 && !accept(p, ',')) {
@@ -437,7 +518,7 @@ perp_status perpi_expr_compile(perp_context* context, const char* text, perpi_ex
         status = fail_at(&p, p.at, p.text[p.at] == ')' ? "unmatched ')'" : "expected an operator");
     }
     if (status != PERP_OK) {
-        perpi_free(context, p.expr);
+        perpi_expr_destroy(context, p.expr);
         return status;
     }
     *expr = p.expr;
@@ -446,6 +527,13 @@ perp_status perpi_expr_compile(perp_context* context, const char* text, perpi_ex
 
 void perpi_expr_destroy(perp_context* context, perpi_expr* expr)
 {
+    if (expr == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < expr->curve_count; ++i) {
+        perpi_curve_destroy(context, expr->curve[i]);
+    }
+    perpi_free(context, expr->curve);
     perpi_free(context, expr);
 }
 
@@ -579,6 +667,12 @@ double perpi_expr_eval(const perpi_expr* expr, double t, double* derivative)
             stack[n++] = (dual){expr->program[i].constant, 0.0};
         } else if (op == OP_TIME) {
             stack[n++] = (dual){t, 1.0};
+        } else if (op == OP_CURVE) {
+            const perpi_curve* curve = expr->curve[(size_t)expr->program[i].constant];
+            dual* a = &stack[n - 1];
+            double slope;
+            a->x = perpi_curve_at(curve, a->x, &slope);
+            a->d = chain(slope, a->d);
         } else if (op == OP_IF) {
             n -= 2;
             stack[n - 1] = choose(stack[n - 1], stack[n], stack[n + 1]);

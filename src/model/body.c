@@ -47,6 +47,105 @@ static bool any_text(const char* const* text, int count)
     return false;
 }
 
+static perp_status check_speeds(perp_context* context, const perp_motion_def* def,
+                                perpi_motion* motion)
+{
+    static const char* const member[2] = {"motion/max_speed", "motion/max_angular_speed"};
+    const double given[2] = {def->max_speed, def->max_angular_speed};
+    double limit[2];
+    for (int i = 0; i < 2; ++i) {
+        if (!(given[i] >= 0.0)) {
+            return perpi_fail(context, PERP_ERROR_INPUT, "%s: must be > 0, got %g", member[i],
+                              given[i]);
+        }
+        if (given[i] > 0.0 && def->type != PERP_MOTION_POSE) {
+            return perpi_fail(context, PERP_ERROR_INPUT,
+                              "%s: is for a motion given by a pose, not by a velocity", member[i]);
+        }
+        limit[i] = given[i] > 0.0 ? given[i] : INFINITY;
+    }
+    motion->max_speed = limit[0];
+    motion->max_rate = limit[1];
+    motion->follows = isfinite(limit[0]) || isfinite(limit[1]);
+    return PERP_OK;
+}
+
+/* q and -q are the same rotation: each row's quaternion is turned to the side of the one before, so
+ * that what lies between is the short way. */
+static perp_status make_turns(perp_context* context, const perp_motion_def* def,
+                              perpi_curve_kind kind, perpi_motion* motion)
+{
+    const size_t rows = (size_t)def->table_rows, columns = (size_t)def->table_columns;
+    double* turn = NULL;
+    perp_status status = perpi_alloc(context, 5 * rows, sizeof *turn, &turn);
+    for (size_t i = 0; status == PERP_OK && i < rows; ++i) {
+        const double* from = def->table + i * columns;
+        double* to = turn + 5 * i;
+        double size = 0.0, along = 0.0;
+        to[0] = from[0];
+        for (int k = 1; k < 5; ++k) {
+            size = hypot(size, from[3 + k]);
+        }
+        if (!(size > 0.0) || !isfinite(size)) {
+            status = perpi_fail(context, PERP_ERROR_INPUT,
+                                "motion/table/%d: must be a quaternion of length > 0", (int)i);
+            break;
+        }
+        for (int k = 1; k < 5; ++k) {
+            to[k] = from[3 + k] / size;
+            along += i > 0 ? to[k] * to[k - 5] : 0.0;
+        }
+        for (int k = 1; k < 5 && along < 0.0; ++k) {
+            to[k] = -to[k];
+        }
+    }
+    for (int k = 0; status == PERP_OK && k < 4; ++k) {
+        status = perpi_curve_create(context, kind, def->table_rows, turn, 5, 1 + k,
+                                    &motion->orientation[k].curve);
+        status = status == PERP_ERROR_INPUT ? perpi_fail_prefix(context, status, "motion/table")
+                                            : status;
+    }
+    perpi_free(context, turn);
+    motion->has_orientation = true;
+    return status;
+}
+
+static perp_status make_table(perp_context* context, int32_t dimension, const perp_motion_def* def,
+                              perpi_motion* motion)
+{
+    const int32_t columns = def->table_columns;
+    const bool turns = columns == (dimension == 2 ? 4 : 8);
+    if (columns != 1 + dimension && !turns) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "motion/table: a row must have %s, got %d numbers",
+                          dimension == 2 ? "3 numbers (t, x, y) or 4 (t, x, y, angle)"
+                                         : "4 numbers (t, x, y, z) or 8 (t, x, y, z, quaternion "
+                                           "w, x, y, z)",
+                          (int)columns);
+    }
+    const char* name = def->interpolation != NULL ? def->interpolation : "linear";
+    perpi_curve_kind kind = PERPI_CURVE_LINEAR;
+    while (perpi_curve_names[kind] != NULL && strcmp(name, perpi_curve_names[kind]) != 0) {
+        ++kind;
+    }
+    if (perpi_curve_names[kind] == NULL) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "motion/interpolation: must be linear, cubic or quintic, got '%.80s'",
+                          name);
+    }
+    perp_status status = PERP_OK;
+    const int32_t plain = dimension == 2 ? columns - 1 : 3;
+    for (int32_t k = 0; status == PERP_OK && k < plain; ++k) {
+        perpi_value* value = k < dimension ? &motion->position[k] : &motion->angle;
+        status = perpi_curve_create(context, kind, def->table_rows, def->table, columns, 1 + k,
+                                    &value->curve);
+        status = status == PERP_ERROR_INPUT ? perpi_fail_prefix(context, status, "motion/table")
+                                            : status;
+    }
+    return status == PERP_OK && turns && dimension == 3 ? make_turns(context, def, kind, motion)
+                                                        : status;
+}
+
 static perp_status make_motion(perp_context* context, int32_t dimension, const perp_motion_def* def,
                                perpi_motion* motion)
 {
@@ -65,12 +164,18 @@ static perp_status make_motion(perp_context* context, int32_t dimension, const p
     motion->type = def->type;
     motion->has_orientation = any_text(def->orientation, 4);
     motion->has_axis_angle = any_text(def->axis_angle, 4);
+    perp_status status = check_speeds(context, def, motion);
+    if (status == PERP_OK && def->table != NULL) {
+        return make_table(context, dimension, def, motion);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
     if (motion->has_orientation && motion->has_axis_angle) {
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "motion: give orientation or axis_angle, not both");
     }
-    perp_status status =
-        perpi_values_make(context, NULL, def->position, 3, position, motion->position);
+    status = perpi_values_make(context, NULL, def->position, 3, position, motion->position);
     if (status == PERP_OK) {
         status =
             perpi_values_make(context, NULL, def->orientation, 4, orientation, motion->orientation);
@@ -318,7 +423,7 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
 static perp_status start_pose(perp_model* model, int32_t index)
 {
     perpi_body* body = &model->body[index];
-    if (body->motion.type == PERP_MOTION_POSE) {
+    if (body->motion.type == PERP_MOTION_POSE && !body->motion.follows) {
         return perpi_motion_pose(model, index, 0.0, &body->pose, &body->angle, &body->v, &body->w);
     }
     if (body->motion.type == PERP_MOTION_VELOCITY) {

@@ -384,6 +384,12 @@ static perp_status make_points(const perp_model* model, const perp_joint_def* de
             world[0].y, world[0].z, def->at_b[0], def->at_b[1], def->at_b[2],
             side_name(model, joint->body[1]), world[1].x, world[1].y, world[1].z, v3_norm(wrong));
     }
+    /* What is left is rounding in the scene's numbers. Joints that repeat each other must not
+     * contradict each other by it: the point of b goes where that of a is. */
+    if (!is_particle(model, joint->body[1])) {
+        const perpi_pose pose = side_pose(model, joint->body[1]);
+        joint->at[1] = v3_sub(joint->at[1], m3_tmul(pose.R, wrong));
+    }
     return PERP_OK;
 }
 

@@ -65,6 +65,11 @@ void perp_model_destroy(perp_model* model)
     for (size_t i = 0; i < model->joint_count; ++i) {
         perpi_joint_free(context, &model->joint[i]);
     }
+    for (size_t i = 0; i < model->controller_count; ++i) {
+        perpi_controller_free(context, &model->controller[i]);
+    }
+    perpi_free(context, model->spring);
+    perpi_free(context, model->controller);
     perpi_free(context, model->joint);
     perpi_free(context, model->joined);
     perpi_free(context, model->body);
@@ -79,6 +84,18 @@ void perp_model_destroy(perp_model* model)
 
 /* ---- pairs and forces ----------------------------------------------------------------------------*/
 
+const char* perpi_model_nearest_body(const perp_model* model, const char* name)
+{
+    const char* nearest = NULL;
+    for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
+        const char* body = perp_model_body_name(model, i);
+        /* the best so far goes first, and keeps its place unless the next is nearer */
+        const char* const two[] = {nearest != NULL ? nearest : body, body, NULL};
+        nearest = perpi_nearest(name, two);
+    }
+    return nearest;
+}
+
 static perp_status find_body(const perp_model* model, const char* member, const char* name,
                              int32_t* index)
 {
@@ -86,8 +103,10 @@ static perp_status find_body(const perp_model* model, const char* member, const 
     if (*index >= 0) {
         return PERP_OK;
     }
-    return perpi_fail(model->context, PERP_ERROR_INPUT, "%s: there is no body named '%s'", member,
-                      name != NULL ? name : "");
+    const char* nearest = name != NULL ? perpi_model_nearest_body(model, name) : NULL;
+    return perpi_fail(model->context, PERP_ERROR_INPUT, "%s: there is no body named '%s'%s%s%s",
+                      member, name != NULL ? name : "", nearest != NULL ? ": did you mean '" : "",
+                      nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
 }
 
 static bool pair_before(const perpi_pair* pair, int32_t a, int32_t b)

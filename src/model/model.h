@@ -12,6 +12,8 @@ typedef struct perpi_motion {
     bool has_orientation, has_axis_angle;
     perpi_value orientation[4], axis_angle[4], angle;
     perpi_value velocity[3], angular_velocity[3];
+    double max_speed, max_rate; /* POSE: how fast the body follows it; INFINITY: at once */
+    bool follows;               /* one of them is finite */
 } perpi_motion;
 
 typedef struct perpi_body {
@@ -31,6 +33,7 @@ typedef struct perpi_body {
     double angle;    /* planar */
     vec3 v, w;       /* at the start */
     perpi_motion motion;
+    double drag_linear, drag_angular;
     int32_t wrench; /* first of its forces, -1: none; chained by perpi_wrench.next */
     bool restricted;
     char** allowed; /* names */
@@ -58,6 +61,27 @@ typedef struct perpi_wrench {
     bool body_frame;
     int32_t next; /* next force on the same body, -1: none */
 } perpi_wrench;
+
+/* Side 0 is a, side 1 is b. */
+typedef struct perpi_spring {
+    int32_t body[2]; /* -1: the world */
+    vec3 at[2];      /* body frame, from the centre of mass; the world: world */
+    double stiffness, damping, rest;
+    bool isotropic; /* acts on the whole vector: rest 0, or a damper across the line */
+    bool implicit;
+    int32_t rows,
+        row; /* of the problem: how many (explicit: 0), and the first among the springs' */
+} perpi_spring;
+
+typedef struct perpi_controller {
+    char* name;
+    int32_t joint; /* -1: a body's */
+    int32_t body;
+    vec3 axis; /* unit, world */
+    double kp, ki, kd;
+    perpi_value target;
+    double max_effort;
+} perpi_controller;
 
 /* A joint: a frame on each body, columns x, y, z = axis, that coincide at the start. Side 0 is a,
  * side 1 is b. Planar prismatic: z is the axis in the plane, x its normal in the plane. */
@@ -105,6 +129,11 @@ struct perp_model {
     size_t pair_count, pair_capacity;
     perpi_wrench* wrench;
     size_t wrench_count, wrench_capacity;
+    perpi_spring* spring;
+    size_t spring_count, spring_capacity;
+    int32_t spring_rows;
+    perpi_controller* controller;
+    size_t controller_count, controller_capacity;
     perpi_joint* joint;
     size_t joint_count, joint_capacity;
     perpi_joined* joined; /* sorted, each pair once */
@@ -115,6 +144,7 @@ struct perp_model {
 /* Gives back what a body owns. */
 void perpi_body_free(perp_context* context, perpi_body* body);
 void perpi_joint_free(perp_context* context, perpi_joint* joint);
+void perpi_controller_free(perp_context* context, perpi_controller* controller);
 /* A joint that forbids it connects the two. */
 bool perpi_model_joined(const perp_model* model, int32_t a, int32_t b);
 /* Revolute or prismatic: has limits, friction, motor, effort. */
@@ -122,6 +152,8 @@ static inline bool perpi_joint_one_degree(perp_joint_type type)
 {
     return type == PERP_JOINT_REVOLUTE || type == PERP_JOINT_PRISMATIC;
 }
+/* The body that was probably meant by a name that no body has, or NULL. */
+const char* perpi_model_nearest_body(const perp_model* model, const char* name);
 /* The pair entry of two bodies, or NULL. */
 const perpi_pair* perpi_model_pair(const perp_model* model, int32_t a, int32_t b);
 /* Friction coefficient between two shapes: pair entry, else the geometric mean of the two. */
@@ -131,6 +163,11 @@ double perpi_model_friction(const perp_model* model, int32_t shape_a, int32_t sh
  * body, entry and time if a value is not finite. v, w may be NULL. */
 PERP_NODISCARD perp_status perpi_motion_pose(const perp_model* model, int32_t body, double t,
                                              perpi_pose* pose, double* angle, vec3* v, vec3* w);
+/* The mean velocity over (t, t + h) with which a kinematic body follows its POSE motion from where it
+ * is, no faster than it may. angle: planar. */
+PERP_NODISCARD perp_status perpi_motion_follow(const perp_model* model, int32_t body, double t,
+                                               double h, const perpi_pose* pose, double angle,
+                                               vec3* v, vec3* w);
 /* Likewise the velocity of one with a VELOCITY motion. */
 PERP_NODISCARD perp_status perpi_motion_velocity(const perp_model* model, int32_t body, double t,
                                                  vec3* v, vec3* w);

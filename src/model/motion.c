@@ -11,15 +11,13 @@ typedef struct sample {
 static perp_status eval(const perp_model* model, int32_t body, const char* member, int index,
                         const perpi_value* value, double t, sample* s)
 {
-    s->dx = 0.0;
-    s->x = value->expr != NULL ? perpi_expr_eval(value->expr, t, &s->dx) : value->number;
+    s->x = perpi_value_eval(value, t, &s->dx);
     if (isfinite(s->x)) {
         return PERP_OK;
     }
     return perpi_fail(model->context, PERP_ERROR_NUMERIC,
                       "body '%s': motion/%s/%d: the expression '%s' gives %g at t = %.9g",
-                      model->body[body].name, member, index,
-                      value->expr != NULL ? perpi_expr_text(value->expr) : "", s->x, t);
+                      model->body[body].name, member, index, perpi_value_text(value), s->x, t);
 }
 
 static perp_status eval_all(const perp_model* model, int32_t body, const char* member, int count,
@@ -84,8 +82,9 @@ perp_status perpi_motion_pose(const perp_model* model, int32_t index, double t, 
     vec3 rate = v3(0, 0, 0);
     double turn = body->angle;
     /* A motion that says nothing of the position (or the rotation) leaves the body's own. */
-    const bool moves = motion->position[0].expr != NULL || motion->position[1].expr != NULL ||
-                       motion->position[2].expr != NULL;
+    const bool moves = perpi_value_varies(&motion->position[0]) ||
+                       perpi_value_varies(&motion->position[1]) ||
+                       perpi_value_varies(&motion->position[2]);
     for (int i = 0; i < 3; ++i) {
         x[i] = (sample){v3_get(body->pose.x, i), 0.0};
     }
@@ -93,7 +92,7 @@ perp_status perpi_motion_pose(const perp_model* model, int32_t index, double t, 
     if (moves) {
         status = eval_all(model, index, "position", 3, motion->position, t, x);
     }
-    if (status == PERP_OK && model->dimension == 2 && motion->angle.expr != NULL) {
+    if (status == PERP_OK && model->dimension == 2 && perpi_value_varies(&motion->angle)) {
         status = eval(model, index, "angle", 0, &motion->angle, t, r);
         if (status == PERP_OK) {
             turn = r[0].x;
@@ -139,4 +138,27 @@ perp_status perpi_motion_velocity(const perp_model* model, int32_t index, double
         *w = v3(r[0].x, r[1].x, r[2].x);
     }
     return status;
+}
+
+static double shorter(double length, double limit)
+{
+    return length > limit ? limit / length : 1.0;
+}
+
+perp_status perpi_motion_follow(const perp_model* model, int32_t index, double t, double h,
+                                const perpi_pose* pose, double angle, vec3* v, vec3* w)
+{
+    const perpi_motion* motion = &model->body[index].motion;
+    perpi_pose to;
+    double angle_to;
+    const perp_status status = perpi_motion_pose(model, index, t + h, &to, &angle_to, NULL, NULL);
+    if (status != PERP_OK) {
+        return status;
+    }
+    *v = v3_scale(1.0 / h, v3_sub(to.x, pose->x));
+    *w = model->dimension == 2 ? v3(0, 0, (angle_to - angle) / h)
+                               : v3_scale(1.0 / h, q4_log(q4_mul(to.q, q4_conj(pose->q))));
+    *v = v3_scale(shorter(v3_norm(*v), motion->max_speed), *v);
+    *w = v3_scale(shorter(v3_norm(*w), motion->max_rate), *w);
+    return PERP_OK;
 }

@@ -31,15 +31,33 @@ perp_status perpi_values_make(perp_context* context, const double* number, const
     return PERP_OK;
 }
 
+double perpi_value_eval(const perpi_value* value, double t, double* rate)
+{
+    if (value->curve != NULL) {
+        return perpi_curve_at(value->curve, t, rate);
+    }
+    *rate = 0.0;
+    return value->expr != NULL ? perpi_expr_eval(value->expr, t, rate) : value->number;
+}
+
 double perpi_value_at(const perpi_value* value, double t)
 {
-    return value->expr != NULL ? perpi_expr_eval(value->expr, t, NULL) : value->number;
+    double rate;
+    return perpi_value_eval(value, t, &rate);
+}
+
+const char* perpi_value_text(const perpi_value* value)
+{
+    return value->expr != NULL ? perpi_expr_text(value->expr)
+                               : (value->curve != NULL ? "a table" : "");
 }
 
 void perpi_values_free(perp_context* context, perpi_value* value, int count)
 {
     for (int i = 0; i < count; ++i) {
         perpi_expr_destroy(context, value[i].expr);
+        perpi_curve_destroy(context, value[i].curve);
         value[i].expr = NULL;
+        value[i].curve = NULL;
     }
 }

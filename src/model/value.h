@@ -2,14 +2,24 @@
 #ifndef PERPI_VALUE_H
 #define PERPI_VALUE_H
 
+#include "base/curve.h"
 #include "base/expr.h"
 
 typedef struct perpi_value {
     double number;
-    perpi_expr* expr; /* NULL: constant */
+    perpi_expr* expr;   /* NULL: constant, or a curve */
+    perpi_curve* curve; /* of a table; NULL: none */
 } perpi_value;
 
 double perpi_value_at(const perpi_value* value, double t);
+/* With its derivative. */
+double perpi_value_eval(const perpi_value* value, double t, double* rate);
+/* What gave the value, for messages: the text of an expression, or "a table". */
+const char* perpi_value_text(const perpi_value* value);
+static inline bool perpi_value_varies(const perpi_value* value)
+{
+    return value->expr != NULL || value->curve != NULL;
+}
 
 /* Number, or the expression that replaces it. member names it in a message. */
 PERP_NODISCARD perp_status perpi_value_make(perp_context* context, double number, const char* text,

@@ -38,6 +38,9 @@
  * NCP         as the MLCP with S_i = |F_i| + sum_j |dF_i/dz_j| max(|z_j|, floor) at z: for an affine
  *             F within a factor of two the same
  *
+ * A scale below 1e-280 counts as 1: down there products lose their digits one by one until they are 0,
+ * and what moves with 1e-300 (a stiff damper gets there in a few dozen steps) rests.
+ *
  * A value that is not finite, in the answer or on the way, gives +INFINITY everywhere. fmax and fmin
  * are not used: they swallow a NaN.
  */
@@ -47,6 +50,7 @@
 #include "problem/cone.h"
 
 #define FLOOR_RATIO 1e-6   /* a row much smaller than the largest is judged by that instead */
+#define VANISHED 1e-280    /* no scale: see above */
 #define UNKNOWN_FLOOR 1e-3 /* LCP and kin: an unknown much smaller than the largest likewise */
 
 static double larger(double a, double b)
@@ -207,7 +211,7 @@ static void scale_constraints(int32_t count, const perp_constraint* constraint, 
         for (int32_t r = 0; r < c->rows; ++r) {
             S = larger(S, s->a[c->row + r] * unit_of(c, r));
         }
-        s->S[ci] = S == 0.0 ? 1.0 : S;
+        s->S[ci] = S < VANISHED ? 1.0 : S;
         s->bracket[ci] = 0.0;
         s->S_n[ci] = 0.0;
     }
@@ -316,7 +320,7 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
                     raise_to(&ratio, s->size[d + r] / root);
                 } else {
                     const double scale = larger(s->size[d + r], FLOOR_RATIO * root * ratio);
-                    raise_to(&worst, fabs(s->force[d + r]) / (scale == 0.0 ? 1.0 : scale));
+                    raise_to(&worst, fabs(s->force[d + r]) / (scale < VANISHED ? 1.0 : scale));
                 }
             }
             M += (size_t)nv * (size_t)nv;
@@ -392,28 +396,64 @@ size_t perp_friction_residual_work(const perp_friction_problem* problem)
     return 3 * (size_t)problem->row_count + 3 * (size_t)problem->constraint_count;
 }
 
+/* u <- u + B p, moved <- moved + |B| |p|, entry by entry; B: m x n. */
+static inline void add_terms(int32_t m, int32_t n, const double* B, const double* p, double* u,
+                             double* moved)
+{
+    for (int32_t r = 0; r < m; ++r, B += n) {
+        double sum = u[r], size = moved[r];
+        for (int32_t i = 0; i < n; ++i) {
+            const double t = B[i] * p[i];
+            sum += t;
+            size += fabs(t);
+        }
+        u[r] = sum;
+        moved[r] = size;
+    }
+}
+
+static bool all_zero(int32_t n, const double* x)
+{
+    for (int32_t i = 0; i < n; ++i) {
+        if (x[i] != 0.0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* u, W, a of every row. Returns U. */
 static double visit_friction_rows(const perp_friction_problem* P, const double* p, const scratch* s)
 {
     double U = 0.0;
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
         const perp_constraint* c = &P->constraint[ci];
+        double *u = s->u + c->row, *W = s->W + c->row, *a = s->a + c->row;
         for (int32_t r = 0; r < c->rows; ++r) {
-            double u = P->q[c->row + r], moved = 0.0, W = 0.0;
-            for (int32_t e = P->W.start[ci]; e < P->W.start[ci + 1]; ++e) {
-                const perp_constraint* b = &P->constraint[P->W.column[e]];
-                const double* W_r = P->W.value + P->W.at[e] + (size_t)r * (size_t)b->rows;
-                for (int32_t i = 0; i < b->rows; ++i) {
-                    const double t = W_r[i] * p[b->row + i];
-                    u += t;
-                    moved += fabs(t);
-                }
-                W = b == c ? fabs(W_r[r]) : W;
+            u[r] = P->q[c->row + r];
+            a[r] = W[r] = 0.0;
+        }
+        for (int32_t e = P->W.start[ci]; e < P->W.start[ci + 1]; ++e) {
+            const perp_constraint* b = &P->constraint[P->W.column[e]];
+            const double *B = P->W.value + P->W.at[e], *p_b = p + b->row;
+            for (int32_t r = 0; b == c && r < c->rows; ++r) {
+                W[r] = fabs(B[(size_t)r * (size_t)(c->rows + 1)]);
             }
-            s->u[c->row + r] = u;
-            s->W[c->row + r] = W == 0.0 ? 1.0 : W;
-            s->a[c->row + r] = larger(fabs(P->q[c->row + r]), moved);
-            raise_to(&U, s->a[c->row + r] * unit_of(c, r));
+            if (all_zero(b->rows, p_b)) { /* many contacts of a pile are open */
+                continue;
+            }
+            if (c->rows == 3 && b->rows == 3) {
+                add_terms(3, 3, B, p_b, u, a); /* known sizes: unrolled */
+            } else if (c->rows == 2 && b->rows == 2) {
+                add_terms(2, 2, B, p_b, u, a);
+            } else {
+                add_terms(c->rows, b->rows, B, p_b, u, a);
+            }
+        }
+        for (int32_t r = 0; r < c->rows; ++r) {
+            W[r] = W[r] == 0.0 ? 1.0 : W[r];
+            a[r] = larger(fabs(P->q[c->row + r]), a[r]);
+            raise_to(&U, a[r] * unit_of(c, r));
         }
     }
     return U;

@@ -67,6 +67,7 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_JOINT_APPLIED] = FRAME("/joints/applied", PERPI_CELL_F64, PERPI_WIDTH_JOINT(1)),
     [PERPI_COLUMN_JOINT_TARGET] = FRAME("/joints/target", PERPI_CELL_F64, PERPI_WIDTH_JOINT(1)),
     [PERPI_COLUMN_JOINT_TURNS] = FRAME("/joints/turns", PERPI_CELL_I32, PERPI_WIDTH_JOINT(2)),
+    [PERPI_COLUMN_MEMORY] = FRAME("/forces/memory", PERPI_CELL_F64, PERPI_WIDTH_MEMORY),
     [PERPI_COLUMN_WALL] = {"/wall/step_seconds", PERPI_CELL_F64, 1, PERPI_AXIS_FRAME, 0,
                            PERPI_COVER_WALL},
     [PERPI_COLUMN_HASH_WALL] = {"/hash/wall", PERPI_CELL_U64, 1, PERPI_AXIS_FRAME, 0,
@@ -137,6 +138,7 @@ perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
     return (perpi_state_shape){.q_size = perp_sim_q_size(sim),
                                .v_size = perp_sim_v_size(sim),
                                .joint_count = perp_model_joint_count(perp_sim_model(sim)),
+                               .memory_size = perpi_sim_s_size(sim),
                                .corrected = perpi_sim_v_solved(sim) != perp_sim_v(sim),
                                .grouped = perpi_sim_grouped(sim)};
 }
@@ -148,6 +150,7 @@ static int32_t width_of(int32_t width, const perpi_state_shape* shape)
     case PERPI_WIDTH_V: return shape->v_size;
     case PERPI_WIDTH_GROUPED: return shape->grouped ? 1 : 0;
     case PERPI_WIDTH_V_SOLVED: return shape->corrected ? shape->v_size : 0;
+    case PERPI_WIDTH_MEMORY: return shape->memory_size;
     default: return width <= PERPI_WIDTH_JOINT(1) ? (-10 - width) * shape->joint_count : width;
     }
 }
@@ -289,6 +292,7 @@ perp_status perpi_block_append(perpi_block* block, const perp_frame* frame, int6
     put(block, PERPI_COLUMN_Q, f, frame->q);
     put(block, PERPI_COLUMN_V, f, frame->v);
     put(block, PERPI_COLUMN_V_SOLVED, f, frame->v_solved);
+    put(block, PERPI_COLUMN_MEMORY, f, frame->memory);
     put_double(block, PERPI_COLUMN_KINETIC, f, frame->energy.kinetic);
     put_double(block, PERPI_COLUMN_POTENTIAL, f, frame->energy.potential);
     put_double(block, PERPI_COLUMN_TOTAL, f, frame->energy.total);
@@ -443,6 +447,8 @@ void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
     out->v_solved = block->width[PERPI_COLUMN_V_SOLVED] > 0
                         ? (const double*)(const void*)cell_at(block, PERPI_COLUMN_V_SOLVED, f)
                         : out->v;
+    out->memory = (const double*)(const void*)cell_at(block, PERPI_COLUMN_MEMORY, f);
+    out->memory_size = block->width[PERPI_COLUMN_MEMORY];
     out->energy.kinetic = get_double(block, PERPI_COLUMN_KINETIC, f);
     out->energy.potential = get_double(block, PERPI_COLUMN_POTENTIAL, f);
     out->energy.total = get_double(block, PERPI_COLUMN_TOTAL, f);
@@ -553,6 +559,8 @@ perp_frame perpi_frame_of_sim(const perp_sim* sim, const perpi_tally* tally, dou
     frame.q = perp_sim_q(sim);
     frame.v = perp_sim_v(sim);
     frame.v_solved = perpi_sim_v_solved(sim);
+    frame.memory = perpi_sim_s(sim);
+    frame.memory_size = perpi_sim_s_size(sim);
     frame.joints = perp_sim_joint_records(sim, &frame.joint_count);
     frame.contacts = perp_sim_contacts(sim, &frame.contact_count);
     frame.energy = perp_sim_energy(sim);
@@ -582,8 +590,12 @@ uint64_t perpi_header_hash(const perpi_header* header)
     }
     h = perpi_hash_bytes(h, header->joint_name, (size_t)header->joint_offset[header->joint_count]);
     h = perpi_hash_word(h, (uint32_t)header->corrected);
+    h = perpi_hash_word(h, (uint32_t)header->memory_size);
     /* recordings without groups keep the hash they had before there were any */
-    return header->grouped != 0 ? perpi_hash_word(h, (uint32_t)header->grouped) : h;
+    h = header->grouped != 0 ? perpi_hash_word(h, (uint32_t)header->grouped) : h;
+    return header->user_code[0] == '\0'
+               ? h
+               : perpi_hash_bytes(h, header->user_code, strlen(header->user_code));
 }
 
 static const char summary_tail[] = ", \"hash\": \"";

@@ -13,6 +13,7 @@
 
 #define PERPI_RECORD_FORMAT "perp-recording"
 #define PERPI_RECORD_FORMAT_VERSION 2 /* 2: joints */
+#define PERPI_USER_CODE_SIZE 512      /* of the attribute user_code, padded with zeros */
 #define PERPI_RECORD_NAME_SIZE 24     /* of a solver's name, padded with zeros */
 
 typedef enum perpi_axis { PERPI_AXIS_FRAME, PERPI_AXIS_CONTACT, PERPI_AXIS_COUNT } perpi_axis;
@@ -73,6 +74,7 @@ typedef enum perpi_column {
     PERPI_COLUMN_JOINT_APPLIED,
     PERPI_COLUMN_JOINT_TARGET,
     PERPI_COLUMN_JOINT_TURNS,
+    PERPI_COLUMN_MEMORY,
     PERPI_COLUMN_WALL,
     PERPI_COLUMN_HASH_WALL,
     PERPI_COLUMN_HASH_FRAME,
@@ -88,8 +90,9 @@ typedef enum perpi_cover {
 
 #define PERPI_WIDTH_Q (-1)
 #define PERPI_WIDTH_V (-2)
-#define PERPI_WIDTH_V_SOLVED (-3)        /* as V where joints are corrected, else 0 */
-#define PERPI_WIDTH_GROUPED (-4)         /* 1 where the contact model makes groups, else 0 */
+#define PERPI_WIDTH_V_SOLVED (-3) /* as V where joints are corrected, else 0 */
+#define PERPI_WIDTH_MEMORY (-4)
+#define PERPI_WIDTH_GROUPED (-5) /* 1 where the contact model makes groups, else 0 */
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
 typedef struct perpi_column_def {
@@ -123,7 +126,7 @@ typedef struct perpi_block {
 
 /* What the widths of the columns depend on. */
 typedef struct perpi_state_shape {
-    int32_t q_size, v_size, joint_count;
+    int32_t q_size, v_size, joint_count, memory_size;
     bool corrected; /* joints are corrected: velocities before and after differ */
     bool grouped;   /* the contact model makes groups */
 } perpi_state_shape;
@@ -178,8 +181,10 @@ typedef struct perpi_header {
     size_t joint_count;         /* likewise */
     const int64_t* joint_offset;
     const char* joint_name;
-    int32_t corrected; /* 1: the scene corrects joints */
-    int32_t grouped;   /* 1: its contact model makes groups */
+    int32_t corrected;     /* 1: the scene corrects joints */
+    int32_t grouped;       /* 1: its contact model makes groups */
+    int32_t memory_size;   /* what springs and controllers remember */
+    const char* user_code; /* "": none; only then is there no such attribute */
 } perpi_header;
 
 uint64_t perpi_header_hash(const perpi_header* header);

@@ -153,9 +153,9 @@ static bool create_growing(hid_t file, const char* path, hid_t type, size_t cell
 
 static bool create_groups(hid_t file)
 {
-    static const char* const group[] = {"/bodies",      "/state",  "/energy",
-                                        "/certificate", "/solver", "/contacts",
-                                        "/joints",      "/wall",   "/hash"};
+    static const char* const group[] = {"/bodies", "/state",    "/energy", "/certificate",
+                                        "/solver", "/contacts", "/joints", "/forces",
+                                        "/wall",   "/hash"};
     const hid_t plist = tracking_off(H5P_GROUP_CREATE);
     bool ok = plist >= 0;
     for (size_t i = 0; ok && i < sizeof group / sizeof group[0]; ++i) {
@@ -184,6 +184,9 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
            write_attribute(file, "joint_correction", H5T_STD_I32LE, H5T_NATIVE_INT32,
                            &h->corrected) &&
            write_attribute(file, "contact_groups", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->grouped) &&
+           write_attribute(file, "memory_size", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->memory_size) &&
+           (h->user_code[0] == '\0' ||
+            write_text_attribute(file, "user_code", h->user_code, PERPI_USER_CODE_SIZE)) &&
            write_attribute(file, "header_hash", H5T_STD_U64LE, H5T_NATIVE_UINT64, &hash) &&
            create_groups(file) &&
            write_fixed(file, "/scene", H5T_STD_U8LE, H5T_NATIVE_UINT8, h->scene_size, h->scene) &&
@@ -402,6 +405,7 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
     }
     const char* text = perp_scene_text(scene);
     const int64_t step = perp_sim_step_count(sim);
+    char user_code[PERPI_USER_CODE_SIZE] = {0};
     perpi_header header = {
         .format_version = PERPI_RECORD_FORMAT_VERSION,
         .perp_version = PERP_VERSION_STRING,
@@ -418,7 +422,10 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .joint_name = joint_name,
         .corrected = perpi_state_shape_of(sim).corrected ? 1 : 0,
         .grouped = perpi_state_shape_of(sim).grouped ? 1 : 0,
+        .memory_size = perpi_state_shape_of(sim).memory_size,
+        .user_code = user_code,
     };
+    (void)snprintf(user_code, sizeof user_code, "%s", perp_sim_user_code(sim));
     status = create_file(r);
     if (status == PERP_OK &&
         !(write_header(r, &header) && create_columns(r) && H5Fstart_swmr_write(r->file) >= 0 &&

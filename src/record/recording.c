@@ -19,6 +19,7 @@
 #define BLOCK_FRAMES 256
 #define BLOCK_CONTACTS 16384
 #define TEXT_LIMIT ((hsize_t)256 << 20) /* of the scene text and of all names */
+#define MEMORY_LIMIT (1 << 24)
 #define BODY_LIMIT ((hsize_t)1 << 28)
 
 static perp_status no_recording(const perp_recording* r, const char* why)
@@ -211,10 +212,14 @@ static perp_status read_header(perp_recording* r)
                           (int)h->format_version, PERPI_RECORD_FORMAT_VERSION);
     }
     if (!read_attribute(r->file, "joint_correction", H5T_NATIVE_INT32, &h->corrected) ||
-        !read_attribute(r->file, "contact_groups", H5T_NATIVE_INT32, &h->grouped)) {
+        !read_attribute(r->file, "contact_groups", H5T_NATIVE_INT32, &h->grouped) ||
+        !read_attribute(r->file, "memory_size", H5T_NATIVE_INT32, &h->memory_size) ||
+        h->memory_size < 0 || h->memory_size > MEMORY_LIMIT) {
         return no_recording(r, "an attribute of the header is missing");
     }
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
+    (void)read_text_attribute(r->file, "user_code", r->user_code, PERPI_USER_CODE_SIZE);
+    h->user_code = r->user_code;
 
     size_t name_size = 0, offsets = 0, joint_size = 0, joint_offsets = 0;
     perp_status status =
@@ -264,6 +269,7 @@ static perp_status open_columns(perp_recording* r)
     const perpi_state_shape shape = {.q_size = n * (planar ? 3 : 7),
                                      .v_size = n * (planar ? 3 : 6),
                                      .joint_count = (int32_t)r->header.joint_count,
+                                     .memory_size = r->header.memory_size,
                                      .corrected = r->header.corrected != 0,
                                      .grouped = r->header.grouped != 0};
     perpi_block_init(&r->block, r->context, &shape);
@@ -694,6 +700,11 @@ const char* perp_recording_scene_text(const perp_recording* r)
     return r->scene;
 }
 
+const char* perp_recording_user_code(const perp_recording* r)
+{
+    return r->user_code;
+}
+
 const char* perp_recording_version(const perp_recording* r)
 {
     return r->version;
@@ -766,6 +777,12 @@ static perp_status check_bodies(const perp_recording* r, const perp_sim* sim)
                           "with the same bodies in the same order",
                           r->path);
     }
+    if (perpi_sim_s_size(sim) != h->memory_size) {
+        return perpi_fail(r->context, PERP_ERROR_INPUT,
+                          "%s: its springs and controllers are not those of the scene: it can only "
+                          "continue a scene with the same ones",
+                          r->path);
+    }
     return PERP_OK;
 }
 
@@ -826,6 +843,6 @@ perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* s
     }
     const double time = perpi_sim_step_time(sim, frame.step);
     status = perpi_sim_set_state(sim, time, frame.step, frame.q, frame.v, frame.contacts,
-                                 frame.contact_count, frame.joints);
+                                 frame.contact_count, frame.joints, frame.memory);
     return status == PERP_OK ? PERP_OK : perpi_fail_prefix(r->context, status, r->path);
 }

@@ -18,6 +18,7 @@ struct perp_recording {
     int64_t* joint_offset;
     char* joint_name;
     char version[24];
+    char user_code[PERPI_USER_CODE_SIZE + 1];
     uint64_t header_hash; /* as recorded */
     bool header_fits;
 

@@ -12,6 +12,7 @@
 #include "record/disk.h"
 #include "record/recording.h"
 #include "sim/sim.h"
+#include "step/force_rows.h"
 #include "step/joint_rows.h"
 #include "step/step.h"
 
@@ -22,6 +23,8 @@ typedef struct verifier {
     perp_scene* scene;
     perp_sim* sim; /* of the second run; also knows the lengths of the steps */
     perpi_tally tally;
+    perp_status (*prepare)(void* user, perp_sim* sim); /* NULL: no user code */
+    void* user;
     /* the laws */
     const perpi_stepper_ops* stepper;
     perpi_formulation* formulation;
@@ -30,6 +33,7 @@ typedef struct verifier {
     double* v_end;
     perpi_joint_input* input;
     perp_joint_record* joint; /* of the frame before */
+    double* memory;           /* likewise */
     double *v_problem, *p_problem, *work;
     size_t v_capacity, p_capacity, work_capacity;
 } verifier;
@@ -134,7 +138,7 @@ static perp_status judge_step(verifier* x, int64_t step, const perp_frame* frame
         };
     }
     perp_status status = x->stepper->formulate(f, model, t, h, x->q, x->v, NULL, frame->contacts,
-                                               frame->contact_count, x->input);
+                                               frame->contact_count, x->input, x->memory);
     const perp_contact_problem* problem = &f->problem;
     if (status == PERP_OK) {
         status = perpi_grow(x->context, &x->v_problem, &x->v_capacity, (size_t)problem->dof_count,
@@ -152,6 +156,7 @@ static perp_status judge_step(verifier* x, int64_t step, const perp_frame* frame
         perpi_formulation_gather_v(f, model, frame->v_solved, x->v_problem);
         perpi_formulation_gather_p(f, frame->contacts, x->p_problem);
         perpi_formulation_gather_joints(f, frame->joints, x->p_problem);
+        perpi_forces_gather(f, model, frame->memory, x->p_problem);
         if (frame->info.corrections > 0) {
             status = bend(x, t, h, frame);
         }
@@ -190,6 +195,10 @@ static perp_status check_laws(verifier* x)
     if (status == PERP_OK) {
         status = perpi_alloc(x->context, joints + 1, sizeof *x->joint, &x->joint);
     }
+    const size_t memory = (size_t)perpi_sim_s_size(x->sim) * sizeof(double);
+    if (status == PERP_OK) {
+        status = perpi_alloc(x->context, 1, memory + sizeof(double), &x->memory);
+    }
     int64_t step = -1, first = 0;
     for (int64_t k = 0; status == PERP_OK && k < x->recording->frames; ++k) {
         perp_frame frame;
@@ -211,7 +220,12 @@ static perp_status check_laws(verifier* x)
         x->verdict->steps = step - first;
         memcpy(x->q, frame.q, q_size);
         memcpy(x->v, frame.v, v_size);
-        memcpy(x->joint, frame.joints, joints * sizeof *x->joint);
+        if (joints > 0) {
+            memcpy(x->joint, frame.joints, joints * sizeof *x->joint);
+        }
+        if (memory > 0) {
+            memcpy(x->memory, frame.memory, memory);
+        }
     }
     return status;
 }
@@ -266,6 +280,9 @@ static perp_status run_again(verifier* x)
     if (x->recording->header.resumed_from_step >= 0) {
         status = perp_recording_restore(x->recording, 0, x->sim);
     }
+    if (status == PERP_OK && x->prepare != NULL) {
+        status = x->prepare(x->user, x->sim);
+    }
     for (int64_t k = 0; status == PERP_OK && same && k < x->recording->frames; ++k) {
         perp_frame frame;
         status = perp_recording_frame(x->recording, k, &frame);
@@ -312,6 +329,7 @@ static perp_status prepare_sim(verifier* x)
          perp_sim_v_size(x->sim) != x->recording->block.width[PERPI_COLUMN_V] ||
          perp_model_joint_count(perp_scene_model(x->scene)) !=
              (int32_t)x->recording->header.joint_count ||
+         perpi_sim_s_size(x->sim) != x->recording->header.memory_size ||
          perpi_state_shape_of(x->sim).corrected != (x->recording->header.corrected != 0) ||
          perpi_state_shape_of(x->sim).grouped != (x->recording->header.grouped != 0))) {
         status = perpi_fail(x->context, PERP_ERROR_INPUT,
@@ -334,6 +352,13 @@ static void conclude(verifier* x)
                       : d->complete ? ", of a run that ended early"
                                     : ", of a run that was killed or is still at work";
     if (d->message[0] != '\0') {
+        return;
+    }
+    if (!d->same_bits && d->user_code[0] != '\0') {
+        say(d,
+            "intact%s, but it was recorded with user code (%.200s), without which a second run "
+            "differs from frame %lld on: give that plugin to verify too",
+            end, d->user_code, (long long)d->first_difference);
         return;
     }
     if (!d->same_bits) {
@@ -363,6 +388,7 @@ static void clean_up(verifier* x)
     perpi_free(x->context, x->v_end);
     perpi_free(x->context, x->input);
     perpi_free(x->context, x->joint);
+    perpi_free(x->context, x->memory);
     perpi_free(x->context, x->v_problem);
     perpi_free(x->context, x->p_problem);
     perpi_free(x->context, x->work);
@@ -373,9 +399,16 @@ static void clean_up(verifier* x)
 
 perp_status perp_recording_verify(perp_context* context, const char* path, perp_verdict* verdict)
 {
+    return perp_recording_verify_with(context, path, NULL, NULL, verdict);
+}
+
+perp_status perp_recording_verify_with(perp_context* context, const char* path,
+                                       perp_status (*prepare)(void* user, perp_sim* sim),
+                                       void* user, perp_verdict* verdict)
+{
     perp_verdict result = {.worst_frame = -1, .first_difference = -1};
     result.worst.worst_constraint = -1;
-    verifier x = {.context = context, .verdict = &result};
+    verifier x = {.context = context, .verdict = &result, .prepare = prepare, .user = user};
     const perpi_quiet quiet = perpi_quiet_begin();
     perp_status status = perpi_recording_load(context, path, true, &x.recording);
     if (status == PERP_OK) {
@@ -384,8 +417,12 @@ perp_status perp_recording_verify(perp_context* context, const char* path, perp_
     if (status == PERP_OK && result.intact) {
         status = prepare_sim(&x);
     }
+    if (status == PERP_OK && prepare == NULL) {
+        (void)snprintf(result.user_code, sizeof result.user_code, "%s",
+                       perp_recording_user_code(x.recording));
+    }
     if (status == PERP_OK && x.sim != NULL) {
-        status = check_laws(&x);
+        status = prepare == NULL ? check_laws(&x) : PERP_OK;
         if (status == PERP_OK) {
             status = run_again(&x);
         }

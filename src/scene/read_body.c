@@ -1,6 +1,7 @@
 /* src/scene/read_body.c - the entries of "bodies". */
 #include <string.h>
 
+#include "model/model.h"
 #include "scene/reader.h"
 
 static const char* const known[] = {"name",
@@ -219,7 +220,11 @@ static perp_status check_allowed(perpi_reader* r, const json_t* body)
         if (perp_model_body_find(r->model, name) < 0) {
             perpi_reader_enter(r, "collides_with");
             perpi_reader_enter_item(r, i);
-            return perpi_reader_fail(r, PERP_ERROR_INPUT, "there is no body named '%.200s'", name);
+            const char* nearest = perpi_model_nearest_body(r->model, name);
+            return perpi_reader_fail(r, PERP_ERROR_INPUT,
+                                     "there is no body named '%.200s'%s%.200s%s", name,
+                                     nearest != NULL ? ": did you mean '" : "",
+                                     nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
         }
     }
     return PERP_OK;

@@ -1,6 +1,7 @@
 /* src/scene/read_force.c - the entries of "forces". */
 #include <string.h>
 
+#include "perp/force.h"
 #include "scene/reader.h"
 
 static perp_status read_wrench(perpi_reader* r, const json_t* value)
@@ -24,6 +25,41 @@ static perp_status read_wrench(perpi_reader* r, const json_t* value)
     return status == PERP_OK ? status : perpi_reader_fail_member(r, status);
 }
 
+static perp_status read_spring(perpi_reader* r, const json_t* value)
+{
+    static const char* const known[] = {"type",      "a",         "b",       "at_a",
+                                        "at_b",      "stiffness", "damping", "rest",
+                                        "isotropic", "implicit",  NULL};
+    PERPI_TRY(perpi_read_object(r, value, known));
+    PERPI_TRY(perpi_require(r, value, "a"));
+    PERPI_TRY(perpi_require(r, value, "b"));
+    perp_spring_def def = perp_spring_def_default();
+    PERPI_TRY(perpi_read_string(r, value, "a", &def.a));
+    PERPI_TRY(perpi_read_string(r, value, "b", &def.b));
+    PERPI_TRY(perpi_read_point(r, value, "at_a", def.a, def.at_a));
+    PERPI_TRY(perpi_read_point(r, value, "at_b", def.b, def.at_b));
+    PERPI_TRY(perpi_read_number(r, value, "stiffness", &def.stiffness));
+    PERPI_TRY(perpi_read_number(r, value, "damping", &def.damping));
+    PERPI_TRY(perpi_read_number(r, value, "rest", &def.rest));
+    PERPI_TRY(perpi_read_bool(r, value, "isotropic", &def.isotropic));
+    PERPI_TRY(perpi_read_bool(r, value, "implicit", &def.implicit));
+    const perp_status status = perp_model_add_spring(r->model, &def);
+    return status == PERP_OK ? status : perpi_reader_fail_member(r, status);
+}
+
+static perp_status read_drag(perpi_reader* r, const json_t* value)
+{
+    static const char* const known[] = {"type", "body", "linear", "angular", NULL};
+    PERPI_TRY(perpi_read_object(r, value, known));
+    PERPI_TRY(perpi_require(r, value, "body"));
+    perp_drag_def def = {0};
+    PERPI_TRY(perpi_read_string(r, value, "body", &def.body));
+    PERPI_TRY(perpi_read_number(r, value, "linear", &def.linear));
+    PERPI_TRY(perpi_read_number(r, value, "angular", &def.angular));
+    const perp_status status = perp_model_add_drag(r->model, &def);
+    return status == PERP_OK ? status : perpi_reader_fail_member(r, status);
+}
+
 static perp_status read_force(perpi_reader* r, const json_t* value)
 {
     if (!json_is_object(value)) {
@@ -36,11 +72,14 @@ static perp_status read_force(perpi_reader* r, const json_t* value)
     if (strcmp(type, "wrench") == 0) {
         return read_wrench(r, value);
     }
-    if (strcmp(type, "spring") == 0 || strcmp(type, "drag") == 0) {
-        return perpi_reader_fail_key(r, "type", PERP_ERROR_UNSUPPORTED,
-                                     "force type '%s' does not exist yet", type);
+    if (strcmp(type, "spring") == 0) {
+        return read_spring(r, value);
     }
-    return perpi_reader_fail_key(r, "type", PERP_ERROR_INPUT, "must be wrench, got '%.80s'", type);
+    if (strcmp(type, "drag") == 0) {
+        return read_drag(r, value);
+    }
+    return perpi_reader_fail_key(r, "type", PERP_ERROR_INPUT,
+                                 "must be wrench, spring or drag, got '%.80s'", type);
 }
 
 perp_status perpi_read_forces(perpi_reader* r, const json_t* root)

@@ -1,9 +1,64 @@
 /* src/scene/read_motion.c - bodies[].motion of a kinematic body. */
 #include "scene/reader.h"
 
-static const char* const known[] = {"position",     "orientation", "axis_angle",
-                                    "angle",        "velocity",    "angular_velocity",
-                                    "acceleration", "table",       NULL};
+static const char* const known[] = {
+    "position",      "orientation",      "axis_angle",        "angle",
+    "velocity",      "angular_velocity", "acceleration",      "table",
+    "interpolation", "max_speed",        "max_angular_speed", NULL};
+
+/* Rows of equally many numbers. */
+static perp_status read_table(perpi_reader* r, const json_t* motion, perp_motion_def* def)
+{
+    const json_t* table = json_object_get(motion, "table");
+    if (table == NULL) {
+        return json_object_get(motion, "interpolation") == NULL
+                   ? PERP_OK
+                   : perpi_reader_fail_key(r, "interpolation", PERP_ERROR_INPUT,
+                                           "is for a table; an expression may use cubic(t, ...)");
+    }
+    const size_t mark = perpi_reader_enter(r, "table");
+    PERPI_TRY(perpi_read_array(r, table));
+    const size_t rows = json_array_size(table);
+    if (rows == 0 || rows > 1000000) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must have 1 to 1000000 rows, got %zu", rows);
+    }
+    const size_t columns = json_array_size(json_array_get(table, 0));
+    double* number = NULL;
+    PERPI_TRY(
+        perpi_arena_take(&r->arena, rows * (columns > 0 ? columns : 1), sizeof *number, &number));
+    for (size_t i = 0; i < rows; ++i) {
+        const json_t* row = json_array_get(table, i);
+        const size_t item = perpi_reader_enter_item(r, i);
+        PERPI_TRY(perpi_read_array(r, row));
+        if (json_array_size(row) != columns) {
+            return perpi_reader_fail(r, PERP_ERROR_INPUT,
+                                     "must have %zu numbers like the first row, got %zu", columns,
+                                     json_array_size(row));
+        }
+        for (size_t k = 0; k < columns; ++k) {
+            const json_t* value = json_array_get(row, k);
+            if (!json_is_number(value)) {
+                return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be numbers, got %s",
+                                         perpi_json_kind(value));
+            }
+            number[i * columns + k] = json_number_value(value);
+        }
+        perpi_reader_leave(r, item);
+    }
+    perpi_reader_leave(r, mark);
+    def->table = number;
+    def->table_rows = (int32_t)rows;
+    def->table_columns = (int32_t)columns;
+    return perpi_read_string(r, motion, "interpolation", &def->interpolation);
+}
+
+static perp_status read_speed(perpi_reader* r, const json_t* motion, const char* key, double* speed)
+{
+    PERPI_TRY(perpi_read_number(r, motion, key, speed));
+    return json_object_get(motion, key) == NULL || *speed > 0.0
+               ? PERP_OK
+               : perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "must be > 0, got %g", *speed);
+}
 
 perp_status perpi_read_motion(perpi_reader* r, const json_t* body, perp_motion_def* motion)
 {
@@ -14,7 +69,6 @@ perp_status perpi_read_motion(perpi_reader* r, const json_t* body, perp_motion_d
     const size_t mark = perpi_reader_enter(r, "motion");
     PERPI_TRY(perpi_read_object(r, value, known));
     PERPI_TRY(perpi_refuse(r, value, "acceleration", "motion 'acceleration' does not exist yet"));
-    PERPI_TRY(perpi_refuse(r, value, "table", "motion 'table' does not exist yet"));
     PERPI_TRY(perpi_check_rotation_keys(r, value));
 
     perp_motion_def def = {.type = PERP_MOTION_NONE};
@@ -26,10 +80,19 @@ perp_status perpi_read_motion(perpi_reader* r, const json_t* body, perp_motion_d
     PERPI_TRY(perpi_read_values(r, value, "velocity", r->dimension, NULL, def.velocity, &velocity));
     PERPI_TRY(
         perpi_read_axial(r, value, "angular_velocity", NULL, def.angular_velocity, &velocity));
+    PERPI_TRY(read_table(r, value, &def));
+    PERPI_TRY(read_speed(r, value, "max_speed", &def.max_speed));
+    PERPI_TRY(read_speed(r, value, "max_angular_speed", &def.max_angular_speed));
+    if (def.table != NULL && (pose || velocity)) {
+        return perpi_reader_fail_key(r, "table", PERP_ERROR_INPUT,
+                                     "gives the whole pose: leave out position, orientation and "
+                                     "velocity");
+    }
+    pose = pose || def.table != NULL;
     if (pose == velocity) {
         return perpi_reader_fail(r, PERP_ERROR_INPUT,
-                                 "must give a pose (position, %s) or a velocity (velocity, "
-                                 "angular_velocity)%s",
+                                 "must give a pose (position, %s, or a table) or a velocity "
+                                 "(velocity, angular_velocity)%s",
                                  r->dimension == 2 ? "angle" : "orientation or axis_angle",
                                  pose ? ", not both" : "");
     }

@@ -313,6 +313,58 @@ perp_status perpi_read_space(perpi_reader* r, const json_t* object, const char* 
     return perpi_read_vector(r, object, key, r->dimension, vector, given);
 }
 
+/* {"points": [[t, x], ...], "interpolation": "cubic"} as the expression that means it. */
+static perp_status curve_text(perpi_reader* r, const json_t* value, const char** text)
+{
+    static const char* const keys[] = {"points", "interpolation", NULL};
+    enum { NUMBER = 40 };
+    PERPI_TRY(perpi_read_object(r, value, keys));
+    PERPI_TRY(perpi_require(r, value, "points"));
+    const char* kind = "linear";
+    PERPI_TRY(perpi_read_string(r, value, "interpolation", &kind));
+    if (strcmp(kind, "linear") != 0 && strcmp(kind, "cubic") != 0 && strcmp(kind, "quintic") != 0) {
+        return perpi_reader_fail_key(r, "interpolation", PERP_ERROR_INPUT,
+                                     "must be linear, cubic or quintic, got '%.80s'", kind);
+    }
+    const json_t* points = json_object_get(value, "points");
+    const size_t mark = perpi_reader_enter(r, "points");
+    PERPI_TRY(perpi_read_array(r, points));
+    const size_t count = json_array_size(points);
+    if (count == 0 || count > 1500) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must have 1 to 1500 points, got %zu", count);
+    }
+    char* out = NULL;
+    PERPI_TRY(perpi_arena_take(&r->arena, 16 + count * 2 * NUMBER, 1, &out));
+    size_t used = (size_t)sprintf(out, "%s(t", kind);
+    double before = -INFINITY;
+    for (size_t i = 0; i < count; ++i) {
+        const json_t* point = json_array_get(points, i);
+        const size_t item = perpi_reader_enter_item(r, i);
+        PERPI_TRY(check_length(r, point, 2));
+        for (size_t k = 0; k < 2; ++k) {
+            const json_t* number = json_array_get(point, k);
+            if (!json_is_number(number)) {
+                return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be [t, value], got %s",
+                                         perpi_json_kind(number));
+            }
+            out[used++] = ',';
+            used += json_dumpb(number, out + used, NUMBER - 2,
+                               JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+        }
+        const double time = json_number_value(json_array_get(point, 0));
+        if (!(time > before)) {
+            return perpi_reader_fail(r, PERP_ERROR_INPUT, "times must ascend, got %g after %g",
+                                     time, before);
+        }
+        before = time;
+        perpi_reader_leave(r, item);
+    }
+    perpi_reader_leave(r, mark);
+    strcpy(out + used, ")");
+    *text = out;
+    return PERP_OK;
+}
+
 /* We stand at the value. */
 static perp_status number_or_expression(perpi_reader* r, const json_t* value, double* number,
                                         const char** text)
@@ -333,18 +385,23 @@ static perp_status number_or_expression(perpi_reader* r, const json_t* value, do
         *text = digits;
         return PERP_OK;
     }
-    if (!json_is_string(value)) {
+    const char* written = json_string_value(value);
+    if (json_is_object(value)) {
+        PERPI_TRY(curve_text(r, value, &written));
+    }
+    if (written == NULL) {
         return perpi_reader_fail(r, PERP_ERROR_INPUT,
-                                 "must be a number or an expression in t, got %s",
+                                 "must be a number, an expression in t or {\"points\": ...}, "
+                                 "got %s",
                                  perpi_json_kind(value));
     }
     perpi_expr* expr = NULL;
-    const perp_status status = perpi_expr_compile(r->context, json_string_value(value), &expr);
+    const perp_status status = perpi_expr_compile(r->context, written, &expr);
     if (status != PERP_OK) {
         return perpi_reader_fail_member(r, status);
     }
     perpi_expr_destroy(r->context, expr);
-    *text = json_string_value(value);
+    *text = written;
     return PERP_OK;
 }
 
@@ -482,4 +539,18 @@ perp_status perpi_refuse(perpi_reader* r, const json_t* object, const char* key,
         return PERP_OK;
     }
     return perpi_reader_fail_key(r, key, PERP_ERROR_UNSUPPORTED, "%s", what);
+}
+
+perp_status perpi_read_point(perpi_reader* r, const json_t* object, const char* key,
+                             const char* name, double point[3])
+{
+    PERPI_TRY(perpi_read_space(r, object, key, point, NULL));
+    const int32_t body = name != NULL ? perp_model_body_find(r->model, name) : -1;
+    if (body >= 0 && json_object_get(object, key) != NULL) {
+        const perp_body_info info = perp_model_body_info(r->model, body);
+        for (int i = 0; i < 3; ++i) {
+            point[i] -= info.offset[i];
+        }
+    }
+    return PERP_OK;
 }

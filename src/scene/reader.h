@@ -92,6 +92,10 @@ PERP_NODISCARD perp_status perpi_check_rotation_keys(perpi_reader* r, const json
 
 /* Absent, or exactly 0: restitution does not exist yet. */
 PERP_NODISCARD perp_status perpi_read_restitution(perpi_reader* r, const json_t* object);
+/* at_a, at_b of a thing between two bodies: in the frames the shapes refer to; shifted to the
+ * centres of mass. name: of the body. */
+PERP_NODISCARD perp_status perpi_read_point(perpi_reader* r, const json_t* object, const char* key,
+                                            const char* name, double point[3]);
 /* Fails if the key is there. what: "joints do not exist yet". */
 PERP_NODISCARD perp_status perpi_refuse(perpi_reader* r, const json_t* object, const char* key,
                                         const char* what);
@@ -106,6 +110,11 @@ PERP_NODISCARD perp_status perpi_read_bodies(perpi_reader* r, const json_t* root
 PERP_NODISCARD perp_status perpi_read_pairs(perpi_reader* r, const json_t* root);
 PERP_NODISCARD perp_status perpi_read_forces(perpi_reader* r, const json_t* root);
 PERP_NODISCARD perp_status perpi_read_joints(perpi_reader* r, const json_t* root);
+PERP_NODISCARD perp_status perpi_read_controllers(perpi_reader* r, const json_t* root);
+/* Replaces the names of table files in a scene by what they hold, so that the scene's text is whole.
+ * A name is relative to the folder of origin. */
+PERP_NODISCARD perp_status perpi_inline_tables(perp_context* context, const char* origin,
+                                               json_t* root);
 /* run: out. options: allocated with the context, the caller frees them, also on failure. */
 PERP_NODISCARD perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* run,
                                           perp_option** options);

@@ -43,20 +43,6 @@ static perp_status set_name(perp_context* context, const char* origin, json_t* r
     return PERP_OK;
 }
 
-static perp_status refuse_list(perpi_reader* r, const json_t* root, const char* key)
-{
-    const json_t* list = json_object_get(root, key);
-    if (list == NULL) {
-        return PERP_OK;
-    }
-    const size_t mark = perpi_reader_enter(r, key);
-    PERPI_TRY(perpi_read_array(r, list));
-    perpi_reader_leave(r, mark);
-    return json_array_size(list) == 0
-               ? PERP_OK
-               : perpi_reader_fail_key(r, key, PERP_ERROR_UNSUPPORTED, "%s do not exist yet", key);
-}
-
 static perp_status read_record(perpi_reader* r, const json_t* root, int32_t* every)
 {
     static const char* const keys[] = {"every", NULL};
@@ -95,7 +81,6 @@ static perp_status read_scene(perpi_reader* r, perp_scene* scene)
     PERPI_TRY(read_model_head(r, root, &def));
     PERPI_TRY(perpi_read_run(r, root, &scene->run, &scene->options));
     PERPI_TRY(perpi_read_restitution(r, root));
-    PERPI_TRY(refuse_list(r, root, "controllers"));
     PERPI_TRY(read_record(r, root, &scene->record_every));
     const perp_status status = perp_model_create(r->context, &def, &scene->model);
     if (status != PERP_OK) {
@@ -105,7 +90,8 @@ static perp_status read_scene(perpi_reader* r, perp_scene* scene)
     PERPI_TRY(perpi_read_bodies(r, root));
     PERPI_TRY(perpi_read_pairs(r, root));
     PERPI_TRY(perpi_read_joints(r, root));
-    return perpi_read_forces(r, root);
+    PERPI_TRY(perpi_read_forces(r, root));
+    return perpi_read_controllers(r, root);
 }
 
 static perp_status dump(perp_scene* scene, int precision)
@@ -147,6 +133,7 @@ static perp_status build(perp_scene* scene, const char* text, size_t length, con
     for (int32_t i = 0; i < count; ++i) {
         PERPI_TRY(perpi_json_override(context, origin, scene->root, &override[i]));
     }
+    PERPI_TRY(perpi_inline_tables(context, origin, scene->root));
     PERPI_TRY(set_name(context, origin, scene->root));
     scene->record_every = 1;
     perpi_reader r = {.context = context, .origin = origin, .dimension = 3};

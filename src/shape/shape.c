@@ -96,7 +96,7 @@ static perp_status fail_unknown(perp_context* context, const char* name, int32_t
     }
     const char* near = perpi_nearest(name, candidates);
     if (near != NULL) {
-        return perpi_fail(context, PERP_ERROR_INPUT, "unknown shape '%s'; did you mean '%s'?", name,
+        return perpi_fail(context, PERP_ERROR_INPUT, "unknown shape '%s': did you mean '%s'?", name,
                           near);
     }
     char names[256];

@@ -7,6 +7,11 @@
 #include "sim/sim.h"
 #include "step/step.h"
 
+typedef struct perpi_step_callback {
+    perp_step_fn fn;
+    void* user;
+} perpi_step_callback;
+
 struct perp_sim {
     perp_context* context;
     const perp_model* model;
@@ -24,9 +29,11 @@ struct perp_sim {
     int32_t q_size, v_size;
     double *q, *v;
     double *q_next, *v_next; /* a step is worked out here, then taken over whole */
-    perpi_pose* pose;        /* per body */
-    double* margin;          /* per body */
-    double* extra;           /* 6 a body: wrenches applied for the coming step */
+    int32_t s_size;
+    double *s, *s_next; /* what springs and controllers remember (force_rows.h) */
+    perpi_pose* pose;   /* per body */
+    double* margin;     /* per body */
+    double* extra;      /* 6 a body: wrenches applied for the coming step */
     bool has_extra;
 
     perp_joint_record* joint;      /* per joint, after the last step: state and warm start */
@@ -55,6 +62,9 @@ struct perp_sim {
     perp_step_info info;
     perp_step_fn on_step;
     void* on_step_user;
+    perpi_step_callback* callback; /* after on_step, in order */
+    size_t callback_count, callback_capacity;
+    char* user_code; /* NULL: none */
     bool (*cancel)(void* user);
     void* cancel_user;
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/internal.h"
+#include "step/force_rows.h"
 #include "step/joint_rows.h"
 
 enum { MAX_ROUNDS = 8, MAX_CORRECTIONS = 20 };
@@ -75,7 +76,7 @@ static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_res
     perpi_formulation* f = sim->formulation;
     perp_status status = sim->stepper->formulate(f, sim->model, sim->time, h, sim->q, sim->v,
                                                  sim->has_extra ? sim->extra : NULL, sim->next.item,
-                                                 (int32_t)sim->next.count, sim->input);
+                                                 (int32_t)sim->next.count, sim->input, sim->s);
     if (status == PERP_OK) {
         status = perpi_sim_room(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
     }
@@ -86,6 +87,7 @@ static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_res
     perpi_formulation_gather_v(f, sim->model, sim->v, sim->v_problem);
     perpi_formulation_gather_p(f, sim->next.item, sim->p_problem);
     perpi_formulation_gather_joints(f, sim->joint, sim->p_problem);
+    perpi_forces_gather(f, sim->model, sim->s, sim->p_problem);
     return solve(sim, residual, report);
 }
 
@@ -381,6 +383,10 @@ static perp_status work_out(perp_sim* sim, double h)
     if (status == PERP_OK) {
         status = finish_joints(sim, h);
     }
+    if (status == PERP_OK) {
+        perpi_forces_remember(sim->formulation, sim->model, h, sim->v_problem, sim->p_problem,
+                              sim->s, sim->s_next);
+    }
     if (status != PERP_OK) {
         return status;
     }
@@ -418,6 +424,9 @@ static void take_over(perp_sim* sim)
     sim->v = sim->v_next;
     sim->q_next = q;
     sim->v_next = v;
+    double* s = sim->s;
+    sim->s = sim->s_next;
+    sim->s_next = s;
     perp_joint_record* joint = sim->joint;
     sim->joint = sim->joint_next;
     sim->joint_next = joint;
@@ -438,6 +447,9 @@ perp_status perp_sim_step(perp_sim* sim)
     perp_status status = PERP_OK;
     if (sim->on_step != NULL) {
         status = sim->on_step(sim->on_step_user, sim);
+    }
+    for (size_t i = 0; status == PERP_OK && i < sim->callback_count; ++i) {
+        status = sim->callback[i].fn(sim->callback[i].user, sim);
     }
     if (status == PERP_OK) {
         status = work_out(sim, h);

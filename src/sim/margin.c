@@ -39,7 +39,7 @@ perp_status perpi_sim_margins(perp_sim* sim, double h)
         vec3 v, w;
         perp_status status;
         if (body->dofs == 0) {
-            status = perpi_prescribed_velocity(model, i, sim->time, h, &v, &w);
+            status = perpi_prescribed_velocity(model, i, sim->time, h, sim->q, &v, &w);
         } else {
             vec3 force, torque;
             const double* extra = sim->has_extra ? sim->extra : NULL;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/internal.h"
+#include "step/force_rows.h"
 
 perp_sim_def perp_sim_def_default(void)
 {
@@ -103,6 +104,7 @@ static perp_status allocate(perp_sim* sim)
     const size_t n = model->body_count;
     sim->q_size = (int32_t)n * perpi_q_stride(model);
     sim->v_size = (int32_t)n * perpi_v_stride(model);
+    sim->s_size = perpi_s_size(model);
     struct {
         double** array;
         size_t count;
@@ -110,6 +112,8 @@ static perp_status allocate(perp_sim* sim)
                   {&sim->v, (size_t)sim->v_size},
                   {&sim->q_next, (size_t)sim->q_size},
                   {&sim->v_next, (size_t)sim->v_size},
+                  {&sim->s, (size_t)sim->s_size + 1},
+                  {&sim->s_next, (size_t)sim->s_size + 1},
                   {&sim->margin, n},
                   {&sim->extra, 6 * n},
                   {&sim->effort, model->joint_count}};
@@ -278,6 +282,10 @@ void perp_sim_destroy(perp_sim* sim)
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }
+    perpi_free(context, sim->s);
+    perpi_free(context, sim->s_next);
+    perpi_free(context, sim->callback);
+    perpi_free(context, sim->user_code);
     perpi_free(context, sim);
 }
 
@@ -376,6 +384,25 @@ const perp_contact_problem* perp_sim_problem(const perp_sim* sim)
     return sim->has_problem ? &sim->formulation->problem : NULL;
 }
 
+int32_t perpi_sim_s_size(const perp_sim* sim)
+{
+    return sim->s_size;
+}
+
+const double* perpi_sim_s(const perp_sim* sim)
+{
+    return sim->s;
+}
+
+perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller)
+{
+    const double* p = sim->s + sim->model->spring_rows;
+    const double h = sim->step > 0 ? perpi_sim_step_length(sim, sim->step - 1) : 1.0;
+    return (perp_controller_state){.effort = p[controller] / h,
+                                   .integral =
+                                       p[(int32_t)sim->model->controller_count + controller]};
+}
+
 perp_energy perp_sim_energy(const perp_sim* sim)
 {
     const perp_model* model = sim->model;
@@ -395,6 +422,7 @@ perp_energy perp_sim_energy(const perp_sim* sim)
         }
         e.potential -= body->mass * v3_dot(body->gravity, pose.x);
     }
+    e.potential += perpi_spring_energy(model, sim->q);
     e.total = e.kinetic + e.potential;
     return e;
 }
@@ -456,6 +484,35 @@ void perp_sim_on_step(perp_sim* sim, perp_step_fn fn, void* user)
 {
     sim->on_step = fn;
     sim->on_step_user = user;
+}
+
+perp_status perp_sim_add_on_step(perp_sim* sim, perp_step_fn fn, void* user)
+{
+    const perp_status status = perpi_grow(sim->context, &sim->callback, &sim->callback_capacity,
+                                          sim->callback_count + 1, sizeof *sim->callback);
+    if (status == PERP_OK) {
+        sim->callback[sim->callback_count++] = (perpi_step_callback){fn, user};
+    }
+    return status;
+}
+
+perp_status perp_sim_set_user_code(perp_sim* sim, const char* name)
+{
+    char* copy = NULL;
+    if (name != NULL && name[0] != '\0') {
+        const perp_status status = perpi_strndup(sim->context, name, strlen(name), &copy);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    perpi_free(sim->context, sim->user_code);
+    sim->user_code = copy;
+    return PERP_OK;
+}
+
+const char* perp_sim_user_code(const perp_sim* sim)
+{
+    return sim->user_code != NULL ? sim->user_code : "";
 }
 
 void perp_sim_on_cancel(perp_sim* sim, bool (*cancel)(void* user), void* user)

@@ -9,7 +9,10 @@
 PERP_NODISCARD perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step,
                                                const double* q, const double* v,
                                                const perp_contact* contacts, int32_t count,
-                                               const perp_joint_record* joints);
+                                               const perp_joint_record* joints, const double* s);
+/* What springs and controllers remember from the last step: part of the state. */
+int32_t perpi_sim_s_size(const perp_sim* sim);
+const double* perpi_sim_s(const perp_sim* sim);
 /* The velocities that solved the last step; other than perp_sim_v if the scene corrects joints. */
 const double* perpi_sim_v_solved(const perp_sim* sim);
 /* Whether the contact model makes groups of contacts. */

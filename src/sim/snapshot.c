@@ -1,20 +1,21 @@
 /* src/sim/snapshot.c - everything a continuation needs, in one block of bytes.
  *
- * Layout: header, q, v, contacts, joints. The contacts of the last step are the warm start: their keys and
+ * Layout: header, q, v, contacts, joints, s. The contacts of the last step are the warm start: their keys and
  * impulses. A snapshot belongs to one build of the library and one model.
  */
 #include <string.h>
 
 #include "sim/internal.h"
 
-static const uint64_t MAGIC = 0x32504e5350524550u; /* "PERPSNP2" */
+static const uint64_t MAGIC = 0x33504e5350524550u; /* "PERPSNP3" */
 
 typedef struct header {
     uint64_t magic;
     uint64_t model; /* fingerprint */
     int64_t step;
     double time;
-    int32_t q_size, v_size, contact_count, contact_size, joint_count, joint_size;
+    int32_t q_size, v_size, contact_count, contact_size, joint_count, joint_size, s_size,
+        unused; /* no padding: equal states give equal bytes */
 } header;
 
 static uint64_t mix(uint64_t h, const void* data, size_t size)
@@ -46,6 +47,9 @@ static uint64_t fingerprint(const perp_sim* sim)
         h = mix(h, joint->body, sizeof joint->body);
         h = mix(h, joint->at, sizeof joint->at);
     }
+    for (size_t i = 0; i < model->controller_count; ++i) {
+        h = mix(h, model->controller[i].name, strlen(model->controller[i].name) + 1);
+    }
     h = mix(h, &model->dimension, sizeof model->dimension);
     return mix(h, &sim->def.step, sizeof sim->def.step);
 }
@@ -56,7 +60,8 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
     const size_t v = (size_t)sim->v_size * sizeof(double);
     const size_t c = sim->contacts.count * sizeof(perp_contact);
     const size_t j = sim->model->joint_count * sizeof(perp_joint_record);
-    const size_t need = sizeof(header) + q + v + c + j;
+    const size_t s = (size_t)sim->s_size * sizeof(double);
+    const size_t need = sizeof(header) + q + v + c + j + s;
     if (buffer == NULL) {
         *size = need;
         return PERP_OK;
@@ -74,7 +79,8 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
                       .contact_count = (int32_t)sim->contacts.count,
                       .contact_size = (int32_t)sizeof(perp_contact),
                       .joint_count = (int32_t)sim->model->joint_count,
-                      .joint_size = (int32_t)sizeof(perp_joint_record)};
+                      .joint_size = (int32_t)sizeof(perp_joint_record),
+                      .s_size = sim->s_size};
     unsigned char* out = buffer;
     memcpy(out, &h, sizeof h);
     memcpy(out + sizeof h, sim->q, q);
@@ -85,6 +91,7 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
     if (j > 0) {
         memcpy(out + sizeof h + q + v + c, sim->joint, j);
     }
+    memcpy(out + sizeof h + q + v + c + j, sim->s, s);
     *size = need;
     return PERP_OK;
 }
@@ -102,13 +109,14 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
         return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: not made by this version of perp");
     }
     if (h.model != fingerprint(sim) || h.joint_count != (int32_t)sim->model->joint_count ||
-        h.q_size != sim->q_size || h.v_size != sim->v_size) {
+        h.q_size != sim->q_size || h.v_size != sim->v_size || h.s_size != sim->s_size) {
         return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: made from another scene");
     }
     const size_t q = (size_t)h.q_size * sizeof(double), v = (size_t)h.v_size * sizeof(double);
     const size_t j = sim->model->joint_count * sizeof(perp_joint_record);
+    const size_t s = (size_t)h.s_size * sizeof(double);
     if (h.contact_count < 0 ||
-        size != sizeof h + q + v + (size_t)h.contact_count * sizeof(perp_contact) + j) {
+        size != sizeof h + q + v + (size_t)h.contact_count * sizeof(perp_contact) + j + s) {
         return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: cut short (%zu bytes)", size);
     }
     /* the buffer need not be aligned: read through the next-state arrays */
@@ -125,10 +133,11 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
         memcpy(sim->next.item, in + sizeof h + q + v, count * sizeof(perp_contact));
     }
     if (j > 0) {
-        memcpy(sim->joint_next, in + size - j, j);
+        memcpy(sim->joint_next, in + size - s - j, j);
     }
+    memcpy(sim->s_next, in + size - s, s);
     return perpi_sim_set_state(sim, h.time, h.step, sim->q_next, sim->v_next, sim->next.item,
-                               h.contact_count, sim->joint_next);
+                               h.contact_count, sim->joint_next, sim->s_next);
 }
 
 static bool joint_sound(const perp_joint_record* r)
@@ -155,10 +164,11 @@ static bool all_finite(const double* a, int32_t n)
 
 perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, const double* q,
                                 const double* v, const perp_contact* contacts, int32_t count,
-                                const perp_joint_record* joints)
+                                const perp_joint_record* joints, const double* s)
 {
     perp_context* context = sim->context;
-    if (!isfinite(time) || step < 0 || !all_finite(q, sim->q_size) || !all_finite(v, sim->v_size)) {
+    if (!isfinite(time) || step < 0 || !all_finite(q, sim->q_size) || !all_finite(v, sim->v_size) ||
+        !all_finite(s, sim->s_size)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "state: every number must be finite");
     }
     const int32_t bodies = (int32_t)sim->model->body_count;
@@ -183,6 +193,9 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, const 
     }
     memmove(sim->q, q, (size_t)sim->q_size * sizeof *q);
     memmove(sim->v, v, (size_t)sim->v_size * sizeof *v);
+    if (sim->s_size > 0) {
+        memmove(sim->s, s, (size_t)sim->s_size * sizeof *s);
+    }
     if (count > 0) {
         memmove(sim->contacts.item, contacts, (size_t)count * sizeof *contacts);
     }

@@ -252,6 +252,20 @@ static void add_impulses(const bodies* s, const perp_contact_problem* P, const d
     }
 }
 
+/* u at the centre. A compliant row has u + C p = u + C c + C (p - c): the first belongs here, the
+ * second is one weight more in the proximal step. */
+static void centre_velocities(bodies* s, const perp_contact_problem* P)
+{
+    velocities(s, P, P->b, s->x, s->uc);
+    for (int32_t i = 0; P->compliance != NULL && i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        for (int32_t r = 0; r < c->rows; ++r) {
+            const double C = perpi_row_compliance(P, c, r);
+            s->uc[c->row + r] += C > 0.0 ? C * s->c[c->row + r] : 0.0;
+        }
+    }
+}
+
 static double norm(int32_t n, const double* x)
 {
     return sqrt(perpi_dot(n, x, x));
@@ -301,7 +315,7 @@ static void rows_answer(const bodies* s, const perp_contact_problem* P, const pe
     }
     for (int32_t r = 0; r < m; ++r) {
         const int32_t k = c->row + r;
-        double rho = 1.0 / (lambda * s->w[k]);
+        double rho = 1.0 / (lambda * s->w[k] + perpi_row_compliance(P, c, r));
         d[k] = -rho * u[k];
         if (c->kind == PERP_CONSTRAINT_BOUNDED) {
             const double low = P->lower[k] - s->c[k], high = P->upper[k] - s->c[k];
@@ -501,7 +515,8 @@ static double evaluate(bodies* s, const proximal* k, const double* z, double* u,
         for (int32_t r = 0; r < c->rows; ++r) {
             const int32_t j = at + r;
             const double e = contact && r > 0 && is_ellipsoid(c) ? c->e[r - 1] : 1.0;
-            const double omega = k->lambda * (contact ? wide : s->w[j]) / (e * e);
+            const double omega =
+                k->lambda * (contact ? wide : s->w[j]) / (e * e) + perpi_row_compliance(P, c, r);
             value -= (u[j] + (contact && r == 0 ? s->s[j] : 0.0) + 0.5 * omega * d[j]) * d[j];
         }
     }
@@ -817,7 +832,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     project_guess(P, s->c);
     memcpy(s->best, s->c, rows);
     look(s, &k, s->c);
-    velocities(s, P, P->b, s->x, s->uc);
+    centre_velocities(s, P);
     set_support(s, P, s->uc);
 
     const double near = 0.1 * sqrt(k.now);
@@ -848,7 +863,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
         if (good) {
             memcpy(s->c, s->trial_d, rows);
             set_support(s, P, s->u);
-            velocities(s, P, P->b, s->x, s->uc);
+            centre_velocities(s, P);
             failed = 0;
             lambda *= took <= 3 ? 0.1 : took <= 7 ? 0.3 : took <= 15 ? 1.0 : 3.0;
         } else {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "solve/clock.h"
 #include "solve/registry.h"
 
 perp_solve_options perp_solve_options_default(void)
@@ -31,6 +32,9 @@ perp_status perpi_check_options(perp_context* context, const perp_solve_options*
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "solve options: time_limit must be >= 0 seconds, got %.15g",
                           chosen->time_limit);
+    }
+    if (chosen->attempts != NULL) {
+        chosen->attempts->count = 0;
     }
     return PERP_OK;
 }
@@ -74,6 +78,30 @@ void perpi_settle(perp_report* report, double residual, double tolerance, const 
         report->outcome = PERP_OUTCOME_BREAKDOWN;
         snprintf(report->detail, sizeof report->detail, "method says solved, judge finds %.1e%s",
                  residual, where);
+    }
+}
+
+void perpi_attempt_add(const perp_solve_options* options, const perp_report* made, double seconds)
+{
+    perp_attempt_list* list = options->attempts;
+    if (list == NULL) {
+        return;
+    }
+    if (list->count < list->capacity) {
+        list->attempt[list->count] = (perp_attempt){.solver = made->solver,
+                                                    .outcome = made->outcome,
+                                                    .iterations = made->iterations,
+                                                    .residual = made->residual,
+                                                    .seconds = seconds};
+    }
+    list->count += 1;
+}
+
+void perpi_attempt_mark(const perp_solve_options* options, int32_t first, int32_t island)
+{
+    const perp_attempt_list* list = options->attempts;
+    for (int32_t i = first; list != NULL && i < list->count && i < list->capacity; ++i) {
+        list->attempt[i].island = island;
     }
 }
 
@@ -189,6 +217,7 @@ perp_status perpi_method_create(perp_context* context, const char* name, const p
     }
     const method_table t = table_of(&m);
     m.name = t.name;
+    m.judged = strcmp(t.name, "auto") == 0; /* a name that nobody else can take */
     perp_status status = make_settings(context, name, &t, option, count, &m.settings);
     if (status == PERP_OK) {
         status = t.create(context, m.settings, &m.self);
@@ -207,4 +236,58 @@ void perpi_method_destroy(perpi_method* method)
         table_of(method).destroy(method->self);
         perpi_free(method->context, method->settings);
     }
+}
+
+/* ---- a solver with one vector of unknowns --------------------------------------------------------*/
+
+perp_status perpi_vector_create(perp_context* context, const char* name, const perpi_form* forms,
+                                const char* text, const perp_option* option, int32_t count,
+                                perpi_vector_solver* solver)
+{
+    *solver = (perpi_vector_solver){.context = context};
+    return perpi_method_create(context, name, forms, text, option, count, &solver->method);
+}
+
+void perpi_vector_free(perpi_vector_solver* solver)
+{
+    perpi_method_destroy(&solver->method);
+    perpi_carrier_free(solver->context, &solver->carrier);
+    perpi_free(solver->context, solver->z);
+    perpi_free(solver->context, solver->work);
+}
+
+perp_status perpi_vector_take(perpi_vector_solver* solver, bool warm, const char* name,
+                              const double* guess, int32_t n)
+{
+    perp_status status = warm ? perpi_check_guess(solver->context, name, guess, n) : PERP_OK;
+    if (status == PERP_OK) {
+        status = perpi_grow(solver->context, &solver->z, &solver->z_capacity, (size_t)n,
+                            sizeof *solver->z);
+    }
+    for (int32_t i = 0; status == PERP_OK && i < n; ++i) {
+        solver->z[i] = warm ? guess[i] : 0.0;
+    }
+    return status;
+}
+
+void perpi_vector_give(const perpi_vector_solver* solver, double begin,
+                       const perp_solve_options* options, perp_report* made, int32_t n, double* z,
+                       perp_report* report)
+{
+    if (n > 0) {
+        memcpy(z, solver->z, (size_t)n * sizeof *z);
+    }
+    made->solver = made->solver != NULL ? made->solver : solver->method.name;
+    made->seconds = perpi_clock_now() - begin;
+    if (options->attempts != NULL && options->attempts->count == 0) {
+        perpi_attempt_add(options, made, made->seconds); /* no portfolio: the method itself */
+    }
+    if (report != NULL) {
+        *report = *made;
+    }
+}
+
+bool perpi_vector_judged(const perpi_vector_solver* solver, const perp_report* made)
+{
+    return solver->method.judged && made->solver != NULL;
 }

@@ -12,7 +12,7 @@
 
 /* ---- checks and the verdict ----------------------------------------------------------------------*/
 
-/* *chosen: the options or the defaults, checked. */
+/* *chosen: the options or the defaults, checked; empties the list of attempts. */
 PERP_NODISCARD perp_status perpi_check_options(perp_context* context,
                                                const perp_solve_options* options,
                                                perp_solve_options* chosen);
@@ -26,6 +26,11 @@ PERP_NODISCARD perp_status perpi_check_cones(perp_context* context, const char* 
 void perpi_settle(perp_report* report, double residual, double tolerance, const char* where);
 /* " (friction, constraint 4)" */
 void perpi_name_worst(const perp_contact_residual* residual, char* text, size_t size);
+
+/* Appends to options.attempts, if there is a list. */
+void perpi_attempt_add(const perp_solve_options* options, const perp_report* made, double seconds);
+/* Those from number `first` on belong to that island. */
+void perpi_attempt_mark(const perp_solve_options* options, int32_t first, int32_t island);
 
 /* ---- a method of any form --------------------------------------------------------------------------*/
 
@@ -51,6 +56,7 @@ typedef struct perpi_method {
     const char* name;
     void* self;
     void* settings;
+    bool judged; /* the portfolio: what it reports is the judge's word on the point it returns */
 } perpi_method;
 
 /* The method of that name in the first form of the list that has one. text: "an LCP", for the
@@ -61,15 +67,6 @@ PERP_NODISCARD perp_status perpi_method_create(perp_context* context, const char
                                                perpi_method* method);
 /* A method that was never created (all zero) is fine. */
 void perpi_method_destroy(perpi_method* method);
-
-/* ---- for the portfolio ------------------------------------------------------------------------------*/
-
-/* perp_contact_solve for one island of a problem that has been checked: lower, call, lift, judge. v
- * and p in place. */
-PERP_NODISCARD perp_status perpi_contact_solve_island(perp_contact_solver* solver,
-                                                      const perp_contact_problem* problem,
-                                                      const perp_solve_options* options, bool warm,
-                                                      double* v, double* p, perp_report* report);
 
 /* ---- between LCP, MLCP and NCP -----------------------------------------------------------------------*/
 
@@ -92,5 +89,60 @@ PERP_NODISCARD perp_status perpi_run_mlcp(perpi_method* method, perpi_carrier* c
                                           const perp_mlcp* problem,
                                           const perp_solve_options* options, bool warm, double* z,
                                           perp_report* report);
+
+/* ---- a solver with one vector of unknowns: LCP, MLCP, NCP, friction -----------------------------------*/
+
+typedef struct perpi_vector_solver {
+    perp_context* context;
+    perpi_method method;
+    perpi_carrier carrier;
+    double* z; /* worked on, so that the caller's stays untouched if the call fails */
+    size_t z_capacity;
+    double* work; /* the judge's scratch */
+    size_t work_capacity;
+} perpi_vector_solver;
+
+/* As perpi_method_create; on failure nothing is left to free. */
+PERP_NODISCARD perp_status perpi_vector_create(perp_context* context, const char* name,
+                                               const perpi_form* forms, const char* text,
+                                               const perp_option* option, int32_t count,
+                                               perpi_vector_solver* solver);
+void perpi_vector_free(perpi_vector_solver* solver);
+/* solver->z <- the guess, n finite numbers called `name` in messages, or zeros. */
+PERP_NODISCARD perp_status perpi_vector_take(perpi_vector_solver* solver, bool warm,
+                                             const char* name, const double* guess, int32_t n);
+/* Hands out the point and the report (NULL: not wanted) of a call that began at `begin`. */
+void perpi_vector_give(const perpi_vector_solver* solver, double begin,
+                       const perp_solve_options* options, perp_report* made, int32_t n, double* z,
+                       perp_report* report);
+/* Whether made.residual is the judge's already. */
+bool perpi_vector_judged(const perpi_vector_solver* solver, const perp_report* made);
+
+/* ---- for the portfolio ------------------------------------------------------------------------------
+ * The solve of a problem and options that have been checked: call the method, ask the judge. The point
+ * in place, no clock. */
+
+PERP_NODISCARD perp_status perpi_lcp_solve_checked(perp_lcp_solver* solver, const perp_lcp* problem,
+                                                   const perp_solve_options* options, bool warm,
+                                                   double* z, perp_report* report);
+PERP_NODISCARD perp_status perpi_mlcp_solve_checked(perp_mlcp_solver* solver,
+                                                    const perp_mlcp* problem,
+                                                    const perp_solve_options* options, bool warm,
+                                                    double* z, perp_report* report);
+PERP_NODISCARD perp_status perpi_ncp_solve_checked(perp_ncp_solver* solver, const perp_ncp* problem,
+                                                   const perp_solve_options* options, bool warm,
+                                                   double* z, perp_report* report);
+/* verdict: NULL: not wanted. */
+PERP_NODISCARD perp_status perpi_friction_solve_checked(perp_friction_solver* solver,
+                                                        const perp_friction_problem* problem,
+                                                        const perp_solve_options* options,
+                                                        bool warm, double* r,
+                                                        perp_contact_residual* verdict,
+                                                        perp_report* report);
+/* One island: lower, call, lift, judge. */
+PERP_NODISCARD perp_status perpi_contact_solve_island(perp_contact_solver* solver,
+                                                      const perp_contact_problem* problem,
+                                                      const perp_solve_options* options, bool warm,
+                                                      double* v, double* p, perp_report* report);
 
 #endif

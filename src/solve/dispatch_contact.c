@@ -231,7 +231,9 @@ static perp_status solve_islands(perp_contact_solver* s, const perp_contact_prob
             left.time_limit = spent < left.time_limit ? left.time_limit - spent : 1e-9;
         }
         perp_report made = {.solver = s->method.name};
+        const int32_t known = left.attempts != NULL ? left.attempts->count : 0;
         status = solve_piece(s, &piece, &left, warm, v_piece, p_piece, &made);
+        perpi_attempt_mark(options, known, i);
         if (status != PERP_OK) {
             break;
         }
@@ -273,8 +275,10 @@ perp_status perpi_contact_solve_island(perp_contact_solver* solver,
         return status;
     }
     const perp_contact_residual verdict = perp_contact_judge(problem, v, p, solver->point);
-    char where[64];
-    perpi_name_worst(&verdict, where, sizeof where);
+    char where[64] = "";
+    if (!(verdict.worst <= options->tolerance)) {
+        perpi_name_worst(&verdict, where, sizeof where);
+    }
     perpi_settle(report, verdict.worst, options->tolerance, where);
     return PERP_OK;
 }
@@ -326,8 +330,10 @@ perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_p
     made.solver = made.solver != NULL ? made.solver : solver->method.name;
 
     perp_contact_residual verdict = perp_contact_judge(problem, made_v, made_p, work);
-    char where[64];
-    perpi_name_worst(&verdict, where, sizeof where);
+    char where[64] = "";
+    if (!(verdict.worst <= chosen.tolerance)) {
+        perpi_name_worst(&verdict, where, sizeof where);
+    }
     perpi_settle(&made, verdict.worst, chosen.tolerance, where);
     if (!isfinite(verdict.worst)) {
         /* Nothing usable: hand back the motion without impulses, judged as such. */
@@ -346,6 +352,9 @@ perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_p
         p[i] = made_p[i];
     }
     made.seconds = perpi_clock_now() - begin;
+    if (chosen.attempts != NULL && chosen.attempts->count == 0) {
+        perpi_attempt_add(&chosen, &made, made.seconds);
+    }
     if (residual != NULL) {
         *residual = verdict;
     }

@@ -6,10 +6,7 @@
 #include "solve/dispatch.h"
 
 struct perp_friction_solver {
-    perp_context* context;
-    perpi_method method;
-    double* r; /* row_count, then the judge's scratch */
-    size_t r_capacity;
+    perpi_vector_solver vector;
 };
 
 perp_status perp_friction_solver_create(perp_context* context, const char* name,
@@ -19,12 +16,10 @@ perp_status perp_friction_solver_create(perp_context* context, const char* name,
     static const perpi_form forms[] = {PERPI_FORM_FRICTION, PERPI_FORM_NONE};
     perp_friction_solver* s = NULL;
     perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
-    if (status != PERP_OK) {
-        return status;
+    if (status == PERP_OK) {
+        status = perpi_vector_create(context, name, forms, "a friction problem", option, count,
+                                     &s->vector);
     }
-    s->context = context;
-    status =
-        perpi_method_create(context, name, forms, "a friction problem", option, count, &s->method);
     if (status != PERP_OK) {
         perpi_free(context, s);
         return status;
@@ -35,74 +30,84 @@ perp_status perp_friction_solver_create(perp_context* context, const char* name,
 
 void perp_friction_solver_destroy(perp_friction_solver* solver)
 {
-    if (solver == NULL) {
-        return;
+    if (solver != NULL) {
+        perp_context* context = solver->vector.context;
+        perpi_vector_free(&solver->vector);
+        perpi_free(context, solver);
     }
-    perpi_method_destroy(&solver->method);
-    perpi_free(solver->context, solver->r);
-    perpi_free(solver->context, solver);
+}
+
+/* The judge's word over the method's. A point that is not finite becomes no impulses at all. */
+static perp_contact_residual settle(perpi_vector_solver* s, const perp_friction_problem* problem,
+                                    double tolerance, double* r, perp_report* report)
+{
+    perp_contact_residual verdict = perp_friction_judge(problem, r, s->work);
+    char where[64] = "";
+    if (!(verdict.worst <= tolerance)) {
+        perpi_name_worst(&verdict, where, sizeof where);
+    }
+    perpi_settle(report, verdict.worst, tolerance, where);
+    if (!isfinite(verdict.worst)) {
+        memset(r, 0, (size_t)problem->row_count * sizeof *r);
+        verdict = perp_friction_judge(problem, r, s->work);
+        report->residual = verdict.worst;
+    }
+    return verdict;
+}
+
+perp_status perpi_friction_solve_checked(perp_friction_solver* solver,
+                                         const perp_friction_problem* problem,
+                                         const perp_solve_options* options, bool warm, double* r,
+                                         perp_contact_residual* verdict, perp_report* report)
+{
+    perpi_vector_solver* s = &solver->vector;
+    const perpi_method* method = &s->method;
+    perp_status status = perpi_check_cones(s->context, method->name, method->ops.friction->takes,
+                                           problem->constraint, problem->constraint_count);
+    if (status == PERP_OK) {
+        status = perpi_grow(s->context, &s->work, &s->work_capacity,
+                            perp_friction_residual_work(problem), sizeof *s->work);
+    }
+    if (status == PERP_OK && problem->row_count == 0) {
+        report->outcome = PERP_OUTCOME_SOLVED;
+    } else if (status == PERP_OK) {
+        status = method->ops.friction->solve(method->self, problem, options, warm, r, report);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (verdict == NULL && perpi_vector_judged(s, report) &&
+        report->outcome == PERP_OUTCOME_SOLVED) {
+        return PERP_OK; /* the judge has seen this very point */
+    }
+    const perp_contact_residual made = settle(s, problem, options->tolerance, r, report);
+    if (verdict != NULL) {
+        *verdict = made;
+    }
+    return PERP_OK;
 }
 
 perp_status perp_friction_solve(perp_friction_solver* solver, const perp_friction_problem* problem,
                                 const perp_solve_options* options, bool warm, double* r,
                                 perp_contact_residual* residual, perp_report* report)
 {
-    perp_context* context = solver->context;
-    const perpi_method* method = &solver->method;
+    perpi_vector_solver* s = &solver->vector;
     const double begin = perpi_clock_now();
     perp_solve_options chosen;
-    perp_status status = perpi_check_options(context, options, &chosen);
+    perp_status status = perpi_check_options(s->context, options, &chosen);
     if (status == PERP_OK) {
-        status = perp_friction_check(context, problem);
+        status = perp_friction_check(s->context, problem);
     }
     if (status == PERP_OK) {
-        status = perpi_check_cones(context, method->name, method->ops.friction->takes,
-                                   problem->constraint, problem->constraint_count);
+        status = perpi_vector_take(s, warm, "r", r, problem->row_count);
     }
-    if (status == PERP_OK && warm) {
-        status = perpi_check_guess(context, "r", r, problem->row_count);
-    }
-    const size_t n = (size_t)problem->row_count;
+    perp_report made = {0};
     if (status == PERP_OK) {
-        status = perpi_grow(context, &solver->r, &solver->r_capacity,
-                            n + perp_friction_residual_work(problem), sizeof *solver->r);
-    }
-    if (status != PERP_OK) {
-        return status;
-    }
-    for (size_t i = 0; i < n; ++i) {
-        solver->r[i] = warm ? r[i] : 0.0;
-    }
-    perp_report made = {.solver = method->name};
-    if (n > 0) {
         status =
-            method->ops.friction->solve(method->self, problem, &chosen, warm, solver->r, &made);
-    } else {
-        made.outcome = PERP_OUTCOME_SOLVED;
+            perpi_friction_solve_checked(solver, problem, &chosen, warm, s->z, residual, &made);
     }
-    if (status != PERP_OK) {
-        return status;
+    if (status == PERP_OK) {
+        perpi_vector_give(s, begin, &chosen, &made, problem->row_count, r, report);
     }
-    made.solver = made.solver != NULL ? made.solver : method->name;
-    perp_contact_residual verdict = perp_friction_judge(problem, solver->r, solver->r + n);
-    char where[64];
-    perpi_name_worst(&verdict, where, sizeof where);
-    perpi_settle(&made, verdict.worst, chosen.tolerance, where);
-    if (!isfinite(verdict.worst)) {
-        /* Nothing usable: hand back no impulses, judged as such. */
-        memset(solver->r, 0, n * sizeof *solver->r);
-        verdict = perp_friction_judge(problem, solver->r, solver->r + n);
-        made.residual = verdict.worst;
-    }
-    if (n > 0) {
-        memcpy(r, solver->r, n * sizeof *r);
-    }
-    made.seconds = perpi_clock_now() - begin;
-    if (residual != NULL) {
-        *residual = verdict;
-    }
-    if (report != NULL) {
-        *report = made;
-    }
-    return PERP_OK;
+    return status;
 }

@@ -1,15 +1,9 @@
 /* src/solve/dispatch_lcp.c - an LCP, solved by a method of the form LCP, else MLCP, else NCP. */
-#include <string.h>
-
 #include "solve/clock.h"
 #include "solve/dispatch.h"
 
 struct perp_lcp_solver {
-    perp_context* context;
-    perpi_method method;
-    perpi_carrier carrier;
-    double* z;
-    size_t z_capacity;
+    perpi_vector_solver vector;
 };
 
 perp_status perp_lcp_solver_create(perp_context* context, const char* name,
@@ -20,11 +14,9 @@ perp_status perp_lcp_solver_create(perp_context* context, const char* name,
                                        PERPI_FORM_NONE};
     perp_lcp_solver* s = NULL;
     perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
-    if (status != PERP_OK) {
-        return status;
+    if (status == PERP_OK) {
+        status = perpi_vector_create(context, name, forms, "an LCP", option, count, &s->vector);
     }
-    s->context = context;
-    status = perpi_method_create(context, name, forms, "an LCP", option, count, &s->method);
     if (status != PERP_OK) {
         perpi_free(context, s);
         return status;
@@ -35,53 +27,48 @@ perp_status perp_lcp_solver_create(perp_context* context, const char* name,
 
 void perp_lcp_solver_destroy(perp_lcp_solver* solver)
 {
-    if (solver == NULL) {
-        return;
+    if (solver != NULL) {
+        perp_context* context = solver->vector.context;
+        perpi_vector_free(&solver->vector);
+        perpi_free(context, solver);
     }
-    perpi_method_destroy(&solver->method);
-    perpi_carrier_free(solver->context, &solver->carrier);
-    perpi_free(solver->context, solver->z);
-    perpi_free(solver->context, solver);
+}
+
+perp_status perpi_lcp_solve_checked(perp_lcp_solver* solver, const perp_lcp* problem,
+                                    const perp_solve_options* options, bool warm, double* z,
+                                    perp_report* report)
+{
+    perpi_vector_solver* s = &solver->vector;
+    const perp_status status =
+        perpi_run_lcp(&s->method, &s->carrier, problem, options, warm, z, report);
+    if (status == PERP_OK) {
+        const double residual =
+            perpi_vector_judged(s, report) ? report->residual : perp_lcp_judge(problem, z);
+        perpi_settle(report, residual, options->tolerance, "");
+    }
+    return status;
 }
 
 perp_status perp_lcp_solve(perp_lcp_solver* solver, const perp_lcp* problem,
                            const perp_solve_options* options, bool warm, double* z,
                            perp_report* report)
 {
-    perp_context* context = solver->context;
+    perpi_vector_solver* s = &solver->vector;
     const double begin = perpi_clock_now();
     perp_solve_options chosen;
-    perp_status status = perpi_check_options(context, options, &chosen);
+    perp_status status = perpi_check_options(s->context, options, &chosen);
     if (status == PERP_OK) {
-        status = perp_lcp_check(context, problem);
+        status = perp_lcp_check(s->context, problem);
     }
-    if (status == PERP_OK && warm) {
-        status = perpi_check_guess(context, "z", z, problem->n);
-    }
-    const size_t n = (size_t)problem->n;
     if (status == PERP_OK) {
-        status = perpi_grow(context, &solver->z, &solver->z_capacity, n, sizeof *solver->z);
+        status = perpi_vector_take(s, warm, "z", z, problem->n);
     }
-    if (status != PERP_OK) {
-        return status;
+    perp_report made = {0};
+    if (status == PERP_OK) {
+        status = perpi_lcp_solve_checked(solver, problem, &chosen, warm, s->z, &made);
     }
-    for (size_t i = 0; i < n; ++i) {
-        solver->z[i] = warm ? z[i] : 0.0;
+    if (status == PERP_OK) {
+        perpi_vector_give(s, begin, &chosen, &made, problem->n, z, report);
     }
-    perp_report made = {.solver = solver->method.name};
-    status =
-        perpi_run_lcp(&solver->method, &solver->carrier, problem, &chosen, warm, solver->z, &made);
-    if (status != PERP_OK) {
-        return status;
-    }
-    if (n > 0) {
-        memcpy(z, solver->z, n * sizeof *z);
-    }
-    made.solver = made.solver != NULL ? made.solver : solver->method.name;
-    perpi_settle(&made, n > 0 ? perp_lcp_judge(problem, z) : 0.0, chosen.tolerance, "");
-    made.seconds = perpi_clock_now() - begin;
-    if (report != NULL) {
-        *report = made;
-    }
-    return PERP_OK;
+    return status;
 }

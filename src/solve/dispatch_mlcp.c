@@ -1,15 +1,9 @@
 /* src/solve/dispatch_mlcp.c - an MLCP, solved by a method of the form MLCP, else LCP, else NCP. */
-#include <string.h>
-
 #include "solve/clock.h"
 #include "solve/dispatch.h"
 
 struct perp_mlcp_solver {
-    perp_context* context;
-    perpi_method method;
-    perpi_carrier carrier;
-    double* z; /* n, then the judge's scratch */
-    size_t z_capacity;
+    perpi_vector_solver vector;
 };
 
 perp_status perp_mlcp_solver_create(perp_context* context, const char* name,
@@ -20,11 +14,9 @@ perp_status perp_mlcp_solver_create(perp_context* context, const char* name,
                                        PERPI_FORM_NONE};
     perp_mlcp_solver* s = NULL;
     perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
-    if (status != PERP_OK) {
-        return status;
+    if (status == PERP_OK) {
+        status = perpi_vector_create(context, name, forms, "an MLCP", option, count, &s->vector);
     }
-    s->context = context;
-    status = perpi_method_create(context, name, forms, "an MLCP", option, count, &s->method);
     if (status != PERP_OK) {
         perpi_free(context, s);
         return status;
@@ -35,54 +27,52 @@ perp_status perp_mlcp_solver_create(perp_context* context, const char* name,
 
 void perp_mlcp_solver_destroy(perp_mlcp_solver* solver)
 {
-    if (solver == NULL) {
-        return;
+    if (solver != NULL) {
+        perp_context* context = solver->vector.context;
+        perpi_vector_free(&solver->vector);
+        perpi_free(context, solver);
     }
-    perpi_method_destroy(&solver->method);
-    perpi_carrier_free(solver->context, &solver->carrier);
-    perpi_free(solver->context, solver->z);
-    perpi_free(solver->context, solver);
+}
+
+perp_status perpi_mlcp_solve_checked(perp_mlcp_solver* solver, const perp_mlcp* problem,
+                                     const perp_solve_options* options, bool warm, double* z,
+                                     perp_report* report)
+{
+    perpi_vector_solver* s = &solver->vector;
+    perp_status status = perpi_grow(s->context, &s->work, &s->work_capacity,
+                                    2 * (size_t)problem->M.cols, sizeof *s->work);
+    if (status == PERP_OK) {
+        status = perpi_run_mlcp(&s->method, &s->carrier, problem, options, warm, z, report);
+    }
+    if (status == PERP_OK) {
+        const double residual = perpi_vector_judged(s, report)
+                                    ? report->residual
+                                    : perp_mlcp_judge(problem, z, s->work);
+        perpi_settle(report, residual, options->tolerance, "");
+    }
+    return status;
 }
 
 perp_status perp_mlcp_solve(perp_mlcp_solver* solver, const perp_mlcp* problem,
                             const perp_solve_options* options, bool warm, double* z,
                             perp_report* report)
 {
-    perp_context* context = solver->context;
+    perpi_vector_solver* s = &solver->vector;
     const double begin = perpi_clock_now();
     perp_solve_options chosen;
-    perp_status status = perpi_check_options(context, options, &chosen);
+    perp_status status = perpi_check_options(s->context, options, &chosen);
     if (status == PERP_OK) {
-        status = perp_mlcp_check(context, problem);
+        status = perp_mlcp_check(s->context, problem);
     }
-    if (status == PERP_OK && warm) {
-        status = perpi_check_guess(context, "z", z, problem->M.cols);
-    }
-    const size_t n = (size_t)problem->M.cols;
     if (status == PERP_OK) {
-        status = perpi_grow(context, &solver->z, &solver->z_capacity, 3 * n, sizeof *solver->z);
+        status = perpi_vector_take(s, warm, "z", z, problem->M.cols);
     }
-    if (status != PERP_OK) {
-        return status;
+    perp_report made = {0};
+    if (status == PERP_OK) {
+        status = perpi_mlcp_solve_checked(solver, problem, &chosen, warm, s->z, &made);
     }
-    for (size_t i = 0; i < n; ++i) {
-        solver->z[i] = warm ? z[i] : 0.0;
+    if (status == PERP_OK) {
+        perpi_vector_give(s, begin, &chosen, &made, problem->M.cols, z, report);
     }
-    perp_report made = {.solver = solver->method.name};
-    status =
-        perpi_run_mlcp(&solver->method, &solver->carrier, problem, &chosen, warm, solver->z, &made);
-    if (status != PERP_OK) {
-        return status;
-    }
-    if (n > 0) {
-        memcpy(z, solver->z, n * sizeof *z);
-    }
-    made.solver = made.solver != NULL ? made.solver : solver->method.name;
-    perpi_settle(&made, n > 0 ? perp_mlcp_judge(problem, z, solver->z + n) : 0.0, chosen.tolerance,
-                 "");
-    made.seconds = perpi_clock_now() - begin;
-    if (report != NULL) {
-        *report = made;
-    }
-    return PERP_OK;
+    return status;
 }

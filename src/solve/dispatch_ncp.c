@@ -1,15 +1,10 @@
 /* src/solve/dispatch_ncp.c - an NCP, solved by a method of that form. */
-#include <string.h>
-
 #include "problem/check.h"
 #include "solve/clock.h"
 #include "solve/dispatch.h"
 
 struct perp_ncp_solver {
-    perp_context* context;
-    perpi_method method;
-    double* z; /* n, then the judge's scratch */
-    size_t z_capacity;
+    perpi_vector_solver vector;
 };
 
 perp_status perp_ncp_solver_create(perp_context* context, const char* name,
@@ -19,11 +14,9 @@ perp_status perp_ncp_solver_create(perp_context* context, const char* name,
     static const perpi_form forms[] = {PERPI_FORM_NCP, PERPI_FORM_NONE};
     perp_ncp_solver* s = NULL;
     perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
-    if (status != PERP_OK) {
-        return status;
+    if (status == PERP_OK) {
+        status = perpi_vector_create(context, name, forms, "an NCP", option, count, &s->vector);
     }
-    s->context = context;
-    status = perpi_method_create(context, name, forms, "an NCP", option, count, &s->method);
     if (status != PERP_OK) {
         perpi_free(context, s);
         return status;
@@ -34,58 +27,54 @@ perp_status perp_ncp_solver_create(perp_context* context, const char* name,
 
 void perp_ncp_solver_destroy(perp_ncp_solver* solver)
 {
-    if (solver == NULL) {
-        return;
+    if (solver != NULL) {
+        perp_context* context = solver->vector.context;
+        perpi_vector_free(&solver->vector);
+        perpi_free(context, solver);
     }
-    perpi_method_destroy(&solver->method);
-    perpi_free(solver->context, solver->z);
-    perpi_free(solver->context, solver);
+}
+
+perp_status perpi_ncp_solve_checked(perp_ncp_solver* solver, const perp_ncp* problem,
+                                    const perp_solve_options* options, bool warm, double* z,
+                                    perp_report* report)
+{
+    perpi_vector_solver* s = &solver->vector;
+    perp_status status = perpi_grow(
+        s->context, &s->work, &s->work_capacity,
+        2 * (size_t)problem->n + (size_t)problem->pattern.start[problem->n], sizeof *s->work);
+    if (status == PERP_OK && problem->n == 0) {
+        report->outcome = PERP_OUTCOME_SOLVED;
+    } else if (status == PERP_OK) {
+        status = s->method.ops.ncp->solve(s->method.self, problem, options, warm, z, report);
+    }
+    if (status == PERP_OK) {
+        const double residual =
+            perpi_vector_judged(s, report) ? report->residual : perp_ncp_judge(problem, z, s->work);
+        perpi_settle(report, residual, options->tolerance, "");
+    }
+    return status;
 }
 
 perp_status perp_ncp_solve(perp_ncp_solver* solver, const perp_ncp* problem,
                            const perp_solve_options* options, bool warm, double* z,
                            perp_report* report)
 {
-    perp_context* context = solver->context;
+    perpi_vector_solver* s = &solver->vector;
     const double begin = perpi_clock_now();
     perp_solve_options chosen;
-    perp_status status = perpi_check_options(context, options, &chosen);
+    perp_status status = perpi_check_options(s->context, options, &chosen);
     if (status == PERP_OK) {
-        status = perpi_ncp_check(context, problem);
+        status = perpi_ncp_check(s->context, problem);
     }
-    if (status == PERP_OK && warm) {
-        status = perpi_check_guess(context, "z", z, problem->n);
-    }
-    const size_t n = (size_t)problem->n;
     if (status == PERP_OK) {
-        status = perpi_grow(context, &solver->z, &solver->z_capacity,
-                            3 * n + (size_t)problem->pattern.start[problem->n], sizeof *solver->z);
+        status = perpi_vector_take(s, warm, "z", z, problem->n);
     }
-    if (status != PERP_OK) {
-        return status;
+    perp_report made = {0};
+    if (status == PERP_OK) {
+        status = perpi_ncp_solve_checked(solver, problem, &chosen, warm, s->z, &made);
     }
-    for (size_t i = 0; i < n; ++i) {
-        solver->z[i] = warm ? z[i] : 0.0;
+    if (status == PERP_OK) {
+        perpi_vector_give(s, begin, &chosen, &made, problem->n, z, report);
     }
-    perp_report made = {.solver = solver->method.name};
-    made.outcome = PERP_OUTCOME_SOLVED;
-    if (n > 0) {
-        made.outcome = PERP_OUTCOME_UNSET;
-        status = solver->method.ops.ncp->solve(solver->method.self, problem, &chosen, warm,
-                                               solver->z, &made);
-    }
-    if (status != PERP_OK) {
-        return status;
-    }
-    if (n > 0) {
-        memcpy(z, solver->z, n * sizeof *z);
-    }
-    made.solver = made.solver != NULL ? made.solver : solver->method.name;
-    perpi_settle(&made, n > 0 ? perp_ncp_judge(problem, z, solver->z + n) : 0.0, chosen.tolerance,
-                 "");
-    made.seconds = perpi_clock_now() - begin;
-    if (report != NULL) {
-        *report = made;
-    }
-    return PERP_OK;
+    return status;
 }

@@ -28,6 +28,12 @@ static void add_block(int32_t m, int32_t n, const double* B, const double* x, do
         y[2] += B[6] * x0 + B[7] * x1 + B[8] * x2;
         return;
     }
+    if (m == 2 && n == 2) {
+        const double x0 = x[0], x1 = x[1];
+        y[0] += B[0] * x0 + B[1] * x1;
+        y[1] += B[2] * x0 + B[3] * x1;
+        return;
+    }
     for (int32_t i = 0; i < m; ++i, B += n) {
         double t = 0.0;
         for (int32_t j = 0; j < n; ++j) {
@@ -41,7 +47,9 @@ void perpi_friction_velocity(const perp_friction_problem* P, int32_t i, bool own
                              double* u_i)
 {
     const perp_constraint* c = &P->constraint[i];
-    memcpy(u_i, P->q + c->row, (size_t)c->rows * sizeof *u_i);
+    for (int32_t k = 0; k < c->rows; ++k) {
+        u_i[k] = P->q[c->row + k];
+    }
     for (int32_t k = P->W.start[i]; k < P->W.start[i + 1]; ++k) {
         const int32_t j = P->W.column[k];
         if (j != i || own) {
@@ -133,26 +141,31 @@ static double dot(int32_t n, const double* x, const double* y)
     return t;
 }
 
-/* A contact with u_n = 0 eliminated: r_n = r0 - a . r_t, u_t = S r_t + b. */
-typedef struct closed {
-    int32_t n; /* tangential rows */
-    double mu, r0, trace;
-    double a[3], S[9], b[3];
-} closed;
+typedef perpi_friction_closed closed;
 
-static closed close_contact(int32_t rows, double mu, const double* W, const double* q)
+/* The part that W alone decides. */
+static void close_matrix(int32_t rows, double mu, const double* W, closed* k)
 {
-    closed k = {.n = rows - 1, .mu = mu, .r0 = -q[0] / W[0]};
-    for (int32_t i = 0; i < k.n; ++i) {
+    k->n = rows - 1;
+    k->mu = mu;
+    k->trace = 0.0;
+    for (int32_t i = 0; i < k->n; ++i) {
         const double w_in = W[(i + 1) * rows];
-        k.a[i] = W[1 + i] / W[0];
-        k.b[i] = q[1 + i] - w_in * (q[0] / W[0]);
-        for (int32_t j = 0; j < k.n; ++j) {
-            k.S[i * k.n + j] = W[(i + 1) * rows + 1 + j] - w_in * (W[1 + j] / W[0]);
+        k->a[i] = W[1 + i] / W[0];
+        for (int32_t j = 0; j < k->n; ++j) {
+            k->S[i * k->n + j] = W[(i + 1) * rows + 1 + j] - w_in * (W[1 + j] / W[0]);
         }
-        k.trace += fabs(W[(i + 1) * rows + 1 + i]);
+        k->trace += fabs(W[(i + 1) * rows + 1 + i]);
     }
-    return k;
+}
+
+static void close_vector(const double* W, const double* q, closed* k)
+{
+    const double t = q[0] / W[0];
+    k->r0 = -t;
+    for (int32_t i = 0; i < k->n; ++i) {
+        k->b[i] = q[1 + i] - W[(i + 1) * (k->n + 1)] * t;
+    }
 }
 
 /* The sticking impulse r_t and its r_n; a singular S is shifted by rounding, which gives the least
@@ -160,6 +173,7 @@ static closed close_contact(int32_t rows, double mu, const double* W, const doub
 static bool stick(const closed* k, double* r_n, double* r_t)
 {
     bool regular = solve_shifted(k->n, k->S, 0.0, k->b, r_t);
+    const double length = norm(k->n, r_t);
     double size = 0.0;
     for (int32_t i = 0; i < k->n && regular; ++i) { /* does u_t vanish to rounding? */
         double u = k->b[i];
@@ -167,9 +181,9 @@ static bool stick(const closed* k, double* r_n, double* r_t)
             u += k->S[i * k->n + j] * r_t[j];
         }
         size = fabs(k->b[i]) > size ? fabs(k->b[i]) : size;
-        regular = fabs(u) <= 1e-10 * (size + k->trace * norm(k->n, r_t));
+        regular = fabs(u) <= 1e-10 * (size + k->trace * length);
     }
-    if (!regular || !(k->trace * norm(k->n, r_t) <= 1e12 * (norm(k->n, k->b)))) {
+    if (!regular || !(k->trace * length <= 1e12 * (norm(k->n, k->b)))) {
         regular = solve_shifted(k->n, k->S, 4.0 * DBL_EPSILON * k->trace, k->b, r_t);
     }
     *r_n = k->r0 - dot(k->n, k->a, r_t);
@@ -359,8 +373,9 @@ static void step_projected(const perp_constraint* c, const double* W, const doub
     }
 }
 
-bool perpi_friction_solve_contact(const perp_constraint* c, const double* W, const double* q,
-                                  double* r)
+/* k: the contact closed already as far as W goes, or NULL. */
+static bool solve_contact(const perp_constraint* c, const double* W, closed* k, const double* q,
+                          double* r)
 {
     const int32_t n = c->rows;
     if (q[0] >= 0.0) {
@@ -392,8 +407,13 @@ bool perpi_friction_solve_contact(const perp_constraint* c, const double* W, con
     }
     bool found = false;
     if (W[0] > 0.0) {
-        const closed k = close_contact(n, c->mu, W, q);
-        found = is_polygon(c) ? solve_polygon(c->directions, &k, rs) : solve_round(W, &k, q, rs);
+        closed own;
+        if (k == NULL) {
+            close_matrix(n, c->mu, W, &own);
+            k = &own;
+        }
+        close_vector(W, q, k);
+        found = is_polygon(c) ? solve_polygon(c->directions, k, rs) : solve_round(W, k, q, rs);
     }
     if (!found) {
         step_projected(c, W, q, rs);
@@ -407,6 +427,12 @@ bool perpi_friction_solve_contact(const perp_constraint* c, const double* W, con
         r[i] = scaled ? rs[i] * e[i] : rs[i];
     }
     return found;
+}
+
+bool perpi_friction_solve_contact(const perp_constraint* c, const double* W, const double* q,
+                                  double* r)
+{
+    return solve_contact(c, W, NULL, q, r);
 }
 
 /* ---- the natural map ---------------------------------------------------------------------------------*/
@@ -735,6 +761,7 @@ void perpi_friction_sweeper_init(perpi_friction_sweeper* s, perp_context* contex
 
 void perpi_friction_sweeper_free(perpi_friction_sweeper* s)
 {
+    perpi_free(s->context, s->local);
     perpi_free(s->context, s->inverse);
     perpi_free(s->context, s->at);
     perpi_free(s->context, s->work);
@@ -789,8 +816,25 @@ perp_status perpi_friction_sweeper_prepare(perpi_friction_sweeper* s,
         status =
             perpi_grow(s->context, &s->index, &s->index_capacity, 2 * widest, sizeof *s->index);
     }
-    if (status != PERP_OK || !joints) {
+    if (status == PERP_OK) {
+        status = perpi_grow(s->context, &s->local, &s->local_capacity, (size_t)P->constraint_count,
+                            sizeof *s->local);
+    }
+    if (status != PERP_OK) {
         return status;
+    }
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        perpi_friction_local* local = &s->local[i];
+        local->W = perpi_friction_diagonal(P, i);
+        local->closed = c->kind == PERP_CONSTRAINT_CONTACT && has_friction(c) && !is_ellipsoid(c) &&
+                        local->W[0] > 0.0;
+        if (local->closed) {
+            close_matrix(c->rows, c->mu, local->W, &local->k);
+        }
+    }
+    if (!joints) {
+        return PERP_OK;
     }
     total = 0;
     for (int32_t i = 0; i < P->constraint_count; ++i) {
@@ -854,10 +898,11 @@ static void relax_one(perpi_friction_sweeper* s, const perp_friction_problem* P,
     if (relax != 1.0) {
         memcpy(old, r_i, (size_t)n * sizeof *old);
     }
+    perpi_friction_local* local = &s->local[i];
     if (c->kind == PERP_CONSTRAINT_BOUNDED) {
-        solve_bounded(P, c, perpi_friction_diagonal(P, i), u, r_i);
+        solve_bounded(P, c, local->W, u, r_i);
     } else {
-        (void)perpi_friction_solve_contact(c, perpi_friction_diagonal(P, i), u, r_i);
+        (void)solve_contact(c, local->W, local->closed ? &local->k : NULL, u, r_i);
     }
     for (int32_t k = 0; k < n && relax != 1.0; ++k) {
         r_i[k] = old[k] + relax * (r_i[k] - old[k]);

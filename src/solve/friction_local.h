@@ -62,9 +62,24 @@ void perpi_friction_project_guess(const perp_friction_problem* P, double* r);
 
 /* ---- the sweep ----------------------------------------------------------------------------------------*/
 
-/* Inverses of the joints' diagonal blocks. */
+/* A contact with u_n = 0 eliminated: r_n = r0 - a . r_t, u_t = S r_t + b. */
+typedef struct perpi_friction_closed {
+    int32_t n; /* tangential rows */
+    double mu, r0, trace;
+    double a[3], S[9], b[3];
+} perpi_friction_closed;
+
+typedef struct perpi_friction_local {
+    const double* W; /* the constraint's diagonal block */
+    bool closed;     /* whether k holds what W decides */
+    perpi_friction_closed k;
+} perpi_friction_local;
+
+/* What every sweep over the same W needs of it. */
 typedef struct perpi_friction_sweeper {
     perp_context* context;
+    perpi_friction_local* local; /* constraint_count */
+    size_t local_capacity;
     double* inverse; /* pseudo-inverse of the equality blocks, one after another */
     size_t inverse_capacity;
     size_t* at; /* constraint_count: where each starts */

@@ -12,7 +12,6 @@
  *            order of elimination is kept while the pattern stays.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "linalg/block_lu.h"
@@ -29,6 +28,7 @@
 #define SWEEPS_MAX 1000     /* in a row */
 #define LINEAR_LAMBDA 1e-11 /* where there are equality rows only */
 #define LINEAR_ROUNDS 30
+#define FEW_ROWS 24 /* up to here a Newton step costs less than a few sweeps */
 
 typedef struct newton_settings {
     double regularisation;
@@ -45,7 +45,8 @@ static const perp_setting newton_setting[] = {
     {"regularisation-min", PERP_SETTING_DOUBLE, offsetof(newton_settings, regularisation_min), 0.0,
      1.0, "lambda falls no further, relative to the diagonal of W"},
     {"sweeps", PERP_SETTING_INT, offsetof(newton_settings, sweeps), 0, 100000,
-     "Gauss-Seidel sweeps before the first step of a cold start, and after a failed phase"},
+     "Gauss-Seidel sweeps before the first step of a cold start (half as many where there are few "
+     "rows), and after a failed phase"},
     {"steps", PERP_SETTING_INT, offsetof(newton_settings, steps), 1, 100000,
      "Newton steps that may fail to halve |F| before a proximal step is given up"},
     {"halvings", PERP_SETTING_INT, offsetof(newton_settings, halvings), 0, 60,
@@ -197,6 +198,31 @@ static double evaluate(newton* s, const perp_friction_problem* P, double lambda,
     return sqrt(sum);
 }
 
+/* out <- out + B W; B: m x m, W: m x n. On the diagonal (A given) also lambda B D + A. */
+static inline void add_product(int32_t m, int32_t n, const double* B, const double* W,
+                               const double* A, double lambda, const double* D, double* out,
+                               int32_t ld)
+{
+    for (int32_t a = 0; a < m; ++a) {
+        double* restrict y = out + (size_t)a * (size_t)ld;
+        for (int32_t b = 0; b < m; ++b) {
+            const double t = B[a * m + b];
+            if (t == 0.0) {
+                continue;
+            }
+            for (int32_t l = 0; l < n; ++l) {
+                y[l] += t * W[b * n + l];
+            }
+            if (A != NULL) {
+                y[b] += t * lambda * D[b];
+            }
+        }
+        for (int32_t b = 0; b < m && A != NULL; ++b) {
+            y[b] += A[a * m + b];
+        }
+    }
+}
+
 /* step <- -(the matrix last factored)^-1 F; false: not finite. */
 static bool linear_step(newton* s, const perp_friction_problem* P)
 {
@@ -225,23 +251,13 @@ static bool newton_step(newton* s, const perp_friction_problem* P, const double*
             const double* W = P->W.value + P->W.at[k];
             int32_t ld;
             double* out = perpi_block_lu_block(s->lu, k, &ld);
-            for (int32_t a = 0; a < n; ++a) {
-                double* restrict y = out + (size_t)a * (size_t)ld;
-                for (int32_t b = 0; b < n; ++b) {
-                    const double t = s->B[a * n + b];
-                    if (t == 0.0) {
-                        continue;
-                    }
-                    for (int32_t l = 0; l < nj; ++l) {
-                        y[l] += t * W[b * nj + l];
-                    }
-                    if (j == i) {
-                        y[b] += t * lambda * s->D[row + b];
-                    }
-                }
-                for (int32_t b = 0; b < n && j == i; ++b) {
-                    y[b] += s->A[a * n + b];
-                }
+            const double *A = j == i ? s->A : NULL, *D = s->D + row;
+            if (n == 3 && nj == 3) { /* known sizes: unrolled */
+                add_product(3, 3, s->B, W, A, lambda, D, out, ld);
+            } else if (n == 2 && nj == 2) {
+                add_product(2, 2, s->B, W, A, lambda, D, out, ld);
+            } else {
+                add_product(n, nj, s->B, W, A, lambda, D, out, ld);
             }
         }
     }
@@ -318,10 +334,11 @@ static double search(newton* s, course* k, double merit, double* r)
     return evaluate(s, k->P, k->lambda, r);
 }
 
-/* Newton on the problem around the centre, from r, until |F| <= target; false: it did not get there. */
-static bool solve_around_centre(newton* s, course* k, double target, double* r)
+/* Newton on the problem around the centre, from r = centre, where u and F are known and |F| is merit,
+ * until |F| <= target; false: it did not get there. */
+static bool solve_around_centre(newton* s, course* k, double merit, double target, double* r)
 {
-    double merit = evaluate(s, k->P, k->lambda, r), least = merit;
+    double least = merit;
     for (int32_t idle = 0; idle < s->set.steps;) {
         ++k->report->iterations;
         if (!newton_step(s, k->P, r, k->lambda)) {
@@ -348,33 +365,97 @@ static void proximal_phase(newton* s, course* k, double* r)
     const perp_friction_problem* P = k->P;
     const size_t bytes = (size_t)P->row_count * sizeof *r;
     int32_t failed = 0;
-    double shrink = LAMBDA_SHRINK; /* gentler for a while after a failure */
+    double shrink = LAMBDA_SHRINK;      /* gentler for a while after a failure */
+    double merit = -1.0, weight = -1.0; /* |F| at r = centre, u and F being those; < 0: not known */
     memcpy(s->centre, r, bytes);
     while (failed < 3) {
         const int32_t from = k->report->iterations;
         k->soft = k->soft || k->report->iterations >= s->set.plain_steps;
-        weigh_impulses(s, P->row_count, k->soft ? WEIGHT_RATIO * k->lambda : 1.0);
-        const double merit = evaluate(s, P, 0.0, r);
-        const bool done = solve_around_centre(s, k, INNER_RATIO * merit, r);
+        const double kappa = k->soft ? WEIGHT_RATIO * k->lambda : 1.0;
+        if (merit < 0.0 || kappa != weight) {
+            weight = kappa;
+            weigh_impulses(s, P->row_count, weight);
+            merit = evaluate(s, P, 0.0, r);
+        }
+        const bool done = solve_around_centre(s, k, merit, INNER_RATIO * merit, r);
         const int32_t took = k->report->iterations - from;
-        const double next = evaluate(s, P, 0.0, r);
         if (look(s, k, r)) {
             return;
         }
+        const double next = evaluate(s, P, 0.0, r);
         if (done && next < 100.0 * merit) {
             failed = 0;
             memcpy(s->centre, r, bytes);
+            merit = next;
             k->lambda *= took <= 2 ? shrink : took <= 5 ? sqrt(shrink) : took <= 10 ? 1.0 : 2.0;
             shrink = shrink * shrink > LAMBDA_SHRINK ? shrink * shrink : LAMBDA_SHRINK;
         } else {
             ++failed;
             memcpy(r, s->centre, bytes);
+            merit = -1.0;
             k->lambda *= LAMBDA_GROW;
             k->soft = true;
             shrink = 0.5;
         }
         k->lambda = k->lambda < s->set.regularisation_min ? s->set.regularisation_min : k->lambda;
         k->lambda = k->lambda > LAMBDA_MAX ? LAMBDA_MAX : k->lambda;
+    }
+}
+
+/* Sweeps, and looks in between as soon as one moves so little that it may have been the last: the
+ * change in the units of velocities, relative to the largest impulse. */
+static void sweep_until_still(newton* s, course* k, int32_t sweeps, double* r)
+{
+    const int32_t n = k->P->row_count;
+    double bar = k->options->tolerance;
+    for (int32_t i = 0; i < sweeps && !k->over; ++i) {
+        memcpy(s->trial, r, (size_t)n * sizeof *r);
+        perpi_friction_sweep(&s->sweeper, k->P, 1.0, false, r);
+        k->sweeps += 1;
+        double moved = 0.0, size = 0.0;
+        for (int32_t j = 0; j < n; ++j) {
+            const double d = s->w0[j] * fabs(r[j] - s->trial[j]), m = s->w0[j] * fabs(r[j]);
+            moved = d > moved ? d : moved;
+            size = m > size ? m : size;
+        }
+        if (i + 1 < sweeps && (moved <= bar * size || k->P->constraint_count == 1)) {
+            (void)look(s, k, r);
+            bar = 0.1 * (size > 0.0 ? moved / size : 0.0);
+        }
+    }
+}
+
+/* Whether no impulse at all may be the answer. */
+static bool nothing_pushes(const perp_friction_problem* P)
+{
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        if (c->kind == PERP_CONSTRAINT_CONTACT && P->q[c->row] < 0.0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* "3 Newton steps, 20 sweeps", without the time that printf takes */
+static void describe(const course* k)
+{
+    static const char* const unit[] = {" Newton steps, ", " sweeps"};
+    const int32_t count[] = {k->report->iterations, k->sweeps};
+    char* text = k->report->detail;
+    for (int i = 0; i < 2; ++i) {
+        char digit[12];
+        int32_t rest = count[i], digits = 0;
+        do {
+            digit[digits++] = (char)('0' + rest % 10);
+            rest /= 10;
+        } while (rest > 0);
+        while (digits > 0) {
+            *text++ = digit[--digits];
+        }
+        const size_t length = strlen(unit[i]);
+        memcpy(text, unit[i], length + 1);
+        text += length;
     }
 }
 
@@ -443,11 +524,13 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
     }
     set_weights(s, P);
     memcpy(s->best, r, bytes);
-    int32_t sweeps = warm ? 0 : s->set.sweeps;
+    int32_t sweeps = warm ? 0 : P->row_count <= FEW_ROWS ? (s->set.sweeps + 1) / 2 : s->set.sweeps;
     if (only_equalities(P)) {
         k.over = solve_linear(s, &k, r);
         memcpy(r, s->best, bytes);
         sweeps = 0;
+    } else if (!warm && nothing_pushes(P)) {
+        (void)look(s, &k, r);
     }
     if (!k.over) {
         const perp_status prepared = perpi_friction_sweeper_prepare(&s->sweeper, P);
@@ -457,11 +540,8 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
     }
     while (!k.over) {
         perpi_friction_project_guess(P, r);
-        for (int32_t i = 0; i < sweeps; ++i) {
-            perpi_friction_sweep(&s->sweeper, P, 1.0, false, r);
-        }
-        k.sweeps += sweeps;
-        if (look(s, &k, r)) {
+        sweep_until_still(s, &k, sweeps, r);
+        if (k.over || look(s, &k, r)) {
             break;
         }
         if (k.lambda == 0.0) { /* nearer the answer less of it is needed */
@@ -474,8 +554,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
         sweeps = sweeps > SWEEPS_MAX ? SWEEPS_MAX : sweeps;
     }
     memcpy(r, s->best, bytes);
-    snprintf(report->detail, sizeof report->detail, "%d Newton steps, %d sweeps",
-             report->iterations, k.sweeps);
+    describe(&k);
     return PERP_OK;
 }
 

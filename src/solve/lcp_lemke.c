@@ -15,6 +15,8 @@
  *            - the final basis is solved anew from the original data (support.h). If that point is
  *              not accepted, the path is continued from there, then begun again with a slightly
  *              perturbed q or another covering vector; after a ray also from other bases.
+ *            - a small problem first goes the same way through a plain tableau (lemke_small.h), as
+ *              long as no decision is close.
  *            - a warm start tries the support of the guess first: 0 pivots when it still holds,
  *              otherwise Lemke from that basis with h = B e.
  */
@@ -25,6 +27,7 @@
 #include "solve/builtin.h"
 #include "solve/clock.h"
 #include "solve/lemke_basis.h"
+#include "solve/lemke_small.h"
 #include "solve/support.h"
 
 #define LEXICO_NOISE 1e-10     /* on entries of B^-1, relative to the largest of the tied rows */
@@ -77,6 +80,7 @@ typedef struct lemke {
     size_t vector_capacity;
     int32_t* index; /* a, tied rows: 2 n */
     size_t index_capacity;
+    int32_t reserved; /* unknowns that there is room for */
 } lemke;
 
 static perp_status lemke_create(perp_context* context, const void* settings, void** self)
@@ -134,6 +138,11 @@ typedef struct run {
 static perp_status reserve(lemke* l, int32_t n)
 {
     const size_t m = (size_t)n;
+    if (n <= l->reserved) {
+        l->basis.n = n;
+        l->basis.ld = m;
+        return PERP_OK;
+    }
     perp_status status =
         perpi_grow(l->context, &l->vector, &l->vector_capacity, 7 * m, sizeof *l->vector);
     if (status == PERP_OK) {
@@ -148,11 +157,12 @@ static perp_status reserve(lemke* l, int32_t n)
     if (status == PERP_OK) {
         status = perpi_support_reserve(&l->support, n, n);
     }
+    l->reserved = status == PERP_OK ? n : l->reserved;
     return status;
 }
 
-/* The scaled problem, q to a largest entry of 1. */
-static void scale_problem(run* r)
+/* D, and D q scaled to a largest entry of 1. */
+static void scale_vector(run* r)
 {
     const int32_t n = r->lcp->n;
     perpi_lcp_equilibrate(r->lcp, r->D);
@@ -165,6 +175,12 @@ static void scale_problem(run* r)
     for (int32_t i = 0; i < n; ++i) {
         r->q[i] /= largest;
     }
+}
+
+/* D M D, by columns. */
+static void scale_matrix(run* r)
+{
+    const int32_t n = r->lcp->n;
     enum { TILE = 16 };
     for (int32_t ib = 0; ib < n; ib += TILE) {
         const int32_t ie = ib + TILE < n ? ib + TILE : n;
@@ -484,6 +500,24 @@ static void finish(run* r, path_end* end)
     }
 }
 
+/* The first cold start of a small problem, if its way is clear; true if that gave the answer. */
+static bool small_attempt(run* r)
+{
+    const perpi_lemke_rules rules = {.pivot_tolerance = r->l->set.pivot_tolerance,
+                                     .small_pivot = SMALL_PIVOT,
+                                     .tie_tolerance = r->tie,
+                                     .limit = r->limit};
+    int32_t pivots = 0;
+    const int32_t k = perpi_lemke_small(r->lcp->n, r->lcp->M, r->D, r->q, &rules, r->a, &pivots);
+    if (k < 0) {
+        return false; /* what it took does not count: the same way is gone again, with more care */
+    }
+    double violation = INFINITY;
+    try_support(r, k, &violation);
+    r->pivots += violation <= REPAIR ? pivots : 0;
+    return violation <= REPAIR;
+}
+
 /* Cold starts until one is accepted; the limit of pivots is for all of them together. */
 static void cold_attempts(run* r, path_end* end)
 {
@@ -577,6 +611,13 @@ static void describe(run* r, path_end end, perp_report* report)
 static bool try_guess(run* r, int32_t k, const double* guess)
 {
     double violation = INFINITY;
+    for (int32_t i = 0; k == 0 && i < r->lcp->n; ++i) {
+        if (r->lcp->q[i] < 0.0) { /* violated by the whole of q_i */
+            memset(r->best, 0, (size_t)r->lcp->n * sizeof *r->best);
+            r->best_violation = 1.0;
+            return false;
+        }
+    }
     try_support(r, k, &violation);
     if (k > 0 && violation > r->l->set.accept_tolerance) {
         /* A degenerate solution need not be basic on its own support, and still be the answer. */
@@ -625,12 +666,15 @@ static perp_status lemke_solve(void* self, const perp_lcp* problem,
     }
     k = perpi_support_complete(problem, z, r.a, k);
     if (!try_guess(&r, k, z)) {
-        scale_problem(&r);
-        if (k > 0) {
-            warm_attempt(&r, k, &end);
-        }
-        if (r.best_violation > l->set.accept_tolerance && !final_end(end)) {
-            cold_attempts(&r, &end);
+        scale_vector(&r);
+        if (k > 0 || n > PERPI_LEMKE_SMALL || options->log != NULL || !small_attempt(&r)) {
+            scale_matrix(&r);
+            if (k > 0) {
+                warm_attempt(&r, k, &end);
+            }
+            if (r.best_violation > l->set.accept_tolerance && !final_end(end)) {
+                cold_attempts(&r, &end);
+            }
         }
         if (r.best_violation > l->set.accept_tolerance && end == PATH_RAY) {
             other_corners(&r, &end);

@@ -1,6 +1,6 @@
 /* src/solve/portfolio.c - "auto": methods that fit the problem, in order, until the judge accepts.
  *
- * One table per form. Each attempt is a whole solver of its own (validated, judged); the first one
+ * One table per form. Each attempt is a whole solver of its own, judged as any other; the first one
  * gets the caller's guess, later ones go on from the best point so far. The report names the method
  * that succeeded, adds up the iterations, and says what was tried if it was more than one.
  *
@@ -22,7 +22,7 @@
 #define GOAL 1e-4
 #define TIME_SHARE 0.7 /* of the time that is left, for a method that others may follow */
 
-enum { LARGE = 400, LARGE_ISLAND = 150, FEW = 200, PILE = 90 };
+enum { LARGE = 2000, LARGE_ISLAND = 150, FEW = 200, PILE = 90 };
 
 typedef struct entry {
     const char* name; /* NULL ends a list */
@@ -56,28 +56,37 @@ static const entry contact_groups[] = {
 
 /* ---- what all forms share --------------------------------------------------------------------------*/
 
+enum { SLOTS = 12 }; /* more than any list is long */
+
 typedef struct attempts {
     const perp_solve_options* options;
-    double begin;
+    perpi_clock clock;
+    bool timed;       /* somebody wants to know how long each took */
+    double try_began; /* if timed */
     perp_report best;
     int32_t iterations;
     int32_t count;
     bool no_solution; /* an attempt proved that there is none */
-    char tried[120];
+    const char* solver[SLOTS];
+    perp_outcome outcome[SLOTS];
 } attempts;
 
 static attempts attempts_begin(const perp_solve_options* options)
 {
-    return (attempts){
-        .options = options, .begin = perpi_clock_now(), .best = {.residual = INFINITY}};
+    return (attempts){.options = options,
+                      .clock = perpi_clock_start(options->time_limit),
+                      .timed = options->attempts != NULL,
+                      .best = {.residual = INFINITY}};
 }
 
 /* What is left of the limits; false if nothing is. */
-static bool attempts_left(const attempts* a, const entry* e, perp_solve_options* left)
+static bool attempts_left(attempts* a, const entry* e, perp_solve_options* left)
 {
     *left = *a->options;
+    left->attempts = NULL; /* this list is ours */
+    a->try_began = a->timed ? perpi_clock_now() : 0.0;
     if (left->time_limit > 0.0) {
-        left->time_limit -= perpi_clock_now() - a->begin;
+        left->time_limit -= perpi_clock_elapsed(&a->clock);
         if (!(left->time_limit > 0.0)) {
             return false;
         }
@@ -105,9 +114,9 @@ static bool attempts_done(const attempts* a)
 /* Notes how an attempt ended; true if its point is the best so far. */
 static bool attempts_note(attempts* a, const perp_report* made)
 {
-    const size_t used = strlen(a->tried);
-    snprintf(a->tried + used, sizeof a->tried - used, "%s%s (%s)", a->count > 0 ? ", " : "",
-             made->solver, perp_outcome_name(made->outcome));
+    perpi_attempt_add(a->options, made, a->timed ? perpi_clock_now() - a->try_began : 0.0);
+    a->solver[a->count] = made->solver;
+    a->outcome[a->count] = made->outcome;
     a->count += 1;
     a->no_solution = a->no_solution || made->outcome == PERP_OUTCOME_NO_SOLUTION;
     a->iterations += made->iterations;
@@ -118,15 +127,27 @@ static bool attempts_note(attempts* a, const perp_report* made)
     return better;
 }
 
+/* "tried newton (iteration limit), nsgs (solved)" */
+static void attempts_describe(const attempts* a, char* text, size_t size)
+{
+    snprintf(text, size, "tried");
+    for (int32_t i = 0; i < a->count; ++i) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s %s (%s)", i > 0 ? "," : "", a->solver[i],
+                 perp_outcome_name(a->outcome[i]));
+    }
+}
+
 static void attempts_end(const attempts* a, perp_report* report)
 {
     report->outcome = attempts_done(a) ? PERP_OUTCOME_SOLVED
                       : a->no_solution ? PERP_OUTCOME_NO_SOLUTION
                                        : a->best.outcome;
     report->iterations = a->iterations;
+    report->residual = a->best.residual;
     report->solver = a->best.solver;
     if (a->count > 1) {
-        snprintf(report->detail, sizeof report->detail, "tried %s", a->tried);
+        attempts_describe(a, report->detail, sizeof report->detail);
     } else {
         memcpy(report->detail, a->best.detail, sizeof report->detail);
     }
@@ -136,7 +157,7 @@ static void attempts_end(const attempts* a, perp_report* report)
 static int32_t slot_of(const char** names, int32_t* count, const char* name)
 {
     int32_t i = 0;
-    while (i < *count && strcmp(names[i], name) != 0) {
+    while (i < *count && names[i] != name && strcmp(names[i], name) != 0) {
         ++i;
     }
     if (i == *count) {
@@ -144,8 +165,6 @@ static int32_t slot_of(const char** names, int32_t* count, const char* name)
     }
     return i;
 }
-
-enum { SLOTS = 12 };
 
 /* Room for the point of an attempt. */
 typedef struct scratch {
@@ -202,10 +221,11 @@ static perp_status scratch_copy(scratch* s, const double* x, size_t n)
     {                                                                                              \
         perp_solve_options left;                                                                   \
         const char* name = e->name;                                                                \
-        if (!find_fn(a->point.context, name) || !attempts_left(log, e, &left)) {                   \
+        const int32_t slot = slot_of(a->name, &a->count, name);                                    \
+        if ((a->solver[slot] == NULL && !find_fn(a->point.context, name)) ||                       \
+            !attempts_left(log, e, &left)) {                                                       \
             return PERP_OK;                                                                        \
         }                                                                                          \
-        const int32_t slot = slot_of(a->name, &a->count, name);                                    \
         perp_status status = PERP_OK;                                                              \
         if (a->solver[slot] == NULL) {                                                             \
             status = create_fn(a->point.context, name, NULL, 0, &a->solver[slot]);                 \
@@ -249,7 +269,7 @@ static perp_status friction_solve(perp_friction_solver* solver,
                                   const perp_solve_options* options, bool warm, double* r,
                                   perp_report* report)
 {
-    return perp_friction_solve(solver, problem, options, warm, r, NULL, report);
+    return perpi_friction_solve_checked(solver, problem, options, warm, r, NULL, report);
 }
 
 /* A method of any form that the dispatcher can carry the problem to will do. */
@@ -271,11 +291,11 @@ static bool find_friction(const perp_context* context, const char* name)
 }
 
 PERPI_PORTFOLIO(lcp, perp_lcp, perp_lcp_solver, problem->n, perp_lcp_solver_create,
-                perp_lcp_solver_destroy, perp_lcp_solve, find_any)
+                perp_lcp_solver_destroy, perpi_lcp_solve_checked, find_any)
 PERPI_PORTFOLIO(mlcp, perp_mlcp, perp_mlcp_solver, problem->M.cols, perp_mlcp_solver_create,
-                perp_mlcp_solver_destroy, perp_mlcp_solve, find_any)
+                perp_mlcp_solver_destroy, perpi_mlcp_solve_checked, find_any)
 PERPI_PORTFOLIO(ncp, perp_ncp, perp_ncp_solver, problem->n, perp_ncp_solver_create,
-                perp_ncp_solver_destroy, perp_ncp_solve, find_ncp)
+                perp_ncp_solver_destroy, perpi_ncp_solve_checked, find_ncp)
 PERPI_PORTFOLIO(friction, perp_friction_problem, perp_friction_solver, problem->row_count,
                 perp_friction_solver_create, perp_friction_solver_destroy, friction_solve,
                 find_friction)

@@ -5,12 +5,14 @@
  *            psi/h + dpsi/dt -> b of a normal row;  dPsi_f/dt -> b of the friction rows
  * Departure  the friction rows are the two tangents (t, o); the polygon's directions d_j are
  *            combined from them when the problem is lowered. Prescribed bodies are no unknowns:
- *            their velocity enters b. The gyroscopic term p_vp is implicit (state.c).
+ *            their velocity enters b. The gyroscopic term p_vp is implicit (state.c), and so is
+ *            drag: -D v at the end of the step makes M + h D of M.
  */
 #include "step/formulate.h"
 
 #include <string.h>
 
+#include "step/force_rows.h"
 #include "step/joint_rows.h"
 
 perp_status perpi_formulation_create(perp_context* context, perpi_formulation** formulation)
@@ -46,6 +48,8 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->upper);
     perpi_free(context, f->compliance);
     perpi_free(context, f->place);
+    perpi_free(context, f->wrench);
+    perpi_free(context, f->error);
     perpi_free(context, f);
 }
 
@@ -115,14 +119,14 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
     const int32_t linear = model->dimension;
     memset(M, 0, (size_t)(n * n) * sizeof *M);
     for (int32_t i = 0; i < linear; ++i) {
-        M[i * n + i] = b->mass;
+        M[i * n + i] = b->mass + h * b->drag_linear;
         k[i] = b->mass * v3_get(v, i) + h * v3_get(force, i);
     }
     if (b->particle) {
         return PERP_OK;
     }
     if (model->dimension == 2) {
-        M[8] = b->inertia.m[2][2];
+        M[8] = b->inertia.m[2][2] + h * b->drag_angular;
         k[2] = b->inertia.m[2][2] * w.z + h * torque.z;
         return PERP_OK;
     }
@@ -132,6 +136,7 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
         for (int j = 0; j < 3; ++j) {
             M[(3 + i) * 6 + 3 + j] = 0.5 * (I.m[i][j] + I.m[j][i]); /* symmetric to the bit */
         }
+        M[(3 + i) * 6 + 3 + i] += h * b->drag_angular;
         k[3 + i] = v3_get(spin, i);
     }
     return PERP_OK;
@@ -268,6 +273,31 @@ perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* mod
     return PERP_OK;
 }
 
+/* The wrenches of user code with those of the explicit springs, if there are such. */
+static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model, const double* v,
+                                   const double** extra)
+{
+    bool any = false;
+    for (size_t i = 0; i < model->spring_count; ++i) {
+        any = any || !model->spring[i].implicit;
+    }
+    if (!any) {
+        return PERP_OK;
+    }
+    const size_t n = 6 * model->body_count;
+    const perp_status status =
+        perpi_grow(f->context, &f->wrench, &f->wrench_capacity, n, sizeof *f->wrench);
+    if (status != PERP_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < n; ++i) {
+        f->wrench[i] = *extra != NULL ? (*extra)[i] : 0.0;
+    }
+    perpi_add_spring_forces(f, model, v, f->wrench);
+    *extra = f->wrench;
+    return PERP_OK;
+}
+
 static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
                                 perpi_purpose purpose, double t, double h, const double* q,
                                 const double* v, const double* extra)
@@ -278,16 +308,24 @@ static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
     if (status != PERP_OK) {
         return status;
     }
+    for (int32_t i = 0; i < bodies; ++i) {
+        f->pose[i] = perpi_state_pose(model, q, i);
+    }
+    if (step) {
+        status = gather_wrenches(f, model, v, &extra);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
     /* one block for each dynamic body */
     int32_t blocks = 0;
     size_t M_used = 0;
     f->dof[0] = 0;
     for (int32_t i = 0; i < bodies; ++i) {
         const int32_t n = model->body[i].dofs;
-        f->pose[i] = perpi_state_pose(model, q, i);
         f->block_of[i] = n > 0 ? blocks : -1;
         if (n == 0 && step) {
-            status = perpi_prescribed_velocity(model, i, t, h, &f->given_v[i], &f->given_w[i]);
+            status = perpi_prescribed_velocity(model, i, t, h, q, &f->given_v[i], &f->given_w[i]);
         } else if (n == 0) {
             const bool moves = purpose == PERPI_PURPOSE_PROJECT;
             f->given_v[i] = moves ? perpi_state_velocity(model, v, i) : v3(0, 0, 0);
@@ -424,7 +462,7 @@ static void seal(perpi_formulation* f)
 perp_status perpi_formulate(perpi_formulation* f, const perp_model* model, double t, double h,
                             const double* q, const double* v, const double* extra,
                             const perp_contact* contacts, int32_t count,
-                            const perpi_joint_input* joints)
+                            const perpi_joint_input* joints, const double* s)
 {
     perp_status status = write_bodies(f, model, PERPI_PURPOSE_STEP, t, h, q, v, extra);
     if (status == PERP_OK) {
@@ -435,6 +473,9 @@ perp_status perpi_formulate(perpi_formulation* f, const perp_model* model, doubl
     }
     if (status == PERP_OK) {
         status = perpi_formulate_joints(f, model, PERPI_PURPOSE_STEP, t, h, q, joints);
+    }
+    if (status == PERP_OK) {
+        status = perpi_formulate_forces(f, model, t, h, q, joints, s);
     }
     if (status == PERP_OK) {
         seal(f);

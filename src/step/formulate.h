@@ -45,9 +45,11 @@ PERP_NODISCARD perp_status perpi_external_wrench(const perp_model* model, double
 vec3 perpi_free_rate(const perpi_body* body, const perpi_pose* pose, vec3 w, double h, vec3 torque);
 
 /* Mean velocity of a kinematic body over the step (t, t + h), so that x(t) + h v is where it will
- * be: the gap then uses its pose at the end of the step. Static bodies: 0. */
+ * be: the gap then uses its pose at the end of the step. Static bodies: 0. q: the flat state, for a
+ * body that follows its motion with limited speed. */
 PERP_NODISCARD perp_status perpi_prescribed_velocity(const perp_model* model, int32_t body,
-                                                     double t, double h, vec3* v, vec3* w);
+                                                     double t, double h, const double* q, vec3* v,
+                                                     vec3* w);
 
 /* What a joint brings into a step, beside the state: one for each joint. */
 typedef struct perpi_joint_input {
@@ -99,6 +101,11 @@ struct perpi_formulation {
     size_t dof_capacity, block_capacity, pose_capacity, given_v_capacity, given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
     size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity;
+    double*
+        wrench; /* 6 a body: what user code and explicit springs add; only where there are such */
+    int32_t force_row; /* rows of springs and controllers: the first */
+    double* error;     /* per controller: see force_rows.c */
+    size_t wrench_capacity, error_capacity;
     int32_t constraints, rows; /* while it is being built */
     size_t jac;
 };
@@ -115,11 +122,13 @@ PERP_NODISCARD perp_status perpi_formulation_append(perpi_formulation* f, const 
                                                     int32_t rows, uint64_t key);
 
 /* [B09 (2.78)] in the form of perp/problem.h. extra: 6 numbers a body (force, torque), or NULL.
- * joints: one for each joint of the model. */
+ * joints: one for each joint of the model. s: what springs and controllers remember
+ * (force_rows.h). */
 PERP_NODISCARD perp_status perpi_formulate(perpi_formulation* f, const perp_model* model, double t,
                                            double h, const double* q, const double* v,
                                            const double* extra, const perp_contact* contacts,
-                                           int32_t count, const perpi_joint_input* joints);
+                                           int32_t count, const perpi_joint_input* joints,
+                                           const double* s);
 /* The same for another purpose than a step. Contacts have one row then, with b = gap / h (>= 0 when
  * projecting: what has sunk in may stay), joints their equality rows, ropes and limits. */
 PERP_NODISCARD perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,

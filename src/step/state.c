@@ -177,7 +177,7 @@ perp_status perpi_external_wrench(const perp_model* model, double t, const perpi
 }
 
 perp_status perpi_prescribed_velocity(const perp_model* model, int32_t index, double t, double h,
-                                      vec3* v, vec3* w)
+                                      const double* q, vec3* v, vec3* w)
 {
     const perpi_body* body = &model->body[index];
     *v = *w = v3(0, 0, 0);
@@ -191,6 +191,11 @@ perp_status perpi_prescribed_velocity(const perp_model* model, int32_t index, do
     }
     if (body->motion.type == PERP_MOTION_VELOCITY) {
         return perpi_motion_velocity(model, index, t + 0.5 * h, v, w); /* midpoint rule */
+    }
+    if (body->motion.follows) {
+        const perpi_pose pose = perpi_state_pose(model, q, index);
+        const double angle = model->dimension == 2 ? q[3 * index + 2] : 0.0;
+        return perpi_motion_follow(model, index, t, h, &pose, angle, v, w);
     }
     perpi_pose from, to;
     double angle_from, angle_to;

@@ -15,7 +15,7 @@ typedef struct perpi_stepper_ops {
     perp_status (*formulate)(perpi_formulation* f, const perp_model* model, double t, double h,
                              const double* q, const double* v, const double* extra,
                              const perp_contact* contacts, int32_t count,
-                             const perpi_joint_input* joints);
+                             const perpi_joint_input* joints, const double* s);
     /* q: in: at t, out: at t + h. v: in: the dynamic bodies' at t + h; out: the prescribed ones'
      * too. linear_rotation: q + h G nu as in the papers. */
     perp_status (*advance)(const perp_model* model, double t, double h, bool linear_rotation,

@@ -103,7 +103,12 @@ unknown-stepper|stewart-trinkel|stewart-trinkle
 unknown-contact|standrad|standard
 unknown-solver|lemkee|lemke
 unknown-setting|no_such_setting
-joints-not-built|/joints: |not exist yet
+joint-apart|/joints/0/at_b: |at [0, 0, 1] in the world, at_b [0, 0, 0] of 'ball' at [0, 0, 2], 1 apart
+joint-to-itself|/joints/0/b: |two different bodies
+joint-zero-axis|/joints/0/axis: |length > 0
+joint-limits|/joints/0/limits: lower must be <= upper|did you mean [-1, 1]?
+joint-unknown-body|/joints/0/b: there is no body named 'bal'
+joint-twice|/joints/1/name: 'j' is already
 planar-gravity|/gravity: must be an array of 2 numbers
 overlap|lower|upper
 LIST

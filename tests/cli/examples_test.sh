@@ -48,5 +48,15 @@ say "find_package_finds_it" $?
 "$prefix/bin/perp" list scenes >/dev/null
 say "the_installed_program_finds_its_scenes" $?
 
+# What a user's shell and man look for.
+share=$prefix/share
+for file in man/man1/perp.1 bash-completion/completions/perp zsh/site-functions/_perp \
+    fish/vendor_completions.d/perp.fish; do
+    [[ -s $share/$file ]]
+    say "installs_$file" $?
+done
+diff <("$prefix/bin/perp" help --man) "$share/man/man1/perp.1" >/dev/null
+say "the_man_page_is_that_of_the_program" $?
+
 echo "examples_test: $passed passed, $failed failed"
 [[ $failed == 0 ]]

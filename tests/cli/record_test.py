@@ -46,7 +46,7 @@ def two_runs_give_equal_files_but_for_the_wall_times():
 def the_file_holds_what_its_description_promises():
     final = perp("run", write_scene(), "--json", "--out", "r.h5").json
     with h5py.File("r.h5", "r") as file:
-        assert file.attrs["format"] == b"perp-recording" and file.attrs["format_version"] == 1
+        assert file.attrs["format"] == b"perp-recording" and file.attrs["format_version"] == 2
         assert file.attrs["resumed_from_step"] == -1 and file.attrs["dimension"] == 3
         n = final["steps"] + 1
         assert file["time"].shape == (n,) and file["state/q"].shape == (n, 4 * 7)
@@ -196,16 +196,77 @@ def damaged_frames_are_not_exported():
     assert "frame 20" in verdict.out
 
 
+def write_machine(correction=True):
+    """A wheel that drives an arm, which falls onto the floor; every kind of law of joints."""
+    scene = {
+        "name": "machine", "gravity": [0, 0, -9.81], "step": 0.01, "duration": 1.5,
+        "joint_correction": correction, "friction": {"default": 0.5},
+        "bodies": [
+            {"name": "floor", "type": "static", "shapes": [{"type": "plane", "normal": [0, 0, 1]}]},
+            {"name": "wheel", "density": 100, "position": [0, 0, 0.4],
+             "angular_velocity": [0, 30, 0], "shapes": [{"type": "sphere", "radius": 0.2}]},
+            {"name": "arm", "density": 100, "position": [0.5, 0.3, 0.4],
+             "shapes": [{"type": "box", "size": [1, 0.1, 0.1]}]},
+            {"name": "ball", "density": 100, "position": [1.2, 0.3, 0.4],
+             "shapes": [{"type": "sphere", "radius": 0.1}]}],
+        "joints": [
+            {"name": "axle", "type": "revolute", "a": "world", "b": "wheel", "at": [0, 0, 0.4],
+             "axis": [0, 1, 0], "friction": 0.1},
+            {"name": "crank", "type": "universal", "a": "wheel", "b": "arm", "at": [0, 0.3, 0.4],
+             "axis": [0, 1, 0]},
+            {"name": "rope", "type": "rope", "a": "arm", "b": "ball", "at_a": [0.5, 0, 0],
+             "at_b": [0, 0, 0], "length": 0.4},
+            {"name": "lift", "type": "prismatic", "a": "world", "b": "ball", "at": [1.2, 0.3, 0.4],
+             "axis": [0, 0, 1], "limits": [-0.2, 0.1], "damping": 2,
+             "motor": {"type": "velocity", "target": "sin(9*t)", "max_effort": 20}}]}
+    with open("machine.json", "w", encoding="utf-8") as file:
+        json.dump(scene, file)
+    return "machine.json"
+
+
+@test
+def joints_are_recorded_verified_exported_and_continued():
+    for correction in (False, True):
+        scene = write_machine(correction)
+        final = perp("run", scene, "--json", "--out", "whole.h5").json
+        assert final["certificate"]["joints"] < 1e-8 and final["contacts"]["max"] > 0
+        assert (final["joint_error"]["max"] < 1e-10) is correction, final["joint_error"]
+        with h5py.File("whole.h5", "r") as file:
+            n = final["steps"] + 1
+            assert file["joints/impulse"].shape == (n, 24) and file["joints/turns"].shape == (n, 8)
+            assert file["state/v_solved"].shape[0] == (n if correction else 0)
+            assert (file["solver/corrections"][1:] > 0).any() == correction
+            assert file["solver/joint_error"][()].max() == max(final["joint_error"].values())
+            assert file["joints/name"][()].tobytes() == b"axlecrankropelift"
+        verdict = perp("verify", "whole.h5", "--json").json
+        assert verdict["same_bits"] and verdict["laws_hold"], verdict
+        assert verdict["laws_checked"] == final["steps"]
+        rows = perp("export", "whole.h5").out.splitlines()
+        columns = dict(zip(rows[0].split(","), rows[-1].split(",")))
+        assert {"joint.axle.angle", "joint.crank.angle2", "joint.rope.distance", "joint.lift.travel",
+                "joint.axle.error", "joint.axle.axis_impulse"} <= set(columns)
+        assert abs(float(columns["joint.axle.angle"])) > 2 * 3.15  # more than a turn
+        perp("run", scene, "--quiet", "--out", "rest.h5", "--resume", "whole.h5@0.8")
+        whole, rest = datasets("whole.h5"), datasets("rest.h5")
+        assert rest["state/q"][2][-8 * 28:] == whole["state/q"][2][-8 * 28:]
+        for name in ("joints/coordinate", "joints/turns", "joints/impulse", "state/v"):
+            assert whole[name][2].endswith(rest[name][2]), name
+        assert "same bits" in perp("verify", "rest.h5").out
+
+
 MASK = (1 << 64) - 1
 ORDER = [  # of a frame's hash, as docs/recording.md lists it
-    "time", "step", "state/q", "state/v", "energy/kinetic", "energy/potential", "energy/total",
+    "time", "step", "state/q", "state/v", "state/v_solved", "energy/kinetic",
+    "energy/potential", "energy/total",
     "certificate/dynamics", "certificate/normal", "certificate/friction", "certificate/joints",
     "certificate/worst_constraint", "solver/name", "solver/outcome", "solver/iterations",
     "solver/residual", "solver/candidates", "solver/contacts", "solver/rounds",
-    "solver/penetration", "solver/accepted_unsolved", "contacts/offset", "contacts/body",
-    "contacts/key", "contacts/point", "contacts/normal", "contacts/tangent", "contacts/gap",
+    "solver/corrections", "solver/penetration", "solver/joint_error",
+    "solver/accepted_unsolved", "contacts/offset", "contacts/body", "contacts/key",
+    "contacts/point", "contacts/normal", "contacts/tangent", "contacts/gap",
     "contacts/mu", "contacts/cone", "contacts/directions", "contacts/e", "contacts/impulse",
-    "contacts/drift", "joints/offset", "joints/impulse"]
+    "contacts/drift", "joints/impulse", "joints/law", "joints/coordinate", "joints/error",
+    "joints/applied", "joints/target", "joints/turns", "forces/memory"]
 
 
 def words_of(rows):
@@ -225,8 +286,8 @@ def frame_hashes(file):
             column = data[name]
             if name.endswith("/offset"):
                 rows = column[k + 1:k + 2]
-            elif name.startswith("contacts/") or name.startswith("joints/"):
-                offset = data[name.split("/")[0] + "/offset"]
+            elif name.startswith("contacts/"):
+                offset = data["contacts/offset"]
                 rows = column[offset[k]:offset[k + 1]]
             else:
                 rows = column[k:k + 1]
@@ -238,7 +299,7 @@ def frame_hashes(file):
 
 @test
 def the_hash_is_what_its_description_says():
-    for scene in (write_scene(duration=0.3), write_planar()):
+    for scene in (write_scene(duration=0.3), write_planar(), write_machine()):
         perp("run", scene, "--quiet", "--out", "r.h5")
         with h5py.File("r.h5", "r") as file:
             assert list(frame_hashes(file)) == file["hash/frame"][()].tolist()

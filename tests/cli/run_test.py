@@ -14,7 +14,7 @@ KEYS = {
     "friction": None, "solver": None, "wall_seconds": None,
     "step_microseconds": {"mean", "p50", "p99", "max"},
     "certificate": {"dynamics", "normal", "friction", "joints", "worst_step"},
-    "penetration": {"max", "final"}, "joint_error": {"max"},
+    "penetration": {"max", "final"}, "joint_error": {"max", "angle"},
     "energy": {"kinetic", "potential", "total", "initial_total"},
     "momentum": {"linear", "angular"}, "contacts": {"max", "final"},
     "solver_iterations": {"mean", "max"}, "solver_failures": None, "bodies": None,
@@ -108,7 +108,6 @@ def bad_usage_is_2_with_a_suggestion():
         (("run", scene, "--zzzzzz"), "unknown option --zzzzzz"),
         (("run", scene, "--step"), "needs a value"), (("run", scene, "--json=1"), "no value"),
         (("run", scene, "--watch"), "--watch does not exist yet"),
-        (("run", scene, "--plugin", "x.so"), "--plugin does not exist yet"),
         (("run", scene, "extra"), "usage"), (("list", "solver"), "did you mean 'solvers'"),
         (("list",), "usage"), (("run", scene, "--set", "nonsense"), "POINTER=VALUE"),
         (("export",), "usage"), (("help", "zzz"), "unknown verb"),
@@ -277,6 +276,43 @@ def keep_going_counts_what_was_not_solved_and_goes_on():
 
 
 @test
+def save_problems_keeps_the_steps_asked_for():
+    scene = write_scene(duration=0.05)  # 10 steps
+    for when, steps in (("", []), (":failed", []), (":all", range(1, 11)), (":every=4", [4, 8]),
+                        (":step=3", [3]), (":slow=1000", []), (":slow=1e-12", range(1, 11))):
+        folder = "p" + when.strip(":").replace("=", "-")
+        result = perp("run", scene, "--json", "--save-problems", folder + when).json
+        assert result["steps"] == 10
+        found = sorted(int(f.split("-step")[1].split(".")[0]) for f in os.listdir(folder))
+        assert found == list(steps), (when, found)
+    for name in os.listdir("pstep-3"):
+        assert perp("solve", os.path.join("pstep-3", name), "--json").json["status"] == "ok"
+    for bad in ("x:sometimes", "x:every=0", "x:every=1.5", "x:step=", "x:slow=-1", ":all", "x:"):
+        message = perp("run", scene, "--save-problems", bad, status=2).err
+        assert "every=N" in message and bad in message, message
+    assert not os.path.exists("x")
+
+
+@test
+def solve_lists_every_method_that_was_tried_in_order():
+    scene = write_scene(duration=0.05)
+    perp("run", scene, "--quiet", "--save-problems", "p:step=5")
+    problem = os.path.join("p", os.listdir("p")[0])
+    answer = perp("solve", problem, "--json").json
+    last = answer["tried"][-1]
+    assert set(last) == {"solver", "outcome", "iterations", "residual", "seconds", "island"}
+    assert last["outcome"] == "solved" and last["residual"] <= 1e-10 and last["seconds"] > 0
+    assert answer["tried_count"] == len(answer["tried"])
+    answer = perp("solve", problem, "--json", "--tolerance", "1e-300", status=3).json
+    names = [a["solver"] for a in answer["tried"]]
+    assert len(names) > 2 and all(a["outcome"] != "solved" for a in answer["tried"]), answer["tried"]
+    assert answer["detail"].startswith(f"tried {names[0]} ("), answer["detail"]
+    answer = perp("solve", problem, "--solver", "lemke", "--json").json
+    assert [a["solver"] for a in answer["tried"]] == ["lemke"]
+    assert answer["tried"][0]["iterations"] == answer["iterations"]
+
+
+@test
 def help_and_version():
     assert perp("--version").out.startswith("perp ")
     overview = perp().out
@@ -301,7 +337,7 @@ def list_names_what_there_is():
     assert names("contacts")["standard"]["built"] and not names("contacts")["disjunctive"]["built"]
     assert {"sphere", "plane", "box", "circle", "halfplane", "polygon"} <= set(names("shapes"))
     joints = names("joints")
-    assert len(joints) == 8 and not any(row["built"] for row in joints.values())
+    assert len(joints) == 8 and all(row["built"] for row in joints.values())
     solvers = names("solvers")
     assert {"lemke", "pgs", "auto"} <= set(solvers)
     for setting in solvers["pgs"]["settings"]:

@@ -103,7 +103,7 @@ ACCEPTED = [
     (GOOD, "/friction", {"cone": "ellipsoid", "e_r": 0.1, "default": 0.2}),
     (GOOD, "/friction", {"cone": "ellipsoid", "e_t": 0.5, "e_o": 2, "e_r": 0.1}),
     (GOOD, "/rotation", "linear"), (GOOD, "/margin", 0), (GOOD, "/allow_overlap", True),
-    (GOOD, "/joint_correction", False), (GOOD, "/joints", []), (GOOD, "/restitution", 0),
+    (GOOD, "/joint_correction", False), (GOOD, "/joint_correction", True), (GOOD, "/joints", []), (GOOD, "/restitution", 0),
     (GOOD, "/record", {"every": 10}), (GOOD, "/solver", {"type": "lemke"}),
     (GOOD, "/stepper", {"type": "stewart-trinkle"}), (GOOD, "/bodies/1/color", "#00ff7f"),
     (GOOD, "/bodies/1/color", [0, 0.5, 1]), (GOOD, "/bodies/1/inertia", [1, 1, 1]),
@@ -115,11 +115,59 @@ ACCEPTED = [
     (GOOD, "/bodies/1/shapes/0/friction", 0.5),
     (GOOD, "/bodies/2/motion", {"velocity": [0, 0, "t"]}),
     (GOOD, "/bodies/2/motion", {"axis_angle": [0, 0, 1, "t"], "position": [9, 0, 0]}),
+    (GOOD, "/bodies/2/motion", {"table": [[0, 9, 0, 0], [1, 9, 0, 1]], "interpolation": "cubic"}),
+    (GOOD, "/bodies/2/motion", {"table": [[0, 9, 0, 0, 1, 0, 0, 0]], "max_angular_speed": 1}),
+    (GOOD, "/bodies/2/motion", {"position": [{"points": [[0, 9], [1, 10]]}, 0, 0], "max_speed": 2}),
+    (GOOD, "/forces", [{"type": "spring", "a": "world", "b": "ball", "at_a": [0, 0, 3], "stiffness": 1e12,
+                        "damping": 1, "rest": 0, "isotropic": True, "implicit": False},
+                       {"type": "drag", "body": "ball", "linear": 1, "angular": 2}]),
+    (GOOD, "/controllers", [{"type": "pid", "name": "c", "body": "ball", "axis": [1, 0, 0], "kp": 1,
+                             "ki": 2, "kd": 3, "target": "cubic(t, 0,0, 1,1)", "max_effort": 5}]),
+    (PLANAR, "/forces", [{"type": "spring", "a": "ground", "b": "disc", "at_a": [0, 3], "damping": 1}]),
+    (PLANAR, "/controllers", [{"type": "pd", "body": "disc", "axis": [1, 0], "kd": 1,
+                               "target": {"points": [[0, 0], [1, 2]], "interpolation": "quintic"}}]),
     (PLANAR, "/bodies/1/velocity", [1, 2]), (PLANAR, "/friction", {"cone": "quadratic"}),
     (PLANAR, "/bodies/1/shapes/0/angle", 1),
 ]
 
+HINGE = {"name": "j", "type": "revolute", "a": "world", "b": "ball", "at": [0, 0, 0], "axis": [0, 1, 0]}
+PIN = {"name": "j", "type": "revolute", "a": "world", "b": "disc", "at": [0, 0]}
+
+
+def with_joint(base, joint, **change):
+    joint = {**joint, **change}
+    return (base, "/joints", [{k: v for k, v in joint.items() if v is not REMOVE}])
+
+
+ACCEPTED += [
+    with_joint(GOOD, HINGE), with_joint(GOOD, HINGE, limits=[-1, 2]), with_joint(PLANAR, PIN),
+    with_joint(GOOD, HINGE, limits=[None, 2], start=1, friction=1, damping=2, collide=True),
+    with_joint(GOOD, HINGE, motor={"type": "position", "target": "sin(t)", "max_effort": 3}),
+    with_joint(GOOD, HINGE, motor={"type": "velocity", "target": 1}),
+    with_joint(GOOD, HINGE, at=REMOVE, at_a=[0, 0, 2], at_b=[0, 0, 0]),
+    with_joint(GOOD, HINGE, type="spherical", axis=REMOVE), with_joint(GOOD, HINGE, type="planar"),
+    with_joint(GOOD, HINGE, type="cylindrical"), with_joint(GOOD, HINGE, type="fixed", at=REMOVE),
+    with_joint(GOOD, HINGE, type="universal", axis2=[0, 0, 3]),
+    with_joint(GOOD, HINGE, type="rope", at=REMOVE, length=3),
+    with_joint(GOOD, HINGE, type="rope", at=REMOVE, at_a=[0, 0, 0], at_b=[0, 0, 0]),
+    with_joint(PLANAR, PIN, type="prismatic", axis=[1, 1]), with_joint(PLANAR, PIN, type="fixed"),
+]
+
 REFUSED = [
+    with_joint(GOOD, HINGE, name=REMOVE), with_joint(GOOD, HINGE, type="hinge"),
+    with_joint(GOOD, HINGE, a=REMOVE), with_joint(GOOD, HINGE, at=REMOVE),
+    with_joint(GOOD, HINGE, axis=REMOVE), with_joint(GOOD, HINGE, at_a=[0, 0, 0]),
+    with_joint(GOOD, HINGE, at=REMOVE, at_a=[0, 0, 0]), with_joint(GOOD, HINGE, at=[0, 0]),
+    with_joint(GOOD, HINGE, friction=-1), with_joint(GOOD, HINGE, damping=-1),
+    with_joint(GOOD, HINGE, limits=[1]), with_joint(GOOD, HINGE, limits=["a", 1]),
+    with_joint(GOOD, HINGE, motor={"type": "position"}), with_joint(GOOD, HINGE, motor={}),
+    with_joint(GOOD, HINGE, motor={"type": "torque", "target": 1}),
+    with_joint(GOOD, HINGE, motor={"type": "position", "target": 1, "max_effort": -1}),
+    with_joint(GOOD, HINGE, type="spherical", limits=[-1, 1]), with_joint(GOOD, HINGE, colour=1),
+    with_joint(GOOD, HINGE, type="spherical", friction=1), with_joint(GOOD, HINGE, collide=1),
+    with_joint(GOOD, HINGE, type="rope"), with_joint(GOOD, HINGE, type="rope", at=REMOVE, length=0),
+    with_joint(PLANAR, PIN, type="spherical"), with_joint(PLANAR, PIN, type="prismatic"),
+    with_joint(PLANAR, PIN, at=[0, 0, 0]),
     (GOOD, "/bodies", REMOVE), (GOOD, "/bodies", []), (GOOD, "/bodies", {}), (GOOD, "/nam", "x"),
     (GOOD, "/name", 1), (GOOD, "/dimension", 4), (GOOD, "/dimension", "3"), (GOOD, "/step", 0),
     (GOOD, "/step", -1), (GOOD, "/step", "0.1"), (GOOD, "/step", {"error": 1e-3}),
@@ -139,8 +187,24 @@ REFUSED = [
     (GOOD, "/friction", {"cone": "ellipsoid", "e_r": 1, "e_t": 0}),
     (GOOD, "/friction", {"cone": "ellipsoid", "e_r": 1, "e_o": -1}),
     (GOOD, "/friction/pairs/0/mu", -0.1), (GOOD, "/friction/pairs/0/directions", 2),
-    (GOOD, "/friction/pairs/0/a", REMOVE), (GOOD, "/restitution", 0.5), (GOOD, "/joints", [{}]),
-    (GOOD, "/controllers", [{}]), (GOOD, "/joint_correction", True), (GOOD, "/rotation", "cubic"),
+    (GOOD, "/friction/pairs/0/a", REMOVE), (GOOD, "/restitution", 0.5),
+    (GOOD, "/controllers", [{}]), (GOOD, "/controllers", [{"type": "pd", "body": "ball", "axis": [1, 0, 0], "kp": 1}]),
+    (GOOD, "/controllers", [{"type": "pd", "body": "ball", "kp": 1, "target": 0}]),
+    (GOOD, "/controllers", [{"type": "pd", "body": "ball", "axis": [0, 0, 0], "kp": 1, "target": 0}]),
+    (GOOD, "/controllers", [{"type": "pd", "body": "ball", "axis": [1, 0, 0], "kp": 0, "target": 0}]),
+    (GOOD, "/controllers", [{"type": "pd", "body": "ball", "axis": [1, 0, 0], "kp": 1, "ki": 1, "target": 0}]),
+    (GOOD, "/controllers", [{"type": "pid", "body": "ball", "axis": [1, 0, 0], "kp": 1, "target": {"points": []}}]),
+    (GOOD, "/forces", [{"type": "spring", "a": "world", "b": "ball"}]),
+    (GOOD, "/forces", [{"type": "spring", "a": "world", "stiffness": 1}]),
+    (GOOD, "/forces", [{"type": "spring", "a": "world", "b": "ball", "stiffness": -1}]),
+    (GOOD, "/forces", [{"type": "spring", "a": "world", "b": "ball", "stiffness": 1, "at_a": [0, 0]}]),
+    (GOOD, "/forces", [{"type": "drag", "body": "ball", "linear": -1}]),
+    (GOOD, "/forces", [{"type": "drag", "linear": 1}]),
+    (GOOD, "/bodies/2/motion", {"table": []}), (GOOD, "/bodies/2/motion", {"table": [[0, 1]]}),
+    (GOOD, "/bodies/2/motion", {"max_speed": 1}),
+    (GOOD, "/bodies/2/motion", {"position": [0, 0, 0], "max_speed": 0}),
+    (GOOD, "/bodies/2/motion", {"table": [[0, 1, 2, 3]], "interpolation": "x"}), (GOOD, "/joint_correction", 1),
+    (GOOD, "/rotation", "cubic"),
     (GOOD, "/margin", -1), (GOOD, "/tolerance", 0), (GOOD, "/allow_overlap", 1),
     (GOOD, "/record", {"every": 0}), (GOOD, "/record", {"each": 1}),
     (GOOD, "/forces/0/type", "spring"), (GOOD, "/forces/0/type", "drag"),
@@ -161,7 +225,7 @@ REFUSED = [
     (GOOD, "/bodies/1/collides_with", "ground"), (GOOD, "/bodies/1/collides_with", [1]),
     (GOOD, "/bodies/1/motion", {"position": [0, 0, 0]}), (GOOD, "/bodies/2/motion", {}),
     (GOOD, "/bodies/2/motion", {"position": [0, 0, 0], "velocity": [0, 0, 0]}),
-    (GOOD, "/bodies/2/motion", {"acceleration": {}}), (GOOD, "/bodies/2/motion", {"table": "x"}),
+    (GOOD, "/bodies/2/motion", {"acceleration": {}}), 
     (GOOD, "/bodies/2/motion", {"position": [True, 0, 0]}), (GOOD, "/bodies/1/shapes", {}),
     (GOOD, "/bodies/1/shapes/0", 3), (GOOD, "/bodies/1/shapes/0/type", "circle"),
     (GOOD, "/bodies/1/shapes/0/type", "cylinder"), (GOOD, "/bodies/1/shapes/0/type", "spher"),
@@ -188,7 +252,8 @@ def main():
         check(False, f"the schema is not a schema: {error.message}")
     validator = jsonschema.Draft202012Validator(schema)
 
-    scenes = sorted(glob.glob(os.path.join(SOURCE, "scenes", "*.json")))
+    scenes = sorted(glob.glob(os.path.join(SOURCE, "scenes", "**", "*.json"),
+                              recursive=True))
     check(len(scenes) >= 10, "scenes/ has scenes")
     for path in scenes:
         with open(path, encoding="utf-8") as f:

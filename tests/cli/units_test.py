@@ -20,8 +20,15 @@ SEVERAL_SOLUTIONS = {"demo"}
 DIMENSION = {"position": (1, 0), "size": (1, 0), "radius": (1, 0), "length": (1, 0),
              "offset": (1, 0), "velocity": (1, 0), "gravity": (1, 0), "at": (1, 0),
              "surface_velocity": (1, 0), "mass": (0, 1), "density": (-3, 1), "inertia": (2, 1),
-             "force": (1, 1), "torque": (2, 1), "margin": (1, 0)}
+             "force": (1, 1), "torque": (2, 1), "margin": (1, 0), "at_a": (1, 0), "at_b": (1, 0),
+             "rest": (1, 0), "stiffness": (0, 1), "linear": (0, 1), "angular": (2, 1),
+             "max_speed": (1, 0)}
 PLANAR = {"density": (-2, 1)}
+# What belongs to a coordinate, by whether that is an angle or a length.
+TURNS = {"kp": (2, 1), "ki": (2, 1), "kd": (2, 1), "damping": (2, 1), "friction": (2, 1),
+         "max_effort": (2, 1), "target": (0, 0), "limits": (0, 0), "start": (0, 0)}
+SLIDES = {"kp": (0, 1), "ki": (0, 1), "kd": (0, 1), "damping": (0, 1), "friction": (1, 1),
+          "max_effort": (1, 1), "target": (1, 0), "limits": (1, 0), "start": (1, 0)}
 
 
 def strip(text):
@@ -33,21 +40,39 @@ def times(value, factor):
         return [times(v, factor) for v in value]
     if isinstance(value, str):
         return f"({value})*{factor!r}"
+    if isinstance(value, dict):  # a curve through points
+        return {**value, "points": [[t, x * factor] for t, x in value["points"]]}
+    if value is None:  # an open limit
+        return None
     return value * factor
 
 
-def rescale(node, L, M, planar):
+def own_dimensions(node, planar, revolute):
+    """Dimensions of the keys that mean something else here than elsewhere."""
+    if node.get("type") in ("pd", "pid"):
+        return TURNS if node.get("joint") in revolute else SLIDES
+    if node.get("type") == "spring":
+        return {"damping": (0, 1)}
+    if node.get("type") in ("revolute", "prismatic"):
+        return TURNS if node["type"] == "revolute" else SLIDES
+    return PLANAR if planar else {}
+
+
+def rescale(node, L, M, planar, revolute, inherited=None):
     if isinstance(node, list):
-        return [rescale(v, L, M, planar) for v in node]
+        return [rescale(v, L, M, planar, revolute) for v in node]
     if not isinstance(node, dict):
         return node
     out = {}
+    own = inherited or own_dimensions(node, planar, revolute)
     for key, value in node.items():
-        dimension = (PLANAR if planar else {}).get(key) or DIMENSION.get(key)
-        if dimension:
+        dimension = own.get(key) or DIMENSION.get(key)
+        if key == "motor":
+            out[key] = rescale(value, L, M, planar, revolute, own)
+        elif dimension:
             out[key] = times(value, L ** dimension[0] * M ** dimension[1])
         else:
-            out[key] = rescale(value, L, M, planar)
+            out[key] = rescale(value, L, M, planar, revolute)
     return out
 
 
@@ -91,10 +116,11 @@ def main():
         with open(path) as f:
             scene = json.loads(strip(f.read()))
         planar = scene.get("dimension", 3) == 2
+        revolute = {j["name"] for j in scene.get("joints", []) if j["type"] == "revolute"}
         try:
             here = run(scene, f"{name}.json")
             for L, M in ((1e3, 1e3), (1e-3, 1e-3)):
-                there = run(rescale(copy.deepcopy(scene), L, M, planar), f"{name}-{L:g}.json")
+                there = run(rescale(copy.deepcopy(scene), L, M, planar, revolute), f"{name}-{L:g}.json")
                 worst = compare(here, there, L)
                 ok = worst <= TOLERANCE
                 print(f"{'ok' if ok else 'FAIL'} {name} with lengths x {L:g}, masses x {M:g}: "

@@ -226,7 +226,7 @@ static void repeat(char* out, const char* a, int n, const char* middle, const ch
 
 TEST(length_and_nesting_have_limits)
 {
-    static char text[20000];
+    static char text[100000];
     repeat(text, "(", 63, "t", ")");
     CHECK(eval(text, 3.0, NULL) == 3.0);
     repeat(text, "(", 64, "t", ")");
@@ -241,7 +241,9 @@ TEST(length_and_nesting_have_limits)
     repeat(text, "(", 3000, "", "");
     check_error(text, "nested deeper");
     repeat(text, "1", 5000, "", "");
-    check_error(text, "limit 4096");
+    check_error(text, "number of more than 1024 digits");
+    repeat(text, " ", 70000, "1", "");
+    check_error(text, "limit 65536");
     repeat(text, "+1", 2047, "", "");
     CHECK(eval(text, 0.0, NULL) == 2047.0);
 }
@@ -398,4 +400,75 @@ TEST(random_text_never_breaks_the_compiler)
     }
     CHECK_AT_LEAST(compiled, 100);
     perp_context_destroy(context);
+}
+
+/* ---- curves ------------------------------------------------------------------------------------*/
+
+TEST(curves_go_through_their_points_and_stay_at_the_ends)
+{
+    static const char* const kinds[] = {"linear", "cubic", "quintic"};
+    static const double point[][2] = {{-1, 2}, {0.5, -3}, {0.75, 1}, {2, 1}, {2.5, 4}};
+    for (int k = 0; k < 3; ++k) {
+        char text[200];
+        snprintf(text, sizeof text, "%s(t, -1,2, 0.5,-3, 0.75,1, 2,1, 2.5,4)", kinds[k]);
+        for (int i = 0; i < 5; ++i) {
+            CHECK_NEAR(eval(text, point[i][0], NULL), point[i][1], 1e-14);
+        }
+        double d;
+        CHECK_NEAR(eval(text, -7, &d), 2, 0);
+        CHECK_NEAR(d, 0, 0);
+        CHECK_NEAR(eval(text, 7, &d), 4, 0);
+        CHECK_NEAR(d, 0, 0);
+        /* the derivative is that of the value */
+        for (double t = -0.99; t < 2.5; t += 0.0613) {
+            const double h = 1e-6;
+            (void)eval(text, t, &d);
+            CHECK_NEAR(d, (eval(text, t + h, NULL) - eval(text, t - h, NULL)) / (2 * h), 1e-6);
+        }
+    }
+}
+
+TEST(a_cubic_has_no_jump_in_curvature_and_rests_at_its_ends)
+{
+    const char* text = "cubic(t, 0,0, 1,2, 1.5,-1, 4,3)";
+    const double h = 1e-4;
+    for (int i = 0; i < 2; ++i) {
+        const double t = i == 0 ? 1.0 : 1.5;
+        double before, at, after;
+        (void)eval(text, t - h, &before);
+        (void)eval(text, t, &at);
+        (void)eval(text, t + h, &after);
+        CHECK_NEAR((after - at) / h, (at - before) / h, 0.02); /* third derivatives times h */
+    }
+    double d;
+    (void)eval(text, 0, &d);
+    CHECK_NEAR(d, 0, 0);
+    (void)eval(text, 4 - 1e-9, &d);
+    CHECK_NEAR(d, 0, 1e-7);
+    /* two points: the cubic at rest at both, x = 3 s^2 - 2 s^3 */
+    CHECK_NEAR(eval("cubic(t, 0,0, 2,1)", 0.5, NULL), 3.0 / 16 - 2.0 / 64, 1e-16);
+}
+
+TEST(a_quintic_is_the_curve_of_least_jerk)
+{
+    const double s = 0.3;
+    double d;
+    CHECK_NEAR(eval("quintic(t, 1,5, 3,9)", 1 + 2 * s, &d),
+               5 + 4 * (10 * s * s * s - 15 * s * s * s * s + 6 * s * s * s * s * s), 1e-14);
+    CHECK_NEAR(d, 4 * 30 * s * s * (1 - s) * (1 - s) / 2, 1e-14);
+}
+
+TEST(curves_are_functions_like_others)
+{
+    double d;
+    CHECK_NEAR(eval("2*linear(mod(t, 1), 0,0, 1,3) + 1", 4.5, &d), 4, 1e-15);
+    CHECK_NEAR(d, 6, 0);
+    CHECK_NEAR(eval("linear(t, 0,-1.5)", 3, NULL), -1.5, 0);
+    CHECK(isnan(eval("linear(log(-1), 0,0, 1,1)", 0, NULL)));
+    check_error("linear(t, 0)", "a curve takes x, then pairs of time and value");
+    check_error("linear(t)", "a curve takes x, then pairs of time and value");
+    check_error("linear(t, 0,t)", "the points of a curve must be numbers");
+    check_error("linear(t, 0,1+1)", "expected ',' or ')' at column 14");
+    check_error("cubic(t, 1,0, 1,2)", "the times of a curve's points must ascend");
+    check_error("quintic(t, 0,0", "expected ',' or ')'");
 }

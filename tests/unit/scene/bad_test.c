@@ -194,7 +194,8 @@ TEST(a_wrong_type_says_what_would_be_right)
                   "/bodies/1/position: must be an array of 3 numbers, got a number");
     CHECK_REFUSED(BODY("\"motion\": 1"), "/bodies/1/motion: must be an object, got a number");
     CHECK_REFUSED(BODY("\"type\":\"kinematic\",\"motion\": {\"position\":[true,0,0]}"),
-                  "/bodies/1/motion/position/0: must be a number or an expression in t, got true");
+                  "/bodies/1/motion/position/0: must be a number, an expression in t or",
+                  "got true");
     CHECK_REFUSED(BODY("\"collides_with\": \"g\""), "/bodies/1/collides_with: must be an array");
     CHECK_REFUSED(BODY("\"mass\":1,\"collides_with\": [1]"),
                   "/bodies/1/collides_with/0: must be the name");
@@ -213,7 +214,7 @@ TEST(a_wrong_type_says_what_would_be_right)
     CHECK_REFUSED(TOP("\"forces\": [{\"type\":\"wrench\",\"body\":\"b\",\"frame\":\"moon\"}]"),
                   "/forces/0/frame: must be world or body, got 'moon'");
     CHECK_REFUSED(TOP("\"forces\": [{\"type\":\"wind\"}]"),
-                  "/forces/0/type: must be wrench, got 'wind'");
+                  "/forces/0/type: must be wrench, spring or drag, got 'wind'");
     CHECK_REFUSED(BODY("\"type\": \"fixed\""),
                   "/bodies/1/type: must be static, kinematic or dynamic, got 'fixed'");
     CHECK_REFUSED(BODY("\"color\": \"red\""), "/bodies/1/color: must be \"#rrggbb\"");
@@ -383,16 +384,49 @@ TEST(a_motion_is_a_pose_or_a_velocity_of_a_kinematic_body)
                   "/bodies/1/motion: ", "kinematic");
 }
 
+#define JOINT(type_, rest_)                                                                        \
+    TOP("\"joints\":[{\"name\":\"j\",\"type\":\"" type_ "\",\"a\":\"world\",\"b\":\"b\"" rest_ "}" \
+        "]")
+
+TEST(a_bad_joint_is_refused_where_it_is_bad)
+{
+    CHECK_REFUSED(TOP("\"joints\":{}"), "/joints: must be an array");
+    CHECK_REFUSED(TOP("\"joints\":[1]"), "/joints/0: must be an object");
+    CHECK_REFUSED(TOP("\"joints\":[{}]"), "/joints/0: missing key 'name'");
+    CHECK_REFUSED(JOINT("revolut", ""), "/joints/0/type: ", "did you mean 'revolute'?");
+    CHECK_REFUSED(JOINT("x", ""), "/joints/0/type: must be fixed, revolute");
+    CHECK_REFUSED(JOINT("revolute", ""), "/joints/0/at: is missing");
+    CHECK_REFUSED(JOINT("revolute", ",\"at\":[0,0,0]"), "/joints/0/axis: is missing");
+    CHECK_REFUSED(JOINT("spherical", ",\"at\":[0,0,0],\"at_a\":[0,0,0]"),
+                  "/joints/0/at: ", "not both");
+    CHECK_REFUSED(JOINT("spherical", ",\"at_a\":[0,0,0]"), "/joints/0/at_b: is missing");
+    CHECK_REFUSED(JOINT("rope", ",\"at\":[0,0,0]"), "/joints/0/at: a rope has two ends");
+    CHECK_REFUSED(JOINT("rope", ",\"length\":-1"), "/joints/0/length: must be > 0");
+    CHECK_REFUSED(JOINT("rope", ",\"at_a\":[3,0,0],\"at_b\":[0,0,0],\"length\":1"),
+                  "/joints/0/length: ", "too short");
+    CHECK_REFUSED(JOINT("revolute", ",\"at\":[0,0,0],\"axis\":[0,0,1],\"limits\":[1,2]"),
+                  "/joints/0/limits: ", "is 0 at the start");
+    CHECK_REFUSED(JOINT("revolute", ",\"at\":[0,0,0],\"axis\":[0,0,1],\"limits\":[1]"),
+                  "/joints/0/limits: must be [lower, upper]");
+    CHECK_REFUSED(JOINT("spherical", ",\"at\":[0,0,0],\"friction\":1"),
+                  "/joints/0/friction: ", "only revolute and prismatic");
+    CHECK_REFUSED(JOINT("universal", ",\"at\":[0,0,0],\"axis\":[0,0,1],\"axis2\":[0,1,1]"),
+                  "/joints/0/axis2: ", "45 degrees");
+    CHECK_REFUSED(JOINT("revolute", ",\"at\":[0,0,0],\"axis\":[0,0,1],\"motor\":{\"type\":"
+                                    "\"torque\",\"target\":1}"),
+                  "/joints/0/motor/type: must be position, velocity or effort");
+    CHECK_REFUSED(JOINT("revolute", ",\"at\":[0,0,0],\"axis\":[0,0,1],\"motor\":{\"type\":"
+                                    "\"position\",\"target\":\"1+\"}"),
+                  "/joints/0/motor/target: ");
+    CHECK_REFUSED(JOINT("revolute", ",\"at\":[0,0,0],\"axis\":[0,0,1],\"motor\":{\"type\":"
+                                    "\"position\",\"target\":1,\"max_effort\":-1}"),
+                  "/joints/0/motor/max_effort: must be >= 0");
+}
+
 TEST(what_does_not_exist_yet_is_said_to_be_so)
 {
     CHECK_NOT_YET(TOP("\"step\": {\"error\": 1e-3}"), "/step: adaptive steps do not exist yet");
     CHECK_NOT_YET(TOP("\"restitution\": 0.5"), "/restitution: restitution does not exist yet");
-    CHECK_NOT_YET(TOP("\"joints\": [{}]"), "/joints: joints do not exist yet");
-    CHECK_NOT_YET(TOP("\"controllers\": [{}]"), "/controllers: controllers do not exist yet");
-    CHECK_NOT_YET(TOP("\"joint_correction\": true"), "/joint_correction: ");
-    CHECK_NOT_YET(TOP("\"forces\": [{\"type\":\"spring\"}]"),
-                  "/forces/0/type: force type 'spring' does not exist yet");
-    CHECK_NOT_YET(TOP("\"forces\": [{\"type\":\"drag\"}]"), "force type 'drag' does not exist yet");
     CHECK_NOT_YET(SHAPE("\"type\":\"cylinder\",\"radius\":1,\"length\":1"),
                   "/bodies/1/shapes/0/type: ", "'cylinder' does not exist yet");
     CHECK_NOT_YET(BODY("\"mass\":1,\"compliance\":{}"), "/bodies/1/compliance: ");
@@ -400,8 +434,151 @@ TEST(what_does_not_exist_yet_is_said_to_be_so)
     CHECK_NOT_YET(BODY("\"mass\":1,\"restitution\":1"), "/bodies/1/restitution: ");
     CHECK_NOT_YET(BODY("\"type\":\"kinematic\",\"motion\":{\"acceleration\":{}}"),
                   "/bodies/1/motion/acceleration: motion 'acceleration' does not exist yet");
-    CHECK_NOT_YET(BODY("\"type\":\"kinematic\",\"motion\":{\"table\":\"x\"}"),
-                  "/bodies/1/motion/table: motion 'table' does not exist yet");
+}
+
+#define FORCE(members) TOP("\"forces\":[{" members "}]")
+#define CONTROLLER(members) TOP("\"controllers\":[{" members "}]")
+
+TEST(springs_and_drag_that_make_no_sense_are_refused)
+{
+    static const struct {
+        const char *scene, *message;
+    } cases[] = {
+        {FORCE("\"type\":\"spring\""), "/forces/0: missing key 'a'"},
+        {FORCE("\"type\":\"spring\",\"a\":\"b\""), "/forces/0: missing key 'b'"},
+        {FORCE("\"type\":\"spring\",\"a\":\"b\",\"b\":\"c\",\"stiffness\":1"),
+         "/forces/0/b: there is no body named 'c'; use the name of a body or \"world\""},
+        {FORCE("\"type\":\"spring\",\"a\":\"b\",\"b\":\"b\",\"stiffness\":1"),
+         "/forces/0/b: a spring connects two different bodies, both are 'b'"},
+        {FORCE("\"type\":\"spring\",\"a\":\"world\",\"b\":\"world\",\"stiffness\":1"),
+         "/forces/0/b: a spring connects two different bodies"},
+        {FORCE("\"type\":\"spring\",\"a\":\"world\",\"b\":\"b\",\"stiffness\":-1"),
+         "/forces/0/stiffness: must be >= 0, got -1"},
+        {FORCE("\"type\":\"spring\",\"a\":\"world\",\"b\":\"b\",\"damping\":-1"),
+         "/forces/0/damping: must be >= 0, got -1"},
+        {FORCE("\"type\":\"spring\",\"a\":\"world\",\"b\":\"b\",\"stiffness\":1,\"rest\":-2"),
+         "/forces/0/rest: must be >= 0, got -2"},
+        {FORCE("\"type\":\"spring\",\"a\":\"world\",\"b\":\"b\""),
+         "/forces/0/stiffness: a spring needs a stiffness or a damping > 0"},
+        {FORCE("\"type\":\"spring\",\"a\":\"world\",\"b\":\"b\",\"stiffness\":\"t\""),
+         "/forces/0/stiffness: must be a number"},
+        {FORCE("\"type\":\"spring\",\"a\":\"world\",\"b\":\"b\",\"k\":1"),
+         "/forces/0: unknown key 'k'"},
+        {FORCE("\"type\":\"spring\",\"a\":\"world\",\"b\":\"b\",\"stiffness\":1,\"at_a\":[1,2]"),
+         "/forces/0/at_a: must be an array of 3 numbers"},
+        {FORCE("\"type\":\"spring\",\"a\":\"world\",\"b\":\"b\",\"stiffness\":1,\"implicit\":1"),
+         "/forces/0/implicit: must be true or false"},
+        {FORCE("\"type\":\"drag\""), "/forces/0: missing key 'body'"},
+        {FORCE("\"type\":\"drag\",\"body\":\"c\",\"linear\":1"),
+         "/forces/0/body: there is no body named 'c'"},
+        {FORCE("\"type\":\"drag\",\"body\":\"b\",\"linear\":-1"),
+         "/forces/0/linear: must be >= 0, got -1"},
+        {FORCE("\"type\":\"drag\",\"body\":\"b\",\"angular\":-1"),
+         "/forces/0/angular: must be >= 0, got -1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        CHECK_REFUSED(cases[i].scene, cases[i].message);
+    }
+    CHECK_REFUSED("{\"bodies\":[{\"name\":\"g\",\"type\":\"static\"}],\"forces\":[{\"type\":"
+                  "\"spring\",\"a\":\"world\",\"b\":\"g\",\"stiffness\":1}]}",
+                  "/forces/0/b: neither 'world' nor 'g' is dynamic: the spring could move nothing");
+    CHECK_REFUSED("{\"bodies\":[{\"name\":\"p\",\"mass\":1}],\"forces\":[{\"type\":\"spring\","
+                  "\"a\":\"world\",\"b\":\"p\",\"at_b\":[0,0,1],\"stiffness\":1}]}",
+                  "/forces/0/at_b: 'p' is a particle");
+    CHECK_REFUSED("{\"bodies\":[{\"name\":\"p\",\"mass\":1}],\"forces\":[{\"type\":\"drag\","
+                  "\"body\":\"p\",\"angular\":1}]}",
+                  "/forces/0/angular: 'p' is a particle and does not turn");
+}
+
+TEST(controllers_that_make_no_sense_are_refused)
+{
+    static const struct {
+        const char *scene, *message;
+    } cases[] = {
+        {CONTROLLER(""), "/controllers/0: missing key 'type'"},
+        {CONTROLLER("\"type\":\"lqr\""), "/controllers/0/type: must be pd or pid, got 'lqr'"},
+        {CONTROLLER("\"type\":\"pid\",\"body\":\"b\""), "/controllers/0: missing key 'target'"},
+        {CONTROLLER("\"type\":\"pid\",\"target\":1,\"kp\":1"),
+         "/controllers/0/name: must not be empty"},
+        {CONTROLLER("\"type\":\"pid\",\"target\":1,\"kp\":1,\"name\":\"c\""),
+         "/controllers/0/joint: a controller works on a joint or on a body: give one of them"},
+        {CONTROLLER("\"type\":\"pid\",\"joint\":\"j\",\"target\":1,\"kp\":1"),
+         "/controllers/0/joint: there is no joint named 'j'"},
+        {CONTROLLER("\"type\":\"pid\",\"joint\":\"j\",\"axis\":[1,0,0],\"target\":1"),
+         "/controllers/0/axis: is for a body"},
+        {CONTROLLER("\"type\":\"pid\",\"body\":\"c\",\"axis\":[1,0,0],\"target\":1,\"kp\":1"),
+         "/controllers/0/body: there is no body named 'c'"},
+        {CONTROLLER("\"type\":\"pid\",\"body\":\"b\",\"target\":1,\"kp\":1"),
+         "/controllers/0: missing key 'axis'"},
+        {CONTROLLER("\"type\":\"pid\",\"body\":\"b\",\"axis\":[0,0,0],\"target\":1,\"kp\":1"),
+         "/controllers/0/axis: must be a direction of length > 0"},
+        {CONTROLLER("\"type\":\"pid\",\"body\":\"b\",\"axis\":[1,0,0],\"target\":1"),
+         "/controllers/0/kp: one of kp, ki and kd must be > 0"},
+        {CONTROLLER("\"type\":\"pid\",\"body\":\"b\",\"axis\":[1,0,0],\"target\":1,\"kd\":-1"),
+         "/controllers/0/kd: must be >= 0, got -1"},
+        {CONTROLLER("\"type\":\"pd\",\"body\":\"b\",\"axis\":[1,0,0],\"target\":1,\"ki\":1"),
+         "/controllers/0/ki: a pd controller has no integral; make its type pid"},
+        {CONTROLLER("\"type\":\"pd\",\"body\":\"b\",\"axis\":[1,0,0],\"target\":1,\"kp\":1,"
+                    "\"max_effort\":0"),
+         "/controllers/0/max_effort: must be > 0, got 0"},
+        {CONTROLLER("\"type\":\"pd\",\"body\":\"b\",\"axis\":[1,0,0],\"target\":\"sin(\",\"kp\":1"),
+         "/controllers/0/target: expression 'sin('"},
+        {CONTROLLER("\"type\":\"pd\",\"body\":\"b\",\"axis\":[1,0,0],\"target\":{},\"kp\":1"),
+         "/controllers/0/target: missing key 'points'"},
+        {CONTROLLER("\"type\":\"pd\",\"body\":\"b\",\"axis\":[1,0,0],\"kp\":1,\"target\":"
+                    "{\"points\":[[0,1],[0,2]]}"),
+         "/controllers/0/target/points/1: times must ascend, got 0 after 0"},
+        {CONTROLLER("\"type\":\"pd\",\"body\":\"b\",\"axis\":[1,0,0],\"kp\":1,\"target\":"
+                    "{\"points\":[[0]]}"),
+         "/controllers/0/target/points/0: must be an array of 2 numbers"},
+        {CONTROLLER("\"type\":\"pd\",\"body\":\"b\",\"axis\":[1,0,0],\"kp\":1,\"target\":"
+                    "{\"points\":[[0,1]],\"interpolation\":\"spline\"}"),
+         "/controllers/0/target/interpolation: must be linear, cubic or quintic, got 'spline'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        CHECK_REFUSED(cases[i].scene, cases[i].message);
+    }
+    CHECK_REFUSED(
+        TOP("\"controllers\":[{\"type\":\"pd\",\"body\":\"b\",\"axis\":[1,0,0],\"kp\":1,"
+            "\"target\":0},{\"type\":\"pd\",\"body\":\"b\",\"axis\":[0,1,0],\"kp\":1,"
+            "\"target\":0}]"),
+        "/controllers/1/name: 'b' is already the name of controller 0; names must differ");
+}
+
+#define MOTION(members) BODY("\"type\":\"kinematic\",\"motion\":{" members "}")
+
+TEST(tables_and_speed_limits_that_make_no_sense_are_refused)
+{
+    static const struct {
+        const char *scene, *message;
+    } cases[] = {
+        {MOTION("\"table\":\"no-such-file.txt\""),
+         "/bodies/1/motion/table: no-such-file.txt: cannot open: No such file or directory"},
+        {MOTION("\"table\":[]"), "/bodies/1/motion/table: must have 1 to 1000000 rows, got 0"},
+        {MOTION("\"table\":[3]"), "/bodies/1/motion/table/0: must be an array"},
+        {MOTION("\"table\":[[0,1,2]]"), "/bodies/1/motion/table: a row must have 4 numbers"},
+        {MOTION("\"table\":[[0,1,2,3],[1,2,3]]"),
+         "/bodies/1/motion/table/1: must have 4 numbers like the first row, got 3"},
+        {MOTION("\"table\":[[0,1,2,3],[0,2,3,4]]"),
+         "/bodies/1/motion/table/1: times must ascend, got 0 after 0"},
+        {MOTION("\"table\":[[0,1,2,\"t\"]]"), "/bodies/1/motion/table/0: must be numbers"},
+        {MOTION("\"table\":[[0,1,2,3,0,0,0,0]]"),
+         "/bodies/1/motion/table/0: must be a quaternion of length > 0"},
+        {MOTION("\"table\":[[0,1,2,3]],\"interpolation\":\"x\""),
+         "/bodies/1/motion/interpolation: must be linear, cubic or quintic, got 'x'"},
+        {MOTION("\"table\":[[0,1,2,3]],\"position\":[0,0,0]"),
+         "/bodies/1/motion/table: gives the whole pose"},
+        {MOTION("\"position\":[0,0,0],\"interpolation\":\"cubic\""),
+         "/bodies/1/motion/interpolation: is for a table"},
+        {MOTION("\"position\":[0,0,0],\"max_speed\":0"),
+         "/bodies/1/motion/max_speed: must be > 0, got 0"},
+        {MOTION("\"velocity\":[0,0,0],\"max_angular_speed\":1"),
+         "/bodies/1/motion/max_angular_speed: is for a motion given by a pose"},
+        {MOTION("\"max_speed\":1"), "/bodies/1/motion: must give a pose"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        CHECK_REFUSED(cases[i].scene, cases[i].message);
+    }
 }
 
 /* ---- memory ----------------------------------------------------------------------------------- */

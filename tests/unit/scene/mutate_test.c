@@ -108,6 +108,7 @@ TEST(damaged_scenes_are_read_or_refused_but_never_crash)
     check_mutations("hello.json", 4000, 1);
     check_mutations("n04-mobile-robot.json", 2000, 2);
     check_mutations("n04-pusher-box.json", 2000, 3);
+    check_mutations("controlled-arm.json", 4000, 4);
 }
 
 /* Cut off anywhere, a scene is broken JSON. */

@@ -81,7 +81,7 @@ TEST(a_name_that_cannot_be_had_says_why)
     check_not_found("circle", 3, PERP_ERROR_INPUT,
                     "shape 'circle' is planar; a spatial scene has sphere, plane, box, capsule, "
                     "particle");
-    check_not_found("spere", 3, PERP_ERROR_INPUT, "unknown shape 'spere'; did you mean 'sphere'?");
+    check_not_found("spere", 3, PERP_ERROR_INPUT, "unknown shape 'spere': did you mean 'sphere'?");
     perp_shape_type found;
     CHECK_EQ_INT(perp_shape_find(context, "teapot-of-utah", 3, &found), PERP_ERROR_INPUT);
     CHECK_CONTAINS(perp_context_error(context), "unknown shape 'teapot-of-utah'; a spatial scene");

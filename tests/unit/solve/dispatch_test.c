@@ -253,6 +253,56 @@ TEST(auto_is_lemke_and_the_report_says_so)
     perp_context_destroy(context);
 }
 
+/* w = z - 1 in one row, w = -1 in the other whatever z is: no method can solve it. */
+TEST(auto_lists_what_it_tried_in_order_and_no_more_than_there_is_room_for)
+{
+    const double M[] = {1, 0, 0, 0}, q[] = {-1, -1};
+    const perp_lcp lcp = {2, M, q};
+    perp_context* context = NULL;
+    perp_lcp_solver* solver = NULL;
+    REQUIRE(perp_context_create(NULL, &context) == PERP_OK);
+    REQUIRE(perp_lcp_solver_create(context, "auto", NULL, 0, &solver) == PERP_OK);
+    perp_attempt attempt[8] = {{0}};
+    perp_attempt_list list = {.attempt = attempt, .capacity = 8, .count = 77};
+    perp_solve_options options = perp_solve_options_default();
+    options.attempts = &list;
+    double z[2] = {0.0, 0.0};
+    perp_report report;
+    REQUIRE(perp_lcp_solve(solver, &lcp, &options, false, z, &report) == PERP_OK);
+    CHECK(report.outcome != PERP_OUTCOME_SOLVED);
+    REQUIRE(list.count >= 3 && list.count <= 8);
+    CHECK_EQ_STR(attempt[0].solver, "lemke");
+    CHECK_EQ_STR(attempt[1].solver, "pivot");
+    int32_t iterations = 0;
+    double least = INFINITY, seconds = 0.0;
+    for (int32_t i = 0; i < list.count; ++i) {
+        CHECK(attempt[i].outcome != PERP_OUTCOME_SOLVED);
+        CHECK(attempt[i].seconds >= 0.0);
+        iterations += attempt[i].iterations;
+        seconds += attempt[i].seconds;
+        least = attempt[i].residual < least ? attempt[i].residual : least;
+    }
+    CHECK_EQ_INT(iterations, report.iterations);
+    CHECK_AT_MOST(seconds, report.seconds);
+    CHECK(least == report.residual);
+
+    const int32_t all = list.count;
+    attempt[1].solver = NULL;
+    list.capacity = 1;
+    REQUIRE(perp_lcp_solve(solver, &lcp, &options, false, z, &report) == PERP_OK);
+    CHECK_EQ_INT(list.count, all);
+    CHECK(attempt[1].solver == NULL);
+    perp_lcp_solver_destroy(solver);
+
+    REQUIRE(perp_lcp_solver_create(context, "lemke", NULL, 0, &solver) == PERP_OK);
+    REQUIRE(perp_lcp_solve(solver, &lcp, &options, false, z, &report) == PERP_OK);
+    CHECK_EQ_INT(list.count, 1);
+    CHECK_EQ_STR(attempt[0].solver, "lemke");
+    CHECK(attempt[0].outcome == report.outcome && attempt[0].seconds == report.seconds);
+    perp_lcp_solver_destroy(solver);
+    perp_context_destroy(context);
+}
+
 TEST(a_taken_or_incomplete_registration_is_refused)
 {
     perp_context* context = NULL;

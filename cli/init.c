@@ -1,0 +1,215 @@
+/* cli/init.c - `perp init`: a first scene, with comments, that runs as it is. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* The text is split where a compiler may stop reading a literal (4095 letters in C17). */
+static const char* const spatial[] = {
+    "// A first scene: a box slides over the ground and stops; a ball rolls after it.\n"
+    "//   perp check THIS           what will be simulated, and with which friction\n"
+    "//   perp run THIS --out r.h5  simulate and record\n"
+    "// Every key is described in docs/scene.md. Units are yours, as long as they fit together.\n"
+    "{\n"
+    "  \"dimension\": 3,\n"
+    "  \"gravity\": [0, 0, -9.81],      // z points up\n"
+    "  \"step\": 0.01,                  // seconds\n"
+    "  \"duration\": 2,\n"
+    "\n"
+    "  // Coulomb friction. A body without its own \"friction\" has the default; the coefficient "
+    "of a\n"
+    "  // pair is the geometric mean of its two bodies', unless \"pairs\" says otherwise.\n"
+    "  \"friction\": {\n"
+    "    \"default\": 0.5,\n"
+    "    \"pairs\": [ { \"a\": \"box\", \"b\": \"ground\", \"mu\": 0.3 } ]\n"
+    "  },\n"
+    "\n",
+    "  \"bodies\": [\n"
+    "    // static: never moves. A plane is solid below its normal.\n"
+    "    { \"name\": \"ground\", \"type\": \"static\",\n"
+    "      \"shapes\": [ { \"type\": \"plane\", \"normal\": [0, 0, 1], \"offset\": 0 } ] },\n"
+    "\n"
+    "    // dynamic (the default): moves under forces. Inertia comes from the shapes unless "
+    "given;\n"
+    "    // \"density\" instead of \"mass\" gives both.\n"
+    "    { \"name\": \"box\", \"mass\": 1, \"position\": [0, 0, 0.1], \"velocity\": [1.5, 0, 0],\n"
+    "      \"color\": \"#1971c2\",\n"
+    "      \"shapes\": [ { \"type\": \"box\", \"size\": [0.3, 0.2, 0.2] } ] },\n"
+    "\n"
+    "    { \"name\": \"ball\", \"mass\": 0.5, \"position\": [-0.6, 0, 0.3], \"velocity\": [1, 0, "
+    "0],\n"
+    "      \"color\": \"#d9480f\",\n"
+    "      \"shapes\": [ { \"type\": \"sphere\", \"radius\": 0.1 } ] }\n"
+    "\n"
+    "    // kinematic: moves as told. Any number that may vary takes an expression in t. Try:\n"
+    "    // , { \"name\": \"pusher\", \"type\": \"kinematic\", \"position\": [2, 0, 0.2],\n"
+    "    //     \"motion\": { \"position\": [\"2 - 0.8*t\", 0, 0.2] },\n"
+    "    //     \"shapes\": [ { \"type\": \"box\", \"size\": [0.1, 0.6, 0.4] } ] }\n"
+    "  ],\n"
+    "\n",
+    "  // A force that grows and fades; \"at\" (left out: the centre of mass) is in the body's "
+    "frame.\n"
+    "  \"forces\": [ { \"type\": \"wrench\", \"body\": \"ball\", \"force\": [0, \"0.2*sin(pi*t)\", "
+    "0] } ],\n"
+    "\n"
+    "  // How it is computed; these are the defaults. 'perp list solvers' names the others.\n"
+    "  \"stepper\": \"stewart-trinkle\",\n"
+    "  \"contact\": \"standard\",\n"
+    "  \"solver\": \"auto\"\n"
+    "}\n",
+    NULL,
+};
+
+static const char* const planar[] = {
+    "// A first planar scene: a box slides over the ground and stops; a disc rolls after it.\n"
+    "//   perp check THIS           what will be simulated, and with which friction\n"
+    "//   perp run THIS --out r.h5  simulate and record\n"
+    "// Every key is described in docs/scene.md. Units are yours, as long as they fit together.\n"
+    "{\n"
+    "  \"dimension\": 2,                // vectors have two numbers, angles are plain numbers\n"
+    "  \"gravity\": [0, -9.81],         // y points up\n"
+    "  \"step\": 0.01,                  // seconds\n"
+    "  \"duration\": 2,\n"
+    "\n"
+    "  // Coulomb friction. A body without its own \"friction\" has the default; the coefficient "
+    "of a\n"
+    "  // pair is the geometric mean of its two bodies', unless \"pairs\" says otherwise.\n"
+    "  \"friction\": {\n"
+    "    \"default\": 0.5,\n"
+    "    \"pairs\": [ { \"a\": \"box\", \"b\": \"ground\", \"mu\": 0.3 } ]\n"
+    "  },\n"
+    "\n",
+    "  \"bodies\": [\n"
+    "    // static: never moves. A half-plane is solid below its normal.\n"
+    "    { \"name\": \"ground\", \"type\": \"static\",\n"
+    "      \"shapes\": [ { \"type\": \"halfplane\", \"normal\": [0, 1], \"offset\": 0 } ] },\n"
+    "\n"
+    "    // dynamic (the default): moves under forces. Inertia comes from the shapes unless "
+    "given;\n"
+    "    // \"density\" (per area) instead of \"mass\" gives both.\n"
+    "    { \"name\": \"box\", \"mass\": 1, \"position\": [0, 0.1], \"velocity\": [1.5, 0],\n"
+    "      \"color\": \"#1971c2\",\n"
+    "      \"shapes\": [ { \"type\": \"box\", \"size\": [0.3, 0.2] } ] },\n"
+    "\n"
+    "    { \"name\": \"disc\", \"mass\": 0.5, \"position\": [-0.6, 0.3], \"velocity\": [1, 0],\n"
+    "      \"color\": \"#d9480f\",\n"
+    "      \"shapes\": [ { \"type\": \"circle\", \"radius\": 0.1 } ] }\n"
+    "\n"
+    "    // kinematic: moves as told. Any number that may vary takes an expression in t. Try:\n"
+    "    // , { \"name\": \"pusher\", \"type\": \"kinematic\", \"position\": [2, 0.2],\n"
+    "    //     \"motion\": { \"position\": [\"2 - 0.8*t\", 0.2] },\n"
+    "    //     \"shapes\": [ { \"type\": \"box\", \"size\": [0.1, 0.4] } ] }\n"
+    "  ],\n"
+    "\n",
+    "  // A force that grows and fades; \"at\" (left out: the centre of mass) is in the body's "
+    "frame.\n"
+    "  \"forces\": [ { \"type\": \"wrench\", \"body\": \"disc\", \"force\": [\"0.2*sin(pi*t)\", 0] "
+    "} ],\n"
+    "\n"
+    "  // How it is computed; these are the defaults. 'perp list solvers' names the others.\n"
+    "  \"stepper\": \"stewart-trinkle\",\n"
+    "  \"contact\": \"standard\",\n"
+    "  \"solver\": \"auto\"\n"
+    "}\n",
+    NULL,
+};
+
+static bool write_text(FILE* file, const char* const* text)
+{
+    bool good = true;
+    for (; *text != NULL; ++text) {
+        good = good && fputs(*text, file) >= 0;
+    }
+    return good;
+}
+
+/* A name for the recording: the file's with .h5 for .json. */
+static void print_next(const char* path)
+{
+    const size_t length = strlen(path);
+    const bool json = length > 5 && strcmp(path + length - 5, ".json") == 0;
+    char* recording = strndup(path, json ? length - 5 : length);
+    printf("wrote ");
+    cli_put(path);
+    printf("; it runs as it is:\n  perp check ");
+    cli_put(path);
+    printf("\n  perp run ");
+    cli_put(path);
+    printf(" --out ");
+    cli_put(recording != NULL ? recording : "r");
+    printf(".h5\n");
+    free(recording);
+}
+
+static int write_file(const cli_args* args, const char* path, const char* const* text)
+{
+    /* O_EXCL: what is there stays, also if it came this very moment. */
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        "init: %s is there already and is left alone: give another name", path);
+    }
+    FILE* file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (file == NULL) {
+        return cli_fail(args->json, CLI_BAD_INPUT, "init: %s: %s", path, strerror(errno));
+    }
+    const bool written = write_text(file, text);
+    if (fclose(file) != 0 || !written) {
+        const int reason = errno;
+        (void)unlink(path); /* half a scene is of no use */
+        return cli_fail(args->json, CLI_FAILED, "init: cannot write %s: %s", path,
+                        strerror(reason));
+    }
+    if (args->json) {
+        json_t* object = json_pack("{s:s}", "status", "ok");
+        json_object_set_new(object, "file", cli_text(path));
+        cli_print_json(object);
+    } else {
+        print_next(path);
+    }
+    return CLI_DONE;
+}
+
+static int run(const cli_args* args)
+{
+    const char* path = args->word_count > 0 ? args->word[0] : "scene.json";
+    const char* dimension = cli_value(args, "--dimension");
+    if (dimension != NULL && strcmp(dimension, "2") != 0 && strcmp(dimension, "3") != 0) {
+        return cli_fail(args->json, CLI_BAD_INPUT, "init: --dimension must be 2 or 3, got '%.60s'",
+                        dimension);
+    }
+    if (path[0] == '\0') {
+        return cli_fail(args->json, CLI_BAD_INPUT, "init: the name is empty: give a file name");
+    }
+    const char* const* text = dimension != NULL && dimension[0] == '2' ? planar : spatial;
+    if (strcmp(path, "-") == 0) {
+        if (args->json) {
+            return cli_fail(true, CLI_BAD_INPUT,
+                            "init: - and --json both write to standard output");
+        }
+        (void)write_text(stdout, text); /* main says so if it fails */
+        return CLI_DONE;
+    }
+    return write_file(args, path, text);
+}
+
+static const cli_option options[] = {
+    {"--dimension", "2|3", "a planar or a spatial scene (3)", NULL},
+    {"--json", NULL, "print one JSON object", NULL},
+    {0},
+};
+
+const cli_verb cli_verb_init = {
+    .name = "init",
+    .usage = "[FILE] [--dimension 2|3]",
+    .summary = "write a first scene, with comments, that runs as it is",
+    .text = "FILE is scene.json if not given, and - for standard output. A file that is there "
+            "already is left\nalone.",
+    .words_max = 1,
+    .option = options,
+    .run = run,
+};

@@ -1,0 +1,43 @@
+/* src/step/force_rows.h - springs and controllers: the forces and rows they give a step, and what
+ * they remember from one step to the next.
+ *
+ * Memory s: the impulses of all their rows (springs, then one row for each controller), the warm
+ * start of the next step; then the integral of each controller. Part of the state.
+ */
+#ifndef PERPI_FORCE_ROWS_H
+#define PERPI_FORCE_ROWS_H
+
+#include "step/formulate.h"
+
+static inline int32_t perpi_force_row_count(const perp_model* model)
+{
+    return model->spring_rows + (int32_t)model->controller_count;
+}
+
+static inline int32_t perpi_s_size(const perp_model* model)
+{
+    return perpi_force_row_count(model) + (int32_t)model->controller_count;
+}
+
+/* Adds the explicit springs' forces at (q, v) to out: 6 numbers a body. f->pose must be set. */
+void perpi_add_spring_forces(const perpi_formulation* f, const perp_model* model, const double* v,
+                             double* out);
+
+/* Appends the rows of implicit springs and of controllers; f->force_row becomes the first. */
+PERP_NODISCARD perp_status perpi_formulate_forces(perpi_formulation* f, const perp_model* model,
+                                                  double t, double h, const double* q,
+                                                  const perpi_joint_input* joints, const double* s);
+
+/* The impulses remembered <-> the rows of the problem. */
+void perpi_forces_gather(const perpi_formulation* f, const perp_model* model, const double* s,
+                         double* p_problem);
+/* What is remembered after the step with the answer (v_problem, p_problem). s, s_next may be the
+ * same. */
+void perpi_forces_remember(const perpi_formulation* f, const perp_model* model, double h,
+                           const double* v_problem, const double* p_problem, const double* s,
+                           double* s_next);
+
+/* Energy stored in the springs. */
+double perpi_spring_energy(const perp_model* model, const double* q);
+
+#endif
