@@ -224,7 +224,8 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
     const perpi_shape* shape = c->model->shape;
     perpi_touch_list* list = &c->list;
     bool flipped = false;
-    list->rule = rule_of(c, pair);
+    const perpi_touch_rule rule = rule_of(c, pair);
+    list->rule = rule == PERPI_TOUCH_VIOLATED ? PERPI_TOUCH_PLAIN : rule;
     list->group = 0;
     list->secondary = false;
     const perpi_pair_fn find =
@@ -242,7 +243,7 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
     const int32_t two = flipped ? pair->shape_a : pair->shape_b;
     const perp_status status = find(&shape[one], &c->pose[one], &shape[two], &c->pose[two],
                                     margin[pair->body_a] + margin[pair->body_b], list);
-    if (list->rule == PERPI_TOUCH_VIOLATED) {
+    if (rule == PERPI_TOUCH_VIOLATED) {
         size_t kept = first;
         for (size_t i = first; i < list->count; ++i) {
             if (list->item[i].gap < 0.0) {

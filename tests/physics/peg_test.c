@@ -349,3 +349,178 @@ TEST(a_moving_wall_takes_a_polygon_along)
     CHECK_AT_MOST(depth, 1e-14);
     scene_sim_close(&s);
 }
+
+/* ---- the machinery around it ------------------------------------------------------------------------ */
+
+static const char pile[] =
+    "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":1.5,\"contact\":\"peg\","
+    "\"friction\":{\"default\":0.3},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{"
+    "\"type\":\"box\",\"size\":[4,0.2],\"position\":[0,-0.1]},{\"type\":\"box\",\"size\":[0.2,2],"
+    "\"position\":[-1,1]}]},{\"name\":\"a\",\"density\":1,\"position\":[-0.6,0.5],\"shapes\":[{\"type\":"
+    "\"polygon\",\"vertices\":[[-0.3,-0.2],[0.3,-0.2],[0.1,0.3]]}]},{\"name\":\"b\",\"density\":1,"
+    "\"position\":[-0.5,1.2],\"angular_velocity\":2,\"shapes\":[{\"type\":\"box\",\"size\":[0.5,0.3]}]},"
+    "{\"name\":\"c\",\"density\":1,\"position\":[-0.6,1.8],\"shapes\":[{\"type\":\"polygon\","
+    "\"vertices\":[[-0.2,-0.2],[0.2,-0.25],[0.3,0.1],[0,0.25],[-0.25,0.1]]}]},{\"name\":\"d\","
+    "\"density\":1,\"position\":[-0.2,2.1],\"shapes\":[{\"type\":\"circle\",\"radius\":0.15}]}]}";
+
+TEST(a_snapshot_with_groups_continues_with_the_same_bits)
+{
+    scene_sim a = scene_sim_open("%s", pile), b = scene_sim_open("%s", pile);
+    REQUIRE(a.sim != NULL && b.sim != NULL);
+    for (int i = 0; i < 40; ++i) {
+        REQUIRE_OK(perp_sim_step(a.sim));
+    }
+    size_t size = 0;
+    REQUIRE_OK(perp_sim_save(a.sim, NULL, &size));
+    void* bytes = malloc(size);
+    REQUIRE(bytes != NULL);
+    REQUIRE_OK(perp_sim_save(a.sim, bytes, &size));
+    REQUIRE_OK(perp_sim_restore(b.sim, bytes, size));
+    free(bytes);
+    int grouped = 0;
+    while (!perp_sim_finished(a.sim)) {
+        REQUIRE_OK(perp_sim_step(a.sim));
+        REQUIRE_OK(perp_sim_step(b.sim));
+        CHECK(memcmp(perp_sim_q(a.sim), perp_sim_q(b.sim), (size_t)perp_sim_q_size(a.sim) * sizeof(double)) == 0);
+        int32_t count;
+        const perp_contact* c = perp_sim_contacts(a.sim, &count);
+        for (int32_t i = 0; i < count; ++i) {
+            grouped += c[i].group != 0;
+        }
+    }
+    CHECK(grouped > 5);
+    scene_sim_close(&a);
+    scene_sim_close(&b);
+}
+
+TEST(a_recording_with_groups_verifies)
+{
+    scene_sim s = scene_sim_open("%s", pile);
+    REQUIRE(s.sim != NULL);
+    perp_recorder* recorder = NULL;
+    REQUIRE_OK(perp_recorder_create(s.context, "peg.h5", s.scene, s.sim, &recorder));
+    while (!perp_sim_finished(s.sim)) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        REQUIRE_OK(perp_recorder_step(recorder, s.sim, 0.0));
+    }
+    REQUIRE_OK(perp_recorder_finish(recorder, s.sim));
+    perp_recorder_destroy(recorder);
+    perp_verdict verdict;
+    REQUIRE_OK(perp_recording_verify(s.context, "peg.h5", &verdict));
+    TEST_PRINT("%s", verdict.message);
+    CHECK(verdict.intact && verdict.same_bits);
+    CHECK_EQ_INT(verdict.laws_checked, 150);
+    CHECK_AT_MOST(verdict.worst.worst, 1e-8);
+    scene_sim_close(&s);
+}
+
+TEST(a_warm_step_with_groups_asks_for_no_memory)
+{
+    scene_sim s = scene_sim_load("scenes/w14-stack.json");
+    REQUIRE(s.sim != NULL);
+    for (int i = 0; i < 400; ++i) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+    }
+    const uint64_t before = perp_context_allocations(s.context);
+    for (int i = 0; i < 200; ++i) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+    }
+    CHECK_EQ_U64(perp_context_allocations(s.context) - before, 0);
+    scene_sim_close(&s);
+}
+
+/* A solver that gives up on groups, and solves everything else. */
+static perp_status stubborn_create(perp_context* context, const void* settings, void** self)
+{
+    (void)settings;
+    return perp_contact_solver_create(context, "auto", NULL, 0, (perp_contact_solver**)self);
+}
+
+static void stubborn_destroy(void* self)
+{
+    perp_contact_solver_destroy(self);
+}
+
+static perp_status stubborn_solve(void* self, const perp_contact_problem* problem,
+                                  const perp_solve_options* options, bool warm, double* v, double* p,
+                                  perp_report* report)
+{
+    if (problem->group_count > 0) {
+        report->outcome = PERP_OUTCOME_MAX_ITER;
+        return PERP_OK;
+    }
+    return perp_contact_solve(self, problem, options, warm, v, p, NULL, report);
+}
+
+typedef struct heard {
+    int lnc, corrective, groups;
+} heard;
+
+static void hear(void* user, const perp_contact_problem* problem, int32_t body_a, int32_t body_b,
+                 const char* contact_model)
+{
+    heard* h = user;
+    h->lnc += strcmp(contact_model, "lnc") == 0;
+    h->corrective += strcmp(contact_model, "corrective") == 0;
+    h->groups += problem->group_count > 0 && body_a != body_b;
+}
+
+TEST(a_pair_that_cannot_be_solved_falls_back_and_is_counted)
+{
+    static const perp_contact_solver_ops stubborn = {
+        .name = "stubborn",
+        .summary = "gives up on groups",
+        .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_GROUPS,
+        .create = stubborn_create,
+        .destroy = stubborn_destroy,
+        .solve = stubborn_solve,
+    };
+    scene_sim s = scene_sim_open("%s", pile);
+    REQUIRE(s.sim != NULL);
+    REQUIRE_OK(perp_register_contact_solver(s.context, &stubborn));
+    perp_sim_def def = perp_sim_def_from_scene(s.scene);
+    def.solver = "stubborn";
+    perp_sim* sim = NULL;
+    REQUIRE_OK(perp_sim_create(s.context, perp_scene_model(s.scene), &def, &sim));
+    heard h = {0};
+    perp_sim_on_fallback(sim, hear, &h);
+    int fallbacks = 0;
+    for (int i = 0; i < 100; ++i) {
+        const perp_status status = perp_sim_step(sim);
+        if (status != PERP_OK) {
+            TEST_PRINT("%s", perp_context_error(s.context));
+        }
+        REQUIRE_OK(status);
+        const perp_step_info info = perp_sim_step_info(sim);
+        fallbacks += info.fallbacks;
+        CHECK(!info.accepted_unsolved);
+    }
+    CHECK(fallbacks > 5);
+    CHECK_EQ_INT(h.lnc + h.corrective, fallbacks);
+    CHECK_EQ_INT(h.groups, fallbacks);
+    CHECK(h.corrective > 0);
+    perp_sim_destroy(sim);
+    scene_sim_close(&s);
+}
+
+TEST(every_solver_of_groups_agrees_on_a_step_without_a_choice)
+{
+    /* one vertex at a corner, pressed against one of two edges: only one answer */
+    static const char* const solver[] = {"auto", "switching", "lemke", "pivot", "path"};
+    double first = NAN;
+    for (size_t i = 0; i < sizeof solver / sizeof solver[0]; ++i) {
+        scene_sim s = scene_sim_open(
+            "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":0.6,\"contact\":\"peg\","
+            "\"solver\":\"%s\",\"margin\":0.1,\"friction\":{\"default\":0.2},\"bodies\":[{\"name\":"
+            "\"box\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},{\"name\":\"p\","
+            "\"density\":1,\"position\":[0.45,1.2],\"angle\":0.3,\"shapes\":[{\"type\":\"polygon\","
+            "\"vertices\":[[-0.4,0],[0,-0.5],[0.4,0],[0,0.4]]}]}]}",
+            solver[i]);
+        REQUIRE(s.sim != NULL);
+        CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+        const perp_body_state p = scene_sim_body(&s, "p");
+        first = i == 0 ? p.position[0] : first;
+        CHECK_NEAR(p.position[0], first, 1e-9);
+        scene_sim_close(&s);
+    }
+}
