@@ -25,6 +25,7 @@ typedef struct perp_sim_def {
     double duration; /* > 0; the last step is shortened if h does not divide it (1e-9) */
     const char* stepper;
     const char* contact;
+    bool single_primary; /* lnc, peg: one member of a group may push, the most open one [W14 (4.14)] */
     const char* solver;
     const perp_option* solver_option; /* settings of the solver by name */
     int32_t solver_option_count;

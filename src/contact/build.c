@@ -85,6 +85,25 @@ static int32_t group_of(const perpi_touch* first, const perpi_touch* touch,
     return list->groups + 1;
 }
 
+/* [W14 (4.14)]: of each group from the given number on, the member with the largest gap stays
+ * primary; of equal ones the first. */
+static void reduce_groups(perpi_contact_list* list, size_t first_item, int32_t first_group)
+{
+    for (int32_t g = first_group; g <= list->groups; ++g) {
+        size_t best = SIZE_MAX;
+        for (size_t i = first_item; i < list->count; ++i) {
+            if (list->item[i].group == g && (best == SIZE_MAX || list->item[i].gap > list->item[best].gap)) {
+                best = i;
+            }
+        }
+        for (size_t i = first_item; i < list->count; ++i) {
+            if (list->item[i].group == g && i != best) {
+                list->item[i].group = -g;
+            }
+        }
+    }
+}
+
 perp_status perpi_contact_build(const perp_model* model, const perpi_contact_rules* rules, double t,
                                 const perpi_pose* pose, const perpi_touch* touch, size_t count,
                                 perpi_contact_list* list)
@@ -92,7 +111,9 @@ perp_status perpi_contact_build(const perp_model* model, const perpi_contact_rul
     perp_status status = perpi_grow(list->context, &list->item, &list->capacity,
                                     list->count + count, sizeof *list->item);
     const perpi_touch* first = touch;
-    size_t first_item = list->count;
+    const size_t begin = list->count;
+    const int32_t groups = list->groups;
+    size_t first_item = begin;
     for (size_t i = 0; status == PERP_OK && i < count; ++i) {
         const perpi_touch* c = &touch[i];
         PERP_ASSERT(c->feature < (1u << 24));
@@ -119,6 +140,9 @@ perp_status perpi_contact_build(const perp_model* model, const perpi_contact_rul
         choose_cone(model, rules, c, contact);
         status = drift(model, t, pose, c, tangent, contact->drift);
         list->count += 1;
+    }
+    if (status == PERP_OK && rules->single_primary) {
+        reduce_groups(list, begin, groups + 1);
     }
     return status;
 }

@@ -218,6 +218,7 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     }
     if (status == PERP_OK) {
         perpi_collider_set_rule(sim->collider, sim->contact_model->rule, NULL, 0);
+        sim->rules.single_primary = def->single_primary;
     }
     if (status == PERP_OK) {
         status = perpi_formulation_create(context, &sim->formulation);

@@ -524,3 +524,40 @@ TEST(every_solver_of_groups_agrees_on_a_step_without_a_choice)
         scene_sim_close(&s);
     }
 }
+
+TEST(the_reduction_to_a_single_primary_slides_off_as_well)
+{
+    /* [W14 (4.14)], through lemke: the switching method takes groups whose members may all push */
+    double end[2][2];
+    for (int k = 0; k < 2; ++k) {
+        scene_sim s = scene_sim_open(
+            "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":1,\"margin\":0.05,"
+            "\"contact\":{\"type\":\"peg\",\"single_primary\":%s},\"bodies\":[{\"name\":\"box\","
+            "\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},{\"name\":\"p\","
+            "\"density\":1,\"position\":[0.3,0.75],\"velocity\":[1,0],\"shapes\":[{\"type\":\"box\","
+            "\"size\":[0.5,0.5]}]}]}",
+            k == 0 ? "false" : "true");
+        REQUIRE(s.sim != NULL);
+        int secondary = 0;
+        double worst = 0.0;
+        while (!perp_sim_finished(s.sim)) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+            worst = fmax(worst, perp_sim_step_info(s.sim).certificate.worst);
+            int32_t count;
+            const perp_contact* c = perp_sim_contacts(s.sim, &count);
+            for (int32_t i = 0; i < count; ++i) {
+                secondary += c[i].group < 0;
+                CHECK(c[i].group >= 0 || c[i].impulse[0] == 0.0);
+            }
+        }
+        CHECK_AT_MOST(worst, 1e-8);
+        CHECK((secondary > 0) == (k == 1));
+        const perp_body_state p = scene_sim_body(&s, "p");
+        end[k][0] = p.position[0];
+        end[k][1] = p.position[1];
+        scene_sim_close(&s);
+    }
+    TEST_PRINT("all primary (%.4f, %.4f), single (%.4f, %.4f)", end[0][0], end[0][1], end[1][0], end[1][1]);
+    CHECK(end[0][0] > 0.9 && end[0][1] < 0.0);
+    CHECK_NEAR(end[1][0], end[0][0], 0.1);
+}
