@@ -514,7 +514,8 @@ static perp_status check_ragged(perp_recording* r)
         }
         bool fits = begin == 0;
         for (int k = 0; r->complete && k < PERPI_COLUMN_COUNT; ++k) {
-            fits = fits && (perpi_columns[k].axis != PERPI_AXIS_CONTACT || r->extent[k] == end);
+            fits = fits && (perpi_columns[k].axis != PERPI_AXIS_CONTACT ||
+                            r->extent[k] == (r->block.width[k] > 0 ? end : 0));
         }
         if (!fits) {
             note_damage(r, "the offsets of contacts are damaged");
@@ -527,7 +528,7 @@ static perp_status check_ragged(perp_recording* r)
 static void shorten_ragged(perp_recording* r)
 {
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
-        if (perpi_columns[c].axis == PERPI_AXIS_CONTACT &&
+        if (perpi_columns[c].axis == PERPI_AXIS_CONTACT && r->block.width[c] > 0 &&
             r->extent[c] < r->extent[PERPI_COLUMN_CONTACT_BODY]) {
             r->extent[PERPI_COLUMN_CONTACT_BODY] = r->extent[c];
         }

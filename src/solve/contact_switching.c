@@ -18,7 +18,10 @@
 
 #define SLACK 1e-10 /* of the largest term of a row: smaller violations are rounding */
 
-enum { HANDOVERS = 6 }; /* of one group; then it stays, and the judge will say so */
+enum {
+    HANDOVERS = 6, /* of one group; then it stays, and the judge will say so */
+    INNER = 500,   /* iterations for one choice: where contacts contradict each other no number helps */
+};
 
 typedef struct switching {
     perp_context* context;
@@ -254,6 +257,8 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     }
     const int32_t limit = 20 + (1 + HANDOVERS) * problem->group_count;
     report->outcome = PERP_OUTCOME_MAX_ITER;
+    perp_solve_options inner = *options;
+    inner.max_iter = inner.max_iter > 0 && inner.max_iter < INNER ? inner.max_iter : INNER;
     for (int32_t i = 0; status == PERP_OK && i < limit; ++i) {
         if (i > 0 && options->cancel != NULL && options->cancel(options->user)) {
             report->outcome = PERP_OUTCOME_CANCELLED;
@@ -261,7 +266,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
         }
         const perp_contact_problem R = reduce(s, problem, p);
         perp_report made = {0};
-        status = perp_contact_solve(s->inner, &R, options, warm || i > 0, v, s->p, NULL, &made);
+        status = perp_contact_solve(s->inner, &R, &inner, warm || i > 0, v, s->p, NULL, &made);
         if (status != PERP_OK) {
             break;
         }

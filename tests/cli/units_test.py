@@ -22,7 +22,7 @@ DIMENSION = {"position": (1, 0), "size": (1, 0), "radius": (1, 0), "length": (1,
              "surface_velocity": (1, 0), "mass": (0, 1), "density": (-3, 1), "inertia": (2, 1),
              "force": (1, 1), "torque": (2, 1), "margin": (1, 0), "at_a": (1, 0), "at_b": (1, 0),
              "rest": (1, 0), "stiffness": (0, 1), "linear": (0, 1), "angular": (2, 1),
-             "max_speed": (1, 0)}
+             "max_speed": (1, 0), "vertices": (1, 0)}
 PLANAR = {"density": (-2, 1)}
 # What belongs to a coordinate, by whether that is an angle or a length.
 TURNS = {"kp": (2, 1), "ki": (2, 1), "kd": (2, 1), "damping": (2, 1), "friction": (2, 1),
