@@ -15,7 +15,7 @@ configure := cmake --preset release --log-level=NOTICE \
 
 help:
 	@echo 'make build          install what is missing and build $(release)/perp'
-	@echo 'make demo           run the demo scene; recording and summary under build/demo/'
+	@echo 'make demo           run the demo scene; recording, summary and replay page under build/demo/'
 	@echo 'make test           build and run all tests'
 	@echo 'make bench          run all benchmarks; JSON under build/bench/'
 	@echo 'make bench-solvers  run the solver benchmark only'
@@ -37,6 +37,8 @@ demo: build
 	$(release)/perp run scenes/demo.json --out build/demo/demo.h5 --json > build/demo/demo-summary.json
 	@echo 'recording: build/demo/demo.h5'
 	@echo 'summary:   build/demo/demo-summary.json'
+	@if $(release)/perp replay build/demo/demo.h5 -o build/demo/demo.html --force --quiet; \
+	then echo 'page:      build/demo/demo.html (open it in a browser)'; fi
 
 test: build
 	@scripts/run-tests $(release)

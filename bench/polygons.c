@@ -96,8 +96,8 @@ static void growth(table* t, perp_context* context)
         sxy += x * y;
         count += 1;
     }
-    table_add(t, "fitted exponent in the number of vertices", (count * sxy - sx * sy) / (count * sxx - sx * sx),
-              "");
+    table_add(t, "fitted exponent in the number of vertices",
+              (count * sxy - sx * sy) / (count * sxx - sx * sx), "");
 }
 
 typedef struct tally {
@@ -113,7 +113,8 @@ static void toss(perp_context* context, double mu, tally* sum)
     memset(how.gravity, 0, sizeof how.gravity);
     perp_model* model = NULL;
     require(perp_model_create(context, &how, &model), context);
-    const double way = uniform(0, 2 * M_PI), aim = way + uniform(-0.3, 0.3), speed = uniform(0.5, 3);
+    const double way = uniform(0, 2 * M_PI), aim = way + uniform(-0.3, 0.3),
+                 speed = uniform(0.5, 3);
     for (int k = 0; k < 2; ++k) {
         double v[24];
         const perp_shape_def shape =

@@ -114,8 +114,11 @@ static int take_option(const cli_verb* verb, char** argv, int left, cli_args* ar
         return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s does not exist yet", verb->name,
                         option->name);
     }
-    const bool repeats =
-        strcmp(option->name, "--set") == 0 || strcmp(option->name, "--plugin") == 0;
+    static const char* const many[] = {"--set", "--overlay", "--plugin"};
+    bool repeats = false;
+    for (size_t i = 0; i < sizeof many / sizeof many[0]; ++i) {
+        repeats = repeats || strcmp(option->name, many[i]) == 0;
+    }
     if (option->value != NULL && !repeats && cli_flag(args, option->name)) {
         return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s is given twice: give it once",
                         verb->name, option->name);
@@ -173,6 +176,24 @@ int cli_args_parse(const cli_verb* verb, int argc, char** argv, cli_args* args, 
     if (args->word_count < verb->words_min || args->word_count > verb->words_max) {
         return cli_fail(args->json, CLI_BAD_INPUT, "usage: perp %s %s", verb->name, verb->usage);
     }
+    return CLI_DONE;
+}
+
+int cli_read_size(const cli_args* args, int low, int high, int* width, int* height)
+{
+    const char* text = cli_value(args, "--size");
+    int w = 0, h = 0, used = 0;
+    if (text == NULL) {
+        return CLI_DONE;
+    }
+    if (strlen(text) > 16 || sscanf(text, "%dx%d%n", &w, &h, &used) != 2 || text[used] != '\0' ||
+        w < low || w > high || h < low || h > high) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        "--size: must be WxH, each from %d to %d, such as 1280x720, got '%s'", low,
+                        high, text);
+    }
+    *width = w;
+    *height = h;
     return CLI_DONE;
 }
 

@@ -392,11 +392,11 @@ static int check_scene(const cli_args* args, const char* path, const cli_overrid
                        perp_context* context, perp_scene** scene, perp_sim** sim)
 {
     double penetration = 0.0;
-    perp_status status = perp_scene_load(context, path, overrides->item, overrides->count, scene);
-    if (status != PERP_OK) {
-        return cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(context));
+    const int exit_status = cli_scene_load(args, context, path, overrides, scene);
+    if (exit_status != CLI_DONE) {
+        return exit_status;
     }
-    status = perp_sim_create_from_scene(context, *scene, sim);
+    perp_status status = perp_sim_create_from_scene(context, *scene, sim);
     if (status == PERP_OK) {
         status = perp_sim_penetration(*sim, &penetration);
     }
@@ -446,6 +446,7 @@ static const cli_option options[] = {
     {"--friction", "CONE", "friction cone", NULL},
     {"--directions", "N", "of the friction polygon", NULL},
     {"--solver", "NAME", "solver", NULL},
+    CLI_URDF_OPTIONS,
     {"--json", NULL, "print one JSON object", NULL},
     {0},
 };

@@ -62,7 +62,8 @@ const char* cli_nearest(const char* word, const char* const* list);
 /* ---- verbs ------------------------------------------------------------------------------------*/
 
 extern const cli_verb cli_verb_run, cli_verb_check, cli_verb_list, cli_verb_export, cli_verb_verify,
-    cli_verb_solve, cli_verb_compare, cli_verb_init, cli_verb_demo, cli_verb_help;
+    cli_verb_solve, cli_verb_compare, cli_verb_init, cli_verb_demo, cli_verb_replay, cli_verb_plot,
+    cli_verb_render, cli_verb_import, cli_verb_help;
 extern const cli_verb* const cli_verbs[]; /* NULL-terminated */
 const cli_verb* cli_verb_find(const char* name);
 /* Says why a name is no verb: not built yet, misspelt, unknown. */
@@ -140,12 +141,26 @@ void cli_scene_list_free(cli_scene* list);
  * scene; of a broken one, what is wrong with it. */
 char* cli_scene_describe(const char* path, int* dimension);
 
+/* --size WxH, each side from low to high; untouched if it is not given. */
+int cli_read_size(const cli_args* args, int low, int high, int* width, int* height);
+
 /* --step, --duration, ... and --set as overrides of the scene. */
 typedef struct cli_overrides {
     perp_override* item;
     int32_t count;
     char** owned;
 } cli_overrides;
+/* For verbs that take a robot where they take a scene. */
+#define CLI_URDF_OPTIONS                                                                           \
+    {"--package", "DIR", "of a robot: where package://... is", NULL},                              \
+        {"--floating", NULL, "of a robot: its root is not attached to the world", NULL},           \
+    {                                                                                              \
+        "--no-self-collision", NULL, "of a robot: its links never meet each other", NULL           \
+    }
+perp_urdf_options cli_urdf_options(const cli_args* args);
+/* perp_scene_load; of a robot with the options above, which are refused for another scene. */
+int cli_scene_load(const cli_args* args, perp_context* context, const char* path,
+                   const cli_overrides* overrides, perp_scene** scene);
 int cli_overrides_gather(const cli_args* args, cli_overrides* overrides);
 void cli_overrides_free(cli_overrides* overrides);
 

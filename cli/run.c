@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "plugin.h"
 #include "progress.h"
 #include "stats.h"
 #include "summary.h"
+#include "watch.h"
 
 /* Which steps' problems --save-problems keeps, beside those that were not solved. */
 typedef struct problem_choice {
@@ -36,10 +38,13 @@ typedef struct run_state {
     perp_recorder* recorder;
     cli_plugins plugins;
     cli_stats stats;
+    cli_watch_def watch_def;
+    cli_watch* watch;   /* the live page, or NULL */
     char problem[1200]; /* the last problem file written, or "" */
     char message[2400]; /* why it stopped, or "" */
     const char* note;   /* the same without the file's name */
     bool interrupted, unsolved;
+    bool stopped; /* from the live page */
 } run_state;
 
 static volatile sig_atomic_t stop_asked;
@@ -130,22 +135,18 @@ static int fail_in_scene(const run_state* r, perp_status status)
 
 static int load_scene(run_state* r, perp_recording* resumed)
 {
-    perp_status status;
     if (r->args->word_count > 0) {
         const int found = cli_scene_find(r->args->word[0], r->args->json, &r->origin);
-        if (found != CLI_DONE) {
-            return found;
-        }
-        status = perp_scene_load(r->context, r->origin, r->overrides.item, r->overrides.count,
-                                 &r->scene);
-    } else {
-        const char* text = perp_recording_scene_text(resumed);
-        r->origin = strdup(r->resumed);
-        status = r->origin == NULL
-                     ? PERP_ERROR_MEMORY
-                     : perp_scene_parse(r->context, text, strlen(text), r->origin,
-                                        r->overrides.item, r->overrides.count, &r->scene);
+        return found == CLI_DONE
+                   ? cli_scene_load(r->args, r->context, r->origin, &r->overrides, &r->scene)
+                   : found;
     }
+    const char* text = perp_recording_scene_text(resumed);
+    r->origin = strdup(r->resumed);
+    const perp_status status =
+        r->origin == NULL ? PERP_ERROR_MEMORY
+                          : perp_scene_parse(r->context, text, strlen(text), r->origin,
+                                             r->overrides.item, r->overrides.count, &r->scene);
     return status == PERP_OK ? CLI_DONE : fail_with_context(r, status);
 }
 
@@ -389,10 +390,14 @@ static int stop_with_error(run_state* r, perp_status status)
 
 static int loop(run_state* r, cli_progress* progress)
 {
-    const double begin = cli_clock();
+    double begin = cli_clock();
     double now = begin;
+    if (r->watch != NULL && !cli_watch_step(r->watch, r->sim, is_stop_asked)) {
+        r->stopped = true; /* it had begun paused */
+    }
+    begin = now = cli_clock();
     int exit_status = CLI_DONE;
-    while (exit_status == CLI_DONE && !perp_sim_finished(r->sim) && !stop_asked) {
+    while (exit_status == CLI_DONE && !perp_sim_finished(r->sim) && !stop_asked && !r->stopped) {
         const double before = now;
         perp_status status = perp_sim_step(r->sim);
         now = cli_clock();
@@ -409,6 +414,12 @@ static int loop(run_state* r, cli_progress* progress)
             }
             cli_progress_step(progress, r->sim, &r->stats, now);
         }
+        if (status == PERP_OK && r->watch != NULL) {
+            const double paused = cli_clock();
+            r->stopped = !cli_watch_step(r->watch, r->sim, is_stop_asked);
+            now = cli_clock();
+            begin += now - paused; /* to look is not to compute */
+        }
         if (status == PERP_ERROR_CANCELLED && stop_asked) {
             break; /* inside a step; the state is the one before it */
         }
@@ -419,7 +430,8 @@ static int loop(run_state* r, cli_progress* progress)
     r->stats.wall_seconds = now - begin;
     if (exit_status == CLI_DONE && !perp_sim_finished(r->sim)) {
         r->interrupted = true;
-        (void)snprintf(r->message, sizeof r->message, "interrupted at t = %.9g",
+        (void)snprintf(r->message, sizeof r->message, "%s at t = %.9g",
+                       stop_asked ? "interrupted" : "stopped from the live page",
                        perp_sim_time(r->sim));
         r->note = r->message;
         exit_status = CLI_FAILED;
@@ -523,9 +535,28 @@ static int refuse_empty(const cli_args* args)
     return CLI_DONE;
 }
 
+/* On a terminal, where somebody looks, the page stays until Ctrl-C; a script does not wait. */
+static void linger(const run_state* r)
+{
+    const char* given = cli_value(r->args, "--linger");
+    const bool terminal = isatty(STDOUT_FILENO) && !r->args->json && !r->quiet;
+    (void)fflush(stdout);
+    if (given == NULL && terminal && !stop_asked) {
+        fprintf(stderr, "watch: the page stays until Ctrl-C\n");
+    }
+    cli_watch_linger(given != NULL ? strtod(given, NULL)
+                     : terminal    ? INFINITY
+                                   : 0.0,
+                     is_stop_asked);
+}
+
 static int run_all(run_state* r)
 {
-    int exit_status = read_problem_choice(r);
+    bool watched = false;
+    int exit_status = cli_watch_options(r->args, &r->watch_def, &watched);
+    if (exit_status == CLI_DONE) {
+        exit_status = read_problem_choice(r);
+    }
     if (exit_status == CLI_DONE) {
         exit_status = cli_overrides_gather(r->args, &r->overrides);
     }
@@ -556,8 +587,21 @@ static int run_all(run_state* r)
     if (!cli_stats_begin(&r->stats, r->sim)) {
         return cli_fail(r->args->json, CLI_FAILED, "out of memory");
     }
+    if (watched) {
+        exit_status = cli_watch_begin(&r->watch_def, r->scene, r->sim, &r->watch);
+        if (exit_status != CLI_DONE) {
+            return exit_status;
+        }
+    }
     exit_status = simulate(r);
+    if (watched) {
+        cli_watch_end(r->watch, r->sim,
+                      r->interrupted ? "interrupted" : cli_status_word(exit_status), r->message);
+    }
     report(r, exit_status);
+    if (watched) {
+        linger(r);
+    }
     return exit_status;
 }
 
@@ -580,6 +624,7 @@ static int run(const cli_args* args)
         return CLI_FAILED;
     }
     const int exit_status = run_all(&r);
+    cli_watch_destroy(r.watch);
     cli_plugins_end(&r.plugins, r.sim);
     cli_stats_free(&r.stats);
     perp_recorder_destroy(r.recorder);
@@ -610,10 +655,11 @@ static const cli_option options[] = {
      "step=N, slow=SECONDS",
      NULL},
     {"--keep-going", NULL, "take the best iterate when a solve fails, and count it", NULL},
+    CLI_URDF_OPTIONS,
     {"--json", NULL, "print the result as one JSON object", NULL},
     {"--quiet", NULL, "print nothing but errors", NULL},
     {"--plugin", "LIB[:ARG]", "load solvers and code for each step from a shared library", NULL},
-    {"--watch", NULL, "look at the run while it lasts", "yet"},
+    CLI_WATCH_OPTIONS,
     {0},
 };
 
@@ -621,7 +667,8 @@ const cli_verb cli_verb_run = {
     .name = "run",
     .usage = "SCENE [--out R.h5] [options], or: perp run --resume R.h5 [options]",
     .summary = "simulate a scene",
-    .text = "SCENE is a file, or the bare name of one that 'perp list scenes' shows. Options that "
+    .text = "SCENE is a file, a robot (.urdf), or the bare name of one that 'perp list scenes' "
+            "shows. Options that "
             "change the\nscene are kept in the recording's copy of it. Ctrl-C ends a run well: the "
             "recording is whole.",
     .words_max = 1,

@@ -82,3 +82,36 @@ void cli_overrides_free(cli_overrides* overrides)
     free(overrides->owned);
     free(overrides->item);
 }
+
+/* ---- robots -----------------------------------------------------------------------------------*/
+
+perp_urdf_options cli_urdf_options(const cli_args* args)
+{
+    perp_urdf_options options = perp_urdf_options_default();
+    options.package = cli_value(args, "--package");
+    options.floating = cli_flag(args, "--floating");
+    options.no_self_collision = cli_flag(args, "--no-self-collision");
+    return options;
+}
+
+int cli_scene_load(const cli_args* args, perp_context* context, const char* path,
+                   const cli_overrides* overrides, perp_scene** scene)
+{
+    const size_t length = strlen(path);
+    const bool robot = length > 5 && strcmp(path + length - 5, ".urdf") == 0;
+    const perp_urdf_options options = cli_urdf_options(args);
+    if (!robot && (options.package != NULL || options.floating || options.no_self_collision)) {
+        return cli_fail(args->json, CLI_BAD_INPUT, "--%s is for robots: %s is not a .urdf file",
+                        options.package != NULL ? "package"
+                        : options.floating      ? "floating"
+                                                : "no-self-collision",
+                        path);
+    }
+    const perp_status status =
+        robot ? perp_scene_load_urdf(context, path, &options, overrides->item, overrides->count,
+                                     scene)
+              : perp_scene_load(context, path, overrides->item, overrides->count, scene);
+    return status == PERP_OK
+               ? CLI_DONE
+               : cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(context));
+}

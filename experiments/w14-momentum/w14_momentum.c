@@ -17,11 +17,16 @@ int main(int argc, char** argv)
     scene_run run = scene_run_open(
         "{\"dimension\":2,\"gravity\":[0,0],\"step\":0.01,\"duration\":3,\"contact\":\"peg\","
         "\"friction\":{\"cone\":\"none\"},\"bodies\":["
-        "{\"name\":\"a\",\"mass\":1.5,\"position\":[0,0],\"velocity\":[2,0],\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},"
-        "{\"name\":\"b\",\"mass\":1,\"position\":[1.4,0],\"shapes\":[{\"type\":\"box\",\"size\":[0.8,0.8]}]},"
-        "{\"name\":\"c\",\"mass\":0.25,\"position\":[2.55,0],\"shapes\":[{\"type\":\"box\",\"size\":[0.5,0.5]}]},"
-        "{\"name\":\"d\",\"mass\":0.12,\"position\":[3.5,0],\"shapes\":[{\"type\":\"box\",\"size\":[0.4,0.4]}]},"
-        "{\"name\":\"e\",\"mass\":0.8,\"position\":[4.55,0],\"shapes\":[{\"type\":\"box\",\"size\":[0.7,0.7]}]}]}");
+        "{\"name\":\"a\",\"mass\":1.5,\"position\":[0,0],\"velocity\":[2,0],\"shapes\":[{\"type\":"
+        "\"box\",\"size\":[1,1]}]},"
+        "{\"name\":\"b\",\"mass\":1,\"position\":[1.4,0],\"shapes\":[{\"type\":\"box\",\"size\":[0."
+        "8,0.8]}]},"
+        "{\"name\":\"c\",\"mass\":0.25,\"position\":[2.55,0],\"shapes\":[{\"type\":\"box\","
+        "\"size\":[0.5,0.5]}]},"
+        "{\"name\":\"d\",\"mass\":0.12,\"position\":[3.5,0],\"shapes\":[{\"type\":\"box\",\"size\":"
+        "[0.4,0.4]}]},"
+        "{\"name\":\"e\",\"mass\":0.8,\"position\":[4.55,0],\"shapes\":[{\"type\":\"box\",\"size\":"
+        "[0.7,0.7]}]}]}");
     FILE* table = report_file(&r, "momentum.dat");
     double off = 0.0, plateau = 0.0, side = 0.0;
     while (!perp_sim_finished(run.sim)) {
@@ -46,12 +51,13 @@ int main(int argc, char** argv)
         }
     }
     fclose(table);
-    report_add(&r, "largest deviation of the total momentum (kg m/s; the thesis: constant)", 0.0, 0.0, off,
-               1e-12);
+    report_add(&r, "largest deviation of the total momentum (kg m/s; the thesis: constant)", 0.0,
+               0.0, off, 1e-12);
     report_add(&r, "momentum across and about the row", 0.0, 0.0, side, 1e-12);
-    report_add(&r, "between impacts: deviation from 3 / (mass that moves)", 0.0, 0.0, plateau, 1e-12);
-    report_add(&r, "velocity at the end", 3.0 / 3.67, 3.0 / 3.67, perp_sim_body(run.sim, 4).velocity[0],
+    report_add(&r, "between impacts: deviation from 3 / (mass that moves)", 0.0, 0.0, plateau,
                1e-12);
+    report_add(&r, "velocity at the end", 3.0 / 3.67, 3.0 / 3.67,
+               perp_sim_body(run.sim, 4).velocity[0], 1e-12);
     scene_run_close(&run);
     return report_end(&r);
 }

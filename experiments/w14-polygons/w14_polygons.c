@@ -87,21 +87,24 @@ static result pour(const char* contact, unsigned seed, double h, FILE* table)
 {
     char bodies[32768];
     state = 0x9E3779B97F4A7C15ULL * (seed + 1);
-    size_t used = (size_t)snprintf(
-        bodies, sizeof bodies,
-        "{\"name\":\"floor\",\"type\":\"static\",\"position\":[0,-0.5],\"shapes\":[{\"type\":\"box\",\"size\":[5,1]}]},"
-        "{\"name\":\"left\",\"type\":\"static\",\"position\":[-2,4],\"shapes\":[{\"type\":\"box\",\"size\":[1,10]}]},"
-        "{\"name\":\"right\",\"type\":\"static\",\"position\":[2,4],\"shapes\":[{\"type\":\"box\",\"size\":[1,10]}]}");
+    size_t used = (size_t)snprintf(bodies, sizeof bodies,
+                                   "{\"name\":\"floor\",\"type\":\"static\",\"position\":[0,-0.5],"
+                                   "\"shapes\":[{\"type\":\"box\",\"size\":[5,1]}]},"
+                                   "{\"name\":\"left\",\"type\":\"static\",\"position\":[-2,4],"
+                                   "\"shapes\":[{\"type\":\"box\",\"size\":[1,10]}]},"
+                                   "{\"name\":\"right\",\"type\":\"static\",\"position\":[2,4],"
+                                   "\"shapes\":[{\"type\":\"box\",\"size\":[1,10]}]}");
     for (int i = 0; i < POLYGONS; ++i) {
         point p[10], q[24];
         for (int k = 0; k < 10; ++k) {
             p[k] = (point){uniform(-0.25, 0.25), uniform(-0.25, 0.25)};
         }
         const int n = hull(p, 10, q);
-        used += (size_t)snprintf(bodies + used, sizeof bodies - used,
-                                 ",{\"name\":\"p%d\",\"density\":1,\"position\":[%.17g,%.17g],"
-                                 "\"velocity\":[0,-0.48],\"shapes\":[{\"type\":\"polygon\",\"vertices\":[",
-                                 i, -1.16 + 0.58 * (i % 5), 1.7 + 0.48 * 0.25 * i);
+        used += (size_t)snprintf(
+            bodies + used, sizeof bodies - used,
+            ",{\"name\":\"p%d\",\"density\":1,\"position\":[%.17g,%.17g],"
+            "\"velocity\":[0,-0.48],\"shapes\":[{\"type\":\"polygon\",\"vertices\":[",
+            i, -1.16 + 0.58 * (i % 5), 1.7 + 0.48 * 0.25 * i);
         for (int k = 0; k < n; ++k) {
             used += (size_t)snprintf(bodies + used, sizeof bodies - used, "%s[%.17g,%.17g]",
                                      k > 0 ? "," : "", q[k].x, q[k].y);
@@ -154,7 +157,8 @@ int main(int argc, char** argv)
     report r;
     report_begin(&r, "w14-polygons", argc, argv);
     FILE* table = report_file(&r, "area.dat");
-    fprintf(table, "# h, then for peg and corrective: median, first and third quartile of the area\n");
+    fprintf(table,
+            "# h, then for peg and corrective: median, first and third quartile of the area\n");
     double previous = NAN;
     int fallbacks = 0;
     for (int i = 0; i < 4; ++i) {
@@ -164,9 +168,10 @@ int main(int argc, char** argv)
             double area[SEEDS], time[SEEDS];
             int n = 0;
             for (unsigned seed = 0; seed < SEEDS; ++seed) {
-                FILE* steps = seed == 0 && h[i] == 0.01
-                                  ? report_file(&r, k == 0 ? "steps-peg.dat" : "steps-corrective.dat")
-                                  : NULL;
+                FILE* steps =
+                    seed == 0 && h[i] == 0.01
+                        ? report_file(&r, k == 0 ? "steps-peg.dat" : "steps-corrective.dat")
+                        : NULL;
                 const result one = pour(model[k], seed, h[i], steps);
                 if (steps != NULL) {
                     fclose(steps);
@@ -184,7 +189,8 @@ int main(int argc, char** argv)
                 }
             }
             char name[96];
-            snprintf(name, sizeof name, "%s at h = %g: runs that came to the end, of 10", model[k], h[i]);
+            snprintf(name, sizeof name, "%s at h = %g: runs that came to the end, of 10", model[k],
+                     h[i]);
             if (k == 0) {
                 report_add(&r, name, 10, 10, n, 0.0);
             } else {
@@ -192,7 +198,8 @@ int main(int argc, char** argv)
             }
             median[k] = quantile(area, n, 0.5);
             solve[k] = quantile(time, n, 0.5);
-            fprintf(table, " %.9g %.9g %.9g", median[k], quantile(area, n, 0.25), quantile(area, n, 0.75));
+            fprintf(table, " %.9g %.9g %.9g", median[k], quantile(area, n, 0.25),
+                    quantile(area, n, 0.75));
             snprintf(name, sizeof name, "%s at h = %g: median overlap (m^2)", model[k], h[i]);
             report_note(&r, name, median[k]);
         }
@@ -203,7 +210,8 @@ int main(int argc, char** argv)
         snprintf(name, sizeof name, "h = %g: time of a solve, PEG over corrective", h[i]);
         report_note(&r, name, solve[0] / solve[1]);
         if (i > 0) {
-            snprintf(name, sizeof name, "order of PEG's overlap up to h = %g (rotation error: 2)", h[i]);
+            snprintf(name, sizeof name, "order of PEG's overlap up to h = %g (rotation error: 2)",
+                     h[i]);
             report_note(&r, name, log(median[0] / previous) / log(h[i] / h[i - 1]));
         }
         previous = median[0];

@@ -15,8 +15,10 @@ static double area_after(double h)
     scene_run run = scene_run_open(
         "{\"dimension\":2,\"gravity\":[0,0],\"step\":%.17g,\"duration\":%.17g,\"contact\":\"peg\","
         "\"friction\":{\"cone\":\"none\"},\"bodies\":[{\"name\":\"lower\",\"density\":1,"
-        "\"position\":[0,-0.25],\"angular_velocity\":1,\"shapes\":[{\"type\":\"box\",\"size\":[2,0.5]}]},"
-        "{\"name\":\"upper\",\"density\":1,\"position\":[0,0.25],\"angular_velocity\":1,\"shapes\":[{"
+        "\"position\":[0,-0.25],\"angular_velocity\":1,\"shapes\":[{\"type\":\"box\",\"size\":[2,0."
+        "5]}]},"
+        "{\"name\":\"upper\",\"density\":1,\"position\":[0,0.25],\"angular_velocity\":1,\"shapes\":"
+        "[{"
         "\"type\":\"box\",\"size\":[1,0.5]}]}]}",
         h, h);
     scene_run_step(&run, NULL);

@@ -30,7 +30,8 @@ static result stack(const char* contact, unsigned seed, int steps, FILE* table)
         snprintf(bodies + used, sizeof bodies - used,
                  "%s{\"name\":\"b%d\",%s\"position\":[%.17g,%.17g],\"shapes\":[{\"type\":"
                  "\"polygon\",\"vertices\":[[-0.5,-0.5],[0.5,-0.5],[0.5,0.5],[-0.5,0.5]]}]}",
-                 i > 0 ? "," : "", i, i == 0 ? "\"type\":\"static\"," : "\"density\":1,", x[i], 1.25 * i);
+                 i > 0 ? "," : "", i, i == 0 ? "\"type\":\"static\"," : "\"density\":1,", x[i],
+                 1.25 * i);
     }
     scene_run run = scene_run_open(
         "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.005,\"duration\":%.17g,\"margin\":0.07,"
@@ -48,7 +49,8 @@ static result stack(const char* contact, unsigned seed, int steps, FILE* table)
             r.speed = fmax(r.speed, hypot(b.velocity[0], b.velocity[1]));
         }
         if (table != NULL && perp_sim_step_count(run.sim) <= 600) {
-            fprintf(table, "%.9g %.9g %.9g %.9g\n", perp_sim_time(run.sim), r.gap, r.drift, r.turned);
+            fprintf(table, "%.9g %.9g %.9g %.9g\n", perp_sim_time(run.sim), r.gap, r.drift,
+                    r.turned);
         }
     }
     if (error != NULL) {
@@ -65,8 +67,8 @@ int main(int argc, char** argv)
     FILE* table = report_file(&r, "peg.dat");
     const result peg = stack("peg", 0, STEPS, table);
     fclose(table);
-    report_add(&r, "PEG after 5,000 steps: largest gap error (m; the thesis: machine precision)", 0.0, 0.0,
-               peg.gap, 1e-12);
+    report_add(&r, "PEG after 5,000 steps: largest gap error (m; the thesis: machine precision)",
+               0.0, 0.0, peg.gap, 1e-12);
     report_add(&r, "PEG after 5,000 steps: largest drift (m)", 0.0, 0.0, peg.drift, 1e-9);
     report_add(&r, "PEG after 5,000 steps: largest speed (m/s)", 0.0, 0.0, peg.speed, 1e-12);
     report_add(&r, "PEG: fallbacks", NAN, 0.0, peg.fallbacks, 0.0);
@@ -76,7 +78,8 @@ int main(int argc, char** argv)
         gap = fmax(gap, more.gap);
         drift = fmax(drift, more.drift);
     }
-    report_add(&r, "PEG, five more stacks, 1,000 steps: largest gap error (m)", 0.0, 0.0, gap, 1e-12);
+    report_add(&r, "PEG, five more stacks, 1,000 steps: largest gap error (m)", 0.0, 0.0, gap,
+               1e-12);
     report_add(&r, "PEG, five more stacks, 1,000 steps: largest drift (m)", 0.0, 0.0, drift, 1e-9);
     table = report_file(&r, "corrective.dat");
     const result corrective = stack("corrective", 0, 600, table);

@@ -88,13 +88,14 @@ int main(int argc, char** argv)
         fclose(file[k]);
     }
     fclose(table);
-    report_add(&r, "PEG: largest distance to the ground truth, of 10 % of the side times h/0.016", NAN,
-               0.0, worst[0], 1.0);
+    report_add(&r, "PEG: largest distance to the ground truth, of 10 % of the side times h/0.016",
+               NAN, 0.0, worst[0], 1.0);
     report_add(&r, "PEG: order of that distance between h = 0.008 and 0.016", NAN, 1.0,
                log2(at[16] / at[8]), 0.2);
     report_add(&r, "PEG: deepest overlap", 0.0, 0.0, deepest, 1e-14);
     /* sliding off it would not turn at all: the force points through the centre of mass */
-    report_add(&r, "standard model: least turn, trapped at the corner (radian)", NAN, 1.5, turned, 1.0);
+    report_add(&r, "standard model: least turn, trapped at the corner (radian)", NAN, 1.5, turned,
+               1.0);
     report_note(&r, "standard model: least distance to the ground truth (m)", least[1]);
     report_note(&r, "corrective: largest distance to the ground truth (m)", worst[2]);
     report_note(&r, "corrective: least distance to the ground truth (m)", least[2]);

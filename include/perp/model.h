@@ -83,8 +83,10 @@ typedef struct perp_body_def {
     int32_t shape_count;
     const char* const* collides_with; /* names; consulted only if restricted */
     int32_t collides_with_count;
-    bool collides_restricted; /* true: only with the names listed; both sides must allow it */
-    perp_motion_def motion;   /* kinematic only */
+    bool collides_restricted;   /* true: only with the names listed; both sides must allow it */
+    const char* const* ignores; /* names it never collides with; one side naming it is enough */
+    int32_t ignores_count;
+    perp_motion_def motion; /* kinematic only */
 } perp_body_def;
 
 PERP_API perp_body_def perp_body_def_default(void); /* static, at the origin, collides with all */

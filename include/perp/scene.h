@@ -27,6 +27,25 @@ PERP_API PERP_NODISCARD perp_status perp_scene_parse(perp_context* context, cons
                                                      size_t length, const char* origin,
                                                      const perp_override* override, int32_t count,
                                                      perp_scene** scene);
+/* A robot (URDF) as a scene: links are bodies, the root belongs to the world. What is read of the
+ * format, and how, is in docs/urdf.md. What cannot be simulated is said in the log, once per kind.
+ * perp_scene_load does the same, with the default options, for a path that ends in .urdf. */
+typedef struct perp_urdf_options {
+    const char* package;    /* folder of package://..., or of several packages; NULL: not given */
+    bool floating;          /* the root is not attached to the world */
+    bool no_self_collision; /* links never meet each other */
+} perp_urdf_options;
+PERP_API perp_urdf_options perp_urdf_options_default(void);
+PERP_API PERP_NODISCARD perp_status perp_scene_load_urdf(perp_context* context, const char* path,
+                                                         const perp_urdf_options* options,
+                                                         const perp_override* override,
+                                                         int32_t count, perp_scene** scene);
+/* The same from memory; meshes are looked for beside origin. */
+PERP_API PERP_NODISCARD perp_status perp_scene_parse_urdf(perp_context* context, const char* text,
+                                                          size_t length, const char* origin,
+                                                          const perp_urdf_options* options,
+                                                          const perp_override* override,
+                                                          int32_t count, perp_scene** scene);
 PERP_API void perp_scene_destroy(perp_scene* scene);
 
 PERP_API const perp_model* perp_scene_model(const perp_scene* scene);

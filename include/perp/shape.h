@@ -21,6 +21,8 @@ typedef enum perp_shape_type {
     PERP_SHAPE_CIRCLE,       /* planar: radius */
     PERP_SHAPE_HALFPLANE,    /* planar: as PLANE */
     PERP_SHAPE_BOX2,         /* planar box, written "box" in a planar scene */
+    PERP_SHAPE_CYLINDER,     /* axis z, length, radius; flat ends */
+    PERP_SHAPE_MESH,         /* vertices, triangles; no contact yet: visual or contactless */
     PERP_SHAPE_POLYGON,      /* planar, convex: vertices */
     PERP_SHAPE_TYPE_COUNT
 } perp_shape_type;
@@ -35,17 +37,25 @@ typedef struct perp_shape_def {
     double size[3];
     double normal[3];
     double offset;
-    const double* vertices;               /* polygon: x, y of each, in order, either way round */
-    int32_t vertex_count;                 /* 3 .. PERP_POLYGON_LIMIT */
     double position[3];                   /* of the shape's frame in the body's */
     double orientation[4];                /* w, x, y, z */
     double friction;                      /* NaN: the body's */
     bool has_surface_velocity;            /* false: the body's */
     double surface_velocity[3];           /* of the surface relative to the body, body frame */
     const char* surface_velocity_text[3]; /* expression in t that replaces the number, or NULL */
+    bool visual;                          /* a picture only: no contact, no mass */
+    bool contactless;                     /* has mass, meets nothing */
+    const double*
+        vertices; /* mesh: vertex_count points, x y z each, in the shape's frame; polygon: 3
+                               to PERP_POLYGON_LIMIT points, x y each, in order, either way round */
+    int32_t vertex_count;
+    const int32_t* triangles; /* mesh: triangle_count times three vertices, counter-clockwise as
+                                 seen from outside */
+    int32_t triangle_count;
+    const char* source; /* mesh: where it came from, for messages; may be NULL */
 } perp_shape_def;
 
-/* A unit-less default: identity pose, everything else 0, friction NaN. */
+/* A unit-less default: identity pose, everything else 0, friction NaN, collides. */
 PERP_API perp_shape_def perp_shape_def_default(perp_shape_type type);
 
 /* The name in a scene file ("sphere", "box", ...), and the dimension it lives in (2, 3, or 0 for
@@ -61,8 +71,9 @@ PERP_API PERP_NODISCARD perp_status perp_shape_find(perp_context* context, const
 /* ---- two convex polygons -------------------------------------------------------------------------*/
 
 typedef struct perp_polygon_measure {
-    double area;       /* of the overlap, >= 0 */
-    double separation; /* > 0: largest gap between parallel lines that separate the two, which is the
+    double area; /* of the overlap, >= 0 */
+    double
+        separation; /* > 0: largest gap between parallel lines that separate the two, which is the
                           distance unless vertices face each other; < 0: minus the depth, the least
                           translation that parts them */
 } perp_polygon_measure;

@@ -25,7 +25,8 @@ typedef struct perp_sim_def {
     double duration; /* > 0; the last step is shortened if h does not divide it (1e-9) */
     const char* stepper;
     const char* contact;
-    bool single_primary; /* lnc, peg: one member of a group may push, the most open one [W14 (4.14)] */
+    bool
+        single_primary; /* lnc, peg: one member of a group may push, the most open one [W14 (4.14)] */
     const char* solver;
     const perp_option* solver_option; /* settings of the solver by name */
     int32_t solver_option_count;
@@ -121,9 +122,9 @@ typedef struct perp_step_info {
     int32_t moves;                     /* solves that moved poses onto the joints, where these
                                           could not be closed by the step's own impulses */
     double joint_error[2];             /* largest at the end of the step: length, angle */
-    int32_t fallbacks;                 /* pairs of shapes that were given to a simpler contact model,
+    int32_t fallbacks;      /* pairs of shapes that were given to a simpler contact model,
                                           because their groups could not be solved */
-    bool accepted_unsolved;            /* keep_going took an iterate that the judge did not pass */
+    bool accepted_unsolved; /* keep_going took an iterate that the judge did not pass */
 } perp_step_info;
 PERP_API perp_step_info perp_sim_step_info(const perp_sim* sim);
 

@@ -32,11 +32,44 @@ struct perpi_collider {
     perpi_touch_list list;
 };
 
+/* Shapes that may meet others without a routine are few kinds; every one of them is compared with all
+ * the others. */
+static perp_status refuse_unbuilt(const perp_model* model)
+{
+    for (size_t i = 0; i < model->shape_count; ++i) {
+        const perpi_shape* one = &model->shape[i];
+        if (one->intangible || one->type != PERP_SHAPE_CYLINDER) {
+            continue; /* every unbuilt pair has a cylinder on one side */
+        }
+        const int32_t a = model->surface[i].body;
+        for (size_t k = 0; k < model->shape_count; ++k) {
+            const perpi_shape* two = &model->shape[k];
+            const int32_t b = model->surface[k].body;
+            if (two->intangible || !perpi_shape_pair_unbuilt(one->type, two->type) ||
+                !perp_model_pair_collides(model, a, b)) {
+                continue;
+            }
+            return perpi_fail(model->context, PERP_ERROR_UNSUPPORTED,
+                              "bodies '%s' and '%s': contact between a %s and a %s does not exist "
+                              "yet; keep the two from colliding (\"ignores\", \"collides_with\"), "
+                              "or use capsules or spheres",
+                              model->body[a].name, model->body[b].name,
+                              perpi_shape_ops_of(one->type)->name,
+                              perpi_shape_ops_of(two->type)->name);
+        }
+    }
+    return PERP_OK;
+}
+
 perp_status perpi_collider_create(perp_context* context, const perp_model* model,
                                   perpi_collider** collider)
 {
     perpi_collider* c = NULL;
-    perp_status status = perpi_alloc(context, 1, sizeof *c, &c);
+    perp_status status = refuse_unbuilt(model);
+    if (status != PERP_OK) {
+        return status;
+    }
+    status = perpi_alloc(context, 1, sizeof *c, &c);
     if (status != PERP_OK) {
         return status;
     }
@@ -144,6 +177,9 @@ static perp_status place_shapes(perpi_collider* c, const perpi_pose* pose, const
     for (size_t b = 0; b < model->body_count; ++b) {
         const perpi_body* body = &model->body[b];
         for (int32_t i = 0; i < body->shape_count; ++i) {
+            if (model->shape[body->shape + i].intangible) {
+                continue;
+            }
             if (!place_shape(c, &pose[b], (int32_t)b, body->shape + i, margin[b])) {
                 return perpi_fail(c->context, PERP_ERROR_NUMERIC,
                                   "body '%s': its pose or its contact margin is not finite",

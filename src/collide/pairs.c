@@ -3,7 +3,8 @@
 #include "collide/round.h"
 
 /* Every pair that can meet, once. Missing on purpose: planes with planes, particles with
- * particles, and planar shapes with spatial ones. */
+ * particles, and planar shapes with spatial ones. Missing until there are polyhedra:
+ * perpi_shape_pair_unbuilt. */
 static const perpi_pair_ops pairs[] = {
     {PERP_SHAPE_PLANE, PERP_SHAPE_PARTICLE, perpi_plane_round},
     {PERP_SHAPE_PLANE, PERP_SHAPE_SPHERE, perpi_plane_round},
@@ -18,6 +19,10 @@ static const perpi_pair_ops pairs[] = {
     {PERP_SHAPE_BOX, PERP_SHAPE_SPHERE, perpi_box_ball},
     {PERP_SHAPE_BOX, PERP_SHAPE_CAPSULE, perpi_box_capsule},
     {PERP_SHAPE_BOX, PERP_SHAPE_BOX, perpi_box_box},
+    {PERP_SHAPE_PLANE, PERP_SHAPE_CYLINDER, perpi_plane_cylinder},
+    {PERP_SHAPE_CYLINDER, PERP_SHAPE_PARTICLE, perpi_cylinder_ball},
+    {PERP_SHAPE_CYLINDER, PERP_SHAPE_SPHERE, perpi_cylinder_ball},
+    {PERP_SHAPE_CYLINDER, PERP_SHAPE_CAPSULE, perpi_cylinder_capsule},
 
     {PERP_SHAPE_HALFPLANE, PERP_SHAPE_PARTICLE, perpi_plane_round},
     {PERP_SHAPE_HALFPLANE, PERP_SHAPE_CIRCLE, perpi_plane_round},

@@ -35,10 +35,10 @@
 #define DEPTH 1.01 /* times the least depth: plain features down to here count */
 
 enum {
-    PAIRS = 64,    /* feature pairs that can take part; the nearest are kept */
-    RUN = 3,       /* vertices to either side of the farthest one that an edge may meet */
-    ORDERS = 8,    /* orders of the edges, so groups of a pair: 3 bits of the feature's number */
-    MEMBERS = 6,   /* of a group; the most open ones are kept */
+    PAIRS = 64,  /* feature pairs that can take part; the nearest are kept */
+    RUN = 3,     /* vertices to either side of the farthest one that an edge may meet */
+    ORDERS = 8,  /* orders of the edges, so groups of a pair: 3 bits of the feature's number */
+    MEMBERS = 6, /* of a group; the most open ones are kept */
     VERTEX_BITS = 10
 };
 
@@ -72,10 +72,16 @@ void perpi_outline_make(const perpi_shape* shape, const perpi_pose* pose, vec3 o
         return;
     }
     const double hx = shape->half.x, hy = shape->half.y;
-    const double box[20] = {
-        hx, -hy, hx, hy, -hx, hy, -hx, -hy, /* vertices */
-        1,  0,   0,  1,  -1,  0,  0,   -1,  /* normals of the edges that begin there */
-        0,  0.5 * PERPI_PI, PERPI_PI, 1.5 * PERPI_PI};
+    const double box[20] = {hx,       -hy,
+                            hx,       hy,
+                            -hx,      hy,
+                            -hx,      -hy, /* vertices */
+                            1,        0,
+                            0,        1,
+                            -1,       0,
+                            0,        -1, /* normals of the edges that begin there */
+                            0,        0.5 * PERPI_PI,
+                            PERPI_PI, 1.5 * PERPI_PI};
     memcpy(o->box, box, sizeof box);
     o->count = 4;
     o->vertex = o->box;
@@ -193,7 +199,8 @@ static feature_pair make_pair(const meeting* m, uint32_t side, int32_t edge, vec
     /* while the edge's normal, reversed, lies between those of the edges that meet in the vertex */
     f.from = side == 0 ? parallel_at(m, edge, before) : parallel_at(m, vertex, edge);
     f.to = side == 0 ? parallel_at(m, edge, vertex) : parallel_at(m, before, edge);
-    if (f.from > f.to) { /* on either side of pi: the interval that contains 0 or lies nearer to it */
+    if (f.from >
+        f.to) { /* on either side of pi: the interval that contains 0 or lies nearer to it */
         if (f.from > 0.0 && -f.to < f.from) {
             f.from -= 2.0 * PERPI_PI;
         } else {
@@ -585,9 +592,9 @@ perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
             tangent.psi = -INFINITY;
             if ((t < 0.0 || t > length) && distance > PERPI_TOUCH_VANISH * o.size) {
                 const vec3 corner = t < 0.0 ? p : q;
-                tangent = (ball_member){
-                    v3_scale(1.0 / distance, v3_sub(c, corner)), corner, distance - r,
-                    (uint32_t)(1 << 20 | (t < 0.0 ? i : (i + 1) % o.count)) << 3};
+                tangent =
+                    (ball_member){v3_scale(1.0 / distance, v3_sub(c, corner)), corner, distance - r,
+                                  (uint32_t)(1 << 20 | (t < 0.0 ? i : (i + 1) % o.count)) << 3};
             }
         }
         p = q;

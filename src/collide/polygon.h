@@ -21,7 +21,7 @@ typedef struct perpi_outline {
     const double* turn;
     double x, y, c, s; /* the frame: its place, cosine and sine */
     double angle;
-    double size; /* largest distance of a vertex from the frame's origin, or a little more */
+    double size;    /* largest distance of a vertex from the frame's origin, or a little more */
     double box[20]; /* the arrays of a box */
 } perpi_outline;
 

@@ -65,5 +65,14 @@ perp_status perpi_box_capsule(const perpi_shape* a, const perpi_pose* pose_a, co
                               const perpi_pose* pose_b, double margin, perpi_touch_list* list);
 perp_status perpi_box_box(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
                           const perpi_pose* pose_b, double margin, perpi_touch_list* list);
+perp_status perpi_plane_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
+                                 const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                 perpi_touch_list* list);
+perp_status perpi_cylinder_ball(const perpi_shape* a, const perpi_pose* pose_a,
+                                const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                perpi_touch_list* list);
+perp_status perpi_cylinder_capsule(const perpi_shape* a, const perpi_pose* pose_a,
+                                   const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                   perpi_touch_list* list);
 
 #endif

@@ -92,7 +92,8 @@ static void reduce_groups(perpi_contact_list* list, size_t first_item, int32_t f
     for (int32_t g = first_group; g <= list->groups; ++g) {
         size_t best = SIZE_MAX;
         for (size_t i = first_item; i < list->count; ++i) {
-            if (list->item[i].group == g && (best == SIZE_MAX || list->item[i].gap > list->item[best].gap)) {
+            if (list->item[i].group == g &&
+                (best == SIZE_MAX || list->item[i].gap > list->item[best].gap)) {
                 best = i;
             }
         }

@@ -15,8 +15,8 @@
 /* What a contact needs to know besides geometry. */
 typedef struct perpi_contact_rules {
     perp_cone cone;
-    int32_t directions; /* of a polygon cone, spatial */
-    double e[3];        /* of an ellipsoid */
+    int32_t directions;  /* of a polygon cone, spatial */
+    double e[3];         /* of an ellipsoid */
     bool single_primary; /* of a group only the most open member pushes [W14 (4.14)] */
 } perpi_contact_rules;
 

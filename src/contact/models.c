@@ -3,9 +3,8 @@
 
 #include "contact/models.h"
 
-static const perpi_contact_model_ops* const built[] = {&perpi_contact_standard,
-                                                       &perpi_contact_corrective,
-                                                       &perpi_contact_lnc, &perpi_contact_peg};
+static const perpi_contact_model_ops* const built[] = {
+    &perpi_contact_standard, &perpi_contact_corrective, &perpi_contact_lnc, &perpi_contact_peg};
 
 static const char* const reserved[] = {"disjunctive"};
 

@@ -33,6 +33,10 @@ void perpi_body_free(perp_context* context, perpi_body* body)
         perpi_free(context, body->allowed[i]);
     }
     perpi_free(context, body->allowed);
+    for (int32_t i = 0; i < body->ignored_count; ++i) {
+        perpi_free(context, body->ignored[i]);
+    }
+    perpi_free(context, body->ignored);
 }
 
 /* ---- motion ----------------------------------------------------------------------------------------*/
@@ -260,11 +264,28 @@ static bool is_particle(const perp_body_def* def)
         const perp_shape_def* s = &def->shapes[i];
         const bool centred =
             s->position[0] == 0.0 && s->position[1] == 0.0 && s->position[2] == 0.0;
-        if (s->type != PERP_SHAPE_PARTICLE || !centred) {
+        if (!s->visual && (s->type != PERP_SHAPE_PARTICLE || !centred)) {
             return false;
         }
     }
     return true;
+}
+
+/* The def as it was given, but for what it pointed to: that may be gone tomorrow. */
+static void keep_def(perp_model* model, size_t index, const perp_shape_def* def)
+{
+    perp_shape_def* kept = &model->shape_def[index];
+    const perpi_mesh* mesh = model->shape[index].mesh;
+    *kept = *def;
+    kept->vertices = mesh != NULL ? mesh->vertex : NULL;
+    kept->triangles = mesh != NULL ? mesh->triangle : NULL;
+    kept->vertex_count = mesh != NULL ? mesh->vertex_count : 0;
+    kept->triangle_count = mesh != NULL ? mesh->triangle_count : 0;
+    kept->source = NULL;
+    if (def->type == PERP_SHAPE_POLYGON) {
+        kept->vertices = model->shape[index].vertex;
+        kept->vertex_count = model->shape[index].count;
+    }
 }
 
 static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi_body* body)
@@ -285,6 +306,10 @@ static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi
     if (status != PERP_OK) {
         return status;
     }
+    if (def->shape_count > 0) { /* so that a body refused half-way can be taken back */
+        memset(&model->shape[first], 0, (size_t)def->shape_count * sizeof *model->shape);
+        memset(&model->surface[first], 0, (size_t)def->shape_count * sizeof *model->surface);
+    }
     body->shape = (int32_t)first;
     for (int32_t i = 0; i < def->shape_count; ++i) {
         const perp_shape_def* s = &def->shapes[i];
@@ -302,8 +327,7 @@ static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi
             return perpi_fail(context, PERP_ERROR_INPUT, "%s/friction: must be >= 0, got %g", place,
                               s->friction);
         }
-        model->shape_def[first + (size_t)i] = *s;
-        model->shape_def[first + (size_t)i].vertices = shape->vertex; /* the caller's may go away */
+        keep_def(model, first + (size_t)i, s);
     }
     return PERP_OK;
 }
@@ -332,18 +356,29 @@ static perp_status add_surfaces(perp_model* model, const perp_body_def* def, con
     return PERP_OK;
 }
 
+static perp_status copy_names(perp_context* context, const char* const* list, int32_t count,
+                              char*** copy, int32_t* copied)
+{
+    perp_status status = perpi_alloc(context, (size_t)count, sizeof **copy, copy);
+    for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
+        status = perpi_strndup(context, list[i], strlen(list[i]), &(*copy)[i]);
+        *copied = status == PERP_OK ? i + 1 : i;
+    }
+    return status;
+}
+
 static perp_status add_allowed(perp_context* context, const perp_body_def* def, perpi_body* body)
 {
-    body->restricted = def->collides_restricted;
-    if (!def->collides_restricted || def->collides_with_count == 0) {
-        return PERP_OK;
+    body->selective = def->collides_restricted;
+    body->restricted = def->collides_restricted || def->ignores_count > 0;
+    perp_status status = PERP_OK;
+    if (def->collides_restricted && def->collides_with_count > 0) {
+        status = copy_names(context, def->collides_with, def->collides_with_count, &body->allowed,
+                            &body->allowed_count);
     }
-    perp_status status = perpi_alloc(context, (size_t)def->collides_with_count,
-                                     sizeof *body->allowed, &body->allowed);
-    for (int32_t i = 0; status == PERP_OK && i < def->collides_with_count; ++i) {
-        status = perpi_strndup(context, def->collides_with[i], strlen(def->collides_with[i]),
-                               &body->allowed[i]);
-        body->allowed_count = status == PERP_OK ? i + 1 : i;
+    if (status == PERP_OK && def->ignores_count > 0) {
+        status = copy_names(context, def->ignores, def->ignores_count, &body->ignored,
+                            &body->ignored_count);
     }
     return status;
 }
@@ -412,6 +447,9 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
     body->reach = 0.0;
     for (int32_t i = 0; i < body->shape_count; ++i) {
         const perpi_shape* shape = &model->shape[body->shape + i];
+        if (shape->intangible) {
+            continue; /* what meets nothing must not change how the rest is treated */
+        }
         const double reach =
             v3_norm(shape->local.x) + perpi_shape_ops_of(shape->type)->reach(shape);
         body->reach = reach > body->reach ? reach : body->reach;
@@ -456,8 +494,8 @@ perp_status perp_model_add_body(perp_model* model, const perp_body_def* def, int
         /* as if the body had never been offered */
         model->body_count -= 1;
         for (size_t i = shapes; i < model->shape_count; ++i) {
-            perpi_shape_free(context, &model->shape[i]);
             perpi_values_free(context, model->surface[i].velocity, 3);
+            perpi_shape_free(context, &model->shape[i]);
         }
         model->shape_count = shapes;
         perpi_body_free(context, body);

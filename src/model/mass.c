@@ -40,7 +40,7 @@ static void eigenvalues(mat3 A, double lambda[3])
     }
 }
 
-static perp_status check_inertia(perp_context* context, int32_t dimension, mat3 I)
+perp_status perpi_check_inertia(perp_context* context, int32_t dimension, mat3 I)
 {
     if (dimension == 2) {
         if (!(I.m[2][2] > 0.0) || !isfinite(I.m[2][2])) {
@@ -116,7 +116,7 @@ static perpi_mass uniform(const perp_model* model, const perpi_body* body)
     for (int32_t i = 0; i < body->shape_count; ++i) {
         const perpi_shape* shape = &model->shape[body->shape + i];
         const perpi_shape_ops* ops = perpi_shape_ops_of(shape->type);
-        if (ops->mass == NULL) {
+        if (ops->mass == NULL || shape->massless) {
             continue;
         }
         const perpi_mass part = ops->mass(shape);
@@ -186,7 +186,7 @@ perp_status perpi_body_mass(perp_model* model, const perp_body_def* def, perpi_b
             perpi_shape* shape = &model->shape[body->shape + i];
             shape->local.x = v3_sub(shape->local.x, u.center);
         }
-        return check_inertia(context, model->dimension, body->inertia);
+        return perpi_check_inertia(context, model->dimension, body->inertia);
     }
     if (isnan(def->mass)) {
         return perpi_fail(context, PERP_ERROR_INPUT,
@@ -210,5 +210,5 @@ perp_status perpi_body_mass(perp_model* model, const perp_body_def* def, perpi_b
         body->inertia = u.inertia;
         scale_inertia(&body->inertia, def->mass / u.mass);
     }
-    return check_inertia(context, model->dimension, body->inertia);
+    return perpi_check_inertia(context, model->dimension, body->inertia);
 }

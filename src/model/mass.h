@@ -9,4 +9,7 @@
 PERP_NODISCARD perp_status perpi_body_mass(perp_model* model, const perp_body_def* def,
                                            perpi_body* body);
 
+/* Symmetric, positive, and of principal values that a body can have. "inertia: ..." otherwise. */
+PERP_NODISCARD perp_status perpi_check_inertia(perp_context* context, int32_t dimension, mat3 I);
+
 #endif

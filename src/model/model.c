@@ -55,8 +55,8 @@ void perp_model_destroy(perp_model* model)
         perpi_body_free(context, &model->body[i]);
     }
     for (size_t i = 0; i < model->shape_count; ++i) {
-        perpi_shape_free(context, &model->shape[i]);
         perpi_values_free(context, model->surface[i].velocity, 3);
+        perpi_shape_free(context, &model->shape[i]);
     }
     for (size_t i = 0; i < model->wrench_count; ++i) {
         perpi_values_free(context, model->wrench[i].force, 3);
@@ -247,18 +247,23 @@ double perp_model_pair_friction(const perp_model* model, int32_t a, int32_t b)
     return combine(perpi_model_pair(model, a, b), model->body[a].friction, model->body[b].friction);
 }
 
-static bool allows(const perp_model* model, int32_t a, int32_t b)
+static bool names(char* const* list, int32_t count, const char* name)
 {
-    const perpi_body* body = &model->body[a];
-    if (!body->restricted) {
-        return true;
-    }
-    for (int32_t i = 0; i < body->allowed_count; ++i) {
-        if (strcmp(body->allowed[i], model->body[b].name) == 0) {
+    for (int32_t i = 0; i < count; ++i) {
+        if (strcmp(list[i], name) == 0) {
             return true;
         }
     }
     return false;
+}
+
+static bool allows(const perp_model* model, int32_t a, int32_t b)
+{
+    const perpi_body* body = &model->body[a];
+    const char* other = model->body[b].name;
+    return !body->restricted ||
+           ((!body->selective || names(body->allowed, body->allowed_count, other)) &&
+            !names(body->ignored, body->ignored_count, other));
 }
 
 bool perp_model_pair_collides(const perp_model* model, int32_t a, int32_t b)

@@ -34,10 +34,13 @@ typedef struct perpi_body {
     vec3 v, w;       /* at the start */
     perpi_motion motion;
     double drag_linear, drag_angular;
-    int32_t wrench; /* first of its forces, -1: none; chained by perpi_wrench.next */
-    bool restricted;
-    char** allowed; /* names */
+    int32_t wrench;  /* first of its forces, -1: none; chained by perpi_wrench.next */
+    bool restricted; /* one of the two lists was given */
+    bool selective;  /* collides only with those allowed */
+    char** allowed;  /* names */
     int32_t allowed_count;
+    char** ignored; /* names */
+    int32_t ignored_count;
 } perpi_body;
 
 /* Material of a shape, beside its geometry. */

@@ -5,10 +5,10 @@
  */
 #include "scene/json_text.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/file.h"
 
 /* ---- files -------------------------------------------------------------------------------------*/
 
@@ -31,70 +31,25 @@ static perp_status refuse_recording(perp_context* context, const char* origin)
                       origin);
 }
 
-/* Known to be too large before a byte is read? A pipe cannot tell; a directory says LONG_MAX. */
-static bool seeks_beyond_limit(FILE* file)
+/* Whether the file begins like a recording, which is often beyond the limit of a scene. */
+static bool begins_as_recording(const char* path)
 {
-    if (fseek(file, 0, SEEK_END) != 0) {
-        clearerr(file);
-        return false;
+    char head[8];
+    FILE* file = fopen(path, "rb");
+    const size_t n = file != NULL ? fread(head, 1, sizeof head, file) : 0;
+    if (file != NULL) {
+        fclose(file);
     }
-    const long size = ftell(file);
-    rewind(file);
-    return size > (long)PERPI_JSON_SIZE_LIMIT && size != LONG_MAX;
-}
-
-static perp_status read_all(perp_context* context, const char* path, FILE* file, char** text,
-                            size_t* length)
-{
-    if (seeks_beyond_limit(file)) {
-        char head[8];
-        const size_t n = fread(head, 1, sizeof head, file);
-        return is_recording(head, n) ? refuse_recording(context, path) : too_large(context, path);
-    }
-    char* buffer = NULL;
-    size_t capacity = 0, used = 0;
-    perp_status status = PERP_OK;
-    for (;;) {
-        status = perpi_grow(context, &buffer, &capacity, used + 4096 + 1, 1);
-        if (status != PERP_OK) {
-            break;
-        }
-        errno = 0;
-        const size_t n = fread(buffer + used, 1, capacity - used - 1, file);
-        used += n;
-        if (ferror(file)) {
-            const bool directory = errno == EISDIR;
-            status = perpi_fail(context, directory ? PERP_ERROR_INPUT : PERP_ERROR_IO,
-                                "%s: cannot read: %s", path, strerror(errno));
-            break;
-        }
-        if (used > PERPI_JSON_SIZE_LIMIT) {
-            status = too_large(context, path);
-            break;
-        }
-        if (n == 0) {
-            break;
-        }
-    }
-    if (status != PERP_OK) {
-        perpi_free(context, buffer);
-        return status;
-    }
-    buffer[used] = '\0';
-    *text = buffer;
-    *length = used;
-    return PERP_OK;
+    return is_recording(head, n);
 }
 
 perp_status perpi_json_read_file(perp_context* context, const char* path, char** text,
                                  size_t* length)
 {
-    FILE* file = fopen(path, "rb");
-    if (file == NULL) {
-        return perpi_fail(context, PERP_ERROR_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    const perp_status status = perpi_file_read(context, path, PERPI_JSON_SIZE_LIMIT, text, length);
+    if (status == PERP_ERROR_INPUT && begins_as_recording(path)) {
+        return refuse_recording(context, path);
     }
-    const perp_status status = read_all(context, path, file, text, length);
-    fclose(file);
     return status;
 }
 

@@ -19,6 +19,7 @@ static const char* const known[] = {"name",
                                     "gravity",
                                     "color",
                                     "collides_with",
+                                    "ignores",
                                     "surface_velocity",
                                     "motion",
                                     "shapes",
@@ -122,13 +123,15 @@ static perp_status read_color(perpi_reader* r, const json_t* body, double color[
     return PERP_OK;
 }
 
-static perp_status read_allowed(perpi_reader* r, const json_t* body, perp_body_def* def)
+/* A list of names of bodies; *list stays NULL if there is none. */
+static perp_status read_names(perpi_reader* r, const json_t* body, const char* key,
+                              const char* const** list, int32_t* length)
 {
-    const json_t* value = json_object_get(body, "collides_with");
+    const json_t* value = json_object_get(body, key);
     if (value == NULL) {
         return PERP_OK;
     }
-    const size_t mark = perpi_reader_enter(r, "collides_with");
+    const size_t mark = perpi_reader_enter(r, key);
     PERPI_TRY(perpi_read_array(r, value));
     const size_t count = json_array_size(value);
     const char** names = NULL;
@@ -143,9 +146,8 @@ static perp_status read_allowed(perpi_reader* r, const json_t* body, perp_body_d
         names[i] = json_string_value(item);
     }
     perpi_reader_leave(r, mark);
-    def->collides_restricted = true;
-    def->collides_with = names;
-    def->collides_with_count = (int32_t)count;
+    *list = names;
+    *length = (int32_t)count;
     return PERP_OK;
 }
 
@@ -204,21 +206,23 @@ static perp_status read_body(perpi_reader* r, const json_t* value)
     PERPI_TRY(perpi_read_values(r, value, "surface_velocity", r->dimension, def.surface_velocity,
                                 def.surface_velocity_text, &def.has_surface_velocity));
     PERPI_TRY(perpi_read_motion(r, value, &def.motion));
-    PERPI_TRY(read_allowed(r, value, &def));
+    PERPI_TRY(read_names(r, value, "collides_with", &def.collides_with, &def.collides_with_count));
+    def.collides_restricted = def.collides_with != NULL;
+    PERPI_TRY(read_names(r, value, "ignores", &def.ignores, &def.ignores_count));
     PERPI_TRY(read_shapes(r, value, &def));
 
     const perp_status status = perp_model_add_body(r->model, &def, NULL);
     return status == PERP_OK ? status : perpi_reader_fail_member(r, status);
 }
 
-/* Names in collides_with may be of later bodies, so they are looked up at the end. */
-static perp_status check_allowed(perpi_reader* r, const json_t* body)
+/* Names in collides_with and ignores may be of later bodies, so they are looked up at the end. */
+static perp_status check_names(perpi_reader* r, const json_t* body, const char* key)
 {
-    const json_t* names = json_object_get(body, "collides_with");
+    const json_t* names = json_object_get(body, key);
     for (size_t i = 0; i < json_array_size(names); ++i) {
         const char* name = json_string_value(json_array_get(names, i));
         if (perp_model_body_find(r->model, name) < 0) {
-            perpi_reader_enter(r, "collides_with");
+            perpi_reader_enter(r, key);
             perpi_reader_enter_item(r, i);
             const char* nearest = perpi_model_nearest_body(r->model, name);
             return perpi_reader_fail(r, PERP_ERROR_INPUT,
@@ -249,7 +253,8 @@ perp_status perpi_read_bodies(perpi_reader* r, const json_t* root)
     }
     for (size_t i = 0; i < count; ++i) {
         const size_t item = perpi_reader_enter_item(r, i);
-        PERPI_TRY(check_allowed(r, json_array_get(bodies, i)));
+        PERPI_TRY(check_names(r, json_array_get(bodies, i), "collides_with"));
+        PERPI_TRY(check_names(r, json_array_get(bodies, i), "ignores"));
         perpi_reader_leave(r, item);
     }
     perpi_reader_leave(r, mark);

@@ -5,12 +5,18 @@
  * them exist, are the shape room's. */
 static const struct {
     perp_shape_type type;
-    const char* keys[2];
+    const char* keys[5];
 } parameters[] = {
-    {PERP_SHAPE_PARTICLE, {NULL, NULL}},           {PERP_SHAPE_SPHERE, {"radius", NULL}},
-    {PERP_SHAPE_PLANE, {"normal", "?offset"}},     {PERP_SHAPE_BOX, {"size", NULL}},
-    {PERP_SHAPE_CAPSULE, {"radius", "length"}},    {PERP_SHAPE_CIRCLE, {"radius", NULL}},
-    {PERP_SHAPE_HALFPLANE, {"normal", "?offset"}}, {PERP_SHAPE_BOX2, {"size", NULL}},
+    {PERP_SHAPE_PARTICLE, {NULL, NULL}},
+    {PERP_SHAPE_SPHERE, {"radius", NULL}},
+    {PERP_SHAPE_PLANE, {"normal", "?offset"}},
+    {PERP_SHAPE_BOX, {"size", NULL}},
+    {PERP_SHAPE_CAPSULE, {"radius", "length"}},
+    {PERP_SHAPE_CIRCLE, {"radius", NULL}},
+    {PERP_SHAPE_HALFPLANE, {"normal", "?offset"}},
+    {PERP_SHAPE_BOX2, {"size", NULL}},
+    {PERP_SHAPE_CYLINDER, {"radius", "length"}},
+    {PERP_SHAPE_MESH, {"?file", "?scale", "?vertices", "?faces", "?source"}},
     {PERP_SHAPE_POLYGON, {"vertices", NULL}},
 };
 enum { PARAMETER_COUNT = sizeof parameters / sizeof parameters[0] };
@@ -19,11 +25,13 @@ _Static_assert((int)PARAMETER_COUNT == (int)PERP_SHAPE_TYPE_COUNT, "every shape 
 /* The keys that this shape takes, and that none it needs is missing. */
 static perp_status check_keys(perpi_reader* r, const json_t* value, perp_shape_type type)
 {
-    const char* known[] = {"type",     "position",         "orientation", "axis_angle", "angle",
-                           "friction", "surface_velocity", NULL,          NULL,         NULL};
-    size_t n = 7;
+    const char* known[] = {
+        "type",   "position", "orientation", "axis_angle", "angle", "friction", "surface_velocity",
+        "visual", "collides", NULL,          NULL,         NULL,    NULL,       NULL,
+        NULL};
+    size_t n = 9;
     for (size_t i = 0; i < PARAMETER_COUNT; ++i) {
-        for (size_t k = 0; parameters[i].type == type && k < 2; ++k) {
+        for (size_t k = 0; parameters[i].type == type && k < 5; ++k) {
             const char* key = parameters[i].keys[k];
             if (key != NULL) {
                 known[n++] = key[0] == '?' ? key + 1 : key;
@@ -32,7 +40,7 @@ static perp_status check_keys(perpi_reader* r, const json_t* value, perp_shape_t
     }
     PERPI_TRY(perpi_read_object(r, value, known));
     for (size_t i = 0; i < PARAMETER_COUNT; ++i) {
-        for (size_t k = 0; parameters[i].type == type && k < 2; ++k) {
+        for (size_t k = 0; parameters[i].type == type && k < 5; ++k) {
             const char* key = parameters[i].keys[k];
             if (key != NULL && key[0] != '?') {
                 PERPI_TRY(perpi_require(r, value, key));
@@ -99,12 +107,25 @@ perp_status perpi_read_shape(perpi_reader* r, const json_t* value, perp_shape_de
     PERPI_TRY(perpi_read_space(r, value, "size", def.size, NULL));
     PERPI_TRY(perpi_read_space(r, value, "normal", def.normal, NULL));
     PERPI_TRY(perpi_read_number(r, value, "offset", &def.offset));
-    PERPI_TRY(read_vertices(r, value, &def));
+    if (type == PERP_SHAPE_POLYGON) {
+        PERPI_TRY(read_vertices(r, value, &def));
+    }
     PERPI_TRY(perpi_read_space(r, value, "position", def.position, NULL));
     PERPI_TRY(perpi_read_rotation(r, value, def.orientation, NULL));
     PERPI_TRY(perpi_read_number(r, value, "friction", &def.friction));
     PERPI_TRY(perpi_read_values(r, value, "surface_velocity", r->dimension, def.surface_velocity,
                                 def.surface_velocity_text, &def.has_surface_velocity));
+    bool collides = true;
+    PERPI_TRY(perpi_read_bool(r, value, "visual", &def.visual));
+    PERPI_TRY(perpi_read_bool(r, value, "collides", &collides));
+    if (def.visual && collides && json_object_get(value, "collides") != NULL) {
+        return perpi_reader_fail_key(r, "collides", PERP_ERROR_INPUT,
+                                     "a visual shape is a picture only: it cannot collide");
+    }
+    def.contactless = !collides;
+    if (type == PERP_SHAPE_MESH) {
+        PERPI_TRY(perpi_read_mesh(r, value, &def));
+    }
     *shape = def;
     return PERP_OK;
 }

@@ -104,6 +104,10 @@ PERP_NODISCARD perp_status perpi_refuse(perpi_reader* r, const json_t* object, c
 
 PERP_NODISCARD perp_status perpi_read_shape(perpi_reader* r, const json_t* value,
                                             perp_shape_def* shape);
+/* Replaces "file" and "scale" of every mesh by "vertices" and "faces". */
+PERP_NODISCARD perp_status perpi_embed_meshes(perpi_reader* r, json_t* root);
+PERP_NODISCARD perp_status perpi_read_mesh(perpi_reader* r, const json_t* shape,
+                                           perp_shape_def* def);
 PERP_NODISCARD perp_status perpi_read_motion(perpi_reader* r, const json_t* body,
                                              perp_motion_def* motion);
 PERP_NODISCARD perp_status perpi_read_bodies(perpi_reader* r, const json_t* root);

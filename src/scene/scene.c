@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+#include "base/file.h"
 #include "scene/json_text.h"
 #include "scene/pointer.h"
 #include "scene/reader.h"
+#include "scene/urdf.h"
 
 struct perp_scene {
     perp_context* context;
@@ -87,6 +89,7 @@ static perp_status read_scene(perpi_reader* r, perp_scene* scene)
         return perpi_reader_fail_member(r, status);
     }
     r->model = scene->model;
+    PERPI_TRY(perpi_embed_meshes(r, scene->root));
     PERPI_TRY(perpi_read_bodies(r, root));
     PERPI_TRY(perpi_read_pairs(r, root));
     PERPI_TRY(perpi_read_joints(r, root));
@@ -125,11 +128,11 @@ static perp_status write_text(perp_scene* scene)
     return dump(scene, 17);
 }
 
-static perp_status build(perp_scene* scene, const char* text, size_t length, const char* origin,
-                         const perp_override* override, int32_t count)
+/* From scene->root to the rest. */
+static perp_status build(perp_scene* scene, const char* origin, const perp_override* override,
+                         int32_t count)
 {
     perp_context* context = scene->context;
-    PERPI_TRY(perpi_json_parse(context, text, length, origin, &scene->root));
     for (int32_t i = 0; i < count; ++i) {
         PERPI_TRY(perpi_json_override(context, origin, scene->root, &override[i]));
     }
@@ -144,15 +147,21 @@ static perp_status build(perp_scene* scene, const char* text, size_t length, con
     return write_text(scene);
 }
 
-perp_status perp_scene_parse(perp_context* context, const char* text, size_t length,
-                             const char* origin, const perp_override* override, int32_t count,
-                             perp_scene** scene)
+/* urdf: NULL for JSON. */
+static perp_status create(perp_context* context, const char* text, size_t length,
+                          const char* origin, const perp_urdf_options* urdf,
+                          const perp_override* override, int32_t count, perp_scene** scene)
 {
     perp_scene* s = NULL;
     PERPI_TRY(perpi_alloc(context, 1, sizeof *s, &s));
     s->context = context;
-    const perp_status status =
-        build(s, text, length, origin != NULL ? origin : "scene", override, count);
+    origin = origin != NULL ? origin : "scene";
+    perp_status status = urdf != NULL
+                             ? perpi_urdf_scene(context, text, length, origin, urdf, &s->root)
+                             : perpi_json_parse(context, text, length, origin, &s->root);
+    if (status == PERP_OK) {
+        status = build(s, origin, override, count);
+    }
     if (status != PERP_OK) {
         perp_scene_destroy(s);
         return status;
@@ -161,9 +170,51 @@ perp_status perp_scene_parse(perp_context* context, const char* text, size_t len
     return PERP_OK;
 }
 
+perp_status perp_scene_parse(perp_context* context, const char* text, size_t length,
+                             const char* origin, const perp_override* override, int32_t count,
+                             perp_scene** scene)
+{
+    return create(context, text, length, origin, NULL, override, count, scene);
+}
+
+perp_urdf_options perp_urdf_options_default(void)
+{
+    return (perp_urdf_options){.package = NULL};
+}
+
+perp_status perp_scene_parse_urdf(perp_context* context, const char* text, size_t length,
+                                  const char* origin, const perp_urdf_options* options,
+                                  const perp_override* override, int32_t count, perp_scene** scene)
+{
+    return create(context, text, length, origin, options, override, count, scene);
+}
+
+perp_status perp_scene_load_urdf(perp_context* context, const char* path,
+                                 const perp_urdf_options* options, const perp_override* override,
+                                 int32_t count, perp_scene** scene)
+{
+    char* text = NULL;
+    size_t length = 0;
+    PERPI_TRY(perpi_file_read(context, path, PERPI_XML_SIZE_LIMIT, &text, &length));
+    const perp_status status =
+        perp_scene_parse_urdf(context, text, length, path, options, override, count, scene);
+    perpi_free(context, text);
+    return status;
+}
+
+static bool is_urdf(const char* path)
+{
+    const size_t length = strlen(path);
+    return length > 5 && strcmp(path + length - 5, ".urdf") == 0;
+}
+
 perp_status perp_scene_load(perp_context* context, const char* path, const perp_override* override,
                             int32_t count, perp_scene** scene)
 {
+    if (is_urdf(path)) {
+        const perp_urdf_options options = perp_urdf_options_default();
+        return perp_scene_load_urdf(context, path, &options, override, count, scene);
+    }
     char* text = NULL;
     size_t length = 0;
     PERPI_TRY(perpi_json_read_file(context, path, &text, &length));

@@ -14,6 +14,13 @@ extern const perpi_shape_ops perpi_shape_circle;
 extern const perpi_shape_ops perpi_shape_halfplane;
 extern const perpi_shape_ops perpi_shape_box2;
 extern const perpi_shape_ops perpi_shape_polygon;
+extern const perpi_shape_ops perpi_shape_cylinder;
+extern const perpi_shape_ops perpi_shape_mesh;
+
+/* A copy of the def's mesh with what it weighs. PERP_ERROR_INPUT unless visual: an open edge, faces
+ * that disagree about inside and outside, no volume. */
+PERP_NODISCARD perp_status perpi_mesh_make(perp_context* context, const perp_shape_def* def,
+                                           perpi_mesh** mesh);
 
 #define PERPI_PI 3.14159265358979323846
 

@@ -42,8 +42,7 @@ static double signed_area(const double* v, int32_t n)
 
 static perp_status check_numbers(perp_context* context, const perp_shape_def* def)
 {
-    if (def->vertices == NULL || def->vertex_count < 3 ||
-        def->vertex_count > PERP_POLYGON_LIMIT) {
+    if (def->vertices == NULL || def->vertex_count < 3 || def->vertex_count > PERP_POLYGON_LIMIT) {
         return perpi_fail(context, PERP_ERROR_INPUT, "vertices: must be 3 to %d points, got %d",
                           PERP_POLYGON_LIMIT, def->vertices == NULL ? 0 : (int)def->vertex_count);
     }
@@ -105,8 +104,10 @@ static perp_status check(perp_context* context, const perp_shape_def* def)
         turned += atan2(cross, dx * ex + dy * ey);
     }
     if (turned > 3.0 * PERPI_PI) {
-        return perpi_fail(context, PERP_ERROR_INPUT, "vertices: the polygon winds around itself %d "
-                          "times", (int)(turned / (2.0 * PERPI_PI) + 0.5));
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "vertices: the polygon winds around itself %d "
+                          "times",
+                          (int)(turned / (2.0 * PERPI_PI) + 0.5));
     }
     return PERP_OK;
 }
@@ -241,8 +242,7 @@ static double separation(const double* a, int32_t na, const double* b, int32_t n
         const double d = hypot(dx, dy);
         double least = INFINITY;
         for (int32_t k = 0; k < nb; ++k) {
-            const double s =
-                ((b[2 * k] - a[2 * i]) * dy - (b[2 * k + 1] - a[2 * i + 1]) * dx) / d;
+            const double s = ((b[2 * k] - a[2 * i]) * dy - (b[2 * k + 1] - a[2 * i + 1]) * dx) / d;
             least = s < least ? s : least;
         }
         best = least > best ? least : best;
@@ -253,8 +253,8 @@ static double separation(const double* a, int32_t na, const double* b, int32_t n
 /* One piece of the boundary of the overlap: the part of edge p -> q inside the other polygon adds
  * its share of the area, seen from the origin o. Parametric clipping against each edge. Where an
  * edge runs along the other polygon's boundary it counts once: for the first polygon only. */
-static double boundary_share(const double* p, const double* q, const double* o,
-                             const double* clip, int32_t n, bool keep_border)
+static double boundary_share(const double* p, const double* q, const double* o, const double* clip,
+                             int32_t n, bool keep_border)
 {
     double lo = 0.0, hi = 1.0;
     for (int32_t i = 0; i < n; ++i) {

@@ -8,7 +8,7 @@
 static const perpi_shape_ops* const shapes[PERP_SHAPE_TYPE_COUNT] = {
     &perpi_shape_particle, &perpi_shape_sphere, &perpi_shape_plane,     &perpi_shape_box,
     &perpi_shape_capsule,  &perpi_shape_circle, &perpi_shape_halfplane, &perpi_shape_box2,
-    &perpi_shape_polygon,
+    &perpi_shape_cylinder, &perpi_shape_mesh,   &perpi_shape_polygon,
 };
 
 /* Names that a scene may one day use. */
@@ -16,8 +16,10 @@ static const struct {
     const char* name;
     int32_t dimension;
 } planned[] = {
-    {"cylinder", 3}, {"ellipsoid", 3}, {"superquadric", 3}, {"polyhedron", 3},
-    {"mesh", 3},     {"superellipse", 2},
+    {"ellipsoid", 3},
+    {"superquadric", 3},
+    {"polyhedron", 3},
+    {"superellipse", 2},
 };
 enum { PLANNED_COUNT = sizeof planned / sizeof planned[0] };
 
@@ -265,6 +267,8 @@ perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def, i
         .offset = def->offset,
         .half = v3_scale(0.5, v3(def->size[0], def->size[1], dimension == 3 ? def->size[2] : 0.0)),
         .local.x = v3_from(def->position),
+        .intangible = def->visual || def->contactless,
+        .massless = def->visual,
     };
     /* scaled first: squares of very large or small entries would leave the range */
     const double most = largest(def->normal, dimension);
@@ -277,8 +281,9 @@ perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def, i
     made.local.q = q4_unit((quat){def->orientation[0] / s, def->orientation[1] / s,
                                   def->orientation[2] / s, def->orientation[3] / s});
     made.local.R = q4_matrix(made.local.q);
-    if (ops->make != NULL) {
-        status = ops->make(context, def, &made);
+    if (def->type == PERP_SHAPE_MESH || ops->make != NULL) {
+        status = ops->make != NULL ? ops->make(context, def, &made)
+                                   : perpi_mesh_make(context, def, &made.mesh);
         if (status != PERP_OK) {
             return status;
         }
@@ -291,4 +296,31 @@ void perpi_shape_free(perp_context* context, perpi_shape* shape)
 {
     perpi_free(context, shape->vertex);
     shape->vertex = NULL;
+    if (shape->mesh != NULL) {
+        perpi_free(context, shape->mesh->vertex);
+        perpi_free(context, shape->mesh->triangle);
+        perpi_free(context, shape->mesh);
+        shape->mesh = NULL;
+    }
+}
+
+/* ---- pairs without contact ------------------------------------------------------------------------ */
+
+/* Pairs that should meet and have no routine yet. */
+static const struct {
+    perp_shape_type a, b;
+} unbuilt[] = {
+    {PERP_SHAPE_CYLINDER, PERP_SHAPE_CYLINDER},
+    {PERP_SHAPE_CYLINDER, PERP_SHAPE_BOX},
+};
+enum { UNBUILT_COUNT = sizeof unbuilt / sizeof unbuilt[0] };
+
+bool perpi_shape_pair_unbuilt(perp_shape_type a, perp_shape_type b)
+{
+    for (int i = 0; i < UNBUILT_COUNT; ++i) {
+        if ((unbuilt[i].a == a && unbuilt[i].b == b) || (unbuilt[i].a == b && unbuilt[i].b == a)) {
+            return true;
+        }
+    }
+    return false;
 }

@@ -29,6 +29,22 @@ static inline perpi_pose perpi_pose_mul(const perpi_pose* outer, const perpi_pos
                         m3_mm(outer->R, inner->R)};
 }
 
+typedef struct perpi_mass {
+    double mass;
+    vec3 center;  /* in the shape's frame */
+    mat3 inertia; /* about the centre, axes of the shape's frame; planar: only m[2][2] */
+} perpi_mass;
+
+/* A mesh as a shape keeps it: its own copy of what the def pointed to. */
+typedef struct perpi_mesh {
+    double* vertex; /* 3 vertex_count */
+    int32_t vertex_count;
+    int32_t* triangle; /* 3 triangle_count */
+    int32_t triangle_count;
+    perpi_mass mass; /* at unit density; 0 of a visual mesh, which may be open */
+    double reach;
+} perpi_mesh;
+
 /* A checked shape, as the model keeps it. normal is unit; planes have it in the shape's frame. */
 typedef struct perpi_shape {
     perp_shape_type type;
@@ -37,17 +53,14 @@ typedef struct perpi_shape {
     vec3 normal;
     /* polygon, counter-clockwise; one block of memory that begins at vertex */
     int32_t count;
-    double* vertex; /* 2 count: x, y */
-    double* edge;   /* 2 count: outward unit normal of the edge from vertex i to vertex i + 1 */
-    double* turn;   /* count: the angle of that normal, ascending from turn[0] within 2 pi */
+    double* vertex;   /* 2 count: x, y */
+    double* edge;     /* 2 count: outward unit normal of the edge from vertex i to vertex i + 1 */
+    double* turn;     /* count: the angle of that normal, ascending from turn[0] within 2 pi */
     perpi_pose local; /* in the body frame (origin: centre of mass) */
+    bool intangible;  /* meets nothing */
+    bool massless;    /* a picture: no mass either */
+    perpi_mesh* mesh; /* owned; NULL unless a mesh */
 } perpi_shape;
-
-typedef struct perpi_mass {
-    double mass;
-    vec3 center;  /* in the shape's frame */
-    mat3 inertia; /* about the centre, axes of the shape's frame; planar: only m[2][2] */
-} perpi_mass;
 
 typedef struct perpi_bounds {
     vec3 lo, hi;
@@ -74,7 +87,7 @@ typedef struct perpi_shape_ops {
 const perpi_shape_ops* perpi_shape_ops_of(perp_shape_type type);
 
 /* Checks def (finite, in range, right dimension) and makes the internal record: unit normal, unit
- * quaternion, half sizes. */
+ * quaternion, half sizes. A mesh is copied: give it back with perpi_shape_free. */
 PERP_NODISCARD perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def,
                                             int32_t dimension, perpi_shape* shape);
 /* Normals and their angles from the vertices; room for them is there. */
@@ -83,5 +96,9 @@ void perpi_polygon_normals(perpi_shape* shape);
 int32_t perpi_polygon_support(const perpi_shape* shape, double x, double y);
 /* Gives back what a made shape owns; a shape of zeros is fine. */
 void perpi_shape_free(perp_context* context, perpi_shape* shape);
+
+/* Whether the two should meet and src/collide has no routine for them yet. A collider refuses a model
+ * in which such a pair may collide: nothing passes through anything unannounced. */
+bool perpi_shape_pair_unbuilt(perp_shape_type a, perp_shape_type b);
 
 #endif

@@ -259,8 +259,8 @@ static int32_t blame(const perp_sim* sim, const perp_contact_residual* residual)
 /* Gives the pair to the next simpler model for this step. False: there is none to blame. */
 static perp_status fall_back(perp_sim* sim, const perp_contact_residual* residual, bool* done)
 {
-    static const char* const name[] = {[PERPI_TOUCH_LNC] = "lnc",
-                                       [PERPI_TOUCH_VIOLATED] = "corrective"};
+    static const char* const name[] = {
+        [PERPI_TOUCH_LNC] = "lnc", [PERPI_TOUCH_VIOLATED] = "corrective"};
     *done = false;
     const int32_t i = blame(sim, residual);
     if (i < 0) {

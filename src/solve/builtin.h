@@ -20,6 +20,8 @@ extern const perp_friction_solver_ops perpi_friction_newton;
 extern const perp_friction_solver_ops perpi_friction_admm;
 extern const perp_friction_solver_ops perpi_friction_fixed_point;
 extern const perp_friction_solver_ops perpi_friction_interior_point;
+extern const perp_lcp_solver_ops perpi_lcp_fixed_point;
+extern const perp_ncp_solver_ops perpi_ncp_fixed_point;
 extern const perp_lcp_solver_ops perpi_lcp_fischer_newton;
 extern const perp_lcp_solver_ops perpi_lcp_minmap_newton;
 extern const perp_mlcp_solver_ops perpi_mlcp_fischer_newton;

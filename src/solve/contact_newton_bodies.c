@@ -252,20 +252,6 @@ static void add_impulses(const bodies* s, const perp_contact_problem* P, const d
     }
 }
 
-/* u at the centre. A compliant row has u + C p = u + C c + C (p - c): the first belongs here, the
- * second is one weight more in the proximal step. */
-static void centre_velocities(bodies* s, const perp_contact_problem* P)
-{
-    velocities(s, P, P->b, s->x, s->uc);
-    for (int32_t i = 0; P->compliance != NULL && i < P->constraint_count; ++i) {
-        const perp_constraint* c = &P->constraint[i];
-        for (int32_t r = 0; r < c->rows; ++r) {
-            const double C = perpi_row_compliance(P, c, r);
-            s->uc[c->row + r] += C > 0.0 ? C * s->c[c->row + r] : 0.0;
-        }
-    }
-}
-
 static double norm(int32_t n, const double* x)
 {
     return sqrt(perpi_dot(n, x, x));
@@ -276,6 +262,11 @@ static double norm(int32_t n, const double* x)
 static bool is_ellipsoid(const perp_constraint* c)
 {
     return c->cone == PERP_CONE_ELLIPSOID;
+}
+
+static double compliance(const perp_contact_problem* P, int32_t row)
+{
+    return P->compliance != NULL ? P->compliance[row] : 0.0;
 }
 
 /* w: the diagonal of W; a contact's tangential rows have the largest of theirs, in the coordinates
@@ -293,6 +284,7 @@ static void set_weights(bodies* s, const perp_contact_problem* P)
                     t += perpi_dot(SIDE, Y, Y);
                 }
             }
+            t += compliance(P, c->row + r);
             s->w[c->row + r] = t > 0.0 ? t : 1.0;
             if (r > 0) {
                 const double e = is_ellipsoid(c) ? c->e[r - 1] : 1.0;
@@ -315,8 +307,9 @@ static void rows_answer(const bodies* s, const perp_contact_problem* P, const pe
     }
     for (int32_t r = 0; r < m; ++r) {
         const int32_t k = c->row + r;
-        double rho = 1.0 / (lambda * s->w[k] + perpi_row_compliance(P, c, r));
-        d[k] = -rho * u[k];
+        const double soft = compliance(P, k);
+        double rho = 1.0 / (lambda * s->w[k] + soft);
+        d[k] = -rho * (u[k] + soft * s->c[k]);
         if (c->kind == PERP_CONSTRAINT_BOUNDED) {
             const double low = P->lower[k] - s->c[k], high = P->upper[k] - s->c[k];
             if (d[k] < low || d[k] > high) {
@@ -515,9 +508,10 @@ static double evaluate(bodies* s, const proximal* k, const double* z, double* u,
         for (int32_t r = 0; r < c->rows; ++r) {
             const int32_t j = at + r;
             const double e = contact && r > 0 && is_ellipsoid(c) ? c->e[r - 1] : 1.0;
-            const double omega =
-                k->lambda * (contact ? wide : s->w[j]) / (e * e) + perpi_row_compliance(P, c, r);
-            value -= (u[j] + (contact && r == 0 ? s->s[j] : 0.0) + 0.5 * omega * d[j]) * d[j];
+            const double soft = contact ? 0.0 : compliance(P, j);
+            const double omega = k->lambda * (contact ? wide : s->w[j]) / (e * e) + soft;
+            const double push = contact && r == 0 ? s->s[j] : soft * s->c[j];
+            value -= (u[j] + push + 0.5 * omega * d[j]) * d[j];
         }
     }
     return value;
@@ -832,7 +826,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     project_guess(P, s->c);
     memcpy(s->best, s->c, rows);
     look(s, &k, s->c);
-    centre_velocities(s, P);
+    velocities(s, P, P->b, s->x, s->uc);
     set_support(s, P, s->uc);
 
     const double near = 0.1 * sqrt(k.now);
@@ -852,6 +846,8 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
         const double off = proximal_step(s, &k, &prox, target, s->set.steps);
         const int32_t took = report->iterations - from;
         ++k.rounds;
+        report->iterations +=
+            took == 0; /* a step that changes nothing counts, too: no endless loop */
         for (int32_t i = 0; i < P->row_count; ++i) {
             s->trial_d[i] = s->c[i] + (isfinite(off) ? s->d[i] : 0.0);
         }
@@ -863,7 +859,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
         if (good) {
             memcpy(s->c, s->trial_d, rows);
             set_support(s, P, s->u);
-            centre_velocities(s, P);
+            velocities(s, P, P->b, s->x, s->uc);
             failed = 0;
             lambda *= took <= 3 ? 0.1 : took <= 7 ? 0.3 : took <= 15 ? 1.0 : 3.0;
         } else {

@@ -20,7 +20,8 @@
 
 enum {
     HANDOVERS = 6, /* of one group; then it stays, and the judge will say so */
-    INNER = 500,   /* iterations for one choice: where contacts contradict each other no number helps */
+    INNER =
+        500, /* iterations for one choice: where contacts contradict each other no number helps */
 };
 
 typedef struct switching {
@@ -71,8 +72,7 @@ static perp_status make_room(switching* s, const perp_contact_problem* P)
     const size_t n = (size_t)P->constraint_count, g = (size_t)P->group_count;
     const size_t rows = (size_t)P->row_count;
     perp_context* c = s->context;
-    perp_status status =
-        perpi_grow(c, &s->group_of, &s->group_of_capacity, n, sizeof *s->group_of);
+    perp_status status = perpi_grow(c, &s->group_of, &s->group_of_capacity, n, sizeof *s->group_of);
     if (status == PERP_OK) {
         status = perpi_grow(c, &s->from, &s->from_capacity, n, sizeof *s->from);
     }

@@ -9,10 +9,16 @@
 
 /* ---- the built-in methods, in the order of `perp list solvers` -----------------------------------*/
 
-static const perp_lcp_solver_ops* const builtin_lcp[] = {
-    &perpi_lcp_auto,           &perpi_lcp_lemke,         &perpi_lcp_pgs,
-    &perpi_lcp_psor,           &perpi_lcp_jacobi,        &perpi_lcp_interior_point,
-    &perpi_lcp_fischer_newton, &perpi_lcp_minmap_newton, NULL};
+static const perp_lcp_solver_ops* const builtin_lcp[] = {&perpi_lcp_auto,
+                                                         &perpi_lcp_lemke,
+                                                         &perpi_lcp_pgs,
+                                                         &perpi_lcp_psor,
+                                                         &perpi_lcp_jacobi,
+                                                         &perpi_lcp_interior_point,
+                                                         &perpi_lcp_fischer_newton,
+                                                         &perpi_lcp_minmap_newton,
+                                                         &perpi_lcp_fixed_point,
+                                                         NULL};
 static const perp_mlcp_solver_ops* const builtin_mlcp[] = {
     &perpi_mlcp_auto,          &perpi_mlcp_fischer_newton,
     &perpi_mlcp_minmap_newton, &perpi_mlcp_pivot,
@@ -20,7 +26,8 @@ static const perp_mlcp_solver_ops* const builtin_mlcp[] = {
     &perpi_mlcp_jacobi,        &perpi_mlcp_interior_point,
     &perpi_mlcp_path,          NULL};
 static const perp_ncp_solver_ops* const builtin_ncp[] = {
-    &perpi_ncp_auto, &perpi_ncp_fischer_newton, &perpi_ncp_minmap_newton, &perpi_ncp_path, NULL};
+    &perpi_ncp_auto, &perpi_ncp_fischer_newton, &perpi_ncp_minmap_newton,
+    &perpi_ncp_path, &perpi_ncp_fixed_point,    NULL};
 static const perp_friction_solver_ops* const builtin_friction[] = {&perpi_friction_auto,
                                                                    &perpi_friction_nsgs,
                                                                    &perpi_friction_newton,
@@ -28,9 +35,13 @@ static const perp_friction_solver_ops* const builtin_friction[] = {&perpi_fricti
                                                                    &perpi_friction_fixed_point,
                                                                    &perpi_friction_interior_point,
                                                                    NULL};
-static const perp_contact_solver_ops* const builtin_contact[] = {
-    &perpi_contact_auto, &perpi_contact_newton_bodies, &perpi_contact_switching, &perpi_contact_pgs,
-    &perpi_contact_psor, &perpi_contact_jacobi,        NULL};
+static const perp_contact_solver_ops* const builtin_contact[] = {&perpi_contact_auto,
+                                                                 &perpi_contact_newton_bodies,
+                                                                 &perpi_contact_switching,
+                                                                 &perpi_contact_pgs,
+                                                                 &perpi_contact_psor,
+                                                                 &perpi_contact_jacobi,
+                                                                 NULL};
 
 /* Listed first; nobody else may take the name. */
 static const char AUTO_NAME[] = "auto";

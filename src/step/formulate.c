@@ -394,8 +394,8 @@ static perp_status write_groups(perpi_formulation* f, const perp_contact* contac
     if (highest == 0) {
         return PERP_OK;
     }
-    perp_status status = perpi_grow(f->context, &f->group, &f->group_capacity, (size_t)highest,
-                                    sizeof *f->group);
+    perp_status status =
+        perpi_grow(f->context, &f->group, &f->group_capacity, (size_t)highest, sizeof *f->group);
     if (status == PERP_OK) {
         status = perpi_grow(f->context, &f->member, &f->member_capacity, (size_t)grouped,
                             sizeof *f->member);

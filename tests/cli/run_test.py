@@ -102,12 +102,10 @@ def bad_usage_is_2_with_a_suggestion():
     scene = write_scene()
     for args, word in [
         (("rum", scene), "did you mean 'run'"), (("frobnicate",), "unknown verb"),
-        (("replay", "r.h5"), "perp replay does not exist yet"),
         (("sweep",), "does not exist yet"), (("run",), "usage"),
         (("run", scene, "--durration", "1"), "did you mean --duration"),
         (("run", scene, "--zzzzzz"), "unknown option --zzzzzz"),
         (("run", scene, "--step"), "needs a value"), (("run", scene, "--json=1"), "no value"),
-        (("run", scene, "--watch"), "--watch does not exist yet"),
         (("run", scene, "extra"), "usage"), (("list", "solver"), "did you mean 'solvers'"),
         (("list",), "usage"), (("run", scene, "--set", "nonsense"), "POINTER=VALUE"),
         (("export",), "usage"), (("help", "zzz"), "unknown verb"),

@@ -97,7 +97,17 @@ def edit(base, pointer, value):
     return document
 
 
+TETRAHEDRON = {"type": "mesh", "collides": False,
+               "vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
+               "faces": [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]}
+
 ACCEPTED = [
+    (GOOD, "/bodies/1/ignores", ["ground"]), (GOOD, "/bodies/1/shapes/0", TETRAHEDRON),
+    (GOOD, "/bodies/2/shapes/0", {"type": "cylinder", "radius": 1, "length": 0.5}),
+    (GOOD, "/bodies/1/shapes/0/collides", False), (GOOD, "/bodies/1/shapes/0/visual", False),
+    (GOOD, "/bodies/2/shapes/0/visual", True),
+    (GOOD, "/bodies/2/shapes/0", {**TETRAHEDRON, "faces": [[0, 1, 2]], "visual": True,
+                                  "source": "a.stl"}),
     (GOOD, "/description", "words"), (GOOD, "/$schema", "x"), (GOOD, "/friction/cone", "none"),
     (GOOD, "/friction/cone", "polygon"), (GOOD, "/friction/cone", "quadratic"),
     (GOOD, "/friction", {"cone": "ellipsoid", "e_r": 0.1, "default": 0.2}),
@@ -228,7 +238,16 @@ REFUSED = [
     (GOOD, "/bodies/2/motion", {"acceleration": {}}), 
     (GOOD, "/bodies/2/motion", {"position": [True, 0, 0]}), (GOOD, "/bodies/1/shapes", {}),
     (GOOD, "/bodies/1/shapes/0", 3), (GOOD, "/bodies/1/shapes/0/type", "circle"),
-    (GOOD, "/bodies/1/shapes/0/type", "cylinder"), (GOOD, "/bodies/1/shapes/0/type", "spher"),
+    (GOOD, "/bodies/1/shapes/0/type", "cylinder"), (GOOD, "/bodies/1/shapes/0/type", "ellipsoid"),
+    (GOOD, "/bodies/1/ignores", "ground"),     (GOOD, "/bodies/1/shapes/0", {"type": "cylinder", "radius": 1}),
+    (GOOD, "/bodies/1/shapes/0", {"type": "cylinder", "radius": 1, "length": 0}),
+    (GOOD, "/bodies/1/shapes/0/visual", 1), (GOOD, "/bodies/1/shapes/0/collides", "no"),
+    (GOOD, "/bodies/1/shapes", [{"type": "sphere", "radius": 1, "visual": True, "collides": True}]),
+    (GOOD, "/bodies/1/shapes/0", {**TETRAHEDRON, "collides": True}),
+    (GOOD, "/bodies/1/shapes/0", {**TETRAHEDRON, "scale": 2}),
+    (GOOD, "/bodies/1/shapes/0", {**TETRAHEDRON, "file": "x.stl"}),
+    (GOOD, "/bodies/1/shapes/0", {**TETRAHEDRON, "faces": [[0, 1]]}),
+    (GOOD, "/bodies/1/shapes/0", {"type": "mesh", "collides": False}), (GOOD, "/bodies/1/shapes/0/type", "spher"),
     (GOOD, "/bodies/1/shapes/0/radius", REMOVE), (GOOD, "/bodies/1/shapes/0/radius", 0),
     (GOOD, "/bodies/1/shapes/0/size", [1, 1, 1]), (GOOD, "/bodies/0/shapes/0/normal", [0, 0, 0]),
     (GOOD, "/bodies/0/shapes/0/offset", "t"), (GOOD, "/bodies/2/shapes/0/size", [1, 0, 1]),

@@ -125,7 +125,8 @@ TEST(a_box_that_slides_over_a_hundred_seams_feels_none)
         scene_sim s = scene_sim_open(
             "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":3,\"contact\":"
             "\"peg\",\"friction\":{\"default\":%g},\"bodies\":[%s{\"name\":\"box\",\"density\":1,"
-            "\"position\":[0.5,0.25],\"velocity\":[5,0],\"shapes\":[{\"type\":\"box\",\"size\":[0.5,"
+            "\"position\":[0.5,0.25],\"velocity\":[5,0],\"shapes\":[{\"type\":\"box\",\"size\":[0."
+            "5,"
             "0.5]}]}]}",
             mu, tiles);
         REQUIRE(s.sim != NULL);
@@ -254,8 +255,8 @@ TEST(no_toss_goes_through)
         met += touched;
         scene_sim_close(&s);
     }
-    TEST_PRINT("%d of 400 met; deepest %.2g, largest overlap %.2g, %d fallbacks", met, deepest, area,
-               fallbacks);
+    TEST_PRINT("%d of 400 met; deepest %.2g, largest overlap %.2g, %d fallbacks", met, deepest,
+               area, fallbacks);
     CHECK(met > 200);
     CHECK_EQ_INT(fallbacks, 0);
     CHECK_AT_MOST(deepest, 0.005); /* what a step of rotation leaves: (omega h)^2 / 2 of the size */
@@ -270,9 +271,11 @@ TEST(two_tips_meet_where_lnc_lets_them_pass)
     for (int k = 0; k < 2; ++k) {
         for (int i = 0; i < 20; ++i) {
             scene_sim s = scene_sim_open(
-                "{\"dimension\":2,\"gravity\":[0,0],\"step\":0.01,\"duration\":0.3,\"contact\":\"%s\","
+                "{\"dimension\":2,\"gravity\":[0,0],\"step\":0.01,\"duration\":0.3,\"contact\":\"%"
+                "s\","
                 "\"bodies\":[{\"name\":\"a\",\"type\":\"static\",\"shapes\":[{\"type\":\"polygon\","
-                "\"vertices\":[[0,0],[-1,-0.8],[-0.8,-1]]}]},{\"name\":\"b\",\"mass\":1,\"inertia\":0.2,"
+                "\"vertices\":[[0,0],[-1,-0.8],[-0.8,-1]]}]},{\"name\":\"b\",\"mass\":1,"
+                "\"inertia\":0.2,"
                 "\"position\":[%.17g,%.17g],\"velocity\":[-3,0],\"shapes\":[{\"type\":\"polygon\","
                 "\"vertices\":[[-0.6,0.6],[0.2,-0.4],[0.4,-0.2]]}]}]}",
                 model[k], 0.75 + 0.001 * i, -0.6 + 0.0003 * (i - 10));
@@ -299,7 +302,8 @@ TEST(a_polygon_rests_on_a_half_plane_and_a_circle_on_the_polygon)
         "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":3,\"contact\":\"peg\","
         "\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\","
         "\"shapes\":[{\"type\":\"halfplane\",\"normal\":[0,1]}]},"
-        "{\"name\":\"trapeze\",\"density\":1,\"position\":[0,0.1],\"shapes\":[{\"type\":\"polygon\","
+        "{\"name\":\"trapeze\",\"density\":1,\"position\":[0,0.1],\"shapes\":[{\"type\":"
+        "\"polygon\","
         "\"vertices\":[[-1,0],[1,0],[0.6,0.8],[-0.6,0.8]]}]},"
         "{\"name\":\"ball\",\"density\":1,\"position\":[0,1.5],\"shapes\":[{\"type\":\"circle\","
         "\"radius\":0.3}]}]}");
@@ -326,7 +330,8 @@ TEST(a_particle_and_a_circle_pass_a_corner_freely)
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
         const perp_body_state p = scene_sim_body(&s, "p");
-        CHECK_NEAR(p.velocity[0], 3.0, k == 0 ? 1e-12 : 0.02); /* the round one leaves the corner late */
+        CHECK_NEAR(p.velocity[0], 3.0,
+                   k == 0 ? 1e-12 : 0.02); /* the round one leaves the corner late */
         CHECK(p.velocity[1] < -2.0);
         scene_sim_close(&s);
     }
@@ -354,11 +359,14 @@ TEST(a_moving_wall_takes_a_polygon_along)
 
 static const char pile[] =
     "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":1.5,\"contact\":\"peg\","
-    "\"friction\":{\"default\":0.3},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{"
+    "\"friction\":{\"default\":0.3},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":"
+    "[{"
     "\"type\":\"box\",\"size\":[4,0.2],\"position\":[0,-0.1]},{\"type\":\"box\",\"size\":[0.2,2],"
-    "\"position\":[-1,1]}]},{\"name\":\"a\",\"density\":1,\"position\":[-0.6,0.5],\"shapes\":[{\"type\":"
+    "\"position\":[-1,1]}]},{\"name\":\"a\",\"density\":1,\"position\":[-0.6,0.5],\"shapes\":[{"
+    "\"type\":"
     "\"polygon\",\"vertices\":[[-0.3,-0.2],[0.3,-0.2],[0.1,0.3]]}]},{\"name\":\"b\",\"density\":1,"
-    "\"position\":[-0.5,1.2],\"angular_velocity\":2,\"shapes\":[{\"type\":\"box\",\"size\":[0.5,0.3]}]},"
+    "\"position\":[-0.5,1.2],\"angular_velocity\":2,\"shapes\":[{\"type\":\"box\",\"size\":[0.5,0."
+    "3]}]},"
     "{\"name\":\"c\",\"density\":1,\"position\":[-0.6,1.8],\"shapes\":[{\"type\":\"polygon\","
     "\"vertices\":[[-0.2,-0.2],[0.2,-0.25],[0.3,0.1],[0,0.25],[-0.25,0.1]]}]},{\"name\":\"d\","
     "\"density\":1,\"position\":[-0.2,2.1],\"shapes\":[{\"type\":\"circle\",\"radius\":0.15}]}]}";
@@ -381,7 +389,8 @@ TEST(a_snapshot_with_groups_continues_with_the_same_bits)
     while (!perp_sim_finished(a.sim)) {
         REQUIRE_OK(perp_sim_step(a.sim));
         REQUIRE_OK(perp_sim_step(b.sim));
-        CHECK(memcmp(perp_sim_q(a.sim), perp_sim_q(b.sim), (size_t)perp_sim_q_size(a.sim) * sizeof(double)) == 0);
+        CHECK(memcmp(perp_sim_q(a.sim), perp_sim_q(b.sim),
+                     (size_t)perp_sim_q_size(a.sim) * sizeof(double)) == 0);
         int32_t count;
         const perp_contact* c = perp_sim_contacts(a.sim, &count);
         for (int32_t i = 0; i < count; ++i) {
@@ -442,8 +451,8 @@ static void stubborn_destroy(void* self)
 }
 
 static perp_status stubborn_solve(void* self, const perp_contact_problem* problem,
-                                  const perp_solve_options* options, bool warm, double* v, double* p,
-                                  perp_report* report)
+                                  const perp_solve_options* options, bool warm, double* v,
+                                  double* p, perp_report* report)
 {
     if (problem->group_count > 0) {
         report->outcome = PERP_OUTCOME_MAX_ITER;
@@ -510,9 +519,11 @@ TEST(every_solver_of_groups_agrees_on_a_step_without_a_choice)
     double first = NAN;
     for (size_t i = 0; i < sizeof solver / sizeof solver[0]; ++i) {
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":0.6,\"contact\":\"peg\","
+            "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":0.6,\"contact\":"
+            "\"peg\","
             "\"solver\":\"%s\",\"margin\":0.1,\"friction\":{\"default\":0.2},\"bodies\":[{\"name\":"
-            "\"box\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},{\"name\":\"p\","
+            "\"box\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},{\"name\":"
+            "\"p\","
             "\"density\":1,\"position\":[0.45,1.2],\"angle\":0.3,\"shapes\":[{\"type\":\"polygon\","
             "\"vertices\":[[-0.4,0],[0,-0.5],[0.4,0],[0,0.4]]}]}]}",
             solver[i]);
@@ -534,7 +545,8 @@ TEST(the_reduction_to_a_single_primary_slides_off_as_well)
             "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":1,\"margin\":0.05,"
             "\"contact\":{\"type\":\"peg\",\"single_primary\":%s},\"bodies\":[{\"name\":\"box\","
             "\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},{\"name\":\"p\","
-            "\"density\":1,\"position\":[0.3,0.75],\"velocity\":[1,0],\"shapes\":[{\"type\":\"box\","
+            "\"density\":1,\"position\":[0.3,0.75],\"velocity\":[1,0],\"shapes\":[{\"type\":"
+            "\"box\","
             "\"size\":[0.5,0.5]}]}]}",
             k == 0 ? "false" : "true");
         REQUIRE(s.sim != NULL);
@@ -557,7 +569,8 @@ TEST(the_reduction_to_a_single_primary_slides_off_as_well)
         end[k][1] = p.position[1];
         scene_sim_close(&s);
     }
-    TEST_PRINT("all primary (%.4f, %.4f), single (%.4f, %.4f)", end[0][0], end[0][1], end[1][0], end[1][1]);
+    TEST_PRINT("all primary (%.4f, %.4f), single (%.4f, %.4f)", end[0][0], end[0][1], end[1][0],
+               end[1][1]);
     CHECK(end[0][0] > 0.9 && end[0][1] < 0.0);
     CHECK_NEAR(end[1][0], end[0][0], 0.1);
 }

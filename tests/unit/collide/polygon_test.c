@@ -65,7 +65,8 @@ static size_t meet_by(touches* t, perpi_touch_rule rule, const perpi_shape* a, c
 /* The gap of a touch's features at other poses, from its number. */
 static double gap_at(const perpi_touch* t, const double* a, int32_t na, const double* b, int32_t nb)
 {
-    const uint32_t side = t->feature >> 23 & 1, v = t->feature >> 13 & 1023, e = t->feature >> 3 & 1023;
+    const uint32_t side = t->feature >> 23 & 1, v = t->feature >> 13 & 1023,
+                   e = t->feature >> 3 & 1023;
     const double* owner = side == 0 ? a : b;
     const double* other = side == 0 ? b : a;
     const int32_t n = side == 0 ? na : nb;
@@ -130,7 +131,8 @@ TEST(groups_hold_exactly_if_the_polygons_are_apart)
             groups += t.list.item[i].group != 0;
             alone += t.list.item[i].group == 0;
         }
-        const double size = fmin(perpi_shape_ops_of(A.type)->reach(&A), perpi_shape_ops_of(B.type)->reach(&B));
+        const double size =
+            fmin(perpi_shape_ops_of(A.type)->reach(&A), perpi_shape_ops_of(B.type)->reach(&B));
         for (int move = 0; move < 20; ++move) {
             /* B moves, every point of it by less than the margin */
             const double m = 0.45 * margin, phi = uniform_in(-m, m) / fmax(size, 1.0);
@@ -196,7 +198,8 @@ TEST(a_box_meets_as_the_polygon_that_it_is)
     perpi_shape box = {.type = PERP_SHAPE_BOX2, .half = {0.5, 0.4, 0}};
     for (int trial = 0; trial < 300; ++trial) {
         const perpi_pose one = planar_pose(0.3, -2, uniform_in(-3, 3));
-        const perpi_pose two = planar_pose(0.3 + uniform_in(-1, 1), -2 + uniform_in(-1, 1), uniform_in(-3, 3));
+        const perpi_pose two =
+            planar_pose(0.3 + uniform_in(-1, 1), -2 + uniform_in(-1, 1), uniform_in(-3, 3));
         const size_t n = meet_by(&t, PERPI_TOUCH_PEG, &a, &one, &a, &two, 0.1);
         CHECK_EQ_INT((int)n, (int)meet_by(&u, PERPI_TOUCH_PEG, &box, &one, &box, &two, 0.1));
         for (size_t i = 0; i < n; ++i) {

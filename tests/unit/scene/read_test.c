@@ -300,10 +300,30 @@ static void check_round_trip(perp_context* context, perp_scene* scene)
 TEST(the_text_of_every_scene_gives_the_same_bits)
 {
     static const char* const names[] = {
-        "b09-fence", "box-on-slope",     "demo",
-        "hello",     "n04-blimp",        "n04-box-on-floor",
-        "n04-disc",  "n04-mobile-robot", "n04-pusher-box",
-        "stack",     "t03-sphere",
+        "b09-fence",
+        "box-on-slope",
+        "demo",
+        "hello",
+        "n04-blimp",
+        "n04-box-on-floor",
+        "n04-disc",
+        "n04-mobile-robot",
+        "n04-pusher-box",
+        "stack",
+        "t03-sphere",
+        "b09-double-pendulum",
+        "b09-pendulum-block",
+        "b09-pendulum-friction",
+        "b09-pendulum-pusher",
+        "b09-pendulum-belt",
+        "b09-planar-model",
+        "w14-hanging-rod",
+        "w14-pendulum",
+        "w14-rolling-cart",
+        "w14-joint-tree",
+        "w14-arm",
+        "n04-prismatic-planar",
+        "n04-prismatic-spatial",
     };
     const char* source = getenv("PERP_SOURCE");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {

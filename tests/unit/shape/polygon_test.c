@@ -2,7 +2,8 @@
 #include "perp_test.h"
 #include "shape/shape.h"
 
-static perp_status try_polygon(perp_context* context, const double* v, int32_t n, perpi_shape* shape)
+static perp_status try_polygon(perp_context* context, const double* v, int32_t n,
+                               perpi_shape* shape)
 {
     perp_shape_def d = perp_shape_def_default(PERP_SHAPE_POLYGON);
     d.vertices = v;
@@ -150,7 +151,8 @@ TEST(random_overlaps_agree_with_counting_points)
         const int grid = 800;
         int count = 0;
         for (int i = 0; i < grid * grid; ++i) {
-            const double x = -2 + 4.0 * (i % grid + 0.5) / grid, y = -2 + 4.0 * (i / grid + 0.5) / grid;
+            const double x = -2 + 4.0 * (i % grid + 0.5) / grid,
+                         y = -2 + 4.0 * (i / grid + 0.5) / grid;
             bool in = true;
             for (int k = 0; k < 2 && in; ++k) {
                 for (int e = 0; e < n[k] && in; ++e) {

@@ -1,0 +1,648 @@
+/* src/scene/urdf.c - from a robot's links and joints to a scene. See urdf.h.
+ *
+ * Every link becomes a body with the link's axes; its frame in the scene is where the joints put it
+ * at coordinate 0 (or at the limit nearest to 0). Links are bound by fixed joints into rigid groups:
+ * - the root's group is part of the world, unless the robot floats: static bodies, or none at all
+ *   where there is nothing to touch or to see;
+ * - in the others a link without mass gives its shapes to the nearest one that has mass.
+ */
+#include "scene/urdf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "model/mass.h"
+#include "scene/reader.h"
+#include "shape/mesh_file.h"
+
+/* What a link becomes. */
+typedef struct place {
+    perpi_pose pose; /* of the link's frame, world */
+    int32_t group;   /* the link at the top of its rigid group */
+    int32_t host;    /* the link whose body has its shapes; -1: the world itself */
+    bool is_static;
+    int32_t parent; /* host that a joint hangs this body on; -1: none or the world */
+    json_t* shapes; /* borrowed from its body */
+} place;
+
+typedef struct writer {
+    perp_context* context;
+    perpi_arena* arena;
+    const char* origin;
+    const perp_urdf_options* options;
+    const perpi_urdf* robot;
+    place* place;
+    double* start; /* coordinate of each joint */
+    json_t *bodies, *joints;
+    char unread[300]; /* meshes of kinds that cannot be read */
+    int32_t collision_meshes, ignored, moved, plain_planar;
+    char ignored_names[300];
+} writer;
+
+static perp_status fail(const writer* w, int32_t line, const char* format, ...) PERP_PRINTF(3, 4);
+
+static perp_status fail(const writer* w, int32_t line, const char* format, ...)
+{
+    char message[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return perpi_fail(w->context, PERP_ERROR_INPUT, "%s: line %d: %s", w->origin, (int)line,
+                      message);
+}
+
+static perp_status out_of_memory(const writer* w)
+{
+    return perpi_fail(w->context, PERP_ERROR_MEMORY, "%s: out of memory", w->origin);
+}
+
+static void append_text(char* list, size_t size, const char* text)
+{
+    const size_t used = strlen(list);
+    if (used + strlen(text) + 6 < size) {
+        snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", text);
+    } else if (used + 5 < size && (used < 3 || strcmp(list + used - 3, "...") != 0)) {
+        snprintf(list + used, size - used, ", ...");
+    }
+}
+
+/* ---- where every link is ------------------------------------------------------------------------ */
+
+static perpi_pose joint_motion(const perpi_urdf_joint* joint, double coordinate)
+{
+    perpi_pose pose = {v3(0, 0, 0), q4_identity(), m3_identity()};
+    if (joint->type == PERPI_URDF_PRISMATIC) {
+        pose.x = v3_scale(coordinate, joint->axis);
+    } else if (joint->type == PERPI_URDF_REVOLUTE) {
+        pose.q = q4_exp(v3_scale(coordinate, joint->axis));
+        pose.R = q4_matrix(pose.q);
+    }
+    return pose;
+}
+
+static void place_links(writer* w)
+{
+    const perpi_urdf* robot = w->robot;
+    for (int32_t k = 0; k < robot->link_count; ++k) {
+        const int32_t i = robot->order[k];
+        place* p = &w->place[i];
+        *p = (place){.group = i, .host = i, .parent = -1};
+        p->pose = (perpi_pose){v3(0, 0, 0), q4_identity(), m3_identity()};
+        const int32_t j = robot->link[i].joint;
+        if (j < 0) {
+            p->is_static = !w->options->floating;
+            continue;
+        }
+        const perpi_urdf_joint* joint = &robot->joint[j];
+        const place* parent = &w->place[joint->parent];
+        w->start[j] = !joint->has_limits   ? 0.0
+                      : joint->lower > 0.0 ? joint->lower
+                      : joint->upper < 0.0 ? joint->upper
+                                           : 0.0;
+        w->moved += w->start[j] != 0.0 ? 1 : 0;
+        const perpi_pose motion = joint_motion(joint, w->start[j]);
+        const perpi_pose zero = perpi_pose_mul(&parent->pose, &joint->origin);
+        p->pose = perpi_pose_mul(&zero, &motion);
+        if (joint->type == PERPI_URDF_FIXED) {
+            p->group = parent->group;
+            p->is_static = parent->is_static;
+        }
+    }
+}
+
+static bool massive(const writer* w, int32_t link)
+{
+    return w->robot->link[link].mass > 0.0;
+}
+
+static perp_status find_hosts(writer* w)
+{
+    const perpi_urdf* robot = w->robot;
+    int32_t* first = NULL; /* massive link of each group */
+    PERPI_TRY(perpi_arena_take(w->arena, (size_t)robot->link_count, sizeof *first, &first));
+    for (int32_t i = 0; i < robot->link_count; ++i) {
+        first[i] = -1;
+    }
+    for (int32_t k = 0; k < robot->link_count; ++k) {
+        const int32_t i = robot->order[k], group = w->place[i].group;
+        first[group] = first[group] < 0 && massive(w, i) ? i : first[group];
+    }
+    for (int32_t k = 0; k < robot->link_count; ++k) {
+        const int32_t i = robot->order[k];
+        place* p = &w->place[i];
+        const perpi_urdf_link* link = &robot->link[i];
+        if (p->is_static) {
+            p->host = link->part != NULL ? i : -1;
+            continue;
+        }
+        if (massive(w, i)) {
+            const perp_status status = perpi_check_inertia(w->context, 3, link->inertia);
+            if (status != PERP_OK) {
+                char message[400];
+                snprintf(message, sizeof message, "%s", perp_context_error(w->context));
+                return fail(w, link->mass_line, "link '%s': %s", link->name, message);
+            }
+            continue;
+        }
+        const int32_t j = link->joint;
+        const bool fixed = j >= 0 && robot->joint[j].type == PERPI_URDF_FIXED;
+        p->host = fixed && w->place[robot->joint[j].parent].host >= 0
+                      ? w->place[robot->joint[j].parent].host
+                      : first[p->group];
+        if (p->host < 0) {
+            return j >= 0 ? fail(w, link->line,
+                                 "link '%s' moves with joint '%s' and has no mass: give it an "
+                                 "<inertial> with a mass > 0",
+                                 link->name, robot->joint[j].name)
+                          : fail(w, link->line,
+                                 "link '%s' floats and has no mass: give it an <inertial> with a "
+                                 "mass > 0",
+                                 link->name);
+        }
+    }
+    return PERP_OK;
+}
+
+/* ---- meshes ------------------------------------------------------------------------------------- */
+
+static bool exists(const char* path)
+{
+    FILE* file = fopen(path, "rb");
+    if (file != NULL) {
+        fclose(file);
+    }
+    return file != NULL;
+}
+
+/* FOLDER/name, if there is such a file; as an absolute path. NULL otherwise. */
+static char* find_in(const char* folder, size_t folder_length, const char* name)
+{
+    char path[4096];
+    const int n = snprintf(path, sizeof path, "%.*s%s%s", (int)folder_length, folder,
+                           folder_length > 0 ? "/" : "", name);
+    return n > 0 && (size_t)n < sizeof path && exists(path) ? realpath(path, NULL) : NULL;
+}
+
+/* package://NAME/REST: in the folder given (of the package, or of packages), else beside the robot's
+ * file and one folder up, where packages have theirs. To be freed with free. */
+static char* find_mesh(const writer* w, const char* file)
+{
+    const char* slash = strrchr(w->origin, '/');
+    const char* folder = slash != NULL ? w->origin : ".";
+    const size_t length = slash == NULL ? 1 : slash == w->origin ? 0 : (size_t)(slash - w->origin);
+    if (strncmp(file, "file://", 7) == 0) {
+        return find_in("", 0, file + 7);
+    }
+    if (strncmp(file, "package://", 10) != 0) {
+        return file[0] == '/' ? find_in("", 0, file) : find_in(folder, length, file);
+    }
+    const char* whole = file + 10;
+    const char* rest = strchr(whole, '/');
+    rest = rest != NULL ? rest + 1 : whole;
+    const char* package = w->options->package;
+    char* found = NULL;
+    if (package != NULL) {
+        found = find_in(package, strlen(package), whole);
+        return found != NULL ? found : find_in(package, strlen(package), rest);
+    }
+    found = find_in(folder, length, rest);
+    if (found == NULL) {
+        char up[4096];
+        snprintf(up, sizeof up, "%.*s/..", (int)length, folder);
+        found = find_in(up, strlen(up), rest);
+    }
+    return found;
+}
+
+/* *shape stays NULL if the mesh is of a kind that is left out. */
+static perp_status mesh_json(writer* w, const perpi_urdf_part* part, json_t** shape)
+{
+    perpi_mesh_format format;
+    if (perpi_mesh_format_of(w->context, part->file, &format) != PERP_OK) {
+        append_text(w->unread, sizeof w->unread, part->file);
+        return PERP_OK;
+    }
+    char* path = find_mesh(w, part->file);
+    if (path == NULL) {
+        const bool package = strncmp(part->file, "package://", 10) == 0;
+        return fail(w, part->line, "<mesh> filename: '%s' was not found%s", part->file,
+                    package ? "; say where the package is: --package DIR" : "");
+    }
+    *shape = json_pack("{s:s, s:s, s:s, s:[f, f, f]}", "type", "mesh", "file", path, "source",
+                       part->file, "scale", part->scale[0], part->scale[1], part->scale[2]);
+    free(path);
+    return *shape != NULL ? PERP_OK
+                          : fail(w, part->line,
+                                 "<mesh> filename: cannot be written: its "
+                                 "path is not UTF-8");
+}
+
+/* ---- bodies ------------------------------------------------------------------------------------- */
+
+static json_t* vector(vec3 a)
+{
+    return json_pack("[f, f, f]", a.x + 0.0, a.y + 0.0, a.z + 0.0); /* no -0 */
+}
+
+static bool is_identity(quat q)
+{
+    return q.x == 0.0 && q.y == 0.0 && q.z == 0.0;
+}
+
+static int set_pose(json_t* object, vec3 x, quat q)
+{
+    int failed = 0;
+    if (x.x != 0.0 || x.y != 0.0 || x.z != 0.0) {
+        failed |= json_object_set_new(object, "position", vector(x));
+    }
+    if (!is_identity(q)) {
+        failed |= json_object_set_new(
+            object, "orientation",
+            json_pack("[f, f, f, f]", q.w + 0.0, q.x + 0.0, q.y + 0.0, q.z + 0.0));
+    }
+    return failed;
+}
+
+static perp_status shape_json(writer* w, const perpi_urdf_part* part, json_t** shape)
+{
+    const char* name = perp_shape_name(part->type);
+    if (part->type == PERP_SHAPE_MESH) {
+        return mesh_json(w, part, shape);
+    }
+    *shape = part->type == PERP_SHAPE_BOX ? json_pack("{s:s, s:[f, f, f]}", "type", name, "size",
+                                                      part->size[0], part->size[1], part->size[2])
+             : part->type == PERP_SHAPE_SPHERE
+                 ? json_pack("{s:s, s:f}", "type", name, "radius", part->radius)
+                 : json_pack("{s:s, s:f, s:f}", "type", name, "radius", part->radius, "length",
+                             part->length);
+    return *shape != NULL ? PERP_OK : out_of_memory(w);
+}
+
+static bool same_part(const perpi_urdf_part* a, const perpi_urdf_part* b)
+{
+    return a->type == b->type && a->type != PERP_SHAPE_MESH && a->radius == b->radius &&
+           a->length == b->length && memcmp(a->size, b->size, sizeof a->size) == 0 &&
+           memcmp(&a->pose, &b->pose, sizeof a->pose) == 0;
+}
+
+/* A picture of what collides anyway is not needed twice. */
+static bool shown_already(const perpi_urdf_link* link, const perpi_urdf_part* part)
+{
+    for (const perpi_urdf_part* p = link->part; p != NULL; p = p->next) {
+        if (!p->visual && same_part(p, part)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_visual(const perpi_urdf_link* link)
+{
+    for (const perpi_urdf_part* p = link->part; p != NULL; p = p->next) {
+        if (p->visual) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A shape's place in the body is given from the centre of mass, a static body's from the link. */
+static vec3 center_of(const writer* w, int32_t host)
+{
+    return w->place[host].is_static ? v3(0, 0, 0) : w->robot->link[host].center;
+}
+
+static perp_status write_shapes(writer* w, int32_t index)
+{
+    const perpi_urdf_link* link = &w->robot->link[index];
+    const int32_t host = w->place[index].host;
+    const perpi_pose* to = &w->place[host].pose;
+    const quat back = q4_conj(to->q);
+    for (const perpi_urdf_part* part = link->part; part != NULL; part = part->next) {
+        const bool mesh = part->type == PERP_SHAPE_MESH;
+        w->collision_meshes += mesh && !part->visual ? 1 : 0;
+        if ((part->visual && shown_already(link, part)) ||
+            (mesh && !part->visual && has_visual(link))) {
+            continue;
+        }
+        json_t* shape = NULL;
+        PERPI_TRY(shape_json(w, part, &shape));
+        if (shape == NULL) {
+            continue;
+        }
+        perpi_pose in = part->pose; /* in the host's frame */
+        if (host != index) {
+            const perpi_pose world = perpi_pose_mul(&w->place[index].pose, &part->pose);
+            in.x = m3_tmul(to->R, v3_sub(world.x, to->x));
+            in.q = q4_mul(back, world.q);
+        }
+        int failed = set_pose(shape, v3_sub(in.x, center_of(w, host)), in.q);
+        if (part->visual || mesh) {
+            failed |= json_object_set_new(shape, "visual", json_true());
+        }
+        failed |= json_array_append_new(w->place[host].shapes, shape);
+        if (failed != 0) {
+            return out_of_memory(w);
+        }
+    }
+    return PERP_OK;
+}
+
+static const char* body_name(const perpi_urdf_link* link)
+{
+    return strcmp(link->name, "world") == 0 ? "world-link" : link->name;
+}
+
+static perp_status write_body(writer* w, int32_t index)
+{
+    const perpi_urdf_link* link = &w->robot->link[index];
+    place* p = &w->place[index];
+    if (p->host != index) {
+        return PERP_OK;
+    }
+    json_t* body = json_pack("{s:s}", "name", body_name(link));
+    if (body == NULL || json_array_append_new(w->bodies, body) != 0) {
+        return out_of_memory(w);
+    }
+    int failed = 0;
+    if (p->is_static) {
+        failed |= json_object_set_new(body, "type", json_string("static"));
+        failed |= set_pose(body, p->pose.x, p->pose.q);
+    } else {
+        const double(*m)[3] = link->inertia.m;
+        failed |= json_object_set_new(body, "mass", json_real(link->mass));
+        failed |= json_object_set_new(body, "inertia",
+                                      json_pack("[[f, f, f], [f, f, f], [f, f, f]]", m[0][0],
+                                                m[0][1], m[0][2], m[1][0], m[1][1], m[1][2],
+                                                m[2][0], m[2][1], m[2][2]));
+        failed |= set_pose(body, perpi_pose_point(&p->pose, link->center), p->pose.q);
+    }
+    if (link->has_color) {
+        failed |= json_object_set_new(
+            body, "color", json_pack("[f, f, f]", link->color[0], link->color[1], link->color[2]));
+    }
+    p->shapes = json_array();
+    failed |= json_object_set_new(body, "shapes", p->shapes);
+    return failed == 0 ? PERP_OK : out_of_memory(w);
+}
+
+/* ---- joints ------------------------------------------------------------------------------------- */
+
+static perp_status write_joint(writer* w, int32_t index)
+{
+    static const char* const types[] = {"revolute", "revolute", "prismatic",
+                                        "fixed",    NULL,       "planar"};
+    const perpi_urdf_joint* joint = &w->robot->joint[index];
+    const place *parent = &w->place[joint->parent], *child = &w->place[joint->child];
+    const int32_t a = parent->host, b = child->host;
+    if (types[joint->type] == NULL || child->is_static || a == b) {
+        return PERP_OK;
+    }
+    w->place[b].parent = a;
+    json_t* j = json_pack("{s:s, s:s, s:s, s:s, s:o}", "name", joint->name, "type",
+                          types[joint->type], "a", a >= 0 ? body_name(&w->robot->link[a]) : "world",
+                          "b", body_name(&w->robot->link[b]), "at", vector(child->pose.x));
+    if (j == NULL || json_array_append_new(w->joints, j) != 0) {
+        return out_of_memory(w);
+    }
+    int failed = 0;
+    if (joint->type != PERPI_URDF_FIXED) {
+        failed |= json_object_set_new(j, "axis", vector(m3_mul(child->pose.R, joint->axis)));
+    }
+    if (w->start[index] != 0.0) {
+        failed |= json_object_set_new(j, "start", json_real(w->start[index]));
+    }
+    if (joint->has_limits) {
+        failed |= json_object_set_new(j, "limits", json_pack("[f, f]", joint->lower, joint->upper));
+    }
+    const bool one_degree = joint->type != PERPI_URDF_FIXED && joint->type != PERPI_URDF_PLANAR;
+    if (one_degree && joint->damping > 0.0) {
+        failed |= json_object_set_new(j, "damping", json_real(joint->damping));
+    }
+    if (one_degree && joint->friction > 0.0) {
+        failed |= json_object_set_new(j, "friction", json_real(joint->friction));
+    }
+    if (one_degree && joint->effort > 0.0) {
+        failed |= json_object_set_new(j, "motor",
+                                      json_pack("{s:s, s:i, s:f}", "type", "effort", "target", 0,
+                                                "max_effort", joint->effort));
+    }
+    w->plain_planar +=
+        joint->type == PERPI_URDF_PLANAR && (joint->damping > 0 || joint->friction > 0);
+    return failed == 0 ? PERP_OK : out_of_memory(w);
+}
+
+/* ---- who meets whom ----------------------------------------------------------------------------- */
+
+static bool collides(const json_t* shape)
+{
+    return !json_is_true(json_object_get(shape, "visual"));
+}
+
+static perp_shape_type type_of(const json_t* shape)
+{
+    const char* name = json_string_value(json_object_get(shape, "type"));
+    static const perp_shape_type types[] = {PERP_SHAPE_BOX, PERP_SHAPE_CYLINDER, PERP_SHAPE_SPHERE,
+                                            PERP_SHAPE_CAPSULE};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; ++i) {
+        if (strcmp(name, perp_shape_name(types[i])) == 0) {
+            return types[i];
+        }
+    }
+    return PERP_SHAPE_MESH;
+}
+
+/* Whether the two have shapes that could touch; *unbuilt: and some that cannot be told yet. */
+static bool could_touch(const place* a, const place* b, bool* unbuilt)
+{
+    bool any = false;
+    *unbuilt = false;
+    for (size_t i = 0; i < json_array_size(a->shapes); ++i) {
+        for (size_t k = 0; k < json_array_size(b->shapes); ++k) {
+            const json_t *x = json_array_get(a->shapes, i), *y = json_array_get(b->shapes, k);
+            if (collides(x) && collides(y)) {
+                any = true;
+                *unbuilt = *unbuilt || perpi_shape_pair_unbuilt(type_of(x), type_of(y));
+            }
+        }
+    }
+    return any;
+}
+
+/* The group that a group hangs on, -1 for the root's. */
+static int32_t group_above(const writer* w, int32_t group)
+{
+    const int32_t j = w->robot->link[group].joint;
+    return j >= 0 ? w->place[w->robot->joint[j].parent].group : -1;
+}
+
+/* Bodies of one rigid group, and of groups that a joint connects, never meet; a joint between two
+ * bodies says so itself. */
+static perp_status write_ignores(writer* w)
+{
+    size_t at = 0;
+    for (int32_t i = 0; i < w->robot->link_count; ++i) {
+        const place* p = &w->place[i];
+        if (p->host != i) {
+            continue;
+        }
+        json_t* body = json_array_get(w->bodies, at++);
+        json_t* list = json_array();
+        int failed = list == NULL;
+        for (int32_t k = 0; k < i && failed == 0; ++k) {
+            const place* q = &w->place[k];
+            bool unbuilt;
+            if (q->host != k || (p->is_static && q->is_static) || p->parent == k ||
+                q->parent == i || !could_touch(p, q, &unbuilt)) {
+                continue;
+            }
+            const bool near = p->group == q->group || group_above(w, p->group) == q->group ||
+                              group_above(w, q->group) == p->group;
+            if (near || unbuilt || w->options->no_self_collision) {
+                failed |= json_array_append_new(list, json_string(body_name(&w->robot->link[k])));
+            }
+            if (!near && unbuilt && !w->options->no_self_collision) {
+                char pair[200];
+                snprintf(pair, sizeof pair, "%.90s-%.90s", w->robot->link[k].name,
+                         w->robot->link[i].name);
+                append_text(w->ignored_names, sizeof w->ignored_names, pair);
+                w->ignored += 1;
+            }
+        }
+        failed |=
+            failed == 0 && json_array_size(list) > 0 ? json_object_set(body, "ignores", list) : 0;
+        json_decref(list);
+        if (failed != 0) {
+            return out_of_memory(w);
+        }
+    }
+    return PERP_OK;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------- */
+
+static void give_notice(const writer* w)
+{
+    const perpi_urdf* robot = w->robot;
+    if (robot->skipped[0] != '\0') {
+        perpi_log(w->context, PERP_LOG_WARNING, "%s: not read: %s", w->origin, robot->skipped);
+    }
+    if (robot->has_velocity) {
+        perpi_log(w->context, PERP_LOG_WARNING, "%s: velocity limits of joints are not simulated",
+                  w->origin);
+    }
+    if (w->unread[0] != '\0') {
+        perpi_log(w->context, PERP_LOG_WARNING,
+                  "%s: meshes left out, since only .poly, .stl and .obj can be read: %s", w->origin,
+                  w->unread);
+    }
+    if (w->collision_meshes > 0) {
+        perpi_log(w->context, PERP_LOG_WARNING,
+                  "%s: %d collision meshes do not collide: contact with meshes does not exist yet",
+                  w->origin, (int)w->collision_meshes);
+    }
+    if (w->ignored > 0) {
+        perpi_log(
+            w->context, PERP_LOG_WARNING,
+            "%s: %d pairs of links do not collide, since contact between a cylinder and a box "
+            "or a cylinder does not exist yet: %s",
+            w->origin, (int)w->ignored, w->ignored_names);
+    }
+    if (w->moved > 0) {
+        perpi_log(w->context, PERP_LOG_WARNING,
+                  "%s: %d joints cannot be at 0 and start at the limit nearest to it", w->origin,
+                  (int)w->moved);
+    }
+    if (w->plain_planar > 0) {
+        perpi_log(w->context, PERP_LOG_WARNING,
+                  "%s: friction and damping of planar joints are not simulated", w->origin);
+    }
+}
+
+static perp_status check_names(const writer* w)
+{
+    for (int32_t i = 0; i < w->robot->link_count; ++i) {
+        const perpi_urdf_link* link = &w->robot->link[i];
+        if (strcmp(link->name, "world") == 0 && !w->place[i].is_static) {
+            return fail(w, link->line,
+                        "a link named 'world' stands for the world and cannot move: it must be the "
+                        "root of a robot that does not float");
+        }
+    }
+    return PERP_OK;
+}
+
+static perp_status write_robot(writer* w)
+{
+    const perpi_urdf* robot = w->robot;
+    place_links(w);
+    PERPI_TRY(check_names(w));
+    PERPI_TRY(find_hosts(w));
+    for (int32_t i = 0; i < robot->link_count; ++i) {
+        PERPI_TRY(write_body(w, i));
+    }
+    if (json_array_size(w->bodies) == 0) {
+        return fail(w, robot->line, "nothing to simulate: no link moves, and none has a shape");
+    }
+    for (int32_t i = 0; i < robot->link_count; ++i) {
+        if (w->place[i].host >= 0) {
+            PERPI_TRY(write_shapes(w, i));
+        }
+    }
+    for (int32_t i = 0; i < robot->joint_count; ++i) {
+        PERPI_TRY(write_joint(w, i));
+    }
+    PERPI_TRY(write_ignores(w));
+    give_notice(w);
+    return PERP_OK;
+}
+
+static perp_status scene_of(writer* w, json_t* scene)
+{
+    const size_t links = (size_t)w->robot->link_count, joints = (size_t)w->robot->joint_count;
+    PERPI_TRY(perpi_arena_take(w->arena, links, sizeof *w->place, &w->place));
+    PERPI_TRY(perpi_arena_take(w->arena, joints + 1, sizeof *w->start, &w->start));
+    memset(w->start, 0, (joints + 1) * sizeof *w->start);
+    w->bodies = json_array();
+    w->joints = json_array();
+    const int failed = json_object_set_new(scene, "name", json_string(w->robot->name)) |
+                       json_object_set_new(scene, "gravity", json_pack("[i, i, f]", 0, 0, -9.81)) |
+                       json_object_set_new(scene, "step", json_real(0.005)) |
+                       json_object_set_new(scene, "duration", json_real(2.0)) |
+                       json_object_set_new(scene, "friction", json_pack("{s:f}", "default", 0.5)) |
+                       json_object_set_new(scene, "bodies", w->bodies) |
+                       json_object_set_new(scene, "joints", w->joints);
+    if (failed != 0) {
+        return out_of_memory(w);
+    }
+    return write_robot(w);
+}
+
+perp_status perpi_urdf_scene(perp_context* context, const char* text, size_t length,
+                             const char* origin, const perp_urdf_options* options, json_t** root)
+{
+    perpi_arena arena;
+    perpi_arena_init(&arena, context);
+    perpi_urdf robot;
+    json_t* scene = NULL;
+    perp_status status = perpi_urdf_read(context, text, length, origin, &arena, &robot);
+    if (status == PERP_OK) {
+        writer w = {.context = context,
+                    .arena = &arena,
+                    .origin = origin,
+                    .options = options,
+                    .robot = &robot};
+        scene = json_object();
+        status = scene != NULL ? scene_of(&w, scene) : out_of_memory(&w);
+    }
+    perpi_arena_free(&arena);
+    if (status != PERP_OK) {
+        json_decref(scene);
+        return status;
+    }
+    *root = scene;
+    return PERP_OK;
+}

@@ -1,0 +1,90 @@
+/* src/scene/urdf.h - a robot in the Unified Robot Description Format.
+ *
+ * Source     the specification at wiki.ros.org/urdf/XML
+ * Departure  what perp has no use for (gazebo, transmission, ...) is skipped with one notice; a tag
+ *            or attribute that looks misspelt is an error, and so is mimic
+ *
+ * Read by urdf_read.c into these records, written as a scene by urdf.c.
+ */
+#ifndef PERPI_URDF_H
+#define PERPI_URDF_H
+
+#include <jansson.h>
+
+#include "perp/scene.h"
+#include "scene/xml.h"
+#include "shape/shape.h"
+
+enum { PERPI_URDF_LINK_LIMIT = 2000 };
+
+/* One <visual> or <collision>. */
+typedef struct perpi_urdf_part {
+    bool visual;
+    int32_t line;
+    perpi_pose pose; /* in the link's frame */
+    perp_shape_type type;
+    double size[3], radius, length;
+    const char* file; /* mesh, as written */
+    double scale[3];
+    struct perpi_urdf_part* next;
+} perpi_urdf_part;
+
+typedef struct perpi_urdf_link {
+    const char* name;
+    int32_t line;
+    double mass; /* 0: none given */
+    int32_t mass_line;
+    vec3 center;  /* of mass, in the link's frame */
+    mat3 inertia; /* about it, in the link's axes */
+    bool has_color;
+    double color[3];
+    perpi_urdf_part* part;
+    int32_t joint; /* to its parent; -1: the root */
+} perpi_urdf_link;
+
+typedef enum perpi_urdf_type {
+    PERPI_URDF_REVOLUTE,
+    PERPI_URDF_CONTINUOUS,
+    PERPI_URDF_PRISMATIC,
+    PERPI_URDF_FIXED,
+    PERPI_URDF_FLOATING,
+    PERPI_URDF_PLANAR,
+} perpi_urdf_type;
+
+typedef struct perpi_urdf_joint {
+    const char* name;
+    int32_t line;
+    perpi_urdf_type type;
+    int32_t parent, child; /* links */
+    perpi_pose origin;     /* of the child's frame in the parent's, at coordinate 0 */
+    vec3 axis;             /* in the child's frame, unit */
+    bool has_limits;
+    double lower, upper;
+    double effort; /* 0: none given */
+    double damping, friction;
+} perpi_urdf_joint;
+
+typedef struct perpi_urdf {
+    const char* name;
+    int32_t line;
+    perpi_urdf_link* link;
+    int32_t link_count;
+    perpi_urdf_joint* joint;
+    int32_t joint_count;
+    int32_t root;      /* link */
+    int32_t* order;    /* links, parents before their children */
+    char skipped[400]; /* tags that were not read, "" or "<gazebo>, <transmission>" */
+    bool has_velocity; /* a velocity limit was given */
+} perpi_urdf;
+
+/* The robot, in the arena. PERP_ERROR_INPUT: "ORIGIN: line N: ...". */
+PERP_NODISCARD perp_status perpi_urdf_read(perp_context* context, const char* text, size_t length,
+                                           const char* origin, perpi_arena* arena,
+                                           perpi_urdf* robot);
+
+/* The robot of a text as the tree of a scene. Notices go to the log. */
+PERP_NODISCARD perp_status perpi_urdf_scene(perp_context* context, const char* text, size_t length,
+                                            const char* origin, const perp_urdf_options* options,
+                                            json_t** root);
+
+#endif

@@ -1,0 +1,42 @@
+/* src/scene/xml.h - the part of XML that robot descriptions are written in.
+ *
+ * Elements and attributes, with the line of each; comments, processing instructions, CDATA and text
+ * are skipped. The five named entities and character references are resolved in attribute values. A
+ * document type is refused: no entity of it would be read, from this file or from another.
+ */
+#ifndef PERPI_XML_H
+#define PERPI_XML_H
+
+#include "base/arena.h"
+
+enum {
+    PERPI_XML_SIZE_LIMIT = 16 * 1024 * 1024, /* bytes */
+    PERPI_XML_NESTING_LIMIT = 64,
+};
+
+typedef struct perpi_xml_attribute {
+    const char* name;
+    const char* value; /* UTF-8, entities resolved */
+    int32_t line;
+    struct perpi_xml_attribute* next;
+} perpi_xml_attribute;
+
+typedef struct perpi_xml_node {
+    const char* name;
+    int32_t line;
+    perpi_xml_attribute* attribute; /* in order */
+    struct perpi_xml_node *child, *last_child, *next, *parent;
+} perpi_xml_node;
+
+/* The root element; everything lives in the arena. PERP_ERROR_INPUT: "ORIGIN: line N: ...". */
+PERP_NODISCARD perp_status perpi_xml_parse(perp_context* context, const char* text, size_t length,
+                                           const char* origin, perpi_arena* arena,
+                                           const perpi_xml_node** root);
+
+/* The attribute's value, or NULL. */
+const char* perpi_xml_get(const perpi_xml_node* node, const char* name);
+/* The first child of that name, or NULL; `after` continues behind one that was found. */
+const perpi_xml_node* perpi_xml_child(const perpi_xml_node* node, const char* name);
+const perpi_xml_node* perpi_xml_next(const perpi_xml_node* after, const char* name);
+
+#endif

@@ -1,0 +1,262 @@
+/* src/shape/mesh.c - a closed surface of triangles: bounds, volume, centre, inertia.
+ *
+ * The integrals over the solid are sums over the tetrahedra that the triangles form with a point
+ * near them; counter-clockwise triangles, seen from outside, count positive.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shape/builtin.h"
+
+static vec3 vertex_at(const perp_shape_def* def, int32_t i)
+{
+    return v3_from(def->vertices + 3 * (size_t)i);
+}
+
+static const char* name_of(const perp_shape_def* def)
+{
+    return def->source != NULL ? def->source : "the mesh";
+}
+
+/* ---- is it a solid? --------------------------------------------------------------------------- */
+
+/* One side of a triangle, with its ends in order, and which way the triangle runs along it. */
+typedef struct side {
+    int32_t low, high;
+    int32_t way; /* +1: from low to high */
+} side;
+
+static int compare_sides(const void* a, const void* b)
+{
+    const side *x = a, *y = b;
+    if (x->low != y->low) {
+        return x->low < y->low ? -1 : 1;
+    }
+    if (x->high != y->high) {
+        return x->high < y->high ? -1 : 1;
+    }
+    return x->way - y->way;
+}
+
+static perp_status fail_edge(perp_context* context, const perp_shape_def* def, const side* s,
+                             const char* what)
+{
+    const vec3 a = vertex_at(def, s->low), b = vertex_at(def, s->high);
+    return perpi_fail(
+        context, PERP_ERROR_INPUT,
+        "faces: %s: the edge from vertex %d (%g, %g, %g) to vertex %d (%g, %g, %g) %s",
+        name_of(def), (int)s->low, a.x, a.y, a.z, (int)s->high, b.x, b.y, b.z, what);
+}
+
+/* Every edge is run along as often one way as the other: then the surface has no border, and its
+ * faces agree about which side is out. */
+static perp_status check_closed(perp_context* context, const perp_shape_def* def)
+{
+    const size_t count = 3 * (size_t)def->triangle_count;
+    side* sides = NULL;
+    perp_status status = perpi_alloc(context, count, sizeof *sides, &sides);
+    if (status != PERP_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        const int32_t from = def->triangles[i];
+        const int32_t to = def->triangles[i % 3 == 2 ? i - 2 : i + 1];
+        sides[i] = (side){from < to ? from : to, from < to ? to : from, from < to ? 1 : -1};
+    }
+    qsort(sides, count, sizeof *sides, compare_sides);
+    for (size_t i = 0; i < count && status == PERP_OK;) {
+        size_t next = i;
+        int32_t balance = 0;
+        for (; next < count && sides[next].low == sides[i].low && sides[next].high == sides[i].high;
+             ++next) {
+            balance += sides[next].way;
+        }
+        if (balance != 0 && (next - i) % 2 == 1) {
+            status = fail_edge(context, def, &sides[i],
+                               next - i == 1 ? "belongs to one face only: the surface is not closed"
+                                             : "belongs to an odd number of faces: the surface is "
+                                               "not closed");
+        } else if (balance != 0) {
+            status = fail_edge(context, def, &sides[i],
+                               "is run along the same way by both its faces: the faces do not "
+                               "agree which side is out");
+        }
+        i = next;
+    }
+    perpi_free(context, sides);
+    return status;
+}
+
+/* ---- integrals -------------------------------------------------------------------------------- */
+
+static void add_outer(double m[3][3], double s, vec3 a)
+{
+    const double c[3] = {a.x, a.y, a.z};
+    for (int i = 0; i < 3; ++i) {
+        for (int j = 0; j < 3; ++j) {
+            m[i][j] += s * c[i] * c[j];
+        }
+    }
+}
+
+/* With o the reference point and d = a.(b x c): volume d/6, first moment d/24 (a+b+c), second moment
+ * d/120 (a a' + b b' + c c' + s s'), s = a+b+c. */
+static perpi_mass integrate(const perp_shape_def* def)
+{
+    vec3 o = {0, 0, 0};
+    for (int32_t i = 0; i < def->vertex_count; ++i) {
+        o = v3_madd(o, 1.0 / def->vertex_count, vertex_at(def, i));
+    }
+    double volume = 0.0, second[3][3] = {{0}};
+    vec3 first = {0, 0, 0};
+    for (int32_t k = 0; k < def->triangle_count; ++k) {
+        const int32_t* t = def->triangles + 3 * (size_t)k;
+        const vec3 a = v3_sub(vertex_at(def, t[0]), o), b = v3_sub(vertex_at(def, t[1]), o);
+        const vec3 c = v3_sub(vertex_at(def, t[2]), o), s = v3_add(a, v3_add(b, c));
+        const double d = v3_dot(a, v3_cross(b, c));
+        volume += d / 6.0;
+        first = v3_madd(first, d / 24.0, s);
+        add_outer(second, d / 120.0, a);
+        add_outer(second, d / 120.0, b);
+        add_outer(second, d / 120.0, c);
+        add_outer(second, d / 120.0, s);
+    }
+    perpi_mass mass = {.mass = volume};
+    const vec3 center = v3_scale(1.0 / volume, first);
+    add_outer(second, -volume, center);
+    const double trace = second[0][0] + second[1][1] + second[2][2];
+    for (int i = 0; i < 3; ++i) {
+        for (int j = 0; j < 3; ++j) {
+            mass.inertia.m[i][j] = (i == j ? trace : 0.0) - second[i][j];
+        }
+    }
+    mass.center = v3_add(o, center);
+    return mass;
+}
+
+/* ---- the shape -------------------------------------------------------------------------------- */
+
+static perp_status check(perp_context* context, const perp_shape_def* def)
+{
+    if (!def->visual && !def->contactless) {
+        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                          "type: a mesh does not collide yet; say \"collides\": false (it has mass "
+                          "and meets nothing) or \"visual\": true (a picture only)");
+    }
+    if (def->vertex_count < 3 || def->vertices == NULL) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "vertices: must be at least 3 points, got %d",
+                          (int)def->vertex_count);
+    }
+    if (def->triangle_count < 1 || def->triangles == NULL) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "faces: must be at least one");
+    }
+    for (size_t i = 0; i < 3 * (size_t)def->vertex_count; ++i) {
+        if (!(fabs(def->vertices[i]) <= 1e100)) {
+            return perpi_fail(context, PERP_ERROR_INPUT,
+                              "vertices/%zu: must be finite and not beyond 1e100, got %g", i / 3,
+                              def->vertices[i]);
+        }
+    }
+    for (size_t i = 0; i < 3 * (size_t)def->triangle_count; ++i) {
+        if (def->triangles[i] < 0 || def->triangles[i] >= def->vertex_count) {
+            return perpi_fail(context, PERP_ERROR_INPUT,
+                              "faces: there is no vertex %d; they are numbered 0 to %d",
+                              (int)def->triangles[i], (int)def->vertex_count - 1);
+        }
+    }
+    return PERP_OK;
+}
+
+static perp_status weigh(perp_context* context, const perp_shape_def* def, perpi_mass* mass)
+{
+    const perp_status status = check_closed(context, def);
+    if (status != PERP_OK) {
+        return status;
+    }
+    *mass = integrate(def);
+    if (mass->mass < 0.0) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "faces: %s is inside out: its volume is %g; list the vertices of a face "
+                          "counter-clockwise as seen from outside",
+                          name_of(def), mass->mass);
+    }
+    if (!(mass->mass > 0.0) || !isfinite(mass->mass)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "faces: %s has no volume (%g)", name_of(def),
+                          mass->mass);
+    }
+    return PERP_OK;
+}
+
+static perp_status copy_mesh(perp_context* context, const perp_shape_def* def, perpi_mesh* mesh)
+{
+    const size_t v = 3 * (size_t)def->vertex_count, t = 3 * (size_t)def->triangle_count;
+    perp_status status = perpi_alloc(context, v, sizeof *mesh->vertex, &mesh->vertex);
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, t, sizeof *mesh->triangle, &mesh->triangle);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    memcpy(mesh->vertex, def->vertices, v * sizeof *mesh->vertex);
+    memcpy(mesh->triangle, def->triangles, t * sizeof *mesh->triangle);
+    mesh->vertex_count = def->vertex_count;
+    mesh->triangle_count = def->triangle_count;
+    for (int32_t i = 0; i < def->vertex_count; ++i) {
+        const double d = v3_norm(vertex_at(def, i));
+        mesh->reach = d > mesh->reach ? d : mesh->reach;
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_mesh_make(perp_context* context, const perp_shape_def* def, perpi_mesh** mesh)
+{
+    perpi_shape made = {.type = PERP_SHAPE_MESH};
+    perp_status status = perpi_alloc(context, 1, sizeof *made.mesh, &made.mesh);
+    if (status == PERP_OK && !def->visual) {
+        status = weigh(context, def, &made.mesh->mass);
+    }
+    if (status == PERP_OK) {
+        status = copy_mesh(context, def, made.mesh);
+    }
+    if (status != PERP_OK) {
+        perpi_shape_free(context, &made);
+        return status;
+    }
+    *mesh = made.mesh;
+    return PERP_OK;
+}
+
+static perpi_mass mass(const perpi_shape* shape)
+{
+    return shape->mesh->mass;
+}
+
+static double reach(const perpi_shape* shape)
+{
+    return shape->mesh->reach;
+}
+
+static perpi_bounds bounds(const perpi_shape* shape, const perpi_pose* pose)
+{
+    perpi_bounds b = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+    for (int32_t i = 0; i < shape->mesh->vertex_count; ++i) {
+        const vec3 p = perpi_pose_point(pose, v3_from(shape->mesh->vertex + 3 * (size_t)i));
+        b.lo = v3(p.x < b.lo.x ? p.x : b.lo.x, p.y < b.lo.y ? p.y : b.lo.y,
+                  p.z < b.lo.z ? p.z : b.lo.z);
+        b.hi = v3(p.x > b.hi.x ? p.x : b.hi.x, p.y > b.hi.y ? p.y : b.hi.y,
+                  p.z > b.hi.z ? p.z : b.hi.z);
+    }
+    return b;
+}
+
+const perpi_shape_ops perpi_shape_mesh = {
+    .type = PERP_SHAPE_MESH,
+    .name = "mesh",
+    .dimension = 3,
+    .summary = "file (.poly, .stl, .obj) and scale, or vertices and faces; no contact yet",
+    .bounded = true,
+    .check = check,
+    .mass = mass,
+    .reach = reach,
+    .bounds = bounds,
+};
