@@ -95,8 +95,7 @@ static inline perpi_shape make_plane(perp_shape_type type, vec3 n, double offset
 
 static inline int dimension_of(perp_shape_type type)
 {
-    return type == PERP_SHAPE_CIRCLE || type == PERP_SHAPE_HALFPLANE || type == PERP_SHAPE_BOX2 ? 2
-                                                                                                : 3;
+    return perp_shape_dimension(type) == 2 ? 2 : 3;
 }
 
 static inline perpi_shape random_shape(perp_shape_type type)
