@@ -266,12 +266,9 @@ static int prepare(run_state* r)
 /* ---- running ----------------------------------------------------------------------------------*/
 
 /* Beside the recording, or in --save-problems, or here. */
-static void save_problem(run_state* r, int64_t step)
+static void write_problem(run_state* r, const perp_contact_problem* problem, int64_t step,
+                          const char* why)
 {
-    const perp_contact_problem* problem = perp_sim_problem(r->sim);
-    if (problem == NULL) {
-        return;
-    }
     char folder[1024] = ".";
     const char* slash = r->out != NULL ? strrchr(r->out, '/') : NULL;
     if (r->problems != NULL) {
@@ -288,12 +285,33 @@ static void save_problem(run_state* r, int64_t step)
     }
     const bool here = strcmp(folder, ".") == 0;
     char path[sizeof r->problem];
-    (void)snprintf(path, sizeof path, "%s%s%s-step%lld.problem.json", here ? "" : folder,
-                   here ? "" : "/", name[0] != '\0' ? name : "scene", (long long)step);
+    (void)snprintf(path, sizeof path, "%s%s%s-step%lld%s.problem.json", here ? "" : folder,
+                   here ? "" : "/", name[0] != '\0' ? name : "scene", (long long)step, why);
     if (perp_contact_write(r->context, problem, path) == PERP_OK) {
         memcpy(r->problem, path, sizeof path);
     } else {
         cli_complain("warning: %s", perp_context_error(r->context));
+    }
+}
+
+static void save_problem(run_state* r, int64_t step)
+{
+    const perp_contact_problem* problem = perp_sim_problem(r->sim);
+    if (problem != NULL) {
+        write_problem(r, problem, step, "");
+    }
+}
+
+/* A pair of shapes falls back to a simpler contact model: its problem is kept if asked for. */
+static void note_fallback(void* user, const perp_contact_problem* problem, int32_t body_a,
+                          int32_t body_b, const char* contact_model)
+{
+    run_state* r = user;
+    (void)body_a;
+    (void)body_b;
+    (void)contact_model;
+    if (r->problems != NULL) {
+        write_problem(r, problem, perp_sim_step_count(r->sim) + 1, "-fallback");
     }
 }
 
@@ -556,6 +574,7 @@ static int run_all(run_state* r)
     }
     watch_signals();
     perp_sim_on_cancel(r->sim, is_stop_asked, NULL);
+    perp_sim_on_fallback(r->sim, note_fallback, r);
     if (r->out != NULL) {
         const perp_status status =
             perp_recorder_create(r->context, r->out, r->scene, r->sim, &r->recorder);

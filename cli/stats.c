@@ -47,6 +47,7 @@ void cli_stats_step(cli_stats* stats, const perp_sim* sim, double seconds)
     const perp_step_info info = perp_sim_step_info(sim);
     take_sample(stats, seconds);
     stats->steps += 1;
+    stats->fallbacks += info.fallbacks;
     stats->step_sum += seconds;
     take_worst(&stats->step_max, seconds);
 

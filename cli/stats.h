@@ -24,6 +24,7 @@ typedef struct cli_stats {
     double iterations_sum;
     int32_t iterations_max;
     int64_t failures;
+    int64_t fallbacks;    /* pairs of shapes given to a simpler contact model */
     double initial_total; /* energy */
 } cli_stats;
 

@@ -1,4 +1,6 @@
 /* cli/summary.c - the result of a run: the JSON object of docs and DESIGN, and a short table. */
+#include <string.h>
+
 #include "summary.h"
 
 #include <math.h>
@@ -98,6 +100,9 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
                                   cli_number(mean(stats->iterations_sum, stats->steps)), "max",
                                   (int)stats->iterations_max));
     json_object_set_new(o, "solver_failures", json_integer(stats->failures));
+    if (strcmp(run.contact, "peg") == 0 || strcmp(run.contact, "lnc") == 0) {
+        json_object_set_new(o, "contact_fallbacks", json_integer(stats->fallbacks));
+    }
     json_t* bodies = json_object();
     for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
         json_object_set_new(bodies, perp_model_body_name(model, i), body_json(sim, i, planar));

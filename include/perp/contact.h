@@ -18,6 +18,8 @@ typedef struct perp_contact {
     double mu;
     perp_cone cone;
     int32_t directions; /* of a polygon cone, else 0 */
+    int32_t group;      /* 0: holds by itself; g > 0: member of group g of this step, in which at
+                           least one contact must hold; -g: likewise, but it never pushes */
     double e[3];        /* of an ellipsoid: e_t, e_o, e_r; else 0 */
     double impulse[4];  /* p_n, p_t, p_o, p_r (torsion): on B, the negative on A */
     double drift[3];    /* prescribed part of the relative velocity in (n, t, o): belts */

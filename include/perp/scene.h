@@ -59,6 +59,7 @@ typedef struct perp_scene_run {
     double step, duration;
     const char* stepper;
     const char* contact;
+    bool single_primary; /* of the contact model */
     const char* solver;
     const perp_option* solver_option;
     int32_t solver_option_count;

@@ -23,8 +23,12 @@ typedef enum perp_shape_type {
     PERP_SHAPE_BOX2,         /* planar box, written "box" in a planar scene */
     PERP_SHAPE_CYLINDER,     /* axis z, length, radius; flat ends */
     PERP_SHAPE_MESH,         /* vertices, triangles; no contact yet: visual or contactless */
+    PERP_SHAPE_POLYGON,      /* planar, convex: vertices */
     PERP_SHAPE_TYPE_COUNT
 } perp_shape_type;
+
+/* Most vertices that a polygon can have: a pair of features has to fit into a contact's key. */
+#define PERP_POLYGON_LIMIT 1024
 
 typedef struct perp_shape_def {
     perp_shape_type type;
@@ -41,7 +45,9 @@ typedef struct perp_shape_def {
     const char* surface_velocity_text[3]; /* expression in t that replaces the number, or NULL */
     bool visual;                          /* a picture only: no contact, no mass */
     bool contactless;                     /* has mass, meets nothing */
-    const double* vertices; /* mesh: vertex_count points, x y z each, in the shape's frame */
+    const double*
+        vertices; /* mesh: vertex_count points, x y z each, in the shape's frame; polygon: 3
+                               to PERP_POLYGON_LIMIT points, x y each, in order, either way round */
     int32_t vertex_count;
     const int32_t* triangles; /* mesh: triangle_count times three vertices, counter-clockwise as
                                  seen from outside */
@@ -61,6 +67,21 @@ PERP_API const char* perp_shape_summary(perp_shape_type type);
 /* By scene name and dimension. Unknown: PERP_ERROR_INPUT; known but not built: UNSUPPORTED. */
 PERP_API PERP_NODISCARD perp_status perp_shape_find(perp_context* context, const char* name,
                                                     int32_t dimension, perp_shape_type* type);
+
+/* ---- two convex polygons -------------------------------------------------------------------------*/
+
+typedef struct perp_polygon_measure {
+    double area; /* of the overlap, >= 0 */
+    double
+        separation; /* > 0: largest gap between parallel lines that separate the two, which is the
+                          distance unless vertices face each other; < 0: minus the depth, the least
+                          translation that parts them */
+} perp_polygon_measure;
+
+/* Both exact up to rounding. a, b: x, y of each vertex, convex, counter-clockwise, at least 3. The
+ * overlap is clipped edge by edge, so that a sliver keeps its relative precision. No allocation. */
+PERP_API perp_polygon_measure perp_polygon_compare(const double* a, int32_t a_count,
+                                                   const double* b, int32_t b_count);
 
 #ifdef __cplusplus
 }

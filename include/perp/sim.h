@@ -25,6 +25,8 @@ typedef struct perp_sim_def {
     double duration; /* > 0; the last step is shortened if h does not divide it (1e-9) */
     const char* stepper;
     const char* contact;
+    bool
+        single_primary; /* lnc, peg: one member of a group may push, the most open one [W14 (4.14)] */
     const char* solver;
     const perp_option* solver_option; /* settings of the solver by name */
     int32_t solver_option_count;
@@ -120,7 +122,9 @@ typedef struct perp_step_info {
     int32_t moves;                     /* solves that moved poses onto the joints, where these
                                           could not be closed by the step's own impulses */
     double joint_error[2];             /* largest at the end of the step: length, angle */
-    bool accepted_unsolved;            /* keep_going took an iterate that the judge did not pass */
+    int32_t fallbacks;      /* pairs of shapes that were given to a simpler contact model,
+                                          because their groups could not be solved */
+    bool accepted_unsolved; /* keep_going took an iterate that the judge did not pass */
 } perp_step_info;
 PERP_API perp_step_info perp_sim_step_info(const perp_sim* sim);
 
@@ -132,6 +136,10 @@ PERP_API perp_energy perp_sim_energy(const perp_sim* sim);
 PERP_API void perp_sim_momentum(const perp_sim* sim, double linear[3], double angular[3]);
 /* Largest overlap in the present state (a collision query; not free). */
 PERP_API PERP_NODISCARD perp_status perp_sim_penetration(perp_sim* sim, double* depth);
+
+/* Area of overlap of all pairs of bodies whose convex polygons and boxes may collide, exact up to
+ * rounding; planar models only, 0 for others. Round shapes and half-planes are not counted. */
+PERP_API double perp_sim_overlap_area(perp_sim* sim);
 
 /* The problem of the last step, for saving; NULL before the first. */
 PERP_API const perp_contact_problem* perp_sim_problem(const perp_sim* sim);
@@ -152,6 +160,11 @@ PERP_API const char* perp_sim_user_code(const perp_sim* sim); /* never NULL */
 /* Polled inside the solvers, several times a millisecond: returning true ends the step with
  * PERP_ERROR_CANCELLED, the state as it was before it. NULL: never. */
 PERP_API void perp_sim_on_cancel(perp_sim* sim, bool (*cancel)(void* user), void* user);
+/* Called with the problem of a step that could not be solved before a pair of shapes falls back to a
+ * simpler contact model, for saving it. shape_a, shape_b: the pair, by body. NULL: nobody is told. */
+typedef void (*perp_fallback_fn)(void* user, const perp_contact_problem* problem, int32_t body_a,
+                                 int32_t body_b, const char* contact_model);
+PERP_API void perp_sim_on_fallback(perp_sim* sim, perp_fallback_fn fn, void* user);
 /* Adds a force and torque (world frame, at the centre of mass) for the coming step. */
 PERP_API PERP_NODISCARD perp_status perp_sim_apply_wrench(perp_sim* sim, int32_t body,
                                                           const double force[3],

@@ -26,6 +26,9 @@ struct perpi_collider {
     answer* cache;
     size_t cache_mask;
     size_t candidates;
+    perpi_touch_rule rule;
+    const perpi_touch_exception* exception;
+    size_t exception_count;
     perpi_touch_list list;
 };
 
@@ -120,6 +123,14 @@ void perpi_collider_destroy(perpi_collider* collider)
     perpi_free(context, collider->cache);
     perpi_free(context, collider->list.item);
     perpi_free(context, collider);
+}
+
+void perpi_collider_set_rule(perpi_collider* collider, perpi_touch_rule rule,
+                             const perpi_touch_exception* exception, size_t count)
+{
+    collider->rule = rule;
+    collider->exception = exception;
+    collider->exception_count = count;
 }
 
 size_t perpi_collider_candidates(const perpi_collider* collider)
@@ -234,13 +245,27 @@ static void sort_features(perpi_touch* item, size_t count)
     }
 }
 
+static perpi_touch_rule rule_of(const perpi_collider* c, const perpi_broad_pair* pair)
+{
+    for (size_t i = 0; i < c->exception_count; ++i) {
+        if (c->exception[i].shape_a == pair->shape_a && c->exception[i].shape_b == pair->shape_b) {
+            return c->exception[i].rule;
+        }
+    }
+    return c->rule;
+}
+
 static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const double* margin)
 {
     const perpi_shape* shape = c->model->shape;
     perpi_touch_list* list = &c->list;
     bool flipped = false;
+    const perpi_touch_rule rule = rule_of(c, pair);
+    list->rule = rule == PERPI_TOUCH_VIOLATED ? PERPI_TOUCH_PLAIN : rule;
+    list->group = 0;
+    list->secondary = false;
     const perpi_pair_fn find =
-        perpi_pair_find(shape[pair->shape_a].type, shape[pair->shape_b].type, &flipped);
+        perpi_pair_find(list->rule, shape[pair->shape_a].type, shape[pair->shape_b].type, &flipped);
     if (find == NULL) {
         return PERP_OK;
     }
@@ -254,6 +279,15 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
     const int32_t two = flipped ? pair->shape_a : pair->shape_b;
     const perp_status status = find(&shape[one], &c->pose[one], &shape[two], &c->pose[two],
                                     margin[pair->body_a] + margin[pair->body_b], list);
+    if (rule == PERPI_TOUCH_VIOLATED) {
+        size_t kept = first;
+        for (size_t i = first; i < list->count; ++i) {
+            if (list->item[i].gap < 0.0) {
+                list->item[kept++] = list->item[i];
+            }
+        }
+        list->count = kept;
+    }
     if (list->count > first) {
         sort_features(list->item + first, list->count - first);
     }

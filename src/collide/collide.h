@@ -9,6 +9,15 @@
 
 #include "model/model.h"
 
+/* What becomes of the features of polytopes: which of them a contact model wants to see, and which
+ * belong together. Round shapes and planes among themselves have no choice. */
+typedef enum perpi_touch_rule {
+    PERPI_TOUCH_PLAIN, /* each within reach for itself */
+    PERPI_TOUCH_LNC,   /* grouped by vertex: one of the faces near it must hold [W14 (4.2)-(4.5)] */
+    PERPI_TOUCH_PEG,   /* grouped so that bodies are apart exactly if every group holds */
+    PERPI_TOUCH_VIOLATED, /* as PLAIN, but only with a negative gap; round shapes too */
+} perpi_touch_rule;
+
 /* Two features within reach. normal points from A onto B, gap = normal . (point_b - point_a). */
 typedef struct perpi_touch {
     int32_t body_a, body_b;   /* body_a < body_b */
@@ -17,6 +26,8 @@ typedef struct perpi_touch {
     vec3 point_a, point_b;    /* world */
     vec3 normal;              /* unit, world */
     double gap;
+    int32_t group;  /* of this pair of shapes; 0: stands alone */
+    bool secondary; /* lends its geometry to the group, but never pushes */
 } perpi_touch;
 
 /* The pair of features by one number, the same from step to step; touches are sorted by it. Holds
@@ -33,6 +44,9 @@ typedef struct perpi_touch_list {
     size_t count, capacity;
     /* set by the caller for the pair at hand; perpi_touch_add copies them in */
     int32_t body_a, body_b, shape_a, shape_b;
+    perpi_touch_rule rule;
+    int32_t group; /* of the touch that comes next; the routine sets it */
+    bool secondary;
     bool flipped; /* the routine sees the shapes in the other order: swap on the way in */
 } perpi_touch_list;
 
@@ -51,15 +65,25 @@ typedef struct perpi_pair_ops {
     perpi_pair_fn find;
 } perpi_pair_ops;
 
+/* A pair of shapes for which the collider's rule does not hold in the next call. */
+typedef struct perpi_touch_exception {
+    int32_t shape_a, shape_b; /* shape_a < shape_b or as the touches of the pair have them */
+    perpi_touch_rule rule;
+} perpi_touch_exception;
+
 /* NULL if shapes of these types never meet (plane-plane, particle-particle). *flipped tells that
  * the routine wants (b, a). */
-perpi_pair_fn perpi_pair_find(perp_shape_type a, perp_shape_type b, bool* flipped);
+perpi_pair_fn perpi_pair_find(perpi_touch_rule rule, perp_shape_type a, perp_shape_type b,
+                              bool* flipped);
 
 typedef struct perpi_collider perpi_collider;
 /* PERP_ERROR_UNSUPPORTED, with the two bodies: a pair that may collide has no routine yet. */
 PERP_NODISCARD perp_status perpi_collider_create(perp_context* context, const perp_model* model,
                                                  perpi_collider** collider);
 void perpi_collider_destroy(perpi_collider* collider);
+/* PLAIN unless set. exceptions are read during perpi_collide; NULL: none. */
+void perpi_collider_set_rule(perpi_collider* collider, perpi_touch_rule rule,
+                             const perpi_touch_exception* exception, size_t count);
 
 /* pose: one per body (centre of mass, world). margin: one per body; a pair's margin is the sum.
  * Pairs that may not collide (model) and pairs of bodies that cannot move each other (both not

@@ -1,4 +1,5 @@
 /* src/collide/pairs.c - which routine finds the contacts of which two shapes. */
+#include "collide/polygon.h"
 #include "collide/round.h"
 
 /* Every pair that can meet, once. Missing on purpose: planes with planes, particles with
@@ -31,22 +32,46 @@ static const perpi_pair_ops pairs[] = {
     {PERP_SHAPE_BOX2, PERP_SHAPE_PARTICLE, perpi_box_ball},
     {PERP_SHAPE_BOX2, PERP_SHAPE_CIRCLE, perpi_box_ball},
     {PERP_SHAPE_BOX2, PERP_SHAPE_BOX2, perpi_box_box},
+    {PERP_SHAPE_HALFPLANE, PERP_SHAPE_POLYGON, perpi_plane_polygon},
+    {PERP_SHAPE_POLYGON, PERP_SHAPE_PARTICLE, perpi_polygon_ball},
+    {PERP_SHAPE_POLYGON, PERP_SHAPE_CIRCLE, perpi_polygon_ball},
+    {PERP_SHAPE_POLYGON, PERP_SHAPE_POLYGON, perpi_polygon_polygon},
+    {PERP_SHAPE_BOX2, PERP_SHAPE_POLYGON, perpi_polygon_polygon},
 };
 enum { PAIR_COUNT = sizeof pairs / sizeof pairs[0] };
 
-perpi_pair_fn perpi_pair_find(perp_shape_type a, perp_shape_type b, bool* flipped)
+/* What comes first where features belong together: a box is a polygon then. */
+static const perpi_pair_ops grouped[] = {
+    {PERP_SHAPE_BOX2, PERP_SHAPE_PARTICLE, perpi_polygon_ball},
+    {PERP_SHAPE_BOX2, PERP_SHAPE_CIRCLE, perpi_polygon_ball},
+    {PERP_SHAPE_BOX2, PERP_SHAPE_BOX2, perpi_polygon_polygon},
+};
+enum { GROUPED_COUNT = sizeof grouped / sizeof grouped[0] };
+
+static perpi_pair_fn look_up(const perpi_pair_ops* table, int count, perp_shape_type a,
+                             perp_shape_type b, bool* flipped)
 {
-    for (int i = 0; i < PAIR_COUNT; ++i) {
-        if (pairs[i].a == a && pairs[i].b == b) {
+    for (int i = 0; i < count; ++i) {
+        if (table[i].a == a && table[i].b == b) {
             *flipped = false;
-            return pairs[i].find;
+            return table[i].find;
         }
-        if (pairs[i].a == b && pairs[i].b == a) {
+        if (table[i].a == b && table[i].b == a) {
             *flipped = true;
-            return pairs[i].find;
+            return table[i].find;
         }
     }
     return NULL;
+}
+
+perpi_pair_fn perpi_pair_find(perpi_touch_rule rule, perp_shape_type a, perp_shape_type b,
+                              bool* flipped)
+{
+    perpi_pair_fn find = NULL;
+    if (rule == PERPI_TOUCH_LNC || rule == PERPI_TOUCH_PEG) {
+        find = look_up(grouped, GROUPED_COUNT, a, b, flipped);
+    }
+    return find != NULL ? find : look_up(pairs, PAIR_COUNT, a, b, flipped);
 }
 
 perp_status perpi_touch_add(perpi_touch_list* list, uint32_t feature, vec3 point_a, vec3 point_b,
@@ -67,6 +92,8 @@ perp_status perpi_touch_add(perpi_touch_list* list, uint32_t feature, vec3 point
         .point_b = list->flipped ? point_a : point_b,
         .normal = list->flipped ? v3_neg(normal) : normal,
         .gap = gap,
+        .group = list->group,
+        .secondary = list->secondary,
     };
     return PERP_OK;
 }

@@ -1,7 +1,10 @@
 /* src/contact/contact.h - contact models: which gap constraints the features within reach give.
  *
  * An implementer owes one function: touches in, contacts out, in an order that depends on nothing
- * but the touches. Groups of contacts (PEG) will be handed out beside the contacts.
+ * but the touches: sorted by key. Which features of polytopes the collider looks for is the model's
+ * rule. A contact belongs to at most one group (perp_contact.group); where the same features take
+ * part in two, they are two contacts, each with an impulse of its own: what one group needs is then
+ * no business of the other [W14 4.2.3].
  */
 #ifndef PERPI_CONTACT_H
 #define PERPI_CONTACT_H
@@ -12,24 +15,33 @@
 /* What a contact needs to know besides geometry. */
 typedef struct perpi_contact_rules {
     perp_cone cone;
-    int32_t directions; /* of a polygon cone, spatial */
-    double e[3];        /* of an ellipsoid */
+    int32_t directions;  /* of a polygon cone, spatial */
+    double e[3];         /* of an ellipsoid */
+    bool single_primary; /* of a group only the most open member pushes [W14 (4.14)] */
 } perpi_contact_rules;
 
 typedef struct perpi_contact_list {
     perp_context* context;
     perp_contact* item;
     size_t count, capacity;
+    int32_t groups; /* the highest number of a group */
 } perpi_contact_list;
 
 typedef struct perpi_contact_model_ops {
     const char* name;
     const char* summary;
+    perpi_touch_rule rule;
     /* Appends to list. pose: one per body, at the start of the step; t for moving surfaces. */
     perp_status (*build)(const perp_model* model, const perpi_contact_rules* rules, double t,
                          const perpi_pose* pose, const perpi_touch* touch, size_t count,
                          perpi_contact_list* list);
 } perpi_contact_model_ops;
+
+/* What all models so far do: every touch is a contact, groups as the touches have them. */
+PERP_NODISCARD perp_status perpi_contact_build(const perp_model* model,
+                                               const perpi_contact_rules* rules, double t,
+                                               const perpi_pose* pose, const perpi_touch* touch,
+                                               size_t count, perpi_contact_list* list);
 
 /* By name. Unknown: PERP_ERROR_INPUT with the nearest; reserved: PERP_ERROR_UNSUPPORTED. */
 PERP_NODISCARD perp_status perpi_contact_model_find(perp_context* context, const char* name,

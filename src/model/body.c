@@ -282,6 +282,10 @@ static void keep_def(perp_model* model, size_t index, const perp_shape_def* def)
     kept->vertex_count = mesh != NULL ? mesh->vertex_count : 0;
     kept->triangle_count = mesh != NULL ? mesh->triangle_count : 0;
     kept->source = NULL;
+    if (def->type == PERP_SHAPE_POLYGON) {
+        kept->vertices = model->shape[index].vertex;
+        kept->vertex_count = model->shape[index].count;
+    }
 }
 
 static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi_body* body)
@@ -307,22 +311,23 @@ static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi
         memset(&model->surface[first], 0, (size_t)def->shape_count * sizeof *model->surface);
     }
     body->shape = (int32_t)first;
-    body->shape_count = def->shape_count;
     for (int32_t i = 0; i < def->shape_count; ++i) {
         const perp_shape_def* s = &def->shapes[i];
         char place[48];
         snprintf(place, sizeof place, "shapes/%d", (int)i);
-        status = perpi_shape_make(context, s, model->dimension, &model->shape[first + (size_t)i]);
+        perpi_shape* shape = &model->shape[first + (size_t)i];
+        status = perpi_shape_make(context, s, model->dimension, shape);
         if (status != PERP_OK) {
             return perpi_fail_prefix(context, status, place);
         }
+        model->surface[first + (size_t)i] =
+            (perpi_surface){.body = (int32_t)model->body_count, .friction = s->friction};
+        body->shape_count = i + 1; /* made: to be given back */
         if (!isnan(s->friction) && (!(s->friction >= 0.0) || !isfinite(s->friction))) {
             return perpi_fail(context, PERP_ERROR_INPUT, "%s/friction: must be >= 0, got %g", place,
                               s->friction);
         }
         keep_def(model, first + (size_t)i, s);
-        model->surface[first + (size_t)i] =
-            (perpi_surface){.body = (int32_t)model->body_count, .friction = s->friction};
     }
     return PERP_OK;
 }

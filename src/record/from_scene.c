@@ -14,6 +14,7 @@ perp_sim_def perp_sim_def_from_scene(const perp_scene* scene)
     def.duration = run.duration;
     def.stepper = run.stepper;
     def.contact = run.contact;
+    def.single_primary = run.single_primary;
     def.solver = run.solver;
     def.solver_option = run.solver_option;
     def.solver_option_count = run.solver_option_count;

@@ -42,6 +42,7 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_PENETRATION] = FRAME("/solver/penetration", PERPI_CELL_F64, 1),
     [PERPI_COLUMN_JOINT_ERROR_MAX] = FRAME("/solver/joint_error", PERPI_CELL_F64, 2),
     [PERPI_COLUMN_ACCEPTED_UNSOLVED] = FRAME("/solver/accepted_unsolved", PERPI_CELL_I32, 1),
+    [PERPI_COLUMN_FALLBACKS] = FRAME("/solver/fallbacks", PERPI_CELL_I32, PERPI_WIDTH_GROUPED),
     [PERPI_COLUMN_CONTACT_OFFSET] = {"/contacts/offset", PERPI_CELL_I64, 1, PERPI_AXIS_FRAME, 1,
                                      PERPI_COVER_FRAME},
     [PERPI_COLUMN_CONTACT_BODY] = CONTACT("/contacts/body", PERPI_CELL_I32, 2),
@@ -56,6 +57,7 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_CONTACT_E] = CONTACT("/contacts/e", PERPI_CELL_F64, 3),
     [PERPI_COLUMN_CONTACT_IMPULSE] = CONTACT("/contacts/impulse", PERPI_CELL_F64, 4),
     [PERPI_COLUMN_CONTACT_DRIFT] = CONTACT("/contacts/drift", PERPI_CELL_F64, 3),
+    [PERPI_COLUMN_CONTACT_GROUP] = CONTACT("/contacts/group", PERPI_CELL_I32, PERPI_WIDTH_GROUPED),
     [PERPI_COLUMN_JOINT_IMPULSE] = FRAME("/joints/impulse", PERPI_CELL_F64, PERPI_WIDTH_JOINT(6)),
     [PERPI_COLUMN_JOINT_LAW] = FRAME("/joints/law", PERPI_CELL_F64, PERPI_WIDTH_JOINT(5)),
     [PERPI_COLUMN_JOINT_COORDINATE] =
@@ -136,7 +138,8 @@ perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
                                .v_size = perp_sim_v_size(sim),
                                .joint_count = perp_model_joint_count(perp_sim_model(sim)),
                                .memory_size = perpi_sim_s_size(sim),
-                               .corrected = perpi_sim_v_solved(sim) != perp_sim_v(sim)};
+                               .corrected = perpi_sim_v_solved(sim) != perp_sim_v(sim),
+                               .grouped = perpi_sim_grouped(sim)};
 }
 
 static int32_t width_of(int32_t width, const perpi_state_shape* shape)
@@ -144,6 +147,7 @@ static int32_t width_of(int32_t width, const perpi_state_shape* shape)
     switch (width) {
     case PERPI_WIDTH_Q: return shape->q_size;
     case PERPI_WIDTH_V: return shape->v_size;
+    case PERPI_WIDTH_GROUPED: return shape->grouped ? 1 : 0;
     case PERPI_WIDTH_V_SOLVED: return shape->corrected ? shape->v_size : 0;
     case PERPI_WIDTH_MEMORY: return shape->memory_size;
     default: return width <= PERPI_WIDTH_JOINT(1) ? (-10 - width) * shape->joint_count : width;
@@ -247,6 +251,7 @@ static void put_contact(perpi_block* block, size_t row, const perp_contact* c)
     put(block, PERPI_COLUMN_CONTACT_E, row, c->e);
     put(block, PERPI_COLUMN_CONTACT_IMPULSE, row, c->impulse);
     put(block, PERPI_COLUMN_CONTACT_DRIFT, row, c->drift);
+    put_int(block, PERPI_COLUMN_CONTACT_GROUP, row, c->group);
 }
 
 /* Joint i of a frame's row. */
@@ -312,6 +317,7 @@ perp_status perpi_block_append(perpi_block* block, const perp_frame* frame, int6
     put(block, PERPI_COLUMN_JOINT_ERROR_MAX, f, info->joint_error);
     put_double(block, PERPI_COLUMN_PENETRATION, f, info->penetration);
     put_int(block, PERPI_COLUMN_ACCEPTED_UNSOLVED, f, info->accepted_unsolved ? 1 : 0);
+    put_int(block, PERPI_COLUMN_FALLBACKS, f, info->fallbacks);
 
     put_long(block, PERPI_COLUMN_CONTACT_OFFSET, f, contact_end);
     put_double(block, PERPI_COLUMN_WALL, f, info->report.seconds);
@@ -408,6 +414,9 @@ static perp_contact get_contact(const perpi_block* block, size_t row)
     get(block, PERPI_COLUMN_CONTACT_E, row, c.e);
     get(block, PERPI_COLUMN_CONTACT_IMPULSE, row, c.impulse);
     get(block, PERPI_COLUMN_CONTACT_DRIFT, row, c.drift);
+    if (block->width[PERPI_COLUMN_CONTACT_GROUP] > 0) {
+        c.group = get_int(block, PERPI_COLUMN_CONTACT_GROUP, row);
+    }
     return c;
 }
 
@@ -468,6 +477,9 @@ void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
     get(block, PERPI_COLUMN_JOINT_ERROR_MAX, f, info->joint_error);
     info->penetration = get_double(block, PERPI_COLUMN_PENETRATION, f);
     info->accepted_unsolved = get_int(block, PERPI_COLUMN_ACCEPTED_UNSOLVED, f) != 0;
+    if (block->width[PERPI_COLUMN_FALLBACKS] > 0) {
+        info->fallbacks = get_int(block, PERPI_COLUMN_FALLBACKS, f);
+    }
 
     out->contacts = contact;
     out->contact_count = (int32_t)(contacts.end - contacts.begin);
@@ -515,6 +527,7 @@ void perpi_tally_step(perpi_tally* tally, const perp_sim* sim)
         worst->report.outcome = info.report.outcome;
     }
     worst->accepted_unsolved = worst->accepted_unsolved || info.accepted_unsolved;
+    worst->fallbacks += info.fallbacks;
 }
 
 /* worst_constraint, name, counts and rounds stay those of the last step: they belong to the
@@ -534,6 +547,7 @@ static void apply_tally(perp_step_info* info, const perpi_tally* tally)
     info->joint_error[0] = tally->worst.joint_error[0];
     info->joint_error[1] = tally->worst.joint_error[1];
     info->accepted_unsolved = tally->worst.accepted_unsolved;
+    info->fallbacks = tally->worst.fallbacks;
 }
 
 perp_frame perpi_frame_of_sim(const perp_sim* sim, const perpi_tally* tally, double seconds)
@@ -576,6 +590,8 @@ uint64_t perpi_header_hash(const perpi_header* header)
     h = perpi_hash_bytes(h, header->joint_name, (size_t)header->joint_offset[header->joint_count]);
     h = perpi_hash_word(h, (uint32_t)header->corrected);
     h = perpi_hash_word(h, (uint32_t)header->memory_size);
+    /* recordings without groups keep the hash they had before there were any */
+    h = header->grouped != 0 ? perpi_hash_word(h, (uint32_t)header->grouped) : h;
     return header->user_code[0] == '\0'
                ? h
                : perpi_hash_bytes(h, header->user_code, strlen(header->user_code));

@@ -52,6 +52,7 @@ typedef enum perpi_column {
     PERPI_COLUMN_PENETRATION,
     PERPI_COLUMN_JOINT_ERROR_MAX,
     PERPI_COLUMN_ACCEPTED_UNSOLVED,
+    PERPI_COLUMN_FALLBACKS,
     PERPI_COLUMN_CONTACT_OFFSET,
     PERPI_COLUMN_CONTACT_BODY,
     PERPI_COLUMN_CONTACT_KEY,
@@ -65,6 +66,7 @@ typedef enum perpi_column {
     PERPI_COLUMN_CONTACT_E,
     PERPI_COLUMN_CONTACT_IMPULSE,
     PERPI_COLUMN_CONTACT_DRIFT,
+    PERPI_COLUMN_CONTACT_GROUP,
     PERPI_COLUMN_JOINT_IMPULSE,
     PERPI_COLUMN_JOINT_LAW,
     PERPI_COLUMN_JOINT_COORDINATE,
@@ -90,6 +92,7 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_V (-2)
 #define PERPI_WIDTH_V_SOLVED (-3) /* as V where joints are corrected, else 0 */
 #define PERPI_WIDTH_MEMORY (-4)
+#define PERPI_WIDTH_GROUPED (-5)         /* 1 where the contact model makes groups, else 0 */
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
 typedef struct perpi_column_def {
@@ -125,6 +128,7 @@ typedef struct perpi_block {
 typedef struct perpi_state_shape {
     int32_t q_size, v_size, joint_count, memory_size;
     bool corrected; /* joints are corrected: velocities before and after differ */
+    bool grouped;   /* the contact model makes groups */
 } perpi_state_shape;
 perpi_state_shape perpi_state_shape_of(const perp_sim* sim);
 
@@ -178,6 +182,7 @@ typedef struct perpi_header {
     const int64_t* joint_offset;
     const char* joint_name;
     int32_t corrected;     /* 1: the scene corrects joints */
+    int32_t grouped;       /* 1: its contact model makes groups */
     int32_t memory_size;   /* what springs and controllers remember */
     const char* user_code; /* "": none; only then is there no such attribute */
 } perpi_header;

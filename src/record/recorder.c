@@ -183,6 +183,7 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
                            &h->resumed_from_time) &&
            write_attribute(file, "joint_correction", H5T_STD_I32LE, H5T_NATIVE_INT32,
                            &h->corrected) &&
+           write_attribute(file, "contact_groups", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->grouped) &&
            write_attribute(file, "memory_size", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->memory_size) &&
            (h->user_code[0] == '\0' ||
             write_text_attribute(file, "user_code", h->user_code, PERPI_USER_CODE_SIZE)) &&
@@ -420,6 +421,7 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .joint_offset = joint_offset,
         .joint_name = joint_name,
         .corrected = perpi_state_shape_of(sim).corrected ? 1 : 0,
+        .grouped = perpi_state_shape_of(sim).grouped ? 1 : 0,
         .memory_size = perpi_state_shape_of(sim).memory_size,
         .user_code = user_code,
     };

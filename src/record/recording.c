@@ -220,6 +220,7 @@ static perp_status read_header(perp_recording* r)
                           (int)h->format_version, PERPI_RECORD_FORMAT_VERSION);
     }
     if (!read_attribute(r->file, "joint_correction", H5T_NATIVE_INT32, &h->corrected) ||
+        !read_attribute(r->file, "contact_groups", H5T_NATIVE_INT32, &h->grouped) ||
         !read_attribute(r->file, "memory_size", H5T_NATIVE_INT32, &h->memory_size) ||
         h->memory_size < 0 || h->memory_size > MEMORY_LIMIT) {
         return no_recording(r, "an attribute of the header is missing");
@@ -277,7 +278,8 @@ static perp_status open_columns(perp_recording* r)
                                      .v_size = n * (planar ? 3 : 6),
                                      .joint_count = (int32_t)r->header.joint_count,
                                      .memory_size = r->header.memory_size,
-                                     .corrected = r->header.corrected != 0};
+                                     .corrected = r->header.corrected != 0,
+                                     .grouped = r->header.grouped != 0};
     perpi_block_init(&r->block, r->context, &shape);
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         const perpi_column_def* def = &perpi_columns[c];
@@ -520,7 +522,8 @@ static perp_status check_ragged(perp_recording* r)
         }
         bool fits = begin == 0;
         for (int k = 0; r->complete && k < PERPI_COLUMN_COUNT; ++k) {
-            fits = fits && (perpi_columns[k].axis != PERPI_AXIS_CONTACT || r->extent[k] == end);
+            fits = fits && (perpi_columns[k].axis != PERPI_AXIS_CONTACT ||
+                            r->extent[k] == (r->block.width[k] > 0 ? end : 0));
         }
         if (!fits) {
             note_damage(r, "the offsets of contacts are damaged");
@@ -533,7 +536,7 @@ static perp_status check_ragged(perp_recording* r)
 static void shorten_ragged(perp_recording* r)
 {
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
-        if (perpi_columns[c].axis == PERPI_AXIS_CONTACT &&
+        if (perpi_columns[c].axis == PERPI_AXIS_CONTACT && r->block.width[c] > 0 &&
             r->extent[c] < r->extent[PERPI_COLUMN_CONTACT_BODY]) {
             r->extent[PERPI_COLUMN_CONTACT_BODY] = r->extent[c];
         }

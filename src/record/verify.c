@@ -330,7 +330,8 @@ static perp_status prepare_sim(verifier* x)
          perp_model_joint_count(perp_scene_model(x->scene)) !=
              (int32_t)x->recording->header.joint_count ||
          perpi_sim_s_size(x->sim) != x->recording->header.memory_size ||
-         perpi_state_shape_of(x->sim).corrected != (x->recording->header.corrected != 0))) {
+         perpi_state_shape_of(x->sim).corrected != (x->recording->header.corrected != 0) ||
+         perpi_state_shape_of(x->sim).grouped != (x->recording->header.grouped != 0))) {
         status = perpi_fail(x->context, PERP_ERROR_INPUT,
                             "its bodies or joints are not the recorded ones");
     }

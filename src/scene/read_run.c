@@ -63,6 +63,28 @@ static perp_status read_choice(perpi_reader* r, const json_t* root, const char* 
     return PERP_OK;
 }
 
+/* The models with groups have a setting: {"type": "peg", "single_primary": true}. */
+static perp_status read_contact(perpi_reader* r, const json_t* root, perp_scene_run* run)
+{
+    const json_t* value = json_object_get(root, "contact");
+    if (!json_is_object(value)) {
+        return read_choice(r, root, "contact", &run->contact, NULL, NULL);
+    }
+    static const char* const known[] = {"type", "single_primary", NULL};
+    const size_t mark = perpi_reader_enter(r, "contact");
+    PERPI_TRY(perpi_read_object(r, value, known));
+    PERPI_TRY(perpi_require(r, value, "type"));
+    PERPI_TRY(perpi_read_string(r, value, "type", &run->contact));
+    PERPI_TRY(perpi_read_bool(r, value, "single_primary", &run->single_primary));
+    const bool groups = strcmp(run->contact, "lnc") == 0 || strcmp(run->contact, "peg") == 0;
+    if (json_object_get(value, "single_primary") != NULL && !groups) {
+        return perpi_reader_fail_key(r, "single_primary", PERP_ERROR_INPUT,
+                                     "belongs to the contact models 'lnc' and 'peg'");
+    }
+    perpi_reader_leave(r, mark);
+    return PERP_OK;
+}
+
 static perp_status read_cone(perpi_reader* r, const json_t* friction, perp_scene_run* run)
 {
     static const char* const names[] = {"none", "polygon", "quadratic", "ellipsoid", NULL};
@@ -148,7 +170,7 @@ perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* 
                                      def.duration);
     }
     PERPI_TRY(read_choice(r, root, "stepper", &def.stepper, NULL, NULL));
-    PERPI_TRY(read_choice(r, root, "contact", &def.contact, NULL, NULL));
+    PERPI_TRY(read_contact(r, root, &def));
     PERPI_TRY(read_choice(r, root, "solver", &def.solver, options, &def.solver_option_count));
     PERPI_TRY(read_friction(r, root, &def));
     PERPI_TRY(perpi_read_number(r, root, "margin", &def.margin));

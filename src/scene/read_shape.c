@@ -17,6 +17,7 @@ static const struct {
     {PERP_SHAPE_BOX2, {"size", NULL}},
     {PERP_SHAPE_CYLINDER, {"radius", "length"}},
     {PERP_SHAPE_MESH, {"?file", "?scale", "?vertices", "?faces", "?source"}},
+    {PERP_SHAPE_POLYGON, {"vertices", NULL}},
 };
 enum { PARAMETER_COUNT = sizeof parameters / sizeof parameters[0] };
 _Static_assert((int)PARAMETER_COUNT == (int)PERP_SHAPE_TYPE_COUNT, "every shape has its keys here");
@@ -49,6 +50,40 @@ static perp_status check_keys(perpi_reader* r, const json_t* value, perp_shape_t
     return PERP_OK;
 }
 
+/* A list of points; how many, and that they make a polygon, is checked by the shape. */
+static perp_status read_vertices(perpi_reader* r, const json_t* object, perp_shape_def* def)
+{
+    const json_t* value = json_object_get(object, "vertices");
+    if (value == NULL) {
+        return PERP_OK;
+    }
+    const size_t mark = perpi_reader_enter(r, "vertices");
+    PERPI_TRY(perpi_read_array(r, value));
+    const size_t count = json_array_size(value);
+    if (count > PERP_POLYGON_LIMIT) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be 3 to %d points, got %zu",
+                                 PERP_POLYGON_LIMIT, count);
+    }
+    double* xy = NULL;
+    PERPI_TRY(perpi_arena_take(&r->arena, 2 * count + 1, sizeof *xy, &xy));
+    for (size_t i = 0; i < count; ++i) {
+        const json_t* point = json_array_get(value, i);
+        const size_t at = perpi_reader_enter_item(r, i);
+        if (!json_is_array(point) || json_array_size(point) != 2 ||
+            !json_is_number(json_array_get(point, 0)) ||
+            !json_is_number(json_array_get(point, 1))) {
+            return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a point of 2 numbers");
+        }
+        xy[2 * i] = json_number_value(json_array_get(point, 0));
+        xy[2 * i + 1] = json_number_value(json_array_get(point, 1));
+        perpi_reader_leave(r, at);
+    }
+    perpi_reader_leave(r, mark);
+    def->vertices = xy;
+    def->vertex_count = (int32_t)count;
+    return PERP_OK;
+}
+
 perp_status perpi_read_shape(perpi_reader* r, const json_t* value, perp_shape_def* shape)
 {
     if (!json_is_object(value)) {
@@ -72,6 +107,9 @@ perp_status perpi_read_shape(perpi_reader* r, const json_t* value, perp_shape_de
     PERPI_TRY(perpi_read_space(r, value, "size", def.size, NULL));
     PERPI_TRY(perpi_read_space(r, value, "normal", def.normal, NULL));
     PERPI_TRY(perpi_read_number(r, value, "offset", &def.offset));
+    if (type == PERP_SHAPE_POLYGON) {
+        PERPI_TRY(read_vertices(r, value, &def));
+    }
     PERPI_TRY(perpi_read_space(r, value, "position", def.position, NULL));
     PERPI_TRY(perpi_read_rotation(r, value, def.orientation, NULL));
     PERPI_TRY(perpi_read_number(r, value, "friction", &def.friction));

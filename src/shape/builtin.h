@@ -13,6 +13,7 @@ extern const perpi_shape_ops perpi_shape_capsule;
 extern const perpi_shape_ops perpi_shape_circle;
 extern const perpi_shape_ops perpi_shape_halfplane;
 extern const perpi_shape_ops perpi_shape_box2;
+extern const perpi_shape_ops perpi_shape_polygon;
 extern const perpi_shape_ops perpi_shape_cylinder;
 extern const perpi_shape_ops perpi_shape_mesh;
 

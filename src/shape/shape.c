@@ -8,7 +8,7 @@
 static const perpi_shape_ops* const shapes[PERP_SHAPE_TYPE_COUNT] = {
     &perpi_shape_particle, &perpi_shape_sphere, &perpi_shape_plane,     &perpi_shape_box,
     &perpi_shape_capsule,  &perpi_shape_circle, &perpi_shape_halfplane, &perpi_shape_box2,
-    &perpi_shape_cylinder, &perpi_shape_mesh,
+    &perpi_shape_cylinder, &perpi_shape_mesh,   &perpi_shape_polygon,
 };
 
 /* Names that a scene may one day use. */
@@ -16,7 +16,10 @@ static const struct {
     const char* name;
     int32_t dimension;
 } planned[] = {
-    {"ellipsoid", 3}, {"superquadric", 3}, {"polyhedron", 3}, {"polygon", 2}, {"superellipse", 2},
+    {"ellipsoid", 3},
+    {"superquadric", 3},
+    {"polyhedron", 3},
+    {"superellipse", 2},
 };
 enum { PLANNED_COUNT = sizeof planned / sizeof planned[0] };
 
@@ -278,8 +281,9 @@ perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def, i
     made.local.q = q4_unit((quat){def->orientation[0] / s, def->orientation[1] / s,
                                   def->orientation[2] / s, def->orientation[3] / s});
     made.local.R = q4_matrix(made.local.q);
-    if (def->type == PERP_SHAPE_MESH) {
-        status = perpi_mesh_make(context, def, &made.mesh);
+    if (def->type == PERP_SHAPE_MESH || ops->make != NULL) {
+        status = ops->make != NULL ? ops->make(context, def, &made)
+                                   : perpi_mesh_make(context, def, &made.mesh);
         if (status != PERP_OK) {
             return status;
         }
@@ -290,6 +294,8 @@ perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def, i
 
 void perpi_shape_free(perp_context* context, perpi_shape* shape)
 {
+    perpi_free(context, shape->vertex);
+    shape->vertex = NULL;
     if (shape->mesh != NULL) {
         perpi_free(context, shape->mesh->vertex);
         perpi_free(context, shape->mesh->triangle);

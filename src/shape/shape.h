@@ -51,6 +51,11 @@ typedef struct perpi_shape {
     double radius, length, offset;
     vec3 half; /* half of size */
     vec3 normal;
+    /* polygon, counter-clockwise; one block of memory that begins at vertex */
+    int32_t count;
+    double* vertex;   /* 2 count: x, y */
+    double* edge;     /* 2 count: outward unit normal of the edge from vertex i to vertex i + 1 */
+    double* turn;     /* count: the angle of that normal, ascending from turn[0] within 2 pi */
     perpi_pose local; /* in the body frame (origin: centre of mass) */
     bool intangible;  /* meets nothing */
     bool massless;    /* a picture: no mass either */
@@ -69,6 +74,8 @@ typedef struct perpi_shape_ops {
     bool bounded; /* false: planes; no mass, no bounds */
     /* Parameters in range? Message starts with the member's name ("radius: must be > 0, got -1"). */
     perp_status (*check)(perp_context* context, const perp_shape_def* def);
+    /* Fills in what takes memory; NULL if nothing does. perpi_shape_free gives it back. */
+    perp_status (*make)(perp_context* context, const perp_shape_def* def, perpi_shape* shape);
     /* Mass properties at unit density (volume, or area in the plane). NULL if it has none. */
     perpi_mass (*mass)(const perpi_shape* shape);
     /* Largest distance of a point of the shape from its own origin. INFINITY if unbounded. */
@@ -83,6 +90,11 @@ const perpi_shape_ops* perpi_shape_ops_of(perp_shape_type type);
  * quaternion, half sizes. A mesh is copied: give it back with perpi_shape_free. */
 PERP_NODISCARD perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def,
                                             int32_t dimension, perpi_shape* shape);
+/* Normals and their angles from the vertices; room for them is there. */
+void perpi_polygon_normals(perpi_shape* shape);
+/* The vertex farthest along a direction of the shape's frame; O(log count). */
+int32_t perpi_polygon_support(const perpi_shape* shape, double x, double y);
+/* Gives back what a made shape owns; a shape of zeros is fine. */
 void perpi_shape_free(perp_context* context, perpi_shape* shape);
 
 /* Whether the two should meet and src/collide has no routine for them yet. A collider refuses a model

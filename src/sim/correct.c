@@ -34,7 +34,8 @@ static perp_status close_contacts(perp_sim* sim, double h)
         contact->cone = PERP_CONE_NONE;
         const double u = perpi_formulation_speed(f, (int32_t)i, 0, sim->v_problem) +
                          f->b[f->constraint[i].row] - contact->drift[0];
-        contact->gap = u > 0.0 ? h * u : 0.0;
+        /* of a group some may well stay violated */
+        contact->gap = u > 0.0 || contact->group != 0 ? h * u : 0.0;
     }
     return PERP_OK;
 }
@@ -92,7 +93,7 @@ static void displace(perp_sim* sim)
     for (size_t i = 0; i < sim->closed.count; ++i) {
         perp_contact* contact = &sim->closed.item[i];
         const double gap = contact->gap + perpi_formulation_speed(f, (int32_t)i, 0, sim->v_problem);
-        contact->gap = gap > 0.0 ? gap : 0.0;
+        contact->gap = gap > 0.0 || contact->group != 0 ? gap : 0.0;
     }
 }
 

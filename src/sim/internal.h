@@ -48,6 +48,11 @@ struct perp_sim {
     double* keep; /* of the correction: velocities, impulses, b */
     size_t keep_capacity;
 
+    perpi_touch_exception* exception; /* pairs that fell back in the step being worked out */
+    size_t exception_count, exception_capacity;
+    perp_fallback_fn on_fallback;
+    void* on_fallback_user;
+
     perpi_contact_list contacts; /* of the last step: the warm start of the next */
     perpi_contact_list next;     /* of the step being worked out */
     double *v_problem, *p_problem;

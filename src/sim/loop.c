@@ -26,14 +26,16 @@ static void warm_start(perp_sim* sim)
     }
 }
 
-/* The same features as in the round before? Then a larger margin has found nothing new. */
-static bool same_keys(const perpi_contact_list* list, const perpi_touch* touch, size_t count)
+/* The same features in the same groups as in the round before? Then a larger margin has found
+ * nothing new. */
+static bool same_touches(const perpi_contact_list* list, const perpi_touch* touch, size_t count)
 {
     if (list->count != count) {
         return false;
     }
     for (size_t i = 0; i < count; ++i) {
-        if (list->item[i].key != perpi_touch_key(&touch[i])) {
+        if (list->item[i].key != perpi_touch_key(&touch[i]) ||
+            (list->item[i].group != 0) != (touch[i].group != 0)) {
             return false;
         }
     }
@@ -223,6 +225,76 @@ static perp_status finish_joints(perp_sim* sim, double h)
     return PERP_OK;
 }
 
+/* ---- groups that could not be solved ---------------------------------------------------------------*/
+
+/* peg -> lnc -> corrective, for a pair of shapes. */
+static bool simpler(perpi_touch_rule rule, perpi_touch_rule* next)
+{
+    *next = rule == PERPI_TOUCH_PEG ? PERPI_TOUCH_LNC : PERPI_TOUCH_VIOLATED;
+    return rule == PERPI_TOUCH_PEG || rule == PERPI_TOUCH_LNC;
+}
+
+/* The pair of shapes whose groups are to blame: that of the contact furthest off, or else of the
+ * grouped contact that is violated most. -1 if nothing is grouped. */
+static int32_t blame(const perp_sim* sim, const perp_contact_residual* residual)
+{
+    const int32_t worst = residual->worst_constraint;
+    const perpi_formulation* f = sim->formulation;
+    if (worst >= 0 && (size_t)worst < sim->next.count && sim->next.item[worst].group != 0) {
+        return worst;
+    }
+    int32_t found = -1;
+    double least = INFINITY;
+    for (int32_t i = 0; i < (int32_t)sim->next.count; ++i) {
+        const double u =
+            perpi_formulation_speed(f, i, 0, sim->v_problem) + f->b[f->constraint[i].row];
+        if (sim->next.item[i].group != 0 && (found < 0 || u < least)) {
+            found = i;
+            least = u;
+        }
+    }
+    return found;
+}
+
+/* Gives the pair to the next simpler model for this step. False: there is none to blame. */
+static perp_status fall_back(perp_sim* sim, const perp_contact_residual* residual, bool* done)
+{
+    static const char* const name[] = {
+        [PERPI_TOUCH_LNC] = "lnc", [PERPI_TOUCH_VIOLATED] = "corrective"};
+    *done = false;
+    const int32_t i = blame(sim, residual);
+    if (i < 0) {
+        return PERP_OK;
+    }
+    const perp_contact* contact = &sim->next.item[i];
+    const int32_t a = (int32_t)(contact->key >> 44), b = (int32_t)(contact->key >> 24 & 0xFFFFF);
+    size_t at = 0;
+    while (at < sim->exception_count &&
+           (sim->exception[at].shape_a != a || sim->exception[at].shape_b != b)) {
+        ++at;
+    }
+    perpi_touch_rule rule =
+        at < sim->exception_count ? sim->exception[at].rule : sim->contact_model->rule;
+    if (!simpler(rule, &rule)) {
+        return PERP_OK;
+    }
+    if (sim->on_fallback != NULL) {
+        sim->on_fallback(sim->on_fallback_user, &sim->formulation->problem, contact->body_a,
+                         contact->body_b, name[rule]);
+    }
+    const perp_status status = perpi_grow(sim->context, &sim->exception, &sim->exception_capacity,
+                                          at + 1, sizeof *sim->exception);
+    if (status != PERP_OK) {
+        return status;
+    }
+    sim->exception[at] = (perpi_touch_exception){a, b, rule};
+    sim->exception_count = at == sim->exception_count ? at + 1 : sim->exception_count;
+    perpi_collider_set_rule(sim->collider, sim->contact_model->rule, sim->exception,
+                            sim->exception_count);
+    *done = true;
+    return PERP_OK;
+}
+
 static int32_t count_active(const perpi_contact_list* list)
 {
     int32_t active = 0;
@@ -232,23 +304,47 @@ static int32_t count_active(const perpi_contact_list* list)
     return active;
 }
 
+/* Largest overlap at the start of the step; of a group the most open member tells. */
+static double find_deepest(const perp_sim* sim)
+{
+    const perp_contact_problem* P = &sim->formulation->problem;
+    double deepest = 0.0;
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        const perp_contact* c = &sim->next.item[i];
+        deepest = c->group == 0 && -c->gap > deepest ? -c->gap : deepest;
+    }
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        double most = -INFINITY;
+        for (int32_t k = 0; k < P->group[g].count; ++k) {
+            const double gap = sim->next.item[P->group[g].member[k]].gap;
+            most = gap > most ? gap : most;
+        }
+        deepest = -most > deepest ? -most : deepest;
+    }
+    return deepest;
+}
+
 static perp_status work_out(perp_sim* sim, double h)
 {
     const perpi_touch* touch;
     size_t count;
     perp_contact_residual residual = {0};
     perp_report report = {0};
-    int32_t rounds = 0;
+    int32_t rounds = 0, fallbacks = 0;
+    bool again = false;
 
+    sim->exception_count = 0;
+    perpi_collider_set_rule(sim->collider, sim->contact_model->rule, NULL, 0);
     perpi_sim_poses(sim);
     perpi_sim_joint_input(sim);
     perp_status status = perpi_sim_margins(sim, h);
     while (status == PERP_OK) {
         status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
-        if (status != PERP_OK || (rounds > 0 && same_keys(&sim->next, touch, count))) {
+        if (status != PERP_OK || (rounds > 0 && !again && same_touches(&sim->next, touch, count))) {
             break;
         }
         sim->next.count = 0;
+        sim->next.groups = 0;
         status = sim->contact_model->build(sim->model, &sim->rules, sim->time, sim->pose, touch,
                                            count, &sim->next);
         if (status != PERP_OK) {
@@ -256,6 +352,20 @@ static perp_status work_out(perp_sim* sim, double h)
         }
         warm_start(sim);
         status = formulate_and_solve(sim, h, &residual, &report);
+        again = false;
+        if ((status == PERP_OK || status == PERP_ERROR_SOLVE) &&
+            report.outcome != PERP_OUTCOME_SOLVED && sim->formulation->problem.group_count > 0) {
+            const perp_status tried = fall_back(sim, &residual, &again);
+            if (tried != PERP_OK) {
+                status = tried;
+                break;
+            }
+            if (again) {
+                fallbacks += 1;
+                status = PERP_OK;
+                continue;
+            }
+        }
         rounds += 1;
         if (status != PERP_OK || rounds == MAX_ROUNDS ||
             !perpi_sim_margins_exceeded(sim, h, sim->v_next)) {
@@ -289,10 +399,7 @@ static perp_status work_out(perp_sim* sim, double h)
         }
     }
 
-    double deepest = 0.0;
-    for (size_t i = 0; i < sim->next.count; ++i) {
-        deepest = -sim->next.item[i].gap > deepest ? -sim->next.item[i].gap : deepest;
-    }
+    const double deepest = find_deepest(sim);
     const int32_t moves = sim->info.moves; /* set by correct() */
     sim->info = (perp_step_info){.certificate = residual,
                                  .report = report,
@@ -302,6 +409,7 @@ static perp_status work_out(perp_sim* sim, double h)
                                  .rounds = rounds,
                                  .corrections = corrections,
                                  .moves = sim->project != NULL ? moves : 0,
+                                 .fallbacks = fallbacks,
                                  .accepted_unsolved = report.outcome != PERP_OUTCOME_SOLVED};
     perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
     return PERP_OK;

@@ -193,6 +193,11 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     }
     if (status == PERP_OK) {
         status = perpi_contact_model_find(context, def->contact, &sim->contact_model);
+        if (status == PERP_OK && sim->model->dimension == 3 && perpi_sim_grouped(sim)) {
+            status = perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                                "contact model '%s' does not exist for spatial scenes yet",
+                                def->contact);
+        }
         prefix(context, status, "contact");
     }
     if (status == PERP_OK) {
@@ -210,6 +215,10 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     }
     if (status == PERP_OK) {
         status = perpi_collider_create(context, sim->model, &sim->collider);
+    }
+    if (status == PERP_OK) {
+        perpi_collider_set_rule(sim->collider, sim->contact_model->rule, NULL, 0);
+        sim->rules.single_primary = def->single_primary;
     }
     if (status == PERP_OK) {
         status = perpi_formulation_create(context, &sim->formulation);
@@ -270,7 +279,7 @@ void perp_sim_destroy(perp_sim* sim)
                            sim->margin,      sim->extra,     sim->pose,      sim->contacts.item,
                            sim->next.item,   sim->v_problem, sim->p_problem, sim->joint,
                            sim->joint_next,  sim->input,     sim->effort,    sim->v_solved,
-                           sim->closed.item, sim->keep};
+                           sim->closed.item, sim->keep,      sim->exception};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }
@@ -446,6 +455,7 @@ perp_status perp_sim_penetration(perp_sim* sim, double* depth)
     const perpi_touch* touch;
     size_t count;
     perpi_sim_poses(sim);
+    perpi_collider_set_rule(sim->collider, PERPI_TOUCH_PLAIN, NULL, 0);
     memset(sim->margin, 0, sim->model->body_count * sizeof *sim->margin);
     const perp_status status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
     if (status != PERP_OK) {
@@ -457,6 +467,18 @@ perp_status perp_sim_penetration(perp_sim* sim, double* depth)
     }
     *depth = deepest;
     return PERP_OK;
+}
+
+bool perpi_sim_grouped(const perp_sim* sim)
+{
+    const perpi_touch_rule rule = sim->contact_model->rule;
+    return rule == PERPI_TOUCH_LNC || rule == PERPI_TOUCH_PEG;
+}
+
+void perp_sim_on_fallback(perp_sim* sim, perp_fallback_fn fn, void* user)
+{
+    sim->on_fallback = fn;
+    sim->on_fallback_user = user;
 }
 
 void perp_sim_on_step(perp_sim* sim, perp_step_fn fn, void* user)

@@ -15,6 +15,8 @@ int32_t perpi_sim_s_size(const perp_sim* sim);
 const double* perpi_sim_s(const perp_sim* sim);
 /* The velocities that solved the last step; other than perp_sim_v if the scene corrects joints. */
 const double* perpi_sim_v_solved(const perp_sim* sim);
+/* Whether the contact model makes groups of contacts. */
+bool perpi_sim_grouped(const perp_sim* sim);
 /* The length of the step that would come next from step number `step` (the last one may be
  * shorter), and the time at which it starts. */
 double perpi_sim_step_length(const perp_sim* sim, int64_t step);

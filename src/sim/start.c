@@ -48,6 +48,7 @@ static perp_status push_apart(perp_sim* sim, const perpi_touch* touch, size_t co
     const perp_model* model = sim->model;
     const perpi_contact_rules frictionless = {.cone = PERP_CONE_NONE};
     sim->next.count = 0;
+    sim->next.groups = 0;
     perp_status status =
         sim->contact_model->build(model, &frictionless, 0.0, sim->pose, touch, count, &sim->next);
     if (status != PERP_OK) {
@@ -97,6 +98,7 @@ perp_status perpi_sim_start(perp_sim* sim)
     const perp_model* model = sim->model;
     const perpi_touch* touch;
     size_t count;
+    perpi_collider_set_rule(sim->collider, PERPI_TOUCH_PLAIN, NULL, 0); /* each overlap by itself */
     for (int round = 0; round <= MAX_ROUNDS; ++round) {
         perpi_sim_poses(sim);
         for (size_t i = 0; i < model->body_count; ++i) {

@@ -11,6 +11,7 @@ extern const perp_ncp_solver_ops perpi_ncp_auto;
 extern const perp_friction_solver_ops perpi_friction_auto;
 extern const perp_contact_solver_ops perpi_contact_auto;
 extern const perp_contact_solver_ops perpi_contact_newton_bodies;
+extern const perp_contact_solver_ops perpi_contact_switching;
 extern const perp_lcp_solver_ops perpi_lcp_lemke;
 extern const perp_lcp_solver_ops perpi_lcp_pgs;
 extern const perp_contact_solver_ops perpi_contact_pgs;

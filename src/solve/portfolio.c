@@ -56,7 +56,9 @@ static const entry contact_large[] = {
 static const entry contact_joints[] = {
     {"newton", true}, {"newton", false}, {"lemke", false}, {"nsgs", false}, {NULL, false}};
 static const entry contact_groups[] = {
-    {"lemke", false}, {"pivot", false}, {"path", false}, {NULL, false}};
+    {"switching", false}, {"lemke", false}, {"pivot", false}, {"path", false}, {NULL, false}};
+/* The pivoting methods would take seconds; the simulation has simpler models to fall back to. */
+static const entry contact_groups_large[] = {{"switching", false}, {NULL, false}};
 
 /* ---- what all forms share --------------------------------------------------------------------------*/
 
@@ -395,7 +397,7 @@ static const entry* contact_order(const perp_contact_problem* P)
     int64_t unknowns = 0;
     bool contacts = false, bounds = false;
     if (P->group_count > 0) {
-        return contact_groups;
+        return P->row_count <= LARGE_ISLAND ? contact_groups : contact_groups_large;
     }
     if (P->row_count >= PILE && P->row_count > P->dof_count) {
         return contact_pile;

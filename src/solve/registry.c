@@ -35,9 +35,13 @@ static const perp_friction_solver_ops* const builtin_friction[] = {&perpi_fricti
                                                                    &perpi_friction_fixed_point,
                                                                    &perpi_friction_interior_point,
                                                                    NULL};
-static const perp_contact_solver_ops* const builtin_contact[] = {
-    &perpi_contact_auto, &perpi_contact_newton_bodies, &perpi_contact_pgs,
-    &perpi_contact_psor, &perpi_contact_jacobi,        NULL};
+static const perp_contact_solver_ops* const builtin_contact[] = {&perpi_contact_auto,
+                                                                 &perpi_contact_newton_bodies,
+                                                                 &perpi_contact_switching,
+                                                                 &perpi_contact_pgs,
+                                                                 &perpi_contact_psor,
+                                                                 &perpi_contact_jacobi,
+                                                                 NULL};
 
 /* Listed first; nobody else may take the name. */
 static const char AUTO_NAME[] = "auto";

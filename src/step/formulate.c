@@ -42,6 +42,8 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->J);
     perpi_free(context, f->b);
     perpi_free(context, f->constraint);
+    perpi_free(context, f->group);
+    perpi_free(context, f->member);
     perpi_free(context, f->lower);
     perpi_free(context, f->upper);
     perpi_free(context, f->compliance);
@@ -378,6 +380,65 @@ static perp_status write_contacts(perpi_formulation* f, const perp_model* model,
     return PERP_OK;
 }
 
+/* Groups by their numbers; in each the contacts that may push come first. A group that has lost all
+ * but one member, or everyone who pushes, is none. */
+static perp_status write_groups(perpi_formulation* f, const perp_contact* contacts, int32_t count)
+{
+    int32_t highest = 0, grouped = 0;
+    for (int32_t i = 0; i < count; ++i) {
+        const int32_t g = contacts[i].group < 0 ? -contacts[i].group : contacts[i].group;
+        highest = g > highest ? g : highest;
+        grouped += g != 0;
+    }
+    f->problem.group_count = 0;
+    if (highest == 0) {
+        return PERP_OK;
+    }
+    perp_status status =
+        perpi_grow(f->context, &f->group, &f->group_capacity, (size_t)highest, sizeof *f->group);
+    if (status == PERP_OK) {
+        status = perpi_grow(f->context, &f->member, &f->member_capacity, (size_t)grouped,
+                            sizeof *f->member);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    for (int32_t g = 0; g < highest; ++g) {
+        f->group[g] = (perp_group){0};
+    }
+    for (int32_t i = 0; i < count; ++i) {
+        const int32_t g = contacts[i].group;
+        if (g != 0) {
+            f->group[(g < 0 ? -g : g) - 1].count += 1;
+        }
+    }
+    /* members in place of their group's first; primary counts those already there */
+    int32_t* at = f->member;
+    for (int32_t g = 0; g < highest; ++g) {
+        f->group[g].member = at;
+        at += f->group[g].count;
+        f->group[g].count = 0;
+    }
+    for (int pass = 0; pass < 2; ++pass) {
+        for (int32_t i = 0; i < count; ++i) {
+            const int32_t g = contacts[i].group;
+            if (g != 0 && (g > 0) == (pass == 0)) {
+                perp_group* group = &f->group[(g < 0 ? -g : g) - 1];
+                f->member[(group->member - f->member) + group->count++] = i;
+                group->primary += pass == 0;
+            }
+        }
+    }
+    int32_t kept = 0;
+    for (int32_t g = 0; g < highest; ++g) {
+        if (f->group[g].count >= 2 && f->group[g].primary >= 1) {
+            f->group[kept++] = f->group[g];
+        }
+    }
+    f->problem.group_count = kept;
+    return PERP_OK;
+}
+
 /* The arrays may have moved while they grew: the problem points into them last. */
 static void seal(perpi_formulation* f)
 {
@@ -390,6 +451,7 @@ static void seal(perpi_formulation* f)
     P->J = f->J;
     P->b = f->b;
     P->constraint = f->constraint;
+    P->group = f->group;
     if (f->constraints > f->contact_count) {
         P->lower = f->lower;
         P->upper = f->upper;
@@ -405,6 +467,9 @@ perp_status perpi_formulate(perpi_formulation* f, const perp_model* model, doubl
     perp_status status = write_bodies(f, model, PERPI_PURPOSE_STEP, t, h, q, v, extra);
     if (status == PERP_OK) {
         status = write_contacts(f, model, h, contacts, count);
+    }
+    if (status == PERP_OK) {
+        status = write_groups(f, contacts, count);
     }
     if (status == PERP_OK) {
         status = perpi_formulate_joints(f, model, PERPI_PURPOSE_STEP, t, h, q, joints);
@@ -427,6 +492,9 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
     perp_status status = write_bodies(f, model, purpose, 0.0, h, q, v, NULL);
     if (status == PERP_OK) {
         status = write_contacts(f, model, h, contacts, count);
+    }
+    if (status == PERP_OK) {
+        status = write_groups(f, contacts, count);
     }
     if (status == PERP_OK) {
         status = perpi_formulate_joints(f, model, purpose, 0.0, h, q, joints);

@@ -95,6 +95,9 @@ struct perpi_formulation {
     vec3* given_w;
     double *M, *k, *J, *b, *lower, *upper, *compliance;
     perp_constraint* constraint;
+    perp_group* group;
+    int32_t* member; /* of all groups, one after another */
+    size_t group_capacity, member_capacity;
     size_t dof_capacity, block_capacity, pose_capacity, given_v_capacity, given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
     size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity;

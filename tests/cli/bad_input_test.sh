@@ -89,7 +89,16 @@ unknown-cone|/friction/cone: |'square'
 ellipsoid-without-length|/friction/e_r: must be a length > 0, got 0
 axes-without-ellipsoid|/friction/e_t: belongs to the friction cone 'ellipsoid'
 stepper-not-built|/stepper: |'compliant' does not exist yet
-contact-not-built|/contact: |'peg' does not exist yet
+contact-not-built|/contact: |'disjunctive' does not exist yet
+contact-spatial|/contact: |'peg' does not exist for spatial scenes yet
+polygon-twice|/bodies/0/shapes/0/vertices/2: is the same point as vertices/1
+polygon-straight|/bodies/0/shapes/0/vertices/1: lies on the line through its neighbours
+polygon-flat|/bodies/0/shapes/0/vertices: all lie on a line
+polygon-inward|/bodies/0/shapes/0/vertices/3: the polygon turns inward here
+polygon-star|/bodies/0/shapes/0/vertices: the polygon winds around itself 2 times
+polygon-two|/bodies/0/shapes/0/vertices: must be 3 to 1024 points, got 2
+polygon-point|/bodies/0/shapes/0/vertices/1: must be a point of 2 numbers
+polygon-tiny-edge|/bodies/0/shapes/0/vertices/3: is the same point as vertices/2
 unknown-stepper|stewart-trinkel|stewart-trinkle
 unknown-contact|standrad|standard
 unknown-solver|lemkee|lemke

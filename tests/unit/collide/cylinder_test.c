@@ -270,7 +270,7 @@ TEST(pairs_that_come_with_the_polyhedra_are_known_to_be_missing)
         const perp_shape_type other = (perp_shape_type)i;
         if (dimension_of(other) == 3 && other != PERP_SHAPE_MESH) {
             /* either a routine or an excuse */
-            CHECK((perpi_pair_find(c, other, &flipped) != NULL) !=
+            CHECK((perpi_pair_find(PERPI_TOUCH_PLAIN, c, other, &flipped) != NULL) !=
                   perpi_shape_pair_unbuilt(c, other));
         }
     }

@@ -95,8 +95,7 @@ static inline perpi_shape make_plane(perp_shape_type type, vec3 n, double offset
 
 static inline int dimension_of(perp_shape_type type)
 {
-    return type == PERP_SHAPE_CIRCLE || type == PERP_SHAPE_HALFPLANE || type == PERP_SHAPE_BOX2 ? 2
-                                                                                                : 3;
+    return perp_shape_dimension(type) == 2 ? 2 : 3;
 }
 
 static inline perpi_shape random_shape(perp_shape_type type)
@@ -140,7 +139,7 @@ static inline size_t meet(touches* t, const perpi_shape* a, const perpi_pose* po
                           const perpi_shape* b, const perpi_pose* pose_b, double margin)
 {
     bool flipped = false;
-    const perpi_pair_fn find = perpi_pair_find(a->type, b->type, &flipped);
+    const perpi_pair_fn find = perpi_pair_find(PERPI_TOUCH_PLAIN, a->type, b->type, &flipped);
     t->list.count = 0;
     if (find == NULL) {
         return 0;

@@ -1,0 +1,627 @@
+/* src/collide/polygon.c - features of convex polygons within reach of each other.
+ *
+ * Source     [W14 3.2, 3.3, 3.5, 4.3], algorithms 5 and 8 to 11
+ * Notation   a feature pair is a vertex v of one polygon and an edge e of the other with the gap
+ *            psi = n_e . (v - e); theta: the angle of relaxation in (3.3)
+ *
+ * What the groups of PEG say. Turned into "the origin against B - A" (the difference of the two
+ * sets, a convex polygon), every edge of the difference is a vertex of one polygon with an edge of
+ * the other: exactly the pairs with applicability (3.3), and psi is the distance of the origin from
+ * that edge's line. The polygons are apart exactly if one of these psi is >= 0: one group, of the
+ * edges that the origin can come to within the step. When the polygons turn against each other,
+ * edges that are nearly parallel change places and other vertices become the applicable ones; for
+ * each order that a turn of at most theta can bring about there is one group, and all of them must
+ * hold. Two corners that meet give the constraints of (4.17) this way: I of either corner or X of
+ * both, according to the angles, where (4.17) states all four; where the order is certain three of
+ * those follow from the fourth. A vertex over the middle of an edge gives the U-constraint (4.16).
+ *
+ * Departure  (4.17) pairs vertices, so that a vertex near two corners of a short edge would have to
+ *            satisfy both I-constraints at once, which is a trap again; here all edges within reach
+ *            are members of one group. Feasibility (3.3) is the question whether the origin can
+ *            come to that edge of the difference at all.
+ *            A round partner is a vertex whose edges are moved out by its radius, with the tangent
+ *            at the closest point as a further member where that is a corner [W14 4.6].
+ */
+#include "collide/polygon.h"
+
+#include <string.h>
+
+#include "collide/round.h"
+#include "shape/builtin.h"
+
+/* Rounding in angles: two orders closer than this are one. */
+#define SAME_ANGLE 1e-12
+#define THETA_MAX 0.35
+#define DEPTH 1.01 /* times the least depth: plain features down to here count */
+
+enum {
+    PAIRS = 64,  /* feature pairs that can take part; the nearest are kept */
+    RUN = 3,     /* vertices to either side of the farthest one that an edge may meet */
+    ORDERS = 8,  /* orders of the edges, so groups of a pair: 3 bits of the feature's number */
+    MEMBERS = 6, /* of a group; the most open ones are kept */
+    VERTEX_BITS = 10
+};
+
+static uint32_t feature_name(uint32_t side, uint32_t vertex, uint32_t edge, uint32_t group)
+{
+    return ((side << VERTEX_BITS | vertex) << VERTEX_BITS | edge) << 3 | group;
+}
+_Static_assert(PERP_POLYGON_LIMIT <= 1 << VERTEX_BITS && 2 * VERTEX_BITS + 4 <= 24,
+               "a feature's number has 24 bits");
+
+/* ---- outlines -------------------------------------------------------------------------------- */
+
+void perpi_outline_make(const perpi_shape* shape, const perpi_pose* pose, vec3 origin,
+                        perpi_outline* o)
+{
+    o->x = pose->x.x - origin.x;
+    o->y = pose->x.y - origin.y;
+    o->c = pose->R.m[0][0];
+    o->s = pose->R.m[1][0];
+    o->angle = atan2(o->s, o->c);
+    if (shape->type == PERP_SHAPE_POLYGON) {
+        o->count = shape->count;
+        o->vertex = shape->vertex;
+        o->edge = shape->edge;
+        o->turn = shape->turn;
+        o->size = 0.0;
+        for (int32_t i = 0; i < o->count; i += 1 + o->count / 16) { /* a tolerance needs no more */
+            const double r = hypot(o->vertex[2 * i], o->vertex[2 * i + 1]);
+            o->size = r > o->size ? r : o->size;
+        }
+        return;
+    }
+    const double hx = shape->half.x, hy = shape->half.y;
+    const double box[20] = {hx,       -hy,
+                            hx,       hy,
+                            -hx,      hy,
+                            -hx,      -hy, /* vertices */
+                            1,        0,
+                            0,        1,
+                            -1,       0,
+                            0,        -1, /* normals of the edges that begin there */
+                            0,        0.5 * PERPI_PI,
+                            PERPI_PI, 1.5 * PERPI_PI};
+    memcpy(o->box, box, sizeof box);
+    o->count = 4;
+    o->vertex = o->box;
+    o->edge = o->box + 8;
+    o->turn = o->box + 16;
+    o->size = hypot(hx, hy);
+}
+
+/* The vertex farthest along the direction of that world angle. */
+static int32_t farthest(const perpi_outline* o, double angle)
+{
+    double a = remainder(angle - o->angle - o->turn[0], 2.0 * PERPI_PI);
+    a = (a < 0.0 ? a + 2.0 * PERPI_PI : a) + o->turn[0];
+    int32_t lo = 0, hi = o->count;
+    while (hi - lo > 1) {
+        const int32_t middle = (lo + hi) / 2;
+        if (o->turn[middle] <= a) {
+            lo = middle;
+        } else {
+            hi = middle;
+        }
+    }
+    return lo + 1 == o->count ? 0 : lo + 1;
+}
+
+typedef struct range {
+    double lo[2], hi[2];
+} range;
+
+static range range_of(const perpi_outline* o, double by)
+{
+    range r;
+    for (int k = 0; k < 2; ++k) {
+        const vec3 high = perpi_outline_vertex(o, farthest(o, k == 0 ? 0.0 : 0.5 * PERPI_PI));
+        const vec3 low = perpi_outline_vertex(o, farthest(o, k == 0 ? PERPI_PI : -0.5 * PERPI_PI));
+        r.hi[k] = (k == 0 ? high.x : high.y) + by;
+        r.lo[k] = (k == 0 ? low.x : low.y) - by;
+    }
+    return r;
+}
+
+static bool edge_in_range(const range* r, vec3 p, vec3 q)
+{
+    return !((p.x < r->lo[0] && q.x < r->lo[0]) || (p.x > r->hi[0] && q.x > r->hi[0]) ||
+             (p.y < r->lo[1] && q.y < r->lo[1]) || (p.y > r->hi[1] && q.y > r->hi[1]));
+}
+
+/* Distance of p from the segment that begins at e with direction (unit) and length. */
+static double segment_distance(vec3 p, vec3 e, vec3 direction, double length)
+{
+    const vec3 d = v3_sub(p, e);
+    const double t = perpi_clamp(v3_dot(d, direction), 0.0, length);
+    return v3_norm(v3_madd(d, -t, direction));
+}
+
+/* ---- feature pairs ------------------------------------------------------------------------------ */
+
+typedef struct feature_pair {
+    uint32_t side; /* 0: vertex of b, edge of a; 1: vertex of a, edge of b */
+    int32_t vertex, edge;
+    vec3 p, n;       /* the vertex; the edge's outward normal */
+    double psi;      /* gap */
+    double distance; /* of the vertex from the edge itself */
+    double from, to; /* applicable while a has turned against b by so much more */
+} feature_pair;
+
+typedef struct meeting {
+    const perpi_outline* o[2];
+    vec3 origin;
+    double margin, near, theta, size;
+    feature_pair pair[PAIRS];
+    int32_t count;
+    perpi_touch_list* list;
+} meeting;
+
+/* By how much a must turn for the normals of its edge i and of b's edge j to be opposite. */
+static double parallel_at(const meeting* m, int32_t i, int32_t j)
+{
+    return remainder(m->o[1]->turn[j] + m->o[1]->angle - m->o[0]->turn[i] - m->o[0]->angle -
+                         PERPI_PI,
+                     2.0 * PERPI_PI);
+}
+
+static void keep(meeting* m, const feature_pair* f)
+{
+    if (m->count < PAIRS) {
+        m->pair[m->count++] = *f;
+        return;
+    }
+    int32_t worst = 0;
+    for (int32_t i = 1; i < m->count; ++i) {
+        worst = m->pair[i].distance > m->pair[worst].distance ? i : worst;
+    }
+    if (f->distance < m->pair[worst].distance) {
+        m->pair[worst] = *f;
+    }
+}
+
+/* The pair of an edge (its ends p, q) with a vertex of the other polygon. */
+static feature_pair make_pair(const meeting* m, uint32_t side, int32_t edge, vec3 p, vec3 q,
+                              int32_t vertex)
+{
+    const perpi_outline* owner = m->o[side];
+    const perpi_outline* other = m->o[1 - side];
+    const int32_t before = vertex == 0 ? other->count - 1 : vertex - 1;
+    const vec3 d = v3_sub(q, p);
+    const double length = v3_norm(d);
+    feature_pair f = {.side = side,
+                      .vertex = vertex,
+                      .edge = edge,
+                      .p = perpi_outline_vertex(other, vertex),
+                      .n = perpi_outline_normal(owner, edge)};
+    f.psi = v3_dot(f.n, v3_sub(f.p, p));
+    f.distance = segment_distance(f.p, p, v3_scale(1.0 / length, d), length);
+    /* while the edge's normal, reversed, lies between those of the edges that meet in the vertex */
+    f.from = side == 0 ? parallel_at(m, edge, before) : parallel_at(m, vertex, edge);
+    f.to = side == 0 ? parallel_at(m, edge, vertex) : parallel_at(m, before, edge);
+    if (f.from >
+        f.to) { /* on either side of pi: the interval that contains 0 or lies nearer to it */
+        if (f.from > 0.0 && -f.to < f.from) {
+            f.from -= 2.0 * PERPI_PI;
+        } else {
+            f.to += 2.0 * PERPI_PI;
+        }
+    }
+    return f;
+}
+
+/* All applicable pairs of an edge, theta allowed for; those within reach are kept. Returns the gap
+ * of the one that is applicable as things stand. */
+static double collect_edge(meeting* m, uint32_t side, int32_t edge, vec3 p, vec3 q,
+                           feature_pair* present)
+{
+    const perpi_outline* owner = m->o[side];
+    const perpi_outline* other = m->o[1 - side];
+    const double direction = owner->turn[edge] + owner->angle + PERPI_PI;
+    const int32_t middle = farthest(other, direction);
+    *present = make_pair(m, side, edge, p, q, middle);
+    if (present->distance <= m->near) {
+        keep(m, present);
+    }
+    for (int way = -1; way <= 1; way += 2) {
+        int32_t v = middle;
+        for (int step = 0; step < RUN && step < other->count - 1; ++step) {
+            v = way < 0 ? (v == 0 ? other->count - 1 : v - 1) : (v + 1 == other->count ? 0 : v + 1);
+            const feature_pair f = make_pair(m, side, edge, p, q, v);
+            if (!(f.from <= m->theta && f.to >= -m->theta)) {
+                break;
+            }
+            if (f.distance <= m->near) {
+                keep(m, &f);
+            }
+        }
+    }
+    return present->psi;
+}
+
+/* Over the edges near the other polygon, or over all of them. best: the applicable pair with the
+ * largest gap among them. False: apart by more than the margin. */
+static bool collect(meeting* m, bool all, feature_pair* best)
+{
+    best->psi = -INFINITY;
+    m->count = 0;
+    for (uint32_t side = 0; side < 2; ++side) {
+        const perpi_outline* owner = m->o[side];
+        const range reach = range_of(m->o[1 - side], m->near);
+        vec3 p = perpi_outline_vertex(owner, 0);
+        for (int32_t i = 0; i < owner->count; ++i) {
+            const vec3 q = perpi_outline_vertex(owner, i + 1);
+            if (all || edge_in_range(&reach, p, q)) {
+                feature_pair present;
+                if (collect_edge(m, side, i, p, q, &present) > m->margin) {
+                    return false;
+                }
+                if (present.psi > best->psi) {
+                    *best = present;
+                }
+            }
+            p = q;
+        }
+    }
+    return true;
+}
+
+static perp_status add(meeting* m, const feature_pair* f, uint32_t group, bool secondary)
+{
+    const vec3 p = v3_add(m->origin, f->p), foot = v3_madd(p, -f->psi, f->n);
+    const uint32_t name = feature_name(f->side, (uint32_t)f->vertex, (uint32_t)f->edge, group);
+    m->list->secondary = secondary;
+    return f->side == 0 ? perpi_touch_add(m->list, name, foot, p, f->n, f->psi)
+                        : perpi_touch_add(m->list, name, p, foot, v3_neg(f->n), f->psi);
+}
+
+/* ---- plain: every pair within the margin ---------------------------------------------------------- */
+
+/* Pairs with a gap below that of the direction of least depth do not count: a polygon that rests on
+ * another, some rounding deep, would also be pushed out sideways. */
+static perp_status add_plain(meeting* m, const feature_pair* best)
+{
+    const double least = best->psi < 0.0 ? best->psi : 0.0;
+    const double floor = DEPTH * least - PERPI_TOUCH_TIE * m->size;
+    perp_status status = PERP_OK;
+    int32_t added = 0;
+    for (uint32_t side = 0; side < 2; ++side) {
+        const perpi_outline* owner = m->o[side];
+        const perpi_outline* other = m->o[1 - side];
+        const range edges = range_of(other, m->margin), vertices = range_of(owner, m->margin);
+        vec3 p = perpi_outline_vertex(owner, 0);
+        for (int32_t i = 0; i < owner->count; ++i) {
+            const vec3 q = perpi_outline_vertex(owner, i + 1);
+            const bool there = edge_in_range(&edges, p, q);
+            for (int32_t k = 0; there && status == PERP_OK && k < other->count; ++k) {
+                const vec3 v = perpi_outline_vertex(other, k);
+                if (!edge_in_range(&vertices, v, v)) {
+                    continue;
+                }
+                const feature_pair f = make_pair(m, side, i, p, q, k);
+                if (f.distance <= m->margin && f.psi >= floor) {
+                    status = add(m, &f, 0, false);
+                    added += 1;
+                }
+            }
+            p = q;
+        }
+    }
+    return status == PERP_OK && added == 0 && best->psi <= 0.0 ? add(m, best, 0, false) : status;
+}
+
+/* ---- PEG: one group for each order of the edges ---------------------------------------------------- */
+
+/* The turns at which the order changes, ascending; at most 2 PAIRS. */
+static int32_t find_changes(const meeting* m, double* change)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < m->count; ++i) {
+        const double both[2] = {m->pair[i].from, m->pair[i].to};
+        for (int k = 0; k < 2; ++k) {
+            if (both[k] > -m->theta && both[k] < m->theta) {
+                int32_t at = n++;
+                for (; at > 0 && change[at - 1] > both[k]; --at) {
+                    change[at] = change[at - 1];
+                }
+                change[at] = both[k];
+            }
+        }
+    }
+    int32_t kept = 0;
+    for (int32_t i = 0; i < n; ++i) {
+        if (kept == 0 || change[i] - change[kept - 1] > SAME_ANGLE) {
+            change[kept++] = change[i];
+        }
+    }
+    return kept;
+}
+
+static uint64_t members_at(const meeting* m, double turn)
+{
+    uint64_t mask = 0;
+    for (int32_t i = 0; i < m->count; ++i) {
+        if (m->pair[i].from <= turn && turn <= m->pair[i].to) {
+            mask |= (uint64_t)1 << i;
+        }
+    }
+    return mask;
+}
+
+/* Only the most open members of a large group stay: the others are farther from being the one. */
+static uint64_t trim(const meeting* m, uint64_t mask)
+{
+    for (;;) {
+        int32_t count = 0, worst = -1;
+        for (int32_t i = 0; i < m->count; ++i) {
+            if (mask >> i & 1U) {
+                count += 1;
+                worst = worst < 0 || m->pair[i].psi < m->pair[worst].psi ? i : worst;
+            }
+        }
+        if (count <= MEMBERS) {
+            return mask;
+        }
+        mask &= ~((uint64_t)1 << worst);
+    }
+}
+
+/* A group that cannot be violated within the step says nothing. */
+static bool certain(const meeting* m, uint64_t mask)
+{
+    for (int32_t i = 0; i < m->count; ++i) {
+        if ((mask >> i & 1U) && m->pair[i].psi > m->margin) {
+            return true;
+        }
+    }
+    return mask == 0;
+}
+
+static perp_status add_groups(meeting* m)
+{
+    double change[2 * PAIRS + 2];
+    uint64_t group[ORDERS];
+    int32_t groups = 0;
+    const int32_t changes = find_changes(m, change + 1);
+    const int32_t orders = changes + 1;
+    change[0] = -m->theta;
+    change[orders] = m->theta;
+    for (int32_t k = 0; k < ORDERS && k < orders; ++k) {
+        /* all of them, or so many evenly */
+        const int32_t at = orders <= ORDERS ? k : k * (orders - 1) / (ORDERS - 1);
+        const uint64_t mask = members_at(m, 0.5 * (change[at] + change[at + 1]));
+        if (!certain(m, mask)) {
+            group[groups++] = trim(m, mask);
+        }
+    }
+    perp_status status = PERP_OK;
+    for (int32_t g = 0; status == PERP_OK && g < groups; ++g) {
+        /* what contains another group follows from it; of equal ones the first stays */
+        bool follows = false;
+        for (int32_t k = 0; k < groups && !follows; ++k) {
+            follows = k != g && (group[k] & ~group[g]) == 0 && (group[k] != group[g] || k < g);
+        }
+        if (follows) {
+            continue;
+        }
+        const bool alone = (group[g] & (group[g] - 1)) == 0;
+        m->list->group = alone ? 0 : g + 1;
+        for (int32_t i = 0; status == PERP_OK && i < m->count; ++i) {
+            if (group[g] >> i & 1U) {
+                status = add(m, &m->pair[i], alone ? 0 : (uint32_t)g, false);
+            }
+        }
+    }
+    m->list->group = 0;
+    return status;
+}
+
+/* ---- LNC: one group for each vertex ----------------------------------------------------------------- */
+
+/* The edges within the margin of one vertex of the other polygon. */
+static perp_status add_vertex_group(meeting* m, uint32_t side, int32_t vertex)
+{
+    const perpi_outline* owner = m->o[side];
+    const vec3 v = perpi_outline_vertex(m->o[1 - side], vertex);
+    feature_pair member[MEMBERS];
+    bool primary[MEMBERS];
+    int32_t count = 0, primaries = 0;
+    vec3 p = perpi_outline_vertex(owner, 0);
+    for (int32_t i = 0; i < owner->count && count < MEMBERS; ++i) {
+        const vec3 q = perpi_outline_vertex(owner, i + 1);
+        const bool there = p.x - m->margin <= v.x || q.x - m->margin <= v.x;
+        if (there) {
+            const feature_pair f = make_pair(m, side, i, p, q, vertex);
+            if (f.psi > m->margin) {
+                return PERP_OK; /* cannot come inside */
+            }
+            if (f.distance <= m->margin) {
+                primary[count] = f.from <= m->theta && f.to >= -m->theta;
+                primaries += primary[count];
+                member[count++] = f;
+            }
+        }
+        p = q;
+    }
+    if (primaries == 0) {
+        return PERP_OK;
+    }
+    m->list->group = count > 1 ? 1 + (int32_t)side + 2 * vertex : 0;
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
+        status = add(m, &member[i], 0, !primary[i]);
+    }
+    m->list->group = 0;
+    m->list->secondary = false;
+    return status;
+}
+
+static perp_status add_vertex_groups(meeting* m)
+{
+    perp_status status = PERP_OK;
+    for (uint32_t side = 0; side < 2; ++side) {
+        const range reach = range_of(m->o[side], m->margin);
+        const perpi_outline* other = m->o[1 - side];
+        for (int32_t i = 0; status == PERP_OK && i < other->count; ++i) {
+            const vec3 p = perpi_outline_vertex(other, i);
+            if (edge_in_range(&reach, p, p)) {
+                status = add_vertex_group(m, side, i);
+            }
+        }
+    }
+    return status;
+}
+
+/* ---- the pair ------------------------------------------------------------------------------------------ */
+
+perp_status perpi_polygon_polygon(const perpi_shape* shape_a, const perpi_pose* pose_a,
+                                  const perpi_shape* shape_b, const perpi_pose* pose_b,
+                                  double margin, perpi_touch_list* list)
+{
+    perpi_outline a, b;
+    perpi_outline_make(shape_a, pose_a, pose_a->x, &a);
+    perpi_outline_make(shape_b, pose_b, pose_a->x, &b);
+    meeting m = {.o = {&a, &b}, .origin = pose_a->x, .margin = margin, .list = list};
+    m.size = a.size < b.size ? a.size : b.size;
+    m.near = list->rule == PERPI_TOUCH_PEG ? 2.0 * margin : margin;
+    m.theta = perpi_clamp(margin / m.size, SAME_ANGLE, THETA_MAX);
+    feature_pair best;
+    if (!collect(&m, false, &best)) {
+        return PERP_OK;
+    }
+    if (m.count == 0) {
+        /* apart, corner to corner, or deep inside each other: only all edges tell */
+        if (!collect(&m, true, &best) || best.psi > 0.0) {
+            return PERP_OK;
+        }
+        return add(&m, &best, 0, false);
+    }
+    switch (list->rule) {
+    case PERPI_TOUCH_PEG: return add_groups(&m);
+    case PERPI_TOUCH_LNC: return add_vertex_groups(&m);
+    default: return add_plain(&m, &best);
+    }
+}
+
+/* ---- with a half-plane ------------------------------------------------------------------------------------ */
+
+/* From the lowest vertex outwards, as far as the margin goes. Feature: the vertex. */
+perp_status perpi_plane_polygon(const perpi_shape* a, const perpi_pose* pose_a,
+                                const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                perpi_touch_list* list)
+{
+    const vec3 n = m3_mul(pose_a->R, a->normal);
+    const double offset = v3_dot(n, pose_a->x) + a->offset;
+    perpi_outline o;
+    perpi_outline_make(b, pose_b, v3(0, 0, 0), &o);
+    const int32_t lowest = farthest(&o, atan2(-n.y, -n.x));
+    int32_t added = 0;
+    for (int way = 0; way < 2; ++way) {
+        for (int32_t k = way; added < o.count; ++k, ++added) {
+            const int32_t i = way == 0 ? (lowest + k) % o.count : (lowest + o.count - k) % o.count;
+            const vec3 p = perpi_outline_vertex(&o, i);
+            const double gap = v3_dot(n, p) - offset;
+            if (!(gap <= margin)) {
+                break;
+            }
+            const perp_status status =
+                perpi_touch_add(list, (uint32_t)i, v3_madd(p, -gap, n), p, n, gap);
+            if (status != PERP_OK) {
+                return status;
+            }
+        }
+    }
+    return PERP_OK;
+}
+
+/* ---- with a particle or a circle ---------------------------------------------------------------------------- */
+
+typedef struct ball_member {
+    vec3 n, foot; /* foot: on the polygon */
+    double psi;
+    uint32_t feature;
+} ball_member;
+
+/* The most open ones stay. */
+static void keep_member(ball_member* member, int32_t* count, const ball_member* m)
+{
+    if (*count < MEMBERS) {
+        member[(*count)++] = *m;
+        return;
+    }
+    int32_t worst = 0;
+    for (int32_t k = 1; k < MEMBERS; ++k) {
+        worst = member[k].psi < member[worst].psi ? k : worst;
+    }
+    if (m->psi > member[worst].psi) {
+        member[worst] = *m;
+    }
+}
+
+/* Features: an edge, or 2^20 + a vertex; groups are numbered 1. */
+perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
+                               const perpi_shape* round_shape, const perpi_pose* round_pose,
+                               double margin, perpi_touch_list* list)
+{
+    const double r = round_shape->type == PERP_SHAPE_CIRCLE ? round_shape->radius : 0.0;
+    perpi_outline o;
+    perpi_outline_make(shape, pose, pose->x, &o);
+    const vec3 c = v3_sub(round_pose->x, pose->x);
+    const double near = list->rule == PERPI_TOUCH_PLAIN ? margin : 2.0 * margin;
+    ball_member member[MEMBERS], best = {.psi = -INFINITY}, tangent = {.psi = -INFINITY};
+    int32_t count = 0;
+    double closest = INFINITY;
+    vec3 p = perpi_outline_vertex(&o, 0);
+    for (int32_t i = 0; i < o.count; ++i) {
+        const vec3 q = perpi_outline_vertex(&o, i + 1);
+        const vec3 d = v3_sub(q, p), n = perpi_outline_normal(&o, i);
+        const double length = v3_norm(d), height = v3_dot(n, v3_sub(c, p));
+        const vec3 along = v3_scale(1.0 / length, d);
+        const double distance = segment_distance(c, p, along, length);
+        if (height - r > margin) {
+            return PERP_OK;
+        }
+        const ball_member m = {n, v3_madd(c, -height, n), height - r, (uint32_t)i << 3};
+        best = m.psi > best.psi ? m : best;
+        if (distance <= near + r && m.psi >= -near) {
+            keep_member(member, &count, &m);
+        }
+        const double t = v3_dot(v3_sub(c, p), along);
+        if (distance < closest && height > 0.0) {
+            closest = distance;
+            tangent.psi = -INFINITY;
+            if ((t < 0.0 || t > length) && distance > PERPI_TOUCH_VANISH * o.size) {
+                const vec3 corner = t < 0.0 ? p : q;
+                tangent =
+                    (ball_member){v3_scale(1.0 / distance, v3_sub(c, corner)), corner, distance - r,
+                                  (uint32_t)(1 << 20 | (t < 0.0 ? i : (i + 1) % o.count)) << 3};
+            }
+        }
+        p = q;
+    }
+    if (tangent.psi > margin) {
+        return PERP_OK;
+    }
+    if (tangent.psi > -INFINITY) {
+        if (list->rule == PERPI_TOUCH_PLAIN || count == 0) {
+            count = 0;
+            best = tangent;
+        } else {
+            keep_member(member, &count, &tangent);
+        }
+    }
+    if (list->rule == PERPI_TOUCH_PLAIN || count == 0) {
+        member[0] = best;
+        count = 1;
+    }
+    list->group = count > 1 ? 1 : 0;
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
+        const ball_member* m = &member[i];
+        const vec3 foot = v3_add(pose->x, m->foot);
+        status = perpi_touch_add(list, m->feature | (count > 1 ? 1U : 0U), foot,
+                                 v3_madd(foot, m->psi, m->n), m->n, m->psi);
+    }
+    list->group = 0;
+    return status;
+}

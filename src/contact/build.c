@@ -1,0 +1,149 @@
+/* src/contact/build.c - from touches to contacts: what all models share. */
+#include <string.h>
+
+#include "contact/contact.h"
+
+static perp_status surface_velocity(const perp_model* model, int32_t shape, double t,
+                                    const perpi_pose* pose, vec3* velocity)
+{
+    const perpi_surface* surface = &model->surface[shape];
+    double local[3];
+    for (int i = 0; i < 3; ++i) {
+        local[i] = perpi_value_at(&surface->velocity[i], t);
+        if (!isfinite(local[i])) {
+            return perpi_fail(model->context, PERP_ERROR_NUMERIC,
+                              "body '%s': surface_velocity/%d: the expression '%s' gives %g at "
+                              "t = %.9g",
+                              model->body[surface->body].name, i,
+                              perpi_expr_text(surface->velocity[i].expr), local[i], t);
+        }
+    }
+    *velocity = m3_mul(pose->R, v3_from(local));
+    return PERP_OK;
+}
+
+/* Velocity of B's surface relative to A's that comes from belts and driven wheels, tangential. */
+static perp_status drift(const perp_model* model, double t, const perpi_pose* pose,
+                         const perpi_touch* touch, vec3 tangent, double out[3])
+{
+    out[0] = out[1] = out[2] = 0.0;
+    const int32_t shape[2] = {touch->shape_a, touch->shape_b};
+    const int32_t body[2] = {touch->body_a, touch->body_b};
+    vec3 relative = v3(0, 0, 0);
+    for (int side = 0; side < 2; ++side) {
+        if (!model->surface[shape[side]].moving) {
+            continue;
+        }
+        vec3 velocity = v3(0, 0, 0);
+        const perp_status status =
+            surface_velocity(model, shape[side], t, &pose[body[side]], &velocity);
+        if (status != PERP_OK) {
+            return status;
+        }
+        relative = v3_madd(relative, side == 0 ? -1.0 : 1.0, velocity);
+    }
+    out[1] = v3_dot(tangent, relative);
+    out[2] = v3_dot(v3_cross(touch->normal, tangent), relative);
+    return PERP_OK;
+}
+
+/* A planar cone is an interval whatever its name: a polygon of two directions, exactly. */
+static void choose_cone(const perp_model* model, const perpi_contact_rules* rules,
+                        const perpi_touch* touch, perp_contact* contact)
+{
+    if (rules->cone == PERP_CONE_NONE) {
+        return;
+    }
+    contact->mu = perpi_model_friction(model, touch->shape_a, touch->shape_b);
+    if (!(contact->mu > 0.0)) {
+        return;
+    }
+    contact->cone = model->dimension == 2 ? PERP_CONE_POLYGON : rules->cone;
+    if (contact->cone == PERP_CONE_POLYGON) {
+        const perpi_pair* pair = perpi_model_pair(model, touch->body_a, touch->body_b);
+        const bool own = pair != NULL && pair->directions != 0;
+        contact->directions = model->dimension == 2 ? 2
+                              : own                 ? pair->directions
+                                                    : rules->directions;
+    }
+    for (int i = 0; contact->cone == PERP_CONE_ELLIPSOID && i < 3; ++i) {
+        contact->e[i] = rules->e[i];
+    }
+}
+
+/* The number of the touch's group in the list: touches of one pair of shapes follow each other, so
+ * only groups since its first are looked at. */
+static int32_t group_of(const perpi_touch* first, const perpi_touch* touch,
+                        const perpi_contact_list* list, size_t first_item)
+{
+    for (const perpi_touch* t = first; t < touch; ++t) {
+        if (t->group == touch->group) {
+            const int32_t g = list->item[first_item + (size_t)(t - first)].group;
+            return g < 0 ? -g : g;
+        }
+    }
+    return list->groups + 1;
+}
+
+/* [W14 (4.14)]: of each group from the given number on, the member with the largest gap stays
+ * primary; of equal ones the first. */
+static void reduce_groups(perpi_contact_list* list, size_t first_item, int32_t first_group)
+{
+    for (int32_t g = first_group; g <= list->groups; ++g) {
+        size_t best = SIZE_MAX;
+        for (size_t i = first_item; i < list->count; ++i) {
+            if (list->item[i].group == g &&
+                (best == SIZE_MAX || list->item[i].gap > list->item[best].gap)) {
+                best = i;
+            }
+        }
+        for (size_t i = first_item; i < list->count; ++i) {
+            if (list->item[i].group == g && i != best) {
+                list->item[i].group = -g;
+            }
+        }
+    }
+}
+
+perp_status perpi_contact_build(const perp_model* model, const perpi_contact_rules* rules, double t,
+                                const perpi_pose* pose, const perpi_touch* touch, size_t count,
+                                perpi_contact_list* list)
+{
+    perp_status status = perpi_grow(list->context, &list->item, &list->capacity,
+                                    list->count + count, sizeof *list->item);
+    const perpi_touch* first = touch;
+    const size_t begin = list->count;
+    const int32_t groups = list->groups;
+    size_t first_item = begin;
+    for (size_t i = 0; status == PERP_OK && i < count; ++i) {
+        const perpi_touch* c = &touch[i];
+        PERP_ASSERT(c->feature < (1u << 24));
+        if (c->shape_a != first->shape_a || c->shape_b != first->shape_b) {
+            first = c;
+            first_item = list->count;
+        }
+        const vec3 tangent =
+            model->dimension == 2 ? v3(c->normal.y, -c->normal.x, 0) : v3_tangent(c->normal);
+        perp_contact* contact = &list->item[list->count];
+        memset(contact, 0, sizeof *contact); /* padding too: snapshots are compared as bytes */
+        contact->body_a = c->body_a;
+        contact->body_b = c->body_b;
+        contact->key = perpi_touch_key(c);
+        contact->gap = c->gap;
+        v3_to(c->point_a, contact->point);
+        v3_to(c->normal, contact->normal);
+        v3_to(tangent, contact->tangent);
+        if (c->group != 0) {
+            const int32_t group = group_of(first, c, list, first_item);
+            list->groups = group > list->groups ? group : list->groups;
+            contact->group = c->secondary ? -group : group;
+        }
+        choose_cone(model, rules, c, contact);
+        status = drift(model, t, pose, c, tangent, contact->drift);
+        list->count += 1;
+    }
+    if (status == PERP_OK && rules->single_primary) {
+        reduce_groups(list, begin, groups + 1);
+    }
+    return status;
+}

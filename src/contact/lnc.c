@@ -1,0 +1,15 @@
+/* src/contact/lnc.c - locally non-convex: of the edges near a vertex one must hold.
+ *
+ * Source     [W14 (4.2)-(4.5)] after Nguyen: I-constraints (4.10)-(4.13) alone; edges without
+ *            applicability or feasibility are the secondary members
+ * Departure  none. It never traps a vertex at a corner, but lets two corners pass through each other
+ *            (figure 4.4): kept as what PEG is measured against, and as its fallback.
+ */
+#include "contact/models.h"
+
+const perpi_contact_model_ops perpi_contact_lnc = {
+    .name = "lnc",
+    .summary = "locally non-convex: of the edges near a vertex one must hold (planar)",
+    .rule = PERPI_TOUCH_LNC,
+    .build = perpi_contact_build,
+};

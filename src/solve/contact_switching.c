@@ -1,0 +1,296 @@
+/* src/solve/contact_switching.c - groups of contacts, by choosing the member of each that acts.
+ *
+ * Source     the laws of a group [W14 (4.10)-(4.13)] say: one member carries the impulse, its gap is
+ *            closed and no other is open; or none does and one is open. With the choice made, what is
+ *            left is a problem without groups, for which there are methods that do not fail.
+ * Method     groups that carried an impulse in the last step begin with that member, all others with
+ *            none: they are not part of the problem until their answer violates them. Then the member
+ *            is added that can be closed at the least change of kinetic energy, u^2 / 2 W. A member
+ *            that pushes while another one is open hands over to that one. At a seam, where several
+ *            choices differ only by rounding, a group that is satisfied without pushing stays silent.
+ * Limits     every member must be primary, and no contact in two groups: else UNSUPPORTED.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "solve/builtin.h"
+#include "solve/dispatch.h"
+
+#define SLACK 1e-10 /* of the largest term of a row: smaller violations are rounding */
+
+enum {
+    HANDOVERS = 6, /* of one group; then it stays, and the judge will say so */
+    INNER =
+        500, /* iterations for one choice: where contacts contradict each other no number helps */
+};
+
+typedef struct switching {
+    perp_context* context;
+    perp_contact_solver* inner;
+    int32_t* group_of; /* per constraint, -1: in none */
+    int32_t* choice;   /* per group: constraint, -1: none */
+    int32_t* handed;   /* per group: how often */
+    int32_t* from;     /* per constraint of the smaller problem */
+    perp_constraint* constraint;
+    double *b, *lower, *upper, *compliance, *p;
+    size_t group_of_capacity, choice_capacity, handed_capacity, from_capacity, constraint_capacity;
+    size_t b_capacity, lower_capacity, upper_capacity, compliance_capacity, p_capacity;
+} switching;
+
+static void switching_destroy(void* self)
+{
+    switching* s = self;
+    perp_contact_solver_destroy(s->inner);
+    void* const owned[] = {s->group_of, s->choice, s->handed, s->from,       s->constraint,
+                           s->b,        s->lower,  s->upper,  s->compliance, s->p};
+    for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
+        perpi_free(s->context, owned[i]);
+    }
+    perpi_free(s->context, s);
+}
+
+static perp_status switching_create(perp_context* context, const void* settings, void** self)
+{
+    (void)settings;
+    switching* s = NULL;
+    perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
+    if (status != PERP_OK) {
+        return status;
+    }
+    s->context = context;
+    status = perp_contact_solver_create(context, "auto", NULL, 0, &s->inner);
+    if (status != PERP_OK) {
+        switching_destroy(s);
+        return status;
+    }
+    *self = s;
+    return PERP_OK;
+}
+
+static perp_status make_room(switching* s, const perp_contact_problem* P)
+{
+    const size_t n = (size_t)P->constraint_count, g = (size_t)P->group_count;
+    const size_t rows = (size_t)P->row_count;
+    perp_context* c = s->context;
+    perp_status status = perpi_grow(c, &s->group_of, &s->group_of_capacity, n, sizeof *s->group_of);
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &s->from, &s->from_capacity, n, sizeof *s->from);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &s->constraint, &s->constraint_capacity, n, sizeof *s->constraint);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &s->choice, &s->choice_capacity, g, sizeof *s->choice);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &s->handed, &s->handed_capacity, g, sizeof *s->handed);
+    }
+    struct {
+        double** array;
+        size_t* capacity;
+    } per_row[] = {{&s->b, &s->b_capacity},
+                   {&s->lower, &s->lower_capacity},
+                   {&s->upper, &s->upper_capacity},
+                   {&s->compliance, &s->compliance_capacity},
+                   {&s->p, &s->p_capacity}};
+    for (size_t i = 0; status == PERP_OK && i < sizeof per_row / sizeof per_row[0]; ++i) {
+        status = perpi_grow(c, per_row[i].array, per_row[i].capacity, rows, sizeof(double));
+    }
+    return status;
+}
+
+static perp_status find_groups(switching* s, const perp_contact_problem* P, bool warm,
+                               const double* p)
+{
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        s->group_of[i] = -1;
+    }
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        const perp_group* group = &P->group[g];
+        double most = 0.0;
+        s->choice[g] = -1;
+        s->handed[g] = 0;
+        for (int32_t k = 0; k < group->count; ++k) {
+            const int32_t i = group->member[k];
+            if (group->primary < group->count || s->group_of[i] >= 0) {
+                return perpi_fail(s->context, PERP_ERROR_UNSUPPORTED,
+                                  "switching: takes groups whose members are all primary, each in "
+                                  "one group only");
+            }
+            s->group_of[i] = g;
+            if (warm && p[P->constraint[i].row] > most) {
+                most = p[P->constraint[i].row];
+                s->choice[g] = i;
+            }
+        }
+    }
+    return PERP_OK;
+}
+
+/* The problem without groups; impulses of those that take part go to s->p. */
+static perp_contact_problem reduce(switching* s, const perp_contact_problem* P, const double* p)
+{
+    perp_contact_problem R = *P;
+    int32_t rows = 0, count = 0;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        if (s->group_of[i] >= 0 && s->choice[s->group_of[i]] != i) {
+            continue;
+        }
+        for (int32_t k = 0; k < c->rows; ++k) {
+            s->b[rows + k] = P->b[c->row + k];
+            s->lower[rows + k] = P->lower != NULL ? P->lower[c->row + k] : 0.0;
+            s->upper[rows + k] = P->upper != NULL ? P->upper[c->row + k] : 0.0;
+            s->compliance[rows + k] = P->compliance != NULL ? P->compliance[c->row + k] : 0.0;
+            s->p[rows + k] = p[c->row + k];
+        }
+        s->from[count] = i;
+        s->constraint[count] = *c;
+        s->constraint[count].row = rows;
+        rows += c->rows;
+        count += 1;
+    }
+    R.constraint_count = count;
+    R.row_count = rows;
+    R.constraint = s->constraint;
+    R.b = s->b;
+    R.lower = P->lower != NULL ? s->lower : NULL;
+    R.upper = P->upper != NULL ? s->upper : NULL;
+    R.compliance = P->compliance != NULL ? s->compliance : NULL;
+    R.group_count = 0;
+    R.group = NULL;
+    return R;
+}
+
+static void give_back(const switching* s, const perp_contact_problem* P,
+                      const perp_contact_problem* R, double* p)
+{
+    memset(p, 0, (size_t)P->row_count * sizeof *p);
+    for (int32_t i = 0; i < R->constraint_count; ++i) {
+        const perp_constraint* c = &R->constraint[i];
+        memcpy(p + P->constraint[s->from[i]].row, s->p + c->row, (size_t)c->rows * sizeof *p);
+    }
+}
+
+/* Normal velocity of a contact, its largest term, and about the diagonal of W. */
+typedef struct opening {
+    double u, size, w;
+} opening;
+
+static opening open_by(const perp_contact_problem* P, int32_t i, const double* v)
+{
+    const perp_constraint* c = &P->constraint[i];
+    const double* J = P->J + c->jac;
+    opening o = {P->b[c->row], fabs(P->b[c->row]), 0.0};
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        if (block < 0) {
+            continue;
+        }
+        const int32_t n = P->dof[block + 1] - P->dof[block];
+        const double* M = P->M;
+        for (int32_t k = 0; k < block; ++k) {
+            const int32_t m = P->dof[k + 1] - P->dof[k];
+            M += (size_t)m * (size_t)m;
+        }
+        for (int32_t k = 0; k < n; ++k) {
+            const double term = J[k] * v[P->dof[block] + k];
+            o.u += term;
+            /* also what the impulses have to stop: at rest the velocities alone are rounding */
+            const double pull = fabs(J[k] * P->k[P->dof[block] + k] / M[k * n + k]);
+            o.size = fabs(term) > o.size ? fabs(term) : o.size;
+            o.size = pull > o.size ? pull : o.size;
+            o.w += J[k] * J[k] / M[k * n + k];
+        }
+        J += (size_t)c->rows * (size_t)n;
+    }
+    return o;
+}
+
+/* Whether the answer obeys every group; if not, other choices are made. */
+static bool choose_again(switching* s, const perp_contact_problem* P, const double* v,
+                         const double* p)
+{
+    bool changed = false;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        const perp_group* group = &P->group[g];
+        int32_t widest = -1, cheapest = -1;
+        double most = -INFINITY, cost = INFINITY;
+        bool open = false; /* someone other than the choice */
+        for (int32_t k = 0; k < group->count; ++k) {
+            const int32_t i = group->member[k];
+            const opening o = open_by(P, i, v);
+            const double relative = o.size > 0.0 ? o.u / o.size : 0.0;
+            if (relative > most) {
+                most = relative;
+                widest = i;
+            }
+            open = open || (i != s->choice[g] && relative > SLACK);
+            const double energy = o.u < 0.0 ? o.u * o.u / (o.w > 0.0 ? o.w : 1e-300) : 0.0;
+            if (energy < cost) {
+                cost = energy;
+                cheapest = i;
+            }
+        }
+        if (s->choice[g] < 0 && most < -SLACK) {
+            s->choice[g] = cheapest;
+            changed = true;
+        } else if (s->choice[g] >= 0 && open && widest != s->choice[g] &&
+                   p[P->constraint[s->choice[g]].row] > 0.0 && s->handed[g] < HANDOVERS) {
+            s->handed[g] += 1;
+            /* first without anyone: what is open may stay so by itself */
+            s->choice[g] = s->handed[g] == 1 ? -1 : widest;
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+static perp_status switching_solve(void* self, const perp_contact_problem* problem,
+                                   const perp_solve_options* options, bool warm, double* v,
+                                   double* p, perp_report* report)
+{
+    switching* s = self;
+    perp_status status = make_room(s, problem);
+    if (status == PERP_OK) {
+        status = find_groups(s, problem, warm, p);
+    }
+    const int32_t limit = 20 + (1 + HANDOVERS) * problem->group_count;
+    report->outcome = PERP_OUTCOME_MAX_ITER;
+    perp_solve_options inner = *options;
+    inner.max_iter = inner.max_iter > 0 && inner.max_iter < INNER ? inner.max_iter : INNER;
+    for (int32_t i = 0; status == PERP_OK && i < limit; ++i) {
+        if (i > 0 && options->cancel != NULL && options->cancel(options->user)) {
+            report->outcome = PERP_OUTCOME_CANCELLED;
+            break;
+        }
+        const perp_contact_problem R = reduce(s, problem, p);
+        perp_report made = {0};
+        status = perp_contact_solve(s->inner, &R, &inner, warm || i > 0, v, s->p, NULL, &made);
+        if (status != PERP_OK) {
+            break;
+        }
+        give_back(s, problem, &R, p);
+        report->iterations += made.iterations + 1;
+        if (made.outcome != PERP_OUTCOME_SOLVED) {
+            report->outcome = made.outcome;
+            break;
+        }
+        if (!choose_again(s, problem, v, p)) {
+            report->outcome = PERP_OUTCOME_SOLVED;
+            break;
+        }
+    }
+    return status;
+}
+
+const perp_contact_solver_ops perpi_contact_switching = {
+    .name = "switching",
+    .summary = "groups of contacts: chooses the member that acts, solves the rest with auto, hands "
+               "over",
+    .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID |
+             PERP_TAKES_GROUPS,
+    .create = switching_create,
+    .destroy = switching_destroy,
+    .solve = switching_solve,
+};

@@ -1,0 +1,264 @@
+/* tests/unit/collide/polygon_test.c - which features of two polygons meet, and what groups of them say. */
+#include "geometry.h"
+#include "perp_test.h"
+
+static unsigned long long state = 1;
+static double uniform_in(double a, double b)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return a + (b - a) * (double)(state >> 11) / 9007199254740992.0;
+}
+
+static perpi_shape make_polygon(perp_context* context, const double* v, int32_t n)
+{
+    perp_shape_def d = perp_shape_def_default(PERP_SHAPE_POLYGON);
+    perpi_shape s = {0};
+    d.vertices = v;
+    d.vertex_count = n;
+    CHECK_OK(perpi_shape_make(context, &d, 2, &s));
+    return s;
+}
+
+/* n points on an ellipse, unevenly; n = 0: 3 to 9 of them. */
+static perpi_shape random_polygon(perp_context* context, int n)
+{
+    double v[2 * PERP_POLYGON_LIMIT];
+    const double rx = uniform_in(0.3, 1.0), ry = uniform_in(0.3, 1.0);
+    const double jitter = n == 0 ? 0.8 : 0.3;
+    n = n > 0 ? n : 3 + (int)uniform_in(0, 7);
+    for (int i = 0; i < n; ++i) {
+        const double a = 2 * M_PI * (i + uniform_in(0, jitter)) / n;
+        v[2 * i] = rx * cos(a);
+        v[2 * i + 1] = ry * sin(a);
+    }
+    return make_polygon(context, v, n);
+}
+
+static perpi_pose planar_pose(double x, double y, double angle)
+{
+    const quat q = q4_exp(v3(0, 0, angle));
+    return (perpi_pose){v3(x, y, 0), q, q4_matrix(q)};
+}
+
+static void world(const perpi_shape* s, const perpi_pose* pose, double* out)
+{
+    for (int32_t i = 0; i < s->count; ++i) {
+        const vec3 p = perpi_pose_point(pose, v3(s->vertex[2 * i], s->vertex[2 * i + 1], 0));
+        out[2 * i] = p.x;
+        out[2 * i + 1] = p.y;
+    }
+}
+
+static size_t meet_by(touches* t, perpi_touch_rule rule, const perpi_shape* a, const perpi_pose* pa,
+                      const perpi_shape* b, const perpi_pose* pb, double margin)
+{
+    t->list.rule = rule;
+    t->list.count = 0;
+    t->list.flipped = false;
+    bool flipped;
+    CHECK_OK(perpi_pair_find(rule, a->type, b->type, &flipped)(a, pa, b, pb, margin, &t->list));
+    return t->list.count;
+}
+
+/* The gap of a touch's features at other poses, from its number. */
+static double gap_at(const perpi_touch* t, const double* a, int32_t na, const double* b, int32_t nb)
+{
+    const uint32_t side = t->feature >> 23 & 1, v = t->feature >> 13 & 1023,
+                   e = t->feature >> 3 & 1023;
+    const double* owner = side == 0 ? a : b;
+    const double* other = side == 0 ? b : a;
+    const int32_t n = side == 0 ? na : nb;
+    (void)nb;
+    const double *p = owner + 2 * e, *q = owner + 2 * ((int32_t)(e + 1) % n), *x = other + 2 * v;
+    const double dx = q[0] - p[0], dy = q[1] - p[1];
+    return ((x[0] - p[0]) * dy - (x[1] - p[1]) * dx) / hypot(dx, dy);
+}
+
+/* Do all groups and all single touches hold at the poses? By how much does the worst? */
+static double all_hold(const touches* t, const double* a, int32_t na, const double* b, int32_t nb)
+{
+    double worst = INFINITY;
+    for (size_t i = 0; i < t->list.count; ++i) {
+        const int32_t g = t->list.item[i].group;
+        double most = -INFINITY;
+        for (size_t k = 0; k < t->list.count; ++k) {
+            if (k == i || (g != 0 && t->list.item[k].group == g)) {
+                most = fmax(most, gap_at(&t->list.item[k], a, na, b, nb));
+            }
+        }
+        worst = fmin(worst, most);
+    }
+    return worst;
+}
+
+/* The heart of PEG: after any motion within the margin the groups hold exactly if the polygons are
+ * apart. Judged by perp_polygon_compare, which knows nothing of features. */
+TEST(groups_hold_exactly_if_the_polygons_are_apart)
+{
+    touches t = touches_create();
+    int apart = 0, overlapping = 0, wrong = 0, groups = 0, alone = 0;
+    for (int trial = 0; trial < 3000; ++trial) {
+        state = 1000003ULL * (unsigned long long)(trial + 1);
+        for (int i = 0; i < 10; ++i) {
+            (void)uniform_in(0, 1);
+        }
+        const perpi_shape A = random_polygon(t.context, trial % 7 == 0 ? 40 : 0);
+        const perpi_shape B = trial % 3 == 0 ? make_polygon(t.context, A.vertex, A.count)
+                                             : random_polygon(t.context, 0);
+        const double margin = uniform_in(0.01, 0.1);
+        const perpi_pose pa = planar_pose(uniform_in(-5, 5), uniform_in(-5, 5), uniform_in(-3, 3));
+        /* parallel edges often: turned by half a turn, or not at all */
+        const double turn = trial % 2 == 0 ? M_PI : uniform_in(-3, 3);
+        const double way = uniform_in(-3.2, 3.2), angle = atan2(pa.R.m[1][0], pa.R.m[0][0]) + turn;
+        double va[2 * PERP_POLYGON_LIMIT], vb[2 * PERP_POLYGON_LIMIT];
+        world(&A, &pa, va);
+        /* from outside until they nearly touch */
+        double far = 2.5, d = far;
+        perpi_pose pb = pa;
+        for (int i = 0; i < 60; ++i) {
+            pb = planar_pose(pa.x.x + d * cos(way), pa.x.y + d * sin(way), angle);
+            world(&B, &pb, vb);
+            const double s = perp_polygon_compare(va, A.count, vb, B.count).separation;
+            if (s < uniform_in(-1e-3, 0.5 * margin)) {
+                break;
+            }
+            d -= s > 1e-3 ? s * 0.9 : 1e-3;
+        }
+        meet_by(&t, PERPI_TOUCH_PEG, &A, &pa, &B, &pb, margin);
+        for (size_t i = 0; i < t.list.count; ++i) {
+            groups += t.list.item[i].group != 0;
+            alone += t.list.item[i].group == 0;
+        }
+        const double size =
+            fmin(perpi_shape_ops_of(A.type)->reach(&A), perpi_shape_ops_of(B.type)->reach(&B));
+        for (int move = 0; move < 20; ++move) {
+            /* B moves, every point of it by less than the margin */
+            const double m = 0.45 * margin, phi = uniform_in(-m, m) / fmax(size, 1.0);
+            const perpi_pose moved =
+                planar_pose(pb.x.x + uniform_in(-m, m), pb.x.y + uniform_in(-m, m), angle + phi);
+            world(&B, &moved, vb);
+            const double s = perp_polygon_compare(va, A.count, vb, B.count).separation;
+            const double worst = all_hold(&t, va, A.count, vb, B.count);
+            if (s < -1e-9) {
+                overlapping += 1;
+                wrong += !(worst < 0.0); /* missed: an overlap that no group forbids */
+            } else if (s > 1e-9) {
+                apart += 1;
+                wrong += !(worst >= 0.0); /* a trap: forbidden though they are apart */
+            }
+        }
+        perpi_shape a = A, b = B;
+        perpi_shape_free(t.context, &a);
+        perpi_shape_free(t.context, &b);
+    }
+    TEST_PRINT("%d poses apart, %d overlapping, %d wrong; %d touches in groups, %d alone", apart,
+               overlapping, wrong, groups, alone);
+    CHECK(apart > 5000 && overlapping > 5000 && groups > 1000 && alone > 1000);
+    CHECK_EQ_INT(wrong, 0);
+    touches_destroy(&t);
+}
+
+TEST(a_vertex_over_an_edge_stands_alone_and_two_corners_form_a_group)
+{
+    touches t = touches_create();
+    const double square[] = {0.5, -0.5, 0.5, 0.5, -0.5, 0.5, -0.5, -0.5};
+    perpi_shape a = make_polygon(t.context, square, 4);
+    const perpi_pose origin = planar_pose(0, 0, 0);
+    /* standing on a corner over the middle of the top edge: one U-constraint (4.16) */
+    perpi_pose above = planar_pose(0, 0.5 + sqrt(0.5) + 0.01, M_PI / 4);
+    CHECK_EQ_INT((int)meet_by(&t, PERPI_TOUCH_PEG, &a, &origin, &a, &above, 0.05), 1);
+    CHECK_EQ_INT(t.list.item[0].group, 0);
+    CHECK_NEAR(t.list.item[0].gap, 0.01, 1e-15);
+    /* lying flat in the middle of nowhere near a corner: both ends */
+    above = planar_pose(0.3, 1.001, 0);
+    CHECK_EQ_INT((int)meet_by(&t, PERPI_TOUCH_PEG, &a, &origin, &a, &above, 0.05), 2);
+    CHECK_EQ_INT(t.list.item[0].group, 0);
+    CHECK_EQ_INT(t.list.item[1].group, 0);
+    /* corner to corner, parallel: X(C1, C4) and X(C2, C3) of (4.17) */
+    above = planar_pose(1.01, 1.01, 0);
+    CHECK_EQ_INT((int)meet_by(&t, PERPI_TOUCH_PEG, &a, &origin, &a, &above, 0.05), 4);
+    for (size_t i = 0; i < 4; ++i) {
+        CHECK(t.list.item[i].group != 0 && !t.list.item[i].secondary);
+    }
+    /* turned enough for the order to be certain: one group of two */
+    above = planar_pose(0.8399, 1.1454, 0.3); /* its corner at (0.51, 0.52) */
+    CHECK_EQ_INT((int)meet_by(&t, PERPI_TOUCH_PEG, &a, &origin, &a, &above, 0.05), 2);
+    CHECK_EQ_INT(t.list.item[0].group, t.list.item[1].group);
+    perpi_shape_free(t.context, &a);
+    touches_destroy(&t);
+}
+
+TEST(a_box_meets_as_the_polygon_that_it_is)
+{
+    touches t = touches_create(), u = touches_create();
+    const double square[] = {0.5, -0.4, 0.5, 0.4, -0.5, 0.4, -0.5, -0.4};
+    perpi_shape a = make_polygon(t.context, square, 4);
+    perpi_shape box = {.type = PERP_SHAPE_BOX2, .half = {0.5, 0.4, 0}};
+    for (int trial = 0; trial < 300; ++trial) {
+        const perpi_pose one = planar_pose(0.3, -2, uniform_in(-3, 3));
+        const perpi_pose two =
+            planar_pose(0.3 + uniform_in(-1, 1), -2 + uniform_in(-1, 1), uniform_in(-3, 3));
+        const size_t n = meet_by(&t, PERPI_TOUCH_PEG, &a, &one, &a, &two, 0.1);
+        CHECK_EQ_INT((int)n, (int)meet_by(&u, PERPI_TOUCH_PEG, &box, &one, &box, &two, 0.1));
+        for (size_t i = 0; i < n; ++i) {
+            CHECK_EQ_INT((int)t.list.item[i].feature, (int)u.list.item[i].feature);
+            CHECK_NEAR(t.list.item[i].gap, u.list.item[i].gap, 1e-13);
+        }
+    }
+    perpi_shape_free(t.context, &a);
+    touches_destroy(&t);
+    touches_destroy(&u);
+}
+
+TEST(depth_is_found_however_deep)
+{
+    touches t = touches_create();
+    double va[32], vb[32];
+    for (int trial = 0; trial < 400; ++trial) {
+        perpi_shape a = random_polygon(t.context, 0), b = random_polygon(t.context, 0);
+        const perpi_pose pa = planar_pose(1, 2, uniform_in(-3, 3));
+        const perpi_pose pb =
+            planar_pose(1 + uniform_in(-0.5, 0.5), 2 + uniform_in(-0.5, 0.5), uniform_in(-3, 3));
+        world(&a, &pa, va);
+        world(&b, &pb, vb);
+        const double s = perp_polygon_compare(va, a.count, vb, b.count).separation;
+        meet_by(&t, PERPI_TOUCH_PLAIN, &a, &pa, &b, &pb, 0.0);
+        if (s < 0.0) {
+            CHECK(t.list.count >= 1);
+            CHECK_NEAR(least_gap(&t), s, 1e-12);
+        } else {
+            CHECK_EQ_INT((int)t.list.count, 0);
+        }
+        perpi_shape_free(t.context, &a);
+        perpi_shape_free(t.context, &b);
+    }
+    touches_destroy(&t);
+}
+
+TEST(names_of_features_are_unique_and_fit)
+{
+    touches t = touches_create();
+    for (int trial = 0; trial < 60; ++trial) {
+        const int n = trial < 30 ? 0 : 1000;
+        perpi_shape a = random_polygon(t.context, n), b = random_polygon(t.context, n);
+        const perpi_pose pa = planar_pose(0, 0, uniform_in(-3, 3));
+        for (int rule = 0; rule <= PERPI_TOUCH_PEG; ++rule) {
+            for (double d = 0.4; d < 2.0; d += 0.11) {
+                const perpi_pose pb = planar_pose(d, 0.1, 1.0);
+                meet_by(&t, (perpi_touch_rule)rule, &a, &pa, &b, &pb, 0.02);
+                for (size_t i = 0; i < t.list.count; ++i) {
+                    CHECK(t.list.item[i].feature < 1u << 24);
+                    for (size_t k = 0; k < i && n == 0; ++k) {
+                        CHECK(t.list.item[i].feature != t.list.item[k].feature);
+                    }
+                }
+                CHECK(t.list.count <= 64 * 8 || rule != PERPI_TOUCH_PEG);
+            }
+        }
+        perpi_shape_free(t.context, &a);
+        perpi_shape_free(t.context, &b);
+    }
+    touches_destroy(&t);
+}
