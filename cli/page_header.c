@@ -99,6 +99,15 @@ static void put_size(json_t* o, const perp_shape_def* s)
     put(o, "size", cli_numbers(s->size, 3));
 }
 
+static void put_polygon(json_t* o, const perp_shape_def* s)
+{
+    json_t* vertices = json_array();
+    for (int32_t i = 0; i < s->vertex_count; ++i) {
+        (void)json_array_append_new(vertices, cli_numbers(s->vertices + 2 * (size_t)i, 2));
+    }
+    put(o, "vertices", vertices);
+}
+
 /* Points and faces as a scene gives them. */
 static void put_mesh(json_t* o, const perp_shape_def* s)
 {
@@ -127,6 +136,16 @@ static double reach_radius(const perp_shape_def* s)
 static double reach_capsule(const perp_shape_def* s)
 {
     return 0.5 * s->length + s->radius;
+}
+
+static double reach_polygon(const perp_shape_def* s)
+{
+    double most = 0.0;
+    for (int32_t i = 0; i < s->vertex_count; ++i) {
+        const double r = hypot(s->vertices[2 * (size_t)i], s->vertices[2 * (size_t)i + 1]);
+        most = r > most ? r : most;
+    }
+    return most;
 }
 
 static double reach_size(const perp_shape_def* s)
@@ -162,6 +181,7 @@ static const struct {
     [PERP_SHAPE_CAPSULE] = {put_round_rod, reach_capsule},
     [PERP_SHAPE_CYLINDER] = {put_round_rod, reach_cylinder},
     [PERP_SHAPE_MESH] = {put_mesh, reach_mesh},
+    [PERP_SHAPE_POLYGON] = {put_polygon, reach_polygon},
 };
 
 static json_t* shape(const perp_shape_def* s)

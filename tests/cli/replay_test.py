@@ -205,9 +205,17 @@ def every_shape_that_a_scene_can_have_is_in_the_page_with_its_sizes():
     off = 2 * numpy.linalg.norm(turned - numpy.sign((turned * truth).sum(
         axis=1, keepdims=True)) * truth, axis=1).max()
     assert 2 * off <= 1.5 * page.header["accuracy"], (off, page.header["accuracy"])
+    flat = write_scene(dimension=2, gravity=[0, -1], forces=[], duration=0.1, bodies=[
+        {"name": "kite", "mass": 1, "position": [0, 3],
+         "shapes": [{"type": "polygon", "vertices": [[-1, 0], [0, -2], [1, 0], [0, 1]]}]}])
+    perp("run", flat, "--quiet", "--out", "flat.h5")
+    perp("replay", "flat.h5", "-o", "flat.html")
+    kite = read_pages("flat.html")[0].header["bodies"][0]["shapes"][0]
+    assert kite["type"] == "polygon" and kite["vertices"] == [[-1, 0], [0, -2], [1, 0], [0, 1]], kite
     # A shape without one number would be left out by the page without a word.
     types = [t["name"] for t in perp("list", "shapes", "--json").json["shapes"]]
-    known = {"particle", "sphere", "plane", "box", "capsule", "cylinder", "mesh", "circle", "halfplane"}
+    known = {"particle", "sphere", "plane", "box", "capsule", "cylinder", "mesh", "circle", "halfplane",
+             "polygon"}
     assert set(types) <= known, set(types) - known
 
 
