@@ -26,8 +26,10 @@ enum { LARGE = 2000, LARGE_ISLAND = 150, FEW = 200, PILE = 90 };
 
 typedef struct entry {
     const char* name; /* NULL ends a list */
-    bool goal;        /* aim at GOAL of the tolerance, in FEW iterations */
+    int how; /* true: aim at GOAL of the tolerance, in FEW iterations; COLD: forget the guess */
 } entry;
+
+enum { COLD = 2 }; /* a guess from the last step may lie where a method makes no way */
 
 static const entry lcp_order[] = {{"lemke", false},          {"pivot", false},
                                   {"path", false},           {"interior-point", false},
@@ -44,11 +46,16 @@ static const entry friction_order[] = {{"newton", true}, {"newton", false},     
                                        {"admm", false},  {"fixed-point", false}, {NULL, false}};
 static const entry contact_polygon[] = {{"lemke", false},  {"newton", true}, {"pivot", false},
                                         {"newton", false}, {"nsgs", false},  {NULL, false}};
-static const entry contact_round[] = {{"newton", true}, {"newton", false},      {"nsgs", false},
-                                      {"admm", false},  {"fixed-point", false}, {NULL, false}};
-static const entry contact_pile[] = {{"newton-bodies", true}, {"newton-bodies", false},
-                                     {"newton", false},       {"nsgs", false},
-                                     {"admm", false},         {NULL, false}};
+static const entry contact_round[] = {{"newton", true}, {"newton", false}, {"newton", COLD},
+                                      {"nsgs", false},  {"admm", false},   {"fixed-point", false},
+                                      {NULL, false}};
+static const entry contact_pile[] = {{"newton-bodies", true},
+                                     {"newton-bodies", false},
+                                     {"newton-bodies", COLD},
+                                     {"newton", false},
+                                     {"nsgs", false},
+                                     {"admm", false},
+                                     {NULL, false}};
 static const entry contact_large[] = {
     {"newton", true}, {"newton", false}, {"nsgs", false}, {"lemke", false}, {NULL, false}};
 /* Joints with limits or motors and no contact: piecewise linear, a few Newton steps, where pivoting has
@@ -104,7 +111,7 @@ static bool attempts_left(attempts* a, const entry* e, perp_solve_options* left)
             return false;
         }
     }
-    if (e->goal) {
+    if (e->how == true) {
         left->enough = left->tolerance;
         left->tolerance *= GOAL;
         left->max_iter = left->max_iter > 0 && left->max_iter < FEW ? left->max_iter : FEW;
@@ -244,8 +251,11 @@ static perp_status scratch_copy(scratch* s, const double* x, size_t n)
             return status;                                                                         \
         }                                                                                          \
         perp_report made = {.solver = name};                                                       \
-        status =                                                                                   \
-            solve_fn(a->solver[slot], problem, &left, warm || log->count > 0, a->point.x, &made);  \
+        const bool guess = e->how != COLD && (warm || log->count > 0);                             \
+        for (size_t i = 0; i < n && !guess; ++i) {                                                 \
+            a->point.x[i] = 0.0;                                                                   \
+        }                                                                                          \
+        status = solve_fn(a->solver[slot], problem, &left, guess, a->point.x, &made);              \
         if (status == PERP_ERROR_INPUT || status == PERP_ERROR_UNSUPPORTED) {                      \
             return PERP_OK; /* this method does not fit this problem */                            \
         }                                                                                          \
