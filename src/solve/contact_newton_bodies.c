@@ -30,7 +30,8 @@
 #include "problem/cone.h"
 #include "problem/lower.h"
 #include "solve/builtin.h"
-#include "solve/clock.h"
+#include "solve/friction_local.h"
+#include "solve/lookout.h"
 
 enum { ROWS_MAX = 6, SIDE = 6, HALVINGS = 10 };
 
@@ -39,7 +40,6 @@ enum { ROWS_MAX = 6, SIDE = 6, HALVINGS = 10 };
 #define LAMBDA_CONVEX 1e-5 /* in convex steps s moves too: nothing is gained by less */
 #define INNER_RATIO 3e-3   /* |f| of a proximal step, relative to the residual where it began */
 #define NEAR 0.02          /* residual below which the law itself is tried */
-#define MORE 20            /* steps beyond options.enough in which the tolerance must be reached */
 
 typedef struct bodies_settings {
     double regularisation;
@@ -405,52 +405,14 @@ static void coulomb_answer(const bodies* s, const perp_constraint* c, double lam
         return;
     }
     const double rho = 1.0 / (lambda * s->w[k + 1]), radius = c->mu * p_n;
-    double z[3], y[3], e[3] = {1.0, 1.0, 1.0}, G[9], h[3] = {0.0, 0.0, 0.0}, length = 0.0;
+    double z[3], y[3], e[3], G[9], h[3];
     for (int32_t i = 0; i < n; ++i) {
         e[i] = is_ellipsoid(c) ? c->e[i] : 1.0;
         z[i] = s->c[k + 1 + i] / e[i] - rho * e[i] * u[k + 1 + i];
-        length += z[i] * z[i];
     }
-    length = sqrt(length);
-    memset(G, 0, sizeof G);
-    if (c->cone == PERP_CONE_POLYGON && n == 2) {
-        perpi_project_polygon(c->directions, radius, z, y);
-        if (y[0] == z[0] && y[1] == z[1]) {
-            G[0] = G[3] = 1.0;
-        } else {
-            double a[2], b[2];
-            const int32_t sector = perpi_polygon_sector(c->directions, z);
-            perpi_polygon_direction(c->directions, sector, a);
-            perpi_polygon_direction(c->directions, sector + 1 == c->directions ? 0 : sector + 1, b);
-            const double t[2] = {b[0] - a[0], b[1] - a[1]}, tt = t[0] * t[0] + t[1] * t[1];
-            const double along =
-                ((z[0] - radius * a[0]) * t[0] + (z[1] - radius * a[1]) * t[1]) / tt;
-            if (along <= 0.0 || along >= radius) {
-                memcpy(h, along <= 0.0 ? a : b, 2 * sizeof *h);
-            } else {
-                const double at = (a[0] * t[0] + a[1] * t[1]) / tt;
-                for (int32_t i = 0; i < 2; ++i) {
-                    h[i] = a[i] - at * t[i];
-                    G[2 * i] = t[i] * t[0] / tt;
-                    G[2 * i + 1] = t[i] * t[1] / tt;
-                }
-            }
-        }
-    } else if (length <= radius) {
-        memcpy(y, z, sizeof y);
-        for (int32_t i = 0; i < n; ++i) {
-            G[i * n + i] = 1.0;
-        }
-    } else {
-        for (int32_t i = 0; i < n; ++i) {
-            h[i] = z[i] / length;
-            y[i] = radius * h[i];
-        }
-        for (int32_t i = 0; i < n; ++i) {
-            for (int32_t j = 0; j < n; ++j) {
-                G[i * n + j] = (radius / length) * ((i == j ? 1.0 : 0.0) - h[i] * h[j]);
-            }
-        }
+    perpi_project_friction(c, radius, z, y);
+    if (D != NULL) {
+        perpi_friction_project_jacobian(c, radius, z, G, h);
     }
     for (int32_t i = 0; i < n; ++i) {
         d[k + 1 + i] =
@@ -617,21 +579,11 @@ static bool newton_step(bodies* s, const proximal* k)
 /* What one solve carries along. */
 typedef struct course {
     const perp_contact_problem* P;
-    const perp_solve_options* options;
-    perp_report* report;
-    perpi_clock clock;
-    double least; /* the judge's, of best */
-    double now;   /* of the last point looked at */
+    perpi_lookout out;
+    double now;   /* the judge's, of the last point looked at */
     double scale; /* of |f| */
-    int32_t enough, limit, rounds;
-    bool over;
+    int32_t rounds;
 } course;
-
-static bool spent(const course* k)
-{
-    return k->report->iterations >= k->limit || perpi_clock_expired(&k->clock) ||
-           (k->options->cancel != NULL && k->options->cancel(k->options->user));
-}
 
 static void swap(double** a, double** b)
 {
@@ -683,8 +635,8 @@ static double proximal_step(bodies* s, course* k, const proximal* prox, double t
     double value = evaluate(s, prox, s->z, s->u, s->d, s->f);
     double off = norm(n, s->f) / k->scale, least = off;
     int32_t idle = 0;
-    for (int32_t i = 0; i < steps && off > target && !spent(k); ++i) {
-        ++k->report->iterations;
+    for (int32_t i = 0; i < steps && off > target && !perpi_lookout_spent(&k->out); ++i) {
+        ++k->out.report->iterations;
         if (!newton_step(s, prox)) {
             return INFINITY;
         }
@@ -717,30 +669,7 @@ static bool look(bodies* s, course* k, const double* p)
     const perp_contact_problem* P = k->P;
     motion_of(s, P, p, s->v);
     k->now = perp_contact_judge(P, s->v, p, s->work).worst;
-    if (k->options->log != NULL) {
-        k->options->log(k->options->user, k->report->iterations, k->now);
-    }
-    if (k->now < k->least) {
-        k->least = k->now;
-        memcpy(s->best, p, (size_t)P->row_count * sizeof *p);
-    }
-    if (k->enough == 0 && k->now <= k->options->enough) {
-        k->enough = k->report->iterations + MORE;
-    }
-    if (k->now <= k->options->tolerance) {
-        k->report->outcome = PERP_OUTCOME_SOLVED;
-    } else if (k->report->iterations >= k->limit ||
-               (k->enough > 0 && k->report->iterations >= k->enough)) {
-        k->report->outcome = PERP_OUTCOME_MAX_ITER;
-    } else if (perpi_clock_expired(&k->clock)) {
-        k->report->outcome = PERP_OUTCOME_TIME_LIMIT;
-    } else if (k->options->cancel != NULL && k->options->cancel(k->options->user)) {
-        k->report->outcome = PERP_OUTCOME_CANCELLED;
-    } else {
-        return false;
-    }
-    k->over = true;
-    return true;
+    return perpi_lookout_see(&k->out, k->now, p);
 }
 
 /* s = the largest -u_t . d over d in F(mu): what makes the convex law the contact's. */
@@ -757,35 +686,6 @@ static void set_support(bodies* s, const perp_contact_problem* P, const double* 
             t = c->mu * sqrt(t);
         }
         s->s[c->row] = t;
-    }
-}
-
-/* Into the sets: p_n >= 0, p_t in F(mu p_n), bounds. */
-static void project_guess(const perp_contact_problem* P, double* p)
-{
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        const perp_constraint* c = &P->constraint[i];
-        double* p_i = p + c->row;
-        if (c->kind == PERP_CONSTRAINT_BOUNDED) {
-            for (int32_t r = 0; r < c->rows; ++r) {
-                const double low = P->lower[c->row + r], high = P->upper[c->row + r];
-                p_i[r] = p_i[r] < low ? low : p_i[r] > high ? high : p_i[r];
-            }
-        }
-        if (c->kind != PERP_CONSTRAINT_CONTACT) {
-            continue;
-        }
-        p_i[0] = p_i[0] > 0.0 ? p_i[0] : 0.0;
-        if (c->rows > 1) {
-            double x[3];
-            for (int32_t r = 1; r < c->rows; ++r) {
-                x[r - 1] = p_i[r] / (is_ellipsoid(c) ? c->e[r - 1] : 1.0);
-            }
-            perpi_project_friction(c, c->cone == PERP_CONE_NONE ? 0.0 : c->mu * p_i[0], x, x);
-            for (int32_t r = 1; r < c->rows; ++r) {
-                p_i[r] = x[r - 1] * (is_ellipsoid(c) ? c->e[r - 1] : 1.0);
-            }
-        }
     }
 }
 
@@ -810,21 +710,20 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
         return status;
     }
     const size_t rows = (size_t)P->row_count * sizeof *p;
-    course k = {.P = P,
-                .options = options,
-                .report = report,
-                .clock = perpi_clock_start(options->time_limit),
-                .least = INFINITY,
-                .limit = options->max_iter > 0 ? options->max_iter : 2000};
-    report->outcome = PERP_OUTCOME_MAX_ITER;
-    report->iterations = 0;
     set_weights(s, P);
     memcpy(s->c, p, rows);
     if (!warm) {
         memset(s->c, 0, rows);
     }
-    project_guess(P, s->c);
-    memcpy(s->best, s->c, rows);
+    const perp_friction_problem laws = {.constraint_count = P->constraint_count,
+                                        .row_count = P->row_count,
+                                        .lower = P->lower,
+                                        .upper = P->upper,
+                                        .constraint = P->constraint};
+    perpi_friction_project_guess(&laws, s->c);
+    course k = {
+        .P = P,
+        .out = perpi_lookout_start(options, report, 2000, s->c, s->best, (size_t)P->row_count)};
     look(s, &k, s->c);
     velocities(s, P, P->b, s->x, s->uc);
     set_support(s, P, s->uc);
@@ -833,7 +732,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     double lambda = near < s->set.regularisation ? near : s->set.regularisation;
     bool convex = !(k.now < NEAR);
     int32_t failed = 0, settled = 0, trials = 0; /* in a row; convex steps; returns to those */
-    while (!k.over) {
+    while (!k.out.over) {
         const double least = convex ? LAMBDA_CONVEX : LAMBDA_MIN;
         lambda = lambda < least ? least : lambda > LAMBDA_MAX ? LAMBDA_MAX : lambda;
         k.scale = norm(P->dof_count, s->half.y.at) + norm(P->dof_count, s->x);

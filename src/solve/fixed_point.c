@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "linalg/dense.h"
-#include "solve/clock.h"
+#include "solve/lookout.h"
 
 #define NU 0.9  /* < 1: what the rule asks of a step */
 #define LOW 0.4 /* below it the next step is longer */
@@ -140,25 +140,13 @@ static perp_status predict(fixed_point* s, const double* z, double* tau, double*
 static perp_status iterate(fixed_point* s, const perp_solve_options* options, double* z,
                            perp_report* report)
 {
-    const int32_t limit = options->max_iter > 0 ? options->max_iter : LIMIT;
-    const perpi_clock clock = perpi_clock_start(options->time_limit);
-    const size_t bytes = (size_t)s->n * sizeof *z;
-    double tau = s->set.step, least = INFINITY;
-    perp_status status = PERP_OK;
-    report->outcome = PERP_OUTCOME_MAX_ITER;
+    perpi_lookout out = perpi_lookout_start(options, report, LIMIT, z, s->best, (size_t)s->n);
+    double tau = s->set.step;
     for (int32_t k = 0;; ++k) {
         report->iterations = k;
-        if (k % s->set.judge_every == 0 || k == limit) {
+        if (k % s->set.judge_every == 0 || k == out.limit) {
             const double residual = judge(s, z);
-            if (options->log != NULL) {
-                options->log(options->user, k, residual);
-            }
-            if (residual < least) {
-                least = residual;
-                memcpy(s->best, z, bytes);
-            }
-            if (residual <= options->tolerance) {
-                report->outcome = PERP_OUTCOME_SOLVED;
+            if (perpi_lookout_see(&out, residual, z)) {
                 break;
             }
             if (!isfinite(residual)) {
@@ -166,20 +154,9 @@ static perp_status iterate(fixed_point* s, const perp_solve_options* options, do
                 snprintf(report->detail, sizeof report->detail, "the iteration diverges");
                 break;
             }
-            if (k == limit) {
-                break;
-            }
-            if (perpi_clock_expired(&clock)) {
-                report->outcome = PERP_OUTCOME_TIME_LIMIT;
-                break;
-            }
-            if (options->cancel != NULL && options->cancel(options->user)) {
-                report->outcome = PERP_OUTCOME_CANCELLED;
-                break;
-            }
         }
         double ratio = 0.0;
-        status = function(s, z, s->Fz);
+        perp_status status = function(s, z, s->Fz);
         if (status == PERP_OK) {
             status = predict(s, z, &tau, &ratio);
         }
@@ -192,9 +169,7 @@ static perp_status iterate(fixed_point* s, const perp_solve_options* options, do
         tau *= ratio < LOW ? LENGTHEN : 1.0;
         tau = tau < 1e150 ? tau : 1e150;
     }
-    if (isfinite(least)) {
-        memcpy(z, s->best, bytes);
-    }
+    memcpy(z, s->best, (size_t)s->n * sizeof *z);
     return PERP_OK;
 }
 

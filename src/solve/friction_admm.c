@@ -15,8 +15,8 @@
 
 #include "linalg/block_lu.h"
 #include "solve/builtin.h"
-#include "solve/clock.h"
 #include "solve/friction_local.h"
+#include "solve/lookout.h"
 
 typedef struct admm_settings {
     double penalty;
@@ -206,47 +206,27 @@ static perp_status admm_solve(void* self, const perp_friction_problem* P,
         return status;
     }
     const size_t bytes = (size_t)P->row_count * sizeof *r;
-    const int32_t limit = options->max_iter > 0 ? options->max_iter : 10000;
-    const perpi_clock clock = perpi_clock_start(options->time_limit);
-    report->outcome = PERP_OUTCOME_MAX_ITER;
-    report->iterations = 0;
-    report->detail[0] = '\0';
     if (!warm) {
         memset(r, 0, bytes);
     }
     perpi_friction_metric(P, s->D);
     memcpy(s->z, r, bytes);
     perpi_friction_project(P, s->z);
-    memcpy(s->best, s->z, bytes);
-    double rho = s->set.penalty, least = INFINITY, primal = 0.0, dual = 0.0;
+    perpi_lookout out =
+        perpi_lookout_start(options, report, 10000, s->z, s->best, (size_t)P->row_count);
+    double rho = s->set.penalty, primal = 0.0, dual = 0.0;
     int32_t factored = 0;
     bool ready = false;
-    for (int32_t it = 0; it <= limit; ++it) {
+    for (int32_t it = 0; it <= out.limit; ++it) {
         report->iterations = it;
-        if (it % s->set.judge_every == 0 || it == limit) {
+        if (it % s->set.judge_every == 0 || it == out.limit) {
             const double residual = perp_friction_judge(P, s->z, s->work).worst;
-            if (options->log != NULL) {
-                options->log(options->user, it, residual);
-            }
-            if (residual < least) {
-                least = residual;
-                memcpy(s->best, s->z, bytes);
-            }
-            if (residual <= options->tolerance) {
-                report->outcome = PERP_OUTCOME_SOLVED;
+            if (perpi_lookout_see(&out, residual, s->z)) {
                 break;
             }
             if (!isfinite(residual)) {
                 report->outcome = PERP_OUTCOME_BREAKDOWN;
                 snprintf(report->detail, sizeof report->detail, "the steps diverge");
-                break;
-            }
-            if (perpi_clock_expired(&clock)) {
-                report->outcome = PERP_OUTCOME_TIME_LIMIT;
-                break;
-            }
-            if (options->cancel != NULL && options->cancel(options->user)) {
-                report->outcome = PERP_OUTCOME_CANCELLED;
                 break;
             }
             const double next =

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "solve/builtin.h"
-#include "solve/clock.h"
 #include "solve/friction_local.h"
+#include "solve/lookout.h"
 
 typedef struct fixed_settings {
     double step;
@@ -135,44 +135,24 @@ static perp_status fixed_solve(void* self, const perp_friction_problem* P,
     }
     const int32_t n = P->row_count;
     const size_t bytes = (size_t)n * sizeof *r;
-    const int32_t limit = options->max_iter > 0 ? options->max_iter : 100000;
-    const perpi_clock clock = perpi_clock_start(options->time_limit);
-    report->outcome = PERP_OUTCOME_MAX_ITER;
-    report->iterations = 0;
-    report->detail[0] = '\0';
     if (!warm) {
         memset(r, 0, bytes);
     }
     perpi_friction_metric(P, s->w);
     perpi_friction_project(P, r);
-    memcpy(s->best, r, bytes);
-    double rho = s->set.step, least = INFINITY;
-    for (int32_t it = 0; it <= limit; ++it) {
+    perpi_lookout out =
+        perpi_lookout_start(options, report, 100000, r, s->best, (size_t)P->row_count);
+    double rho = s->set.step;
+    for (int32_t it = 0; it <= out.limit; ++it) {
         report->iterations = it;
-        if (it % s->set.judge_every == 0 || it == limit) {
+        if (it % s->set.judge_every == 0 || it == out.limit) {
             const double residual = perp_friction_judge(P, r, s->work).worst;
-            if (options->log != NULL) {
-                options->log(options->user, it, residual);
-            }
-            if (residual < least) {
-                least = residual;
-                memcpy(s->best, r, bytes);
-            }
-            if (residual <= options->tolerance) {
-                report->outcome = PERP_OUTCOME_SOLVED;
+            if (perpi_lookout_see(&out, residual, r)) {
                 break;
             }
             if (!isfinite(residual)) {
                 report->outcome = PERP_OUTCOME_BREAKDOWN;
                 snprintf(report->detail, sizeof report->detail, "the steps diverge");
-                break;
-            }
-            if (perpi_clock_expired(&clock)) {
-                report->outcome = PERP_OUTCOME_TIME_LIMIT;
-                break;
-            }
-            if (options->cancel != NULL && options->cancel(options->user)) {
-                report->outcome = PERP_OUTCOME_CANCELLED;
                 break;
             }
         }

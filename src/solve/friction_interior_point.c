@@ -23,10 +23,9 @@
 
 #include "solve/builtin.h"
 #include "solve/central_path.h"
-#include "solve/clock.h"
 #include "solve/friction_local.h"
+#include "solve/lookout.h"
 
-#define MORE 20             /* steps beyond options.enough in which the tolerance must be reached */
 #define TAU_MIN 1e-24       /* the path ends here */
 #define TAU_WARM 1e-8       /* a guess starts no nearer to the end than this */
 #define POLISH_AGAIN 1e-2   /* the next polish when tau has fallen by this */
@@ -200,50 +199,21 @@ static bool proves_no_answer(interior* s, const perp_friction_problem* P, const 
 /* What one solve carries along. */
 typedef struct course {
     const perp_friction_problem* P;
-    const perp_solve_options* options;
-    perp_report* report;
-    perpi_clock clock;
-    double least; /* the judge's, of best */
-    int32_t limit;
-    int32_t enough; /* no further than this iteration; 0: not near enough yet */
+    perpi_lookout out;
     int32_t polished, slips;
-    bool over;
 } course;
 
-/* Asks the judge about r, keeps the best; true if the solve is over. */
+/* Asks the judge about r; true if the solve is over. A point that passes but proves that there is no
+ * answer has impulses so large that the judge takes what they do not move for rounding. */
 static bool look(interior* s, course* k, const double* r)
 {
     const double residual = perp_friction_judge(k->P, r, s->work).worst;
-    if (k->options->log != NULL) {
-        k->options->log(k->options->user, k->report->iterations, residual);
-    }
-    if (residual <= k->options->tolerance && proves_no_answer(s, k->P, r)) {
-        /* impulses so large that the judge takes what they do not move for rounding */
-        k->report->outcome = PERP_OUTCOME_NO_SOLUTION;
-        k->over = true;
+    if (residual <= k->out.options->tolerance && proves_no_answer(s, k->P, r)) {
+        k->out.report->outcome = PERP_OUTCOME_NO_SOLUTION;
+        k->out.over = true;
         return true;
     }
-    if (residual < k->least) {
-        k->least = residual;
-        memcpy(s->best, r, (size_t)k->P->row_count * sizeof *r);
-    }
-    if (k->enough == 0 && residual <= k->options->enough) {
-        k->enough = k->report->iterations + MORE;
-    }
-    if (residual <= k->options->tolerance) {
-        k->report->outcome = PERP_OUTCOME_SOLVED;
-    } else if (k->report->iterations >= k->limit ||
-               (k->enough > 0 && k->report->iterations >= k->enough)) {
-        k->report->outcome = PERP_OUTCOME_MAX_ITER;
-    } else if (perpi_clock_expired(&k->clock)) {
-        k->report->outcome = PERP_OUTCOME_TIME_LIMIT;
-    } else if (k->options->cancel != NULL && k->options->cancel(k->options->user)) {
-        k->report->outcome = PERP_OUTCOME_CANCELLED;
-    } else {
-        return false;
-    }
-    k->over = true;
-    return true;
+    return perpi_lookout_see(&k->out, residual, r);
 }
 
 /* ---- the polish ---------------------------------------------------------------------------------------*/
@@ -306,8 +276,8 @@ static void polish(interior* s, course* k, const double* r)
 {
     memcpy(s->trial, r, (size_t)k->P->row_count * sizeof *r);
     double merit = evaluate(s, k->P, s->trial), before = INFINITY;
-    for (int32_t i = 0; i < s->set.polish_steps && merit <= 0.5 * before && !k->over; ++i) {
-        ++k->report->iterations;
+    for (int32_t i = 0; i < s->set.polish_steps && merit <= 0.5 * before && !k->out.over; ++i) {
+        ++k->out.report->iterations;
         ++k->polished;
         if (!newton_step(s, k->P, s->trial)) {
             return;
@@ -323,10 +293,10 @@ static void polish(interior* s, course* k, const double* r)
 /* A path that has led nowhere may have shown why. */
 static void seek_proof(interior* s, course* k)
 {
-    if (!k->over &&
+    if (!k->out.over &&
         (proves_no_answer(s, k->P, s->path.r) || proves_no_answer(s, k->P, s->path.dr))) {
-        k->report->outcome = PERP_OUTCOME_NO_SOLUTION;
-        k->over = true;
+        k->out.report->outcome = PERP_OUTCOME_NO_SOLUTION;
+        k->out.over = true;
     }
 }
 
@@ -347,12 +317,12 @@ static void follow(interior* s, course* k, double until)
         const bool last = idle >= IDLE || !(now > TAU_MIN) || (tau <= until && off <= until);
         if (tau <= next_polish || last) {
             polish(s, k, path->r);
-            if (k->over || last) {
+            if (k->out.over || last) {
                 return;
             }
             next_polish = POLISH_AGAIN * tau;
         }
-        ++k->report->iterations;
+        ++k->out.report->iterations;
         length = perpi_central_path_step(path, k->P, tau, s->set.boundary, s->set.regularise);
     }
     polish(s, k, path->r);
@@ -365,7 +335,7 @@ static void fixed_point(interior* s, course* k)
     double tau = s->set.start, until = 1e-7;
     path->slip = PERPI_SLIP_FIXED;
     perpi_central_path_size(path, k->P, true);
-    for (int32_t i = 0; i < FIXED_POINT_MAX && !k->over; ++i) {
+    for (int32_t i = 0; i < FIXED_POINT_MAX && !k->out.over; ++i) {
         perpi_central_path_start(path, k->P, tau, i > 0);
         follow(s, k, until);
         const double change = perpi_central_path_update_slip(path, k->P);
@@ -392,19 +362,13 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
     }
     perpi_central_path* path = &s->path;
     const size_t bytes = (size_t)P->row_count * sizeof *r;
-    course k = {.P = P,
-                .options = options,
-                .report = report,
-                .clock = perpi_clock_start(options->time_limit),
-                .least = INFINITY,
-                .limit = options->max_iter > 0 ? options->max_iter : 500};
-    report->outcome = PERP_OUTCOME_BREAKDOWN;
-    report->iterations = 0;
     if (!warm) {
         memset(r, 0, bytes);
     }
     perpi_friction_project_guess(P, r);
-    memcpy(s->best, r, bytes);
+    course k = {.P = P,
+                .out = perpi_lookout_start(options, report, 500, r, s->best, (size_t)P->row_count)};
+    report->outcome = PERP_OUTCOME_BREAKDOWN;
     memcpy(path->r, r, bytes);
     memset(path->dr, 0, bytes);
     if (!look(s, &k, r) && warm) {
@@ -414,7 +378,7 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
         perpi_slip slip;
         bool loads;
     } way[] = {{PERPI_SLIP_NORM, false}, {PERPI_SLIP_NORM, true}, {PERPI_SLIP_DIRECTION, false}};
-    for (size_t i = 0; i < sizeof way / sizeof way[0] && s->set.fold && !k.over; ++i) {
+    for (size_t i = 0; i < sizeof way / sizeof way[0] && s->set.fold && !k.out.over; ++i) {
         const bool guess = warm && i == 0;
         double tau = s->set.start;
         path->slip = way[i].slip;
@@ -422,14 +386,14 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
         if (guess) { /* as far from the end as the best point is */
             memcpy(path->r, s->best, bytes);
             perpi_friction_project_guess(P, path->r);
-            tau = k.least < tau ? k.least : tau;
+            tau = k.out.least < tau ? k.out.least : tau;
             tau = tau > TAU_WARM ? tau : TAU_WARM;
         }
         perpi_central_path_start(path, P, tau, guess);
         follow(s, &k, 0.0);
         seek_proof(s, &k);
     }
-    if (!k.over) {
+    if (!k.out.over) {
         fixed_point(s, &k);
     }
     memcpy(r, s->best, bytes);

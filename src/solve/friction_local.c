@@ -460,7 +460,7 @@ void perpi_friction_weights(const perp_friction_problem* P, double* w)
 /* The tangential piece: w_t r_t - u_t in scaled coordinates, and the radius. */
 typedef struct tangent {
     int32_t n;
-    double w, radius, length;
+    double w, radius;
     double e[3], rt[3], ut[3], x[3];
 } tangent;
 
@@ -477,7 +477,6 @@ static tangent cut_tangent(const perp_constraint* c, const double* w, const doub
         t.ut[i] = t.e[i] * u[1 + i];
         t.x[i] = t.w * t.rt[i] - t.ut[i];
     }
-    t.length = norm(t.n, t.x);
     return t;
 }
 
@@ -508,29 +507,30 @@ void perpi_friction_map(const perp_friction_problem* P, int32_t i, const double*
     }
 }
 
-/* dProj = G dx + h dradius at t.x. */
-static void project_jacobian(const perp_constraint* c, const tangent* t, double* G, double* h)
+void perpi_friction_project_jacobian(const perp_constraint* c, double radius, const double* x,
+                                     double* G, double* h)
 {
-    const int32_t n = t->n;
+    const int32_t n = c->rows - 1;
+    const double length = norm(n, x);
     memset(G, 0, (size_t)(n * n) * sizeof *G);
     memset(h, 0, (size_t)n * sizeof *h);
-    if (!has_friction(c) || t->length == 0.0) {
+    if (!has_friction(c) || (length == 0.0 && !(radius > 0.0))) {
         return; /* {0}, or no direction to follow */
     }
     if (is_polygon(c)) {
         double y[2], a[2], b[2];
-        perpi_project_polygon(c->directions, t->radius, t->x, y);
-        if (t->radius > 0.0 && y[0] == t->x[0] && y[1] == t->x[1]) {
+        perpi_project_polygon(c->directions, radius, x, y);
+        if (radius > 0.0 && y[0] == x[0] && y[1] == x[1]) {
             G[0] = G[3] = 1.0;
             return;
         }
-        const int32_t s = perpi_polygon_sector(c->directions, t->x);
+        const int32_t s = perpi_polygon_sector(c->directions, x);
         perpi_polygon_direction(c->directions, s, a);
         perpi_polygon_direction(c->directions, s + 1 == c->directions ? 0 : s + 1, b);
         const double e[2] = {b[0] - a[0], b[1] - a[1]}, ee = dot(2, e, e);
-        const double z[2] = {t->x[0] - t->radius * a[0], t->x[1] - t->radius * a[1]};
+        const double z[2] = {x[0] - radius * a[0], x[1] - radius * a[1]};
         const double along = dot(2, z, e) / ee;
-        if (along <= 0.0 || along >= t->radius) {
+        if (along <= 0.0 || along >= radius) {
             memcpy(h, along <= 0.0 ? a : b, 2 * sizeof *h);
             return;
         }
@@ -543,15 +543,15 @@ static void project_jacobian(const perp_constraint* c, const tangent* t, double*
         }
         return;
     }
-    if (t->radius > 0.0 && t->length <= t->radius) {
+    if (radius > 0.0 && length <= radius) {
         for (int32_t i = 0; i < n; ++i) {
             G[i * n + i] = 1.0;
         }
         return;
     }
-    const double ratio = t->radius / t->length;
+    const double ratio = radius / length;
     for (int32_t i = 0; i < n; ++i) {
-        h[i] = t->x[i] / t->length;
+        h[i] = x[i] / length;
     }
     for (int32_t i = 0; i < n; ++i) {
         for (int32_t j = 0; j < n; ++j) {
@@ -592,7 +592,7 @@ void perpi_friction_map_jacobian(const perp_friction_problem* P, int32_t i, cons
         }
         return;
     }
-    project_jacobian(c, &t, G, h);
+    perpi_friction_project_jacobian(c, t.radius, t.x, G, h);
     for (int32_t k = 0; k < n; ++k) {
         A[(1 + k) * m] = -c->mu * t.w * h[k];
         for (int32_t j = 0; j < n; ++j) {

@@ -45,6 +45,11 @@ void perpi_friction_map(const perp_friction_problem* P, int32_t i, const double*
 void perpi_friction_map_jacobian(const perp_friction_problem* P, int32_t i, const double* w,
                                  const double* r, const double* u, double* A, double* B);
 
+/* dProj = G dx + h dradius of the projection of x onto F(radius), n x n and n, n = rows - 1; in scaled
+ * coordinates for an ELLIPSOID. */
+void perpi_friction_project_jacobian(const perp_constraint* c, double radius, const double* x,
+                                     double* G, double* h);
+
 /* ---- the laws over K = { r_n >= 0, r_t in F(mu r_n) } ----------------------------------------------
  * With u^ = u + s e_n, s the largest -u_t . d over d in F(mu) (for a round cone mu |u_t|), a contact's
  * law says r in K, u^ in the dual of K, r . u^ = 0. */

@@ -16,14 +16,13 @@
 
 #include "linalg/block_lu.h"
 #include "solve/builtin.h"
-#include "solve/clock.h"
 #include "solve/friction_local.h"
+#include "solve/lookout.h"
 
 #define LAMBDA_MAX 0.1      /* relative to the diagonal of W */
 #define LAMBDA_SHRINK 0.1   /* after an easy proximal step */
 #define LAMBDA_GROW 10.0    /* after a failed one */
 #define INNER_RATIO 0.1     /* |F| of a proximal step to |F| where it began */
-#define MORE 20             /* steps beyond options.enough in which the tolerance must be reached */
 #define WEIGHT_RATIO 100.0  /* of the map's weights to lambda D, at most the judge's */
 #define SWEEPS_MAX 1000     /* in a row */
 #define LINEAR_LAMBDA 1e-11 /* where there are equality rows only */
@@ -267,45 +266,16 @@ static bool newton_step(newton* s, const perp_friction_problem* P, const double*
 /* What one solve carries along. */
 typedef struct course {
     const perp_friction_problem* P;
-    const perp_solve_options* options;
-    perp_report* report;
-    perpi_clock clock;
-    double least;   /* the judge's, of best */
-    double lambda;  /* 0: not chosen yet */
-    int32_t enough; /* no further than this iteration; 0: not near enough yet */
-    int32_t limit, sweeps;
+    perpi_lookout out;
+    double lambda; /* 0: not chosen yet */
+    int32_t sweeps;
     bool soft; /* impulses weighed by lambda */
-    bool over;
 } course;
 
-/* Asks the judge about r, keeps the best; true if the solve is over. */
+/* Asks the judge about r; true if the solve is over. */
 static bool look(newton* s, course* k, const double* r)
 {
-    const double residual = perp_friction_judge(k->P, r, s->work).worst;
-    if (k->options->log != NULL) {
-        k->options->log(k->options->user, k->report->iterations, residual);
-    }
-    if (residual < k->least) {
-        k->least = residual;
-        memcpy(s->best, r, (size_t)k->P->row_count * sizeof *r);
-    }
-    if (k->enough == 0 && residual <= k->options->enough) {
-        k->enough = k->report->iterations + MORE;
-    }
-    if (residual <= k->options->tolerance) {
-        k->report->outcome = PERP_OUTCOME_SOLVED;
-    } else if (k->report->iterations >= k->limit ||
-               (k->enough > 0 && k->report->iterations >= k->enough)) {
-        k->report->outcome = PERP_OUTCOME_MAX_ITER;
-    } else if (perpi_clock_expired(&k->clock)) {
-        k->report->outcome = PERP_OUTCOME_TIME_LIMIT;
-    } else if (k->options->cancel != NULL && k->options->cancel(k->options->user)) {
-        k->report->outcome = PERP_OUTCOME_CANCELLED;
-    } else {
-        return false;
-    }
-    k->over = true;
-    return true;
+    return perpi_lookout_see(&k->out, perp_friction_judge(k->P, r, s->work).worst, r);
 }
 
 /* r <- r + t step with t = 1, 1/2, ... for which |F| falls, or the best of those tried: a kink is
@@ -340,7 +310,7 @@ static bool solve_around_centre(newton* s, course* k, double merit, double targe
 {
     double least = merit;
     for (int32_t idle = 0; idle < s->set.steps;) {
-        ++k->report->iterations;
+        ++k->out.report->iterations;
         if (!newton_step(s, k->P, r, k->lambda)) {
             return false;
         }
@@ -348,8 +318,7 @@ static bool solve_around_centre(newton* s, course* k, double merit, double targe
         if (merit <= target) {
             return true;
         }
-        if (k->report->iterations >= k->limit || perpi_clock_expired(&k->clock) ||
-            (k->options->cancel != NULL && k->options->cancel(k->options->user))) {
+        if (perpi_lookout_spent(&k->out)) {
             return false; /* the look that follows says which */
         }
         idle = merit <= 0.5 * least ? 0 : idle + 1;
@@ -369,8 +338,8 @@ static void proximal_phase(newton* s, course* k, double* r)
     double merit = -1.0, weight = -1.0; /* |F| at r = centre, u and F being those; < 0: not known */
     memcpy(s->centre, r, bytes);
     while (failed < 3) {
-        const int32_t from = k->report->iterations;
-        k->soft = k->soft || k->report->iterations >= s->set.plain_steps;
+        const int32_t from = k->out.report->iterations;
+        k->soft = k->soft || k->out.report->iterations >= s->set.plain_steps;
         const double kappa = k->soft ? WEIGHT_RATIO * k->lambda : 1.0;
         if (merit < 0.0 || kappa != weight) {
             weight = kappa;
@@ -378,7 +347,7 @@ static void proximal_phase(newton* s, course* k, double* r)
             merit = evaluate(s, P, 0.0, r);
         }
         const bool done = solve_around_centre(s, k, merit, INNER_RATIO * merit, r);
-        const int32_t took = k->report->iterations - from;
+        const int32_t took = k->out.report->iterations - from;
         if (look(s, k, r)) {
             return;
         }
@@ -407,8 +376,8 @@ static void proximal_phase(newton* s, course* k, double* r)
 static void sweep_until_still(newton* s, course* k, int32_t sweeps, double* r)
 {
     const int32_t n = k->P->row_count;
-    double bar = k->options->tolerance;
-    for (int32_t i = 0; i < sweeps && !k->over; ++i) {
+    double bar = k->out.options->tolerance;
+    for (int32_t i = 0; i < sweeps && !k->out.over; ++i) {
         memcpy(s->trial, r, (size_t)n * sizeof *r);
         perpi_friction_sweep(&s->sweeper, k->P, 1.0, false, r);
         k->sweeps += 1;
@@ -441,8 +410,8 @@ static bool nothing_pushes(const perp_friction_problem* P)
 static void describe(const course* k)
 {
     static const char* const unit[] = {" Newton steps, ", " sweeps"};
-    const int32_t count[] = {k->report->iterations, k->sweeps};
-    char* text = k->report->detail;
+    const int32_t count[] = {k->out.report->iterations, k->sweeps};
+    char* text = k->out.report->detail;
     for (int i = 0; i < 2; ++i) {
         char digit[12];
         int32_t rest = count[i], digits = 0;
@@ -482,7 +451,7 @@ static bool solve_linear(newton* s, course* k, double* r)
         return true;
     }
     for (int32_t round = 0; round < LINEAR_ROUNDS; ++round) {
-        ++k->report->iterations;
+        ++k->out.report->iterations;
         if (round == 0 ? !newton_step(s, P, r, LINEAR_LAMBDA) : !linear_step(s, P)) {
             return false;
         }
@@ -490,11 +459,11 @@ static bool solve_linear(newton* s, course* k, double* r)
             r[i] += s->step[i];
         }
         (void)evaluate(s, P, 0.0, r);
-        const double before = k->least;
+        const double before = k->out.least;
         if (look(s, k, r)) {
             return true;
         }
-        if (!(k->least <= 0.5 * before)) {
+        if (!(k->out.least <= 0.5 * before)) {
             return false;
         }
     }
@@ -511,41 +480,35 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
         return status;
     }
     const size_t bytes = (size_t)P->row_count * sizeof *r;
-    course k = {.P = P,
-                .options = options,
-                .report = report,
-                .clock = perpi_clock_start(options->time_limit),
-                .least = INFINITY,
-                .limit = options->max_iter > 0 ? options->max_iter : 5000};
-    report->outcome = PERP_OUTCOME_MAX_ITER;
-    report->iterations = 0;
     if (!warm) {
         memset(r, 0, bytes);
     }
     set_weights(s, P);
-    memcpy(s->best, r, bytes);
+    course k = {.P = P,
+                .out =
+                    perpi_lookout_start(options, report, 5000, r, s->best, (size_t)P->row_count)};
     int32_t sweeps = warm ? 0 : P->row_count <= FEW_ROWS ? (s->set.sweeps + 1) / 2 : s->set.sweeps;
     if (only_equalities(P)) {
-        k.over = solve_linear(s, &k, r);
+        k.out.over = solve_linear(s, &k, r);
         memcpy(r, s->best, bytes);
         sweeps = 0;
     } else if (!warm && nothing_pushes(P)) {
         (void)look(s, &k, r);
     }
-    if (!k.over) {
+    if (!k.out.over) {
         const perp_status prepared = perpi_friction_sweeper_prepare(&s->sweeper, P);
         if (prepared != PERP_OK) {
             return prepared;
         }
     }
-    while (!k.over) {
+    while (!k.out.over) {
         perpi_friction_project_guess(P, r);
         sweep_until_still(s, &k, sweeps, r);
-        if (k.over || look(s, &k, r)) {
+        if (k.out.over || look(s, &k, r)) {
             break;
         }
         if (k.lambda == 0.0) { /* nearer the answer less of it is needed */
-            const double near = 0.1 * k.least;
+            const double near = 0.1 * k.out.least;
             k.lambda = near < s->set.regularisation ? near : s->set.regularisation;
         }
         proximal_phase(s, &k, r);

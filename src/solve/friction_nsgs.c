@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "solve/builtin.h"
-#include "solve/clock.h"
 #include "solve/friction_local.h"
+#include "solve/lookout.h"
 
 typedef struct nsgs_settings {
     double relax;
@@ -95,50 +95,29 @@ static perp_status nsgs_solve(void* self, const perp_friction_problem* P,
         return status;
     }
     const size_t bytes = (size_t)P->row_count * sizeof *r;
-    const int32_t limit = options->max_iter > 0 ? options->max_iter : 10000;
-    const perpi_clock clock = perpi_clock_start(options->time_limit);
-    report->outcome = PERP_OUTCOME_MAX_ITER;
-    report->iterations = 0;
-    report->detail[0] = '\0';
     if (!warm) {
         memset(r, 0, bytes);
     }
     perpi_friction_project_guess(P, r);
-    double least = INFINITY;
-    memcpy(s->best, r, bytes);
-    for (int32_t sweep = 0; sweep <= limit; ++sweep) {
+    perpi_lookout out =
+        perpi_lookout_start(options, report, 10000, r, s->best, (size_t)P->row_count);
+    for (int32_t sweep = 0; sweep <= out.limit; ++sweep) {
         if (sweep > 0) {
             perpi_friction_sweep(&s->sweeper, P, s->set.relax, s->set.symmetric && sweep % 2 == 0,
                                  r);
         }
         report->iterations = sweep;
         /* a good guess ends at once; early sweeps of a small problem often do */
-        if (sweep % s->set.judge_every != 0 && sweep != limit && sweep != 1 && sweep != 3) {
+        if (sweep % s->set.judge_every != 0 && sweep != out.limit && sweep != 1 && sweep != 3) {
             continue;
         }
         const double residual = perp_friction_judge(P, r, s->work).worst;
-        if (options->log != NULL) {
-            options->log(options->user, sweep, residual);
-        }
-        if (residual < least) {
-            least = residual;
-            memcpy(s->best, r, bytes);
-        }
-        if (residual <= options->tolerance) {
-            report->outcome = PERP_OUTCOME_SOLVED;
+        if (perpi_lookout_see(&out, residual, r)) {
             break;
         }
         if (!isfinite(residual)) {
             report->outcome = PERP_OUTCOME_BREAKDOWN;
             snprintf(report->detail, sizeof report->detail, "the sweeps diverge");
-            break;
-        }
-        if (perpi_clock_expired(&clock)) {
-            report->outcome = PERP_OUTCOME_TIME_LIMIT;
-            break;
-        }
-        if (options->cancel != NULL && options->cancel(options->user)) {
-            report->outcome = PERP_OUTCOME_CANCELLED;
             break;
         }
     }
