@@ -1,0 +1,57 @@
+/* src/shape/polyhedron.h - a convex polyhedron: vertices, edges with their two faces, faces with any
+ * number of corners, and a tree over the faces.
+ *
+ * Everything is in the shape's frame. Faces that lie in one plane are one face; every vertex has at
+ * least three edges.
+ */
+#ifndef PERPI_POLYHEDRON_H
+#define PERPI_POLYHEDRON_H
+
+#include "shape/shape.h"
+
+typedef struct perpi_edge {
+    int32_t vertex[2];
+    int32_t face[2]; /* face[0] is to the left of vertex[0] -> vertex[1], seen from outside: there
+                        the edge runs counter-clockwise, in face[1] clockwise */
+} perpi_edge;
+
+/* A node of the tree over the faces: an axis-parallel box; children follow, or faces. */
+typedef struct perpi_face_node {
+    vec3 lo, hi;
+    int32_t first; /* inner node: its left child is the next node, this is the right one;
+                      leaf: the first face, in `order` */
+    int32_t count; /* leaf: number of faces; inner node: 0 */
+} perpi_face_node;
+
+typedef struct perpi_polyhedron {
+    int32_t vertex_count, edge_count, face_count, node_count;
+    vec3* vertex;
+    perpi_edge* edge;
+    vec3* normal;          /* per face: outward, unit */
+    double* offset;        /* per face: normal . x on it */
+    int32_t* face_start;   /* face_count + 1: where a face's corners begin */
+    int32_t* corner;       /* vertices, counter-clockwise seen from outside */
+    int32_t* side;         /* per corner: the edge from it to the next one of its face */
+    int32_t* around_start; /* vertex_count + 1: where a vertex's edges begin */
+    int32_t* around;       /* edges, counter-clockwise seen from outside */
+    perpi_face_node* node; /* node[0] is the root */
+    int32_t* order;        /* faces in the order of the leaves */
+    double size;           /* largest distance of a vertex from the frame's origin */
+    perpi_mass mass;       /* at unit density */
+} perpi_polyhedron;
+
+/* The hull of the points (x y z each). Points inside or on it are left out. Refused with
+ * PERP_ERROR_INPUT: fewer than four points, points in one plane, a number that is not finite. Edges
+ * shorter than 1e-9 of the size are repaired by merging their ends; *merged counts those (may be
+ * NULL). */
+PERP_NODISCARD perp_status perpi_polyhedron_hull(perp_context* context, const double* point,
+                                                 int32_t count, perpi_polyhedron** made,
+                                                 int32_t* merged);
+PERP_NODISCARD perp_status perpi_polyhedron_box(perp_context* context, vec3 half,
+                                                perpi_polyhedron** made);
+void perpi_polyhedron_free(perp_context* context, perpi_polyhedron* polyhedron);
+
+/* The vertex farthest along a direction of the shape's frame: climbs from `start` (any vertex). */
+int32_t perpi_polyhedron_support(const perpi_polyhedron* p, vec3 direction, int32_t start);
+
+#endif
