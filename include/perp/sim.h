@@ -24,6 +24,8 @@ typedef struct perp_sim_def {
     double step;     /* h > 0 */
     double duration; /* > 0; the last step is shortened if h does not divide it (1e-9) */
     const char* stepper;
+    const perp_option* stepper_option; /* settings of the stepper by name */
+    int32_t stepper_option_count;
     const char* contact;
     bool
         single_primary; /* lnc, peg: one member of a group may push, the most open one [W14 (4.14)] */

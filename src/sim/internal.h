@@ -17,6 +17,7 @@ struct perp_sim {
     const perp_model* model;
     perp_sim_def def; /* strings and options are not kept beyond create */
     const perpi_stepper_ops* stepper;
+    perpi_step_settings step_settings;
     const perpi_contact_model_ops* contact_model;
     perpi_contact_rules rules;
     perp_contact_solver* solver;

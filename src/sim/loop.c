@@ -70,13 +70,29 @@ static perp_status diagnose(perp_sim* sim, const perp_report* report,
 
 static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_report* report);
 
+static perpi_step_input step_input(const perp_sim* sim, double h)
+{
+    return (perpi_step_input){.model = sim->model,
+                              .t = sim->time,
+                              .h = h,
+                              .q = sim->q,
+                              .v = sim->v,
+                              .extra = sim->has_extra ? sim->extra : NULL,
+                              .contact = sim->next.item,
+                              .contact_count = (int32_t)sim->next.count,
+                              .joint = sim->input,
+                              .s = sim->s,
+                              .q_end = sim->q,
+                              .v_end = sim->v,
+                              .settings = &sim->step_settings};
+}
+
 static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_residual* residual,
                                        perp_report* report)
 {
     perpi_formulation* f = sim->formulation;
-    perp_status status = sim->stepper->formulate(f, sim->model, sim->time, h, sim->q, sim->v,
-                                                 sim->has_extra ? sim->extra : NULL, sim->next.item,
-                                                 (int32_t)sim->next.count, sim->input, sim->s);
+    const perpi_step_input in = step_input(sim, h);
+    perp_status status = sim->stepper->formulate(f, &in);
     if (status == PERP_OK) {
         status = perpi_sim_room(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
     }
@@ -128,8 +144,8 @@ static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_re
 static perp_status advance(perp_sim* sim, double h)
 {
     memcpy(sim->q_next, sim->q, (size_t)sim->q_size * sizeof *sim->q);
-    return sim->stepper->advance(sim->model, sim->time, h, sim->def.linear_rotation, sim->q_next,
-                                 sim->v_next);
+    const perpi_step_input in = step_input(sim, h);
+    return sim->stepper->advance(&in, sim->q_next, sim->v_next);
 }
 
 /* The point and the problem that correct() kept. */

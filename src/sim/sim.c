@@ -189,7 +189,16 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     }
     if (status == PERP_OK) {
         status = perpi_stepper_find(context, def->stepper, &sim->stepper);
+        if (status == PERP_OK) {
+            status = perpi_stepper_settings(context, sim->stepper, def->stepper_option,
+                                            def->stepper_option_count, &sim->step_settings);
+            sim->step_settings.linear_rotation = def->linear_rotation;
+        }
         prefix(context, status, "stepper");
+    }
+    if (status == PERP_OK && sim->stepper->check != NULL) {
+        status =
+            sim->stepper->check(context, sim->model, def->contact, def->cone, &sim->step_settings);
     }
     if (status == PERP_OK) {
         status = perpi_contact_model_find(context, def->contact, &sim->contact_model);

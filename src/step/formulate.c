@@ -459,23 +459,23 @@ static void seal(perpi_formulation* f)
     }
 }
 
-perp_status perpi_formulate(perpi_formulation* f, const perp_model* model, double t, double h,
-                            const double* q, const double* v, const double* extra,
-                            const perp_contact* contacts, int32_t count,
-                            const perpi_joint_input* joints, const double* s)
+perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in)
 {
-    perp_status status = write_bodies(f, model, PERPI_PURPOSE_STEP, t, h, q, v, extra);
+    const perp_model* model = in->model;
+    perp_status status =
+        write_bodies(f, model, PERPI_PURPOSE_STEP, in->t, in->h, in->q, in->v, in->extra);
     if (status == PERP_OK) {
-        status = write_contacts(f, model, h, contacts, count);
+        status = write_contacts(f, model, in->h, in->contact, in->contact_count);
     }
     if (status == PERP_OK) {
-        status = write_groups(f, contacts, count);
+        status = write_groups(f, in->contact, in->contact_count);
     }
     if (status == PERP_OK) {
-        status = perpi_formulate_joints(f, model, PERPI_PURPOSE_STEP, t, h, q, joints);
+        status =
+            perpi_formulate_joints(f, model, PERPI_PURPOSE_STEP, in->t, in->h, in->q, in->joint);
     }
     if (status == PERP_OK) {
-        status = perpi_formulate_forces(f, model, t, h, q, joints, s);
+        status = perpi_formulate_forces(f, model, in->t, in->h, in->q, in->joint, in->s);
     }
     if (status == PERP_OK) {
         seal(f);

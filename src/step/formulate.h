@@ -121,14 +121,29 @@ PERP_NODISCARD perp_status perpi_formulation_append(perpi_formulation* f, const 
                                                     const int32_t body[2], const perpi_row* row,
                                                     int32_t rows, uint64_t key);
 
-/* [B09 (2.78)] in the form of perp/problem.h. extra: 6 numbers a body (force, torque), or NULL.
- * joints: one for each joint of the model. s: what springs and controllers remember
- * (force_rows.h). */
-PERP_NODISCARD perp_status perpi_formulate(perpi_formulation* f, const perp_model* model, double t,
-                                           double h, const double* q, const double* v,
-                                           const double* extra, const perp_contact* contacts,
-                                           int32_t count, const perpi_joint_input* joints,
-                                           const double* s);
+/* The settings of all steppers; each has a table of those it takes (step.h). */
+typedef struct perpi_step_settings {
+    bool linear_rotation; /* the scene's "rotation": q + h G nu as in the papers */
+} perpi_step_settings;
+
+/* Everything a step is worked out from. */
+typedef struct perpi_step_input {
+    const perp_model* model;
+    double t, h;
+    const double *q, *v; /* flat state at t */
+    const double* extra; /* 6 numbers a body (force, torque), or NULL */
+    const perp_contact* contact;
+    int32_t contact_count;
+    const perpi_joint_input* joint; /* one for each joint of the model */
+    const double* s;                /* what springs and controllers remember (force_rows.h) */
+    /* The state at t + h as the round before found it, for steppers that look at the end of the
+     * step; q and v in the first round. A recording's verifier gives the recorded ones. */
+    const double *q_end, *v_end;
+    const perpi_step_settings* settings;
+} perpi_step_input;
+
+/* [B09 (2.78)] in the form of perp/problem.h. */
+PERP_NODISCARD perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in);
 /* The same for another purpose than a step. Contacts have one row then, with b = gap / h (>= 0 when
  * projecting: what has sunk in may stay), joints their equality rows, ropes and limits. */
 PERP_NODISCARD perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,

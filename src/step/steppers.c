@@ -1,4 +1,5 @@
 /* src/step/steppers.c - the steppers that exist, and the names kept for those to come. */
+#include <stdio.h>
 #include <string.h>
 
 #include "step/step.h"
@@ -10,6 +11,24 @@ static const char* const reserved[] = {"anitescu-potra", "implicit",    "geometr
                                        "compliant",      "quasistatic", "instantaneous"};
 
 enum { BUILT = sizeof built / sizeof built[0], RESERVED = sizeof reserved / sizeof reserved[0] };
+
+perp_status perpi_stepper_settings(perp_context* context, const perpi_stepper_ops* ops,
+                                   const perp_option* option, int32_t count,
+                                   perpi_step_settings* settings)
+{
+    char owner[64];
+    (void)snprintf(owner, sizeof owner, "stepper '%s'", ops->name);
+    *settings = (perpi_step_settings){0};
+    for (int32_t i = 0; i < count; ++i) {
+        const perp_status status =
+            perp_setting_assign(context, ops->setting, ops->setting_count, owner, option[i].name,
+                                option[i].value, settings);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    return PERP_OK;
+}
 
 bool perpi_stepper_at(int32_t index, const char** name, const perpi_stepper_ops** ops)
 {

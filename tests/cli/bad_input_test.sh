@@ -57,6 +57,7 @@ not-an-object|must be an object, got an array
 no-bodies|/bodies: must hold at least one body
 bodies-missing|missing key 'bodies'
 garbage|line 1, column
+stepper-setting|/stepper: stepper 'stewart-trinkle' has no settings, got 'relax'
 unknown-key|unknown key 'gravty': did you mean 'gravity'?
 unknown-body-key|/bodies/1: unknown key 'masss': did you mean 'mass'?
 duplicate-key|line 5, column|duplicate
