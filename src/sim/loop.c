@@ -10,13 +10,15 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 
-enum { MAX_ROUNDS = 8, MAX_CORRECTIONS = 20, MAX_LOOKS = 200 };
+enum { MAX_ROUNDS = 8, MAX_CORRECTIONS = 20, MANY_LOOKS = 10, MAX_LOOKS = 200 };
 /* Looking at the end of the step: the certificate of its laws, at which to stop at once, and at which
- * to stop when looking again no longer halves it. */
+ * to stop when looking again no longer halves it (after many looks: the scene's tolerance). */
 static const double LOOK_GOAL = 1e-12;
 static const double LOOK_ENOUGH = 1e-10;
-/* From when on answers are mixed. */
+/* Answers are mixed from the first round on that leaves more than this part of the certificate; what
+ * goes up and down below the second is the solver's rounding, not slowness. */
 static const double LOOK_SLOW = 0.2;
+static const double LOOK_NOISE = 1e-7;
 
 /* Impulses of the same features in another list; both are sorted by key. */
 static void carry_impulses(const perpi_contact_list* from, perpi_contact_list* to)
@@ -239,14 +241,15 @@ static perp_status settle(perp_sim* sim, double h, perp_contact_residual* residu
         }
         report->residual = residual->worst;
         const double worst = residual->worst;
-        if (worst <= LOOK_GOAL || (worst <= LOOK_ENOUGH && worst > 0.5 * before)) {
+        const double enough = *looks < MANY_LOOKS ? LOOK_ENOUGH : sim->def.tolerance;
+        if (worst <= LOOK_GOAL || (worst <= enough && worst > 0.5 * before)) {
             report->outcome = PERP_OUTCOME_SOLVED;
             return PERP_OK;
         }
         if (*looks == MAX_LOOKS) {
             break;
         }
-        slow = slow || worst > LOOK_SLOW * before;
+        slow = slow || (worst > LOOK_SLOW * before && worst > LOOK_NOISE);
         before = worst;
         memcpy(sim->v_looked, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_looked);
         const int32_t iterations = report->iterations;
