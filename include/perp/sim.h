@@ -120,6 +120,8 @@ typedef struct perp_step_info {
     double penetration;                /* largest overlap found at the start of the step, >= 0 */
     int32_t rounds;                    /* collide-solve rounds (more than 1 when a body came
                                           further than its margin) */
+    int32_t looks;                     /* of steppers that look at the end of the step: how often
+                                          they looked there before its laws held */
     int32_t corrections;               /* solves of the joint correction beside the first */
     int32_t moves;                     /* solves that moved poses onto the joints, where these
                                           could not be closed by the step's own impulses */

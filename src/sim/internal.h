@@ -4,6 +4,7 @@
 
 #include "collide/collide.h"
 #include "contact/contact.h"
+#include "sim/mix.h"
 #include "sim/sim.h"
 #include "step/step.h"
 
@@ -56,6 +57,11 @@ struct perp_sim {
 
     perpi_contact_list contacts; /* of the last step: the warm start of the next */
     perpi_contact_list next;     /* of the step being worked out */
+    perpi_contact_list looked;   /* the round before, of steppers that collide at the end */
+    perpi_mix mix;               /* of these rounds */
+    double* v_looked;            /* the velocities they were formulated at */
+    double* judged;              /* scratch of the judge */
+    size_t judged_capacity;
     double *v_problem, *p_problem;
     size_t v_capacity, p_capacity;
     bool has_problem;

@@ -134,6 +134,30 @@ static perp_status allocate(perp_sim* sim)
     sim->contacts.context = context;
     sim->next.context = context;
     sim->closed.context = context;
+    sim->looked.context = context;
+    return status;
+}
+
+/* What steppers that look at the end of the step need beside. Velocities are compared by the energy
+ * they stand for. */
+static perp_status prepare_looking(perp_sim* sim)
+{
+    const perp_model* model = sim->model;
+    const int32_t stride = perpi_v_stride(model);
+    perp_status status =
+        perpi_alloc(sim->context, (size_t)sim->v_size, sizeof(double), &sim->v_looked);
+    if (status == PERP_OK) {
+        status = perpi_mix_create(sim->context, sim->v_size, &sim->mix);
+    }
+    for (int32_t i = 0; status == PERP_OK && i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        const mat3 I = body->inertia;
+        const double turning = model->dimension == 2 ? I.m[2][2] : I.m[0][0] + I.m[1][1] + I.m[2][2];
+        for (int32_t k = 0; k < stride; ++k) {
+            const double mass = k < model->dimension ? body->mass : turning;
+            sim->mix.weight[i * stride + k] = k < body->dofs ? sqrt(mass) : 0.0;
+        }
+    }
     return status;
 }
 
@@ -200,6 +224,13 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
         status =
             sim->stepper->check(context, sim->model, def->contact, def->cone, &sim->step_settings);
     }
+    if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START && def->joint_correction &&
+        sim->model->joint_count > 0) {
+        status = perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                            "joint_correction: the stepper '%s' does not take it; leave it out, or "
+                            "use 'stewart-trinkle'",
+                            def->stepper);
+    }
     if (status == PERP_OK) {
         status = perpi_contact_model_find(context, def->contact, &sim->contact_model);
         if (status == PERP_OK && sim->model->dimension == 3 && perpi_sim_grouped(sim)) {
@@ -234,6 +265,9 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     }
     if (status == PERP_OK) {
         status = allocate(sim);
+    }
+    if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
+        status = prepare_looking(sim);
     }
     if (status == PERP_OK && def->joint_correction && sim->model->joint_count > 0) {
         status = perpi_alloc(context, (size_t)sim->v_size, sizeof(double), &sim->v_solved);
@@ -288,10 +322,12 @@ void perp_sim_destroy(perp_sim* sim)
                            sim->margin,      sim->extra,     sim->pose,      sim->contacts.item,
                            sim->next.item,   sim->v_problem, sim->p_problem, sim->joint,
                            sim->joint_next,  sim->input,     sim->effort,    sim->v_solved,
-                           sim->closed.item, sim->keep,      sim->exception};
+                           sim->closed.item, sim->keep,      sim->exception, sim->looked.item,
+                           sim->judged,      sim->v_looked};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }
+    perpi_mix_destroy(context, &sim->mix);
     perpi_free(context, sim->s);
     perpi_free(context, sim->s_next);
     perpi_free(context, sim->callback);

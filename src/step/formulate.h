@@ -91,6 +91,7 @@ struct perpi_formulation {
     int32_t* dof;
     int32_t* block_of; /* per body: block, or -1 */
     perpi_pose* pose;  /* per body, at the start of the step */
+    perpi_pose* end;   /* at its end, as far as it is known: steppers that look there */
     vec3* given_v;     /* per body: prescribed velocity over the step */
     vec3* given_w;
     double *M, *k, *J, *b, *lower, *upper, *compliance;
@@ -98,7 +99,7 @@ struct perpi_formulation {
     perp_group* group;
     int32_t* member; /* of all groups, one after another */
     size_t group_capacity, member_capacity;
-    size_t dof_capacity, block_capacity, pose_capacity, given_v_capacity, given_w_capacity;
+    size_t dof_capacity, block_capacity, pose_capacity, end_capacity, given_v_capacity, given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
     size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity;
     double*
@@ -144,6 +145,18 @@ typedef struct perpi_step_input {
 
 /* [B09 (2.78)] in the form of perp/problem.h. */
 PERP_NODISCARD perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in);
+
+/* What a stepper takes from the end of the step instead of its start. */
+typedef enum perpi_look {
+    PERPI_LOOK_START = 0,   /* nothing: one problem a step */
+    PERPI_LOOK_FORCES = 1,  /* wrenches, springs that are not rows, inertia */
+    PERPI_LOOK_GEOMETRY = 2 /* and the contacts: in->contact are those at q_end, and their gaps
+                               there are what the laws read */
+} perpi_look;
+/* The problem with forces (and contacts) at in->q_end, in->v_end, t + h. At a fixed point, where
+ * its answer leads to (q_end, v_end) again, the laws hold at the end of the step. */
+PERP_NODISCARD perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input* in,
+                                                  perpi_look look);
 /* The same for another purpose than a step. Contacts have one row then, with b = gap / h (>= 0 when
  * projecting: what has sunk in may stay), joints their equality rows, ropes and limits. */
 PERP_NODISCARD perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,

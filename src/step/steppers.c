@@ -2,13 +2,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "step/implicit.h"
 #include "step/step.h"
 #include "step/stewart_trinkle.h"
 
-static const perpi_stepper_ops* const built[] = {&perpi_stepper_stewart_trinkle};
+static const perpi_stepper_ops* const built[] = {
+    &perpi_stepper_stewart_trinkle,
+    &perpi_stepper_implicit,
+};
 
-static const char* const reserved[] = {"anitescu-potra", "implicit",    "geometric-implicit",
-                                       "compliant",      "quasistatic", "instantaneous"};
+static const char* const reserved[] = {"anitescu-potra", "geometric-implicit", "compliant",
+                                       "quasistatic", "instantaneous"};
 
 enum { BUILT = sizeof built / sizeof built[0], RESERVED = sizeof reserved / sizeof reserved[0] };
 
