@@ -93,6 +93,14 @@ typedef struct perp_controller_state {
 } perp_controller_state;
 PERP_API perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller);
 
+/* The points that a body of a 2.5-D scene lies on, and what they did to it in the last step. */
+typedef struct perp_support_state {
+    int32_t points;       /* 0: it lies on nothing */
+    double point[3][2];   /* world, now */
+    double impulse[3][3]; /* across the plane (h times the known normal force), along x, along y */
+} perp_support_state;
+PERP_API perp_support_state perp_sim_support(const perp_sim* sim, int32_t body);
+
 /* The flat arrays that a recording keeps. Spatial: 7 and 6 numbers a body (position, quaternion;
  * velocity, angular velocity); planar: 3 and 3 (x, y, angle; and rates). */
 PERP_API int32_t perp_sim_q_size(const perp_sim* sim);

@@ -30,10 +30,18 @@ static perp_status check_cone(perp_context* context, const perp_model* model,
         return perpi_fail_prefix(context, PERP_ERROR_INPUT, "friction/cone");
     }
     *rules = (perpi_contact_rules){.cone = (perp_cone)cone, .directions = def->directions};
-    if (rules->cone == PERP_CONE_POLYGON && model->dimension == 3 && def->directions < 3) {
+    const bool supported = model->support_points > 0;
+    if (rules->cone == PERP_CONE_POLYGON && (model->dimension == 3 || supported) &&
+        def->directions < 3) {
         return perpi_fail(context, PERP_ERROR_INPUT,
-                          "friction/directions: must be >= 3 in a spatial scene, got %d",
+                          "friction/directions: must be >= 3 in a %s, got %d",
+                          supported ? "scene with supports" : "spatial scene",
                           (int)def->directions);
+    }
+    if (rules->cone == PERP_CONE_ELLIPSOID && supported) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "friction/cone: supports take 'quadratic', 'polygon' or 'none', not "
+                          "'ellipsoid': a point of a tripod has no torsion");
     }
     for (int i = 0; rules->cone == PERP_CONE_ELLIPSOID && i < 3; ++i) {
         static const char* const key[] = {"e_t", "e_o", "e_r"};
@@ -193,6 +201,8 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
             status = perpi_stepper_settings(context, sim->stepper, def->stepper_option,
                                             def->stepper_option_count, &sim->step_settings);
             sim->step_settings.linear_rotation = def->linear_rotation;
+            sim->step_settings.cone = sim->rules.cone;
+            sim->step_settings.directions = sim->rules.directions;
         }
         prefix(context, status, "stepper");
     }
@@ -214,8 +224,9 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
                                             def->solver_option_count, &sim->solver);
         prefix(context, status, "solver");
     }
-    /* planar cones are intervals, which every method takes */
-    if (status == PERP_OK && sim->model->dimension == 3 && any_friction(sim->model) &&
+    /* planar cones are intervals, which every method takes; those under supports are discs */
+    const bool discs = sim->model->support_points > 0;
+    if (status == PERP_OK && (discs || (sim->model->dimension == 3 && any_friction(sim->model))) &&
         !perp_contact_solver_takes(sim->solver, sim->rules.cone)) {
         status = perpi_fail(context, PERP_ERROR_INPUT,
                             "solver: '%s' does not take the friction cone '%s'; use the cone "
@@ -406,11 +417,30 @@ const double* perpi_sim_s(const perp_sim* sim)
 
 perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller)
 {
-    const double* p = sim->s + sim->model->spring_rows;
+    const double* p = sim->s + perpi_s_forces(sim->model) + sim->model->spring_rows;
     const double h = sim->step > 0 ? perpi_sim_step_length(sim, sim->step - 1) : 1.0;
     return (perp_controller_state){.effort = p[controller] / h,
                                    .integral =
                                        p[(int32_t)sim->model->controller_count + controller]};
+}
+
+perp_support_state perp_sim_support(const perp_sim* sim, int32_t body)
+{
+    const perp_model* model = sim->model;
+    const perpi_support* support = &model->body[body].support;
+    const perpi_pose pose = perpi_state_pose(model, sim->q, body);
+    perp_support_state state = {.points = support->points};
+    const double* s = sim->s;
+    for (int32_t i = 0; i < body; ++i) {
+        s += PERPI_SUPPORT_ROWS * model->body[i].support.points;
+    }
+    for (int32_t i = 0; i < support->points; ++i) {
+        const vec3 at = v3_add(pose.x, m3_mul(pose.R, support->at[i]));
+        state.point[i][0] = at.x;
+        state.point[i][1] = at.y;
+        memcpy(state.impulse[i], s + PERPI_SUPPORT_ROWS * i, sizeof state.impulse[i]);
+    }
+    return state;
 }
 
 perp_energy perp_sim_energy(const perp_sim* sim)
@@ -476,6 +506,11 @@ perp_status perp_sim_penetration(perp_sim* sim, double* depth)
     }
     *depth = deepest;
     return PERP_OK;
+}
+
+const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim)
+{
+    return &sim->step_settings;
 }
 
 bool perpi_sim_grouped(const perp_sim* sim)

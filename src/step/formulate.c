@@ -14,6 +14,7 @@
 
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
+#include "step/support_rows.h"
 
 perp_status perpi_formulation_create(perp_context* context, perpi_formulation** formulation)
 {
@@ -98,6 +99,13 @@ static perp_status grow_for_rows(perpi_formulation* f, size_t constraints, size_
         status = perpi_grow(c, per_row[i].array, per_row[i].capacity, rows, sizeof(double));
     }
     return status;
+}
+
+perp_status perpi_formulation_room(perpi_formulation* f, size_t constraints, size_t rows,
+                                   size_t jac)
+{
+    return grow_for_rows(f, (size_t)f->constraints + constraints, (size_t)f->rows + rows,
+                         f->jac + jac);
 }
 
 /* Mass block and the momentum k of the free motion: k = M v + h (force; torque + gyroscopic). */
@@ -319,7 +327,7 @@ static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
     }
     /* one block for each dynamic body */
     int32_t blocks = 0;
-    size_t M_used = 0;
+    f->M_used = 0;
     f->dof[0] = 0;
     for (int32_t i = 0; i < bodies; ++i) {
         const int32_t n = model->body[i].dofs;
@@ -331,7 +339,7 @@ static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
             f->given_v[i] = moves ? perpi_state_velocity(model, v, i) : v3(0, 0, 0);
             f->given_w[i] = moves ? perpi_state_rate(model, v, i) : v3(0, 0, 0);
         } else {
-            double* M = f->M + M_used;
+            double* M = f->M + f->M_used;
             double* k = f->k + f->dof[blocks];
             status = write_block(f, model, i, t, step ? h : 0.0, v, extra, M, k);
             for (int32_t a = 0; a < n && !step; ++a) {
@@ -341,7 +349,7 @@ static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
                 }
             }
             f->dof[blocks + 1] = f->dof[blocks] + n;
-            M_used += (size_t)(n * n);
+            f->M_used += (size_t)(n * n);
             blocks += 1;
         }
         if (status != PERP_OK) {
@@ -349,6 +357,8 @@ static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
         }
     }
     f->problem = (perp_contact_problem){.block_count = blocks, .dof_count = f->dof[blocks]};
+    f->body_dofs = f->dof[blocks];
+    f->supported = false;
     return PERP_OK;
 }
 
@@ -475,6 +485,9 @@ perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in)
             perpi_formulate_joints(f, model, PERPI_PURPOSE_STEP, in->t, in->h, in->q, in->joint);
     }
     if (status == PERP_OK) {
+        status = perpi_formulate_supports(f, in);
+    }
+    if (status == PERP_OK) {
         status = perpi_formulate_forces(f, model, in->t, in->h, in->q, in->joint, in->s);
     }
     if (status == PERP_OK) {
@@ -514,6 +527,9 @@ void perpi_formulation_gather_v(const perpi_formulation* f, const perp_model* mo
             memcpy(v_problem + f->dof[f->block_of[i]], v_flat + i * stride,
                    (size_t)model->body[i].dofs * sizeof *v_problem);
         }
+    }
+    for (int32_t i = f->body_dofs; i < f->problem.dof_count; ++i) {
+        v_problem[i] = 0.0; /* what bodies lie on does not give way */
     }
 }
 

@@ -106,14 +106,20 @@ struct perpi_formulation {
     int32_t force_row; /* rows of springs and controllers: the first */
     double* error;     /* per controller: see force_rows.c */
     size_t wrench_capacity, error_capacity;
+    bool supported;                          /* bodies lie on the plane: support_rows.h */
+    int32_t support_row, support_constraint; /* the first of these */
+    int32_t body_dofs; /* velocities of bodies; those of supports' blocks follow */
     int32_t constraints, rows; /* while it is being built */
-    size_t jac;
+    size_t jac, M_used;
 };
 
 PERP_NODISCARD perp_status perpi_formulation_create(perp_context* context,
                                                     perpi_formulation** formulation);
 void perpi_formulation_destroy(perpi_formulation* formulation);
 
+/* Room for so many more constraints, rows and entries of J. */
+PERP_NODISCARD perp_status perpi_formulation_room(perpi_formulation* f, size_t constraints,
+                                                  size_t rows, size_t jac);
 /* Appends a constraint between two bodies (-1: the world) that is not a contact; motion of
  * prescribed bodies enters b. Offered to joint_rows.c and whoever else has rows. */
 PERP_NODISCARD perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* model,
@@ -124,6 +130,8 @@ PERP_NODISCARD perp_status perpi_formulation_append(perpi_formulation* f, const 
 /* The settings of all steppers; each has a table of those it takes (step.h). */
 typedef struct perpi_step_settings {
     bool linear_rotation; /* the scene's "rotation": q + h G nu as in the papers */
+    perp_cone cone;       /* the scene's, for what is no contact of two bodies: supports */
+    int32_t directions;   /* of a polygon */
 } perpi_step_settings;
 
 /* Everything a step is worked out from. */
