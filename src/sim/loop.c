@@ -69,6 +69,8 @@ static perp_status diagnose(perp_sim* sim, const perp_report* report,
 }
 
 static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_report* report);
+static perp_status accept(perp_sim* sim, const perp_contact_residual* residual,
+                          const perp_report* report);
 
 static perpi_step_input step_input(const perp_sim* sim, double h)
 {
@@ -104,7 +106,11 @@ static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_res
     perpi_formulation_gather_p(f, sim->next.item, sim->p_problem);
     perpi_formulation_gather_joints(f, sim->joint, sim->p_problem);
     perpi_forces_gather(f, sim->model, sim->s, sim->p_problem);
-    return solve(sim, residual, report);
+    if (!sim->stepper->settles) {
+        return solve(sim, residual, report);
+    }
+    status = perpi_sim_settle(sim, &in, residual, report);
+    return status == PERP_OK ? accept(sim, residual, report) : status;
 }
 
 /* The formulated problem, from the point at hand. */
@@ -117,9 +123,14 @@ static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_re
     options.user = sim->cancel_user;
     const perp_status status = perp_contact_solve(sim->solver, &f->problem, &options, true,
                                                   sim->v_problem, sim->p_problem, residual, report);
-    if (status != PERP_OK) {
-        return status;
-    }
+    return status == PERP_OK ? accept(sim, residual, report) : status;
+}
+
+/* Takes the answer over, if it is one. */
+static perp_status accept(perp_sim* sim, const perp_contact_residual* residual,
+                          const perp_report* report)
+{
+    perpi_formulation* f = sim->formulation;
     perpi_formulation_scatter_p(f, sim->p_problem, sim->next.item);
     perpi_formulation_scatter_joints(f, sim->model, sim->p_problem, sim->joint_next);
     /* asked again: the judge may have passed the point that a cancelled method left behind */
@@ -399,6 +410,10 @@ static perp_status work_out(perp_sim* sim, double h)
     if (status == PERP_OK) {
         status = finish_joints(sim, h);
     }
+    int32_t freedom = 0;
+    if (status == PERP_OK && sim->stepper->settles) {
+        status = perpi_sim_freedom(sim, &freedom);
+    }
     if (status == PERP_OK) {
         perpi_forces_remember(sim->formulation, sim->model, h, sim->v_problem, sim->p_problem,
                               sim->s, sim->s_next);
@@ -426,6 +441,7 @@ static perp_status work_out(perp_sim* sim, double h)
                                  .corrections = corrections,
                                  .moves = sim->project != NULL ? moves : 0,
                                  .fallbacks = fallbacks,
+                                 .freedom = freedom,
                                  .accepted_unsolved = report.outcome != PERP_OUTCOME_SOLVED};
     perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
     return PERP_OK;

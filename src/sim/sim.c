@@ -210,6 +210,13 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
         status =
             sim->stepper->check(context, sim->model, def->contact, def->cone, &sim->step_settings);
     }
+    if (status == PERP_OK && sim->stepper->settles && def->joint_correction &&
+        sim->model->joint_count > 0) {
+        status = perpi_fail(context, PERP_ERROR_INPUT,
+                            "joint_correction: is for steppers with inertia; '%s' closes the joints "
+                            "to first order in every step",
+                            def->stepper);
+    }
     if (status == PERP_OK) {
         status = perpi_contact_model_find(context, def->contact, &sim->contact_model);
         if (status == PERP_OK && sim->model->dimension == 3 && perpi_sim_grouped(sim)) {
@@ -245,6 +252,9 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     }
     if (status == PERP_OK) {
         status = allocate(sim);
+    }
+    if (status == PERP_OK && sim->stepper->settles) {
+        status = perpi_alloc(context, (size_t)sim->v_size, sizeof(double), &sim->v_end);
     }
     if (status == PERP_OK && def->joint_correction && sim->model->joint_count > 0) {
         status = perpi_alloc(context, (size_t)sim->v_size, sizeof(double), &sim->v_solved);
@@ -295,6 +305,9 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_formulation_destroy(sim->formulation);
     perpi_formulation_destroy(sim->project);
     perp_contact_solver_destroy(sim->project_solver);
+    perpi_free(context, sim->v_end);
+    perpi_free(context, sim->settled);
+    perpi_free(context, sim->basis);
     void* const owned[] = {sim->q,           sim->v,         sim->q_next,    sim->v_next,
                            sim->margin,      sim->extra,     sim->pose,      sim->contacts.item,
                            sim->next.item,   sim->v_problem, sim->p_problem, sim->joint,

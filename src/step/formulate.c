@@ -108,6 +108,46 @@ perp_status perpi_formulation_room(perpi_formulation* f, size_t constraints, siz
                          f->jac + jac);
 }
 
+/* Likewise for a body without inertia: M = s M^ + h D, k = s M^ v_near + h (force; torque), with M^
+ * the body's mass. At v = v_near what is left of M v = k + J' p is 0 = h (f - D v) + J' p. */
+static perp_status write_block_at_rest(perpi_formulation* f, const perpi_step_input* in,
+                                       int32_t body, const double* extra, double* M, double* k)
+{
+    const perp_model* model = in->model;
+    const perpi_body* b = &model->body[body];
+    const double h = in->h, s = in->settings->inertia;
+    const vec3 v = perpi_state_velocity(model, in->v_end, body);
+    const vec3 w = perpi_state_rate(model, in->v_end, body);
+    const int32_t n = b->dofs, linear = model->dimension;
+    vec3 force, torque;
+    const perp_status status =
+        perpi_external_wrench(model, in->t, &f->pose[body], extra, body, &force, &torque);
+    if (status != PERP_OK) {
+        return status;
+    }
+    memset(M, 0, (size_t)(n * n) * sizeof *M);
+    for (int32_t i = 0; i < linear; ++i) {
+        M[i * n + i] = s * b->mass + h * b->drag_linear;
+        k[i] = s * b->mass * v3_get(v, i) + h * v3_get(force, i);
+    }
+    if (b->particle) {
+        return PERP_OK;
+    }
+    const mat3 I = perpi_world_inertia(b, &f->pose[body]);
+    const int32_t first = linear == 2 ? 2 : 0; /* the axes that it can turn about */
+    for (int32_t i = first; i < 3; ++i) {
+        const int32_t row = linear + i - first;
+        k[row] = h * v3_get(torque, i);
+        for (int32_t j = first; j < 3; ++j) {
+            const double I_ij = 0.5 * (I.m[i][j] + I.m[j][i]);
+            M[row * n + linear + j - first] = s * I_ij;
+            k[row] += s * I_ij * v3_get(w, j);
+        }
+        M[row * n + row] += h * b->drag_angular;
+    }
+    return PERP_OK;
+}
+
 /* Mass block and the momentum k of the free motion: k = M v + h (force; torque + gyroscopic). */
 static perp_status write_block(perpi_formulation* f, const perp_model* model, int32_t body,
                                double t, double h, const double* v_flat, const double* extra,
@@ -306,9 +346,10 @@ static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model
     return PERP_OK;
 }
 
+/* rest: NULL, or the input of a step without inertia. */
 static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
                                 perpi_purpose purpose, double t, double h, const double* q,
-                                const double* v, const double* extra)
+                                const double* v, const double* extra, const perpi_step_input* rest)
 {
     const int32_t bodies = (int32_t)model->body_count;
     const bool step = purpose == PERPI_PURPOSE_STEP;
@@ -341,7 +382,9 @@ static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
         } else {
             double* M = f->M + f->M_used;
             double* k = f->k + f->dof[blocks];
-            status = write_block(f, model, i, t, step ? h : 0.0, v, extra, M, k);
+            status = rest != NULL
+                         ? write_block_at_rest(f, rest, i, extra, M, k)
+                         : write_block(f, model, i, t, step ? h : 0.0, v, extra, M, k);
             for (int32_t a = 0; a < n && !step; ++a) {
                 k[a] = 0.0;
                 for (int32_t c = 0; c < n && purpose == PERPI_PURPOSE_PROJECT; ++c) {
@@ -469,11 +512,11 @@ static void seal(perpi_formulation* f)
     }
 }
 
-perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in)
+static perp_status formulate(perpi_formulation* f, const perpi_step_input* in, bool at_rest)
 {
     const perp_model* model = in->model;
-    perp_status status =
-        write_bodies(f, model, PERPI_PURPOSE_STEP, in->t, in->h, in->q, in->v, in->extra);
+    perp_status status = write_bodies(f, model, PERPI_PURPOSE_STEP, in->t, in->h, in->q, in->v,
+                                      in->extra, at_rest ? in : NULL);
     if (status == PERP_OK) {
         status = write_contacts(f, model, in->h, in->contact, in->contact_count);
     }
@@ -496,13 +539,23 @@ perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in)
     return status;
 }
 
+perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in)
+{
+    return formulate(f, in, false);
+}
+
+perp_status perpi_formulate_at_rest(perpi_formulation* f, const perpi_step_input* in)
+{
+    return formulate(f, in, true);
+}
+
 perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
                                   perpi_purpose purpose, double h, const double* q, const double* v,
                                   const perp_contact* contacts, int32_t count,
                                   const perpi_joint_input* joints)
 {
     PERP_ASSERT(purpose != PERPI_PURPOSE_STEP);
-    perp_status status = write_bodies(f, model, purpose, 0.0, h, q, v, NULL);
+    perp_status status = write_bodies(f, model, purpose, 0.0, h, q, v, NULL, NULL);
     if (status == PERP_OK) {
         status = write_contacts(f, model, h, contacts, count);
     }

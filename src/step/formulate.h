@@ -132,6 +132,7 @@ typedef struct perpi_step_settings {
     bool linear_rotation; /* the scene's "rotation": q + h G nu as in the papers */
     perp_cone cone;       /* the scene's, for what is no contact of two bodies: supports */
     int32_t directions;   /* of a polygon */
+    double inertia;       /* quasistatic: s of perpi_formulate_at_rest, 1 when it is judged */
 } perpi_step_settings;
 
 /* Everything a step is worked out from. */
@@ -152,6 +153,11 @@ typedef struct perpi_step_input {
 
 /* [B09 (2.78)] in the form of perp/problem.h. */
 PERP_NODISCARD perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in);
+/* The same without inertia: forces alone must balance, [B09 (3.29)]. The problem has
+ * M = s M^ + h D, k = s M^ v_end + h f, s = settings->inertia and M^ the masses: whoever solves it with
+ * v = v_end has 0 = h (f - D v) + J' p. */
+PERP_NODISCARD perp_status perpi_formulate_at_rest(perpi_formulation* f,
+                                                   const perpi_step_input* in);
 /* The same for another purpose than a step. Contacts have one row then, with b = gap / h (>= 0 when
  * projecting: what has sunk in may stay), joints their equality rows, ropes and limits. */
 PERP_NODISCARD perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,

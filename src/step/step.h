@@ -20,6 +20,9 @@ typedef struct perpi_stepper_ops {
      * message starts with the member at fault ("contact: ..."). NULL: takes everything. */
     perp_status (*check)(perp_context* context, const perp_model* model, const char* contact,
                          const char* cone, const perpi_step_settings* settings);
+    /* The problem has no inertia but that of the way there: it is solved again and again, until the
+     * velocities it ends with (v_end) are those it started from (src/sim/settle.c). */
+    bool settles;
     perp_status (*formulate)(perpi_formulation* f, const perpi_step_input* in);
     /* q: in: at t, out: at t + h. v: in: the dynamic bodies' at t + h; out: the prescribed ones'
      * too. Of `in` only model, t, h and settings count. */

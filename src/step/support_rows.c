@@ -39,7 +39,7 @@ static perp_status append_point(perpi_formulation* f, const perpi_step_input* in
     const perpi_body* b = &in->model->body[body];
     const perpi_support* support = &b->support;
     const vec3 arm = m3_mul(f->pose[body].R, support->at[point]);
-    perp_status status = append_block(f, b->mass, -in->h * support->load[point]);
+    perp_status status = append_block(f, in->settings->inertia * b->mass, -in->h * support->load[point]);
     if (status != PERP_OK) {
         return status;
     }
