@@ -60,6 +60,18 @@ typedef struct perp_motion_def {
     double max_speed, max_angular_speed;
 } perp_motion_def;
 
+/* 2.5-D: a planar body that lies on the plane of the scene, on three points (a particle: on one, at
+ * its centre) with known normal forces [B09 3.3]. Each rubs on the plane with a disc of friction. */
+typedef struct perp_support_def {
+    bool given;          /* false: nothing under the body */
+    bool has_tripod;     /* a particle needs none */
+    double tripod[3][2]; /* in the frame that the shapes refer to; contains the centre of mass */
+    double mu[3];        /* of each point, >= 0; a particle: [0] */
+    double gravity;      /* across the plane, > 0; NaN: 9.81 */
+    double load;         /* the force that presses on the plane, > 0, instead of mass * gravity;
+                            NaN: not given */
+} perp_support_def;
+
 typedef struct perp_body_def {
     const char* name; /* unique, not empty */
     perp_body_type type;
@@ -86,7 +98,8 @@ typedef struct perp_body_def {
     bool collides_restricted;   /* true: only with the names listed; both sides must allow it */
     const char* const* ignores; /* names it never collides with; one side naming it is enough */
     int32_t ignores_count;
-    perp_motion_def motion; /* kinematic only */
+    perp_motion_def motion;   /* kinematic only */
+    perp_support_def support; /* dynamic, planar only */
 } perp_body_def;
 
 PERP_API perp_body_def perp_body_def_default(void); /* static, at the origin, collides with all */
@@ -249,6 +262,14 @@ typedef struct perp_body_info {
     double offset[3]; /* centre of mass in the frame the scene's shapes refer to (density only) */
 } perp_body_info;
 PERP_API perp_body_info perp_model_body_info(const perp_model* model, int32_t body);
+/* What a body lies on; points 0: nothing. */
+typedef struct perp_support_info {
+    int32_t points;  /* 0, 1 or 3 */
+    double at[3][2]; /* body frame, from the centre of mass */
+    double mu[3];
+    double load[3]; /* normal forces [B09 (3.24)] */
+} perp_support_info;
+PERP_API perp_support_info perp_model_body_support(const perp_model* model, int32_t body);
 /* shape: 0 .. shape_count-1; its pose is relative to the centre of mass. */
 PERP_API perp_shape_def perp_model_body_shape(const perp_model* model, int32_t body, int32_t shape);
 /* The friction coefficient that this pair of bodies will have (shapes with their own excepted). */

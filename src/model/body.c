@@ -17,7 +17,8 @@ perp_body_def perp_body_def_default(void)
                            .density = NAN,
                            .orientation = {1, 0, 0, 0},
                            .friction = NAN,
-                           .color = {NAN, NAN, NAN}};
+                           .color = {NAN, NAN, NAN},
+                           .support = {.gravity = NAN, .load = NAN}};
 }
 
 void perpi_body_free(perp_context* context, perpi_body* body)
@@ -436,6 +437,9 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
     }
     status = make_motion(context, model->dimension, &def->motion, &body->motion);
     if (status == PERP_OK) {
+        status = perpi_body_support(model, def, body);
+    }
+    if (status == PERP_OK) {
         status = add_surfaces(model, def, body);
     }
     if (status == PERP_OK) {
@@ -504,6 +508,7 @@ perp_status perp_model_add_body(perp_model* model, const perp_body_def* def, int
     if (isfinite(body->reach) && body->reach > 0.0 && body->reach > model->length) {
         model->length = body->reach;
     }
+    model->support_points += body->support.points;
     if (index != NULL) {
         *index = (int32_t)model->body_count - 1;
     }

@@ -328,6 +328,19 @@ perp_body_info perp_model_body_info(const perp_model* model, int32_t index)
     return info;
 }
 
+perp_support_info perp_model_body_support(const perp_model* model, int32_t index)
+{
+    const perpi_support* support = &model->body[index].support;
+    perp_support_info info = {.points = support->points};
+    for (int32_t i = 0; i < support->points; ++i) {
+        info.at[i][0] = support->at[i].x;
+        info.at[i][1] = support->at[i].y;
+        info.mu[i] = support->mu[i];
+        info.load[i] = support->load[i];
+    }
+    return info;
+}
+
 perp_shape_def perp_model_body_shape(const perp_model* model, int32_t body, int32_t shape)
 {
     const int32_t index = model->body[body].shape + shape;

@@ -16,6 +16,14 @@ typedef struct perpi_motion {
     bool follows;               /* one of them is finite */
 } perpi_motion;
 
+/* What a planar body lies on: 2.5-D. */
+typedef struct perpi_support {
+    int32_t points; /* 0: nothing; 1: a particle; 3 */
+    vec3 at[3];     /* body frame, from the centre of mass */
+    double mu[3];
+    double load[3]; /* normal forces [B09 (3.24)] */
+} perpi_support;
+
 typedef struct perpi_body {
     char* name;
     perp_body_type type;
@@ -33,6 +41,7 @@ typedef struct perpi_body {
     double angle;    /* planar */
     vec3 v, w;       /* at the start */
     perpi_motion motion;
+    perpi_support support;
     double drag_linear, drag_angular;
     int32_t wrench;  /* first of its forces, -1: none; chained by perpi_wrench.next */
     bool restricted; /* one of the two lists was given */
@@ -135,6 +144,7 @@ struct perp_model {
     perpi_spring* spring;
     size_t spring_count, spring_capacity;
     int32_t spring_rows;
+    int32_t support_points; /* of all bodies */
     perpi_controller* controller;
     size_t controller_count, controller_capacity;
     perpi_joint* joint;
@@ -144,6 +154,9 @@ struct perp_model {
     double length; /* characteristic length: largest finite reach, 0 if nothing has a size */
 };
 
+/* Points and normal forces of what the body lies on; mass and offset must be known. */
+PERP_NODISCARD perp_status perpi_body_support(perp_model* model, const perp_body_def* def,
+                                              perpi_body* body);
 /* Gives back what a body owns. */
 void perpi_body_free(perp_context* context, perpi_body* body);
 void perpi_joint_free(perp_context* context, perpi_joint* joint);

@@ -44,7 +44,11 @@ struct perp_sim {
     double* effort;                /* per joint: added for the coming step */
     double* v_solved;              /* of the last step, before velocities were projected; NULL if
                                       they never are */
-    perpi_formulation* project;    /* the projection's, with its solver; NULL likewise */
+    double* v_end;                 /* where a step that settles has got to; NULL if none does */
+    double* settled;               /* the best of it: velocities, impulses */
+    double* basis;                 /* scratch of perpi_sim_freedom */
+    size_t settled_capacity, basis_capacity;
+    perpi_formulation* project; /* the projection's, with its solver; NULL likewise */
     perp_contact_solver* project_solver;
     perpi_contact_list closed;
     double* keep; /* of the correction: velocities, impulses, b */
@@ -96,6 +100,13 @@ PERP_NODISCARD perp_status perpi_sim_project(perp_sim* sim, double h, perp_repor
  * it makes no more progress. */
 #define PERPI_CORRECTION_GOAL 1e-13
 #define PERPI_CORRECTION_ENOUGH 1e-11
+/* settle.c: for a stepper that settles: velocities and impulses of which the formulated problem ends
+ * where it starts, into v_problem and p_problem. Whether it got there is report->outcome. */
+PERP_NODISCARD perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
+                                            perp_contact_residual* residual, perp_report* report);
+/* freedom.c: in how many directions the bodies could move besides, at the solution at hand and with
+ * forces alone; -1: more bodies than it looks at. */
+PERP_NODISCARD perp_status perpi_sim_freedom(perp_sim* sim, int32_t* freedom);
 /* margin.c: how far each body may come in a step. */
 PERP_NODISCARD perp_status perpi_sim_margins(perp_sim* sim, double h);
 /* Whether a body came further than its margin; raises the margins of those that did. */

@@ -78,6 +78,8 @@ static perp_status diagnose(perp_sim* sim, const perp_report* report,
 }
 
 static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_report* report);
+static perp_status accept(perp_sim* sim, const perp_contact_residual* residual,
+                          const perp_report* report);
 
 /* In the first round the end of the step is not known yet: it is taken to be the start. */
 static perpi_step_input step_input(const perp_sim* sim, double h)
@@ -114,7 +116,11 @@ static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_res
     perpi_formulation_gather_p(f, sim->next.item, sim->p_problem);
     perpi_formulation_gather_joints(f, sim->joint, sim->p_problem);
     perpi_forces_gather(f, sim->model, sim->s, sim->p_problem);
-    return solve(sim, residual, report);
+    if (!sim->stepper->settles) {
+        return solve(sim, residual, report);
+    }
+    status = perpi_sim_settle(sim, &in, residual, report);
+    return status == PERP_OK ? accept(sim, residual, report) : status;
 }
 
 /* The formulated problem, from the point at hand. */
@@ -136,6 +142,14 @@ static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_re
         residual->worst <= sim->def.tolerance) {
         report->outcome = PERP_OUTCOME_SOLVED;
     }
+    return accept(sim, residual, report);
+}
+
+/* Takes the answer over, if it is one. */
+static perp_status accept(perp_sim* sim, const perp_contact_residual* residual,
+                          const perp_report* report)
+{
+    perpi_formulation* f = sim->formulation;
     perpi_formulation_scatter_p(f, sim->p_problem, sim->next.item);
     perpi_formulation_scatter_joints(f, sim->model, sim->p_problem, sim->joint_next);
     /* asked again: the judge may have passed the point that a cancelled method left behind */
@@ -263,16 +277,17 @@ static perp_status settle(perp_sim* sim, double h, perp_contact_residual* residu
         }
     }
     if (residual->worst <= sim->def.tolerance || sim->def.keep_going) {
-        report->outcome = residual->worst <= sim->def.tolerance ? PERP_OUTCOME_SOLVED
-                                                                : PERP_OUTCOME_MAX_ITER;
+        report->outcome =
+            residual->worst <= sim->def.tolerance ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_MAX_ITER;
         return PERP_OK;
     }
-    return perpi_fail(sim->context, PERP_ERROR_SOLVE,
-                      "step %lld (t = %.9g): the end of the step was looked at %d times and its laws "
-                      "still do not hold there (residual %.3g: dynamics %.1e, normal %.1e, friction "
-                      "%.1e, joints %.1e); a smaller step may help",
-                      (long long)sim->step + 1, sim->time, MAX_LOOKS, residual->worst,
-                      residual->dynamics, residual->normal, residual->friction, residual->joints);
+    return perpi_fail(
+        sim->context, PERP_ERROR_SOLVE,
+        "step %lld (t = %.9g): the end of the step was looked at %d times and its laws "
+        "still do not hold there (residual %.3g: dynamics %.1e, normal %.1e, friction "
+        "%.1e, joints %.1e); a smaller step may help",
+        (long long)sim->step + 1, sim->time, MAX_LOOKS, residual->worst, residual->dynamics,
+        residual->normal, residual->friction, residual->joints);
 }
 
 /* The point and the problem that correct() kept. */
@@ -530,6 +545,10 @@ static perp_status work_out(perp_sim* sim, double h)
     if (status == PERP_OK) {
         status = finish_joints(sim, h);
     }
+    int32_t freedom = 0;
+    if (status == PERP_OK && sim->stepper->settles) {
+        status = perpi_sim_freedom(sim, &freedom);
+    }
     if (status == PERP_OK) {
         perpi_forces_remember(sim->formulation, sim->model, h, sim->v_problem, sim->p_problem,
                               sim->s, sim->s_next);
@@ -558,6 +577,7 @@ static perp_status work_out(perp_sim* sim, double h)
                                  .corrections = corrections,
                                  .moves = sim->project != NULL ? moves : 0,
                                  .fallbacks = fallbacks,
+                                 .freedom = freedom,
                                  .accepted_unsolved = report.outcome != PERP_OUTCOME_SOLVED};
     perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
     return PERP_OK;

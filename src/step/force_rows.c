@@ -216,7 +216,7 @@ perp_status perpi_formulate_forces(perpi_formulation* f, const perp_model* model
             status = append_spring(f, model, h, &model->spring[i]);
         }
     }
-    const double* integral = s + perpi_force_row_count(model);
+    const double* integral = s + perpi_s_forces(model) + perpi_force_row_count(model);
     for (size_t i = 0; status == PERP_OK && i < model->controller_count; ++i) {
         status = append_controller(f, model, &model->controller[i], t, h, q, joints, integral[i],
                                    &f->error[2 * i]);
@@ -241,8 +241,11 @@ static double row_rate(const perp_contact_problem* P, const perp_constraint* c, 
 void perpi_forces_gather(const perpi_formulation* f, const perp_model* model, const double* s,
                          double* p_problem)
 {
+    for (int32_t i = 0; f->supported && i < perpi_support_row_count(model); ++i) {
+        p_problem[f->support_row + i] = s[i];
+    }
     for (int32_t i = 0; i < perpi_force_row_count(model); ++i) {
-        p_problem[f->force_row + i] = s[i];
+        p_problem[f->force_row + i] = s[perpi_s_forces(model) + i];
     }
 }
 
@@ -252,6 +255,11 @@ void perpi_forces_remember(const perpi_formulation* f, const perp_model* model, 
 {
     const int32_t rows = perpi_force_row_count(model);
     const int32_t controllers = (int32_t)model->controller_count;
+    for (int32_t i = 0; i < perpi_support_row_count(model); ++i) {
+        s_next[i] = f->supported ? p_problem[f->support_row + i] : 0.0;
+    }
+    s += perpi_s_forces(model);
+    s_next += perpi_s_forces(model);
     for (int32_t i = 0; i < rows; ++i) {
         s_next[i] = p_problem[f->force_row + i];
     }

@@ -14,6 +14,7 @@
 
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
+#include "step/support_rows.h"
 
 perp_status perpi_formulation_create(perp_context* context, perpi_formulation** formulation)
 {
@@ -104,6 +105,53 @@ static perp_status grow_for_rows(perpi_formulation* f, size_t constraints, size_
     return status;
 }
 
+perp_status perpi_formulation_room(perpi_formulation* f, size_t constraints, size_t rows,
+                                   size_t jac)
+{
+    return grow_for_rows(f, (size_t)f->constraints + constraints, (size_t)f->rows + rows,
+                         f->jac + jac);
+}
+
+/* Likewise for a body without inertia: M = s M^ + h D, k = s M^ v_near + h (force; torque), with M^
+ * the body's mass. At v = v_near what is left of M v = k + J' p is 0 = h (f - D v) + J' p. */
+static perp_status write_block_at_rest(perpi_formulation* f, const perpi_step_input* in,
+                                       int32_t body, const double* extra, double* M, double* k)
+{
+    const perp_model* model = in->model;
+    const perpi_body* b = &model->body[body];
+    const double h = in->h, s = in->settings->inertia;
+    const vec3 v = perpi_state_velocity(model, in->v_end, body);
+    const vec3 w = perpi_state_rate(model, in->v_end, body);
+    const int32_t n = b->dofs, linear = model->dimension;
+    vec3 force, torque;
+    const perp_status status =
+        perpi_external_wrench(model, in->t, &f->pose[body], extra, body, &force, &torque);
+    if (status != PERP_OK) {
+        return status;
+    }
+    memset(M, 0, (size_t)(n * n) * sizeof *M);
+    for (int32_t i = 0; i < linear; ++i) {
+        M[i * n + i] = s * b->mass + h * b->drag_linear;
+        k[i] = s * b->mass * v3_get(v, i) + h * v3_get(force, i);
+    }
+    if (b->particle) {
+        return PERP_OK;
+    }
+    const mat3 I = perpi_world_inertia(b, &f->pose[body]);
+    const int32_t first = linear == 2 ? 2 : 0; /* the axes that it can turn about */
+    for (int32_t i = first; i < 3; ++i) {
+        const int32_t row = linear + i - first;
+        k[row] = h * v3_get(torque, i);
+        for (int32_t j = first; j < 3; ++j) {
+            const double I_ij = 0.5 * (I.m[i][j] + I.m[j][i]);
+            M[row * n + linear + j - first] = s * I_ij;
+            k[row] += s * I_ij * v3_get(w, j);
+        }
+        M[row * n + row] += h * b->drag_angular;
+    }
+    return PERP_OK;
+}
+
 /* Mass block and the momentum k of the free motion: k = M v + h (force; torque + gyroscopic).
  * Looking at the end: M is that of the end of the step, k the momentum at its start with the
  * forces of its end. The velocity-product term is in the difference of the two inertias: momentum
@@ -118,8 +166,8 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
     const vec3 v = perpi_state_velocity(model, v_flat, body);
     const vec3 w = perpi_state_rate(model, v_flat, body);
     vec3 force, torque;
-    const perp_status status = perpi_external_wrench(
-        model, look == PERPI_LOOK_START ? t : t + h, pose, extra, body, &force, &torque);
+    const perp_status status = perpi_external_wrench(model, look == PERPI_LOOK_START ? t : t + h,
+                                                     pose, extra, body, &force, &torque);
     if (status != PERP_OK) {
         return status;
     }
@@ -139,10 +187,9 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
         return PERP_OK;
     }
     const mat3 I = perpi_world_inertia(b, pose);
-    const vec3 spin =
-        look == PERPI_LOOK_START
-            ? m3_mul(I, perpi_free_rate(b, pose, w, h, torque))
-            : v3_madd(m3_mul(perpi_world_inertia(b, &f->pose[body]), w), h, torque);
+    const vec3 spin = look == PERPI_LOOK_START
+                          ? m3_mul(I, perpi_free_rate(b, pose, w, h, torque))
+                          : v3_madd(m3_mul(perpi_world_inertia(b, &f->pose[body]), w), h, torque);
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) {
             M[(3 + i) * 6 + 3 + j] = 0.5 * (I.m[i][j] + I.m[j][i]); /* symmetric to the bit */
@@ -337,7 +384,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, per
     }
     /* one block for each dynamic body */
     int32_t blocks = 0;
-    size_t M_used = 0;
+    f->M_used = 0;
     f->dof[0] = 0;
     for (int32_t i = 0; i < bodies; ++i) {
         const int32_t n = model->body[i].dofs;
@@ -349,9 +396,11 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, per
             f->given_v[i] = moves ? perpi_state_velocity(model, v, i) : v3(0, 0, 0);
             f->given_w[i] = moves ? perpi_state_rate(model, v, i) : v3(0, 0, 0);
         } else {
-            double* M = f->M + M_used;
+            double* M = f->M + f->M_used;
             double* k = f->k + f->dof[blocks];
-            status = write_block(f, model, i, look, t, step ? h : 0.0, v, extra, M, k);
+            status = look == PERPI_LOOK_REST
+                         ? write_block_at_rest(f, in, i, extra, M, k)
+                         : write_block(f, model, i, look, t, step ? h : 0.0, v, extra, M, k);
             for (int32_t a = 0; a < n && !step; ++a) {
                 k[a] = 0.0;
                 for (int32_t c = 0; c < n && purpose == PERPI_PURPOSE_PROJECT; ++c) {
@@ -359,7 +408,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, per
                 }
             }
             f->dof[blocks + 1] = f->dof[blocks] + n;
-            M_used += (size_t)(n * n);
+            f->M_used += (size_t)(n * n);
             blocks += 1;
         }
         if (status != PERP_OK) {
@@ -367,6 +416,8 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, per
         }
     }
     f->problem = (perp_contact_problem){.block_count = blocks, .dof_count = f->dof[blocks]};
+    f->body_dofs = f->dof[blocks];
+    f->supported = false;
     return PERP_OK;
 }
 
@@ -523,6 +574,9 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
             perpi_formulate_joints(f, model, PERPI_PURPOSE_STEP, in->t, in->h, in->q, in->joint);
     }
     if (status == PERP_OK) {
+        status = perpi_formulate_supports(f, in);
+    }
+    if (status == PERP_OK) {
         status = perpi_formulate_forces(f, model, in->t, in->h, in->q, in->joint, in->s);
     }
     if (status == PERP_OK) {
@@ -534,6 +588,11 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
 perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in)
 {
     return perpi_formulate_at_end(f, in, PERPI_LOOK_START);
+}
+
+perp_status perpi_formulate_at_rest(perpi_formulation* f, const perpi_step_input* in)
+{
+    return perpi_formulate_at_end(f, in, PERPI_LOOK_REST);
 }
 
 perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
@@ -568,6 +627,9 @@ void perpi_formulation_gather_v(const perpi_formulation* f, const perp_model* mo
             memcpy(v_problem + f->dof[f->block_of[i]], v_flat + i * stride,
                    (size_t)model->body[i].dofs * sizeof *v_problem);
         }
+    }
+    for (int32_t i = f->body_dofs; i < f->problem.dof_count; ++i) {
+        v_problem[i] = 0.0; /* what bodies lie on does not give way */
     }
 }
 
