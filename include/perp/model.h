@@ -41,7 +41,13 @@ typedef enum perp_motion_type {
     PERP_MOTION_NONE = 0,
     PERP_MOTION_POSE,     /* position[], and angle (planar), orientation[4] or axis_angle[4] */
     PERP_MOTION_VELOCITY, /* velocity[], angular_velocity[], integrated from the initial pose */
+    PERP_MOTION_ACCELERATION, /* acceleration[], sums of sinusoids, integrated exactly */
 } perp_motion_type;
+
+/* amplitude sin(2 pi frequency t + phase): frequency in cycles per unit of time, phase in radians. */
+typedef struct perp_sinusoid {
+    double amplitude, frequency, phase;
+} perp_sinusoid;
 
 typedef struct perp_motion_def {
     perp_motion_type type;
@@ -58,6 +64,15 @@ typedef struct perp_motion_def {
     const char* interpolation; /* "linear", "cubic" or "quintic" (base/curve.h); NULL: linear */
     /* POSE: the body starts where its def says and follows no faster than this; 0: is always there */
     double max_speed, max_angular_speed;
+    /* ACCELERATION along x, y, z and about the world's x, y, z (planar: 0, 1 and 5), each the sum of
+     * so many terms. The body swings about its def's pose: displacements have mean 0, angles about
+     * several axes are symmetric about 0 over the first period; its def's velocities are the means. */
+    const perp_sinusoid* acceleration[6];
+    int32_t acceleration_count[6];
+    /* The mean angular velocity is chosen so that the orientation too comes back after each period
+     * (turns about several axes do not, of themselves). Refused where the motion is not periodic. */
+    bool periodic;
+    bool from_pose; /* it starts in its def's pose instead of swinging about it */
 } perp_motion_def;
 
 /* 2.5-D: a planar body that lies on the plane of the scene, on three points (a particle: on one, at

@@ -30,6 +30,7 @@ void perpi_body_free(perp_context* context, perpi_body* body)
     perpi_values_free(context, &body->motion.angle, 1);
     perpi_values_free(context, body->motion.velocity, 3);
     perpi_values_free(context, body->motion.angular_velocity, 3);
+    perpi_oscillation_destroy(context, body->motion.oscillation);
     for (int32_t i = 0; i < body->allowed_count; ++i) {
         perpi_free(context, body->allowed[i]);
     }
@@ -65,7 +66,7 @@ static perp_status check_speeds(perp_context* context, const perp_motion_def* de
         }
         if (given[i] > 0.0 && def->type != PERP_MOTION_POSE) {
             return perpi_fail(context, PERP_ERROR_INPUT,
-                              "%s: is for a motion given by a pose, not by a velocity", member[i]);
+                              "%s: is for a motion given by a pose", member[i]);
         }
         limit[i] = given[i] > 0.0 ? given[i] : INFINITY;
     }
@@ -436,6 +437,11 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
                           "motion: only a kinematic body has one; set type to \"kinematic\"");
     }
     status = make_motion(context, model->dimension, &def->motion, &body->motion);
+    if (status == PERP_OK && def->motion.type == PERP_MOTION_ACCELERATION) {
+        status = perpi_oscillation_create(context, model->dimension, &def->motion, body->pose.x,
+                                          body->pose.q, body->angle, body->v, body->w,
+                                          &body->motion.oscillation);
+    }
     if (status == PERP_OK) {
         status = perpi_body_support(model, def, body);
     }
@@ -461,11 +467,11 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
     return PERP_OK;
 }
 
-/* The start of a kinematic body with a POSE motion is where its expressions say at t = 0. */
+/* The start of a kinematic body whose pose is a function of time is where that says at t = 0. */
 static perp_status start_pose(perp_model* model, int32_t index)
 {
     perpi_body* body = &model->body[index];
-    if (body->motion.type == PERP_MOTION_POSE && !body->motion.follows) {
+    if (perpi_motion_has_pose(&body->motion)) {
         return perpi_motion_pose(model, index, 0.0, &body->pose, &body->angle, &body->v, &body->w);
     }
     if (body->motion.type == PERP_MOTION_VELOCITY) {

@@ -2,6 +2,7 @@
 #ifndef PERPI_MODEL_H
 #define PERPI_MODEL_H
 
+#include "model/oscillation.h"
 #include "model/value.h"
 #include "perp/model.h"
 #include "shape/shape.h"
@@ -14,6 +15,7 @@ typedef struct perpi_motion {
     perpi_value velocity[3], angular_velocity[3];
     double max_speed, max_rate; /* POSE: how fast the body follows it; INFINITY: at once */
     bool follows;               /* one of them is finite */
+    perpi_oscillation* oscillation; /* ACCELERATION */
 } perpi_motion;
 
 /* What a planar body lies on: 2.5-D. */
@@ -23,6 +25,13 @@ typedef struct perpi_support {
     double mu[3];
     double load[3]; /* normal forces [B09 (3.24)] */
 } perpi_support;
+
+/* The pose is a function of time alone: perpi_motion_pose gives it. */
+static inline bool perpi_motion_has_pose(const perpi_motion* motion)
+{
+    return (motion->type == PERP_MOTION_POSE && !motion->follows) ||
+           motion->type == PERP_MOTION_ACCELERATION;
+}
 
 typedef struct perpi_body {
     char* name;
@@ -175,7 +184,7 @@ const perpi_pair* perpi_model_pair(const perp_model* model, int32_t a, int32_t b
 /* Friction coefficient between two shapes: pair entry, else the geometric mean of the two. */
 double perpi_model_friction(const perp_model* model, int32_t shape_a, int32_t shape_b);
 
-/* The pose and velocity of a kinematic body with a POSE motion at time t. PERP_ERROR_NUMERIC names
+/* The pose and velocity of a kinematic body with a POSE or ACCELERATION motion at time t. PERP_ERROR_NUMERIC names
  * body, entry and time if a value is not finite. v, w may be NULL. */
 PERP_NODISCARD perp_status perpi_motion_pose(const perp_model* model, int32_t body, double t,
                                              perpi_pose* pose, double* angle, vec3* v, vec3* w);
