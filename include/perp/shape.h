@@ -24,11 +24,14 @@ typedef enum perp_shape_type {
     PERP_SHAPE_CYLINDER,     /* axis z, length, radius; flat ends */
     PERP_SHAPE_MESH,         /* vertices, triangles; no contact yet: visual or contactless */
     PERP_SHAPE_POLYGON,      /* planar, convex: vertices */
+    PERP_SHAPE_POLYHEDRON,   /* convex: vertices, of which the hull is taken, or with triangles */
     PERP_SHAPE_TYPE_COUNT
 } perp_shape_type;
 
 /* Most vertices that a polygon can have: a pair of features has to fit into a contact's key. */
 #define PERP_POLYGON_LIMIT 1024
+/* Most vertices that the hull of a polyhedron can have, for the same reason. */
+#define PERP_POLYHEDRON_LIMIT 4096
 
 typedef struct perp_shape_def {
     perp_shape_type type;

@@ -18,6 +18,7 @@ static const struct {
     {PERP_SHAPE_CYLINDER, {"radius", "length"}},
     {PERP_SHAPE_MESH, {"?file", "?scale", "?vertices", "?faces", "?source"}},
     {PERP_SHAPE_POLYGON, {"vertices", NULL}},
+    {PERP_SHAPE_POLYHEDRON, {"vertices", "?faces"}},
 };
 enum { PARAMETER_COUNT = sizeof parameters / sizeof parameters[0] };
 _Static_assert((int)PARAMETER_COUNT == (int)PERP_SHAPE_TYPE_COUNT, "every shape has its keys here");
