@@ -32,14 +32,26 @@ struct perpi_collider {
     perpi_touch_list list;
 };
 
-/* Shapes that may meet others without a routine are few kinds; every one of them is compared with all
- * the others. */
+/* Every shape of a type with gaps is compared with all the others, unless the model has none that
+ * it could lack a routine with. */
 static perp_status refuse_unbuilt(const perp_model* model)
 {
+    bool present[PERP_SHAPE_TYPE_COUNT] = {false};
+    for (size_t i = 0; i < model->shape_count; ++i) {
+        present[model->shape[i].type] = true;
+    }
+    bool missing[PERP_SHAPE_TYPE_COUNT] = {false};
+    for (int a = 0; a < PERP_SHAPE_TYPE_COUNT; ++a) {
+        for (int b = 0; b <= a; ++b) { /* of two types the later one, which is the rarer */
+            missing[a] =
+                missing[a] || (present[a] && present[b] &&
+                               perpi_shape_pair_unbuilt((perp_shape_type)a, (perp_shape_type)b));
+        }
+    }
     for (size_t i = 0; i < model->shape_count; ++i) {
         const perpi_shape* one = &model->shape[i];
-        if (one->intangible || one->type != PERP_SHAPE_CYLINDER) {
-            continue; /* every unbuilt pair has a cylinder on one side */
+        if (one->intangible || !missing[one->type]) {
+            continue;
         }
         const int32_t a = model->surface[i].body;
         for (size_t k = 0; k < model->shape_count; ++k) {

@@ -4,6 +4,7 @@
 
 #include "model/mass.h"
 #include "model/model.h"
+#include "shape/polyhedron.h"
 
 static bool finite3(const double* a)
 {
@@ -287,6 +288,32 @@ static void keep_def(perp_model* model, size_t index, const perp_shape_def* def)
     if (def->type == PERP_SHAPE_POLYGON) {
         kept->vertices = model->shape[index].vertex;
         kept->vertex_count = model->shape[index].count;
+    } else if (def->type == PERP_SHAPE_POLYHEDRON) {
+        const perpi_polyhedron* p = model->shape[index].polyhedron;
+        kept->vertices = &p->vertex[0].x;
+        kept->vertex_count = p->vertex_count;
+        kept->triangles = p->triangle;
+        kept->triangle_count = p->triangle_count;
+    }
+}
+
+/* What a shape had to be repaired for. */
+static void tell_repairs(perp_context* context, const perp_body_def* def, int32_t index,
+                         const perpi_shape* shape)
+{
+    const perpi_polyhedron* p = shape->polyhedron;
+    const char* name = def->name != NULL ? def->name : "";
+    if (p != NULL && p->merged > 0) {
+        perpi_log(context, PERP_LOG_WARNING,
+                  "body '%s', shapes/%d/vertices: %d left out, nearer to another one than 1e-9 of "
+                  "the size",
+                  name, (int)index, (int)p->merged);
+    }
+    if (p != NULL && p->turned) {
+        perpi_log(context, PERP_LOG_WARNING,
+                  "body '%s', shapes/%d/faces: inside out; turned (counter-clockwise as seen from "
+                  "outside is right)",
+                  name, (int)index);
     }
 }
 
@@ -330,6 +357,7 @@ static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi
                               s->friction);
         }
         keep_def(model, first + (size_t)i, s);
+        tell_repairs(context, def, i, shape);
     }
     return PERP_OK;
 }

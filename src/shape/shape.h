@@ -60,6 +60,7 @@ typedef struct perpi_shape {
     bool intangible;  /* meets nothing */
     bool massless;    /* a picture: no mass either */
     perpi_mesh* mesh; /* owned; NULL unless a mesh */
+    struct perpi_polyhedron* polyhedron; /* owned; boxes and polyhedra */
 } perpi_shape;
 
 typedef struct perpi_bounds {
