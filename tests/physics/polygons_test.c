@@ -203,3 +203,28 @@ TEST(pieces_that_overlap_weigh_and_overlap_once)
     CHECK_NEAR(perp_sim_overlap_area(s.sim), 1.5 * 1.5 - 1.0, 1e-13);
     scene_sim_close(&s);
 }
+
+/* ---- the gripper of [W14 5.2.6] ------------------------------------------------------------------------ */
+
+TEST(the_gripper_lifts_the_polygon_and_holds_it)
+{
+    scene_sim s = scene_sim_load("scenes/w14-grasp.json");
+    REQUIRE(s.sim != NULL);
+    const double start = scene_sim_body(&s, "object").position[1];
+    double before = 0.0;
+    while (!perp_sim_finished(s.sim)) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        const perp_step_info info = perp_sim_step_info(s.sim);
+        CHECK_AT_MOST(info.certificate.worst, 1e-8);
+        CHECK_EQ_INT(info.fallbacks, 0);
+        if (fabs(perp_sim_time(s.sim) - 2.5) < 1e-6) {
+            before = scene_sim_body(&s, "object").position[1];
+        }
+    }
+    const perp_body_state end = scene_sim_body(&s, "object");
+    TEST_PRINT("lifted by %.3g m, sinks by %.2g m in the last second", end.position[1] - start,
+               before - end.position[1]);
+    CHECK(end.position[1] - start > 0.2);
+    CHECK_AT_MOST(fabs(before - end.position[1]), 1e-4);
+    scene_sim_close(&s);
+}
