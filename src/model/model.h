@@ -44,7 +44,8 @@ typedef struct perpi_body {
     vec3 gravity;
     double color[3];
     vec3 offset;                /* centre of mass in the frame the scene's shapes refer to */
-    int32_t shape, shape_count; /* model->shape[shape ..] */
+    int32_t shape, shape_count; /* model->shape[shape ..]: those given, then pieces of outlines */
+    int32_t given;              /* how many of them were given */
     double reach;    /* largest distance of a surface point from the centre; INFINITY for planes */
     perpi_pose pose; /* at the start */
     double angle;    /* planar */
@@ -64,6 +65,7 @@ typedef struct perpi_body {
 /* Material of a shape, beside its geometry. */
 typedef struct perpi_surface {
     int32_t body;
+    int32_t from;    /* number of the given shape: its own, or the one it is a piece of */
     double friction; /* NaN: the body's */
     bool moving;
     perpi_value velocity[3]; /* relative to the body, body frame */

@@ -95,7 +95,7 @@ contact-spatial|/contact: |'peg' does not exist for spatial scenes yet
 polygon-twice|/bodies/0/shapes/0/vertices/2: is the same point as vertices/1
 polygon-straight|/bodies/0/shapes/0/vertices/1: lies on the line through its neighbours
 polygon-flat|/bodies/0/shapes/0/vertices: all lie on a line
-polygon-inward|/bodies/0/shapes/0/vertices/3: the polygon turns inward here
+polygon-crossed|/bodies/0/shapes/0/vertices: the edge that begins at vertices/0 meets the one that begins at vertices/2
 polygon-star|/bodies/0/shapes/0/vertices: the polygon winds around itself 2 times
 polygon-two|/bodies/0/shapes/0/vertices: must be 3 to 1024 points, got 2
 polygon-point|/bodies/0/shapes/0/vertices/1: must be a point of 2 numbers
