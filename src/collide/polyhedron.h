@@ -14,10 +14,11 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* a, const perpi_pose* 
  *
  * Everything is in the frame of a, in which b can turn by a small vector d. Whether a pair of features
  * is a facet of B - A is told by the signs of products of an edge of one with a face's normal of the
- * other; to first order they are s + g . d, with g of length 1. */
+ * other; to first order they are s + g . d, with g of length 1; exactly, still . Q(d) turning. */
 typedef struct perpi_turn_plane {
     vec3 g;
     double s;
+    vec3 still, turning; /* of a and of b */
 } perpi_turn_plane;
 
 enum {

@@ -1,10 +1,14 @@
 /* src/collide/polyhedron_cells.c - the orders that a small turn can bring about.
  *
- * Each product of an edge with a normal vanishes on a plane in the space of turns d; a cell of the
- * arrangement of these planes within the ball |d| <= theta is one order. A cell that touches the line of
- * two planes is reached from the middle of a stretch of that line, into one of the four quadrants: along
- * the bisector, so that of several planes through one line any two neighbours enclose a sample. A cell
- * that touches no such line lies on a plane that no other cuts, and is reached from that plane's foot.
+ * Each product of an edge with a normal vanishes on a surface in the space of turns d, to first order a
+ * plane; a cell of the arrangement of these within the ball |d| <= theta is one order. A cell that
+ * touches the line of two planes is reached from the middle of a stretch of that line, into one of the
+ * four quadrants: along the bisector, so that of several planes through one line any two neighbours
+ * enclose a sample. A cell that touches no such line lies on a plane that no other cuts, and is reached
+ * from that plane's foot.
+ *   The planes only say where to look. The signs are those of the products themselves after a rotation:
+ * three surfaces that meet in one line belong to planes that just miss it, and enclose cells which do
+ * not exist.
  */
 #include <math.h>
 
@@ -40,42 +44,41 @@ static double value_at(const perpi_turn_plane* p, vec3 d)
     return p->s + v3_dot(p->g, d);
 }
 
-/* The cell that one comes into from point d along step; planes through d are told by the step. */
-static void add_from(arrangement* a, vec3 d, vec3 step)
+/* The signs at the turn d: Q is its Cayley map, a rotation. */
+static void add_at(arrangement* a, vec3 d)
 {
+    const double d2 = 0.25 * v3_dot(d, d), scale = 1.0 / (1.0 + d2);
     uint64_t signs = 0;
     for (int32_t k = 0; k < a->count; ++k) {
         const perpi_turn_plane* p = &a->plane[a->active[k]];
-        const double s = value_at(p, d);
-        const double tell = fabs(s) > a->through ? s : v3_dot(p->g, step);
-        signs |= tell > 0.0 ? (uint64_t)1 << a->active[k] : 0;
+        const vec3 once = v3_cross(d, p->turning), twice = v3_cross(d, once);
+        const vec3 turned = v3_madd(p->turning, scale, v3_madd(once, 0.5, twice));
+        signs |= v3_dot(p->still, turned) > 0.0 ? (uint64_t)1 << a->active[k] : 0;
     }
     add_cell(a, signs);
 }
 
-/* From the middle of a stretch of the line of planes i and j into its four quadrants. */
+/* How far one may go from d without meeting a plane that does not contain it. */
+static double room_at(const arrangement* a, vec3 d)
+{
+    double room = a->theta;
+    for (int32_t k = 0; k < a->count; ++k) {
+        const double s = fabs(value_at(&a->plane[a->active[k]], d));
+        room = s > a->through && s < room ? s : room;
+    }
+    return 0.5 * room;
+}
+
+/* From the middle of a stretch of the line of planes i and j into its four quadrants: g and g' have
+ * length 1, so that their sum and difference bisect these. */
 static void add_quadrants(arrangement* a, vec3 d, vec3 gi, vec3 gj)
 {
-    uint64_t fixed = 0;
-    int32_t through[PERPI_TURN_ACTIVE], n = 0;
-    for (int32_t k = 0; k < a->count; ++k) {
-        const double s = value_at(&a->plane[a->active[k]], d);
-        if (!(fabs(s) > a->through)) {
-            through[n++] = a->active[k];
-        } else if (s > 0.0) {
-            fixed |= (uint64_t)1 << a->active[k];
-        }
-    }
-    /* g and g' of length 1: their sum and difference bisect the quadrants */
-    const vec3 sum = v3_add(gi, gj), difference = v3_sub(gi, gj);
-    for (int way = 0; way < 4; ++way) {
-        const vec3 step = v3_scale(way & 1 ? -1.0 : 1.0, way & 2 ? difference : sum);
-        uint64_t signs = fixed;
-        for (int32_t k = 0; k < n; ++k) {
-            signs |=
-                v3_dot(a->plane[through[k]].g, step) > 0.0 ? (uint64_t)1 << through[k] : 0;
-        }
-        add_cell(a, signs);
+    const vec3 bisector[2] = {v3_add(gi, gj), v3_sub(gi, gj)};
+    const double room = room_at(a, d);
+    for (int way = 0; way < 2; ++way) {
+        const double step = room / v3_norm(bisector[way]);
+        add_at(a, v3_madd(d, step, bisector[way]));
+        add_at(a, v3_madd(d, -step, bisector[way]));
     }
 }
 
@@ -151,9 +154,10 @@ int32_t perpi_turn_cells(const perpi_turn_plane* plane, int32_t count, double th
     for (int32_t i = 0; i < a.count; ++i) {
         const perpi_turn_plane* p = &a.plane[a.active[i]];
         const vec3 foot = v3_scale(-p->s, p->g);
+        const double room = room_at(&a, foot);
         /* a little aside, so that of other planes through the foot none contains the step */
-        add_from(&a, foot, v3_add(p->g, aside));
-        add_from(&a, foot, v3_sub(aside, p->g));
+        add_at(&a, v3_madd(foot, room, v3_add(p->g, aside)));
+        add_at(&a, v3_madd(foot, room, v3_sub(aside, p->g)));
     }
     for (int32_t i = 0; i < a.count; ++i) {
         for (int32_t j = 0; j < i; ++j) {

@@ -82,7 +82,8 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
 /* ---- products and their signs ----------------------------------------------------------------------- */
 
 /* Bit of the product s + g . d, and whether it is kept with the opposite sign; -1: no room. */
-static int32_t plane_index(perpi_meeting* m, vec3 g, double s, bool* opposite)
+static int32_t plane_index(perpi_meeting* m, vec3 g, double s, vec3 still, vec3 turning,
+                           bool* opposite)
 {
     const double tiny = SAME_PLANE * m->theta;
     for (int32_t i = 0; i < m->planes; ++i) {
@@ -97,7 +98,7 @@ static int32_t plane_index(perpi_meeting* m, vec3 g, double s, bool* opposite)
     if (m->planes == PERPI_TURN_PLANES) {
         return -1;
     }
-    m->plane[m->planes] = (perpi_turn_plane){g, s};
+    m->plane[m->planes] = (perpi_turn_plane){g, s, still, turning};
     *opposite = false;
     return m->planes++;
 }
@@ -124,7 +125,7 @@ static void demand(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int
     const double length = v3_norm(g);
     g = v3_scale(1.0 / length, g);
     bool opposite;
-    const int32_t bit = plane_index(m, g, s / length, &opposite);
+    const int32_t bit = plane_index(m, g, s / length, side == 0 ? n : u, side == 0 ? u : n, &opposite);
     if (bit < 0) {
         f->possible = holds;
     } else if ((want > 0.0) != opposite) {
