@@ -193,11 +193,6 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     }
     if (status == PERP_OK) {
         status = perpi_contact_model_find(context, def->contact, &sim->contact_model);
-        if (status == PERP_OK && sim->model->dimension == 3 && perpi_sim_grouped(sim)) {
-            status = perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                                "contact model '%s' does not exist for spatial scenes yet",
-                                def->contact);
-        }
         prefix(context, status, "contact");
     }
     if (status == PERP_OK) {

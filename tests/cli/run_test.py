@@ -127,7 +127,7 @@ def bad_input_is_2_names_the_place_and_leaves_no_file():
         ((scene, "--set", "/bodies/1/mass=-1"), "/bodies/1/mass"),
         ((scene, "--set", "/nonsense=1"), "nonsense"),
         ((scene, "--solver", "lemkee"), "lemke"), ((scene, "--stepper", "implicit"), "implicit"),
-        ((scene, "--contact", "peg"), "/contact: contact model 'peg' does not exist for spatial scenes yet"),
+        ((scene, "--contact", "disjunctive"), "/contact: contact model 'disjunctive' does not exist yet"),
         ((scene, "--friction", "ellipsoid"), "/friction/e_r: must be a length > 0, got 0"),
         ((scene, "--solver", "lemk"),
          "scene.json: /solver: unknown solver 'lemk': did you mean 'lemke'?"),
