@@ -48,13 +48,15 @@ typedef struct perp_shape_def {
     const char* surface_velocity_text[3]; /* expression in t that replaces the number, or NULL */
     bool visual;                          /* a picture only: no contact, no mass */
     bool contactless;                     /* has mass, meets nothing */
-    const double*
-        vertices; /* mesh: vertex_count points, x y z each, in the shape's frame; polygon: 3
-                               to PERP_POLYGON_LIMIT points, x y each, in order, either way round */
+    /* mesh, polyhedron: vertex_count points, x y z each, in the shape's frame; polygon: 3 to
+       PERP_POLYGON_LIMIT points, x y each, in order, either way round */
+    const double* vertices;
     int32_t vertex_count;
-    const int32_t* triangles; /* mesh: triangle_count times three vertices, counter-clockwise as
-                                 seen from outside */
+    /* mesh: triangle_count times three vertices, counter-clockwise as seen from outside; polyhedron:
+       the same, or none */
+    const int32_t* triangles;
     int32_t triangle_count;
+    bool decompose;     /* mesh that is not convex: cut it into convex pieces, which overlap */
     const char* source; /* mesh: where it came from, for messages; may be NULL */
 } perp_shape_def;
 
@@ -70,6 +72,28 @@ PERP_API const char* perp_shape_summary(perp_shape_type type);
 /* By scene name and dimension. Unknown: PERP_ERROR_INPUT; known but not built: UNSUPPORTED. */
 PERP_API PERP_NODISCARD perp_status perp_shape_find(perp_context* context, const char* name,
                                                     int32_t dimension, perp_shape_type* type);
+
+/* ---- solids by name ------------------------------------------------------------------------------*/
+
+/* tetrahedron, cube, octahedron, dodecahedron, icosahedron: all vertices at `radius` from the origin.
+ * prism: regular with `sides` corners at `radius` from the z axis, `length` along it. block: `size`. */
+typedef struct perp_solid_def {
+    const char* name;
+    double radius;
+    int32_t sides; /* 3 to PERP_SOLID_SIDES */
+    double length;
+    double size[3];
+} perp_solid_def;
+
+#define PERP_SOLID_SIDES 1000
+#define PERP_SOLID_VERTICES (2 * PERP_SOLID_SIDES) /* the most that any solid has */
+
+/* The name of solid i, NULL when there are no more. */
+PERP_API const char* perp_solid_name(int32_t i);
+/* vertices: x y z each, room for PERP_SOLID_VERTICES of them; their hull is the solid. */
+PERP_API PERP_NODISCARD perp_status perp_solid_vertices(perp_context* context,
+                                                        const perp_solid_def* def, double* vertices,
+                                                        int32_t* count);
 
 /* ---- two convex polygons -------------------------------------------------------------------------*/
 

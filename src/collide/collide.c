@@ -42,7 +42,7 @@ static perp_status refuse_unbuilt(const perp_model* model)
     }
     bool missing[PERP_SHAPE_TYPE_COUNT] = {false};
     for (int a = 0; a < PERP_SHAPE_TYPE_COUNT; ++a) {
-        for (int b = 0; b < PERP_SHAPE_TYPE_COUNT; ++b) {
+        for (int b = 0; b <= a; ++b) { /* of two types the later one, which is the rarer */
             missing[a] =
                 missing[a] || (present[a] && present[b] &&
                                perpi_shape_pair_unbuilt((perp_shape_type)a, (perp_shape_type)b));

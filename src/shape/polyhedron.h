@@ -51,6 +51,9 @@ typedef struct perpi_polyhedron {
 PERP_NODISCARD perp_status perpi_polyhedron_hull(perp_context* context, const double* point,
                                                  int32_t count, perpi_polyhedron** made,
                                                  int32_t* merged);
+/* same[i]: the first point that is within 1e-9 of the size of point i, i itself if there is none. */
+PERP_NODISCARD perp_status perpi_weld(perp_context* context, const double* point, int32_t count,
+                                      int32_t* same);
 PERP_NODISCARD perp_status perpi_polyhedron_box(perp_context* context, vec3 half,
                                                 perpi_polyhedron** made);
 /* From faces already in order: face f has the corners corner[face_start[f]] up to, not including,

@@ -48,12 +48,6 @@ static int compare_points(const void* a, const void* b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static int compare_ints(const void* a, const void* b)
-{
-    const int32_t x = *(const int32_t*)a, y = *(const int32_t*)b;
-    return x < y ? -1 : x > y;
-}
-
 static perp_status measure(perp_context* context, const double* point, int32_t count, cloud* c)
 {
     double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
@@ -86,46 +80,65 @@ static vec3 scaled(const cloud* c, const double* point, int32_t i)
     return v3_scale(1.0 / c->size, v3_sub(v3_from(point + 3 * (size_t)i), c->middle));
 }
 
-/* Of points closer together than SHORT the one given first stays. Sorted along x, only near ones are
- * compared. */
-static perp_status keep_distinct(perp_context* context, const double* point, int32_t count,
-                                 cloud* c)
+static perp_status weld(perp_context* context, const double* point, int32_t count, const cloud* c,
+                        int32_t* same)
 {
     ranked_point* rank = NULL;
-    perp_status status = perpi_alloc(context, (size_t)count, sizeof *rank, &rank);
-    if (status == PERP_OK) {
-        status = perpi_alloc(context, (size_t)count, sizeof *c->given, &c->given);
-    }
-    if (status == PERP_OK) {
-        status = perpi_alloc(context, 3 * (size_t)count, sizeof *c->x, &c->x);
-    }
+    const perp_status status = perpi_alloc(context, (size_t)count, sizeof *rank, &rank);
     if (status != PERP_OK) {
-        perpi_free(context, rank);
         return status;
     }
     for (int32_t i = 0; i < count; ++i) {
         rank[i] = (ranked_point){scaled(c, point, i).x, i};
     }
+    /* sorted along x, only near ones are compared */
     qsort(rank, (size_t)count, sizeof *rank, compare_points);
     for (int32_t i = 0; i < count; ++i) {
         const vec3 p = scaled(c, point, rank[i].index);
-        bool kept = true;
-        for (int pass = 0; pass < 2 && kept; ++pass) {
-            for (int32_t k = pass == 0 ? i - 1 : i + 1;
-                 kept && k >= 0 && k < count && fabs(rank[k].key - rank[i].key) <= SHORT;
-                 k += pass == 0 ? -1 : 1) {
-                kept = rank[k].index > rank[i].index ||
-                       v3_norm(v3_sub(scaled(c, point, rank[k].index), p)) > SHORT;
+        int32_t first = rank[i].index;
+        for (int way = -1; way <= 1; way += 2) {
+            for (int32_t k = i + way;
+                 k >= 0 && k < count && fabs(rank[k].key - rank[i].key) <= SHORT; k += way) {
+                if (rank[k].index < first &&
+                    v3_norm(v3_sub(scaled(c, point, rank[k].index), p)) <= SHORT) {
+                    first = rank[k].index;
+                }
             }
         }
-        if (kept) {
-            c->given[c->count++] = rank[i].index;
-        }
+        same[rank[i].index] = first;
+    }
+    for (int32_t i = 0; i < count; ++i) {
+        same[i] = same[same[i]]; /* chains: earlier ones are settled */
     }
     perpi_free(context, rank);
-    qsort(c->given, (size_t)c->count, sizeof *c->given, compare_ints);
-    for (int32_t i = 0; i < c->count; ++i) {
-        v3_to(scaled(c, point, c->given[i]), c->x + 3 * (size_t)i);
+    return PERP_OK;
+}
+
+perp_status perpi_weld(perp_context* context, const double* point, int32_t count, int32_t* same)
+{
+    cloud c = {0};
+    const perp_status status = measure(context, point, count, &c);
+    return status == PERP_OK ? weld(context, point, count, &c, same) : status;
+}
+
+static perp_status keep_distinct(perp_context* context, const double* point, int32_t count,
+                                 cloud* c)
+{
+    perp_status status = perpi_alloc(context, (size_t)count, sizeof *c->given, &c->given);
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, 3 * (size_t)count, sizeof *c->x, &c->x);
+    }
+    if (status == PERP_OK) {
+        status = weld(context, point, count, c, c->given);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    for (int32_t i = 0; i < count; ++i) {
+        if (c->given[i] == i) {
+            v3_to(scaled(c, point, i), c->x + 3 * (size_t)c->count);
+            c->given[c->count++] = i;
+        }
     }
     return PERP_OK;
 }

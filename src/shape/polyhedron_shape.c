@@ -75,17 +75,57 @@ static perp_status check_convex(perp_context* context, const perp_shape_def* def
     return PERP_OK;
 }
 
+/* The same triangles on vertices of which no two are one point; those that shrink to a line go. */
+static perp_status weld(perp_context* context, const perp_shape_def* def, int32_t** triangles,
+                        int32_t* count)
+{
+    int32_t* same = NULL;
+    int32_t* t = NULL;
+    perp_status status = perpi_alloc(context, (size_t)def->vertex_count, sizeof *same, &same);
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, 3 * (size_t)def->triangle_count, sizeof *t, &t);
+    }
+    if (status == PERP_OK) {
+        status = perpi_weld(context, def->vertices, def->vertex_count, same);
+    }
+    if (status != PERP_OK) {
+        perpi_free(context, same);
+        perpi_free(context, t);
+        return status;
+    }
+    *count = 0;
+    for (int32_t k = 0; k < def->triangle_count; ++k) {
+        int32_t* to = t + 3 * (size_t)*count;
+        for (int i = 0; i < 3; ++i) {
+            to[i] = same[def->triangles[3 * (size_t)k + (size_t)i]];
+        }
+        *count += to[0] != to[1] && to[1] != to[2] && to[2] != to[0];
+    }
+    perpi_free(context, same);
+    *triangles = t;
+    return PERP_OK;
+}
+
 static perp_status make(perp_context* context, const perp_shape_def* def, perpi_shape* shape)
 {
-    const bool faces = def->triangle_count > 0;
-    perp_status status = faces ? perpi_mesh_check_closed(context, def) : PERP_OK;
+    perp_shape_def solid = *def;
+    int32_t* triangles = NULL;
+    perp_status status = PERP_OK;
+    if (def->triangle_count > 0) {
+        status = weld(context, def, &triangles, &solid.triangle_count);
+        solid.triangles = triangles;
+        if (status == PERP_OK) {
+            status = perpi_mesh_check_closed(context, &solid);
+        }
+    }
     perpi_polyhedron* hull = NULL;
     if (status == PERP_OK) {
         status = perpi_polyhedron_hull(context, def->vertices, def->vertex_count, &hull, NULL);
     }
-    if (status == PERP_OK && faces) {
-        status = check_convex(context, def, hull);
+    if (status == PERP_OK && def->triangle_count > 0) {
+        status = check_convex(context, &solid, hull);
     }
+    perpi_free(context, triangles);
     if (status != PERP_OK) {
         perpi_polyhedron_free(context, hull);
         return status;
@@ -123,7 +163,8 @@ const perpi_shape_ops perpi_shape_polyhedron = {
     .type = PERP_SHAPE_POLYHEDRON,
     .name = "polyhedron",
     .dimension = 3,
-    .summary = "vertices (their hull is taken), or vertices and faces (closed, convex)",
+    .summary =
+        "vertices (convex hull), vertices and faces (convex), or solid (icosahedron, prism, ...)",
     .bounded = true,
     .check = check,
     .make = make,

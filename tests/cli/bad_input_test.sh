@@ -98,6 +98,19 @@ polygon-star|/bodies/0/shapes/0/vertices: the polygon winds around itself 2 time
 polygon-two|/bodies/0/shapes/0/vertices: must be 3 to 1024 points, got 2
 polygon-point|/bodies/0/shapes/0/vertices/1: must be a point of 2 numbers
 polygon-tiny-edge|/bodies/0/shapes/0/vertices/3: is the same point as vertices/2
+polyhedron-line|/bodies/0/shapes/0/vertices: all lie on one line
+polyhedron-flat|/bodies/0/shapes/0/vertices: all lie in one plane
+polyhedron-same|/bodies/0/shapes/0/vertices: all are the same point
+polyhedron-three|/bodies/0/shapes/0/vertices: must be at least 4 points, got 3
+polyhedron-point|/bodies/0/shapes/0/vertices/3: must be three numbers
+polyhedron-open|/bodies/0/shapes/0/faces: |belongs to one face only: the surface is not closed
+polyhedron-disagree|/bodies/0/shapes/0/faces: |which side is out
+polyhedron-bent|/bodies/0/shapes/0/faces/0: is not flat|cut the face into triangles
+polyhedron-notch|/bodies/0/shapes/0/faces: |is not convex: vertex 
+polyhedron-solid|/bodies/0/shapes/0/solid: unknown solid 'icosaeder'
+polyhedron-sides|/bodies/0/shapes/0/sides: 
+polyhedron-extra|/bodies/0/shapes/0/length: a cube has none
+polyhedron-nothing|/bodies/0/shapes/0: missing key 'vertices'
 unknown-stepper|stewart-trinkel|stewart-trinkle
 unknown-contact|standrad|standard
 unknown-solver|lemkee|lemke

@@ -311,3 +311,128 @@ TEST(a_thousand_vertices_climb_in_few_steps)
     check_support(p);
     perpi_polyhedron_free(context, p);
 }
+
+/* ---- solids by name -------------------------------------------------------------------------------- */
+
+TEST(solids_have_their_faces_and_the_volumes_of_the_formulas)
+{
+    setup();
+    const double r = 0.7, s3 = sqrt(3), s5 = sqrt(5), s15 = sqrt(15);
+    const double ad = 4 * r / (s15 + s3), ai = 4 * r / sqrt(10 + 2 * s5);
+    const struct {
+        const char* name;
+        int32_t vertices, faces, corners;
+        double volume;
+    } known[] = {
+        {"tetrahedron", 4, 4, 3, 8 * s3 / 27 * r * r * r},
+        {"cube", 8, 6, 4, 8 / (3 * s3) * r * r * r},
+        {"octahedron", 6, 8, 3, 4.0 / 3.0 * r * r * r},
+        {"dodecahedron", 20, 12, 5, (15 + 7 * s5) / 4 * ad * ad * ad},
+        {"icosahedron", 12, 20, 3, 5 * (3 + s5) / 12 * ai * ai * ai},
+    };
+    static double x[3 * PERP_SOLID_VERTICES];
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i) {
+        const perp_solid_def def = {.name = known[i].name, .radius = r};
+        int32_t n = 0;
+        perpi_polyhedron* p = NULL;
+        REQUIRE_OK(perp_solid_vertices(context, &def, x, &n));
+        REQUIRE_OK(perpi_polyhedron_hull(context, x, n, &p, NULL));
+        CHECK_EQ_INT(p->vertex_count, known[i].vertices);
+        CHECK_EQ_INT(p->face_count, known[i].faces);
+        CHECK_EQ_INT(p->face_start[1], known[i].corners);
+        CHECK_NEAR(p->mass.mass, known[i].volume, 1e-14);
+        CHECK_NEAR(p->size, r, 1e-15);
+        check_structure(p);
+        perpi_polyhedron_free(context, p);
+    }
+    const perp_solid_def prism = {.name = "prism", .radius = 2, .sides = 1000, .length = 3};
+    int32_t n = 0;
+    perpi_polyhedron* p = NULL;
+    REQUIRE_OK(perp_solid_vertices(context, &prism, x, &n));
+    REQUIRE_OK(perpi_polyhedron_hull(context, x, n, &p, NULL));
+    CHECK_EQ_INT(p->face_count, 1002);
+    CHECK_NEAR(p->mass.mass, 3 * 0.5 * 1000 * 4 * sin(2 * 3.141592653589793 / 1000), 1e-11);
+    check_tree(p);
+    check_support(p);
+    perpi_polyhedron_free(context, p);
+    const perp_solid_def block = {.name = "block", .size = {1, 2, 3}};
+    REQUIRE_OK(perp_solid_vertices(context, &block, x, &n));
+    REQUIRE_OK(perpi_polyhedron_hull(context, x, n, &p, NULL));
+    CHECK_NEAR(p->mass.mass, 6, 1e-14);
+    perpi_polyhedron_free(context, p);
+    const perp_solid_def wrong = {.name = "prism", .radius = 1, .sides = 2, .length = 1};
+    CHECK_EQ_INT(perp_solid_vertices(context, &wrong, x, &n), PERP_ERROR_INPUT);
+    CHECK_EQ_STR(perp_context_error(context), "sides: must be 3 to 1000, got 2");
+    const perp_solid_def nan = {.name = "cube", .radius = NAN};
+    CHECK_EQ_INT(perp_solid_vertices(context, &nan, x, &n), PERP_ERROR_INPUT);
+}
+
+/* ---- as a shape -------------------------------------------------------------------------------------- */
+
+static const double corner_points[] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
+static const int32_t corner_faces[] = {0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3};
+
+TEST(faces_inside_out_are_turned_and_doubled_vertices_welded)
+{
+    setup();
+    perp_shape_def d = perp_shape_def_default(PERP_SHAPE_POLYHEDRON);
+    d.vertices = corner_points;
+    d.vertex_count = 4;
+    d.triangles = corner_faces;
+    d.triangle_count = 4;
+    perpi_shape s;
+    REQUIRE_OK(perpi_shape_make(context, &d, 3, &s));
+    CHECK(!s.polyhedron->turned);
+    CHECK_EQ_INT(s.polyhedron->merged, 0);
+    perpi_shape_free(context, &s);
+
+    int32_t inside_out[12];
+    for (int i = 0; i < 12; ++i) {
+        inside_out[i] = corner_faces[11 - i];
+    }
+    d.triangles = inside_out;
+    REQUIRE_OK(perpi_shape_make(context, &d, 3, &s));
+    CHECK(s.polyhedron->turned);
+    CHECK_NEAR(s.polyhedron->mass.mass, 1.0 / 6.0, 1e-16);
+    check_structure(s.polyhedron);
+    perpi_shape_free(context, &s);
+
+    /* every face has corners of its own, a little apart: as from a file of triangles */
+    double loose[36];
+    int32_t own[12];
+    for (int i = 0; i < 12; ++i) {
+        for (int k = 0; k < 3; ++k) {
+            loose[3 * i + k] = corner_points[3 * corner_faces[i] + k] + 1e-13 * (i % 3);
+        }
+        own[i] = i;
+    }
+    d.vertices = loose;
+    d.vertex_count = 12;
+    d.triangles = own;
+    REQUIRE_OK(perpi_shape_make(context, &d, 3, &s));
+    CHECK_EQ_INT(s.polyhedron->merged, 8);
+    CHECK_EQ_INT(s.polyhedron->vertex_count, 4);
+    perpi_shape_free(context, &s);
+}
+
+TEST(two_covers_of_one_surface_are_not_one_polyhedron)
+{
+    setup();
+    perp_shape_def d = perp_shape_def_default(PERP_SHAPE_POLYHEDRON);
+    int32_t twice[24];
+    for (int i = 0; i < 24; ++i) {
+        twice[i] = corner_faces[i % 12];
+    }
+    d.vertices = corner_points;
+    d.vertex_count = 4;
+    d.triangles = twice;
+    d.triangle_count = 8;
+    perpi_shape s;
+    CHECK_EQ_INT(perpi_shape_make(context, &d, 3, &s), PERP_ERROR_INPUT);
+    CHECK_CONTAINS(perp_context_error(context), "is not one convex surface");
+    const double nan[] = {0, 0, 0, 1, 0, 0, 0, NAN, 0, 0, 0, 1};
+    d.vertices = nan;
+    d.triangle_count = 0;
+    CHECK_EQ_INT(perpi_shape_make(context, &d, 3, &s), PERP_ERROR_INPUT);
+    CHECK_CONTAINS(perp_context_error(context), "vertices/2/1: must be finite");
+}
