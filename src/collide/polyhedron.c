@@ -263,18 +263,20 @@ typedef struct group_set {
 } group_set;
 
 /* What contains another group follows from it. A group that cannot be violated within the step says
- * nothing. */
+ * nothing. One that is violated as things stand, deeper than the bodies are in each other, is not
+ * complete: of an order with more members than there is room for, or with edges left out as parallel. */
 static void find_groups(const answer* a, group_set* set)
 {
     const perpi_meeting* m = a->m;
     uint64_t cell[PERPI_TURN_CELLS];
+    const double floor = least_gap(m);
     const int32_t cells = perpi_turn_cells(m->plane, m->planes, m->theta, cell);
     set->count = 0;
     for (int32_t c = 0; c < cells; ++c) {
         uint64_t mask = members_of(a, cell[c]);
         int32_t worst, count;
         const double open = widest(m, mask, &worst, &count);
-        if (count == 0 || open > m->margin) {
+        if (count == 0 || open > m->margin || open < floor) {
             continue;
         }
         while (count > MEMBERS) {
@@ -337,7 +339,7 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
     answer a = {.m = &m, .pose = pose_a, .list = list, .first = list->count};
     const bool peg = list->rule == PERPI_TOUCH_PEG;
     perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
-                        peg ? 2.0 * margin : margin);
+                        peg ? 2.0 * margin : margin, list->turn);
     perpi_meeting_collect(&m, !peg);
     if (m.apart || (m.least > margin && m.least < INFINITY)) {
         return PERP_OK;

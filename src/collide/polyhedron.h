@@ -62,7 +62,7 @@ typedef struct perpi_meeting {
 
 void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perpi_pose* pose_a,
                          const perpi_polyhedron* b, const perpi_pose* pose_b, double margin,
-                         double near);
+                         double near, double turn);
 /* Fills in facet[]: pairs within `near` of each other that some turn can make a facet; where
  * `all_vertices` is set, also vertices over faces that none can. */
 void perpi_meeting_collect(perpi_meeting* m, bool all_vertices);

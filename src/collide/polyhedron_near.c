@@ -57,7 +57,7 @@ static vec3 edge_of(const perpi_meeting* m, int side, int32_t i)
 
 void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perpi_pose* pose_a,
                          const perpi_polyhedron* b, const perpi_pose* pose_b, double margin,
-                         double near)
+                         double near, double turn)
 {
     m->p[0] = a;
     m->p[1] = b;
@@ -66,7 +66,7 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
     m->margin = margin;
     m->near = near;
     m->size = a->size < b->size ? a->size : b->size;
-    m->theta = perpi_clamp(margin / m->size, SAME_ANGLE, THETA_MAX);
+    m->theta = perpi_clamp(turn < margin / m->size ? turn : margin / m->size, SAME_ANGLE, THETA_MAX);
     m->count = 0;
     m->planes = 0;
     m->least = INFINITY;

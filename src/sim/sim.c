@@ -115,6 +115,7 @@ static perp_status allocate(perp_sim* sim)
                   {&sim->s, (size_t)sim->s_size + 1},
                   {&sim->s_next, (size_t)sim->s_size + 1},
                   {&sim->margin, n},
+                  {&sim->turn, n},
                   {&sim->extra, 6 * n},
                   {&sim->effort, model->joint_count}};
     perp_status status = perpi_alloc(context, n, sizeof *sim->pose, &sim->pose);
@@ -271,7 +272,7 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_formulation_destroy(sim->project);
     perp_contact_solver_destroy(sim->project_solver);
     void* const owned[] = {sim->q,           sim->v,         sim->q_next,    sim->v_next,
-                           sim->margin,      sim->extra,     sim->pose,      sim->contacts.item,
+                           sim->margin,      sim->turn,      sim->extra,     sim->pose,      sim->contacts.item,
                            sim->next.item,   sim->v_problem, sim->p_problem, sim->joint,
                            sim->joint_next,  sim->input,     sim->effort,    sim->v_solved,
                            sim->closed.item, sim->keep,      sim->exception};
