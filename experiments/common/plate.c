@@ -4,25 +4,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const plate plate_circle = {"circle", {0, 0, 8, 0, 0, 100}, {0, 0, 1.5 * 3.14159265358979323846, 0, 0, 0}};
+const plate plate_circle = {
+    "circle", {0, 0, 8, 0, 0, 100}, {0, 0, 1.5 * 3.14159265358979323846, 0, 0, 0}};
 const plate plate_scaled_circle = {
     "scaled-circle", {0, 0, 8, 0, 0, 500}, {0, 0, 1.5 * 3.14159265358979323846, 0, 0, 0}};
 const plate plate_learned_contact = {
     "learned-circle-contact", {0, 0, 9.81585, 0, 0, 62.913}, {0, 0, 6.33218, 0, 0, 0}};
-const plate plate_learned = {"learned-circle", {0, 0, 15.3654, 0, 0, 40.8332}, {0, 0, 6.5374, 0, 0, 0}};
+const plate plate_learned = {
+    "learned-circle", {0, 0, 15.3654, 0, 0, 40.8332}, {0, 0, 6.5374, 0, 0, 0}};
 /* The translation turns the other way round than the tilt, 1/8 of a turn from where the field is a
  * pure source: outwards and around. */
 const plate plate_centrifuge = {
     "centrifuge",
     {8, 8, 0, 100, 100, 0},
-    {0, 0.5 * 3.14159265358979323846, 0, 0.5 * 3.14159265358979323846,
-     3.14159265358979323846, 0}};
+    {0, 0.5 * 3.14159265358979323846, 0, 0.5 * 3.14159265358979323846, 3.14159265358979323846, 0}};
 const plate plate_saddle = {"saddle",
                             {3.88479, -4.31188, 0, 155.816, 204.171, 0},
                             {-1.08465, -2.0938, 0, 0.430032, 5.77261, 0}};
 
-const double plate_feet[3][3] = {
-    {0.01, 0, -0.005}, {-0.005, 0.0086602540378443865, -0.005}, {-0.005, -0.0086602540378443865, -0.005}};
+const double plate_feet[3][3] = {{0.01, 0, -0.005},
+                                 {-0.005, 0.0086602540378443865, -0.005},
+                                 {-0.005, -0.0086602540378443865, -0.005}};
 
 static void check(perp_context* context, perp_status status)
 {
@@ -72,7 +74,8 @@ static perp_body_def plate_body(const plate* motion, perp_sinusoid wave[6], perp
     return body;
 }
 
-static perp_model* make_model(perp_context* context, const plate_def* def, const perp_body_state* start)
+static perp_model* make_model(perp_context* context, const plate_def* def,
+                              const perp_body_state* start)
 {
     perp_model* model;
     perp_model_def how = perp_model_def_default();

@@ -16,12 +16,12 @@ typedef struct plate {
     double phase[6];     /* rad */
 } plate;
 
-extern const plate plate_circle;         /* [P09 (23), (24)] */
-extern const plate plate_scaled_circle;  /* [P09 (18), (19)] */
+extern const plate plate_circle;          /* [P09 (23), (24)] */
+extern const plate plate_scaled_circle;   /* [P09 (18), (19)] */
 extern const plate plate_learned_contact; /* [P09 (25), (26)] */
-extern const plate plate_learned;        /* [P09 (27), (28)] */
-extern const plate plate_centrifuge;     /* [P09 appendix]; its translation is not printed: ours */
-extern const plate plate_saddle;         /* [P09 (29)-(34)] with alpha and p'' changed back */
+extern const plate plate_learned;         /* [P09 (27), (28)] */
+extern const plate plate_centrifuge;      /* [P09 appendix]; its translation is not printed: ours */
+extern const plate plate_saddle;          /* [P09 (29)-(34)] with alpha and p'' changed back */
 
 typedef struct plate_def {
     const plate* motion;

@@ -38,12 +38,12 @@ static double theory_c(double d)
 }
 
 typedef struct outcome {
-    double b, c;       /* fitted */
-    double worst;      /* |v - theory| after the start, relative to the largest v of theory */
-    double stuck;      /* most steps inside the cone in a period, after the start */
-    double slides;     /* largest r of a period with less than 4 of them */
-    double lost;       /* share of the steps without contact */
-    double final;      /* |r| at the end */
+    double b, c;   /* fitted */
+    double worst;  /* |v - theory| after the start, relative to the largest v of theory */
+    double stuck;  /* most steps inside the cone in a period, after the start */
+    double slides; /* largest r of a period with less than 4 of them */
+    double lost;   /* share of the steps without contact */
+    double final;  /* |r| at the end */
     double certificate, gap;
 } outcome;
 
@@ -117,9 +117,10 @@ int main(int argc, char** argv)
     const double b = theory_b(0.05), c = theory_c(0.05);
     report_add(&r, "axis 5 cm below: b of v = b r + c r^3 (1/s)", NAN, b, o.b, 0.02 * fabs(b));
     report_add(&r, "axis 5 cm below: c (1/(m^2 s))", NAN, c, o.c, 0.25 * fabs(c));
-    report_add(&r, "axis 5 cm below: largest |v - theory| after 10 periods, of the largest v", NAN, 0.0,
-               o.worst, 0.02);
-    report_add(&r, "axis 5 cm below: comes to rest at r = 0: |r| at 12 s (m)", 0.0, 0.0, o.final, 1e-3);
+    report_add(&r, "axis 5 cm below: largest |v - theory| after 10 periods, of the largest v", NAN,
+               0.0, o.worst, 0.02);
+    report_add(&r, "axis 5 cm below: comes to rest at r = 0: |r| at 12 s (m)", 0.0, 0.0, o.final,
+               1e-3);
     report_add(&r, "axis 5 cm below: share of the steps without contact", 0.0, 0.0, o.lost, 0.0);
     report_add(&r, "axis 5 cm below: most steps of a period that stick (the slip turns twice)", 0.0,
                0.0, o.stuck, 3.0);

@@ -39,8 +39,8 @@ typedef enum perp_body_type {
 /* How a kinematic body moves. Each entry is an expression in t, or NULL for 0. */
 typedef enum perp_motion_type {
     PERP_MOTION_NONE = 0,
-    PERP_MOTION_POSE,     /* position[], and angle (planar), orientation[4] or axis_angle[4] */
-    PERP_MOTION_VELOCITY, /* velocity[], angular_velocity[], integrated from the initial pose */
+    PERP_MOTION_POSE,         /* position[], and angle (planar), orientation[4] or axis_angle[4] */
+    PERP_MOTION_VELOCITY,     /* velocity[], angular_velocity[], integrated from the initial pose */
     PERP_MOTION_ACCELERATION, /* acceleration[], sums of sinusoids, integrated exactly */
 } perp_motion_type;
 

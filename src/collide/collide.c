@@ -29,6 +29,7 @@ struct perpi_collider {
     perpi_touch_rule rule;
     const perpi_touch_exception* exception;
     size_t exception_count;
+    const double* turn; /* per body, or NULL */
     perpi_touch_list list;
 };
 
@@ -143,6 +144,11 @@ void perpi_collider_set_rule(perpi_collider* collider, perpi_touch_rule rule,
     collider->rule = rule;
     collider->exception = exception;
     collider->exception_count = count;
+}
+
+void perpi_collider_set_turn(perpi_collider* collider, const double* turn)
+{
+    collider->turn = turn;
 }
 
 size_t perpi_collider_candidates(const perpi_collider* collider)
@@ -286,6 +292,7 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
     list->shape_a = pair->shape_a;
     list->shape_b = pair->shape_b;
     list->flipped = flipped;
+    list->turn = c->turn != NULL ? c->turn[pair->body_a] + c->turn[pair->body_b] : INFINITY;
     const size_t first = list->count;
     const int32_t one = flipped ? pair->shape_b : pair->shape_a;
     const int32_t two = flipped ? pair->shape_a : pair->shape_b;

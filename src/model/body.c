@@ -67,8 +67,8 @@ static perp_status check_speeds(perp_context* context, const perp_motion_def* de
                               given[i]);
         }
         if (given[i] > 0.0 && def->type != PERP_MOTION_POSE) {
-            return perpi_fail(context, PERP_ERROR_INPUT,
-                              "%s: is for a motion given by a pose", member[i]);
+            return perpi_fail(context, PERP_ERROR_INPUT, "%s: is for a motion given by a pose",
+                              member[i]);
         }
         limit[i] = given[i] > 0.0 ? given[i] : INFINITY;
     }

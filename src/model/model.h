@@ -13,8 +13,8 @@ typedef struct perpi_motion {
     bool has_orientation, has_axis_angle;
     perpi_value orientation[4], axis_angle[4], angle;
     perpi_value velocity[3], angular_velocity[3];
-    double max_speed, max_rate; /* POSE: how fast the body follows it; INFINITY: at once */
-    bool follows;               /* one of them is finite */
+    double max_speed, max_rate;     /* POSE: how fast the body follows it; INFINITY: at once */
+    bool follows;                   /* one of them is finite */
     perpi_oscillation* oscillation; /* ACCELERATION */
 } perpi_motion;
 

@@ -301,7 +301,8 @@ static perp_status take_waves(perp_context* context, const perp_motion_def* def,
             const perp_sinusoid* s = &def->acceleration[axis][i];
             if (!isfinite(s->amplitude) || !isfinite(s->phase)) {
                 return perpi_fail(context, PERP_ERROR_INPUT,
-                                  "%s: amplitude and phase must be finite", place(o->dimension, axis));
+                                  "%s: amplitude and phase must be finite",
+                                  place(o->dimension, axis));
             }
             if (!(s->frequency > 0.0) || !isfinite(s->frequency)) {
                 return perpi_fail(context, PERP_ERROR_INPUT,
@@ -437,7 +438,8 @@ perp_status perpi_oscillation_create(perp_context* context, int32_t dimension,
     }
     if (o->turning >= 0 && o->turning < 3 && !def->from_pose) {
         const double a = travel(o, 3 + o->turning, 0.0);
-        const vec3 r = v3(o->turning == 0 ? a : 0, o->turning == 1 ? a : 0, o->turning == 2 ? a : 0);
+        const vec3 r =
+            v3(o->turning == 0 ? a : 0, o->turning == 1 ? a : 0, o->turning == 2 ? a : 0);
         o->q0 = q4_unit(q4_mul(q4_exp(r), o->q0));
         o->angle0 += o->turning == 2 ? a : 0.0;
     }

@@ -112,8 +112,7 @@ static perp_status read_axes(perpi_reader* r, const json_t* object, const char* 
     }
     const size_t mark = perpi_reader_enter(r, key);
     if (axes == 1) {
-        PERPI_TRY(
-            read_axis(r, value, &def->acceleration[first], &def->acceleration_count[first]));
+        PERPI_TRY(read_axis(r, value, &def->acceleration[first], &def->acceleration_count[first]));
         perpi_reader_leave(r, mark);
         return PERP_OK;
     }
@@ -135,9 +134,9 @@ static perp_status read_axes(perpi_reader* r, const json_t* object, const char* 
 static perp_status read_acceleration(perpi_reader* r, const json_t* motion, perp_motion_def* def)
 {
     static const char* const keys[] = {"linear", "angular", "periodic", "symmetric", NULL};
-    static const char* const others[] = {"position", "orientation",       "axis_angle",
-                                         "angle",    "velocity",          "angular_velocity",
-                                         "table",    "max_speed",         "max_angular_speed"};
+    static const char* const others[] = {"position", "orientation", "axis_angle",
+                                         "angle",    "velocity",    "angular_velocity",
+                                         "table",    "max_speed",   "max_angular_speed"};
     const json_t* value = json_object_get(motion, "acceleration");
     if (value == NULL) {
         return PERP_OK;
@@ -155,8 +154,8 @@ static perp_status read_acceleration(perpi_reader* r, const json_t* motion, perp
         return perpi_reader_fail(r, PERP_ERROR_INPUT, "must have 'linear', 'angular', or both");
     }
     PERPI_TRY(read_axes(r, value, "linear", 0, r->dimension, def));
-    PERPI_TRY(read_axes(r, value, "angular", r->dimension == 2 ? 5 : 3, r->dimension == 2 ? 1 : 3,
-                        def));
+    PERPI_TRY(
+        read_axes(r, value, "angular", r->dimension == 2 ? 5 : 3, r->dimension == 2 ? 1 : 3, def));
     bool symmetric = true;
     PERPI_TRY(perpi_read_bool(r, value, "periodic", &def->periodic));
     PERPI_TRY(perpi_read_bool(r, value, "symmetric", &symmetric));

@@ -62,7 +62,7 @@ typedef struct perpi_shape {
     /* A polygon with inward corners is an outline: weighed and drawn, but what meets others are pieces
      * that the model adds (massless); pieces that only touch each other measure overlap. */
     bool outline, piece, measure;
-    perpi_mesh* mesh; /* owned; NULL unless a mesh */
+    perpi_mesh* mesh;                    /* owned; NULL unless a mesh */
     struct perpi_polyhedron* polyhedron; /* owned; boxes and polyhedra */
 } perpi_shape;
 

@@ -122,6 +122,7 @@ static perp_status allocate(perp_sim* sim)
                   {&sim->s, (size_t)sim->s_size + 1},
                   {&sim->s_next, (size_t)sim->s_size + 1},
                   {&sim->margin, n},
+                  {&sim->turn, n},
                   {&sim->extra, 6 * n},
                   {&sim->effort, model->joint_count}};
     perp_status status = perpi_alloc(context, n, sizeof *sim->pose, &sim->pose);
@@ -251,11 +252,6 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     }
     if (status == PERP_OK) {
         status = perpi_contact_model_find(context, def->contact, &sim->contact_model);
-        if (status == PERP_OK && sim->model->dimension == 3 && perpi_sim_grouped(sim)) {
-            status = perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                                "contact model '%s' does not exist for spatial scenes yet",
-                                def->contact);
-        }
         prefix(context, status, "contact");
     }
     if (status == PERP_OK) {
@@ -344,12 +340,12 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_free(context, sim->v_end);
     perpi_free(context, sim->settled);
     perpi_free(context, sim->basis);
-    void* const owned[] = {sim->q,           sim->v,         sim->q_next,    sim->v_next,
-                           sim->margin,      sim->extra,     sim->pose,      sim->contacts.item,
-                           sim->next.item,   sim->v_problem, sim->p_problem, sim->joint,
-                           sim->joint_next,  sim->input,     sim->effort,    sim->v_solved,
-                           sim->closed.item, sim->keep,      sim->exception, sim->looked.item,
-                           sim->judged,      sim->v_looked};
+    void* const owned[] = {
+        sim->q,           sim->v,         sim->q_next,      sim->v_next,        sim->margin,
+        sim->turn,        sim->extra,     sim->pose,        sim->contacts.item, sim->next.item,
+        sim->v_problem,   sim->p_problem, sim->joint,       sim->joint_next,    sim->input,
+        sim->effort,      sim->v_solved,  sim->closed.item, sim->keep,          sim->exception,
+        sim->looked.item, sim->judged,    sim->v_looked};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }

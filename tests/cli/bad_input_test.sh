@@ -91,7 +91,6 @@ ellipsoid-without-length|/friction/e_r: must be a length > 0, got 0
 axes-without-ellipsoid|/friction/e_t: belongs to the friction cone 'ellipsoid'
 stepper-not-built|/stepper: |'compliant' does not exist yet
 contact-not-built|/contact: |'disjunctive' does not exist yet
-contact-spatial|/contact: |'peg' does not exist for spatial scenes yet
 polygon-twice|/bodies/0/shapes/0/vertices/2: is the same point as vertices/1
 polygon-straight|/bodies/0/shapes/0/vertices/1: lies on the line through its neighbours
 polygon-flat|/bodies/0/shapes/0/vertices: all lie on a line

@@ -66,10 +66,14 @@ TEST(a_particle_that_sticks_is_carried_exactly_with_the_plate)
     /* along x at 2 m/s^2 < mu g, and up and down: the gap is that at the end of the step */
     scene_sim s = scene_sim_open(
         "{\"gravity\":[0,0,-9.81],\"step\":1e-3,\"duration\":1,\"friction\":{\"default\":0.5},"
-        "\"bodies\":[" PLATE("\"linear\":[{\"amplitude\":2,\"frequency\":7},0,{\"amplitude\":3,"
-                             "\"frequency\":5,\"phase\":0.3}],\"periodic\":true") ","
-        "{\"name\":\"p\",\"mass\":0.001,\"position\":[0.04,0,%.17g],\"velocity\":[%.17g,0,%.17g],"
-        "\"shapes\":[{\"type\":\"particle\"}]}]}",
+        "\"bodies\":[" PLATE(
+            "\"linear\":[{\"amplitude\":2,\"frequency\":7},0,{\"amplitude\":3,"
+            "\"frequency\":5,\"phase\":0.3}],\"periodic\":true") ","
+                                                                 "{\"name\":\"p\",\"mass\":0.001,"
+                                                                 "\"position\":[0.04,0,%.17g],"
+                                                                 "\"velocity\":[%.17g,0,%.17g],"
+                                                                 "\"shapes\":[{\"type\":"
+                                                                 "\"particle\"}]}]}",
         -3 / (10 * pi * 10 * pi) * sin(0.3), -2 / (14 * pi), -3 / (10 * pi) * cos(0.3));
     REQUIRE(s.sim != NULL);
     double worst = 0.0;
@@ -89,10 +93,12 @@ TEST(a_particle_leaves_the_plate_when_that_falls_faster_than_gravity_lets_it)
     /* 20 sin(2 pi 5 t) from the mean: the plate's acceleration passes -9.81 in the second half */
     const double b = 10 * pi, leaves = (pi + asin(9.81 / 20)) / b;
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":1e-4,\"duration\":0.15,\"bodies\":["
-        PLATE("\"linear\":[0,0,{\"amplitude\":20,\"frequency\":5}]") ","
-        "{\"name\":\"p\",\"mass\":1,\"velocity\":[0,0,%.17g],\"shapes\":[{\"type\":"
-        "\"particle\"}]}]}",
+        "{\"gravity\":[0,0,-9.81],\"step\":1e-4,\"duration\":0.15,\"bodies\":[" PLATE(
+            "\"linear\":[0,0,{\"amplitude\":20,\"frequency\":5}]") ","
+                                                                   "{\"name\":\"p\",\"mass\":1,"
+                                                                   "\"velocity\":[0,0,%.17g],"
+                                                                   "\"shapes\":[{\"type\":"
+                                                                   "\"particle\"}]}]}",
         -20 / b);
     REQUIRE(s.sim != NULL);
     double last = 0.0;
@@ -118,7 +124,8 @@ static double turntable(double h, double* rate, double* place)
         "{\"gravity\":[0,0,-9.81],\"step\":%.17g,\"duration\":%.17g,\"friction\":{\"default\":0.8},"
         "\"bodies\":[{\"name\":\"table\",\"type\":\"kinematic\",\"angular_velocity\":[0,0,%.17g],"
         "\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},"
-        "{\"name\":\"ball\",\"mass\":1,\"inertia\":[0.001,0.001,0.001],\"position\":[%.17g,0,%.17g],"
+        "{\"name\":\"ball\",\"mass\":1,\"inertia\":[0.001,0.001,0.001],\"position\":[%.17g,0,%.17g]"
+        ","
         "\"velocity\":[%.17g,%.17g,0],\"angular_velocity\":[%.17g,%.17g,0.4],"
         "\"shapes\":[{\"type\":\"sphere\",\"radius\":%.17g}]}]}",
         h, T, Omega, x0, r, vx, vy, (Omega * x0 - vy) / r, vx / r, r);

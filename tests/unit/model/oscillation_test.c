@@ -207,7 +207,8 @@ TEST(sampled_as_in_the_paper_the_quaternion_has_the_papers_digits)
     for (int i = 0; i < 3; ++i) {
         o[i] = -0.5 * (low[i] + high[i]);
     }
-    const quat q = q4_mul(q4_exp(v3(0, 0, o[2])), q4_mul(q4_exp(v3(0, o[1], 0)), q4_exp(v3(o[0], 0, 0))));
+    const quat q =
+        q4_mul(q4_exp(v3(0, 0, o[2])), q4_mul(q4_exp(v3(0, o[1], 0)), q4_exp(v3(o[0], 0, 0))));
     TEST_PRINT("q(0) = %.9g %.9g %.9g %.9g", q.w, q.x, q.y, q.z);
     CHECK_NEAR(q.w, 0.999999, 5e-7);
     CHECK_NEAR(q.x, -0.00116298, 5e-9);
@@ -238,8 +239,8 @@ TEST(a_periodic_plate_comes_back_and_one_that_is_not_creeps_by_the_area_it_encir
     double angle;
     perpi_oscillation_at(b.o, 0.0, &x, &q, &angle, NULL, &w[0]);
     perpi_oscillation_at(b.o, 0.4 * T, &x, &q, &angle, NULL, &w[1]);
-    const vec3 difference = v3_sub(v3_sub(w[1], w[0]),
-                                   v3_sub(rate_of(centrifuge, 0.4 * T), rate_of(centrifuge, 0.0)));
+    const vec3 difference =
+        v3_sub(v3_sub(w[1], w[0]), v3_sub(rate_of(centrifuge, 0.4 * T), rate_of(centrifuge, 0.0)));
     CHECK_AT_MOST(v3_norm(difference), 1e-14);
     close_motion(&a);
     close_motion(&b);

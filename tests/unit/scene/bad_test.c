@@ -555,15 +555,17 @@ TEST(accelerations_that_make_no_sense_are_refused)
         const char *scene, *message;
     } cases[] = {
         {ACCELERATION(""), MESSAGE ": must have 'linear', 'angular', or both"},
-        {ACCELERATION("\"linear\":[0,0]"), MESSAGE "/linear: must have 3 entries, one per axis, got 2"},
-        {ACCELERATION("\"linear\":[1,0,0]"), MESSAGE "/linear/0: must be {amplitude, frequency, phase}"},
+        {ACCELERATION("\"linear\":[0,0]"),
+         MESSAGE "/linear: must have 3 entries, one per axis, got 2"},
+        {ACCELERATION("\"linear\":[1,0,0]"),
+         MESSAGE "/linear/0: must be {amplitude, frequency, phase}"},
         {ACCELERATION("\"linear\":[0,[" WAVE("1") "," WAVE("0") "],0]"),
          MESSAGE "/linear/1/1/frequency: must be > 0 (cycles per unit of time), got 0"},
         {ACCELERATION("\"angular\":[0,0,{\"amplitude\":1}]"), MESSAGE "/angular/2"},
         {ACCELERATION("\"angular\":[" WAVE("1") ",0," WAVE("1.41421356237309505") "]"),
          MESSAGE "/angular: frequencies about several axes must have a common period"},
-        {ACCELERATION("\"linear\":[" WAVE("1") ",0," WAVE("1.41421356237309505")
-                      "],\"periodic\":true"),
+        {ACCELERATION(
+             "\"linear\":[" WAVE("1") ",0," WAVE("1.41421356237309505") "],\"periodic\":true"),
          MESSAGE "/periodic: the frequencies have no common period"},
         {MOTION("\"acceleration\":{\"linear\":[" WAVE("1") ",0,0]},\"position\":[0,0,0]"),
          "/bodies/1/motion/position: not beside acceleration"},
