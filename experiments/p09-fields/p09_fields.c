@@ -188,7 +188,8 @@ int main(int argc, char** argv)
     report_note(&r, "circle: angular velocity at 4 cm (1/s)", p[0].rate);
     report_note(&r, "circle: angular velocity at 6 cm (1/s)", p[1].rate);
     report_note(&r, "circle: angular velocity at 8 cm (1/s)", p[2].rate);
-    report_add(&r, "circle: change of the radius in 6 s, from 8 cm (m)", 0.0, 0.0, p[2].drift, 2e-3);
+    report_add(&r, "circle: change of the radius in 6 s, from 8 cm (m)", 0.0, 0.0, p[2].drift,
+               2e-3);
     report_note(&r, "circle: sticks in each period below the radius (m), mu = 0.3",
                 sticking_radius(MU, 0.085, 0.002, 16));
     report_add(&r, "circle: sticks in each period below the radius (m), mu = 0.16", 0.06, 0.06,
@@ -196,10 +197,10 @@ int main(int argc, char** argv)
 
     worst = fmax(worst, measure(&r, &plate_learned_contact, 0.1).certificate);
     worst = fmax(worst, follow(&r, &plate_learned_contact, MU, 6.0, PATHS, out, p));
-    report_add(&r, "learned circle, contact kept: angular velocity at 8 cm (1/s)", 0.15, 0.15, p[2].rate,
-               0.015);
-    report_add(&r, "learned circle, contact kept: overshoots a full circle from 8 cm (1: yes)", 1.0, 1.0,
-               p[2].rate > 0.15, 0.0);
+    report_add(&r, "learned circle, contact kept: angular velocity at 8 cm (1/s)", 0.15, 0.15,
+               p[2].rate, 0.015);
+    report_add(&r, "learned circle, contact kept: overshoots a full circle from 8 cm (1: yes)", 1.0,
+               1.0, p[2].rate > 0.15, 0.0);
     report_note(&r, "learned circle, contact kept: angular velocity at 4 cm (1/s)", p[0].rate);
 
     worst = fmax(worst, measure(&r, &plate_learned, 0.1).certificate);
@@ -207,8 +208,8 @@ int main(int argc, char** argv)
     report_add(&r, "learned circle: angular velocity at 4 cm (1/s)", 0.15, 0.15, p[0].rate, 0.02);
     report_add(&r, "learned circle: angular velocity at 6 cm (1/s)", 0.15, 0.15, p[1].rate, 0.01);
     report_add(&r, "learned circle: angular velocity at 8 cm (1/s)", 0.15, 0.15, p[2].rate, 0.01);
-    report_add(&r, "learned circle: change of the radius in 6 s, from 8 cm (m)", 0.0, 0.0, p[2].drift,
-               2e-3);
+    report_add(&r, "learned circle: change of the radius in 6 s, from 8 cm (m)", 0.0, 0.0,
+               p[2].drift, 2e-3);
 
     field f = measure(&r, &plate_saddle, 0.07);
     worst = fmax(worst, fmax(f.certificate, follow(&r, &plate_saddle, MU, 6.0, PATHS, apart, p)));
@@ -218,7 +219,8 @@ int main(int argc, char** argv)
     report_note(&r, "saddle: dvy/dx (1/s)", f.J[1][0]);
 
     f = measure(&r, &plate_centrifuge, 0.07);
-    worst = fmax(worst, fmax(f.certificate, follow(&r, &plate_centrifuge, MU, 6.0, PATHS, near, p)));
+    worst =
+        fmax(worst, fmax(f.certificate, follow(&r, &plate_centrifuge, MU, 6.0, PATHS, near, p)));
     report_note(&r, "centrifuge: outward rate (1/s)", 0.5 * (f.J[0][0] + f.J[1][1]));
     report_note(&r, "centrifuge: turning rate (1/s)", 0.5 * (f.J[1][0] - f.J[0][1]));
     report_add(&r, "centrifuge: outwards and around (1: yes)", 1.0, 1.0,

@@ -116,7 +116,8 @@ int main(int argc, char** argv)
     report_begin(&r, "p09-solve-time", argc, argv);
     const cost round = measure(0, "newton"), both = measure(0, "auto");
     FILE* f = report_file(&r, "times.dat");
-    fprintf(f, "# n, microseconds: step, solve, cold solve of the LCP; the same of newton and auto\n");
+    fprintf(f,
+            "# n, microseconds: step, solve, cold solve of the LCP; the same of newton and auto\n");
     char name[100];
     for (int i = 0; i < COUNT; ++i) {
         const cost c = measure(n[i], "lemke");
@@ -130,7 +131,8 @@ int main(int argc, char** argv)
                 round.solve, round.cold, both.step, both.solve, both.cold);
         snprintf(name, sizeof name, "%d directions: 5 s simulated (s)", n[i]);
         report_note(&r, name, c.total);
-        snprintf(name, sizeof name, "%d directions: distance from the quadratic cone at 5 s (m)", n[i]);
+        snprintf(name, sizeof name, "%d directions: distance from the quadratic cone at 5 s (m)",
+                 n[i]);
         report_note(&r, name, hypot(c.end[0] - both.end[0], c.end[1] - both.end[1]));
     }
     fclose(f);
@@ -138,19 +140,22 @@ int main(int argc, char** argv)
     report_note(&r, "quadratic cone, newton: 5 s simulated, sum of the steps (s)", round.sum);
     report_note(&r, "quadratic cone, auto: 5 s simulated (s)", both.total);
     report_note(&r, "quadratic cone, newton: iterations a step", round.iterations);
-    report_note(&r, "32 directions: how many times faster than the paper's 2 minutes", 120 / thirty);
+    report_note(&r, "32 directions: how many times faster than the paper's 2 minutes",
+                120 / thirty);
     report_note(&r, "quadratic cone, newton: how many times faster than the paper's 20 s",
                 20 / round.total);
     report_note(&r, "quadratic cone, auto: how many times faster than the paper's 20 s",
                 20 / both.total);
-    report_add(&r, "32 directions, 5 s simulated: at least 50 times faster (s)", 120.0, 0.0, thirty, 2.4);
+    report_add(&r, "32 directions, 5 s simulated: at least 50 times faster (s)", 120.0, 0.0, thirty,
+               2.4);
     report_note(&r, "cold: microseconds of a solve, 8 directions", cold8);
     report_note(&r, "cold: microseconds of a solve, quadratic cone, newton", round.cold);
     report_note(&r, "cold: directions from which the LCP is slower than newton (paper: about 8)",
                 crossing(n, cold, round.cold));
     report_note(&r, "warm: directions from which the LCP is slower than newton",
                 crossing(n, warm, round.solve));
-    report_note(&r, "warm: quadratic cone, newton, over 8 directions: time of 5 s", round.total / eight);
+    report_note(&r, "warm: quadratic cone, newton, over 8 directions: time of 5 s",
+                round.total / eight);
     report_add(&r, "certificate, lemke", NAN, 0.0, certificate, 1e-9);
     report_add(&r, "certificate, quadratic cone, auto", NAN, 0.0, both.certificate, 1e-9);
     return report_end(&r);

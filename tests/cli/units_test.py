@@ -63,6 +63,12 @@ def rescale(node, L, M, planar):
         return node
     out = {}
     for key, value in node.items():
+        if key == "acceleration":  # sinusoids: only amplitudes along the axes have a length
+            for wave in value.get("linear", []):
+                if wave:
+                    wave["amplitude"] *= L
+            out[key] = value
+            continue
         dimension = (PLANAR if planar else {}).get(key) or DIMENSION.get(key)
         if dimension:
             out[key] = times(value, L ** dimension[0] * M ** dimension[1])

@@ -309,6 +309,7 @@ TEST(the_text_of_every_scene_gives_the_same_bits)
         "n04-disc",
         "n04-mobile-robot",
         "n04-pusher-box",
+        "p09-centrifuge",
         "stack",
         "t03-sphere",
         "b09-double-pendulum",
