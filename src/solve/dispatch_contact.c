@@ -26,6 +26,8 @@ struct perp_contact_solver {
     perpi_islands* islands;
     double* piece; /* v, p of one island */
     size_t piece_capacity;
+    bool judged; /* the last solve_piece ended with a judgement of just what it hands back: */
+    perp_contact_residual verdict;
 };
 
 static uint32_t takes_of(const perpi_method* m)
@@ -184,8 +186,12 @@ static perp_status solve_as_friction(perp_contact_solver* s, const perp_contact_
         }
         report->iterations = iterations += report->iterations;
         perp_lowering_friction_lift(s->lowering, P, p, v);
-        if (report->outcome != PERP_OUTCOME_SOLVED ||
-            perp_contact_judge(P, v, p, s->z).worst <= options->tolerance) {
+        if (report->outcome != PERP_OUTCOME_SOLVED) {
+            break;
+        }
+        s->verdict = perp_contact_judge(P, v, p, s->z);
+        if (s->verdict.worst <= options->tolerance || attempt + 1 == ATTEMPTS) {
+            s->judged = true;
             break;
         }
         asked.tolerance *= TIGHTEN;
@@ -197,6 +203,7 @@ static perp_status solve_piece(perp_contact_solver* s, const perp_contact_proble
                                const perp_solve_options* options, bool warm, double* v, double* p,
                                perp_report* report)
 {
+    s->judged = false;
     if (P->row_count == 0) {
         report->outcome = free_velocity(P, v) ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_BREAKDOWN;
         return PERP_OK;
@@ -246,6 +253,7 @@ static perp_status solve_islands(perp_contact_solver* s, const perp_contact_prob
             break;
         }
         perpi_islands_scatter(s->islands, v_piece, p_piece, v, p);
+        s->judged = false; /* a piece's verdict is not that of the whole */
         report->iterations += made.iterations;
         if (report->outcome == PERP_OUTCOME_SOLVED && made.outcome != PERP_OUTCOME_SOLVED) {
             report->outcome = made.outcome;
@@ -282,7 +290,8 @@ perp_status perpi_contact_solve_island(perp_contact_solver* solver,
     if (status != PERP_OK) {
         return status;
     }
-    const perp_contact_residual verdict = perp_contact_judge(problem, v, p, solver->point);
+    const perp_contact_residual verdict =
+        solver->judged ? solver->verdict : perp_contact_judge(problem, v, p, solver->point);
     char where[64] = "";
     if (!(verdict.worst <= options->tolerance)) {
         perpi_name_worst(&verdict, where, sizeof where);
@@ -337,7 +346,8 @@ perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_p
     }
     made.solver = made.solver != NULL ? made.solver : solver->method.name;
 
-    perp_contact_residual verdict = perp_contact_judge(problem, made_v, made_p, work);
+    perp_contact_residual verdict =
+        solver->judged ? solver->verdict : perp_contact_judge(problem, made_v, made_p, work);
     char where[64] = "";
     if (!(verdict.worst <= chosen.tolerance)) {
         perpi_name_worst(&verdict, where, sizeof where);
