@@ -237,6 +237,7 @@ static int many_answers(perp_context* context, double* residual, FILE* table)
         z[0] = 0.6 + 0.05 * (guess % 8);
         z[1] = -0.5 + 0.15 * (guess / 8);
         z[5] = mass * g;
+        z[SIGMA] = z[SIGMA + 1] = z[SIGMA + 2] = 5.0; /* without friction any slip speed will do */
         const double from[2] = {z[0], z[1]};
         stop(perp_mlcp_solve(solver, &m.problem, &options, true, z, &answer), context);
         if (!(perp_mlcp_judge(&m.problem, z, work) <= 1e-10)) {

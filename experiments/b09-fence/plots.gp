@@ -10,7 +10,7 @@ set arrow 2 from 0.7,-0.03 to 0.7,0.25 nohead lw 3 dt 2 lc rgb "#1c7ed6"
 set arrow 3 from 0.9,-0.03 to 0.9,0.25 nohead lw 3 dt 2 lc rgb "#1c7ed6"
 set label 2 "fence: meets it" at 0.605,0.235 tc rgb "#1c7ed6"
 set label 3 "fence: turns back" at 0.905,0.2 tc rgb "#1c7ed6"
-set key left center
+set key left center opaque
 plot "round.dat" using 2:3 with lines lw 3 lc rgb "#c2255c" title "round cone: dy = mu dx", \
      "diamond.dat" using 2:3 with lines lw 3 lc rgb "#e8590c" title "diamond (3.63): dy = dx", \
      "square.dat" using 2:3 with lines lw 3 lc rgb "#2f9e44" title "square (3.49): dy = 0", \
@@ -18,7 +18,7 @@ plot "round.dat" using 2:3 with lines lw 3 lc rgb "#c2255c" title "round cone: d
 unset arrow; unset label
 set output "figure-3.5.png"
 set terminal pngcairo size 720,700 font "sans,11"
-set title "Friction of the plane: cones, force of the fence (black), motion that each answers it with"
+set title "Force of the fence (black), friction sets, and the motion that each gives"
 set xlabel "lambda_{3t} / (mu lambda_{3n})"; set ylabel "lambda_{3o} / (mu lambda_{3n})"
 set xrange [-1.6:1.6]; set yrange [-1.6:1.6]; set size ratio -1; set key bottom right
 set arrow from 0,0 to 1.5,0.45 lw 2 lc rgb "#000000"
