@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "collide/patch.h"
 #include "step/layers.h"
 #include "step/stewart_trinkle.h"
 
@@ -42,6 +43,30 @@ static bool positive_definite(const mat3* K, int32_t n)
                          v3(K->m[2][0], K->m[2][1], K->m[2][2])};
     return n < 3 || v3_dot(row[0], v3_cross(row[1], row[2])) >
                         1e-13 * K->m[0][0] * K->m[1][1] * K->m[2][2];
+}
+
+/* The bodies' shapes must be such that there is a patch between any two that may meet. */
+static perp_status check_patch(perp_context* context, const perp_model* model, int32_t a, int32_t b)
+{
+    const perpi_body* body[2] = {&model->body[a], &model->body[b]};
+    for (int32_t i = 0; i < body[0]->shape_count; ++i) {
+        const perpi_shape* one = &model->shape[body[0]->shape + i];
+        for (int32_t k = 0; k < body[1]->shape_count; ++k) {
+            const perpi_shape* two = &model->shape[body[1]->shape + k];
+            if (one->intangible || two->intangible || perpi_patch_exists(one->type, two->type)) {
+                continue;
+            }
+            return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                              "bodies/%d/compliance/patch: a patch exists between a plane and a "
+                              "sphere, box or cylinder (planar: a half-plane and a circle, box or "
+                              "polygon), not between '%.60s' (%s) and '%.60s' (%s); leave the patch "
+                              "out, or keep the two from colliding",
+                              body[0]->layer.patch > 0.0 ? a : b, body[0]->name,
+                              perpi_shape_ops_of(one->type)->name, body[1]->name,
+                              perpi_shape_ops_of(two->type)->name);
+        }
+    }
+    return PERP_OK;
 }
 
 /* Two bodies that may meet. */
@@ -83,6 +108,9 @@ static perp_status check_pair(perp_context* context, const perp_model* model, in
                               A->layer.patch > 0.0 ? A->name : B->name,
                               A->layer.patch > 0.0 ? B->name : A->name);
         }
+    }
+    if (A->layer.patch > 0.0 || B->layer.patch > 0.0) {
+        return check_patch(context, model, a, b);
     }
     return PERP_OK;
 }
