@@ -89,7 +89,7 @@ negative-friction|/friction/default: must be >= 0, got -0.1
 unknown-cone|/friction/cone: |'square'
 ellipsoid-without-length|/friction/e_r: must be a length > 0, got 0
 axes-without-ellipsoid|/friction/e_t: belongs to the friction cone 'ellipsoid'
-stepper-not-built|/stepper: |'quasistatic' does not exist yet
+stepper-not-built|/stepper: |'instantaneous' does not exist yet
 contact-not-built|/contact: |'disjunctive' does not exist yet
 polygon-twice|/bodies/0/shapes/0/vertices/2: is the same point as vertices/1
 polygon-straight|/bodies/0/shapes/0/vertices/1: lies on the line through its neighbours
