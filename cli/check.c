@@ -162,10 +162,16 @@ static json_t* pairs_json(const perp_model* model)
     for (int32_t a = 0; a < n; ++a) {
         for (int32_t b = a + 1; b < n && json_array_size(array) < PAIRS_JSON; ++b) {
             if (can_meet(model, a, b)) {
-                json_array_append_new(
-                    array, json_pack("{s:s, s:s, s:o}", "a", perp_model_body_name(model, a), "b",
-                                     perp_model_body_name(model, b), "mu",
-                                     cli_number(perp_model_pair_friction(model, a, b))));
+                perp_compliance_def soft;
+                json_t* pair = json_pack("{s:s, s:s, s:o}", "a", perp_model_body_name(model, a), "b",
+                                         perp_model_body_name(model, b), "mu",
+                                         cli_number(perp_model_pair_friction(model, a, b)));
+                if (perp_model_pair_compliance(model, a, b, &soft)) {
+                    json_object_set_new(pair, "stiffness", cli_number(soft.stiffness[0]));
+                    json_object_set_new(pair, "damping", cli_number(soft.damping[0]));
+                    json_object_set_new(pair, "max_deflection", cli_number(soft.max_deflection));
+                }
+                json_array_append_new(array, pair);
             }
         }
     }
@@ -371,7 +377,16 @@ static void print_pairs(const perp_model* model)
                 cli_put_name(perp_model_body_name(model, a), 20);
                 printf(" ");
                 cli_put_name(perp_model_body_name(model, b), 20);
-                printf(" %9.4g\n", perp_model_pair_friction(model, a, b));
+                printf(" %9.4g", perp_model_pair_friction(model, a, b));
+                perp_compliance_def soft;
+                if (perp_model_pair_compliance(model, a, b, &soft)) {
+                    printf("  soft: stiffness %.4g, damping %.4g%s", soft.stiffness[0],
+                           soft.damping[0], soft.patch > 0.0 ? " per area" : "");
+                    if (soft.max_deflection < HUGE_VAL) {
+                        printf(", core at %.4g", soft.max_deflection);
+                    }
+                }
+                printf("\n");
             }
         }
     }

@@ -531,6 +531,9 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
     if (status == PERP_OK) {
         status = perpi_body_support(model, def, body);
     }
+    if (status == PERP_OK && def->has_compliance) {
+        status = perpi_layer_make(context, model->dimension, &def->compliance, &body->layer);
+    }
     if (status == PERP_OK) {
         status = add_surfaces(model, def, body);
     }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "step/compliant.h"
 #include "step/implicit.h"
 #include "step/quasistatic.h"
 #include "step/step.h"
@@ -10,11 +11,11 @@
 static const perpi_stepper_ops* const built[] = {
     &perpi_stepper_stewart_trinkle,
     &perpi_stepper_implicit,
+    &perpi_stepper_compliant,
     &perpi_stepper_quasistatic,
 };
 
-static const char* const reserved[] = {"anitescu-potra", "geometric-implicit", "compliant",
-                                       "instantaneous"};
+static const char* const reserved[] = {"anitescu-potra", "geometric-implicit", "instantaneous"};
 
 enum { BUILT = sizeof built / sizeof built[0], RESERVED = sizeof reserved / sizeof reserved[0] };
 

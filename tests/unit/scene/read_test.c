@@ -311,6 +311,7 @@ TEST(the_text_of_every_scene_gives_the_same_bits)
         "n04-pusher-box",
         "p09-centrifuge",
         "stack",
+        "soft-landing",
         "t03-sphere",
         "b09-double-pendulum",
         "b09-pendulum-block",
