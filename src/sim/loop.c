@@ -263,16 +263,17 @@ static perp_status settle(perp_sim* sim, double h, perp_contact_residual* residu
         }
     }
     if (residual->worst <= sim->def.tolerance || sim->def.keep_going) {
-        report->outcome = residual->worst <= sim->def.tolerance ? PERP_OUTCOME_SOLVED
-                                                                : PERP_OUTCOME_MAX_ITER;
+        report->outcome =
+            residual->worst <= sim->def.tolerance ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_MAX_ITER;
         return PERP_OK;
     }
-    return perpi_fail(sim->context, PERP_ERROR_SOLVE,
-                      "step %lld (t = %.9g): the end of the step was looked at %d times and its laws "
-                      "still do not hold there (residual %.3g: dynamics %.1e, normal %.1e, friction "
-                      "%.1e, joints %.1e); a smaller step may help",
-                      (long long)sim->step + 1, sim->time, MAX_LOOKS, residual->worst,
-                      residual->dynamics, residual->normal, residual->friction, residual->joints);
+    return perpi_fail(
+        sim->context, PERP_ERROR_SOLVE,
+        "step %lld (t = %.9g): the end of the step was looked at %d times and its laws "
+        "still do not hold there (residual %.3g: dynamics %.1e, normal %.1e, friction "
+        "%.1e, joints %.1e); a smaller step may help",
+        (long long)sim->step + 1, sim->time, MAX_LOOKS, residual->worst, residual->dynamics,
+        residual->normal, residual->friction, residual->joints);
 }
 
 /* The point and the problem that correct() kept. */

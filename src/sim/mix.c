@@ -21,7 +21,7 @@ perp_status perpi_mix_create(perp_context* context, int32_t n, perpi_mix* mix)
     struct {
         double** array;
         size_t count;
-    } arrays[] = {{&mix->x, one},      {&mix->g, one},  {&mix->dg, all}, {&mix->df, all},
+    } arrays[] = {{&mix->x, one},      {&mix->g, one}, {&mix->dg, all}, {&mix->df, all},
                   {&mix->weight, one}, {&mix->Q, all}, {&mix->f, one}};
     perp_status status = PERP_OK;
     mix->n = n;

@@ -152,7 +152,8 @@ static perp_status prepare_looking(perp_sim* sim)
     for (int32_t i = 0; status == PERP_OK && i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
         const mat3 I = body->inertia;
-        const double turning = model->dimension == 2 ? I.m[2][2] : I.m[0][0] + I.m[1][1] + I.m[2][2];
+        const double turning =
+            model->dimension == 2 ? I.m[2][2] : I.m[0][0] + I.m[1][1] + I.m[2][2];
         for (int32_t k = 0; k < stride; ++k) {
             const double mass = k < model->dimension ? body->mass : turning;
             sim->mix.weight[i * stride + k] = k < body->dofs ? sqrt(mass) : 0.0;

@@ -118,8 +118,8 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
     const vec3 v = perpi_state_velocity(model, v_flat, body);
     const vec3 w = perpi_state_rate(model, v_flat, body);
     vec3 force, torque;
-    const perp_status status = perpi_external_wrench(
-        model, look == PERPI_LOOK_START ? t : t + h, pose, extra, body, &force, &torque);
+    const perp_status status = perpi_external_wrench(model, look == PERPI_LOOK_START ? t : t + h,
+                                                     pose, extra, body, &force, &torque);
     if (status != PERP_OK) {
         return status;
     }
@@ -139,10 +139,9 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
         return PERP_OK;
     }
     const mat3 I = perpi_world_inertia(b, pose);
-    const vec3 spin =
-        look == PERPI_LOOK_START
-            ? m3_mul(I, perpi_free_rate(b, pose, w, h, torque))
-            : v3_madd(m3_mul(perpi_world_inertia(b, &f->pose[body]), w), h, torque);
+    const vec3 spin = look == PERPI_LOOK_START
+                          ? m3_mul(I, perpi_free_rate(b, pose, w, h, torque))
+                          : v3_madd(m3_mul(perpi_world_inertia(b, &f->pose[body]), w), h, torque);
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) {
             M[(3 + i) * 6 + 3 + j] = 0.5 * (I.m[i][j] + I.m[j][i]); /* symmetric to the bit */

@@ -99,7 +99,8 @@ struct perpi_formulation {
     perp_group* group;
     int32_t* member; /* of all groups, one after another */
     size_t group_capacity, member_capacity;
-    size_t dof_capacity, block_capacity, pose_capacity, end_capacity, given_v_capacity, given_w_capacity;
+    size_t dof_capacity, block_capacity, pose_capacity, end_capacity, given_v_capacity,
+        given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
     size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity;
     double*

@@ -187,7 +187,8 @@ TEST(joint_correction_is_refused_with_the_reason)
 {
     scene_sim s = scene_sim_open(
         "{\"stepper\":\"implicit\",\"joint_correction\":true,\"bodies\":[{\"name\":\"b\",\"mass\":"
-        "1,\"inertia\":[1,1,1]}],\"joints\":[{\"name\":\"j\",\"type\":\"spherical\",\"a\":\"world\",\"b\":\"b\","
+        "1,\"inertia\":[1,1,1]}],\"joints\":[{\"name\":\"j\",\"type\":\"spherical\",\"a\":"
+        "\"world\",\"b\":\"b\","
         "\"at\":[0,0,0]}]}");
     CHECK(s.sim == NULL);
     CHECK(strstr(s.error, "joint_correction: the stepper 'implicit' does not take it") != NULL);
