@@ -24,6 +24,9 @@ typedef enum perp_shape_type {
     PERP_SHAPE_CYLINDER,     /* axis z, length, radius; flat ends */
     PERP_SHAPE_MESH,         /* vertices, triangles; no contact yet: visual or contactless */
     PERP_SHAPE_POLYGON,      /* planar, convex: vertices */
+    PERP_SHAPE_ELLIPSOID,    /* radii: half axes */
+    PERP_SHAPE_SUPERQUADRIC, /* radii, exponents r, t: (|x/a|^r + |y/b|^r)^(t/r) + |z/c|^t <= 1 */
+    PERP_SHAPE_SUPERELLIPSE, /* planar: radii, exponents[0] = n: |x/a|^n + |y/b|^n <= 1 */
     PERP_SHAPE_TYPE_COUNT
 } perp_shape_type;
 
@@ -35,6 +38,8 @@ typedef struct perp_shape_def {
     double radius;
     double length;
     double size[3];
+    double radii[3];
+    double exponents[2];
     double normal[3];
     double offset;
     double position[3];                   /* of the shape's frame in the body's */

@@ -38,8 +38,10 @@ static perp_status refuse_unbuilt(const perp_model* model)
 {
     for (size_t i = 0; i < model->shape_count; ++i) {
         const perpi_shape* one = &model->shape[i];
-        if (one->intangible || one->type != PERP_SHAPE_CYLINDER) {
-            continue; /* every unbuilt pair has a cylinder on one side */
+        if (one->intangible ||
+            (one->type != PERP_SHAPE_CYLINDER && one->type != PERP_SHAPE_ELLIPSOID &&
+             one->type != PERP_SHAPE_SUPERQUADRIC)) {
+            continue; /* every unbuilt pair has one of these on one side */
         }
         const int32_t a = model->surface[i].body;
         for (size_t k = 0; k < model->shape_count; ++k) {

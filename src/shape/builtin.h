@@ -16,6 +16,9 @@ extern const perpi_shape_ops perpi_shape_box2;
 extern const perpi_shape_ops perpi_shape_polygon;
 extern const perpi_shape_ops perpi_shape_cylinder;
 extern const perpi_shape_ops perpi_shape_mesh;
+extern const perpi_shape_ops perpi_shape_ellipsoid;
+extern const perpi_shape_ops perpi_shape_superquadric;
+extern const perpi_shape_ops perpi_shape_superellipse;
 
 /* A copy of the def's mesh with what it weighs. PERP_ERROR_INPUT unless visual: an open edge, faces
  * that disagree about inside and outside, no volume. */
