@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "step/geometric_implicit.h"
 #include "step/implicit.h"
 #include "step/step.h"
 #include "step/stewart_trinkle.h"
@@ -9,10 +10,11 @@
 static const perpi_stepper_ops* const built[] = {
     &perpi_stepper_stewart_trinkle,
     &perpi_stepper_implicit,
+    &perpi_stepper_geometric_implicit,
 };
 
-static const char* const reserved[] = {"anitescu-potra", "geometric-implicit", "compliant",
-                                       "quasistatic", "instantaneous"};
+static const char* const reserved[] = {"anitescu-potra", "compliant", "quasistatic",
+                                       "instantaneous"};
 
 enum { BUILT = sizeof built / sizeof built[0], RESERVED = sizeof reserved / sizeof reserved[0] };
 
