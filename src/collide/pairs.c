@@ -41,6 +41,22 @@ static const perpi_pair_ops pairs[] = {
     {PERP_SHAPE_POLYGON, PERP_SHAPE_CIRCLE, perpi_polygon_ball},
     {PERP_SHAPE_POLYGON, PERP_SHAPE_POLYGON, perpi_polygon_polygon},
     {PERP_SHAPE_BOX2, PERP_SHAPE_POLYGON, perpi_polygon_polygon},
+
+    {PERP_SHAPE_PLANE, PERP_SHAPE_ELLIPSOID, perpi_plane_smooth},
+    {PERP_SHAPE_PLANE, PERP_SHAPE_SUPERQUADRIC, perpi_plane_smooth},
+    {PERP_SHAPE_PARTICLE, PERP_SHAPE_ELLIPSOID, perpi_smooth_smooth},
+    {PERP_SHAPE_PARTICLE, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
+    {PERP_SHAPE_SPHERE, PERP_SHAPE_ELLIPSOID, perpi_smooth_smooth},
+    {PERP_SHAPE_SPHERE, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
+    {PERP_SHAPE_ELLIPSOID, PERP_SHAPE_ELLIPSOID, perpi_smooth_smooth},
+    {PERP_SHAPE_ELLIPSOID, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
+    {PERP_SHAPE_SUPERQUADRIC, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
+    {PERP_SHAPE_HALFPLANE, PERP_SHAPE_SUPERELLIPSE, perpi_plane_smooth},
+    {PERP_SHAPE_PARTICLE, PERP_SHAPE_SUPERELLIPSE, perpi_smooth_smooth_planar},
+    {PERP_SHAPE_CIRCLE, PERP_SHAPE_SUPERELLIPSE, perpi_smooth_smooth_planar},
+    {PERP_SHAPE_SUPERELLIPSE, PERP_SHAPE_SUPERELLIPSE, perpi_smooth_smooth_planar},
+    {PERP_SHAPE_BOX2, PERP_SHAPE_SUPERELLIPSE, perpi_polygon_smooth},
+    {PERP_SHAPE_POLYGON, PERP_SHAPE_SUPERELLIPSE, perpi_polygon_smooth},
 };
 enum { PAIR_COUNT = sizeof pairs / sizeof pairs[0] };
 

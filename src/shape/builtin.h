@@ -16,6 +16,9 @@ extern const perpi_shape_ops perpi_shape_box2;
 extern const perpi_shape_ops perpi_shape_polygon;
 extern const perpi_shape_ops perpi_shape_cylinder;
 extern const perpi_shape_ops perpi_shape_mesh;
+extern const perpi_shape_ops perpi_shape_ellipsoid;
+extern const perpi_shape_ops perpi_shape_superquadric;
+extern const perpi_shape_ops perpi_shape_superellipse;
 extern const perpi_shape_ops perpi_shape_polyhedron;
 
 /* Integrals over a solid as sums over the tetrahedra that the triangles of its surface form with a

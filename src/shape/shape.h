@@ -50,6 +50,8 @@ typedef struct perpi_shape {
     perp_shape_type type;
     double radius, length, offset;
     vec3 half; /* half of size */
+    vec3 radii;
+    double exponent[2];
     vec3 normal;
     /* polygon, counter-clockwise; one block of memory that begins at vertex */
     int32_t count;

@@ -106,6 +106,8 @@ SUPPORT = {"tripod": [[1, 0], [-1, 1], [-1, -1]], "mu": 0.5}
 ACCEPTED = [
     (GOOD, "/bodies/1/ignores", ["ground"]), (GOOD, "/bodies/1/shapes/0", TETRAHEDRON),
     (GOOD, "/bodies/2/shapes/0", {"type": "cylinder", "radius": 1, "length": 0.5}),
+    (GOOD, "/bodies/2/shapes/0", {"type": "ellipsoid", "radii": [1, 2, 3]}),
+    (GOOD, "/bodies/2/shapes/0", {"type": "superquadric", "radii": [1, 2, 3], "exponents": [4, 1.5]}),
     (GOOD, "/bodies/1/shapes/0/collides", False), (GOOD, "/bodies/1/shapes/0/visual", False),
     (GOOD, "/bodies/2/shapes/0/visual", True),
     (GOOD, "/bodies/2/shapes/0", {**TETRAHEDRON, "faces": [[0, 1, 2]], "visual": True,
@@ -243,7 +245,8 @@ REFUSED = [
     (GOOD, "/bodies/2/motion", {"acceleration": {}}), 
     (GOOD, "/bodies/2/motion", {"position": [True, 0, 0]}), (GOOD, "/bodies/1/shapes", {}),
     (GOOD, "/bodies/1/shapes/0", 3), (GOOD, "/bodies/1/shapes/0/type", "circle"),
-    (GOOD, "/bodies/1/shapes/0/type", "cylinder"), (GOOD, "/bodies/1/shapes/0/type", "ellipsoid"),
+    (GOOD, "/bodies/1/shapes/0/type", "cylinder"), (GOOD, "/bodies/1/shapes/0/type", "ellipsoid"),  # without its radii
+   
     (GOOD, "/bodies/1/ignores", "ground"),     (GOOD, "/bodies/1/shapes/0", {"type": "cylinder", "radius": 1}),
     (GOOD, "/bodies/1/shapes/0", {"type": "cylinder", "radius": 1, "length": 0}),
     (GOOD, "/bodies/1/shapes/0/visual", 1), (GOOD, "/bodies/1/shapes/0/collides", "no"),
