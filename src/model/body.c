@@ -315,6 +315,49 @@ static void tell_repairs(perp_context* context, const perp_body_def* def, int32_
     }
 }
 
+/* The pieces of a mesh that is not convex become shapes of the body behind those it was given: they
+ * meet others, the mesh has the mass and the looks. */
+static perp_status add_pieces(perp_model* model, perpi_body* body, int32_t index)
+{
+    perpi_mesh* mesh = model->shape[body->shape + index].mesh;
+    if (mesh == NULL || mesh->piece_count == 0) {
+        return PERP_OK;
+    }
+    const size_t first = (size_t)(body->shape + body->shape_count);
+    const size_t total = first + (size_t)mesh->piece_count;
+    perp_context* context = model->context;
+    perp_status status =
+        perpi_grow(context, &model->shape, &model->shape_capacity, total, sizeof *model->shape);
+    if (status == PERP_OK) {
+        status = perpi_grow(context, &model->surface, &model->surface_capacity, total,
+                            sizeof *model->surface);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(context, &model->shape_def, &model->shape_def_capacity, total,
+                            sizeof *model->shape_def);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    for (int32_t k = 0; k < mesh->piece_count; ++k) {
+        const size_t at = first + (size_t)k, parent = (size_t)(body->shape + index);
+        model->shape[at] = (perpi_shape){.type = PERP_SHAPE_POLYHEDRON,
+                                         .local = model->shape[parent].local,
+                                         .massless = true,
+                                         .polyhedron = mesh->piece[k],
+                                         .given = index};
+        model->surface[at] = (perpi_surface){.body = model->surface[parent].body,
+                                             .friction = model->surface[parent].friction};
+        model->shape_def[at] = model->shape_def[parent];
+        mesh->piece[k] = NULL;
+        ++body->shape_count;
+    }
+    perpi_free(context, mesh->piece);
+    mesh->piece = NULL;
+    mesh->piece_count = 0;
+    return PERP_OK;
+}
+
 static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi_body* body)
 {
     perp_context* context = model->context;
@@ -356,8 +399,13 @@ static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi
         }
         keep_def(model, first + (size_t)i, s);
         tell_repairs(context, def, i, shape);
+        shape->given = i;
     }
-    return PERP_OK;
+    body->given_count = def->shape_count;
+    for (int32_t i = 0; i < body->given_count && status == PERP_OK; ++i) {
+        status = add_pieces(model, body, i);
+    }
+    return status;
 }
 
 static perp_status add_surfaces(perp_model* model, const perp_body_def* def, const perpi_body* body)
@@ -365,7 +413,7 @@ static perp_status add_surfaces(perp_model* model, const perp_body_def* def, con
     static const char* const member[] = {"surface_velocity/0", "surface_velocity/1",
                                          "surface_velocity/2"};
     for (int32_t i = 0; i < body->shape_count; ++i) {
-        const perp_shape_def* s = &def->shapes[i];
+        const perp_shape_def* s = &def->shapes[model->shape[body->shape + i].given];
         perpi_surface* surface = &model->surface[body->shape + i];
         if (!s->has_surface_velocity && !def->has_surface_velocity) {
             continue;

@@ -311,7 +311,7 @@ perp_body_info perp_model_body_info(const perp_model* model, int32_t index)
                            .mass = body->mass,
                            .angle = body->angle,
                            .friction = body->friction,
-                           .shape_count = body->shape_count,
+                           .shape_count = body->given_count,
                            .dofs = body->dofs};
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) {

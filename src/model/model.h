@@ -28,6 +28,7 @@ typedef struct perpi_body {
     double color[3];
     vec3 offset;                /* centre of mass in the frame the scene's shapes refer to */
     int32_t shape, shape_count; /* model->shape[shape ..] */
+    int32_t given_count;        /* of these: what the def had; the pieces of its meshes follow */
     double reach;    /* largest distance of a surface point from the centre; INFINITY for planes */
     perpi_pose pose; /* at the start */
     double angle;    /* planar */

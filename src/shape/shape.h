@@ -43,6 +43,9 @@ typedef struct perpi_mesh {
     int32_t triangle_count;
     perpi_mass mass; /* at unit density; 0 of a visual mesh, which may be open */
     double reach;
+    struct perpi_polyhedron** piece; /* of one that collides and is not convex; the model takes them
+                                        over as shapes of the body */
+    int32_t piece_count;
 } perpi_mesh;
 
 /* A checked shape, as the model keeps it. normal is unit; planes have it in the shape's frame. */
@@ -60,7 +63,9 @@ typedef struct perpi_shape {
     bool intangible;  /* meets nothing */
     bool massless;    /* a picture: no mass either */
     perpi_mesh* mesh; /* owned; NULL unless a mesh */
-    struct perpi_polyhedron* polyhedron; /* owned; boxes and polyhedra */
+    struct perpi_polyhedron* polyhedron; /* owned; boxes and polyhedra, and convex meshes, whose type
+                                            here is polyhedron */
+    int32_t given; /* among the shapes that the body was given: itself, or what it is a piece of */
 } perpi_shape;
 
 typedef struct perpi_bounds {

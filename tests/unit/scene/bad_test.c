@@ -429,9 +429,6 @@ TEST(what_does_not_exist_yet_is_said_to_be_so)
     CHECK_NOT_YET(TOP("\"restitution\": 0.5"), "/restitution: restitution does not exist yet");
     CHECK_NOT_YET(SHAPE("\"type\":\"ellipsoid\",\"radii\":[1,1,1]"),
                   "/bodies/1/shapes/0/type: ", "'ellipsoid' does not exist yet");
-    CHECK_NOT_YET(SHAPE("\"type\":\"mesh\",\"vertices\":[[0,0,0],[1,0,0],[0,1,0]],"
-                        "\"faces\":[[0,1,2]]"),
-                  "/bodies/1/shapes/0/type: a mesh does not collide yet", "\"visual\": true");
     CHECK_NOT_YET(BODY("\"mass\":1,\"compliance\":{}"), "/bodies/1/compliance: ");
     CHECK_NOT_YET(BODY("\"mass\":1,\"support\":{}"), "/bodies/1/support: ");
     CHECK_NOT_YET(BODY("\"mass\":1,\"restitution\":1"), "/bodies/1/restitution: ");
