@@ -36,7 +36,7 @@ typedef struct writer {
     place* place;
     double* start; /* coordinate of each joint */
     json_t *bodies, *joints;
-    char unread[300]; /* meshes of kinds that cannot be read */
+    char unread[300];        /* meshes of kinds that cannot be read */
     int32_t pictures, hulls; /* collision meshes that do not collide, or as their hull */
     int32_t ignored, moved, plain_planar;
     char ignored_names[300];
@@ -554,15 +554,17 @@ static void give_notice(const writer* w)
                   w->unread);
     }
     if (w->hulls > 0) {
-        perpi_log(w->context, PERP_LOG_WARNING,
-                  "%s: %d collision meshes are open or too fine to be cut into convex pieces: their "
-                  "convex hulls collide instead",
-                  w->origin, (int)w->hulls);
+        perpi_log(
+            w->context, PERP_LOG_WARNING,
+            "%s: %d collision meshes are open or too fine to be cut into convex pieces: their "
+            "convex hulls collide instead",
+            w->origin, (int)w->hulls);
     }
     if (w->pictures > 0) {
-        perpi_log(w->context, PERP_LOG_WARNING,
-                  "%s: %d collision meshes have no volume, or too many vertices, and do not collide",
-                  w->origin, (int)w->pictures);
+        perpi_log(
+            w->context, PERP_LOG_WARNING,
+            "%s: %d collision meshes have no volume, or too many vertices, and do not collide",
+            w->origin, (int)w->pictures);
     }
     if (w->ignored > 0) {
         perpi_log(

@@ -11,8 +11,7 @@ static json_t* points_json(const perpi_polyhedron* p)
 {
     json_t* list = json_array();
     for (int32_t i = 0; list != NULL && i < p->vertex_count; ++i) {
-        json_t* point =
-            json_pack("[f, f, f]", p->vertex[i].x, p->vertex[i].y, p->vertex[i].z);
+        json_t* point = json_pack("[f, f, f]", p->vertex[i].x, p->vertex[i].y, p->vertex[i].z);
         if (point == NULL || json_array_append_new(list, point) != 0) {
             json_decref(list);
             list = NULL;
@@ -22,8 +21,7 @@ static json_t* points_json(const perpi_polyhedron* p)
 }
 
 /* Does the model take it? */
-static perp_status attempt(perp_context* context, const perpi_mesh_data* mesh,
-                           perpi_urdf_mesh* how)
+static perp_status attempt(perp_context* context, const perpi_mesh_data* mesh, perpi_urdf_mesh* how)
 {
     perp_shape_def def = perp_shape_def_default(PERP_SHAPE_MESH);
     def.vertices = mesh->vertex;
@@ -56,8 +54,8 @@ perp_status perpi_urdf_probe_mesh(perp_context* context, const char* path, const
         if (status == PERP_OK) {
             *how = PERPI_URDF_MESH_HULL;
             *hull = points_json(p);
-            status = *hull != NULL ? PERP_OK
-                                   : perpi_fail(context, PERP_ERROR_MEMORY, "out of memory");
+            status =
+                *hull != NULL ? PERP_OK : perpi_fail(context, PERP_ERROR_MEMORY, "out of memory");
         } else if (status == PERP_ERROR_INPUT) {
             *how = PERPI_URDF_MESH_NONE;
             status = PERP_OK;

@@ -91,10 +91,11 @@ static const char* name_of(const work* w)
 
 static perp_status too_much(const work* w, const char* what, int32_t limit)
 {
-    return perpi_fail(w->context, PERP_ERROR_INPUT,
-                      "decompose: %s needs more than %d %s; give a coarser mesh, its convex parts as "
-                      "shapes of the body, or a polyhedron of its vertices (the convex hull)",
-                      name_of(w), (int)limit, what);
+    return perpi_fail(
+        w->context, PERP_ERROR_INPUT,
+        "decompose: %s needs more than %d %s; give a coarser mesh, its convex parts as "
+        "shapes of the body, or a polyhedron of its vertices (the convex hull)",
+        name_of(w), (int)limit, what);
 }
 
 /* ---- planes and fragments -------------------------------------------------------------------------- */
@@ -154,7 +155,7 @@ static perp_status take_fragments(work* w, fragment** list, int32_t* count)
         for (size_t k = 0; k < 3; ++k) {
             corner[3 * i + k] = v3_from(def->vertices + 3 * (size_t)def->triangles[3 * i + k]);
         }
-        const vec3 *c = corner + 3 * i;
+        const vec3* c = corner + 3 * i;
         rank[i] = (ranked){v3_norm(v3_cross(v3_sub(c[1], c[0]), v3_sub(c[2], c[0]))), (int32_t)i};
     }
     qsort(rank, t, sizeof *rank, larger_first);
@@ -197,8 +198,7 @@ static void extent(const plane* p, const fragment* f, double* low, double* high)
 static perp_status clip(work* w, const fragment* f, const plane* p, double way, fragment* part)
 {
     vec3* to = NULL;
-    const perp_status status =
-        perpi_arena_take(&w->arena, (size_t)f->count + 2, sizeof *to, &to);
+    const perp_status status = perpi_arena_take(&w->arena, (size_t)f->count + 2, sizeof *to, &to);
     if (status != PERP_OK) {
         return status;
     }
@@ -423,8 +423,8 @@ static bool cut_region(work* w, const region* r)
 
 static perp_status add_piece(work* w, const piece* p)
 {
-    const perp_status status = perpi_grow(w->context, &w->piece, &w->piece_room,
-                                          w->piece_count + 1, sizeof *w->piece);
+    const perp_status status =
+        perpi_grow(w->context, &w->piece, &w->piece_room, w->piece_count + 1, sizeof *w->piece);
     if (status == PERP_OK) {
         w->piece[w->piece_count++] = *p;
     }
@@ -508,8 +508,8 @@ static double room_before(work* w, const piece* p, int32_t h, const perpi_cell* 
     }
     perpi_cell_copy(&w->knife, air);
     for (int32_t i = 0; i < p->count; ++i) {
-        if (i != h && perpi_cell_cut(&w->knife, p->face[i].n, p->face[i].on, w->cut, -1) ==
-                          PERPI_CUT_ALL) {
+        if (i != h &&
+            perpi_cell_cut(&w->knife, p->face[i].n, p->face[i].on, w->cut, -1) == PERPI_CUT_ALL) {
             return INFINITY;
         }
     }
@@ -614,8 +614,8 @@ static perp_status add_bridge(work* w, const piece* a, const piece* b, vec3* x, 
     }
     piece made = {0};
     if (status == PERP_OK) {
-        status = perpi_arena_take(&w->arena, (size_t)hull->face_count, sizeof *made.face,
-                                  &made.face);
+        status =
+            perpi_arena_take(&w->arena, (size_t)hull->face_count, sizeof *made.face, &made.face);
     }
     if (status == PERP_OK) {
         made.count = hull->face_count;
@@ -709,8 +709,7 @@ static bool within(const work* w, const perpi_polyhedron* inner, const perpi_pol
 {
     for (int32_t f = 0; f < outer->face_count; ++f) {
         for (int32_t i = 0; i < inner->vertex_count; ++i) {
-            if (!(v3_dot(outer->normal[f], inner->vertex[i]) - outer->offset[f] <=
-                  w->one_plane)) {
+            if (!(v3_dot(outer->normal[f], inner->vertex[i]) - outer->offset[f] <= w->one_plane)) {
                 return false;
             }
         }
@@ -761,11 +760,12 @@ static perp_status prepare(work* w)
 {
     const perp_shape_def* def = w->def;
     if (def->triangle_count > PERPI_DECOMPOSE_TRIANGLES) {
-        return perpi_fail(w->context, PERP_ERROR_INPUT,
-                          "decompose: %s has %d triangles, more than %d; give a coarser mesh, its "
-                          "convex parts as shapes of the body, or a polyhedron of its vertices (the "
-                          "convex hull)",
-                          name_of(w), (int)def->triangle_count, PERPI_DECOMPOSE_TRIANGLES);
+        return perpi_fail(
+            w->context, PERP_ERROR_INPUT,
+            "decompose: %s has %d triangles, more than %d; give a coarser mesh, its "
+            "convex parts as shapes of the body, or a polyhedron of its vertices (the "
+            "convex hull)",
+            name_of(w), (int)def->triangle_count, PERPI_DECOMPOSE_TRIANGLES);
     }
     w->lo = w->hi = v3_from(def->vertices);
     for (int32_t i = 1; i < def->vertex_count; ++i) {

@@ -252,11 +252,12 @@ static perp_status make_contact(perp_context* context, const perp_shape_def* def
     }
     perpi_polyhedron_free(context, hull);
     if (!def->decompose) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "type: %s is not convex: say \"decompose\": true to have it cut into convex "
-                          "pieces, \"collides\": false (it has mass and meets nothing), or take a "
-                          "polyhedron of its vertices (its convex hull)",
-                          name_of(def));
+        return perpi_fail(
+            context, PERP_ERROR_INPUT,
+            "type: %s is not convex: say \"decompose\": true to have it cut into convex "
+            "pieces, \"collides\": false (it has mass and meets nothing), or take a "
+            "polyhedron of its vertices (its convex hull)",
+            name_of(def));
     }
     shape->intangible = true; /* its pieces meet others */
     return perpi_decompose(context, def, &mesh->piece, &mesh->piece_count);

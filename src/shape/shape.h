@@ -63,9 +63,10 @@ typedef struct perpi_shape {
     bool intangible;  /* meets nothing */
     bool massless;    /* a picture: no mass either */
     perpi_mesh* mesh; /* owned; NULL unless a mesh */
-    struct perpi_polyhedron* polyhedron; /* owned; boxes and polyhedra, and convex meshes, whose type
+    struct perpi_polyhedron*
+        polyhedron; /* owned; boxes and polyhedra, and convex meshes, whose type
                                             here is polyhedron */
-    int32_t given; /* among the shapes that the body was given: itself, or what it is a piece of */
+    int32_t given;  /* among the shapes that the body was given: itself, or what it is a piece of */
 } perpi_shape;
 
 typedef struct perpi_bounds {

@@ -66,7 +66,7 @@ static void cubes(body* b, const char* pattern, int nx, int ny, int nz)
     memset(b, 0, sizeof *b);
 #define FULL(x, y, z)                                                                              \
     ((x) >= 0 && (y) >= 0 && (z) >= 0 && (x) < nx && (y) < ny && (z) < nz &&                       \
-     pattern[((z) * ny + (y)) * nx + (x)] == 'x')
+     pattern[((z)*ny + (y)) * nx + (x)] == 'x')
     for (int z = 0; z < nz; ++z) {
         for (int y = 0; y < ny; ++y) {
             for (int x = 0; x < nx; ++x) {
@@ -153,9 +153,8 @@ static double winding(const body* b, vec3 x)
         const vec3 q = v3_sub(v3_from(b->vertex + 3 * t[1]), x);
         const vec3 r = v3_sub(v3_from(b->vertex + 3 * t[2]), x);
         const double lp = v3_norm(p), lq = v3_norm(q), lr = v3_norm(r);
-        sum += 2.0 * atan2(v3_dot(p, v3_cross(q, r)),
-                           lp * lq * lr + v3_dot(p, q) * lr + v3_dot(q, r) * lp +
-                               v3_dot(r, p) * lq);
+        sum += 2.0 * atan2(v3_dot(p, v3_cross(q, r)), lp * lq * lr + v3_dot(p, q) * lr +
+                                                          v3_dot(q, r) * lp + v3_dot(r, p) * lq);
     }
     return sum / 12.566370614359172;
 }
@@ -237,12 +236,12 @@ static int check_seams(const body* b, perpi_polyhedron* const* piece, int32_t co
                                    v3_sub(piece[i]->vertex[t[2]], o));
             bool deep = true;
             for (int d = 0; d < 14 && deep; ++d) {
-                static const int way[14][3] = {{1, 0, 0},  {-1, 0, 0},  {0, 1, 0},   {0, -1, 0},
-                                               {0, 0, 1},  {0, 0, -1},  {1, 1, 1},   {-1, 1, 1},
-                                               {1, -1, 1}, {-1, -1, 1}, {1, 1, -1},  {-1, 1, -1},
+                static const int way[14][3] = {{1, 0, 0},   {-1, 0, 0},  {0, 1, 0},  {0, -1, 0},
+                                               {0, 0, 1},   {0, 0, -1},  {1, 1, 1},  {-1, 1, 1},
+                                               {1, -1, 1},  {-1, -1, 1}, {1, 1, -1}, {-1, 1, -1},
                                                {1, -1, -1}, {-1, -1, -1}};
-                deep = winding(b, v3_madd(x, 0.01 * size, v3(way[d][0], way[d][1], way[d][2]))) >
-                       0.5;
+                deep =
+                    winding(b, v3_madd(x, 0.01 * size, v3(way[d][0], way[d][1], way[d][2]))) > 0.5;
             }
             if (!deep) {
                 continue;
@@ -281,17 +280,17 @@ static int32_t check_body(const body* b, double volume, int32_t most)
     uint64_t seed = 1;
     int inside = 0;
     for (int i = 0; i < 1500; ++i) {
-        const vec3 x = v3(lo.x + uniform(&seed) * (hi.x - lo.x),
-                          lo.y + uniform(&seed) * (hi.y - lo.y),
-                          lo.z + uniform(&seed) * (hi.z - lo.z));
+        const vec3 x =
+            v3(lo.x + uniform(&seed) * (hi.x - lo.x), lo.y + uniform(&seed) * (hi.y - lo.y),
+               lo.z + uniform(&seed) * (hi.z - lo.z));
         const bool in = winding(b, x) > 0.5;
         bool held = false, touched = false;
         for (int32_t k = 0; k < count; ++k) {
             held = held || in_piece(piece[k], x, 1e-9 * size);
             touched = touched || in_piece(piece[k], x, -1e-9 * size);
         }
-        CHECK(!in || held);     /* nothing missing */
-        CHECK(in || !touched);  /* nothing beyond the surface */
+        CHECK(!in || held);    /* nothing missing */
+        CHECK(in || !touched); /* nothing beyond the surface */
         inside += in;
     }
     CHECK(inside > 100);
@@ -311,8 +310,9 @@ TEST(an_angle_is_two_bars_that_overlap)
 {
     setup();
     static body b;
-    cubes(&b, "xxx"
-              "x..",
+    cubes(&b,
+          "xxx"
+          "x..",
           3, 2, 1);
     const perp_shape_def def = def_of(&b);
     perpi_polyhedron** piece = NULL;
@@ -328,20 +328,22 @@ TEST(a_cross_is_two_bars_in_the_plane_and_three_in_space)
 {
     setup();
     static body b;
-    cubes(&b, ".x."
-              "xxx"
-              ".x.",
+    cubes(&b,
+          ".x."
+          "xxx"
+          ".x.",
           3, 3, 1);
     check_everywhere(&b, 5.0, 2);
-    cubes(&b, "...."
-              ".x.."
-              "...."
-              ".x.."
-              "xxxx"
-              ".x.."
-              "...."
-              ".x.."
-              "....",
+    cubes(&b,
+          "...."
+          ".x.."
+          "...."
+          ".x.."
+          "xxxx"
+          ".x.."
+          "...."
+          ".x.."
+          "....",
           4, 3, 3);
     check_everywhere(&b, 8.0, 3);
 }
@@ -384,15 +386,16 @@ TEST(stairs_in_two_directions)
 {
     setup();
     static body b;
-    cubes(&b, "xxx"
-              "xxx"
-              "xxx"
-              "xx."
-              "xx."
-              "..."
-              "x.."
-              "..."
-              "...",
+    cubes(&b,
+          "xxx"
+          "xxx"
+          "xxx"
+          "xx."
+          "xx."
+          "..."
+          "x.."
+          "..."
+          "...",
           3, 3, 3);
     check_everywhere(&b, 14.0, 6);
 }
@@ -401,9 +404,10 @@ TEST(a_ring_has_a_hole)
 {
     setup();
     static body b;
-    cubes(&b, "xxx"
-              "x.x"
-              "xxx",
+    cubes(&b,
+          "xxx"
+          "x.x"
+          "xxx",
           3, 3, 1);
     check_everywhere(&b, 8.0, 4);
     torus(&b, 8, 4, 1.0, 0.3);
@@ -422,15 +426,16 @@ TEST(a_cavity_stays_empty)
 {
     setup();
     static body b;
-    cubes(&b, "xxx"
-              "xxx"
-              "xxx"
-              "xxx"
-              "x.x"
-              "xxx"
-              "xxx"
-              "xxx"
-              "xxx",
+    cubes(&b,
+          "xxx"
+          "xxx"
+          "xxx"
+          "xxx"
+          "x.x"
+          "xxx"
+          "xxx"
+          "xxx"
+          "xxx",
           3, 3, 3);
     check_everywhere(&b, 26.0, 8);
 }
