@@ -53,9 +53,10 @@ typedef struct perpi_body {
     perpi_layer layer;
     vec3 gravity;
     double color[3];
-    vec3 offset;                /* centre of mass in the frame the scene's shapes refer to */
-    int32_t shape, shape_count; /* model->shape[shape ..]: those given, then pieces of outlines */
-    int32_t given;              /* how many of them were given */
+    vec3 offset; /* centre of mass in the frame the scene's shapes refer to */
+    int32_t shape,
+        shape_count; /* model->shape[shape ..]: those given, then pieces of outlines and meshes */
+    int32_t given;   /* how many of them were given */
     double reach;    /* largest distance of a surface point from the centre; INFINITY for planes */
     perpi_pose pose; /* at the start */
     double angle;    /* planar */

@@ -1,6 +1,6 @@
 /* src/shape/shape.c - the list of shapes, and what is common to all of them. */
 #include "shape/builtin.h"
-#include "shape/polyhedron.h"
+#include "shape/decompose.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -266,9 +266,8 @@ perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def, i
     made.local.q = q4_unit((quat){def->orientation[0] / s, def->orientation[1] / s,
                                   def->orientation[2] / s, def->orientation[3] / s});
     made.local.R = q4_matrix(made.local.q);
-    if (def->type == PERP_SHAPE_MESH || ops->make != NULL) {
-        status = ops->make != NULL ? ops->make(context, def, &made)
-                                   : perpi_mesh_make(context, def, &made.mesh);
+    if (ops->make != NULL) {
+        status = ops->make(context, def, &made);
         if (status != PERP_OK) {
             return status;
         }
@@ -284,6 +283,7 @@ void perpi_shape_free(perp_context* context, perpi_shape* shape)
     perpi_polyhedron_free(context, shape->polyhedron);
     shape->polyhedron = NULL;
     if (shape->mesh != NULL) {
+        perpi_decompose_free(context, shape->mesh->piece, shape->mesh->piece_count);
         perpi_free(context, shape->mesh->vertex);
         perpi_free(context, shape->mesh->triangle);
         perpi_free(context, shape->mesh);
@@ -297,9 +297,8 @@ void perpi_shape_free(perp_context* context, perpi_shape* shape)
 static const struct {
     perp_shape_type a, b;
 } unbuilt[] = {
-    {PERP_SHAPE_CYLINDER, PERP_SHAPE_CYLINDER},   {PERP_SHAPE_CYLINDER, PERP_SHAPE_BOX},
-    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_PLANE},    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_PARTICLE},
-    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_SPHERE},   {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_CAPSULE},
+    {PERP_SHAPE_CYLINDER, PERP_SHAPE_CYLINDER},
+    {PERP_SHAPE_CYLINDER, PERP_SHAPE_BOX},
     {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_CYLINDER},
 };
 enum { UNBUILT_COUNT = sizeof unbuilt / sizeof unbuilt[0] };

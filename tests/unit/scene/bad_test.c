@@ -425,11 +425,6 @@ TEST(what_does_not_exist_yet_is_said_to_be_so)
 {
     CHECK_NOT_YET(TOP("\"step\": {\"error\": 1e-3}"), "/step: adaptive steps do not exist yet");
     CHECK_NOT_YET(TOP("\"restitution\": 0.5"), "/restitution: restitution does not exist yet");
-    CHECK_NOT_YET(SHAPE("\"type\":\"polyhedron\",\"vertices\":[[0,0,0]]"),
-                  "/bodies/1/shapes/0/type: ", "'polyhedron' does not exist yet");
-    CHECK_NOT_YET(SHAPE("\"type\":\"mesh\",\"vertices\":[[0,0,0],[1,0,0],[0,1,0]],"
-                        "\"faces\":[[0,1,2]]"),
-                  "/bodies/1/shapes/0/type: a mesh does not collide yet", "\"visual\": true");
     CHECK_NOT_YET(BODY("\"mass\":1,\"restitution\":1"), "/bodies/1/restitution: ");
 }
 

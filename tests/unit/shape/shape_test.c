@@ -90,8 +90,6 @@ static void check_not_found(const char* name, int32_t dimension, perp_status sta
 TEST(a_name_that_cannot_be_had_says_why)
 {
     setup();
-    check_not_found("polyhedron", 3, PERP_ERROR_UNSUPPORTED,
-                    "shape 'polyhedron' does not exist yet");
     const char* planar = "is spatial; a planar scene has circle, halfplane, box, polygon, "
                          "superellipse, particle";
     char text[200];
