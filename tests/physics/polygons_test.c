@@ -228,3 +228,39 @@ TEST(the_gripper_lifts_the_polygon_and_holds_it)
     CHECK_AT_MOST(fabs(before - end.position[1]), 1e-4);
     scene_sim_close(&s);
 }
+
+/* ---- the hole of [B09] figure 3.1 --------------------------------------------------------------------- */
+
+TEST(a_block_passes_a_hole_that_the_standard_model_makes_a_ramp_of)
+{
+    static const char* const model[] = {"peg", "lnc", "standard"};
+    for (int k = 0; k < 3; ++k) {
+        scene_sim s = scene_sim_load("scenes/b09-hole.json");
+        REQUIRE(s.sim != NULL);
+        perp_sim* sim = NULL;
+        perp_sim_def def = perp_sim_def_from_scene(s.scene);
+        def.contact = model[k];
+        REQUIRE_OK(perp_sim_create(s.context, perp_scene_model(s.scene), &def, &sim));
+        double highest = 0.0, off = 0.0;
+        while (!perp_sim_finished(sim)) {
+            REQUIRE_OK(perp_sim_step(sim));
+            const perp_body_state b = perp_sim_body(sim, 1);
+            highest = fmax(highest, b.position[1] - 0.25);
+            off = fmax(off, fabs(b.velocity[0] - 1.5) + fabs(b.velocity[1]) +
+                                fabs(b.angular_velocity[2]));
+        }
+        const perp_body_state block = perp_sim_body(sim, 1), small = perp_sim_body(sim, 2);
+        TEST_PRINT("%s: block at %.3f, rose by %.2g, speed off by %.2g; small at %.3f", model[k],
+                   block.position[0], highest, off, small.position[1]);
+        if (k < 2) {
+            CHECK_NEAR(block.position[0], -0.35 + 1.5 * 1.8, 1e-12);
+            CHECK_AT_MOST(off, 1e-12);
+            CHECK(small.position[1] < 0.05); /* below the floor it slid on: it has dropped in */
+        } else {
+            CHECK(highest > 0.01); /* up the slanted edge where that has ended */
+            CHECK(block.position[0] < 0.0);
+        }
+        perp_sim_destroy(sim);
+        scene_sim_close(&s);
+    }
+}
