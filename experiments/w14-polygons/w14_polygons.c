@@ -10,28 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/polygons.h"
+#include "common/pour.h"
 #include "common/report.h"
-#include "common/scene.h"
 
-enum { POLYGONS = 20, SEEDS = 10, WALLS = 3 };
-
-/* Holds the polygons whose time has not come. */
-static perp_status hold(void* user, perp_sim* sim)
-{
-    (void)user;
-    for (int i = 0; i < POLYGONS; ++i) {
-        if (perp_sim_time(sim) < 0.25 * i - 1e-9) {
-            const double force[3] = {
-                0.0, 9.81 * perp_model_body_info(perp_sim_model(sim), WALLS + i).mass, 0.0};
-            const perp_status status = perp_sim_apply_wrench(sim, WALLS + i, force, NULL);
-            if (status != PERP_OK) {
-                return status;
-            }
-        }
-    }
-    return PERP_OK;
-}
+enum { SEEDS = 10 };
 
 typedef struct result {
     double area;              /* mean over the steps */
@@ -41,32 +23,9 @@ typedef struct result {
     bool finished;
 } result;
 
-static result pour(const char* contact, unsigned seed, double h, FILE* table)
+static result measure(const char* contact, unsigned seed, double h, FILE* table)
 {
-    char bodies[32768];
-    random_begin(seed);
-    size_t used = (size_t)snprintf(bodies, sizeof bodies,
-                                   "{\"name\":\"floor\",\"type\":\"static\",\"position\":[0,-0.5],"
-                                   "\"shapes\":[{\"type\":\"box\",\"size\":[5,1]}]},"
-                                   "{\"name\":\"left\",\"type\":\"static\",\"position\":[-2,4],"
-                                   "\"shapes\":[{\"type\":\"box\",\"size\":[1,10]}]},"
-                                   "{\"name\":\"right\",\"type\":\"static\",\"position\":[2,4],"
-                                   "\"shapes\":[{\"type\":\"box\",\"size\":[1,10]}]}");
-    for (int i = 0; i < POLYGONS; ++i) {
-        const polygon p = random_polygon(0.25);
-        used += (size_t)snprintf(
-            bodies + used, sizeof bodies - used,
-            ",{\"name\":\"p%d\",\"density\":1,\"position\":[%.17g,%.17g],"
-            "\"velocity\":[0,-0.48],\"shapes\":[{\"type\":\"polygon\",\"vertices\":",
-            i, -1.16 + 0.58 * (i % 5), 1.7 + 0.48 * 0.25 * i);
-        used += polygon_text(&p, bodies + used, sizeof bodies - used);
-        used += (size_t)snprintf(bodies + used, sizeof bodies - used, "}]}");
-    }
-    scene_run run = scene_run_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":5,\"contact\":\"%s\","
-        "\"friction\":{\"cone\":\"none\"},\"bodies\":[%s]}",
-        h, contact, bodies);
-    perp_sim_on_step(run.sim, hold, NULL);
+    scene_run run = pour_open(&(struct pour){.contact = contact, .seed = seed, .h = h});
     result r = {.finished = true};
     double steps = 0.0;
     while (!perp_sim_finished(run.sim)) {
@@ -123,7 +82,7 @@ int main(int argc, char** argv)
                     seed == 0 && h[i] == 0.01
                         ? report_file(&r, k == 0 ? "steps-peg.dat" : "steps-corrective.dat")
                         : NULL;
-                const result one = pour(model[k], seed, h[i], steps);
+                const result one = measure(model[k], seed, h[i], steps);
                 if (steps != NULL) {
                     fclose(steps);
                     char name[96];
