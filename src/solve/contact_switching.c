@@ -322,6 +322,31 @@ static bool choose_again(switching* s, const perp_contact_problem* P, const doub
     return changed;
 }
 
+/* Nothing known of the impulses? */
+static bool is_new(const perp_contact_problem* P, bool warm, const double* p)
+{
+    for (int32_t i = 0; warm && i < P->row_count; ++i) {
+        if (p[i] != 0.0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Groups that the free motion violates have a member that acts from the beginning. v is overwritten. */
+static void choose_first(switching* s, const perp_contact_problem* P, double* v, double* p)
+{
+    const double* M = P->M;
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        const int32_t n = P->dof[i + 1] - P->dof[i];
+        for (int32_t k = 0; k < n; ++k) { /* about: off the diagonal there is little */
+            v[P->dof[i] + k] = P->k[P->dof[i] + k] / M[k * n + k];
+        }
+        M += (size_t)n * (size_t)n;
+    }
+    (void)choose_again(s, P, v, p);
+}
+
 static perp_status switching_solve(void* self, const perp_contact_problem* problem,
                                    const perp_solve_options* options, bool warm, double* v,
                                    double* p, perp_report* report)
@@ -330,6 +355,9 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     perp_status status = make_room(s, problem);
     if (status == PERP_OK) {
         status = find_groups(s, problem, warm, p);
+    }
+    if (status == PERP_OK && is_new(problem, warm, p)) {
+        choose_first(s, problem, v, p);
     }
     int32_t limit = 20 + (2 + HANDOVERS) * problem->group_count, settling = SETTLING;
     report->outcome = PERP_OUTCOME_MAX_ITER;
