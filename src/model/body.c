@@ -395,6 +395,10 @@ static perp_status add_pieces(perp_model* model, const perp_shape_def* def, int3
         perpi_shape* shape = &model->shape[first + (size_t)k];
         status = perpi_shape_make(context, &piece, model->dimension, shape);
         if (status == PERP_OK) {
+            for (int32_t i = 0; i < piece.vertex_count;
+                 ++i) { /* counter-clockwise: order is kept */
+                shape->inner[i] = pieces.inner[pieces.start[k] + i] ? 1.0 : 0.0;
+            }
             shape->massless = true;
             shape->piece = !measure;
             shape->measure = measure;

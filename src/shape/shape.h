@@ -61,6 +61,7 @@ typedef struct perpi_shape {
     double* vertex;   /* 2 count: x, y */
     double* edge;     /* 2 count: outward unit normal of the edge from vertex i to vertex i + 1 */
     double* turn;     /* count: the angle of that normal, ascending from turn[0] within 2 pi */
+    double* inner;    /* count: 1 where the edge of a piece is inside the body, else 0 */
     perpi_pose local; /* in the body frame (origin: centre of mass) */
     bool intangible;  /* meets nothing */
     bool massless;    /* a picture: no mass either */
