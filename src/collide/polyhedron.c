@@ -158,6 +158,23 @@ static double least_gap(const perpi_meeting* m)
     return DEPTH * least - PERPI_TOUCH_TIE * m->size;
 }
 
+/* How far apart the bodies are along the pair's normal. */
+static double separation(const perpi_meeting* m, const perpi_facet* f)
+{
+    const int32_t a = perpi_polyhedron_support(m->p[0], f->n, 0);
+    const vec3 n_b = m3_tmul(m->R, f->n);
+    const int32_t b = perpi_polyhedron_support(m->p[1], v3_neg(n_b), 0);
+    return v3_dot(f->n, v3_sub(m->x, m->p[0]->vertex[a])) + v3_dot(n_b, m->p[1]->vertex[b]);
+}
+
+/* Where the bodies overlap, a pair counts only if they can be parted along its normal at about the
+ * least depth: a vertex that has come near the far side is not to be pushed out there. */
+static bool counts(const perpi_meeting* m, const perpi_facet* f, double floor)
+{
+    return f->psi >= floor && f->psi <= m->margin &&
+           (f->present || floor > -2.0 * PERPI_TOUCH_TIE * m->size || separation(m, f) >= floor);
+}
+
 static perp_status add_plain(answer* a)
 {
     const perpi_meeting* m = a->m;
@@ -165,7 +182,7 @@ static perp_status add_plain(answer* a)
     perp_status status = PERP_OK;
     for (int32_t i = 0; status == PERP_OK && i < m->count; ++i) {
         const perpi_facet* f = &m->facet[i];
-        if (a->same[i] == i && f->psi >= floor && f->psi <= m->margin) {
+        if (a->same[i] == i && counts(m, f, floor)) {
             status = add(a, f, 0, false);
         }
     }
@@ -209,7 +226,7 @@ static perp_status add_lnc(answer* a)
         const perpi_facet* f = &m->facet[i];
         bool seen = false;
         if (f->kind == PERPI_EDGE_EDGE) {
-            if (a->same[i] == i && f->psi >= floor && f->psi <= m->margin) {
+            if (a->same[i] == i && counts(m, f, floor)) {
                 status = add(a, f, 0, false);
             }
             continue;
