@@ -29,7 +29,7 @@ struct perpi_collider {
     perpi_touch_rule rule;
     const perpi_touch_exception* exception;
     size_t exception_count;
-    const double* turn; /* per body, or NULL */
+    const perpi_turn* turn; /* per body, or NULL */
     perpi_touch_list list;
 };
 
@@ -146,7 +146,7 @@ void perpi_collider_set_rule(perpi_collider* collider, perpi_touch_rule rule,
     collider->exception_count = count;
 }
 
-void perpi_collider_set_turn(perpi_collider* collider, const double* turn)
+void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn)
 {
     collider->turn = turn;
 }
@@ -292,7 +292,13 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
     list->shape_a = pair->shape_a;
     list->shape_b = pair->shape_b;
     list->flipped = flipped;
-    list->turn = c->turn != NULL ? c->turn[pair->body_a] + c->turn[pair->body_b] : INFINITY;
+    list->spin = v3(0, 0, 0);
+    list->turn = INFINITY;
+    if (c->turn != NULL) {
+        const perpi_turn *a = &c->turn[pair->body_a], *b = &c->turn[pair->body_b];
+        list->spin = flipped ? v3_sub(a->spin, b->spin) : v3_sub(b->spin, a->spin);
+        list->turn = a->slack + b->slack;
+    }
     const size_t first = list->count;
     const int32_t one = flipped ? pair->shape_b : pair->shape_a;
     const int32_t two = flipped ? pair->shape_a : pair->shape_b;

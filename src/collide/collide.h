@@ -45,7 +45,8 @@ typedef struct perpi_touch_list {
     /* set by the caller for the pair at hand; perpi_touch_add copies them in */
     int32_t body_a, body_b, shape_a, shape_b;
     perpi_touch_rule rule;
-    double turn;   /* how far the two can turn against each other; INFINITY: not known */
+    vec3 spin;     /* about how the second will have turned against the first (world) */
+    double turn;   /* by how much that can be wrong; INFINITY: not known */
     int32_t group; /* of the touch that comes next; the routine sets it */
     bool secondary;
     bool flipped; /* the routine sees the shapes in the other order: swap on the way in */
@@ -86,9 +87,13 @@ void perpi_collider_destroy(perpi_collider* collider);
 void perpi_collider_set_rule(perpi_collider* collider, perpi_touch_rule rule,
                              const perpi_touch_exception* exception, size_t count);
 
-/* How far each body can turn (radians, one per body), read during perpi_collide; a pair can turn by the
- * sum. NULL, as at first: as far as its margin carries it. */
-void perpi_collider_set_turn(perpi_collider* collider, const double* turn);
+/* How far each body is expected to turn (a rotation vector), and by how much that can be wrong; one per
+ * body, read during perpi_collide. NULL, as at first: as far as its margin carries it, any way. */
+typedef struct perpi_turn {
+    vec3 spin;
+    double slack;
+} perpi_turn;
+void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn);
 
 /* pose: one per body (centre of mass, world). margin: one per body; a pair's margin is the sum.
  * Pairs that may not collide (model) and pairs of bodies that cannot move each other (both not

@@ -249,7 +249,7 @@ static uint64_t members_of(const answer* a, uint64_t signs)
     uint64_t mask = 0;
     for (int32_t i = 0; i < a->m->count; ++i) {
         const perpi_facet* f = &a->m->facet[i];
-        if ((signs & f->plus) == f->plus && (signs & f->minus) == 0) {
+        if (f->possible && (signs & f->plus) == f->plus && (signs & f->minus) == 0) {
             mask |= (uint64_t)1 << a->same[i];
         }
     }
@@ -356,7 +356,7 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
     answer a = {.m = &m, .pose = pose_a, .list = list, .first = list->count};
     const bool peg = list->rule == PERPI_TOUCH_PEG;
     perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
-                        peg ? 2.0 * margin : margin, list->turn);
+                        peg ? 2.0 * margin : margin, list->spin, list->turn);
     perpi_meeting_collect(&m, !peg);
     if (m.apart || (m.least > margin && m.least < INFINITY)) {
         return PERP_OK;

@@ -12,7 +12,7 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* a, const perpi_pose* 
 
 /* ---- feature pairs: src/collide/polyhedron_near.c --------------------------------------------------
  *
- * Everything is in the frame of a, in which b can turn by a small vector d. Whether a pair of features
+ * Everything is in the frame of a, in which b can turn by a small vector d beyond the expected turn. Whether a pair of features
  * is a facet of B - A is told by the signs of products of an edge of one with a face's normal of the
  * other; to first order they are s + g . d, with g of length 1; exactly, still . Q(d) turning. */
 typedef struct perpi_turn_plane {
@@ -43,7 +43,7 @@ typedef struct perpi_facet {
     double psi;
     double distance;        /* of the features themselves, not of their planes or lines */
     uint64_t plus, minus;   /* it is a facet where these products are positive, and these negative */
-    bool present, possible; /* at d = 0; for some d */
+    bool present, possible; /* as things stand; for some d */
 } perpi_facet;
 
 typedef struct perpi_meeting {
@@ -58,11 +58,13 @@ typedef struct perpi_meeting {
     double least; /* smallest distance of a present pair */
     bool apart;   /* a present pair is open by more than the margin */
     vec3 vertex_b[PERPI_PLACED], normal_b[PERPI_PLACED];
+    mat3 R_end; /* R after the expected turn: it decides which products can change their sign */
+    bool spins;
 } perpi_meeting;
 
 void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perpi_pose* pose_a,
                          const perpi_polyhedron* b, const perpi_pose* pose_b, double margin,
-                         double near, double turn);
+                         double near, vec3 spin, double turn);
 /* Fills in facet[]: pairs within `near` of each other that some turn can make a facet; where
  * `all_vertices` is set, also vertices over faces that none can. */
 void perpi_meeting_collect(perpi_meeting* m, bool all_vertices);

@@ -55,9 +55,26 @@ static vec3 edge_of(const perpi_meeting* m, int side, int32_t i)
     return v3_sub(vertex_of(m, side, e->vertex[1]), vertex_of(m, side, e->vertex[0]));
 }
 
+/* The same after the expected turn. */
+static vec3 normal_at_end(const perpi_meeting* m, int side, int32_t i)
+{
+    return side == 0 || !m->spins ? normal_of(m, side, i)
+                                  : m3_mul(m->R_end, m->p[1]->normal[i]);
+}
+
+static vec3 edge_at_end(const perpi_meeting* m, int side, int32_t i)
+{
+    if (side == 0 || !m->spins) {
+        return edge_of(m, side, i);
+    }
+    const perpi_edge* e = &m->p[1]->edge[i];
+    return m3_mul(m->R_end,
+                  v3_sub(m->p[1]->vertex[e->vertex[1]], m->p[1]->vertex[e->vertex[0]]));
+}
+
 void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perpi_pose* pose_a,
                          const perpi_polyhedron* b, const perpi_pose* pose_b, double margin,
-                         double near, double turn)
+                         double near, vec3 spin, double turn)
 {
     m->p[0] = a;
     m->p[1] = b;
@@ -67,6 +84,8 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
     m->near = near;
     m->size = a->size < b->size ? a->size : b->size;
     m->theta = perpi_clamp(turn < margin / m->size ? turn : margin / m->size, SAME_ANGLE, THETA_MAX);
+    m->spins = v3_dot(spin, spin) > 0.0;
+    m->R_end = m->spins ? m3_mm(q4_matrix(q4_exp(m3_tmul(pose_a->R, spin))), m->R) : m->R;
     m->count = 0;
     m->planes = 0;
     m->least = INFINITY;
@@ -103,6 +122,13 @@ static int32_t plane_index(perpi_meeting* m, vec3 g, double s, vec3 still, vec3 
     return m->planes++;
 }
 
+/* Whether the product has the sign wanted, or vanishes. */
+static bool holds(vec3 n, vec3 u, double want)
+{
+    const double s = v3_dot(u, n);
+    return s * want >= 0.0 || s * s <= PRESENT * PRESENT * v3_dot(u, u);
+}
+
 /* The facet needs the product of the edge (of the body that does not own the face) with the face's
  * normal to have the sign `want`. */
 static void demand(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int32_t edge,
@@ -111,13 +137,10 @@ static void demand(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int
     if (!f->possible) {
         return;
     }
-    const vec3 n = normal_of(m, side, face), u = edge_of(m, 1 - side, edge);
-    const double s = v3_dot(u, n), u2 = v3_dot(u, u), sine2 = s * s / u2;
-    const bool holds = s * want >= 0.0 || sine2 <= PRESENT * PRESENT;
-    const double tan2 = m->theta * m->theta;
-    f->present = f->present && holds;
-    if (sine2 >= tan2 * (1.0 - sine2)) {
-        f->possible = holds;
+    const vec3 n = normal_at_end(m, side, face), u = edge_at_end(m, 1 - side, edge);
+    const double s = v3_dot(u, n), sine2 = s * s / v3_dot(u, u);
+    if (sine2 >= m->theta * m->theta * (1.0 - sine2)) {
+        f->possible = holds(n, u, want);
         return;
     }
     /* b turns: (u + d x u) . n of its edge, u . (n + d x n) of its face */
@@ -125,9 +148,10 @@ static void demand(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int
     const double length = v3_norm(g);
     g = v3_scale(1.0 / length, g);
     bool opposite;
-    const int32_t bit = plane_index(m, g, s / length, side == 0 ? n : u, side == 0 ? u : n, &opposite);
+    const int32_t bit = plane_index(m, g, s / length, side == 0 ? n : u, side == 0 ? u : n,
+                                    &opposite);
     if (bit < 0) {
-        f->possible = holds;
+        f->possible = holds(n, u, want);
     } else if ((want > 0.0) != opposite) {
         f->plus |= (uint64_t)1 << bit;
     } else {
@@ -222,14 +246,14 @@ static void try_vertex(perpi_meeting* m, int side, int32_t face, int32_t vertex,
     if (!(fabs(f.psi) <= m->near)) {
         return;
     }
-    const vec3 n = side == 0 ? f.n : v3_neg(f.n);
-    for (int32_t k = first; k < end && f.possible; ++k) {
+    const vec3 n = side == 0 ? f.n : v3_neg(f.n), n_end = normal_at_end(m, side, face);
+    for (int32_t k = first; k < end && (f.possible || f.present); ++k) {
         const int32_t e = other->around[k];
-        f.possible = !never(m, n, edge_of(m, 1 - side, e),
-                            other->edge[e].vertex[0] == vertex ? 1.0 : -1.0);
+        const double want = other->edge[e].vertex[0] == vertex ? 1.0 : -1.0;
+        f.possible = f.possible && !never(m, n_end, edge_at_end(m, 1 - side, e), want);
+        f.present = f.present && holds(n, edge_of(m, 1 - side, e), want);
     }
-    f.present = f.possible;
-    if (!f.possible && !all) {
+    if (!f.possible && !f.present && !all) {
         return;
     }
     const vec3 y = side == 0 ? f.p_b : into_b(m, f.p_a);
@@ -241,7 +265,7 @@ static void try_vertex(perpi_meeting* m, int side, int32_t face, int32_t vertex,
         const int32_t e = other->around[k];
         demand(m, &f, side, face, e, other->edge[e].vertex[0] == vertex ? 1.0 : -1.0);
     }
-    if (f.possible || all) {
+    if (f.possible || f.present || all) {
         keep(m, &f);
     }
 }
@@ -304,20 +328,27 @@ static void try_edges(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
 {
     const perpi_edge *e = &m->p[0]->edge[edge_a], *g = &m->p[1]->edge[edge_b];
     const vec3 u = edge_of(m, 0, edge_a), w = edge_of(m, 1, edge_b);
+    const vec3 w_end = edge_at_end(m, 1, edge_b);
+    const vec3 a[2] = {normal_of(m, 0, e->face[0]), normal_of(m, 0, e->face[1])};
+    const vec3 b[2] = {normal_of(m, 1, g->face[0]), normal_of(m, 1, g->face[1])};
+    const vec3 b_end[2] = {normal_at_end(m, 1, g->face[0]), normal_at_end(m, 1, g->face[1])};
     for (double sigma = -1.0; sigma <= 1.0; sigma += 2.0) {
+        const bool possible = !never(m, a[0], w_end, sigma) && !never(m, a[1], w_end, -sigma) &&
+                              !never(m, b_end[0], u, sigma) && !never(m, b_end[1], u, -sigma);
+        const bool present = holds(a[0], w, sigma) && holds(a[1], w, -sigma) &&
+                             holds(b[0], u, sigma) && holds(b[1], u, -sigma);
         perpi_facet f;
-        if (never(m, normal_of(m, 0, e->face[0]), w, sigma) ||
-            never(m, normal_of(m, 0, e->face[1]), w, -sigma) ||
-            never(m, normal_of(m, 1, g->face[0]), u, sigma) ||
-            never(m, normal_of(m, 1, g->face[1]), u, -sigma) ||
-            !edge_edge(m, edge_a, edge_b, sigma, &f) || !(f.distance <= m->near)) {
+        if (!(possible || present) || !edge_edge(m, edge_a, edge_b, sigma, &f) ||
+            !(f.distance <= m->near)) {
             continue;
         }
+        f.possible = possible;
+        f.present = present;
         demand(m, &f, 0, e->face[0], edge_b, sigma);
         demand(m, &f, 0, e->face[1], edge_b, -sigma);
         demand(m, &f, 1, g->face[0], edge_a, sigma);
         demand(m, &f, 1, g->face[1], edge_a, -sigma);
-        if (f.possible) {
+        if (f.possible || f.present) {
             keep(m, &f);
         }
     }

@@ -15,9 +15,9 @@ static const double FLOOR = 1e-6;
 /* Reserve over the free motion, so that small changes of speed do not cost a second round. */
 static const double RESERVE = 1.1;
 
-/* Of what the margin would let a body turn; beside that, what it turns anyhow. Orders of features that
- * no turn brings about need not be told apart, and a turn that was larger costs another round. */
-static const double TURN = 0.25;
+/* Of what the margin would let a body turn: by so much the turn of the free motion can be wrong before
+ * it costs another round. Orders of features that no turn brings about need not be told apart. */
+static const double SLACK = 0.25;
 
 /* Turns matter where features form groups; in the plane the margin bounds them well enough. */
 static bool turns_matter(const perp_sim* sim)
@@ -67,10 +67,8 @@ perp_status perpi_sim_margins(perp_sim* sim, double h)
             return status;
         }
         sim->margin[i] = RESERVE * travel(model, body, h, v, w) + FLOOR * reach_of(model, body);
-        sim->turn[i] = RESERVE * h * v3_norm(w);
-        if (body->dofs > 0) {
-            sim->turn[i] += TURN * sim->margin[i] / reach_of(model, body);
-        }
+        const double slack = body->dofs > 0 ? SLACK * sim->margin[i] / reach_of(model, body) : 0.0;
+        sim->turn[i] = (perpi_turn){v3_scale(h, w), slack};
     }
     perpi_collider_set_turn(sim->collider, turns_matter(sim) ? sim->turn : NULL);
     return PERP_OK;
@@ -89,9 +87,11 @@ bool perpi_sim_margins_exceeded(perp_sim* sim, double h, const double* v_new)
         if (body->dofs == 0) {
             continue;
         }
-        const double turned = h * v3_norm(perpi_state_rate(model, v_new, i));
-        if (turns && turned > sim->turn[i]) {
-            sim->turn[i] = RESERVE * turned;
+        const vec3 spin = v3_scale(h, perpi_state_rate(model, v_new, i));
+        const double wrong = v3_norm(v3_sub(spin, sim->turn[i].spin));
+        if (turns && wrong > sim->turn[i].slack) {
+            sim->turn[i].spin = spin;
+            sim->turn[i].slack = wrong < 2.0 * sim->turn[i].slack ? wrong : 2.0 * sim->turn[i].slack;
             exceeded = true;
         }
         const double came = travel(model, body, h, perpi_state_velocity(model, v_new, i),
