@@ -30,6 +30,7 @@ struct perpi_collider {
     const perpi_touch_exception* exception;
     size_t exception_count;
     const perpi_turn* turn; /* per body, or NULL */
+    int32_t spins;
     perpi_touch_list list;
 };
 
@@ -146,9 +147,10 @@ void perpi_collider_set_rule(perpi_collider* collider, perpi_touch_rule rule,
     collider->exception_count = count;
 }
 
-void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn)
+void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn, int32_t count)
 {
     collider->turn = turn;
+    collider->spins = count;
 }
 
 size_t perpi_collider_candidates(const perpi_collider* collider)
@@ -273,6 +275,18 @@ static perpi_touch_rule rule_of(const perpi_collider* c, const perpi_broad_pair*
     return c->rule;
 }
 
+/* Unless it is there already, about. */
+static void add_spin(perpi_touch_list* list, vec3 spin)
+{
+    for (int32_t i = 0; i < list->spins; ++i) {
+        const vec3 off = v3_sub(spin, list->spin[i]);
+        if (v3_dot(off, off) <= 0.01 * list->turn * list->turn) {
+            return;
+        }
+    }
+    list->spin[list->spins++] = spin;
+}
+
 static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const double* margin)
 {
     const perpi_shape* shape = c->model->shape;
@@ -292,12 +306,15 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
     list->shape_a = pair->shape_a;
     list->shape_b = pair->shape_b;
     list->flipped = flipped;
-    list->spin = v3(0, 0, 0);
+    list->spins = 0;
     list->turn = INFINITY;
     if (c->turn != NULL) {
         const perpi_turn *a = &c->turn[pair->body_a], *b = &c->turn[pair->body_b];
-        list->spin = flipped ? v3_sub(a->spin, b->spin) : v3_sub(b->spin, a->spin);
         list->turn = a->slack + b->slack;
+        for (int32_t i = 0; i < c->spins; ++i) {
+            const vec3 spin = v3_sub(b->spin[i], a->spin[i]);
+            add_spin(list, flipped ? v3_neg(spin) : spin);
+        }
     }
     const size_t first = list->count;
     const int32_t one = flipped ? pair->shape_b : pair->shape_a;

@@ -37,6 +37,8 @@ static inline uint64_t perpi_touch_key(const perpi_touch* touch)
     return (uint64_t)touch->shape_a << 44 | (uint64_t)touch->shape_b << 24 | touch->feature;
 }
 
+enum { PERPI_SPINS = 6 };
+
 /* Where a pair routine puts what it finds. */
 typedef struct perpi_touch_list {
     perp_context* context;
@@ -45,8 +47,11 @@ typedef struct perpi_touch_list {
     /* set by the caller for the pair at hand; perpi_touch_add copies them in */
     int32_t body_a, body_b, shape_a, shape_b;
     perpi_touch_rule rule;
-    vec3 spin;     /* about how the second will have turned against the first (world) */
-    double turn;   /* by how much that can be wrong; INFINITY: not known */
+    /* how the second may have turned against the first at the end of the step (world; none: not at
+     * all), and by how much each of these can be wrong (INFINITY: not known) */
+    vec3 spin[PERPI_SPINS];
+    int32_t spins;
+    double turn;
     int32_t group; /* of the touch that comes next; the routine sets it */
     bool secondary;
     bool flipped; /* the routine sees the shapes in the other order: swap on the way in */
@@ -87,13 +92,14 @@ void perpi_collider_destroy(perpi_collider* collider);
 void perpi_collider_set_rule(perpi_collider* collider, perpi_touch_rule rule,
                              const perpi_touch_exception* exception, size_t count);
 
-/* How far each body is expected to turn (a rotation vector), and by how much that can be wrong; one per
- * body, read during perpi_collide. NULL, as at first: as far as its margin carries it, any way. */
+/* How a body may turn in the step: rotation vectors, of which it is one, and by how much it can be off. */
 typedef struct perpi_turn {
-    vec3 spin;
+    vec3 spin[PERPI_SPINS];
     double slack;
 } perpi_turn;
-void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn);
+/* One per body, each with `count` spins, read during perpi_collide. NULL, as at first: as far as its
+ * margin carries it, any way. */
+void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn, int32_t count);
 
 /* pose: one per body (centre of mass, world). margin: one per body; a pair's margin is the sum.
  * Pairs that may not collide (model) and pairs of bodies that cannot move each other (both not

@@ -205,14 +205,14 @@ static perp_status add_vertex(answer* a, int32_t first, double floor, int32_t gr
             return PERP_OK; /* cannot come inside */
         }
         member[count++] = i;
-        primaries += f[i].possible;
+        primaries += f[i].possible != 0;
     }
     if (primaries == 0 || (count == 1 && f[first].psi < floor)) {
         return PERP_OK;
     }
     perp_status status = PERP_OK;
     for (int32_t k = 0; status == PERP_OK && k < count; ++k) {
-        status = add(a, &f[member[k]], count > 1 ? group : 0, !f[member[k]].possible);
+        status = add(a, &f[member[k]], count > 1 ? group : 0, f[member[k]].possible == 0);
     }
     return status;
 }
@@ -244,12 +244,12 @@ static perp_status add_lnc(answer* a)
 /* ---- PEG: one group for each order ------------------------------------------------------------------------ */
 
 /* The pairs that are facets where the products have these signs; equal rows once. */
-static uint64_t members_of(const answer* a, uint64_t signs)
+static uint64_t members_of(const answer* a, uint64_t signs, int32_t end)
 {
     uint64_t mask = 0;
     for (int32_t i = 0; i < a->m->count; ++i) {
         const perpi_facet* f = &a->m->facet[i];
-        if (f->possible && (signs & f->plus) == f->plus && (signs & f->minus) == 0) {
+        if ((f->possible >> end & 1U) && (signs & f->plus) == f->plus && (signs & f->minus) == 0) {
             mask |= (uint64_t)1 << a->same[i];
         }
     }
@@ -282,39 +282,46 @@ typedef struct group_set {
 /* What contains another group follows from it. A group that cannot be violated within the step says
  * nothing. One that is violated as things stand, deeper than the bodies are in each other, is not
  * complete: of an order with more members than there is room for, or with edges left out as parallel. */
+static void add_group(const answer* a, uint64_t mask, double floor, group_set* set)
+{
+    const perpi_meeting* m = a->m;
+    int32_t worst, count;
+    const double open = widest(m, mask, &worst, &count);
+    if (count == 0 || open > m->margin || open < floor || set->count == PERPI_TURN_CELLS) {
+        return;
+    }
+    /* what cannot open within the step is no way out, unless there is none at all */
+    while (count > MEMBERS || (count > 1 && m->facet[worst].psi < -m->margin)) {
+        mask &= ~((uint64_t)1 << worst);
+        (void)widest(m, mask, &worst, &count);
+    }
+    int32_t kept = 0;
+    for (int32_t k = 0; k < set->count; ++k) {
+        if ((set->mask[k] & ~mask) == 0) {
+            return;
+        }
+    }
+    for (int32_t k = 0; k < set->count; ++k) {
+        if ((mask & ~set->mask[k]) != 0) {
+            set->mask[kept] = set->mask[k];
+            set->open[kept++] = set->open[k];
+        }
+    }
+    set->mask[kept] = mask;
+    set->open[kept] = open;
+    set->count = kept + 1;
+}
+
 static void find_groups(const answer* a, group_set* set)
 {
     const perpi_meeting* m = a->m;
     uint64_t cell[PERPI_TURN_CELLS];
     const double floor = least_gap(m);
-    const int32_t cells = perpi_turn_cells(m->plane, m->planes, m->theta, cell);
     set->count = 0;
-    for (int32_t c = 0; c < cells; ++c) {
-        uint64_t mask = members_of(a, cell[c]);
-        int32_t worst, count;
-        const double open = widest(m, mask, &worst, &count);
-        if (count == 0 || open > m->margin || open < floor) {
-            continue;
-        }
-        while (count > MEMBERS) {
-            mask &= ~((uint64_t)1 << worst);
-            (void)widest(m, mask, &worst, &count);
-        }
-        bool follows = false;
-        int32_t kept = 0;
-        for (int32_t k = 0; k < set->count && !follows; ++k) {
-            follows = (set->mask[k] & ~mask) == 0;
-        }
-        for (int32_t k = 0; k < set->count && !follows; ++k) {
-            if ((mask & ~set->mask[k]) != 0) {
-                set->mask[kept] = set->mask[k];
-                set->open[kept++] = set->open[k];
-            }
-        }
-        if (!follows) {
-            set->mask[kept] = mask;
-            set->open[kept] = open;
-            set->count = kept + 1;
+    for (int32_t k = 0; k < m->ends; ++k) {
+        const int32_t cells = perpi_turn_cells(m->product, m->products, k, m->theta, cell);
+        for (int32_t c = 0; c < cells; ++c) {
+            add_group(a, members_of(a, cell[c], k), floor, set);
         }
     }
     /* too many: those that are nearest to being violated stay */
@@ -356,7 +363,7 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
     answer a = {.m = &m, .pose = pose_a, .list = list, .first = list->count};
     const bool peg = list->rule == PERPI_TOUCH_PEG;
     perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
-                        peg ? 2.0 * margin : margin, list->spin, list->turn);
+                        peg ? 2.0 * margin : margin, list);
     perpi_meeting_collect(&m, !peg);
     if (m.apart || (m.least > margin && m.least < INFINITY)) {
         return PERP_OK;

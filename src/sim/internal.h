@@ -34,6 +34,7 @@ struct perp_sim {
     perpi_pose* pose;   /* per body */
     double* margin;     /* per body */
     perpi_turn* turn;   /* per body: how far it turns in the step; see margin.c */
+    int32_t spins;      /* of each of these */
     double* extra;      /* 6 a body: wrenches applied for the coming step */
     bool has_extra;
 
