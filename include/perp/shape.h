@@ -110,6 +110,23 @@ typedef struct perp_polygon_measure {
 PERP_API perp_polygon_measure perp_polygon_compare(const double* a, int32_t a_count,
                                                    const double* b, int32_t b_count);
 
+/* ---- two convex polyhedra ------------------------------------------------------------------------*/
+
+typedef struct perp_polyhedron_measure {
+    double volume;     /* of the overlap, >= 0 */
+    double separation; /* > 0: largest gap between parallel planes that separate the two and touch a
+                          face or an edge of both, which is the distance unless vertices are closest;
+                          < 0: minus the depth, the least translation that parts them */
+} perp_polyhedron_measure;
+
+/* Both exact up to rounding. a, b: x, y, z of points; their convex hulls are compared. The overlap is
+ * cut down half-space by half-space, so that a sliver keeps its relative precision. Takes memory:
+ * the hulls. perp_sim_overlap_volume has them. */
+PERP_API PERP_NODISCARD perp_status perp_polyhedron_compare(perp_context* context, const double* a,
+                                                            int32_t a_count, const double* b,
+                                                            int32_t b_count,
+                                                            perp_polyhedron_measure* measure);
+
 #ifdef __cplusplus
 }
 #endif

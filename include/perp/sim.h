@@ -141,6 +141,11 @@ PERP_API PERP_NODISCARD perp_status perp_sim_penetration(perp_sim* sim, double* 
  * rounding; planar models only, 0 for others. Round shapes and half-planes are not counted. */
 PERP_API double perp_sim_overlap_area(perp_sim* sim);
 
+/* Likewise in space: the volume of overlap of all pairs of bodies whose convex polyhedra, boxes and
+ * planes may collide; 0 in the plane. The pieces of a mesh that is not convex overlap each other and
+ * count one by one. */
+PERP_API PERP_NODISCARD perp_status perp_sim_overlap_volume(perp_sim* sim, double* volume);
+
 /* The problem of the last step, for saving; NULL before the first. */
 PERP_API const perp_contact_problem* perp_sim_problem(const perp_sim* sim);
 

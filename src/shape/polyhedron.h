@@ -7,6 +7,7 @@
 #ifndef PERPI_POLYHEDRON_H
 #define PERPI_POLYHEDRON_H
 
+#include "base/arena.h"
 #include "shape/shape.h"
 
 typedef struct perpi_edge {
@@ -69,5 +70,16 @@ void perpi_polyhedron_free(perp_context* context, perpi_polyhedron* polyhedron);
 /* The vertex farthest along a direction of the shape's frame: climbs from `start` (any vertex). Of
  * several that are equally far up to rounding it may be any. */
 int32_t perpi_polyhedron_support(const perpi_polyhedron* p, vec3 direction, int32_t start);
+
+/* See perp_polyhedron_measure; at world poses. Scratch from the arena, which is rewound. */
+PERP_NODISCARD perp_status perpi_polyhedron_compare(perpi_arena* arena, const perpi_polyhedron* a,
+                                                    const perpi_pose* pose_a,
+                                                    const perpi_polyhedron* b,
+                                                    const perpi_pose* pose_b,
+                                                    perp_polyhedron_measure* measure);
+/* The volume of the part with n.x <= offset. */
+PERP_NODISCARD perp_status perpi_polyhedron_below(perpi_arena* arena, const perpi_polyhedron* p,
+                                                  const perpi_pose* pose, vec3 n, double offset,
+                                                  double* volume);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef PERPI_SIM_INTERNAL_H
 #define PERPI_SIM_INTERNAL_H
 
+#include "base/arena.h"
 #include "collide/collide.h"
 #include "contact/contact.h"
 #include "sim/sim.h"
@@ -60,6 +61,8 @@ struct perp_sim {
     double *v_problem, *p_problem;
     size_t v_capacity, p_capacity;
     bool has_problem;
+
+    perpi_arena scratch; /* of questions, not of steps */
 
     perp_step_info info;
     perp_step_fn on_step;
