@@ -153,6 +153,11 @@ void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn, i
     collider->spins = count;
 }
 
+double perpi_collider_deepest(const perpi_collider* collider)
+{
+    return collider->list.deepest;
+}
+
 size_t perpi_collider_candidates(const perpi_collider* collider)
 {
     return collider->candidates;
@@ -342,6 +347,7 @@ perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, cons
     perpi_collider* c = collider;
     c->broad.pair_count = 0;
     c->list.count = 0;
+    c->list.deepest = 0.0;
     perp_status status = place_shapes(c, pose, margin);
     if (status == PERP_OK) {
         status = find_plane_pairs(c);

@@ -54,6 +54,7 @@ typedef struct perpi_touch_list {
     double turn;
     int32_t group; /* of the touch that comes next; the routine sets it */
     bool secondary;
+    double deepest; /* overlap of polyhedra so far: touches tell of the end of the step, this does not */
     bool flipped; /* the routine sees the shapes in the other order: swap on the way in */
 } perpi_touch_list;
 
@@ -107,6 +108,9 @@ void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn, i
 PERP_NODISCARD perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose,
                                          const double* margin, const perpi_touch** touch,
                                          size_t* count);
+
+/* The deepest overlap of two polyhedra in the last call, 0 if none do. */
+double perpi_collider_deepest(const perpi_collider* collider);
 
 /* Candidate pairs of the last call, before the narrow phase (for the bench of the broad phase). */
 size_t perpi_collider_candidates(const perpi_collider* collider);

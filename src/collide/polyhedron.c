@@ -139,22 +139,11 @@ static void find_same(answer* a)
 
 /* ---- plain: every pair within the margin ------------------------------------------------------------- */
 
-static const perpi_facet* best_present(const perpi_meeting* m)
-{
-    const perpi_facet* best = NULL;
-    for (int32_t i = 0; i < m->count; ++i) {
-        const perpi_facet* f = &m->facet[i];
-        best = f->present && (best == NULL || f->psi > best->psi) ? f : best;
-    }
-    return best;
-}
-
 /* Pairs with a gap below that of the direction of least depth do not count: a body that rests on
  * another, some rounding deep, would also be pushed out sideways. */
 static double least_gap(const perpi_meeting* m)
 {
-    const perpi_facet* best = best_present(m);
-    const double least = best != NULL && best->psi < 0.0 ? best->psi : 0.0;
+    const double least = m->best < 0.0 ? m->best : 0.0;
     return DEPTH * least - PERPI_TOUCH_TIE * m->size;
 }
 
@@ -375,8 +364,10 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
         if (deepest.psi > 0.0) {
             return PERP_OK;
         }
+        list->deepest = -deepest.psi > list->deepest ? -deepest.psi : list->deepest;
         status = add(&a, &deepest, 0, false);
     } else {
+        list->deepest = -m.best > list->deepest ? -m.best : list->deepest;
         find_same(&a);
         status = peg                               ? add_groups(&a)
                  : list->rule == PERPI_TOUCH_LNC ? add_lnc(&a)

@@ -59,6 +59,7 @@ typedef struct perpi_meeting {
     perpi_product product[PERPI_PRODUCTS];
     int32_t products;
     double least; /* smallest distance of a present pair */
+    double best;  /* largest psi of one */
     bool apart;   /* a present pair is open by more than the margin */
     vec3 vertex_b[PERPI_PLACED], normal_b[PERPI_PLACED];
     mat3 R_end[PERPI_SPINS]; /* R after each expected turn */

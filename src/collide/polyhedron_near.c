@@ -93,6 +93,7 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
     m->count = 0;
     m->products = 0;
     m->least = INFINITY;
+    m->best = -INFINITY;
     m->apart = false;
     for (int32_t i = 0; i < PERPI_PLACED && i < b->vertex_count; ++i) {
         m->vertex_b[i] = into_a(m, b->vertex[i]);
@@ -206,6 +207,7 @@ static void keep(perpi_meeting* m, const perpi_facet* f)
 {
     if (f->present) {
         m->least = f->distance < m->least ? f->distance : m->least;
+        m->best = f->psi > m->best ? f->psi : m->best;
         m->apart = m->apart || f->psi > m->margin;
     }
     if (m->count < PERPI_FACETS) {
