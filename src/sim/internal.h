@@ -36,7 +36,8 @@ struct perp_sim {
     double *s, *s_next; /* what springs and controllers remember (force_rows.h) */
     perpi_pose* pose;   /* per body */
     double* margin;     /* per body */
-    double* turn;       /* per body: how far it may turn in the step; see margin.c */
+    perpi_turn* turn;   /* per body: how far it turns in the step; see margin.c */
+    int32_t spins;      /* of each of these */
     double* extra;      /* 6 a body: wrenches applied for the coming step */
     bool has_extra;
 

@@ -513,11 +513,12 @@ static int32_t count_active(const perpi_contact_list* list)
     return active;
 }
 
-/* Largest overlap at the start of the step beyond soft layers; of a group the most open member tells. */
+/* Largest overlap at the start of the step beyond soft layers; of a group the most open member tells, if
+ * it is not one that matters only at the end. */
 static double find_deepest(const perp_sim* sim)
 {
     const perp_contact_problem* P = &sim->formulation->problem;
-    double deepest = 0.0;
+    double deepest = perpi_collider_deepest(sim->collider);
     for (size_t i = 0; i < sim->next.count; ++i) {
         const perp_contact* c = &sim->next.item[i];
         const double depth = -c->gap - c->layer.start[0]; /* a layer may be pressed in */

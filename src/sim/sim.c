@@ -123,7 +123,6 @@ static perp_status allocate(perp_sim* sim)
                   {&sim->s, (size_t)sim->s_size + 1},
                   {&sim->s_next, (size_t)sim->s_size + 1},
                   {&sim->margin, n},
-                  {&sim->turn, n},
                   {&sim->extra, 6 * n},
                   {&sim->effort, model->joint_count}};
     perp_status status = perpi_alloc(context, n, sizeof *sim->pose, &sim->pose);
@@ -131,6 +130,9 @@ static perp_status allocate(perp_sim* sim)
         status = perpi_alloc(context, arrays[i].count, sizeof(double), arrays[i].array);
     }
     const size_t joints = model->joint_count;
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, n, sizeof *sim->turn, &sim->turn);
+    }
     if (status == PERP_OK) {
         status = perpi_alloc(context, joints, sizeof *sim->joint, &sim->joint);
     }
