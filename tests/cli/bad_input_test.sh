@@ -75,7 +75,6 @@ zero-quaternion|/bodies/1/orientation:
 negative-radius|/bodies/1/shapes/0/radius: must be > 0, got -1
 unknown-shape|/bodies/1/shapes/0/type: |'sphere'
 planar-shape|/bodies/1/shapes/0/type: |'circle'
-shape-not-built|/bodies/1/shapes/0/type: |does not exist yet
 wrong-type|/bodies/1/mass: must be a number, got a string
 wrong-length|/bodies/1/position: must be an array of 3 numbers, got 2
 broken-expression|/bodies/1/motion/position/1: expression 'sin(t': |at column 6
