@@ -31,6 +31,7 @@ typedef struct perpi_contact_model_ops {
     const char* name;
     const char* summary;
     perpi_touch_rule rule;
+    bool planar; /* not for spatial scenes */
     /* Appends to list. pose: one per body, at the start of the step; t for moving surfaces. */
     perp_status (*build)(const perp_model* model, const perpi_contact_rules* rules, double t,
                          const perpi_pose* pose, const perpi_touch* touch, size_t count,

@@ -101,6 +101,8 @@ TETRAHEDRON = {"type": "mesh", "collides": False,
                "vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
                "faces": [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]}
 
+SUPPORT = {"tripod": [[1, 0], [-1, 1], [-1, -1]], "mu": 0.5}
+
 ACCEPTED = [
     (GOOD, "/bodies/1/ignores", ["ground"]), (GOOD, "/bodies/1/shapes/0", TETRAHEDRON),
     (GOOD, "/bodies/2/shapes/0", {"type": "cylinder", "radius": 1, "length": 0.5}),
@@ -138,6 +140,9 @@ ACCEPTED = [
                                "target": {"points": [[0, 0], [1, 2]], "interpolation": "quintic"}}]),
     (PLANAR, "/bodies/1/velocity", [1, 2]), (PLANAR, "/friction", {"cone": "quadratic"}),
     (PLANAR, "/bodies/1/shapes/0/angle", 1),
+    (PLANAR, "/bodies/1/support", SUPPORT), (PLANAR, "/bodies/1/support", {**SUPPORT, "mu": [0.1, 0, 1]}),
+    (PLANAR, "/bodies/1/support", {**SUPPORT, "gravity": 1.6}),
+    (PLANAR, "/bodies/1/support", {**SUPPORT, "load": 3}), (PLANAR, "/contact", "disjunctive"),
 ]
 
 HINGE = {"name": "j", "type": "revolute", "a": "world", "b": "ball", "at": [0, 0, 0], "axis": [0, 1, 0]}
@@ -258,6 +263,13 @@ REFUSED = [
     (PLANAR, "/bodies/1/orientation", [1, 0, 0, 0]), (PLANAR, "/bodies/1/angular_velocity", [0, 0, 1]),
     (PLANAR, "/bodies/1/shapes/0/type", "sphere"), (PLANAR, "/friction", {"directions": 1}),
     (PLANAR, "/bodies/0/shapes/0/normal", [0, 0]),
+    (GOOD, "/bodies/1/support", SUPPORT), (PLANAR, "/bodies/0/support", SUPPORT),
+    (PLANAR, "/bodies/1/support", {**SUPPORT, "mu": -1}), (PLANAR, "/bodies/1/support", {"tripod": [[1, 0]], "mu": 1}),
+    (PLANAR, "/bodies/1/support", {"tripod": SUPPORT["tripod"]}), (PLANAR, "/bodies/1/support", []),
+    (PLANAR, "/bodies/1/support", {**SUPPORT, "mu": [1, 1]}), (PLANAR, "/bodies/1/support", {**SUPPORT, "mass": 1}),
+    (PLANAR, "/bodies/1/support", {**SUPPORT, "gravity": 0}), (PLANAR, "/bodies/1/support", {**SUPPORT, "load": -1}),
+    (PLANAR, "/bodies/1/support", {**SUPPORT, "load": 1, "gravity": 1}),
+    (PLANAR, "/bodies/1/support", {**SUPPORT, "tripod": [[1, 0], [0, 1], [0, 1, 0]]}),
 ]
 
 

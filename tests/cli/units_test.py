@@ -35,7 +35,7 @@ DIMENSION = {"position": (1, 0), "size": (1, 0), "radius": (1, 0), "length": (1,
              "force": (1, 1), "torque": (2, 1), "margin": (1, 0), "at_a": (1, 0), "at_b": (1, 0),
              "rest": (1, 0), "stiffness": (0, 1), "damping": (0, 1),
              "linear": (0, 1), "angular": (2, 1), "max_speed": (1, 0),
-             "vertices": (1, 0)}  # linear, angular: drag
+             "tripod": (1, 0), "load": (1, 1), "vertices": (1, 0)}  # linear, angular: drag
 # of joints and their controllers: coordinate, effort, and effort per coordinate
 TURN = ((0, 0), (2, 1), (2, 1))
 TRAVEL = ((1, 0), (1, 1), (0, 1))

@@ -455,3 +455,42 @@ TEST(joint_correction_is_refused)
     CHECK_CONTAINS(s.error, "joint_correction: is for steppers with inertia");
     scene_sim_close(&s);
 }
+
+/* ---- with supports and contacts that are no conjunction ----------------------------------------------------*/
+
+TEST(a_part_is_pushed_along_a_fence_and_over_its_corner_with_every_model_of_corners)
+{
+    static const char* const model[] = {"peg", "disjunctive", "lnc"};
+    double path[3][500][3];
+    for (int k = 0; k < 3; ++k) {
+        scene_sim s = {0};
+        const perp_override set = {"/contact", model[k]};
+        REQUIRE_OK(perp_context_create(NULL, &s.context));
+        REQUIRE_OK(perp_scene_load(s.context, PERP_SOURCE_DIR "/scenes/b09-quasistatic-push.json",
+                                   &set, 1, &s.scene));
+        REQUIRE_OK(perp_sim_create_from_scene(s.context, s.scene, &s.sim));
+        for (int i = 0; i < 500; ++i) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+            const perp_step_info info = perp_sim_step_info(s.sim);
+            CHECK_AT_MOST(info.certificate.worst, 1e-9);
+            CHECK_AT_MOST(info.penetration, 1e-6); /* a turn within a step is a little more than its
+                                                      linear part */
+            CHECK_EQ_INT(info.fallbacks, 0);
+            const perp_body_state b = scene_sim_body(&s, "part");
+            path[k][i][0] = b.position[0];
+            path[k][i][1] = b.position[1];
+            path[k][i][2] = b.angle;
+            for (int j = 0; j < 3; ++j) {
+                CHECK_NEAR(path[k][i][j], path[0][i][j], 1e-6);
+            }
+        }
+        /* flat against the pusher, and on the level behind the corner */
+        CHECK_NEAR(path[k][499][0], 1.05, 1e-6);
+        CHECK_NEAR(path[k][499][1], -0.1, 1e-5);
+        CHECK_AT_MOST(fabs(path[k][499][2]), 1e-9);
+        /* on the slope it rises by two thirds of what it is pushed */
+        CHECK_NEAR((path[k][249][1] - path[k][199][1]) / (path[k][249][0] - path[k][199][0]),
+                   0.4 / 0.6, 1e-9);
+        scene_sim_close(&s);
+    }
+}

@@ -317,6 +317,7 @@ TEST(the_text_of_every_scene_gives_the_same_bits)
         "b09-pendulum-pusher",
         "b09-pendulum-belt",
         "b09-planar-model",
+        "b09-quasistatic-push",
         "w14-hanging-rod",
         "w14-pendulum",
         "w14-rolling-cart",
