@@ -266,9 +266,9 @@ static void print_supports(const perp_model* model)
         printf("  ");
         cli_put_name(perp_model_body_name(model, i), 20);
         char mu[64];
-        (void)(s.points == 1 ? snprintf(mu, sizeof mu, "%.4g", s.mu[0])
-                             : snprintf(mu, sizeof mu, "%.4g, %.4g, %.4g", s.mu[0], s.mu[1],
-                                        s.mu[2]));
+        (void)(s.points == 1
+                   ? snprintf(mu, sizeof mu, "%.4g", s.mu[0])
+                   : snprintf(mu, sizeof mu, "%.4g, %.4g, %.4g", s.mu[0], s.mu[1], s.mu[2]));
         printf(" %-26s ", mu);
         for (int32_t k = 0; k < s.points; ++k) {
             printf("%s%.6g", k > 0 ? ", " : "", s.load[k]);

@@ -77,8 +77,11 @@ static scene_run open_scene(cone_kind cone, double mu, double turn)
         "\"(0.5+0.4*sin(t))*%.17g-t*%.17g\",\"(0.5+0.4*sin(t))*%.17g+t*%.17g\",0]},\"shapes\":[{"
         "\"type\":\"plane\",\"normal\":[%.17g,%.17g,0]}]},{\"name\":\"particle\",\"mass\":1,"
         "\"position\":[%.17g,%.17g,0],\"shapes\":[{\"type\":\"particle\"}]}]}",
-        h, T, cone == NONE ? "none" : cone == ROUND ? "quadratic" : "polygon", mu, ground, -c, -s,
-        c, s, s, c, c, s, start_x * c, start_x * s);
+        h, T,
+        cone == NONE    ? "none"
+        : cone == ROUND ? "quadratic"
+                        : "polygon",
+        mu, ground, -c, -s, c, s, s, c, c, s, start_x * c, start_x * s);
 }
 
 static path follow(cone_kind cone, double mu, double turn, const report* r, const char* file)
@@ -147,7 +150,7 @@ static void fill(model_dlc* m, const double q[3], double t, double mu)
     static const double W_f[3][8] = {
         {0, 0, 0, 0, 1, 0, -1, 0}, {-1, 1, 1, -1, 0, 1, 0, -1}, {0, 0, 0, 0, 0, 0, 0, 0}};
     static const int contact_of[8] = {0, 0, 1, 1, 2, 2, 2, 2}; /* E, 8 x 3 */
-    const double moves[2] = {fence_x(t + h) - fence_x(t), h}; /* of the fence */
+    const double moves[2] = {fence_x(t + h) - fence_x(t), h};  /* of the fence */
     const double psi[3] = {1.0 - q[0], q[0] - fence_x(t), q[2]};
     *m = (model_dlc){0};
     for (int i = 0; i < 3; ++i) {
@@ -185,10 +188,8 @@ static void fill(model_dlc* m, const double q[3], double t, double mu)
         m->upper[j] = INFINITY;
     }
     m->start[N] = entries;
-    m->problem = (perp_mlcp){.M = {N, N, m->start, m->row, m->value},
-                             .q = m->b,
-                             .lower = m->lower,
-                             .upper = m->upper};
+    m->problem = (perp_mlcp){
+        .M = {N, N, m->start, m->row, m->value}, .q = m->b, .lower = m->lower, .upper = m->upper};
 }
 
 static void stop(perp_status status, const perp_context* context)
@@ -288,7 +289,8 @@ int main(int argc, char** argv)
                0.0, round.force_off, 1e-7);
     report_add(&r, "Model-DQC: steps with many solutions (the thesis: unique)", 0.0, 0.0,
                round.undetermined, 0.0);
-    report_add(&r, "Model-DQC: y at the end (m), mu (0.9 - 0.7)", NAN, mu * 0.2, round.end[1], 1e-4);
+    report_add(&r, "Model-DQC: y at the end (m), mu (0.9 - 0.7)", NAN, mu * 0.2, round.end[1],
+               1e-4);
     report_add(&r, "Model-DQC: certificate", NAN, 0.0, round.certificate, 1e-9);
     report_note(&r, "Model-DQC: steps in which the fence pushes", round.pushed);
 
@@ -312,8 +314,8 @@ int main(int argc, char** argv)
 
     double residual = 0.0;
     const double apart = as_printed(context, mu, diamond.end, &residual);
-    report_add(&r, "(3.41)-(3.43) with E transposed, by pivoting: distance at the end (m)", NAN, 0.0,
-               apart, 1e-9);
+    report_add(&r, "(3.41)-(3.43) with E transposed, by pivoting: distance at the end (m)", NAN,
+               0.0, apart, 1e-9);
     report_add(&r, "(3.41)-(3.43): largest residual", NAN, 0.0, residual, 1e-9);
 
     const path none = follow(NONE, 0.0, 0.0, &r, "none.dat");

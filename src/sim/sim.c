@@ -253,9 +253,10 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     if (status == PERP_OK) {
         status = perpi_contact_model_find(context, def->contact, &sim->contact_model);
         if (status == PERP_OK && sim->contact_model->planar && sim->model->dimension == 3) {
-            status = perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                                "contact model '%s' is for planar scenes; in space use 'peg' or 'lnc'",
-                                def->contact);
+            status =
+                perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                           "contact model '%s' is for planar scenes; in space use 'peg' or 'lnc'",
+                           def->contact);
         }
         prefix(context, status, "contact");
     }

@@ -13,13 +13,15 @@ typedef struct corner {
 
 static void draw(uint64_t* seed, corner* c)
 {
-    const double first = generate_uniform(seed, 0.0, 6.3), second = first + generate_uniform(seed, 0.4, 2.6);
+    const double first = generate_uniform(seed, 0.0, 6.3),
+                 second = first + generate_uniform(seed, 0.4, 2.6);
     c->mass = generate_uniform(seed, 0.5, 2.0);
     c->h = 0.1;
     for (int i = 0; i < 2; ++i) {
         c->n[i][0] = cos(i == 0 ? first : second);
         c->n[i][1] = sin(i == 0 ? first : second);
-        c->gap[i] = generate_uniform(seed, -0.05, 0.2); /* one may be crossed: the other must hold */
+        c->gap[i] =
+            generate_uniform(seed, -0.05, 0.2); /* one may be crossed: the other must hold */
         c->k[i] = c->mass * generate_uniform(seed, -3.0, 3.0);
     }
     if (c->gap[0] < 0.0 && c->gap[1] < 0.0) {
@@ -158,8 +160,7 @@ static void enumerate_law(const corner* c, answers* out)
             psi[i] = c->a[i] + c->C[i][0] * p[0] + c->C[i][1] * p[1];
         }
         const double most = fmax(psi[0], psi[1]);
-        if (most >= -1e-9 && p[0] >= -1e-9 && p[1] >= -1e-9 &&
-            (who == 0 || most <= 1e-9)) {
+        if (most >= -1e-9 && p[0] >= -1e-9 && p[1] >= -1e-9 && (who == 0 || most <= 1e-9)) {
             remember(out, p[0], p[1]);
         }
     }
@@ -237,8 +238,8 @@ TEST(the_variables_of_the_thesis_have_the_solutions_of_the_group)
         REQUIRE(solve_group(context, &c, p));
         CHECK(among(&thesis, p[0], p[1]));
     }
-    TEST_PRINT("solutions without a push %d, with one %d, with both %d; %d of 300 have several", none,
-               one, both, several);
+    TEST_PRINT("solutions without a push %d, with one %d, with both %d; %d of 300 have several",
+               none, one, both, several);
     CHECK(none > 20 && one > 20 && several > 10);
     perp_context_destroy(context);
 }
@@ -314,9 +315,11 @@ TEST(friction_at_a_corner_is_that_of_the_edge_that_holds)
     for (int slides = 0; slides < 2; ++slides) {
         scene_sim s = scene_sim_open(
             "{\"dimension\":2,\"gravity\":[%.17g,-10],\"step\":0.01,\"duration\":0.5,\"contact\":"
-            "\"disjunctive\",\"friction\":{\"default\":0.3},\"bodies\":[{\"name\":\"plate\",\"type\":"
+            "\"disjunctive\",\"friction\":{\"default\":0.3},\"bodies\":[{\"name\":\"plate\","
+            "\"type\":"
             "\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[4,1],\"position\":[0,-0.5]}]},{"
-            "\"name\":\"box\",\"mass\":2,\"position\":[1.5,0.5],\"shapes\":[{\"type\":\"box\",\"size\":"
+            "\"name\":\"box\",\"mass\":2,\"position\":[1.5,0.5],\"shapes\":[{\"type\":\"box\","
+            "\"size\":"
             "[1,1]}]}]}",
             slides ? -4.0 : -2.0);
         REQUIRE(s.sim != NULL);
@@ -334,7 +337,8 @@ TEST(a_particle_goes_round_a_corner)
     scene_sim s = scene_sim_open(
         "{\"dimension\":2,\"gravity\":[0,-10],\"step\":0.005,\"duration\":1,\"contact\":"
         "\"disjunctive\",\"bodies\":[{\"name\":\"block\",\"type\":\"static\",\"shapes\":[{\"type\":"
-        "\"box\",\"size\":[2,2],\"position\":[0,-1]}]},{\"name\":\"p\",\"mass\":1,\"position\":[0.5,"
+        "\"box\",\"size\":[2,2],\"position\":[0,-1]}]},{\"name\":\"p\",\"mass\":1,\"position\":[0."
+        "5,"
         "0],\"velocity\":[1,0],\"shapes\":[{\"type\":\"particle\"}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-9);

@@ -283,6 +283,23 @@ TEST(the_path_does_not_depend_on_the_speed)
     CHECK(fabs(end[0].angle) > 0.05);
 }
 
+/* At the limit exactly, the block may slide at any speed: it stays, and says so. */
+TEST(a_force_at_the_limit_of_friction_leaves_its_direction_open)
+{
+    for (int i = 0; i < 2; ++i) {
+        scene_sim s = scene_sim_open(
+            "{\"dimension\":2,\"stepper\":\"quasistatic\",\"duration\":0.1,\"bodies\":[{\"name\":"
+            "\"p\",\"mass\":1,\"support\":{\"mu\":0.2,\"gravity\":10},\"shapes\":[{\"type\":"
+            "\"particle\"}]}],\"forces\":[{\"type\":\"wrench\",\"body\":\"p\",\"force\":[0,%g]}]}",
+            i == 0 ? 1.9 : 2.0);
+        REQUIRE(s.sim != NULL);
+        CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
+        CHECK_AT_MOST(fabs(scene_sim_body(&s, "p").position[1]), 1e-12);
+        CHECK_EQ_INT(perp_sim_step_info(s.sim).freedom, i);
+        scene_sim_close(&s);
+    }
+}
+
 /* ---- a drawer ------------------------------------------------------------------------------------------
  * A block, 0.4 by 0.4, in a slot that is wider by 2e-5, pushed e off its axis. It tilts until two corners
  * across from each other touch; their couple N 0.4 (to the clearance) carries F e, and their friction
