@@ -275,10 +275,28 @@ static json_t* joints(const perp_model* model)
     return list;
 }
 
+/* mu: the largest of the points'; the page has no more than a picture of them. */
 static json_t* supports(const perp_model* model)
 {
-    (void)model;
-    return json_array();
+    json_t* list = json_array();
+    for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
+        const perp_support_info info = perp_model_body_support(model, i);
+        if (info.points == 0) {
+            continue;
+        }
+        json_t* tripod = json_array();
+        double mu = 0.0;
+        for (int32_t k = 0; k < info.points; ++k) {
+            (void)json_array_append_new(tripod, cli_numbers(info.at[k], 2));
+            mu = info.mu[k] > mu ? info.mu[k] : mu;
+        }
+        json_t* o = json_object();
+        put(o, "body", json_integer(i));
+        put(o, "tripod", tripod);
+        put(o, "mu", cli_number(mu));
+        (void)json_array_append_new(list, o);
+    }
+    return list;
 }
 
 /* The model does not tell its gravity, the scene's text does. */

@@ -511,3 +511,39 @@ TEST(a_part_is_pushed_along_a_fence_and_over_its_corner_with_every_model_of_corn
         scene_sim_close(&s);
     }
 }
+
+TEST(a_recording_of_a_quasistatic_scene_with_supports_and_groups_verifies)
+{
+    scene_sim s = scene_sim_load("scenes/b09-quasistatic-push.json");
+    REQUIRE(s.sim != NULL);
+    perp_recorder* recorder = NULL;
+    REQUIRE_OK(perp_recorder_create(s.context, "push.h5", s.scene, s.sim, &recorder));
+    while (!perp_sim_finished(s.sim)) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        REQUIRE_OK(perp_recorder_step(recorder, s.sim, 0.0));
+    }
+    REQUIRE_OK(perp_recorder_finish(recorder, s.sim));
+    perp_recorder_destroy(recorder);
+    perp_verdict verdict;
+    REQUIRE_OK(perp_recording_verify(s.context, "push.h5", &verdict));
+    TEST_PRINT("%s", verdict.message);
+    CHECK(verdict.intact && verdict.same_bits);
+    CHECK_EQ_INT(verdict.laws_checked, 500);
+    CHECK_AT_MOST(verdict.worst.worst, 1e-9);
+    scene_sim_close(&s);
+}
+
+TEST(a_warm_quasistatic_step_asks_for_no_memory)
+{
+    scene_sim s = push(0.01, 2.0, 0.1, 0.05, "quadratic", 0.3);
+    REQUIRE(s.sim != NULL);
+    for (int i = 0; i < 50; ++i) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+    }
+    const uint64_t before = perp_context_allocations(s.context);
+    for (int i = 0; i < 100; ++i) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+    }
+    CHECK_EQ_U64(perp_context_allocations(s.context) - before, 0);
+    scene_sim_close(&s);
+}
