@@ -73,21 +73,26 @@ static bool all_finite(const double* x, int32_t n)
     return true;
 }
 
+static void copy(double* to, const double* from, int32_t n)
+{
+    for (int32_t i = 0; i < n; ++i) {
+        to[i] = from[i];
+    }
+}
+
 /* The velocities and impulses at hand <-> the best so far. */
 static void keep(perp_sim* sim)
 {
-    const size_t dofs = (size_t)sim->formulation->problem.dof_count;
-    const size_t rows = (size_t)sim->formulation->problem.row_count;
-    memcpy(sim->settled, sim->v_problem, dofs * sizeof(double));
-    memcpy(sim->settled + dofs, sim->p_problem, rows * sizeof(double));
+    const perp_contact_problem* P = &sim->formulation->problem;
+    copy(sim->settled, sim->v_problem, P->dof_count);
+    copy(sim->settled + P->dof_count, sim->p_problem, P->row_count);
 }
 
 static void take_back(perp_sim* sim)
 {
-    const size_t dofs = (size_t)sim->formulation->problem.dof_count;
-    const size_t rows = (size_t)sim->formulation->problem.row_count;
-    memcpy(sim->v_problem, sim->settled, dofs * sizeof(double));
-    memcpy(sim->p_problem, sim->settled + dofs, rows * sizeof(double));
+    const perp_contact_problem* P = &sim->formulation->problem;
+    copy(sim->v_problem, sim->settled, P->dof_count);
+    copy(sim->p_problem, sim->settled + P->dof_count, P->row_count);
     perpi_formulation_scatter_v(sim->formulation, sim->model, sim->v_problem, sim->v_end);
 }
 
