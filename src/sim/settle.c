@@ -257,7 +257,7 @@ static perp_status look_for_balance(search* x)
         if (x->best <= GOAL || (x->best <= tolerance && stale >= STALE)) {
             break;
         }
-        growing = growing || (before <= GOOD && off > 0.5 * before);
+        growing = growing || (exact && before <= GOOD && off > 0.5 * before);
         if (isinf(off) && s == 1.0) {
             break; /* not even that can be solved */
         }
