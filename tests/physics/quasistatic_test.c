@@ -473,12 +473,30 @@ TEST(joint_correction_is_refused)
     scene_sim_close(&s);
 }
 
+/* On four corners the loads are not unique, and the friction of each, so the motion, hangs on them. */
+TEST(a_box_that_turns_on_four_corners_balances_in_every_step)
+{
+    const perp_override set[] = {{"/stepper", "quasistatic"}, {"/friction/cone", "quadratic"}};
+    scene_sim s = {0};
+    REQUIRE_OK(perp_context_create(NULL, &s.context));
+    REQUIRE_OK(perp_scene_load(s.context, PERP_SOURCE_DIR "/scenes/n04-pusher-box.json", set, 2,
+                               &s.scene));
+    REQUIRE_OK(perp_sim_create_from_scene(s.context, s.scene, &s.sim));
+    for (int i = 0; i < 120; ++i) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        CHECK_AT_MOST(perp_sim_step_info(s.sim).certificate.worst, 1e-8);
+    }
+    CHECK(scene_sim_body(&s, "box").velocity[0] > 0.1);
+    CHECK(fabs(scene_sim_body(&s, "box").angular_velocity[2]) > 0.01);
+    scene_sim_close(&s);
+}
+
 /* ---- with supports and contacts that are no conjunction ----------------------------------------------------*/
 
 TEST(a_part_is_pushed_along_a_fence_and_over_its_corner_with_every_model_of_corners)
 {
     static const char* const model[] = {"peg", "disjunctive", "lnc"};
-    double path[3][500][3];
+    double path[3][350][3];
     for (int k = 0; k < 3; ++k) {
         scene_sim s = {0};
         const perp_override set = {"/contact", model[k]};
@@ -486,7 +504,7 @@ TEST(a_part_is_pushed_along_a_fence_and_over_its_corner_with_every_model_of_corn
         REQUIRE_OK(perp_scene_load(s.context, PERP_SOURCE_DIR "/scenes/b09-quasistatic-push.json",
                                    &set, 1, &s.scene));
         REQUIRE_OK(perp_sim_create_from_scene(s.context, s.scene, &s.sim));
-        for (int i = 0; i < 500; ++i) {
+        for (int i = 0; i < 350; ++i) {
             REQUIRE_OK(perp_sim_step(s.sim));
             const perp_step_info info = perp_sim_step_info(s.sim);
             CHECK_AT_MOST(info.certificate.worst, 1e-9);
@@ -502,9 +520,9 @@ TEST(a_part_is_pushed_along_a_fence_and_over_its_corner_with_every_model_of_corn
             }
         }
         /* flat against the pusher, and on the level behind the corner */
-        CHECK_NEAR(path[k][499][0], 1.05, 1e-6);
-        CHECK_NEAR(path[k][499][1], -0.1, 1e-5);
-        CHECK_AT_MOST(fabs(path[k][499][2]), 1e-9);
+        CHECK_NEAR(path[k][349][0], 0.69, 1e-6);
+        CHECK_NEAR(path[k][349][1], -0.1, 1e-5);
+        CHECK_AT_MOST(fabs(path[k][349][2]), 1e-9);
         /* on the slope it rises by two thirds of what it is pushed */
         CHECK_NEAR((path[k][249][1] - path[k][199][1]) / (path[k][249][0] - path[k][199][0]),
                    0.4 / 0.6, 1e-9);
@@ -514,8 +532,12 @@ TEST(a_part_is_pushed_along_a_fence_and_over_its_corner_with_every_model_of_corn
 
 TEST(a_recording_of_a_quasistatic_scene_with_supports_and_groups_verifies)
 {
-    scene_sim s = scene_sim_load("scenes/b09-quasistatic-push.json");
-    REQUIRE(s.sim != NULL);
+    const perp_override set = {"/duration", "4"};
+    scene_sim s = {0};
+    REQUIRE_OK(perp_context_create(NULL, &s.context));
+    REQUIRE_OK(perp_scene_load(s.context, PERP_SOURCE_DIR "/scenes/b09-quasistatic-push.json", &set,
+                               1, &s.scene));
+    REQUIRE_OK(perp_sim_create_from_scene(s.context, s.scene, &s.sim));
     perp_recorder* recorder = NULL;
     REQUIRE_OK(perp_recorder_create(s.context, "push.h5", s.scene, s.sim, &recorder));
     while (!perp_sim_finished(s.sim)) {
@@ -528,7 +550,7 @@ TEST(a_recording_of_a_quasistatic_scene_with_supports_and_groups_verifies)
     REQUIRE_OK(perp_recording_verify(s.context, "push.h5", &verdict));
     TEST_PRINT("%s", verdict.message);
     CHECK(verdict.intact && verdict.same_bits);
-    CHECK_EQ_INT(verdict.laws_checked, 500);
+    CHECK_EQ_INT(verdict.laws_checked, 200);
     CHECK_AT_MOST(verdict.worst.worst, 1e-9);
     scene_sim_close(&s);
 }
