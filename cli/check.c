@@ -364,7 +364,12 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     }
     printf("  time           step %.9g to t = %.9g: %lld steps, recorded every %d\n", run.step,
            run.duration, (long long)perp_sim_step_total(sim), (int)perp_scene_record_every(scene));
-    printf("  method         %s, contact %s, %s friction", run.stepper, run.contact, run.cone);
+    printf("  method         %s", run.stepper);
+    for (int32_t i = 0; i < run.stepper_option_count; ++i) {
+        printf("%s%s %.9g", i > 0 ? ", " : " with ", run.stepper_option[i].name,
+               run.stepper_option[i].value);
+    }
+    printf(", contact %s, %s friction", run.contact, run.cone);
     if (strcmp(run.cone, "polygon") == 0) {
         printf(" (%d directions)", perp_model_dimension(model) == 2 ? 2 : (int)run.directions);
     }

@@ -48,6 +48,8 @@ void cli_stats_step(cli_stats* stats, const perp_sim* sim, double seconds)
     take_sample(stats, seconds);
     stats->steps += 1;
     stats->fallbacks += info.fallbacks;
+    stats->undetermined += info.freedom > 0;
+    stats->freedom = info.freedom > stats->freedom ? info.freedom : stats->freedom;
     stats->step_sum += seconds;
     take_worst(&stats->step_max, seconds);
 

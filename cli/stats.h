@@ -25,6 +25,8 @@ typedef struct cli_stats {
     int32_t iterations_max;
     int64_t failures;
     int64_t fallbacks;    /* pairs of shapes given to a simpler contact model */
+    int64_t undetermined; /* steps whose motion the laws leave open (quasistatic) */
+    int32_t freedom;      /* of these, in how many directions at most */
     double initial_total; /* energy */
 } cli_stats;
 

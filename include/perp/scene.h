@@ -58,6 +58,8 @@ PERP_API int32_t perp_scene_record_every(const perp_scene* scene);
 typedef struct perp_scene_run {
     double step, duration;
     const char* stepper;
+    const perp_option* stepper_option;
+    int32_t stepper_option_count;
     const char* contact;
     bool single_primary; /* of the contact model */
     const char* solver;

@@ -23,7 +23,7 @@ typedef enum perp_shape_type {
     PERP_SHAPE_BOX2,         /* planar box, written "box" in a planar scene */
     PERP_SHAPE_CYLINDER,     /* axis z, length, radius; flat ends */
     PERP_SHAPE_MESH,         /* vertices, triangles; no contact yet: visual or contactless */
-    PERP_SHAPE_POLYGON,      /* planar, convex: vertices */
+    PERP_SHAPE_POLYGON,      /* planar: vertices */
     PERP_SHAPE_POLYHEDRON,   /* convex: vertices, of which the hull is taken, or with triangles */
     PERP_SHAPE_TYPE_COUNT
 } perp_shape_type;

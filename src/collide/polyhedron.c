@@ -372,9 +372,7 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
     } else {
         list->deepest = -m.best > list->deepest ? -m.best : list->deepest;
         find_same(&a);
-        status = peg                               ? add_groups(&a)
-                 : list->rule == PERPI_TOUCH_LNC ? add_lnc(&a)
-                                                 : add_plain(&a);
+        status = peg ? add_groups(&a) : list->rule == PERPI_TOUCH_LNC ? add_lnc(&a) : add_plain(&a);
     }
     if (status == PERP_OK) {
         number_touches(&a);

@@ -13,6 +13,8 @@ perp_sim_def perp_sim_def_from_scene(const perp_scene* scene)
     def.step = run.step;
     def.duration = run.duration;
     def.stepper = run.stepper;
+    def.stepper_option = run.stepper_option;
+    def.stepper_option_count = run.stepper_option_count;
     def.contact = run.contact;
     def.single_primary = run.single_primary;
     def.solver = run.solver;

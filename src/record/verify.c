@@ -27,6 +27,7 @@ typedef struct verifier {
     void* user;
     /* the laws */
     const perpi_stepper_ops* stepper;
+    perpi_step_settings settings;
     perpi_formulation* formulation;
     double *q, *v; /* the start of the step */
     double* q_end; /* where the step would lead without projection */
@@ -115,8 +116,8 @@ static perp_status bend(verifier* x, double t, double h, const perp_frame* frame
     const perp_model* model = perp_scene_model(x->scene);
     memcpy(x->q_end, x->q, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
     memcpy(x->v_end, frame->v_solved, (size_t)perp_sim_v_size(x->sim) * sizeof(double));
-    const bool linear = perp_sim_def_from_scene(x->scene).linear_rotation;
-    const perp_status status = x->stepper->advance(model, t, h, linear, x->q_end, x->v_end);
+    const perpi_step_input in = {.model = model, .t = t, .h = h, .settings = &x->settings};
+    const perp_status status = x->stepper->advance(&in, x->q_end, x->v_end);
     if (status == PERP_OK) {
         perpi_formulation_bend(x->formulation, model, h, x->q_end, x->v_problem, x->input);
     }
@@ -137,8 +138,19 @@ static perp_status judge_step(verifier* x, int64_t step, const perp_frame* frame
             .effort = frame->joints[i].applied,
         };
     }
-    perp_status status = x->stepper->formulate(f, model, t, h, x->q, x->v, NULL, frame->contacts,
-                                               frame->contact_count, x->input, x->memory);
+    const perpi_step_input in = {.model = model,
+                                 .t = t,
+                                 .h = h,
+                                 .q = x->q,
+                                 .v = x->v,
+                                 .contact = frame->contacts,
+                                 .contact_count = frame->contact_count,
+                                 .joint = x->input,
+                                 .s = x->memory,
+                                 .q_end = frame->q,
+                                 .v_end = frame->v_solved,
+                                 .settings = &x->settings};
+    perp_status status = x->stepper->formulate(f, &in);
     const perp_contact_problem* problem = &f->problem;
     if (status == PERP_OK) {
         status = perpi_grow(x->context, &x->v_problem, &x->v_capacity, (size_t)problem->dof_count,
@@ -173,6 +185,9 @@ static perp_status check_laws(verifier* x)
     const size_t v_size = (size_t)perp_sim_v_size(x->sim) * sizeof(double);
     perp_status status =
         perpi_stepper_find(x->context, perp_scene_run_settings(x->scene).stepper, &x->stepper);
+    if (status == PERP_OK) {
+        x->settings = *perpi_sim_step_settings(x->sim);
+    }
     if (status == PERP_OK) {
         status = perpi_formulation_create(x->context, &x->formulation);
     }

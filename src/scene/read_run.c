@@ -151,7 +151,7 @@ static perp_status read_rotation_rule(perpi_reader* r, const json_t* root, bool*
 }
 
 perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* run,
-                           perp_option** options)
+                           perp_option** options, perp_option** stepper_options)
 {
     perp_scene_run def = {.step = 0.01,
                           .duration = 1.0,
@@ -169,7 +169,8 @@ perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* 
         return perpi_reader_fail_key(r, "duration", PERP_ERROR_INPUT, "must be > 0, got %g",
                                      def.duration);
     }
-    PERPI_TRY(read_choice(r, root, "stepper", &def.stepper, NULL, NULL));
+    PERPI_TRY(
+        read_choice(r, root, "stepper", &def.stepper, stepper_options, &def.stepper_option_count));
     PERPI_TRY(read_contact(r, root, &def));
     PERPI_TRY(read_choice(r, root, "solver", &def.solver, options, &def.solver_option_count));
     PERPI_TRY(read_friction(r, root, &def));
@@ -187,6 +188,7 @@ perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* 
     PERPI_TRY(perpi_read_bool(r, root, "joint_correction", &def.joint_correction));
     PERPI_TRY(read_rotation_rule(r, root, &def.linear_rotation));
     def.solver_option = *options;
+    def.stepper_option = *stepper_options;
     *run = def;
     return PERP_OK;
 }

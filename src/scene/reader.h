@@ -126,9 +126,9 @@ PERP_NODISCARD perp_status perpi_read_controllers(perpi_reader* r, const json_t*
  * A name is relative to the folder of origin. */
 PERP_NODISCARD perp_status perpi_inline_tables(perp_context* context, const char* origin,
                                                json_t* root);
-/* run: out. options: allocated with the context, the caller frees them, also on failure. */
+/* run: out. options (of the solver), stepper_options: allocated with the context, the caller frees them, also on failure. */
 PERP_NODISCARD perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* run,
-                                          perp_option** options);
+                                          perp_option** options, perp_option** stepper_options);
 
 enum { PERPI_DIRECTIONS_LIMIT = 1000 };
 

@@ -14,7 +14,8 @@ struct perp_scene {
     json_t* root; /* owns the strings of run */
     perp_model* model;
     perp_scene_run run;
-    perp_option* options;
+    perp_option* options; /* of the solver */
+    perp_option* stepper_options;
     int32_t record_every;
     char* text;
 };
@@ -81,7 +82,7 @@ static perp_status read_scene(perpi_reader* r, perp_scene* scene)
     PERPI_TRY(perpi_read_object(r, root, known));
     perp_model_def def = perp_model_def_default();
     PERPI_TRY(read_model_head(r, root, &def));
-    PERPI_TRY(perpi_read_run(r, root, &scene->run, &scene->options));
+    PERPI_TRY(perpi_read_run(r, root, &scene->run, &scene->options, &scene->stepper_options));
     PERPI_TRY(perpi_read_restitution(r, root));
     PERPI_TRY(read_record(r, root, &scene->record_every));
     const perp_status status = perp_model_create(r->context, &def, &scene->model);
@@ -232,6 +233,7 @@ void perp_scene_destroy(perp_scene* scene)
     perp_context* context = scene->context;
     perp_model_destroy(scene->model);
     perpi_free(context, scene->options);
+    perpi_free(context, scene->stepper_options);
     perpi_free(context, scene->text);
     json_decref(scene->root);
     perpi_free(context, scene);

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "collide/collide.h"
 #include "contact/contact.h"
+#include "sim/mix.h"
 #include "sim/sim.h"
 #include "step/step.h"
 
@@ -18,6 +19,7 @@ struct perp_sim {
     const perp_model* model;
     perp_sim_def def; /* strings and options are not kept beyond create */
     const perpi_stepper_ops* stepper;
+    perpi_step_settings step_settings;
     const perpi_contact_model_ops* contact_model;
     perpi_contact_rules rules;
     perp_contact_solver* solver;
@@ -45,7 +47,11 @@ struct perp_sim {
     double* effort;                /* per joint: added for the coming step */
     double* v_solved;              /* of the last step, before velocities were projected; NULL if
                                       they never are */
-    perpi_formulation* project;    /* the projection's, with its solver; NULL likewise */
+    double* v_end;                 /* where a step that settles has got to; NULL if none does */
+    double* settled;               /* the best of it: velocities, impulses */
+    double* basis;                 /* scratch of perpi_sim_freedom */
+    size_t settled_capacity, basis_capacity;
+    perpi_formulation* project; /* the projection's, with its solver; NULL likewise */
     perp_contact_solver* project_solver;
     perpi_contact_list closed;
     double* keep; /* of the correction: velocities, impulses, b */
@@ -58,6 +64,11 @@ struct perp_sim {
 
     perpi_contact_list contacts; /* of the last step: the warm start of the next */
     perpi_contact_list next;     /* of the step being worked out */
+    perpi_contact_list looked;   /* the round before, of steppers that collide at the end */
+    perpi_mix mix;               /* of these rounds */
+    double* v_looked;            /* the velocities they were formulated at */
+    double* judged;              /* scratch of the judge */
+    size_t judged_capacity;
     double *v_problem, *p_problem;
     size_t v_capacity, p_capacity;
     bool has_problem;
@@ -94,6 +105,13 @@ PERP_NODISCARD perp_status perpi_sim_project(perp_sim* sim, double h, perp_repor
  * it makes no more progress. */
 #define PERPI_CORRECTION_GOAL 1e-13
 #define PERPI_CORRECTION_ENOUGH 1e-11
+/* settle.c: for a stepper that settles: velocities and impulses of which the formulated problem ends
+ * where it starts, into v_problem and p_problem. Whether it got there is report->outcome. */
+PERP_NODISCARD perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
+                                            perp_contact_residual* residual, perp_report* report);
+/* freedom.c: in how many directions the bodies could move besides, at the solution at hand and with
+ * forces alone; -1: more bodies than it looks at. */
+PERP_NODISCARD perp_status perpi_sim_freedom(perp_sim* sim, int32_t* freedom);
 /* margin.c: how far each body may come in a step. */
 PERP_NODISCARD perp_status perpi_sim_margins(perp_sim* sim, double h);
 /* Whether a body came further than its margin; raises the margins of those that did. */

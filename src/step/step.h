@@ -7,20 +7,37 @@
 #ifndef PERPI_STEP_H
 #define PERPI_STEP_H
 
+#include "perp/solve.h"
 #include "step/formulate.h"
 
 typedef struct perpi_stepper_ops {
     const char* name;
     const char* summary;
-    perp_status (*formulate)(perpi_formulation* f, const perp_model* model, double t, double h,
-                             const double* q, const double* v, const double* extra,
-                             const perp_contact* contacts, int32_t count,
-                             const perpi_joint_input* joints, const double* s);
+    /* Members of perpi_step_settings that a scene may set: {"type": name, ...}. */
+    const perp_setting* setting;
+    int32_t setting_count;
+    /* Refuses models, contact models, cones that it cannot be combined with, with the reason; the
+     * message starts with the member at fault ("contact: ..."). NULL: takes everything. */
+    perp_status (*check)(perp_context* context, const perp_model* model, const char* contact,
+                         const char* cone, const perpi_step_settings* settings);
+    /* What formulate takes from q_end and v_end. If anything, the loop formulates and solves until
+     * the answer of one round satisfies the laws of the next; with GEOMETRY, in->contact are the
+     * contacts at q_end, found there anew each round. */
+    perpi_look look;
+    /* The problem has no inertia but that of the way there: it is solved again and again, until the
+     * velocities it ends with (v_end) are those it started from (src/sim/settle.c). */
+    bool settles;
+    perp_status (*formulate)(perpi_formulation* f, const perpi_step_input* in);
     /* q: in: at t, out: at t + h. v: in: the dynamic bodies' at t + h; out: the prescribed ones'
-     * too. linear_rotation: q + h G nu as in the papers. */
-    perp_status (*advance)(const perp_model* model, double t, double h, bool linear_rotation,
-                           double* q, double* v);
+     * too. Of `in` only model, t, h and settings count. */
+    perp_status (*advance)(const perpi_step_input* in, double* q, double* v);
 } perpi_stepper_ops;
+
+/* The default settings with a scene's options; unknown ones are refused by name. */
+PERP_NODISCARD perp_status perpi_stepper_settings(perp_context* context,
+                                                  const perpi_stepper_ops* ops,
+                                                  const perp_option* option, int32_t count,
+                                                  perpi_step_settings* settings);
 
 PERP_NODISCARD perp_status perpi_stepper_find(perp_context* context, const char* name,
                                               const perpi_stepper_ops** ops);

@@ -1,15 +1,40 @@
 /* src/step/steppers.c - the steppers that exist, and the names kept for those to come. */
+#include <stdio.h>
 #include <string.h>
 
+#include "step/implicit.h"
+#include "step/quasistatic.h"
 #include "step/step.h"
 #include "step/stewart_trinkle.h"
 
-static const perpi_stepper_ops* const built[] = {&perpi_stepper_stewart_trinkle};
+static const perpi_stepper_ops* const built[] = {
+    &perpi_stepper_stewart_trinkle,
+    &perpi_stepper_implicit,
+    &perpi_stepper_quasistatic,
+};
 
-static const char* const reserved[] = {"anitescu-potra", "implicit",    "geometric-implicit",
-                                       "compliant",      "quasistatic", "instantaneous"};
+static const char* const reserved[] = {"anitescu-potra", "geometric-implicit", "compliant",
+                                       "instantaneous"};
 
 enum { BUILT = sizeof built / sizeof built[0], RESERVED = sizeof reserved / sizeof reserved[0] };
+
+perp_status perpi_stepper_settings(perp_context* context, const perpi_stepper_ops* ops,
+                                   const perp_option* option, int32_t count,
+                                   perpi_step_settings* settings)
+{
+    char owner[64];
+    (void)snprintf(owner, sizeof owner, "stepper '%s'", ops->name);
+    *settings = (perpi_step_settings){.inertia = 1.0};
+    for (int32_t i = 0; i < count; ++i) {
+        const perp_status status =
+            perp_setting_assign(context, ops->setting, ops->setting_count, owner, option[i].name,
+                                option[i].value, settings);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    return PERP_OK;
+}
 
 bool perpi_stepper_at(int32_t index, const char** name, const perpi_stepper_ops** ops)
 {

@@ -28,7 +28,7 @@ static perp_status advance_prescribed(const perp_model* model, int32_t i, double
     if (body->type != PERP_BODY_KINEMATIC) {
         return PERP_OK;
     }
-    if (body->motion.type == PERP_MOTION_POSE && !body->motion.follows) {
+    if (perpi_motion_has_pose(&body->motion)) {
         status = perpi_motion_pose(model, i, t + h, &pose, &angle, &velocity, &rate);
         if (status == PERP_OK) {
             perpi_state_set_pose(model, q, i, &pose, angle);
@@ -54,9 +54,10 @@ static perp_status advance_prescribed(const perp_model* model, int32_t i, double
     return status;
 }
 
-static perp_status advance(const perp_model* model, double t, double h, bool linear_rotation,
-                           double* q, double* v)
+perp_status perpi_advance(const perpi_step_input* in, double* q, double* v)
 {
+    const perp_model* model = in->model;
+    const double t = in->t, h = in->h;
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
         if (body->dofs == 0) {
@@ -80,8 +81,9 @@ static perp_status advance(const perp_model* model, double t, double h, bool lin
         }
         const vec3 w = perpi_state_rate(model, v, i);
         const quat old = {s[3], s[4], s[5], s[6]};
-        const quat next = linear_rotation ? linear_update(old, h, w)
-                                          : q4_unit(q4_mul(q4_exp(v3_scale(h, w)), old));
+        const quat next = in->settings->linear_rotation
+                              ? linear_update(old, h, w)
+                              : q4_unit(q4_mul(q4_exp(v3_scale(h, w)), old));
         s[3] = next.w;
         s[4] = next.x;
         s[5] = next.y;
@@ -94,5 +96,5 @@ const perpi_stepper_ops perpi_stepper_stewart_trinkle = {
     .name = "stewart-trinkle",
     .summary = "semi-implicit Euler with gap/h term and dry friction, first order",
     .formulate = perpi_formulate,
-    .advance = advance,
+    .advance = perpi_advance,
 };

@@ -57,6 +57,7 @@ not-an-object|must be an object, got an array
 no-bodies|/bodies: must hold at least one body
 bodies-missing|missing key 'bodies'
 garbage|line 1, column
+stepper-setting|/stepper: stepper 'stewart-trinkle' has no settings, got 'relax'
 unknown-key|unknown key 'gravty': did you mean 'gravity'?
 unknown-body-key|/bodies/1: unknown key 'masss': did you mean 'mass'?
 duplicate-key|line 5, column|duplicate
@@ -93,7 +94,7 @@ contact-not-built|/contact: |'disjunctive' does not exist yet
 polygon-twice|/bodies/0/shapes/0/vertices/2: is the same point as vertices/1
 polygon-straight|/bodies/0/shapes/0/vertices/1: lies on the line through its neighbours
 polygon-flat|/bodies/0/shapes/0/vertices: all lie on a line
-polygon-inward|/bodies/0/shapes/0/vertices/3: the polygon turns inward here
+polygon-crossed|/bodies/0/shapes/0/vertices: the edge that begins at vertices/0 meets the one that begins at vertices/2
 polygon-star|/bodies/0/shapes/0/vertices: the polygon winds around itself 2 times
 polygon-two|/bodies/0/shapes/0/vertices: must be 3 to 1024 points, got 2
 polygon-point|/bodies/0/shapes/0/vertices/1: must be a point of 2 numbers

@@ -216,8 +216,8 @@ static void try_motions(touches* t, const perpi_shape* A, const perpi_pose* pa,
     const double size = fmin(A->polyhedron->size, B->polyhedron->size);
     for (int i = 0; i < moves; ++i) {
         const vec3 x = v3_scale(0.45 * margin * random_unit(), v3_unit(random_vec(1)));
-        const vec3 d = v3_scale(0.45 * margin / B->polyhedron->size * random_unit(),
-                                v3_unit(random_vec(1)));
+        const vec3 d =
+            v3_scale(0.45 * margin / B->polyhedron->size * random_unit(), v3_unit(random_vec(1)));
         const quat q = q4_mul(q4_exp(d), pb->q);
         const perpi_pose moved = pose_at(v3_add(pb->x, x), q);
         const cloud b = cloud_of(B, &moved);
@@ -338,8 +338,7 @@ TEST(edges_that_run_along_each_other_cross_at_most_a_part_of_the_motion_off)
             const double margin = pow(10, random_in(-3, -1.3));
             const perpi_pose pa = pose_at(random_vec(3), q4_identity());
             const vec3 way = v3(1, k & 2 ? 1 : random_in(0, 1), random_in(-1, 1));
-            const quat q =
-                q4_exp(v3_scale(k == 0 ? 0 : pow(10, random_in(-6, -1)), random_vec(1)));
+            const quat q = q4_exp(v3_scale(k == 0 ? 0 : pow(10, random_in(-6, -1)), random_vec(1)));
             const perpi_pose pb =
                 bring_near(&A, &pa, &B, q, v3_unit(way), random_in(-0.1, 0.4) * margin);
             try_motions(&t, &A, &pa, &B, &pb, margin, 20, &sum);
