@@ -353,6 +353,9 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
     const bool peg = list->rule == PERPI_TOUCH_PEG;
     perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
                         peg ? 2.0 * margin : margin, list);
+    if (perpi_meeting_parted(&m)) {
+        return PERP_OK;
+    }
     perpi_meeting_collect(&m, !peg);
     if (m.apart || (m.least > margin && m.least < INFINITY)) {
         return PERP_OK;

@@ -70,12 +70,20 @@ typedef struct perpi_meeting {
 void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perpi_pose* pose_a,
                          const perpi_polyhedron* b, const perpi_pose* pose_b, double margin,
                          double near, const perpi_touch_list* list);
-/* Fills in facet[]: pairs within `near` of each other that some turn can make a facet; where
- * `all_vertices` is set, also vertices over faces that none can. */
-void perpi_meeting_collect(perpi_meeting* m, bool all_vertices);
+/* Takes a vertex over a face of body `side` (0: a), or two edges, if they are within `near` of each other
+ * and a facet now or for some turn; a vertex also if `all` is set. */
+void perpi_meeting_vertex(perpi_meeting* m, int side, int32_t face, int32_t vertex, bool all);
+void perpi_meeting_edges(perpi_meeting* m, int32_t edge_a, int32_t edge_b);
 /* The facet of B - A with the largest psi, over all of them; stops at one that is open by more than
  * the margin. Walks over the facets of B - A, each once. */
 perpi_facet perpi_meeting_deepest(const perpi_meeting* m);
+
+/* ---- which of them: src/collide/polyhedron_search.c -------------------------------------------------- */
+
+/* Whether a plane was found that has the bodies on either side, by more than the margin. */
+bool perpi_meeting_parted(const perpi_meeting* m);
+/* Fills in facet[]. Where `all_vertices` is set, also with vertices over faces that are never a facet. */
+void perpi_meeting_collect(perpi_meeting* m, bool all_vertices);
 
 /* ---- orders: src/collide/polyhedron_cells.c ---------------------------------------------------------
  *

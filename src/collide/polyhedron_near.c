@@ -1,4 +1,4 @@
-/* src/collide/polyhedron_near.c - which features of two convex polyhedra are near each other.
+/* src/collide/polyhedron_near.c - pairs of features of two convex polyhedra.
  *
  * Source     [W14 3.3, 3.4, 3.6]: vertex-face and edge-edge pairs, applicability, feasibility
  * Notation   an edge e runs from its first vertex to its second, face L to the left of it and R to the
@@ -9,9 +9,6 @@
  *     sigma n_L(a) . b >= 0 >= sigma n_R(a) . b   and   sigma n_L(b) . a >= 0 >= sigma n_R(b) . a
  * (n is between n_L and n_R if e . (n_L x n) >= 0 and e . (n x n_R) >= 0; put in n = sigma a x b).
  * So both kinds are told by signs of products of an edge with a normal of the other body.
- *
- * Near pairs come from the trees over the faces, both descended at once: the cost is that of the
- * neighbourhood, not of the bodies.
  */
 #include <math.h>
 
@@ -272,7 +269,7 @@ static perpi_facet vertex_face(const perpi_meeting* m, int side, int32_t face, i
                          .possible = (1U << m->ends) - 1U};
 }
 
-static void try_vertex(perpi_meeting* m, int side, int32_t face, int32_t vertex, bool all)
+void perpi_meeting_vertex(perpi_meeting* m, int side, int32_t face, int32_t vertex, bool all)
 {
     const perpi_polyhedron* other = m->p[1 - side];
     const int32_t first = other->around_start[vertex], end = other->around_start[vertex + 1];
@@ -379,7 +376,7 @@ static uint32_t edges_possible(const perpi_meeting* m, int32_t edge_a, int32_t e
     return possible;
 }
 
-static void try_edges(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
+void perpi_meeting_edges(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
 {
     const perpi_edge *e = &m->p[0]->edge[edge_a], *g = &m->p[1]->edge[edge_b];
     const vec3 u = edge_of(m, 0, edge_a), w = edge_of(m, 1, edge_b);
@@ -404,94 +401,6 @@ static void try_edges(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
             keep(m, &f);
         }
     }
-}
-
-/* ---- near faces, by the trees ---------------------------------------------------------------------- */
-
-/* A vertex belongs to this one of its faces, an edge to its left one: each is looked at once. */
-static bool owns_vertex(const perpi_polyhedron* p, int32_t face, int32_t vertex)
-{
-    return p->edge[p->around[p->around_start[vertex]]].face[0] == face;
-}
-
-static void try_faces(perpi_meeting* m, int32_t face_a, int32_t face_b, bool all_vertices)
-{
-    const perpi_polyhedron *a = m->p[0], *b = m->p[1];
-    for (int32_t k = b->face_start[face_b]; k < b->face_start[face_b + 1]; ++k) {
-        if (owns_vertex(b, face_b, b->corner[k])) {
-            try_vertex(m, 0, face_a, b->corner[k], all_vertices);
-        }
-    }
-    for (int32_t k = a->face_start[face_a]; k < a->face_start[face_a + 1]; ++k) {
-        if (owns_vertex(a, face_a, a->corner[k])) {
-            try_vertex(m, 1, face_b, a->corner[k], all_vertices);
-        }
-        const int32_t edge_a = a->side[k];
-        if (a->edge[edge_a].face[0] != face_a) {
-            continue;
-        }
-        for (int32_t l = b->face_start[face_b]; l < b->face_start[face_b + 1]; ++l) {
-            if (b->edge[b->side[l]].face[0] == face_b) {
-                try_edges(m, edge_a, b->side[l]);
-            }
-        }
-    }
-}
-
-typedef struct descent {
-    perpi_meeting* m;
-    bool all_vertices;
-    mat3 spread; /* |R| */
-} descent;
-
-static bool boxes_near(const descent* d, const perpi_face_node* a, const perpi_face_node* b)
-{
-    const vec3 c = into_a(d->m, v3_scale(0.5, v3_add(b->lo, b->hi)));
-    const vec3 h = m3_mul(d->spread, v3_scale(0.5, v3_sub(b->hi, b->lo)));
-    const double by = d->m->near;
-    return c.x - h.x <= a->hi.x + by && c.x + h.x >= a->lo.x - by && c.y - h.y <= a->hi.y + by &&
-           c.y + h.y >= a->lo.y - by && c.z - h.z <= a->hi.z + by && c.z + h.z >= a->lo.z - by;
-}
-
-static double extent(const perpi_face_node* n)
-{
-    const vec3 d = v3_sub(n->hi, n->lo);
-    return v3_dot(d, d);
-}
-
-static void descend(descent* d, int32_t node_a, int32_t node_b)
-{
-    const perpi_polyhedron *p = d->m->p[0], *q = d->m->p[1];
-    const perpi_face_node *a = &p->node[node_a], *b = &q->node[node_b];
-    if (d->m->apart || !boxes_near(d, a, b)) {
-        return;
-    }
-    if (a->count > 0 && b->count > 0) {
-        for (int32_t i = 0; i < a->count; ++i) {
-            for (int32_t k = 0; k < b->count; ++k) {
-                try_faces(d->m, p->order[a->first + i], q->order[b->first + k], d->all_vertices);
-            }
-        }
-        return;
-    }
-    if (b->count > 0 || (a->count == 0 && extent(a) >= extent(b))) {
-        descend(d, node_a + 1, node_b);
-        descend(d, a->first, node_b);
-    } else {
-        descend(d, node_a, node_b + 1);
-        descend(d, node_a, b->first);
-    }
-}
-
-void perpi_meeting_collect(perpi_meeting* m, bool all_vertices)
-{
-    descent d = {.m = m, .all_vertices = all_vertices};
-    for (int i = 0; i < 3; ++i) {
-        for (int k = 0; k < 3; ++k) {
-            d.spread.m[i][k] = fabs(m->R.m[i][k]);
-        }
-    }
-    descend(&d, 0, 0);
 }
 
 /* ---- all facets of B - A --------------------------------------------------------------------------- */

@@ -1,9 +1,9 @@
 /* src/contact/peg.c - polytope exact geometry: all features within reach enter, and the problem
  * decides which of them act.
  *
- * Source     [W14 4.2, 4.3], algorithms 8 to 11; the laws of a group are those of perp/problem.h
- * Departure  which features form a group is told by the difference of the two polygons: see
- *            src/collide/polygon.c. Every member of a group may push (4.10)-(4.13): the reduction to a
+ * Source     [W14 4.2 to 4.4], algorithms 8 to 17; the laws of a group are those of perp/problem.h
+ * Departure  which features form a group is told by the difference of the two polytopes: see
+ *            src/collide/polygon.c and polyhedron.c. Every member of a group may push (4.10)-(4.13): the reduction to a
  *            single primary (4.14) can push along one edge while another one closes.
  *            Shapes without corners meet as in `standard`: nothing about them is disjunctive.
  */

@@ -1,0 +1,315 @@
+/* src/collide/polyhedron_search.c - which features of two convex polyhedra can be near each other.
+ *
+ * First a plane between the two, by a few steps of [Chung, Wang 1996]: most pairs of boxes that overlap
+ * belong to bodies that do not. Then small bodies list the features that reach into the other's box;
+ * large ones descend the trees over their faces, both at once: the cost is that of the neighbourhood,
+ * not of the bodies.
+ */
+#include <math.h>
+
+#include "collide/polyhedron.h"
+
+enum { PROBES = 8, LISTED = 64 };
+
+static vec3 into_a(const perpi_meeting* m, vec3 y)
+{
+    return v3_add(m->x, m3_mul(m->R, y));
+}
+
+/* ---- a plane between them ---------------------------------------------------------------------------- */
+
+bool perpi_meeting_parted(const perpi_meeting* m)
+{
+    const perpi_polyhedron *a = m->p[0], *b = m->p[1];
+    vec3 n = v3_sub(into_a(m, b->mass.center), a->mass.center);
+    int32_t v = 0, w = 0;
+    for (int i = 0; i < PROBES; ++i) {
+        const double length = v3_norm(n);
+        if (!(length > 0.0)) {
+            return false;
+        }
+        n = v3_scale(1.0 / length, n);
+        v = perpi_polyhedron_support(a, n, v);
+        w = perpi_polyhedron_support(b, v3_neg(m3_tmul(m->R, n)), w);
+        const vec3 d = v3_sub(into_a(m, b->vertex[w]), a->vertex[v]);
+        const double gap = v3_dot(n, d);
+        if (gap > m->margin) {
+            return true;
+        }
+        /* mirrored at the plane across d: the farthest points come to lie the right way round */
+        const double d2 = v3_dot(d, d);
+        if (!(gap < 0.0) || !(d2 > 0.0)) {
+            return false; /* between 0 and the margin: near */
+        }
+        n = v3_madd(n, -2.0 * gap / d2, d);
+    }
+    return false;
+}
+
+/* ---- small bodies: lists ------------------------------------------------------------------------------- */
+
+typedef struct box {
+    vec3 lo, hi;
+} box;
+
+static void cover(box* b, vec3 p)
+{
+    b->lo.x = p.x < b->lo.x ? p.x : b->lo.x;
+    b->lo.y = p.y < b->lo.y ? p.y : b->lo.y;
+    b->lo.z = p.z < b->lo.z ? p.z : b->lo.z;
+    b->hi.x = p.x > b->hi.x ? p.x : b->hi.x;
+    b->hi.y = p.y > b->hi.y ? p.y : b->hi.y;
+    b->hi.z = p.z > b->hi.z ? p.z : b->hi.z;
+}
+
+static box box_around(vec3 p)
+{
+    return (box){p, p};
+}
+
+static bool boxes_meet(const box* a, const box* b)
+{
+    return a->lo.x <= b->hi.x && a->hi.x >= b->lo.x && a->lo.y <= b->hi.y && a->hi.y >= b->lo.y &&
+           a->lo.z <= b->hi.z && a->hi.z >= b->lo.z;
+}
+
+static box widened(box b, double by)
+{
+    const vec3 d = v3(by, by, by);
+    return (box){v3_sub(b.lo, d), v3_add(b.hi, d)};
+}
+
+/* An edge with what tells whether it can be a facet: its direction and the normals of its faces, as
+ * things stand and after the expected turn. */
+typedef struct listed_edge {
+    int32_t edge;
+    box b;
+    vec3 u, n[2], u_end, n_end[2];
+    double limit; /* of a product with u or u_end that the small turn can change */
+} listed_edge;
+
+typedef struct features {
+    int32_t vertex[LISTED], face[LISTED];
+    box face_box[LISTED];
+    vec3 at[LISTED]; /* the vertices */
+    listed_edge edge[LISTED];
+    int32_t vertices, faces, edges;
+} features;
+
+static vec3 vertex_at(const perpi_meeting* m, int side, int32_t i)
+{
+    return side == 0 ? m->p[0]->vertex[i] : m->vertex_b[i];
+}
+
+static listed_edge list_edge(const perpi_meeting* m, int side, int32_t i, box b)
+{
+    const perpi_polyhedron* p = m->p[side];
+    const perpi_edge* e = &p->edge[i];
+    listed_edge l = {.edge = i, .b = b};
+    l.u = v3_sub(vertex_at(m, side, e->vertex[1]), vertex_at(m, side, e->vertex[0]));
+    for (int k = 0; k < 2; ++k) {
+        const vec3 n = p->normal[e->face[k]];
+        l.n[k] = side == 0 ? n : m3_mul(m->R, n);
+        l.n_end[k] = side == 0 || m->still ? l.n[k] : m3_mul(m->R_end[0], n);
+    }
+    l.u_end = side == 0 || m->still
+                  ? l.u
+                  : m3_mul(m->R_end[0], v3_sub(p->vertex[e->vertex[1]], p->vertex[e->vertex[0]]));
+    l.limit = v3_norm(l.u) * (m->theta + 1e-12);
+    return l;
+}
+
+/* The features that reach into the box. False: more than there is room for. */
+static bool list_features(const perpi_meeting* m, int side, const box* within, features* list)
+{
+    const perpi_polyhedron* p = m->p[side];
+    list->vertices = list->faces = list->edges = 0;
+    if (p->vertex_count > LISTED || p->face_count > LISTED) {
+        return false;
+    }
+    for (int32_t i = 0; i < p->vertex_count; ++i) {
+        const box b = box_around(vertex_at(m, side, i));
+        if (boxes_meet(&b, within)) {
+            list->at[list->vertices] = b.lo;
+            list->vertex[list->vertices++] = i;
+        }
+    }
+    for (int32_t i = 0; i < p->face_count; ++i) {
+        box b = box_around(vertex_at(m, side, p->corner[p->face_start[i]]));
+        for (int32_t k = p->face_start[i] + 1; k < p->face_start[i + 1]; ++k) {
+            cover(&b, vertex_at(m, side, p->corner[k]));
+        }
+        if (boxes_meet(&b, within)) {
+            list->face_box[list->faces] = widened(b, m->near);
+            list->face[list->faces++] = i;
+        }
+    }
+    for (int32_t i = 0; i < p->edge_count; ++i) {
+        box b = box_around(vertex_at(m, side, p->edge[i].vertex[0]));
+        cover(&b, vertex_at(m, side, p->edge[i].vertex[1]));
+        if (!boxes_meet(&b, within)) {
+            continue;
+        }
+        if (list->edges == LISTED) {
+            return false;
+        }
+        list->edge[list->edges++] = list_edge(m, side, i, side == 0 ? widened(b, m->near) : b);
+    }
+    return true;
+}
+
+/* Whether four products can have the signs that make the edges a facet, either way round: see
+ * polyhedron_near.c. */
+static bool can_cross(const vec3 a_n[2], vec3 a_u, double a_limit, const vec3 b_n[2], vec3 b_u,
+                      double b_limit)
+{
+    const double p = v3_dot(a_n[0], b_u), q = v3_dot(a_n[1], b_u);
+    if ((p > b_limit && q > b_limit) || (p < -b_limit && q < -b_limit)) {
+        return false;
+    }
+    const double r = v3_dot(b_n[0], a_u), s = v3_dot(b_n[1], a_u);
+    return (p >= -b_limit && q <= b_limit && r >= -a_limit && s <= a_limit) ||
+           (p <= b_limit && q >= -b_limit && r <= a_limit && s >= -a_limit);
+}
+
+static void try_listed(perpi_meeting* m, const features* a, const features* b, bool all_vertices)
+{
+    const features* of[2] = {a, b};
+    for (int side = 0; side < 2; ++side) {
+        const features *owner = of[side], *other = of[1 - side];
+        for (int32_t i = 0; i < owner->faces; ++i) {
+            for (int32_t k = 0; k < other->vertices; ++k) {
+                const box at = box_around(other->at[k]);
+                if (boxes_meet(&at, &owner->face_box[i])) {
+                    perpi_meeting_vertex(m, side, owner->face[i], other->vertex[k], all_vertices);
+                }
+            }
+        }
+    }
+    for (int32_t i = 0; i < a->edges; ++i) {
+        const listed_edge* e = &a->edge[i];
+        for (int32_t k = 0; k < b->edges && !m->apart; ++k) {
+            const listed_edge* g = &b->edge[k];
+            if (boxes_meet(&e->b, &g->b) &&
+                (m->ends > 1 || can_cross(e->n, e->u, e->limit, g->n_end, g->u_end, g->limit) ||
+                 (!m->still && can_cross(e->n, e->u, 0.0, g->n, g->u, 0.0)))) {
+                perpi_meeting_edges(m, e->edge, g->edge);
+            }
+        }
+    }
+}
+
+/* False: the bodies are too large for it. */
+static bool collect_listed(perpi_meeting* m, bool all_vertices)
+{
+    const perpi_polyhedron *a = m->p[0], *b = m->p[1];
+    if (b->vertex_count > PERPI_PLACED || a->vertex_count > LISTED) {
+        return false;
+    }
+    box box_a = {a->node[0].lo, a->node[0].hi}, box_b = box_around(m->vertex_b[0]);
+    for (int32_t i = 1; i < b->vertex_count; ++i) {
+        cover(&box_b, m->vertex_b[i]);
+    }
+    box_a = widened(box_a, m->near);
+    box_b = widened(box_b, m->near);
+    features list_a, list_b;
+    if (!boxes_meet(&box_a, &box_b)) {
+        return true;
+    }
+    if (!list_features(m, 0, &box_b, &list_a) || !list_features(m, 1, &box_a, &list_b)) {
+        return false;
+    }
+    try_listed(m, &list_a, &list_b, all_vertices);
+    return true;
+}
+
+/* ---- large bodies: trees ---------------------------------------------------------------------- */
+
+/* A vertex belongs to this one of its faces, an edge to its left one: each is looked at once. */
+static bool owns_vertex(const perpi_polyhedron* p, int32_t face, int32_t vertex)
+{
+    return p->edge[p->around[p->around_start[vertex]]].face[0] == face;
+}
+
+static void try_faces(perpi_meeting* m, int32_t face_a, int32_t face_b, bool all_vertices)
+{
+    const perpi_polyhedron *a = m->p[0], *b = m->p[1];
+    for (int32_t k = b->face_start[face_b]; k < b->face_start[face_b + 1]; ++k) {
+        if (owns_vertex(b, face_b, b->corner[k])) {
+            perpi_meeting_vertex(m, 0, face_a, b->corner[k], all_vertices);
+        }
+    }
+    for (int32_t k = a->face_start[face_a]; k < a->face_start[face_a + 1]; ++k) {
+        if (owns_vertex(a, face_a, a->corner[k])) {
+            perpi_meeting_vertex(m, 1, face_b, a->corner[k], all_vertices);
+        }
+        const int32_t edge_a = a->side[k];
+        if (a->edge[edge_a].face[0] != face_a) {
+            continue;
+        }
+        for (int32_t l = b->face_start[face_b]; l < b->face_start[face_b + 1]; ++l) {
+            if (b->edge[b->side[l]].face[0] == face_b) {
+                perpi_meeting_edges(m, edge_a, b->side[l]);
+            }
+        }
+    }
+}
+
+typedef struct descent {
+    perpi_meeting* m;
+    bool all_vertices;
+    mat3 spread; /* |R| */
+} descent;
+
+static bool boxes_near(const descent* d, const perpi_face_node* a, const perpi_face_node* b)
+{
+    const vec3 c = into_a(d->m, v3_scale(0.5, v3_add(b->lo, b->hi)));
+    const vec3 h = m3_mul(d->spread, v3_scale(0.5, v3_sub(b->hi, b->lo)));
+    const double by = d->m->near;
+    return c.x - h.x <= a->hi.x + by && c.x + h.x >= a->lo.x - by && c.y - h.y <= a->hi.y + by &&
+           c.y + h.y >= a->lo.y - by && c.z - h.z <= a->hi.z + by && c.z + h.z >= a->lo.z - by;
+}
+
+static double extent(const perpi_face_node* n)
+{
+    const vec3 d = v3_sub(n->hi, n->lo);
+    return v3_dot(d, d);
+}
+
+static void descend(descent* d, int32_t node_a, int32_t node_b)
+{
+    const perpi_polyhedron *p = d->m->p[0], *q = d->m->p[1];
+    const perpi_face_node *a = &p->node[node_a], *b = &q->node[node_b];
+    if (d->m->apart || !boxes_near(d, a, b)) {
+        return;
+    }
+    if (a->count > 0 && b->count > 0) {
+        for (int32_t i = 0; i < a->count; ++i) {
+            for (int32_t k = 0; k < b->count; ++k) {
+                try_faces(d->m, p->order[a->first + i], q->order[b->first + k], d->all_vertices);
+            }
+        }
+        return;
+    }
+    if (b->count > 0 || (a->count == 0 && extent(a) >= extent(b))) {
+        descend(d, node_a + 1, node_b);
+        descend(d, a->first, node_b);
+    } else {
+        descend(d, node_a, node_b + 1);
+        descend(d, node_a, b->first);
+    }
+}
+
+void perpi_meeting_collect(perpi_meeting* m, bool all_vertices)
+{
+    if (collect_listed(m, all_vertices)) {
+        return;
+    }
+    descent d = {.m = m, .all_vertices = all_vertices};
+    for (int i = 0; i < 3; ++i) {
+        for (int k = 0; k < 3; ++k) {
+            d.spread.m[i][k] = fabs(m->R.m[i][k]);
+        }
+    }
+    descend(&d, 0, 0);
+}
