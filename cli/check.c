@@ -156,8 +156,8 @@ static json_t* pairs_json(const perp_model* model)
         for (int32_t b = a + 1; b < n && json_array_size(array) < PAIRS_JSON; ++b) {
             if (can_meet(model, a, b)) {
                 perp_compliance_def soft;
-                json_t* pair = json_pack("{s:s, s:s, s:o}", "a", perp_model_body_name(model, a), "b",
-                                         perp_model_body_name(model, b), "mu",
+                json_t* pair = json_pack("{s:s, s:s, s:o}", "a", perp_model_body_name(model, a),
+                                         "b", perp_model_body_name(model, b), "mu",
                                          cli_number(perp_model_pair_friction(model, a, b)));
                 if (perp_model_pair_compliance(model, a, b, &soft)) {
                     json_object_set_new(pair, "stiffness", cli_number(soft.stiffness[0]));

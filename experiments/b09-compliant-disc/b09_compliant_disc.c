@@ -40,12 +40,12 @@ static void step_by_hand(point* s, double limit)
 }
 
 typedef struct result {
-    double core_time, core_impulse;   /* NaN, 0: never met */
-    double deepest;                   /* deflection */
-    double speed;                     /* at the end of the step after the core was met */
-    double by_hand;                   /* largest deviation of y, v, delta and energy from the recursion */
-    double lost;                      /* energy after the last core impulse (or from the start) to the end */
-    double drift;                     /* largest change of energy in that time */
+    double core_time, core_impulse; /* NaN, 0: never met */
+    double deepest;                 /* deflection */
+    double speed;                   /* at the end of the step after the core was met */
+    double by_hand; /* largest deviation of y, v, delta and energy from the recursion */
+    double lost;    /* energy after the last core impulse (or from the start) to the end */
+    double drift;   /* largest change of energy in that time */
     double certificate;
 } result;
 
@@ -92,8 +92,8 @@ static result simulate(const report* r, const char* file, double limit, bool mid
         out.lost = start - energy;
         out.drift = c.layer.core > 0.0 ? 0.0 : fmax(out.drift, fabs(out.lost));
         step_by_hand(&hand, limit);
-        const double by_hand = 0.5 * M * hand.v * hand.v + M * G * (1.0 + hand.y) +
-                               0.5 * K * hand.delta * hand.delta;
+        const double by_hand =
+            0.5 * M * hand.v * hand.v + M * G * (1.0 + hand.y) + 0.5 * K * hand.delta * hand.delta;
         const double off[] = {b.position[1] - 1.0 - hand.y, b.velocity[1] - hand.v,
                               c.layer.end[0] - hand.delta, c.layer.core - hand.core,
                               energy - by_hand};
@@ -128,21 +128,24 @@ int main(int argc, char** argv)
                2.0 * H);
     report_add(&r, "1: deepest deflection (m)", 0.05, 0.05, one.deepest, 1e-15);
     /* the step that meets the core ends on it, the next one at rest */
-    report_add(&r, "1: velocity in the step after the core was met (m/s)", 0.0, 0.0, one.speed, 0.01);
-    report_add(&r, "1: y, v, deflection, core impulse, energy against the recursion by hand", NAN, 0.0,
-               one.by_hand, 1e-9);
+    report_add(&r, "1: velocity in the step after the core was met (m/s)", 0.0, 0.0, one.speed,
+               0.01);
+    report_add(&r, "1: y, v, deflection, core impulse, energy against the recursion by hand", NAN,
+               0.0, one.by_hand, 1e-9);
     report_note(&r, "1: core impulse (N s)", one.core_impulse);
-    report_note(&r, "1: energy lost after the core, the paper's scheme (J; it says < 1e-5)", one.lost);
+    report_note(&r, "1: energy lost after the core, the paper's scheme (J; it says < 1e-5)",
+                one.lost);
     report_add(&r, "1, midpoint: time at which the core is met (s)", 0.336, exact_time(0.05),
                one_mid.core_time, 2.0 * H);
-    report_add(&r, "1, midpoint: change of energy after the core (J)", 1e-5, 0.0, one_mid.drift, 1e-5);
+    report_add(&r, "1, midpoint: change of energy after the core (J)", 1e-5, 0.0, one_mid.drift,
+               1e-5);
 
     const result two = simulate(&r, "free.dat", 1.0, false);
     const result two_mid = simulate(&r, "free-midpoint.dat", 1.0, true);
     report_add(&r, "2: core impulse (N s)", 0.0, 0.0, two.core_impulse, 0.0);
     report_add(&r, "2: deepest deflection (m)", NAN, deepest, two.deepest, 3e-4);
-    report_add(&r, "2: y, v, deflection, core impulse, energy against the recursion by hand", NAN, 0.0,
-               two.by_hand, 1e-9);
+    report_add(&r, "2: y, v, deflection, core impulse, energy against the recursion by hand", NAN,
+               0.0, two.by_hand, 1e-9);
     report_note(&r, "2: energy lost, the paper's scheme (J; it says < 1e-5)", two.lost);
     report_add(&r, "2, midpoint: core impulse (N s)", 0.0, 0.0, two_mid.core_impulse, 0.0);
     report_add(&r, "2, midpoint: deepest deflection (m)", NAN, deepest, two_mid.deepest, 1e-6);

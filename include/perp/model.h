@@ -95,7 +95,7 @@ typedef struct perp_compliance_def {
     double stiffness[9]; /* row-major, normal first; with a patch: per area (planar: per length) */
     double damping[9];
     double max_deflection; /* > 0: depth of the core; INFINITY: there is none */
-    double patch;          /* > 0: springs spread over the patch, this far apart; 0: one a contact */
+    double patch; /* > 0: springs spread over the patch, this far apart; 0: one a contact */
 } perp_compliance_def;
 
 typedef struct perp_body_def {
@@ -113,7 +113,7 @@ typedef struct perp_body_def {
     double friction;            /* NaN: the model's default */
     bool has_compliance;
     perp_compliance_def compliance;
-    bool has_gravity;           /* false: the model's */
+    bool has_gravity; /* false: the model's */
     double gravity[3];
     double color[3]; /* 0..1 each; NaN: unset */
     bool has_surface_velocity;

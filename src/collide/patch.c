@@ -115,8 +115,8 @@ perp_status perpi_patch_find(const perpi_shape* plane, const perpi_pose* pose_pl
     const bool planar = plane->type == PERP_SHAPE_HALFPLANE;
     const bool ball = body->type == PERP_SHAPE_SPHERE || body->type == PERP_SHAPE_CIRCLE;
     const vec3 n = m3_mul(pose_plane->R, plane->normal);
-    const vec3 across = planar ? v3(plane->normal.y, -plane->normal.x, 0.0)
-                               : v3_tangent(plane->normal);
+    const vec3 across =
+        planar ? v3(plane->normal.y, -plane->normal.x, 0.0) : v3_tangent(plane->normal);
     const vec3 e[2] = {m3_mul(pose_plane->R, across), v3_cross(n, m3_mul(pose_plane->R, across))};
     const vec3 origin = v3_madd(pose_plane->x, plane->offset, n);
     const vec3 centre = v3_sub(pose_body->x, origin), d = m3_tmul(pose_body->R, n);
@@ -133,10 +133,11 @@ perp_status perpi_patch_find(const perpi_shape* plane, const perpi_pose* pose_pl
         first[k] = ceil((at + range[0]) / spacing - 0.5);
         last[k] = floor((at + range[1]) / spacing - 0.5);
         if (!(last[k] - first[k] < (double)(1 << bits)) || !(fabs(first[k]) < 1e15)) {
-            return perpi_fail(list->context, PERP_ERROR_INPUT,
-                              "bodies/%d/compliance/patch/spacing: %g makes %.3g springs along one side of a "
-                              "patch, more than %d; make it larger",
-                              (int)owner, spacing, last[k] - first[k] + 1.0, 1 << bits);
+            return perpi_fail(
+                list->context, PERP_ERROR_INPUT,
+                "bodies/%d/compliance/patch/spacing: %g makes %.3g springs along one side of a "
+                "patch, more than %d; make it larger",
+                (int)owner, spacing, last[k] - first[k] + 1.0, 1 << bits);
         }
     }
     const uint64_t mask = (UINT64_C(1) << bits) - 1;
@@ -153,9 +154,8 @@ perp_status perpi_patch_find(const perpi_shape* plane, const perpi_pose* pose_pl
             const uint64_t half = UINT64_C(1) << (bits - 1);
             const uint64_t a = ((uint64_t)(int64_t)i + half) & mask;
             const uint64_t b = planar ? 0 : ((uint64_t)(int64_t)j + half) & mask;
-            const perp_status status =
-                perpi_touch_add(list, (uint32_t)(planar ? a : a << bits | b), x,
-                                v3_madd(x, gap, n), n, gap);
+            const perp_status status = perpi_touch_add(list, (uint32_t)(planar ? a : a << bits | b),
+                                                       x, v3_madd(x, gap, n), n, gap);
             if (status != PERP_OK) {
                 return status;
             }

@@ -30,9 +30,9 @@ static double minor2(const mat3* A, int i, int j)
 
 static double determinant(const mat3* A)
 {
-    return v3_dot(v3(A->m[0][0], A->m[0][1], A->m[0][2]),
-                  v3_cross(v3(A->m[1][0], A->m[1][1], A->m[1][2]),
-                           v3(A->m[2][0], A->m[2][1], A->m[2][2])));
+    return v3_dot(
+        v3(A->m[0][0], A->m[0][1], A->m[0][2]),
+        v3_cross(v3(A->m[1][0], A->m[1][1], A->m[1][2]), v3(A->m[2][0], A->m[2][1], A->m[2][2])));
 }
 
 /* What rounding may leave of a minor that is 0, relative to the product of its diagonal. */
@@ -56,8 +56,7 @@ static bool minors_hold(const mat3* A, int32_t n, bool definite)
     return n < 3 || determinant(A) >= sign * A->m[0][0] * A->m[1][1] * A->m[2][2];
 }
 
-static perp_status check_matrix(perp_context* context, const char* member, int32_t n,
-                                const mat3* A)
+static perp_status check_matrix(perp_context* context, const char* member, int32_t n, const mat3* A)
 {
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
@@ -122,8 +121,8 @@ perp_status perpi_layer_make(perp_context* context, int32_t dimension,
                           def->max_deflection);
     }
     if (!(def->patch >= 0.0) || !isfinite(def->patch)) {
-        return perpi_fail(context, PERP_ERROR_INPUT, "compliance/patch/spacing: must be > 0, got %g",
-                          def->patch);
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "compliance/patch/spacing: must be > 0, got %g", def->patch);
     }
     mat3 sum;
     for (int i = 0; i < 3; ++i) {
@@ -133,10 +132,11 @@ perp_status perpi_layer_make(perp_context* context, int32_t dimension,
     }
     made.smooth = only_normal(&sum);
     if (!minors_hold(&sum, made.smooth ? 1 : dimension, true)) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "compliance/stiffness: with the damping it must resist in every direction "
-                          "(stiffness + damping positive definite), or have zeros in all tangential "
-                          "entries: then the layer carries no friction");
+        return perpi_fail(
+            context, PERP_ERROR_INPUT,
+            "compliance/stiffness: with the damping it must resist in every direction "
+            "(stiffness + damping positive definite), or have zeros in all tangential "
+            "entries: then the layer carries no friction");
     }
     *layer = made;
     return PERP_OK;

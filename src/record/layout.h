@@ -93,8 +93,8 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_V (-2)
 #define PERPI_WIDTH_V_SOLVED (-3) /* as V where joints are corrected, else 0 */
 #define PERPI_WIDTH_MEMORY (-4)
-#define PERPI_WIDTH_GROUPED (-5)         /* 1 where the contact model makes groups, else 0 */
-#define PERPI_WIDTH_LAYER (-6) /* a perp_contact_layer where contacts are soft, else no dataset */
+#define PERPI_WIDTH_GROUPED (-5) /* 1 where the contact model makes groups, else 0 */
+#define PERPI_WIDTH_LAYER (-6)   /* a perp_contact_layer where contacts are soft, else no dataset */
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
 typedef struct perpi_column_def {

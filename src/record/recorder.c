@@ -185,8 +185,8 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
                            &h->corrected) &&
            write_attribute(file, "contact_groups", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->grouped) &&
            write_attribute(file, "memory_size", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->memory_size) &&
-           (h->layered == 0 || write_attribute(file, "soft_contacts", H5T_STD_I32LE,
-                                               H5T_NATIVE_INT32, &h->layered)) &&
+           (h->layered == 0 ||
+            write_attribute(file, "soft_contacts", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->layered)) &&
            (h->user_code[0] == '\0' ||
             write_text_attribute(file, "user_code", h->user_code, PERPI_USER_CODE_SIZE)) &&
            write_attribute(file, "header_hash", H5T_STD_U64LE, H5T_NATIVE_UINT64, &hash) &&

@@ -102,8 +102,8 @@ static perp_status read_layer_matrix(perpi_reader* r, const json_t* object, cons
         double number = 0.0;
         if (!json_is_number(value)) {
             return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT,
-                                         "must be a number or %d rows of %d, got %s", (int)n, (int)n,
-                                         perpi_json_kind(value));
+                                         "must be a number or %d rows of %d, got %s", (int)n,
+                                         (int)n, perpi_json_kind(value));
         }
         PERPI_TRY(perpi_read_number(r, object, key, &number));
         if (!(number >= 0.0)) {
@@ -116,8 +116,8 @@ static perp_status read_layer_matrix(perpi_reader* r, const json_t* object, cons
     }
     const size_t mark = perpi_reader_enter(r, key);
     if (json_array_size(value) != n) {
-        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a number or %d rows of %d",
-                                 (int)n, (int)n);
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a number or %d rows of %d", (int)n,
+                                 (int)n);
     }
     for (size_t i = 0; i < n; ++i) {
         const json_t* row = json_array_get(value, i);

@@ -219,10 +219,11 @@ static perp_status check_layers(const perp_sim* sim)
 {
     for (size_t i = 0; !sim->stepper->layered && i < sim->model->body_count; ++i) {
         if (sim->model->body[i].layer.soft) {
-            return perpi_fail(sim->context, PERP_ERROR_INPUT,
-                              "stepper: '%s' takes bodies to be rigid, but '%.80s' has a compliance; "
-                              "use the stepper 'compliant', or leave the compliance out",
-                              sim->stepper->name, sim->model->body[i].name);
+            return perpi_fail(
+                sim->context, PERP_ERROR_INPUT,
+                "stepper: '%s' takes bodies to be rigid, but '%.80s' has a compliance; "
+                "use the stepper 'compliant', or leave the compliance out",
+                sim->stepper->name, sim->model->body[i].name);
         }
     }
     return PERP_OK;

@@ -29,8 +29,7 @@ static double size_of_pair(const perp_model* model, const perpi_touch* touch)
 }
 
 /* The worst overlap relative to its pair's size; NULL if all are within the tolerance. */
-static const perpi_touch* worst_overlap(const perp_sim* sim, const perpi_touch* touch,
-                                        size_t count)
+static const perpi_touch* worst_overlap(const perp_sim* sim, const perpi_touch* touch, size_t count)
 {
     const perp_model* model = sim->model;
     const perpi_touch* worst = NULL;

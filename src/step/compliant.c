@@ -41,8 +41,8 @@ static bool positive_definite(const mat3* K, int32_t n)
     const vec3 row[3] = {v3(K->m[0][0], K->m[0][1], K->m[0][2]),
                          v3(K->m[1][0], K->m[1][1], K->m[1][2]),
                          v3(K->m[2][0], K->m[2][1], K->m[2][2])};
-    return n < 3 || v3_dot(row[0], v3_cross(row[1], row[2])) >
-                        1e-13 * K->m[0][0] * K->m[1][1] * K->m[2][2];
+    return n < 3 ||
+           v3_dot(row[0], v3_cross(row[1], row[2])) > 1e-13 * K->m[0][0] * K->m[1][1] * K->m[2][2];
 }
 
 /* The bodies' shapes must be such that there is a patch between any two that may meet. */
@@ -56,14 +56,15 @@ static perp_status check_patch(perp_context* context, const perp_model* model, i
             if (one->intangible || two->intangible || perpi_patch_exists(one->type, two->type)) {
                 continue;
             }
-            return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                              "bodies/%d/compliance/patch: a patch exists between a plane and a "
-                              "sphere, box or cylinder (planar: a half-plane and a circle, box or "
-                              "polygon), not between '%.60s' (%s) and '%.60s' (%s); leave the patch "
-                              "out, or keep the two from colliding",
-                              body[0]->layer.patch > 0.0 ? a : b, body[0]->name,
-                              perpi_shape_ops_of(one->type)->name, body[1]->name,
-                              perpi_shape_ops_of(two->type)->name);
+            return perpi_fail(
+                context, PERP_ERROR_UNSUPPORTED,
+                "bodies/%d/compliance/patch: a patch exists between a plane and a "
+                "sphere, box or cylinder (planar: a half-plane and a circle, box or "
+                "polygon), not between '%.60s' (%s) and '%.60s' (%s); leave the patch "
+                "out, or keep the two from colliding",
+                body[0]->layer.patch > 0.0 ? a : b, body[0]->name,
+                perpi_shape_ops_of(one->type)->name, body[1]->name,
+                perpi_shape_ops_of(two->type)->name);
         }
     }
     return PERP_OK;
@@ -100,13 +101,13 @@ static perp_status check_pair(perp_context* context, const perp_model* model, in
                               positive_definite(&A->layer.K, n) ? b : a, A->name, B->name);
         }
         if ((A->layer.patch > 0.0) != (B->layer.patch > 0.0)) {
-            return perpi_fail(context, PERP_ERROR_INPUT,
-                              "bodies/%d/compliance/patch: '%.80s' has springs spread over a patch, "
-                              "'%.80s' one spring a contact: the two cannot be put in series; give "
-                              "both a patch, or neither",
-                              A->layer.patch > 0.0 ? a : b,
-                              A->layer.patch > 0.0 ? A->name : B->name,
-                              A->layer.patch > 0.0 ? B->name : A->name);
+            return perpi_fail(
+                context, PERP_ERROR_INPUT,
+                "bodies/%d/compliance/patch: '%.80s' has springs spread over a patch, "
+                "'%.80s' one spring a contact: the two cannot be put in series; give "
+                "both a patch, or neither",
+                A->layer.patch > 0.0 ? a : b, A->layer.patch > 0.0 ? A->name : B->name,
+                A->layer.patch > 0.0 ? B->name : A->name);
         }
     }
     if (A->layer.patch > 0.0 || B->layer.patch > 0.0) {
@@ -130,9 +131,10 @@ static perp_status check(perp_context* context, const perp_model* model, const c
     }
     if (settings->midpoint && (model->joint_count > 0 || model->spring_count > 0 ||
                                model->controller_count > 0 || model->support_points > 0)) {
-        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                          "stepper/midpoint: does not take joints, springs, controllers and supports yet: "
-                          "their rows hold at the end of the step; leave midpoint out");
+        return perpi_fail(
+            context, PERP_ERROR_UNSUPPORTED,
+            "stepper/midpoint: does not take joints, springs, controllers and supports yet: "
+            "their rows hold at the end of the step; leave midpoint out");
     }
     for (int32_t a = 0; a < (int32_t)model->body_count; ++a) {
         for (int32_t b = a + 1; (soft || settings->midpoint) && b < (int32_t)model->body_count;

@@ -108,8 +108,8 @@ static int32_t count_ties(const perpi_step_input* in, int32_t body)
 }
 
 /* M = theta (theta h^2 K + h C), k = -theta h K delta. */
-static void write_layer(perpi_formulation* f, const perpi_layer_place* place,
-                        const perp_contact* c, const perpi_layer* layer)
+static void write_layer(perpi_formulation* f, const perpi_layer_place* place, const perp_contact* c,
+                        const perpi_layer* layer)
 {
     const double h = f->h, theta = f->theta;
     const int32_t n = place->ties + place->yields;
@@ -143,8 +143,8 @@ perp_status perpi_layers_place(perpi_formulation* f, const perpi_step_input* in)
     if (count == 0) {
         return PERP_OK;
     }
-    perp_status status = perpi_grow(f->context, &f->layer, &f->layer_capacity, (size_t)count,
-                                    sizeof *f->layer);
+    perp_status status =
+        perpi_grow(f->context, &f->layer, &f->layer_capacity, (size_t)count, sizeof *f->layer);
     if (status == PERP_OK) {
         status = perpi_formulation_blocks(f, model->body_count + (size_t)count);
     }
@@ -154,7 +154,8 @@ perp_status perpi_layers_place(perpi_formulation* f, const perpi_step_input* in)
             continue;
         }
         const perpi_layer layer = perpi_model_layer(model, c->body_a, c->body_b);
-        const bool free_a = model->body[c->body_a].dofs > 0, free_b = model->body[c->body_b].dofs > 0;
+        const bool free_a = model->body[c->body_a].dofs > 0,
+                   free_b = model->body[c->body_b].dofs > 0;
         perpi_layer_place* place = &f->layer[f->layer_count++];
         *place = (perpi_layer_place){.contact = i,
                                      .block = f->problem.block_count,
@@ -209,8 +210,8 @@ static double* block_of_body(perpi_formulation* f, const perp_model* model, int3
 }
 
 /* y - J_A v_A = 0, with the mass that A lends. */
-static perp_status append_tie(perpi_formulation* f, const perp_model* model,
-                              const perp_contact* c, perpi_layer_place* place)
+static perp_status append_tie(perpi_formulation* f, const perp_model* model, const perp_contact* c,
+                              perpi_layer_place* place)
 {
     const int32_t a = f->block_of[c->body_a], n = model->body[c->body_a].dofs;
     const int32_t own = place->ties + place->yields, rows = place->ties;
@@ -398,8 +399,7 @@ void perpi_layers_scatter(const perpi_formulation* f, const double* v, const dou
 /* ---- midpoint --------------------------------------------------------------------------------------*/
 
 /* The gap at the end of the step. */
-static double end_gap(const perpi_formulation* f, const perp_contact* c, int32_t i,
-                      const double* v)
+static double end_gap(const perpi_formulation* f, const perp_contact* c, int32_t i, const double* v)
 {
     const double u = perpi_formulation_speed(f, i, 0, v) + f->b[f->constraint[i].row];
     return f->h * u - (has_block(c) ? c->layer.end[0] : 0.0);

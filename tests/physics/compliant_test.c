@@ -79,7 +79,8 @@ TEST(the_step_follows_the_exact_recursion_of_the_scheme)
             }
             CHECK_AT_MOST(perp_sim_step_info(s.sim).certificate.worst, 1e-12);
         }
-        TEST_PRINT("damping %g, %s: largest deviation %.1e", c, core ? "core met" : "no core", worst);
+        TEST_PRINT("damping %g, %s: largest deviation %.1e", c, core ? "core met" : "no core",
+                   worst);
         CHECK_AT_MOST(worst, 1e-10);
         CHECK(met);
         CHECK(core == (i < 3));
@@ -195,8 +196,8 @@ TEST(the_core_stops_a_body_at_the_greatest_deflection)
         CHECK_NEAR(deepest, 0.05, 1e-15);
         CHECK(core > 1.0);
         CHECK_AT_MOST(fabs(speed), 3.0); /* what is left of 3 m/s: the way to the core over h */
-        TEST_PRINT("%s: core impulse %.4f, energy after it kept to %.1e J", i == 0 ? "Euler" : "midpoint",
-                   core, drift);
+        TEST_PRINT("%s: core impulse %.4f, energy after it kept to %.1e J",
+                   i == 0 ? "Euler" : "midpoint", core, drift);
         if (i == 1) {
             CHECK_AT_MOST(drift, 1e-10);
         }
@@ -210,8 +211,10 @@ static scene_sim sliding_ball(const char* stepper, const char* compliance)
     return scene_sim_open(
         "{\"gravity\":[0,0,-9.81],\"step\":0.005,\"duration\":0.8,\"stepper\":\"%s\","
         "\"tolerance\":1e-12,\"friction\":{\"default\":0.3},\"bodies\":[{\"name\":\"ground\","
-        "\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"ball\","
-        "\"density\":500,\"position\":[0,0,0.27],\"velocity\":[1.5,0.4,0],\"angular_velocity\":[0,-4,3]"
+        "\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":"
+        "\"ball\","
+        "\"density\":500,\"position\":[0,0,0.27],\"velocity\":[1.5,0.4,0],\"angular_velocity\":[0,-"
+        "4,3]"
         "%s,\"shapes\":[{\"type\":\"sphere\",\"radius\":0.25}]}]}",
         stepper, compliance);
 }
@@ -252,8 +255,10 @@ static scene_sim pulled(double force)
         "{\"gravity\":[0,0,-9.81],\"step\":0.002,\"duration\":4,\"stepper\":\"compliant\","
         "\"tolerance\":1e-13,\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"ground\","
         "\"type\":\"static\",\"compliance\":{\"stiffness\":[[2000,0,0],[0,500,0],[0,0,500]],"
-        "\"damping\":[[90,0,0],[0,40,0],[0,0,40]]},\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}"
-        "]},{\"name\":\"mass\",\"mass\":2,\"position\":[0,0,0],\"shapes\":[{\"type\":\"particle\"}]}],"
+        "\"damping\":[[90,0,0],[0,40,0],[0,0,40]]},\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,"
+        "1]}"
+        "]},{\"name\":\"mass\",\"mass\":2,\"position\":[0,0,0],\"shapes\":[{\"type\":\"particle\"}]"
+        "}],"
         "\"forces\":[{\"type\":\"wrench\",\"body\":\"mass\",\"force\":[%.17g,0,0]}]}",
         force);
 }
@@ -293,8 +298,10 @@ TEST(the_impulse_is_what_a_coupled_layer_says)
     scene_sim s = scene_sim_open(
         "{\"gravity\":[0,0,-9.81],\"step\":%g,\"duration\":1,\"stepper\":\"compliant\","
         "\"tolerance\":1e-13,\"friction\":{\"default\":0.4},\"bodies\":[{\"name\":\"ground\","
-        "\"type\":\"static\",\"compliance\":{\"stiffness\":[[900,120,-80],[120,400,60],[-80,60,300]],"
-        "\"damping\":[[6,1,0],[1,4,-1],[0,-1,5]]},\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},"
+        "\"type\":\"static\",\"compliance\":{\"stiffness\":[[900,120,-80],[120,400,60],[-80,60,300]"
+        "],"
+        "\"damping\":[[6,1,0],[1,4,-1],[0,-1,5]]},\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,"
+        "1]}]},"
         "{\"name\":\"ball\",\"mass\":1,\"inertia\":[0.1,0.1,0.1],\"position\":[0,0,0.6],"
         "\"velocity\":[1,-0.5,0],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]}]}",
         h);
@@ -325,11 +332,14 @@ TEST(two_soft_balls_are_springs_in_series_and_swap_their_velocities)
 {
     for (int i = 0; i < 2; ++i) {
         scene_sim s = scene_sim_open(
-            "{\"gravity\":[0,0,0],\"step\":0.001,\"duration\":0.5,\"stepper\":%s,\"tolerance\":1e-13,"
+            "{\"gravity\":[0,0,0],\"step\":0.001,\"duration\":0.5,\"stepper\":%s,\"tolerance\":1e-"
+            "13,"
             "\"bodies\":[{\"name\":\"a\",\"mass\":1,\"inertia\":[0.1,0.1,0.1],\"position\":[0,0,0],"
-            "\"velocity\":[1,0,0],\"compliance\":{\"stiffness\":3000},\"shapes\":[{\"type\":\"sphere\","
+            "\"velocity\":[1,0,0],\"compliance\":{\"stiffness\":3000},\"shapes\":[{\"type\":"
+            "\"sphere\","
             "\"radius\":0.5}]},{\"name\":\"b\",\"mass\":1,\"inertia\":[0.1,0.1,0.1],\"position\":"
-            "[1.1,0,0],\"compliance\":{\"stiffness\":1500},\"shapes\":[{\"type\":\"sphere\",\"radius\":"
+            "[1.1,0,0],\"compliance\":{\"stiffness\":1500},\"shapes\":[{\"type\":\"sphere\","
+            "\"radius\":"
             "0.5}]}]}",
             i == 0 ? EULER : MIDPOINT);
         REQUIRE(s.sim != NULL);
@@ -360,10 +370,13 @@ TEST(two_soft_balls_are_springs_in_series_and_swap_their_velocities)
     }
     perp_compliance_def both;
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"stepper\":\"compliant\",\"bodies\":[{\"name\":\"a\",\"mass\":1,\"inertia\":1,"
-        "\"compliance\":{\"stiffness\":3000,\"damping\":9,\"max_deflection\":0.1},\"shapes\":[{\"type\":"
+        "{\"dimension\":2,\"stepper\":\"compliant\",\"bodies\":[{\"name\":\"a\",\"mass\":1,"
+        "\"inertia\":1,"
+        "\"compliance\":{\"stiffness\":3000,\"damping\":9,\"max_deflection\":0.1},\"shapes\":[{"
+        "\"type\":"
         "\"circle\",\"radius\":1}]},{\"name\":\"b\",\"mass\":1,\"inertia\":1,\"position\":[5,0],"
-        "\"compliance\":{\"stiffness\":1500,\"max_deflection\":0.2},\"shapes\":[{\"type\":\"circle\","
+        "\"compliance\":{\"stiffness\":1500,\"max_deflection\":0.2},\"shapes\":[{\"type\":"
+        "\"circle\","
         "\"radius\":1}]}]}");
     REQUIRE(s.sim != NULL);
     REQUIRE(perp_model_pair_compliance(perp_sim_model(s.sim), 0, 1, &both));
@@ -386,7 +399,8 @@ TEST(a_stack_of_soft_boxes_settles_to_the_weight_above_each)
     }
     scene_sim s = scene_sim_open(
         "{\"gravity\":[0,0,-9.81],\"step\":0.004,\"duration\":4,\"stepper\":\"compliant\","
-        "\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"ground\",\"type\":\"static\",\"shapes\":["
+        "\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"ground\",\"type\":\"static\","
+        "\"shapes\":["
         "{\"type\":\"plane\",\"normal\":[0,0,1]}]}%s]}",
         text);
     REQUIRE(s.sim != NULL);
@@ -441,11 +455,12 @@ TEST(a_pressed_layer_survives_a_snapshot)
 static void check_refused(const char* stepper, const char* more, const char* ground,
                           const char* ball, const char* expected)
 {
-    scene_sim s = scene_sim_open(
-        "{\"stepper\":%s%s,\"bodies\":[{\"name\":\"ground\",\"type\":\"static\"%s,\"shapes\":[{\"type\":"
-        "\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"ball\",\"mass\":1,\"inertia\":[1,1,1],\"position\":"
-        "[0,0,3]%s}]}",
-        stepper, more, ground, ball);
+    scene_sim s = scene_sim_open("{\"stepper\":%s%s,\"bodies\":[{\"name\":\"ground\",\"type\":"
+                                 "\"static\"%s,\"shapes\":[{\"type\":"
+                                 "\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"ball\",\"mass\":1,"
+                                 "\"inertia\":[1,1,1],\"position\":"
+                                 "[0,0,3]%s}]}",
+                                 stepper, more, ground, ball);
     CHECK(s.sim == NULL);
     if (strstr(s.error, expected) == NULL) {
         TEST_PRINT("expected '%s' in '%s'", expected, s.error);
@@ -473,7 +488,8 @@ TEST(a_compliance_that_makes_no_sense_is_refused_where_it_stands)
                   "/bodies/0/compliance/stiffness: with the damping it must resist");
     check_refused(EULER, "", SOFT("\"stiffness\":1,\"max_deflection\":-0.1"), BALL,
                   "/bodies/0/compliance/max_deflection: must be > 0, got -0.1");
-    check_refused(EULER, "", SOFT("\"damping\":1"), BALL, "/bodies/0/compliance: missing key 'stiffness'");
+    check_refused(EULER, "", SOFT("\"damping\":1"), BALL,
+                  "/bodies/0/compliance: missing key 'stiffness'");
     check_refused(EULER, "", SOFT("\"stiffness\":1,\"patch\":{\"spacing\":0}"), BALL,
                   "/bodies/0/compliance/patch/spacing: must be > 0");
     check_refused(EULER, "", SOFT("\"stiffnes\":1"), BALL, "/bodies/0/compliance");
