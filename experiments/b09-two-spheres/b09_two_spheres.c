@@ -66,8 +66,8 @@ static void look(const scene_run* run, double h, contact_trace out[2])
         t->friction = sqrt(c[i].impulse[1] * c[i].impulse[1] + c[i].impulse[2] * c[i].impulse[2] +
                            c[i].impulse[3] / E_R * (c[i].impulse[3] / E_R)) /
                       h;
-        t->slip = sqrt(dot(u, c[i].tangent) * dot(u, c[i].tangent) + dot(u, o) * dot(u, o) +
-                       spin * spin);
+        t->slip =
+            sqrt(dot(u, c[i].tangent) * dot(u, c[i].tangent) + dot(u, o) * dot(u, o) + spin * spin);
     }
 }
 
@@ -147,8 +147,8 @@ int main(int argc, char** argv)
     report_add(&r, "contact 1 (radius 10) slides from (s)", 0.0, 0.01, sliding_from(&implicit, 0),
                0.011);
     report_add(&r, "contact 1 separates (s)", 3.2, 3.2, separation(&implicit, 0), 0.1);
-    report_add(&r, "contact 2 (radius 9) begins to slide (s)", 3.0, 3.0,
-               sliding_from(&implicit, 1), 0.1);
+    report_add(&r, "contact 2 (radius 9) begins to slide (s)", 3.0, 3.0, sliding_from(&implicit, 1),
+               0.1);
     report_add(&r, "contact 2 separates (s)", 3.6, 3.65, separation(&implicit, 1), 0.06);
 
     /* on the cone while sliding, inside it while rolling; the velocity is smooth */
