@@ -22,6 +22,10 @@ enum {
  * to stop when looking again no longer halves it (after many looks: the scene's tolerance). */
 static const double LOOK_GOAL = 1e-12;
 static const double LOOK_ENOUGH = 1e-10;
+/* A stiff force at the end of the step is known to the rounding of the pose only, which may be much of
+ * a small row: where velocities have come to rest to the first, the second is enough after many looks. */
+static const double LOOK_STILL = 1e-10;
+static const double LOOK_ROUNDING = 1e-6;
 /* Answers are mixed from the first round on that leaves more than this part of the certificate; what
  * goes up and down below the second is the solver's rounding, not slowness. */
 static const double LOOK_SLOW = 0.2;
@@ -288,6 +292,18 @@ static perp_status look_again(perp_sim* sim, double h, perp_contact_residual* re
     return PERP_OK;
 }
 
+/* Whether the last solve left the velocities that it was formulated at, but for rounding. */
+static bool moves_little(const perp_sim* sim)
+{
+    double change = 0.0, size = 0.0;
+    for (int32_t i = 0; i < sim->v_size; ++i) {
+        const double w = sim->mix.weight[i], d = w * (sim->v_next[i] - sim->v_looked[i]);
+        change += d * d;
+        size += w * sim->v_next[i] * (w * sim->v_next[i]);
+    }
+    return change <= LOOK_STILL * LOOK_STILL * size;
+}
+
 /* For steppers that look at the end of the step: solve, look, and solve again, until the answer
  * satisfies the laws as they are where it leads. Where that goes slowly or not at all (stiff forces),
  * the answers are mixed (mix.h). The certificate is that of the last look: what a
@@ -296,7 +312,7 @@ static perp_status settle(perp_sim* sim, double h, perp_contact_residual* residu
                           perp_report* report, int32_t* looks)
 {
     double before = INFINITY;
-    bool slow = false;
+    bool slow = false, still = false;
     perpi_mix_forget(&sim->mix);
     for (*looks = 1;; *looks += 1) {
         perp_status status = look_again(sim, h, residual);
@@ -305,7 +321,9 @@ static perp_status settle(perp_sim* sim, double h, perp_contact_residual* residu
         }
         report->residual = residual->worst;
         const double worst = residual->worst;
-        const double enough = *looks < MANY_LOOKS ? LOOK_ENOUGH : sim->def.tolerance;
+        const double enough = *looks < MANY_LOOKS ? LOOK_ENOUGH
+                              : still             ? LOOK_ROUNDING
+                                                  : sim->def.tolerance;
         if (worst <= LOOK_GOAL || (worst <= enough && worst > 0.5 * before)) {
             report->outcome = PERP_OUTCOME_SOLVED;
             return PERP_OK;
@@ -322,6 +340,7 @@ static perp_status settle(perp_sim* sim, double h, perp_contact_residual* residu
         if (status != PERP_OK) {
             return status;
         }
+        still = moves_little(sim);
         if (slow) {
             perpi_mix_next(&sim->mix, sim->v_looked, sim->v_next, sim->v_next);
         }
