@@ -98,4 +98,14 @@ perp_status perpi_polyhedron_capsule(const perpi_shape* a, const perpi_pose* pos
                                      const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                      perpi_touch_list* list);
 
+/* cylinder_polyhedron.c */
+perp_status perpi_polyhedron_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
+                                      const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                      perpi_touch_list* list);
+
+/* cylinder_cylinder.c */
+perp_status perpi_cylinder_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
+                                    const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                    perpi_touch_list* list);
+
 #endif

@@ -569,8 +569,8 @@ static void give_notice(const writer* w)
     if (w->ignored > 0) {
         perpi_log(
             w->context, PERP_LOG_WARNING,
-            "%s: %d pairs of links do not collide, since contact between a cylinder and a box "
-            "or a cylinder does not exist yet: %s",
+            "%s: %d pairs of links do not collide, since contact between their shapes does not "
+            "exist yet: %s",
             w->origin, (int)w->ignored, w->ignored_names);
     }
     if (w->moved > 0) {

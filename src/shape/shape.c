@@ -293,16 +293,6 @@ void perpi_shape_free(perp_context* context, perpi_shape* shape)
 
 /* ---- pairs without contact ------------------------------------------------------------------------ */
 
-/* Pairs that should meet and have no routine yet. */
-static const struct {
-    perp_shape_type a, b;
-} unbuilt[] = {
-    {PERP_SHAPE_CYLINDER, PERP_SHAPE_CYLINDER},
-    {PERP_SHAPE_CYLINDER, PERP_SHAPE_BOX},
-    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_CYLINDER},
-};
-enum { UNBUILT_COUNT = sizeof unbuilt / sizeof unbuilt[0] };
-
 /* Spatial smooth shapes meet planes and each other, balls and particles among them; planar ones all
  * but meshes, which do not exist there. */
 static bool smooth_unbuilt(perp_shape_type a, perp_shape_type b)
@@ -313,13 +303,5 @@ static bool smooth_unbuilt(perp_shape_type a, perp_shape_type b)
 
 bool perpi_shape_pair_unbuilt(perp_shape_type a, perp_shape_type b)
 {
-    if (smooth_unbuilt(a, b) || smooth_unbuilt(b, a)) {
-        return true;
-    }
-    for (int i = 0; i < UNBUILT_COUNT; ++i) {
-        if ((unbuilt[i].a == a && unbuilt[i].b == b) || (unbuilt[i].a == b && unbuilt[i].b == a)) {
-            return true;
-        }
-    }
-    return false;
+    return smooth_unbuilt(a, b) || smooth_unbuilt(b, a);
 }
