@@ -337,9 +337,11 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
     const int32_t one = flipped ? pair->shape_b : pair->shape_a;
     const int32_t two = flipped ? pair->shape_a : pair->shape_b;
     const double reach = margin[pair->body_a] + margin[pair->body_b], patch = patch_of(c, pair);
+    const int32_t owner =
+        c->model->body[pair->body_a].layer.patch == patch ? pair->body_a : pair->body_b;
     const perp_status status =
         patch > 0.0 ? perpi_patch_find(&shape[one], &c->pose[one], &shape[two], &c->pose[two],
-                                       patch, reach, list)
+                                       patch, owner, reach, list)
                     : find(&shape[one], &c->pose[one], &shape[two], &c->pose[two], reach, list);
     if (rule == PERPI_TOUCH_VIOLATED) {
         size_t kept = first;

@@ -110,7 +110,7 @@ static double cap_radius(const perpi_shape* s, double height, double margin)
 
 perp_status perpi_patch_find(const perpi_shape* plane, const perpi_pose* pose_plane,
                              const perpi_shape* body, const perpi_pose* pose_body, double spacing,
-                             double margin, perpi_touch_list* list)
+                             int32_t owner, double margin, perpi_touch_list* list)
 {
     const bool planar = plane->type == PERP_SHAPE_HALFPLANE;
     const bool ball = body->type == PERP_SHAPE_SPHERE || body->type == PERP_SHAPE_CIRCLE;
@@ -134,9 +134,9 @@ perp_status perpi_patch_find(const perpi_shape* plane, const perpi_pose* pose_pl
         last[k] = floor((at + range[1]) / spacing - 0.5);
         if (!(last[k] - first[k] < (double)(1 << bits)) || !(fabs(first[k]) < 1e15)) {
             return perpi_fail(list->context, PERP_ERROR_INPUT,
-                              "compliance/patch/spacing: %g makes %.3g springs along one side of a "
+                              "bodies/%d/compliance/patch/spacing: %g makes %.3g springs along one side of a "
                               "patch, more than %d; make it larger",
-                              spacing, last[k] - first[k] + 1.0, 1 << bits);
+                              (int)owner, spacing, last[k] - first[k] + 1.0, 1 << bits);
         }
     }
     const uint64_t mask = (UINT64_C(1) << bits) - 1;

@@ -16,9 +16,10 @@
 bool perpi_patch_exists(perp_shape_type a, perp_shape_type b);
 
 /* plane: a PLANE or HALFPLANE. The springs, `spacing` apart, whose gap is at most the margin.
- * PERP_ERROR_INPUT: too many. */
+ * PERP_ERROR_INPUT: too many, and `owner`, a body, asked for them. */
 PERP_NODISCARD perp_status perpi_patch_find(const perpi_shape* plane, const perpi_pose* pose_plane,
                                             const perpi_shape* body, const perpi_pose* pose_body,
-                                            double spacing, double margin, perpi_touch_list* list);
+                                            double spacing, int32_t owner, double margin,
+                                            perpi_touch_list* list);
 
 #endif
