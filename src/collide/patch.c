@@ -133,10 +133,11 @@ perp_status perpi_patch_find(const perpi_shape* plane, const perpi_pose* pose_pl
         first[k] = ceil((at + range[0]) / spacing - 0.5);
         last[k] = floor((at + range[1]) / spacing - 0.5);
         if (!(last[k] - first[k] < (double)(1 << bits)) || !(fabs(first[k]) < 1e15)) {
-            return perpi_fail(list->context, PERP_ERROR_INPUT,
-                              "bodies/%d/compliance/patch/spacing: %g makes %.3g springs along one side of a "
-                              "patch, more than %d; make it larger",
-                              (int)owner, spacing, last[k] - first[k] + 1.0, 1 << bits);
+            return perpi_fail(
+                list->context, PERP_ERROR_INPUT,
+                "bodies/%d/compliance/patch/spacing: %g makes %.3g springs along one side of a "
+                "patch, more than %d; make it larger",
+                (int)owner, spacing, last[k] - first[k] + 1.0, 1 << bits);
         }
     }
     const uint64_t mask = (UINT64_C(1) << bits) - 1;

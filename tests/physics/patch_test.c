@@ -63,10 +63,12 @@ TEST(the_force_of_a_patch_is_the_stiffness_times_the_overlap)
          M_PI * r * r * d, 0.01},
         {"lying cylinder", false,
          "{\"name\":\"b\",\"mass\":1,\"inertia\":[1,1,1],\"position\":[0,0,0.096],\"axis_angle\":"
-         "[1,0,0,1.5707963267948966],\"shapes\":[{\"type\":\"cylinder\",\"radius\":0.1,\"length\":0.2}]}",
+         "[1,0,0,1.5707963267948966],\"shapes\":[{\"type\":\"cylinder\",\"radius\":0.1,\"length\":"
+         "0.2}]}",
          0.2 * segment, 0.005},
         {"circle", true,
-         "{\"name\":\"b\",\"mass\":1,\"inertia\":1,\"position\":[0.0123,0.096],\"shapes\":[{\"type\":"
+         "{\"name\":\"b\",\"mass\":1,\"inertia\":1,\"position\":[0.0123,0.096],\"shapes\":[{"
+         "\"type\":"
          "\"circle\",\"radius\":0.1}]}",
          segment, 0.001},
         {"tilted box", true,
@@ -84,8 +86,7 @@ TEST(the_force_of_a_patch_is_the_stiffness_times_the_overlap)
             fabs(force_of(cases[i].planar, cases[i].body, cases[i].spacing, k) / exact - 1.0);
         const double fine =
             fabs(force_of(cases[i].planar, cases[i].body, cases[i].spacing / 2.0, k) / exact - 1.0);
-        TEST_PRINT("%-16s %.2e off the law; at half the spacing %.2e", cases[i].name, coarse,
-                   fine);
+        TEST_PRINT("%-16s %.2e off the law; at half the spacing %.2e", cases[i].name, coarse, fine);
         CHECK_AT_MOST(coarse, 0.01);
         CHECK_AT_MOST(fine, 0.01);
     }
@@ -130,7 +131,8 @@ static scene_sim dropped_disc(const char* stepper, double h, double duration)
         "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":%.17g,\"stepper\":%s,"
         "\"friction\":{\"cone\":\"none\"},\"tolerance\":1e-11,"
         "\"bodies\":[{\"name\":\"ground\",\"type\":\"static\",\"compliance\":{\"stiffness\":5e4,"
-        "\"damping\":100,\"patch\":{\"spacing\":0.005}},\"shapes\":[{\"type\":\"halfplane\",\"normal\":"
+        "\"damping\":100,\"patch\":{\"spacing\":0.005}},\"shapes\":[{\"type\":\"halfplane\","
+        "\"normal\":"
         "[0,1]}]},{\"name\":\"disc\",\"mass\":2,\"inertia\":1,\"position\":[0,0.31],\"shapes\":["
         "{\"type\":\"circle\",\"radius\":0.3}]}]}",
         h, duration, stepper);
@@ -188,12 +190,16 @@ TEST(a_body_comes_to_rest_where_the_overlap_carries_its_weight)
 TEST(bristles_hold_a_block_that_is_pulled)
 {
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.002,\"duration\":2,\"stepper\":\"compliant\","
+        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.002,\"duration\":2,\"stepper\":"
+        "\"compliant\","
         "\"friction\":{\"default\":0.5},\"tolerance\":1e-11,\"bodies\":[{\"name\":"
-        "\"ground\",\"type\":\"static\",\"compliance\":{\"stiffness\":[[40000,0],[0,10000]],\"damping\":"
+        "\"ground\",\"type\":\"static\",\"compliance\":{\"stiffness\":[[40000,0],[0,10000]],"
+        "\"damping\":"
         "400,\"patch\":{\"spacing\":0.02}},\"shapes\":[{\"type\":\"halfplane\",\"normal\":[0,1]}]},"
-        "{\"name\":\"block\",\"mass\":2,\"inertia\":0.03,\"position\":[0,0.05],\"shapes\":[{\"type\":\"box\","
-        "\"size\":[0.4,0.1]}]}],\"forces\":[{\"type\":\"wrench\",\"body\":\"block\",\"force\":[2,0]}]}");
+        "{\"name\":\"block\",\"mass\":2,\"inertia\":0.03,\"position\":[0,0.05],\"shapes\":[{"
+        "\"type\":\"box\","
+        "\"size\":[0.4,0.1]}]}],\"forces\":[{\"type\":\"wrench\",\"body\":\"block\",\"force\":[2,0]"
+        "}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     const perp_body_state b = scene_sim_body(&s, "block");
@@ -208,11 +214,14 @@ TEST(bristles_hold_a_block_that_is_pulled)
 TEST(a_patch_of_too_many_springs_is_refused)
 {
     scene_sim s = scene_sim_open(
-        "{\"stepper\":\"compliant\",\"bodies\":[{\"name\":\"ground\",\"type\":\"static\",\"compliance\":"
+        "{\"stepper\":\"compliant\",\"bodies\":[{\"name\":\"ground\",\"type\":\"static\","
+        "\"compliance\":"
         "{\"stiffness\":1,\"patch\":{\"spacing\":1e-6}},\"shapes\":[{\"type\":\"plane\",\"normal\":"
-        "[0,0,1]}]},{\"name\":\"b\",\"mass\":1,\"inertia\":[1,1,1],\"position\":[0,0,0.05],\"shapes\":["
+        "[0,0,1]}]},{\"name\":\"b\",\"mass\":1,\"inertia\":[1,1,1],\"position\":[0,0,0.05],"
+        "\"shapes\":["
         "{\"type\":\"box\",\"size\":[0.1,0.1,0.1]}]}]}");
     CHECK(s.sim == NULL);
-    CHECK_CONTAINS(s.error, "/bodies/0/compliance/patch/spacing: 1e-06 makes 1e+05 springs along one side");
+    CHECK_CONTAINS(s.error,
+                   "/bodies/0/compliance/patch/spacing: 1e-06 makes 1e+05 springs along one side");
     scene_sim_close(&s);
 }
