@@ -422,6 +422,53 @@ TEST(a_stack_of_soft_boxes_settles_to_the_weight_above_each)
     scene_sim_close(&s);
 }
 
+TEST(a_warm_step_with_layers_asks_for_no_memory)
+{
+    scene_sim s = scene_sim_open(
+        "{\"gravity\":[0,0,-9.81],\"step\":0.004,\"duration\":10,\"stepper\":\"compliant\","
+        "\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\","
+        "\"compliance\":{\"stiffness\":3000,\"damping\":5,\"max_deflection\":0.05},\"shapes\":[{"
+        "\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"a\",\"density\":1000,\"position\":"
+        "[0,0,0.05],\"compliance\":{\"stiffness\":2000},\"shapes\":[{\"type\":\"box\",\"size\":"
+        "[0.1,0.1,0.1]}]},{\"name\":\"b\",\"density\":1000,\"position\":[0,0,0.15],\"shapes\":["
+        "{\"type\":\"box\",\"size\":[0.1,0.1,0.1]}]}]}");
+    REQUIRE(s.sim != NULL);
+    for (int i = 0; i < 50; ++i) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+    }
+    const uint64_t before = perp_context_allocations(s.context);
+    for (int i = 0; i < 300; ++i) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+    }
+    CHECK_EQ_U64(perp_context_allocations(s.context) - before, 0);
+    scene_sim_close(&s);
+}
+
+/* Two discs on one fixed joint: correcting the joint must not hold the layers still. */
+TEST(joints_that_are_corrected_leave_the_layers_their_motion)
+{
+    double y[2];
+    for (int i = 0; i < 2; ++i) {
+        scene_sim s = scene_sim_open(
+            "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.001,\"duration\":0.25,\"stepper\":"
+            "\"compliant\",\"joint_correction\":%s,\"friction\":{\"cone\":\"none\"},\"bodies\":[{"
+            "\"name\":\"ground\",\"type\":\"static\",\"compliance\":{\"stiffness\":1000},\"shapes\":"
+            "[{\"type\":\"halfplane\",\"normal\":[0,1]}]},{\"name\":\"a\",\"mass\":2,\"inertia\":1,"
+            "\"position\":[0,1.01],\"shapes\":[{\"type\":\"circle\",\"radius\":1}]},{\"name\":\"b\","
+            "\"mass\":3,\"inertia\":1,\"position\":[2.5,1.01],\"shapes\":[{\"type\":\"circle\","
+            "\"radius\":1}]}],\"joints\":[{\"name\":\"j\",\"type\":\"fixed\",\"a\":\"a\",\"b\":\"b\","
+            "\"at\":[1.25,1.01]}]}",
+            i == 0 ? "false" : "true");
+        REQUIRE(s.sim != NULL);
+        CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+        y[i] = scene_sim_body(&s, "b").position[1];
+        scene_sim_close(&s);
+    }
+    TEST_PRINT("height of b without and with joint correction: %.6f %.6f", y[0], y[1]);
+    CHECK(y[0] < 0.99);
+    CHECK_NEAR(y[0], y[1], 1e-4);
+}
+
 /* Saved in mid-bounce, deflection and all, it goes on with the same bits. */
 TEST(a_pressed_layer_survives_a_snapshot)
 {
