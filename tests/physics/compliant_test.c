@@ -452,11 +452,14 @@ TEST(joints_that_are_corrected_leave_the_layers_their_motion)
         scene_sim s = scene_sim_open(
             "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.001,\"duration\":0.25,\"stepper\":"
             "\"compliant\",\"joint_correction\":%s,\"friction\":{\"cone\":\"none\"},\"bodies\":[{"
-            "\"name\":\"ground\",\"type\":\"static\",\"compliance\":{\"stiffness\":1000},\"shapes\":"
+            "\"name\":\"ground\",\"type\":\"static\",\"compliance\":{\"stiffness\":1000},"
+            "\"shapes\":"
             "[{\"type\":\"halfplane\",\"normal\":[0,1]}]},{\"name\":\"a\",\"mass\":2,\"inertia\":1,"
-            "\"position\":[0,1.01],\"shapes\":[{\"type\":\"circle\",\"radius\":1}]},{\"name\":\"b\","
+            "\"position\":[0,1.01],\"shapes\":[{\"type\":\"circle\",\"radius\":1}]},{\"name\":"
+            "\"b\","
             "\"mass\":3,\"inertia\":1,\"position\":[2.5,1.01],\"shapes\":[{\"type\":\"circle\","
-            "\"radius\":1}]}],\"joints\":[{\"name\":\"j\",\"type\":\"fixed\",\"a\":\"a\",\"b\":\"b\","
+            "\"radius\":1}]}],\"joints\":[{\"name\":\"j\",\"type\":\"fixed\",\"a\":\"a\",\"b\":"
+            "\"b\","
             "\"at\":[1.25,1.01]}]}",
             i == 0 ? "false" : "true");
         REQUIRE(s.sim != NULL);
