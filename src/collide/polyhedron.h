@@ -64,7 +64,8 @@ typedef struct perpi_meeting {
     vec3 vertex_b[PERPI_PLACED], normal_b[PERPI_PLACED];
     mat3 R_end[PERPI_SPINS]; /* R after each expected turn */
     int32_t ends;
-    bool still; /* one, and that none */
+    bool still;  /* one, and that none */
+    bool orders; /* wanted: else no products are kept */
     /* the direction along which the bodies were found farthest apart, by perpi_meeting_parted; a lies
      * below `high` along it and b above `low`, farthest[] are the vertices there */
     vec3 axis;

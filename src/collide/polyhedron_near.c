@@ -82,6 +82,7 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
     m->near = near;
     m->size = a->size < b->size ? a->size : b->size;
     m->theta = perpi_clamp(turn < margin / m->size ? turn : margin / m->size, SAME_ANGLE, THETA_MAX);
+    m->orders = list->rule == PERPI_TOUCH_PEG;
     m->ends = list->spins > 0 ? list->spins : 1;
     m->still = list->spins == 0 || (m->ends == 1 && v3_dot(list->spin[0], list->spin[0]) == 0.0);
     for (int32_t k = 0; k < m->ends && !m->still; ++k) {
@@ -166,6 +167,9 @@ static void demand(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int
                    double want)
 {
     bool changes = false;
+    if (!m->orders) {
+        return;
+    }
     for (int32_t k = 0; k < m->ends; ++k) {
         if (!(f->possible >> k & 1U)) {
             continue;

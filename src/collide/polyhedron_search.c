@@ -8,6 +8,7 @@
  * the faces are descended instead, both at once.
  */
 #include <math.h>
+#include <string.h>
 
 #include "collide/polyhedron.h"
 
@@ -182,13 +183,16 @@ static bool add_edge(const perpi_meeting* m, int side, int32_t i, const box* wit
 static bool list_features(const perpi_meeting* m, int side, const box* within, features* list)
 {
     const perpi_polyhedron* p = m->p[side];
-    uint64_t vertices[PERP_POLYHEDRON_LIMIT / 64] = {0}, edges[3 * PERP_POLYHEDRON_LIMIT / 64] = {0};
-    uint64_t faces[2 * PERP_POLYHEDRON_LIMIT / 64] = {0};
+    uint64_t vertices[PERP_POLYHEDRON_LIMIT / 64], edges[3 * PERP_POLYHEDRON_LIMIT / 64];
+    uint64_t faces[2 * PERP_POLYHEDRON_LIMIT / 64];
     int32_t queue[2 * LISTED], count = 0;
     list->vertices = list->faces = list->edges = 0;
-    if (p->vertex_count > PERP_POLYHEDRON_LIMIT) {
+    if (p->vertex_count >= PERP_POLYHEDRON_LIMIT) {
         return false;
     }
+    memset(vertices, 0, (size_t)(p->vertex_count / 64 + 1) * sizeof *vertices);
+    memset(edges, 0, (size_t)(p->edge_count / 64 + 1) * sizeof *edges);
+    memset(faces, 0, (size_t)(p->face_count / 64 + 1) * sizeof *faces);
     const double level = side == 0 ? m->low - m->near : -(m->high + m->near);
     queue[count++] = m->farthest[side];
     (void)mark(vertices, m->farthest[side]);
