@@ -3,8 +3,8 @@
  * 1. Two round bodies of n vertices that touch locally: time of the narrow phase against n, and the
  *    slope of log(time) over log(n), by least squares. A product of features would show as 2.
  * 2. A stack of ten staggered cubes over 5,000 steps: gaps and drift.
- * 3. Ten polyhedra in a box: microseconds of a step with peg and with corrective over 5 s, and of one
- *    step from the same states: those in which corrective has most contacts.
+ * 3. Ten polyhedra in a box: microseconds of a step with peg and with corrective over 5 s. And at equal
+ *    contacts: 25 piles of a prism on a prism on a floor, 1e-11 deep, so that corrective sees them too.
  * 4. Random tosses at h = 0.01: how many meet, the deepest overlap, fallbacks, contacts found.
  *
  * usage: polyhedra [--json FILE]
@@ -17,7 +17,7 @@
 #include "common/table.h"
 #include "perp/perp.h"
 
-enum { TOSSES = 10000, STACK = 10, POURED = 10, WALLS = 5, STATES = 20, REPEATS = 20, POSES = 20 };
+enum { TOSSES = 10000, STACK = 10, POURED = 10, WALLS = 5, PILES = 25, REPEATS = 20, POSES = 20 };
 
 static uint64_t state = 1;
 
@@ -250,95 +250,99 @@ static perp_model* poured(perp_context* context)
     return model;
 }
 
-/* Seconds of a step from each of the states, at best of some repeats; *contacts: in the problems. */
-static double time_states(perp_context* context, perp_sim* sim, void* const* bytes,
-                          const size_t* size, double* contacts)
-{
-    double sum = 0.0;
-    int count = 0;
-    *contacts = 0.0;
-    for (int i = 0; i < STATES; ++i) {
-        double best = INFINITY;
-        if (bytes[i] == NULL) {
-            continue;
-        }
-        count += 1;
-        for (int k = 0; k < REPEATS; ++k) {
-            require(perp_sim_restore(sim, bytes[i], size[i]), context);
-            const double begin = table_seconds();
-            require(perp_sim_step(sim), context);
-            best = fmin(best, table_seconds() - begin);
-        }
-        sum += best;
-        *contacts += perp_sim_step_info(sim).contacts;
-    }
-    *contacts /= count;
-    return sum / count;
-}
-
 static void box(table* t, perp_context* context)
 {
     static const char* const name[] = {"peg", "corrective"};
-    perp_model* model = poured(context);
-    perp_sim* sim[2] = {NULL, NULL};
-    double wall[2] = {0.0, 0.0};
-    void* bytes[STATES] = {NULL};
-    int32_t most[STATES] = {0};
-    size_t size[STATES] = {0};
     for (int k = 0; k < 2; ++k) {
+        perp_model* model = poured(context);
         perp_sim_def def = perp_sim_def_default();
+        perp_sim* sim = NULL;
         def.contact = name[k];
         def.step = 0.01;
         def.duration = 5.0;
-        require(perp_sim_create(context, model, &def, &sim[k]), context);
-        long found = 0, steps = 0;
-        while (!perp_sim_finished(sim[k])) {
-            size_t now = 0;
-            void* before = NULL;
-            if (k == 1) {
-                require(perp_sim_save(sim[k], NULL, &now), context);
-                before = malloc(now);
-                require(before == NULL ? PERP_ERROR_MEMORY : perp_sim_save(sim[k], before, &now),
-                        context);
-            }
+        require(perp_sim_create(context, model, &def, &sim), context);
+        double wall = 0.0, found = 0.0, steps = 0.0;
+        while (!perp_sim_finished(sim)) {
             const double begin = table_seconds();
-            require(perp_sim_step(sim[k]), context);
-            wall[k] += table_seconds() - begin;
-            found += perp_sim_step_info(sim[k]).candidates;
-            steps += 1;
-            /* of each tenth of a second near the end, the state that gave most contacts */
-            const int slot = (int)((perp_sim_time(sim[k]) - 3.0) / 2.0 * STATES);
-            const int32_t contacts = perp_sim_step_info(sim[k]).contacts;
-            if (before != NULL && slot >= 0 && slot < STATES && contacts > most[slot]) {
-                most[slot] = contacts;
-                free(bytes[slot]);
-                bytes[slot] = before;
-                before = NULL;
-                size[slot] = now;
-            }
-            free(before);
+            require(perp_sim_step(sim), context);
+            wall += table_seconds() - begin;
+            found += perp_sim_step_info(sim).candidates;
+            steps += 1.0;
         }
         char line[64];
         snprintf(line, sizeof line, "ten polyhedra in a box, %s: a step", name[k]);
-        table_add(t, line, 1e6 * wall[k] / (double)steps, "us");
-        table_add(t, "  contacts found", (double)found / wall[k], "1/s");
+        table_add(t, line, 1e6 * wall / steps, "us");
+        table_add(t, "  contacts in its problem", found / steps, "");
+        table_add(t, "  contacts found", found / wall, "1/s");
+        perp_sim_destroy(sim);
+        perp_model_destroy(model);
     }
+}
+
+/* Prisms of six sides, the upper one smaller and turned: six vertices over a face each. */
+static perp_model* piles(perp_context* context)
+{
+    const double at[3] = {0, 0, -0.5}, wide[3] = {30, 30, 1}, deep = 1e-11;
+    perp_model* model = make_model(context, 9.81, 0.0);
+    add_box(context, model, false, at, wide);
+    for (int i = 0; i < 2 * PILES; ++i) {
+        const double r = i % 2 == 0 ? 0.5 : 0.4;
+        double v[36];
+        for (int k = 0; k < 12; ++k) {
+            v[3 * k] = r * cos((k % 6 + 0.3 * (i % 2)) * M_PI / 3.0);
+            v[3 * k + 1] = r * sin((k % 6 + 0.3 * (i % 2)) * M_PI / 3.0);
+            v[3 * k + 2] = k < 6 ? 0.25 : -0.25;
+        }
+        char name[32];
+        perp_shape_def shape = perp_shape_def_default(PERP_SHAPE_POLYHEDRON);
+        perp_body_def body = perp_body_def_default();
+        shape.vertices = v;
+        shape.vertex_count = 12;
+        snprintf(name, sizeof name, "prism%d", i);
+        body.name = name;
+        body.type = PERP_BODY_DYNAMIC;
+        body.density = 1.0;
+        body.position[0] = 2.0 * (i / 2 % 5) - 4.0;
+        body.position[1] = 2.0 * (i / 10) - 4.0;
+        body.position[2] = i % 2 == 0 ? 0.25 - deep : 0.75 - 2.0 * deep;
+        body.shapes = &shape;
+        body.shape_count = 1;
+        require(perp_model_add_body(model, &body, NULL), context);
+    }
+    return model;
+}
+
+/* The same step again and again; the best of them. */
+static void equal(table* t, perp_context* context)
+{
+    static const char* const name[] = {"peg", "corrective"};
     double seconds[2];
     for (int k = 0; k < 2; ++k) {
-        double contacts;
+        perp_model* model = piles(context);
+        perp_sim_def def = perp_sim_def_default();
+        perp_sim* sim = NULL;
+        size_t size = 0;
+        def.contact = name[k];
+        require(perp_sim_create(context, model, &def, &sim), context);
+        require(perp_sim_save(sim, NULL, &size), context);
+        void* bytes = malloc(size);
+        require(bytes == NULL ? PERP_ERROR_MEMORY : perp_sim_save(sim, bytes, &size), context);
+        seconds[k] = INFINITY;
+        for (int i = 0; i < REPEATS; ++i) {
+            require(perp_sim_restore(sim, bytes, size), context);
+            const double begin = table_seconds();
+            require(perp_sim_step(sim), context);
+            seconds[k] = fmin(seconds[k], table_seconds() - begin);
+        }
         char line[80];
-        seconds[k] = time_states(context, sim[k], bytes, size, &contacts);
-        snprintf(line, sizeof line, "from states of the pile, %s: a step", name[k]);
+        snprintf(line, sizeof line, "25 piles of prisms, %s: a step", name[k]);
         table_add(t, line, 1e6 * seconds[k], "us");
-        table_add(t, "  contacts that push", contacts, "");
+        table_add(t, "  contacts in its problem", perp_sim_step_info(sim).candidates, "");
+        free(bytes);
+        perp_sim_destroy(sim);
+        perp_model_destroy(model);
     }
-    table_add(t, "peg over corrective, from the same states", seconds[0] / seconds[1], "");
-    perp_sim_destroy(sim[0]);
-    perp_sim_destroy(sim[1]);
-    perp_model_destroy(model);
-    for (int i = 0; i < STATES; ++i) {
-        free(bytes[i]);
-    }
+    table_add(t, "peg over corrective, at equal contacts", seconds[0] / seconds[1], "");
 }
 
 /* ---- 4: tosses ------------------------------------------------------------------------------------------ */
@@ -435,6 +439,7 @@ int main(int argc, char** argv)
     growth(&t, context);
     stack(&t, context);
     box(&t, context);
+    equal(&t, context);
     tally sum = {0};
     for (int i = 0; i < TOSSES; ++i) {
         state = (uint64_t)i + 1;

@@ -251,8 +251,8 @@ static double widest(const perpi_meeting* m, uint64_t mask, int32_t* worst, int3
     double most = -INFINITY;
     *worst = -1;
     *count = 0;
-    for (int32_t i = 0; i < m->count; ++i) {
-        if (mask >> i & 1U) {
+    for (int32_t i = 0; mask != 0; ++i, mask >>= 1) {
+        if (mask & 1U) {
             const double psi = m->facet[i].psi;
             most = psi > most ? psi : most;
             *worst = *worst < 0 || psi < m->facet[*worst].psi ? i : *worst;
@@ -309,8 +309,17 @@ static void find_groups(const answer* a, group_set* set)
     set->count = 0;
     for (int32_t k = 0; k < m->ends; ++k) {
         const int32_t cells = perpi_turn_cells(m->product, m->products, k, m->theta, cell);
-        for (int32_t c = 0; c < cells; ++c) {
-            add_group(a, members_of(a, cell[c], k), floor, set);
+        int32_t different = 0;
+        for (int32_t c = 0; c < cells; ++c) { /* many cells have the same members */
+            const uint64_t mask = members_of(a, cell[c], k);
+            int32_t i = 0;
+            while (i < different && cell[i] != mask) {
+                i += 1;
+            }
+            if (i == different) {
+                cell[different++] = mask;
+                add_group(a, mask, floor, set);
+            }
         }
     }
     /* too many: those that are nearest to being violated stay */
@@ -349,7 +358,12 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
                                         double margin, perpi_touch_list* list)
 {
     perpi_meeting m;
-    answer a = {.m = &m, .pose = pose_a, .list = list, .first = list->count};
+    answer a;
+    a.m = &m;
+    a.pose = pose_a;
+    a.list = list;
+    a.first = list->count;
+    a.names = 0;
     const bool peg = list->rule == PERPI_TOUCH_PEG;
     perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
                         peg ? 2.0 * margin : margin, list);

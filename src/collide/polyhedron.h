@@ -64,7 +64,13 @@ typedef struct perpi_meeting {
     vec3 vertex_b[PERPI_PLACED], normal_b[PERPI_PLACED];
     mat3 R_end[PERPI_SPINS]; /* R after each expected turn */
     int32_t ends;
-    bool still; /* one, and that none */
+    bool still;  /* one, and that none */
+    bool orders; /* wanted: else no products are kept */
+    /* the direction along which the bodies were found farthest apart, by perpi_meeting_parted; a lies
+     * below `high` along it and b above `low`, farthest[] are the vertices there */
+    vec3 axis;
+    double high, low;
+    int32_t farthest[2];
 } perpi_meeting;
 
 void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perpi_pose* pose_a,
@@ -81,7 +87,7 @@ perpi_facet perpi_meeting_deepest(const perpi_meeting* m);
 /* ---- which of them: src/collide/polyhedron_search.c -------------------------------------------------- */
 
 /* Whether a plane was found that has the bodies on either side, by more than the margin. */
-bool perpi_meeting_parted(const perpi_meeting* m);
+bool perpi_meeting_parted(perpi_meeting* m);
 /* Fills in facet[]. Where `all_vertices` is set, also with vertices over faces that are never a facet. */
 void perpi_meeting_collect(perpi_meeting* m, bool all_vertices);
 

@@ -1,11 +1,14 @@
 /* src/collide/polyhedron_search.c - which features of two convex polyhedra can be near each other.
  *
  * First a plane between the two, by a few steps of [Chung, Wang 1996]: most pairs of boxes that overlap
- * belong to bodies that do not. Then small bodies list the features that reach into the other's box;
- * large ones descend the trees over their faces, both at once: the cost is that of the neighbourhood,
- * not of the bodies.
+ * belong to bodies that do not. Where there is none, the best direction still tells much: what is near
+ * the other body reaches over the plane through the other's farthest vertex, less `near`. Those features
+ * are found by walking from a body's own farthest vertex, and compared with each other: the cost is that
+ * of the neighbourhood, not of the bodies. If they are many (a wide face on a wide face), the trees over
+ * the faces are descended instead, both at once.
  */
 #include <math.h>
+#include <string.h>
 
 #include "collide/polyhedron.h"
 
@@ -18,15 +21,17 @@ static vec3 into_a(const perpi_meeting* m, vec3 y)
 
 /* ---- a plane between them ---------------------------------------------------------------------------- */
 
-bool perpi_meeting_parted(const perpi_meeting* m)
+bool perpi_meeting_parted(perpi_meeting* m)
 {
     const perpi_polyhedron *a = m->p[0], *b = m->p[1];
     vec3 n = v3_sub(into_a(m, b->mass.center), a->mass.center);
     int32_t v = 0, w = 0;
+    double best = -INFINITY;
     for (int i = 0; i < PROBES; ++i) {
-        const double length = v3_norm(n);
+        double length = v3_norm(n);
         if (!(length > 0.0)) {
-            return false;
+            n = v3(1, 0, 0);
+            length = 1.0;
         }
         n = v3_scale(1.0 / length, n);
         v = perpi_polyhedron_support(a, n, v);
@@ -35,6 +40,14 @@ bool perpi_meeting_parted(const perpi_meeting* m)
         const double gap = v3_dot(n, d);
         if (gap > m->margin) {
             return true;
+        }
+        if (gap > best) {
+            best = gap;
+            m->axis = n;
+            m->high = v3_dot(n, a->vertex[v]);
+            m->low = m->high + gap;
+            m->farthest[0] = v;
+            m->farthest[1] = w;
         }
         /* mirrored at the plane across d: the farthest points come to lie the right way round */
         const double d2 = v3_dot(d, d);
@@ -46,7 +59,7 @@ bool perpi_meeting_parted(const perpi_meeting* m)
     return false;
 }
 
-/* ---- small bodies: lists ------------------------------------------------------------------------------- */
+/* ---- few features: lists ------------------------------------------------------------------------------- */
 
 typedef struct box {
     vec3 lo, hi;
@@ -98,7 +111,18 @@ typedef struct features {
 
 static vec3 vertex_at(const perpi_meeting* m, int side, int32_t i)
 {
-    return side == 0 ? m->p[0]->vertex[i] : m->vertex_b[i];
+    return side == 0          ? m->p[0]->vertex[i]
+           : i < PERPI_PLACED ? m->vertex_b[i]
+                              : into_a(m, m->p[1]->vertex[i]);
+}
+
+/* Sets bit i; whether it was set before. */
+static bool mark(uint64_t* bits, int32_t i)
+{
+    const uint64_t bit = (uint64_t)1 << (i & 63);
+    const bool was = (bits[i >> 6] & bit) != 0;
+    bits[i >> 6] |= bit;
+    return was;
 }
 
 static listed_edge list_edge(const perpi_meeting* m, int side, int32_t i, box b)
@@ -119,41 +143,86 @@ static listed_edge list_edge(const perpi_meeting* m, int side, int32_t i, box b)
     return l;
 }
 
-/* The features that reach into the box. False: more than there is room for. */
+static bool add_face(const perpi_meeting* m, int side, int32_t i, const box* within,
+                     features* list)
+{
+    const perpi_polyhedron* p = m->p[side];
+    box b = box_around(vertex_at(m, side, p->corner[p->face_start[i]]));
+    for (int32_t k = p->face_start[i] + 1; k < p->face_start[i + 1]; ++k) {
+        cover(&b, vertex_at(m, side, p->corner[k]));
+    }
+    if (!boxes_meet(&b, within)) {
+        return true;
+    }
+    if (list->faces == LISTED) {
+        return false;
+    }
+    list->face_box[list->faces] = widened(b, m->near);
+    list->face[list->faces++] = i;
+    return true;
+}
+
+static bool add_edge(const perpi_meeting* m, int side, int32_t i, const box* within,
+                     features* list)
+{
+    const perpi_edge* e = &m->p[side]->edge[i];
+    box b = box_around(vertex_at(m, side, e->vertex[0]));
+    cover(&b, vertex_at(m, side, e->vertex[1]));
+    if (!boxes_meet(&b, within)) {
+        return true;
+    }
+    if (list->edges == LISTED) {
+        return false;
+    }
+    list->edge[list->edges++] = list_edge(m, side, i, side == 0 ? widened(b, m->near) : b);
+    return true;
+}
+
+/* The features that reach into the box and over the plane. The vertices beyond a plane hang together, and
+ * an edge or a face reaches there if one of its vertices does. False: more than there is room for. */
 static bool list_features(const perpi_meeting* m, int side, const box* within, features* list)
 {
     const perpi_polyhedron* p = m->p[side];
+    uint64_t vertices[PERP_POLYHEDRON_LIMIT / 64], edges[3 * PERP_POLYHEDRON_LIMIT / 64];
+    uint64_t faces[2 * PERP_POLYHEDRON_LIMIT / 64];
+    int32_t queue[2 * LISTED], count = 0;
     list->vertices = list->faces = list->edges = 0;
-    if (p->vertex_count > LISTED || p->face_count > LISTED) {
+    if (p->vertex_count >= PERP_POLYHEDRON_LIMIT) {
         return false;
     }
-    for (int32_t i = 0; i < p->vertex_count; ++i) {
-        const box b = box_around(vertex_at(m, side, i));
+    memset(vertices, 0, (size_t)(p->vertex_count / 64 + 1) * sizeof *vertices);
+    memset(edges, 0, (size_t)(p->edge_count / 64 + 1) * sizeof *edges);
+    memset(faces, 0, (size_t)(p->face_count / 64 + 1) * sizeof *faces);
+    const double level = side == 0 ? m->low - m->near : -(m->high + m->near);
+    queue[count++] = m->farthest[side];
+    (void)mark(vertices, m->farthest[side]);
+    for (int32_t at = 0; at < count; ++at) {
+        const int32_t v = queue[at];
+        const box b = box_around(vertex_at(m, side, v));
         if (boxes_meet(&b, within)) {
+            if (list->vertices == LISTED) {
+                return false;
+            }
             list->at[list->vertices] = b.lo;
-            list->vertex[list->vertices++] = i;
+            list->vertex[list->vertices++] = v;
         }
-    }
-    for (int32_t i = 0; i < p->face_count; ++i) {
-        box b = box_around(vertex_at(m, side, p->corner[p->face_start[i]]));
-        for (int32_t k = p->face_start[i] + 1; k < p->face_start[i + 1]; ++k) {
-            cover(&b, vertex_at(m, side, p->corner[k]));
+        for (int32_t k = p->around_start[v]; k < p->around_start[v + 1]; ++k) {
+            const int32_t i = p->around[k];
+            const perpi_edge* e = &p->edge[i];
+            const int32_t w = e->vertex[0] == v ? e->vertex[1] : e->vertex[0];
+            if ((!mark(edges, i) && !add_edge(m, side, i, within, list)) ||
+                (!mark(faces, e->face[0]) && !add_face(m, side, e->face[0], within, list)) ||
+                (!mark(faces, e->face[1]) && !add_face(m, side, e->face[1], within, list))) {
+                return false;
+            }
+            const double height = v3_dot(m->axis, vertex_at(m, side, w));
+            if ((side == 0 ? height : -height) >= level && !mark(vertices, w)) {
+                if (count == 2 * LISTED) {
+                    return false;
+                }
+                queue[count++] = w;
+            }
         }
-        if (boxes_meet(&b, within)) {
-            list->face_box[list->faces] = widened(b, m->near);
-            list->face[list->faces++] = i;
-        }
-    }
-    for (int32_t i = 0; i < p->edge_count; ++i) {
-        box b = box_around(vertex_at(m, side, p->edge[i].vertex[0]));
-        cover(&b, vertex_at(m, side, p->edge[i].vertex[1]));
-        if (!boxes_meet(&b, within)) {
-            continue;
-        }
-        if (list->edges == LISTED) {
-            return false;
-        }
-        list->edge[list->edges++] = list_edge(m, side, i, side == 0 ? widened(b, m->near) : b);
     }
     return true;
 }
@@ -191,7 +260,8 @@ static void try_listed(perpi_meeting* m, const features* a, const features* b, b
         for (int32_t k = 0; k < b->edges && !m->apart; ++k) {
             const listed_edge* g = &b->edge[k];
             if (boxes_meet(&e->b, &g->b) &&
-                (m->ends > 1 || can_cross(e->n, e->u, e->limit, g->n_end, g->u_end, g->limit) ||
+                (m->ends > 1 ||
+                 can_cross(e->n, e->u, e->limit, g->n_end, g->u_end, g->limit) ||
                  (!m->still && can_cross(e->n, e->u, 0.0, g->n, g->u, 0.0)))) {
                 perpi_meeting_edges(m, e->edge, g->edge);
             }
@@ -199,19 +269,32 @@ static void try_listed(perpi_meeting* m, const features* a, const features* b, b
     }
 }
 
-/* False: the bodies are too large for it. */
+/* The box of b in a's frame, exactly for a small one. */
+static box box_of_b(const perpi_meeting* m)
+{
+    const perpi_polyhedron* b = m->p[1];
+    if (b->vertex_count > PERPI_PLACED) {
+        const vec3 c = into_a(m, v3_scale(0.5, v3_add(b->node[0].lo, b->node[0].hi)));
+        const vec3 h = v3_scale(0.5, v3_sub(b->node[0].hi, b->node[0].lo));
+        vec3 d;
+        d.x = fabs(m->R.m[0][0]) * h.x + fabs(m->R.m[0][1]) * h.y + fabs(m->R.m[0][2]) * h.z;
+        d.y = fabs(m->R.m[1][0]) * h.x + fabs(m->R.m[1][1]) * h.y + fabs(m->R.m[1][2]) * h.z;
+        d.z = fabs(m->R.m[2][0]) * h.x + fabs(m->R.m[2][1]) * h.y + fabs(m->R.m[2][2]) * h.z;
+        return (box){v3_sub(c, d), v3_add(c, d)};
+    }
+    box whole = box_around(m->vertex_b[0]);
+    for (int32_t i = 1; i < b->vertex_count; ++i) {
+        cover(&whole, m->vertex_b[i]);
+    }
+    return whole;
+}
+
+/* False: the features near each other are too many for it. */
 static bool collect_listed(perpi_meeting* m, bool all_vertices)
 {
-    const perpi_polyhedron *a = m->p[0], *b = m->p[1];
-    if (b->vertex_count > PERPI_PLACED || a->vertex_count > LISTED) {
-        return false;
-    }
-    box box_a = {a->node[0].lo, a->node[0].hi}, box_b = box_around(m->vertex_b[0]);
-    for (int32_t i = 1; i < b->vertex_count; ++i) {
-        cover(&box_b, m->vertex_b[i]);
-    }
-    box_a = widened(box_a, m->near);
-    box_b = widened(box_b, m->near);
+    const perpi_face_node* root = &m->p[0]->node[0];
+    const box box_a = widened((box){root->lo, root->hi}, m->near);
+    const box box_b = widened(box_of_b(m), m->near);
     features list_a, list_b;
     if (!boxes_meet(&box_a, &box_b)) {
         return true;
@@ -223,7 +306,7 @@ static bool collect_listed(perpi_meeting* m, bool all_vertices)
     return true;
 }
 
-/* ---- large bodies: trees ---------------------------------------------------------------------- */
+/* ---- many features: trees ---------------------------------------------------------------------- */
 
 /* A vertex belongs to this one of its faces, an edge to its left one: each is looked at once. */
 static bool owns_vertex(const perpi_polyhedron* p, int32_t face, int32_t vertex)
