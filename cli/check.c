@@ -57,10 +57,10 @@ static json_t* bodies_json(const perp_model* model)
                 shapes, json_string(perp_shape_name(perp_model_body_shape(model, i, s).type)));
         }
         json_t* body =
-            json_pack("{s:s, s:s, s:o, s:i, s:o, s:o}", "name", perp_model_body_name(model, i),
+            json_pack("{s:s, s:s, s:o, s:i, s:o, s:o, s:o}", "name", perp_model_body_name(model, i),
                       "type", type_name(info.type), "mass", cli_number(info.mass),
                       "degrees_of_freedom", (int)info.dofs, "friction", cli_number(info.friction),
-                      "position", cli_numbers(info.position, planar ? 2 : 3));
+                      "restitution", cli_number(info.restitution), "position", cli_numbers(info.position, planar ? 2 : 3));
         json_object_set_new(body, "inertia",
                             planar ? cli_number(info.inertia[8]) : cli_numbers(info.inertia, 9));
         json_object_set_new(body, "shapes", shapes);
@@ -156,9 +156,11 @@ static json_t* pairs_json(const perp_model* model)
         for (int32_t b = a + 1; b < n && json_array_size(array) < PAIRS_JSON; ++b) {
             if (can_meet(model, a, b)) {
                 json_array_append_new(
-                    array, json_pack("{s:s, s:s, s:o}", "a", perp_model_body_name(model, a), "b",
+                    array, json_pack("{s:s, s:s, s:o, s:o}", "a", perp_model_body_name(model, a), "b",
                                      perp_model_body_name(model, b), "mu",
-                                     cli_number(perp_model_pair_friction(model, a, b))));
+                                     cli_number(perp_model_pair_friction(model, a, b)),
+                                     "restitution",
+                                     cli_number(perp_model_pair_restitution(model, a, b))));
             }
         }
     }
@@ -186,6 +188,11 @@ static void gravity_of(const perp_scene* scene, double gravity[3])
     json_decref(root);
 }
 
+static const char* law_name(const perp_model* model)
+{
+    return perp_model_impact_law(model) == PERP_IMPACT_POISSON ? "poisson" : "newton";
+}
+
 static void print_json(const perp_scene* scene, const perp_sim* sim, double penetration)
 {
     const perp_model* model = perp_scene_model(scene);
@@ -206,6 +213,7 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
     json_object_set_new(o, "contact", json_string(run.contact));
     json_object_set_new(o, "friction", json_string(run.cone));
     json_object_set_new(o, "directions", json_integer(run.directions));
+    json_object_set_new(o, "impact_law", json_string(law_name(model)));
     json_object_set_new(o, "solver", json_string(run.solver));
     json_object_set_new(o, "solver_settings", settings_json(&run));
     json_object_set_new(o, "tolerance", cli_number(run.tolerance));
@@ -321,6 +329,7 @@ static void print_joints(const perp_model* model)
 
 static void print_pairs(const perp_model* model)
 {
+    const bool bounces = perp_model_bounces(model);
     const int32_t n = perp_model_body_count(model);
     int64_t pairs = 0;
     for (int32_t a = 0; a < n; ++a) {
@@ -329,14 +338,19 @@ static void print_pairs(const perp_model* model)
                 continue;
             }
             if (pairs == 0) {
-                printf("\n%s  %-41s %9s%s\n", cli_bold(), "pair that can meet", "mu", cli_plain());
+                printf("\n%s  %-41s %9s%s%s\n", cli_bold(), "pair that can meet", "mu",
+                       bounces ? "         e" : "", cli_plain());
             }
             if (pairs++ < ROWS_SHOWN) {
                 printf("  ");
                 cli_put_name(perp_model_body_name(model, a), 20);
                 printf(" ");
                 cli_put_name(perp_model_body_name(model, b), 20);
-                printf(" %9.4g\n", perp_model_pair_friction(model, a, b));
+                printf(" %9.4g", perp_model_pair_friction(model, a, b));
+                if (bounces) {
+                    printf(" %9.4g", perp_model_pair_restitution(model, a, b));
+                }
+                printf("\n");
             }
         }
     }
@@ -372,6 +386,9 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     printf(", contact %s, %s friction", run.contact, run.cone);
     if (strcmp(run.cone, "polygon") == 0) {
         printf(" (%d directions)", perp_model_dimension(model) == 2 ? 2 : (int)run.directions);
+    }
+    if (perp_model_bounces(model)) {
+        printf(", %s impacts", law_name(model));
     }
     printf("\n  solver         %s", run.solver);
     for (int32_t i = 0; i < run.solver_option_count; ++i) {

@@ -55,11 +55,13 @@ PERP_API PERP_NODISCARD perp_status perp_sim_step(perp_sim* sim);
 /* Steps until the duration is reached. */
 PERP_API PERP_NODISCARD perp_status perp_sim_run(perp_sim* sim);
 PERP_API bool perp_sim_finished(const perp_sim* sim);
-/* Number of steps the whole duration takes. */
+/* Number of steps that the whole duration takes, impacts so far included. */
 PERP_API int64_t perp_sim_step_total(const perp_sim* sim);
 
 PERP_API double perp_sim_time(const perp_sim* sim);
+/* Calls of perp_sim_step that succeeded, and how many of these were impacts. */
 PERP_API int64_t perp_sim_step_count(const perp_sim* sim);
+PERP_API int64_t perp_sim_impact_count(const perp_sim* sim);
 PERP_API const perp_model* perp_sim_model(const perp_sim* sim);
 
 /* ---- state -------------------------------------------------------------------------------------*/
@@ -112,6 +114,15 @@ PERP_API PERP_NODISCARD perp_status perp_sim_restore(perp_sim* sim, const void* 
 /* The contact candidates of the last step, those without an impulse included. */
 PERP_API const perp_contact* perp_sim_contacts(const perp_sim* sim, int32_t* count);
 
+/* What a call of perp_sim_step did. Impacts take no time: velocities jump where bodies that bounce
+ * meet (docs/steppers.md). */
+typedef enum perp_step_kind {
+    PERP_STEP_TIME = 0,
+    PERP_STEP_IMPACT,        /* by Newton's law */
+    PERP_STEP_COMPRESSION,   /* the two phases of Poisson's, one after the other */
+    PERP_STEP_DECOMPRESSION,
+} perp_step_kind;
+
 typedef struct perp_step_info {
     perp_contact_residual certificate; /* of the last step */
     perp_report report;                /* of its solve */
@@ -127,6 +138,10 @@ typedef struct perp_step_info {
     int32_t fallbacks;      /* pairs of shapes that were given to a simpler contact model,
                                           because their groups could not be solved */
     bool accepted_unsolved; /* keep_going took an iterate that the judge did not pass */
+    perp_step_kind kind;
+    int32_t impacts_in_a_row; /* impacts since time went on, this one included; else 0 */
+    double restitution_kept;  /* of an impact: the part of the coefficients of restitution with which
+                                 energy does not grow; 1: all */
 } perp_step_info;
 PERP_API perp_step_info perp_sim_step_info(const perp_sim* sim);
 

@@ -67,6 +67,7 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_JOINT_TARGET] = FRAME("/joints/target", PERPI_CELL_F64, PERPI_WIDTH_JOINT(1)),
     [PERPI_COLUMN_JOINT_TURNS] = FRAME("/joints/turns", PERPI_CELL_I32, PERPI_WIDTH_JOINT(2)),
     [PERPI_COLUMN_MEMORY] = FRAME("/forces/memory", PERPI_CELL_F64, PERPI_WIDTH_MEMORY),
+    [PERPI_COLUMN_IMPACT] = FRAME("/solver/impact", PERPI_CELL_I32, PERPI_WIDTH_IMPACT),
     [PERPI_COLUMN_WALL] = {"/wall/step_seconds", PERPI_CELL_F64, 1, PERPI_AXIS_FRAME, 0,
                            PERPI_COVER_WALL},
     [PERPI_COLUMN_HASH_WALL] = {"/hash/wall", PERPI_CELL_U64, 1, PERPI_AXIS_FRAME, 0,
@@ -139,7 +140,8 @@ perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
                                .joint_count = perp_model_joint_count(perp_sim_model(sim)),
                                .memory_size = perpi_sim_s_size(sim),
                                .corrected = perpi_sim_v_solved(sim) != perp_sim_v(sim),
-                               .grouped = perpi_sim_grouped(sim)};
+                               .grouped = perpi_sim_grouped(sim),
+                               .bounces = perpi_sim_bounces(sim)};
 }
 
 static int32_t width_of(int32_t width, const perpi_state_shape* shape)
@@ -150,6 +152,7 @@ static int32_t width_of(int32_t width, const perpi_state_shape* shape)
     case PERPI_WIDTH_GROUPED: return shape->grouped ? 1 : 0;
     case PERPI_WIDTH_V_SOLVED: return shape->corrected ? shape->v_size : 0;
     case PERPI_WIDTH_MEMORY: return shape->memory_size;
+    case PERPI_WIDTH_IMPACT: return shape->bounces ? 2 : 0;
     default: return width <= PERPI_WIDTH_JOINT(1) ? (-10 - width) * shape->joint_count : width;
     }
 }
@@ -318,6 +321,8 @@ perp_status perpi_block_append(perpi_block* block, const perp_frame* frame, int6
     put_double(block, PERPI_COLUMN_PENETRATION, f, info->penetration);
     put_int(block, PERPI_COLUMN_ACCEPTED_UNSOLVED, f, info->accepted_unsolved ? 1 : 0);
     put_int(block, PERPI_COLUMN_FALLBACKS, f, info->fallbacks);
+    const int32_t impact[2] = {(int32_t)info->kind, info->impacts_in_a_row};
+    put(block, PERPI_COLUMN_IMPACT, f, impact);
 
     put_long(block, PERPI_COLUMN_CONTACT_OFFSET, f, contact_end);
     put_double(block, PERPI_COLUMN_WALL, f, info->report.seconds);
@@ -480,6 +485,12 @@ void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
     if (block->width[PERPI_COLUMN_FALLBACKS] > 0) {
         info->fallbacks = get_int(block, PERPI_COLUMN_FALLBACKS, f);
     }
+    if (block->width[PERPI_COLUMN_IMPACT] > 0) {
+        int32_t impact[2];
+        get(block, PERPI_COLUMN_IMPACT, f, impact);
+        info->kind = (perp_step_kind)impact[0];
+        info->impacts_in_a_row = impact[1];
+    }
 
     out->contacts = contact;
     out->contact_count = (int32_t)(contacts.end - contacts.begin);
@@ -590,8 +601,9 @@ uint64_t perpi_header_hash(const perpi_header* header)
     h = perpi_hash_bytes(h, header->joint_name, (size_t)header->joint_offset[header->joint_count]);
     h = perpi_hash_word(h, (uint32_t)header->corrected);
     h = perpi_hash_word(h, (uint32_t)header->memory_size);
-    /* recordings without groups keep the hash they had before there were any */
+    /* recordings without impacts, likewise without groups, keep the hash they had before there were any */
     h = header->grouped != 0 ? perpi_hash_word(h, (uint32_t)header->grouped) : h;
+    h = header->bounces != 0 ? perpi_hash_word(h, UINT64_C(0x696d7061637473)) : h; /* "impacts" */
     return header->user_code[0] == '\0'
                ? h
                : perpi_hash_bytes(h, header->user_code, strlen(header->user_code));

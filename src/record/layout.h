@@ -75,6 +75,7 @@ typedef enum perpi_column {
     PERPI_COLUMN_JOINT_TARGET,
     PERPI_COLUMN_JOINT_TURNS,
     PERPI_COLUMN_MEMORY,
+    PERPI_COLUMN_IMPACT,
     PERPI_COLUMN_WALL,
     PERPI_COLUMN_HASH_WALL,
     PERPI_COLUMN_HASH_FRAME,
@@ -93,6 +94,7 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_V_SOLVED (-3) /* as V where joints are corrected, else 0 */
 #define PERPI_WIDTH_MEMORY (-4)
 #define PERPI_WIDTH_GROUPED (-5)         /* 1 where the contact model makes groups, else 0 */
+#define PERPI_WIDTH_IMPACT (-6)          /* 2 where something bounces, else there is no column */
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
 typedef struct perpi_column_def {
@@ -105,6 +107,13 @@ typedef struct perpi_column_def {
 } perpi_column_def;
 
 extern const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT];
+
+/* Columns that came later are not there at all where they would be empty: files of scenes without
+ * them are what they were before. */
+static inline bool perpi_column_absent(perpi_column column, int32_t width)
+{
+    return width == 0 && perpi_columns[column].width == PERPI_WIDTH_IMPACT;
+}
 
 size_t perpi_cell_size(perpi_cell cell);
 hid_t perpi_cell_memory_type(perpi_cell cell); /* borrowed, except NAME: perpi_cell_type_close */
@@ -129,6 +138,7 @@ typedef struct perpi_state_shape {
     int32_t q_size, v_size, joint_count, memory_size;
     bool corrected; /* joints are corrected: velocities before and after differ */
     bool grouped;   /* the contact model makes groups */
+    bool bounces;   /* steps may be impacts */
 } perpi_state_shape;
 perpi_state_shape perpi_state_shape_of(const perp_sim* sim);
 
@@ -183,6 +193,7 @@ typedef struct perpi_header {
     const char* joint_name;
     int32_t corrected;     /* 1: the scene corrects joints */
     int32_t grouped;       /* 1: its contact model makes groups */
+    int32_t bounces;       /* 1: steps may be impacts; only then is there such an attribute */
     int32_t memory_size;   /* what springs and controllers remember */
     const char* user_code; /* "": none; only then is there no such attribute */
 } perpi_header;

@@ -225,6 +225,7 @@ static perp_status read_header(perp_recording* r)
         h->memory_size < 0 || h->memory_size > MEMORY_LIMIT) {
         return no_recording(r, "an attribute of the header is missing");
     }
+    (void)read_attribute(r->file, "impacts", H5T_NATIVE_INT32, &h->bounces); /* may be absent */
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
     (void)read_text_attribute(r->file, "user_code", r->user_code, PERPI_USER_CODE_SIZE);
     h->user_code = r->user_code;
@@ -279,10 +280,14 @@ static perp_status open_columns(perp_recording* r)
                                      .joint_count = (int32_t)r->header.joint_count,
                                      .memory_size = r->header.memory_size,
                                      .corrected = r->header.corrected != 0,
-                                     .grouped = r->header.grouped != 0};
+                                     .grouped = r->header.grouped != 0,
+                                     .bounces = r->header.bounces != 0};
     perpi_block_init(&r->block, r->context, &shape);
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         const perpi_column_def* def = &perpi_columns[c];
+        if (perpi_column_absent((perpi_column)c, r->block.width[c])) {
+            continue;
+        }
         const hsize_t width = r->block.width[c] > 0 ? (hsize_t)r->block.width[c] : 1;
         hsize_t rows = 0;
         r->dataset[c] =
@@ -795,9 +800,16 @@ static perp_status check_bodies(const perp_recording* r, const perp_sim* sim)
     return PERP_OK;
 }
 
+/* The number of the frame's step without impacts. Only where there may be impacts do the two differ,
+ * and the time tells. */
+static int64_t tick_of(const perp_sim* sim, const perp_frame* frame)
+{
+    return perpi_sim_bounces(sim) ? perpi_sim_tick_at(sim, frame->time) : frame->step;
+}
+
 static bool same_moment(const perp_sim* sim, const perp_frame* frame)
 {
-    const double time = perpi_sim_step_time(sim, frame->step);
+    const double time = perpi_sim_tick_time(sim, tick_of(sim, frame));
     return fabs(time - frame->time) <= 1e-9 * fabs(frame->time);
 }
 
@@ -831,7 +843,7 @@ static perp_status wrong_clock(perp_recording* r, int64_t index, const perp_sim*
                       "at t = %.9g: continue with the step it was made with, and a duration that "
                       "reaches beyond",
                       r->path, (long long)frame.step, frame.time,
-                      perpi_sim_step_time(sim, frame.step));
+                      perpi_sim_tick_time(sim, tick_of(sim, &frame)));
 }
 
 perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* sim)
@@ -850,8 +862,9 @@ perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* s
     if (!same_moment(sim, &frame)) {
         return wrong_clock(r, at, sim);
     }
-    const double time = perpi_sim_step_time(sim, frame.step);
-    status = perpi_sim_set_state(sim, time, frame.step, frame.q, frame.v, frame.contacts,
+    const double time = perpi_sim_tick_time(sim, tick_of(sim, &frame));
+    status = perpi_sim_set_state(sim, time, frame.step, frame.info.kind,
+                                 frame.info.impacts_in_a_row, frame.q, frame.v, frame.contacts,
                                  frame.contact_count, frame.joints, frame.memory);
     return status == PERP_OK ? PERP_OK : perpi_fail_prefix(r->context, status, r->path);
 }

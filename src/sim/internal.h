@@ -12,6 +12,18 @@ typedef struct perpi_step_callback {
     void* user;
 } perpi_step_callback;
 
+/* A contact of an impact. */
+typedef struct perpi_hit {
+    double e;    /* coefficient of restitution */
+    double u;    /* normal velocity before */
+    double p;    /* normal impulse of compression */
+    bool struck; /* else it takes part, but does not bounce */
+    bool held;   /* Poisson: needs more than its share, so as not to close again */
+} perpi_hit;
+/* So many impacts may follow each other before time must go on: a ball between walls that are nearer
+ * than it moves in a step would never end. */
+enum { PERPI_IMPACTS_IN_A_ROW = 32 };
+
 struct perp_sim {
     perp_context* context;
     const perp_model* model;
@@ -24,8 +36,10 @@ struct perp_sim {
     perpi_collider* collider;
     perpi_formulation* formulation;
 
-    int64_t step; /* steps done */
-    int64_t step_total;
+    int64_t step; /* calls that succeeded */
+    int64_t tick; /* of these, steps in time: all but impacts */
+    int64_t tick_total;
+    bool adaptive;
     double time;
     int32_t q_size, v_size;
     double *q, *v;
@@ -60,6 +74,16 @@ struct perp_sim {
     size_t v_capacity, p_capacity;
     bool has_problem;
 
+    perpi_formulation* impact; /* of impacts; NULL if nothing bounces */
+    perpi_hit* hit;            /* per contact of sim->next */
+    size_t hit_capacity;
+    double* hit_work;
+    size_t hit_work_capacity;
+    perp_contact_residual hit_residual;
+    perp_report hit_report;
+    bool hit_converged;
+    bool announced; /* user code was called for the coming step, before an impact */
+
     perp_step_info info;
     perp_step_fn on_step;
     void* on_step_user;
@@ -90,6 +114,12 @@ PERP_NODISCARD perp_status perpi_sim_project(perp_sim* sim, double h, perp_repor
  * it makes no more progress. */
 #define PERPI_CORRECTION_GOAL 1e-13
 #define PERPI_CORRECTION_ENOUGH 1e-11
+/* impact.c: which contacts of the step just worked out are struck; they go to sim->hit. */
+PERP_NODISCARD perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any);
+/* An impact at the present pose, of the contacts in sim->next, struck as sim->hit says; works out the
+ * next state like a step. After compression, decompression. */
+PERP_NODISCARD perp_status perpi_sim_impact(perp_sim* sim);
+PERP_NODISCARD perp_status perpi_sim_decompress(perp_sim* sim);
 /* margin.c: how far each body may come in a step. */
 PERP_NODISCARD perp_status perpi_sim_margins(perp_sim* sim, double h);
 /* Whether a body came further than its margin; raises the margins of those that did. */

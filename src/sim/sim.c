@@ -81,20 +81,26 @@ static int64_t count_steps(double duration, double h)
     return (int64_t)floor(ratio) + 1;
 }
 
-double perpi_sim_step_time(const perp_sim* sim, int64_t step)
+double perpi_sim_tick_time(const perp_sim* sim, int64_t tick)
 {
     /* a product, not a sum: no drift, and the same from any starting point */
-    return step >= sim->step_total ? sim->def.duration : (double)step * sim->def.step;
+    return tick >= sim->tick_total ? sim->def.duration : (double)tick * sim->def.step;
 }
 
-double perpi_sim_step_length(const perp_sim* sim, int64_t step)
+int64_t perpi_sim_tick_at(const perp_sim* sim, double time)
+{
+    const double nearest = round(time / sim->def.step);
+    return time >= sim->def.duration ? sim->tick_total : (int64_t)nearest;
+}
+
+double perpi_sim_tick_length(const perp_sim* sim, int64_t tick)
 {
     const double ratio = sim->def.duration / sim->def.step;
     const bool whole = fabs(ratio - round(ratio)) <= 1e-9 * ratio;
-    if (step < sim->step_total - 1 || whole) {
+    if (tick < sim->tick_total - 1 || whole) {
         return sim->def.step;
     }
-    return sim->def.duration - (double)step * sim->def.step;
+    return sim->def.duration - (double)tick * sim->def.step;
 }
 
 static perp_status allocate(perp_sim* sim)
@@ -196,6 +202,13 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
         }
         prefix(context, status, "stepper");
     }
+    if (status == PERP_OK && sim->model->bounces && !sim->stepper->bounces) {
+        status = perpi_fail(context, PERP_ERROR_INPUT,
+                            "stepper: '%s' knows no impacts, but bodies of the scene have a "
+                            "restitution: use 'stewart-trinkle' or 'anitescu-potra', or no "
+                            "restitution",
+                            def->stepper);
+    }
     if (status == PERP_OK && sim->stepper->check != NULL) {
         status =
             sim->stepper->check(context, sim->model, def->contact, def->cone, &sim->step_settings);
@@ -232,6 +245,9 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     if (status == PERP_OK) {
         status = perpi_formulation_create(context, &sim->formulation);
     }
+    if (status == PERP_OK && sim->model->bounces) {
+        status = perpi_formulation_create(context, &sim->impact);
+    }
     if (status == PERP_OK) {
         status = allocate(sim);
     }
@@ -249,7 +265,7 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
         return status;
     }
     sim->def = *def;
-    sim->step_total = count_steps(def->duration, def->step);
+    sim->tick_total = count_steps(def->duration, def->step);
     initial_state(sim);
     return perpi_sim_start(sim);
 }
@@ -283,6 +299,7 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_collider_destroy(sim->collider);
     perpi_formulation_destroy(sim->formulation);
     perpi_formulation_destroy(sim->project);
+    perpi_formulation_destroy(sim->impact);
     perp_contact_solver_destroy(sim->project_solver);
     void* const owned[] = {sim->q,           sim->v,         sim->q_next,    sim->v_next,
                            sim->margin,      sim->extra,     sim->pose,      sim->contacts.item,
@@ -294,6 +311,8 @@ void perp_sim_destroy(perp_sim* sim)
     }
     perpi_free(context, sim->s);
     perpi_free(context, sim->s_next);
+    perpi_free(context, sim->hit);
+    perpi_free(context, sim->hit_work);
     perpi_free(context, sim->callback);
     perpi_free(context, sim->user_code);
     perpi_free(context, sim);
@@ -320,12 +339,12 @@ perp_status perpi_sim_room(perp_sim* sim, size_t dofs, size_t rows)
 
 bool perp_sim_finished(const perp_sim* sim)
 {
-    return sim->step >= sim->step_total;
+    return sim->tick >= sim->tick_total;
 }
 
 int64_t perp_sim_step_total(const perp_sim* sim)
 {
-    return sim->step_total;
+    return sim->tick_total + (sim->step - sim->tick);
 }
 
 double perp_sim_time(const perp_sim* sim)
@@ -336,6 +355,11 @@ double perp_sim_time(const perp_sim* sim)
 int64_t perp_sim_step_count(const perp_sim* sim)
 {
     return sim->step;
+}
+
+int64_t perp_sim_impact_count(const perp_sim* sim)
+{
+    return sim->step - sim->tick;
 }
 
 const perp_model* perp_sim_model(const perp_sim* sim)
@@ -407,10 +431,15 @@ const double* perpi_sim_s(const perp_sim* sim)
 perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller)
 {
     const double* p = sim->s + sim->model->spring_rows;
-    const double h = sim->step > 0 ? perpi_sim_step_length(sim, sim->step - 1) : 1.0;
+    const double h = perpi_sim_last_length(sim);
     return (perp_controller_state){.effort = p[controller] / h,
                                    .integral =
                                        p[(int32_t)sim->model->controller_count + controller]};
+}
+
+double perpi_sim_last_length(const perp_sim* sim)
+{
+    return sim->tick > 0 ? perpi_sim_tick_length(sim, sim->tick - 1) : 1.0;
 }
 
 perp_energy perp_sim_energy(const perp_sim* sim)
@@ -476,6 +505,16 @@ perp_status perp_sim_penetration(perp_sim* sim, double* depth)
     }
     *depth = deepest;
     return PERP_OK;
+}
+
+double perpi_sim_nominal_step(const perp_sim* sim)
+{
+    return sim->def.step;
+}
+
+bool perpi_sim_bounces(const perp_sim* sim)
+{
+    return sim->impact != NULL;
 }
 
 bool perpi_sim_grouped(const perp_sim* sim)

@@ -7,15 +7,15 @@
 
 #include "sim/internal.h"
 
-static const uint64_t MAGIC = 0x33504e5350524550u; /* "PERPSNP3" */
+static const uint64_t MAGIC = 0x34504e5350524550u; /* "PERPSNP4" */
 
 typedef struct header {
     uint64_t magic;
     uint64_t model; /* fingerprint */
-    int64_t step;
+    int64_t step, tick;
     double time;
     int32_t q_size, v_size, contact_count, contact_size, joint_count, joint_size, s_size,
-        unused; /* no padding: equal states give equal bytes */
+        kind, impacts_in_a_row, unused; /* no padding: equal states give equal bytes */
 } header;
 
 static uint64_t mix(uint64_t h, const void* data, size_t size)
@@ -73,6 +73,9 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
     const header h = {.magic = MAGIC,
                       .model = fingerprint(sim),
                       .step = sim->step,
+                      .tick = sim->tick,
+                      .kind = (int32_t)sim->info.kind,
+                      .impacts_in_a_row = sim->info.impacts_in_a_row,
                       .time = sim->time,
                       .q_size = sim->q_size,
                       .v_size = sim->v_size,
@@ -136,7 +139,8 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
         memcpy(sim->joint_next, in + size - s - j, j);
     }
     memcpy(sim->s_next, in + size - s, s);
-    return perpi_sim_set_state(sim, h.time, h.step, sim->q_next, sim->v_next, sim->next.item,
+    return perpi_sim_set_state(sim, h.time, h.step, (perp_step_kind)h.kind, h.impacts_in_a_row,
+                               sim->q_next, sim->v_next, sim->next.item,
                                h.contact_count, sim->joint_next, sim->s_next);
 }
 
@@ -162,11 +166,18 @@ static bool all_finite(const double* a, int32_t n)
     return true;
 }
 
-perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, const double* q,
+perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_step_kind kind,
+                                int32_t impacts_in_a_row, const double* q,
                                 const double* v, const perp_contact* contacts, int32_t count,
                                 const perp_joint_record* joints, const double* s)
 {
     perp_context* context = sim->context;
+    const bool known_kind = kind >= PERP_STEP_TIME && kind <= PERP_STEP_DECOMPRESSION &&
+                            (kind == PERP_STEP_TIME || sim->impact != NULL);
+    const int64_t tick = sim->impact != NULL ? perpi_sim_tick_at(sim, time) : step;
+    if (!known_kind || tick > step) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "state: its impacts are not of this scene");
+    }
     if (!isfinite(time) || step < 0 || !all_finite(q, sim->q_size) || !all_finite(v, sim->v_size) ||
         !all_finite(s, sim->s_size)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "state: every number must be finite");
@@ -202,8 +213,10 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, const 
     sim->contacts.count = (size_t)count;
     sim->time = time;
     sim->step = step;
+    sim->tick = tick;
+    sim->announced = false;
     sim->has_problem = false;
-    sim->info = (perp_step_info){0};
+    sim->info = (perp_step_info){.kind = kind, .impacts_in_a_row = impacts_in_a_row};
     if (joint_count > 0) {
         memmove(sim->joint, joints, joint_count * sizeof *joints);
     }

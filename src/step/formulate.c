@@ -171,6 +171,7 @@ static void write_torsion_row(int32_t dofs, double sign, vec3 n, double* row)
     }
 }
 
+/* h: of the gap term; 0: there is none. */
 static void write_contact(perpi_formulation* f, const perp_model* model, double h,
                           const perp_contact* contact, int32_t row, size_t jac,
                           perp_constraint* constraint)
@@ -193,7 +194,7 @@ static void write_contact(perpi_formulation* f, const perp_model* model, double 
                                     .mu = contact->mu,
                                     .e = {contact->e[0], contact->e[1], contact->e[2]},
                                     .key = contact->key};
-    f->b[row] = contact->gap / h + contact->drift[0];
+    f->b[row] = h > 0.0 ? contact->gap / h + contact->drift[0] : contact->drift[0];
     for (int32_t i = 1; i < rows; ++i) {
         f->b[row + i] = i < 3 ? contact->drift[i] : 0.0;
     }
@@ -327,7 +328,7 @@ static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
         if (n == 0 && step) {
             status = perpi_prescribed_velocity(model, i, t, h, q, &f->given_v[i], &f->given_w[i]);
         } else if (n == 0) {
-            const bool moves = purpose == PERPI_PURPOSE_PROJECT;
+            const bool moves = purpose != PERPI_PURPOSE_MOVE;
             f->given_v[i] = moves ? perpi_state_velocity(model, v, i) : v3(0, 0, 0);
             f->given_w[i] = moves ? perpi_state_rate(model, v, i) : v3(0, 0, 0);
         } else {
@@ -336,7 +337,7 @@ static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
             status = write_block(f, model, i, t, step ? h : 0.0, v, extra, M, k);
             for (int32_t a = 0; a < n && !step; ++a) {
                 k[a] = 0.0;
-                for (int32_t c = 0; c < n && purpose == PERPI_PURPOSE_PROJECT; ++c) {
+                for (int32_t c = 0; c < n && purpose != PERPI_PURPOSE_MOVE; ++c) {
                     k[a] += M[a * n + c] * v[i * perpi_v_stride(model) + c];
                 }
             }
@@ -465,7 +466,8 @@ perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in)
     perp_status status =
         write_bodies(f, model, PERPI_PURPOSE_STEP, in->t, in->h, in->q, in->v, in->extra);
     if (status == PERP_OK) {
-        status = write_contacts(f, model, in->h, in->contact, in->contact_count);
+        const double h_gap = in->settings->no_gap ? 0.0 : in->h;
+        status = write_contacts(f, model, h_gap, in->contact, in->contact_count);
     }
     if (status == PERP_OK) {
         status = write_groups(f, in->contact, in->contact_count);
@@ -491,7 +493,7 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
     PERP_ASSERT(purpose != PERPI_PURPOSE_STEP);
     perp_status status = write_bodies(f, model, purpose, 0.0, h, q, v, NULL);
     if (status == PERP_OK) {
-        status = write_contacts(f, model, h, contacts, count);
+        status = write_contacts(f, model, purpose == PERPI_PURPOSE_IMPACT ? 0.0 : h, contacts, count);
     }
     if (status == PERP_OK) {
         status = write_groups(f, contacts, count);

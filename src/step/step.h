@@ -20,6 +20,10 @@ typedef struct perpi_stepper_ops {
      * message starts with the member at fault ("contact: ..."). NULL: takes everything. */
     perp_status (*check)(perp_context* context, const perp_model* model, const char* contact,
                          const char* cone, const perpi_step_settings* settings);
+    /* Contacts enter the problem when they touch (settings->touch), not before. */
+    bool touching;
+    /* Restitution: the loop may put impacts between its steps (sim/impact.c). */
+    bool bounces;
     perp_status (*formulate)(perpi_formulation* f, const perpi_step_input* in);
     /* q: in: at t, out: at t + h. v: in: the dynamic bodies' at t + h; out: the prescribed ones'
      * too. Of `in` only model, t, h and settings count. */

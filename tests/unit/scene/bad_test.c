@@ -421,10 +421,24 @@ TEST(a_bad_joint_is_refused_where_it_is_bad)
                   "/joints/0/motor/max_effort: must be >= 0");
 }
 
+TEST(restitution_is_a_number_from_0_to_1)
+{
+    CHECK_REFUSED(TOP("\"restitution\": 1.5"), "/restitution: must be from 0 to 1, got 1.5");
+    CHECK_REFUSED(TOP("\"restitution\": -0.1"), "/restitution: must be from 0 to 1, got -0.1");
+    CHECK_REFUSED(TOP("\"restitution\": \"high\""), "/restitution: must be a number from 0 to 1");
+    CHECK_REFUSED(TOP("\"restitution\": {\"law\":\"newton\"}"), "/restitution/e: ");
+    CHECK_REFUSED(TOP("\"restitution\": {\"law\":\"hertz\",\"e\":0.5}"),
+                  "/restitution/law: must be newton or poisson, got 'hertz'");
+    CHECK_REFUSED(TOP("\"restitution\": {\"e\":2}"), "/restitution/e: must be from 0 to 1, got 2");
+    CHECK_REFUSED(BODY("\"mass\":1,\"restitution\":7"),
+                  "/bodies/1/restitution: must be from 0 to 1, got 7");
+    CHECK_REFUSED(BODY("\"mass\":1,\"restitution\":{\"law\":\"poisson\",\"e\":0.5}"),
+                  "/bodies/1/restitution/law: a scene has one impact law");
+}
+
 TEST(what_does_not_exist_yet_is_said_to_be_so)
 {
     CHECK_NOT_YET(TOP("\"step\": {\"error\": 1e-3}"), "/step: adaptive steps do not exist yet");
-    CHECK_NOT_YET(TOP("\"restitution\": 0.5"), "/restitution: restitution does not exist yet");
     CHECK_NOT_YET(SHAPE("\"type\":\"ellipsoid\",\"radii\":[1,1,1]"),
                   "/bodies/1/shapes/0/type: ", "'ellipsoid' does not exist yet");
     CHECK_NOT_YET(SHAPE("\"type\":\"mesh\",\"vertices\":[[0,0,0],[1,0,0],[0,1,0]],"
@@ -432,7 +446,6 @@ TEST(what_does_not_exist_yet_is_said_to_be_so)
                   "/bodies/1/shapes/0/type: a mesh does not collide yet", "\"visual\": true");
     CHECK_NOT_YET(BODY("\"mass\":1,\"compliance\":{}"), "/bodies/1/compliance: ");
     CHECK_NOT_YET(BODY("\"mass\":1,\"support\":{}"), "/bodies/1/support: ");
-    CHECK_NOT_YET(BODY("\"mass\":1,\"restitution\":1"), "/bodies/1/restitution: ");
     CHECK_NOT_YET(BODY("\"type\":\"kinematic\",\"motion\":{\"acceleration\":{}}"),
                   "/bodies/1/motion/acceleration: motion 'acceleration' does not exist yet");
 }
