@@ -21,7 +21,9 @@ extern "C" {
 typedef struct perp_sim perp_sim;
 
 typedef struct perp_sim_def {
-    double step;     /* h > 0 */
+    double step;     /* h > 0; of an adaptive step the first; NaN then: duration / 1000 */
+    double error;    /* adaptive step: its error, in sizes of the scene and radians; 0: fixed steps */
+    double step_min, step_max; /* of an adaptive step; NaN: 1e-9 step_max, duration / 10 */
     double duration; /* > 0; the last step is shortened if h does not divide it (1e-9) */
     const char* stepper;
     const perp_option* stepper_option; /* settings of the stepper by name */
@@ -55,10 +57,14 @@ PERP_API PERP_NODISCARD perp_status perp_sim_step(perp_sim* sim);
 /* Steps until the duration is reached. */
 PERP_API PERP_NODISCARD perp_status perp_sim_run(perp_sim* sim);
 PERP_API bool perp_sim_finished(const perp_sim* sim);
-/* Number of steps that the whole duration takes, impacts so far included. */
+/* Number of steps that the whole duration takes, impacts so far included; 0 if that is not known: the
+ * step is adaptive. */
 PERP_API int64_t perp_sim_step_total(const perp_sim* sim);
 
 PERP_API double perp_sim_time(const perp_sim* sim);
+PERP_API double perp_sim_duration(const perp_sim* sim);
+/* Length of the last step in time; 1 before the first. */
+PERP_API double perp_sim_last_step(const perp_sim* sim);
 /* Calls of perp_sim_step that succeeded, and how many of these were impacts. */
 PERP_API int64_t perp_sim_step_count(const perp_sim* sim);
 PERP_API int64_t perp_sim_impact_count(const perp_sim* sim);
@@ -130,7 +136,7 @@ typedef struct perp_step_info {
     int32_t contacts;                  /* of these, with an impulse */
     double penetration;                /* largest overlap found at the start of the step, >= 0 */
     int32_t rounds;                    /* collide-solve rounds (more than 1 when a body came
-                                          further than its margin) */
+                                          further than its margin); adaptive: lengths tried */
     int32_t corrections;               /* solves of the joint correction beside the first */
     int32_t moves;                     /* solves that moved poses onto the joints, where these
                                           could not be closed by the step's own impulses */

@@ -11,9 +11,9 @@
  *   elsewhere      d = max(gap, 0) / h: what only rests there takes part, and does not bounce
  * d is what the contact's drift[0] says: so that recorded numbers tell the whole problem.
  *
- * Poisson's decompression asks for impulses where a contact problem asks for velocities. The
- * velocities d = -u_n at which the problem gives these impulses are found by a fixed point over the
- * friction impulses; each round is a contact problem with its friction and its certificate.
+ * Poisson's decompression asks for impulses where a contact problem asks for velocities. It is solved
+ * by decompress.c; the normal velocities found are then the d = -u_n of a contact problem, which has
+ * the same answer, and its certificate.
  *
  * Struck is a contact that the plain step would have to stop (it has an impulse there), and that
  * comes nearer faster than the forces of one step can make it, on both sides together: what rests or
@@ -24,14 +24,13 @@
 #include <string.h>
 
 #include "linalg/dense.h"
+#include "sim/decompress.h"
 #include "sim/internal.h"
 #include "step/joint_rows.h"
 
-enum { MAX_POISSON = 60, MAX_BISECTIONS = 12 };
+enum { MAX_BISECTIONS = 12 };
 /* Growth of the kinetic energy that is rounding. */
 static const double ENERGY_TOLERANCE = 1e-12;
-/* The fixed point has been reached: relative to the fastest contact. */
-static const double POISSON_TOLERANCE = 1e-12;
 
 /* x <- M^-1 x, block by block. */
 static void divide_by_mass(const perpi_formulation* f, double* x)
@@ -179,8 +178,9 @@ static perp_status formulate(perp_sim* sim)
     return status == PERP_OK ? room(sim, dofs, rows, sim->next.count) : status;
 }
 
-/* The formulated problem, from the velocities before and no impulses. */
-static perp_status solve(perp_sim* sim)
+/* The problem with the drifts as they are; warm: from the point at hand, else from the velocities before
+ * and no impulses. */
+static perp_status solve(perp_sim* sim, bool warm)
 {
     perpi_formulation* f = sim->impact;
     perp_status status = formulate(sim);
@@ -192,9 +192,11 @@ static perp_status solve(perp_sim* sim)
     options.cancel = sim->cancel;
     options.user = sim->cancel_user;
     const int32_t before = sim->hit_report.iterations;
-    perpi_formulation_gather_v(f, sim->model, sim->v, sim->v_problem);
-    memset(sim->p_problem, 0, (size_t)f->problem.row_count * sizeof *sim->p_problem);
-    status = perp_contact_solve(sim->solver, &f->problem, &options, false, sim->v_problem,
+    if (!warm) {
+        perpi_formulation_gather_v(f, sim->model, sim->v, sim->v_problem);
+        memset(sim->p_problem, 0, (size_t)f->problem.row_count * sizeof *sim->p_problem);
+    }
+    status = perp_contact_solve(sim->solver, &f->problem, &options, warm, sim->v_problem,
                                 sim->p_problem, &sim->hit_residual, &sim->hit_report);
     sim->hit_report.iterations += before;
     if (status != PERP_OK) {
@@ -242,70 +244,43 @@ static perp_status solve_newton(perp_sim* sim, double part)
         c->drift[0] = hit->struck ? part * hit->e * hit->u : rest_offset(sim, c);
     }
     sim->hit_converged = true;
-    return solve(sim);
+    return solve(sim, false);
 }
 
-/* Poisson's decompression: impulses `part` times e times those of compression, sim->hit[i].p. */
+/* Poisson's decompression: impulses `part` times e times those of compression, sim->hit[i].p. The
+ * velocities found become the d of a contact problem, of which they and their impulses are the
+ * answer. */
 static perp_status solve_poisson(perp_sim* sim, double part)
 {
-    perpi_formulation* f = sim->impact;
-    perp_status status = formulate(sim);
     const size_t count = sim->next.count;
+    for (size_t i = 0; i < count; ++i) {
+        sim->next.item[i].drift[0] = 0.0;
+    }
+    perp_status status = formulate(sim);
+    const perpi_formulation* f = sim->impact;
+    const size_t rows = (size_t)f->problem.row_count, dofs = (size_t)f->problem.dof_count;
+    if (status == PERP_OK) {
+        status = perpi_grow(sim->context, &sim->hit_work, &sim->hit_work_capacity,
+                            2 * dofs + 2 * rows + count + perpi_decompress_work(f), sizeof(double));
+    }
     if (status != PERP_OK) {
         return status;
     }
-    const size_t rows = (size_t)f->problem.row_count, dofs = (size_t)f->problem.dof_count;
-    double relax = 1.0, change_before = INFINITY;
-    memset(sim->p_problem, 0, rows * sizeof *sim->p_problem);
-    sim->hit_converged = false;
-    for (int round = 0; round < MAX_POISSON; ++round) {
-        /* the velocities with the impulses asked for, and the friction of the last round */
-        double *v = sim->hit_work, *dv = sim->hit_work + dofs, *p = sim->hit_work + 2 * dofs;
-        double change = 0.0, fastest = 0.0;
-        memcpy(p, sim->p_problem, rows * sizeof *p);
-        for (size_t i = 0; i < count; ++i) {
-            const double asked = part * sim->hit[i].e * sim->hit[i].p;
-            double* p_n = &p[f->constraint[i].row];
-            *p_n = sim->hit[i].e * sim->hit[i].p > 0.0 && !(sim->hit[i].held && *p_n > asked)
-                       ? asked
-                       : *p_n;
-        }
-        perpi_formulation_gather_v(f, sim->model, sim->v, v);
-        memset(dv, 0, dofs * sizeof *dv);
-        add_impulses(f, 0, p, dv);
-        divide_by_mass(f, dv);
-        for (size_t i = 0; i < dofs; ++i) {
-            v[i] += dv[i];
-        }
-        for (size_t i = 0; i < count; ++i) {
-            perp_contact* c = &sim->next.item[i];
-            perpi_hit* hit = &sim->hit[i];
-            if (!(hit->e * hit->p > 0.0)) {
-                c->drift[0] = rest_offset(sim, c);
-                continue;
-            }
-            const double given = f->b[f->constraint[i].row] - c->drift[0];
-            const double u = perpi_formulation_speed(f, (int32_t)i, 0, v) + given;
-            const double d = u > 0.0 && part > 0.0 ? -u : 0.0;
-            const double step = d - (round > 0 ? c->drift[0] : d);
-            hit->held = !(u > 0.0);
-            change = fmax(change, fabs(step));
-            fastest = fmax(fastest, fabs(u));
-            c->drift[0] = round > 0 ? c->drift[0] + relax * step : d;
-        }
-        if (round > 0 && change <= POISSON_TOLERANCE * fastest) {
-            sim->hit_converged = true;
-            break;
-        }
-        /* where friction answers more strongly than it was asked, go slower */
-        relax = round > 0 && !(change < 0.9 * change_before) ? 0.5 * relax : relax;
-        change_before = round > 0 ? change : INFINITY;
-        status = solve(sim);
-        if (status != PERP_OK) {
-            return status;
-        }
+    double *v = sim->hit_work, *p = v + dofs, *asked = p + rows, *work = asked + count;
+    for (size_t i = 0; i < count; ++i) {
+        asked[i] = part * sim->hit[i].e * sim->hit[i].p;
     }
-    return PERP_OK;
+    perpi_formulation_gather_v(f, sim->model, sim->v, v);
+    sim->hit_converged = perpi_decompress(f, sim->next.item, asked, v, p, work);
+    for (size_t i = 0; i < count; ++i) {
+        perp_contact* c = &sim->next.item[i];
+        const double u =
+            perpi_formulation_speed(f, (int32_t)i, 0, v) + f->b[f->constraint[i].row];
+        c->drift[0] = asked[i] > 0.0 ? -fmax(u, 0.0) : rest_offset(sim, c);
+    }
+    memcpy(sim->p_problem, p, rows * sizeof *p);
+    memcpy(sim->v_problem, v, dofs * sizeof *v);
+    return solve(sim, true);
 }
 
 /* ---- the whole impact ------------------------------------------------------------------------------*/

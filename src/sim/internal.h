@@ -18,11 +18,24 @@ typedef struct perpi_hit {
     double u;    /* normal velocity before */
     double p;    /* normal impulse of compression */
     bool struck; /* else it takes part, but does not bounce */
-    bool held;   /* Poisson: needs more than its share, so as not to close again */
 } perpi_hit;
 /* So many impacts may follow each other before time must go on: a ball between walls that are nearer
  * than it moves in a step would never end. */
 enum { PERPI_IMPACTS_IN_A_ROW = 32 };
+
+/* An adaptive step: the clock, the state it started from, and what the halves found. */
+typedef struct perpi_adaptive {
+    double h_next, h_last; /* the length to try next, part of the state; the last one */
+    double time_next, time0;
+    double *q0, *v0, *s0; /* the state at the start */
+    perp_joint_record* joint0;
+    perpi_contact_list contacts0;
+    double *q_whole, *v_whole, *s_whole; /* after one step of h */
+    double *q_half, *v_half, *s_half;    /* after h/2: where the second half starts */
+    double* v_end;                       /* the velocities that solved the second half */
+    uint64_t* key;                       /* contacts that took part */
+    size_t key_count, key_capacity;
+} perpi_adaptive;
 
 struct perp_sim {
     perp_context* context;
@@ -40,6 +53,7 @@ struct perp_sim {
     int64_t tick; /* of these, steps in time: all but impacts */
     int64_t tick_total;
     bool adaptive;
+    perpi_adaptive halves;
     double time;
     int32_t q_size, v_size;
     double *q, *v;
@@ -114,6 +128,17 @@ PERP_NODISCARD perp_status perpi_sim_project(perp_sim* sim, double h, perp_repor
  * it makes no more progress. */
 #define PERPI_CORRECTION_GOAL 1e-13
 #define PERPI_CORRECTION_ENOUGH 1e-11
+/* loop.c: a step of length h from the state into the next one; and the next one becomes the state. */
+PERP_NODISCARD perp_status perpi_sim_work_out(perp_sim* sim, double h);
+void perpi_sim_swap(perp_sim* sim);
+/* adaptive.c: the next step, or the impact that comes before it. */
+PERP_NODISCARD perp_status perpi_sim_work_out_adaptive(perp_sim* sim);
+PERP_NODISCARD perp_status perpi_sim_adaptive_create(perp_sim* sim);
+void perpi_sim_adaptive_destroy(perp_sim* sim);
+/* Only closed contacts stay in sim->next. */
+PERP_NODISCARD perp_status perpi_sim_keep_closed(perp_sim* sim, double h);
+/* A length that errors and gaps are compared with. */
+double perpi_sim_size(const perp_sim* sim);
 /* impact.c: which contacts of the step just worked out are struck; they go to sim->hit. */
 PERP_NODISCARD perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any);
 /* An impact at the present pose, of the contacts in sim->next, struck as sim->hit says; works out the

@@ -361,7 +361,7 @@ static void drop_open(perp_sim* sim)
     sim->next.count = kept;
 }
 
-static perp_status work_out(perp_sim* sim, double h)
+perp_status perpi_sim_work_out(perp_sim* sim, double h)
 {
     const perpi_touch* touch;
     size_t count;
@@ -390,6 +390,12 @@ static perp_status work_out(perp_sim* sim, double h)
         if (sim->stepper->touching) {
             drop_open(sim);
         }
+        if (sim->adaptive) {
+            status = perpi_sim_keep_closed(sim, h);
+            if (status != PERP_OK) {
+                break;
+            }
+        }
         warm_start(sim);
         status = formulate_and_solve(sim, h, &residual, &report);
         again = false;
@@ -407,7 +413,7 @@ static perp_status work_out(perp_sim* sim, double h)
             }
         }
         rounds += 1;
-        if (status != PERP_OK || rounds == MAX_ROUNDS || sim->stepper->touching ||
+        if (status != PERP_OK || rounds == MAX_ROUNDS || sim->stepper->touching || sim->adaptive ||
             !perpi_sim_margins_exceeded(sim, h, sim->v_next)) {
             break;
         }
@@ -455,8 +461,7 @@ static perp_status work_out(perp_sim* sim, double h)
     return PERP_OK;
 }
 
-/* The worked-out step becomes the state. */
-static void take_over(perp_sim* sim)
+void perpi_sim_swap(perp_sim* sim)
 {
     double* q = sim->q;
     double* v = sim->v;
@@ -473,10 +478,16 @@ static void take_over(perp_sim* sim)
     const perpi_contact_list contacts = sim->contacts;
     sim->contacts = sim->next;
     sim->next = contacts;
+}
+
+/* The worked-out step becomes the state. */
+static void take_over(perp_sim* sim)
+{
+    perpi_sim_swap(sim);
     sim->step += 1;
     if (sim->info.kind == PERP_STEP_TIME) {
         sim->tick += 1;
-        sim->time = perpi_sim_tick_time(sim, sim->tick);
+        sim->time = sim->adaptive ? sim->halves.time_next : perpi_sim_tick_time(sim, sim->tick);
     }
 }
 
@@ -505,7 +516,7 @@ static perp_status work_out_fixed(perp_sim* sim)
     if (sim->info.kind == PERP_STEP_COMPRESSION) {
         return perpi_sim_decompress(sim);
     }
-    perp_status status = work_out(sim, h);
+    perp_status status = perpi_sim_work_out(sim, h);
     if (status == PERP_OK && sim->impact != NULL) {
         const perp_step_info found = sim->info;
         sim->info = before;
@@ -526,7 +537,7 @@ perp_status perp_sim_step(perp_sim* sim)
     }
     perp_status status = announce(sim);
     if (status == PERP_OK) {
-        status = work_out_fixed(sim);
+        status = sim->adaptive ? perpi_sim_work_out_adaptive(sim) : work_out_fixed(sim);
     }
     /* an impact is over at once: what was applied is for the step that follows */
     sim->announced = status == PERP_OK && sim->info.kind != PERP_STEP_TIME;

@@ -14,6 +14,8 @@ perp_sim_def perp_sim_def_default(void)
                           .cone = "quadratic",
                           .directions = 8,
                           .margin = NAN,
+                          .step_min = NAN,
+                          .step_max = NAN,
                           .tolerance = 1e-8};
 }
 
@@ -186,10 +188,55 @@ static void prefix(perp_context* context, perp_status status, const char* member
     }
 }
 
-static perp_status build(perp_sim* sim, const perp_sim_def* def)
+/* An adaptive step: what was left open, and what it goes with. */
+static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
+{
+    if (!(def->error >= 0.0) || !(def->error < 1.0)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "step/error: must be > 0 and < 1, got %g",
+                          def->error);
+    }
+    if (def->error == 0.0) {
+        return PERP_OK;
+    }
+    def->step_max = isnan(def->step_max) ? 0.1 * def->duration : def->step_max;
+    def->step_min = isnan(def->step_min) ? 1e-9 * def->step_max : def->step_min;
+    def->step = isnan(def->step) ? fmin(fmax(1e-3 * def->duration, def->step_min), def->step_max)
+                                 : def->step;
+    if (!(def->step_min > 0.0) || !(def->step_min <= def->step && def->step <= def->step_max)) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "step: needs 0 < min <= initial <= max, got %g, %g, %g", def->step_min,
+                          def->step, def->step_max);
+    }
+    if (strcmp(def->stepper, "stewart-trinkle") != 0) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "step: an adaptive step goes with the stepper 'stewart-trinkle', not "
+                          "with '%s': give a number",
+                          def->stepper);
+    }
+    if (strcmp(def->contact, "standard") != 0 && strcmp(def->contact, "corrective") != 0) {
+        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                          "step: an adaptive step does not go with the contact model '%s' yet: "
+                          "give a number, or use 'standard'",
+                          def->contact);
+    }
+    if (def->joint_correction) {
+        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                          "step: an adaptive step does not go with joint_correction yet: give a "
+                          "number");
+    }
+    return PERP_OK;
+}
+
+static perp_status build(perp_sim* sim, const perp_sim_def* asked)
 {
     perp_context* context = sim->context;
-    perp_status status = check_def(context, def);
+    perp_sim_def completed = *asked;
+    const perp_sim_def* def = &completed;
+    perp_status status = complete_adaptive(context, &completed);
+    sim->adaptive = completed.error > 0.0;
+    if (status == PERP_OK) {
+        status = check_def(context, def);
+    }
     if (status == PERP_OK) {
         status = check_cone(context, sim->model, def, &sim->rules);
     }
@@ -245,7 +292,7 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     if (status == PERP_OK) {
         status = perpi_formulation_create(context, &sim->formulation);
     }
-    if (status == PERP_OK && sim->model->bounces) {
+    if (status == PERP_OK && (sim->model->bounces || sim->adaptive)) {
         status = perpi_formulation_create(context, &sim->impact);
     }
     if (status == PERP_OK) {
@@ -265,7 +312,13 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
         return status;
     }
     sim->def = *def;
-    sim->tick_total = count_steps(def->duration, def->step);
+    sim->tick_total = sim->adaptive ? INT64_MAX : count_steps(def->duration, def->step);
+    if (sim->adaptive) {
+        status = perpi_sim_adaptive_create(sim);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
     initial_state(sim);
     return perpi_sim_start(sim);
 }
@@ -300,6 +353,7 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_formulation_destroy(sim->formulation);
     perpi_formulation_destroy(sim->project);
     perpi_formulation_destroy(sim->impact);
+    perpi_sim_adaptive_destroy(sim);
     perp_contact_solver_destroy(sim->project_solver);
     void* const owned[] = {sim->q,           sim->v,         sim->q_next,    sim->v_next,
                            sim->margin,      sim->extra,     sim->pose,      sim->contacts.item,
@@ -339,12 +393,22 @@ perp_status perpi_sim_room(perp_sim* sim, size_t dofs, size_t rows)
 
 bool perp_sim_finished(const perp_sim* sim)
 {
-    return sim->tick >= sim->tick_total;
+    return sim->adaptive ? sim->time >= sim->def.duration : sim->tick >= sim->tick_total;
 }
 
 int64_t perp_sim_step_total(const perp_sim* sim)
 {
-    return sim->tick_total + (sim->step - sim->tick);
+    return sim->adaptive ? 0 : sim->tick_total + (sim->step - sim->tick);
+}
+
+double perp_sim_duration(const perp_sim* sim)
+{
+    return sim->def.duration;
+}
+
+double perp_sim_last_step(const perp_sim* sim)
+{
+    return perpi_sim_last_length(sim);
 }
 
 double perp_sim_time(const perp_sim* sim)
@@ -439,6 +503,9 @@ perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controlle
 
 double perpi_sim_last_length(const perp_sim* sim)
 {
+    if (sim->adaptive) {
+        return sim->halves.h_last;
+    }
     return sim->tick > 0 ? perpi_sim_tick_length(sim, sim->tick - 1) : 1.0;
 }
 
