@@ -205,9 +205,12 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
     gravity_of(scene, gravity);
     json_object_set_new(o, "gravity",
                         cli_numbers(gravity, perp_model_dimension(model) == 2 ? 2 : 3));
-    json_object_set_new(o, "step", cli_number(run.step));
+    json_object_set_new(o, "step",
+                        run.error > 0.0 ? json_pack("{s:o}", "error", cli_number(run.error))
+                                        : cli_number(run.step));
     json_object_set_new(o, "duration", cli_number(run.duration));
-    json_object_set_new(o, "steps", json_integer(perp_sim_step_total(sim)));
+    json_object_set_new(o, "steps",
+                        run.error > 0.0 ? json_null() : json_integer(perp_sim_step_total(sim)));
     json_object_set_new(o, "record_every", json_integer(perp_scene_record_every(scene)));
     json_object_set_new(o, "stepper", json_string(run.stepper));
     json_object_set_new(o, "contact", json_string(run.contact));
@@ -376,8 +379,14 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     } else {
         printf("  gravity        (%.9g, %.9g, %.9g)\n", g[0], g[1], g[2]);
     }
-    printf("  time           step %.9g to t = %.9g: %lld steps, recorded every %d\n", run.step,
+    if (run.error > 0.0) {
+        printf("  time           adaptive step, error %.3g of the scene's size, to t = %.9g, recorded "
+               "every %d\n",
+               run.error, run.duration, (int)perp_scene_record_every(scene));
+    } else {
+        printf("  time           step %.9g to t = %.9g: %lld steps, recorded every %d\n", run.step,
            run.duration, (long long)perp_sim_step_total(sim), (int)perp_scene_record_every(scene));
+    }
     printf("  method         %s", run.stepper);
     for (int32_t i = 0; i < run.stepper_option_count; ++i) {
         printf("%s%s %.9g", i > 0 ? ", " : " with ", run.stepper_option[i].name,

@@ -100,6 +100,8 @@ void cli_line_shown(bool shown);
 /* Prints and releases the object. */
 void cli_print_json(json_t* object);
 /* A number, or null where JSON has none (infinity, NaN). */
+/* The step that forces are drawn with: the scene's, of an adaptive one its first. */
+double cli_nominal_step(const perp_scene_run* run);
 json_t* cli_number(double x);
 /* A string; text from outside need not be UTF-8, but JSON must be: other bytes become '?'. */
 json_t* cli_text(const char* s);

@@ -69,7 +69,7 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
     json_object_set_new(o, "scene", json_string(perp_scene_name(scene)));
     json_object_set_new(o, "steps",
                         json_integer(perp_sim_step_count(sim) - perp_sim_impact_count(sim)));
-    if (perp_model_bounces(model)) {
+    if (perp_model_bounces(model) || run.error > 0.0) {
         json_object_set_new(o, "impacts",
                             json_pack("{s:I, s:I}", "count", (json_int_t)perp_sim_impact_count(sim),
                                       "reduced", (json_int_t)stats->impacts_reduced));

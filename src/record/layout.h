@@ -76,6 +76,11 @@ typedef enum perpi_column {
     PERPI_COLUMN_JOINT_TURNS,
     PERPI_COLUMN_MEMORY,
     PERPI_COLUMN_IMPACT,
+    PERPI_COLUMN_CLOCK,
+    PERPI_COLUMN_HALF_Q,
+    PERPI_COLUMN_HALF_V,
+    PERPI_COLUMN_HALF_V_END,
+    PERPI_COLUMN_HALF_MEMORY,
     PERPI_COLUMN_WALL,
     PERPI_COLUMN_HASH_WALL,
     PERPI_COLUMN_HASH_FRAME,
@@ -95,6 +100,10 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_MEMORY (-4)
 #define PERPI_WIDTH_GROUPED (-5)         /* 1 where the contact model makes groups, else 0 */
 #define PERPI_WIDTH_IMPACT (-6)          /* 2 where something bounces, else there is no column */
+#define PERPI_WIDTH_CLOCK (-7)           /* these, with adaptive steps: 3, as Q, V, MEMORY */
+#define PERPI_WIDTH_HALF_Q (-8)
+#define PERPI_WIDTH_HALF_V (-9)
+#define PERPI_WIDTH_HALF_MEMORY (-10)
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
 typedef struct perpi_column_def {
@@ -112,7 +121,7 @@ extern const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT];
  * them are what they were before. */
 static inline bool perpi_column_absent(perpi_column column, int32_t width)
 {
-    return width == 0 && perpi_columns[column].width == PERPI_WIDTH_IMPACT;
+    return width == 0 && column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_HALF_MEMORY;
 }
 
 size_t perpi_cell_size(perpi_cell cell);
@@ -139,6 +148,7 @@ typedef struct perpi_state_shape {
     bool corrected; /* joints are corrected: velocities before and after differ */
     bool grouped;   /* the contact model makes groups */
     bool bounces;   /* steps may be impacts */
+    bool adaptive;  /* steps have lengths of their own */
 } perpi_state_shape;
 perpi_state_shape perpi_state_shape_of(const perp_sim* sim);
 
@@ -194,6 +204,7 @@ typedef struct perpi_header {
     int32_t corrected;     /* 1: the scene corrects joints */
     int32_t grouped;       /* 1: its contact model makes groups */
     int32_t bounces;       /* 1: steps may be impacts; only then is there such an attribute */
+    int32_t adaptive;      /* 1: the step is adaptive; likewise */
     int32_t memory_size;   /* what springs and controllers remember */
     const char* user_code; /* "": none; only then is there no such attribute */
 } perpi_header;

@@ -225,7 +225,9 @@ static perp_status read_header(perp_recording* r)
         h->memory_size < 0 || h->memory_size > MEMORY_LIMIT) {
         return no_recording(r, "an attribute of the header is missing");
     }
-    (void)read_attribute(r->file, "impacts", H5T_NATIVE_INT32, &h->bounces); /* may be absent */
+    /* these may be absent */
+    (void)read_attribute(r->file, "impacts", H5T_NATIVE_INT32, &h->bounces);
+    (void)read_attribute(r->file, "adaptive", H5T_NATIVE_INT32, &h->adaptive);
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
     (void)read_text_attribute(r->file, "user_code", r->user_code, PERPI_USER_CODE_SIZE);
     h->user_code = r->user_code;
@@ -281,7 +283,8 @@ static perp_status open_columns(perp_recording* r)
                                      .memory_size = r->header.memory_size,
                                      .corrected = r->header.corrected != 0,
                                      .grouped = r->header.grouped != 0,
-                                     .bounces = r->header.bounces != 0};
+                                     .bounces = r->header.bounces != 0,
+                                     .adaptive = r->header.adaptive != 0};
     perpi_block_init(&r->block, r->context, &shape);
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         const perpi_column_def* def = &perpi_columns[c];
@@ -809,6 +812,9 @@ static int64_t tick_of(const perp_sim* sim, const perp_frame* frame)
 
 static bool same_moment(const perp_sim* sim, const perp_frame* frame)
 {
+    if (perpi_sim_adaptive(sim)) {
+        return frame->time <= perp_sim_duration(sim);
+    }
     const double time = perpi_sim_tick_time(sim, tick_of(sim, frame));
     return fabs(time - frame->time) <= 1e-9 * fabs(frame->time);
 }
@@ -838,6 +844,11 @@ static perp_status wrong_clock(perp_recording* r, int64_t index, const perp_sim*
     if (status != PERP_OK) {
         return status;
     }
+    if (perpi_sim_adaptive(sim)) {
+        return perpi_fail(r->context, PERP_ERROR_INPUT,
+                          "%s: it stands at t = %.9g, beyond the scene's duration %.9g", r->path,
+                          frame.time, perp_sim_duration(sim));
+    }
     return perpi_fail(r->context, PERP_ERROR_INPUT,
                       "%s: its step %lld is at t = %.9g, but the scene's step and duration put it "
                       "at t = %.9g: continue with the step it was made with, and a duration that "
@@ -859,12 +870,20 @@ perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* s
     }
     /* The clock is a product, step number times h. It decides, so that the continuation has the
      * bits of a run that was never interrupted; but it must mean the same moment. */
+    if (perpi_sim_adaptive(sim) != (frame.clock != NULL)) {
+        return perpi_fail(r->context, PERP_ERROR_INPUT,
+                          "%s: made with %s: continue it with the step it was made with", r->path,
+                          frame.clock != NULL ? "an adaptive step, which the scene does not have"
+                                              : "fixed steps, but the scene's step is adaptive");
+    }
     if (!same_moment(sim, &frame)) {
         return wrong_clock(r, at, sim);
     }
-    const double time = perpi_sim_tick_time(sim, tick_of(sim, &frame));
+    const double time = perpi_sim_adaptive(sim)
+                            ? frame.time
+                            : perpi_sim_tick_time(sim, tick_of(sim, &frame));
     status = perpi_sim_set_state(sim, time, frame.step, frame.info.kind,
-                                 frame.info.impacts_in_a_row, frame.q, frame.v, frame.contacts,
+                                 frame.info.impacts_in_a_row, frame.clock, frame.q, frame.v, frame.contacts,
                                  frame.contact_count, frame.joints, frame.memory);
     return status == PERP_OK ? PERP_OK : perpi_fail_prefix(r->context, status, r->path);
 }

@@ -130,8 +130,18 @@ static perp_status judge_step(verifier* x, const perp_frame* frame,
 {
     const perp_model* model = perp_scene_model(x->scene);
     perpi_formulation* f = x->formulation;
-    const int64_t tick = perpi_sim_tick_at(x->sim, x->time);
-    const double t = perpi_sim_tick_time(x->sim, tick), h = perpi_sim_tick_length(x->sim, tick);
+    /* An adaptive step leads to no state that solves a problem; its second half does. */
+    const bool half = frame->clock != NULL && frame->info.kind == PERP_STEP_TIME;
+    double t, h;
+    if (frame->clock != NULL) {
+        h = half ? 0.5 * (frame->time - x->time) : 0.0;
+        t = x->time + h;
+    } else {
+        const int64_t tick = perpi_sim_tick_at(x->sim, x->time);
+        t = perpi_sim_tick_time(x->sim, tick);
+        h = perpi_sim_tick_length(x->sim, tick);
+    }
+    const double* v_solved = half ? frame->half_v_end : frame->v_solved;
     for (int32_t i = 0; i < frame->joint_count; ++i) {
         x->input[i] = (perpi_joint_input){
             .turns = {x->joint[i].turns[0], x->joint[i].turns[1]},
@@ -142,14 +152,14 @@ static perp_status judge_step(verifier* x, const perp_frame* frame,
     const perpi_step_input in = {.model = model,
                                  .t = t,
                                  .h = h,
-                                 .q = x->q,
-                                 .v = x->v,
+                                 .q = half ? frame->half_q : x->q,
+                                 .v = half ? frame->half_v : x->v,
                                  .contact = frame->contacts,
                                  .contact_count = frame->contact_count,
                                  .joint = x->input,
-                                 .s = x->memory,
+                                 .s = half ? frame->half_memory : x->memory,
                                  .q_end = frame->q,
-                                 .v_end = frame->v_solved,
+                                 .v_end = v_solved,
                                  .settings = &x->settings};
     perp_status status = PERP_OK;
     if (frame->info.kind == PERP_STEP_TIME) {
@@ -172,7 +182,7 @@ static perp_status judge_step(verifier* x, const perp_frame* frame,
                             perp_contact_residual_work(problem), sizeof(double));
     }
     if (status == PERP_OK) {
-        perpi_formulation_gather_v(f, model, frame->v_solved, x->v_problem);
+        perpi_formulation_gather_v(f, model, v_solved, x->v_problem);
         perpi_formulation_gather_p(f, frame->contacts, x->p_problem);
         perpi_formulation_gather_joints(f, frame->joints, x->p_problem);
         if (frame->info.kind == PERP_STEP_TIME) {
@@ -186,6 +196,18 @@ static perp_status judge_step(verifier* x, const perp_frame* frame,
         *residual = perp_contact_judge(problem, x->v_problem, x->p_problem, x->work);
     }
     return status;
+}
+
+/* Of an adaptive step, turns in the middle are not recorded; where they may differ, the step is not
+ * judged. */
+static bool turns_known(const verifier* x, const perp_frame* frame)
+{
+    bool known = true;
+    for (int32_t i = 0; frame->clock != NULL && i < frame->joint_count; ++i) {
+        known = known && frame->joints[i].turns[0] == x->joint[i].turns[0] &&
+                frame->joints[i].turns[1] == x->joint[i].turns[1];
+    }
+    return known;
 }
 
 static perp_status check_laws(verifier* x)
@@ -234,7 +256,8 @@ static perp_status check_laws(verifier* x)
             break;
         }
         /* Only neighbours: with `record.every` above 1 the start of a step is not recorded. */
-        if (k > 0 && frame.step == step + 1 && contacts_sound(perp_scene_model(x->scene), &frame)) {
+        if (k > 0 && frame.step == step + 1 && contacts_sound(perp_scene_model(x->scene), &frame) &&
+            turns_known(x, &frame)) {
             perp_contact_residual residual;
             status = judge_step(x, &frame, &residual);
             if (status == PERP_OK) {
@@ -360,7 +383,8 @@ static perp_status prepare_sim(verifier* x)
          perpi_sim_s_size(x->sim) != x->recording->header.memory_size ||
          perpi_state_shape_of(x->sim).corrected != (x->recording->header.corrected != 0) ||
          perpi_state_shape_of(x->sim).grouped != (x->recording->header.grouped != 0) ||
-         perpi_state_shape_of(x->sim).bounces != (x->recording->header.bounces != 0))) {
+         perpi_state_shape_of(x->sim).bounces != (x->recording->header.bounces != 0) ||
+         perpi_state_shape_of(x->sim).adaptive != (x->recording->header.adaptive != 0))) {
         status = perpi_fail(x->context, PERP_ERROR_INPUT,
                             "its bodies or joints are not the recorded ones");
     }

@@ -173,7 +173,25 @@ perp_status perpi_sim_adaptive_create(perp_sim* sim)
     a->contacts0.context = context;
     a->h_next = sim->def.step;
     a->h_last = 1.0;
+    perpi_sim_adaptive_clock(sim);
     return status;
+}
+
+void perpi_sim_adaptive_clock(perp_sim* sim)
+{
+    perpi_adaptive* a = &sim->halves;
+    a->clock[0] = a->h_next;
+    a->clock[1] = a->h_last;
+    a->clock[2] = (double)sim->tick;
+}
+
+void perpi_sim_adaptive_clear(perp_sim* sim)
+{
+    perpi_adaptive* a = &sim->halves;
+    memset(a->q_half, 0, (size_t)sim->q_size * sizeof *a->q_half);
+    memset(a->v_half, 0, (size_t)sim->v_size * sizeof *a->v_half);
+    memset(a->v_end, 0, (size_t)sim->v_size * sizeof *a->v_end);
+    memset(a->s_half, 0, (size_t)sim->s_size * sizeof *a->s_half);
 }
 
 void perpi_sim_adaptive_destroy(perp_sim* sim)

@@ -346,6 +346,9 @@ static void finish(perp_sim* sim, perp_step_kind kind, double kept)
         }
         perpi_formulation_scatter_joints(f, sim->model, sim->p_problem, sim->joint_next);
     }
+    if (sim->adaptive) {
+        perpi_sim_adaptive_clear(sim);
+    }
     int32_t active = 0;
     double deepest = 0.0;
     for (size_t i = 0; i < sim->next.count; ++i) {

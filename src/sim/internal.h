@@ -27,6 +27,7 @@ enum { PERPI_IMPACTS_IN_A_ROW = 32 };
 typedef struct perpi_adaptive {
     double h_next, h_last; /* the length to try next, part of the state; the last one */
     double time_next, time0;
+    double clock[3];      /* h_next, h_last and steps without impacts, as a recording keeps them */
     double *q0, *v0, *s0; /* the state at the start */
     perp_joint_record* joint0;
     perpi_contact_list contacts0;
@@ -134,7 +135,11 @@ void perpi_sim_swap(perp_sim* sim);
 /* adaptive.c: the next step, or the impact that comes before it. */
 PERP_NODISCARD perp_status perpi_sim_work_out_adaptive(perp_sim* sim);
 PERP_NODISCARD perp_status perpi_sim_adaptive_create(perp_sim* sim);
+/* halves.clock, from the present ones. */
+void perpi_sim_adaptive_clock(perp_sim* sim);
 void perpi_sim_adaptive_destroy(perp_sim* sim);
+/* There was no second half: what a recording keeps of it is 0. */
+void perpi_sim_adaptive_clear(perp_sim* sim);
 /* Only closed contacts stay in sim->next. */
 PERP_NODISCARD perp_status perpi_sim_keep_closed(perp_sim* sim, double h);
 /* A length that errors and gaps are compared with. */

@@ -489,6 +489,9 @@ static void take_over(perp_sim* sim)
         sim->tick += 1;
         sim->time = sim->adaptive ? sim->halves.time_next : perpi_sim_tick_time(sim, sim->tick);
     }
+    if (sim->adaptive) {
+        perpi_sim_adaptive_clock(sim);
+    }
 }
 
 /* User code is told once about a step, not again after an impact that comes before it. */

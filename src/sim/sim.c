@@ -579,6 +579,22 @@ double perpi_sim_nominal_step(const perp_sim* sim)
     return sim->def.step;
 }
 
+bool perpi_sim_adaptive(const perp_sim* sim)
+{
+    return sim->adaptive;
+}
+
+const double* perpi_sim_clock(const perp_sim* sim)
+{
+    return sim->halves.clock;
+}
+
+perpi_half perpi_sim_half(const perp_sim* sim)
+{
+    const perpi_adaptive* a = &sim->halves;
+    return (perpi_half){.q = a->q_half, .v = a->v_half, .s = a->s_half, .v_end = a->v_end};
+}
+
 bool perpi_sim_bounces(const perp_sim* sim)
 {
     return sim->impact != NULL;

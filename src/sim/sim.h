@@ -5,9 +5,11 @@
 #include "perp/sim.h"
 
 /* Puts the simulation where a recorded frame stood: the contacts' keys and impulses are the warm
- * start. joints: one for each joint of the model. Refuses numbers that are not finite. */
+ * start. joints: one for each joint of the model. clock: of an adaptive step, else NULL. Refuses
+ * numbers that are not finite. */
 PERP_NODISCARD perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step,
                                                perp_step_kind kind, int32_t impacts_in_a_row,
+                                               const double clock[3],
                                                const double* q, const double* v,
                                                const perp_contact* contacts, int32_t count,
                                                const perp_joint_record* joints, const double* s);
@@ -27,6 +29,14 @@ int64_t perpi_sim_tick_at(const perp_sim* sim, double time);
 double perpi_sim_last_length(const perp_sim* sim);
 /* The scene's step. */
 double perpi_sim_nominal_step(const perp_sim* sim);
+/* An adaptive step: its clock (length to try next, last length, steps without impacts), and what its
+ * second half was worked out from: state and memory at its start, velocities that solved it. */
+bool perpi_sim_adaptive(const perp_sim* sim);
+const double* perpi_sim_clock(const perp_sim* sim);
+typedef struct perpi_half {
+    const double *q, *v, *s, *v_end;
+} perpi_half;
+perpi_half perpi_sim_half(const perp_sim* sim);
 /* Whether steps may be impacts. */
 bool perpi_sim_bounces(const perp_sim* sim);
 

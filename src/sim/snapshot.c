@@ -13,7 +13,7 @@ typedef struct header {
     uint64_t magic;
     uint64_t model; /* fingerprint */
     int64_t step, tick;
-    double time;
+    double time, clock[3];
     int32_t q_size, v_size, contact_count, contact_size, joint_count, joint_size, s_size,
         kind, impacts_in_a_row, unused; /* no padding: equal states give equal bytes */
 } header;
@@ -51,6 +51,7 @@ static uint64_t fingerprint(const perp_sim* sim)
         h = mix(h, model->controller[i].name, strlen(model->controller[i].name) + 1);
     }
     h = mix(h, &model->dimension, sizeof model->dimension);
+    h = sim->adaptive ? mix(h, &sim->def.error, sizeof sim->def.error) : h;
     return mix(h, &sim->def.step, sizeof sim->def.step);
 }
 
@@ -83,6 +84,7 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
                       .contact_size = (int32_t)sizeof(perp_contact),
                       .joint_count = (int32_t)sim->model->joint_count,
                       .joint_size = (int32_t)sizeof(perp_joint_record),
+                      .clock = {sim->halves.clock[0], sim->halves.clock[1], sim->halves.clock[2]},
                       .s_size = sim->s_size};
     unsigned char* out = buffer;
     memcpy(out, &h, sizeof h);
@@ -140,7 +142,7 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
     }
     memcpy(sim->s_next, in + size - s, s);
     return perpi_sim_set_state(sim, h.time, h.step, (perp_step_kind)h.kind, h.impacts_in_a_row,
-                               sim->q_next, sim->v_next, sim->next.item,
+                               sim->adaptive ? h.clock : NULL, sim->q_next, sim->v_next, sim->next.item,
                                h.contact_count, sim->joint_next, sim->s_next);
 }
 
@@ -167,14 +169,21 @@ static bool all_finite(const double* a, int32_t n)
 }
 
 perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_step_kind kind,
-                                int32_t impacts_in_a_row, const double* q,
+                                int32_t impacts_in_a_row, const double clock[3], const double* q,
                                 const double* v, const perp_contact* contacts, int32_t count,
                                 const perp_joint_record* joints, const double* s)
 {
     perp_context* context = sim->context;
     const bool known_kind = kind >= PERP_STEP_TIME && kind <= PERP_STEP_DECOMPRESSION &&
                             (kind == PERP_STEP_TIME || sim->impact != NULL);
-    const int64_t tick = sim->impact != NULL ? perpi_sim_tick_at(sim, time) : step;
+    if (sim->adaptive && !(clock != NULL && clock[0] > 0.0 && clock[1] > 0.0 && clock[2] >= 0.0 &&
+                           clock[0] < INFINITY && clock[1] < INFINITY && clock[2] <= (double)step)) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "state: it has no clock of an adaptive step");
+    }
+    const int64_t tick = sim->adaptive         ? (int64_t)clock[2]
+                         : sim->impact != NULL ? perpi_sim_tick_at(sim, time)
+                                               : step;
     if (!known_kind || tick > step) {
         return perpi_fail(context, PERP_ERROR_INPUT, "state: its impacts are not of this scene");
     }
@@ -215,6 +224,12 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_s
     sim->step = step;
     sim->tick = tick;
     sim->announced = false;
+    if (sim->adaptive) {
+        sim->halves.h_next = clock[0];
+        sim->halves.h_last = clock[1];
+        perpi_sim_adaptive_clock(sim);
+        perpi_sim_adaptive_clear(sim);
+    }
     sim->has_problem = false;
     sim->info = (perp_step_info){.kind = kind, .impacts_in_a_row = impacts_in_a_row};
     if (joint_count > 0) {
