@@ -294,7 +294,7 @@ static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model
     for (size_t i = 0; i < n; ++i) {
         f->wrench[i] = *extra != NULL ? (*extra)[i] : 0.0;
     }
-    perpi_add_spring_forces(f, model, v, f->wrench);
+    perpi_add_spring_forces(f, model, false, v, f->wrench);
     *extra = f->wrench;
     return PERP_OK;
 }

@@ -55,6 +55,11 @@ perp_status perpi_stepper_find(perp_context* context, const char* name,
         if (strcmp(known, name) != 0) {
             continue;
         }
+        if (found == NULL && strcmp(name, "instantaneous") == 0) {
+            return perpi_fail(context, PERP_ERROR_INPUT,
+                              "'instantaneous' gives forces and accelerations at one state, not a "
+                              "motion: use 'perp forces SCENE', or another stepper");
+        }
         if (found == NULL) {
             return perpi_fail(context, PERP_ERROR_UNSUPPORTED, "stepper '%s' does not exist yet",
                               name);
