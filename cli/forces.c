@@ -69,14 +69,21 @@ static void print_json(const perp_scene* scene, const perp_forces* f, int exit_s
     cli_print_json(o);
 }
 
-static void put_vector(const double* x, bool planar)
+/* Noise beside the largest number is printed as 0. */
+static double tidy(double x, double largest)
 {
+    return fabs(x) <= 1e-9 * largest ? 0.0 : x;
+}
+
+static void put_vector(const double* given, double largest, bool planar)
+{
+    const double x[3] = {tidy(given[0], largest), tidy(given[1], largest),
+                         planar ? 0.0 : tidy(given[2], largest)};
     char text[64];
     if (planar) {
-        (void)snprintf(text, sizeof text, "(%.5g, %.5g)", x[0] + 0.0, x[1] + 0.0);
+        (void)snprintf(text, sizeof text, "(%.5g, %.5g)", x[0], x[1]);
     } else {
-        (void)snprintf(text, sizeof text, "(%.4g, %.4g, %.4g)", x[0] + 0.0, x[1] + 0.0,
-                       x[2] + 0.0);
+        (void)snprintf(text, sizeof text, "(%.4g, %.4g, %.4g)", x[0], x[1], x[2]);
     }
     printf(" %-26s", text);
 }
@@ -88,6 +95,10 @@ static void print_contacts(const perp_model* model, const perp_forces* f)
         printf("\n  nothing touches\n");
         return;
     }
+    double most = 0.0;
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        most = fmax(most, fabs(f->contact[i].force[0]));
+    }
     printf("\n%s  %-14s %-14s %-26s %-26s %11s %11s %11s  %s%s\n", cli_bold(), "a", "b", "point",
            "normal", "force n", "t", planar ? "" : "o", "state", cli_plain());
     for (int32_t i = 0; i < f->contact_count; ++i) {
@@ -96,14 +107,14 @@ static void print_contacts(const perp_model* model, const perp_forces* f)
         cli_put_name(perp_model_body_name(model, c->body_a), 14);
         printf(" ");
         cli_put_name(perp_model_body_name(model, c->body_b), 14);
-        put_vector(c->point, planar);
-        put_vector(c->normal, planar);
+        put_vector(c->point, 0.0, planar);
+        put_vector(c->normal, 1.0, planar);
         if (has_answer(f)) {
-            printf(" %11.6g %11.6g", c->force[0] + 0.0, c->force[1] + 0.0);
+            printf(" %11.6g %11.6g", tidy(c->force[0], most), tidy(c->force[1], most));
             if (planar) {
                 printf(" %11s", "");
             } else {
-                printf(" %11.6g", c->force[2] + 0.0);
+                printf(" %11.6g", tidy(c->force[2], most));
             }
             printf("  %s\n", perp_contact_mode_name(c->mode));
         } else {
@@ -128,6 +139,20 @@ static void print_text(const perp_scene* scene, const perp_forces* f)
     if (!has_answer(f)) {
         return;
     }
+    /* accelerations without an acceleration to compare with: what the forces could do */
+    double most = 0.0, turn = 0.0;
+    for (int32_t i = 0; i < f->body_count; ++i) {
+        const double mass = perp_model_body_info(model, i).mass;
+        const double* inertia = perp_model_body_info(model, i).inertia;
+        for (int32_t k = 0; mass > 0.0 && k < f->contact_count; ++k) {
+            most = fmax(most, fabs(f->contact[k].force[0]) / mass);
+            turn = inertia[8] > 0.0 ? fmax(turn, sqrt(mass / inertia[8]) * most) : turn;
+        }
+        for (int k = 0; k < 3; ++k) {
+            most = fmax(most, fabs(f->body[i].linear[k]));
+            turn = fmax(turn, fabs(f->body[i].angular[k]));
+        }
+    }
     printf("\n%s  %-20s %-26s %s%s\n", cli_bold(), "body", " acceleration", "angular",
            cli_plain());
     for (int32_t i = 0; i < f->body_count; ++i) {
@@ -137,11 +162,11 @@ static void print_text(const perp_scene* scene, const perp_forces* f)
         }
         printf("  ");
         cli_put_name(perp_model_body_name(model, i), 20);
-        put_vector(a->linear, planar);
+        put_vector(a->linear, most, planar);
         if (planar) {
-            printf(" %.5g", a->angular[2] + 0.0);
+            printf(" %.5g", tidy(a->angular[2], turn));
         } else {
-            put_vector(a->angular, false);
+            put_vector(a->angular, turn, false);
         }
         printf("\n");
     }

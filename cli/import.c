@@ -123,10 +123,12 @@ static int import(const cli_args* args, perp_context* context, const cli_overrid
                   perp_scene** scene)
 {
     const char* path = args->word[0];
-    const char* out = cli_value(args, "--out");
+    const char* given = cli_value(args, "--out");
+    const char* out = given != NULL && strcmp(given, "-") == 0 ? NULL : given;
     const perp_urdf_options options = cli_urdf_options(args);
     if (args->json && out == NULL) {
-        return cli_fail(true, CLI_BAD_INPUT, "--json: give --out too: both would go to stdout");
+        return cli_fail(true, CLI_BAD_INPUT,
+                        "--json: give --out with a file too: both would go to stdout");
     }
     if (out != NULL && same_file(out, path)) {
         return cli_fail(args->json, CLI_BAD_INPUT,
@@ -174,7 +176,8 @@ static int run(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--out", "SCENE", "write the scene to this file (-o); without it, to standard output", NULL},
+    {"--out", "SCENE",
+     "write the scene to this file (-o); without it, or with -, to standard output", NULL},
     CLI_URDF_OPTIONS,
     {"--step", "H", "length of a step", NULL},
     {"--duration", "T", "how long to simulate", NULL},

@@ -181,6 +181,7 @@ static const struct {
     [PERP_SHAPE_CAPSULE] = {put_round_rod, reach_capsule},
     [PERP_SHAPE_CYLINDER] = {put_round_rod, reach_cylinder},
     [PERP_SHAPE_MESH] = {put_mesh, reach_mesh},
+    [PERP_SHAPE_POLYHEDRON] = {put_mesh, reach_mesh},
     [PERP_SHAPE_POLYGON] = {put_polygon, reach_polygon},
 };
 

@@ -24,8 +24,10 @@ typedef struct cli_stats {
     double iterations_sum;
     int32_t iterations_max;
     int64_t failures;
-    int64_t fallbacks;
-    int64_t impacts_reduced; /* impacts whose restitution was cut, for energy not to grow */    /* pairs of shapes given to a simpler contact model */
+    int64_t fallbacks;    /* pairs of shapes given to a simpler contact model */
+    int64_t undetermined; /* steps whose motion the laws leave open (quasistatic) */
+    int32_t freedom;      /* of these, in how many directions at most */
+    int64_t impacts_reduced; /* impacts whose restitution was cut, for energy not to grow */
     double initial_total; /* energy */
 } cli_stats;
 

@@ -109,6 +109,11 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
     if (strcmp(run.contact, "peg") == 0 || strcmp(run.contact, "lnc") == 0) {
         json_object_set_new(o, "contact_fallbacks", json_integer(stats->fallbacks));
     }
+    if (strcmp(run.stepper, "quasistatic") == 0) {
+        json_object_set_new(o, "undetermined",
+                            json_pack("{s:I, s:i}", "steps", (json_int_t)stats->undetermined,
+                                      "directions", (int)stats->freedom));
+    }
     json_t* bodies = json_object();
     for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
         json_object_set_new(bodies, perp_model_body_name(model, i), body_json(sim, i, planar));
@@ -193,6 +198,12 @@ void cli_summary_print(const perp_scene* scene, const perp_sim* sim, cli_stats* 
     printf("  solver         %.4g iterations a step, %d at most; %lld failures\n",
            mean(stats->iterations_sum, stats->steps), (int)stats->iterations_max,
            (long long)stats->failures);
+    if (stats->undetermined > 0) {
+        printf(
+            "  undetermined   %lld steps have many solutions (%d direction%s at most): the least "
+            "motion was taken\n",
+            (long long)stats->undetermined, (int)stats->freedom, stats->freedom == 1 ? "" : "s");
+    }
     if (out != NULL) {
         printf("  recording      ");
         cli_put(out);

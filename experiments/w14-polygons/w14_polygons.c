@@ -10,53 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/polygons.h"
 #include "common/report.h"
 #include "common/scene.h"
 
 enum { POLYGONS = 20, SEEDS = 10, WALLS = 3 };
-
-static unsigned long long state;
-static double uniform(double a, double b)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return a + (b - a) * (double)(state >> 11) / 9007199254740992.0;
-}
-
-typedef struct point {
-    double x, y;
-} point;
-
-static int by_place(const void* a, const void* b)
-{
-    const point *p = a, *q = b;
-    return p->x != q->x ? (p->x > q->x) - (p->x < q->x) : (p->y > q->y) - (p->y < q->y);
-}
-
-static double turn(point a, point b, point c)
-{
-    return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
-}
-
-/* Monotone chain. */
-static int hull(point* p, int n, point* out)
-{
-    int k = 0;
-    qsort(p, (size_t)n, sizeof *p, by_place);
-    for (int pass = 0; pass < 2; ++pass) {
-        const int first = k;
-        for (int i = 0; i < n; ++i) {
-            const point next = pass == 0 ? p[i] : p[n - 1 - i];
-            while (k > first + 1 && turn(out[k - 2], out[k - 1], next) <= 1e-6) {
-                --k;
-            }
-            out[k++] = next;
-        }
-        --k; /* the last is the first of the other half */
-    }
-    return k;
-}
 
 /* Holds the polygons whose time has not come. */
 static perp_status hold(void* user, perp_sim* sim)
@@ -86,7 +44,7 @@ typedef struct result {
 static result pour(const char* contact, unsigned seed, double h, FILE* table)
 {
     char bodies[32768];
-    state = 0x9E3779B97F4A7C15ULL * (seed + 1);
+    random_begin(seed);
     size_t used = (size_t)snprintf(bodies, sizeof bodies,
                                    "{\"name\":\"floor\",\"type\":\"static\",\"position\":[0,-0.5],"
                                    "\"shapes\":[{\"type\":\"box\",\"size\":[5,1]}]},"
@@ -95,21 +53,14 @@ static result pour(const char* contact, unsigned seed, double h, FILE* table)
                                    "{\"name\":\"right\",\"type\":\"static\",\"position\":[2,4],"
                                    "\"shapes\":[{\"type\":\"box\",\"size\":[1,10]}]}");
     for (int i = 0; i < POLYGONS; ++i) {
-        point p[10], q[24];
-        for (int k = 0; k < 10; ++k) {
-            p[k] = (point){uniform(-0.25, 0.25), uniform(-0.25, 0.25)};
-        }
-        const int n = hull(p, 10, q);
+        const polygon p = random_polygon(0.25);
         used += (size_t)snprintf(
             bodies + used, sizeof bodies - used,
             ",{\"name\":\"p%d\",\"density\":1,\"position\":[%.17g,%.17g],"
-            "\"velocity\":[0,-0.48],\"shapes\":[{\"type\":\"polygon\",\"vertices\":[",
+            "\"velocity\":[0,-0.48],\"shapes\":[{\"type\":\"polygon\",\"vertices\":",
             i, -1.16 + 0.58 * (i % 5), 1.7 + 0.48 * 0.25 * i);
-        for (int k = 0; k < n; ++k) {
-            used += (size_t)snprintf(bodies + used, sizeof bodies - used, "%s[%.17g,%.17g]",
-                                     k > 0 ? "," : "", q[k].x, q[k].y);
-        }
-        used += (size_t)snprintf(bodies + used, sizeof bodies - used, "]}]}");
+        used += polygon_text(&p, bodies + used, sizeof bodies - used);
+        used += (size_t)snprintf(bodies + used, sizeof bodies - used, "}]}");
     }
     scene_run run = scene_run_open(
         "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":5,\"contact\":\"%s\","

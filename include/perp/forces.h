@@ -62,7 +62,7 @@ typedef struct perp_forces {
 
 /* At the present state; the simulation is left as it is. PERP_ERROR_UNSUPPORTED: the scene has laws
  * that are not there at the level of accelerations (motors, limits, joint friction and damping, ropes,
- * controllers, the ellipsoid cone, groups of contacts). */
+ * controllers, supports, the ellipsoid cone, groups of contacts). */
 PERP_API PERP_NODISCARD perp_status perp_forces_find(perp_sim* sim, perp_forces** forces);
 PERP_API void perp_forces_destroy(perp_forces* forces);
 

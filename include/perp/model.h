@@ -48,9 +48,15 @@ typedef enum perp_body_type {
 /* How a kinematic body moves. Each entry is an expression in t, or NULL for 0. */
 typedef enum perp_motion_type {
     PERP_MOTION_NONE = 0,
-    PERP_MOTION_POSE,     /* position[], and angle (planar), orientation[4] or axis_angle[4] */
-    PERP_MOTION_VELOCITY, /* velocity[], angular_velocity[], integrated from the initial pose */
+    PERP_MOTION_POSE,         /* position[], and angle (planar), orientation[4] or axis_angle[4] */
+    PERP_MOTION_VELOCITY,     /* velocity[], angular_velocity[], integrated from the initial pose */
+    PERP_MOTION_ACCELERATION, /* acceleration[], sums of sinusoids, integrated exactly */
 } perp_motion_type;
+
+/* amplitude sin(2 pi frequency t + phase): frequency in cycles per unit of time, phase in radians. */
+typedef struct perp_sinusoid {
+    double amplitude, frequency, phase;
+} perp_sinusoid;
 
 typedef struct perp_motion_def {
     perp_motion_type type;
@@ -67,7 +73,28 @@ typedef struct perp_motion_def {
     const char* interpolation; /* "linear", "cubic" or "quintic" (base/curve.h); NULL: linear */
     /* POSE: the body starts where its def says and follows no faster than this; 0: is always there */
     double max_speed, max_angular_speed;
+    /* ACCELERATION along x, y, z and about the world's x, y, z (planar: 0, 1 and 5), each the sum of
+     * so many terms. The body swings about its def's pose: displacements have mean 0, angles about
+     * several axes are symmetric about 0 over the first period; its def's velocities are the means. */
+    const perp_sinusoid* acceleration[6];
+    int32_t acceleration_count[6];
+    /* The mean angular velocity is chosen so that the orientation too comes back after each period
+     * (turns about several axes do not, of themselves). Refused where the motion is not periodic. */
+    bool periodic;
+    bool from_pose; /* it starts in its def's pose instead of swinging about it */
 } perp_motion_def;
+
+/* 2.5-D: a planar body that lies on the plane of the scene, on three points (a particle: on one, at
+ * its centre) with known normal forces [B09 3.3]. Each rubs on the plane with a disc of friction. */
+typedef struct perp_support_def {
+    bool given;          /* false: nothing under the body */
+    bool has_tripod;     /* a particle needs none */
+    double tripod[3][2]; /* in the frame that the shapes refer to; contains the centre of mass */
+    double mu[3];        /* of each point, >= 0; a particle: [0] */
+    double gravity;      /* across the plane, > 0; NaN: 9.81 */
+    double load;         /* the force that presses on the plane, > 0, instead of mass * gravity;
+                            NaN: not given */
+} perp_support_def;
 
 typedef struct perp_body_def {
     const char* name; /* unique, not empty */
@@ -96,7 +123,8 @@ typedef struct perp_body_def {
     bool collides_restricted;   /* true: only with the names listed; both sides must allow it */
     const char* const* ignores; /* names it never collides with; one side naming it is enough */
     int32_t ignores_count;
-    perp_motion_def motion; /* kinematic only */
+    perp_motion_def motion;   /* kinematic only */
+    perp_support_def support; /* dynamic, planar only */
 } perp_body_def;
 
 PERP_API perp_body_def perp_body_def_default(void); /* static, at the origin, collides with all */
@@ -261,6 +289,14 @@ typedef struct perp_body_info {
     double offset[3]; /* centre of mass in the frame the scene's shapes refer to (density only) */
 } perp_body_info;
 PERP_API perp_body_info perp_model_body_info(const perp_model* model, int32_t body);
+/* What a body lies on; points 0: nothing. */
+typedef struct perp_support_info {
+    int32_t points;  /* 0, 1 or 3 */
+    double at[3][2]; /* body frame, from the centre of mass */
+    double mu[3];
+    double load[3]; /* normal forces [B09 (3.24)] */
+} perp_support_info;
+PERP_API perp_support_info perp_model_body_support(const perp_model* model, int32_t body);
 /* shape: 0 .. shape_count-1; its pose is relative to the centre of mass. */
 PERP_API perp_shape_def perp_model_body_shape(const perp_model* model, int32_t body, int32_t shape);
 /* The friction coefficient that this pair of bodies will have (shapes with their own excepted). */

@@ -23,12 +23,15 @@ typedef enum perp_shape_type {
     PERP_SHAPE_BOX2,         /* planar box, written "box" in a planar scene */
     PERP_SHAPE_CYLINDER,     /* axis z, length, radius; flat ends */
     PERP_SHAPE_MESH,         /* vertices, triangles; no contact yet: visual or contactless */
-    PERP_SHAPE_POLYGON,      /* planar, convex: vertices */
+    PERP_SHAPE_POLYGON,      /* planar: vertices */
+    PERP_SHAPE_POLYHEDRON,   /* convex: vertices, of which the hull is taken, or with triangles */
     PERP_SHAPE_TYPE_COUNT
 } perp_shape_type;
 
 /* Most vertices that a polygon can have: a pair of features has to fit into a contact's key. */
 #define PERP_POLYGON_LIMIT 1024
+/* Most vertices that the hull of a polyhedron can have, for the same reason. */
+#define PERP_POLYHEDRON_LIMIT 4096
 
 typedef struct perp_shape_def {
     perp_shape_type type;
@@ -45,13 +48,15 @@ typedef struct perp_shape_def {
     const char* surface_velocity_text[3]; /* expression in t that replaces the number, or NULL */
     bool visual;                          /* a picture only: no contact, no mass */
     bool contactless;                     /* has mass, meets nothing */
-    const double*
-        vertices; /* mesh: vertex_count points, x y z each, in the shape's frame; polygon: 3
-                               to PERP_POLYGON_LIMIT points, x y each, in order, either way round */
+    /* mesh, polyhedron: vertex_count points, x y z each, in the shape's frame; polygon: 3 to
+       PERP_POLYGON_LIMIT points, x y each, in order, either way round */
+    const double* vertices;
     int32_t vertex_count;
-    const int32_t* triangles; /* mesh: triangle_count times three vertices, counter-clockwise as
-                                 seen from outside */
+    /* mesh: triangle_count times three vertices, counter-clockwise as seen from outside; polyhedron:
+       the same, or none */
+    const int32_t* triangles;
     int32_t triangle_count;
+    bool decompose;     /* mesh that is not convex: cut it into convex pieces, which overlap */
     const char* source; /* mesh: where it came from, for messages; may be NULL */
 } perp_shape_def;
 
@@ -68,6 +73,28 @@ PERP_API const char* perp_shape_summary(perp_shape_type type);
 PERP_API PERP_NODISCARD perp_status perp_shape_find(perp_context* context, const char* name,
                                                     int32_t dimension, perp_shape_type* type);
 
+/* ---- solids by name ------------------------------------------------------------------------------*/
+
+/* tetrahedron, cube, octahedron, dodecahedron, icosahedron: all vertices at `radius` from the origin.
+ * prism: regular with `sides` corners at `radius` from the z axis, `length` along it. block: `size`. */
+typedef struct perp_solid_def {
+    const char* name;
+    double radius;
+    int32_t sides; /* 3 to PERP_SOLID_SIDES */
+    double length;
+    double size[3];
+} perp_solid_def;
+
+#define PERP_SOLID_SIDES 1000
+#define PERP_SOLID_VERTICES (2 * PERP_SOLID_SIDES) /* the most that any solid has */
+
+/* The name of solid i, NULL when there are no more. */
+PERP_API const char* perp_solid_name(int32_t i);
+/* vertices: x y z each, room for PERP_SOLID_VERTICES of them; their hull is the solid. */
+PERP_API PERP_NODISCARD perp_status perp_solid_vertices(perp_context* context,
+                                                        const perp_solid_def* def, double* vertices,
+                                                        int32_t* count);
+
 /* ---- two convex polygons -------------------------------------------------------------------------*/
 
 typedef struct perp_polygon_measure {
@@ -82,6 +109,23 @@ typedef struct perp_polygon_measure {
  * overlap is clipped edge by edge, so that a sliver keeps its relative precision. No allocation. */
 PERP_API perp_polygon_measure perp_polygon_compare(const double* a, int32_t a_count,
                                                    const double* b, int32_t b_count);
+
+/* ---- two convex polyhedra ------------------------------------------------------------------------*/
+
+typedef struct perp_polyhedron_measure {
+    double volume;     /* of the overlap, >= 0 */
+    double separation; /* > 0: largest gap between parallel planes that separate the two and touch a
+                          face or an edge of both, which is the distance unless vertices are closest;
+                          < 0: minus the depth, the least translation that parts them */
+} perp_polyhedron_measure;
+
+/* Both exact up to rounding. a, b: x, y, z of points; their convex hulls are compared. The overlap is
+ * cut down half-space by half-space, so that a sliver keeps its relative precision. Takes memory:
+ * the hulls. perp_sim_overlap_volume has them. */
+PERP_API PERP_NODISCARD perp_status perp_polyhedron_compare(perp_context* context, const double* a,
+                                                            int32_t a_count, const double* b,
+                                                            int32_t b_count,
+                                                            perp_polyhedron_measure* measure);
 
 #ifdef __cplusplus
 }

@@ -101,6 +101,14 @@ typedef struct perp_controller_state {
 } perp_controller_state;
 PERP_API perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller);
 
+/* The points that a body of a 2.5-D scene lies on, and what they did to it in the last step. */
+typedef struct perp_support_state {
+    int32_t points;       /* 0: it lies on nothing */
+    double point[3][2];   /* world, now */
+    double impulse[3][3]; /* across the plane (h times the known normal force), along x, along y */
+} perp_support_state;
+PERP_API perp_support_state perp_sim_support(const perp_sim* sim, int32_t body);
+
 /* The flat arrays that a recording keeps. Spatial: 7 and 6 numbers a body (position, quaternion;
  * velocity, angular velocity); planar: 3 and 3 (x, y, angle; and rates). */
 PERP_API int32_t perp_sim_q_size(const perp_sim* sim);
@@ -137,12 +145,16 @@ typedef struct perp_step_info {
     double penetration;                /* largest overlap found at the start of the step, >= 0 */
     int32_t rounds;                    /* collide-solve rounds (more than 1 when a body came
                                           further than its margin); adaptive: lengths tried */
+    int32_t looks;                     /* of steppers that look at the end of the step: how often
+                                          they looked there before its laws held */
     int32_t corrections;               /* solves of the joint correction beside the first */
     int32_t moves;                     /* solves that moved poses onto the joints, where these
                                           could not be closed by the step's own impulses */
     double joint_error[2];             /* largest at the end of the step: length, angle */
     int32_t fallbacks;      /* pairs of shapes that were given to a simpler contact model,
                                           because their groups could not be solved */
+    int32_t freedom;        /* quasistatic: directions in which the bodies could as well have moved
+                                          (the least motion was taken); -1: not counted */
     bool accepted_unsolved; /* keep_going took an iterate that the judge did not pass */
     perp_step_kind kind;
     int32_t impacts_in_a_row; /* impacts since time went on, this one included; else 0 */
@@ -163,6 +175,11 @@ PERP_API PERP_NODISCARD perp_status perp_sim_penetration(perp_sim* sim, double* 
 /* Area of overlap of all pairs of bodies whose convex polygons and boxes may collide, exact up to
  * rounding; planar models only, 0 for others. Round shapes and half-planes are not counted. */
 PERP_API double perp_sim_overlap_area(perp_sim* sim);
+
+/* Likewise in space: the volume of overlap of all pairs of bodies whose convex polyhedra, boxes and
+ * planes may collide; 0 in the plane. The pieces of a mesh that is not convex overlap each other and
+ * count one by one. */
+PERP_API PERP_NODISCARD perp_status perp_sim_overlap_volume(perp_sim* sim, double* volume);
 
 /* The problem of the last step, for saving; NULL before the first. */
 PERP_API const perp_contact_problem* perp_sim_problem(const perp_sim* sim);

@@ -29,17 +29,30 @@ struct perpi_collider {
     perpi_touch_rule rule;
     const perpi_touch_exception* exception;
     size_t exception_count;
+    const double* turn; /* per body, or NULL */
     perpi_touch_list list;
 };
 
-/* Shapes that may meet others without a routine are few kinds; every one of them is compared with all
- * the others. */
+/* Every shape of a type with gaps is compared with all the others, unless the model has none that
+ * it could lack a routine with. */
 static perp_status refuse_unbuilt(const perp_model* model)
 {
+    bool present[PERP_SHAPE_TYPE_COUNT] = {false};
+    for (size_t i = 0; i < model->shape_count; ++i) {
+        present[model->shape[i].type] = true;
+    }
+    bool missing[PERP_SHAPE_TYPE_COUNT] = {false};
+    for (int a = 0; a < PERP_SHAPE_TYPE_COUNT; ++a) {
+        for (int b = 0; b <= a; ++b) { /* of two types the later one, which is the rarer */
+            missing[a] =
+                missing[a] || (present[a] && present[b] &&
+                               perpi_shape_pair_unbuilt((perp_shape_type)a, (perp_shape_type)b));
+        }
+    }
     for (size_t i = 0; i < model->shape_count; ++i) {
         const perpi_shape* one = &model->shape[i];
-        if (one->intangible || one->type != PERP_SHAPE_CYLINDER) {
-            continue; /* every unbuilt pair has a cylinder on one side */
+        if (one->intangible || !missing[one->type]) {
+            continue;
         }
         const int32_t a = model->surface[i].body;
         for (size_t k = 0; k < model->shape_count; ++k) {
@@ -131,6 +144,11 @@ void perpi_collider_set_rule(perpi_collider* collider, perpi_touch_rule rule,
     collider->rule = rule;
     collider->exception = exception;
     collider->exception_count = count;
+}
+
+void perpi_collider_set_turn(perpi_collider* collider, const double* turn)
+{
+    collider->turn = turn;
 }
 
 size_t perpi_collider_candidates(const perpi_collider* collider)
@@ -274,6 +292,7 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
     list->shape_a = pair->shape_a;
     list->shape_b = pair->shape_b;
     list->flipped = flipped;
+    list->turn = c->turn != NULL ? c->turn[pair->body_a] + c->turn[pair->body_b] : INFINITY;
     const size_t first = list->count;
     const int32_t one = flipped ? pair->shape_b : pair->shape_a;
     const int32_t two = flipped ? pair->shape_a : pair->shape_b;

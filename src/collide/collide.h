@@ -45,6 +45,7 @@ typedef struct perpi_touch_list {
     /* set by the caller for the pair at hand; perpi_touch_add copies them in */
     int32_t body_a, body_b, shape_a, shape_b;
     perpi_touch_rule rule;
+    double turn;   /* how far the two can turn against each other; INFINITY: not known */
     int32_t group; /* of the touch that comes next; the routine sets it */
     bool secondary;
     bool flipped; /* the routine sees the shapes in the other order: swap on the way in */
@@ -84,6 +85,10 @@ void perpi_collider_destroy(perpi_collider* collider);
 /* PLAIN unless set. exceptions are read during perpi_collide; NULL: none. */
 void perpi_collider_set_rule(perpi_collider* collider, perpi_touch_rule rule,
                              const perpi_touch_exception* exception, size_t count);
+
+/* How far each body can turn (radians, one per body), read during perpi_collide; a pair can turn by the
+ * sum. NULL, as at first: as far as its margin carries it. */
+void perpi_collider_set_turn(perpi_collider* collider, const double* turn);
 
 /* pose: one per body (centre of mass, world). margin: one per body; a pair's margin is the sum.
  * Pairs that may not collide (model) and pairs of bodies that cannot move each other (both not

@@ -1,5 +1,6 @@
 /* src/collide/pairs.c - which routine finds the contacts of which two shapes. */
 #include "collide/polygon.h"
+#include "collide/polyhedron.h"
 #include "collide/round.h"
 
 /* Every pair that can meet, once. Missing on purpose: planes with planes, particles with
@@ -24,6 +25,9 @@ static const perpi_pair_ops pairs[] = {
     {PERP_SHAPE_CYLINDER, PERP_SHAPE_SPHERE, perpi_cylinder_ball},
     {PERP_SHAPE_CYLINDER, PERP_SHAPE_CAPSULE, perpi_cylinder_capsule},
 
+    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_POLYHEDRON, perpi_polyhedron_polyhedron},
+    {PERP_SHAPE_BOX, PERP_SHAPE_POLYHEDRON, perpi_polyhedron_polyhedron},
+
     {PERP_SHAPE_HALFPLANE, PERP_SHAPE_PARTICLE, perpi_plane_round},
     {PERP_SHAPE_HALFPLANE, PERP_SHAPE_CIRCLE, perpi_plane_round},
     {PERP_SHAPE_HALFPLANE, PERP_SHAPE_BOX2, perpi_plane_box},
@@ -40,11 +44,12 @@ static const perpi_pair_ops pairs[] = {
 };
 enum { PAIR_COUNT = sizeof pairs / sizeof pairs[0] };
 
-/* What comes first where features belong together: a box is a polygon then. */
+/* What comes first where features belong together: a box is a polygon or a polyhedron then. */
 static const perpi_pair_ops grouped[] = {
     {PERP_SHAPE_BOX2, PERP_SHAPE_PARTICLE, perpi_polygon_ball},
     {PERP_SHAPE_BOX2, PERP_SHAPE_CIRCLE, perpi_polygon_ball},
     {PERP_SHAPE_BOX2, PERP_SHAPE_BOX2, perpi_polygon_polygon},
+    {PERP_SHAPE_BOX, PERP_SHAPE_BOX, perpi_polyhedron_polyhedron},
 };
 enum { GROUPED_COUNT = sizeof grouped / sizeof grouped[0] };
 

@@ -12,8 +12,7 @@
 const perpi_contact_model_ops perpi_contact_peg = {
     .name = "peg",
     .summary =
-        "polytope exact geometry: bodies pass each other's corners freely, and never through "
-        "(planar)",
+        "polytope exact geometry: bodies pass each other's corners freely, and never through",
     .rule = PERPI_TOUCH_PEG,
     .build = perpi_contact_build,
 };

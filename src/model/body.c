@@ -4,6 +4,8 @@
 
 #include "model/mass.h"
 #include "model/model.h"
+#include "shape/outline.h"
+#include "shape/polyhedron.h"
 
 static bool finite3(const double* a)
 {
@@ -18,7 +20,8 @@ perp_body_def perp_body_def_default(void)
                            .orientation = {1, 0, 0, 0},
                            .friction = NAN,
                            .restitution = NAN,
-                           .color = {NAN, NAN, NAN}};
+                           .color = {NAN, NAN, NAN},
+                           .support = {.gravity = NAN, .load = NAN}};
 }
 
 void perpi_body_free(perp_context* context, perpi_body* body)
@@ -30,6 +33,7 @@ void perpi_body_free(perp_context* context, perpi_body* body)
     perpi_values_free(context, &body->motion.angle, 1);
     perpi_values_free(context, body->motion.velocity, 3);
     perpi_values_free(context, body->motion.angular_velocity, 3);
+    perpi_oscillation_destroy(context, body->motion.oscillation);
     for (int32_t i = 0; i < body->allowed_count; ++i) {
         perpi_free(context, body->allowed[i]);
     }
@@ -64,8 +68,8 @@ static perp_status check_speeds(perp_context* context, const perp_motion_def* de
                               given[i]);
         }
         if (given[i] > 0.0 && def->type != PERP_MOTION_POSE) {
-            return perpi_fail(context, PERP_ERROR_INPUT,
-                              "%s: is for a motion given by a pose, not by a velocity", member[i]);
+            return perpi_fail(context, PERP_ERROR_INPUT, "%s: is for a motion given by a pose",
+                              member[i]);
         }
         limit[i] = given[i] > 0.0 ? given[i] : INFINITY;
     }
@@ -290,14 +294,40 @@ static void keep_def(perp_model* model, size_t index, const perp_shape_def* def)
     if (def->type == PERP_SHAPE_POLYGON) {
         kept->vertices = model->shape[index].vertex;
         kept->vertex_count = model->shape[index].count;
+    } else if (def->type == PERP_SHAPE_POLYHEDRON) {
+        const perpi_polyhedron* p = model->shape[index].polyhedron;
+        kept->vertices = &p->vertex[0].x;
+        kept->vertex_count = p->vertex_count;
+        kept->triangles = p->triangle;
+        kept->triangle_count = p->triangle_count;
     }
 }
 
-static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi_body* body)
+/* What a shape had to be repaired for. */
+static void tell_repairs(perp_context* context, const perp_body_def* def, int32_t index,
+                         const perpi_shape* shape)
+{
+    const perpi_polyhedron* p = shape->polyhedron;
+    const char* name = def->name != NULL ? def->name : "";
+    if (p != NULL && p->merged > 0) {
+        perpi_log(context, PERP_LOG_WARNING,
+                  "body '%s', shapes/%d/vertices: %d left out, nearer to another one than 1e-9 of "
+                  "the size",
+                  name, (int)index, (int)p->merged);
+    }
+    if (p != NULL && p->turned) {
+        perpi_log(context, PERP_LOG_WARNING,
+                  "body '%s', shapes/%d/faces: inside out; turned (counter-clockwise as seen from "
+                  "outside is right)",
+                  name, (int)index);
+    }
+}
+
+/* Room for more shapes of the body at hand, zeroed so that a body refused half-way can be taken back. */
+static perp_status shape_room(perp_model* model, size_t first, size_t count)
 {
     perp_context* context = model->context;
-    const size_t first = model->shape_count;
-    const size_t total = first + (size_t)def->shape_count;
+    const size_t total = first + count;
     perp_status status =
         perpi_grow(context, &model->shape, &model->shape_capacity, total, sizeof *model->shape);
     if (status == PERP_OK) {
@@ -308,12 +338,55 @@ static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi
         status = perpi_grow(context, &model->shape_def, &model->shape_def_capacity, total,
                             sizeof *model->shape_def);
     }
+    if (status == PERP_OK && count > 0) {
+        memset(&model->shape[first], 0, count * sizeof *model->shape);
+        memset(&model->surface[first], 0, count * sizeof *model->surface);
+        memset(&model->shape_def[first], 0, count * sizeof *model->shape_def);
+    }
+    return status;
+}
+
+/* The convex pieces of an outline: those that meet others, or those that measure overlap. */
+static perp_status add_pieces(perp_model* model, const perp_shape_def* def, int32_t from,
+                              bool measure, perpi_body* body)
+{
+    perp_context* context = model->context;
+    const perpi_shape* outline = &model->shape[body->shape + from];
+    perpi_pieces pieces;
+    perp_status status =
+        perpi_outline_split(context, outline->vertex, outline->count, !measure, &pieces);
     if (status != PERP_OK) {
         return status;
     }
-    if (def->shape_count > 0) { /* so that a body refused half-way can be taken back */
-        memset(&model->shape[first], 0, (size_t)def->shape_count * sizeof *model->shape);
-        memset(&model->surface[first], 0, (size_t)def->shape_count * sizeof *model->surface);
+    const size_t first = (size_t)(body->shape + body->shape_count);
+    status = shape_room(model, first, (size_t)pieces.count);
+    for (int32_t k = 0; status == PERP_OK && k < pieces.count; ++k) {
+        perp_shape_def piece = *def;
+        piece.vertices = pieces.xy + 2 * pieces.start[k];
+        piece.vertex_count = pieces.start[k + 1] - pieces.start[k];
+        perpi_shape* shape = &model->shape[first + (size_t)k];
+        status = perpi_shape_make(context, &piece, model->dimension, shape);
+        if (status == PERP_OK) {
+            shape->massless = true;
+            shape->piece = !measure;
+            shape->measure = measure;
+            shape->intangible = measure;
+            model->surface[first + (size_t)k] = (perpi_surface){
+                .body = (int32_t)model->body_count, .from = from, .friction = def->friction};
+            body->shape_count += 1;
+        }
+    }
+    perpi_pieces_free(context, &pieces);
+    return status;
+}
+
+static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi_body* body)
+{
+    perp_context* context = model->context;
+    const size_t first = model->shape_count;
+    perp_status status = shape_room(model, first, (size_t)def->shape_count);
+    if (status != PERP_OK) {
+        return status;
     }
     body->shape = (int32_t)first;
     for (int32_t i = 0; i < def->shape_count; ++i) {
@@ -326,13 +399,28 @@ static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi
             return perpi_fail_prefix(context, status, place);
         }
         model->surface[first + (size_t)i] =
-            (perpi_surface){.body = (int32_t)model->body_count, .friction = s->friction};
-        body->shape_count = i + 1; /* made: to be given back */
+            (perpi_surface){.body = (int32_t)model->body_count, .from = i, .friction = s->friction};
+        body->shape_count = body->given = i + 1; /* made: to be given back */
         if (!isnan(s->friction) && (!(s->friction >= 0.0) || !isfinite(s->friction))) {
             return perpi_fail(context, PERP_ERROR_INPUT, "%s/friction: must be >= 0, got %g", place,
                               s->friction);
         }
         keep_def(model, first + (size_t)i, s);
+        tell_repairs(context, def, i, shape);
+    }
+    for (int32_t i = 0; i < def->shape_count; ++i) {
+        const perp_shape_def* s = &def->shapes[i];
+        if (!model->shape[first + (size_t)i].outline || s->visual || s->contactless) {
+            continue;
+        }
+        for (int pass = 0; status == PERP_OK && pass < 2; ++pass) {
+            status = add_pieces(model, s, i, pass == 1, body);
+        }
+        if (status != PERP_OK) {
+            char place[48];
+            snprintf(place, sizeof place, "shapes/%d", (int)i);
+            return perpi_fail_prefix(context, status, place);
+        }
     }
     return PERP_OK;
 }
@@ -342,8 +430,8 @@ static perp_status add_surfaces(perp_model* model, const perp_body_def* def, con
     static const char* const member[] = {"surface_velocity/0", "surface_velocity/1",
                                          "surface_velocity/2"};
     for (int32_t i = 0; i < body->shape_count; ++i) {
-        const perp_shape_def* s = &def->shapes[i];
         perpi_surface* surface = &model->surface[body->shape + i];
+        const perp_shape_def* s = &def->shapes[surface->from];
         if (!s->has_surface_velocity && !def->has_surface_velocity) {
             continue;
         }
@@ -443,6 +531,14 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
                           "motion: only a kinematic body has one; set type to \"kinematic\"");
     }
     status = make_motion(context, model->dimension, &def->motion, &body->motion);
+    if (status == PERP_OK && def->motion.type == PERP_MOTION_ACCELERATION) {
+        status = perpi_oscillation_create(context, model->dimension, &def->motion, body->pose.x,
+                                          body->pose.q, body->angle, body->v, body->w,
+                                          &body->motion.oscillation);
+    }
+    if (status == PERP_OK) {
+        status = perpi_body_support(model, def, body);
+    }
     if (status == PERP_OK) {
         status = add_surfaces(model, def, body);
     }
@@ -465,11 +561,11 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
     return PERP_OK;
 }
 
-/* The start of a kinematic body with a POSE motion is where its expressions say at t = 0. */
+/* The start of a kinematic body whose pose is a function of time is where that says at t = 0. */
 static perp_status start_pose(perp_model* model, int32_t index)
 {
     perpi_body* body = &model->body[index];
-    if (body->motion.type == PERP_MOTION_POSE && !body->motion.follows) {
+    if (perpi_motion_has_pose(&body->motion)) {
         return perpi_motion_pose(model, index, 0.0, &body->pose, &body->angle, &body->v, &body->w);
     }
     if (body->motion.type == PERP_MOTION_VELOCITY) {
@@ -512,6 +608,7 @@ perp_status perp_model_add_body(perp_model* model, const perp_body_def* def, int
     if (isfinite(body->reach) && body->reach > 0.0 && body->reach > model->length) {
         model->length = body->reach;
     }
+    model->support_points += body->support.points;
     if (index != NULL) {
         *index = (int32_t)model->body_count - 1;
     }

@@ -347,7 +347,7 @@ perp_body_info perp_model_body_info(const perp_model* model, int32_t index)
                            .angle = body->angle,
                            .friction = body->friction,
                            .restitution = body->restitution,
-                           .shape_count = body->shape_count,
+                           .shape_count = body->given,
                            .dofs = body->dofs};
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) {
@@ -361,6 +361,19 @@ perp_body_info perp_model_body_info(const perp_model* model, int32_t index)
     info.orientation[1] = body->pose.q.x;
     info.orientation[2] = body->pose.q.y;
     info.orientation[3] = body->pose.q.z;
+    return info;
+}
+
+perp_support_info perp_model_body_support(const perp_model* model, int32_t index)
+{
+    const perpi_support* support = &model->body[index].support;
+    perp_support_info info = {.points = support->points};
+    for (int32_t i = 0; i < support->points; ++i) {
+        info.at[i][0] = support->at[i].x;
+        info.at[i][1] = support->at[i].y;
+        info.mu[i] = support->mu[i];
+        info.load[i] = support->load[i];
+    }
     return info;
 }
 

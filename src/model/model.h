@@ -2,6 +2,7 @@
 #ifndef PERPI_MODEL_H
 #define PERPI_MODEL_H
 
+#include "model/oscillation.h"
 #include "model/value.h"
 #include "perp/model.h"
 #include "shape/shape.h"
@@ -12,9 +13,25 @@ typedef struct perpi_motion {
     bool has_orientation, has_axis_angle;
     perpi_value orientation[4], axis_angle[4], angle;
     perpi_value velocity[3], angular_velocity[3];
-    double max_speed, max_rate; /* POSE: how fast the body follows it; INFINITY: at once */
-    bool follows;               /* one of them is finite */
+    double max_speed, max_rate;     /* POSE: how fast the body follows it; INFINITY: at once */
+    bool follows;                   /* one of them is finite */
+    perpi_oscillation* oscillation; /* ACCELERATION */
 } perpi_motion;
+
+/* What a planar body lies on: 2.5-D. */
+typedef struct perpi_support {
+    int32_t points; /* 0: nothing; 1: a particle; 3 */
+    vec3 at[3];     /* body frame, from the centre of mass */
+    double mu[3];
+    double load[3]; /* normal forces [B09 (3.24)] */
+} perpi_support;
+
+/* The pose is a function of time alone: perpi_motion_pose gives it. */
+static inline bool perpi_motion_has_pose(const perpi_motion* motion)
+{
+    return (motion->type == PERP_MOTION_POSE && !motion->follows) ||
+           motion->type == PERP_MOTION_ACCELERATION;
+}
 
 typedef struct perpi_body {
     char* name;
@@ -27,12 +44,14 @@ typedef struct perpi_body {
     vec3 gravity;
     double color[3];
     vec3 offset;                /* centre of mass in the frame the scene's shapes refer to */
-    int32_t shape, shape_count; /* model->shape[shape ..] */
+    int32_t shape, shape_count; /* model->shape[shape ..]: those given, then pieces of outlines */
+    int32_t given;              /* how many of them were given */
     double reach;    /* largest distance of a surface point from the centre; INFINITY for planes */
     perpi_pose pose; /* at the start */
     double angle;    /* planar */
     vec3 v, w;       /* at the start */
     perpi_motion motion;
+    perpi_support support;
     double drag_linear, drag_angular;
     int32_t wrench;  /* first of its forces, -1: none; chained by perpi_wrench.next */
     bool restricted; /* one of the two lists was given */
@@ -46,6 +65,7 @@ typedef struct perpi_body {
 /* Material of a shape, beside its geometry. */
 typedef struct perpi_surface {
     int32_t body;
+    int32_t from;    /* number of the given shape: its own, or the one it is a piece of */
     double friction; /* NaN: the body's */
     bool moving;
     perpi_value velocity[3]; /* relative to the body, body frame */
@@ -138,6 +158,7 @@ struct perp_model {
     perpi_spring* spring;
     size_t spring_count, spring_capacity;
     int32_t spring_rows;
+    int32_t support_points; /* of all bodies */
     perpi_controller* controller;
     size_t controller_count, controller_capacity;
     perpi_joint* joint;
@@ -147,6 +168,9 @@ struct perp_model {
     double length; /* characteristic length: largest finite reach, 0 if nothing has a size */
 };
 
+/* Points and normal forces of what the body lies on; mass and offset must be known. */
+PERP_NODISCARD perp_status perpi_body_support(perp_model* model, const perp_body_def* def,
+                                              perpi_body* body);
 /* Gives back what a body owns. */
 void perpi_body_free(perp_context* context, perpi_body* body);
 void perpi_joint_free(perp_context* context, perpi_joint* joint);
@@ -165,7 +189,7 @@ const perpi_pair* perpi_model_pair(const perp_model* model, int32_t a, int32_t b
 /* Friction coefficient between two shapes: pair entry, else the geometric mean of the two. */
 double perpi_model_friction(const perp_model* model, int32_t shape_a, int32_t shape_b);
 
-/* The pose and velocity of a kinematic body with a POSE motion at time t. PERP_ERROR_NUMERIC names
+/* The pose and velocity of a kinematic body with a POSE or ACCELERATION motion at time t. PERP_ERROR_NUMERIC names
  * body, entry and time if a value is not finite. v, w may be NULL. */
 PERP_NODISCARD perp_status perpi_motion_pose(const perp_model* model, int32_t body, double t,
                                              perpi_pose* pose, double* angle, vec3* v, vec3* w);

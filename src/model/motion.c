@@ -77,6 +77,11 @@ perp_status perpi_motion_pose(const perp_model* model, int32_t index, double t, 
 {
     const perpi_body* body = &model->body[index];
     const perpi_motion* motion = &body->motion;
+    if (motion->type == PERP_MOTION_ACCELERATION) {
+        perpi_oscillation_at(motion->oscillation, t, &pose->x, &pose->q, angle, v, w);
+        pose->R = q4_matrix(pose->q);
+        return PERP_OK;
+    }
     sample x[3], r[4];
     quat q = body->pose.q;
     vec3 rate = v3(0, 0, 0);

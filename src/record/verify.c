@@ -217,10 +217,7 @@ static perp_status check_laws(verifier* x)
     perp_status status =
         perpi_stepper_find(x->context, perp_scene_run_settings(x->scene).stepper, &x->stepper);
     if (status == PERP_OK) {
-        const perp_sim_def def = perp_sim_def_from_scene(x->scene);
-        status = perpi_stepper_settings(x->context, x->stepper, def.stepper_option,
-                                        def.stepper_option_count, &x->settings);
-        x->settings.linear_rotation = def.linear_rotation;
+        x->settings = *perpi_sim_step_settings(x->sim);
     }
     if (status == PERP_OK) {
         status = perpi_formulation_create(x->context, &x->formulation);

@@ -173,6 +173,62 @@ static perp_status read_shapes(perpi_reader* r, const json_t* body, perp_body_de
     return PERP_OK;
 }
 
+/* We stand at an array of points. */
+static perp_status read_planar_point(perpi_reader* r, const json_t* array, size_t index,
+                                     double point[2])
+{
+    const json_t* value = json_array_get(array, index);
+    const size_t mark = perpi_reader_enter_item(r, index);
+    if (!json_is_array(value) || json_array_size(value) != 2 ||
+        !json_is_number(json_array_get(value, 0)) || !json_is_number(json_array_get(value, 1))) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a point [x, y], got %s",
+                                 perpi_json_kind(value));
+    }
+    for (size_t i = 0; i < 2; ++i) {
+        point[i] = json_number_value(json_array_get(value, i));
+    }
+    perpi_reader_leave(r, mark);
+    return PERP_OK;
+}
+
+/* What the body lies on. mu: one number, or one for each point. */
+static perp_status read_support(perpi_reader* r, const json_t* body, perp_support_def* def)
+{
+    static const char* const keys[] = {"tripod", "mu", "gravity", "load", NULL};
+    const json_t* value = json_object_get(body, "support");
+    if (value == NULL) {
+        return PERP_OK;
+    }
+    const size_t mark = perpi_reader_enter(r, "support");
+    PERPI_TRY(perpi_read_object(r, value, keys));
+    PERPI_TRY(perpi_require(r, value, "mu"));
+    if (json_is_array(json_object_get(value, "mu"))) {
+        PERPI_TRY(perpi_read_vector(r, value, "mu", 3, def->mu, NULL));
+    } else {
+        PERPI_TRY(perpi_read_number(r, value, "mu", &def->mu[0]));
+        def->mu[1] = def->mu[2] = def->mu[0];
+    }
+    PERPI_TRY(perpi_read_number(r, value, "gravity", &def->gravity));
+    PERPI_TRY(perpi_read_number(r, value, "load", &def->load));
+    const json_t* tripod = json_object_get(value, "tripod");
+    if (tripod != NULL) {
+        const size_t inner = perpi_reader_enter(r, "tripod");
+        PERPI_TRY(perpi_read_array(r, tripod));
+        if (json_array_size(tripod) != 3) {
+            return perpi_reader_fail(r, PERP_ERROR_INPUT, "must hold three points, got %zu",
+                                     json_array_size(tripod));
+        }
+        for (size_t i = 0; i < 3; ++i) {
+            PERPI_TRY(read_planar_point(r, tripod, i, def->tripod[i]));
+        }
+        perpi_reader_leave(r, inner);
+    }
+    perpi_reader_leave(r, mark);
+    def->given = true;
+    def->has_tripod = tripod != NULL;
+    return PERP_OK;
+}
+
 /* angular_velocity: numbers only here, so no expression may come back. */
 static perp_status read_spin(perpi_reader* r, const json_t* body, double w[3])
 {
@@ -187,7 +243,6 @@ static perp_status read_body(perpi_reader* r, const json_t* value)
     PERPI_TRY(perpi_read_object(r, value, known));
     PERPI_TRY(perpi_require(r, value, "name"));
     PERPI_TRY(perpi_refuse(r, value, "compliance", "compliance does not exist yet"));
-    PERPI_TRY(perpi_refuse(r, value, "support", "support (2.5-D) does not exist yet"));
 
     perp_body_def def = perp_body_def_default();
     PERPI_TRY(perpi_read_string(r, value, "name", &def.name));
@@ -208,6 +263,7 @@ static perp_status read_body(perpi_reader* r, const json_t* value)
     PERPI_TRY(perpi_read_values(r, value, "surface_velocity", r->dimension, def.surface_velocity,
                                 def.surface_velocity_text, &def.has_surface_velocity));
     PERPI_TRY(perpi_read_motion(r, value, &def.motion));
+    PERPI_TRY(read_support(r, value, &def.support));
     PERPI_TRY(read_names(r, value, "collides_with", &def.collides_with, &def.collides_with_count));
     def.collides_restricted = def.collides_with != NULL;
     PERPI_TRY(read_names(r, value, "ignores", &def.ignores, &def.ignores_count));

@@ -121,7 +121,7 @@ perp_status perpi_embed_meshes(perpi_reader* r, json_t* root)
 
 /* ---- the geometry in the scene ------------------------------------------------------------------ */
 
-static perp_status read_vertices(perpi_reader* r, const json_t* shape, perp_shape_def* def)
+perp_status perpi_read_points(perpi_reader* r, const json_t* shape, perp_shape_def* def)
 {
     const json_t* value = json_object_get(shape, "vertices");
     const size_t mark = perpi_reader_enter(r, "vertices");
@@ -168,7 +168,7 @@ static size_t read_face(const json_t* face, int32_t vertices, int32_t* triangle)
     return corners < 3 ? 0 : corners - 2;
 }
 
-static perp_status read_faces(perpi_reader* r, const json_t* shape, perp_shape_def* def)
+perp_status perpi_read_faces(perpi_reader* r, const json_t* shape, perp_shape_def* def)
 {
     const json_t* value = json_object_get(shape, "faces");
     const size_t mark = perpi_reader_enter(r, "faces");
@@ -209,6 +209,7 @@ perp_status perpi_read_mesh(perpi_reader* r, const json_t* shape, perp_shape_def
     PERPI_TRY(perpi_read_string(r, shape, "source", &def->source));
     PERPI_TRY(perpi_require(r, shape, "vertices"));
     PERPI_TRY(perpi_require(r, shape, "faces"));
-    PERPI_TRY(read_vertices(r, shape, def));
-    return read_faces(r, shape, def);
+    PERPI_TRY(perpi_read_points(r, shape, def));
+    PERPI_TRY(perpi_read_bool(r, shape, "decompose", &def->decompose));
+    return perpi_read_faces(r, shape, def);
 }

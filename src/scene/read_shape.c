@@ -3,9 +3,10 @@
 
 /* What each shape is made of. A key behind '?' may be left out. The names themselves, and which of
  * them exist, are the shape room's. */
+enum { KEY_LIMIT = 7 };
 static const struct {
     perp_shape_type type;
-    const char* keys[5];
+    const char* keys[KEY_LIMIT];
 } parameters[] = {
     {PERP_SHAPE_PARTICLE, {NULL, NULL}},
     {PERP_SHAPE_SPHERE, {"radius", NULL}},
@@ -16,8 +17,10 @@ static const struct {
     {PERP_SHAPE_HALFPLANE, {"normal", "?offset"}},
     {PERP_SHAPE_BOX2, {"size", NULL}},
     {PERP_SHAPE_CYLINDER, {"radius", "length"}},
-    {PERP_SHAPE_MESH, {"?file", "?scale", "?vertices", "?faces", "?source"}},
+    {PERP_SHAPE_MESH, {"?file", "?scale", "?vertices", "?faces", "?source", "?decompose"}},
     {PERP_SHAPE_POLYGON, {"vertices", NULL}},
+    {PERP_SHAPE_POLYHEDRON,
+     {"?vertices", "?faces", "?solid", "?radius", "?sides", "?length", "?size"}},
 };
 enum { PARAMETER_COUNT = sizeof parameters / sizeof parameters[0] };
 _Static_assert((int)PARAMETER_COUNT == (int)PERP_SHAPE_TYPE_COUNT, "every shape has its keys here");
@@ -25,13 +28,12 @@ _Static_assert((int)PARAMETER_COUNT == (int)PERP_SHAPE_TYPE_COUNT, "every shape 
 /* The keys that this shape takes, and that none it needs is missing. */
 static perp_status check_keys(perpi_reader* r, const json_t* value, perp_shape_type type)
 {
-    const char* known[] = {
-        "type",   "position", "orientation", "axis_angle", "angle", "friction", "surface_velocity",
-        "visual", "collides", NULL,          NULL,         NULL,    NULL,       NULL,
-        NULL};
+    const char* known[9 + KEY_LIMIT + 1] = {"type",    "position", "orientation",      "axis_angle",
+                                            "angle",   "friction", "surface_velocity", "visual",
+                                            "collides"};
     size_t n = 9;
     for (size_t i = 0; i < PARAMETER_COUNT; ++i) {
-        for (size_t k = 0; parameters[i].type == type && k < 5; ++k) {
+        for (size_t k = 0; parameters[i].type == type && k < KEY_LIMIT; ++k) {
             const char* key = parameters[i].keys[k];
             if (key != NULL) {
                 known[n++] = key[0] == '?' ? key + 1 : key;
@@ -40,7 +42,7 @@ static perp_status check_keys(perpi_reader* r, const json_t* value, perp_shape_t
     }
     PERPI_TRY(perpi_read_object(r, value, known));
     for (size_t i = 0; i < PARAMETER_COUNT; ++i) {
-        for (size_t k = 0; parameters[i].type == type && k < 5; ++k) {
+        for (size_t k = 0; parameters[i].type == type && k < KEY_LIMIT; ++k) {
             const char* key = parameters[i].keys[k];
             if (key != NULL && key[0] != '?') {
                 PERPI_TRY(perpi_require(r, value, key));
@@ -125,6 +127,8 @@ perp_status perpi_read_shape(perpi_reader* r, const json_t* value, perp_shape_de
     def.contactless = !collides;
     if (type == PERP_SHAPE_MESH) {
         PERPI_TRY(perpi_read_mesh(r, value, &def));
+    } else if (type == PERP_SHAPE_POLYHEDRON) {
+        PERPI_TRY(perpi_read_polyhedron(r, value, &def));
     }
     *shape = def;
     return PERP_OK;

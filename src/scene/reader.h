@@ -110,6 +110,13 @@ PERP_NODISCARD perp_status perpi_read_shape(perpi_reader* r, const json_t* value
 PERP_NODISCARD perp_status perpi_embed_meshes(perpi_reader* r, json_t* root);
 PERP_NODISCARD perp_status perpi_read_mesh(perpi_reader* r, const json_t* shape,
                                            perp_shape_def* def);
+/* Its "vertices", three numbers each; its "faces", cut into triangles. */
+PERP_NODISCARD perp_status perpi_read_points(perpi_reader* r, const json_t* shape,
+                                             perp_shape_def* def);
+PERP_NODISCARD perp_status perpi_read_faces(perpi_reader* r, const json_t* shape,
+                                            perp_shape_def* def);
+PERP_NODISCARD perp_status perpi_read_polyhedron(perpi_reader* r, const json_t* shape,
+                                                 perp_shape_def* def);
 PERP_NODISCARD perp_status perpi_read_motion(perpi_reader* r, const json_t* body,
                                              perp_motion_def* motion);
 PERP_NODISCARD perp_status perpi_read_bodies(perpi_reader* r, const json_t* root);

@@ -1,9 +1,16 @@
 /* src/shape/box.c - a cuboid, centred on its frame. */
 #include "shape/builtin.h"
+#include "shape/polyhedron.h"
 
 static perp_status check(perp_context* context, const perp_shape_def* def)
 {
     return perpi_check_size(context, def->size, 3);
+}
+
+static perp_status make(perp_context* context, const perp_shape_def* def, perpi_shape* shape)
+{
+    (void)def;
+    return perpi_polyhedron_box(context, shape->half, &shape->polyhedron);
 }
 
 static perpi_mass mass(const perpi_shape* shape)
@@ -40,6 +47,7 @@ const perpi_shape_ops perpi_shape_box = {
     .summary = "size (full edge lengths: x, y, z)",
     .bounded = true,
     .check = check,
+    .make = make,
     .mass = mass,
     .reach = reach,
     .bounds = bounds,

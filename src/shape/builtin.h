@@ -16,11 +16,28 @@ extern const perpi_shape_ops perpi_shape_box2;
 extern const perpi_shape_ops perpi_shape_polygon;
 extern const perpi_shape_ops perpi_shape_cylinder;
 extern const perpi_shape_ops perpi_shape_mesh;
+extern const perpi_shape_ops perpi_shape_polyhedron;
+
+/* Integrals over a solid as sums over the tetrahedra that the triangles of its surface form with a
+ * point o near them. a, b, c: corners relative to o, counter-clockwise as seen from outside. */
+typedef struct perpi_moments {
+    double volume, second[3][3];
+    vec3 first;
+} perpi_moments;
+void perpi_moments_add(perpi_moments* sum, vec3 a, vec3 b, vec3 c);
+perpi_mass perpi_moments_mass(const perpi_moments* sum, vec3 o);
 
 /* A copy of the def's mesh with what it weighs. PERP_ERROR_INPUT unless visual: an open edge, faces
  * that disagree about inside and outside, no volume. */
 PERP_NODISCARD perp_status perpi_mesh_make(perp_context* context, const perp_shape_def* def,
                                            perpi_mesh** mesh);
+
+/* Numbers finite, vertices of triangles in range; every edge run along as often one way as the other;
+ * what it weighs, negative if inside out. */
+PERP_NODISCARD perp_status perpi_mesh_check_lists(perp_context* context, const perp_shape_def* def);
+PERP_NODISCARD perp_status perpi_mesh_check_closed(perp_context* context,
+                                                   const perp_shape_def* def);
+perpi_mass perpi_mesh_integrate(const perp_shape_def* def);
 
 #define PERPI_PI 3.14159265358979323846
 

@@ -50,7 +50,7 @@ static perp_status fail_edge(perp_context* context, const perp_shape_def* def, c
 
 /* Every edge is run along as often one way as the other: then the surface has no border, and its
  * faces agree about which side is out. */
-static perp_status check_closed(perp_context* context, const perp_shape_def* def)
+perp_status perpi_mesh_check_closed(perp_context* context, const perp_shape_def* def)
 {
     const size_t count = 3 * (size_t)def->triangle_count;
     side* sides = NULL;
@@ -99,31 +99,27 @@ static void add_outer(double m[3][3], double s, vec3 a)
     }
 }
 
-/* With o the reference point and d = a.(b x c): volume d/6, first moment d/24 (a+b+c), second moment
+/* With d = a.(b x c): volume d/6, first moment d/24 (a+b+c), second moment
  * d/120 (a a' + b b' + c c' + s s'), s = a+b+c. */
-static perpi_mass integrate(const perp_shape_def* def)
+void perpi_moments_add(perpi_moments* sum, vec3 a, vec3 b, vec3 c)
 {
-    vec3 o = {0, 0, 0};
-    for (int32_t i = 0; i < def->vertex_count; ++i) {
-        o = v3_madd(o, 1.0 / def->vertex_count, vertex_at(def, i));
-    }
-    double volume = 0.0, second[3][3] = {{0}};
-    vec3 first = {0, 0, 0};
-    for (int32_t k = 0; k < def->triangle_count; ++k) {
-        const int32_t* t = def->triangles + 3 * (size_t)k;
-        const vec3 a = v3_sub(vertex_at(def, t[0]), o), b = v3_sub(vertex_at(def, t[1]), o);
-        const vec3 c = v3_sub(vertex_at(def, t[2]), o), s = v3_add(a, v3_add(b, c));
-        const double d = v3_dot(a, v3_cross(b, c));
-        volume += d / 6.0;
-        first = v3_madd(first, d / 24.0, s);
-        add_outer(second, d / 120.0, a);
-        add_outer(second, d / 120.0, b);
-        add_outer(second, d / 120.0, c);
-        add_outer(second, d / 120.0, s);
-    }
-    perpi_mass mass = {.mass = volume};
-    const vec3 center = v3_scale(1.0 / volume, first);
-    add_outer(second, -volume, center);
+    const vec3 s = v3_add(a, v3_add(b, c));
+    const double d = v3_dot(a, v3_cross(b, c));
+    sum->volume += d / 6.0;
+    sum->first = v3_madd(sum->first, d / 24.0, s);
+    add_outer(sum->second, d / 120.0, a);
+    add_outer(sum->second, d / 120.0, b);
+    add_outer(sum->second, d / 120.0, c);
+    add_outer(sum->second, d / 120.0, s);
+}
+
+perpi_mass perpi_moments_mass(const perpi_moments* sum, vec3 o)
+{
+    perpi_mass mass = {.mass = sum->volume};
+    const vec3 center = v3_scale(1.0 / sum->volume, sum->first);
+    double second[3][3];
+    memcpy(second, sum->second, sizeof second);
+    add_outer(second, -sum->volume, center);
     const double trace = second[0][0] + second[1][1] + second[2][2];
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) {
@@ -134,15 +130,25 @@ static perpi_mass integrate(const perp_shape_def* def)
     return mass;
 }
 
+perpi_mass perpi_mesh_integrate(const perp_shape_def* def)
+{
+    vec3 o = {0, 0, 0};
+    for (int32_t i = 0; i < def->vertex_count; ++i) {
+        o = v3_madd(o, 1.0 / def->vertex_count, vertex_at(def, i));
+    }
+    perpi_moments sum = {0};
+    for (int32_t k = 0; k < def->triangle_count; ++k) {
+        const int32_t* t = def->triangles + 3 * (size_t)k;
+        perpi_moments_add(&sum, v3_sub(vertex_at(def, t[0]), o), v3_sub(vertex_at(def, t[1]), o),
+                          v3_sub(vertex_at(def, t[2]), o));
+    }
+    return perpi_moments_mass(&sum, o);
+}
+
 /* ---- the shape -------------------------------------------------------------------------------- */
 
-static perp_status check(perp_context* context, const perp_shape_def* def)
+perp_status perpi_mesh_check_lists(perp_context* context, const perp_shape_def* def)
 {
-    if (!def->visual && !def->contactless) {
-        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                          "type: a mesh does not collide yet; say \"collides\": false (it has mass "
-                          "and meets nothing) or \"visual\": true (a picture only)");
-    }
     if (def->vertex_count < 3 || def->vertices == NULL) {
         return perpi_fail(context, PERP_ERROR_INPUT, "vertices: must be at least 3 points, got %d",
                           (int)def->vertex_count);
@@ -167,13 +173,23 @@ static perp_status check(perp_context* context, const perp_shape_def* def)
     return PERP_OK;
 }
 
+static perp_status check(perp_context* context, const perp_shape_def* def)
+{
+    if (!def->visual && !def->contactless) {
+        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                          "type: a mesh does not collide yet; say \"collides\": false (it has mass "
+                          "and meets nothing) or \"visual\": true (a picture only)");
+    }
+    return perpi_mesh_check_lists(context, def);
+}
+
 static perp_status weigh(perp_context* context, const perp_shape_def* def, perpi_mass* mass)
 {
-    const perp_status status = check_closed(context, def);
+    const perp_status status = perpi_mesh_check_closed(context, def);
     if (status != PERP_OK) {
         return status;
     }
-    *mass = integrate(def);
+    *mass = perpi_mesh_integrate(def);
     if (mass->mass < 0.0) {
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "faces: %s is inside out: its volume is %g; list the vertices of a face "

@@ -1,12 +1,13 @@
-/* src/shape/polygon.c - a convex polygon in the plane.
+/* src/shape/polygon.c - a polygon in the plane.
  *
- * Given in either direction, kept counter-clockwise. What is not convex, or convex only with a
- * vertex too many, is refused: taking the convex hull would simulate another body than the one that
- * was drawn. A non-convex body is made of several convex shapes, which may overlap [W14 4.5].
+ * Given in either direction, kept counter-clockwise. A vertex too many is refused: taking it away
+ * would simulate another body than the one that was drawn. One with inward corners is an outline: it is
+ * drawn and weighed, and the model gives it convex pieces that meet others (outline.h).
  */
 #include <string.h>
 
 #include "shape/builtin.h"
+#include "shape/outline.h"
 
 /* Relative to the polygon's size: an edge shorter than this, or a vertex nearer to the line of its
  * neighbours, has no direction worth the name. */
@@ -71,7 +72,8 @@ static perp_status check(perp_context* context, const perp_shape_def* def)
     }
     if (!(fabs(area) > SHORT * size * size)) {
         return perpi_fail(context, PERP_ERROR_INPUT,
-                          "vertices: all lie on a line; a polygon needs an area");
+                          "vertices: all lie on a line, or the outline crosses itself; a polygon "
+                          "needs an area");
     }
     for (int32_t i = 0; i < n; ++i) {
         const int32_t j = (i + 1) % n;
@@ -84,24 +86,27 @@ static perp_status check(perp_context* context, const perp_shape_def* def)
         }
     }
     double turned = 0.0;
+    bool inward = false;
     for (int32_t i = 0; i < n; ++i) {
         const int32_t j = (i + 1) % n, k = (i + 2) % n;
         const double dx = v[2 * j] - v[2 * i], dy = v[2 * j + 1] - v[2 * i + 1];
         const double ex = v[2 * k] - v[2 * j], ey = v[2 * k + 1] - v[2 * j + 1];
         const double d = hypot(dx, dy), e = hypot(ex, ey);
         const double cross = sign * (dx * ey - dy * ex);
-        if (cross < -SHORT * size * (d < e ? d : e)) {
-            return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                              "vertices/%d: the polygon turns inward here; non-convex polygons do "
-                              "not exist yet: give the body several convex shapes",
-                              (int)j);
-        }
-        if (!(cross > SHORT * size * (d < e ? d : e))) {
+        inward = inward || cross < 0.0;
+        if (!(fabs(cross) > SHORT * size * (d < e ? d : e))) {
             return perpi_fail(context, PERP_ERROR_INPUT,
                               "vertices/%d: lies on the line through its neighbours; leave it out",
                               (int)j);
         }
         turned += atan2(cross, dx * ex + dy * ey);
+    }
+    int32_t edge[2];
+    if (inward && perpi_outline_crosses(v, n, SHORT * size, edge)) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "vertices: the edge that begins at vertices/%d meets the one that begins "
+                          "at vertices/%d; an outline must not cross or touch itself",
+                          (int)edge[0], (int)edge[1]);
     }
     if (turned > 3.0 * PERPI_PI) {
         return perpi_fail(context, PERP_ERROR_INPUT,
@@ -131,6 +136,10 @@ static perp_status make(perp_context* context, const perp_shape_def* def, perpi_
         shape->vertex[2 * i + 1] = def->vertices[2 * from + 1];
     }
     perpi_polygon_normals(shape);
+    for (int32_t i = 0; i < n; ++i) {
+        shape->outline = shape->outline || corner(shape->vertex, i, (i + 1) % n, (i + 2) % n) < 0.0;
+    }
+    shape->intangible = shape->intangible || shape->outline;
     return PERP_OK;
 }
 
@@ -221,7 +230,7 @@ const perpi_shape_ops perpi_shape_polygon = {
     .type = PERP_SHAPE_POLYGON,
     .name = "polygon",
     .dimension = 2,
-    .summary = "vertices (convex, at least 3 points)",
+    .summary = "vertices (at least 3 points, in order; inward corners allowed)",
     .bounded = true,
     .check = check,
     .make = make,

@@ -7,6 +7,7 @@
 #ifndef PERPI_POLYHEDRON_H
 #define PERPI_POLYHEDRON_H
 
+#include "base/arena.h"
 #include "shape/shape.h"
 
 typedef struct perpi_edge {
@@ -36,8 +37,12 @@ typedef struct perpi_polyhedron {
     int32_t* around;       /* edges, counter-clockwise seen from outside */
     perpi_face_node* node; /* node[0] is the root */
     int32_t* order;        /* faces in the order of the leaves */
-    double size;           /* largest distance of a vertex from the frame's origin */
-    perpi_mass mass;       /* at unit density */
+    int32_t triangle_count;
+    int32_t* triangle; /* the faces cut into fans: three vertices each, for drawing */
+    double size;       /* largest distance of a vertex from the frame's origin */
+    perpi_mass mass;   /* at unit density */
+    int32_t merged;    /* given points that were closer to another than 1e-9 of the size */
+    bool turned;       /* the faces were given inside out */
 } perpi_polyhedron;
 
 /* The hull of the points (x y z each). Points inside or on it are left out. Refused with
@@ -47,11 +52,34 @@ typedef struct perpi_polyhedron {
 PERP_NODISCARD perp_status perpi_polyhedron_hull(perp_context* context, const double* point,
                                                  int32_t count, perpi_polyhedron** made,
                                                  int32_t* merged);
+/* same[i]: the first point that is within 1e-9 of the size of point i, i itself if there is none. */
+PERP_NODISCARD perp_status perpi_weld(perp_context* context, const double* point, int32_t count,
+                                      int32_t* same);
 PERP_NODISCARD perp_status perpi_polyhedron_box(perp_context* context, vec3 half,
                                                 perpi_polyhedron** made);
+/* From faces already in order: face f has the corners corner[face_start[f]] up to, not including,
+ * face_start[f + 1], counter-clockwise seen from outside. PERP_ERROR_INPUT unless every edge has two
+ * faces and every vertex one fan of at least three. Convexity is the caller's word. */
+PERP_NODISCARD perp_status perpi_polyhedron_assemble(perp_context* context, const vec3* vertex,
+                                                     int32_t vertex_count,
+                                                     const int32_t* face_start,
+                                                     const int32_t* corner, int32_t face_count,
+                                                     perpi_polyhedron** made);
 void perpi_polyhedron_free(perp_context* context, perpi_polyhedron* polyhedron);
 
-/* The vertex farthest along a direction of the shape's frame: climbs from `start` (any vertex). */
+/* The vertex farthest along a direction of the shape's frame: climbs from `start` (any vertex). Of
+ * several that are equally far up to rounding it may be any. */
 int32_t perpi_polyhedron_support(const perpi_polyhedron* p, vec3 direction, int32_t start);
+
+/* See perp_polyhedron_measure; at world poses. Scratch from the arena, which is rewound. */
+PERP_NODISCARD perp_status perpi_polyhedron_compare(perpi_arena* arena, const perpi_polyhedron* a,
+                                                    const perpi_pose* pose_a,
+                                                    const perpi_polyhedron* b,
+                                                    const perpi_pose* pose_b,
+                                                    perp_polyhedron_measure* measure);
+/* The volume of the part with n.x <= offset. */
+PERP_NODISCARD perp_status perpi_polyhedron_below(perpi_arena* arena, const perpi_polyhedron* p,
+                                                  const perpi_pose* pose, vec3 n, double offset,
+                                                  double* volume);
 
 #endif

@@ -1,5 +1,6 @@
 /* src/shape/shape.c - the list of shapes, and what is common to all of them. */
 #include "shape/builtin.h"
+#include "shape/polyhedron.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 static const perpi_shape_ops* const shapes[PERP_SHAPE_TYPE_COUNT] = {
     &perpi_shape_particle, &perpi_shape_sphere, &perpi_shape_plane,     &perpi_shape_box,
     &perpi_shape_capsule,  &perpi_shape_circle, &perpi_shape_halfplane, &perpi_shape_box2,
-    &perpi_shape_cylinder, &perpi_shape_mesh,   &perpi_shape_polygon,
+    &perpi_shape_cylinder, &perpi_shape_mesh,   &perpi_shape_polygon,   &perpi_shape_polyhedron,
 };
 
 /* Names that a scene may one day use. */
@@ -18,7 +19,6 @@ static const struct {
 } planned[] = {
     {"ellipsoid", 3},
     {"superquadric", 3},
-    {"polyhedron", 3},
     {"superellipse", 2},
 };
 enum { PLANNED_COUNT = sizeof planned / sizeof planned[0] };
@@ -296,6 +296,8 @@ void perpi_shape_free(perp_context* context, perpi_shape* shape)
 {
     perpi_free(context, shape->vertex);
     shape->vertex = NULL;
+    perpi_polyhedron_free(context, shape->polyhedron);
+    shape->polyhedron = NULL;
     if (shape->mesh != NULL) {
         perpi_free(context, shape->mesh->vertex);
         perpi_free(context, shape->mesh->triangle);
@@ -310,8 +312,10 @@ void perpi_shape_free(perp_context* context, perpi_shape* shape)
 static const struct {
     perp_shape_type a, b;
 } unbuilt[] = {
-    {PERP_SHAPE_CYLINDER, PERP_SHAPE_CYLINDER},
-    {PERP_SHAPE_CYLINDER, PERP_SHAPE_BOX},
+    {PERP_SHAPE_CYLINDER, PERP_SHAPE_CYLINDER},   {PERP_SHAPE_CYLINDER, PERP_SHAPE_BOX},
+    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_PLANE},    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_PARTICLE},
+    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_SPHERE},   {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_CAPSULE},
+    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_CYLINDER},
 };
 enum { UNBUILT_COUNT = sizeof unbuilt / sizeof unbuilt[0] };
 

@@ -59,7 +59,11 @@ typedef struct perpi_shape {
     perpi_pose local; /* in the body frame (origin: centre of mass) */
     bool intangible;  /* meets nothing */
     bool massless;    /* a picture: no mass either */
-    perpi_mesh* mesh; /* owned; NULL unless a mesh */
+    /* A polygon with inward corners is an outline: weighed and drawn, but what meets others are pieces
+     * that the model adds (massless); pieces that only touch each other measure overlap. */
+    bool outline, piece, measure;
+    perpi_mesh* mesh;                    /* owned; NULL unless a mesh */
+    struct perpi_polyhedron* polyhedron; /* owned; boxes and polyhedra */
 } perpi_shape;
 
 typedef struct perpi_bounds {

@@ -282,7 +282,8 @@ static double extrapolate(perp_sim* sim, double h)
         }
     }
     /* of what springs and controllers remember, the integrals */
-    for (int32_t i = perpi_force_row_count(model); i < sim->s_size; ++i) {
+    const int32_t first = perpi_s_forces(model) + perpi_force_row_count(model);
+    for (int32_t i = first; i < sim->s_size; ++i) {
         sim->s_next[i] += sim->s_next[i] - a->s_whole[i];
     }
     return error;

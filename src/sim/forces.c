@@ -87,6 +87,9 @@ static perp_status refuse(const finder* x)
                : j->type == PERP_JOINT_ROPE                      ? "ropes"
                                                                  : what;
     }
+    for (size_t i = 0; i < model->body_count; ++i) {
+        what = model->body[i].support.points > 0 ? "supports" : what;
+    }
     what = model->controller_count > 0 ? "controllers" : what;
     what = perpi_sim_grouped(x->sim) ? "contact models with groups (lnc, peg)" : what;
     what = x->sim->rules.cone == PERP_CONE_ELLIPSOID ? "the friction cone 'ellipsoid'" : what;
@@ -257,7 +260,7 @@ static perp_status free_accelerations(finder* x)
     perp_status status =
         perpi_alloc(x->sim->context, 6 * model->body_count, sizeof *springs, &springs);
     if (status == PERP_OK) {
-        perpi_add_spring_forces(f, model, true, x->sim->v, springs);
+        perpi_add_spring_forces(model, f->pose, true, x->sim->v, springs);
         for (size_t i = 0; x->sim->has_extra && i < 6 * model->body_count; ++i) {
             springs[i] += x->sim->extra[i];
         }

@@ -139,6 +139,7 @@ perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
         return status;
     }
     double *v = sim->hit_work, *dv = sim->hit_work + dofs;
+    memset(v, 0, dofs * sizeof *v); /* blocks that are no bodies */
     perpi_formulation_gather_v(f, sim->model, sim->v, v);
     memcpy(dv, f->k, dofs * sizeof *dv);
     divide_by_mass(f, dv);

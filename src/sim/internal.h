@@ -2,8 +2,10 @@
 #ifndef PERPI_SIM_INTERNAL_H
 #define PERPI_SIM_INTERNAL_H
 
+#include "base/arena.h"
 #include "collide/collide.h"
 #include "contact/contact.h"
+#include "sim/mix.h"
 #include "sim/sim.h"
 #include "step/step.h"
 
@@ -63,6 +65,7 @@ struct perp_sim {
     double *s, *s_next; /* what springs and controllers remember (force_rows.h) */
     perpi_pose* pose;   /* per body */
     double* margin;     /* per body */
+    double* turn;       /* per body: how far it may turn in the step; see margin.c */
     double* extra;      /* 6 a body: wrenches applied for the coming step */
     bool has_extra;
 
@@ -72,7 +75,11 @@ struct perp_sim {
     double* effort;                /* per joint: added for the coming step */
     double* v_solved;              /* of the last step, before velocities were projected; NULL if
                                       they never are */
-    perpi_formulation* project;    /* the projection's, with its solver; NULL likewise */
+    double* v_end;                 /* where a step that settles has got to; NULL if none does */
+    double* settled;               /* the best of it: velocities, impulses */
+    double* basis;                 /* scratch of perpi_sim_freedom */
+    size_t settled_capacity, basis_capacity;
+    perpi_formulation* project; /* the projection's, with its solver; NULL likewise */
     perp_contact_solver* project_solver;
     perpi_contact_list closed;
     double* keep; /* of the correction: velocities, impulses, b */
@@ -85,6 +92,11 @@ struct perp_sim {
 
     perpi_contact_list contacts; /* of the last step: the warm start of the next */
     perpi_contact_list next;     /* of the step being worked out */
+    perpi_contact_list looked;   /* the round before, of steppers that collide at the end */
+    perpi_mix mix;               /* of these rounds */
+    double* v_looked;            /* the velocities they were formulated at */
+    double* judged;              /* scratch of the judge */
+    size_t judged_capacity;
     double *v_problem, *p_problem;
     size_t v_capacity, p_capacity;
     bool has_problem;
@@ -98,6 +110,7 @@ struct perp_sim {
     perp_report hit_report;
     bool hit_converged;
     bool announced; /* user code was called for the coming step, before an impact */
+    perpi_arena scratch; /* of questions, not of steps */
 
     perp_step_info info;
     perp_step_fn on_step;
@@ -150,6 +163,13 @@ PERP_NODISCARD perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* 
  * next state like a step. After compression, decompression. */
 PERP_NODISCARD perp_status perpi_sim_impact(perp_sim* sim);
 PERP_NODISCARD perp_status perpi_sim_decompress(perp_sim* sim);
+/* settle.c: for a stepper that settles: velocities and impulses of which the formulated problem ends
+ * where it starts, into v_problem and p_problem. Whether it got there is report->outcome. */
+PERP_NODISCARD perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
+                                            perp_contact_residual* residual, perp_report* report);
+/* freedom.c: in how many directions the bodies could move besides, at the solution at hand and with
+ * forces alone; -1: more bodies than it looks at. */
+PERP_NODISCARD perp_status perpi_sim_freedom(perp_sim* sim, int32_t* freedom);
 /* margin.c: how far each body may come in a step. */
 PERP_NODISCARD perp_status perpi_sim_margins(perp_sim* sim, double h);
 /* Whether a body came further than its margin; raises the margins of those that did. */

@@ -10,18 +10,27 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 
-enum { MAX_ROUNDS = 8, MAX_CORRECTIONS = 20 };
-/* Impulses of the same features in the last step; both lists are sorted by key. */
-static void warm_start(perp_sim* sim)
+enum { MAX_ROUNDS = 8, MAX_CORRECTIONS = 20, MANY_LOOKS = 10, MAX_LOOKS = 200 };
+/* Looking at the end of the step: the certificate of its laws, at which to stop at once, and at which
+ * to stop when looking again no longer halves it (after many looks: the scene's tolerance). */
+static const double LOOK_GOAL = 1e-12;
+static const double LOOK_ENOUGH = 1e-10;
+/* Answers are mixed from the first round on that leaves more than this part of the certificate; what
+ * goes up and down below the second is the solver's rounding, not slowness. */
+static const double LOOK_SLOW = 0.2;
+static const double LOOK_NOISE = 1e-7;
+
+/* Impulses of the same features in another list; both are sorted by key. */
+static void carry_impulses(const perpi_contact_list* from, perpi_contact_list* to)
 {
     size_t old = 0;
-    for (size_t i = 0; i < sim->next.count; ++i) {
-        perp_contact* contact = &sim->next.item[i];
-        while (old < sim->contacts.count && sim->contacts.item[old].key < contact->key) {
+    for (size_t i = 0; i < to->count; ++i) {
+        perp_contact* contact = &to->item[i];
+        while (old < from->count && from->item[old].key < contact->key) {
             old += 1;
         }
-        if (old < sim->contacts.count && sim->contacts.item[old].key == contact->key) {
-            memcpy(contact->impulse, sim->contacts.item[old].impulse, sizeof contact->impulse);
+        if (old < from->count && from->item[old].key == contact->key) {
+            memcpy(contact->impulse, from->item[old].impulse, sizeof contact->impulse);
         }
     }
 }
@@ -69,7 +78,10 @@ static perp_status diagnose(perp_sim* sim, const perp_report* report,
 }
 
 static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_report* report);
+static perp_status accept(perp_sim* sim, const perp_contact_residual* residual,
+                          const perp_report* report);
 
+/* In the first round the end of the step is not known yet: it is taken to be the start. */
 static perpi_step_input step_input(const perp_sim* sim, double h)
 {
     return (perpi_step_input){.model = sim->model,
@@ -104,7 +116,11 @@ static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_res
     perpi_formulation_gather_p(f, sim->next.item, sim->p_problem);
     perpi_formulation_gather_joints(f, sim->joint, sim->p_problem);
     perpi_forces_gather(f, sim->model, sim->s, sim->p_problem);
-    return solve(sim, residual, report);
+    if (!sim->stepper->settles) {
+        return solve(sim, residual, report);
+    }
+    status = perpi_sim_settle(sim, &in, residual, report);
+    return status == PERP_OK ? accept(sim, residual, report) : status;
 }
 
 /* The formulated problem, from the point at hand. */
@@ -112,7 +128,9 @@ static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_re
 {
     perpi_formulation* f = sim->formulation;
     perp_solve_options options = perp_solve_options_default();
-    options.tolerance = sim->def.tolerance;
+    /* what a solve leaves open, looking again would find again */
+    const bool sharp = sim->stepper->look != PERPI_LOOK_START && LOOK_GOAL < sim->def.tolerance;
+    options.tolerance = sharp ? LOOK_GOAL : sim->def.tolerance;
     options.cancel = sim->cancel;
     options.user = sim->cancel_user;
     const perp_status status = perp_contact_solve(sim->solver, &f->problem, &options, true,
@@ -120,6 +138,18 @@ static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_re
     if (status != PERP_OK) {
         return status;
     }
+    if (sharp && report->outcome != PERP_OUTCOME_CANCELLED &&
+        residual->worst <= sim->def.tolerance) {
+        report->outcome = PERP_OUTCOME_SOLVED;
+    }
+    return accept(sim, residual, report);
+}
+
+/* Takes the answer over, if it is one. */
+static perp_status accept(perp_sim* sim, const perp_contact_residual* residual,
+                          const perp_report* report)
+{
+    perpi_formulation* f = sim->formulation;
     perpi_formulation_scatter_p(f, sim->p_problem, sim->next.item);
     perpi_formulation_scatter_joints(f, sim->model, sim->p_problem, sim->joint_next);
     /* asked again: the judge may have passed the point that a cancelled method left behind */
@@ -146,6 +176,118 @@ static perp_status advance(perp_sim* sim, double h)
     memcpy(sim->q_next, sim->q, (size_t)sim->q_size * sizeof *sim->q);
     const perpi_step_input in = step_input(sim, h);
     return sim->stepper->advance(&in, sim->q_next, sim->v_next);
+}
+
+/* The contacts at the end of the step, with the impulses of the round before. */
+static perp_status collide_at_end(perp_sim* sim, double h)
+{
+    const perp_model* model = sim->model;
+    const perpi_touch* touch;
+    size_t count;
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        sim->pose[i] = perpi_state_pose(model, sim->q_next, i);
+    }
+    perp_status status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
+    sim->looked.count = 0;
+    sim->looked.groups = 0;
+    if (status == PERP_OK) {
+        status = sim->contact_model->build(model, &sim->rules, sim->time + h, sim->pose, touch,
+                                           count, &sim->looked);
+    }
+    perpi_sim_poses(sim);
+    if (status != PERP_OK) {
+        return status;
+    }
+    carry_impulses(&sim->next, &sim->looked);
+    const perpi_contact_list list = sim->next;
+    sim->next = sim->looked;
+    sim->looked = list;
+    return PERP_OK;
+}
+
+/* The problem at the end that the last answer led to, and how well that answer satisfies it. */
+static perp_status look_again(perp_sim* sim, double h, perp_contact_residual* residual)
+{
+    perpi_formulation* f = sim->formulation;
+    perpi_forces_remember(f, sim->model, h, sim->v_problem, sim->p_problem, sim->s, sim->s_next);
+    perp_status status = advance(sim, h);
+    if (status == PERP_OK && sim->stepper->look == PERPI_LOOK_GEOMETRY) {
+        status = collide_at_end(sim, h);
+    }
+    perpi_step_input in = step_input(sim, h);
+    in.q_end = sim->q_next;
+    in.v_end = sim->v_next;
+    if (status == PERP_OK) {
+        status = sim->stepper->formulate(f, &in);
+    }
+    if (status == PERP_OK) {
+        status = perpi_sim_room(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(sim->context, &sim->judged, &sim->judged_capacity,
+                            perp_contact_residual_work(&f->problem), sizeof(double));
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    perpi_formulation_gather_v(f, sim->model, sim->v_next, sim->v_problem);
+    perpi_formulation_gather_p(f, sim->next.item, sim->p_problem);
+    perpi_formulation_gather_joints(f, sim->joint_next, sim->p_problem);
+    perpi_forces_gather(f, sim->model, sim->s_next, sim->p_problem);
+    *residual = perp_contact_judge(&f->problem, sim->v_problem, sim->p_problem, sim->judged);
+    return PERP_OK;
+}
+
+/* For steppers that look at the end of the step: solve, look, and solve again, until the answer
+ * satisfies the laws as they are where it leads. Where that goes slowly or not at all (stiff forces),
+ * the answers are mixed (mix.h). The certificate is that of the last look: what a
+ * verifier finds with the recorded end of the step. */
+static perp_status settle(perp_sim* sim, double h, perp_contact_residual* residual,
+                          perp_report* report, int32_t* looks)
+{
+    double before = INFINITY;
+    bool slow = false;
+    perpi_mix_forget(&sim->mix);
+    for (*looks = 1;; *looks += 1) {
+        perp_status status = look_again(sim, h, residual);
+        if (status != PERP_OK) {
+            return status;
+        }
+        report->residual = residual->worst;
+        const double worst = residual->worst;
+        const double enough = *looks < MANY_LOOKS ? LOOK_ENOUGH : sim->def.tolerance;
+        if (worst <= LOOK_GOAL || (worst <= enough && worst > 0.5 * before)) {
+            report->outcome = PERP_OUTCOME_SOLVED;
+            return PERP_OK;
+        }
+        if (*looks == MAX_LOOKS) {
+            break;
+        }
+        slow = slow || (worst > LOOK_SLOW * before && worst > LOOK_NOISE);
+        before = worst;
+        memcpy(sim->v_looked, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_looked);
+        const int32_t iterations = report->iterations;
+        status = solve(sim, residual, report);
+        report->iterations += iterations;
+        if (status != PERP_OK) {
+            return status;
+        }
+        if (slow) {
+            perpi_mix_next(&sim->mix, sim->v_looked, sim->v_next, sim->v_next);
+        }
+    }
+    if (residual->worst <= sim->def.tolerance || sim->def.keep_going) {
+        report->outcome =
+            residual->worst <= sim->def.tolerance ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_MAX_ITER;
+        return PERP_OK;
+    }
+    return perpi_fail(
+        sim->context, PERP_ERROR_SOLVE,
+        "step %lld (t = %.9g): the end of the step was looked at %d times and its laws "
+        "still do not hold there (residual %.3g: dynamics %.1e, normal %.1e, friction "
+        "%.1e, joints %.1e); a smaller step may help",
+        (long long)sim->step + 1, sim->time, MAX_LOOKS, residual->worst, residual->dynamics,
+        residual->normal, residual->friction, residual->joints);
 }
 
 /* The point and the problem that correct() kept. */
@@ -367,7 +509,7 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
     size_t count;
     perp_contact_residual residual = {0};
     perp_report report = {0};
-    int32_t rounds = 0, fallbacks = 0;
+    int32_t rounds = 0, fallbacks = 0, looks = 0;
     bool again = false;
 
     sim->exception_count = 0;
@@ -396,8 +538,11 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
                 break;
             }
         }
-        warm_start(sim);
+        carry_impulses(&sim->contacts, &sim->next); /* the warm start */
         status = formulate_and_solve(sim, h, &residual, &report);
+        if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
+            status = settle(sim, h, &residual, &report, &looks);
+        }
         again = false;
         if ((status == PERP_OK || status == PERP_ERROR_SOLVE) &&
             report.outcome != PERP_OUTCOME_SOLVED && sim->formulation->problem.group_count > 0) {
@@ -414,6 +559,7 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
         }
         rounds += 1;
         if (status != PERP_OK || rounds == MAX_ROUNDS || sim->stepper->touching || sim->adaptive ||
+            sim->stepper->look == PERPI_LOOK_GEOMETRY || /* has looked where it came */
             !perpi_sim_margins_exceeded(sim, h, sim->v_next)) {
             break;
         }
@@ -428,6 +574,10 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
     }
     if (status == PERP_OK) {
         status = finish_joints(sim, h);
+    }
+    int32_t freedom = 0;
+    if (status == PERP_OK && sim->stepper->settles) {
+        status = perpi_sim_freedom(sim, &freedom);
     }
     if (status == PERP_OK) {
         perpi_forces_remember(sim->formulation, sim->model, h, sim->v_problem, sim->p_problem,
@@ -453,9 +603,11 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
                                  .contacts = count_active(&sim->next),
                                  .penetration = deepest,
                                  .rounds = rounds,
+                                 .looks = looks,
                                  .corrections = corrections,
                                  .moves = sim->project != NULL ? moves : 0,
                                  .fallbacks = fallbacks,
+                                 .freedom = freedom,
                                  .accepted_unsolved = report.outcome != PERP_OUTCOME_SOLVED};
     perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
     return PERP_OK;

@@ -15,6 +15,16 @@ static const double FLOOR = 1e-6;
 /* Reserve over the free motion, so that small changes of speed do not cost a second round. */
 static const double RESERVE = 1.1;
 
+/* Of what the margin would let a body turn; beside that, what it turns anyhow. Orders of features that
+ * no turn brings about need not be told apart, and a turn that was larger costs another round. */
+static const double TURN = 0.25;
+
+/* Turns matter where features form groups; in the plane the margin bounds them well enough. */
+static bool turns_matter(const perp_sim* sim)
+{
+    return sim->model->dimension == 3 && perpi_sim_grouped(sim) && isnan(sim->def.margin);
+}
+
 /* Distance of the body's farthest point from its centre; endless bodies count with the size of
  * what they can meet. */
 static double reach_of(const perp_model* model, const perpi_body* body)
@@ -57,7 +67,12 @@ perp_status perpi_sim_margins(perp_sim* sim, double h)
             return status;
         }
         sim->margin[i] = RESERVE * travel(model, body, h, v, w) + FLOOR * reach_of(model, body);
+        sim->turn[i] = RESERVE * h * v3_norm(w);
+        if (body->dofs > 0) {
+            sim->turn[i] += TURN * sim->margin[i] / reach_of(model, body);
+        }
     }
+    perpi_collider_set_turn(sim->collider, turns_matter(sim) ? sim->turn : NULL);
     return PERP_OK;
 }
 
@@ -65,6 +80,7 @@ bool perpi_sim_margins_exceeded(perp_sim* sim, double h, const double* v_new)
 {
     bool exceeded = false;
     const perp_model* model = sim->model;
+    const bool turns = turns_matter(sim);
     if (!isnan(sim->def.margin)) {
         return false; /* the user's word */
     }
@@ -72,6 +88,11 @@ bool perpi_sim_margins_exceeded(perp_sim* sim, double h, const double* v_new)
         const perpi_body* body = &model->body[i];
         if (body->dofs == 0) {
             continue;
+        }
+        const double turned = h * v3_norm(perpi_state_rate(model, v_new, i));
+        if (turns && turned > sim->turn[i]) {
+            sim->turn[i] = RESERVE * turned;
+            exceeded = true;
         }
         const double came = travel(model, body, h, perpi_state_velocity(model, v_new, i),
                                    perpi_state_rate(model, v_new, i));

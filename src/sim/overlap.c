@@ -8,9 +8,12 @@ typedef struct placed {
     double lo[2], hi[2];
 } placed;
 
+/* Of an outline the pieces that do not overlap each other: what they share with another body is
+ * counted once. */
 static bool is_polygon(const perpi_shape* shape)
 {
-    return shape->type == PERP_SHAPE_BOX2 || shape->type == PERP_SHAPE_POLYGON;
+    return (shape->type == PERP_SHAPE_BOX2 || shape->type == PERP_SHAPE_POLYGON) &&
+           (shape->measure || (!shape->intangible && !shape->piece));
 }
 
 static void place(const perpi_shape* shape, const perpi_pose* body, placed* out)

@@ -32,10 +32,17 @@ static perp_status check_cone(perp_context* context, const perp_model* model,
         return perpi_fail_prefix(context, PERP_ERROR_INPUT, "friction/cone");
     }
     *rules = (perpi_contact_rules){.cone = (perp_cone)cone, .directions = def->directions};
-    if (rules->cone == PERP_CONE_POLYGON && model->dimension == 3 && def->directions < 3) {
+    const bool supported = model->support_points > 0;
+    if (rules->cone == PERP_CONE_POLYGON && (model->dimension == 3 || supported) &&
+        def->directions < 3) {
+        return perpi_fail(
+            context, PERP_ERROR_INPUT, "friction/directions: must be >= 3 in a %s, got %d",
+            supported ? "scene with supports" : "spatial scene", (int)def->directions);
+    }
+    if (rules->cone == PERP_CONE_ELLIPSOID && supported) {
         return perpi_fail(context, PERP_ERROR_INPUT,
-                          "friction/directions: must be >= 3 in a spatial scene, got %d",
-                          (int)def->directions);
+                          "friction/cone: supports take 'quadratic', 'polygon' or 'none', not "
+                          "'ellipsoid': a point of a tripod has no torsion");
     }
     for (int i = 0; rules->cone == PERP_CONE_ELLIPSOID && i < 3; ++i) {
         static const char* const key[] = {"e_t", "e_o", "e_r"};
@@ -123,6 +130,7 @@ static perp_status allocate(perp_sim* sim)
                   {&sim->s, (size_t)sim->s_size + 1},
                   {&sim->s_next, (size_t)sim->s_size + 1},
                   {&sim->margin, n},
+                  {&sim->turn, n},
                   {&sim->extra, 6 * n},
                   {&sim->effort, model->joint_count}};
     perp_status status = perpi_alloc(context, n, sizeof *sim->pose, &sim->pose);
@@ -142,6 +150,31 @@ static perp_status allocate(perp_sim* sim)
     sim->contacts.context = context;
     sim->next.context = context;
     sim->closed.context = context;
+    sim->looked.context = context;
+    return status;
+}
+
+/* What steppers that look at the end of the step need beside. Velocities are compared by the energy
+ * they stand for. */
+static perp_status prepare_looking(perp_sim* sim)
+{
+    const perp_model* model = sim->model;
+    const int32_t stride = perpi_v_stride(model);
+    perp_status status =
+        perpi_alloc(sim->context, (size_t)sim->v_size, sizeof(double), &sim->v_looked);
+    if (status == PERP_OK) {
+        status = perpi_mix_create(sim->context, sim->v_size, &sim->mix);
+    }
+    for (int32_t i = 0; status == PERP_OK && i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        const mat3 I = body->inertia;
+        const double turning =
+            model->dimension == 2 ? I.m[2][2] : I.m[0][0] + I.m[1][1] + I.m[2][2];
+        for (int32_t k = 0; k < stride; ++k) {
+            const double mass = k < model->dimension ? body->mass : turning;
+            sim->mix.weight[i * stride + k] = k < body->dofs ? sqrt(mass) : 0.0;
+        }
+    }
     return status;
 }
 
@@ -246,6 +279,8 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
             status = perpi_stepper_settings(context, sim->stepper, def->stepper_option,
                                             def->stepper_option_count, &sim->step_settings);
             sim->step_settings.linear_rotation = def->linear_rotation;
+            sim->step_settings.cone = sim->rules.cone;
+            sim->step_settings.directions = sim->rules.directions;
         }
         prefix(context, status, "stepper");
     }
@@ -260,13 +295,23 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
         status =
             sim->stepper->check(context, sim->model, def->contact, def->cone, &sim->step_settings);
     }
+    if (status == PERP_OK && sim->stepper->settles && def->joint_correction &&
+        sim->model->joint_count > 0) {
+        status =
+            perpi_fail(context, PERP_ERROR_INPUT,
+                       "joint_correction: is for steppers with inertia; '%s' closes the joints "
+                       "to first order in every step",
+                       def->stepper);
+    }
+    if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START && def->joint_correction &&
+        sim->model->joint_count > 0) {
+        status = perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                            "joint_correction: the stepper '%s' does not take it; leave it out, or "
+                            "use 'stewart-trinkle'",
+                            def->stepper);
+    }
     if (status == PERP_OK) {
         status = perpi_contact_model_find(context, def->contact, &sim->contact_model);
-        if (status == PERP_OK && sim->model->dimension == 3 && perpi_sim_grouped(sim)) {
-            status = perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                                "contact model '%s' does not exist for spatial scenes yet",
-                                def->contact);
-        }
         prefix(context, status, "contact");
     }
     if (status == PERP_OK) {
@@ -274,8 +319,9 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
                                             def->solver_option_count, &sim->solver);
         prefix(context, status, "solver");
     }
-    /* planar cones are intervals, which every method takes */
-    if (status == PERP_OK && sim->model->dimension == 3 && any_friction(sim->model) &&
+    /* planar cones are intervals, which every method takes; those under supports are discs */
+    const bool discs = sim->model->support_points > 0;
+    if (status == PERP_OK && (discs || (sim->model->dimension == 3 && any_friction(sim->model))) &&
         !perp_contact_solver_takes(sim->solver, sim->rules.cone)) {
         status = perpi_fail(context, PERP_ERROR_INPUT,
                             "solver: '%s' does not take the friction cone '%s'; use the cone "
@@ -297,6 +343,12 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
     }
     if (status == PERP_OK) {
         status = allocate(sim);
+    }
+    if (status == PERP_OK && sim->stepper->settles) {
+        status = perpi_alloc(context, (size_t)sim->v_size, sizeof(double), &sim->v_end);
+    }
+    if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
+        status = prepare_looking(sim);
     }
     if (status == PERP_OK && def->joint_correction && sim->model->joint_count > 0) {
         status = perpi_alloc(context, (size_t)sim->v_size, sizeof(double), &sim->v_solved);
@@ -333,6 +385,7 @@ perp_status perp_sim_create(perp_context* context, const perp_model* model, cons
     }
     s->context = context;
     s->model = model;
+    perpi_arena_init(&s->scratch, context);
     status = build(s, def);
     if (status != PERP_OK) {
         perp_sim_destroy(s);
@@ -355,20 +408,26 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_formulation_destroy(sim->impact);
     perpi_sim_adaptive_destroy(sim);
     perp_contact_solver_destroy(sim->project_solver);
-    void* const owned[] = {sim->q,           sim->v,         sim->q_next,    sim->v_next,
-                           sim->margin,      sim->extra,     sim->pose,      sim->contacts.item,
-                           sim->next.item,   sim->v_problem, sim->p_problem, sim->joint,
-                           sim->joint_next,  sim->input,     sim->effort,    sim->v_solved,
-                           sim->closed.item, sim->keep,      sim->exception};
+    perpi_free(context, sim->v_end);
+    perpi_free(context, sim->settled);
+    perpi_free(context, sim->basis);
+    void* const owned[] = {
+        sim->q,           sim->v,         sim->q_next,      sim->v_next,        sim->margin,
+        sim->turn,        sim->extra,     sim->pose,        sim->contacts.item, sim->next.item,
+        sim->v_problem,   sim->p_problem, sim->joint,       sim->joint_next,    sim->input,
+        sim->effort,      sim->v_solved,  sim->closed.item, sim->keep,          sim->exception,
+        sim->looked.item, sim->judged,    sim->v_looked};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }
+    perpi_mix_destroy(context, &sim->mix);
     perpi_free(context, sim->s);
     perpi_free(context, sim->s_next);
     perpi_free(context, sim->hit);
     perpi_free(context, sim->hit_work);
     perpi_free(context, sim->callback);
     perpi_free(context, sim->user_code);
+    perpi_arena_free(&sim->scratch);
     perpi_free(context, sim);
 }
 
@@ -494,7 +553,7 @@ const double* perpi_sim_s(const perp_sim* sim)
 
 perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller)
 {
-    const double* p = sim->s + sim->model->spring_rows;
+    const double* p = sim->s + perpi_s_forces(sim->model) + sim->model->spring_rows;
     const double h = perpi_sim_last_length(sim);
     return (perp_controller_state){.effort = p[controller] / h,
                                    .integral =
@@ -507,6 +566,25 @@ double perpi_sim_last_length(const perp_sim* sim)
         return sim->halves.h_last;
     }
     return sim->tick > 0 ? perpi_sim_tick_length(sim, sim->tick - 1) : 1.0;
+}
+
+perp_support_state perp_sim_support(const perp_sim* sim, int32_t body)
+{
+    const perp_model* model = sim->model;
+    const perpi_support* support = &model->body[body].support;
+    const perpi_pose pose = perpi_state_pose(model, sim->q, body);
+    perp_support_state state = {.points = support->points};
+    const double* s = sim->s;
+    for (int32_t i = 0; i < body; ++i) {
+        s += PERPI_SUPPORT_ROWS * model->body[i].support.points;
+    }
+    for (int32_t i = 0; i < support->points; ++i) {
+        const vec3 at = v3_add(pose.x, m3_mul(pose.R, support->at[i]));
+        state.point[i][0] = at.x;
+        state.point[i][1] = at.y;
+        memcpy(state.impulse[i], s + PERPI_SUPPORT_ROWS * i, sizeof state.impulse[i]);
+    }
+    return state;
 }
 
 perp_energy perp_sim_energy(const perp_sim* sim)
@@ -598,6 +676,11 @@ perpi_half perpi_sim_half(const perp_sim* sim)
 bool perpi_sim_bounces(const perp_sim* sim)
 {
     return sim->impact != NULL;
+}
+
+const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim)
+{
+    return &sim->step_settings;
 }
 
 bool perpi_sim_grouped(const perp_sim* sim)

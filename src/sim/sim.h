@@ -3,6 +3,7 @@
 #define PERPI_SIM_H
 
 #include "perp/sim.h"
+#include "step/step.h"
 
 /* Puts the simulation where a recorded frame stood: the contacts' keys and impulses are the warm
  * start. joints: one for each joint of the model. clock: of an adaptive step, else NULL. Refuses
@@ -18,6 +19,8 @@ int32_t perpi_sim_s_size(const perp_sim* sim);
 const double* perpi_sim_s(const perp_sim* sim);
 /* The velocities that solved the last step; other than perp_sim_v if the scene corrects joints. */
 const double* perpi_sim_v_solved(const perp_sim* sim);
+/* The stepper's settings, the scene's default friction cone included. */
+const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim);
 /* Whether the contact model makes groups of contacts. */
 bool perpi_sim_grouped(const perp_sim* sim);
 /* Fixed steps: the length of step number `tick`, counted without impacts, from 0 (the last one may be

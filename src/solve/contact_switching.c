@@ -8,7 +8,13 @@
  *            is added that can be closed at the least change of kinetic energy, u^2 / 2 W. A member
  *            that pushes while another one is open hands over to that one. At a seam, where several
  *            choices differ only by rounding, a group that is satisfied without pushing stays silent.
- * Limits     every member must be primary, and no contact in two groups: else UNSUPPORTED.
+ * Why it ends  without friction a hand-over goes to a member that holds already, so that it can only
+ *            lower the kinetic energy: no choice comes twice. With friction two members can hand over
+ *            to each other for ever. The answer then lies between them: both closed, both pushing.
+ *            Their normal rows become equations and their friction rows are bounded by mu times the
+ *            impulses of the round before, until these no longer change (planar contacts).
+ * Limits     no contact in two groups: else UNSUPPORTED. A primary that must close a secondary's gap
+ *            is not tried: the judge will say so.
  */
 #include <math.h>
 #include <string.h>
@@ -16,10 +22,12 @@
 #include "solve/builtin.h"
 #include "solve/dispatch.h"
 
-#define SLACK 1e-10 /* of the largest term of a row: smaller violations are rounding */
+#define SETTLED 1e-13 /* relative change of a bound that ends the rounds */
+#define SLACK 1e-10   /* of the largest term of a row: smaller violations are rounding */
 
 enum {
-    HANDOVERS = 6, /* of one group; then it stays, and the judge will say so */
+    HANDOVERS = 6, /* of one group; then the last two stay closed together */
+    SETTLING = 60, /* rounds for the impulses that bound the friction of those */
     INNER =
         500, /* iterations for one choice: where contacts contradict each other no number helps */
 };
@@ -29,11 +37,13 @@ typedef struct switching {
     perp_contact_solver* inner;
     int32_t* group_of; /* per constraint, -1: in none */
     int32_t* choice;   /* per group: constraint, -1: none */
+    int32_t* partner;  /* per group: the member that is closed beside the choice, -1: none */
     int32_t* handed;   /* per group: how often */
     int32_t* from;     /* per constraint of the smaller problem */
     perp_constraint* constraint;
     double *b, *lower, *upper, *compliance, *p;
-    size_t group_of_capacity, choice_capacity, handed_capacity, from_capacity, constraint_capacity;
+    size_t group_of_capacity, choice_capacity, partner_capacity, handed_capacity, from_capacity;
+    size_t constraint_capacity;
     size_t b_capacity, lower_capacity, upper_capacity, compliance_capacity, p_capacity;
 } switching;
 
@@ -41,8 +51,9 @@ static void switching_destroy(void* self)
 {
     switching* s = self;
     perp_contact_solver_destroy(s->inner);
-    void* const owned[] = {s->group_of, s->choice, s->handed, s->from,       s->constraint,
-                           s->b,        s->lower,  s->upper,  s->compliance, s->p};
+    void* const owned[] = {s->group_of, s->choice,     s->partner, s->handed,
+                           s->from,     s->constraint, s->b,       s->lower,
+                           s->upper,    s->compliance, s->p};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(s->context, owned[i]);
     }
@@ -83,6 +94,9 @@ static perp_status make_room(switching* s, const perp_contact_problem* P)
         status = perpi_grow(c, &s->choice, &s->choice_capacity, g, sizeof *s->choice);
     }
     if (status == PERP_OK) {
+        status = perpi_grow(c, &s->partner, &s->partner_capacity, g, sizeof *s->partner);
+    }
+    if (status == PERP_OK) {
         status = perpi_grow(c, &s->handed, &s->handed_capacity, g, sizeof *s->handed);
     }
     struct {
@@ -108,17 +122,16 @@ static perp_status find_groups(switching* s, const perp_contact_problem* P, bool
     for (int32_t g = 0; g < P->group_count; ++g) {
         const perp_group* group = &P->group[g];
         double most = 0.0;
-        s->choice[g] = -1;
+        s->choice[g] = s->partner[g] = -1;
         s->handed[g] = 0;
         for (int32_t k = 0; k < group->count; ++k) {
             const int32_t i = group->member[k];
-            if (group->primary < group->count || s->group_of[i] >= 0) {
+            if (s->group_of[i] >= 0) {
                 return perpi_fail(s->context, PERP_ERROR_UNSUPPORTED,
-                                  "switching: takes groups whose members are all primary, each in "
-                                  "one group only");
+                                  "switching: takes contacts that are in one group only");
             }
             s->group_of[i] = g;
-            if (warm && p[P->constraint[i].row] > most) {
+            if (warm && k < group->primary && p[P->constraint[i].row] > most) {
                 most = p[P->constraint[i].row];
                 s->choice[g] = i;
             }
@@ -127,14 +140,29 @@ static perp_status find_groups(switching* s, const perp_contact_problem* P, bool
     return PERP_OK;
 }
 
+/* A contact that is closed together with another member of its group: an equation, and friction
+ * within what the normal impulse at hand allows. */
+static void hold_closed(switching* s, perp_constraint* c, double p_n)
+{
+    c->kind = PERP_CONSTRAINT_BOUNDED;
+    s->lower[c->row] = -INFINITY;
+    s->upper[c->row] = INFINITY;
+    if (c->rows > 1) {
+        s->upper[c->row + 1] = p_n > 0.0 ? c->mu * p_n : 0.0;
+        s->lower[c->row + 1] = -s->upper[c->row + 1];
+    }
+}
+
 /* The problem without groups; impulses of those that take part go to s->p. */
 static perp_contact_problem reduce(switching* s, const perp_contact_problem* P, const double* p)
 {
     perp_contact_problem R = *P;
     int32_t rows = 0, count = 0;
+    bool bounds = P->lower != NULL;
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
-        if (s->group_of[i] >= 0 && s->choice[s->group_of[i]] != i) {
+        const int32_t g = s->group_of[i];
+        if (g >= 0 && s->choice[g] != i && s->partner[g] != i) {
             continue;
         }
         for (int32_t k = 0; k < c->rows; ++k) {
@@ -147,6 +175,10 @@ static perp_contact_problem reduce(switching* s, const perp_contact_problem* P, 
         s->from[count] = i;
         s->constraint[count] = *c;
         s->constraint[count].row = rows;
+        if (g >= 0 && s->partner[g] >= 0) {
+            hold_closed(s, &s->constraint[count], p[c->row]);
+            bounds = true;
+        }
         rows += c->rows;
         count += 1;
     }
@@ -154,8 +186,8 @@ static perp_contact_problem reduce(switching* s, const perp_contact_problem* P, 
     R.row_count = rows;
     R.constraint = s->constraint;
     R.b = s->b;
-    R.lower = P->lower != NULL ? s->lower : NULL;
-    R.upper = P->upper != NULL ? s->upper : NULL;
+    R.lower = bounds ? s->lower : NULL;
+    R.upper = bounds ? s->upper : NULL;
     R.compliance = P->compliance != NULL ? s->compliance : NULL;
     R.group_count = 0;
     R.group = NULL;
@@ -207,40 +239,84 @@ static opening open_by(const perp_contact_problem* P, int32_t i, const double* v
     return o;
 }
 
+/* Whether the friction of contacts that are held closed is bounded by their impulses as they are now;
+ * p: the last answer, R: the problem it belongs to. */
+static bool settled(const switching* s, const perp_contact_problem* R)
+{
+    for (int32_t i = 0; i < R->constraint_count; ++i) {
+        const perp_constraint* c = &R->constraint[i];
+        const int32_t g = s->group_of[s->from[i]];
+        if (g < 0 || s->partner[g] < 0 || c->rows < 2) {
+            continue;
+        }
+        const double now = c->mu * (s->p[c->row] > 0.0 ? s->p[c->row] : 0.0);
+        if (fabs(now - s->upper[c->row + 1]) > SETTLED * (now + s->upper[c->row + 1])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What the members of a group look like at the answer. */
+typedef struct outlook {
+    int32_t widest, cheapest; /* primaries: most open; closed at the least energy */
+    double most;              /* opening of the most open member, relative */
+    bool open;                /* someone other than the choice is */
+} outlook;
+
+static outlook look(const switching* s, const perp_contact_problem* P, int32_t g, const double* v)
+{
+    const perp_group* group = &P->group[g];
+    outlook l = {-1, -1, -INFINITY, false};
+    double widest = -INFINITY, cost = INFINITY;
+    for (int32_t k = 0; k < group->count; ++k) {
+        const int32_t i = group->member[k];
+        const opening o = open_by(P, i, v);
+        const double relative = o.size > 0.0 ? o.u / o.size : 0.0;
+        l.most = relative > l.most ? relative : l.most;
+        l.open = l.open || (i != s->choice[g] && relative > SLACK);
+        if (k >= group->primary) {
+            continue; /* may hold the group open, but never pushes */
+        }
+        if (relative > widest) {
+            widest = relative;
+            l.widest = i;
+        }
+        const double energy = o.u < 0.0 ? o.u * o.u / (o.w > 0.0 ? o.w : 1e-300) : 0.0;
+        if (energy < cost) {
+            cost = energy;
+            l.cheapest = i;
+        }
+    }
+    return l;
+}
+
 /* Whether the answer obeys every group; if not, other choices are made. */
-static bool choose_again(switching* s, const perp_contact_problem* P, const double* v,
-                         const double* p)
+static bool choose_again(switching* s, const perp_contact_problem* P, const double* v, double* p)
 {
     bool changed = false;
     for (int32_t g = 0; g < P->group_count; ++g) {
-        const perp_group* group = &P->group[g];
-        int32_t widest = -1, cheapest = -1;
-        double most = -INFINITY, cost = INFINITY;
-        bool open = false; /* someone other than the choice */
-        for (int32_t k = 0; k < group->count; ++k) {
-            const int32_t i = group->member[k];
-            const opening o = open_by(P, i, v);
-            const double relative = o.size > 0.0 ? o.u / o.size : 0.0;
-            if (relative > most) {
-                most = relative;
-                widest = i;
-            }
-            open = open || (i != s->choice[g] && relative > SLACK);
-            const double energy = o.u < 0.0 ? o.u * o.u / (o.w > 0.0 ? o.w : 1e-300) : 0.0;
-            if (energy < cost) {
-                cost = energy;
-                cheapest = i;
-            }
+        if (s->partner[g] >= 0) {
+            continue;
         }
-        if (s->choice[g] < 0 && most < -SLACK) {
-            s->choice[g] = cheapest;
+        const outlook l = look(s, P, g, v);
+        if (s->choice[g] < 0 && l.most < -SLACK) {
+            s->choice[g] = l.cheapest;
             changed = true;
-        } else if (s->choice[g] >= 0 && open && widest != s->choice[g] &&
-                   p[P->constraint[s->choice[g]].row] > 0.0 && s->handed[g] < HANDOVERS) {
+        } else if (s->choice[g] >= 0 && l.open && p[P->constraint[s->choice[g]].row] > 0.0) {
+            const bool other = l.widest != s->choice[g];
             s->handed[g] += 1;
-            /* first without anyone: what is open may stay so by itself */
-            s->choice[g] = s->handed[g] == 1 ? -1 : widest;
-            changed = true;
+            if (s->handed[g] <= HANDOVERS) {
+                /* first without anyone: what is open may stay so by itself */
+                s->choice[g] = s->handed[g] == 1 || !other ? -1 : l.widest;
+                changed = true;
+            } else if (other && P->constraint[s->choice[g]].rows <= 2) {
+                double* p_n = &p[P->constraint[s->choice[g]].row];
+                s->partner[g] = l.widest;
+                *p_n *= 0.5; /* a first guess at their shares */
+                p[P->constraint[l.widest].row] = *p_n;
+                changed = true;
+            }
         }
     }
     return changed;
@@ -255,7 +331,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     if (status == PERP_OK) {
         status = find_groups(s, problem, warm, p);
     }
-    const int32_t limit = 20 + (1 + HANDOVERS) * problem->group_count;
+    int32_t limit = 20 + (2 + HANDOVERS) * problem->group_count, settling = SETTLING;
     report->outcome = PERP_OUTCOME_MAX_ITER;
     perp_solve_options inner = *options;
     inner.max_iter = inner.max_iter > 0 && inner.max_iter < INNER ? inner.max_iter : INNER;
@@ -276,7 +352,12 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
             report->outcome = made.outcome;
             break;
         }
-        if (!choose_again(s, problem, v, p)) {
+        if (!settled(s, &R)) {
+            if (settling-- == 0) {
+                break;
+            }
+            limit += 1;
+        } else if (!choose_again(s, problem, v, p)) {
             report->outcome = PERP_OUTCOME_SOLVED;
             break;
         }

@@ -43,10 +43,10 @@ static spring_view look_at_spring(const perpi_spring* s, const perpi_pose* a, co
     return view;
 }
 
-static spring_view formulated_spring(const perpi_formulation* f, const perpi_spring* s)
+static spring_view placed_spring(const perpi_pose* pose, const perpi_spring* s)
 {
-    return look_at_spring(s, s->body[0] >= 0 ? &f->pose[s->body[0]] : NULL,
-                          s->body[1] >= 0 ? &f->pose[s->body[1]] : NULL);
+    return look_at_spring(s, s->body[0] >= 0 ? &pose[s->body[0]] : NULL,
+                          s->body[1] >= 0 ? &pose[s->body[1]] : NULL);
 }
 
 /* Two unit vectors across n; planar: one, in the plane. */
@@ -65,7 +65,7 @@ static void across(int32_t dimension, vec3 n, vec3 out[2])
 static perp_status append_spring(perpi_formulation* f, const perp_model* model, double h,
                                  const perpi_spring* s)
 {
-    const spring_view view = formulated_spring(f, s);
+    const spring_view view = placed_spring(f->pose, s);
     const double both = 1.0 / (h * h * s->stiffness + h * s->damping);
     perpi_row row[3];
     for (int32_t i = 0; i < s->rows; ++i) {
@@ -99,7 +99,7 @@ static vec3 point_velocity(const perp_model* model, const double* v, int32_t bod
                   v3_cross(perpi_state_rate(model, v, body), arm));
 }
 
-void perpi_add_spring_forces(const perpi_formulation* f, const perp_model* model, bool all,
+void perpi_add_spring_forces(const perp_model* model, const perpi_pose* pose, bool all,
                              const double* v, double* out)
 {
     for (size_t i = 0; i < model->spring_count; ++i) {
@@ -107,7 +107,7 @@ void perpi_add_spring_forces(const perpi_formulation* f, const perp_model* model
         if (s->implicit && !all) {
             continue;
         }
-        const spring_view view = formulated_spring(f, s);
+        const spring_view view = placed_spring(pose, s);
         const vec3 rate = v3_sub(point_velocity(model, v, s->body[1], view.arm[1]),
                                  point_velocity(model, v, s->body[0], view.arm[0]));
         const vec3 damped = s->isotropic ? rate : v3_scale(v3_dot(rate, view.n), view.n);
@@ -216,7 +216,7 @@ perp_status perpi_formulate_forces(perpi_formulation* f, const perp_model* model
             status = append_spring(f, model, h, &model->spring[i]);
         }
     }
-    const double* integral = s + perpi_force_row_count(model);
+    const double* integral = s + perpi_s_forces(model) + perpi_force_row_count(model);
     for (size_t i = 0; status == PERP_OK && i < model->controller_count; ++i) {
         status = append_controller(f, model, &model->controller[i], t, h, q, joints, integral[i],
                                    &f->error[2 * i]);
@@ -241,8 +241,11 @@ static double row_rate(const perp_contact_problem* P, const perp_constraint* c, 
 void perpi_forces_gather(const perpi_formulation* f, const perp_model* model, const double* s,
                          double* p_problem)
 {
+    for (int32_t i = 0; f->supported && i < perpi_support_row_count(model); ++i) {
+        p_problem[f->support_row + i] = s[i];
+    }
     for (int32_t i = 0; i < perpi_force_row_count(model); ++i) {
-        p_problem[f->force_row + i] = s[i];
+        p_problem[f->force_row + i] = s[perpi_s_forces(model) + i];
     }
 }
 
@@ -252,6 +255,11 @@ void perpi_forces_remember(const perpi_formulation* f, const perp_model* model, 
 {
     const int32_t rows = perpi_force_row_count(model);
     const int32_t controllers = (int32_t)model->controller_count;
+    for (int32_t i = 0; i < perpi_support_row_count(model); ++i) {
+        s_next[i] = f->supported ? p_problem[f->support_row + i] : 0.0;
+    }
+    s += perpi_s_forces(model);
+    s_next += perpi_s_forces(model);
     for (int32_t i = 0; i < rows; ++i) {
         s_next[i] = p_problem[f->force_row + i];
     }

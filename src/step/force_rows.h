@@ -1,27 +1,33 @@
 /* src/step/force_rows.h - springs and controllers: the forces and rows they give a step, and what
  * they remember from one step to the next.
  *
- * Memory s: the impulses of all their rows (springs, then one row for each controller), the warm
- * start of the next step; then the integral of each controller. Part of the state.
+ * Memory s: the impulses of all rows (supports, springs, then one row for each controller), the
+ * warm start of the next step; then the integral of each controller. Part of the state.
  */
 #ifndef PERPI_FORCE_ROWS_H
 #define PERPI_FORCE_ROWS_H
 
-#include "step/formulate.h"
+#include "step/support_rows.h"
 
 static inline int32_t perpi_force_row_count(const perp_model* model)
 {
     return model->spring_rows + (int32_t)model->controller_count;
 }
 
-static inline int32_t perpi_s_size(const perp_model* model)
+/* Where the impulses of springs and controllers start in s. */
+static inline int32_t perpi_s_forces(const perp_model* model)
 {
-    return perpi_force_row_count(model) + (int32_t)model->controller_count;
+    return perpi_support_row_count(model);
 }
 
-/* Adds the explicit springs' forces (or those of all springs) at (q, v) to out: 6 numbers a body.
- * f->pose must be set. */
-void perpi_add_spring_forces(const perpi_formulation* f, const perp_model* model, bool all,
+static inline int32_t perpi_s_size(const perp_model* model)
+{
+    return perpi_s_forces(model) + perpi_force_row_count(model) + (int32_t)model->controller_count;
+}
+
+/* Adds the explicit springs' forces (or those of all springs) at the poses and velocities to out: 6
+ * numbers a body. */
+void perpi_add_spring_forces(const perp_model* model, const perpi_pose* pose, bool all,
                              const double* v, double* out);
 
 /* Appends the rows of implicit springs and of controllers; f->force_row becomes the first. */

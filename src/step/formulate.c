@@ -14,6 +14,7 @@
 
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
+#include "step/support_rows.h"
 
 perp_status perpi_formulation_create(perp_context* context, perpi_formulation** formulation)
 {
@@ -35,6 +36,7 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->dof);
     perpi_free(context, f->block_of);
     perpi_free(context, f->pose);
+    perpi_free(context, f->end);
     perpi_free(context, f->given_v);
     perpi_free(context, f->given_w);
     perpi_free(context, f->M);
@@ -62,6 +64,9 @@ static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->pose, &f->pose_capacity, n, sizeof *f->pose);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &f->end, &f->end_capacity, n, sizeof *f->end);
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->given_v, &f->given_v_capacity, n, sizeof *f->given_v);
@@ -100,18 +105,69 @@ static perp_status grow_for_rows(perpi_formulation* f, size_t constraints, size_
     return status;
 }
 
-/* Mass block and the momentum k of the free motion: k = M v + h (force; torque + gyroscopic). */
+perp_status perpi_formulation_room(perpi_formulation* f, size_t constraints, size_t rows,
+                                   size_t jac)
+{
+    return grow_for_rows(f, (size_t)f->constraints + constraints, (size_t)f->rows + rows,
+                         f->jac + jac);
+}
+
+/* Likewise for a body without inertia: M = s M^ + h D, k = s M^ v_near + h (force; torque), with M^
+ * the body's mass. At v = v_near what is left of M v = k + J' p is 0 = h (f - D v) + J' p. */
+static perp_status write_block_at_rest(perpi_formulation* f, const perpi_step_input* in,
+                                       int32_t body, const double* extra, double* M, double* k)
+{
+    const perp_model* model = in->model;
+    const perpi_body* b = &model->body[body];
+    const double h = in->h, s = in->settings->inertia;
+    const vec3 v = perpi_state_velocity(model, in->v_end, body);
+    const vec3 w = perpi_state_rate(model, in->v_end, body);
+    const int32_t n = b->dofs, linear = model->dimension;
+    vec3 force, torque;
+    const perp_status status =
+        perpi_external_wrench(model, in->t, &f->pose[body], extra, body, &force, &torque);
+    if (status != PERP_OK) {
+        return status;
+    }
+    memset(M, 0, (size_t)(n * n) * sizeof *M);
+    for (int32_t i = 0; i < linear; ++i) {
+        M[i * n + i] = s * b->mass + h * b->drag_linear;
+        k[i] = s * b->mass * v3_get(v, i) + h * v3_get(force, i);
+    }
+    if (b->particle) {
+        return PERP_OK;
+    }
+    const mat3 I = perpi_world_inertia(b, &f->pose[body]);
+    const int32_t first = linear == 2 ? 2 : 0; /* the axes that it can turn about */
+    for (int32_t i = first; i < 3; ++i) {
+        const int32_t row = linear + i - first;
+        k[row] = h * v3_get(torque, i);
+        for (int32_t j = first; j < 3; ++j) {
+            const double I_ij = 0.5 * (I.m[i][j] + I.m[j][i]);
+            M[row * n + linear + j - first] = s * I_ij;
+            k[row] += s * I_ij * v3_get(w, j);
+        }
+        M[row * n + row] += h * b->drag_angular;
+    }
+    return PERP_OK;
+}
+
+/* Mass block and the momentum k of the free motion: k = M v + h (force; torque + gyroscopic).
+ * Looking at the end: M is that of the end of the step, k the momentum at its start with the
+ * forces of its end. The velocity-product term is in the difference of the two inertias: momentum
+ * is what the end of the step has, so a free body keeps it whatever h. */
 static perp_status write_block(perpi_formulation* f, const perp_model* model, int32_t body,
-                               double t, double h, const double* v_flat, const double* extra,
-                               double* M, double* k)
+                               perpi_look look, double t, double h, const double* v_flat,
+                               const double* extra, double* M, double* k)
 {
     /* also for other purposes, whose k is set afterwards: their forces are worth nothing (h = 0) */
     const perpi_body* b = &model->body[body];
-    const perpi_pose* pose = &f->pose[body];
+    const perpi_pose* pose = look == PERPI_LOOK_START ? &f->pose[body] : &f->end[body];
     const vec3 v = perpi_state_velocity(model, v_flat, body);
     const vec3 w = perpi_state_rate(model, v_flat, body);
     vec3 force, torque;
-    const perp_status status = perpi_external_wrench(model, t, pose, extra, body, &force, &torque);
+    const perp_status status = perpi_external_wrench(model, look == PERPI_LOOK_START ? t : t + h,
+                                                     pose, extra, body, &force, &torque);
     if (status != PERP_OK) {
         return status;
     }
@@ -131,7 +187,9 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
         return PERP_OK;
     }
     const mat3 I = perpi_world_inertia(b, pose);
-    const vec3 spin = m3_mul(I, perpi_free_rate(b, pose, w, h, torque));
+    const vec3 spin = look == PERPI_LOOK_START
+                          ? m3_mul(I, perpi_free_rate(b, pose, w, h, torque))
+                          : v3_madd(m3_mul(perpi_world_inertia(b, &f->pose[body]), w), h, torque);
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) {
             M[(3 + i) * 6 + 3 + j] = 0.5 * (I.m[i][j] + I.m[j][i]); /* symmetric to the bit */
@@ -172,8 +230,8 @@ static void write_torsion_row(int32_t dofs, double sign, vec3 n, double* row)
 }
 
 /* h: of the gap term; 0: there is none. */
-static void write_contact(perpi_formulation* f, const perp_model* model, double h,
-                          const perp_contact* contact, int32_t row, size_t jac,
+static void write_contact(perpi_formulation* f, const perp_model* model, const perpi_pose* pose,
+                          double h, const perp_contact* contact, int32_t row, size_t jac,
                           perp_constraint* constraint)
 {
     const vec3 n = v3_from(contact->normal), t = v3_from(contact->tangent);
@@ -202,7 +260,7 @@ static void write_contact(perpi_formulation* f, const perp_model* model, double 
     for (int side = 0; side < 2; ++side) {
         const double sign = side == 0 ? -1.0 : 1.0;
         const perpi_body* b = &model->body[body[side]];
-        const vec3 r = v3_sub(point[side], f->pose[body[side]].x);
+        const vec3 r = v3_sub(point[side], pose[body[side]].x);
         constraint->block[side] = f->block_of[body[side]];
         if (constraint->block[side] >= 0) {
             for (int32_t i = 0; i < rows; ++i) {
@@ -275,8 +333,8 @@ perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* mod
 }
 
 /* The wrenches of user code with those of the explicit springs, if there are such. */
-static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model, const double* v,
-                                   const double** extra)
+static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model,
+                                   const perpi_pose* pose, const double* v, const double** extra)
 {
     bool any = false;
     for (size_t i = 0; i < model->spring_count; ++i) {
@@ -294,15 +352,18 @@ static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model
     for (size_t i = 0; i < n; ++i) {
         f->wrench[i] = *extra != NULL ? (*extra)[i] : 0.0;
     }
-    perpi_add_spring_forces(f, model, false, v, f->wrench);
+    perpi_add_spring_forces(model, pose, false, v, f->wrench);
     *extra = f->wrench;
     return PERP_OK;
 }
 
-static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
-                                perpi_purpose purpose, double t, double h, const double* q,
-                                const double* v, const double* extra)
+/* in: of it, for other purposes than a step, model, h, q and v. */
+static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, perpi_look look,
+                                const perpi_step_input* in)
 {
+    const perp_model* model = in->model;
+    const double t = in->t, h = in->h;
+    const double *q = in->q, *v = in->v, *extra = in->extra;
     const int32_t bodies = (int32_t)model->body_count;
     const bool step = purpose == PERPI_PURPOSE_STEP;
     perp_status status = grow_for_bodies(f, (size_t)bodies);
@@ -311,16 +372,20 @@ static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
     }
     for (int32_t i = 0; i < bodies; ++i) {
         f->pose[i] = perpi_state_pose(model, q, i);
+        if (look != PERPI_LOOK_START) {
+            f->end[i] = perpi_state_pose(model, in->q_end, i);
+        }
     }
     if (step) {
-        status = gather_wrenches(f, model, v, &extra);
+        const bool end = look != PERPI_LOOK_START;
+        status = gather_wrenches(f, model, end ? f->end : f->pose, end ? in->v_end : v, &extra);
         if (status != PERP_OK) {
             return status;
         }
     }
     /* one block for each dynamic body */
     int32_t blocks = 0;
-    size_t M_used = 0;
+    f->M_used = 0;
     f->dof[0] = 0;
     for (int32_t i = 0; i < bodies; ++i) {
         const int32_t n = model->body[i].dofs;
@@ -332,9 +397,11 @@ static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
             f->given_v[i] = moves ? perpi_state_velocity(model, v, i) : v3(0, 0, 0);
             f->given_w[i] = moves ? perpi_state_rate(model, v, i) : v3(0, 0, 0);
         } else {
-            double* M = f->M + M_used;
+            double* M = f->M + f->M_used;
             double* k = f->k + f->dof[blocks];
-            status = write_block(f, model, i, t, step ? h : 0.0, v, extra, M, k);
+            status = look == PERPI_LOOK_REST
+                         ? write_block_at_rest(f, in, i, extra, M, k)
+                         : write_block(f, model, i, look, t, step ? h : 0.0, v, extra, M, k);
             for (int32_t a = 0; a < n && !step; ++a) {
                 k[a] = 0.0;
                 for (int32_t c = 0; c < n && purpose != PERPI_PURPOSE_MOVE; ++c) {
@@ -342,7 +409,7 @@ static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
                 }
             }
             f->dof[blocks + 1] = f->dof[blocks] + n;
-            M_used += (size_t)(n * n);
+            f->M_used += (size_t)(n * n);
             blocks += 1;
         }
         if (status != PERP_OK) {
@@ -350,11 +417,14 @@ static perp_status write_bodies(perpi_formulation* f, const perp_model* model,
         }
     }
     f->problem = (perp_contact_problem){.block_count = blocks, .dof_count = f->dof[blocks]};
+    f->body_dofs = f->dof[blocks];
+    f->supported = false;
     return PERP_OK;
 }
 
-static perp_status write_contacts(perpi_formulation* f, const perp_model* model, double h,
-                                  const perp_contact* contacts, int32_t count)
+static perp_status write_contacts(perpi_formulation* f, const perp_model* model,
+                                  const perpi_pose* pose, double h, const perp_contact* contacts,
+                                  int32_t count)
 {
     const size_t n = (size_t)count;
     const perp_status status = grow_for_rows(f, n, 4 * n, 4 * 12 * n);
@@ -367,7 +437,7 @@ static perp_status write_contacts(perpi_formulation* f, const perp_model* model,
     f->jac = 0;
     for (int32_t i = 0; i < count; ++i) {
         perp_constraint* constraint = &f->constraint[i];
-        write_contact(f, model, h, &contacts[i], f->rows, f->jac, constraint);
+        write_contact(f, model, pose, h, &contacts[i], f->rows, f->jac, constraint);
         for (int32_t k = 0; k < constraint->rows; ++k) {
             f->lower[f->rows + k] = f->upper[f->rows + k] = f->compliance[f->rows + k] = 0.0;
         }
@@ -460,14 +530,43 @@ static void seal(perpi_formulation* f)
     }
 }
 
-perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in)
+/* The gaps are those at the end already: with the velocities that lead there, u_n is to read
+ * gap / h + drift. */
+static void bend_contacts(perpi_formulation* f, const perpi_step_input* in)
+{
+    const size_t stride = (size_t)perpi_v_stride(in->model);
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        const perp_contact* contact = &in->contact[i];
+        const int32_t body[2] = {contact->body_a, contact->body_b};
+        const perp_constraint* c = &f->constraint[i];
+        const double* J = f->J + c->jac;
+        double speed = 0.0;
+        for (int side = 0; side < 2; ++side) {
+            const int32_t block = c->block[side];
+            const double* v = in->v_end + (size_t)body[side] * stride;
+            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+            for (int32_t k = 0; k < n; ++k) {
+                speed += J[k] * v[k];
+            }
+            J += (size_t)c->rows * (size_t)n;
+        }
+        f->b[c->row] = contact->gap / in->h + contact->drift[0] - speed;
+    }
+}
+
+perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input* in,
+                                   perpi_look look)
 {
     const perp_model* model = in->model;
-    perp_status status =
-        write_bodies(f, model, PERPI_PURPOSE_STEP, in->t, in->h, in->q, in->v, in->extra);
+    const bool geometry = look == PERPI_LOOK_GEOMETRY;
+    perp_status status = write_bodies(f, PERPI_PURPOSE_STEP, look, in);
     if (status == PERP_OK) {
         const double h_gap = in->settings->no_gap ? 0.0 : in->h;
-        status = write_contacts(f, model, h_gap, in->contact, in->contact_count);
+        status = write_contacts(f, model, geometry ? f->end : f->pose, h_gap, in->contact,
+                                in->contact_count);
+    }
+    if (status == PERP_OK && geometry) {
+        bend_contacts(f, in);
     }
     if (status == PERP_OK) {
         status = write_groups(f, in->contact, in->contact_count);
@@ -475,6 +574,9 @@ perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in)
     if (status == PERP_OK) {
         status =
             perpi_formulate_joints(f, model, PERPI_PURPOSE_STEP, in->t, in->h, in->q, in->joint);
+    }
+    if (status == PERP_OK) {
+        status = perpi_formulate_supports(f, in);
     }
     if (status == PERP_OK) {
         status = perpi_formulate_forces(f, model, in->t, in->h, in->q, in->joint, in->s);
@@ -485,15 +587,27 @@ perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in)
     return status;
 }
 
+perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in)
+{
+    return perpi_formulate_at_end(f, in, PERPI_LOOK_START);
+}
+
+perp_status perpi_formulate_at_rest(perpi_formulation* f, const perpi_step_input* in)
+{
+    return perpi_formulate_at_end(f, in, PERPI_LOOK_REST);
+}
+
 perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
                                   perpi_purpose purpose, double h, const double* q, const double* v,
                                   const perp_contact* contacts, int32_t count,
                                   const perpi_joint_input* joints)
 {
     PERP_ASSERT(purpose != PERPI_PURPOSE_STEP);
-    perp_status status = write_bodies(f, model, purpose, 0.0, h, q, v, NULL);
+    const perpi_step_input in = {.model = model, .h = h, .q = q, .v = v};
+    perp_status status = write_bodies(f, purpose, PERPI_LOOK_START, &in);
     if (status == PERP_OK) {
-        status = write_contacts(f, model, purpose == PERPI_PURPOSE_IMPACT ? 0.0 : h, contacts, count);
+        const double h_gap = purpose == PERPI_PURPOSE_IMPACT ? 0.0 : h;
+        status = write_contacts(f, model, f->pose, h_gap, contacts, count);
     }
     if (status == PERP_OK) {
         status = write_groups(f, contacts, count);
@@ -516,6 +630,9 @@ void perpi_formulation_gather_v(const perpi_formulation* f, const perp_model* mo
             memcpy(v_problem + f->dof[f->block_of[i]], v_flat + i * stride,
                    (size_t)model->body[i].dofs * sizeof *v_problem);
         }
+    }
+    for (int32_t i = f->body_dofs; i < f->problem.dof_count; ++i) {
+        v_problem[i] = 0.0; /* what bodies lie on does not give way */
     }
 }
 

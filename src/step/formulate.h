@@ -92,6 +92,7 @@ struct perpi_formulation {
     int32_t* dof;
     int32_t* block_of; /* per body: block, or -1 */
     perpi_pose* pose;  /* per body, at the start of the step */
+    perpi_pose* end;   /* at its end, as far as it is known: steppers that look there */
     vec3* given_v;     /* per body: prescribed velocity over the step */
     vec3* given_w;
     double *M, *k, *J, *b, *lower, *upper, *compliance;
@@ -99,7 +100,8 @@ struct perpi_formulation {
     perp_group* group;
     int32_t* member; /* of all groups, one after another */
     size_t group_capacity, member_capacity;
-    size_t dof_capacity, block_capacity, pose_capacity, given_v_capacity, given_w_capacity;
+    size_t dof_capacity, block_capacity, pose_capacity, end_capacity, given_v_capacity,
+        given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
     size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity;
     double*
@@ -107,14 +109,20 @@ struct perpi_formulation {
     int32_t force_row; /* rows of springs and controllers: the first */
     double* error;     /* per controller: see force_rows.c */
     size_t wrench_capacity, error_capacity;
+    bool supported;                          /* bodies lie on the plane: support_rows.h */
+    int32_t support_row, support_constraint; /* the first of these */
+    int32_t body_dofs;         /* velocities of bodies; those of supports' blocks follow */
     int32_t constraints, rows; /* while it is being built */
-    size_t jac;
+    size_t jac, M_used;
 };
 
 PERP_NODISCARD perp_status perpi_formulation_create(perp_context* context,
                                                     perpi_formulation** formulation);
 void perpi_formulation_destroy(perpi_formulation* formulation);
 
+/* Room for so many more constraints, rows and entries of J. */
+PERP_NODISCARD perp_status perpi_formulation_room(perpi_formulation* f, size_t constraints,
+                                                  size_t rows, size_t jac);
 /* Appends a constraint between two bodies (-1: the world) that is not a contact; motion of
  * prescribed bodies enters b. Offered to joint_rows.c and whoever else has rows. */
 PERP_NODISCARD perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* model,
@@ -125,6 +133,9 @@ PERP_NODISCARD perp_status perpi_formulation_append(perpi_formulation* f, const 
 /* The settings of all steppers; each has a table of those it takes (step.h). */
 typedef struct perpi_step_settings {
     bool linear_rotation; /* the scene's "rotation": q + h G nu as in the papers */
+    perp_cone cone;       /* the scene's, for what is no contact of two bodies: supports */
+    int32_t directions;   /* of a polygon */
+    double inertia;       /* quasistatic: s of perpi_formulate_at_rest, 1 when it is judged */
     bool no_gap;          /* rows of contacts read u_n >= 0, not psi/h + u_n >= 0 */
     double touch;         /* anitescu-potra: a gap up to this part of a body's size touches */
 } perpi_step_settings;
@@ -147,6 +158,24 @@ typedef struct perpi_step_input {
 
 /* [B09 (2.78)] in the form of perp/problem.h. */
 PERP_NODISCARD perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in);
+
+/* What a stepper takes from the end of the step instead of its start. */
+typedef enum perpi_look {
+    PERPI_LOOK_START = 0,    /* nothing: one problem a step */
+    PERPI_LOOK_FORCES = 1,   /* wrenches, springs that are not rows, inertia */
+    PERPI_LOOK_GEOMETRY = 2, /* and the contacts: in->contact are those at q_end, and their gaps
+                               there are what the laws read */
+    PERPI_LOOK_REST = 3      /* v_end only, and no inertia: perpi_formulate_at_rest */
+} perpi_look;
+/* The problem with forces (and contacts) at in->q_end, in->v_end, t + h. At a fixed point, where
+ * its answer leads to (q_end, v_end) again, the laws hold at the end of the step. */
+PERP_NODISCARD perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input* in,
+                                                  perpi_look look);
+/* The same without inertia: forces alone must balance, [B09 (3.29)]. The problem has
+ * M = s M^ + h D, k = s M^ v_end + h f, s = settings->inertia and M^ the masses: whoever solves it with
+ * v = v_end has 0 = h (f - D v) + J' p. */
+PERP_NODISCARD perp_status perpi_formulate_at_rest(perpi_formulation* f,
+                                                   const perpi_step_input* in);
 /* The same for another purpose than a step. Contacts have one row then, with b = gap / h (>= 0 when
  * projecting: what has sunk in may stay), joints their equality rows, ropes and limits. */
 PERP_NODISCARD perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,

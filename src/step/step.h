@@ -20,6 +20,13 @@ typedef struct perpi_stepper_ops {
      * message starts with the member at fault ("contact: ..."). NULL: takes everything. */
     perp_status (*check)(perp_context* context, const perp_model* model, const char* contact,
                          const char* cone, const perpi_step_settings* settings);
+    /* What formulate takes from q_end and v_end. If anything, the loop formulates and solves until
+     * the answer of one round satisfies the laws of the next; with GEOMETRY, in->contact are the
+     * contacts at q_end, found there anew each round. */
+    perpi_look look;
+    /* The problem has no inertia but that of the way there: it is solved again and again, until the
+     * velocities it ends with (v_end) are those it started from (src/sim/settle.c). */
+    bool settles;
     /* Contacts enter the problem when they touch (settings->touch), not before. */
     bool touching;
     /* Restitution: the loop may put impacts between its steps (sim/impact.c). */

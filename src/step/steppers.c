@@ -3,14 +3,19 @@
 #include <string.h>
 
 #include "step/anitescu_potra.h"
+#include "step/implicit.h"
+#include "step/quasistatic.h"
 #include "step/step.h"
 #include "step/stewart_trinkle.h"
 
-static const perpi_stepper_ops* const built[] = {&perpi_stepper_stewart_trinkle,
-                                               &perpi_stepper_anitescu_potra};
+static const perpi_stepper_ops* const built[] = {
+    &perpi_stepper_stewart_trinkle,
+    &perpi_stepper_anitescu_potra,
+    &perpi_stepper_implicit,
+    &perpi_stepper_quasistatic,
+};
 
-static const char* const reserved[] = {"implicit",    "geometric-implicit",
-                                       "compliant",      "quasistatic", "instantaneous"};
+static const char* const reserved[] = {"geometric-implicit", "compliant", "instantaneous"};
 
 enum { BUILT = sizeof built / sizeof built[0], RESERVED = sizeof reserved / sizeof reserved[0] };
 
@@ -20,7 +25,7 @@ perp_status perpi_stepper_settings(perp_context* context, const perpi_stepper_op
 {
     char owner[64];
     (void)snprintf(owner, sizeof owner, "stepper '%s'", ops->name);
-    *settings = (perpi_step_settings){.touch = 1e-6};
+    *settings = (perpi_step_settings){.inertia = 1.0, .touch = 1e-6};
     for (int32_t i = 0; i < count; ++i) {
         const perp_status status =
             perp_setting_assign(context, ops->setting, ops->setting_count, owner, option[i].name,

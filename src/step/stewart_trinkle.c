@@ -28,7 +28,7 @@ static perp_status advance_prescribed(const perp_model* model, int32_t i, double
     if (body->type != PERP_BODY_KINEMATIC) {
         return PERP_OK;
     }
-    if (body->motion.type == PERP_MOTION_POSE && !body->motion.follows) {
+    if (perpi_motion_has_pose(&body->motion)) {
         status = perpi_motion_pose(model, i, t + h, &pose, &angle, &velocity, &rate);
         if (status == PERP_OK) {
             perpi_state_set_pose(model, q, i, &pose, angle);

@@ -91,15 +91,27 @@ ellipsoid-without-length|/friction/e_r: must be a length > 0, got 0
 axes-without-ellipsoid|/friction/e_t: belongs to the friction cone 'ellipsoid'
 stepper-not-built|/stepper: |'compliant' does not exist yet
 contact-not-built|/contact: |'disjunctive' does not exist yet
-contact-spatial|/contact: |'peg' does not exist for spatial scenes yet
 polygon-twice|/bodies/0/shapes/0/vertices/2: is the same point as vertices/1
 polygon-straight|/bodies/0/shapes/0/vertices/1: lies on the line through its neighbours
 polygon-flat|/bodies/0/shapes/0/vertices: all lie on a line
-polygon-inward|/bodies/0/shapes/0/vertices/3: the polygon turns inward here
+polygon-crossed|/bodies/0/shapes/0/vertices: the edge that begins at vertices/0 meets the one that begins at vertices/2
 polygon-star|/bodies/0/shapes/0/vertices: the polygon winds around itself 2 times
 polygon-two|/bodies/0/shapes/0/vertices: must be 3 to 1024 points, got 2
 polygon-point|/bodies/0/shapes/0/vertices/1: must be a point of 2 numbers
 polygon-tiny-edge|/bodies/0/shapes/0/vertices/3: is the same point as vertices/2
+polyhedron-line|/bodies/0/shapes/0/vertices: all lie on one line
+polyhedron-flat|/bodies/0/shapes/0/vertices: all lie in one plane
+polyhedron-same|/bodies/0/shapes/0/vertices: all are the same point
+polyhedron-three|/bodies/0/shapes/0/vertices: must be at least 4 points, got 3
+polyhedron-point|/bodies/0/shapes/0/vertices/3: must be three numbers
+polyhedron-open|/bodies/0/shapes/0/faces: |belongs to one face only: the surface is not closed
+polyhedron-disagree|/bodies/0/shapes/0/faces: |which side is out
+polyhedron-bent|/bodies/0/shapes/0/faces/0: is not flat|cut the face into triangles
+polyhedron-notch|/bodies/0/shapes/0/faces: |is not convex: vertex 
+polyhedron-solid|/bodies/0/shapes/0/solid: unknown solid 'icosaeder'
+polyhedron-sides|/bodies/0/shapes/0/sides: 
+polyhedron-extra|/bodies/0/shapes/0/length: a cube has none
+polyhedron-nothing|/bodies/0/shapes/0: missing key 'vertices'
 unknown-stepper|stewart-trinkel|stewart-trinkle
 unknown-contact|standrad|standard
 unknown-solver|lemkee|lemke

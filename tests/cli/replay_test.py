@@ -215,7 +215,7 @@ def every_shape_that_a_scene_can_have_is_in_the_page_with_its_sizes():
     # A shape without one number would be left out by the page without a word.
     types = [t["name"] for t in perp("list", "shapes", "--json").json["shapes"]]
     known = {"particle", "sphere", "plane", "box", "capsule", "cylinder", "mesh", "circle", "halfplane",
-             "polygon"}
+             "polygon", "polyhedron"}
     assert set(types) <= known, set(types) - known
 
 

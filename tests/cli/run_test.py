@@ -126,8 +126,8 @@ def bad_input_is_2_names_the_place_and_leaves_no_file():
     cases = [
         ((scene, "--set", "/bodies/1/mass=-1"), "/bodies/1/mass"),
         ((scene, "--set", "/nonsense=1"), "nonsense"),
-        ((scene, "--solver", "lemkee"), "lemke"), ((scene, "--stepper", "implicit"), "implicit"),
-        ((scene, "--contact", "peg"), "/contact: contact model 'peg' does not exist for spatial scenes yet"),
+        ((scene, "--solver", "lemkee"), "lemke"), ((scene, "--stepper", "instantaneous"), "instantaneous"),
+        ((scene, "--contact", "peggy"), "/contact: unknown contact model 'peggy': did you mean 'peg'?"),
         ((scene, "--friction", "ellipsoid"), "/friction/e_r: must be a length > 0, got 0"),
         ((scene, "--solver", "lemk"),
          "scene.json: /solver: unknown solver 'lemk': did you mean 'lemke'?"),
@@ -331,8 +331,7 @@ def list_names_what_there_is():
             assert row["name"] in text
         return {row["name"]: row for row in rows}
     assert names("steppers")["stewart-trinkle"]["built"]
-    assert not names("steppers")["implicit"]["built"]
-    assert names("contacts")["standard"]["built"] and not names("contacts")["disjunctive"]["built"]
+    assert names("contacts")["standard"]["built"]
     assert {"sphere", "plane", "box", "circle", "halfplane", "polygon"} <= set(names("shapes"))
     joints = names("joints")
     assert len(joints) == 8 and all(row["built"] for row in joints.values())

@@ -208,6 +208,7 @@ def a_robot_floats_when_asked_to():
 def import_speaks_and_refuses():
     result = perp("import", good("pendulum"))
     assert json.loads(result.out)["name"] == "r" and result.err == ""
+    assert perp("import", good("pendulum"), "-o", "-").out == result.out
     assert perp("import", good("pendulum"), "--out", "a.json", "--json").json == {
         "status": "ok", "scene": "r", "file": "a.json", "bodies": 1, "joints": 1}
     assert "a.json: 1 bodies, 1 joints" in perp("import", good("pendulum"), "-o", "a.json").out

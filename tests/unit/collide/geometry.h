@@ -125,6 +125,7 @@ static inline touches touches_create(void)
     touches t = {NULL, {0}};
     CHECK_OK(perp_context_create(NULL, &t.context));
     t.list.context = t.context;
+    t.list.turn = INFINITY;
     return t;
 }
 

@@ -452,9 +452,6 @@ TEST(what_does_not_exist_yet_is_said_to_be_so)
                         "\"faces\":[[0,1,2]]"),
                   "/bodies/1/shapes/0/type: a mesh does not collide yet", "\"visual\": true");
     CHECK_NOT_YET(BODY("\"mass\":1,\"compliance\":{}"), "/bodies/1/compliance: ");
-    CHECK_NOT_YET(BODY("\"mass\":1,\"support\":{}"), "/bodies/1/support: ");
-    CHECK_NOT_YET(BODY("\"type\":\"kinematic\",\"motion\":{\"acceleration\":{}}"),
-                  "/bodies/1/motion/acceleration: motion 'acceleration' does not exist yet");
 }
 
 #define FORCE(members) TOP("\"forces\":[{" members "}]")
@@ -567,6 +564,39 @@ TEST(controllers_that_make_no_sense_are_refused)
 }
 
 #define MOTION(members) BODY("\"type\":\"kinematic\",\"motion\":{" members "}")
+
+#define WAVE(f) "{\"amplitude\":1,\"frequency\":" f "}"
+#define ACCELERATION(members) MOTION("\"acceleration\":{" members "}")
+#define MESSAGE "/bodies/1/motion/acceleration"
+
+TEST(accelerations_that_make_no_sense_are_refused)
+{
+    static const struct {
+        const char *scene, *message;
+    } cases[] = {
+        {ACCELERATION(""), MESSAGE ": must have 'linear', 'angular', or both"},
+        {ACCELERATION("\"linear\":[0,0]"),
+         MESSAGE "/linear: must have 3 entries, one per axis, got 2"},
+        {ACCELERATION("\"linear\":[1,0,0]"),
+         MESSAGE "/linear/0: must be {amplitude, frequency, phase}"},
+        {ACCELERATION("\"linear\":[0,[" WAVE("1") "," WAVE("0") "],0]"),
+         MESSAGE "/linear/1/1/frequency: must be > 0 (cycles per unit of time), got 0"},
+        {ACCELERATION("\"angular\":[0,0,{\"amplitude\":1}]"), MESSAGE "/angular/2"},
+        {ACCELERATION("\"angular\":[" WAVE("1") ",0," WAVE("1.41421356237309505") "]"),
+         MESSAGE "/angular: frequencies about several axes must have a common period"},
+        {ACCELERATION(
+             "\"linear\":[" WAVE("1") ",0," WAVE("1.41421356237309505") "],\"periodic\":true"),
+         MESSAGE "/periodic: the frequencies have no common period"},
+        {MOTION("\"acceleration\":{\"linear\":[" WAVE("1") ",0,0]},\"position\":[0,0,0]"),
+         "/bodies/1/motion/position: not beside acceleration"},
+        {BODY("\"type\":\"kinematic\",\"velocity\":[1,0,0],\"motion\":{\"acceleration\":{"
+              "\"linear\":[" WAVE("1") ",0,0],\"periodic\":true}}"),
+         MESSAGE "/periodic: a body with a velocity of its own"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        CHECK_REFUSED(cases[i].scene, cases[i].message);
+    }
+}
 
 TEST(tables_and_speed_limits_that_make_no_sense_are_refused)
 {

@@ -19,18 +19,23 @@ static void check_refused(perp_context* context, const double* v, int32_t n, per
     CHECK(strstr(perp_context_error(context), message) != NULL);
 }
 
-TEST(what_is_no_convex_polygon_is_refused_with_the_vertex_at_fault)
+TEST(what_is_no_polygon_is_refused_with_the_vertex_at_fault)
 {
     perp_context* c = NULL;
     REQUIRE_OK(perp_context_create(NULL, &c));
     const double flat[] = {0, 0, 1, 1, 2, 2}, twice[] = {0, 0, 1, 0, 1, 0, 0, 1};
-    const double straight[] = {0, 0, 1, 0, 2, 0, 0, 1}, inward[] = {0, 0, 2, 0, 1, 0.5, 0, 2};
+    const double straight[] = {0, 0, 1, 0, 2, 0, 0, 1}, crossed[] = {0, 0, 3, 0, 1, 2, 2, -1, 0, 2};
+    const double bow[] = {0, 0, 1, 1, 1, 0, 0, 1}, touch[] = {0, 0, 2, 0, 2, 2, 1, 0, 0, 2};
     const double tiny[] = {0, 0, 1e6, 0, 1e6, 1e-6, 0, 1e6}, wrong[] = {0, 0, 1, NAN, 1, 1};
     const double line[] = {0, 0, 1, 0, 0, 1};
     check_refused(c, flat, 3, PERP_ERROR_INPUT, "vertices: all lie on a line");
     check_refused(c, twice, 4, PERP_ERROR_INPUT, "vertices/2: is the same point as vertices/1");
     check_refused(c, straight, 4, PERP_ERROR_INPUT, "vertices/1: lies on the line");
-    check_refused(c, inward, 4, PERP_ERROR_UNSUPPORTED, "vertices/2: the polygon turns inward");
+    check_refused(c, crossed, 5, PERP_ERROR_INPUT,
+                  "vertices: the edge that begins at vertices/0 meets the one that begins at "
+                  "vertices/2");
+    check_refused(c, touch, 5, PERP_ERROR_INPUT, "meets the one that begins at vertices/2");
+    check_refused(c, bow, 4, PERP_ERROR_INPUT, "or the outline crosses itself");
     check_refused(c, tiny, 4, PERP_ERROR_INPUT, "vertices/2: is the same point as vertices/1");
     check_refused(c, wrong, 3, PERP_ERROR_INPUT, "vertices/1/1: must be finite");
     check_refused(c, line, 2, PERP_ERROR_INPUT, "vertices: must be 3 to 1024 points, got 2");

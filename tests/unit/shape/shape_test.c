@@ -34,6 +34,9 @@ static perp_shape_def valid(perp_shape_type type)
     static const double quadrilateral[] = {-0.4, -0.6, 0.9, -0.2, 0.7, 0.5, -0.1, 0.8};
     def.vertices = quadrilateral;
     def.vertex_count = 4;
+    if (type == PERP_SHAPE_POLYHEDRON) {
+        def.vertices = tetrahedron;
+    }
     if (type == PERP_SHAPE_MESH) {
         def.contactless = true;
         def.vertices = tetrahedron;
@@ -93,7 +96,7 @@ TEST(a_name_that_cannot_be_had_says_why)
     check_not_found("mesh", 2, PERP_ERROR_INPUT, text);
     check_not_found("circle", 3, PERP_ERROR_INPUT,
                     "shape 'circle' is planar; a spatial scene has sphere, plane, box, capsule, "
-                    "cylinder, mesh, particle");
+                    "cylinder, mesh, polyhedron, particle");
     check_not_found("spere", 3, PERP_ERROR_INPUT, "unknown shape 'spere': did you mean 'sphere'?");
     perp_shape_type found;
     CHECK_EQ_INT(perp_shape_find(context, "teapot-of-utah", 3, &found), PERP_ERROR_INPUT);
@@ -213,6 +216,7 @@ static double support(const perpi_shape* s, const perpi_pose* pose, vec3 n)
     case PERP_SHAPE_CYLINDER:
         local = s->radius * hypot(d.x, d.y) + 0.5 * s->length * fabs(d.z);
         break;
+    case PERP_SHAPE_POLYHEDRON:
     case PERP_SHAPE_MESH:
         local = -INFINITY;
         for (size_t i = 0; i < 4; ++i) {
@@ -296,6 +300,7 @@ static bool contains(const perpi_shape* s, vec3 p)
         }
         return true;
     case PERP_SHAPE_CYLINDER: return hypot(p.x, p.y) <= s->radius && fabs(p.z) <= 0.5 * s->length;
+    case PERP_SHAPE_POLYHEDRON:
     case PERP_SHAPE_MESH: return (p.x + 0.375) / 1.5 + (p.y + 0.25) + (p.z + 0.5) / 2 <= 1;
     default: return fabs(p.x) <= s->half.x && fabs(p.y) <= s->half.y && fabs(p.z) <= s->half.z;
     }
@@ -346,7 +351,8 @@ TEST(mass_properties_agree_with_numerical_integration)
         perpi_shape s;
         REQUIRE_OK(perpi_shape_make(context, &d, dimension_of(ops->type), &s));
         const perpi_mass m = ops->mass(&s);
-        const bool skew = ops->type == PERP_SHAPE_MESH; /* the grid has no symmetry with it */
+        /* the grid has no symmetry with these */
+        const bool skew = ops->type == PERP_SHAPE_MESH || ops->type == PERP_SHAPE_POLYHEDRON;
         const perpi_mass q = quadrature(&s, planar ? 2000 : 160, planar);
         CHECK_NEAR(m.mass, q.mass, (skew ? 5e-3 : 1e-3) * m.mass);
         CHECK_AT_MOST(v3_norm(v3_sub(m.center, v3_scale(1.0 / q.mass, q.center))),

@@ -1,0 +1,80 @@
+/* src/collide/polyhedron.h - pairs of convex polyhedra (a box is one too). */
+#ifndef PERPI_COLLIDE_POLYHEDRON_H
+#define PERPI_COLLIDE_POLYHEDRON_H
+
+#include "collide/collide.h"
+#include "shape/polyhedron.h"
+
+/* Shapes with a polyhedron: POLYHEDRON and BOX. */
+perp_status perpi_polyhedron_polyhedron(const perpi_shape* a, const perpi_pose* pose_a,
+                                        const perpi_shape* b, const perpi_pose* pose_b,
+                                        double margin, perpi_touch_list* list);
+
+/* ---- feature pairs: src/collide/polyhedron_near.c --------------------------------------------------
+ *
+ * Everything is in the frame of a, in which b can turn by a small vector d. Whether a pair of features
+ * is a facet of B - A is told by the signs of products of an edge of one with a face's normal of the
+ * other; to first order they are s + g . d, with g of length 1; exactly, still . Q(d) turning. */
+typedef struct perpi_turn_plane {
+    vec3 g;
+    double s;
+    vec3 still, turning; /* of a and of b */
+} perpi_turn_plane;
+
+enum {
+    PERPI_FACETS = 64,      /* feature pairs that can take part; the nearest are kept */
+    PERPI_TURN_PLANES = 64, /* products whose sign the turn can change: bits of a mask */
+    PERPI_TURN_ACTIVE = 12, /* of these so many are followed, the nearest to d = 0 */
+    PERPI_TURN_CELLS = 256, /* orders that are looked at */
+    PERPI_PLACED = 64,      /* vertices and faces of b that are transformed once */
+};
+
+typedef enum perpi_facet_kind {
+    PERPI_VERTEX_B_FACE_A,
+    PERPI_VERTEX_A_FACE_B,
+    PERPI_EDGE_EDGE,
+} perpi_facet_kind;
+
+/* A vertex with a face, or an edge with an edge: a facet of B - A for some d. */
+typedef struct perpi_facet {
+    perpi_facet_kind kind;
+    int32_t one, other; /* vertex and face; edge of a and edge of b */
+    vec3 p_a, p_b, n;   /* n from a to b; p_b - p_a = psi n */
+    double psi;
+    double distance;      /* of the features themselves, not of their planes or lines */
+    uint64_t plus, minus; /* it is a facet where these products are positive, and these negative */
+    bool present, possible; /* at d = 0; for some d */
+} perpi_facet;
+
+typedef struct perpi_meeting {
+    const perpi_polyhedron* p[2];
+    mat3 R; /* from b's frame into a's */
+    vec3 x;
+    double margin, near, theta, size;
+    perpi_facet facet[PERPI_FACETS];
+    int32_t count;
+    perpi_turn_plane plane[PERPI_TURN_PLANES];
+    int32_t planes;
+    double least; /* smallest distance of a present pair */
+    bool apart;   /* a present pair is open by more than the margin */
+    vec3 vertex_b[PERPI_PLACED], normal_b[PERPI_PLACED];
+} perpi_meeting;
+
+void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perpi_pose* pose_a,
+                         const perpi_polyhedron* b, const perpi_pose* pose_b, double margin,
+                         double near, double turn);
+/* Fills in facet[]: pairs within `near` of each other that some turn can make a facet; where
+ * `all_vertices` is set, also vertices over faces that none can. */
+void perpi_meeting_collect(perpi_meeting* m, bool all_vertices);
+/* The facet of B - A with the largest psi, over all of them; stops at one that is open by more than
+ * the margin. Walks over the facets of B - A, each once. */
+perpi_facet perpi_meeting_deepest(const perpi_meeting* m);
+
+/* ---- orders: src/collide/polyhedron_cells.c ---------------------------------------------------------
+ *
+ * The signs of the products (bit i: plane i is positive) that a turn |d| <= theta can bring about, each
+ * once, at most PERPI_TURN_CELLS. |s| < theta of all planes. Returns how many. */
+int32_t perpi_turn_cells(const perpi_turn_plane* plane, int32_t count, double theta,
+                         uint64_t* cell);
+
+#endif

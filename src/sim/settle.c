@@ -1,0 +1,261 @@
+/* src/sim/settle.c - steps without inertia: balance of forces by the proximal point method.
+ *
+ * Source     [B09 (3.29), (3.45)]: the step minimises the work against external and frictional forces;
+ *            Rockafellar (1976) for the method
+ * The problem without inertia, 0 = h f + J' p, has no mass matrix, and the methods need one. So from
+ * a point v_k the problem with the mass s M is solved,
+ *     s M (v - v_k) = h f + J' p,   laws of the rows as ever,
+ * and its answer is the next v_k. Where v = v_k, forces balance, whatever s. The error shrinks by
+ * s / (s + stiffness) in each solve, stiffness being what springs (h^2 k / m) and the curvature of
+ * friction (mu h g / v) bring; sharp corners of the potential, as sticking or a pusher, are reached
+ * at once, however large s is. So s becomes smaller as long as that helps. Impulses of a problem with a tiny
+ * mass carry little accuracy in velocity; so each such solve is followed by one with s = 1, which
+ * moves v by no more than the balance is off, and it is this problem that is judged and recorded.
+ *
+ * v_0 = 0: where the laws leave the motion open (nothing touches a body; a frictionless body between
+ * a fence and a wall), the small mass picks the motion of least kinetic energy, and a body that
+ * nothing moves stays. perpi_sim_freedom tells that there was a choice.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/internal.h"
+
+/* An entry of the forces that is this much smaller than the largest is judged by that. */
+static const double FLOOR = 1e-3;
+enum { MAX_CYCLES = 16, STALE = 3 };
+static const double FIRST = 0.1, LAST = 1e-10, SHRINK = 0.1, RETREAT = 30.0;
+/* A cycle that gains less than this wants a smaller mass. */
+static const double GAIN = 0.01;
+/* Rounding of a solve spoils the balance, by about 1e-17 / s. Once it is this good and gets no better,
+ * s grows again to polish it. */
+static const double GOOD = 1e-7, GROW = 10.0;
+/* A cycle ends the search at this residual, relative as all of them. */
+static const double GOAL = 1e-11;
+/* What a solve with a small mass must reach to be of use; the solve after it is exact. */
+static const double USEFUL = 1e-6;
+/* What every solve is asked for: it may fall short. */
+static const double FINE = 1e-12;
+
+static perp_status formulate_near(perp_sim* sim, const perpi_step_input* in, double s)
+{
+    perpi_step_settings settings = *in->settings;
+    perpi_step_input near = *in;
+    settings.inertia = s;
+    near.settings = &settings;
+    near.v_end = sim->v_end;
+    return sim->stepper->formulate(sim->formulation, &near);
+}
+
+/* One solve from v_end, into v_problem and p_problem. */
+static perp_status solve_near(perp_sim* sim, const perpi_step_input* in, double s,
+                              perp_contact_residual* residual, perp_report* report)
+{
+    const perp_status status = formulate_near(sim, in, s);
+    if (status != PERP_OK) {
+        return status;
+    }
+    perp_solve_options options = perp_solve_options_default();
+    options.tolerance = sim->def.tolerance < FINE ? sim->def.tolerance : FINE;
+    options.cancel = sim->cancel;
+    options.user = sim->cancel_user;
+    return perp_contact_solve(sim->solver, &sim->formulation->problem, &options, true,
+                              sim->v_problem, sim->p_problem, residual, report);
+}
+
+static bool all_finite(const double* x, int32_t n)
+{
+    for (int32_t i = 0; i < n; ++i) {
+        if (!isfinite(x[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The velocities and impulses at hand <-> the best so far. */
+static void keep(perp_sim* sim)
+{
+    const size_t dofs = (size_t)sim->formulation->problem.dof_count;
+    const size_t rows = (size_t)sim->formulation->problem.row_count;
+    memcpy(sim->settled, sim->v_problem, dofs * sizeof(double));
+    memcpy(sim->settled + dofs, sim->p_problem, rows * sizeof(double));
+}
+
+static void take_back(perp_sim* sim)
+{
+    const size_t dofs = (size_t)sim->formulation->problem.dof_count;
+    const size_t rows = (size_t)sim->formulation->problem.row_count;
+    memcpy(sim->v_problem, sim->settled, dofs * sizeof(double));
+    memcpy(sim->p_problem, sim->settled + dofs, rows * sizeof(double));
+    perpi_formulation_scatter_v(sim->formulation, sim->model, sim->v_problem, sim->v_end);
+}
+
+/* The balance of forces at v_problem, p_problem, by the one judge. */
+static perp_status judge(perp_sim* sim, const perpi_step_input* in, perp_contact_residual* residual)
+{
+    perpi_formulation_scatter_v(sim->formulation, sim->model, sim->v_problem, sim->v_end);
+    const perp_status status = formulate_near(sim, in, 1.0);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const perp_contact_problem* problem = &sim->formulation->problem;
+    const perp_status room =
+        perpi_grow(sim->context, &sim->basis, &sim->basis_capacity,
+                   perp_contact_residual_work(problem) + 1, sizeof *sim->basis);
+    if (room == PERP_OK) {
+        *residual = perp_contact_judge(problem, sim->v_problem, sim->p_problem, sim->basis);
+    }
+    return room;
+}
+
+/* How far the forces are from balance, beside themselves: |h f + J' p| / (|h f| + |J' p|), each body's
+ * entries in units of its mass. The judge compares with M v too, beside which any force looks small
+ * once the motion runs away. where: the velocity furthest off. */
+static double unbalance(const perp_sim* sim, int32_t* where)
+{
+    const perpi_formulation* f = sim->formulation;
+    const perp_contact_problem* P = &f->problem;
+    double* force = sim->basis; /* has room: see judge() */
+    double* size = force + f->body_dofs;
+    const double* M = P->M;
+    for (int32_t b = 0; b < P->block_count && P->dof[b] < f->body_dofs; ++b) {
+        const int32_t d = P->dof[b], n = P->dof[b + 1] - d;
+        for (int32_t i = 0; i < n; ++i) {
+            double h_f = P->k[d + i]; /* minus s M v: drag is in M, and stays */
+            for (int32_t j = 0; j < n; ++j) {
+                h_f -= M[i * n + j] * sim->v_problem[d + j];
+            }
+            force[d + i] = h_f;
+            size[d + i] = fabs(h_f);
+        }
+        M += n * n;
+    }
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        const double* J = P->J + c->jac;
+        for (int side = 0; side < 2; ++side) {
+            const int32_t block = c->block[side];
+            const int32_t n = block >= 0 ? P->dof[block + 1] - P->dof[block] : 0;
+            for (int32_t r = 0; r < c->rows; ++r) {
+                for (int32_t i = 0; i < n && P->dof[block] < f->body_dofs; ++i) {
+                    const double push = J[r * n + i] * sim->p_problem[c->row + r];
+                    force[P->dof[block] + i] += push;
+                    size[P->dof[block] + i] += fabs(push);
+                }
+            }
+            J += (size_t)c->rows * (size_t)n;
+        }
+    }
+    double worst = 0.0, most = 0.0;
+    for (int pass = 0; pass < 2; ++pass) {
+        M = P->M;
+        for (int32_t b = 0; b < P->block_count && P->dof[b] < f->body_dofs; ++b) {
+            const int32_t d = P->dof[b], n = P->dof[b + 1] - d;
+            for (int32_t i = 0; i < n; ++i) {
+                const double root = sqrt(M[i * n + i]);
+                const double floor_size = FLOOR * most * root;
+                const double scale = size[d + i] > floor_size ? size[d + i] : floor_size;
+                if (pass == 0) {
+                    most = size[d + i] / root > most ? size[d + i] / root : most;
+                } else if (scale > 0.0 && !(fabs(force[d + i]) / scale <= worst)) {
+                    worst = fabs(force[d + i]) / scale;
+                    *where = d + i;
+                }
+            }
+            M += n * n;
+        }
+    }
+    return worst;
+}
+
+/* The body that owns a velocity of the problem. */
+static const char* name_of(const perp_sim* sim, int32_t velocity)
+{
+    const perpi_formulation* f = sim->formulation;
+    for (size_t i = 0; i < sim->model->body_count; ++i) {
+        const int32_t block = f->block_of[i];
+        if (block >= 0 && velocity >= f->dof[block] && velocity < f->dof[block + 1]) {
+            return sim->model->body[i].name;
+        }
+    }
+    return "";
+}
+
+perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
+                             perp_contact_residual* residual, perp_report* report)
+{
+    const perp_contact_problem* problem = &sim->formulation->problem;
+    const int32_t dofs = problem->dof_count, rows = problem->row_count;
+    perp_status status = perpi_grow(sim->context, &sim->settled, &sim->settled_capacity,
+                                    (size_t)(dofs + rows) + 1, sizeof(double));
+    double s = FIRST;
+    int32_t iterations = 0, stale = 0, where = 0;
+    double best = INFINITY;
+    bool polishing = false;
+    memset(sim->v_end, 0, (size_t)sim->v_size * sizeof *sim->v_end);
+    for (int cycle = 0; status == PERP_OK && cycle < MAX_CYCLES; ++cycle) {
+        perp_contact_residual now;
+        bool failed = false;
+        status = solve_near(sim, in, s, &now, report);
+        if (status != PERP_OK || report->outcome == PERP_OUTCOME_CANCELLED) {
+            return status;
+        }
+        iterations += report->iterations;
+        if (now.worst <= USEFUL && all_finite(sim->v_problem, dofs)) {
+            perpi_formulation_scatter_v(sim->formulation, sim->model, sim->v_problem, sim->v_end);
+        } else {
+            failed = true;
+        }
+        status = solve_near(sim, in, 1.0, &now, report);
+        if (status != PERP_OK || report->outcome == PERP_OUTCOME_CANCELLED) {
+            return status;
+        }
+        iterations += report->iterations;
+        if (!all_finite(sim->v_problem, dofs) || !all_finite(sim->p_problem, rows)) {
+            break;
+        }
+        status = judge(sim, in, &now);
+        if (status != PERP_OK) {
+            return status;
+        }
+        const double off = unbalance(sim, &where), measure = now.worst > off ? now.worst : off;
+        stale = measure < 0.5 * best ? 0 : stale + 1;
+        polishing = polishing || (best <= GOOD && measure > 0.5 * best);
+        if (polishing) {
+            s = s * GROW < 1.0 ? s * GROW : 1.0;
+        } else if (failed || measure > best) {
+            s = s * RETREAT < 1.0 ? s * RETREAT : 1.0;
+        } else if (cycle == 0 || measure > GAIN * best) {
+            s = s * SHRINK > LAST ? s * SHRINK : LAST;
+        }
+        if (measure < best) {
+            best = measure;
+            keep(sim);
+        }
+        if (best <= GOAL || (best <= sim->def.tolerance && stale >= STALE)) {
+            break;
+        }
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (isfinite(best)) {
+        take_back(sim);
+        status = judge(sim, in, residual);
+    } else {
+        *residual = (perp_contact_residual){.dynamics = INFINITY, .worst = INFINITY};
+    }
+    report->iterations = iterations;
+    report->residual = residual->worst;
+    const bool solved = best <= sim->def.tolerance;
+    report->outcome = solved ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_NO_SOLUTION;
+    report->detail[0] = '\0';
+    if (!solved) {
+        (void)snprintf(report->detail, sizeof report->detail,
+                       "the forces on '%.40s' do not balance (off by %.0e of them): does anything "
+                       "hold it, is it jammed?",
+                       name_of(sim, where), best);
+    }
+    return status;
+}

@@ -1,0 +1,28 @@
+/* src/step/implicit.c - wrenches, velocity products and inertia at the end of the step.
+ *
+ * Source     [B09 2.6.1]: (2.77) with lambda_vp, and here lambda_app and M too, at l + 1; the gap is
+ *            linearised about the start of the step, as in Stewart and Trinkle's
+ * Departure  the velocity-product term is not written out: the step balances momenta,
+ *                M(q') v' = M(q) v + h f(t + h, q', v') + J' p,
+ *            whose difference of inertias is that term. So a free body keeps its angular momentum
+ *            whatever h. The directions of contacts and joints are those of the start.
+ *            First order in h.
+ */
+#include "step/implicit.h"
+
+#include "step/stewart_trinkle.h"
+
+/* The first guess is the semi-implicit step: exact for a free body, and near everything else. */
+static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
+{
+    return in->q_end == in->q ? perpi_formulate(f, in)
+                              : perpi_formulate_at_end(f, in, PERPI_LOOK_FORCES);
+}
+
+const perpi_stepper_ops perpi_stepper_implicit = {
+    .name = "implicit",
+    .summary = "wrenches, velocity products and inertia at the end of the step, first order",
+    .look = PERPI_LOOK_FORCES,
+    .formulate = formulate,
+    .advance = perpi_advance,
+};

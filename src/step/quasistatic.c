@@ -1,0 +1,22 @@
+/* src/step/quasistatic.c - motion in which all forces balance at every moment.
+ *
+ * Source     [B09 3.4]: Model-DQC (round cone) and Model-DLC (polygon), (3.29), (3.36)-(3.43)
+ * Notation   paper lambda, q^{l+1} -> p = h lambda, v = (q^{l+1} - q^l) / h: (3.37) divided by h is
+ *            the normal row of any step, (3.38)-(3.40) its friction
+ * Departure  the velocity is what solves the step, not a state: the next step does not read it. A
+ *            contact problem has a mass matrix, so the one that is solved and recorded has the bodies'
+ *            own, with k = M v_end + h f; at its end v = v_end, and what remains of the dynamics is
+ *            the balance of forces. src/sim/settle.c finds it, and says how it chooses where
+ *            there are many solutions.
+ */
+#include "step/quasistatic.h"
+
+#include "step/stewart_trinkle.h"
+
+const perpi_stepper_ops perpi_stepper_quasistatic = {
+    .name = "quasistatic",
+    .summary = "no inertia: forces balance at the end of every step, what is pushed moves",
+    .settles = true,
+    .formulate = perpi_formulate_at_rest,
+    .advance = perpi_advance,
+};
