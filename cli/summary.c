@@ -169,8 +169,17 @@ void cli_summary_print(const perp_scene* scene, const perp_sim* sim, cli_stats* 
     const perp_contact_residual* c = &stats->certificate;
     printf("%s", cli_bold());
     cli_put_name(perp_scene_name(scene), 0);
-    printf("%s: %s, t = %.9g after %lld steps\n", cli_plain(), status, perp_sim_time(sim),
-           (long long)perp_sim_step_count(sim));
+    const long long impacts = (long long)perp_sim_impact_count(sim);
+    printf("%s: %s, t = %.9g after %lld steps", cli_plain(), status, perp_sim_time(sim),
+           (long long)perp_sim_step_count(sim) - impacts);
+    if (impacts > 0) {
+        printf(" and %lld impacts", impacts);
+    }
+    if (stats->impacts_reduced > 0) {
+        printf(" (%lld with less restitution, so that energy does not grow)",
+               (long long)stats->impacts_reduced);
+    }
+    printf("\n");
     printf("  method         %s, %s, %s friction, solver %s\n", run.stepper, run.contact, run.cone,
            run.solver);
     printf("  wall time      %.4g s; a step %.4g us (p50 %.4g, p99 %.4g, max %.4g)\n",
