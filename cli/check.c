@@ -56,11 +56,11 @@ static json_t* bodies_json(const perp_model* model)
             json_array_append_new(
                 shapes, json_string(perp_shape_name(perp_model_body_shape(model, i, s).type)));
         }
-        json_t* body =
-            json_pack("{s:s, s:s, s:o, s:i, s:o, s:o, s:o}", "name", perp_model_body_name(model, i),
-                      "type", type_name(info.type), "mass", cli_number(info.mass),
-                      "degrees_of_freedom", (int)info.dofs, "friction", cli_number(info.friction),
-                      "restitution", cli_number(info.restitution), "position", cli_numbers(info.position, planar ? 2 : 3));
+        json_t* body = json_pack(
+            "{s:s, s:s, s:o, s:i, s:o, s:o, s:o}", "name", perp_model_body_name(model, i), "type",
+            type_name(info.type), "mass", cli_number(info.mass), "degrees_of_freedom",
+            (int)info.dofs, "friction", cli_number(info.friction), "restitution",
+            cli_number(info.restitution), "position", cli_numbers(info.position, planar ? 2 : 3));
         json_object_set_new(body, "inertia",
                             planar ? cli_number(info.inertia[8]) : cli_numbers(info.inertia, 9));
         json_object_set_new(body, "shapes", shapes);
@@ -156,11 +156,11 @@ static json_t* pairs_json(const perp_model* model)
         for (int32_t b = a + 1; b < n && json_array_size(array) < PAIRS_JSON; ++b) {
             if (can_meet(model, a, b)) {
                 json_array_append_new(
-                    array, json_pack("{s:s, s:s, s:o, s:o}", "a", perp_model_body_name(model, a), "b",
-                                     perp_model_body_name(model, b), "mu",
-                                     cli_number(perp_model_pair_friction(model, a, b)),
-                                     "restitution",
-                                     cli_number(perp_model_pair_restitution(model, a, b))));
+                    array,
+                    json_pack("{s:s, s:s, s:o, s:o}", "a", perp_model_body_name(model, a), "b",
+                              perp_model_body_name(model, b), "mu",
+                              cli_number(perp_model_pair_friction(model, a, b)), "restitution",
+                              cli_number(perp_model_pair_restitution(model, a, b))));
             }
         }
     }
@@ -380,12 +380,14 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
         printf("  gravity        (%.9g, %.9g, %.9g)\n", g[0], g[1], g[2]);
     }
     if (run.error > 0.0) {
-        printf("  time           adaptive step, error %.3g of the scene's size, to t = %.9g, recorded "
-               "every %d\n",
-               run.error, run.duration, (int)perp_scene_record_every(scene));
+        printf(
+            "  time           adaptive step, error %.3g of the scene's size, to t = %.9g, recorded "
+            "every %d\n",
+            run.error, run.duration, (int)perp_scene_record_every(scene));
     } else {
         printf("  time           step %.9g to t = %.9g: %lld steps, recorded every %d\n", run.step,
-           run.duration, (long long)perp_sim_step_total(sim), (int)perp_scene_record_every(scene));
+               run.duration, (long long)perp_sim_step_total(sim),
+               (int)perp_scene_record_every(scene));
     }
     printf("  method         %s", run.stepper);
     for (int32_t i = 0; i < run.stepper_option_count; ++i) {

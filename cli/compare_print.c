@@ -92,8 +92,8 @@ static void put_side(char letter, const compare_side* s, bool markdown)
     printf(", %s, %s, %s friction, solver %s, %s %.6g; %lld frames, t = %.6g to %.6g%s\n",
            run.stepper, run.contact, run.cone, run.solver,
            run.error > 0.0 ? "adaptive step of error" : "step",
-           run.error > 0.0 ? run.error : run.step, (long long)s->frames, s->begin,
-           s->end, perp_recording_finished(s->recording) ? "" : " (ended early)");
+           run.error > 0.0 ? run.error : run.step, (long long)s->frames, s->begin, s->end,
+           perp_recording_finished(s->recording) ? "" : " (ended early)");
 }
 
 /* The bodies of `of` that the other has not. */

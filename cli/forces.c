@@ -153,8 +153,7 @@ static void print_text(const perp_scene* scene, const perp_forces* f)
             turn = fmax(turn, fabs(f->body[i].angular[k]));
         }
     }
-    printf("\n%s  %-20s %-26s %s%s\n", cli_bold(), "body", " acceleration", "angular",
-           cli_plain());
+    printf("\n%s  %-20s %-26s %s%s\n", cli_bold(), "body", " acceleration", "angular", cli_plain());
     for (int32_t i = 0; i < f->body_count; ++i) {
         const perp_body_acceleration* a = &f->body[i];
         if (perp_model_body_info(model, i).type != PERP_BODY_DYNAMIC) {
@@ -172,8 +171,7 @@ static void print_text(const perp_scene* scene, const perp_forces* f)
     }
     for (int32_t i = 0; i < f->joint_count; ++i) {
         if (i == 0) {
-            printf("\n%s  %-20s %s%s\n", cli_bold(), "joint", "force and torque on b",
-                   cli_plain());
+            printf("\n%s  %-20s %s%s\n", cli_bold(), "joint", "force and torque on b", cli_plain());
         }
         printf("  ");
         cli_put_name(perp_model_joint_name(model, i), 20);
@@ -252,11 +250,12 @@ const cli_verb cli_verb_forces = {
     .name = "forces",
     .usage = "SCENE [--json]",
     .summary = "contact forces and accelerations at the initial state",
-    .text = "The problem at the level of accelerations: forces on b along normal, t and o of every "
-            "contact that\ntouches, whether it rolls, slides or separates, and the accelerations of "
-            "the bodies. Such a problem\nmay have no solution, or several (Painleve): it says so. "
-            "Exit status 3 where there is none, or\nwhere bodies that touch come nearer, which is an "
-            "impact.",
+    .text =
+        "The problem at the level of accelerations: forces on b along normal, t and o of every "
+        "contact that\ntouches, whether it rolls, slides or separates, and the accelerations of "
+        "the bodies. Such a problem\nmay have no solution, or several (Painleve): it says so. "
+        "Exit status 3 where there is none, or\nwhere bodies that touch come nearer, which is an "
+        "impact.",
     .words_min = 1,
     .words_max = 1,
     .option = options,

@@ -56,8 +56,9 @@ typedef struct perp_forces {
     int32_t body_count;
     const perp_body_acceleration* body; /* all, 0 for those that are not dynamic */
     int32_t joint_count;
-    const double (*joint)[6]; /* force and torque of the joints' rows, as perp_joint_state.impulse */
-    char message[256];        /* one sentence for a person */
+    const double (
+        *joint)[6];    /* force and torque of the joints' rows, as perp_joint_state.impulse */
+    char message[256]; /* one sentence for a person */
 } perp_forces;
 
 /* At the present state; the simulation is left as it is. PERP_ERROR_UNSUPPORTED: the scene has laws

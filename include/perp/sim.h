@@ -21,10 +21,10 @@ extern "C" {
 typedef struct perp_sim perp_sim;
 
 typedef struct perp_sim_def {
-    double step;     /* h > 0; of an adaptive step the first; NaN then: duration / 1000 */
-    double error;    /* adaptive step: its error, in sizes of the scene and radians; 0: fixed steps */
+    double step;  /* h > 0; of an adaptive step the first; NaN then: duration / 1000 */
+    double error; /* adaptive step: its error, in sizes of the scene and radians; 0: fixed steps */
     double step_min, step_max; /* of an adaptive step; NaN: 1e-9 step_max, duration / 10 */
-    double duration; /* > 0; the last step is shortened if h does not divide it (1e-9) */
+    double duration;           /* > 0; the last step is shortened if h does not divide it (1e-9) */
     const char* stepper;
     const perp_option* stepper_option; /* settings of the stepper by name */
     int32_t stepper_option_count;
@@ -132,8 +132,8 @@ PERP_API const perp_contact* perp_sim_contacts(const perp_sim* sim, int32_t* cou
  * meet (docs/steppers.md). */
 typedef enum perp_step_kind {
     PERP_STEP_TIME = 0,
-    PERP_STEP_IMPACT,        /* by Newton's law */
-    PERP_STEP_COMPRESSION,   /* the two phases of Poisson's, one after the other */
+    PERP_STEP_IMPACT,      /* by Newton's law */
+    PERP_STEP_COMPRESSION, /* the two phases of Poisson's, one after the other */
     PERP_STEP_DECOMPRESSION,
 } perp_step_kind;
 
@@ -158,7 +158,7 @@ typedef struct perp_step_info {
     bool accepted_unsolved; /* keep_going took an iterate that the judge did not pass */
     perp_step_kind kind;
     int32_t impacts_in_a_row; /* impacts since time went on, this one included; else 0 */
-    double restitution_kept;  /* of an impact: the part of the coefficients of restitution with which
+    double restitution_kept; /* of an impact: the part of the coefficients of restitution with which
                                  energy does not grow; 1: all */
 } perp_step_info;
 PERP_API perp_step_info perp_sim_step_info(const perp_sim* sim);

@@ -496,8 +496,7 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
     body->type = def->type;
     body->wrench = -1;
     body->friction = isnan(def->friction) ? model->friction_default : def->friction;
-    body->restitution =
-        isnan(def->restitution) ? model->restitution_default : def->restitution;
+    body->restitution = isnan(def->restitution) ? model->restitution_default : def->restitution;
     model->bounces = model->bounces || body->restitution > 0.0;
     body->gravity = def->has_gravity ? v3_from(def->gravity) : model->gravity;
     memcpy(body->color, def->color, sizeof body->color);

@@ -72,8 +72,8 @@ typedef struct perpi_surface {
 } perpi_surface;
 
 typedef struct perpi_pair {
-    int32_t a, b; /* a < b */
-    double mu;    /* NaN: not set */
+    int32_t a, b;       /* a < b */
+    double mu;          /* NaN: not set */
     double restitution; /* NaN: not set */
     int32_t directions;
 } perpi_pair;

@@ -72,8 +72,7 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_HALF_Q] = FRAME("/adaptive/q", PERPI_CELL_F64, PERPI_WIDTH_HALF_Q),
     [PERPI_COLUMN_HALF_V] = FRAME("/adaptive/v", PERPI_CELL_F64, PERPI_WIDTH_HALF_V),
     [PERPI_COLUMN_HALF_V_END] = FRAME("/adaptive/v_end", PERPI_CELL_F64, PERPI_WIDTH_HALF_V),
-    [PERPI_COLUMN_HALF_MEMORY] =
-        FRAME("/adaptive/memory", PERPI_CELL_F64, PERPI_WIDTH_HALF_MEMORY),
+    [PERPI_COLUMN_HALF_MEMORY] = FRAME("/adaptive/memory", PERPI_CELL_F64, PERPI_WIDTH_HALF_MEMORY),
     [PERPI_COLUMN_WALL] = {"/wall/step_seconds", PERPI_CELL_F64, 1, PERPI_AXIS_FRAME, 0,
                            PERPI_COVER_WALL},
     [PERPI_COLUMN_HASH_WALL] = {"/hash/wall", PERPI_CELL_U64, 1, PERPI_AXIS_FRAME, 0,
@@ -634,7 +633,7 @@ uint64_t perpi_header_hash(const perpi_header* header)
     h = perpi_hash_word(h, (uint32_t)header->memory_size);
     /* recordings without impacts, likewise without groups, keep the hash they had before there were any */
     h = header->grouped != 0 ? perpi_hash_word(h, (uint32_t)header->grouped) : h;
-    h = header->adaptive != 0 ? perpi_hash_word(h, UINT64_C(0x6164617074)) : h; /* "adapt" */
+    h = header->adaptive != 0 ? perpi_hash_word(h, UINT64_C(0x6164617074)) : h;    /* "adapt" */
     h = header->bounces != 0 ? perpi_hash_word(h, UINT64_C(0x696d7061637473)) : h; /* "impacts" */
     return header->user_code[0] == '\0'
                ? h

@@ -98,9 +98,9 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_V (-2)
 #define PERPI_WIDTH_V_SOLVED (-3) /* as V where joints are corrected, else 0 */
 #define PERPI_WIDTH_MEMORY (-4)
-#define PERPI_WIDTH_GROUPED (-5)         /* 1 where the contact model makes groups, else 0 */
-#define PERPI_WIDTH_IMPACT (-6)          /* 2 where something bounces, else there is no column */
-#define PERPI_WIDTH_CLOCK (-7)           /* these, with adaptive steps: 3, as Q, V, MEMORY */
+#define PERPI_WIDTH_GROUPED (-5) /* 1 where the contact model makes groups, else 0 */
+#define PERPI_WIDTH_IMPACT (-6)  /* 2 where something bounces, else there is no column */
+#define PERPI_WIDTH_CLOCK (-7)   /* these, with adaptive steps: 3, as Q, V, MEMORY */
 #define PERPI_WIDTH_HALF_Q (-8)
 #define PERPI_WIDTH_HALF_V (-9)
 #define PERPI_WIDTH_HALF_MEMORY (-10)

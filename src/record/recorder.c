@@ -153,8 +153,8 @@ static bool create_growing(hid_t file, const char* path, hid_t type, size_t cell
 
 static bool create_groups(hid_t file, bool adaptive)
 {
-    static const char* const group[] = {"/bodies", "/state",    "/energy", "/certificate",
-                                        "/solver", "/contacts", "/joints", "/forces",
+    static const char* const group[] = {"/bodies", "/state",    "/energy",  "/certificate",
+                                        "/solver", "/contacts", "/joints",  "/forces",
                                         "/wall",   "/hash",     "/adaptive"};
     const size_t count = sizeof group / sizeof group[0] - (adaptive ? 0 : 1);
     const hid_t plist = tracking_off(H5P_GROUP_CREATE);

@@ -879,11 +879,10 @@ perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* s
     if (!same_moment(sim, &frame)) {
         return wrong_clock(r, at, sim);
     }
-    const double time = perpi_sim_adaptive(sim)
-                            ? frame.time
-                            : perpi_sim_tick_time(sim, tick_of(sim, &frame));
+    const double time =
+        perpi_sim_adaptive(sim) ? frame.time : perpi_sim_tick_time(sim, tick_of(sim, &frame));
     status = perpi_sim_set_state(sim, time, frame.step, frame.info.kind,
-                                 frame.info.impacts_in_a_row, frame.clock, frame.q, frame.v, frame.contacts,
-                                 frame.contact_count, frame.joints, frame.memory);
+                                 frame.info.impacts_in_a_row, frame.clock, frame.q, frame.v,
+                                 frame.contacts, frame.contact_count, frame.joints, frame.memory);
     return status == PERP_OK ? PERP_OK : perpi_fail_prefix(r->context, status, r->path);
 }

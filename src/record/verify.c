@@ -30,7 +30,7 @@ typedef struct verifier {
     perpi_step_settings settings;
     perpi_formulation* formulation;
     double time, *q, *v; /* the start of the step */
-    double* q_end; /* where the step would lead without projection */
+    double* q_end;       /* where the step would lead without projection */
     double* v_end;
     perpi_joint_input* input;
     perp_joint_record* joint; /* of the frame before */
@@ -125,8 +125,7 @@ static perp_status bend(verifier* x, double t, double h, const perp_frame* frame
 }
 
 /* The step from (x->q, x->v) at x->time to the frame. */
-static perp_status judge_step(verifier* x, const perp_frame* frame,
-                              perp_contact_residual* residual)
+static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact_residual* residual)
 {
     const perp_model* model = perp_scene_model(x->scene);
     perpi_formulation* f = x->formulation;
@@ -165,8 +164,9 @@ static perp_status judge_step(verifier* x, const perp_frame* frame,
     if (frame->info.kind == PERP_STEP_TIME) {
         status = x->stepper->formulate(f, &in);
     } else {
-        status = perpi_formulate_other(f, model, PERPI_PURPOSE_IMPACT, perpi_sim_nominal_step(x->sim),
-                                       x->q, x->v, frame->contacts, frame->contact_count, x->input);
+        status =
+            perpi_formulate_other(f, model, PERPI_PURPOSE_IMPACT, perpi_sim_nominal_step(x->sim),
+                                  x->q, x->v, frame->contacts, frame->contact_count, x->input);
     }
     const perp_contact_problem* problem = &f->problem;
     if (status == PERP_OK) {

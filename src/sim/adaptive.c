@@ -59,16 +59,15 @@ static perp_status look(const perp_sim* sim, const perp_contact* c, approach* ou
     for (int side = 0; side < 2; ++side) {
         const int32_t b = body[side];
         const perpi_pose pose = perpi_state_pose(model, sim->q, b);
-        const vec3 v = v3_add(perpi_state_velocity(model, sim->v, b),
-                              v3_cross(perpi_state_rate(model, sim->v, b),
-                                       v3_sub(point[side], pose.x)));
+        const vec3 v =
+            v3_add(perpi_state_velocity(model, sim->v, b),
+                   v3_cross(perpi_state_rate(model, sim->v, b), v3_sub(point[side], pose.x)));
         out->u += (side == 0 ? -1.0 : 1.0) * v3_dot(n, v);
         speeds += v3_norm(v);
         if (model->body[b].dofs > 0) {
             vec3 force, torque;
-            const perp_status status =
-                perpi_external_wrench(model, sim->time, &pose, sim->has_extra ? sim->extra : NULL,
-                                      b, &force, &torque);
+            const perp_status status = perpi_external_wrench(
+                model, sim->time, &pose, sim->has_extra ? sim->extra : NULL, b, &force, &torque);
             if (status != PERP_OK) {
                 return status;
             }
@@ -160,7 +159,7 @@ perp_status perpi_sim_adaptive_create(perp_sim* sim)
     struct {
         double** array;
         size_t count;
-    } arrays[] = {{&a->q0, q},    {&a->v0, v},    {&a->s0, s},     {&a->q_whole, q},
+    } arrays[] = {{&a->q0, q},      {&a->v0, v},      {&a->s0, s},     {&a->q_whole, q},
                   {&a->v_whole, v}, {&a->s_whole, s}, {&a->q_half, q}, {&a->v_half, v},
                   {&a->s_half, s},  {&a->v_end, v}};
     perp_status status = PERP_OK;
@@ -293,8 +292,8 @@ static perp_status remember_keys(perp_sim* sim)
 {
     perpi_adaptive* a = &sim->halves;
     const size_t n = sim->next.count;
-    const perp_status status = perpi_grow(sim->context, &a->key, &a->key_capacity,
-                                          a->key_count + n, sizeof *a->key);
+    const perp_status status =
+        perpi_grow(sim->context, &a->key, &a->key_capacity, a->key_count + n, sizeof *a->key);
     for (size_t i = 0; status == PERP_OK && i < n; ++i) {
         a->key[a->key_count++] = sim->next.item[i].key;
     }
@@ -389,8 +388,8 @@ static perp_status find_landing(perp_sim* sim, double high, double gap_high, dou
     int last = 0;
     for (int i = 0; i < MAX_SEARCH; ++i) {
         const bool known = gap_low > 0.0;
-        double x = known ? low + (high - low) * (gap_low / (gap_low - gap_high))
-                         : 0.5 * (low + high);
+        double x =
+            known ? low + (high - low) * (gap_low / (gap_low - gap_high)) : 0.5 * (low + high);
         if (!(x > low && x < high)) {
             x = 0.5 * (low + high);
         }

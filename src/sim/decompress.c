@@ -92,10 +92,10 @@ bool perpi_decompress(const perpi_formulation* f, const perp_contact* contact, c
                 const double drift = touch ? contact[i].drift[0] : 0.0;
                 const double u = perpi_formulation_speed(f, i, r, v) + f->b[row] - drift;
                 const double free = p[row] - u / W[row];
-                const double next = touch                                   ? fmax(asked[i], free)
-                                    : c->kind == PERP_CONSTRAINT_BOUNDED ? clip(free, f->lower[row],
-                                                                                f->upper[row])
-                                                                         : free;
+                const double next = touch ? fmax(asked[i], free)
+                                    : c->kind == PERP_CONSTRAINT_BOUNDED
+                                        ? clip(free, f->lower[row], f->upper[row])
+                                        : free;
                 step[0] = next - p[row];
                 p[row] = next;
                 push(f, c, r, Y, step[0], v);

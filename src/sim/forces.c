@@ -19,9 +19,10 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 
-static const double TOUCH = 1e-6;      /* a gap that touches, in sizes of the smaller body */
-static const double STILL = 1e-9;      /* a speed that is none, relative to those of the bodies */
-static const double NEIGHBOUR = 1e-3;  /* how far bodies go to a neighbouring time, in sizes, radians */
+static const double TOUCH = 1e-6; /* a gap that touches, in sizes of the smaller body */
+static const double STILL = 1e-9; /* a speed that is none, relative to those of the bodies */
+static const double NEIGHBOUR =
+    1e-3; /* how far bodies go to a neighbouring time, in sizes, radians */
 
 typedef struct forces {
     perp_forces public;
@@ -36,14 +37,14 @@ typedef struct finder {
     const perp_model* model;
     perpi_formulation* f;
     perpi_contact_list contacts, moved;
-    double *q, *v;    /* a neighbouring state */
+    double *q, *v; /* a neighbouring state */
     double* margin;
-    double* rate;     /* d/dt of each row's velocity without accelerations: 3 a contact, then joints */
-    double* g;        /* M^-1 of the forces: accelerations without contact, per velocity */
-    double* B;        /* dofs x n */
+    double* rate; /* d/dt of each row's velocity without accelerations: 3 a contact, then joints */
+    double* g;    /* M^-1 of the forces: accelerations without contact, per velocity */
+    double* B;    /* dofs x n */
     double* z;
-    int32_t* mode;    /* 0: no friction, 1: rolling, 2: sliding */
-    double (*slip)[3]; /* of each contact: u_n, u_t, u_o */
+    int32_t* mode;        /* 0: no friction, 1: rolling, 2: sliding */
+    double (*slip)[3];    /* of each contact: u_n, u_t, u_o */
     double (*against)[2]; /* sliding: friction force per normal force, along t and o */
     perpi_force_problem problem;
     forces* out;
@@ -51,8 +52,7 @@ typedef struct finder {
 
 const char* perp_existence_name(perp_existence existence)
 {
-    static const char* const name[] = {"one",   "several",   "none",
-                                       "found", "not-found", "impact"};
+    static const char* const name[] = {"one", "several", "none", "found", "not-found", "impact"};
     return name[existence];
 }
 
@@ -81,11 +81,11 @@ static perp_status refuse(const finder* x)
     const char* what = NULL;
     for (size_t i = 0; i < model->joint_count; ++i) {
         const perpi_joint* j = &model->joint[i];
-        what = j->motor != PERP_MOTOR_NONE                       ? "motors"
-               : j->has_limits                                   ? "limits of joints"
-               : j->friction > 0.0 || j->damping > 0.0           ? "friction and damping of joints"
-               : j->type == PERP_JOINT_ROPE                      ? "ropes"
-                                                                 : what;
+        what = j->motor != PERP_MOTOR_NONE             ? "motors"
+               : j->has_limits                         ? "limits of joints"
+               : j->friction > 0.0 || j->damping > 0.0 ? "friction and damping of joints"
+               : j->type == PERP_JOINT_ROPE            ? "ropes"
+                                                       : what;
     }
     for (size_t i = 0; i < model->body_count; ++i) {
         what = model->body[i].support.points > 0 ? "supports" : what;
@@ -152,9 +152,9 @@ static vec3 relative_velocity(const perp_model* model, const double* q, const do
     vec3 u = v3_madd(v3_scale(c->drift[1], t), c->drift[2], v3_cross(n, t));
     for (int side = 0; side < 2; ++side) {
         const perpi_pose pose = perpi_state_pose(model, q, body[side]);
-        const vec3 at = v3_add(perpi_state_velocity(model, v, body[side]),
-                               v3_cross(perpi_state_rate(model, v, body[side]),
-                                        v3_sub(point[side], pose.x)));
+        const vec3 at =
+            v3_add(perpi_state_velocity(model, v, body[side]),
+                   v3_cross(perpi_state_rate(model, v, body[side]), v3_sub(point[side], pose.x)));
         u = v3_madd(u, side == 0 ? -1.0 : 1.0, at);
     }
     return u;
@@ -239,8 +239,8 @@ static perp_status differentiate(finder* x)
         for (int32_t i = 0; i < (int32_t)model->joint_count; ++i) {
             const perpi_joint_view view = perpi_joint_look(model, i, x->q, NULL);
             for (int32_t r = 0; r < view.rows; ++r) {
-                rate[r] += weight[k] / (12.0 * dt) *
-                           perpi_joint_speed(model, i, &view.row[r], x->v);
+                rate[r] +=
+                    weight[k] / (12.0 * dt) * perpi_joint_speed(model, i, &view.row[r], x->v);
             }
             rate += view.rows;
         }
@@ -272,7 +272,8 @@ static perp_status free_accelerations(finder* x)
             continue;
         }
         vec3 force, torque;
-        status = perpi_external_wrench(model, x->sim->time, &f->pose[i], springs, i, &force, &torque);
+        status =
+            perpi_external_wrench(model, x->sim->time, &f->pose[i], springs, i, &force, &torque);
         const vec3 v = perpi_state_velocity(model, x->sim->v, i);
         const vec3 w = perpi_state_rate(model, x->sim->v, i);
         force = v3_madd(force, -b->drag_linear, v);
@@ -407,7 +408,7 @@ static perp_status build_problem(finder* x)
             continue;
         }
         perpi_unit* u = &p->unit[p->units++];
-        *u = (perpi_unit){.kind = !touch              ? PERPI_UNIT_HELD
+        *u = (perpi_unit){.kind = !touch            ? PERPI_UNIT_HELD
                                   : x->mode[i] == 1 ? PERPI_UNIT_ROLLING
                                                     : PERPI_UNIT_NORMAL,
                           .row = p->n,
@@ -465,8 +466,7 @@ static void write_bodies(finder* x)
         perp_body_acceleration* a = &x->out->body[i];
         for (int32_t k = 0; k < n; ++k) {
             const size_t d = (size_t)(f->dof[f->block_of[i]] + k);
-            const double value =
-                x->g[d] + perpi_dot(p->n, p->B + d * (size_t)p->n, x->z);
+            const double value = x->g[d] + perpi_dot(p->n, p->B + d * (size_t)p->n, x->z);
             if (k < x->model->dimension) {
                 a->linear[k] = value;
             } else {
@@ -514,9 +514,9 @@ static void write_contacts(finder* x)
             for (int side = 0; side < 2; ++side) {
                 const int32_t b = side == 0 ? c->body_a : c->body_b;
                 const perp_body_acceleration* a = &x->out->body[b];
-                const vec3 at = v3_add(v3_from(a->linear),
-                                       v3_cross(v3_from(a->angular),
-                                                v3_sub(point[side], x->f->pose[b].x)));
+                const vec3 at =
+                    v3_add(v3_from(a->linear),
+                           v3_cross(v3_from(a->angular), v3_sub(point[side], x->f->pose[b].x)));
                 accel[k] += (side == 0 ? -1.0 : 1.0) * v3_dot(direction[k], at);
             }
         }
@@ -525,10 +525,10 @@ static void write_contacts(finder* x)
         double biggest = fabs(accel[0]);
         for (size_t b = 0; b < x->model->body_count; ++b) {
             biggest = fmax(biggest, v3_norm(v3_from(x->out->body[b].linear)));
-            biggest = fmax(biggest, v3_norm(v3_scale(1.0 / (x->model->body[b].dofs > 0
-                                                                ? x->model->body[b].mass
-                                                                : INFINITY),
-                                                     v3_from(force))));
+            biggest = fmax(
+                biggest, v3_norm(v3_scale(
+                             1.0 / (x->model->body[b].dofs > 0 ? x->model->body[b].mass : INFINITY),
+                             v3_from(force))));
         }
         const double slipping = hypot(accel[1], accel[2]);
         out->mode = x->mode[i] < 0 || !(force[0] > 0.0) ? PERP_MODE_SEPARATING
@@ -614,7 +614,8 @@ static perp_status prepare(finder* x)
         status = perpi_alloc(context, model->body_count, sizeof *x->out->body, &x->out->body);
     }
     if (status == PERP_OK) {
-        status = perpi_alloc(context, model->joint_count + 1, sizeof *x->out->joint, &x->out->joint);
+        status =
+            perpi_alloc(context, model->joint_count + 1, sizeof *x->out->joint, &x->out->joint);
     }
     if (status == PERP_OK) {
         status = perpi_formulation_create(context, &x->f);
@@ -655,8 +656,8 @@ static perp_status find(finder* x)
     } else {
         status = build_problem(x);
         if (status == PERP_OK) {
-            status = perpi_forces_solve(&x->problem, x->z, &f->existence, &f->solutions,
-                                        &f->residual);
+            status =
+                perpi_forces_solve(&x->problem, x->z, &f->existence, &f->solutions, &f->residual);
         }
     }
     if (status == PERP_OK) {
@@ -679,9 +680,9 @@ perp_status perp_forces_find(perp_sim* sim, perp_forces** result)
     out->context = context;
     finder x = {.sim = sim, .model = sim->model, .out = out};
     status = find(&x);
-    void* const owned[] = {x.q,           x.v,       x.margin,    x.rate,      x.g,
-                           x.z,           x.mode,    x.slip,      x.against,   x.contacts.item,
-                           x.moved.item,  x.problem.W, x.problem.q, x.problem.B, x.problem.unit};
+    void* const owned[] = {x.q,          x.v,         x.margin,    x.rate,      x.g,
+                           x.z,          x.mode,      x.slip,      x.against,   x.contacts.item,
+                           x.moved.item, x.problem.W, x.problem.q, x.problem.B, x.problem.unit};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }

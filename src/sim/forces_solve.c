@@ -210,8 +210,8 @@ static perp_status enumerate(const perpi_force_problem* p, double* z, int32_t* s
     const size_t n = (size_t)p->n, dofs = (size_t)p->dofs;
     double* room = NULL;
     int32_t* whole = NULL;
-    perp_status status = perpi_alloc(
-        p->context, 2 * n * n + 6 * n + (FOUND_MOST + 1) * dofs + 8, sizeof *room, &room);
+    perp_status status = perpi_alloc(p->context, 2 * n * n + 6 * n + (FOUND_MOST + 1) * dofs + 8,
+                                     sizeof *room, &room);
     if (status == PERP_OK) {
         status = perpi_alloc(p->context, 2 * n + (size_t)p->units + 1, sizeof *whole, &whole);
     }
@@ -266,15 +266,15 @@ static perp_status iterate(const perpi_force_problem* p, double* z, bool* solved
         int32_t *start = index, *column = index + units + 1;
         for (size_t i = 0; i < units; ++i) {
             const perpi_unit* u = &p->unit[i];
-            constraint[i] = (perp_constraint){
-                .kind = u->kind == PERPI_UNIT_HELD ? PERP_CONSTRAINT_EQUALITY
-                                                   : PERP_CONSTRAINT_CONTACT,
-                .block = {0, -1},
-                .row = u->row,
-                .rows = u->rows,
-                .cone = u->kind == PERPI_UNIT_ROLLING ? u->cone : PERP_CONE_NONE,
-                .directions = u->kind == PERPI_UNIT_ROLLING ? u->directions : 0,
-                .mu = u->kind == PERPI_UNIT_ROLLING ? u->mu : 0.0};
+            constraint[i] =
+                (perp_constraint){.kind = u->kind == PERPI_UNIT_HELD ? PERP_CONSTRAINT_EQUALITY
+                                                                     : PERP_CONSTRAINT_CONTACT,
+                                  .block = {0, -1},
+                                  .row = u->row,
+                                  .rows = u->rows,
+                                  .cone = u->kind == PERPI_UNIT_ROLLING ? u->cone : PERP_CONE_NONE,
+                                  .directions = u->kind == PERPI_UNIT_ROLLING ? u->directions : 0,
+                                  .mu = u->kind == PERPI_UNIT_ROLLING ? u->mu : 0.0};
             start[i] = (int32_t)(i * units);
             for (size_t j = 0; j < units; ++j) {
                 const perpi_unit* w = &p->unit[j];

@@ -1,7 +1,7 @@
 /* src/sim/impact.c - impacts: steps of no duration, in which velocities jump.
  *
  * Sources    Newton's and Poisson's laws of impact with Coulomb friction; Poisson in two phases as
- *            in [Glocker, Pfeiffer 1995]. The papers' steppers have none (e = 0).
+ *            in [GP95]. The papers' steppers have none (e = 0).
  *
  * An impact is a contact problem of its own, with the pose as it is, without forces:
  *     M (v+ - v-) = J' p,   0 <= p_n  perp  u_n+ + d >= 0,   p_t in F(mu p_n), most dissipative
@@ -124,7 +124,8 @@ static perp_status room(perp_sim* sim, size_t dofs, size_t rows, size_t contacts
     perp_status status = perpi_grow(sim->context, &sim->hit_work, &sim->hit_work_capacity,
                                     3 * dofs + rows + contacts, sizeof(double));
     if (status == PERP_OK) {
-        status = perpi_grow(sim->context, &sim->hit, &sim->hit_capacity, contacts, sizeof *sim->hit);
+        status =
+            perpi_grow(sim->context, &sim->hit, &sim->hit_capacity, contacts, sizeof *sim->hit);
     }
     return status;
 }
@@ -154,8 +155,8 @@ perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
             continue;
         }
         const double gap = sim->stepper->touching ? 0.0 : c->gap / h;
-        const double u = perpi_formulation_speed(f, (int32_t)i, 0, v) +
-                         f->b[f->constraint[i].row] - gap - c->drift[0];
+        const double u = perpi_formulation_speed(f, (int32_t)i, 0, v) + f->b[f->constraint[i].row] -
+                         gap - c->drift[0];
         if (-u > gained_speed(f, (int32_t)i, dv)) {
             sim->hit[i].e = e;
             *any = true;
@@ -169,9 +170,9 @@ perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
 static perp_status formulate(perp_sim* sim)
 {
     perpi_formulation* f = sim->impact;
-    perp_status status = perpi_formulate_other(
-        f, sim->model, PERPI_PURPOSE_IMPACT, sim->def.step, sim->q, sim->v, sim->next.item,
-        (int32_t)sim->next.count, sim->input);
+    perp_status status =
+        perpi_formulate_other(f, sim->model, PERPI_PURPOSE_IMPACT, sim->def.step, sim->q, sim->v,
+                              sim->next.item, (int32_t)sim->next.count, sim->input);
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
     if (status == PERP_OK) {
         status = perpi_sim_room(sim, dofs, rows);
@@ -275,8 +276,7 @@ static perp_status solve_poisson(perp_sim* sim, double part)
     sim->hit_converged = perpi_decompress(f, sim->next.item, asked, v, p, work);
     for (size_t i = 0; i < count; ++i) {
         perp_contact* c = &sim->next.item[i];
-        const double u =
-            perpi_formulation_speed(f, (int32_t)i, 0, v) + f->b[f->constraint[i].row];
+        const double u = perpi_formulation_speed(f, (int32_t)i, 0, v) + f->b[f->constraint[i].row];
         c->drift[0] = asked[i] > 0.0 ? -fmax(u, 0.0) : rest_offset(sim, c);
     }
     memcpy(sim->p_problem, p, rows * sizeof *p);
@@ -356,17 +356,17 @@ static void finish(perp_sim* sim, perp_step_kind kind, double kept)
         active += sim->next.item[i].impulse[0] > 0.0;
         deepest = fmax(deepest, sim->next.item[i].group == 0 ? -sim->next.item[i].gap : 0.0);
     }
-    sim->info = (perp_step_info){.certificate = sim->hit_residual,
-                                 .report = sim->hit_report,
-                                 .candidates = (int32_t)sim->next.count,
-                                 .contacts = active,
-                                 .penetration = deepest,
-                                 .rounds = 1,
-                                 .accepted_unsolved =
-                                     sim->hit_report.outcome != PERP_OUTCOME_SOLVED,
-                                 .kind = kind,
-                                 .impacts_in_a_row = sim->info.impacts_in_a_row + 1,
-                                 .restitution_kept = kept};
+    sim->info =
+        (perp_step_info){.certificate = sim->hit_residual,
+                         .report = sim->hit_report,
+                         .candidates = (int32_t)sim->next.count,
+                         .contacts = active,
+                         .penetration = deepest,
+                         .rounds = 1,
+                         .accepted_unsolved = sim->hit_report.outcome != PERP_OUTCOME_SOLVED,
+                         .kind = kind,
+                         .impacts_in_a_row = sim->info.impacts_in_a_row + 1,
+                         .restitution_kept = kept};
     perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
 }
 
@@ -385,8 +385,8 @@ perp_status perpi_sim_impact(perp_sim* sim)
     perpi_formulation_gather_v(f, sim->model, sim->v, sim->hit_work);
     for (size_t i = 0; i < sim->next.count; ++i) {
         perpi_hit* hit = &sim->hit[i];
-        const double u = perpi_formulation_speed(f, (int32_t)i, 0, sim->hit_work) +
-                         f->b[f->constraint[i].row];
+        const double u =
+            perpi_formulation_speed(f, (int32_t)i, 0, sim->hit_work) + f->b[f->constraint[i].row];
         hit->struck = (hit->e > 0.0 || hit->struck) && u < 0.0;
         hit->u = u;
     }
@@ -426,9 +426,8 @@ perp_status perpi_sim_decompress(perp_sim* sim)
     const perpi_formulation* f = sim->impact;
     for (size_t i = 0; i < count; ++i) {
         const perp_contact* c = &sim->contacts.item[i];
-        sim->hit[i] =
-            (perpi_hit){.e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b),
-                        .p = c->impulse[0]};
+        sim->hit[i] = (perpi_hit){
+            .e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b), .p = c->impulse[0]};
     }
     /* the energy before compression: its impulses taken back */
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;

@@ -109,7 +109,7 @@ struct perp_sim {
     perp_contact_residual hit_residual;
     perp_report hit_report;
     bool hit_converged;
-    bool announced; /* user code was called for the coming step, before an impact */
+    bool announced;      /* user code was called for the coming step, before an impact */
     perpi_arena scratch; /* of questions, not of steps */
 
     perp_step_info info;

@@ -768,7 +768,10 @@ bool perp_stepper_list(const perp_context* context, int32_t index, perp_piece_in
         return false;
     }
     info->built = ops != NULL;
-    info->summary = ops != NULL ? ops->summary : "does not exist yet";
+    info->summary = ops != NULL ? ops->summary
+                    : strcmp(info->name, "instantaneous") == 0
+                        ? "no way to step: 'perp forces' gives forces and accelerations at a state"
+                        : "does not exist yet";
     return true;
 }
 

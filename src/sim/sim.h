@@ -10,10 +10,10 @@
  * numbers that are not finite. */
 PERP_NODISCARD perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step,
                                                perp_step_kind kind, int32_t impacts_in_a_row,
-                                               const double clock[3],
-                                               const double* q, const double* v,
-                                               const perp_contact* contacts, int32_t count,
-                                               const perp_joint_record* joints, const double* s);
+                                               const double clock[3], const double* q,
+                                               const double* v, const perp_contact* contacts,
+                                               int32_t count, const perp_joint_record* joints,
+                                               const double* s);
 /* What springs and controllers remember from the last step: part of the state. */
 int32_t perpi_sim_s_size(const perp_sim* sim);
 const double* perpi_sim_s(const perp_sim* sim);

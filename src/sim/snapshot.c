@@ -14,8 +14,8 @@ typedef struct header {
     uint64_t model; /* fingerprint */
     int64_t step, tick;
     double time, clock[3];
-    int32_t q_size, v_size, contact_count, contact_size, joint_count, joint_size, s_size,
-        kind, impacts_in_a_row, unused; /* no padding: equal states give equal bytes */
+    int32_t q_size, v_size, contact_count, contact_size, joint_count, joint_size, s_size, kind,
+        impacts_in_a_row, unused; /* no padding: equal states give equal bytes */
 } header;
 
 static uint64_t mix(uint64_t h, const void* data, size_t size)
@@ -142,8 +142,8 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
     }
     memcpy(sim->s_next, in + size - s, s);
     return perpi_sim_set_state(sim, h.time, h.step, (perp_step_kind)h.kind, h.impacts_in_a_row,
-                               sim->adaptive ? h.clock : NULL, sim->q_next, sim->v_next, sim->next.item,
-                               h.contact_count, sim->joint_next, sim->s_next);
+                               sim->adaptive ? h.clock : NULL, sim->q_next, sim->v_next,
+                               sim->next.item, h.contact_count, sim->joint_next, sim->s_next);
 }
 
 static bool joint_sound(const perp_joint_record* r)
@@ -176,10 +176,10 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_s
     perp_context* context = sim->context;
     const bool known_kind = kind >= PERP_STEP_TIME && kind <= PERP_STEP_DECOMPRESSION &&
                             (kind == PERP_STEP_TIME || sim->impact != NULL);
-    if (sim->adaptive && !(clock != NULL && clock[0] > 0.0 && clock[1] > 0.0 && clock[2] >= 0.0 &&
-                           clock[0] < INFINITY && clock[1] < INFINITY && clock[2] <= (double)step)) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "state: it has no clock of an adaptive step");
+    if (sim->adaptive &&
+        !(clock != NULL && clock[0] > 0.0 && clock[1] > 0.0 && clock[2] >= 0.0 &&
+          clock[0] < INFINITY && clock[1] < INFINITY && clock[2] <= (double)step)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "state: it has no clock of an adaptive step");
     }
     const int64_t tick = sim->adaptive         ? (int64_t)clock[2]
                          : sim->impact != NULL ? perpi_sim_tick_at(sim, time)

@@ -7,7 +7,8 @@
 #include "support/scene_sim.h"
 
 #define FLOOR                                                                                      \
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]}"
+    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "}"
 
 static scene_sim ball(double e, double error, double duration)
 {

@@ -61,9 +61,11 @@ TEST(a_ladder_against_a_smooth_wall_needs_friction_below)
     for (int i = 0; i < 2; ++i) {
         const double a = 1.0, m = 3.0, mu = i == 0 ? 0.5 : 0.2;
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[0,-9.81],\"friction\":{\"pairs\":[{\"a\":\"floor\",\"b\":"
+            "{\"dimension\":2,\"gravity\":[0,-9.81],\"friction\":{\"pairs\":[{\"a\":\"floor\","
+            "\"b\":"
             "\"ladder\",\"mu\":%g}]},\"bodies\":["
-            "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"halfplane\",\"normal\":"
+            "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"halfplane\","
+            "\"normal\":"
             "[0,1]}]},"
             "{\"name\":\"wall\",\"type\":\"static\",\"shapes\":[{\"type\":\"halfplane\",\"normal\":"
             "[-1,0],\"offset\":%.17g}]},"
@@ -132,9 +134,11 @@ TEST(a_rolling_ball_accelerates_by_five_sevenths)
     /* rolling already: centripetal terms must not count, the surface is curved */
     const double a = 0.2;
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[%.17g,0,%.17g],\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"floor\","
+        "{\"gravity\":[%.17g,0,%.17g],\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":"
+        "\"floor\","
         "\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":"
-        "\"ball\",\"mass\":2,\"position\":[0,0,0.3],\"velocity\":[1.5,0,0],\"angular_velocity\":[0,5,"
+        "\"ball\",\"mass\":2,\"position\":[0,0,0.3],\"velocity\":[1.5,0,0],\"angular_velocity\":[0,"
+        "5,"
         "0],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.3}]}]}",
         g * sin(a), -g * cos(a));
     perp_forces* f = NULL;
@@ -168,8 +172,9 @@ TEST(a_spinning_disc_is_driven_by_sliding_friction)
     CHECK_NEAR(f->body[1].angular[2], mu * m * g * R / I, 1e-9);
     CLOSE(f, s);
     /* and a free body turns by Euler's equations */
-    s = scene_sim_open("{\"bodies\":[{\"name\":\"top\",\"mass\":1,\"inertia\":[1,2,3],\"angular_"
-                       "velocity\":[0.5,-1,2],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}");
+    s = scene_sim_open(
+        "{\"bodies\":[{\"name\":\"top\",\"mass\":1,\"inertia\":[1,2,3],\"angular_"
+        "velocity\":[0.5,-1,2],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}");
     REQUIRE(s.sim != NULL);
     REQUIRE_OK(perp_forces_find(s.sim, &f));
     CHECK_NEAR(f->body[0].angular[0], (2.0 - 3.0) / 1.0 * -1.0 * 2.0, 1e-12);
@@ -231,7 +236,8 @@ TEST(bodies_that_meet_are_said_to_meet)
 {
     scene_sim s = scene_sim_open(
         "{\"gravity\":[0,0,-9.81],\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{"
-        "\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,1],"
+        "\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,"
+        "1],"
         "\"velocity\":[0,0,-1],\"shapes\":[{\"type\":\"sphere\",\"radius\":1}]}]}");
     perp_forces* f = NULL;
     REQUIRE(s.sim != NULL);
@@ -245,8 +251,10 @@ TEST(a_pendulum_carries_its_weight_and_its_swing)
 {
     /* a point at the end of a massless arm of length 2, at the bottom, at 3 m/s: tension m g + m v^2/r */
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"bodies\":[{\"name\":\"bob\",\"mass\":2,\"inertia\":"
-        "0.5,\"position\":[0,-2],\"velocity\":[3,0],\"angular_velocity\":1.5}],\"joints\":[{\"name\":"
+        "{\"dimension\":2,\"gravity\":[0,-9.81],\"bodies\":[{\"name\":\"bob\",\"mass\":2,"
+        "\"inertia\":"
+        "0.5,\"position\":[0,-2],\"velocity\":[3,0],\"angular_velocity\":1.5}],\"joints\":[{"
+        "\"name\":"
         "\"pin\",\"type\":\"revolute\",\"a\":\"world\",\"b\":\"bob\",\"at\":[0,0]}]}");
     perp_forces* f = NULL;
     REQUIRE(s.sim != NULL);

@@ -9,7 +9,8 @@
 #define BALL(stepper, law, e, h, duration)                                                         \
     "{\"gravity\":[0,0,-10],\"step\":%.17g,\"duration\":%g,\"stepper\":\"%s\","                    \
     "\"restitution\":{\"law\":\"%s\",\"e\":%g},\"bodies\":["                                       \
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},"  \
+    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "},"                                                                                           \
     "{\"name\":\"ball\",\"mass\":2,\"position\":[0,0,1.1],"                                        \
     "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}",                                        \
         (h), (double)(duration), (stepper), (law), (double)(e)
@@ -201,8 +202,9 @@ static void check_box(const char* stepper, const char* law, uint64_t seed, doubl
         double pushed = 0.0;
         int32_t count;
         const perp_contact* c = perp_sim_contacts(s.sim, &count);
-        for (int32_t i = 0; info.kind == PERP_STEP_TIME && strcmp(stepper, "stewart-trinkle") == 0 &&
-                            i < count; ++i) {
+        for (int32_t i = 0;
+             info.kind == PERP_STEP_TIME && strcmp(stepper, "stewart-trinkle") == 0 && i < count;
+             ++i) {
             pushed += c[i].impulse[0] * fmax(0.0, -c[i].gap) / 0.002;
         }
         *cut += info.kind != PERP_STEP_TIME && info.restitution_kept < 1.0;
@@ -227,7 +229,8 @@ TEST(a_tumbling_box_with_friction_never_gains_energy)
             check_box(stepper[i / 2], law[i % 2], seed, &worst, &impacts, &cut);
         }
         TEST_PRINT("%s, %s: %d impacts, %d with less restitution; energy gained in a step at most "
-                   "%.1e of m g", stepper[i / 2], law[i % 2], (int)impacts, (int)cut, worst);
+                   "%.1e of m g",
+                   stepper[i / 2], law[i % 2], (int)impacts, (int)cut, worst);
         CHECK(impacts > 50);
         CHECK_AT_MOST(worst, 1e-10);
     }

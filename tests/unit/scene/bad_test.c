@@ -425,7 +425,8 @@ TEST(an_adaptive_step_has_an_error_and_positive_bounds)
 {
     CHECK_REFUSED(TOP("\"step\": {}"), "/step: missing key 'error'");
     CHECK_REFUSED(TOP("\"step\": {\"error\": 0}"), "/step/error: must be > 0, got 0");
-    CHECK_REFUSED(TOP("\"step\": {\"error\": 1e-3, \"max\": -1}"), "/step/max: must be > 0, got -1");
+    CHECK_REFUSED(TOP("\"step\": {\"error\": 1e-3, \"max\": -1}"),
+                  "/step/max: must be > 0, got -1");
     CHECK_REFUSED(TOP("\"step\": {\"error\": 1e-3, \"largest\": 1}"), "/step", "largest");
 }
 
