@@ -204,6 +204,7 @@ void perpi_sim_adaptive_destroy(perp_sim* sim)
     perpi_free(sim->context, a->joint0);
     perpi_free(sim->context, a->contacts0.item);
     perpi_free(sim->context, a->key);
+    perpi_free(sim->context, a->sunk);
 }
 
 /* ---- one trial -------------------------------------------------------------------------------------*/
@@ -310,6 +311,17 @@ static bool acted(const perpi_adaptive* a, uint64_t key)
     return false;
 }
 
+/* Where a contact stood below zero at the start: it is no event unless it goes deeper. */
+static double sunk_gap(const perpi_adaptive* a, uint64_t key)
+{
+    for (size_t i = 0; i < a->sunk_count; ++i) {
+        if (a->sunk[i].key == key) {
+            return a->sunk[i].gap;
+        }
+    }
+    return 0.0;
+}
+
 /* The smallest gap at the end of the trial among contacts that took no part in it. */
 static perp_status open_gap(perp_sim* sim, double* gap)
 {
@@ -321,8 +333,9 @@ static perp_status open_gap(perp_sim* sim, double* gap)
     const perp_status status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
     *gap = INFINITY;
     for (size_t i = 0; status == PERP_OK && i < count; ++i) {
-        if (touch[i].gap < *gap && !acted(&sim->halves, perpi_touch_key(&touch[i]))) {
-            *gap = touch[i].gap;
+        const uint64_t key = perpi_touch_key(&touch[i]);
+        if (touch[i].gap < *gap && !acted(&sim->halves, key)) {
+            *gap = fmin(*gap, touch[i].gap - sunk_gap(&sim->halves, key));
         }
     }
     return status;
@@ -446,12 +459,20 @@ static perp_status look_around(perp_sim* sim, double h, bool* struck, double* li
         status = perpi_grow(sim->context, &sim->hit, &sim->hit_capacity, sim->next.count,
                             sizeof *sim->hit);
     }
+    if (status == PERP_OK) {
+        status = perpi_grow(sim->context, &sim->halves.sunk, &sim->halves.sunk_capacity,
+                            sim->next.count, sizeof *sim->halves.sunk);
+    }
+    sim->halves.sunk_count = 0;
     for (size_t i = 0; status == PERP_OK && i < sim->next.count; ++i) {
         const perp_contact c = sim->next.item[i];
         approach a;
         status = look(sim, &c, &a);
         if (status != PERP_OK) {
             break;
+        }
+        if (c.gap < 0.0) {
+            sim->halves.sunk[sim->halves.sunk_count++] = (perpi_sunk){c.key, c.gap};
         }
         const bool near = c.gap <= 4.0 * landed(sim);
         if (near && a.u < -a.slow) {

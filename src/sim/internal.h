@@ -25,6 +25,12 @@ typedef struct perpi_hit {
  * than it moves in a step would never end. */
 enum { PERPI_IMPACTS_IN_A_ROW = 32 };
 
+/* An open contact that has sunk in at the start of a step, and leaves. */
+typedef struct perpi_sunk {
+    uint64_t key;
+    double gap;
+} perpi_sunk;
+
 /* An adaptive step: the clock, the state it started from, and what the halves found. */
 typedef struct perpi_adaptive {
     double h_next, h_last; /* the length to try next, part of the state; the last one */
@@ -38,6 +44,8 @@ typedef struct perpi_adaptive {
     double* v_end;                       /* the velocities that solved the second half */
     uint64_t* key;                       /* contacts that took part */
     size_t key_count, key_capacity;
+    perpi_sunk* sunk;
+    size_t sunk_count, sunk_capacity;
 } perpi_adaptive;
 
 struct perp_sim {

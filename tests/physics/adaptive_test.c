@@ -196,6 +196,38 @@ TEST(five_balls_that_hang_a_hair_apart_pass_the_blow_on)
     scene_sim_close(&s);
 }
 
+TEST(a_box_that_tumbles_comes_to_rest_in_few_steps)
+{
+    /* corners strike, leave and strike again: none of that may hold the clock up */
+    static const double e[] = {0.0, 0.5};
+    for (int i = 0; i < 2; ++i) {
+        scene_sim s = scene_sim_open(
+            "{\"gravity\":[0,0,-9.81],\"step\":{\"error\":1e-4},\"duration\":3,\"restitution\":%g,"
+            "\"friction\":{\"default\":0.4},\"bodies\":[" FLOOR
+            ",{\"name\":\"box\",\"mass\":1,\"position\":[0,0,0.8],\"axis_angle\":[1,2,0,0.7],"
+            "\"angular_velocity\":[0,3,1],\"shapes\":[{\"type\":\"box\",\"size\":[0.3,0.2,0.2]}]}"
+            "]}",
+            e[i]);
+        REQUIRE(s.sim != NULL);
+        double energy = perp_sim_energy(s.sim).total, gain = 0.0, depth = 0.0;
+        while (!perp_sim_finished(s.sim) && perp_sim_step_count(s.sim) < 5000) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+            const double now = perp_sim_energy(s.sim).total;
+            gain = fmax(gain, now - energy);
+            energy = fmin(energy, now);
+            depth = fmax(depth, perp_sim_step_info(s.sim).penetration);
+        }
+        TEST_PRINT("e = %g: %d steps and %d impacts, energy gained at most %.1e, overlap %.1e",
+                   e[i], (int)(perp_sim_step_count(s.sim) - perp_sim_impact_count(s.sim)),
+                   (int)perp_sim_impact_count(s.sim), gain, depth);
+        CHECK(perp_sim_finished(s.sim));
+        CHECK_AT_MOST(gain, 1e-6);
+        CHECK_AT_MOST(depth, 1e-4);
+        CHECK_AT_MOST(perp_sim_energy(s.sim).kinetic, 1e-6);
+        scene_sim_close(&s);
+    }
+}
+
 TEST(a_snapshot_continues_with_the_same_bits)
 {
     scene_sim a = ball(0.7, 1e-4, 1.5), b = ball(0.7, 1e-4, 1.5);
