@@ -1,6 +1,7 @@
 /* src/collide/collide.c - broad phase, then one pair routine per candidate. See collide.h. */
 #include "collide/broad.h"
 #include "collide/collide.h"
+#include "collide/patch.h"
 
 /* A shape without bounds, at its world pose. */
 typedef struct endless {
@@ -29,7 +30,8 @@ struct perpi_collider {
     perpi_touch_rule rule;
     const perpi_touch_exception* exception;
     size_t exception_count;
-    const double* turn; /* per body, or NULL */
+    const perpi_turn* turn; /* per body, or NULL */
+    int32_t spins;
     perpi_touch_list list;
 };
 
@@ -146,9 +148,15 @@ void perpi_collider_set_rule(perpi_collider* collider, perpi_touch_rule rule,
     collider->exception_count = count;
 }
 
-void perpi_collider_set_turn(perpi_collider* collider, const double* turn)
+void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn, int32_t count)
 {
     collider->turn = turn;
+    collider->spins = count;
+}
+
+double perpi_collider_deepest(const perpi_collider* collider)
+{
+    return collider->list.deepest;
 }
 
 size_t perpi_collider_candidates(const perpi_collider* collider)
@@ -273,6 +281,29 @@ static perpi_touch_rule rule_of(const perpi_collider* c, const perpi_broad_pair*
     return c->rule;
 }
 
+/* The distance of the springs of a patch between the pair; 0: there is none. */
+static double patch_of(const perpi_collider* c, const perpi_broad_pair* pair)
+{
+    const perpi_layer* a = &c->model->body[pair->body_a].layer;
+    const perpi_layer* b = &c->model->body[pair->body_b].layer;
+    if (!(a->patch > 0.0) && !(b->patch > 0.0)) {
+        return 0.0;
+    }
+    return perpi_model_layer(c->model, pair->body_a, pair->body_b).patch;
+}
+
+/* Unless it is there already, about. */
+static void add_spin(perpi_touch_list* list, vec3 spin)
+{
+    for (int32_t i = 0; i < list->spins; ++i) {
+        const vec3 off = v3_sub(spin, list->spin[i]);
+        if (v3_dot(off, off) <= 0.01 * list->turn * list->turn) {
+            return;
+        }
+    }
+    list->spin[list->spins++] = spin;
+}
+
 static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const double* margin)
 {
     const perpi_shape* shape = c->model->shape;
@@ -292,12 +323,24 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
     list->shape_a = pair->shape_a;
     list->shape_b = pair->shape_b;
     list->flipped = flipped;
-    list->turn = c->turn != NULL ? c->turn[pair->body_a] + c->turn[pair->body_b] : INFINITY;
+    list->spins = 0;
+    list->turn = INFINITY;
+    if (c->turn != NULL) {
+        const perpi_turn *a = &c->turn[pair->body_a], *b = &c->turn[pair->body_b];
+        list->turn = a->slack + b->slack;
+        for (int32_t i = 0; i < c->spins; ++i) {
+            const vec3 spin = v3_sub(b->spin[i], a->spin[i]);
+            add_spin(list, flipped ? v3_neg(spin) : spin);
+        }
+    }
     const size_t first = list->count;
     const int32_t one = flipped ? pair->shape_b : pair->shape_a;
     const int32_t two = flipped ? pair->shape_a : pair->shape_b;
-    const perp_status status = find(&shape[one], &c->pose[one], &shape[two], &c->pose[two],
-                                    margin[pair->body_a] + margin[pair->body_b], list);
+    const double reach = margin[pair->body_a] + margin[pair->body_b], patch = patch_of(c, pair);
+    const perp_status status =
+        patch > 0.0 ? perpi_patch_find(&shape[one], &c->pose[one], &shape[two], &c->pose[two],
+                                       patch, reach, list)
+                    : find(&shape[one], &c->pose[one], &shape[two], &c->pose[two], reach, list);
     if (rule == PERPI_TOUCH_VIOLATED) {
         size_t kept = first;
         for (size_t i = first; i < list->count; ++i) {
@@ -319,6 +362,7 @@ perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, cons
     perpi_collider* c = collider;
     c->broad.pair_count = 0;
     c->list.count = 0;
+    c->list.deepest = 0.0;
     perp_status status = place_shapes(c, pose, margin);
     if (status == PERP_OK) {
         status = find_plane_pairs(c);

@@ -37,6 +37,8 @@ static inline uint64_t perpi_touch_key(const perpi_touch* touch)
     return (uint64_t)touch->shape_a << 44 | (uint64_t)touch->shape_b << 24 | touch->feature;
 }
 
+enum { PERPI_SPINS = 6 };
+
 /* Where a pair routine puts what it finds. */
 typedef struct perpi_touch_list {
     perp_context* context;
@@ -45,9 +47,15 @@ typedef struct perpi_touch_list {
     /* set by the caller for the pair at hand; perpi_touch_add copies them in */
     int32_t body_a, body_b, shape_a, shape_b;
     perpi_touch_rule rule;
-    double turn;   /* how far the two can turn against each other; INFINITY: not known */
+    /* how the second may have turned against the first at the end of the step (world; none: not at
+     * all), and by how much each of these can be wrong (INFINITY: not known) */
+    vec3 spin[PERPI_SPINS];
+    int32_t spins;
+    double turn;
     int32_t group; /* of the touch that comes next; the routine sets it */
     bool secondary;
+    double
+        deepest; /* overlap of polyhedra so far: touches tell of the end of the step, this does not */
     bool flipped; /* the routine sees the shapes in the other order: swap on the way in */
 } perpi_touch_list;
 
@@ -86,9 +94,14 @@ void perpi_collider_destroy(perpi_collider* collider);
 void perpi_collider_set_rule(perpi_collider* collider, perpi_touch_rule rule,
                              const perpi_touch_exception* exception, size_t count);
 
-/* How far each body can turn (radians, one per body), read during perpi_collide; a pair can turn by the
- * sum. NULL, as at first: as far as its margin carries it. */
-void perpi_collider_set_turn(perpi_collider* collider, const double* turn);
+/* How a body may turn in the step: rotation vectors, of which it is one, and by how much it can be off. */
+typedef struct perpi_turn {
+    vec3 spin[PERPI_SPINS];
+    double slack;
+} perpi_turn;
+/* One per body, each with `count` spins, read during perpi_collide. NULL, as at first: as far as its
+ * margin carries it, any way. */
+void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn, int32_t count);
 
 /* pose: one per body (centre of mass, world). margin: one per body; a pair's margin is the sum.
  * Pairs that may not collide (model) and pairs of bodies that cannot move each other (both not
@@ -96,6 +109,9 @@ void perpi_collider_set_turn(perpi_collider* collider, const double* turn);
 PERP_NODISCARD perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose,
                                          const double* margin, const perpi_touch** touch,
                                          size_t* count);
+
+/* The deepest overlap of two polyhedra in the last call, 0 if none do. */
+double perpi_collider_deepest(const perpi_collider* collider);
 
 /* Candidate pairs of the last call, before the narrow phase (for the bench of the broad phase). */
 size_t perpi_collider_candidates(const perpi_collider* collider);

@@ -139,23 +139,29 @@ static void find_same(answer* a)
 
 /* ---- plain: every pair within the margin ------------------------------------------------------------- */
 
-static const perpi_facet* best_present(const perpi_meeting* m)
-{
-    const perpi_facet* best = NULL;
-    for (int32_t i = 0; i < m->count; ++i) {
-        const perpi_facet* f = &m->facet[i];
-        best = f->present && (best == NULL || f->psi > best->psi) ? f : best;
-    }
-    return best;
-}
-
 /* Pairs with a gap below that of the direction of least depth do not count: a body that rests on
  * another, some rounding deep, would also be pushed out sideways. */
 static double least_gap(const perpi_meeting* m)
 {
-    const perpi_facet* best = best_present(m);
-    const double least = best != NULL && best->psi < 0.0 ? best->psi : 0.0;
+    const double least = m->best < 0.0 ? m->best : 0.0;
     return DEPTH * least - PERPI_TOUCH_TIE * m->size;
+}
+
+/* How far apart the bodies are along the pair's normal. */
+static double separation(const perpi_meeting* m, const perpi_facet* f)
+{
+    const int32_t a = perpi_polyhedron_support(m->p[0], f->n, 0);
+    const vec3 n_b = m3_tmul(m->R, f->n);
+    const int32_t b = perpi_polyhedron_support(m->p[1], v3_neg(n_b), 0);
+    return v3_dot(f->n, v3_sub(m->x, m->p[0]->vertex[a])) + v3_dot(n_b, m->p[1]->vertex[b]);
+}
+
+/* Where the bodies overlap, a pair counts only if they can be parted along its normal at about the
+ * least depth: a vertex that has come near the far side is not to be pushed out there. */
+static bool counts(const perpi_meeting* m, const perpi_facet* f, double floor)
+{
+    return f->psi >= floor && f->psi <= m->margin &&
+           (f->present || floor > -2.0 * PERPI_TOUCH_TIE * m->size || separation(m, f) >= floor);
 }
 
 static perp_status add_plain(answer* a)
@@ -165,7 +171,7 @@ static perp_status add_plain(answer* a)
     perp_status status = PERP_OK;
     for (int32_t i = 0; status == PERP_OK && i < m->count; ++i) {
         const perpi_facet* f = &m->facet[i];
-        if (a->same[i] == i && f->psi >= floor && f->psi <= m->margin) {
+        if (a->same[i] == i && counts(m, f, floor)) {
             status = add(a, f, 0, false);
         }
     }
@@ -188,14 +194,14 @@ static perp_status add_vertex(answer* a, int32_t first, double floor, int32_t gr
             return PERP_OK; /* cannot come inside */
         }
         member[count++] = i;
-        primaries += f[i].possible;
+        primaries += f[i].possible != 0;
     }
     if (primaries == 0 || (count == 1 && f[first].psi < floor)) {
         return PERP_OK;
     }
     perp_status status = PERP_OK;
     for (int32_t k = 0; status == PERP_OK && k < count; ++k) {
-        status = add(a, &f[member[k]], count > 1 ? group : 0, !f[member[k]].possible);
+        status = add(a, &f[member[k]], count > 1 ? group : 0, f[member[k]].possible == 0);
     }
     return status;
 }
@@ -209,7 +215,7 @@ static perp_status add_lnc(answer* a)
         const perpi_facet* f = &m->facet[i];
         bool seen = false;
         if (f->kind == PERPI_EDGE_EDGE) {
-            if (a->same[i] == i && f->psi >= floor && f->psi <= m->margin) {
+            if (a->same[i] == i && counts(m, f, floor)) {
                 status = add(a, f, 0, false);
             }
             continue;
@@ -227,12 +233,12 @@ static perp_status add_lnc(answer* a)
 /* ---- PEG: one group for each order ------------------------------------------------------------------------ */
 
 /* The pairs that are facets where the products have these signs; equal rows once. */
-static uint64_t members_of(const answer* a, uint64_t signs)
+static uint64_t members_of(const answer* a, uint64_t signs, int32_t end)
 {
     uint64_t mask = 0;
     for (int32_t i = 0; i < a->m->count; ++i) {
         const perpi_facet* f = &a->m->facet[i];
-        if ((signs & f->plus) == f->plus && (signs & f->minus) == 0) {
+        if ((f->possible >> end & 1U) && (signs & f->plus) == f->plus && (signs & f->minus) == 0) {
             mask |= (uint64_t)1 << a->same[i];
         }
     }
@@ -265,39 +271,46 @@ typedef struct group_set {
 /* What contains another group follows from it. A group that cannot be violated within the step says
  * nothing. One that is violated as things stand, deeper than the bodies are in each other, is not
  * complete: of an order with more members than there is room for, or with edges left out as parallel. */
+static void add_group(const answer* a, uint64_t mask, double floor, group_set* set)
+{
+    const perpi_meeting* m = a->m;
+    int32_t worst, count;
+    const double open = widest(m, mask, &worst, &count);
+    if (count == 0 || open > m->margin || open < floor || set->count == PERPI_TURN_CELLS) {
+        return;
+    }
+    /* what cannot open within the step is no way out, unless there is none at all */
+    while (count > MEMBERS || (count > 1 && m->facet[worst].psi < -m->margin)) {
+        mask &= ~((uint64_t)1 << worst);
+        (void)widest(m, mask, &worst, &count);
+    }
+    int32_t kept = 0;
+    for (int32_t k = 0; k < set->count; ++k) {
+        if ((set->mask[k] & ~mask) == 0) {
+            return;
+        }
+    }
+    for (int32_t k = 0; k < set->count; ++k) {
+        if ((mask & ~set->mask[k]) != 0) {
+            set->mask[kept] = set->mask[k];
+            set->open[kept++] = set->open[k];
+        }
+    }
+    set->mask[kept] = mask;
+    set->open[kept] = open;
+    set->count = kept + 1;
+}
+
 static void find_groups(const answer* a, group_set* set)
 {
     const perpi_meeting* m = a->m;
     uint64_t cell[PERPI_TURN_CELLS];
     const double floor = least_gap(m);
-    const int32_t cells = perpi_turn_cells(m->plane, m->planes, m->theta, cell);
     set->count = 0;
-    for (int32_t c = 0; c < cells; ++c) {
-        uint64_t mask = members_of(a, cell[c]);
-        int32_t worst, count;
-        const double open = widest(m, mask, &worst, &count);
-        if (count == 0 || open > m->margin || open < floor) {
-            continue;
-        }
-        while (count > MEMBERS) {
-            mask &= ~((uint64_t)1 << worst);
-            (void)widest(m, mask, &worst, &count);
-        }
-        bool follows = false;
-        int32_t kept = 0;
-        for (int32_t k = 0; k < set->count && !follows; ++k) {
-            follows = (set->mask[k] & ~mask) == 0;
-        }
-        for (int32_t k = 0; k < set->count && !follows; ++k) {
-            if ((mask & ~set->mask[k]) != 0) {
-                set->mask[kept] = set->mask[k];
-                set->open[kept++] = set->open[k];
-            }
-        }
-        if (!follows) {
-            set->mask[kept] = mask;
-            set->open[kept] = open;
-            set->count = kept + 1;
+    for (int32_t k = 0; k < m->ends; ++k) {
+        const int32_t cells = perpi_turn_cells(m->product, m->products, k, m->theta, cell);
+        for (int32_t c = 0; c < cells; ++c) {
+            add_group(a, members_of(a, cell[c], k), floor, set);
         }
     }
     /* too many: those that are nearest to being violated stay */
@@ -339,7 +352,7 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
     answer a = {.m = &m, .pose = pose_a, .list = list, .first = list->count};
     const bool peg = list->rule == PERPI_TOUCH_PEG;
     perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
-                        peg ? 2.0 * margin : margin, list->turn);
+                        peg ? 2.0 * margin : margin, list);
     perpi_meeting_collect(&m, !peg);
     if (m.apart || (m.least > margin && m.least < INFINITY)) {
         return PERP_OK;
@@ -351,8 +364,10 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
         if (deepest.psi > 0.0) {
             return PERP_OK;
         }
+        list->deepest = -deepest.psi > list->deepest ? -deepest.psi : list->deepest;
         status = add(&a, &deepest, 0, false);
     } else {
+        list->deepest = -m.best > list->deepest ? -m.best : list->deepest;
         find_same(&a);
         status = peg ? add_groups(&a) : list->rule == PERPI_TOUCH_LNC ? add_lnc(&a) : add_plain(&a);
     }

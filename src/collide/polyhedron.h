@@ -12,18 +12,20 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* a, const perpi_pose* 
 
 /* ---- feature pairs: src/collide/polyhedron_near.c --------------------------------------------------
  *
- * Everything is in the frame of a, in which b can turn by a small vector d. Whether a pair of features
- * is a facet of B - A is told by the signs of products of an edge of one with a face's normal of the
- * other; to first order they are s + g . d, with g of length 1; exactly, still . Q(d) turning. */
-typedef struct perpi_turn_plane {
-    vec3 g;
-    double s;
-    vec3 still, turning; /* of a and of b */
-} perpi_turn_plane;
+ * Everything is in the frame of a. At the end of the step b will have turned against a by one of a few
+ * expected turns and a small vector d more. Whether a pair of features is a facet of B - A is told by the
+ * signs of products of an edge of one with a face's normal of the other: still . Q(d) turning, to first
+ * order in d s + g . d with g of length 1. */
+typedef struct perpi_product {
+    vec3 still;
+    vec3 turning[PERPI_SPINS]; /* after each expected turn */
+    vec3 g[PERPI_SPINS];
+    double s[PERPI_SPINS];
+} perpi_product;
 
 enum {
     PERPI_FACETS = 64,      /* feature pairs that can take part; the nearest are kept */
-    PERPI_TURN_PLANES = 64, /* products whose sign the turn can change: bits of a mask */
+    PERPI_PRODUCTS = 64,    /* whose sign the turn can change: bits of a mask */
     PERPI_TURN_ACTIVE = 12, /* of these so many are followed, the nearest to d = 0 */
     PERPI_TURN_CELLS = 256, /* orders that are looked at */
     PERPI_PLACED = 64,      /* vertices and faces of b that are transformed once */
@@ -43,7 +45,8 @@ typedef struct perpi_facet {
     double psi;
     double distance;      /* of the features themselves, not of their planes or lines */
     uint64_t plus, minus; /* it is a facet where these products are positive, and these negative */
-    bool present, possible; /* at d = 0; for some d */
+    bool present;         /* as things stand */
+    uint32_t possible;    /* bit k: with the k-th expected turn, for some d */
 } perpi_facet;
 
 typedef struct perpi_meeting {
@@ -53,16 +56,20 @@ typedef struct perpi_meeting {
     double margin, near, theta, size;
     perpi_facet facet[PERPI_FACETS];
     int32_t count;
-    perpi_turn_plane plane[PERPI_TURN_PLANES];
-    int32_t planes;
+    perpi_product product[PERPI_PRODUCTS];
+    int32_t products;
     double least; /* smallest distance of a present pair */
+    double best;  /* largest psi of one */
     bool apart;   /* a present pair is open by more than the margin */
     vec3 vertex_b[PERPI_PLACED], normal_b[PERPI_PLACED];
+    mat3 R_end[PERPI_SPINS]; /* R after each expected turn */
+    int32_t ends;
+    bool still; /* one, and that none */
 } perpi_meeting;
 
 void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perpi_pose* pose_a,
                          const perpi_polyhedron* b, const perpi_pose* pose_b, double margin,
-                         double near, double turn);
+                         double near, const perpi_touch_list* list);
 /* Fills in facet[]: pairs within `near` of each other that some turn can make a facet; where
  * `all_vertices` is set, also vertices over faces that none can. */
 void perpi_meeting_collect(perpi_meeting* m, bool all_vertices);
@@ -72,9 +79,9 @@ perpi_facet perpi_meeting_deepest(const perpi_meeting* m);
 
 /* ---- orders: src/collide/polyhedron_cells.c ---------------------------------------------------------
  *
- * The signs of the products (bit i: plane i is positive) that a turn |d| <= theta can bring about, each
- * once, at most PERPI_TURN_CELLS. |s| < theta of all planes. Returns how many. */
-int32_t perpi_turn_cells(const perpi_turn_plane* plane, int32_t count, double theta,
+ * The signs of the products (bit i: product i is positive) that a turn |d| <= theta beyond the expected
+ * one can bring about, each once, at most PERPI_TURN_CELLS. Returns how many. */
+int32_t perpi_turn_cells(const perpi_product* product, int32_t count, int32_t end, double theta,
                          uint64_t* cell);
 
 #endif

@@ -55,10 +55,27 @@ static vec3 edge_of(const perpi_meeting* m, int side, int32_t i)
     return v3_sub(vertex_of(m, side, e->vertex[1]), vertex_of(m, side, e->vertex[0]));
 }
 
+/* The same after the k-th expected turn. */
+static vec3 normal_at_end(const perpi_meeting* m, int side, int32_t i, int32_t k)
+{
+    return side == 0 || m->still ? normal_of(m, side, i) : m3_mul(m->R_end[k], m->p[1]->normal[i]);
+}
+
+static vec3 edge_at_end(const perpi_meeting* m, int side, int32_t i, int32_t k)
+{
+    if (side == 0 || m->still) {
+        return edge_of(m, side, i);
+    }
+    const perpi_edge* e = &m->p[1]->edge[i];
+    return m3_mul(m->R_end[k],
+                  v3_sub(m->p[1]->vertex[e->vertex[1]], m->p[1]->vertex[e->vertex[0]]));
+}
+
 void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perpi_pose* pose_a,
                          const perpi_polyhedron* b, const perpi_pose* pose_b, double margin,
-                         double near, double turn)
+                         double near, const perpi_touch_list* list)
 {
+    const double turn = list->turn;
     m->p[0] = a;
     m->p[1] = b;
     m->R = m3_mm(m3_transpose(pose_a->R), pose_b->R);
@@ -68,9 +85,15 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
     m->size = a->size < b->size ? a->size : b->size;
     m->theta =
         perpi_clamp(turn < margin / m->size ? turn : margin / m->size, SAME_ANGLE, THETA_MAX);
+    m->ends = list->spins > 0 ? list->spins : 1;
+    m->still = list->spins == 0 || (m->ends == 1 && v3_dot(list->spin[0], list->spin[0]) == 0.0);
+    for (int32_t k = 0; k < m->ends && !m->still; ++k) {
+        m->R_end[k] = m3_mm(q4_matrix(q4_exp(m3_tmul(pose_a->R, list->spin[k]))), m->R);
+    }
     m->count = 0;
-    m->planes = 0;
+    m->products = 0;
     m->least = INFINITY;
+    m->best = -INFINITY;
     m->apart = false;
     for (int32_t i = 0; i < PERPI_PLACED && i < b->vertex_count; ++i) {
         m->vertex_b[i] = into_a(m, b->vertex[i]);
@@ -82,26 +105,62 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
 
 /* ---- products and their signs ----------------------------------------------------------------------- */
 
-/* Bit of the product s + g . d, and whether it is kept with the opposite sign; -1: no room. */
-static int32_t plane_index(perpi_meeting* m, vec3 g, double s, vec3 still, vec3 turning,
-                           bool* opposite)
+/* Whether the product has the sign wanted, or vanishes. */
+static bool holds(vec3 n, vec3 u, double want)
+{
+    const double s = v3_dot(u, n);
+    return s * want >= 0.0 || s * s <= PRESENT * PRESENT * v3_dot(u, u);
+}
+
+/* Whether a product is certain to have the other sign than wanted, whatever the small turn. */
+static bool never(const perpi_meeting* m, vec3 n, vec3 u, double want)
+{
+    const double s = v3_dot(n, u), u2 = v3_dot(u, u), theta2 = m->theta * m->theta;
+    return s * want < 0.0 && s * s * (1.0 + theta2) >= theta2 * u2 &&
+           s * s > PRESENT * PRESENT * u2;
+}
+
+static bool same_product(const perpi_meeting* m, const perpi_product* p, const perpi_product* q,
+                         bool* opposite)
 {
     const double tiny = SAME_PLANE * m->theta;
-    for (int32_t i = 0; i < m->planes; ++i) {
-        const perpi_turn_plane* p = &m->plane[i];
-        const double way = v3_dot(p->g, g) < 0.0 ? -1.0 : 1.0;
-        const vec3 off = v3_madd(g, -way, p->g);
-        if (fabs(s - way * p->s) <= tiny && v3_dot(off, off) <= SAME_PLANE * SAME_PLANE) {
-            *opposite = way < 0.0;
+    *opposite = v3_dot(p->g[0], q->g[0]) < 0.0;
+    const double way = *opposite ? -1.0 : 1.0;
+    for (int32_t k = 0; k < m->ends; ++k) {
+        const vec3 off = v3_madd(q->g[k], -way, p->g[k]);
+        if (!(fabs(q->s[k] - way * p->s[k]) <= tiny) ||
+            !(v3_dot(off, off) <= SAME_PLANE * SAME_PLANE)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Bit of the product of a face's normal with an edge of the other body, and whether it is kept with the
+ * opposite sign; -1: no room. b turns: (u + d x u) . n of its edge, u . (n + d x n) of its face. */
+static int32_t product_index(perpi_meeting* m, int side, int32_t face, int32_t edge, bool* opposite)
+{
+    perpi_product p;
+    for (int32_t k = 0; k < m->ends; ++k) {
+        const vec3 n = normal_at_end(m, side, face, k), u = edge_at_end(m, 1 - side, edge, k);
+        p.still = side == 0 ? n : u;
+        p.turning[k] = side == 0 ? u : n;
+        const vec3 g = v3_cross(p.turning[k], p.still);
+        const double length = v3_norm(g), unit = length > 0.0 ? 1.0 / length : 0.0;
+        p.g[k] = v3_scale(unit, g);
+        p.s[k] = length > 0.0 ? v3_dot(u, n) / length : v3_dot(u, n) > 0.0 ? INFINITY : -INFINITY;
+    }
+    for (int32_t i = 0; i < m->products; ++i) {
+        if (same_product(m, &m->product[i], &p, opposite)) {
             return i;
         }
     }
-    if (m->planes == PERPI_TURN_PLANES) {
+    if (m->products == PERPI_PRODUCTS) {
         return -1;
     }
-    m->plane[m->planes] = (perpi_turn_plane){g, s, still, turning};
     *opposite = false;
-    return m->planes++;
+    m->product[m->products] = p;
+    return m->products++;
 }
 
 /* The facet needs the product of the edge (of the body that does not own the face) with the face's
@@ -109,33 +168,37 @@ static int32_t plane_index(perpi_meeting* m, vec3 g, double s, vec3 still, vec3 
 static void demand(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int32_t edge,
                    double want)
 {
-    if (!f->possible) {
+    bool changes = false;
+    for (int32_t k = 0; k < m->ends; ++k) {
+        if (!(f->possible >> k & 1U)) {
+            continue;
+        }
+        const vec3 n = normal_at_end(m, side, face, k), u = edge_at_end(m, 1 - side, edge, k);
+        const double s = v3_dot(u, n), sine2 = s * s / v3_dot(u, u);
+        if (sine2 < m->theta * m->theta * (1.0 - sine2)) {
+            changes = true;
+        } else if (!holds(n, u, want)) {
+            f->possible &= ~(1U << k);
+        }
+    }
+    if (!changes || f->possible == 0) {
         return;
     }
-    const vec3 n = normal_of(m, side, face), u = edge_of(m, 1 - side, edge);
-    const double s = v3_dot(u, n), u2 = v3_dot(u, u), sine2 = s * s / u2;
-    const bool holds = s * want >= 0.0 || sine2 <= PRESENT * PRESENT;
-    const double tan2 = m->theta * m->theta;
-    f->present = f->present && holds;
-    if (sine2 >= tan2 * (1.0 - sine2)) {
-        f->possible = holds;
-        return;
-    }
-    /* b turns: (u + d x u) . n of its edge, u . (n + d x n) of its face */
-    vec3 g = side == 0 ? v3_cross(u, n) : v3_cross(n, u);
-    const double length = v3_norm(g);
-    g = v3_scale(1.0 / length, g);
     bool opposite;
-    const int32_t bit =
-        plane_index(m, g, s / length, side == 0 ? n : u, side == 0 ? u : n, &opposite);
+    const int32_t bit = product_index(m, side, face, edge, &opposite);
     if (bit < 0) {
-        f->possible = holds;
+        /* no room: as with the first expected turn */
+        f->possible &=
+            holds(normal_at_end(m, side, face, 0), edge_at_end(m, 1 - side, edge, 0), want) ? ~0U
+                                                                                            : 0U;
     } else if ((want > 0.0) != opposite) {
         f->plus |= (uint64_t)1 << bit;
     } else {
         f->minus |= (uint64_t)1 << bit;
     }
-    f->possible = f->possible && (f->plus & f->minus) == 0;
+    if ((f->plus & f->minus) != 0) {
+        f->possible = 0;
+    }
 }
 
 /* Takes it, in the place of the farthest one if there is no room. */
@@ -143,6 +206,7 @@ static void keep(perpi_meeting* m, const perpi_facet* f)
 {
     if (f->present) {
         m->least = f->distance < m->least ? f->distance : m->least;
+        m->best = f->psi > m->best ? f->psi : m->best;
         m->apart = m->apart || f->psi > m->margin;
     }
     if (m->count < PERPI_FACETS) {
@@ -205,15 +269,7 @@ static perpi_facet vertex_face(const perpi_meeting* m, int side, int32_t face, i
                          .psi = psi,
                          .distance = fabs(psi),
                          .present = true,
-                         .possible = true};
-}
-
-/* Whether a product is certain to have the other sign than wanted. */
-static bool never(const perpi_meeting* m, vec3 n, vec3 u, double want)
-{
-    const double s = v3_dot(n, u), u2 = v3_dot(u, u), theta2 = m->theta * m->theta;
-    return s * want < 0.0 && s * s * (1.0 + theta2) >= theta2 * u2 &&
-           s * s > PRESENT * PRESENT * u2;
+                         .possible = (1U << m->ends) - 1U};
 }
 
 static void try_vertex(perpi_meeting* m, int side, int32_t face, int32_t vertex, bool all)
@@ -225,13 +281,17 @@ static void try_vertex(perpi_meeting* m, int side, int32_t face, int32_t vertex,
         return;
     }
     const vec3 n = side == 0 ? f.n : v3_neg(f.n);
-    for (int32_t k = first; k < end && f.possible; ++k) {
+    for (int32_t k = first; k < end && (f.possible != 0 || f.present); ++k) {
         const int32_t e = other->around[k];
-        f.possible =
-            !never(m, n, edge_of(m, 1 - side, e), other->edge[e].vertex[0] == vertex ? 1.0 : -1.0);
+        const double want = other->edge[e].vertex[0] == vertex ? 1.0 : -1.0;
+        for (int32_t i = 0; i < m->ends; ++i) {
+            if (never(m, normal_at_end(m, side, face, i), edge_at_end(m, 1 - side, e, i), want)) {
+                f.possible &= ~(1U << i);
+            }
+        }
+        f.present = f.present && holds(n, edge_of(m, 1 - side, e), want);
     }
-    f.present = f.possible;
-    if (!f.possible && !all) {
+    if (f.possible == 0 && !f.present && !all) {
         return;
     }
     const vec3 y = side == 0 ? f.p_b : into_b(m, f.p_a);
@@ -243,7 +303,7 @@ static void try_vertex(perpi_meeting* m, int side, int32_t face, int32_t vertex,
         const int32_t e = other->around[k];
         demand(m, &f, side, face, e, other->edge[e].vertex[0] == vertex ? 1.0 : -1.0);
     }
-    if (f.possible || all) {
+    if (f.possible != 0 || f.present || all) {
         keep(m, &f);
     }
 }
@@ -266,13 +326,12 @@ static bool edge_edge(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, do
     const double du = v3_dot(d, u), dw = v3_dot(d, w);
     const double s = (du * ww - dw * uw) / c2, t = (du * uw - dw * uu) / c2;
     /* the lines may cross outside the edges, and come inside with the motion: so far, and no farther
-     * than an edge is long, where a lever would amplify rounding */
+     * than half an edge, where a small turn of a long lever would part anything */
     const double sine = sqrt(c2 / (uu * ww));
-    const double reach = m->near + m->near / sine;
-    const double out_a = (s < 0.0 ? -s : s > 1.0 ? s - 1.0 : 0.0) * sqrt(uu);
-    const double out_b = (t < 0.0 ? -t : t > 1.0 ? t - 1.0 : 0.0) * sqrt(ww);
-    if (out_a > reach || out_b > reach || out_a > sqrt(uu) + m->near ||
-        out_b > sqrt(ww) + m->near) {
+    const double out_a = s < 0.0 ? -s : s > 1.0 ? s - 1.0 : 0.0;
+    const double out_b = t < 0.0 ? -t : t > 1.0 ? t - 1.0 : 0.0;
+    if (out_a * sqrt(uu) * sine > m->near || out_b * sqrt(ww) * sine > m->near || out_a > 0.5 ||
+        out_b > 0.5) {
         return false;
     }
     const vec3 n = v3_scale(sigma / sqrt(c2), cross);
@@ -292,7 +351,7 @@ static bool edge_edge(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, do
                        .psi = psi,
                        .distance = fabs(psi),
                        .present = true,
-                       .possible = true};
+                       .possible = (1U << m->ends) - 1U};
     if (out_a > 0.0 || out_b > 0.0) {
         const double la = 0.5 * sqrt(uu), lb = 0.5 * sqrt(ww);
         const perpi_segment sa = {v3_madd(p, 0.5, u), v3_scale(0.5 / la, u), la};
@@ -302,24 +361,46 @@ static bool edge_edge(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, do
     return true;
 }
 
+/* Which of the expected turns can make the edges a facet with the normal sigma a x b. */
+static uint32_t edges_possible(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, double sigma)
+{
+    const perpi_edge *e = &m->p[0]->edge[edge_a], *g = &m->p[1]->edge[edge_b];
+    const vec3 u = edge_of(m, 0, edge_a);
+    const vec3 left = m->p[0]->normal[e->face[0]], right = m->p[0]->normal[e->face[1]];
+    uint32_t possible = 0;
+    for (int32_t k = 0; k < m->ends; ++k) {
+        const vec3 w = edge_at_end(m, 1, edge_b, k);
+        if (!never(m, left, w, sigma) && !never(m, right, w, -sigma) &&
+            !never(m, normal_at_end(m, 1, g->face[0], k), u, sigma) &&
+            !never(m, normal_at_end(m, 1, g->face[1], k), u, -sigma)) {
+            possible |= 1U << k;
+        }
+    }
+    return possible;
+}
+
 static void try_edges(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
 {
     const perpi_edge *e = &m->p[0]->edge[edge_a], *g = &m->p[1]->edge[edge_b];
     const vec3 u = edge_of(m, 0, edge_a), w = edge_of(m, 1, edge_b);
+    const vec3 a[2] = {normal_of(m, 0, e->face[0]), normal_of(m, 0, e->face[1])};
+    const vec3 b[2] = {normal_of(m, 1, g->face[0]), normal_of(m, 1, g->face[1])};
     for (double sigma = -1.0; sigma <= 1.0; sigma += 2.0) {
+        const uint32_t possible = edges_possible(m, edge_a, edge_b, sigma);
+        const bool present = holds(a[0], w, sigma) && holds(a[1], w, -sigma) &&
+                             holds(b[0], u, sigma) && holds(b[1], u, -sigma);
         perpi_facet f;
-        if (never(m, normal_of(m, 0, e->face[0]), w, sigma) ||
-            never(m, normal_of(m, 0, e->face[1]), w, -sigma) ||
-            never(m, normal_of(m, 1, g->face[0]), u, sigma) ||
-            never(m, normal_of(m, 1, g->face[1]), u, -sigma) ||
-            !edge_edge(m, edge_a, edge_b, sigma, &f) || !(f.distance <= m->near)) {
+        if ((possible == 0 && !present) || !edge_edge(m, edge_a, edge_b, sigma, &f) ||
+            !(f.distance <= m->near)) {
             continue;
         }
+        f.possible = possible;
+        f.present = present;
         demand(m, &f, 0, e->face[0], edge_b, sigma);
         demand(m, &f, 0, e->face[1], edge_b, -sigma);
         demand(m, &f, 1, g->face[0], edge_a, sigma);
         demand(m, &f, 1, g->face[1], edge_a, -sigma);
-        if (f.possible) {
+        if (f.possible != 0 || f.present) {
             keep(m, &f);
         }
     }

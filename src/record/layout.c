@@ -58,6 +58,7 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_CONTACT_IMPULSE] = CONTACT("/contacts/impulse", PERPI_CELL_F64, 4),
     [PERPI_COLUMN_CONTACT_DRIFT] = CONTACT("/contacts/drift", PERPI_CELL_F64, 3),
     [PERPI_COLUMN_CONTACT_GROUP] = CONTACT("/contacts/group", PERPI_CELL_I32, PERPI_WIDTH_GROUPED),
+    [PERPI_COLUMN_CONTACT_LAYER] = CONTACT("/contacts/layer", PERPI_CELL_F64, PERPI_WIDTH_LAYER),
     [PERPI_COLUMN_JOINT_IMPULSE] = FRAME("/joints/impulse", PERPI_CELL_F64, PERPI_WIDTH_JOINT(6)),
     [PERPI_COLUMN_JOINT_LAW] = FRAME("/joints/law", PERPI_CELL_F64, PERPI_WIDTH_JOINT(5)),
     [PERPI_COLUMN_JOINT_COORDINATE] =
@@ -146,9 +147,13 @@ perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
                                .memory_size = perpi_sim_s_size(sim),
                                .corrected = perpi_sim_v_solved(sim) != perp_sim_v(sim),
                                .grouped = perpi_sim_grouped(sim),
+                               .layered = perpi_sim_layered(sim),
                                .bounces = perpi_sim_bounces(sim),
                                .adaptive = perpi_sim_adaptive(sim)};
 }
+
+enum { PERPI_LAYER_CELLS = sizeof(perp_contact_layer) / sizeof(double) };
+_Static_assert(sizeof(perp_contact_layer) == 10 * sizeof(double), "doubles only: a row of cells");
 
 static int32_t width_of(int32_t width, const perpi_state_shape* shape)
 {
@@ -156,6 +161,7 @@ static int32_t width_of(int32_t width, const perpi_state_shape* shape)
     case PERPI_WIDTH_Q: return shape->q_size;
     case PERPI_WIDTH_V: return shape->v_size;
     case PERPI_WIDTH_GROUPED: return shape->grouped ? 1 : 0;
+    case PERPI_WIDTH_LAYER: return shape->layered ? PERPI_LAYER_CELLS : 0;
     case PERPI_WIDTH_V_SOLVED: return shape->corrected ? shape->v_size : 0;
     case PERPI_WIDTH_MEMORY: return shape->memory_size;
     case PERPI_WIDTH_IMPACT: return shape->bounces ? 2 : 0;
@@ -265,6 +271,7 @@ static void put_contact(perpi_block* block, size_t row, const perp_contact* c)
     put(block, PERPI_COLUMN_CONTACT_IMPULSE, row, c->impulse);
     put(block, PERPI_COLUMN_CONTACT_DRIFT, row, c->drift);
     put_int(block, PERPI_COLUMN_CONTACT_GROUP, row, c->group);
+    put(block, PERPI_COLUMN_CONTACT_LAYER, row, &c->layer);
 }
 
 /* Joint i of a frame's row. */
@@ -436,6 +443,9 @@ static perp_contact get_contact(const perpi_block* block, size_t row)
     get(block, PERPI_COLUMN_CONTACT_DRIFT, row, c.drift);
     if (block->width[PERPI_COLUMN_CONTACT_GROUP] > 0) {
         c.group = get_int(block, PERPI_COLUMN_CONTACT_GROUP, row);
+    }
+    if (block->width[PERPI_COLUMN_CONTACT_LAYER] > 0) {
+        get(block, PERPI_COLUMN_CONTACT_LAYER, row, &c.layer);
     }
     return c;
 }
@@ -633,6 +643,7 @@ uint64_t perpi_header_hash(const perpi_header* header)
     h = perpi_hash_word(h, (uint32_t)header->memory_size);
     /* recordings without impacts, likewise without groups, keep the hash they had before there were any */
     h = header->grouped != 0 ? perpi_hash_word(h, (uint32_t)header->grouped) : h;
+    h = header->layered != 0 ? perpi_hash_word(h, UINT64_C(0x6c61796572)) : h;     /* "layer" */
     h = header->adaptive != 0 ? perpi_hash_word(h, UINT64_C(0x6164617074)) : h;    /* "adapt" */
     h = header->bounces != 0 ? perpi_hash_word(h, UINT64_C(0x696d7061637473)) : h; /* "impacts" */
     return header->user_code[0] == '\0'

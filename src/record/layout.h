@@ -67,6 +67,7 @@ typedef enum perpi_column {
     PERPI_COLUMN_CONTACT_IMPULSE,
     PERPI_COLUMN_CONTACT_DRIFT,
     PERPI_COLUMN_CONTACT_GROUP,
+    PERPI_COLUMN_CONTACT_LAYER,
     PERPI_COLUMN_JOINT_IMPULSE,
     PERPI_COLUMN_JOINT_LAW,
     PERPI_COLUMN_JOINT_COORDINATE,
@@ -99,11 +100,12 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_V_SOLVED (-3) /* as V where joints are corrected, else 0 */
 #define PERPI_WIDTH_MEMORY (-4)
 #define PERPI_WIDTH_GROUPED (-5) /* 1 where the contact model makes groups, else 0 */
-#define PERPI_WIDTH_IMPACT (-6)  /* 2 where something bounces, else there is no column */
-#define PERPI_WIDTH_CLOCK (-7)   /* these, with adaptive steps: 3, as Q, V, MEMORY */
-#define PERPI_WIDTH_HALF_Q (-8)
-#define PERPI_WIDTH_HALF_V (-9)
-#define PERPI_WIDTH_HALF_MEMORY (-10)
+#define PERPI_WIDTH_LAYER (-6)   /* a perp_contact_layer where contacts are soft, else no dataset */
+#define PERPI_WIDTH_IMPACT (-7)  /* 2 where something bounces, else there is no column */
+#define PERPI_WIDTH_CLOCK (-8)   /* these, with adaptive steps: 3, as Q, V, MEMORY */
+#define PERPI_WIDTH_HALF_Q (-9)
+#define PERPI_WIDTH_HALF_V (-10)
+#define PERPI_WIDTH_HALF_MEMORY (-100)
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
 typedef struct perpi_column_def {
@@ -116,13 +118,6 @@ typedef struct perpi_column_def {
 } perpi_column_def;
 
 extern const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT];
-
-/* Columns that came later are not there at all where they would be empty: files of scenes without
- * them are what they were before. */
-static inline bool perpi_column_absent(perpi_column column, int32_t width)
-{
-    return width == 0 && column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_HALF_MEMORY;
-}
 
 size_t perpi_cell_size(perpi_cell cell);
 hid_t perpi_cell_memory_type(perpi_cell cell); /* borrowed, except NAME: perpi_cell_type_close */
@@ -147,6 +142,7 @@ typedef struct perpi_state_shape {
     int32_t q_size, v_size, joint_count, memory_size;
     bool corrected; /* joints are corrected: velocities before and after differ */
     bool grouped;   /* the contact model makes groups */
+    bool layered;   /* contacts have soft layers */
     bool bounces;   /* steps may be impacts */
     bool adaptive;  /* steps have lengths of their own */
 } perpi_state_shape;
@@ -157,6 +153,13 @@ void perpi_block_free(perpi_block* block);
 void perpi_block_clear(perpi_block* block);
 /* Room for so many rows in every column of an axis. */
 PERP_NODISCARD perp_status perpi_block_reserve(perpi_block* block, perpi_axis axis, size_t rows);
+/* Whether a recording with such widths has the dataset at all; older columns are always there. */
+static inline bool perpi_column_exists(const perpi_block* block, int column)
+{
+    const bool late = column == PERPI_COLUMN_CONTACT_LAYER ||
+                      (column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_HALF_MEMORY);
+    return !late || block->width[column] > 0;
+}
 size_t perpi_block_row_size(const perpi_block* block, perpi_column column);
 /* Bytes that the block's rows take. */
 size_t perpi_block_bytes(const perpi_block* block);
@@ -203,6 +206,7 @@ typedef struct perpi_header {
     const char* joint_name;
     int32_t corrected;     /* 1: the scene corrects joints */
     int32_t grouped;       /* 1: its contact model makes groups */
+    int32_t layered;       /* 1: its contacts have soft layers; only then is there an attribute */
     int32_t bounces;       /* 1: steps may be impacts; only then is there such an attribute */
     int32_t adaptive;      /* 1: the step is adaptive; likewise */
     int32_t memory_size;   /* what springs and controllers remember */

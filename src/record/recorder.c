@@ -186,6 +186,8 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
                            &h->corrected) &&
            write_attribute(file, "contact_groups", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->grouped) &&
            write_attribute(file, "memory_size", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->memory_size) &&
+           (h->layered == 0 ||
+            write_attribute(file, "soft_contacts", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->layered)) &&
            (h->adaptive == 0 ||
             write_attribute(file, "adaptive", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->adaptive)) &&
            (h->bounces == 0 ||
@@ -210,7 +212,7 @@ static bool create_columns(perp_recorder* r)
     bool ok = create_growing(r->file, "/summary", H5T_STD_U8LE, 1, 1, true);
     for (int c = 0; ok && c < PERPI_COLUMN_COUNT; ++c) {
         const perpi_column_def* def = &perpi_columns[c];
-        if (perpi_column_absent((perpi_column)c, r->pending.width[c])) {
+        if (!perpi_column_exists(&r->pending, c)) {
             continue;
         }
         const hid_t type = perpi_cell_file_type(def->cell);
@@ -290,6 +292,9 @@ static bool append_rows(hid_t dataset, hid_t type, bool flat, int32_t width, int
 
 static bool append_column(perp_recorder* r, perpi_column c)
 {
+    if (!perpi_column_exists(&r->pending, (int)c)) {
+        return true;
+    }
     const perpi_column_def* def = &perpi_columns[c];
     const hid_t type = perpi_cell_memory_type(def->cell);
     const bool ok = append_rows(r->dataset[c], type, def->width == 1, r->pending.width[c],
@@ -351,7 +356,7 @@ static perp_status keep_frame(perp_recorder* r, const perp_sim* sim, double seco
 static bool open_columns(perp_recorder* r)
 {
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
-        if (perpi_column_absent((perpi_column)c, r->pending.width[c])) {
+        if (!perpi_column_exists(&r->pending, c)) {
             continue;
         }
         r->dataset[c] = H5Dopen2(r->file, perpi_columns[c].path, H5P_DEFAULT);
@@ -433,6 +438,7 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .joint_name = joint_name,
         .corrected = perpi_state_shape_of(sim).corrected ? 1 : 0,
         .grouped = perpi_state_shape_of(sim).grouped ? 1 : 0,
+        .layered = perpi_state_shape_of(sim).layered ? 1 : 0,
         .bounces = perpi_state_shape_of(sim).bounces ? 1 : 0,
         .adaptive = perpi_state_shape_of(sim).adaptive ? 1 : 0,
         .memory_size = perpi_state_shape_of(sim).memory_size,

@@ -73,7 +73,8 @@ struct perp_sim {
     double *s, *s_next; /* what springs and controllers remember (force_rows.h) */
     perpi_pose* pose;   /* per body */
     double* margin;     /* per body */
-    double* turn;       /* per body: how far it may turn in the step; see margin.c */
+    perpi_turn* turn;   /* per body: how far it turns in the step; see margin.c */
+    int32_t spins;      /* of each of these */
     double* extra;      /* 6 a body: wrenches applied for the coming step */
     bool has_extra;
 
@@ -134,6 +135,9 @@ struct perp_sim {
 void perpi_sim_poses(perp_sim* sim);
 /* Room for the problem's velocities and impulses. */
 PERP_NODISCARD perp_status perpi_sim_room(perp_sim* sim, size_t dofs, size_t rows);
+
+/* How deep the soft layers between two bodies go: overlap up to there is none. */
+double perpi_sim_give(const perp_sim* sim, int32_t a, int32_t b);
 
 /* start.c: refuses or resolves bodies that overlap at the start. */
 PERP_NODISCARD perp_status perpi_sim_start(perp_sim* sim);

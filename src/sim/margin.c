@@ -15,9 +15,12 @@ static const double FLOOR = 1e-6;
 /* Reserve over the free motion, so that small changes of speed do not cost a second round. */
 static const double RESERVE = 1.1;
 
-/* Of what the margin would let a body turn; beside that, what it turns anyhow. Orders of features that
- * no turn brings about need not be told apart, and a turn that was larger costs another round. */
-static const double TURN = 0.25;
+/* Of what the margin would let a body turn: by so much the turn of the free motion can be wrong before
+ * it costs another round, in which both are looked at. Orders of features that no turn brings about need
+ * not be told apart. */
+static const double SLACK = 0.25;
+/* Never more (radians): with many orders at once the groups are no longer complete. */
+static const double SLACK_MAX = 0.06;
 
 /* Turns matter where features form groups; in the plane the margin bounds them well enough. */
 static bool turns_matter(const perp_sim* sim)
@@ -67,32 +70,52 @@ perp_status perpi_sim_margins(perp_sim* sim, double h)
             return status;
         }
         sim->margin[i] = RESERVE * travel(model, body, h, v, w) + FLOOR * reach_of(model, body);
-        sim->turn[i] = RESERVE * h * v3_norm(w);
-        if (body->dofs > 0) {
-            sim->turn[i] += TURN * sim->margin[i] / reach_of(model, body);
-        }
+        const double slack = SLACK * sim->margin[i] / reach_of(model, body);
+        sim->turn[i].spin[0] = v3_scale(h, w);
+        sim->turn[i].slack = body->dofs == 0 ? 0.0 : slack < SLACK_MAX ? slack : SLACK_MAX;
     }
-    perpi_collider_set_turn(sim->collider, turns_matter(sim) ? sim->turn : NULL);
+    sim->spins = 1;
+    perpi_collider_set_turn(sim->collider, turns_matter(sim) ? sim->turn : NULL, 1);
     return PERP_OK;
+}
+
+/* Whether a body turned otherwise than any of its spins; then the spins of this round are added. */
+static bool turned_otherwise(perp_sim* sim, double h, const double* v_new)
+{
+    const perp_model* model = sim->model;
+    bool otherwise = false;
+    for (int32_t i = 0; i < (int32_t)model->body_count && !otherwise; ++i) {
+        const perpi_turn* turn = &sim->turn[i];
+        double off = model->body[i].dofs > 0 ? INFINITY : 0.0;
+        for (int32_t k = 0; k < sim->spins && off > turn->slack; ++k) {
+            off = v3_norm(v3_madd(turn->spin[k], -h, perpi_state_rate(model, v_new, i)));
+        }
+        otherwise = off > turn->slack;
+    }
+    if (!otherwise) {
+        return false;
+    }
+    sim->spins += sim->spins < PERPI_SPINS ? 1 : 0;
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        sim->turn[i].spin[sim->spins - 1] = model->body[i].dofs > 0
+                                                ? v3_scale(h, perpi_state_rate(model, v_new, i))
+                                                : sim->turn[i].spin[0];
+    }
+    perpi_collider_set_turn(sim->collider, sim->turn, sim->spins);
+    return true;
 }
 
 bool perpi_sim_margins_exceeded(perp_sim* sim, double h, const double* v_new)
 {
-    bool exceeded = false;
     const perp_model* model = sim->model;
-    const bool turns = turns_matter(sim);
     if (!isnan(sim->def.margin)) {
         return false; /* the user's word */
     }
+    bool exceeded = turns_matter(sim) && turned_otherwise(sim, h, v_new);
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
         if (body->dofs == 0) {
             continue;
-        }
-        const double turned = h * v3_norm(perpi_state_rate(model, v_new, i));
-        if (turns && turned > sim->turn[i]) {
-            sim->turn[i] = RESERVE * turned;
-            exceeded = true;
         }
         const double came = travel(model, body, h, perpi_state_velocity(model, v_new, i),
                                    perpi_state_rate(model, v_new, i));

@@ -27,6 +27,7 @@ typedef struct perpi_stepper_ops {
     /* The problem has no inertia but that of the way there: it is solved again and again, until the
      * velocities it ends with (v_end) are those it started from (src/sim/settle.c). */
     bool settles;
+    bool layered; /* contacts of soft bodies have layers (layers.h); else soft bodies are refused */
     /* Contacts enter the problem when they touch (settings->touch), not before. */
     bool touching;
     /* Restitution: the loop may put impacts between its steps (sim/impact.c). */

@@ -141,10 +141,11 @@ def pictures_and_colours_come_along():
 @test
 def meshes_are_found_and_written_into_the_scene():
     result = perp("import", good("mesh"), "-o", "robot.json")
-    assert "cube.dae" in result.err and "collision meshes do not collide" in result.err
+    assert "cube.dae" in result.err and "collide" not in result.err
     with open("robot.json") as file:
         shape = json.load(file)["bodies"][0]["shapes"]
-    assert len(shape) == 1 and shape[0]["visual"] is True
+    assert len(shape) == 2 and shape[0]["visual"] is True
+    assert shape[1]["type"] == "mesh" and "visual" not in shape[1] and "decompose" not in shape[1]
     assert shape[0]["source"] == "meshes/cube.obj" and len(shape[0]["faces"]) == 12
     near(shape[0]["vertices"][0], [-0.05, -0.05, -0.05])
     assert CORPUS not in json.dumps(shape) and os.path.realpath(CORPUS) not in json.dumps(shape)

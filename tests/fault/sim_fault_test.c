@@ -66,6 +66,14 @@ static const char driven[] =
 static const char bouncing_newton[] = BOUNCING("0.01", "newton");
 static const char bouncing_poisson[] = BOUNCING("0.01", "poisson");
 static const char bouncing_adaptive[] = BOUNCING("{\"error\":1e-2,\"initial\":0.01}", "poisson");
+/* Without inertia, on supports, past a corner. */
+static const char pushed[] =
+    "{\"dimension\":2,\"step\":0.01,\"duration\":0.2,\"stepper\":\"quasistatic\",\"contact\":"
+    "\"disjunctive\",\"friction\":{\"default\":0.2},\"bodies\":[{\"name\":\"pusher\",\"type\":"
+    "\"kinematic\",\"motion\":{\"position\":[\"-0.7+t\",0.1]},\"shapes\":[{\"type\":\"circle\","
+    "\"radius\":0.2}]},{\"name\":\"block\",\"mass\":1,\"support\":{\"tripod\":[[0.2,0],[-0.1,0.1],"
+    "[-0.1,-0.1]],\"mu\":0.3},\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},{\"name\":\"fence\","
+    "\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[1,1],\"position\":[1.0,-1.0]}]}]}";
 
 /* 0: all went well; else the status of the first call that failed. */
 static perp_status everything(perp_context* context, const char* text)
@@ -137,4 +145,5 @@ TEST(whichever_allocation_fails_the_call_says_so_and_nothing_leaks)
     fail_each(bouncing_newton);
     fail_each(bouncing_poisson);
     fail_each(bouncing_adaptive);
+    fail_each(pushed);
 }
