@@ -81,7 +81,13 @@ broken-expression|/bodies/1/motion/position/1: expression 'sin(t': |at column 6
 nan-expression|/bodies/1/motion/position/1: |log(-1)
 zero-step|/step: must be > 0, got 0
 negative-step|/step: must be > 0, got -0.01
-adaptive-step|/step: |not exist yet
+adaptive-step|/step/error: must be > 0, got 0
+adaptive-bounds|/step: needs 0 < min <= initial <= max
+adaptive-stepper|/step: an adaptive step goes with the stepper 'stewart-trinkle'
+restitution-large|/restitution: must be from 0 to 1, got 1.2
+restitution-law|/restitution/law: must be newton or poisson, got 'hertz'
+restitution-stepper|/stepper: 'quasistatic' knows no impacts
+stepper-instantaneous|/stepper: 'instantaneous' gives forces|perp forces
 zero-duration|/duration: must be > 0, got 0
 two-directions|/friction/directions: must be >= 3, got 2
 negative-friction|/friction/default: must be >= 0, got -0.1
