@@ -107,7 +107,6 @@ support-spatial|/bodies/0/support: is for planar scenes
 support-ellipsoid|/friction/cone: supports take 'quadratic', 'polygon' or 'none', not 'ellipsoid'
 support-solver|/solver: 'lemke' does not take the friction cone 'quadratic'
 quasistatic-correction|/joint_correction: is for steppers with inertia
-stepper-not-built|/stepper: |'instantaneous' does not exist yet
 polygon-twice|/bodies/0/shapes/0/vertices/2: is the same point as vertices/1
 polygon-straight|/bodies/0/shapes/0/vertices/1: lies on the line through its neighbours
 polygon-flat|/bodies/0/shapes/0/vertices: all lie on a line
