@@ -9,6 +9,7 @@
  *     p_n          u_n                                          perp  p_n >= 0
  *     p_i          e_i^2 mu p_n u_i + sigma p_i = 0             p_i free
  *     sigma        (mu p_n)^2 - sum (p_i / e_i)^2               perp  sigma >= 0
+ *     mu = 0       p_i = 0, and no sigma
  * Departure  the sign of the v rows is turned, as in lower_mlcp.c. At a contact that does not push,
  *            the last two rows and the columns of p_i and sigma vanish together: the multipliers of
  *            the Fritz-John conditions are not unique there. The guess takes sigma > 0, so that
@@ -32,9 +33,10 @@ void perpi_to_ncp_free(perp_context* context, perpi_to_ncp* t)
     }
 }
 
+/* Without friction, mu = 0, the tangential impulses are 0: a linear row each, and no sigma. */
 static bool has_sigma(const perp_constraint* c)
 {
-    return c->kind == PERP_CONSTRAINT_CONTACT && c->rows > 1;
+    return c->kind == PERP_CONSTRAINT_CONTACT && c->rows > 1 && c->mu > 0.0;
 }
 
 /* e_i of tangential row i = 1.. */
@@ -176,6 +178,8 @@ static void walk_all(walk* w)
             }
             if (c->kind != PERP_CONSTRAINT_CONTACT) {
                 put(w, at + r, at + r, perpi_row_compliance(P, c, r));
+            } else if (r > 0 && !has_sigma(c)) {
+                put(w, at + r, at + r, 1.0);
             }
         }
         if (has_sigma(c)) {
@@ -273,6 +277,9 @@ static perp_status function(void* user, const double* z, double* F)
             w[r] = perpi_row_velocity(P, c, r, z) + perpi_row_compliance(P, c, r) * p[r];
         }
         if (!has_sigma(c)) {
+            for (int32_t r = 1; c->kind == PERP_CONSTRAINT_CONTACT && r < c->rows; ++r) {
+                w[r] = p[r];
+            }
             continue;
         }
         const double sigma = p[c->rows];
