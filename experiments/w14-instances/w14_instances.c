@@ -12,33 +12,33 @@
 #include "common/scene.h"
 
 #define HEAD                                                                                       \
-    "{\"dimension\":3,\"gravity\":[0,0,-9.81],\"step\":0.005,\"duration\":%g,\"contact\":\"%s\","      \
+    "{\"dimension\":3,\"gravity\":[0,0,-9.81],\"step\":0.005,\"duration\":%g,\"contact\":\"%s\","  \
     "\"friction\":{\"default\":%g},\"bodies\":["
 
-static const char tetrahedra[] =
-    HEAD "{\"name\":\"lower\",\"type\":\"static\",\"shapes\":[{\"type\":\"polyhedron\",\"vertices\":"
-         "[[%.17g,0,%.17g],[%.17g,%.17g,%.17g],[%.17g,%.17g,%.17g],[0,0,%.17g]]}]},"
-         "{\"name\":\"body\",\"density\":1,\"position\":[0,0,%.17g],\"velocity\":[0.4,0,0],\"shapes\":[{"
-         "\"type\":\"polyhedron\",\"vertices\":[[%.17g,0,%.17g],[%.17g,%.17g,%.17g],[%.17g,%.17g,"
-         "%.17g],[0,0,%.17g]]}]}]}";
-static const char tips[] =
-    HEAD "{\"name\":\"lower\",\"type\":\"static\",\"shapes\":[{\"type\":\"polyhedron\",\"solid\":"
-         "\"octahedron\",\"radius\":0.5}]},{\"name\":\"body\",\"density\":1,\"position\":[0,0,1.05],"
-         "\"velocity\":[0.02,0.01,0],\"shapes\":[{\"type\":\"polyhedron\",\"solid\":\"octahedron\","
-         "\"radius\":0.5}]}]}";
+static const char tetrahedra[] = HEAD
+    "{\"name\":\"lower\",\"type\":\"static\",\"shapes\":[{\"type\":\"polyhedron\",\"vertices\":"
+    "[[%.17g,0,%.17g],[%.17g,%.17g,%.17g],[%.17g,%.17g,%.17g],[0,0,%.17g]]}]},"
+    "{\"name\":\"body\",\"density\":1,\"position\":[0,0,%.17g],\"velocity\":[0.4,0,0],\"shapes\":[{"
+    "\"type\":\"polyhedron\",\"vertices\":[[%.17g,0,%.17g],[%.17g,%.17g,%.17g],[%.17g,%.17g,"
+    "%.17g],[0,0,%.17g]]}]}]}";
+static const char tips[] = HEAD
+    "{\"name\":\"lower\",\"type\":\"static\",\"shapes\":[{\"type\":\"polyhedron\",\"solid\":"
+    "\"octahedron\",\"radius\":0.5}]},{\"name\":\"body\",\"density\":1,\"position\":[0,0,1.05],"
+    "\"velocity\":[0.02,0.01,0],\"shapes\":[{\"type\":\"polyhedron\",\"solid\":\"octahedron\","
+    "\"radius\":0.5}]}]}";
 static const char edge[] =
     HEAD "{\"name\":\"roof\",\"type\":\"static\",\"shapes\":[{\"type\":\"polyhedron\",\"vertices\":"
          "[[-1,2,-0.5],[1,2,-0.5],[0,2,0],[-1,-2,-0.5],[1,-2,-0.5],[0,-2,0]]}]},{\"name\":\"body\","
          "\"density\":1,\"position\":[0,-1,0.51],\"velocity\":[0.05,1.5,0],\"shapes\":[{\"type\":"
          "\"polyhedron\",\"solid\":\"octahedron\",\"radius\":0.5}]}]}";
-static const char icosahedra[] =
-    HEAD "{\"name\":\"floor\",\"type\":\"static\",\"position\":[0,0,-0.25],\"shapes\":[{\"type\":"
-         "\"box\",\"size\":[6,6,0.5]}]},{\"name\":\"body\",\"density\":1,\"position\":[0,0,0.5],"
-         "\"shapes\":[{\"type\":\"polyhedron\",\"solid\":\"icosahedron\",\"radius\":0.4}]},{\"name\":"
-         "\"second\",\"density\":1,\"position\":[0,0,1.5],\"shapes\":[{\"type\":\"polyhedron\","
-         "\"solid\":\"icosahedron\",\"radius\":0.4}]},{\"name\":\"third\",\"density\":1,\"position\":"
-         "[0.1,0,2.5],\"shapes\":[{\"type\":\"polyhedron\",\"solid\":\"icosahedron\",\"radius\":0.4}]}"
-         "]}";
+static const char icosahedra[] = HEAD
+    "{\"name\":\"floor\",\"type\":\"static\",\"position\":[0,0,-0.25],\"shapes\":[{\"type\":"
+    "\"box\",\"size\":[6,6,0.5]}]},{\"name\":\"body\",\"density\":1,\"position\":[0,0,0.5],"
+    "\"shapes\":[{\"type\":\"polyhedron\",\"solid\":\"icosahedron\",\"radius\":0.4}]},{\"name\":"
+    "\"second\",\"density\":1,\"position\":[0,0,1.5],\"shapes\":[{\"type\":\"polyhedron\","
+    "\"solid\":\"icosahedron\",\"radius\":0.4}]},{\"name\":\"third\",\"density\":1,\"position\":"
+    "[0.1,0,2.5],\"shapes\":[{\"type\":\"polyhedron\",\"solid\":\"icosahedron\",\"radius\":0.4}]}"
+    "]}";
 
 typedef struct outcome {
     perp_body_state end;

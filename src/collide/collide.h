@@ -54,7 +54,8 @@ typedef struct perpi_touch_list {
     double turn;
     int32_t group; /* of the touch that comes next; the routine sets it */
     bool secondary;
-    double deepest; /* overlap of polyhedra so far: touches tell of the end of the step, this does not */
+    double
+        deepest; /* overlap of polyhedra so far: touches tell of the end of the step, this does not */
     bool flipped; /* the routine sees the shapes in the other order: swap on the way in */
 } perpi_touch_list;
 

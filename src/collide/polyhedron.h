@@ -43,10 +43,10 @@ typedef struct perpi_facet {
     int32_t one, other; /* vertex and face; edge of a and edge of b */
     vec3 p_a, p_b, n;   /* n from a to b; p_b - p_a = psi n */
     double psi;
-    double distance;        /* of the features themselves, not of their planes or lines */
-    uint64_t plus, minus;   /* it is a facet where these products are positive, and these negative */
-    bool present;           /* as things stand */
-    uint32_t possible;      /* bit k: with the k-th expected turn, for some d */
+    double distance;      /* of the features themselves, not of their planes or lines */
+    uint64_t plus, minus; /* it is a facet where these products are positive, and these negative */
+    bool present;         /* as things stand */
+    uint32_t possible;    /* bit k: with the k-th expected turn, for some d */
 } perpi_facet;
 
 typedef struct perpi_meeting {

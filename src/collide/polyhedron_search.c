@@ -143,8 +143,7 @@ static listed_edge list_edge(const perpi_meeting* m, int side, int32_t i, box b)
     return l;
 }
 
-static bool add_face(const perpi_meeting* m, int side, int32_t i, const box* within,
-                     features* list)
+static bool add_face(const perpi_meeting* m, int side, int32_t i, const box* within, features* list)
 {
     const perpi_polyhedron* p = m->p[side];
     box b = box_around(vertex_at(m, side, p->corner[p->face_start[i]]));
@@ -162,8 +161,7 @@ static bool add_face(const perpi_meeting* m, int side, int32_t i, const box* wit
     return true;
 }
 
-static bool add_edge(const perpi_meeting* m, int side, int32_t i, const box* within,
-                     features* list)
+static bool add_edge(const perpi_meeting* m, int side, int32_t i, const box* within, features* list)
 {
     const perpi_edge* e = &m->p[side]->edge[i];
     box b = box_around(vertex_at(m, side, e->vertex[0]));
@@ -260,8 +258,7 @@ static void try_listed(perpi_meeting* m, const features* a, const features* b, b
         for (int32_t k = 0; k < b->edges && !m->apart; ++k) {
             const listed_edge* g = &b->edge[k];
             if (boxes_meet(&e->b, &g->b) &&
-                (m->ends > 1 ||
-                 can_cross(e->n, e->u, e->limit, g->n_end, g->u_end, g->limit) ||
+                (m->ends > 1 || can_cross(e->n, e->u, e->limit, g->n_end, g->u_end, g->limit) ||
                  (!m->still && can_cross(e->n, e->u, 0.0, g->n, g->u, 0.0)))) {
                 perpi_meeting_edges(m, e->edge, g->edge);
             }

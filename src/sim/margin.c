@@ -88,8 +88,7 @@ static bool turned_otherwise(perp_sim* sim, double h, const double* v_new)
         const perpi_turn* turn = &sim->turn[i];
         double off = model->body[i].dofs > 0 ? INFINITY : 0.0;
         for (int32_t k = 0; k < sim->spins && off > turn->slack; ++k) {
-            off = v3_norm(
-                v3_madd(turn->spin[k], -h, perpi_state_rate(model, v_new, i)));
+            off = v3_norm(v3_madd(turn->spin[k], -h, perpi_state_rate(model, v_new, i)));
         }
         otherwise = off > turn->slack;
     }
@@ -98,9 +97,9 @@ static bool turned_otherwise(perp_sim* sim, double h, const double* v_new)
     }
     sim->spins += sim->spins < PERPI_SPINS ? 1 : 0;
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
-        sim->turn[i].spin[sim->spins - 1] =
-            model->body[i].dofs > 0 ? v3_scale(h, perpi_state_rate(model, v_new, i))
-                                    : sim->turn[i].spin[0];
+        sim->turn[i].spin[sim->spins - 1] = model->body[i].dofs > 0
+                                                ? v3_scale(h, perpi_state_rate(model, v_new, i))
+                                                : sim->turn[i].spin[0];
     }
     perpi_collider_set_turn(sim->collider, sim->turn, sim->spins);
     return true;

@@ -51,8 +51,8 @@ TEST(a_cube_lands_flat_and_does_not_rattle)
 
 TEST(ten_staggered_cubes_stand)
 {
-    static const double x[] = {0.0312, -0.0871, 0.0534,  -0.0106, 0.0925,
-                               -0.0448, 0.0067, -0.0753, 0.0688,  -0.0291};
+    static const double x[] = {0.0312,  -0.0871, 0.0534,  -0.0106, 0.0925,
+                               -0.0448, 0.0067,  -0.0753, 0.0688,  -0.0291};
     for (int k = 0; k < 2; ++k) {
         char bodies[8192] = "";
         for (int i = 0; i < 10; ++i) {
@@ -75,8 +75,8 @@ TEST(ten_staggered_cubes_stand)
         for (int32_t i = 0; i < 10; ++i) {
             const perp_body_state b = perp_sim_body(s.sim, i);
             gap = fmax(gap, fabs(b.position[2] - i));
-            drift = fmax(drift, fmax(fabs(b.position[0] - x[i]),
-                                     fabs(b.position[1] - x[(i + 3) % 10])));
+            drift = fmax(drift,
+                         fmax(fabs(b.position[0] - x[i]), fabs(b.position[1] - x[(i + 3) % 10])));
             speed = fmax(speed, speed_of(&b));
         }
         TEST_PRINT("friction %g: gap %.2g, drift %.2g, speed %.2g", k == 0 ? 0.0 : 0.3, gap, drift,
@@ -129,8 +129,9 @@ TEST(a_box_that_slides_over_a_hundred_seams_feels_none)
                 worst = fmax(worst, fabs(b.angular_velocity[i]));
             }
         }
-        TEST_PRINT("%s, mu %g: largest deviation %.2g after %.3g m", k & 2 ? "at an angle" : "along",
-                   mu, worst, scene_sim_body(&s, "box").position[0] - 0.5);
+        TEST_PRINT("%s, mu %g: largest deviation %.2g after %.3g m",
+                   k & 2 ? "at an angle" : "along", mu, worst,
+                   scene_sim_body(&s, "box").position[0] - 0.5);
         CHECK_AT_MOST(worst, 1e-9);
         scene_sim_close(&s);
     }
@@ -325,7 +326,8 @@ TEST(no_toss_goes_through)
 static const char pile[] =
     "{\"dimension\":3,\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":1,\"contact\":\"%s\","
     "\"friction\":{\"default\":0.3},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":"
-    "[{\"type\":\"box\",\"size\":[4,4,0.2],\"position\":[0,0,-0.1]}]},{\"name\":\"a\",\"density\":1,"
+    "[{\"type\":\"box\",\"size\":[4,4,0.2],\"position\":[0,0,-0.1]}]},{\"name\":\"a\",\"density\":"
+    "1,"
     "\"position\":[0,0,0.5],\"shapes\":[{\"type\":\"polyhedron\",\"solid\":\"tetrahedron\","
     "\"radius\":0.3}]},{\"name\":\"b\",\"density\":1,\"position\":[0.05,0,1],\"angular_velocity\":"
     "[2,1,0],\"shapes\":[{\"type\":\"box\",\"size\":[0.3,0.4,0.2]}]},{\"name\":\"c\",\"density\":1,"
