@@ -64,6 +64,13 @@ static json_t* bodies_json(const perp_model* model)
         json_object_set_new(body, "inertia",
                             planar ? cli_number(info.inertia[8]) : cli_numbers(info.inertia, 9));
         json_object_set_new(body, "shapes", shapes);
+        const perp_support_info support = perp_model_body_support(model, i);
+        if (support.points > 0) {
+            json_object_set_new(body, "support",
+                                json_pack("{s:o, s:o}", "mu",
+                                          cli_numbers(support.mu, support.points), "load",
+                                          cli_numbers(support.load, support.points)));
+        }
         json_array_append_new(array, body);
     }
     return array;
@@ -155,10 +162,16 @@ static json_t* pairs_json(const perp_model* model)
     for (int32_t a = 0; a < n; ++a) {
         for (int32_t b = a + 1; b < n && json_array_size(array) < PAIRS_JSON; ++b) {
             if (can_meet(model, a, b)) {
-                json_array_append_new(
-                    array, json_pack("{s:s, s:s, s:o}", "a", perp_model_body_name(model, a), "b",
-                                     perp_model_body_name(model, b), "mu",
-                                     cli_number(perp_model_pair_friction(model, a, b))));
+                perp_compliance_def soft;
+                json_t* pair = json_pack("{s:s, s:s, s:o}", "a", perp_model_body_name(model, a),
+                                         "b", perp_model_body_name(model, b), "mu",
+                                         cli_number(perp_model_pair_friction(model, a, b)));
+                if (perp_model_pair_compliance(model, a, b, &soft)) {
+                    json_object_set_new(pair, "stiffness", cli_number(soft.stiffness[0]));
+                    json_object_set_new(pair, "damping", cli_number(soft.damping[0]));
+                    json_object_set_new(pair, "max_deflection", cli_number(soft.max_deflection));
+                }
+                json_array_append_new(array, pair);
             }
         }
     }
@@ -239,6 +252,34 @@ static void print_bodies(const perp_model* model)
     }
     if (n > ROWS_SHOWN) {
         printf("  ... and %d more\n", (int)(n - ROWS_SHOWN));
+    }
+}
+
+/* The normal forces under bodies of a 2.5-D scene: they hang on a gravity that may be a default. */
+static void print_supports(const perp_model* model)
+{
+    bool any = false;
+    for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
+        const perp_support_info s = perp_model_body_support(model, i);
+        if (s.points == 0) {
+            continue;
+        }
+        if (!any) {
+            printf("\n%s  %-20s %-26s %s%s\n", cli_bold(), "lies on the plane", "friction",
+                   "normal forces", cli_plain());
+        }
+        any = true;
+        printf("  ");
+        cli_put_name(perp_model_body_name(model, i), 20);
+        char mu[64];
+        (void)(s.points == 1
+                   ? snprintf(mu, sizeof mu, "%.4g", s.mu[0])
+                   : snprintf(mu, sizeof mu, "%.4g, %.4g, %.4g", s.mu[0], s.mu[1], s.mu[2]));
+        printf(" %-26s ", mu);
+        for (int32_t k = 0; k < s.points; ++k) {
+            printf("%s%.6g", k > 0 ? ", " : "", s.load[k]);
+        }
+        printf("\n");
     }
 }
 
@@ -336,7 +377,16 @@ static void print_pairs(const perp_model* model)
                 cli_put_name(perp_model_body_name(model, a), 20);
                 printf(" ");
                 cli_put_name(perp_model_body_name(model, b), 20);
-                printf(" %9.4g\n", perp_model_pair_friction(model, a, b));
+                printf(" %9.4g", perp_model_pair_friction(model, a, b));
+                perp_compliance_def soft;
+                if (perp_model_pair_compliance(model, a, b, &soft)) {
+                    printf("  soft: stiffness %.4g, damping %.4g%s", soft.stiffness[0],
+                           soft.damping[0], soft.patch > 0.0 ? " per area" : "");
+                    if (soft.max_deflection < HUGE_VAL) {
+                        printf(", core at %.4g", soft.max_deflection);
+                    }
+                }
+                printf("\n");
             }
         }
     }
@@ -389,6 +439,7 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     }
     print_bodies(model);
     print_joints(model);
+    print_supports(model);
     print_forces(model);
     print_pairs(model);
 }

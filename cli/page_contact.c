@@ -84,6 +84,9 @@ page_touch page_contact_motion(bool planar, double h, double gravity, const doub
         u[k] = at_b[k] - at_a[k];
     }
     page_touch touch = {.slip = {dot(c->tangent, u) + c->drift[1], dot(o, u) + c->drift[2]}};
+    for (int k = 0; k < 2 && c->layer.theta > 0.0; ++k) { /* surfaces slip, layers give way */
+        touch.slip[k] += (c->layer.end[1 + k] - c->layer.start[1 + k]) / h;
+    }
     if (planar) {
         touch.slip[1] = 0.0;
     }

@@ -128,6 +128,29 @@ static void put_mesh(json_t* o, const perp_shape_def* s)
     put(o, "faces", faces);
 }
 
+static void put_radii(json_t* o, const perp_shape_def* s)
+{
+    put(o, "radii", cli_numbers(s->radii, 3));
+}
+
+static void put_superquadric(json_t* o, const perp_shape_def* s)
+{
+    put_radii(o, s);
+    put(o, "exponents", cli_numbers(s->exponents, 2));
+}
+
+static void put_superellipse(json_t* o, const perp_shape_def* s)
+{
+    put_radii(o, s);
+    put(o, "exponent", cli_number(s->exponents[0]));
+}
+
+/* of the box around it */
+static double reach_radii(const perp_shape_def* s)
+{
+    return hypot(hypot(s->radii[0], s->radii[1]), s->radii[2]);
+}
+
 static double reach_radius(const perp_shape_def* s)
 {
     return s->radius;
@@ -183,6 +206,9 @@ static const struct {
     [PERP_SHAPE_MESH] = {put_mesh, reach_mesh},
     [PERP_SHAPE_POLYHEDRON] = {put_mesh, reach_mesh},
     [PERP_SHAPE_POLYGON] = {put_polygon, reach_polygon},
+    [PERP_SHAPE_ELLIPSOID] = {put_radii, reach_radii},
+    [PERP_SHAPE_SUPERQUADRIC] = {put_superquadric, reach_radii},
+    [PERP_SHAPE_SUPERELLIPSE] = {put_superellipse, reach_radii},
 };
 
 static json_t* shape(const perp_shape_def* s)
@@ -275,10 +301,28 @@ static json_t* joints(const perp_model* model)
     return list;
 }
 
+/* mu: the largest of the points'; the page has no more than a picture of them. */
 static json_t* supports(const perp_model* model)
 {
-    (void)model;
-    return json_array();
+    json_t* list = json_array();
+    for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
+        const perp_support_info info = perp_model_body_support(model, i);
+        if (info.points == 0) {
+            continue;
+        }
+        json_t* tripod = json_array();
+        double mu = 0.0;
+        for (int32_t k = 0; k < info.points; ++k) {
+            (void)json_array_append_new(tripod, cli_numbers(info.at[k], 2));
+            mu = info.mu[k] > mu ? info.mu[k] : mu;
+        }
+        json_t* o = json_object();
+        put(o, "body", json_integer(i));
+        put(o, "tripod", tripod);
+        put(o, "mu", cli_number(mu));
+        (void)json_array_append_new(list, o);
+    }
+    return list;
 }
 
 /* The model does not tell its gravity, the scene's text does. */

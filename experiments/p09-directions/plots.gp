@@ -1,4 +1,4 @@
-# Figures 15 and 16 of [P09]: the error that n directions leave, and what a solve costs.
+# Figures 13, 15 and 16 of [P09]: the error that n directions leave, and what a solve costs.
 set terminal pngcairo size 900,560 font "sans,11"
 set grid lc rgb "#dddddd"
 set logscale xy
@@ -18,6 +18,13 @@ plot "errors.dat" using 1:4:3 with filledcurves lc rgb "#d6e6f4" title "h = 0.00
      "errors-fine.dat" using 1:2 with linespoints pt 5 lc rgb "#d62728" \
         title sprintf("h = 0.0005: root mean square, n^{%.2f} from n = 8", fit_slope("errors-fine.dat")), \
      "" using 1:(1-cos(pi/$1)) with lines dt 2 lc rgb "#7f7f7f" title "1 - cos(π/n)"
+
+set output "errors-plates.png"
+set title "Particle on a shaken plate: largest distance from the quadratic cone in 6 s"
+set ylabel "m"
+plot "errors-centrifuge.dat" using 1:2 with linespoints pt 7 lc rgb "#1f77b4" title "centrifuge", \
+     "errors-scaled-circle.dat" using 1:2 with linespoints pt 5 lc rgb "#d62728" title "scaled circle", \
+     0.1/x**2 dt 2 lc rgb "#7f7f7f" title "slope -2", 0.03/x dt 3 lc rgb "#7f7f7f" title "slope -1"
 
 set output "times.png"
 set title "Time of one solve, median over the steps (three contacts; filled: warm start, open: cold)"

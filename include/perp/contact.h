@@ -8,6 +8,17 @@
 extern "C" {
 #endif
 
+/* The soft layer of a contact in a step (stepper `compliant`); all 0 where the contact is rigid. */
+typedef struct perp_contact_layer {
+    double theta;    /* 1: an implicit Euler step, 1/2: a midpoint step; 0: no layer */
+    double start[3]; /* deflection along (n, t, o) at the start of the step; n: pressed in > 0 */
+    double end[3];   /* at its end: what the next step starts from */
+    double core;     /* part of impulse[0] that the rigid core gave */
+    double share;    /* midpoint: part of the way of the step on which the layer was touched; 0:
+                        it was left behind in this step, having given */
+    double push;     /* this impulse, which impulse[0] includes */
+} perp_contact_layer;
+
 typedef struct perp_contact {
     int32_t body_a, body_b;
     uint64_t key;      /* the pair of features, the same from step to step */
@@ -23,6 +34,7 @@ typedef struct perp_contact {
     double e[3];        /* of an ellipsoid: e_t, e_o, e_r; else 0 */
     double impulse[4];  /* p_n, p_t, p_o, p_r (torsion): on B, the negative on A */
     double drift[3];    /* prescribed part of the relative velocity in (n, t, o): belts */
+    perp_contact_layer layer;
 } perp_contact;
 
 #ifdef __cplusplus

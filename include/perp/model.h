@@ -87,6 +87,17 @@ typedef struct perp_support_def {
                             NaN: not given */
 } perp_support_def;
 
+/* A soft layer around a rigid core [B09 (2.73), 3.5.2]: force = K delta + C d(delta)/dt, along the
+ * normal (positive when pressed in) and the two tangents of a contact. Read by the stepper
+ * `compliant`. K and C symmetric and positive semidefinite, K + C positive definite, or with zeros in
+ * all tangential entries: then the layer carries no friction. Planar: entries 0, 1, 3, 4 only. */
+typedef struct perp_compliance_def {
+    double stiffness[9]; /* row-major, normal first; with a patch: per area (planar: per length) */
+    double damping[9];
+    double max_deflection; /* > 0: depth of the core; INFINITY: there is none */
+    double patch; /* > 0: springs spread over the patch, this far apart; 0: one a contact */
+} perp_compliance_def;
+
 typedef struct perp_body_def {
     const char* name; /* unique, not empty */
     perp_body_type type;
@@ -100,7 +111,9 @@ typedef struct perp_body_def {
     double velocity[3];    /* of the centre of mass */
     double angular_velocity[3]; /* world frame; planar: [2] */
     double friction;            /* NaN: the model's default */
-    bool has_gravity;           /* false: the model's */
+    bool has_compliance;
+    perp_compliance_def compliance;
+    bool has_gravity; /* false: the model's */
     double gravity[3];
     double color[3]; /* 0..1 each; NaN: unset */
     bool has_surface_velocity;
@@ -289,6 +302,9 @@ PERP_API perp_support_info perp_model_body_support(const perp_model* model, int3
 PERP_API perp_shape_def perp_model_body_shape(const perp_model* model, int32_t body, int32_t shape);
 /* The friction coefficient that this pair of bodies will have (shapes with their own excepted). */
 PERP_API double perp_model_pair_friction(const perp_model* model, int32_t a, int32_t b);
+/* The layer between two bodies: of two soft ones both in series (docs/steppers.md). False: rigid. */
+PERP_API bool perp_model_pair_compliance(const perp_model* model, int32_t a, int32_t b,
+                                         perp_compliance_def* compliance);
 /* Whether the pair may collide at all. */
 PERP_API bool perp_model_pair_collides(const perp_model* model, int32_t a, int32_t b);
 

@@ -1,6 +1,7 @@
 /* perp/problem.h - the algebraic forms, and the one judge of their answers.
  *
- * Every stepper ends in one contact problem. It can be lowered: contact -> MLCP -> LCP. Nothing
+ * Every stepper ends in one contact problem. It can be lowered: contact -> MLCP -> LCP, or to an
+ * NCP. Nothing
  * here knows of bodies, shapes or time: a block is a few velocities with a mass matrix, a
  * constraint a few rows that touch at most two blocks. All arrays are borrowed: a problem never
  * owns or changes them.
@@ -245,6 +246,20 @@ PERP_API void perp_lowering_contact_lcp_guess(const perp_lowering* lowering,
 PERP_API void perp_lowering_contact_lcp_lift(const perp_lowering* lowering,
                                              const perp_contact_problem* problem, const double* z,
                                              double* v, double* p);
+
+/* [B09 (2.77), (3.82)] friction in Fritz-John form; unknowns in order: v, then per constraint its rows
+ * of p and, of a contact with friction, sigma, the slip. NONE, QUADRATIC and ELLIPSOID cones, and
+ * planar intervals; spatial polygons and groups give PERP_ERROR_UNSUPPORTED. *ncp points into the
+ * lowering and the problem until the lowering's next use. */
+PERP_API PERP_NODISCARD perp_status perp_lower_contact_to_ncp(perp_lowering* lowering,
+                                                              const perp_contact_problem* problem,
+                                                              perp_ncp* ncp);
+PERP_API void perp_lowering_ncp_guess(const perp_lowering* lowering,
+                                      const perp_contact_problem* problem, const double* v,
+                                      const double* p, double* z);
+PERP_API void perp_lowering_ncp_lift(const perp_lowering* lowering,
+                                     const perp_contact_problem* problem, const double* z,
+                                     double* v, double* p);
 
 /* Eliminates the velocities: W by blocks that share a body, cost O(constraints x neighbours). Groups
  * are refused. Points into the lowering until its next use. lift: v = M^-1 (k + J' r). */

@@ -22,9 +22,12 @@ typedef enum perp_shape_type {
     PERP_SHAPE_HALFPLANE,    /* planar: as PLANE */
     PERP_SHAPE_BOX2,         /* planar box, written "box" in a planar scene */
     PERP_SHAPE_CYLINDER,     /* axis z, length, radius; flat ends */
-    PERP_SHAPE_MESH,         /* vertices, triangles; no contact yet: visual or contactless */
+    PERP_SHAPE_MESH,         /* vertices, triangles: a closed surface; convex, or decompose */
     PERP_SHAPE_POLYGON,      /* planar: vertices */
     PERP_SHAPE_POLYHEDRON,   /* convex: vertices, of which the hull is taken, or with triangles */
+    PERP_SHAPE_ELLIPSOID,    /* radii: half axes */
+    PERP_SHAPE_SUPERQUADRIC, /* radii, exponents r, t: (|x/a|^r + |y/b|^r)^(t/r) + |z/c|^t <= 1 */
+    PERP_SHAPE_SUPERELLIPSE, /* planar: radii, exponents[0] = n: |x/a|^n + |y/b|^n <= 1 */
     PERP_SHAPE_TYPE_COUNT
 } perp_shape_type;
 
@@ -38,6 +41,8 @@ typedef struct perp_shape_def {
     double radius;
     double length;
     double size[3];
+    double radii[3];
+    double exponents[2];
     double normal[3];
     double offset;
     double position[3];                   /* of the shape's frame in the body's */
@@ -69,7 +74,7 @@ PERP_API const char* perp_shape_name(perp_shape_type type);
 PERP_API int32_t perp_shape_dimension(perp_shape_type type);
 /* One line for `perp list shapes`: the parameters. */
 PERP_API const char* perp_shape_summary(perp_shape_type type);
-/* By scene name and dimension. Unknown: PERP_ERROR_INPUT; known but not built: UNSUPPORTED. */
+/* By scene name and dimension. Unknown: PERP_ERROR_INPUT. */
 PERP_API PERP_NODISCARD perp_status perp_shape_find(perp_context* context, const char* name,
                                                     int32_t dimension, perp_shape_type* type);
 

@@ -1,6 +1,7 @@
 /* src/collide/collide.c - broad phase, then one pair routine per candidate. See collide.h. */
 #include "collide/broad.h"
 #include "collide/collide.h"
+#include "collide/patch.h"
 
 /* A shape without bounds, at its world pose. */
 typedef struct endless {
@@ -280,6 +281,17 @@ static perpi_touch_rule rule_of(const perpi_collider* c, const perpi_broad_pair*
     return c->rule;
 }
 
+/* The distance of the springs of a patch between the pair; 0: there is none. */
+static double patch_of(const perpi_collider* c, const perpi_broad_pair* pair)
+{
+    const perpi_layer* a = &c->model->body[pair->body_a].layer;
+    const perpi_layer* b = &c->model->body[pair->body_b].layer;
+    if (!(a->patch > 0.0) && !(b->patch > 0.0)) {
+        return 0.0;
+    }
+    return perpi_model_layer(c->model, pair->body_a, pair->body_b).patch;
+}
+
 /* Unless it is there already, about. */
 static void add_spin(perpi_touch_list* list, vec3 spin)
 {
@@ -324,8 +336,13 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
     const size_t first = list->count;
     const int32_t one = flipped ? pair->shape_b : pair->shape_a;
     const int32_t two = flipped ? pair->shape_a : pair->shape_b;
-    const perp_status status = find(&shape[one], &c->pose[one], &shape[two], &c->pose[two],
-                                    margin[pair->body_a] + margin[pair->body_b], list);
+    const double reach = margin[pair->body_a] + margin[pair->body_b], patch = patch_of(c, pair);
+    const int32_t owner =
+        c->model->body[pair->body_a].layer.patch == patch ? pair->body_a : pair->body_b;
+    const perp_status status =
+        patch > 0.0 ? perpi_patch_find(&shape[one], &c->pose[one], &shape[two], &c->pose[two],
+                                       patch, owner, reach, list)
+                    : find(&shape[one], &c->pose[one], &shape[two], &c->pose[two], reach, list);
     if (rule == PERPI_TOUCH_VIOLATED) {
         size_t kept = first;
         for (size_t i = first; i < list->count; ++i) {

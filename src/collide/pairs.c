@@ -24,6 +24,13 @@ static const perpi_pair_ops pairs[] = {
     {PERP_SHAPE_CYLINDER, PERP_SHAPE_PARTICLE, perpi_cylinder_ball},
     {PERP_SHAPE_CYLINDER, PERP_SHAPE_SPHERE, perpi_cylinder_ball},
     {PERP_SHAPE_CYLINDER, PERP_SHAPE_CAPSULE, perpi_cylinder_capsule},
+    {PERP_SHAPE_PLANE, PERP_SHAPE_POLYHEDRON, perpi_plane_polyhedron},
+    {PERP_SHAPE_BOX, PERP_SHAPE_CYLINDER, perpi_polyhedron_cylinder},
+    {PERP_SHAPE_CYLINDER, PERP_SHAPE_CYLINDER, perpi_cylinder_cylinder},
+    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_CYLINDER, perpi_polyhedron_cylinder},
+    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_PARTICLE, perpi_polyhedron_ball},
+    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_SPHERE, perpi_polyhedron_ball},
+    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_CAPSULE, perpi_polyhedron_capsule},
 
     {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_POLYHEDRON, perpi_polyhedron_polyhedron},
     {PERP_SHAPE_BOX, PERP_SHAPE_POLYHEDRON, perpi_polyhedron_polyhedron},
@@ -41,6 +48,22 @@ static const perpi_pair_ops pairs[] = {
     {PERP_SHAPE_POLYGON, PERP_SHAPE_CIRCLE, perpi_polygon_ball},
     {PERP_SHAPE_POLYGON, PERP_SHAPE_POLYGON, perpi_polygon_polygon},
     {PERP_SHAPE_BOX2, PERP_SHAPE_POLYGON, perpi_polygon_polygon},
+
+    {PERP_SHAPE_PLANE, PERP_SHAPE_ELLIPSOID, perpi_plane_smooth},
+    {PERP_SHAPE_PLANE, PERP_SHAPE_SUPERQUADRIC, perpi_plane_smooth},
+    {PERP_SHAPE_PARTICLE, PERP_SHAPE_ELLIPSOID, perpi_smooth_smooth},
+    {PERP_SHAPE_PARTICLE, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
+    {PERP_SHAPE_SPHERE, PERP_SHAPE_ELLIPSOID, perpi_smooth_smooth},
+    {PERP_SHAPE_SPHERE, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
+    {PERP_SHAPE_ELLIPSOID, PERP_SHAPE_ELLIPSOID, perpi_smooth_smooth},
+    {PERP_SHAPE_ELLIPSOID, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
+    {PERP_SHAPE_SUPERQUADRIC, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
+    {PERP_SHAPE_HALFPLANE, PERP_SHAPE_SUPERELLIPSE, perpi_plane_smooth},
+    {PERP_SHAPE_PARTICLE, PERP_SHAPE_SUPERELLIPSE, perpi_smooth_smooth_planar},
+    {PERP_SHAPE_CIRCLE, PERP_SHAPE_SUPERELLIPSE, perpi_smooth_smooth_planar},
+    {PERP_SHAPE_SUPERELLIPSE, PERP_SHAPE_SUPERELLIPSE, perpi_smooth_smooth_planar},
+    {PERP_SHAPE_BOX2, PERP_SHAPE_SUPERELLIPSE, perpi_polygon_smooth},
+    {PERP_SHAPE_POLYGON, PERP_SHAPE_SUPERELLIPSE, perpi_polygon_smooth},
 };
 enum { PAIR_COUNT = sizeof pairs / sizeof pairs[0] };
 
@@ -50,6 +73,9 @@ static const perpi_pair_ops grouped[] = {
     {PERP_SHAPE_BOX2, PERP_SHAPE_CIRCLE, perpi_polygon_ball},
     {PERP_SHAPE_BOX2, PERP_SHAPE_BOX2, perpi_polygon_polygon},
     {PERP_SHAPE_BOX, PERP_SHAPE_BOX, perpi_polyhedron_polyhedron},
+    {PERP_SHAPE_BOX, PERP_SHAPE_PARTICLE, perpi_polyhedron_ball},
+    {PERP_SHAPE_BOX, PERP_SHAPE_SPHERE, perpi_polyhedron_ball},
+    {PERP_SHAPE_BOX, PERP_SHAPE_CAPSULE, perpi_polyhedron_capsule},
 };
 enum { GROUPED_COUNT = sizeof grouped / sizeof grouped[0] };
 

@@ -64,6 +64,7 @@ void perpi_outline_make(const perpi_shape* shape, const perpi_pose* pose, vec3 o
         o->vertex = shape->vertex;
         o->edge = shape->edge;
         o->turn = shape->turn;
+        o->inner = shape->piece ? shape->inner : NULL;
         o->size = 0.0;
         for (int32_t i = 0; i < o->count; i += 1 + o->count / 16) { /* a tolerance needs no more */
             const double r = hypot(o->vertex[2 * i], o->vertex[2 * i + 1]);
@@ -87,6 +88,7 @@ void perpi_outline_make(const perpi_shape* shape, const perpi_pose* pose, vec3 o
     o->vertex = o->box;
     o->edge = o->box + 8;
     o->turn = o->box + 16;
+    o->inner = NULL;
     o->size = hypot(hx, hy);
 }
 
@@ -292,7 +294,9 @@ static perp_status add_plain(meeting* m, const feature_pair* best)
         vec3 p = perpi_outline_vertex(owner, 0);
         for (int32_t i = 0; i < owner->count; ++i) {
             const vec3 q = perpi_outline_vertex(owner, i + 1);
-            const bool there = edge_in_range(&edges, p, q);
+            /* inside a body that is made of pieces there are no features */
+            const bool real = owner->inner == NULL || owner->inner[i] == 0.0;
+            const bool there = real && edge_in_range(&edges, p, q);
             for (int32_t k = 0; there && status == PERP_OK && k < other->count; ++k) {
                 const vec3 v = perpi_outline_vertex(other, k);
                 if (!edge_in_range(&vertices, v, v)) {

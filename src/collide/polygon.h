@@ -19,7 +19,8 @@ typedef struct perpi_outline {
     const double* vertex; /* in the shape's frame; see perpi_shape */
     const double* edge;
     const double* turn;
-    double x, y, c, s; /* the frame: its place, cosine and sine */
+    const double* inner; /* of a piece: edges inside the body; NULL: none */
+    double x, y, c, s;   /* the frame: its place, cosine and sine */
     double angle;
     double size;    /* largest distance of a vertex from the frame's origin, or a little more */
     double box[20]; /* the arrays of a box */

@@ -71,8 +71,41 @@ perp_status perpi_plane_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
 perp_status perpi_cylinder_ball(const perpi_shape* a, const perpi_pose* pose_a,
                                 const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                 perpi_touch_list* list);
+/* smooth.c */
+perp_status perpi_plane_smooth(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
+                               const perpi_pose* pose_b, double margin, perpi_touch_list* list);
+perp_status perpi_smooth_smooth(const perpi_shape* a, const perpi_pose* pose_a,
+                                const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                perpi_touch_list* list);
+perp_status perpi_smooth_smooth_planar(const perpi_shape* a, const perpi_pose* pose_a,
+                                       const perpi_shape* b, const perpi_pose* pose_b,
+                                       double margin, perpi_touch_list* list);
+perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
+                                 const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                 perpi_touch_list* list);
 perp_status perpi_cylinder_capsule(const perpi_shape* a, const perpi_pose* pose_a,
                                    const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                    perpi_touch_list* list);
+
+/* polyhedron_round.c; a box is a polyhedron too. */
+perp_status perpi_plane_polyhedron(const perpi_shape* a, const perpi_pose* pose_a,
+                                   const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                   perpi_touch_list* list);
+perp_status perpi_polyhedron_ball(const perpi_shape* a, const perpi_pose* pose_a,
+                                  const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                  perpi_touch_list* list);
+perp_status perpi_polyhedron_capsule(const perpi_shape* a, const perpi_pose* pose_a,
+                                     const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                     perpi_touch_list* list);
+
+/* cylinder_polyhedron.c */
+perp_status perpi_polyhedron_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
+                                      const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                      perpi_touch_list* list);
+
+/* cylinder_cylinder.c */
+perp_status perpi_cylinder_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
+                                    const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                    perpi_touch_list* list);
 
 #endif

@@ -31,6 +31,7 @@ typedef struct perpi_contact_model_ops {
     const char* name;
     const char* summary;
     perpi_touch_rule rule;
+    bool planar; /* not for spatial scenes */
     /* Appends to list. pose: one per body, at the start of the step; t for moving surfaces. */
     perp_status (*build)(const perp_model* model, const perpi_contact_rules* rules, double t,
                          const perpi_pose* pose, const perpi_touch* touch, size_t count,
@@ -43,10 +44,10 @@ PERP_NODISCARD perp_status perpi_contact_build(const perp_model* model,
                                                const perpi_pose* pose, const perpi_touch* touch,
                                                size_t count, perpi_contact_list* list);
 
-/* By name. Unknown: PERP_ERROR_INPUT with the nearest; reserved: PERP_ERROR_UNSUPPORTED. */
+/* By name. Unknown: PERP_ERROR_INPUT with the nearest. */
 PERP_NODISCARD perp_status perpi_contact_model_find(perp_context* context, const char* name,
                                                     const perpi_contact_model_ops** ops);
-/* The i-th name, built or reserved; false past the end. built is NULL for a reserved one. */
+/* The i-th; false past the end. */
 bool perpi_contact_model_at(int32_t index, const char** name,
                             const perpi_contact_model_ops** built);
 

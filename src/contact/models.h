@@ -7,6 +7,7 @@
 extern const perpi_contact_model_ops perpi_contact_standard;
 extern const perpi_contact_model_ops perpi_contact_corrective;
 extern const perpi_contact_model_ops perpi_contact_lnc;
+extern const perpi_contact_model_ops perpi_contact_disjunctive;
 extern const perpi_contact_model_ops perpi_contact_peg;
 
 #endif

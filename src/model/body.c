@@ -341,6 +341,39 @@ static perp_status shape_room(perp_model* model, size_t first, size_t count)
     return status;
 }
 
+/* The pieces of a mesh that is not convex become shapes of the body behind those it was given: they
+ * meet others, the mesh has the mass and the looks. */
+static perp_status add_mesh_pieces(perp_model* model, perpi_body* body, int32_t index)
+{
+    perpi_mesh* mesh = model->shape[body->shape + index].mesh;
+    if (mesh == NULL || mesh->piece_count == 0) {
+        return PERP_OK;
+    }
+    const size_t first = (size_t)(body->shape + body->shape_count);
+    perp_context* context = model->context;
+    const perp_status status = shape_room(model, first, (size_t)mesh->piece_count);
+    if (status != PERP_OK) {
+        return status;
+    }
+    for (int32_t k = 0; k < mesh->piece_count; ++k) {
+        const size_t at = first + (size_t)k, parent = (size_t)(body->shape + index);
+        model->shape[at] = (perpi_shape){.type = PERP_SHAPE_POLYHEDRON,
+                                         .local = model->shape[parent].local,
+                                         .massless = true,
+                                         .polyhedron = mesh->piece[k]};
+        model->surface[at] = (perpi_surface){.body = model->surface[parent].body,
+                                             .from = index,
+                                             .friction = model->surface[parent].friction};
+        model->shape_def[at] = model->shape_def[parent];
+        mesh->piece[k] = NULL;
+        ++body->shape_count;
+    }
+    perpi_free(context, mesh->piece);
+    mesh->piece = NULL;
+    mesh->piece_count = 0;
+    return PERP_OK;
+}
+
 /* The convex pieces of an outline: those that meet others, or those that measure overlap. */
 static perp_status add_pieces(perp_model* model, const perp_shape_def* def, int32_t from,
                               bool measure, perpi_body* body)
@@ -362,6 +395,10 @@ static perp_status add_pieces(perp_model* model, const perp_shape_def* def, int3
         perpi_shape* shape = &model->shape[first + (size_t)k];
         status = perpi_shape_make(context, &piece, model->dimension, shape);
         if (status == PERP_OK) {
+            for (int32_t i = 0; i < piece.vertex_count;
+                 ++i) { /* counter-clockwise: order is kept */
+                shape->inner[i] = pieces.inner[pieces.start[k] + i] ? 1.0 : 0.0;
+            }
             shape->massless = true;
             shape->piece = !measure;
             shape->measure = measure;
@@ -417,7 +454,10 @@ static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi
             return perpi_fail_prefix(context, status, place);
         }
     }
-    return PERP_OK;
+    for (int32_t i = 0; i < def->shape_count && status == PERP_OK; ++i) {
+        status = add_mesh_pieces(model, body, i);
+    }
+    return status;
 }
 
 static perp_status add_surfaces(perp_model* model, const perp_body_def* def, const perpi_body* body)
@@ -530,6 +570,9 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
     }
     if (status == PERP_OK) {
         status = perpi_body_support(model, def, body);
+    }
+    if (status == PERP_OK && def->has_compliance) {
+        status = perpi_layer_make(context, model->dimension, &def->compliance, &body->layer);
     }
     if (status == PERP_OK) {
         status = add_surfaces(model, def, body);

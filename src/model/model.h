@@ -33,6 +33,15 @@ static inline bool perpi_motion_has_pose(const perpi_motion* motion)
            motion->type == PERP_MOTION_ACCELERATION;
 }
 
+/* What yields between two bodies, along (n, t, o). */
+typedef struct perpi_layer {
+    bool soft;
+    mat3 K, C;
+    double limit; /* INFINITY: no core */
+    bool smooth;  /* carries no friction: all tangential entries are 0 */
+    double patch; /* distance of the springs of a patch; 0: one spring a contact */
+} perpi_layer;
+
 typedef struct perpi_body {
     char* name;
     perp_body_type type;
@@ -41,11 +50,13 @@ typedef struct perpi_body {
     bool particle; /* dynamic with no rotation: its only shapes are particles at its centre */
     int32_t dofs;  /* planar 3, spatial 6, particles 2 and 3; 0 unless dynamic */
     double friction;
+    perpi_layer layer;
     vec3 gravity;
     double color[3];
-    vec3 offset;                /* centre of mass in the frame the scene's shapes refer to */
-    int32_t shape, shape_count; /* model->shape[shape ..]: those given, then pieces of outlines */
-    int32_t given;              /* how many of them were given */
+    vec3 offset; /* centre of mass in the frame the scene's shapes refer to */
+    int32_t shape,
+        shape_count; /* model->shape[shape ..]: those given, then pieces of outlines and meshes */
+    int32_t given;   /* how many of them were given */
     double reach;    /* largest distance of a surface point from the centre; INFINITY for planes */
     perpi_pose pose; /* at the start */
     double angle;    /* planar */
@@ -185,6 +196,13 @@ const char* perpi_model_nearest_body(const perp_model* model, const char* name);
 const perpi_pair* perpi_model_pair(const perp_model* model, int32_t a, int32_t b);
 /* Friction coefficient between two shapes: pair entry, else the geometric mean of the two. */
 double perpi_model_friction(const perp_model* model, int32_t shape_a, int32_t shape_b);
+
+/* layer.c: checks a def, and makes the layer of it. Messages start with the member. */
+PERP_NODISCARD perp_status perpi_layer_make(perp_context* context, int32_t dimension,
+                                            const perp_compliance_def* def, perpi_layer* layer);
+/* The layer between two bodies, of one spring (of a patch: with its share of the area). Not soft: the
+ * pair is rigid. */
+perpi_layer perpi_model_layer(const perp_model* model, int32_t a, int32_t b);
 
 /* The pose and velocity of a kinematic body with a POSE or ACCELERATION motion at time t. PERP_ERROR_NUMERIC names
  * body, entry and time if a value is not finite. v, w may be NULL. */

@@ -27,6 +27,7 @@ void perp_lowering_destroy(perp_lowering* lowering)
     if (lowering == NULL) {
         return;
     }
+    perpi_to_ncp_free(lowering->context, &lowering->ncp);
     perpi_to_mlcp_free(lowering->context, &lowering->mlcp);
     perpi_to_lcp_free(lowering->context, &lowering->lcp);
     perpi_direct_free(lowering->context, &lowering->direct);

@@ -104,8 +104,20 @@ typedef struct perpi_direct {
     perpi_doubles M, q;
 } perpi_direct;
 
+/* Contact -> NCP. */
+typedef struct perpi_to_ncp {
+    perp_contact_problem problem; /* borrowed; the callbacks read it */
+    int32_t n;
+    perpi_ints first;    /* per constraint: first unknown */
+    perpi_ints row, col; /* entries in the order in which they are worked out ... */
+    perpi_ints slot;     /* ... and where each goes in the compressed columns */
+    perpi_ints count, start, csc_row;
+    perpi_doubles lower, upper;
+} perpi_to_ncp;
+
 struct perp_lowering {
     perp_context* context;
+    perpi_to_ncp ncp;
     perpi_to_mlcp mlcp;
     perpi_to_lcp lcp;
     perpi_direct direct;
@@ -161,6 +173,7 @@ void perpi_layout_lift(const perpi_layout* layout, const perp_contact_problem* p
                        const double* z, double* p);
 
 /* For lower.c: give the arrays back. */
+void perpi_to_ncp_free(perp_context* context, perpi_to_ncp* t);
 void perpi_to_mlcp_free(perp_context* context, perpi_to_mlcp* t);
 void perpi_to_lcp_free(perp_context* context, perpi_to_lcp* t);
 void perpi_direct_free(perp_context* context, perpi_direct* t);

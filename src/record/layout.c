@@ -58,6 +58,7 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_CONTACT_IMPULSE] = CONTACT("/contacts/impulse", PERPI_CELL_F64, 4),
     [PERPI_COLUMN_CONTACT_DRIFT] = CONTACT("/contacts/drift", PERPI_CELL_F64, 3),
     [PERPI_COLUMN_CONTACT_GROUP] = CONTACT("/contacts/group", PERPI_CELL_I32, PERPI_WIDTH_GROUPED),
+    [PERPI_COLUMN_CONTACT_LAYER] = CONTACT("/contacts/layer", PERPI_CELL_F64, PERPI_WIDTH_LAYER),
     [PERPI_COLUMN_JOINT_IMPULSE] = FRAME("/joints/impulse", PERPI_CELL_F64, PERPI_WIDTH_JOINT(6)),
     [PERPI_COLUMN_JOINT_LAW] = FRAME("/joints/law", PERPI_CELL_F64, PERPI_WIDTH_JOINT(5)),
     [PERPI_COLUMN_JOINT_COORDINATE] =
@@ -139,8 +140,12 @@ perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
                                .joint_count = perp_model_joint_count(perp_sim_model(sim)),
                                .memory_size = perpi_sim_s_size(sim),
                                .corrected = perpi_sim_v_solved(sim) != perp_sim_v(sim),
-                               .grouped = perpi_sim_grouped(sim)};
+                               .grouped = perpi_sim_grouped(sim),
+                               .layered = perpi_sim_layered(sim)};
 }
+
+enum { PERPI_LAYER_CELLS = sizeof(perp_contact_layer) / sizeof(double) };
+_Static_assert(sizeof(perp_contact_layer) == 10 * sizeof(double), "doubles only: a row of cells");
 
 static int32_t width_of(int32_t width, const perpi_state_shape* shape)
 {
@@ -148,6 +153,7 @@ static int32_t width_of(int32_t width, const perpi_state_shape* shape)
     case PERPI_WIDTH_Q: return shape->q_size;
     case PERPI_WIDTH_V: return shape->v_size;
     case PERPI_WIDTH_GROUPED: return shape->grouped ? 1 : 0;
+    case PERPI_WIDTH_LAYER: return shape->layered ? PERPI_LAYER_CELLS : 0;
     case PERPI_WIDTH_V_SOLVED: return shape->corrected ? shape->v_size : 0;
     case PERPI_WIDTH_MEMORY: return shape->memory_size;
     default: return width <= PERPI_WIDTH_JOINT(1) ? (-10 - width) * shape->joint_count : width;
@@ -252,6 +258,7 @@ static void put_contact(perpi_block* block, size_t row, const perp_contact* c)
     put(block, PERPI_COLUMN_CONTACT_IMPULSE, row, c->impulse);
     put(block, PERPI_COLUMN_CONTACT_DRIFT, row, c->drift);
     put_int(block, PERPI_COLUMN_CONTACT_GROUP, row, c->group);
+    put(block, PERPI_COLUMN_CONTACT_LAYER, row, &c->layer);
 }
 
 /* Joint i of a frame's row. */
@@ -416,6 +423,9 @@ static perp_contact get_contact(const perpi_block* block, size_t row)
     get(block, PERPI_COLUMN_CONTACT_DRIFT, row, c.drift);
     if (block->width[PERPI_COLUMN_CONTACT_GROUP] > 0) {
         c.group = get_int(block, PERPI_COLUMN_CONTACT_GROUP, row);
+    }
+    if (block->width[PERPI_COLUMN_CONTACT_LAYER] > 0) {
+        get(block, PERPI_COLUMN_CONTACT_LAYER, row, &c.layer);
     }
     return c;
 }
@@ -592,6 +602,7 @@ uint64_t perpi_header_hash(const perpi_header* header)
     h = perpi_hash_word(h, (uint32_t)header->memory_size);
     /* recordings without groups keep the hash they had before there were any */
     h = header->grouped != 0 ? perpi_hash_word(h, (uint32_t)header->grouped) : h;
+    h = header->layered != 0 ? perpi_hash_word(h, UINT64_C(0x6c61796572)) : h; /* "layer" */
     return header->user_code[0] == '\0'
                ? h
                : perpi_hash_bytes(h, header->user_code, strlen(header->user_code));

@@ -67,6 +67,7 @@ typedef enum perpi_column {
     PERPI_COLUMN_CONTACT_IMPULSE,
     PERPI_COLUMN_CONTACT_DRIFT,
     PERPI_COLUMN_CONTACT_GROUP,
+    PERPI_COLUMN_CONTACT_LAYER,
     PERPI_COLUMN_JOINT_IMPULSE,
     PERPI_COLUMN_JOINT_LAW,
     PERPI_COLUMN_JOINT_COORDINATE,
@@ -92,7 +93,8 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_V (-2)
 #define PERPI_WIDTH_V_SOLVED (-3) /* as V where joints are corrected, else 0 */
 #define PERPI_WIDTH_MEMORY (-4)
-#define PERPI_WIDTH_GROUPED (-5)         /* 1 where the contact model makes groups, else 0 */
+#define PERPI_WIDTH_GROUPED (-5) /* 1 where the contact model makes groups, else 0 */
+#define PERPI_WIDTH_LAYER (-6)   /* a perp_contact_layer where contacts are soft, else no dataset */
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
 typedef struct perpi_column_def {
@@ -129,6 +131,7 @@ typedef struct perpi_state_shape {
     int32_t q_size, v_size, joint_count, memory_size;
     bool corrected; /* joints are corrected: velocities before and after differ */
     bool grouped;   /* the contact model makes groups */
+    bool layered;   /* contacts have soft layers */
 } perpi_state_shape;
 perpi_state_shape perpi_state_shape_of(const perp_sim* sim);
 
@@ -137,6 +140,11 @@ void perpi_block_free(perpi_block* block);
 void perpi_block_clear(perpi_block* block);
 /* Room for so many rows in every column of an axis. */
 PERP_NODISCARD perp_status perpi_block_reserve(perpi_block* block, perpi_axis axis, size_t rows);
+/* Whether a recording with such widths has the dataset at all; older columns are always there. */
+static inline bool perpi_column_exists(const perpi_block* block, int column)
+{
+    return column != PERPI_COLUMN_CONTACT_LAYER || block->width[column] > 0;
+}
 size_t perpi_block_row_size(const perpi_block* block, perpi_column column);
 /* Bytes that the block's rows take. */
 size_t perpi_block_bytes(const perpi_block* block);
@@ -183,6 +191,7 @@ typedef struct perpi_header {
     const char* joint_name;
     int32_t corrected;     /* 1: the scene corrects joints */
     int32_t grouped;       /* 1: its contact model makes groups */
+    int32_t layered;       /* 1: its contacts have soft layers; only then is there an attribute */
     int32_t memory_size;   /* what springs and controllers remember */
     const char* user_code; /* "": none; only then is there no such attribute */
 } perpi_header;

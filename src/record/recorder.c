@@ -185,6 +185,8 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
                            &h->corrected) &&
            write_attribute(file, "contact_groups", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->grouped) &&
            write_attribute(file, "memory_size", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->memory_size) &&
+           (h->layered == 0 ||
+            write_attribute(file, "soft_contacts", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->layered)) &&
            (h->user_code[0] == '\0' ||
             write_text_attribute(file, "user_code", h->user_code, PERPI_USER_CODE_SIZE)) &&
            write_attribute(file, "header_hash", H5T_STD_U64LE, H5T_NATIVE_UINT64, &hash) &&
@@ -205,6 +207,9 @@ static bool create_columns(perp_recorder* r)
     bool ok = create_growing(r->file, "/summary", H5T_STD_U8LE, 1, 1, true);
     for (int c = 0; ok && c < PERPI_COLUMN_COUNT; ++c) {
         const perpi_column_def* def = &perpi_columns[c];
+        if (!perpi_column_exists(&r->pending, c)) {
+            continue;
+        }
         const hid_t type = perpi_cell_file_type(def->cell);
         ok = type >= 0 && create_growing(r->file, def->path, type, perpi_cell_size(def->cell),
                                          r->pending.width[c], def->width == 1);
@@ -282,6 +287,9 @@ static bool append_rows(hid_t dataset, hid_t type, bool flat, int32_t width, int
 
 static bool append_column(perp_recorder* r, perpi_column c)
 {
+    if (!perpi_column_exists(&r->pending, (int)c)) {
+        return true;
+    }
     const perpi_column_def* def = &perpi_columns[c];
     const hid_t type = perpi_cell_memory_type(def->cell);
     const bool ok = append_rows(r->dataset[c], type, def->width == 1, r->pending.width[c],
@@ -343,6 +351,9 @@ static perp_status keep_frame(perp_recorder* r, const perp_sim* sim, double seco
 static bool open_columns(perp_recorder* r)
 {
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        if (!perpi_column_exists(&r->pending, c)) {
+            continue;
+        }
         r->dataset[c] = H5Dopen2(r->file, perpi_columns[c].path, H5P_DEFAULT);
         if (r->dataset[c] < 0) {
             return false;
@@ -422,6 +433,7 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .joint_name = joint_name,
         .corrected = perpi_state_shape_of(sim).corrected ? 1 : 0,
         .grouped = perpi_state_shape_of(sim).grouped ? 1 : 0,
+        .layered = perpi_state_shape_of(sim).layered ? 1 : 0,
         .memory_size = perpi_state_shape_of(sim).memory_size,
         .user_code = user_code,
     };

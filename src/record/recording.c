@@ -225,6 +225,9 @@ static perp_status read_header(perp_recording* r)
         h->memory_size < 0 || h->memory_size > MEMORY_LIMIT) {
         return no_recording(r, "an attribute of the header is missing");
     }
+    if (!read_attribute(r->file, "soft_contacts", H5T_NATIVE_INT32, &h->layered)) {
+        h->layered = 0; /* only where contacts are soft */
+    }
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
     (void)read_text_attribute(r->file, "user_code", r->user_code, PERPI_USER_CODE_SIZE);
     h->user_code = r->user_code;
@@ -279,10 +282,14 @@ static perp_status open_columns(perp_recording* r)
                                      .joint_count = (int32_t)r->header.joint_count,
                                      .memory_size = r->header.memory_size,
                                      .corrected = r->header.corrected != 0,
-                                     .grouped = r->header.grouped != 0};
+                                     .grouped = r->header.grouped != 0,
+                                     .layered = r->header.layered != 0};
     perpi_block_init(&r->block, r->context, &shape);
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         const perpi_column_def* def = &perpi_columns[c];
+        if (!perpi_column_exists(&r->block, c)) {
+            continue;
+        }
         const hsize_t width = r->block.width[c] > 0 ? (hsize_t)r->block.width[c] : 1;
         hsize_t rows = 0;
         r->dataset[c] =

@@ -14,6 +14,7 @@
 #include "sim/sim.h"
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
+#include "step/layers.h"
 #include "step/step.h"
 
 typedef struct verifier {
@@ -169,6 +170,7 @@ static perp_status judge_step(verifier* x, int64_t step, const perp_frame* frame
         perpi_formulation_gather_p(f, frame->contacts, x->p_problem);
         perpi_formulation_gather_joints(f, frame->joints, x->p_problem);
         perpi_forces_gather(f, model, frame->memory, x->p_problem);
+        perpi_layers_gather(f, model, x->v, frame->contacts, x->v_problem, x->p_problem);
         if (frame->info.corrections > 0) {
             status = bend(x, t, h, frame);
         }
@@ -346,6 +348,7 @@ static perp_status prepare_sim(verifier* x)
              (int32_t)x->recording->header.joint_count ||
          perpi_sim_s_size(x->sim) != x->recording->header.memory_size ||
          perpi_state_shape_of(x->sim).corrected != (x->recording->header.corrected != 0) ||
+         perpi_state_shape_of(x->sim).layered != (x->recording->header.layered != 0) ||
          perpi_state_shape_of(x->sim).grouped != (x->recording->header.grouped != 0))) {
         status = perpi_fail(x->context, PERP_ERROR_INPUT,
                             "its bodies or joints are not the recorded ones");

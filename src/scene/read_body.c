@@ -1,4 +1,5 @@
 /* src/scene/read_body.c - the entries of "bodies". */
+#include <math.h>
 #include <string.h>
 
 #include "model/model.h"
@@ -80,6 +81,91 @@ static perp_status read_inertia(perpi_reader* r, const json_t* body, perp_body_d
                                          perpi_json_kind(item));
             }
             def->inertia[3 * i + j] = json_number_value(item);
+        }
+        perpi_reader_leave(r, at);
+    }
+    perpi_reader_leave(r, mark);
+    return PERP_OK;
+}
+
+/* A number: the same along the normal and the tangents. Or a matrix, normal first: three rows of
+ * three, in the plane two of two. */
+static perp_status read_layer_matrix(perpi_reader* r, const json_t* object, const char* key,
+                                     double A[9])
+{
+    const json_t* value = json_object_get(object, key);
+    const size_t n = (size_t)r->dimension;
+    if (value == NULL) {
+        return PERP_OK;
+    }
+    if (!json_is_array(value)) {
+        double number = 0.0;
+        if (!json_is_number(value)) {
+            return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT,
+                                         "must be a number or %d rows of %d, got %s", (int)n,
+                                         (int)n, perpi_json_kind(value));
+        }
+        PERPI_TRY(perpi_read_number(r, object, key, &number));
+        if (!(number >= 0.0)) {
+            return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "must be >= 0, got %g", number);
+        }
+        for (size_t i = 0; i < n; ++i) {
+            A[4 * i] = number;
+        }
+        return PERP_OK;
+    }
+    const size_t mark = perpi_reader_enter(r, key);
+    if (json_array_size(value) != n) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a number or %d rows of %d", (int)n,
+                                 (int)n);
+    }
+    for (size_t i = 0; i < n; ++i) {
+        const json_t* row = json_array_get(value, i);
+        const size_t at = perpi_reader_enter_item(r, i);
+        if (!json_is_array(row) || json_array_size(row) != n) {
+            return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a row of %d numbers", (int)n);
+        }
+        for (size_t j = 0; j < n; ++j) {
+            const json_t* item = json_array_get(row, j);
+            if (!json_is_number(item)) {
+                perpi_reader_enter_item(r, j);
+                return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a number, got %s",
+                                         perpi_json_kind(item));
+            }
+            A[3 * i + j] = json_number_value(item);
+        }
+        perpi_reader_leave(r, at);
+    }
+    perpi_reader_leave(r, mark);
+    return PERP_OK;
+}
+
+static perp_status read_compliance(perpi_reader* r, const json_t* body, perp_body_def* def)
+{
+    static const char* const keys[] = {"stiffness", "damping", "max_deflection", "patch", NULL};
+    static const char* const patch_keys[] = {"spacing", NULL};
+    const json_t* value = json_object_get(body, "compliance");
+    if (value == NULL) {
+        return PERP_OK;
+    }
+    const size_t mark = perpi_reader_enter(r, "compliance");
+    perp_compliance_def* c = &def->compliance;
+    def->has_compliance = true;
+    c->max_deflection = INFINITY;
+    PERPI_TRY(perpi_read_object(r, value, keys));
+    PERPI_TRY(perpi_require(r, value, "stiffness"));
+    PERPI_TRY(read_layer_matrix(r, value, "stiffness", c->stiffness));
+    PERPI_TRY(read_layer_matrix(r, value, "damping", c->damping));
+    PERPI_TRY(perpi_read_number(r, value, "max_deflection", &c->max_deflection));
+    const json_t* patch = json_object_get(value, "patch");
+    if (patch != NULL) {
+        const size_t at = perpi_reader_enter(r, "patch");
+        PERPI_TRY(perpi_read_object(r, patch, patch_keys));
+        PERPI_TRY(perpi_require(r, patch, "spacing"));
+        PERPI_TRY(perpi_read_number(r, patch, "spacing", &c->patch));
+        if (!(c->patch > 0.0)) {
+            return perpi_reader_fail_key(r, "spacing", PERP_ERROR_INPUT, "must be > 0, got %g",
+                                         c->patch);
         }
         perpi_reader_leave(r, at);
     }
@@ -242,7 +328,6 @@ static perp_status read_body(perpi_reader* r, const json_t* value)
 {
     PERPI_TRY(perpi_read_object(r, value, known));
     PERPI_TRY(perpi_require(r, value, "name"));
-    PERPI_TRY(perpi_refuse(r, value, "compliance", "compliance does not exist yet"));
     PERPI_TRY(perpi_read_restitution(r, value));
 
     perp_body_def def = perp_body_def_default();
@@ -256,6 +341,7 @@ static perp_status read_body(perpi_reader* r, const json_t* value)
     PERPI_TRY(perpi_read_space(r, value, "velocity", def.velocity, NULL));
     PERPI_TRY(read_spin(r, value, def.angular_velocity));
     PERPI_TRY(perpi_read_number(r, value, "friction", &def.friction));
+    PERPI_TRY(read_compliance(r, value, &def));
     PERPI_TRY(perpi_read_space(r, value, "gravity", def.gravity, &def.has_gravity));
     PERPI_TRY(read_color(r, value, def.color));
     PERPI_TRY(perpi_read_values(r, value, "surface_velocity", r->dimension, def.surface_velocity,

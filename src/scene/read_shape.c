@@ -21,6 +21,9 @@ static const struct {
     {PERP_SHAPE_POLYGON, {"vertices", NULL}},
     {PERP_SHAPE_POLYHEDRON,
      {"?vertices", "?faces", "?solid", "?radius", "?sides", "?length", "?size"}},
+    {PERP_SHAPE_ELLIPSOID, {"radii", NULL}},
+    {PERP_SHAPE_SUPERQUADRIC, {"radii", "exponents"}},
+    {PERP_SHAPE_SUPERELLIPSE, {"radii", "exponent"}},
 };
 enum { PARAMETER_COUNT = sizeof parameters / sizeof parameters[0] };
 _Static_assert((int)PARAMETER_COUNT == (int)PERP_SHAPE_TYPE_COUNT, "every shape has its keys here");
@@ -107,6 +110,9 @@ perp_status perpi_read_shape(perpi_reader* r, const json_t* value, perp_shape_de
     PERPI_TRY(perpi_read_number(r, value, "radius", &def.radius));
     PERPI_TRY(perpi_read_number(r, value, "length", &def.length));
     PERPI_TRY(perpi_read_space(r, value, "size", def.size, NULL));
+    PERPI_TRY(perpi_read_space(r, value, "radii", def.radii, NULL));
+    PERPI_TRY(perpi_read_number(r, value, "exponent", &def.exponents[0]));
+    PERPI_TRY(perpi_read_vector(r, value, "exponents", 2, def.exponents, NULL));
     PERPI_TRY(perpi_read_space(r, value, "normal", def.normal, NULL));
     PERPI_TRY(perpi_read_number(r, value, "offset", &def.offset));
     if (type == PERP_SHAPE_POLYGON) {

@@ -36,8 +36,9 @@ typedef struct writer {
     place* place;
     double* start; /* coordinate of each joint */
     json_t *bodies, *joints;
-    char unread[300]; /* meshes of kinds that cannot be read */
-    int32_t collision_meshes, ignored, moved, plain_planar;
+    char unread[300];        /* meshes of kinds that cannot be read */
+    int32_t pictures, hulls; /* collision meshes that do not collide, or as their hull */
+    int32_t ignored, moved, plain_planar;
     char ignored_names[300];
 } writer;
 
@@ -231,13 +232,39 @@ static perp_status mesh_json(writer* w, const perpi_urdf_part* part, json_t** sh
         return fail(w, part->line, "<mesh> filename: '%s' was not found%s", part->file,
                     package ? "; say where the package is: --package DIR" : "");
     }
-    *shape = json_pack("{s:s, s:s, s:s, s:[f, f, f]}", "type", "mesh", "file", path, "source",
-                       part->file, "scale", part->scale[0], part->scale[1], part->scale[2]);
+    perpi_urdf_mesh how = PERPI_URDF_MESH_NONE;
+    json_t* hull = NULL;
+    perp_status status = PERP_OK;
+    if (!part->visual) {
+        status = perpi_urdf_probe_mesh(w->context, path, part->scale, &how, &hull);
+    }
+    if (status == PERP_ERROR_INPUT) {
+        char message[900];
+        snprintf(message, sizeof message, "%s", perp_context_error(w->context));
+        status = fail(w, part->line, "<mesh> filename: %s", message);
+    } else if (hull != NULL) {
+        *shape = json_pack("{s:s, s:o}", "type", "polyhedron", "vertices", hull);
+    } else if (status == PERP_OK) {
+        *shape = json_pack("{s:s, s:s, s:s, s:[f, f, f]}", "type", "mesh", "file", path, "source",
+                           part->file, "scale", part->scale[0], part->scale[1], part->scale[2]);
+    }
     free(path);
-    return *shape != NULL ? PERP_OK
-                          : fail(w, part->line,
-                                 "<mesh> filename: cannot be written: its "
-                                 "path is not UTF-8");
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (*shape == NULL) {
+        return fail(w, part->line, "<mesh> filename: cannot be written: its path is not UTF-8");
+    }
+    if (how == PERPI_URDF_MESH_PIECES &&
+        json_object_set_new(*shape, "decompose", json_true()) != 0) {
+        return out_of_memory(w);
+    }
+    if (how == PERPI_URDF_MESH_NONE && json_object_set_new(*shape, "visual", json_true()) != 0) {
+        return out_of_memory(w);
+    }
+    w->pictures += !part->visual && how == PERPI_URDF_MESH_NONE;
+    w->hulls += how == PERPI_URDF_MESH_HULL;
+    return PERP_OK;
 }
 
 /* ---- bodies ------------------------------------------------------------------------------------- */
@@ -299,16 +326,6 @@ static bool shown_already(const perpi_urdf_link* link, const perpi_urdf_part* pa
     return false;
 }
 
-static bool has_visual(const perpi_urdf_link* link)
-{
-    for (const perpi_urdf_part* p = link->part; p != NULL; p = p->next) {
-        if (p->visual) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A shape's place in the body is given from the centre of mass, a static body's from the link. */
 static vec3 center_of(const writer* w, int32_t host)
 {
@@ -322,10 +339,7 @@ static perp_status write_shapes(writer* w, int32_t index)
     const perpi_pose* to = &w->place[host].pose;
     const quat back = q4_conj(to->q);
     for (const perpi_urdf_part* part = link->part; part != NULL; part = part->next) {
-        const bool mesh = part->type == PERP_SHAPE_MESH;
-        w->collision_meshes += mesh && !part->visual ? 1 : 0;
-        if ((part->visual && shown_already(link, part)) ||
-            (mesh && !part->visual && has_visual(link))) {
+        if (part->visual && shown_already(link, part)) {
             continue;
         }
         json_t* shape = NULL;
@@ -340,7 +354,7 @@ static perp_status write_shapes(writer* w, int32_t index)
             in.q = q4_mul(back, world.q);
         }
         int failed = set_pose(shape, v3_sub(in.x, center_of(w, host)), in.q);
-        if (part->visual || mesh) {
+        if (part->visual) {
             failed |= json_object_set_new(shape, "visual", json_true());
         }
         failed |= json_array_append_new(w->place[host].shapes, shape);
@@ -452,7 +466,7 @@ static perp_shape_type type_of(const json_t* shape)
             return types[i];
         }
     }
-    return PERP_SHAPE_MESH;
+    return PERP_SHAPE_POLYHEDRON; /* a mesh is one, or several */
 }
 
 /* Whether the two have shapes that could touch; *unbuilt: and some that cannot be told yet. */
@@ -539,16 +553,24 @@ static void give_notice(const writer* w)
                   "%s: meshes left out, since only .poly, .stl and .obj can be read: %s", w->origin,
                   w->unread);
     }
-    if (w->collision_meshes > 0) {
-        perpi_log(w->context, PERP_LOG_WARNING,
-                  "%s: %d collision meshes do not collide: contact with meshes does not exist yet",
-                  w->origin, (int)w->collision_meshes);
+    if (w->hulls > 0) {
+        perpi_log(
+            w->context, PERP_LOG_WARNING,
+            "%s: %d collision meshes are open or too fine to be cut into convex pieces: their "
+            "convex hulls collide instead",
+            w->origin, (int)w->hulls);
+    }
+    if (w->pictures > 0) {
+        perpi_log(
+            w->context, PERP_LOG_WARNING,
+            "%s: %d collision meshes have no volume, or too many vertices, and do not collide",
+            w->origin, (int)w->pictures);
     }
     if (w->ignored > 0) {
         perpi_log(
             w->context, PERP_LOG_WARNING,
-            "%s: %d pairs of links do not collide, since contact between a cylinder and a box "
-            "or a cylinder does not exist yet: %s",
+            "%s: %d pairs of links do not collide, since contact between their shapes does not "
+            "exist yet: %s",
             w->origin, (int)w->ignored, w->ignored_names);
     }
     if (w->moved > 0) {

@@ -87,4 +87,16 @@ PERP_NODISCARD perp_status perpi_urdf_scene(perp_context* context, const char* t
                                             const char* origin, const perp_urdf_options* options,
                                             json_t** root);
 
+/* What a collision mesh can be. */
+typedef enum perpi_urdf_mesh {
+    PERPI_URDF_MESH_NONE,   /* a picture */
+    PERPI_URDF_MESH_CONVEX, /* itself */
+    PERPI_URDF_MESH_PIECES, /* itself, cut into convex pieces */
+    PERPI_URDF_MESH_HULL,   /* its convex hull */
+} perpi_urdf_mesh;
+/* urdf_mesh.c. hull: the points, if it is that. PERP_ERROR_INPUT: the file cannot be read. */
+PERP_NODISCARD perp_status perpi_urdf_probe_mesh(perp_context* context, const char* path,
+                                                 const double scale[3], perpi_urdf_mesh* how,
+                                                 json_t** hull);
+
 #endif

@@ -16,6 +16,9 @@ extern const perpi_shape_ops perpi_shape_box2;
 extern const perpi_shape_ops perpi_shape_polygon;
 extern const perpi_shape_ops perpi_shape_cylinder;
 extern const perpi_shape_ops perpi_shape_mesh;
+extern const perpi_shape_ops perpi_shape_ellipsoid;
+extern const perpi_shape_ops perpi_shape_superquadric;
+extern const perpi_shape_ops perpi_shape_superellipse;
 extern const perpi_shape_ops perpi_shape_polyhedron;
 
 /* Integrals over a solid as sums over the tetrahedra that the triangles of its surface form with a
@@ -26,11 +29,6 @@ typedef struct perpi_moments {
 } perpi_moments;
 void perpi_moments_add(perpi_moments* sum, vec3 a, vec3 b, vec3 c);
 perpi_mass perpi_moments_mass(const perpi_moments* sum, vec3 o);
-
-/* A copy of the def's mesh with what it weighs. PERP_ERROR_INPUT unless visual: an open edge, faces
- * that disagree about inside and outside, no volume. */
-PERP_NODISCARD perp_status perpi_mesh_make(perp_context* context, const perp_shape_def* def,
-                                           perpi_mesh** mesh);
 
 /* Numbers finite, vertices of triangles in range; every edge run along as often one way as the other;
  * what it weighs, negative if inside out. */

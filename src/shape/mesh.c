@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "shape/builtin.h"
+#include "shape/decompose.h"
 
 static vec3 vertex_at(const perp_shape_def* def, int32_t i)
 {
@@ -173,16 +174,6 @@ perp_status perpi_mesh_check_lists(perp_context* context, const perp_shape_def* 
     return PERP_OK;
 }
 
-static perp_status check(perp_context* context, const perp_shape_def* def)
-{
-    if (!def->visual && !def->contactless) {
-        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                          "type: a mesh does not collide yet; say \"collides\": false (it has mass "
-                          "and meets nothing) or \"visual\": true (a picture only)");
-    }
-    return perpi_mesh_check_lists(context, def);
-}
-
 static perp_status weigh(perp_context* context, const perp_shape_def* def, perpi_mass* mass)
 {
     const perp_status status = perpi_mesh_check_closed(context, def);
@@ -224,22 +215,70 @@ static perp_status copy_mesh(perp_context* context, const perp_shape_def* def, p
     return PERP_OK;
 }
 
-perp_status perpi_mesh_make(perp_context* context, const perp_shape_def* def, perpi_mesh** mesh)
+/* Whether the surface is that of its convex hull: no vertex lies inside, and no volume is missing. */
+static bool is_convex(const perpi_mesh* mesh, const perpi_polyhedron* hull)
 {
-    perpi_shape made = {.type = PERP_SHAPE_MESH};
-    perp_status status = perpi_alloc(context, 1, sizeof *made.mesh, &made.mesh);
+    if (!(fabs(hull->mass.mass - mesh->mass.mass) <= 1e-9 * mesh->mass.mass)) {
+        return false;
+    }
+    for (int32_t i = 0; i < mesh->vertex_count; ++i) {
+        const vec3 x = v3_from(mesh->vertex + 3 * (size_t)i);
+        bool on = false;
+        for (int32_t f = 0; f < hull->face_count && !on; ++f) {
+            on = v3_dot(hull->normal[f], x) - hull->offset[f] >= -1e-9 * 2.0 * hull->size;
+        }
+        if (!on) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What a mesh meets others with: itself, if it is convex, or pieces. */
+static perp_status make_contact(perp_context* context, const perp_shape_def* def,
+                                perpi_shape* shape)
+{
+    perpi_mesh* mesh = shape->mesh;
+    perpi_polyhedron* hull = NULL;
+    perp_status status =
+        perpi_polyhedron_hull(context, mesh->vertex, mesh->vertex_count, &hull, NULL);
+    if (status != PERP_OK && !(status == PERP_ERROR_INPUT && def->decompose)) {
+        return status; /* a hull with too many vertices is none of a body that is to be cut */
+    }
+    if (hull != NULL && is_convex(mesh, hull)) {
+        shape->type = PERP_SHAPE_POLYHEDRON;
+        shape->polyhedron = hull;
+        return PERP_OK;
+    }
+    perpi_polyhedron_free(context, hull);
+    if (!def->decompose) {
+        return perpi_fail(
+            context, PERP_ERROR_INPUT,
+            "type: %s is not convex: say \"decompose\": true to have it cut into convex "
+            "pieces, \"collides\": false (it has mass and meets nothing), or take a "
+            "polyhedron of its vertices (its convex hull)",
+            name_of(def));
+    }
+    shape->intangible = true; /* its pieces meet others */
+    return perpi_decompose(context, def, &mesh->piece, &mesh->piece_count);
+}
+
+static perp_status make(perp_context* context, const perp_shape_def* def, perpi_shape* shape)
+{
+    perp_status status = perpi_alloc(context, 1, sizeof *shape->mesh, &shape->mesh);
     if (status == PERP_OK && !def->visual) {
-        status = weigh(context, def, &made.mesh->mass);
+        status = weigh(context, def, &shape->mesh->mass);
     }
     if (status == PERP_OK) {
-        status = copy_mesh(context, def, made.mesh);
+        status = copy_mesh(context, def, shape->mesh);
+    }
+    if (status == PERP_OK && !def->visual && !def->contactless) {
+        status = make_contact(context, def, shape);
     }
     if (status != PERP_OK) {
-        perpi_shape_free(context, &made);
-        return status;
+        perpi_shape_free(context, shape);
     }
-    *mesh = made.mesh;
-    return PERP_OK;
+    return status;
 }
 
 static perpi_mass mass(const perpi_shape* shape)
@@ -269,9 +308,10 @@ const perpi_shape_ops perpi_shape_mesh = {
     .type = PERP_SHAPE_MESH,
     .name = "mesh",
     .dimension = 3,
-    .summary = "file (.poly, .stl, .obj) and scale, or vertices and faces; no contact yet",
+    .summary = "file (.poly, .stl, .obj) and scale, or vertices and faces; decompose if not convex",
     .bounded = true,
-    .check = check,
+    .check = perpi_mesh_check_lists,
+    .make = make,
     .mass = mass,
     .reach = reach,
     .bounds = bounds,

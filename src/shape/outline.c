@@ -36,8 +36,9 @@ typedef struct split {
     int32_t points;
     size_t p_capacity;
     int32_t* item; /* numbers of points */
+    bool* inner;   /* per item: the edge that begins there is inside the body */
     int32_t items;
-    size_t item_capacity;
+    size_t item_capacity, inner_capacity;
     loop* loop;
     int32_t loops;
     size_t loop_capacity;
@@ -85,7 +86,11 @@ static void tidy(split* s, loop* l)
     for (int32_t i = 0, kept = 0; l->count > 2 && kept < l->count;) {
         if (fabs(bulge(s, l, i)) <= 2.0 * s->near) {
             int32_t* item = s->item + l->begin;
+            bool* inner = s->inner + l->begin;
+            const int32_t before = i > 0 ? i - 1 : l->count - 1;
+            inner[before] = inner[before] && inner[i];
             memmove(item + i, item + i + 1, (size_t)(l->count - i - 1) * sizeof *item);
+            memmove(inner + i, inner + i + 1, (size_t)(l->count - i - 1) * sizeof *inner);
             l->count -= 1;
             i = i > 0 ? i - 1 : 0; /* its neighbour may have become one */
             i = i < l->count ? i : 0;
@@ -153,6 +158,10 @@ static perp_status make_room(split* s, int32_t corners)
     perp_status status = perpi_grow(s->context, &s->item, &s->item_capacity,
                                     (size_t)(s->items + corners), sizeof *s->item);
     if (status == PERP_OK) {
+        status = perpi_grow(s->context, &s->inner, &s->inner_capacity, (size_t)(s->items + corners),
+                            sizeof *s->inner);
+    }
+    if (status == PERP_OK) {
         status = perpi_grow(s->context, &s->loop, &s->loop_capacity, (size_t)s->loops + 2,
                             sizeof *s->loop);
     }
@@ -183,6 +192,13 @@ static double triangle_reach(const split* s, const loop* l, int32_t i, point d, 
         reach = -room / slope;
     }
     return reach;
+}
+
+static void put(split* s, loop* l, int32_t number, bool inner)
+{
+    s->item[l->begin + l->count] = number;
+    s->inner[l->begin + l->count] = inner;
+    l->count += 1;
 }
 
 static perp_status cut(split* s, int32_t index, int32_t i)
@@ -216,22 +232,21 @@ static perp_status cut(split* s, int32_t index, int32_t i)
         return status;
     }
     /* B: r (or t, with r on its way), i + 1, ..., last, h */
+    const bool* inner = s->inner + l.begin;
     loop b = {s->items, 0}, a = {0, 0};
-    int32_t* out = s->item + b.begin;
-    out[b.count++] = t >= 0 ? t : item[i];
+    put(s, &b, t >= 0 ? t : item[i], inner[i]);
     for (int32_t k = (i + 1) % l.count;; k = (k + 1) % l.count) {
-        out[b.count++] = item[k];
+        put(s, &b, item[k], inner[k]);
         if (k == last) {
             break;
         }
     }
-    out[b.count++] = h;
+    put(s, &b, h, true);
     /* A: h, j + 1, ..., i - 1 */
     a.begin = b.begin + b.count;
-    out = s->item + a.begin;
-    out[a.count++] = h;
+    put(s, &a, h, inner[j]);
     for (int32_t k = (j + 1) % l.count; k != i; k = (k + 1) % l.count) {
-        out[a.count++] = item[k];
+        put(s, &a, item[k], inner[k]);
     }
     s->items = a.begin + a.count;
     s->loop[index].count = 0;
@@ -256,6 +271,10 @@ static perp_status hand_out(const split* s, perpi_pieces* pieces)
         perpi_alloc(s->context, 2 * (size_t)s->items + 1, sizeof *pieces->xy, &pieces->xy);
     if (status == PERP_OK) {
         status =
+            perpi_alloc(s->context, (size_t)s->items + 1, sizeof *pieces->inner, &pieces->inner);
+    }
+    if (status == PERP_OK) {
+        status =
             perpi_alloc(s->context, (size_t)s->loops + 1, sizeof *pieces->start, &pieces->start);
     }
     if (status != PERP_OK) {
@@ -272,6 +291,7 @@ static perp_status hand_out(const split* s, perpi_pieces* pieces)
             const point p = at(s, l, i);
             pieces->xy[2 * used] = p.x;
             pieces->xy[2 * used + 1] = p.y;
+            pieces->inner[used] = s->inner[l->begin + i];
         }
     }
     pieces->start[pieces->count] = used;
@@ -288,6 +308,7 @@ static perp_status take_apart(split* s, const double* v, int32_t n, perpi_pieces
             hi[k] = v[2 * i + k] > hi[k] ? v[2 * i + k] : hi[k];
         }
         status = add_point(s, (point){v[2 * i], v[2 * i + 1]}, &s->item[i]);
+        s->inner[i] = false;
     }
     if (status != PERP_OK) {
         return status;
@@ -325,6 +346,7 @@ perp_status perpi_outline_split(perp_context* context, const double* v, int32_t 
     const perp_status status = take_apart(&s, v, n, &made);
     perpi_free(context, s.p);
     perpi_free(context, s.item);
+    perpi_free(context, s.inner);
     perpi_free(context, s.loop);
     if (status != PERP_OK) {
         perpi_pieces_free(context, &made);
@@ -337,6 +359,7 @@ perp_status perpi_outline_split(perp_context* context, const double* v, int32_t 
 void perpi_pieces_free(perp_context* context, perpi_pieces* pieces)
 {
     perpi_free(context, pieces->xy);
+    perpi_free(context, pieces->inner);
     perpi_free(context, pieces->start);
     *pieces = (perpi_pieces){0};
 }

@@ -6,6 +6,7 @@
 
 typedef struct perpi_pieces {
     double* xy;     /* the pieces one after another, counter-clockwise */
+    bool* inner;    /* per point: no part of the edge that begins there is on the outline */
     int32_t* start; /* count + 1, in points */
     int32_t count;
 } perpi_pieces;

@@ -121,7 +121,7 @@ static perp_status make(perp_context* context, const perp_shape_def* def, perpi_
 {
     const int32_t n = def->vertex_count;
     double* block = NULL;
-    const perp_status status = perpi_alloc(context, 5 * (size_t)n, sizeof *block, &block);
+    const perp_status status = perpi_alloc(context, 6 * (size_t)n, sizeof *block, &block);
     if (status != PERP_OK) {
         return status;
     }
@@ -129,6 +129,7 @@ static perp_status make(perp_context* context, const perp_shape_def* def, perpi_
     shape->vertex = block;
     shape->edge = block + 2 * n;
     shape->turn = block + 4 * n;
+    shape->inner = block + 5 * n; /* zero: all edges are the body's */
     const bool backwards = signed_area(def->vertices, n) < 0.0;
     for (int32_t i = 0; i < n; ++i) {
         const int32_t from = backwards ? n - 1 - i : i;

@@ -1,27 +1,20 @@
 /* src/shape/shape.c - the list of shapes, and what is common to all of them. */
 #include "shape/builtin.h"
-#include "shape/polyhedron.h"
+#include "shape/decompose.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "shape/smooth.h"
+
 /* All shapes that exist. Order: perp_shape_type. */
 static const perpi_shape_ops* const shapes[PERP_SHAPE_TYPE_COUNT] = {
-    &perpi_shape_particle, &perpi_shape_sphere, &perpi_shape_plane,     &perpi_shape_box,
-    &perpi_shape_capsule,  &perpi_shape_circle, &perpi_shape_halfplane, &perpi_shape_box2,
-    &perpi_shape_cylinder, &perpi_shape_mesh,   &perpi_shape_polygon,   &perpi_shape_polyhedron,
+    &perpi_shape_particle,  &perpi_shape_sphere,       &perpi_shape_plane,
+    &perpi_shape_box,       &perpi_shape_capsule,      &perpi_shape_circle,
+    &perpi_shape_halfplane, &perpi_shape_box2,         &perpi_shape_cylinder,
+    &perpi_shape_mesh,      &perpi_shape_polygon,      &perpi_shape_polyhedron,
+    &perpi_shape_ellipsoid, &perpi_shape_superquadric, &perpi_shape_superellipse,
 };
-
-/* Names that a scene may one day use. */
-static const struct {
-    const char* name;
-    int32_t dimension;
-} planned[] = {
-    {"ellipsoid", 3},
-    {"superquadric", 3},
-    {"superellipse", 2},
-};
-enum { PLANNED_COUNT = sizeof planned / sizeof planned[0] };
 
 const perpi_shape_ops* perpi_shape_ops_of(perp_shape_type type)
 {
@@ -122,16 +115,6 @@ perp_status perp_shape_find(perp_context* context, const char* name, int32_t dim
         if (lives_in(shapes[i]->dimension, dimension)) {
             *type = shapes[i]->type;
             return PERP_OK;
-        }
-        elsewhere = true;
-    }
-    for (int i = 0; i < PLANNED_COUNT; ++i) {
-        if (strcmp(planned[i].name, name) != 0) {
-            continue;
-        }
-        if (planned[i].dimension == dimension) {
-            return perpi_fail(context, PERP_ERROR_UNSUPPORTED, "shape '%s' does not exist yet",
-                              name);
         }
         elsewhere = true;
     }
@@ -266,6 +249,8 @@ perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def, i
         .length = def->length,
         .offset = def->offset,
         .half = v3_scale(0.5, v3(def->size[0], def->size[1], dimension == 3 ? def->size[2] : 0.0)),
+        .radii = v3_from(def->radii),
+        .exponent = {def->exponents[0], def->exponents[1]},
         .local.x = v3_from(def->position),
         .intangible = def->visual || def->contactless,
         .massless = def->visual,
@@ -281,9 +266,8 @@ perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def, i
     made.local.q = q4_unit((quat){def->orientation[0] / s, def->orientation[1] / s,
                                   def->orientation[2] / s, def->orientation[3] / s});
     made.local.R = q4_matrix(made.local.q);
-    if (def->type == PERP_SHAPE_MESH || ops->make != NULL) {
-        status = ops->make != NULL ? ops->make(context, def, &made)
-                                   : perpi_mesh_make(context, def, &made.mesh);
+    if (ops->make != NULL) {
+        status = ops->make(context, def, &made);
         if (status != PERP_OK) {
             return status;
         }
@@ -299,6 +283,7 @@ void perpi_shape_free(perp_context* context, perpi_shape* shape)
     perpi_polyhedron_free(context, shape->polyhedron);
     shape->polyhedron = NULL;
     if (shape->mesh != NULL) {
+        perpi_decompose_free(context, shape->mesh->piece, shape->mesh->piece_count);
         perpi_free(context, shape->mesh->vertex);
         perpi_free(context, shape->mesh->triangle);
         perpi_free(context, shape->mesh);
@@ -308,23 +293,15 @@ void perpi_shape_free(perp_context* context, perpi_shape* shape)
 
 /* ---- pairs without contact ------------------------------------------------------------------------ */
 
-/* Pairs that should meet and have no routine yet. */
-static const struct {
-    perp_shape_type a, b;
-} unbuilt[] = {
-    {PERP_SHAPE_CYLINDER, PERP_SHAPE_CYLINDER},   {PERP_SHAPE_CYLINDER, PERP_SHAPE_BOX},
-    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_PLANE},    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_PARTICLE},
-    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_SPHERE},   {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_CAPSULE},
-    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_CYLINDER},
-};
-enum { UNBUILT_COUNT = sizeof unbuilt / sizeof unbuilt[0] };
+/* Spatial smooth shapes meet planes and each other, balls and particles among them; planar ones all
+ * but meshes, which do not exist there. */
+static bool smooth_unbuilt(perp_shape_type a, perp_shape_type b)
+{
+    return (a == PERP_SHAPE_ELLIPSOID || a == PERP_SHAPE_SUPERQUADRIC) && b != PERP_SHAPE_PLANE &&
+           b != PERP_SHAPE_MESH && !perpi_shape_is_smooth(b);
+}
 
 bool perpi_shape_pair_unbuilt(perp_shape_type a, perp_shape_type b)
 {
-    for (int i = 0; i < UNBUILT_COUNT; ++i) {
-        if ((unbuilt[i].a == a && unbuilt[i].b == b) || (unbuilt[i].a == b && unbuilt[i].b == a)) {
-            return true;
-        }
-    }
-    return false;
+    return smooth_unbuilt(a, b) || smooth_unbuilt(b, a);
 }

@@ -43,6 +43,9 @@ typedef struct perpi_mesh {
     int32_t triangle_count;
     perpi_mass mass; /* at unit density; 0 of a visual mesh, which may be open */
     double reach;
+    struct perpi_polyhedron** piece; /* of one that collides and is not convex; the model takes them
+                                        over as shapes of the body */
+    int32_t piece_count;
 } perpi_mesh;
 
 /* A checked shape, as the model keeps it. normal is unit; planes have it in the shape's frame. */
@@ -50,20 +53,24 @@ typedef struct perpi_shape {
     perp_shape_type type;
     double radius, length, offset;
     vec3 half; /* half of size */
+    vec3 radii;
+    double exponent[2];
     vec3 normal;
     /* polygon, counter-clockwise; one block of memory that begins at vertex */
     int32_t count;
     double* vertex;   /* 2 count: x, y */
     double* edge;     /* 2 count: outward unit normal of the edge from vertex i to vertex i + 1 */
     double* turn;     /* count: the angle of that normal, ascending from turn[0] within 2 pi */
+    double* inner;    /* count: 1 where the edge of a piece is inside the body, else 0 */
     perpi_pose local; /* in the body frame (origin: centre of mass) */
     bool intangible;  /* meets nothing */
     bool massless;    /* a picture: no mass either */
     /* A polygon with inward corners is an outline: weighed and drawn, but what meets others are pieces
      * that the model adds (massless); pieces that only touch each other measure overlap. */
     bool outline, piece, measure;
-    perpi_mesh* mesh;                    /* owned; NULL unless a mesh */
-    struct perpi_polyhedron* polyhedron; /* owned; boxes and polyhedra */
+    perpi_mesh* mesh; /* owned; NULL unless a mesh */
+    /* owned; boxes and polyhedra, and convex meshes, whose type here is polyhedron */
+    struct perpi_polyhedron* polyhedron;
 } perpi_shape;
 
 typedef struct perpi_bounds {

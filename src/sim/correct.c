@@ -17,7 +17,8 @@
 
 enum { MAX_MOVES = 20 };
 
-/* The step's contacts without friction, with the gaps that its answer leaves. */
+/* The step's contacts without friction, with the gaps that its answer leaves. A soft one gives way to
+ * what little the joints ask for. */
 static perp_status close_contacts(perp_sim* sim, double h)
 {
     const perpi_formulation* f = sim->formulation;
@@ -27,9 +28,12 @@ static perp_status close_contacts(perp_sim* sim, double h)
     if (status != PERP_OK) {
         return status;
     }
-    sim->closed.count = count;
+    sim->closed.count = 0;
     for (size_t i = 0; i < count; ++i) {
-        perp_contact* contact = &sim->closed.item[i];
+        if (sim->next.item[i].layer.theta > 0.0) {
+            continue;
+        }
+        perp_contact* contact = &sim->closed.item[sim->closed.count++];
         *contact = sim->next.item[i];
         contact->cone = PERP_CONE_NONE;
         const double u = perpi_formulation_speed(f, (int32_t)i, 0, sim->v_problem) +

@@ -90,6 +90,9 @@ void perpi_sim_poses(perp_sim* sim);
 /* Room for the problem's velocities and impulses. */
 PERP_NODISCARD perp_status perpi_sim_room(perp_sim* sim, size_t dofs, size_t rows);
 
+/* How deep the soft layers between two bodies go: overlap up to there is none. */
+double perpi_sim_give(const perp_sim* sim, int32_t a, int32_t b);
+
 /* start.c: refuses or resolves bodies that overlap at the start. */
 PERP_NODISCARD perp_status perpi_sim_start(perp_sim* sim);
 /* joint.c: what the joints bring into the coming step. */

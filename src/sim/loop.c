@@ -9,12 +9,23 @@
 #include "sim/internal.h"
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
+#include "step/layers.h"
 
-enum { MAX_ROUNDS = 8, MAX_CORRECTIONS = 20, MANY_LOOKS = 10, MAX_LOOKS = 200 };
+enum {
+    MAX_ROUNDS = 8,
+    MAX_CORRECTIONS = 20,
+    MANY_LOOKS = 10,
+    MAX_LOOKS = 200,
+    MAX_REVISIONS = 40,
+};
 /* Looking at the end of the step: the certificate of its laws, at which to stop at once, and at which
  * to stop when looking again no longer halves it (after many looks: the scene's tolerance). */
 static const double LOOK_GOAL = 1e-12;
 static const double LOOK_ENOUGH = 1e-10;
+/* A stiff force at the end of the step is known to the rounding of the pose only, which may be much of
+ * a small row: where velocities have come to rest to the first, the second is enough after many looks. */
+static const double LOOK_STILL = 1e-10;
+static const double LOOK_ROUNDING = 1e-6;
 /* Answers are mixed from the first round on that leaves more than this part of the certificate; what
  * goes up and down below the second is the solver's rounding, not slowness. */
 static const double LOOK_SLOW = 0.2;
@@ -99,8 +110,8 @@ static perpi_step_input step_input(const perp_sim* sim, double h)
                               .settings = &sim->step_settings};
 }
 
-static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_residual* residual,
-                                       perp_report* report)
+static perp_status formulate_once(perp_sim* sim, double h, perp_contact_residual* residual,
+                                  perp_report* report)
 {
     perpi_formulation* f = sim->formulation;
     const perpi_step_input in = step_input(sim, h);
@@ -116,11 +127,30 @@ static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_res
     perpi_formulation_gather_p(f, sim->next.item, sim->p_problem);
     perpi_formulation_gather_joints(f, sim->joint, sim->p_problem);
     perpi_forces_gather(f, sim->model, sim->s, sim->p_problem);
+    perpi_layers_gather(f, sim->model, sim->v, sim->next.item, sim->v_problem, sim->p_problem);
     if (!sim->stepper->settles) {
         return solve(sim, residual, report);
     }
     status = perpi_sim_settle(sim, &in, residual, report);
     return status == PERP_OK ? accept(sim, residual, report) : status;
+}
+
+/* Midpoint steps of soft layers are solved again where the answer says that a layer was touched or
+ * left on the way. Another round changes little by then, so a few are enough. */
+static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_residual* residual,
+                                       perp_report* report)
+{
+    perp_status status = formulate_once(sim, h, residual, report);
+    for (int i = 0; i < MAX_REVISIONS && status == PERP_OK && sim->step_settings.midpoint; ++i) {
+        if (!perpi_layers_revise(sim->formulation, sim->model, sim->v_problem, sim->p_problem,
+                                 sim->next.item)) {
+            break;
+        }
+        const int32_t iterations = report->iterations;
+        status = formulate_once(sim, h, residual, report);
+        report->iterations += iterations;
+    }
+    return status;
 }
 
 /* The formulated problem, from the point at hand. */
@@ -151,6 +181,7 @@ static perp_status accept(perp_sim* sim, const perp_contact_residual* residual,
 {
     perpi_formulation* f = sim->formulation;
     perpi_formulation_scatter_p(f, sim->p_problem, sim->next.item);
+    perpi_layers_scatter(f, sim->v_problem, sim->p_problem, sim->next.item);
     perpi_formulation_scatter_joints(f, sim->model, sim->p_problem, sim->joint_next);
     /* asked again: the judge may have passed the point that a cancelled method left behind */
     const bool cancelled = sim->cancel != NULL && sim->cancel(sim->cancel_user);
@@ -178,6 +209,29 @@ static perp_status advance(perp_sim* sim, double h)
     return sim->stepper->advance(&in, sim->q_next, sim->v_next);
 }
 
+/* The order of the collider: by bodies, then by key. */
+static bool earlier(const perp_contact* a, const perp_contact* b)
+{
+    return a->body_a != b->body_a   ? a->body_a < b->body_a
+           : a->body_b != b->body_b ? a->body_b < b->body_b
+                                    : a->key < b->key;
+}
+
+/* As carry_impulses, also where a body with several shapes puts its keys out of order. */
+static void carry_all_impulses(const perpi_contact_list* from, perpi_contact_list* to)
+{
+    size_t old = 0;
+    for (size_t i = 0; i < to->count; ++i) {
+        perp_contact* contact = &to->item[i];
+        while (old < from->count && earlier(&from->item[old], contact)) {
+            old += 1;
+        }
+        if (old < from->count && from->item[old].key == contact->key) {
+            memcpy(contact->impulse, from->item[old].impulse, sizeof contact->impulse);
+        }
+    }
+}
+
 /* The contacts at the end of the step, with the impulses of the round before. */
 static perp_status collide_at_end(perp_sim* sim, double h)
 {
@@ -198,7 +252,7 @@ static perp_status collide_at_end(perp_sim* sim, double h)
     if (status != PERP_OK) {
         return status;
     }
-    carry_impulses(&sim->next, &sim->looked);
+    carry_all_impulses(&sim->next, &sim->looked);
     const perpi_contact_list list = sim->next;
     sim->next = sim->looked;
     sim->looked = list;
@@ -238,6 +292,18 @@ static perp_status look_again(perp_sim* sim, double h, perp_contact_residual* re
     return PERP_OK;
 }
 
+/* Whether the last solve left the velocities that it was formulated at, but for rounding. */
+static bool moves_little(const perp_sim* sim)
+{
+    double change = 0.0, size = 0.0;
+    for (int32_t i = 0; i < sim->v_size; ++i) {
+        const double w = sim->mix.weight[i], d = w * (sim->v_next[i] - sim->v_looked[i]);
+        change += d * d;
+        size += w * sim->v_next[i] * (w * sim->v_next[i]);
+    }
+    return change <= LOOK_STILL * LOOK_STILL * size;
+}
+
 /* For steppers that look at the end of the step: solve, look, and solve again, until the answer
  * satisfies the laws as they are where it leads. Where that goes slowly or not at all (stiff forces),
  * the answers are mixed (mix.h). The certificate is that of the last look: what a
@@ -246,7 +312,7 @@ static perp_status settle(perp_sim* sim, double h, perp_contact_residual* residu
                           perp_report* report, int32_t* looks)
 {
     double before = INFINITY;
-    bool slow = false;
+    bool slow = false, still = false;
     perpi_mix_forget(&sim->mix);
     for (*looks = 1;; *looks += 1) {
         perp_status status = look_again(sim, h, residual);
@@ -255,7 +321,9 @@ static perp_status settle(perp_sim* sim, double h, perp_contact_residual* residu
         }
         report->residual = residual->worst;
         const double worst = residual->worst;
-        const double enough = *looks < MANY_LOOKS ? LOOK_ENOUGH : sim->def.tolerance;
+        const double enough = *looks < MANY_LOOKS ? LOOK_ENOUGH
+                              : still             ? LOOK_ROUNDING
+                                                  : sim->def.tolerance;
         if (worst <= LOOK_GOAL || (worst <= enough && worst > 0.5 * before)) {
             report->outcome = PERP_OUTCOME_SOLVED;
             return PERP_OK;
@@ -272,6 +340,7 @@ static perp_status settle(perp_sim* sim, double h, perp_contact_residual* residu
         if (status != PERP_OK) {
             return status;
         }
+        still = moves_little(sim);
         if (slow) {
             perpi_mix_next(&sim->mix, sim->v_looked, sim->v_next, sim->v_next);
         }
@@ -298,6 +367,7 @@ static void take_back(perp_sim* sim, size_t dofs, size_t rows)
     memcpy(sim->p_problem, sim->keep + dofs, rows * sizeof(double));
     memcpy(f->b, sim->keep + dofs + rows, rows * sizeof(double));
     perpi_formulation_scatter_p(f, sim->p_problem, sim->next.item);
+    perpi_layers_scatter(f, sim->v_problem, sim->p_problem, sim->next.item);
     perpi_formulation_scatter_joints(f, sim->model, sim->p_problem, sim->joint_next);
     memcpy(sim->v_next, sim->v, (size_t)sim->v_size * sizeof *sim->v);
     perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
@@ -462,15 +532,16 @@ static int32_t count_active(const perpi_contact_list* list)
     return active;
 }
 
-/* Largest overlap at the start of the step; of a group the most open member tells, if it is not one that
- * matters only at the end. */
+/* Largest overlap at the start of the step beyond soft layers; of a group the most open member tells, if
+ * it is not one that matters only at the end. */
 static double find_deepest(const perp_sim* sim)
 {
     const perp_contact_problem* P = &sim->formulation->problem;
     double deepest = perpi_collider_deepest(sim->collider);
     for (size_t i = 0; i < sim->next.count; ++i) {
         const perp_contact* c = &sim->next.item[i];
-        deepest = c->group == 0 && -c->gap > deepest ? -c->gap : deepest;
+        const double depth = -c->gap - c->layer.start[0]; /* a layer may be pressed in */
+        deepest = c->group == 0 && depth > deepest ? depth : deepest;
     }
     for (int32_t g = 0; g < P->group_count; ++g) {
         double most = -INFINITY;
@@ -510,6 +581,11 @@ static perp_status work_out(perp_sim* sim, double h)
             break;
         }
         carry_impulses(&sim->contacts, &sim->next); /* the warm start */
+        if (sim->stepper->layered) {
+            perpi_layers_recall(sim->model, sim->step_settings.midpoint, sim->contacts.item,
+                                (int32_t)sim->contacts.count, sim->next.item,
+                                (int32_t)sim->next.count);
+        }
         status = formulate_and_solve(sim, h, &residual, &report);
         if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
             status = settle(sim, h, &residual, &report, &looks);

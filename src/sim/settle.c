@@ -8,9 +8,12 @@
  * and its answer is the next v_k. Where v = v_k, forces balance, whatever s. The error shrinks by
  * s / (s + stiffness) in each solve, stiffness being what springs (h^2 k / m) and the curvature of
  * friction (mu h g / v) bring; sharp corners of the potential, as sticking or a pusher, are reached
- * at once, however large s is. So s becomes smaller as long as that helps. Impulses of a problem with a tiny
- * mass carry little accuracy in velocity; so each such solve is followed by one with s = 1, which
- * moves v by no more than the balance is off, and it is this problem that is judged and recorded.
+ * at once, however large s is. So s becomes smaller as long as that helps. A solve with a small s
+ * leaves the balance off by s M (v - v_k), and rounding leaves the rows off by about 1e-16 / s; one with
+ * s = 1 moves v by what the balance is off, and has no such rounding. The first serves where forces are
+ * not unique (a box on four corners: each solve may share the load otherwise, and the velocity
+ * follows), the second where they are; both are tried, and the judge says which to keep. Whichever it is,
+ * the problem that is judged and recorded has s = 1 and v_k = v.
  *
  * v_0 = 0: where the laws leave the motion open (nothing touches a body; a frictionless body between
  * a fence and a wall), the small mass picks the motion of least kinetic energy, and a body that
@@ -25,14 +28,16 @@
 static const double FLOOR = 1e-3;
 enum { MAX_CYCLES = 16, STALE = 3 };
 static const double FIRST = 0.1, LAST = 1e-10, SHRINK = 0.1, RETREAT = 30.0;
-/* A cycle that gains less than this wants a smaller mass. */
-static const double GAIN = 0.01;
+/* A cycle that gains less than this wants a smaller mass. One that gains nothing may be on its way
+ * along a side of a polygon, where the unbalance stays what it is until a corner comes; one that
+ * makes it worse by this much wants a larger mass. */
+static const double GAIN = 0.01, WORSE = 10.0;
 /* Rounding of a solve spoils the balance, by about 1e-17 / s. Once it is this good and gets no better,
  * s grows again to polish it. */
 static const double GOOD = 1e-7, GROW = 10.0;
 /* A cycle ends the search at this residual, relative as all of them. */
 static const double GOAL = 1e-11;
-/* What a solve with a small mass must reach to be of use; the solve after it is exact. */
+/* What a solve must reach to be of use. */
 static const double USEFUL = 1e-6;
 /* What every solve is asked for: it may fall short. */
 static const double FINE = 1e-12;
@@ -73,21 +78,26 @@ static bool all_finite(const double* x, int32_t n)
     return true;
 }
 
+static void copy(double* to, const double* from, int32_t n)
+{
+    for (int32_t i = 0; i < n; ++i) {
+        to[i] = from[i];
+    }
+}
+
 /* The velocities and impulses at hand <-> the best so far. */
 static void keep(perp_sim* sim)
 {
-    const size_t dofs = (size_t)sim->formulation->problem.dof_count;
-    const size_t rows = (size_t)sim->formulation->problem.row_count;
-    memcpy(sim->settled, sim->v_problem, dofs * sizeof(double));
-    memcpy(sim->settled + dofs, sim->p_problem, rows * sizeof(double));
+    const perp_contact_problem* P = &sim->formulation->problem;
+    copy(sim->settled, sim->v_problem, P->dof_count);
+    copy(sim->settled + P->dof_count, sim->p_problem, P->row_count);
 }
 
 static void take_back(perp_sim* sim)
 {
-    const size_t dofs = (size_t)sim->formulation->problem.dof_count;
-    const size_t rows = (size_t)sim->formulation->problem.row_count;
-    memcpy(sim->v_problem, sim->settled, dofs * sizeof(double));
-    memcpy(sim->p_problem, sim->settled + dofs, rows * sizeof(double));
+    const perp_contact_problem* P = &sim->formulation->problem;
+    copy(sim->v_problem, sim->settled, P->dof_count);
+    copy(sim->p_problem, sim->settled + P->dof_count, P->row_count);
     perpi_formulation_scatter_v(sim->formulation, sim->model, sim->v_problem, sim->v_end);
 }
 
@@ -182,80 +192,115 @@ static const char* name_of(const perp_sim* sim, int32_t velocity)
     return "";
 }
 
-perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
-                             perp_contact_residual* residual, perp_report* report)
+/* The search of one step. */
+typedef struct search {
+    perp_sim* sim;
+    const perpi_step_input* in;
+    perp_report* report;
+    int32_t iterations, where; /* where: the velocity furthest from balance */
+    double best;
+} search;
+
+/* One solve from v_end, judged, and kept if it is the best: *off. v_end moves on unless it failed:
+ * then *off is infinite. */
+static perp_status try_near(search* x, double s, double* off)
 {
-    const perp_contact_problem* problem = &sim->formulation->problem;
-    const int32_t dofs = problem->dof_count, rows = problem->row_count;
-    perp_status status = perpi_grow(sim->context, &sim->settled, &sim->settled_capacity,
-                                    (size_t)(dofs + rows) + 1, sizeof(double));
-    double s = FIRST;
-    int32_t iterations = 0, stale = 0, where = 0;
-    double best = INFINITY;
-    bool polishing = false;
-    memset(sim->v_end, 0, (size_t)sim->v_size * sizeof *sim->v_end);
-    for (int cycle = 0; status == PERP_OK && cycle < MAX_CYCLES; ++cycle) {
-        perp_contact_residual now;
-        bool failed = false;
-        status = solve_near(sim, in, s, &now, report);
-        if (status != PERP_OK || report->outcome == PERP_OUTCOME_CANCELLED) {
-            return status;
-        }
-        iterations += report->iterations;
-        if (now.worst <= USEFUL && all_finite(sim->v_problem, dofs)) {
-            perpi_formulation_scatter_v(sim->formulation, sim->model, sim->v_problem, sim->v_end);
-        } else {
-            failed = true;
-        }
-        status = solve_near(sim, in, 1.0, &now, report);
-        if (status != PERP_OK || report->outcome == PERP_OUTCOME_CANCELLED) {
-            return status;
-        }
-        iterations += report->iterations;
-        if (!all_finite(sim->v_problem, dofs) || !all_finite(sim->p_problem, rows)) {
-            break;
-        }
-        status = judge(sim, in, &now);
-        if (status != PERP_OK) {
-            return status;
-        }
-        const double off = unbalance(sim, &where), measure = now.worst > off ? now.worst : off;
-        stale = measure < 0.5 * best ? 0 : stale + 1;
-        polishing = polishing || (best <= GOOD && measure > 0.5 * best);
-        if (polishing) {
-            s = s * GROW < 1.0 ? s * GROW : 1.0;
-        } else if (failed || measure > best) {
-            s = s * RETREAT < 1.0 ? s * RETREAT : 1.0;
-        } else if (cycle == 0 || measure > GAIN * best) {
-            s = s * SHRINK > LAST ? s * SHRINK : LAST;
-        }
-        if (measure < best) {
-            best = measure;
-            keep(sim);
-        }
-        if (best <= GOAL || (best <= sim->def.tolerance && stale >= STALE)) {
-            break;
-        }
+    perp_sim* sim = x->sim;
+    const perp_contact_problem* P = &sim->formulation->problem;
+    perp_contact_residual residual;
+    *off = INFINITY;
+    perp_status status = solve_near(sim, x->in, s, &residual, x->report);
+    x->iterations += x->report->iterations;
+    if (status != PERP_OK || x->report->outcome == PERP_OUTCOME_CANCELLED ||
+        !(residual.worst <= USEFUL) || !all_finite(sim->v_problem, P->dof_count) ||
+        !all_finite(sim->p_problem, P->row_count)) {
+        return status;
     }
+    status = judge(sim, x->in, &residual);
     if (status != PERP_OK) {
         return status;
     }
-    if (isfinite(best)) {
+    int32_t where = 0;
+    const double unbalanced = unbalance(sim, &where);
+    *off = residual.worst > unbalanced ? residual.worst : unbalanced;
+    if (*off < x->best) {
+        x->best = *off;
+        x->where = where;
+        keep(sim);
+    }
+    return status;
+}
+
+/* Solves until it is good enough, or gets no better. */
+static perp_status look_for_balance(search* x)
+{
+    const double tolerance = x->sim->def.tolerance;
+    double s = FIRST;
+    int32_t stale = 0;
+    bool exact = true, growing = false; /* exact: solves with s = 1 are of use */
+    for (int cycle = 0; cycle < MAX_CYCLES; ++cycle) {
+        const double before = x->best;
+        double near, full = INFINITY;
+        perp_status status = try_near(x, s, &near);
+        if (status == PERP_OK && exact && !(x->best <= GOAL)) {
+            status = try_near(x, 1.0, &full);
+        }
+        if (status != PERP_OK || x->report->outcome == PERP_OUTCOME_CANCELLED) {
+            return status;
+        }
+        if (near < full && near == x->best) {
+            take_back(x->sim);
+        }
+        exact = exact && !(near < GAIN * full);
+        const double off = near < full ? near : full;
+        stale = off < 0.5 * before ? 0 : stale + 1;
+        if (x->best <= GOAL || (x->best <= tolerance && stale >= STALE)) {
+            break;
+        }
+        growing = growing || (exact && before <= GOOD && off > 0.5 * before);
+        if (isinf(off) && s == 1.0) {
+            break; /* not even that can be solved */
+        }
+        if (growing) {
+            s = s * GROW < 1.0 ? s * GROW : 1.0;
+        } else if (isinf(near) || off > WORSE * before) {
+            s = s * RETREAT < 1.0 ? s * RETREAT : 1.0;
+        } else if (cycle == 0 || off > GAIN * before) {
+            s = s * SHRINK > LAST ? s * SHRINK : LAST;
+        }
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
+                             perp_contact_residual* residual, perp_report* report)
+{
+    const perp_contact_problem* P = &sim->formulation->problem;
+    search x = {.sim = sim, .in = in, .report = report, .best = INFINITY};
+    perp_status status = perpi_grow(sim->context, &sim->settled, &sim->settled_capacity,
+                                    (size_t)(P->dof_count + P->row_count) + 1, sizeof(double));
+    if (status == PERP_OK) {
+        memset(sim->v_end, 0, (size_t)sim->v_size * sizeof *sim->v_end);
+        status = look_for_balance(&x);
+    }
+    if (status != PERP_OK || report->outcome == PERP_OUTCOME_CANCELLED) {
+        return status;
+    }
+    *residual = (perp_contact_residual){.dynamics = INFINITY, .worst = INFINITY};
+    if (isfinite(x.best)) {
         take_back(sim);
         status = judge(sim, in, residual);
-    } else {
-        *residual = (perp_contact_residual){.dynamics = INFINITY, .worst = INFINITY};
     }
-    report->iterations = iterations;
+    const bool solved = x.best <= sim->def.tolerance;
+    report->iterations = x.iterations;
     report->residual = residual->worst;
-    const bool solved = best <= sim->def.tolerance;
     report->outcome = solved ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_NO_SOLUTION;
     report->detail[0] = '\0';
     if (!solved) {
         (void)snprintf(report->detail, sizeof report->detail,
                        "the forces on '%.40s' do not balance (off by %.0e of them): does anything "
                        "hold it, is it jammed?",
-                       name_of(sim, where), best);
+                       name_of(sim, x.where), x.best);
     }
     return status;
 }

@@ -3,6 +3,7 @@
 
 #include "sim/internal.h"
 #include "step/force_rows.h"
+#include "step/layers.h"
 
 perp_sim_def perp_sim_def_default(void)
 {
@@ -215,6 +216,21 @@ static void prefix(perp_context* context, perp_status status, const char* member
     }
 }
 
+/* Rigid steppers would pass over a compliance in silence. */
+static perp_status check_layers(const perp_sim* sim)
+{
+    for (size_t i = 0; !sim->stepper->layered && i < sim->model->body_count; ++i) {
+        if (sim->model->body[i].layer.soft) {
+            return perpi_fail(
+                sim->context, PERP_ERROR_INPUT,
+                "stepper: '%s' takes bodies to be rigid, but '%.80s' has a compliance; "
+                "use the stepper 'compliant', or leave the compliance out",
+                sim->stepper->name, sim->model->body[i].name);
+        }
+    }
+    return PERP_OK;
+}
+
 static perp_status build(perp_sim* sim, const perp_sim_def* def)
 {
     perp_context* context = sim->context;
@@ -232,6 +248,9 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
             sim->step_settings.directions = sim->rules.directions;
         }
         prefix(context, status, "stepper");
+    }
+    if (status == PERP_OK) {
+        status = check_layers(sim);
     }
     if (status == PERP_OK && sim->stepper->check != NULL) {
         status =
@@ -254,6 +273,12 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     }
     if (status == PERP_OK) {
         status = perpi_contact_model_find(context, def->contact, &sim->contact_model);
+        if (status == PERP_OK && sim->contact_model->planar && sim->model->dimension == 3) {
+            status =
+                perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                           "contact model '%s' is for planar scenes; in space use 'peg' or 'lnc'",
+                           def->contact);
+        }
         prefix(context, status, "contact");
     }
     if (status == PERP_OK) {
@@ -513,6 +538,7 @@ perp_energy perp_sim_energy(const perp_sim* sim)
         e.potential -= body->mass * v3_dot(body->gravity, pose.x);
     }
     e.potential += perpi_spring_energy(model, sim->q);
+    e.potential += perpi_layer_energy(model, sim->contacts.item, (int32_t)sim->contacts.count);
     e.total = e.kinetic + e.potential;
     return e;
 }
@@ -552,7 +578,8 @@ perp_status perp_sim_penetration(perp_sim* sim, double* depth)
     }
     double deepest = 0.0;
     for (size_t i = 0; i < count; ++i) {
-        deepest = -touch[i].gap > deepest ? -touch[i].gap : deepest;
+        const double over = -touch[i].gap - perpi_sim_give(sim, touch[i].body_a, touch[i].body_b);
+        deepest = over > deepest ? over : deepest;
     }
     *depth = deepest;
     return PERP_OK;
@@ -561,6 +588,17 @@ perp_status perp_sim_penetration(perp_sim* sim, double* depth)
 const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim)
 {
     return &sim->step_settings;
+}
+
+bool perpi_sim_layered(const perp_sim* sim)
+{
+    return sim->stepper->layered;
+}
+
+double perpi_sim_give(const perp_sim* sim, int32_t a, int32_t b)
+{
+    const perpi_layer layer = perpi_model_layer(sim->model, a, b);
+    return layer.soft ? layer.limit : 0.0;
 }
 
 bool perpi_sim_grouped(const perp_sim* sim)

@@ -18,6 +18,8 @@ const double* perpi_sim_s(const perp_sim* sim);
 const double* perpi_sim_v_solved(const perp_sim* sim);
 /* The stepper's settings, the scene's default friction cone included. */
 const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim);
+/* Whether contacts have soft layers (perp_contact.layer). */
+bool perpi_sim_layered(const perp_sim* sim);
 /* Whether the contact model makes groups of contacts. */
 bool perpi_sim_grouped(const perp_sim* sim);
 /* The length of the step that would come next from step number `step` (the last one may be

@@ -7,7 +7,7 @@
 
 #include "sim/internal.h"
 
-static const uint64_t MAGIC = 0x33504e5350524550u; /* "PERPSNP3" */
+static const uint64_t MAGIC = 0x34504e5350524550u; /* "PERPSNP4" */
 
 typedef struct header {
     uint64_t magic;
@@ -39,6 +39,10 @@ static uint64_t fingerprint(const perp_sim* sim)
         h = mix(h, &body->mass, sizeof body->mass);
         h = mix(h, &body->inertia, sizeof body->inertia);
         h = mix(h, &body->shape_count, sizeof body->shape_count);
+        if (body->layer.soft) {
+            h = mix(h, &body->layer.K, sizeof body->layer.K);
+            h = mix(h, &body->layer.C, sizeof body->layer.C);
+        }
     }
     for (size_t i = 0; i < model->joint_count; ++i) {
         const perpi_joint* joint = &model->joint[i];
@@ -175,7 +179,10 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, const 
     for (int32_t i = 0; i < count; ++i) {
         const bool known = contacts[i].body_a >= 0 && contacts[i].body_a < bodies &&
                            contacts[i].body_b >= 0 && contacts[i].body_b < bodies;
-        if (!known || !all_finite(contacts[i].impulse, 4)) {
+        const double theta = contacts[i].layer.theta;
+        if (!known || !all_finite(contacts[i].impulse, 4) ||
+            !(theta == 0.0 || theta == 0.5 || theta == 1.0) ||
+            !all_finite(contacts[i].layer.end, 3)) {
             return perpi_fail(context, PERP_ERROR_INPUT, "state: contact %d is broken", (int)i);
         }
     }

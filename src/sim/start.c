@@ -7,6 +7,7 @@
  * would do it in one step, but would leave the bodies flying apart at depth/h.
  */
 #include "sim/internal.h"
+#include "step/layers.h"
 
 /* An overlap below this part of the smaller body's size is rounding in the scene's numbers. */
 static const double TOLERANCE = 1e-6;
@@ -28,13 +29,14 @@ static double size_of_pair(const perp_model* model, const perpi_touch* touch)
 }
 
 /* The worst overlap relative to its pair's size; NULL if all are within the tolerance. */
-static const perpi_touch* worst_overlap(const perp_model* model, const perpi_touch* touch,
-                                        size_t count)
+static const perpi_touch* worst_overlap(const perp_sim* sim, const perpi_touch* touch, size_t count)
 {
+    const perp_model* model = sim->model;
     const perpi_touch* worst = NULL;
     double most = TOLERANCE;
     for (size_t i = 0; i < count; ++i) {
-        const double depth = -touch[i].gap / size_of_pair(model, &touch[i]);
+        const double give = perpi_sim_give(sim, touch[i].body_a, touch[i].body_b);
+        const double depth = (-touch[i].gap - give) / size_of_pair(model, &touch[i]);
         if (depth > most) {
             most = depth;
             worst = &touch[i];
@@ -53,6 +55,11 @@ static perp_status push_apart(perp_sim* sim, const perpi_touch* touch, size_t co
         sim->contact_model->build(model, &frictionless, 0.0, sim->pose, touch, count, &sim->next);
     if (status != PERP_OK) {
         return status;
+    }
+    for (size_t i = 0; i < sim->next.count; ++i) { /* layers may stay pressed in */
+        perp_contact* c = &sim->next.item[i];
+        const double give = perpi_sim_give(sim, c->body_a, c->body_b);
+        c->gap = isfinite(give) ? c->gap + give : c->gap > 0.0 ? c->gap : 0.0;
     }
     perpi_formulation* f = sim->formulation;
     perpi_sim_joint_input(sim);
@@ -93,6 +100,27 @@ static perp_status push_apart(perp_sim* sim, const perpi_touch* touch, size_t co
     return PERP_OK;
 }
 
+/* Layers that are pressed in at the start hold energy from the start. */
+static perp_status press_layers(perp_sim* sim)
+{
+    const perpi_touch* touch;
+    size_t count;
+    perpi_collider_set_rule(sim->collider, sim->contact_model->rule, NULL, 0);
+    for (size_t i = 0; i < sim->model->body_count; ++i) {
+        sim->margin[i] = 0.0;
+    }
+    perp_status status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
+    if (status == PERP_OK) {
+        status = sim->contact_model->build(sim->model, &sim->rules, 0.0, sim->pose, touch, count,
+                                           &sim->contacts);
+    }
+    if (status == PERP_OK) {
+        perpi_layers_recall(sim->model, sim->step_settings.midpoint, NULL, 0, sim->contacts.item,
+                            (int32_t)sim->contacts.count);
+    }
+    return status;
+}
+
 perp_status perpi_sim_start(perp_sim* sim)
 {
     const perp_model* model = sim->model;
@@ -110,9 +138,9 @@ perp_status perpi_sim_start(perp_sim* sim)
         if (status != PERP_OK) {
             return status;
         }
-        const perpi_touch* worst = worst_overlap(model, touch, count);
+        const perpi_touch* worst = worst_overlap(sim, touch, count);
         if (worst == NULL) {
-            return PERP_OK;
+            return sim->stepper->layered ? press_layers(sim) : PERP_OK;
         }
         if (!sim->def.allow_overlap || round == MAX_ROUNDS) {
             return perpi_fail(

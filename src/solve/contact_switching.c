@@ -10,9 +10,10 @@
  *            choices differ only by rounding, a group that is satisfied without pushing stays silent.
  * Why it ends  without friction a hand-over goes to a member that holds already, so that it can only
  *            lower the kinetic energy: no choice comes twice. With friction two members can hand over
- *            to each other for ever. The answer then lies between them: both closed, both pushing.
- *            Their normal rows become equations and their friction rows are bounded by mu times the
- *            impulses of the round before, until these no longer change (planar contacts).
+ *            to each other for ever. The answer then lies between them: both closed, both pushing. One,
+ *            the partner, is given a fixed impulse s, with friction up to mu s; the other acts as usual.
+ *            With s = 0 the partner is open, with the s it needs alone it is closed by too much: where
+ *            it is just closed is found by regula falsi (planar contacts).
  * Limits     no contact in two groups: else UNSUPPORTED. A primary that must close a secondary's gap
  *            is not tried: the judge will say so.
  */
@@ -22,15 +23,23 @@
 #include "solve/builtin.h"
 #include "solve/dispatch.h"
 
-#define SETTLED 1e-13 /* relative change of a bound that ends the rounds */
+#define SETTLED 1e-13 /* opening of a partner, of its largest term, that is none */
 #define SLACK 1e-10   /* of the largest term of a row: smaller violations are rounding */
 
 enum {
     HANDOVERS = 6, /* of one group; then the last two stay closed together */
-    SETTLING = 60, /* rounds for the impulses that bound the friction of those */
+    SETTLING = 80, /* rounds for the impulse of a partner */
     INNER =
         500, /* iterations for one choice: where contacts contradict each other no number helps */
 };
+
+/* The search for the impulse s of a group's partner; f: its opening, > 0 at low, < 0 at high. */
+typedef struct share {
+    double s, low, high, f_low, f_high;
+    int32_t side;   /* which end moved last: 1 low, -1 high, 0 none */
+    int32_t before; /* the choice before the present one, -1: none */
+    double impulse; /* that it had */
+} share;
 
 typedef struct switching {
     perp_context* context;
@@ -39,11 +48,12 @@ typedef struct switching {
     int32_t* choice;   /* per group: constraint, -1: none */
     int32_t* partner;  /* per group: the member that is closed beside the choice, -1: none */
     int32_t* handed;   /* per group: how often */
+    share* share;      /* per group */
     int32_t* from;     /* per constraint of the smaller problem */
     perp_constraint* constraint;
     double *b, *lower, *upper, *compliance, *p;
     size_t group_of_capacity, choice_capacity, partner_capacity, handed_capacity, from_capacity;
-    size_t constraint_capacity;
+    size_t constraint_capacity, share_capacity;
     size_t b_capacity, lower_capacity, upper_capacity, compliance_capacity, p_capacity;
 } switching;
 
@@ -97,6 +107,9 @@ static perp_status make_room(switching* s, const perp_contact_problem* P)
         status = perpi_grow(c, &s->partner, &s->partner_capacity, g, sizeof *s->partner);
     }
     if (status == PERP_OK) {
+        status = perpi_grow(c, &s->share, &s->share_capacity, g, sizeof *s->share);
+    }
+    if (status == PERP_OK) {
         status = perpi_grow(c, &s->handed, &s->handed_capacity, g, sizeof *s->handed);
     }
     struct {
@@ -124,6 +137,7 @@ static perp_status find_groups(switching* s, const perp_contact_problem* P, bool
         double most = 0.0;
         s->choice[g] = s->partner[g] = -1;
         s->handed[g] = 0;
+        s->share[g] = (share){.before = -1};
         for (int32_t k = 0; k < group->count; ++k) {
             const int32_t i = group->member[k];
             if (s->group_of[i] >= 0) {
@@ -140,15 +154,13 @@ static perp_status find_groups(switching* s, const perp_contact_problem* P, bool
     return PERP_OK;
 }
 
-/* A contact that is closed together with another member of its group: an equation, and friction
- * within what the normal impulse at hand allows. */
-static void hold_closed(switching* s, perp_constraint* c, double p_n)
+/* A partner pushes with what it is given, and has the friction that goes with it. */
+static void give_share(switching* s, perp_constraint* c, double p_n)
 {
     c->kind = PERP_CONSTRAINT_BOUNDED;
-    s->lower[c->row] = -INFINITY;
-    s->upper[c->row] = INFINITY;
+    s->p[c->row] = s->lower[c->row] = s->upper[c->row] = p_n;
     if (c->rows > 1) {
-        s->upper[c->row + 1] = p_n > 0.0 ? c->mu * p_n : 0.0;
+        s->upper[c->row + 1] = c->mu * p_n;
         s->lower[c->row + 1] = -s->upper[c->row + 1];
     }
 }
@@ -175,8 +187,8 @@ static perp_contact_problem reduce(switching* s, const perp_contact_problem* P, 
         s->from[count] = i;
         s->constraint[count] = *c;
         s->constraint[count].row = rows;
-        if (g >= 0 && s->partner[g] >= 0) {
-            hold_closed(s, &s->constraint[count], p[c->row]);
+        if (g >= 0 && s->partner[g] == i) {
+            give_share(s, &s->constraint[count], s->share[g].s);
             bounds = true;
         }
         rows += c->rows;
@@ -239,22 +251,42 @@ static opening open_by(const perp_contact_problem* P, int32_t i, const double* v
     return o;
 }
 
-/* Whether the friction of contacts that are held closed is bounded by their impulses as they are now;
- * p: the last answer, R: the problem it belongs to. */
-static bool settled(const switching* s, const perp_contact_problem* R)
+/* Whether the partners are just closed; if not, their shares are changed. */
+static bool settled(switching* s, const perp_contact_problem* P, const double* v)
 {
-    for (int32_t i = 0; i < R->constraint_count; ++i) {
-        const perp_constraint* c = &R->constraint[i];
-        const int32_t g = s->group_of[s->from[i]];
-        if (g < 0 || s->partner[g] < 0 || c->rows < 2) {
+    bool done = true;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        if (s->partner[g] < 0) {
             continue;
         }
-        const double now = c->mu * (s->p[c->row] > 0.0 ? s->p[c->row] : 0.0);
-        if (fabs(now - s->upper[c->row + 1]) > SETTLED * (now + s->upper[c->row + 1])) {
-            return false;
+        share* x = &s->share[g];
+        const opening o = open_by(P, s->partner[g], v);
+        const double f = o.size > 0.0 ? o.u / o.size : 0.0;
+        if (fabs(f) <= SETTLED || x->high - x->low <= 1e-15 * x->high) {
+            continue;
         }
+        /* regula falsi; the value at an end that stays twice is halved (Illinois) */
+        const int32_t side = f > 0.0 ? 1 : -1;
+        if (side > 0) {
+            x->low = x->s;
+            x->f_low = f;
+            x->f_high *= x->side == side ? 0.5 : 1.0;
+        } else {
+            x->high = x->s;
+            x->f_high = f;
+            x->f_low *= x->side == side ? 0.5 : 1.0;
+        }
+        x->side = side;
+        double next = x->f_high < 0.0
+                          ? x->low + (x->high - x->low) * x->f_low / (x->f_low - x->f_high)
+                          : 0.5 * (x->low + x->high);
+        if (!(next > x->low && next < x->high)) {
+            next = 0.5 * (x->low + x->high);
+        }
+        x->s = next;
+        done = false;
     }
-    return true;
+    return done;
 }
 
 /* What the members of a group look like at the answer. */
@@ -292,7 +324,8 @@ static outlook look(const switching* s, const perp_contact_problem* P, int32_t g
 }
 
 /* Whether the answer obeys every group; if not, other choices are made. */
-static bool choose_again(switching* s, const perp_contact_problem* P, const double* v, double* p)
+static bool choose_again(switching* s, const perp_contact_problem* P, const double* v,
+                         const double* p)
 {
     bool changed = false;
     for (int32_t g = 0; g < P->group_count; ++g) {
@@ -305,21 +338,52 @@ static bool choose_again(switching* s, const perp_contact_problem* P, const doub
             changed = true;
         } else if (s->choice[g] >= 0 && l.open && p[P->constraint[s->choice[g]].row] > 0.0) {
             const bool other = l.widest != s->choice[g];
+            const double p_n = p[P->constraint[s->choice[g]].row];
+            share* x = &s->share[g];
             s->handed[g] += 1;
-            if (s->handed[g] <= HANDOVERS) {
+            if (s->handed[g] > HANDOVERS && other && P->constraint[s->choice[g]].rows <= 2) {
+                s->partner[g] = l.widest;
+                x->high = x->before == l.widest ? x->impulse : p_n;
+                x->low = x->f_high = 0.0;
+                x->f_low = l.most;
+                x->s = 0.5 * x->high;
+                x->side = 0;
+                changed = true;
+            } else if (s->handed[g] <= HANDOVERS) {
+                x->before = s->choice[g];
+                x->impulse = p_n;
                 /* first without anyone: what is open may stay so by itself */
                 s->choice[g] = s->handed[g] == 1 || !other ? -1 : l.widest;
                 changed = true;
-            } else if (other && P->constraint[s->choice[g]].rows <= 2) {
-                double* p_n = &p[P->constraint[s->choice[g]].row];
-                s->partner[g] = l.widest;
-                *p_n *= 0.5; /* a first guess at their shares */
-                p[P->constraint[l.widest].row] = *p_n;
-                changed = true;
-            }
+            } /* else it stays, and the judge will say so */
         }
     }
     return changed;
+}
+
+/* Nothing known of the impulses? */
+static bool is_new(const perp_contact_problem* P, bool warm, const double* p)
+{
+    for (int32_t i = 0; warm && i < P->row_count; ++i) {
+        if (p[i] != 0.0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Groups that the free motion violates have a member that acts from the beginning. v is overwritten. */
+static void choose_first(switching* s, const perp_contact_problem* P, double* v, const double* p)
+{
+    const double* M = P->M;
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        const int32_t n = P->dof[i + 1] - P->dof[i];
+        for (int32_t k = 0; k < n; ++k) { /* about: off the diagonal there is little */
+            v[P->dof[i] + k] = P->k[P->dof[i] + k] / M[k * n + k];
+        }
+        M += (size_t)n * (size_t)n;
+    }
+    (void)choose_again(s, P, v, p);
 }
 
 static perp_status switching_solve(void* self, const perp_contact_problem* problem,
@@ -330,6 +394,9 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     perp_status status = make_room(s, problem);
     if (status == PERP_OK) {
         status = find_groups(s, problem, warm, p);
+    }
+    if (status == PERP_OK && is_new(problem, warm, p)) {
+        choose_first(s, problem, v, p);
     }
     int32_t limit = 20 + (2 + HANDOVERS) * problem->group_count, settling = SETTLING;
     report->outcome = PERP_OUTCOME_MAX_ITER;
@@ -352,7 +419,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
             report->outcome = made.outcome;
             break;
         }
-        if (!settled(s, &R)) {
+        if (!settled(s, problem, v)) {
             if (settling-- == 0) {
                 break;
             }

@@ -8,13 +8,20 @@
 #include "solve/clock.h"
 #include "solve/dispatch.h"
 #include "solve/friction_units.h"
+#include "solve/registry.h"
 
 #define TIGHTEN 0.1 /* a friction method is asked again for this much more */
 enum { ATTEMPTS = 3 };
+/* Where an NCP begins, unless a neighbour's answer does: after so many sweeps of this method. */
+#define START_METHOD "nsgs"
+static const int32_t start_sweeps[] = {5, 50, 1000};
+#define START_STEPS 30 /* Newton steps from all but the last start */
 
 struct perp_contact_solver {
     perp_context* context;
     perpi_method method;
+    perpi_method round;         /* the NCP method of the same name, for round cones; may be none */
+    perp_contact_solver* start; /* of such a solve: finds where to begin */
     uint32_t takes;
     perp_lowering* lowering; /* NULL for a method of the contact form */
     perpi_carrier carrier;
@@ -26,6 +33,8 @@ struct perp_contact_solver {
     perpi_islands* islands;
     double* piece; /* v, p of one island */
     size_t piece_capacity;
+    bool judged; /* the last solve_piece ended with a judgement of just what it hands back: */
+    perp_contact_residual verdict;
 };
 
 static uint32_t takes_of(const perpi_method* m)
@@ -35,6 +44,25 @@ static uint32_t takes_of(const perpi_method* m)
     case PERPI_FORM_FRICTION: return m->ops.friction->takes & ~PERP_TAKES_GROUPS;
     default: return PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_GROUPS;
     }
+}
+
+/* A method of LCPs or MLCPs that exists for NCPs too takes the round cones there. */
+static perp_status find_round(perp_contact_solver* s, const char* name, const perp_option* option,
+                              int32_t count)
+{
+    static const perpi_form forms[] = {PERPI_FORM_NCP, PERPI_FORM_NONE};
+    const bool linear = s->method.form == PERPI_FORM_MLCP || s->method.form == PERPI_FORM_LCP ||
+                        s->method.form == PERPI_FORM_NCP;
+    if (!linear || perpi_find_ncp_solver(s->context, name) == NULL) {
+        return PERP_OK;
+    }
+    perp_status status =
+        perpi_method_create(s->context, name, forms, "an NCP", option, count, &s->round);
+    if (status == PERP_OK) {
+        status = perp_contact_solver_create(s->context, START_METHOD, NULL, 0, &s->start);
+    }
+    s->takes |= PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID;
+    return status;
 }
 
 perp_status perp_contact_solver_create(perp_context* context, const char* name,
@@ -55,6 +83,9 @@ perp_status perp_contact_solver_create(perp_context* context, const char* name,
         s->takes = takes_of(&s->method);
         status = perpi_islands_create(context, &s->islands);
     }
+    if (status == PERP_OK) {
+        status = find_round(s, name, option, count);
+    }
     if (status == PERP_OK && s->method.form != PERPI_FORM_CONTACT) {
         status = perp_lowering_create(context, &s->lowering);
     }
@@ -72,6 +103,8 @@ void perp_contact_solver_destroy(perp_contact_solver* solver)
         return;
     }
     perpi_method_destroy(&solver->method);
+    perpi_method_destroy(&solver->round);
+    perp_contact_solver_destroy(solver->start);
     perp_lowering_destroy(solver->lowering);
     perpi_carrier_free(solver->context, &solver->carrier);
     perpi_friction_units_free(solver->context, &solver->units);
@@ -184,11 +217,109 @@ static perp_status solve_as_friction(perp_contact_solver* s, const perp_contact_
         }
         report->iterations = iterations += report->iterations;
         perp_lowering_friction_lift(s->lowering, P, p, v);
-        if (report->outcome != PERP_OUTCOME_SOLVED ||
-            perp_contact_judge(P, v, p, s->z).worst <= options->tolerance) {
+        if (report->outcome != PERP_OUTCOME_SOLVED) {
+            break;
+        }
+        s->verdict = perp_contact_judge(P, v, p, s->z);
+        if (s->verdict.worst <= options->tolerance || attempt + 1 == ATTEMPTS) {
+            s->judged = true;
             break;
         }
         asked.tolerance *= TIGHTEN;
+    }
+    return status;
+}
+
+static bool any_round(const perp_contact_problem* P)
+{
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        if (c->kind == PERP_CONSTRAINT_CONTACT &&
+            (c->cone == PERP_CONE_QUADRATIC || c->cone == PERP_CONE_ELLIPSOID)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One NCP solve from (v, p), which it replaces by a better point only. */
+static perp_status try_ncp(perp_contact_solver* s, const perp_contact_problem* P,
+                           const perp_ncp* ncp, const perp_solve_options* options, double* v,
+                           double* p, double* best, perp_report* report)
+{
+    const size_t nv = (size_t)P->dof_count, nr = (size_t)P->row_count;
+    double *try_v = s->z + ncp->n, *try_p = try_v + nv, *work = try_p + nr;
+    perp_lowering_ncp_guess(s->lowering, P, v, p, s->z);
+    const int32_t iterations = report->iterations;
+    const perp_status status =
+        s->round.ops.ncp->solve(s->round.self, ncp, options, true, s->z, report);
+    report->iterations += iterations;
+    if (status != PERP_OK) {
+        return status;
+    }
+    perp_lowering_ncp_lift(s->lowering, P, s->z, try_v, try_p);
+    const double residual = perp_contact_judge(P, try_v, try_p, work).worst;
+    if (residual < *best) {
+        *best = residual;
+        memcpy(v, try_v, nv * sizeof *v);
+        memcpy(p, try_p, nr * sizeof *p);
+    }
+    return PERP_OK;
+}
+
+/* The Fritz-John form has singular Jacobians where a contact does not push: Newton's methods are at
+ * home near an answer, not far from it. So they begin at a neighbour's answer, then after a few
+ * sweeps of a splitting method, and again after more of them. */
+static perp_status solve_as_ncp(perp_contact_solver* s, const perp_contact_problem* P,
+                                const perp_solve_options* options, bool warm, double* v, double* p,
+                                perp_report* report)
+{
+    enum { STARTS = sizeof start_sweeps / sizeof start_sweeps[0] };
+    perp_ncp ncp;
+    perp_status status = perp_lower_contact_to_ncp(s->lowering, P, &ncp);
+    const size_t nv = (size_t)P->dof_count, nr = (size_t)P->row_count;
+    if (status == PERP_OK) {
+        status = clear_z(s, (size_t)ncp.n + 2 * nv + 2 * nr + perp_contact_residual_work(P));
+    }
+    double best = INFINITY;
+    int32_t iterations = 0;
+    for (int start = warm ? -1 : 0; status == PERP_OK && start < STARTS; ++start) {
+        /* the start beside the best point so far, which the last solve may have left at v, p */
+        double* from_v = s->z + (size_t)ncp.n + nv + nr + perp_contact_residual_work(P);
+        double* from_p = from_v + nv;
+        memcpy(from_v, v, nv * sizeof *v);
+        memcpy(from_p, p, nr * sizeof *p);
+        perp_report made = {.solver = s->round.name};
+        perp_solve_options asked = *options;
+        if (start >= 0) {
+            asked.max_iter = start_sweeps[start];
+            asked.attempts = NULL;
+            status = perpi_contact_solve_island(s->start, P, &asked, start > 0 || warm, from_v,
+                                                from_p, &made);
+        }
+        asked.max_iter =
+            start + 1 < STARTS && options->max_iter == 0 ? START_STEPS : options->max_iter;
+        made = (perp_report){.solver = s->round.name};
+        double reached = INFINITY;
+        for (int attempt = 0; status == PERP_OK && attempt < ATTEMPTS; ++attempt) {
+            status = try_ncp(s, P, &ncp, &asked, from_v, from_p, &reached, &made);
+            if (made.outcome != PERP_OUTCOME_SOLVED || reached <= options->tolerance) {
+                break;
+            }
+            asked.tolerance *= TIGHTEN; /* sizes of rows differ between the two forms */
+        }
+        iterations += made.iterations;
+        if (status == PERP_OK && (reached < best || best == INFINITY)) {
+            best = reached;
+            memcpy(v, from_v, nv * sizeof *v);
+            memcpy(p, from_p, nr * sizeof *p);
+        }
+        *report = made;
+        report->iterations = iterations;
+        if (best <= options->tolerance || made.outcome == PERP_OUTCOME_CANCELLED ||
+            made.outcome == PERP_OUTCOME_TIME_LIMIT) {
+            break;
+        }
     }
     return status;
 }
@@ -197,9 +328,13 @@ static perp_status solve_piece(perp_contact_solver* s, const perp_contact_proble
                                const perp_solve_options* options, bool warm, double* v, double* p,
                                perp_report* report)
 {
+    s->judged = false;
     if (P->row_count == 0) {
         report->outcome = free_velocity(P, v) ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_BREAKDOWN;
         return PERP_OK;
+    }
+    if (s->round.self != NULL && P->group_count == 0 && any_round(P)) {
+        return solve_as_ncp(s, P, options, warm, v, p, report);
     }
     switch (s->method.form) {
     case PERPI_FORM_CONTACT:
@@ -246,6 +381,7 @@ static perp_status solve_islands(perp_contact_solver* s, const perp_contact_prob
             break;
         }
         perpi_islands_scatter(s->islands, v_piece, p_piece, v, p);
+        s->judged = false; /* a piece's verdict is not that of the whole */
         report->iterations += made.iterations;
         if (report->outcome == PERP_OUTCOME_SOLVED && made.outcome != PERP_OUTCOME_SOLVED) {
             report->outcome = made.outcome;
@@ -282,7 +418,8 @@ perp_status perpi_contact_solve_island(perp_contact_solver* solver,
     if (status != PERP_OK) {
         return status;
     }
-    const perp_contact_residual verdict = perp_contact_judge(problem, v, p, solver->point);
+    const perp_contact_residual verdict =
+        solver->judged ? solver->verdict : perp_contact_judge(problem, v, p, solver->point);
     char where[64] = "";
     if (!(verdict.worst <= options->tolerance)) {
         perpi_name_worst(&verdict, where, sizeof where);
@@ -337,7 +474,8 @@ perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_p
     }
     made.solver = made.solver != NULL ? made.solver : solver->method.name;
 
-    perp_contact_residual verdict = perp_contact_judge(problem, made_v, made_p, work);
+    perp_contact_residual verdict =
+        solver->judged ? solver->verdict : perp_contact_judge(problem, made_v, made_p, work);
     char where[64] = "";
     if (!(verdict.worst <= chosen.tolerance)) {
         perpi_name_worst(&verdict, where, sizeof where);

@@ -406,6 +406,26 @@ static void contact_auto_destroy(void* self)
     perpi_free(s->x.context, s);
 }
 
+/* One block takes part in more than half of all constraints (a body on a bed of springs): then nearly
+ * every pair of them shares a block, and W is dense. A block like that is met by looking at a few. */
+static bool crowded(const perp_contact_problem* P)
+{
+    enum { LOOKS = 4 };
+    for (int32_t k = 0; k < 2 * LOOKS; ++k) {
+        const int64_t at = (int64_t)P->constraint_count * (k / 2) / LOOKS;
+        const int32_t block = P->constraint[at].block[k % 2];
+        int32_t met = 0;
+        for (int32_t i = 0; block >= 0 && i < P->constraint_count; ++i) {
+            const int32_t* b = P->constraint[i].block;
+            met += b[0] == block || b[1] == block;
+        }
+        if (2 * met > P->constraint_count) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Which list: by the cones, and by the size that a dense LCP would have. */
 static const entry* contact_order(const perp_contact_problem* P)
 {
@@ -416,7 +436,7 @@ static const entry* contact_order(const perp_contact_problem* P)
                : P->row_count <= LARGE_ISLAND ? contact_groups
                                               : contact_groups_large;
     }
-    if (P->row_count >= PILE && P->row_count > P->dof_count) {
+    if (P->row_count >= PILE && (P->row_count > P->dof_count || crowded(P))) {
         return contact_pile;
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {

@@ -14,6 +14,7 @@
 
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
+#include "step/layers.h"
 #include "step/support_rows.h"
 
 perp_status perpi_formulation_create(perp_context* context, perpi_formulation** formulation)
@@ -52,6 +53,7 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->place);
     perpi_free(context, f->wrench);
     perpi_free(context, f->error);
+    perpi_free(context, f->layer);
     perpi_free(context, f);
 }
 
@@ -229,14 +231,40 @@ static void write_torsion_row(int32_t dofs, double sign, vec3 n, double* row)
     }
 }
 
-static void write_contact(perpi_formulation* f, const perp_model* model, const perpi_pose* pose,
-                          double h, const perp_contact* contact, int32_t row, size_t jac,
-                          perp_constraint* constraint)
+/* The point of a contact on one of its bodies, from the centre of mass. */
+static vec3 contact_arm(const perpi_pose* pose, const perp_contact* contact, int side)
+{
+    const vec3 on_a = v3_from(contact->point);
+    const vec3 point = side == 0 ? on_a : v3_madd(on_a, contact->gap, v3_from(contact->normal));
+    return v3_sub(point, pose[side == 0 ? contact->body_a : contact->body_b].x);
+}
+
+double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose,
+                           const perp_contact* contact, int side, int32_t rows, double* J)
 {
     const vec3 n = v3_from(contact->normal), t = v3_from(contact->tangent);
     const vec3 direction[3] = {n, t, v3_cross(n, t)};
-    const vec3 on_a = v3_from(contact->point);
-    const vec3 point[2] = {on_a, v3_madd(on_a, contact->gap, n)};
+    const double sign = side == 0 ? -1.0 : 1.0;
+    const int32_t dofs = model->body[side == 0 ? contact->body_a : contact->body_b].dofs;
+    const vec3 r = contact_arm(pose, contact, side);
+    for (int32_t i = 0; i < rows; ++i) {
+        if (i < 3) {
+            write_row(model->dimension, dofs, sign, direction[i], r, J);
+        } else {
+            write_torsion_row(dofs, sign, n, J);
+        }
+        J += dofs;
+    }
+    return J;
+}
+
+/* place: of its soft layer; NULL: rigid. */
+static void write_contact(perpi_formulation* f, const perp_model* model, const perpi_pose* pose,
+                          double h, const perp_contact* contact, const perpi_layer_place* place,
+                          int32_t row, size_t jac, perp_constraint* constraint)
+{
+    const vec3 n = v3_from(contact->normal), t = v3_from(contact->tangent);
+    const vec3 direction[3] = {n, t, v3_cross(n, t)};
     const int32_t body[2] = {contact->body_a, contact->body_b};
     const int32_t rows = contact->cone == PERP_CONE_NONE        ? 1
                          : contact->cone == PERP_CONE_ELLIPSOID ? 4
@@ -258,18 +286,16 @@ static void write_contact(perpi_formulation* f, const perp_model* model, const p
     double* J = f->J + jac;
     for (int side = 0; side < 2; ++side) {
         const double sign = side == 0 ? -1.0 : 1.0;
-        const perpi_body* b = &model->body[body[side]];
-        const vec3 r = v3_sub(point[side], pose[body[side]].x);
+        const vec3 r = contact_arm(pose, contact, side);
         constraint->block[side] = f->block_of[body[side]];
-        if (constraint->block[side] >= 0) {
-            for (int32_t i = 0; i < rows; ++i) {
-                if (i < 3) {
-                    write_row(model->dimension, b->dofs, sign, direction[i], r, J);
-                } else {
-                    write_torsion_row(b->dofs, sign, n, J);
-                }
-                J += b->dofs;
-            }
+        if (place != NULL && place->side == side) {
+            constraint->block[side] = place->block;
+            f->b[row] += contact->layer.start[0] / h;
+            J = perpi_layer_rows(place, rows, J);
+        } else if (constraint->block[side] >= 0) {
+            J = perpi_contact_rows(model, pose, contact, side, rows, J);
+        }
+        if (f->block_of[body[side]] >= 0) {
             continue;
         }
         const vec3 u = v3_add(f->given_v[body[side]], v3_cross(f->given_w[body[side]], r));
@@ -278,6 +304,11 @@ static void write_contact(perpi_formulation* f, const perp_model* model, const p
                 sign * (i < 3 ? v3_dot(direction[i], u) : v3_dot(n, f->given_w[body[side]]));
         }
     }
+}
+
+perp_status perpi_formulation_blocks(perpi_formulation* f, size_t blocks)
+{
+    return grow_for_bodies(f, blocks);
 }
 
 perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* model,
@@ -398,9 +429,10 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, per
         } else {
             double* M = f->M + f->M_used;
             double* k = f->k + f->dof[blocks];
+            const double span = step ? f->theta * h : 0.0;
             status = look == PERPI_LOOK_REST
                          ? write_block_at_rest(f, in, i, extra, M, k)
-                         : write_block(f, model, i, look, t, step ? h : 0.0, v, extra, M, k);
+                         : write_block(f, model, i, look, t, span, v, extra, M, k);
             for (int32_t a = 0; a < n && !step; ++a) {
                 k[a] = 0.0;
                 for (int32_t c = 0; c < n && purpose == PERPI_PURPOSE_PROJECT; ++c) {
@@ -418,6 +450,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, per
     f->problem = (perp_contact_problem){.block_count = blocks, .dof_count = f->dof[blocks]};
     f->body_dofs = f->dof[blocks];
     f->supported = false;
+    f->layer_count = 0;
     return PERP_OK;
 }
 
@@ -434,9 +467,13 @@ static perp_status write_contacts(perpi_formulation* f, const perp_model* model,
     f->constraints = count;
     f->rows = 0;
     f->jac = 0;
+    int32_t layer = 0; /* in the order of the contacts */
     for (int32_t i = 0; i < count; ++i) {
         perp_constraint* constraint = &f->constraint[i];
-        write_contact(f, model, pose, h, &contacts[i], f->rows, f->jac, constraint);
+        const bool soft = layer < f->layer_count && f->layer[layer].contact == i;
+        write_contact(f, model, pose, h, &contacts[i], soft ? &f->layer[layer] : NULL, f->rows,
+                      f->jac, constraint);
+        layer += soft;
         for (int32_t k = 0; k < constraint->rows; ++k) {
             f->lower[f->rows + k] = f->upper[f->rows + k] = f->compliance[f->rows + k] = 0.0;
         }
@@ -558,7 +595,12 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
 {
     const perp_model* model = in->model;
     const bool geometry = look == PERPI_LOOK_GEOMETRY;
+    f->h = in->h;
+    f->theta = perpi_step_theta(in);
     perp_status status = write_bodies(f, PERPI_PURPOSE_STEP, look, in);
+    if (status == PERP_OK) {
+        status = perpi_layers_place(f, in);
+    }
     if (status == PERP_OK) {
         status = write_contacts(f, model, geometry ? f->end : f->pose, in->h, in->contact,
                                 in->contact_count);
@@ -575,6 +617,9 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     }
     if (status == PERP_OK) {
         status = perpi_formulate_supports(f, in);
+    }
+    if (status == PERP_OK) {
+        status = perpi_formulate_layers(f, in);
     }
     if (status == PERP_OK) {
         status = perpi_formulate_forces(f, model, in->t, in->h, in->q, in->joint, in->s);

@@ -80,6 +80,19 @@ typedef struct perpi_joint_place {
     int32_t joint, slot;
 } perpi_joint_place;
 
+/* The block that stands for the soft layer of a contact (layers.h). */
+typedef struct perpi_layer_place {
+    int32_t contact, block;
+    int32_t side;     /* of the contact whose place the block takes */
+    int32_t ties;     /* its first velocities: those of the point on A, held by tie rows; 0: A or B
+                         is prescribed, none are needed */
+    int32_t yields;   /* then the rates of deflection, 1..3 */
+    int32_t tie;      /* constraint that holds them */
+    int32_t tie_row;  /* -1: none */
+    int32_t core_row; /* -1: none */
+    double m, y[3];   /* the mass lent to the ties, and their velocities at the start */
+} perpi_layer_place;
+
 typedef struct perpi_formulation perpi_formulation;
 struct perpi_formulation {
     perp_context* context;
@@ -110,7 +123,11 @@ struct perpi_formulation {
     size_t wrench_capacity, error_capacity;
     bool supported;                          /* bodies lie on the plane: support_rows.h */
     int32_t support_row, support_constraint; /* the first of these */
-    int32_t body_dofs;         /* velocities of bodies; those of supports' blocks follow */
+    int32_t body_dofs; /* velocities of bodies; those of layers' and supports' blocks follow */
+    double h, theta;   /* of the step; its velocities are (1 - theta) v_old + theta v_new */
+    perpi_layer_place* layer;
+    int32_t layer_count;
+    size_t layer_capacity;
     int32_t constraints, rows; /* while it is being built */
     size_t jac, M_used;
 };
@@ -129,12 +146,20 @@ PERP_NODISCARD perp_status perpi_formulation_append(perpi_formulation* f, const 
                                                     const int32_t body[2], const perpi_row* row,
                                                     int32_t rows, uint64_t key);
 
+/* Room for so many blocks in all. */
+PERP_NODISCARD perp_status perpi_formulation_blocks(perpi_formulation* f, size_t blocks);
+/* The rows of a contact on one of its bodies, which must be dynamic; returns the end. pose: per
+ * body. */
+double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose,
+                           const perp_contact* contact, int side, int32_t rows, double* J);
+
 /* The settings of all steppers; each has a table of those it takes (step.h). */
 typedef struct perpi_step_settings {
     bool linear_rotation; /* the scene's "rotation": q + h G nu as in the papers */
     perp_cone cone;       /* the scene's, for what is no contact of two bodies: supports */
     int32_t directions;   /* of a polygon */
     double inertia;       /* quasistatic: s of perpi_formulate_at_rest, 1 when it is judged */
+    bool midpoint;        /* compliant: forces of the layers at the middle of the step */
 } perpi_step_settings;
 
 /* Everything a step is worked out from. */

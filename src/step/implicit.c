@@ -5,7 +5,9 @@
  * Departure  the velocity-product term is not written out: the step balances momenta,
  *                M(q') v' = M(q) v + h f(t + h, q', v') + J' p,
  *            whose difference of inertias is that term. So a free body keeps its angular momentum
- *            whatever h. The directions of contacts and joints are those of the start.
+ *            whatever h. W, the directions of contacts and joints, is that of the start: with it too at
+ *            the end, contacts that come and go keep some steps of stacked bodies from settling;
+ *            geometric-implicit has it there, with the gap.
  *            First order in h.
  */
 #include "step/implicit.h"

@@ -27,6 +27,7 @@ typedef struct perpi_stepper_ops {
     /* The problem has no inertia but that of the way there: it is solved again and again, until the
      * velocities it ends with (v_end) are those it started from (src/sim/settle.c). */
     bool settles;
+    bool layered; /* contacts of soft bodies have layers (layers.h); else soft bodies are refused */
     perp_status (*formulate)(perpi_formulation* f, const perpi_step_input* in);
     /* q: in: at t, out: at t + h. v: in: the dynamic bodies' at t + h; out: the prescribed ones'
      * too. Of `in` only model, t, h and settings count. */

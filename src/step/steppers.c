@@ -2,19 +2,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "step/compliant.h"
+#include "step/geometric_implicit.h"
 #include "step/implicit.h"
 #include "step/quasistatic.h"
 #include "step/step.h"
 #include "step/stewart_trinkle.h"
 
 static const perpi_stepper_ops* const built[] = {
-    &perpi_stepper_stewart_trinkle,
-    &perpi_stepper_implicit,
-    &perpi_stepper_quasistatic,
+    &perpi_stepper_stewart_trinkle, &perpi_stepper_implicit,    &perpi_stepper_geometric_implicit,
+    &perpi_stepper_compliant,       &perpi_stepper_quasistatic,
 };
 
-static const char* const reserved[] = {"anitescu-potra", "geometric-implicit", "compliant",
-                                       "instantaneous"};
+static const char* const reserved[] = {"anitescu-potra", "instantaneous"};
 
 enum { BUILT = sizeof built / sizeof built[0], RESERVED = sizeof reserved / sizeof reserved[0] };
 

@@ -75,7 +75,6 @@ zero-quaternion|/bodies/1/orientation:
 negative-radius|/bodies/1/shapes/0/radius: must be > 0, got -1
 unknown-shape|/bodies/1/shapes/0/type: |'sphere'
 planar-shape|/bodies/1/shapes/0/type: |'circle'
-shape-not-built|/bodies/1/shapes/0/type: |does not exist yet
 wrong-type|/bodies/1/mass: must be a number, got a string
 wrong-length|/bodies/1/position: must be an array of 3 numbers, got 2
 broken-expression|/bodies/1/motion/position/1: expression 'sin(t': |at column 6
@@ -89,8 +88,18 @@ negative-friction|/friction/default: must be >= 0, got -0.1
 unknown-cone|/friction/cone: |'square'
 ellipsoid-without-length|/friction/e_r: must be a length > 0, got 0
 axes-without-ellipsoid|/friction/e_t: belongs to the friction cone 'ellipsoid'
-stepper-not-built|/stepper: |'compliant' does not exist yet
-contact-not-built|/contact: |'disjunctive' does not exist yet
+contact-disjunctive-spatial|/contact: |'disjunctive' is for planar scenes
+support-outside|/bodies/0/support/tripod: must contain the centre of mass
+support-line|/bodies/0/support/tripod: the three points must not lie on a line
+support-negative|/bodies/0/support/mu: must be >= 0, got -0.1
+support-no-tripod|/bodies/0/support: missing key 'tripod'
+support-two-loads|/bodies/0/support/load: takes the place of gravity
+support-static|/bodies/0/support: only a dynamic body needs one
+support-spatial|/bodies/0/support: is for planar scenes
+support-ellipsoid|/friction/cone: supports take 'quadratic', 'polygon' or 'none', not 'ellipsoid'
+support-solver|/solver: 'lemke' does not take the friction cone 'quadratic'
+quasistatic-correction|/joint_correction: is for steppers with inertia
+stepper-not-built|/stepper: |'instantaneous' does not exist yet
 polygon-twice|/bodies/0/shapes/0/vertices/2: is the same point as vertices/1
 polygon-straight|/bodies/0/shapes/0/vertices/1: lies on the line through its neighbours
 polygon-flat|/bodies/0/shapes/0/vertices: all lie on a line

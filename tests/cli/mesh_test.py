@@ -22,6 +22,31 @@ CUBE = """8
 2 4 8 6
 """
 
+# an L: the outline below, then above
+ANGLE = """12
+0 0 0
+2 0 0
+2 1 0
+1 1 0
+1 2 0
+0 2 0
+0 0 1
+2 0 1
+2 1 1
+1 1 1
+1 2 1
+0 2 1
+8
+1 6 5 4 3 2
+7 8 9 10 11 12
+1 2 8 7
+2 3 9 8
+3 4 10 9
+4 5 11 10
+5 6 12 11
+6 1 7 12
+"""
+
 
 def write(shape, path="there/scene.json", text=CUBE, **body):
     os.makedirs("there/meshes", exist_ok=True)
@@ -69,8 +94,8 @@ def a_recording_holds_the_mesh():
 @test
 def bad_meshes_are_refused_with_the_place():
     for shape, text, message in [
-        ({"type": "mesh", "file": "meshes/cube.poly"}, CUBE,
-         "/bodies/1/shapes/0/type: a mesh does not collide yet"),
+        ({"type": "mesh", "file": "meshes/cube.poly"}, ANGLE,
+         "/bodies/1/shapes/0/type: meshes/cube.poly is not convex: say \"decompose\": true"),
         (MESH, CUBE.replace("1 3 4 2\n", "1 3 4\n"),
          "/bodies/1/shapes/0/faces: meshes/cube.poly: the edge from vertex 0 (-0.5, -1, -2) to "
          "vertex 1 (0.5, -1, -2) belongs to one face only: the surface is not closed"),
@@ -99,6 +124,13 @@ def an_open_mesh_may_be_a_picture():
         json.dump(document, file)
     mass = perp("check", scene, "--json").json["bodies"][1]["mass"]
     assert abs(mass - 2 * 4.1887902047863905) < 1e-13
+
+
+@test
+def a_mesh_that_is_not_convex_is_cut_and_still_one_shape():
+    shape = {"type": "mesh", "file": "meshes/cube.poly", "decompose": True}
+    body = perp("check", write(shape, text=ANGLE), "--json").json["bodies"][1]
+    assert body["shapes"] == ["mesh"] and abs(body["mass"] - 6) < 1e-13, body
 
 
 main("mesh")

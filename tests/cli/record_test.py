@@ -254,6 +254,50 @@ def joints_are_recorded_verified_exported_and_continued():
         assert "same bits" in perp("verify", "rest.h5").out
 
 
+def write_soft(midpoint=False):
+    """A ball and two blocks, all soft, one on the other; with a core that is met."""
+    soft = {"stiffness": 2000, "damping": 3, "max_deflection": 0.02}
+    scene = {
+        "dimension": 3, "gravity": [0, 0, -9.81], "step": 0.002, "duration": 0.3,
+        "stepper": {"type": "compliant", "midpoint": midpoint}, "friction": {"default": 0.4},
+        "bodies": [
+            {"name": "ground", "type": "static", "compliance": soft,
+             "shapes": [{"type": "plane", "normal": [0, 0, 1]}]},
+            {"name": "block", "mass": 2, "position": [0, 0, 0.1], "compliance": soft,
+             "shapes": [{"type": "box", "size": [0.4, 0.4, 0.2]}]},
+            {"name": "top", "mass": 1, "position": [0.02, 0, 0.3], "compliance": soft,
+             "shapes": [{"type": "box", "size": [0.3, 0.3, 0.2]}]},
+            {"name": "ball", "mass": 3, "position": [0.03, 0.02, 0.8], "velocity": [0.1, 0, -1],
+             "shapes": [{"type": "sphere", "radius": 0.1}]}]}
+    with open("soft.json", "w") as file:
+        json.dump(scene, file)
+    return "soft.json"
+
+
+@test
+def soft_layers_are_recorded_verified_and_continued():
+    for midpoint in (False, True):
+        scene = write_soft(midpoint)
+        final = perp("run", scene, "--json", "--out", "whole.h5").json
+        assert final["certificate"]["dynamics"] < 1e-8 and final["solver_failures"] == 0
+        with h5py.File("whole.h5", "r") as file:
+            layer = file["contacts/layer"][()]
+            assert file.attrs["soft_contacts"] == 1 and layer.shape == (len(file["contacts/gap"]), 10)
+            assert layer[:, 4].max() > 0.01 and (layer[:, 7] > 0).any()  # pressed in; core met
+            assert set(layer[:, 0]) == ({0.5, 1.0} if midpoint else {1.0})
+        verdict = perp("verify", "whole.h5", "--json").json
+        assert verdict["same_bits"] and verdict["laws_hold"], verdict
+        assert verdict["laws_checked"] == final["steps"]
+        perp("run", scene, "--quiet", "--out", "rest.h5", "--resume", "whole.h5@0.2")
+        whole, rest = datasets("whole.h5"), datasets("rest.h5")
+        for name in ("state/q", "state/v", "contacts/layer", "contacts/impulse", "energy/total"):
+            assert whole[name][2].endswith(rest[name][2]) and rest[name][2], name
+        assert "same bits" in perp("verify", "rest.h5").out
+    perp("run", write_scene(duration=0.1), "--quiet", "--out", "rigid.h5")
+    with h5py.File("rigid.h5", "r") as file:
+        assert "soft_contacts" not in file.attrs and "layer" not in file["contacts"]
+
+
 MASK = (1 << 64) - 1
 ORDER = [  # of a frame's hash, as docs/recording.md lists it
     "time", "step", "state/q", "state/v", "state/v_solved", "energy/kinetic",
@@ -265,7 +309,7 @@ ORDER = [  # of a frame's hash, as docs/recording.md lists it
     "solver/accepted_unsolved", "contacts/offset", "contacts/body", "contacts/key",
     "contacts/point", "contacts/normal", "contacts/tangent", "contacts/gap",
     "contacts/mu", "contacts/cone", "contacts/directions", "contacts/e", "contacts/impulse",
-    "contacts/drift", "joints/impulse", "joints/law", "joints/coordinate", "joints/error",
+    "contacts/drift", "contacts/layer", "joints/impulse", "joints/law", "joints/coordinate", "joints/error",
     "joints/applied", "joints/target", "joints/turns", "forces/memory"]
 
 
@@ -279,10 +323,11 @@ def words_of(rows):
 
 def frame_hashes(file):
     """All hashes of /hash/frame, from the description alone."""
-    data = {name: file[name][()] for name in ORDER}
+    order = [name for name in ORDER if name in file]
+    data = {name: file[name][()] for name in order}
     h = int(file.attrs["header_hash"])
     for k in range(len(data["time"])):
-        for name in ORDER:
+        for name in order:
             column = data[name]
             if name.endswith("/offset"):
                 rows = column[k + 1:k + 2]
@@ -299,7 +344,7 @@ def frame_hashes(file):
 
 @test
 def the_hash_is_what_its_description_says():
-    for scene in (write_scene(duration=0.3), write_planar(), write_machine()):
+    for scene in (write_scene(duration=0.3), write_planar(), write_machine(), write_soft()):
         perp("run", scene, "--quiet", "--out", "r.h5")
         with h5py.File("r.h5", "r") as file:
             assert list(frame_hashes(file)) == file["hash/frame"][()].tolist()
@@ -307,10 +352,13 @@ def the_hash_is_what_its_description_says():
 
 @test
 def a_lie_with_right_hashes_breaks_the_laws_and_the_bits():
-    perp("run", write_scene(duration=0.3), "--quiet", "--out", "r.h5")
-    for name, row, column, change in [("state/v", 30, 6, 1e-3), ("contacts/impulse", 40, 0, 1e-2),
-                                      ("contacts/impulse", 40, 1, 1e-2)]:
-        shutil.copy("r.h5", "bad.h5")
+    perp("run", write_scene(duration=0.3), "--quiet", "--out", "rigid.h5")
+    perp("run", write_soft(), "--quiet", "--out", "soft.h5")
+    for source, name, row, column, change in [
+            ("rigid", "state/v", 30, 6, 1e-3), ("rigid", "contacts/impulse", 40, 0, 1e-2),
+            ("rigid", "contacts/impulse", 40, 1, 1e-2), ("soft", "contacts/layer", 200, 1, 1e-5),
+            ("soft", "contacts/layer", 200, 4, 1e-5), ("soft", "contacts/layer", 200, 7, 1e-3)]:
+        shutil.copy(source + ".h5", "bad.h5")
         with h5py.File("bad.h5", "r+", libver="latest") as file:
             file[name][row, column] += change
             file["hash/frame"][...] = numpy.array(list(frame_hashes(file)), dtype="<u8")

@@ -178,6 +178,14 @@ def the_header_describes_bodies_and_settings():
     perp("replay", "r.h5", "-o", "p.html")
     h = read_pages("p.html")[0].header
     assert h["dimension"] == 2 and h["bodies"][1]["inertia"] == 0.5 and h["gravity"] == [0, -9.81]
+    planar = json.load(open(write_planar()))
+    planar["bodies"][1]["support"] = {"tripod": [[1, 0], [-1, 1], [-1, -1]], "mu": [0.5, 0.25, 0]}
+    with open("lying.json", "w") as f:
+        json.dump(planar, f)
+    perp("run", "lying.json", "--quiet", "--out", "r.h5")
+    perp("replay", "r.h5", "-o", "p.html")
+    assert read_pages("p.html")[0].header["supports"] == [
+        {"body": 1, "tripod": [[1, 0], [-1, 1], [-1, -1]], "mu": 0.5}]
 
 
 @test
@@ -215,7 +223,7 @@ def every_shape_that_a_scene_can_have_is_in_the_page_with_its_sizes():
     # A shape without one number would be left out by the page without a word.
     types = [t["name"] for t in perp("list", "shapes", "--json").json["shapes"]]
     known = {"particle", "sphere", "plane", "box", "capsule", "cylinder", "mesh", "circle", "halfplane",
-             "polygon", "polyhedron"}
+             "polygon", "polyhedron", "ellipsoid", "superquadric", "superellipse"}
     assert set(types) <= known, set(types) - known
 
 

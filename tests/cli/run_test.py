@@ -331,7 +331,8 @@ def list_names_what_there_is():
             assert row["name"] in text
         return {row["name"]: row for row in rows}
     assert names("steppers")["stewart-trinkle"]["built"]
-    assert names("contacts")["standard"]["built"]
+    assert names("contacts")["standard"]["built"] and names("contacts")["disjunctive"]["built"]
+    assert names("steppers")["quasistatic"]["built"]
     assert {"sphere", "plane", "box", "circle", "halfplane", "polygon"} <= set(names("shapes"))
     joints = names("joints")
     assert len(joints) == 8 and all(row["built"] for row in joints.values())

@@ -101,9 +101,23 @@ TETRAHEDRON = {"type": "mesh", "collides": False,
                "vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
                "faces": [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]}
 
+SUPPORT = {"tripod": [[1, 0], [-1, 1], [-1, -1]], "mu": 0.5}
+
 ACCEPTED = [
     (GOOD, "/bodies/1/ignores", ["ground"]), (GOOD, "/bodies/1/shapes/0", TETRAHEDRON),
+    (GOOD, "/bodies/1/shapes/0", {**TETRAHEDRON, "decompose": True}),
+    (GOOD, "/bodies/1/shapes/0", {**TETRAHEDRON, "type": "polyhedron", "collides": False}),
+    (GOOD, "/bodies/1/shapes/0", {"type": "polyhedron", "collides": False,
+                                  "vertices": TETRAHEDRON["vertices"]}),
+    (GOOD, "/bodies/1/shapes/0", {"type": "polyhedron", "solid": "icosahedron", "radius": 1,
+                                  "collides": False}),
+    (GOOD, "/bodies/1/shapes/0", {"type": "polyhedron", "solid": "prism", "radius": 1, "sides": 5,
+                                  "length": 2, "visual": True}),
+    (GOOD, "/bodies/1/shapes/0", {"type": "polyhedron", "solid": "block", "size": [1, 2, 3],
+                                  "collides": False}),
     (GOOD, "/bodies/2/shapes/0", {"type": "cylinder", "radius": 1, "length": 0.5}),
+    (GOOD, "/bodies/2/shapes/0", {"type": "ellipsoid", "radii": [1, 2, 3]}),
+    (GOOD, "/bodies/2/shapes/0", {"type": "superquadric", "radii": [1, 2, 3], "exponents": [4, 1.5]}),
     (GOOD, "/bodies/1/shapes/0/collides", False), (GOOD, "/bodies/1/shapes/0/visual", False),
     (GOOD, "/bodies/2/shapes/0/visual", True),
     (GOOD, "/bodies/2/shapes/0", {**TETRAHEDRON, "faces": [[0, 1, 2]], "visual": True,
@@ -138,6 +152,9 @@ ACCEPTED = [
                                "target": {"points": [[0, 0], [1, 2]], "interpolation": "quintic"}}]),
     (PLANAR, "/bodies/1/velocity", [1, 2]), (PLANAR, "/friction", {"cone": "quadratic"}),
     (PLANAR, "/bodies/1/shapes/0/angle", 1),
+    (PLANAR, "/bodies/1/support", SUPPORT), (PLANAR, "/bodies/1/support", {**SUPPORT, "mu": [0.1, 0, 1]}),
+    (PLANAR, "/bodies/1/support", {**SUPPORT, "gravity": 1.6}),
+    (PLANAR, "/bodies/1/support", {**SUPPORT, "load": 3}), (PLANAR, "/contact", "disjunctive"),
 ]
 
 HINGE = {"name": "j", "type": "revolute", "a": "world", "b": "ball", "at": [0, 0, 0], "axis": [0, 1, 0]}
@@ -238,12 +255,17 @@ REFUSED = [
     (GOOD, "/bodies/2/motion", {"acceleration": {}}), 
     (GOOD, "/bodies/2/motion", {"position": [True, 0, 0]}), (GOOD, "/bodies/1/shapes", {}),
     (GOOD, "/bodies/1/shapes/0", 3), (GOOD, "/bodies/1/shapes/0/type", "circle"),
-    (GOOD, "/bodies/1/shapes/0/type", "cylinder"), (GOOD, "/bodies/1/shapes/0/type", "ellipsoid"),
+    (GOOD, "/bodies/1/shapes/0/type", "cylinder"), (GOOD, "/bodies/1/shapes/0/type", "ellipsoid"),  # without its radii
+   
     (GOOD, "/bodies/1/ignores", "ground"),     (GOOD, "/bodies/1/shapes/0", {"type": "cylinder", "radius": 1}),
     (GOOD, "/bodies/1/shapes/0", {"type": "cylinder", "radius": 1, "length": 0}),
     (GOOD, "/bodies/1/shapes/0/visual", 1), (GOOD, "/bodies/1/shapes/0/collides", "no"),
     (GOOD, "/bodies/1/shapes", [{"type": "sphere", "radius": 1, "visual": True, "collides": True}]),
-    (GOOD, "/bodies/1/shapes/0", {**TETRAHEDRON, "collides": True}),
+    (GOOD, "/bodies/1/shapes/0", {"type": "polyhedron", "solid": "block", "radius": 1}),
+    (GOOD, "/bodies/1/shapes/0", {"type": "polyhedron", "solid": "cube", "radius": 1, "sides": 4}),
+    (GOOD, "/bodies/1/shapes/0", {"type": "polyhedron", "solid": "prism", "radius": 1, "length": 1}),
+    (GOOD, "/bodies/1/shapes/0", {"type": "polyhedron", "vertices": [[0, 0, 0]], "radius": 1}),
+    (GOOD, "/bodies/1/shapes/0", {"type": "polyhedron"}),
     (GOOD, "/bodies/1/shapes/0", {**TETRAHEDRON, "scale": 2}),
     (GOOD, "/bodies/1/shapes/0", {**TETRAHEDRON, "file": "x.stl"}),
     (GOOD, "/bodies/1/shapes/0", {**TETRAHEDRON, "faces": [[0, 1]]}),
@@ -252,12 +274,25 @@ REFUSED = [
     (GOOD, "/bodies/1/shapes/0/size", [1, 1, 1]), (GOOD, "/bodies/0/shapes/0/normal", [0, 0, 0]),
     (GOOD, "/bodies/0/shapes/0/offset", "t"), (GOOD, "/bodies/2/shapes/0/size", [1, 0, 1]),
     (GOOD, "/bodies/1/compliance", {}), (GOOD, "/bodies/1/support", {}),
+    (GOOD, "/bodies/1/compliance", {"stiffness": -1}), (GOOD, "/bodies/1/compliance", {"stiffness": "1"}),
+    (GOOD, "/bodies/1/compliance", {"stiffness": [[1, 0], [0, 1]]}),
+    (GOOD, "/bodies/1/compliance", {"stiffness": 1, "max_deflection": 0}),
+    (GOOD, "/bodies/1/compliance", {"stiffness": 1, "patch": {}}),
+    (GOOD, "/bodies/1/compliance", {"stiffness": 1, "patch": {"spacing": 0}}),
+    (GOOD, "/bodies/1/compliance", {"stiffnes": 1}),
     (GOOD, "/bodies/1/restitution", 1),
     (PLANAR, "/gravity", [0, 0, -9.81]), (PLANAR, "/bodies/1/position", [0, 2, 0]),
     (PLANAR, "/bodies/1/inertia", [1, 1, 1]), (PLANAR, "/bodies/1/inertia", 0),
     (PLANAR, "/bodies/1/orientation", [1, 0, 0, 0]), (PLANAR, "/bodies/1/angular_velocity", [0, 0, 1]),
     (PLANAR, "/bodies/1/shapes/0/type", "sphere"), (PLANAR, "/friction", {"directions": 1}),
     (PLANAR, "/bodies/0/shapes/0/normal", [0, 0]),
+    (GOOD, "/bodies/1/support", SUPPORT), (PLANAR, "/bodies/0/support", SUPPORT),
+    (PLANAR, "/bodies/1/support", {**SUPPORT, "mu": -1}), (PLANAR, "/bodies/1/support", {"tripod": [[1, 0]], "mu": 1}),
+    (PLANAR, "/bodies/1/support", {"tripod": SUPPORT["tripod"]}), (PLANAR, "/bodies/1/support", []),
+    (PLANAR, "/bodies/1/support", {**SUPPORT, "mu": [1, 1]}), (PLANAR, "/bodies/1/support", {**SUPPORT, "mass": 1}),
+    (PLANAR, "/bodies/1/support", {**SUPPORT, "gravity": 0}), (PLANAR, "/bodies/1/support", {**SUPPORT, "load": -1}),
+    (PLANAR, "/bodies/1/support", {**SUPPORT, "load": 1, "gravity": 1}),
+    (PLANAR, "/bodies/1/support", {**SUPPORT, "tripod": [[1, 0], [0, 1], [0, 1, 0]]}),
 ]
 
 

@@ -33,9 +33,9 @@ DIMENSION = {"position": (1, 0), "size": (1, 0), "radius": (1, 0), "length": (1,
              "offset": (1, 0), "velocity": (1, 0), "gravity": (1, 0), "at": (1, 0),
              "surface_velocity": (1, 0), "mass": (0, 1), "density": (-3, 1), "inertia": (2, 1),
              "force": (1, 1), "torque": (2, 1), "margin": (1, 0), "at_a": (1, 0), "at_b": (1, 0),
-             "rest": (1, 0), "stiffness": (0, 1), "damping": (0, 1),
+             "rest": (1, 0), "max_deflection": (1, 0), "spacing": (1, 0), "stiffness": (0, 1), "damping": (0, 1),
              "linear": (0, 1), "angular": (2, 1), "max_speed": (1, 0),
-             "vertices": (1, 0)}  # linear, angular: drag
+             "tripod": (1, 0), "load": (1, 1), "vertices": (1, 0)}  # linear, angular: drag
 # of joints and their controllers: coordinate, effort, and effort per coordinate
 TURN = ((0, 0), (2, 1), (2, 1))
 TRAVEL = ((1, 0), (1, 1), (0, 1))
@@ -63,6 +63,12 @@ def rescale(node, L, M, planar):
         return node
     out = {}
     for key, value in node.items():
+        if key == "acceleration":  # sinusoids: only amplitudes along the axes have a length
+            for wave in value.get("linear", []):
+                if wave:
+                    wave["amplitude"] *= L
+            out[key] = value
+            continue
         dimension = (PLANAR if planar else {}).get(key) or DIMENSION.get(key)
         if dimension:
             out[key] = times(value, L ** dimension[0] * M ** dimension[1])

@@ -53,6 +53,15 @@ static const char driven[] =
     "\"kp\":10,\"ki\":1,\"target\":\"cubic(t, 0,0, 1,1)\",\"max_effort\":5},{\"type\":\"pd\","
     "\"body\":\"arm\",\"axis\":[1,1],\"kp\":3,\"target\":{\"points\":[[0,0],[1,2]]}}]}";
 
+/* Without inertia, on supports, past a corner. */
+static const char pushed[] =
+    "{\"dimension\":2,\"step\":0.01,\"duration\":0.2,\"stepper\":\"quasistatic\",\"contact\":"
+    "\"disjunctive\",\"friction\":{\"default\":0.2},\"bodies\":[{\"name\":\"pusher\",\"type\":"
+    "\"kinematic\",\"motion\":{\"position\":[\"-0.7+t\",0.1]},\"shapes\":[{\"type\":\"circle\","
+    "\"radius\":0.2}]},{\"name\":\"block\",\"mass\":1,\"support\":{\"tripod\":[[0.2,0],[-0.1,0.1],"
+    "[-0.1,-0.1]],\"mu\":0.3},\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},{\"name\":\"fence\","
+    "\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[1,1],\"position\":[1.0,-1.0]}]}]}";
+
 /* 0: all went well; else the status of the first call that failed. */
 static perp_status everything(perp_context* context, const char* text)
 {
@@ -115,4 +124,5 @@ TEST(whichever_allocation_fails_the_call_says_so_and_nothing_leaks)
 {
     fail_each(touching);
     fail_each(driven);
+    fail_each(pushed);
 }

@@ -283,6 +283,23 @@ TEST(the_path_does_not_depend_on_the_speed)
     CHECK(fabs(end[0].angle) > 0.05);
 }
 
+/* At the limit exactly, the block may slide at any speed: it stays, and says so. */
+TEST(a_force_at_the_limit_of_friction_leaves_its_direction_open)
+{
+    for (int i = 0; i < 2; ++i) {
+        scene_sim s = scene_sim_open(
+            "{\"dimension\":2,\"stepper\":\"quasistatic\",\"duration\":0.1,\"bodies\":[{\"name\":"
+            "\"p\",\"mass\":1,\"support\":{\"mu\":0.2,\"gravity\":10},\"shapes\":[{\"type\":"
+            "\"particle\"}]}],\"forces\":[{\"type\":\"wrench\",\"body\":\"p\",\"force\":[0,%g]}]}",
+            i == 0 ? 1.9 : 2.0);
+        REQUIRE(s.sim != NULL);
+        CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
+        CHECK_AT_MOST(fabs(scene_sim_body(&s, "p").position[1]), 1e-12);
+        CHECK_EQ_INT(perp_sim_step_info(s.sim).freedom, i);
+        scene_sim_close(&s);
+    }
+}
+
 /* ---- a drawer ------------------------------------------------------------------------------------------
  * A block, 0.4 by 0.4, in a slot that is wider by 2e-5, pushed e off its axis. It tilts until two corners
  * across from each other touch; their couple N 0.4 (to the clearance) carries F e, and their friction
@@ -453,5 +470,102 @@ TEST(joint_correction_is_refused)
         "\"hinge\",\"type\":\"revolute\",\"a\":\"world\",\"b\":\"arm\",\"at\":[0,0]}]}");
     CHECK(s.sim == NULL);
     CHECK_CONTAINS(s.error, "joint_correction: is for steppers with inertia");
+    scene_sim_close(&s);
+}
+
+/* On four corners the loads are not unique, and the friction of each, so the motion, hangs on them. */
+TEST(a_box_that_turns_on_four_corners_balances_in_every_step)
+{
+    const perp_override set[] = {{"/stepper", "quasistatic"}, {"/friction/cone", "quadratic"}};
+    scene_sim s = {0};
+    REQUIRE_OK(perp_context_create(NULL, &s.context));
+    REQUIRE_OK(perp_scene_load(s.context, PERP_SOURCE_DIR "/scenes/n04-pusher-box.json", set, 2,
+                               &s.scene));
+    REQUIRE_OK(perp_sim_create_from_scene(s.context, s.scene, &s.sim));
+    for (int i = 0; i < 120; ++i) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        CHECK_AT_MOST(perp_sim_step_info(s.sim).certificate.worst, 1e-8);
+    }
+    CHECK(scene_sim_body(&s, "box").velocity[0] > 0.1);
+    CHECK(fabs(scene_sim_body(&s, "box").angular_velocity[2]) > 0.01);
+    scene_sim_close(&s);
+}
+
+/* ---- with supports and contacts that are no conjunction ----------------------------------------------------*/
+
+TEST(a_part_is_pushed_along_a_fence_and_over_its_corner_with_every_model_of_corners)
+{
+    static const char* const model[] = {"peg", "disjunctive", "lnc"};
+    double path[3][350][3];
+    for (int k = 0; k < 3; ++k) {
+        scene_sim s = {0};
+        const perp_override set = {"/contact", model[k]};
+        REQUIRE_OK(perp_context_create(NULL, &s.context));
+        REQUIRE_OK(perp_scene_load(s.context, PERP_SOURCE_DIR "/scenes/b09-quasistatic-push.json",
+                                   &set, 1, &s.scene));
+        REQUIRE_OK(perp_sim_create_from_scene(s.context, s.scene, &s.sim));
+        for (int i = 0; i < 350; ++i) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+            const perp_step_info info = perp_sim_step_info(s.sim);
+            CHECK_AT_MOST(info.certificate.worst, 1e-9);
+            CHECK_AT_MOST(info.penetration, 1e-6); /* a turn within a step is a little more than its
+                                                      linear part */
+            CHECK_EQ_INT(info.fallbacks, 0);
+            const perp_body_state b = scene_sim_body(&s, "part");
+            path[k][i][0] = b.position[0];
+            path[k][i][1] = b.position[1];
+            path[k][i][2] = b.angle;
+            for (int j = 0; j < 3; ++j) {
+                CHECK_NEAR(path[k][i][j], path[0][i][j], 1e-6);
+            }
+        }
+        /* flat against the pusher, and on the level behind the corner */
+        CHECK_NEAR(path[k][349][0], 0.69, 1e-6);
+        CHECK_NEAR(path[k][349][1], -0.1, 1e-5);
+        CHECK_AT_MOST(fabs(path[k][349][2]), 1e-9);
+        /* on the slope it rises by two thirds of what it is pushed */
+        CHECK_NEAR((path[k][249][1] - path[k][199][1]) / (path[k][249][0] - path[k][199][0]),
+                   0.4 / 0.6, 1e-9);
+        scene_sim_close(&s);
+    }
+}
+
+TEST(a_recording_of_a_quasistatic_scene_with_supports_and_groups_verifies)
+{
+    const perp_override set = {"/duration", "4"};
+    scene_sim s = {0};
+    REQUIRE_OK(perp_context_create(NULL, &s.context));
+    REQUIRE_OK(perp_scene_load(s.context, PERP_SOURCE_DIR "/scenes/b09-quasistatic-push.json", &set,
+                               1, &s.scene));
+    REQUIRE_OK(perp_sim_create_from_scene(s.context, s.scene, &s.sim));
+    perp_recorder* recorder = NULL;
+    REQUIRE_OK(perp_recorder_create(s.context, "push.h5", s.scene, s.sim, &recorder));
+    while (!perp_sim_finished(s.sim)) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        REQUIRE_OK(perp_recorder_step(recorder, s.sim, 0.0));
+    }
+    REQUIRE_OK(perp_recorder_finish(recorder, s.sim));
+    perp_recorder_destroy(recorder);
+    perp_verdict verdict;
+    REQUIRE_OK(perp_recording_verify(s.context, "push.h5", &verdict));
+    TEST_PRINT("%s", verdict.message);
+    CHECK(verdict.intact && verdict.same_bits);
+    CHECK_EQ_INT(verdict.laws_checked, 200);
+    CHECK_AT_MOST(verdict.worst.worst, 1e-9);
+    scene_sim_close(&s);
+}
+
+TEST(a_warm_quasistatic_step_asks_for_no_memory)
+{
+    scene_sim s = push(0.01, 2.0, 0.1, 0.05, "quadratic", 0.3);
+    REQUIRE(s.sim != NULL);
+    for (int i = 0; i < 50; ++i) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+    }
+    const uint64_t before = perp_context_allocations(s.context);
+    for (int i = 0; i < 100; ++i) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+    }
+    CHECK_EQ_U64(perp_context_allocations(s.context) - before, 0);
     scene_sim_close(&s);
 }

@@ -41,7 +41,9 @@ function superellipse(exponent) {
     });
 }
 
-function superquadric([e1, e2]) {
+// (|x|^r + |y|^r)^(t/r) + |z|^t = 1
+function superquadric([r, t]) {
+    const e1 = 2 / t, e2 = 2 / r;
     const solid = new SphereGeometry(1, 48, 32);
     solid.rotateX(Math.PI / 2);
     const p = solid.getAttribute("position");

@@ -2,7 +2,7 @@
  * weighs. */
 #include "perp_test.h"
 #include "shape/mesh_file.h"
-#include "shape/shape.h"
+#include "shape/polyhedron.h"
 
 static perp_context* context;
 
@@ -294,8 +294,36 @@ TEST(a_surface_that_is_no_solid_is_refused_with_the_edge)
     CHECK_OK(perpi_shape_make(context, &def, 3, &s));
     perpi_shape_free(context, &s);
     def.visual = def.contactless = false;
-    CHECK_EQ_INT(perpi_shape_make(context, &def, 3, &s), PERP_ERROR_UNSUPPORTED);
-    CHECK_CONTAINS(perp_context_error(context), "type: a mesh does not collide yet");
+    CHECK_EQ_INT(perpi_shape_make(context, &def, 3, &s), PERP_ERROR_INPUT);
+    CHECK_CONTAINS(perp_context_error(context), "is inside out");
+}
+
+TEST(a_mesh_that_collides_is_a_polyhedron_or_pieces_or_refused)
+{
+    setup();
+    const double v[] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0.2, 0.2, 0.2};
+    const int32_t convex[] = {0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3};
+    const int32_t dent[] = {0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 4, 2, 3, 4, 3, 1, 4};
+    perp_shape_def def = perp_shape_def_default(PERP_SHAPE_MESH);
+    def.vertices = v;
+    def.vertex_count = 4;
+    def.triangles = convex;
+    def.triangle_count = 4;
+    perpi_shape s;
+    REQUIRE_OK(perpi_shape_make(context, &def, 3, &s));
+    CHECK(s.type == PERP_SHAPE_POLYHEDRON && !s.intangible && s.mesh->piece_count == 0);
+    CHECK(memcmp(s.polyhedron->vertex, v, 12 * sizeof *v) == 0); /* kept bit by bit */
+    perpi_shape_free(context, &s);
+    def.vertex_count = 5;
+    def.triangles = dent;
+    def.triangle_count = 6;
+    CHECK_EQ_INT(perpi_shape_make(context, &def, 3, &s), PERP_ERROR_INPUT);
+    CHECK_CONTAINS(perp_context_error(context), "is not convex: say \"decompose\": true");
+    def.decompose = true;
+    REQUIRE_OK(perpi_shape_make(context, &def, 3, &s));
+    CHECK(s.type == PERP_SHAPE_MESH && s.intangible && !s.massless);
+    CHECK(s.mesh->piece_count >= 3);
+    perpi_shape_free(context, &s);
 }
 
 /* Every text cut short, and every byte changed, is read or refused and nothing else. */

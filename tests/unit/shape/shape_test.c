@@ -31,6 +31,11 @@ static perp_shape_def valid(perp_shape_type type)
     def.size[1] = 2.0;
     def.size[2] = 3.0;
     def.normal[1] = 2.0;
+    def.radii[0] = 0.6;
+    def.radii[1] = 1.1;
+    def.radii[2] = 0.9;
+    def.exponents[0] = 3.0;
+    def.exponents[1] = 1.5;
     static const double quadrilateral[] = {-0.4, -0.6, 0.9, -0.2, 0.7, 0.5, -0.1, 0.8};
     def.vertices = quadrilateral;
     def.vertex_count = 4;
@@ -85,10 +90,8 @@ static void check_not_found(const char* name, int32_t dimension, perp_status sta
 TEST(a_name_that_cannot_be_had_says_why)
 {
     setup();
-    check_not_found("ellipsoid", 3, PERP_ERROR_UNSUPPORTED, "shape 'ellipsoid' does not exist yet");
-    check_not_found("superellipse", 2, PERP_ERROR_UNSUPPORTED,
-                    "shape 'superellipse' does not exist yet");
-    const char* planar = "is spatial; a planar scene has circle, halfplane, box, polygon, particle";
+    const char* planar = "is spatial; a planar scene has circle, halfplane, box, polygon, "
+                         "superellipse, particle";
     char text[200];
     snprintf(text, sizeof text, "shape 'sphere' %s", planar);
     check_not_found("sphere", 2, PERP_ERROR_INPUT, text);
@@ -96,7 +99,7 @@ TEST(a_name_that_cannot_be_had_says_why)
     check_not_found("mesh", 2, PERP_ERROR_INPUT, text);
     check_not_found("circle", 3, PERP_ERROR_INPUT,
                     "shape 'circle' is planar; a spatial scene has sphere, plane, box, capsule, "
-                    "cylinder, mesh, polyhedron, particle");
+                    "cylinder, mesh, polyhedron, ellipsoid, superquadric, particle");
     check_not_found("spere", 3, PERP_ERROR_INPUT, "unknown shape 'spere': did you mean 'sphere'?");
     perp_shape_type found;
     CHECK_EQ_INT(perp_shape_find(context, "teapot-of-utah", 3, &found), PERP_ERROR_INPUT);
@@ -165,6 +168,13 @@ TEST(a_number_out_of_range_is_rejected_and_named)
     d = valid(PERP_SHAPE_BOX2);
     d.orientation[1] = 1;
     check_rejected(d, "orientation: must be about z in a planar scene");
+    d = valid(PERP_SHAPE_ELLIPSOID);
+    d.radii[2] = 0.0;
+    check_rejected(d, "radii: entries must be > 0 and finite, got 0 in entry 2");
+    d = valid(PERP_SHAPE_SUPERQUADRIC);
+    d.exponents[1] = 1.0;
+    check_rejected(d, "exponents/1: must be from 1.05 to 100 (2: round; 1 would have edges, a very "
+                      "large one is a box: use polygons), got 1");
     d = valid(PERP_SHAPE_BOX);
     d.friction = -0.5;
     check_rejected(d, "friction: must be >= 0, got -0.5");
@@ -176,8 +186,9 @@ TEST(a_spatial_shape_in_a_planar_model_is_rejected)
     const perp_shape_def d = valid(PERP_SHAPE_BOX);
     perpi_shape shape;
     CHECK_EQ_INT(perpi_shape_make(context, &d, 2, &shape), PERP_ERROR_INPUT);
-    CHECK_EQ_STR(perp_context_error(context), "type: shape 'box' is spatial; a planar scene has "
-                                              "circle, halfplane, box, polygon, particle");
+    CHECK_EQ_STR(perp_context_error(context),
+                 "type: shape 'box' is spatial; a planar scene has "
+                 "circle, halfplane, box, polygon, superellipse, particle");
 }
 
 TEST(making_a_shape_normalises_its_normal_and_its_quaternion_at_any_scale)
@@ -232,6 +243,16 @@ static double support(const perpi_shape* s, const perpi_pose* pose, vec3 n)
         for (int32_t i = 0; i < s->count; ++i) {
             local = fmax(local, d.x * s->vertex[2 * i] + d.y * s->vertex[2 * i + 1]);
         }
+        break;
+    case PERP_SHAPE_ELLIPSOID:
+        local = sqrt(pow(0.6 * d.x, 2) + pow(1.1 * d.y, 2) + pow(0.9 * d.z, 2));
+        break;
+    case PERP_SHAPE_SUPERELLIPSE: /* Hoelder: exponent 3 against 1.5 */
+        local = pow(pow(fabs(0.6 * d.x), 1.5) + pow(fabs(1.1 * d.y), 1.5), 2.0 / 3.0);
+        break;
+    case PERP_SHAPE_SUPERQUADRIC:
+        local = pow(pow(fabs(0.6 * d.x), 1.5) + pow(fabs(1.1 * d.y), 1.5), 2.0 / 3.0);
+        local = pow(pow(local, 3.0) + pow(fabs(0.9 * d.z), 3.0), 1.0 / 3.0);
         break;
     default: break;
     }
@@ -300,6 +321,13 @@ static bool contains(const perpi_shape* s, vec3 p)
         }
         return true;
     case PERP_SHAPE_CYLINDER: return hypot(p.x, p.y) <= s->radius && fabs(p.z) <= 0.5 * s->length;
+    case PERP_SHAPE_ELLIPSOID:
+        return pow(p.x / 0.6, 2) + pow(p.y / 1.1, 2) + pow(p.z / 0.9, 2) <= 1.0;
+    case PERP_SHAPE_SUPERELLIPSE: return pow(fabs(p.x) / 0.6, 3) + pow(fabs(p.y) / 1.1, 3) <= 1.0;
+    case PERP_SHAPE_SUPERQUADRIC:
+        return pow(pow(fabs(p.x) / 0.6, 3) + pow(fabs(p.y) / 1.1, 3), 0.5) +
+                   pow(fabs(p.z) / 0.9, 1.5) <=
+               1.0;
     case PERP_SHAPE_POLYHEDRON:
     case PERP_SHAPE_MESH: return (p.x + 0.375) / 1.5 + (p.y + 0.25) + (p.z + 0.5) / 2 <= 1;
     default: return fabs(p.x) <= s->half.x && fabs(p.y) <= s->half.y && fabs(p.z) <= s->half.z;

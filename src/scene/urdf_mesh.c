@@ -1,0 +1,67 @@
+/* src/scene/urdf_mesh.c - what a collision mesh of a robot collides as.
+ *
+ * Files made for pictures are often open or much too fine. A robot is not refused for that: its
+ * convex hull takes the place of a mesh that cannot be had exactly, and a notice says so.
+ */
+#include "scene/urdf.h"
+#include "shape/decompose.h"
+#include "shape/mesh_file.h"
+
+static json_t* points_json(const perpi_polyhedron* p)
+{
+    json_t* list = json_array();
+    for (int32_t i = 0; list != NULL && i < p->vertex_count; ++i) {
+        json_t* point = json_pack("[f, f, f]", p->vertex[i].x, p->vertex[i].y, p->vertex[i].z);
+        if (point == NULL || json_array_append_new(list, point) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    return list;
+}
+
+/* Does the model take it? */
+static perp_status attempt(perp_context* context, const perpi_mesh_data* mesh, perpi_urdf_mesh* how)
+{
+    perp_shape_def def = perp_shape_def_default(PERP_SHAPE_MESH);
+    def.vertices = mesh->vertex;
+    def.vertex_count = (int32_t)mesh->vertex_count;
+    def.triangles = mesh->triangle;
+    def.triangle_count = (int32_t)mesh->triangle_count;
+    def.decompose = true;
+    perpi_shape shape = {0};
+    const perp_status status = perpi_shape_make(context, &def, 3, &shape);
+    if (status == PERP_OK) {
+        *how = shape.mesh->piece_count > 0 ? PERPI_URDF_MESH_PIECES : PERPI_URDF_MESH_CONVEX;
+        perpi_shape_free(context, &shape);
+    }
+    return status;
+}
+
+perp_status perpi_urdf_probe_mesh(perp_context* context, const char* path, const double scale[3],
+                                  perpi_urdf_mesh* how, json_t** hull)
+{
+    perpi_mesh_data mesh = {0};
+    perp_status status = perpi_mesh_read(context, path, &mesh);
+    if (status != PERP_OK) {
+        return status;
+    }
+    perpi_mesh_scale(&mesh, scale);
+    status = attempt(context, &mesh, how);
+    if (status == PERP_ERROR_INPUT) {
+        perpi_polyhedron* p = NULL;
+        status = perpi_polyhedron_hull(context, mesh.vertex, (int32_t)mesh.vertex_count, &p, NULL);
+        if (status == PERP_OK) {
+            *how = PERPI_URDF_MESH_HULL;
+            *hull = points_json(p);
+            status =
+                *hull != NULL ? PERP_OK : perpi_fail(context, PERP_ERROR_MEMORY, "out of memory");
+        } else if (status == PERP_ERROR_INPUT) {
+            *how = PERPI_URDF_MESH_NONE;
+            status = PERP_OK;
+        }
+        perpi_polyhedron_free(context, p);
+    }
+    perpi_mesh_free(context, &mesh);
+    return status;
+}

@@ -1,0 +1,169 @@
+/* src/step/compliant.c - rigid cores with soft layers.
+ *
+ * Source     [B09 3.5.2, (3.88)-(3.93)]; the layers themselves: layers.c
+ * Departure  the gap is linearised as in stewart_trinkle.c, which makes the step one contact problem;
+ *            the paper's closest points as unknowns are the stepper geometric-implicit's.
+ *            "midpoint": the layer's force is that of the middle of the step,
+ *                M (v' - v) = h f + J' p,  q' = q + h (v + v') / 2,  p = h K (delta + delta') / 2 + C (delta' - delta)
+ *            which keeps the energy of an undamped layer. First order as printed, second with
+ *            midpoint as long as contacts stay closed.
+ */
+#include "step/compliant.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "collide/patch.h"
+#include "step/layers.h"
+#include "step/stewart_trinkle.h"
+
+static perp_status advance(const perpi_step_input* in, double* q, double* v)
+{
+    const perp_model* model = in->model;
+    const double theta = perpi_step_theta(in);
+    const perp_status status = perpi_advance(in, q, v); /* with the velocity of the middle */
+    const int32_t stride = perpi_v_stride(model);
+    for (int32_t i = 0; theta != 1.0 && i < (int32_t)model->body_count; ++i) {
+        for (int32_t j = 0; j < model->body[i].dofs; ++j) {
+            double* at = &v[i * stride + j];
+            *at = (*at - (1.0 - theta) * in->v[i * stride + j]) / theta;
+        }
+    }
+    return status;
+}
+
+static bool positive_definite(const mat3* K, int32_t n)
+{
+    const double minor = K->m[0][0] * K->m[1][1] - K->m[0][1] * K->m[1][0];
+    if (!(K->m[0][0] > 0.0) || (n > 1 && !(minor > 1e-13 * K->m[0][0] * K->m[1][1]))) {
+        return false;
+    }
+    const vec3 row[3] = {v3(K->m[0][0], K->m[0][1], K->m[0][2]),
+                         v3(K->m[1][0], K->m[1][1], K->m[1][2]),
+                         v3(K->m[2][0], K->m[2][1], K->m[2][2])};
+    return n < 3 ||
+           v3_dot(row[0], v3_cross(row[1], row[2])) > 1e-13 * K->m[0][0] * K->m[1][1] * K->m[2][2];
+}
+
+/* The bodies' shapes must be such that there is a patch between any two that may meet. */
+static perp_status check_patch(perp_context* context, const perp_model* model, int32_t a, int32_t b)
+{
+    const perpi_body* body[2] = {&model->body[a], &model->body[b]};
+    for (int32_t i = 0; i < body[0]->shape_count; ++i) {
+        const perpi_shape* one = &model->shape[body[0]->shape + i];
+        for (int32_t k = 0; k < body[1]->shape_count; ++k) {
+            const perpi_shape* two = &model->shape[body[1]->shape + k];
+            if (one->intangible || two->intangible || perpi_patch_exists(one->type, two->type)) {
+                continue;
+            }
+            return perpi_fail(
+                context, PERP_ERROR_UNSUPPORTED,
+                "bodies/%d/compliance/patch: a patch exists between a plane and a "
+                "sphere, box or cylinder (planar: a half-plane and a circle, box or "
+                "polygon), not between '%.60s' (%s) and '%.60s' (%s); leave the patch "
+                "out, or keep the two from colliding",
+                body[0]->layer.patch > 0.0 ? a : b, body[0]->name,
+                perpi_shape_ops_of(one->type)->name, body[1]->name,
+                perpi_shape_ops_of(two->type)->name);
+        }
+    }
+    return PERP_OK;
+}
+
+/* Two bodies that may meet. */
+static perp_status check_pair(perp_context* context, const perp_model* model, int32_t a, int32_t b,
+                              const char* cone, const perpi_step_settings* settings)
+{
+    const perpi_body* A = &model->body[a];
+    const perpi_body* B = &model->body[b];
+    const bool soft = A->layer.soft || B->layer.soft;
+    if (settings->midpoint && !soft) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "stepper/midpoint: '%.80s' and '%.80s' are both rigid, and an impact of "
+                          "rigid bodies has no midpoint; give one of them a compliance",
+                          A->name, B->name);
+    }
+    if (soft && A->dofs > 0 && B->dofs > 0 && strcmp(cone, "ellipsoid") == 0) {
+        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                          "friction/cone: 'ellipsoid' has a torsional part, which the soft layer "
+                          "between two moving bodies ('%.80s', '%.80s') does not carry; use "
+                          "'quadratic'",
+                          A->name, B->name);
+    }
+    if (A->layer.soft && B->layer.soft) {
+        const bool smooth = A->layer.smooth || B->layer.smooth;
+        const int32_t n = smooth ? 1 : model->dimension;
+        if (!positive_definite(&A->layer.K, n) || !positive_definite(&B->layer.K, n)) {
+            return perpi_fail(context, PERP_ERROR_INPUT,
+                              "bodies/%d/compliance/stiffness: two soft bodies that may meet "
+                              "('%.80s', '%.80s') are springs in series, which needs both "
+                              "stiffnesses positive definite",
+                              positive_definite(&A->layer.K, n) ? b : a, A->name, B->name);
+        }
+        if ((A->layer.patch > 0.0) != (B->layer.patch > 0.0)) {
+            return perpi_fail(
+                context, PERP_ERROR_INPUT,
+                "bodies/%d/compliance/patch: '%.80s' has springs spread over a patch, "
+                "'%.80s' one spring a contact: the two cannot be put in series; give "
+                "both a patch, or neither",
+                A->layer.patch > 0.0 ? a : b, A->layer.patch > 0.0 ? A->name : B->name,
+                A->layer.patch > 0.0 ? B->name : A->name);
+        }
+    }
+    if (A->layer.patch > 0.0 || B->layer.patch > 0.0) {
+        return check_patch(context, model, a, b);
+    }
+    return PERP_OK;
+}
+
+static perp_status check(perp_context* context, const perp_model* model, const char* contact,
+                         const char* cone, const perpi_step_settings* settings)
+{
+    bool soft = false;
+    for (size_t i = 0; i < model->body_count; ++i) {
+        soft = soft || model->body[i].layer.soft;
+    }
+    if (soft && strcmp(contact, "standard") != 0) {
+        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                          "contact: '%.40s' chooses among contacts by their gaps, and a soft layer "
+                          "lives with overlap; the stepper 'compliant' takes 'standard'",
+                          contact);
+    }
+    if (settings->midpoint && (model->joint_count > 0 || model->spring_count > 0 ||
+                               model->controller_count > 0 || model->support_points > 0)) {
+        return perpi_fail(
+            context, PERP_ERROR_UNSUPPORTED,
+            "stepper/midpoint: does not take joints, springs, controllers and supports yet: "
+            "their rows hold at the end of the step; leave midpoint out");
+    }
+    for (int32_t a = 0; a < (int32_t)model->body_count; ++a) {
+        for (int32_t b = a + 1; (soft || settings->midpoint) && b < (int32_t)model->body_count;
+             ++b) {
+            if ((model->body[a].dofs == 0 && model->body[b].dofs == 0) ||
+                !perp_model_pair_collides(model, a, b)) {
+                continue;
+            }
+            const perp_status status = check_pair(context, model, a, b, cone, settings);
+            if (status != PERP_OK) {
+                return status;
+            }
+        }
+    }
+    return PERP_OK;
+}
+
+static const perp_setting settings[] = {
+    {"midpoint", PERP_SETTING_BOOL, offsetof(perpi_step_settings, midpoint), 0, 1,
+     "forces of the layers at the middle of the step: keeps the energy of undamped layers"},
+};
+
+const perpi_stepper_ops perpi_stepper_compliant = {
+    .name = "compliant",
+    .summary = "soft layers around rigid cores, implicit Euler or midpoint",
+    .setting = settings,
+    .setting_count = sizeof settings / sizeof settings[0],
+    .check = check,
+    .layered = true,
+    .formulate = perpi_formulate,
+    .advance = advance,
+};

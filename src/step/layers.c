@@ -1,0 +1,471 @@
+/* src/step/layers.c - soft layers of contacts as blocks of the problem (layers.h).
+ *
+ * Source     [B09 3.5.2, (3.88)-(3.93)], gap linearised as in [B09 2.6] instead of an unknown
+ * Notation   delta -> layer.start, layer.end;  delta^o -> limit;  p_ns + p_nr -> impulse[0];
+ *            p_nr -> layer.core
+ * Departure  the slip that friction dissipates with is that of the surfaces, J_t v + w_t; (3.92) takes
+ *            the bodies' J_t v, with which a layer that is still being sheared already slides.
+ *            Midpoint: on the step in which a layer is touched or left, its force acts on a part of
+ *            the way only. The work it does is that of the energy it stores when its stiffness is
+ *            taken by that part: the discrete gradient of the layer's energy.
+ */
+#include "step/layers.h"
+
+#include <string.h>
+
+/* Of the effective mass of a point, the part that its ties may borrow in all. */
+static const double LENT = 0.5;
+/* A part of the way below this is none worth a spring. */
+static const double LEAST_SHARE = 1e-9;
+
+static bool has_block(const perp_contact* c)
+{
+    return c->layer.theta > 0.0 && c->layer.share > 0.0;
+}
+
+static int32_t rows_of(const perp_model* model, const perp_contact* c)
+{
+    return c->cone == PERP_CONE_NONE ? 1 : model->dimension; /* torsion is no business of a layer */
+}
+
+double perpi_step_theta(const perpi_step_input* in)
+{
+    if (!in->settings->midpoint) {
+        return 1.0;
+    }
+    for (int32_t i = 0; i < in->contact_count; ++i) {
+        if (in->contact[i].layer.theta == 1.0) {
+            return 1.0;
+        }
+    }
+    return 0.5;
+}
+
+void perpi_layers_recall(const perp_model* model, bool midpoint, const perp_contact* last,
+                         int32_t last_count, perp_contact* contact, int32_t count)
+{
+    int32_t old = 0; /* both lists are sorted by key */
+    for (int32_t i = 0; i < count; ++i) {
+        perp_contact* c = &contact[i];
+        const perpi_layer layer = perpi_model_layer(model, c->body_a, c->body_b);
+        if (!layer.soft) {
+            continue;
+        }
+        c->layer.theta = midpoint ? 0.5 : 1.0;
+        c->layer.share = 1.0;
+        if (layer.smooth) {
+            c->cone = PERP_CONE_NONE;
+            c->directions = 0;
+            memset(c->e, 0, sizeof c->e);
+            memset(c->impulse + 1, 0, 3 * sizeof c->impulse[1]);
+        }
+        while (old < last_count && last[old].key < c->key) {
+            old += 1;
+        }
+        if (old < last_count && last[old].key == c->key && last[old].layer.theta > 0.0) {
+            memcpy(c->layer.start, last[old].layer.end, sizeof c->layer.start);
+        } else if (c->gap < 0.0) {
+            c->layer.start[0] = -c->gap < layer.limit ? -c->gap : layer.limit;
+        }
+        memcpy(c->layer.end, c->layer.start, sizeof c->layer.end);
+    }
+}
+
+/* ---- formulating -----------------------------------------------------------------------------------*/
+
+/* The mass that a tie to A may borrow, given how many ties there are on it. */
+static double lend(const perpi_formulation* f, const perp_model* model, const perp_contact* c,
+                   int32_t ties, int32_t count)
+{
+    const perpi_body* body = &model->body[c->body_a];
+    const vec3 n = v3_from(c->normal), t = v3_from(c->tangent);
+    const vec3 direction[3] = {n, t, v3_cross(n, t)};
+    const vec3 r = v3_sub(v3_from(c->point), f->pose[c->body_a].x);
+    double W = (double)ties / body->mass; /* the trace bounds the largest eigenvalue */
+    if (!body->particle) {
+        mat3 I = perpi_world_inertia(body, &f->pose[c->body_a]);
+        if (model->dimension == 2) {
+            I = m3_identity();
+            I.m[2][2] = body->inertia.m[2][2];
+        }
+        const mat3 inverse = m3_inverse(I);
+        for (int32_t i = 0; i < ties; ++i) {
+            const vec3 arm = v3_cross(r, direction[i]);
+            W += v3_dot(arm, m3_mul(inverse, arm));
+        }
+    }
+    return LENT / (W * (double)count);
+}
+
+static int32_t count_ties(const perpi_step_input* in, int32_t body)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < in->contact_count; ++i) {
+        const perp_contact* c = &in->contact[i];
+        count += has_block(c) && c->body_a == body && in->model->body[c->body_b].dofs > 0;
+    }
+    return count;
+}
+
+/* M = theta (theta h^2 K + h C), k = -theta h K delta. */
+static void write_layer(perpi_formulation* f, const perpi_layer_place* place, const perp_contact* c,
+                        const perpi_layer* layer)
+{
+    const double h = f->h, theta = f->theta;
+    const int32_t n = place->ties + place->yields;
+    double* M = f->M + f->M_used;
+    double* k = f->k + f->dof[place->block];
+    memset(M, 0, (size_t)(n * n) * sizeof *M);
+    for (int32_t i = 0; i < place->ties; ++i) {
+        M[i * n + i] = place->m;
+        k[i] = place->m * place->y[i];
+    }
+    for (int32_t i = 0; i < place->yields; ++i) {
+        double Kd = 0.0;
+        for (int32_t j = 0; j < place->yields; ++j) {
+            const double K = c->layer.share * layer->K.m[i][j];
+            M[(place->ties + i) * n + place->ties + j] =
+                theta * h * (theta * h * K + layer->C.m[i][j]);
+            Kd += K * c->layer.start[j];
+        }
+        k[place->ties + i] = -theta * h * Kd;
+    }
+    f->M_used += (size_t)(n * n);
+}
+
+perp_status perpi_layers_place(perpi_formulation* f, const perpi_step_input* in)
+{
+    const perp_model* model = in->model;
+    int32_t count = 0;
+    for (int32_t i = 0; i < in->contact_count; ++i) {
+        count += has_block(&in->contact[i]);
+    }
+    if (count == 0) {
+        return PERP_OK;
+    }
+    perp_status status =
+        perpi_grow(f->context, &f->layer, &f->layer_capacity, (size_t)count, sizeof *f->layer);
+    if (status == PERP_OK) {
+        status = perpi_formulation_blocks(f, model->body_count + (size_t)count);
+    }
+    for (int32_t i = 0; status == PERP_OK && i < in->contact_count; ++i) {
+        const perp_contact* c = &in->contact[i];
+        if (!has_block(c)) {
+            continue;
+        }
+        const perpi_layer layer = perpi_model_layer(model, c->body_a, c->body_b);
+        const bool free_a = model->body[c->body_a].dofs > 0,
+                   free_b = model->body[c->body_b].dofs > 0;
+        perpi_layer_place* place = &f->layer[f->layer_count++];
+        *place = (perpi_layer_place){.contact = i,
+                                     .block = f->problem.block_count,
+                                     .side = free_b ? 0 : 1,
+                                     .ties = free_a && free_b ? rows_of(model, c) : 0,
+                                     .yields = layer.smooth ? 1 : model->dimension,
+                                     .tie_row = -1,
+                                     .core_row = -1};
+        if (place->ties > 0) {
+            place->m = lend(f, model, c, place->ties, count_ties(in, c->body_a));
+            double J[3 * 6];
+            const int32_t n = model->body[c->body_a].dofs;
+            const double* v = in->v + (size_t)c->body_a * (size_t)perpi_v_stride(model);
+            (void)perpi_contact_rows(model, f->pose, c, 0, place->ties, J);
+            for (int32_t r = 0; r < place->ties; ++r) {
+                for (int32_t j = 0; j < n; ++j) {
+                    place->y[r] += J[r * n + j] * v[j];
+                }
+            }
+        }
+        f->dof[place->block + 1] = f->dof[place->block] + place->ties + place->yields;
+        write_layer(f, place, c, &layer);
+        f->problem.block_count += 1;
+        f->problem.dof_count = f->dof[f->problem.block_count];
+    }
+    return status;
+}
+
+double* perpi_layer_rows(const perpi_layer_place* place, int32_t rows, double* J)
+{
+    const int32_t n = place->ties + place->yields;
+    for (int32_t i = 0; i < rows; ++i, J += n) {
+        memset(J, 0, (size_t)n * sizeof *J);
+        if (i < place->ties) {
+            J[i] = 1.0;
+        }
+        if (i < place->yields) {
+            J[place->ties + i] = 1.0;
+        }
+    }
+    return J;
+}
+
+/* The mass block of a body, and where its part of k is. */
+static double* block_of_body(perpi_formulation* f, const perp_model* model, int32_t body)
+{
+    double* M = f->M;
+    for (int32_t i = 0; i < body; ++i) {
+        M += model->body[i].dofs * model->body[i].dofs;
+    }
+    return M;
+}
+
+/* y - J_A v_A = 0, with the mass that A lends. */
+static perp_status append_tie(perpi_formulation* f, const perp_model* model, const perp_contact* c,
+                              perpi_layer_place* place)
+{
+    const int32_t a = f->block_of[c->body_a], n = model->body[c->body_a].dofs;
+    const int32_t own = place->ties + place->yields, rows = place->ties;
+    const perp_status status =
+        perpi_formulation_room(f, 1, (size_t)rows, (size_t)(rows * (n + own)));
+    if (status != PERP_OK) {
+        return status;
+    }
+    double* J = f->J + f->jac;
+    f->constraint[f->constraints++] = (perp_constraint){.kind = PERP_CONSTRAINT_EQUALITY,
+                                                        .block = {a, place->block},
+                                                        .row = f->rows,
+                                                        .rows = rows,
+                                                        .jac = f->jac};
+    place->tie = f->constraints - 1;
+    place->tie_row = f->rows;
+    (void)perpi_contact_rows(model, f->pose, c, 0, rows, J);
+    double* M = block_of_body(f, model, c->body_a);
+    double* k = f->k + f->dof[a];
+    for (int32_t i = 0; i < n; ++i) {
+        for (int32_t j = 0; j < n; ++j) {
+            double lent = 0.0;
+            for (int32_t r = 0; r < rows; ++r) {
+                lent += J[r * n + i] * J[r * n + j];
+            }
+            M[i * n + j] -= place->m * lent;
+        }
+        for (int32_t r = 0; r < rows; ++r) {
+            k[i] -= J[r * n + i] * place->m * place->y[r];
+        }
+    }
+    for (int32_t i = 0; i < rows * n; ++i) {
+        J[i] = -J[i];
+    }
+    J += rows * n;
+    memset(J, 0, (size_t)(rows * own) * sizeof *J);
+    for (int32_t r = 0; r < rows; ++r) {
+        J[r * own + r] = 1.0;
+        f->b[f->rows + r] = f->lower[f->rows + r] = f->upper[f->rows + r] = 0.0;
+        f->compliance[f->rows + r] = 0.0;
+    }
+    f->rows += rows;
+    f->jac += (size_t)(rows * (n + own));
+    return PERP_OK;
+}
+
+/* delta^o - delta_n' >= 0, over h. */
+static perp_status append_core(perpi_formulation* f, const perp_contact* c, double limit,
+                               perpi_layer_place* place)
+{
+    const int32_t own = place->ties + place->yields;
+    const perp_status status = perpi_formulation_room(f, 1, 1, (size_t)own);
+    if (status != PERP_OK) {
+        return status;
+    }
+    f->constraint[f->constraints++] = (perp_constraint){.kind = PERP_CONSTRAINT_CONTACT,
+                                                        .block = {-1, place->block},
+                                                        .row = f->rows,
+                                                        .rows = 1,
+                                                        .jac = f->jac};
+    place->core_row = f->rows;
+    memset(f->J + f->jac, 0, (size_t)own * sizeof *f->J);
+    f->J[f->jac + (size_t)place->ties] = -1.0;
+    f->b[f->rows] = (limit - c->layer.start[0]) / f->h;
+    f->lower[f->rows] = f->upper[f->rows] = f->compliance[f->rows] = 0.0;
+    f->rows += 1;
+    f->jac += (size_t)own;
+    return PERP_OK;
+}
+
+/* A layer that is left within the step has given its push, which is known. */
+static void add_push(perpi_formulation* f, const perp_model* model, const perp_contact* c)
+{
+    for (int side = 0; side < 2; ++side) {
+        const int32_t body = side == 0 ? c->body_a : c->body_b;
+        if (f->block_of[body] < 0) {
+            continue;
+        }
+        double J[6];
+        (void)perpi_contact_rows(model, f->pose, c, side, 1, J);
+        for (int32_t i = 0; i < model->body[body].dofs; ++i) {
+            f->k[f->dof[f->block_of[body]] + i] += f->theta * c->layer.push * J[i];
+        }
+    }
+}
+
+perp_status perpi_formulate_layers(perpi_formulation* f, const perpi_step_input* in)
+{
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && i < f->layer_count; ++i) {
+        perpi_layer_place* place = &f->layer[i];
+        const perp_contact* c = &in->contact[place->contact];
+        const double limit = perpi_model_layer(in->model, c->body_a, c->body_b).limit;
+        if (place->ties > 0) {
+            status = append_tie(f, in->model, c, place);
+        }
+        if (status == PERP_OK && isfinite(limit)) {
+            status = append_core(f, c, limit, place);
+        }
+    }
+    for (int32_t i = 0; status == PERP_OK && i < in->contact_count; ++i) {
+        if (in->contact[i].layer.push != 0.0) {
+            add_push(f, in->model, &in->contact[i]);
+        }
+    }
+    return status;
+}
+
+/* ---- to and from the contacts ----------------------------------------------------------------------*/
+
+void perpi_layers_gather(const perpi_formulation* f, const perp_model* model, const double* v_old,
+                         const perp_contact* contacts, double* v, double* p)
+{
+    const double theta = f->theta;
+    const size_t stride = (size_t)perpi_v_stride(model);
+    if (theta == 1.0 && f->layer_count == 0) {
+        return;
+    }
+    for (size_t b = 0; theta != 1.0 && b < model->body_count; ++b) {
+        for (int32_t i = 0; f->block_of[b] >= 0 && i < model->body[b].dofs; ++i) {
+            double* at = &v[f->dof[f->block_of[b]] + i];
+            *at = theta * *at + (1.0 - theta) * v_old[b * stride + (size_t)i];
+        }
+    }
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        double* row = p + f->constraint[i].row;
+        row[0] -= contacts[i].layer.push;
+        for (int32_t r = 0; theta != 1.0 && r < f->constraint[i].rows; ++r) {
+            row[r] *= theta;
+        }
+    }
+    for (int32_t i = 0; i < f->layer_count; ++i) {
+        const perpi_layer_place* place = &f->layer[i];
+        const perp_contact* c = &contacts[place->contact];
+        double* y = v + f->dof[place->block];
+        for (int32_t r = 0; r < place->yields; ++r) {
+            y[place->ties + r] = (c->layer.end[r] - c->layer.start[r]) / f->h;
+        }
+        if (place->ties > 0) {
+            memset(y, 0, (size_t)place->ties * sizeof *y);
+            for (int32_t r = 0; r < place->ties; ++r) {
+                y[r] = -perpi_formulation_speed(f, place->tie, r, v);
+            }
+            /* what the equation of motion of y leaves for the tie to give */
+            for (int32_t r = 0; r < place->ties; ++r) {
+                p[place->tie_row + r] =
+                    place->m * (y[r] - place->y[r]) - p[f->constraint[place->contact].row + r];
+            }
+        }
+        if (place->core_row >= 0) {
+            p[place->core_row] = theta * c->layer.core;
+        }
+    }
+}
+
+void perpi_layers_scatter(const perpi_formulation* f, const double* v, const double* p,
+                          perp_contact* contacts)
+{
+    if (f->theta == 1.0 && f->layer_count == 0) {
+        return;
+    }
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        perp_contact* c = &contacts[i];
+        for (int r = 0; f->theta != 1.0 && r < 4; ++r) {
+            c->impulse[r] /= f->theta;
+        }
+        if (c->layer.theta == 0.0) {
+            continue;
+        }
+        c->impulse[0] += c->layer.push;
+        c->layer.core = 0.0;
+        memset(c->layer.end, 0, sizeof c->layer.end); /* of one that was left */
+    }
+    for (int32_t i = 0; i < f->layer_count; ++i) {
+        const perpi_layer_place* place = &f->layer[i];
+        perp_contact_layer* layer = &contacts[place->contact].layer;
+        const double* w = v + f->dof[place->block] + place->ties;
+        for (int32_t r = 0; r < place->yields; ++r) {
+            layer->end[r] = layer->start[r] + f->h * w[r];
+        }
+        layer->core = place->core_row >= 0 ? p[place->core_row] / f->theta : 0.0;
+    }
+}
+
+/* ---- midpoint --------------------------------------------------------------------------------------*/
+
+/* The gap at the end of the step. */
+static double end_gap(const perpi_formulation* f, const perp_contact* c, int32_t i, const double* v)
+{
+    const double u = perpi_formulation_speed(f, i, 0, v) + f->b[f->constraint[i].row];
+    return f->h * u - (has_block(c) ? c->layer.end[0] : 0.0);
+}
+
+/* Where the way of the step leads, and what of it the layer takes part in. */
+static void look_at_way(const perpi_formulation* f, const perp_model* model, const perp_contact* c,
+                        int32_t i, const double* v, const double* p, double* share, double* push)
+{
+    const double gap = end_gap(f, c, i, v), pressed = c->layer.start[0];
+    const bool left = has_block(c) ? gap > 0.0 : !(p[f->constraint[i].row] > 0.0);
+    *share = 1.0;
+    *push = 0.0;
+    if (pressed > 0.0 && left) {
+        const perpi_layer layer = perpi_model_layer(model, c->body_a, c->body_b);
+        const double part = pressed / (pressed + (gap > 0.0 ? gap : 0.0));
+        const double given =
+            0.5 * f->h * part * layer.K.m[0][0] * pressed - layer.C.m[0][0] * pressed;
+        *share = 0.0;
+        *push = given > 0.0 ? given : 0.0;
+    } else if (pressed == 0.0 && c->gap > 0.0 && gap < 0.0) {
+        const double part = -gap / (c->gap - gap);
+        *share = part > LEAST_SHARE ? part : LEAST_SHARE;
+    }
+}
+
+bool perpi_layers_revise(const perpi_formulation* f, const perp_model* model, const double* v,
+                         const double* p, perp_contact* contacts)
+{
+    if (f->theta == 1.0) {
+        return false;
+    }
+    bool core = false, changed = false;
+    for (int32_t i = 0; i < f->layer_count; ++i) {
+        core = core || (f->layer[i].core_row >= 0 && p[f->layer[i].core_row] > 0.0);
+    }
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        perp_contact* c = &contacts[i];
+        double share = 1.0, push = 0.0;
+        if (c->layer.theta == 0.0) {
+            continue;
+        }
+        if (core) { /* an impact: the velocity after it is that of the end, as for a rigid body */
+            c->layer.theta = 1.0;
+        } else {
+            look_at_way(f, model, c, i, v, p, &share, &push);
+        }
+        if (core || fabs(share - c->layer.share) > 1e-13 ||
+            fabs(push - c->layer.push) > 1e-13 * fabs(push)) {
+            c->layer.share = share;
+            c->layer.push = push;
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+double perpi_layer_energy(const perp_model* model, const perp_contact* contacts, int32_t count)
+{
+    double energy = 0.0;
+    for (int32_t i = 0; i < count; ++i) {
+        if (contacts[i].layer.theta > 0.0) {
+            const mat3 K = perpi_model_layer(model, contacts[i].body_a, contacts[i].body_b).K;
+            const vec3 d = v3_from(contacts[i].layer.end);
+            energy += 0.5 * v3_dot(d, m3_mul(K, d));
+        }
+    }
+    return energy;
+}
