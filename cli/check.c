@@ -56,11 +56,11 @@ static json_t* bodies_json(const perp_model* model)
             json_array_append_new(
                 shapes, json_string(perp_shape_name(perp_model_body_shape(model, i, s).type)));
         }
-        json_t* body =
-            json_pack("{s:s, s:s, s:o, s:i, s:o, s:o}", "name", perp_model_body_name(model, i),
-                      "type", type_name(info.type), "mass", cli_number(info.mass),
-                      "degrees_of_freedom", (int)info.dofs, "friction", cli_number(info.friction),
-                      "position", cli_numbers(info.position, planar ? 2 : 3));
+        json_t* body = json_pack(
+            "{s:s, s:s, s:o, s:i, s:o, s:o, s:o}", "name", perp_model_body_name(model, i), "type",
+            type_name(info.type), "mass", cli_number(info.mass), "degrees_of_freedom",
+            (int)info.dofs, "friction", cli_number(info.friction), "restitution",
+            cli_number(info.restitution), "position", cli_numbers(info.position, planar ? 2 : 3));
         json_object_set_new(body, "inertia",
                             planar ? cli_number(info.inertia[8]) : cli_numbers(info.inertia, 9));
         json_object_set_new(body, "shapes", shapes);
@@ -163,9 +163,11 @@ static json_t* pairs_json(const perp_model* model)
         for (int32_t b = a + 1; b < n && json_array_size(array) < PAIRS_JSON; ++b) {
             if (can_meet(model, a, b)) {
                 perp_compliance_def soft;
-                json_t* pair = json_pack("{s:s, s:s, s:o}", "a", perp_model_body_name(model, a),
-                                         "b", perp_model_body_name(model, b), "mu",
-                                         cli_number(perp_model_pair_friction(model, a, b)));
+                json_t* pair =
+                    json_pack("{s:s, s:s, s:o, s:o}", "a", perp_model_body_name(model, a), "b",
+                              perp_model_body_name(model, b), "mu",
+                              cli_number(perp_model_pair_friction(model, a, b)), "restitution",
+                              cli_number(perp_model_pair_restitution(model, a, b)));
                 if (perp_model_pair_compliance(model, a, b, &soft)) {
                     json_object_set_new(pair, "stiffness", cli_number(soft.stiffness[0]));
                     json_object_set_new(pair, "damping", cli_number(soft.damping[0]));
@@ -199,6 +201,11 @@ static void gravity_of(const perp_scene* scene, double gravity[3])
     json_decref(root);
 }
 
+static const char* law_name(const perp_model* model)
+{
+    return perp_model_impact_law(model) == PERP_IMPACT_POISSON ? "poisson" : "newton";
+}
+
 static void print_json(const perp_scene* scene, const perp_sim* sim, double penetration)
 {
     const perp_model* model = perp_scene_model(scene);
@@ -211,14 +218,18 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
     gravity_of(scene, gravity);
     json_object_set_new(o, "gravity",
                         cli_numbers(gravity, perp_model_dimension(model) == 2 ? 2 : 3));
-    json_object_set_new(o, "step", cli_number(run.step));
+    json_object_set_new(o, "step",
+                        run.error > 0.0 ? json_pack("{s:o}", "error", cli_number(run.error))
+                                        : cli_number(run.step));
     json_object_set_new(o, "duration", cli_number(run.duration));
-    json_object_set_new(o, "steps", json_integer(perp_sim_step_total(sim)));
+    json_object_set_new(o, "steps",
+                        run.error > 0.0 ? json_null() : json_integer(perp_sim_step_total(sim)));
     json_object_set_new(o, "record_every", json_integer(perp_scene_record_every(scene)));
     json_object_set_new(o, "stepper", json_string(run.stepper));
     json_object_set_new(o, "contact", json_string(run.contact));
     json_object_set_new(o, "friction", json_string(run.cone));
     json_object_set_new(o, "directions", json_integer(run.directions));
+    json_object_set_new(o, "impact_law", json_string(law_name(model)));
     json_object_set_new(o, "solver", json_string(run.solver));
     json_object_set_new(o, "solver_settings", settings_json(&run));
     json_object_set_new(o, "tolerance", cli_number(run.tolerance));
@@ -362,6 +373,7 @@ static void print_joints(const perp_model* model)
 
 static void print_pairs(const perp_model* model)
 {
+    const bool bounces = perp_model_bounces(model);
     const int32_t n = perp_model_body_count(model);
     int64_t pairs = 0;
     for (int32_t a = 0; a < n; ++a) {
@@ -370,7 +382,8 @@ static void print_pairs(const perp_model* model)
                 continue;
             }
             if (pairs == 0) {
-                printf("\n%s  %-41s %9s%s\n", cli_bold(), "pair that can meet", "mu", cli_plain());
+                printf("\n%s  %-41s %9s%s%s\n", cli_bold(), "pair that can meet", "mu",
+                       bounces ? "         e" : "", cli_plain());
             }
             if (pairs++ < ROWS_SHOWN) {
                 printf("  ");
@@ -378,6 +391,9 @@ static void print_pairs(const perp_model* model)
                 printf(" ");
                 cli_put_name(perp_model_body_name(model, b), 20);
                 printf(" %9.4g", perp_model_pair_friction(model, a, b));
+                if (bounces) {
+                    printf(" %9.4g", perp_model_pair_restitution(model, a, b));
+                }
                 perp_compliance_def soft;
                 if (perp_model_pair_compliance(model, a, b, &soft)) {
                     printf("  soft: stiffness %.4g, damping %.4g%s", soft.stiffness[0],
@@ -412,8 +428,16 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     } else {
         printf("  gravity        (%.9g, %.9g, %.9g)\n", g[0], g[1], g[2]);
     }
-    printf("  time           step %.9g to t = %.9g: %lld steps, recorded every %d\n", run.step,
-           run.duration, (long long)perp_sim_step_total(sim), (int)perp_scene_record_every(scene));
+    if (run.error > 0.0) {
+        printf(
+            "  time           adaptive step, error %.3g of the scene's size, to t = %.9g, recorded "
+            "every %d\n",
+            run.error, run.duration, (int)perp_scene_record_every(scene));
+    } else {
+        printf("  time           step %.9g to t = %.9g: %lld steps, recorded every %d\n", run.step,
+               run.duration, (long long)perp_sim_step_total(sim),
+               (int)perp_scene_record_every(scene));
+    }
     printf("  method         %s", run.stepper);
     for (int32_t i = 0; i < run.stepper_option_count; ++i) {
         printf("%s%s %.9g", i > 0 ? ", " : " with ", run.stepper_option[i].name,
@@ -422,6 +446,9 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     printf(", contact %s, %s friction", run.contact, run.cone);
     if (strcmp(run.cone, "polygon") == 0) {
         printf(" (%d directions)", perp_model_dimension(model) == 2 ? 2 : (int)run.directions);
+    }
+    if (perp_model_bounces(model)) {
+        printf(", %s impacts", law_name(model));
     }
     printf("\n  solver         %s", run.solver);
     for (int32_t i = 0; i < run.solver_option_count; ++i) {

@@ -63,7 +63,7 @@ const char* cli_nearest(const char* word, const char* const* list);
 
 extern const cli_verb cli_verb_run, cli_verb_check, cli_verb_list, cli_verb_export, cli_verb_verify,
     cli_verb_solve, cli_verb_compare, cli_verb_init, cli_verb_demo, cli_verb_replay, cli_verb_plot,
-    cli_verb_render, cli_verb_import, cli_verb_help;
+    cli_verb_render, cli_verb_import, cli_verb_forces, cli_verb_help;
 extern const cli_verb* const cli_verbs[]; /* NULL-terminated */
 const cli_verb* cli_verb_find(const char* name);
 /* Says why a name is no verb: not built yet, misspelt, unknown. */
@@ -99,6 +99,8 @@ void cli_line_shown(bool shown);
 
 /* Prints and releases the object. */
 void cli_print_json(json_t* object);
+/* The step that forces are drawn with: the scene's, of an adaptive one its first. */
+double cli_nominal_step(const perp_scene_run* run);
 /* A number, or null where JSON has none (infinity, NaN). */
 json_t* cli_number(double x);
 /* A string; text from outside need not be UTF-8, but JSON must be: other bytes become '?'. */

@@ -89,9 +89,11 @@ static void put_side(char letter, const compare_side* s, bool markdown)
     cli_put(s->path);
     printf(": ");
     cli_put_name(perp_scene_name(s->scene), 0);
-    printf(", %s, %s, %s friction, solver %s, step %.6g; %lld frames, t = %.6g to %.6g%s\n",
-           run.stepper, run.contact, run.cone, run.solver, run.step, (long long)s->frames, s->begin,
-           s->end, perp_recording_finished(s->recording) ? "" : " (ended early)");
+    printf(", %s, %s, %s friction, solver %s, %s %.6g; %lld frames, t = %.6g to %.6g%s\n",
+           run.stepper, run.contact, run.cone, run.solver,
+           run.error > 0.0 ? "adaptive step of error" : "step",
+           run.error > 0.0 ? run.error : run.step, (long long)s->frames, s->begin, s->end,
+           perp_recording_finished(s->recording) ? "" : " (ended early)");
 }
 
 /* The bodies of `of` that the other has not. */
@@ -255,7 +257,9 @@ static json_t* side_json(const compare_side* s)
     json_object_set_new(o, "contact", json_string(run.contact));
     json_object_set_new(o, "friction", json_string(run.cone));
     json_object_set_new(o, "solver", json_string(run.solver));
-    json_object_set_new(o, "step", cli_number(run.step));
+    json_object_set_new(o, "step",
+                        run.error > 0.0 ? json_pack("{s:o}", "error", cli_number(run.error))
+                                        : cli_number(run.step));
     json_object_set_new(o, "finished", json_boolean(perp_recording_finished(s->recording)));
     json_object_set_new(o, "frames", json_integer(s->frames));
     json_object_set_new(o, "steps", json_integer(s->steps));

@@ -10,7 +10,10 @@ static void print_row(const char* name, const char* summary, bool built)
 {
     printf("  %s%-18s%s %s%s\n", built ? cli_bold() : cli_dim(), name, cli_plain(), summary,
            built ? ""
-                 : (strstr(summary, "does not exist yet") != NULL ? "" : " (does not exist yet)"));
+                 : (strstr(summary, "does not exist yet") != NULL ||
+                            strstr(summary, "perp forces") != NULL
+                        ? ""
+                        : " (does not exist yet)"));
 }
 
 static json_t* row_json(const char* name, const char* summary, bool built)

@@ -210,6 +210,11 @@ void cli_print_json(json_t* object)
     json_decref(object);
 }
 
+double cli_nominal_step(const perp_scene_run* run)
+{
+    return isnan(run->step) ? 1e-3 * run->duration : run->step;
+}
+
 json_t* cli_number(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();

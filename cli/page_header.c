@@ -358,7 +358,7 @@ json_t* page_header(const perp_scene* scene, const char* file)
     }
     put(o, "dimension", json_integer(perp_model_dimension(model)));
     put(o, "gravity", gravity(scene));
-    put(o, "step", cli_number(run.step));
+    put(o, "step", cli_number(cli_nominal_step(&run)));
     put(o, "duration", cli_number(run.duration));
     put(o, "stepper", page_text(run.stepper));
     put(o, "contact", page_text(run.contact));

@@ -436,7 +436,13 @@ static void add_contacts(packer* p, int64_t k, const perp_frame* frame)
         to_floats(c->point, 3, row->point);
         to_floats(c->normal, 3, row->normal);
         to_floats(c->tangent, 3, row->tangent);
-        to_floats(c->impulse, 4, row->impulse);
+        /* the page divides by the scene's step; an adaptive one's impulses are of half of its own */
+        double impulse[4];
+        for (int j = 0; j < 4; ++j) {
+            const bool half = frame->clock != NULL && frame->info.kind == PERP_STEP_TIME;
+            impulse[j] = half ? c->impulse[j] * (p->step / (0.5 * frame->clock[1])) : c->impulse[j];
+        }
+        to_floats(impulse, 4, row->impulse);
     }
     p->row_end[at] = (int32_t)p->row_count;
 }
@@ -706,7 +712,8 @@ static bool open_recording(packer* p, perp_context* context, const char* path)
     p->bodies = perp_model_body_count(p->model);
     p->nq = p->planar ? 3 : 7;
     p->nv = p->planar ? 3 : 6;
-    p->step = perp_scene_run_settings(p->scene).step;
+    const perp_scene_run run = perp_scene_run_settings(p->scene);
+    p->step = cli_nominal_step(&run);
     p->recorded = perp_recording_frame_count(p->recording);
     p->stride = (p->recorded + FRAMES_MAX - 2) / (FRAMES_MAX - 1);
     p->stride = p->stride > 0 ? p->stride : 1;

@@ -367,7 +367,8 @@ static int write_numbers(plot* p)
         }
         plot_frame f = {.frame = &frame,
                         .planar = p->dimension == 2,
-                        .step = perp_scene_run_settings(p->scene).step};
+                        .step = frame.clock != NULL ? 0.5 * frame.clock[1]
+                                                    : perp_scene_run_settings(p->scene).step};
         page_momentum(p->model, &frame, f.momentum);
         fprintf(file, "%.17g", frame.time);
         for (int i = 0; i < p->count; ++i) {

@@ -5,6 +5,7 @@
  */
 #include "progress.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +94,7 @@ void cli_progress_step(cli_progress* progress, const perp_sim* sim, const cli_st
     progress->last = now;
     progress->drawn = true;
     cli_line_shown(true);
-    const double total = (double)perp_sim_step_total(sim), done = (double)perp_sim_step_count(sim);
+    const double total = perp_sim_duration(sim), done = perp_sim_time(sim);
     const double wall = now - progress->begin;
     const double rate = (double)stats->steps / wall;
     const double part = total > 0.0 ? done / total : 1.0;
@@ -109,7 +110,8 @@ void cli_progress_step(cli_progress* progress, const perp_sim* sim, const cli_st
                    (perp_sim_time(sim) - progress->time_begin) / wall);
     (void)snprintf(piece[CONTACTS], PIECE, "%d contacts", (int)stats->contacts_final);
     (void)snprintf(piece[WORST], PIECE, "worst %.1e", stats->certificate.worst);
-    format_left((total - done) / rate, piece[LEFT]);
+    const double pace = (done - progress->time_begin) / wall;
+    format_left(pace > 0.0 ? (total - done) / pace : INFINITY, piece[LEFT]);
     draw(piece, cli_columns(STDERR_FILENO));
 }
 

@@ -481,7 +481,7 @@ static void advise(const run_state* r, const char* problem)
     cli_complain("to get past it, try %s, a smaller step (--step %.3g)%s",
                  strcmp(run.solver, "auto") == 0 ? "another solver (see 'perp list solvers')"
                                                  : "another solver (--solver auto)",
-                 0.5 * run.step, r->keep_going ? "" : ", or --keep-going");
+                 0.5 * cli_nominal_step(&run), r->keep_going ? "" : ", or --keep-going");
 }
 
 static void print_resumed(const run_state* r)

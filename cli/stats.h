@@ -24,10 +24,11 @@ typedef struct cli_stats {
     double iterations_sum;
     int32_t iterations_max;
     int64_t failures;
-    int64_t fallbacks;    /* pairs of shapes given to a simpler contact model */
-    int64_t undetermined; /* steps whose motion the laws leave open (quasistatic) */
-    int32_t freedom;      /* of these, in how many directions at most */
-    double initial_total; /* energy */
+    int64_t fallbacks;       /* pairs of shapes given to a simpler contact model */
+    int64_t undetermined;    /* steps whose motion the laws leave open (quasistatic) */
+    int32_t freedom;         /* of these, in how many directions at most */
+    int64_t impacts_reduced; /* impacts whose restitution was cut, for energy not to grow */
+    double initial_total;    /* energy */
 } cli_stats;
 
 bool cli_stats_begin(cli_stats* stats, const perp_sim* sim); /* false: no memory */

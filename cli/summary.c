@@ -67,7 +67,13 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
         json_object_set_new(o, "problem", cli_text(problem));
     }
     json_object_set_new(o, "scene", json_string(perp_scene_name(scene)));
-    json_object_set_new(o, "steps", json_integer(perp_sim_step_count(sim)));
+    json_object_set_new(o, "steps",
+                        json_integer(perp_sim_step_count(sim) - perp_sim_impact_count(sim)));
+    if (perp_model_bounces(model) || run.error > 0.0) {
+        json_object_set_new(o, "impacts",
+                            json_pack("{s:I, s:I}", "count", (json_int_t)perp_sim_impact_count(sim),
+                                      "reduced", (json_int_t)stats->impacts_reduced));
+    }
     json_object_set_new(o, "time", cli_number(perp_sim_time(sim)));
     json_object_set_new(o, "stepper", json_string(run.stepper));
     json_object_set_new(o, "contact", json_string(run.contact));
@@ -164,8 +170,17 @@ void cli_summary_print(const perp_scene* scene, const perp_sim* sim, cli_stats* 
     const perp_contact_residual* c = &stats->certificate;
     printf("%s", cli_bold());
     cli_put_name(perp_scene_name(scene), 0);
-    printf("%s: %s, t = %.9g after %lld steps\n", cli_plain(), status, perp_sim_time(sim),
-           (long long)perp_sim_step_count(sim));
+    const long long impacts = (long long)perp_sim_impact_count(sim);
+    printf("%s: %s, t = %.9g after %lld steps", cli_plain(), status, perp_sim_time(sim),
+           (long long)perp_sim_step_count(sim) - impacts);
+    if (impacts > 0) {
+        printf(" and %lld impacts", impacts);
+    }
+    if (stats->impacts_reduced > 0) {
+        printf(" (%lld with less restitution, so that energy does not grow)",
+               (long long)stats->impacts_reduced);
+    }
+    printf("\n");
     printf("  method         %s, %s, %s friction, solver %s\n", run.stepper, run.contact, run.cone,
            run.solver);
     printf("  wall time      %.4g s; a step %.4g us (p50 %.4g, p99 %.4g, max %.4g)\n",

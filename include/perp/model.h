@@ -17,11 +17,20 @@ extern "C" {
 
 typedef struct perp_model perp_model;
 
+/* How bodies bounce, [docs/steppers.md]: Newton compares velocities, u_n+ = -e u_n-; Poisson compares
+ * impulses, that of decompression is e times that of compression. */
+typedef enum perp_impact_law {
+    PERP_IMPACT_NEWTON = 0,
+    PERP_IMPACT_POISSON,
+} perp_impact_law;
+
 typedef struct perp_model_def {
     const char* name;
     int32_t dimension; /* 2 or 3 */
     double gravity[3];
-    double friction_default; /* >= 0; for bodies without their own */
+    double friction_default;    /* >= 0; for bodies without their own */
+    double restitution_default; /* 0 .. 1; likewise */
+    perp_impact_law impact_law; /* of all pairs */
 } perp_model_def;
 
 PERP_API perp_model_def perp_model_def_default(void); /* 3-D, no gravity, friction 0 */
@@ -111,6 +120,7 @@ typedef struct perp_body_def {
     double velocity[3];    /* of the centre of mass */
     double angular_velocity[3]; /* world frame; planar: [2] */
     double friction;            /* NaN: the model's default */
+    double restitution;         /* 0 .. 1; NaN: the model's default */
     bool has_compliance;
     perp_compliance_def compliance;
     bool has_gravity; /* false: the model's */
@@ -134,12 +144,14 @@ PERP_API perp_body_def perp_body_def_default(void); /* static, at the origin, co
 PERP_API PERP_NODISCARD perp_status perp_model_add_body(perp_model* model, const perp_body_def* def,
                                                         int32_t* index);
 
-/* Friction of a pair: this entry, else the geometric mean of the two. */
+/* Friction and restitution of a pair: this entry, else the geometric mean of the two. */
 typedef struct perp_pair_def {
     const char* a;
     const char* b;
     double mu;          /* NaN: not set here */
     int32_t directions; /* polygon cone of this pair; 0: the scene's */
+    bool has_restitution;
+    double restitution; /* 0 .. 1; consulted only if there is one */
 } perp_pair_def;
 PERP_API PERP_NODISCARD perp_status perp_model_add_pair(perp_model* model,
                                                         const perp_pair_def* def);
@@ -283,7 +295,7 @@ typedef struct perp_body_info {
     double mass;                               /* 0 unless dynamic */
     double inertia[9];                         /* body frame, about the centre of mass */
     double position[3], orientation[4], angle; /* at the start, of the centre of mass */
-    double friction;
+    double friction, restitution;
     double color[3];
     int32_t shape_count;
     int32_t dofs;     /* 0 unless dynamic */
@@ -302,6 +314,11 @@ PERP_API perp_support_info perp_model_body_support(const perp_model* model, int3
 PERP_API perp_shape_def perp_model_body_shape(const perp_model* model, int32_t body, int32_t shape);
 /* The friction coefficient that this pair of bodies will have (shapes with their own excepted). */
 PERP_API double perp_model_pair_friction(const perp_model* model, int32_t a, int32_t b);
+/* Likewise its coefficient of restitution. */
+PERP_API double perp_model_pair_restitution(const perp_model* model, int32_t a, int32_t b);
+/* Whether any pair may bounce, and by which law. */
+PERP_API bool perp_model_bounces(const perp_model* model);
+PERP_API perp_impact_law perp_model_impact_law(const perp_model* model);
 /* The layer between two bodies: of two soft ones both in series (docs/steppers.md). False: rigid. */
 PERP_API bool perp_model_pair_compliance(const perp_model* model, int32_t a, int32_t b,
                                          perp_compliance_def* compliance);

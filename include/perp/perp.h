@@ -5,6 +5,7 @@
 #include "perp/base.h"
 #include "perp/contact.h"
 #include "perp/force.h"
+#include "perp/forces.h"
 #include "perp/model.h"
 #include "perp/problem.h"
 #include "perp/record.h"

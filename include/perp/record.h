@@ -84,6 +84,10 @@ typedef struct perp_frame {
     int32_t joint_count;
     const double* memory; /* impulses of springs and controllers, then the controllers' integrals */
     int32_t memory_size;
+    /* Of an adaptive step: length to try next, last length, steps without impacts; NULL with fixed
+     * steps. Its second half: state and memory at its start, velocities that solved it. */
+    const double* clock;
+    const double *half_q, *half_v, *half_memory, *half_v_end;
     perp_energy energy;
     /* Of the step that led here; but certificate, penetration, iterations, residual, outcome and
      * accepted_unsolved are the worst of all steps since the frame before (`record.every` above 1).

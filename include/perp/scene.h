@@ -57,6 +57,7 @@ PERP_API int32_t perp_scene_record_every(const perp_scene* scene);
 /* How it asks to be simulated. Strings and arrays belong to the scene. */
 typedef struct perp_scene_run {
     double step, duration;
+    double error, step_min, step_max; /* of an adaptive step; error 0: fixed */
     const char* stepper;
     const perp_option* stepper_option;
     int32_t stepper_option_count;

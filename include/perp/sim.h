@@ -21,8 +21,10 @@ extern "C" {
 typedef struct perp_sim perp_sim;
 
 typedef struct perp_sim_def {
-    double step;     /* h > 0 */
-    double duration; /* > 0; the last step is shortened if h does not divide it (1e-9) */
+    double step;  /* h > 0; of an adaptive step the first; NaN then: duration / 1000 */
+    double error; /* adaptive step: its error, in sizes of the scene and radians; 0: fixed steps */
+    double step_min, step_max; /* of an adaptive step; NaN: 1e-9 step_max, duration / 10 */
+    double duration;           /* > 0; the last step is shortened if h does not divide it (1e-9) */
     const char* stepper;
     const perp_option* stepper_option; /* settings of the stepper by name */
     int32_t stepper_option_count;
@@ -55,11 +57,17 @@ PERP_API PERP_NODISCARD perp_status perp_sim_step(perp_sim* sim);
 /* Steps until the duration is reached. */
 PERP_API PERP_NODISCARD perp_status perp_sim_run(perp_sim* sim);
 PERP_API bool perp_sim_finished(const perp_sim* sim);
-/* Number of steps the whole duration takes. */
+/* Number of steps that the whole duration takes, impacts so far included; 0 if that is not known: the
+ * step is adaptive. */
 PERP_API int64_t perp_sim_step_total(const perp_sim* sim);
 
 PERP_API double perp_sim_time(const perp_sim* sim);
+PERP_API double perp_sim_duration(const perp_sim* sim);
+/* Length of the last step in time; 1 before the first. */
+PERP_API double perp_sim_last_step(const perp_sim* sim);
+/* Calls of perp_sim_step that succeeded, and how many of these were impacts. */
 PERP_API int64_t perp_sim_step_count(const perp_sim* sim);
+PERP_API int64_t perp_sim_impact_count(const perp_sim* sim);
 PERP_API const perp_model* perp_sim_model(const perp_sim* sim);
 
 /* ---- state -------------------------------------------------------------------------------------*/
@@ -120,6 +128,15 @@ PERP_API PERP_NODISCARD perp_status perp_sim_restore(perp_sim* sim, const void* 
 /* The contact candidates of the last step, those without an impulse included. */
 PERP_API const perp_contact* perp_sim_contacts(const perp_sim* sim, int32_t* count);
 
+/* What a call of perp_sim_step did. Impacts take no time: velocities jump where bodies that bounce
+ * meet (docs/steppers.md). */
+typedef enum perp_step_kind {
+    PERP_STEP_TIME = 0,
+    PERP_STEP_IMPACT,      /* by Newton's law */
+    PERP_STEP_COMPRESSION, /* the two phases of Poisson's, one after the other */
+    PERP_STEP_DECOMPRESSION,
+} perp_step_kind;
+
 typedef struct perp_step_info {
     perp_contact_residual certificate; /* of the last step */
     perp_report report;                /* of its solve */
@@ -127,7 +144,7 @@ typedef struct perp_step_info {
     int32_t contacts;                  /* of these, with an impulse */
     double penetration;                /* largest overlap found at the start of the step, >= 0 */
     int32_t rounds;                    /* collide-solve rounds (more than 1 when a body came
-                                          further than its margin) */
+                                          further than its margin); adaptive: lengths tried */
     int32_t looks;                     /* of steppers that look at the end of the step: how often
                                           they looked there before its laws held */
     int32_t corrections;               /* solves of the joint correction beside the first */
@@ -139,6 +156,10 @@ typedef struct perp_step_info {
     int32_t freedom;        /* quasistatic: directions in which the bodies could as well have moved
                                           (the least motion was taken); -1: not counted */
     bool accepted_unsolved; /* keep_going took an iterate that the judge did not pass */
+    perp_step_kind kind;
+    int32_t impacts_in_a_row; /* impacts since time went on, this one included; else 0 */
+    double restitution_kept; /* of an impact: the part of the coefficients of restitution with which
+                                 energy does not grow; 1: all */
 } perp_step_info;
 PERP_API perp_step_info perp_sim_step_info(const perp_sim* sim);
 

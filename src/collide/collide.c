@@ -35,6 +35,11 @@ struct perpi_collider {
     perpi_touch_list list;
 };
 
+static const char* article(perp_shape_type type)
+{
+    return type == PERP_SHAPE_ELLIPSOID ? "an" : "a";
+}
+
 /* Every shape of a type with gaps is compared with all the others, unless the model has none that
  * it could lack a routine with. */
 static perp_status refuse_unbuilt(const perp_model* model)
@@ -64,13 +69,14 @@ static perp_status refuse_unbuilt(const perp_model* model)
                 !perp_model_pair_collides(model, a, b)) {
                 continue;
             }
-            return perpi_fail(model->context, PERP_ERROR_UNSUPPORTED,
-                              "bodies '%s' and '%s': contact between a %s and a %s does not exist "
-                              "yet; keep the two from colliding (\"ignores\", \"collides_with\"), "
-                              "or use capsules or spheres",
-                              model->body[a].name, model->body[b].name,
-                              perpi_shape_ops_of(one->type)->name,
-                              perpi_shape_ops_of(two->type)->name);
+            return perpi_fail(
+                model->context, PERP_ERROR_UNSUPPORTED,
+                "bodies '%s' and '%s': contact between %s %s and %s %s does not exist "
+                "yet; keep the two from colliding (\"ignores\", \"collides_with\"), "
+                "or use capsules or spheres",
+                model->body[a].name, model->body[b].name, article(one->type),
+                perpi_shape_ops_of(one->type)->name, article(two->type),
+                perpi_shape_ops_of(two->type)->name);
         }
     }
     return PERP_OK;

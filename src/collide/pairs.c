@@ -58,6 +58,8 @@ static const perpi_pair_ops pairs[] = {
     {PERP_SHAPE_ELLIPSOID, PERP_SHAPE_ELLIPSOID, perpi_smooth_smooth},
     {PERP_SHAPE_ELLIPSOID, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
     {PERP_SHAPE_SUPERQUADRIC, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
+    {PERP_SHAPE_BOX, PERP_SHAPE_ELLIPSOID, perpi_box_smooth},
+    {PERP_SHAPE_BOX, PERP_SHAPE_SUPERQUADRIC, perpi_box_smooth},
     {PERP_SHAPE_HALFPLANE, PERP_SHAPE_SUPERELLIPSE, perpi_plane_smooth},
     {PERP_SHAPE_PARTICLE, PERP_SHAPE_SUPERELLIPSE, perpi_smooth_smooth_planar},
     {PERP_SHAPE_CIRCLE, PERP_SHAPE_SUPERELLIPSE, perpi_smooth_smooth_planar},

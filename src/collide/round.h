@@ -83,6 +83,8 @@ perp_status perpi_smooth_smooth_planar(const perpi_shape* a, const perpi_pose* p
 perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                  const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                  perpi_touch_list* list);
+perp_status perpi_box_smooth(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
+                             const perpi_pose* pose_b, double margin, perpi_touch_list* list);
 perp_status perpi_cylinder_capsule(const perpi_shape* a, const perpi_pose* pose_a,
                                    const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                    perpi_touch_list* list);

@@ -422,3 +422,133 @@ perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
     /* deep inside s may have its tops elsewhere: then the best face tells the way out */
     return add(list, best.s > -INFINITY ? &best : &outer, margin);
 }
+
+/* ---- a box with a smooth body --------------------------------------------------------------------
+ * s has a top at a face's normal if the point nearest to the face's plane lies over the face; on the
+ * arc between the normals of two faces if it lies over their edge; within the octant of a corner.
+ * Bodies that are apart have one, at the face whose plane is farthest or at an edge or corner of it;
+ * of those that overlap the highest of these tells the depth. */
+
+/* The box as a point: its corner towards (sign) of its frame, or the middle of an edge or face where
+ * sign has zeros. */
+static perpi_pose box_place(const perpi_shape* box, const perpi_pose* pose, vec3 sign)
+{
+    const vec3 local = {sign.x * box->half.x, sign.y * box->half.y, sign.z * box->half.z};
+    return (perpi_pose){perpi_pose_point(pose, local), q4_identity(), m3_identity()};
+}
+
+/* Whether the smooth body's point lies over the feature along the directions that are free in it, and
+ * the normal within its cone along the others; up to rounding. */
+static bool belongs(const perpi_shape* box, const perpi_pose* pose, vec3 sign, const slab* x)
+{
+    const vec3 p = m3_tmul(pose->R, v3_sub(x->p_b, pose->x)), n = m3_tmul(pose->R, x->n);
+    for (int i = 0; i < 3; ++i) {
+        const double s = v3_get(sign, i), half = v3_get(box->half, i);
+        if (s == 0.0 ? fabs(v3_get(p, i)) > half * (1.0 + PERPI_TOUCH_TIE)
+                     : s * v3_get(n, i) < -PERPI_TOUCH_TIE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The top of s on the arc from the normal f to the normal g of two faces, over their edge. */
+static slab climb_arc(const pair* c, vec3 f, vec3 g)
+{
+    double low = 0.0, high = 0.5 * 3.14159265358979323846, angle = 0.25 * 3.14159265358979323846;
+    slab x = {0};
+    for (int k = 0; k < ANGLE_STEPS; ++k) {
+        const double co = cos(angle), si = sin(angle);
+        const vec3 t = v3_add(v3_scale(-si, f), v3_scale(co, g));
+        mat3 H;
+        x = look(c, v3_add(v3_scale(co, f), v3_scale(si, g)), &H);
+        const double slope = v3_dot(t, x.off);
+        if (!(fabs(slope) > FOUND * c->size)) {
+            break;
+        }
+        *(slope > 0.0 ? &low : &high) = angle;
+        double next = angle + slope / (v3_dot(t, m3_mul(H, t)) + x.s);
+        if (!(next > low && next < high) || k % 3 == 2) {
+            next = 0.5 * (low + high);
+        }
+        if (next == angle || !(next > low && next < high)) {
+            break;
+        }
+        angle = next;
+    }
+    return x;
+}
+
+static vec3 with_entry(vec3 a, int i, double value)
+{
+    double e[3] = {a.x, a.y, a.z};
+    e[i] = value;
+    return v3_from(e);
+}
+
+/* Highest of the tops at a face, its edges and its corners; -INFINITY if it has none of them. */
+static slab best_of_face(const perpi_shape* box, const perpi_pose* pose, const perpi_shape* b,
+                         const perpi_pose* pose_b, int axis, double side)
+{
+    const perpi_shape point = {.type = PERP_SHAPE_PARTICLE};
+    const vec3 face = with_entry(v3(0, 0, 0), axis, side), f = m3_mul(pose->R, face);
+    perpi_pose place = box_place(box, pose, face);
+    pair c = pair_of(&point, &place, b, pose_b);
+    slab best = {.s = -INFINITY}, x = look(&c, f, NULL);
+    if (belongs(box, pose, face, &x)) {
+        x.p_a = v3_madd(x.p_b, -x.s, x.n);
+        return x;
+    }
+    for (int k = 0; k < 4; ++k) {
+        const int other = (axis + 1 + k / 2) % 3;
+        const vec3 edge = with_entry(face, other, k % 2 ? 1.0 : -1.0);
+        place = box_place(box, pose, edge);
+        c = pair_of(&point, &place, b, pose_b);
+        x = climb_arc(&c, f, m3_mul(pose->R, with_entry(v3(0, 0, 0), other, v3_get(edge, other))));
+        if (belongs(box, pose, edge, &x) && x.s > best.s) {
+            best = x;
+            best.p_a = v3_madd(x.p_b, -x.s, x.n);
+        }
+        const vec3 sign = {k & 1 ? 1.0 : -1.0, k & 2 ? 1.0 : -1.0, 0.0};
+        vec3 corner_sign = with_entry(face, (axis + 1) % 3, sign.x);
+        corner_sign = with_entry(corner_sign, (axis + 2) % 3, sign.y);
+        place = box_place(box, pose, corner_sign);
+        c = pair_of(&point, &place, b, pose_b);
+        x = climb_from(&c, look(&c, v3_unit(m3_mul(pose->R, corner_sign)), NULL));
+        if (belongs(box, pose, corner_sign, &x) && x.s > best.s) {
+            best = x;
+        }
+    }
+    return best;
+}
+
+perp_status perpi_box_smooth(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
+                             const perpi_pose* pose_b, double margin, perpi_touch_list* list)
+{
+    slab face[6], best = {.s = -INFINITY};
+    int top = 0;
+    for (int k = 0; k < 6; ++k) {
+        const vec3 sign = with_entry(v3(0, 0, 0), k / 2, k % 2 ? 1.0 : -1.0);
+        const perpi_pose place = box_place(a, pose_a, sign);
+        const perpi_shape point = {.type = PERP_SHAPE_PARTICLE};
+        const pair c = pair_of(&point, &place, b, pose_b);
+        face[k] = look(&c, m3_mul(pose_a->R, sign), NULL);
+        top = face[k].s > face[top].s ? k : top;
+    }
+    if (!(face[top].s <= margin)) {
+        return PERP_OK; /* its plane keeps them apart */
+    }
+    best = best_of_face(a, pose_a, b, pose_b, top / 2, top % 2 ? 1.0 : -1.0);
+    for (int k = 0; k < 6 && best.s < 0.0; ++k) {
+        /* overlap, or nothing found over that face */
+        if (k != top && (best.s == -INFINITY || face[k].s > best.s)) {
+            const slab x = best_of_face(a, pose_a, b, pose_b, k / 2, k % 2 ? 1.0 : -1.0);
+            best = x.s > best.s ? x : best;
+        }
+    }
+    if (best.s == -INFINITY) { /* deep inside: the best face tells the way out */
+        best = face[top];
+        best.p_a = v3_madd(best.p_b, -best.s, best.n);
+    }
+    return add(list, &best, margin);
+}

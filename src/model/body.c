@@ -19,6 +19,7 @@ perp_body_def perp_body_def_default(void)
                            .density = NAN,
                            .orientation = {1, 0, 0, 0},
                            .friction = NAN,
+                           .restitution = NAN,
                            .color = {NAN, NAN, NAN},
                            .support = {.gravity = NAN, .load = NAN}};
 }
@@ -247,6 +248,10 @@ static perp_status check_numbers(const perp_model* model, const perp_body_def* d
     }
     if (!isfinite(def->angle)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "angle: must be finite, got %g", def->angle);
+    }
+    if (!isnan(def->restitution) && !(def->restitution >= 0.0 && def->restitution <= 1.0)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "restitution: must be from 0 to 1, got %g",
+                          def->restitution);
     }
     if (!isnan(def->friction) && (!(def->friction >= 0.0) || !isfinite(def->friction))) {
         return perpi_fail(context, PERP_ERROR_INPUT, "friction: must be >= 0, got %g",
@@ -531,6 +536,8 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
     body->type = def->type;
     body->wrench = -1;
     body->friction = isnan(def->friction) ? model->friction_default : def->friction;
+    body->restitution = isnan(def->restitution) ? model->restitution_default : def->restitution;
+    model->bounces = model->bounces || body->restitution > 0.0;
     body->gravity = def->has_gravity ? v3_from(def->gravity) : model->gravity;
     memcpy(body->color, def->color, sizeof body->color);
     body->v = v3_from(def->velocity);

@@ -22,6 +22,10 @@ perp_status perp_model_create(perp_context* context, const perp_model_def* def, 
     if (!finite3(def->gravity)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "gravity: must be finite");
     }
+    if (!(def->restitution_default >= 0.0 && def->restitution_default <= 1.0)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "restitution: must be from 0 to 1, got %g",
+                          def->restitution_default);
+    }
     if (!(def->friction_default >= 0.0) || !isfinite(def->friction_default)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "friction/default: must be >= 0, got %g",
                           def->friction_default);
@@ -35,6 +39,8 @@ perp_status perp_model_create(perp_context* context, const perp_model_def* def, 
     m->dimension = def->dimension;
     m->gravity = v3_from(def->gravity);
     m->friction_default = def->friction_default;
+    m->restitution_default = def->restitution_default;
+    m->impact_law = def->impact_law;
     const char* name = def->name != NULL ? def->name : "";
     status = perpi_strndup(context, name, strlen(name), &m->name);
     if (status != PERP_OK) {
@@ -132,6 +138,10 @@ perp_status perp_model_add_pair(perp_model* model, const perp_pair_def* def)
     if (!isnan(def->mu) && (!(def->mu >= 0.0) || !isfinite(def->mu))) {
         return perpi_fail(context, PERP_ERROR_INPUT, "mu: must be >= 0, got %g", def->mu);
     }
+    if (def->has_restitution && !(def->restitution >= 0.0 && def->restitution <= 1.0)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "restitution: must be from 0 to 1, got %g",
+                          def->restitution);
+    }
     if (def->directions != 0 && def->directions < 3 && model->dimension == 3) {
         return perpi_fail(context, PERP_ERROR_INPUT, "directions: must be >= 3, got %d",
                           (int)def->directions);
@@ -145,7 +155,12 @@ perp_status perp_model_add_pair(perp_model* model, const perp_pair_def* def)
     if (status != PERP_OK) {
         return status;
     }
-    const perpi_pair pair = {a < b ? a : b, a < b ? b : a, def->mu, def->directions};
+    const perpi_pair pair = {.a = a < b ? a : b,
+                             .b = a < b ? b : a,
+                             .mu = def->mu,
+                             .restitution = def->has_restitution ? def->restitution : NAN,
+                             .directions = def->directions};
+    model->bounces = model->bounces || pair.restitution > 0.0; /* false for NaN */
     size_t at = model->pair_count++;
     for (; at > 0 && pair_before(&pair, model->pair[at - 1].a, model->pair[at - 1].b); --at) {
         model->pair[at] = model->pair[at - 1];
@@ -247,6 +262,26 @@ double perp_model_pair_friction(const perp_model* model, int32_t a, int32_t b)
     return combine(perpi_model_pair(model, a, b), model->body[a].friction, model->body[b].friction);
 }
 
+double perp_model_pair_restitution(const perp_model* model, int32_t a, int32_t b)
+{
+    const perpi_pair* pair = perpi_model_pair(model, a, b);
+    const double e_a = model->body[a].restitution, e_b = model->body[b].restitution;
+    if (pair != NULL && !isnan(pair->restitution)) {
+        return pair->restitution;
+    }
+    return e_a == e_b ? e_a : sqrt(e_a * e_b);
+}
+
+bool perp_model_bounces(const perp_model* model)
+{
+    return model->bounces;
+}
+
+perp_impact_law perp_model_impact_law(const perp_model* model)
+{
+    return model->impact_law;
+}
+
 static bool names(char* const* list, int32_t count, const char* name)
 {
     for (int32_t i = 0; i < count; ++i) {
@@ -311,6 +346,7 @@ perp_body_info perp_model_body_info(const perp_model* model, int32_t index)
                            .mass = body->mass,
                            .angle = body->angle,
                            .friction = body->friction,
+                           .restitution = body->restitution,
                            .shape_count = body->given,
                            .dofs = body->dofs};
     for (int i = 0; i < 3; ++i) {

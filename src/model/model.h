@@ -49,7 +49,7 @@ typedef struct perpi_body {
     mat3 inertia;  /* body frame; planar: m[2][2] */
     bool particle; /* dynamic with no rotation: its only shapes are particles at its centre */
     int32_t dofs;  /* planar 3, spatial 6, particles 2 and 3; 0 unless dynamic */
-    double friction;
+    double friction, restitution;
     perpi_layer layer;
     vec3 gravity;
     double color[3];
@@ -83,8 +83,9 @@ typedef struct perpi_surface {
 } perpi_surface;
 
 typedef struct perpi_pair {
-    int32_t a, b; /* a < b */
-    double mu;    /* NaN: not set */
+    int32_t a, b;       /* a < b */
+    double mu;          /* NaN: not set */
+    double restitution; /* NaN: not set */
     int32_t directions;
 } perpi_pair;
 
@@ -151,7 +152,9 @@ struct perp_model {
     char* name;
     int32_t dimension;
     vec3 gravity;
-    double friction_default;
+    double friction_default, restitution_default;
+    perp_impact_law impact_law;
+    bool bounces; /* some coefficient of restitution is above 0 */
 
     perpi_body* body;
     size_t body_count, body_capacity;

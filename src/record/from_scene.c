@@ -11,6 +11,9 @@ perp_sim_def perp_sim_def_from_scene(const perp_scene* scene)
     const perp_scene_run run = perp_scene_run_settings(scene);
     perp_sim_def def = perp_sim_def_default();
     def.step = run.step;
+    def.error = run.error;
+    def.step_min = run.step_min;
+    def.step_max = run.step_max;
     def.duration = run.duration;
     def.stepper = run.stepper;
     def.stepper_option = run.stepper_option;

@@ -68,6 +68,12 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_JOINT_TARGET] = FRAME("/joints/target", PERPI_CELL_F64, PERPI_WIDTH_JOINT(1)),
     [PERPI_COLUMN_JOINT_TURNS] = FRAME("/joints/turns", PERPI_CELL_I32, PERPI_WIDTH_JOINT(2)),
     [PERPI_COLUMN_MEMORY] = FRAME("/forces/memory", PERPI_CELL_F64, PERPI_WIDTH_MEMORY),
+    [PERPI_COLUMN_IMPACT] = FRAME("/solver/impact", PERPI_CELL_I32, PERPI_WIDTH_IMPACT),
+    [PERPI_COLUMN_CLOCK] = FRAME("/adaptive/clock", PERPI_CELL_F64, PERPI_WIDTH_CLOCK),
+    [PERPI_COLUMN_HALF_Q] = FRAME("/adaptive/q", PERPI_CELL_F64, PERPI_WIDTH_HALF_Q),
+    [PERPI_COLUMN_HALF_V] = FRAME("/adaptive/v", PERPI_CELL_F64, PERPI_WIDTH_HALF_V),
+    [PERPI_COLUMN_HALF_V_END] = FRAME("/adaptive/v_end", PERPI_CELL_F64, PERPI_WIDTH_HALF_V),
+    [PERPI_COLUMN_HALF_MEMORY] = FRAME("/adaptive/memory", PERPI_CELL_F64, PERPI_WIDTH_HALF_MEMORY),
     [PERPI_COLUMN_WALL] = {"/wall/step_seconds", PERPI_CELL_F64, 1, PERPI_AXIS_FRAME, 0,
                            PERPI_COVER_WALL},
     [PERPI_COLUMN_HASH_WALL] = {"/hash/wall", PERPI_CELL_U64, 1, PERPI_AXIS_FRAME, 0,
@@ -141,7 +147,9 @@ perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
                                .memory_size = perpi_sim_s_size(sim),
                                .corrected = perpi_sim_v_solved(sim) != perp_sim_v(sim),
                                .grouped = perpi_sim_grouped(sim),
-                               .layered = perpi_sim_layered(sim)};
+                               .layered = perpi_sim_layered(sim),
+                               .bounces = perpi_sim_bounces(sim),
+                               .adaptive = perpi_sim_adaptive(sim)};
 }
 
 enum { PERPI_LAYER_CELLS = sizeof(perp_contact_layer) / sizeof(double) };
@@ -156,6 +164,11 @@ static int32_t width_of(int32_t width, const perpi_state_shape* shape)
     case PERPI_WIDTH_LAYER: return shape->layered ? PERPI_LAYER_CELLS : 0;
     case PERPI_WIDTH_V_SOLVED: return shape->corrected ? shape->v_size : 0;
     case PERPI_WIDTH_MEMORY: return shape->memory_size;
+    case PERPI_WIDTH_IMPACT: return shape->bounces ? 2 : 0;
+    case PERPI_WIDTH_CLOCK: return shape->adaptive ? 3 : 0;
+    case PERPI_WIDTH_HALF_Q: return shape->adaptive ? shape->q_size : 0;
+    case PERPI_WIDTH_HALF_V: return shape->adaptive ? shape->v_size : 0;
+    case PERPI_WIDTH_HALF_MEMORY: return shape->adaptive ? shape->memory_size : 0;
     default: return width <= PERPI_WIDTH_JOINT(1) ? (-10 - width) * shape->joint_count : width;
     }
 }
@@ -325,6 +338,13 @@ perp_status perpi_block_append(perpi_block* block, const perp_frame* frame, int6
     put_double(block, PERPI_COLUMN_PENETRATION, f, info->penetration);
     put_int(block, PERPI_COLUMN_ACCEPTED_UNSOLVED, f, info->accepted_unsolved ? 1 : 0);
     put_int(block, PERPI_COLUMN_FALLBACKS, f, info->fallbacks);
+    const int32_t impact[2] = {(int32_t)info->kind, info->impacts_in_a_row};
+    put(block, PERPI_COLUMN_IMPACT, f, impact);
+    put(block, PERPI_COLUMN_CLOCK, f, frame->clock);
+    put(block, PERPI_COLUMN_HALF_Q, f, frame->half_q);
+    put(block, PERPI_COLUMN_HALF_V, f, frame->half_v);
+    put(block, PERPI_COLUMN_HALF_V_END, f, frame->half_v_end);
+    put(block, PERPI_COLUMN_HALF_MEMORY, f, frame->half_memory);
 
     put_long(block, PERPI_COLUMN_CONTACT_OFFSET, f, contact_end);
     put_double(block, PERPI_COLUMN_WALL, f, info->report.seconds);
@@ -490,6 +510,19 @@ void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
     if (block->width[PERPI_COLUMN_FALLBACKS] > 0) {
         info->fallbacks = get_int(block, PERPI_COLUMN_FALLBACKS, f);
     }
+    if (block->width[PERPI_COLUMN_IMPACT] > 0) {
+        int32_t impact[2];
+        get(block, PERPI_COLUMN_IMPACT, f, impact);
+        info->kind = (perp_step_kind)impact[0];
+        info->impacts_in_a_row = impact[1];
+    }
+    if (block->width[PERPI_COLUMN_CLOCK] > 0) {
+        out->clock = (const double*)cell_at(block, PERPI_COLUMN_CLOCK, f);
+        out->half_q = (const double*)cell_at(block, PERPI_COLUMN_HALF_Q, f);
+        out->half_v = (const double*)cell_at(block, PERPI_COLUMN_HALF_V, f);
+        out->half_v_end = (const double*)cell_at(block, PERPI_COLUMN_HALF_V_END, f);
+        out->half_memory = (const double*)cell_at(block, PERPI_COLUMN_HALF_MEMORY, f);
+    }
 
     out->contacts = contact;
     out->contact_count = (int32_t)(contacts.end - contacts.begin);
@@ -570,6 +603,14 @@ perp_frame perpi_frame_of_sim(const perp_sim* sim, const perpi_tally* tally, dou
     frame.v_solved = perpi_sim_v_solved(sim);
     frame.memory = perpi_sim_s(sim);
     frame.memory_size = perpi_sim_s_size(sim);
+    if (perpi_sim_adaptive(sim)) {
+        const perpi_half half = perpi_sim_half(sim);
+        frame.clock = perpi_sim_clock(sim);
+        frame.half_q = half.q;
+        frame.half_v = half.v;
+        frame.half_v_end = half.v_end;
+        frame.half_memory = half.s;
+    }
     frame.joints = perp_sim_joint_records(sim, &frame.joint_count);
     frame.contacts = perp_sim_contacts(sim, &frame.contact_count);
     frame.energy = perp_sim_energy(sim);
@@ -600,9 +641,11 @@ uint64_t perpi_header_hash(const perpi_header* header)
     h = perpi_hash_bytes(h, header->joint_name, (size_t)header->joint_offset[header->joint_count]);
     h = perpi_hash_word(h, (uint32_t)header->corrected);
     h = perpi_hash_word(h, (uint32_t)header->memory_size);
-    /* recordings without groups keep the hash they had before there were any */
+    /* recordings without impacts, likewise without groups, keep the hash they had before there were any */
     h = header->grouped != 0 ? perpi_hash_word(h, (uint32_t)header->grouped) : h;
-    h = header->layered != 0 ? perpi_hash_word(h, UINT64_C(0x6c61796572)) : h; /* "layer" */
+    h = header->layered != 0 ? perpi_hash_word(h, UINT64_C(0x6c61796572)) : h;     /* "layer" */
+    h = header->adaptive != 0 ? perpi_hash_word(h, UINT64_C(0x6164617074)) : h;    /* "adapt" */
+    h = header->bounces != 0 ? perpi_hash_word(h, UINT64_C(0x696d7061637473)) : h; /* "impacts" */
     return header->user_code[0] == '\0'
                ? h
                : perpi_hash_bytes(h, header->user_code, strlen(header->user_code));

@@ -76,6 +76,12 @@ typedef enum perpi_column {
     PERPI_COLUMN_JOINT_TARGET,
     PERPI_COLUMN_JOINT_TURNS,
     PERPI_COLUMN_MEMORY,
+    PERPI_COLUMN_IMPACT,
+    PERPI_COLUMN_CLOCK,
+    PERPI_COLUMN_HALF_Q,
+    PERPI_COLUMN_HALF_V,
+    PERPI_COLUMN_HALF_V_END,
+    PERPI_COLUMN_HALF_MEMORY,
     PERPI_COLUMN_WALL,
     PERPI_COLUMN_HASH_WALL,
     PERPI_COLUMN_HASH_FRAME,
@@ -95,6 +101,11 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_MEMORY (-4)
 #define PERPI_WIDTH_GROUPED (-5) /* 1 where the contact model makes groups, else 0 */
 #define PERPI_WIDTH_LAYER (-6)   /* a perp_contact_layer where contacts are soft, else no dataset */
+#define PERPI_WIDTH_IMPACT (-7)  /* 2 where something bounces, else there is no column */
+#define PERPI_WIDTH_CLOCK (-8)   /* these, with adaptive steps: 3, as Q, V, MEMORY */
+#define PERPI_WIDTH_HALF_Q (-9)
+#define PERPI_WIDTH_HALF_V (-10)
+#define PERPI_WIDTH_HALF_MEMORY (-100)
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
 typedef struct perpi_column_def {
@@ -132,6 +143,8 @@ typedef struct perpi_state_shape {
     bool corrected; /* joints are corrected: velocities before and after differ */
     bool grouped;   /* the contact model makes groups */
     bool layered;   /* contacts have soft layers */
+    bool bounces;   /* steps may be impacts */
+    bool adaptive;  /* steps have lengths of their own */
 } perpi_state_shape;
 perpi_state_shape perpi_state_shape_of(const perp_sim* sim);
 
@@ -143,7 +156,9 @@ PERP_NODISCARD perp_status perpi_block_reserve(perpi_block* block, perpi_axis ax
 /* Whether a recording with such widths has the dataset at all; older columns are always there. */
 static inline bool perpi_column_exists(const perpi_block* block, int column)
 {
-    return column != PERPI_COLUMN_CONTACT_LAYER || block->width[column] > 0;
+    const bool late = column == PERPI_COLUMN_CONTACT_LAYER ||
+                      (column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_HALF_MEMORY);
+    return !late || block->width[column] > 0;
 }
 size_t perpi_block_row_size(const perpi_block* block, perpi_column column);
 /* Bytes that the block's rows take. */
@@ -192,6 +207,8 @@ typedef struct perpi_header {
     int32_t corrected;     /* 1: the scene corrects joints */
     int32_t grouped;       /* 1: its contact model makes groups */
     int32_t layered;       /* 1: its contacts have soft layers; only then is there an attribute */
+    int32_t bounces;       /* 1: steps may be impacts; only then is there such an attribute */
+    int32_t adaptive;      /* 1: the step is adaptive; likewise */
     int32_t memory_size;   /* what springs and controllers remember */
     const char* user_code; /* "": none; only then is there no such attribute */
 } perpi_header;

@@ -151,14 +151,15 @@ static bool create_growing(hid_t file, const char* path, hid_t type, size_t cell
     return dataset >= 0;
 }
 
-static bool create_groups(hid_t file)
+static bool create_groups(hid_t file, bool adaptive)
 {
-    static const char* const group[] = {"/bodies", "/state",    "/energy", "/certificate",
-                                        "/solver", "/contacts", "/joints", "/forces",
-                                        "/wall",   "/hash"};
+    static const char* const group[] = {"/bodies", "/state",    "/energy",  "/certificate",
+                                        "/solver", "/contacts", "/joints",  "/forces",
+                                        "/wall",   "/hash",     "/adaptive"};
+    const size_t count = sizeof group / sizeof group[0] - (adaptive ? 0 : 1);
     const hid_t plist = tracking_off(H5P_GROUP_CREATE);
     bool ok = plist >= 0;
-    for (size_t i = 0; ok && i < sizeof group / sizeof group[0]; ++i) {
+    for (size_t i = 0; ok && i < count; ++i) {
         const hid_t id = H5Gcreate2(file, group[i], H5P_DEFAULT, plist, H5P_DEFAULT);
         ok = id >= 0 && H5Gclose(id) >= 0;
     }
@@ -187,10 +188,14 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
            write_attribute(file, "memory_size", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->memory_size) &&
            (h->layered == 0 ||
             write_attribute(file, "soft_contacts", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->layered)) &&
+           (h->adaptive == 0 ||
+            write_attribute(file, "adaptive", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->adaptive)) &&
+           (h->bounces == 0 ||
+            write_attribute(file, "impacts", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->bounces)) &&
            (h->user_code[0] == '\0' ||
             write_text_attribute(file, "user_code", h->user_code, PERPI_USER_CODE_SIZE)) &&
            write_attribute(file, "header_hash", H5T_STD_U64LE, H5T_NATIVE_UINT64, &hash) &&
-           create_groups(file) &&
+           create_groups(file, h->adaptive != 0) &&
            write_fixed(file, "/scene", H5T_STD_U8LE, H5T_NATIVE_UINT8, h->scene_size, h->scene) &&
            write_fixed(file, "/bodies/offset", H5T_STD_I64LE, H5T_NATIVE_INT64, h->body_count + 1,
                        h->body_offset) &&
@@ -434,6 +439,8 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .corrected = perpi_state_shape_of(sim).corrected ? 1 : 0,
         .grouped = perpi_state_shape_of(sim).grouped ? 1 : 0,
         .layered = perpi_state_shape_of(sim).layered ? 1 : 0,
+        .bounces = perpi_state_shape_of(sim).bounces ? 1 : 0,
+        .adaptive = perpi_state_shape_of(sim).adaptive ? 1 : 0,
         .memory_size = perpi_state_shape_of(sim).memory_size,
         .user_code = user_code,
     };

@@ -228,6 +228,9 @@ static perp_status read_header(perp_recording* r)
     if (!read_attribute(r->file, "soft_contacts", H5T_NATIVE_INT32, &h->layered)) {
         h->layered = 0; /* only where contacts are soft */
     }
+    /* these may be absent */
+    (void)read_attribute(r->file, "impacts", H5T_NATIVE_INT32, &h->bounces);
+    (void)read_attribute(r->file, "adaptive", H5T_NATIVE_INT32, &h->adaptive);
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
     (void)read_text_attribute(r->file, "user_code", r->user_code, PERPI_USER_CODE_SIZE);
     h->user_code = r->user_code;
@@ -283,7 +286,9 @@ static perp_status open_columns(perp_recording* r)
                                      .memory_size = r->header.memory_size,
                                      .corrected = r->header.corrected != 0,
                                      .grouped = r->header.grouped != 0,
-                                     .layered = r->header.layered != 0};
+                                     .layered = r->header.layered != 0,
+                                     .bounces = r->header.bounces != 0,
+                                     .adaptive = r->header.adaptive != 0};
     perpi_block_init(&r->block, r->context, &shape);
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         const perpi_column_def* def = &perpi_columns[c];
@@ -802,9 +807,19 @@ static perp_status check_bodies(const perp_recording* r, const perp_sim* sim)
     return PERP_OK;
 }
 
+/* The number of the frame's step without impacts. Only where there may be impacts do the two differ,
+ * and the time tells. */
+static int64_t tick_of(const perp_sim* sim, const perp_frame* frame)
+{
+    return perpi_sim_bounces(sim) ? perpi_sim_tick_at(sim, frame->time) : frame->step;
+}
+
 static bool same_moment(const perp_sim* sim, const perp_frame* frame)
 {
-    const double time = perpi_sim_step_time(sim, frame->step);
+    if (perpi_sim_adaptive(sim)) {
+        return frame->time <= perp_sim_duration(sim);
+    }
+    const double time = perpi_sim_tick_time(sim, tick_of(sim, frame));
     return fabs(time - frame->time) <= 1e-9 * fabs(frame->time);
 }
 
@@ -833,12 +848,17 @@ static perp_status wrong_clock(perp_recording* r, int64_t index, const perp_sim*
     if (status != PERP_OK) {
         return status;
     }
+    if (perpi_sim_adaptive(sim)) {
+        return perpi_fail(r->context, PERP_ERROR_INPUT,
+                          "%s: it stands at t = %.9g, beyond the scene's duration %.9g", r->path,
+                          frame.time, perp_sim_duration(sim));
+    }
     return perpi_fail(r->context, PERP_ERROR_INPUT,
                       "%s: its step %lld is at t = %.9g, but the scene's step and duration put it "
                       "at t = %.9g: continue with the step it was made with, and a duration that "
                       "reaches beyond",
                       r->path, (long long)frame.step, frame.time,
-                      perpi_sim_step_time(sim, frame.step));
+                      perpi_sim_tick_time(sim, tick_of(sim, &frame)));
 }
 
 perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* sim)
@@ -854,11 +874,19 @@ perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* s
     }
     /* The clock is a product, step number times h. It decides, so that the continuation has the
      * bits of a run that was never interrupted; but it must mean the same moment. */
+    if (perpi_sim_adaptive(sim) != (frame.clock != NULL)) {
+        return perpi_fail(r->context, PERP_ERROR_INPUT,
+                          "%s: made with %s: continue it with the step it was made with", r->path,
+                          frame.clock != NULL ? "an adaptive step, which the scene does not have"
+                                              : "fixed steps, but the scene's step is adaptive");
+    }
     if (!same_moment(sim, &frame)) {
         return wrong_clock(r, at, sim);
     }
-    const double time = perpi_sim_step_time(sim, frame.step);
-    status = perpi_sim_set_state(sim, time, frame.step, frame.q, frame.v, frame.contacts,
-                                 frame.contact_count, frame.joints, frame.memory);
+    const double time =
+        perpi_sim_adaptive(sim) ? frame.time : perpi_sim_tick_time(sim, tick_of(sim, &frame));
+    status = perpi_sim_set_state(sim, time, frame.step, frame.info.kind,
+                                 frame.info.impacts_in_a_row, frame.clock, frame.q, frame.v,
+                                 frame.contacts, frame.contact_count, frame.joints, frame.memory);
     return status == PERP_OK ? PERP_OK : perpi_fail_prefix(r->context, status, r->path);
 }

@@ -30,8 +30,8 @@ typedef struct verifier {
     const perpi_stepper_ops* stepper;
     perpi_step_settings settings;
     perpi_formulation* formulation;
-    double *q, *v; /* the start of the step */
-    double* q_end; /* where the step would lead without projection */
+    double time, *q, *v; /* the start of the step */
+    double* q_end;       /* where the step would lead without projection */
     double* v_end;
     perpi_joint_input* input;
     perp_joint_record* joint; /* of the frame before */
@@ -125,13 +125,23 @@ static perp_status bend(verifier* x, double t, double h, const perp_frame* frame
     return status;
 }
 
-/* The step from (x->q, x->v) at step number `step` to the frame. */
-static perp_status judge_step(verifier* x, int64_t step, const perp_frame* frame,
-                              perp_contact_residual* residual)
+/* The step from (x->q, x->v) at x->time to the frame. */
+static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact_residual* residual)
 {
     const perp_model* model = perp_scene_model(x->scene);
     perpi_formulation* f = x->formulation;
-    const double t = perpi_sim_step_time(x->sim, step), h = perpi_sim_step_length(x->sim, step);
+    /* An adaptive step leads to no state that solves a problem; its second half does. */
+    const bool half = frame->clock != NULL && frame->info.kind == PERP_STEP_TIME;
+    double t, h;
+    if (frame->clock != NULL) {
+        h = half ? 0.5 * (frame->time - x->time) : 0.0;
+        t = x->time + h;
+    } else {
+        const int64_t tick = perpi_sim_tick_at(x->sim, x->time);
+        t = perpi_sim_tick_time(x->sim, tick);
+        h = perpi_sim_tick_length(x->sim, tick);
+    }
+    const double* v_solved = half ? frame->half_v_end : frame->v_solved;
     for (int32_t i = 0; i < frame->joint_count; ++i) {
         x->input[i] = (perpi_joint_input){
             .turns = {x->joint[i].turns[0], x->joint[i].turns[1]},
@@ -142,16 +152,23 @@ static perp_status judge_step(verifier* x, int64_t step, const perp_frame* frame
     const perpi_step_input in = {.model = model,
                                  .t = t,
                                  .h = h,
-                                 .q = x->q,
-                                 .v = x->v,
+                                 .q = half ? frame->half_q : x->q,
+                                 .v = half ? frame->half_v : x->v,
                                  .contact = frame->contacts,
                                  .contact_count = frame->contact_count,
                                  .joint = x->input,
-                                 .s = x->memory,
+                                 .s = half ? frame->half_memory : x->memory,
                                  .q_end = frame->q,
-                                 .v_end = frame->v_solved,
+                                 .v_end = v_solved,
                                  .settings = &x->settings};
-    perp_status status = x->stepper->formulate(f, &in);
+    perp_status status = PERP_OK;
+    if (frame->info.kind == PERP_STEP_TIME) {
+        status = x->stepper->formulate(f, &in);
+    } else {
+        status =
+            perpi_formulate_other(f, model, PERPI_PURPOSE_IMPACT, perpi_sim_nominal_step(x->sim),
+                                  x->q, x->v, frame->contacts, frame->contact_count, x->input);
+    }
     const perp_contact_problem* problem = &f->problem;
     if (status == PERP_OK) {
         status = perpi_grow(x->context, &x->v_problem, &x->v_capacity, (size_t)problem->dof_count,
@@ -166,11 +183,13 @@ static perp_status judge_step(verifier* x, int64_t step, const perp_frame* frame
                             perp_contact_residual_work(problem), sizeof(double));
     }
     if (status == PERP_OK) {
-        perpi_formulation_gather_v(f, model, frame->v_solved, x->v_problem);
+        perpi_formulation_gather_v(f, model, v_solved, x->v_problem);
         perpi_formulation_gather_p(f, frame->contacts, x->p_problem);
         perpi_formulation_gather_joints(f, frame->joints, x->p_problem);
-        perpi_forces_gather(f, model, frame->memory, x->p_problem);
-        perpi_layers_gather(f, model, x->v, frame->contacts, x->v_problem, x->p_problem);
+        if (frame->info.kind == PERP_STEP_TIME) {
+            perpi_forces_gather(f, model, frame->memory, x->p_problem);
+            perpi_layers_gather(f, model, x->v, frame->contacts, x->v_problem, x->p_problem);
+        }
         if (frame->info.corrections > 0) {
             status = bend(x, t, h, frame);
         }
@@ -179,6 +198,18 @@ static perp_status judge_step(verifier* x, int64_t step, const perp_frame* frame
         *residual = perp_contact_judge(problem, x->v_problem, x->p_problem, x->work);
     }
     return status;
+}
+
+/* Of an adaptive step, turns in the middle are not recorded; where they may differ, the step is not
+ * judged. */
+static bool turns_known(const verifier* x, const perp_frame* frame)
+{
+    bool known = true;
+    for (int32_t i = 0; frame->clock != NULL && i < frame->joint_count; ++i) {
+        known = known && frame->joints[i].turns[0] == x->joint[i].turns[0] &&
+                frame->joints[i].turns[1] == x->joint[i].turns[1];
+    }
+    return known;
 }
 
 static perp_status check_laws(verifier* x)
@@ -224,15 +255,17 @@ static perp_status check_laws(verifier* x)
             break;
         }
         /* Only neighbours: with `record.every` above 1 the start of a step is not recorded. */
-        if (k > 0 && frame.step == step + 1 && contacts_sound(perp_scene_model(x->scene), &frame)) {
+        if (k > 0 && frame.step == step + 1 && contacts_sound(perp_scene_model(x->scene), &frame) &&
+            turns_known(x, &frame)) {
             perp_contact_residual residual;
-            status = judge_step(x, step, &frame, &residual);
+            status = judge_step(x, &frame, &residual);
             if (status == PERP_OK) {
                 take_worst(x->verdict, &residual, k);
                 x->verdict->laws_checked += 1;
             }
         }
         step = frame.step;
+        x->time = frame.time;
         first = k == 0 ? step : first;
         x->verdict->steps = step - first;
         memcpy(x->q, frame.q, q_size);
@@ -349,7 +382,9 @@ static perp_status prepare_sim(verifier* x)
          perpi_sim_s_size(x->sim) != x->recording->header.memory_size ||
          perpi_state_shape_of(x->sim).corrected != (x->recording->header.corrected != 0) ||
          perpi_state_shape_of(x->sim).layered != (x->recording->header.layered != 0) ||
-         perpi_state_shape_of(x->sim).grouped != (x->recording->header.grouped != 0))) {
+         perpi_state_shape_of(x->sim).grouped != (x->recording->header.grouped != 0) ||
+         perpi_state_shape_of(x->sim).bounces != (x->recording->header.bounces != 0) ||
+         perpi_state_shape_of(x->sim).adaptive != (x->recording->header.adaptive != 0))) {
         status = perpi_fail(x->context, PERP_ERROR_INPUT,
                             "its bodies or joints are not the recorded ones");
     }

@@ -328,7 +328,6 @@ static perp_status read_body(perpi_reader* r, const json_t* value)
 {
     PERPI_TRY(perpi_read_object(r, value, known));
     PERPI_TRY(perpi_require(r, value, "name"));
-    PERPI_TRY(perpi_read_restitution(r, value));
 
     perp_body_def def = perp_body_def_default();
     PERPI_TRY(perpi_read_string(r, value, "name", &def.name));
@@ -341,6 +340,9 @@ static perp_status read_body(perpi_reader* r, const json_t* value)
     PERPI_TRY(perpi_read_space(r, value, "velocity", def.velocity, NULL));
     PERPI_TRY(read_spin(r, value, def.angular_velocity));
     PERPI_TRY(perpi_read_number(r, value, "friction", &def.friction));
+    perp_impact_law law;
+    bool given;
+    PERPI_TRY(perpi_read_restitution(r, value, &def.restitution, &law, &given));
     PERPI_TRY(read_compliance(r, value, &def));
     PERPI_TRY(perpi_read_space(r, value, "gravity", def.gravity, &def.has_gravity));
     PERPI_TRY(read_color(r, value, def.color));

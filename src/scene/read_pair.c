@@ -9,8 +9,9 @@ static perp_status read_pair(perpi_reader* r, const json_t* value)
     PERPI_TRY(perpi_read_object(r, value, known));
     PERPI_TRY(perpi_require(r, value, "a"));
     PERPI_TRY(perpi_require(r, value, "b"));
-    PERPI_TRY(perpi_read_restitution(r, value));
     perp_pair_def def = {.mu = NAN};
+    perp_impact_law law;
+    PERPI_TRY(perpi_read_restitution(r, value, &def.restitution, &law, &def.has_restitution));
     PERPI_TRY(perpi_read_string(r, value, "a", &def.a));
     PERPI_TRY(perpi_read_string(r, value, "b", &def.b));
     PERPI_TRY(perpi_read_number(r, value, "mu", &def.mu));

@@ -5,20 +5,32 @@
 
 #include "scene/reader.h"
 
-static perp_status read_step(perpi_reader* r, const json_t* root, double* step)
+/* A number, or {"error": tol} with bounds. */
+static perp_status read_step(perpi_reader* r, const json_t* root, perp_scene_run* run)
 {
+    static const char* const known[] = {"error", "initial", "min", "max", NULL};
     const json_t* value = json_object_get(root, "step");
-    if (json_is_object(value)) {
-        static const char* const known[] = {"error", NULL};
-        perpi_reader_enter(r, "step");
-        PERPI_TRY(perpi_read_object(r, value, known));
-        return perpi_reader_fail(r, PERP_ERROR_UNSUPPORTED,
-                                 "adaptive steps do not exist yet: must be a number > 0");
+    if (!json_is_object(value)) {
+        PERPI_TRY(perpi_read_number(r, root, "step", &run->step));
+        if (!(run->step > 0.0)) {
+            return perpi_reader_fail_key(r, "step", PERP_ERROR_INPUT, "must be > 0, got %g",
+                                         run->step);
+        }
+        return PERP_OK;
     }
-    PERPI_TRY(perpi_read_number(r, root, "step", step));
-    if (!(*step > 0.0)) {
-        return perpi_reader_fail_key(r, "step", PERP_ERROR_INPUT, "must be > 0, got %g", *step);
+    const size_t mark = perpi_reader_enter(r, "step");
+    double* const number[] = {&run->error, &run->step, &run->step_min, &run->step_max};
+    PERPI_TRY(perpi_read_object(r, value, known));
+    PERPI_TRY(perpi_require(r, value, "error"));
+    run->step = NAN;
+    for (size_t i = 0; known[i] != NULL; ++i) {
+        PERPI_TRY(perpi_read_number(r, value, known[i], number[i]));
+        if (json_object_get(value, known[i]) != NULL && !(*number[i] > 0.0)) {
+            return perpi_reader_fail_key(r, known[i], PERP_ERROR_INPUT, "must be > 0, got %g",
+                                         *number[i]);
+        }
     }
+    perpi_reader_leave(r, mark);
     return PERP_OK;
 }
 
@@ -154,6 +166,8 @@ perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* 
                            perp_option** options, perp_option** stepper_options)
 {
     perp_scene_run def = {.step = 0.01,
+                          .step_min = NAN,
+                          .step_max = NAN,
                           .duration = 1.0,
                           .stepper = "stewart-trinkle",
                           .contact = "standard",
@@ -163,7 +177,7 @@ perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* 
                           .e = {1.0, 1.0, 0.0},
                           .margin = NAN,
                           .tolerance = 1e-8};
-    PERPI_TRY(read_step(r, root, &def.step));
+    PERPI_TRY(read_step(r, root, &def));
     PERPI_TRY(perpi_read_number(r, root, "duration", &def.duration));
     if (!(def.duration > 0.0)) {
         return perpi_reader_fail_key(r, "duration", PERP_ERROR_INPUT, "must be > 0, got %g",

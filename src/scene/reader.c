@@ -517,20 +517,48 @@ perp_status perpi_read_rotation(perpi_reader* r, const json_t* object, double or
     return PERP_OK;
 }
 
-/* ---- what does not exist yet -------------------------------------------------------------------*/
-
-perp_status perpi_read_restitution(perpi_reader* r, const json_t* object)
+/* A number, or {"law": "newton" | "poisson", "e": number}. */
+perp_status perpi_read_restitution(perpi_reader* r, const json_t* object, double* e,
+                                   perp_impact_law* law, bool* given)
 {
+    static const char* const known[] = {"law", "e", NULL};
     const json_t* value = json_object_get(object, "restitution");
-    if (value == NULL || (json_is_number(value) && json_number_value(value) == 0.0)) {
-        return PERP_OK;
+    *given = value != NULL;
+    if (value == NULL || json_is_number(value)) {
+        return perpi_read_number(r, object, "restitution", e);
     }
-    if (!json_is_number(value) && !json_is_object(value)) {
-        return perpi_reader_fail_key(r, "restitution", PERP_ERROR_INPUT, "must be a number, got %s",
+    if (!json_is_object(value)) {
+        return perpi_reader_fail_key(r, "restitution", PERP_ERROR_INPUT,
+                                     "must be a number from 0 to 1, or an object with \"e\" and "
+                                     "\"law\", got %s",
                                      perpi_json_kind(value));
     }
-    return perpi_reader_fail_key(r, "restitution", PERP_ERROR_UNSUPPORTED,
-                                 "restitution does not exist yet: must be 0");
+    const size_t mark = perpi_reader_enter(r, "restitution");
+    const char* name = NULL;
+    PERPI_TRY(perpi_read_object(r, value, known));
+    PERPI_TRY(perpi_require(r, value, "e"));
+    PERPI_TRY(perpi_read_number(r, value, "e", e));
+    if (!(*e >= 0.0 && *e <= 1.0)) {
+        return perpi_reader_fail_key(r, "e", PERP_ERROR_INPUT, "must be from 0 to 1, got %g", *e);
+    }
+    PERPI_TRY(perpi_read_string(r, value, "law", &name));
+    if (name != NULL && strcmp(name, "newton") != 0 && strcmp(name, "poisson") != 0) {
+        return perpi_reader_fail_key(r, "law", PERP_ERROR_INPUT,
+                                     "must be newton or poisson, got '%.80s'", name);
+    }
+    if (name != NULL) {
+        const perp_impact_law wanted =
+            strcmp(name, "poisson") == 0 ? PERP_IMPACT_POISSON : PERP_IMPACT_NEWTON;
+        if (r->model != NULL && wanted != perp_model_impact_law(r->model)) {
+            return perpi_reader_fail_key(
+                r, "law", PERP_ERROR_INPUT,
+                "a scene has one impact law, and this is not the scene's: set the law in "
+                "/restitution, and leave it out here");
+        }
+        *law = wanted;
+    }
+    perpi_reader_leave(r, mark);
+    return PERP_OK;
 }
 
 perp_status perpi_refuse(perpi_reader* r, const json_t* object, const char* key, const char* what)

@@ -90,8 +90,10 @@ PERP_NODISCARD perp_status perpi_read_rotation(perpi_reader* r, const json_t* ob
 /* That no two of these keys stand together, and none that is for the other dimension. */
 PERP_NODISCARD perp_status perpi_check_rotation_keys(perpi_reader* r, const json_t* object);
 
-/* Absent, or exactly 0: restitution does not exist yet. */
-PERP_NODISCARD perp_status perpi_read_restitution(perpi_reader* r, const json_t* object);
+/* "restitution" of a scene, a body, a pair. The law may be told by the scene only (r->model is NULL
+ * then); others must agree with it. */
+PERP_NODISCARD perp_status perpi_read_restitution(perpi_reader* r, const json_t* object, double* e,
+                                                  perp_impact_law* law, bool* given);
 /* at_a, at_b of a thing between two bodies: in the frames the shapes refer to; shifted to the
  * centres of mass. name: of the body. */
 PERP_NODISCARD perp_status perpi_read_point(perpi_reader* r, const json_t* object, const char* key,

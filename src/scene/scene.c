@@ -73,7 +73,8 @@ static perp_status read_model_head(perpi_reader* r, const json_t* root, perp_mod
     const size_t mark = perpi_reader_enter(r, "friction");
     PERPI_TRY(perpi_read_number(r, friction, "default", &def->friction_default));
     perpi_reader_leave(r, mark);
-    return PERP_OK;
+    bool given;
+    return perpi_read_restitution(r, root, &def->restitution_default, &def->impact_law, &given);
 }
 
 static perp_status read_scene(perpi_reader* r, perp_scene* scene)
@@ -83,7 +84,6 @@ static perp_status read_scene(perpi_reader* r, perp_scene* scene)
     perp_model_def def = perp_model_def_default();
     PERPI_TRY(read_model_head(r, root, &def));
     PERPI_TRY(perpi_read_run(r, root, &scene->run, &scene->options, &scene->stepper_options));
-    PERPI_TRY(perpi_read_restitution(r, root));
     PERPI_TRY(read_record(r, root, &scene->record_every));
     const perp_status status = perp_model_create(r->context, &def, &scene->model);
     if (status != PERP_OK) {

@@ -14,6 +14,40 @@ typedef struct perpi_step_callback {
     void* user;
 } perpi_step_callback;
 
+/* A contact of an impact. */
+typedef struct perpi_hit {
+    double e;    /* coefficient of restitution */
+    double u;    /* normal velocity before */
+    double p;    /* normal impulse of compression */
+    bool struck; /* else it takes part, but does not bounce */
+} perpi_hit;
+/* So many impacts may follow each other before time must go on: a ball between walls that are nearer
+ * than it moves in a step would never end. */
+enum { PERPI_IMPACTS_IN_A_ROW = 32 };
+
+/* An open contact that has sunk in at the start of a step, and leaves. */
+typedef struct perpi_sunk {
+    uint64_t key;
+    double gap;
+} perpi_sunk;
+
+/* An adaptive step: the clock, the state it started from, and what the halves found. */
+typedef struct perpi_adaptive {
+    double h_next, h_last; /* the length to try next, part of the state; the last one */
+    double time_next, time0;
+    double clock[3];      /* h_next, h_last and steps without impacts, as a recording keeps them */
+    double *q0, *v0, *s0; /* the state at the start */
+    perp_joint_record* joint0;
+    perpi_contact_list contacts0;
+    double *q_whole, *v_whole, *s_whole; /* after one step of h */
+    double *q_half, *v_half, *s_half;    /* after h/2: where the second half starts */
+    double* v_end;                       /* the velocities that solved the second half */
+    uint64_t* key;                       /* contacts that took part */
+    size_t key_count, key_capacity;
+    perpi_sunk* sunk;
+    size_t sunk_count, sunk_capacity;
+} perpi_adaptive;
+
 struct perp_sim {
     perp_context* context;
     const perp_model* model;
@@ -26,8 +60,11 @@ struct perp_sim {
     perpi_collider* collider;
     perpi_formulation* formulation;
 
-    int64_t step; /* steps done */
-    int64_t step_total;
+    int64_t step; /* calls that succeeded */
+    int64_t tick; /* of these, steps in time: all but impacts */
+    int64_t tick_total;
+    bool adaptive;
+    perpi_adaptive halves;
     double time;
     int32_t q_size, v_size;
     double *q, *v;
@@ -73,6 +110,15 @@ struct perp_sim {
     size_t v_capacity, p_capacity;
     bool has_problem;
 
+    perpi_formulation* impact; /* of impacts; NULL if nothing bounces */
+    perpi_hit* hit;            /* per contact of sim->next */
+    size_t hit_capacity;
+    double* hit_work;
+    size_t hit_work_capacity;
+    perp_contact_residual hit_residual;
+    perp_report hit_report;
+    bool hit_converged;
+    bool announced;      /* user code was called for the coming step, before an impact */
     perpi_arena scratch; /* of questions, not of steps */
 
     perp_step_info info;
@@ -108,6 +154,27 @@ PERP_NODISCARD perp_status perpi_sim_project(perp_sim* sim, double h, perp_repor
  * it makes no more progress. */
 #define PERPI_CORRECTION_GOAL 1e-13
 #define PERPI_CORRECTION_ENOUGH 1e-11
+/* loop.c: a step of length h from the state into the next one; and the next one becomes the state. */
+PERP_NODISCARD perp_status perpi_sim_work_out(perp_sim* sim, double h);
+void perpi_sim_swap(perp_sim* sim);
+/* adaptive.c: the next step, or the impact that comes before it. */
+PERP_NODISCARD perp_status perpi_sim_work_out_adaptive(perp_sim* sim);
+PERP_NODISCARD perp_status perpi_sim_adaptive_create(perp_sim* sim);
+/* halves.clock, from the present ones. */
+void perpi_sim_adaptive_clock(perp_sim* sim);
+void perpi_sim_adaptive_destroy(perp_sim* sim);
+/* There was no second half: what a recording keeps of it is 0. */
+void perpi_sim_adaptive_clear(perp_sim* sim);
+/* Only closed contacts stay in sim->next. */
+PERP_NODISCARD perp_status perpi_sim_keep_closed(perp_sim* sim, double h);
+/* A length that errors and gaps are compared with. */
+double perpi_sim_size(const perp_sim* sim);
+/* impact.c: which contacts of the step just worked out are struck; they go to sim->hit. */
+PERP_NODISCARD perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any);
+/* An impact at the present pose, of the contacts in sim->next, struck as sim->hit says; works out the
+ * next state like a step. After compression, decompression. */
+PERP_NODISCARD perp_status perpi_sim_impact(perp_sim* sim);
+PERP_NODISCARD perp_status perpi_sim_decompress(perp_sim* sim);
 /* settle.c: for a stepper that settles: velocities and impulses of which the formulated problem ends
  * where it starts, into v_problem and p_problem. Whether it got there is report->outcome. */
 PERP_NODISCARD perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,

@@ -40,8 +40,8 @@ perp_joint_state perp_sim_joint(const perp_sim* sim, int32_t joint)
         state.rate[k] = perpi_joint_speed(sim->model, joint, &view.coordinate[k], sim->v);
     }
     memcpy(state.impulse, r->impulse, sizeof state.impulse);
-    if (sim->step > 0) {
-        const double h = perpi_sim_step_length(sim, sim->step - 1);
+    if (sim->tick > 0 && sim->info.kind == PERP_STEP_TIME) {
+        const double h = perpi_sim_last_length(sim);
         const double law = r->law[PERPI_LAW_LOWER] - r->law[PERPI_LAW_UPPER] +
                            r->law[PERPI_LAW_FRICTION] + r->law[PERPI_LAW_MOTOR] +
                            r->law[PERPI_LAW_DAMPING];

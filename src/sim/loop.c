@@ -554,7 +554,28 @@ static double find_deepest(const perp_sim* sim)
     return deepest;
 }
 
-static perp_status work_out(perp_sim* sim, double h)
+/* Size that a gap is compared with: that of the smaller body. */
+static double pair_size(const perp_model* model, const perp_contact* c)
+{
+    const double a = model->body[c->body_a].reach, b = model->body[c->body_b].reach;
+    const double smaller = a < b ? a : b;
+    return smaller > 0.0 && isfinite(smaller) ? smaller : model->length;
+}
+
+/* Steppers without a gap term: only what touches stays. */
+static void drop_open(perp_sim* sim)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        const perp_contact* c = &sim->next.item[i];
+        if (c->gap <= sim->step_settings.touch * pair_size(sim->model, c)) {
+            sim->next.item[kept++] = *c;
+        }
+    }
+    sim->next.count = kept;
+}
+
+perp_status perpi_sim_work_out(perp_sim* sim, double h)
 {
     const perpi_touch* touch;
     size_t count;
@@ -579,6 +600,15 @@ static perp_status work_out(perp_sim* sim, double h)
                                            count, &sim->next);
         if (status != PERP_OK) {
             break;
+        }
+        if (sim->stepper->touching) {
+            drop_open(sim);
+        }
+        if (sim->adaptive) {
+            status = perpi_sim_keep_closed(sim, h);
+            if (status != PERP_OK) {
+                break;
+            }
         }
         carry_impulses(&sim->contacts, &sim->next); /* the warm start */
         if (sim->stepper->layered) {
@@ -605,7 +635,7 @@ static perp_status work_out(perp_sim* sim, double h)
             }
         }
         rounds += 1;
-        if (status != PERP_OK || rounds == MAX_ROUNDS ||
+        if (status != PERP_OK || rounds == MAX_ROUNDS || sim->stepper->touching || sim->adaptive ||
             sim->stepper->look == PERPI_LOOK_GEOMETRY || /* has looked where it came */
             !perpi_sim_margins_exceeded(sim, h, sim->v_next)) {
             break;
@@ -660,8 +690,7 @@ static perp_status work_out(perp_sim* sim, double h)
     return PERP_OK;
 }
 
-/* The worked-out step becomes the state. */
-static void take_over(perp_sim* sim)
+void perpi_sim_swap(perp_sim* sim)
 {
     double* q = sim->q;
     double* v = sim->v;
@@ -678,32 +707,77 @@ static void take_over(perp_sim* sim)
     const perpi_contact_list contacts = sim->contacts;
     sim->contacts = sim->next;
     sim->next = contacts;
-    sim->step += 1;
-    sim->time = perpi_sim_step_time(sim, sim->step);
 }
 
-perp_status perp_sim_step(perp_sim* sim)
+/* The worked-out step becomes the state. */
+static void take_over(perp_sim* sim)
 {
-    const double h = perpi_sim_step_length(sim, sim->step);
-    if (perp_sim_finished(sim)) {
-        return perpi_fail(sim->context, PERP_ERROR_INPUT,
-                          "the simulation has reached its duration (t = %.9g)", sim->time);
+    perpi_sim_swap(sim);
+    sim->step += 1;
+    if (sim->info.kind == PERP_STEP_TIME) {
+        sim->tick += 1;
+        sim->time = sim->adaptive ? sim->halves.time_next : perpi_sim_tick_time(sim, sim->tick);
     }
+    if (sim->adaptive) {
+        perpi_sim_adaptive_clock(sim);
+    }
+}
+
+/* User code is told once about a step, not again after an impact that comes before it. */
+static perp_status announce(perp_sim* sim)
+{
     perp_status status = PERP_OK;
+    if (sim->announced) {
+        return PERP_OK;
+    }
     if (sim->on_step != NULL) {
         status = sim->on_step(sim->on_step_user, sim);
     }
     for (size_t i = 0; status == PERP_OK && i < sim->callback_count; ++i) {
         status = sim->callback[i].fn(sim->callback[i].user, sim);
     }
-    if (status == PERP_OK) {
-        status = work_out(sim, h);
+    return status;
+}
+
+/* A step in time; or, where it would strike something that bounces, the impact instead. */
+static perp_status work_out_fixed(perp_sim* sim)
+{
+    const double h = perpi_sim_tick_length(sim, sim->tick);
+    const perp_step_info before = sim->info;
+    bool struck = false;
+    if (sim->info.kind == PERP_STEP_COMPRESSION) {
+        return perpi_sim_decompress(sim);
     }
-    if (sim->has_extra) {
+    perp_status status = perpi_sim_work_out(sim, h);
+    if (status == PERP_OK && sim->impact != NULL) {
+        const perp_step_info found = sim->info;
+        sim->info = before;
+        status = perpi_sim_find_struck(sim, h, &struck);
+        if (status == PERP_OK && struck) {
+            return perpi_sim_impact(sim);
+        }
+        sim->info = found;
+    }
+    return status;
+}
+
+perp_status perp_sim_step(perp_sim* sim)
+{
+    if (perp_sim_finished(sim)) {
+        return perpi_fail(sim->context, PERP_ERROR_INPUT,
+                          "the simulation has reached its duration (t = %.9g)", sim->time);
+    }
+    perp_status status = announce(sim);
+    if (status == PERP_OK) {
+        status = sim->adaptive ? perpi_sim_work_out_adaptive(sim) : work_out_fixed(sim);
+    }
+    /* an impact is over at once: what was applied is for the step that follows */
+    sim->announced = status == PERP_OK && sim->info.kind != PERP_STEP_TIME;
+    if (sim->has_extra && !sim->announced) {
         memset(sim->extra, 0, 6 * sim->model->body_count * sizeof *sim->extra);
         sim->has_extra = false;
     }
-    if (sim->model->joint_count > 0) {
+    if (sim->model->joint_count > 0 && !sim->announced) {
         memset(sim->effort, 0, sim->model->joint_count * sizeof *sim->effort);
     }
     if (status == PERP_OK) {

@@ -15,6 +15,8 @@ perp_sim_def perp_sim_def_default(void)
                           .cone = "quadratic",
                           .directions = 8,
                           .margin = NAN,
+                          .step_min = NAN,
+                          .step_max = NAN,
                           .tolerance = 1e-8};
 }
 
@@ -89,20 +91,26 @@ static int64_t count_steps(double duration, double h)
     return (int64_t)floor(ratio) + 1;
 }
 
-double perpi_sim_step_time(const perp_sim* sim, int64_t step)
+double perpi_sim_tick_time(const perp_sim* sim, int64_t tick)
 {
     /* a product, not a sum: no drift, and the same from any starting point */
-    return step >= sim->step_total ? sim->def.duration : (double)step * sim->def.step;
+    return tick >= sim->tick_total ? sim->def.duration : (double)tick * sim->def.step;
 }
 
-double perpi_sim_step_length(const perp_sim* sim, int64_t step)
+int64_t perpi_sim_tick_at(const perp_sim* sim, double time)
+{
+    const double nearest = round(time / sim->def.step);
+    return time >= sim->def.duration ? sim->tick_total : (int64_t)nearest;
+}
+
+double perpi_sim_tick_length(const perp_sim* sim, int64_t tick)
 {
     const double ratio = sim->def.duration / sim->def.step;
     const bool whole = fabs(ratio - round(ratio)) <= 1e-9 * ratio;
-    if (step < sim->step_total - 1 || whole) {
+    if (tick < sim->tick_total - 1 || whole) {
         return sim->def.step;
     }
-    return sim->def.duration - (double)step * sim->def.step;
+    return sim->def.duration - (double)tick * sim->def.step;
 }
 
 static perp_status allocate(perp_sim* sim)
@@ -231,10 +239,55 @@ static perp_status check_layers(const perp_sim* sim)
     return PERP_OK;
 }
 
-static perp_status build(perp_sim* sim, const perp_sim_def* def)
+/* An adaptive step: what was left open, and what it goes with. */
+static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
+{
+    if (!(def->error >= 0.0) || !(def->error < 1.0)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "step/error: must be > 0 and < 1, got %g",
+                          def->error);
+    }
+    if (def->error == 0.0) {
+        return PERP_OK;
+    }
+    def->step_max = isnan(def->step_max) ? 0.1 * def->duration : def->step_max;
+    def->step_min = isnan(def->step_min) ? 1e-9 * def->step_max : def->step_min;
+    def->step = isnan(def->step) ? fmin(fmax(1e-3 * def->duration, def->step_min), def->step_max)
+                                 : def->step;
+    if (!(def->step_min > 0.0) || !(def->step_min <= def->step && def->step <= def->step_max)) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "step: needs 0 < min <= initial <= max, got %g, %g, %g", def->step_min,
+                          def->step, def->step_max);
+    }
+    if (strcmp(def->stepper, "stewart-trinkle") != 0) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "step: an adaptive step goes with the stepper 'stewart-trinkle', not "
+                          "with '%s': give a number",
+                          def->stepper);
+    }
+    if (strcmp(def->contact, "standard") != 0 && strcmp(def->contact, "corrective") != 0) {
+        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                          "step: an adaptive step does not go with the contact model '%s' yet: "
+                          "give a number, or use 'standard'",
+                          def->contact);
+    }
+    if (def->joint_correction) {
+        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
+                          "step: an adaptive step does not go with joint_correction yet: give a "
+                          "number");
+    }
+    return PERP_OK;
+}
+
+static perp_status build(perp_sim* sim, const perp_sim_def* asked)
 {
     perp_context* context = sim->context;
-    perp_status status = check_def(context, def);
+    perp_sim_def completed = *asked;
+    const perp_sim_def* def = &completed;
+    perp_status status = complete_adaptive(context, &completed);
+    sim->adaptive = completed.error > 0.0;
+    if (status == PERP_OK) {
+        status = check_def(context, def);
+    }
     if (status == PERP_OK) {
         status = check_cone(context, sim->model, def, &sim->rules);
     }
@@ -251,6 +304,13 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     }
     if (status == PERP_OK) {
         status = check_layers(sim);
+    }
+    if (status == PERP_OK && sim->model->bounces && !sim->stepper->bounces) {
+        status = perpi_fail(context, PERP_ERROR_INPUT,
+                            "stepper: '%s' knows no impacts, but bodies of the scene have a "
+                            "restitution: use 'stewart-trinkle' or 'anitescu-potra', or no "
+                            "restitution",
+                            def->stepper);
     }
     if (status == PERP_OK && sim->stepper->check != NULL) {
         status =
@@ -305,6 +365,9 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
     if (status == PERP_OK) {
         status = perpi_formulation_create(context, &sim->formulation);
     }
+    if (status == PERP_OK && (sim->model->bounces || sim->adaptive)) {
+        status = perpi_formulation_create(context, &sim->impact);
+    }
     if (status == PERP_OK) {
         status = allocate(sim);
     }
@@ -328,7 +391,13 @@ static perp_status build(perp_sim* sim, const perp_sim_def* def)
         return status;
     }
     sim->def = *def;
-    sim->step_total = count_steps(def->duration, def->step);
+    sim->tick_total = sim->adaptive ? INT64_MAX : count_steps(def->duration, def->step);
+    if (sim->adaptive) {
+        status = perpi_sim_adaptive_create(sim);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
     initial_state(sim);
     return perpi_sim_start(sim);
 }
@@ -363,6 +432,8 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_collider_destroy(sim->collider);
     perpi_formulation_destroy(sim->formulation);
     perpi_formulation_destroy(sim->project);
+    perpi_formulation_destroy(sim->impact);
+    perpi_sim_adaptive_destroy(sim);
     perp_contact_solver_destroy(sim->project_solver);
     perpi_free(context, sim->v_end);
     perpi_free(context, sim->settled);
@@ -379,6 +450,8 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_mix_destroy(context, &sim->mix);
     perpi_free(context, sim->s);
     perpi_free(context, sim->s_next);
+    perpi_free(context, sim->hit);
+    perpi_free(context, sim->hit_work);
     perpi_free(context, sim->callback);
     perpi_free(context, sim->user_code);
     perpi_arena_free(&sim->scratch);
@@ -406,12 +479,22 @@ perp_status perpi_sim_room(perp_sim* sim, size_t dofs, size_t rows)
 
 bool perp_sim_finished(const perp_sim* sim)
 {
-    return sim->step >= sim->step_total;
+    return sim->adaptive ? sim->time >= sim->def.duration : sim->tick >= sim->tick_total;
 }
 
 int64_t perp_sim_step_total(const perp_sim* sim)
 {
-    return sim->step_total;
+    return sim->adaptive ? 0 : sim->tick_total + (sim->step - sim->tick);
+}
+
+double perp_sim_duration(const perp_sim* sim)
+{
+    return sim->def.duration;
+}
+
+double perp_sim_last_step(const perp_sim* sim)
+{
+    return perpi_sim_last_length(sim);
 }
 
 double perp_sim_time(const perp_sim* sim)
@@ -422,6 +505,11 @@ double perp_sim_time(const perp_sim* sim)
 int64_t perp_sim_step_count(const perp_sim* sim)
 {
     return sim->step;
+}
+
+int64_t perp_sim_impact_count(const perp_sim* sim)
+{
+    return sim->step - sim->tick;
 }
 
 const perp_model* perp_sim_model(const perp_sim* sim)
@@ -493,10 +581,18 @@ const double* perpi_sim_s(const perp_sim* sim)
 perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller)
 {
     const double* p = sim->s + perpi_s_forces(sim->model) + sim->model->spring_rows;
-    const double h = sim->step > 0 ? perpi_sim_step_length(sim, sim->step - 1) : 1.0;
+    const double h = perpi_sim_last_length(sim);
     return (perp_controller_state){.effort = p[controller] / h,
                                    .integral =
                                        p[(int32_t)sim->model->controller_count + controller]};
+}
+
+double perpi_sim_last_length(const perp_sim* sim)
+{
+    if (sim->adaptive) {
+        return sim->halves.h_last;
+    }
+    return sim->tick > 0 ? perpi_sim_tick_length(sim, sim->tick - 1) : 1.0;
 }
 
 perp_support_state perp_sim_support(const perp_sim* sim, int32_t body)
@@ -583,6 +679,32 @@ perp_status perp_sim_penetration(perp_sim* sim, double* depth)
     }
     *depth = deepest;
     return PERP_OK;
+}
+
+double perpi_sim_nominal_step(const perp_sim* sim)
+{
+    return sim->def.step;
+}
+
+bool perpi_sim_adaptive(const perp_sim* sim)
+{
+    return sim->adaptive;
+}
+
+const double* perpi_sim_clock(const perp_sim* sim)
+{
+    return sim->halves.clock;
+}
+
+perpi_half perpi_sim_half(const perp_sim* sim)
+{
+    const perpi_adaptive* a = &sim->halves;
+    return (perpi_half){.q = a->q_half, .v = a->v_half, .s = a->s_half, .v_end = a->v_end};
+}
+
+bool perpi_sim_bounces(const perp_sim* sim)
+{
+    return sim->impact != NULL;
 }
 
 const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim)
@@ -686,7 +808,10 @@ bool perp_stepper_list(const perp_context* context, int32_t index, perp_piece_in
         return false;
     }
     info->built = ops != NULL;
-    info->summary = ops != NULL ? ops->summary : "does not exist yet";
+    info->summary = ops != NULL ? ops->summary
+                    : strcmp(info->name, "instantaneous") == 0
+                        ? "no way to step: 'perp forces' gives forces and accelerations at a state"
+                        : "does not exist yet";
     return true;
 }
 

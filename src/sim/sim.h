@@ -6,11 +6,14 @@
 #include "step/step.h"
 
 /* Puts the simulation where a recorded frame stood: the contacts' keys and impulses are the warm
- * start. joints: one for each joint of the model. Refuses numbers that are not finite. */
+ * start. joints: one for each joint of the model. clock: of an adaptive step, else NULL. Refuses
+ * numbers that are not finite. */
 PERP_NODISCARD perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step,
-                                               const double* q, const double* v,
-                                               const perp_contact* contacts, int32_t count,
-                                               const perp_joint_record* joints, const double* s);
+                                               perp_step_kind kind, int32_t impacts_in_a_row,
+                                               const double clock[3], const double* q,
+                                               const double* v, const perp_contact* contacts,
+                                               int32_t count, const perp_joint_record* joints,
+                                               const double* s);
 /* What springs and controllers remember from the last step: part of the state. */
 int32_t perpi_sim_s_size(const perp_sim* sim);
 const double* perpi_sim_s(const perp_sim* sim);
@@ -22,9 +25,24 @@ const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim);
 bool perpi_sim_layered(const perp_sim* sim);
 /* Whether the contact model makes groups of contacts. */
 bool perpi_sim_grouped(const perp_sim* sim);
-/* The length of the step that would come next from step number `step` (the last one may be
- * shorter), and the time at which it starts. */
-double perpi_sim_step_length(const perp_sim* sim, int64_t step);
-double perpi_sim_step_time(const perp_sim* sim, int64_t step);
+/* Fixed steps: the length of step number `tick`, counted without impacts, from 0 (the last one may be
+ * shorter); the time at which it starts; and the number of the step that starts at a time. */
+double perpi_sim_tick_length(const perp_sim* sim, int64_t tick);
+double perpi_sim_tick_time(const perp_sim* sim, int64_t tick);
+int64_t perpi_sim_tick_at(const perp_sim* sim, double time);
+/* The length of the last step in time; 1 before the first. */
+double perpi_sim_last_length(const perp_sim* sim);
+/* The scene's step. */
+double perpi_sim_nominal_step(const perp_sim* sim);
+/* An adaptive step: its clock (length to try next, last length, steps without impacts), and what its
+ * second half was worked out from: state and memory at its start, velocities that solved it. */
+bool perpi_sim_adaptive(const perp_sim* sim);
+const double* perpi_sim_clock(const perp_sim* sim);
+typedef struct perpi_half {
+    const double *q, *v, *s, *v_end;
+} perpi_half;
+perpi_half perpi_sim_half(const perp_sim* sim);
+/* Whether steps may be impacts. */
+bool perpi_sim_bounces(const perp_sim* sim);
 
 #endif

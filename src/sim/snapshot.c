@@ -12,10 +12,10 @@ static const uint64_t MAGIC = 0x34504e5350524550u; /* "PERPSNP4" */
 typedef struct header {
     uint64_t magic;
     uint64_t model; /* fingerprint */
-    int64_t step;
-    double time;
-    int32_t q_size, v_size, contact_count, contact_size, joint_count, joint_size, s_size,
-        unused; /* no padding: equal states give equal bytes */
+    int64_t step, tick;
+    double time, clock[3];
+    int32_t q_size, v_size, contact_count, contact_size, joint_count, joint_size, s_size, kind,
+        impacts_in_a_row, unused; /* no padding: equal states give equal bytes */
 } header;
 
 static uint64_t mix(uint64_t h, const void* data, size_t size)
@@ -55,6 +55,7 @@ static uint64_t fingerprint(const perp_sim* sim)
         h = mix(h, model->controller[i].name, strlen(model->controller[i].name) + 1);
     }
     h = mix(h, &model->dimension, sizeof model->dimension);
+    h = sim->adaptive ? mix(h, &sim->def.error, sizeof sim->def.error) : h;
     return mix(h, &sim->def.step, sizeof sim->def.step);
 }
 
@@ -77,6 +78,9 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
     const header h = {.magic = MAGIC,
                       .model = fingerprint(sim),
                       .step = sim->step,
+                      .tick = sim->tick,
+                      .kind = (int32_t)sim->info.kind,
+                      .impacts_in_a_row = sim->info.impacts_in_a_row,
                       .time = sim->time,
                       .q_size = sim->q_size,
                       .v_size = sim->v_size,
@@ -84,6 +88,7 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
                       .contact_size = (int32_t)sizeof(perp_contact),
                       .joint_count = (int32_t)sim->model->joint_count,
                       .joint_size = (int32_t)sizeof(perp_joint_record),
+                      .clock = {sim->halves.clock[0], sim->halves.clock[1], sim->halves.clock[2]},
                       .s_size = sim->s_size};
     unsigned char* out = buffer;
     memcpy(out, &h, sizeof h);
@@ -140,8 +145,9 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
         memcpy(sim->joint_next, in + size - s - j, j);
     }
     memcpy(sim->s_next, in + size - s, s);
-    return perpi_sim_set_state(sim, h.time, h.step, sim->q_next, sim->v_next, sim->next.item,
-                               h.contact_count, sim->joint_next, sim->s_next);
+    return perpi_sim_set_state(sim, h.time, h.step, (perp_step_kind)h.kind, h.impacts_in_a_row,
+                               sim->adaptive ? h.clock : NULL, sim->q_next, sim->v_next,
+                               sim->next.item, h.contact_count, sim->joint_next, sim->s_next);
 }
 
 static bool joint_sound(const perp_joint_record* r)
@@ -166,11 +172,25 @@ static bool all_finite(const double* a, int32_t n)
     return true;
 }
 
-perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, const double* q,
+perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_step_kind kind,
+                                int32_t impacts_in_a_row, const double clock[3], const double* q,
                                 const double* v, const perp_contact* contacts, int32_t count,
                                 const perp_joint_record* joints, const double* s)
 {
     perp_context* context = sim->context;
+    const bool known_kind = kind >= PERP_STEP_TIME && kind <= PERP_STEP_DECOMPRESSION &&
+                            (kind == PERP_STEP_TIME || sim->impact != NULL);
+    if (sim->adaptive &&
+        !(clock != NULL && clock[0] > 0.0 && clock[1] > 0.0 && clock[2] >= 0.0 &&
+          clock[0] < INFINITY && clock[1] < INFINITY && clock[2] <= (double)step)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "state: it has no clock of an adaptive step");
+    }
+    const int64_t tick = sim->adaptive         ? (int64_t)clock[2]
+                         : sim->impact != NULL ? perpi_sim_tick_at(sim, time)
+                                               : step;
+    if (!known_kind || tick > step) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "state: its impacts are not of this scene");
+    }
     if (!isfinite(time) || step < 0 || !all_finite(q, sim->q_size) || !all_finite(v, sim->v_size) ||
         !all_finite(s, sim->s_size)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "state: every number must be finite");
@@ -209,8 +229,16 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, const 
     sim->contacts.count = (size_t)count;
     sim->time = time;
     sim->step = step;
+    sim->tick = tick;
+    sim->announced = false;
+    if (sim->adaptive) {
+        sim->halves.h_next = clock[0];
+        sim->halves.h_last = clock[1];
+        perpi_sim_adaptive_clock(sim);
+        perpi_sim_adaptive_clear(sim);
+    }
     sim->has_problem = false;
-    sim->info = (perp_step_info){0};
+    sim->info = (perp_step_info){.kind = kind, .impacts_in_a_row = impacts_in_a_row};
     if (joint_count > 0) {
         memmove(sim->joint, joints, joint_count * sizeof *joints);
     }

@@ -63,7 +63,7 @@ static void switching_destroy(void* self)
     perp_contact_solver_destroy(s->inner);
     void* const owned[] = {s->group_of, s->choice,     s->partner, s->handed,
                            s->from,     s->constraint, s->b,       s->lower,
-                           s->upper,    s->compliance, s->p};
+                           s->upper,    s->compliance, s->p,       s->share};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(s->context, owned[i]);
     }

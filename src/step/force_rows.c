@@ -99,12 +99,12 @@ static vec3 point_velocity(const perp_model* model, const double* v, int32_t bod
                   v3_cross(perpi_state_rate(model, v, body), arm));
 }
 
-void perpi_add_spring_forces(const perp_model* model, const perpi_pose* pose, const double* v,
-                             double* out)
+void perpi_add_spring_forces(const perp_model* model, const perpi_pose* pose, bool all,
+                             const double* v, double* out)
 {
     for (size_t i = 0; i < model->spring_count; ++i) {
         const perpi_spring* s = &model->spring[i];
-        if (s->implicit) {
+        if (s->implicit && !all) {
             continue;
         }
         const spring_view view = placed_spring(pose, s);

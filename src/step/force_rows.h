@@ -25,9 +25,10 @@ static inline int32_t perpi_s_size(const perp_model* model)
     return perpi_s_forces(model) + perpi_force_row_count(model) + (int32_t)model->controller_count;
 }
 
-/* Adds the explicit springs' forces at the poses and velocities to out: 6 numbers a body. */
-void perpi_add_spring_forces(const perp_model* model, const perpi_pose* pose, const double* v,
-                             double* out);
+/* Adds the explicit springs' forces (or those of all springs) at the poses and velocities to out: 6
+ * numbers a body. */
+void perpi_add_spring_forces(const perp_model* model, const perpi_pose* pose, bool all,
+                             const double* v, double* out);
 
 /* Appends the rows of implicit springs and of controllers; f->force_row becomes the first. */
 PERP_NODISCARD perp_status perpi_formulate_forces(perpi_formulation* f, const perp_model* model,

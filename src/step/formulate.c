@@ -258,7 +258,7 @@ double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose,
     return J;
 }
 
-/* place: of its soft layer; NULL: rigid. */
+/* h: of the gap term; 0: there is none. place: of its soft layer; NULL: rigid. */
 static void write_contact(perpi_formulation* f, const perp_model* model, const perpi_pose* pose,
                           double h, const perp_contact* contact, const perpi_layer_place* place,
                           int32_t row, size_t jac, perp_constraint* constraint)
@@ -279,7 +279,7 @@ static void write_contact(perpi_formulation* f, const perp_model* model, const p
                                     .mu = contact->mu,
                                     .e = {contact->e[0], contact->e[1], contact->e[2]},
                                     .key = contact->key};
-    f->b[row] = contact->gap / h + contact->drift[0];
+    f->b[row] = h > 0.0 ? contact->gap / h + contact->drift[0] : contact->drift[0];
     for (int32_t i = 1; i < rows; ++i) {
         f->b[row + i] = i < 3 ? contact->drift[i] : 0.0;
     }
@@ -382,7 +382,7 @@ static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model
     for (size_t i = 0; i < n; ++i) {
         f->wrench[i] = *extra != NULL ? (*extra)[i] : 0.0;
     }
-    perpi_add_spring_forces(model, pose, v, f->wrench);
+    perpi_add_spring_forces(model, pose, false, v, f->wrench);
     *extra = f->wrench;
     return PERP_OK;
 }
@@ -423,7 +423,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, per
         if (n == 0 && step) {
             status = perpi_prescribed_velocity(model, i, t, h, q, &f->given_v[i], &f->given_w[i]);
         } else if (n == 0) {
-            const bool moves = purpose == PERPI_PURPOSE_PROJECT;
+            const bool moves = purpose != PERPI_PURPOSE_MOVE;
             f->given_v[i] = moves ? perpi_state_velocity(model, v, i) : v3(0, 0, 0);
             f->given_w[i] = moves ? perpi_state_rate(model, v, i) : v3(0, 0, 0);
         } else {
@@ -435,7 +435,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, per
                          : write_block(f, model, i, look, t, span, v, extra, M, k);
             for (int32_t a = 0; a < n && !step; ++a) {
                 k[a] = 0.0;
-                for (int32_t c = 0; c < n && purpose == PERPI_PURPOSE_PROJECT; ++c) {
+                for (int32_t c = 0; c < n && purpose != PERPI_PURPOSE_MOVE; ++c) {
                     k[a] += M[a * n + c] * v[i * perpi_v_stride(model) + c];
                 }
             }
@@ -602,7 +602,8 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
         status = perpi_layers_place(f, in);
     }
     if (status == PERP_OK) {
-        status = write_contacts(f, model, geometry ? f->end : f->pose, in->h, in->contact,
+        const double h_gap = in->settings->no_gap ? 0.0 : in->h;
+        status = write_contacts(f, model, geometry ? f->end : f->pose, h_gap, in->contact,
                                 in->contact_count);
     }
     if (status == PERP_OK && geometry) {
@@ -649,7 +650,8 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
     const perpi_step_input in = {.model = model, .h = h, .q = q, .v = v};
     perp_status status = write_bodies(f, purpose, PERPI_LOOK_START, &in);
     if (status == PERP_OK) {
-        status = write_contacts(f, model, f->pose, h, contacts, count);
+        const double h_gap = purpose == PERPI_PURPOSE_IMPACT ? 0.0 : h;
+        status = write_contacts(f, model, f->pose, h_gap, contacts, count);
     }
     if (status == PERP_OK) {
         status = write_groups(f, contacts, count);

@@ -63,6 +63,7 @@ typedef enum perpi_purpose {
     PERPI_PURPOSE_STEP,    /* the step's problem */
     PERPI_PURPOSE_MOVE,    /* displacements without speed: k = 0, b = gap or error, h = 1 */
     PERPI_PURPOSE_PROJECT, /* the nearest velocities that the joints allow: k = M v */
+    PERPI_PURPOSE_IMPACT,  /* a jump of the velocities: k = M v, b of a contact is its drift */
 } perpi_purpose;
 
 /* One row: u = dir . (velocity of the point at arm[1] of b - that at arm[0] of a) + b, or of the
@@ -160,6 +161,8 @@ typedef struct perpi_step_settings {
     int32_t directions;   /* of a polygon */
     double inertia;       /* quasistatic: s of perpi_formulate_at_rest, 1 when it is judged */
     bool midpoint;        /* compliant: forces of the layers at the middle of the step */
+    bool no_gap;          /* rows of contacts read u_n >= 0, not psi/h + u_n >= 0 */
+    double touch;         /* anitescu-potra: a gap up to this part of a body's size touches */
 } perpi_step_settings;
 
 /* Everything a step is worked out from. */

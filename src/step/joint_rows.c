@@ -267,6 +267,12 @@ static perpi_row turned_round(perpi_row row)
     return row;
 }
 
+/* Velocities are at stake, not places: an error that is there may stay. */
+static bool settles(perpi_purpose purpose)
+{
+    return purpose == PERPI_PURPOSE_PROJECT || purpose == PERPI_PURPOSE_IMPACT;
+}
+
 static perp_status append_limits(perpi_formulation* f, const perp_model* model, int32_t index,
                                  perpi_purpose purpose, double h, const perpi_row* axis)
 {
@@ -278,7 +284,7 @@ static perp_status append_limits(perpi_formulation* f, const perp_model* model, 
         }
         perpi_row row = side == 0 ? *axis : turned_round(*axis);
         double gap = side == 0 ? axis->b - joint->limits[0] : joint->limits[1] - axis->b;
-        gap = purpose == PERPI_PURPOSE_PROJECT && gap < 0.0 ? 0.0 : gap;
+        gap = settles(purpose) && gap < 0.0 ? 0.0 : gap;
         row.b = gap / h;
         row.lower = 0.0;
         row.upper = INFINITY;
@@ -392,7 +398,7 @@ static perp_status formulate_joint(perpi_formulation* f, const perp_model* model
     perpi_joint_view view = perpi_joint_look(model, index, q, input->turns);
     for (int32_t i = 0; i < view.rows; ++i) {
         perpi_row* row = &view.row[i];
-        const bool keep = purpose != PERPI_PURPOSE_PROJECT || (rope && row->b > 0.0);
+        const bool keep = !settles(purpose) || (rope && row->b > 0.0);
         row->b = keep ? row->b / h : 0.0;
         row->upper = INFINITY; /* of a rope */
     }

@@ -28,6 +28,10 @@ typedef struct perpi_stepper_ops {
      * velocities it ends with (v_end) are those it started from (src/sim/settle.c). */
     bool settles;
     bool layered; /* contacts of soft bodies have layers (layers.h); else soft bodies are refused */
+    /* Contacts enter the problem when they touch (settings->touch), not before. */
+    bool touching;
+    /* Restitution: the loop may put impacts between its steps (sim/impact.c). */
+    bool bounces;
     perp_status (*formulate)(perpi_formulation* f, const perpi_step_input* in);
     /* q: in: at t, out: at t + h. v: in: the dynamic bodies' at t + h; out: the prescribed ones'
      * too. Of `in` only model, t, h and settings count. */

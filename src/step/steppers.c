@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "step/anitescu_potra.h"
 #include "step/compliant.h"
 #include "step/geometric_implicit.h"
 #include "step/implicit.h"
@@ -10,11 +11,11 @@
 #include "step/stewart_trinkle.h"
 
 static const perpi_stepper_ops* const built[] = {
-    &perpi_stepper_stewart_trinkle, &perpi_stepper_implicit,    &perpi_stepper_geometric_implicit,
-    &perpi_stepper_compliant,       &perpi_stepper_quasistatic,
+    &perpi_stepper_stewart_trinkle,    &perpi_stepper_anitescu_potra, &perpi_stepper_implicit,
+    &perpi_stepper_geometric_implicit, &perpi_stepper_compliant,      &perpi_stepper_quasistatic,
 };
 
-static const char* const reserved[] = {"anitescu-potra", "instantaneous"};
+static const char* const reserved[] = {"instantaneous"};
 
 enum { BUILT = sizeof built / sizeof built[0], RESERVED = sizeof reserved / sizeof reserved[0] };
 
@@ -24,7 +25,7 @@ perp_status perpi_stepper_settings(perp_context* context, const perpi_stepper_op
 {
     char owner[64];
     (void)snprintf(owner, sizeof owner, "stepper '%s'", ops->name);
-    *settings = (perpi_step_settings){.inertia = 1.0};
+    *settings = (perpi_step_settings){.inertia = 1.0, .touch = 1e-6};
     for (int32_t i = 0; i < count; ++i) {
         const perp_status status =
             perp_setting_assign(context, ops->setting, ops->setting_count, owner, option[i].name,
@@ -58,6 +59,11 @@ perp_status perpi_stepper_find(perp_context* context, const char* name,
         }
         if (strcmp(known, name) != 0) {
             continue;
+        }
+        if (found == NULL && strcmp(name, "instantaneous") == 0) {
+            return perpi_fail(context, PERP_ERROR_INPUT,
+                              "'instantaneous' gives forces and accelerations at one state, not a "
+                              "motion: use 'perp forces SCENE', or another stepper");
         }
         if (found == NULL) {
             return perpi_fail(context, PERP_ERROR_UNSUPPORTED, "stepper '%s' does not exist yet",

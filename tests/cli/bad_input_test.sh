@@ -81,11 +81,19 @@ broken-expression|/bodies/1/motion/position/1: expression 'sin(t': |at column 6
 nan-expression|/bodies/1/motion/position/1: |log(-1)
 zero-step|/step: must be > 0, got 0
 negative-step|/step: must be > 0, got -0.01
-adaptive-step|/step: |not exist yet
+adaptive-step|/step/error: must be > 0, got 0
+adaptive-bounds|/step: needs 0 < min <= initial <= max
+adaptive-stepper|/step: an adaptive step goes with the stepper 'stewart-trinkle'
+restitution-large|/restitution: must be from 0 to 1, got 1.2
+restitution-law|/restitution/law: must be newton or poisson, got 'hertz'
+restitution-stepper|/stepper: 'quasistatic' knows no impacts
+stepper-instantaneous|/stepper: 'instantaneous' gives forces|perp forces
 zero-duration|/duration: must be > 0, got 0
 two-directions|/friction/directions: must be >= 3, got 2
 negative-friction|/friction/default: must be >= 0, got -0.1
 unknown-cone|/friction/cone: |'square'
+superquadric-exponent|/bodies/1/shapes/0/exponents/1: must be from 1.05 to 100
+ellipsoid-meets-capsule|'egg' and 'rod': contact between an ellipsoid and a capsule does not exist yet
 ellipsoid-without-length|/friction/e_r: must be a length > 0, got 0
 axes-without-ellipsoid|/friction/e_t: belongs to the friction cone 'ellipsoid'
 contact-disjunctive-spatial|/contact: |'disjunctive' is for planar scenes
@@ -99,7 +107,6 @@ support-spatial|/bodies/0/support: is for planar scenes
 support-ellipsoid|/friction/cone: supports take 'quadratic', 'polygon' or 'none', not 'ellipsoid'
 support-solver|/solver: 'lemke' does not take the friction cone 'quadratic'
 quasistatic-correction|/joint_correction: is for steppers with inertia
-stepper-not-built|/stepper: |'instantaneous' does not exist yet
 polygon-twice|/bodies/0/shapes/0/vertices/2: is the same point as vertices/1
 polygon-straight|/bodies/0/shapes/0/vertices/1: lies on the line through its neighbours
 polygon-flat|/bodies/0/shapes/0/vertices: all lie on a line

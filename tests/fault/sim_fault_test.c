@@ -53,6 +53,19 @@ static const char driven[] =
     "\"kp\":10,\"ki\":1,\"target\":\"cubic(t, 0,0, 1,1)\",\"max_effort\":5},{\"type\":\"pd\","
     "\"body\":\"arm\",\"axis\":[1,1],\"kp\":3,\"target\":{\"points\":[[0,0],[1,2]]}}]}";
 
+/* Impacts by both laws, fixed and adaptive steps, and the forces at the state they end with. */
+#define BOUNCING(step, law)                                                                        \
+    "{\"gravity\":[0,0,-9.81],\"step\":" step ",\"duration\":0.2,\"restitution\":{\"law\":\"" law  \
+    "\",\"e\":0.5},\"friction\":{\"default\":0.3},\"bodies\":["                                    \
+    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "},"                                                                                           \
+    "{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,0.51],\"velocity\":[1,0,-2],"                 \
+    "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]},"                                          \
+    "{\"name\":\"box\",\"mass\":1,\"position\":[3,0,0.5],"                                         \
+    "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]}]}"
+static const char bouncing_newton[] = BOUNCING("0.01", "newton");
+static const char bouncing_poisson[] = BOUNCING("0.01", "poisson");
+static const char bouncing_adaptive[] = BOUNCING("{\"error\":1e-2,\"initial\":0.01}", "poisson");
 /* Without inertia, on supports, past a corner. */
 static const char pushed[] =
     "{\"dimension\":2,\"step\":0.01,\"duration\":0.2,\"stepper\":\"quasistatic\",\"contact\":"
@@ -84,6 +97,11 @@ static perp_status everything(perp_context* context, const char* text)
     }
     if (status == PERP_OK) {
         status = perp_sim_step(sim);
+    }
+    if (status == PERP_OK && perp_model_bounces(perp_scene_model(scene))) {
+        perp_forces* forces = NULL;
+        status = perp_forces_find(sim, &forces);
+        perp_forces_destroy(forces);
     }
     perp_sim_destroy(sim);
     perp_scene_destroy(scene);
@@ -124,5 +142,8 @@ TEST(whichever_allocation_fails_the_call_says_so_and_nothing_leaks)
 {
     fail_each(touching);
     fail_each(driven);
+    fail_each(bouncing_newton);
+    fail_each(bouncing_poisson);
+    fail_each(bouncing_adaptive);
     fail_each(pushed);
 }

@@ -242,6 +242,64 @@ TEST(a_superellipse_meets_boxes_and_polygons)
     touches_destroy(&t);
 }
 
+/* Apart, the closest pair is known by its points: on the box, on the surface, and moving either along
+ * its body does not bring it nearer. The reference of the gap is alternating projection's fixed point:
+ * the point of the box nearest to p_b is p_a, and the surface's normal at p_b points at p_a. */
+TEST(smooth_bodies_meet_boxes)
+{
+    touches t = touches_create();
+    random_state = 7;
+    double on_box = 0.0, on_surface = 0.0, line = 0.0, depth = 0.0;
+    int apart = 0, overlap = 0, feature[4] = {0};
+    for (int k = 0; k < 1500; ++k) {
+        const perpi_shape box = make_box(random_in(0.2, 1), random_in(0.2, 1), random_in(0.2, 1));
+        const perpi_shape b = smooth(k % 2 ? PERP_SHAPE_ELLIPSOID : PERP_SHAPE_SUPERQUADRIC);
+        const bool special = k % 5 == 4;
+        const perpi_pose pa =
+            pose_at(v3(0, 0, 0), special ? random_special_turn(3) : random_turn(3));
+        const perpi_pose pb =
+            pose_at(random_vec(2.0), special ? random_special_turn(3) : random_turn(3));
+        REQUIRE(meet(&t, &box, &pa, &b, &pb, 100.0) == 1);
+        check_rows(&t, 100.0, 3.0);
+        const perpi_touch* c = &t.list.item[0];
+        if (c->gap < 0.0) {
+            ++overlap;
+            double best = -INFINITY;
+            for (int i = 0; i < 3000; ++i) {
+                const double z = 1.0 - (2.0 * i + 1.0) / 3000.0, phi = 2.399963 * i;
+                const vec3 n = {sqrt(1 - z * z) * cos(phi), sqrt(1 - z * z) * sin(phi), z};
+                const vec3 m = m3_tmul(pa.R, n);
+                vec3 y;
+                const double s = v3_dot(n, v3_sub(pb.x, pa.x)) - fabs(m.x) * box.half.x -
+                                 fabs(m.y) * box.half.y - fabs(m.z) * box.half.z -
+                                 perpi_smooth_support(&b, m3_tmul(pb.R, v3_neg(n)), &y, NULL);
+                best = s > best ? s : best;
+            }
+            depth = best > -0.1 ? fmax(depth, best - c->gap) : depth;
+            continue;
+        }
+        ++apart;
+        const vec3 q = m3_tmul(pa.R, v3_sub(c->point_b, pa.x)), h = box.half;
+        const vec3 clamped = {fmin(fmax(q.x, -h.x), h.x), fmin(fmax(q.y, -h.y), h.y),
+                              fmin(fmax(q.z, -h.z), h.z)};
+        on_box = fmax(on_box, v3_norm(v3_sub(perpi_pose_point(&pa, clamped), c->point_a)));
+        feature[(fabs(q.x) > h.x) + (fabs(q.y) > h.y) + (fabs(q.z) > h.z)] += 1;
+        vec3 g;
+        const vec3 local = m3_tmul(pb.R, v3_sub(c->point_b, pb.x));
+        on_surface = fmax(on_surface, fabs(implicit_of(&b, local, &g) - 1.0));
+        line = fmax(line, v3_norm(v3_add(m3_mul(pb.R, v3_unit(g)), c->normal)));
+    }
+    TEST_PRINT("%d apart (%d faces, %d edges, %d corners): box %.1e, surface %.1e, normal %.1e; "
+               "%d overlap: depth %.1e",
+               apart, feature[1], feature[2], feature[3], on_box, on_surface, line, overlap, depth);
+    CHECK_AT_MOST(on_box, 1e-9);
+    CHECK_AT_MOST(on_surface, 1e-11);
+    CHECK_AT_MOST(line, 1e-5); /* gradients at sharp and flat places amplify rounding */
+    CHECK_AT_MOST(depth, 1e-9);
+    CHECK(feature[1] > 50 && feature[2] > 50 && feature[3] > 50);
+    touches_destroy(&t);
+}
+
 TEST(on_a_plane_the_lowest_point_tells)
 {
     touches t = touches_create();
@@ -317,8 +375,9 @@ TEST(masses_are_those_of_a_sum_over_sections)
 TEST(pairs_without_a_routine_are_refused_by_name)
 {
     const perp_shape_type e = PERP_SHAPE_ELLIPSOID;
-    CHECK(perpi_shape_pair_unbuilt(e, PERP_SHAPE_BOX) &&
-          perpi_shape_pair_unbuilt(PERP_SHAPE_BOX, e));
+    CHECK(perpi_shape_pair_unbuilt(e, PERP_SHAPE_POLYHEDRON) &&
+          perpi_shape_pair_unbuilt(PERP_SHAPE_POLYHEDRON, e));
+    CHECK(!perpi_shape_pair_unbuilt(e, PERP_SHAPE_BOX));
     CHECK(perpi_shape_pair_unbuilt(e, PERP_SHAPE_CAPSULE));
     CHECK(perpi_shape_pair_unbuilt(PERP_SHAPE_CYLINDER, PERP_SHAPE_SUPERQUADRIC));
     CHECK(!perpi_shape_pair_unbuilt(e, PERP_SHAPE_PLANE) && !perpi_shape_pair_unbuilt(e, e));

@@ -421,11 +421,28 @@ TEST(a_bad_joint_is_refused_where_it_is_bad)
                   "/joints/0/motor/max_effort: must be >= 0");
 }
 
-TEST(what_does_not_exist_yet_is_said_to_be_so)
+TEST(an_adaptive_step_has_an_error_and_positive_bounds)
 {
-    CHECK_NOT_YET(TOP("\"step\": {\"error\": 1e-3}"), "/step: adaptive steps do not exist yet");
-    CHECK_NOT_YET(TOP("\"restitution\": 0.5"), "/restitution: restitution does not exist yet");
-    CHECK_NOT_YET(BODY("\"mass\":1,\"restitution\":1"), "/bodies/1/restitution: ");
+    CHECK_REFUSED(TOP("\"step\": {}"), "/step: missing key 'error'");
+    CHECK_REFUSED(TOP("\"step\": {\"error\": 0}"), "/step/error: must be > 0, got 0");
+    CHECK_REFUSED(TOP("\"step\": {\"error\": 1e-3, \"max\": -1}"),
+                  "/step/max: must be > 0, got -1");
+    CHECK_REFUSED(TOP("\"step\": {\"error\": 1e-3, \"largest\": 1}"), "/step", "largest");
+}
+
+TEST(restitution_is_a_number_from_0_to_1)
+{
+    CHECK_REFUSED(TOP("\"restitution\": 1.5"), "/restitution: must be from 0 to 1, got 1.5");
+    CHECK_REFUSED(TOP("\"restitution\": -0.1"), "/restitution: must be from 0 to 1, got -0.1");
+    CHECK_REFUSED(TOP("\"restitution\": \"high\""), "/restitution: must be a number from 0 to 1");
+    CHECK_REFUSED(TOP("\"restitution\": {\"law\":\"newton\"}"), "/restitution: missing key 'e'");
+    CHECK_REFUSED(TOP("\"restitution\": {\"law\":\"hertz\",\"e\":0.5}"),
+                  "/restitution/law: must be newton or poisson, got 'hertz'");
+    CHECK_REFUSED(TOP("\"restitution\": {\"e\":2}"), "/restitution/e: must be from 0 to 1, got 2");
+    CHECK_REFUSED(BODY("\"mass\":1,\"restitution\":7"),
+                  "/bodies/1/restitution: must be from 0 to 1, got 7");
+    CHECK_REFUSED(BODY("\"mass\":1,\"restitution\":{\"law\":\"poisson\",\"e\":0.5}"),
+                  "/bodies/1/restitution/law: a scene has one impact law");
 }
 
 #define FORCE(members) TOP("\"forces\":[{" members "}]")

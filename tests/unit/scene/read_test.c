@@ -302,6 +302,7 @@ TEST(the_text_of_every_scene_gives_the_same_bits)
     static const char* const names[] = {
         "b09-fence",
         "box-on-slope",
+        "bouncing-balls",
         "demo",
         "hello",
         "n04-blimp",

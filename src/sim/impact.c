@@ -1,0 +1,453 @@
+/* src/sim/impact.c - impacts: steps of no duration, in which velocities jump.
+ *
+ * Sources    Newton's and Poisson's laws of impact with Coulomb friction; Poisson in two phases as
+ *            in [GP95]. The papers' steppers have none (e = 0).
+ *
+ * An impact is a contact problem of its own, with the pose as it is, without forces:
+ *     M (v+ - v-) = J' p,   0 <= p_n  perp  u_n+ + d >= 0,   p_t in F(mu p_n), most dissipative
+ *   Newton         d = e u_n-                      where the contact is struck
+ *   Poisson        compression: d = 0; then decompression from there, whose impulses are e times
+ *                  those of compression, or more where bodies would meet again
+ *   elsewhere      d = max(gap, 0) / h: what only rests there takes part, and does not bounce
+ * d is what the contact's drift[0] says: so that recorded numbers tell the whole problem.
+ *
+ * Poisson's decompression asks for impulses where a contact problem asks for velocities. It is solved
+ * by decompress.c; the normal velocities found are then the d = -u_n of a contact problem, which has
+ * the same answer, and its certificate.
+ *
+ * Struck is a contact that the plain step would have to stop (it has an impulse there), and that
+ * comes nearer faster than the forces of one step can make it, on both sides together: what rests or
+ * is pressed never bounces. Neither law keeps the energy from growing, where friction or several
+ * contacts couple. So the coefficients are multiplied by the largest part in [0, 1], found by
+ * bisection, with which it does not grow; with 0 it cannot.
+ */
+#include <string.h>
+
+#include "linalg/dense.h"
+#include "sim/decompress.h"
+#include "sim/internal.h"
+#include "step/joint_rows.h"
+
+enum { MAX_BISECTIONS = 12 };
+/* Growth of the kinetic energy that is rounding. */
+static const double ENERGY_TOLERANCE = 1e-12;
+
+/* x <- M^-1 x, block by block. */
+static void divide_by_mass(const perpi_formulation* f, double* x)
+{
+    const double* M = f->M;
+    double L[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX];
+    for (int32_t i = 0; i < f->problem.block_count; ++i) {
+        const int32_t n = f->dof[i + 1] - f->dof[i];
+        if (perpi_chol_factor(n, M, L)) {
+            perpi_chol_solve(n, L, x + f->dof[i]);
+        }
+        M += n * n;
+    }
+}
+
+static double kinetic_energy(const perpi_formulation* f, const double* v)
+{
+    const double* M = f->M;
+    double twice = 0.0;
+    for (int32_t i = 0; i < f->problem.block_count; ++i) {
+        const int32_t n = f->dof[i + 1] - f->dof[i];
+        for (int32_t a = 0; a < n; ++a) {
+            for (int32_t c = 0; c < n; ++c) {
+                twice += v[f->dof[i] + a] * M[a * n + c] * v[f->dof[i] + c];
+            }
+        }
+        M += n * n;
+    }
+    return 0.5 * twice;
+}
+
+/* x += J' p over the constraints from `first` on. */
+static void add_impulses(const perpi_formulation* f, int32_t first, const double* p, double* x)
+{
+    for (int32_t i = first; i < f->problem.constraint_count; ++i) {
+        const perp_constraint* c = &f->constraint[i];
+        const double* J = f->J + c->jac;
+        for (int side = 0; side < 2; ++side) {
+            const int32_t block = c->block[side];
+            if (block < 0) {
+                continue;
+            }
+            const int32_t n = f->dof[block + 1] - f->dof[block];
+            perpi_matvec_transposed_add(c->rows, n, J, p + c->row, x + f->dof[block]);
+            J += (size_t)c->rows * (size_t)n;
+        }
+    }
+}
+
+/* Work that prescribed bodies and belts take from the impulses: with it, the balance of kinetic
+ * energy is that of relative motion. */
+static double given_work(const perpi_formulation* f, const perp_contact* contact, const double* p)
+{
+    double work = 0.0;
+    for (int32_t i = 0; i < f->problem.constraint_count; ++i) {
+        const perp_constraint* c = &f->constraint[i];
+        for (int32_t r = 0; r < c->rows; ++r) {
+            const double target = i < f->contact_count && r == 0 ? contact[i].drift[0] : 0.0;
+            work += p[c->row + r] * (f->b[c->row + r] - target);
+        }
+    }
+    return work;
+}
+
+/* Speed that a side of a contact gains along the normal from dv; both sides by their size. */
+static double gained_speed(const perpi_formulation* f, int32_t contact, const double* dv)
+{
+    const perp_constraint* c = &f->constraint[contact];
+    const double* J = f->J + c->jac;
+    double sum = 0.0;
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        if (block < 0) {
+            continue;
+        }
+        const int32_t n = f->dof[block + 1] - f->dof[block];
+        double u = 0.0;
+        for (int32_t i = 0; i < n; ++i) {
+            u += J[i] * dv[f->dof[block] + i];
+        }
+        sum += fabs(u);
+        J += (size_t)c->rows * (size_t)n;
+    }
+    return sum;
+}
+
+/* ---- which contacts are struck ---------------------------------------------------------------------*/
+
+static perp_status room(perp_sim* sim, size_t dofs, size_t rows, size_t contacts)
+{
+    perp_status status = perpi_grow(sim->context, &sim->hit_work, &sim->hit_work_capacity,
+                                    3 * dofs + rows + contacts, sizeof(double));
+    if (status == PERP_OK) {
+        status =
+            perpi_grow(sim->context, &sim->hit, &sim->hit_capacity, contacts, sizeof *sim->hit);
+    }
+    return status;
+}
+
+perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
+{
+    const perpi_formulation* f = sim->formulation;
+    const size_t dofs = (size_t)f->problem.dof_count, count = sim->next.count;
+    *any = false;
+    const perp_status status = room(sim, dofs, 0, count);
+    if (status != PERP_OK || sim->info.impacts_in_a_row >= PERPI_IMPACTS_IN_A_ROW) {
+        return status;
+    }
+    double *v = sim->hit_work, *dv = sim->hit_work + dofs;
+    memset(v, 0, dofs * sizeof *v); /* blocks that are no bodies */
+    perpi_formulation_gather_v(f, sim->model, sim->v, v);
+    memcpy(dv, f->k, dofs * sizeof *dv);
+    divide_by_mass(f, dv);
+    for (size_t i = 0; i < dofs; ++i) {
+        dv[i] -= v[i];
+    }
+    for (size_t i = 0; i < count; ++i) {
+        const perp_contact* c = &sim->next.item[i];
+        const double e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b);
+        sim->hit[i] = (perpi_hit){0};
+        if (!(e > 0.0) || !(c->impulse[0] > 0.0)) {
+            continue;
+        }
+        const double gap = sim->stepper->touching ? 0.0 : c->gap / h;
+        const double u = perpi_formulation_speed(f, (int32_t)i, 0, v) + f->b[f->constraint[i].row] -
+                         gap - c->drift[0];
+        if (-u > gained_speed(f, (int32_t)i, dv)) {
+            sim->hit[i].e = e;
+            *any = true;
+        }
+    }
+    return PERP_OK;
+}
+
+/* ---- the problem of an impact ----------------------------------------------------------------------*/
+
+static perp_status formulate(perp_sim* sim)
+{
+    perpi_formulation* f = sim->impact;
+    perp_status status =
+        perpi_formulate_other(f, sim->model, PERPI_PURPOSE_IMPACT, sim->def.step, sim->q, sim->v,
+                              sim->next.item, (int32_t)sim->next.count, sim->input);
+    const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
+    if (status == PERP_OK) {
+        status = perpi_sim_room(sim, dofs, rows);
+    }
+    return status == PERP_OK ? room(sim, dofs, rows, sim->next.count) : status;
+}
+
+/* The problem with the drifts as they are; warm: from the point at hand, else from the velocities before
+ * and no impulses. */
+static perp_status solve(perp_sim* sim, bool warm)
+{
+    perpi_formulation* f = sim->impact;
+    perp_status status = formulate(sim);
+    if (status != PERP_OK) {
+        return status;
+    }
+    perp_solve_options options = perp_solve_options_default();
+    options.tolerance = sim->def.tolerance;
+    options.cancel = sim->cancel;
+    options.user = sim->cancel_user;
+    const int32_t before = sim->hit_report.iterations;
+    if (!warm) {
+        perpi_formulation_gather_v(f, sim->model, sim->v, sim->v_problem);
+        memset(sim->p_problem, 0, (size_t)f->problem.row_count * sizeof *sim->p_problem);
+    }
+    status = perp_contact_solve(sim->solver, &f->problem, &options, warm, sim->v_problem,
+                                sim->p_problem, &sim->hit_residual, &sim->hit_report);
+    sim->hit_report.iterations += before;
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (sim->hit_report.outcome == PERP_OUTCOME_CANCELLED ||
+        (sim->cancel != NULL && sim->cancel(sim->cancel_user))) {
+        return perpi_fail(sim->context, PERP_ERROR_CANCELLED, "impact after step %lld: cancelled",
+                          (long long)sim->step);
+    }
+    if (sim->hit_report.outcome != PERP_OUTCOME_SOLVED && !sim->def.keep_going) {
+        return perpi_fail(sim->context, PERP_ERROR_SOLVE,
+                          "impact after step %lld (t = %.9g): the problem of %d contacts was not "
+                          "solved: %s ended with '%s', residual %.3g%s%s",
+                          (long long)sim->step, sim->time, (int)sim->next.count,
+                          sim->hit_report.solver, perp_outcome_name(sim->hit_report.outcome),
+                          sim->hit_residual.worst, sim->hit_report.detail[0] != '\0' ? ": " : "",
+                          sim->hit_report.detail);
+    }
+    for (int32_t i = 0; i < f->problem.dof_count; ++i) {
+        if (!isfinite(sim->v_problem[i])) {
+            return perpi_fail(sim->context, PERP_ERROR_NUMERIC,
+                              "impact after step %lld (t = %.9g): a velocity is not finite",
+                              (long long)sim->step, sim->time);
+        }
+    }
+    return PERP_OK;
+}
+
+/* d of a contact that is not struck. */
+static double rest_offset(const perp_sim* sim, const perp_contact* c)
+{
+    if (sim->stepper->touching || sim->adaptive) {
+        return 0.0;
+    }
+    return c->gap > 0.0 || c->group != 0 ? c->gap / sim->def.step : 0.0;
+}
+
+/* Newton with the given part of the coefficients; part 0 is compression. */
+static perp_status solve_newton(perp_sim* sim, double part)
+{
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        perp_contact* c = &sim->next.item[i];
+        const perpi_hit* hit = &sim->hit[i];
+        c->drift[0] = hit->struck ? part * hit->e * hit->u : rest_offset(sim, c);
+    }
+    sim->hit_converged = true;
+    return solve(sim, false);
+}
+
+/* Poisson's decompression: impulses `part` times e times those of compression, sim->hit[i].p. The
+ * velocities found become the d of a contact problem, of which they and their impulses are the
+ * answer. */
+static perp_status solve_poisson(perp_sim* sim, double part)
+{
+    const size_t count = sim->next.count;
+    for (size_t i = 0; i < count; ++i) {
+        sim->next.item[i].drift[0] = 0.0;
+    }
+    perp_status status = formulate(sim);
+    const perpi_formulation* f = sim->impact;
+    const size_t rows = (size_t)f->problem.row_count, dofs = (size_t)f->problem.dof_count;
+    if (status == PERP_OK) {
+        status = perpi_grow(sim->context, &sim->hit_work, &sim->hit_work_capacity,
+                            2 * dofs + 2 * rows + count + perpi_decompress_work(f), sizeof(double));
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    double *v = sim->hit_work, *p = v + dofs, *asked = p + rows, *work = asked + count;
+    for (size_t i = 0; i < count; ++i) {
+        asked[i] = part * sim->hit[i].e * sim->hit[i].p;
+    }
+    perpi_formulation_gather_v(f, sim->model, sim->v, v);
+    sim->hit_converged = perpi_decompress(f, sim->next.item, asked, v, p, work);
+    for (size_t i = 0; i < count; ++i) {
+        perp_contact* c = &sim->next.item[i];
+        const double u = perpi_formulation_speed(f, (int32_t)i, 0, v) + f->b[f->constraint[i].row];
+        c->drift[0] = asked[i] > 0.0 ? -fmax(u, 0.0) : rest_offset(sim, c);
+    }
+    memcpy(sim->p_problem, p, rows * sizeof *p);
+    memcpy(sim->v_problem, v, dofs * sizeof *v);
+    return solve(sim, true);
+}
+
+/* ---- the whole impact ------------------------------------------------------------------------------*/
+
+/* How far the energy has grown since before the impact, relative to what it was. What was not found
+ * counts as grown. */
+static double growth(const perp_sim* sim, double before, double work_before)
+{
+    const perpi_formulation* f = sim->impact;
+    const double after = kinetic_energy(f, sim->v_problem) +
+                         given_work(f, sim->next.item, sim->p_problem) + work_before;
+    if (!sim->hit_converged) {
+        return INFINITY;
+    }
+    return after <= before ? 0.0 : (after - before) / (before > 0.0 ? before : after);
+}
+
+/* The largest part of the coefficients with which the energy does not grow. */
+static perp_status solve_within_energy(perp_sim* sim, double before, double work_before,
+                                       perp_status (*law)(perp_sim* sim, double part), double* kept)
+{
+    double low = 0.0, high = 1.0;
+    *kept = 1.0;
+    perp_status status = law(sim, 1.0);
+    if (status != PERP_OK || growth(sim, before, work_before) <= ENERGY_TOLERANCE) {
+        return status;
+    }
+    for (int i = 0; status == PERP_OK && i < MAX_BISECTIONS; ++i) {
+        *kept = 0.5 * (low + high);
+        status = law(sim, *kept);
+        if (growth(sim, before, work_before) <= ENERGY_TOLERANCE) {
+            low = *kept;
+        } else {
+            high = *kept;
+        }
+    }
+    if (status == PERP_OK && *kept != low) {
+        *kept = low;
+        status = law(sim, low);
+    }
+    return status;
+}
+
+/* What the step leaves: velocities and impulses; poses, clocks and memories stay. */
+static void finish(perp_sim* sim, perp_step_kind kind, double kept)
+{
+    const perpi_formulation* f = sim->impact;
+    const size_t joints = sim->model->joint_count;
+    memcpy(sim->q_next, sim->q, (size_t)sim->q_size * sizeof *sim->q);
+    memcpy(sim->v_next, sim->v, (size_t)sim->v_size * sizeof *sim->v);
+    memcpy(sim->s_next, sim->s, (size_t)sim->s_size * sizeof *sim->s);
+    perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
+    if (sim->v_solved != NULL) {
+        memcpy(sim->v_solved, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_solved);
+    }
+    perpi_formulation_scatter_p(f, sim->p_problem, sim->next.item);
+    if (joints > 0) {
+        memcpy(sim->joint_next, sim->joint, joints * sizeof *sim->joint);
+        for (size_t i = 0; i < joints; ++i) {
+            memset(sim->joint_next[i].impulse, 0, sizeof sim->joint_next[i].impulse);
+            memset(sim->joint_next[i].law, 0, sizeof sim->joint_next[i].law);
+            sim->joint_next[i].applied = 0.0;
+        }
+        perpi_formulation_scatter_joints(f, sim->model, sim->p_problem, sim->joint_next);
+    }
+    if (sim->adaptive) {
+        perpi_sim_adaptive_clear(sim);
+    }
+    int32_t active = 0;
+    double deepest = 0.0;
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        active += sim->next.item[i].impulse[0] > 0.0;
+        deepest = fmax(deepest, sim->next.item[i].group == 0 ? -sim->next.item[i].gap : 0.0);
+    }
+    sim->info =
+        (perp_step_info){.certificate = sim->hit_residual,
+                         .report = sim->hit_report,
+                         .candidates = (int32_t)sim->next.count,
+                         .contacts = active,
+                         .penetration = deepest,
+                         .rounds = 1,
+                         .accepted_unsolved = sim->hit_report.outcome != PERP_OUTCOME_SOLVED,
+                         .kind = kind,
+                         .impacts_in_a_row = sim->info.impacts_in_a_row + 1,
+                         .restitution_kept = kept};
+    perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
+}
+
+perp_status perpi_sim_impact(perp_sim* sim)
+{
+    const bool poisson = sim->model->impact_law == PERP_IMPACT_POISSON;
+    double kept = 1.0;
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        sim->next.item[i].drift[0] = 0.0;
+    }
+    perp_status status = formulate(sim); /* b is what prescribed bodies give, now */
+    if (status != PERP_OK) {
+        return status;
+    }
+    const perpi_formulation* f = sim->impact;
+    perpi_formulation_gather_v(f, sim->model, sim->v, sim->hit_work);
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        perpi_hit* hit = &sim->hit[i];
+        const double u =
+            perpi_formulation_speed(f, (int32_t)i, 0, sim->hit_work) + f->b[f->constraint[i].row];
+        hit->struck = (hit->e > 0.0 || hit->struck) && u < 0.0;
+        hit->u = u;
+    }
+    const double before = kinetic_energy(f, sim->hit_work);
+    sim->hit_report = (perp_report){0};
+    if (poisson) {
+        status = solve_newton(sim, 0.0);
+    } else {
+        status = solve_within_energy(sim, before, 0.0, solve_newton, &kept);
+    }
+    if (status == PERP_OK) {
+        finish(sim, poisson ? PERP_STEP_COMPRESSION : PERP_STEP_IMPACT, kept);
+    }
+    return status;
+}
+
+perp_status perpi_sim_decompress(perp_sim* sim)
+{
+    /* the contacts and impulses of compression are those of the last step */
+    double kept = 1.0;
+    const size_t count = sim->contacts.count;
+    perp_status status = perpi_grow(sim->context, &sim->next.item, &sim->next.capacity, count,
+                                    sizeof *sim->next.item);
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (count > 0) {
+        memcpy(sim->next.item, sim->contacts.item, count * sizeof *sim->next.item);
+    }
+    sim->next.count = count;
+    sim->next.groups = sim->contacts.groups;
+    perpi_sim_joint_input(sim);
+    status = formulate(sim);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const perpi_formulation* f = sim->impact;
+    for (size_t i = 0; i < count; ++i) {
+        const perp_contact* c = &sim->contacts.item[i];
+        sim->hit[i] = (perpi_hit){
+            .e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b), .p = c->impulse[0]};
+    }
+    /* the energy before compression: its impulses taken back */
+    const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
+    double *v = sim->hit_work, *dv = sim->hit_work + dofs, *p = sim->hit_work + 2 * dofs;
+    memset(p, 0, rows * sizeof *p);
+    perpi_formulation_gather_p(f, sim->contacts.item, p);
+    perpi_formulation_gather_joints(f, sim->joint, p);
+    const double work = given_work(f, sim->contacts.item, p);
+    memset(dv, 0, dofs * sizeof *dv);
+    add_impulses(f, 0, p, dv);
+    divide_by_mass(f, dv);
+    perpi_formulation_gather_v(f, sim->model, sim->v, v);
+    for (size_t i = 0; i < dofs; ++i) {
+        v[i] -= dv[i];
+    }
+    const double before = kinetic_energy(f, v);
+    sim->hit_report = (perp_report){0};
+    status = solve_within_energy(sim, before, work, solve_poisson, &kept);
+    if (status == PERP_OK) {
+        finish(sim, PERP_STEP_DECOMPRESSION, kept);
+    }
+    return status;
+}

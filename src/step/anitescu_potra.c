@@ -1,0 +1,61 @@
+/* src/step/anitescu_potra.c - the semi-implicit step without a gap term.
+ *
+ * Source     [W14 2.4.1]: (2.34) with psi_n/h + dpsi_n/dt replaced by 0
+ * Departure  dpsi/dt, the motion of prescribed bodies and belts, stays: with 0 in its place a moving
+ *            plate would go through what lies on it. A contact enters when it touches: its gap is at
+ *            most `touch` times the size of the smaller body. Before that nothing holds the bodies
+ *            apart, so that a body sinks in by up to h times its speed before the contact is seen,
+ *            and nothing pushes it out again: no energy comes from overlap, and none is repaired.
+ */
+#include "step/anitescu_potra.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "step/stewart_trinkle.h"
+
+static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
+{
+    perpi_step_settings settings = *in->settings;
+    perpi_step_input without = *in;
+    settings.no_gap = true;
+    without.settings = &settings;
+    return perpi_formulate(f, &without);
+}
+
+static perp_status check(perp_context* context, const perp_model* model, const char* contact,
+                         const char* cone, const perpi_step_settings* settings)
+{
+    (void)model;
+    (void)cone;
+    (void)settings;
+    if (strcmp(contact, "peg") == 0 || strcmp(contact, "lnc") == 0) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "contact: '%s' chooses between features by their gaps, which the stepper "
+                          "'anitescu-potra' does not look at: use the contact model 'standard' or "
+                          "'corrective', or the stepper 'stewart-trinkle'",
+                          contact);
+    }
+    return PERP_OK;
+}
+
+static const perp_setting setting[] = {
+    {.name = "touch",
+     .type = PERP_SETTING_DOUBLE,
+     .offset = offsetof(perpi_step_settings, touch),
+     .minimum = 0.0,
+     .maximum = 1.0,
+     .text = "gap that counts as touching, in sizes of the smaller body"},
+};
+
+const perpi_stepper_ops perpi_stepper_anitescu_potra = {
+    .name = "anitescu-potra",
+    .summary = "semi-implicit Euler without a gap term: contacts act once they touch, first order",
+    .setting = setting,
+    .setting_count = sizeof setting / sizeof setting[0],
+    .check = check,
+    .touching = true,
+    .bounces = true,
+    .formulate = formulate,
+    .advance = perpi_advance,
+};

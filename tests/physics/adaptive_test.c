@@ -1,0 +1,272 @@
+/* The adaptive step: exact on parabolas, error under control, impacts found in time. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "perp_test.h"
+#include "support/scene_sim.h"
+
+#define FLOOR                                                                                      \
+    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "}"
+
+static scene_sim ball(double e, double error, double duration)
+{
+    return scene_sim_open(
+        "{\"gravity\":[0,0,-10],\"step\":{\"error\":%g},\"duration\":%.17g,\"restitution\":%g,"
+        "\"bodies\":[" FLOOR ",{\"name\":\"ball\",\"mass\":2,\"position\":[0,0,1.1],"
+        "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}",
+        error, duration, e);
+}
+
+TEST(a_thrown_body_follows_its_parabola_to_rounding)
+{
+    scene_sim s = scene_sim_open(
+        "{\"gravity\":[0.5,0,-9.81],\"step\":{\"error\":1e-4},\"duration\":1.3,\"bodies\":["
+        "{\"name\":\"b\",\"mass\":3,\"position\":[1,2,3],\"velocity\":[1,-2,5],"
+        "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.3}]}]}");
+    REQUIRE(s.sim != NULL);
+    double worst = 0.0;
+    while (!perp_sim_finished(s.sim)) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        const double t = perp_sim_time(s.sim);
+        const perp_body_state b = scene_sim_body(&s, "b");
+        worst = fmax(worst, fabs(b.position[0] - (1.0 + t + 0.25 * t * t)));
+        worst = fmax(worst, fabs(b.position[1] - (2.0 - 2.0 * t)));
+        worst = fmax(worst, fabs(b.position[2] - (3.0 + 5.0 * t - 0.5 * 9.81 * t * t)));
+        worst = fmax(worst, fabs(b.velocity[2] - (5.0 - 9.81 * t)));
+    }
+    TEST_PRINT("%d steps, off by at most %.1e", (int)perp_sim_step_count(s.sim), worst);
+    CHECK_AT_MOST(worst, 2e-13);
+    CHECK_EQ_INT(perp_sim_time(s.sim) == 1.3, 1);
+    scene_sim_close(&s);
+}
+
+TEST(the_impact_of_a_dropped_ball_is_found_to_1e_10)
+{
+    scene_sim s = ball(0.5, 1e-3, 1.0);
+    REQUIRE(s.sim != NULL);
+    while (perp_sim_step_info(s.sim).kind == PERP_STEP_TIME) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+    }
+    const double exact = sqrt(0.2);
+    TEST_PRINT("impact at %.15g, off by %.1e", perp_sim_time(s.sim), perp_sim_time(s.sim) - exact);
+    CHECK_NEAR(perp_sim_time(s.sim), exact, 1e-12);
+    CHECK_NEAR(scene_sim_body(&s, "ball").velocity[2], 0.5 * sqrt(20.0), 1e-11);
+    scene_sim_close(&s);
+}
+
+TEST(an_elastic_ball_keeps_its_energy_over_a_hundred_bounces)
+{
+    const double fall = sqrt(0.2);
+    scene_sim s = ball(1.0, 1e-3, 200.5 * fall);
+    REQUIRE(s.sim != NULL);
+    const double E = 2.0 * 10.0 * 1.0; /* above the floor */
+    CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
+    const double now = perp_sim_energy(s.sim).total - 2.0 * 10.0 * 0.1;
+    TEST_PRINT("%d bounces in %d steps: energy off by %.1e", (int)perp_sim_impact_count(s.sim),
+               (int)perp_sim_step_count(s.sim), (now - E) / E);
+    CHECK_EQ_INT(perp_sim_impact_count(s.sim), 100);
+    CHECK_NEAR(now, E, 1e-9 * E); /* 1e-6 is promised */
+    scene_sim_close(&s);
+}
+
+TEST(a_ball_with_e_of_one_half_has_the_impacts_of_the_closed_form)
+{
+    const double g = 10.0, V = sqrt(20.0), error = 1e-5;
+    scene_sim s = ball(0.5, error, 2.0);
+    REQUIRE(s.sim != NULL);
+    double time = V / g, speed = 0.5 * V, worst = 0.0;
+    while (!perp_sim_finished(s.sim)) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        if (perp_sim_step_info(s.sim).kind == PERP_STEP_TIME) {
+            continue;
+        }
+        worst = fmax(worst, fabs(perp_sim_time(s.sim) - time));
+        worst = fmax(worst, fabs(scene_sim_body(&s, "ball").velocity[2] - speed));
+        time += 2.0 * speed / g;
+        speed *= 0.5;
+    }
+    /* Zeno: it ends with the first bounce that would stay below the error (times the size, 0.1) */
+    const double slow = sqrt(2.0 * g * error * 0.1);
+    const int expected = 1 + (int)floor(log2(V / slow));
+    TEST_PRINT("%d impacts, %d expected before the limit; off by at most %.1e",
+               (int)perp_sim_impact_count(s.sim), expected, worst);
+    CHECK_EQ_INT(perp_sim_impact_count(s.sim), expected);
+    CHECK_AT_MOST(worst, 1e-10);
+    CHECK_NEAR(scene_sim_body(&s, "ball").velocity[2], 0.0, 1e-12);
+    CHECK_NEAR(scene_sim_body(&s, "ball").position[2], 0.1, error * 0.1);
+    scene_sim_close(&s);
+}
+
+/* A rod of length 1 on a hinge, from horizontal. Its angle after 1 s for a given error; steps taken. */
+static double pendulum(double error, int64_t* steps)
+{
+    scene_sim s = scene_sim_open(
+        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":{\"error\":%g},\"duration\":1,"
+        "\"bodies\":[{\"name\":\"rod\",\"mass\":1,\"inertia\":%.17g,\"position\":[0.5,0]}],"
+        "\"joints\":[{\"name\":\"pin\",\"type\":\"revolute\",\"a\":\"world\",\"b\":\"rod\","
+        "\"at\":[0,0]}]}",
+        error, 1.0 / 12.0);
+    double angle = NAN;
+    if (s.sim != NULL && scene_sim_run(&s) < 1e-8) {
+        angle = scene_sim_body(&s, "rod").angle;
+        *steps = perp_sim_step_count(s.sim);
+    }
+    scene_sim_close(&s);
+    return angle;
+}
+
+/* theta'' = -(3/2) g cos(theta), by the classical Runge-Kutta method. */
+static double pendulum_exact(void)
+{
+    double a = 0.0, w = 0.0;
+    const int n = 20000;
+    const double h = 1.0 / n, c = 1.5 * 9.81;
+    for (int i = 0; i < n; ++i) {
+        const double k1 = w, l1 = -c * cos(a), k2 = w + 0.5 * h * l1,
+                     l2 = -c * cos(a + 0.5 * h * k1), k3 = w + 0.5 * h * l2,
+                     l3 = -c * cos(a + 0.5 * h * k2), k4 = w + h * l3, l4 = -c * cos(a + h * k3);
+        a += h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4);
+        w += h / 6.0 * (l1 + 2.0 * l2 + 2.0 * l3 + l4);
+    }
+    return a;
+}
+
+TEST(the_error_of_a_pendulum_follows_the_tolerance)
+{
+    const double exact = pendulum_exact();
+    double first = NAN, last = NAN;
+    int64_t steps = 0, steps_first = 0;
+    for (double tolerance = 1e-3; tolerance > 0.5e-6; tolerance *= 0.1) {
+        last = fabs(pendulum(tolerance, &steps) - exact);
+        TEST_PRINT("error %.0e: %4d steps, angle off by %.2e", tolerance, (int)steps, last);
+        CHECK_AT_MOST(last, 100.0 * tolerance);
+        first = isnan(first) ? last : first;
+        steps_first = steps_first == 0 ? steps : steps_first;
+    }
+    /* the extrapolated value is of second order in the length of the steps */
+    const double order = log(first / last) / log((double)steps / (double)steps_first);
+    TEST_PRINT("observed order in the number of steps: %.2f", order);
+    CHECK(order > 1.7 && order < 3.0);
+}
+
+TEST(a_ball_that_slides_until_it_rolls_is_followed_within_the_tolerance)
+{
+    /* x'' = -mu g until t = 2 v / (7 mu g), then v = 5/7 v0 */
+    const double mu = 0.2, g = 9.81, v0 = 2.0, t = 2.0 * v0 / (7.0 * mu * g);
+    for (double tolerance = 1e-3; tolerance > 0.5e-6; tolerance *= 0.1) {
+        scene_sim s = scene_sim_open(
+            "{\"gravity\":[0,0,-9.81],\"step\":{\"error\":%g},\"duration\":0.6,"
+            "\"friction\":{\"default\":0.2},\"bodies\":[" FLOOR
+            ",{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,1],\"velocity\":[2,0,0],"
+            "\"shapes\":[{\"type\":\"sphere\",\"radius\":1}]}]}",
+            tolerance);
+        REQUIRE(s.sim != NULL);
+        CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+        const double x = v0 * t - 0.5 * mu * g * t * t + 5.0 / 7.0 * v0 * (0.6 - t);
+        const perp_body_state b = scene_sim_body(&s, "ball");
+        TEST_PRINT("error %.0e: %d steps, position off by %.1e, velocity by %.1e", tolerance,
+                   (int)perp_sim_step_count(s.sim), fabs(b.position[0] - x),
+                   fabs(b.velocity[0] - 5.0 / 7.0 * v0));
+        CHECK_NEAR(b.position[0], x, 20.0 * tolerance);
+        CHECK_NEAR(b.velocity[0], 5.0 / 7.0 * v0, 1e-10);
+        scene_sim_close(&s);
+    }
+}
+
+TEST(five_balls_that_hang_a_hair_apart_pass_the_blow_on)
+{
+    char bodies[2048] = "";
+    for (int i = 0; i < 5; ++i) {
+        (void)snprintf(bodies + strlen(bodies), sizeof bodies - strlen(bodies),
+                       "%s{\"name\":\"%d\",\"mass\":1,\"position\":[%.17g,0,0],\"velocity\":[%d,0,"
+                       "0],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}",
+                       i > 0 ? "," : "", i, i == 0 ? -0.5 : i * 0.20001, i == 0);
+    }
+    scene_sim s = scene_sim_open(
+        "{\"step\":{\"error\":1e-4},\"duration\":1,\"restitution\":1,\"bodies\":[%s]}", bodies);
+    REQUIRE(s.sim != NULL);
+    CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
+    CHECK_EQ_INT(perp_sim_impact_count(s.sim), 4);
+    for (int b = 0; b < 5; ++b) {
+        const char name[2] = {(char)('0' + b), '\0'};
+        CHECK_NEAR(scene_sim_body(&s, name).velocity[0], b == 4 ? 1.0 : 0.0, 1e-12);
+    }
+    scene_sim_close(&s);
+}
+
+TEST(a_box_that_tumbles_comes_to_rest_in_few_steps)
+{
+    /* corners strike, leave and strike again: none of that may hold the clock up */
+    static const double e[] = {0.0, 0.5};
+    for (int i = 0; i < 2; ++i) {
+        scene_sim s = scene_sim_open(
+            "{\"gravity\":[0,0,-9.81],\"step\":{\"error\":1e-4},\"duration\":3,\"restitution\":%g,"
+            "\"friction\":{\"default\":0.4},\"bodies\":[" FLOOR
+            ",{\"name\":\"box\",\"mass\":1,\"position\":[0,0,0.8],\"axis_angle\":[1,2,0,0.7],"
+            "\"angular_velocity\":[0,3,1],\"shapes\":[{\"type\":\"box\",\"size\":[0.3,0.2,0.2]}]}"
+            "]}",
+            e[i]);
+        REQUIRE(s.sim != NULL);
+        double energy = perp_sim_energy(s.sim).total, gain = 0.0, depth = 0.0;
+        while (!perp_sim_finished(s.sim) && perp_sim_step_count(s.sim) < 5000) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+            const double now = perp_sim_energy(s.sim).total;
+            gain = fmax(gain, now - energy);
+            energy = fmin(energy, now);
+            depth = fmax(depth, perp_sim_step_info(s.sim).penetration);
+        }
+        TEST_PRINT("e = %g: %d steps and %d impacts, energy gained at most %.1e, overlap %.1e",
+                   e[i], (int)(perp_sim_step_count(s.sim) - perp_sim_impact_count(s.sim)),
+                   (int)perp_sim_impact_count(s.sim), gain, depth);
+        CHECK(perp_sim_finished(s.sim));
+        CHECK_AT_MOST(gain, 1e-6);
+        CHECK_AT_MOST(depth, 1e-4);
+        CHECK_AT_MOST(perp_sim_energy(s.sim).kinetic, 1e-6);
+        scene_sim_close(&s);
+    }
+}
+
+TEST(a_snapshot_continues_with_the_same_bits)
+{
+    scene_sim a = ball(0.7, 1e-4, 1.5), b = ball(0.7, 1e-4, 1.5);
+    REQUIRE(a.sim != NULL && b.sim != NULL);
+    for (int i = 0; i < 137; ++i) {
+        REQUIRE_OK(perp_sim_step(a.sim));
+    }
+    size_t size = 0;
+    REQUIRE_OK(perp_sim_save(a.sim, NULL, &size));
+    void* snapshot = malloc(size);
+    REQUIRE(snapshot != NULL);
+    REQUIRE_OK(perp_sim_save(a.sim, snapshot, &size));
+    REQUIRE_OK(perp_sim_restore(b.sim, snapshot, size));
+    free(snapshot);
+    CHECK_AT_MOST(scene_sim_run(&a), 1e-8);
+    CHECK_AT_MOST(scene_sim_run(&b), 1e-8);
+    CHECK_EQ_INT(perp_sim_step_count(a.sim), perp_sim_step_count(b.sim));
+    CHECK_EQ_INT(perp_sim_impact_count(a.sim), perp_sim_impact_count(b.sim));
+    CHECK(memcmp(perp_sim_q(a.sim), perp_sim_q(b.sim),
+                 (size_t)perp_sim_q_size(a.sim) * sizeof(double)) == 0);
+    scene_sim_close(&a);
+    scene_sim_close(&b);
+}
+
+TEST(what_an_adaptive_step_does_not_go_with_is_refused)
+{
+    static const char* const more[][2] = {
+        {"\"stepper\":\"anitescu-potra\"", "step: an adaptive step goes with"},
+        {"\"joint_correction\":true", "does not go with joint_correction yet"},
+        {"\"dimension\":3", ""}};
+    for (int i = 0; i < 3; ++i) {
+        scene_sim s = scene_sim_open(
+            "{\"step\":{\"error\":1e-4},%s,\"bodies\":[{\"name\":\"b\",\"mass\":1,\"shapes\":[{"
+            "\"type\":\"sphere\",\"radius\":1}]}]}",
+            more[i][0]);
+        CHECK_EQ_INT(s.sim == NULL, i < 2);
+        if (i < 2) {
+            CHECK_CONTAINS(s.error, more[i][1]);
+        }
+        scene_sim_close(&s);
+    }
+}

@@ -1,0 +1,86 @@
+/* The stepper without a gap term: order, rest, and what it does not repair. */
+#include <math.h>
+
+#include "perp_test.h"
+#include "support/scene_sim.h"
+
+#define FLOOR                                                                                      \
+    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "}"
+
+/* A ball that slides, then rolls: where it is after 0.6 s. */
+static double slide(double h)
+{
+    const double mu = 0.2, g = 9.81, v0 = 2.0, t = 2.0 * v0 / (7.0 * mu * g);
+    const double exact = v0 * t - 0.5 * mu * g * t * t + 5.0 / 7.0 * v0 * (0.6 - t);
+    scene_sim s = scene_sim_open(
+        "{\"gravity\":[0,0,-9.81],\"step\":%g,\"duration\":0.6,\"stepper\":\"anitescu-potra\","
+        "\"friction\":{\"default\":0.2},\"bodies\":[" FLOOR
+        ",{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,1],\"velocity\":[2,0,0],"
+        "\"shapes\":[{\"type\":\"sphere\",\"radius\":1}]}]}",
+        h);
+    double error = INFINITY;
+    if (s.sim != NULL && scene_sim_run(&s) < 1e-8) {
+        error = fabs(scene_sim_body(&s, "ball").position[0] - exact);
+    }
+    scene_sim_close(&s);
+    return error;
+}
+
+TEST(anitescu_potra_is_of_first_order)
+{
+    const double coarse = slide(2e-3), fine = slide(5e-4);
+    const double order = log(coarse / fine) / log(4.0);
+    TEST_PRINT("error %.2e at h = 2e-3, %.2e at 5e-4: order %.2f", coarse, fine, order);
+    CHECK(order > 0.8 && order < 1.2);
+}
+
+TEST(a_dropped_ball_stays_where_the_contact_was_seen)
+{
+    const double h = 0.01;
+    scene_sim s = scene_sim_open(
+        "{\"gravity\":[0,0,-9.81],\"step\":%g,\"duration\":1,\"stepper\":\"anitescu-potra\","
+        "\"bodies\":[" FLOOR ",{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,0.53],"
+        "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}",
+        h);
+    REQUIRE(s.sim != NULL);
+    double energy = perp_sim_energy(s.sim).total, gain = 0.0;
+    while (!perp_sim_finished(s.sim)) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        const double now = perp_sim_energy(s.sim).total;
+        gain = fmax(gain, now - energy);
+        energy = now;
+    }
+    const perp_body_state ball = scene_sim_body(&s, "ball");
+    const double depth = 0.1 - ball.position[2];
+    TEST_PRINT("sunk in by %.2e, h v is %.2e; largest gain of energy %.1e", depth,
+               h * sqrt(2.0 * 9.81 * 0.43), gain);
+    CHECK(depth > 0.0 && depth < 1.1 * h * sqrt(2.0 * 9.81 * 0.43));
+    CHECK_NEAR(ball.velocity[2], 0.0, 1e-14); /* nothing pushes it out */
+    CHECK_AT_MOST(gain, 1e-13);
+    scene_sim_close(&s);
+}
+
+TEST(a_box_at_rest_and_a_moving_plate_below_it)
+{
+    scene_sim s = scene_sim_open(
+        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,\"stepper\":\"anitescu-potra\","
+        "\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"plate\",\"type\":\"kinematic\","
+        "\"velocity\":[0,0,0.3],\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},"
+        "{\"name\":\"box\",\"mass\":1,\"position\":[0,0,0.1],\"velocity\":[0,0,0.3],"
+        "\"shapes\":[{\"type\":\"box\",\"size\":[0.3,0.3,0.2]}]}]}");
+    REQUIRE(s.sim != NULL);
+    CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+    CHECK_NEAR(scene_sim_body(&s, "box").position[2], 0.7, 1e-9);
+    scene_sim_close(&s);
+}
+
+TEST(contact_models_that_need_gaps_are_refused)
+{
+    scene_sim s = scene_sim_open(
+        "{\"dimension\":2,\"stepper\":\"anitescu-potra\",\"contact\":\"peg\",\"bodies\":[{\"name\":"
+        "\"b\",\"mass\":1,\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]}]}");
+    CHECK(s.sim == NULL);
+    CHECK_CONTAINS(s.error, "contact: 'peg' chooses between features by their gaps");
+    scene_sim_close(&s);
+}
