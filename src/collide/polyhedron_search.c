@@ -303,8 +303,7 @@ static void try_listed(perpi_meeting* m, const features* a, const features* b, b
         for (int32_t k = 0; k < b->edges && !m->apart; ++k) {
             const listed_edge* g = &b->edge[k];
             if (boxes_meet(&e->b, &g->b) &&
-                (m->ends > 1 ||
-                 can_cross(e->n, e->u, e->limit, g->n_end, g->u_end, g->limit) ||
+                (m->ends > 1 || can_cross(e->n, e->u, e->limit, g->n_end, g->u_end, g->limit) ||
                  (!m->still && can_cross(e->n, e->u, 0.0, g->n, g->u, 0.0)))) {
                 perpi_meeting_edges(m, e->edge, g->edge);
             }
