@@ -15,10 +15,10 @@
 #include "collide/polyhedron.h"
 #include "collide/round.h"
 
-#define PRESENT 1e-12     /* sine: a product above minus this holds as things stand */
-#define SAME_PLANE 1e-6   /* times theta: two products that vanish together */
-#define ALONG 1e-9        /* sine of the angle between edges below which they are parallel */
-#define SAME_ANGLE 1e-12  /* rounding in angles: theta is never below */
+#define PRESENT 1e-12    /* sine: a product above minus this holds as things stand */
+#define SAME_PLANE 1e-6  /* times theta: two products that vanish together */
+#define ALONG 1e-9       /* sine of the angle between edges below which they are parallel */
+#define SAME_ANGLE 1e-12 /* rounding in angles: theta is never below */
 #define THETA_MAX 0.35
 
 static vec3 into_a(const perpi_meeting* m, vec3 y)
@@ -55,8 +55,7 @@ static vec3 edge_of(const perpi_meeting* m, int side, int32_t i)
 /* The same after the k-th expected turn. */
 static vec3 normal_at_end(const perpi_meeting* m, int side, int32_t i, int32_t k)
 {
-    return side == 0 || m->still ? normal_of(m, side, i)
-                                 : m3_mul(m->R_end[k], m->p[1]->normal[i]);
+    return side == 0 || m->still ? normal_of(m, side, i) : m3_mul(m->R_end[k], m->p[1]->normal[i]);
 }
 
 static vec3 edge_at_end(const perpi_meeting* m, int side, int32_t i, int32_t k)
@@ -81,7 +80,8 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
     m->margin = margin;
     m->near = near;
     m->size = a->size < b->size ? a->size : b->size;
-    m->theta = perpi_clamp(turn < margin / m->size ? turn : margin / m->size, SAME_ANGLE, THETA_MAX);
+    m->theta =
+        perpi_clamp(turn < margin / m->size ? turn : margin / m->size, SAME_ANGLE, THETA_MAX);
     m->orders = list->rule == PERPI_TOUCH_PEG;
     m->ends = list->spins > 0 ? list->spins : 1;
     m->still = list->spins == 0 || (m->ends == 1 && v3_dot(list->spin[0], list->spin[0]) == 0.0);
@@ -189,10 +189,9 @@ static void demand(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int
     const int32_t bit = product_index(m, side, face, edge, &opposite);
     if (bit < 0) {
         /* no room: as with the first expected turn */
-        f->possible &= holds(normal_at_end(m, side, face, 0), edge_at_end(m, 1 - side, edge, 0),
-                             want)
-                           ? ~0U
-                           : 0U;
+        f->possible &=
+            holds(normal_at_end(m, side, face, 0), edge_at_end(m, 1 - side, edge, 0), want) ? ~0U
+                                                                                            : 0U;
     } else if ((want > 0.0) != opposite) {
         f->plus |= (uint64_t)1 << bit;
     } else {
@@ -332,8 +331,8 @@ static bool edge_edge(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, do
     const double sine = sqrt(c2 / (uu * ww));
     const double out_a = s < 0.0 ? -s : s > 1.0 ? s - 1.0 : 0.0;
     const double out_b = t < 0.0 ? -t : t > 1.0 ? t - 1.0 : 0.0;
-    if (out_a * sqrt(uu) * sine > m->near || out_b * sqrt(ww) * sine > m->near ||
-        out_a > 0.5 || out_b > 0.5) {
+    if (out_a * sqrt(uu) * sine > m->near || out_b * sqrt(ww) * sine > m->near || out_a > 0.5 ||
+        out_b > 0.5) {
         return false;
     }
     const vec3 n = v3_scale(sigma / sqrt(c2), cross);
@@ -441,9 +440,9 @@ static bool walk_arc(const perpi_meeting* m, int32_t edge_a, vec3 from, vec3 to,
         }
         perpi_facet f;
         const vec3 w = edge_of(m, 1, crossed);
-        const double s = v3_dot(v3_cross(edge_of(m, 0, edge_a), w),
-                                m3_mul(m->R, v3_add(v3_scale(1.0 - least, from),
-                                                    v3_scale(least, to))));
+        const double s =
+            v3_dot(v3_cross(edge_of(m, 0, edge_a), w),
+                   m3_mul(m->R, v3_add(v3_scale(1.0 - least, from), v3_scale(least, to))));
         if (length > 0.0 && edge_edge(m, edge_a, crossed, s < 0.0 ? -1.0 : 1.0, &f)) {
             *best = f.psi > best->psi ? f : *best;
             if (f.psi > m->margin) {
@@ -465,8 +464,8 @@ perpi_facet perpi_meeting_deepest(const perpi_meeting* m)
         int32_t v = 0;
         for (int32_t i = 0; i < owner->face_count; ++i) {
             const vec3 n = owner->normal[i];
-            v = perpi_polyhedron_support(
-                other, v3_neg(side == 0 ? m3_tmul(m->R, n) : m3_mul(m->R, n)), v);
+            v = perpi_polyhedron_support(other,
+                                         v3_neg(side == 0 ? m3_tmul(m->R, n) : m3_mul(m->R, n)), v);
             const perpi_facet f = vertex_face(m, side, i, v);
             best = f.psi > best.psi ? f : best;
             if (f.psi > m->margin) {

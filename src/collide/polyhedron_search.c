@@ -19,12 +19,88 @@ static vec3 into_a(const perpi_meeting* m, vec3 y)
     return v3_add(m->x, m3_mul(m->R, y));
 }
 
+/* ---- boxes ------------------------------------------------------------------------------------------- */
+
+typedef struct box {
+    vec3 lo, hi;
+} box;
+
+static void cover(box* b, vec3 p)
+{
+    b->lo.x = p.x < b->lo.x ? p.x : b->lo.x;
+    b->lo.y = p.y < b->lo.y ? p.y : b->lo.y;
+    b->lo.z = p.z < b->lo.z ? p.z : b->lo.z;
+    b->hi.x = p.x > b->hi.x ? p.x : b->hi.x;
+    b->hi.y = p.y > b->hi.y ? p.y : b->hi.y;
+    b->hi.z = p.z > b->hi.z ? p.z : b->hi.z;
+}
+
+static box box_around(vec3 p)
+{
+    return (box){p, p};
+}
+
+static bool boxes_meet(const box* a, const box* b)
+{
+    return a->lo.x <= b->hi.x && a->hi.x >= b->lo.x && a->lo.y <= b->hi.y && a->hi.y >= b->lo.y &&
+           a->lo.z <= b->hi.z && a->hi.z >= b->lo.z;
+}
+
+static box widened(box b, double by)
+{
+    const vec3 d = v3(by, by, by);
+    return (box){v3_sub(b.lo, d), v3_add(b.hi, d)};
+}
+
+/* The box of b in a's frame, exactly for a small one. */
+static box box_of_b(const perpi_meeting* m)
+{
+    const perpi_polyhedron* b = m->p[1];
+    if (b->vertex_count > PERPI_PLACED) {
+        const vec3 c = into_a(m, v3_scale(0.5, v3_add(b->node[0].lo, b->node[0].hi)));
+        const vec3 h = v3_scale(0.5, v3_sub(b->node[0].hi, b->node[0].lo));
+        vec3 d;
+        d.x = fabs(m->R.m[0][0]) * h.x + fabs(m->R.m[0][1]) * h.y + fabs(m->R.m[0][2]) * h.z;
+        d.y = fabs(m->R.m[1][0]) * h.x + fabs(m->R.m[1][1]) * h.y + fabs(m->R.m[1][2]) * h.z;
+        d.z = fabs(m->R.m[2][0]) * h.x + fabs(m->R.m[2][1]) * h.y + fabs(m->R.m[2][2]) * h.z;
+        return (box){v3_sub(c, d), v3_add(c, d)};
+    }
+    box whole = box_around(m->vertex_b[0]);
+    for (int32_t i = 1; i < b->vertex_count; ++i) {
+        cover(&whole, m->vertex_b[i]);
+    }
+    return whole;
+}
+
 /* ---- a plane between them ---------------------------------------------------------------------------- */
+
+/* The axis of a's frame along which the boxes are farthest apart: right at once for walls and floors. */
+static double box_axis(const perpi_meeting* m, vec3* axis)
+{
+    const perpi_face_node* a = &m->p[0]->node[0];
+    const box b = box_of_b(m);
+    const double gap[6] = {b.lo.x - a->hi.x, b.lo.y - a->hi.y, b.lo.z - a->hi.z,
+                           a->lo.x - b.hi.x, a->lo.y - b.hi.y, a->lo.z - b.hi.z};
+    int best = 0;
+    for (int i = 1; i < 6; ++i) {
+        best = gap[i] > gap[best] ? i : best;
+    }
+    const double sign = best < 3 ? 1.0 : -1.0;
+    *axis = v3(best % 3 == 0 ? sign : 0.0, best % 3 == 1 ? sign : 0.0, best % 3 == 2 ? sign : 0.0);
+    return gap[best];
+}
 
 bool perpi_meeting_parted(perpi_meeting* m)
 {
     const perpi_polyhedron *a = m->p[0], *b = m->p[1];
-    vec3 n = v3_sub(into_a(m, b->mass.center), a->mass.center);
+    vec3 n;
+    const double apart = box_axis(m, &n);
+    if (apart > m->margin) {
+        return true;
+    }
+    if (apart < -m->near) {
+        n = v3_sub(into_a(m, b->mass.center), a->mass.center);
+    }
     int32_t v = 0, w = 0;
     double best = -INFINITY;
     for (int i = 0; i < PROBES; ++i) {
@@ -60,37 +136,6 @@ bool perpi_meeting_parted(perpi_meeting* m)
 }
 
 /* ---- few features: lists ------------------------------------------------------------------------------- */
-
-typedef struct box {
-    vec3 lo, hi;
-} box;
-
-static void cover(box* b, vec3 p)
-{
-    b->lo.x = p.x < b->lo.x ? p.x : b->lo.x;
-    b->lo.y = p.y < b->lo.y ? p.y : b->lo.y;
-    b->lo.z = p.z < b->lo.z ? p.z : b->lo.z;
-    b->hi.x = p.x > b->hi.x ? p.x : b->hi.x;
-    b->hi.y = p.y > b->hi.y ? p.y : b->hi.y;
-    b->hi.z = p.z > b->hi.z ? p.z : b->hi.z;
-}
-
-static box box_around(vec3 p)
-{
-    return (box){p, p};
-}
-
-static bool boxes_meet(const box* a, const box* b)
-{
-    return a->lo.x <= b->hi.x && a->hi.x >= b->lo.x && a->lo.y <= b->hi.y && a->hi.y >= b->lo.y &&
-           a->lo.z <= b->hi.z && a->hi.z >= b->lo.z;
-}
-
-static box widened(box b, double by)
-{
-    const vec3 d = v3(by, by, by);
-    return (box){v3_sub(b.lo, d), v3_add(b.hi, d)};
-}
 
 /* An edge with what tells whether it can be a facet: its direction and the normals of its faces, as
  * things stand and after the expected turn. */
@@ -143,8 +188,7 @@ static listed_edge list_edge(const perpi_meeting* m, int side, int32_t i, box b)
     return l;
 }
 
-static bool add_face(const perpi_meeting* m, int side, int32_t i, const box* within,
-                     features* list)
+static bool add_face(const perpi_meeting* m, int side, int32_t i, const box* within, features* list)
 {
     const perpi_polyhedron* p = m->p[side];
     box b = box_around(vertex_at(m, side, p->corner[p->face_start[i]]));
@@ -162,8 +206,7 @@ static bool add_face(const perpi_meeting* m, int side, int32_t i, const box* wit
     return true;
 }
 
-static bool add_edge(const perpi_meeting* m, int side, int32_t i, const box* within,
-                     features* list)
+static bool add_edge(const perpi_meeting* m, int side, int32_t i, const box* within, features* list)
 {
     const perpi_edge* e = &m->p[side]->edge[i];
     box b = box_around(vertex_at(m, side, e->vertex[0]));
@@ -260,33 +303,12 @@ static void try_listed(perpi_meeting* m, const features* a, const features* b, b
         for (int32_t k = 0; k < b->edges && !m->apart; ++k) {
             const listed_edge* g = &b->edge[k];
             if (boxes_meet(&e->b, &g->b) &&
-                (m->ends > 1 ||
-                 can_cross(e->n, e->u, e->limit, g->n_end, g->u_end, g->limit) ||
+                (m->ends > 1 || can_cross(e->n, e->u, e->limit, g->n_end, g->u_end, g->limit) ||
                  (!m->still && can_cross(e->n, e->u, 0.0, g->n, g->u, 0.0)))) {
                 perpi_meeting_edges(m, e->edge, g->edge);
             }
         }
     }
-}
-
-/* The box of b in a's frame, exactly for a small one. */
-static box box_of_b(const perpi_meeting* m)
-{
-    const perpi_polyhedron* b = m->p[1];
-    if (b->vertex_count > PERPI_PLACED) {
-        const vec3 c = into_a(m, v3_scale(0.5, v3_add(b->node[0].lo, b->node[0].hi)));
-        const vec3 h = v3_scale(0.5, v3_sub(b->node[0].hi, b->node[0].lo));
-        vec3 d;
-        d.x = fabs(m->R.m[0][0]) * h.x + fabs(m->R.m[0][1]) * h.y + fabs(m->R.m[0][2]) * h.z;
-        d.y = fabs(m->R.m[1][0]) * h.x + fabs(m->R.m[1][1]) * h.y + fabs(m->R.m[1][2]) * h.z;
-        d.z = fabs(m->R.m[2][0]) * h.x + fabs(m->R.m[2][1]) * h.y + fabs(m->R.m[2][2]) * h.z;
-        return (box){v3_sub(c, d), v3_add(c, d)};
-    }
-    box whole = box_around(m->vertex_b[0]);
-    for (int32_t i = 1; i < b->vertex_count; ++i) {
-        cover(&whole, m->vertex_b[i]);
-    }
-    return whole;
 }
 
 /* False: the features near each other are too many for it. */
