@@ -267,6 +267,15 @@ static perp_status try_ncp(perp_contact_solver* s, const perp_contact_problem* P
     return PERP_OK;
 }
 
+/* What is left of the time limit, if there is one; a limit of 0 would be none. */
+static void take_time(const perp_solve_options* options, double begin, perp_solve_options* left)
+{
+    if (options->time_limit > 0.0) {
+        const double rest = options->time_limit - (perpi_clock_now() - begin);
+        left->time_limit = rest > 1e-9 ? rest : 1e-9;
+    }
+}
+
 /* The Fritz-John form has singular Jacobians where a contact does not push: Newton's methods are at
  * home near an answer, not far from it. So they begin at a neighbour's answer, then after a few
  * sweeps of a splitting method, and again after more of them. */
@@ -281,6 +290,7 @@ static perp_status solve_as_ncp(perp_contact_solver* s, const perp_contact_probl
     if (status == PERP_OK) {
         status = clear_z(s, (size_t)ncp.n + 2 * nv + 2 * nr + perp_contact_residual_work(P));
     }
+    const double begin = perpi_clock_now();
     double best = INFINITY;
     int32_t iterations = 0;
     for (int start = warm ? -1 : 0; status == PERP_OK && start < STARTS; ++start) {
@@ -294,6 +304,7 @@ static perp_status solve_as_ncp(perp_contact_solver* s, const perp_contact_probl
         if (start >= 0) {
             asked.max_iter = start_sweeps[start];
             asked.attempts = NULL;
+            take_time(options, begin, &asked);
             status = perpi_contact_solve_island(s->start, P, &asked, start > 0 || warm, from_v,
                                                 from_p, &made);
         }
@@ -302,6 +313,7 @@ static perp_status solve_as_ncp(perp_contact_solver* s, const perp_contact_probl
         made = (perp_report){.solver = s->round.name};
         double reached = INFINITY;
         for (int attempt = 0; status == PERP_OK && attempt < ATTEMPTS; ++attempt) {
+            take_time(options, begin, &asked);
             status = try_ncp(s, P, &ncp, &asked, from_v, from_p, &reached, &made);
             if (made.outcome != PERP_OUTCOME_SOLVED || reached <= options->tolerance) {
                 break;
@@ -368,11 +380,7 @@ static perp_status solve_islands(perp_contact_solver* s, const perp_contact_prob
         double* p_piece = s->piece + piece.dof_count;
         perpi_islands_gather(s->islands, v, p, v_piece, p_piece);
         perp_solve_options left = *options;
-        if (left.time_limit > 0.0) {
-            const double spent = perpi_clock_now() - begin;
-            /* an exhausted limit stays a limit: 0 would mean none */
-            left.time_limit = spent < left.time_limit ? left.time_limit - spent : 1e-9;
-        }
+        take_time(options, begin, &left);
         perp_report made = {.solver = s->method.name};
         const int32_t known = left.attempts != NULL ? left.attempts->count : 0;
         status = solve_piece(s, &piece, &left, warm, v_piece, p_piece, &made);
