@@ -410,7 +410,7 @@ TEST(a_stack_of_soft_boxes_settles_to_the_weight_above_each)
         /* four springs; between boxes two layers in series */
         const double weight = (5 - i) * 1.0 * G;
         z -= weight / (4.0 * (i == 0 ? 20000.0 : 10000.0));
-        char name[8];
+        char name[16];
         (void)snprintf(name, sizeof name, "b%d", i);
         const perp_body_state b = scene_sim_body(&s, name);
         worst = fmax(worst, fabs(b.position[2] - z));
