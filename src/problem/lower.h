@@ -109,8 +109,8 @@ typedef struct perpi_direct {
 typedef struct perpi_to_ncp {
     perp_contact_problem problem; /* borrowed; the callbacks read it */
     perpi_layout layout;          /* first, owned and group_first only */
-    perpi_ints row, col; /* entries in the order in which they are worked out ... */
-    perpi_ints slot;     /* ... and where each goes in the compressed columns */
+    perpi_ints row, col;          /* entries in the order in which they are worked out ... */
+    perpi_ints slot;              /* ... and where each goes in the compressed columns */
     perpi_ints count, start, csc_row;
     perpi_doubles lower, upper;
 } perpi_to_ncp;

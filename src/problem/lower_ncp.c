@@ -202,8 +202,7 @@ static void walk_all(walk* w)
         }
         for (int32_t r = 0; r < c->rows; ++r) {
             put_impulse(w, at + r, c, r);
-            if (c->kind != PERP_CONSTRAINT_CONTACT ||
-                (r == 0 && w->t->layout.owned.at[k] == 0)) {
+            if (c->kind != PERP_CONSTRAINT_CONTACT || (r == 0 && w->t->layout.owned.at[k] == 0)) {
                 put_velocity(w, at + r, c, r, 1.0);
             }
             if (c->kind != PERP_CONSTRAINT_CONTACT) {
