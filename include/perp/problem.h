@@ -248,9 +248,10 @@ PERP_API void perp_lowering_contact_lcp_lift(const perp_lowering* lowering,
                                              double* v, double* p);
 
 /* [B09 (2.77), (3.82)] friction in Fritz-John form; unknowns in order: v, then per constraint its rows
- * of p and, of a contact with friction, sigma, the slip. NONE, QUADRATIC and ELLIPSOID cones, and
- * planar intervals; spatial polygons and groups give PERP_ERROR_UNSUPPORTED. *ncp points into the
- * lowering and the problem until the lowering's next use. */
+ * of p and, of a contact with friction, sigma, the slip (none of a contact that may not push), then
+ * per group c, d, y as in the MLCP [W14 (4.30)-(4.40)]. NONE, QUADRATIC and ELLIPSOID cones, and
+ * planar intervals; spatial polygons give PERP_ERROR_UNSUPPORTED. *ncp points into the lowering and
+ * the problem until the lowering's next use. */
 PERP_API PERP_NODISCARD perp_status perp_lower_contact_to_ncp(perp_lowering* lowering,
                                                               const perp_contact_problem* problem,
                                                               perp_ncp* ncp);

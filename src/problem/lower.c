@@ -56,21 +56,29 @@ void perpi_layout_free(perp_context* context, perpi_layout* layout)
 
 /* ---- numbering -----------------------------------------------------------------------------------*/
 
-static void find_roles(const perp_contact_problem* P, int32_t* owned)
+perp_status perpi_layout_roles(perp_context* context, const perp_contact_problem* problem,
+                               perpi_layout* layout)
 {
-    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+    const perp_status status =
+        perpi_need_ints(context, &layout->owned, (size_t)problem->constraint_count);
+    if (status != PERP_OK) {
+        return status;
+    }
+    int32_t* owned = layout->owned.at;
+    for (int32_t ci = 0; ci < problem->constraint_count; ++ci) {
         owned[ci] = 0;
     }
-    for (int32_t g = 0; g < P->group_count; ++g) {
-        for (int32_t i = 0; i < P->group[g].count; ++i) {
-            int32_t* mine = &owned[P->group[g].member[i]];
-            if (i < P->group[g].primary) {
+    for (int32_t g = 0; g < problem->group_count; ++g) {
+        for (int32_t i = 0; i < problem->group[g].count; ++i) {
+            int32_t* mine = &owned[problem->group[g].member[i]];
+            if (i < problem->group[g].primary) {
                 *mine = *mine == PERPI_SILENT ? 1 : *mine + 1;
             } else if (*mine == 0) {
                 *mine = PERPI_SILENT;
             }
         }
     }
+    return PERP_OK;
 }
 
 perp_status perpi_layout_constraints(perp_context* context, const perp_contact_problem* problem,
@@ -79,7 +87,7 @@ perp_status perpi_layout_constraints(perp_context* context, const perp_contact_p
     const size_t nc = (size_t)problem->constraint_count, nr = (size_t)problem->row_count;
     perp_status status = perpi_need_ints(context, &layout->first, nc);
     if (status == PERP_OK) {
-        status = perpi_need_ints(context, &layout->owned, nc);
+        status = perpi_layout_roles(context, problem, layout);
     }
     if (status == PERP_OK) {
         status = perpi_need_ints(context, &layout->row_unknown, nr);
@@ -90,7 +98,6 @@ perp_status perpi_layout_constraints(perp_context* context, const perp_contact_p
     if (status != PERP_OK) {
         return status;
     }
-    find_roles(problem, layout->owned.at);
 
     int32_t n = first;
     for (int32_t ci = 0; ci < problem->constraint_count; ++ci) {
@@ -154,6 +161,35 @@ perpi_group_slots perpi_layout_group(const perpi_layout* layout,
         at.y = next;
     }
     return at;
+}
+
+void perpi_layout_group_rows(const perpi_layout* layout, const perp_contact_problem* problem,
+                             int32_t g, const perpi_group_rows* to)
+{
+    const perp_group* group = &problem->group[g];
+    const perpi_group_slots at = perpi_layout_group(layout, problem, g);
+    for (int32_t j = 1; j < group->count; ++j) {
+        const int32_t row = at.c + j - 1;
+        to->normal(to->user, row, group->member[0], 1.0);
+        to->normal(to->user, row, group->member[j], -1.0);
+        for (int32_t i = 1; i <= j; ++i) {
+            to->one(to->user, row, at.c + i - 1);
+        }
+    }
+    /* every row that holds m: the primaries' own, and y's */
+    for (int32_t i = 0; i < group->primary + (at.y >= 0 ? 1 : 0); ++i) {
+        const bool own = i < group->primary;
+        const int32_t row = own ? layout->first.at[group->member[i]] : at.y;
+        to->normal(to->user, row, group->member[0], 1.0);
+        for (int32_t j = 1; j < group->count; ++j) {
+            to->one(to->user, row, at.c + j - 1);
+        }
+        if (own && at.d >= 0) {
+            to->one(to->user, row, at.d + i);
+            to->normal(to->user, at.d + i, group->member[i], 1.0);
+            to->one(to->user, at.d + i, at.d + i);
+        }
+    }
 }
 
 /* ---- carrying a point down and up ------------------------------------------------------------------*/
@@ -253,6 +289,14 @@ static void guess_group(const perpi_layout* layout, const perp_contact_problem* 
     }
 }
 
+void perpi_layout_guess_groups(const perpi_layout* layout, const perp_contact_problem* problem,
+                               const double* v, double* z)
+{
+    for (int32_t g = 0; g < problem->group_count; ++g) {
+        guess_group(layout, problem, g, v, z);
+    }
+}
+
 void perpi_layout_guess(const perpi_layout* layout, const perp_contact_problem* problem,
                         const double* v, const double* p, double* z)
 {
@@ -269,9 +313,7 @@ void perpi_layout_guess(const perpi_layout* layout, const perp_contact_problem* 
             guess_contact(problem, c, NOISE * largest, v, p, z + layout->first.at[ci]);
         }
     }
-    for (int32_t g = 0; g < problem->group_count; ++g) {
-        guess_group(layout, problem, g, v, z);
-    }
+    perpi_layout_guess_groups(layout, problem, v, z);
 }
 
 void perpi_layout_lift(const perpi_layout* layout, const perp_contact_problem* problem,

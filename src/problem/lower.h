@@ -1,7 +1,8 @@
-/* src/problem/lower.h - what the three lowerings share: arrays that only grow, the numbering of the
- * unknowns, and how a contact's or group's unknowns relate to (v, p).
+/* src/problem/lower.h - what the lowerings share: arrays that only grow, the numbering of the
+ * unknowns, the rows of groups, and how a contact's or group's unknowns relate to (v, p).
  *
- * A contact's unknowns are p_n, beta_0 .. beta_{nd-1}, sigma (cone NONE: p_n alone). A contact that
+ * A contact's unknowns are p_n, beta_0 .. beta_{nd-1}, sigma (cone NONE: p_n alone); in the NCP
+ * p_n, p_1 .. p_{rows-1}, sigma. A contact that
  * is a group's member but primary nowhere is silent: it has none, and p = 0.
  * A group's unknowns are c_2 .. c_count, then d_1 .. d_primary (several primaries only), then y
  * (unless its single primary is primary in no other group).
@@ -107,10 +108,9 @@ typedef struct perpi_direct {
 /* Contact -> NCP. */
 typedef struct perpi_to_ncp {
     perp_contact_problem problem; /* borrowed; the callbacks read it */
-    int32_t n;
-    perpi_ints first;    /* per constraint: first unknown */
-    perpi_ints row, col; /* entries in the order in which they are worked out ... */
-    perpi_ints slot;     /* ... and where each goes in the compressed columns */
+    perpi_layout layout;          /* first, owned and group_first only */
+    perpi_ints row, col;          /* entries in the order in which they are worked out ... */
+    perpi_ints slot;              /* ... and where each goes in the compressed columns */
     perpi_ints count, start, csc_row;
     perpi_doubles lower, upper;
 } perpi_to_ncp;
@@ -143,6 +143,10 @@ PERP_NODISCARD perp_status perpi_layout_constraints(perp_context* context,
                                                     const perp_contact_problem* problem,
                                                     int32_t first, bool rows_too,
                                                     perpi_layout* layout);
+/* Fills owned: part of perpi_layout_constraints, for those who number the contacts otherwise. */
+PERP_NODISCARD perp_status perpi_layout_roles(perp_context* context,
+                                              const perp_contact_problem* problem,
+                                              perpi_layout* layout);
 PERP_NODISCARD perp_status perpi_layout_groups(perp_context* context,
                                                const perp_contact_problem* problem,
                                                perpi_layout* layout);
@@ -153,6 +157,15 @@ typedef struct perpi_group_slots {
 } perpi_group_slots;
 perpi_group_slots perpi_layout_group(const perpi_layout* layout,
                                      const perp_contact_problem* problem, int32_t g);
+/* Who is told the rows of a group, which are linear: to make of them a matrix or its product. */
+typedef struct perpi_group_rows {
+    void* user;
+    void (*normal)(void* user, int32_t row, int32_t ci, double factor); /* w[row] += factor u_n */
+    void (*one)(void* user, int32_t row, int32_t col);                  /* w[row] += z[col] */
+} perpi_group_rows;
+/* The rows of c, d, y and of the primaries' p_n, as at the head of lower_mlcp.c. */
+void perpi_layout_group_rows(const perpi_layout* layout, const perp_contact_problem* problem,
+                             int32_t g, const perpi_group_rows* to);
 
 /* J v + b of one row: its u unless it is compliant. */
 double perpi_row_velocity(const perp_contact_problem* problem, const perp_constraint* c, int32_t r,
@@ -168,6 +181,9 @@ static inline double perpi_row_compliance(const perp_contact_problem* problem,
 /* Fills the contacts' and the groups' entries of z from (v, p). */
 void perpi_layout_guess(const perpi_layout* layout, const perp_contact_problem* problem,
                         const double* v, const double* p, double* z);
+/* The groups' entries alone: c and d that go with v, y = 0. */
+void perpi_layout_guess_groups(const perpi_layout* layout, const perp_contact_problem* problem,
+                               const double* v, double* z);
 /* Fills the contacts' rows of p from z. */
 void perpi_layout_lift(const perpi_layout* layout, const perp_contact_problem* problem,
                        const double* z, double* p);

@@ -477,10 +477,17 @@ static void fill_bounded(const perpi_direct* t, const perp_contact_problem* P,
     }
 }
 
-/* w[row] += factor * u_n of contact ci. */
-static void add_normal(const perpi_direct* t, const perp_contact_problem* P, int32_t ci,
-                       double factor, int32_t row)
+/* The rows of groups are told to these two; see perpi_group_rows. */
+typedef struct group_target {
+    const perpi_direct* t;
+    const perp_contact_problem* P;
+} group_target;
+
+static void add_normal(void* user, int32_t row, int32_t ci, double factor)
 {
+    const group_target* to = user;
+    const perpi_direct* t = to->t;
+    const perp_contact_problem* P = to->P;
     const int32_t r = P->constraint[ci].row;
     const double* A_r = t->A.at + (size_t)r * (size_t)P->row_count;
     double* M_row = t->M.at + (size_t)row * (size_t)t->layout.n;
@@ -491,40 +498,10 @@ static void add_normal(const perpi_direct* t, const perp_contact_problem* P, int
     t->q.at[row] += factor * t->half.g.at[r];
 }
 
-/* The rows of one group, as in lower_mlcp.c. */
-static void add_group(const perpi_direct* t, const perp_contact_problem* P, int32_t g)
+static void add_one(void* user, int32_t row, int32_t col)
 {
-    const perp_group* group = &P->group[g];
-    const perpi_group_slots at = perpi_layout_group(&t->layout, P, g);
-    const size_t n = (size_t)t->layout.n;
-    for (int32_t j = 1; j < group->count; ++j) {
-        const int32_t row = at.c + j - 1;
-        t->q.at[row] = 0.0;
-        add_normal(t, P, group->member[0], 1.0, row);
-        add_normal(t, P, group->member[j], -1.0, row);
-        for (int32_t i = 1; i <= j; ++i) {
-            t->M.at[(size_t)row * n + (size_t)(at.c + i - 1)] += 1.0;
-        }
-    }
-    if (at.y >= 0) {
-        t->q.at[at.y] = 0.0;
-    }
-    for (int32_t i = 0; i < group->primary + (at.y >= 0 ? 1 : 0); ++i) {
-        const bool own = i < group->primary;
-        const int32_t row = own ? t->layout.first.at[group->member[i]] : at.y;
-        double* M_row = t->M.at + (size_t)row * n;
-        add_normal(t, P, group->member[0], 1.0, row);
-        for (int32_t j = 1; j < group->count; ++j) {
-            M_row[at.c + j - 1] += 1.0;
-        }
-        if (own && at.d >= 0) {
-            const int32_t d = at.d + i;
-            M_row[d] += 1.0;
-            t->q.at[d] = 0.0;
-            add_normal(t, P, group->member[i], 1.0, d);
-            t->M.at[(size_t)d * n + (size_t)d] += 1.0;
-        }
-    }
+    const perpi_direct* t = ((const group_target*)user)->t;
+    t->M.at[(size_t)row * (size_t)t->layout.n + (size_t)col] += 1.0;
 }
 
 /* Bounded rows are pushed by their base already at x = 0. */
@@ -584,6 +561,7 @@ perp_status perp_lower_contact_to_lcp(perp_lowering* lowering, const perp_contac
     const size_t n = (size_t)t->layout.n;
     if (n > 0) {
         memset(t->M.at, 0, n * n * sizeof *t->M.at);
+        memset(t->q.at, 0, n * sizeof *t->q.at);
     }
     spread_all(t, problem);
     for (int32_t ci = 0; ci < problem->constraint_count; ++ci) {
@@ -593,8 +571,10 @@ perp_status perp_lower_contact_to_lcp(perp_lowering* lowering, const perp_contac
             fill_bounded(t, problem, &problem->constraint[ci]);
         }
     }
+    group_target target = {t, problem};
+    const perpi_group_rows rows = {&target, add_normal, add_one};
     for (int32_t g = 0; g < problem->group_count; ++g) {
-        add_group(t, problem, g);
+        perpi_layout_group_rows(&t->layout, problem, g, &rows);
     }
     *lcp = (perp_lcp){t->layout.n, t->M.at, t->q.at};
     return PERP_OK;

@@ -156,34 +156,15 @@ static void push_contact(builder* b, int32_t ci)
     }
 }
 
-static void push_group(builder* b, int32_t g)
+static void push_normal(void* user, int32_t row, int32_t ci, double factor)
 {
-    const perp_contact_problem* P = b->P;
-    const perp_group* group = &P->group[g];
-    const perpi_group_slots at = perpi_layout_group(&b->t->layout, P, g);
-    const perp_constraint* leader = &P->constraint[group->member[0]];
-    for (int32_t j = 1; j < group->count; ++j) {
-        const int32_t row = at.c + j - 1;
-        push_velocity(b, row, leader, 0, 1.0);
-        push_velocity(b, row, &P->constraint[group->member[j]], 0, -1.0);
-        for (int32_t i = 1; i <= j; ++i) {
-            push(b, row, at.c + i - 1, 1.0);
-        }
-    }
-    /* every row that holds m: the primaries' own, and y's */
-    for (int32_t i = 0; i < group->primary + (at.y >= 0 ? 1 : 0); ++i) {
-        const bool own = i < group->primary;
-        const int32_t row = own ? b->t->layout.first.at[group->member[i]] : at.y;
-        push_velocity(b, row, leader, 0, 1.0);
-        for (int32_t j = 1; j < group->count; ++j) {
-            push(b, row, at.c + j - 1, 1.0);
-        }
-        if (own && at.d >= 0) {
-            push(b, row, at.d + i, 1.0);
-            push_velocity(b, at.d + i, &P->constraint[group->member[i]], 0, 1.0);
-            push(b, at.d + i, at.d + i, 1.0);
-        }
-    }
+    builder* b = user;
+    push_velocity(b, row, &b->P->constraint[ci], 0, factor);
+}
+
+static void push_one(void* user, int32_t row, int32_t col)
+{
+    push(user, row, col, 1.0);
 }
 
 /* ---- triplets -> compressed columns ----------------------------------------------------------------*/
@@ -292,8 +273,9 @@ perp_status perp_lower_contact_to_mlcp(perp_lowering* lowering, const perp_conta
             t->upper.at[i] = bounded ? problem->upper[c->row + r] : INFINITY;
         }
     }
+    const perpi_group_rows rows = {&b, push_normal, push_one};
     for (int32_t g = 0; g < problem->group_count; ++g) {
-        push_group(&b, g);
+        perpi_layout_group_rows(&t->layout, problem, g, &rows);
     }
     if (b.status == PERP_OK) {
         b.status = compress(context, t);

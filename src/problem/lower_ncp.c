@@ -1,8 +1,10 @@
 /* src/problem/lower_ncp.c - contact problem -> NCP with round friction cones.
  *
- * Source     [B09 (2.77)]; friction in Fritz-John form (2.59)-(2.64), with torsion (3.82), (3.83)
+ * Source     [B09 (2.77)]; friction in Fritz-John form (2.59)-(2.64), with torsion (3.82), (3.83);
+ *            groups [W14 (4.30)-(4.40)]
  * Notation   paper nu, p_n, p_t, p_o, p_r, sigma, U -> here v, p_n, p_i, sigma, mu
- *            z = (v; per constraint: rows of p, then, of a contact with friction, sigma), w = F(z):
+ *            z = (v; per constraint: rows of p, then, of a contact with friction, sigma; per group
+ *            c, d, y), w = F(z):
  *     v rows       M v - J' p - k = 0
  *     equality     u = J v + b + c p = 0                        p free
  *     bounded      u                                            perp  lower <= p <= upper
@@ -10,6 +12,7 @@
  *     p_i          e_i^2 mu p_n u_i + sigma p_i = 0             p_i free
  *     sigma        (mu p_n)^2 - sum (p_i / e_i)^2               perp  sigma >= 0
  *     mu = 0       p_i = 0, and no sigma
+ *     c, d, y and a grouped p_n: the linear rows of lower_mlcp.c, told by perpi_layout_group_rows
  * Departure  the sign of the v rows is turned, as in lower_mlcp.c. At a contact that does not push,
  *            the last two rows and the columns of p_i and sigma vanish together: the multipliers of
  *            the Fritz-John conditions are not unique there. The guess takes sigma > 0, so that
@@ -23,8 +26,9 @@
 
 void perpi_to_ncp_free(perp_context* context, perpi_to_ncp* t)
 {
-    perpi_ints* ints[] = {&t->first, &t->row, &t->col, &t->slot, &t->count, &t->start, &t->csc_row};
+    perpi_ints* ints[] = {&t->row, &t->col, &t->slot, &t->count, &t->start, &t->csc_row};
     perpi_doubles* doubles[] = {&t->lower, &t->upper};
+    perpi_layout_free(context, &t->layout);
     for (size_t i = 0; i < sizeof ints / sizeof ints[0]; ++i) {
         perpi_free(context, ints[i]->at);
     }
@@ -39,6 +43,12 @@ static bool has_sigma(const perp_constraint* c)
     return c->kind == PERP_CONSTRAINT_CONTACT && c->rows > 1 && c->mu > 0.0;
 }
 
+/* The unknowns of the groups are the last ones. */
+static int32_t groups_begin(const perpi_to_ncp* t)
+{
+    return t->problem.group_count > 0 ? t->layout.group_first.at[0] : t->layout.n;
+}
+
 /* e_i of tangential row i = 1.. */
 static double radius(const perp_constraint* c, int32_t i)
 {
@@ -47,11 +57,15 @@ static double radius(const perp_constraint* c, int32_t i)
 
 static perp_status number(perp_context* context, const perp_contact_problem* P, perpi_to_ncp* t)
 {
-    perp_status status = perpi_need_ints(context, &t->first, (size_t)P->constraint_count + 1);
+    perpi_layout* layout = &t->layout;
+    perp_status status = perpi_need_ints(context, &layout->first, (size_t)P->constraint_count);
+    if (status == PERP_OK) {
+        status = perpi_layout_roles(context, P, layout);
+    }
     if (status != PERP_OK) {
         return status;
     }
-    t->n = P->dof_count;
+    layout->n = P->dof_count;
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
         if (c->kind == PERP_CONSTRAINT_CONTACT && c->cone == PERP_CONE_POLYGON && c->rows > 2) {
@@ -60,10 +74,11 @@ static perp_status number(perp_context* context, const perp_contact_problem* P, 
                               "MLCP, or use the cones quadratic and ellipsoid",
                               (int)i);
         }
-        t->first.at[i] = t->n;
-        t->n += c->rows + (has_sigma(c) ? 1 : 0);
+        const bool silent = layout->owned.at[i] == PERPI_SILENT;
+        layout->first.at[i] = silent ? -1 : layout->n;
+        layout->n += silent ? 0 : c->rows + (has_sigma(c) ? 1 : 0);
     }
-    return PERP_OK;
+    return perpi_layout_groups(context, P, layout);
 }
 
 /* ---- the Jacobian, entry by entry --------------------------------------------------------------------
@@ -154,6 +169,17 @@ static void put_friction(walk* w, const perp_constraint* c, int32_t at)
     }
 }
 
+static void put_normal(void* user, int32_t row, int32_t ci, double factor)
+{
+    walk* w = user;
+    put_velocity(w, row, &w->t->problem.constraint[ci], 0, factor);
+}
+
+static void put_one(void* user, int32_t row, int32_t col)
+{
+    put(user, row, col, 1.0);
+}
+
 static void walk_all(walk* w)
 {
     const perp_contact_problem* P = &w->t->problem;
@@ -170,10 +196,13 @@ static void walk_all(walk* w)
     }
     for (int32_t k = 0; k < P->constraint_count; ++k) {
         const perp_constraint* c = &P->constraint[k];
-        const int32_t at = w->t->first.at[k];
+        const int32_t at = w->t->layout.first.at[k];
+        if (at < 0) {
+            continue;
+        }
         for (int32_t r = 0; r < c->rows; ++r) {
             put_impulse(w, at + r, c, r);
-            if (c->kind != PERP_CONSTRAINT_CONTACT || r == 0) {
+            if (c->kind != PERP_CONSTRAINT_CONTACT || (r == 0 && w->t->layout.owned.at[k] == 0)) {
                 put_velocity(w, at + r, c, r, 1.0);
             }
             if (c->kind != PERP_CONSTRAINT_CONTACT) {
@@ -186,12 +215,16 @@ static void walk_all(walk* w)
             put_friction(w, c, at);
         }
     }
+    const perpi_group_rows rows = {w, put_normal, put_one};
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        perpi_layout_group_rows(&w->t->layout, P, g, &rows);
+    }
 }
 
 /* Entries sorted by column, then row, equal ones in one place: where each of them goes. */
 static perp_status compress(perp_context* context, perpi_to_ncp* t, int32_t entries)
 {
-    const size_t n = (size_t)t->n, m = (size_t)entries;
+    const size_t n = (size_t)t->layout.n, m = (size_t)entries;
     perp_status status = perpi_need_ints(context, &t->slot, 2 * m + 1);
     if (status == PERP_OK) {
         status = perpi_need_ints(context, &t->count, n + 1);
@@ -233,13 +266,31 @@ static perp_status compress(perp_context* context, perpi_to_ncp* t, int32_t entr
         }
         slot[e] = used - 1;
     }
-    while (last_col < t->n) {
+    while (last_col < t->layout.n) {
         start[++last_col] = used;
     }
     return PERP_OK;
 }
 
 /* ---- the callbacks -------------------------------------------------------------------------------------*/
+
+typedef struct product {
+    const perp_contact_problem* P;
+    const double* z;
+    double* F;
+} product;
+
+static void add_normal(void* user, int32_t row, int32_t ci, double factor)
+{
+    const product* to = user;
+    to->F[row] += factor * perpi_row_velocity(to->P, &to->P->constraint[ci], 0, to->z);
+}
+
+static void add_one(void* user, int32_t row, int32_t col)
+{
+    const product* to = user;
+    to->F[row] += to->z[col];
+}
 
 static perp_status function(void* user, const double* z, double* F)
 {
@@ -258,8 +309,12 @@ static perp_status function(void* user, const double* z, double* F)
     }
     for (int32_t k = 0; k < P->constraint_count; ++k) {
         const perp_constraint* c = &P->constraint[k];
-        const double* p = z + t->first.at[k];
-        double* w = F + t->first.at[k];
+        const int32_t at = t->layout.first.at[k];
+        if (at < 0) {
+            continue;
+        }
+        const double* p = z + at;
+        double* w = F + at;
         const double* J = P->J + c->jac;
         for (int side = 0; side < 2; ++side) {
             if (c->block[side] < 0) {
@@ -276,6 +331,9 @@ static perp_status function(void* user, const double* z, double* F)
         for (int32_t r = 0; r < c->rows; ++r) {
             w[r] = perpi_row_velocity(P, c, r, z) + perpi_row_compliance(P, c, r) * p[r];
         }
+        if (t->layout.owned.at[k] > 0) {
+            w[0] = 0.0; /* its groups make this row */
+        }
         if (!has_sigma(c)) {
             for (int32_t r = 1; c->kind == PERP_CONSTRAINT_CONTACT && r < c->rows; ++r) {
                 w[r] = p[r];
@@ -291,13 +349,21 @@ static perp_status function(void* user, const double* z, double* F)
         }
         w[c->rows] = left;
     }
+    for (int32_t i = groups_begin(t); i < t->layout.n; ++i) {
+        F[i] = 0.0;
+    }
+    product to = {P, z, F};
+    const perpi_group_rows rows = {&to, add_normal, add_one};
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        perpi_layout_group_rows(&t->layout, P, g, &rows);
+    }
     return PERP_OK;
 }
 
 static perp_status jacobian(void* user, const double* z, double* value)
 {
     perpi_to_ncp* t = user;
-    for (int32_t e = 0; e < t->start.at[t->n]; ++e) {
+    for (int32_t e = 0; e < t->start.at[t->layout.n]; ++e) {
         value[e] = 0.0;
     }
     walk w = {.t = t, .z = z, .value = value};
@@ -312,16 +378,12 @@ perp_status perp_lower_contact_to_ncp(perp_lowering* lowering, const perp_contac
 {
     perp_context* context = lowering->context;
     perpi_to_ncp* t = &lowering->ncp;
-    if (problem->group_count > 0) {
-        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                          "groups of contacts have no place in the NCP; lower to the MLCP");
-    }
     perp_status status = number(context, problem, t);
     if (status == PERP_OK) {
-        status = perpi_need_doubles(context, &t->lower, (size_t)t->n + 1);
+        status = perpi_need_doubles(context, &t->lower, (size_t)t->layout.n + 1);
     }
     if (status == PERP_OK) {
-        status = perpi_need_doubles(context, &t->upper, (size_t)t->n + 1);
+        status = perpi_need_doubles(context, &t->upper, (size_t)t->layout.n + 1);
     }
     if (status != PERP_OK) {
         return status;
@@ -333,30 +395,33 @@ perp_status perp_lower_contact_to_ncp(perp_lowering* lowering, const perp_contac
     if (status != PERP_OK) {
         return status;
     }
-    for (int32_t i = 0; i < t->n; ++i) {
+    for (int32_t i = 0; i < t->layout.n; ++i) {
         t->lower.at[i] = -INFINITY;
         t->upper.at[i] = INFINITY;
     }
     for (int32_t k = 0; k < problem->constraint_count; ++k) {
         const perp_constraint* c = &problem->constraint[k];
-        const int32_t at = t->first.at[k];
+        const int32_t at = t->layout.first.at[k];
         for (int32_t r = 0; c->kind == PERP_CONSTRAINT_BOUNDED && r < c->rows; ++r) {
             t->lower.at[at + r] = problem->lower[c->row + r];
             t->upper.at[at + r] = problem->upper[c->row + r];
         }
-        if (c->kind == PERP_CONSTRAINT_CONTACT) {
+        if (c->kind == PERP_CONSTRAINT_CONTACT && at >= 0) {
             t->lower.at[at] = 0.0;
         }
-        if (has_sigma(c)) {
+        if (has_sigma(c) && at >= 0) {
             t->lower.at[at + c->rows] = 0.0;
         }
     }
-    *ncp = (perp_ncp){.n = t->n,
+    for (int32_t i = groups_begin(t); i < t->layout.n; ++i) {
+        t->lower.at[i] = 0.0;
+    }
+    *ncp = (perp_ncp){.n = t->layout.n,
                       .lower = t->lower.at,
                       .upper = t->upper.at,
                       .user = t,
                       .function = function,
-                      .pattern = {t->n, t->n, t->start.at, t->csc_row.at, NULL},
+                      .pattern = {t->layout.n, t->layout.n, t->start.at, t->csc_row.at, NULL},
                       .jacobian = jacobian};
     return PERP_OK;
 }
@@ -387,12 +452,16 @@ void perp_lowering_ncp_guess(const perp_lowering* lowering, const perp_contact_p
     memcpy(z, v, (size_t)problem->dof_count * sizeof *z);
     for (int32_t k = 0; k < problem->constraint_count; ++k) {
         const perp_constraint* c = &problem->constraint[k];
-        double* at = z + t->first.at[k];
+        if (t->layout.first.at[k] < 0) {
+            continue;
+        }
+        double* at = z + t->layout.first.at[k];
         memcpy(at, p + c->row, (size_t)c->rows * sizeof *at);
         if (has_sigma(c)) {
             at[c->rows] = guess_sigma(problem, c, v, p + c->row);
         }
     }
+    perpi_layout_guess_groups(&t->layout, problem, v, z);
 }
 
 void perp_lowering_ncp_lift(const perp_lowering* lowering, const perp_contact_problem* problem,
@@ -402,6 +471,10 @@ void perp_lowering_ncp_lift(const perp_lowering* lowering, const perp_contact_pr
     memcpy(v, z, (size_t)problem->dof_count * sizeof *v);
     for (int32_t k = 0; k < problem->constraint_count; ++k) {
         const perp_constraint* c = &problem->constraint[k];
-        memcpy(p + c->row, z + t->first.at[k], (size_t)c->rows * sizeof *p);
+        if (t->layout.first.at[k] < 0) {
+            memset(p + c->row, 0, (size_t)c->rows * sizeof *p);
+            continue;
+        }
+        memcpy(p + c->row, z + t->layout.first.at[k], (size_t)c->rows * sizeof *p);
     }
 }

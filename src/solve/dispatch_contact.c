@@ -5,6 +5,7 @@
 
 #include "linalg/dense.h"
 #include "problem/island.h"
+#include "problem/lower.h"
 #include "solve/clock.h"
 #include "solve/dispatch.h"
 #include "solve/friction_units.h"
@@ -33,6 +34,10 @@ struct perp_contact_solver {
     perpi_islands* islands;
     double* piece; /* v, p of one island */
     size_t piece_capacity;
+    perp_constraint* alone; /* of a problem without its groups; then bounds of its rows */
+    size_t alone_capacity;
+    double* bound;
+    size_t bound_capacity;
     bool judged; /* the last solve_piece ended with a judgement of just what it hands back: */
     perp_contact_residual verdict;
 };
@@ -112,6 +117,8 @@ void perp_contact_solver_destroy(perp_contact_solver* solver)
     perpi_free(solver->context, solver->point);
     perpi_free(solver->context, solver->z);
     perpi_free(solver->context, solver->piece);
+    perpi_free(solver->context, solver->alone);
+    perpi_free(solver->context, solver->bound);
     perpi_free(solver->context, solver);
 }
 
@@ -242,6 +249,59 @@ static bool any_round(const perp_contact_problem* P)
     return false;
 }
 
+/* Splitting methods know no groups: for them one member of each acts, the one that is most open at v
+ * (nobody, if that is none that may push), and the impulses of the others are bounded to nothing. */
+static perp_status drop_groups(perp_contact_solver* s, const perp_contact_problem* P,
+                               const double* v, perp_contact_problem* R)
+{
+    const size_t nc = (size_t)P->constraint_count, nr = (size_t)P->row_count;
+    *R = *P;
+    if (P->group_count == 0) {
+        return PERP_OK;
+    }
+    perp_status status =
+        perpi_grow(s->context, &s->alone, &s->alone_capacity, nc, sizeof *s->alone);
+    if (status == PERP_OK) {
+        status = perpi_grow(s->context, &s->bound, &s->bound_capacity, 2 * nr, sizeof *s->bound);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    memcpy(s->alone, P->constraint, nc * sizeof *s->alone);
+    memset(s->bound, 0, 2 * nr * sizeof *s->bound);
+    for (size_t i = 0; i < nc; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        for (int32_t r = c->row; c->kind == PERP_CONSTRAINT_BOUNDED && r < c->row + c->rows; ++r) {
+            s->bound[r] = P->lower[r];
+            s->bound[nr + (size_t)r] = P->upper[r];
+        }
+    }
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        for (int32_t k = 0; k < P->group[g].count; ++k) {
+            s->alone[P->group[g].member[k]].kind = PERP_CONSTRAINT_BOUNDED;
+        }
+    }
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        const perp_group* group = &P->group[g];
+        int32_t widest = 0;
+        double most = -INFINITY;
+        for (int32_t k = 0; k < group->count; ++k) {
+            const double u = perpi_row_velocity(P, &P->constraint[group->member[k]], 0, v);
+            widest = u > most ? k : widest;
+            most = u > most ? u : most;
+        }
+        if (widest < group->primary) {
+            s->alone[group->member[widest]].kind = PERP_CONSTRAINT_CONTACT;
+        }
+    }
+    R->constraint = s->alone;
+    R->lower = s->bound;
+    R->upper = s->bound + nr;
+    R->group = NULL;
+    R->group_count = 0;
+    return PERP_OK;
+}
+
 /* One NCP solve from (v, p), which it replaces by a better point only. */
 static perp_status try_ncp(perp_contact_solver* s, const perp_contact_problem* P,
                            const perp_ncp* ncp, const perp_solve_options* options, double* v,
@@ -278,7 +338,8 @@ static void take_time(const perp_solve_options* options, double begin, perp_solv
 
 /* The Fritz-John form has singular Jacobians where a contact does not push: Newton's methods are at
  * home near an answer, not far from it. So they begin at a neighbour's answer, then after a few
- * sweeps of a splitting method, and again after more of them. */
+ * sweeps of a splitting method, and again after more of them; each time with the members of groups
+ * acting that are most open at the best point so far. */
 static perp_status solve_as_ncp(perp_contact_solver* s, const perp_contact_problem* P,
                                 const perp_solve_options* options, bool warm, double* v, double* p,
                                 perp_report* report)
@@ -305,8 +366,15 @@ static perp_status solve_as_ncp(perp_contact_solver* s, const perp_contact_probl
             asked.max_iter = start_sweeps[start];
             asked.attempts = NULL;
             take_time(options, begin, &asked);
-            status = perpi_contact_solve_island(s->start, P, &asked, start > 0 || warm, from_v,
-                                                from_p, &made);
+            perp_contact_problem alone;
+            if (start == 0 && !warm) {
+                (void)free_velocity(P, from_v); /* else 0: the members are chosen there */
+            }
+            status = drop_groups(s, P, from_v, &alone);
+            if (status == PERP_OK) {
+                status = perpi_contact_solve_island(s->start, &alone, &asked, start > 0 || warm,
+                                                    from_v, from_p, &made);
+            }
         }
         asked.max_iter =
             start + 1 < STARTS && options->max_iter == 0 ? START_STEPS : options->max_iter;
@@ -345,7 +413,7 @@ static perp_status solve_piece(perp_contact_solver* s, const perp_contact_proble
         report->outcome = free_velocity(P, v) ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_BREAKDOWN;
         return PERP_OK;
     }
-    if (s->round.self != NULL && P->group_count == 0 && any_round(P)) {
+    if (s->round.self != NULL && any_round(P)) {
         return solve_as_ncp(s, P, options, warm, v, p, report);
     }
     switch (s->method.form) {
