@@ -31,6 +31,14 @@ typedef struct perpi_sunk {
     double gap;
 } perpi_sunk;
 
+/* How hard a contact that moves is pulled shut, found by a step without it. */
+typedef struct perpi_pull {
+    uint64_t key;
+    vec3 normal, point[2];
+    int32_t body[2];
+    double u, pull;
+} perpi_pull;
+
 /* An adaptive step: the clock, the state it started from, and what the halves found. */
 typedef struct perpi_adaptive {
     double h_next, h_last; /* the length to try next, part of the state; the last one */
@@ -46,6 +54,8 @@ typedef struct perpi_adaptive {
     size_t key_count, key_capacity;
     perpi_sunk* sunk;
     size_t sunk_count, sunk_capacity;
+    perpi_pull* pull;
+    size_t pull_count, pull_capacity;
 } perpi_adaptive;
 
 struct perp_sim {
