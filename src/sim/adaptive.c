@@ -67,8 +67,9 @@ static double normal_speed(const perp_sim* sim, const double* v, const int32_t b
     return u;
 }
 
-static double found_pull(const perpi_adaptive* a, uint64_t key)
+double perpi_sim_found_pull(const perp_sim* sim, uint64_t key)
 {
+    const perpi_adaptive* a = &sim->halves;
     for (size_t i = 0; i < a->pull_count; ++i) {
         if (a->pull[i].key == key) {
             return a->pull[i].pull;
@@ -99,7 +100,7 @@ static perp_status look(const perp_sim* sim, const perp_contact* c, approach* ou
             pull += fabs(v3_dot(n, force)) / model->body[b].mass;
         }
     }
-    pull = fmax(pull, found_pull(&sim->halves, c->key));
+    pull = fmax(pull, perpi_sim_found_pull(sim, c->key));
     out->slow = sqrt(2.0 * pull * tolerance) + SPEED_NOISE * speeds;
     out->stays = pull > 0.0 ? sqrt(2.0 * tolerance / pull) : INFINITY;
     return PERP_OK;
@@ -462,8 +463,7 @@ static perp_status find_landing(perp_sim* sim, double high, double gap_high, dou
     return try_step(sim, high, error, &gap);
 }
 
-/* What touches and moves, of the contacts in sim->next: its place among the pulls to find. */
-static perp_status remember_moving(perp_sim* sim, const perp_contact* c, const approach* now)
+perp_status perpi_sim_remember_moving(perp_sim* sim, const perp_contact* c, double u)
 {
     perpi_adaptive* a = &sim->halves;
     const perp_status status =
@@ -474,9 +474,20 @@ static perp_status remember_moving(perp_sim* sim, const perp_contact* c, const a
                                                 .normal = n,
                                                 .point = {on_a, v3_madd(on_a, c->gap, n)},
                                                 .body = {c->body_a, c->body_b},
-                                                .u = now->u};
+                                                .u = u};
     }
     return status;
+}
+
+void perpi_sim_measure_gains(perp_sim* sim)
+{
+    for (size_t i = 0; i < sim->halves.pull_count; ++i) {
+        perpi_pull* p = &sim->halves.pull[i];
+        double speeds = 0.0;
+        const double before = normal_speed(sim, sim->v, p->body, p->point, p->normal, &speeds);
+        const double after = normal_speed(sim, sim->v_next, p->body, p->point, p->normal, &speeds);
+        p->pull = fmax(before - after, 0.0);
+    }
 }
 
 /* Accelerations of moving contacts towards each other, by a step without them. It is as long as the
@@ -494,15 +505,15 @@ static perp_status find_pulls(perp_sim* sim, double longest)
     }
     h = h * slowest > 2.0 * tolerance ? 2.0 * tolerance / slowest : h;
     const perp_status status = perpi_sim_work_out(sim, h);
+    if (status == PERP_OK) {
+        perpi_sim_measure_gains(sim);
+    }
     for (size_t i = 0; status == PERP_OK && i < a->pull_count; ++i) {
-        perpi_pull* p = &a->pull[i];
-        double speeds = 0.0;
-        const double u = normal_speed(sim, sim->v_next, p->body, p->point, p->normal, &speeds);
-        const double gain = fmax(p->u - u, 0.0);
-        p->pull = fmin(gain / h, 0.5 * gain * gain / tolerance);
+        const double gain = a->pull[i].pull;
+        a->pull[i].pull = fmin(gain / h, 0.5 * gain * gain / tolerance);
     }
     sim->info = before;
-    return status;
+    return status == PERP_ERROR_SOLVE ? PERP_OK : status; /* no answer: nothing is known to pull */
 }
 
 /* Impacts at hand, and how far the nearest open contact lets a step go. */
@@ -542,7 +553,7 @@ static perp_status look_around(perp_sim* sim, double h, bool ask, bool* struck, 
             break;
         }
         if (ask && c.gap <= sim->def.error * perpi_sim_size(sim) && !closed(sim, &c, &a)) {
-            status = remember_moving(sim, &c, &a);
+            status = perpi_sim_remember_moving(sim, &c, a.u);
         }
         if (c.gap < 0.0) {
             sim->halves.sunk[sim->halves.sunk_count++] = (perpi_sunk){c.key, c.gap};
