@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -191,8 +192,10 @@ static int find_forces(const cli_args* args, const char* path, const cli_overrid
         return exit_status;
     }
     perp_sim_def def = perp_sim_def_from_scene(*scene);
-    def.stepper = "stewart-trinkle"; /* no step will be taken */
-    def.stepper_option_count = 0;
+    if (strcmp(def.stepper, "compliant") != 0) { /* that one is refused for its layers */
+        def.stepper = "stewart-trinkle";         /* no step will be taken */
+        def.stepper_option_count = 0;
+    }
     perp_status status = perp_sim_create_from_scene_def(context, *scene, &def, sim);
     if (status == PERP_OK) {
         status = perp_forces_find(*sim, &forces);

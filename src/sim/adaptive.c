@@ -11,6 +11,10 @@
  * its length is found at which the gap is zero; then follows an impact (impact.c), with restitution or
  * without. Bounces lower than `error` are the end of bouncing: there would be infinitely many.
  *
+ * How high a flight would be depends on what pulls the bodies together. Along the normal that may be
+ * their own forces; or friction, springs, torques, motors, a neighbour's push. So where a contact that
+ * touches moves faster than its own forces explain, a step without it is solved, and tells.
+ *
  * The gap term of a closed contact is gap / max(h, T), T the time of a fall through `error`: a short
  * step before an event must not turn a gap of 1e-13 into a speed.
  */
@@ -47,6 +51,33 @@ typedef struct approach {
     double stays; /* T: the time of a fall through `error` */
 } approach;
 
+/* Normal velocity of a contact's points, by velocities v at the pose at hand. */
+static double normal_speed(const perp_sim* sim, const double* v, const int32_t body[2],
+                           const vec3 point[2], vec3 n, double* speeds)
+{
+    double u = 0.0;
+    for (int side = 0; side < 2; ++side) {
+        const vec3 x = perpi_state_pose(sim->model, sim->q, body[side]).x;
+        const vec3 at =
+            v3_add(perpi_state_velocity(sim->model, v, body[side]),
+                   v3_cross(perpi_state_rate(sim->model, v, body[side]), v3_sub(point[side], x)));
+        u += (side == 0 ? -1.0 : 1.0) * v3_dot(n, at);
+        *speeds += v3_norm(at);
+    }
+    return u;
+}
+
+double perpi_sim_found_pull(const perp_sim* sim, uint64_t key)
+{
+    const perpi_adaptive* a = &sim->halves;
+    for (size_t i = 0; i < a->pull_count; ++i) {
+        if (a->pull[i].key == key) {
+            return a->pull[i].pull;
+        }
+    }
+    return 0.0;
+}
+
 static perp_status look(const perp_sim* sim, const perp_contact* c, approach* out)
 {
     const perp_model* model = sim->model;
@@ -55,15 +86,10 @@ static perp_status look(const perp_sim* sim, const perp_contact* c, approach* ou
     const vec3 point[2] = {on_a, v3_madd(on_a, c->gap, n)};
     const double tolerance = sim->def.error * perpi_sim_size(sim);
     double pull = 0.0, speeds = 0.0;
-    out->u = 0.0;
+    out->u = normal_speed(sim, sim->v, body, point, n, &speeds);
     for (int side = 0; side < 2; ++side) {
         const int32_t b = body[side];
         const perpi_pose pose = perpi_state_pose(model, sim->q, b);
-        const vec3 v =
-            v3_add(perpi_state_velocity(model, sim->v, b),
-                   v3_cross(perpi_state_rate(model, sim->v, b), v3_sub(point[side], pose.x)));
-        out->u += (side == 0 ? -1.0 : 1.0) * v3_dot(n, v);
-        speeds += v3_norm(v);
         if (model->body[b].dofs > 0) {
             vec3 force, torque;
             const perp_status status = perpi_external_wrench(
@@ -74,6 +100,7 @@ static perp_status look(const perp_sim* sim, const perp_contact* c, approach* ou
             pull += fabs(v3_dot(n, force)) / model->body[b].mass;
         }
     }
+    pull = fmax(pull, perpi_sim_found_pull(sim, c->key));
     out->slow = sqrt(2.0 * pull * tolerance) + SPEED_NOISE * speeds;
     out->stays = pull > 0.0 ? sqrt(2.0 * tolerance / pull) : INFINITY;
     return PERP_OK;
@@ -205,6 +232,7 @@ void perpi_sim_adaptive_destroy(perp_sim* sim)
     perpi_free(sim->context, a->contacts0.item);
     perpi_free(sim->context, a->key);
     perpi_free(sim->context, a->sunk);
+    perpi_free(sim->context, a->pull);
 }
 
 /* ---- one trial -------------------------------------------------------------------------------------*/
@@ -435,8 +463,61 @@ static perp_status find_landing(perp_sim* sim, double high, double gap_high, dou
     return try_step(sim, high, error, &gap);
 }
 
+perp_status perpi_sim_remember_moving(perp_sim* sim, const perp_contact* c, double u)
+{
+    perpi_adaptive* a = &sim->halves;
+    const perp_status status =
+        perpi_grow(sim->context, &a->pull, &a->pull_capacity, a->pull_count + 1, sizeof *a->pull);
+    if (status == PERP_OK) {
+        const vec3 n = v3_from(c->normal), on_a = v3_from(c->point);
+        a->pull[a->pull_count++] = (perpi_pull){.key = c->key,
+                                                .normal = n,
+                                                .point = {on_a, v3_madd(on_a, c->gap, n)},
+                                                .body = {c->body_a, c->body_b},
+                                                .u = u};
+    }
+    return status;
+}
+
+void perpi_sim_measure_gains(perp_sim* sim)
+{
+    for (size_t i = 0; i < sim->halves.pull_count; ++i) {
+        perpi_pull* p = &sim->halves.pull[i];
+        double speeds = 0.0;
+        const double before = normal_speed(sim, sim->v, p->body, p->point, p->normal, &speeds);
+        const double after = normal_speed(sim, sim->v_next, p->body, p->point, p->normal, &speeds);
+        p->pull = fmax(before - after, 0.0);
+    }
+}
+
+/* Accelerations of moving contacts towards each other, by a step without them. It is as long as the
+ * slowest would rise if that flight were just `error` high, and no longer than a step at the start: in a
+ * long one friction stops what slides. It says no more than the speed it gives: a jump within it (a
+ * closed contact that is brought to rest) is no lasting pull. */
+static perp_status find_pulls(perp_sim* sim, double longest)
+{
+    perpi_adaptive* a = &sim->halves;
+    const perp_step_info before = sim->info;
+    const double tolerance = sim->def.error * perpi_sim_size(sim);
+    double h = fmin(longest, sim->def.step), slowest = INFINITY;
+    for (size_t i = 0; i < a->pull_count; ++i) {
+        slowest = fmin(slowest, fabs(a->pull[i].u));
+    }
+    h = h * slowest > 2.0 * tolerance ? 2.0 * tolerance / slowest : h;
+    const perp_status status = perpi_sim_work_out(sim, h);
+    if (status == PERP_OK) {
+        perpi_sim_measure_gains(sim);
+    }
+    for (size_t i = 0; status == PERP_OK && i < a->pull_count; ++i) {
+        const double gain = a->pull[i].pull;
+        a->pull[i].pull = fmin(gain / h, 0.5 * gain * gain / tolerance);
+    }
+    sim->info = before;
+    return status == PERP_ERROR_SOLVE ? PERP_OK : status; /* no answer: nothing is known to pull */
+}
+
 /* Impacts at hand, and how far the nearest open contact lets a step go. */
-static perp_status look_around(perp_sim* sim, double h, bool* struck, double* limit)
+static perp_status look_around(perp_sim* sim, double h, bool ask, bool* struck, double* limit)
 {
     const perpi_touch* touch;
     size_t count, kept = 0;
@@ -471,6 +552,9 @@ static perp_status look_around(perp_sim* sim, double h, bool* struck, double* li
         if (status != PERP_OK) {
             break;
         }
+        if (ask && c.gap <= sim->def.error * perpi_sim_size(sim) && !closed(sim, &c, &a)) {
+            status = perpi_sim_remember_moving(sim, &c, a.u);
+        }
         if (c.gap < 0.0) {
             sim->halves.sunk[sim->halves.sunk_count++] = (perpi_sunk){c.key, c.gap};
         }
@@ -501,8 +585,17 @@ perp_status perpi_sim_work_out_adaptive(perp_sim* sim)
     if (sim->info.kind == PERP_STEP_COMPRESSION) {
         return perpi_sim_decompress(sim);
     }
-    perp_status status = look_around(sim, fmin(h, left), &struck, &limit);
+    a->pull_count = 0;
+    perp_status status = look_around(sim, fmin(h, left), true, &struck, &limit);
+    if (status == PERP_OK && a->pull_count > 0) {
+        status = find_pulls(sim, fmin(h, left));
+        if (status == PERP_OK) {
+            status = look_around(sim, fmin(h, left), false, &struck, &limit);
+        }
+    }
     if (status == PERP_OK && struck && sim->info.impacts_in_a_row < PERPI_IMPACTS_IN_A_ROW) {
+        /* what was quiet before says nothing about the motion after */
+        a->h_next = fmin(a->h_next, sim->def.step);
         return perpi_sim_impact(sim);
     }
     if (status == PERP_OK) {

@@ -89,9 +89,10 @@ static perp_status refuse(const finder* x)
     }
     for (size_t i = 0; i < model->body_count; ++i) {
         what = model->body[i].support.points > 0 ? "supports" : what;
+        what = model->body[i].layer.soft ? "soft layers (a body's compliance)" : what;
     }
     what = model->controller_count > 0 ? "controllers" : what;
-    what = perpi_sim_grouped(x->sim) ? "contact models with groups (lnc, peg)" : what;
+    what = perpi_sim_grouped(x->sim) ? "contact models with groups (lnc, peg, disjunctive)" : what;
     what = x->sim->rules.cone == PERP_CONE_ELLIPSOID ? "the friction cone 'ellipsoid'" : what;
     if (what == NULL) {
         return PERP_OK;

@@ -157,7 +157,7 @@ perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
         const double gap = sim->stepper->touching ? 0.0 : c->gap / h;
         const double u = perpi_formulation_speed(f, (int32_t)i, 0, v) + f->b[f->constraint[i].row] -
                          gap - c->drift[0];
-        if (-u > gained_speed(f, (int32_t)i, dv)) {
+        if (-u > fmax(gained_speed(f, (int32_t)i, dv), perpi_sim_found_pull(sim, c->key))) {
             sim->hit[i].e = e;
             *any = true;
         }

@@ -31,6 +31,14 @@ typedef struct perpi_sunk {
     double gap;
 } perpi_sunk;
 
+/* How hard a contact that moves is pulled shut, found by a step without it. */
+typedef struct perpi_pull {
+    uint64_t key;
+    vec3 normal, point[2];
+    int32_t body[2];
+    double u, pull; /* normal velocity; acceleration, of fixed steps the speed gained in one */
+} perpi_pull;
+
 /* An adaptive step: the clock, the state it started from, and what the halves found. */
 typedef struct perpi_adaptive {
     double h_next, h_last; /* the length to try next, part of the state; the last one */
@@ -46,6 +54,8 @@ typedef struct perpi_adaptive {
     size_t key_count, key_capacity;
     perpi_sunk* sunk;
     size_t sunk_count, sunk_capacity;
+    perpi_pull* pull;
+    size_t pull_count, pull_capacity;
 } perpi_adaptive;
 
 struct perp_sim {
@@ -64,6 +74,8 @@ struct perp_sim {
     int64_t tick; /* of these, steps in time: all but impacts */
     int64_t tick_total;
     bool adaptive;
+    bool
+        without_struck; /* a step is worked out to see what pulls the contacts in halves.pull shut */
     perpi_adaptive halves;
     double time;
     int32_t q_size, v_size;
@@ -163,6 +175,12 @@ PERP_NODISCARD perp_status perpi_sim_adaptive_create(perp_sim* sim);
 /* halves.clock, from the present ones. */
 void perpi_sim_adaptive_clock(perp_sim* sim);
 void perpi_sim_adaptive_destroy(perp_sim* sim);
+/* A contact whose pull is to be found, of normal velocity u; the pull that was found, or 0. */
+PERP_NODISCARD perp_status perpi_sim_remember_moving(perp_sim* sim, const perp_contact* c,
+                                                     double u);
+double perpi_sim_found_pull(const perp_sim* sim, uint64_t key);
+/* Normal speeds that remembered contacts have lost between sim->v and sim->v_next, as their pulls. */
+void perpi_sim_measure_gains(perp_sim* sim);
 /* There was no second half: what a recording keeps of it is 0. */
 void perpi_sim_adaptive_clear(perp_sim* sim);
 /* Only closed contacts stay in sim->next. */
@@ -170,6 +188,7 @@ PERP_NODISCARD perp_status perpi_sim_keep_closed(perp_sim* sim, double h);
 /* A length that errors and gaps are compared with. */
 double perpi_sim_size(const perp_sim* sim);
 /* impact.c: which contacts of the step just worked out are struck; they go to sim->hit. */
+/* With fixed steps: what the pulls of sim->halves say counts as gained. */
 PERP_NODISCARD perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any);
 /* An impact at the present pose, of the contacts in sim->next, struck as sim->hit says; works out the
  * next state like a step. After compression, decompression. */

@@ -575,6 +575,22 @@ static void drop_open(perp_sim* sim)
     sim->next.count = kept;
 }
 
+/* Contacts whose pull is to be found: the step is to be one without them. */
+static void drop_remembered(perp_sim* sim)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        bool remembered = false;
+        for (size_t k = 0; k < sim->halves.pull_count; ++k) {
+            remembered = remembered || sim->halves.pull[k].key == sim->next.item[i].key;
+        }
+        if (!remembered) {
+            sim->next.item[kept++] = sim->next.item[i];
+        }
+    }
+    sim->next.count = kept;
+}
+
 perp_status perpi_sim_work_out(perp_sim* sim, double h)
 {
     const perpi_touch* touch;
@@ -603,6 +619,9 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
         }
         if (sim->stepper->touching) {
             drop_open(sim);
+        }
+        if (sim->without_struck) {
+            drop_remembered(sim);
         }
         if (sim->adaptive) {
             status = perpi_sim_keep_closed(sim, h);
@@ -740,6 +759,30 @@ static perp_status announce(perp_sim* sim)
 }
 
 /* A step in time; or, where it would strike something that bounces, the impact instead. */
+/* What is pressed together by friction, springs or motors is not struck. These act through the problem of
+ * the step: one without the struck contacts tells how fast they would close them. */
+static perp_status ask_what_pulls(perp_sim* sim, double h)
+{
+    perp_status status = PERP_OK;
+    sim->halves.pull_count = 0;
+    for (size_t i = 0; status == PERP_OK && i < sim->next.count; ++i) {
+        if (sim->hit[i].e > 0.0) {
+            status = perpi_sim_remember_moving(sim, &sim->next.item[i], 0.0);
+        }
+    }
+    if (status == PERP_OK) {
+        sim->without_struck = true;
+        status = perpi_sim_work_out(sim, h);
+        sim->without_struck = false;
+    }
+    if (status == PERP_OK) {
+        perpi_sim_measure_gains(sim);
+    } else if (status != PERP_ERROR_SOLVE) { /* no answer: nothing is known to pull */
+        return status;
+    }
+    return perpi_sim_work_out(sim, h);
+}
+
 static perp_status work_out_fixed(perp_sim* sim)
 {
     const double h = perpi_sim_tick_length(sim, sim->tick);
@@ -750,9 +793,18 @@ static perp_status work_out_fixed(perp_sim* sim)
     }
     perp_status status = perpi_sim_work_out(sim, h);
     if (status == PERP_OK && sim->impact != NULL) {
-        const perp_step_info found = sim->info;
+        perp_step_info found = sim->info;
         sim->info = before;
+        sim->halves.pull_count = 0;
         status = perpi_sim_find_struck(sim, h, &struck);
+        if (status == PERP_OK && struck && !perpi_sim_grouped(sim)) {
+            status = ask_what_pulls(sim, h);
+            found = sim->info;
+            sim->info = before;
+            if (status == PERP_OK) {
+                status = perpi_sim_find_struck(sim, h, &struck);
+            }
+        }
         if (status == PERP_OK && struck) {
             return perpi_sim_impact(sim);
         }

@@ -249,6 +249,12 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
     if (def->error == 0.0) {
         return PERP_OK;
     }
+    if (def->error < 1e-13) { /* gaps are known to that (adaptive.c): steps would never end */
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "step/error: must be at least 1e-13, which is what rounding leaves of "
+                          "positions, got %g",
+                          def->error);
+    }
     def->step_max = isnan(def->step_max) ? 0.1 * def->duration : def->step_max;
     def->step_min = isnan(def->step_min) ? 1e-9 * def->step_max : def->step_min;
     def->step = isnan(def->step) ? fmin(fmax(1e-3 * def->duration, def->step_min), def->step_max)

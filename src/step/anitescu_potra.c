@@ -29,7 +29,8 @@ static perp_status check(perp_context* context, const perp_model* model, const c
     (void)model;
     (void)cone;
     (void)settings;
-    if (strcmp(contact, "peg") == 0 || strcmp(contact, "lnc") == 0) {
+    if (strcmp(contact, "peg") == 0 || strcmp(contact, "lnc") == 0 ||
+        strcmp(contact, "disjunctive") == 0) {
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "contact: '%s' chooses between features by their gaps, which the stepper "
                           "'anitescu-potra' does not look at: use the contact model 'standard' or "

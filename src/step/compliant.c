@@ -45,16 +45,45 @@ static bool positive_definite(const mat3* K, int32_t n)
            v3_dot(row[0], v3_cross(row[1], row[2])) > 1e-13 * K->m[0][0] * K->m[1][1] * K->m[2][2];
 }
 
-/* The bodies' shapes must be such that there is a patch between any two that may meet. */
+/* Half of the least width of a shape that lies on springs. */
+static double half_width(const perpi_shape* s)
+{
+    switch (s->type) {
+    case PERP_SHAPE_PLANE:
+    case PERP_SHAPE_HALFPLANE: return INFINITY;
+    case PERP_SHAPE_BOX: return fmin(s->half.x, fmin(s->half.y, s->half.z));
+    case PERP_SHAPE_BOX2: return fmin(s->half.x, s->half.y);
+    case PERP_SHAPE_CYLINDER: return fmin(s->radius, 0.5 * s->length);
+    default: return perpi_shape_ops_of(s->type)->reach(s);
+    }
+}
+
+/* The bodies' shapes must be such that there is a patch between any two that may meet, with
+ * springs so near to each other that nothing falls through between them. */
 static perp_status check_patch(perp_context* context, const perp_model* model, int32_t a, int32_t b)
 {
     const perpi_body* body[2] = {&model->body[a], &model->body[b]};
+    const double patch[2] = {body[0]->layer.patch, body[1]->layer.patch};
+    const int finer = !(patch[0] > 0.0) || (patch[1] > 0.0 && patch[1] < patch[0]);
     for (int32_t i = 0; i < body[0]->shape_count; ++i) {
         const perpi_shape* one = &model->shape[body[0]->shape + i];
         for (int32_t k = 0; k < body[1]->shape_count; ++k) {
             const perpi_shape* two = &model->shape[body[1]->shape + k];
-            if (one->intangible || two->intangible || perpi_patch_exists(one->type, two->type)) {
+            if (one->intangible || two->intangible) {
                 continue;
+            }
+            if (perpi_patch_exists(one->type, two->type)) {
+                const double widest = fmin(half_width(one), half_width(two));
+                if (patch[finer] <= widest) {
+                    continue;
+                }
+                return perpi_fail(context, PERP_ERROR_INPUT,
+                                  "bodies/%d/compliance/patch/spacing: must be at most %g, half of "
+                                  "the least width of '%.60s', which falls through between the "
+                                  "springs, got %g",
+                                  finer == 0 ? a : b, widest,
+                                  half_width(one) < half_width(two) ? body[0]->name : body[1]->name,
+                                  patch[finer]);
             }
             return perpi_fail(
                 context, PERP_ERROR_UNSUPPORTED,

@@ -135,6 +135,8 @@ def forces_says_where_there_are_none():
     assert answer["existence"] == "none" and answer["solutions"] == 0, answer
     assert answer["contacts"][0]["force"] is None
     assert "no solution (Painleve)" in perp("forces", scene, status=3).out
+    message = perp("forces", "soft-landing", status=2).err
+    assert "soft layers" in message and "use the stepper" not in message, message
     message = perp("forces", "controlled-arm", status=2).err
     assert "do not exist at the level of accelerations yet" in message, message
 

@@ -228,6 +228,82 @@ TEST(a_box_that_tumbles_comes_to_rest_in_few_steps)
     }
 }
 
+/* Each is pulled shut by something else than its own force along the normal: friction under it, a spring,
+ * a torque about a hinge, a motor, the points it lies on. Without knowing that, bouncing never ended. */
+TEST(bouncing_ends_whatever_pulls_the_bodies_together)
+{
+#define WALL                                                                                       \
+    "{\"name\":\"wall\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[1,0,0]}]}" \
+    ","
+#define BALL                                                                                       \
+    "{\"name\":\"b\",\"mass\":1,\"position\":[0.3,0,0],\"shapes\":[{\"type\":\"sphere\","          \
+    "\"radius\":0.1}]}]"
+    static const struct {
+        const char *name, *scene;
+        double x, speed; /* of "b" at the end */
+    } pulled[] = {
+        {"friction",
+         "\"gravity\":[0,0,-10],\"friction\":{\"default\":0.3},\"bodies\":[" FLOOR
+         ",{\"name\":\"pusher\",\"type\":\"kinematic\",\"velocity\":[0.2,0,0],\"position\":[-0.3,0,"
+         "0.1],"
+         "\"ignores\":[\"floor\"],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]},{\"name\":"
+         "\"b\","
+         "\"mass\":1,\"position\":[0,0,0.1],\"shapes\":[{\"type\":\"box\",\"size\":[0.3,0.2,0.2]}]}"
+         "]",
+         0.55, 0.2},
+        {"supports",
+         "\"dimension\":2,\"bodies\":[{\"name\":\"pusher\",\"type\":\"kinematic\",\"velocity\":[0."
+         "2,0],"
+         "\"position\":[-0.3,0],\"shapes\":[{\"type\":\"circle\",\"radius\":0.1}]},{\"name\":\"b\","
+         "\"mass\":1,\"support\":{\"tripod\":[[0.1,0],[-0.1,0.1],[-0.1,-0.1]],\"mu\":0.3},"
+         "\"shapes\":[{"
+         "\"type\":\"box\",\"size\":[0.3,0.2]}]}]",
+         0.55, 0.2},
+        {"spring",
+         "\"bodies\":[" WALL BALL ",\"forces\":[{\"type\":\"spring\",\"a\":\"world\",\"b\":\"b\","
+         "\"at_a\":[-1,0,0],\"stiffness\":20,\"rest\":0.5}]",
+         0.1, 0.0},
+        {"torque",
+         "\"bodies\":[" WALL
+         "{\"name\":\"b\",\"mass\":1,\"position\":[0.7,0,0],\"shapes\":[{\"type\":"
+         "\"box\",\"size\":[0.6,0.1,1]}]}],\"joints\":[{\"name\":\"j\",\"type\":\"revolute\",\"a\":"
+         "\"world\",\"b\":\"b\",\"at\":[0.4,0,0],\"axis\":[0,0,1]}],\"forces\":[{\"type\":"
+         "\"wrench\","
+         "\"body\":\"b\",\"torque\":[0,0,2]}]",
+         NAN, 0.0},
+        {"motor",
+         "\"bodies\":[" WALL BALL
+         ",\"joints\":[{\"name\":\"j\",\"type\":\"prismatic\",\"a\":\"world\","
+         "\"b\":\"b\",\"at\":[0.3,0,0],\"axis\":[-1,0,0],\"motor\":{\"type\":\"velocity\","
+         "\"target\":1,"
+         "\"max_effort\":5}}]",
+         0.1, 0.0},
+    };
+    for (size_t i = 0; i < sizeof pulled / sizeof pulled[0]; ++i) {
+        scene_sim s = scene_sim_open("{\"step\":{\"error\":1e-5},\"duration\":3,"
+                                     "\"restitution\":0.6,%s}",
+                                     pulled[i].scene);
+        REQUIRE(s.sim != NULL);
+        while (!perp_sim_finished(s.sim) && perp_sim_step_count(s.sim) < 4000) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+        }
+        const perp_body_state b = scene_sim_body(&s, "b");
+        TEST_PRINT("%s: %d steps, %d impacts, t = %g, x = %.9g, speed %.3g", pulled[i].name,
+                   (int)perp_sim_step_count(s.sim), (int)perp_sim_impact_count(s.sim),
+                   perp_sim_time(s.sim), b.position[0], b.velocity[0]);
+        CHECK(perp_sim_finished(s.sim));
+        CHECK(perp_sim_impact_count(s.sim) >= 5);
+        CHECK_AT_MOST((double)perp_sim_impact_count(s.sim), 20.0);
+        CHECK_NEAR(b.velocity[0], pulled[i].speed, 1e-5);
+        if (!isnan(pulled[i].x)) {
+            CHECK_NEAR(b.position[0], pulled[i].x, 1e-5);
+        }
+        scene_sim_close(&s);
+    }
+#undef WALL
+#undef BALL
+}
+
 TEST(a_snapshot_continues_with_the_same_bits)
 {
     scene_sim a = ball(0.7, 1e-4, 1.5), b = ball(0.7, 1e-4, 1.5);
@@ -258,6 +334,11 @@ TEST(what_an_adaptive_step_does_not_go_with_is_refused)
         {"\"stepper\":\"anitescu-potra\"", "step: an adaptive step goes with"},
         {"\"joint_correction\":true", "does not go with joint_correction yet"},
         {"\"dimension\":3", ""}};
+    scene_sim absurd = scene_sim_open("{\"step\":{\"error\":1e-30},\"bodies\":[{\"name\":\"b\","
+                                      "\"mass\":1,\"shapes\":[{\"type\":\"particle\"}]}]}");
+    CHECK(absurd.sim == NULL);
+    CHECK_CONTAINS(absurd.error, "/step/error: must be at least 1e-13");
+    scene_sim_close(&absurd);
     for (int i = 0; i < 3; ++i) {
         scene_sim s = scene_sim_open(
             "{\"step\":{\"error\":1e-4},%s,\"bodies\":[{\"name\":\"b\",\"mass\":1,\"shapes\":[{"

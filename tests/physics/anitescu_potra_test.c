@@ -77,10 +77,15 @@ TEST(a_box_at_rest_and_a_moving_plate_below_it)
 
 TEST(contact_models_that_need_gaps_are_refused)
 {
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"stepper\":\"anitescu-potra\",\"contact\":\"peg\",\"bodies\":[{\"name\":"
-        "\"b\",\"mass\":1,\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]}]}");
-    CHECK(s.sim == NULL);
-    CHECK_CONTAINS(s.error, "contact: 'peg' chooses between features by their gaps");
-    scene_sim_close(&s);
+    static const char* const models[] = {"peg", "lnc", "disjunctive"};
+    for (int i = 0; i < 3; ++i) {
+        scene_sim s = scene_sim_open(
+            "{\"dimension\":2,\"stepper\":\"anitescu-potra\",\"contact\":\"%s\",\"bodies\":[{"
+            "\"name\":\"b\",\"mass\":1,\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]}]}",
+            models[i]);
+        CHECK(s.sim == NULL);
+        CHECK_CONTAINS(s.error, models[i]);
+        CHECK_CONTAINS(s.error, "chooses between features by their gaps");
+        scene_sim_close(&s);
+    }
 }

@@ -268,6 +268,16 @@ TEST(a_disc_that_rolls_loses_nothing)
     scene_sim_close(&s);
 }
 
+TEST(contacts_that_need_overlap_are_refused)
+{
+    scene_sim s = scene_sim_open(
+        "{\"stepper\":\"geometric-implicit\",\"contact\":\"corrective\",\"bodies\":[{\"name\":"
+        "\"b\",\"mass\":1,\"shapes\":[{\"type\":\"sphere\",\"radius\":1}]}]}");
+    CHECK(s.sim == NULL);
+    CHECK_CONTAINS(s.error, "/contact: 'corrective' has contacts only where bodies overlap");
+    scene_sim_close(&s);
+}
+
 TEST(a_warm_step_asks_for_no_memory)
 {
     scene_sim s = scene_sim_open(

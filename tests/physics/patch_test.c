@@ -211,6 +211,20 @@ TEST(bristles_hold_a_block_that_is_pulled)
     scene_sim_close(&s);
 }
 
+TEST(a_patch_that_bodies_fall_through_is_refused)
+{
+    scene_sim s = scene_sim_open(
+        "{\"stepper\":\"compliant\",\"bodies\":[{\"name\":\"ground\",\"type\":\"static\","
+        "\"compliance\":"
+        "{\"stiffness\":1,\"patch\":{\"spacing\":0.2}},\"shapes\":[{\"type\":\"plane\",\"normal\":"
+        "[0,0,1]}]},{\"name\":\"b\",\"mass\":1,\"position\":[0,0,0.3],\"shapes\":["
+        "{\"type\":\"box\",\"size\":[0.5,0.3,0.5]}]}]}");
+    CHECK(s.sim == NULL);
+    CHECK_CONTAINS(s.error, "/bodies/0/compliance/patch/spacing: must be at most 0.15, half of the "
+                            "least width of 'b'");
+    scene_sim_close(&s);
+}
+
 TEST(a_patch_of_too_many_springs_is_refused)
 {
     scene_sim s = scene_sim_open(

@@ -313,3 +313,31 @@ TEST(a_restored_impact_continues_with_the_same_bits)
     scene_sim_close(&a);
     scene_sim_close(&b);
 }
+
+/* Friction of the floor slows the block down in every step, and the pusher catches up with it: with the
+ * block's own forces alone each time would be a blow. */
+TEST(what_is_pushed_over_a_floor_stops_bouncing)
+{
+    scene_sim s = scene_sim_open(
+        "{\"gravity\":[0,0,-10],\"step\":0.002,\"duration\":1.5,\"restitution\":0.7,\"friction\":{"
+        "\"default\":0.3},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{"
+        "\"type\":"
+        "\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"pusher\",\"type\":\"kinematic\",\"velocity\":"
+        "[0.2,0,0],\"position\":[-0.3,0,0.1],\"ignores\":[\"floor\"],\"shapes\":[{\"type\":"
+        "\"sphere\","
+        "\"radius\":0.1}]},{\"name\":\"block\",\"mass\":1,\"position\":[0,0,0.1],\"shapes\":[{"
+        "\"type\":\"box\",\"size\":[0.3,0.2,0.2]}]}]}");
+    REQUIRE(s.sim != NULL);
+    int64_t at_one = 0;
+    while (!perp_sim_finished(s.sim)) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        at_one = perp_sim_time(s.sim) <= 1.0 ? perp_sim_impact_count(s.sim) : at_one;
+    }
+    TEST_PRINT("%d impacts, %d of them in the first second", (int)perp_sim_impact_count(s.sim),
+               (int)at_one);
+    CHECK(at_one >= 4);
+    CHECK_EQ_INT(perp_sim_impact_count(s.sim), at_one);
+    CHECK_NEAR(scene_sim_body(&s, "block").velocity[0], 0.2, 1e-9);
+    CHECK_NEAR(scene_sim_body(&s, "block").position[0], 0.25, 1e-9);
+    scene_sim_close(&s);
+}
