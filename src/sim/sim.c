@@ -270,9 +270,9 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
                           "with '%s': give a number",
                           def->stepper);
     }
-    if (strcmp(def->contact, "standard") != 0 && strcmp(def->contact, "corrective") != 0) {
+    if (strcmp(def->contact, "standard") != 0) {
         return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                          "step: an adaptive step does not go with the contact model '%s' yet: "
+                          "step: an adaptive step does not go with the contact model '%s': "
                           "give a number, or use 'standard'",
                           def->contact);
     }

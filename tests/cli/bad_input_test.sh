@@ -84,6 +84,7 @@ negative-step|/step: must be > 0, got -0.01
 adaptive-step|/step/error: must be > 0, got 0
 adaptive-bounds|/step: needs 0 < min <= initial <= max
 adaptive-stepper|/step: an adaptive step goes with the stepper 'stewart-trinkle'
+adaptive-corrective|/step: an adaptive step does not go with the contact model 'corrective'
 restitution-large|/restitution: must be from 0 to 1, got 1.2
 restitution-law|/restitution/law: must be newton or poisson, got 'hertz'
 restitution-stepper|/stepper: 'quasistatic' knows no impacts
