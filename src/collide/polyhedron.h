@@ -61,6 +61,7 @@ typedef struct perpi_meeting {
     double least; /* smallest distance of a present pair */
     double best;  /* largest psi of one */
     bool apart;   /* a present pair is open by more than the margin */
+    bool crowded; /* there were more pairs than there is room for */
     vec3 vertex_b[PERPI_PLACED], normal_b[PERPI_PLACED];
     mat3 R_end[PERPI_SPINS]; /* R after each expected turn */
     int32_t ends;

@@ -92,7 +92,7 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
     m->products = 0;
     m->least = INFINITY;
     m->best = -INFINITY;
-    m->apart = false;
+    m->apart = m->crowded = false;
     for (int32_t i = 0; i < PERPI_PLACED && i < b->vertex_count; ++i) {
         m->vertex_b[i] = into_a(m, b->vertex[i]);
     }
@@ -202,7 +202,22 @@ static void demand(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int
     }
 }
 
-/* Takes it, in the place of the farthest one if there is no room. */
+/* How near the next other pair with about the same normal is; infinite if there is none. */
+static double room_around(const perpi_meeting* m, const perpi_facet* f)
+{
+    double least = INFINITY;
+    for (int32_t i = 0; i < m->count; ++i) {
+        const perpi_facet* g = &m->facet[i];
+        if (g != f && v3_dot(g->n, f->n) > 0.99) {
+            const vec3 d = v3_sub(g->p_a, f->p_a);
+            least = fmin(least, v3_dot(d, d));
+        }
+    }
+    return least;
+}
+
+/* Takes it. If there is no room, in the place of the farthest one; of those that are about as far, of the
+ * one that has the nearest neighbour: a prism with many sides must not stand on a part of its rim. */
 static void keep(perpi_meeting* m, const perpi_facet* f)
 {
     if (f->present) {
@@ -214,11 +229,22 @@ static void keep(perpi_meeting* m, const perpi_facet* f)
         m->facet[m->count++] = *f;
         return;
     }
-    int32_t worst = 0;
-    for (int32_t i = 1; i < m->count; ++i) {
-        worst = m->facet[i].distance > m->facet[worst].distance ? i : worst;
+    m->crowded = true;
+    double farthest = f->distance;
+    for (int32_t i = 0; i < m->count; ++i) {
+        farthest = fmax(farthest, m->facet[i].distance);
     }
-    if (f->distance < m->facet[worst].distance) {
+    const double about = farthest - 0.1 * m->near;
+    int32_t worst = -1;
+    double room = f->distance >= about ? room_around(m, f) : INFINITY;
+    for (int32_t i = 0; i < m->count; ++i) {
+        const double r = m->facet[i].distance >= about ? room_around(m, &m->facet[i]) : INFINITY;
+        if (r < room || (worst < 0 && f->distance < about && m->facet[i].distance >= about)) {
+            room = r;
+            worst = i;
+        }
+    }
+    if (worst >= 0) {
         m->facet[worst] = *f;
     }
 }

@@ -336,25 +336,62 @@ static bool owns_vertex(const perpi_polyhedron* p, int32_t face, int32_t vertex)
     return p->edge[p->around[p->around_start[vertex]]].face[0] == face;
 }
 
+static box box_of_face(const perpi_meeting* m, int side, int32_t face)
+{
+    const perpi_polyhedron* p = m->p[side];
+    box b = box_around(vertex_at(m, side, p->corner[p->face_start[face]]));
+    for (int32_t k = p->face_start[face] + 1; k < p->face_start[face + 1]; ++k) {
+        cover(&b, vertex_at(m, side, p->corner[k]));
+    }
+    return b;
+}
+
+static box box_of_edge(const perpi_meeting* m, int side, int32_t edge)
+{
+    const perpi_edge* e = &m->p[side]->edge[edge];
+    box b = box_around(vertex_at(m, side, e->vertex[0]));
+    cover(&b, vertex_at(m, side, e->vertex[1]));
+    return b;
+}
+
+/* The vertices of a face on one side that lie near a face of the other. */
+static void try_vertices(perpi_meeting* m, int side, int32_t face, const box* near_face,
+                         int32_t other_face, bool all_vertices)
+{
+    const perpi_polyhedron* q = m->p[1 - side];
+    for (int32_t k = q->face_start[other_face]; k < q->face_start[other_face + 1]; ++k) {
+        const box at = box_around(vertex_at(m, 1 - side, q->corner[k]));
+        if (owns_vertex(q, other_face, q->corner[k]) && boxes_meet(&at, near_face)) {
+            perpi_meeting_vertex(m, side, face, q->corner[k], all_vertices);
+        }
+    }
+}
+
+/* The same tests by boxes as for lists: a face may have a thousand edges, of which few are near. */
 static void try_faces(perpi_meeting* m, int32_t face_a, int32_t face_b, bool all_vertices)
 {
     const perpi_polyhedron *a = m->p[0], *b = m->p[1];
-    for (int32_t k = b->face_start[face_b]; k < b->face_start[face_b + 1]; ++k) {
-        if (owns_vertex(b, face_b, b->corner[k])) {
-            perpi_meeting_vertex(m, 0, face_a, b->corner[k], all_vertices);
-        }
+    const box near_a = widened(box_of_face(m, 0, face_a), m->near),
+              b_box = box_of_face(m, 1, face_b);
+    if (!boxes_meet(&near_a, &b_box)) {
+        return;
     }
+    const box near_b = widened(b_box, m->near);
+    try_vertices(m, 0, face_a, &near_a, face_b, all_vertices);
+    try_vertices(m, 1, face_b, &near_b, face_a, all_vertices);
     for (int32_t k = a->face_start[face_a]; k < a->face_start[face_a + 1]; ++k) {
-        if (owns_vertex(a, face_a, a->corner[k])) {
-            perpi_meeting_vertex(m, 1, face_b, a->corner[k], all_vertices);
-        }
         const int32_t edge_a = a->side[k];
-        if (a->edge[edge_a].face[0] != face_a) {
+        const box e = widened(box_of_edge(m, 0, edge_a), m->near);
+        if (a->edge[edge_a].face[0] != face_a || !boxes_meet(&e, &b_box)) {
             continue;
         }
         for (int32_t l = b->face_start[face_b]; l < b->face_start[face_b + 1]; ++l) {
-            if (b->edge[b->side[l]].face[0] == face_b) {
-                perpi_meeting_edges(m, edge_a, b->side[l]);
+            const int32_t edge_b = b->side[l];
+            if (b->edge[edge_b].face[0] == face_b) {
+                const box g = box_of_edge(m, 1, edge_b);
+                if (boxes_meet(&e, &g)) {
+                    perpi_meeting_edges(m, edge_a, edge_b);
+                }
             }
         }
     }
