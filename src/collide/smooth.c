@@ -22,6 +22,8 @@ static const double FOUND = 1e-15;
 static const double ENOUGH = 1e-12;
 /* Radians that a step may turn the normal. */
 static const double LONGEST = 0.5;
+/* Radians of the normals over a polygon's corner that are searched at a time. */
+static const double CORNER_PART = 0.4;
 
 typedef struct pair {
     const perpi_shape *a, *b;
@@ -390,9 +392,45 @@ static face_look look_face(const perpi_shape* a, const perpi_pose* pose_a, const
     return f;
 }
 
-/* s has a top at the normal of a face that the closest point lies over, and between the normals of two
- * neighbours if it lies beyond the first and before the second: over their corner. Bodies that are
- * apart have one; of those that overlap the highest tells the depth. */
+/* The highest top of s over the corner between two faces. It rises at the first normal if the point lies
+ * beyond that face, and falls at the second if it lies before that. Normals that turn far over a sharp
+ * corner also see the far side of the smooth body, where s has tops and bottoms of its own: the arc is
+ * gone through in parts. The highest s at a part's end goes to outer. */
+static slab climb_corner(const face_look* last, const face_look* next, const perpi_shape* b,
+                         const perpi_pose* pose_b, slab* outer)
+{
+    const double turn =
+        atan2(last->n.x * next->n.y - last->n.y * next->n.x, v3_dot(last->n, next->n));
+    const int parts = 1 + (int)fmax(turn / CORNER_PART, 0.0);
+    const perpi_shape point = {.type = PERP_SHAPE_PARTICLE};
+    const perpi_pose place = {.x = next->from, .q = q4_identity(), .R = m3_identity()};
+    const pair c = pair_of(&point, &place, b, pose_b);
+    double low = atan2(last->n.y, last->n.x);
+    const double first = low;
+    bool rises = last->beyond;
+    slab best = {.s = -INFINITY};
+    for (int k = 1; k <= parts; ++k) {
+        double high = first + turn;
+        bool still = !next->before;
+        if (k < parts) {
+            high = first + turn * k / parts;
+            const slab end = look(&c, at_angle(high), NULL);
+            still = v3_dot(v3(-end.n.y, end.n.x, 0.0), end.off) > 0.0;
+            *outer = end.s > outer->s ? end : *outer;
+        }
+        if (rises && !still) {
+            const slab x = climb(&c, low, high);
+            best = x.s > best.s ? x : best;
+        }
+        rises = still;
+        low = high;
+    }
+    return best;
+}
+
+/* s has a top at the normal of a face that the closest point lies over, and others between the normals
+ * of two neighbours: over their corner. Bodies that are apart have one where s > 0; of those that
+ * overlap the highest tells the depth. */
 perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                  const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                  perpi_touch_list* list)
@@ -405,22 +443,15 @@ perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
         if (!f.before && !f.beyond && f.s > best.s) {
             best = (slab){.n = f.n, .p_a = v3_madd(f.p, -f.s, f.n), .p_b = f.p, .s = f.s};
         }
-        if (last.beyond && f.before) {
-            const double turn = atan2(last.n.x * f.n.y - last.n.y * f.n.x, v3_dot(last.n, f.n));
-            const double angle = atan2(last.n.y, last.n.x);
-            const perpi_shape point = {.type = PERP_SHAPE_PARTICLE};
-            const perpi_pose place = {.x = f.from, .q = q4_identity(), .R = m3_identity()};
-            const pair c = pair_of(&point, &place, b, pose_b);
-            const slab x = climb(&c, angle, angle + turn);
-            best = x.s > best.s ? x : best;
-        }
+        const slab x = climb_corner(&last, &f, b, pose_b, &outer);
+        best = x.s > best.s ? x : best;
         if (f.s > outer.s) {
             outer = (slab){.n = f.n, .p_a = v3_madd(f.p, -f.s, f.n), .p_b = f.p, .s = f.s};
         }
         last = f;
     }
-    /* deep inside s may have its tops elsewhere: then the best face tells the way out */
-    return add(list, best.s > -INFINITY ? &best : &outer, margin);
+    /* deep inside s may have its tops elsewhere: then the best that was seen tells the way out */
+    return add(list, best.s >= outer.s ? &best : &outer, margin);
 }
 
 /* ---- a box with a smooth body --------------------------------------------------------------------

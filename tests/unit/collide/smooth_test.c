@@ -242,6 +242,46 @@ TEST(a_superellipse_meets_boxes_and_polygons)
     touches_destroy(&t);
 }
 
+/* Over a sharp corner the normals turn by nearly half a circle, and s has a top on the far side of the
+ * superellipse, too: taken for the closest points, it throws the bodies apart. */
+TEST(a_superellipse_meets_sharp_corners)
+{
+    touches t = touches_create();
+    random_state = 11;
+    double worst = 0.0;
+    int apart = 0;
+    for (int k = 0; k < 2000; ++k) {
+        double vertex[6] = {0, 0, 1, 0, random_in(0.2, 0.8), pow(10.0, random_in(-3, 0))};
+        double edge[6], turn[3];
+        perpi_shape a = {
+            .type = PERP_SHAPE_POLYGON, .count = 3, .vertex = vertex, .edge = edge, .turn = turn};
+        perpi_polygon_normals(&a);
+        const perpi_pose pa = pose_at(v3(0, 0, 0), random_turn(2));
+        const perpi_shape b = smooth(PERP_SHAPE_SUPERELLIPSE);
+        const perpi_pose pb = pose_at(v3(random_in(-1, 1), random_in(-1, 1), 0), random_turn(2));
+        REQUIRE(meet(&t, &a, &pa, &b, &pb, 100.0) == 1);
+        const perpi_touch* c = &t.list.item[0];
+        /* no normal of many has more */
+        double best = -INFINITY;
+        for (int i = 0; i < 720; ++i) {
+            const vec3 n = {cos(i * 0.008726646259971648), sin(i * 0.008726646259971648), 0.0};
+            vec3 x;
+            double h = -INFINITY;
+            for (int j = 0; j < 3; ++j) {
+                h = fmax(h, v3_dot(n, m3_mul(pa.R, v3(vertex[2 * j], vertex[2 * j + 1], 0.0))));
+            }
+            best = fmax(best, v3_dot(n, pb.x) - h -
+                                  perpi_smooth_support(&b, m3_tmul(pb.R, v3_neg(n)), &x, NULL));
+        }
+        apart += best > 0.0;
+        worst = best > 0.0 ? fmax(worst, best - c->gap) : worst;
+    }
+    TEST_PRINT("%d of 2000 apart: gaps short by %.1e", apart, worst);
+    CHECK(apart > 500);
+    CHECK_AT_MOST(worst, 1e-9);
+    touches_destroy(&t);
+}
+
 /* Apart, the closest pair is known by its points: on the box, on the surface, and moving either along
  * its body does not bring it nearer. The reference of the gap is alternating projection's fixed point:
  * the point of the box nearest to p_b is p_a, and the surface's normal at p_b points at p_a. */
