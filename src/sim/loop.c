@@ -484,7 +484,31 @@ static int32_t blame(const perp_sim* sim, const perp_contact_residual* residual)
     return found;
 }
 
-/* Gives the pair to the next simpler model for this step. False: there is none to blame. */
+/* Where the exception of a pair of shapes stands, or would. */
+static size_t exception_of(const perp_sim* sim, int32_t a, int32_t b)
+{
+    size_t at = 0;
+    while (at < sim->exception_count &&
+           (sim->exception[at].shape_a != a || sim->exception[at].shape_b != b)) {
+        ++at;
+    }
+    return at;
+}
+
+static perp_status make_exception(perp_sim* sim, int32_t a, int32_t b, perpi_touch_rule rule)
+{
+    const size_t at = exception_of(sim, a, b);
+    const perp_status status = perpi_grow(sim->context, &sim->exception, &sim->exception_capacity,
+                                          at + 1, sizeof *sim->exception);
+    if (status == PERP_OK) {
+        sim->exception[at] = (perpi_touch_exception){a, b, rule};
+        sim->exception_count = at == sim->exception_count ? at + 1 : sim->exception_count;
+    }
+    return status;
+}
+
+/* Gives the pair to the next simpler model for this step, with all grouped pieces of the same two
+ * bodies: one after the other they would fail one after the other. False: there is none to blame. */
 static perp_status fall_back(perp_sim* sim, const perp_contact_residual* residual, bool* done)
 {
     static const char* const name[] = {
@@ -495,12 +519,8 @@ static perp_status fall_back(perp_sim* sim, const perp_contact_residual* residua
         return PERP_OK;
     }
     const perp_contact* contact = &sim->next.item[i];
-    const int32_t a = (int32_t)(contact->key >> 44), b = (int32_t)(contact->key >> 24 & 0xFFFFF);
-    size_t at = 0;
-    while (at < sim->exception_count &&
-           (sim->exception[at].shape_a != a || sim->exception[at].shape_b != b)) {
-        ++at;
-    }
+    const size_t at =
+        exception_of(sim, (int32_t)(contact->key >> 44), (int32_t)(contact->key >> 24 & 0xFFFFF));
     perpi_touch_rule rule =
         at < sim->exception_count ? sim->exception[at].rule : sim->contact_model->rule;
     if (!simpler(rule, &rule)) {
@@ -510,13 +530,17 @@ static perp_status fall_back(perp_sim* sim, const perp_contact_residual* residua
         sim->on_fallback(sim->on_fallback_user, &sim->formulation->problem, contact->body_a,
                          contact->body_b, name[rule]);
     }
-    const perp_status status = perpi_grow(sim->context, &sim->exception, &sim->exception_capacity,
-                                          at + 1, sizeof *sim->exception);
-    if (status != PERP_OK) {
-        return status;
+    for (size_t k = 0; k < sim->next.count; ++k) {
+        const perp_contact* c = &sim->next.item[k];
+        if (c->group == 0 || c->body_a != contact->body_a || c->body_b != contact->body_b) {
+            continue;
+        }
+        const perp_status status =
+            make_exception(sim, (int32_t)(c->key >> 44), (int32_t)(c->key >> 24 & 0xFFFFF), rule);
+        if (status != PERP_OK) {
+            return status;
+        }
     }
-    sim->exception[at] = (perpi_touch_exception){a, b, rule};
-    sim->exception_count = at == sim->exception_count ? at + 1 : sim->exception_count;
     perpi_collider_set_rule(sim->collider, sim->contact_model->rule, sim->exception,
                             sim->exception_count);
     *done = true;
