@@ -27,6 +27,15 @@ typedef struct perpi_contact_list {
     int32_t groups; /* the highest number of a group */
 } perpi_contact_list;
 
+/* The order of a list: that of the touches, by bodies, then by key. Keys alone do not ascend where a
+ * body has several shapes. */
+static inline bool perpi_contact_before(const perp_contact* a, const perp_contact* b)
+{
+    return a->body_a != b->body_a   ? a->body_a < b->body_a
+           : a->body_b != b->body_b ? a->body_b < b->body_b
+                                    : a->key < b->key;
+}
+
 typedef struct perpi_contact_model_ops {
     const char* name;
     const char* summary;

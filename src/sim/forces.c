@@ -221,7 +221,7 @@ static perp_status differentiate(finder* x)
         size_t j = 0;
         for (size_t i = 0; i < contacts; ++i) {
             const perp_contact* c = &x->contacts.item[i];
-            while (j < x->moved.count && x->moved.item[j].key < c->key) {
+            while (j < x->moved.count && perpi_contact_before(&x->moved.item[j], c)) {
                 ++j;
             }
             if (j == x->moved.count || x->moved.item[j].key != c->key) {

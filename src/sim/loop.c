@@ -31,13 +31,13 @@ static const double LOOK_ROUNDING = 1e-6;
 static const double LOOK_SLOW = 0.2;
 static const double LOOK_NOISE = 1e-7;
 
-/* Impulses of the same features in another list; both are sorted by key. */
+/* Impulses of the same features in another list. */
 static void carry_impulses(const perpi_contact_list* from, perpi_contact_list* to)
 {
     size_t old = 0;
     for (size_t i = 0; i < to->count; ++i) {
         perp_contact* contact = &to->item[i];
-        while (old < from->count && from->item[old].key < contact->key) {
+        while (old < from->count && perpi_contact_before(&from->item[old], contact)) {
             old += 1;
         }
         if (old < from->count && from->item[old].key == contact->key) {
@@ -209,29 +209,6 @@ static perp_status advance(perp_sim* sim, double h)
     return sim->stepper->advance(&in, sim->q_next, sim->v_next);
 }
 
-/* The order of the collider: by bodies, then by key. */
-static bool earlier(const perp_contact* a, const perp_contact* b)
-{
-    return a->body_a != b->body_a   ? a->body_a < b->body_a
-           : a->body_b != b->body_b ? a->body_b < b->body_b
-                                    : a->key < b->key;
-}
-
-/* As carry_impulses, also where a body with several shapes puts its keys out of order. */
-static void carry_all_impulses(const perpi_contact_list* from, perpi_contact_list* to)
-{
-    size_t old = 0;
-    for (size_t i = 0; i < to->count; ++i) {
-        perp_contact* contact = &to->item[i];
-        while (old < from->count && earlier(&from->item[old], contact)) {
-            old += 1;
-        }
-        if (old < from->count && from->item[old].key == contact->key) {
-            memcpy(contact->impulse, from->item[old].impulse, sizeof contact->impulse);
-        }
-    }
-}
-
 /* The contacts at the end of the step, with the impulses of the round before. */
 static perp_status collide_at_end(perp_sim* sim, double h)
 {
@@ -252,7 +229,7 @@ static perp_status collide_at_end(perp_sim* sim, double h)
     if (status != PERP_OK) {
         return status;
     }
-    carry_all_impulses(&sim->next, &sim->looked);
+    carry_impulses(&sim->next, &sim->looked);
     const perpi_contact_list list = sim->next;
     sim->next = sim->looked;
     sim->looked = list;

@@ -59,7 +59,7 @@ void perpi_layers_recall(const perp_model* model, bool midpoint, const perp_cont
             memset(c->e, 0, sizeof c->e);
             memset(c->impulse + 1, 0, 3 * sizeof c->impulse[1]);
         }
-        while (old < last_count && last[old].key < c->key) {
+        while (old < last_count && perpi_contact_before(&last[old], c)) {
             old += 1;
         }
         if (old < last_count && last[old].key == c->key && last[old].layer.theta > 0.0) {

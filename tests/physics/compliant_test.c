@@ -289,6 +289,30 @@ TEST(a_tangential_layer_gives_way_before_the_contact_slides)
     scene_sim_close(&s);
 }
 
+/* A ground of two shapes, and the first mass on the second of them: the keys of the two contacts do not
+ * ascend, and each layer is remembered all the same. */
+TEST(layers_are_remembered_whichever_shape_of_a_body_is_touched)
+{
+    scene_sim s = scene_sim_open(
+        "{\"gravity\":[0,0,-9.81],\"step\":0.002,\"duration\":4,\"stepper\":\"compliant\","
+        "\"friction\":{\"default\":0.5},\"forces\":["
+        "{\"type\":\"wrench\",\"body\":\"one\",\"force\":[6,0,0]},"
+        "{\"type\":\"wrench\",\"body\":\"two\",\"force\":[6,0,0]}],"
+        "\"bodies\":[{\"name\":\"ground\",\"type\":\"static\",\"shapes\":["
+        "{\"type\":\"box\",\"size\":[1,1,1],\"position\":[2,0,-0.5]},"
+        "{\"type\":\"box\",\"size\":[1,1,1],\"position\":[-2,0,-0.5]}]},"
+        "{\"name\":\"one\",\"mass\":2,\"position\":[-2,0,0],\"shapes\":[{\"type\":\"particle\"}],"
+        "\"compliance\":{\"stiffness\":500,\"damping\":40}},"
+        "{\"name\":\"two\",\"mass\":2,\"position\":[2,0,0],\"shapes\":[{\"type\":\"particle\"}],"
+        "\"compliance\":{\"stiffness\":500,\"damping\":40}}]}");
+    REQUIRE(s.sim != NULL);
+    CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+    CHECK_NEAR(scene_sim_body(&s, "one").position[0], -2.0 + 6.0 / 500.0, 1e-8);
+    CHECK_NEAR(scene_sim_body(&s, "two").position[0], 2.0 + 6.0 / 500.0, 1e-8);
+    CHECK_NEAR(scene_sim_body(&s, "two").position[2], -2.0 * G / 500.0, 1e-8);
+    scene_sim_close(&s);
+}
+
 /* lambda = K delta + C d(delta)/dt with everything coupled, in every step of a rough landing. */
 TEST(the_impulse_is_what_a_coupled_layer_says)
 {
