@@ -160,6 +160,12 @@ typedef struct cli_overrides {
         "--no-self-collision", NULL, "of a robot: its links never meet each other", NULL           \
     }
 perp_urdf_options cli_urdf_options(const cli_args* args);
+/* What a verb does with the scene that its word names; it leaves scene and simulation where told. */
+typedef int (*cli_scene_work)(const cli_args* args, const char* path,
+                              const cli_overrides* overrides, perp_context* context,
+                              perp_scene** scene, perp_sim** sim);
+/* Makes a context, finds the scene, lets work do its part, and gives everything back. */
+int cli_scene_with(const cli_args* args, cli_scene_work work);
 /* perp_scene_load; of a robot with the options above, which are refused for another scene. */
 int cli_scene_load(const cli_args* args, perp_context* context, const char* path,
                    const cli_overrides* overrides, perp_scene** scene);

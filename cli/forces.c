@@ -216,27 +216,7 @@ static int find_forces(const cli_args* args, const char* path, const cli_overrid
 
 static int run(const cli_args* args)
 {
-    cli_overrides overrides;
-    perp_scene* scene = NULL;
-    perp_sim* sim = NULL;
-    perp_context* context = cli_context(args->json);
-    if (context == NULL) {
-        return CLI_FAILED;
-    }
-    char* path = NULL;
-    int exit_status = cli_overrides_gather(args, &overrides);
-    if (exit_status == CLI_DONE) {
-        exit_status = cli_scene_find(args->word[0], args->json, &path);
-    }
-    if (exit_status == CLI_DONE) {
-        exit_status = find_forces(args, path, &overrides, context, &scene, &sim);
-    }
-    perp_sim_destroy(sim);
-    perp_scene_destroy(scene);
-    perp_context_destroy(context);
-    cli_overrides_free(&overrides);
-    free(path);
-    return exit_status;
+    return cli_scene_with(args, find_forces);
 }
 
 static const cli_option options[] = {

@@ -142,3 +142,28 @@ int cli_scene_load(const cli_args* args, perp_context* context, const char* path
                ? cli_fail(args->json, cli_exit_of(status), "%s", message)
                : cli_fail(args->json, cli_exit_of(status), "%s (given by %s)", message, option);
 }
+
+int cli_scene_with(const cli_args* args, cli_scene_work work)
+{
+    cli_overrides overrides;
+    perp_scene* scene = NULL;
+    perp_sim* sim = NULL;
+    perp_context* context = cli_context(args->json);
+    if (context == NULL) {
+        return CLI_FAILED;
+    }
+    char* path = NULL;
+    int exit_status = cli_overrides_gather(args, &overrides);
+    if (exit_status == CLI_DONE) {
+        exit_status = cli_scene_find(args->word[0], args->json, &path);
+    }
+    if (exit_status == CLI_DONE) {
+        exit_status = work(args, path, &overrides, context, &scene, &sim);
+    }
+    perp_sim_destroy(sim);
+    perp_scene_destroy(scene);
+    perp_context_destroy(context);
+    cli_overrides_free(&overrides);
+    free(path);
+    return exit_status;
+}

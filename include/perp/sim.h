@@ -152,7 +152,7 @@ typedef struct perp_step_info {
                                           could not be closed by the step's own impulses */
     double joint_error[2];             /* largest at the end of the step: length, angle */
     int32_t fallbacks;      /* pairs of shapes that were given to a simpler contact model,
-                                          because their groups could not be solved */
+                                          because their groups could not be solved, or had no room */
     int32_t freedom;        /* quasistatic: directions in which the bodies could as well have moved
                                           (the least motion was taken); -1: not counted */
     bool accepted_unsolved; /* keep_going took an iterate that the judge did not pass */

@@ -165,6 +165,11 @@ double perpi_collider_deepest(const perpi_collider* collider)
     return collider->list.deepest;
 }
 
+int32_t perpi_collider_crowded(const perpi_collider* collider)
+{
+    return collider->list.crowded;
+}
+
 size_t perpi_collider_candidates(const perpi_collider* collider)
 {
     return collider->candidates;
@@ -371,6 +376,7 @@ perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, cons
     c->broad.pair_count = 0;
     c->list.count = 0;
     c->list.deepest = 0.0;
+    c->list.crowded = 0;
     perp_status status = place_shapes(c, pose, margin);
     if (status == PERP_OK) {
         status = find_plane_pairs(c);

@@ -56,7 +56,8 @@ typedef struct perpi_touch_list {
     bool secondary;
     double
         deepest; /* overlap of polyhedra so far: touches tell of the end of the step, this does not */
-    bool flipped; /* the routine sees the shapes in the other order: swap on the way in */
+    int32_t crowded; /* pairs so far that PEG had no room for, and that have plain rows instead */
+    bool flipped;    /* the routine sees the shapes in the other order: swap on the way in */
 } perpi_touch_list;
 
 /* point_a, point_b, normal as the routine sees its first and second shape. */
@@ -112,6 +113,8 @@ PERP_NODISCARD perp_status perpi_collide(perpi_collider* collider, const perpi_p
 
 /* The deepest overlap of two polyhedra in the last call, 0 if none do. */
 double perpi_collider_deepest(const perpi_collider* collider);
+/* Pairs of the last call that should have groups and have plain rows: too many features. */
+int32_t perpi_collider_crowded(const perpi_collider* collider);
 
 /* Candidate pairs of the last call, before the narrow phase (for the bench of the broad phase). */
 size_t perpi_collider_candidates(const perpi_collider* collider);

@@ -375,6 +375,7 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
         /* Groups of which pairs were left out forbid nothing, or the wrong thing: a prism with a hundred
          * sides fell through the floor. Then every pair that is near holds for itself. */
         peg = false;
+        list->crowded += 1;
         perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
                             margin, list);
         if (perpi_meeting_parted(&m)) {

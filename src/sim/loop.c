@@ -285,8 +285,8 @@ static bool moves_little(const perp_sim* sim)
  * satisfies the laws as they are where it leads. Where that goes slowly or not at all (stiff forces),
  * the answers are mixed (mix.h). The certificate is that of the last look: what a
  * verifier finds with the recorded end of the step. */
-static perp_status settle(perp_sim* sim, double h, perp_contact_residual* residual,
-                          perp_report* report, int32_t* looks)
+static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_residual* residual,
+                                       perp_report* report, int32_t* looks)
 {
     double before = INFINITY;
     bool slow = false, still = false;
@@ -638,7 +638,7 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
         }
         status = formulate_and_solve(sim, h, &residual, &report);
         if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
-            status = settle(sim, h, &residual, &report, &looks);
+            status = look_until_it_holds(sim, h, &residual, &report, &looks);
         }
         again = false;
         if ((status == PERP_OK || status == PERP_ERROR_SOLVE) &&
@@ -703,7 +703,7 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
                                  .looks = looks,
                                  .corrections = corrections,
                                  .moves = sim->project != NULL ? moves : 0,
-                                 .fallbacks = fallbacks,
+                                 .fallbacks = fallbacks + perpi_collider_crowded(sim->collider),
                                  .freedom = freedom,
                                  .accepted_unsolved = report.outcome != PERP_OUTCOME_SOLVED};
     perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);

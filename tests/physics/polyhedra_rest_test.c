@@ -56,6 +56,8 @@ TEST(a_prism_of_many_sides_lands_flat)
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
         check_still(&s, "prism", 0, 0, 0.1, 1e-9);
+        /* no groups for so many: that peg gave way is told */
+        CHECK_EQ_INT(perp_sim_step_info(s.sim).fallbacks, i == 2 ? 1 : 0);
         scene_sim_close(&s);
     }
 }
