@@ -137,6 +137,31 @@ typedef enum perp_step_kind {
     PERP_STEP_DECOMPRESSION,
 } perp_step_kind;
 
+/* The energy account of a step, or the sum over several: where the change of energy came from. Every
+ * term is computed from its own quantities (docs/notation.md, "The energy ledger"); energies have the
+ * unit of the scene. What a law can only take is <= 0. */
+typedef struct perp_ledger {
+    double change;     /* of kinetic plus potential energy; quasistatic: of potential energy */
+    double forces;     /* work of wrenches and of user code; gravity is in the potential energy */
+    double drag;       /* <= 0 */
+    double springs;    /* damping of springs and soft layers, <= 0 */
+    double motors;     /* work of motors and controllers */
+    double prescribed; /* work of prescribed bodies and belts */
+    double friction;   /* of contacts and supports, <= 0 */
+    double impacts;    /* loss of impacts */
+    double joints;     /* dry friction and damping of joints, <= 0 */
+    /* what the scheme itself adds or removes */
+    double gap;           /* -p_n psi / h: normal impulses where the gap at the start is not 0 */
+    double joint_error;   /* likewise of joints, limits and their correction */
+    double gyroscopic;    /* of the velocity-product term and the momentum update */
+    double spring_error;  /* spring work against the change of the stored energy */
+    double step_loss;     /* -(v' - v)' M (v' - v) / 2 of an implicit step, <= 0 */
+    double projection;    /* poses moved onto joints, and velocities projected */
+    double extrapolation; /* adaptive steps: of 2 (two halves) - (one whole) */
+    double unexplained;   /* change minus all terms: rounding, and what the solver left open */
+    double magnitude;     /* sum of the absolute values of all terms */
+} perp_ledger;
+
 typedef struct perp_step_info {
     perp_contact_residual certificate; /* of the last step */
     perp_report report;                /* of its solve */
@@ -160,6 +185,11 @@ typedef struct perp_step_info {
     int32_t impacts_in_a_row; /* impacts since time went on, this one included; else 0 */
     double restitution_kept; /* of an impact: the part of the coefficients of restitution with which
                                  energy does not grow; 1: all */
+    perp_ledger ledger;
+    double momentum_error[2]; /* linear, angular: largest change that no impulse from outside
+                                 explains, over the islands that touch nothing prescribed; relative to
+                                 the island's sum of |m v| + |p| (angular: of the moments' sizes) */
+    int32_t crossings;        /* solves repeated because a pair would have passed through itself */
 } perp_step_info;
 PERP_API perp_step_info perp_sim_step_info(const perp_sim* sim);
 
