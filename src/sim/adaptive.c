@@ -188,7 +188,7 @@ perp_status perpi_sim_adaptive_create(perp_sim* sim)
         size_t count;
     } arrays[] = {{&a->q0, q},      {&a->v0, v},      {&a->s0, s},     {&a->q_whole, q},
                   {&a->v_whole, v}, {&a->s_whole, s}, {&a->q_half, q}, {&a->v_half, v},
-                  {&a->s_half, s},  {&a->v_end, v}};
+                  {&a->s_half, s},  {&a->v_end, v},   {&a->q_plain, q}, {&a->v_plain, v}};
     perp_status status = PERP_OK;
     for (size_t i = 0; status == PERP_OK && i < sizeof arrays / sizeof arrays[0]; ++i) {
         status = perpi_alloc(context, arrays[i].count, sizeof(double), arrays[i].array);
@@ -224,7 +224,8 @@ void perpi_sim_adaptive_destroy(perp_sim* sim)
 {
     perpi_adaptive* a = &sim->halves;
     double* const owned[] = {a->q0,      a->v0,     a->s0,     a->q_whole, a->v_whole,
-                             a->s_whole, a->q_half, a->v_half, a->s_half,  a->v_end};
+                             a->s_whole, a->q_half, a->v_half, a->s_half,  a->v_end,
+                             a->q_plain, a->v_plain};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(sim->context, owned[i]);
     }
@@ -256,6 +257,8 @@ static void gather_info(perp_step_info* sum, const perp_step_info* part)
     worsen(&out.certificate.worst, sum->certificate.worst);
     worsen(&out.report.residual, sum->report.residual);
     worsen(&out.penetration, sum->penetration);
+    worsen(&out.momentum_error[0], sum->momentum_error[0]);
+    worsen(&out.momentum_error[1], sum->momentum_error[1]);
     out.report.iterations = iterations;
     out.fallbacks += sum->fallbacks;
     if (sum->accepted_unsolved && !part->accepted_unsolved) {
@@ -369,6 +372,21 @@ static perp_status open_gap(perp_sim* sim, double* gap)
     return status;
 }
 
+/* What extrapolating from the end of the second half, in q_plain and v_plain, did to the energy. */
+static void account_extrapolation(perp_sim* sim, perp_ledger* ledger)
+{
+    const perpi_adaptive* a = &sim->halves;
+    const perp_model* model = sim->model;
+    ledger->extrapolation = perpi_energy_change(model, !sim->stepper->settles, a->q_plain, a->v_plain,
+                                                sim->q_next, sim->v_next);
+    if (model->spring_count > 0) {
+        ledger->extrapolation +=
+            perpi_spring_energy(model, sim->q_next) - perpi_spring_energy(model, a->q_plain);
+    }
+    ledger->change += ledger->extrapolation;
+    perpi_ledger_close(ledger);
+}
+
 static perp_status half_steps(perp_sim* sim, double h, perp_step_info* sum)
 {
     perpi_adaptive* a = &sim->halves;
@@ -388,6 +406,7 @@ static perp_status half_steps(perp_sim* sim, double h, perp_step_info* sum)
     if (status != PERP_OK) {
         return status;
     }
+    const perp_ledger first = sim->info.ledger;
     gather_info(sum, &sim->info);
     perpi_sim_swap(sim);
     sim->time = a->time0 + 0.5 * h;
@@ -397,7 +416,10 @@ static perp_status half_steps(perp_sim* sim, double h, perp_step_info* sum)
     status = perpi_sim_work_out(sim, 0.5 * h);
     if (status == PERP_OK) {
         gather_info(sum, &sim->info);
-        copy(a->v_end, sim->v_next, sim->v_size);
+        perpi_ledger_add(&sum->ledger, &first);
+        copy(a->q_plain, sim->q_next, sim->q_size);
+        copy(a->v_plain, sim->v_next, sim->v_size);
+        copy(a->v_end, sim->v_solved != NULL ? sim->v_solved : sim->v_next, sim->v_size);
         status = remember_keys(sim);
     }
     return status;
@@ -410,6 +432,7 @@ static perp_status try_step(perp_sim* sim, double h, double* error, double* gap)
     perp_status status = half_steps(sim, h, &sum);
     if (status == PERP_OK) {
         *error = extrapolate(sim, h);
+        account_extrapolation(sim, &sum.ledger);
         status = open_gap(sim, gap);
     }
     const perp_status back = take_back(sim);

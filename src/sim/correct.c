@@ -44,12 +44,16 @@ static perp_status close_contacts(perp_sim* sim, double h)
     return PERP_OK;
 }
 
-/* Solves the projection's problem from 0; velocities (or displacements) go to sim->v_problem. */
+/* Solves the projection's problem from 0; velocities (or displacements) go to sim->v_project. */
 static perp_status solve(perp_sim* sim, perp_report* report, bool* solved)
 {
     perpi_formulation* f = sim->project;
-    perp_status status =
-        perpi_sim_room(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
+    perp_status status = perpi_grow(sim->context, &sim->v_project, &sim->v_project_capacity,
+                                    (size_t)f->problem.dof_count, sizeof *sim->v_project);
+    if (status == PERP_OK) {
+        status = perpi_grow(sim->context, &sim->p_project, &sim->p_project_capacity,
+                            (size_t)f->problem.row_count, sizeof *sim->p_project);
+    }
     if (status != PERP_OK) {
         return status;
     }
@@ -58,8 +62,8 @@ static perp_status solve(perp_sim* sim, perp_report* report, bool* solved)
     options.cancel = sim->cancel;
     options.user = sim->cancel_user;
     perp_report made;
-    status = perp_contact_solve(sim->project_solver, &f->problem, &options, false, sim->v_problem,
-                                sim->p_problem, NULL, &made);
+    status = perp_contact_solve(sim->project_solver, &f->problem, &options, false, sim->v_project,
+                                sim->p_project, NULL, &made);
     if (status != PERP_OK) {
         return status;
     }
@@ -72,7 +76,7 @@ static perp_status solve(perp_sim* sim, perp_report* report, bool* solved)
     return PERP_OK;
 }
 
-/* Poses of the dynamic bodies by the displacements in v_problem; contacts come nearer by them. */
+/* Poses of the dynamic bodies by the displacements in v_project; contacts come nearer by them. */
 static void displace(perp_sim* sim)
 {
     const perp_model* model = sim->model;
@@ -81,7 +85,7 @@ static void displace(perp_sim* sim)
         if (f->block_of[i] < 0) {
             continue;
         }
-        const double* d = sim->v_problem + f->dof[f->block_of[i]];
+        const double* d = sim->v_project + f->dof[f->block_of[i]];
         const bool particle = model->body[i].particle;
         perpi_pose pose = perpi_state_pose(model, sim->q_next, i);
         double angle = 0.0;
@@ -96,7 +100,7 @@ static void displace(perp_sim* sim)
     }
     for (size_t i = 0; i < sim->closed.count; ++i) {
         perp_contact* contact = &sim->closed.item[i];
-        const double gap = contact->gap + perpi_formulation_speed(f, (int32_t)i, 0, sim->v_problem);
+        const double gap = contact->gap + perpi_formulation_speed(f, (int32_t)i, 0, sim->v_project);
         contact->gap = gap > 0.0 || contact->group != 0 ? gap : 0.0;
     }
 }
@@ -148,7 +152,7 @@ perp_status perpi_sim_project(perp_sim* sim, double h, perp_report* report, int3
         status = solve(sim, report, &solved);
     }
     if (status == PERP_OK && solved) { /* else the velocities that solved the step stand */
-        perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
+        perpi_formulation_scatter_v(f, sim->model, sim->v_project, sim->v_next);
     }
     return status;
 }

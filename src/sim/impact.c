@@ -326,7 +326,7 @@ static perp_status solve_within_energy(perp_sim* sim, double before, double work
 }
 
 /* What the step leaves: velocities and impulses; poses, clocks and memories stay. */
-static void finish(perp_sim* sim, perp_step_kind kind, double kept)
+static perp_status finish(perp_sim* sim, perp_step_kind kind, double kept)
 {
     const perpi_formulation* f = sim->impact;
     const size_t joints = sim->model->joint_count;
@@ -368,6 +368,7 @@ static void finish(perp_sim* sim, perp_step_kind kind, double kept)
                          .impacts_in_a_row = sim->info.impacts_in_a_row + 1,
                          .restitution_kept = kept};
     perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
+    return perpi_sim_account(sim, f, 0.0);
 }
 
 perp_status perpi_sim_impact(perp_sim* sim)
@@ -398,7 +399,7 @@ perp_status perpi_sim_impact(perp_sim* sim)
         status = solve_within_energy(sim, before, 0.0, solve_newton, &kept);
     }
     if (status == PERP_OK) {
-        finish(sim, poisson ? PERP_STEP_COMPRESSION : PERP_STEP_IMPACT, kept);
+        status = finish(sim, poisson ? PERP_STEP_COMPRESSION : PERP_STEP_IMPACT, kept);
     }
     return status;
 }
@@ -447,7 +448,7 @@ perp_status perpi_sim_decompress(perp_sim* sim)
     sim->hit_report = (perp_report){0};
     status = solve_within_energy(sim, before, work, solve_poisson, &kept);
     if (status == PERP_OK) {
-        finish(sim, PERP_STEP_DECOMPRESSION, kept);
+        status = finish(sim, PERP_STEP_DECOMPRESSION, kept);
     }
     return status;
 }

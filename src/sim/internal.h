@@ -7,6 +7,7 @@
 #include "contact/contact.h"
 #include "sim/mix.h"
 #include "sim/sim.h"
+#include "step/momentum.h"
 #include "step/step.h"
 
 typedef struct perpi_step_callback {
@@ -50,6 +51,7 @@ typedef struct perpi_adaptive {
     double *q_whole, *v_whole, *s_whole; /* after one step of h */
     double *q_half, *v_half, *s_half;    /* after h/2: where the second half starts */
     double* v_end;                       /* the velocities that solved the second half */
+    double *q_plain, *v_plain;           /* the state after it, before extrapolation */
     uint64_t* key;                       /* contacts that took part */
     size_t key_count, key_capacity;
     perpi_sunk* sunk;
@@ -94,8 +96,12 @@ struct perp_sim {
     perp_joint_record* joint_next; /* of the step being worked out */
     perpi_joint_input* input;      /* per joint, for the step being worked out */
     double* effort;                /* per joint: added for the coming step */
-    double* v_solved;              /* of the last step, before velocities were projected; NULL if
-                                      they never are */
+    double* v_solved;              /* velocities that solved the last step, before momentum was
+                                      carried and velocities were projected; NULL if neither is */
+    double *q_answer, *v_carried;  /* before poses were moved and velocities projected; NULL likewise */
+    double *v_project, *p_project; /* the answer of the projection */
+    size_t v_project_capacity, p_project_capacity;
+    perpi_momentum_work momentum_work;
     double* v_end;                 /* where a step that settles has got to; NULL if none does */
     double* settled;               /* the best of it: velocities, impulses */
     double* basis;                 /* scratch of perpi_sim_freedom */
@@ -187,6 +193,9 @@ void perpi_sim_adaptive_clear(perp_sim* sim);
 PERP_NODISCARD perp_status perpi_sim_keep_closed(perp_sim* sim, double h);
 /* A length that errors and gaps are compared with. */
 double perpi_sim_size(const perp_sim* sim);
+/* account.c: the energy ledger and the momentum account of the step at hand, of length h, into
+ * sim->info; f: its problem, or that of the impact. */
+PERP_NODISCARD perp_status perpi_sim_account(perp_sim* sim, const perpi_formulation* f, double h);
 /* impact.c: which contacts of the step just worked out are struck; they go to sim->hit. */
 /* With fixed steps: what the pulls of sim->halves say counts as gained. */
 PERP_NODISCARD perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any);

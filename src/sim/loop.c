@@ -354,7 +354,7 @@ static void take_back(perp_sim* sim, size_t dofs, size_t rows)
  * step is solved again with what they lack in b. The laws of contacts, friction and motors hold in
  * every solve: no body is pushed into its neighbour, and nothing slips that should stick. The
  * Jacobians stay those of the start of the step, which is what keeps the energy. Velocity level:
- * perpi_sim_project. */
+ * complete_state. */
 static perp_status correct(perp_sim* sim, double h, perp_contact_residual* residual,
                            perp_report* report, int32_t* corrections)
 {
@@ -363,7 +363,6 @@ static perp_status correct(perp_sim* sim, double h, perp_contact_residual* resid
     const perp_contact_residual first = *residual;
     const perp_report first_report = *report;
     double before = INFINITY;
-    int32_t moves = 0;
     perp_status status =
         perpi_grow(sim->context, &sim->keep, &sim->keep_capacity, dofs + 2 * rows, sizeof(double));
     if (status == PERP_OK) {
@@ -398,12 +397,26 @@ static perp_status correct(perp_sim* sim, double h, perp_contact_residual* resid
             status = advance(sim, h);
         }
     }
-    if (status == PERP_OK) {
-        memcpy(sim->v_solved, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_solved);
-        status = perpi_sim_project(sim, h, report, &moves);
-    }
-    sim->info.moves = moves;
     return status;
+}
+
+/* From the velocities that solved the step to those of the state: momentum is carried, and where joints
+ * are corrected, poses and velocities are projected. */
+static perp_status complete_state(perp_sim* sim, double h, perp_report* report, int32_t* moves)
+{
+    *moves = 0;
+    if (sim->v_solved != NULL) {
+        memcpy(sim->v_solved, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_solved);
+        if (sim->stepper->look == PERPI_LOOK_START && !sim->stepper->settles) {
+            perpi_momentum_carry(sim->formulation, sim->model, sim->v, sim->q_next, sim->v_next);
+        }
+    }
+    if (sim->project == NULL) {
+        return PERP_OK;
+    }
+    memcpy(sim->q_answer, sim->q_next, (size_t)sim->q_size * sizeof *sim->q_next);
+    memcpy(sim->v_carried, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_next);
+    return perpi_sim_project(sim, h, report, moves);
 }
 
 /* What the records say beside the impulses. */
@@ -669,6 +682,10 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
     if (status == PERP_OK && sim->project != NULL) {
         status = correct(sim, h, &residual, &report, &corrections);
     }
+    int32_t moves = 0;
+    if (status == PERP_OK) {
+        status = complete_state(sim, h, &report, &moves);
+    }
     if (status == PERP_OK) {
         status = finish_joints(sim, h);
     }
@@ -693,7 +710,6 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
     }
 
     const double deepest = find_deepest(sim);
-    const int32_t moves = sim->info.moves; /* set by correct() */
     sim->info = (perp_step_info){.certificate = residual,
                                  .report = report,
                                  .candidates = (int32_t)sim->next.count,
@@ -702,12 +718,12 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
                                  .rounds = rounds,
                                  .looks = looks,
                                  .corrections = corrections,
-                                 .moves = sim->project != NULL ? moves : 0,
+                                 .moves = moves,
                                  .fallbacks = fallbacks + perpi_collider_crowded(sim->collider),
                                  .freedom = freedom,
                                  .accepted_unsolved = report.outcome != PERP_OUTCOME_SOLVED};
     perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
-    return PERP_OK;
+    return perpi_sim_account(sim, sim->formulation, h);
 }
 
 void perpi_sim_swap(perp_sim* sim)

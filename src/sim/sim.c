@@ -284,6 +284,14 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
     return PERP_OK;
 }
 
+/* Steps whose inertia is that of their start; those with forces at the end have the momentum of the end
+ * in their problem already. */
+static bool carries_momentum(const perp_sim* sim)
+{
+    return sim->stepper->look == PERPI_LOOK_START && !sim->stepper->settles &&
+           perpi_momentum_differs(sim->model);
+}
+
 static perp_status build(perp_sim* sim, const perp_sim_def* asked)
 {
     perp_context* context = sim->context;
@@ -383,8 +391,15 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
     if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
         status = prepare_looking(sim);
     }
-    if (status == PERP_OK && def->joint_correction && sim->model->joint_count > 0) {
+    const bool corrects = def->joint_correction && sim->model->joint_count > 0;
+    if (status == PERP_OK && (corrects || carries_momentum(sim))) {
         status = perpi_alloc(context, (size_t)sim->v_size, sizeof(double), &sim->v_solved);
+    }
+    if (status == PERP_OK && corrects) {
+        status = perpi_alloc(context, (size_t)sim->v_size, sizeof(double), &sim->v_carried);
+        if (status == PERP_OK) {
+            status = perpi_alloc(context, (size_t)sim->q_size, sizeof(double), &sim->q_answer);
+        }
         if (status == PERP_OK) {
             status = perpi_formulation_create(context, &sim->project);
         }
@@ -449,7 +464,9 @@ void perp_sim_destroy(perp_sim* sim)
         sim->turn,        sim->extra,     sim->pose,        sim->contacts.item, sim->next.item,
         sim->v_problem,   sim->p_problem, sim->joint,       sim->joint_next,    sim->input,
         sim->effort,      sim->v_solved,  sim->closed.item, sim->keep,          sim->exception,
-        sim->looked.item, sim->judged,    sim->v_looked};
+        sim->looked.item, sim->judged,    sim->v_looked,    sim->q_answer,      sim->v_carried,
+        sim->v_project,   sim->p_project, sim->momentum_work.island,
+        sim->momentum_work.sum};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }

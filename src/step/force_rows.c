@@ -129,6 +129,44 @@ void perpi_add_spring_forces(const perp_model* model, const perpi_pose* pose, bo
     }
 }
 
+/* Velocity of a point of a body by the answer of a step; prescribed bodies at their mean velocity. */
+static vec3 solved_velocity(const perpi_formulation* f, const perp_model* model, const double* v,
+                            int32_t body, vec3 arm)
+{
+    if (body < 0) {
+        return v3(0, 0, 0);
+    }
+    if (f->block_of[body] < 0) {
+        return v3_add(f->given_v[body], v3_cross(f->given_w[body], arm));
+    }
+    const double* at = v + f->dof[f->block_of[body]];
+    const bool planar = model->dimension == 2;
+    const vec3 w = model->body[body].particle ? v3(0, 0, 0)
+                   : planar                   ? v3(0, 0, at[2])
+                                              : v3_from(at + 3);
+    return v3_add(planar ? v3(at[0], at[1], 0.0) : v3_from(at), v3_cross(w, arm));
+}
+
+double perpi_spring_damping(const perpi_formulation* f, const perp_model* model, bool at_end,
+                            double h, const double* v_used, const double* v_problem)
+{
+    double work = 0.0;
+    for (size_t i = 0; i < model->spring_count; ++i) {
+        const perpi_spring* s = &model->spring[i];
+        if (s->implicit || !(s->damping > 0.0)) {
+            continue;
+        }
+        const spring_view view = placed_spring(at_end ? f->end : f->pose, s);
+        const vec3 used = v3_sub(point_velocity(model, v_used, s->body[1], view.arm[1]),
+                                 point_velocity(model, v_used, s->body[0], view.arm[0]));
+        const vec3 damped = s->isotropic ? used : v3_scale(v3_dot(used, view.n), view.n);
+        const vec3 rate = v3_sub(solved_velocity(f, model, v_problem, s->body[1], view.arm[1]),
+                                 solved_velocity(f, model, v_problem, s->body[0], view.arm[0]));
+        work -= h * s->damping * v3_dot(damped, rate);
+    }
+    return work;
+}
+
 double perpi_spring_energy(const perp_model* model, const double* q)
 {
     double energy = 0.0;

@@ -44,6 +44,11 @@ void perpi_forces_remember(const perpi_formulation* f, const perp_model* model, 
                            const double* v_problem, const double* p_problem, const double* s,
                            double* s_next);
 
+/* Work of the dampers of the explicit springs over the step: their force at the start of the step (or at
+ * its end) by the flat velocities v_used, times h and the rate that the answer gives. */
+double perpi_spring_damping(const perpi_formulation* f, const perp_model* model, bool at_end,
+                            double h, const double* v_used, const double* v_problem);
+
 /* Energy stored in the springs. */
 double perpi_spring_energy(const perp_model* model, const double* q);
 

@@ -50,6 +50,9 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->lower);
     perpi_free(context, f->upper);
     perpi_free(context, f->compliance);
+    perpi_free(context, f->given);
+    perpi_free(context, f->applied);
+    perpi_free(context, f->gyroscopic);
     perpi_free(context, f->place);
     perpi_free(context, f->wrench);
     perpi_free(context, f->error);
@@ -77,6 +80,13 @@ static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
         status = perpi_grow(c, &f->given_w, &f->given_w_capacity, n, sizeof *f->given_w);
     }
     if (status == PERP_OK) {
+        status =
+            perpi_grow(c, &f->gyroscopic, &f->gyroscopic_capacity, n, sizeof *f->gyroscopic);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &f->applied, &f->applied_capacity, 6 * n, sizeof *f->applied);
+    }
+    if (status == PERP_OK) {
         status = perpi_grow(c, &f->M, &f->M_capacity, 36 * n, sizeof *f->M);
     }
     if (status == PERP_OK) {
@@ -98,6 +108,7 @@ static perp_status grow_for_rows(perpi_formulation* f, size_t constraints, size_
         double** array;
         size_t* capacity;
     } per_row[] = {{&f->b, &f->b_capacity},
+                   {&f->given, &f->given_capacity},
                    {&f->lower, &f->lower_capacity},
                    {&f->upper, &f->upper_capacity},
                    {&f->compliance, &f->compliance_capacity}};
@@ -112,6 +123,16 @@ perp_status perpi_formulation_room(perpi_formulation* f, size_t constraints, siz
 {
     return grow_for_rows(f, (size_t)f->constraints + constraints, (size_t)f->rows + rows,
                          f->jac + jac);
+}
+
+/* What acts on the body beside gravity, for the energy ledger. */
+static void keep_applied(perpi_formulation* f, const perpi_body* b, int32_t body, vec3 force,
+                         vec3 torque)
+{
+    if (f->any_applied) {
+        v3_to(v3_madd(force, -b->mass, b->gravity), f->applied + 6 * (size_t)body);
+        v3_to(torque, f->applied + 6 * (size_t)body + 3);
+    }
 }
 
 /* Likewise for a body without inertia: M = s M^ + h D, k = s M^ v_near + h (force; torque), with M^
@@ -131,6 +152,7 @@ static perp_status write_block_at_rest(perpi_formulation* f, const perpi_step_in
     if (status != PERP_OK) {
         return status;
     }
+    keep_applied(f, b, body, force, torque);
     memset(M, 0, (size_t)(n * n) * sizeof *M);
     for (int32_t i = 0; i < linear; ++i) {
         M[i * n + i] = s * b->mass + h * b->drag_linear;
@@ -175,6 +197,8 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
     }
     const int32_t n = b->dofs;
     const int32_t linear = model->dimension;
+    keep_applied(f, b, body, force, torque);
+    f->gyroscopic[body] = v3(0, 0, 0);
     memset(M, 0, (size_t)(n * n) * sizeof *M);
     for (int32_t i = 0; i < linear; ++i) {
         M[i * n + i] = b->mass + h * b->drag_linear;
@@ -189,9 +213,13 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
         return PERP_OK;
     }
     const mat3 I = perpi_world_inertia(b, pose);
-    const vec3 spin = look == PERPI_LOOK_START
-                          ? m3_mul(I, perpi_free_rate(b, pose, w, h, torque))
-                          : v3_madd(m3_mul(perpi_world_inertia(b, &f->pose[body]), w), h, torque);
+    vec3 spin; /* the angular part of k */
+    if (look == PERPI_LOOK_START) {
+        spin = m3_mul(I, perpi_free_rate(b, pose, w, h, torque));
+        f->gyroscopic[body] = v3_sub(spin, v3_madd(m3_mul(I, w), h, torque));
+    } else {
+        spin = v3_madd(m3_mul(perpi_world_inertia(b, &f->pose[body]), w), h, torque);
+    }
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) {
             M[(3 + i) * 6 + 3 + j] = 0.5 * (I.m[i][j] + I.m[j][i]); /* symmetric to the bit */
@@ -231,22 +259,41 @@ static void write_torsion_row(int32_t dofs, double sign, vec3 n, double* row)
     }
 }
 
-/* The point of a contact on one of its bodies, from the centre of mass. */
-static vec3 contact_arm(const perpi_pose* pose, const perp_contact* contact, int side)
+/* Where the impulse of a contact acts on one of its bodies, from the centre of mass. Between two dynamic
+ * bodies it is one point for both, in the middle of the gap: equal and opposite impulses at two points
+ * would change the angular momentum of the pair by gap n x p_t. Along n the point does not matter. Beside
+ * a prescribed body it is the body's own point.
+ *
+ * start: the poses at the start of the step where `pose` is that of its end, else NULL. The angular
+ * momentum of a body about the origin, x' x m v' + I' w' with x' = x + h v', changes by x x p + arm x p, so
+ * that of the pair is kept if x + arm is the same for both: with arms to the common point c from x', the
+ * centres' relative motion over the step, d = (x_B' - x_B) - (x_A' - x_A), is left over. Each body takes
+ * half of it. */
+static vec3 contact_arm(const perp_model* model, const perpi_pose* pose, const perpi_pose* start,
+                        const perp_contact* contact, int side)
 {
-    const vec3 on_a = v3_from(contact->point);
-    const vec3 point = side == 0 ? on_a : v3_madd(on_a, contact->gap, v3_from(contact->normal));
-    return v3_sub(point, pose[side == 0 ? contact->body_a : contact->body_b].x);
+    const int32_t a = contact->body_a, b = contact->body_b;
+    const bool both = model->body[a].dofs > 0 && model->body[b].dofs > 0;
+    const double part = both ? 0.5 : side == 0 ? 0.0 : 1.0;
+    const vec3 point =
+        v3_madd(v3_from(contact->point), part * contact->gap, v3_from(contact->normal));
+    const vec3 arm = v3_sub(point, pose[side == 0 ? a : b].x);
+    if (start == NULL || !both) {
+        return arm;
+    }
+    const vec3 d = v3_sub(v3_sub(pose[b].x, start[b].x), v3_sub(pose[a].x, start[a].x));
+    return v3_madd(arm, side == 0 ? -0.5 : 0.5, d);
 }
 
 double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose,
-                           const perp_contact* contact, int side, int32_t rows, double* J)
+                           const perpi_pose* start, const perp_contact* contact, int side,
+                           int32_t rows, double* J)
 {
     const vec3 n = v3_from(contact->normal), t = v3_from(contact->tangent);
     const vec3 direction[3] = {n, t, v3_cross(n, t)};
     const double sign = side == 0 ? -1.0 : 1.0;
     const int32_t dofs = model->body[side == 0 ? contact->body_a : contact->body_b].dofs;
-    const vec3 r = contact_arm(pose, contact, side);
+    const vec3 r = contact_arm(model, pose, start, contact, side);
     for (int32_t i = 0; i < rows; ++i) {
         if (i < 3) {
             write_row(model->dimension, dofs, sign, direction[i], r, J);
@@ -266,6 +313,7 @@ static void write_contact(perpi_formulation* f, const perp_model* model, const p
     const vec3 n = v3_from(contact->normal), t = v3_from(contact->tangent);
     const vec3 direction[3] = {n, t, v3_cross(n, t)};
     const int32_t body[2] = {contact->body_a, contact->body_b};
+    const perpi_pose* start = pose == f->end ? f->pose : NULL;
     const int32_t rows = contact->cone == PERP_CONE_NONE        ? 1
                          : contact->cone == PERP_CONE_ELLIPSOID ? 4
                                                                 : model->dimension;
@@ -280,28 +328,31 @@ static void write_contact(perpi_formulation* f, const perp_model* model, const p
                                     .e = {contact->e[0], contact->e[1], contact->e[2]},
                                     .key = contact->key};
     f->b[row] = h > 0.0 ? contact->gap / h + contact->drift[0] : contact->drift[0];
+    f->given[row] = 0.0; /* drift[0] is a law of its own: restitution */
     for (int32_t i = 1; i < rows; ++i) {
-        f->b[row + i] = i < 3 ? contact->drift[i] : 0.0;
+        f->b[row + i] = f->given[row + i] = i < 3 ? contact->drift[i] : 0.0;
     }
     double* J = f->J + jac;
     for (int side = 0; side < 2; ++side) {
         const double sign = side == 0 ? -1.0 : 1.0;
-        const vec3 r = contact_arm(pose, contact, side);
+        const vec3 r = contact_arm(model, pose, start, contact, side);
         constraint->block[side] = f->block_of[body[side]];
         if (place != NULL && place->side == side) {
             constraint->block[side] = place->block;
             f->b[row] += contact->layer.start[0] / h;
             J = perpi_layer_rows(place, rows, J);
         } else if (constraint->block[side] >= 0) {
-            J = perpi_contact_rows(model, pose, contact, side, rows, J);
+            J = perpi_contact_rows(model, pose, start, contact, side, rows, J);
         }
         if (f->block_of[body[side]] >= 0) {
             continue;
         }
         const vec3 u = v3_add(f->given_v[body[side]], v3_cross(f->given_w[body[side]], r));
         for (int32_t i = 0; i < rows; ++i) {
-            f->b[row + i] +=
+            const double moved =
                 sign * (i < 3 ? v3_dot(direction[i], u) : v3_dot(n, f->given_w[body[side]]));
+            f->b[row + i] += moved;
+            f->given[row + i] += moved;
         }
     }
 }
@@ -325,6 +376,7 @@ perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* mod
         .kind = kind, .block = {-1, -1}, .row = f->rows, .rows = rows, .jac = f->jac, .key = key};
     for (int32_t i = 0; i < rows; ++i) {
         f->b[f->rows + i] = row[i].b;
+        f->given[f->rows + i] = 0.0;
         f->lower[f->rows + i] = row[i].lower;
         f->upper[f->rows + i] = row[i].upper;
         f->compliance[f->rows + i] = row[i].compliance;
@@ -344,6 +396,7 @@ perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* mod
                                    ? w
                                    : v3_add(f->given_v[body[side]], v3_cross(w, row[i].arm[side]));
                 f->b[f->rows + i] += sign * v3_dot(row[i].dir, u);
+                f->given[f->rows + i] += sign * v3_dot(row[i].dir, u);
                 continue;
             }
             if (!row[i].angular) {
@@ -413,6 +466,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, per
             return status;
         }
     }
+    f->any_applied = step && (extra != NULL || model->wrench_count > 0);
     /* one block for each dynamic body */
     int32_t blocks = 0;
     f->M_used = 0;

@@ -31,6 +31,14 @@ void perpi_state_set_pose(const perp_model* model, double* q, int32_t body, cons
 void perpi_state_set_velocity(const perp_model* model, double* v, int32_t body, vec3 velocity,
                               vec3 rate);
 
+/* Whether the inertia is the same about every axis, so that it does not turn with the body. */
+static inline bool perpi_inertia_round(const perpi_body* body)
+{
+    const mat3* I = &body->inertia;
+    return I->m[0][0] == I->m[1][1] && I->m[1][1] == I->m[2][2] && I->m[0][1] == 0.0 &&
+           I->m[0][2] == 0.0 && I->m[1][2] == 0.0;
+}
+
 /* Inertia in world axes. */
 mat3 perpi_world_inertia(const perpi_body* body, const perpi_pose* pose);
 
@@ -109,6 +117,10 @@ struct perpi_formulation {
     vec3* given_v;     /* per body: prescribed velocity over the step */
     vec3* given_w;
     double *M, *k, *J, *b, *lower, *upper, *compliance;
+    double* given;   /* per row: the part of b that is the motion of prescribed bodies and belts */
+    double* applied; /* 6 a body: force without gravity, torque; only if any_applied */
+    bool any_applied;
+    vec3* gyroscopic; /* per body: I w_free - (I w + theta h torque); 0 where it is not in k */
     perp_constraint* constraint;
     perp_group* group;
     int32_t* member; /* of all groups, one after another */
@@ -117,6 +129,7 @@ struct perpi_formulation {
         given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
     size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity;
+    size_t given_capacity, applied_capacity, gyroscopic_capacity;
     double*
         wrench; /* 6 a body: what user code and explicit springs add; only where there are such */
     int32_t force_row; /* rows of springs and controllers: the first */
@@ -150,9 +163,10 @@ PERP_NODISCARD perp_status perpi_formulation_append(perpi_formulation* f, const 
 /* Room for so many blocks in all. */
 PERP_NODISCARD perp_status perpi_formulation_blocks(perpi_formulation* f, size_t blocks);
 /* The rows of a contact on one of its bodies, which must be dynamic; returns the end. pose: per
- * body. */
+ * body; start: those at the start of the step where these are of its end, else NULL. */
 double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose,
-                           const perp_contact* contact, int side, int32_t rows, double* J);
+                           const perpi_pose* start, const perp_contact* contact, int side,
+                           int32_t rows, double* J);
 
 /* The settings of all steppers; each has a table of those it takes (step.h). */
 typedef struct perpi_step_settings {

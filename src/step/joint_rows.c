@@ -64,11 +64,22 @@ static void add(perpi_joint_view* view, perpi_row row)
 
 static const vec3 AXIS[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
 
-static void hold_point(const perp_model* model, const joint_side s[2], vec3 d,
-                       perpi_joint_view* view)
+/* Between two dynamic bodies the rows act at the middle of the two points: impulses at two points would
+ * change the angular momentum of the pair by d x p. The rows are then off by the joint's error. */
+static void hold_point(const perp_model* model, const perpi_joint* joint, const joint_side s[2],
+                       vec3 d, perpi_joint_view* view)
 {
+    bool both = true;
+    for (int i = 0; i < 2; ++i) {
+        both = both && joint->body[i] >= 0 && model->body[joint->body[i]].dofs > 0;
+    }
     for (int i = 0; i < model->dimension; ++i) {
-        add(view, position_row(s, AXIS[i], false, v3_get(d, i)));
+        perpi_row row = position_row(s, AXIS[i], false, v3_get(d, i));
+        if (both) {
+            row.arm[0] = v3_madd(row.arm[0], 0.5, d);
+            row.arm[1] = v3_madd(row.arm[1], -0.5, d);
+        }
+        add(view, row);
     }
 }
 
@@ -151,11 +162,11 @@ perpi_joint_view perpi_joint_look(const perp_model* model, int32_t index, const 
     perpi_joint_view view = {.rows = 0};
     switch (joint->type) {
     case PERP_JOINT_FIXED:
-        hold_point(model, s, d, &view);
+        hold_point(model, joint, s, d, &view);
         hold_orientation(model, joint, s, &view);
         break;
     case PERP_JOINT_REVOLUTE:
-        hold_point(model, s, d, &view);
+        hold_point(model, joint, s, d, &view);
         if (planar) {
             add_coordinate(
                 &view, angle_row(AXIS[2], joint->start + s[1].angle - s[0].angle - joint->angle));
@@ -180,9 +191,9 @@ perpi_joint_view perpi_joint_look(const perp_model* model, int32_t index, const 
         add_coordinate(&view, position_row(s, z, true, v3_dot(z, d) - joint->rest[0]));
         add_coordinate(&view, angle_row(z, twist(s) + TURN * turns[0]));
         break;
-    case PERP_JOINT_SPHERICAL: hold_point(model, s, d, &view); break;
+    case PERP_JOINT_SPHERICAL: hold_point(model, joint, s, d, &view); break;
     case PERP_JOINT_UNIVERSAL:
-        hold_point(model, s, d, &view);
+        hold_point(model, joint, s, d, &view);
         look_universal(s, turns, &view);
         break;
     case PERP_JOINT_PLANAR:

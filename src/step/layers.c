@@ -169,7 +169,7 @@ perp_status perpi_layers_place(perpi_formulation* f, const perpi_step_input* in)
             double J[3 * 6];
             const int32_t n = model->body[c->body_a].dofs;
             const double* v = in->v + (size_t)c->body_a * (size_t)perpi_v_stride(model);
-            (void)perpi_contact_rows(model, f->pose, c, 0, place->ties, J);
+            (void)perpi_contact_rows(model, f->pose, NULL, c, 0, place->ties, J);
             for (int32_t r = 0; r < place->ties; ++r) {
                 for (int32_t j = 0; j < n; ++j) {
                     place->y[r] += J[r * n + j] * v[j];
@@ -228,7 +228,7 @@ static perp_status append_tie(perpi_formulation* f, const perp_model* model, con
                                                         .jac = f->jac};
     place->tie = f->constraints - 1;
     place->tie_row = f->rows;
-    (void)perpi_contact_rows(model, f->pose, c, 0, rows, J);
+    (void)perpi_contact_rows(model, f->pose, NULL, c, 0, rows, J);
     double* M = block_of_body(f, model, c->body_a);
     double* k = f->k + f->dof[a];
     for (int32_t i = 0; i < n; ++i) {
@@ -251,7 +251,7 @@ static perp_status append_tie(perpi_formulation* f, const perp_model* model, con
     for (int32_t r = 0; r < rows; ++r) {
         J[r * own + r] = 1.0;
         f->b[f->rows + r] = f->lower[f->rows + r] = f->upper[f->rows + r] = 0.0;
-        f->compliance[f->rows + r] = 0.0;
+        f->compliance[f->rows + r] = f->given[f->rows + r] = 0.0;
     }
     f->rows += rows;
     f->jac += (size_t)(rows * (n + own));
@@ -276,7 +276,7 @@ static perp_status append_core(perpi_formulation* f, const perp_contact* c, doub
     memset(f->J + f->jac, 0, (size_t)own * sizeof *f->J);
     f->J[f->jac + (size_t)place->ties] = -1.0;
     f->b[f->rows] = (limit - c->layer.start[0]) / f->h;
-    f->lower[f->rows] = f->upper[f->rows] = f->compliance[f->rows] = 0.0;
+    f->lower[f->rows] = f->upper[f->rows] = f->compliance[f->rows] = f->given[f->rows] = 0.0;
     f->rows += 1;
     f->jac += (size_t)own;
     return PERP_OK;
@@ -291,7 +291,7 @@ static void add_push(perpi_formulation* f, const perp_model* model, const perp_c
             continue;
         }
         double J[6];
-        (void)perpi_contact_rows(model, f->pose, c, side, 1, J);
+        (void)perpi_contact_rows(model, f->pose, NULL, c, side, 1, J);
         for (int32_t i = 0; i < model->body[body].dofs; ++i) {
             f->k[f->dof[f->block_of[body]] + i] += f->theta * c->layer.push * J[i];
         }

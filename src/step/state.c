@@ -66,69 +66,6 @@ mat3 perpi_world_inertia(const perpi_body* body, const perpi_pose* pose)
     return m3_mm(pose->R, m3_mm(body->inertia, m3_transpose(pose->R)));
 }
 
-/* sum of the series dexp: exp(x + d) = exp(J(x) d) exp(x) to first order in d. */
-static mat3 left_jacobian(vec3 x)
-{
-    const double a = v3_norm(x);
-    const double s = a < 1e-4 ? 1.0 - a * a / 6.0 : sin(a) / a;                /* sin a / a */
-    const double c = a < 1e-4 ? 0.5 - a * a / 24.0 : (1.0 - cos(a)) / (a * a); /* (1-cos a)/a^2 */
-    const double d = a < 1e-4 ? 1.0 / 6.0 : (1.0 - s) / (a * a);
-    const double u[3] = {x.x, x.y, x.z};
-    mat3 J = {{{s, -c * x.z, c * x.y}, {c * x.z, s, -c * x.x}, {-c * x.y, c * x.x, s}}};
-    for (int i = 0; i < 3; ++i) {
-        for (int j = 0; j < 3; ++j) {
-            J.m[i][j] += d * u[i] * u[j];
-        }
-    }
-    return J;
-}
-
-/* The free motion of the scheme is q' = exp(h w') q, so angular momentum L (after the torque) is
- * kept exactly if R' I R'' w' = L. In the body frame, since exp(h w') leaves w' alone,
- *     I W = exp(-h W) Lambda,   W = R' w',  Lambda = R' L                               (*)
- * solved by Newton's method. First order like the papers' explicit -h w x I w, but stable: the
- * explicit term lets a fast body gain energy without limit. */
-vec3 perpi_free_rate(const perpi_body* body, const perpi_pose* pose, vec3 w, double h, vec3 torque)
-{
-    const mat3 I = body->inertia;
-    const mat3 inverse = m3_inverse(I);
-    const vec3 Lambda = v3_madd(m3_mul(I, m3_tmul(pose->R, w)), h, m3_tmul(pose->R, torque));
-    const vec3 start = m3_mul(inverse, Lambda);
-    const double size = v3_norm(Lambda);
-    if (!(v3_norm(v3_cross(start, Lambda)) > 1e-15 * v3_norm(start) * size)) {
-        return m3_mul(pose->R, start); /* about a principal axis, or not turning: nothing to do */
-    }
-    vec3 W = start, best = start;
-    double least = INFINITY;
-    for (int round = 0; round < 20; ++round) {
-        const vec3 turned = q4_rotate(q4_exp(v3_scale(-h, W)), Lambda);
-        const vec3 off = v3_sub(m3_mul(I, W), turned);
-        const double error = v3_norm(off);
-        if (error < least) {
-            least = error;
-            best = W;
-        }
-        if (!(error > 1e-16 * size) || !(error <= 4.0 * least)) {
-            break;
-        }
-        /* d of exp(-h W) Lambda is turned x (J(-h W) h dW) */
-        const mat3 cross = {
-            {{0, -turned.z, turned.y}, {turned.z, 0, -turned.x}, {-turned.y, turned.x, 0}}};
-        mat3 D = m3_mm(cross, left_jacobian(v3_scale(-h, W)));
-        for (int i = 0; i < 3; ++i) {
-            for (int j = 0; j < 3; ++j) {
-                D.m[i][j] = I.m[i][j] - h * D.m[i][j];
-            }
-        }
-        W = v3_sub(W, m3_mul(m3_inverse(D), off));
-    }
-    if (!(least <= 1e-9 * size)) {
-        /* many turns a step, no root found: turn the momentum explicitly, its length stays */
-        best = m3_mul(inverse, q4_rotate(q4_exp(v3_scale(-h, start)), Lambda));
-    }
-    return m3_mul(pose->R, best);
-}
-
 static perp_status wrench_vector(const perp_model* model, const perpi_wrench* wrench,
                                  const char* member, const perpi_value* value, double t, vec3* out)
 {

@@ -1,0 +1,408 @@
+/* src/step/ledger.c - the energy ledger of one step.
+ *
+ * Source     the identity of an implicit step, E' - E = v' . (impulses) - (v' - v)' M (v' - v) / 2, with
+ *            the work of the impulses split by law; derived in docs/notation.md for every stepper
+ * Notation   v* the velocities of the problem, v* = (1 - theta) v + theta v'; theta = 1 but for midpoint
+ *            steps, whose problem has impulses theta p. w_r = J_r v* + given_r: relative velocity of a
+ *            row, prescribed bodies and belts included
+ *
+ * Every row gives  p J v* = p w - p given:  `prescribed` takes the second part, the term of the row's law
+ * the first. Where p u = 0, u = w + (b - given), the first is -p (b - given): -p_n psi / h of a contact,
+ * -p error / h of a joint. What the solver left open of p u = 0 is work of that row too, and is in it; how
+ * much that may be is what the certificate says. `unexplained` is left where the motion is not what the
+ * impulses and forces of the step make it.
+ */
+#include "step/ledger.h"
+
+#include "step/force_rows.h"
+#include "step/joint_rows.h"
+#include "step/layers.h"
+#include "step/momentum.h"
+
+/* ---- bodies ----------------------------------------------------------------------------------------*/
+
+static double quadratic(mat3 I, vec3 w)
+{
+    return v3_dot(w, m3_mul(I, w));
+}
+
+/* w . (R I R') w */
+static double turning(const perpi_body* body, const perpi_pose* pose, vec3 w)
+{
+    return quadratic(body->inertia, m3_tmul(pose->R, w));
+}
+
+/* Work of wrenches, drag, inertia. */
+static void add_body(const perpi_ledger_input* in, int32_t i, perp_ledger* sum)
+{
+    const perpi_formulation* f = in->f;
+    const perp_model* model = in->model;
+    const perpi_body* body = &model->body[i];
+    const double h = in->h, theta = in->impact ? 1.0 : f->theta;
+    const double* at = in->v_problem + f->dof[f->block_of[i]];
+    const bool planar = model->dimension == 2, turns = !body->particle;
+    const vec3 v = planar ? v3(at[0], at[1], 0.0) : v3_from(at);
+    const vec3 w = !turns ? v3(0, 0, 0) : planar ? v3(0, 0, at[2]) : v3_from(at + 3);
+    if (f->any_applied && !in->impact) {
+        const double* a = f->applied + 6 * (size_t)i;
+        sum->forces += h * (v3_dot(v3_from(a), v) + v3_dot(v3_from(a + 3), w));
+    }
+    if (!in->impact) {
+        sum->drag -= h * (body->drag_linear * v3_dot(v, v) + body->drag_angular * v3_dot(w, w));
+    }
+    if (in->look == PERPI_LOOK_REST) {
+        return;
+    }
+    /* velocities: at the start, and those that the answer gives at the end */
+    const vec3 v0 = perpi_state_velocity(model, in->v, i), w0 = perpi_state_rate(model, in->v, i);
+    const vec3 dv = v3_scale(1.0 / theta, v3_sub(v, v0));
+    const vec3 dw = turns ? v3_scale(1.0 / theta, v3_sub(w, w0)) : v3(0, 0, 0);
+    double loss = body->mass * v3_dot(dv, dv);
+    if (turns && planar) {
+        loss += body->inertia.m[2][2] * dw.z * dw.z;
+    } else if (turns) {
+        loss += turning(body, &f->pose[i], dw);
+    }
+    if (in->impact) {
+        sum->impacts -= 0.5 * loss;
+        return;
+    }
+    sum->step_loss -= (theta - 0.5) * loss;
+    if (!turns || planar || perpi_inertia_round(body)) {
+        return;
+    }
+    /* the velocity-product term, and the change to the angular velocity that carries the momentum */
+    const perpi_pose end = perpi_state_pose(model, in->q_end, i);
+    const vec3 w_state = perpi_state_rate(model, in->v_state, i);
+    const vec3 w_end = v3_add(w0, dw);
+    if (in->look == PERPI_LOOK_START) {
+        sum->gyroscopic += v3_dot(w, f->gyroscopic[i]) / theta;
+    }
+    sum->gyroscopic += in->look == PERPI_LOOK_START
+                           ? 0.5 * (turning(body, &end, w_state) - turning(body, &f->pose[i], w_end))
+                           : 0.5 * (turning(body, &f->pose[i], w_end) - turning(body, &end, w_end));
+}
+
+/* ---- contacts and supports -------------------------------------------------------------------------*/
+
+/* p . (J v* + given) of a row, and what of it prescribed motion takes back. */
+static double row_work(const perpi_ledger_input* in, int32_t constraint, int32_t r, double p,
+                       perp_ledger* sum)
+{
+    const perpi_formulation* f = in->f;
+    const double given = f->given[f->constraint[constraint].row + r];
+    sum->prescribed -= p * given;
+    return p * (perpi_formulation_speed(f, constraint, r, in->v_problem) + given);
+}
+
+/* Soft layers: bodies give p . w_layer to the layer; what of it damping takes. */
+static void add_layers(const perpi_ledger_input* in, perp_ledger* sum)
+{
+    const perpi_formulation* f = in->f;
+    for (int32_t i = 0; i < f->layer_count; ++i) {
+        const perpi_layer_place* place = &f->layer[i];
+        const perp_contact* c = &in->contact[place->contact];
+        const perpi_layer layer = perpi_model_layer(in->model, c->body_a, c->body_b);
+        const double* rate = in->v_problem + f->dof[place->block] + place->ties;
+        const double* p = in->p_problem + f->constraint[place->contact].row;
+        const int32_t rows = f->constraint[place->contact].rows;
+        double given = 0.0, damped = 0.0;
+        for (int32_t r = 0; r < place->yields; ++r) {
+            given += r < rows ? p[r] * rate[r] : 0.0;
+            for (int32_t k = 0; k < place->yields; ++k) {
+                damped += rate[r] * layer.C.m[r][k] * rate[k];
+            }
+        }
+        sum->springs -= in->h * damped;
+        sum->spring_error += in->h * damped - given / f->theta;
+    }
+}
+
+static void add_contacts(const perpi_ledger_input* in, perp_ledger* sum)
+{
+    const perpi_formulation* f = in->f;
+    const double scale = in->impact ? 1.0 : 1.0 / f->theta;
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        const perp_constraint* c = &f->constraint[i];
+        const double* p = in->p_problem + c->row;
+        const perp_contact* contact = &in->contact[i];
+        if (contact->layer.push != 0.0) { /* given by a layer that was left within the step */
+            sum->spring_error += row_work(in, i, 0, contact->layer.push, sum);
+        }
+        if (p[0] != 0.0) {
+            *(in->impact ? &sum->impacts : &sum->gap) += row_work(in, i, 0, scale * p[0], sum);
+        }
+        for (int32_t r = 1; r < c->rows; ++r) {
+            if (p[r] != 0.0) {
+                sum->friction += row_work(in, i, r, scale * p[r], sum);
+            }
+        }
+    }
+    if (!in->impact && f->layer_count > 0) {
+        add_layers(in, sum);
+    }
+}
+
+static void add_supports(const perpi_ledger_input* in, perp_ledger* sum)
+{
+    const perpi_formulation* f = in->f;
+    const int32_t points = f->supported ? in->model->support_points : 0;
+    for (int32_t i = f->support_constraint; i < f->support_constraint + points; ++i) {
+        const perp_constraint* c = &f->constraint[i];
+        for (int32_t r = 1; r < c->rows; ++r) {
+            sum->friction += row_work(in, i, r, in->p_problem[c->row + r], sum);
+        }
+    }
+}
+
+/* ---- joints ----------------------------------------------------------------------------------------*/
+
+/* Where the work of a joint's constraint goes. */
+static double* joint_term(int32_t slot, perp_ledger* sum)
+{
+    switch (slot) {
+    case 1 + PERPI_LAW_FRICTION:
+    case 1 + PERPI_LAW_DAMPING: return &sum->joints;
+    case 1 + PERPI_LAW_MOTOR: return &sum->motors;
+    default: return &sum->joint_error;
+    }
+}
+
+static void add_joint_rows(const perpi_ledger_input* in, perp_ledger* sum)
+{
+    const perpi_formulation* f = in->f;
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const int32_t index = f->contact_count + k;
+        const perp_constraint* c = &f->constraint[index];
+        for (int32_t r = 0; r < c->rows; ++r) {
+            const double p = in->p_problem[c->row + r];
+            if (p == 0.0) {
+                continue;
+            }
+            *joint_term(f->place[k].slot, sum) += row_work(in, index, r, p, sum);
+        }
+    }
+}
+
+/* Relative velocity along a joint's axis, and the part of it that prescribed bodies have. */
+static double axis_speed(const perpi_ledger_input* in, int32_t joint, double* given)
+{
+    const perpi_formulation* f = in->f;
+    const perpi_row row =
+        perpi_joint_look(in->model, joint, in->q, in->joint_input[joint].turns).coordinate[0];
+    double speed = 0.0;
+    *given = 0.0;
+    for (int side = 0; side < 2; ++side) {
+        const int32_t body = in->model->joint[joint].body[side];
+        if (body < 0) {
+            continue;
+        }
+        const bool free = f->block_of[body] >= 0;
+        vec3 v = f->given_v[body], w = f->given_w[body];
+        if (free) {
+            const double* at = in->v_problem + f->dof[f->block_of[body]];
+            const bool planar = in->model->dimension == 2;
+            v = planar ? v3(at[0], at[1], 0.0) : v3_from(at);
+            w = in->model->body[body].particle ? v3(0, 0, 0)
+                : planar                       ? v3(0, 0, at[2])
+                                               : v3_from(at + 3);
+        }
+        const vec3 u = row.angular ? w : v3_add(v, v3_cross(w, row.arm[side]));
+        const double along = (side == 0 ? -1.0 : 1.0) * v3_dot(row.dir, u);
+        speed += along;
+        *given += free ? 0.0 : along;
+    }
+    return speed;
+}
+
+/* Efforts that are known before the step: motors of type effort, user code. */
+static void add_efforts(const perpi_ledger_input* in, perp_ledger* sum)
+{
+    for (int32_t i = 0; i < (int32_t)in->model->joint_count; ++i) {
+        const perpi_joint* joint = &in->model->joint[i];
+        double impulse = in->h * in->joint_input[i].effort;
+        if (joint->motor == PERP_MOTOR_EFFORT) {
+            impulse += in->joint[i].law[PERPI_LAW_MOTOR];
+        }
+        if (impulse != 0.0) {
+            double given;
+            sum->motors += impulse * axis_speed(in, i, &given);
+            sum->prescribed -= impulse * given;
+        }
+    }
+}
+
+/* ---- springs and controllers -----------------------------------------------------------------------*/
+
+static void add_force_rows(const perpi_ledger_input* in, perp_ledger* sum)
+{
+    const perpi_formulation* f = in->f;
+    const perp_model* model = in->model;
+    int32_t rows = 0, index = f->problem.constraint_count - (int32_t)model->controller_count;
+    for (size_t i = 0; i < model->spring_count; ++i) {
+        index -= model->spring[i].implicit;
+    }
+    for (size_t i = 0; i < model->spring_count; ++i) {
+        const perpi_spring* s = &model->spring[i];
+        if (!s->implicit) {
+            continue;
+        }
+        for (int32_t r = 0; r < s->rows; ++r, ++rows) {
+            const double p = in->p_problem[f->force_row + rows];
+            const double w = perpi_formulation_speed(f, index, r, in->v_problem) +
+                             f->given[f->force_row + rows];
+            const double damped = in->h * s->damping * w * w;
+            sum->springs -= damped;
+            sum->spring_error += row_work(in, index, r, p, sum) + damped;
+        }
+        index += 1;
+    }
+    for (size_t i = 0; i < model->controller_count; ++i, ++index) {
+        sum->motors += row_work(in, index, 0, in->p_problem[f->force_row + rows], sum);
+        rows += 1;
+    }
+}
+
+/* Springs whose force is known before the step act through f->wrench, as user code does. */
+static void add_explicit_springs(const perpi_ledger_input* in, perp_ledger* sum)
+{
+    const perpi_formulation* f = in->f;
+    const perp_model* model = in->model;
+    double work = 0.0;
+    bool any = false;
+    for (size_t i = 0; i < model->spring_count; ++i) {
+        any = any || !model->spring[i].implicit;
+    }
+    for (int32_t i = 0; any && i < (int32_t)model->body_count; ++i) {
+        if (f->block_of[i] < 0) {
+            continue;
+        }
+        const double* v = in->v_problem + f->dof[f->block_of[i]];
+        const int32_t linear = model->dimension, n = model->body[i].dofs;
+        for (int32_t k = 0; k < n; ++k) {
+            const int32_t entry = k < linear ? k : linear == 2 ? 5 : k;
+            const double user = in->extra != NULL ? in->extra[6 * i + entry] : 0.0;
+            work += in->h * (f->wrench[6 * i + entry] - user) * v[k];
+        }
+    }
+    /* it stands in `forces` as well, where all of f->applied went */
+    const double damped = any ? perpi_spring_damping(f, model, in->look != PERPI_LOOK_START, in->h,
+                                                     in->look != PERPI_LOOK_START ? in->v_state : in->v,
+                                                     in->v_problem)
+                              : 0.0;
+    sum->forces -= work;
+    sum->springs += damped;
+    sum->spring_error += work - damped;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------*/
+
+perp_ledger perpi_ledger_terms(const perpi_ledger_input* in)
+{
+    const perp_model* model = in->model;
+    perp_ledger sum = {0};
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        if (in->f->block_of[i] >= 0) {
+            add_body(in, i, &sum);
+        }
+    }
+    add_contacts(in, &sum);
+    if (model->joint_count > 0) {
+        add_joint_rows(in, &sum);
+    }
+    if (in->impact) {
+        return sum;
+    }
+    if (model->joint_count > 0) {
+        add_efforts(in, &sum);
+    }
+    add_supports(in, &sum);
+    if (model->spring_count > 0 || model->controller_count > 0) {
+        add_force_rows(in, &sum);
+        add_explicit_springs(in, &sum);
+    }
+    return sum;
+}
+
+static vec3 centre(const perp_model* model, const double* q, int32_t body)
+{
+    const double* at = q + (size_t)body * (size_t)perpi_q_stride(model);
+    return model->dimension == 2 ? v3(at[0], at[1], 0.0) : v3_from(at);
+}
+
+/* Twice the change of the energy of rotation; in the body frame the inertia is the same at both ends. */
+static double turning_change(const perp_model* model, int32_t i, const double* q, const double* v,
+                             const double* q_end, const double* v_end)
+{
+    const perpi_body* body = &model->body[i];
+    vec3 w0 = perpi_state_rate(model, v, i), w1 = perpi_state_rate(model, v_end, i);
+    if (body->particle) {
+        return 0.0;
+    }
+    if (model->dimension == 2) {
+        return body->inertia.m[2][2] * (w1.z - w0.z) * (w1.z + w0.z);
+    }
+    if (perpi_inertia_round(body)) {
+        return body->inertia.m[0][0] * v3_dot(v3_sub(w1, w0), v3_add(w1, w0));
+    }
+    w0 = m3_tmul(perpi_state_pose(model, q, i).R, w0);
+    w1 = m3_tmul(perpi_state_pose(model, q_end, i).R, w1);
+    return v3_dot(v3_sub(w1, w0), m3_mul(body->inertia, v3_add(w1, w0)));
+}
+
+double perpi_energy_change(const perp_model* model, bool kinetic, const double* q, const double* v,
+                           const double* q_end, const double* v_end)
+{
+    double change = 0.0;
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        if (body->dofs == 0) {
+            continue;
+        }
+        const vec3 moved = v3_sub(centre(model, q_end, i), centre(model, q, i));
+        change -= body->mass * v3_dot(body->gravity, moved);
+        if (kinetic) {
+            const vec3 v0 = perpi_state_velocity(model, v, i);
+            const vec3 v1 = perpi_state_velocity(model, v_end, i);
+            change += 0.5 * body->mass * v3_dot(v3_sub(v1, v0), v3_add(v1, v0));
+            change += 0.5 * turning_change(model, i, q, v, q_end, v_end);
+        }
+    }
+    return change;
+}
+
+void perpi_ledger_close(perp_ledger* l)
+{
+    const double term[] = {l->forces,     l->drag,         l->springs,    l->motors,
+                           l->prescribed, l->friction,     l->impacts,    l->joints,
+                           l->gap,        l->joint_error,  l->gyroscopic, l->spring_error,
+                           l->step_loss,  l->projection,   l->extrapolation};
+    l->unexplained = l->change;
+    l->magnitude = 0.0;
+    for (size_t i = 0; i < sizeof term / sizeof term[0]; ++i) {
+        l->unexplained -= term[i];
+        l->magnitude += fabs(term[i]);
+    }
+}
+
+void perpi_ledger_add(perp_ledger* sum, const perp_ledger* step)
+{
+    sum->change += step->change;
+    sum->forces += step->forces;
+    sum->drag += step->drag;
+    sum->springs += step->springs;
+    sum->motors += step->motors;
+    sum->prescribed += step->prescribed;
+    sum->friction += step->friction;
+    sum->impacts += step->impacts;
+    sum->joints += step->joints;
+    sum->gap += step->gap;
+    sum->joint_error += step->joint_error;
+    sum->gyroscopic += step->gyroscopic;
+    sum->spring_error += step->spring_error;
+    sum->step_loss += step->step_loss;
+    sum->projection += step->projection;
+    sum->extrapolation += step->extrapolation;
+    sum->unexplained += step->unexplained;
+    sum->magnitude += step->magnitude;
+}

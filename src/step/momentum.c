@@ -1,0 +1,320 @@
+/* src/step/momentum.c - momentum over a step: carried exactly, and accounted for.
+ *
+ * A step with its inertia at the start solves I w' = I w_free + sum r x p, I w_free = L + h torque + g
+ * with the velocity-product term g, and turns the bodies by w'. Where impulses act, R' I R'' w' at the new
+ * orientation is not L + h torque + sum r x p. So the state keeps the momentum, not the velocity:
+ *     w_state = (R' I R'')^-1 (I w' - g)
+ * A body that nothing touches has w_state = w'. Midpoint steps: L' = L + (I w* - L - g) / theta.
+ *
+ * The account does not repeat this: it compares the states before and after the step with the forces from
+ * outside. What it finds is what contacts and joints left over.
+ */
+#include "step/momentum.h"
+
+#include <string.h>
+
+#include "step/force_rows.h"
+#include "step/joint_rows.h"
+
+bool perpi_momentum_differs(const perp_model* model)
+{
+    bool differs = false;
+    for (size_t i = 0; i < model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        differs = differs || (model->dimension == 3 && body->dofs > 0 && !body->particle &&
+                              !perpi_inertia_round(body));
+    }
+    return differs;
+}
+
+/* R (inertia) R' w, product by product. */
+static vec3 spin_of(const perpi_body* body, const perpi_pose* pose, vec3 w)
+{
+    return m3_mul(pose->R, m3_mul(body->inertia, m3_tmul(pose->R, w)));
+}
+
+void perpi_momentum_carry(const perpi_formulation* f, const perp_model* model,
+                          const double* v_start, const double* q_end, double* v)
+{
+    for (int32_t i = 0; model->dimension == 3 && i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        if (f->block_of[i] < 0 || body->particle || perpi_inertia_round(body)) {
+            continue;
+        }
+        const double theta = f->theta;
+        const vec3 w0 = perpi_state_rate(model, v_start, i), w1 = perpi_state_rate(model, v, i);
+        vec3 L = v3_sub(spin_of(body, &f->pose[i], w1), f->gyroscopic[i]);
+        if (theta != 1.0) {
+            const vec3 before = spin_of(body, &f->pose[i], w0);
+            const vec3 middle = v3_add(v3_scale(1.0 - theta, w0), v3_scale(theta, w1));
+            const vec3 gain = v3_sub(v3_sub(spin_of(body, &f->pose[i], middle), before),
+                                     f->gyroscopic[i]);
+            L = v3_madd(before, 1.0 / theta, gain);
+        }
+        const perpi_pose end = perpi_state_pose(model, q_end, i);
+        const vec3 w = m3_mul(end.R, m3_mul(m3_inverse(body->inertia), m3_tmul(end.R, L)));
+        v3_to(w, v + 6 * (size_t)i + 3);
+    }
+}
+
+/* ---- the account -----------------------------------------------------------------------------------*/
+
+enum { SUMS = 16 };
+typedef struct island_sum {
+    double mass, centre[3]; /* mass times position at the start */
+    double linear[3], linear_size;
+    double angular[3], angular_size;
+    double touches_prescribed; /* 0 or 1 */
+    double bodies;
+} island_sum;
+_Static_assert(sizeof(island_sum) <= SUMS * sizeof(double), "room in perpi_momentum_work.sum");
+
+static int32_t representative(const int32_t* island, int32_t body)
+{
+    while (island[body] != body) {
+        body = island[body];
+    }
+    return body;
+}
+
+/* Bodies a and b exchange an impulse; -1, or one that is not dynamic: an island that is left out. */
+static void exchange(const perpi_ledger_input* in, const perpi_momentum_work* work, island_sum* sum,
+                     int32_t a, int32_t b)
+{
+    const int32_t body[2] = {a, b};
+    bool dynamic[2];
+    for (int i = 0; i < 2; ++i) {
+        dynamic[i] = body[i] >= 0 && in->model->body[body[i]].dofs > 0;
+    }
+    if (dynamic[0] && dynamic[1]) {
+        const int32_t p = representative(work->island, a), q = representative(work->island, b);
+        work->island[p > q ? p : q] = p < q ? p : q;
+    } else if (dynamic[0] || dynamic[1]) {
+        sum[dynamic[0] ? a : b].touches_prescribed = 1.0;
+    }
+}
+
+static void find_islands(const perpi_ledger_input* in, const perpi_momentum_work* work,
+                         island_sum* sum)
+{
+    const perpi_formulation* f = in->f;
+    const perp_model* model = in->model;
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        const perp_contact* c = &in->contact[i];
+        bool acts = false;
+        for (int r = 0; r < 4; ++r) {
+            acts = acts || c->impulse[r] != 0.0;
+        }
+        if (acts) {
+            exchange(in, work, sum, c->body_a, c->body_b);
+        }
+    }
+    for (size_t i = 0; i < model->joint_count; ++i) {
+        exchange(in, work, sum, model->joint[i].body[0], model->joint[i].body[1]);
+    }
+    for (size_t i = 0; !in->impact && i < model->spring_count; ++i) {
+        exchange(in, work, sum, model->spring[i].body[0], model->spring[i].body[1]);
+    }
+    for (size_t i = 0; !in->impact && i < model->controller_count; ++i) {
+        const perpi_controller* c = &model->controller[i];
+        if (c->joint < 0) {
+            exchange(in, work, sum, -1, c->body);
+        }
+    }
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        if (f->supported && model->body[i].support.points > 0) {
+            sum[i].touches_prescribed = 1.0;
+        }
+    }
+}
+
+static void add3(double* to, vec3 a)
+{
+    to[0] += a.x;
+    to[1] += a.y;
+    to[2] += a.z;
+}
+
+/* m v and the moment about `about` of a body in a state. */
+static void add_state(const perp_model* model, int32_t i, const double* q, const double* v,
+                      double sign, vec3 about, island_sum* sum)
+{
+    const perpi_body* body = &model->body[i];
+    const double* at = q + (size_t)i * (size_t)perpi_q_stride(model);
+    const vec3 x = model->dimension == 2 ? v3(at[0], at[1], 0.0) : v3_from(at);
+    const vec3 p = v3_scale(sign * body->mass, perpi_state_velocity(model, v, i));
+    const vec3 arm = v3_sub(x, about);
+    vec3 L = v3_cross(arm, p);
+    add3(sum->linear, p);
+    sum->linear_size += v3_norm(p);
+    sum->angular_size += v3_norm(arm) * v3_norm(p);
+    if (!body->particle) {
+        const vec3 w = perpi_state_rate(model, v, i);
+        vec3 spin = v3(0, 0, sign * body->inertia.m[2][2] * w.z);
+        if (model->dimension == 3) {
+            const perpi_pose pose = perpi_state_pose(model, q, i);
+            spin = v3_scale(sign, spin_of(body, &pose, w));
+        }
+        L = v3_add(L, spin);
+        sum->angular_size += v3_norm(spin);
+    }
+    add3(sum->angular, L);
+}
+
+/* An impulse from outside, at the centre of mass, and an angular impulse. */
+static void add_outside(const double* x, vec3 about, vec3 p, vec3 L, island_sum* sum)
+{
+    const vec3 arm = v3_sub(v3_from(x), about);
+    add3(sum->linear, v3_neg(p));
+    add3(sum->angular, v3_neg(v3_add(v3_cross(arm, p), L)));
+    sum->linear_size += v3_norm(p);
+    sum->angular_size += v3_norm(arm) * v3_norm(p) + v3_norm(L);
+}
+
+/* Gravity, wrenches, explicit springs, drag over the step. */
+static void add_forces(const perpi_ledger_input* in, int32_t i, vec3 about, island_sum* sum)
+{
+    const perpi_formulation* f = in->f;
+    const perpi_body* body = &in->model->body[i];
+    const double* at = in->v_problem + f->dof[f->block_of[i]];
+    const bool planar = in->model->dimension == 2;
+    const double* q = in->q + (size_t)i * (size_t)perpi_q_stride(in->model);
+    const double x[3] = {q[0], q[1], planar ? 0.0 : q[2]};
+    const vec3 v = planar ? v3(at[0], at[1], 0.0) : v3_from(at);
+    const vec3 w = body->particle ? v3(0, 0, 0) : planar ? v3(0, 0, at[2]) : v3_from(at + 3);
+    vec3 p = v3_madd(v3_scale(body->mass, body->gravity), -body->drag_linear, v);
+    vec3 L = v3_scale(-body->drag_angular, w);
+    if (f->any_applied) {
+        p = v3_add(p, v3_from(f->applied + 6 * (size_t)i));
+        L = v3_add(L, v3_from(f->applied + 6 * (size_t)i + 3));
+    }
+    add_outside(x, about, v3_scale(in->h, p), v3_scale(in->h, L), sum);
+}
+
+/* Springs that are rows pull along the directions of the start of the step, across the line between their
+ * points too: the moment that this adds is known, and named in docs/notation.md. */
+static void add_spring_moments(const perpi_ledger_input* in, const perpi_momentum_work* work,
+                               island_sum* sum)
+{
+    const perpi_formulation* f = in->f;
+    const perp_model* model = in->model;
+    int32_t index = f->problem.constraint_count - (int32_t)model->controller_count;
+    for (size_t i = 0; i < model->spring_count; ++i) {
+        index -= model->spring[i].implicit;
+    }
+    for (size_t i = 0; i < model->spring_count; ++i) {
+        const perpi_spring* s = &model->spring[i];
+        if (!s->implicit) {
+            continue;
+        }
+        const perp_constraint* c = &f->constraint[index++];
+        const double* J = f->J + c->jac;
+        for (int side = 0; side < 2; ++side) {
+            const int32_t body = s->body[side];
+            if (body < 0 || f->block_of[body] < 0) {
+                continue;
+            }
+            const int32_t n = model->body[body].dofs, linear = model->dimension;
+            double x[6] = {0};
+            for (int32_t r = 0; r < c->rows; ++r) {
+                for (int32_t k = 0; k < n; ++k) {
+                    x[k < linear ? k : 6 - n + k] += J[r * n + k] * in->p_problem[c->row + r];
+                }
+            }
+            J += c->rows * n;
+            const int32_t root = representative(work->island, body);
+            const double* q = in->q + (size_t)body * (size_t)perpi_q_stride(model);
+            const double at[3] = {q[0], q[1], linear == 2 ? 0.0 : q[2]};
+            add_outside(at, v3_from(sum[root].centre), v3_from(x), v3_from(x + 3), &sum[root]);
+        }
+    }
+}
+
+perp_status perpi_momentum_account(const perpi_ledger_input* in, perpi_momentum_work* work,
+                                   double error[2])
+{
+    const perp_model* model = in->model;
+    const perpi_formulation* f = in->f;
+    const int32_t bodies = (int32_t)model->body_count;
+    error[0] = error[1] = 0.0;
+    perp_status status = perpi_grow(model->context, &work->island, &work->island_capacity,
+                                    model->body_count, sizeof *work->island);
+    if (status == PERP_OK) {
+        status = perpi_grow(model->context, &work->sum, &work->sum_capacity,
+                            SUMS * model->body_count, sizeof *work->sum);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    island_sum* sum = (island_sum*)work->sum;
+    memset(sum, 0, model->body_count * sizeof *sum);
+    for (int32_t i = 0; i < bodies; ++i) {
+        work->island[i] = i;
+    }
+    find_islands(in, work, sum);
+    bool any = false;
+    for (int32_t i = 0; i < bodies; ++i) {
+        if (f->block_of[i] >= 0) {
+            const int32_t root = representative(work->island, i);
+            const double* q = in->q + (size_t)i * (size_t)perpi_q_stride(model);
+            const vec3 x = v3(q[0], q[1], model->dimension == 2 ? 0.0 : q[2]);
+            sum[root].touches_prescribed += i == root ? 0.0 : sum[i].touches_prescribed;
+            sum[root].mass += model->body[i].mass;
+            add3(sum[root].centre, v3_scale(model->body[i].mass, x));
+            work->island[i] = root;
+        }
+    }
+    for (int32_t i = 0; i < bodies; ++i) {
+        if (f->block_of[i] >= 0 && work->island[i] == i) {
+            for (int k = 0; k < 3; ++k) {
+                sum[i].centre[k] /= sum[i].mass;
+            }
+            any = any || sum[i].touches_prescribed == 0.0;
+        }
+    }
+    if (!any) {
+        return PERP_OK;
+    }
+    for (int32_t i = 0; i < bodies; ++i) {
+        if (f->block_of[i] < 0 || sum[work->island[i]].touches_prescribed != 0.0) {
+            continue;
+        }
+        island_sum* to = &sum[work->island[i]];
+        const vec3 about = v3_from(to->centre);
+        add_state(model, i, in->q_end, in->v_state, 1.0, about, to);
+        add_state(model, i, in->q, in->v, -1.0, about, to);
+        if (in->q_final != NULL) { /* what the projection of the velocities did, at the moved poses */
+            add_state(model, i, in->q_final, in->v_final, 1.0, about, to);
+            add_state(model, i, in->q_final, in->v_state, -1.0, about, to);
+        }
+        if (!in->impact) {
+            add_forces(in, i, about, to);
+        }
+    }
+    if (!in->impact && model->spring_rows > 0) {
+        add_spring_moments(in, work, sum);
+    }
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        const perp_contact* c = &in->contact[i];
+        if (f->block_of[c->body_a] < 0 || f->block_of[c->body_b] < 0) {
+            continue;
+        }
+        island_sum* to = &sum[work->island[c->body_a]];
+        const double p = v3_norm(v3(c->impulse[0], c->impulse[1], c->impulse[2]));
+        to->linear_size += p;
+        to->angular_size +=
+            p * v3_norm(v3_sub(v3_from(c->point), v3_from(to->centre))) + fabs(c->impulse[3]);
+    }
+    for (int32_t i = 0; i < bodies; ++i) {
+        if (f->block_of[i] < 0 || work->island[i] != i || sum[i].touches_prescribed != 0.0) {
+            continue;
+        }
+        const double off[2] = {v3_norm(v3_from(sum[i].linear)), v3_norm(v3_from(sum[i].angular))};
+        const double size[2] = {sum[i].linear_size, sum[i].angular_size};
+        for (int k = 0; k < 2; ++k) {
+            const double relative = size[k] > 0.0 ? off[k] / size[k] : 0.0;
+            error[k] = error[k] >= relative ? error[k] : relative; /* keeps a NaN */
+        }
+    }
+    return PERP_OK;
+}

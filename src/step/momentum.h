@@ -1,0 +1,32 @@
+/* src/step/momentum.h - momentum over a step: carried exactly, and accounted for. */
+#ifndef PERPI_MOMENTUM_H
+#define PERPI_MOMENTUM_H
+
+#include "step/formulate.h"
+#include "step/ledger.h"
+
+/* Whether velocities that solve a step can differ from those of the state after it: the scene is spatial
+ * and has a dynamic body whose inertia depends on its orientation. */
+bool perpi_momentum_differs(const perp_model* model);
+
+/* The angular velocities of the state after a step whose problem had forces and geometry at its start:
+ * the new inertia's inverse applied to the angular momentum, L' = L + h torque + sum r x p. q_end: poses
+ * after the step; v: in: the flat velocities that solved it, out: those of the state. */
+void perpi_momentum_carry(const perpi_formulation* f, const perp_model* model,
+                          const double* v_start, const double* q_end, double* v);
+
+/* Scratch of the account, grown as needed. */
+typedef struct perpi_momentum_work {
+    int32_t* island; /* per body: representative; -1: not dynamic */
+    double* sum;     /* 16 a body, at the representative's place */
+    size_t island_capacity, sum_capacity;
+} perpi_momentum_work;
+
+/* The largest change of linear and of angular momentum of an island that no force explains; islands are
+ * bodies that exchange impulses, and only those are looked at that exchange none with prescribed bodies.
+ * Relative to sum |m v| + sum |p|, angular: about the island's centre of mass at the start, to the sum of
+ * the sizes of the moments. in->q_end, in->v_state: the state after the step. */
+PERP_NODISCARD perp_status perpi_momentum_account(const perpi_ledger_input* in,
+                                                  perpi_momentum_work* work, double error[2]);
+
+#endif
