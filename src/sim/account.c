@@ -45,7 +45,7 @@ perp_status perpi_sim_account(perp_sim* sim, const perpi_formulation* f, double 
         .v_final = projected ? sim->v_next : NULL,
     };
     perp_ledger* ledger = &sim->info.ledger;
-    *ledger = perpi_ledger_terms(&in);
+    perpi_ledger_terms(&in, ledger);
     const double before = stored_energy(sim, sim->q, &sim->contacts);
     const double answer = stored_energy(sim, q_answer, &sim->next);
     ledger->spring_error += answer - before;

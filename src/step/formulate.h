@@ -24,8 +24,17 @@ static inline int32_t perpi_v_stride(const perp_model* model)
 }
 
 perpi_pose perpi_state_pose(const perp_model* model, const double* q, int32_t body);
-vec3 perpi_state_velocity(const perp_model* model, const double* v, int32_t body);
-vec3 perpi_state_rate(const perp_model* model, const double* v, int32_t body);
+static inline vec3 perpi_state_velocity(const perp_model* model, const double* v, int32_t body)
+{
+    return model->dimension == 2 ? v3(v[3 * (size_t)body], v[3 * (size_t)body + 1], 0.0)
+                                 : v3_from(v + 6 * (size_t)body);
+}
+
+static inline vec3 perpi_state_rate(const perp_model* model, const double* v, int32_t body)
+{
+    return model->dimension == 2 ? v3(0.0, 0.0, v[3 * (size_t)body + 2])
+                                 : v3_from(v + 6 * (size_t)body + 3);
+}
 void perpi_state_set_pose(const perp_model* model, double* q, int32_t body, const perpi_pose* pose,
                           double angle);
 void perpi_state_set_velocity(const perp_model* model, double* v, int32_t body, vec3 velocity,

@@ -29,7 +29,8 @@ static double quadratic(mat3 I, vec3 w)
 /* w . (R I R') w */
 static double turning(const perpi_body* body, const perpi_pose* pose, vec3 w)
 {
-    return quadratic(body->inertia, m3_tmul(pose->R, w));
+    return perpi_inertia_round(body) ? body->inertia.m[0][0] * v3_dot(w, w)
+                                     : quadratic(body->inertia, m3_tmul(pose->R, w));
 }
 
 /* Work of wrenches, drag, inertia. */
@@ -118,26 +119,59 @@ static void add_layers(const perpi_ledger_input* in, perp_ledger* sum)
     }
 }
 
+/* J v* of all rows of a contact, in one pass over J. */
+static void contact_speeds(const perpi_ledger_input* in, const perp_constraint* c, double u[4])
+{
+    const perpi_formulation* f = in->f;
+    const double* J = f->J + c->jac;
+    u[0] = u[1] = u[2] = u[3] = 0.0;
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        if (block < 0) {
+            continue;
+        }
+        const double* v = in->v_problem + f->dof[block];
+        const int32_t n = f->dof[block + 1] - f->dof[block];
+        for (int32_t r = 0; r < c->rows; ++r, J += n) {
+            if (n == 6) {
+                u[r] += J[0] * v[0] + J[1] * v[1] + J[2] * v[2] + J[3] * v[3] + J[4] * v[4] +
+                        J[5] * v[5];
+            } else {
+                for (int32_t k = 0; k < n; ++k) {
+                    u[r] += J[k] * v[k];
+                }
+            }
+        }
+    }
+}
+
 static void add_contacts(const perpi_ledger_input* in, perp_ledger* sum)
 {
     const perpi_formulation* f = in->f;
     const double scale = in->impact ? 1.0 : 1.0 / f->theta;
+    double normal = 0.0, friction = 0.0, prescribed = 0.0;
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
-        const double* p = in->p_problem + c->row;
+        const double *p = in->p_problem + c->row, *given = f->given + c->row;
         const perp_contact* contact = &in->contact[i];
+        double u[4];
         if (contact->layer.push != 0.0) { /* given by a layer that was left within the step */
             sum->spring_error += row_work(in, i, 0, contact->layer.push, sum);
         }
-        if (p[0] != 0.0) {
-            *(in->impact ? &sum->impacts : &sum->gap) += row_work(in, i, 0, scale * p[0], sum);
+        if (p[0] == 0.0) {
+            continue; /* no normal impulse, no friction */
         }
+        contact_speeds(in, c, u);
+        normal += p[0] * (u[0] + given[0]);
+        prescribed += p[0] * given[0];
         for (int32_t r = 1; r < c->rows; ++r) {
-            if (p[r] != 0.0) {
-                sum->friction += row_work(in, i, r, scale * p[r], sum);
-            }
+            friction += p[r] * (u[r] + given[r]);
+            prescribed += p[r] * given[r];
         }
     }
+    *(in->impact ? &sum->impacts : &sum->gap) += scale * normal;
+    sum->friction += scale * friction;
+    sum->prescribed -= scale * prescribed;
     if (!in->impact && f->layer_count > 0) {
         add_layers(in, sum);
     }
@@ -297,31 +331,30 @@ static void add_explicit_springs(const perpi_ledger_input* in, perp_ledger* sum)
 
 /* ---- the whole -------------------------------------------------------------------------------------*/
 
-perp_ledger perpi_ledger_terms(const perpi_ledger_input* in)
+void perpi_ledger_terms(const perpi_ledger_input* in, perp_ledger* ledger)
 {
     const perp_model* model = in->model;
-    perp_ledger sum = {0};
+    *ledger = (perp_ledger){0};
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         if (in->f->block_of[i] >= 0) {
-            add_body(in, i, &sum);
+            add_body(in, i, ledger);
         }
     }
-    add_contacts(in, &sum);
+    add_contacts(in, ledger);
     if (model->joint_count > 0) {
-        add_joint_rows(in, &sum);
+        add_joint_rows(in, ledger);
     }
     if (in->impact) {
-        return sum;
+        return;
     }
     if (model->joint_count > 0) {
-        add_efforts(in, &sum);
+        add_efforts(in, ledger);
     }
-    add_supports(in, &sum);
+    add_supports(in, ledger);
     if (model->spring_count > 0 || model->controller_count > 0) {
-        add_force_rows(in, &sum);
-        add_explicit_springs(in, &sum);
+        add_force_rows(in, ledger);
+        add_explicit_springs(in, ledger);
     }
-    return sum;
 }
 
 static vec3 centre(const perp_model* model, const double* q, int32_t body)
@@ -373,16 +406,15 @@ double perpi_energy_change(const perp_model* model, bool kinetic, const double* 
 
 void perpi_ledger_close(perp_ledger* l)
 {
-    const double term[] = {l->forces,     l->drag,         l->springs,    l->motors,
-                           l->prescribed, l->friction,     l->impacts,    l->joints,
-                           l->gap,        l->joint_error,  l->gyroscopic, l->spring_error,
-                           l->step_loss,  l->projection,   l->extrapolation};
-    l->unexplained = l->change;
-    l->magnitude = 0.0;
-    for (size_t i = 0; i < sizeof term / sizeof term[0]; ++i) {
-        l->unexplained -= term[i];
-        l->magnitude += fabs(term[i]);
-    }
+    const double sum = l->forces + l->drag + l->springs + l->motors + l->prescribed + l->friction +
+                       l->impacts + l->joints + l->gap + l->joint_error + l->gyroscopic +
+                       l->spring_error + l->step_loss + l->projection + l->extrapolation;
+    l->unexplained = l->change - sum;
+    l->magnitude = fabs(l->forces) + fabs(l->drag) + fabs(l->springs) + fabs(l->motors) +
+                   fabs(l->prescribed) + fabs(l->friction) + fabs(l->impacts) + fabs(l->joints) +
+                   fabs(l->gap) + fabs(l->joint_error) + fabs(l->gyroscopic) +
+                   fabs(l->spring_error) + fabs(l->step_loss) + fabs(l->projection) +
+                   fabs(l->extrapolation);
 }
 
 void perpi_ledger_add(perp_ledger* sum, const perp_ledger* step)

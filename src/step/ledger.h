@@ -29,7 +29,7 @@ typedef struct perpi_ledger_input {
 
 /* All terms but change, projection and extrapolation, which are the caller's; spring_error lacks the
  * change of the stored energy, which the caller adds. */
-perp_ledger perpi_ledger_terms(const perpi_ledger_input* in);
+void perpi_ledger_terms(const perpi_ledger_input* in, perp_ledger* ledger);
 
 /* Change of kinetic energy (0 if the step has no inertia) and of potential energy in gravity between two
  * states, body by body, so that large energies that do not change cost no digits. */

@@ -64,8 +64,6 @@ typedef struct island_sum {
     double mass, centre[3]; /* mass times position at the start */
     double linear[3], linear_size;
     double angular[3], angular_size;
-    double touches_prescribed; /* 0 or 1 */
-    double bodies;
 } island_sum;
 _Static_assert(sizeof(island_sum) <= SUMS * sizeof(double), "room in perpi_momentum_work.sum");
 
@@ -78,54 +76,57 @@ static int32_t representative(const int32_t* island, int32_t body)
 }
 
 /* Bodies a and b exchange an impulse; -1, or one that is not dynamic: an island that is left out. */
-static void exchange(const perpi_ledger_input* in, const perpi_momentum_work* work, island_sum* sum,
-                     int32_t a, int32_t b)
+static void exchange(const perpi_ledger_input* in, const perpi_momentum_work* work, int32_t a,
+                     int32_t b)
 {
-    const int32_t body[2] = {a, b};
-    bool dynamic[2];
-    for (int i = 0; i < 2; ++i) {
-        dynamic[i] = body[i] >= 0 && in->model->body[body[i]].dofs > 0;
-    }
-    if (dynamic[0] && dynamic[1]) {
+    const int32_t* block = in->f->block_of;
+    const bool free_a = a >= 0 && block[a] >= 0, free_b = b >= 0 && block[b] >= 0;
+    if (free_a && free_b) {
         const int32_t p = representative(work->island, a), q = representative(work->island, b);
         work->island[p > q ? p : q] = p < q ? p : q;
-    } else if (dynamic[0] || dynamic[1]) {
-        sum[dynamic[0] ? a : b].touches_prescribed = 1.0;
+    } else if (free_a || free_b) {
+        work->held[free_a ? a : b] = true;
     }
 }
 
-static void find_islands(const perpi_ledger_input* in, const perpi_momentum_work* work,
-                         island_sum* sum)
+/* True: there is an island that exchanges nothing with prescribed bodies. */
+static bool find_islands(const perpi_ledger_input* in, const perpi_momentum_work* work)
 {
     const perpi_formulation* f = in->f;
     const perp_model* model = in->model;
+    const int32_t bodies = (int32_t)model->body_count;
+    for (int32_t i = 0; i < bodies; ++i) {
+        work->island[i] = i;
+        work->held[i] = f->supported && model->body[i].support.points > 0;
+    }
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_contact* c = &in->contact[i];
-        bool acts = false;
-        for (int r = 0; r < 4; ++r) {
-            acts = acts || c->impulse[r] != 0.0;
-        }
-        if (acts) {
-            exchange(in, work, sum, c->body_a, c->body_b);
+        if (c->impulse[0] != 0.0) { /* without a normal impulse there is no friction */
+            exchange(in, work, c->body_a, c->body_b);
         }
     }
     for (size_t i = 0; i < model->joint_count; ++i) {
-        exchange(in, work, sum, model->joint[i].body[0], model->joint[i].body[1]);
+        exchange(in, work, model->joint[i].body[0], model->joint[i].body[1]);
     }
     for (size_t i = 0; !in->impact && i < model->spring_count; ++i) {
-        exchange(in, work, sum, model->spring[i].body[0], model->spring[i].body[1]);
+        exchange(in, work, model->spring[i].body[0], model->spring[i].body[1]);
     }
     for (size_t i = 0; !in->impact && i < model->controller_count; ++i) {
         const perpi_controller* c = &model->controller[i];
         if (c->joint < 0) {
-            exchange(in, work, sum, -1, c->body);
+            exchange(in, work, -1, c->body);
         }
     }
-    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
-        if (f->supported && model->body[i].support.points > 0) {
-            sum[i].touches_prescribed = 1.0;
-        }
+    for (int32_t i = 0; i < bodies; ++i) {
+        const int32_t root = representative(work->island, i);
+        work->island[i] = root;
+        work->held[root] = work->held[root] || work->held[i];
     }
+    bool any = false;
+    for (int32_t i = 0; i < bodies; ++i) {
+        any = any || (f->block_of[i] >= 0 && !work->held[work->island[i]]);
+    }
+    return any;
 }
 
 static void add3(double* to, vec3 a)
@@ -240,43 +241,36 @@ perp_status perpi_momentum_account(const perpi_ledger_input* in, perpi_momentum_
     perp_status status = perpi_grow(model->context, &work->island, &work->island_capacity,
                                     model->body_count, sizeof *work->island);
     if (status == PERP_OK) {
+        status = perpi_grow(model->context, &work->held, &work->held_capacity, model->body_count,
+                            sizeof *work->held);
+    }
+    if (status == PERP_OK) {
         status = perpi_grow(model->context, &work->sum, &work->sum_capacity,
                             SUMS * model->body_count, sizeof *work->sum);
     }
     if (status != PERP_OK) {
         return status;
     }
+    if (!find_islands(in, work)) {
+        return PERP_OK;
+    }
     island_sum* sum = (island_sum*)work->sum;
     memset(sum, 0, model->body_count * sizeof *sum);
     for (int32_t i = 0; i < bodies; ++i) {
-        work->island[i] = i;
-    }
-    find_islands(in, work, sum);
-    bool any = false;
-    for (int32_t i = 0; i < bodies; ++i) {
         if (f->block_of[i] >= 0) {
-            const int32_t root = representative(work->island, i);
             const double* q = in->q + (size_t)i * (size_t)perpi_q_stride(model);
             const vec3 x = v3(q[0], q[1], model->dimension == 2 ? 0.0 : q[2]);
-            sum[root].touches_prescribed += i == root ? 0.0 : sum[i].touches_prescribed;
-            sum[root].mass += model->body[i].mass;
-            add3(sum[root].centre, v3_scale(model->body[i].mass, x));
-            work->island[i] = root;
+            sum[work->island[i]].mass += model->body[i].mass;
+            add3(sum[work->island[i]].centre, v3_scale(model->body[i].mass, x));
         }
     }
     for (int32_t i = 0; i < bodies; ++i) {
-        if (f->block_of[i] >= 0 && work->island[i] == i) {
-            for (int k = 0; k < 3; ++k) {
-                sum[i].centre[k] /= sum[i].mass;
-            }
-            any = any || sum[i].touches_prescribed == 0.0;
+        for (int k = 0; k < 3 && sum[i].mass > 0.0; ++k) {
+            sum[i].centre[k] /= sum[i].mass;
         }
     }
-    if (!any) {
-        return PERP_OK;
-    }
     for (int32_t i = 0; i < bodies; ++i) {
-        if (f->block_of[i] < 0 || sum[work->island[i]].touches_prescribed != 0.0) {
+        if (f->block_of[i] < 0 || work->held[work->island[i]]) {
             continue;
         }
         island_sum* to = &sum[work->island[i]];
@@ -306,7 +300,7 @@ perp_status perpi_momentum_account(const perpi_ledger_input* in, perpi_momentum_
             p * v3_norm(v3_sub(v3_from(c->point), v3_from(to->centre))) + fabs(c->impulse[3]);
     }
     for (int32_t i = 0; i < bodies; ++i) {
-        if (f->block_of[i] < 0 || work->island[i] != i || sum[i].touches_prescribed != 0.0) {
+        if (f->block_of[i] < 0 || work->island[i] != i || work->held[i]) {
             continue;
         }
         const double off[2] = {v3_norm(v3_from(sum[i].linear)), v3_norm(v3_from(sum[i].angular))};

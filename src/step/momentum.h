@@ -17,9 +17,10 @@ void perpi_momentum_carry(const perpi_formulation* f, const perp_model* model,
 
 /* Scratch of the account, grown as needed. */
 typedef struct perpi_momentum_work {
-    int32_t* island; /* per body: representative; -1: not dynamic */
-    double* sum;     /* 16 a body, at the representative's place */
-    size_t island_capacity, sum_capacity;
+    int32_t* island; /* per body: its representative */
+    bool* held;      /* per body, at the representative's place: exchanges with prescribed bodies */
+    double* sum;     /* 16 a body, likewise */
+    size_t island_capacity, held_capacity, sum_capacity;
 } perpi_momentum_work;
 
 /* The largest change of linear and of angular momentum of an island that no force explains; islands are

@@ -18,18 +18,6 @@ perpi_pose perpi_state_pose(const perp_model* model, const double* q, int32_t bo
     return pose;
 }
 
-vec3 perpi_state_velocity(const perp_model* model, const double* v, int32_t body)
-{
-    const double* s = v + (size_t)body * (size_t)perpi_v_stride(model);
-    return model->dimension == 2 ? v3(s[0], s[1], 0.0) : v3_from(s);
-}
-
-vec3 perpi_state_rate(const perp_model* model, const double* v, int32_t body)
-{
-    const double* s = v + (size_t)body * (size_t)perpi_v_stride(model);
-    return model->dimension == 2 ? v3(0.0, 0.0, s[2]) : v3_from(s + 3);
-}
-
 void perpi_state_set_pose(const perp_model* model, double* q, int32_t body, const perpi_pose* pose,
                           double angle)
 {
