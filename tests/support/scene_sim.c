@@ -17,21 +17,40 @@ static void start(scene_sim* s, perp_status status)
     }
 }
 
-scene_sim scene_sim_open(const char* format, ...)
+static scene_sim open_text(const char* format, va_list args, bool quoted)
 {
     scene_sim s = {0};
-    va_list args;
-    va_start(args, format);
-    const int length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
+    va_list again;
+    va_copy(again, args);
+    const int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
     char* text = malloc((size_t)length + 1);
-    va_start(args, format);
     vsnprintf(text, (size_t)length + 1, format, args);
-    va_end(args);
+    for (int i = 0; quoted && i < length; ++i) {
+        text[i] = text[i] == '\'' ? '"' : text[i];
+    }
     if (perp_context_create(NULL, &s.context) == PERP_OK) {
         start(&s, perp_scene_parse(s.context, text, (size_t)length, "test", NULL, 0, &s.scene));
     }
     free(text);
+    return s;
+}
+
+scene_sim scene_sim_open(const char* format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const scene_sim s = open_text(format, args, false);
+    va_end(args);
+    return s;
+}
+
+scene_sim scene_sim_quoted(const char* format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const scene_sim s = open_text(format, args, true);
+    va_end(args);
     return s;
 }
 

@@ -13,6 +13,8 @@ typedef struct scene_sim {
 
 /* printf-style scene text. On failure sim is NULL and error says why. */
 scene_sim scene_sim_open(const char* format, ...) PERP_PRINTF(1, 2);
+/* The same with single quotes instead of double ones: scenes that can be read. */
+scene_sim scene_sim_quoted(const char* format, ...) PERP_PRINTF(1, 2);
 /* From a file of the source tree ("scenes/hello.json"). */
 scene_sim scene_sim_load(const char* relative);
 void scene_sim_close(scene_sim* s);
