@@ -11,6 +11,7 @@ typedef struct table {
     bool planar;
     const perp_model* model;
     int32_t body; /* the only one, or -1 for all */
+    bool ledger;  /* the recording has one */
     bool first;   /* no cell in this row yet */
 } table;
 
@@ -124,6 +125,14 @@ static void put_names(table* t)
     for (size_t i = 0; i < sizeof tail / sizeof tail[0]; ++i) {
         put_name(t, tail[i][0], tail[i][1]);
     }
+    for (int32_t i = 0; t->ledger && i < PERP_LEDGER_COUNT; ++i) {
+        put_name(t, "ledger", perp_ledger_name(i));
+    }
+    if (t->ledger) {
+        put_name(t, "momentum_error", "linear");
+        put_name(t, "momentum_error", "angular");
+        put_name(t, "", "crossings");
+    }
 }
 
 static void put_frame(table* t, const perp_frame* frame)
@@ -159,6 +168,14 @@ static void put_frame(table* t, const perp_frame* frame)
     put_number(t, frame->info.certificate.normal);
     put_number(t, frame->info.certificate.friction);
     put_number(t, frame->info.certificate.joints);
+    for (int32_t i = 0; t->ledger && i < PERP_LEDGER_COUNT; ++i) {
+        put_number(t, perp_ledger_entry(&frame->info.ledger, i));
+    }
+    if (t->ledger) {
+        put_number(t, frame->info.momentum_error[0]);
+        put_number(t, frame->info.momentum_error[1]);
+        put_integer(t, frame->info.crossings);
+    }
 }
 
 static perp_status put_all(table* t, perp_recording* recording, const perp_scene* scene)
@@ -245,6 +262,7 @@ static int export_recording(const cli_args* args, perp_context* context, perp_re
     }
     table t = {.json = args->json, .model = perp_scene_model(*scene)};
     t.planar = perp_model_dimension(t.model) == 2;
+    t.ledger = perp_recording_has_ledger(*recording);
     const int exit_status = find_body(args, t.model, path, &t);
     if (exit_status != CLI_DONE) {
         return exit_status;
@@ -287,8 +305,9 @@ const cli_verb cli_verb_export = {
     .usage = "R.h5 [--body NAME] [--csv|--json]",
     .summary = "a recording as a table on standard output",
     .text = "One row per frame: time, step, pose and velocity of each body, coordinates and "
-            "errors of each joint, energy, certificate. "
-            "Numbers have\n17 digits: they read back to the same bits.",
+            "errors of each joint, energy, certificate,\nthe energy ledger since the row before "
+            "(not of recordings of format version 2), momentum errors,\ncrossings. "
+            "Numbers have 17 digits: they read back to the same bits.",
     .words_min = 1,
     .words_max = 1,
     .option = options,

@@ -33,14 +33,16 @@ enum {
     CONTACTS,
     PENETRATION,
     JOINT_ERROR, /* a length */
-    SCALARS,
+    MOMENTUM_ERROR,
+    LEDGER = MOMENTUM_ERROR + 2, /* all its entries, summed since the first frame */
+    SCALARS = LEDGER + PERP_LEDGER_COUNT,
 };
 
-/* planar NULL: only in space */
+/* planar NULL: only in space; the ledger has names of its own */
 static const struct {
     const char *name, *planar;
     bool worst; /* over the recorded frames since the page's last one */
-} scalars[SCALARS] = {
+} scalars[LEDGER] = {
     [KINETIC] = {"energy.kinetic", "energy.kinetic", false},
     [POTENTIAL] = {"energy.potential", "energy.potential", false},
     [TOTAL] = {"energy.total", "energy.total", false},
@@ -59,6 +61,8 @@ static const struct {
     [CONTACTS] = {"solver.contacts", "solver.contacts", false},
     [PENETRATION] = {"solver.penetration", "solver.penetration", true},
     [JOINT_ERROR] = {"joint_error", "joint_error", true},
+    [MOMENTUM_ERROR] = {"momentum_error.linear", "momentum_error.linear", true},
+    [MOMENTUM_ERROR + 1] = {"momentum_error.angular", "momentum_error.angular", true},
 };
 
 typedef struct track_key {
@@ -100,6 +104,7 @@ typedef struct packer {
     double* time;
     double* scalar[SCALARS];
     double worst[SCALARS];
+    perp_ledger ledger; /* so far */
     body_span* span;
     double size, accuracy;
     int64_t touches, pushes; /* contacts in the page's frames; of these, with an impulse */
@@ -192,7 +197,13 @@ static void note_scalars(packer* p, int64_t k, const perp_frame* frame)
         [RESIDUAL] = frame->info.report.residual,
         [CONTACTS] = frame->info.contacts,
         [PENETRATION] = frame->info.penetration,
+        [MOMENTUM_ERROR] = frame->info.momentum_error[0],
+        [MOMENTUM_ERROR + 1] = frame->info.momentum_error[1],
     };
+    perp_ledger_add(&p->ledger, &frame->info.ledger);
+    for (int32_t i = 0; i < PERP_LEDGER_COUNT; ++i) {
+        value[LEDGER + i] = perp_ledger_entry(&p->ledger, i);
+    }
     for (int32_t i = 0; i < frame->joint_count; ++i) {
         const double off = frame->joints[i].error[0];
         value[JOINT_ERROR] = !(off <= value[JOINT_ERROR]) ? off : value[JOINT_ERROR];
@@ -203,7 +214,7 @@ static void note_scalars(packer* p, int64_t k, const perp_frame* frame)
         p->time[page_frame(p, k)] = frame->time;
     }
     for (int i = 0; i < SCALARS; ++i) {
-        if (scalars[i].worst) {
+        if (i < LEDGER && scalars[i].worst) {
             p->worst[i] = !(value[i] <= p->worst[i]) ? value[i] : p->worst[i]; /* a NaN stays */
             value[i] = p->worst[i];
         }
@@ -682,15 +693,40 @@ static void put_contacts(packer* p)
     }
 }
 
+/* Terms of the ledger that are 0 throughout are left out. */
+static void put_ledger(packer* p)
+{
+    const size_t n = (size_t)p->frames;
+    for (int32_t i = 0; i < PERP_LEDGER_COUNT; ++i) {
+        const char* own = perp_ledger_name(i);
+        const double* column = p->scalar[LEDGER + i];
+        bool there = strcmp(own, "change") == 0 || strcmp(own, "unexplained") == 0;
+        for (size_t k = 0; k < n; ++k) {
+            there = there || column[k] != 0.0;
+        }
+        if (there && strcmp(own, "magnitude") != 0) {
+            char name[64];
+            (void)snprintf(name, sizeof name, "ledger.%s", own);
+            put_column(p, name, "f64", column, n, 1, sizeof(double));
+        }
+    }
+}
+
 static void put_scalars(packer* p)
 {
+    const bool ledger = perp_recording_has_ledger(p->recording);
     put_column(p, "time", "f64", p->time, (size_t)p->frames, 1, sizeof(double));
-    for (int i = 0; i < SCALARS; ++i) {
+    for (int i = 0; i < LEDGER; ++i) {
         const char* name = p->planar ? scalars[i].planar : scalars[i].name;
-        const bool there = i != JOINT_ERROR || perp_model_joint_count(p->model) > 0;
+        const bool there = i == JOINT_ERROR      ? perp_model_joint_count(p->model) > 0
+                           : i >= MOMENTUM_ERROR ? ledger
+                                                 : true;
         if (name != NULL && there) {
             put_column(p, name, "f64", p->scalar[i], (size_t)p->frames, 1, sizeof(double));
         }
+    }
+    if (ledger) {
+        put_ledger(p);
     }
 }
 

@@ -23,6 +23,7 @@ typedef struct plot_frame {
     bool planar;
     double step;
     double momentum[6];
+    perp_ledger ledger; /* summed since the first frame */
 } plot_frame;
 
 typedef enum plot_axis {
@@ -35,6 +36,7 @@ typedef enum plot_axis {
     AXIS_COORDINATE,
     AXIS_JOINT_ERROR,
     AXIS_ENERGY,
+    AXIS_LEDGER,
     AXIS_MOMENTUM,
     AXIS_ANGULAR,
     AXIS_CERTIFICATE,
@@ -42,6 +44,8 @@ typedef enum plot_axis {
     AXIS_RESIDUAL,
     AXIS_CONTACTS,
     AXIS_PENETRATION,
+    AXIS_CROSSINGS,
+    AXIS_MOMENTUM_ERROR,
     AXIS_COUNT,
 } plot_axis;
 
@@ -58,6 +62,7 @@ static const struct {
     [AXIS_COORDINATE] = {"joint coordinate", false},
     [AXIS_JOINT_ERROR] = {"joint error", true},
     [AXIS_ENERGY] = {"energy", false},
+    [AXIS_LEDGER] = {"energy since the start", false},
     [AXIS_MOMENTUM] = {"momentum", false},
     [AXIS_ANGULAR] = {"angular momentum", false},
     [AXIS_CERTIFICATE] = {"certificate", true},
@@ -65,6 +70,8 @@ static const struct {
     [AXIS_RESIDUAL] = {"solver residual", true},
     [AXIS_CONTACTS] = {"contacts", false},
     [AXIS_PENETRATION] = {"penetration", false},
+    [AXIS_CROSSINGS] = {"crossings", false},
+    [AXIS_MOMENTUM_ERROR] = {"momentum error", true},
 };
 
 typedef struct quantity {
@@ -115,6 +122,25 @@ static double energy(const plot_frame* f, int32_t body, int i)
     (void)body;
     const perp_energy e = f->frame->energy;
     return i == 0 ? e.kinetic : i == 1 ? e.potential : e.total;
+}
+
+static double ledger(const plot_frame* f, int32_t body, int i)
+{
+    (void)body;
+    return perp_ledger_entry(&f->ledger, i);
+}
+
+static double momentum_error(const plot_frame* f, int32_t body, int i)
+{
+    (void)body;
+    return f->frame->info.momentum_error[i];
+}
+
+static double crossings(const plot_frame* f, int32_t body, int i)
+{
+    (void)body;
+    (void)i;
+    return f->frame->info.crossings;
 }
 
 static double momentum(const plot_frame* f, int32_t body, int i)
@@ -192,6 +218,23 @@ static const quantity of_all[] = {
     {"energy.kinetic", AXIS_ENERGY, 0, energy, 0},
     {"energy.potential", AXIS_ENERGY, 0, energy, 1},
     {"energy.total", AXIS_ENERGY, 0, energy, 2},
+    {"ledger.change", AXIS_LEDGER, 0, ledger, 0},
+    {"ledger.forces", AXIS_LEDGER, 0, ledger, 1},
+    {"ledger.drag", AXIS_LEDGER, 0, ledger, 2},
+    {"ledger.springs", AXIS_LEDGER, 0, ledger, 3},
+    {"ledger.motors", AXIS_LEDGER, 0, ledger, 4},
+    {"ledger.prescribed", AXIS_LEDGER, 0, ledger, 5},
+    {"ledger.friction", AXIS_LEDGER, 0, ledger, 6},
+    {"ledger.impacts", AXIS_LEDGER, 0, ledger, 7},
+    {"ledger.joints", AXIS_LEDGER, 0, ledger, 8},
+    {"ledger.scheme.gap", AXIS_LEDGER, 0, ledger, 9},
+    {"ledger.scheme.joints", AXIS_LEDGER, 0, ledger, 10},
+    {"ledger.scheme.gyroscopic", AXIS_LEDGER, 0, ledger, 11},
+    {"ledger.scheme.springs", AXIS_LEDGER, 0, ledger, 12},
+    {"ledger.scheme.step_loss", AXIS_LEDGER, 0, ledger, 13},
+    {"ledger.scheme.projection", AXIS_LEDGER, 0, ledger, 14},
+    {"ledger.scheme.extrapolation", AXIS_LEDGER, 0, ledger, 15},
+    {"ledger.unexplained", AXIS_LEDGER, 0, ledger, 16},
     {"momentum.x", AXIS_MOMENTUM, 0, momentum, 0},
     {"momentum.y", AXIS_MOMENTUM, 0, momentum, 1},
     {"momentum.z", AXIS_MOMENTUM, 3, momentum, 2},
@@ -207,6 +250,9 @@ static const quantity of_all[] = {
     {"solver.residual", AXIS_RESIDUAL, 0, solver, 1},
     {"solver.contacts", AXIS_CONTACTS, 0, solver, 2},
     {"solver.penetration", AXIS_PENETRATION, 0, solver, 3},
+    {"solver.crossings", AXIS_CROSSINGS, 0, crossings, 0},
+    {"momentum_error.linear", AXIS_MOMENTUM_ERROR, 0, momentum_error, 0},
+    {"momentum_error.angular", AXIS_MOMENTUM_ERROR, 0, momentum_error, 1},
     {"joint_error.length", AXIS_JOINT_ERROR, 0, joint_error, 0},
     {"joint_error.angle", AXIS_JOINT_ERROR, 0, joint_error, 1},
     {0},
@@ -216,8 +262,10 @@ static const quantity of_all[] = {
 
 typedef struct curve {
     const quantity* quantity;
-    int32_t body; /* or joint; -1: none */
-    double high;  /* largest value */
+    int32_t body;  /* or joint; -1: none */
+    double high;   /* largest value */
+    bool in_group; /* it was not asked for by its own name */
+    bool zero;     /* throughout */
 } curve;
 
 typedef struct plot {
@@ -235,7 +283,7 @@ typedef struct plot {
     char folder[512];
 } plot;
 
-static bool add_curve(plot* p, const quantity* q, int32_t body)
+static bool add_curve(plot* p, const quantity* q, int32_t body, bool in_group)
 {
     if (p->count == p->capacity) {
         const int wide = p->capacity == 0 ? 16 : 2 * p->capacity;
@@ -246,7 +294,8 @@ static bool add_curve(plot* p, const quantity* q, int32_t body)
         p->curve = more;
         p->capacity = wide;
     }
-    p->curve[p->count++] = (curve){.quantity = q, .body = body, .high = -INFINITY};
+    p->curve[p->count++] =
+        (curve){.quantity = q, .body = body, .high = -INFINITY, .in_group = in_group, .zero = true};
     return true;
 }
 
@@ -257,17 +306,28 @@ static bool joint_lacks(const plot* p, const quantity* q, int32_t joint)
            q->component >= perp_model_joint_info(p->model, joint).coordinates;
 }
 
+/* What recordings of format version 2 do not have. */
+static bool is_account(const quantity* q)
+{
+    return q->axis == AXIS_LEDGER || q->axis == AXIS_MOMENTUM_ERROR || q->axis == AXIS_CROSSINGS;
+}
+
+static bool matches(const quantity* q, const char* name)
+{
+    const size_t length = strlen(name);
+    return strcmp(q->name, name) == 0 ||
+           (strncmp(q->name, name, length) == 0 && q->name[length] == '.');
+}
+
 /* `position` names all of position.x, position.y, ... */
 static int add_matches(plot* p, const quantity* table, const char* name, int32_t body)
 {
-    const size_t length = strlen(name);
     int found = 0;
     for (const quantity* q = table; q->name != NULL; ++q) {
-        const bool match = strcmp(q->name, name) == 0 ||
-                           (strncmp(q->name, name, length) == 0 && q->name[length] == '.');
-        if (match && (q->dimension == 0 || q->dimension == p->dimension) &&
+        const bool there = perp_recording_has_ledger(p->recording) || !is_account(q);
+        if (there && matches(q, name) && (q->dimension == 0 || q->dimension == p->dimension) &&
             !(table == of_joint && joint_lacks(p, q, body))) {
-            found += add_curve(p, q, body) ? 1 : 0;
+            found += add_curve(p, q, body, strcmp(q->name, name) != 0) ? 1 : 0;
         }
     }
     return found;
@@ -294,6 +354,15 @@ static int add_of_one(plot* p, const char* name, const quantity* table,
 /* Every name there is, for the sake of the one that was probably meant. */
 static int unknown(const plot* p, const char* name)
 {
+    for (const quantity* q = of_all; q->name != NULL; ++q) {
+        if (is_account(q) && matches(q, name)) {
+            return cli_fail(
+                p->args->json, CLI_BAD_INPUT,
+                "%.400s: no '%.200s': recorded in format version 2, which has no energy "
+                "ledger, momentum errors or crossings: run its scene again",
+                p->args->word[0], name);
+        }
+    }
     const int32_t bodies = perp_model_body_count(p->model);
     const size_t most = 2 * sizeof of_all / sizeof of_all[0] +
                         (size_t)bodies * (sizeof of_body / sizeof of_body[0]) + 1;
@@ -359,6 +428,7 @@ static int write_numbers(plot* p)
         return cli_fail(p->args->json, CLI_FAILED, "%s: cannot write: %s", path, strerror(errno));
     }
     perp_status status = PERP_OK;
+    perp_ledger sum = {0};
     for (int64_t k = 0; k < perp_recording_frame_count(p->recording); ++k) {
         perp_frame frame;
         status = perp_recording_frame(p->recording, k, &frame);
@@ -370,11 +440,14 @@ static int write_numbers(plot* p)
                         .step = frame.clock != NULL ? 0.5 * frame.clock[1]
                                                     : perp_scene_run_settings(p->scene).step};
         page_momentum(p->model, &frame, f.momentum);
+        perp_ledger_add(&sum, &frame.info.ledger);
+        f.ledger = sum;
         fprintf(file, "%.17g", frame.time);
         for (int i = 0; i < p->count; ++i) {
             const curve* c = &p->curve[i];
             const double x = c->quantity->value(&f, c->body, c->quantity->component);
             p->curve[i].high = x > c->high ? x : c->high;
+            p->curve[i].zero = c->zero && x == 0.0;
             fprintf(file, " %.17g", x);
         }
         (void)fputc('\n', file);
@@ -446,11 +519,19 @@ static void put_title(FILE* file, const plot* p, const curve* c)
     json_decref(clean);
 }
 
+/* Most terms of a ledger are 0 in most scenes; all of them are drawn only if nothing else would be. */
+static bool is_left_out(const curve* c)
+{
+    return c->quantity->axis == AXIS_LEDGER && c->in_group && c->zero;
+}
+
 static void put_panel(FILE* file, const plot* p, plot_axis axis, int panel, int panels)
 {
-    bool positive = false, first = true;
+    bool positive = false, first = true, all = true;
     for (int i = 0; i < p->count; ++i) {
-        positive = positive || (p->curve[i].quantity->axis == axis && p->curve[i].high > 0.0);
+        const bool own = p->curve[i].quantity->axis == axis;
+        positive = positive || (own && p->curve[i].high > 0.0);
+        all = all && !(own && !is_left_out(&p->curve[i]));
     }
     fprintf(file, "set ylabel '%s'\n", axes[axis].label);
     if (p->out == NULL) {
@@ -462,7 +543,7 @@ static void put_panel(FILE* file, const plot* p, plot_axis axis, int panel, int 
     (void)fputs(panel + 1 == panels ? "set xlabel 'time'\n" : "unset xlabel\n", file);
     (void)fputs("plot ", file);
     for (int i = 0, colour = 1; i < p->count; ++i) {
-        if (p->curve[i].quantity->axis != axis) {
+        if (p->curve[i].quantity->axis != axis || (!all && is_left_out(&p->curve[i]))) {
             continue;
         }
         fprintf(file, "%s'data' using 1:%d with lines linetype %d linewidth 1.5 title ",
@@ -717,8 +798,11 @@ const cli_verb cli_verb_plot = {
         "(the largest), energy.kinetic|potential|total, momentum.x|y|z, angular.x|y|z (planar: "
         "angular),\n"
         "certificate.dynamics|normal|friction|joints, solver.iterations|residual|contacts|\n"
-        "penetration. Without the last part all of them: ball.position, energy. Quantities of one\n"
-        "kind share a panel.",
+        "penetration|crossings, momentum_error.linear|angular, and of the energy ledger, summed "
+        "since the\nstart, ledger.change|forces|drag|springs|motors|prescribed|friction|impacts|"
+        "joints|unexplained,\nledger.scheme.gap|joints|gyroscopic|springs|step_loss|projection|"
+        "extrapolation. Without the last\npart all of them (of the ledger, those that are not 0): "
+        "ball.position, energy, ledger. Quantities\nof one kind share a panel.",
     .words_min = 2,
     .words_max = 1000,
     .option = options,

@@ -1,8 +1,13 @@
 /* cli/stats.c - figures of a run. */
 #include "stats.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The part of kinetic energy and weight times size that is added to the magnitude of a step's ledger,
+ * for the rounding of energies that hardly change. */
+#define LEDGER_REST 1e-4
 
 bool cli_stats_begin(cli_stats* stats, const perp_sim* sim)
 {
@@ -42,6 +47,20 @@ static void take_worst(double* worst, double now)
     }
 }
 
+/* The scale only lowers the ratio: it is asked for where the ratio without it would be a new worst. */
+static void take_ledger(cli_stats* stats, const perp_sim* sim, const perp_ledger* ledger)
+{
+    const double size = fabs(ledger->unexplained);
+    if (size <= stats->ledger_worst * ledger->magnitude) {
+        return;
+    }
+    const double ratio = size / (ledger->magnitude + LEDGER_REST * perp_sim_energy_scale(sim));
+    if (!(ratio <= stats->ledger_worst)) { /* a NaN stays visible */
+        stats->ledger_worst = ratio;
+        stats->ledger_step = perp_sim_step_count(sim);
+    }
+}
+
 void cli_stats_step(cli_stats* stats, const perp_sim* sim, double seconds)
 {
     const perp_step_info info = perp_sim_step_info(sim);
@@ -63,6 +82,11 @@ void cli_stats_step(cli_stats* stats, const perp_sim* sim, double seconds)
     take_worst(&worst->normal, info.certificate.normal);
     take_worst(&worst->friction, info.certificate.friction);
     take_worst(&worst->joints, info.certificate.joints);
+
+    take_ledger(stats, sim, &info.ledger);
+    take_worst(&stats->momentum_error[0], info.momentum_error[0]);
+    take_worst(&stats->momentum_error[1], info.momentum_error[1]);
+    stats->crossings += info.crossings;
 
     take_worst(&stats->penetration_max, info.penetration);
     take_worst(&stats->joint_error[0], info.joint_error[0]);

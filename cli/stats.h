@@ -24,11 +24,15 @@ typedef struct cli_stats {
     double iterations_sum;
     int32_t iterations_max;
     int64_t failures;
-    int64_t fallbacks;       /* pairs of shapes given to a simpler contact model */
-    int64_t undetermined;    /* steps whose motion the laws leave open (quasistatic) */
-    int32_t freedom;         /* of these, in how many directions at most */
-    int64_t impacts_reduced; /* impacts whose restitution was cut, for energy not to grow */
-    double initial_total;    /* energy */
+    int64_t fallbacks;        /* pairs of shapes given to a simpler contact model */
+    int64_t undetermined;     /* steps whose motion the laws leave open (quasistatic) */
+    int32_t freedom;          /* of these, in how many directions at most */
+    int64_t impacts_reduced;  /* impacts whose restitution was cut, for energy not to grow */
+    double initial_total;     /* energy */
+    double ledger_worst;      /* largest |unexplained| of a step, relative to the terms' sizes */
+    int64_t ledger_step;      /* and its number; 0: none */
+    double momentum_error[2]; /* largest: linear, angular */
+    int64_t crossings;
 } cli_stats;
 
 bool cli_stats_begin(cli_stats* stats, const perp_sim* sim); /* false: no memory */

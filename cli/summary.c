@@ -50,6 +50,28 @@ static json_t* step_times_json(cli_stats* stats)
     return object;
 }
 
+static json_t* ledger_json(const perp_sim* sim, const cli_stats* stats)
+{
+    const perp_ledger total = perp_sim_ledger_total(sim);
+    static const char scheme_of[] = "scheme.";
+    json_t *object = json_object(), *scheme = json_object();
+    for (int32_t i = 0; i < PERP_LEDGER_COUNT; ++i) {
+        const char* name = perp_ledger_name(i);
+        json_t* value = cli_number(perp_ledger_entry(&total, i));
+        if (strncmp(name, scheme_of, sizeof scheme_of - 1) == 0) {
+            json_object_set_new(scheme, name + sizeof scheme_of - 1, value);
+        } else {
+            json_object_set_new(object, name, value);
+        }
+    }
+    json_object_del(object, "magnitude"); /* over a run it only grows, and says nothing */
+    json_object_set_new(object, "scheme", scheme);
+    json_object_set_new(object, "worst",
+                        json_pack("{s:o, s:I}", "unexplained", cli_number(stats->ledger_worst),
+                                  "step", (json_int_t)stats->ledger_step));
+    return object;
+}
+
 json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats* stats,
                          const char* status, const char* message, const char* problem)
 {
@@ -97,7 +119,12 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
                                   "potential", cli_number(energy.potential), "total",
                                   cli_number(energy.total), "initial_total",
                                   cli_number(stats->initial_total)));
+    json_object_set_new(o, "energy_ledger", ledger_json(sim, stats));
     json_object_set_new(o, "momentum", momentum_json(sim, planar));
+    json_object_set_new(o, "momentum_error",
+                        json_pack("{s:o, s:o}", "linear", cli_number(stats->momentum_error[0]),
+                                  "angular", cli_number(stats->momentum_error[1])));
+    json_object_set_new(o, "crossings", json_integer(stats->crossings));
     json_object_set_new(o, "contacts",
                         json_pack("{s:i, s:i}", "max", (int)stats->contacts_max, "final",
                                   (int)stats->contacts_final));
@@ -162,6 +189,37 @@ static void print_bodies(const perp_sim* sim)
     }
 }
 
+/* Where the change of energy came from: "-0.12: friction -0.1, impacts -0.02; unexplained 1e-15". Terms
+ * of the scheme as one; a term that is 0 is left out. */
+static void print_ledger(const perp_sim* sim)
+{
+    const perp_ledger l = perp_sim_ledger_total(sim);
+    const struct {
+        const char* name;
+        double value;
+    } terms[] = {
+        {"forces", l.forces},
+        {"drag", l.drag},
+        {"springs", l.springs},
+        {"motors", l.motors},
+        {"prescribed motion", l.prescribed},
+        {"friction", l.friction},
+        {"impacts", l.impacts},
+        {"joints", l.joints},
+        {"scheme", l.gap + l.joint_error + l.gyroscopic + l.spring_error + l.step_loss +
+                       l.projection + l.extrapolation},
+    };
+    printf("  energy account %.6g", l.change);
+    const char* between = ": ";
+    for (size_t i = 0; i < sizeof terms / sizeof terms[0]; ++i) {
+        if (terms[i].value != 0.0) {
+            printf("%s%s %.4g", between, terms[i].name, terms[i].value);
+            between = ", ";
+        }
+    }
+    printf("; unexplained %.1e\n", l.unexplained);
+}
+
 void cli_summary_print(const perp_scene* scene, const perp_sim* sim, cli_stats* stats,
                        const char* status, const char* out)
 {
@@ -197,9 +255,15 @@ void cli_summary_print(const perp_scene* scene, const perp_sim* sim, cli_stats* 
     }
     printf("\n  energy         %.9g (kinetic %.6g, potential %.6g; %.9g at the start)\n",
            energy.total, energy.kinetic, energy.potential, stats->initial_total);
+    print_ledger(sim);
     printf("  contacts       %d at the end, %d at most; penetration %.3g, %.3g at most\n",
            (int)stats->contacts_final, (int)stats->contacts_max, stats->penetration_final,
            stats->penetration_max);
+    if (stats->crossings > 0) {
+        printf(
+            "  crossings      %lld prevented: bodies that would have passed through each other\n",
+            (long long)stats->crossings);
+    }
     if (perp_model_joint_count(perp_sim_model(sim)) > 0) {
         printf("  joints         %d; error %.3g, angle %.3g at most\n",
                (int)perp_model_joint_count(perp_sim_model(sim)), stats->joint_error[0],

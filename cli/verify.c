@@ -50,11 +50,19 @@ static void print_json(const perp_verdict* d, int exit_status, double tolerance,
         json_pack("{s:o, s:o, s:o, s:o, s:I}", "dynamics", cli_number(d->worst.dynamics), "normal",
                   cli_number(d->worst.normal), "friction", cli_number(d->worst.friction), "joints",
                   cli_number(d->worst.joints), "frame", (json_int_t)d->worst_frame));
+    json_object_set_new(
+        o, "ledger",
+        json_pack("{s:I, s:o, s:I, s:o}", "checked", (json_int_t)d->ledger_checked, "holds",
+                  d->ledger_checked > 0 ? json_boolean(d->ledger_frame < 0) : json_null(), "frame",
+                  (json_int_t)d->ledger_frame, "message", cli_text(d->ledger_message)));
+    json_object_set_new(o, "format_version", json_integer(d->format_version));
     json_object_set_new(o, "missing_plugin",
                         d->user_code[0] != '\0' ? cli_text(d->user_code) : json_null());
     json_object_set_new(o, "rerun", json_boolean(d->rerun));
     json_object_set_new(o, "same_bits", json_boolean(d->same_bits));
     json_object_set_new(o, "first_difference", json_integer(d->first_difference));
+    json_object_set_new(o, "difference",
+                        d->difference[0] != '\0' ? cli_text(d->difference) : json_null());
     cli_print_json(o);
 }
 
@@ -114,10 +122,26 @@ static void print_laws(const perp_verdict* d, const asked* a, bool laws, bool pl
     print_line(UNKNOWN, "laws", text);
 }
 
+static void print_ledger(const perp_verdict* d)
+{
+    char text[260];
+    if (d->ledger_frame >= 0) {
+        (void)snprintf(text, sizeof text, "frame %lld: %s", (long long)d->ledger_frame,
+                       d->ledger_message);
+        print_line(BAD, "energy ledger", text);
+    } else if (d->ledger_checked > 0) {
+        (void)snprintf(text, sizeof text, "%lld frames agree with the recorded energies",
+                       (long long)d->ledger_checked);
+        print_line(GOOD, "energy ledger", text);
+    } else if (d->format_version < 3) {
+        print_line(UNKNOWN, "energy ledger", "none: recorded in format version 2");
+    }
+}
+
 static void print_text(const char* path, const perp_verdict* d, const asked* a, bool laws,
                        bool plugin)
 {
-    char text[160];
+    char text[240];
     printf("%s", cli_bold());
     cli_put(path);
     printf("%s: ", cli_plain());
@@ -136,13 +160,15 @@ static void print_text(const char* path, const perp_verdict* d, const asked* a, 
         print_line(UNKNOWN, "plugin", text);
     }
     print_laws(d, a, laws, plugin);
+    print_ledger(d);
     if (!d->rerun) {
         (void)snprintf(text, sizeof text, "could not be run again");
     } else if (d->same_bits) {
         (void)snprintf(text, sizeof text, "a second run gives the same bits");
     } else {
-        (void)snprintf(text, sizeof text, "a second run differs from frame %lld on",
-                       (long long)d->first_difference);
+        (void)snprintf(text, sizeof text, "a second run differs from frame %lld on%s%s",
+                       (long long)d->first_difference, d->difference[0] != '\0' ? ", in " : "",
+                       d->difference);
     }
     print_line(d->same_bits ? GOOD : BAD, "second run", text);
 }
@@ -163,7 +189,8 @@ static int verify(const cli_args* args, perp_context* context, cli_plugins* plug
     }
     const asked a = verdict.intact ? asked_of(context, path) : (asked){LAWS_TOLERANCE, 1};
     const bool laws = verdict.worst.worst <= a.tolerance; /* a NaN fails */
-    const bool good = verdict.intact && laws && verdict.rerun && verdict.same_bits;
+    const bool good =
+        verdict.intact && laws && verdict.ledger_frame < 0 && verdict.rerun && verdict.same_bits;
     const int exit_status = good ? CLI_DONE : CLI_FAILED;
     if (args->json) {
         print_json(&verdict, exit_status, a.tolerance, laws);
@@ -199,9 +226,10 @@ static const cli_option options[] = {
 const cli_verb cli_verb_verify = {
     .name = "verify",
     .usage = "R.h5 [--plugin LIB[:ARG]] [--json]",
-    .summary = "check a recording: hashes, laws, and the same bits again",
-    .text = "Exit status 0 if the file is intact, the recorded motion obeys the laws, and running "
-            "the recorded\nscene again gives the same bits; 3 if not; 2 if it is no recording.",
+    .summary = "check a recording: hashes, laws, energy ledger, and the same bits again",
+    .text = "Exit status 0 if the file is intact, the recorded motion obeys the laws, the energy "
+            "ledger agrees\nwith the recorded energies, and running the recorded scene again gives "
+            "the same bits; 3 if not;\n2 if it is no recording.",
     .words_min = 1,
     .words_max = 1,
     .option = options,

@@ -78,6 +78,7 @@ static watch_frame* copy_frame(const perp_sim* sim)
                        .step = perp_sim_step_count(sim),
                        .time = perp_sim_time(sim),
                        .energy = perp_sim_energy(sim),
+                       .ledger = perp_sim_ledger_total(sim),
                        .info = perp_sim_step_info(sim),
                        .contact_count = count};
     perp_sim_momentum(sim, f->momentum, f->angular);

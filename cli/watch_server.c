@@ -202,7 +202,13 @@ static void put_frame(watch_server* s, page_bytes* out, const watch_frame* f)
     put_named(out, ",\"energy\":{\"kinetic\":", f->energy.kinetic);
     put_named(out, ",\"potential\":", f->energy.potential);
     put_named(out, ",\"total\":", f->energy.total);
-    put_numbers(out, "},\"momentum\":", f->momentum, s->planar ? 2 : 3);
+    page_bytes_text(out, "},\"ledger\":{");
+    for (int32_t i = 0; i < PERP_LEDGER_COUNT; ++i) {
+        page_bytes_printf(out, "%s\"%s\"", i > 0 ? "," : "", perp_ledger_name(i));
+        put_named(out, ":", perp_ledger_entry(&f->ledger, i));
+    }
+    put_numbers(out, "},\"momentum_error\":", f->info.momentum_error, 2);
+    put_numbers(out, ",\"momentum\":", f->momentum, s->planar ? 2 : 3);
     if (s->planar) {
         put_named(out, ",\"angular\":", f->angular[2]);
     } else {

@@ -10,6 +10,7 @@ typedef struct watch_frame {
     int64_t step;
     double time;
     perp_energy energy;
+    perp_ledger ledger; /* summed since the start */
     double momentum[3], angular[3];
     perp_step_info info;
     perp_contact* contacts;

@@ -70,6 +70,9 @@ PERP_API const char* perp_recording_scene_text(const perp_recording* recording);
 PERP_API const char* perp_recording_version(const perp_recording* recording);
 /* The user's code (plugins) that the run had; "" if none was named. */
 PERP_API const char* perp_recording_user_code(const perp_recording* recording);
+/* Whether frames have an energy ledger, momentum errors and crossings: all but recordings of format
+ * version 2, where these are 0. */
+PERP_API bool perp_recording_has_ledger(const perp_recording* recording);
 PERP_API int64_t perp_recording_frame_count(const perp_recording* recording);
 
 typedef struct perp_frame {
@@ -77,7 +80,7 @@ typedef struct perp_frame {
     int64_t step;
     const double* q; /* as perp_sim_q */
     const double* v;
-    const double* v_solved;       /* that solved the step; = v unless joints are corrected */
+    const double* v_solved;       /* that solved the step; = v where these never differ */
     const perp_contact* contacts; /* of the step that led here; none in the first frame */
     int32_t contact_count;
     const perp_joint_record* joints; /* of all joints */
@@ -89,8 +92,9 @@ typedef struct perp_frame {
     const double* clock;
     const double *half_q, *half_v, *half_memory, *half_v_end;
     perp_energy energy;
-    /* Of the step that led here; but certificate, penetration, iterations, residual, outcome and
-     * accepted_unsolved are the worst of all steps since the frame before (`record.every` above 1).
+    /* Of the step that led here; but certificate, penetration, joint and momentum errors, iterations,
+     * residual, outcome and accepted_unsolved are the worst of all steps since the frame before
+     * (`record.every` above 1), and ledger, crossings and fallbacks their sums (0 in the first frame).
      * report.seconds is the wall time since then. */
     perp_step_info info;
 } perp_frame;
@@ -115,13 +119,19 @@ typedef struct perp_verdict {
     int64_t laws_checked;        /* of these, whose laws were recomputed from recorded numbers */
     perp_contact_residual worst; /* over these */
     int64_t worst_frame;
+    int64_t ledger_checked; /* frames whose energy ledger was compared with the recorded energies */
+    int64_t ledger_frame;   /* the first whose ledger does not hold, -1: none */
+    char ledger_message[200]; /* and why */
+    int32_t format_version;   /* of the file; 2 has no ledger */
     bool rerun;               /* re-running was possible and was done */
     bool same_bits;           /* and gave the same bits */
     int64_t first_difference; /* frame, -1: none */
+    char difference[96];      /* what differs there: a dataset, of the ledger also its column */
     char message[512];        /* one sentence for a person */
     char user_code[512];      /* that the run had and this check did not; "" if none */
 } perp_verdict;
-/* Hashes first, then the laws from the recorded numbers alone, then a second run. */
+/* Hashes first, then the laws and the energy ledger from the recorded numbers alone, then a second
+ * run. */
 PERP_API PERP_NODISCARD perp_status perp_recording_verify(perp_context* context, const char* path,
                                                           perp_verdict* verdict);
 /* The same with the user's code that the run had: prepare adds it to the simulation of the second

@@ -162,6 +162,14 @@ typedef struct perp_ledger {
     double magnitude;     /* sum of the absolute values of all terms */
 } perp_ledger;
 
+/* The entries of a ledger in the order above, and their names: "change", "friction", "scheme.gap",
+ * "scheme.joints" (joint_error), "scheme.springs" (spring_error), ... NULL and 0 beyond the last. */
+#define PERP_LEDGER_COUNT 18
+PERP_API const char* perp_ledger_name(int32_t entry);
+PERP_API double perp_ledger_entry(const perp_ledger* ledger, int32_t entry);
+/* Adds entry by entry; a NaN stays. */
+PERP_API void perp_ledger_add(perp_ledger* sum, const perp_ledger* step);
+
 typedef struct perp_step_info {
     perp_contact_residual certificate; /* of the last step */
     perp_report report;                /* of its solve */
@@ -192,6 +200,13 @@ typedef struct perp_step_info {
     int32_t crossings;        /* solves repeated because a pair would have passed through itself */
 } perp_step_info;
 PERP_API perp_step_info perp_sim_step_info(const perp_sim* sim);
+
+/* Sum of the ledgers of all steps since the simulation was created, or its state restored: it is not
+ * part of the state. */
+PERP_API perp_ledger perp_sim_ledger_total(const perp_sim* sim);
+/* An energy to compare rounding errors of the ledger with: kinetic energy, and of each body its weight
+ * times its size and its distance from the origin. */
+PERP_API double perp_sim_energy_scale(const perp_sim* sim);
 
 typedef struct perp_energy {
     double kinetic, potential, total;

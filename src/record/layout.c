@@ -74,6 +74,10 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_HALF_V] = FRAME("/adaptive/v", PERPI_CELL_F64, PERPI_WIDTH_HALF_V),
     [PERPI_COLUMN_HALF_V_END] = FRAME("/adaptive/v_end", PERPI_CELL_F64, PERPI_WIDTH_HALF_V),
     [PERPI_COLUMN_HALF_MEMORY] = FRAME("/adaptive/memory", PERPI_CELL_F64, PERPI_WIDTH_HALF_MEMORY),
+    [PERPI_COLUMN_LEDGER] = FRAME("/energy/ledger", PERPI_CELL_F64, PERPI_WIDTH_LEDGER),
+    [PERPI_COLUMN_MOMENTUM_ERROR] =
+        FRAME("/solver/momentum_error", PERPI_CELL_F64, PERPI_WIDTH_MOMENTUM_ERROR),
+    [PERPI_COLUMN_CROSSINGS] = FRAME("/solver/crossings", PERPI_CELL_I32, PERPI_WIDTH_CROSSINGS),
     [PERPI_COLUMN_WALL] = {"/wall/step_seconds", PERPI_CELL_F64, 1, PERPI_AXIS_FRAME, 0,
                            PERPI_COVER_WALL},
     [PERPI_COLUMN_HASH_WALL] = {"/hash/wall", PERPI_CELL_U64, 1, PERPI_AXIS_FRAME, 0,
@@ -96,7 +100,7 @@ size_t perpi_cell_size(perpi_cell cell)
     return 8;
 }
 
-static hid_t name_type(void)
+hid_t perpi_name_type(void)
 {
     const hid_t type = H5Tcopy(H5T_C_S1);
     if (type >= 0) {
@@ -113,7 +117,7 @@ hid_t perpi_cell_memory_type(perpi_cell cell)
     case PERPI_CELL_I64: return H5T_NATIVE_INT64;
     case PERPI_CELL_U64: return H5T_NATIVE_UINT64;
     case PERPI_CELL_I32: return H5T_NATIVE_INT32;
-    case PERPI_CELL_NAME: return name_type();
+    case PERPI_CELL_NAME: return perpi_name_type();
     }
     return -1;
 }
@@ -125,7 +129,7 @@ hid_t perpi_cell_file_type(perpi_cell cell)
     case PERPI_CELL_I64: return H5T_STD_I64LE;
     case PERPI_CELL_U64: return H5T_STD_U64LE;
     case PERPI_CELL_I32: return H5T_STD_I32LE;
-    case PERPI_CELL_NAME: return name_type();
+    case PERPI_CELL_NAME: return perpi_name_type();
     }
     return -1;
 }
@@ -137,15 +141,25 @@ void perpi_cell_type_close(perpi_cell cell, hid_t type)
     }
 }
 
+void perpi_ledger_names_fill(perpi_ledger_names names)
+{
+    memset(names, 0, sizeof(perpi_ledger_names));
+    for (int32_t i = 0; i < PERP_LEDGER_COUNT; ++i) {
+        const char* name = perp_ledger_name(i);
+        memcpy(names[i], name, strnlen(name, PERPI_RECORD_NAME_SIZE));
+    }
+}
+
 /* ---- blocks -----------------------------------------------------------------------------------*/
 
 perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
 {
-    return (perpi_state_shape){.q_size = perp_sim_q_size(sim),
+    return (perpi_state_shape){.format_version = PERPI_RECORD_FORMAT_VERSION,
+                               .q_size = perp_sim_q_size(sim),
                                .v_size = perp_sim_v_size(sim),
                                .joint_count = perp_model_joint_count(perp_sim_model(sim)),
                                .memory_size = perpi_sim_s_size(sim),
-                               .corrected = perpi_sim_v_solved(sim) != perp_sim_v(sim),
+                               .v_solved = perpi_sim_has_v_solved(sim),
                                .grouped = perpi_sim_grouped(sim),
                                .layered = perpi_sim_layered(sim),
                                .bounces = perpi_sim_bounces(sim),
@@ -154,21 +168,26 @@ perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
 
 enum { PERPI_LAYER_CELLS = sizeof(perp_contact_layer) / sizeof(double) };
 _Static_assert(sizeof(perp_contact_layer) == 10 * sizeof(double), "doubles only: a row of cells");
+_Static_assert(sizeof(perp_ledger) == PERP_LEDGER_COUNT * sizeof(double), "likewise");
 
 static int32_t width_of(int32_t width, const perpi_state_shape* shape)
 {
+    const bool accounts = shape->format_version >= 3;
     switch (width) {
     case PERPI_WIDTH_Q: return shape->q_size;
     case PERPI_WIDTH_V: return shape->v_size;
     case PERPI_WIDTH_GROUPED: return shape->grouped ? 1 : 0;
     case PERPI_WIDTH_LAYER: return shape->layered ? PERPI_LAYER_CELLS : 0;
-    case PERPI_WIDTH_V_SOLVED: return shape->corrected ? shape->v_size : 0;
+    case PERPI_WIDTH_V_SOLVED: return shape->v_solved ? shape->v_size : 0;
     case PERPI_WIDTH_MEMORY: return shape->memory_size;
     case PERPI_WIDTH_IMPACT: return shape->bounces ? 2 : 0;
     case PERPI_WIDTH_CLOCK: return shape->adaptive ? 3 : 0;
     case PERPI_WIDTH_HALF_Q: return shape->adaptive ? shape->q_size : 0;
     case PERPI_WIDTH_HALF_V: return shape->adaptive ? shape->v_size : 0;
     case PERPI_WIDTH_HALF_MEMORY: return shape->adaptive ? shape->memory_size : 0;
+    case PERPI_WIDTH_LEDGER: return accounts ? PERP_LEDGER_COUNT : 0;
+    case PERPI_WIDTH_MOMENTUM_ERROR: return accounts ? 2 : 0;
+    case PERPI_WIDTH_CROSSINGS: return accounts ? 1 : 0;
     default: return width <= PERPI_WIDTH_JOINT(1) ? (-10 - width) * shape->joint_count : width;
     }
 }
@@ -345,6 +364,9 @@ perp_status perpi_block_append(perpi_block* block, const perp_frame* frame, int6
     put(block, PERPI_COLUMN_HALF_V, f, frame->half_v);
     put(block, PERPI_COLUMN_HALF_V_END, f, frame->half_v_end);
     put(block, PERPI_COLUMN_HALF_MEMORY, f, frame->half_memory);
+    put(block, PERPI_COLUMN_LEDGER, f, &info->ledger);
+    put(block, PERPI_COLUMN_MOMENTUM_ERROR, f, info->momentum_error);
+    put_int(block, PERPI_COLUMN_CROSSINGS, f, info->crossings);
 
     put_long(block, PERPI_COLUMN_CONTACT_OFFSET, f, contact_end);
     put_double(block, PERPI_COLUMN_WALL, f, info->report.seconds);
@@ -523,6 +545,11 @@ void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
         out->half_v_end = (const double*)cell_at(block, PERPI_COLUMN_HALF_V_END, f);
         out->half_memory = (const double*)cell_at(block, PERPI_COLUMN_HALF_MEMORY, f);
     }
+    if (block->width[PERPI_COLUMN_LEDGER] > 0) {
+        get(block, PERPI_COLUMN_LEDGER, f, &info->ledger);
+        get(block, PERPI_COLUMN_MOMENTUM_ERROR, f, info->momentum_error);
+        info->crossings = get_int(block, PERPI_COLUMN_CROSSINGS, f);
+    }
 
     out->contacts = contact;
     out->contact_count = (int32_t)(contacts.end - contacts.begin);
@@ -547,6 +574,10 @@ void perpi_tally_step(perpi_tally* tally, const perp_sim* sim)
 {
     const perp_step_info info = perp_sim_step_info(sim);
     perp_step_info* worst = &tally->worst;
+    if (tally->steps > 0 && tally->last == perp_sim_step_count(sim)) {
+        return;
+    }
+    tally->last = perp_sim_step_count(sim);
     if (tally->steps++ == 0) {
         *worst = info;
         return;
@@ -571,12 +602,20 @@ void perpi_tally_step(perpi_tally* tally, const perp_sim* sim)
     }
     worst->accepted_unsolved = worst->accepted_unsolved || info.accepted_unsolved;
     worst->fallbacks += info.fallbacks;
+    perp_ledger_add(&worst->ledger, &info.ledger);
+    take_worst(&worst->momentum_error[0], info.momentum_error[0]);
+    take_worst(&worst->momentum_error[1], info.momentum_error[1]);
+    worst->crossings += info.crossings;
 }
 
 /* worst_constraint, name, counts and rounds stay those of the last step: they belong to the
  * contacts of the frame. */
 static void apply_tally(perp_step_info* info, const perpi_tally* tally)
 {
+    info->ledger = tally->worst.ledger; /* of a first frame: 0, nothing was summed */
+    info->momentum_error[0] = tally->worst.momentum_error[0];
+    info->momentum_error[1] = tally->worst.momentum_error[1];
+    info->crossings = tally->worst.crossings;
     if (tally->steps == 0) {
         return;
     }
@@ -639,7 +678,7 @@ uint64_t perpi_header_hash(const perpi_header* header)
         h = perpi_hash_word(h, (uint64_t)header->joint_offset[i]);
     }
     h = perpi_hash_bytes(h, header->joint_name, (size_t)header->joint_offset[header->joint_count]);
-    h = perpi_hash_word(h, (uint32_t)header->corrected);
+    h = perpi_hash_word(h, (uint32_t)header->v_solved);
     h = perpi_hash_word(h, (uint32_t)header->memory_size);
     /* recordings without impacts, likewise without groups, keep the hash they had before there were any */
     h = header->grouped != 0 ? perpi_hash_word(h, (uint32_t)header->grouped) : h;

@@ -12,7 +12,8 @@
 #include "perp/record.h"
 
 #define PERPI_RECORD_FORMAT "perp-recording"
-#define PERPI_RECORD_FORMAT_VERSION 2 /* 2: joints */
+#define PERPI_RECORD_FORMAT_VERSION 3 /* 2: joints; 3: energy ledger, momentum account, crossings */
+#define PERPI_RECORD_FORMAT_OLDEST 2  /* that is still read */
 #define PERPI_USER_CODE_SIZE 512      /* of the attribute user_code, padded with zeros */
 #define PERPI_RECORD_NAME_SIZE 24     /* of a solver's name, padded with zeros */
 
@@ -82,6 +83,9 @@ typedef enum perpi_column {
     PERPI_COLUMN_HALF_V,
     PERPI_COLUMN_HALF_V_END,
     PERPI_COLUMN_HALF_MEMORY,
+    PERPI_COLUMN_LEDGER,
+    PERPI_COLUMN_MOMENTUM_ERROR,
+    PERPI_COLUMN_CROSSINGS,
     PERPI_COLUMN_WALL,
     PERPI_COLUMN_HASH_WALL,
     PERPI_COLUMN_HASH_FRAME,
@@ -97,7 +101,7 @@ typedef enum perpi_cover {
 
 #define PERPI_WIDTH_Q (-1)
 #define PERPI_WIDTH_V (-2)
-#define PERPI_WIDTH_V_SOLVED (-3) /* as V where joints are corrected, else 0 */
+#define PERPI_WIDTH_V_SOLVED (-3) /* as V where solving velocities are recorded, else 0 */
 #define PERPI_WIDTH_MEMORY (-4)
 #define PERPI_WIDTH_GROUPED (-5) /* 1 where the contact model makes groups, else 0 */
 #define PERPI_WIDTH_LAYER (-6)   /* a perp_contact_layer where contacts are soft, else no dataset */
@@ -106,6 +110,9 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_HALF_Q (-9)
 #define PERPI_WIDTH_HALF_V (-10)
 #define PERPI_WIDTH_HALF_MEMORY (-100)
+#define PERPI_WIDTH_LEDGER (-101) /* these since version 3: PERP_LEDGER_COUNT, 2, 1 */
+#define PERPI_WIDTH_MOMENTUM_ERROR (-102)
+#define PERPI_WIDTH_CROSSINGS (-103)
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
 typedef struct perpi_column_def {
@@ -118,6 +125,13 @@ typedef struct perpi_column_def {
 } perpi_column_def;
 
 extern const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT];
+
+/* The attribute of /energy/ledger that names its columns: so many strings, padded with zeros. */
+#define PERPI_LEDGER_COLUMNS "columns"
+typedef char perpi_ledger_names[PERP_LEDGER_COUNT][PERPI_RECORD_NAME_SIZE];
+void perpi_ledger_names_fill(perpi_ledger_names names);
+/* The HDF5 type of one of them; to be closed. */
+hid_t perpi_name_type(void);
 
 size_t perpi_cell_size(perpi_cell cell);
 hid_t perpi_cell_memory_type(perpi_cell cell); /* borrowed, except NAME: perpi_cell_type_close */
@@ -139,12 +153,13 @@ typedef struct perpi_block {
 
 /* What the widths of the columns depend on. */
 typedef struct perpi_state_shape {
+    int32_t format_version;
     int32_t q_size, v_size, joint_count, memory_size;
-    bool corrected; /* joints are corrected: velocities before and after differ */
-    bool grouped;   /* the contact model makes groups */
-    bool layered;   /* contacts have soft layers */
-    bool bounces;   /* steps may be impacts */
-    bool adaptive;  /* steps have lengths of their own */
+    bool v_solved; /* the velocities that solve a step may differ from those of the state */
+    bool grouped;  /* the contact model makes groups */
+    bool layered;  /* contacts have soft layers */
+    bool bounces;  /* steps may be impacts */
+    bool adaptive; /* steps have lengths of their own */
 } perpi_state_shape;
 perpi_state_shape perpi_state_shape_of(const perp_sim* sim);
 
@@ -157,7 +172,7 @@ PERP_NODISCARD perp_status perpi_block_reserve(perpi_block* block, perpi_axis ax
 static inline bool perpi_column_exists(const perpi_block* block, int column)
 {
     const bool late = column == PERPI_COLUMN_CONTACT_LAYER ||
-                      (column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_HALF_MEMORY);
+                      (column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_CROSSINGS);
     return !late || block->width[column] > 0;
 }
 size_t perpi_block_row_size(const perpi_block* block, perpi_column column);
@@ -177,13 +192,15 @@ void perpi_block_frame(const perpi_block* block, size_t frame, perpi_span contac
                        perp_contact* contact, perp_joint_record* joint, char* name,
                        perp_frame* out);
 
-/* The worst of the steps since the last frame, so that `record.every` hides nothing. */
+/* The worst of the steps since the last frame, and the sums of their ledgers, fallbacks and crossings,
+ * so that `record.every` hides nothing. */
 typedef struct perpi_tally {
     int64_t steps; /* 0: none yet */
+    int64_t last;  /* the number of the step counted last */
     perp_step_info worst;
 } perpi_tally;
 
-/* Counts the last step of the simulation in. To do so twice does no harm. */
+/* Counts the last step of the simulation in, once however often it is called. */
 void perpi_tally_step(perpi_tally* tally, const perp_sim* sim);
 
 /* The present state of a simulation as a frame; pointers are the simulation's. */
@@ -204,7 +221,7 @@ typedef struct perpi_header {
     size_t joint_count;         /* likewise */
     const int64_t* joint_offset;
     const char* joint_name;
-    int32_t corrected;     /* 1: the scene corrects joints */
+    int32_t v_solved;      /* 1: the velocities that solved the steps are recorded too */
     int32_t grouped;       /* 1: its contact model makes groups */
     int32_t layered;       /* 1: its contacts have soft layers; only then is there an attribute */
     int32_t bounces;       /* 1: steps may be impacts; only then is there such an attribute */

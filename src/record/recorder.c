@@ -182,8 +182,7 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
                            &h->resumed_from_step) &&
            write_attribute(file, "resumed_from_time", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE,
                            &h->resumed_from_time) &&
-           write_attribute(file, "joint_correction", H5T_STD_I32LE, H5T_NATIVE_INT32,
-                           &h->corrected) &&
+           write_attribute(file, "v_solved", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->v_solved) &&
            write_attribute(file, "contact_groups", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->grouped) &&
            write_attribute(file, "memory_size", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->memory_size) &&
            (h->layered == 0 ||
@@ -207,6 +206,26 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
                        (size_t)h->joint_offset[h->joint_count], h->joint_name);
 }
 
+/* What the columns of /energy/ledger are called. */
+static bool name_ledger(hid_t file)
+{
+    perpi_ledger_names names;
+    perpi_ledger_names_fill(names);
+    const hsize_t count = PERP_LEDGER_COUNT;
+    const hid_t type = perpi_name_type();
+    const hid_t space = H5Screate_simple(1, &count, NULL);
+    const hid_t attribute =
+        H5Acreate_by_name(file, perpi_columns[PERPI_COLUMN_LEDGER].path, PERPI_LEDGER_COLUMNS, type,
+                          space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const bool ok = attribute >= 0 && H5Awrite(attribute, type, names) >= 0;
+    if (attribute >= 0) {
+        (void)H5Aclose(attribute);
+    }
+    (void)H5Sclose(space);
+    (void)H5Tclose(type);
+    return ok;
+}
+
 static bool create_columns(perp_recorder* r)
 {
     bool ok = create_growing(r->file, "/summary", H5T_STD_U8LE, 1, 1, true);
@@ -220,7 +239,7 @@ static bool create_columns(perp_recorder* r)
                                          r->pending.width[c], def->width == 1);
         perpi_cell_type_close(def->cell, type);
     }
-    return ok;
+    return ok && name_ledger(r->file);
 }
 
 /* The names of a model's bodies or joints, in one piece. */
@@ -436,7 +455,7 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .joint_count = (size_t)perp_model_joint_count(model),
         .joint_offset = joint_offset,
         .joint_name = joint_name,
-        .corrected = perpi_state_shape_of(sim).corrected ? 1 : 0,
+        .v_solved = perpi_state_shape_of(sim).v_solved ? 1 : 0,
         .grouped = perpi_state_shape_of(sim).grouped ? 1 : 0,
         .layered = perpi_state_shape_of(sim).layered ? 1 : 0,
         .bounces = perpi_state_shape_of(sim).bounces ? 1 : 0,

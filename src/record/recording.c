@@ -214,12 +214,16 @@ static perp_status read_header(perp_recording* r)
         !read_attribute(r->file, "header_hash", H5T_NATIVE_UINT64, &r->header_hash)) {
         return no_recording(r, "an attribute of the header is missing");
     }
-    if (h->format_version != PERPI_RECORD_FORMAT_VERSION) {
+    if (h->format_version < PERPI_RECORD_FORMAT_OLDEST ||
+        h->format_version > PERPI_RECORD_FORMAT_VERSION) {
         return perpi_fail(r->context, PERP_ERROR_UNSUPPORTED,
-                          "%s: format version %d; this perp reads version %d", r->path,
-                          (int)h->format_version, PERPI_RECORD_FORMAT_VERSION);
+                          "%s: format version %d; this perp reads versions %d to %d", r->path,
+                          (int)h->format_version, PERPI_RECORD_FORMAT_OLDEST,
+                          PERPI_RECORD_FORMAT_VERSION);
     }
-    if (!read_attribute(r->file, "joint_correction", H5T_NATIVE_INT32, &h->corrected) ||
+    /* in version 2 they were recorded where joints were corrected, and the attribute said that */
+    const char* v_solved = h->format_version == 2 ? "joint_correction" : "v_solved";
+    if (!read_attribute(r->file, v_solved, H5T_NATIVE_INT32, &h->v_solved) ||
         !read_attribute(r->file, "contact_groups", H5T_NATIVE_INT32, &h->grouped) ||
         !read_attribute(r->file, "memory_size", H5T_NATIVE_INT32, &h->memory_size) ||
         h->memory_size < 0 || h->memory_size > MEMORY_LIMIT) {
@@ -276,19 +280,49 @@ static perp_status read_header(perp_recording* r)
     return PERP_OK;
 }
 
-static perp_status open_columns(perp_recording* r)
+/* A ledger with other columns would be read wrongly; no hash covers their names. */
+static bool ledger_named(hid_t dataset)
+{
+    perpi_ledger_names expected, found;
+    perpi_ledger_names_fill(expected);
+    if (H5Aexists(dataset, PERPI_LEDGER_COLUMNS) <= 0) {
+        return false;
+    }
+    const hid_t attribute = H5Aopen(dataset, PERPI_LEDGER_COLUMNS, H5P_DEFAULT);
+    const hid_t type = perpi_name_type();
+    const hid_t stored = H5Aget_type(attribute);
+    const hid_t space = H5Aget_space(attribute);
+    const bool ok = H5Tget_class(stored) == H5T_STRING && H5Tis_variable_str(stored) <= 0 &&
+                    H5Tget_size(stored) == PERPI_RECORD_NAME_SIZE &&
+                    H5Sget_simple_extent_npoints(space) == PERP_LEDGER_COUNT &&
+                    H5Aread(attribute, type, found) >= 0 &&
+                    memcmp(expected, found, sizeof expected) == 0;
+    (void)H5Sclose(space);
+    (void)H5Tclose(stored);
+    (void)H5Tclose(type);
+    (void)H5Aclose(attribute);
+    return ok;
+}
+
+perpi_state_shape perpi_recording_shape(const perp_recording* r)
 {
     const int32_t n = (int32_t)r->header.body_count;
     const bool planar = r->header.dimension == 2;
-    const perpi_state_shape shape = {.q_size = n * (planar ? 3 : 7),
-                                     .v_size = n * (planar ? 3 : 6),
-                                     .joint_count = (int32_t)r->header.joint_count,
-                                     .memory_size = r->header.memory_size,
-                                     .corrected = r->header.corrected != 0,
-                                     .grouped = r->header.grouped != 0,
-                                     .layered = r->header.layered != 0,
-                                     .bounces = r->header.bounces != 0,
-                                     .adaptive = r->header.adaptive != 0};
+    return (perpi_state_shape){.format_version = r->header.format_version,
+                               .q_size = n * (planar ? 3 : 7),
+                               .v_size = n * (planar ? 3 : 6),
+                               .joint_count = (int32_t)r->header.joint_count,
+                               .memory_size = r->header.memory_size,
+                               .v_solved = r->header.v_solved != 0,
+                               .grouped = r->header.grouped != 0,
+                               .layered = r->header.layered != 0,
+                               .bounces = r->header.bounces != 0,
+                               .adaptive = r->header.adaptive != 0};
+}
+
+static perp_status open_columns(perp_recording* r)
+{
+    const perpi_state_shape shape = perpi_recording_shape(r);
     perpi_block_init(&r->block, r->context, &shape);
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         const perpi_column_def* def = &perpi_columns[c];
@@ -306,6 +340,9 @@ static perp_status open_columns(perp_recording* r)
             return no_recording(r, why);
         }
         r->extent[c] = (int64_t)rows;
+    }
+    if (perp_recording_has_ledger(r) && !ledger_named(r->dataset[PERPI_COLUMN_LEDGER])) {
+        return no_recording(r, "/energy/ledger has other columns than this perp knows");
     }
     return PERP_OK;
 }
@@ -729,6 +766,11 @@ const char* perp_recording_user_code(const perp_recording* r)
 const char* perp_recording_version(const perp_recording* r)
 {
     return r->version;
+}
+
+bool perp_recording_has_ledger(const perp_recording* r)
+{
+    return r->header.format_version >= 3;
 }
 
 int64_t perp_recording_frame_count(const perp_recording* r)

@@ -46,6 +46,8 @@ PERP_NODISCARD perp_status perpi_recording_load(perp_context* context, const cha
                                                 bool lenient, perp_recording** recording);
 /* Whether there is a perp recording of any version at path, whole or not. */
 bool perpi_is_recording(const char* path);
+/* What the widths of its columns depend on. */
+perpi_state_shape perpi_recording_shape(const perp_recording* recording);
 /* Whether the hashes of a frame fit. */
 PERP_NODISCARD perp_status perpi_recording_frame_fits(perp_recording* recording, int64_t index,
                                                       bool* fits);

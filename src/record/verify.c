@@ -1,9 +1,9 @@
 /* src/record/verify.c - is a recording what it claims to be?
  *
- * Three questions, each harder than the one before: do the hashes fit; do the recorded velocities
- * and impulses satisfy the laws, formulated anew from the recorded numbers and the scene; does a
- * second run give the same bits. What user code in C did to a simulation (wrenches, callbacks) is
- * not in a recording: such runs fail the second and third question.
+ * Four questions, each harder than the one before: do the hashes fit; do the recorded velocities
+ * and impulses satisfy the laws, formulated anew from the recorded numbers and the scene; do the
+ * recorded energies bear out the energy ledger (verify_ledger.c); does a second run give the same bits. What user code in C did to a simulation (wrenches, callbacks) is
+ * not in a recording: such runs fail the second and the last question.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 
 #include "record/disk.h"
 #include "record/recording.h"
+#include "record/verify_ledger.h"
 #include "sim/sim.h"
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
@@ -59,6 +60,7 @@ static perp_status check_hashes(verifier* x)
     verdict->finished = perp_recording_finished(r);
     (void)snprintf(verdict->note, sizeof verdict->note, "%s", perp_recording_note(r));
     verdict->frames = r->frames;
+    verdict->format_version = r->header.format_version;
     if (r->damage[0] != '\0') {
         say(verdict, "damaged: %s", r->damage);
         return PERP_OK;
@@ -280,7 +282,18 @@ static perp_status check_laws(verifier* x)
     return status;
 }
 
-/* ---- 3. the second run ------------------------------------------------------------------------*/
+/* ---- 3. the energy ledger ------------------------------------------------------------------------*/
+
+static perp_status check_ledger(verifier* x)
+{
+    perp_verdict* verdict = x->verdict;
+    const bool quasistatic = strcmp(perp_scene_run_settings(x->scene).stepper, "quasistatic") == 0;
+    return perpi_ledger_check(x->recording, perp_scene_model(x->scene), quasistatic,
+                              &verdict->ledger_checked, &verdict->ledger_frame,
+                              verdict->ledger_message);
+}
+
+/* ---- 4. the second run ------------------------------------------------------------------------*/
 
 /* Steps until the simulation stands where the frame does. */
 static perp_status run_to(verifier* x, int64_t step)
@@ -294,6 +307,40 @@ static perp_status run_to(verifier* x, int64_t step)
         perpi_tally_step(&x->tally, x->sim);
     }
     return PERP_OK;
+}
+
+/* Names the first column of frame k in which the second run differs; the frame is in memory. */
+static void name_difference(const verifier* x, const perpi_block* block, int64_t k)
+{
+    const perp_recording* r = x->recording;
+    perp_verdict* verdict = x->verdict;
+    const size_t f = (size_t)(k - r->first);
+    const size_t contacts = block->rows[PERPI_AXIS_CONTACT];
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        const bool of_contacts = perpi_columns[c].axis == PERPI_AXIS_CONTACT;
+        const size_t size = perpi_block_row_size(block, (perpi_column)c);
+        /* numbers of contacts are equal here: the column of their offsets comes before */
+        const size_t row = of_contacts ? (size_t)r->contact_end[f] : f;
+        const size_t bytes = of_contacts ? contacts * size : size;
+        if (perpi_columns[c].cover != PERPI_COVER_FRAME || bytes == 0) {
+            continue;
+        }
+        const unsigned char* recorded = r->block.data[c] + row * size;
+        const unsigned char* again = block->data[c];
+        if (memcmp(recorded, again, bytes) == 0) {
+            continue;
+        }
+        int32_t entry = 0;
+        while (c == PERPI_COLUMN_LEDGER &&
+               memcmp(recorded + 8 * entry, again + 8 * entry, 8) == 0) {
+            entry += 1;
+        }
+        (void)snprintf(verdict->difference, sizeof verdict->difference, "%s%s%s%s",
+                       perpi_columns[c].path, c == PERPI_COLUMN_LEDGER ? " '" : "",
+                       c == PERPI_COLUMN_LEDGER ? perp_ledger_name(entry) : "",
+                       c == PERPI_COLUMN_LEDGER ? "'" : "");
+        return;
+    }
 }
 
 static perp_status same_frame(verifier* x, perpi_block* block, int64_t k, int64_t* contact_total,
@@ -314,6 +361,9 @@ static perp_status same_frame(verifier* x, perpi_block* block, int64_t k, int64_
     if (status == PERP_OK) {
         *same = perpi_block_hash(block, PERPI_COVER_FRAME, seed, 0, contacts) == recorded;
     }
+    if (status == PERP_OK && !*same) {
+        name_difference(x, block, k);
+    }
     return status;
 }
 
@@ -325,7 +375,7 @@ static perp_status run_again(verifier* x)
     bool same = true;
     perp_status status = PERP_OK;
     verdict->rerun = true;
-    const perpi_state_shape shape = perpi_state_shape_of(x->sim);
+    const perpi_state_shape shape = perpi_recording_shape(x->recording);
     perpi_block_init(&block, x->context, &shape);
     if (x->recording->header.resumed_from_step >= 0) {
         status = perp_recording_restore(x->recording, 0, x->sim);
@@ -380,7 +430,8 @@ static perp_status prepare_sim(verifier* x)
          perp_model_joint_count(perp_scene_model(x->scene)) !=
              (int32_t)x->recording->header.joint_count ||
          perpi_sim_s_size(x->sim) != x->recording->header.memory_size ||
-         perpi_state_shape_of(x->sim).corrected != (x->recording->header.corrected != 0) ||
+         (x->recording->header.format_version > 2 && /* which kept fewer of them */
+          perpi_state_shape_of(x->sim).v_solved != (x->recording->header.v_solved != 0)) ||
          perpi_state_shape_of(x->sim).layered != (x->recording->header.layered != 0) ||
          perpi_state_shape_of(x->sim).grouped != (x->recording->header.grouped != 0) ||
          perpi_state_shape_of(x->sim).bounces != (x->recording->header.bounces != 0) ||
@@ -407,6 +458,11 @@ static void conclude(verifier* x)
     if (d->message[0] != '\0') {
         return;
     }
+    if (d->ledger_frame >= 0) {
+        say(d, "intact%s, but the energy ledger of frame %lld does not hold: %s", end,
+            (long long)d->ledger_frame, d->ledger_message);
+        return;
+    }
     if (!d->same_bits && d->user_code[0] != '\0') {
         say(d,
             "intact%s, but it was recorded with user code (%.200s), without which a second run "
@@ -416,9 +472,11 @@ static void conclude(verifier* x)
     }
     if (!d->same_bits) {
         say(d,
-            "intact%s, but a second run differs from frame %lld on (recorded by perp %s, this is "
-            "%s)",
-            end, (long long)d->first_difference, version, PERP_VERSION_STRING);
+            "intact%s, but a second run differs from frame %lld on, first in %s (recorded by perp "
+            "%s "
+            "in format version %d, this is %s)",
+            end, (long long)d->first_difference, d->difference, version, (int)d->format_version,
+            PERP_VERSION_STRING);
         return;
     }
     if (d->laws_checked == 0) {
@@ -459,7 +517,7 @@ perp_status perp_recording_verify_with(perp_context* context, const char* path,
                                        perp_status (*prepare)(void* user, perp_sim* sim),
                                        void* user, perp_verdict* verdict)
 {
-    perp_verdict result = {.worst_frame = -1, .first_difference = -1};
+    perp_verdict result = {.worst_frame = -1, .first_difference = -1, .ledger_frame = -1};
     result.worst.worst_constraint = -1;
     verifier x = {.context = context, .verdict = &result, .prepare = prepare, .user = user};
     const perpi_quiet quiet = perpi_quiet_begin();
@@ -476,6 +534,9 @@ perp_status perp_recording_verify_with(perp_context* context, const char* path,
     }
     if (status == PERP_OK && x.sim != NULL) {
         status = prepare == NULL ? check_laws(&x) : PERP_OK;
+        if (status == PERP_OK) {
+            status = check_ledger(&x);
+        }
         if (status == PERP_OK) {
             status = run_again(&x);
         }

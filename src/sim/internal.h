@@ -140,6 +140,7 @@ struct perp_sim {
     perpi_arena scratch; /* of questions, not of steps */
 
     perp_step_info info;
+    perp_ledger ledger_total; /* of all steps since the simulation was created or restored */
     perp_step_fn on_step;
     void* on_step_user;
     perpi_step_callback* callback; /* after on_step, in order */

@@ -67,6 +67,11 @@ void perp_sim_joint_error(const perp_sim* sim, double error[2])
     }
 }
 
+bool perpi_sim_has_v_solved(const perp_sim* sim)
+{
+    return sim->v_solved != NULL;
+}
+
 const double* perpi_sim_v_solved(const perp_sim* sim)
 {
     return sim->v_solved != NULL ? sim->v_solved : sim->v;

@@ -749,6 +749,7 @@ void perpi_sim_swap(perp_sim* sim)
 static void take_over(perp_sim* sim)
 {
     perpi_sim_swap(sim);
+    perp_ledger_add(&sim->ledger_total, &sim->info.ledger);
     sim->step += 1;
     if (sim->info.kind == PERP_STEP_TIME) {
         sim->tick += 1;

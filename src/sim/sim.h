@@ -17,7 +17,10 @@ PERP_NODISCARD perp_status perpi_sim_set_state(perp_sim* sim, double time, int64
 /* What springs and controllers remember from the last step: part of the state. */
 int32_t perpi_sim_s_size(const perp_sim* sim);
 const double* perpi_sim_s(const perp_sim* sim);
-/* The velocities that solved the last step; other than perp_sim_v if the scene corrects joints. */
+/* Whether the velocities that solve a step may differ from those of the state it leads to; a recording
+ * keeps both then. */
+bool perpi_sim_has_v_solved(const perp_sim* sim);
+/* The velocities that solved the last step; perp_sim_v if they never differ. */
 const double* perpi_sim_v_solved(const perp_sim* sim);
 /* The stepper's settings, the scene's default friction cone included. */
 const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim);
@@ -42,6 +45,9 @@ typedef struct perpi_half {
     const double *q, *v, *s, *v_end;
 } perpi_half;
 perpi_half perpi_sim_half(const perp_sim* sim);
+/* Of each body its weight times its size and its distance from the origin, summed: what the rounding of
+ * the potential energy is compared with. */
+double perpi_weight_scale(const perp_model* model, const double* q);
 /* Whether steps may be impacts. */
 bool perpi_sim_bounces(const perp_sim* sim);
 

@@ -239,6 +239,7 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_s
     }
     sim->has_problem = false;
     sim->info = (perp_step_info){.kind = kind, .impacts_in_a_row = impacts_in_a_row};
+    sim->ledger_total = (perp_ledger){0};
     if (joint_count > 0) {
         memmove(sim->joint, joints, joint_count * sizeof *joints);
     }

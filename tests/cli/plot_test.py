@@ -66,6 +66,31 @@ def the_numbers_are_those_of_the_recording():
 
 
 @test
+def the_ledger_is_summed_since_the_start():
+    perp("run", write_scene(duration=0.3, record={"every": 3}), "--quiet", "--out", "r.h5")
+    with h5py.File("r.h5", "r") as file:
+        rows = numpy.cumsum(file["energy/ledger"][()], axis=0)
+        names = [name.decode() for name in file["energy/ledger"].attrs["columns"]]
+        errors, crossings = file["solver/momentum_error"][()], file["solver/crossings"][()]
+    shown = [name for name in names if name != "magnitude"]
+    data = columns([f"ledger.{name}" for name in shown])
+    for i, name in enumerate(shown):
+        assert numpy.array_equal(data[:, i + 1], rows[:, names.index(name)]), name
+    assert numpy.array_equal(columns(["ledger"]), data)
+    scheme = [name for name in shown if name.startswith("scheme.")]
+    assert numpy.array_equal(columns(["ledger.scheme"])[:, 1:],
+                             rows[:, [names.index(name) for name in scheme]])
+    data = columns(["momentum_error", "solver.crossings"])
+    assert numpy.array_equal(data[:, 1:], numpy.hstack([errors, crossings]))
+    # terms that are 0 throughout are drawn only when they are named
+    columns(["ledger"])
+    drawn = open("script").read().count(" title ")
+    assert drawn == (sum(rows[:, names.index(name)].any() for name in shown) or len(shown)), drawn
+    columns(["ledger.drag", "ledger.impacts"])
+    assert open("script").read().count(" title ") == 2
+
+
+@test
 def joints_have_coordinates_and_errors():
     perp("run", "w14-arm", "--duration", "0.1", "--quiet", "--out", "r.h5")
     with h5py.File("r.h5", "r") as file:

@@ -91,6 +91,18 @@ def check_scalars(page, file):
             assert numpy.array_equal(column, worst), name
 
 
+def check_ledger(page, file):
+    """Sums since the first frame, whichever frames the page has."""
+    sums = numpy.cumsum(file["energy/ledger"][()], axis=0)[frames_of(page, file)]
+    names = [name.decode() for name in file["energy/ledger"].attrs["columns"]]
+    there = {column["name"] for column in page.header["columns"]}
+    for name, column in zip(names, sums.T):
+        if f"ledger.{name}" in there:
+            assert numpy.array_equal(page[f"ledger.{name}"], column), name
+        else:  # left out where it is 0 throughout
+            assert not column.any() or name == "magnitude", name
+
+
 def check_contacts(page, file):
     frames = frames_of(page, file)
     offset, rows = page["contacts.offset"], file["contacts/offset"][()]
@@ -127,6 +139,7 @@ def check_all(path, recording):
         check_tracks(page, file)
         check_ends(page, file)
         check_scalars(page, file)
+        check_ledger(page, file)
         check_contacts(page, file)
         assert [b["name"] for b in page.header["bodies"]] == names_of(file)
     return page

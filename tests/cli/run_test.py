@@ -16,7 +16,10 @@ KEYS = {
     "certificate": {"dynamics", "normal", "friction", "joints", "worst_step"},
     "penetration": {"max", "final"}, "joint_error": {"max", "angle"},
     "energy": {"kinetic", "potential", "total", "initial_total"},
-    "momentum": {"linear", "angular"}, "contacts": {"max", "final"},
+    "energy_ledger": {"change", "forces", "drag", "springs", "motors", "prescribed", "friction",
+                      "impacts", "joints", "scheme", "unexplained", "worst"},
+    "momentum": {"linear", "angular"}, "momentum_error": {"linear", "angular"}, "crossings": None,
+    "contacts": {"max", "final"},
     "solver_iterations": {"mean", "max"}, "solver_failures": None, "bodies": None,
 }
 
@@ -26,6 +29,8 @@ def check_keys(result):
     for key, inner in KEYS.items():
         if inner is not None:
             assert set(result[key]) == inner, (key, result[key])
+    assert set(result["energy_ledger"]["scheme"]) == {
+        "gap", "joints", "gyroscopic", "springs", "step_loss", "projection", "extrapolation"}
 
 
 @test
@@ -375,12 +380,12 @@ def export_gives_back_every_bit():
     lines = perp("export", "r.h5").out.splitlines()
     header = lines[0].split(",")
     assert header[:5] == ["time", "step", "ground.x", "ground.y", "ground.z"]
-    assert len(header) == 2 + 4 * 13 + 7 and len(lines) == 1 + 21
+    assert len(header) == 2 + 4 * 13 + 7 + 21 and len(lines) == 1 + 21
     last = dict(zip(header, map(float, lines[-1].split(","))))
     assert [last[f"c.{k}"] for k in "xyz"] == final["bodies"]["c"]["position"]
     assert last["energy.total"] == final["energy"]["total"]
     one = perp("export", "r.h5", "--body", "c", "--csv").out.splitlines()
-    assert len(one[0].split(",")) == 2 + 13 + 7
+    assert len(one[0].split(",")) == 2 + 13 + 7 + 21
     table = perp("export", "r.h5", "--body", "c", "--json").json
     assert table["columns"] == one[0].split(",") and table["complete"]
     assert table["rows"][-1] == list(map(float, one[-1].split(",")))

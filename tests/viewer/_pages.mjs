@@ -2,6 +2,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { deflateSync, inflateSync } from "node:zlib";
 import { pathToFileURL } from "node:url";
 
 const perp = process.env.PERP;
@@ -39,6 +40,29 @@ export function changed(from, to, change) {
     const header = change(JSON.parse(HEADER.exec(html)[1]));
     const text = JSON.stringify(header).replace(/[<>&]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`);
     writeFileSync(to, html.replace(HEADER, () => `<script type="application/json" class="perp-run">${text}</script>`));
+    return to;
+}
+
+const BLOB = /<script type="text\/plain" class="perp-blob">([\s\S]*?)<\/script>/;
+
+// A copy of a page with columns of doubles instead of those of the energy ledger that it may have.
+// make: (name of the term) => (time) => number.
+export function withLedger(from, to, terms) {
+    const html = readFileSync(from, "utf8");
+    const header = JSON.parse(HEADER.exec(html)[1]);
+    let blob = inflateSync(Buffer.from(BLOB.exec(html)[1], "base64"));
+    const time = header.columns.find((c) => c.name === "time");
+    header.columns = header.columns.filter((c) => !c.name.startsWith("ledger."));
+    for (const [name, value] of Object.entries(terms)) {
+        const pad = Buffer.alloc((8 - (blob.length % 8)) % 8);
+        const cells = Buffer.alloc(8 * time.count);
+        for (let k = 0; k < time.count; ++k) cells.writeDoubleLE(value(blob.readDoubleLE(time.at + 8 * k)), 8 * k);
+        header.columns.push({ name: `ledger.${name}`, kind: "f64", count: time.count, width: 1, at: blob.length + pad.length, bytes: cells.length });
+        blob = Buffer.concat([blob, pad, cells]);
+    }
+    const text = JSON.stringify(header).replace(/[<>&]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`);
+    writeFileSync(to, html.replace(HEADER, () => `<script type="application/json" class="perp-run">${text}</script>`)
+        .replace(BLOB, () => `<script type="text/plain" class="perp-blob">${deflateSync(blob).toString("base64")}</script>`));
     return to;
 }
 

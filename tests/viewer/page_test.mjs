@@ -1,8 +1,8 @@
 // The replay page in a browser. Screenshots for a person to look at go to $PERP_BUILD/viewer.
 import { createServer } from "node:http";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { assert, near, runAll, test } from "./_harness.mjs";
-import { EVIL, EVIL_NAMES, PLANAR, changed, exported, interrupted, livePage, page as makePage, record, scene, watch, writeScene } from "./_pages.mjs";
+import { EVIL, EVIL_NAMES, PLANAR, changed, exported, interrupted, livePage, page as makePage, record, scene, watch, withLedger, writeScene } from "./_pages.mjs";
 import { accessible, close, closeBrowser, closeShared, difference, info, look, open, poorContrast, shared, shot, tabOrder } from "./_browser.mjs";
 
 const shots = `${process.env.PERP_BUILD ?? "."}/viewer`;
@@ -156,6 +156,116 @@ test("plots end with the values of perp export", async () => {
             near(now[1], table.at(k, `${body}.y`), accuracy, `${name} y at row ${k}`);
         }
     }
+});
+
+test("the energy account ends with the sums of perp export", async () => {
+    for (const [name, recording] of [["pusher", pusher], ["planar", planar], ["demo", demo]]) {
+        const table = exported(recording);
+        const columns = table.columns.filter((c) => c.startsWith("ledger."));
+        const sum = Object.fromEntries(columns.map((c) => [c.slice(7), table.rows.reduce((a, row) => a + row[table.columns.indexOf(c)], 0)]));
+        const moved = Object.keys(sum).filter((c) => table.rows.some((row) => row[table.columns.indexOf(`ledger.${c}`)] !== 0) && c !== "magnitude");
+        const page = await shared(pages[name]);
+        const card = (await info(page)).plots.find((p) => p.title === "Energy account");
+        // There is no card where nothing gave or took energy.
+        const terms = moved.filter((c) => c !== "change" && c !== "unexplained");
+        assert.equal(Boolean(card), terms.length > 0, name);
+        if (!card) continue;
+        assert.deepEqual(card.series.map((s) => s.term).sort(), [...terms, "change", "unexplained"].sort(), name);
+        for (const { term, last } of card.series) assert.equal(last, sum[term], `${name} ${term}`);
+    }
+});
+
+const TERMS = ["forces", "motors", "prescribed", "friction", "impacts", "joints", "springs", "drag", "scheme.step_loss", "scheme.gap",
+    "scheme.joints", "scheme.gyroscopic", "scheme.springs", "scheme.projection", "scheme.extrapolation"];
+
+test("the energy account stacks what gave energy upwards and what took it downwards", async () => {
+    const given = {
+        forces: (t) => 3 * t, friction: (t) => -2 * t, "scheme.gap": (t) => Math.sin(6 * t), drag: () => 0, "scheme.step_loss": (t) => -t * t,
+    };
+    const change = (t) => Object.values(given).reduce((a, f) => a + f(t), 0);
+    const file = withLedger(pages.planar, "account.html", { ...given, change, unexplained: () => 3e-15 });
+    for (const colorScheme of ["light", "dark"]) {
+        const page = await open(file, { dark: colorScheme === "dark", size: [1100, 1000] });
+        const state = await info(page);
+        assert.deepEqual(state.plots.map((p) => p.title), ["Energy", "Energy account", "Certificate"]);
+        const { series } = state.plots[1];
+        assert.deepEqual(series.map((s) => s.label), ["applied forces", "friction", "step: loss", "step: gaps", "change of energy", "unexplained"]);
+        for (const s of series.slice(0, 4)) assert.equal(s.last, given[s.term](state.end), s.label);
+        await page.evaluate((t) => window.perpPage.seek(t), state.end);
+        const card = page.locator(".card", { has: page.getByRole("heading", { name: "Energy account" }) });
+        assert.match(await card.locator("li", { hasText: "unexplained" }).innerText(), /3\.00e-15/);
+        assert.equal(await card.locator("li", { hasText: "unexplained" }).locator(".swatch").count(), 0);
+        // Heights of the colours in the picture at the end: as the numbers, up and down from zero.
+        const heights = await card.evaluate((element) => {
+            const canvas = element.querySelector("canvas");
+            const over = element.querySelector(".u-over").getBoundingClientRect(), box = canvas.getBoundingClientRect();
+            const scale = canvas.width / box.width;
+            const back = getComputedStyle(document.documentElement).getPropertyValue("--panel").trim();
+            const parse = (c) => [1, 3, 5].map((i) => parseInt(c.slice(i, i + 2), 16));
+            const x = Math.round((over.right - box.left - 4) * scale);
+            const column = canvas.getContext("2d").getImageData(x, 0, 1, canvas.height).data;
+            return [...element.querySelectorAll(".swatch.area")].map((swatch) => {
+                const color = parse(getComputedStyle(swatch).getPropertyValue("--swatch").trim());
+                const seen = color.map((c, i) => 0.82 * c + 0.18 * parse(back)[i]);
+                const rows = [];
+                for (let y = 0; y < canvas.height; ++y) {
+                    // the canvas is transparent where nothing is painted
+                    const alpha = column[4 * y + 3] / 255;
+                    const at = [0, 1, 2].map((i) => column[4 * y + i] * alpha + parse(back)[i] * (1 - alpha));
+                    if (Math.max(...at.map((v, i) => Math.abs(v - seen[i]))) < 6) rows.push(y);
+                }
+                return { rows: rows.length, middle: rows.reduce((a, b) => a + b, 0) / rows.length };
+            });
+        });
+        const end = state.end, sizes = [given.forces(end), given.friction(end), given["scheme.step_loss"](end), given["scheme.gap"](end)];
+        const unit = heights[0].rows / sizes[0];
+        heights.forEach((h, i) => near(h.rows, unit * Math.abs(sizes[i]), 4 + 0.05 * unit * Math.abs(sizes[i]), `height of ${series[i].label}`));
+        assert.ok(heights[0].middle < heights[1].middle && heights[1].middle < heights[2].middle, "order of the stack");
+        await shot(page, `${shots}/account-${colorScheme}`);
+        await close(page);
+    }
+});
+
+test("every term of the energy account has a colour of its own that is seen", async () => {
+    const every = Object.fromEntries(TERMS.map((term, i) => [term, (t) => (i % 2 ? -1 : 1) * t * (1 + 0.1 * i)]));
+    const file = withLedger(pages.planar, "every.html", { ...every, change: (t) => t, unexplained: () => 0 });
+    for (const colorScheme of ["light", "dark"]) {
+        const page = await open(file, { dark: colorScheme === "dark", size: [1100, 1000] });
+        const found = await page.evaluate(() => {
+            const light = (c) => {
+                const part = (i) => {
+                    const v = parseInt(c.slice(1 + 2 * i, 3 + 2 * i), 16) / 255;
+                    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+                };
+                return 0.2126 * part(0) + 0.7152 * part(1) + 0.0722 * part(2);
+            };
+            const panel = light(getComputedStyle(document.documentElement).getPropertyValue("--panel").trim());
+            return [...document.querySelectorAll(".card")].find((c) => c.querySelector("h3").textContent === "Energy account")
+                .querySelectorAll(".swatch").values().map((s) => {
+                    const color = getComputedStyle(s).getPropertyValue("--swatch").trim();
+                    const own = light(color);
+                    return { color, contrast: (Math.max(own, panel) + 0.05) / (Math.min(own, panel) + 0.05), label: s.nextSibling.textContent };
+                }).toArray();
+        });
+        assert.equal(found.length, TERMS.length + 1);
+        assert.equal(new Set(found.map((f) => f.color)).size, found.length);
+        for (const f of found) assert.ok(f.contrast >= 3, `${colorScheme} ${f.label} ${f.color}: ${f.contrast}`);
+        assert.deepEqual(await poorContrast(page), []);
+        await shot(page, `${shots}/account-all-${colorScheme}`);
+        await close(page);
+    }
+});
+
+test("two runs show their accounts as lines", async () => {
+    const file = withLedger(pages.planar, "one.html", { friction: (t) => -t, change: (t) => -t, unexplained: () => 0 });
+    const html = readFileSync(file, "utf8");
+    const run = /<script type="application\/json" class="perp-run">[\s\S]*?<\/script>\s*<script type="text\/plain" class="perp-blob">[\s\S]*?<\/script>/.exec(html)[0];
+    writeFileSync("twice.html", html.replace(run, () => run + run));
+    const page = await open("twice.html");
+    const series = await page.evaluate(() => window.perpPage.addPlot("ledger"));
+    assert.deepEqual(series.map((s) => `${s.term} ${s.run}`), ["friction A", "change A", "unexplained A", "friction B", "change B", "unexplained B"]);
+    assert.equal(await page.locator(".swatch.area").count(), 0);
+    await close(page);
 });
 
 test("the forces of a box at rest add up to its weight", async () => {
@@ -441,7 +551,8 @@ test("without WebGL the page says so, and plots still work", async () => {
         },
     });
     assert.match(await page.locator(".stage").innerText(), /WebGL/);
-    assert.equal((await info(page)).plots.length, 2);
+    const titles = (await info(page)).plots.map((p) => p.title).filter((t) => t !== "Energy account");
+    assert.deepEqual(titles, ["Energy", "Certificate"]);
     await page.keyboard.press("End");
     await shot(page, `${shots}/no-webgl`);
     page.trouble = page.trouble.filter((t) => !/WebGL/.test(t)); // three.js reports it as well

@@ -147,7 +147,7 @@ export class App {
             onSeek: (t) => this.player.seek(t), announce: this.announce,
             contactName: ({ run, key }) => this.nameOfContact(run, key),
         });
-        const first = this.runs.length > 1 ? ["distance", "energy"] : ["energy", "certificate"];
+        const first = this.runs.length > 1 ? ["distance", "energy"] : ["energy", ...(this.plots.has("ledger") ? ["ledger"] : []), "certificate"];
         for (const id of first) this.plots.addById(id);
     }
 

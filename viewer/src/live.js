@@ -26,7 +26,11 @@ class Column {
     }
 }
 
+const LEDGER = ["change", "forces", "drag", "springs", "motors", "prescribed", "friction", "impacts", "joints", "scheme.gap",
+    "scheme.joints", "scheme.gyroscopic", "scheme.springs", "scheme.step_loss", "scheme.projection", "scheme.extrapolation", "unexplained"];
+
 const SCALARS = {
+    ...Object.fromEntries(LEDGER.map((term) => [`ledger.${term}`, (f) => f.ledger?.[term]])), // summed since the start
     "energy.kinetic": (f) => f.energy?.kinetic, "energy.potential": (f) => f.energy?.potential,
     "energy.total": (f) => f.energy?.total, "certificate.dynamics": (f) => f.certificate?.dynamics,
     "certificate.normal": (f) => f.certificate?.normal, "certificate.friction": (f) => f.certificate?.friction,
@@ -34,6 +38,7 @@ const SCALARS = {
     "solver.penetration": (f) => f.penetration, "solver.residual": (f) => f.residual,
     "momentum.x": (f) => f.momentum?.[0], "momentum.y": (f) => f.momentum?.[1], "momentum.z": (f) => f.momentum?.[2],
     "angular.x": (f) => f.angular?.[0], "angular.y": (f) => f.angular?.[1], "angular.z": (f) => f.angular?.[2],
+    "momentum_error.linear": (f) => f.momentum_error?.[0], "momentum_error.angular": (f) => f.momentum_error?.[1],
     angular: (f) => f.angular, joint_error: (f) => f.joint_error,
     "solver.contacts": (f) => (f.contacts ?? []).filter((c) => c.state !== 0).length,
 };

@@ -4,6 +4,7 @@ import "uplot/dist/uPlot.min.css";
 import { button, el, fileName, format, save, setText, shorten } from "./dom.js";
 import { QUANTITIES } from "./quantities.js";
 import { DISTANCE } from "./compare.js";
+import { outlines, paintStack } from "./stack.js";
 
 const HEIGHT = 140;
 const SMALLEST = 1e-18; // on a logarithmic axis, in place of zero
@@ -113,13 +114,32 @@ class Card {
         const same = tables.every((t) => t[0].length === tables[0][0].length && t[0].every((x, k) => x === tables[0][0][k]));
         this.data = tables.length === 0 ? [[]] : same ? [tables[0][0], ...tables.flatMap((t) => t.slice(1))] : uPlot.join(tables);
         this.series = this.tables.flatMap(({ run, series }) => series.map((s, i) => ({ run, ...s, color: i, dashed: run.letter === "B" && this.tables.length > 1 })));
+        this.stacked = Boolean(this.quantity.stacked) && this.tables.length === 1;
         setText(this.heading, shorten(this.title, 80));
         this.heading.title = shorten(this.title, 400);
         this.draw();
     }
 
+    colorOf(s) {
+        const { theme } = this.plots;
+        return theme.ledger[s.term] ?? theme.series[s.color % theme.series.length];
+    }
+
+    // What uPlot draws: [{ values, stroke, width, dash }]. Of a stack, the lines over it, and its
+    // outlines unseen, for the range.
+    lines() {
+        const shown = this.series.map((s, i) => ({
+            ...s, values: this.data[i + 1], stroke: this.colorOf(s), width: s.kind === "line" ? 2 : 1.5, dash: s.dashed ? [5, 4] : undefined,
+        }));
+        const drawn = shown.filter((s) => s.kind !== "number");
+        if (!this.stacked) return drawn;
+        const { top, bottom } = outlines(shown.filter((s) => s.kind === "area"), this.data[0].length);
+        const unseen = (values) => ({ label: "", values, stroke: "transparent", width: 0 });
+        return [...drawn.filter((s) => s.kind === "line"), unseen(top), unseen(bottom)];
+    }
+
     draw() {
-        const { theme, zoom } = this.plots;
+        const { zoom } = this.plots;
         this.uplot?.destroy();
         this.box.replaceChildren();
         const style = getComputedStyle(document.documentElement);
@@ -128,6 +148,8 @@ class Card {
         const font = "11px system-ui, sans-serif";
         const axis = { stroke: ink, font, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1, size: 4 }, values: axisValues };
         const range = this.plots.range();
+        const lines = this.lines();
+        const areas = this.stacked ? this.series.filter((s) => s.kind === "area").map((s) => ({ values: s.values, color: this.colorOf(s) })) : [];
         this.uplot = new uPlot({
             width: this.plots.width(), height: HEIGHT,
             padding: [8, 10, 0, 0],
@@ -138,15 +160,15 @@ class Card {
                 y: this.log ? { distr: 3 } : { range: quietRange },
             },
             axes: [{ ...axis, size: 26, gap: 3 }, { ...axis, size: 54, gap: 4, ...(this.log ? { splits: decades, filter: (u, splits) => splits } : {}) }],
-            series: [{}, ...this.series.map((s) => ({
-                label: s.label, stroke: theme.series[s.color % theme.series.length], width: 1.5,
-                dash: s.dashed ? [5, 4] : undefined, spanGaps: this.tables.length > 1, points: { show: false }, pxAlign: 0,
+            series: [{}, ...lines.map(({ label, stroke, width, dash }) => ({
+                label, stroke, width, dash, spanGaps: this.tables.length > 1, points: { show: false }, pxAlign: 0,
             }))],
             hooks: {
+                drawAxes: areas.length ? [(u) => paintStack(u, areas)] : [],
                 setScale: [(u, key) => key === "x" && this.plots.zoomed(this, u.scales.x.min, u.scales.x.max)],
                 setCursor: [() => this.showValues()],
             },
-        }, this.data, this.box);
+        }, [this.data[0], ...lines.map((s) => s.values)], this.box);
         this.uplot.over.append(this.line);
         let downX = 0;
         this.uplot.over.addEventListener("mousedown", (e) => (downX = e.clientX));
@@ -155,11 +177,12 @@ class Card {
         });
         this.cells = this.series.map((s) => {
             const value = el("span", { class: "value" });
-            const swatch = el("span", { class: s.dashed ? "swatch dashed" : "swatch" });
-            swatch.style.setProperty("--swatch", theme.series[s.color % theme.series.length]);
+            const swatch = s.kind === "number" ? null : el("span", { class: `swatch${s.dashed ? " dashed" : this.stacked && s.kind === "area" ? " area" : ""}` });
+            swatch?.style.setProperty("--swatch", this.colorOf(s));
             const label = this.tables.length > 1 ? `${s.label} ${s.run.letter}` : s.label;
             return { value, item: el("li", {}, swatch, el("span", { class: "ellipsis", text: shorten(label, 40) }), value) };
         });
+        this.legend.classList.toggle("in-columns", this.stacked);
         this.legend.replaceChildren(...this.cells.map((c) => c.item));
         if (this.series.length === 0) this.legend.replaceChildren(el("li", { text: "nothing recorded" }));
         this.showTime();
@@ -187,7 +210,7 @@ class Card {
     }
 
     last() {
-        return this.series.map((s) => ({ label: s.label, run: s.run.letter, last: s.values[s.run.frames - 1] }));
+        return this.series.map((s) => ({ label: s.label, term: s.term, run: s.run.letter, last: s.values[s.run.frames - 1] }));
     }
 
     saveCsv() {
@@ -211,7 +234,7 @@ class Card {
     png() {
         const from = this.uplot.ctx.canvas;
         const scale = from.width / this.plots.width();
-        const top = 40 * scale;
+        const top = (40 + 14 * Math.floor(this.series.length / 4)) * scale; // room for a legend of several rows
         const canvas = el("canvas", { width: from.width, height: from.height + top });
         const pen = canvas.getContext("2d");
         const style = getComputedStyle(document.documentElement);
@@ -223,13 +246,18 @@ class Card {
         pen.font = "600 13px system-ui, sans-serif";
         pen.fillText(shorten(this.title, 60), 10, 16);
         pen.font = "11px system-ui, sans-serif";
-        let x = 10;
+        let x = 10, row = 34;
         this.series.forEach((s) => {
-            pen.fillStyle = this.plots.theme.series[s.color % this.plots.theme.series.length];
-            pen.fillRect(x, 29, 12, 3);
             const label = shorten(`${s.label} ${s.run.letter}`.trim(), 30);
-            pen.fillText(label, x + 16, 34);
-            x += 30 + pen.measureText(label).width;
+            const wide = 30 + pen.measureText(label).width;
+            if (x > 10 && x + wide > this.plots.width()) {
+                x = 10;
+                row += 14;
+            }
+            pen.fillStyle = this.colorOf(s);
+            pen.fillRect(x, row - 5, 12, 3);
+            pen.fillText(label, x + 16, row);
+            x += wide;
         });
         return canvas;
     }
@@ -305,6 +333,11 @@ export class Plots {
         }
         if (quantity.group === "contact") return chosen?.kind === "contact" ? { run: chosen.run, key: chosen.key } : null;
         return {};
+    }
+
+    has(id) {
+        const quantity = QUANTITIES.find((q) => q.id === id);
+        return this.runs.some((run) => quantity?.available(run));
     }
 
     addById(id) {

@@ -1,6 +1,8 @@
 // What can be plotted. Each entry: { id, group, title, log?, available(run), series(run, target) },
 // where series gives [{ label, values }], one value per frame of the run, or [] for nothing.
 // group: scene, body (target { body }) or contact (target { key }).
+// stacked: series of kind "area" are stacked, those of kind "line" drawn over them; of kind "number" only
+// the value is shown. With two runs all but the last are lines.
 
 const scalars = (...parts) => ({
     available: (run) => parts.some(([, column]) => run.scalar(column)),
@@ -43,12 +45,43 @@ const slipSpeed = (run) => (i) => Math.hypot(run.contacts.slip[2 * i], run.conta
 const gap = (run) => (i) => run.contacts.gap[i];
 const sum = (a, b) => a + b;
 
+// Terms of the energy ledger, in the order in which they are stacked: what the laws give and take, then
+// what the scheme does. One that is 0 throughout has no column, or is left out here.
+const TERMS = [
+    ["forces", "applied forces"], ["motors", "motors"], ["prescribed", "driven bodies"],
+    ["friction", "friction"], ["impacts", "impacts"], ["joints", "joint friction"],
+    ["springs", "spring damping"], ["drag", "drag"],
+    ["scheme.step_loss", "step: loss"], ["scheme.gap", "step: gaps"], ["scheme.joints", "step: joint errors"],
+    ["scheme.gyroscopic", "step: rotation"], ["scheme.springs", "step: springs"],
+    ["scheme.projection", "step: corrections"], ["scheme.extrapolation", "step: extrapolation"],
+];
+
+const anything = (run, values) => {
+    for (let k = 0; k < run.frames; ++k) if (Number.isFinite(values?.[k]) && values[k] !== 0) return true;
+    return false;
+};
+
+const ledger = {
+    available: (run) => (run.live ? Boolean(run.scalar("ledger.change")) : TERMS.some(([term]) => anything(run, run.scalar(`ledger.${term}`)))),
+    series: (run) => {
+        const of = (term, label, kind) => ({ label, kind, term, values: run.scalar(`ledger.${term}`) });
+        const areas = TERMS.map(([term, label]) => of(term, label, "area")).filter((s) => anything(run, s.values));
+        const rest = [of("change", "change of energy", "line"), of("unexplained", "unexplained", "number")];
+        return run.scalar("ledger.change") ? [...areas, ...rest] : [];
+    },
+};
+
 const touching = { available: (run) => run.contacts !== null };
 
 export const QUANTITIES = [
     { id: "energy", group: "scene", title: "Energy", ...scalars(["kinetic", "energy.kinetic"], ["potential", "energy.potential"], ["total", "energy.total"]) },
+    { id: "ledger", group: "scene", title: "Energy account", stacked: true, ...ledger },
     { id: "momentum", group: "scene", title: "Momentum", ...scalars(["x", "momentum.x"], ["y", "momentum.y"], ["z", "momentum.z"]) },
     { id: "angular", group: "scene", title: "Angular momentum", ...scalars(["x", "angular.x"], ["y", "angular.y"], ["z", "angular.z"], ["about z", "angular"]) },
+    {
+        id: "momentum_error", group: "scene", title: "Momentum error", log: true,
+        ...scalars(["linear", "momentum_error.linear"], ["angular", "momentum_error.angular"]),
+    },
     {
         id: "forces", group: "scene", title: "Contact forces, all", ...touching,
         series: (run) => [

@@ -58,6 +58,22 @@ const SERIES = {
     dark: ["#6fb1ff", "#ffa45e", "#4fd6ac", "#f29ad0", "#b9c2cc"],
 };
 
+// Of the terms of the energy ledger, the same in every page; each has contrast 3 or more with the panel.
+const LEDGER = {
+    light: {
+        forces: "#0b62b8", motors: "#3c8fd0", prescribed: "#7b4fc9", friction: "#c24e00", impacts: "#b37f00",
+        joints: "#8c5a2b", springs: "#5c9410", drag: "#00877a", "scheme.step_loss": "#6f8ea8", "scheme.gap": "#5b6570",
+        "scheme.joints": "#7f8a96", "scheme.gyroscopic": "#8f6fb8", "scheme.springs": "#7d8a1e",
+        "scheme.projection": "#5f8a7f", "scheme.extrapolation": "#a8718c", change: "#1b2430", unexplained: "#52606d",
+    },
+    dark: {
+        forces: "#6fb1ff", motors: "#3f8fd6", prescribed: "#b592ff", friction: "#ff8a45", impacts: "#e8b64c",
+        joints: "#c99668", springs: "#9ccf4e", drag: "#3cc7b5", "scheme.step_loss": "#8fb0cc", "scheme.gap": "#a9b5c1",
+        "scheme.joints": "#7d8b99", "scheme.gyroscopic": "#b79bdb", "scheme.springs": "#bcc85c",
+        "scheme.projection": "#86b8ab", "scheme.extrapolation": "#d79ab8", change: "#ffffff", unexplained: "#a9b5c1",
+    },
+};
+
 export function createTheme(forced) {
     const system = window.matchMedia("(prefers-color-scheme: dark)");
     const listeners = [];
@@ -66,6 +82,7 @@ export function createTheme(forced) {
         name: "light",
         picture: PICTURES.light,
         series: SERIES.light,
+        ledger: LEDGER.light,
         onChange: (listener) => listeners.push(listener),
         set(name) {
             chosen = name;
@@ -79,6 +96,7 @@ export function createTheme(forced) {
         theme.name = chosen ?? (system.matches ? "dark" : "light");
         theme.picture = PICTURES[theme.name];
         theme.series = SERIES[theme.name];
+        theme.ledger = LEDGER[theme.name];
         document.documentElement.dataset.theme = theme.name;
         for (const listener of listeners) listener(theme);
     }

@@ -83,7 +83,10 @@ static bool same_as_sim(const perp_frame* frame, const perp_sim* sim)
             0 &&
         frame->info.candidates == info.candidates && frame->info.rounds == info.rounds &&
         frame->info.contacts == info.contacts && frame->info.penetration == info.penetration &&
-        frame->info.accepted_unsolved == info.accepted_unsolved;
+        frame->info.accepted_unsolved == info.accepted_unsolved &&
+        same_doubles(&frame->info.ledger.change, &info.ledger.change, PERP_LEDGER_COUNT) &&
+        same_doubles(frame->info.momentum_error, info.momentum_error, 2) &&
+        frame->info.crossings == info.crossings;
     for (int32_t i = 0; same && i < count; ++i) {
         same = same_contact(&frame->contacts[i], &contact[i]);
     }
@@ -368,6 +371,7 @@ TEST(nothing_between_two_frames_is_hidden)
         perp_contact_residual worst = {0};
         double penetration = 0.0;
         int32_t iterations = 0;
+        perp_ledger ledger = {0};
         REQUIRE_OK(perp_recording_frame(s, k, &frame));
         const int64_t end = frame.step;
         const perp_step_info info = frame.info;
@@ -380,12 +384,16 @@ TEST(nothing_between_two_frames_is_hidden)
             penetration = fmax(penetration, frame.info.penetration);
             iterations = frame.info.report.iterations > iterations ? frame.info.report.iterations
                                                                    : iterations;
+            perp_ledger_add(&ledger, &frame.info.ledger);
         }
         CHECK_NEAR(info.certificate.dynamics, worst.dynamics, 0.0);
         CHECK_NEAR(info.certificate.normal, worst.normal, 0.0);
         CHECK_NEAR(info.certificate.friction, worst.friction, 0.0);
         CHECK_NEAR(info.penetration, penetration, 0.0);
         CHECK_EQ_INT(info.report.iterations, iterations);
+        for (int32_t i = 0; i < PERP_LEDGER_COUNT; ++i) {
+            CHECK_NEAR(perp_ledger_entry(&info.ledger, i), perp_ledger_entry(&ledger, i), 0.0);
+        }
         differences += frame.info.certificate.dynamics < worst.dynamics;
     }
     CHECK_AT_LEAST(differences, 1);

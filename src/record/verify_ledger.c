@@ -1,0 +1,177 @@
+/* src/record/verify_ledger.c - do the recorded energies bear out the recorded ledger?
+ *
+ * Of each frame: the terms add up to the change of energy; that change is the difference of the recorded
+ * energies; a term that can only take energy does; and what is left unexplained is within
+ *
+ *     max(1e-9, certificate) magnitude + 1e-13 (kinetic + potential + sum m |g| (size + |x|)),
+ *
+ * the second part once for every step since the frame before. Steps that `--keep-going` accepted
+ * without a solution are excused from the last two.
+ */
+#include "record/verify_ledger.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "sim/sim.h"
+
+static const double LEDGER_ROUNDING = 1e-13;
+static const double LEDGER_TOLERANCE = 1e-9;
+
+/* Terms: all entries but the change, what is left of it, and the magnitude. */
+static bool is_term(int32_t entry)
+{
+    const perp_ledger probe = {.change = 1.0, .unexplained = 1.0, .magnitude = 1.0};
+    return perp_ledger_entry(&probe, entry) == 0.0;
+}
+
+static bool is_zero(const perp_step_info* info)
+{
+    bool zero =
+        info->momentum_error[0] == 0.0 && info->momentum_error[1] == 0.0 && info->crossings == 0;
+    for (int32_t i = 0; i < PERP_LEDGER_COUNT; ++i) {
+        zero = zero && perp_ledger_entry(&info->ledger, i) == 0.0;
+    }
+    return zero;
+}
+
+static bool all_numbers(const perp_step_info* info, char* why)
+{
+    for (int32_t i = 0; i < PERP_LEDGER_COUNT; ++i) {
+        if (!isfinite(perp_ledger_entry(&info->ledger, i))) {
+            (void)snprintf(why, PERPI_LEDGER_MESSAGE_SIZE, "'%s' is not a number",
+                           perp_ledger_name(i));
+            return false;
+        }
+    }
+    if (!(info->momentum_error[0] >= 0.0 && info->momentum_error[1] >= 0.0)) {
+        (void)snprintf(why, PERPI_LEDGER_MESSAGE_SIZE, "the momentum error is not a number >= 0");
+        return false;
+    }
+    if (info->crossings < 0) {
+        (void)snprintf(why, PERPI_LEDGER_MESSAGE_SIZE, "crossings are negative");
+        return false;
+    }
+    return true;
+}
+
+/* The ledger against itself. */
+static bool adds_up(const perp_ledger* l, double steps, char* why)
+{
+    double sum = 0.0, size = 0.0;
+    for (int32_t i = 0; i < PERP_LEDGER_COUNT; ++i) {
+        const double term = is_term(i) ? perp_ledger_entry(l, i) : 0.0;
+        sum += term;
+        size += fabs(term);
+    }
+    const double rounding =
+        32.0 * DBL_EPSILON * (1.0 + steps) * (size + fabs(l->change) + fabs(l->unexplained));
+    if (!(fabs(l->change - sum - l->unexplained) <= rounding)) {
+        (void)snprintf(why, PERPI_LEDGER_MESSAGE_SIZE,
+                       "its terms and 'unexplained' add up to %.9g, but 'change' is %.9g",
+                       sum + l->unexplained, l->change);
+        return false;
+    }
+    if (!(l->magnitude >= size - rounding)) {
+        (void)snprintf(why, PERPI_LEDGER_MESSAGE_SIZE,
+                       "'magnitude' is %.9g, less than the terms' %.9g", l->magnitude, size);
+        return false;
+    }
+    return true;
+}
+
+/* What a law can only take is not given; and little is left unexplained. */
+static bool within_bounds(const perp_ledger* l, double bound, char* why)
+{
+    const struct {
+        const char* name;
+        double value;
+    } taken[] = {{"drag", l->drag},
+                 {"springs", l->springs},
+                 {"friction", l->friction},
+                 {"joints", l->joints},
+                 {"scheme.step_loss", l->step_loss}};
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; ++i) {
+        if (!(taken[i].value <= bound)) {
+            (void)snprintf(why, PERPI_LEDGER_MESSAGE_SIZE,
+                           "'%s' is %.3g, but can only take energy (allowed %.1e)", taken[i].name,
+                           taken[i].value, bound);
+            return false;
+        }
+    }
+    if (!(fabs(l->unexplained) <= bound)) {
+        (void)snprintf(why, PERPI_LEDGER_MESSAGE_SIZE, "'unexplained' is %.3g (allowed %.1e)",
+                       l->unexplained, bound);
+        return false;
+    }
+    return true;
+}
+
+bool perpi_ledger_holds(const perp_model* model, bool quasistatic, const perpi_ledger_start* before,
+                        const perp_frame* frame, char why[PERPI_LEDGER_MESSAGE_SIZE])
+{
+    const perp_ledger* l = &frame->info.ledger;
+    const double steps = (double)(frame->step - before->step);
+    const double difference = quasistatic ? frame->energy.potential - before->energy.potential
+                                          : frame->energy.total - before->energy.total;
+    const double scale = frame->energy.kinetic + before->energy.kinetic +
+                         fabs(frame->energy.potential) + fabs(before->energy.potential) +
+                         perpi_weight_scale(model, frame->q) + l->magnitude;
+    const double rounding = LEDGER_ROUNDING * steps * scale;
+    if (!all_numbers(&frame->info, why) || !adds_up(l, steps, why)) {
+        return false;
+    }
+    if (!(fabs(l->change - difference) <= rounding)) {
+        (void)snprintf(why, PERPI_LEDGER_MESSAGE_SIZE,
+                       "'change' is %.9g, but the recorded energies differ by %.9g", l->change,
+                       difference);
+        return false;
+    }
+    const double certificate = frame->info.certificate.worst;
+    const double part = certificate > LEDGER_TOLERANCE ? certificate : LEDGER_TOLERANCE;
+    return frame->info.accepted_unsolved || within_bounds(l, part * l->magnitude + rounding, why);
+}
+
+/* A simulation that keeps no account records zeros. */
+static perp_status is_kept(perp_recording* recording, bool* kept)
+{
+    perp_status status = PERP_OK;
+    *kept = false;
+    for (int64_t k = 1; status == PERP_OK && !*kept && k < recording->frames; ++k) {
+        perp_frame frame;
+        status = perp_recording_frame(recording, k, &frame);
+        *kept = status == PERP_OK && !is_zero(&frame.info);
+    }
+    return status;
+}
+
+perp_status perpi_ledger_check(perp_recording* recording, const perp_model* model, bool quasistatic,
+                               int64_t* checked, int64_t* bad, char why[PERPI_LEDGER_MESSAGE_SIZE])
+{
+    bool kept = false;
+    perpi_ledger_start before = {0};
+    *checked = 0;
+    *bad = -1;
+    if (!perp_recording_has_ledger(recording)) {
+        return PERP_OK;
+    }
+    perp_status status = is_kept(recording, &kept);
+    for (int64_t k = 0; status == PERP_OK && *bad < 0 && k < recording->frames; ++k) {
+        perp_frame frame;
+        status = perp_recording_frame(recording, k, &frame);
+        if (status != PERP_OK) {
+            break;
+        }
+        if (k == 0 && !is_zero(&frame.info)) {
+            (void)snprintf(why, PERPI_LEDGER_MESSAGE_SIZE,
+                           "the first frame has no step before it, but an account");
+            *bad = k;
+        } else if (k > 0 && kept && !perpi_ledger_holds(model, quasistatic, &before, &frame, why)) {
+            *bad = k;
+        }
+        *checked += k > 0 && kept;
+        before = (perpi_ledger_start){frame.energy, frame.step};
+    }
+    return status;
+}
