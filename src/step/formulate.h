@@ -57,6 +57,7 @@ typedef struct perpi_joint_input {
     double target;    /* of its motor; NaN: the scene's */
     double effort;    /* added along the axis by user code and controllers */
     double ease;      /* above 1: errors are closed within ease * h, not within h (adaptive.c) */
+    bool slack[3];    /* lower limit, upper limit, rope: open, no row of a projection */
 } perpi_joint_input;
 
 /* What a formulation is for. */

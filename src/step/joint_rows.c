@@ -286,7 +286,8 @@ static perp_status append_limits(perpi_formulation* f, const perp_model* model, 
     const perpi_joint* joint = &model->joint[index];
     perp_status status = PERP_OK;
     for (int side = 0; side < 2 && status == PERP_OK; ++side) {
-        if (!isfinite(joint->limits[side])) {
+        if (!isfinite(joint->limits[side]) ||
+            (purpose == PERPI_PURPOSE_PROJECT && input->slack[side])) {
             continue;
         }
         perpi_row row = side == 0 ? *axis : turned_round(*axis);
@@ -418,6 +419,9 @@ static perp_status formulate_joint(perpi_formulation* f, const perp_model* model
         const double time = rope && row->b > 0.0 ? h : closing_time(h, input);
         row->b = keep ? row->b / time : 0.0;
         row->upper = INFINITY; /* of a rope */
+    }
+    if (rope && purpose == PERPI_PURPOSE_PROJECT && input->slack[2]) {
+        return PERP_OK;
     }
     perp_status status =
         append(f, model, index, 0, rope ? PERP_CONSTRAINT_BOUNDED : PERP_CONSTRAINT_EQUALITY,
