@@ -24,7 +24,9 @@ typedef struct perp_sim_def {
     double step;  /* h > 0; of an adaptive step the first; NaN then: duration / 1000 */
     double error; /* adaptive step: its error, in sizes of the scene and radians; 0: fixed steps */
     double step_min, step_max; /* of an adaptive step; NaN: 1e-9 step_max, duration / 10 */
-    double duration;           /* > 0; the last step is shortened if h does not divide it (1e-9) */
+    /* > 0; if h does not divide it (1e-9), a rest below h/20 lengthens the last step, a larger one is
+     * shared by the last two */
+    double duration;
     const char* stepper;
     const perp_option* stepper_option; /* settings of the stepper by name */
     int32_t stepper_option_count;

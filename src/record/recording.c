@@ -865,23 +865,32 @@ static bool same_moment(const perp_sim* sim, const perp_frame* frame)
     return fabs(time - frame->time) <= 1e-9 * fabs(frame->time);
 }
 
+/* Frames that may lie within the last two steps of a run, with the impacts between them. */
+enum { MAX_UNEVEN = 100 };
+
 /* The simulation has no step at the time of frame `index`. */
 static perp_status wrong_clock(perp_recording* r, int64_t index, const perp_sim* sim)
 {
     perp_frame frame, before;
     perp_status status = PERP_OK;
-    /* The last step of a run is shortened to end with its duration; the one before it is whole. */
-    if (index > 0 && index == r->frames - 1) {
-        status = perp_recording_frame(r, index - 1, &before);
-        if (status == PERP_OK && before.step > 0 && same_moment(sim, &before)) {
-            const double whole = before.time;
+    /* The last two steps before a duration may have another length (sim.c), in the recorded run or in
+     * this one: one of the frames before them is common to both. */
+    for (int64_t k = index - 1; !perpi_sim_adaptive(sim) && k >= 0 && k >= index - MAX_UNEVEN;
+         --k) {
+        status = perp_recording_frame(r, k, &before);
+        if (status != PERP_OK) {
+            return status;
+        }
+        if (before.step > 0 && same_moment(sim, &before)) {
+            const double common = before.time;
             status = perp_recording_frame(r, index, &frame);
             return status != PERP_OK
                        ? status
                        : perpi_fail(r->context, PERP_ERROR_INPUT,
-                                    "%s: its last step was shortened to end at t = %.12g, and a "
-                                    "longer run does not stop there: resume from @%.12g",
-                                    r->path, frame.time, whole);
+                                    "%s: has a frame at t = %.12g, where a run to t = %.12g has no "
+                                    "step (the last two steps of a run are fitted to its "
+                                    "duration): resume from @%.12g",
+                                    r->path, frame.time, perp_sim_duration(sim), common);
         }
     }
     if (status == PERP_OK) {

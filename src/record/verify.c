@@ -32,6 +32,7 @@ typedef struct verifier {
     perpi_step_settings settings;
     perpi_formulation* formulation;
     double time, *q, *v; /* the start of the step */
+    double h_next;       /* and the length to try there, of an adaptive step */
     double* q_end;       /* where the step would lead without projection */
     double* v_end;
     perpi_joint_input* input;
@@ -149,6 +150,7 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
             .turns = {x->joint[i].turns[0], x->joint[i].turns[1]},
             .target = frame->joints[i].target,
             .effort = frame->joints[i].applied,
+            .ease = half ? perpi_adaptive_ease(x->h_next, frame->time - x->time) : 1.0,
         };
     }
     const perpi_step_input in = {.model = model,
@@ -268,6 +270,7 @@ static perp_status check_laws(verifier* x)
         }
         step = frame.step;
         x->time = frame.time;
+        x->h_next = frame.clock != NULL ? frame.clock[0] : 0.0;
         first = k == 0 ? step : first;
         x->verdict->steps = step - first;
         memcpy(x->q, frame.q, q_size);

@@ -16,7 +16,8 @@
  * touches moves faster than its own forces explain, a step without it is solved, and tells.
  *
  * The gap term of a closed contact is gap / max(h, T), T the time of a fall through `error`: a short
- * step before an event must not turn a gap of 1e-13 into a speed.
+ * step before an event must not turn a gap of 1e-13 into a speed. For the same reason a step that is
+ * shorter than the length to try closes only that part of the joints' errors.
  */
 #include <string.h>
 
@@ -416,7 +417,7 @@ static perp_status half_steps(perp_sim* sim, double h, perp_step_info* sum)
     status = perpi_sim_work_out(sim, 0.5 * h);
     if (status == PERP_OK) {
         gather_info(sum, &sim->info);
-        perpi_ledger_add(&sum->ledger, &first);
+        perp_ledger_add(&sum->ledger, &first);
         copy(a->q_plain, sim->q_next, sim->q_size);
         copy(a->v_plain, sim->v_next, sim->v_size);
         copy(a->v_end, sim->v_solved != NULL ? sim->v_solved : sim->v_next, sim->v_size);
@@ -429,6 +430,7 @@ static perp_status half_steps(perp_sim* sim, double h, perp_step_info* sum)
 static perp_status try_step(perp_sim* sim, double h, double* error, double* gap)
 {
     perp_step_info sum = {0};
+    sim->halves.ease = perpi_adaptive_ease(sim->halves.h_next, h);
     perp_status status = half_steps(sim, h, &sum);
     if (status == PERP_OK) {
         *error = extrapolate(sim, h);
@@ -527,6 +529,7 @@ static perp_status find_pulls(perp_sim* sim, double longest)
         slowest = fmin(slowest, fabs(a->pull[i].u));
     }
     h = h * slowest > 2.0 * tolerance ? 2.0 * tolerance / slowest : h;
+    a->ease = perpi_adaptive_ease(a->h_next, h);
     const perp_status status = perpi_sim_work_out(sim, h);
     if (status == PERP_OK) {
         perpi_sim_measure_gains(sim);
@@ -598,6 +601,17 @@ static perp_status look_around(perp_sim* sim, double h, bool ask, bool* struck, 
     return status;
 }
 
+/* Where a step of at most h ends. A rest that is longer than h but not than 2 h is shared. */
+static double end_of_step(const perp_sim* sim, double h)
+{
+    const double left = sim->def.duration - sim->time;
+    const double middle = sim->time + 0.5 * left;
+    if (h >= left || !(middle > sim->time && middle < sim->def.duration)) {
+        return sim->def.duration;
+    }
+    return h > 0.5 * left ? middle : sim->time + h;
+}
+
 perp_status perpi_sim_work_out_adaptive(perp_sim* sim)
 {
     perpi_adaptive* a = &sim->halves;
@@ -627,8 +641,7 @@ perp_status perpi_sim_work_out_adaptive(perp_sim* sim)
     double wish = h;
     while (status == PERP_OK) {
         h = fmax(fmin(wish, limit), sim->def.step_min);
-        const bool last = h >= left;
-        const double end = last ? sim->def.duration : sim->time + h;
+        const double end = end_of_step(sim, h);
         h = end - sim->time;
         status = try_step(sim, h, &error, &gap);
         trials += 1;

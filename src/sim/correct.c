@@ -6,16 +6,92 @@
  *                M dq = J' p,  error + J dq = 0,  0 <= p_n perp gap + J_n dq >= 0
  *            at the pose reached so far, until the error is rounding. Velocity level, always:
  *                M (v' - v) = J' p,  J_joint v' = 0,  0 <= p_n perp u_n >= 0 at closed contacts,
- *            limits and taut ropes likewise. Contacts act without friction: a friction impulse of
- *            its own would be invented. What slips by it, by the square of h, is stopped by the
- *            friction of the next step.
+ *            limits and taut ropes likewise. Closed is what the step's own impulses hold. What is
+ *            open at the end of the step keeps its speed: the next step stops it, or finds it
+ *            struck at the speed with which it arrives. Contacts act without friction: a friction
+ *            impulse of its own would be invented. What slips by it, by the square of h, is stopped
+ *            by the friction of the next step.
  */
 #include <string.h>
 
+#include "linalg/dense.h"
 #include "sim/internal.h"
 #include "step/joint_rows.h"
 
 enum { MAX_MOVES = 20 };
+
+/* Whether the first row of a constraint of the step is held by its impulse: by complementarity one of
+ * u and p is 0, and the larger tells; p as the speed W p that it gives. */
+static bool row_holds(const perp_sim* sim, int32_t constraint)
+{
+    const perpi_formulation* f = sim->formulation;
+    const perp_constraint* c = &f->constraint[constraint];
+    const double p = sim->p_problem[c->row];
+    if (!(p > 0.0)) {
+        return false;
+    }
+    double W = 0.0;
+    const double* J = f->J + c->jac;
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        if (block < 0) {
+            continue;
+        }
+        const int32_t n = f->dof[block + 1] - f->dof[block];
+        const double* M = f->M;
+        for (int32_t k = 0; k < block; ++k) {
+            M += (f->dof[k + 1] - f->dof[k]) * (f->dof[k + 1] - f->dof[k]);
+        }
+        double L[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX], Y[PERPI_BLOCK_MAX];
+        memcpy(Y, J, (size_t)n * sizeof *Y);
+        if (perpi_chol_factor(n, M, L)) {
+            perpi_chol_solve(n, L, Y);
+            W += perpi_dot(n, J, Y);
+        }
+        J += (size_t)c->rows * (size_t)n;
+    }
+    return W * p > perpi_formulation_speed(f, constraint, 0, sim->v_problem) + f->b[c->row];
+}
+
+/* The step's limits and ropes that are open at its end. */
+static void mark_slack(perp_sim* sim)
+{
+    const perpi_formulation* f = sim->formulation;
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perpi_joint_place* place = &f->place[k];
+        const bool rope =
+            place->slot == 0 && sim->model->joint[place->joint].type == PERP_JOINT_ROPE;
+        const int which = rope                                 ? 2
+                          : place->slot == 1 + PERPI_LAW_LOWER ? 0
+                          : place->slot == 1 + PERPI_LAW_UPPER ? 1
+                                                               : -1;
+        if (which >= 0) {
+            sim->input[place->joint].slack[which] = !row_holds(sim, f->contact_count + k);
+        }
+    }
+}
+
+/* Only what holds stays in sim->closed: contacts with an impulse, and groups with such a member. */
+static void drop_open(perp_sim* sim)
+{
+    perpi_contact_list* list = &sim->closed;
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; ++i) {
+        const perp_contact* c = &list->item[i];
+        for (size_t k = 0; k < list->count && c->group != 0 && c->impulse[0] > 0.0; ++k) {
+            perp_contact* member = &list->item[k];
+            if (member->group == c->group || member->group == -c->group) {
+                member->impulse[1] = 1.0; /* a mark: there is no friction here */
+            }
+        }
+    }
+    for (size_t i = 0; i < list->count; ++i) {
+        if (list->item[i].impulse[0] > 0.0 || list->item[i].impulse[1] > 0.0) {
+            list->item[kept++] = list->item[i];
+        }
+    }
+    list->count = kept;
+}
 
 /* The step's contacts without friction, with the gaps that its answer leaves. A soft one gives way to
  * what little the joints ask for. */
@@ -40,6 +116,8 @@ static perp_status close_contacts(perp_sim* sim, double h)
                          f->b[f->constraint[i].row] - contact->drift[0];
         /* of a group some may well stay violated */
         contact->gap = u > 0.0 || contact->group != 0 ? h * u : 0.0;
+        memset(contact->impulse, 0, sizeof contact->impulse);
+        contact->impulse[0] = row_holds(sim, (int32_t)i) ? 1.0 : 0.0; /* only whether, see above */
     }
     return PERP_OK;
 }
@@ -140,10 +218,12 @@ perp_status perpi_sim_project(perp_sim* sim, double h, perp_report* report, int3
     perpi_formulation* f = sim->project;
     bool solved = false;
     perp_status status = close_contacts(sim, h);
+    mark_slack(sim);
     if (status == PERP_OK) {
         status = move_poses(sim, report, moves);
     }
     if (status == PERP_OK) {
+        drop_open(sim);
         status =
             perpi_formulate_other(f, sim->model, PERPI_PURPOSE_PROJECT, h, sim->q_next, sim->v_next,
                                   sim->closed.item, (int32_t)sim->closed.count, sim->input);

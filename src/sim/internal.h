@@ -43,6 +43,7 @@ typedef struct perpi_pull {
 /* An adaptive step: the clock, the state it started from, and what the halves found. */
 typedef struct perpi_adaptive {
     double h_next, h_last; /* the length to try next, part of the state; the last one */
+    double ease;           /* of the joints' errors in the step being worked out (formulate.h) */
     double time_next, time0;
     double clock[3];      /* h_next, h_last and steps without impacts, as a recording keeps them */
     double *q0, *v0, *s0; /* the state at the start */

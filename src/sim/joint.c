@@ -8,8 +8,10 @@ void perpi_sim_joint_input(perp_sim* sim)
 {
     for (size_t i = 0; i < sim->model->joint_count; ++i) {
         const perp_joint_record* r = &sim->joint[i];
-        sim->input[i] = (perpi_joint_input){
-            .turns = {r->turns[0], r->turns[1]}, .target = r->target, .effort = sim->effort[i]};
+        sim->input[i] = (perpi_joint_input){.turns = {r->turns[0], r->turns[1]},
+                                            .target = r->target,
+                                            .effort = sim->effort[i],
+                                            .ease = sim->halves.ease};
     }
 }
 

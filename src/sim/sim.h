@@ -28,8 +28,9 @@ const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim);
 bool perpi_sim_layered(const perp_sim* sim);
 /* Whether the contact model makes groups of contacts. */
 bool perpi_sim_grouped(const perp_sim* sim);
-/* Fixed steps: the length of step number `tick`, counted without impacts, from 0 (the last one may be
- * shorter); the time at which it starts; and the number of the step that starts at a time. */
+/* Fixed steps: the length of step number `tick`, counted without impacts, from 0 (the last two may have
+ * another one than the others, see sim.c); the time at which it starts; and the number of the step that
+ * starts at a time. */
 double perpi_sim_tick_length(const perp_sim* sim, int64_t tick);
 double perpi_sim_tick_time(const perp_sim* sim, int64_t tick);
 int64_t perpi_sim_tick_at(const perp_sim* sim, double time);
@@ -40,6 +41,12 @@ double perpi_sim_nominal_step(const perp_sim* sim);
 /* An adaptive step: its clock (length to try next, last length, steps without impacts), and what its
  * second half was worked out from: state and memory at its start, velocities that solved it. */
 bool perpi_sim_adaptive(const perp_sim* sim);
+/* Of a step of length h where h_next was the length to try: its joints' errors are closed within this
+ * many h (perpi_joint_input.ease). */
+static inline double perpi_adaptive_ease(double h_next, double h)
+{
+    return h < h_next ? h_next / h : 1.0;
+}
 const double* perpi_sim_clock(const perp_sim* sim);
 typedef struct perpi_half {
     const double *q, *v, *s, *v_end;

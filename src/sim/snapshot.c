@@ -121,6 +121,14 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
         h.q_size != sim->q_size || h.v_size != sim->v_size || h.s_size != sim->s_size) {
         return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: made from another scene");
     }
+    const double time = perpi_sim_tick_time(sim, h.tick);
+    if (!sim->adaptive && h.time < sim->def.duration &&
+        !(fabs(time - h.time) <= 1e-9 * fabs(h.time))) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "snapshot: made at t = %.12g, where a run to t = %.12g has no step (the "
+                          "last two steps of a run are fitted to its duration)",
+                          h.time, sim->def.duration);
+    }
     const size_t q = (size_t)h.q_size * sizeof(double), v = (size_t)h.v_size * sizeof(double);
     const size_t j = sim->model->joint_count * sizeof(perp_joint_record);
     const size_t s = (size_t)h.s_size * sizeof(double);

@@ -284,19 +284,27 @@ static bool settles(perpi_purpose purpose)
     return purpose == PERPI_PURPOSE_PROJECT || purpose == PERPI_PURPOSE_IMPACT;
 }
 
+/* The time within which an error is closed in a step of h. */
+static double closing_time(double h, const perpi_joint_input* input)
+{
+    return input->ease > 1.0 ? input->ease * h : h;
+}
+
 static perp_status append_limits(perpi_formulation* f, const perp_model* model, int32_t index,
-                                 perpi_purpose purpose, double h, const perpi_row* axis)
+                                 perpi_purpose purpose, double h, const perpi_row* axis,
+                                 const perpi_joint_input* input)
 {
     const perpi_joint* joint = &model->joint[index];
     perp_status status = PERP_OK;
     for (int side = 0; side < 2 && status == PERP_OK; ++side) {
-        if (!isfinite(joint->limits[side])) {
+        if (!isfinite(joint->limits[side]) ||
+            (purpose == PERPI_PURPOSE_PROJECT && input->slack[side])) {
             continue;
         }
         perpi_row row = side == 0 ? *axis : turned_round(*axis);
         double gap = side == 0 ? axis->b - joint->limits[0] : joint->limits[1] - axis->b;
         gap = settles(purpose) && gap < 0.0 ? 0.0 : gap;
-        row.b = gap / h;
+        row.b = gap / (gap < 0.0 ? closing_time(h, input) : h);
         row.lower = 0.0;
         row.upper = INFINITY;
         status = append(f, model, index, 1 + (side == 0 ? PERPI_LAW_LOWER : PERPI_LAW_UPPER),
@@ -372,6 +380,15 @@ static perp_status append_motor(perpi_formulation* f, const perp_model* model, i
     }
     perpi_row row = *axis;
     row.b = joint->motor == PERP_MOTOR_POSITION ? (axis->b - target) / h : -target;
+    if (joint->motor == PERP_MOTOR_POSITION && input->ease > 1.0) {
+        double now; /* what it lags behind is an error; the motion of the target is none */
+        const perp_status known = motor_target(model, joint, t, input, &now);
+        if (known != PERP_OK) {
+            return known;
+        }
+        now = motor_rules(joint) ? cut(now, limits[0], limits[1]) : now;
+        row.b = (axis->b - now) / closing_time(h, input) + (now - target) / h;
+    }
     row.upper = h * joint->max_effort;
     row.lower = -row.upper;
     return append(f, model, index, 1 + PERPI_LAW_MOTOR,
@@ -410,8 +427,12 @@ static perp_status formulate_joint(perpi_formulation* f, const perp_model* model
     for (int32_t i = 0; i < view.rows; ++i) {
         perpi_row* row = &view.row[i];
         const bool keep = !settles(purpose) || (rope && row->b > 0.0);
-        row->b = keep ? row->b / h : 0.0;
+        const double time = rope && row->b > 0.0 ? h : closing_time(h, input);
+        row->b = keep ? row->b / time : 0.0;
         row->upper = INFINITY; /* of a rope */
+    }
+    if (rope && purpose == PERPI_PURPOSE_PROJECT && input->slack[2]) {
+        return PERP_OK;
     }
     perp_status status =
         append(f, model, index, 0, rope ? PERP_CONSTRAINT_BOUNDED : PERP_CONSTRAINT_EQUALITY,
@@ -421,7 +442,7 @@ static perp_status formulate_joint(perpi_formulation* f, const perp_model* model
     }
     const perpi_row* axis = &view.coordinate[0];
     if (purpose != PERPI_PURPOSE_STEP || !motor_rules(joint)) {
-        status = append_limits(f, model, index, purpose, h, axis);
+        status = append_limits(f, model, index, purpose, h, axis, input);
     }
     if (status == PERP_OK && purpose == PERPI_PURPOSE_STEP) {
         status = append_losses(f, model, index, h, axis);

@@ -416,25 +416,3 @@ void perpi_ledger_close(perp_ledger* l)
                    fabs(l->spring_error) + fabs(l->step_loss) + fabs(l->projection) +
                    fabs(l->extrapolation);
 }
-
-void perpi_ledger_add(perp_ledger* sum, const perp_ledger* step)
-{
-    sum->change += step->change;
-    sum->forces += step->forces;
-    sum->drag += step->drag;
-    sum->springs += step->springs;
-    sum->motors += step->motors;
-    sum->prescribed += step->prescribed;
-    sum->friction += step->friction;
-    sum->impacts += step->impacts;
-    sum->joints += step->joints;
-    sum->gap += step->gap;
-    sum->joint_error += step->joint_error;
-    sum->gyroscopic += step->gyroscopic;
-    sum->spring_error += step->spring_error;
-    sum->step_loss += step->step_loss;
-    sum->projection += step->projection;
-    sum->extrapolation += step->extrapolation;
-    sum->unexplained += step->unexplained;
-    sum->magnitude += step->magnitude;
-}

@@ -36,8 +36,6 @@ void perpi_ledger_terms(const perpi_ledger_input* in, perp_ledger* ledger);
 double perpi_energy_change(const perp_model* model, bool kinetic, const double* q, const double* v,
                            const double* q_end, const double* v_end);
 
-/* sum += step, member by member. */
-void perpi_ledger_add(perp_ledger* sum, const perp_ledger* step);
 /* unexplained and magnitude, from the other members. */
 void perpi_ledger_close(perp_ledger* ledger);
 

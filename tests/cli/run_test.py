@@ -68,7 +68,7 @@ def a_planar_run_speaks_of_angles_and_numbers():
 def overrides_change_what_runs():
     scene = write_scene()
     result = perp("run", scene, "--json", "--step=0.01", "--duration", "0.105").json
-    assert result["steps"] == 11 and result["time"] == 0.105  # the last step is shortened
+    assert result["steps"] == 11 and result["time"] == 0.105  # the last two are shared
     result = perp("run", scene, "--json", "--friction", "none", "--solver", "lemke",
                   "--set", "/bodies/1/position=[0,0,7]", "--set", "/name=other").json
     assert result["friction"] == "none" and result["solver"] == "lemke"
