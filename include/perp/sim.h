@@ -179,7 +179,8 @@ typedef struct perp_step_info {
     int32_t contacts;                  /* of these, with an impulse */
     double penetration;                /* largest overlap found at the start of the step, >= 0 */
     int32_t rounds;                    /* collide-solve rounds (more than 1 when a body came
-                                          further than its margin); adaptive: lengths tried */
+                                          further than its margin); adaptive: lengths tried; impacts:
+                                          evaluations of the law */
     int32_t looks;                     /* of steppers that look at the end of the step: how often
                                           they looked there before its laws held */
     int32_t corrections;               /* solves of the joint correction beside the first */

@@ -11,15 +11,16 @@
  *   elsewhere      d = max(gap, 0) / h: what only rests there takes part, and does not bounce
  * d is what the contact's drift[0] says: so that recorded numbers tell the whole problem.
  *
- * Poisson's decompression asks for impulses where a contact problem asks for velocities. It is solved
- * by decompress.c; the normal velocities found are then the d = -u_n of a contact problem, which has
- * the same answer, and its certificate.
+ * Poisson's decompression asks for impulses where a contact problem asks for velocities. decompress.c
+ * writes it as a contact problem with more rows; the normal velocities found are then the d = -u_n of
+ * the problem above, which has the same answer, and its certificate.
  *
  * Struck is a contact that the plain step would have to stop (it has an impulse there), and that
  * comes nearer faster than the forces of one step can make it, on both sides together: what rests or
  * is pressed never bounces. Neither law keeps the energy from growing, where friction or several
- * contacts couple. So the coefficients are multiplied by the largest part in [0, 1], found by
- * bisection, with which it does not grow; with 0 it cannot.
+ * contacts couple. So the coefficients are multiplied by a part in [0, 1] with which it is kept, found
+ * by Chandrupatla's method (inverse quadratic interpolation where that is safe, else bisection); with 0
+ * it cannot grow.
  */
 #include <string.h>
 
@@ -28,9 +29,11 @@
 #include "sim/internal.h"
 #include "step/joint_rows.h"
 
-enum { MAX_BISECTIONS = 12 };
-/* Growth of the kinetic energy that is rounding. */
-static const double ENERGY_TOLERANCE = 1e-12;
+/* Evaluations of the law in one impact: a smooth energy takes about 8; where it jumps, as many halve the
+ * interval to 1e-5. */
+enum { MAX_EVALUATIONS = 20 };
+/* Change of the kinetic energy that is rounding; an interval of the part that is. */
+static const double ENERGY_TOLERANCE = 1e-12, PART_TOLERANCE = 1e-13;
 
 /* x <- M^-1 x, block by block. */
 static void divide_by_mass(const perpi_formulation* f, double* x)
@@ -180,6 +183,15 @@ static perp_status formulate(perp_sim* sim)
     return status == PERP_OK ? room(sim, dofs, rows, sim->next.count) : status;
 }
 
+static perp_solve_options solve_options(const perp_sim* sim)
+{
+    perp_solve_options options = perp_solve_options_default();
+    options.tolerance = sim->def.tolerance;
+    options.cancel = sim->cancel;
+    options.user = sim->cancel_user;
+    return options;
+}
+
 /* The problem with the drifts as they are; warm: from the point at hand, else from the velocities before
  * and no impulses. */
 static perp_status solve(perp_sim* sim, bool warm)
@@ -189,10 +201,7 @@ static perp_status solve(perp_sim* sim, bool warm)
     if (status != PERP_OK) {
         return status;
     }
-    perp_solve_options options = perp_solve_options_default();
-    options.tolerance = sim->def.tolerance;
-    options.cancel = sim->cancel;
-    options.user = sim->cancel_user;
+    const perp_solve_options options = solve_options(sim);
     const int32_t before = sim->hit_report.iterations;
     if (!warm) {
         perpi_formulation_gather_v(f, sim->model, sim->v, sim->v_problem);
@@ -256,39 +265,43 @@ static perp_status solve_poisson(perp_sim* sim, double part)
 {
     const size_t count = sim->next.count;
     for (size_t i = 0; i < count; ++i) {
-        sim->next.item[i].drift[0] = 0.0;
+        perp_contact* c = &sim->next.item[i];
+        const bool asked = part * sim->hit[i].e * sim->hit[i].p > 0.0;
+        c->drift[0] = asked ? 0.0 : rest_offset(sim, c);
     }
     perp_status status = formulate(sim);
-    const perpi_formulation* f = sim->impact;
-    const size_t rows = (size_t)f->problem.row_count, dofs = (size_t)f->problem.dof_count;
-    if (status == PERP_OK) {
-        status = perpi_grow(sim->context, &sim->hit_work, &sim->hit_work_capacity,
-                            2 * dofs + 2 * rows + count + perpi_decompress_work(f), sizeof(double));
-    }
     if (status != PERP_OK) {
         return status;
     }
-    double *v = sim->hit_work, *p = v + dofs, *asked = p + rows, *work = asked + count;
+    const perpi_formulation* f = sim->impact;
+    double* asked = sim->hit_work;
     for (size_t i = 0; i < count; ++i) {
         asked[i] = part * sim->hit[i].e * sim->hit[i].p;
     }
-    perpi_formulation_gather_v(f, sim->model, sim->v, v);
-    sim->hit_converged = perpi_decompress(f, sim->next.item, asked, v, p, work);
+    perp_report report;
+    const perp_solve_options options = solve_options(sim);
+    perpi_formulation_gather_v(f, sim->model, sim->v, sim->v_problem);
+    status = perpi_decompress(&sim->hit_scratch, sim->solver, &options, f, asked, sim->v_problem,
+                              sim->p_problem, &report);
+    if (status != PERP_OK) {
+        return status;
+    }
+    sim->hit_converged = report.outcome == PERP_OUTCOME_SOLVED;
+    sim->hit_report.iterations += report.iterations;
     for (size_t i = 0; i < count; ++i) {
         perp_contact* c = &sim->next.item[i];
-        const double u = perpi_formulation_speed(f, (int32_t)i, 0, v) + f->b[f->constraint[i].row];
-        c->drift[0] = asked[i] > 0.0 ? -fmax(u, 0.0) : rest_offset(sim, c);
+        const double u =
+            perpi_formulation_speed(f, (int32_t)i, 0, sim->v_problem) + f->b[f->constraint[i].row];
+        c->drift[0] = asked[i] > 0.0 ? -fmax(u, 0.0) : c->drift[0];
     }
-    memcpy(sim->p_problem, p, rows * sizeof *p);
-    memcpy(sim->v_problem, v, dofs * sizeof *v);
     return solve(sim, true);
 }
 
 /* ---- the whole impact ------------------------------------------------------------------------------*/
 
-/* How far the energy has grown since before the impact, relative to what it was. What was not found
- * counts as grown. */
-static double growth(const perp_sim* sim, double before, double work_before)
+/* Change of the energy since before the impact, relative to what it was. What was not found counts as
+ * grown without bound. */
+static double energy_change(const perp_sim* sim, double before, double work_before)
 {
     const perpi_formulation* f = sim->impact;
     const double after = kinetic_energy(f, sim->v_problem) +
@@ -296,31 +309,76 @@ static double growth(const perp_sim* sim, double before, double work_before)
     if (!sim->hit_converged) {
         return INFINITY;
     }
-    return after <= before ? 0.0 : (after - before) / (before > 0.0 ? before : after);
+    const double size = before > 0.0 ? before : fabs(after);
+    return size > 0.0 ? (after - before) / size : 0.0;
 }
 
-/* The largest part of the coefficients with which the energy does not grow. */
+/* Where to evaluate next, as a part of the way from a to b, which have different signs; c: the point
+ * before. */
+static double chandrupatla_step(const double a[2], const double b[2], const double c[2])
+{
+    const double xi = (a[0] - b[0]) / (c[0] - b[0]), phi = (a[1] - b[1]) / (c[1] - b[1]);
+    if (!(phi * phi < xi && (1.0 - phi) * (1.0 - phi) < 1.0 - xi)) {
+        return 0.5; /* also where a value is not finite */
+    }
+    const double t = a[1] / (b[1] - a[1]) * (c[1] / (b[1] - c[1])) + (c[0] - a[0]) / (b[0] - a[0]) *
+                                                                         (a[1] / (c[1] - a[1])) *
+                                                                         (b[1] / (c[1] - b[1]));
+    return t > 0.0 && t < 1.0 ? t : 0.5;
+}
+
+/* Evaluates the law with a part of the coefficients: x[0] in, x[1] the change of energy. */
+static perp_status evaluate(perp_sim* sim, double before, double work_before,
+                            perp_status (*law)(perp_sim* sim, double part), double x[2])
+{
+    const perp_status status = law(sim, x[0]);
+    sim->hit_evaluations += 1;
+    x[1] = status == PERP_OK ? energy_change(sim, before, work_before) : INFINITY;
+    return status;
+}
+
+/* The coefficients as they are; or if the energy grows with them, the part of them that keeps it. */
 static perp_status solve_within_energy(perp_sim* sim, double before, double work_before,
                                        perp_status (*law)(perp_sim* sim, double part), double* kept)
 {
-    double low = 0.0, high = 1.0;
+    double a[2] = {1.0, 0.0}, b[2] = {0.0, 0.0}, c[2], best = 0.0;
+    perp_status status = evaluate(sim, before, work_before, law, a);
     *kept = 1.0;
-    perp_status status = law(sim, 1.0);
-    if (status != PERP_OK || growth(sim, before, work_before) <= ENERGY_TOLERANCE) {
+    if (status != PERP_OK || a[1] <= ENERGY_TOLERANCE) {
         return status;
     }
-    for (int i = 0; status == PERP_OK && i < MAX_BISECTIONS; ++i) {
-        *kept = 0.5 * (low + high);
-        status = law(sim, *kept);
-        if (growth(sim, before, work_before) <= ENERGY_TOLERANCE) {
-            low = *kept;
-        } else {
-            high = *kept;
-        }
+    status = evaluate(sim, before, work_before, law, b);
+    *kept = 0.0;
+    if (status != PERP_OK || !(b[1] < 0.0)) {
+        return status;
     }
-    if (status == PERP_OK && *kept != low) {
-        *kept = low;
-        status = law(sim, low);
+    memcpy(c, a, sizeof c);
+    double t = a[1] < INFINITY ? a[1] / (a[1] - b[1]) : 0.5; /* of the way from a to b */
+    while (sim->hit_evaluations < MAX_EVALUATIONS && fabs(a[0] - b[0]) > PART_TOLERANCE) {
+        double x[2] = {a[0] + t * (b[0] - a[0]), 0.0};
+        status = evaluate(sim, before, work_before, law, x);
+        if (status != PERP_OK) {
+            return status;
+        }
+        *kept = x[0];
+        best = x[1] <= ENERGY_TOLERANCE && x[0] > best ? x[0] : best;
+        /* the energy is known as well as the problem is solved */
+        if (x[1] <= ENERGY_TOLERANCE && x[1] >= -fmax(ENERGY_TOLERANCE, sim->hit_residual.worst)) {
+            return PERP_OK;
+        }
+        if ((x[1] > 0.0) == (a[1] > 0.0)) {
+            memcpy(c, a, sizeof c);
+        } else {
+            memcpy(c, b, sizeof c);
+            memcpy(b, a, sizeof b);
+        }
+        memcpy(a, x, sizeof a);
+        t = chandrupatla_step(a, b, c);
+    }
+    if (*kept != best) {
+        *kept = best;
+        status = law(sim, best);
+        sim->hit_evaluations += 1;
     }
     return status;
 }
@@ -362,7 +420,7 @@ static perp_status finish(perp_sim* sim, perp_step_kind kind, double kept)
                          .candidates = (int32_t)sim->next.count,
                          .contacts = active,
                          .penetration = deepest,
-                         .rounds = 1,
+                         .rounds = sim->hit_evaluations,
                          .accepted_unsolved = sim->hit_report.outcome != PERP_OUTCOME_SOLVED,
                          .kind = kind,
                          .impacts_in_a_row = sim->info.impacts_in_a_row + 1,
@@ -393,8 +451,10 @@ perp_status perpi_sim_impact(perp_sim* sim)
     }
     const double before = kinetic_energy(f, sim->hit_work);
     sim->hit_report = (perp_report){0};
+    sim->hit_evaluations = 0;
     if (poisson) {
         status = solve_newton(sim, 0.0);
+        sim->hit_evaluations = 1;
     } else {
         status = solve_within_energy(sim, before, 0.0, solve_newton, &kept);
     }
@@ -446,6 +506,7 @@ perp_status perpi_sim_decompress(perp_sim* sim)
     }
     const double before = kinetic_energy(f, v);
     sim->hit_report = (perp_report){0};
+    sim->hit_evaluations = 0;
     status = solve_within_energy(sim, before, work, solve_poisson, &kept);
     if (status == PERP_OK) {
         status = finish(sim, PERP_STEP_DECOMPRESSION, kept);

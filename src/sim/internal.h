@@ -137,8 +137,10 @@ struct perp_sim {
     perp_contact_residual hit_residual;
     perp_report hit_report;
     bool hit_converged;
-    bool announced;      /* user code was called for the coming step, before an impact */
-    perpi_arena scratch; /* of questions, not of steps */
+    int32_t hit_evaluations; /* of the law of the impact being worked out */
+    perpi_arena hit_scratch; /* of decompression */
+    bool announced;          /* user code was called for the coming step, before an impact */
+    perpi_arena scratch;     /* of questions, not of steps */
 
     perp_step_info info;
     perp_ledger ledger_total; /* of all steps since the simulation was created or restored */

@@ -470,6 +470,7 @@ perp_status perp_sim_create(perp_context* context, const perp_model* model, cons
     s->context = context;
     s->model = model;
     perpi_arena_init(&s->scratch, context);
+    perpi_arena_init(&s->hit_scratch, context);
     status = build(s, def);
     if (status != PERP_OK) {
         perp_sim_destroy(s);
@@ -514,6 +515,7 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_free(context, sim->callback);
     perpi_free(context, sim->user_code);
     perpi_arena_free(&sim->scratch);
+    perpi_arena_free(&sim->hit_scratch);
     perpi_free(context, sim);
 }
 
