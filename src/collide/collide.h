@@ -64,6 +64,9 @@ typedef struct perpi_touch_list {
 PERP_NODISCARD perp_status perpi_touch_add(perpi_touch_list* list, uint32_t feature, vec3 point_a,
                                            vec3 point_b, vec3 normal, double gap);
 
+/* The first number from `feature` on that no touch of the pair at hand has yet. */
+uint32_t perpi_touch_unused(const perpi_touch_list* list, uint32_t feature);
+
 /* Finds the feature pairs of shapes a and b (world poses) with gap <= margin. A pair that overlaps
  * is found at any depth, with a negative gap along the direction of least penetration. */
 typedef perp_status (*perpi_pair_fn)(const perpi_shape* a, const perpi_pose* pose_a,

@@ -107,6 +107,21 @@ perpi_pair_fn perpi_pair_find(perpi_touch_rule rule, perp_shape_type a, perp_sha
     return find != NULL ? find : look_up(pairs, PAIR_COUNT, a, b, flipped);
 }
 
+uint32_t perpi_touch_unused(const perpi_touch_list* list, uint32_t feature)
+{
+    size_t i = list->count;
+    while (i > 0 && list->item[i - 1].shape_a == list->shape_a &&
+           list->item[i - 1].shape_b == list->shape_b) {
+        if (list->item[i - 1].feature == feature) {
+            feature = (feature + 1) & 0xFFFFFF;
+            i = list->count;
+        } else {
+            i -= 1;
+        }
+    }
+    return feature;
+}
+
 perp_status perpi_touch_add(perpi_touch_list* list, uint32_t feature, vec3 point_a, vec3 point_b,
                             vec3 normal, double gap)
 {
