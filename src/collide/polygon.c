@@ -44,7 +44,8 @@ enum {
     ORDERS = 7,  /* orders of the edges, so groups of a pair: 3 bits of the feature's number, */
     PATH = 7,    /* with that of the path */
     MEMBERS = 6, /* of a group; the most open ones are kept */
-    VERTEX_BITS = 10
+    VERTEX_BITS = 10,
+    GUARD = 1 << 16 /* groups of the discs in polygons that turn fast: from here on */
 };
 
 static uint32_t feature_name(uint32_t side, uint32_t vertex, uint32_t edge, uint32_t group)
@@ -143,6 +144,9 @@ static double segment_distance(vec3 p, vec3 e, vec3 direction, double length)
     const double t = perpi_clamp(v3_dot(d, direction), 0.0, length);
     return v3_norm(v3_madd(d, -t, direction));
 }
+
+static perp_status polygon_disc(const perpi_shape* shape, const perpi_pose* pose, vec3 center,
+                                double r, double margin, int32_t groups, perpi_touch_list* list);
 
 /* ---- feature pairs ------------------------------------------------------------------------------ */
 
@@ -246,6 +250,13 @@ static double collect_edge(meeting* m, uint32_t side, int32_t edge, vec3 p, vec3
     return present->psi;
 }
 
+/* Whether the edge may hold the pair apart: not one that faces away from the side it belongs to. */
+static bool exists(const meeting* m, uint32_t side, int32_t edge)
+{
+    const vec3 n = perpi_outline_normal(m->o[side], edge);
+    return !m->list->sided || (side == 0 ? 1.0 : -1.0) * v3_dot(n, m->list->side) >= -FACING;
+}
+
 /* Over the edges near the other polygon, or over all of them. best: the applicable pair with the
  * largest gap among them. False: apart by more than the margin. */
 static bool collect(meeting* m, bool all, feature_pair* best)
@@ -258,7 +269,7 @@ static bool collect(meeting* m, bool all, feature_pair* best)
         vec3 p = perpi_outline_vertex(owner, 0);
         for (int32_t i = 0; i < owner->count; ++i) {
             const vec3 q = perpi_outline_vertex(owner, i + 1);
-            if (all || edge_in_range(&reach, p, q)) {
+            if ((all || edge_in_range(&reach, p, q)) && exists(m, side, i)) {
                 feature_pair present;
                 if (collect_edge(m, side, i, p, q, &present) > m->margin) {
                     return false;
@@ -329,7 +340,8 @@ static perp_status add_plain(meeting* m, const feature_pair* best)
         for (int32_t i = 0; i < owner->count; ++i) {
             const vec3 q = perpi_outline_vertex(owner, i + 1);
             /* inside a body that is made of pieces there are no features */
-            const bool real = owner->inner == NULL || owner->inner[i] == 0.0;
+            const bool real =
+                (owner->inner == NULL || owner->inner[i] == 0.0) && exists(m, side, i);
             const bool there = real && edge_in_range(&edges, p, q);
             for (int32_t k = 0; there && status == PERP_OK && k < other->count; ++k) {
                 const vec3 v = perpi_outline_vertex(other, k);
@@ -357,6 +369,9 @@ static vec3 parting_direction(const meeting* m, const feature_pair* best)
 {
     const double tiny = PERPI_TOUCH_TIE * m->size;
     const feature_pair* closest = NULL;
+    if (m->list->sided) {
+        return m->list->side;
+    }
     for (int32_t i = 0; i < m->count; ++i) {
         const feature_pair* f = &m->pair[i];
         if (is_present(f) && (closest == NULL || f->distance < closest->distance)) {
@@ -734,7 +749,7 @@ static perp_status add_vertex_group(meeting* m, uint32_t side, int32_t vertex, d
     for (int32_t i = 0; i < owner->count; ++i) {
         const vec3 q = perpi_outline_vertex(owner, i + 1);
         const bool there = p.x - m->margin <= v.x || q.x - m->margin <= v.x;
-        if (there) {
+        if (there && exists(m, side, i)) {
             const feature_pair f = make_pair(m, side, i, p, q, vertex);
             if (f.psi > m->margin) {
                 return PERP_OK; /* cannot come inside */
@@ -746,7 +761,11 @@ static perp_status add_vertex_group(meeting* m, uint32_t side, int32_t vertex, d
         p = q;
     }
     double gap;
-    const vec3 apart = off_polygon(owner, v, &gap);
+    vec3 apart = off_polygon(owner, v, &gap);
+    if (m->list->sided) {
+        apart = v3_scale(side == 0 ? 1.0 : -1.0, m->list->side);
+        gap = gap < depth ? gap : depth;
+    }
     const double floor = (gap < depth ? DEPTH * gap : depth) - PERPI_TOUCH_TIE * m->size;
     for (int32_t i = 0; i < count; ++i) {
         const bool primary = applicable(m, &member[i]);
@@ -797,6 +816,47 @@ static perp_status add_vertex_groups(meeting* m, const feature_pair* best)
     return status;
 }
 
+/* ---- fast turns ------------------------------------------------------------------------------------------ */
+
+/* A disc in the polygon: around the mean of its vertices (world), as far as its edges. */
+static double inner_disc(const perpi_shape* shape, const perpi_pose* pose, vec3* center)
+{
+    perpi_outline o;
+    perpi_outline_make(shape, pose, pose->x, &o);
+    vec3 sum = {0, 0, 0};
+    for (int32_t i = 0; i < o.count; ++i) {
+        sum = v3_add(sum, perpi_outline_vertex(&o, i));
+    }
+    sum = v3_scale(1.0 / o.count, sum);
+    double r = INFINITY;
+    for (int32_t i = 0; i < o.count; ++i) {
+        const vec3 d = v3_sub(perpi_outline_vertex(&o, i), sum);
+        r = fmin(r, v3_dot(perpi_outline_normal(&o, i), d));
+    }
+    *center = v3_add(pose->x, sum);
+    return r > 0.0 ? r : 0.0;
+}
+
+/* Where a polygon may turn further than theta, vertices come down that no pair tells of. A disc in each of
+ * the two stays off the other one however they turn. */
+static perp_status add_discs(const perpi_shape* shape[2], const perpi_pose* pose[2], double margin,
+                             perpi_touch_list* list)
+{
+    const bool flipped = list->flipped;
+    const vec3 side = list->side;
+    perp_status status = PERP_OK;
+    for (int k = 0; k < 2 && status == PERP_OK; ++k) { /* the disc in 1 - k, off k */
+        vec3 center;
+        const double r = inner_disc(shape[1 - k], pose[1 - k], &center);
+        list->flipped = k == 0 ? flipped : !flipped;
+        list->side = k == 0 ? side : v3_neg(side);
+        status = polygon_disc(shape[k], pose[k], center, r, margin, GUARD * (1 + k), list);
+    }
+    list->flipped = flipped;
+    list->side = side;
+    return status;
+}
+
 /* ---- the pair ------------------------------------------------------------------------------------------ */
 
 perp_status perpi_polygon_polygon(const perpi_shape* shape_a, const perpi_pose* pose_a,
@@ -821,11 +881,13 @@ perp_status perpi_polygon_polygon(const perpi_shape* shape_a, const perpi_pose* 
         }
         return add(&m, &best, 0, false);
     }
-    switch (list->rule) {
-    case PERPI_TOUCH_PEG: return add_groups(&m, &best);
-    case PERPI_TOUCH_LNC: return add_vertex_groups(&m, &best);
-    default: return add_plain(&m, &best);
-    }
+    const perp_status status = list->rule == PERPI_TOUCH_PEG   ? add_groups(&m, &best)
+                               : list->rule == PERPI_TOUCH_LNC ? add_vertex_groups(&m, &best)
+                                                               : add_plain(&m, &best);
+    const perpi_shape* shape[2] = {shape_a, shape_b};
+    const perpi_pose* pose[2] = {pose_a, pose_b};
+    return status == PERP_OK && margin > THETA_MAX * m.size ? add_discs(shape, pose, margin, list)
+                                                            : status;
 }
 
 /* ---- with a half-plane ------------------------------------------------------------------------------------ */
@@ -904,22 +966,22 @@ static perp_status add_ball_members(const perpi_pose* pose, const ball_member* m
     for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
         const ball_member* m = &member[i];
         const vec3 foot = v3_add(pose->x, m->foot);
-        status = perpi_touch_add(list, m->feature | (uint32_t)list->group, foot,
+        const uint32_t name = m->feature | (uint32_t)(list->group % GUARD);
+        status = perpi_touch_add(list, perpi_touch_unused(list, name), foot,
                                  v3_madd(foot, m->psi, m->n), m->n, m->psi);
     }
     list->group = 0;
     return status;
 }
 
-/* Features: an edge, or 2^20 + a vertex, then the group. */
-perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
-                               const perpi_shape* round_shape, const perpi_pose* round_pose,
-                               double margin, perpi_touch_list* list)
+/* A disc at a world point. Features: an edge, or 2^20 + a vertex, then the group, numbered from `groups`
+ * + 1 on. */
+static perp_status polygon_disc(const perpi_shape* shape, const perpi_pose* pose, vec3 center,
+                                double r, double margin, int32_t groups, perpi_touch_list* list)
 {
-    const double r = round_shape->type == PERP_SHAPE_CIRCLE ? round_shape->radius : 0.0;
     perpi_outline o;
     perpi_outline_make(shape, pose, pose->x, &o);
-    const vec3 c = v3_sub(round_pose->x, pose->x);
+    const vec3 c = v3_sub(center, pose->x);
     const double near = list->rule == PERPI_TOUCH_PLAIN ? margin : 2.0 * margin;
     ball_member member[MEMBERS], best = {.psi = -INFINITY}, tangent = {.psi = -INFINITY};
     int32_t count = 0;
@@ -932,6 +994,10 @@ perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
         const double length = v3_norm(d), height = v3_dot(n, v3_sub(c, p));
         const vec3 along = v3_scale(1.0 / length, d);
         const double distance = segment_distance(c, p, along, length);
+        if (list->sided && v3_dot(n, list->side) < -FACING) {
+            p = q;
+            continue;
+        }
         if (height - r > margin) {
             return PERP_OK;
         }
@@ -945,7 +1011,7 @@ perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
             closest = distance;
             over = n;
             tangent.psi = -INFINITY;
-            if ((t < 0.0 || t > length) && distance > PERPI_TOUCH_VANISH * o.size) {
+            if ((t < 0.0 || t > length) && distance > PERPI_TOUCH_VANISH * o.size && !list->sided) {
                 const vec3 corner = t < 0.0 ? p : q;
                 tangent =
                     (ball_member){v3_scale(1.0 / distance, v3_sub(c, corner)), corner, distance - r,
@@ -976,7 +1042,7 @@ perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
     ball_member near_side[MEMBERS + 2];
     const int32_t nears = near_members(member, count, apart, floor, near_side);
     if (nears == 0 || nears == count) {
-        return add_ball_members(pose, member, count, 1, list);
+        return add_ball_members(pose, member, count, groups + 1, list);
     }
     corner_line line[2];
     const vec3 outside = v3_madd(c, perpi_touch_step_out(gap, margin), apart);
@@ -989,9 +1055,17 @@ perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
     }
     perp_status status = PERP_OK;
     if (lines > 0) {
-        status = add_ball_members(pose, member, count, 1, list);
+        status = add_ball_members(pose, member, count, groups + 1, list);
     }
-    return status == PERP_OK
-               ? add_ball_members(pose, near_side, nears + lines, lines > 0 ? 2 : 1, list)
-               : status;
+    return status == PERP_OK ? add_ball_members(pose, near_side, nears + lines,
+                                                groups + (lines > 0 ? 2 : 1), list)
+                             : status;
+}
+
+perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
+                               const perpi_shape* round_shape, const perpi_pose* round_pose,
+                               double margin, perpi_touch_list* list)
+{
+    const double r = round_shape->type == PERP_SHAPE_CIRCLE ? round_shape->radius : 0.0;
+    return polygon_disc(shape, pose, round_pose->x, r, margin, 0, list);
 }

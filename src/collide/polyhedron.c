@@ -31,7 +31,9 @@
 #define DEPTH 1.01    /* times the least depth: plain features down to here count */
 #define SAME_ROW 1e-9 /* in a normal, and in a point times the size */
 
-enum { GROUPS = 24, MEMBERS = 8 };
+#define TURN_MAX 0.35 /* radians: as far as orders of features are told */
+
+enum { GROUPS = 24, MEMBERS = 8, INNER = 200 };
 
 typedef struct answer {
     perpi_meeting* m;
@@ -400,6 +402,27 @@ static perp_status add_groups(answer* a)
     return status == PERP_OK && planes > 0 ? add_path_group(a, far, plane, planes) : status;
 }
 
+/* ---- fast turns -------------------------------------------------------------------------------------------- */
+
+/* Where a body may turn further than theta, vertices come down that no pair tells of. A ball in each of the
+ * two stays off the other one however they turn. */
+static perp_status add_inner_balls(const perpi_meeting* m, const perpi_pose* pose_a,
+                                   const perpi_pose* pose_b, double margin, perpi_touch_list* list)
+{
+    const bool flipped = list->flipped;
+    const vec3 side = list->side;
+    perp_status status =
+        perpi_polyhedron_inner(m->p[0], pose_a, m->p[1], pose_b, margin, INNER, list);
+    list->flipped = !flipped;
+    list->side = v3_neg(side);
+    if (status == PERP_OK) {
+        status = perpi_polyhedron_inner(m->p[1], pose_b, m->p[0], pose_a, margin, INNER + 1, list);
+    }
+    list->flipped = flipped;
+    list->side = side;
+    return status;
+}
+
 /* ---- the pair ---------------------------------------------------------------------------------------------- */
 
 perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_pose* pose_a,
@@ -453,5 +476,7 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
     if (status == PERP_OK) {
         number_touches(&a);
     }
-    return status;
+    return status == PERP_OK && margin > TURN_MAX * m.size
+               ? add_inner_balls(&m, pose_a, pose_b, margin, list)
+               : status;
 }

@@ -56,6 +56,8 @@ typedef struct perpi_meeting {
     mat3 R; /* from b's frame into a's */
     vec3 x;
     double margin, near, theta, size;
+    bool sided; /* facets that face away from `side` do not exist */
+    vec3 side;
     perpi_facet facet[PERPI_FACETS];
     int32_t count;
     perpi_product product[PERPI_PRODUCTS];
@@ -103,6 +105,13 @@ uint64_t perpi_meeting_far_side(perpi_meeting* m, double floor);
 /* After that, if there are any: planes through the origin, moved out by `out`, that touch B - A and whose
  * edge the origin can come to; at most PERPI_PLANES. Returns how many. */
 int32_t perpi_meeting_planes(const perpi_meeting* m, perpi_facet* out);
+
+/* ---- fast turns: src/collide/polyhedron_round.c -------------------------------------------------------- */
+
+/* A ball in q keeps off p, however q turns. number: of its groups, from 1 + number on. */
+perp_status perpi_polyhedron_inner(const perpi_polyhedron* p, const perpi_pose* pose_p,
+                                   const perpi_polyhedron* q, const perpi_pose* pose_q,
+                                   double margin, uint32_t number, perpi_touch_list* list);
 
 /* ---- orders: src/collide/polyhedron_cells.c ---------------------------------------------------------
  *

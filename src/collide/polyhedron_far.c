@@ -56,6 +56,10 @@ static vec3 mean_normal(const perpi_meeting* m, double floor)
 static vec3 apart_direction(const perpi_meeting* m, double floor, double* distance)
 {
     const double tiny = PERPI_TOUCH_TIE * m->size;
+    if (m->sided) {
+        *distance = m->best;
+        return m->side;
+    }
     if (m->best > tiny) {
         const perpi_gjk closest = perpi_gjk_closest(m, support_a, m, support_b, m->axis, tiny);
         if (closest.distance > tiny) {

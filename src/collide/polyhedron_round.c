@@ -10,6 +10,7 @@
  *
  * Source     [W14 4.6]; src/collide/polygon.c has the same in the plane
  */
+#include "collide/polyhedron.h"
 #include "collide/round.h"
 #include "shape/polyhedron.h"
 
@@ -29,7 +30,7 @@ typedef struct placed {
 
 static uint32_t feature_of(int kind, int32_t index, uint32_t ball)
 {
-    return (uint32_t)kind << 22 | (uint32_t)index << 7 | ball << 1;
+    return (uint32_t)kind << 22 | (uint32_t)index << 7 | (ball & 63U) << 1;
 }
 
 /* ---- a plane --------------------------------------------------------------------------------------- */
@@ -304,6 +305,35 @@ static int32_t passing_planes(const placed* o, vec3 x, double r, vec3 step, doub
     return count;
 }
 
+/* The ends of a segment (of length 0: a ball), which belongs on a known side: out over the face of that side
+ * that is the least deep. */
+static perp_status add_on_side(const placed* o, const perpi_segment* s, double r, double margin,
+                               perpi_touch_list* touches)
+{
+    const perpi_polyhedron* p = o->p;
+    const vec3 side = m3_tmul(o->pose->R, touches->side);
+    double most = -INFINITY;
+    int32_t face = -1;
+    for (int32_t f = 0; f < p->face_count; ++f) {
+        const double h = height_over(p, f, s->c) - s->l * fabs(v3_dot(p->normal[f], s->u));
+        if (v3_dot(p->normal[f], side) >= -FACING && h > most) {
+            most = h;
+            face = f;
+        }
+    }
+    perp_status status = PERP_OK;
+    for (uint32_t e = 0; e < (s->l > 0.0 ? 2U : 1U) && face >= 0 && status == PERP_OK; ++e) {
+        const vec3 at = perpi_segment_at(s, e == 0 ? -s->l : s->l);
+        const double h = height_over(p, face, at);
+        const member m = {p->normal[face], v3_madd(at, -h, p->normal[face]), h - r,
+                          feature_of(AT_FACE, face, s->l > 0.0 ? 61 + e : 0)};
+        if (m.psi <= margin) {
+            status = add_members(o, &m, 1, 0, touches);
+        }
+    }
+    return status;
+}
+
 /* One ball at x (polyhedron's frame). ball: its number among those of a capsule. */
 static perp_status add_ball(const placed* o, vec3 x, double r, double margin, uint32_t ball,
                             perpi_touch_list* touches)
@@ -369,7 +399,29 @@ perp_status perpi_polyhedron_ball(const perpi_shape* a, const perpi_pose* pose_a
     const placed o = {a->polyhedron, pose_a, a->polyhedron->size};
     const perpi_round ball = perpi_round_of(b, pose_b);
     const vec3 x = m3_tmul(pose_a->R, v3_sub(ball.c, pose_a->x));
+    if (list->sided) {
+        const perpi_segment point = {x, v3(0, 0, 1), 0.0};
+        return add_on_side(&o, &point, ball.r, margin, list);
+    }
     return add_ball(&o, x, ball.r, margin, 0, list);
+}
+
+/* The same of a ball in another polyhedron: around its centre of mass, as far as its faces. `number` tells
+ * its groups from others. */
+perp_status perpi_polyhedron_inner(const perpi_polyhedron* p, const perpi_pose* pose_p,
+                                   const perpi_polyhedron* q, const perpi_pose* pose_q,
+                                   double margin, uint32_t number, perpi_touch_list* list)
+{
+    const placed o = {p, pose_p, p->size};
+    double r = INFINITY;
+    for (int32_t f = 0; f < q->face_count; ++f) {
+        r = fmin(r, -height_over(q, f, q->mass.center));
+    }
+    const vec3 c = perpi_pose_point(pose_q, q->mass.center);
+    const perpi_segment point = {m3_tmul(pose_p->R, v3_sub(c, pose_p->x)), v3(0, 0, 1), 0.0};
+    r = r > 0.0 ? r : 0.0;
+    return list->sided ? add_on_side(&o, &point, r, margin, list)
+                       : add_ball(&o, point.c, r, margin, number, list);
 }
 
 /* ---- a capsule --------------------------------------------------------------------------------------- */
@@ -608,6 +660,9 @@ perp_status perpi_polyhedron_capsule(const perpi_shape* a, const perpi_pose* pos
     const axis x = {
         {m3_tmul(pose_a->R, v3_sub(round.c, pose_a->x)), m3_tmul(pose_a->R, round.u), round.l},
         round.r};
+    if (list->sided) {
+        return add_on_side(&o, &x.s, x.r, margin, list);
+    }
     const double reach = margin + round.r;
     double height;
     (void)highest_face(o.p, x.s.c, &height);

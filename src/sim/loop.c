@@ -209,6 +209,30 @@ static perp_status advance(perp_sim* sim, double h)
     return sim->stepper->advance(&in, sim->q_next, sim->v_next);
 }
 
+/* On which side of each other the pairs of a list are: the normal of the most open contact of each. */
+static perp_status remember_sides(perp_sim* sim, const perpi_contact_list* list)
+{
+    sim->side_count = 0;
+    const perp_status status =
+        perpi_grow(sim->context, &sim->side, &sim->side_capacity, list->count, sizeof *sim->side);
+    double most = 0.0;
+    for (size_t i = 0; i < list->count && status == PERP_OK; ++i) {
+        const perp_contact* c = &list->item[i];
+        const perpi_touch_side side = {c->body_a, c->body_b, (int32_t)(c->key >> 44),
+                                       (int32_t)(c->key >> 24 & 0xFFFFF), v3_from(c->normal)};
+        perpi_touch_side* last = sim->side_count > 0 ? &sim->side[sim->side_count - 1] : NULL;
+        if (last == NULL || last->body_a != side.body_a || last->body_b != side.body_b ||
+            last->shape_a != side.shape_a || last->shape_b != side.shape_b) {
+            sim->side[sim->side_count++] = side;
+            most = c->gap;
+        } else if (c->gap > most) {
+            *last = side;
+            most = c->gap;
+        }
+    }
+    return status;
+}
+
 /* The contacts at the end of the step, with the impulses of the round before. */
 static perp_status collide_at_end(perp_sim* sim, double h)
 {
@@ -218,7 +242,9 @@ static perp_status collide_at_end(perp_sim* sim, double h)
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         sim->pose[i] = perpi_state_pose(model, sim->q_next, i);
     }
+    perpi_collider_set_sides(sim->collider, sim->side, sim->side_count, true);
     perp_status status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
+    perpi_collider_set_sides(sim->collider, NULL, 0, false);
     sim->looked.count = 0;
     sim->looked.groups = 0;
     if (status == PERP_OK) {
@@ -607,7 +633,14 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
     perpi_sim_joint_input(sim);
     perp_status status = perpi_sim_margins(sim, h);
     while (status == PERP_OK) {
+        /* what the last step left overlapping is parted to the side where it was */
+        status = remember_sides(sim, &sim->contacts);
+        if (status != PERP_OK) {
+            break;
+        }
+        perpi_collider_set_sides(sim->collider, sim->side, sim->side_count, false);
         status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
+        perpi_collider_set_sides(sim->collider, NULL, 0, false);
         if (status != PERP_OK || (rounds > 0 && !again && same_touches(&sim->next, touch, count))) {
             break;
         }
@@ -637,6 +670,10 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
                                 (int32_t)sim->next.count);
         }
         status = formulate_and_solve(sim, h, &residual, &report);
+        if (status == PERP_OK && sim->stepper->look == PERPI_LOOK_GEOMETRY) {
+            /* the end of the step is on the side of its start */
+            status = remember_sides(sim, &sim->next);
+        }
         if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
             status = look_until_it_holds(sim, h, &residual, &report, &looks);
         }

@@ -82,8 +82,7 @@ static void put_shape(text* t, const throw_case* c, double r, uint64_t* s)
         put(t, "\"type\":\"%s\",\"vertices\":[", planar ? "polygon" : "polyhedron");
         for (int i = 0; i < n; ++i) {
             const double a = 2.0 * PI * (i + generate_uniform(s, 0.0, 0.6)) / n;
-            /* around a helix: never flat */
-            const double z = planar ? 0.0 : 0.8 * (2.0 * ((i * 5) % n) / (n - 1.0) - 1.0);
+            const double z = planar ? 0.0 : generate_uniform(s, -0.9, 0.9);
             const double f = r * sqrt(1.0 - z * z);
             const double v[3] = {f * cos(a), f * sin(a), r * z};
             put(t, "%s", i > 0 ? "," : "");
