@@ -818,16 +818,22 @@ static perp_status add_vertex_groups(meeting* m, const feature_pair* best)
 
 /* ---- fast turns ------------------------------------------------------------------------------------------ */
 
-/* A disc in the polygon: around the mean of its vertices (world), as far as its edges. */
+/* A disc in the polygon: around its centre of area (world), as far as its edges. */
 static double inner_disc(const perpi_shape* shape, const perpi_pose* pose, vec3* center)
 {
     perpi_outline o;
     perpi_outline_make(shape, pose, pose->x, &o);
+    const vec3 from = perpi_outline_vertex(&o, 0);
     vec3 sum = {0, 0, 0};
-    for (int32_t i = 0; i < o.count; ++i) {
-        sum = v3_add(sum, perpi_outline_vertex(&o, i));
+    double area = 0.0;
+    for (int32_t i = 1; i + 1 < o.count; ++i) {
+        const vec3 p = v3_sub(perpi_outline_vertex(&o, i), from);
+        const vec3 q = v3_sub(perpi_outline_vertex(&o, i + 1), from);
+        const double twice = p.x * q.y - p.y * q.x;
+        area += twice;
+        sum = v3_madd(sum, twice / 3.0, v3_add(p, q));
     }
-    sum = v3_scale(1.0 / o.count, sum);
+    sum = v3_madd(from, 1.0 / area, sum);
     double r = INFINITY;
     for (int32_t i = 0; i < o.count; ++i) {
         const vec3 d = v3_sub(perpi_outline_vertex(&o, i), sum);

@@ -458,10 +458,11 @@ static perp_status finish_joints(perp_sim* sim, double h)
 
 /* ---- groups that could not be solved ---------------------------------------------------------------*/
 
-/* peg -> lnc -> corrective, for a pair of shapes. */
+/* peg -> lnc -> standard, for a pair of shapes. Standard's contacts may hold a body back at a corner for the
+ * step, but let none through; corrective has no contact before bodies overlap. */
 static bool simpler(perpi_touch_rule rule, perpi_touch_rule* next)
 {
-    *next = rule == PERPI_TOUCH_PEG ? PERPI_TOUCH_LNC : PERPI_TOUCH_VIOLATED;
+    *next = rule == PERPI_TOUCH_PEG ? PERPI_TOUCH_LNC : PERPI_TOUCH_PLAIN;
     return rule == PERPI_TOUCH_PEG || rule == PERPI_TOUCH_LNC;
 }
 
@@ -510,16 +511,41 @@ static perp_status make_exception(perp_sim* sim, int32_t a, int32_t b, perpi_tou
     return status;
 }
 
+/* Where the end of the step is looked at, features can come and go from look to look without end, and the
+ * last ones need not be in a group: every pair gets standard's contacts. False: it has them already. */
+static perp_status fall_back_to_plain(perp_sim* sim, bool* done)
+{
+    for (size_t k = 0; k < sim->next.count; ++k) {
+        const perp_contact* c = &sim->next.item[k];
+        const int32_t a = (int32_t)(c->key >> 44), b = (int32_t)(c->key >> 24 & 0xFFFFF);
+        const size_t at = exception_of(sim, a, b);
+        if (at < sim->exception_count && sim->exception[at].rule == PERPI_TOUCH_PLAIN) {
+            continue;
+        }
+        const perp_status status = make_exception(sim, a, b, PERPI_TOUCH_PLAIN);
+        if (status != PERP_OK) {
+            return status;
+        }
+        if (sim->on_fallback != NULL && !*done) {
+            sim->on_fallback(sim->on_fallback_user, &sim->formulation->problem, c->body_a,
+                             c->body_b, "standard");
+        }
+        *done = true;
+    }
+    perpi_collider_set_rule(sim->collider, sim->contact_model->rule, sim->exception,
+                            sim->exception_count);
+    return PERP_OK;
+}
+
 /* Gives the pair to the next simpler model for this step, with all grouped pieces of the same two
  * bodies: one after the other they would fail one after the other. False: there is none to blame. */
 static perp_status fall_back(perp_sim* sim, const perp_contact_residual* residual, bool* done)
 {
-    static const char* const name[] = {
-        [PERPI_TOUCH_LNC] = "lnc", [PERPI_TOUCH_VIOLATED] = "corrective"};
+    static const char* const name[] = {[PERPI_TOUCH_LNC] = "lnc", [PERPI_TOUCH_PLAIN] = "standard"};
     *done = false;
     const int32_t i = blame(sim, residual);
     if (i < 0) {
-        return PERP_OK;
+        return sim->stepper->look == PERPI_LOOK_GEOMETRY ? fall_back_to_plain(sim, done) : PERP_OK;
     }
     const perp_contact* contact = &sim->next.item[i];
     const size_t at =
@@ -679,7 +705,9 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
         }
         again = false;
         if ((status == PERP_OK || status == PERP_ERROR_SOLVE) &&
-            report.outcome != PERP_OUTCOME_SOLVED && sim->formulation->problem.group_count > 0) {
+            report.outcome != PERP_OUTCOME_SOLVED &&
+            (sim->formulation->problem.group_count > 0 ||
+             (sim->stepper->look == PERPI_LOOK_GEOMETRY && perpi_sim_grouped(sim)))) {
             const perp_status tried = fall_back(sim, &residual, &again);
             if (tried != PERP_OK) {
                 status = tried;

@@ -78,11 +78,13 @@ static void put_shape(text* t, const throw_case* c, double r, uint64_t* s)
         break;
     }
     case THROW_CONVEX: {
-        const int n = planar ? 3 + below(s, 6) : 4 + below(s, 9);
+        const int n = planar ? 3 + below(s, 6) : 4 + 2 * below(s, 5);
         put(t, "\"type\":\"%s\",\"vertices\":[", planar ? "polygon" : "polyhedron");
         for (int i = 0; i < n; ++i) {
-            const double a = 2.0 * PI * (i + generate_uniform(s, 0.0, 0.6)) / n;
-            const double z = planar ? 0.0 : generate_uniform(s, -0.9, 0.9);
+            const double a = 2.0 * PI * (i + generate_uniform(s, 0.0, 0.4)) / n;
+            /* two above and two below, crosswise, so that the origin is inside */
+            const double way = i % 2 == 0 ? 1.0 : -1.0;
+            const double z = planar ? 0.0 : way * generate_uniform(s, 0.4, 0.8);
             const double f = r * sqrt(1.0 - z * z);
             const double v[3] = {f * cos(a), f * sin(a), r * z};
             put(t, "%s", i > 0 ? "," : "");
