@@ -3,6 +3,9 @@
 #include "collide/collide.h"
 #include "collide/patch.h"
 
+/* Times the scene's length: an overlap less deep than this is rounding. */
+#define SIDE_DEPTH 1e-9
+
 /* A shape without bounds, at its world pose. */
 typedef struct endless {
     int32_t shape, body;
@@ -32,6 +35,9 @@ struct perpi_collider {
     size_t exception_count;
     const perpi_turn* turn; /* per body, or NULL */
     int32_t spins;
+    const perpi_touch_side* side; /* of pairs, or NULL */
+    size_t side_count, side_next;
+    bool side_always;
     perpi_touch_list list;
 };
 
@@ -158,6 +164,14 @@ void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn, i
 {
     collider->turn = turn;
     collider->spins = count;
+}
+
+void perpi_collider_set_sides(perpi_collider* collider, const perpi_touch_side* side, size_t count,
+                              bool always)
+{
+    collider->side = side;
+    collider->side_count = side != NULL ? count : 0;
+    collider->side_always = always;
 }
 
 double perpi_collider_deepest(const perpi_collider* collider)
@@ -315,6 +329,40 @@ static void add_spin(perpi_touch_list* list, vec3 spin)
     list->spin[list->spins++] = spin;
 }
 
+/* The known side of the pair; pairs come in the order of the sides. */
+static const perpi_touch_side* side_of(perpi_collider* c, const perpi_broad_pair* p)
+{
+    while (c->side_next < c->side_count) {
+        const perpi_touch_side* s = &c->side[c->side_next];
+        const bool before = s->body_a != p->body_a     ? s->body_a < p->body_a
+                            : s->body_b != p->body_b   ? s->body_b < p->body_b
+                            : s->shape_a != p->shape_a ? s->shape_a < p->shape_a
+                                                       : s->shape_b < p->shape_b;
+        if (!before) {
+            const bool same = s->body_a == p->body_a && s->body_b == p->body_b &&
+                              s->shape_a == p->shape_a && s->shape_b == p->shape_b;
+            return same ? s : NULL;
+        }
+        c->side_next += 1;
+    }
+    return NULL;
+}
+
+/* Whether the touches found tell of another side than the pair belongs to: what overlaps would be pushed
+ * out there. Of a pair that is apart only if it cannot have gone round. */
+static bool on_wrong_side(const perpi_collider* c, const perpi_touch_side* side, size_t first)
+{
+    const perpi_touch* most = NULL;
+    for (size_t i = first; i < c->list.count; ++i) {
+        most = most == NULL || c->list.item[i].gap > most->gap ? &c->list.item[i] : most;
+    }
+    if (most == NULL) {
+        return c->side_always;
+    }
+    return v3_dot(most->normal, side->normal) < 0.0 &&
+           (c->side_always || most->gap < -SIDE_DEPTH * c->model->length);
+}
+
 static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const double* margin)
 {
     const perpi_shape* shape = c->model->shape;
@@ -350,10 +398,26 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
     const double reach = margin[pair->body_a] + margin[pair->body_b], patch = patch_of(c, pair);
     const int32_t owner =
         c->model->body[pair->body_a].layer.patch == patch ? pair->body_a : pair->body_b;
-    const perp_status status =
+    perp_status status =
         patch > 0.0 ? perpi_patch_find(&shape[one], &c->pose[one], &shape[two], &c->pose[two],
                                        patch, owner, reach, list)
                     : find(&shape[one], &c->pose[one], &shape[two], &c->pose[two], reach, list);
+    const perpi_touch_side* side = c->side_count > 0 ? side_of(c, pair) : NULL;
+    if (status == PERP_OK && side != NULL && !(patch > 0.0) && on_wrong_side(c, side, first)) {
+        bool other;
+        const perpi_pair_fn sided =
+            perpi_pair_sided(shape[pair->shape_a].type, shape[pair->shape_b].type, &other);
+        if (sided != NULL) {
+            const int32_t s = other ? pair->shape_b : pair->shape_a;
+            const int32_t t = other ? pair->shape_a : pair->shape_b;
+            list->count = first;
+            list->flipped = other;
+            list->sided = true;
+            list->side = other ? v3_neg(side->normal) : side->normal;
+            status = sided(&shape[s], &c->pose[s], &shape[t], &c->pose[t], reach, list);
+            list->sided = false;
+        }
+    }
     if (rule == PERPI_TOUCH_VIOLATED) {
         size_t kept = first;
         for (size_t i = first; i < list->count; ++i) {
@@ -377,6 +441,7 @@ perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, cons
     c->list.count = 0;
     c->list.deepest = 0.0;
     c->list.crowded = 0;
+    c->side_next = 0;
     perp_status status = place_shapes(c, pose, margin);
     if (status == PERP_OK) {
         status = find_plane_pairs(c);

@@ -54,6 +54,10 @@ typedef struct perpi_touch_list {
     double turn;
     int32_t group; /* of the touch that comes next; the routine sets it */
     bool secondary;
+    /* features whose normal (from the first to the second) faces away from `side` do not exist: the pair is
+     * known to belong on that side. For the routines that perpi_pair_sided names. */
+    bool sided;
+    vec3 side;
     double
         deepest; /* overlap of polyhedra so far: touches tell of the end of the step, this does not */
     int32_t crowded; /* pairs so far that PEG had no room for, and that have plain rows instead */
@@ -63,6 +67,9 @@ typedef struct perpi_touch_list {
 /* point_a, point_b, normal as the routine sees its first and second shape. */
 PERP_NODISCARD perp_status perpi_touch_add(perpi_touch_list* list, uint32_t feature, vec3 point_a,
                                            vec3 point_b, vec3 normal, double gap);
+
+/* The first number from `feature` on that no touch of the pair at hand has yet. */
+uint32_t perpi_touch_unused(const perpi_touch_list* list, uint32_t feature);
 
 /* Finds the feature pairs of shapes a and b (world poses) with gap <= margin. A pair that overlaps
  * is found at any depth, with a negative gap along the direction of least penetration. */
@@ -81,6 +88,16 @@ typedef struct perpi_touch_exception {
     perpi_touch_rule rule;
 } perpi_touch_exception;
 
+/* On which side of each other a pair of shapes was when last seen apart: the normal from A onto B. Sorted as
+ * the pairs are: by bodies, then by shapes. */
+typedef struct perpi_touch_side {
+    int32_t body_a, body_b, shape_a, shape_b;
+    vec3 normal;
+} perpi_touch_side;
+
+/* The routine for a pair whose side is known; NULL: there is none. */
+perpi_pair_fn perpi_pair_sided(perp_shape_type a, perp_shape_type b, bool* flipped);
+
 /* NULL if shapes of these types never meet (plane-plane, particle-particle). *flipped tells that
  * the routine wants (b, a). */
 perpi_pair_fn perpi_pair_find(perpi_touch_rule rule, perp_shape_type a, perp_shape_type b,
@@ -94,6 +111,11 @@ void perpi_collider_destroy(perpi_collider* collider);
 /* PLAIN unless set. exceptions are read during perpi_collide; NULL: none. */
 void perpi_collider_set_rule(perpi_collider* collider, perpi_touch_rule rule,
                              const perpi_touch_exception* exception, size_t count);
+
+/* Read during perpi_collide; NULL, as at first: nothing is known. A pair that overlaps is parted towards its
+ * side; with `always` a pair is also found if it has come out behind. */
+void perpi_collider_set_sides(perpi_collider* collider, const perpi_touch_side* side, size_t count,
+                              bool always);
 
 /* How a body may turn in the step: rotation vectors, of which it is one, and by how much it can be off. */
 typedef struct perpi_turn {

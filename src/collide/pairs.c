@@ -107,6 +107,31 @@ perpi_pair_fn perpi_pair_find(perpi_touch_rule rule, perp_shape_type a, perp_sha
     return find != NULL ? find : look_up(pairs, PAIR_COUNT, a, b, flipped);
 }
 
+/* Polygons and polyhedra, and round shapes with them. */
+perpi_pair_fn perpi_pair_sided(perp_shape_type a, perp_shape_type b, bool* flipped)
+{
+    const perpi_pair_fn find = perpi_pair_find(PERPI_TOUCH_PEG, a, b, flipped);
+    const bool known = find == perpi_polygon_polygon || find == perpi_polygon_ball ||
+                       find == perpi_polyhedron_polyhedron || find == perpi_polyhedron_ball ||
+                       find == perpi_polyhedron_capsule;
+    return known ? find : NULL;
+}
+
+uint32_t perpi_touch_unused(const perpi_touch_list* list, uint32_t feature)
+{
+    size_t i = list->count;
+    while (i > 0 && list->item[i - 1].shape_a == list->shape_a &&
+           list->item[i - 1].shape_b == list->shape_b) {
+        if (list->item[i - 1].feature == feature) {
+            feature = (feature + 1) & 0xFFFFFF;
+            i = list->count;
+        } else {
+            i -= 1;
+        }
+    }
+    return feature;
+}
+
 perp_status perpi_touch_add(perpi_touch_list* list, uint32_t feature, vec3 point_a, vec3 point_b,
                             vec3 normal, double gap)
 {

@@ -21,6 +21,9 @@
  *            come to that edge of the difference at all.
  *            A round partner is a vertex whose edges are moved out by its radius, with the tangent
  *            at the closest point as a further member where that is a corner [W14 4.6].
+ *            Edges of the far side of B - A are not members, however near they are: the origin could
+ *            come there only through B - A. Where one is left out, the two lines through the origin
+ *            that touch B - A take its place (docs/notation.md, "Facets of the far side").
  */
 #include "collide/polygon.h"
 
@@ -32,14 +35,17 @@
 /* Rounding in angles: two orders closer than this are one. */
 #define SAME_ANGLE 1e-12
 #define THETA_MAX 0.35
-#define DEPTH 1.01 /* times the least depth: plain features down to here count */
+#define DEPTH 1.01  /* times the least depth: plain features down to here count */
+#define FACING 1e-9 /* cosine: normals at a right angle do not face away from each other */
 
 enum {
     PAIRS = 64,  /* feature pairs that can take part; the nearest are kept */
     RUN = 3,     /* vertices to either side of the farthest one that an edge may meet */
-    ORDERS = 8,  /* orders of the edges, so groups of a pair: 3 bits of the feature's number */
+    ORDERS = 7,  /* orders of the edges, so groups of a pair: 3 bits of the feature's number, */
+    PATH = 7,    /* with that of the path */
     MEMBERS = 6, /* of a group; the most open ones are kept */
-    VERTEX_BITS = 10
+    VERTEX_BITS = 10,
+    GUARD = 1 << 16 /* groups of the discs in polygons that turn fast: from here on */
 };
 
 static uint32_t feature_name(uint32_t side, uint32_t vertex, uint32_t edge, uint32_t group)
@@ -138,6 +144,9 @@ static double segment_distance(vec3 p, vec3 e, vec3 direction, double length)
     const double t = perpi_clamp(v3_dot(d, direction), 0.0, length);
     return v3_norm(v3_madd(d, -t, direction));
 }
+
+static perp_status polygon_disc(const perpi_shape* shape, const perpi_pose* pose, vec3 center,
+                                double r, double margin, int32_t groups, perpi_touch_list* list);
 
 /* ---- feature pairs ------------------------------------------------------------------------------ */
 
@@ -241,6 +250,13 @@ static double collect_edge(meeting* m, uint32_t side, int32_t edge, vec3 p, vec3
     return present->psi;
 }
 
+/* Whether the edge may hold the pair apart: not one that faces away from the side it belongs to. */
+static bool exists(const meeting* m, uint32_t side, int32_t edge)
+{
+    const vec3 n = perpi_outline_normal(m->o[side], edge);
+    return !m->list->sided || (side == 0 ? 1.0 : -1.0) * v3_dot(n, m->list->side) >= -FACING;
+}
+
 /* Over the edges near the other polygon, or over all of them. best: the applicable pair with the
  * largest gap among them. False: apart by more than the margin. */
 static bool collect(meeting* m, bool all, feature_pair* best)
@@ -253,7 +269,7 @@ static bool collect(meeting* m, bool all, feature_pair* best)
         vec3 p = perpi_outline_vertex(owner, 0);
         for (int32_t i = 0; i < owner->count; ++i) {
             const vec3 q = perpi_outline_vertex(owner, i + 1);
-            if (all || edge_in_range(&reach, p, q)) {
+            if ((all || edge_in_range(&reach, p, q)) && exists(m, side, i)) {
                 feature_pair present;
                 if (collect_edge(m, side, i, p, q, &present) > m->margin) {
                     return false;
@@ -268,6 +284,24 @@ static bool collect(meeting* m, bool all, feature_pair* best)
     return true;
 }
 
+/* The pair's normal from a to b. */
+static vec3 normal_a_to_b(const feature_pair* f)
+{
+    return f->side == 0 ? f->n : v3_neg(f->n);
+}
+
+static bool is_present(const feature_pair* f)
+{
+    return f->from <= SAME_ANGLE && f->to >= -SAME_ANGLE;
+}
+
+/* The gap below which a pair is not open as things stand: 0, or about the least depth of an overlap. */
+static double least_gap(const meeting* m, const feature_pair* best)
+{
+    const double least = best->psi < 0.0 ? best->psi : 0.0;
+    return DEPTH * least - PERPI_TOUCH_TIE * m->size;
+}
+
 static perp_status add(meeting* m, const feature_pair* f, uint32_t group, bool secondary)
 {
     const vec3 p = v3_add(m->origin, f->p), foot = v3_madd(p, -f->psi, f->n);
@@ -279,12 +313,23 @@ static perp_status add(meeting* m, const feature_pair* f, uint32_t group, bool s
 
 /* ---- plain: every pair within the margin ---------------------------------------------------------- */
 
+/* How far apart the polygons are along the pair's normal. */
+static double separation(const meeting* m, const feature_pair* f)
+{
+    const double angle = m->o[f->side]->turn[f->edge] + m->o[f->side]->angle;
+    const perpi_outline* other = m->o[1 - f->side];
+    const vec3 low = perpi_outline_vertex(other, farthest(other, angle + PERPI_PI));
+    return f->psi - v3_dot(f->n, v3_sub(f->p, low));
+}
+
 /* Pairs with a gap below that of the direction of least depth do not count: a polygon that rests on
- * another, some rounding deep, would also be pushed out sideways. */
+ * another, some rounding deep, would also be pushed out sideways. Where the polygons overlap, a pair
+ * counts only if they can be parted along its normal at about the least depth: a vertex that has come
+ * near the far side is not to be pushed out there. */
 static perp_status add_plain(meeting* m, const feature_pair* best)
 {
-    const double least = best->psi < 0.0 ? best->psi : 0.0;
-    const double floor = DEPTH * least - PERPI_TOUCH_TIE * m->size;
+    const double floor = least_gap(m, best);
+    const bool overlap = floor < -2.0 * PERPI_TOUCH_TIE * m->size;
     perp_status status = PERP_OK;
     int32_t added = 0;
     for (uint32_t side = 0; side < 2; ++side) {
@@ -295,7 +340,8 @@ static perp_status add_plain(meeting* m, const feature_pair* best)
         for (int32_t i = 0; i < owner->count; ++i) {
             const vec3 q = perpi_outline_vertex(owner, i + 1);
             /* inside a body that is made of pieces there are no features */
-            const bool real = owner->inner == NULL || owner->inner[i] == 0.0;
+            const bool real =
+                (owner->inner == NULL || owner->inner[i] == 0.0) && exists(m, side, i);
             const bool there = real && edge_in_range(&edges, p, q);
             for (int32_t k = 0; there && status == PERP_OK && k < other->count; ++k) {
                 const vec3 v = perpi_outline_vertex(other, k);
@@ -303,7 +349,8 @@ static perp_status add_plain(meeting* m, const feature_pair* best)
                     continue;
                 }
                 const feature_pair f = make_pair(m, side, i, p, q, k);
-                if (f.distance <= m->margin && f.psi >= floor) {
+                if (f.distance <= m->margin && f.psi >= floor &&
+                    (!overlap || separation(m, &f) >= floor)) {
                     status = add(m, &f, 0, false);
                     added += 1;
                 }
@@ -312,6 +359,134 @@ static perp_status add_plain(meeting* m, const feature_pair* best)
         }
     }
     return status == PERP_OK && added == 0 && best->psi <= 0.0 ? add(m, best, 0, false) : status;
+}
+
+/* ---- the far side ---------------------------------------------------------------------------------- */
+
+/* The direction (from a to b) in which the polygons are apart: that of their closest points; where they
+ * touch or overlap, the mean of the normals of least depth. */
+static vec3 parting_direction(const meeting* m, const feature_pair* best)
+{
+    const double tiny = PERPI_TOUCH_TIE * m->size;
+    const feature_pair* closest = NULL;
+    if (m->list->sided) {
+        return m->list->side;
+    }
+    for (int32_t i = 0; i < m->count; ++i) {
+        const feature_pair* f = &m->pair[i];
+        if (is_present(f) && (closest == NULL || f->distance < closest->distance)) {
+            closest = f;
+        }
+    }
+    if (best->psi > tiny && closest != NULL && closest->distance > tiny) {
+        const perpi_outline* owner = m->o[closest->side];
+        const vec3 p = perpi_outline_vertex(owner, closest->edge);
+        const vec3 d = v3_sub(perpi_outline_vertex(owner, closest->edge + 1), p);
+        const double t = perpi_clamp(v3_dot(v3_sub(closest->p, p), d) / v3_dot(d, d), 0.0, 1.0);
+        const vec3 from = v3_sub(closest->p, v3_madd(p, t, d));
+        return v3_scale((closest->side == 0 ? 1.0 : -1.0) / v3_norm(from), from);
+    }
+    const double floor = least_gap(m, best);
+    vec3 sum = normal_a_to_b(best);
+    for (int32_t i = 0; i < m->count; ++i) {
+        const feature_pair* f = &m->pair[i];
+        const bool other = f->side != best->side || f->edge != best->edge;
+        if (other && is_present(f) && f->psi >= floor && f->distance <= tiny - floor) {
+            sum = v3_add(sum, normal_a_to_b(f));
+        }
+    }
+    const double length = v3_norm(sum);
+    return length > FACING ? v3_scale(1.0 / length, sum) : normal_a_to_b(best);
+}
+
+/* Of the polygons, negative where they overlap. */
+static double closest_distance(const meeting* m, const feature_pair* best)
+{
+    double least = INFINITY;
+    for (int32_t i = 0; i < m->count; ++i) {
+        const bool nearer = is_present(&m->pair[i]) && m->pair[i].distance < least;
+        least = nearer ? m->pair[i].distance : least;
+    }
+    return best->psi < 0.0 || least == INFINITY ? best->psi : least;
+}
+
+/* Closed, and facing away from the direction in which the polygons are apart. */
+static bool is_far_side(const feature_pair* f, vec3 apart, double floor)
+{
+    return f->psi < floor && v3_dot(normal_a_to_b(f), apart) < -FACING;
+}
+
+static uint64_t find_far_side(const meeting* m, vec3 apart, double floor)
+{
+    uint64_t mask = 0;
+    for (int32_t i = 0; i < m->count; ++i) {
+        mask |= is_far_side(&m->pair[i], apart, floor) ? (uint64_t)1 << i : 0;
+    }
+    return mask;
+}
+
+/* A line through the origin that touches B - A at one of its vertices, seen as a pair of vertices. */
+typedef struct tangent_line {
+    int32_t vertex[2]; /* of a and of b */
+    vec3 n;            /* from a to b */
+    double angle;      /* of the vertex of B - A against the direction in which they are apart */
+    double distance;   /* of the two vertices */
+} tangent_line;
+
+/* At the vertices of B - A that are farthest to either side as seen from the origin, moved out by `out`;
+ * those that the origin can come to. Returns how many. */
+static int32_t find_tangents(const meeting* m, vec3 apart, double out, tangent_line t[2])
+{
+    t[0].angle = INFINITY;
+    t[1].angle = -INFINITY;
+    for (uint32_t side = 0; side < 2; ++side) {
+        const perpi_outline *owner = m->o[side], *other = m->o[1 - side];
+        for (int32_t i = 0; i < owner->count; ++i) {
+            const int32_t v = farthest(other, owner->turn[i] + owner->angle + PERPI_PI);
+            for (int32_t end = 0; end < 2; ++end) {
+                const int32_t e = (i + end) % owner->count;
+                const int32_t at[2] = {side == 0 ? e : v, side == 0 ? v : e};
+                const vec3 w = v3_madd(v3_sub(perpi_outline_vertex(m->o[1], at[1]),
+                                              perpi_outline_vertex(m->o[0], at[0])),
+                                       out, apart);
+                const double angle =
+                    atan2(apart.x * w.y - apart.y * w.x, apart.x * w.x + apart.y * w.y);
+                const double length = hypot(w.x, w.y);
+                if (angle < t[0].angle) {
+                    const vec3 n = v3(-w.y / length, w.x / length, 0);
+                    t[0] = (tangent_line){{at[0], at[1]}, n, angle, length};
+                }
+                if (angle > t[1].angle) {
+                    const vec3 n = v3(w.y / length, -w.x / length, 0);
+                    t[1] = (tangent_line){{at[0], at[1]}, n, angle, length};
+                }
+            }
+        }
+    }
+    int32_t count = 0;
+    for (int k = 0; k < 2; ++k) {
+        if (t[k].distance <= m->near) {
+            t[count++] = t[k];
+        }
+    }
+    return count;
+}
+
+/* The same of a polygon alone, from a point. */
+typedef struct corner_line {
+    vec3 n; /* outward */
+    int32_t corner;
+    double distance;
+} corner_line;
+
+static perp_status add_tangent(meeting* m, const tangent_line* t, uint32_t group)
+{
+    const vec3 a = perpi_outline_vertex(m->o[0], t->vertex[0]);
+    const vec3 b = perpi_outline_vertex(m->o[1], t->vertex[1]);
+    const uint32_t name = feature_name(0, (uint32_t)t->vertex[1], (uint32_t)t->vertex[0], group);
+    const double gap = v3_dot(t->n, v3_sub(b, a));
+    return perpi_touch_add(m->list, perpi_touch_unused(m->list, name), v3_add(m->origin, a),
+                           v3_add(m->origin, b), t->n, gap);
 }
 
 /* ---- PEG: one group for each order of the edges ---------------------------------------------------- */
@@ -370,18 +545,37 @@ static uint64_t trim(const meeting* m, uint64_t mask)
     }
 }
 
-/* A group that cannot be violated within the step says nothing. */
-static bool certain(const meeting* m, uint64_t mask)
+static double most_open(const meeting* m, uint64_t mask)
 {
+    double most = -INFINITY;
     for (int32_t i = 0; i < m->count; ++i) {
-        if ((mask >> i & 1U) && m->pair[i].psi > m->margin) {
-            return true;
+        if ((mask >> i & 1U) && m->pair[i].psi > most) {
+            most = m->pair[i].psi;
         }
     }
-    return mask == 0;
+    return most;
 }
 
-static perp_status add_groups(meeting* m)
+/* What the path must not do: the origin stays in front of the near side, or passes beside B - A. Its
+ * members have the number PATH in their names. */
+static perp_status add_path_group(meeting* m, uint64_t near, const tangent_line* tangent,
+                                  int32_t tangents)
+{
+    perp_status status = PERP_OK;
+    m->list->group = PATH + 1;
+    for (int32_t i = 0; status == PERP_OK && i < m->count; ++i) {
+        if (near >> i & 1U) {
+            status = add(m, &m->pair[i], PATH, false);
+        }
+    }
+    for (int32_t k = 0; k < tangents && status == PERP_OK; ++k) {
+        status = add_tangent(m, &tangent[k], PATH);
+    }
+    m->list->group = 0;
+    return status;
+}
+
+static perp_status add_groups(meeting* m, const feature_pair* best)
 {
     double change[2 * PAIRS + 2];
     uint64_t group[ORDERS];
@@ -390,11 +584,22 @@ static perp_status add_groups(meeting* m)
     const int32_t orders = changes + 1;
     change[0] = -m->theta;
     change[orders] = m->theta;
+    /* the far side counts only if there is a way past the near one */
+    const double floor = least_gap(m, best);
+    const vec3 apart = parting_direction(m, best);
+    const uint64_t far = find_far_side(m, apart, floor);
+    tangent_line tangent[2];
+    const double out = perpi_touch_step_out(closest_distance(m, best), m->margin);
+    const int32_t tangents = far != 0 ? find_tangents(m, apart, out, tangent) : 0;
     for (int32_t k = 0; k < ORDERS && k < orders; ++k) {
         /* all of them, or so many evenly */
         const int32_t at = orders <= ORDERS ? k : k * (orders - 1) / (ORDERS - 1);
-        const uint64_t mask = members_at(m, 0.5 * (change[at] + change[at + 1]));
-        if (!certain(m, mask)) {
+        const uint64_t all = members_at(m, 0.5 * (change[at] + change[at + 1]));
+        const uint64_t mask = tangents > 0 ? all : all & ~far;
+        const double open = most_open(m, mask);
+        /* A group that cannot be violated within the step says nothing. One that is violated deeper than
+         * the polygons are in each other is not complete. */
+        if (mask != 0 && !(open > m->margin) && !(far != 0 && open < floor)) {
             group[groups++] = trim(m, mask);
         }
     }
@@ -417,51 +622,186 @@ static perp_status add_groups(meeting* m)
         }
     }
     m->list->group = 0;
-    return status;
+    const uint64_t near = trim(m, members_at(m, 0.0) & ~far);
+    return status == PERP_OK && tangents > 0 && near != 0
+               ? add_path_group(m, near, tangent, tangents)
+               : status;
 }
 
 /* ---- LNC: one group for each vertex ----------------------------------------------------------------- */
 
-/* The edges within the margin of one vertex of the other polygon. */
-static perp_status add_vertex_group(meeting* m, uint32_t side, int32_t vertex)
+/* For some turn within theta. */
+static bool applicable(const meeting* m, const feature_pair* f)
+{
+    return f->from <= m->theta && f->to >= -m->theta;
+}
+
+static void keep_most_open(feature_pair* member, int32_t* count, const feature_pair* f)
+{
+    if (*count < MEMBERS) {
+        member[(*count)++] = *f;
+        return;
+    }
+    int32_t worst = 0;
+    for (int32_t k = 1; k < MEMBERS; ++k) {
+        worst = member[k].psi < member[worst].psi ? k : worst;
+    }
+    if (f->psi > member[worst].psi) {
+        member[worst] = *f;
+    }
+}
+
+/* In which direction a point is off the polygon, and how far: over the edge or at the corner next to it;
+ * inside, out through the nearest edge. */
+static vec3 off_polygon(const perpi_outline* o, vec3 c, double* gap)
+{
+    vec3 n_best = {0, 0, 0}, from = {0, 0, 0}, n_from = {0, 0, 0};
+    double best = -INFINITY, closest = INFINITY;
+    vec3 p = perpi_outline_vertex(o, 0);
+    for (int32_t i = 0; i < o->count; ++i) {
+        const vec3 q = perpi_outline_vertex(o, i + 1), n = perpi_outline_normal(o, i);
+        const vec3 d = v3_sub(q, p), w = v3_sub(c, p);
+        const vec3 off = v3_madd(w, -perpi_clamp(v3_dot(w, d) / v3_dot(d, d), 0.0, 1.0), d);
+        const double height = v3_dot(n, w), distance = v3_norm(off);
+        if (height > best) {
+            best = height;
+            n_best = n;
+        }
+        if (height > 0.0 && distance < closest) {
+            closest = distance;
+            from = off;
+            n_from = n;
+        }
+        p = q;
+    }
+    *gap = closest < INFINITY ? closest : best;
+    return closest == INFINITY                       ? n_best
+           : closest <= PERPI_TOUCH_VANISH * o->size ? n_from
+                                                     : v3_scale(1.0 / closest, from);
+}
+
+/* The lines through a point that touch the polygon, moved out by r, to its left and right; of those the
+ * ones whose corner is within reach. apart: from the polygon to the point. Returns how many. */
+static int32_t touching_lines(const perpi_outline* o, vec3 c, double r, vec3 apart, double reach,
+                              corner_line* out)
+{
+    double low = INFINITY, high = -INFINITY;
+    corner_line t[2] = {0};
+    for (int32_t i = 0; i < o->count; ++i) {
+        const vec3 w = v3_sub(c, perpi_outline_vertex(o, i));
+        const double length = v3_norm(w);
+        if (!(length > r)) {
+            return 0; /* it touches: there is no such line */
+        }
+        const double turn = atan2(apart.x * w.y - apart.y * w.x, v3_dot(apart, w));
+        const double sine = r / length, half = asin(sine), cosine = sqrt(1.0 - sine * sine);
+        const vec3 e = v3_scale(1.0 / length, w), left = v3(-e.y, e.x, 0);
+        if (turn - half < low) {
+            low = turn - half;
+            t[0] = (corner_line){v3_madd(v3_scale(sine, e), cosine, left), i, length};
+        }
+        if (turn + half > high) {
+            high = turn + half;
+            t[1] = (corner_line){v3_madd(v3_scale(sine, e), -cosine, left), i, length};
+        }
+    }
+    int32_t count = 0;
+    for (int k = 0; k < 2; ++k) {
+        if (t[k].distance <= reach + r) {
+            out[count++] = t[k];
+        }
+    }
+    return count;
+}
+
+/* A vertex of the other polygon over a corner of the owner: a line through it. */
+static perp_status add_corner_line(meeting* m, uint32_t side, int32_t vertex, const corner_line* t)
+{
+    const vec3 corner = v3_add(m->origin, perpi_outline_vertex(m->o[side], t->corner));
+    const vec3 v = v3_add(m->origin, perpi_outline_vertex(m->o[1 - side], vertex));
+    const uint32_t name = perpi_touch_unused(
+        m->list, feature_name(side, (uint32_t)vertex, (uint32_t)t->corner, PATH));
+    const double gap = v3_dot(t->n, v3_sub(v, corner));
+    return side == 0 ? perpi_touch_add(m->list, name, corner, v, t->n, gap)
+                     : perpi_touch_add(m->list, name, v, corner, v3_neg(t->n), gap);
+}
+
+static perp_status add_vertex_members(meeting* m, const feature_pair* member, int32_t count,
+                                      uint32_t group)
+{
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
+        status = add(m, &member[i], group, !applicable(m, &member[i]));
+    }
+    m->list->secondary = false;
+    return status;
+}
+
+/* The edges within the margin of one vertex of the other polygon. Those of the far side, behind which the
+ * vertex lies and which face away from it, count only if there is a way past the near ones. */
+static perp_status add_vertex_group(meeting* m, uint32_t side, int32_t vertex, double depth)
 {
     const perpi_outline* owner = m->o[side];
     const vec3 v = perpi_outline_vertex(m->o[1 - side], vertex);
-    feature_pair member[MEMBERS];
-    bool primary[MEMBERS];
-    int32_t count = 0, primaries = 0;
+    feature_pair member[MEMBERS], near[MEMBERS];
+    int32_t count = 0, primaries = 0, nears = 0, near_primaries = 0;
     vec3 p = perpi_outline_vertex(owner, 0);
-    for (int32_t i = 0; i < owner->count && count < MEMBERS; ++i) {
+    for (int32_t i = 0; i < owner->count; ++i) {
         const vec3 q = perpi_outline_vertex(owner, i + 1);
         const bool there = p.x - m->margin <= v.x || q.x - m->margin <= v.x;
-        if (there) {
+        if (there && exists(m, side, i)) {
             const feature_pair f = make_pair(m, side, i, p, q, vertex);
             if (f.psi > m->margin) {
                 return PERP_OK; /* cannot come inside */
             }
             if (f.distance <= m->margin) {
-                primary[count] = f.from <= m->theta && f.to >= -m->theta;
-                primaries += primary[count];
-                member[count++] = f;
+                keep_most_open(member, &count, &f);
             }
         }
         p = q;
     }
+    double gap;
+    vec3 apart = off_polygon(owner, v, &gap);
+    if (m->list->sided) {
+        apart = v3_scale(side == 0 ? 1.0 : -1.0, m->list->side);
+        gap = gap < depth ? gap : depth;
+    }
+    const double floor = (gap < depth ? DEPTH * gap : depth) - PERPI_TOUCH_TIE * m->size;
+    for (int32_t i = 0; i < count; ++i) {
+        const bool primary = applicable(m, &member[i]);
+        primaries += primary;
+        if (member[i].psi >= floor || v3_dot(member[i].n, apart) >= -FACING) {
+            near_primaries += primary;
+            near[nears++] = member[i];
+        }
+    }
     if (primaries == 0) {
         return PERP_OK;
     }
-    m->list->group = count > 1 ? 1 + (int32_t)side + 2 * vertex : 0;
+    corner_line line[2];
+    const vec3 outside = v3_madd(v, perpi_touch_step_out(gap, m->margin), apart);
+    const int32_t lines =
+        nears < count ? touching_lines(owner, outside, 0.0, apart, m->margin, line) : 0;
+    const int32_t number = 1 + 2 * ((int32_t)side + 2 * vertex);
     perp_status status = PERP_OK;
-    for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
-        status = add(m, &member[i], 0, !primary[i]);
+    if (nears == count || lines > 0) {
+        m->list->group = count > 1 ? number : 0;
+        status = add_vertex_members(m, member, count, 0);
+    }
+    if (status == PERP_OK && nears < count && near_primaries > 0) {
+        m->list->group = nears + lines > 1 ? number + 1 : 0;
+        status = add_vertex_members(m, near, nears, PATH);
+        for (int32_t k = 0; k < lines && status == PERP_OK; ++k) {
+            status = add_corner_line(m, side, vertex, &line[k]);
+        }
     }
     m->list->group = 0;
-    m->list->secondary = false;
     return status;
 }
 
-static perp_status add_vertex_groups(meeting* m)
+static perp_status add_vertex_groups(meeting* m, const feature_pair* best)
 {
+    const double depth = best->psi < 0.0 ? DEPTH * best->psi : 0.0;
     perp_status status = PERP_OK;
     for (uint32_t side = 0; side < 2; ++side) {
         const range reach = range_of(m->o[side], m->margin);
@@ -469,10 +809,57 @@ static perp_status add_vertex_groups(meeting* m)
         for (int32_t i = 0; status == PERP_OK && i < other->count; ++i) {
             const vec3 p = perpi_outline_vertex(other, i);
             if (edge_in_range(&reach, p, p)) {
-                status = add_vertex_group(m, side, i);
+                status = add_vertex_group(m, side, i, depth);
             }
         }
     }
+    return status;
+}
+
+/* ---- fast turns ------------------------------------------------------------------------------------------ */
+
+/* A disc in the polygon: around its centre of area (world), as far as its edges. */
+static double inner_disc(const perpi_shape* shape, const perpi_pose* pose, vec3* center)
+{
+    perpi_outline o;
+    perpi_outline_make(shape, pose, pose->x, &o);
+    const vec3 from = perpi_outline_vertex(&o, 0);
+    vec3 sum = {0, 0, 0};
+    double area = 0.0;
+    for (int32_t i = 1; i + 1 < o.count; ++i) {
+        const vec3 p = v3_sub(perpi_outline_vertex(&o, i), from);
+        const vec3 q = v3_sub(perpi_outline_vertex(&o, i + 1), from);
+        const double twice = p.x * q.y - p.y * q.x;
+        area += twice;
+        sum = v3_madd(sum, twice / 3.0, v3_add(p, q));
+    }
+    sum = v3_madd(from, 1.0 / area, sum);
+    double r = INFINITY;
+    for (int32_t i = 0; i < o.count; ++i) {
+        const vec3 d = v3_sub(perpi_outline_vertex(&o, i), sum);
+        r = fmin(r, v3_dot(perpi_outline_normal(&o, i), d));
+    }
+    *center = v3_add(pose->x, sum);
+    return r > 0.0 ? r : 0.0;
+}
+
+/* Where a polygon may turn further than theta, vertices come down that no pair tells of. A disc in each of
+ * the two stays off the other one however they turn. */
+static perp_status add_discs(const perpi_shape* shape[2], const perpi_pose* pose[2], double margin,
+                             perpi_touch_list* list)
+{
+    const bool flipped = list->flipped;
+    const vec3 side = list->side;
+    perp_status status = PERP_OK;
+    for (int k = 0; k < 2 && status == PERP_OK; ++k) { /* the disc in 1 - k, off k */
+        vec3 center;
+        const double r = inner_disc(shape[1 - k], pose[1 - k], &center);
+        list->flipped = k == 0 ? flipped : !flipped;
+        list->side = k == 0 ? side : v3_neg(side);
+        status = polygon_disc(shape[k], pose[k], center, r, margin, GUARD * (1 + k), list);
+    }
+    list->flipped = flipped;
+    list->side = side;
     return status;
 }
 
@@ -500,11 +887,13 @@ perp_status perpi_polygon_polygon(const perpi_shape* shape_a, const perpi_pose* 
         }
         return add(&m, &best, 0, false);
     }
-    switch (list->rule) {
-    case PERPI_TOUCH_PEG: return add_groups(&m);
-    case PERPI_TOUCH_LNC: return add_vertex_groups(&m);
-    default: return add_plain(&m, &best);
-    }
+    const perp_status status = list->rule == PERPI_TOUCH_PEG   ? add_groups(&m, &best)
+                               : list->rule == PERPI_TOUCH_LNC ? add_vertex_groups(&m, &best)
+                                                               : add_plain(&m, &best);
+    const perpi_shape* shape[2] = {shape_a, shape_b};
+    const perpi_pose* pose[2] = {pose_a, pose_b};
+    return status == PERP_OK && margin > THETA_MAX * m.size ? add_discs(shape, pose, margin, list)
+                                                            : status;
 }
 
 /* ---- with a half-plane ------------------------------------------------------------------------------------ */
@@ -562,18 +951,47 @@ static void keep_member(ball_member* member, int32_t* count, const ball_member* 
     }
 }
 
-/* Features: an edge, or 2^20 + a vertex; groups are numbered 1. */
-perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
-                               const perpi_shape* round_shape, const perpi_pose* round_pose,
-                               double margin, perpi_touch_list* list)
+static int32_t near_members(const ball_member* member, int32_t count, vec3 apart, double floor,
+                            ball_member* out)
 {
-    const double r = round_shape->type == PERP_SHAPE_CIRCLE ? round_shape->radius : 0.0;
+    int32_t kept = 0;
+    for (int32_t i = 0; i < count; ++i) {
+        if (member[i].psi >= floor || v3_dot(member[i].n, apart) >= -FACING) {
+            out[kept++] = member[i];
+        }
+    }
+    return kept;
+}
+
+/* Group 1, or 2: that of the path. A single member stands alone. */
+static perp_status add_ball_members(const perpi_pose* pose, const ball_member* member,
+                                    int32_t count, int32_t group, perpi_touch_list* list)
+{
+    perp_status status = PERP_OK;
+    list->group = count > 1 ? group : 0;
+    for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
+        const ball_member* m = &member[i];
+        const vec3 foot = v3_add(pose->x, m->foot);
+        const uint32_t name = m->feature | (uint32_t)(list->group % GUARD);
+        status = perpi_touch_add(list, perpi_touch_unused(list, name), foot,
+                                 v3_madd(foot, m->psi, m->n), m->n, m->psi);
+    }
+    list->group = 0;
+    return status;
+}
+
+/* A disc at a world point. Features: an edge, or 2^20 + a vertex, then the group, numbered from `groups`
+ * + 1 on. */
+static perp_status polygon_disc(const perpi_shape* shape, const perpi_pose* pose, vec3 center,
+                                double r, double margin, int32_t groups, perpi_touch_list* list)
+{
     perpi_outline o;
     perpi_outline_make(shape, pose, pose->x, &o);
-    const vec3 c = v3_sub(round_pose->x, pose->x);
+    const vec3 c = v3_sub(center, pose->x);
     const double near = list->rule == PERPI_TOUCH_PLAIN ? margin : 2.0 * margin;
     ball_member member[MEMBERS], best = {.psi = -INFINITY}, tangent = {.psi = -INFINITY};
     int32_t count = 0;
+    vec3 over = {0, 0, 0}; /* normal of the edge next to the centre, where that is outside */
     double closest = INFINITY;
     vec3 p = perpi_outline_vertex(&o, 0);
     for (int32_t i = 0; i < o.count; ++i) {
@@ -582,6 +1000,10 @@ perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
         const double length = v3_norm(d), height = v3_dot(n, v3_sub(c, p));
         const vec3 along = v3_scale(1.0 / length, d);
         const double distance = segment_distance(c, p, along, length);
+        if (list->sided && v3_dot(n, list->side) < -FACING) {
+            p = q;
+            continue;
+        }
         if (height - r > margin) {
             return PERP_OK;
         }
@@ -593,8 +1015,9 @@ perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
         const double t = v3_dot(v3_sub(c, p), along);
         if (distance < closest && height > 0.0) {
             closest = distance;
+            over = n;
             tangent.psi = -INFINITY;
-            if ((t < 0.0 || t > length) && distance > PERPI_TOUCH_VANISH * o.size) {
+            if ((t < 0.0 || t > length) && distance > PERPI_TOUCH_VANISH * o.size && !list->sided) {
                 const vec3 corner = t < 0.0 ? p : q;
                 tangent =
                     (ball_member){v3_scale(1.0 / distance, v3_sub(c, corner)), corner, distance - r,
@@ -606,6 +1029,10 @@ perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
     if (tangent.psi > margin) {
         return PERP_OK;
     }
+    /* the far side counts only if there is a way past the near one */
+    const vec3 apart = tangent.psi > -INFINITY ? tangent.n : closest < INFINITY ? over : best.n;
+    const double gap = tangent.psi > -INFINITY ? tangent.psi : best.psi;
+    const double floor = (gap < 0.0 ? DEPTH * gap : 0.0) - PERPI_TOUCH_TIE * o.size;
     if (tangent.psi > -INFINITY) {
         if (list->rule == PERPI_TOUCH_PLAIN || count == 0) {
             count = 0;
@@ -618,14 +1045,33 @@ perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
         member[0] = best;
         count = 1;
     }
-    list->group = count > 1 ? 1 : 0;
-    perp_status status = PERP_OK;
-    for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
-        const ball_member* m = &member[i];
-        const vec3 foot = v3_add(pose->x, m->foot);
-        status = perpi_touch_add(list, m->feature | (count > 1 ? 1U : 0U), foot,
-                                 v3_madd(foot, m->psi, m->n), m->n, m->psi);
+    ball_member near_side[MEMBERS + 2];
+    const int32_t nears = near_members(member, count, apart, floor, near_side);
+    if (nears == 0 || nears == count) {
+        return add_ball_members(pose, member, count, groups + 1, list);
     }
-    list->group = 0;
-    return status;
+    corner_line line[2];
+    const vec3 outside = v3_madd(c, perpi_touch_step_out(gap, margin), apart);
+    const int32_t lines = touching_lines(&o, outside, r, apart, near, line);
+    for (int32_t i = 0; i < lines; ++i) {
+        const vec3 corner = perpi_outline_vertex(&o, line[i].corner);
+        near_side[nears + i] =
+            (ball_member){line[i].n, corner, v3_dot(line[i].n, v3_sub(c, corner)) - r,
+                          (uint32_t)(1 << 20 | line[i].corner) << 3 | (4U + (uint32_t)i)};
+    }
+    perp_status status = PERP_OK;
+    if (lines > 0) {
+        status = add_ball_members(pose, member, count, groups + 1, list);
+    }
+    return status == PERP_OK ? add_ball_members(pose, near_side, nears + lines,
+                                                groups + (lines > 0 ? 2 : 1), list)
+                             : status;
+}
+
+perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
+                               const perpi_shape* round_shape, const perpi_pose* round_pose,
+                               double margin, perpi_touch_list* list)
+{
+    const double r = round_shape->type == PERP_SHAPE_CIRCLE ? round_shape->radius : 0.0;
+    return polygon_disc(shape, pose, round_pose->x, r, margin, 0, list);
 }

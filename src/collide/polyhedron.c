@@ -16,6 +16,8 @@
  * normal; one vertex-face pair each, so four constraints. Staggered boxes: crossing edges take the
  * places of the vertices that hang over.
  *
+ *   Facets of the far side of B - A are no members: src/collide/polyhedron_far.c.
+ *
  * Departure  algorithms 12 to 17 go from vertex to vertex and edge to edge, and state I- and
  *            X-constraints for each combination of adjacent faces; here one notion covers them, and
  *            what follows from another group is left out. The statement is exact to first order in
@@ -29,14 +31,16 @@
 #define DEPTH 1.01    /* times the least depth: plain features down to here count */
 #define SAME_ROW 1e-9 /* in a normal, and in a point times the size */
 
-enum { GROUPS = 24, MEMBERS = 8 };
+#define TURN_MAX 0.35 /* radians: as far as orders of features are told */
+
+enum { GROUPS = 24, MEMBERS = 8, INNER = 200 };
 
 typedef struct answer {
     perpi_meeting* m;
     const perpi_pose* pose; /* of a */
     perpi_touch_list* list;
     size_t first; /* the pair's first touch */
-    uint64_t name[GROUPS * MEMBERS + PERPI_FACETS];
+    uint64_t name[(GROUPS + 1) * MEMBERS + PERPI_PLANES + PERPI_FACETS];
     int32_t names;
     int32_t same[PERPI_FACETS]; /* the first facet with the same row */
 } answer;
@@ -180,8 +184,9 @@ static perp_status add_plain(answer* a)
 
 /* ---- LNC: a group for each vertex, edges for themselves -------------------------------------------------- */
 
-/* The faces near a vertex; primary those that the turn can make a facet with it. */
-static perp_status add_vertex(answer* a, int32_t first, double floor, int32_t group)
+/* The faces near a vertex, without those of the far side; primary those that the turn can make a facet
+ * with it. */
+static perp_status add_vertex(answer* a, int32_t first, double floor, uint64_t far, int32_t group)
 {
     const perpi_meeting* m = a->m;
     const perpi_facet* f = m->facet;
@@ -193,10 +198,13 @@ static perp_status add_vertex(answer* a, int32_t first, double floor, int32_t gr
         if (f[i].psi > m->margin) {
             return PERP_OK; /* cannot come inside */
         }
+        if (far >> i & 1U) {
+            continue;
+        }
         member[count++] = i;
         primaries += f[i].possible != 0;
     }
-    if (primaries == 0 || (count == 1 && f[first].psi < floor)) {
+    if (primaries == 0 || (count == 1 && f[member[0]].psi < floor)) {
         return PERP_OK;
     }
     perp_status status = PERP_OK;
@@ -208,8 +216,9 @@ static perp_status add_vertex(answer* a, int32_t first, double floor, int32_t gr
 
 static perp_status add_lnc(answer* a)
 {
-    const perpi_meeting* m = a->m;
+    perpi_meeting* m = a->m;
     const double floor = least_gap(m);
+    const uint64_t far = perpi_meeting_far_side(m, floor);
     perp_status status = PERP_OK;
     for (int32_t i = 0; status == PERP_OK && i < m->count; ++i) {
         const perpi_facet* f = &m->facet[i];
@@ -224,7 +233,7 @@ static perp_status add_lnc(answer* a)
             seen = m->facet[k].kind == f->kind && m->facet[k].one == f->one;
         }
         if (!seen) {
-            status = add_vertex(a, i, floor, i + 1);
+            status = add_vertex(a, i, floor, far, i + 1);
         }
     }
     return status;
@@ -273,7 +282,7 @@ typedef struct group_set {
  * complete: of an order with more members than there is room for, or with edges left out as parallel. */
 static void add_group(const answer* a, uint64_t mask, double floor, group_set* set)
 {
-    const perpi_meeting* m = a->m;
+    perpi_meeting* m = a->m;
     int32_t worst, count;
     const double open = widest(m, mask, &worst, &count);
     if (count == 0 || open > m->margin || open < floor || set->count == PERPI_TURN_CELLS) {
@@ -301,7 +310,8 @@ static void add_group(const answer* a, uint64_t mask, double floor, group_set* s
     set->count = kept + 1;
 }
 
-static void find_groups(const answer* a, group_set* set)
+/* without: facets that are no members. */
+static void find_groups(const answer* a, uint64_t without, group_set* set)
 {
     const perpi_meeting* m = a->m;
     uint64_t cell[PERPI_TURN_CELLS];
@@ -311,7 +321,7 @@ static void find_groups(const answer* a, group_set* set)
         const int32_t cells = perpi_turn_cells(m->product, m->products, k, m->theta, cell);
         int32_t different = 0;
         for (int32_t c = 0; c < cells; ++c) { /* many cells have the same members */
-            const uint64_t mask = members_of(a, cell[c], k);
+            const uint64_t mask = members_of(a, cell[c], k) & ~without;
             int32_t i = 0;
             while (i < different && cell[i] != mask) {
                 i += 1;
@@ -334,10 +344,51 @@ static void find_groups(const answer* a, group_set* set)
     }
 }
 
+/* The facets of the far side; equal rows as one. */
+static uint64_t far_rows(const answer* a)
+{
+    const uint64_t far = perpi_meeting_far_side(a->m, least_gap(a->m));
+    uint64_t rows = 0;
+    for (int32_t i = 0; i < a->m->count; ++i) {
+        rows |= (far >> i & 1U) ? (uint64_t)1 << a->same[i] | (uint64_t)1 << i : 0;
+    }
+    return rows;
+}
+
+/* What the path must not do: the origin stays in front of the near side, or passes beside B - A. */
+static perp_status add_path_group(answer* a, uint64_t far, const perpi_facet* plane, int32_t planes)
+{
+    const perpi_meeting* m = a->m;
+    uint64_t mask = 0;
+    for (int32_t i = 0; i < m->count; ++i) {
+        mask |= m->facet[i].present && (far >> i & 1U) == 0 ? (uint64_t)1 << a->same[i] : 0;
+    }
+    int32_t worst, count;
+    (void)widest(m, mask, &worst, &count);
+    while (count > MEMBERS) {
+        mask &= ~((uint64_t)1 << worst);
+        (void)widest(m, mask, &worst, &count);
+    }
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && count > 0 && i < m->count; ++i) {
+        if (mask >> i & 1U) {
+            status = add(a, &m->facet[i], GROUPS + 1, false);
+        }
+    }
+    for (int32_t i = 0; status == PERP_OK && count > 0 && i < planes; ++i) {
+        status = add(a, &plane[i], GROUPS + 1, false);
+    }
+    return status;
+}
+
 static perp_status add_groups(answer* a)
 {
     group_set set;
-    find_groups(a, &set);
+    perpi_facet plane[PERPI_PLANES];
+    /* the far side counts only if there is a way past the near one */
+    const uint64_t far = far_rows(a);
+    const int32_t planes = far != 0 ? perpi_meeting_planes(a->m, plane) : 0;
+    find_groups(a, planes > 0 ? 0 : far, &set);
     perp_status status = PERP_OK;
     for (int32_t g = 0; g < set.count; ++g) {
         const uint64_t mask = set.mask[g];
@@ -348,6 +399,27 @@ static perp_status add_groups(answer* a)
             }
         }
     }
+    return status == PERP_OK && planes > 0 ? add_path_group(a, far, plane, planes) : status;
+}
+
+/* ---- fast turns -------------------------------------------------------------------------------------------- */
+
+/* Where a body may turn further than theta, vertices come down that no pair tells of. A ball in each of the
+ * two stays off the other one however they turn. */
+static perp_status add_inner_balls(const perpi_meeting* m, const perpi_pose* pose_a,
+                                   const perpi_pose* pose_b, double margin, perpi_touch_list* list)
+{
+    const bool flipped = list->flipped;
+    const vec3 side = list->side;
+    perp_status status =
+        perpi_polyhedron_inner(m->p[0], pose_a, m->p[1], pose_b, margin, INNER, list);
+    list->flipped = !flipped;
+    list->side = v3_neg(side);
+    if (status == PERP_OK) {
+        status = perpi_polyhedron_inner(m->p[1], pose_b, m->p[0], pose_a, margin, INNER + 1, list);
+    }
+    list->flipped = flipped;
+    list->side = side;
     return status;
 }
 
@@ -404,5 +476,7 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
     if (status == PERP_OK) {
         number_touches(&a);
     }
-    return status;
+    return status == PERP_OK && margin > TURN_MAX * m.size
+               ? add_inner_balls(&m, pose_a, pose_b, margin, list)
+               : status;
 }

@@ -29,12 +29,14 @@ enum {
     PERPI_TURN_ACTIVE = 12, /* of these so many are followed, the nearest to d = 0 */
     PERPI_TURN_CELLS = 256, /* orders that are looked at */
     PERPI_PLACED = 64,      /* vertices and faces of b that are transformed once */
+    PERPI_PLANES = 8,       /* past the silhouette of B - A; the nearest are kept */
 };
 
 typedef enum perpi_facet_kind {
     PERPI_VERTEX_B_FACE_A,
     PERPI_VERTEX_A_FACE_B,
     PERPI_EDGE_EDGE,
+    PERPI_SILHOUETTE, /* a vertex and an edge, in a plane through the origin; other: 2 edge + its body */
 } perpi_facet_kind;
 
 /* A vertex with a face, or an edge with an edge: a facet of B - A for some d. */
@@ -54,6 +56,8 @@ typedef struct perpi_meeting {
     mat3 R; /* from b's frame into a's */
     vec3 x;
     double margin, near, theta, size;
+    bool sided; /* facets that face away from `side` do not exist */
+    vec3 side;
     perpi_facet facet[PERPI_FACETS];
     int32_t count;
     perpi_product product[PERPI_PRODUCTS];
@@ -72,6 +76,7 @@ typedef struct perpi_meeting {
     vec3 axis;
     double high, low;
     int32_t farthest[2];
+    vec3 out; /* from the origin to where planes past B - A are taken from; set by far_side */
 } perpi_meeting;
 
 void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perpi_pose* pose_a,
@@ -91,6 +96,22 @@ perpi_facet perpi_meeting_deepest(const perpi_meeting* m);
 bool perpi_meeting_parted(perpi_meeting* m);
 /* Fills in facet[]. Where `all_vertices` is set, also with vertices over faces that are never a facet. */
 void perpi_meeting_collect(perpi_meeting* m, bool all_vertices);
+
+/* ---- the far side: src/collide/polyhedron_far.c -------------------------------------------------------- */
+
+/* Facets (a mask) behind which the origin lies, by more than -floor, and which face away from the direction
+ * in which the bodies are apart. */
+uint64_t perpi_meeting_far_side(perpi_meeting* m, double floor);
+/* After that, if there are any: planes through the origin, moved out by `out`, that touch B - A and whose
+ * edge the origin can come to; at most PERPI_PLANES. Returns how many. */
+int32_t perpi_meeting_planes(const perpi_meeting* m, perpi_facet* out);
+
+/* ---- fast turns: src/collide/polyhedron_round.c -------------------------------------------------------- */
+
+/* A ball in q keeps off p, however q turns. number: of its groups, from 1 + number on. */
+perp_status perpi_polyhedron_inner(const perpi_polyhedron* p, const perpi_pose* pose_p,
+                                   const perpi_polyhedron* q, const perpi_pose* pose_q,
+                                   double margin, uint32_t number, perpi_touch_list* list);
 
 /* ---- orders: src/collide/polyhedron_cells.c ---------------------------------------------------------
  *

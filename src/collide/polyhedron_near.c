@@ -68,6 +68,11 @@ static vec3 edge_at_end(const perpi_meeting* m, int side, int32_t i, int32_t k)
                   v3_sub(m->p[1]->vertex[e->vertex[1]], m->p[1]->vertex[e->vertex[0]]));
 }
 
+static bool exists(const perpi_meeting* m, vec3 n)
+{
+    return !m->sided || v3_dot(n, m->side) >= -1e-9;
+}
+
 void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perpi_pose* pose_a,
                          const perpi_polyhedron* b, const perpi_pose* pose_b, double margin,
                          double near, const perpi_touch_list* list)
@@ -88,6 +93,8 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
     for (int32_t k = 0; k < m->ends && !m->still; ++k) {
         m->R_end[k] = m3_mm(q4_matrix(q4_exp(m3_tmul(pose_a->R, list->spin[k]))), m->R);
     }
+    m->sided = list->sided;
+    m->side = list->sided ? m3_tmul(pose_a->R, list->side) : v3(0, 0, 0);
     m->count = 0;
     m->products = 0;
     m->least = INFINITY;
@@ -304,7 +311,7 @@ void perpi_meeting_vertex(perpi_meeting* m, int side, int32_t face, int32_t vert
     const perpi_polyhedron* other = m->p[1 - side];
     const int32_t first = other->around_start[vertex], end = other->around_start[vertex + 1];
     perpi_facet f = vertex_face(m, side, face, vertex);
-    if (!(fabs(f.psi) <= m->near)) {
+    if (!(fabs(f.psi) <= m->near) || !exists(m, f.n)) {
         return;
     }
     const vec3 n = side == 0 ? f.n : v3_neg(f.n);
@@ -418,7 +425,7 @@ void perpi_meeting_edges(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
                              holds(b[0], u, sigma) && holds(b[1], u, -sigma);
         perpi_facet f;
         if ((possible == 0 && !present) || !edge_edge(m, edge_a, edge_b, sigma, &f) ||
-            !(f.distance <= m->near)) {
+            !(f.distance <= m->near) || !exists(m, f.n)) {
             continue;
         }
         f.possible = possible;
@@ -469,7 +476,8 @@ static bool walk_arc(const perpi_meeting* m, int32_t edge_a, vec3 from, vec3 to,
         const double s =
             v3_dot(v3_cross(edge_of(m, 0, edge_a), w),
                    m3_mul(m->R, v3_add(v3_scale(1.0 - least, from), v3_scale(least, to))));
-        if (length > 0.0 && edge_edge(m, edge_a, crossed, s < 0.0 ? -1.0 : 1.0, &f)) {
+        if (length > 0.0 && edge_edge(m, edge_a, crossed, s < 0.0 ? -1.0 : 1.0, &f) &&
+            exists(m, f.n)) {
             *best = f.psi > best->psi ? f : *best;
             if (f.psi > m->margin) {
                 return false;
@@ -493,6 +501,9 @@ perpi_facet perpi_meeting_deepest(const perpi_meeting* m)
             v = perpi_polyhedron_support(other,
                                          v3_neg(side == 0 ? m3_tmul(m->R, n) : m3_mul(m->R, n)), v);
             const perpi_facet f = vertex_face(m, side, i, v);
+            if (!exists(m, f.n)) {
+                continue;
+            }
             best = f.psi > best.psi ? f : best;
             if (f.psi > m->margin) {
                 return best;

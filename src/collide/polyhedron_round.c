@@ -3,17 +3,24 @@
  * Everything happens in the polyhedron's frame. Where features are grouped [W14 4.6], the faces near
  * a ball, moved out by its radius, and the plane that touches the rounded edge or vertex nearest to
  * it are one group: one of them must hold. Any ball of a capsule's axis belongs to the capsule, so a
- * statement about it is always true; the ones that matter are chosen below.
+ * statement about it is always true; the ones that matter are chosen below. Faces of the far side, behind
+ * which the ball lies and which face away from it, are members only if there is a way past the near side;
+ * then a second group keeps the ball in front of the near side, or of a plane through its centre that
+ * touches an edge of the silhouette: see polyhedron_far.c.
  *
  * Source     [W14 4.6]; src/collide/polygon.c has the same in the plane
  */
+#include "collide/polyhedron.h"
 #include "collide/round.h"
 #include "shape/polyhedron.h"
 
-enum { MEMBERS = 8, STACK = 64, BALLS = 32 };
+enum { MEMBERS = 8, PLANES = 8, STACK = 64, BALLS = 32 };
 
-/* Names of features; the last three bits are which ball of a capsule, in a group or not. */
-enum { AT_FACE = 0, AT_EDGE = 1, AT_VERTEX = 2 };
+#define FACING 1e-9 /* cosine: normals at a right angle do not face away from each other */
+#define DEPTH 1.01  /* times the depth of the ball: faces down to here count as open */
+
+/* Names of features; the last bits are which ball of a capsule, in a group or not. */
+enum { AT_FACE = 0, AT_EDGE = 1, AT_VERTEX = 2, AT_PATH = 3 };
 
 typedef struct placed {
     const perpi_polyhedron* p;
@@ -23,7 +30,7 @@ typedef struct placed {
 
 static uint32_t feature_of(int kind, int32_t index, uint32_t ball)
 {
-    return (uint32_t)kind << 22 | (uint32_t)index << 7 | ball << 1;
+    return (uint32_t)kind << 22 | (uint32_t)index << 7 | (ball & 63U) << 1;
 }
 
 /* ---- a plane --------------------------------------------------------------------------------------- */
@@ -224,10 +231,106 @@ static perp_status add_members(const placed* o, const member* list, int32_t coun
     for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
         const vec3 foot = perpi_pose_point(o->pose, list[i].foot);
         const vec3 n = m3_mul(o->pose->R, list[i].n);
-        status = perpi_touch_add(touches, list[i].feature | (count > 1 ? 1U : 0U), foot,
+        const uint32_t name = list[i].feature | (count > 1 ? 1U : 0U);
+        status = perpi_touch_add(touches, perpi_touch_unused(touches, name), foot,
                                  v3_madd(foot, list[i].psi, n), n, list[i].psi);
     }
     touches->group = 0;
+    return status;
+}
+
+/* ---- the far side ---------------------------------------------------------------------------------- */
+
+static int32_t near_members(const placed* o, const member* list, int32_t count, const member* best,
+                            member* out)
+{
+    const double depth = best->psi < 0.0 ? DEPTH * best->psi : 0.0;
+    const double floor = depth - PERPI_TOUCH_TIE * o->size;
+    int32_t kept = 0;
+    for (int32_t i = 0; i < count; ++i) {
+        if (list[i].psi >= floor || v3_dot(list[i].n, best->n) >= -FACING) {
+            out[kept++] = list[i];
+        }
+    }
+    return kept;
+}
+
+/* In the group of the path the same features have other names. */
+static void name_path(member* list, int32_t count)
+{
+    for (int32_t i = 0; i < count; ++i) {
+        const uint32_t kind = list[i].feature >> 22, index = list[i].feature >> 7 & 0x7FFF;
+        list[i].feature = feature_of(AT_PATH, (int32_t)((index << 1 | (kind == AT_FACE)) & 0x3FFF),
+                                     list[i].feature >> 1 & 63);
+    }
+}
+
+/* The planes through the ball's centre, moved out by `step`, that touch an edge, moved out by r, between a face that the ball
+ * is in front of and one that it is behind; only those with the polyhedron on one side, and near. */
+static int32_t passing_planes(const placed* o, vec3 x, double r, vec3 step, double near,
+                              uint32_t ball, member* out)
+{
+    const perpi_polyhedron* p = o->p;
+    const double tiny = PERPI_TOUCH_TIE * o->size;
+    int32_t count = 0;
+    x = v3_add(x, step);
+    for (int32_t i = 0; i < p->edge_count && count < PLANES; ++i) {
+        const perpi_edge* e = &p->edge[i];
+        const bool front[2] = {height_over(p, e->face[0], x) >= r,
+                               height_over(p, e->face[1], x) >= r};
+        if (front[0] == front[1]) {
+            continue;
+        }
+        const vec3 from = p->vertex[e->vertex[0]], d = v3_sub(p->vertex[e->vertex[1]], from);
+        const vec3 w = v3_sub(x, from);
+        const double at = v3_dot(w, d) / v3_dot(d, d), t = perpi_clamp(at, 0.0, 1.0);
+        const vec3 off = v3_madd(w, -at, d);
+        const double length = v3_norm(off);
+        if (!(length > r + tiny) || !(v3_norm(v3_madd(w, -t, d)) <= near + r)) {
+            continue;
+        }
+        const double sine = r / length, cosine = sqrt(1.0 - sine * sine);
+        const vec3 unit = v3_scale(1.0 / length, off);
+        const vec3 left = v3_cross(v3_scale(1.0 / v3_norm(d), d), unit);
+        for (int way = -1; way <= 1; way += 2) {
+            const vec3 n = v3_madd(v3_scale(sine, unit), way * cosine, left);
+            const vec3 top = p->vertex[perpi_polyhedron_support(p, n, e->vertex[0])];
+            if (v3_dot(n, v3_sub(x, top)) >= r - tiny && count < PLANES) {
+                const int32_t index = (1 << 14 | i) & 0x7FFF;
+                out[count++] = (member){n, v3_madd(from, t, d), -v3_dot(n, step),
+                                        feature_of(AT_PATH, index, ball)};
+            }
+        }
+    }
+    return count;
+}
+
+/* The ends of a segment (of length 0: a ball), which belongs on a known side: out over the face of that side
+ * that is the least deep. */
+static perp_status add_on_side(const placed* o, const perpi_segment* s, double r, double margin,
+                               perpi_touch_list* touches)
+{
+    const perpi_polyhedron* p = o->p;
+    const vec3 side = m3_tmul(o->pose->R, touches->side);
+    double most = -INFINITY;
+    int32_t face = -1;
+    for (int32_t f = 0; f < p->face_count; ++f) {
+        const double h = height_over(p, f, s->c) - s->l * fabs(v3_dot(p->normal[f], s->u));
+        if (v3_dot(p->normal[f], side) >= -FACING && h > most) {
+            most = h;
+            face = f;
+        }
+    }
+    perp_status status = PERP_OK;
+    for (uint32_t e = 0; e < (s->l > 0.0 ? 2U : 1U) && face >= 0 && status == PERP_OK; ++e) {
+        const vec3 at = perpi_segment_at(s, e == 0 ? -s->l : s->l);
+        const double h = height_over(p, face, at);
+        const member m = {p->normal[face], v3_madd(at, -h, p->normal[face]), h - r,
+                          feature_of(AT_FACE, face, s->l > 0.0 ? 61 + e : 0)};
+        if (m.psi <= margin) {
+            status = add_members(o, &m, 1, 0, touches);
+        }
+    }
     return status;
 }
 
@@ -270,7 +373,22 @@ static perp_status add_ball(const placed* o, vec3 x, double r, double margin, ui
     if (count == 0) {
         list[count++] = best;
     }
-    return add_members(o, list, count, 1 + (int32_t)ball, touches);
+    /* the far side counts only if there is a way past the near one */
+    member near_side[MEMBERS + PLANES];
+    const int32_t nears = near_members(o, list, count, &best, near_side);
+    if (nears == 0 || nears == count) {
+        return add_members(o, list, count, 1 + (int32_t)ball, touches);
+    }
+    const int32_t planes =
+        passing_planes(o, x, r, v3_scale(perpi_touch_step_out(best.psi, margin), best.n),
+                       2.0 * margin, ball, near_side + nears);
+    perp_status status = PERP_OK;
+    if (planes > 0) {
+        status = add_members(o, list, count, 1 + (int32_t)ball, touches);
+        name_path(near_side, nears);
+    }
+    const int32_t group = 1 + (int32_t)ball + (planes > 0 ? BALLS : 0);
+    return status == PERP_OK ? add_members(o, near_side, nears + planes, group, touches) : status;
 }
 
 /* Features: the face, edge or vertex; groups are numbered 1. */
@@ -281,7 +399,29 @@ perp_status perpi_polyhedron_ball(const perpi_shape* a, const perpi_pose* pose_a
     const placed o = {a->polyhedron, pose_a, a->polyhedron->size};
     const perpi_round ball = perpi_round_of(b, pose_b);
     const vec3 x = m3_tmul(pose_a->R, v3_sub(ball.c, pose_a->x));
+    if (list->sided) {
+        const perpi_segment point = {x, v3(0, 0, 1), 0.0};
+        return add_on_side(&o, &point, ball.r, margin, list);
+    }
     return add_ball(&o, x, ball.r, margin, 0, list);
+}
+
+/* The same of a ball in another polyhedron: around its centre of mass, as far as its faces. `number` tells
+ * its groups from others. */
+perp_status perpi_polyhedron_inner(const perpi_polyhedron* p, const perpi_pose* pose_p,
+                                   const perpi_polyhedron* q, const perpi_pose* pose_q,
+                                   double margin, uint32_t number, perpi_touch_list* list)
+{
+    const placed o = {p, pose_p, p->size};
+    double r = INFINITY;
+    for (int32_t f = 0; f < q->face_count; ++f) {
+        r = fmin(r, -height_over(q, f, q->mass.center));
+    }
+    const vec3 c = perpi_pose_point(pose_q, q->mass.center);
+    const perpi_segment point = {m3_tmul(pose_p->R, v3_sub(c, pose_p->x)), v3(0, 0, 1), 0.0};
+    r = r > 0.0 ? r : 0.0;
+    return list->sided ? add_on_side(&o, &point, r, margin, list)
+                       : add_ball(&o, point.c, r, margin, number, list);
 }
 
 /* ---- a capsule --------------------------------------------------------------------------------------- */
@@ -520,6 +660,9 @@ perp_status perpi_polyhedron_capsule(const perpi_shape* a, const perpi_pose* pos
     const axis x = {
         {m3_tmul(pose_a->R, v3_sub(round.c, pose_a->x)), m3_tmul(pose_a->R, round.u), round.l},
         round.r};
+    if (list->sided) {
+        return add_on_side(&o, &x.s, x.r, margin, list);
+    }
     const double reach = margin + round.r;
     double height;
     (void)highest_face(o.p, x.s.c, &height);

@@ -95,7 +95,7 @@ bool perpi_meeting_parted(perpi_meeting* m)
     const perpi_polyhedron *a = m->p[0], *b = m->p[1];
     vec3 n;
     const double apart = box_axis(m, &n);
-    if (apart > m->margin) {
+    if (apart > m->margin && !(m->sided && v3_dot(n, m->side) < 0.0)) {
         return true;
     }
     if (apart < -m->near) {
@@ -114,7 +114,7 @@ bool perpi_meeting_parted(perpi_meeting* m)
         w = perpi_polyhedron_support(b, v3_neg(m3_tmul(m->R, n)), w);
         const vec3 d = v3_sub(into_a(m, b->vertex[w]), a->vertex[v]);
         const double gap = v3_dot(n, d);
-        if (gap > m->margin) {
+        if (gap > m->margin && !(m->sided && v3_dot(n, m->side) < 0.0)) {
             return true;
         }
         if (gap > best) {

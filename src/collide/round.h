@@ -15,6 +15,16 @@
 #define PERPI_TOUCH_VANISH 1e-10  /* a distance this short has no direction */
 #define PERPI_TOUCH_PARALLEL 1e-2 /* sine of the angle under which two edges meet along a line */
 
+/* Times the margin: lines and planes past an obstacle are taken from a point at least this far off it. So
+ * much of a corner may be cut, and a body that rests at one can leave it. */
+#define PERPI_TOUCH_CUT 0.02
+/* How far to go out from a point at that distance (negative: depth) for them. */
+static inline double perpi_touch_step_out(double gap, double margin)
+{
+    const double lacking = PERPI_TOUCH_CUT * margin - gap;
+    return lacking > 0.0 ? lacking : 0.0;
+}
+
 typedef struct perpi_round {
     vec3 c, u; /* centre; unit axis (any, if l is 0) */
     vec3 side; /* unit, perpendicular to u, turns with the shape: the normal when all else fails */

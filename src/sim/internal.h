@@ -115,6 +115,8 @@ struct perp_sim {
 
     perpi_touch_exception* exception; /* pairs that fell back in the step being worked out */
     size_t exception_count, exception_capacity;
+    perpi_touch_side* side; /* on which side of each other pairs were, for the collider */
+    size_t side_count, side_capacity;
     perp_fallback_fn on_fallback;
     void* on_fallback_user;
 

@@ -209,6 +209,30 @@ static perp_status advance(perp_sim* sim, double h)
     return sim->stepper->advance(&in, sim->q_next, sim->v_next);
 }
 
+/* On which side of each other the pairs of a list are: the normal of the most open contact of each. */
+static perp_status remember_sides(perp_sim* sim, const perpi_contact_list* list)
+{
+    sim->side_count = 0;
+    const perp_status status =
+        perpi_grow(sim->context, &sim->side, &sim->side_capacity, list->count, sizeof *sim->side);
+    double most = 0.0;
+    for (size_t i = 0; i < list->count && status == PERP_OK; ++i) {
+        const perp_contact* c = &list->item[i];
+        const perpi_touch_side side = {c->body_a, c->body_b, (int32_t)(c->key >> 44),
+                                       (int32_t)(c->key >> 24 & 0xFFFFF), v3_from(c->normal)};
+        perpi_touch_side* last = sim->side_count > 0 ? &sim->side[sim->side_count - 1] : NULL;
+        if (last == NULL || last->body_a != side.body_a || last->body_b != side.body_b ||
+            last->shape_a != side.shape_a || last->shape_b != side.shape_b) {
+            sim->side[sim->side_count++] = side;
+            most = c->gap;
+        } else if (c->gap > most) {
+            *last = side;
+            most = c->gap;
+        }
+    }
+    return status;
+}
+
 /* The contacts at the end of the step, with the impulses of the round before. */
 static perp_status collide_at_end(perp_sim* sim, double h)
 {
@@ -218,7 +242,9 @@ static perp_status collide_at_end(perp_sim* sim, double h)
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         sim->pose[i] = perpi_state_pose(model, sim->q_next, i);
     }
+    perpi_collider_set_sides(sim->collider, sim->side, sim->side_count, true);
     perp_status status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
+    perpi_collider_set_sides(sim->collider, NULL, 0, false);
     sim->looked.count = 0;
     sim->looked.groups = 0;
     if (status == PERP_OK) {
@@ -445,10 +471,11 @@ static perp_status finish_joints(perp_sim* sim, double h)
 
 /* ---- groups that could not be solved ---------------------------------------------------------------*/
 
-/* peg -> lnc -> corrective, for a pair of shapes. */
+/* peg -> lnc -> standard, for a pair of shapes. Standard's contacts may hold a body back at a corner for the
+ * step, but let none through; corrective has no contact before bodies overlap. */
 static bool simpler(perpi_touch_rule rule, perpi_touch_rule* next)
 {
-    *next = rule == PERPI_TOUCH_PEG ? PERPI_TOUCH_LNC : PERPI_TOUCH_VIOLATED;
+    *next = rule == PERPI_TOUCH_PEG ? PERPI_TOUCH_LNC : PERPI_TOUCH_PLAIN;
     return rule == PERPI_TOUCH_PEG || rule == PERPI_TOUCH_LNC;
 }
 
@@ -497,16 +524,41 @@ static perp_status make_exception(perp_sim* sim, int32_t a, int32_t b, perpi_tou
     return status;
 }
 
+/* Where the end of the step is looked at, features can come and go from look to look without end, and the
+ * last ones need not be in a group: every pair gets standard's contacts. False: it has them already. */
+static perp_status fall_back_to_plain(perp_sim* sim, bool* done)
+{
+    for (size_t k = 0; k < sim->next.count; ++k) {
+        const perp_contact* c = &sim->next.item[k];
+        const int32_t a = (int32_t)(c->key >> 44), b = (int32_t)(c->key >> 24 & 0xFFFFF);
+        const size_t at = exception_of(sim, a, b);
+        if (at < sim->exception_count && sim->exception[at].rule == PERPI_TOUCH_PLAIN) {
+            continue;
+        }
+        const perp_status status = make_exception(sim, a, b, PERPI_TOUCH_PLAIN);
+        if (status != PERP_OK) {
+            return status;
+        }
+        if (sim->on_fallback != NULL && !*done) {
+            sim->on_fallback(sim->on_fallback_user, &sim->formulation->problem, c->body_a,
+                             c->body_b, "standard");
+        }
+        *done = true;
+    }
+    perpi_collider_set_rule(sim->collider, sim->contact_model->rule, sim->exception,
+                            sim->exception_count);
+    return PERP_OK;
+}
+
 /* Gives the pair to the next simpler model for this step, with all grouped pieces of the same two
  * bodies: one after the other they would fail one after the other. False: there is none to blame. */
 static perp_status fall_back(perp_sim* sim, const perp_contact_residual* residual, bool* done)
 {
-    static const char* const name[] = {
-        [PERPI_TOUCH_LNC] = "lnc", [PERPI_TOUCH_VIOLATED] = "corrective"};
+    static const char* const name[] = {[PERPI_TOUCH_LNC] = "lnc", [PERPI_TOUCH_PLAIN] = "standard"};
     *done = false;
     const int32_t i = blame(sim, residual);
     if (i < 0) {
-        return PERP_OK;
+        return sim->stepper->look == PERPI_LOOK_GEOMETRY ? fall_back_to_plain(sim, done) : PERP_OK;
     }
     const perp_contact* contact = &sim->next.item[i];
     const size_t at =
@@ -620,7 +672,14 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
     perpi_sim_joint_input(sim);
     perp_status status = perpi_sim_margins(sim, h);
     while (status == PERP_OK) {
+        /* what the last step left overlapping is parted to the side where it was */
+        status = remember_sides(sim, &sim->contacts);
+        if (status != PERP_OK) {
+            break;
+        }
+        perpi_collider_set_sides(sim->collider, sim->side, sim->side_count, false);
         status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
+        perpi_collider_set_sides(sim->collider, NULL, 0, false);
         if (status != PERP_OK || (rounds > 0 && !again && same_touches(&sim->next, touch, count))) {
             break;
         }
@@ -650,12 +709,18 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
                                 (int32_t)sim->next.count);
         }
         status = formulate_and_solve(sim, h, &residual, &report);
+        if (status == PERP_OK && sim->stepper->look == PERPI_LOOK_GEOMETRY) {
+            /* the end of the step is on the side of its start */
+            status = remember_sides(sim, &sim->next);
+        }
         if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
             status = look_until_it_holds(sim, h, &residual, &report, &looks);
         }
         again = false;
         if ((status == PERP_OK || status == PERP_ERROR_SOLVE) &&
-            report.outcome != PERP_OUTCOME_SOLVED && sim->formulation->problem.group_count > 0) {
+            report.outcome != PERP_OUTCOME_SOLVED &&
+            (sim->formulation->problem.group_count > 0 ||
+             (sim->stepper->look == PERPI_LOOK_GEOMETRY && perpi_sim_grouped(sim)))) {
             const perp_status tried = fall_back(sim, &residual, &again);
             if (tried != PERP_OK) {
                 status = tried;

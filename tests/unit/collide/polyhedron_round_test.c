@@ -200,12 +200,13 @@ TEST(in_a_group_the_most_open_member_is_the_truth)
         t.list.rule = PERPI_TOUCH_PEG;
         const size_t n = meet(&t, &body, &pose, &ball, &other, margin);
         CHECK_EQ_INT(n > 0, plain > 0);
-        double most = -INFINITY;
-        for (size_t k = 0; k < n; ++k) {
-            most = fmax(most, t.list.item[k].gap);
-            CHECK(n == 1 ? t.list.item[k].group == 0 : t.list.item[k].group == 1);
-        }
-        if (n > 0) {
+        for (size_t k = 0; k < n; ++k) { /* of each group */
+            double most = t.list.item[k].gap;
+            CHECK((n == 1) == (t.list.item[k].group == 0));
+            for (size_t l = 0; l < n; ++l) {
+                const bool same = t.list.item[l].group == t.list.item[k].group;
+                most = same ? fmax(most, t.list.item[l].gap) : most;
+            }
             CHECK_NEAR(most, gap, 1e-12);
         }
         grouped += n > 1;

@@ -1,0 +1,125 @@
+/* tests/physics/throws_test.c - nothing passes through a plate: seeded throws (support/throws.h), and the
+ * kinds of scene in which bodies did. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "perp_test.h"
+#include "support/scene_sim.h"
+#include "support/throws.h"
+
+enum { THROWS = 500 };
+
+/* The adaptive step looks at gaps, not along the way: PERP_TEST_ADAPTIVE_THROWS=1 counts its throws, too. */
+TEST(no_throw_ends_on_the_wrong_side)
+{
+    const bool adaptive = getenv("PERP_TEST_ADAPTIVE_THROWS") != NULL;
+    int runs = 0, wrong = 0, failed = 0, gains = 0;
+    double deepest = 0.0;
+    for (uint64_t i = 0; i < THROWS; ++i) {
+        const throw_case c = throw_make(i);
+        if (c.stepper == THROW_ADAPTIVE && !adaptive) {
+            continue;
+        }
+        const throw_result r = throw_run(&c);
+        runs += 1;
+        failed += r.end == THROW_FAILED;
+        wrong += r.end == THROW_WRONG_SIDE;
+        deepest = fmax(deepest, r.deepest);
+        /* what sank in by turning is pushed out, which costs some of the energy of the impact */
+        gains += c.stepper != THROW_ADAPTIVE && r.growth > 0.25;
+        if (r.end == THROW_WRONG_SIDE) {
+            TEST_PRINT("throw %d ends on the wrong side: %s", (int)i, c.scene);
+        }
+    }
+    TEST_PRINT(
+        "%d throws: %d on the wrong side, %d failed with a message, %d gained energy; deepest %.2g",
+        runs, wrong, failed, gains, deepest);
+    CHECK(runs > 300);
+    CHECK_EQ_INT(wrong, 0);
+    CHECK_EQ_INT(gains, 0);
+    CHECK_AT_MOST(failed, runs / 20);
+}
+
+/* A nut of 2 cm on a floor of 1 cm, a step of 1 cm of rotation and 5 cm of way: it ends flat. */
+TEST(a_nut_lies_on_a_thin_floor)
+{
+    for (int k = 0; k < 12; ++k) {
+        scene_sim s = scene_sim_open(
+            "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":0.6,\"contact\":\"%s\","
+            "\"friction\":{\"default\":0.3},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\","
+            "\"shapes\":[{\"type\":\"box\",\"size\":[30,30,0.008],\"position\":[0,0,-0.004]}]},"
+            "{\"name\":\"nut\",\"mass\":0.04,\"position\":[0.1,0,0.3],\"velocity\":[0,0.2,%g],"
+            "\"angular_velocity\":[%d,1,0],\"axis_angle\":[1,0.3,0.2,%g],\"shapes\":[{\"type\":"
+            "\"box\",\"size\":[0.02,0.02,0.02]}]}]}",
+            k % 2 == 0 ? "peg" : "lnc", -3.0 - k, k - 5, 0.1 + 0.2 * k);
+        REQUIRE(s.sim != NULL);
+        CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+        CHECK_NEAR(scene_sim_body(&s, "nut").position[2], 0.01, 2e-4);
+        scene_sim_close(&s);
+    }
+}
+
+/* No face but the upper one may push a particle over a floor: with Newton's restitution e it leaves at
+ * e times its speed, however thick or thin the floor and however far it comes in a step. */
+TEST(a_particle_is_never_pushed_down_through_a_floor)
+{
+    const double thickness[] = {0.002, 0.05, 1.2};
+    for (int k = 0; k < 24; ++k) {
+        const double v = -2.0 - 2.0 * k, h = 0.02;
+        scene_sim s = scene_sim_open(
+            "{\"gravity\":[0,0,0],\"step\":%g,\"duration\":0.2,\"contact\":\"peg\","
+            "\"restitution\":{\"e\":0.5},\"friction\":\"none\",\"bodies\":[{\"name\":\"floor\","
+            "\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[900,900,%g],"
+            "\"position\":[0,0,%g]}]},{\"name\":\"p\",\"mass\":3,\"position\":[0.1,0.2,%.17g],"
+            "\"velocity\":[1,-2,%.17g],\"shapes\":[{\"type\":\"particle\"}]}]}",
+            h, thickness[k % 3], -0.5 * thickness[k % 3], -1.7 * v * h, v);
+        REQUIRE(s.sim != NULL);
+        CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+        const perp_body_state p = scene_sim_body(&s, "p");
+        CHECK(p.position[2] > 0.0);
+        CHECK_NEAR(p.velocity[2], -0.5 * v, 1e-9 * fabs(v));
+        CHECK_NEAR(p.velocity[0], 1.0, 1e-12);
+        scene_sim_close(&s);
+    }
+}
+
+/* Past the rim of a thin plate, above it and below it: a particle that flies by is not held. */
+TEST(a_particle_passes_beside_a_thin_plate)
+{
+    static const char* const model[] = {"peg", "lnc", "disjunctive"};
+    for (int k = 0; k < 3; ++k) {
+        /* the rim is at x = 1; the way from (1.01, 0.01) leads down and under the plate */
+        scene_sim s = scene_sim_open(
+            "{\"dimension\":2,\"gravity\":[0,0],\"step\":0.01,\"duration\":0.05,\"contact\":\"%s\","
+            "\"bodies\":[{\"name\":\"plate\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\","
+            "\"size\":[2,0.002],\"position\":[0,-0.001]}]},{\"name\":\"p\",\"mass\":1,"
+            "\"position\":[1.01,0.01],\"velocity\":[-4,-6],\"shapes\":[{\"type\":\"particle\"}]}]}",
+            model[k]);
+        REQUIRE(s.sim != NULL);
+        CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+        CHECK_NEAR(scene_sim_body(&s, "p").velocity[0], -4.0, 1e-12);
+        CHECK_NEAR(scene_sim_body(&s, "p").velocity[1], -6.0, 1e-12);
+        CHECK_NEAR(scene_sim_body(&s, "p").position[1], 0.01 - 0.3, 1e-12);
+        scene_sim_close(&s);
+    }
+}
+
+/* The same way, but aimed at the upper side 1 cm before the rim: it is stopped there. */
+TEST(a_particle_does_not_pass_through_the_rim_of_a_thin_plate)
+{
+    static const char* const model[] = {"peg", "lnc", "disjunctive", "standard"};
+    for (int k = 0; k < 4; ++k) {
+        scene_sim s = scene_sim_open(
+            "{\"dimension\":2,\"gravity\":[0,0],\"step\":0.01,\"duration\":0.05,\"contact\":\"%s\","
+            "\"bodies\":[{\"name\":\"plate\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\","
+            "\"size\":[2,0.002],\"position\":[0,-0.001]}]},{\"name\":\"p\",\"mass\":1,"
+            "\"position\":[0.99,0.02],\"velocity\":[-0.5,-6],\"shapes\":[{\"type\":\"particle\"}]}"
+            "]}",
+            model[k]);
+        REQUIRE(s.sim != NULL);
+        CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+        CHECK_NEAR(scene_sim_body(&s, "p").position[1], 0.0, 1e-9);
+        CHECK_NEAR(scene_sim_body(&s, "p").velocity[0], -0.5, 1e-9);
+        scene_sim_close(&s);
+    }
+}
