@@ -174,9 +174,9 @@ def every_changed_entry_is_found_and_named():
     places += [("solver/momentum_error", i, "/solver/momentum_error") for i in (0, 1)]
     places += [("solver/crossings", 0, "/solver/crossings")]
     r = random.Random(3)
-    for source in ("r.h5", "few.h5"):
+    for source, tried in (("r.h5", places), ("few.h5", r.sample(places, 5))):
         frames = len(Ledger(source).step)
-        for path, column, name in places:
+        for path, column, name in tried:
             row = r.randrange(1, frames)
             change = 1 if path == "solver/crossings" else r.choice([-1, 1]) * 10 ** r.uniform(-12, 1)
             shutil.copy(source, "bad.h5")

@@ -180,7 +180,7 @@ class Card {
             const swatch = s.kind === "number" ? null : el("span", { class: `swatch${s.dashed ? " dashed" : this.stacked && s.kind === "area" ? " area" : ""}` });
             swatch?.style.setProperty("--swatch", this.colorOf(s));
             const label = this.tables.length > 1 ? `${s.label} ${s.run.letter}` : s.label;
-            return { value, item: el("li", {}, swatch, el("span", { class: "ellipsis", text: shorten(label, 40) }), value) };
+            return { value, item: el("li", {}, swatch, el("span", { class: "ellipsis", text: shorten(label, 40), title: shorten(label, 400) }), value) };
         });
         this.legend.classList.toggle("in-columns", this.stacked);
         this.legend.replaceChildren(...this.cells.map((c) => c.item));
