@@ -25,6 +25,11 @@ TOLERANCE = 1e-9
 # so is every decision that does not compare metres with radians: here the motion is the same to the
 # last bit.
 SEVERAL_SOLUTIONS = {"demo", "w14-rolling-cart", "w14-arm"}
+# lemke compares entries of metres with entries of radians, so that here not even a power of two is exact.
+# Compared up to the first step with several solutions (the box slides on four corners with a polygon
+# cone; step 58, `--solver pivot` and `--solver interior-point`, both `--tolerance 1e-12`: residuals 8e-17
+# and 3e-13, velocities 1e-4 apart).
+UNIQUE_UNTIL = {"n04-box-on-floor": 0.5}
 UNITS = ((1e3, 1e3), (1e-3, 1e-3))
 EXACT_UNITS = ((2.0 ** 10, 2.0 ** 10), (2.0 ** -10, 2.0 ** -10))
 
@@ -142,6 +147,7 @@ def main():
         several = name in SEVERAL_SOLUTIONS
         with open(path) as f:
             scene = json.loads(strip(f.read()))
+        scene["duration"] = UNIQUE_UNTIL.get(name, scene["duration"])
         planar = scene.get("dimension", 3) == 2
         try:
             here = run(scene, f"{name}.json")
