@@ -108,7 +108,9 @@ static perp_status copy_problem(builder* x, perpi_arena* scratch, const perpi_fo
     for (size_t i = 0; status == PERP_OK && i < sizeof needs / sizeof needs[0]; ++i) {
         status = perpi_arena_take(scratch, needs[i].count + 1, needs[i].size, needs[i].array);
         if (status == PERP_OK) {
-            memset(*(void**)needs[i].array, 0, (needs[i].count + 1) * needs[i].size);
+            void* taken;
+            memcpy(&taken, needs[i].array, sizeof taken);
+            memset(taken, 0, (needs[i].count + 1) * needs[i].size);
         }
     }
     if (status != PERP_OK) {

@@ -9,7 +9,9 @@
  *   Poisson        compression: d = 0; then decompression from there, whose impulses are e times
  *                  those of compression, or more where bodies would meet again
  *   elsewhere      d = max(gap, 0) / h: what only rests there takes part, and does not bounce
- * d is what the contact's drift[0] says: so that recorded numbers tell the whole problem.
+ * d is what the contact's drift[0] says: so that recorded numbers tell the whole problem. The u_n- of
+ * Newton's law is that of velocities which the joints allow: those of a plain step satisfied the joints
+ * at the pose before, and the part along a joint, of size h, is no speed of approach.
  *
  * Poisson's decompression asks for impulses where a contact problem asks for velocities. decompress.c
  * writes it as a contact problem with more rows; the normal velocities found are then the d = -u_n of
@@ -429,10 +431,49 @@ static perp_status finish(perp_sim* sim, perp_step_kind kind, double kept)
     return perpi_sim_account(sim, f, 0.0);
 }
 
+/* The nearest velocities that the joints allow at the pose at hand, into sim->v_next; with
+ * joint_correction, and without joints, the velocities as they are. Limits and ropes take part that the
+ * last step held. */
+static perp_status allowed_velocities(perp_sim* sim)
+{
+    perpi_formulation* f = sim->impact;
+    memcpy(sim->v_next, sim->v, (size_t)sim->v_size * sizeof *sim->v);
+    if (sim->model->joint_count == 0 || sim->project != NULL) {
+        return PERP_OK;
+    }
+    for (size_t i = 0; i < sim->model->joint_count; ++i) {
+        const perp_joint_record* r = &sim->joint[i];
+        bool* slack = sim->input[i].slack;
+        slack[0] = !(r->law[PERPI_LAW_LOWER] > 0.0);
+        slack[1] = !(r->law[PERPI_LAW_UPPER] > 0.0);
+        slack[2] = !(r->impulse[0] > 0.0);
+    }
+    perp_status status = perpi_formulate_other(f, sim->model, PERPI_PURPOSE_PROJECT, sim->def.step,
+                                               sim->q, sim->v, NULL, 0, sim->input);
+    if (status == PERP_OK) {
+        status = perpi_sim_room(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    perp_report report;
+    const perp_solve_options options = solve_options(sim);
+    status = perp_contact_solve(sim->solver, &f->problem, &options, false, sim->v_problem,
+                                sim->p_problem, NULL, &report);
+    if (status == PERP_OK && report.outcome == PERP_OUTCOME_SOLVED) {
+        perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
+    }
+    return status;
+}
+
 perp_status perpi_sim_impact(perp_sim* sim)
 {
     const bool poisson = sim->model->impact_law == PERP_IMPACT_POISSON;
     double kept = 1.0;
+    const perp_status allowed = allowed_velocities(sim);
+    if (allowed != PERP_OK) {
+        return allowed;
+    }
     for (size_t i = 0; i < sim->next.count; ++i) {
         sim->next.item[i].drift[0] = 0.0;
     }
@@ -441,7 +482,7 @@ perp_status perpi_sim_impact(perp_sim* sim)
         return status;
     }
     const perpi_formulation* f = sim->impact;
-    perpi_formulation_gather_v(f, sim->model, sim->v, sim->hit_work);
+    perpi_formulation_gather_v(f, sim->model, sim->v_next, sim->hit_work);
     for (size_t i = 0; i < sim->next.count; ++i) {
         perpi_hit* hit = &sim->hit[i];
         const double u =
@@ -449,6 +490,7 @@ perp_status perpi_sim_impact(perp_sim* sim)
         hit->struck = (hit->e > 0.0 || hit->struck) && u < 0.0;
         hit->u = u;
     }
+    perpi_formulation_gather_v(f, sim->model, sim->v, sim->hit_work);
     const double before = kinetic_energy(f, sim->hit_work);
     sim->hit_report = (perp_report){0};
     sim->hit_evaluations = 0;

@@ -108,7 +108,7 @@ TEST(a_warm_step_asks_for_no_memory)
     scene_sim_close(&s);
 }
 
-TEST(the_last_step_is_shortened_when_h_does_not_divide_the_duration)
+TEST(the_end_is_reached_when_h_does_not_divide_the_duration)
 {
     scene_sim s = scene_sim_open("{\"step\":0.3,\"duration\":1,\"bodies\":[{\"name\":\"p\","
                                  "\"mass\":1,\"velocity\":[2,0,0]}]}");
