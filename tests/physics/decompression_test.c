@@ -103,7 +103,7 @@ TEST(two_balls_rub_by_the_closed_form)
                       "\"poisson\",\"e\":%.17g},\"friction\":{\"default\":%.17g},\"bodies\":["
                       "{\"name\":\"a\",\"mass\":%.17g,\"inertia\":%.17g,\"shapes\":[{\"type\":"
                       "\"circle\",\"radius\":0.5}]},{\"name\":\"b\",\"mass\":%.17g,"
-                      "\"inertia\":%.17g,\"position\":[0,1.00001],\"velocity\":[%.17g,%.17g],"
+                      "\"inertia\":%.17g,\"position\":[0,1.0000001],\"velocity\":[%.17g,%.17g],"
                       "\"shapes\":[{\"type\":\"circle\",\"radius\":0.5}]}]}",
                       e, mu, m[0], I[0], m[1], I[1], ut, -un)
                 : scene_sim_open(
@@ -111,7 +111,7 @@ TEST(two_balls_rub_by_the_closed_form)
                       "\"e\":%.17g},\"friction\":{%s\"default\":%.17g},\"bodies\":[{\"name\":\"a\","
                       "\"mass\":%.17g,\"inertia\":[%.17g,%.17g,%.17g],\"shapes\":[{\"type\":"
                       "\"sphere\",\"radius\":0.5}]},{\"name\":\"b\",\"mass\":%.17g,\"inertia\":["
-                      "%.17g,%.17g,%.17g],\"position\":[0,0,1.00001],\"velocity\":[%.17g,%.17g,"
+                      "%.17g,%.17g,%.17g],\"position\":[0,0,1.0000001],\"velocity\":[%.17g,%.17g,"
                       "%.17g],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]}]}",
                       e,
                       i % 4 == 1 ? "\"cone\":\"ellipsoid\",\"e_t\":1,\"e_o\":1,\"e_r\":0.01," : "",
