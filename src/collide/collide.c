@@ -352,15 +352,25 @@ static const perpi_touch_side* side_of(perpi_collider* c, const perpi_broad_pair
  * out there. Of a pair that is apart only if it cannot have gone round. */
 static bool on_wrong_side(const perpi_collider* c, const perpi_touch_side* side, size_t first)
 {
-    const perpi_touch* most = NULL;
+    const perpi_touch* worst = NULL; /* the most open of the group that is least so */
+    const perpi_touch* open = NULL;  /* the most open of all */
     for (size_t i = first; i < c->list.count; ++i) {
-        most = most == NULL || c->list.item[i].gap > most->gap ? &c->list.item[i] : most;
+        open = open == NULL || c->list.item[i].gap > open->gap ? &c->list.item[i] : open;
+        const perpi_touch* most = &c->list.item[i];
+        for (size_t k = first; most->group != 0 && k < c->list.count; ++k) {
+            const perpi_touch* t = &c->list.item[k];
+            most = t->group == most->group && t->gap > most->gap ? t : most;
+        }
+        worst = worst == NULL || most->gap < worst->gap ? most : worst;
     }
-    if (most == NULL) {
+    if (worst == NULL) {
         return c->side_always;
     }
-    return v3_dot(most->normal, side->normal) < 0.0 &&
-           (c->side_always || most->gap < -SIDE_DEPTH * c->model->length);
+    if (c->side_always && v3_dot(open->normal, side->normal) < 0.0) {
+        return true;
+    }
+    return v3_dot(worst->normal, side->normal) < 0.0 &&
+           (c->side_always || worst->gap < -SIDE_DEPTH * c->model->length);
 }
 
 static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const double* margin)

@@ -456,6 +456,7 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
         }
     }
     initial_state(sim);
+    perpi_sim_warn_of_crossing(sim);
     return perpi_sim_start(sim);
 }
 

@@ -141,8 +141,8 @@ static void choose(throw_case* c, uint64_t* s)
 throw_case throw_make(uint64_t number)
 {
     throw_case c = {0};
-    uint64_t state = 0x7468726f77ULL + 0x9E3779B97F4A7C15ULL * number, *s = &state;
-    (void)generate_bits(s);
+    uint64_t state = 0x7468726f77ULL ^ number, *s = &state;
+    state = generate_bits(s); /* a stream of its own, not one that is shifted by a draw */
     choose(&c, s);
     const int n = c.dimension;
     c.size = log_uniform(s, 0.005, 0.3);
