@@ -105,15 +105,15 @@ static double microseconds(stand s, int steps)
     return best;
 }
 
-/* Runs this program again under callgrind, collecting inside perp_sim_step only. */
-static double instructions(const char* self, int steps, const char* cone)
+/* Runs this program again under callgrind, collecting inside a function only. */
+static double instructions(const char* self, int steps, const char* cone, const char* function)
 {
     char command[4500], line[512];
     double total = NAN;
     snprintf(command, sizeof command,
              "valgrind --tool=callgrind --callgrind-out-file=/dev/null "
-             "--toggle-collect=perp_sim_step '%s' --count %d %s 2>&1",
-             self, steps, cone);
+             "--toggle-collect=%s '%s' --count %d %s 2>&1",
+             function, self, steps, cone);
     FILE* f = popen(command, "r");
     if (f == NULL) {
         return NAN;
@@ -151,9 +151,13 @@ int main(int argc, char** argv)
             microseconds((stand){.boxes = 1, .speed = 1000.0, .mu = 0.001, .cone = cones[c]}, 5000),
             "us/step");
         /* twice, so that the warm-up drops out */
-        const double few = instructions(argv[0], 200, cones[c]);
-        const double many = instructions(argv[0], 1200, cones[c]);
+        double few = instructions(argv[0], 200, cones[c], "perp_sim_step");
+        double many = instructions(argv[0], 1200, cones[c], "perp_sim_step");
         snprintf(name, sizeof name, "%s: box on a plane, at rest: instructions per step", cones[c]);
+        table_add(&t, name, (many - few) / 1000.0, "(callgrind)");
+        few = instructions(argv[0], 200, cones[c], "perpi_sim_account");
+        many = instructions(argv[0], 1200, cones[c], "perpi_sim_account");
+        snprintf(name, sizeof name, "%s: of these, accounts of energy and momentum", cones[c]);
         table_add(&t, name, (many - few) / 1000.0, "(callgrind)");
         for (int n = 2; n <= 10; n += n < 4 ? 2 : 6) {
             snprintf(name, sizeof name, "%s: stack of %d boxes, at rest (%d contacts)", cones[c], n,
