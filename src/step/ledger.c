@@ -119,12 +119,20 @@ static void add_layers(const perpi_ledger_input* in, perp_ledger* sum)
     }
 }
 
-/* J v* of all rows of a contact, in one pass over J. */
-static void contact_speeds(const perpi_ledger_input* in, const perp_constraint* c, double u[4])
+static inline double dot6(const double* a, const double* b)
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5];
+}
+
+/* w_r of all rows of a contact, in one pass over J. */
+static inline void contact_speeds(const perpi_ledger_input* in, const perp_constraint* c,
+                                  const double* given, double u[4])
 {
     const perpi_formulation* f = in->f;
     const double* J = f->J + c->jac;
-    u[0] = u[1] = u[2] = u[3] = 0.0;
+    for (int32_t r = 0; r < c->rows; ++r) {
+        u[r] = given[r];
+    }
     for (int side = 0; side < 2; ++side) {
         const int32_t block = c->block[side];
         if (block < 0) {
@@ -132,14 +140,16 @@ static void contact_speeds(const perpi_ledger_input* in, const perp_constraint* 
         }
         const double* v = in->v_problem + f->dof[block];
         const int32_t n = f->dof[block + 1] - f->dof[block];
+        if (n == 6 && c->rows == 3) {
+            u[0] += dot6(J, v);
+            u[1] += dot6(J + 6, v);
+            u[2] += dot6(J + 12, v);
+            J += 18;
+            continue;
+        }
         for (int32_t r = 0; r < c->rows; ++r, J += n) {
-            if (n == 6) {
-                u[r] += J[0] * v[0] + J[1] * v[1] + J[2] * v[2] + J[3] * v[3] + J[4] * v[4] +
-                        J[5] * v[5];
-            } else {
-                for (int32_t k = 0; k < n; ++k) {
-                    u[r] += J[k] * v[k];
-                }
+            for (int32_t k = 0; k < n; ++k) {
+                u[r] += J[k] * v[k];
             }
         }
     }
@@ -161,11 +171,11 @@ static void add_contacts(const perpi_ledger_input* in, perp_ledger* sum)
         if (p[0] == 0.0) {
             continue; /* no normal impulse, no friction */
         }
-        contact_speeds(in, c, u);
-        normal += p[0] * (u[0] + given[0]);
+        contact_speeds(in, c, given, u);
+        normal += p[0] * u[0];
         prescribed += p[0] * given[0];
         for (int32_t r = 1; r < c->rows; ++r) {
-            friction += p[r] * (u[r] + given[r]);
+            friction += p[r] * u[r];
             prescribed += p[r] * given[r];
         }
     }

@@ -99,10 +99,13 @@ static bool find_islands(const perpi_ledger_input* in, const perpi_momentum_work
         work->island[i] = i;
         work->held[i] = f->supported && model->body[i].support.points > 0;
     }
+    const perp_contact* last = NULL; /* contacts of a pair follow each other */
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_contact* c = &in->contact[i];
-        if (c->impulse[0] != 0.0) { /* without a normal impulse there is no friction */
+        if (c->impulse[0] != 0.0 && /* without a normal impulse there is no friction */
+            (last == NULL || c->body_a != last->body_a || c->body_b != last->body_b)) {
             exchange(in, work, c->body_a, c->body_b);
+            last = c;
         }
     }
     for (size_t i = 0; i < model->joint_count; ++i) {
@@ -231,6 +234,25 @@ static void add_spring_moments(const perpi_ledger_input* in, const perpi_momentu
     }
 }
 
+static perp_status grow_work(const perp_model* model, perpi_momentum_work* work)
+{
+    const size_t n = model->body_count;
+    if (work->sum_capacity >= SUMS * n) { /* the last to grow */
+        return PERP_OK;
+    }
+    perp_status status = perpi_grow(model->context, &work->island, &work->island_capacity, n,
+                                    sizeof *work->island);
+    if (status == PERP_OK) {
+        status =
+            perpi_grow(model->context, &work->held, &work->held_capacity, n, sizeof *work->held);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(model->context, &work->sum, &work->sum_capacity, SUMS * n,
+                            sizeof *work->sum);
+    }
+    return status;
+}
+
 perp_status perpi_momentum_account(const perpi_ledger_input* in, perpi_momentum_work* work,
                                    double error[2])
 {
@@ -238,16 +260,7 @@ perp_status perpi_momentum_account(const perpi_ledger_input* in, perpi_momentum_
     const perpi_formulation* f = in->f;
     const int32_t bodies = (int32_t)model->body_count;
     error[0] = error[1] = 0.0;
-    perp_status status = perpi_grow(model->context, &work->island, &work->island_capacity,
-                                    model->body_count, sizeof *work->island);
-    if (status == PERP_OK) {
-        status = perpi_grow(model->context, &work->held, &work->held_capacity, model->body_count,
-                            sizeof *work->held);
-    }
-    if (status == PERP_OK) {
-        status = perpi_grow(model->context, &work->sum, &work->sum_capacity,
-                            SUMS * model->body_count, sizeof *work->sum);
-    }
+    const perp_status status = grow_work(model, work);
     if (status != PERP_OK) {
         return status;
     }
