@@ -353,6 +353,7 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
             residual->worst <= sim->def.tolerance ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_MAX_ITER;
         return PERP_OK;
     }
+    report->outcome = PERP_OUTCOME_MAX_ITER; /* groups may fall back */
     return perpi_fail(
         sim->context, PERP_ERROR_SOLVE,
         "step %lld (t = %.9g): the end of the step was looked at %d times and its laws "
