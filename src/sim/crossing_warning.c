@@ -1,4 +1,4 @@
-/* src/sim/crossing.c - a warning where a body can cross an obstacle within a step.
+/* src/sim/crossing_warning.c - a warning where a body can cross an obstacle within a step.
  *
  * `corrective` has contacts only where bodies overlap at the start of a step, `anitescu-potra` only where they
  * touch: a body that comes further in a step than it and the obstacle are thick can be in front of it at one
