@@ -8,7 +8,9 @@
  * Only what touches takes part in such a step (closed contacts): a gap up to `error`, and a normal
  * velocity so small that the bodies would come back from a flight no higher than that. A contact that
  * would open or close faster is an event. When the step ends beyond a gap of zero of an open contact,
- * its length is found at which the gap is zero; then follows an impact (impact.c), with restitution or
+ * or a pair meets on the way there (crossing.c: bodies follow the parabola from the state at the start to
+ * the extrapolated end; the gap is then the separation along the normal of the first touch), its length
+ * is found at which the gap is zero; then follows an impact (impact.c), with restitution or
  * without. Bounces lower than `error` are the end of bouncing: there would be infinitely many.
  *
  * How high a flight would be depends on what pulls the bodies together. Along the normal that may be
@@ -411,6 +413,9 @@ static perp_status try_step(perp_sim* sim, double h, double* error, double* gap)
     if (status == PERP_OK) {
         *error = extrapolate(sim, h);
         status = open_gap(sim, gap);
+    }
+    if (status == PERP_OK) {
+        status = perpi_sim_path_gap(sim, h, gap);
     }
     const perp_status back = take_back(sim);
     sim->info = sum;
