@@ -215,18 +215,27 @@ static double separation(const instant* at, vec3 n, vec3 point[2])
     return v3_dot(n, v3_sub(point[1], point[0]));
 }
 
-/* Turned with the frame from s to `to`. */
-static vec3 carried(const pair* P, vec3 n, double s, double to)
-{
-    const vec3 turn = v3_scale(to - s, P->frame);
-    return turn.x == 0.0 && turn.y == 0.0 && turn.z == 0.0 ? n : q4_rotate(q4_exp(turn), n);
-}
-
 /* The frame turns with the body that turns less, if that is much less; else halfway between both. */
 static vec3 frame_of(vec3 a, vec3 b)
 {
     const double x = v3_norm(a), y = v3_norm(b);
     return x < 0.5 * y ? a : y < 0.5 * x ? b : v3_scale(0.5, v3_add(a, b));
+}
+
+static vec3 turned(vec3 turn, vec3 n)
+{
+    return turn.x == 0.0 && turn.y == 0.0 && turn.z == 0.0 ? n : q4_rotate(q4_exp(turn), n);
+}
+
+/* Turned with the frame from s to `to`. */
+static vec3 carried(const pair* P, vec3 n, double s, double to)
+{
+    return turned(v3_scale(to - s, P->frame), n);
+}
+
+vec3 perpi_frame_carry(const perpi_path* a, const perpi_path* b, vec3 n, double s, double to)
+{
+    return turned(v3_scale(to - s, frame_of(a->turn, b->turn)), n);
 }
 
 /* How fast sep_n can fall between s and the end (dir = 1) or the start (dir = -1). */

@@ -43,6 +43,9 @@ typedef struct perpi_passage {
 perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const perpi_path* path_a,
                                  const perpi_shape* b, const perpi_path* path_b);
 
+/* A direction (world) at s, turned to `to` with the frame in which normals of the pair are compared. */
+vec3 perpi_frame_carry(const perpi_path* a, const perpi_path* b, vec3 n, double s, double to);
+
 /* Whether a point (world) lies in a shape, or not farther out than `tolerance`. */
 bool perpi_shape_holds(const perpi_shape* shape, const perpi_pose* body, vec3 point,
                        double tolerance);

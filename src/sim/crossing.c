@@ -9,7 +9,10 @@
  *   2. if that was so already, or did not help: a contact of its own, between the points that touched
  *      first and along the normal of that touch. Its gap at the start makes the linearised motion of the
  *      step end where the true one does, so that rotation is accounted for. Features of the pair that
- *      push the other way are left out.
+ *      push the other way are left out;
+ *   3. if the smaller body turns by more than a radian in the step, or 2 did not help MAX_TOUCHES times, or
+ *      could not be solved: instead of its point, the ball about its centre of mass that holds the piece
+ *      is kept on the side of the first touch. That holds whatever way it turns.
  * If the pair still crosses after MAX_CROSSINGS solves, the step fails.
  *
  * Pieces of one body may overlap, and floors are laid from pieces: a touch on a face that another piece
@@ -19,6 +22,7 @@
 
 #include "sim/internal.h"
 
+enum { MAX_TOUCHES = 4 };
 /* Reserve over the motion found, as in margin.c. */
 static const double RESERVE = 1.1;
 /* Of the thickness of the pair: so far off its face the point must be free that a touch is one of the
@@ -351,11 +355,22 @@ static perp_status take_plain(perp_sim* sim, const perpi_broad_pair* pair)
     return status;
 }
 
+/* The side of the smaller body, of those that can move. */
+static int smaller_side(const perp_sim* sim, const perpi_missing* m)
+{
+    const double a = perpi_shape_radius(&sim->model->shape[m->shape[0]]);
+    const double b = perpi_shape_radius(&sim->model->shape[m->shape[1]]);
+    const bool moves_a = sim->model->body[m->body[0]].dofs > 0;
+    const bool moves_b = sim->model->body[m->body[1]].dofs > 0;
+    return moves_a && (!moves_b || a < b) ? 0 : 1;
+}
+
 /* Points and normal of the first touch, in the bodies' frames. */
 static perpi_missing contact_of(const perp_sim* sim, const perpi_sim_passage* met)
 {
     const perpi_passage* p = &met->passage;
     perpi_missing m = {.built = true,
+                       .ball = -1,
                        .body = {met->pair.body_a, met->pair.body_b},
                        .shape = {met->pair.shape_a, met->pair.shape_b},
                        .normal = p->normal};
@@ -365,9 +380,6 @@ static perpi_missing contact_of(const perp_sim* sim, const perpi_sim_passage* me
         const perpi_pose touch = perpi_path_at(path, p->first), last = perpi_path_at(path, 1.0);
         const double sign = i == 0 ? -1.0 : 1.0;
         m.local[i] = m3_tmul(touch.R, v3_sub(p->point[i], touch.x));
-        if (i == 0) {
-            m.local_normal = m3_tmul(touch.R, p->normal);
-        }
         const vec3 arm = m3_mul(path->start.R, m.local[i]);
         const vec3 start = v3_add(path->start.x, arm);
         const vec3 move = v3_add(path->dx, v3_cross(path->turn, arm));
@@ -375,7 +387,64 @@ static perpi_missing contact_of(const perp_sim* sim, const perpi_sim_passage* me
         linear += sign * v3_dot(p->normal, v3_add(start, move));
     }
     m.shift = end - linear;
+    m.normal_end = perpi_frame_carry(&sim->sides.path[m.body[0]], &sim->sides.path[m.body[1]],
+                                     p->normal, p->first, 1.0);
+    int32_t before = 0;
+    for (size_t i = 0; i < sim->sides.missing_count; ++i) {
+        const perpi_missing* other = &sim->sides.missing[i];
+        before += other->built && other->body[0] == m.body[0] && other->body[1] == m.body[1];
+    }
+    const int small = smaller_side(sim, &m);
+    if (before >= MAX_TOUCHES || v3_norm(sim->sides.path[m.body[small]].turn) > 1.0) {
+        m.ball = small;
+    }
     return m;
+}
+
+bool perpi_sim_missing_balls(perp_sim* sim)
+{
+    bool changed = false;
+    for (size_t i = 0; i < sim->sides.missing_count; ++i) {
+        perpi_missing* m = &sim->sides.missing[i];
+        if (m->built && m->ball < 0) {
+            m->ball = smaller_side(sim, m);
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+/* The touch of a contact of its own, at the poses in sim->pose. */
+static perpi_touch touch_of(const perp_sim* sim, const perpi_missing* m, bool at_end)
+{
+    const perpi_pose *a = &sim->pose[m->body[0]], *b = &sim->pose[m->body[1]];
+    const vec3 n = at_end ? m->normal_end : m->normal;
+    vec3 on_a = perpi_pose_point(a, m->local[0]), on_b = perpi_pose_point(b, m->local[1]);
+    double gap = v3_dot(n, v3_sub(on_b, on_a));
+    vec3 point = v3_madd(on_b, -gap, n);
+    if (m->ball >= 0) {
+        const double r = perpi_shape_radius(&sim->model->shape[m->shape[m->ball]]);
+        /* through the centre of the ball, so that it does not turn */
+        on_a = m->ball == 0 ? v3_madd(a->x, r, n) : on_a;
+        on_b = m->ball == 1 ? v3_madd(b->x, -r, n) : on_b;
+        gap = v3_dot(n, v3_sub(on_b, on_a));
+        gap = gap > 0.0 || at_end ? gap : 0.0;
+        point = m->ball == 0 ? on_a : v3_madd(on_b, -gap, n);
+    } else {
+        /* the arm of the body that moves; of two, halfway */
+        point = sim->model->body[m->body[0]].dofs == 0   ? point
+                : sim->model->body[m->body[1]].dofs == 0 ? on_a
+                                                         : v3_scale(0.5, v3_add(on_a, point));
+        gap = at_end ? gap : gap + m->shift;
+    }
+    return (perpi_touch){.body_a = m->body[0],
+                         .body_b = m->body[1],
+                         .shape_a = m->shape[0],
+                         .shape_b = m->shape[1],
+                         .point_a = point,
+                         .point_b = v3_madd(point, gap, n),
+                         .normal = n,
+                         .gap = gap};
 }
 
 static perp_status constrain(perp_sim* sim, const perpi_sim_passage* met)
@@ -417,7 +486,7 @@ perp_status perpi_sim_check_sides(perp_sim* sim, double h, double deepest,
 
 /* ---- their contacts ----------------------------------------------------------------------------------*/
 
-/* Of the features of the pair those that push it to the other side. */
+/* Of the features of the pair those that push it to the other side; with a ball none is needed. */
 static void drop_opposed(perpi_contact_list* list, const perpi_missing* m, vec3 n)
 {
     size_t kept = 0;
@@ -426,7 +495,7 @@ static void drop_opposed(perpi_contact_list* list, const perpi_missing* m, vec3 
         if (c->body_a == m->body[0] && c->body_b == m->body[1] && c->group == 0 &&
             (int32_t)(c->key >> 44) == m->shape[0] &&
             (int32_t)(c->key >> 24 & 0xFFFFF) == m->shape[1] &&
-            v3_dot(v3_from(c->normal), n) < 0.0) {
+            (m->ball >= 0 || v3_dot(v3_from(c->normal), n) < 0.0)) {
             continue;
         }
         list->item[kept++] = *c;
@@ -456,25 +525,8 @@ perp_status perpi_sim_add_missing(perp_sim* sim, double t, double h, bool at_end
         if (!m->built) {
             continue;
         }
-        const perpi_pose *a = &sim->pose[m->body[0]], *b = &sim->pose[m->body[1]];
-        const vec3 n = at_end ? m3_mul(a->R, m->local_normal) : m->normal;
-        const vec3 on_a = perpi_pose_point(a, m->local[0]), on_b = perpi_pose_point(b, m->local[1]);
-        const double gap = v3_dot(n, v3_sub(on_b, on_a));
-        /* the arm of the body that moves; of two, halfway */
-        const vec3 under_b = v3_madd(on_b, -gap, n);
-        const vec3 point = model->body[m->body[0]].dofs == 0 ? under_b
-                           : model->body[m->body[1]].dofs == 0
-                               ? on_a
-                               : v3_scale(0.5, v3_add(on_a, under_b));
-        const perpi_touch touch = {.body_a = m->body[0],
-                                   .body_b = m->body[1],
-                                   .shape_a = m->shape[0],
-                                   .shape_b = m->shape[1],
-                                   .point_a = point,
-                                   .point_b = v3_madd(point, gap, n),
-                                   .normal = n,
-                                   .gap = at_end ? gap : gap + m->shift};
-        drop_opposed(list, m, n);
+        const perpi_touch touch = touch_of(sim, m, at_end);
+        drop_opposed(list, m, touch.normal);
         status = perpi_contact_build(model, &sim->rules, t, sim->pose, &touch, 1, list);
         if (status == PERP_OK) {
             /* shapes in the other order: no pair of features has such a key */

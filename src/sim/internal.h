@@ -70,10 +70,12 @@ typedef struct perpi_sim_passage {
 typedef struct perpi_missing {
     bool built; /* a contact of its own */
     int32_t body[2], shape[2];
-    vec3 local[2];     /* its points, in the bodies' frames */
-    vec3 normal;       /* world, at the first touch */
-    vec3 local_normal; /* the same in the frame of the first body */
-    double shift;      /* of the gap at the start: what rotation adds to the linearised motion */
+    vec3 local[2];   /* its points, in the bodies' frames */
+    vec3 normal;     /* world, at the first touch */
+    vec3 normal_end; /* the same, turned with the pair to the end of the step */
+    int32_t ball;    /* 0, 1: instead of the point on this body, the ball about its centre of mass
+                          that holds the piece; -1: the points */
+    double shift;    /* of the gap at the start: what rotation adds to the linearised motion */
 } perpi_missing;
 
 /* The side check; see crossing.c. */
@@ -243,6 +245,8 @@ PERP_NODISCARD perp_status perpi_sim_check_sides(perp_sim* sim, double h, double
 /* Contacts that were missing, at the poses in sim->pose. at_end: those are of the end of the step. */
 PERP_NODISCARD perp_status perpi_sim_add_missing(perp_sim* sim, double t, double h, bool at_end,
                                                  perpi_contact_list* list);
+/* Gives contacts that were missing their simplest form; false if they had it. */
+bool perpi_sim_missing_balls(perp_sim* sim);
 /* Whether a contact must stay although it is open. */
 bool perpi_sim_keeps_open(const perp_sim* sim, const perp_contact* c);
 /* Adaptive steps: *gap becomes smaller where a pair passes through another, or meets it on the way. */
