@@ -34,6 +34,10 @@
 enum { MAX_ADVANCE = 200, MAX_CANDIDATES = 256, STARTS = 3, POSES = 5 };
 /* Of the sum of the thicknesses: pieces so near touch. */
 static const double TOUCH = 1e-4;
+/* Of the least depth at the end: if a direction that opposes the first touch is deeper by less, the middle
+ * has been reached, and it is chance which of the two is called the least. Opposes: the cosine. */
+static const double MIDDLE = 1.05;
+static const double OPPOSED = -0.2;
 /* Of the size: below it, two points are too near each other to give a direction. */
 static const double VANISH = 1e-8;
 
@@ -276,10 +280,14 @@ static bool nearest_direction(const pair* P, const instant* at, vec3* n, double*
 
 /* ---- the direction of least depth --------------------------------------------------------------------*/
 
-/* Depth along n, given at the first instant: the largest over all instants. */
-static double depth_along(const pair* P, const instant* at, int count, vec3 n)
+/* Depth along n, given at the first instant: the largest over all instants. against: directions that do
+ * not clearly oppose it are out (zero: all are in). */
+static double depth_along(const pair* P, const instant* at, int count, vec3 against, vec3 n)
 {
     double depth = -INFINITY;
+    if (v3_dot(against, n) > OPPOSED * v3_norm(against)) {
+        return INFINITY;
+    }
     for (int i = 0; i < count; ++i) {
         vec3 point[2];
         const double d = -separation(&at[i], carried(P, n, at[0].s, at[i].s), point);
@@ -336,7 +344,8 @@ static void propose_shape(candidates* c, const pair* P, const instant* at, const
 }
 
 /* Downhill on the sphere in ever smaller steps. */
-static double refine(const pair* P, const instant* at, int count, vec3* n, double depth)
+static double refine(const pair* P, const instant* at, int count, vec3 against, vec3* n,
+                     double depth)
 {
     for (double angle = 0.25; angle > 1e-3; angle *= 0.5) {
         bool better = true;
@@ -351,7 +360,7 @@ static double refine(const pair* P, const instant* at, int count, vec3* n, doubl
                                                  {1, 1}, {-1, 1}, {1, -1}, {-1, -1}};
                 const vec3 m =
                     v3_unit(v3_madd(v3_madd(*n, angle * way[k][0], t), angle * way[k][1], o));
-                const double d = depth_along(P, at, count, m);
+                const double d = depth_along(P, at, count, against, m);
                 if (d < depth) {
                     depth = d;
                     best = m;
@@ -365,9 +374,9 @@ static double refine(const pair* P, const instant* at, int count, vec3* n, doubl
 }
 
 /* The least depth over all directions that leave none of the instants deeper. enough: any direction
- * with no more depth than this will do. */
+ * with no more depth than this will do. against: see depth_along. */
 static double least_depth(const pair* P, const instant* at, int count, const vec3* hint, int hints,
-                          double enough, vec3* n)
+                          double enough, vec3 against, vec3* n)
 {
     candidates c;
     c.count = 0;
@@ -399,8 +408,11 @@ static double least_depth(const pair* P, const instant* at, int count, const vec
     double least[STARTS];
     int starts = 0;
     for (int i = 0; i < c.count; ++i) {
-        double d = depth_along(P, at, count, c.n[i]);
+        double d = depth_along(P, at, count, against, c.n[i]);
         vec3 m = c.n[i];
+        if (!(d < INFINITY)) {
+            continue;
+        }
         if (d <= enough) {
             *n = m;
             return d;
@@ -423,7 +435,7 @@ static double least_depth(const pair* P, const instant* at, int count, const vec
     }
     double best = INFINITY;
     for (int k = 0; k < starts; ++k) {
-        const double d = refine(P, at, count, &start[k], least[k]);
+        const double d = refine(P, at, count, against, &start[k], least[k]);
         if (d < best) {
             best = d;
             *n = start[k];
@@ -457,7 +469,7 @@ static end advance(const pair* P, double dir)
             sep = -INFINITY;
         }
         if (i == 0 && !(sep > 0.0)) {
-            (void)least_depth(P, &at, 1, NULL, 0, -INFINITY, &e.n);
+            (void)least_depth(P, &at, 1, NULL, 0, -INFINITY, v3(0, 0, 0), &e.n);
             (void)separation(&at, e.n, point);
             e.overlap = true;
         } else if (sep > 0.0) {
@@ -501,7 +513,7 @@ static bool only_grazes(const pair* P, const end* first, const end* last, double
     }
     const vec3 n1 = carried(P, first->n, first->s, 0.0), n2 = carried(P, last->n, last->s, 0.0);
     const vec3 hint[3] = {n1, n2, v3_add(n1, n2)};
-    return least_depth(P, at, count, hint, 3, graze, &n) <= graze;
+    return least_depth(P, at, count, hint, 3, graze, v3(0, 0, 0), &n) <= graze;
 }
 
 perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const perpi_path* path_a,
@@ -543,6 +555,13 @@ perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const 
     }
     out.met = true;
     out.crossed = v3_dot(out.normal, out.after) < 0.0;
+    if (!out.crossed && out.inside) {
+        const double least = -separation(&at_end, last.n, point);
+        vec3 n = v3(0, 0, 0);
+        const double opposed = least_depth(&P, &at_end, 1, NULL, 0, MIDDLE * least, n_end, &n);
+        out.crossed = opposed <= MIDDLE * least;
+        out.after = out.crossed ? carried(&P, n, 1.0, first.s) : out.after;
+    }
     return out;
 }
 

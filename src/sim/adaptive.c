@@ -28,6 +28,7 @@
 enum { MAX_TRIALS = 200, MAX_SEARCH = 100 };
 /* A gap that is zero, in sizes of the scene. */
 static const double LANDED = 1e-13;
+static const double THIN_PART = 0.1;    /* of the thickness of a pair */
 static const double SPEED_NOISE = 1e-9; /* relative to the speeds of the two surfaces */
 
 double perpi_sim_size(const perp_sim* sim)
@@ -43,6 +44,14 @@ double perpi_sim_size(const perp_sim* sim)
 static double landed(const perp_sim* sim)
 {
     return LANDED * perpi_sim_size(sim);
+}
+
+/* Lengths below this are none, for a contact: `error`, but no more than a part of how thick the two are.
+ * Otherwise a gap that counts as closed could lie on the other side of a thin plate. */
+static double tolerance_of(const perp_sim* sim, uint64_t key)
+{
+    const double thick = perpi_sim_pair_thickness(sim, key);
+    return fmin(sim->def.error * perpi_sim_size(sim), THIN_PART * thick);
 }
 
 /* ---- contacts: closed or open ----------------------------------------------------------------------*/
@@ -86,7 +95,7 @@ static perp_status look(const perp_sim* sim, const perp_contact* c, approach* ou
     const int32_t body[2] = {c->body_a, c->body_b};
     const vec3 n = v3_from(c->normal), on_a = v3_from(c->point);
     const vec3 point[2] = {on_a, v3_madd(on_a, c->gap, n)};
-    const double tolerance = sim->def.error * perpi_sim_size(sim);
+    const double tolerance = tolerance_of(sim, c->key);
     double pull = 0.0, speeds = 0.0;
     out->u = normal_speed(sim, sim->v, body, point, n, &speeds);
     for (int side = 0; side < 2; ++side) {
@@ -110,7 +119,7 @@ static perp_status look(const perp_sim* sim, const perp_contact* c, approach* ou
 
 static bool closed(const perp_sim* sim, const perp_contact* c, const approach* a)
 {
-    return c->gap <= sim->def.error * perpi_sim_size(sim) && fabs(a->u) <= a->slow;
+    return c->gap <= tolerance_of(sim, c->key) && fabs(a->u) <= a->slow;
 }
 
 perp_status perpi_sim_keep_closed(perp_sim* sim, double h)
@@ -557,7 +566,7 @@ static perp_status look_around(perp_sim* sim, double h, bool ask, bool* struck, 
         if (status != PERP_OK) {
             break;
         }
-        if (ask && c.gap <= sim->def.error * perpi_sim_size(sim) && !closed(sim, &c, &a)) {
+        if (ask && c.gap <= tolerance_of(sim, c.key) && !closed(sim, &c, &a)) {
             status = perpi_sim_remember_moving(sim, &c, a.u);
         }
         if (c.gap < 0.0) {

@@ -25,6 +25,8 @@
 enum { MAX_TOUCHES = 4 };
 /* Reserve over the motion found, as in margin.c. */
 static const double RESERVE = 1.1;
+/* Of the thickness of the pair: how deep a contact that acts in an adaptive step may get. */
+static const double ACTING_DEPTH = 0.25;
 /* Of the thickness of the pair: so far off its face the point must be free that a touch is one of the
  * outer surface. */
 static const double COVER = 1e-3;
@@ -61,6 +63,7 @@ perp_status perpi_sim_sides_create(perp_sim* sim)
             const int32_t i = model->body[b].shape + k;
             const perpi_shape* shape = &model->shape[i];
             if (shape->intangible || !perpi_shape_ops_of(shape->type)->bounded) {
+                x->thickness[i] = INFINITY;
                 continue;
             }
             x->thickness[i] = perpi_shape_thickness(shape);
@@ -286,6 +289,11 @@ static perp_status find_passages(perp_sim* sim, double h, const double* q, const
     return status;
 }
 
+double perpi_sim_pair_thickness(const perp_sim* sim, uint64_t key)
+{
+    return sim->sides.thickness[key >> 44] + sim->sides.thickness[key >> 24 & 0xFFFFF];
+}
+
 perp_status perpi_sim_path_gap(perp_sim* sim, double h, double* gap)
 {
     const perpi_adaptive* a = &sim->halves;
@@ -298,9 +306,12 @@ perp_status perpi_sim_path_gap(perp_sim* sim, double h, double* gap)
             acts = acts || ((int32_t)(a->key[k] >> 44) == met->pair.shape_a &&
                             (int32_t)(a->key[k] >> 24 & 0xFFFFF) == met->pair.shape_b);
         }
-        if (met->passage.crossed || !acts) {
-            *gap = fmin(*gap, met->passage.beyond);
-        }
+        /* up to a quarter of the thickness, what extrapolation adds is pushed out again */
+        const double give =
+            acts
+                ? ACTING_DEPTH * (x->thickness[met->pair.shape_a] + x->thickness[met->pair.shape_b])
+                : 0.0;
+        *gap = fmin(*gap, met->passage.beyond + give);
     }
     return status;
 }

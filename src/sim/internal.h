@@ -251,6 +251,8 @@ bool perpi_sim_missing_balls(perp_sim* sim);
 bool perpi_sim_keeps_open(const perp_sim* sim, const perp_contact* c);
 /* Adaptive steps: *gap becomes smaller where a pair passes through another, or meets it on the way. */
 PERP_NODISCARD perp_status perpi_sim_path_gap(perp_sim* sim, double h, double* gap);
+/* The sum of the thicknesses of the pair of shapes in a contact's key. */
+double perpi_sim_pair_thickness(const perp_sim* sim, uint64_t key);
 /* loop.c: in this step the pair of shapes has another rule than the contact model's. */
 PERP_NODISCARD perp_status perpi_sim_make_exception(perp_sim* sim, int32_t shape_a, int32_t shape_b,
                                                     perpi_touch_rule rule);
