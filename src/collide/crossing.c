@@ -18,7 +18,7 @@
  *            which is at least w. Overlapping at the end with the opposite direction of least depth, the
  *            origin is beyond the middle of C: at least w / 2, less the depth at the start. So a pair
  *            with D + depth < w / 2 need not be looked at. (Cutting the tip of a wedge takes less; that
- *            is not passing through it.)
+ *            is not passing through it.) The caller may look sooner.
  * Grazing    pieces of a floor that lie side by side: a body that slides over the seam meets the side
  *            of the next piece by rounding. If one direction has sep_n >= -graze at all of several poses
  *            on the way, nothing was passed. Without rotation that is exact: sep_n is linear in s.
@@ -555,8 +555,9 @@ perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const 
     }
     out.met = true;
     out.crossed = v3_dot(out.normal, out.after) < 0.0;
+    out.depth = out.inside ? fmax(0.0, -separation(&at_end, last.n, point)) : 0.0;
     if (!out.crossed && out.inside) {
-        const double least = -separation(&at_end, last.n, point);
+        const double least = out.depth;
         vec3 n = v3(0, 0, 0);
         const double opposed = least_depth(&P, &at_end, 1, NULL, 0, MIDDLE * least, n_end, &n);
         out.crossed = opposed <= MIDDLE * least;

@@ -35,8 +35,9 @@ typedef struct perpi_passage {
     vec3 normal;   /* unit, from a to b, world, just before s1 */
     vec3 after;    /* likewise just after s2, turned back to s1 */
     vec3 point[2]; /* nearest points of a and b at s1, world */
+    double depth;  /* least depth at the end, 0 unless inside */
     double
-        beyond; /* separation along `normal` at the end; negative: so far beyond the first touch */
+        beyond; /* separation along `normal` at the end; negative: gone on from the first touch */
 } perpi_passage;
 
 /* a, b: bounded shapes. Overlap up to PERPI_GRAZE of the sum of the two thicknesses is grazing. */

@@ -23,6 +23,9 @@
 #include "sim/internal.h"
 
 enum { MAX_TOUCHES = 4 };
+/* Of the smaller thickness: pairs that move further, or are deeper in each other, are looked at. Half the sum
+ * of both would do (collide/crossing.c); this leaves a reserve for bodies that lie askew. */
+static const double LOOK_AT = 0.5;
 /* Reserve over the motion found, as in margin.c. */
 static const double RESERVE = 1.1;
 /* Of the thickness of the pair: how deep a contact that acts in an adaptive step may get. */
@@ -78,8 +81,8 @@ perp_status perpi_sim_sides_create(perp_sim* sim)
             thin[1] = least;
         }
     }
-    x->thinnest = points ? 0.0 : thin[0];
-    x->least = points ? thin[0] : thin[0] + thin[1];
+    x->least = points || thin[1] < INFINITY ? thin[0] : INFINITY;
+    x->depth = INFINITY; /* not known */
     return PERP_OK;
 }
 
@@ -212,7 +215,7 @@ static perp_status place_moving(perp_sim* sim, double farthest, double deepest)
             const int32_t i = body->shape + k;
             const perpi_shape* shape = &model->shape[i];
             if (shape->intangible || !perpi_shape_ops_of(shape->type)->bounded ||
-                x->travel[b] + farthest + deepest < 0.5 * (x->thickness[i] + x->thinnest)) {
+                x->travel[b] + farthest + deepest < LOOK_AT * x->least) {
                 continue;
             }
             const perpi_bounds box = swept_bounds(shape, &x->path[b]);
@@ -224,6 +227,12 @@ static perp_status place_moving(perp_sim* sim, double farthest, double deepest)
         }
     }
     return perpi_broad_find(&x->broad);
+}
+
+/* The smaller thickness; a point has none. */
+static double thinner(double a, double b)
+{
+    return a > 0.0 && b > 0.0 ? fmin(a, b) : fmax(a, b);
 }
 
 /* Pairs of pieces that overlap on the way from (q, v) to the next state, into sides->passage. v: NULL,
@@ -252,7 +261,9 @@ static perp_status find_passages(perp_sim* sim, double h, const double* q, const
             most[1] = t;
         }
     }
-    if (most[0] + most[1] + deepest < 0.5 * x->least) {
+    x->farthest = most[0] + most[1];
+    x->looked = !(x->farthest + deepest < LOOK_AT * x->least);
+    if (!x->looked) {
         return PERP_OK;
     }
     for (int32_t i = 0; i < bodies; ++i) {
@@ -266,12 +277,12 @@ static perp_status find_passages(perp_sim* sim, double h, const double* q, const
         const perpi_broad_pair* pair = &x->broad.pair[k];
         const int32_t a = pair->shape_a, b = pair->shape_b;
         const perpi_path *path_a = &x->path[pair->body_a], *path_b = &x->path[pair->body_b];
-        const double thick = x->thickness[a] + x->thickness[b];
+        const double thin = thinner(x->thickness[a], x->thickness[b]);
         const double move = v3_norm(v3_sub(path_b->dx, path_a->dx)) +
                             v3_norm(v3_sub(path_b->bend, path_a->bend)) +
                             v3_norm(path_a->turn) * perpi_shape_radius(&model->shape[a]) +
                             v3_norm(path_b->turn) * perpi_shape_radius(&model->shape[b]);
-        if (move + deepest < 0.5 * thick || !(thick > 0.0) ||
+        if (move + deepest < LOOK_AT * thin || !(thin > 0.0) ||
             !perpi_collider_allows(sim->collider, pair->body_a, pair->body_b)) {
             continue;
         }
@@ -458,12 +469,18 @@ static perpi_touch touch_of(const perp_sim* sim, const perpi_missing* m, bool at
                          .gap = gap};
 }
 
+/* All feature pairs within reach are contacts, so that their gaps tell how deep bodies overlap. Other models
+ * leave some out: there the depth is that of the last look, and since then no more than the motion. */
+static bool holds_plainly(const perp_sim* sim)
+{
+    return sim->contact_model->rule == PERPI_TOUCH_PLAIN && isnan(sim->def.margin) &&
+           !sim->stepper->touching;
+}
+
 static perp_status constrain(perp_sim* sim, const perpi_sim_passage* met)
 {
     const perpi_broad_pair* pair = &met->pair;
-    const bool plain = sim->contact_model->rule == PERPI_TOUCH_PLAIN && isnan(sim->def.margin) &&
-                       !sim->stepper->touching;
-    if (plain || keeps_pair(&sim->sides, pair->body_a, pair->body_b)) {
+    if (holds_plainly(sim) || keeps_pair(&sim->sides, pair->body_a, pair->body_b)) {
         const perpi_missing m = contact_of(sim, met);
         return remember(sim, &m);
     }
@@ -478,15 +495,22 @@ perp_status perpi_sim_check_sides(perp_sim* sim, double h, double deepest,
 {
     perpi_sides* x = &sim->sides;
     *crossed = NULL;
-    perp_status status = find_passages(sim, h, sim->q, NULL, deepest);
+    double depth = 0.0;
+    const bool plain = holds_plainly(sim);
+    perp_status status =
+        find_passages(sim, h, sim->q, NULL, plain ? deepest : fmax(deepest, x->depth));
     for (size_t i = 0; status == PERP_OK && i < x->passage_count; ++i) {
         const perpi_sim_passage* met = &x->passage[i];
         const bool soft = perpi_sim_give(sim, met->pair.body_a, met->pair.body_b) > 0.0;
         if (!met->passage.crossed || (soft && met->passage.inside)) {
+            depth = fmax(depth, met->passage.depth);
             continue; /* a soft layer may be pressed in beyond the middle of a thin piece */
         }
         *crossed = met;
         status = constrain(sim, met);
+    }
+    if (status == PERP_OK && *crossed == NULL && !plain) {
+        x->depth = x->looked ? depth : x->depth + x->farthest;
     }
     if (status == PERP_OK && *crossed != NULL) {
         perpi_collider_set_rule(sim->collider, sim->contact_model->rule, sim->exception,

@@ -82,9 +82,12 @@ typedef struct perpi_missing {
 typedef struct perpi_sides {
     double* thickness; /* per shape; 0: a point */
     double *radius,
-        *travel;            /* per body: of its bounded shapes; the most that a point of it moves */
-    double thinnest, least; /* thickness of a shape, of a pair: INFINITY if there is none */
-    perpi_path* path;       /* per body */
+        *travel;  /* per body: of its bounded shapes; the most that a point of it moves */
+    double least; /* the smaller thickness of the thinnest pair; INFINITY if there is none */
+    double depth; /* no pair is deeper in another at the end of the last step; see holds_plainly */
+    double farthest;  /* relative motion in the step */
+    bool looked;      /* and whether it was enough to look at pairs */
+    perpi_path* path; /* per body */
     perpi_broad broad;
     perpi_sim_passage* passage;
     size_t passage_count, passage_capacity;
