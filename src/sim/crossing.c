@@ -340,6 +340,15 @@ static bool keeps_pair(const perpi_sides* x, int32_t body_a, int32_t body_b)
     return false;
 }
 
+static bool knows_pair(const perpi_sides* x, int32_t body_a, int32_t body_b)
+{
+    bool known = false;
+    for (size_t i = 0; i < x->missing_count; ++i) {
+        known = known || (x->missing[i].body[0] == body_a && x->missing[i].body[1] == body_b);
+    }
+    return known;
+}
+
 bool perpi_sim_keeps_open(const perp_sim* sim, const perp_contact* c)
 {
     return sim->sides.missing_count > 0 && keeps_pair(&sim->sides, c->body_a, c->body_b);
@@ -428,7 +437,8 @@ bool perpi_sim_missing_balls(perp_sim* sim)
     bool changed = false;
     for (size_t i = 0; i < sim->sides.missing_count; ++i) {
         perpi_missing* m = &sim->sides.missing[i];
-        if (m->built && m->ball < 0) {
+        if (m->ball < 0) {
+            m->built = true; /* instead of the plain contacts, if it stood for these */
             m->ball = smaller_side(sim, m);
             changed = true;
         }
@@ -480,13 +490,13 @@ static bool holds_plainly(const perp_sim* sim)
 static perp_status constrain(perp_sim* sim, const perpi_sim_passage* met)
 {
     const perpi_broad_pair* pair = &met->pair;
-    if (holds_plainly(sim) || keeps_pair(&sim->sides, pair->body_a, pair->body_b)) {
-        const perpi_missing m = contact_of(sim, met);
-        return remember(sim, &m);
+    perpi_missing m = contact_of(sim, met);
+    perp_status status = PERP_OK;
+    if (!holds_plainly(sim) && !knows_pair(&sim->sides, pair->body_a, pair->body_b)) {
+        m.built = false;
+        m.ball = -1;
+        status = take_plain(sim, pair);
     }
-    const perpi_missing m = {.body = {pair->body_a, pair->body_b},
-                             .shape = {pair->shape_a, pair->shape_b}};
-    const perp_status status = take_plain(sim, pair);
     return status == PERP_OK ? remember(sim, &m) : status;
 }
 
