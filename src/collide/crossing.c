@@ -554,7 +554,8 @@ perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const 
         return out;
     }
     out.met = true;
-    out.crossed = v3_dot(out.normal, out.after) < 0.0;
+    /* as long as they overlap, the least depth of stout bodies swings about: it must oppose clearly */
+    out.crossed = v3_dot(out.normal, out.after) < (out.inside ? OPPOSED : 0.0);
     out.depth = out.inside ? fmax(0.0, -separation(&at_end, last.n, point)) : 0.0;
     if (!out.crossed && out.inside) {
         const double least = out.depth;

@@ -2,8 +2,8 @@
  *
  * Over a step a body moves by x(s) = x + s dx + s^2 bend, exp(s turn) q, s from 0 to 1. A pair has
  * crossed if it overlaps between s1 and s2, and the separating normals just before s1 and just after
- * s2 (still overlapping at the end: the direction of least depth there) differ by more than 90
- * degrees; a pair that has come to the middle, where two directions are about as deep, counts as well, since
+ * s2 differ by more than 90 degrees (still overlapping at the end: the direction of least depth there, by
+ * more than 101 degrees); a pair that has come to the middle, where two directions are about as deep, counts as well, since
  * the next step could not tell where it came from. Normals are compared in a frame that turns with the pair, so that neither a wheel on a road
  * nor two bodies that turn together seem to change sides.
  */

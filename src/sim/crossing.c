@@ -432,18 +432,31 @@ static perpi_missing contact_of(const perp_sim* sim, const perpi_sim_passage* me
     return m;
 }
 
-bool perpi_sim_missing_balls(perp_sim* sim)
+perp_status perpi_sim_missing_balls(perp_sim* sim, bool* changed)
 {
-    bool changed = false;
-    for (size_t i = 0; i < sim->sides.missing_count; ++i) {
-        perpi_missing* m = &sim->sides.missing[i];
+    perpi_sides* x = &sim->sides;
+    perp_status status = PERP_OK;
+    *changed = false;
+    for (size_t i = 0; i < x->missing_count; ++i) {
+        perpi_missing* m = &x->missing[i];
         if (m->ball < 0) {
             m->built = true; /* instead of the plain contacts, if it stood for these */
             m->ball = smaller_side(sim, m);
-            changed = true;
+            *changed = true;
         }
     }
-    return changed;
+    if (!*changed) {
+        return PERP_OK;
+    }
+    /* other pairs that fell back did so in a problem that is no longer there */
+    sim->exception_count = 0;
+    for (size_t i = 0; status == PERP_OK && i < x->missing_count; ++i) {
+        const perpi_missing* m = &x->missing[i];
+        status = perpi_sim_make_exception(sim, m->shape[0], m->shape[1], PERPI_TOUCH_PLAIN);
+    }
+    perpi_collider_set_rule(sim->collider, sim->contact_model->rule, sim->exception,
+                            sim->exception_count);
+    return status;
 }
 
 /* The touch of a contact of its own, at the poses in sim->pose. */

@@ -733,9 +733,16 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
     double deepest = 0.0;
     while (status == PERP_OK) {
         status = solve_and_advance(sim, h, &made);
-        if (status == PERP_ERROR_SOLVE && perpi_sim_missing_balls(sim)) {
-            status = PERP_OK;
-            continue;
+        if (status == PERP_ERROR_SOLVE && crossings > 0) {
+            bool simpler_now = false;
+            const perp_status tried = perpi_sim_missing_balls(sim, &simpler_now);
+            if (tried != PERP_OK) {
+                return tried;
+            }
+            if (simpler_now) {
+                status = PERP_OK;
+                continue;
+            }
         }
         if (status != PERP_OK) {
             break;
