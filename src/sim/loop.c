@@ -740,6 +740,7 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
                 return tried;
             }
             if (simpler_now) {
+                made.fallbacks = 0;
                 status = PERP_OK;
                 continue;
             }
