@@ -567,6 +567,22 @@ perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const 
     return out;
 }
 
+bool perpi_passage_none(const perpi_shape* a, const perpi_path* path_a, const perpi_shape* b,
+                        const perpi_path* path_b, vec3 n)
+{
+    const pair P = {.shape = {a, b},
+                    .path = {path_a, path_b},
+                    .thickness = perpi_shape_thickness(a) + perpi_shape_thickness(b),
+                    .frame = frame_of(path_a->turn, path_b->turn)};
+    bool holds = true;
+    for (int i = 0; i <= 2 && holds; ++i) {
+        const instant at = instant_at(&P, 0.5 * i);
+        vec3 point[2];
+        holds = separation(&at, carried(&P, n, 0.0, at.s), point) >= -PERPI_GRAZE * P.thickness;
+    }
+    return holds;
+}
+
 bool perpi_shape_holds(const perpi_shape* shape, const perpi_pose* body, vec3 point,
                        double tolerance)
 {

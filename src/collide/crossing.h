@@ -45,6 +45,11 @@ typedef struct perpi_passage {
 perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const perpi_path* path_a,
                                  const perpi_shape* b, const perpi_path* path_b);
 
+/* Whether direction n (world, at the start) separates the two at the start, halfway and at the end, but for
+ * grazing: then they have not met, and perpi_passage_find need not be asked. */
+bool perpi_passage_none(const perpi_shape* a, const perpi_path* path_a, const perpi_shape* b,
+                        const perpi_path* path_b, vec3 n);
+
 /* A direction (world) at s, turned to `to` with the frame in which normals of the pair are compared. */
 vec3 perpi_frame_carry(const perpi_path* a, const perpi_path* b, vec3 n, double s, double to);
 

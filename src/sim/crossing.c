@@ -235,6 +235,31 @@ static double thinner(double a, double b)
     return a > 0.0 && b > 0.0 ? fmin(a, b) : fmax(a, b);
 }
 
+/* Most pairs that move fast slide: a contact of the pair has the normal that keeps them apart. */
+static bool held_by_contact(const perp_sim* sim, const perpi_broad_pair* pair)
+{
+    const perp_model* model = sim->model;
+    const perp_contact first = {.body_a = pair->body_a,
+                                .body_b = pair->body_b,
+                                .key = (uint64_t)pair->shape_a << 44 | (uint64_t)pair->shape_b
+                                                                           << 24};
+    size_t low = 0, high = sim->next.count;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (perpi_contact_before(&sim->next.item[mid], &first)) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    if (low == sim->next.count || sim->next.item[low].key >> 24 != first.key >> 24) {
+        return false;
+    }
+    return perpi_passage_none(&model->shape[pair->shape_a], &sim->sides.path[pair->body_a],
+                              &model->shape[pair->shape_b], &sim->sides.path[pair->body_b],
+                              v3_from(sim->next.item[low].normal));
+}
+
 /* Pairs of pieces that overlap on the way from (q, v) to the next state, into sides->passage. v: NULL,
  * the path is straight. */
 static perp_status find_passages(perp_sim* sim, double h, const double* q, const double* v,
@@ -283,7 +308,8 @@ static perp_status find_passages(perp_sim* sim, double h, const double* q, const
                             v3_norm(path_a->turn) * perpi_shape_radius(&model->shape[a]) +
                             v3_norm(path_b->turn) * perpi_shape_radius(&model->shape[b]);
         if (move + deepest < LOOK_AT * thin || !(thin > 0.0) ||
-            !perpi_collider_allows(sim->collider, pair->body_a, pair->body_b)) {
+            !perpi_collider_allows(sim->collider, pair->body_a, pair->body_b) ||
+            held_by_contact(sim, pair)) {
             continue;
         }
         const perpi_passage p = perpi_passage_find(model->dimension, &model->shape[a], path_a,
