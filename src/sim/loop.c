@@ -733,7 +733,10 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
     double deepest = 0.0;
     while (status == PERP_OK) {
         status = solve_and_advance(sim, h, &made);
-        if (status == PERP_ERROR_SOLVE && crossings > 0) {
+        /* by the outcome, not the status: keep_going must lead to the same bits where it is not needed */
+        const bool unsolved = status == PERP_ERROR_SOLVE ||
+                              (status == PERP_OK && made.report.outcome != PERP_OUTCOME_SOLVED);
+        if (unsolved && crossings > 0) {
             bool simpler_now = false;
             const perp_status tried = perpi_sim_missing_balls(sim, &simpler_now);
             if (tried != PERP_OK) {
