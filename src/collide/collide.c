@@ -284,6 +284,11 @@ static bool may_collide(perpi_collider* c, int32_t a, int32_t b)
     return place->collides;
 }
 
+bool perpi_collider_allows(perpi_collider* collider, int32_t a, int32_t b)
+{
+    return may_collide(collider, a, b);
+}
+
 static void sort_features(perpi_touch* item, size_t count)
 {
     for (size_t i = 1; i < count; ++i) {

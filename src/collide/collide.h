@@ -133,6 +133,9 @@ PERP_NODISCARD perp_status perpi_collide(perpi_collider* collider, const perpi_p
                                          const double* margin, const perpi_touch** touch,
                                          size_t* count);
 
+/* Whether contacts of the two bodies (a < b) are looked for at all. */
+bool perpi_collider_allows(perpi_collider* collider, int32_t a, int32_t b);
+
 /* The deepest overlap of two polyhedra in the last call, 0 if none do. */
 double perpi_collider_deepest(const perpi_collider* collider);
 /* Pairs of the last call that should have groups and have plain rows: too many features. */

@@ -8,7 +8,9 @@
  * Only what touches takes part in such a step (closed contacts): a gap up to `error`, and a normal
  * velocity so small that the bodies would come back from a flight no higher than that. A contact that
  * would open or close faster is an event. When the step ends beyond a gap of zero of an open contact,
- * its length is found at which the gap is zero; then follows an impact (impact.c), with restitution or
+ * or a pair meets on the way there (crossing.c: bodies follow the parabola from the state at the start to
+ * the extrapolated end; the gap is then the separation along the normal of the first touch), its length
+ * is found at which the gap is zero; then follows an impact (impact.c), with restitution or
  * without. Bounces lower than `error` are the end of bouncing: there would be infinitely many.
  *
  * How high a flight would be depends on what pulls the bodies together. Along the normal that may be
@@ -27,6 +29,7 @@
 enum { MAX_TRIALS = 200, MAX_SEARCH = 100 };
 /* A gap that is zero, in sizes of the scene. */
 static const double LANDED = 1e-13;
+static const double THIN_PART = 0.1;    /* of the thickness of a pair */
 static const double SPEED_NOISE = 1e-9; /* relative to the speeds of the two surfaces */
 
 double perpi_sim_size(const perp_sim* sim)
@@ -42,6 +45,14 @@ double perpi_sim_size(const perp_sim* sim)
 static double landed(const perp_sim* sim)
 {
     return LANDED * perpi_sim_size(sim);
+}
+
+/* Lengths below this are none, for a contact: `error`, but no more than a part of how thick the two are.
+ * Otherwise a gap that counts as closed could lie on the other side of a thin plate. */
+static double tolerance_of(const perp_sim* sim, uint64_t key)
+{
+    const double thick = perpi_sim_pair_thickness(sim, key);
+    return fmin(sim->def.error * perpi_sim_size(sim), THIN_PART * thick);
 }
 
 /* ---- contacts: closed or open ----------------------------------------------------------------------*/
@@ -85,7 +96,7 @@ static perp_status look(const perp_sim* sim, const perp_contact* c, approach* ou
     const int32_t body[2] = {c->body_a, c->body_b};
     const vec3 n = v3_from(c->normal), on_a = v3_from(c->point);
     const vec3 point[2] = {on_a, v3_madd(on_a, c->gap, n)};
-    const double tolerance = sim->def.error * perpi_sim_size(sim);
+    const double tolerance = tolerance_of(sim, c->key);
     double pull = 0.0, speeds = 0.0;
     out->u = normal_speed(sim, sim->v, body, point, n, &speeds);
     for (int side = 0; side < 2; ++side) {
@@ -109,7 +120,7 @@ static perp_status look(const perp_sim* sim, const perp_contact* c, approach* ou
 
 static bool closed(const perp_sim* sim, const perp_contact* c, const approach* a)
 {
-    return c->gap <= sim->def.error * perpi_sim_size(sim) && fabs(a->u) <= a->slow;
+    return c->gap <= tolerance_of(sim, c->key) && fabs(a->u) <= a->slow;
 }
 
 perp_status perpi_sim_keep_closed(perp_sim* sim, double h)
@@ -437,6 +448,9 @@ static perp_status try_step(perp_sim* sim, double h, double* error, double* gap)
         account_extrapolation(sim, &sum.ledger);
         status = open_gap(sim, gap);
     }
+    if (status == PERP_OK) {
+        status = perpi_sim_path_gap(sim, h, gap);
+    }
     const perp_status back = take_back(sim);
     sim->info = sum;
     return status == PERP_OK ? back : status;
@@ -578,7 +592,7 @@ static perp_status look_around(perp_sim* sim, double h, bool ask, bool* struck, 
         if (status != PERP_OK) {
             break;
         }
-        if (ask && c.gap <= sim->def.error * perpi_sim_size(sim) && !closed(sim, &c, &a)) {
+        if (ask && c.gap <= tolerance_of(sim, c.key) && !closed(sim, &c, &a)) {
             status = perpi_sim_remember_moving(sim, &c, a.u);
         }
         if (c.gap < 0.0) {

@@ -3,7 +3,9 @@
 #define PERPI_SIM_INTERNAL_H
 
 #include "base/arena.h"
+#include "collide/broad.h"
 #include "collide/collide.h"
+#include "collide/crossing.h"
 #include "contact/contact.h"
 #include "sim/mix.h"
 #include "sim/sim.h"
@@ -60,6 +62,41 @@ typedef struct perpi_adaptive {
     perpi_pull* pull;
     size_t pull_count, pull_capacity;
 } perpi_adaptive;
+
+/* A pair of pieces that overlaps on its way through a step. */
+typedef struct perpi_sim_passage {
+    perpi_broad_pair pair;
+    perpi_passage passage;
+} perpi_sim_passage;
+
+/* A constraint that a step lacked: all plain contacts of two bodies, or a contact of its own. */
+typedef struct perpi_missing {
+    bool built; /* a contact of its own */
+    int32_t body[2], shape[2];
+    vec3 local[2];   /* its points, in the bodies' frames */
+    vec3 normal;     /* world, at the first touch */
+    vec3 normal_end; /* the same, turned with the pair to the end of the step */
+    int32_t ball;    /* 0, 1: instead of the point on this body, the ball about its centre of mass
+                          that holds the piece; -1: the points */
+    double shift;    /* of the gap at the start: what rotation adds to the linearised motion */
+} perpi_missing;
+
+/* The side check; see crossing.c. */
+typedef struct perpi_sides {
+    double* thickness; /* per shape; 0: a point */
+    double *radius,
+        *travel;  /* per body: of its bounded shapes; the most that a point of it moves */
+    double least; /* the smaller thickness of the thinnest pair; INFINITY if there is none */
+    double depth; /* no pair is deeper in another at the end of the last step; see holds_plainly */
+    double farthest;  /* relative motion in the step */
+    bool looked;      /* and whether it was enough to look at pairs */
+    perpi_path* path; /* per body */
+    perpi_broad broad;
+    perpi_sim_passage* passage;
+    size_t passage_count, passage_capacity;
+    perpi_missing* missing; /* of the step being worked out */
+    size_t missing_count, missing_capacity;
+} perpi_sides;
 
 struct perp_sim {
     perp_context* context;
@@ -119,6 +156,7 @@ struct perp_sim {
     size_t side_count, side_capacity;
     perp_fallback_fn on_fallback;
     void* on_fallback_user;
+    perpi_sides sides;
 
     perpi_contact_list contacts; /* of the last step: the warm start of the next */
     perpi_contact_list next;     /* of the step being worked out */
@@ -218,6 +256,26 @@ PERP_NODISCARD perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_inpu
 /* freedom.c: in how many directions the bodies could move besides, at the solution at hand and with
  * forces alone; -1: more bodies than it looks at. */
 PERP_NODISCARD perp_status perpi_sim_freedom(perp_sim* sim, int32_t* freedom);
+/* crossing.c: pairs that change sides between the state and the next one. The last of them goes to
+ * *crossed, NULL if there is none; what was missing is then there when the step is worked out again. */
+PERP_NODISCARD perp_status perpi_sim_sides_create(perp_sim* sim);
+void perpi_sim_sides_destroy(perp_sim* sim);
+PERP_NODISCARD perp_status perpi_sim_check_sides(perp_sim* sim, double h, double deepest,
+                                                 const perpi_sim_passage** crossed);
+/* Contacts that were missing, at the poses in sim->pose. at_end: those are of the end of the step. */
+PERP_NODISCARD perp_status perpi_sim_add_missing(perp_sim* sim, double t, double h, bool at_end,
+                                                 perpi_contact_list* list);
+/* Gives contacts that were missing their simplest form; *changed: they did not have it yet. */
+PERP_NODISCARD perp_status perpi_sim_missing_balls(perp_sim* sim, bool* changed);
+/* Whether a contact must stay although it is open. */
+bool perpi_sim_keeps_open(const perp_sim* sim, const perp_contact* c);
+/* Adaptive steps: *gap becomes smaller where a pair passes through another, or meets it on the way. */
+PERP_NODISCARD perp_status perpi_sim_path_gap(perp_sim* sim, double h, double* gap);
+/* The sum of the thicknesses of the pair of shapes in a contact's key. */
+double perpi_sim_pair_thickness(const perp_sim* sim, uint64_t key);
+/* loop.c: in this step the pair of shapes has another rule than the contact model's. */
+PERP_NODISCARD perp_status perpi_sim_make_exception(perp_sim* sim, int32_t shape_a, int32_t shape_b,
+                                                    perpi_touch_rule rule);
 /* margin.c: how far each body may come in a step. */
 PERP_NODISCARD perp_status perpi_sim_margins(perp_sim* sim, double h);
 /* Whether a body came further than its margin; raises the margins of those that did. */

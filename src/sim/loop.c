@@ -17,6 +17,7 @@ enum {
     MANY_LOOKS = 10,
     MAX_LOOKS = 200,
     MAX_REVISIONS = 40,
+    MAX_CROSSINGS = 12,
 };
 /* Looking at the end of the step: the certificate of its laws, at which to stop at once, and at which
  * to stop when looking again no longer halves it (after many looks: the scene's tolerance). */
@@ -250,6 +251,9 @@ static perp_status collide_at_end(perp_sim* sim, double h)
     if (status == PERP_OK) {
         status = sim->contact_model->build(model, &sim->rules, sim->time + h, sim->pose, touch,
                                            count, &sim->looked);
+    }
+    if (status == PERP_OK && sim->sides.missing_count > 0) {
+        status = perpi_sim_add_missing(sim, sim->time + h, h, true, &sim->looked);
     }
     perpi_sim_poses(sim);
     if (status != PERP_OK) {
@@ -513,7 +517,7 @@ static size_t exception_of(const perp_sim* sim, int32_t a, int32_t b)
     return at;
 }
 
-static perp_status make_exception(perp_sim* sim, int32_t a, int32_t b, perpi_touch_rule rule)
+perp_status perpi_sim_make_exception(perp_sim* sim, int32_t a, int32_t b, perpi_touch_rule rule)
 {
     const size_t at = exception_of(sim, a, b);
     const perp_status status = perpi_grow(sim->context, &sim->exception, &sim->exception_capacity,
@@ -536,7 +540,7 @@ static perp_status fall_back_to_plain(perp_sim* sim, bool* done)
         if (at < sim->exception_count && sim->exception[at].rule == PERPI_TOUCH_PLAIN) {
             continue;
         }
-        const perp_status status = make_exception(sim, a, b, PERPI_TOUCH_PLAIN);
+        const perp_status status = perpi_sim_make_exception(sim, a, b, PERPI_TOUCH_PLAIN);
         if (status != PERP_OK) {
             return status;
         }
@@ -578,8 +582,8 @@ static perp_status fall_back(perp_sim* sim, const perp_contact_residual* residua
         if (c->group == 0 || c->body_a != contact->body_a || c->body_b != contact->body_b) {
             continue;
         }
-        const perp_status status =
-            make_exception(sim, (int32_t)(c->key >> 44), (int32_t)(c->key >> 24 & 0xFFFFF), rule);
+        const perp_status status = perpi_sim_make_exception(
+            sim, (int32_t)(c->key >> 44), (int32_t)(c->key >> 24 & 0xFFFFF), rule);
         if (status != PERP_OK) {
             return status;
         }
@@ -635,7 +639,8 @@ static void drop_open(perp_sim* sim)
     size_t kept = 0;
     for (size_t i = 0; i < sim->next.count; ++i) {
         const perp_contact* c = &sim->next.item[i];
-        if (c->gap <= sim->step_settings.touch * pair_size(sim->model, c)) {
+        if (c->gap <= sim->step_settings.touch * pair_size(sim->model, c) ||
+            perpi_sim_keeps_open(sim, c)) {
             sim->next.item[kept++] = *c;
         }
     }
@@ -658,20 +663,22 @@ static void drop_remembered(perp_sim* sim)
     sim->next.count = kept;
 }
 
-perp_status perpi_sim_work_out(perp_sim* sim, double h)
+/* What a step that is being worked out has come to. */
+typedef struct worked_out {
+    perp_contact_residual residual;
+    perp_report report;
+    int32_t rounds, fallbacks, looks, corrections;
+} worked_out;
+
+/* Contacts and their solution, again with larger margins where a body came further, and with simpler
+ * contact models where groups could not be solved. */
+static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
 {
     const perpi_touch* touch;
     size_t count;
-    perp_contact_residual residual = {0};
-    perp_report report = {0};
-    int32_t rounds = 0, fallbacks = 0, looks = 0;
+    const int32_t first = made->rounds;
     bool again = false;
-
-    sim->exception_count = 0;
-    perpi_collider_set_rule(sim->collider, sim->contact_model->rule, NULL, 0);
-    perpi_sim_poses(sim);
-    perpi_sim_joint_input(sim);
-    perp_status status = perpi_sim_margins(sim, h);
+    perp_status status = PERP_OK;
     while (status == PERP_OK) {
         /* what the last step left overlapping is parted to the side where it was */
         status = remember_sides(sim, &sim->contacts);
@@ -681,7 +688,8 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
         perpi_collider_set_sides(sim->collider, sim->side, sim->side_count, false);
         status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
         perpi_collider_set_sides(sim->collider, NULL, 0, false);
-        if (status != PERP_OK || (rounds > 0 && !again && same_touches(&sim->next, touch, count))) {
+        if (status != PERP_OK ||
+            (made->rounds > first && !again && same_touches(&sim->next, touch, count))) {
             break;
         }
         sim->next.count = 0;
@@ -693,6 +701,12 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
         }
         if (sim->stepper->touching) {
             drop_open(sim);
+        }
+        if (sim->sides.missing_count > 0) {
+            status = perpi_sim_add_missing(sim, sim->time, h, false, &sim->next);
+            if (status != PERP_OK) {
+                break;
+            }
         }
         if (sim->without_struck) {
             drop_remembered(sim);
@@ -709,48 +723,133 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
                                 (int32_t)sim->contacts.count, sim->next.item,
                                 (int32_t)sim->next.count);
         }
-        status = formulate_and_solve(sim, h, &residual, &report);
+        status = formulate_and_solve(sim, h, &made->residual, &made->report);
         if (status == PERP_OK && sim->stepper->look == PERPI_LOOK_GEOMETRY) {
             /* the end of the step is on the side of its start */
             status = remember_sides(sim, &sim->next);
         }
         if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
-            status = look_until_it_holds(sim, h, &residual, &report, &looks);
+            status = look_until_it_holds(sim, h, &made->residual, &made->report, &made->looks);
         }
         again = false;
         if ((status == PERP_OK || status == PERP_ERROR_SOLVE) &&
-            report.outcome != PERP_OUTCOME_SOLVED &&
+            made->report.outcome != PERP_OUTCOME_SOLVED &&
             (sim->formulation->problem.group_count > 0 ||
              (sim->stepper->look == PERPI_LOOK_GEOMETRY && perpi_sim_grouped(sim)))) {
-            const perp_status tried = fall_back(sim, &residual, &again);
+            const perp_status tried = fall_back(sim, &made->residual, &again);
             if (tried != PERP_OK) {
                 status = tried;
                 break;
             }
             if (again) {
-                fallbacks += 1;
+                made->fallbacks += 1;
                 status = PERP_OK;
                 continue;
             }
         }
-        rounds += 1;
-        if (status != PERP_OK || rounds == MAX_ROUNDS || sim->stepper->touching || sim->adaptive ||
+        made->rounds += 1;
+        if (status != PERP_OK || made->rounds == first + MAX_ROUNDS || sim->stepper->touching ||
+            sim->adaptive ||
             sim->stepper->look == PERPI_LOOK_GEOMETRY || /* has looked where it came */
             !perpi_sim_margins_exceeded(sim, h, sim->v_next)) {
             break;
         }
     }
-    if (status != PERP_OK) {
-        return status;
+    return status;
+}
+
+/* The step into the next state, as it would be accepted but for the side check. */
+static perp_status solve_and_advance(perp_sim* sim, double h, worked_out* made)
+{
+    const int32_t iterations = made->report.iterations;
+    perp_status status = collide_and_solve(sim, h, made);
+    if (status == PERP_OK) {
+        status = advance(sim, h);
     }
-    status = advance(sim, h);
-    int32_t corrections = 0;
+    made->corrections = 0;
     if (status == PERP_OK && sim->project != NULL) {
-        status = correct(sim, h, &residual, &report, &corrections);
+        status = correct(sim, h, &made->residual, &made->report, &made->corrections);
+    }
+    made->report.iterations += iterations;
+    return status;
+}
+
+static perp_status refuse_crossing(perp_sim* sim, const perpi_broad_pair* pair, int32_t solves)
+{
+    return perpi_fail(
+        sim->context, PERP_ERROR_SOLVE,
+        "step %lld (t = %.9g): body '%.60s' would pass through body '%.60s', also after "
+        "%d more solves with contacts that keep them apart; use a smaller step",
+        (long long)sim->step + 1, sim->time, sim->model->body[pair->body_b].name,
+        sim->model->body[pair->body_a].name, (int)solves);
+}
+
+/* A solve with the constraints that the side check asked for has failed: say so. */
+static perp_status explain_crossing(perp_sim* sim, const perpi_broad_pair* pair)
+{
+    char why[640];
+    (void)snprintf(why, sizeof why, "%s", perp_context_error(sim->context));
+    return perpi_fail(
+        sim->context, PERP_ERROR_SOLVE,
+        "%.600s (body '%.60s' would pass through body '%.60s', and this solve had the "
+        "contacts that keep them apart; use a smaller step)",
+        why, sim->model->body[pair->body_b].name, sim->model->body[pair->body_a].name);
+}
+
+perp_status perpi_sim_work_out(perp_sim* sim, double h)
+{
+    worked_out made = {0};
+    perpi_broad_pair last = {0};
+    int32_t crossings = 0;
+
+    sim->exception_count = 0;
+    sim->sides.missing_count = 0;
+    perpi_collider_set_rule(sim->collider, sim->contact_model->rule, NULL, 0);
+    perpi_sim_poses(sim);
+    perpi_sim_joint_input(sim);
+    perp_status status = perpi_sim_margins(sim, h);
+    double deepest = 0.0;
+    while (status == PERP_OK) {
+        status = solve_and_advance(sim, h, &made);
+        /* by the outcome, not the status: keep_going must lead to the same bits where it is not needed */
+        const bool unsolved = status == PERP_ERROR_SOLVE ||
+                              (status == PERP_OK && made.report.outcome != PERP_OUTCOME_SOLVED);
+        if (unsolved && crossings > 0) {
+            bool simpler_now = false;
+            const perp_status tried = perpi_sim_missing_balls(sim, &simpler_now);
+            if (tried != PERP_OK) {
+                return tried;
+            }
+            if (simpler_now) {
+                made.fallbacks = 0;
+                status = PERP_OK;
+                continue;
+            }
+        }
+        if (status != PERP_OK) {
+            break;
+        }
+        deepest = find_deepest(sim);
+        if (sim->adaptive || sim->without_struck) {
+            break; /* these are trials */
+        }
+        const perpi_sim_passage* crossed = NULL;
+        status = perpi_sim_check_sides(sim, h, deepest, &crossed);
+        if (status != PERP_OK || crossed == NULL) {
+            break;
+        }
+        last = crossed->pair;
+        if (crossings == MAX_CROSSINGS) {
+            return refuse_crossing(sim, &last, crossings);
+        }
+        crossings += 1;
+    }
+    if (status == PERP_ERROR_SOLVE && crossings > 0) {
+        return explain_crossing(sim, &last);
     }
     int32_t moves = 0;
     if (status == PERP_OK) {
-        status = complete_state(sim, h, &report, &moves);
+        status = complete_state(sim, h, &made.report, &moves);
     }
     if (status == PERP_OK) {
         status = finish_joints(sim, h);
@@ -775,19 +874,20 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
         }
     }
 
-    const double deepest = find_deepest(sim);
-    sim->info = (perp_step_info){.certificate = residual,
-                                 .report = report,
-                                 .candidates = (int32_t)sim->next.count,
-                                 .contacts = count_active(&sim->next),
-                                 .penetration = deepest,
-                                 .rounds = rounds,
-                                 .looks = looks,
-                                 .corrections = corrections,
-                                 .moves = moves,
-                                 .fallbacks = fallbacks + perpi_collider_crowded(sim->collider),
-                                 .freedom = freedom,
-                                 .accepted_unsolved = report.outcome != PERP_OUTCOME_SOLVED};
+    sim->info =
+        (perp_step_info){.certificate = made.residual,
+                         .report = made.report,
+                         .candidates = (int32_t)sim->next.count,
+                         .contacts = count_active(&sim->next),
+                         .penetration = deepest,
+                         .rounds = made.rounds,
+                         .looks = made.looks,
+                         .corrections = made.corrections,
+                         .moves = moves,
+                         .fallbacks = made.fallbacks + perpi_collider_crowded(sim->collider),
+                         .freedom = freedom,
+                         .crossings = crossings,
+                         .accepted_unsolved = made.report.outcome != PERP_OUTCOME_SOLVED};
     perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
     return perpi_sim_account(sim, sim->formulation, h);
 }

@@ -409,6 +409,9 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
         status = perpi_collider_create(context, sim->model, &sim->collider);
     }
     if (status == PERP_OK) {
+        status = perpi_sim_sides_create(sim);
+    }
+    if (status == PERP_OK) {
         perpi_collider_set_rule(sim->collider, sim->contact_model->rule, NULL, 0);
         sim->rules.single_primary = def->single_primary;
     }
@@ -493,6 +496,7 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_formulation_destroy(sim->project);
     perpi_formulation_destroy(sim->impact);
     perpi_sim_adaptive_destroy(sim);
+    perpi_sim_sides_destroy(sim);
     perp_contact_solver_destroy(sim->project_solver);
     perpi_free(context, sim->v_end);
     perpi_free(context, sim->settled);

@@ -245,6 +245,7 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_s
         perpi_sim_adaptive_clock(sim);
         perpi_sim_adaptive_clear(sim);
     }
+    sim->sides.depth = INFINITY; /* not known */
     sim->has_problem = false;
     sim->info = (perp_step_info){.kind = kind, .impacts_in_a_row = impacts_in_a_row};
     sim->ledger_total = (perp_ledger){0};

@@ -1,5 +1,6 @@
 /* The adaptive step: exact on parabolas, error under control, impacts found in time. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -350,4 +351,64 @@ TEST(what_an_adaptive_step_does_not_go_with_is_refused)
         }
         scene_sim_close(&s);
     }
+}
+
+/* The first touch is that of ballistic flight: speed v down from height H above the touch under g, at
+ * t = (sqrt(v^2 + 2 g H) - v) / g. Steps may be far longer than it takes to pass through the plate. */
+TEST(nothing_thrown_at_a_thin_plate_passes_through_and_it_lands_in_time)
+{
+    uint64_t seed = 7;
+    double worst = 0.0;
+    for (int k = 0; k < 120; ++k) {
+        double x[6];
+        for (int i = 0; i < 6; ++i) { /* splitmix64 */
+            uint64_t z = (seed += 0x9E3779B97F4A7C15ULL);
+            z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+            z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+            x[i] = (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+        }
+        const int kind =
+            k % 5; /* circle, particle and box in the plane, sphere and particle in space */
+        const bool plane = kind < 3;
+        const double g = 9.81, v = pow(50.0, x[0]), r = 0.005 * pow(40.0, x[1]);
+        const double t = 1e-3 * pow(200.0, x[2]), H = 0.05 + v * 0.2 * x[3];
+        const double aside = 10.0 * (x[4] - 0.5), half = kind == 1 || kind == 4 ? 0.0 : r;
+        const double lands = (sqrt(v * v + 2.0 * g * H) - v) / g;
+        char shape[128];
+        (void)snprintf(shape, sizeof shape,
+                       kind == 0   ? "\"circle\",\"radius\":%.17g"
+                       : kind == 2 ? "\"box\",\"size\":[%.17g,%.17g]"
+                       : kind == 3 ? "\"sphere\",\"radius\":%.17g"
+                                   : "\"particle\"",
+                       kind == 2 ? 2.0 * r : r, 2.0 * r);
+        scene_sim s = scene_sim_open(
+            "{%s\"gravity\":[0,%s-9.81],\"step\":{\"error\":%g,\"max\":%g},\"duration\":%.17g,"
+            "\"bodies\":[{\"name\":\"plate\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\","
+            "\"size\":[9,%s%.17g],\"position\":[0,%s%.17g]}]},"
+            "{\"name\":\"b\",\"mass\":1,\"position\":[0,%s%.17g],\"velocity\":[%.17g,%s%.17g],"
+            "\"shapes\":[{\"type\":%s}]}]}",
+            plane ? "\"dimension\":2," : "", plane ? "" : "0,", pow(10.0, -2.0 - 3.0 * x[5]),
+            x[5] < 0.5 ? 1.0 : 0.05, lands + 0.1, plane ? "" : "9,", t, plane ? "" : "0,", -0.5 * t,
+            plane ? "" : "0,", H + half, aside, plane ? "" : "0,", -v, shape);
+        REQUIRE(s.sim != NULL);
+        double first = INFINITY, lowest = INFINITY;
+        while (!perp_sim_finished(s.sim)) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+            if (perp_sim_step_info(s.sim).kind != PERP_STEP_TIME) {
+                first = fmin(first, perp_sim_time(s.sim));
+            }
+            const perp_body_state b = scene_sim_body(&s, "b");
+            lowest = fmin(lowest, fabs(b.position[0]) < 4.0 ? b.position[plane ? 1 : 2] : INFINITY);
+        }
+        const bool over = fabs(aside * (lands + 0.1)) < 4.0;
+        if (over) {
+            CHECK_AT_LEAST(lowest, half - 0.3 * t);
+            if (isfinite(first)) { /* a touch within `error` is no impact */
+                worst = fmax(worst, fabs(first - lands) / lands);
+            }
+        }
+        scene_sim_close(&s);
+    }
+    TEST_PRINT("first touch off by at most %.1e of its time", worst);
+    CHECK_AT_MOST(worst, 1e-9);
 }

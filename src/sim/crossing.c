@@ -1,0 +1,627 @@
+/* src/sim/crossing.c - nothing passes through anything: the side check of a step.
+ *
+ * After a step was worked out, and before it is accepted, the pairs of convex pieces whose relative
+ * motion is long enough to change sides (collide/crossing.h) are followed from the start of the step to
+ * its end. For a pair that has crossed, the step is worked out again with the constraint that was
+ * missing:
+ *   1. all feature pairs of the two as plain contacts: no groups, open ones too, and within reach of the
+ *      motion that was found, whatever margin the scene sets;
+ *   2. if that was so already, or did not help: a contact of its own, between the points that touched
+ *      first and along the normal of that touch. Its gap at the start makes the linearised motion of the
+ *      step end where the true one does, so that rotation is accounted for. Features of the pair that
+ *      push the other way are left out;
+ *   3. if the smaller body turns by more than a radian in the step, or 2 did not help MAX_TOUCHES times, or
+ *      could not be solved: instead of its point, the ball about its centre of mass that holds the piece
+ *      is kept on the side of the first touch. That holds whatever way it turns.
+ * If the pair still crosses after MAX_CROSSINGS solves, the step fails.
+ *
+ * Pieces of one body may overlap, and floors are laid from pieces: a touch on a face that another piece
+ * covers is none.
+ */
+#include <string.h>
+
+#include "sim/internal.h"
+
+enum { MAX_TOUCHES = 4 };
+/* Of the smaller thickness: pairs that move further, or are deeper in each other, are looked at. Half the sum
+ * of both would do (collide/crossing.c); this leaves a reserve for bodies that lie askew. */
+static const double LOOK_AT = 0.5;
+/* Reserve over the motion found, as in margin.c. */
+static const double RESERVE = 1.1;
+/* Of the thickness of the pair: how deep a contact that acts in an adaptive step may get. */
+static const double ACTING_DEPTH = 0.25;
+/* Of the thickness of the pair: so far off its face the point must be free that a touch is one of the
+ * outer surface. */
+static const double COVER = 1e-3;
+
+perp_status perpi_sim_sides_create(perp_sim* sim)
+{
+    const perp_model* model = sim->model;
+    perpi_sides* x = &sim->sides;
+    x->broad.context = sim->context;
+    perp_status status =
+        perpi_alloc(sim->context, model->shape_count, sizeof(double), &x->thickness);
+    if (status == PERP_OK) {
+        status = perpi_alloc(sim->context, model->body_count, sizeof(double), &x->radius);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(sim->context, model->body_count, sizeof(double), &x->travel);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(sim->context, model->body_count, sizeof *x->path, &x->path);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(sim->context, &x->broad.item, &x->broad.item_capacity,
+                            model->shape_count, sizeof *x->broad.item);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    /* the thinnest two that can meet; points meet no points */
+    double thin[2] = {INFINITY, INFINITY};
+    bool points = false;
+    for (size_t b = 0; b < model->body_count; ++b) {
+        double least = INFINITY;
+        for (int32_t k = 0; k < model->body[b].shape_count; ++k) {
+            const int32_t i = model->body[b].shape + k;
+            const perpi_shape* shape = &model->shape[i];
+            if (shape->intangible || !perpi_shape_ops_of(shape->type)->bounded) {
+                x->thickness[i] = INFINITY;
+                continue;
+            }
+            x->thickness[i] = perpi_shape_thickness(shape);
+            x->radius[b] = fmax(x->radius[b], perpi_shape_radius(shape));
+            points = points || !(x->thickness[i] > 0.0);
+            least = x->thickness[i] > 0.0 ? fmin(least, x->thickness[i]) : least;
+        }
+        if (least < thin[0]) {
+            thin[1] = thin[0];
+            thin[0] = least;
+        } else if (least < thin[1]) {
+            thin[1] = least;
+        }
+    }
+    x->least = points || thin[1] < INFINITY ? thin[0] : INFINITY;
+    x->depth = INFINITY; /* not known */
+    return PERP_OK;
+}
+
+void perpi_sim_sides_destroy(perp_sim* sim)
+{
+    perpi_sides* x = &sim->sides;
+    perpi_free(sim->context, x->thickness);
+    perpi_free(sim->context, x->radius);
+    perpi_free(sim->context, x->travel);
+    perpi_free(sim->context, x->path);
+    perpi_free(sim->context, x->passage);
+    perpi_free(sim->context, x->missing);
+    perpi_broad_free(&x->broad);
+}
+
+/* ---- how far everything moves ------------------------------------------------------------------------*/
+
+/* An upper bound of how far any point of the body comes between the two poses. */
+static double travel_of(const perp_sim* sim, double h, const double* q, int32_t i)
+{
+    const perp_model* model = sim->model;
+    const int32_t n = perpi_q_stride(model);
+    const double *from = q + (size_t)i * (size_t)n, *to = sim->q_next + (size_t)i * (size_t)n;
+    const double r = sim->sides.radius[i];
+    const double x = to[0] - from[0], y = to[1] - from[1];
+    if (model->dimension == 2) {
+        return sqrt(x * x + y * y) + fabs(to[2] - from[2]) * r;
+    }
+    const double z = to[2] - from[2];
+    double chord = 0.0;
+    for (int k = 3; k < 7; ++k) {
+        chord += (to[k] - from[k]) * (to[k] - from[k]);
+    }
+    /* angle <= 2.23 |difference of the quaternions| up to half a turn; beyond it the rate tells */
+    const double w = v3_norm(perpi_state_rate(model, sim->v_next, i));
+    return sqrt(x * x + y * y + z * z) + fmax(2.23 * sqrt(chord), h * w) * r;
+}
+
+/* The turn from one pose to the next; of those that lead there the one nearest to the rate. */
+static vec3 turn_of(quat from, quat to, vec3 guess)
+{
+    const vec3 r = q4_log(q4_mul(to, q4_conj(from)));
+    const double angle = v3_norm(r), half = 3.14159265358979323846, whole = 2.0 * half;
+    if (!(v3_norm(v3_sub(r, guess)) > 0.5 * half) || !(angle > 0.0)) {
+        return r;
+    }
+    const double k = round((v3_dot(r, guess) / angle - angle) / whole);
+    return v3_scale((angle + k * whole) / angle, r);
+}
+
+static perpi_path path_of(const perp_sim* sim, double h, const double* q, const double* v,
+                          int32_t i)
+{
+    const perp_model* model = sim->model;
+    const perpi_pose to = perpi_state_pose(model, sim->q_next, i);
+    perpi_path path = {.start = perpi_state_pose(model, q, i)};
+    path.dx = v3_sub(to.x, path.start.x);
+    if (model->dimension == 2) {
+        path.turn = v3(0.0, 0.0, sim->q_next[3 * i + 2] - q[3 * i + 2]);
+    } else {
+        path.turn =
+            turn_of(path.start.q, to.q, v3_scale(h, perpi_state_rate(model, sim->v_next, i)));
+    }
+    if (v != NULL && model->body[i].dofs > 0) { /* starts with v, on a parabola */
+        const vec3 start = v3_scale(h, perpi_state_velocity(model, v, i));
+        path.bend = v3_sub(path.dx, start);
+        path.dx = start;
+    }
+    return path;
+}
+
+/* The box around a shape on its way. */
+static perpi_bounds swept_bounds(const perpi_shape* shape, const perpi_path* path)
+{
+    const perpi_pose pose = perpi_pose_mul(&path->start, &shape->local);
+    perpi_bounds box = perpi_shape_ops_of(shape->type)->bounds(shape, &pose);
+    const double turn = v3_norm(path->turn), r = perpi_shape_radius(shape);
+    const double out = turn * r < 2.0 * r ? turn * r : 2.0 * r;
+    /* control points of the parabola: 0, dx / 2, dx + bend */
+    const vec3 a = v3_scale(0.5, path->dx), b = v3_add(path->dx, path->bend);
+    const double from[3] = {a.x, a.y, a.z}, to[3] = {b.x, b.y, b.z};
+    double lo[3], hi[3];
+    for (int k = 0; k < 3; ++k) {
+        lo[k] = v3_get(box.lo, k) + fmin(0.0, fmin(from[k], to[k])) - out;
+        hi[k] = v3_get(box.hi, k) + fmax(0.0, fmax(from[k], to[k])) + out;
+    }
+    return (perpi_bounds){v3_from(lo), v3_from(hi)};
+}
+
+/* ---- which pairs met ---------------------------------------------------------------------------------*/
+
+/* Whether the face that was touched is inside another piece, so that nothing can touch it. */
+static bool covered(const perp_sim* sim, const perpi_broad_pair* pair, const perpi_passage* p)
+{
+    const perp_model* model = sim->model;
+    const perpi_sides* x = &sim->sides;
+    const double off = COVER * (x->thickness[pair->shape_a] + x->thickness[pair->shape_b]);
+    const vec3 at[2] = {v3_madd(p->point[0], off, p->normal),
+                        v3_madd(p->point[1], -off, p->normal)};
+    for (int32_t b = 0; b < (int32_t)model->body_count; ++b) {
+        const int side = b == pair->body_b ? 1 : 0;
+        const perpi_pose pose = perpi_path_at(&x->path[b], p->first);
+        if (v3_norm(v3_sub(at[side], pose.x)) > model->body[b].reach + off) {
+            continue;
+        }
+        for (int32_t k = 0; k < model->body[b].shape_count; ++k) {
+            const int32_t i = model->body[b].shape + k;
+            const perpi_shape* shape = &model->shape[i];
+            if (i == pair->shape_a || i == pair->shape_b || shape->intangible ||
+                shape->type == PERP_SHAPE_PARTICLE) {
+                continue;
+            }
+            if (perpi_shape_holds(shape, &pose, at[side], 0.5 * off)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static perp_status place_moving(perp_sim* sim, double farthest, double deepest)
+{
+    const perp_model* model = sim->model;
+    perpi_sides* x = &sim->sides;
+    x->broad.item_count = 0;
+    x->broad.pair_count = 0;
+    for (int32_t b = 0; b < (int32_t)model->body_count; ++b) {
+        const perpi_body* body = &model->body[b];
+        for (int32_t k = 0; k < body->shape_count; ++k) {
+            const int32_t i = body->shape + k;
+            const perpi_shape* shape = &model->shape[i];
+            if (shape->intangible || !perpi_shape_ops_of(shape->type)->bounded ||
+                x->travel[b] + farthest + deepest < LOOK_AT * x->least) {
+                continue;
+            }
+            const perpi_bounds box = swept_bounds(shape, &x->path[b]);
+            if (!isfinite(v3_dot(box.lo, box.lo) + v3_dot(box.hi, box.hi))) {
+                continue; /* the step fails for that */
+            }
+            x->broad.item[x->broad.item_count++] =
+                (perpi_broad_item){box, i, b, body->type == PERP_BODY_DYNAMIC};
+        }
+    }
+    return perpi_broad_find(&x->broad);
+}
+
+/* The smaller thickness; a point has none. */
+static double thinner(double a, double b)
+{
+    return a > 0.0 && b > 0.0 ? fmin(a, b) : fmax(a, b);
+}
+
+/* Most pairs that move fast slide: a contact of the pair has the normal that keeps them apart. */
+static bool held_by_contact(const perp_sim* sim, const perpi_broad_pair* pair)
+{
+    const perp_model* model = sim->model;
+    const perp_contact first = {.body_a = pair->body_a,
+                                .body_b = pair->body_b,
+                                .key = (uint64_t)pair->shape_a << 44 | (uint64_t)pair->shape_b
+                                                                           << 24};
+    size_t low = 0, high = sim->next.count;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (perpi_contact_before(&sim->next.item[mid], &first)) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    if (low == sim->next.count || sim->next.item[low].key >> 24 != first.key >> 24) {
+        return false;
+    }
+    return perpi_passage_none(&model->shape[pair->shape_a], &sim->sides.path[pair->body_a],
+                              &model->shape[pair->shape_b], &sim->sides.path[pair->body_b],
+                              v3_from(sim->next.item[low].normal));
+}
+
+/* Pairs of pieces that overlap on the way from (q, v) to the next state, into sides->passage. v: NULL,
+ * the path is straight. */
+static perp_status find_passages(perp_sim* sim, double h, const double* q, const double* v,
+                                 double deepest)
+{
+    const perp_model* model = sim->model;
+    perpi_sides* x = &sim->sides;
+    const int32_t bodies = (int32_t)model->body_count;
+    double most[2] = {0.0, 0.0};
+    x->passage_count = 0;
+    if (!(x->least < INFINITY)) {
+        return PERP_OK; /* no two that could */
+    }
+    for (int32_t i = 0; i < bodies; ++i) {
+        double t = travel_of(sim, h, q, i);
+        if (v != NULL) { /* the parabola is no longer than its two control segments */
+            t += 2.0 * h * v3_norm(perpi_state_velocity(model, v, i));
+        }
+        x->travel[i] = t;
+        if (t > most[0]) {
+            most[1] = most[0];
+            most[0] = t;
+        } else if (t > most[1]) {
+            most[1] = t;
+        }
+    }
+    x->farthest = most[0] + most[1];
+    x->looked = !(x->farthest + deepest < LOOK_AT * x->least);
+    if (!x->looked) {
+        return PERP_OK;
+    }
+    for (int32_t i = 0; i < bodies; ++i) {
+        x->path[i] = path_of(sim, h, q, v, i);
+    }
+    perp_status status = place_moving(sim, most[0], deepest);
+    if (status == PERP_OK) {
+        status = perpi_broad_sort(&x->broad, model->body_count, model->shape_count);
+    }
+    for (size_t k = 0; status == PERP_OK && k < x->broad.pair_count; ++k) {
+        const perpi_broad_pair* pair = &x->broad.pair[k];
+        const int32_t a = pair->shape_a, b = pair->shape_b;
+        const perpi_path *path_a = &x->path[pair->body_a], *path_b = &x->path[pair->body_b];
+        const double thin = thinner(x->thickness[a], x->thickness[b]);
+        const double move = v3_norm(v3_sub(path_b->dx, path_a->dx)) +
+                            v3_norm(v3_sub(path_b->bend, path_a->bend)) +
+                            v3_norm(path_a->turn) * perpi_shape_radius(&model->shape[a]) +
+                            v3_norm(path_b->turn) * perpi_shape_radius(&model->shape[b]);
+        if (move + deepest < LOOK_AT * thin || !(thin > 0.0) ||
+            !perpi_collider_allows(sim->collider, pair->body_a, pair->body_b) ||
+            held_by_contact(sim, pair)) {
+            continue;
+        }
+        const perpi_passage p = perpi_passage_find(model->dimension, &model->shape[a], path_a,
+                                                   &model->shape[b], path_b);
+        if (!p.met || covered(sim, pair, &p)) {
+            continue;
+        }
+        status = perpi_grow(sim->context, &x->passage, &x->passage_capacity, x->passage_count + 1,
+                            sizeof *x->passage);
+        if (status == PERP_OK) {
+            x->passage[x->passage_count++] = (perpi_sim_passage){*pair, p};
+        }
+    }
+    return status;
+}
+
+double perpi_sim_pair_thickness(const perp_sim* sim, uint64_t key)
+{
+    return sim->sides.thickness[key >> 44] + sim->sides.thickness[key >> 24 & 0xFFFFF];
+}
+
+perp_status perpi_sim_path_gap(perp_sim* sim, double h, double* gap)
+{
+    const perpi_adaptive* a = &sim->halves;
+    const perpi_sides* x = &sim->sides;
+    const perp_status status = find_passages(sim, h, a->q0, a->v0, sim->info.penetration);
+    for (size_t i = 0; status == PERP_OK && i < x->passage_count; ++i) {
+        const perpi_sim_passage* met = &x->passage[i];
+        bool acts = false; /* contacts that act tell of their gap themselves */
+        for (size_t k = 0; k < a->key_count; ++k) {
+            acts = acts || ((int32_t)(a->key[k] >> 44) == met->pair.shape_a &&
+                            (int32_t)(a->key[k] >> 24 & 0xFFFFF) == met->pair.shape_b);
+        }
+        /* up to a quarter of the thickness, what extrapolation adds is pushed out again */
+        const double give =
+            acts
+                ? ACTING_DEPTH * (x->thickness[met->pair.shape_a] + x->thickness[met->pair.shape_b])
+                : 0.0;
+        *gap = fmin(*gap, met->passage.beyond + give);
+    }
+    return status;
+}
+
+/* ---- the missing constraints -------------------------------------------------------------------------*/
+
+static bool keeps_pair(const perpi_sides* x, int32_t body_a, int32_t body_b)
+{
+    for (size_t i = 0; i < x->missing_count; ++i) {
+        if (!x->missing[i].built && x->missing[i].body[0] == body_a &&
+            x->missing[i].body[1] == body_b) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool knows_pair(const perpi_sides* x, int32_t body_a, int32_t body_b)
+{
+    bool known = false;
+    for (size_t i = 0; i < x->missing_count; ++i) {
+        known = known || (x->missing[i].body[0] == body_a && x->missing[i].body[1] == body_b);
+    }
+    return known;
+}
+
+bool perpi_sim_keeps_open(const perp_sim* sim, const perp_contact* c)
+{
+    return sim->sides.missing_count > 0 && keeps_pair(&sim->sides, c->body_a, c->body_b);
+}
+
+static perp_status remember(perp_sim* sim, const perpi_missing* m)
+{
+    perpi_sides* x = &sim->sides;
+    const perp_status status = perpi_grow(sim->context, &x->missing, &x->missing_capacity,
+                                          x->missing_count + 1, sizeof *x->missing);
+    if (status == PERP_OK) {
+        x->missing[x->missing_count++] = *m;
+    }
+    return status;
+}
+
+/* All features of the pair as plain contacts; with them those of other pieces of the two bodies that
+ * have groups. */
+static perp_status take_plain(perp_sim* sim, const perpi_broad_pair* pair)
+{
+    const perpi_sides* x = &sim->sides;
+    const int32_t body[2] = {pair->body_a, pair->body_b};
+    for (int i = 0; i < 2; ++i) {
+        sim->margin[body[i]] = fmax(sim->margin[body[i]], RESERVE * x->travel[body[i]]);
+    }
+    perp_status status =
+        perpi_sim_make_exception(sim, pair->shape_a, pair->shape_b, PERPI_TOUCH_PLAIN);
+    for (size_t k = 0; status == PERP_OK && k < sim->next.count; ++k) {
+        const perp_contact* c = &sim->next.item[k];
+        if (c->group != 0 && c->body_a == pair->body_a && c->body_b == pair->body_b) {
+            status = perpi_sim_make_exception(sim, (int32_t)(c->key >> 44),
+                                              (int32_t)(c->key >> 24 & 0xFFFFF), PERPI_TOUCH_PLAIN);
+        }
+    }
+    return status;
+}
+
+/* The side of the smaller body, of those that can move. */
+static int smaller_side(const perp_sim* sim, const perpi_missing* m)
+{
+    const double a = perpi_shape_radius(&sim->model->shape[m->shape[0]]);
+    const double b = perpi_shape_radius(&sim->model->shape[m->shape[1]]);
+    const bool moves_a = sim->model->body[m->body[0]].dofs > 0;
+    const bool moves_b = sim->model->body[m->body[1]].dofs > 0;
+    return moves_a && (!moves_b || a < b) ? 0 : 1;
+}
+
+/* Points and normal of the first touch, in the bodies' frames. */
+static perpi_missing contact_of(const perp_sim* sim, const perpi_sim_passage* met)
+{
+    const perpi_passage* p = &met->passage;
+    perpi_missing m = {.built = true,
+                       .ball = -1,
+                       .body = {met->pair.body_a, met->pair.body_b},
+                       .shape = {met->pair.shape_a, met->pair.shape_b},
+                       .normal = p->normal};
+    double end = 0.0, linear = 0.0;
+    for (int i = 0; i < 2; ++i) {
+        const perpi_path* path = &sim->sides.path[m.body[i]];
+        const perpi_pose touch = perpi_path_at(path, p->first), last = perpi_path_at(path, 1.0);
+        const double sign = i == 0 ? -1.0 : 1.0;
+        m.local[i] = m3_tmul(touch.R, v3_sub(p->point[i], touch.x));
+        const vec3 arm = m3_mul(path->start.R, m.local[i]);
+        const vec3 start = v3_add(path->start.x, arm);
+        const vec3 move = v3_add(path->dx, v3_cross(path->turn, arm));
+        end += sign * v3_dot(p->normal, perpi_pose_point(&last, m.local[i]));
+        linear += sign * v3_dot(p->normal, v3_add(start, move));
+    }
+    m.shift = end - linear;
+    m.normal_end = perpi_frame_carry(&sim->sides.path[m.body[0]], &sim->sides.path[m.body[1]],
+                                     p->normal, p->first, 1.0);
+    int32_t before = 0;
+    for (size_t i = 0; i < sim->sides.missing_count; ++i) {
+        const perpi_missing* other = &sim->sides.missing[i];
+        before += other->built && other->body[0] == m.body[0] && other->body[1] == m.body[1];
+    }
+    const int small = smaller_side(sim, &m);
+    if (before >= MAX_TOUCHES || v3_norm(sim->sides.path[m.body[small]].turn) > 1.0) {
+        m.ball = small;
+    }
+    return m;
+}
+
+perp_status perpi_sim_missing_balls(perp_sim* sim, bool* changed)
+{
+    perpi_sides* x = &sim->sides;
+    perp_status status = PERP_OK;
+    *changed = false;
+    for (size_t i = 0; i < x->missing_count; ++i) {
+        perpi_missing* m = &x->missing[i];
+        if (m->ball < 0) {
+            m->built = true; /* instead of the plain contacts, if it stood for these */
+            m->ball = smaller_side(sim, m);
+            *changed = true;
+        }
+    }
+    if (!*changed) {
+        return PERP_OK;
+    }
+    /* other pairs that fell back did so in a problem that is no longer there */
+    sim->exception_count = 0;
+    for (size_t i = 0; status == PERP_OK && i < x->missing_count; ++i) {
+        const perpi_missing* m = &x->missing[i];
+        status = perpi_sim_make_exception(sim, m->shape[0], m->shape[1], PERPI_TOUCH_PLAIN);
+    }
+    perpi_collider_set_rule(sim->collider, sim->contact_model->rule, sim->exception,
+                            sim->exception_count);
+    return status;
+}
+
+/* The touch of a contact of its own, at the poses in sim->pose. */
+static perpi_touch touch_of(const perp_sim* sim, const perpi_missing* m, bool at_end)
+{
+    const perpi_pose *a = &sim->pose[m->body[0]], *b = &sim->pose[m->body[1]];
+    const vec3 n = at_end ? m->normal_end : m->normal;
+    vec3 on_a = perpi_pose_point(a, m->local[0]), on_b = perpi_pose_point(b, m->local[1]);
+    double gap = v3_dot(n, v3_sub(on_b, on_a));
+    vec3 point = v3_madd(on_b, -gap, n);
+    if (m->ball >= 0) {
+        const double r = perpi_shape_radius(&sim->model->shape[m->shape[m->ball]]);
+        /* through the centre of the ball, so that it does not turn */
+        on_a = m->ball == 0 ? v3_madd(a->x, r, n) : on_a;
+        on_b = m->ball == 1 ? v3_madd(b->x, -r, n) : on_b;
+        gap = v3_dot(n, v3_sub(on_b, on_a));
+        gap = gap > 0.0 || at_end ? gap : 0.0;
+        point = m->ball == 0 ? on_a : v3_madd(on_b, -gap, n);
+    } else {
+        /* the arm of the body that moves; of two, halfway */
+        point = sim->model->body[m->body[0]].dofs == 0   ? point
+                : sim->model->body[m->body[1]].dofs == 0 ? on_a
+                                                         : v3_scale(0.5, v3_add(on_a, point));
+        gap = at_end ? gap : gap + m->shift;
+    }
+    return (perpi_touch){.body_a = m->body[0],
+                         .body_b = m->body[1],
+                         .shape_a = m->shape[0],
+                         .shape_b = m->shape[1],
+                         .point_a = point,
+                         .point_b = v3_madd(point, gap, n),
+                         .normal = n,
+                         .gap = gap};
+}
+
+/* All feature pairs within reach are contacts, so that their gaps tell how deep bodies overlap. Other models
+ * leave some out: there the depth is that of the last look, and since then no more than the motion. */
+static bool holds_plainly(const perp_sim* sim)
+{
+    return sim->contact_model->rule == PERPI_TOUCH_PLAIN && isnan(sim->def.margin) &&
+           !sim->stepper->touching;
+}
+
+static perp_status constrain(perp_sim* sim, const perpi_sim_passage* met)
+{
+    const perpi_broad_pair* pair = &met->pair;
+    perpi_missing m = contact_of(sim, met);
+    perp_status status = PERP_OK;
+    if (!holds_plainly(sim) && !knows_pair(&sim->sides, pair->body_a, pair->body_b)) {
+        m.built = false;
+        m.ball = -1;
+        status = take_plain(sim, pair);
+    }
+    return status == PERP_OK ? remember(sim, &m) : status;
+}
+
+perp_status perpi_sim_check_sides(perp_sim* sim, double h, double deepest,
+                                  const perpi_sim_passage** crossed)
+{
+    perpi_sides* x = &sim->sides;
+    *crossed = NULL;
+    double depth = 0.0;
+    const bool plain = holds_plainly(sim);
+    perp_status status =
+        find_passages(sim, h, sim->q, NULL, plain ? deepest : fmax(deepest, x->depth));
+    for (size_t i = 0; status == PERP_OK && i < x->passage_count; ++i) {
+        const perpi_sim_passage* met = &x->passage[i];
+        const bool soft = perpi_sim_give(sim, met->pair.body_a, met->pair.body_b) > 0.0;
+        if (!met->passage.crossed || (soft && met->passage.inside)) {
+            depth = fmax(depth, met->passage.depth);
+            continue; /* a soft layer may be pressed in beyond the middle of a thin piece */
+        }
+        *crossed = met;
+        status = constrain(sim, met);
+    }
+    if (status == PERP_OK && *crossed == NULL && !plain) {
+        x->depth = x->looked ? depth : x->depth + x->farthest;
+    }
+    if (status == PERP_OK && *crossed != NULL) {
+        perpi_collider_set_rule(sim->collider, sim->contact_model->rule, sim->exception,
+                                sim->exception_count);
+    }
+    return status;
+}
+
+/* ---- their contacts ----------------------------------------------------------------------------------*/
+
+/* Of the features of the pair those that push it to the other side; with a ball none is needed. */
+static void drop_opposed(perpi_contact_list* list, const perpi_missing* m, vec3 n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; ++i) {
+        const perp_contact* c = &list->item[i];
+        if (c->body_a == m->body[0] && c->body_b == m->body[1] && c->group == 0 &&
+            (int32_t)(c->key >> 44) == m->shape[0] &&
+            (int32_t)(c->key >> 24 & 0xFFFFF) == m->shape[1] &&
+            (m->ball >= 0 || v3_dot(v3_from(c->normal), n) < 0.0)) {
+            continue;
+        }
+        list->item[kept++] = *c;
+    }
+    list->count = kept;
+}
+
+/* To its place in the order. */
+static void sort_last(perpi_contact_list* list)
+{
+    const perp_contact last = list->item[list->count - 1];
+    size_t k = list->count - 1;
+    for (; k > 0 && perpi_contact_before(&last, &list->item[k - 1]); --k) {
+        list->item[k] = list->item[k - 1];
+    }
+    list->item[k] = last;
+}
+
+perp_status perpi_sim_add_missing(perp_sim* sim, double t, double h, bool at_end,
+                                  perpi_contact_list* list)
+{
+    const perp_model* model = sim->model;
+    const perpi_sides* x = &sim->sides;
+    perp_status status = PERP_OK;
+    for (size_t i = 0; status == PERP_OK && i < x->missing_count; ++i) {
+        const perpi_missing* m = &x->missing[i];
+        if (!m->built) {
+            continue;
+        }
+        const perpi_touch touch = touch_of(sim, m, at_end);
+        drop_opposed(list, m, touch.normal);
+        status = perpi_contact_build(model, &sim->rules, t, sim->pose, &touch, 1, list);
+        if (status == PERP_OK) {
+            /* shapes in the other order: no pair of features has such a key */
+            list->item[list->count - 1].key =
+                (uint64_t)m->shape[1] << 44 | (uint64_t)m->shape[0] << 24 | (uint64_t)i;
+            sort_last(list);
+        }
+    }
+    for (size_t i = 0; sim->step_settings.no_gap && x->missing_count > 0 && i < list->count; ++i) {
+        perp_contact* c = &list->item[i]; /* no gap term: as the target of the normal velocity */
+        c->drift[0] = c->gap > 0.0 && keeps_pair(x, c->body_a, c->body_b) ? c->gap / h : 0.0;
+    }
+    return status;
+}
