@@ -180,6 +180,8 @@ typedef struct perp_contact_residual {
     double joints;            /* equality rows and bounded rows */
     double worst;             /* the largest of the four */
     int32_t worst_constraint; /* index of the constraint that is furthest off, -1: dynamics/none */
+    double runaway; /* 0; or how many times an impulse of that constraint exceeds the motion
+                                 of its island: refused above 1e8 */
 } perp_contact_residual;
 
 /* v: dof_count, p: row_count. work: perp_contact_residual_work(problem) doubles of scratch. */
