@@ -40,6 +40,8 @@
  *     N_i  = max(n_i, 1e-3 sqrt(M_ii) max_j n_j / sqrt(M_jj))
  *   dynamics  also (|M v - k - J' p|_i - 16 eps t_i) / N_i: what rounding alone makes of the terms is no
  *             error of the answer (a light body under a heavy one, a spring of 1e15 N/m)
+ *   k_error and b_error of the problem are subtracted from |M v - k - J' p|_i and from |u_n| before: poses
+ *   at the end of a step are rounded, and the forces of stiff springs and gaps / h with them.
  *   And no answer has impulses out of proportion. With the island of a row as in island.h,
  *     sqrt(W_rr) |p_r| <= 1e8 e,   e = sum_i n_i / sqrt(M_ii) + sum_r m_r' / sqrt(W_rr) over the island,
  *     m_r' = max(|b_r|, W_rr |p_r| if given)
@@ -99,6 +101,16 @@ static void raise_to(double* worst, double value)
     *worst = value;
 }
 
+/* |value| as far as it exceeds what is uncertain of it; errors may be NULL. */
+static double beyond(double value, const double* error, int32_t i)
+{
+    const double size = fabs(value);
+    if (error == NULL) {
+        return size;
+    }
+    return size <= error[i] ? 0.0 : size - error[i];
+}
+
 static bool all_finite(int32_t n, const double* x)
 {
     for (int32_t i = 0; i < n; ++i) {
@@ -126,7 +138,8 @@ typedef struct scratch {
     double* bracket; /* constraint_count: sum of a primary's brackets */
     double* S_n;     /* constraint_count: scale of the normal law, 0: in no group, -1: silent */
     double w;        /* a contact's W_rr, 1 without contacts */
-    bool large;      /* an impulse exceeds the motion of its own row 1e8 times */
+    const double* b_error; /* the problem's; NULL: none */
+    bool large;            /* an impulse exceeds the motion of its own row 1e8 times */
 } scratch;
 
 static const perp_contact_residual not_finite = {INFINITY, INFINITY, INFINITY, INFINITY,
@@ -156,6 +169,7 @@ static scratch cut_scratch(const perp_contact_problem* P, double* work)
     s.bracket = s.S + nc;
     s.S_n = s.bracket + nc;
     s.w = 1.0;
+    s.b_error = P->b_error;
     s.large = false;
     return s;
 }
@@ -329,7 +343,8 @@ static void visit_groups(const perp_contact_problem* P, const scratch* s, double
             s->bracket[ci] += m + (group->primary > 1 && u_i < 0.0 ? -u_i : 0.0);
             s->S_n[ci] = larger(s->S_n[ci], S_g);
         }
-        const double off = m < 0.0 ? -m / S_g : 0.0;
+        const int32_t first = P->constraint[group->member[0]].row;
+        const double off = m < 0.0 ? beyond(m, P->b_error, first) / S_g : 0.0;
         raise_to(normal, off);
         if (off > *worst) {
             *worst = off;
@@ -345,7 +360,8 @@ static double normal_off(const perp_constraint* c, int32_t ci, const double* p, 
         return fabs(push) / s->S[ci];
     }
     const double open = s->S_n[ci] > 0.0 ? s->bracket[ci] : s->u[c->row];
-    return fabs(push < open ? push : open) / (s->S_n[ci] > 0.0 ? s->S_n[ci] : s->S[ci]);
+    const double off = push < open ? fabs(push) : beyond(open, s->b_error, c->row);
+    return off / (s->S_n[ci] > 0.0 ? s->S_n[ci] : s->S[ci]);
 }
 
 static double friction_off(const perp_constraint* c, int32_t ci, const double* p, const scratch* s)
@@ -408,7 +424,8 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
                     raise_to(&motion, s->n[d + r] / root);
                     continue;
                 }
-                const double off = fabs(s->force[d + r]), t = s->size[d + r];
+                const double t = s->size[d + r];
+                const double off = beyond(s->force[d + r], P->k_error, d + r);
                 const double scale = larger(t, FLOOR_RATIO * root * ratio);
                 raise_to(&worst, off / (scale < VANISHED ? 1.0 : scale));
                 const double N = larger(s->n[d + r], MOTION_FLOOR * root * motion);

@@ -28,7 +28,7 @@
 #include "sim/internal.h"
 #include "step/joint_rows.h"
 
-enum { MAX_BISECTIONS = 12 };
+enum { MAX_BISECTIONS = 12, MAX_UNSOLVED = 3 };
 /* Growth of the kinetic energy that is rounding. */
 static const double ENERGY_TOLERANCE = 1e-12;
 
@@ -209,7 +209,7 @@ static perp_status solve(perp_sim* sim, bool warm)
         return perpi_fail(sim->context, PERP_ERROR_CANCELLED, "impact after step %lld: cancelled",
                           (long long)sim->step);
     }
-    if (sim->hit_report.outcome != PERP_OUTCOME_SOLVED && !sim->def.keep_going) {
+    if (sim->hit_report.outcome != PERP_OUTCOME_SOLVED && !sim->take_unsolved) {
         return perpi_fail(sim->context, PERP_ERROR_SOLVE,
                           "impact after step %lld (t = %.9g): the problem of %d contacts was not "
                           "solved: %s ended with '%s', residual %.3g%s%s",
@@ -304,15 +304,22 @@ static perp_status solve_within_energy(perp_sim* sim, double before, double work
                                        perp_status (*law)(perp_sim* sim, double part), double* kept)
 {
     double low = 0.0, high = 1.0;
+    int unsolved = 0;
     *kept = 1.0;
     perp_status status = law(sim, 1.0);
-    if (status != PERP_OK || growth(sim, before, work_before) <= ENERGY_TOLERANCE) {
+    if ((status != PERP_OK && status != PERP_ERROR_SOLVE) ||
+        (status == PERP_OK && growth(sim, before, work_before) <= ENERGY_TOLERANCE)) {
         return status;
     }
-    for (int i = 0; status == PERP_OK && i < MAX_BISECTIONS; ++i) {
+    status = PERP_OK;
+    for (int i = 0; status == PERP_OK && i < MAX_BISECTIONS && unsolved < MAX_UNSOLVED; ++i) {
         *kept = 0.5 * (low + high);
         status = law(sim, *kept);
-        if (growth(sim, before, work_before) <= ENERGY_TOLERANCE) {
+        /* bodies that jam may have no answer in which all bounce */
+        const bool solved = status == PERP_OK;
+        unsolved += !solved;
+        status = status == PERP_ERROR_SOLVE ? PERP_OK : status;
+        if (solved && growth(sim, before, work_before) <= ENERGY_TOLERANCE) {
             low = *kept;
         } else {
             high = *kept;

@@ -31,6 +31,13 @@ typedef struct perpi_sunk {
     double gap;
 } perpi_sunk;
 
+/* Overlap that a step does not resolve, because its contacts contradict each other (loop.c). */
+typedef struct perpi_kept_overlap {
+    int32_t body_a, body_b; /* of these two bodies */
+    bool any, all;          /* of all */
+    double deepest;
+} perpi_kept_overlap;
+
 /* How hard a contact that moves is pulled shut, found by a step without it. */
 typedef struct perpi_pull {
     uint64_t key;
@@ -121,6 +128,8 @@ struct perp_sim {
     double *v_problem, *p_problem;
     size_t v_capacity, p_capacity;
     bool has_problem;
+    bool take_unsolved; /* the whole step has failed, and keep_going wants its best iterate */
+    perpi_kept_overlap kept;
 
     perpi_formulation* impact; /* of impacts; NULL if nothing bounces */
     perpi_hit* hit;            /* per contact of sim->next */

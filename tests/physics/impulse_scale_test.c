@@ -1,0 +1,127 @@
+/* No accepted step has impulses out of proportion to the momentum of the scene.
+ *
+ * The check is made from masses, velocities and contact impulses alone, not with the residuals of the
+ * library: in every step the largest normal impulse is compared with
+ *     sum m |v| before and after + sum m |g| h + (sum m) (largest overlap) / h.
+ * Bodies that wedge each other may need impulses many times that; a million times is no answer. A step
+ * that has no sane answer fails with a message.
+ *
+ * PERP_IMPULSE_SCENES=N runs N scenes of each contact model and prints the rates. */
+#include "perp_test.h"
+#include "support/random_scene.h"
+#include "support/scene_sim.h"
+
+#include "model/model.h"
+
+#define OUT_OF_PROPORTION 1e6
+
+typedef struct tally {
+    int scenes, failed, runaway, fallbacks;
+    int64_t steps;
+    double most; /* largest ratio of an accepted step */
+    double certificate;
+} tally;
+
+static double momentum_of(const scene_sim* s)
+{
+    const perp_model* model = perp_scene_model(s->scene);
+    double sum = 0.0;
+    for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
+        const double* v = perp_sim_body(s->sim, i).velocity;
+        if (model->body[i].type == PERP_BODY_DYNAMIC) {
+            sum += model->body[i].mass * sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+        }
+    }
+    return sum;
+}
+
+static double mass_of(const scene_sim* s)
+{
+    const perp_model* model = perp_scene_model(s->scene);
+    double sum = 0.0;
+    for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
+        sum += model->body[i].type == PERP_BODY_DYNAMIC ? model->body[i].mass : 0.0;
+    }
+    return sum;
+}
+
+/* One step; false if it failed. */
+static bool step_and_compare(scene_sim* s, double h, double* ratio)
+{
+    const double before = momentum_of(s), mass = mass_of(s);
+    if (perp_sim_step(s->sim) != PERP_OK) {
+        return false;
+    }
+    int32_t count;
+    double deepest = 0.0, most = 0.0;
+    const perp_contact* contact = perp_sim_contacts(s->sim, &count);
+    for (int32_t i = 0; i < count; ++i) {
+        deepest = fmax(deepest, -contact[i].gap);
+        most = fmax(most, contact[i].impulse[0]);
+    }
+    *ratio = most / (before + momentum_of(s) + mass * (9.81 * h + deepest / h));
+    return true;
+}
+
+static void run_scene(const random_scene_spec* spec, tally* t)
+{
+    char* text = random_scene(spec);
+    scene_sim s = scene_sim_open("%s", text);
+    free(text);
+    CHECK(s.sim != NULL);
+    bool runaway = false, failed = false;
+    const double h = s.sim != NULL ? perp_scene_run_settings(s.scene).step : 1.0;
+    while (s.sim != NULL && !failed && !perp_sim_finished(s.sim)) {
+        double ratio = 0.0;
+        failed = !step_and_compare(&s, h, &ratio);
+        if (failed) {
+            CHECK(strstr(perp_context_error(s.context), "step ") != NULL);
+            if (getenv("PERP_IMPULSE_MESSAGES") != NULL) {
+                printf("  seed %d %s: %s\n", (int)spec->seed, spec->contact,
+                       perp_context_error(s.context));
+            }
+            break;
+        }
+        const perp_step_info info = perp_sim_step_info(s.sim);
+        t->steps += 1;
+        t->most = fmax(t->most, ratio);
+        t->certificate = fmax(t->certificate, info.certificate.worst);
+        t->fallbacks += info.fallbacks > 0;
+        if (!(ratio <= OUT_OF_PROPORTION)) {
+            runaway = true;
+        }
+    }
+    t->scenes += 1;
+    t->failed += failed;
+    t->runaway += runaway;
+    scene_sim_close(&s);
+}
+
+static int scenes_to_run(int otherwise)
+{
+    const char* text = getenv("PERP_IMPULSE_SCENES");
+    return text != NULL && atoi(text) > 0 ? atoi(text) : otherwise;
+}
+
+TEST(no_accepted_step_has_impulses_out_of_proportion)
+{
+    static const char* const model[] = {"corrective", "peg", "lnc", "standard"};
+    const int count = scenes_to_run(25);
+    printf("  contact      scenes  runaway  failed  steps  with fallback  largest ratio  "
+           "certificate\n");
+    for (int m = 0; m < 4; ++m) {
+        tally t = {0};
+        for (int i = 0; i < count; ++i) {
+            run_scene(&(random_scene_spec){.seed = (uint64_t)(1000 * m + i + 1),
+                                           .dimension = 2,
+                                           .contact = model[m],
+                                           .stepper = "stewart-trinkle",
+                                           .steps = 40},
+                      &t);
+        }
+        printf("  %-12s %6d %8d %7d %6lld %14d %14.3g %12.2g\n", model[m], t.scenes, t.runaway,
+               t.failed, (long long)t.steps, t.fallbacks, t.most, t.certificate);
+        CHECK_EQ_INT(t.runaway, 0);
+        CHECK_AT_MOST(t.certificate, 1e-8);
+    }
+}
