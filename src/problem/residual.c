@@ -247,8 +247,10 @@ static void visit_rows(const perp_contact_problem* P, const double* v, const dou
                     moving += fabs(t);
                     s->force[d + i] -= f;
                     s->size[d + i] += fabs(f);
-                    s->n[d + i] += given ? fabs(f) : 0.0;
                     Y[i] = J_r[i];
+                }
+                for (int32_t i = 0; given && i < nv; ++i) {
+                    s->n[d + i] += fabs(J_r[i] * p[row]);
                 }
                 perpi_chol_forward(nv, s->L + 6 * (size_t)d, Y);
                 for (int32_t i = 0; i < nv; ++i) {
@@ -428,9 +430,9 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
                 const double off = beyond(s->force[d + r], P->k_error, d + r);
                 const double scale = larger(t, FLOOR_RATIO * root * ratio);
                 raise_to(&worst, off / (scale < VANISHED ? 1.0 : scale));
-                const double N = larger(s->n[d + r], MOTION_FLOOR * root * motion);
-                if (off > ROUNDING * t && N >= VANISHED) {
-                    raise_to(&worst, (off - ROUNDING * t) / N);
+                if (off > ROUNDING * t) {
+                    const double N = larger(s->n[d + r], MOTION_FLOOR * root * motion);
+                    raise_to(&worst, N >= VANISHED ? (off - ROUNDING * t) / N : 0.0);
                 }
             }
             M += (size_t)nv * (size_t)nv;
