@@ -44,7 +44,8 @@
  *   at the end of a step are rounded, and the forces of stiff springs and gaps / h with them.
  *   And no answer has impulses out of proportion. With the island of a row as in island.h,
  *     sqrt(W_rr) |p_r| <= 1e8 e,   e = sum_i n_i / sqrt(M_ii) + sum_r m_r' / sqrt(W_rr) over the island,
- *     m_r' = max(|b_r|, W_rr |p_r| if given)
+ *     m_r' = max(|b_r|, W_rr |p_r| if given); of a row that gives way, W_rr |b_r| / c_r for |b_r|: b_r / c_r
+ *            is the impulse of the spring at the start of the step
  *   (all terms are roots of energies: sum(|M v| + |k|) + sum |b_r| / W_rr without a unit). A row beyond
  *   that has the residual 1e-8 sqrt(W_rr) |p_r| / e > 1, and `runaway` says how many times e it is.
  *
@@ -508,7 +509,11 @@ static void measure_islands(const perp_contact_problem* P, const double* p, cons
         double* sum = &e[island_root(parent, first_block(c))];
         for (int32_t r = c->row; r < c->row + c->rows; ++r) {
             const double push = is_given(c, r, P->lower, P->upper, p) ? s->W[r] * fabs(p[r]) : 0.0;
-            *sum += larger(fabs(P->b[r]), push) / sqrt(s->W[r]);
+            const double c_r = P->compliance != NULL && c->kind != PERP_CONSTRAINT_CONTACT
+                                   ? P->compliance[r]
+                                   : 0.0;
+            const double given = c_r > 0.0 ? s->W[r] * fabs(P->b[r]) / c_r : fabs(P->b[r]);
+            *sum += larger(given, push) / sqrt(s->W[r]);
         }
     }
 }

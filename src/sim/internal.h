@@ -101,11 +101,13 @@ struct perp_sim {
     perp_joint_record* joint_next; /* of the step being worked out */
     perpi_joint_input* input;      /* per joint, for the step being worked out */
     double* effort;                /* per joint: added for the coming step */
-    double* v_solved;              /* of the last step, before velocities were projected; NULL if
+    double* before; /* of a step that may fail: v_solved, and what adaptive steps record */
+    size_t before_capacity;
+    double* v_solved; /* of the last step, before velocities were projected; NULL if
                                       they never are */
-    double* v_end;                 /* where a step that settles has got to; NULL if none does */
-    double* settled;               /* the best of it: velocities, impulses */
-    double* basis;                 /* scratch of perpi_sim_freedom */
+    double* v_end;    /* where a step that settles has got to; NULL if none does */
+    double* settled;  /* the best of it: velocities, impulses */
+    double* basis;    /* scratch of perpi_sim_freedom */
     size_t settled_capacity, basis_capacity;
     perpi_formulation* project; /* the projection's, with its solver; NULL likewise */
     perp_contact_solver* project_solver;

@@ -876,17 +876,52 @@ static perp_status work_out_step(perp_sim* sim)
     return sim->adaptive ? perpi_sim_work_out_adaptive(sim) : work_out_fixed(sim);
 }
 
+/* What a step works out in place although a recording keeps it: copied away, or put back. */
+static void copy_records(perp_sim* sim, double* at, bool back)
+{
+    perpi_adaptive* a = &sim->halves;
+    struct {
+        double* array;
+        int32_t size;
+    } const part[] = {{sim->v_solved, sim->v_size},
+                      {sim->adaptive ? a->q_half : NULL, sim->q_size},
+                      {sim->adaptive ? a->v_half : NULL, sim->v_size},
+                      {sim->adaptive ? a->s_half : NULL, sim->s_size},
+                      {sim->adaptive ? a->v_end : NULL, sim->v_size}};
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; ++i) {
+        if (part[i].array != NULL && part[i].size > 0) {
+            const size_t bytes = (size_t)part[i].size * sizeof(double);
+            memcpy(back ? part[i].array : at, back ? at : part[i].array, bytes);
+            at += part[i].size;
+        }
+    }
+}
+
 /* The next state beside the present one. keep_going changes nothing until all of this has failed: a run
  * with it has the bits of one without as long as no step fails. */
 static perp_status work_out(perp_sim* sim)
 {
     const perp_step_info before = sim->info;
-    perp_status status = work_out_step(sim);
+    const double h_next = sim->halves.h_next;
+    const size_t room = (size_t)(3 * sim->v_size + sim->q_size + sim->s_size);
+    perp_status status =
+        perpi_grow(sim->context, &sim->before, &sim->before_capacity, room, sizeof *sim->before);
+    if (status != PERP_OK) {
+        return status;
+    }
+    copy_records(sim, sim->before, false);
+    status = work_out_step(sim);
     if (status == PERP_ERROR_SOLVE && sim->def.keep_going) {
         sim->info = before;
+        sim->halves.h_next = h_next;
         sim->take_unsolved = true;
         status = work_out_step(sim);
         sim->take_unsolved = false;
+    }
+    if (status != PERP_OK) { /* a failed step changes nothing */
+        sim->info = before;
+        sim->halves.h_next = h_next;
+        copy_records(sim, sim->before, true);
     }
     return status;
 }

@@ -8,6 +8,7 @@
  *
  * PERP_IMPULSE_SCENES=N runs N scenes of each contact model and prints the rates. */
 #include "perp_test.h"
+#include "support/generate.h"
 #include "support/random_scene.h"
 #include "support/scene_sim.h"
 
@@ -168,4 +169,56 @@ TEST(geometric_implicit_steps_of_small_fast_bodies_meet_the_tolerance)
         }
         scene_sim_close(&s);
     }
+}
+
+TEST(large_internal_impulses_that_are_right_are_accepted)
+{
+    /* a body between two springs of 1e15 N/m, each 1 mm too short, hence 1e12 N against 9.81 N */
+    for (int implicit = 0; implicit < 2; ++implicit) {
+        for (double k = 1e9; k <= 1e15; k *= 1e3) {
+            scene_sim s = scene_sim_open(
+                "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.001,\"duration\":0.05,"
+                "\"stepper\":\"%s\",\"bodies\":[{\"name\":\"bob\",\"mass\":1,\"position\":[0,0],"
+                "\"shapes\":[{\"type\":\"particle\"}]}],\"forces\":[{\"type\":\"spring\",\"a\":"
+                "\"world\",\"b\":\"bob\",\"at_a\":[0,1],\"at_b\":[0,0],\"stiffness\":%g,\"rest\":"
+                "0.999},{\"type\":\"spring\",\"a\":\"world\",\"b\":\"bob\",\"at_a\":[0,-1],\"at_"
+                "b\":"
+                "[0,0],\"stiffness\":%g,\"rest\":0.999}]}",
+                implicit ? "implicit" : "stewart-trinkle", k, k);
+            REQUIRE(s.sim != NULL);
+            CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+            CHECK_NEAR(scene_sim_body(&s, "bob").position[1], -9.81 / (2.0 * k), 1e-9);
+            scene_sim_close(&s);
+        }
+    }
+    /* stacks, walls, piles and grasps of masses from 1 to 1e6 */
+    perp_context* context = NULL;
+    perp_contact_solver* solver = NULL;
+    REQUIRE_OK(perp_context_create(NULL, &context));
+    REQUIRE_OK(perp_contact_solver_create(context, "auto", NULL, 0, &solver));
+    perp_solve_options options = perp_solve_options_default();
+    options.tolerance = 1e-8;
+    for (int kind = 0; kind < GENERATE_CONTACT_KINDS; ++kind) {
+        for (int seed = 1; seed <= 5; ++seed) {
+            generate_contact_spec spec = generate_contact_spec_default((generate_contact_kind)kind);
+            spec.seed = (uint64_t)seed;
+            spec.contacts = 40;
+            spec.mass_ratio = 1e6;
+            generated_contact g;
+            REQUIRE(generate_contact(&spec, &g));
+            double* x = calloc((size_t)(g.problem.dof_count + g.problem.row_count), sizeof *x);
+            perp_report report;
+            CHECK_OK(perp_contact_solve(solver, &g.problem, &options, false, x,
+                                        x + g.problem.dof_count, NULL, &report));
+            if (report.outcome != PERP_OUTCOME_SOLVED) {
+                TEST_PRINT("%s %d: residual %.3g %s", generate_contact_name[kind], seed,
+                           report.residual, report.detail);
+            }
+            CHECK_EQ_INT(report.outcome, PERP_OUTCOME_SOLVED);
+            free(x);
+            generated_contact_free(&g);
+        }
+    }
+    perp_contact_solver_destroy(solver);
+    perp_context_destroy(context);
 }
