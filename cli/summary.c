@@ -134,7 +134,7 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
                                   (int)stats->iterations_max));
     json_object_set_new(o, "solver_failures", json_integer(stats->failures));
     if (strcmp(run.contact, "peg") == 0 || strcmp(run.contact, "lnc") == 0 ||
-        strcmp(run.contact, "disjunctive") == 0) {
+        strcmp(run.contact, "disjunctive") == 0 || stats->fallbacks > 0) {
         json_object_set_new(o, "contact_fallbacks", json_integer(stats->fallbacks));
     }
     if (strcmp(run.stepper, "quasistatic") == 0) {

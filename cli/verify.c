@@ -1,15 +1,13 @@
 /* cli/verify.c - `perp verify`: hashes, laws, and the same bits again. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "plugin.h"
 
-#define LAWS_TOLERANCE 1e-6
-
 /* What the recorded scene asked for. */
 typedef struct asked {
-    double tolerance; /* that the laws must hold to: what the run asked of its solver, but not below
-                         1e-6, since recorded numbers are formulated anew with their own rounding */
+    double tolerance; /* that the laws must hold to: the scene's */
     int32_t every;
 } asked;
 
@@ -17,12 +15,11 @@ static asked asked_of(perp_context* context, const char* path)
 {
     perp_recording* recording = NULL;
     perp_scene* scene = NULL;
-    asked a = {LAWS_TOLERANCE, 1};
+    asked a = {perp_sim_def_default().tolerance, 1};
     if (perp_recording_open(context, path, &recording) == PERP_OK) {
         const char* text = perp_recording_scene_text(recording);
         if (perp_scene_parse(context, text, strlen(text), path, NULL, 0, &scene) == PERP_OK) {
-            const double tolerance = perp_scene_run_settings(scene).tolerance;
-            a.tolerance = tolerance > a.tolerance ? tolerance : a.tolerance;
+            a.tolerance = perp_scene_run_settings(scene).tolerance;
             a.every = perp_scene_record_every(scene);
         }
     }
@@ -187,7 +184,7 @@ static int verify(const cli_args* args, perp_context* context, cli_plugins* plug
         return cli_fail(args->json, cli_exit_of(status), "%s",
                         cli_plugins_message(plugins, context));
     }
-    const asked a = verdict.intact ? asked_of(context, path) : (asked){LAWS_TOLERANCE, 1};
+    const asked a = verdict.intact ? asked_of(context, path) : (asked){NAN, 1};
     const bool laws = verdict.worst.worst <= a.tolerance; /* a NaN fails */
     const bool good =
         verdict.intact && laws && verdict.ledger_frame < 0 && verdict.rerun && verdict.same_bits;

@@ -129,6 +129,10 @@ typedef struct perp_contact_problem {
     /* row_count, >= 0; read for equality and bounded rows only; NULL: all 0. A row with c > 0 is a
      * spring, damper or servo instead of a hard law: docs/notation.md */
     const double* compliance;
+    /* How far k (dof_count) and b (row_count; read for the normal rows of contacts) are uncertain,
+     * because they were computed from rounded poses: no answer is wrong by less. NULL: not at all. */
+    const double* k_error;
+    const double* b_error;
     const perp_constraint* constraint; /* constraint_count */
     const perp_group* group;           /* group_count */
 } perp_contact_problem;
@@ -180,6 +184,8 @@ typedef struct perp_contact_residual {
     double joints;            /* equality rows and bounded rows */
     double worst;             /* the largest of the four */
     int32_t worst_constraint; /* index of the constraint that is furthest off, -1: dynamics/none */
+    double runaway; /* 0; or how many times an impulse of that constraint exceeds the motion
+                                 of its island: refused above 1e8 */
 } perp_contact_residual;
 
 /* v: dof_count, p: row_count. work: perp_contact_residual_work(problem) doubles of scratch. */

@@ -28,14 +28,32 @@
  *   dynamics  |M v - k - J' p|_i / s_i with t_i = sum_j |M_ij v_j| + |k_i| + sum_r |J_ri p_r| and
  *             s_i = max(t_i, 1e-6 sqrt(M_ii) max_j t_j / sqrt(M_jj)), 1 if that is 0
  *
- *   A row whose impulses are huge and cancel would pass with any u: laws that contradict each other (a
- *   motor without a bound against a wall) look solved at impulses of 1e12. So with
- *     m_r  = max(|b_r|, sum_j |J_rj v_j|, sum_i |Y_ri y_i|), the terms without impulses
- *     m_c  = max(max of m_r over the rows of c, 1e-3 max_r m_r), units as in S_c
- *   a constraint with S_c > 1e6 m_c whose violation exceeds m_c / 5 is judged by m_c instead of S_c.
+ *   Impulses that are huge and cancel must not hide an error: laws that contradict each other (a motor
+ *   without a bound against a wall) would look solved at impulses of 1e12, and a sum of 1e20 that cancels
+ *   leaves a rounding error larger than the momentum of the bodies. So both scales are limited by the
+ *   motion, in which no unknown impulse counts:
+ *     m_r  = max(|b_r|, sum_j |J_rj v_j|, sum_i |Y_ri y_i|, W_rr |p_r| if p_r is given)   size of the
+ *            motion of row r; an impulse is given if its row is bounded and it is at a finite bound
+ *     m_c  = max(max of g_r m_r over the rows of c, 1e-3 max_r g_r m_r)
+ *     S_c  = min(S_c above, 1e4 m_c) where that is not 0
+ *     n_i  = sum_j |M_ij v_j| + |k_i| + sum of |J_ri p_r| over given impulses
+ *     N_i  = max(n_i, 1e-3 sqrt(M_ii) max_j n_j / sqrt(M_jj))
+ *   dynamics  also (|M v - k - J' p|_i - 16 eps t_i) / N_i: what rounding alone makes of the terms is no
+ *             error of the answer (a light body under a heavy one, a spring of 1e15 N/m)
+ *   k_error and b_error of the problem are subtracted from |M v - k - J' p|_i and from |u_n| before: poses
+ *   at the end of a step are rounded, and the forces of stiff springs and gaps / h with them.
+ *   And no answer has impulses out of proportion. With the island of a row as in island.h,
+ *     sqrt(W_rr) |p_r| <= 1e8 e,   e = sum_i n_i / sqrt(M_ii) + sum_r m_r' / sqrt(W_rr) over the island,
+ *     m_r' = max(|b_r|, W_rr |p_r| if given); of a row that gives way, W_rr |b_r| / c_r for |b_r|: b_r / c_r
+ *            is the impulse of the spring at the start of the step
+ *   (all terms are roots of energies: sum(|M v| + |k|) + sum |b_r| / W_rr without a unit). A row beyond
+ *   that has the residual 1e-8 sqrt(W_rr) |p_r| / e > 1, and `runaway` says how many times e it is.
  *
  * Friction problem. The same laws with u = W r + q, W_rr from W's own diagonal (its absolute value,
- *             1 if that is 0) and a_r = max(|q_r|, sum_j |W_rj r_j|)
+ *             1 if that is 0) and a_r = max(|q_r|, sum_j |W_rj r_j|). It knows no velocities. What moves is
+ *             q, of which the rows of a body that is pressed by others have nothing, so that
+ *             S_c = min(S_c, 1e6 max_r g_r |q_r|), and all rows are one island:
+ *             sqrt(W_rr) |r_r| <= 1e8 sum_r m_r' / sqrt(W_rr) with q for b
  *
  * LCP         max_i |min(w_i / S_i, z_i / Z)|, Z = max_j |z_j|, each scale 1 if it is 0,
  *             S_i = |q_i| + sum_j |M_ij| max(|z_j|, 1e-3 Z)
@@ -53,16 +71,21 @@
  * A value that is not finite, in the answer or on the way, gives +INFINITY everywhere. fmax and fmin
  * are not used: they swallow a NaN.
  */
+#include <float.h>
 #include <math.h>
 
 #include "linalg/dense.h"
 #include "problem/cone.h"
 
-#define FLOOR_RATIO 1e-6   /* a row much smaller than the largest is judged by that instead */
-#define RUNAWAY 1e6        /* impulses this much larger than the motion they are to change, and */
-#define RUNAWAY_OFF 0.2    /* a violation this large beside that motion: see above */
-#define RUNAWAY_FLOOR 1e-3 /* a row that hardly moves is compared with the largest motion */
-#define VANISHED 1e-280    /* no scale: see above */
+#define FLOOR_RATIO 1e-6  /* a row much smaller than the largest is judged by that instead */
+#define MOTION_LIMIT 1e4  /* a scale exceeds that of the motion by no more than this */
+#define MOTION_FLOOR 1e-3 /* a row that hardly moves is compared with the largest motion */
+#define FRICTION_LIMIT                                                                             \
+    1e6             /* friction problem: a scale exceeds the largest q by no more than this */
+#define RUNAWAY 1e8 /* impulses exceed the motion of their island by no more than this */
+#define ROUNDING (16.0 * DBL_EPSILON) /* of a sum, beside the sizes of its terms */
+#define AT_BOUND 1e-9                 /* of a bound: an impulse this near is at it */
+#define VANISHED 1e-280               /* no scale: see above */
 #define UNKNOWN_FLOOR 1e-3 /* LCP and kin: an unknown much smaller than the largest likewise */
 
 static double larger(double a, double b)
@@ -77,6 +100,16 @@ static void raise_to(double* worst, double value)
         return;
     }
     *worst = value;
+}
+
+/* |value| as far as it exceeds what is uncertain of it; errors may be NULL. */
+static double beyond(double value, const double* error, int32_t i)
+{
+    const double size = fabs(value);
+    if (error == NULL) {
+        return size;
+    }
+    return size <= error[i] ? 0.0 : size - error[i];
 }
 
 static bool all_finite(int32_t n, const double* x)
@@ -100,16 +133,22 @@ typedef struct scratch {
     double* u;       /* row_count */
     double* W;       /* row_count */
     double* a;       /* row_count */
-    double* m;       /* row_count, contact problems only */
+    double* m;       /* row_count */
+    double* n;       /* dof_count: n_i */
     double* S;       /* constraint_count: S_c */
     double* bracket; /* constraint_count: sum of a primary's brackets */
     double* S_n;     /* constraint_count: scale of the normal law, 0: in no group, -1: silent */
     double w;        /* a contact's W_rr, 1 without contacts */
+    const double* b_error; /* the problem's; NULL: none */
+    bool large;            /* an impulse exceeds the motion of its own row 1e8 times */
 } scratch;
+
+static const perp_contact_residual not_finite = {INFINITY, INFINITY, INFINITY, INFINITY,
+                                                 INFINITY, -1,       0.0};
 
 size_t perp_contact_residual_work(const perp_contact_problem* problem)
 {
-    return 9 * (size_t)problem->dof_count + 4 * (size_t)problem->row_count +
+    return 10 * (size_t)problem->dof_count + 4 * (size_t)problem->row_count +
            3 * (size_t)problem->constraint_count;
 }
 
@@ -122,13 +161,17 @@ static scratch cut_scratch(const perp_contact_problem* P, double* work)
     s.y = s.L + 6 * nv;
     s.force = s.y + nv;
     s.size = s.force + nv;
-    s.u = s.size + nv;
+    s.n = s.size + nv;
+    s.u = s.n + nv;
     s.W = s.u + nr;
     s.a = s.W + nr;
     s.m = s.a + nr;
     s.S = s.m + nr;
     s.bracket = s.S + nc;
     s.S_n = s.bracket + nc;
+    s.w = 1.0;
+    s.b_error = P->b_error;
+    s.large = false;
     return s;
 }
 
@@ -150,6 +193,7 @@ static bool visit_blocks(const perp_contact_problem* P, const double* v, const s
             }
             s->force[d + r] = sum;
             s->size[d + r] = abs_sum;
+            s->n[d + r] = abs_sum;
             s->y[d + r] = P->k[d + r];
         }
         perpi_chol_forward(nv, s->L + 6 * (size_t)d, s->y + d);
@@ -167,15 +211,28 @@ static double unit_of(const perp_constraint* c, int32_t r, const scratch* s)
     return sqrt(s->w / s->W[c->row + r]);
 }
 
+static bool is_at(double p, double bound)
+{
+    return fabs(p - bound) < AT_BOUND * fabs(bound); /* false for infinite bounds */
+}
+
+/* Whether the impulse of a row is given: bounded, and at a bound. */
+static bool is_given(const perp_constraint* c, int32_t row, const double* lower,
+                     const double* upper, const double* p)
+{
+    return c->kind == PERP_CONSTRAINT_BOUNDED &&
+           (is_at(p[row], lower[row]) || is_at(p[row], upper[row]));
+}
+
 /* u, W, a, m of every row, and the impulses' share of the dynamics. */
-static void visit_rows(const perp_contact_problem* P, const double* v, const double* p,
-                       const scratch* s)
+static void visit_rows(const perp_contact_problem* P, const double* v, const double* p, scratch* s)
 {
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
         const perp_constraint* c = &P->constraint[ci];
         for (int32_t r = 0; r < c->rows; ++r) {
             const int32_t row = c->row + r;
             const double* J = P->J + c->jac;
+            const bool given = is_given(c, row, P->lower, P->upper, p);
             double u = P->b[row], moving = 0.0, W = 0.0, pushed = 0.0;
             for (int side = 0; side < 2; ++side) {
                 if (c->block[side] < 0) {
@@ -193,6 +250,9 @@ static void visit_rows(const perp_contact_problem* P, const double* v, const dou
                     s->size[d + i] += fabs(f);
                     Y[i] = J_r[i];
                 }
+                for (int32_t i = 0; given && i < nv; ++i) {
+                    s->n[d + i] += fabs(J_r[i] * p[row]);
+                }
                 perpi_chol_forward(nv, s->L + 6 * (size_t)d, Y);
                 for (int32_t i = 0; i < nv; ++i) {
                     W += Y[i] * Y[i];
@@ -205,8 +265,11 @@ static void visit_rows(const perp_contact_problem* P, const double* v, const dou
                 W += P->compliance[row];
             }
             W = W == 0.0 ? 1.0 : W;
-            const double m = larger(larger(fabs(P->b[row]), moving), pushed);
-            const double a = larger(m, W * fabs(p[row]));
+            const double push = W * fabs(p[row]);
+            const double m =
+                larger(larger(larger(fabs(P->b[row]), moving), pushed), given ? push : 0.0);
+            const double a = larger(m, push);
+            s->large = s->large || push > RUNAWAY * m;
             s->m[row] = m;
             s->u[row] = u;
             s->W[row] = W;
@@ -228,24 +291,30 @@ static double contact_weight(int32_t count, const perp_constraint* constraint, c
     return contacts > 0 ? sum / contacts : 1.0;
 }
 
-/* S_c of every constraint; false if U is not finite. */
-static bool scale_constraints(int32_t count, const perp_constraint* constraint, scratch* s)
+/* S_c of every constraint, at most `limit` times the motion; false if U is not finite. */
+static bool scale_constraints(int32_t count, const perp_constraint* constraint, double limit,
+                              double floor_ratio, scratch* s)
 {
-    double U = 0.0;
+    double U = 0.0, most = 0.0;
     s->w = contact_weight(count, constraint, s->W);
     for (int32_t ci = 0; ci < count; ++ci) {
         const perp_constraint* c = &constraint[ci];
+        double S = 0.0, m = 0.0;
         for (int32_t r = 0; r < c->rows; ++r) {
-            raise_to(&U, s->a[c->row + r] * unit_of(c, r, s));
+            const double unit = unit_of(c, r, s);
+            S = larger(S, s->a[c->row + r] * unit);
+            m = larger(m, s->m[c->row + r] * unit);
         }
+        s->S[ci] = S;
+        s->bracket[ci] = m;
+        raise_to(&U, S);
+        raise_to(&most, m);
     }
     for (int32_t ci = 0; ci < count; ++ci) {
-        const perp_constraint* c = &constraint[ci];
-        double S = FLOOR_RATIO * U;
-        for (int32_t r = 0; r < c->rows; ++r) {
-            S = larger(S, s->a[c->row + r] * unit_of(c, r, s));
-        }
-        s->S[ci] = S < VANISHED ? 1.0 : S;
+        const double S = larger(s->S[ci], FLOOR_RATIO * U);
+        const double m = limit * larger(s->bracket[ci], floor_ratio * most);
+        const double limited = S > m && m >= VANISHED ? m : S;
+        s->S[ci] = limited < VANISHED ? 1.0 : limited;
         s->bracket[ci] = 0.0;
         s->S_n[ci] = 0.0;
     }
@@ -277,7 +346,8 @@ static void visit_groups(const perp_contact_problem* P, const scratch* s, double
             s->bracket[ci] += m + (group->primary > 1 && u_i < 0.0 ? -u_i : 0.0);
             s->S_n[ci] = larger(s->S_n[ci], S_g);
         }
-        const double off = m < 0.0 ? -m / S_g : 0.0;
+        const int32_t first = P->constraint[group->member[0]].row;
+        const double off = m < 0.0 ? beyond(m, P->b_error, first) / S_g : 0.0;
         raise_to(normal, off);
         if (off > *worst) {
             *worst = off;
@@ -293,7 +363,8 @@ static double normal_off(const perp_constraint* c, int32_t ci, const double* p, 
         return fabs(push) / s->S[ci];
     }
     const double open = s->S_n[ci] > 0.0 ? s->bracket[ci] : s->u[c->row];
-    return fabs(push < open ? push : open) / (s->S_n[ci] > 0.0 ? s->S_n[ci] : s->S[ci]);
+    const double off = push < open ? fabs(push) : beyond(open, s->b_error, c->row);
+    return off / (s->S_n[ci] > 0.0 ? s->S_n[ci] : s->S[ci]);
 }
 
 static double friction_off(const perp_constraint* c, int32_t ci, const double* p, const scratch* s)
@@ -344,7 +415,7 @@ static double joint_off(const perp_constraint* c, int32_t ci, const double* lowe
 static double dynamics_off(const perp_contact_problem* P, const scratch* s)
 {
     /* diag(L L') is not at hand; walk M again for sqrt(M_ii) */
-    double ratio = 0.0, worst = 0.0;
+    double ratio = 0.0, motion = 0.0, worst = 0.0;
     for (int pass = 0; pass < 2; ++pass) {
         const double* M = P->M;
         for (int32_t i = 0; i < P->block_count; ++i) {
@@ -353,9 +424,16 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
                 const double root = sqrt(M[r * nv + r]);
                 if (pass == 0) {
                     raise_to(&ratio, s->size[d + r] / root);
-                } else {
-                    const double scale = larger(s->size[d + r], FLOOR_RATIO * root * ratio);
-                    raise_to(&worst, fabs(s->force[d + r]) / (scale < VANISHED ? 1.0 : scale));
+                    raise_to(&motion, s->n[d + r] / root);
+                    continue;
+                }
+                const double t = s->size[d + r];
+                const double off = beyond(s->force[d + r], P->k_error, d + r);
+                const double scale = larger(t, FLOOR_RATIO * root * ratio);
+                raise_to(&worst, off / (scale < VANISHED ? 1.0 : scale));
+                if (off > ROUNDING * t) {
+                    const double N = larger(s->n[d + r], MOTION_FLOOR * root * motion);
+                    raise_to(&worst, N >= VANISHED ? (off - ROUNDING * t) / N : 0.0);
                 }
             }
             M += (size_t)nv * (size_t)nv;
@@ -364,54 +442,149 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
     return worst;
 }
 
-/* `off` of a constraint, beside the motion where impulses ran away; most < 0: not asked. */
-static double tell_runaway(const perp_constraint* c, int32_t ci, double most, double off,
-                           const scratch* s)
+/* ---- impulses out of proportion ----------------------------------------------------------------------*/
+
+/* The island of a block, as the number of its first block; halving keeps the paths short. */
+static int32_t island_root(double* parent, int32_t i)
 {
-    if (most < 0.0) {
-        return off;
+    while ((int32_t)parent[i] != i) {
+        parent[i] = parent[(int32_t)parent[i]];
+        i = (int32_t)parent[i];
     }
-    double m = RUNAWAY_FLOOR * most;
-    for (int32_t r = 0; r < c->rows; ++r) {
-        m = larger(m, s->m[c->row + r] * unit_of(c, r, s));
+    return i;
+}
+
+static void join_blocks(double* parent, int32_t a, int32_t b)
+{
+    if (a < 0 || b < 0) {
+        return;
     }
-    const double violation = off * s->S[ci];
-    return m >= VANISHED && s->S[ci] > RUNAWAY * m && violation > RUNAWAY_OFF * m ? violation / m
-                                                                                  : off;
+    const int32_t i = island_root(parent, a), j = island_root(parent, b);
+    parent[i < j ? j : i] = i < j ? i : j;
+}
+
+static int32_t first_block(const perp_constraint* c)
+{
+    return c->block[0] >= 0 ? c->block[0] : c->block[1];
+}
+
+static void find_islands(const perp_contact_problem* P, double* parent)
+{
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        parent[i] = i;
+    }
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        join_blocks(parent, P->constraint[ci].block[0], P->constraint[ci].block[1]);
+    }
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        const perp_group* group = &P->group[g];
+        for (int32_t k = 1; k < group->count; ++k) {
+            join_blocks(parent, first_block(&P->constraint[group->member[0]]),
+                        first_block(&P->constraint[group->member[k]]));
+        }
+    }
+}
+
+/* e of every island, at its root. */
+static void measure_islands(const perp_contact_problem* P, const double* p, const scratch* s,
+                            double* parent, double* e)
+{
+    const double* M = P->M;
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        e[i] = 0.0;
+    }
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
+        double* sum = &e[island_root(parent, i)];
+        for (int32_t r = 0; r < nv; ++r) {
+            *sum += s->n[d + r] / sqrt(M[r * nv + r]);
+        }
+        M += (size_t)nv * (size_t)nv;
+    }
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        if (first_block(c) < 0) {
+            continue;
+        }
+        double* sum = &e[island_root(parent, first_block(c))];
+        for (int32_t r = c->row; r < c->row + c->rows; ++r) {
+            const double push = is_given(c, r, P->lower, P->upper, p) ? s->W[r] * fabs(p[r]) : 0.0;
+            const double c_r = P->compliance != NULL && c->kind != PERP_CONSTRAINT_CONTACT
+                                   ? P->compliance[r]
+                                   : 0.0;
+            const double given = c_r > 0.0 ? s->W[r] * fabs(P->b[r]) / c_r : fabs(P->b[r]);
+            *sum += larger(given, push) / sqrt(s->W[r]);
+        }
+    }
+}
+
+/* Raises the residual of a law by an impulse that is `ratio` times the motion that it acts on. */
+static void charge_runaway(const perp_constraint* c, int32_t ci, int32_t row, double ratio,
+                           perp_contact_residual* r)
+{
+    double* law = c->kind != PERP_CONSTRAINT_CONTACT ? &r->joints
+                  : row == c->row                    ? &r->normal
+                                                     : &r->friction;
+    const double off = ratio / RUNAWAY;
+    raise_to(law, off);
+    if (off > r->worst) {
+        r->worst = off;
+        r->worst_constraint = ci;
+        r->runaway = ratio;
+    }
+}
+
+static void find_runaway(const perp_contact_problem* P, const double* p, const scratch* s,
+                         perp_contact_residual* r)
+{
+    double *parent = s->y, *e = s->L; /* no longer needed, and block_count <= dof_count */
+    find_islands(P, parent);
+    measure_islands(P, p, s, parent, e);
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        const double size = first_block(c) < 0 ? 0.0 : e[island_root(parent, first_block(c))];
+        for (int32_t k = c->row; k < c->row + c->rows; ++k) {
+            const double push = sqrt(s->W[k]) * fabs(p[k]);
+            if (size >= VANISHED && push > RUNAWAY * size) {
+                charge_runaway(c, ci, k, push / size, r);
+            }
+        }
+    }
 }
 
 /* The laws of the rows, over a verdict that already holds what the groups and the dynamics say. */
 static perp_contact_residual visit_laws(int32_t count, const perp_constraint* constraint,
                                         const double* lower, const double* upper, const double* p,
-                                        double most, const scratch* s, perp_contact_residual r)
+                                        const scratch* s, perp_contact_residual r)
 {
-    const perp_contact_residual infinite = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, -1};
     double worst = r.worst;
     for (int32_t ci = 0; ci < count; ++ci) {
         const perp_constraint* c = &constraint[ci];
         double off = 0.0;
         if (c->kind == PERP_CONSTRAINT_CONTACT) {
-            const double normal = tell_runaway(c, ci, most, normal_off(c, ci, p, s), s);
+            const double normal = normal_off(c, ci, p, s);
             const double friction = friction_off(c, ci, p, s);
             raise_to(&r.normal, normal);
             raise_to(&r.friction, friction);
             off = larger(normal, friction);
         } else {
-            off = tell_runaway(c, ci, most, joint_off(c, ci, lower, upper, p, s), s);
+            off = joint_off(c, ci, lower, upper, p, s);
             raise_to(&r.joints, off);
         }
         if (off > worst) {
             worst = off;
             r.worst_constraint = ci;
+            r.runaway = 0.0;
         }
     }
     if (!isfinite(r.dynamics) || !isfinite(r.normal) || !isfinite(r.friction) ||
         !isfinite(r.joints)) {
-        return infinite;
+        return not_finite;
     }
     r.worst = larger(larger(r.dynamics, r.normal), larger(r.friction, r.joints));
     if (r.dynamics > worst) {
         r.worst_constraint = -1;
+        r.runaway = 0.0;
     }
     return r;
 }
@@ -419,38 +592,33 @@ static perp_contact_residual visit_laws(int32_t count, const perp_constraint* co
 perp_contact_residual perp_contact_judge(const perp_contact_problem* problem, const double* v,
                                          const double* p, double* work)
 {
-    const perp_contact_residual infinite = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, -1};
     scratch s = cut_scratch(problem, work);
     if (!all_finite(problem->dof_count, v) || !all_finite(problem->row_count, p) ||
         !visit_blocks(problem, v, &s)) {
-        return infinite;
+        return not_finite;
     }
     visit_rows(problem, v, p, &s);
     if (!all_finite(problem->row_count, s.u) || !all_finite(problem->row_count, s.a) ||
         !all_finite(problem->row_count, s.W) || !all_finite(problem->dof_count, s.size) ||
-        !scale_constraints(problem->constraint_count, problem->constraint, &s)) {
-        return infinite;
+        !scale_constraints(problem->constraint_count, problem->constraint, MOTION_LIMIT,
+                           MOTION_FLOOR, &s)) {
+        return not_finite;
     }
-    double most = 0.0; /* of the terms that are not impulses */
-    for (int32_t ci = 0; ci < problem->constraint_count; ++ci) {
-        const perp_constraint* c = &problem->constraint[ci];
-        for (int32_t k = 0; k < c->rows; ++k) {
-            raise_to(&most, s.m[c->row + k] * unit_of(c, k, &s));
-        }
-    }
-
     perp_contact_residual r = {.worst_constraint = -1};
     visit_groups(problem, &s, &r.normal, &r.worst, &r.worst_constraint);
     r.dynamics = dynamics_off(problem, &s);
+    if (s.large) {
+        find_runaway(problem, p, &s, &r);
+    }
     return visit_laws(problem->constraint_count, problem->constraint, problem->lower,
-                      problem->upper, p, most, &s, r);
+                      problem->upper, p, &s, r);
 }
 
 /* ---- friction problem --------------------------------------------------------------------------------*/
 
 size_t perp_friction_residual_work(const perp_friction_problem* problem)
 {
-    return 3 * (size_t)problem->row_count + 3 * (size_t)problem->constraint_count;
+    return 4 * (size_t)problem->row_count + 3 * (size_t)problem->constraint_count;
 }
 
 /* u <- u + B p, moved <- moved + |B| |p|, entry by entry; B: m x n. */
@@ -479,7 +647,7 @@ static bool all_zero(int32_t n, const double* x)
     return true;
 }
 
-/* u, W, a of every row. */
+/* u, W, a, m of every row. */
 static void visit_friction_rows(const perp_friction_problem* P, const double* p, const scratch* s)
 {
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
@@ -509,6 +677,32 @@ static void visit_friction_rows(const perp_friction_problem* P, const double* p,
         for (int32_t r = 0; r < c->rows; ++r) {
             W[r] = W[r] == 0.0 ? 1.0 : W[r];
             a[r] = larger(fabs(P->q[c->row + r]), a[r]);
+            s->m[c->row + r] = larger(
+                fabs(P->q[c->row + r]),
+                is_given(c, c->row + r, P->lower, P->upper, p) ? W[r] * fabs(p[c->row + r]) : 0.0);
+        }
+    }
+}
+
+static void find_friction_runaway(const perp_friction_problem* P, const double* p, const scratch* s,
+                                  perp_contact_residual* r)
+{
+    double e = 0.0, most = 0.0;
+    for (int32_t k = 0; k < P->row_count; ++k) {
+        const double root = sqrt(s->W[k]);
+        e += s->m[k] / root;
+        most = larger(most, root * fabs(p[k]));
+    }
+    if (e < VANISHED || !(most > RUNAWAY * e)) {
+        return;
+    }
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        for (int32_t k = c->row; k < c->row + c->rows; ++k) {
+            const double push = sqrt(s->W[k]) * fabs(p[k]);
+            if (push > RUNAWAY * e) {
+                charge_runaway(c, ci, k, push / e, r);
+            }
         }
     }
 }
@@ -516,25 +710,28 @@ static void visit_friction_rows(const perp_friction_problem* P, const double* p,
 perp_contact_residual perp_friction_judge(const perp_friction_problem* problem, const double* r,
                                           double* work)
 {
-    const perp_contact_residual infinite = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, -1};
     const size_t nr = (size_t)problem->row_count, nc = (size_t)problem->constraint_count;
     scratch s = {.u = work,
                  .W = work + nr,
                  .a = work + 2 * nr,
-                 .S = work + 3 * nr,
-                 .bracket = work + 3 * nr + nc,
-                 .S_n = work + 3 * nr + 2 * nc};
+                 .m = work + 3 * nr,
+                 .S = work + 4 * nr,
+                 .bracket = work + 4 * nr + nc,
+                 .S_n = work + 4 * nr + 2 * nc};
     if (!all_finite(problem->row_count, r)) {
-        return infinite;
+        return not_finite;
     }
     visit_friction_rows(problem, r, &s);
     if (!all_finite(problem->row_count, s.u) || !all_finite(problem->row_count, s.a) ||
         !all_finite(problem->row_count, s.W) ||
-        !scale_constraints(problem->constraint_count, problem->constraint, &s)) {
-        return infinite;
+        !scale_constraints(problem->constraint_count, problem->constraint, FRICTION_LIMIT, 1.0,
+                           &s)) {
+        return not_finite;
     }
+    perp_contact_residual found = {.worst_constraint = -1};
+    find_friction_runaway(problem, r, &s, &found);
     return visit_laws(problem->constraint_count, problem->constraint, problem->lower,
-                      problem->upper, r, -1.0, &s, (perp_contact_residual){.worst_constraint = -1});
+                      problem->upper, r, &s, found);
 }
 
 /* ---- LCP, MLCP, NCP --------------------------------------------------------------------------------*/

@@ -38,9 +38,10 @@ struct perp_recorder {
     int64_t contact_total;             /* pending ones included */
     uint64_t frame_hash, wall_hash;    /* of the last frame */
     int32_t every;
-    int64_t last_step; /* step of the last frame kept */
-    perpi_tally tally; /* since that frame */
-    double seconds;    /* wall time since that frame */
+    int64_t tallied_step; /* the last one that the tally has counted */
+    int64_t last_step;    /* step of the last frame kept */
+    perpi_tally tally;    /* since that frame */
+    double seconds;       /* wall time since that frame */
     double last_flush;
     perp_status failed; /* the first failure; later calls repeat it */
     bool finished;
@@ -565,6 +566,7 @@ perp_status perp_recorder_step(perp_recorder* r, const perp_sim* sim, double sec
     PERP_ASSERT(!r->finished);
     r->seconds += seconds;
     perpi_tally_step(&r->tally, sim);
+    r->tallied_step = perp_sim_step_count(sim);
     perp_status status = PERP_OK;
     if (perp_sim_step_count(sim) - r->last_step >= r->every) {
         status = keep_frame(r, sim, r->seconds);
@@ -663,7 +665,9 @@ perp_status perp_recorder_finish(perp_recorder* r, const perp_sim* sim)
     }
     perp_status status = PERP_OK;
     if (perp_sim_step_count(sim) != r->last_step) {
-        perpi_tally_step(&r->tally, sim); /* in case it was not handed to us */
+        if (perp_sim_step_count(sim) != r->tallied_step) { /* it was not handed to us */
+            perpi_tally_step(&r->tally, sim);
+        }
         status = keep_frame(r, sim, r->seconds);
     }
     const perpi_quiet quiet = perpi_quiet_begin();

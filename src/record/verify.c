@@ -421,8 +421,8 @@ static perp_status prepare_sim(verifier* x)
     perp_status status = perp_scene_parse(x->context, text, x->recording->header.scene_size,
                                           "the recorded scene", NULL, 0, &x->scene);
     if (status == PERP_OK) {
-        /* keep_going is not in the scene; it changes nothing unless a solve fails, and then the
-         * run that was recorded must have had it to get past. */
+        /* keep_going is not in the scene; it changes nothing until a whole step has failed, and then
+         * the run that was recorded must have had it to get past. */
         perp_sim_def def = perp_sim_def_from_scene(x->scene);
         def.keep_going = true;
         status = perp_sim_create(x->context, perp_scene_model(x->scene), &def, &x->sim);

@@ -32,8 +32,8 @@
 #include "step/joint_rows.h"
 
 /* Evaluations of the law in one impact: a smooth energy takes about 8; where it jumps, as many halve the
- * interval to 1e-5. */
-enum { MAX_EVALUATIONS = 20 };
+ * interval to 1e-5. One without an answer takes long, and counts as several. */
+enum { MAX_EVALUATIONS = 20, UNSOLVED_COUNTS = 5 };
 /* Change of the kinetic energy that is rounding; an interval of the part that is. */
 static const double ENERGY_TOLERANCE = 1e-12, PART_TOLERANCE = 1e-13;
 
@@ -220,7 +220,7 @@ static perp_status solve(perp_sim* sim, bool warm)
         return perpi_fail(sim->context, PERP_ERROR_CANCELLED, "impact after step %lld: cancelled",
                           (long long)sim->step);
     }
-    if (sim->hit_report.outcome != PERP_OUTCOME_SOLVED && !sim->def.keep_going) {
+    if (sim->hit_report.outcome != PERP_OUTCOME_SOLVED && !sim->take_unsolved) {
         return perpi_fail(sim->context, PERP_ERROR_SOLVE,
                           "impact after step %lld (t = %.9g): the problem of %d contacts was not "
                           "solved: %s ended with '%s', residual %.3g%s%s",
@@ -329,14 +329,16 @@ static double chandrupatla_step(const double a[2], const double b[2], const doub
     return t > 0.0 && t < 1.0 ? t : 0.5;
 }
 
-/* Evaluates the law with a part of the coefficients: x[0] in, x[1] the change of energy. */
+/* Evaluates the law with a part of the coefficients: x[0] in, x[1] the change of energy. Bodies that jam
+ * may have no answer in which all bounce: that counts as a gain, unless none bounces. */
 static perp_status evaluate(perp_sim* sim, double before, double work_before,
                             perp_status (*law)(perp_sim* sim, double part), double x[2])
 {
     const perp_status status = law(sim, x[0]);
-    sim->hit_evaluations += 1;
+    const bool jammed = status == PERP_ERROR_SOLVE && x[0] > 0.0;
+    sim->hit_evaluations += jammed ? UNSOLVED_COUNTS : 1;
     x[1] = status == PERP_OK ? energy_change(sim, before, work_before) : INFINITY;
-    return status;
+    return jammed ? PERP_OK : status;
 }
 
 /* The coefficients as they are; or if the energy grows with them, the part of them that keeps it. */

@@ -34,6 +34,13 @@ typedef struct perpi_sunk {
     double gap;
 } perpi_sunk;
 
+/* Overlap that a step does not resolve, because its contacts contradict each other (loop.c). */
+typedef struct perpi_kept_overlap {
+    int32_t body_a, body_b; /* of these two bodies */
+    bool any, all;          /* of all */
+    double deepest;
+} perpi_kept_overlap;
+
 /* How hard a contact that moves is pulled shut, found by a step without it. */
 typedef struct perpi_pull {
     uint64_t key;
@@ -134,6 +141,8 @@ struct perp_sim {
     perp_joint_record* joint_next; /* of the step being worked out */
     perpi_joint_input* input;      /* per joint, for the step being worked out */
     double* effort;                /* per joint: added for the coming step */
+    double* before; /* of a step that may fail: v_solved, and what adaptive steps record */
+    size_t before_capacity;
     double* v_solved;              /* velocities that solved the last step, before momentum was
                                       carried and velocities were projected; NULL if neither is */
     double *q_answer, *v_carried;  /* before poses were moved and velocities projected; NULL likewise */
@@ -168,6 +177,8 @@ struct perp_sim {
     double *v_problem, *p_problem;
     size_t v_capacity, p_capacity;
     bool has_problem;
+    bool take_unsolved; /* the whole step has failed, and keep_going wants its best iterate */
+    perpi_kept_overlap kept;
 
     perpi_formulation* impact; /* of impacts; NULL if nothing bounces */
     perpi_hit* hit;            /* per contact of sim->next */

@@ -23,10 +23,8 @@ enum {
  * to stop when looking again no longer halves it (after many looks: the scene's tolerance). */
 static const double LOOK_GOAL = 1e-12;
 static const double LOOK_ENOUGH = 1e-10;
-/* A stiff force at the end of the step is known to the rounding of the pose only, which may be much of
- * a small row: where velocities have come to rest to the first, the second is enough after many looks. */
+/* Once velocities change by less than this, mixing them only adds its own rounding. */
 static const double LOOK_STILL = 1e-10;
-static const double LOOK_ROUNDING = 1e-6;
 /* Answers are mixed from the first round on that leaves more than this part of the certificate; what
  * goes up and down below the second is the solver's rounding, not slowness. */
 static const double LOOK_SLOW = 0.2;
@@ -78,15 +76,24 @@ static perp_status diagnose(perp_sim* sim, const perp_report* report,
         snprintf(where, sizeof where, ", furthest off between '%.60s' and '%.60s'",
                  sim->model->body[contact->body_a].name, sim->model->body[contact->body_b].name);
     }
+    char why[160] = "";
+    if (residual->runaway > 0.0) {
+        snprintf(why, sizeof why,
+                 " by impulses %.0e times the motion they act on: the constraints contradict each "
+                 "other",
+                 residual->runaway);
+    } else if (report->outcome == PERP_OUTCOME_NO_SOLUTION) {
+        snprintf(why, sizeof why, ": the constraints contradict each other");
+    }
     return perpi_fail(
         sim->context, PERP_ERROR_SOLVE,
         "step %lld (t = %.9g): the problem of %d contacts and %d joints was not solved: %s ended "
         "with '%s' after %d iterations, residual %.3g (dynamics %.1e, normal %.1e, "
-        "friction %.1e, joints %.1e)%s%s%s",
+        "friction %.1e, joints %.1e)%s%s%s%s",
         (long long)sim->step + 1, sim->time, (int)sim->next.count, (int)sim->model->joint_count,
         report->solver, perp_outcome_name(report->outcome), (int)report->iterations,
         residual->worst, residual->dynamics, residual->normal, residual->friction, residual->joints,
-        where, report->detail[0] != '\0' ? ": " : "", report->detail);
+        where, why, report->detail[0] != '\0' ? ": " : "", report->detail);
 }
 
 static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_report* report);
@@ -190,7 +197,7 @@ static perp_status accept(perp_sim* sim, const perp_contact_residual* residual,
         return perpi_fail(sim->context, PERP_ERROR_CANCELLED, "step %lld (t = %.9g): cancelled",
                           (long long)sim->step + 1, sim->time);
     }
-    if (report->outcome != PERP_OUTCOME_SOLVED && !sim->def.keep_going) {
+    if (report->outcome != PERP_OUTCOME_SOLVED && !sim->take_unsolved) {
         return diagnose(sim, report, residual);
     }
     for (int32_t i = 0; i < f->problem.dof_count; ++i) {
@@ -319,7 +326,7 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
                                        perp_report* report, int32_t* looks)
 {
     double before = INFINITY;
-    bool slow = false, still = false;
+    bool slow = false, plain = true, still = false; /* plain: rounds without mixing are of use */
     perpi_mix_forget(&sim->mix);
     for (*looks = 1;; *looks += 1) {
         perp_status status = look_again(sim, h, residual);
@@ -328,9 +335,7 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
         }
         report->residual = residual->worst;
         const double worst = residual->worst;
-        const double enough = *looks < MANY_LOOKS ? LOOK_ENOUGH
-                              : still             ? LOOK_ROUNDING
-                                                  : sim->def.tolerance;
+        const double enough = *looks < MANY_LOOKS ? LOOK_ENOUGH : sim->def.tolerance;
         if (worst <= LOOK_GOAL || (worst <= enough && worst > 0.5 * before)) {
             report->outcome = PERP_OUTCOME_SOLVED;
             return PERP_OK;
@@ -339,6 +344,7 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
             break;
         }
         slow = slow || (worst > LOOK_SLOW * before && worst > LOOK_NOISE);
+        plain = plain && !(still && worst > before);
         before = worst;
         memcpy(sim->v_looked, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_looked);
         const int32_t iterations = report->iterations;
@@ -347,12 +353,12 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
         if (status != PERP_OK) {
             return status;
         }
-        still = moves_little(sim);
-        if (slow) {
+        still = plain && moves_little(sim);
+        if (slow && !still) {
             perpi_mix_next(&sim->mix, sim->v_looked, sim->v_next, sim->v_next);
         }
     }
-    if (residual->worst <= sim->def.tolerance || sim->def.keep_going) {
+    if (residual->worst <= sim->def.tolerance || sim->take_unsolved) {
         report->outcome =
             residual->worst <= sim->def.tolerance ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_MAX_ITER;
         return PERP_OK;
@@ -424,6 +430,10 @@ static perp_status correct(perp_sim* sim, double h, perp_contact_residual* resid
         status = solve(sim, residual, report);
         report->iterations += iterations;
         *corrections += 1;
+        if (status == PERP_ERROR_SOLVE) { /* no answer closes them: the next round gives up */
+            before = 0.0;
+            status = PERP_OK;
+        }
         if (status == PERP_OK) {
             status = advance(sim, h);
         }
@@ -594,6 +604,47 @@ static perp_status fall_back(perp_sim* sim, const perp_contact_residual* residua
     return PERP_OK;
 }
 
+/* Last resort: overlap that cannot be resolved at once, because contacts push bodies out in directions
+ * that exclude each other, is kept for this step. First between the two bodies furthest off, then
+ * everywhere; then a step in which all stand still is an answer, unless prescribed bodies forbid it.
+ * Not where the geometry is that of the end of the step. False: nothing overlaps. */
+static bool keep_overlap(perp_sim* sim, const perp_contact_residual* residual)
+{
+    const int32_t worst = residual->worst_constraint;
+    bool any = false, here = false;
+    if (sim->kept.all || sim->stepper->look == PERPI_LOOK_GEOMETRY || sim->adaptive) {
+        return false;
+    }
+    const bool known = !sim->kept.any && worst >= 0 && (size_t)worst < sim->next.count;
+    const perp_contact* furthest = known ? &sim->next.item[worst] : NULL;
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        const perp_contact* c = &sim->next.item[i];
+        const bool overlaps = c->gap < 0.0 && c->group == 0 && !(c->layer.theta > 0.0);
+        any = any || overlaps;
+        here = here || (overlaps && known && c->body_a == furthest->body_a &&
+                        c->body_b == furthest->body_b);
+    }
+    sim->kept.any = any;
+    sim->kept.all = any && !here;
+    sim->kept.body_a = here ? furthest->body_a : -1;
+    sim->kept.body_b = here ? furthest->body_b : -1;
+    return any;
+}
+
+static void apply_kept_overlap(perp_sim* sim)
+{
+    sim->kept.deepest = 0.0;
+    for (size_t i = 0; sim->kept.any && i < sim->next.count; ++i) {
+        perp_contact* c = &sim->next.item[i];
+        const bool meant =
+            sim->kept.all || (c->body_a == sim->kept.body_a && c->body_b == sim->kept.body_b);
+        if (meant && c->gap < 0.0 && c->group == 0 && !(c->layer.theta > 0.0)) {
+            sim->kept.deepest = -c->gap > sim->kept.deepest ? -c->gap : sim->kept.deepest;
+            c->gap = 0.0;
+        }
+    }
+}
+
 static int32_t count_active(const perpi_contact_list* list)
 {
     int32_t active = 0;
@@ -609,6 +660,7 @@ static double find_deepest(const perp_sim* sim)
 {
     const perp_contact_problem* P = &sim->formulation->problem;
     double deepest = perpi_collider_deepest(sim->collider);
+    deepest = sim->kept.deepest > deepest ? sim->kept.deepest : deepest;
     for (size_t i = 0; i < sim->next.count; ++i) {
         const perp_contact* c = &sim->next.item[i];
         const double depth = -c->gap - c->layer.start[0]; /* a layer may be pressed in */
@@ -711,6 +763,7 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
         if (sim->without_struck) {
             drop_remembered(sim);
         }
+        apply_kept_overlap(sim);
         if (sim->adaptive) {
             status = perpi_sim_keep_closed(sim, h);
             if (status != PERP_OK) {
@@ -733,14 +786,16 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
         }
         again = false;
         if ((status == PERP_OK || status == PERP_ERROR_SOLVE) &&
-            made->report.outcome != PERP_OUTCOME_SOLVED &&
-            (sim->formulation->problem.group_count > 0 ||
-             (sim->stepper->look == PERPI_LOOK_GEOMETRY && perpi_sim_grouped(sim)))) {
-            const perp_status tried = fall_back(sim, &made->residual, &again);
-            if (tried != PERP_OK) {
-                status = tried;
-                break;
+            made->report.outcome != PERP_OUTCOME_SOLVED) {
+            if (sim->formulation->problem.group_count > 0 ||
+                (sim->stepper->look == PERPI_LOOK_GEOMETRY && perpi_sim_grouped(sim))) {
+                const perp_status tried = fall_back(sim, &made->residual, &again);
+                if (tried != PERP_OK) {
+                    status = tried;
+                    break;
+                }
             }
+            again = again || keep_overlap(sim, &made->residual);
             if (again) {
                 made->fallbacks += 1;
                 status = PERP_OK;
@@ -804,6 +859,7 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
 
     sim->exception_count = 0;
     sim->sides.missing_count = 0;
+    sim->kept = (perpi_kept_overlap){.body_a = -1, .body_b = -1};
     perpi_collider_set_rule(sim->collider, sim->contact_model->rule, NULL, 0);
     perpi_sim_poses(sim);
     perpi_sim_joint_input(sim);
@@ -997,6 +1053,61 @@ static perp_status work_out_fixed(perp_sim* sim)
     return status;
 }
 
+static perp_status work_out_step(perp_sim* sim)
+{
+    return sim->adaptive ? perpi_sim_work_out_adaptive(sim) : work_out_fixed(sim);
+}
+
+/* What a step works out in place although a recording keeps it: copied away, or put back. */
+static void copy_records(perp_sim* sim, double* at, bool back)
+{
+    perpi_adaptive* a = &sim->halves;
+    struct {
+        double* array;
+        int32_t size;
+    } const part[] = {{sim->v_solved, sim->v_size},
+                      {sim->adaptive ? a->q_half : NULL, sim->q_size},
+                      {sim->adaptive ? a->v_half : NULL, sim->v_size},
+                      {sim->adaptive ? a->s_half : NULL, sim->s_size},
+                      {sim->adaptive ? a->v_end : NULL, sim->v_size}};
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; ++i) {
+        if (part[i].array != NULL && part[i].size > 0) {
+            const size_t bytes = (size_t)part[i].size * sizeof(double);
+            memcpy(back ? part[i].array : at, back ? at : part[i].array, bytes);
+            at += part[i].size;
+        }
+    }
+}
+
+/* The next state beside the present one. keep_going changes nothing until all of this has failed: a run
+ * with it has the bits of one without as long as no step fails. */
+static perp_status work_out(perp_sim* sim)
+{
+    const perp_step_info before = sim->info;
+    const double h_next = sim->halves.h_next;
+    const size_t room = (size_t)(3 * sim->v_size + sim->q_size + sim->s_size);
+    perp_status status =
+        perpi_grow(sim->context, &sim->before, &sim->before_capacity, room, sizeof *sim->before);
+    if (status != PERP_OK) {
+        return status;
+    }
+    copy_records(sim, sim->before, false);
+    status = work_out_step(sim);
+    if (status == PERP_ERROR_SOLVE && sim->def.keep_going) {
+        sim->info = before;
+        sim->halves.h_next = h_next;
+        sim->take_unsolved = true;
+        status = work_out_step(sim);
+        sim->take_unsolved = false;
+    }
+    if (status != PERP_OK) { /* a failed step changes nothing */
+        sim->info = before;
+        sim->halves.h_next = h_next;
+        copy_records(sim, sim->before, true);
+    }
+    return status;
+}
+
 perp_status perp_sim_step(perp_sim* sim)
 {
     if (perp_sim_finished(sim)) {
@@ -1005,7 +1116,7 @@ perp_status perp_sim_step(perp_sim* sim)
     }
     perp_status status = announce(sim);
     if (status == PERP_OK) {
-        status = sim->adaptive ? perpi_sim_work_out_adaptive(sim) : work_out_fixed(sim);
+        status = work_out(sim);
     }
     /* an impact is over at once: what was applied is for the step that follows */
     sim->announced = status == PERP_OK && sim->info.kind != PERP_STEP_TIME;

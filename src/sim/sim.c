@@ -507,8 +507,8 @@ void perp_sim_destroy(perp_sim* sim)
         sim->v_problem,   sim->p_problem, sim->joint,       sim->joint_next,    sim->input,
         sim->effort,      sim->v_solved,  sim->closed.item, sim->keep,          sim->exception,
         sim->looked.item, sim->judged,    sim->v_looked,    sim->q_answer,      sim->v_carried,
-        sim->v_project,   sim->p_project, sim->side,        sim->momentum_work.island,
-        sim->momentum_work.held, sim->momentum_work.sum};
+        sim->v_project,   sim->p_project, sim->side,        sim->before,
+        sim->momentum_work.island, sim->momentum_work.held, sim->momentum_work.sum};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }

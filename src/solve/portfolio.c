@@ -22,7 +22,15 @@
 #define GOAL 1e-4
 #define TIME_SHARE 0.7 /* of the time that is left, for a method that others may follow */
 
-enum { LARGE = 2000, LARGE_ISLAND = 150, SMALL_GROUPS = 16, FEW = 200, PILE = 90 };
+enum {
+    LARGE = 2000,
+    LARGE_ISLAND = 150,
+    SMALL_GROUPS = 16,
+    FEW = 200,
+    PILE = 90,
+    CROWD = 4,
+    RAYS = 2
+};
 
 typedef struct entry {
     const char* name; /* NULL ends a list */
@@ -56,6 +64,10 @@ static const entry contact_pile[] = {{"newton-bodies", true},
                                      {"nsgs", false},
                                      {"admm", false},
                                      {NULL, false}};
+/* A few bodies with very many contacts: W is dense and has the rank of the velocities. Where
+ * newton-bodies finds nothing there is hardly an answer, and newton and nsgs search for seconds. */
+static const entry contact_crowd[] = {
+    {"newton-bodies", true}, {"newton-bodies", false}, {"newton-bodies", COLD}, {NULL, false}};
 static const entry contact_large[] = {
     {"newton", true}, {"newton", false}, {"nsgs", false}, {"lemke", false}, {NULL, false}};
 /* Joints with limits or motors and no contact: piecewise linear, a few Newton steps, where pivoting has
@@ -85,6 +97,7 @@ typedef struct attempts {
     int32_t iterations;
     int32_t count;
     bool no_solution; /* an attempt proved that there is none */
+    int32_t rays;     /* pivoting methods that found no way to an answer */
     const char* solver[SLOTS];
     perp_outcome outcome[SLOTS];
 } attempts;
@@ -121,6 +134,9 @@ static bool attempts_left(attempts* a, const entry* e, perp_solve_options* left)
         left->tolerance *= GOAL;
         left->max_iter = left->max_iter > 0 && left->max_iter < FEW ? left->max_iter : FEW;
     }
+    if (a->rays >= RAYS && (left->max_iter == 0 || left->max_iter > FEW)) {
+        left->max_iter = FEW; /* most likely there is no answer: a short search is enough */
+    }
     return left->cancel == NULL || a->count == 0 || !left->cancel(left->user);
 }
 
@@ -137,6 +153,7 @@ static bool attempts_note(attempts* a, const perp_report* made)
     a->outcome[a->count] = made->outcome;
     a->count += 1;
     a->no_solution = a->no_solution || made->outcome == PERP_OUTCOME_NO_SOLUTION;
+    a->rays += made->outcome == PERP_OUTCOME_NO_SOLUTION || made->outcome == PERP_OUTCOME_RAY;
     a->iterations += made->iterations;
     const bool better = a->count == 1 || made->residual < a->best.residual;
     if (better) {
@@ -437,7 +454,7 @@ static const entry* contact_order(const perp_contact_problem* P)
                                               : contact_groups_large;
     }
     if (P->row_count >= PILE && (P->row_count > P->dof_count || crowded(P))) {
-        return contact_pile;
+        return P->row_count > CROWD * P->dof_count ? contact_crowd : contact_pile;
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];

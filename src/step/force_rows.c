@@ -167,6 +167,33 @@ double perpi_spring_damping(const perpi_formulation* f, const perp_model* model,
     return work;
 }
 
+void perpi_add_spring_errors(const perp_model* model, const perpi_pose* pose, double* out)
+{
+    for (size_t i = 0; i < model->spring_count; ++i) {
+        const perpi_spring* s = &model->spring[i];
+        if (s->implicit) {
+            continue;
+        }
+        const spring_view view = placed_spring(pose, s);
+        double size = s->rest + view.length; /* of the terms that the length is a difference of */
+        for (int side = 0; side < 2; ++side) {
+            size += s->body[side] < 0 ? v3_norm(s->at[side])
+                                      : v3_norm(pose[s->body[side]].x) + v3_norm(s->at[side]);
+        }
+        const double error = PERPI_POSE_ROUNDING * s->stiffness * size;
+        for (int side = 0; side < 2; ++side) {
+            if (s->body[side] < 0) {
+                continue;
+            }
+            double* w = out + 6 * (size_t)s->body[side];
+            for (int k = 0; k < 3; ++k) {
+                w[k] += error;
+                w[3 + k] += error * v3_norm(view.arm[side]);
+            }
+        }
+    }
+}
+
 double perpi_spring_energy(const perp_model* model, const double* q)
 {
     double energy = 0.0;

@@ -30,6 +30,10 @@ static inline int32_t perpi_s_size(const perp_model* model)
 void perpi_add_spring_forces(const perp_model* model, const perpi_pose* pose, bool all,
                              const double* v, double* out);
 
+/* Adds to out, 6 numbers a body, how far the explicit springs' forces are uncertain at poses that are
+ * rounded. */
+void perpi_add_spring_errors(const perp_model* model, const perpi_pose* pose, double* out);
+
 /* Appends the rows of implicit springs and of controllers; f->force_row becomes the first. */
 PERP_NODISCARD perp_status perpi_formulate_forces(perpi_formulation* f, const perp_model* model,
                                                   double t, double h, const double* q,

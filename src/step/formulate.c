@@ -55,6 +55,7 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->gyroscopic);
     perpi_free(context, f->place);
     perpi_free(context, f->wrench);
+    perpi_free(context, f->rounding);
     perpi_free(context, f->error);
     perpi_free(context, f->layer);
     perpi_free(context, f);
@@ -644,6 +645,39 @@ static void bend_contacts(perpi_formulation* f, const perpi_step_input* in)
     }
 }
 
+/* k_error and b_error: forces of explicit springs and gaps at the end of the step are differences of
+ * poses there, which are rounded. */
+static perp_status write_rounding(perpi_formulation* f, const perpi_step_input* in, bool geometry)
+{
+    const perp_model* model = in->model;
+    const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->rows;
+    const size_t wrenches = 6 * model->body_count;
+    const perp_status status = perpi_grow(f->context, &f->rounding, &f->rounding_capacity,
+                                          dofs + rows + wrenches, sizeof *f->rounding);
+    if (status != PERP_OK) {
+        return status;
+    }
+    double *k = f->rounding, *b = k + dofs, *wrench = b + rows;
+    memset(f->rounding, 0, (dofs + rows + wrenches) * sizeof *f->rounding);
+    perpi_add_spring_errors(model, f->end, wrench);
+    for (size_t i = 0; i < model->body_count; ++i) {
+        const int32_t n = model->body[i].dofs;
+        for (int32_t a = 0; a < n; ++a) { /* planar: x, y, angle */
+            const int32_t from = model->dimension == 2 && a == 2 ? 5 : a;
+            k[f->dof[f->block_of[i]] + a] = f->theta * in->h * wrench[6 * i + (size_t)from];
+        }
+    }
+    for (int32_t i = 0; geometry && i < f->contact_count; ++i) {
+        const perp_contact* c = &in->contact[i];
+        const double size = v3_norm(f->end[c->body_a].x) + v3_norm(f->end[c->body_b].x) +
+                            v3_norm(v3_from(c->point));
+        b[f->constraint[i].row] = PERPI_POSE_ROUNDING * size / in->h;
+    }
+    f->problem.k_error = k;
+    f->problem.b_error = b;
+    return PERP_OK;
+}
+
 perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input* in,
                                    perpi_look look)
 {
@@ -678,6 +712,9 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     }
     if (status == PERP_OK) {
         status = perpi_formulate_forces(f, model, in->t, in->h, in->q, in->joint, in->s);
+    }
+    if (status == PERP_OK && look != PERPI_LOOK_START) {
+        status = write_rounding(f, in, geometry);
     }
     if (status == PERP_OK) {
         seal(f);

@@ -9,6 +9,8 @@
 #ifndef PERPI_FORMULATE_H
 #define PERPI_FORMULATE_H
 
+#include <float.h>
+
 #include "contact/contact.h"
 #include "model/model.h"
 #include "perp/problem.h"
@@ -76,6 +78,9 @@ typedef struct perpi_joint_input {
     double ease;      /* above 1: errors are closed within ease * h, not within h (adaptive.c) */
     bool slack[3];    /* lower limit, upper limit, rope: open, no row of a projection */
 } perpi_joint_input;
+
+/* What rounding leaves uncertain of a length, relative to the positions that it was computed from. */
+#define PERPI_POSE_ROUNDING (8.0 * DBL_EPSILON)
 
 /* What a formulation is for. */
 typedef enum perpi_purpose {
@@ -146,6 +151,8 @@ struct perpi_formulation {
     int32_t force_row; /* rows of springs and controllers: the first */
     double* error;     /* per controller: see force_rows.c */
     size_t wrench_capacity, error_capacity;
+    double* rounding; /* of k, then of b, where these are formulated at the end of the step */
+    size_t rounding_capacity;
     bool supported;                          /* bodies lie on the plane: support_rows.h */
     int32_t support_row, support_constraint; /* the first of these */
     int32_t body_dofs; /* velocities of bodies; those of layers' and supports' blocks follow */

@@ -1,0 +1,156 @@
+/* verify agrees with two equal runs: random runs that mix features are made twice, with the same bits, and
+ * verified by the tolerance of their scene.
+ *
+ * PERP_VERIFY_RUNS=2000 makes that many; PERP_VERIFY_SEED=N begins at another seed. */
+#include "perp/perp.h"
+#include "perp_test.h"
+#include "support/generate.h"
+#include "support/random_scene.h"
+
+typedef struct counts {
+    int made, failed, verified, resumed, unsolved;
+} counts;
+
+/* Runs to the end or to the first step that fails; false if something else went wrong. */
+static bool record_run(perp_context* context, const perp_scene* scene, perp_sim* sim,
+                       const char* path, bool* failed)
+{
+    perp_recorder* recorder = NULL;
+    if (perp_recorder_create(context, path, scene, sim, &recorder) != PERP_OK) {
+        return false;
+    }
+    bool good = true;
+    while (good && !*failed && !perp_sim_finished(sim)) {
+        const perp_status status = perp_sim_step(sim);
+        *failed = status == PERP_ERROR_SOLVE;
+        good = *failed || (status == PERP_OK && perp_recorder_step(recorder, sim, 0.0) == PERP_OK);
+        const perp_step_info info = perp_sim_step_info(sim);
+        CHECK(*failed || info.accepted_unsolved || info.certificate.worst <= 1e-8);
+    }
+    good = good && perp_recorder_finish(recorder, sim) == PERP_OK;
+    perp_recorder_destroy(recorder);
+    return good;
+}
+
+/* The end of a second run, without a recording and with another keep_going, in the bits of the first. */
+static bool same_again(perp_context* context, const perp_scene* scene, const perp_sim* first,
+                       bool keep_going)
+{
+    perp_sim_def def = perp_sim_def_from_scene(scene);
+    perp_sim* sim = NULL;
+    def.keep_going = keep_going;
+    if (perp_sim_create_from_scene_def(context, scene, &def, &sim) != PERP_OK) {
+        return false;
+    }
+    bool good = true;
+    while (good && perp_sim_step_count(sim) < perp_sim_step_count(first)) {
+        good = perp_sim_step(sim) == PERP_OK;
+    }
+    good = good &&
+           memcmp(perp_sim_q(sim), perp_sim_q(first),
+                  (size_t)perp_sim_q_size(sim) * sizeof(double)) == 0 &&
+           memcmp(perp_sim_v(sim), perp_sim_v(first),
+                  (size_t)perp_sim_v_size(sim) * sizeof(double)) == 0;
+    perp_sim_destroy(sim);
+    return good;
+}
+
+static bool verify_run(perp_context* context, const char* path, double tolerance, bool solved,
+                       uint64_t seed)
+{
+    perp_verdict verdict;
+    const perp_status status = perp_recording_verify(context, path, &verdict);
+    const bool good = status == PERP_OK && verdict.intact && verdict.rerun && verdict.same_bits &&
+                      (!solved || verdict.laws_checked == 0 || verdict.worst.worst <= tolerance);
+    if (!good) {
+        TEST_PRINT("seed %d: %s; worst %.3g of %.3g allowed", (int)seed,
+                   status == PERP_OK ? verdict.message : perp_context_error(context),
+                   status == PERP_OK ? verdict.worst.worst : NAN, tolerance);
+    }
+    return good;
+}
+
+/* Continues from a frame in the middle into another recording. */
+static bool resume_run(perp_context* context, const perp_scene* scene, const char* from,
+                       const char* path, bool keep_going, bool* failed)
+{
+    perp_recording* recording = NULL;
+    perp_sim_def def = perp_sim_def_from_scene(scene);
+    perp_sim* sim = NULL;
+    def.keep_going = keep_going;
+    bool good = perp_recording_open(context, from, &recording) == PERP_OK &&
+                perp_sim_create_from_scene_def(context, scene, &def, &sim) == PERP_OK;
+    good = good && perp_recording_restore(recording, perp_recording_frame_count(recording) / 2,
+                                          sim) == PERP_OK;
+    good = good && record_run(context, scene, sim, path, failed);
+    perp_recording_close(recording);
+    perp_sim_destroy(sim);
+    return good;
+}
+
+static void one_run(uint64_t seed, counts* n)
+{
+    static const char* const stepper[] = {"stewart-trinkle", "stewart-trinkle", "implicit",
+                                          "geometric-implicit", "anitescu-potra"};
+    static const char* const contact[] = {"standard", "peg", "lnc", "corrective"};
+    uint64_t random = seed;
+    const char* chosen = stepper[generate_bits(&random) % 5];
+    const bool geometric = strcmp(chosen, "geometric-implicit") == 0;
+    const bool plain = strcmp(chosen, "anitescu-potra") == 0;
+    const random_scene_spec spec = {
+        .seed = seed,
+        .dimension = 2 + (int)(generate_bits(&random) % 2),
+        .contact = contact[plain ? 0 : generate_bits(&random) % (geometric ? 3 : 4)],
+        .stepper = chosen,
+        .steps = 3 + (int)(generate_bits(&random) % 8),
+        .joints = generate_bits(&random) % 3 == 0,
+        .restitution = generate_bits(&random) % 3 == 0,
+        .record_every = 1 + (int)(generate_bits(&random) % 3),
+    };
+    const bool keep_going = generate_bits(&random) % 2 == 0;
+    perp_context* context = NULL;
+    perp_scene* scene = NULL;
+    perp_sim* sim = NULL;
+    char* text = random_scene(&spec);
+    REQUIRE(text != NULL);
+    REQUIRE_OK(perp_context_create(NULL, &context));
+    REQUIRE_OK(perp_scene_parse(context, text, strlen(text), "random", NULL, 0, &scene));
+    perp_sim_def def = perp_sim_def_from_scene(scene);
+    def.keep_going = keep_going;
+    REQUIRE_OK(perp_sim_create_from_scene_def(context, scene, &def, &sim));
+    bool failed = false, unsolved = false;
+    CHECK(record_run(context, scene, sim, "run.h5", &failed));
+    unsolved = keep_going && !same_again(context, scene, sim, false);
+    /* with keep_going, only a run that needed it may differ from one without */
+    CHECK(same_again(context, scene, sim, keep_going || !failed));
+    CHECK(verify_run(context, "run.h5", def.tolerance, !unsolved, seed));
+    if (spec.record_every == 1 && generate_bits(&random) % 4 == 0) {
+        bool again = false;
+        CHECK(resume_run(context, scene, "run.h5", "resumed.h5", keep_going, &again));
+        CHECK(verify_run(context, "resumed.h5", def.tolerance, !unsolved, seed));
+        n->resumed += 1;
+    }
+    n->made += 1;
+    n->failed += failed;
+    n->unsolved += unsolved;
+    perp_sim_destroy(sim);
+    perp_scene_destroy(scene);
+    perp_context_destroy(context);
+    free(text);
+}
+
+TEST(verify_agrees_with_two_equal_runs)
+{
+    const char* wanted = getenv("PERP_VERIFY_RUNS");
+    const int runs = wanted != NULL && atoi(wanted) > 0 ? atoi(wanted) : 40;
+    const char* first = getenv("PERP_VERIFY_SEED");
+    const int seed = first != NULL && atoi(first) > 0 ? atoi(first) : 1;
+    counts n = {0};
+    for (int i = 0; i < runs; ++i) {
+        one_run((uint64_t)(seed + i), &n);
+    }
+    TEST_PRINT("%d runs, %d of them resumed in the middle; %d ended with a failed step, %d went on "
+               "past one",
+               n.made, n.resumed, n.failed, n.unsolved);
+    CHECK_EQ_INT(n.made, runs);
+}
