@@ -458,6 +458,15 @@ static perpi_missing contact_of(const perp_sim* sim, const perpi_sim_passage* me
     return m;
 }
 
+bool perpi_sim_missing_points(const perp_sim* sim)
+{
+    bool points = false;
+    for (size_t i = 0; i < sim->sides.missing_count; ++i) {
+        points = points || sim->sides.missing[i].ball < 0;
+    }
+    return points;
+}
+
 perp_status perpi_sim_missing_balls(perp_sim* sim, bool* changed)
 {
     perpi_sides* x = &sim->sides;

@@ -802,6 +802,10 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
                 continue;
             }
         }
+        if (status == PERP_OK && made->report.outcome != PERP_OUTCOME_SOLVED &&
+            perpi_sim_missing_points(sim)) {
+            status = PERP_ERROR_SOLVE; /* keep_going too: simpler contacts come first */
+        }
         made->rounds += 1;
         if (status != PERP_OK || made->rounds == first + MAX_ROUNDS || sim->stepper->touching ||
             sim->adaptive ||
@@ -867,10 +871,7 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
     double deepest = 0.0;
     while (status == PERP_OK) {
         status = solve_and_advance(sim, h, &made);
-        /* by the outcome, not the status: keep_going must lead to the same bits where it is not needed */
-        const bool unsolved = status == PERP_ERROR_SOLVE ||
-                              (status == PERP_OK && made.report.outcome != PERP_OUTCOME_SOLVED);
-        if (unsolved && crossings > 0) {
+        if (status == PERP_ERROR_SOLVE && crossings > 0) {
             bool simpler_now = false;
             const perp_status tried = perpi_sim_missing_balls(sim, &simpler_now);
             if (tried != PERP_OK) {
