@@ -465,15 +465,54 @@ def resuming_says_where_and_refuses_what_is_not_there():
 
 
 @test
-def a_shortened_last_step_is_explained():
-    scene = write_scene(step=0.03, duration=0.1)
+def last_steps_that_were_fitted_to_the_duration_are_explained():
+    scene = write_scene(step=0.03, duration=0.1)  # 0.03, 0.06, 0.08, 0.1
     perp("run", scene, "--quiet", "--out", "r.h5")
     result = perp("run", "--resume", "r.h5", "--duration", "0.2", status=2)
-    assert "last step was shortened" in result.err and "resume from @0.09\n" in result.err
-    perp("run", "--resume", "r.h5@0.09", "--duration", "0.2", "--quiet", "--out", "rest.h5")
+    assert "fitted to its duration" in result.err and "resume from @0.06\n" in result.err
+    perp("run", "--resume", "r.h5@0.06", "--duration", "0.2", "--quiet", "--out", "rest.h5")
     perp("run", scene, "--duration", "0.2", "--quiet", "--out", "whole.h5")
     whole, rest = state("whole.h5"), state("rest.h5")
-    assert min(rest) == 3 and all(rest[step] == whole[step] for step in rest)
+    assert min(rest) == 2 and all(rest[step] == whole[step] for step in rest)
+
+
+@test
+def a_duration_that_the_step_does_not_divide_resumes_and_verifies():
+    arm = {"bodies": [
+        {"name": "wall", "type": "static",
+         "shapes": [{"type": "halfplane", "normal": [1, 0], "offset": -0.3}]},
+        {"name": "A", "mass": 1, "inertia": 0.08, "position": [0.5, 0]},
+        {"name": "B", "mass": 1, "inertia": 0.08, "position": [1.5, 0],
+         "shapes": [{"type": "circle", "radius": 0.1}]}],
+        "joints": [{"name": "O", "type": "revolute", "a": "world", "b": "A", "at": [0, 0]},
+                   {"name": "P", "type": "revolute", "a": "A", "b": "B", "at": [1, 0]}],
+        "gravity": [0, -9.81], "dimension": 2, "step": 0.01, "friction": {"default": 0.2}}
+    changes = [{}, {"joint_correction": True}, {"restitution": 1}, {"record": {"every": 3}},
+               {"restitution": {"law": "poisson", "e": 0.8}, "joint_correction": True}]
+    for i, change in enumerate(changes):
+        scene = write_planar(**arm, **change)
+        perp("run", scene, "--quiet", "--out", "whole.h5", "--duration", "0.9")
+        whole = state("whole.h5")
+        for rest in (("0.8000001", "0.805"), ("0.8004", "0.8099999"))[i % 2]:
+            perp("run", scene, "--quiet", "--out", "r.h5", "--duration", rest)
+            perp("verify", "r.h5")
+            part = state("r.h5")
+            early = [step for step in part if part[step][0] < 0.79 - 1e-9]
+            assert early and all(part[step] == whole[step] for step in early), (change, rest)
+            # from the middle, to the same end: the same bits
+            perp("run", "--resume", "r.h5@0.4", "--quiet", "--out", "again.h5")
+            again = state("again.h5")
+            assert all(again[step] == part[step] for step in again if step in part)
+            assert max(again) == max(part)
+            # from the end to a longer duration: told where, and from there the same bits
+            result = perp("run", "--resume", "r.h5", "--duration", "0.9", status=2)
+            at = result.err.split("resume from @")[1].strip()
+            assert float(at) < 0.8, result.err
+            perp("run", "--resume", f"r.h5@{at}", "--duration", "0.9", "--quiet",
+                 "--out", "longer.h5")
+            longer = state("longer.h5")
+            assert all(longer[step] == whole[step] for step in longer if step in whole)
+            perp("verify", "longer.h5")
 
 
 @test
