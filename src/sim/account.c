@@ -9,7 +9,8 @@
 #include "step/momentum.h"
 
 /* Energy of springs and soft layers. */
-static double stored_energy(const perp_sim* sim, const double* q, const perpi_contact_list* contacts)
+static double stored_energy(const perp_sim* sim, const double* q,
+                            const perpi_contact_list* contacts)
 {
     double energy = sim->model->spring_count > 0 ? perpi_spring_energy(sim->model, q) : 0.0;
     if (sim->stepper->layered) {

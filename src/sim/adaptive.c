@@ -198,8 +198,8 @@ perp_status perpi_sim_adaptive_create(perp_sim* sim)
     struct {
         double** array;
         size_t count;
-    } arrays[] = {{&a->q0, q},      {&a->v0, v},      {&a->s0, s},     {&a->q_whole, q},
-                  {&a->v_whole, v}, {&a->s_whole, s}, {&a->q_half, q}, {&a->v_half, v},
+    } arrays[] = {{&a->q0, q},      {&a->v0, v},      {&a->s0, s},      {&a->q_whole, q},
+                  {&a->v_whole, v}, {&a->s_whole, s}, {&a->q_half, q},  {&a->v_half, v},
                   {&a->s_half, s},  {&a->v_end, v},   {&a->q_plain, q}, {&a->v_plain, v}};
     perp_status status = PERP_OK;
     for (size_t i = 0; status == PERP_OK && i < sizeof arrays / sizeof arrays[0]; ++i) {
@@ -235,9 +235,8 @@ void perpi_sim_adaptive_clear(perp_sim* sim)
 void perpi_sim_adaptive_destroy(perp_sim* sim)
 {
     perpi_adaptive* a = &sim->halves;
-    double* const owned[] = {a->q0,      a->v0,     a->s0,     a->q_whole, a->v_whole,
-                             a->s_whole, a->q_half, a->v_half, a->s_half,  a->v_end,
-                             a->q_plain, a->v_plain};
+    double* const owned[] = {a->q0,     a->v0,     a->s0,     a->q_whole, a->v_whole, a->s_whole,
+                             a->q_half, a->v_half, a->s_half, a->v_end,   a->q_plain, a->v_plain};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(sim->context, owned[i]);
     }
@@ -389,8 +388,8 @@ static void account_extrapolation(perp_sim* sim, perp_ledger* ledger)
 {
     const perpi_adaptive* a = &sim->halves;
     const perp_model* model = sim->model;
-    ledger->extrapolation = perpi_energy_change(model, !sim->stepper->settles, a->q_plain, a->v_plain,
-                                                sim->q_next, sim->v_next);
+    ledger->extrapolation = perpi_energy_change(model, !sim->stepper->settles, a->q_plain,
+                                                a->v_plain, sim->q_next, sim->v_next);
     if (model->spring_count > 0) {
         ledger->extrapolation +=
             perpi_spring_energy(model, sim->q_next) - perpi_spring_energy(model, a->q_plain);

@@ -143,15 +143,16 @@ struct perp_sim {
     double* effort;                /* per joint: added for the coming step */
     double* before; /* of a step that may fail: v_solved, and what adaptive steps record */
     size_t before_capacity;
-    double* v_solved;              /* velocities that solved the last step, before momentum was
+    double* v_solved; /* velocities that solved the last step, before momentum was
                                       carried and velocities were projected; NULL if neither is */
-    double *q_answer, *v_carried;  /* before poses were moved and velocities projected; NULL likewise */
+    double *q_answer,
+        *v_carried; /* before poses were moved and velocities projected; NULL likewise */
     double *v_project, *p_project; /* the answer of the projection */
     size_t v_project_capacity, p_project_capacity;
     perpi_momentum_work momentum_work;
-    double* v_end;                 /* where a step that settles has got to; NULL if none does */
-    double* settled;               /* the best of it: velocities, impulses */
-    double* basis;                 /* scratch of perpi_sim_freedom */
+    double* v_end;   /* where a step that settles has got to; NULL if none does */
+    double* settled; /* the best of it: velocities, impulses */
+    double* basis;   /* scratch of perpi_sim_freedom */
     size_t settled_capacity, basis_capacity;
     perpi_formulation* project; /* the projection's, with its solver; NULL likewise */
     perp_contact_solver* project_solver;

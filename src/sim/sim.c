@@ -501,14 +501,38 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_free(context, sim->v_end);
     perpi_free(context, sim->settled);
     perpi_free(context, sim->basis);
-    void* const owned[] = {
-        sim->q,           sim->v,         sim->q_next,      sim->v_next,        sim->margin,
-        sim->turn,        sim->extra,     sim->pose,        sim->contacts.item, sim->next.item,
-        sim->v_problem,   sim->p_problem, sim->joint,       sim->joint_next,    sim->input,
-        sim->effort,      sim->v_solved,  sim->closed.item, sim->keep,          sim->exception,
-        sim->looked.item, sim->judged,    sim->v_looked,    sim->q_answer,      sim->v_carried,
-        sim->v_project,   sim->p_project, sim->side,        sim->before,
-        sim->momentum_work.island, sim->momentum_work.held, sim->momentum_work.sum};
+    void* const owned[] = {sim->q,
+                           sim->v,
+                           sim->q_next,
+                           sim->v_next,
+                           sim->margin,
+                           sim->turn,
+                           sim->extra,
+                           sim->pose,
+                           sim->contacts.item,
+                           sim->next.item,
+                           sim->v_problem,
+                           sim->p_problem,
+                           sim->joint,
+                           sim->joint_next,
+                           sim->input,
+                           sim->effort,
+                           sim->v_solved,
+                           sim->closed.item,
+                           sim->keep,
+                           sim->exception,
+                           sim->looked.item,
+                           sim->judged,
+                           sim->v_looked,
+                           sim->q_answer,
+                           sim->v_carried,
+                           sim->v_project,
+                           sim->p_project,
+                           sim->side,
+                           sim->before,
+                           sim->momentum_work.island,
+                           sim->momentum_work.held,
+                           sim->momentum_work.sum};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }

@@ -81,8 +81,7 @@ static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
         status = perpi_grow(c, &f->given_w, &f->given_w_capacity, n, sizeof *f->given_w);
     }
     if (status == PERP_OK) {
-        status =
-            perpi_grow(c, &f->gyroscopic, &f->gyroscopic_capacity, n, sizeof *f->gyroscopic);
+        status = perpi_grow(c, &f->gyroscopic, &f->gyroscopic_capacity, n, sizeof *f->gyroscopic);
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->applied, &f->applied_capacity, 6 * n, sizeof *f->applied);
@@ -286,9 +285,8 @@ static vec3 contact_arm(const perp_model* model, const perpi_pose* pose, const p
     return v3_madd(arm, side == 0 ? -0.5 : 0.5, d);
 }
 
-double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose,
-                           const perpi_pose* start, const perp_contact* contact, int side,
-                           int32_t rows, double* J)
+double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose, const perpi_pose* start,
+                           const perp_contact* contact, int side, int32_t rows, double* J)
 {
     const vec3 n = v3_from(contact->normal), t = v3_from(contact->tangent);
     const vec3 direction[3] = {n, t, v3_cross(n, t)};

@@ -182,9 +182,8 @@ PERP_NODISCARD perp_status perpi_formulation_append(perpi_formulation* f, const 
 PERP_NODISCARD perp_status perpi_formulation_blocks(perpi_formulation* f, size_t blocks);
 /* The rows of a contact on one of its bodies, which must be dynamic; returns the end. pose: per
  * body; start: those at the start of the step where these are of its end, else NULL. */
-double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose,
-                           const perpi_pose* start, const perp_contact* contact, int side,
-                           int32_t rows, double* J);
+double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose, const perpi_pose* start,
+                           const perp_contact* contact, int side, int32_t rows, double* J);
 
 /* The settings of all steppers; each has a table of those it takes (step.h). */
 typedef struct perpi_step_settings {

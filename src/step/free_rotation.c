@@ -150,7 +150,8 @@ vec3 perpi_free_rate(const perpi_body* body, const perpi_pose* pose, vec3 w, dou
     }
     if (!find_root(I, h, Lambda, &W) && !continue_root(I, h, Lambda, start, &W) &&
         !search_root(I, h, Lambda, start, &W)) {
-        W = v3(0, 0, 0); /* not seen; the momentum of the state is carried by momentum.c all the same */
+        W = v3(0, 0,
+               0); /* not seen; the momentum of the state is carried by momentum.c all the same */
     }
     return m3_mul(pose->R, W);
 }

@@ -79,9 +79,10 @@ static void add_body(const perpi_ledger_input* in, int32_t i, perp_ledger* sum)
     if (in->look == PERPI_LOOK_START) {
         sum->gyroscopic += v3_dot(w, f->gyroscopic[i]) / theta;
     }
-    sum->gyroscopic += in->look == PERPI_LOOK_START
-                           ? 0.5 * (turning(body, &end, w_state) - turning(body, &f->pose[i], w_end))
-                           : 0.5 * (turning(body, &f->pose[i], w_end) - turning(body, &end, w_end));
+    sum->gyroscopic +=
+        in->look == PERPI_LOOK_START
+            ? 0.5 * (turning(body, &end, w_state) - turning(body, &f->pose[i], w_end))
+            : 0.5 * (turning(body, &f->pose[i], w_end) - turning(body, &end, w_end));
 }
 
 /* ---- contacts and supports -------------------------------------------------------------------------*/
@@ -293,8 +294,8 @@ static void add_force_rows(const perpi_ledger_input* in, perp_ledger* sum)
         }
         for (int32_t r = 0; r < s->rows; ++r, ++rows) {
             const double p = in->p_problem[f->force_row + rows];
-            const double w = perpi_formulation_speed(f, index, r, in->v_problem) +
-                             f->given[f->force_row + rows];
+            const double w =
+                perpi_formulation_speed(f, index, r, in->v_problem) + f->given[f->force_row + rows];
             const double damped = in->h * s->damping * w * w;
             sum->springs -= damped;
             sum->spring_error += row_work(in, index, r, p, sum) + damped;
@@ -330,10 +331,11 @@ static void add_explicit_springs(const perpi_ledger_input* in, perp_ledger* sum)
         }
     }
     /* it stands in `forces` as well, where all of f->applied went */
-    const double damped = any ? perpi_spring_damping(f, model, in->look != PERPI_LOOK_START, in->h,
-                                                     in->look != PERPI_LOOK_START ? in->v_state : in->v,
-                                                     in->v_problem)
-                              : 0.0;
+    const double damped =
+        any ? perpi_spring_damping(f, model, in->look != PERPI_LOOK_START, in->h,
+                                   in->look != PERPI_LOOK_START ? in->v_state : in->v,
+                                   in->v_problem)
+            : 0.0;
     sum->forces -= work;
     sum->springs += damped;
     sum->spring_error += work - damped;

@@ -15,16 +15,16 @@ typedef struct perpi_ledger_input {
     perpi_look look;
     bool impact; /* no time passes: f is the problem of an impact */
     double t, h;
-    const double *q, *v;                   /* flat state at the start */
-    const double* extra;                   /* wrenches of user code, 6 a body, or NULL */
-    const double* v_problem;               /* the answer */
+    const double *q, *v;     /* flat state at the start */
+    const double* extra;     /* wrenches of user code, 6 a body, or NULL */
+    const double* v_problem; /* the answer */
     const double* p_problem;
-    const perp_contact* contact;           /* of the problem, with the answer's impulses */
-    const perp_joint_record* joint;        /* likewise, one for each joint */
-    const perpi_joint_input* joint_input;  /* likewise */
-    const double* q_end;                   /* where the answer leads, before poses are corrected */
-    const double* v_state;                 /* the state's velocities there: momentum.h */
-    const double *q_final, *v_final;       /* after poses were moved and velocities projected, or NULL */
+    const perp_contact* contact;          /* of the problem, with the answer's impulses */
+    const perp_joint_record* joint;       /* likewise, one for each joint */
+    const perpi_joint_input* joint_input; /* likewise */
+    const double* q_end;                  /* where the answer leads, before poses are corrected */
+    const double* v_state;                /* the state's velocities there: momentum.h */
+    const double *q_final, *v_final; /* after poses were moved and velocities projected, or NULL */
 } perpi_ledger_input;
 
 /* All terms but change, projection and extrapolation, which are the caller's; spring_error lacks the

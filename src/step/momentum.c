@@ -47,8 +47,8 @@ void perpi_momentum_carry(const perpi_formulation* f, const perp_model* model,
         if (theta != 1.0) {
             const vec3 before = spin_of(body, &f->pose[i], w0);
             const vec3 middle = v3_add(v3_scale(1.0 - theta, w0), v3_scale(theta, w1));
-            const vec3 gain = v3_sub(v3_sub(spin_of(body, &f->pose[i], middle), before),
-                                     f->gyroscopic[i]);
+            const vec3 gain =
+                v3_sub(v3_sub(spin_of(body, &f->pose[i], middle), before), f->gyroscopic[i]);
             L = v3_madd(before, 1.0 / theta, gain);
         }
         const perpi_pose end = perpi_state_pose(model, q_end, i);
@@ -240,8 +240,8 @@ static perp_status grow_work(const perp_model* model, perpi_momentum_work* work)
     if (work->sum_capacity >= SUMS * n) { /* the last to grow */
         return PERP_OK;
     }
-    perp_status status = perpi_grow(model->context, &work->island, &work->island_capacity, n,
-                                    sizeof *work->island);
+    perp_status status =
+        perpi_grow(model->context, &work->island, &work->island_capacity, n, sizeof *work->island);
     if (status == PERP_OK) {
         status =
             perpi_grow(model->context, &work->held, &work->held_capacity, n, sizeof *work->held);
@@ -290,7 +290,8 @@ perp_status perpi_momentum_account(const perpi_ledger_input* in, perpi_momentum_
         const vec3 about = v3_from(to->centre);
         add_state(model, i, in->q_end, in->v_state, 1.0, about, to);
         add_state(model, i, in->q, in->v, -1.0, about, to);
-        if (in->q_final != NULL) { /* what the projection of the velocities did, at the moved poses */
+        if (in->q_final !=
+            NULL) { /* what the projection of the velocities did, at the moved poses */
             add_state(model, i, in->q_final, in->v_final, 1.0, about, to);
             add_state(model, i, in->q_final, in->v_state, -1.0, about, to);
         }

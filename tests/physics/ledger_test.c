@@ -186,8 +186,8 @@ TEST(a_gap_that_closes_within_a_step_is_the_gap_term)
 /* ---- the sum, in every scene -------------------------------------------------------------------------*/
 
 typedef struct account_check {
-    double worst;        /* |unexplained| over max(1e-9, certificate) times the terms, plus rounding */
-    double signs;        /* the largest positive value of a term that can only take, relative */
+    double worst; /* |unexplained| over max(1e-9, certificate) times the terms, plus rounding */
+    double signs; /* the largest positive value of a term that can only take, relative */
     double momentum[2];
     int32_t steps;
 } account_check;
@@ -320,9 +320,11 @@ TEST(passive_scenes_gain_only_what_the_scheme_is_seen_to_make)
 TEST(where_the_scheme_makes_nothing_energy_never_grows)
 {
     static const char* const body[] = {
-        "{'name':'b','density':500,'position':[0,0,40],'velocity':[3,1,5],'angular_velocity':[9,2,7],"
+        "{'name':'b','density':500,'position':[0,0,40],'velocity':[3,1,5],'angular_velocity':[9,2,"
+        "7],"
         "'shapes':[{'type':'box','size':[1,0.5,0.2]}]}",
-        "{'name':'b','mass':2,'inertia':[0.008,0.008,0.008],'position':[0,0,0.1],'velocity':[3,0,0],"
+        "{'name':'b','mass':2,'inertia':[0.008,0.008,0.008],'position':[0,0,0.1],'velocity':[3,0,0]"
+        ","
         "'angular_velocity':[1,2,5],'shapes':[{'type':'sphere','radius':0.1}]}",
         "{'name':'b','density':500,'position':[0,0,0.1],'velocity':[3,2,0],"
         "'shapes':[{'type':'box','size':[0.6,0.4,0.2]}]}",
@@ -343,7 +345,8 @@ TEST(adaptive_steps_account_for_their_extrapolation)
         "{'gravity':[0,0,-9.81],'step':{'error':1e-5},'duration':1.5,'restitution':0.5,"
         "'friction':{'default':0.3},'bodies':["
         "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"
-        "{'name':'b','density':500,'position':[0,0,1],'velocity':[1,0,0],'angular_velocity':[3,2,1],"
+        "{'name':'b','density':500,'position':[0,0,1],'velocity':[1,0,0],'angular_velocity':[3,2,1]"
+        ","
         "'shapes':[{'type':'box','size':[0.6,0.4,0.2]}]}]}");
     REQUIRE(s.sim != NULL);
     account_check c = {0};

@@ -127,7 +127,8 @@ static void write_scene(uint64_t seed, bool space, const char* stepper, const ch
     put(t, "'friction':{'default':0.4},'joint_correction':%s,'restitution':%.17g,'bodies':[",
         correct ? "true" : "false", e);
     for (int i = 0; i < 6; ++i) {
-        const double x = 0.8 * (i % 3 - 1), y = 0.8 * (i / 3), z = space ? between(&r, -0.2, 0.2) : 0;
+        const double x = 0.8 * (i % 3 - 1), y = 0.8 * (i / 3),
+                     z = space ? between(&r, -0.2, 0.2) : 0;
         put(t, "%s{'name':'b%d','density':%.17g,", i > 0 ? "," : "", i, between(&r, 100, 3000));
         if (space) {
             put(t, "'position':[%.17g,%.17g,%.17g],'velocity':[%.17g,%.17g,%.17g],", x, y, z,
