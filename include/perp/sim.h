@@ -11,6 +11,7 @@
 #define PERP_SIM_H
 
 #include "perp/contact.h"
+#include "perp/ledger.h"
 #include "perp/model.h"
 #include "perp/solve.h"
 
@@ -138,39 +139,6 @@ typedef enum perp_step_kind {
     PERP_STEP_COMPRESSION, /* the two phases of Poisson's, one after the other */
     PERP_STEP_DECOMPRESSION,
 } perp_step_kind;
-
-/* The energy account of a step, or the sum over several: where the change of energy came from. Every
- * term is computed from its own quantities (docs/notation.md, "The energy ledger"); energies have the
- * unit of the scene. What a law can only take is <= 0. */
-typedef struct perp_ledger {
-    double change;     /* of kinetic plus potential energy; quasistatic: of potential energy */
-    double forces;     /* work of wrenches and of user code; gravity is in the potential energy */
-    double drag;       /* <= 0 */
-    double springs;    /* damping of springs and soft layers, <= 0 */
-    double motors;     /* work of motors and controllers */
-    double prescribed; /* work of prescribed bodies and belts */
-    double friction;   /* of contacts and supports, <= 0 */
-    double impacts;    /* loss of impacts */
-    double joints;     /* dry friction and damping of joints, <= 0 */
-    /* what the scheme itself adds or removes */
-    double gap;           /* -p_n psi / h: normal impulses where the gap at the start is not 0 */
-    double joint_error;   /* likewise of joints, limits and their correction */
-    double gyroscopic;    /* of the velocity-product term and the momentum update */
-    double spring_error;  /* spring work against the change of the stored energy */
-    double step_loss;     /* -(v' - v)' M (v' - v) / 2 of an implicit step, <= 0 */
-    double projection;    /* poses moved onto joints, and velocities projected */
-    double extrapolation; /* adaptive steps: of 2 (two halves) - (one whole) */
-    double unexplained;   /* change minus all terms: rounding, and what the solver left open */
-    double magnitude;     /* sum of the absolute values of all terms */
-} perp_ledger;
-
-/* The entries of a ledger in the order above, and their names: "change", "friction", "scheme.gap",
- * "scheme.joints" (joint_error), "scheme.springs" (spring_error), ... NULL and 0 beyond the last. */
-#define PERP_LEDGER_COUNT 18
-PERP_API const char* perp_ledger_name(int32_t entry);
-PERP_API double perp_ledger_entry(const perp_ledger* ledger, int32_t entry);
-/* Adds entry by entry; a NaN stays. */
-PERP_API void perp_ledger_add(perp_ledger* sum, const perp_ledger* step);
 
 typedef struct perp_step_info {
     perp_contact_residual certificate; /* of the last step */

@@ -63,3 +63,29 @@ perp_status perpi_sim_account(perp_sim* sim, const perpi_formulation* f, double 
     return inertia ? perpi_momentum_account(&in, &sim->momentum_work, sim->info.momentum_error)
                    : PERP_OK;
 }
+
+/* ---- sums and scales -------------------------------------------------------------------------------*/
+
+perp_ledger perp_sim_ledger_total(const perp_sim* sim)
+{
+    return sim->ledger_total;
+}
+
+double perpi_weight_scale(const perp_model* model, const double* q)
+{
+    double sum = 0.0;
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        if (body->dofs > 0) {
+            const double size = isfinite(body->reach) ? body->reach : model->length;
+            sum += body->mass * v3_norm(body->gravity) *
+                   (size + v3_norm(perpi_state_pose(model, q, i).x));
+        }
+    }
+    return sum;
+}
+
+double perp_sim_energy_scale(const perp_sim* sim)
+{
+    return perp_sim_energy(sim).kinetic + perpi_weight_scale(sim->model, sim->q);
+}

@@ -5,7 +5,7 @@
 #ifndef PERPI_LEDGER_H
 #define PERPI_LEDGER_H
 
-#include "perp/sim.h"
+#include "perp/ledger.h"
 #include "step/formulate.h"
 
 /* A step as it was solved: the formulation of its last solve with the answer, and the states around it. */

@@ -1,11 +1,8 @@
-/* src/sim/ledger_sum.c - sums of energy ledgers, the names of their entries, and the energy that their
- * rounding is compared with.
- */
-#include <math.h>
+/* src/step/ledger_entries.c - the entries of a ledger by number and name, and sums of ledgers. */
 #include <stddef.h>
 #include <string.h>
 
-#include "sim/internal.h"
+#include "perp/ledger.h"
 
 #define ENTRY(name, member)                                                                        \
     {                                                                                              \
@@ -60,28 +57,4 @@ void perp_ledger_add(perp_ledger* sum, const perp_ledger* step)
         to[i] += from[i];
     }
     memcpy(sum, to, sizeof to);
-}
-
-perp_ledger perp_sim_ledger_total(const perp_sim* sim)
-{
-    return sim->ledger_total;
-}
-
-double perpi_weight_scale(const perp_model* model, const double* q)
-{
-    double sum = 0.0;
-    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
-        const perpi_body* body = &model->body[i];
-        if (body->dofs > 0) {
-            const double size = isfinite(body->reach) ? body->reach : model->length;
-            sum += body->mass * v3_norm(body->gravity) *
-                   (size + v3_norm(perpi_state_pose(model, q, i).x));
-        }
-    }
-    return sum;
-}
-
-double perp_sim_energy_scale(const perp_sim* sim)
-{
-    return perp_sim_energy(sim).kinetic + perpi_weight_scale(sim->model, sim->q);
 }
