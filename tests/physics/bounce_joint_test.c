@@ -63,6 +63,11 @@ TEST(an_elastic_pendulum_has_its_energy_after_ten_bounces)
     static const char* const law[] = {"newton", "poisson"};
     for (int i = 0; i < 3; ++i) {
         for (int k = 0; k < 4; ++k) {
+#ifdef PERP_TEST_SANITIZED
+            if (i == 2) {
+                continue;
+            }
+#endif
             if (i == 2 && k >= 2) {
                 continue; /* Newton's alone at the smallest step, for time */
             }

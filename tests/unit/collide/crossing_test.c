@@ -3,6 +3,12 @@
 
 #include "geometry.h"
 
+#ifdef PERP_TEST_SANITIZED
+enum { MOTIONS_IN_SPACE = 4000 };
+#else
+enum { MOTIONS_IN_SPACE = 24000 };
+#endif
+
 static perpi_shape made(perp_context* context, const perp_shape_def* def, int dimension)
 {
     perpi_shape s = {0};
@@ -63,7 +69,7 @@ TEST(a_body_that_ends_beyond_a_plate_has_crossed_and_one_that_does_not_has_not)
     REQUIRE_OK(perp_context_create(NULL, &context));
     random_state = 12;
     int count[3] = {0, 0, 0};
-    for (int k = 0; k < 24000; ++k) {
+    for (int k = 0; k < MOTIONS_IN_SPACE; ++k) {
         const int dimension = 2 + k % 2;
         const vec3 up = dimension == 2 ? v3(0, 1, 0) : v3(0, 0, 1);
         const double t = pow(10.0, -random_in(0.3, 3.0)), wide = 4.0;
@@ -163,7 +169,7 @@ TEST(planar_motions_agree_with_brute_force)
     perp_context* context = NULL;
     REQUIRE_OK(perp_context_create(NULL, &context));
     random_state = 34;
-    enum { SAMPLES = 600, MOTIONS = 6000 };
+    enum { SAMPLES = 600, MOTIONS = MOTIONS_IN_SPACE / 4 };
     int crossed = 0, met = 0, apart = 0, unclear = 0;
     for (int k = 0; k < MOTIONS; ++k) {
         perpi_shape s[2];
