@@ -125,32 +125,22 @@ static inline double dot6(const double* a, const double* b)
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5];
 }
 
-/* w_r of all rows of a contact, in one pass over J. */
-static inline void contact_speeds(const perpi_ledger_input* in, const perp_constraint* c,
-                                  const double* given, double u[4])
+/* w_r of all rows of a contact: any number of rows and degrees of freedom. */
+static void contact_speeds(const perpi_ledger_input* in, const perp_constraint* c,
+                           const double* given, double w[4])
 {
     const perpi_formulation* f = in->f;
     const double* J = f->J + c->jac;
     for (int32_t r = 0; r < c->rows; ++r) {
-        u[r] = given[r];
+        w[r] = given[r];
     }
     for (int side = 0; side < 2; ++side) {
         const int32_t block = c->block[side];
-        if (block < 0) {
-            continue;
-        }
-        const double* v = in->v_problem + f->dof[block];
-        const int32_t n = f->dof[block + 1] - f->dof[block];
-        if (n == 6 && c->rows == 3) {
-            u[0] += dot6(J, v);
-            u[1] += dot6(J + 6, v);
-            u[2] += dot6(J + 12, v);
-            J += 18;
-            continue;
-        }
+        const double* v = in->v_problem + (block >= 0 ? f->dof[block] : 0);
+        const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
         for (int32_t r = 0; r < c->rows; ++r, J += n) {
             for (int32_t k = 0; k < n; ++k) {
-                u[r] += J[k] * v[k];
+                w[r] += J[k] * v[k];
             }
         }
     }
@@ -164,19 +154,28 @@ static void add_contacts(const perpi_ledger_input* in, perp_ledger* sum)
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
         const double *p = in->p_problem + c->row, *given = f->given + c->row;
-        const perp_contact* contact = &in->contact[i];
-        double u[4];
-        if (contact->layer.push != 0.0) { /* given by a layer that was left within the step */
-            sum->spring_error += row_work(in, i, 0, contact->layer.push, sum);
+        const double push = in->contact[i].layer.push;
+        if (push != 0.0) { /* given by a layer that was left within the step */
+            sum->spring_error += row_work(in, i, 0, push, sum);
         }
         if (p[0] == 0.0) {
             continue; /* no normal impulse, no friction */
         }
-        contact_speeds(in, c, given, u);
-        normal += p[0] * u[0];
+        const int32_t alone = c->block[0] < 0 ? c->block[1] : c->block[1] < 0 ? c->block[0] : -1;
+        if (alone >= 0 && c->rows == 3 && f->dof[alone + 1] - f->dof[alone] == 6) {
+            /* a spatial body beside a prescribed one, written out: most contacts are */
+            const double *J = f->J + c->jac, *v = in->v_problem + f->dof[alone];
+            normal += p[0] * (given[0] + dot6(J, v));
+            friction += p[1] * (given[1] + dot6(J + 6, v)) + p[2] * (given[2] + dot6(J + 12, v));
+            prescribed += p[0] * given[0] + p[1] * given[1] + p[2] * given[2];
+            continue;
+        }
+        double w[4];
+        contact_speeds(in, c, given, w);
+        normal += p[0] * w[0];
         prescribed += p[0] * given[0];
         for (int32_t r = 1; r < c->rows; ++r) {
-            friction += p[r] * u[r];
+            friction += p[r] * w[r];
             prescribed += p[r] * given[r];
         }
     }
