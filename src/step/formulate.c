@@ -259,30 +259,63 @@ static void write_torsion_row(int32_t dofs, double sign, vec3 n, double* row)
     }
 }
 
+/* Of the radius of gyration: how far the arms of a step with its geometry at the end may be moved to keep the
+ * angular momentum of a pair. */
+static const double LARGEST_ARM_SHIFT = 0.5;
+
+/* The inertia that resists a turn of the body; 0: it does not turn. */
+static double turning_inertia(const perp_model* model, int32_t body)
+{
+    const perpi_body* b = &model->body[body];
+    const mat3* I = &b->inertia;
+    return b->particle             ? 0.0
+           : model->dimension == 2 ? I->m[2][2]
+                                   : (I->m[0][0] + I->m[1][1] + I->m[2][2]) / 3.0;
+}
+
+/* Steps with their geometry at the end. The angular momentum of a body about the origin, x' x m v' + I' w'
+ * with x' = x + h v', changes by x x p + arm x p, so that of a pair is kept if x + arm is the same for both.
+ * With arms to a common point from x', the centres' relative motion over the step,
+ * d = (x_B' - x_B) - (x_A' - x_A), is left over. It is added to the arms, to each by its inertia: the heavy
+ * body turns least by it. Where that would move an arm too far, the pair slides further in a step than it is
+ * large, and the shift would turn the bodies and make energy: it is cut, and the momentum account shows
+ * what is left. */
+static vec3 arm_shift(const perp_model* model, const perpi_pose* pose, const perpi_pose* start,
+                      int32_t a, int32_t b, int side)
+{
+    const vec3 d = v3_sub(v3_sub(pose[b].x, start[b].x), v3_sub(pose[a].x, start[a].x));
+    const double I[2] = {turning_inertia(model, a), turning_inertia(model, b)};
+    double part = 1.0;
+    for (int i = 0; i < 2; ++i) {
+        const double moved = I[i] / (I[0] + I[1]) * v3_norm(d);
+        const double most = LARGEST_ARM_SHIFT * sqrt(I[i] / model->body[i == 0 ? a : b].mass);
+        part = part * moved > most ? most / moved : part;
+    }
+    const double share = part * I[side] / (I[0] + I[1]);
+    return v3_scale(side == 0 ? -share : share, d);
+}
+
 /* Where the impulse of a contact acts on one of its bodies, from the centre of mass. Between two dynamic
  * bodies it is one point for both, in the middle of the gap: equal and opposite impulses at two points
- * would change the angular momentum of the pair by gap n x p_t. Along n the point does not matter. Beside
- * a prescribed body it is the body's own point.
- *
- * start: the poses at the start of the step where `pose` is that of its end, else NULL. The angular
- * momentum of a body about the origin, x' x m v' + I' w' with x' = x + h v', changes by x x p + arm x p, so
- * that of the pair is kept if x + arm is the same for both: with arms to the common point c from x', the
- * centres' relative motion over the step, d = (x_B' - x_B) - (x_A' - x_A), is left over. Each body takes
- * half of it. */
+ * would change the angular momentum of the pair by gap n x p_t. Along n the point does not matter. A
+ * particle has no arm: the point is its own. Beside a prescribed body it is the body's own point.
+ * start: the poses at the start of the step where `pose` is that of its end, else NULL. */
 static vec3 contact_arm(const perp_model* model, const perpi_pose* pose, const perpi_pose* start,
                         const perp_contact* contact, int side)
 {
     const int32_t a = contact->body_a, b = contact->body_b;
     const bool both = model->body[a].dofs > 0 && model->body[b].dofs > 0;
-    const double part = both ? 0.5 : side == 0 ? 0.0 : 1.0;
+    const double part = !both                     ? (side == 0 ? 0.0 : 1.0)
+                        : model->body[a].particle ? 0.0
+                        : model->body[b].particle ? 1.0
+                                                  : 0.5;
     const vec3 point =
         v3_madd(v3_from(contact->point), part * contact->gap, v3_from(contact->normal));
-    const vec3 arm = v3_sub(point, pose[side == 0 ? a : b].x);
-    if (start == NULL || !both) {
-        return arm;
+    const vec3 arm[2] = {v3_sub(point, pose[a].x), v3_sub(point, pose[b].x)};
+    if (start == NULL || !both || (model->body[a].particle && model->body[b].particle)) {
+        return arm[side];
     }
-    const vec3 d = v3_sub(v3_sub(pose[b].x, start[b].x), v3_sub(pose[a].x, start[a].x));
-    return v3_madd(arm, side == 0 ? -0.5 : 0.5, d);
+    return v3_add(arm[side], arm_shift(model, pose, start, a, b, side));
 }
 
 double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose, const perpi_pose* start,

@@ -69,15 +69,18 @@ static const vec3 AXIS[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
 static void hold_point(const perp_model* model, const perpi_joint* joint, const joint_side s[2],
                        vec3 d, perpi_joint_view* view)
 {
-    bool both = true;
+    bool both = true, particle[2] = {false, false};
     for (int i = 0; i < 2; ++i) {
         both = both && joint->body[i] >= 0 && model->body[joint->body[i]].dofs > 0;
+        particle[i] = joint->body[i] >= 0 && model->body[joint->body[i]].particle;
     }
+    /* a particle has no arm: the point is its own */
+    const double part = particle[0] ? 0.0 : particle[1] ? 1.0 : 0.5;
     for (int i = 0; i < model->dimension; ++i) {
         perpi_row row = position_row(s, AXIS[i], false, v3_get(d, i));
         if (both) {
-            row.arm[0] = v3_madd(row.arm[0], 0.5, d);
-            row.arm[1] = v3_madd(row.arm[1], -0.5, d);
+            row.arm[0] = v3_madd(row.arm[0], part, d);
+            row.arm[1] = v3_madd(row.arm[1], part - 1.0, d);
         }
         add(view, row);
     }
