@@ -559,8 +559,16 @@ perp_status perpi_sim_check_sides(perp_sim* sim, double h, double deepest,
         find_passages(sim, h, sim->q, NULL, plain ? deepest : fmax(deepest, x->depth));
     for (size_t i = 0; status == PERP_OK && i < x->passage_count; ++i) {
         const perpi_sim_passage* met = &x->passage[i];
-        const bool soft = perpi_sim_give(sim, met->pair.body_a, met->pair.body_b) > 0.0;
-        if (!met->passage.crossed || (soft && met->passage.inside)) {
+        const double give = perpi_sim_give(sim, met->pair.body_a, met->pair.body_b);
+        if (met->passage.crossed && isinf(give)) {
+            return perpi_fail(
+                sim->context, PERP_ERROR_SOLVE,
+                "step %lld (t = %.9g): body '%.60s' is pressed through body '%.60s': the soft "
+                "layer between them has no limit; give a max_deflection, or more stiffness",
+                (long long)sim->step + 1, sim->time, sim->model->body[met->pair.body_b].name,
+                sim->model->body[met->pair.body_a].name);
+        }
+        if (!met->passage.crossed || (give > 0.0 && met->passage.inside)) {
             depth = fmax(depth, met->passage.depth);
             continue; /* a soft layer may be pressed in beyond the middle of a thin piece */
         }
@@ -573,6 +581,16 @@ perp_status perpi_sim_check_sides(perp_sim* sim, double h, double deepest,
     if (status == PERP_OK && *crossed != NULL) {
         perpi_collider_set_rule(sim->collider, sim->contact_model->rule, sim->exception,
                                 sim->exception_count);
+    }
+    return status;
+}
+
+perp_status perpi_sim_moved_across(perp_sim* sim, double h, double deepest, bool* across)
+{
+    *across = false;
+    const perp_status status = find_passages(sim, h, sim->q, NULL, deepest);
+    for (size_t i = 0; status == PERP_OK && i < sim->sides.passage_count; ++i) {
+        *across = *across || sim->sides.passage[i].passage.crossed;
     }
     return status;
 }

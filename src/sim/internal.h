@@ -272,6 +272,9 @@ PERP_NODISCARD perp_status perpi_sim_freedom(perp_sim* sim, int32_t* freedom);
  * *crossed, NULL if there is none; what was missing is then there when the step is worked out again. */
 PERP_NODISCARD perp_status perpi_sim_sides_create(perp_sim* sim);
 void perpi_sim_sides_destroy(perp_sim* sim);
+/* Whether a pair changes sides on the way to the next state, of poses that were moved after the check. */
+PERP_NODISCARD perp_status perpi_sim_moved_across(perp_sim* sim, double h, double deepest,
+                                                  bool* across);
 PERP_NODISCARD perp_status perpi_sim_check_sides(perp_sim* sim, double h, double deepest,
                                                  const perpi_sim_passage** crossed);
 /* Contacts that were missing, at the poses in sim->pose. at_end: those are of the end of the step. */

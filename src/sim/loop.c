@@ -443,7 +443,8 @@ static perp_status correct(perp_sim* sim, double h, perp_contact_residual* resid
 
 /* From the velocities that solved the step to those of the state: momentum is carried, and where joints
  * are corrected, poses and velocities are projected. */
-static perp_status complete_state(perp_sim* sim, double h, perp_report* report, int32_t* moves)
+static perp_status complete_state(perp_sim* sim, double h, double deepest, perp_report* report,
+                                  int32_t* moves)
 {
     *moves = 0;
     if (sim->v_solved != NULL) {
@@ -457,7 +458,17 @@ static perp_status complete_state(perp_sim* sim, double h, perp_report* report, 
     }
     memcpy(sim->q_answer, sim->q_next, (size_t)sim->q_size * sizeof *sim->q_next);
     memcpy(sim->v_carried, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_next);
-    return perpi_sim_project(sim, h, report, moves);
+    bool across = false;
+    perp_status status = perpi_sim_project(sim, h, report, moves);
+    if (status == PERP_OK && *moves > 0) {
+        status = perpi_sim_moved_across(sim, h, deepest, &across);
+    }
+    if (across) { /* the joints stay open in this step, and their error says so */
+        memcpy(sim->q_next, sim->q_answer, (size_t)sim->q_size * sizeof *sim->q_next);
+        memcpy(sim->v_next, sim->v_carried, (size_t)sim->v_size * sizeof *sim->v_next);
+        *moves = 0;
+    }
+    return status;
 }
 
 /* What the records say beside the impulses. */
@@ -906,7 +917,7 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
     }
     int32_t moves = 0;
     if (status == PERP_OK) {
-        status = complete_state(sim, h, &made.report, &moves);
+        status = complete_state(sim, h, deepest, &made.report, &moves);
     }
     if (status == PERP_OK) {
         status = finish_joints(sim, h);
