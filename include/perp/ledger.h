@@ -15,7 +15,7 @@ typedef struct perp_ledger {
     double change;     /* of kinetic plus potential energy; quasistatic: of potential energy */
     double forces;     /* work of wrenches and of user code; gravity is in the potential energy */
     double drag;       /* <= 0 */
-    double springs;    /* damping of springs and soft layers, <= 0 */
+    double springs;    /* damping of springs and soft layers, <= 0 but for explicit dampers */
     double motors;     /* work of motors and controllers */
     double prescribed; /* work of prescribed bodies and belts */
     double friction;   /* of contacts and supports, <= 0 */

@@ -90,13 +90,19 @@ static bool adds_up(const perp_ledger* l, double steps, double scale, char* why)
 }
 
 /* What a law can only take is not given; and little is left unexplained. */
-static bool within_bounds(const perp_ledger* l, double bound, char* why)
+static bool within_bounds(const perp_model* model, const perp_ledger* l, double bound, char* why)
 {
+    /* an explicit damper has the velocity of the start of the step: it may give */
+    bool explicit_dampers = false;
+    for (size_t i = 0; i < model->spring_count; ++i) {
+        const perpi_spring* spring = &model->spring[i];
+        explicit_dampers = explicit_dampers || (!spring->implicit && spring->damping > 0.0);
+    }
     const struct {
         const char* name;
         double value;
     } taken[] = {{"drag", l->drag},
-                 {"springs", l->springs},
+                 {"springs", explicit_dampers ? 0.0 : l->springs},
                  {"friction", l->friction},
                  {"joints", l->joints},
                  {"scheme.step_loss", l->step_loss}};
@@ -183,7 +189,7 @@ bool perpi_ledger_holds(const perp_model* model, bool quasistatic, const perpi_l
     const double part = certificate > LEDGER_TOLERANCE ? certificate : LEDGER_TOLERANCE;
     const double bound = part * l->magnitude + rounding +
                          4.0 * certificate * steps * (scale + impulse_energy(model, frame));
-    return frame->info.accepted_unsolved || within_bounds(l, bound, why);
+    return frame->info.accepted_unsolved || within_bounds(model, l, bound, why);
 }
 
 perp_status perpi_ledger_check(perp_recording* recording, const perp_model* model, bool quasistatic,

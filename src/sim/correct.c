@@ -188,7 +188,7 @@ static perp_status move_poses(perp_sim* sim, perp_report* report, int32_t* moves
     double before = INFINITY;
     while (*moves < MAX_MOVES) {
         const double error =
-            perpi_formulation_error(sim->formulation, sim->model, sim->q_next, sim->input);
+            perpi_formulation_error(sim->formulation, sim->model, sim->q_next, sim->input, NULL);
         if (error <= PERPI_CORRECTION_GOAL ||
             (error <= PERPI_CORRECTION_ENOUGH && error > 0.5 * before)) {
             return PERP_OK;

@@ -61,21 +61,41 @@ static bool same_touches(const perpi_contact_list* list, const perpi_touch* touc
     return true;
 }
 
-static perp_status diagnose(perp_sim* sim, const perp_report* report,
-                            const perp_contact_residual* residual)
+/* ", furthest off between 'a' and 'b'", or in a joint; "" where it is neither. */
+static void name_worst(const perp_sim* sim, const perp_contact_residual* residual, char where[256])
 {
     const int32_t worst = residual->worst_constraint;
     const perpi_formulation* f = sim->formulation;
-    char where[256] = "";
+    where[0] = '\0';
     if (worst >= f->contact_count && worst < f->contact_count + f->joint_count) {
         const int32_t joint = f->place[worst - f->contact_count].joint;
-        snprintf(where, sizeof where, ", furthest off in joint '%.120s'",
-                 sim->model->joint[joint].name);
+        snprintf(where, 256, ", furthest off in joint '%.120s'", sim->model->joint[joint].name);
     } else if (worst >= 0 && (size_t)worst < sim->next.count) {
         const perp_contact* contact = &sim->next.item[worst];
-        snprintf(where, sizeof where, ", furthest off between '%.60s' and '%.60s'",
+        snprintf(where, 256, ", furthest off between '%.60s' and '%.60s'",
                  sim->model->body[contact->body_a].name, sim->model->body[contact->body_b].name);
     }
+}
+
+/* Of a residual in the dynamics: the two bodies of the largest impulse. */
+static void name_largest(const perp_sim* sim, char where[256])
+{
+    const perp_contact* largest = NULL;
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        const perp_contact* c = &sim->next.item[i];
+        largest = largest == NULL || c->impulse[0] > largest->impulse[0] ? c : largest;
+    }
+    if (largest != NULL) {
+        snprintf(where, 256, ", with the largest impulse between '%.60s' and '%.60s'",
+                 sim->model->body[largest->body_a].name, sim->model->body[largest->body_b].name);
+    }
+}
+
+static perp_status diagnose(perp_sim* sim, const perp_report* report,
+                            const perp_contact_residual* residual)
+{
+    char where[256];
+    name_worst(sim, residual, where);
     char why[160] = "";
     if (residual->runaway > 0.0) {
         snprintf(why, sizeof why,
@@ -364,13 +384,18 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
         return PERP_OK;
     }
     report->outcome = PERP_OUTCOME_MAX_ITER; /* groups may fall back */
+    char where[256];
+    name_worst(sim, residual, where);
+    if (where[0] == '\0') {
+        name_largest(sim, where);
+    }
     return perpi_fail(
         sim->context, PERP_ERROR_SOLVE,
-        "step %lld (t = %.9g): the end of the step was looked at %d times and its laws "
-        "still do not hold there (residual %.3g: dynamics %.1e, normal %.1e, friction "
-        "%.1e, joints %.1e); a smaller step may help",
+        "step %lld (t = %.9g): the laws at the end of the step do not hold after %d iterations "
+        "(residual %.3g: dynamics %.1e, normal %.1e, friction %.1e, joints %.1e%s); a smaller step "
+        "may help",
         (long long)sim->step + 1, sim->time, MAX_LOOKS, residual->worst, residual->dynamics,
-        residual->normal, residual->friction, residual->joints);
+        residual->normal, residual->friction, residual->joints, where);
 }
 
 /* The point and the problem that correct() kept. */
@@ -408,7 +433,8 @@ static perp_status correct(perp_sim* sim, double h, perp_contact_residual* resid
         memcpy(sim->keep + dofs + rows, f->b, rows * sizeof(double));
     }
     while (status == PERP_OK) {
-        const double error = perpi_formulation_error(f, sim->model, sim->q_next, sim->input);
+        const double error =
+            perpi_formulation_error(f, sim->model, sim->q_next, sim->input, sim->p_problem);
         if (error <= PERPI_CORRECTION_GOAL ||
             (error <= PERPI_CORRECTION_ENOUGH && error > 0.5 * before)) {
             break;

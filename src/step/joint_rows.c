@@ -521,14 +521,18 @@ void perpi_formulation_bend(perpi_formulation* f, const perp_model* model, doubl
 }
 
 double perpi_formulation_error(const perpi_formulation* f, const perp_model* model,
-                               const double* q_end, const perpi_joint_input* input)
+                               const double* q_end, const perpi_joint_input* input, const double* p)
 {
     double worst = 0.0;
     for (int32_t k = 0; k < f->joint_count; ++k) {
         const int32_t joint = f->place[k].joint;
         if (f->place[k].slot == 0) {
             const perpi_joint_view view = perpi_joint_look(model, joint, q_end, input[joint].turns);
-            const double error = fmax(view.error[0] / model->joint[joint].size, view.error[1]);
+            double error = fmax(view.error[0] / model->joint[joint].size, view.error[1]);
+            const int32_t row = f->constraint[f->contact_count + k].row;
+            if (model->joint[joint].type == PERP_JOINT_ROPE && p != NULL && p[row] > 0.0) {
+                error = fabs(view.row[0].b) / model->joint[joint].size; /* one that pulls is taut */
+            }
             worst = worst >= error ? worst : error; /* keeps a NaN */
         }
     }

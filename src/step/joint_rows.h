@@ -51,9 +51,11 @@ PERP_NODISCARD perp_status perpi_joint_motor_effort(const perp_model* model, int
 void perpi_formulation_bend(perpi_formulation* f, const perp_model* model, double h,
                             const double* q_end, const double* v_problem,
                             const perpi_joint_input* input);
-/* The largest error at q_end, relative to the joint's size (angles: to 1). */
+/* The largest error at q_end, relative to the joint's size (angles: to 1). p: the impulses of the answer that
+ * leads there, or NULL; a rope that pulls is off by its slack, too. */
 double perpi_formulation_error(const perpi_formulation* f, const perp_model* model,
-                               const double* q_end, const perpi_joint_input* input);
+                               const double* q_end, const perpi_joint_input* input,
+                               const double* p);
 
 /* The whole turns after a step: those for which the angle is nearest to where the rate over the step
  * would have brought it. */
