@@ -16,7 +16,7 @@ enum {
     MAX_CORRECTIONS = 20,
     MANY_LOOKS = 10,
     MAX_LOOKS = 200,
-    LATE_LOOKS = 30,
+    LATE_LOOKS = 80,
     TURN_LOOKS = 20,
     MAX_REVISIONS = 40,
     MAX_CROSSINGS = 12,
