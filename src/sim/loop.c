@@ -16,6 +16,8 @@ enum {
     MAX_CORRECTIONS = 20,
     MANY_LOOKS = 10,
     MAX_LOOKS = 200,
+    LATE_LOOKS = 80,
+    TURN_LOOKS = 20,
     MAX_REVISIONS = 40,
     MAX_CROSSINGS = 12,
 };
@@ -29,6 +31,8 @@ static const double LOOK_STILL = 1e-10;
  * goes up and down below the second is the solver's rounding, not slowness. */
 static const double LOOK_SLOW = 0.2;
 static const double LOOK_NOISE = 1e-7;
+/* Late iterations: of the scene's tolerance, the part that each solve is asked for. */
+static const double LATE_PART = 0.1;
 
 /* Impulses of the same features in another list. */
 static void carry_impulses(const perpi_contact_list* from, perpi_contact_list* to)
@@ -116,9 +120,12 @@ static perp_status diagnose(perp_sim* sim, const perp_report* report,
         where, why, report->detail[0] != '\0' ? ": " : "", report->detail);
 }
 
-static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_report* report);
+static double solve_tolerance(const perp_sim* sim);
+static perp_status solve(perp_sim* sim, double tolerance, perp_contact_residual* residual,
+                         perp_report* report);
 static perp_status accept(perp_sim* sim, const perp_contact_residual* residual,
                           const perp_report* report);
+static size_t exception_of(const perp_sim* sim, int32_t a, int32_t b);
 
 /* In the first round the end of the step is not known yet: it is taken to be the start. */
 static perpi_step_input step_input(const perp_sim* sim, double h)
@@ -157,7 +164,7 @@ static perp_status formulate_once(perp_sim* sim, double h, perp_contact_residual
     perpi_forces_gather(f, sim->model, sim->s, sim->p_problem);
     perpi_layers_gather(f, sim->model, sim->v, sim->next.item, sim->v_problem, sim->p_problem);
     if (!sim->stepper->settles) {
-        return solve(sim, residual, report);
+        return solve(sim, solve_tolerance(sim), residual, report);
     }
     status = perpi_sim_settle(sim, &in, residual, report);
     return status == PERP_OK ? accept(sim, residual, report) : status;
@@ -181,14 +188,21 @@ static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_res
     return status;
 }
 
-/* The formulated problem, from the point at hand. */
-static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_report* report)
+/* What a solve leaves open, looking again would find again. */
+static double solve_tolerance(const perp_sim* sim)
+{
+    const bool sharp = sim->stepper->look != PERPI_LOOK_START && LOOK_GOAL < sim->def.tolerance;
+    return sharp ? LOOK_GOAL : sim->def.tolerance;
+}
+
+/* The formulated problem, from the point at hand. An answer that misses a tolerance below the scene's is
+ * taken if it meets the scene's. */
+static perp_status solve(perp_sim* sim, double tolerance, perp_contact_residual* residual,
+                         perp_report* report)
 {
     perpi_formulation* f = sim->formulation;
     perp_solve_options options = perp_solve_options_default();
-    /* what a solve leaves open, looking again would find again */
-    const bool sharp = sim->stepper->look != PERPI_LOOK_START && LOOK_GOAL < sim->def.tolerance;
-    options.tolerance = sharp ? LOOK_GOAL : sim->def.tolerance;
+    options.tolerance = tolerance;
     options.cancel = sim->cancel;
     options.user = sim->cancel_user;
     const perp_status status = perp_contact_solve(sim->solver, &f->problem, &options, true,
@@ -196,7 +210,7 @@ static perp_status solve(perp_sim* sim, perp_contact_residual* residual, perp_re
     if (status != PERP_OK) {
         return status;
     }
-    if (sharp && report->outcome != PERP_OUTCOME_CANCELLED &&
+    if (tolerance < sim->def.tolerance && report->outcome != PERP_OUTCOME_CANCELLED &&
         residual->worst <= sim->def.tolerance) {
         report->outcome = PERP_OUTCOME_SOLVED;
     }
@@ -338,15 +352,62 @@ static bool moves_little(const perp_sim* sim)
     return change <= LOOK_STILL * LOOK_STILL * size;
 }
 
+/* Whether contacts are left that fall_back() would give to a simpler model. */
+static bool can_fall_back(const perp_sim* sim)
+{
+    if (sim->formulation->problem.group_count > 0) {
+        return true;
+    }
+    if (sim->stepper->look != PERPI_LOOK_GEOMETRY || !perpi_sim_grouped(sim)) {
+        return false;
+    }
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        const uint64_t key = sim->next.item[i].key;
+        const size_t at = exception_of(sim, (int32_t)(key >> 44), (int32_t)(key >> 24 & 0xFFFFF));
+        if (at == sim->exception_count || sim->exception[at].rule != PERPI_TOUCH_PLAIN) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The velocities that a late iteration (below) formulates the problem at next. late: iterations since it
+ * became one. The three rules take turns: the answer itself, which converges where the end of the step
+ * depends weakly on it; part of the way to it, where contacts alternate between features; mixing from
+ * scratch, where forces are stiff or bodies turn far in a step. */
+static void update_late(perp_sim* sim, int32_t late)
+{
+    const int32_t turn = late / TURN_LOOKS;
+    if (late % TURN_LOOKS == 0) {
+        perpi_mix_forget(&sim->mix);
+    }
+    if (turn % 3 == 1) {
+        const double part = turn == 1 ? 0.5 : 0.25;
+        for (int32_t i = 0; i < sim->v_size; ++i) {
+            sim->v_next[i] = sim->v_looked[i] + part * (sim->v_next[i] - sim->v_looked[i]);
+        }
+    } else if (turn % 3 == 2 && !moves_little(sim)) {
+        perpi_mix_next(&sim->mix, sim->v_looked, sim->v_next, sim->v_next);
+    }
+}
+
 /* For steppers that look at the end of the step: solve, look, and solve again, until the answer
  * satisfies the laws as they are where it leads. Where that goes slowly or not at all (stiff forces),
  * the answers are mixed (mix.h). The certificate is that of the last look: what a
- * verifier finds with the recorded end of the step. */
+ * verifier finds with the recorded end of the step.
+ *
+ * More contacts than determine the impulses (a face that slides on a floor) have many answers, which differ
+ * in the torque of friction and so in the velocities. A solver that is asked for the last digit may return
+ * another one from almost the same problem, and mixing answers of different branches does not converge. So
+ * an iteration that met the tolerance once and lost it again, or that takes long, is a late one: it asks
+ * for less in each solve, which then stays near its first guess, accepts the first residual within the
+ * tolerance, and updates velocities by update_late(). Not while a simpler contact model is left to try. */
 static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_residual* residual,
                                        perp_report* report, int32_t* looks)
 {
-    double before = INFINITY;
+    double before = INFINITY, least = INFINITY;
     bool slow = false, plain = true, still = false; /* plain: rounds without mixing are of use */
+    int32_t late = 0;                               /* the first late iteration; 0: none yet */
     perpi_mix_forget(&sim->mix);
     for (*looks = 1;; *looks += 1) {
         perp_status status = look_again(sim, h, residual);
@@ -356,7 +417,12 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
         report->residual = residual->worst;
         const double worst = residual->worst;
         const double enough = *looks < MANY_LOOKS ? LOOK_ENOUGH : sim->def.tolerance;
-        if (worst <= LOOK_GOAL || (worst <= enough && worst > 0.5 * before)) {
+        if (late == 0 && (*looks >= LATE_LOOKS || (*looks >= MANY_LOOKS && least <= enough)) &&
+            !can_fall_back(sim)) {
+            late = *looks;
+        }
+        least = worst < least ? worst : least;
+        if (worst <= LOOK_GOAL || (worst <= enough && (late > 0 || worst > 0.5 * before))) {
             report->outcome = PERP_OUTCOME_SOLVED;
             return PERP_OK;
         }
@@ -368,13 +434,16 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
         before = worst;
         memcpy(sim->v_looked, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_looked);
         const int32_t iterations = report->iterations;
-        status = solve(sim, residual, report);
+        const double part = LATE_PART * sim->def.tolerance, goal = solve_tolerance(sim);
+        status = solve(sim, late > 0 && part > goal ? part : goal, residual, report);
         report->iterations += iterations;
         if (status != PERP_OK) {
             return status;
         }
         still = plain && moves_little(sim);
-        if (slow && !still) {
+        if (late > 0) {
+            update_late(sim, *looks - late);
+        } else if (slow && !still) {
             perpi_mix_next(&sim->mix, sim->v_looked, sim->v_next, sim->v_next);
         }
     }
@@ -453,7 +522,7 @@ static perp_status correct(perp_sim* sim, double h, perp_contact_residual* resid
         before = error;
         perpi_formulation_bend(f, sim->model, h, sim->q_next, sim->v_problem, sim->input);
         const int32_t iterations = report->iterations;
-        status = solve(sim, residual, report);
+        status = solve(sim, solve_tolerance(sim), residual, report);
         report->iterations += iterations;
         *corrections += 1;
         if (status == PERP_ERROR_SOLVE) { /* no answer closes them: the next round gives up */
