@@ -59,7 +59,7 @@ static scene_sim spin(unsigned seed, int count, double duration, double slowest,
 TEST(no_step_of_polygons_that_spin_takes_long)
 {
     double slowest = 0.0, worst = 0.0;
-    int fallbacks = 0;
+    int fallbacks = 0, iterations = 0;
     for (unsigned seed = 0; seed < 4; ++seed) {
         scene_sim s = spin(seed, 20, 2.0, 40.0, 100.0);
         REQUIRE(s.sim != NULL);
@@ -74,13 +74,14 @@ TEST(no_step_of_polygons_that_spin_takes_long)
             const perp_step_info info = perp_sim_step_info(s.sim);
             worst = fmax(worst, info.certificate.worst);
             fallbacks += info.fallbacks;
+            iterations = info.report.iterations > iterations ? info.report.iterations : iterations;
         }
         scene_sim_close(&s);
     }
-    TEST_PRINT("800 steps: slowest %.3g s, certificate %.1e, %d fallbacks", slowest, worst,
-               fallbacks);
+    TEST_PRINT("800 steps: slowest %.3g s, %d iterations at most, certificate %.1e, %d fallbacks",
+               slowest, iterations, worst, fallbacks);
     CHECK_AT_MOST(worst, 1e-8);
-    CHECK_AT_MOST(slowest, 1.0);
+    CHECK_AT_MOST(iterations, 10000);
     CHECK_AT_MOST(fallbacks, 12);
 }
 

@@ -248,7 +248,7 @@ TEST(planar_motions_agree_with_brute_force)
     }
     TEST_PRINT("%d met, of these %d crossed, %d apart, %d unclear", met, crossed, apart, unclear);
     CHECK_AT_LEAST(crossed, 200);
-    CHECK_AT_LEAST(met - crossed, 50);
+    CHECK_AT_LEAST(met - crossed, MOTIONS / 120);
     CHECK_AT_LEAST(apart, 200);
     perp_context_destroy(context);
 }
