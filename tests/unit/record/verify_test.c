@@ -140,7 +140,7 @@ static void one_run(uint64_t seed, counts* n)
 }
 
 #ifdef PERP_TEST_SANITIZED
-enum { RUNS = 10 };
+enum { RUNS = 3 };
 #else
 enum { RUNS = 40 }; /* PERP_VERIFY_RUNS asks for more, from PERP_VERIFY_SEED on */
 #endif
