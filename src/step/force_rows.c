@@ -194,6 +194,15 @@ void perpi_add_spring_errors(const perp_model* model, const perpi_pose* pose, do
     }
 }
 
+int32_t perpi_force_constraint(const perpi_formulation* f, const perp_model* model)
+{
+    int32_t index = f->problem.constraint_count - (int32_t)model->controller_count;
+    for (size_t i = 0; i < model->spring_count; ++i) {
+        index -= model->spring[i].implicit;
+    }
+    return index;
+}
+
 double perpi_spring_energy(const perp_model* model, const double* q)
 {
     double energy = 0.0;

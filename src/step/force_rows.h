@@ -53,6 +53,9 @@ void perpi_forces_remember(const perpi_formulation* f, const perp_model* model, 
 double perpi_spring_damping(const perpi_formulation* f, const perp_model* model, bool at_end,
                             double h, const double* v_used, const double* v_problem);
 
+/* The first constraint of the implicit springs, one each; the controllers' follow. */
+int32_t perpi_force_constraint(const perpi_formulation* f, const perp_model* model);
+
 /* Energy stored in the springs. */
 double perpi_spring_energy(const perp_model* model, const double* q);
 

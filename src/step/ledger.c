@@ -282,10 +282,7 @@ static void add_force_rows(const perpi_ledger_input* in, perp_ledger* sum)
 {
     const perpi_formulation* f = in->f;
     const perp_model* model = in->model;
-    int32_t rows = 0, index = f->problem.constraint_count - (int32_t)model->controller_count;
-    for (size_t i = 0; i < model->spring_count; ++i) {
-        index -= model->spring[i].implicit;
-    }
+    int32_t rows = 0, index = perpi_force_constraint(f, model);
     for (size_t i = 0; i < model->spring_count; ++i) {
         const perpi_spring* s = &model->spring[i];
         if (!s->implicit) {
