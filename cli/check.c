@@ -226,7 +226,13 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
                         run.error > 0.0 ? json_null() : json_integer(perp_sim_step_total(sim)));
     json_object_set_new(o, "record_every", json_integer(perp_scene_record_every(scene)));
     json_object_set_new(o, "stepper", json_string(run.stepper));
-    json_object_set_new(o, "contact", json_string(run.contact));
+    const perp_contact_choice contact = cli_contact(scene);
+    json_object_set_new(o, "contact", json_string(contact.name));
+    if (strcmp(run.contact, "auto") == 0) {
+        json_object_set_new(
+            o, "contact_choice",
+            json_pack("{s:s, s:s}", "asked", run.contact, "reason", contact.reason));
+    }
     json_object_set_new(o, "friction", json_string(run.cone));
     json_object_set_new(o, "directions", json_integer(run.directions));
     json_object_set_new(o, "impact_law", json_string(law_name(model)));
@@ -443,7 +449,12 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
         printf("%s%s %.9g", i > 0 ? ", " : " with ", run.stepper_option[i].name,
                run.stepper_option[i].value);
     }
-    printf(", contact %s, %s friction", run.contact, run.cone);
+    const perp_contact_choice contact = cli_contact(scene);
+    if (strcmp(run.contact, "auto") == 0) {
+        printf(", contact auto: %s (%s), %s friction", contact.name, contact.reason, run.cone);
+    } else {
+        printf(", contact %s, %s friction", run.contact, run.cone);
+    }
     if (strcmp(run.cone, "polygon") == 0) {
         printf(" (%d directions)", perp_model_dimension(model) == 2 ? 2 : (int)run.directions);
     }

@@ -101,6 +101,8 @@ void cli_line_shown(bool shown);
 void cli_print_json(json_t* object);
 /* The step that forces are drawn with: the scene's, of an adaptive one its first. */
 double cli_nominal_step(const perp_scene_run* run);
+/* The contact model that runs of the scene use, and why: what `auto` stands for. */
+perp_contact_choice cli_contact(const perp_scene* scene);
 /* A number, or null where JSON has none (infinity, NaN). */
 json_t* cli_number(double x);
 /* A string; text from outside need not be UTF-8, but JSON must be: other bytes become '?'. */

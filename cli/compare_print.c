@@ -90,7 +90,7 @@ static void put_side(char letter, const compare_side* s, bool markdown)
     printf(": ");
     cli_put_name(perp_scene_name(s->scene), 0);
     printf(", %s, %s, %s friction, solver %s, %s %.6g; %lld frames, t = %.6g to %.6g%s\n",
-           run.stepper, run.contact, run.cone, run.solver,
+           run.stepper, cli_contact(s->scene).name, run.cone, run.solver,
            run.error > 0.0 ? "adaptive step of error" : "step",
            run.error > 0.0 ? run.error : run.step, (long long)s->frames, s->begin, s->end,
            perp_recording_finished(s->recording) ? "" : " (ended early)");
@@ -254,7 +254,7 @@ static json_t* side_json(const compare_side* s)
     json_object_set_new(o, "file", cli_text(s->path));
     json_object_set_new(o, "scene", cli_text(perp_scene_name(s->scene)));
     json_object_set_new(o, "stepper", json_string(run.stepper));
-    json_object_set_new(o, "contact", json_string(run.contact));
+    json_object_set_new(o, "contact", json_string(cli_contact(s->scene).name));
     json_object_set_new(o, "friction", json_string(run.cone));
     json_object_set_new(o, "solver", json_string(run.solver));
     json_object_set_new(o, "step",

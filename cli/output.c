@@ -210,6 +210,12 @@ void cli_print_json(json_t* object)
     json_decref(object);
 }
 
+perp_contact_choice cli_contact(const perp_scene* scene)
+{
+    const perp_sim_def def = perp_sim_def_from_scene(scene);
+    return perp_contact_choose(perp_scene_model(scene), &def);
+}
+
 double cli_nominal_step(const perp_scene_run* run)
 {
     return isnan(run->step) ? 1e-3 * run->duration : run->step;

@@ -361,7 +361,7 @@ json_t* page_header(const perp_scene* scene, const char* file)
     put(o, "step", cli_number(cli_nominal_step(&run)));
     put(o, "duration", cli_number(run.duration));
     put(o, "stepper", page_text(run.stepper));
-    put(o, "contact", page_text(run.contact));
+    put(o, "contact", page_text(cli_contact(scene).name));
     put(o, "solver", page_text(run.solver));
     put(o, "cone", page_text(run.cone));
     json_t* bodies = json_array();

@@ -78,6 +78,7 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
     const perp_model* model = perp_sim_model(sim);
     const bool planar = perp_model_dimension(model) == 2;
     const perp_scene_run run = perp_scene_run_settings(scene);
+    const char* contact = cli_contact(scene).name;
     const perp_energy energy = perp_sim_energy(sim);
     const perp_contact_residual* c = &stats->certificate;
     json_t* o = json_object();
@@ -98,7 +99,7 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
     }
     json_object_set_new(o, "time", cli_number(perp_sim_time(sim)));
     json_object_set_new(o, "stepper", json_string(run.stepper));
-    json_object_set_new(o, "contact", json_string(run.contact));
+    json_object_set_new(o, "contact", json_string(contact));
     json_object_set_new(o, "friction", json_string(run.cone));
     json_object_set_new(o, "solver", json_string(run.solver));
     json_object_set_new(o, "wall_seconds", cli_number(stats->wall_seconds));
@@ -133,8 +134,8 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
                                   cli_number(mean(stats->iterations_sum, stats->steps)), "max",
                                   (int)stats->iterations_max));
     json_object_set_new(o, "solver_failures", json_integer(stats->failures));
-    if (strcmp(run.contact, "peg") == 0 || strcmp(run.contact, "lnc") == 0 ||
-        strcmp(run.contact, "disjunctive") == 0 || stats->fallbacks > 0) {
+    if (strcmp(contact, "peg") == 0 || strcmp(contact, "lnc") == 0 ||
+        strcmp(contact, "disjunctive") == 0 || stats->fallbacks > 0) {
         json_object_set_new(o, "contact_fallbacks", json_integer(stats->fallbacks));
     }
     if (strcmp(run.stepper, "quasistatic") == 0) {
@@ -239,8 +240,8 @@ void cli_summary_print(const perp_scene* scene, const perp_sim* sim, cli_stats* 
                (long long)stats->impacts_reduced);
     }
     printf("\n");
-    printf("  method         %s, %s, %s friction, solver %s\n", run.stepper, run.contact, run.cone,
-           run.solver);
+    printf("  method         %s, %s, %s friction, solver %s\n", run.stepper,
+           cli_contact(scene).name, run.cone, run.solver);
     printf("  wall time      %.4g s; a step %.4g us (p50 %.4g, p99 %.4g, max %.4g)\n",
            stats->wall_seconds, 1e6 * mean(stats->step_sum, stats->steps),
            1e6 * cli_stats_percentile(stats, 0.5), 1e6 * cli_stats_percentile(stats, 0.99),

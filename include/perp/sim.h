@@ -51,6 +51,14 @@ typedef struct perp_sim_def {
 /* h 0.01, duration 1, stewart-trinkle, standard, auto, quadratic cone (a polygon has 8 directions). */
 PERP_API perp_sim_def perp_sim_def_default(void);
 
+/* The contact model that a simulation uses: what 'auto' stands for with this model, stepper and step, or the
+ * model that def names. The reason is a phrase for messages. Both strings are constants or def's own. */
+typedef struct perp_contact_choice {
+    const char* name;
+    const char* reason;
+} perp_contact_choice;
+PERP_API perp_contact_choice perp_contact_choose(const perp_model* model, const perp_sim_def* def);
+
 /* model must outlive the simulation and not change. */
 PERP_API PERP_NODISCARD perp_status perp_sim_create(perp_context* context, const perp_model* model,
                                                     const perp_sim_def* def, perp_sim** sim);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 static const perpi_contact_model_ops* const built[] = {
-    &perpi_contact_standard, &perpi_contact_corrective, &perpi_contact_lnc,
-    &perpi_contact_disjunctive, &perpi_contact_peg};
+    &perpi_contact_model_auto, &perpi_contact_standard,    &perpi_contact_corrective,
+    &perpi_contact_lnc,        &perpi_contact_disjunctive, &perpi_contact_peg};
 
 enum { BUILT = sizeof built / sizeof built[0] };
 

@@ -4,6 +4,7 @@
 
 #include "contact/contact.h"
 
+extern const perpi_contact_model_ops perpi_contact_model_auto;
 extern const perpi_contact_model_ops perpi_contact_standard;
 extern const perpi_contact_model_ops perpi_contact_corrective;
 extern const perpi_contact_model_ops perpi_contact_lnc;

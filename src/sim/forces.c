@@ -92,7 +92,9 @@ static perp_status refuse(const finder* x)
         what = model->body[i].layer.soft ? "soft layers (a body's compliance)" : what;
     }
     what = model->controller_count > 0 ? "controllers" : what;
-    what = perpi_sim_grouped(x->sim) ? "contact models with groups (lnc, peg, disjunctive)" : what;
+    what = perpi_sim_grouped(x->sim) && !x->sim->contact_chosen
+               ? "contact models with groups (lnc, peg, disjunctive)"
+               : what;
     what = x->sim->rules.cone == PERP_CONE_ELLIPSOID ? "the friction cone 'ellipsoid'" : what;
     if (what == NULL) {
         return PERP_OK;
@@ -170,7 +172,9 @@ static perp_status collide(finder* x, double dt, perpi_contact_list* list)
     for (int32_t i = 0; i < (int32_t)x->model->body_count; ++i) {
         sim->pose[i] = perpi_state_pose(x->model, x->q, i);
     }
-    perpi_collider_set_rule(sim->collider, sim->contact_model->rule, NULL, 0);
+    /* groups do not exist here: `auto` is standard */
+    perpi_collider_set_rule(
+        sim->collider, sim->contact_chosen ? PERPI_TOUCH_PLAIN : sim->contact_model->rule, NULL, 0);
     perp_status status = perpi_collide(sim->collider, sim->pose, x->margin, &touch, &count);
     list->count = 0;
     list->groups = 0;

@@ -112,6 +112,7 @@ struct perp_sim {
     const perpi_stepper_ops* stepper;
     perpi_step_settings step_settings;
     const perpi_contact_model_ops* contact_model;
+    bool contact_chosen; /* by `auto` */
     perpi_contact_rules rules;
     perp_contact_solver* solver;
     perpi_collider* collider;

@@ -333,6 +333,8 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
     perp_context* context = sim->context;
     perp_sim_def completed = *asked;
     const perp_sim_def* def = &completed;
+    sim->contact_chosen = strcmp(asked->contact, "auto") == 0;
+    completed.contact = perp_contact_choose(sim->model, asked).name;
     perp_status status = complete_adaptive(context, &completed);
     sim->adaptive = completed.error > 0.0;
     if (status == PERP_OK) {

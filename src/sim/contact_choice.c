@@ -1,0 +1,74 @@
+/* src/sim/contact_choice.c - what the contact model `auto` stands for.
+ *
+ * `peg` where the stepper and the step take groups of contacts and two bodies can meet whose features form
+ * groups; else `standard`. Where no such pair exists both models give the same contacts, and the plain
+ * name tells more.
+ */
+#include <string.h>
+
+#include "sim/internal.h"
+
+/* Whether a type of shape is on one body, and on several. Static bodies do not meet each other, so they
+ * are counted apart. */
+typedef struct presence {
+    int32_t moving, fixed; /* bodies that have it, up to 2 */
+} presence;
+
+static void count_types(const perp_model* model, presence* of)
+{
+    for (size_t i = 0; i < model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        bool seen[PERP_SHAPE_TYPE_COUNT] = {false};
+        for (int32_t k = 0; k < body->shape_count; ++k) {
+            seen[model->shape[body->shape + k].type] = true;
+        }
+        for (int t = 0; t < PERP_SHAPE_TYPE_COUNT; ++t) {
+            int32_t* count = body->type == PERP_BODY_DYNAMIC ? &of[t].moving : &of[t].fixed;
+            *count += seen[t] && *count < 2;
+        }
+    }
+}
+
+/* A body may carry both types of the pair alone: then the pair does not meet, and peg costs nothing. */
+static bool groups_can_form(const perp_model* model)
+{
+    presence of[PERP_SHAPE_TYPE_COUNT] = {{0}};
+    count_types(model, of);
+    for (int a = 0; a < PERP_SHAPE_TYPE_COUNT; ++a) {
+        for (int b = a; b < PERP_SHAPE_TYPE_COUNT; ++b) {
+            const bool meet = a == b ? of[a].moving + of[a].fixed >= 2 && of[a].moving >= 1
+                                     : (of[a].moving >= 1 && of[b].moving + of[b].fixed >= 1) ||
+                                           (of[b].moving >= 1 && of[a].fixed >= 1);
+            bool flipped;
+            if (meet &&
+                perpi_pair_sided((perp_shape_type)a, (perp_shape_type)b, &flipped) != NULL) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool has_layers(const perp_model* model)
+{
+    bool soft = false;
+    for (size_t i = 0; i < model->body_count; ++i) {
+        soft = soft || model->body[i].layer.soft;
+    }
+    return soft;
+}
+
+perp_contact_choice perp_contact_choose(const perp_model* model, const perp_sim_def* def)
+{
+    const char* reason = strcmp(def->stepper, "anitescu-potra") == 0
+                             ? "anitescu-potra does not use gaps"
+                         : def->error > 0.0        ? "the step is adaptive"
+                         : has_layers(model)       ? "bodies have soft layers"
+                         : !groups_can_form(model) ? "no two bodies with corners meet"
+                                                   : NULL;
+    if (strcmp(def->contact, "auto") != 0) {
+        return (perp_contact_choice){def->contact, "named by the scene"};
+    }
+    return reason != NULL ? (perp_contact_choice){"standard", reason}
+                          : (perp_contact_choice){"peg", "bodies with corners meet"};
+}
