@@ -24,12 +24,14 @@ typedef struct perpi_product {
 } perpi_product;
 
 enum {
-    PERPI_FACETS = 64,      /* feature pairs that can take part; the nearest are kept */
-    PERPI_PRODUCTS = 64,    /* whose sign the turn can change: bits of a mask */
-    PERPI_TURN_ACTIVE = 12, /* of these so many are followed, the nearest to d = 0 */
-    PERPI_TURN_CELLS = 256, /* orders that are looked at */
-    PERPI_PLACED = 64,      /* vertices and faces of b that are transformed once */
-    PERPI_PLANES = 8,       /* past the silhouette of B - A; the nearest are kept */
+    PERPI_FACETS = 64,       /* feature pairs that can take part; the nearest are kept */
+    PERPI_PRODUCTS = 64,     /* whose sign the turn can change: bits of a mask */
+    PERPI_TURN_ACTIVE = 12,  /* of these so many are followed, the nearest to d = 0 */
+    PERPI_TURN_CELLS = 256,  /* orders that are looked at */
+    PERPI_PLACED = 64,       /* vertices and faces of b that are transformed once */
+    PERPI_PLACED_EDGES = 32, /* edges of small bodies, as vectors; of bodies with more none */
+    PERPI_KNOWN_FACES = 12,  /* products of so many faces are remembered */
+    PERPI_PLANES = 8,        /* past the silhouette of B - A; the nearest are kept */
 };
 
 typedef enum perpi_facet_kind {
@@ -62,11 +64,15 @@ typedef struct perpi_meeting {
     int32_t count;
     perpi_product product[PERPI_PRODUCTS];
     int32_t products;
+    /* by side, face and edge of the other body: 0 or 1 + 2 bit + opposite */
+    uint8_t known[2][PERPI_KNOWN_FACES][PERPI_PLACED_EDGES];
     double least; /* smallest distance of a present pair */
     double best;  /* largest psi of one */
     bool apart;   /* a present pair is open by more than the margin */
     bool crowded; /* there were more pairs than there is room for */
     vec3 vertex_b[PERPI_PLACED], normal_b[PERPI_PLACED];
+    bool edges_placed[2];
+    vec3 edge[2][PERPI_PLACED_EDGES];
     mat3 R_end[PERPI_SPINS]; /* R after each expected turn */
     int32_t ends;
     bool still;  /* one, and that none */

@@ -11,6 +11,7 @@
  * So both kinds are told by signs of products of an edge with a normal of the other body.
  */
 #include <math.h>
+#include <string.h>
 
 #include "collide/polyhedron.h"
 #include "collide/round.h"
@@ -32,33 +33,36 @@ static vec3 into_b(const perpi_meeting* m, vec3 y)
 }
 
 /* Vertex and normal in a's frame. */
-static vec3 vertex_of(const perpi_meeting* m, int side, int32_t i)
+static inline vec3 vertex_of(const perpi_meeting* m, int side, int32_t i)
 {
     return side == 0          ? m->p[0]->vertex[i]
            : i < PERPI_PLACED ? m->vertex_b[i]
                               : into_a(m, m->p[1]->vertex[i]);
 }
 
-static vec3 normal_of(const perpi_meeting* m, int side, int32_t i)
+static inline vec3 normal_of(const perpi_meeting* m, int side, int32_t i)
 {
     return side == 0          ? m->p[0]->normal[i]
            : i < PERPI_PLACED ? m->normal_b[i]
                               : m3_mul(m->R, m->p[1]->normal[i]);
 }
 
-static vec3 edge_of(const perpi_meeting* m, int side, int32_t i)
+static inline vec3 edge_of(const perpi_meeting* m, int side, int32_t i)
 {
+    if (m->edges_placed[side]) {
+        return m->edge[side][i];
+    }
     const perpi_edge* e = &m->p[side]->edge[i];
     return v3_sub(vertex_of(m, side, e->vertex[1]), vertex_of(m, side, e->vertex[0]));
 }
 
 /* The same after the k-th expected turn. */
-static vec3 normal_at_end(const perpi_meeting* m, int side, int32_t i, int32_t k)
+static inline vec3 normal_at_end(const perpi_meeting* m, int side, int32_t i, int32_t k)
 {
     return side == 0 || m->still ? normal_of(m, side, i) : m3_mul(m->R_end[k], m->p[1]->normal[i]);
 }
 
-static vec3 edge_at_end(const perpi_meeting* m, int side, int32_t i, int32_t k)
+static inline vec3 edge_at_end(const perpi_meeting* m, int side, int32_t i, int32_t k)
 {
     if (side == 0 || m->still) {
         return edge_of(m, side, i);
@@ -89,7 +93,8 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
         perpi_clamp(turn < margin / m->size ? turn : margin / m->size, SAME_ANGLE, THETA_MAX);
     m->orders = list->rule == PERPI_TOUCH_PEG;
     m->ends = list->spins > 0 ? list->spins : 1;
-    m->still = list->spins == 0 || (m->ends == 1 && v3_dot(list->spin[0], list->spin[0]) == 0.0);
+    m->still = list->spins == 0 || (m->ends == 1 && v3_dot(list->spin[0], list->spin[0]) <=
+                                                        0.01 * SAME_ANGLE * SAME_ANGLE);
     for (int32_t k = 0; k < m->ends && !m->still; ++k) {
         m->R_end[k] = m3_mm(q4_matrix(q4_exp(m3_tmul(pose_a->R, list->spin[k]))), m->R);
     }
@@ -97,6 +102,7 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
     m->side = list->sided ? m3_tmul(pose_a->R, list->side) : v3(0, 0, 0);
     m->count = 0;
     m->products = 0;
+    memset(m->known, 0, sizeof m->known);
     m->least = INFINITY;
     m->best = -INFINITY;
     m->apart = m->crowded = false;
@@ -106,23 +112,52 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
     for (int32_t i = 0; i < PERPI_PLACED && i < b->face_count; ++i) {
         m->normal_b[i] = m3_mul(m->R, b->normal[i]);
     }
+    for (int side = 0; side < 2; ++side) {
+        m->edges_placed[side] = false;
+        for (int32_t i = 0;
+             m->p[side]->edge_count <= PERPI_PLACED_EDGES && i < m->p[side]->edge_count; ++i) {
+            m->edge[side][i] = edge_of(m, side, i);
+        }
+        m->edges_placed[side] = m->p[side]->edge_count <= PERPI_PLACED_EDGES;
+    }
 }
 
 /* ---- products and their signs ----------------------------------------------------------------------- */
 
-/* Whether the product has the sign wanted, or vanishes. */
-static bool holds(vec3 n, vec3 u, double want)
+/* The product s of a face's normal with an edge u of the other body, and u . u. */
+typedef struct face_edge {
+    double s, u2;
+} face_edge;
+
+static inline face_edge product_of(vec3 n, vec3 u)
 {
-    const double s = v3_dot(u, n);
-    return s * want >= 0.0 || s * s <= PRESENT * PRESENT * v3_dot(u, u);
+    return (face_edge){v3_dot(u, n), v3_dot(u, u)};
+}
+
+static inline face_edge product_now(const perpi_meeting* m, int side, int32_t face, int32_t edge)
+{
+    return product_of(normal_of(m, side, face), edge_of(m, 1 - side, edge));
+}
+
+/* After the k-th expected turn. */
+static inline face_edge product_at_end(const perpi_meeting* m, int side, int32_t face, int32_t edge,
+                                       int32_t k)
+{
+    return product_of(normal_at_end(m, side, face, k), edge_at_end(m, 1 - side, edge, k));
+}
+
+/* Whether the product has the sign wanted, or vanishes. */
+static inline bool holds(face_edge p, double want)
+{
+    return p.s * want >= 0.0 || p.s * p.s <= PRESENT * PRESENT * p.u2;
 }
 
 /* Whether a product is certain to have the other sign than wanted, whatever the small turn. */
-static bool never(const perpi_meeting* m, vec3 n, vec3 u, double want)
+static inline bool never(const perpi_meeting* m, face_edge p, double want)
 {
-    const double s = v3_dot(n, u), u2 = v3_dot(u, u), theta2 = m->theta * m->theta;
-    return s * want < 0.0 && s * s * (1.0 + theta2) >= theta2 * u2 &&
-           s * s > PRESENT * PRESENT * u2;
+    const double theta2 = m->theta * m->theta;
+    return p.s * want < 0.0 && p.s * p.s * (1.0 + theta2) >= theta2 * p.u2 &&
+           p.s * p.s > PRESENT * PRESENT * p.u2;
 }
 
 static bool same_product(const perpi_meeting* m, const perpi_product* p, const perpi_product* q,
@@ -143,7 +178,7 @@ static bool same_product(const perpi_meeting* m, const perpi_product* p, const p
 
 /* Bit of the product of a face's normal with an edge of the other body, and whether it is kept with the
  * opposite sign; -1: no room. b turns: (u + d x u) . n of its edge, u . (n + d x n) of its face. */
-static int32_t product_index(perpi_meeting* m, int side, int32_t face, int32_t edge, bool* opposite)
+static int32_t find_product(perpi_meeting* m, int side, int32_t face, int32_t edge, bool* opposite)
 {
     perpi_product p;
     for (int32_t k = 0; k < m->ends; ++k) {
@@ -168,10 +203,28 @@ static int32_t product_index(perpi_meeting* m, int side, int32_t face, int32_t e
     return m->products++;
 }
 
+/* The same, remembered for small bodies: several facets ask for the same product. */
+static int32_t product_index(perpi_meeting* m, int side, int32_t face, int32_t edge, bool* opposite)
+{
+    if (face >= PERPI_KNOWN_FACES || edge >= PERPI_PLACED_EDGES) {
+        return find_product(m, side, face, edge, opposite);
+    }
+    uint8_t* known = &m->known[side][face][edge];
+    if (*known == 0) {
+        const int32_t i = find_product(m, side, face, edge, opposite);
+        if (i < 0) {
+            return i;
+        }
+        *known = (uint8_t)(1 + 2 * i + (*opposite ? 1 : 0));
+    }
+    *opposite = ((*known - 1) & 1) != 0;
+    return (*known - 1) / 2;
+}
+
 /* The facet needs the product of the edge (of the body that does not own the face) with the face's
- * normal to have the sign `want`. */
+ * normal to have the sign `want`; p: the product after each expected turn. */
 static void demand(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int32_t edge,
-                   double want)
+                   double want, const face_edge* p)
 {
     bool changes = false;
     if (!m->orders) {
@@ -181,11 +234,10 @@ static void demand(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int
         if (!(f->possible >> k & 1U)) {
             continue;
         }
-        const vec3 n = normal_at_end(m, side, face, k), u = edge_at_end(m, 1 - side, edge, k);
-        const double s = v3_dot(u, n), sine2 = s * s / v3_dot(u, u);
+        const double sine2 = p[k].s * p[k].s / p[k].u2;
         if (sine2 < m->theta * m->theta * (1.0 - sine2)) {
             changes = true;
-        } else if (!holds(n, u, want)) {
+        } else if (!holds(p[k], want)) {
             f->possible &= ~(1U << k);
         }
     }
@@ -196,9 +248,7 @@ static void demand(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int
     const int32_t bit = product_index(m, side, face, edge, &opposite);
     if (bit < 0) {
         /* no room: as with the first expected turn */
-        f->possible &=
-            holds(normal_at_end(m, side, face, 0), edge_at_end(m, 1 - side, edge, 0), want) ? ~0U
-                                                                                            : 0U;
+        f->possible &= holds(p[0], want) ? ~0U : 0U;
     } else if ((want > 0.0) != opposite) {
         f->plus |= (uint64_t)1 << bit;
     } else {
@@ -287,12 +337,18 @@ static double face_distance(const perpi_polyhedron* p, int32_t face, vec3 y, dou
     return inside ? fabs(psi) : sqrt(closest);
 }
 
+/* psi: the height of the vertex over the face's plane. */
+static inline double height_over(const perpi_meeting* m, int side, int32_t face, int32_t vertex)
+{
+    const vec3 n = normal_of(m, side, face);
+    const double offset = m->p[side]->offset[face] + (side == 0 ? 0.0 : v3_dot(n, m->x));
+    return v3_dot(n, vertex_of(m, 1 - side, vertex)) - offset;
+}
+
 static perpi_facet vertex_face(const perpi_meeting* m, int side, int32_t face, int32_t vertex)
 {
     const vec3 n = normal_of(m, side, face), v = vertex_of(m, 1 - side, vertex);
-    const vec3 y = side == 0 ? v : m->p[0]->vertex[vertex];
-    const double offset = m->p[side]->offset[face] + (side == 0 ? 0.0 : v3_dot(n, m->x));
-    const double psi = v3_dot(n, y) - offset;
+    const double psi = height_over(m, side, face, vertex);
     const vec3 foot = v3_madd(v, -psi, n);
     return (perpi_facet){.kind = side == 0 ? PERPI_VERTEX_B_FACE_A : PERPI_VERTEX_A_FACE_B,
                          .one = vertex,
@@ -310,32 +366,43 @@ void perpi_meeting_vertex(perpi_meeting* m, int side, int32_t face, int32_t vert
 {
     const perpi_polyhedron* other = m->p[1 - side];
     const int32_t first = other->around_start[vertex], end = other->around_start[vertex + 1];
-    perpi_facet f = vertex_face(m, side, face, vertex);
-    if (!(fabs(f.psi) <= m->near) || !exists(m, f.n)) {
+    const vec3 n = normal_of(m, side, face);
+    if (!(fabs(height_over(m, side, face, vertex)) <= m->near) ||
+        !exists(m, side == 0 ? n : v3_neg(n))) {
         return;
     }
-    const vec3 n = side == 0 ? f.n : v3_neg(f.n);
-    for (int32_t k = first; k < end && (f.possible != 0 || f.present); ++k) {
+    uint32_t possible = (1U << m->ends) - 1U;
+    bool present = true;
+    for (int32_t k = first; k < end && (possible != 0 || present); ++k) {
         const int32_t e = other->around[k];
         const double want = other->edge[e].vertex[0] == vertex ? 1.0 : -1.0;
+        const face_edge now = product_of(n, edge_of(m, 1 - side, e));
         for (int32_t i = 0; i < m->ends; ++i) {
-            if (never(m, normal_at_end(m, side, face, i), edge_at_end(m, 1 - side, e, i), want)) {
-                f.possible &= ~(1U << i);
+            if (never(m, m->still ? now : product_at_end(m, side, face, e, i), want)) {
+                possible &= ~(1U << i);
             }
         }
-        f.present = f.present && holds(n, edge_of(m, 1 - side, e), want);
+        present = present && holds(now, want);
     }
-    if (f.possible == 0 && !f.present && !all) {
+    if (possible == 0 && !present && !all) {
         return;
     }
+    perpi_facet f = vertex_face(m, side, face, vertex);
+    f.possible = possible;
+    f.present = present;
     const vec3 y = side == 0 ? f.p_b : into_b(m, f.p_a);
     f.distance = face_distance(m->p[side], face, y, f.psi, m->near);
     if (!(f.distance <= m->near)) {
         return;
     }
-    for (int32_t k = first; k < end; ++k) {
+    for (int32_t k = first; k < end && m->orders; ++k) {
         const int32_t e = other->around[k];
-        demand(m, &f, side, face, e, other->edge[e].vertex[0] == vertex ? 1.0 : -1.0);
+        face_edge p[PERPI_SPINS];
+        for (int32_t i = 0; i < m->ends; ++i) {
+            p[i] = m->still ? product_of(n, edge_of(m, 1 - side, e))
+                            : product_at_end(m, side, face, e, i);
+        }
+        demand(m, &f, side, face, e, other->edge[e].vertex[0] == vertex ? 1.0 : -1.0, p);
     }
     if (f.possible != 0 || f.present || all) {
         keep(m, &f);
@@ -344,7 +411,25 @@ void perpi_meeting_vertex(perpi_meeting* m, int side, int32_t face, int32_t vert
 
 /* ---- an edge and an edge ------------------------------------------------------------------------------ */
 
-/* The pair with the normal sigma a x b; false if that is none. Points are those of the lines. */
+/* The sign sigma with which sigma a x b points out of both edges; 0 if there is none, or if the edges are
+ * parallel. */
+static double outward_sign(const perpi_meeting* m, int32_t edge_a, int32_t edge_b)
+{
+    const perpi_edge *e = &m->p[0]->edge[edge_a], *g = &m->p[1]->edge[edge_b];
+    const vec3 u = edge_of(m, 0, edge_a), w = edge_of(m, 1, edge_b), cross = v3_cross(u, w);
+    const double along_a =
+        v3_dot(cross, v3_add(normal_of(m, 0, e->face[0]), normal_of(m, 0, e->face[1])));
+    const double along_b =
+        v3_dot(cross, v3_add(normal_of(m, 1, g->face[0]), normal_of(m, 1, g->face[1])));
+    const double limit2 = ALONG * ALONG * v3_dot(u, u) * v3_dot(w, w);
+    return !(v3_dot(cross, cross) > limit2) ? 0.0
+           : along_a > 0.0 && along_b < 0.0 ? 1.0
+           : along_a < 0.0 && along_b > 0.0 ? -1.0
+                                            : 0.0;
+}
+
+/* The pair with the normal sigma a x b, which points out of both; false if that is none. Points are those
+ * of the lines. */
 static bool edge_edge(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, double sigma,
                       perpi_facet* f)
 {
@@ -352,11 +437,8 @@ static bool edge_edge(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, do
     const vec3 p = vertex_of(m, 0, e->vertex[0]), q = vertex_of(m, 1, g->vertex[0]);
     const vec3 u = edge_of(m, 0, edge_a), w = edge_of(m, 1, edge_b);
     const double uu = v3_dot(u, u), ww = v3_dot(w, w), uw = v3_dot(u, w);
-    const vec3 cross = v3_cross(u, w), d = v3_sub(q, p);
+    const vec3 cross = v3_scale(sigma, v3_cross(u, w)), d = v3_sub(q, p);
     const double c2 = v3_dot(cross, cross);
-    if (!(c2 > ALONG * ALONG * uu * ww)) {
-        return false;
-    }
     const double du = v3_dot(d, u), dw = v3_dot(d, w);
     const double s = (du * ww - dw * uw) / c2, t = (du * uw - dw * uu) / c2;
     /* the lines may cross outside the edges, and come inside with the motion: so far, and no farther
@@ -368,12 +450,7 @@ static bool edge_edge(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, do
         out_b > 0.5) {
         return false;
     }
-    const vec3 n = v3_scale(sigma / sqrt(c2), cross);
-    /* where edges are so parallel that the turn can flip the normal: only with one that points out */
-    if (!(v3_dot(n, v3_add(normal_of(m, 0, e->face[0]), normal_of(m, 0, e->face[1]))) > 0.0) ||
-        !(v3_dot(n, v3_add(normal_of(m, 1, g->face[0]), normal_of(m, 1, g->face[1]))) < 0.0)) {
-        return false;
-    }
+    const vec3 n = v3_scale(1.0 / sqrt(c2), cross);
     const double psi = v3_dot(n, d);
     const vec3 p_a = v3_madd(p, s, u);
     *f = (perpi_facet){.kind = PERPI_EDGE_EDGE,
@@ -395,48 +472,54 @@ static bool edge_edge(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, do
     return true;
 }
 
-/* Which of the expected turns can make the edges a facet with the normal sigma a x b. */
-static uint32_t edges_possible(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, double sigma)
+/* The four products that tell whether two edges are a facet: of a's two faces with b's edge, and of b's two
+ * faces with a's edge. With the normal sigma a x b they must have the signs sigma and -sigma in turn. */
+static bool edges_hold(const face_edge p[4], double sigma)
 {
-    const perpi_edge *e = &m->p[0]->edge[edge_a], *g = &m->p[1]->edge[edge_b];
-    const vec3 u = edge_of(m, 0, edge_a);
-    const vec3 left = m->p[0]->normal[e->face[0]], right = m->p[0]->normal[e->face[1]];
-    uint32_t possible = 0;
-    for (int32_t k = 0; k < m->ends; ++k) {
-        const vec3 w = edge_at_end(m, 1, edge_b, k);
-        if (!never(m, left, w, sigma) && !never(m, right, w, -sigma) &&
-            !never(m, normal_at_end(m, 1, g->face[0], k), u, sigma) &&
-            !never(m, normal_at_end(m, 1, g->face[1], k), u, -sigma)) {
-            possible |= 1U << k;
-        }
-    }
-    return possible;
+    return holds(p[0], sigma) && holds(p[1], -sigma) && holds(p[2], sigma) && holds(p[3], -sigma);
+}
+
+static bool edges_never(const perpi_meeting* m, const face_edge p[4], double sigma)
+{
+    return never(m, p[0], sigma) || never(m, p[1], -sigma) || never(m, p[2], sigma) ||
+           never(m, p[3], -sigma);
 }
 
 void perpi_meeting_edges(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
 {
     const perpi_edge *e = &m->p[0]->edge[edge_a], *g = &m->p[1]->edge[edge_b];
-    const vec3 u = edge_of(m, 0, edge_a), w = edge_of(m, 1, edge_b);
-    const vec3 a[2] = {normal_of(m, 0, e->face[0]), normal_of(m, 0, e->face[1])};
-    const vec3 b[2] = {normal_of(m, 1, g->face[0]), normal_of(m, 1, g->face[1])};
-    for (double sigma = -1.0; sigma <= 1.0; sigma += 2.0) {
-        const uint32_t possible = edges_possible(m, edge_a, edge_b, sigma);
-        const bool present = holds(a[0], w, sigma) && holds(a[1], w, -sigma) &&
-                             holds(b[0], u, sigma) && holds(b[1], u, -sigma);
-        perpi_facet f;
-        if ((possible == 0 && !present) || !edge_edge(m, edge_a, edge_b, sigma, &f) ||
-            !(f.distance <= m->near) || !exists(m, f.n)) {
-            continue;
+    const int32_t face[4] = {e->face[0], e->face[1], g->face[0], g->face[1]};
+    const int32_t edge[4] = {edge_b, edge_b, edge_a, edge_a};
+    /* where edges are so parallel that the turn can flip the normal: only with one that points out */
+    const double sigma = outward_sign(m, edge_a, edge_b);
+    if (sigma == 0.0) {
+        return;
+    }
+    face_edge now[4], end[4][PERPI_SPINS];
+    for (int i = 0; i < 4; ++i) {
+        now[i] = product_now(m, i / 2, face[i], edge[i]);
+        for (int32_t k = 0; k < m->ends; ++k) {
+            end[i][k] = m->still ? now[i] : product_at_end(m, i / 2, face[i], edge[i], k);
         }
-        f.possible = possible;
-        f.present = present;
-        demand(m, &f, 0, e->face[0], edge_b, sigma);
-        demand(m, &f, 0, e->face[1], edge_b, -sigma);
-        demand(m, &f, 1, g->face[0], edge_a, sigma);
-        demand(m, &f, 1, g->face[1], edge_a, -sigma);
-        if (f.possible != 0 || f.present) {
-            keep(m, &f);
-        }
+    }
+    uint32_t possible = 0;
+    for (int32_t k = 0; k < m->ends; ++k) {
+        const face_edge p[4] = {end[0][k], end[1][k], end[2][k], end[3][k]};
+        possible |= edges_never(m, p, sigma) ? 0U : 1U << k;
+    }
+    const bool present = edges_hold(now, sigma);
+    perpi_facet f;
+    if ((possible == 0 && !present) || !edge_edge(m, edge_a, edge_b, sigma, &f) ||
+        !(f.distance <= m->near) || !exists(m, f.n)) {
+        return;
+    }
+    f.possible = possible;
+    f.present = present;
+    for (int i = 0; i < 4; ++i) {
+        demand(m, &f, i / 2, face[i], edge[i], i % 2 == 0 ? sigma : -sigma, end[i]);
+    }
+    if (f.possible != 0 || f.present) {
+        keep(m, &f);
     }
 }
 
@@ -476,8 +559,9 @@ static bool walk_arc(const perpi_meeting* m, int32_t edge_a, vec3 from, vec3 to,
         const double s =
             v3_dot(v3_cross(edge_of(m, 0, edge_a), w),
                    m3_mul(m->R, v3_add(v3_scale(1.0 - least, from), v3_scale(least, to))));
-        if (length > 0.0 && edge_edge(m, edge_a, crossed, s < 0.0 ? -1.0 : 1.0, &f) &&
-            exists(m, f.n)) {
+        const double sigma = s < 0.0 ? -1.0 : 1.0;
+        if (length > 0.0 && outward_sign(m, edge_a, crossed) == sigma &&
+            edge_edge(m, edge_a, crossed, sigma, &f) && exists(m, f.n)) {
             *best = f.psi > best->psi ? f : *best;
             if (f.psi > m->margin) {
                 return false;

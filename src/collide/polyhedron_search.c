@@ -154,7 +154,7 @@ typedef struct features {
     int32_t vertices, faces, edges;
 } features;
 
-static vec3 vertex_at(const perpi_meeting* m, int side, int32_t i)
+static inline vec3 vertex_at(const perpi_meeting* m, int side, int32_t i)
 {
     return side == 0          ? m->p[0]->vertex[i]
            : i < PERPI_PLACED ? m->vertex_b[i]
@@ -170,22 +170,26 @@ static bool mark(uint64_t* bits, int32_t i)
     return was;
 }
 
-static listed_edge list_edge(const perpi_meeting* m, int side, int32_t i, box b)
+static void list_edge(const perpi_meeting* m, int side, int32_t i, const box* b, listed_edge* l)
 {
     const perpi_polyhedron* p = m->p[side];
     const perpi_edge* e = &p->edge[i];
-    listed_edge l = {.edge = i, .b = b};
-    l.u = v3_sub(vertex_at(m, side, e->vertex[1]), vertex_at(m, side, e->vertex[0]));
+    const bool turns = side == 1 && !m->still;
+    l->edge = i;
+    l->b = *b;
+    l->u = m->edges_placed[side]
+               ? m->edge[side][i]
+               : v3_sub(vertex_at(m, side, e->vertex[1]), vertex_at(m, side, e->vertex[0]));
     for (int k = 0; k < 2; ++k) {
-        const vec3 n = p->normal[e->face[k]];
-        l.n[k] = side == 0 ? n : m3_mul(m->R, n);
-        l.n_end[k] = side == 0 || m->still ? l.n[k] : m3_mul(m->R_end[0], n);
+        const vec3* n = &p->normal[e->face[k]];
+        l->n[k] = side == 0                   ? *n
+                  : e->face[k] < PERPI_PLACED ? m->normal_b[e->face[k]]
+                                              : m3_mul(m->R, *n);
+        l->n_end[k] = turns ? m3_mul(m->R_end[0], *n) : l->n[k];
     }
-    l.u_end = side == 0 || m->still
-                  ? l.u
-                  : m3_mul(m->R_end[0], v3_sub(p->vertex[e->vertex[1]], p->vertex[e->vertex[0]]));
-    l.limit = v3_norm(l.u) * (m->theta + 1e-12);
-    return l;
+    l->u_end = turns ? m3_mul(m->R_end[0], v3_sub(p->vertex[e->vertex[1]], p->vertex[e->vertex[0]]))
+                     : l->u;
+    l->limit = v3_norm(l->u) * (m->theta + 1e-12);
 }
 
 static bool add_face(const perpi_meeting* m, int side, int32_t i, const box* within, features* list)
@@ -217,7 +221,10 @@ static bool add_edge(const perpi_meeting* m, int side, int32_t i, const box* wit
     if (list->edges == LISTED) {
         return false;
     }
-    list->edge[list->edges++] = list_edge(m, side, i, side == 0 ? widened(b, m->near) : b);
+    if (side == 0) {
+        b = widened(b, m->near);
+    }
+    list_edge(m, side, i, &b, &list->edge[list->edges++]);
     return true;
 }
 
