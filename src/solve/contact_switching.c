@@ -22,6 +22,7 @@
 
 #include "solve/builtin.h"
 #include "solve/dispatch.h"
+#include "solve/fixed_push.h"
 
 #define SETTLED 1e-13 /* opening of a partner, of its largest term, that is none */
 #define SLACK 1e-10   /* of the largest term of a row: smaller violations are rounding */
@@ -29,6 +30,7 @@
 enum {
     HANDOVERS = 6, /* of one group; then the last two stay closed together */
     SETTLING = 80, /* rounds for the impulse of a partner */
+    PLANAR = 2,    /* rows of a contact with one tangential row, or none */
     INNER =
         500, /* iterations for one choice: where contacts contradict each other no number helps */
 };
@@ -51,22 +53,25 @@ typedef struct switching {
     share* share;      /* per group */
     int32_t* from;     /* per constraint of the smaller problem */
     perp_constraint* constraint;
-    double *b, *lower, *upper, *compliance, *p;
+    double *b, *lower, *upper, *compliance, *b_error, *p;
+    perpi_fixed_push push; /* partners in space */
     size_t group_of_capacity, choice_capacity, partner_capacity, handed_capacity, from_capacity;
     size_t constraint_capacity, share_capacity;
-    size_t b_capacity, lower_capacity, upper_capacity, compliance_capacity, p_capacity;
+    size_t b_capacity, lower_capacity, upper_capacity, compliance_capacity, b_error_capacity,
+        p_capacity;
 } switching;
 
 static void switching_destroy(void* self)
 {
     switching* s = self;
     perp_contact_solver_destroy(s->inner);
-    void* const owned[] = {s->group_of, s->choice,     s->partner, s->handed,
-                           s->from,     s->constraint, s->b,       s->lower,
-                           s->upper,    s->compliance, s->p,       s->share};
+    void* const owned[] = {s->group_of,   s->choice, s->partner, s->handed, s->from,
+                           s->constraint, s->b,      s->lower,   s->upper,  s->compliance,
+                           s->p,          s->share,  s->b_error};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(s->context, owned[i]);
     }
+    perpi_fixed_push_free(&s->push);
     perpi_free(s->context, s);
 }
 
@@ -78,7 +83,7 @@ static perp_status switching_create(perp_context* context, const void* settings,
     if (status != PERP_OK) {
         return status;
     }
-    s->context = context;
+    s->context = s->push.context = context;
     status = perp_contact_solver_create(context, "auto", NULL, 0, &s->inner);
     if (status != PERP_OK) {
         switching_destroy(s);
@@ -91,14 +96,15 @@ static perp_status switching_create(perp_context* context, const void* settings,
 static perp_status make_room(switching* s, const perp_contact_problem* P)
 {
     const size_t n = (size_t)P->constraint_count, g = (size_t)P->group_count;
-    const size_t rows = (size_t)P->row_count;
+    const size_t rows = (size_t)P->row_count + PERPI_PUSH_ROWS * g;
     perp_context* c = s->context;
     perp_status status = perpi_grow(c, &s->group_of, &s->group_of_capacity, n, sizeof *s->group_of);
     if (status == PERP_OK) {
         status = perpi_grow(c, &s->from, &s->from_capacity, n, sizeof *s->from);
     }
     if (status == PERP_OK) {
-        status = perpi_grow(c, &s->constraint, &s->constraint_capacity, n, sizeof *s->constraint);
+        status =
+            perpi_grow(c, &s->constraint, &s->constraint_capacity, n + g, sizeof *s->constraint);
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &s->choice, &s->choice_capacity, g, sizeof *s->choice);
@@ -119,6 +125,7 @@ static perp_status make_room(switching* s, const perp_contact_problem* P)
                    {&s->lower, &s->lower_capacity},
                    {&s->upper, &s->upper_capacity},
                    {&s->compliance, &s->compliance_capacity},
+                   {&s->b_error, &s->b_error_capacity},
                    {&s->p, &s->p_capacity}};
     for (size_t i = 0; status == PERP_OK && i < sizeof per_row / sizeof per_row[0]; ++i) {
         status = perpi_grow(c, per_row[i].array, per_row[i].capacity, rows, sizeof(double));
@@ -154,7 +161,7 @@ static perp_status find_groups(switching* s, const perp_contact_problem* P, bool
     return PERP_OK;
 }
 
-/* A partner pushes with what it is given, and has the friction that goes with it. */
+/* A partner pushes with what it is given, and has the friction that goes with it (planar). */
 static void give_share(switching* s, perp_constraint* c, double p_n)
 {
     c->kind = PERP_CONSTRAINT_BOUNDED;
@@ -182,12 +189,13 @@ static perp_contact_problem reduce(switching* s, const perp_contact_problem* P, 
             s->lower[rows + k] = P->lower != NULL ? P->lower[c->row + k] : 0.0;
             s->upper[rows + k] = P->upper != NULL ? P->upper[c->row + k] : 0.0;
             s->compliance[rows + k] = P->compliance != NULL ? P->compliance[c->row + k] : 0.0;
+            s->b_error[rows + k] = P->b_error != NULL ? P->b_error[c->row + k] : 0.0;
             s->p[rows + k] = p[c->row + k];
         }
         s->from[count] = i;
         s->constraint[count] = *c;
         s->constraint[count].row = rows;
-        if (g >= 0 && s->partner[g] == i) {
+        if (g >= 0 && s->partner[g] == i && c->rows <= PLANAR) {
             give_share(s, &s->constraint[count], s->share[g].s);
             bounds = true;
         }
@@ -201,16 +209,17 @@ static perp_contact_problem reduce(switching* s, const perp_contact_problem* P, 
     R.lower = bounds ? s->lower : NULL;
     R.upper = bounds ? s->upper : NULL;
     R.compliance = P->compliance != NULL ? s->compliance : NULL;
+    R.b_error = P->b_error != NULL ? s->b_error : NULL;
     R.group_count = 0;
     R.group = NULL;
     return R;
 }
 
 static void give_back(const switching* s, const perp_contact_problem* P,
-                      const perp_contact_problem* R, double* p)
+                      const perp_contact_problem* R, int32_t count, double* p)
 {
     memset(p, 0, (size_t)P->row_count * sizeof *p);
-    for (int32_t i = 0; i < R->constraint_count; ++i) {
+    for (int32_t i = 0; i < count; ++i) {
         const perp_constraint* c = &R->constraint[i];
         memcpy(p + P->constraint[s->from[i]].row, s->p + c->row, (size_t)c->rows * sizeof *p);
     }
@@ -249,6 +258,33 @@ static opening open_by(const perp_contact_problem* P, int32_t i, const double* v
         J += (size_t)c->rows * (size_t)n;
     }
     return o;
+}
+
+/* Partners in space: see fixed_push.h. *v: the velocities of the larger problem, if there are any. */
+static perp_status push_in_space(switching* s, const perp_contact_problem* P,
+                                 perp_contact_problem* R, double** v)
+{
+    int32_t pushes = 0;
+    const int32_t count = R->constraint_count;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        pushes += s->partner[g] >= 0 && P->constraint[s->partner[g]].rows > PLANAR;
+    }
+    if (pushes == 0) {
+        return PERP_OK;
+    }
+    const double* v_old = *v;
+    const perp_status status = perpi_fixed_push_begin(&s->push, R, pushes, v_old);
+    for (int32_t j = 0; status == PERP_OK && j < count; ++j) {
+        const int32_t i = s->from[j], g = s->group_of[i];
+        if (g >= 0 && s->partner[g] == i && s->constraint[j].rows > PLANAR &&
+            !perpi_fixed_push_add(&s->push, R, j, s->share[g].s, open_by(P, i, v_old).w,
+                                  s->constraint, s->b, s->compliance, s->p)) {
+            return perpi_fail(s->context, PERP_ERROR_UNSUPPORTED,
+                              "switching: a mass matrix is not positive");
+        }
+    }
+    *v = s->push.v;
+    return status;
 }
 
 /* Whether the partners are just closed; if not, their shares are changed. */
@@ -341,7 +377,7 @@ static bool choose_again(switching* s, const perp_contact_problem* P, const doub
             const double p_n = p[P->constraint[s->choice[g]].row];
             share* x = &s->share[g];
             s->handed[g] += 1;
-            if (s->handed[g] > HANDOVERS && other && P->constraint[s->choice[g]].rows <= 2) {
+            if (s->handed[g] > HANDOVERS && other) {
                 s->partner[g] = l.widest;
                 x->high = x->before == l.widest ? x->impulse : p_n;
                 x->low = x->f_high = 0.0;
@@ -407,13 +443,22 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
             report->outcome = PERP_OUTCOME_CANCELLED;
             break;
         }
-        const perp_contact_problem R = reduce(s, problem, p);
+        perp_contact_problem R = reduce(s, problem, p);
+        const int32_t count = R.constraint_count;
+        double* v_R = v;
         perp_report made = {0};
-        status = perp_contact_solve(s->inner, &R, &inner, warm || i > 0, v, s->p, NULL, &made);
+        status = push_in_space(s, problem, &R, &v_R);
+        if (status == PERP_OK) {
+            status =
+                perp_contact_solve(s->inner, &R, &inner, warm || i > 0, v_R, s->p, NULL, &made);
+        }
         if (status != PERP_OK) {
             break;
         }
-        give_back(s, problem, &R, p);
+        if (v_R != v) {
+            memcpy(v, v_R, (size_t)problem->dof_count * sizeof *v);
+        }
+        give_back(s, problem, &R, count, p);
         report->iterations += made.iterations + 1;
         if (made.outcome != PERP_OUTCOME_SOLVED) {
             report->outcome = made.outcome;
