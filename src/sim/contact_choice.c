@@ -2,8 +2,8 @@
  *
  * `peg` where the stepper and the step take groups of contacts and two bodies can meet whose features form
  * groups; else `standard`. Restitution by either law can gain energy with groups
- * (`tests/physics/decompression_test.c` with peg), so that bodies which bounce have plain contacts. Where no such pair exists both models give the same contacts, and the plain
- * name tells more.
+ * (`tests/physics/decompression_test.c` with peg), so that bodies which bounce have plain contacts. Where no
+ * pair forms groups both models give the same contacts, and the plain name tells more.
  */
 #include <string.h>
 
