@@ -130,6 +130,8 @@ class Checker:
         self.size = max([b.radius for b in self.bodies if b.dynamic] + [1e-300])
         if self.size < 1e-200:
             self.size = float(np.abs(rec.x[0]).max()) or 1.0
+        # What moves less than 1e-9 of its size in a step is at rest: rounding.
+        self.rest = 1e-9 * self.size / rec.dt[rec.dt > 0].min() if (rec.dt > 0).any() else 0.0
         self.found = []
 
     def report(self, kind, reason):
@@ -321,7 +323,7 @@ class Checker:
         h = rec.dt.max()
         g = np.linalg.norm(self.g, axis=1)
         dynamic = [i for i, b in enumerate(self.bodies) if b.dynamic]
-        floor = (self.mass * ((g * h) ** 2 + 1e-6 * g * self.size)).sum()
+        floor = (self.mass * ((g * h) ** 2 + 1e-6 * g * self.size + self.rest ** 2)).sum()
         part = np.zeros(rec.frames)
         bounce = np.zeros(rec.frames)
         for i in dynamic:
@@ -364,8 +366,9 @@ class Checker:
             else:
                 ends = [self.index.get(f[k], -1) for k in ("a", "b")]
                 always.append(ends)
-                if f.get("isotropic") or f.get("rest", 1) == 0:
-                    torqued.update(ends)  # not along the line between the points
+                if f.get("isotropic") or f.get("rest", 1) == 0 or \
+                        (f.get("implicit") is False and "implicit" in self.stepper):
+                    torqued.update(ends)  # not along the line between the points at the start
         for c in self.scene.get("controllers", []):
             if "body" in c:
                 anchored.add(self.index[c["body"]])
@@ -430,7 +433,7 @@ class Checker:
         P0, P1 = np.einsum("b,kbi->ki", m, v0), np.einsum("b,kbi->ki", m, v1)
         pull = np.outer(dt, (m[:, None] * self.g[members]).sum(0))
         terms = (m * (np.linalg.norm(v0, axis=2) + np.linalg.norm(v1, axis=2))).sum(1) + \
-            np.linalg.norm(pull, axis=1)
+            np.linalg.norm(pull, axis=1) + m.sum() * self.rest
         off = np.linalg.norm(P1 - P0 - pull, axis=1)
         room = 1e-6 * terms + 1e-300
         if not (off <= room).all():
@@ -438,7 +441,7 @@ class Checker:
             self.report("momentum", f"linear momentum of {[self.bodies[j].name for j in members]} "
                                     f"changes by {off[i] / terms[i]:.2g} of itself at {self.at(k[i])}")
         uniform = (self.g[members] == self.g[members][0]).all()
-        if not angular or not uniform or self.midpoint:
+        if not angular or not uniform:
             return
         M = m.sum()
         cross = (lambda a, b: (a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])[..., None]) \
@@ -460,7 +463,11 @@ class Checker:
         if self.adaptive:  # poses are extrapolated: off by what a step may be off
             tolerance = 1e-6 + 10 * self.scene["step"]["error"]
         off = np.linalg.norm(L1 - L0, axis=1)
-        room = tolerance * (t0 + t1) + 1e2 * blur + 1e-300
+        room = tolerance * (t0 + t1 + m.sum() * self.rest * self.size) + 1e2 * blur + 1e-300
+        if self.stepper == "geometric-implicit" or self.midpoint:
+            # Impulses act at the end (the middle) of the step, and arms change by h v until then.
+            room = room + dt * 2 * np.linalg.norm(v1 - (P1 / M)[:, None], axis=2).max(1) * \
+                (m * np.linalg.norm(v1 - v0, axis=2)).sum(1)
         if not (off <= room).all():
             i = int((off / room).argmax())
             self.report("momentum", f"angular momentum of {[self.bodies[j].name for j in members]} "
@@ -480,6 +487,13 @@ class Checker:
                 return False
         joined = [x for x in self.joints if {x["a"], x["b"]} == {a.name, b.name}]
         return all(x.get("collide") for x in joined)
+
+    def carry(self, values):
+        """An impact has no step: it keeps the value of the frame before."""
+        for k in range(1, self.rec.frames):
+            if self.rec.dt[k - 1] == 0:
+                values[k] = np.maximum(values[k], values[k - 1])
+        return values
 
     def step_motion(self):
         """How far any point of each body came in the step that led to a frame, from poses and from
@@ -503,11 +517,7 @@ class Checker:
             dot = np.abs(np.einsum("kbi,kbi->kb", rec.turn[1:], rec.turn[:-1]))
             turned = np.maximum(turned, 2 * np.arccos(np.minimum(dot, 1)))
         angle[1:] = turned
-        for k in range(1, rec.frames):
-            if rec.dt[k - 1] == 0:
-                motion[k] = np.maximum(motion[k], motion[k - 1])
-                angle[k] = np.maximum(angle[k], angle[k - 1])
-        return motion, angle
+        return self.carry(motion), self.carry(angle)
 
     def depth_of(self, i, j, frames):
         """A certain lower bound of the depth of bodies i and j, at these frames."""
@@ -658,6 +668,7 @@ class Checker:
             length = joint.get("length", gap[0])
             off = gap - length
             travel[1:] = np.linalg.norm(np.diff(apart, axis=0), axis=1)
+            self.carry(travel)
             # A tangential step of u leaves sqrt(l^2 + u^2) - l.
             second = np.minimum(travel ** 2 / np.maximum(2 * length, 1e-300), travel)
         elif kind in ("prismatic", "cylindrical", "planar"):
@@ -668,13 +679,16 @@ class Checker:
                 else np.abs(along)
             travel[1:] = np.abs(np.diff(gap)) if kind == "planar" else np.abs(np.diff(along))
             travel[1:] = np.maximum(travel[1:], np.linalg.norm(np.diff(apart, axis=0), axis=1))
+            self.carry(travel)
             second = travel * (ta + tb) + gap * ta ** 2
         else:
             second = 0.0
         ra, rb = np.linalg.norm(la), np.linalg.norm(lb)
         size = max(ra + rb, self.size)
-        # Linear in the step: what is left is r theta^2 / 2 of each body (twice that here).
-        room = 1e-6 * size + 1e-12 * np.abs(rec.x).max() + ra * ta ** 2 + rb * tb ** 2 + 2 * second
+        # Linear in the step: what is left is r theta^2 / 2 of each body, and theta times the error of
+        # the step before, which is as large (twice all that here).
+        second = (second + ra * ta ** 2 + rb * tb ** 2) * (1 + ta + tb)
+        room = 1e-6 * size + 1e-12 * np.abs(rec.x).max() + 2 * second
         if self.adaptive:
             room = 3 * np.maximum.accumulate(room) + 1e-3 * size
         start = max(0.0, off[0])
@@ -695,7 +709,7 @@ class Checker:
             rel0 = rel[0].T
             wrong = np.linalg.norm(rel @ rel0 - np.eye(d), axis=(1, 2)) / math.sqrt(2)
         if wrong is not None:
-            room = 1e-6 + (ta + tb) ** 2
+            room = 1e-6 + (ta + tb) ** 2 * (1 + ta + tb)
             if self.adaptive:
                 room = 3 * np.maximum.accumulate(room) + 1e-3
             if not (wrong - room <= 0).all():
@@ -708,8 +722,7 @@ class Checker:
             low, high = (x if x is not None else s * np.inf
                          for x, s in zip(joint["limits"], (-1, 1)))
             scale = 1.0 if kind == "revolute" else size
-            room = 1e-6 * scale + ((ta + tb) ** 2 if kind == "revolute" else
-                                   2 * second + ra * ta ** 2 + rb * tb ** 2)
+            room = 1e-6 * scale + ((ta + tb) ** 2 if kind == "revolute" else 2 * second)
             out = np.maximum(low - c, c - high)
             out = out - max(0.0, out[0]) - room
             if not (out <= 0).all():

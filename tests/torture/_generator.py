@@ -359,6 +359,8 @@ class Maker:
     def ground(self):
         rng, L, d = self.rng, self.L, self.dim
         kind = pick(rng, (("none", 14), ("plane", 36), ("plate", 26), ("box", 12), ("tilted", 12)))
+        if self.template == "linkage" and kind in ("box", "tilted"):
+            kind = "plane"  # a chain may reach far to the side
         up = [0.0] * (d - 1) + [1.0]
         plane = "halfplane" if d == 2 else "plane"
         self.tags["ground"] = kind

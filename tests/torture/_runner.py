@@ -102,10 +102,6 @@ def check_accounts(verdict, summary, recording, scene):
     tolerance = scene.get("tolerance", 1e-8)
     if not worst <= tolerance * (1 + 1e-9):
         verdict.add("wrong", "certificate", f"certificate {worst:.3g} above the tolerance")
-    for kind in ("linear", "angular"):
-        error = summary["momentum_error"][kind]
-        if not error <= 1e-6:
-            verdict.add("wrong", "momentum-account", f"{kind} momentum error {error:.3g}")
     with h5py.File(recording, "r") as f:
         columns = [n.decode() for n in f["energy/ledger"].attrs["columns"]]
         rows = f["energy/ledger"][()]
@@ -114,10 +110,29 @@ def check_accounts(verdict, summary, recording, scene):
         magnitude = rows[:, columns.index("magnitude")]
         energy = np.abs(f["energy/kinetic"][()]) + np.abs(f["energy/potential"][()])
         reach = np.abs(f["state/q"][()]).max() if f["state/q"].size else 0.0
+        momentum, v = f["solver/momentum_error"][()], f["state/v"][()]
+    # Momentum. Impulses at the end or the middle of a step do not keep angular momentum (the account
+    # says by how much); a relative error is of rounding where a body is at rest.
+    stepper = scene.get("stepper", "stewart-trinkle")
+    first_order = stepper == "geometric-implicit" or isinstance(stepper, dict) or \
+        any(f.get("implicit") is False for f in scene.get("forces", []))
+    v = v.reshape(len(v), len(scene["bodies"]), -1)[:, [b.get("type", "dynamic") == "dynamic"
+                                                        for b in scene["bodies"]]]
+    d = scene.get("dimension", 3)
+    speed, spin = np.abs(v[:, :, :d]).max(2), np.abs(v[:, :, d:]).max(2)
+    moving = ((speed > 1e-9 * speed.max()) & (spin > 1e-9 * spin.max())).all(1) \
+        if v.size else np.zeros(len(v), bool)
+    for i, kind in enumerate(("linear", "angular")):
+        error = np.where(moving, momentum[:, i], 0.0)
+        if not (error <= 1e-6).all() and not (i == 1 and first_order):
+            k = int(error.argmax())
+            verdict.add("wrong", "momentum-account", f"{kind} momentum error {error[k]:.3g} in frame {k}")
+    still = sum(b.get("mass", 0.0) for b in scene["bodies"]) * (1e-9 * speed.max(initial=0.0)) ** 2
     energy = np.maximum(energy, np.r_[energy[:1], energy[:-1]])  # of both ends of the step
     weight = sum(b.get("mass", 0.0) * np.linalg.norm(b.get("gravity", scene.get("gravity", [0.0])))
                  for b in scene["bodies"] if b.get("type", "dynamic") == "dynamic")
-    room = np.maximum(1e-9, c) * magnitude + (1e-13 + 4 * c) * (energy + 4 * weight * (reach + 1e-300))
+    room = np.maximum(1e-9, c) * magnitude + (1e-13 + 4 * c) * (energy + 4 * weight * (reach + 1e-300)) + \
+        still
     over = unexplained - room
     if not (over <= 0).all():
         k = int(over.argmax())
@@ -135,6 +150,7 @@ def run_scene(scene, resume=False, verify=False, keep=None):
         with open(path, "w") as file:
             json.dump(scene, file, indent=1)
         recording = os.path.join(folder, "r.h5")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         done = call("run", "scene.json", "--out", "r.h5", "--json", cwd=folder)
         crash = crash_of(done)
         if crash:
@@ -150,7 +166,8 @@ def run_scene(scene, resume=False, verify=False, keep=None):
             return verdict
         summary = json.loads(done.stdout)
         longest = summary["step_microseconds"]["max"] * 1e-6
-        if not longest <= STEP_LIMIT:
+        spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        if not longest <= STEP_LIMIT and spent > STEP_LIMIT:  # CPU, not a busy machine
             verdict.add("slow", "step", f"a step took {longest:.1f} s")
         if done.returncode == 3:
             message = summary.get("message", "")
