@@ -532,7 +532,8 @@ class Maker:
             if rng.random() < 0.2:
                 joint["damping"] = rounded(effort / self.spin * log_uniform(rng, 1e-2, 1))
             if rng.random() < 0.25:
-                motor = {"type": rng.choice(["position", "velocity", "effort"]),
+                motor = {"type": rng.choice(["position", "velocity", "effort"]
+                                            if self.stepper != "quasistatic" else ["velocity"]),
                          "max_effort": rounded(effort * log_uniform(rng, 0.1, 100))}
                 if motor["type"] == "position":
                     motor["target"] = self.time_value(0.5 * unit_length)
@@ -543,7 +544,7 @@ class Maker:
                     motor["target"] = self.time_value(effort)
                 joint["motor"] = motor
                 self.tags["motor"] = motor["type"]
-            elif rng.random() < 0.12:
+            elif rng.random() < 0.12 and self.stepper != "quasistatic":
                 gain = effort / unit_length * log_uniform(rng, 0.3, 30)
                 controller = {"type": rng.choice(["pd", "pid"]), "joint": joint["name"],
                               "kp": rounded(gain), "kd": rounded(gain * self.h * 5),
@@ -715,12 +716,25 @@ class Maker:
         rng, L, d = self.rng, self.L, self.dim
         self.g = 0.0
         names = []
+        lies = d == 3 and rng.random() < 0.7  # on a floor; else nothing holds the bodies, nor pulls
+        if lies:
+            self.g = 9.81
+            self.bodies.append({"name": "ground", "type": "static",
+                                "shapes": [{"type": "plane", "normal": [0.0, 0.0, 1.0]}]})
         for i in range(count):
             at = [(i + 1) * 2.3 * L] + [rng.uniform(-0.4, 0.4) * L for _ in range(d - 1)]
             kind = rng.choice(["circle", "box", "polygon", "star"] if d == 2 else
+                              ["sphere", "box", "cylinder"] if lies else
                               ["sphere", "box", "solid", "capsule"])
-            names.append(self.add_dynamic(kind, at, L * rng.uniform(0.6, 1), True))
-        pusher = {"name": "mover", "type": "kinematic", "position": rounded([0.0] * d),
+            names.append(self.add_dynamic(kind, at, L * rng.uniform(0.6, 1), True, upright=lies))
+            self.bodies[-1].pop("gravity", None)
+            if lies:
+                shape = self.bodies[-1]["shapes"][0]
+                at[2] = shape["size"][2] / 2 if kind == "box" else \
+                    shape["length"] / 2 if kind == "cylinder" else shape["radius"]
+                self.bodies[-1]["position"] = rounded(at)
+        base = [0.0] * (d - 1) + [1.1 * L if lies else 0.0]
+        pusher = {"name": "mover", "type": "kinematic", "position": rounded(base),
                   "shapes": [{"type": "circle" if d == 2 else "sphere",
                               "radius": rounded(L * rng.uniform(0.4, 1))}] if rng.random() < 0.5
                   else [{"type": "box", "size": rounded([0.6 * L] + [2 * L] * (d - 1))}]}
@@ -729,9 +743,9 @@ class Maker:
             pusher["velocity"] = rounded([way / (self.steps * self.h)] + [0.0] * (d - 1))
         else:
             T = self.steps * self.h
-            pusher["motion"] = {"position": [f"{way:.6g}*sin({1.5 / T:.6g}*t)"] + [0.0] * (d - 1)}
+            pusher["motion"] = {"position": [f"{way:.6g}*sin({1.5 / T:.6g}*t)"] + rounded(base[1:])}
         self.bodies.append(pusher)
-        self.place["mover"], self.radius["mover"] = [0.0] * d, L
+        self.place["mover"], self.radius["mover"] = base, L
         self.tags["kinematic"] = "pusher"
         if d == 2 and rng.random() < 0.7:
             self.add_supports(names)
@@ -740,6 +754,9 @@ class Maker:
         if rng.random() < 0.2:
             self.spring("world", names[-1])
             self.forces[-1].pop("implicit", None)
+            if lies:  # along the floor
+                self.forces[-1]["at_a"][2] = self.place[names[-1]][2]
+                self.forces[-1].pop("at_b", None)
         return names
 
     def add_supports(self, names):
