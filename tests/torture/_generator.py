@@ -604,7 +604,8 @@ class Maker:
             b = rng.choice(names)
             c = self.mass[b] / self.h * log_uniform(rng, 1e-4, 0.3)
             drag = {"type": "drag", "body": b, "linear": rounded(c)}
-            if rng.random() < 0.5:
+            turns = next(x for x in self.bodies if x["name"] == b)["shapes"][0]["type"] != "particle"
+            if rng.random() < 0.5 and turns:
                 drag["angular"] = rounded(c * self.L ** 2)
             self.forces.append(drag)
             self.tags["drag"] = "yes"
