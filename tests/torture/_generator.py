@@ -887,6 +887,8 @@ class Maker:
                 contact = "standard"
             if stepper == "geometric-implicit" and contact == "corrective":
                 contact = "standard"
+            if stepper == "quasistatic" and contact == "corrective" and self.g:
+                contact = "standard"  # it holds nothing that does not overlap, and nothing falls here
             if stepper == "anitescu-potra" and contact in ("peg", "lnc", "disjunctive"):
                 contact = rng.choice(["standard", "auto", "corrective"])
         scene["contact"] = contact
