@@ -13,6 +13,7 @@
 
 #include "record/disk.h"
 #include "record/hash.h"
+#include "scene/json_text.h"
 #include "sim/sim.h"
 
 #define READ_ATTEMPTS 27 /* 2^27 ns: an eighth of a second */
@@ -268,6 +269,11 @@ static perp_status read_header(perp_recording* r)
     h->joint_offset = r->joint_offset;
     h->joint_count = joint_offsets - 1;
     h->scene = r->scene;
+    status = perpi_json_name_contact(r->context, r->scene, h->scene_size, PERPI_OLD_CONTACT,
+                                     &r->named_scene);
+    if (status != PERP_OK) {
+        return status;
+    }
     h->body_name = r->body_name;
     h->body_offset = r->body_offset;
     h->body_count = offsets - 1;
@@ -726,6 +732,7 @@ void perp_recording_close(perp_recording* r)
     perpi_block_free(&r->block);
     perpi_free(context, r->path);
     perpi_free(context, r->scene);
+    perpi_free(context, r->named_scene);
     perpi_free(context, r->body_offset);
     perpi_free(context, r->body_name);
     perpi_free(context, r->joint_offset);
@@ -755,7 +762,7 @@ const char* perp_recording_note(const perp_recording* r)
 
 const char* perp_recording_scene_text(const perp_recording* r)
 {
-    return r->scene;
+    return r->named_scene != NULL ? r->named_scene : r->scene;
 }
 
 const char* perp_recording_user_code(const perp_recording* r)

@@ -417,9 +417,9 @@ static perp_status run_again(verifier* x)
  * message. */
 static perp_status prepare_sim(verifier* x)
 {
-    const char* text = x->recording->scene;
-    perp_status status = perp_scene_parse(x->context, text, x->recording->header.scene_size,
-                                          "the recorded scene", NULL, 0, &x->scene);
+    const char* text = perp_recording_scene_text(x->recording);
+    perp_status status =
+        perp_scene_parse(x->context, text, strlen(text), "the recorded scene", NULL, 0, &x->scene);
     if (status == PERP_OK) {
         /* keep_going is not in the scene; it changes nothing until a whole step has failed, and then
          * the run that was recorded must have had it to get past. */

@@ -13,6 +13,7 @@
 
 enum {
     MAX_ROUNDS = 8,
+    MANY_FALLBACKS = 4, /* of single pairs in a step */
     MAX_CORRECTIONS = 20,
     MANY_LOOKS = 10,
     MAX_LOOKS = 200,
@@ -895,7 +896,11 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
             made->report.outcome != PERP_OUTCOME_SOLVED) {
             if (sim->formulation->problem.group_count > 0 ||
                 (sim->stepper->look == PERPI_LOOK_GEOMETRY && perpi_sim_grouped(sim))) {
-                const perp_status tried = fall_back(sim, &made->residual, &again);
+                /* pair after pair takes as many solves as there are pairs; then all at once */
+                const bool many = made->fallbacks >= MANY_FALLBACKS;
+                again = false;
+                const perp_status tried = many ? fall_back_to_plain(sim, &again)
+                                               : fall_back(sim, &made->residual, &again);
                 if (tried != PERP_OK) {
                     status = tried;
                     break;
