@@ -16,6 +16,7 @@ enum {
     MAX_CORRECTIONS = 20,
     MANY_LOOKS = 10,
     MAX_LOOKS = 200,
+    STEP_LOOKS = 300, /* of all attempts at a step together */
     LATE_LOOKS = 80,
     TURN_LOOKS = 20,
     MAX_REVISIONS = 40,
@@ -401,9 +402,12 @@ static void update_late(perp_sim* sim, int32_t late)
  * another one from almost the same problem, and mixing answers of different branches does not converge. So
  * an iteration that met the tolerance once and lost it again, or that takes long, is a late one: it asks
  * for less in each solve, which then stays near its first guess, accepts the first residual within the
- * tolerance, and updates velocities by update_late(). Not while a simpler contact model is left to try. */
-static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_residual* residual,
-                                       perp_report* report, int32_t* looks)
+ * tolerance, and updates velocities by update_late(). Not while a simpler contact model is left to try.
+ *
+ * most: so many looks at most (one at least). */
+static perp_status look_until_it_holds(perp_sim* sim, double h, int32_t most,
+                                       perp_contact_residual* residual, perp_report* report,
+                                       int32_t* looks)
 {
     double before = INFINITY, least = INFINITY;
     bool slow = false, plain = true, still = false; /* plain: rounds without mixing are of use */
@@ -426,7 +430,7 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
             report->outcome = PERP_OUTCOME_SOLVED;
             return PERP_OK;
         }
-        if (*looks == MAX_LOOKS) {
+        if (*looks >= most) {
             break;
         }
         slow = slow || (worst > LOOK_SLOW * before && worst > LOOK_NOISE);
@@ -463,7 +467,7 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
         "step %lld (t = %.9g): the laws at the end of the step do not hold after %d iterations "
         "(residual %.3g: dynamics %.1e, normal %.1e, friction %.1e, joints %.1e%s); a smaller step "
         "may help",
-        (long long)sim->step + 1, sim->time, MAX_LOOKS, residual->worst, residual->dynamics,
+        (long long)sim->step + 1, sim->time, (int)*looks, residual->worst, residual->dynamics,
         residual->normal, residual->friction, residual->joints, where);
 }
 
@@ -826,6 +830,7 @@ typedef struct worked_out {
     perp_contact_residual residual;
     perp_report report;
     int32_t rounds, fallbacks, looks, corrections;
+    int32_t spent; /* looks of all attempts */
 } worked_out;
 
 /* Contacts and their solution, again with larger margins where a body came further, and with simpler
@@ -888,7 +893,10 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
             status = remember_sides(sim, &sim->next);
         }
         if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
-            status = look_until_it_holds(sim, h, &made->residual, &made->report, &made->looks);
+            const int32_t left = STEP_LOOKS - made->spent;
+            status = look_until_it_holds(sim, h, left < MAX_LOOKS ? left : MAX_LOOKS,
+                                         &made->residual, &made->report, &made->looks);
+            made->spent += made->looks;
         }
         again = false;
         if ((status == PERP_OK || status == PERP_ERROR_SOLVE) &&
@@ -901,7 +909,7 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
                     break;
                 }
             }
-            again = again || keep_overlap(sim, &made->residual);
+            again = again || keep_overlap(sim, &made->residual) || perpi_sim_keep_joints(sim);
             if (again) {
                 made->fallbacks += 1;
                 status = PERP_OK;
@@ -932,7 +940,7 @@ static perp_status solve_and_advance(perp_sim* sim, double h, worked_out* made)
         status = advance(sim, h);
     }
     made->corrections = 0;
-    if (status == PERP_OK && sim->project != NULL) {
+    if (status == PERP_OK && sim->project != NULL && !sim->kept.joints) {
         status = correct(sim, h, &made->residual, &made->report, &made->corrections);
     }
     made->report.iterations += iterations;
@@ -961,7 +969,7 @@ static perp_status explain_crossing(perp_sim* sim, const perpi_broad_pair* pair)
         why, sim->model->body[pair->body_b].name, sim->model->body[pair->body_a].name);
 }
 
-perp_status perpi_sim_work_out(perp_sim* sim, double h)
+perp_status perpi_sim_work_out_once(perp_sim* sim, double h)
 {
     worked_out made = {0};
     perpi_broad_pair last = {0};
@@ -1050,6 +1058,7 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
                          .fallbacks = made.fallbacks + perpi_collider_crowded(sim->collider),
                          .freedom = freedom,
                          .crossings = crossings,
+                         .joints_kept = sim->kept.joints ? 1 : 0,
                          .accepted_unsolved = made.report.outcome != PERP_OUTCOME_SOLVED};
     perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
     return perpi_sim_account(sim, sim->formulation, h);

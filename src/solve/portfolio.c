@@ -34,10 +34,11 @@ enum {
 
 typedef struct entry {
     const char* name; /* NULL ends a list */
-    int how; /* true: aim at GOAL of the tolerance, in FEW iterations; COLD: forget the guess */
+    int how; /* true: aim at GOAL of the tolerance, in FEW iterations; COLD: forget the guess; SHORT: in
+                FEW iterations */
 } entry;
 
-enum { COLD = 2 }; /* a guess from the last step may lie where a method makes no way */
+enum { COLD = 2, SHORT = 3 }; /* a guess from the last step may lie where a method makes no way */
 
 static const entry lcp_order[] = {{"lemke", false},          {"pivot", false},
                                   {"path", false},           {"interior-point", false},
@@ -64,10 +65,14 @@ static const entry contact_pile[] = {{"newton-bodies", true},
                                      {"nsgs", false},
                                      {"admm", false},
                                      {NULL, false}};
-/* A few bodies with very many contacts: W is dense and has the rank of the velocities. Where
- * newton-bodies finds nothing there is hardly an answer, and newton and nsgs search for seconds. */
-static const entry contact_crowd[] = {
-    {"newton-bodies", true}, {"newton-bodies", false}, {"newton-bodies", COLD}, {NULL, false}};
+/* A few bodies with very many contacts: W is dense and has the rank of the velocities. Its basis is small,
+ * so pivoting takes milliseconds where newton-bodies stalls (planar and polygon cones); newton and nsgs
+ * search for seconds. */
+static const entry contact_crowd[] = {{"newton-bodies", true},
+                                      {"pivot", SHORT},
+                                      {"newton-bodies", false},
+                                      {"newton-bodies", COLD},
+                                      {NULL, false}};
 static const entry contact_large[] = {
     {"newton", true}, {"newton", false}, {"nsgs", false}, {"lemke", false}, {NULL, false}};
 /* Joints with limits or motors and no contact: piecewise linear, a few Newton steps, where pivoting has
@@ -134,8 +139,9 @@ static bool attempts_left(attempts* a, const entry* e, perp_solve_options* left)
         left->tolerance *= GOAL;
         left->max_iter = left->max_iter > 0 && left->max_iter < FEW ? left->max_iter : FEW;
     }
-    if (a->rays >= RAYS && (left->max_iter == 0 || left->max_iter > FEW)) {
-        left->max_iter = FEW; /* most likely there is no answer: a short search is enough */
+    if ((a->rays >= RAYS || e->how == SHORT) && (left->max_iter == 0 || left->max_iter > FEW)) {
+        left->max_iter =
+            FEW; /* with rays there is most likely no answer: a short search is enough */
     }
     return left->cancel == NULL || a->count == 0 || !left->cancel(left->user);
 }
