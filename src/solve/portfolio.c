@@ -27,6 +27,9 @@ enum {
     LARGE_ISLAND = 150,
     SMALL_GROUPS = 16,
     FEW = 200,
+    VERY_FEW = 20,
+    FEW_DOFS = 120,
+    LARGE_NEWTON = 600, /* rows */
     PILE = 90,
     CROWD = 4,
     RAYS = 2
@@ -34,11 +37,15 @@ enum {
 
 typedef struct entry {
     const char* name; /* NULL ends a list */
-    int how; /* true: aim at GOAL of the tolerance, in FEW iterations; COLD: forget the guess; SHORT: in
-                FEW iterations */
+    int how; /* true: aim at GOAL of the tolerance, in FEW iterations; COLD: forget the guess; SHORT,
+                BRIEF: in FEW, VERY_FEW iterations */
 } entry;
 
-enum { COLD = 2, SHORT = 3 }; /* a guess from the last step may lie where a method makes no way */
+enum {
+    COLD = 2,
+    SHORT = 3,
+    BRIEF = 4
+}; /* a guess from the last step may lie where a method makes no way */
 
 static const entry lcp_order[] = {{"lemke", false},          {"pivot", false},
                                   {"path", false},           {"interior-point", false},
@@ -65,14 +72,22 @@ static const entry contact_pile[] = {{"newton-bodies", true},
                                      {"nsgs", false},
                                      {"admm", false},
                                      {NULL, false}};
-/* A few bodies with very many contacts: W is dense and has the rank of the velocities. Its basis is small,
- * so pivoting takes milliseconds where newton-bodies stalls (planar and polygon cones); newton and nsgs
- * search for seconds. */
+/* Very many contacts: W is dense and has the rank of the velocities. Its basis is small, so pivoting takes
+ * milliseconds where newton-bodies stalls (planar and polygon cones); newton and nsgs search for seconds. */
 static const entry contact_crowd[] = {{"newton-bodies", true},
                                       {"pivot", SHORT},
                                       {"newton-bodies", false},
                                       {"newton-bodies", COLD},
                                       {NULL, false}};
+/* Few bodies with very many contacts: what these do not solve mostly has no answer (of 60 such problems of
+ * random planar scenes longer searches solved none), and a step may ask for several of them. */
+static const entry contact_few[] = {{"newton-bodies", true},
+                                    {"pivot", SHORT},
+                                    {"newton", BRIEF},
+                                    {"newton-bodies", SHORT},
+                                    {NULL, false}};
+static const entry contact_few_large[] = {
+    {"newton-bodies", true}, {"pivot", SHORT}, {"newton-bodies", SHORT}, {NULL, false}};
 static const entry contact_large[] = {
     {"newton", true}, {"newton", false}, {"nsgs", false}, {"lemke", false}, {NULL, false}};
 /* Joints with limits or motors and no contact: piecewise linear, a few Newton steps, where pivoting has
@@ -138,6 +153,9 @@ static bool attempts_left(attempts* a, const entry* e, perp_solve_options* left)
         left->enough = left->tolerance;
         left->tolerance *= GOAL;
         left->max_iter = left->max_iter > 0 && left->max_iter < FEW ? left->max_iter : FEW;
+    }
+    if (e->how == BRIEF && (left->max_iter == 0 || left->max_iter > VERY_FEW)) {
+        left->max_iter = VERY_FEW;
     }
     if ((a->rays >= RAYS || e->how == SHORT) && (left->max_iter == 0 || left->max_iter > FEW)) {
         left->max_iter =
@@ -460,7 +478,10 @@ static const entry* contact_order(const perp_contact_problem* P)
                                               : contact_groups_large;
     }
     if (P->row_count >= PILE && (P->row_count > P->dof_count || crowded(P))) {
-        return P->row_count > CROWD * P->dof_count ? contact_crowd : contact_pile;
+        return P->row_count <= CROWD * P->dof_count ? contact_pile
+               : P->dof_count > FEW_DOFS            ? contact_crowd
+               : P->row_count > LARGE_NEWTON        ? contact_few_large
+                                                    : contact_few;
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
