@@ -16,7 +16,8 @@ enum {
     MAX_CORRECTIONS = 20,
     MANY_LOOKS = 10,
     MAX_LOOKS = 200,
-    STEP_LOOKS = 300, /* of all attempts at a step together */
+    STEP_LOOKS = 300, /* of all attempts at a step together; */
+    LOOK_CROWD = 50,  /* one with more rows than this for each velocity counts more than once */
     LATE_LOOKS = 80,
     TURN_LOOKS = 20,
     MAX_REVISIONS = 40,
@@ -404,11 +405,11 @@ static void update_late(perp_sim* sim, int32_t late)
  * for less in each solve, which then stays near its first guess, accepts the first residual within the
  * tolerance, and updates velocities by update_late(). Not while a simpler contact model is left to try.
  *
- * most: so many looks at most (one at least). */
-static perp_status look_until_it_holds(perp_sim* sim, double h, int32_t most,
-                                       perp_contact_residual* residual, perp_report* report,
-                                       int32_t* looks)
+ * spent: looks of this step so far; a crowd of contacts makes a look expensive, and counts as several. */
+static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_residual* residual,
+                                       perp_report* report, int32_t* looks, int32_t* spent)
 {
+    const perp_contact_problem* P = &sim->formulation->problem;
     double before = INFINITY, least = INFINITY;
     bool slow = false, plain = true, still = false; /* plain: rounds without mixing are of use */
     int32_t late = 0;                               /* the first late iteration; 0: none yet */
@@ -430,7 +431,8 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, int32_t most,
             report->outcome = PERP_OUTCOME_SOLVED;
             return PERP_OK;
         }
-        if (*looks >= most) {
+        *spent += 1 + P->row_count / (LOOK_CROWD * (P->dof_count > 0 ? P->dof_count : 1));
+        if (*looks == MAX_LOOKS || *spent >= STEP_LOOKS) {
             break;
         }
         slow = slow || (worst > LOOK_SLOW * before && worst > LOOK_NOISE);
@@ -893,10 +895,8 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
             status = remember_sides(sim, &sim->next);
         }
         if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
-            const int32_t left = STEP_LOOKS - made->spent;
-            status = look_until_it_holds(sim, h, left < MAX_LOOKS ? left : MAX_LOOKS,
-                                         &made->residual, &made->report, &made->looks);
-            made->spent += made->looks;
+            status = look_until_it_holds(sim, h, &made->residual, &made->report, &made->looks,
+                                         &made->spent);
         }
         again = false;
         if ((status == PERP_OK || status == PERP_ERROR_SOLVE) &&
