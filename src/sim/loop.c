@@ -17,7 +17,8 @@ enum {
     MANY_LOOKS = 10,
     MAX_LOOKS = 200,
     STEP_LOOKS = 300, /* of all attempts at a step together; */
-    LOOK_CROWD = 50,  /* one with more rows than this for each velocity counts more than once */
+    LOOK_CROWD = 50,  /* one with more rows than this for each velocity counts more than once, */
+    LOOK_ITERATIONS = 100, /* and so does one whose solve takes more iterations */
     LATE_LOOKS = 80,
     TURN_LOOKS = 20,
     MAX_REVISIONS = 40,
@@ -205,6 +206,8 @@ static perp_status solve(perp_sim* sim, double tolerance, perp_contact_residual*
     perpi_formulation* f = sim->formulation;
     perp_solve_options options = perp_solve_options_default();
     options.tolerance = tolerance;
+    options.enough =
+        tolerance < LOOK_ENOUGH && LOOK_ENOUGH < sim->def.tolerance ? LOOK_ENOUGH : 0.0;
     options.cancel = sim->cancel;
     options.user = sim->cancel_user;
     const perp_status status = perp_contact_solve(sim->solver, &f->problem, &options, true,
@@ -405,7 +408,7 @@ static void update_late(perp_sim* sim, int32_t late)
  * for less in each solve, which then stays near its first guess, accepts the first residual within the
  * tolerance, and updates velocities by update_late(). Not while a simpler contact model is left to try.
  *
- * spent: looks of this step so far; a crowd of contacts makes a look expensive, and counts as several. */
+ * spent: looks of this step so far; an expensive one counts as several. */
 static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_residual* residual,
                                        perp_report* report, int32_t* looks, int32_t* spent)
 {
@@ -442,6 +445,7 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
         const int32_t iterations = report->iterations;
         const double part = LATE_PART * sim->def.tolerance, goal = solve_tolerance(sim);
         status = solve(sim, late > 0 && part > goal ? part : goal, residual, report);
+        *spent += report->iterations / LOOK_ITERATIONS;
         report->iterations += iterations;
         if (status != PERP_OK) {
             return status;

@@ -38,14 +38,11 @@ enum {
 typedef struct entry {
     const char* name; /* NULL ends a list */
     int how; /* true: aim at GOAL of the tolerance, in FEW iterations; COLD: forget the guess; SHORT,
-                BRIEF: in FEW, VERY_FEW iterations */
+                BRIEF: in FEW, VERY_FEW iterations; COLD_SHORT: both */
 } entry;
 
-enum {
-    COLD = 2,
-    SHORT = 3,
-    BRIEF = 4
-}; /* a guess from the last step may lie where a method makes no way */
+/* cold: a guess from the last step can stall a method */
+enum { COLD = 2, SHORT = 3, BRIEF = 4, COLD_SHORT = 5 };
 
 static const entry lcp_order[] = {{"lemke", false},          {"pivot", false},
                                   {"path", false},           {"interior-point", false},
@@ -81,13 +78,14 @@ static const entry contact_crowd[] = {{"newton-bodies", true},
                                       {NULL, false}};
 /* Few bodies with very many contacts: what these do not solve mostly has no answer (of 60 such problems of
  * random planar scenes longer searches solved none), and a step may ask for several of them. */
-static const entry contact_few[] = {{"newton-bodies", true},
-                                    {"pivot", SHORT},
-                                    {"newton", BRIEF},
-                                    {"newton-bodies", SHORT},
-                                    {NULL, false}};
-static const entry contact_few_large[] = {
-    {"newton-bodies", true}, {"pivot", SHORT}, {"newton-bodies", SHORT}, {NULL, false}};
+static const entry contact_few[] = {{"newton-bodies", true},  {"pivot", SHORT},
+                                    {"newton", BRIEF},        {"newton-bodies", COLD_SHORT},
+                                    {"newton-bodies", SHORT}, {NULL, false}};
+static const entry contact_few_large[] = {{"newton-bodies", true},
+                                          {"pivot", SHORT},
+                                          {"newton-bodies", COLD_SHORT},
+                                          {"newton-bodies", SHORT},
+                                          {NULL, false}};
 static const entry contact_large[] = {
     {"newton", true}, {"newton", false}, {"nsgs", false}, {"lemke", false}, {NULL, false}};
 /* Joints with limits or motors and no contact: piecewise linear, a few Newton steps, where pivoting has
@@ -157,7 +155,8 @@ static bool attempts_left(attempts* a, const entry* e, perp_solve_options* left)
     if (e->how == BRIEF && (left->max_iter == 0 || left->max_iter > VERY_FEW)) {
         left->max_iter = VERY_FEW;
     }
-    if ((a->rays >= RAYS || e->how == SHORT) && (left->max_iter == 0 || left->max_iter > FEW)) {
+    if ((a->rays >= RAYS || e->how == SHORT || e->how == COLD_SHORT) &&
+        (left->max_iter == 0 || left->max_iter > FEW)) {
         left->max_iter =
             FEW; /* with rays there is most likely no answer: a short search is enough */
     }
@@ -167,6 +166,13 @@ static bool attempts_left(attempts* a, const entry* e, perp_solve_options* left)
 static bool attempts_done(const attempts* a)
 {
     return a->count > 0 && a->best.residual <= a->options->tolerance;
+}
+
+/* A tolerance near rounding may be out of reach. Once two attempts have met what is enough, further ones
+ * would search for long and gain little. */
+static bool attempts_suffice(const attempts* a)
+{
+    return attempts_done(a) || (a->count >= 2 && a->best.residual <= a->options->enough);
 }
 
 /* Notes how an attempt ended; true if its point is the best so far. */
@@ -297,7 +303,7 @@ static perp_status scratch_copy(scratch* s, const double* x, size_t n)
             return status;                                                                         \
         }                                                                                          \
         perp_report made = {.solver = name};                                                       \
-        const bool guess = e->how != COLD && (warm || log->count > 0);                             \
+        const bool guess = e->how != COLD && e->how != COLD_SHORT && (warm || log->count > 0);     \
         for (size_t i = 0; i < n && !guess; ++i) {                                                 \
             a->point.x[i] = 0.0;                                                                   \
         }                                                                                          \
@@ -316,7 +322,7 @@ static perp_status scratch_copy(scratch* s, const double* x, size_t n)
                                   perp_report* report)                                             \
     {                                                                                              \
         attempts log = attempts_begin(options);                                                    \
-        for (; order->name != NULL && !attempts_done(&log); ++order) {                             \
+        for (; order->name != NULL && !attempts_suffice(&log); ++order) {                          \
             const perp_status status = form##_try(a, order, problem, &log, warm, z);               \
             if (status != PERP_OK) {                                                               \
                 return status;                                                                     \
