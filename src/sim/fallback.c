@@ -30,6 +30,42 @@ bool perpi_sim_keep_joints(perp_sim* sim)
     return true;
 }
 
+/* The body that a contact with a prescribed one pushes, and in which direction; -1: there is none. */
+static int32_t pushed_body(const perp_sim* sim, const perp_contact* c, int32_t* by, vec3* direction)
+{
+    const bool a_free = sim->model->body[c->body_a].dofs > 0;
+    const bool b_free = sim->model->body[c->body_b].dofs > 0;
+    const vec3 n = v3_from(c->normal);
+    *by = a_free ? c->body_b : c->body_a;
+    *direction = b_free ? n : v3_neg(n);
+    return a_free == b_free ? -1 : a_free ? c->body_a : c->body_b;
+}
+
+void perpi_sim_name_jam(const perp_sim* sim, char text[320])
+{
+    static const double AGAINST = -0.5; /* cosine between the two pushes */
+    text[0] = '\0';
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        int32_t mover, other;
+        vec3 push, back;
+        const int32_t body = pushed_body(sim, &sim->next.item[i], &mover, &push);
+        if (body < 0 || sim->model->body[mover].type != PERP_BODY_KINEMATIC) {
+            continue;
+        }
+        for (size_t k = 0; k < sim->next.count; ++k) {
+            if (pushed_body(sim, &sim->next.item[k], &other, &back) == body && other != mover &&
+                v3_dot(push, back) < AGAINST) {
+                (void)snprintf(text, 320,
+                               "; '%.80s' is between '%.80s' and '%.80s', whose motions are "
+                               "prescribed: is it jammed?",
+                               sim->model->body[body].name, sim->model->body[mover].name,
+                               sim->model->body[other].name);
+                return;
+            }
+        }
+    }
+}
+
 /* The step that failed is told to whoever saves problems. */
 static void tell(const perp_sim* sim)
 {

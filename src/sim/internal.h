@@ -239,6 +239,9 @@ PERP_NODISCARD perp_status perpi_sim_work_out(perp_sim* sim, double h);
 /* Last resort but one: the errors of the joints stay as they are in the step at hand, where closing them
  * contradicts other constraints. False: there are none, or they do already. */
 bool perpi_sim_keep_joints(perp_sim* sim);
+/* ": body 'a' is held between ..." if a moving prescribed body presses a body against another prescribed one
+ * in sim->next; else "". */
+void perpi_sim_name_jam(const perp_sim* sim, char text[320]);
 /* loop.c: the same by sim->stepper, whether it finds an answer or not; and the next one becomes the
  * state. */
 PERP_NODISCARD perp_status perpi_sim_work_out_once(perp_sim* sim, double h);

@@ -103,7 +103,8 @@ static perp_status diagnose(perp_sim* sim, const perp_report* report,
 {
     char where[256];
     name_worst(sim, residual, where);
-    char why[160] = "";
+    char why[160] = "", jam[320];
+    perpi_sim_name_jam(sim, jam);
     if (residual->runaway > 0.0) {
         snprintf(why, sizeof why,
                  " by impulses %.0e times the motion they act on: the constraints contradict each "
@@ -116,11 +117,11 @@ static perp_status diagnose(perp_sim* sim, const perp_report* report,
         sim->context, PERP_ERROR_SOLVE,
         "step %lld (t = %.9g): the problem of %d contacts and %d joints was not solved: %s ended "
         "with '%s' after %d iterations, residual %.3g (dynamics %.1e, normal %.1e, "
-        "friction %.1e, joints %.1e)%s%s%s%s",
+        "friction %.1e, joints %.1e)%s%s%s%s%s",
         (long long)sim->step + 1, sim->time, (int)sim->next.count, (int)sim->model->joint_count,
         report->solver, perp_outcome_name(report->outcome), (int)report->iterations,
         residual->worst, residual->dynamics, residual->normal, residual->friction, residual->joints,
-        where, why, report->detail[0] != '\0' ? ": " : "", report->detail);
+        where, why, report->detail[0] != '\0' ? ": " : "", report->detail, jam);
 }
 
 static double solve_tolerance(const perp_sim* sim);

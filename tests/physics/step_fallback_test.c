@@ -128,3 +128,22 @@ TEST(free_bodies_of_extreme_inertia_keep_their_angular_momentum)
     }
     scene_sim_close(&s);
 }
+
+TEST(a_body_that_a_press_jams_is_named)
+{
+    scene_sim s = scene_sim_quoted(
+        "{'dimension': 2, 'step': 0.01, 'duration': 1, 'gravity': [0, -9.81], 'bodies': ["
+        "{'name': 'floor', 'type': 'static', 'shapes': [{'type': 'halfplane', 'normal': [0, 1]}]},"
+        "{'name': 'ball', 'mass': 1, 'position': [0, 0.5],"
+        " 'shapes': [{'type': 'circle', 'radius': 0.5}]},"
+        "{'name': 'press', 'type': 'kinematic', 'position': [0, 1.2], 'velocity': [0, -1],"
+        " 'shapes': [{'type': 'box', 'size': [2, 0.2]}]}]}");
+    REQUIRE(s.sim != NULL);
+    perp_status status = PERP_OK;
+    while (status == PERP_OK && !perp_sim_finished(s.sim)) {
+        status = perp_sim_step(s.sim);
+    }
+    CHECK(status == PERP_ERROR_SOLVE);
+    CHECK(strstr(perp_context_error(s.context), "'ball' is between 'press' and 'floor'") != NULL);
+    scene_sim_close(&s);
+}
