@@ -15,7 +15,7 @@
 
 /* A joint that was pulled apart, by a contact in a step before or from the start, closes its error within
  * the step, and what lies between the two bodies may forbid that. Errors that are kept demand nothing: then
- * a step in which all stand still is an answer, unless motors or prescribed bodies forbid it. The next step
+ * a step in which all stand still is an answer, unless motors (whose laws stay) or prescribed bodies forbid it. The next step
  * tries to close them again. */
 bool perpi_sim_keep_joints(perp_sim* sim)
 {
