@@ -175,7 +175,7 @@ PERP_NODISCARD perp_status perpi_block_reserve(perpi_block* block, perpi_axis ax
 static inline bool perpi_column_exists(const perpi_block* block, int column)
 {
     const bool late = column == PERPI_COLUMN_CONTACT_LAYER ||
-                      (column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_CROSSINGS);
+                      (column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_STEP_FALLBACK);
     return !late || block->width[column] > 0;
 }
 size_t perpi_block_row_size(const perpi_block* block, perpi_column column);

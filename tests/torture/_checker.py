@@ -38,8 +38,8 @@ class Recording:
             self.fallbacks = f["solver/fallbacks"][()].ravel() if "fallbacks" in f["solver"] else None
             if self.fallbacks is None or len(self.fallbacks) != frames:
                 self.fallbacks = np.zeros(frames, int)
-            kept = f["solver/step_fallback"][()][:, 1] if "step_fallback" in f["solver"] else []
-            self.joints_kept = kept if len(kept) == frames else np.zeros(frames, int)
+            self.joints_kept = f["solver/step_fallback"][:, 1] if "step_fallback" in f["solver"] \
+                else np.zeros(frames, int)
             self.impact = f["solver/impact"][:, 0] if "impact" in f["solver"] else \
                 np.zeros(frames, int)
             self.offset = f["contacts/offset"][()]
