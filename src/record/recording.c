@@ -236,6 +236,7 @@ static perp_status read_header(perp_recording* r)
     /* these may be absent */
     (void)read_attribute(r->file, "impacts", H5T_NATIVE_INT32, &h->bounces);
     (void)read_attribute(r->file, "adaptive", H5T_NATIVE_INT32, &h->adaptive);
+    (void)read_attribute(r->file, "step_fallbacks", H5T_NATIVE_INT32, &h->falls_back);
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
     (void)read_text_attribute(r->file, "user_code", r->user_code, PERPI_USER_CODE_SIZE);
     h->user_code = r->user_code;
@@ -323,7 +324,8 @@ perpi_state_shape perpi_recording_shape(const perp_recording* r)
                                .grouped = r->header.grouped != 0,
                                .layered = r->header.layered != 0,
                                .bounces = r->header.bounces != 0,
-                               .adaptive = r->header.adaptive != 0};
+                               .adaptive = r->header.adaptive != 0,
+                               .falls_back = r->header.falls_back != 0};
 }
 
 static perp_status open_columns(perp_recording* r)
