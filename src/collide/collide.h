@@ -104,7 +104,6 @@ perpi_pair_fn perpi_pair_find(perpi_touch_rule rule, perp_shape_type a, perp_sha
                               bool* flipped);
 
 typedef struct perpi_collider perpi_collider;
-/* PERP_ERROR_UNSUPPORTED, with the two bodies: a pair that may collide has no routine yet. */
 PERP_NODISCARD perp_status perpi_collider_create(perp_context* context, const perp_model* model,
                                                  perpi_collider** collider);
 void perpi_collider_destroy(perpi_collider* collider);
