@@ -27,7 +27,9 @@ perpi_slab_pair perpi_slab_pair_of(const perpi_shape* a, const perpi_pose* pose_
 perpi_slab perpi_slab_look(const perpi_slab_pair* c, vec3 n, mat3* H);
 /* Newton's step over the sphere of normals, at most half a radian; H as perpi_slab_look gives it. */
 vec3 perpi_slab_step(const perpi_slab* x, mat3 H);
-/* From a start up to the next top of s. */
+/* From a start up to the next top of s, or near it: on flat places Newton's method stalls. */
+perpi_slab perpi_slab_newton(const perpi_slab_pair* c, perpi_slab start);
+/* The same, to the top on flat places too; costs thousands of looks there. */
 perpi_slab perpi_slab_climb(const perpi_slab_pair* c, perpi_slab start);
 /* The highest top of s over all normals. */
 perpi_slab perpi_slab_top(const perpi_slab_pair* c);

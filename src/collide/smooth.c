@@ -126,7 +126,7 @@ vec3 perpi_slab_step(const perpi_slab* x, mat3 H)
     return v3_add(v3_scale(scale * d0, t), v3_scale(scale * d1, o));
 }
 
-static slab ascend(const pair* c, slab x)
+perpi_slab perpi_slab_newton(const perpi_slab_pair* c, perpi_slab x)
 {
     for (int k = 0; k < NEWTON_STEPS; ++k) {
         mat3 H;
@@ -225,7 +225,7 @@ static double slope_at(const chart* m, bool outer, double X, double Y, slab* x)
 /* Up from a start by Newton's method, and by brackets if that has not come to the top. */
 perpi_slab perpi_slab_climb(const perpi_slab_pair* c, perpi_slab start)
 {
-    slab x = ascend(c, start);
+    slab x = perpi_slab_newton(c, start);
     if (v3_norm(x.off) > ENOUGH * c->size) {
         const vec3 t = v3_tangent(x.n);
         const chart m = {c, x.n, t, v3_cross(x.n, t)};

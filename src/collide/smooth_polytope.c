@@ -32,6 +32,7 @@ enum {
 };
 #define ARC_PART 0.4 /* radians of normals over an edge that are searched at a time */
 #define FLAT 1e-6    /* of the size: points so near to a plane lie in it */
+#define SHALLOW 1e-3 /* of the thickness */
 #define PI 3.14159265358979323846
 
 /* Everything in a's frame. */
@@ -135,6 +136,17 @@ static bool is_closest(const placed* o, const perpi_slab* x)
     return inside;
 }
 
+/* Whether x will do: the closest points of bodies that are apart, or overlap so little that another direction out
+ * could not be shorter by anything that counts. */
+static bool is_enough(const placed* o, const perpi_slab* x)
+{
+    if (!is_closest(o, x)) {
+        return false;
+    }
+    return x->s > 0.0 ||
+           x->s > -SHALLOW * fmin(perpi_shape_thickness(o->a), perpi_shape_thickness(o->b));
+}
+
 /* On a flat side rounding in n moves b's point far. Then the closest points tell where they touch, after b has been
  * moved along n so that the bodies are apart: that leaves n the direction between them. */
 static void settle_point(const placed* o, perpi_slab* x)
@@ -182,7 +194,7 @@ static perp_status add_beside(const placed* o, const perpi_slab* top, vec3 point
     if (!(first.s <= o->margin)) {
         return PERP_OK;
     }
-    const perpi_slab x = perpi_slab_climb(&c, first);
+    const perpi_slab x = perpi_slab_newton(&c, first);
     const vec3 apart = v3_sub(x.p_b, top->p_b);
     if (!(x.s >= top->s - PERPI_TOUCH_SAME * o->size) || !(v3_dot(x.n, top->n) > 0.5) ||
         !(v3_norm(apart) > 1e-3 * o->size)) {
@@ -305,6 +317,9 @@ static void climb_ends(const placed* o, const perpi_slab_pair* whole, const perp
                        perpi_slab* best)
 {
     starts from = {.count = 0};
+    if (is_enough(o, best)) {
+        return;
+    }
     if (best->s < 0.0) {
         find_starts(o, look_whole, whole, &from);
     }
@@ -344,7 +359,9 @@ perp_status perpi_capsule_smooth(const perpi_shape* a, const perpi_pose* pose_a,
     for (int e = -1; e <= 1; e += 2) {
         const part end = part_at(ball, v3(0, 0, e * l));
         const perpi_slab_pair c = with_b(&o, &end);
-        const perpi_slab x = perpi_slab_top(&c);
+        const vec3 d = v3_sub(o.pose_b.x, end.pose.x);
+        const vec3 n = v3_norm(d) > PERPI_TOUCH_VANISH * o.size ? v3_unit(d) : v3(0, 0, e);
+        const perpi_slab x = perpi_slab_newton(&c, perpi_slab_look(&c, n, NULL));
         if (x.n.z * e >= 0.0) {
             consider(&whole, &x, &best);
         }
@@ -369,8 +386,8 @@ static perpi_slab disc_top(const placed* o, const perpi_slab_pair* disc, double 
     }
     /* up from the pole towards the point, then from there and from the side's top */
     const vec3 out = v3(face.p_b.x / rho, face.p_b.y / rho, 0.0);
-    const perpi_slab x = perpi_slab_climb(disc, perpi_slab_arc(disc, axis, out, 0.0, 0.5 * PI));
-    const perpi_slab y = perpi_slab_climb(disc, perpi_slab_look(disc, start->n, NULL));
+    const perpi_slab x = perpi_slab_newton(disc, perpi_slab_arc(disc, axis, out, 0.0, 0.5 * PI));
+    const perpi_slab y = perpi_slab_newton(disc, perpi_slab_look(disc, start->n, NULL));
     return x.s > y.s || !(y.n.z * e >= 0.0) ? x : y;
 }
 
@@ -620,7 +637,7 @@ static spot climb_from(const placed* o, vec3 n)
 static perpi_slab polyhedron_top(const placed* o, const int32_t* face, int32_t faces)
 {
     perpi_slab best = climb_fan(o, at_face(o, face[0])).x;
-    if (best.s > 0.0 && is_closest(o, &best)) {
+    if (is_enough(o, &best)) {
         return best;
     }
     vec3 n;
@@ -628,7 +645,7 @@ static perpi_slab polyhedron_top(const placed* o, const int32_t* face, int32_t f
         const perpi_slab x = climb_from(o, n).x;
         best = x.s > best.s ? x : best;
     }
-    if (best.s > 0.0) {
+    if (best.s > 0.0 || is_enough(o, &best)) {
         return best;
     }
     for (int32_t k = 1; k < faces; ++k) {
