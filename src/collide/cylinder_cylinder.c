@@ -4,6 +4,7 @@
  * each other, then the points in which they touch along it. Reckoned about the first one's middle, in
  * world axes; n points from the first to the second.
  */
+#include "collide/choice.h"
 #include "collide/gjk.h"
 #include "collide/rod.h"
 #include "collide/round.h"
@@ -242,6 +243,47 @@ static perp_status touch_along(const pair* x, direction d, const perpi_gjk* clos
                                : add_point(x, 262, 0, perpi_rod_support(a, d.n), d.n, d.s);
 }
 
+/* ---- other directions: see choice.h ---------------------------------------------------------------- */
+
+static void offer(const pair* x, perpi_choices* choices, vec3 n, vec3 at, vec3 way, uint32_t id)
+{
+    const double length = v3_norm(way);
+    if (!(length > 1e-9)) {
+        return;
+    }
+    way = v3_scale(1.0 / length, way);
+    const double s = perpi_rod_low(&x->rod[1], way) - perpi_rod_high(&x->rod[0], way);
+    const vec3 b = perpi_rod_nearest(&x->rod[1], v3_neg(way), at);
+    const perpi_choice c = {way, v3_add(x->origin, b), s, id};
+    perpi_choices_take(choices, n, x->margin, c);
+}
+
+/* The ends of both, and across their sides. */
+static perp_status choose_directions(const pair* x, size_t first)
+{
+    if (x->list->count == first || !perpi_touch_groups(x->list)) {
+        return PERP_OK;
+    }
+    const perpi_touch* touch = &x->list->item[first];
+    const bool flipped = x->list->flipped;
+    const vec3 n = flipped ? v3_neg(touch->normal) : touch->normal;
+    const vec3 at = v3_sub(flipped ? touch->point_a : touch->point_b, x->origin);
+    const vec3 between = v3_sub(x->rod[1].c, x->rod[0].c);
+    const vec3 across = v3_cross(x->rod[0].a, x->rod[1].a);
+    perpi_choices choices = {.count = 0};
+    for (int i = 0; i < 2; ++i) {
+        const vec3 a = x->rod[i].a;
+        offer(x, &choices, n, at, a, (uint32_t)(4 * i));
+        offer(x, &choices, n, at, v3_neg(a), (uint32_t)(4 * i + 1));
+        offer(x, &choices, n, at, v3_madd(n, -v3_dot(n, a), a), (uint32_t)(4 * i + 2));
+        offer(x, &choices, n, at, v3_madd(between, -v3_dot(between, a), a), (uint32_t)(4 * i + 3));
+    }
+    if (v3_norm(across) > PERPI_TOUCH_PARALLEL) {
+        offer(x, &choices, n, at, v3_dot(across, between) < 0.0 ? v3_neg(across) : across, 8);
+    }
+    return perpi_touch_choose(x->list, first, &choices);
+}
+
 static perpi_rod rod_of(const perpi_shape* s, const perpi_pose* pose, vec3 origin)
 {
     return (perpi_rod){v3_sub(pose->x, origin), m3_column(pose->R, 2), m3_column(pose->R, 0),
@@ -266,10 +308,14 @@ perp_status perpi_cylinder_cylinder(const perpi_shape* a, const perpi_pose* pose
     if (!(closest.distance <= margin)) {
         return PERP_OK;
     }
+    const size_t first = list->count;
+    perp_status status;
     if (closest.distance > 0.0) {
         const direction d = {v3_scale(1.0 / closest.distance, v3_sub(closest.b, closest.a)),
                              closest.distance};
-        return touch_along(&x, d, &closest);
+        status = touch_along(&x, d, &closest);
+    } else {
+        status = touch_along(&x, least_deep(&x), NULL);
     }
-    return touch_along(&x, least_deep(&x), NULL);
+    return status == PERP_OK ? choose_directions(&x, first) : status;
 }

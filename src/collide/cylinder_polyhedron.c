@@ -10,6 +10,7 @@
  *
  * Everything happens in the polyhedron's frame; n points from the polyhedron to the cylinder.
  */
+#include "collide/choice.h"
 #include "collide/gjk.h"
 #include "collide/rod.h"
 #include "collide/round.h"
@@ -388,6 +389,76 @@ static perp_status touch_along(const pair* x, direction d, const perpi_gjk* clos
     return add_point(x, 97, perpi_rod_support(r, v3_neg(d.n)), d.n, d.s);
 }
 
+/* ---- other directions: see choice.h ---------------------------------------------------------------- */
+
+enum { CHOOSE_SIDE = 0x3FFD, CHOOSE_LOW = 0x3FFE, CHOOSE_HIGH = 0x3FFF };
+
+static void offer(const pair* x, perpi_choices* choices, vec3 n, vec3 at, vec3 way, uint32_t id)
+{
+    const vec3 v = x->p->vertex[perpi_polyhedron_support(x->p, way, 0)];
+    const double s = perpi_rod_low(&x->rod, way) - v3_dot(way, v);
+    if (!(s >= -x->margin)) {
+        return;
+    }
+    const perpi_choice c = {m3_mul(x->pose->R, way),
+                            perpi_pose_point(x->pose, perpi_rod_nearest(&x->rod, v3_neg(way), at)),
+                            s, id};
+    perpi_choices_take(choices, m3_mul(x->pose->R, n), x->margin, c);
+}
+
+/* The direction across the axis in which the two are farthest apart: through a vertex, or across an edge. */
+static direction best_side(const pair* x)
+{
+    const perpi_polyhedron* p = x->p;
+    direction best = {.s = -INFINITY};
+    for (int32_t i = 0; i < p->vertex_count + p->edge_count; ++i) {
+        vec3 w;
+        if (i < p->vertex_count) {
+            w = v3_sub(x->rod.c, p->vertex[i]);
+            w = v3_madd(w, -v3_dot(w, x->rod.a), x->rod.a);
+        } else {
+            const perpi_edge* e = &p->edge[i - p->vertex_count];
+            w = v3_cross(x->rod.a, v3_sub(p->vertex[e->vertex[1]], p->vertex[e->vertex[0]]));
+            w = v3_dot(w, v3_add(p->normal[e->face[0]], p->normal[e->face[1]])) < 0.0 ? v3_neg(w)
+                                                                                      : w;
+        }
+        const double length = v3_norm(w);
+        if (!(length > PERPI_TOUCH_VANISH * x->size)) {
+            continue;
+        }
+        const vec3 n = v3_scale(1.0 / length, w);
+        const vec3 v = p->vertex[perpi_polyhedron_support(p, n, 0)];
+        consider(&best, n, perpi_rod_low(&x->rod, n) - v3_dot(n, v), 0.0);
+    }
+    return best;
+}
+
+static perp_status choose_directions(const pair* x, size_t first)
+{
+    if (x->list->count == first || !perpi_touch_groups(x->list)) {
+        return PERP_OK;
+    }
+    const perpi_polyhedron* p = x->p;
+    const perpi_touch* touch = &x->list->item[first];
+    const bool flipped = x->list->flipped;
+    const vec3 n = m3_tmul(x->pose->R, flipped ? v3_neg(touch->normal) : touch->normal);
+    const vec3 at =
+        m3_tmul(x->pose->R, v3_sub(flipped ? touch->point_a : touch->point_b, x->pose->x));
+    perpi_choices choices = {.count = 0};
+    for (int32_t f = 0; f < p->face_count; ++f) {
+        if (perpi_rod_low(&x->rod, p->normal[f]) - p->offset[f] >= -x->margin) {
+            offer(x, &choices, n, at, p->normal[f], (uint32_t)f % CHOOSE_SIDE);
+        }
+    }
+    offer(x, &choices, n, at, v3_neg(x->rod.a), CHOOSE_LOW);
+    offer(x, &choices, n, at, x->rod.a, CHOOSE_HIGH);
+    const direction side = best_side(x);
+    if (side.s > -INFINITY) {
+        offer(x, &choices, n, at, side.n, CHOOSE_SIDE);
+    }
+    return perpi_touch_choose(x->list, first, &choices);
+}
+
 perp_status perpi_polyhedron_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
                                       const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                       perpi_touch_list* list)
@@ -408,10 +479,14 @@ perp_status perpi_polyhedron_cylinder(const perpi_shape* a, const perpi_pose* po
     if (!(closest.distance <= margin)) {
         return PERP_OK;
     }
+    const size_t first = list->count;
+    perp_status status;
     if (closest.distance > 0.0) {
         const direction d = {v3_scale(1.0 / closest.distance, v3_sub(closest.b, closest.a)),
                              closest.distance};
-        return touch_along(&x, d, &closest);
+        status = touch_along(&x, d, &closest);
+    } else {
+        status = touch_along(&x, least_deep(&x), NULL);
     }
-    return touch_along(&x, least_deep(&x), NULL);
+    return status == PERP_OK ? choose_directions(&x, first) : status;
 }
