@@ -1,9 +1,9 @@
 /* src/collide/choice.c - see choice.h.
  *
- * Departure  a direction beside that of the rows has one row, at the point that is lowest along it now. Points of the
- *            same flat that come lower as the body turns have none: what that misses is of the order of turn times
- *            size, and only in the step in which the pair changes over; in the next one the direction has all
- *            its rows.
+ * Departure  a direction beside that of the rows has one row, at the point that will be lowest along it after the
+ *            expected turn. If the body turns otherwise, another point of the same flat may come lower: what that
+ *            misses is of the order of the error of the turn times the size, and only in the step in which the
+ *            pair changes over; in the next one the direction has all its rows.
  */
 #include "collide/choice.h"
 

@@ -15,8 +15,8 @@ enum { PERPI_CHOICES = 6 };
 typedef struct perpi_choice {
     vec3 n,
         p_b; /* world, n from the routine's first shape to its second; the point of the second that is
-                    lowest along n */
-    double s;
+                    lowest along n at the end of the step */
+    double s;    /* of that point */
     uint32_t id; /* names the direction within the pair, < 2^14 */
 } perpi_choice;
 

@@ -8,6 +8,7 @@
 #include "collide/gjk.h"
 #include "collide/rod.h"
 #include "collide/round.h"
+#include "collide/slab.h"
 
 enum { CORNERS = 32 };
 
@@ -218,6 +219,15 @@ static perp_status touch_sides(const pair* x, direction d)
     return add_point(x, 258, 1, perpi_segment_at(&two, one_point.t), d.n, d.s);
 }
 
+static double least_row(const perpi_touch_list* list, size_t first)
+{
+    double least = INFINITY;
+    for (size_t i = first; i < list->count; ++i) {
+        least = list->item[i].gap < least ? list->item[i].gap : least;
+    }
+    return least;
+}
+
 static perp_status touch_along(const pair* x, direction d, const perpi_gjk* closest)
 {
     const perpi_rod *a = &x->rod[0], *b = &x->rod[1];
@@ -230,7 +240,11 @@ static perp_status touch_along(const pair* x, direction d, const perpi_gjk* clos
         status = touch_end(x, 1, v3_scale(tb < 0.0 ? 1.0 : -1.0, b->a));
     }
     if (status != PERP_OK || x->list->count > before) {
-        return status;
+        /* tilted a little, the ends may be closest beside the points that stand for them */
+        const bool lower =
+            status == PERP_OK && least_row(x->list, before) > d.s + PERPI_TOUCH_SAME * x->size;
+        const vec3 at = closest != NULL ? closest->b : perpi_rod_support(b, v3_neg(d.n));
+        return lower ? add_point(x, 263, 1, at, d.n, d.s) : status;
     }
     if (fabs(ta) < 1e-6 && fabs(tb) < 1e-6) {
         return touch_sides(x, d);
@@ -252,14 +266,15 @@ static void offer(const pair* x, perpi_choices* choices, vec3 n, vec3 at, vec3 w
         return;
     }
     way = v3_scale(1.0 / length, way);
-    const double s = perpi_rod_low(&x->rod[1], way) - perpi_rod_high(&x->rod[0], way);
-    const vec3 b = perpi_rod_nearest(&x->rod[1], v3_neg(way), at);
+    const vec3 spin = x->list->spins > 0 ? x->list->spin[0] : v3(0, 0, 0);
+    const vec3 b = perpi_rod_nearest_at_end(&x->rod[1], v3_neg(way), spin, at);
+    const double s = v3_dot(way, b) - perpi_rod_high(&x->rod[0], way);
     const perpi_choice c = {way, v3_add(x->origin, b), s, id};
     perpi_choices_take(choices, n, x->margin, c);
 }
 
-/* The ends of both, and across their sides. */
-static perp_status choose_directions(const pair* x, size_t first)
+/* The ends of both, across their sides, and where their rims cross. */
+static perp_status choose_directions(const pair* x, const perpi_slab_pair* bodies, size_t first)
 {
     if (x->list->count == first || !perpi_touch_groups(x->list)) {
         return PERP_OK;
@@ -280,6 +295,13 @@ static perp_status choose_directions(const pair* x, size_t first)
     }
     if (v3_norm(across) > PERPI_TOUCH_PARALLEL) {
         offer(x, &choices, n, at, v3_dot(across, between) < 0.0 ? v3_neg(across) : across, 8);
+    }
+    /* from between the directions of the rows and the others */
+    const int32_t flats = choices.count;
+    for (int32_t i = 0; i < flats; ++i) {
+        const vec3 middle = v3_unit(v3_add(n, choices.item[i].n));
+        const perpi_slab rims = perpi_slab_newton(bodies, perpi_slab_look(bodies, middle, NULL));
+        offer(x, &choices, n, at, rims.n, 16 + (uint32_t)i);
     }
     return perpi_touch_choose(x->list, first, &choices);
 }
@@ -308,6 +330,7 @@ perp_status perpi_cylinder_cylinder(const perpi_shape* a, const perpi_pose* pose
     if (!(closest.distance <= margin)) {
         return PERP_OK;
     }
+    const perpi_slab_pair bodies = perpi_slab_pair_of(a, pose_a, b, pose_b);
     const size_t first = list->count;
     perp_status status;
     if (closest.distance > 0.0) {
@@ -315,7 +338,12 @@ perp_status perpi_cylinder_cylinder(const perpi_shape* a, const perpi_pose* pose
                              closest.distance};
         status = touch_along(&x, d, &closest);
     } else {
-        status = touch_along(&x, least_deep(&x), NULL);
+        direction d = least_deep(&x);
+        const perpi_slab rims = perpi_slab_newton(&bodies, perpi_slab_look(&bodies, d.n, NULL));
+        if (rims.s > d.s + PERPI_TOUCH_SAME * x.size) {
+            d = (direction){rims.n, rims.s};
+        }
+        status = touch_along(&x, d, NULL);
     }
-    return status == PERP_OK ? choose_directions(&x, first) : status;
+    return status == PERP_OK ? choose_directions(&x, &bodies, first) : status;
 }

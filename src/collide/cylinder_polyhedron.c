@@ -52,7 +52,7 @@ static void consider(direction* best, vec3 n, double s, double favour)
 }
 
 /* An edge against the rim: along the arc of directions in which the edge is outermost. */
-static void consider_edge_rim(const pair* x, int32_t e, double favour, direction* best)
+static direction edge_rim(const pair* x, int32_t e)
 {
     const perpi_edge* edge = &x->p->edge[e];
     const vec3 n0 = x->p->normal[edge->face[0]], n1 = x->p->normal[edge->face[1]];
@@ -70,7 +70,7 @@ static void consider_edge_rim(const pair* x, int32_t e, double favour, direction
         }
     }
     const vec3 n = v3_unit(v3_madd(n0, 0.5 * (lo + hi), v3_sub(n1, n0)));
-    consider(best, n, perpi_rod_low(&x->rod, n) - v3_dot(n, v), favour);
+    return (direction){n, perpi_rod_low(&x->rod, n) - v3_dot(n, v)};
 }
 
 static direction least_deep(const pair* x)
@@ -98,7 +98,8 @@ static direction least_deep(const pair* x)
             consider(&best, n, v3_dot(n, v3_sub(r->c, v)) - r->r, favour);
         }
         if (p->edge_count <= EDGE_RIM_LIMIT) {
-            consider_edge_rim(x, e, favour, &best);
+            const direction rim = edge_rim(x, e);
+            consider(&best, rim.n, rim.s, favour);
         }
     }
     for (int32_t i = 0; i < p->vertex_count; ++i) {
@@ -352,6 +353,15 @@ static perp_status touch_side(const pair* x, vec3 n, int32_t v, double s)
     return add_point(x, 91, perpi_segment_at(&line, perpi_clamp(t, -r->l, r->l)), n, s);
 }
 
+static double least_row(const perpi_touch_list* list, size_t first)
+{
+    double least = INFINITY;
+    for (size_t i = first; i < list->count; ++i) {
+        least = list->item[i].gap < least ? list->item[i].gap : least;
+    }
+    return least;
+}
+
 static perp_status touch_along(const pair* x, direction d, const perpi_gjk* closest)
 {
     const perpi_polyhedron* p = x->p;
@@ -378,7 +388,11 @@ static perp_status touch_along(const pair* x, direction d, const perpi_gjk* clos
         status = touch_end(x, v3_scale(t < 0.0 ? -1.0 : 1.0, r->a), v);
     }
     if (status != PERP_OK || x->list->count > before) {
-        return status;
+        /* tilted a little, an end may be closest beside the points that stand for it */
+        const bool lower =
+            status == PERP_OK && least_row(x->list, before) > d.s + PERPI_TOUCH_SAME * x->size;
+        const vec3 at = closest != NULL ? closest->b : perpi_rod_support(r, v3_neg(d.n));
+        return lower ? add_point(x, 98, at, d.n, d.s) : status;
     }
     if (closest != NULL && !(fabs(t) < 1e-6)) {
         return add_point(x, 96, closest->b, d.n, d.s);
@@ -391,18 +405,16 @@ static perp_status touch_along(const pair* x, direction d, const perpi_gjk* clos
 
 /* ---- other directions: see choice.h ---------------------------------------------------------------- */
 
-enum { CHOOSE_SIDE = 0x3FFD, CHOOSE_LOW = 0x3FFE, CHOOSE_HIGH = 0x3FFF };
+enum { CHOOSE_EDGE = 0x2000, CHOOSE_SIDE = 0x3FFD, CHOOSE_LOW = 0x3FFE, CHOOSE_HIGH = 0x3FFF };
+#define NEAR_EDGE 4.0 /* times the margin: edges so near to the rows' points can meet the rim */
 
 static void offer(const pair* x, perpi_choices* choices, vec3 n, vec3 at, vec3 way, uint32_t id)
 {
     const vec3 v = x->p->vertex[perpi_polyhedron_support(x->p, way, 0)];
-    const double s = perpi_rod_low(&x->rod, way) - v3_dot(way, v);
-    if (!(s >= -x->margin)) {
-        return;
-    }
-    const perpi_choice c = {m3_mul(x->pose->R, way),
-                            perpi_pose_point(x->pose, perpi_rod_nearest(&x->rod, v3_neg(way), at)),
-                            s, id};
+    const vec3 n_W = m3_mul(x->pose->R, way);
+    const vec3 spin = x->list->spins > 0 ? m3_tmul(x->pose->R, x->list->spin[0]) : v3(0, 0, 0);
+    const vec3 b = perpi_rod_nearest_at_end(&x->rod, v3_neg(way), spin, at);
+    const perpi_choice c = {n_W, perpi_pose_point(x->pose, b), v3_dot(way, v3_sub(b, v)), id};
     perpi_choices_take(choices, m3_mul(x->pose->R, n), x->margin, c);
 }
 
@@ -447,7 +459,23 @@ static perp_status choose_directions(const pair* x, size_t first)
     perpi_choices choices = {.count = 0};
     for (int32_t f = 0; f < p->face_count; ++f) {
         if (perpi_rod_low(&x->rod, p->normal[f]) - p->offset[f] >= -x->margin) {
-            offer(x, &choices, n, at, p->normal[f], (uint32_t)f % CHOOSE_SIDE);
+            offer(x, &choices, n, at, p->normal[f], (uint32_t)f % CHOOSE_EDGE);
+        }
+    }
+    const size_t rows = x->list->count;
+    for (int32_t e = 0; e < p->edge_count; ++e) {
+        const perpi_segment s = segment_of(p, e);
+        bool near = false;
+        for (size_t i = first; i < rows && !near; ++i) {
+            const perpi_touch* row = &x->list->item[i];
+            const vec3 y = v3_sub(flipped ? row->point_b : row->point_a, x->pose->x);
+            const vec3 d = v3_sub(m3_tmul(x->pose->R, y), s.c);
+            const vec3 off = v3_madd(d, -perpi_clamp(v3_dot(d, s.u), -s.l, s.l), s.u);
+            near = v3_dot(off, off) <= NEAR_EDGE * NEAR_EDGE * x->margin * x->margin;
+        }
+        if (near) {
+            offer(x, &choices, n, at, edge_rim(x, e).n,
+                  CHOOSE_EDGE + (uint32_t)e % (CHOOSE_SIDE - CHOOSE_EDGE));
         }
     }
     offer(x, &choices, n, at, v3_neg(x->rod.a), CHOOSE_LOW);

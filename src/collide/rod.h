@@ -66,6 +66,18 @@ static inline vec3 perpi_rod_nearest(const perpi_rod* r, vec3 direction, vec3 x)
     return v3_madd(v3_madd(r->c, z, r->a), r->r / length, side);
 }
 
+/* The same after the cylinder has turned by `spin`, where that tilts an end or the side over a flat; turning about its
+ * own axis changes nothing, and round places roll. */
+static inline vec3 perpi_rod_nearest_at_end(const perpi_rod* r, vec3 direction, vec3 spin, vec3 x)
+{
+    const vec3 tilt = v3_madd(spin, -v3_dot(spin, r->a), r->a);
+    const double most = 2.0 * v3_norm(tilt);
+    const bool flat = v3_norm(v3_cross(direction, r->a)) < most;
+    const bool lying = fabs(v3_dot(direction, r->a)) < most;
+    return perpi_rod_nearest(
+        r, flat || lying ? q4_rotate(q4_exp(v3_neg(tilt)), direction) : direction, x);
+}
+
 /* How far a point is from the axis's line. */
 static inline double perpi_rod_off_axis(const perpi_rod* x, vec3 p)
 {
