@@ -185,13 +185,13 @@ static perp_status choose_directions(const local_cylinder* c, vec3 p, vec3 axis,
         }
         vec3 w = v3_scale(1.0 / length, way[i]);
         w = i == 4 && w.x * p.x + w.y * p.y < 0.0 ? v3_neg(w) : w;
-        const double t = v3_dot(w, axis);
-        const vec3 low =
-            fabs(t) <= 1e-9 * v3_norm(axis) ? p : v3_madd(p, t > 0.0 ? -1.0 : 1.0, axis);
-        const double s = v3_dot(w, low) - r - (i < 2 ? c->l : c->r);
-        const vec3 w_W = m3_mul(c->pose->R, w);
-        const perpi_choice choice = {w_W, v3_madd(perpi_pose_point(c->pose, low), -r, w_W), s, i};
-        perpi_choices_take(&choices, n_W, margin, choice);
+        perpi_choice choice = {.n = m3_mul(c->pose->R, w), .id = i};
+        for (int end = -1; end <= 1; end += 2) { /* of a ball both are its middle */
+            const vec3 low = v3_madd(p, end, axis);
+            perpi_choice_row(&choice, v3_madd(perpi_pose_point(c->pose, low), -r, choice.n),
+                             v3_dot(w, low) - r - (i < 2 ? c->l : c->r), 0.01 * margin);
+        }
+        perpi_choices_take(&choices, n_W, margin, &choice);
     }
     return perpi_touch_choose(list, first, &choices);
 }

@@ -259,18 +259,32 @@ static perp_status touch_along(const pair* x, direction d, const perpi_gjk* clos
 
 /* ---- other directions: see choice.h ---------------------------------------------------------------- */
 
-static void offer(const pair* x, perpi_choices* choices, vec3 n, vec3 at, vec3 way, uint32_t id)
+/* owner: whose flat or side the direction belongs to; the other one has a point over it, lowest at the end of the
+ * step. */
+static void offer(const pair* x, perpi_choices* choices, vec3 n, vec3 at, int owner, vec3 way,
+                  uint32_t id)
 {
     const double length = v3_norm(way);
     if (!(length > 1e-9)) {
         return;
     }
     way = v3_scale(1.0 / length, way);
-    const vec3 spin = x->list->spins > 0 ? x->list->spin[0] : v3(0, 0, 0);
-    const vec3 b = perpi_rod_nearest_at_end(&x->rod[1], v3_neg(way), spin, at);
-    const double s = v3_dot(way, b) - perpi_rod_high(&x->rod[0], way);
-    const perpi_choice c = {way, v3_add(x->origin, b), s, id};
-    perpi_choices_take(choices, n, x->margin, c);
+    perpi_choice c = {.n = way, .id = id};
+    for (int32_t k = -1; k < x->list->spins; ++k) {
+        const vec3 spin = k < 0 ? v3(0, 0, 0) : x->list->spin[k];
+        vec3 b;
+        double s;
+        if (owner == 0) {
+            b = perpi_rod_nearest_at_end(&x->rod[1], v3_neg(way), spin, at);
+            s = v3_dot(way, b) - perpi_rod_high(&x->rod[0], way);
+        } else {
+            const vec3 a = perpi_rod_nearest_at_end(&x->rod[0], way, v3_neg(spin), at);
+            s = perpi_rod_low(&x->rod[1], way) - v3_dot(way, a);
+            b = v3_madd(a, s, way);
+        }
+        perpi_choice_row(&c, v3_add(x->origin, b), s, 0.01 * x->margin);
+    }
+    perpi_choices_take(choices, n, x->margin, &c);
 }
 
 /* The ends of both, across their sides, and where their rims cross. */
@@ -288,20 +302,21 @@ static perp_status choose_directions(const pair* x, const perpi_slab_pair* bodie
     perpi_choices choices = {.count = 0};
     for (int i = 0; i < 2; ++i) {
         const vec3 a = x->rod[i].a;
-        offer(x, &choices, n, at, a, (uint32_t)(4 * i));
-        offer(x, &choices, n, at, v3_neg(a), (uint32_t)(4 * i + 1));
-        offer(x, &choices, n, at, v3_madd(n, -v3_dot(n, a), a), (uint32_t)(4 * i + 2));
-        offer(x, &choices, n, at, v3_madd(between, -v3_dot(between, a), a), (uint32_t)(4 * i + 3));
+        offer(x, &choices, n, at, i, a, (uint32_t)(4 * i));
+        offer(x, &choices, n, at, i, v3_neg(a), (uint32_t)(4 * i + 1));
+        offer(x, &choices, n, at, i, v3_madd(n, -v3_dot(n, a), a), (uint32_t)(4 * i + 2));
+        offer(x, &choices, n, at, i, v3_madd(between, -v3_dot(between, a), a),
+              (uint32_t)(4 * i + 3));
     }
     if (v3_norm(across) > PERPI_TOUCH_PARALLEL) {
-        offer(x, &choices, n, at, v3_dot(across, between) < 0.0 ? v3_neg(across) : across, 8);
+        offer(x, &choices, n, at, 0, v3_dot(across, between) < 0.0 ? v3_neg(across) : across, 8);
     }
     /* from between the directions of the rows and the others */
     const int32_t flats = choices.count;
     for (int32_t i = 0; i < flats; ++i) {
         const vec3 middle = v3_unit(v3_add(n, choices.item[i].n));
         const perpi_slab rims = perpi_slab_newton(bodies, perpi_slab_look(bodies, middle, NULL));
-        offer(x, &choices, n, at, rims.n, 16 + (uint32_t)i);
+        offer(x, &choices, n, at, 0, rims.n, 16 + (uint32_t)i);
     }
     return perpi_touch_choose(x->list, first, &choices);
 }

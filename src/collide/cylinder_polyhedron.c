@@ -408,14 +408,23 @@ static perp_status touch_along(const pair* x, direction d, const perpi_gjk* clos
 enum { CHOOSE_EDGE = 0x2000, CHOOSE_SIDE = 0x3FFD, CHOOSE_LOW = 0x3FFE, CHOOSE_HIGH = 0x3FFF };
 #define NEAR_EDGE 4.0 /* times the margin: edges so near to the rows' points can meet the rim */
 
-static void offer(const pair* x, perpi_choices* choices, vec3 n, vec3 at, vec3 way, uint32_t id)
+/* A face of the polyhedron: with the cylinder's lowest point, at the end of the step. A flat or round place of the
+ * cylinder (face false): with the polyhedron's highest vertex there. */
+static void offer(const pair* x, perpi_choices* choices, vec3 n, vec3 at, bool face, vec3 way,
+                  uint32_t id)
 {
-    const vec3 v = x->p->vertex[perpi_polyhedron_support(x->p, way, 0)];
-    const vec3 n_W = m3_mul(x->pose->R, way);
-    const vec3 spin = x->list->spins > 0 ? m3_tmul(x->pose->R, x->list->spin[0]) : v3(0, 0, 0);
-    const vec3 b = perpi_rod_nearest_at_end(&x->rod, v3_neg(way), spin, at);
-    const perpi_choice c = {n_W, perpi_pose_point(x->pose, b), v3_dot(way, v3_sub(b, v)), id};
-    perpi_choices_take(choices, m3_mul(x->pose->R, n), x->margin, c);
+    perpi_choice c = {.n = m3_mul(x->pose->R, way), .id = id};
+    for (int32_t k = -1; k < x->list->spins; ++k) {
+        const vec3 spin = k < 0 ? v3(0, 0, 0) : m3_tmul(x->pose->R, x->list->spin[k]);
+        const vec3 top = face ? way : q4_rotate(q4_exp(spin), way);
+        const vec3 v = x->p->vertex[perpi_polyhedron_support(x->p, top, 0)];
+        const vec3 low = perpi_rod_nearest_at_end(&x->rod, v3_neg(way), spin, at);
+        const double s =
+            face ? v3_dot(way, v3_sub(low, v)) : perpi_rod_low(&x->rod, way) - v3_dot(way, v);
+        const vec3 b = face ? low : v3_madd(v, s, way);
+        perpi_choice_row(&c, perpi_pose_point(x->pose, b), s, 0.01 * x->margin);
+    }
+    perpi_choices_take(choices, m3_mul(x->pose->R, n), x->margin, &c);
 }
 
 /* The direction across the axis in which the two are farthest apart: through a vertex, or across an edge. */
@@ -459,7 +468,7 @@ static perp_status choose_directions(const pair* x, size_t first)
     perpi_choices choices = {.count = 0};
     for (int32_t f = 0; f < p->face_count; ++f) {
         if (perpi_rod_low(&x->rod, p->normal[f]) - p->offset[f] >= -x->margin) {
-            offer(x, &choices, n, at, p->normal[f], (uint32_t)f % CHOOSE_EDGE);
+            offer(x, &choices, n, at, true, p->normal[f], (uint32_t)f % CHOOSE_EDGE);
         }
     }
     const size_t rows = x->list->count;
@@ -474,15 +483,15 @@ static perp_status choose_directions(const pair* x, size_t first)
             near = v3_dot(off, off) <= NEAR_EDGE * NEAR_EDGE * x->margin * x->margin;
         }
         if (near) {
-            offer(x, &choices, n, at, edge_rim(x, e).n,
+            offer(x, &choices, n, at, false, edge_rim(x, e).n,
                   CHOOSE_EDGE + (uint32_t)e % (CHOOSE_SIDE - CHOOSE_EDGE));
         }
     }
-    offer(x, &choices, n, at, v3_neg(x->rod.a), CHOOSE_LOW);
-    offer(x, &choices, n, at, x->rod.a, CHOOSE_HIGH);
+    offer(x, &choices, n, at, false, v3_neg(x->rod.a), CHOOSE_LOW);
+    offer(x, &choices, n, at, false, x->rod.a, CHOOSE_HIGH);
     const direction side = best_side(x);
     if (side.s > -INFINITY) {
-        offer(x, &choices, n, at, side.n, CHOOSE_SIDE);
+        offer(x, &choices, n, at, false, side.n, CHOOSE_SIDE);
     }
     return perpi_touch_choose(x->list, first, &choices);
 }

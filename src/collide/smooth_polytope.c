@@ -178,8 +178,9 @@ static perp_status add_row(const placed* o, uint32_t feature, const perpi_slab* 
 static void choose(const placed* o, perpi_choices* choices, vec3 n, const perpi_slab* x,
                    uint32_t id)
 {
-    const perpi_choice c = {m3_mul(o->pose->R, x->n), perpi_pose_point(o->pose, x->p_b), x->s, id};
-    perpi_choices_take(choices, m3_mul(o->pose->R, n), o->margin, c);
+    perpi_choice c = {.n = m3_mul(o->pose->R, x->n), .id = id};
+    perpi_choice_row(&c, perpi_pose_point(o->pose, x->p_b), x->s, 0.0);
+    perpi_choices_take(choices, m3_mul(o->pose->R, n), o->margin, &c);
 }
 
 /* A point of a beside the closest one, where b is flat: a row of its own if it is within the margin, not deeper
