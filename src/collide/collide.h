@@ -98,6 +98,9 @@ typedef struct perpi_touch_side {
 /* The routine for a pair whose side is known; NULL: there is none. */
 perpi_pair_fn perpi_pair_sided(perp_shape_type a, perp_shape_type b, bool* flipped);
 
+/* Whether features of such a pair form groups under LNC and PEG. */
+bool perpi_pair_groups(perp_shape_type a, perp_shape_type b);
+
 /* NULL if shapes of these types never meet (plane-plane, particle-particle). *flipped tells that
  * the routine wants (b, a). */
 perpi_pair_fn perpi_pair_find(perpi_touch_rule rule, perp_shape_type a, perp_shape_type b,

@@ -112,6 +112,21 @@ perpi_pair_fn perpi_pair_find(perpi_touch_rule rule, perp_shape_type a, perp_sha
     return find != NULL ? find : look_up(pairs, PAIR_COUNT, a, b, flipped);
 }
 
+bool perpi_pair_groups(perp_shape_type a, perp_shape_type b)
+{
+    static const perpi_pair_fn with_groups[] = {
+        perpi_polygon_polygon,       perpi_polygon_ball,        perpi_polygon_smooth,
+        perpi_polyhedron_polyhedron, perpi_polyhedron_ball,     perpi_polyhedron_capsule,
+        perpi_polyhedron_smooth,     perpi_polyhedron_cylinder, perpi_cylinder_cylinder,
+        perpi_cylinder_ball,         perpi_cylinder_capsule,    perpi_cylinder_smooth};
+    bool flipped, found = false;
+    const perpi_pair_fn find = perpi_pair_find(PERPI_TOUCH_PEG, a, b, &flipped);
+    for (size_t i = 0; i < sizeof with_groups / sizeof with_groups[0]; ++i) {
+        found = found || find == with_groups[i];
+    }
+    return found;
+}
+
 /* Polygons and polyhedra, and round shapes with them. */
 perpi_pair_fn perpi_pair_sided(perp_shape_type a, perp_shape_type b, bool* flipped)
 {

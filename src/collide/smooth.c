@@ -13,6 +13,7 @@
  */
 #include "shape/smooth.h"
 
+#include "collide/choice.h"
 #include "collide/round.h"
 #include "collide/slab.h"
 
@@ -475,5 +476,25 @@ perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
         last = f;
     }
     /* deep inside s may have its tops elsewhere: then the best that was seen tells the way out */
-    return add(list, best.s >= outer.s ? &best : &outer, margin);
+    best = best.s >= outer.s ? best : outer;
+    const size_t first = list->count;
+    const perp_status status = add(list, &best, margin);
+    if (status != PERP_OK || list->count == first || !perpi_touch_groups(list)) {
+        return status;
+    }
+    /* faces near the corner are other ways to keep apart */
+    perpi_choices choices = {.count = 0};
+    const vec3 foot = v3_madd(best.p_b, -best.s, best.n);
+    for (int32_t i = 0; i < count; ++i) {
+        const face_look f = look_face(a, pose_a, b, pose_b, count, i);
+        const vec3 along = v3_sub(f.to, f.from);
+        const double t = v3_dot(v3_sub(foot, f.from), along) / v3_dot(along, along);
+        const vec3 off = v3_sub(foot, v3_madd(f.from, perpi_clamp(t, 0.0, 1.0), along));
+        if (v3_dot(off, off) <= 4.0 * margin * margin) {
+            perpi_choice c = {.n = f.n, .id = (uint32_t)i};
+            perpi_choice_row(&c, f.p, f.s, 0.0);
+            perpi_choices_take(&choices, best.n, margin, &c);
+        }
+    }
+    return perpi_touch_choose(list, first, &choices);
 }
