@@ -10,7 +10,7 @@
 #include "model/model.h"
 
 /* What becomes of the features of polytopes: which of them a contact model wants to see, and which
- * belong together. Round shapes and planes among themselves have no choice. */
+ * belong together. Shapes without corners or rims have no choice among themselves and with planes. */
 typedef enum perpi_touch_rule {
     PERPI_TOUCH_PLAIN, /* each within reach for itself */
     PERPI_TOUCH_LNC,   /* grouped by vertex: one of the faces near it must hold [W14 (4.2)-(4.5)] */
