@@ -40,9 +40,7 @@ static bool groups_can_form(const perp_model* model)
             const bool meet = a == b ? of[a].moving + of[a].fixed >= 2 && of[a].moving >= 1
                                      : (of[a].moving >= 1 && of[b].moving + of[b].fixed >= 1) ||
                                            (of[b].moving >= 1 && of[a].fixed >= 1);
-            bool flipped;
-            if (meet &&
-                perpi_pair_sided((perp_shape_type)a, (perp_shape_type)b, &flipped) != NULL) {
+            if (meet && perpi_pair_groups((perp_shape_type)a, (perp_shape_type)b)) {
                 return true;
             }
         }
