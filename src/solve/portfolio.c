@@ -76,8 +76,8 @@ static const entry contact_crowd[] = {{"newton-bodies", true},
                                       {"newton-bodies", false},
                                       {"newton-bodies", COLD},
                                       {NULL, false}};
-/* Few bodies with very many contacts: what these do not solve mostly has no answer (of 60 such problems of
- * random planar scenes longer searches solved none), and a step may ask for several of them. */
+/* Few bodies with very many contacts: what these do not solve mostly has no answer (of 122 such problems of
+ * random planar scenes a search of 2000 iterations of newton-bodies solved 7), and a step may ask for several. */
 static const entry contact_few[] = {{"newton-bodies", true},  {"pivot", SHORT},
                                     {"newton", BRIEF},        {"newton-bodies", COLD_SHORT},
                                     {"newton-bodies", SHORT}, {NULL, false}};
