@@ -252,6 +252,10 @@ void perpi_sim_adaptive_clear(perp_sim* sim);
 PERP_NODISCARD perp_status perpi_sim_keep_closed(perp_sim* sim, double h);
 /* A length that errors and gaps are compared with. */
 double perpi_sim_size(const perp_sim* sim);
+/* rolling.c: what the slip of the contacts in sim->next changes by until the middle of the coming step of h,
+ * into their drift; and 0 there, of contacts that are to be an impact's. */
+void perpi_sim_roll(perp_sim* sim, double h);
+void perpi_sim_roll_not(perp_sim* sim);
 /* account.c: the energy ledger and the momentum account of the step at hand, of length h, into
  * sim->info; f: its problem, or that of the impact. */
 PERP_NODISCARD perp_status perpi_sim_account(perp_sim* sim, const perpi_formulation* f, double h);

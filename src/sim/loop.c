@@ -877,6 +877,7 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
             }
         }
         carry_impulses(&sim->contacts, &sim->next); /* the warm start */
+        perpi_sim_roll(sim, h);
         if (sim->stepper->layered) {
             perpi_layers_recall(sim->model, sim->step_settings.midpoint, sim->contacts.item,
                                 (int32_t)sim->contacts.count, sim->next.item,

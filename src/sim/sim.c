@@ -349,6 +349,8 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
             status = perpi_stepper_settings(context, sim->stepper, def->stepper_option,
                                             def->stepper_option_count, &sim->step_settings);
             sim->step_settings.linear_rotation = def->linear_rotation;
+            sim->step_settings.midway =
+                sim->stepper->midway && !sim->adaptive && !def->linear_rotation;
             sim->step_settings.cone = sim->rules.cone;
             sim->step_settings.directions = sim->rules.directions;
         }

@@ -139,6 +139,21 @@ static bool search_root(mat3 I, double h, vec3 Lambda, vec3 start, vec3* W)
     return false;
 }
 
+/* Of a body that rolls, energy drifts by terms of the order of h^2 as well; this much damping outweighs them. */
+static const double ROLLING_DAMPING = 1.0;
+
+double perpi_spin_part(const perpi_body* body, bool touched, double h, vec3 w)
+{
+    if (body->jointed) {
+        return 0.5;
+    }
+    if (!touched) {
+        return 1.0;
+    }
+    const double part = 0.5 + ROLLING_DAMPING * h * h * v3_dot(w, w);
+    return part < 1.0 ? part : 1.0;
+}
+
 vec3 perpi_free_rate(const perpi_body* body, const perpi_pose* pose, vec3 w, double h, vec3 torque)
 {
     const mat3 I = body->inertia;
