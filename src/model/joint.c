@@ -497,7 +497,7 @@ perp_status perp_model_add_joint(perp_model* model, const perp_joint_def* def, i
     model->joint[model->joint_count++] = joint;
     for (int side = 0; side < 2; ++side) {
         if (joint.body[side] >= 0) {
-            model->body[joint.body[side]].jointed = true;
+            model->body[joint.body[side]].joints += 1;
         }
     }
     if (index != NULL) {

@@ -9,12 +9,15 @@
  *
  * c is known from the last step, whose contact point is in sim->contacts: half of what the velocities at hand
  * make of the way of the point over the bodies. As a part k of u-: then the work is (1 - k)/2 p_t . u-, less than
- * without, whatever the contacts' points do from step to step. A contact that slips has c << u-, and k near 0.
+ * without, whatever the contacts' points do from step to step. What slides has a small k, and is left alone.
  */
 #include "sim/internal.h"
 
-/* Below this part of u- it is rounding: what rests keeps its bits. */
-static const double LEAST_PART = 1e-9;
+/* Below this part of u- a contact slides, where friction takes energy in any case, or it rests and c is
+ * rounding. */
+static const double LEAST_PART = 0.3;
+/* Bodies that turn further in a step: where the contact will be cannot be told from where it was. */
+static const double LARGEST_TURN = 0.5;
 
 typedef struct slip {
     vec3 now;  /* relative velocity at the contact's point, less what the spin takes of it */
@@ -77,6 +80,14 @@ static void roll(const perp_sim* sim, perp_contact* c, const perp_contact* old, 
     c->drift[2] = part * u[1];
 }
 
+static bool may_roll(const perp_sim* sim, const perp_contact* c, double h)
+{
+    const double a = v3_norm(perpi_state_rate(sim->model, sim->v, c->body_a));
+    const double b = v3_norm(perpi_state_rate(sim->model, sim->v, c->body_b));
+    return h * (a > b ? a : b) <= LARGEST_TURN && c->cone != PERP_CONE_NONE &&
+           !perpi_contact_driven(sim->model, c);
+}
+
 void perpi_sim_roll(perp_sim* sim, double h)
 {
     if (!sim->step_settings.midway || sim->tick == 0 || sim->info.kind != PERP_STEP_TIME) {
@@ -90,7 +101,7 @@ void perpi_sim_roll(perp_sim* sim, double h)
             old += 1;
         }
         if (old < sim->contacts.count && sim->contacts.item[old].key == c->key &&
-            c->cone != PERP_CONE_NONE && !perpi_contact_driven(sim->model, c)) {
+            sim->contacts.item[old].impulse[0] > 0.0 && may_roll(sim, c, h)) {
             roll(sim, c, &sim->contacts.item[old], h, h_old);
         }
     }

@@ -524,6 +524,7 @@ void perp_sim_destroy(perp_sim* sim)
                            sim->v_solved,
                            sim->closed.item,
                            sim->keep,
+                           sim->start,
                            sim->exception,
                            sim->looked.item,
                            sim->judged,

@@ -219,8 +219,7 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
     const mat3 I = perpi_world_inertia(b, pose);
     vec3 spin; /* the angular part of k */
     if (look == PERPI_LOOK_START) {
-        const double part =
-            f->midway ? perpi_spin_part(b, f->touched[body], h, w) : 1.0;
+        const double part = f->midway ? perpi_spin_part(b, f->touched[body], h, w) : 1.0;
         spin = m3_mul(I, perpi_free_rate(b, pose, w, part * h, v3_scale(1.0 / part, torque)));
         f->gyroscopic[body] = v3_sub(spin, v3_madd(m3_mul(I, w), h, torque));
     } else {
