@@ -137,7 +137,7 @@ static perp_status limit(verifier* x)
                                           (size_t)f->problem.dof_count, sizeof(double));
     if (status == PERP_OK) {
         perpi_repair_before(f, perp_scene_model(x->scene), x->v, x->start);
-        perpi_repair_limit(x->formulation, x->start);
+        perpi_repair_limit(x->formulation, perpi_sim_loops(x->sim), x->start);
     }
     return status;
 }

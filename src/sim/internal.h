@@ -158,6 +158,8 @@ struct perp_sim {
     perpi_formulation* project; /* the projection's, with its solver; NULL likewise */
     perp_contact_solver* project_solver;
     perpi_contact_list closed;
+    bool* loop;    /* per joint: it is part of a closed loop (repair.h) */
+    bool any_loop; /* one of them is */
     double* start; /* velocities that the joints' errors are compared with: repair.c */
     size_t start_capacity;
     double* keep; /* of the correction: velocities, impulses, b */

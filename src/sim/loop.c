@@ -548,7 +548,7 @@ static perp_status correct(perp_sim* sim, double h, perp_contact_residual* resid
 
 static bool limits_repair(const perp_sim* sim)
 {
-    return sim->step_settings.midway && sim->model->joint_count > 0;
+    return sim->step_settings.midway && sim->any_loop;
 }
 
 /* Whether the joints gain energy in the step at hand; projection: by what comes after its answer. */
@@ -560,7 +560,8 @@ static perp_status repair_gains(perp_sim* sim, double projection, bool* gains)
     *gains = false;
     if (status == PERP_OK) {
         perpi_repair_before(f, sim->model, sim->v, sim->start);
-        *gains = perpi_repair_gains(f, sim->start, sim->v_problem, sim->p_problem, projection);
+        *gains = perpi_repair_gains(f, sim->loop, sim->start, sim->v_problem, sim->p_problem,
+                                    projection);
     }
     return status;
 }
@@ -573,7 +574,7 @@ static perp_status limit_repair(perp_sim* sim, double h, perp_contact_residual* 
     perpi_formulation* f = sim->formulation;
     const perp_contact_residual first = *residual;
     const perp_report first_report = *report;
-    perpi_repair_limit(f, sim->start);
+    perpi_repair_limit(f, sim->loop, sim->start);
     perp_status status = solve(sim, solve_tolerance(sim), residual, report);
     report->iterations += first_report.iterations;
     *corrections = PERPI_REPAIR_LIMITED;

@@ -80,11 +80,14 @@ static void roll(const perp_sim* sim, perp_contact* c, const perp_contact* old, 
     c->drift[2] = part * u[1];
 }
 
+/* A body on a joint may have no freedom left to roll with: what it would need can have no solution. */
 static bool may_roll(const perp_sim* sim, const perp_contact* c, double h)
 {
+    const perpi_body* body = sim->model->body;
     const double a = v3_norm(perpi_state_rate(sim->model, sim->v, c->body_a));
     const double b = v3_norm(perpi_state_rate(sim->model, sim->v, c->body_b));
-    return h * (a > b ? a : b) <= LARGEST_TURN && c->cone != PERP_CONE_NONE &&
+    return body[c->body_a].joints == 0 && body[c->body_b].joints == 0 &&
+           h * (a > b ? a : b) <= LARGEST_TURN && c->cone != PERP_CONE_NONE &&
            !perpi_contact_driven(sim->model, c);
 }
 

@@ -192,10 +192,10 @@ TEST(energy_of_passive_scenes_does_not_grow)
             printf("\n");
             for (int j = 0; j < 3; ++j) {
                 CHECK(!g[j].failed);
-                CHECK_AT_MOST(g[j].whole, 0.02 / (1 << j));
+                CHECK_AT_MOST(g[j].whole, 0.02 / pow(1.7, j));
                 CHECK_AT_MOST(g[j].whole, fmax(g[j].half, 0.0) + 0.001);
             }
-            CHECK_AT_MOST(g[2].whole, fmax(g[1].whole / 1.7, 0.0005));
+            CHECK_AT_MOST(g[2].whole, fmax(g[1].whole / 1.6, 0.0005));
         }
     }
 }
