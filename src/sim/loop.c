@@ -588,7 +588,7 @@ static perp_status limit_repair(perp_sim* sim, double h, perp_contact_residual* 
     return status == PERP_OK ? advance(sim, h) : status;
 }
 
-/* Joints that are not corrected. */
+/* By the errors at the start of the step. */
 static perp_status limit_plain(perp_sim* sim, double h, perp_contact_residual* residual,
                                perp_report* report, int32_t* corrections)
 {
@@ -1004,11 +1004,11 @@ static perp_status solve_and_advance(perp_sim* sim, double h, worked_out* made)
         status = advance(sim, h);
     }
     made->corrections = 0;
-    if (status == PERP_OK && sim->project != NULL) {
-        status = correct(sim, h, &made->residual, &made->report, &made->corrections);
-    }
-    if (status == PERP_OK && sim->project == NULL && limits_repair(sim)) {
+    if (status == PERP_OK && limits_repair(sim)) {
         status = limit_plain(sim, h, &made->residual, &made->report, &made->corrections);
+    }
+    if (status == PERP_OK && sim->project != NULL && made->corrections == 0) {
+        status = correct(sim, h, &made->residual, &made->report, &made->corrections);
     }
     made->report.iterations += iterations;
     return status;
@@ -1124,7 +1124,8 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
     if (status == PERP_OK) {
         status = complete_state(sim, h, deepest, made.corrections, &made.report, &moves);
     }
-    if (status == PERP_OK && sim->project != NULL && limits_repair(sim)) {
+    if (status == PERP_OK && sim->project != NULL && limits_repair(sim) &&
+        made.corrections != PERPI_REPAIR_LIMITED) {
         status = limit_corrected(sim, h, deepest, &made, &moves);
     }
     if (status == PERP_OK) {

@@ -15,7 +15,7 @@
 
 /* Below this part of u- a contact slides, where friction takes energy in any case, or it rests and c is
  * rounding. */
-static const double LEAST_PART = 0.3;
+static const double LEAST_PART = 0.45;
 /* Bodies that turn further in a step: where the contact will be cannot be told from where it was. */
 static const double LARGEST_TURN = 0.5;
 
@@ -91,6 +91,20 @@ static bool may_roll(const perp_sim* sim, const perp_contact* c, double h)
            !perpi_contact_driven(sim->model, c);
 }
 
+static bool pushes_beside(const perp_contact* c, const perp_contact* other)
+{
+    return other->impulse[0] > 0.0 && other->body_a == c->body_a && other->body_b == c->body_b;
+}
+
+/* Whether the contact is the only one of its pair that pushes: what touches at several points does not roll.
+ * Contacts of a pair follow each other. */
+static bool alone(const perpi_contact_list* list, size_t at)
+{
+    const perp_contact* c = &list->item[at];
+    return !(at > 0 && pushes_beside(c, c - 1)) &&
+           !(at + 1 < list->count && pushes_beside(c, c + 1));
+}
+
 void perpi_sim_roll(perp_sim* sim, double h)
 {
     if (!sim->step_settings.midway || sim->tick == 0 || sim->info.kind != PERP_STEP_TIME) {
@@ -104,7 +118,8 @@ void perpi_sim_roll(perp_sim* sim, double h)
             old += 1;
         }
         if (old < sim->contacts.count && sim->contacts.item[old].key == c->key &&
-            sim->contacts.item[old].impulse[0] > 0.0 && may_roll(sim, c, h)) {
+            sim->contacts.item[old].impulse[0] > 0.0 && alone(&sim->contacts, old) &&
+            may_roll(sim, c, h)) {
             roll(sim, c, &sim->contacts.item[old], h, h_old);
         }
     }
