@@ -73,8 +73,11 @@ static void roll(const perp_sim* sim, perp_contact* c, const perp_contact* old, 
     if (!(size > 0.0) || !(part > LEAST_PART)) {
         return;
     }
-    /* where friction would give energy, up to all of it; twice c bounds what is not rolling */
-    part *= old->impulse[1] * u[0] + old->impulse[2] * u[1] > 0.0 ? 2.0 : 1.0;
+    /* where friction would give energy, up to all of it; twice c bounds what is not rolling. By degrees from
+     * friction's rounding up to a tenth of its bound. */
+    const double pushes = old->impulse[1] * u[0] + old->impulse[2] * u[1];
+    const double whole = 0.1 * old->mu * old->impulse[0] * sqrt(size);
+    part *= pushes > whole ? 2.0 : pushes > 0.0 ? 1.0 + pushes / whole : 1.0;
     part = part < 1.0 ? part : 1.0;
     c->drift[1] = part * u[0];
     c->drift[2] = part * u[1];

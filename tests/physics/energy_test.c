@@ -174,7 +174,7 @@ enum { VARIANTS = 1 };
 enum { VARIANTS = 3 };
 #endif
 
-/* At most 2 % at h = 10 ms, half of that at half the step, and as much in 10 s as in 20 s but for a thousandth.
+/* At most 2 % at h = 10 ms, half of that at half the step, and as much in 10 s as in 20 s but for 0.15 %.
  * Damping of the order of h^2 hides part of the growth at 10 ms; at 5 ms it is small enough for the ratio. */
 TEST(energy_of_passive_scenes_does_not_grow)
 {
@@ -193,7 +193,7 @@ TEST(energy_of_passive_scenes_does_not_grow)
             for (int j = 0; j < 3; ++j) {
                 CHECK(!g[j].failed);
                 CHECK_AT_MOST(g[j].whole, 0.02 / pow(1.7, j));
-                CHECK_AT_MOST(g[j].whole, fmax(g[j].half, 0.0) + 0.001);
+                CHECK_AT_MOST(g[j].whole, fmax(g[j].half, 0.0) + 0.0015);
             }
             CHECK_AT_MOST(g[2].whole, fmax(g[1].whole / 1.6, 0.0005));
         }
