@@ -555,8 +555,13 @@ static bool limits_repair(const perp_sim* sim)
 static perp_status repair_gains(perp_sim* sim, double projection, bool* gains)
 {
     const perpi_formulation* f = sim->formulation;
-    const perp_status status = perpi_grow(sim->context, &sim->start, &sim->start_capacity,
-                                          (size_t)f->problem.dof_count, sizeof(double));
+    const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
+    perp_status status =
+        perpi_grow(sim->context, &sim->start, &sim->start_capacity, dofs, sizeof(double));
+    if (status == PERP_OK) { /* room for what may come, lest a later step allocates */
+        status = perpi_grow(sim->context, &sim->keep, &sim->keep_capacity, dofs + 2 * rows,
+                            sizeof(double));
+    }
     *gains = false;
     if (status == PERP_OK) {
         perpi_repair_before(f, sim->model, sim->v, sim->start);
