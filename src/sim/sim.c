@@ -343,8 +343,8 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
  * in their problem already. */
 static bool carries_momentum(const perp_sim* sim)
 {
-    return sim->stepper->look == PERPI_LOOK_START && !sim->stepper->settles &&
-           perpi_momentum_differs(sim->model);
+    return (sim->stepper->look == PERPI_LOOK_START || sim->second != NULL) &&
+           !sim->stepper->settles && perpi_momentum_differs(sim->model);
 }
 
 static perp_status build(perp_sim* sim, const perp_sim_def* asked)
@@ -452,6 +452,9 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
     }
     if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
         status = prepare_looking(sim);
+        if (status == PERP_OK) {
+            status = perpi_stepper_find(context, "stewart-trinkle", &sim->second);
+        }
     }
     if (status == PERP_OK && sim->model->joint_count > 0) {
         status = find_loops(sim);
@@ -833,6 +836,16 @@ const bool* perpi_sim_loops(const perp_sim* sim)
 const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim)
 {
     return &sim->step_settings;
+}
+
+const perpi_stepper_ops* perpi_sim_second_stepper(const perp_sim* sim)
+{
+    return sim->second;
+}
+
+bool perpi_sim_falls_back(const perp_sim* sim)
+{
+    return sim->second != NULL || (sim->model->joint_count > 0 && !sim->adaptive);
 }
 
 bool perpi_sim_layered(const perp_sim* sim)
