@@ -159,10 +159,11 @@ typedef struct perp_step_info {
                                           evaluations of the law */
     int32_t looks;                     /* of steppers that look at the end of the step: how often
                                           they looked there before its laws held */
-    int32_t corrections;               /* solves of the joint correction beside the first */
-    int32_t moves;                     /* solves that moved poses onto the joints, where these
+    int32_t corrections;    /* solves of the joint correction beside the first; -1: joints
+                                          close their errors slowly, lest they gain energy */
+    int32_t moves;          /* solves that moved poses onto the joints, where these
                                           could not be closed by the step's own impulses */
-    double joint_error[2];             /* largest at the end of the step: length, angle */
+    double joint_error[2];  /* largest at the end of the step: length, angle */
     int32_t fallbacks;      /* pairs of shapes that were given to a simpler contact model,
                                           because their groups could not be solved, or had no room */
     int32_t freedom;        /* quasistatic: directions in which the bodies could as well have moved

@@ -16,6 +16,7 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 #include "step/layers.h"
+#include "step/repair.h"
 #include "step/step.h"
 
 typedef struct verifier {
@@ -38,8 +39,8 @@ typedef struct verifier {
     perpi_joint_input* input;
     perp_joint_record* joint; /* of the frame before */
     double* memory;           /* likewise */
-    double *v_problem, *p_problem, *work;
-    size_t v_capacity, p_capacity, work_capacity;
+    double *v_problem, *p_problem, *work, *start;
+    size_t v_capacity, p_capacity, work_capacity, start_capacity;
 } verifier;
 
 static void say(perp_verdict* verdict, const char* format, ...) PERP_PRINTF(2, 3);
@@ -128,6 +129,19 @@ static perp_status bend(verifier* x, double t, double h, const perp_frame* frame
     return status;
 }
 
+/* Joints near a singular configuration, which close their errors slowly. */
+static perp_status limit(verifier* x)
+{
+    const perpi_formulation* f = x->formulation;
+    const perp_status status = perpi_grow(x->context, &x->start, &x->start_capacity,
+                                          (size_t)f->problem.dof_count, sizeof(double));
+    if (status == PERP_OK) {
+        perpi_repair_before(f, perp_scene_model(x->scene), x->v, x->start);
+        perpi_repair_limit(x->formulation, perpi_sim_loops(x->sim), x->start);
+    }
+    return status;
+}
+
 /* The step from (x->q, x->v) at x->time to the frame. */
 static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact_residual* residual)
 {
@@ -201,6 +215,8 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
         }
         if (frame->info.corrections > 0) {
             status = bend(x, t, h, frame);
+        } else if (frame->info.corrections == PERPI_REPAIR_LIMITED) {
+            status = limit(x);
         }
     }
     if (status == PERP_OK) {
@@ -503,6 +519,7 @@ static void conclude(verifier* x)
 static void clean_up(verifier* x)
 {
     perpi_formulation_destroy(x->formulation);
+    perpi_free(x->context, x->start);
     perpi_free(x->context, x->q);
     perpi_free(x->context, x->v);
     perpi_free(x->context, x->q_end);

@@ -161,6 +161,10 @@ struct perp_sim {
     perpi_formulation* project; /* the projection's, with its solver; NULL likewise */
     perp_contact_solver* project_solver;
     perpi_contact_list closed;
+    bool* loop;    /* per joint: it is part of a closed loop (repair.h) */
+    bool any_loop; /* one of them is */
+    double* start; /* velocities that the joints' errors are compared with: repair.c */
+    size_t start_capacity;
     double* keep; /* of the correction: velocities, impulses, b */
     size_t keep_capacity;
 
@@ -264,6 +268,10 @@ void perpi_sim_adaptive_clear(perp_sim* sim);
 PERP_NODISCARD perp_status perpi_sim_keep_closed(perp_sim* sim, double h);
 /* A length that errors and gaps are compared with. */
 double perpi_sim_size(const perp_sim* sim);
+/* rolling.c: what the slip of the contacts in sim->next changes by until the middle of the coming step of h,
+ * into their drift; and 0 there, of contacts that are to be an impact's. */
+void perpi_sim_roll(perp_sim* sim, double h);
+void perpi_sim_roll_not(perp_sim* sim);
 /* account.c: the energy ledger and the momentum account of the step at hand, of length h, into
  * sim->info; f: its problem, or that of the impact. */
 PERP_NODISCARD perp_status perpi_sim_account(perp_sim* sim, const perpi_formulation* f, double h);

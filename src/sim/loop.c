@@ -10,6 +10,7 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 #include "step/layers.h"
+#include "step/repair.h"
 
 enum {
     MAX_ROUNDS = 8,
@@ -493,6 +494,21 @@ static void take_back(perp_sim* sim, size_t dofs, size_t rows)
     perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
 }
 
+/* Room for, and copy of, the answer at hand and its b. */
+static perp_status keep_answer(perp_sim* sim)
+{
+    const perpi_formulation* f = sim->formulation;
+    const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
+    const perp_status status =
+        perpi_grow(sim->context, &sim->keep, &sim->keep_capacity, dofs + 2 * rows, sizeof(double));
+    if (status == PERP_OK) {
+        memcpy(sim->keep, sim->v_problem, dofs * sizeof(double));
+        memcpy(sim->keep + dofs, sim->p_problem, rows * sizeof(double));
+        memcpy(sim->keep + dofs + rows, f->b, rows * sizeof(double));
+    }
+    return status;
+}
+
 /* [W14 algorithm 1], position level: as long as the joints are apart at the end of the step, the
  * step is solved again with what they lack in b. The laws of contacts, friction and motors hold in
  * every solve: no body is pushed into its neighbour, and nothing slips that should stick. The
@@ -506,13 +522,7 @@ static perp_status correct(perp_sim* sim, double h, perp_contact_residual* resid
     const perp_contact_residual first = *residual;
     const perp_report first_report = *report;
     double before = INFINITY;
-    perp_status status =
-        perpi_grow(sim->context, &sim->keep, &sim->keep_capacity, dofs + 2 * rows, sizeof(double));
-    if (status == PERP_OK) {
-        memcpy(sim->keep, sim->v_problem, dofs * sizeof(double));
-        memcpy(sim->keep + dofs, sim->p_problem, rows * sizeof(double));
-        memcpy(sim->keep + dofs + rows, f->b, rows * sizeof(double));
-    }
+    perp_status status = keep_answer(sim);
     while (status == PERP_OK) {
         const double error =
             perpi_formulation_error(f, sim->model, sim->q_next, sim->input, sim->p_problem);
@@ -548,10 +558,72 @@ static perp_status correct(perp_sim* sim, double h, perp_contact_residual* resid
     return status;
 }
 
+static bool limits_repair(const perp_sim* sim)
+{
+    return sim->step_settings.midway && sim->any_loop && !sim->kept.joints;
+}
+
+/* Whether the joints gain energy in the step at hand; projection: by what comes after its answer. */
+static perp_status repair_gains(perp_sim* sim, double projection, bool* gains)
+{
+    const perpi_formulation* f = sim->formulation;
+    const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
+    perp_status status =
+        perpi_grow(sim->context, &sim->start, &sim->start_capacity, dofs, sizeof(double));
+    if (status == PERP_OK) { /* room for what may come, lest a later step allocates */
+        status = perpi_grow(sim->context, &sim->keep, &sim->keep_capacity, dofs + 2 * rows,
+                            sizeof(double));
+    }
+    *gains = false;
+    if (status == PERP_OK) {
+        perpi_repair_before(f, sim->model, sim->v, sim->start);
+        *gains = perpi_repair_gains(f, sim->loop, sim->start, sim->v_problem, sim->p_problem,
+                                    projection);
+    }
+    return status;
+}
+
+/* Solves the step again with errors that are closed slowly. Where that has no answer, the one at hand stands,
+ * of which sim->keep has a copy. */
+static perp_status limit_repair(perp_sim* sim, double h, perp_contact_residual* residual,
+                                perp_report* report, int32_t* corrections)
+{
+    perpi_formulation* f = sim->formulation;
+    const perp_contact_residual first = *residual;
+    const perp_report first_report = *report;
+    perpi_repair_limit(f, sim->loop, sim->start);
+    perp_status status = solve(sim, solve_tolerance(sim), residual, report);
+    report->iterations += first_report.iterations;
+    *corrections = PERPI_REPAIR_LIMITED;
+    if (status == PERP_ERROR_SOLVE) {
+        take_back(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
+        *residual = first;
+        *report = first_report;
+        *corrections = 0;
+        status = PERP_OK;
+    }
+    return status == PERP_OK ? advance(sim, h) : status;
+}
+
+/* By the errors at the start of the step. */
+static perp_status limit_plain(perp_sim* sim, double h, perp_contact_residual* residual,
+                               perp_report* report, int32_t* corrections)
+{
+    bool gains = false;
+    perp_status status = repair_gains(sim, 0.0, &gains);
+    if (status == PERP_OK && gains) {
+        status = keep_answer(sim);
+        if (status == PERP_OK) {
+            status = limit_repair(sim, h, residual, report, corrections);
+        }
+    }
+    return status;
+}
+
 /* From the velocities that solved the step to those of the state: momentum is carried, and where joints
  * are corrected, poses and velocities are projected. */
-static perp_status complete_state(perp_sim* sim, double h, double deepest, perp_report* report,
-                                  int32_t* moves)
+static perp_status complete_state(perp_sim* sim, double h, double deepest, int32_t corrections,
+                                  perp_report* report, int32_t* moves)
 {
     *moves = 0;
     if (sim->v_solved != NULL) {
@@ -563,14 +635,18 @@ static perp_status complete_state(perp_sim* sim, double h, double deepest, perp_
     if (sim->project == NULL) {
         return PERP_OK;
     }
+    const bool closes = corrections != PERPI_REPAIR_LIMITED;
     memcpy(sim->q_answer, sim->q_next, (size_t)sim->q_size * sizeof *sim->q_next);
     memcpy(sim->v_carried, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_next);
     bool across = false;
-    perp_status status = perpi_sim_project(sim, h, report, moves);
+    perp_status status = closes ? perpi_sim_project(sim, h, report, moves) : PERP_OK;
     if (status == PERP_OK && *moves > 0) {
         status = perpi_sim_moved_across(sim, h, deepest, &across);
     }
-    if (across) { /* the joints stay open in this step, and their error says so */
+    const bool gains = status == PERP_OK && *moves > 0 &&
+                       perpi_energy_change(sim->model, true, sim->q_answer, sim->v_carried,
+                                           sim->q_next, sim->v_next) > 0.0;
+    if (across || gains) { /* the joints stay open in this step, and their error says so */
         memcpy(sim->q_next, sim->q_answer, (size_t)sim->q_size * sizeof *sim->q_next);
         memcpy(sim->v_next, sim->v_carried, (size_t)sim->v_size * sizeof *sim->v_next);
         *moves = 0;
@@ -890,6 +966,7 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
             }
         }
         carry_impulses(&sim->contacts, &sim->next); /* the warm start */
+        perpi_sim_roll(sim, h);
         if (sim->stepper->layered) {
             perpi_layers_recall(sim->model, sim->step_settings.midpoint, sim->contacts.item,
                                 (int32_t)sim->contacts.count, sim->next.item,
@@ -950,11 +1027,49 @@ static perp_status solve_and_advance(perp_sim* sim, double h, worked_out* made)
         status = advance(sim, h);
     }
     made->corrections = 0;
-    if (status == PERP_OK && sim->project != NULL && !sim->kept.joints) {
+    if (status == PERP_OK && limits_repair(sim)) {
+        status = limit_plain(sim, h, &made->residual, &made->report, &made->corrections);
+    }
+    if (status == PERP_OK && sim->project != NULL && !sim->kept.joints && made->corrections == 0) {
         status = correct(sim, h, &made->residual, &made->report, &made->corrections);
     }
     made->report.iterations += iterations;
     return status;
+}
+
+/* Joints that are corrected: what they gain in the step, the projection after it takes. Where it does not,
+ * the step is solved again from the plain one, which correct() kept. */
+static perp_status limit_corrected(perp_sim* sim, double h, double deepest, worked_out* made,
+                                   int32_t* moves)
+{
+    double projection = perpi_energy_change(sim->model, true, sim->q_answer, sim->v_carried,
+                                            sim->q_next, sim->v_next);
+    for (int32_t i = 0; i < (int32_t)sim->model->body_count; ++i) { /* of E + (h/2) m g . v */
+        const perpi_body* body = &sim->model->body[i];
+        const vec3 change = v3_sub(perpi_state_velocity(sim->model, sim->v_next, i),
+                                   perpi_state_velocity(sim->model, sim->v_carried, i));
+        projection += body->dofs > 0 ? 0.5 * h * body->mass * v3_dot(body->gravity, change) : 0.0;
+    }
+    perpi_formulation* f = sim->formulation;
+    bool gains = false, across = false;
+    perp_status status = repair_gains(sim, projection, &gains);
+    if (status != PERP_OK || !gains) {
+        return status;
+    }
+    take_back(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
+    status = limit_repair(sim, h, &made->residual, &made->report, &made->corrections);
+    if (status == PERP_OK) {
+        status = complete_state(sim, h, deepest, made->corrections, &made->report, moves);
+    }
+    if (status == PERP_OK) {
+        status = perpi_sim_moved_across(sim, h, deepest, &across);
+    }
+    return status == PERP_OK && across
+               ? perpi_fail(sim->context, PERP_ERROR_SOLVE,
+                            "step %lld (t = %.9g): joints near a singular configuration carry a "
+                            "body through another one; use a smaller step",
+                            (long long)sim->step + 1, sim->time)
+               : status;
 }
 
 static perp_status refuse_crossing(perp_sim* sim, const perpi_broad_pair* pair, int32_t solves)
@@ -1030,7 +1145,11 @@ perp_status perpi_sim_work_out_once(perp_sim* sim, double h)
     }
     int32_t moves = 0;
     if (status == PERP_OK) {
-        status = complete_state(sim, h, deepest, &made.report, &moves);
+        status = complete_state(sim, h, deepest, made.corrections, &made.report, &moves);
+    }
+    if (status == PERP_OK && sim->project != NULL && limits_repair(sim) &&
+        made.corrections != PERPI_REPAIR_LIMITED) {
+        status = limit_corrected(sim, h, deepest, &made, &moves);
     }
     if (status == PERP_OK) {
         status = finish_joints(sim, h);
