@@ -317,6 +317,7 @@ perpi_state_shape perpi_recording_shape(const perp_recording* r)
                                .grouped = r->header.grouped != 0,
                                .layered = r->header.layered != 0,
                                .bounces = r->header.bounces != 0,
+                               .timed = r->header.bounces == 2,
                                .adaptive = r->header.adaptive != 0};
 }
 

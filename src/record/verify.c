@@ -121,6 +121,10 @@ static perp_status bend(verifier* x, double t, double h, const perp_frame* frame
     memcpy(x->q_end, x->q, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
     memcpy(x->v_end, frame->v_solved, (size_t)perp_sim_v_size(x->sim) * sizeof(double));
     const perpi_step_input in = {.model = model, .t = t, .h = h, .settings = &x->settings};
+    if (perpi_sim_offset(x->sim) != NULL) { /* the last of what a state remembers */
+        perpi_displace(model, x->memory + perpi_sim_s_size(x->sim) - perp_sim_v_size(x->sim),
+                       x->q_end);
+    }
     const perp_status status = x->stepper->advance(&in, x->q_end, x->v_end);
     if (status == PERP_OK) {
         perpi_formulation_bend(x->formulation, model, h, x->q_end, x->v_problem, x->input);
@@ -438,6 +442,7 @@ static perp_status prepare_sim(verifier* x)
          perpi_state_shape_of(x->sim).layered != (x->recording->header.layered != 0) ||
          perpi_state_shape_of(x->sim).grouped != (x->recording->header.grouped != 0) ||
          perpi_state_shape_of(x->sim).bounces != (x->recording->header.bounces != 0) ||
+         perpi_state_shape_of(x->sim).timed != (x->recording->header.bounces == 2) ||
          perpi_state_shape_of(x->sim).adaptive != (x->recording->header.adaptive != 0))) {
         status = perpi_fail(x->context, PERP_ERROR_INPUT,
                             "its bodies or joints are not the recorded ones");

@@ -525,6 +525,15 @@ void perpi_sim_measure_gains(perp_sim* sim)
         const double before = normal_speed(sim, sim->v, p->body, p->point, p->normal, &speeds);
         const double after = normal_speed(sim, sim->v_next, p->body, p->point, p->normal, &speeds);
         p->pull = fmax(before - after, 0.0);
+        p->gain = after - before;
+        p->found = true;
+        for (size_t k = 0; k < sim->next.count; ++k) {
+            const perp_contact* c = &sim->next.item[k];
+            for (int side = 0; side < 2 && c->impulse[0] > 0.0; ++side) {
+                p->pressed = p->pressed || (sim->model->body[p->body[side]].dofs > 0 &&
+                                            (c->body_a == p->body[side] || c->body_b == p->body[side]));
+            }
+        }
     }
 }
 

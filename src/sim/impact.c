@@ -37,8 +37,7 @@ enum { MAX_EVALUATIONS = 20, UNSOLVED_COUNTS = 5 };
 /* Change of the kinetic energy that is rounding; an interval of the part that is. */
 static const double ENERGY_TOLERANCE = 1e-12, PART_TOLERANCE = 1e-13;
 
-/* x <- M^-1 x, block by block. */
-static void divide_by_mass(const perpi_formulation* f, double* x)
+void perpi_sim_divide_by_mass(const perpi_formulation* f, double* x)
 {
     const double* M = f->M;
     double L[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX];
@@ -100,12 +99,15 @@ static double given_work(const perpi_formulation* f, const perp_contact* contact
     return work;
 }
 
-/* Speed that a side of a contact gains along the normal from dv; both sides by their size. */
-static double gained_speed(const perpi_formulation* f, int32_t contact, const double* dv)
+/* Speed that a side of a contact gains along the normal from dv; both sides by their size. gain: with
+ * their signs. */
+static double gained_speed(const perpi_formulation* f, int32_t contact, const double* dv,
+                           double* gain)
 {
     const perp_constraint* c = &f->constraint[contact];
     const double* J = f->J + c->jac;
     double sum = 0.0;
+    *gain = 0.0;
     for (int side = 0; side < 2; ++side) {
         const int32_t block = c->block[side];
         if (block < 0) {
@@ -117,6 +119,7 @@ static double gained_speed(const perpi_formulation* f, int32_t contact, const do
             u += J[i] * dv[f->dof[block] + i];
         }
         sum += fabs(u);
+        *gain += u;
         J += (size_t)c->rows * (size_t)n;
     }
     return sum;
@@ -148,7 +151,7 @@ perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
     memset(v, 0, dofs * sizeof *v); /* blocks that are no bodies */
     perpi_formulation_gather_v(f, sim->model, sim->v, v);
     memcpy(dv, f->k, dofs * sizeof *dv);
-    divide_by_mass(f, dv);
+    perpi_sim_divide_by_mass(f, dv);
     for (size_t i = 0; i < dofs; ++i) {
         dv[i] -= v[i];
     }
@@ -162,11 +165,17 @@ perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
         const double gap = sim->stepper->touching ? 0.0 : c->gap / h;
         const double u = perpi_formulation_speed(f, (int32_t)i, 0, v) + f->b[f->constraint[i].row] -
                          gap - c->drift[0];
-        if (-u > fmax(gained_speed(f, (int32_t)i, dv), perpi_sim_found_pull(sim, c->key))) {
-            sim->hit[i].e = e;
+        double gain;
+        const double gained = gained_speed(f, (int32_t)i, dv, &gain);
+        if (-u > fmax(gained, perpi_sim_found_pull(sim, c->key))) {
+            const bool found = perpi_sim_found_gain(sim, c->key, gained, &gain);
+            const double moved = sim->stepper->touching ? 0.0 : h * c->drift[0];
+            sim->hit[i] = (perpi_hit){
+                .e = e, .u = u, .gap = c->gap + moved, .gain = gain, .found = found};
             *any = true;
         }
     }
+    perpi_sim_impact_times(sim, h);
     return PERP_OK;
 }
 
@@ -240,12 +249,14 @@ static perp_status solve(perp_sim* sim, bool warm)
 }
 
 /* d of a contact that is not struck. */
-static double rest_offset(const perp_sim* sim, const perp_contact* c)
+static double rest_offset(const perp_sim* sim, size_t i)
 {
+    const perp_contact* c = &sim->next.item[i];
+    const double gap = sim->hit[i].gap;
     if (sim->stepper->touching || sim->adaptive) {
         return 0.0;
     }
-    return c->gap > 0.0 || c->group != 0 ? c->gap / sim->def.step : 0.0;
+    return gap > 0.0 || c->group != 0 ? gap / sim->def.step : 0.0;
 }
 
 /* Newton with the given part of the coefficients; part 0 is compression. */
@@ -254,7 +265,7 @@ static perp_status solve_newton(perp_sim* sim, double part)
     for (size_t i = 0; i < sim->next.count; ++i) {
         perp_contact* c = &sim->next.item[i];
         const perpi_hit* hit = &sim->hit[i];
-        c->drift[0] = hit->struck ? part * hit->e * hit->u : rest_offset(sim, c);
+        c->drift[0] = hit->struck ? part * hit->e * hit->u + hit->gain : rest_offset(sim, i);
     }
     sim->hit_converged = true;
     return solve(sim, false);
@@ -269,7 +280,7 @@ static perp_status solve_poisson(perp_sim* sim, double part)
     for (size_t i = 0; i < count; ++i) {
         perp_contact* c = &sim->next.item[i];
         const bool asked = part * sim->hit[i].e * sim->hit[i].p > 0.0;
-        c->drift[0] = asked ? 0.0 : rest_offset(sim, c);
+        c->drift[0] = asked ? sim->hit[i].gain : rest_offset(sim, i);
     }
     perp_status status = formulate(sim);
     if (status != PERP_OK) {
@@ -294,12 +305,23 @@ static perp_status solve_poisson(perp_sim* sim, double part)
         perp_contact* c = &sim->next.item[i];
         const double u =
             perpi_formulation_speed(f, (int32_t)i, 0, sim->v_problem) + f->b[f->constraint[i].row];
-        c->drift[0] = asked[i] > 0.0 ? -fmax(u, 0.0) : c->drift[0];
+        c->drift[0] = asked[i] > 0.0 ? sim->hit[i].gain - fmax(u, 0.0) : c->drift[0];
     }
     return solve(sim, true);
 }
 
 /* ---- the whole impact ------------------------------------------------------------------------------*/
+
+/* The energy at the time of the impact is that of v plus the gain of velocity by then. With it the impulses
+ * do this work besides. */
+static double gained_work(const perp_sim* sim, const double* p)
+{
+    double work = 0.0;
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        work += p[sim->impact->constraint[i].row] * sim->hit[i].gain;
+    }
+    return work;
+}
 
 /* Change of the energy since before the impact, relative to what it was. What was not found counts as
  * grown without bound. */
@@ -307,7 +329,8 @@ static double energy_change(const perp_sim* sim, double before, double work_befo
 {
     const perpi_formulation* f = sim->impact;
     const double after = kinetic_energy(f, sim->v_problem) +
-                         given_work(f, sim->next.item, sim->p_problem) + work_before;
+                         given_work(f, sim->next.item, sim->p_problem) +
+                         gained_work(sim, sim->p_problem) + work_before;
     if (!sim->hit_converged) {
         return INFINITY;
     }
@@ -395,6 +418,10 @@ static perp_status finish(perp_sim* sim, perp_step_kind kind, double kept)
     memcpy(sim->q_next, sim->q, (size_t)sim->q_size * sizeof *sim->q);
     memcpy(sim->v_next, sim->v, (size_t)sim->v_size * sizeof *sim->v);
     memcpy(sim->s_next, sim->s, (size_t)sim->s_size * sizeof *sim->s);
+    const perp_status status = perpi_sim_add_offset(sim, f);
+    if (status != PERP_OK) {
+        return status;
+    }
     perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
     if (sim->v_solved != NULL) {
         memcpy(sim->v_solved, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_solved);
@@ -468,6 +495,43 @@ static perp_status allowed_velocities(perp_sim* sim)
     return status;
 }
 
+/* Gaps with the offset that earlier impacts left. */
+static void effective_gaps(perp_sim* sim, double* offset)
+{
+    const perpi_formulation* f = sim->impact;
+    if (sim->offset_at >= 0) {
+        perpi_formulation_gather_v(f, sim->model, sim->s + sim->offset_at, offset);
+    }
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        sim->hit[i].gap = sim->next.item[i].gap;
+        if (sim->offset_at >= 0) {
+            sim->hit[i].gap += perpi_formulation_speed(f, (int32_t)i, 0, offset);
+        }
+    }
+}
+
+/* Normal velocities at the time of the impact, and what of them was gained since v. */
+static void place_in_time(perp_sim* sim, const double* v)
+{
+    const perpi_formulation* f = sim->impact;
+    effective_gaps(sim, sim->hit_work + f->problem.dof_count);
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        perpi_hit* hit = &sim->hit[i];
+        perp_contact* c = &sim->next.item[i];
+        const int32_t k = (int32_t)i;
+        c->impact = (perp_contact_impact){0};
+        if (!hit->struck || sim->offset_at < 0) {
+            hit->gain = 0.0;
+            continue;
+        }
+        const double u = perpi_formulation_speed(f, k, 0, v) + f->b[f->constraint[i].row];
+        const double met = (hit->found ? u : hit->u) + hit->gain;
+        hit->u = met < 0.0 ? met : 0.0;
+        hit->gain = hit->u - u;
+        c->impact = (perp_contact_impact){.time = hit->time, .gain = hit->gain};
+    }
+}
+
 perp_status perpi_sim_impact(perp_sim* sim)
 {
     const bool poisson = sim->model->impact_law == PERP_IMPACT_POISSON;
@@ -493,6 +557,7 @@ perp_status perpi_sim_impact(perp_sim* sim)
         hit->u = u;
     }
     perpi_formulation_gather_v(f, sim->model, sim->v, sim->hit_work);
+    place_in_time(sim, sim->hit_work);
     const double before = kinetic_energy(f, sim->hit_work);
     sim->hit_report = (perp_report){0};
     sim->hit_evaluations = 0;
@@ -532,18 +597,21 @@ perp_status perpi_sim_decompress(perp_sim* sim)
     for (size_t i = 0; i < count; ++i) {
         const perp_contact* c = &sim->contacts.item[i];
         sim->hit[i] = (perpi_hit){
-            .e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b), .p = c->impulse[0]};
+            .e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b),
+            .p = c->impulse[0],
+            .gain = c->impact.gain};
     }
+    effective_gaps(sim, sim->hit_work);
     /* the energy before compression: its impulses taken back */
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
     double *v = sim->hit_work, *dv = sim->hit_work + dofs, *p = sim->hit_work + 2 * dofs;
     memset(p, 0, rows * sizeof *p);
     perpi_formulation_gather_p(f, sim->contacts.item, p);
     perpi_formulation_gather_joints(f, sim->joint, p);
-    const double work = given_work(f, sim->contacts.item, p);
+    const double work = given_work(f, sim->contacts.item, p) + gained_work(sim, p);
     memset(dv, 0, dofs * sizeof *dv);
     add_impulses(f, 0, p, dv);
-    divide_by_mass(f, dv);
+    perpi_sim_divide_by_mass(f, dv);
     perpi_formulation_gather_v(f, sim->model, sim->v, v);
     for (size_t i = 0; i < dofs; ++i) {
         v[i] -= dv[i];

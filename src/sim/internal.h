@@ -21,6 +21,9 @@ typedef struct perpi_step_callback {
 typedef struct perpi_hit {
     double e;    /* coefficient of restitution */
     double u;    /* normal velocity before */
+    double gap;  /* with the offset of the poses that earlier impacts left */
+    double time, gain; /* see perp_contact_impact */
+    bool found;        /* the gain is that of a step without the contact */
     double p;    /* normal impulse of compression */
     bool struck; /* else it takes part, but does not bounce */
 } perpi_hit;
@@ -47,6 +50,9 @@ typedef struct perpi_pull {
     vec3 normal, point[2];
     int32_t body[2];
     double u, pull; /* normal velocity; acceleration, of fixed steps the speed gained in one */
+    double gain;    /* of fixed steps: change of the normal velocity in one */
+    bool found;     /* the step without the contact had an answer */
+    bool pressed;   /* in which other contacts pushed one of its bodies */
 } perpi_pull;
 
 /* An adaptive step: the clock, the state it started from, and what the halves found. */
@@ -130,7 +136,8 @@ struct perp_sim {
     double *q, *v;
     double *q_next, *v_next; /* a step is worked out here, then taken over whole */
     int32_t s_size;
-    double *s, *s_next; /* what springs and controllers remember (force_rows.h) */
+    double *s, *s_next; /* what springs and controllers remember (force_rows.h), then the offset */
+    int32_t offset_at;  /* of the poses (impact_time.c) in them; -1: there is none */
     perpi_pose* pose;   /* per body */
     double* margin;     /* per body */
     perpi_turn* turn;   /* per body: how far it turns in the step; see margin.c */
@@ -187,6 +194,8 @@ struct perp_sim {
     size_t hit_capacity;
     double* hit_work;
     size_t hit_work_capacity;
+    unsigned char* hit_island; /* scratch of impact_time.c */
+    size_t hit_island_capacity;
     perp_contact_residual hit_residual;
     perp_report hit_report;
     bool hit_converged;
@@ -261,7 +270,22 @@ PERP_NODISCARD perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* 
 /* An impact at the present pose, of the contacts in sim->next, struck as sim->hit says; works out the
  * next state like a step. After compression, decompression. */
 PERP_NODISCARD perp_status perpi_sim_impact(perp_sim* sim);
+/* x <- M^-1 x, block by block. */
+void perpi_sim_divide_by_mass(const perpi_formulation* f, double* x);
 PERP_NODISCARD perp_status perpi_sim_decompress(perp_sim* sim);
+/* impact_time.c: when within a step of length h the pairs of an impact meet, into sim->hit. */
+void perpi_sim_impact_times(perp_sim* sim, double h);
+/* How much the normal velocity of a contact changes in a step by what else acts. In: by forces alone;
+ * gained: that of both sides by their size. True: the pulls tell more. */
+bool perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double gained, double* gain);
+/* The offset that an impact leaves, into sim->s_next: f is its problem, sim->p_problem its impulses. */
+PERP_NODISCARD perp_status perpi_sim_add_offset(perp_sim* sim, const perpi_formulation* f);
+/* The offset that the coming step finds; NULL if it is 0. */
+const double* perpi_sim_pending_offset(const perp_sim* sim);
+/* Contacts of the step being worked out: by how much the offset changes their gaps, into their drift. */
+void perpi_sim_offset_gaps(perp_sim* sim, double h);
+/* How far the offset moves points of a body at most. */
+double perpi_sim_offset_travel(const perp_sim* sim, int32_t body);
 /* settle.c: for a stepper that settles: velocities and impulses of which the formulated problem ends
  * where it starts, into v_problem and p_problem. Whether it got there is report->outcome. */
 PERP_NODISCARD perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,

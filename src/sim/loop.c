@@ -247,6 +247,10 @@ static perp_status accept(perp_sim* sim, const perp_contact_residual* residual,
 static perp_status advance(perp_sim* sim, double h)
 {
     memcpy(sim->q_next, sim->q, (size_t)sim->q_size * sizeof *sim->q);
+    const double* offset = perpi_sim_pending_offset(sim);
+    if (offset != NULL) {
+        perpi_displace(sim->model, offset, sim->q_next);
+    }
     const perpi_step_input in = step_input(sim, h);
     return sim->stepper->advance(&in, sim->q_next, sim->v_next);
 }
@@ -870,6 +874,7 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
             drop_remembered(sim);
         }
         apply_kept_overlap(sim);
+        perpi_sim_offset_gaps(sim, h);
         if (sim->adaptive) {
             status = perpi_sim_keep_closed(sim, h);
             if (status != PERP_OK) {
@@ -1024,6 +1029,9 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
     if (status == PERP_OK) {
         perpi_forces_remember(sim->formulation, sim->model, h, sim->v_problem, sim->p_problem,
                               sim->s, sim->s_next);
+        if (sim->offset_at >= 0) { /* the poses have it now */
+            memset(sim->s_next + sim->offset_at, 0, (size_t)sim->v_size * sizeof *sim->s_next);
+        }
     }
     if (status != PERP_OK) {
         return status;

@@ -157,6 +157,8 @@ static perp_status allocate(perp_sim* sim)
     sim->q_size = (int32_t)n * perpi_q_stride(model);
     sim->v_size = (int32_t)n * perpi_v_stride(model);
     sim->s_size = perpi_s_size(model);
+    sim->offset_at = sim->impact != NULL && !sim->adaptive ? sim->s_size : -1;
+    sim->s_size += sim->offset_at >= 0 ? sim->v_size : 0;
     struct {
         double** array;
         size_t count;
@@ -543,6 +545,7 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_free(context, sim->s_next);
     perpi_free(context, sim->hit);
     perpi_free(context, sim->hit_work);
+    perpi_free(context, sim->hit_island);
     perpi_free(context, sim->callback);
     perpi_free(context, sim->user_code);
     perpi_arena_free(&sim->scratch);

@@ -41,6 +41,8 @@ void perpi_state_set_pose(const perp_model* model, double* q, int32_t body, cons
                           double angle);
 void perpi_state_set_velocity(const perp_model* model, double* v, int32_t body, vec3 velocity,
                               vec3 rate);
+/* Moves the dynamic bodies by an offset, laid out as v: displacements and small turns. */
+void perpi_displace(const perp_model* model, const double* offset, double* q);
 
 /* Whether the inertia is the same about every axis, so that it does not turn with the body. */
 static inline bool perpi_inertia_round(const perpi_body* body)

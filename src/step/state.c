@@ -49,6 +49,23 @@ void perpi_state_set_velocity(const perp_model* model, double* v, int32_t body, 
     v3_to(rate, s + 3);
 }
 
+void perpi_displace(const perp_model* model, const double* offset, double* q)
+{
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        if (body->dofs == 0) {
+            continue;
+        }
+        perpi_pose pose = perpi_state_pose(model, q, i);
+        const vec3 turn = perpi_state_rate(model, offset, i);
+        pose.x = v3_add(pose.x, perpi_state_velocity(model, offset, i));
+        if (model->dimension == 3 && !body->particle && v3_dot(turn, turn) > 0.0) {
+            pose.q = q4_unit(q4_mul(q4_exp(turn), pose.q));
+        }
+        perpi_state_set_pose(model, q, i, &pose, model->dimension == 2 ? q[3 * i + 2] + turn.z : 0.0);
+    }
+}
+
 mat3 perpi_world_inertia(const perpi_body* body, const perpi_pose* pose)
 {
     return m3_mm(pose->R, m3_mm(body->inertia, m3_transpose(pose->R)));
