@@ -21,9 +21,8 @@ typedef struct perp_contact_layer {
 
 /* When the contact was struck, in an impact before a fixed step; all 0 elsewhere. */
 typedef struct perp_contact_impact {
-    double time;     /* in the step that follows: its bodies meet then */
-    double gain;     /* normal velocity gained by then from what else acts */
-    double moved[3]; /* how far B comes relative to A by then, where the normal is that of then */
+    double time; /* in the step that follows: its bodies meet then */
+    double gain; /* normal velocity gained by then from what else acts */
 } perp_contact_impact;
 
 typedef struct perp_contact {

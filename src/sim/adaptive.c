@@ -527,13 +527,6 @@ void perpi_sim_measure_gains(perp_sim* sim)
         p->pull = fmax(before - after, 0.0);
         p->gain = after - before;
         p->found = true;
-        for (size_t k = 0; k < sim->next.count; ++k) {
-            const perp_contact* c = &sim->next.item[k];
-            for (int side = 0; side < 2 && c->impulse[0] > 0.0; ++side) {
-                p->pressed = p->pressed || (sim->model->body[p->body[side]].dofs > 0 &&
-                                            (c->body_a == p->body[side] || c->body_b == p->body[side]));
-            }
-        }
     }
 }
 

@@ -149,7 +149,7 @@ perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
     }
     double *v = sim->hit_work, *dv = sim->hit_work + dofs;
     memset(v, 0, dofs * sizeof *v); /* blocks that are no bodies */
-    perpi_formulation_gather_v(f, sim->model, sim->v, v);
+    perpi_formulation_gather_v(f, sim->model, sim->v_from, v);
     memcpy(dv, f->k, dofs * sizeof *dv);
     perpi_sim_divide_by_mass(f, dv);
     for (size_t i = 0; i < dofs; ++i) {
@@ -168,10 +168,11 @@ perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
         double gain;
         const double gained = gained_speed(f, (int32_t)i, dv, &gain);
         if (-u > fmax(gained, perpi_sim_found_pull(sim, c->key))) {
-            const bool found = perpi_sim_found_gain(sim, c->key, gained, &gain);
             const double moved = sim->stepper->touching ? 0.0 : h * c->drift[0];
-            sim->hit[i] = (perpi_hit){
-                .e = e, .u = u, .gap = c->gap + moved, .gain = gain, .found = found};
+            sim->hit[i] = (perpi_hit){.e = e,
+                                      .u = u,
+                                      .gap = c->gap + moved,
+                                      .bend = perpi_sim_found_gain(sim, c->key, gain)};
             *any = true;
         }
     }
@@ -185,7 +186,7 @@ static perp_status formulate(perp_sim* sim)
 {
     perpi_formulation* f = sim->impact;
     perp_status status =
-        perpi_formulate_other(f, sim->model, PERPI_PURPOSE_IMPACT, sim->def.step, sim->q, sim->v,
+        perpi_formulate_other(f, sim->model, PERPI_PURPOSE_IMPACT, sim->def.step, sim->q_from, sim->v_from,
                               sim->next.item, (int32_t)sim->next.count, sim->input);
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
     if (status == PERP_OK) {
@@ -215,7 +216,7 @@ static perp_status solve(perp_sim* sim, bool warm)
     const perp_solve_options options = solve_options(sim);
     const int32_t before = sim->hit_report.iterations;
     if (!warm) {
-        perpi_formulation_gather_v(f, sim->model, sim->v, sim->v_problem);
+        perpi_formulation_gather_v(f, sim->model, sim->v_from, sim->v_problem);
         memset(sim->p_problem, 0, (size_t)f->problem.row_count * sizeof *sim->p_problem);
     }
     status = perp_contact_solve(sim->solver, &f->problem, &options, warm, sim->v_problem,
@@ -293,7 +294,7 @@ static perp_status solve_poisson(perp_sim* sim, double part)
     }
     perp_report report;
     const perp_solve_options options = solve_options(sim);
-    perpi_formulation_gather_v(f, sim->model, sim->v, sim->v_problem);
+    perpi_formulation_gather_v(f, sim->model, sim->v_from, sim->v_problem);
     status = perpi_decompress(&sim->hit_scratch, sim->solver, &options, f, asked, sim->v_problem,
                               sim->p_problem, &report);
     if (status != PERP_OK) {
@@ -426,6 +427,7 @@ static perp_status finish(perp_sim* sim, perp_step_kind kind, double kept)
     if (sim->v_solved != NULL) {
         memcpy(sim->v_solved, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_solved);
     }
+    perpi_carry_spin(sim->model, sim->q_from, sim->q, sim->v_next);
     perpi_formulation_scatter_p(f, sim->p_problem, sim->next.item);
     if (joints > 0) {
         memcpy(sim->joint_next, sim->joint, joints * sizeof *sim->joint);
@@ -460,16 +462,11 @@ static perp_status finish(perp_sim* sim, perp_step_kind kind, double kept)
     return perpi_sim_account(sim, f, 0.0);
 }
 
-/* The nearest velocities that the joints allow at the pose at hand, into sim->v_next; with
- * joint_correction, and without joints, the velocities as they are. Limits and ropes take part that the
+/* To the nearest velocities that the joints allow at the pose at hand. Limits and ropes take part that the
  * last step held. */
-static perp_status allowed_velocities(perp_sim* sim)
+static perp_status project_on_joints(perp_sim* sim, double* v)
 {
     perpi_formulation* f = sim->impact;
-    memcpy(sim->v_next, sim->v, (size_t)sim->v_size * sizeof *sim->v);
-    if (sim->model->joint_count == 0 || sim->project != NULL) {
-        return PERP_OK;
-    }
     for (size_t i = 0; i < sim->model->joint_count; ++i) {
         const perp_joint_record* r = &sim->joint[i];
         bool* slack = sim->input[i].slack;
@@ -478,7 +475,7 @@ static perp_status allowed_velocities(perp_sim* sim)
         slack[2] = !(r->impulse[0] > 0.0);
     }
     perp_status status = perpi_formulate_other(f, sim->model, PERPI_PURPOSE_PROJECT, sim->def.step,
-                                               sim->q, sim->v, NULL, 0, sim->input);
+                                               sim->q_from, v, NULL, 0, sim->input);
     if (status == PERP_OK) {
         status = perpi_sim_room(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
     }
@@ -490,7 +487,30 @@ static perp_status allowed_velocities(perp_sim* sim)
     status = perp_contact_solve(sim->solver, &f->problem, &options, false, sim->v_problem,
                                 sim->p_problem, NULL, &report);
     if (status == PERP_OK && report.outcome == PERP_OUTCOME_SOLVED) {
-        perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
+        perpi_formulation_scatter_v(f, sim->model, sim->v_problem, v);
+    }
+    return status;
+}
+
+/* Velocities at the start of the step into sim->v_next, and those with the forces of the step into
+ * sim->v_to. */
+static perp_status allowed_velocities(perp_sim* sim)
+{
+    const size_t bytes = (size_t)sim->v_size * sizeof *sim->v;
+    const bool joints = sim->model->joint_count > 0;
+    perp_status status = PERP_OK;
+    memcpy(sim->v_next, sim->v_from, bytes);
+    if (joints && sim->project == NULL) {
+        status = project_on_joints(sim, sim->v_next);
+    }
+    if (status == PERP_OK && sim->offset_at >= 0) {
+        const perpi_formulation* f = sim->formulation;
+        double* pulled = sim->hit_work;
+        memcpy(pulled, f->k, (size_t)f->problem.dof_count * sizeof *pulled);
+        perpi_sim_divide_by_mass(f, pulled);
+        memcpy(sim->v_to, sim->v_from, bytes);
+        perpi_formulation_scatter_v(f, sim->model, pulled, sim->v_to);
+        status = joints ? project_on_joints(sim, sim->v_to) : status;
     }
     return status;
 }
@@ -510,11 +530,19 @@ static void effective_gaps(perp_sim* sim, double* offset)
     }
 }
 
-/* Normal velocities at the time of the impact, and what of them was gained since v. */
-static void place_in_time(perp_sim* sim, const double* v)
+/* Normal velocities at the time of the impact, and what of them was gained by then. Forces act on the
+ * velocities that the joints allow; how these turn with the joints in the step changes the Jacobian, not the
+ * speed. */
+static void place_in_time(perp_sim* sim)
 {
     const perpi_formulation* f = sim->impact;
-    effective_gaps(sim, sim->hit_work + f->problem.dof_count);
+    const size_t dofs = (size_t)f->problem.dof_count;
+    double *allowed = sim->hit_work + dofs, *pulled = sim->hit_work + 2 * dofs;
+    effective_gaps(sim, allowed);
+    if (sim->offset_at >= 0) {
+        perpi_formulation_gather_v(f, sim->model, sim->v_next, allowed);
+        perpi_formulation_gather_v(f, sim->model, sim->v_to, pulled);
+    }
     for (size_t i = 0; i < sim->next.count; ++i) {
         perpi_hit* hit = &sim->hit[i];
         perp_contact* c = &sim->next.item[i];
@@ -524,10 +552,10 @@ static void place_in_time(perp_sim* sim, const double* v)
             hit->gain = 0.0;
             continue;
         }
-        const double u = perpi_formulation_speed(f, k, 0, v) + f->b[f->constraint[i].row];
-        const double met = (hit->found ? u : hit->u) + hit->gain;
-        hit->u = met < 0.0 ? met : 0.0;
-        hit->gain = hit->u - u;
+        const double met = hit->u + hit->part * (perpi_formulation_speed(f, k, 0, pulled) -
+                                                 perpi_formulation_speed(f, k, 0, allowed));
+        hit->gain = (met < 0.0 ? met : 0.0) - hit->u;
+        hit->u += hit->gain;
         c->impact = (perp_contact_impact){.time = hit->time, .gain = hit->gain};
     }
 }
@@ -536,6 +564,7 @@ perp_status perpi_sim_impact(perp_sim* sim)
 {
     const bool poisson = sim->model->impact_law == PERP_IMPACT_POISSON;
     double kept = 1.0;
+    perpi_sim_start_from(sim);
     const perp_status allowed = allowed_velocities(sim);
     if (allowed != PERP_OK) {
         return allowed;
@@ -556,8 +585,8 @@ perp_status perpi_sim_impact(perp_sim* sim)
         hit->struck = (hit->e > 0.0 || hit->struck) && u < 0.0;
         hit->u = u;
     }
-    perpi_formulation_gather_v(f, sim->model, sim->v, sim->hit_work);
-    place_in_time(sim, sim->hit_work);
+    perpi_formulation_gather_v(f, sim->model, sim->v_from, sim->hit_work);
+    place_in_time(sim);
     const double before = kinetic_energy(f, sim->hit_work);
     sim->hit_report = (perp_report){0};
     sim->hit_evaluations = 0;
@@ -588,6 +617,7 @@ perp_status perpi_sim_decompress(perp_sim* sim)
     }
     sim->next.count = count;
     sim->next.groups = sim->contacts.groups;
+    perpi_sim_start_from(sim);
     perpi_sim_joint_input(sim);
     status = formulate(sim);
     if (status != PERP_OK) {
@@ -612,7 +642,7 @@ perp_status perpi_sim_decompress(perp_sim* sim)
     memset(dv, 0, dofs * sizeof *dv);
     add_impulses(f, 0, p, dv);
     perpi_sim_divide_by_mass(f, dv);
-    perpi_formulation_gather_v(f, sim->model, sim->v, v);
+    perpi_formulation_gather_v(f, sim->model, sim->v_from, v);
     for (size_t i = 0; i < dofs; ++i) {
         v[i] -= dv[i];
     }

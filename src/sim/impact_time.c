@@ -13,6 +13,11 @@
  * u+ + (u_t - u). A ball then bounces on the parabolas themselves: sum m |v + h g/2|^2 / 2 - m g.x is
  * kept by flight and bounce with e = 1. docs/notation.md derives it.
  *
+ * Where something prescribed takes part in the impact (a floor, a hinge), the offset is added to the motion
+ * of the step. Bodies that only act on each other are displaced before the step: its impulses then act at the
+ * displaced poses, and angular momentum is kept to rounding. (A joint is better off with the first: the offset
+ * and the motion of the step, along tangents of its path, are opposite.)
+ *
  * One time per pair of bodies, the first of its contacts. Where impulses also pass through joints or resting
  * contacts, or from one moving body to the next and the next, all of them have the first time: the joints
  * stay closed, and angular momentum is kept.
@@ -21,13 +26,15 @@
 
 #include "linalg/dense.h"
 #include "sim/internal.h"
+#include "step/ledger.h"
 
 const double* perpi_sim_offset(const perp_sim* sim)
 {
     return sim->offset_at >= 0 ? sim->s + sim->offset_at : NULL;
 }
 
-const double* perpi_sim_pending_offset(const perp_sim* sim)
+/* NULL if it is 0. */
+static const double* pending_offset(const perp_sim* sim)
 {
     const double* offset = perpi_sim_offset(sim);
     bool any = false;
@@ -35,6 +42,50 @@ const double* perpi_sim_pending_offset(const perp_sim* sim)
         any = any || offset[i] != 0.0;
     }
     return any ? offset : NULL;
+}
+
+void perpi_sim_displaced(const perp_sim* sim, const double* offset, const double* v, double* q_to,
+                         double* v_to)
+{
+    memcpy(q_to, sim->q, (size_t)sim->q_size * sizeof *q_to);
+    memcpy(v_to, v, (size_t)sim->v_size * sizeof *v_to);
+    perpi_displace(sim->model, offset, true, q_to);
+    perpi_carry_spin(sim->model, sim->q, q_to, v_to);
+}
+
+void perpi_sim_start_from(perp_sim* sim)
+{
+    const double* offset = pending_offset(sim);
+    sim->q_from = sim->q;
+    sim->v_from = sim->v;
+    if (offset != NULL) {
+        perpi_sim_displaced(sim, offset, sim->v, sim->q_start, sim->v_start);
+        sim->q_from = sim->q_start;
+        sim->v_from = sim->v_start;
+    }
+}
+
+double perpi_sim_offset_energy(const perp_sim* sim, bool impact)
+{
+    const perp_model* model = sim->model;
+    const double* offset = pending_offset(sim);
+    if (offset == NULL) {
+        return 0.0;
+    }
+    double change = perpi_energy_change(model, true, sim->q, sim->v, sim->q_from, sim->v_from);
+    const double* early = offset + sim->v_size;
+    for (int32_t i = 0; !impact && i < (int32_t)model->body_count; ++i) {
+        if (early[i] == 0.0) { /* the step displaces it: its weight acts on that way, too */
+            const vec3 moved = perpi_state_velocity(model, offset, i);
+            change -= model->body[i].mass * v3_dot(model->body[i].gravity, moved);
+        }
+    }
+    if (impact) { /* poses are displaced by the step only; velocities come back */
+        change += perpi_energy_change(model, true, sim->q_from,
+                                      sim->v_solved != NULL ? sim->v_solved : sim->v_next, sim->q,
+                                      sim->v_next);
+    }
+    return change;
 }
 
 double perpi_sim_offset_travel(const perp_sim* sim, int32_t body)
@@ -47,42 +98,46 @@ double perpi_sim_offset_travel(const perp_sim* sim, int32_t body)
                                 v3_norm(perpi_state_rate(sim->model, offset, body)) * reach;
 }
 
+/* Of a body's point. */
+static vec3 offset_at(const perp_sim* sim, const double* offset, int32_t body, vec3 point)
+{
+    const vec3 arm = v3_sub(point, sim->pose[body].x);
+    return v3_add(perpi_state_velocity(sim->model, offset, body),
+                  v3_cross(perpi_state_rate(sim->model, offset, body), arm));
+}
+
 void perpi_sim_offset_gaps(perp_sim* sim, double h)
 {
-    const double* offset = perpi_sim_pending_offset(sim);
-    if (offset == NULL || sim->stepper->touching) {
-        return; /* without a gap term poses do not matter */
-    }
-    for (size_t i = 0; i < sim->next.count; ++i) {
+    const double* offset = pending_offset(sim);
+    const double* early = offset != NULL ? offset + sim->v_size : NULL;
+    for (size_t i = 0; offset != NULL && i < sim->next.count; ++i) {
         perp_contact* c = &sim->next.item[i];
-        const int32_t body[2] = {c->body_a, c->body_b};
         const vec3 n = v3_from(c->normal), on_a = v3_from(c->point);
-        const vec3 point[2] = {on_a, v3_madd(on_a, c->gap, n)};
-        double moved = 0.0;
-        for (int side = 0; side < 2; ++side) {
-            const vec3 arm = v3_sub(point[side], sim->pose[body[side]].x);
-            const vec3 d = v3_add(perpi_state_velocity(sim->model, offset, body[side]),
-                                  v3_cross(perpi_state_rate(sim->model, offset, body[side]), arm));
-            moved += (side == 0 ? -1.0 : 1.0) * v3_dot(n, d);
+        const vec3 a = offset_at(sim, offset, c->body_a, on_a);
+        const vec3 b = offset_at(sim, offset, c->body_b, v3_madd(on_a, c->gap, n));
+        const bool free_a = sim->model->body[c->body_a].dofs > 0;
+        const bool free_b = sim->model->body[c->body_b].dofs > 0;
+        /* the point that both arms reach for: of two moving bodies the middle, which keeps momentum */
+        const vec3 from_a = early[c->body_a] != 0.0 ? a : v3(0, 0, 0);
+        const vec3 from_b = early[c->body_b] != 0.0 ? b : v3(0, 0, 0);
+        const vec3 moved = v3_scale(free_a && free_b ? 0.5 : 1.0, v3_add(from_a, from_b));
+        v3_to(v3_add(on_a, moved), c->point);
+        if (!sim->stepper->touching) { /* without a gap term poses do not matter */
+            c->drift[0] += v3_dot(n, v3_sub(b, a)) / h;
         }
-        c->drift[0] += moved / h;
     }
 }
 
 /* ---- what else acts ----------------------------------------------------------------------------------*/
 
-bool perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double gained, double* gain)
+double perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double gain)
 {
     for (size_t i = 0; i < sim->halves.pull_count; ++i) {
-        const perpi_pull* p = &sim->halves.pull[i];
-        if (p->key == key && p->found) {
-            /* other contacts may bring a body to rest within the step: that is no acceleration */
-            const bool jumps = p->pressed && !(fabs(p->gain) <= gained);
-            *gain = !jumps ? p->gain : p->gain < 0.0 ? -gained : gained;
-            return !jumps;
+        if (sim->halves.pull[i].key == key && sim->halves.pull[i].found) {
+            return sim->halves.pull[i].gain;
         }
     }
-    return false;
+    return gain;
 }
 
 /* ---- times -----------------------------------------------------------------------------------------*/
@@ -103,7 +158,7 @@ void perpi_sim_impact_times(perp_sim* sim, double h)
     for (size_t i = 0; i < count; ++i) {
         perpi_hit* hit = &sim->hit[i];
         hit->time = hit->e > 0.0 && sim->offset_at >= 0
-                        ? meeting_time(hit->gap, hit->u, hit->gain, h, sim->stepper->touching)
+                        ? meeting_time(hit->gap, hit->u, hit->bend, h, sim->stepper->touching)
                         : 0.0;
     }
     /* contacts of a pair follow each other */
@@ -119,7 +174,7 @@ void perpi_sim_impact_times(perp_sim* sim, double h)
         for (size_t k = i; k < end; ++k) {
             perpi_hit* hit = &sim->hit[k];
             hit->time = hit->e > 0.0 ? first : 0.0;
-            hit->gain = hit->e > 0.0 ? hit->gain * (0.5 + first / h) : 0.0;
+            hit->part = 0.5 + hit->time / h;
         }
     }
 }
@@ -130,7 +185,13 @@ void perpi_sim_impact_times(perp_sim* sim, double h)
 typedef struct island {
     int32_t parent, blocks, pairs;
     bool shares; /* a joint or a contact that is not struck has an impulse */
+    bool held;   /* something prescribed gives one */
     double time; /* the first */
+    double mass;
+    vec3 v;         /* sum m v, after the impact */
+    vec3 moment;    /* sum m s x v of its offsets s */
+    mat3 spreading; /* sum m (|u|^2 - u u'), u = v - mean */
+    vec3 lambda;
 } island;
 
 static int32_t find_root(const island* x, int32_t block)
@@ -185,6 +246,7 @@ static void fill_islands(island* x, const perpi_formulation* f, const perp_conta
         const bool struck = i < f->contact_count &&
                             (contact[i].impact.time != 0.0 || contact[i].impact.gain != 0.0);
         root->shares = root->shares || !struck;
+        root->held = root->held || c->block[0] < 0 || c->block[1] < 0;
         if (!struck) {
             continue;
         }
@@ -192,6 +254,79 @@ static void fill_islands(island* x, const perpi_formulation* f, const perp_conta
         root->pairs += contact[i].body_a != last[0] || contact[i].body_b != last[1];
         last[0] = contact[i].body_a;
         last[1] = contact[i].body_b;
+    }
+}
+
+static vec3 linear_part(const perp_sim* sim, const double* at)
+{
+    return sim->model->dimension == 2 ? v3(at[0], at[1], 0.0) : v3_from(at);
+}
+
+/* K x = b, K positive semidefinite with b in its range: a small multiple of the identity is added, and what
+ * it costs refined away. */
+static vec3 solve_spreading(const mat3* K, vec3 b)
+{
+    const double trace = K->m[0][0] + K->m[1][1] + K->m[2][2];
+    vec3 x = v3(0, 0, 0);
+    if (!(trace > 0.0)) {
+        return x;
+    }
+    mat3 shifted = *K;
+    for (int k = 0; k < 3; ++k) {
+        shifted.m[k][k] += 1e-9 * trace;
+    }
+    const mat3 inverse = m3_inverse(shifted);
+    for (int k = 0; k < 3; ++k) {
+        x = v3_add(x, m3_mul(inverse, v3_sub(b, m3_mul(*K, x))));
+    }
+    return x;
+}
+
+/* Bodies that nothing prescribed acts on must not change sum x x m v by being displaced, sum m s x v = 0,
+ * v after the impact. The nearest offsets (in the mass norm, which keeps sum m s = 0) that satisfy it are
+ *     s + u x lambda,   sum m (|u|^2 - u u') lambda = -sum m s x v,   u = v - mean
+ * Two bodies are then displaced along their relative velocity. */
+static void keep_angular_momentum(const perp_sim* sim, const perpi_formulation* f, island* x,
+                                  double* moved)
+{
+    const perp_model* model = sim->model;
+    for (int pass = 0; pass < 3; ++pass) {
+        for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+            if (f->block_of[i] < 0) {
+                continue;
+            }
+            island* root = &x[find_root(x, f->block_of[i])];
+            const double m = model->body[i].mass;
+            double* s = moved + f->dof[f->block_of[i]];
+            const vec3 v = linear_part(sim, sim->v_problem + f->dof[f->block_of[i]]);
+            if (root->held || root->blocks < 2) {
+                continue;
+            }
+            if (pass == 0) {
+                root->mass += m;
+                root->v = v3_madd(root->v, m, v);
+                continue;
+            }
+            const vec3 u = v3_madd(v, -1.0 / root->mass, root->v);
+            if (pass == 1) {
+                const double a[3] = {u.x, u.y, u.z};
+                root->moment = v3_madd(root->moment, m, v3_cross(linear_part(sim, s), u));
+                for (int k = 0; k < 9; ++k) {
+                    root->spreading.m[k / 3][k % 3] +=
+                        m * ((k / 3 == k % 3 ? v3_dot(u, u) : 0.0) - a[k / 3] * a[k % 3]);
+                }
+                continue;
+            }
+            const vec3 d = v3_cross(u, root->lambda);
+            s[0] += d.x;
+            s[1] += d.y;
+            if (model->dimension == 3) {
+                s[2] += d.z;
+            }
+        }
+        for (int32_t i = 0; pass == 1 && i < f->problem.block_count; ++i) {
+            x[i].lambda = v3_neg(solve_spreading(&x[i].spreading, x[i].moment));
+        }
     }
 }
 
@@ -238,12 +373,17 @@ perp_status perpi_sim_add_offset(perp_sim* sim, const perpi_formulation* f)
         }
     }
     perpi_sim_divide_by_mass(f, moved);
+    keep_angular_momentum(sim, f, x, moved);
     /* the offset is laid out as the state's velocities */
     double* offset = sim->s_next + sim->offset_at;
     for (int32_t i = 0; i < (int32_t)sim->model->body_count; ++i) {
         const int32_t stride = perpi_v_stride(sim->model), n = sim->model->body[i].dofs;
         for (int32_t k = 0; k < n; ++k) {
             offset[i * stride + k] += moved[f->dof[f->block_of[i]] + k];
+        }
+        if (n > 0 && x[find_root(x, f->block_of[i])].blocks > 1 &&
+            !x[find_root(x, f->block_of[i])].held) {
+            offset[sim->v_size + i] = 1.0;
         }
     }
     return PERP_OK;

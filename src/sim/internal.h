@@ -23,7 +23,8 @@ typedef struct perpi_hit {
     double u;    /* normal velocity before */
     double gap;  /* with the offset of the poses that earlier impacts left */
     double time, gain; /* see perp_contact_impact */
-    bool found;        /* the gain is that of a step without the contact */
+    double part;       /* of the gain in a step: 1/2 + time / h */
+    double bend;       /* change of the normal velocity in a step in which it is free */
     double p;    /* normal impulse of compression */
     bool struck; /* else it takes part, but does not bounce */
 } perpi_hit;
@@ -52,7 +53,6 @@ typedef struct perpi_pull {
     double u, pull; /* normal velocity; acceleration, of fixed steps the speed gained in one */
     double gain;    /* of fixed steps: change of the normal velocity in one */
     bool found;     /* the step without the contact had an answer */
-    bool pressed;   /* in which other contacts pushed one of its bodies */
 } perpi_pull;
 
 /* An adaptive step: the clock, the state it started from, and what the halves found. */
@@ -135,6 +135,9 @@ struct perp_sim {
     int32_t q_size, v_size;
     double *q, *v;
     double *q_next, *v_next; /* a step is worked out here, then taken over whole */
+    const double *q_from, *v_from; /* where its poses advance from: q and v, displaced after an impact */
+    double *q_start, *v_start;     /* room for them; NULL: they are never displaced */
+    double *q_to, *v_to;           /* where the step after an impact will start; likewise */
     int32_t s_size;
     double *s, *s_next; /* what springs and controllers remember (force_rows.h), then the offset */
     int32_t offset_at;  /* of the poses (impact_time.c) in them; -1: there is none */
@@ -275,14 +278,19 @@ void perpi_sim_divide_by_mass(const perpi_formulation* f, double* x);
 PERP_NODISCARD perp_status perpi_sim_decompress(perp_sim* sim);
 /* impact_time.c: when within a step of length h the pairs of an impact meet, into sim->hit. */
 void perpi_sim_impact_times(perp_sim* sim, double h);
-/* How much the normal velocity of a contact changes in a step by what else acts. In: by forces alone;
- * gained: that of both sides by their size. True: the pulls tell more. */
-bool perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double gained, double* gain);
+/* How much the normal velocity of a contact changes in a step without it: the pulls tell; else `gain`, by
+ * forces alone. */
+double perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double gain);
 /* The offset that an impact leaves, into sim->s_next: f is its problem, sim->p_problem its impulses. */
 PERP_NODISCARD perp_status perpi_sim_add_offset(perp_sim* sim, const perpi_formulation* f);
-/* The offset that the coming step finds; NULL if it is 0. */
-const double* perpi_sim_pending_offset(const perp_sim* sim);
-/* Contacts of the step being worked out: by how much the offset changes their gaps, into their drift. */
+/* Sets q_from and v_from of a step or impact at the present state. */
+void perpi_sim_start_from(perp_sim* sim);
+/* The state's poses with an offset, and velocities v with the momentum they had without. */
+void perpi_sim_displaced(const perp_sim* sim, const double* offset, const double* v, double* q_to,
+                         double* v_to);
+/* What displacing the state did to its energy, in the step or impact just worked out. */
+double perpi_sim_offset_energy(const perp_sim* sim, bool impact);
+/* Contacts of the step being worked out: points move with the offset, gaps change by it (their drift). */
 void perpi_sim_offset_gaps(perp_sim* sim, double h);
 /* How far the offset moves points of a body at most. */
 double perpi_sim_offset_travel(const perp_sim* sim, int32_t body);

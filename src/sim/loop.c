@@ -133,15 +133,15 @@ static perpi_step_input step_input(const perp_sim* sim, double h)
     return (perpi_step_input){.model = sim->model,
                               .t = sim->time,
                               .h = h,
-                              .q = sim->q,
-                              .v = sim->v,
+                              .q = sim->q_from,
+                              .v = sim->v_from,
                               .extra = sim->has_extra ? sim->extra : NULL,
                               .contact = sim->next.item,
                               .contact_count = (int32_t)sim->next.count,
                               .joint = sim->input,
                               .s = sim->s,
-                              .q_end = sim->q,
-                              .v_end = sim->v,
+                              .q_end = sim->q_from,
+                              .v_end = sim->v_from,
                               .settings = &sim->step_settings};
 }
 
@@ -246,10 +246,9 @@ static perp_status accept(perp_sim* sim, const perp_contact_residual* residual,
 
 static perp_status advance(perp_sim* sim, double h)
 {
-    memcpy(sim->q_next, sim->q, (size_t)sim->q_size * sizeof *sim->q);
-    const double* offset = perpi_sim_pending_offset(sim);
-    if (offset != NULL) {
-        perpi_displace(sim->model, offset, sim->q_next);
+    memcpy(sim->q_next, sim->q_from, (size_t)sim->q_size * sizeof *sim->q);
+    if (perpi_sim_offset(sim) != NULL) {
+        perpi_displace(sim->model, perpi_sim_offset(sim), false, sim->q_next);
     }
     const perpi_step_input in = step_input(sim, h);
     return sim->stepper->advance(&in, sim->q_next, sim->v_next);
@@ -549,7 +548,8 @@ static perp_status complete_state(perp_sim* sim, double h, double deepest, perp_
     if (sim->v_solved != NULL) {
         memcpy(sim->v_solved, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_solved);
         if (sim->stepper->look == PERPI_LOOK_START && !sim->stepper->settles) {
-            perpi_momentum_carry(sim->formulation, sim->model, sim->v, sim->q_next, sim->v_next);
+            perpi_momentum_carry(sim->formulation, sim->model, sim->v_from, sim->q_next,
+                                 sim->v_next);
         }
     }
     if (sim->project == NULL) {
@@ -977,6 +977,7 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
     sim->kept = (perpi_kept_overlap){.body_a = -1, .body_b = -1};
     perpi_collider_set_rule(sim->collider, sim->contact_model->rule, NULL, 0);
     perpi_sim_poses(sim);
+    perpi_sim_start_from(sim);
     perpi_sim_joint_input(sim);
     perp_status status = perpi_sim_margins(sim, h);
     double deepest = 0.0;
@@ -1030,7 +1031,8 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
         perpi_forces_remember(sim->formulation, sim->model, h, sim->v_problem, sim->p_problem,
                               sim->s, sim->s_next);
         if (sim->offset_at >= 0) { /* the poses have it now */
-            memset(sim->s_next + sim->offset_at, 0, (size_t)sim->v_size * sizeof *sim->s_next);
+            memset(sim->s_next + sim->offset_at, 0,
+                   (size_t)perpi_offset_size(sim->model) * sizeof *sim->s_next);
         }
     }
     if (status != PERP_OK) {

@@ -158,11 +158,16 @@ static perp_status allocate(perp_sim* sim)
     sim->v_size = (int32_t)n * perpi_v_stride(model);
     sim->s_size = perpi_s_size(model);
     sim->offset_at = sim->impact != NULL && !sim->adaptive ? sim->s_size : -1;
-    sim->s_size += sim->offset_at >= 0 ? sim->v_size : 0;
+    sim->s_size += sim->offset_at >= 0 ? perpi_offset_size(model) : 0;
+    const bool displaced = sim->offset_at >= 0;
     struct {
         double** array;
         size_t count;
-    } arrays[] = {{&sim->q, (size_t)sim->q_size},
+    } arrays[] = {{&sim->q_start, displaced ? (size_t)sim->q_size : 0},
+                  {&sim->v_start, displaced ? (size_t)sim->v_size : 0},
+                  {&sim->q_to, displaced ? (size_t)sim->q_size : 0},
+                  {&sim->v_to, displaced ? (size_t)sim->v_size : 0},
+                  {&sim->q, (size_t)sim->q_size},
                   {&sim->v, (size_t)sim->v_size},
                   {&sim->q_next, (size_t)sim->q_size},
                   {&sim->v_next, (size_t)sim->v_size},
@@ -522,6 +527,10 @@ void perp_sim_destroy(perp_sim* sim)
                            sim->input,
                            sim->effort,
                            sim->v_solved,
+                           sim->q_start,
+                           sim->v_start,
+                           sim->q_to,
+                           sim->v_to,
                            sim->closed.item,
                            sim->keep,
                            sim->exception,

@@ -311,8 +311,7 @@ static vec3 contact_arm(const perp_model* model, const perpi_pose* pose, const p
                                                   : 0.5;
     const vec3 point =
         v3_madd(v3_from(contact->point), part * contact->gap, v3_from(contact->normal));
-    const vec3 arm[2] = {v3_sub(point, pose[a].x),
-                         v3_sub(v3_sub(point, pose[b].x), v3_from(contact->impact.moved))};
+    const vec3 arm[2] = {v3_sub(point, pose[a].x), v3_sub(point, pose[b].x)};
     if (start == NULL || !both || (model->body[a].particle && model->body[b].particle)) {
         return arm[side];
     }

@@ -54,10 +54,6 @@ static void add_body(const perpi_ledger_input* in, int32_t i, perp_ledger* sum)
     if (in->look == PERPI_LOOK_REST) {
         return;
     }
-    if (in->offset != NULL) { /* the weight acts on the way that an impact within the step changed */
-        const vec3 moved = perpi_state_velocity(model, in->offset, i);
-        sum->impacts -= body->mass * v3_dot(body->gravity, moved);
-    }
     /* velocities: at the start, and those that the answer gives at the end */
     const vec3 v0 = perpi_state_velocity(model, in->v, i), w0 = perpi_state_rate(model, in->v, i);
     const vec3 dv = v3_scale(1.0 / theta, v3_sub(v, v0));

@@ -295,12 +295,6 @@ perp_status perpi_momentum_account(const perpi_ledger_input* in, perpi_momentum_
         if (!in->impact) {
             add_forces(in, i, about, to);
         }
-        if (in->offset != NULL) { /* an impulse at the moved pose; the impact had the rest */
-            const vec3 p = v3_scale(model->body[i].mass, perpi_state_velocity(model, in->v_state, i));
-            const vec3 L = v3_cross(perpi_state_velocity(model, in->offset, i), p);
-            add3(to->angular, v3_neg(L));
-            to->angular_size += v3_norm(L);
-        }
     }
     if (!in->impact && model->spring_rows > 0) {
         add_spring_moments(in, work, sum);
