@@ -130,11 +130,13 @@ void perpi_sim_offset_gaps(perp_sim* sim, double h)
 
 /* ---- what else acts ----------------------------------------------------------------------------------*/
 
-double perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double gain)
+/* A change as large as the speed itself is a jump: other contacts stop a body within that step. */
+double perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double u, double gain)
 {
     for (size_t i = 0; i < sim->halves.pull_count; ++i) {
-        if (sim->halves.pull[i].key == key && sim->halves.pull[i].found) {
-            return sim->halves.pull[i].gain;
+        const perpi_pull* pull = &sim->halves.pull[i];
+        if (pull->key == key && pull->found && fabs(pull->gain) < 0.5 * fabs(u)) {
+            return pull->gain;
         }
     }
     return gain;
@@ -142,13 +144,13 @@ double perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double gain)
 
 /* ---- times -----------------------------------------------------------------------------------------*/
 
-/* The root of the parabola; where there is none in reach, the nearer end of the step. */
+/* The root of the parabola, within the step: it was found to meet there. Where there is no root, u alone. */
 static double meeting_time(double gap, double u, double g, double h, bool late)
 {
     const double slope = u + 0.5 * g, square = slope * slope - 2.0 * gap * g / h;
-    const double speed = square > 0.0 ? 0.5 * (sqrt(square) - slope) : 0.0;
+    const double speed = square > 0.0 && slope < 0.0 ? 0.5 * (sqrt(square) - slope) : -u;
     const double first = late ? -h : 0.0, last = late ? 0.0 : h;
-    const double t = speed > 0.0 ? gap / speed : last;
+    const double t = speed > 0.0 ? gap / speed : 0.0;
     return t < first ? first : t > last ? last : t;
 }
 
