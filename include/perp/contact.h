@@ -39,7 +39,7 @@ typedef struct perp_contact {
                            least one contact must hold; -g: likewise, but it never pushes */
     double e[3];        /* of an ellipsoid: e_t, e_o, e_r; else 0 */
     double impulse[4];  /* p_n, p_t, p_o, p_r (torsion): on B, the negative on A */
-    double drift[3];    /* prescribed part of the relative velocity in (n, t, o): belts; n: the law of
+    double drift[3]; /* prescribed part of the relative velocity in (n, t, o): belts; n: the law of
                            an impact, or in the step after it the offset of the poses / h */
     perp_contact_layer layer;
     perp_contact_impact impact;

@@ -114,7 +114,8 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_LEDGER (-101) /* these since version 3: PERP_LEDGER_COUNT, 2, 1 */
 #define PERPI_WIDTH_MOMENTUM_ERROR (-102)
 #define PERPI_WIDTH_CROSSINGS (-103)
-#define PERPI_WIDTH_CONTACT_IMPACT (-104) /* a perp_contact_impact where impacts have times, else 0 */
+#define PERPI_WIDTH_CONTACT_IMPACT                                                                 \
+    (-104) /* a perp_contact_impact where impacts have times, else 0 */
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
 typedef struct perpi_column_def {
@@ -225,11 +226,11 @@ typedef struct perpi_header {
     size_t joint_count;         /* likewise */
     const int64_t* joint_offset;
     const char* joint_name;
-    int32_t v_solved;      /* 1: the velocities that solved the steps are recorded too */
-    int32_t grouped;       /* 1: its contact model makes groups */
-    int32_t layered;       /* 1: its contacts have soft layers; only then is there an attribute */
-    int32_t bounces;       /* 1: steps may be impacts, 2: with times; only then is there an attribute */
-    int32_t adaptive;      /* 1: the step is adaptive; likewise */
+    int32_t v_solved; /* 1: the velocities that solved the steps are recorded too */
+    int32_t grouped;  /* 1: its contact model makes groups */
+    int32_t layered;  /* 1: its contacts have soft layers; only then is there an attribute */
+    int32_t bounces;  /* 1: steps may be impacts, 2: with times; only then is there an attribute */
+    int32_t adaptive; /* 1: the step is adaptive; likewise */
     int32_t memory_size;   /* what springs and controllers remember */
     const char* user_code; /* "": none; only then is there no such attribute */
 } perpi_header;

@@ -31,10 +31,10 @@ typedef struct verifier {
     const perpi_stepper_ops* stepper;
     perpi_step_settings settings;
     perpi_formulation* formulation;
-    double time, *q, *v; /* the start of the step */
-    double h_next;       /* and the length to try there, of an adaptive step */
+    double time, *q, *v;       /* the start of the step */
+    double h_next;             /* and the length to try there, of an adaptive step */
     double *q_start, *v_start; /* the same, displaced after an impact */
-    double* q_end;       /* where the step would lead without projection */
+    double* q_end;             /* where the step would lead without projection */
     double* v_end;
     perpi_joint_input* input;
     perp_joint_record* joint; /* of the frame before */
@@ -137,8 +137,8 @@ static perp_status bend(verifier* x, double t, double h, const perp_frame* frame
     memcpy(x->v_end, frame->v_solved, (size_t)perp_sim_v_size(x->sim) * sizeof(double));
     const perpi_step_input in = {.model = model, .t = t, .h = h, .settings = &x->settings};
     if (perpi_sim_offset(x->sim) != NULL) {
-        perpi_displace(
-            model, x->memory + perpi_sim_s_size(x->sim) - perpi_offset_size(model), false, x->q_end);
+        perpi_displace(model, x->memory + perpi_sim_s_size(x->sim) - perpi_offset_size(model),
+                       false, x->q_end);
     }
     const perp_status status = x->stepper->advance(&in, x->q_end, x->v_end);
     if (status == PERP_OK) {
@@ -189,10 +189,9 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
     if (frame->info.kind == PERP_STEP_TIME) {
         status = x->stepper->formulate(f, &in);
     } else {
-        status =
-            perpi_formulate_other(f, model, PERPI_PURPOSE_IMPACT, perpi_sim_nominal_step(x->sim),
-                                  x->q_start, x->v_start, frame->contacts, frame->contact_count,
-                                  x->input);
+        status = perpi_formulate_other(f, model, PERPI_PURPOSE_IMPACT,
+                                       perpi_sim_nominal_step(x->sim), x->q_start, x->v_start,
+                                       frame->contacts, frame->contact_count, x->input);
     }
     const perp_contact_problem* problem = &f->problem;
     if (status == PERP_OK) {

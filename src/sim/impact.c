@@ -186,8 +186,8 @@ static perp_status formulate(perp_sim* sim)
 {
     perpi_formulation* f = sim->impact;
     perp_status status =
-        perpi_formulate_other(f, sim->model, PERPI_PURPOSE_IMPACT, sim->def.step, sim->q_from, sim->v_from,
-                              sim->next.item, (int32_t)sim->next.count, sim->input);
+        perpi_formulate_other(f, sim->model, PERPI_PURPOSE_IMPACT, sim->def.step, sim->q_from,
+                              sim->v_from, sim->next.item, (int32_t)sim->next.count, sim->input);
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
     if (status == PERP_OK) {
         status = perpi_sim_room(sim, dofs, rows);
@@ -419,9 +419,21 @@ static perp_status finish(perp_sim* sim, perp_step_kind kind, double kept)
     memcpy(sim->q_next, sim->q, (size_t)sim->q_size * sizeof *sim->q);
     memcpy(sim->v_next, sim->v, (size_t)sim->v_size * sizeof *sim->v);
     memcpy(sim->s_next, sim->s, (size_t)sim->s_size * sizeof *sim->s);
-    const perp_status status = perpi_sim_add_offset(sim, f);
-    if (status != PERP_OK) {
-        return status;
+    /* of Poisson's law both phases happen at the same time and pose */
+    if (kind != PERP_STEP_COMPRESSION) {
+        double* p = sim->hit_work + f->problem.dof_count;
+        memset(p, 0, (size_t)f->problem.row_count * sizeof *p);
+        if (kind == PERP_STEP_DECOMPRESSION) {
+            perpi_formulation_gather_p(f, sim->contacts.item, p);
+            perpi_formulation_gather_joints(f, sim->joint, p);
+        }
+        for (int32_t i = 0; i < f->problem.row_count; ++i) {
+            p[i] += sim->p_problem[i];
+        }
+        const perp_status status = perpi_sim_add_offset(sim, f, p);
+        if (status != PERP_OK) {
+            return status;
+        }
     }
     perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
     if (sim->v_solved != NULL) {
@@ -507,6 +519,14 @@ static perp_status allowed_velocities(perp_sim* sim)
         const perpi_formulation* f = sim->formulation;
         double* pulled = sim->hit_work;
         memcpy(pulled, f->k, (size_t)f->problem.dof_count * sizeof *pulled);
+        /* the velocity-product term does no work: it turns the velocity */
+        for (int32_t i = 0; sim->model->dimension == 3 && i < (int32_t)sim->model->body_count;
+             ++i) {
+            if (sim->model->body[i].dofs == 6) {
+                double* spin = pulled + f->dof[f->block_of[i]] + 3;
+                v3_to(v3_sub(v3_from(spin), f->gyroscopic[i]), spin);
+            }
+        }
         perpi_sim_divide_by_mass(f, pulled);
         memcpy(sim->v_to, sim->v_from, bytes);
         perpi_formulation_scatter_v(f, sim->model, pulled, sim->v_to);
@@ -626,10 +646,10 @@ perp_status perpi_sim_decompress(perp_sim* sim)
     const perpi_formulation* f = sim->impact;
     for (size_t i = 0; i < count; ++i) {
         const perp_contact* c = &sim->contacts.item[i];
-        sim->hit[i] = (perpi_hit){
-            .e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b),
-            .p = c->impulse[0],
-            .gain = c->impact.gain};
+        sim->hit[i] =
+            (perpi_hit){.e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b),
+                        .p = c->impulse[0],
+                        .gain = c->impact.gain};
     }
     effective_gaps(sim, sim->hit_work);
     /* the energy before compression: its impulses taken back */

@@ -332,10 +332,9 @@ static void keep_angular_momentum(const perp_sim* sim, const perpi_formulation* 
     }
 }
 
-perp_status perpi_sim_add_offset(perp_sim* sim, const perpi_formulation* f)
+perp_status perpi_sim_add_offset(perp_sim* sim, const perpi_formulation* f, const double* p)
 {
     const perp_contact* contact = sim->next.item;
-    const double* p = sim->p_problem;
     bool any = false;
     for (size_t i = 0; i < sim->next.count; ++i) {
         any = any || contact[i].impact.time != 0.0;
@@ -344,8 +343,8 @@ perp_status perpi_sim_add_offset(perp_sim* sim, const perpi_formulation* f)
         return PERP_OK;
     }
     const size_t blocks = (size_t)f->problem.block_count;
-    const perp_status status =
-        perpi_grow(sim->context, &sim->hit_island, &sim->hit_island_capacity, blocks * sizeof(island), 1);
+    const perp_status status = perpi_grow(sim->context, &sim->hit_island, &sim->hit_island_capacity,
+                                          blocks * sizeof(island), 1);
     if (status != PERP_OK) {
         return status;
     }

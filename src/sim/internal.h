@@ -19,14 +19,14 @@ typedef struct perpi_step_callback {
 
 /* A contact of an impact. */
 typedef struct perpi_hit {
-    double e;    /* coefficient of restitution */
-    double u;    /* normal velocity before */
-    double gap;  /* with the offset of the poses that earlier impacts left */
+    double e;          /* coefficient of restitution */
+    double u;          /* normal velocity before */
+    double gap;        /* with the offset of the poses that earlier impacts left */
     double time, gain; /* see perp_contact_impact */
     double part;       /* of the gain in a step: 1/2 + time / h */
     double bend;       /* change of the normal velocity in a step in which it is free */
-    double p;    /* normal impulse of compression */
-    bool struck; /* else it takes part, but does not bounce */
+    double p;          /* normal impulse of compression */
+    bool struck;       /* else it takes part, but does not bounce */
 } perpi_hit;
 /* So many impacts may follow each other before time must go on: a ball between walls that are nearer
  * than it moves in a step would never end. */
@@ -135,9 +135,10 @@ struct perp_sim {
     int32_t q_size, v_size;
     double *q, *v;
     double *q_next, *v_next; /* a step is worked out here, then taken over whole */
-    const double *q_from, *v_from; /* where its poses advance from: q and v, displaced after an impact */
-    double *q_start, *v_start;     /* room for them; NULL: they are never displaced */
-    double *q_to, *v_to;           /* where the step after an impact will start; likewise */
+    const double *q_from,
+        *v_from; /* where its poses advance from: q and v, displaced after an impact */
+    double *q_start, *v_start; /* room for them; NULL: they are never displaced */
+    double *q_to, *v_to;       /* where the step after an impact will start; likewise */
     int32_t s_size;
     double *s, *s_next; /* what springs and controllers remember (force_rows.h), then the offset */
     int32_t offset_at;  /* of the poses (impact_time.c) in them; -1: there is none */
@@ -281,8 +282,9 @@ void perpi_sim_impact_times(perp_sim* sim, double h);
 /* How much the normal velocity u of a contact changes in a step without it: the pulls tell; else `gain`, by
  * forces alone. */
 double perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double u, double gain);
-/* The offset that an impact leaves, into sim->s_next: f is its problem, sim->p_problem its impulses. */
-PERP_NODISCARD perp_status perpi_sim_add_offset(perp_sim* sim, const perpi_formulation* f);
+/* The offset that an impact leaves, into sim->s_next: f is its problem, p its impulses. */
+PERP_NODISCARD perp_status perpi_sim_add_offset(perp_sim* sim, const perpi_formulation* f,
+                                                const double* p);
 /* Sets q_from and v_from of a step or impact at the present state. */
 void perpi_sim_start_from(perp_sim* sim);
 /* The state's poses with an offset, and velocities v with the momentum they had without. */

@@ -815,8 +815,13 @@ static void drop_remembered(perp_sim* sim)
     size_t kept = 0;
     for (size_t i = 0; i < sim->next.count; ++i) {
         bool remembered = false;
+        const perp_contact* c = &sim->next.item[i];
         for (size_t k = 0; k < sim->halves.pull_count; ++k) {
-            remembered = remembered || sim->halves.pull[k].key == sim->next.item[i].key;
+            const perpi_pull* pull = &sim->halves.pull[k];
+            /* of a pair in groups all: members that are left would have to hold */
+            remembered =
+                remembered || pull->key == c->key ||
+                (c->group != 0 && c->body_a == pull->body[0] && c->body_b == pull->body[1]);
         }
         if (!remembered) {
             sim->next.item[kept++] = sim->next.item[i];
@@ -1154,7 +1159,7 @@ static perp_status work_out_fixed(perp_sim* sim)
         sim->info = before;
         sim->halves.pull_count = 0;
         status = perpi_sim_find_struck(sim, h, &struck);
-        if (status == PERP_OK && struck && !perpi_sim_grouped(sim)) {
+        if (status == PERP_OK && struck) {
             status = ask_what_pulls(sim, h);
             found = sim->info;
             sim->info = before;

@@ -69,8 +69,9 @@ perp_status perpi_sim_margins(perp_sim* sim, double h)
         if (status != PERP_OK) {
             return status;
         }
-        sim->margin[i] = RESERVE * (travel(model, body, h, v, w) + perpi_sim_offset_travel(sim, i)) +
-                         FLOOR * reach_of(model, body);
+        sim->margin[i] =
+            RESERVE * (travel(model, body, h, v, w) + perpi_sim_offset_travel(sim, i)) +
+            FLOOR * reach_of(model, body);
         const double slack = SLACK * sim->margin[i] / reach_of(model, body);
         sim->turn[i].spin[0] = v3_scale(h, w);
         sim->turn[i].slack = body->dofs == 0 ? 0.0 : slack < SLACK_MAX ? slack : SLACK_MAX;

@@ -72,8 +72,9 @@ void perpi_carry_spin(const perp_model* model, const double* q, const double* q_
             memcmp(q + turn, q_to + turn, 4 * sizeof *q) == 0) {
             continue;
         }
-        const vec3 w = carried_rate(body, perpi_state_pose(model, q, i).R,
-                                    perpi_state_pose(model, q_to, i).R, perpi_state_rate(model, v, i));
+        const vec3 w =
+            carried_rate(body, perpi_state_pose(model, q, i).R, perpi_state_pose(model, q_to, i).R,
+                         perpi_state_rate(model, v, i));
         v3_to(w, v + 6 * (size_t)i + 3);
     }
 }

@@ -238,7 +238,8 @@ TEST(a_tumbling_box_with_friction_never_gains_energy)
                    "%.1e of m g",
                    stepper[i / 2], law[i % 2], (int)impacts, (int)cut, worst);
         CHECK(impacts > 50);
-        CHECK_AT_MOST(worst, 1e-3); /* h |v| is 0.006: contacts that are not struck share the time */
+        /* contacts that are not struck share the time of those that are: of first order, h abs(v) = 0.006 */
+        CHECK_AT_MOST(worst, 3e-3);
     }
 }
 
