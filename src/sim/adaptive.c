@@ -13,6 +13,11 @@
  * is found at which the gap is zero; then follows an impact (impact.c), with restitution or
  * without. Bounces lower than `error` are the end of bouncing: there would be infinitely many.
  *
+ * A group of contacts, of which one must hold, is closed, open or struck as a whole. It is open as far as
+ * its most open member is. Members up to `error` below zero count as closed: the group moves as the one of them
+ * that opens fastest. Others, deeper in, are those of other sides: they stay in the group of a step, which may
+ * bring the body past them, and take no part in an impact.
+ *
  * How high a flight would be depends on what pulls the bodies together. Along the normal that may be
  * their own forces; or friction, springs, torques, motors, a neighbour's push. So where a contact that
  * touches moves faster than its own forces explain, a step without it is solved, and tells.
@@ -123,23 +128,78 @@ static bool closed(const perp_sim* sim, const perp_contact* c, const approach* a
     return c->gap <= tolerance_of(sim, c->key) && fabs(a->u) <= a->slow;
 }
 
+/* What a contact counts as: by itself, or by its group. */
+typedef struct standing {
+    double gap;  /* of its most open member */
+    approach by; /* of the closed member that opens fastest */
+    bool closed; /* as in closed() */
+    bool member; /* the contact itself is not deeper in than `error`, or all are */
+} standing;
+
+static perp_status stand(const perp_sim* sim, const perp_contact* c, standing* out)
+{
+    perp_status status = look(sim, c, &out->by);
+    out->gap = c->gap;
+    out->closed = status == PERP_OK && closed(sim, c, &out->by);
+    out->member = true;
+    if (c->group == 0 || status != PERP_OK) {
+        return status;
+    }
+    const int32_t group = c->group < 0 ? -c->group : c->group;
+    const double tolerance = tolerance_of(sim, c->key);
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        const perp_contact* other = &sim->next.item[i];
+        if ((other->group == group || other->group == -group) && other->gap > out->gap) {
+            out->gap = other->gap;
+        }
+    }
+    const double least = out->gap < -tolerance ? out->gap : -tolerance;
+    bool any = false;
+    for (size_t i = 0; status == PERP_OK && i < sim->next.count; ++i) {
+        const perp_contact* other = &sim->next.item[i];
+        approach by;
+        if ((other->group != group && other->group != -group) || other->gap < least) {
+            continue;
+        }
+        status = look(sim, other, &by);
+        if (!any || by.u > out->by.u) {
+            out->by = by;
+            any = true;
+        }
+    }
+    out->closed = out->gap <= tolerance && fabs(out->by.u) <= out->by.slow;
+    out->member = c->gap >= least;
+    return status;
+}
+
+static perp_status stand_all(perp_sim* sim)
+{
+    perpi_adaptive* a = &sim->halves;
+    perp_status status = perpi_grow(sim->context, &a->standing, &a->standing_capacity,
+                                    sim->next.count * sizeof(standing), 1);
+    standing* s = (standing*)(void*)a->standing;
+    for (size_t i = 0; status == PERP_OK && i < sim->next.count; ++i) {
+        status = stand(sim, &sim->next.item[i], &s[i]);
+    }
+    return status;
+}
+
 perp_status perpi_sim_keep_closed(perp_sim* sim, double h)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < sim->next.count; ++i) {
+    const perp_status status = stand_all(sim);
+    const standing* s = (const standing*)(void*)sim->halves.standing;
+    for (size_t i = 0; status == PERP_OK && i < sim->next.count; ++i) {
         perp_contact* c = &sim->next.item[i];
-        approach a;
-        const perp_status status = look(sim, c, &a);
-        if (status != PERP_OK) {
-            return status;
-        }
-        if (closed(sim, c, &a)) {
-            c->gap = h < a.stays ? (isfinite(a.stays) ? c->gap * (h / a.stays) : 0.0) : c->gap;
+        const double stays = s[i].by.stays;
+        if (s[i].closed) {
+            c->gap =
+                s[i].member && h < stays ? (isfinite(stays) ? c->gap * (h / stays) : 0.0) : c->gap;
             sim->next.item[kept++] = *c;
         }
     }
     sim->next.count = kept;
-    return PERP_OK;
+    return status;
 }
 
 /* ---- states that are put aside ---------------------------------------------------------------------*/
@@ -245,6 +305,7 @@ void perpi_sim_adaptive_destroy(perp_sim* sim)
     perpi_free(sim->context, a->key);
     perpi_free(sim->context, a->sunk);
     perpi_free(sim->context, a->pull);
+    perpi_free(sim->context, a->standing);
 }
 
 /* ---- one trial -------------------------------------------------------------------------------------*/
@@ -364,6 +425,26 @@ static double sunk_gap(const perpi_adaptive* a, uint64_t key)
     return 0.0;
 }
 
+/* Of a group: its most open member, unless one took part; then it tells nothing. */
+static double group_gap(const perpi_adaptive* a, const perpi_touch* touch, size_t count,
+                        const perpi_touch* of)
+{
+    double most = -INFINITY, sunk = 0.0;
+    for (size_t i = 0; i < count; ++i) { /* groups are counted within a pair of shapes */
+        if (touch[i].group != of->group || touch[i].shape_a != of->shape_a ||
+            touch[i].shape_b != of->shape_b) {
+            continue;
+        }
+        const uint64_t key = perpi_touch_key(&touch[i]);
+        if (acted(a, key)) {
+            return INFINITY;
+        }
+        most = touch[i].gap > most ? touch[i].gap : most;
+        sunk = sunk_gap(a, key) < sunk ? sunk_gap(a, key) : sunk;
+    }
+    return most - sunk;
+}
+
 /* The smallest gap at the end of the trial among contacts that took no part in it. */
 static perp_status open_gap(perp_sim* sim, double* gap)
 {
@@ -376,8 +457,11 @@ static perp_status open_gap(perp_sim* sim, double* gap)
     *gap = INFINITY;
     for (size_t i = 0; status == PERP_OK && i < count; ++i) {
         const uint64_t key = perpi_touch_key(&touch[i]);
-        if (touch[i].gap < *gap && !acted(&sim->halves, key)) {
+        if (touch[i].gap < *gap && touch[i].group == 0 && !acted(&sim->halves, key)) {
             *gap = fmin(*gap, touch[i].gap - sunk_gap(&sim->halves, key));
+        }
+        if (touch[i].group != 0) {
+            *gap = fmin(*gap, group_gap(&sim->halves, touch, count, &touch[i]));
         }
     }
     return status;
@@ -586,30 +670,38 @@ static perp_status look_around(perp_sim* sim, double h, bool ask, bool* struck, 
                             sim->next.count, sizeof *sim->halves.sunk);
     }
     sim->halves.sunk_count = 0;
+    if (status == PERP_OK) {
+        status = stand_all(sim);
+    }
+    const standing* s = (const standing*)(void*)sim->halves.standing;
     for (size_t i = 0; status == PERP_OK && i < sim->next.count; ++i) {
         const perp_contact c = sim->next.item[i];
-        approach a;
-        status = look(sim, &c, &a);
-        if (status != PERP_OK) {
-            break;
+        const approach a = s[i].by;
+        const double gap = s[i].gap;
+        if (ask && s[i].member && gap <= tolerance_of(sim, c.key) && !s[i].closed) {
+            approach own;
+            status = look(sim, &c, &own);
+            if (status == PERP_OK) {
+                status = perpi_sim_remember_moving(sim, &c, own.u);
+            }
         }
-        if (ask && c.gap <= tolerance_of(sim, c.key) && !closed(sim, &c, &a)) {
-            status = perpi_sim_remember_moving(sim, &c, a.u);
+        if (gap < 0.0) {
+            sim->halves.sunk[sim->halves.sunk_count++] = (perpi_sunk){c.key, gap};
         }
-        if (c.gap < 0.0) {
-            sim->halves.sunk[sim->halves.sunk_count++] = (perpi_sunk){c.key, c.gap};
+        const bool near = gap <= 4.0 * landed(sim);
+        if ((near || s[i].closed) && !s[i].member) {
+            continue; /* another side */
         }
-        const bool near = c.gap <= 4.0 * landed(sim);
         if (near && a.u < -a.slow) {
             *struck = true;
             sim->hit[kept] = (perpi_hit){
                 .e = perp_model_pair_restitution(sim->model, c.body_a, c.body_b), .struck = true};
             sim->next.item[kept++] = c;
-        } else if (near || closed(sim, &c, &a)) {
+        } else if (near || s[i].closed) {
             sim->hit[kept] = (perpi_hit){0};
             sim->next.item[kept++] = c;
         } else if (a.u < -a.slow) {
-            *limit = fmin(*limit, 2.0 * c.gap / -a.u);
+            *limit = fmin(*limit, 2.0 * gap / -a.u);
         }
     }
     sim->next.count = kept;

@@ -74,6 +74,8 @@ typedef struct perpi_adaptive {
     size_t sunk_count, sunk_capacity;
     perpi_pull* pull;
     size_t pull_count, pull_capacity;
+    unsigned char* standing; /* scratch: per contact of sim->next, by itself or by its group */
+    size_t standing_capacity;
 } perpi_adaptive;
 
 /* A pair of pieces that overlaps on its way through a step. */

@@ -313,10 +313,11 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
                           "with '%s': give a number",
                           def->stepper);
     }
-    if (strcmp(def->contact, "standard") != 0) {
+    if (strcmp(def->contact, "corrective") == 0) {
         return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                          "step: an adaptive step does not go with the contact model '%s': "
-                          "give a number, or use 'standard'",
+                          "step: an adaptive step does not go with the contact model '%s', which "
+                          "has no contacts before bodies overlap: give a number, or use 'standard' "
+                          "or 'peg'",
                           def->contact);
     }
     if (def->joint_correction) {
