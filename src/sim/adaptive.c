@@ -425,10 +425,26 @@ static double sunk_gap(const perpi_adaptive* a, uint64_t key)
     return 0.0;
 }
 
-/* Of a group: its most open member, unless one took part; then it tells nothing. */
-static double group_gap(const perpi_adaptive* a, const perpi_touch* touch, size_t count,
+/* Features that are told by the expected turn may be found at the end of a step and not at its start. Of a
+ * pair that touches, and may overlap within `error`, they are no event until they are deeper. */
+static double unknown_depth(const perp_sim* sim, uint64_t key)
+{
+    const perpi_adaptive* a = &sim->halves;
+    bool known = !perpi_sim_grouped(sim), touches = false;
+    for (size_t i = 0; i < a->sunk_count; ++i) {
+        known = known || a->sunk[i].key == key;
+    }
+    for (size_t i = 0; i < a->key_count; ++i) {
+        touches = touches || a->key[i] >> 24 == key >> 24;
+    }
+    return !known && touches ? tolerance_of(sim, key) : 0.0;
+}
+
+/* Of a group: its most open member, unless one took part: contacts that act tell of their gap. */
+static double group_gap(const perp_sim* sim, const perpi_touch* touch, size_t count,
                         const perpi_touch* of)
 {
+    const perpi_adaptive* a = &sim->halves;
     double most = -INFINITY, sunk = 0.0;
     for (size_t i = 0; i < count; ++i) { /* groups are counted within a pair of shapes */
         if (touch[i].group != of->group || touch[i].shape_a != of->shape_a ||
@@ -442,7 +458,7 @@ static double group_gap(const perpi_adaptive* a, const perpi_touch* touch, size_
         most = touch[i].gap > most ? touch[i].gap : most;
         sunk = sunk_gap(a, key) < sunk ? sunk_gap(a, key) : sunk;
     }
-    return most - sunk;
+    return most - sunk + unknown_depth(sim, perpi_touch_key(of));
 }
 
 /* The smallest gap at the end of the trial among contacts that took no part in it. */
@@ -458,10 +474,10 @@ static perp_status open_gap(perp_sim* sim, double* gap)
     for (size_t i = 0; status == PERP_OK && i < count; ++i) {
         const uint64_t key = perpi_touch_key(&touch[i]);
         if (touch[i].gap < *gap && touch[i].group == 0 && !acted(&sim->halves, key)) {
-            *gap = fmin(*gap, touch[i].gap - sunk_gap(&sim->halves, key));
+            *gap = fmin(*gap, touch[i].gap - sunk_gap(&sim->halves, key) + unknown_depth(sim, key));
         }
         if (touch[i].group != 0) {
-            *gap = fmin(*gap, group_gap(&sim->halves, touch, count, &touch[i]));
+            *gap = fmin(*gap, group_gap(sim, touch, count, &touch[i]));
         }
     }
     return status;
@@ -685,9 +701,7 @@ static perp_status look_around(perp_sim* sim, double h, bool ask, bool* struck, 
                 status = perpi_sim_remember_moving(sim, &c, own.u);
             }
         }
-        if (gap < 0.0) {
-            sim->halves.sunk[sim->halves.sunk_count++] = (perpi_sunk){c.key, gap};
-        }
+        sim->halves.sunk[sim->halves.sunk_count++] = (perpi_sunk){c.key, gap < 0.0 ? gap : 0.0};
         const bool near = gap <= 4.0 * landed(sim);
         if ((near || s[i].closed) && !s[i].member) {
             continue; /* another side */
