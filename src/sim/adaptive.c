@@ -626,7 +626,14 @@ void perpi_sim_measure_gains(perp_sim* sim)
         const double after = normal_speed(sim, sim->v_next, p->body, p->point, p->normal, &speeds);
         p->pull = fmax(before - after, 0.0);
         p->gain = after - before;
-        p->found = true;
+        p->found = true; /* unless other contacts stop its bodies */
+        for (size_t k = 0; k < sim->next.count; ++k) {
+            const perp_contact* c = &sim->next.item[k];
+            for (int side = 0; side < 2 && c->impulse[0] > 0.0; ++side) {
+                p->found = p->found && (sim->model->body[p->body[side]].dofs == 0 ||
+                                        (c->body_a != p->body[side] && c->body_b != p->body[side]));
+            }
+        }
     }
 }
 
@@ -740,6 +747,7 @@ perp_status perpi_sim_work_out_adaptive(perp_sim* sim)
     double h = fmin(a->h_next, sim->def.step_max), error = 0.0, gap = INFINITY, limit = INFINITY;
     bool struck = false;
     int32_t trials = 0;
+    const perp_step_kind before = sim->info.kind;
     if (sim->info.kind == PERP_STEP_COMPRESSION) {
         return perpi_sim_decompress(sim);
     }
@@ -778,7 +786,17 @@ perp_status perpi_sim_work_out_adaptive(perp_sim* sim)
         wish = h < wish && error <= sim->def.error ? fmax(wish, h * fmin(factor, 3.0))
                                                    : h * fmin(fmax(factor, 0.2), 3.0);
         if (gap < -landed(sim)) {
+            const double beyond = h;
             status = find_landing(sim, h, gap, &h, &error, &trials);
+            /* A gap that closes at once, where nothing was to be closed or struck: features that are found
+             * after the step only. Time must go on, by more each time. */
+            if (status == PERP_OK && h < sim->def.step_min && before == PERP_STEP_TIME) {
+                const double last = a->h_last < 1e6 * sim->def.step_min ? a->h_last : 0.0;
+                h = fmin(16.0 * fmax(sim->def.step_min, last), beyond);
+                h = end_of_step(sim, h) - sim->time;
+                status = try_step(sim, h, &error, &gap);
+                trials += 1;
+            }
         }
         break;
     }

@@ -172,7 +172,7 @@ perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
             sim->hit[i] = (perpi_hit){.e = e,
                                       .u = u,
                                       .gap = c->gap + moved,
-                                      .bend = perpi_sim_found_gain(sim, c->key, u, gain)};
+                                      .bend = perpi_sim_found_gain(sim, c->key, gain)};
             *any = true;
         }
     }

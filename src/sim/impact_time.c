@@ -130,12 +130,11 @@ void perpi_sim_offset_gaps(perp_sim* sim, double h)
 
 /* ---- what else acts ----------------------------------------------------------------------------------*/
 
-/* A change as large as the speed itself is a jump: other contacts stop a body within that step. */
-double perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double u, double gain)
+double perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double gain)
 {
     for (size_t i = 0; i < sim->halves.pull_count; ++i) {
         const perpi_pull* pull = &sim->halves.pull[i];
-        if (pull->key == key && pull->found && fabs(pull->gain) < 0.5 * fabs(u)) {
+        if (pull->key == key && pull->found) {
             return pull->gain;
         }
     }

@@ -52,7 +52,7 @@ typedef struct perpi_pull {
     int32_t body[2];
     double u, pull; /* normal velocity; acceleration, of fixed steps the speed gained in one */
     double gain;    /* of fixed steps: change of the normal velocity in one */
-    bool found;     /* the step without the contact had an answer */
+    bool found;     /* the step without the contact had an answer, and no contacts of its bodies */
 } perpi_pull;
 
 /* An adaptive step: the clock, the state it started from, and what the halves found. */
@@ -281,9 +281,9 @@ void perpi_sim_divide_by_mass(const perpi_formulation* f, double* x);
 PERP_NODISCARD perp_status perpi_sim_decompress(perp_sim* sim);
 /* impact_time.c: when within a step of length h the pairs of an impact meet, into sim->hit. */
 void perpi_sim_impact_times(perp_sim* sim, double h);
-/* How much the normal velocity u of a contact changes in a step without it: the pulls tell; else `gain`, by
+/* How much the normal velocity of a contact changes in a step without it: the pulls tell; else `gain`, by
  * forces alone. */
-double perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double u, double gain);
+double perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double gain);
 /* The offset that an impact leaves, into sim->s_next: f is its problem, p its impulses. */
 PERP_NODISCARD perp_status perpi_sim_add_offset(perp_sim* sim, const perpi_formulation* f,
                                                 const double* p);
