@@ -158,8 +158,9 @@ perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
     for (size_t i = 0; i < count; ++i) {
         const perp_contact* c = &sim->next.item[i];
         const double e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b);
+        const bool pushed = e > 0.0 && c->impulse[0] > 0.0;
         sim->hit[i] = (perpi_hit){0};
-        if (!(e > 0.0) || !(c->impulse[0] > 0.0)) {
+        if (!pushed && c->group == 0) {
             continue;
         }
         const double gap = sim->stepper->touching ? 0.0 : c->gap / h;
@@ -167,16 +168,15 @@ perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
                          gap - c->drift[0];
         double gain;
         const double gained = gained_speed(f, (int32_t)i, dv, &gain);
-        if (-u > fmax(gained, perpi_sim_found_pull(sim, c->key))) {
-            const double moved = sim->stepper->touching ? 0.0 : h * c->drift[0];
-            sim->hit[i] = (perpi_hit){.e = e,
-                                      .u = u,
-                                      .gap = c->gap + moved,
-                                      .bend = perpi_sim_found_gain(sim, c->key, gain)};
-            *any = true;
-        }
+        const double moved = sim->stepper->touching ? 0.0 : h * c->drift[0];
+        const bool fast = -u > fmax(gained, perpi_sim_found_pull(sim, c->key));
+        sim->hit[i] = (perpi_hit){.e = pushed && fast ? e : 0.0,
+                                  .u = u,
+                                  .gap = c->gap + moved,
+                                  .bend = perpi_sim_found_gain(sim, c->key, gain),
+                                  .fast = fast};
+        *any = *any || sim->hit[i].e > 0.0;
     }
-    perpi_sim_impact_times(sim, h);
     return PERP_OK;
 }
 
@@ -585,6 +585,9 @@ perp_status perpi_sim_impact(perp_sim* sim)
     const bool poisson = sim->model->impact_law == PERP_IMPACT_POISSON;
     double kept = 1.0;
     perpi_sim_start_from(sim);
+    if (!sim->adaptive) {
+        perpi_sim_impact_times(sim, perpi_sim_tick_length(sim, sim->tick));
+    }
     const perp_status allowed = allowed_velocities(sim);
     if (allowed != PERP_OK) {
         return allowed;

@@ -153,8 +153,56 @@ static double meeting_time(double gap, double u, double g, double h, bool late)
     return t < first ? first : t > last ? last : t;
 }
 
+static bool same_group(const perp_contact* a, const perp_contact* b)
+{
+    return a->group == b->group || a->group == -b->group;
+}
+
+/* A group that is struck is closed when its last member closes: that one acts, by itself, and takes the law
+ * of restitution. */
+static void choose_members(perp_sim* sim, double h)
+{
+    perp_contact* c = sim->next.item;
+    size_t kept = 0;
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        bool struck = false;
+        for (size_t k = 0; c[i].group != 0 && k < sim->next.count; ++k) {
+            struck = struck || (same_group(&c[i], &c[k]) && sim->hit[k].e > 0.0);
+        }
+        size_t last = i;
+        double latest = -INFINITY;
+        for (size_t k = 0; struck && k < sim->next.count; ++k) {
+            const perpi_hit* hit = &sim->hit[k];
+            const bool closed = hit->gap < 0.0 && hit->gap + h * hit->u < 0.0; /* all the time */
+            const double t = closed         ? hit->gap
+                             : hit->u < 0.0 ? meeting_time(hit->gap, hit->u, hit->bend, h, false)
+                                            : h;
+            if (same_group(&c[i], &c[k]) && c[k].group > 0 && t > latest) {
+                latest = t;
+                last = k;
+            }
+        }
+        sim->hit[i].chosen = struck ? (last == i ? 1 : -1) : 0;
+    }
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        if (sim->hit[i].chosen < 0) {
+            continue;
+        }
+        sim->hit[kept] = sim->hit[i];
+        c[kept] = c[i];
+        if (sim->hit[kept].chosen > 0) {
+            const double e = perp_model_pair_restitution(sim->model, c[i].body_a, c[i].body_b);
+            c[kept].group = 0;
+            sim->hit[kept].e = sim->hit[kept].fast ? e : 0.0;
+        }
+        kept += 1;
+    }
+    sim->next.count = kept;
+}
+
 void perpi_sim_impact_times(perp_sim* sim, double h)
 {
+    choose_members(sim, h);
     const size_t count = sim->next.count;
     for (size_t i = 0; i < count; ++i) {
         perpi_hit* hit = &sim->hit[i];

@@ -27,6 +27,8 @@ typedef struct perpi_hit {
     double bend;       /* change of the normal velocity in a step in which it is free */
     double p;          /* normal impulse of compression */
     bool struck;       /* else it takes part, but does not bounce */
+    bool fast;         /* comes nearer faster than what else acts can make it */
+    int32_t chosen;    /* of a group that is struck: 1 for the member that acts, -1 for others */
 } perpi_hit;
 /* So many impacts may follow each other before time must go on: a ball between walls that are nearer
  * than it moves in a step would never end. */
