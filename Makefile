@@ -2,6 +2,8 @@
 
 PREFIX ?= /usr/local
 ONLY ?=
+RUNS ?= 5000
+SEED ?=
 
 release := build/release
 # In CI warnings are errors and assertions stay on in the optimised build. Both are always given,
@@ -10,13 +12,14 @@ ci_flag := $(if $(filter-out false 0,$(CI)),ON,OFF)
 configure := cmake --preset release --log-level=NOTICE \
 	-DPERP_WERROR=$(ci_flag) -DPERP_ASSERTS=$(ci_flag)
 
-.PHONY: help deps build demo test bench bench-solvers experiments docs install format clean
+.PHONY: help deps build demo test torture bench bench-solvers experiments docs install format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make build          install what is missing and build $(release)/perp'
 	@echo 'make demo           run the demo scene; recording, summary and replay page under build/demo/'
 	@echo 'make test           build and run all tests'
+	@echo 'make torture        run RUNS=$(RUNS) random scenes and check each (SEED=n: one, ONLY=stepper=implicit,...); build/torture/'
 	@echo 'make bench          run all benchmarks; JSON under build/bench/'
 	@echo 'make bench-solvers  run the solver benchmark only'
 	@echo 'make experiments    run all experiments (ONLY=name: one); results under build/experiments/'
@@ -42,6 +45,10 @@ demo: build
 
 test: build
 	@scripts/run-tests $(release)
+
+torture: build
+	PERP=$(abspath $(release)/perp) tests/torture/torture --out build/torture \
+		$(if $(SEED),--seed $(SEED),--runs $(RUNS)) $(if $(ONLY),--only '$(ONLY)')
 
 bench: build
 	@cmake --build $(release) --target bench

@@ -1,0 +1,781 @@
+"""The independent checker: reads a recording alone and says what in it cannot be.
+
+It does not call perp and does not repeat the energy ledger. Every check has a bound that follows from
+what a first-order scheme may do in one step; docs/testing.md derives them.
+
+check(path) -> list of (kind, reason), empty if nothing is wrong. Kinds: time, finite, quaternion,
+prescribed, energy, growth, momentum, overlap, side, joint, limit, cone.
+"""
+import json
+import math
+
+import h5py
+import numpy as np
+
+import _geometry as geo
+
+NAMESPACE = {name: getattr(math, name) for name in
+             ("sin", "cos", "tan", "exp", "sqrt", "pi", "e", "log")}
+
+
+class Recording:
+    def __init__(self, path):
+        with h5py.File(path, "r") as f:
+            self.scene = json.loads(f["scene"][()].tobytes().decode())
+            self.dim = d = int(f.attrs["dimension"])
+            self.time, self.step = f["time"][()], f["step"][()]
+            self.resumed = int(f.attrs["resumed_from_step"]) >= 0
+            count = len(f["bodies/offset"]) - 1
+            frames = len(self.time)
+            q, v = f["state/q"][()], f["state/v"][()]
+            self.q_raw, self.v_raw = q, v
+            q = q.reshape(frames, count, 3 if d == 2 else 7)
+            v = v.reshape(frames, count, 3 if d == 2 else 6)
+            self.x, self.v = q[:, :, :d], v[:, :, :d]
+            self.turn, self.w = q[:, :, d:], v[:, :, d:]
+            self.kinetic, self.potential = f["energy/kinetic"][()], f["energy/potential"][()]
+            self.total = f["energy/total"][()]
+            self.fallbacks = f["solver/fallbacks"][()].ravel() if "fallbacks" in f["solver"] else None
+            if self.fallbacks is None or len(self.fallbacks) != frames:
+                self.fallbacks = np.zeros(frames, int)
+            self.impact = f["solver/impact"][:, 0] if "impact" in f["solver"] else \
+                np.zeros(frames, int)
+            self.offset = f["contacts/offset"][()]
+            self.pair = f["contacts/body"][()]
+            self.gap, self.mu = f["contacts/gap"][()], f["contacts/mu"][()]
+            self.impulse, self.e = f["contacts/impulse"][()], f["contacts/e"][()]
+            self.cone = f["contacts/cone"][()]
+            self.coordinate = f["joints/coordinate"][()]
+            self.finished = "summary" in f and b'"finished"' in f["summary"][()].tobytes()
+            self.others = [f[name][()] for name in ("certificate/dynamics", "certificate/normal",
+                                                    "certificate/friction", "joints/impulse")]
+        with np.errstate(all="ignore"):
+            self.R = geo.turn(self.turn[:, :, 0]) if d == 2 else geo.rotation(self.turn)
+        self.dt = np.diff(self.time)
+        self.frames = frames
+
+
+class Body:
+    def __init__(self, data, dim):
+        self.data, self.name = data, data["name"]
+        self.type = data.get("type", "dynamic")
+        self.dynamic = self.type == "dynamic"
+        self.primitives, self.halfspaces = geo.shapes_of(data, dim)
+        self.radius = max([np.linalg.norm(p.p) + p.bound for p in self.primitives], default=0.0)
+        self.inradius = max([p.inradius for p in self.primitives], default=0.0)
+        self.mass, self.inertia = 0.0, None
+        if self.dynamic:
+            self.mass = data.get("mass")
+            self.inertia = self.find_inertia(dim)
+
+    def find_inertia(self, dim):
+        """As the scene gives it, or of one uniform shape at the centre; None: not known."""
+        data, m = self.data, self.mass
+        if m is None:
+            return None
+        if "inertia" in data:
+            return np.asarray(data["inertia"], float) if dim == 2 else \
+                np.diag(data["inertia"]) if np.ndim(data["inertia"]) == 1 else \
+                np.asarray(data["inertia"], float)
+        shapes = data.get("shapes", [])
+        if all(s["type"] == "particle" for s in shapes):
+            return np.float64(0.0) if dim == 2 else np.zeros((3, 3))
+        if len(shapes) != 1 or any(k in shapes[0] for k in
+                                   ("position", "orientation", "axis_angle", "angle")):
+            return None
+        s = shapes[0]
+        kind = s["type"]
+        if kind == "circle":
+            return np.float64(m * s["radius"] ** 2 / 2)
+        if kind == "box":
+            q = np.asarray(s["size"], float) ** 2
+            return np.float64(m * q.sum() / 12) if dim == 2 else \
+                np.diag([m * (q[1] + q[2]) / 12, m * (q[0] + q[2]) / 12, m * (q[0] + q[1]) / 12])
+        if kind == "sphere":
+            return np.eye(3) * (0.4 * m * s["radius"] ** 2)
+        if kind == "ellipsoid":
+            q = np.asarray(s["radii"], float) ** 2
+            return np.diag([m * (q[1] + q[2]) / 5, m * (q[0] + q[2]) / 5, m * (q[0] + q[1]) / 5])
+        if kind == "cylinder":
+            r, length = s["radius"], s["length"]
+            side = m * (3 * r * r + length * length) / 12
+            return np.diag([side, side, m * r * r / 2])
+        if kind == "capsule":
+            r, length = s["radius"], s["length"]
+            mc = m * length / (length + 4 * r / 3)  # of the cylinder; the rest is the two caps
+            ms = m - mc
+            axial = mc * r * r / 2 + ms * 0.4 * r * r
+            side = mc * (3 * r * r + length * length) / 12 + \
+                ms * (0.4 * r * r + length * length / 4 + 3 * r * length / 8)
+            return np.diag([side, side, axial])
+        return None
+
+
+class Checker:
+    def __init__(self, path):
+        self.rec = rec = Recording(path)
+        self.scene = scene = rec.scene
+        self.dim = rec.dim
+        self.bodies = [Body(b, self.dim) for b in scene["bodies"]]
+        self.index = {b.name: i for i, b in enumerate(self.bodies)}
+        g = np.asarray(scene.get("gravity", [0.0] * self.dim), float)
+        self.g = np.array([b.data.get("gravity", g) for b in self.bodies], float)
+        self.mass = np.array([b.mass or 0.0 for b in self.bodies])
+        stepper = scene.get("stepper", "stewart-trinkle")
+        self.stepper = stepper if isinstance(stepper, str) else stepper["type"]
+        self.midpoint = isinstance(stepper, dict) and stepper.get("midpoint")
+        self.adaptive = isinstance(scene.get("step"), dict)
+        self.joints, self.forces = scene.get("joints", []), scene.get("forces", [])
+        self.springs = [f for f in self.forces if f["type"] == "spring"]
+        self.size = max([b.radius for b in self.bodies if b.dynamic] + [1e-300])
+        if self.size < 1e-200:
+            self.size = float(np.abs(rec.x[0]).max()) or 1.0
+        # What moves less than 1e-9 of its size in a step is at rest: rounding.
+        self.rest = 1e-9 * self.size / rec.dt[rec.dt > 0].min() if (rec.dt > 0).any() else 0.0
+        self.found = []
+
+    def report(self, kind, reason):
+        if not any(k == kind for k, _ in self.found):  # the first of each kind is enough
+            self.found.append((kind, reason))
+
+    def at(self, k):
+        return f"frame {k}, t = {self.rec.time[k]:.6g}"
+
+    # ---------------------------------------------------------------- (a)
+
+    def check_numbers(self):
+        rec = self.rec
+        for name, values in (("q", rec.q_raw), ("v", rec.v_raw), ("energy", rec.total),
+                             ("kinetic", rec.kinetic), ("potential", rec.potential),
+                             ("impulse", rec.impulse), ("gap", rec.gap),
+                             *(("certificate or joint impulse", o) for o in rec.others)):
+            if values.size and not np.isfinite(values).all():
+                self.report("finite", f"{name} has a number that is not finite")
+                return False
+        if rec.frames > 1:
+            ok = (rec.dt > 0) | ((rec.impact[1:] != 0) & (rec.dt == 0))
+            if not ok.all():
+                k = int(np.argmin(ok)) + 1
+                self.report("time", f"time does not increase at {self.at(k)}")
+        duration = self.scene.get("duration", 1.0)
+        if rec.finished and not abs(rec.time[-1] - duration) <= 1e-9 * duration:
+            self.report("time", f"ends at {rec.time[-1]:.12g}, duration {duration:.12g}")
+        if rec.time[-1] > duration * (1 + 1e-9):
+            self.report("time", "runs past its duration")
+        if self.dim == 3:
+            off = np.abs(np.linalg.norm(rec.turn, axis=2) - 1)
+            if not off.max() <= 1e-9:
+                k = int(off.max(1).argmax())
+                self.report("quaternion", f"length off by {off.max():.2g} at {self.at(k)}")
+        return True
+
+    # ---------------------------------------------------------------- (b)
+
+    def value(self, entry, t):
+        if isinstance(entry, str):
+            return eval(compile(entry, "entry", "eval"), {"__builtins__": {}},
+                        {**NAMESPACE, "t": t})
+        return float(entry)
+
+    def check_prescribed(self):
+        rec = self.rec
+        for i, b in enumerate(self.bodies):
+            if b.dynamic:
+                continue
+            x, turn_ = rec.x[:, i], rec.turn[:, i]
+            room = 1e-9 * (np.abs(x).max() + self.size)
+            motion = b.data.get("motion")
+            velocity = b.data.get("velocity") if motion is None else motion.get("velocity")
+            if b.type == "static":
+                if not (x == x[0]).all() or not (turn_ == turn_[0]).all():
+                    self.report("prescribed", f"static body '{b.name}' moved")
+                continue
+            want = spin = None
+            if motion and "position" in motion and "max_speed" not in motion:
+                want = np.array([[self.value(c, t) for c in motion["position"]] for t in rec.time])
+            elif motion and "table" in motion and motion.get("interpolation", "linear") == "linear":
+                table = np.asarray(motion["table"], float)
+                want = np.stack([np.interp(rec.time, table[:, 0], table[:, 1 + c])
+                                 for c in range(self.dim)], 1)
+            elif velocity is not None and not any(isinstance(c, (str, dict)) for c in velocity):
+                want = x[0] + np.outer(rec.time - rec.time[0], np.asarray(velocity, float))
+            if want is not None and not np.abs(x - want).max() <= room:
+                k = int(np.abs(x - want).max(1).argmax())
+                self.report("prescribed", f"'{b.name}' is {np.abs(x - want).max():.3g} off its "
+                                          f"motion at {self.at(k)}")
+            if motion and "angle" in motion and "max_angular_speed" not in motion \
+                    and "max_speed" not in motion:
+                spin = np.array([self.value(motion["angle"], t) for t in rec.time])
+                if not np.abs(turn_[:, 0] - spin).max() <= 1e-9 * (1 + np.abs(spin).max()):
+                    self.report("prescribed", f"'{b.name}' is turned otherwise than its motion says")
+            if motion and "axis_angle" in motion and "max_speed" not in motion:
+                a = motion["axis_angle"]
+                for k in (0, rec.frames // 2, rec.frames - 1):
+                    angle = self.value(a[3], rec.time[k])
+                    q = geo.from_axis_angle([float(c) for c in a[:3]], angle)
+                    if not abs(abs(q @ turn_[k]) - 1) <= 1e-9 * (1 + abs(angle)):
+                        self.report("prescribed",
+                                    f"'{b.name}' is turned otherwise than its motion says")
+            if motion and "max_speed" in motion and rec.frames > 1:
+                way = np.linalg.norm(np.diff(x, axis=0), axis=1)
+                if not (way <= motion["max_speed"] * rec.dt * (1 + 1e-9) + room).all():
+                    self.report("prescribed", f"'{b.name}' is faster than its max_speed")
+
+    # ---------------------------------------------------------------- (c)
+
+    def world_points(self, name, local):
+        """Of a point in the frame of a body (world: as it is), in every frame."""
+        local = np.asarray(local, float)
+        if name == "world":
+            return np.broadcast_to(local, (self.rec.frames, self.dim))
+        i = self.index[name]
+        return self.rec.x[:, i] + self.rec.R[:, i] @ local
+
+    def energies(self):
+        rec = self.rec
+        known = all(b.inertia is not None for b in self.bodies if b.dynamic)
+        linear = 0.5 * np.einsum("b,kbi,kbi->kb", self.mass, rec.v, rec.v)
+        spin = np.zeros_like(linear)
+        for i, b in enumerate(self.bodies):
+            if b.dynamic and b.inertia is not None:
+                if self.dim == 2:
+                    spin[:, i] = 0.5 * b.inertia * rec.w[:, i, 0] ** 2
+                else:
+                    body_w = np.einsum("kji,kj->ki", rec.R[:, i], rec.w[:, i])
+                    spin[:, i] = 0.5 * np.einsum("ki,ij,kj->k", body_w, b.inertia, body_w)
+        for i, b in enumerate(self.bodies):
+            if not b.dynamic:
+                linear[:, i] = 0
+        weight = -np.einsum("b,bi,kbi->kb", self.mass, self.g, rec.x)
+        stored = np.zeros((rec.frames, len(self.springs)))
+        for j, s in enumerate(self.springs):
+            a = self.world_points(s["a"], s.get("at_a", [0.0] * self.dim))
+            b = self.world_points(s["b"], s.get("at_b", [0.0] * self.dim))
+            length = np.linalg.norm(b - a, axis=1)
+            rest = s.get("rest", length[0])
+            stored[:, j] = 0.5 * s.get("stiffness", 0.0) * (length - rest) ** 2
+        return known, linear + spin, weight, stored
+
+    def check_energy(self):
+        rec = self.rec
+        known, kinetic, weight, stored = self.energies()
+        if not known:
+            return
+        layered = self.stepper == "compliant"
+        T, V = kinetic.sum(1), weight.sum(1) + stored.sum(1)
+        room_T = 1e-9 * kinetic.sum(1)
+        terms = np.abs(weight).sum(1) + stored.sum(1)
+        # Positions are known to rounding of their size: what a weight over that is worth.
+        room_V = 1e-9 * terms + 1e-12 * (self.mass * np.linalg.norm(self.g, axis=1)).sum() * \
+            (np.abs(rec.x).max() + self.size)
+        if self.springs:  # a long stiff spring: rounding of the length
+            for j, s in enumerate(self.springs):
+                room_V = room_V + 1e-12 * s.get("stiffness", 0.0) * \
+                    (np.abs(rec.x).max() + self.size) ** 2
+        if self.stepper != "quasistatic":
+            off = np.abs(T - rec.kinetic) - room_T
+            if not (off <= 1e-300).all():
+                k = int(off.argmax())
+                self.report("energy", f"kinetic energy {rec.kinetic[k]:.9g} recorded, {T[k]:.9g} of "
+                                      f"the velocities, {self.at(k)}")
+        off = V - rec.potential - room_V if layered else np.abs(V - rec.potential) - room_V
+        if not (off <= 1e-300).all():
+            k = int(off.argmax())
+            self.report("energy", f"potential energy {rec.potential[k]:.9g} recorded, {V[k]:.9g} of "
+                                  f"the poses, {self.at(k)}")
+        off = np.abs(rec.kinetic + rec.potential - rec.total) - \
+            1e-12 * (np.abs(rec.kinetic) + np.abs(rec.potential))
+        if self.stepper != "quasistatic" and not (off <= 1e-300).all():
+            self.report("energy", "total is not kinetic plus potential")
+        self.check_growth(kinetic, weight, stored)
+
+    def passive(self):
+        if self.stepper == "quasistatic" or self.scene.get("controllers"):
+            return False
+        if any(f["type"] == "wrench" for f in self.forces):
+            return False
+        if any("motor" in j for j in self.joints):
+            return False
+        for b in self.bodies:
+            if b.type == "kinematic" or "surface_velocity" in b.data or \
+                    any("surface_velocity" in s for s in b.data.get("shapes", [])):
+                return False
+        return True
+
+    def check_growth(self, kinetic, weight, stored):
+        """In a passive scene energy may grow by the scheme's error of first order, not more.
+
+        Supply S: what could become kinetic energy so far (kinetic and spring energy at the start, and
+        the weight's work down to the lowest potential so far). One step is off by the part c of it, c
+        the part of a turn, or of its size, that a body moves in a step (velocities limited to what S
+        allows): errors of gaps and joints, R c^2 / 2, are closed within a step at a speed c / 2 of the
+        body's own, which is the part c of its energy.
+        """
+        rec = self.rec
+        if not self.passive() or rec.frames < 2:
+            return
+        total = rec.total if self.stepper == "compliant" else \
+            kinetic.sum(1) + weight.sum(1) + stored.sum(1)
+        falls = weight.sum(1)
+        supply = kinetic[0].sum() + stored[0].sum() + falls[0] - np.minimum.accumulate(falls)
+        if self.stepper == "compliant":
+            supply = supply + max(0.0, rec.total[0] - kinetic[0].sum() - falls[0] - stored[0].sum())
+        h = rec.dt.max()
+        g = np.linalg.norm(self.g, axis=1)
+        dynamic = [i for i, b in enumerate(self.bodies) if b.dynamic]
+        floor = (self.mass * ((g * h) ** 2 + 1e-6 * g * self.size + self.rest ** 2)).sum()
+        part = np.zeros(rec.frames)
+        bounce = np.zeros(rec.frames)
+        for i in dynamic:
+            b = self.bodies[i]
+            reach = np.sqrt(2 * supply / self.mass[i])
+            v = np.minimum(np.maximum.accumulate(np.linalg.norm(rec.v[:, i], axis=1)), reach)
+            least = np.min(np.linalg.eigvalsh(b.inertia)) if self.dim == 3 and b.inertia.any() else \
+                float(b.inertia) if self.dim == 2 else 0.0
+            w = np.maximum.accumulate(np.linalg.norm(rec.w[:, i], axis=1))
+            if least > 0:
+                w = np.minimum(w, np.sqrt(2 * supply / least))
+            part = np.maximum(part, h * (w + v / max(b.radius, 0.1 * self.size)))
+            bounce += self.mass[i] * g[i] * h * v
+        impacts = np.cumsum(rec.impact != 0)
+        limit = floor + supply * (0.1 + 2 * part) + bounce * (1 + impacts)
+        room = 1e-9 * (np.abs(weight).sum(1) + kinetic.sum(1) + stored.sum(1))
+        grown = total - total[0]
+        over = grown - limit - room
+        if not (over <= 0).all():
+            k = int(np.argmax(~(over <= 0)))
+            worst = int(over.argmax())
+            self.report("growth", f"energy grew by {grown[worst]:.4g} at {self.at(worst)} (first over "
+                                  f"the limit at frame {k}); supply {supply[worst]:.4g}, limit "
+                                  f"{limit[worst]:.4g}, part of a turn per step {part[worst]:.2g}")
+
+    # ---------------------------------------------------------------- (d)
+
+    def check_momentum(self):
+        """Groups of bodies that nothing prescribed touches keep their momentum, gravity apart."""
+        rec, n = self.rec, len(self.bodies)
+        if self.stepper == "quasistatic" or rec.frames < 2:
+            return
+        # Bodies with forces from outside that are not gravity stand for "prescribed".
+        anchored = {i for i, b in enumerate(self.bodies) if not b.dynamic or "support" in b.data}
+        torqued = set()
+        always = []
+        for f in self.forces:
+            if f["type"] in ("wrench", "drag"):
+                anchored.add(self.index[f["body"]])
+            else:
+                ends = [self.index.get(f[k], -1) for k in ("a", "b")]
+                always.append(ends)
+                if f.get("isotropic") or f.get("rest", 1) == 0 or \
+                        (f.get("implicit") is False and "implicit" in self.stepper):
+                    torqued.update(ends)  # not along the line between the points at the start
+        for c in self.scene.get("controllers", []):
+            if "body" in c:
+                anchored.add(self.index[c["body"]])
+        for j in self.joints:
+            always.append([self.index.get(j[k], -1) for k in ("a", "b")])
+        if self.adaptive and (anchored or any(-1 in e for e in always)):
+            return  # a frame has only the contacts of the second half of its step
+        if all(b.inertia is None for b in self.bodies if b.dynamic):
+            return
+        frame = np.repeat(np.arange(rec.frames), np.diff(rec.offset))
+        acts = (np.abs(rec.impulse) > 0).any(1) if len(rec.impulse) else np.zeros(0, bool)
+        if self.adaptive:
+            acts[:] = True
+        pairs = {}
+        if acts.any():
+            for k, a, b in np.unique(np.c_[frame[acts], rec.pair[acts]], axis=0):
+                pairs.setdefault(int(k), []).append((int(a), int(b)))
+        spin = np.zeros((rec.frames, n, 1 if self.dim == 2 else 3))
+        for i, b in enumerate(self.bodies):
+            if b.dynamic and b.inertia is not None:
+                if self.dim == 2:
+                    spin[:, i, 0] = b.inertia * rec.w[:, i, 0]
+                else:
+                    I = np.einsum("kij,jl,kml->kim", rec.R[:, i], b.inertia, rec.R[:, i])
+                    spin[:, i] = np.einsum("kij,kj->ki", I, rec.w[:, i])
+        unknown = {i for i, b in enumerate(self.bodies) if b.dynamic and b.inertia is None}
+        groups_of = {}
+        for k in range(1, rec.frames):
+            key = tuple(pairs.get(k, ()))
+            groups_of.setdefault(key, []).append(k)
+        for key, frames in groups_of.items():
+            root = list(range(n))
+
+            def find(i):
+                while root[i] != i:
+                    i = root[i]
+                return i
+            bad = set(anchored)
+            prescribed = {i for i, b in enumerate(self.bodies) if not b.dynamic}
+            for a, b in list(key) + always:
+                if a < 0 or a in prescribed:
+                    bad.add(b)
+                elif b < 0 or b in prescribed:
+                    bad.add(a)
+                else:
+                    root[find(a)] = find(b)
+            groups = {}
+            for i in range(n):
+                if self.bodies[i].dynamic:
+                    groups.setdefault(find(i), []).append(i)
+            for members in groups.values():
+                if not bad.isdisjoint(members):
+                    continue
+                self.momentum_of(members, np.array(frames), spin,
+                                 torqued.isdisjoint(members) and unknown.isdisjoint(members))
+
+    def momentum_of(self, members, k, spin, angular):
+        rec = self.rec
+        m = self.mass[members]
+        dt = rec.dt[k - 1]
+        v0, v1 = rec.v[k - 1][:, members], rec.v[k][:, members]
+        P0, P1 = np.einsum("b,kbi->ki", m, v0), np.einsum("b,kbi->ki", m, v1)
+        pull = np.outer(dt, (m[:, None] * self.g[members]).sum(0))
+        terms = (m * (np.linalg.norm(v0, axis=2) + np.linalg.norm(v1, axis=2))).sum(1) + \
+            np.linalg.norm(pull, axis=1) + m.sum() * self.rest
+        off = np.linalg.norm(P1 - P0 - pull, axis=1)
+        room = 1e-6 * terms + 1e-300
+        if not (off <= room).all():
+            i = int((off / room).argmax())
+            self.report("momentum", f"linear momentum of {[self.bodies[j].name for j in members]} "
+                                    f"changes by {off[i] / terms[i]:.2g} of itself at {self.at(k[i])}")
+        uniform = (self.g[members] == self.g[members][0]).all()
+        if not angular or not uniform:
+            return
+        M = m.sum()
+        cross = (lambda a, b: (a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])[..., None]) \
+            if self.dim == 2 else np.cross
+
+        def about_centre(j, P, v):
+            x = rec.x[j][:, members]
+            c = np.einsum("b,kbi->ki", m, x) / M
+            arm, rel = x - c[:, None], v - (P / M)[:, None]
+            orbit = cross(arm, m[:, None] * rel)
+            size = np.linalg.norm(arm, axis=2) * m * np.linalg.norm(rel, axis=2)
+            L = (orbit + spin[j][:, members]).sum(1)
+            return L, (size + np.linalg.norm(spin[j][:, members], axis=2)).sum(1)
+        L0, t0 = about_centre(k - 1, P0, v0)
+        L1, t1 = about_centre(k, P1, v1)
+        # Arms are known to rounding of the positions.
+        blur = 1e-15 * np.abs(rec.x).max() * terms
+        tolerance = 1e-6
+        if self.adaptive:  # poses are extrapolated: off by what a step may be off
+            tolerance = 1e-6 + 10 * self.scene["step"]["error"]
+        off = np.linalg.norm(L1 - L0, axis=1)
+        room = tolerance * (t0 + t1 + m.sum() * self.rest * self.size) + 1e2 * blur + 1e-300
+        if self.stepper == "geometric-implicit" or self.midpoint:
+            # Impulses act at the end (the middle) of the step, and arms change by h v until then.
+            room = room + dt * 2 * np.linalg.norm(v1 - (P1 / M)[:, None], axis=2).max(1) * \
+                (m * np.linalg.norm(v1 - v0, axis=2)).sum(1)
+        if not (off <= room).all():
+            i = int((off / room).argmax())
+            self.report("momentum", f"angular momentum of {[self.bodies[j].name for j in members]} "
+                                    f"changes by {off[i] / (t0[i] + t1[i]):.2g} of itself at "
+                                    f"{self.at(k[i])}")
+
+    # ---------------------------------------------------------------- (e), (f)
+
+    def collides(self, i, j):
+        a, b = self.bodies[i], self.bodies[j]
+        if not (a.dynamic or b.dynamic):
+            return False
+        for one, other in ((a, b), (b, a)):
+            if other.name in one.data.get("ignores", []):
+                return False
+            if other.name not in one.data.get("collides_with", [other.name]):
+                return False
+        joined = [x for x in self.joints if {x["a"], x["b"]} == {a.name, b.name}]
+        return all(x.get("collide") for x in joined)
+
+    def carry(self, values):
+        """An impact has no step: it keeps the value of the frame before."""
+        for k in range(1, self.rec.frames):
+            if self.rec.dt[k - 1] == 0:
+                values[k] = np.maximum(values[k], values[k - 1])
+        return values
+
+    def step_motion(self):
+        """How far any point of each body came in the step that led to a frame, from poses and from
+        velocities; an impact has no step, it keeps that of the frame before."""
+        rec = self.rec
+        n = len(self.bodies)
+        motion = np.zeros((rec.frames, n))
+        angle = np.zeros((rec.frames, n))
+        if rec.frames < 2:
+            return motion, angle
+        dt = rec.dt[:, None]
+        way = np.linalg.norm(np.diff(rec.x, axis=0), axis=2)
+        speed = np.linalg.norm(rec.v, axis=2)
+        spin = np.linalg.norm(rec.w, axis=2)
+        radius = np.array([b.radius for b in self.bodies])
+        turned = np.maximum(spin[1:], spin[:-1]) * dt
+        motion[1:] = np.maximum(way, np.maximum(speed[1:], speed[:-1]) * dt) + turned * radius
+        if self.dim == 2:
+            turned = np.maximum(turned, np.abs(np.diff(rec.turn[:, :, 0], axis=0)))
+        else:
+            dot = np.abs(np.einsum("kbi,kbi->kb", rec.turn[1:], rec.turn[:-1]))
+            turned = np.maximum(turned, 2 * np.arccos(np.minimum(dot, 1)))
+        angle[1:] = turned
+        return self.carry(motion), self.carry(angle)
+
+    def depth_of(self, i, j, frames):
+        """A certain lower bound of the depth of bodies i and j, at these frames."""
+        rec, A, B = self.rec, self.bodies[i], self.bodies[j]
+        depth = np.full(len(frames), -np.inf)
+        xa, Ra, xb, Rb = rec.x[frames, i], rec.R[frames, i], rec.x[frames, j], rec.R[frames, j]
+        for one, other, x1, R1, x2, R2 in ((A, B, xa, Ra, xb, Rb), (B, A, xb, Rb, xa, Ra)):
+            for b in other.primitives:
+                local = b.p + b.points @ b.R.T
+                world = x2[:, None] + np.einsum("kij,pj->kpi", R2, local)
+                seen = np.einsum("kji,kpj->kpi", R1, world - x1[:, None])  # in the frame of `one`
+                for n, c in one.halfspaces:
+                    depth = np.maximum(depth, (c - seen @ n + b.radii).max(1))
+                for a in one.primitives:
+                    y = (seen - a.p) @ a.R
+                    depth = np.maximum(depth, (a.depth(y) + b.radii).max(1))
+        return depth
+
+    def check_overlap(self):
+        rec = self.rec
+        motion, _ = self.step_motion()
+        for i in range(len(self.bodies)):
+            for j in range(i + 1, len(self.bodies)):
+                if not self.collides(i, j):
+                    continue
+                A, B = self.bodies[i], self.bodies[j]
+                soft = 0.0
+                for b in (A, B):
+                    layer = b.data.get("compliance")
+                    if layer:
+                        soft += layer.get("max_deflection", np.inf)
+                if np.isinf(soft):
+                    continue
+                if A.halfspaces or B.halfspaces:
+                    frames = np.arange(rec.frames)
+                else:
+                    far = np.linalg.norm(rec.x[:, i] - rec.x[:, j], axis=1)
+                    frames = np.nonzero(far < A.radius + B.radius)[0]
+                if not len(frames):
+                    continue
+                depth = self.depth_of(i, j, frames)
+                scale = min([b.radius for b in (A, B) if b.radius > 0] or [self.size])
+                moved = motion[:, i] + motion[:, j]
+                # What a step leaves: at most twice its motion, once for the linear gap, once for what
+                # the linear gap does not see.
+                room = 2 * moved
+                if self.stepper == "anitescu-potra":  # overlap stays
+                    room = np.cumsum(2 * moved)
+                elif self.adaptive or rec.fallbacks.any():
+                    room = np.maximum.accumulate(room)  # the overlap may be kept for a step
+                start = max(0.0, depth[0]) if frames[0] == 0 else 0.0
+                room = room[frames] + soft + start + \
+                    1e-6 * scale + 1e-12 * np.abs(rec.x).max()
+                over = depth - room
+                if not (over <= 0).all():
+                    k = int(np.argmax(~(over <= 0)))
+                    self.report("overlap", f"'{A.name}' and '{B.name}' overlap by {depth[k]:.3g} (sizes "
+                                           f"{A.radius:.3g}, {B.radius:.3g}) at {self.at(frames[k])}; "
+                                           f"the step explains {room[k]:.3g}")
+
+    def check_sides(self):
+        """No centre of a body changes sides of a plate, or enters a half-space, but around the rim."""
+        rec = self.rec
+        motion, _ = self.step_motion()
+        for i, wall in enumerate(self.bodies):
+            if wall.dynamic:
+                continue
+            for j, b in enumerate(self.bodies):
+                if not b.dynamic or not self.collides(i, j) or not b.primitives:
+                    continue
+                if "compliance" in b.data or "compliance" in wall.data:
+                    continue
+                centre_inside = any(p.inradius >= np.linalg.norm(p.p) for p in b.primitives)
+                seen = np.einsum("kji,kj->ki", rec.R[:, i], rec.x[:, j] - rec.x[:, i])
+                moved = motion[:, i] + motion[:, j]
+                room = 1e-6 * self.size + 1e-12 * np.abs(rec.x).max()
+                for p in wall.primitives:
+                    if p.plate is None:
+                        continue
+                    axis = int(np.argmin(p.plate))
+                    y = (seen - p.p) @ p.R
+                    lateral = np.delete(np.abs(y), axis, 1)
+                    half = np.delete(p.plate, axis)
+                    # Well within: the whole body and the motion of the step beside it.
+                    within = (lateral + (b.radius + moved)[:, None] + room < half).all(1)
+                    side = np.where(y[:, axis] > p.plate[axis], 1,
+                                    np.where(y[:, axis] < -p.plate[axis], -1, 0))
+                    last, run = 0, False
+                    for k in range(rec.frames):
+                        if not within[k]:
+                            last = side[k] if side[k] else 0
+                            run = False
+                            continue
+                        if side[k]:
+                            if run and last and side[k] != last:
+                                self.report("side", f"'{b.name}' passed through a plate of "
+                                                    f"'{wall.name}' (thickness "
+                                                    f"{2 * p.plate[axis]:.3g}) at {self.at(k)}")
+                            last, run = side[k], True
+                if self.stepper == "anitescu-potra" or self.adaptive or not centre_inside:
+                    continue
+                for n, c in wall.halfspaces:
+                    # The centre, a point of the body, in the half-space for two frames of time: the
+                    # first may be a step's error, after it the gap pushes out.
+                    inside = c - seen @ n > room
+                    if inside[0]:
+                        continue
+                    held = inside[1:] & inside[:-1] & (rec.dt > 0)
+                    deep = (c - seen @ n)[1:] > np.maximum(2 * moved[1:], 0.5 * b.inradius)
+                    if (held & deep).any():
+                        k = int(np.argmax(held & deep)) + 1
+                        self.report("side", f"the centre of '{b.name}' is inside a half-space of "
+                                            f"'{wall.name}' at {self.at(k)}")
+
+    # ---------------------------------------------------------------- (g)
+
+    def check_joints(self):
+        rec = self.rec
+        if not self.joints:
+            return
+        _, angle = self.step_motion()
+        for row, joint in enumerate(self.joints):
+            self.check_joint(row, joint, angle)
+
+    def check_joint(self, row, joint, angle):
+        rec, d, kind = self.rec, self.dim, joint["type"]
+        ends = []
+        for key in ("a", "b"):
+            i = self.index.get(joint[key], -1)
+            x = rec.x[:, i] if i >= 0 else np.zeros((rec.frames, d))
+            R = rec.R[:, i] if i >= 0 else np.broadcast_to(np.eye(d), (rec.frames, d, d))
+            turned = angle[:, i] if i >= 0 else np.zeros(rec.frames)
+            at = joint.get("at")
+            if at is None and kind == "fixed" and "at_a" not in joint:
+                at = rec.x[0, self.index[joint["b"]]] if joint["b"] in self.index else np.zeros(d)
+            if at is not None:
+                local = R[0].T @ (np.asarray(at, float) - x[0])
+            else:
+                local = np.asarray(joint.get("at_" + key, [0.0] * d), float)
+            ends.append((x, R, turned, local))
+        (xa, Ra, ta, la), (xb, Rb, tb, lb) = ends
+        pa, pb = xa + Ra @ la, xb + Rb @ lb
+        apart = pb - pa
+        gap = np.linalg.norm(apart, axis=1)
+        travel = np.zeros(rec.frames)
+        off = gap
+        if kind == "rope":
+            length = joint.get("length", gap[0])
+            off = gap - length
+            travel[1:] = np.linalg.norm(np.diff(apart, axis=0), axis=1)
+            self.carry(travel)
+            # A tangential step of u leaves sqrt(l^2 + u^2) - l.
+            second = np.minimum(travel ** 2 / np.maximum(2 * length, 1e-300), travel)
+        elif kind in ("prismatic", "cylindrical", "planar"):
+            axis = np.asarray(joint["axis"], float)
+            axis = Ra @ (Ra[0].T @ (axis / np.linalg.norm(axis)))
+            along = np.einsum("ki,ki->k", apart, axis)
+            off = np.linalg.norm(apart - along[:, None] * axis, axis=1) if kind != "planar" \
+                else np.abs(along)
+            travel[1:] = np.abs(np.diff(gap)) if kind == "planar" else np.abs(np.diff(along))
+            travel[1:] = np.maximum(travel[1:], np.linalg.norm(np.diff(apart, axis=0), axis=1))
+            self.carry(travel)
+            second = travel * (ta + tb) + gap * ta ** 2
+        else:
+            second = 0.0
+        ra, rb = np.linalg.norm(la), np.linalg.norm(lb)
+        size = max(ra + rb, self.size)
+        # Linear in the step: what is left is r theta^2 / 2 of each body, and theta times the error of
+        # the step before, which is as large (twice all that here).
+        second = (second + ra * ta ** 2 + rb * tb ** 2) * (1 + ta + tb)
+        room = 1e-6 * size + 1e-12 * np.abs(rec.x).max() + 2 * second
+        if self.adaptive:
+            room = 3 * np.maximum.accumulate(room) + 1e-3 * size
+        start = max(0.0, off[0])
+        over = off - room - start
+        if not (over <= 0).all():
+            k = int(np.argmax(~(over <= 0)))
+            self.report("joint", f"{kind} '{joint['name']}' is {off[k]:.3g} apart at {self.at(k)}; the "
+                                 f"turn of a step explains {np.broadcast_to(room, off.shape)[k]:.3g}")
+        # Axes.
+        wrong = None
+        if d == 3 and kind in ("revolute", "cylindrical", "planar"):
+            axis = np.asarray(joint["axis"], float)
+            axis = axis / np.linalg.norm(axis)
+            ua, ub = Ra @ (Ra[0].T @ axis), Rb @ (Rb[0].T @ axis)
+            wrong = np.linalg.norm(np.cross(ua, ub), axis=1)
+        elif kind in ("fixed", "prismatic"):
+            rel = np.einsum("kji,kjl->kil", Ra, Rb)
+            rel0 = rel[0].T
+            wrong = np.linalg.norm(rel @ rel0 - np.eye(d), axis=(1, 2)) / math.sqrt(2)
+        if wrong is not None:
+            room = 1e-6 + (ta + tb) ** 2 * (1 + ta + tb)
+            if self.adaptive:
+                room = 3 * np.maximum.accumulate(room) + 1e-3
+            if not (wrong - room <= 0).all():
+                k = int(np.argmax(~(wrong - room <= 0)))
+                self.report("joint", f"{kind} '{joint['name']}' is turned off by {wrong[k]:.3g} at "
+                                     f"{self.at(k)}; the turn of a step explains {room[k]:.3g}")
+        # Limits, by the recorded coordinate.
+        if "limits" in joint and not self.adaptive:
+            c = rec.coordinate[:, 3 * row]
+            low, high = (x if x is not None else s * np.inf
+                         for x, s in zip(joint["limits"], (-1, 1)))
+            scale = 1.0 if kind == "revolute" else size
+            room = 1e-6 * scale + ((ta + tb) ** 2 if kind == "revolute" else 2 * second)
+            out = np.maximum(low - c, c - high)
+            out = out - max(0.0, out[0]) - room
+            if not (out <= 0).all():
+                k = int(np.argmax(~(out <= 0)))
+                self.report("limit", f"'{joint['name']}' is at {c[k]:.4g}, limits "
+                                     f"{joint['limits']}, at {self.at(k)}")
+
+    # ---------------------------------------------------------------- impulses
+
+    def check_cones(self):
+        """Contacts push and never pull; friction stays within the cone of its coefficient."""
+        rec = self.rec
+        if not len(rec.impulse):
+            return
+        p = rec.impulse
+        largest = np.zeros(rec.frames)
+        frame = np.repeat(np.arange(rec.frames), np.diff(rec.offset))
+        np.maximum.at(largest, frame, np.abs(p).max(1))
+        # Impulses are solved for relative to the momenta at hand, not to themselves.
+        speed = np.linalg.norm(rec.v, axis=2)
+        speed[1:] = np.maximum(speed[1:], speed[:-1])
+        momentum = (speed * self.mass).sum(1)
+        momentum[1:] += rec.dt * (self.mass * np.linalg.norm(self.g, axis=1)).sum()
+        room = 1e-6 * largest[frame] + 1e-8 * momentum[frame] + 1e-300
+        if not (p[:, 0] >= -room).all():
+            k = int(np.argmax(~(p[:, 0] >= -room)))
+            self.report("cone", f"a contact pulls, {p[k, 0]:.3g}, at {self.at(frame[k])}")
+        e = np.where(rec.cone[:, None] == 3, rec.e, 1.0)
+        e = np.where(e > 0, e, 1.0)
+        size = np.sqrt(((p[:, 1:] / e) ** 2).sum(1))
+        size = np.where(rec.cone == 0, np.abs(p[:, 1:]).max(1), size)
+        bound = np.where(rec.cone == 0, 0.0, rec.mu * p[:, 0])
+        if not (size <= bound * (1 + 1e-6) + room / e.min(1)).all():
+            bad = ~(size <= bound * (1 + 1e-6) + room / e.min(1))
+            k = int(np.argmax(bad))
+            self.report("cone", f"friction {size[k]:.4g} outside of its cone, {bound[k]:.4g}, at "
+                                f"{self.at(frame[k])}")
+
+    def run(self):
+        if self.rec.frames == 0:
+            self.report("time", "no frames")
+            return self.found
+        if not self.check_numbers():
+            return self.found
+        self.check_prescribed()
+        self.check_energy()
+        self.check_momentum()
+        self.check_overlap()
+        self.check_sides()
+        self.check_joints()
+        self.check_cones()
+        return self.found
+
+
+def check(path):
+    return Checker(path).run()

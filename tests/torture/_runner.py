@@ -1,0 +1,223 @@
+"""Runs one scene, checks it by all means, and says in which classes it falls.
+
+Classes: refused (by design), failed (a step, exit status 3), slow, wrong, crashed; generator (perp
+refused what it should take: a mistake of the generator, or of perp). Several may hold at once.
+"""
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import h5py
+import numpy as np
+
+import _checker
+import _generator
+
+STEP_LIMIT = 5.0       # seconds of wall time of one step
+CPU_LIMIT = 30         # seconds of CPU of one run
+CLASSES = ("refused", "failed", "slow", "wrong", "crashed", "generator")
+
+
+def perp_path():
+    """PERP, else the release build of this source tree, else what is on the path."""
+    built = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/release/perp")
+    return os.environ.get("PERP") or (built if os.path.exists(built) else "perp")
+
+
+def call(*args, cwd, cpu=CPU_LIMIT):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 5))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        return subprocess.run([perp_path(), *args], cwd=cwd, capture_output=True, text=True,
+                              errors="replace", preexec_fn=limit, timeout=20 * cpu)
+    except subprocess.TimeoutExpired as error:
+        return subprocess.CompletedProcess(error.cmd, -signal.SIGXCPU, "", "")
+
+
+def crash_of(done):
+    """A reason if the process was ended by a signal or a sanitizer, but for the CPU limit."""
+    if done.returncode < 0 and done.returncode not in (-signal.SIGXCPU, -signal.SIGKILL):
+        return f"signal {signal.Signals(-done.returncode).name}"
+    if re.search(r"Sanitizer|runtime error:|Assertion", done.stderr):
+        return re.search(r".*(Sanitizer|runtime error:|Assertion).*", done.stderr).group(0)[:200]
+    if done.returncode not in (0, 2, 3) and done.returncode >= 0:
+        return f"exit status {done.returncode}"
+    return None
+
+
+class Verdict:
+    def __init__(self):
+        self.found = []   # (class, kind, reason)
+
+    def add(self, cls, kind, reason):
+        self.found.append((cls, kind, reason))
+
+    def has(self, cls):
+        return any(c == cls for c, _, _ in self.found)
+
+    def key(self):
+        """What a shrunk scene must share: the gravest class and its kind."""
+        for cls in ("crashed", "generator", "slow", "wrong", "failed", "refused"):
+            for c, kind, reason in self.found:
+                if c == cls:
+                    return c, kind, reason
+        return None
+
+
+def same_bits(whole, rest):
+    """Compares the frames of a continued run with those of the run that never stopped."""
+    names = ("time", "step", "state/q", "state/v", "energy/total", "joints/impulse",
+             "forces/memory", "certificate/dynamics")
+    with h5py.File(whole, "r") as a, h5py.File(rest, "r") as b:
+        first = int(b["step"][0])
+        at = np.nonzero(a["step"][()] == first)[0]
+        if not len(at):
+            return f"continued at step {first}, which the whole run does not have"
+        at = int(at[0])
+        if len(a["time"]) - at != len(b["time"]):
+            return f"{len(b['time'])} frames continued, {len(a['time']) - at} in the whole run"
+        for name in names:
+            x, y = a[name][at:], b[name][()]
+            if name.startswith(("certificate", "joints")):
+                x, y = x[1:], y[1:]
+            if x.tobytes() != y.tobytes():
+                return f"{name} differs from the whole run after resuming at step {first}"
+        x = a["contacts/impulse"][a["contacts/offset"][at + 1]:]
+        y = b["contacts/impulse"][b["contacts/offset"][1]:]
+        if x.tobytes() != y.tobytes():
+            return f"contacts/impulse differs after resuming at step {first}"
+    return None
+
+
+def check_accounts(verdict, summary, recording, scene):
+    """By the accounts that the run gives of itself."""
+    certificate = summary["certificate"]
+    worst = max(certificate[k] for k in ("dynamics", "normal", "friction", "joints"))
+    tolerance = scene.get("tolerance", 1e-8)
+    if not worst <= tolerance * (1 + 1e-9):
+        verdict.add("wrong", "certificate", f"certificate {worst:.3g} above the tolerance")
+    with h5py.File(recording, "r") as f:
+        columns = [n.decode() for n in f["energy/ledger"].attrs["columns"]]
+        rows = f["energy/ledger"][()]
+        c = np.max([f["certificate/" + k][()] for k in ("dynamics", "normal", "friction", "joints")], 0)
+        unexplained = np.abs(rows[:, columns.index("unexplained")])
+        magnitude = rows[:, columns.index("magnitude")]
+        energy = np.abs(f["energy/kinetic"][()]) + np.abs(f["energy/potential"][()])
+        reach = np.abs(f["state/q"][()]).max() if f["state/q"].size else 0.0
+        momentum, v = f["solver/momentum_error"][()], f["state/v"][()]
+    # Momentum. Impulses at the end or the middle of a step do not keep angular momentum (the account
+    # says by how much); a relative error is of rounding where a body is at rest.
+    stepper = scene.get("stepper", "stewart-trinkle")
+    first_order = stepper == "geometric-implicit" or isinstance(stepper, dict) or \
+        any(f.get("implicit") is False for f in scene.get("forces", []))
+    v = v.reshape(len(v), len(scene["bodies"]), -1)[:, [b.get("type", "dynamic") == "dynamic"
+                                                        for b in scene["bodies"]]]
+    d = scene.get("dimension", 3)
+    speed, spin = np.abs(v[:, :, :d]).max(2), np.abs(v[:, :, d:]).max(2)
+    moving = ((speed > 1e-9 * speed.max()) & (spin > 1e-9 * spin.max())).all(1) \
+        if v.size else np.zeros(len(v), bool)
+    for i, kind in enumerate(("linear", "angular")):
+        error = np.where(moving, momentum[:, i], 0.0)
+        if not (error <= 1e-6).all() and not (i == 1 and first_order):
+            k = int(error.argmax())
+            verdict.add("wrong", "momentum-account", f"{kind} momentum error {error[k]:.3g} in frame {k}")
+    still = sum(b.get("mass", 0.0) for b in scene["bodies"]) * (1e-9 * speed.max(initial=0.0)) ** 2
+    energy = np.maximum(energy, np.r_[energy[:1], energy[:-1]])  # of both ends of the step
+    weight = sum(b.get("mass", 0.0) * np.linalg.norm(b.get("gravity", scene.get("gravity", [0.0])))
+                 for b in scene["bodies"] if b.get("type", "dynamic") == "dynamic")
+    room = np.maximum(1e-9, c) * magnitude + (1e-13 + 4 * c) * (energy + 4 * weight * (reach + 1e-300)) + \
+        still
+    over = unexplained - room
+    if not (over <= 0).all():
+        k = int(over.argmax())
+        verdict.add("wrong", "ledger", f"{unexplained[k]:.3g} J unexplained of {magnitude[k]:.3g} in "
+                                       f"frame {k}")
+
+
+def run_scene(scene, resume=False, verify=False, keep=None):
+    """A Verdict; keep: a folder that keeps the files."""
+    verdict = Verdict()
+    folder = keep or tempfile.mkdtemp(prefix="torture-")
+    os.makedirs(folder, exist_ok=True)
+    try:
+        path = os.path.join(folder, "scene.json")
+        with open(path, "w") as file:
+            json.dump(scene, file, indent=1)
+        recording = os.path.join(folder, "r.h5")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        done = call("run", "scene.json", "--out", "r.h5", "--json", cwd=folder)
+        crash = crash_of(done)
+        if crash:
+            verdict.add("crashed", "run", crash)
+            return verdict
+        if done.returncode < 0:
+            verdict.add("slow", "hang", f"more than {CPU_LIMIT} s of CPU")
+            return verdict
+        if done.returncode == 2:
+            message = done.stderr.strip().split("\n")[0]
+            known = _generator.known_refusal(message)
+            verdict.add("refused" if known else "generator", "refused", message[:300])
+            return verdict
+        summary = json.loads(done.stdout)
+        longest = summary["step_microseconds"]["max"] * 1e-6
+        spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        if not longest <= STEP_LIMIT and spent > STEP_LIMIT:  # CPU, not a busy machine
+            verdict.add("slow", "step", f"a step took {longest:.1f} s")
+        if done.returncode == 3:
+            message = summary.get("message", "")
+            kind = "step"
+            for word, name in (("would pass through", "crossing"), ("pressed through", "pressed"),
+                               ("laws at the end", "looks"), ("not solved", "solver"),
+                               ("not finite", "finite"), ("left the range", "range")):
+                if word in message:
+                    kind = name
+                    break
+            verdict.add("failed", kind, re.sub(r"^\S+: ", "", message)[:300])
+            problem = summary.get("problem")
+            if not problem or not os.path.exists(os.path.join(folder, problem)):
+                verdict.add("wrong", "problem", "the failed step left no problem file")
+            else:
+                alone = call("solve", problem, "--time-limit", "5", cwd=folder)
+                if crash_of(alone):
+                    verdict.add("crashed", "solve", crash_of(alone))
+                elif alone.returncode not in (0, 3):
+                    verdict.add("wrong", "problem", "perp solve does not read the problem file: " +
+                                alone.stderr.strip()[:200])
+        if os.path.exists(recording):
+            for kind, reason in _checker.check(recording):
+                verdict.add("wrong", kind, reason)
+            check_accounts(verdict, summary, recording, scene)
+        else:
+            verdict.add("wrong", "recording", "there is no recording")
+            return verdict
+        if done.returncode == 0 and resume:
+            with h5py.File(recording, "r") as f:
+                time = f["time"][()]
+            middle = float(time[len(time) // 2])
+            again = call("run", "--resume", f"r.h5@{middle!r}", "--out", "again.h5", "--json",
+                         cwd=folder)
+            if crash_of(again):
+                verdict.add("crashed", "resume", crash_of(again))
+            elif again.returncode != 0:
+                verdict.add("wrong", "resume", f"exit status {again.returncode} when continued at "
+                                               f"{middle!r}: {again.stderr.strip()[:200]}")
+            else:
+                differs = same_bits(recording, os.path.join(folder, "again.h5"))
+                if differs:
+                    verdict.add("wrong", "resume", differs)
+        if done.returncode == 0 and verify:
+            again = call("verify", "r.h5", cwd=folder, cpu=2 * CPU_LIMIT)
+            if crash_of(again):
+                verdict.add("crashed", "verify", crash_of(again))
+            elif again.returncode != 0:
+                verdict.add("wrong", "verify", (again.stdout + again.stderr).strip()[-300:])
+        return verdict
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,215 @@
+"""The checker of tests/torture finds each kind of error in recordings that were falsified on purpose."""
+import json
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from _cli import h5py, main, perp, test  # noqa: E402
+
+import numpy as np  # noqa: E402
+
+import _checker  # noqa: E402
+
+
+def record(scene, path="r.h5"):
+    with open("scene.json", "w") as file:
+        json.dump(scene, file)
+    perp("run", "scene.json", "--out", path, "--quiet")
+    assert _checker.check(path) == [], _checker.check(path)
+    return path
+
+
+def falsify(path, change):
+    """A copy with other numbers; energies are made to fit them, so that only the motion is wrong."""
+    shutil.copy(path, "false.h5")
+    with h5py.File("false.h5", "r+") as f:
+        change(f)
+    checker = _checker.Checker("false.h5")
+    _, kinetic, weight, stored = checker.energies()
+    with h5py.File("false.h5", "r+") as f:
+        f["energy/kinetic"][...] = kinetic.sum(1)
+        f["energy/potential"][...] = weight.sum(1) + stored.sum(1)
+        f["energy/total"][...] = kinetic.sum(1) + weight.sum(1) + stored.sum(1)
+    return {kind for kind, _ in _checker.check("false.h5")}
+
+
+def ball_on_plate(**changes):
+    scene = {"gravity": [0, 0, -9.81], "step": 0.01, "duration": 0.4,
+             "bodies": [
+                 {"name": "plate", "type": "static", "position": [0, 0, -0.05],
+                  "shapes": [{"type": "box", "size": [4, 4, 0.1]}]},
+                 {"name": "ball", "mass": 1, "inertia": [0.004, 0.004, 0.004], "position": [0, 0, 0.3],
+                  "velocity": [0.2, 0, 0], "shapes": [{"type": "sphere", "radius": 0.1}]}]}
+    scene.update(changes)
+    return scene
+
+
+def pendulum(**changes):
+    scene = {"dimension": 2, "gravity": [0, -9.81], "step": 0.005, "duration": 0.4,
+             "bodies": [{"name": "rod", "mass": 1, "inertia": 0.02, "position": [0.5, 0],
+                         "shapes": [{"type": "box", "size": [0.5, 0.05]}]}],
+             "joints": [{"name": "hinge", "type": "revolute", "a": "world", "b": "rod", "at": [0, 0]}]}
+    scene.update(changes)
+    return scene
+
+
+def two_balls(**changes):
+    scene = {"dimension": 2, "step": 0.01, "duration": 0.4,
+             "bodies": [{"name": "a", "mass": 1, "inertia": 0.1, "position": [0, 0], "velocity": [1, 0.1],
+                         "angular_velocity": 2, "shapes": [{"type": "circle", "radius": 0.3}]},
+                        {"name": "b", "mass": 2, "inertia": 0.3, "position": [0.8, 0.1],
+                         "shapes": [{"type": "circle", "radius": 0.3}]}],
+             "friction": {"default": 0.3}}
+    scene.update(changes)
+    return scene
+
+
+@test
+def a_recorded_energy_that_the_state_does_not_have_is_found():
+    path = record(ball_on_plate())
+    shutil.copy(path, "false.h5")
+    with h5py.File("false.h5", "r+") as f:
+        f["energy/potential"][7] += 0.01
+    assert {k for k, _ in _checker.check("false.h5")} == {"energy"}
+
+
+@test
+def a_shifted_pose_is_found():
+    path = record(ball_on_plate(duration=0.8))
+
+    def sink(f):
+        q = f["state/q"][()]
+        q[60:, 9] -= 0.08
+        f["state/q"][...] = q
+    assert "overlap" in falsify(path, sink)
+
+
+@test
+def energy_that_comes_from_nowhere_is_found():
+    def speed_up(f):
+        v = f["state/v"][()]
+        v[30:, 6:9] = [3.0, 0, 0]
+        f["state/v"][...] = v
+    assert "growth" in falsify(record(ball_on_plate()), speed_up)
+
+
+@test
+def a_body_on_the_other_side_of_a_plate_is_found():
+    def drop(f):
+        q = f["state/q"][()]
+        q[25:, 9] = -0.4  # between two frames, without ever being seen in the plate
+        f["state/q"][...] = q
+    assert "side" in falsify(record(ball_on_plate()), drop)
+
+
+@test
+def a_body_below_a_plane_is_found():
+    scene = ball_on_plate()
+    scene["bodies"][0] = {"name": "plane", "type": "static",
+                          "shapes": [{"type": "plane", "normal": [0, 0, 1]}]}
+
+    def drop(f):
+        q = f["state/q"][()]
+        q[25:, 9] = -0.4
+        f["state/q"][...] = q
+    assert {"overlap", "side"} <= falsify(record(scene), drop)
+
+
+@test
+def a_turned_momentum_is_found():
+    def turn(f):
+        v = f["state/v"][()]
+        v[10:, 0:2] = v[10:, 1::-1]  # the same speed in another direction
+        f["state/v"][...] = v
+    found = falsify(record(two_balls()), turn)
+    assert found == {"momentum"}, found
+
+
+@test
+def a_changed_spin_is_found():
+    def spin(f):
+        v = f["state/v"][()]
+        v[5:, 2] *= 0.999
+        f["state/v"][...] = v
+    found = falsify(record(two_balls()), spin)
+    assert found == {"momentum"}, found
+
+
+@test
+def an_open_joint_is_found():
+    def pull(f):
+        q = f["state/q"][()]
+        q[40:, 0] += 0.01
+        f["state/q"][...] = q
+    assert "joint" in falsify(record(pendulum()), pull)
+
+
+@test
+def a_limit_that_is_passed_is_found():
+    scene = pendulum()
+    scene["joints"][0]["limits"] = [-0.2, 0.2]
+
+    def move(f):
+        c = f["joints/coordinate"][()]
+        c[50:, 0] = -0.5
+        f["joints/coordinate"][...] = c
+    assert falsify(record(scene), move) == {"limit"}
+
+
+@test
+def a_kinematic_body_off_its_motion_and_a_static_one_that_moves_are_found():
+    scene = two_balls()
+    scene["bodies"].append({"name": "mover", "type": "kinematic", "position": [5, 5],
+                            "shapes": [{"type": "box", "size": [1, 1]}],
+                            "motion": {"position": ["5+0.1*sin(3*t)", 5], "angle": "0.2*t"}})
+    scene["bodies"].append({"name": "wall", "type": "static", "position": [-5, 5],
+                            "shapes": [{"type": "box", "size": [1, 1]}]})
+    path = record(scene)
+    for column in (6, 8, 9):  # x and angle of the mover, x of the wall
+        def move(f, column=column):
+            f["state/q"][30, column] += 1e-6
+        assert falsify(path, move) == {"prescribed"}
+
+
+@test
+def numbers_that_are_not_finite_times_that_stand_and_long_quaternions_are_found():
+    path = record(ball_on_plate())
+
+    def broken(f):
+        f["state/v"][12, 6] = np.nan
+    assert falsify(path, broken) == {"finite"}
+
+    def stands(f):
+        f["time"][12] = f["time"][11]
+    assert "time" in falsify(path, stands)
+
+    def early(f):
+        f["time"][-1] -= 1e-4
+    assert "time" in falsify(path, early)
+
+    def long_one(f):
+        f["state/q"][12, 10] += 1e-6
+    assert "quaternion" in falsify(path, long_one)
+
+
+@test
+def contacts_that_pull_and_friction_outside_of_its_cone_are_found():
+    path = record(two_balls(duration=1.0))
+
+    def pull(f):
+        p = f["contacts/impulse"][()]
+        p[np.abs(p[:, 0]).argmax(), 0] *= -1
+        f["contacts/impulse"][...] = p
+    assert "cone" in falsify(path, pull)
+
+    def rub(f):
+        p = f["contacts/impulse"][()]
+        p[np.abs(p[:, 0]).argmax(), 1] = 0.31 * np.abs(p[:, 0]).max()
+        f["contacts/impulse"][...] = p
+    assert falsify(path, rub) == {"cone"}
+
+
+main("torture/checker")
