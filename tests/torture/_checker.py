@@ -517,8 +517,19 @@ class Checker:
         speed = np.linalg.norm(rec.v, axis=2)
         spin = np.linalg.norm(rec.w, axis=2)
         radius = np.array([b.radius for b in self.bodies])
-        turned = np.maximum(spin[1:], spin[:-1]) * dt
-        motion[1:] = np.maximum(way, np.maximum(speed[1:], speed[:-1]) * dt) + turned * radius
+        fastest, quickest = np.maximum(spin[1:], spin[:-1]), np.maximum(speed[1:], speed[:-1])
+        # With fixed steps an impact happens within the step that follows: poses are displaced by up to h
+        # times the jump of the velocities, and the step goes on from there.
+        last = 0
+        for k in range(1, rec.frames):
+            if rec.impact[k] != 0 or self.adaptive:
+                continue
+            if last < k - 1:
+                fastest[k - 1] = 2 * fastest[k - 1] + spin[last]
+                quickest[k - 1] = 2 * quickest[k - 1] + speed[last]
+            last = k
+        turned = fastest * dt
+        motion[1:] = np.maximum(way, quickest * dt) + turned * radius
         if self.dim == 2:
             turned = np.maximum(turned, np.abs(np.diff(rec.turn[:, :, 0], axis=0)))
         else:
