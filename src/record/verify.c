@@ -170,7 +170,9 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
             .turns = {x->joint[i].turns[0], x->joint[i].turns[1]},
             .target = frame->joints[i].target,
             .effort = frame->joints[i].applied,
-            .ease = half ? perpi_adaptive_ease(x->h_next, frame->time - x->time) : 1.0,
+            .ease = half ? perpi_adaptive_ease(x->h_next, frame->time - x->time)
+                    : frame->info.joints_kept > 0 ? INFINITY
+                                                  : 1.0,
         };
     }
     const perpi_step_input in = {.model = model,
@@ -186,7 +188,10 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
                                  .v_end = v_solved,
                                  .settings = &x->settings};
     perp_status status = PERP_OK;
-    if (frame->info.kind == PERP_STEP_TIME) {
+    const perpi_stepper_ops* second = perpi_sim_second_stepper(x->sim);
+    if (frame->info.semi_implicit > 0 && second != NULL) {
+        status = second->formulate(f, &in);
+    } else if (frame->info.kind == PERP_STEP_TIME) {
         status = x->stepper->formulate(f, &in);
     } else {
         status = perpi_formulate_other(f, model, PERPI_PURPOSE_IMPACT,
@@ -443,9 +448,9 @@ static perp_status run_again(verifier* x)
  * message. */
 static perp_status prepare_sim(verifier* x)
 {
-    const char* text = x->recording->scene;
-    perp_status status = perp_scene_parse(x->context, text, x->recording->header.scene_size,
-                                          "the recorded scene", NULL, 0, &x->scene);
+    const char* text = perp_recording_scene_text(x->recording);
+    perp_status status =
+        perp_scene_parse(x->context, text, strlen(text), "the recorded scene", NULL, 0, &x->scene);
     if (status == PERP_OK) {
         /* keep_going is not in the scene; it changes nothing until a whole step has failed, and then
          * the run that was recorded must have had it to get past. */
@@ -460,6 +465,8 @@ static perp_status prepare_sim(verifier* x)
              (int32_t)x->recording->header.joint_count ||
          perpi_sim_s_size(x->sim) != x->recording->header.memory_size ||
          (x->recording->header.format_version > 2 && /* which kept fewer of them */
+          perpi_state_shape_of(x->sim).falls_back == /* likewise before there was that */
+              (x->recording->header.falls_back != 0) &&
           perpi_state_shape_of(x->sim).v_solved != (x->recording->header.v_solved != 0)) ||
          perpi_state_shape_of(x->sim).layered != (x->recording->header.layered != 0) ||
          perpi_state_shape_of(x->sim).grouped != (x->recording->header.grouped != 0) ||

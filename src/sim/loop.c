@@ -13,9 +13,13 @@
 
 enum {
     MAX_ROUNDS = 8,
+    MANY_FALLBACKS = 4, /* of single pairs in a step */
     MAX_CORRECTIONS = 20,
     MANY_LOOKS = 10,
     MAX_LOOKS = 200,
+    STEP_LOOKS = 300, /* of all attempts at a step together; */
+    LOOK_CROWD = 50,  /* one with more rows than this for each velocity counts more than once, */
+    LOOK_ITERATIONS = 100, /* and so does one whose solve takes more iterations */
     LATE_LOOKS = 80,
     TURN_LOOKS = 20,
     MAX_REVISIONS = 40,
@@ -100,7 +104,8 @@ static perp_status diagnose(perp_sim* sim, const perp_report* report,
 {
     char where[256];
     name_worst(sim, residual, where);
-    char why[160] = "";
+    char why[160] = "", jam[320];
+    perpi_sim_name_jam(sim, jam);
     if (residual->runaway > 0.0) {
         snprintf(why, sizeof why,
                  " by impulses %.0e times the motion they act on: the constraints contradict each "
@@ -113,11 +118,11 @@ static perp_status diagnose(perp_sim* sim, const perp_report* report,
         sim->context, PERP_ERROR_SOLVE,
         "step %lld (t = %.9g): the problem of %d contacts and %d joints was not solved: %s ended "
         "with '%s' after %d iterations, residual %.3g (dynamics %.1e, normal %.1e, "
-        "friction %.1e, joints %.1e)%s%s%s%s",
+        "friction %.1e, joints %.1e)%s%s%s%s%s",
         (long long)sim->step + 1, sim->time, (int)sim->next.count, (int)sim->model->joint_count,
         report->solver, perp_outcome_name(report->outcome), (int)report->iterations,
         residual->worst, residual->dynamics, residual->normal, residual->friction, residual->joints,
-        where, why, report->detail[0] != '\0' ? ": " : "", report->detail);
+        where, why, report->detail[0] != '\0' ? ": " : "", report->detail, jam);
 }
 
 static double solve_tolerance(const perp_sim* sim);
@@ -203,6 +208,8 @@ static perp_status solve(perp_sim* sim, double tolerance, perp_contact_residual*
     perpi_formulation* f = sim->formulation;
     perp_solve_options options = perp_solve_options_default();
     options.tolerance = tolerance;
+    options.enough =
+        tolerance < LOOK_ENOUGH && LOOK_ENOUGH < sim->def.tolerance ? LOOK_ENOUGH : 0.0;
     options.cancel = sim->cancel;
     options.user = sim->cancel_user;
     const perp_status status = perp_contact_solve(sim->solver, &f->problem, &options, true,
@@ -404,10 +411,13 @@ static void update_late(perp_sim* sim, int32_t late)
  * another one from almost the same problem, and mixing answers of different branches does not converge. So
  * an iteration that met the tolerance once and lost it again, or that takes long, is a late one: it asks
  * for less in each solve, which then stays near its first guess, accepts the first residual within the
- * tolerance, and updates velocities by update_late(). Not while a simpler contact model is left to try. */
+ * tolerance, and updates velocities by update_late(). Not while a simpler contact model is left to try.
+ *
+ * spent: looks of this step so far; an expensive one counts as several. */
 static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_residual* residual,
-                                       perp_report* report, int32_t* looks)
+                                       perp_report* report, int32_t* looks, int32_t* spent)
 {
+    const perp_contact_problem* P = &sim->formulation->problem;
     double before = INFINITY, least = INFINITY;
     bool slow = false, plain = true, still = false; /* plain: rounds without mixing are of use */
     int32_t late = 0;                               /* the first late iteration; 0: none yet */
@@ -429,7 +439,8 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
             report->outcome = PERP_OUTCOME_SOLVED;
             return PERP_OK;
         }
-        if (*looks == MAX_LOOKS) {
+        *spent += 1 + P->row_count / (LOOK_CROWD * (P->dof_count > 0 ? P->dof_count : 1));
+        if (*looks == MAX_LOOKS || *spent >= STEP_LOOKS) {
             break;
         }
         slow = slow || (worst > LOOK_SLOW * before && worst > LOOK_NOISE);
@@ -439,6 +450,7 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
         const int32_t iterations = report->iterations;
         const double part = LATE_PART * sim->def.tolerance, goal = solve_tolerance(sim);
         status = solve(sim, late > 0 && part > goal ? part : goal, residual, report);
+        *spent += report->iterations / LOOK_ITERATIONS;
         report->iterations += iterations;
         if (status != PERP_OK) {
             return status;
@@ -466,7 +478,7 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
         "step %lld (t = %.9g): the laws at the end of the step do not hold after %d iterations "
         "(residual %.3g: dynamics %.1e, normal %.1e, friction %.1e, joints %.1e%s); a smaller step "
         "may help",
-        (long long)sim->step + 1, sim->time, MAX_LOOKS, residual->worst, residual->dynamics,
+        (long long)sim->step + 1, sim->time, (int)*looks, residual->worst, residual->dynamics,
         residual->normal, residual->friction, residual->joints, where);
 }
 
@@ -835,6 +847,7 @@ typedef struct worked_out {
     perp_contact_residual residual;
     perp_report report;
     int32_t rounds, fallbacks, looks, corrections;
+    int32_t spent; /* looks of all attempts */
 } worked_out;
 
 /* Contacts and their solution, again with larger margins where a body came further, and with simpler
@@ -898,20 +911,25 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
             status = remember_sides(sim, &sim->next);
         }
         if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
-            status = look_until_it_holds(sim, h, &made->residual, &made->report, &made->looks);
+            status = look_until_it_holds(sim, h, &made->residual, &made->report, &made->looks,
+                                         &made->spent);
         }
         again = false;
         if ((status == PERP_OK || status == PERP_ERROR_SOLVE) &&
             made->report.outcome != PERP_OUTCOME_SOLVED) {
             if (sim->formulation->problem.group_count > 0 ||
                 (sim->stepper->look == PERPI_LOOK_GEOMETRY && perpi_sim_grouped(sim))) {
-                const perp_status tried = fall_back(sim, &made->residual, &again);
+                /* pair after pair takes as many solves as there are pairs; then all at once */
+                const bool many = made->fallbacks >= MANY_FALLBACKS;
+                again = false;
+                const perp_status tried = many ? fall_back_to_plain(sim, &again)
+                                               : fall_back(sim, &made->residual, &again);
                 if (tried != PERP_OK) {
                     status = tried;
                     break;
                 }
             }
-            again = again || keep_overlap(sim, &made->residual);
+            again = again || keep_overlap(sim, &made->residual) || perpi_sim_keep_joints(sim);
             if (again) {
                 made->fallbacks += 1;
                 status = PERP_OK;
@@ -942,7 +960,7 @@ static perp_status solve_and_advance(perp_sim* sim, double h, worked_out* made)
         status = advance(sim, h);
     }
     made->corrections = 0;
-    if (status == PERP_OK && sim->project != NULL) {
+    if (status == PERP_OK && sim->project != NULL && !sim->kept.joints) {
         status = correct(sim, h, &made->residual, &made->report, &made->corrections);
     }
     made->report.iterations += iterations;
@@ -971,7 +989,7 @@ static perp_status explain_crossing(perp_sim* sim, const perpi_broad_pair* pair)
         why, sim->model->body[pair->body_b].name, sim->model->body[pair->body_a].name);
 }
 
-perp_status perpi_sim_work_out(perp_sim* sim, double h)
+perp_status perpi_sim_work_out_once(perp_sim* sim, double h)
 {
     worked_out made = {0};
     perpi_broad_pair last = {0};
@@ -1065,6 +1083,7 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
                          .fallbacks = made.fallbacks + perpi_collider_crowded(sim->collider),
                          .freedom = freedom,
                          .crossings = crossings,
+                         .joints_kept = sim->kept.joints ? 1 : 0,
                          .accepted_unsolved = made.report.outcome != PERP_OUTCOME_SOLVED};
     perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
     return perpi_sim_account(sim, sim->formulation, h);

@@ -332,8 +332,8 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
  * in their problem already. */
 static bool carries_momentum(const perp_sim* sim)
 {
-    return sim->stepper->look == PERPI_LOOK_START && !sim->stepper->settles &&
-           perpi_momentum_differs(sim->model);
+    return (sim->stepper->look == PERPI_LOOK_START || sim->second != NULL) &&
+           !sim->stepper->settles && perpi_momentum_differs(sim->model);
 }
 
 static perp_status build(perp_sim* sim, const perp_sim_def* asked)
@@ -439,6 +439,9 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
     }
     if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
         status = prepare_looking(sim);
+        if (status == PERP_OK) {
+            status = perpi_stepper_find(context, "stewart-trinkle", &sim->second);
+        }
     }
     const bool corrects = def->joint_correction && sim->model->joint_count > 0;
     if (status == PERP_OK && (corrects || carries_momentum(sim))) {
@@ -815,6 +818,16 @@ bool perpi_sim_bounces(const perp_sim* sim)
 const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim)
 {
     return &sim->step_settings;
+}
+
+const perpi_stepper_ops* perpi_sim_second_stepper(const perp_sim* sim)
+{
+    return sim->second;
+}
+
+bool perpi_sim_falls_back(const perp_sim* sim)
+{
+    return sim->second != NULL || (sim->model->joint_count > 0 && !sim->adaptive);
 }
 
 bool perpi_sim_layered(const perp_sim* sim)

@@ -85,7 +85,8 @@ typedef struct perpi_joint_input {
     int32_t turns[2]; /* whole turns of its angles at the start of the step */
     double target;    /* of its motor; NaN: the scene's */
     double effort;    /* added along the axis by user code and controllers */
-    double ease;      /* above 1: errors are closed within ease * h, not within h (adaptive.c) */
+    double ease;      /* above 1: errors are closed within ease * h, not within h (adaptive.c);
+                         infinite: they stay, but for what motors lag behind (fallback.c) */
     bool slack[3];    /* lower limit, upper limit, rope: open, no row of a projection */
 } perpi_joint_input;
 
