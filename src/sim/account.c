@@ -42,7 +42,7 @@ perp_status perpi_sim_account(perp_sim* sim, const perpi_formulation* f, double 
         .joint_input = sim->input,
         .q_end = q_answer,
         .v_state = v_carried,
-        .offset = impact ? NULL : perpi_sim_offset(sim),
+        .offset = perpi_sim_offset(sim),
         .q_final = projected ? sim->q_next : NULL,
         .v_final = projected ? sim->v_next : NULL,
     };
