@@ -59,6 +59,8 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_CONTACT_DRIFT] = CONTACT("/contacts/drift", PERPI_CELL_F64, 3),
     [PERPI_COLUMN_CONTACT_GROUP] = CONTACT("/contacts/group", PERPI_CELL_I32, PERPI_WIDTH_GROUPED),
     [PERPI_COLUMN_CONTACT_LAYER] = CONTACT("/contacts/layer", PERPI_CELL_F64, PERPI_WIDTH_LAYER),
+    [PERPI_COLUMN_CONTACT_IMPACT] =
+        CONTACT("/contacts/impact", PERPI_CELL_F64, PERPI_WIDTH_CONTACT_IMPACT),
     [PERPI_COLUMN_JOINT_IMPULSE] = FRAME("/joints/impulse", PERPI_CELL_F64, PERPI_WIDTH_JOINT(6)),
     [PERPI_COLUMN_JOINT_LAW] = FRAME("/joints/law", PERPI_CELL_F64, PERPI_WIDTH_JOINT(5)),
     [PERPI_COLUMN_JOINT_COORDINATE] =
@@ -165,11 +167,15 @@ perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
                                .grouped = perpi_sim_grouped(sim),
                                .layered = perpi_sim_layered(sim),
                                .bounces = perpi_sim_bounces(sim),
+                               .timed = perpi_sim_offset(sim) != NULL,
                                .adaptive = perpi_sim_adaptive(sim),
                                .falls_back = perpi_sim_falls_back(sim)};
 }
 
-enum { PERPI_LAYER_CELLS = sizeof(perp_contact_layer) / sizeof(double) };
+enum {
+    PERPI_LAYER_CELLS = sizeof(perp_contact_layer) / sizeof(double),
+    PERPI_CONTACT_IMPACT_CELLS = sizeof(perp_contact_impact) / sizeof(double)
+};
 _Static_assert(sizeof(perp_contact_layer) == 10 * sizeof(double), "doubles only: a row of cells");
 _Static_assert(sizeof(perp_ledger) == PERP_LEDGER_COUNT * sizeof(double), "likewise");
 
@@ -184,6 +190,7 @@ static int32_t width_of(int32_t width, const perpi_state_shape* shape)
     case PERPI_WIDTH_V_SOLVED: return shape->v_solved ? shape->v_size : 0;
     case PERPI_WIDTH_MEMORY: return shape->memory_size;
     case PERPI_WIDTH_IMPACT: return shape->bounces ? 2 : 0;
+    case PERPI_WIDTH_CONTACT_IMPACT: return shape->timed ? PERPI_CONTACT_IMPACT_CELLS : 0;
     case PERPI_WIDTH_CLOCK: return shape->adaptive ? 3 : 0;
     case PERPI_WIDTH_HALF_Q: return shape->adaptive ? shape->q_size : 0;
     case PERPI_WIDTH_HALF_V: return shape->adaptive ? shape->v_size : 0;
@@ -295,6 +302,7 @@ static void put_contact(perpi_block* block, size_t row, const perp_contact* c)
     put(block, PERPI_COLUMN_CONTACT_DRIFT, row, c->drift);
     put_int(block, PERPI_COLUMN_CONTACT_GROUP, row, c->group);
     put(block, PERPI_COLUMN_CONTACT_LAYER, row, &c->layer);
+    put(block, PERPI_COLUMN_CONTACT_IMPACT, row, &c->impact);
 }
 
 /* Joint i of a frame's row. */
@@ -474,6 +482,9 @@ static perp_contact get_contact(const perpi_block* block, size_t row)
     }
     if (block->width[PERPI_COLUMN_CONTACT_LAYER] > 0) {
         get(block, PERPI_COLUMN_CONTACT_LAYER, row, &c.layer);
+    }
+    if (block->width[PERPI_COLUMN_CONTACT_IMPACT] > 0) {
+        get(block, PERPI_COLUMN_CONTACT_IMPACT, row, &c.impact);
     }
     return c;
 }

@@ -70,6 +70,7 @@ typedef enum perpi_column {
     PERPI_COLUMN_CONTACT_DRIFT,
     PERPI_COLUMN_CONTACT_GROUP,
     PERPI_COLUMN_CONTACT_LAYER,
+    PERPI_COLUMN_CONTACT_IMPACT,
     PERPI_COLUMN_JOINT_IMPULSE,
     PERPI_COLUMN_JOINT_LAW,
     PERPI_COLUMN_JOINT_COORDINATE,
@@ -115,6 +116,8 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_LEDGER (-101) /* these since version 3: PERP_LEDGER_COUNT, 2, 1 */
 #define PERPI_WIDTH_MOMENTUM_ERROR (-102)
 #define PERPI_WIDTH_CROSSINGS (-103)
+#define PERPI_WIDTH_CONTACT_IMPACT                                                                 \
+    (-105) /* a perp_contact_impact where impacts have times, else 0 */
 #define PERPI_WIDTH_STEP_FALLBACK (-104) /* 2 where a step may fall back, else no column */
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
@@ -162,6 +165,7 @@ typedef struct perpi_state_shape {
     bool grouped;    /* the contact model makes groups */
     bool layered;    /* contacts have soft layers */
     bool bounces;    /* steps may be impacts */
+    bool timed;      /* and impacts have times within the step that follows */
     bool adaptive;   /* steps have lengths of their own */
     bool falls_back; /* a step may be semi-implicit instead, or keep errors of joints */
 } perpi_state_shape;
@@ -176,6 +180,8 @@ PERP_NODISCARD perp_status perpi_block_reserve(perpi_block* block, perpi_axis ax
 static inline bool perpi_column_exists(const perpi_block* block, int column)
 {
     const bool late = column == PERPI_COLUMN_CONTACT_LAYER ||
+#define PERPI_WIDTH_CONTACT_IMPACT                                                                 \
+    (-105) /* a perp_contact_impact where impacts have times, else 0 */
                       (column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_STEP_FALLBACK);
     return !late || block->width[column] > 0;
 }
@@ -228,7 +234,7 @@ typedef struct perpi_header {
     int32_t v_solved;      /* 1: the velocities that solved the steps are recorded too */
     int32_t grouped;       /* 1: its contact model makes groups */
     int32_t layered;       /* 1: its contacts have soft layers; only then is there an attribute */
-    int32_t bounces;       /* 1: steps may be impacts; only then is there such an attribute */
+    int32_t bounces;       /* 1: steps may be impacts, 2: with times; only then is there one */
     int32_t adaptive;      /* 1: the step is adaptive; likewise */
     int32_t falls_back;    /* 1: a step may be another than the scene says; likewise */
     int32_t memory_size;   /* what springs and controllers remember */

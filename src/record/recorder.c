@@ -461,7 +461,9 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .v_solved = perpi_state_shape_of(sim).v_solved ? 1 : 0,
         .grouped = perpi_state_shape_of(sim).grouped ? 1 : 0,
         .layered = perpi_state_shape_of(sim).layered ? 1 : 0,
-        .bounces = perpi_state_shape_of(sim).bounces ? 1 : 0,
+        .bounces = perpi_state_shape_of(sim).timed     ? 2
+                   : perpi_state_shape_of(sim).bounces ? 1
+                                                       : 0,
         .adaptive = perpi_state_shape_of(sim).adaptive ? 1 : 0,
         .falls_back = perpi_state_shape_of(sim).falls_back ? 1 : 0,
         .memory_size = perpi_state_shape_of(sim).memory_size,

@@ -324,6 +324,7 @@ perpi_state_shape perpi_recording_shape(const perp_recording* r)
                                .grouped = r->header.grouped != 0,
                                .layered = r->header.layered != 0,
                                .bounces = r->header.bounces != 0,
+                               .timed = r->header.bounces == 2,
                                .adaptive = r->header.adaptive != 0,
                                .falls_back = r->header.falls_back != 0};
 }
@@ -849,6 +850,12 @@ static perp_status check_bodies(const perp_recording* r, const perp_sim* sim)
                           "with the same bodies in the same order",
                           r->path);
     }
+    if (perpi_sim_adaptive(sim) != (h->adaptive != 0)) {
+        return perpi_fail(r->context, PERP_ERROR_INPUT,
+                          "%s: made with %s: continue it with the step it was made with", r->path,
+                          h->adaptive != 0 ? "an adaptive step, which the scene does not have"
+                                           : "fixed steps, but the scene's step is adaptive");
+    }
     if (perpi_sim_s_size(sim) != h->memory_size) {
         return perpi_fail(r->context, PERP_ERROR_INPUT,
                           "%s: its springs and controllers are not those of the scene: it can only "
@@ -934,12 +941,6 @@ perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* s
     }
     /* The clock is a product, step number times h. It decides, so that the continuation has the
      * bits of a run that was never interrupted; but it must mean the same moment. */
-    if (perpi_sim_adaptive(sim) != (frame.clock != NULL)) {
-        return perpi_fail(r->context, PERP_ERROR_INPUT,
-                          "%s: made with %s: continue it with the step it was made with", r->path,
-                          frame.clock != NULL ? "an adaptive step, which the scene does not have"
-                                              : "fixed steps, but the scene's step is adaptive");
-    }
     if (!same_moment(sim, &frame)) {
         return wrong_clock(r, at, sim);
     }

@@ -32,9 +32,10 @@ typedef struct verifier {
     const perpi_stepper_ops* stepper;
     perpi_step_settings settings;
     perpi_formulation* formulation;
-    double time, *q, *v; /* the start of the step */
-    double h_next;       /* and the length to try there, of an adaptive step */
-    double* q_end;       /* where the step would lead without projection */
+    double time, *q, *v;       /* the start of the step */
+    double h_next;             /* and the length to try there, of an adaptive step */
+    double *q_start, *v_start; /* the same, displaced after an impact */
+    double* q_end;             /* where the step would lead without projection */
     double* v_end;
     perpi_joint_input* input;
     perp_joint_record* joint; /* of the frame before */
@@ -115,13 +116,31 @@ static bool contacts_sound(const perp_model* model, const perp_frame* frame)
     return true;
 }
 
+/* Where the step advances from: the state, displaced after an impact. */
+static void displace(verifier* x)
+{
+    const perp_model* model = perp_scene_model(x->scene);
+    const int32_t n = perp_sim_v_size(x->sim);
+    const int32_t at = perpi_sim_s_size(x->sim) - perpi_offset_size(model);
+    memcpy(x->q_start, x->q, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
+    memcpy(x->v_start, x->v, (size_t)n * sizeof(double));
+    if (perpi_sim_offset(x->sim) != NULL) { /* the last of what a state remembers */
+        perpi_displace(model, x->memory + at, true, x->q_start);
+        perpi_carry_spin(model, x->q, x->q_start, x->v_start);
+    }
+}
+
 /* With joint correction, the rows of joints read the error at the end of the step. */
 static perp_status bend(verifier* x, double t, double h, const perp_frame* frame)
 {
     const perp_model* model = perp_scene_model(x->scene);
-    memcpy(x->q_end, x->q, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
+    memcpy(x->q_end, x->q_start, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
     memcpy(x->v_end, frame->v_solved, (size_t)perp_sim_v_size(x->sim) * sizeof(double));
     const perpi_step_input in = {.model = model, .t = t, .h = h, .settings = &x->settings};
+    if (perpi_sim_offset(x->sim) != NULL) {
+        perpi_displace(model, x->memory + perpi_sim_s_size(x->sim) - perpi_offset_size(model),
+                       false, x->q_end);
+    }
     const perp_status status = x->stepper->advance(&in, x->q_end, x->v_end);
     if (status == PERP_OK) {
         perpi_formulation_bend(x->formulation, model, h, x->q_end, x->v_problem, x->input);
@@ -159,6 +178,7 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
         h = perpi_sim_tick_length(x->sim, tick);
     }
     const double* v_solved = half ? frame->half_v_end : frame->v_solved;
+    displace(x);
     for (int32_t i = 0; i < frame->joint_count; ++i) {
         x->input[i] = (perpi_joint_input){
             .turns = {x->joint[i].turns[0], x->joint[i].turns[1]},
@@ -172,8 +192,8 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
     const perpi_step_input in = {.model = model,
                                  .t = t,
                                  .h = h,
-                                 .q = half ? frame->half_q : x->q,
-                                 .v = half ? frame->half_v : x->v,
+                                 .q = half ? frame->half_q : x->q_start,
+                                 .v = half ? frame->half_v : x->v_start,
                                  .contact = frame->contacts,
                                  .contact_count = frame->contact_count,
                                  .joint = x->input,
@@ -188,9 +208,9 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
     } else if (frame->info.kind == PERP_STEP_TIME) {
         status = x->stepper->formulate(f, &in);
     } else {
-        status =
-            perpi_formulate_other(f, model, PERPI_PURPOSE_IMPACT, perpi_sim_nominal_step(x->sim),
-                                  x->q, x->v, frame->contacts, frame->contact_count, x->input);
+        status = perpi_formulate_other(f, model, PERPI_PURPOSE_IMPACT,
+                                       perpi_sim_nominal_step(x->sim), x->q_start, x->v_start,
+                                       frame->contacts, frame->contact_count, x->input);
     }
     const perp_contact_problem* problem = &f->problem;
     if (status == PERP_OK) {
@@ -254,6 +274,12 @@ static perp_status check_laws(verifier* x)
     }
     if (status == PERP_OK) {
         status = perpi_alloc(x->context, 1, v_size + sizeof(double), &x->v);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(x->context, 1, q_size + sizeof(double), &x->q_start);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(x->context, 1, v_size + sizeof(double), &x->v_start);
     }
     if (status == PERP_OK) {
         status = perpi_alloc(x->context, 1, q_size + sizeof(double), &x->q_end);
@@ -461,6 +487,7 @@ static perp_status prepare_sim(verifier* x)
          perpi_state_shape_of(x->sim).layered != (x->recording->header.layered != 0) ||
          perpi_state_shape_of(x->sim).grouped != (x->recording->header.grouped != 0) ||
          perpi_state_shape_of(x->sim).bounces != (x->recording->header.bounces != 0) ||
+         perpi_state_shape_of(x->sim).timed != (x->recording->header.bounces == 2) ||
          perpi_state_shape_of(x->sim).adaptive != (x->recording->header.adaptive != 0))) {
         status = perpi_fail(x->context, PERP_ERROR_INPUT,
                             "its bodies or joints are not the recorded ones");
@@ -522,6 +549,8 @@ static void clean_up(verifier* x)
     perpi_free(x->context, x->start);
     perpi_free(x->context, x->q);
     perpi_free(x->context, x->v);
+    perpi_free(x->context, x->q_start);
+    perpi_free(x->context, x->v_start);
     perpi_free(x->context, x->q_end);
     perpi_free(x->context, x->v_end);
     perpi_free(x->context, x->input);

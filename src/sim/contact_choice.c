@@ -61,8 +61,6 @@ perp_contact_choice perp_contact_choose(const perp_model* model, const perp_sim_
 {
     const char* reason = strcmp(def->stepper, "anitescu-potra") == 0
                              ? "anitescu-potra does not use gaps"
-                         : def->error > 0.0        ? "the step is adaptive"
-                         : model->bounces          ? "bodies bounce"
                          : has_layers(model)       ? "bodies have soft layers"
                          : !groups_can_form(model) ? "no two bodies with corners meet"
                                                    : NULL;

@@ -139,15 +139,15 @@ static perpi_step_input step_input(const perp_sim* sim, double h)
     return (perpi_step_input){.model = sim->model,
                               .t = sim->time,
                               .h = h,
-                              .q = sim->q,
-                              .v = sim->v,
+                              .q = sim->q_from,
+                              .v = sim->v_from,
                               .extra = sim->has_extra ? sim->extra : NULL,
                               .contact = sim->next.item,
                               .contact_count = (int32_t)sim->next.count,
                               .joint = sim->input,
                               .s = sim->s,
-                              .q_end = sim->q,
-                              .v_end = sim->v,
+                              .q_end = sim->q_from,
+                              .v_end = sim->v_from,
                               .settings = &sim->step_settings};
 }
 
@@ -254,7 +254,10 @@ static perp_status accept(perp_sim* sim, const perp_contact_residual* residual,
 
 static perp_status advance(perp_sim* sim, double h)
 {
-    memcpy(sim->q_next, sim->q, (size_t)sim->q_size * sizeof *sim->q);
+    memcpy(sim->q_next, sim->q_from, (size_t)sim->q_size * sizeof *sim->q);
+    if (perpi_sim_offset(sim) != NULL) {
+        perpi_displace(sim->model, perpi_sim_offset(sim), false, sim->q_next);
+    }
     const perpi_step_input in = step_input(sim, h);
     return sim->stepper->advance(&in, sim->q_next, sim->v_next);
 }
@@ -629,7 +632,8 @@ static perp_status complete_state(perp_sim* sim, double h, double deepest, int32
     if (sim->v_solved != NULL) {
         memcpy(sim->v_solved, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_solved);
         if (sim->stepper->look == PERPI_LOOK_START && !sim->stepper->settles) {
-            perpi_momentum_carry(sim->formulation, sim->model, sim->v, sim->q_next, sim->v_next);
+            perpi_momentum_carry(sim->formulation, sim->model, sim->v_from, sim->q_next,
+                                 sim->v_next);
         }
     }
     if (sim->project == NULL) {
@@ -899,8 +903,13 @@ static void drop_remembered(perp_sim* sim)
     size_t kept = 0;
     for (size_t i = 0; i < sim->next.count; ++i) {
         bool remembered = false;
+        const perp_contact* c = &sim->next.item[i];
         for (size_t k = 0; k < sim->halves.pull_count; ++k) {
-            remembered = remembered || sim->halves.pull[k].key == sim->next.item[i].key;
+            const perpi_pull* pull = &sim->halves.pull[k];
+            /* of a pair in groups all: members that are left would have to hold */
+            remembered =
+                remembered || pull->key == c->key ||
+                (c->group != 0 && c->body_a == pull->body[0] && c->body_b == pull->body[1]);
         }
         if (!remembered) {
             sim->next.item[kept++] = sim->next.item[i];
@@ -959,6 +968,7 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
             drop_remembered(sim);
         }
         apply_kept_overlap(sim);
+        perpi_sim_offset_gaps(sim, h);
         if (sim->adaptive) {
             status = perpi_sim_keep_closed(sim, h);
             if (status != PERP_OK) {
@@ -1105,6 +1115,7 @@ perp_status perpi_sim_work_out_once(perp_sim* sim, double h)
     sim->kept = (perpi_kept_overlap){.body_a = -1, .body_b = -1};
     perpi_collider_set_rule(sim->collider, sim->contact_model->rule, NULL, 0);
     perpi_sim_poses(sim);
+    perpi_sim_start_from(sim);
     perpi_sim_joint_input(sim);
     perp_status status = perpi_sim_margins(sim, h);
     double deepest = 0.0;
@@ -1161,6 +1172,10 @@ perp_status perpi_sim_work_out_once(perp_sim* sim, double h)
     if (status == PERP_OK) {
         perpi_forces_remember(sim->formulation, sim->model, h, sim->v_problem, sim->p_problem,
                               sim->s, sim->s_next);
+        if (sim->offset_at >= 0) { /* the poses have it now */
+            memset(sim->s_next + sim->offset_at, 0,
+                   (size_t)perpi_offset_size(sim->model) * sizeof *sim->s_next);
+        }
     }
     if (status != PERP_OK) {
         return status;
@@ -1282,7 +1297,7 @@ static perp_status work_out_fixed(perp_sim* sim)
         sim->info = before;
         sim->halves.pull_count = 0;
         status = perpi_sim_find_struck(sim, h, &struck);
-        if (status == PERP_OK && struck && !perpi_sim_grouped(sim)) {
+        if (status == PERP_OK && struck) {
             status = ask_what_pulls(sim, h);
             found = sim->info;
             sim->info = before;

@@ -158,10 +158,17 @@ static perp_status allocate(perp_sim* sim)
     sim->q_size = (int32_t)n * perpi_q_stride(model);
     sim->v_size = (int32_t)n * perpi_v_stride(model);
     sim->s_size = perpi_s_size(model);
+    sim->offset_at = sim->impact != NULL && !sim->adaptive ? sim->s_size : -1;
+    sim->s_size += sim->offset_at >= 0 ? perpi_offset_size(model) : 0;
+    const bool displaced = sim->offset_at >= 0;
     struct {
         double** array;
         size_t count;
-    } arrays[] = {{&sim->q, (size_t)sim->q_size},
+    } arrays[] = {{&sim->q_start, displaced ? (size_t)sim->q_size : 0},
+                  {&sim->v_start, displaced ? (size_t)sim->v_size : 0},
+                  {&sim->q_to, displaced ? (size_t)sim->q_size : 0},
+                  {&sim->v_to, displaced ? (size_t)sim->v_size : 0},
+                  {&sim->q, (size_t)sim->q_size},
                   {&sim->v, (size_t)sim->v_size},
                   {&sim->q_next, (size_t)sim->q_size},
                   {&sim->v_next, (size_t)sim->v_size},
@@ -325,10 +332,11 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
                           "with '%s': give a number",
                           def->stepper);
     }
-    if (strcmp(def->contact, "standard") != 0) {
+    if (strcmp(def->contact, "corrective") == 0) {
         return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                          "step: an adaptive step does not go with the contact model '%s': "
-                          "give a number, or use 'standard'",
+                          "step: an adaptive step does not go with the contact model '%s', which "
+                          "has no contacts before bodies overlap: give a number, or use 'standard' "
+                          "or 'peg'",
                           def->contact);
     }
     if (def->joint_correction) {
@@ -547,6 +555,10 @@ void perp_sim_destroy(perp_sim* sim)
                            sim->input,
                            sim->effort,
                            sim->v_solved,
+                           sim->q_start,
+                           sim->v_start,
+                           sim->q_to,
+                           sim->v_to,
                            sim->closed.item,
                            sim->keep,
                            sim->start,
@@ -572,6 +584,7 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_free(context, sim->s_next);
     perpi_free(context, sim->hit);
     perpi_free(context, sim->hit_work);
+    perpi_free(context, sim->hit_island);
     perpi_free(context, sim->callback);
     perpi_free(context, sim->user_code);
     perpi_arena_free(&sim->scratch);

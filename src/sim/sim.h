@@ -64,5 +64,8 @@ perpi_half perpi_sim_half(const perp_sim* sim);
 double perpi_weight_scale(const perp_model* model, const double* q);
 /* Whether steps may be impacts. */
 bool perpi_sim_bounces(const perp_sim* sim);
+/* How far the next step displaces the poses (state.c): the last of what the state remembers. NULL: impacts
+ * have no times (adaptive steps), or nothing bounces. */
+const double* perpi_sim_offset(const perp_sim* sim);
 
 #endif

@@ -41,6 +41,16 @@ void perpi_state_set_pose(const perp_model* model, double* q, int32_t body, cons
                           double angle);
 void perpi_state_set_velocity(const perp_model* model, double* v, int32_t body, vec3 velocity,
                               vec3 rate);
+/* The offset that an impact leaves: displacements and turns laid out as v, then of each body whether it is
+ * displaced before the step that follows (1) or by it (0). src/sim/impact_time.c says why. */
+static inline int32_t perpi_offset_size(const perp_model* model)
+{
+    return (perpi_v_stride(model) + 1) * (int32_t)model->body_count;
+}
+/* Displaces those bodies for which it says `before`. */
+void perpi_displace(const perp_model* model, const double* offset, bool before, double* q);
+/* Angular velocities at poses q_to with the momentum that v has at poses q. */
+void perpi_carry_spin(const perp_model* model, const double* q, const double* q_to, double* v);
 
 /* Whether the inertia is the same about every axis, so that it does not turn with the body. */
 static inline bool perpi_inertia_round(const perpi_body* body)

@@ -49,7 +49,8 @@ def check_names_the_model_and_the_reason():
     apart = dict(PLATE, name="apart", position=[9, 0, -0.5])
     assert chosen([PLATE, apart])[0] == "standard"
     assert chosen([PLATE, CUBE], stepper="anitescu-potra")[0] == "standard"
-    assert chosen([PLATE, CUBE], restitution=0.5) == ("standard", "bodies bounce")
+    assert chosen([PLATE, CUBE], step={"error": 1e-4})[0] == "peg"
+    assert chosen([PLATE, CUBE], restitution=0.5)[0] == "peg"
     soft = dict(CUBE, compliance={"stiffness": 1e5, "max_deflection": 0.01})
     assert chosen([PLANE, soft], stepper="compliant")[0] == "standard"
     text = perp("check", write([PLATE, CUBE])).out
