@@ -563,6 +563,15 @@ static perp_status complete_state(perp_sim* sim, double h, double deepest, perp_
         memcpy(sim->v_next, sim->v_carried, (size_t)sim->v_size * sizeof *sim->v_next);
         *moves = 0;
     }
+    if (status == PERP_OK && *moves > 0 && !sim->stepper->settles) {
+        const perpi_ledger_input in = {.f = sim->formulation,
+                                       .model = sim->model,
+                                       .contact = sim->next.item,
+                                       .q_end = sim->q_answer,
+                                       .v_state = sim->v_carried,
+                                       .q_final = sim->q_next};
+        status = perpi_momentum_restore(&in, &sim->momentum_work, sim->v_next);
+    }
     return status;
 }
 
