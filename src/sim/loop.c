@@ -875,6 +875,9 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
                 break;
             }
         }
+        if (sim->stepper->touching) {
+            perpi_sim_part_deep(sim, h);
+        }
         if (sim->without_struck) {
             drop_remembered(sim);
         }
