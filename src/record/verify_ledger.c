@@ -9,7 +9,10 @@
  * error r of the dynamics has the work r.v', and r is certified relative to |M v|: fast bodies that hardly
  * change their energy leave more open than the terms are large. Likewise a law is certified relative to
  * the velocities that its impulses alone would make, so among the energies is sum p^2 / m: bodies that jam
- * have hardly any other. Steps that `--keep-going` accepted without
+ * have hardly any other. Supports, springs and controllers belong to these impulses: a body that friction
+ * has stopped keeps a velocity of certificate x p / m, and p has work in it. Steps that look at their end
+ * take the forces of explicit springs there, and the certificate leaves out what the rounding of the poses
+ * makes of such a force; so the bound has the work of that error. Steps that `--keep-going` accepted without
  * a solution are excused from the last two.
  */
 #include "record/verify_ledger.h"
@@ -20,6 +23,7 @@
 
 #include "model/model.h"
 #include "sim/sim.h"
+#include "step/force_rows.h"
 
 static const double LEDGER_ROUNDING = 1e-13;
 static const double LEDGER_TOLERANCE = 1e-9;
@@ -135,6 +139,62 @@ static double inverse_mass(const perp_model* model, int32_t body, bool turning)
     return !turning ? 1.0 / b->mass : b->particle ? 0.0 : 1.0 / least;
 }
 
+/* (1 / m + arm^2 / the least moment of inertia): p^2 times this is twice the energy that p alone makes. */
+static double inverse_mass_at(const perp_model* model, int32_t body, vec3 arm)
+{
+    return inverse_mass(model, body, false) + v3_dot(arm, arm) * inverse_mass(model, body, true);
+}
+
+/* The same of the impulses that are no contacts and no joints; h the mean length of the steps. */
+static double force_impulse_energy(const perp_model* model, double h, const perp_frame* frame)
+{
+    double sum = 0.0;
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        const perpi_support* support = &model->body[i].support;
+        for (int32_t k = 0; k < support->points; ++k) {
+            const double p = h * support->load[k], mu = support->mu[k];
+            sum += p * p * (1.0 + mu * mu) * inverse_mass_at(model, i, support->at[k]);
+        }
+    }
+    if (frame->memory_size < perpi_s_forces(model) + perpi_force_row_count(model)) {
+        return sum;
+    }
+    const double* p = frame->memory_size > 0 ? frame->memory + perpi_s_forces(model) : NULL;
+    for (size_t i = 0; i < model->spring_count; ++i) {
+        const perpi_spring* s = &model->spring[i];
+        for (int32_t r = 0; s->implicit && r < s->rows; ++r, ++p) {
+            sum += *p * *p *
+                   (inverse_mass_at(model, s->body[0], s->at[0]) +
+                    inverse_mass_at(model, s->body[1], s->at[1]));
+        }
+    }
+    for (size_t i = 0; i < model->controller_count; ++i, ++p) {
+        const perpi_controller* c = &model->controller[i];
+        const perpi_joint* joint = c->joint >= 0 ? &model->joint[c->joint] : NULL;
+        const bool turning = joint != NULL && joint->type != PERP_JOINT_PRISMATIC;
+        for (int side = 0; side < 2; ++side) {
+            const int32_t body = joint != NULL ? joint->body[side] : side == 0 ? -1 : c->body;
+            sum += *p * *p * inverse_mass(model, body, turning);
+        }
+    }
+    return sum;
+}
+
+/* The work that rounding of poses in the forces of explicit springs can do in a step of length h by bodies
+ * that have the kinetic energy K between them. */
+static double spring_rounding(const perp_model* model, double h, const double* q, double K)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < model->spring_count; ++i) {
+        const perpi_spring* s = &model->spring[i];
+        const double error = s->implicit ? 0.0 : perpi_spring_force_rounding(model, q, s);
+        for (int side = 0; side < 2 && error > 0.0; ++side) {
+            sum += h * error * sqrt(2.0 * K * inverse_mass_at(model, s->body[side], s->at[side]));
+        }
+    }
+    return sum;
+}
+
 /* The energy that the impulses of the frame's own step could make, each alone. */
 static double impulse_energy(const perp_model* model, const perp_frame* frame)
 {
@@ -187,8 +247,11 @@ bool perpi_ledger_holds(const perp_model* model, bool quasistatic, const perpi_l
     }
     const double certificate = frame->info.certificate.worst;
     const double part = certificate > LEDGER_TOLERANCE ? certificate : LEDGER_TOLERANCE;
-    const double bound = part * l->magnitude + rounding +
-                         4.0 * certificate * steps * (scale + impulse_energy(model, frame));
+    const double h = steps > 0.0 ? (frame->time - before->time) / steps : 0.0;
+    const double impulses = impulse_energy(model, frame) + force_impulse_energy(model, h, frame);
+    const double bound =
+        part * l->magnitude + rounding + 4.0 * certificate * steps * (scale + impulses) +
+        steps * spring_rounding(model, h, frame->q, frame->energy.kinetic + before->energy.kinetic);
     return frame->info.accepted_unsolved || within_bounds(model, l, bound, why);
 }
 
@@ -216,7 +279,7 @@ perp_status perpi_ledger_check(perp_recording* recording, const perp_model* mode
             *bad = k;
         }
         *checked += k > 0;
-        before = (perpi_ledger_start){frame.energy, frame.step};
+        before = (perpi_ledger_start){frame.energy, frame.step, frame.time};
     }
     return status;
 }

@@ -10,6 +10,7 @@
 typedef struct perpi_ledger_start {
     perp_energy energy;
     int64_t step;
+    double time;
 } perpi_ledger_start;
 
 /* Whether the ledger of a frame holds; if not, `why` says what is wrong. quasistatic: it is that of the

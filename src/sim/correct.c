@@ -126,6 +126,22 @@ static perp_status close_contacts(perp_sim* sim, double h)
     return PERP_OK;
 }
 
+/* A particle has no arm, so that what meets it acts where it is: at the end of the step it has moved. */
+static void follow_particles(perp_sim* sim)
+{
+    const perp_model* model = sim->model;
+    for (size_t i = 0; i < sim->closed.count; ++i) {
+        perp_contact* c = &sim->closed.item[i];
+        const bool a = model->body[c->body_a].particle, b = model->body[c->body_b].particle;
+        if (model->body[c->body_a].dofs == 0 || model->body[c->body_b].dofs == 0 || !(a || b)) {
+            continue;
+        }
+        vec3 at = perpi_state_pose(model, sim->q_next, a ? c->body_a : c->body_b).x;
+        at = a ? at : v3_madd(at, -c->gap, v3_from(c->normal));
+        v3_to(at, c->point);
+    }
+}
+
 /* Solves the projection's problem from 0; velocities (or displacements) go to sim->v_project. */
 static perp_status solve(perp_sim* sim, perp_report* report, bool* solved)
 {
@@ -199,6 +215,7 @@ static perp_status move_poses(perp_sim* sim, perp_report* report, int32_t* moves
         }
         before = error;
         bool solved = false;
+        follow_particles(sim);
         perp_status status = perpi_formulate_other(sim->project, sim->model, PERPI_PURPOSE_MOVE,
                                                    1.0, sim->q_next, sim->v_next, sim->closed.item,
                                                    (int32_t)sim->closed.count, sim->input);
@@ -228,6 +245,7 @@ perp_status perpi_sim_project(perp_sim* sim, double h, perp_report* report, int3
     }
     if (status == PERP_OK) {
         drop_open(sim);
+        follow_particles(sim);
         status =
             perpi_formulate_other(f, sim->model, PERPI_PURPOSE_PROJECT, h, sim->q_next, sim->v_next,
                                   sim->closed.item, (int32_t)sim->closed.count, sim->input);

@@ -339,6 +339,9 @@ PERP_NODISCARD perp_status perpi_sim_check_sides(perp_sim* sim, double h, double
 /* Contacts that were missing, at the poses in sim->pose. at_end: those are of the end of the step. */
 PERP_NODISCARD perp_status perpi_sim_add_missing(perp_sim* sim, double t, double h, bool at_end,
                                                  perpi_contact_list* list);
+/* Steppers without a gap term: contacts deeper than half of the pair's smaller thickness are pushed out, by
+ * their drift, or a body would sink through a plate step by step. */
+void perpi_sim_part_deep(perp_sim* sim, double h);
 /* Whether contacts that were missing could have a simpler form. */
 bool perpi_sim_missing_points(const perp_sim* sim);
 /* Gives contacts that were missing their simplest form; *changed: they did not have it yet. */

@@ -655,6 +655,15 @@ static perp_status complete_state(perp_sim* sim, double h, double deepest, int32
         memcpy(sim->v_next, sim->v_carried, (size_t)sim->v_size * sizeof *sim->v_next);
         *moves = 0;
     }
+    if (status == PERP_OK && *moves > 0 && !sim->stepper->settles) {
+        const perpi_ledger_input in = {.f = sim->formulation,
+                                       .model = sim->model,
+                                       .contact = sim->next.item,
+                                       .q_end = sim->q_answer,
+                                       .v_state = sim->v_carried,
+                                       .q_final = sim->q_next};
+        status = perpi_momentum_restore(&in, &sim->momentum_work, sim->v_next);
+    }
     return status;
 }
 
@@ -963,6 +972,9 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
             if (status != PERP_OK) {
                 break;
             }
+        }
+        if (sim->stepper->touching) {
+            perpi_sim_part_deep(sim, h);
         }
         if (sim->without_struck) {
             drop_remembered(sim);

@@ -1,4 +1,5 @@
 /* src/sim/sim.c - a simulation: making it, asking it, saving and restoring it. */
+#include <float.h>
 #include <string.h>
 
 #include "sim/internal.h"
@@ -84,7 +85,8 @@ static perp_status check_def(perp_context* context, const perp_sim_def* def)
 /* ---- fixed steps: their number, times and lengths --------------------------------------------------
  *
  * T / h = n + r, 0 <= r < 1:
- *   within 1e-9 of a whole number   that many steps of h
+ *   within 1e-9 of a whole number   that many steps, of h if rounding explains the rest; else the last
+ *                                   one ends at T: bodies with a given motion are where they are at T
  *   n = 0                           one step of T
  *   r < 1/20                        n steps, of which the last has h + r h
  *   else                            n + 1 steps, of which the last two have (h + r h) / 2 each
@@ -93,16 +95,16 @@ static perp_status check_def(perp_context* context, const perp_sim_def* def)
 
 static const double SHORT_REST = 1.0 / 20.0; /* in steps */
 
-static bool divides(double duration, double h)
+static bool divides(double duration, double h, double tolerance)
 {
     const double ratio = duration / h, nearest = round(ratio);
-    return nearest >= 1.0 && fabs(ratio - nearest) <= 1e-9 * ratio;
+    return nearest >= 1.0 && fabs(ratio - nearest) <= tolerance * ratio;
 }
 
 static int64_t count_steps(double duration, double h)
 {
     const double ratio = duration / h, whole = floor(ratio);
-    if (divides(duration, h)) {
+    if (divides(duration, h, 1e-9)) {
         return (int64_t)round(ratio);
     }
     return (int64_t)whole + (whole < 1.0 || ratio - whole >= SHORT_REST);
@@ -112,8 +114,8 @@ static int64_t count_steps(double duration, double h)
 static int64_t count_uneven(const perp_sim* sim)
 {
     const double T = sim->def.duration, h = sim->def.step;
-    if (divides(T, h)) {
-        return 0;
+    if (divides(T, h, 1e-9)) {
+        return divides(T, h, 4.0 * DBL_EPSILON) ? 0 : 1;
     }
     return sim->tick_total > 1 && (double)sim->tick_total > T / h ? 2 : 1;
 }

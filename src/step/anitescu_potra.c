@@ -5,7 +5,8 @@
  *            plate would go through what lies on it. A contact enters when it touches: its gap is at
  *            most `touch` times the size of the smaller body. Before that nothing holds the bodies
  *            apart, so that a body sinks in by up to h times its speed before the contact is seen,
- *            and nothing pushes it out again: no energy comes from overlap, and none is repaired.
+ *            and nothing pushes it out again: no energy comes from overlap, and none is repaired but
+ *            what is deeper than half a thickness (perpi_sim_part_deep).
  */
 #include "step/anitescu_potra.h"
 

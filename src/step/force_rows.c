@@ -167,6 +167,30 @@ double perpi_spring_damping(const perpi_formulation* f, const perp_model* model,
     return work;
 }
 
+/* What the rounding of the poses makes of the spring's force: of the terms that its length is a difference
+ * of. a, b: NULL for the world. */
+static double force_rounding(const perpi_spring* s, const perpi_pose* a, const perpi_pose* b)
+{
+    const perpi_pose* const pose[2] = {a, b};
+    double size = s->rest + look_at_spring(s, a, b).length;
+    for (int side = 0; side < 2; ++side) {
+        size += pose[side] == NULL ? v3_norm(s->at[side])
+                                   : v3_norm(pose[side]->x) + v3_norm(s->at[side]);
+    }
+    return PERPI_POSE_ROUNDING * s->stiffness * size;
+}
+
+double perpi_spring_force_rounding(const perp_model* model, const double* q, const perpi_spring* s)
+{
+    perpi_pose pose[2];
+    for (int side = 0; side < 2; ++side) {
+        if (s->body[side] >= 0) {
+            pose[side] = perpi_state_pose(model, q, s->body[side]);
+        }
+    }
+    return force_rounding(s, s->body[0] >= 0 ? &pose[0] : NULL, s->body[1] >= 0 ? &pose[1] : NULL);
+}
+
 void perpi_add_spring_errors(const perp_model* model, const perpi_pose* pose, double* out)
 {
     for (size_t i = 0; i < model->spring_count; ++i) {
@@ -175,12 +199,8 @@ void perpi_add_spring_errors(const perp_model* model, const perpi_pose* pose, do
             continue;
         }
         const spring_view view = placed_spring(pose, s);
-        double size = s->rest + view.length; /* of the terms that the length is a difference of */
-        for (int side = 0; side < 2; ++side) {
-            size += s->body[side] < 0 ? v3_norm(s->at[side])
-                                      : v3_norm(pose[s->body[side]].x) + v3_norm(s->at[side]);
-        }
-        const double error = PERPI_POSE_ROUNDING * s->stiffness * size;
+        const double error = force_rounding(s, s->body[0] >= 0 ? &pose[s->body[0]] : NULL,
+                                            s->body[1] >= 0 ? &pose[s->body[1]] : NULL);
         for (int side = 0; side < 2; ++side) {
             if (s->body[side] < 0) {
                 continue;

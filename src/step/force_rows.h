@@ -33,6 +33,8 @@ void perpi_add_spring_forces(const perp_model* model, const perpi_pose* pose, bo
 /* Adds to out, 6 numbers a body, how far the explicit springs' forces are uncertain at poses that are
  * rounded. */
 void perpi_add_spring_errors(const perp_model* model, const perpi_pose* pose, double* out);
+/* The same of one spring, in the state q: an error of its force. */
+double perpi_spring_force_rounding(const perp_model* model, const double* q, const perpi_spring* s);
 
 /* Appends the rows of implicit springs and of controllers; f->force_row becomes the first. */
 PERP_NODISCARD perp_status perpi_formulate_forces(perpi_formulation* f, const perp_model* model,

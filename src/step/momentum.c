@@ -6,6 +6,10 @@
  *     w_state = (R' I R'')^-1 (I w' - g)
  * A body that nothing touches has w_state = w'. Midpoint steps: L' = L + (I w* - L - g) / theta.
  *
+ * Poses that joint_correction moves at given velocities change the angular momentum by sum dx x m v and by the
+ * inertia that turns. Each island then turns as a whole about its centre of mass by what is missing: that
+ * is no relative motion, so joints and contacts within it stay as they are, and linear momentum does.
+ *
  * The account does not repeat this: it compares the states before and after the step with the forces from
  * outside. What it finds is what contacts and joints left over.
  */
@@ -59,11 +63,12 @@ void perpi_momentum_carry(const perpi_formulation* f, const perp_model* model,
 
 /* ---- the account -----------------------------------------------------------------------------------*/
 
-enum { SUMS = 16 };
+enum { SUMS = 18 };
 typedef struct island_sum {
     double mass, centre[3]; /* mass times position at the start */
     double linear[3], linear_size;
     double angular[3], angular_size;
+    double inertia[6]; /* about the centre: xx, yy, zz, xy, xz, yz */
 } island_sum;
 _Static_assert(sizeof(island_sum) <= SUMS * sizeof(double), "room in perpi_momentum_work.sum");
 
@@ -148,6 +153,31 @@ static void add3(double* to, vec3 a)
     to[0] += a.x;
     to[1] += a.y;
     to[2] += a.z;
+}
+
+static vec3 centre_of(const perp_model* model, const double* q, int32_t i)
+{
+    const double* at = q + (size_t)i * (size_t)perpi_q_stride(model);
+    return v3(at[0], at[1], model->dimension == 2 ? 0.0 : at[2]);
+}
+
+/* Mass and centre of mass of every island. */
+static void find_centres(const perpi_ledger_input* in, const perpi_momentum_work* work,
+                         const double* q, island_sum* sum)
+{
+    const int32_t bodies = (int32_t)in->model->body_count;
+    for (int32_t i = 0; i < bodies; ++i) {
+        if (in->f->block_of[i] >= 0) {
+            const double mass = in->model->body[i].mass;
+            sum[work->island[i]].mass += mass;
+            add3(sum[work->island[i]].centre, v3_scale(mass, centre_of(in->model, q, i)));
+        }
+    }
+    for (int32_t i = 0; i < bodies; ++i) {
+        for (int k = 0; k < 3 && sum[i].mass > 0.0; ++k) {
+            sum[i].centre[k] /= sum[i].mass;
+        }
+    }
 }
 
 /* m v and the moment about `about` of a body in a state. */
@@ -261,6 +291,93 @@ static perp_status grow_work(const perp_model* model, perpi_momentum_work* work)
     return status;
 }
 
+/* ---- projected states ------------------------------------------------------------------------------*/
+
+/* Inertia of a body about a point. */
+static void add_inertia(const perp_model* model, const double* q, int32_t i, vec3 about, double* to)
+{
+    const perpi_body* body = &model->body[i];
+    const vec3 r = v3_sub(centre_of(model, q, i), about);
+    const double m = body->mass, square = v3_dot(r, r);
+    mat3 I = {{{0}}};
+    if (!body->particle && model->dimension == 2) {
+        I.m[2][2] = body->inertia.m[2][2];
+    } else if (!body->particle) {
+        const mat3 R = perpi_state_pose(model, q, i).R;
+        for (int k = 0; k < 3; ++k) {
+            const vec3 axis = v3(k == 0, k == 1, k == 2);
+            const vec3 column = m3_mul(R, m3_mul(body->inertia, m3_tmul(R, axis)));
+            for (int row = 0; row < 3; ++row) {
+                I.m[row][k] = v3_get(column, row);
+            }
+        }
+    }
+    static const int at[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
+    for (int k = 0; k < 6; ++k) {
+        const int a = at[k][0], b = at[k][1];
+        to[k] += I.m[a][b] + m * ((a == b ? square : 0.0) - v3_get(r, a) * v3_get(r, b));
+    }
+}
+
+/* The angular velocity of the whole island that has the angular momentum L. Particles on a line have no
+ * inertia about it: I = s (1 - d d'), and what L has along d no motion can have. */
+static vec3 turn_of(int32_t dimension, const double I[6], vec3 L)
+{
+    const double trace = I[0] + I[1] + I[2];
+    if (!(trace > 0.0)) {
+        return v3(0, 0, 0);
+    }
+    if (dimension == 2) {
+        return v3(0.0, 0.0, I[2] > 0.0 ? L.z / I[2] : 0.0);
+    }
+    const mat3 A = {{{I[0], I[3], I[4]}, {I[3], I[1], I[5]}, {I[4], I[5], I[2]}}};
+    const double det = I[0] * (I[1] * I[2] - I[5] * I[5]) - I[3] * (I[3] * I[2] - I[5] * I[4]) +
+                       I[4] * (I[3] * I[5] - I[1] * I[4]);
+    return det > 1e-12 * trace * trace * trace ? m3_mul(m3_inverse(A), L)
+                                               : v3_scale(2.0 / trace, L);
+}
+
+perp_status perpi_momentum_restore(const perpi_ledger_input* in, perpi_momentum_work* work,
+                                   double* v)
+{
+    const perp_model* model = in->model;
+    const int32_t bodies = (int32_t)model->body_count;
+    const perp_status status = grow_work(model, work);
+    if (status != PERP_OK || !find_islands(in, work)) {
+        return status;
+    }
+    island_sum* sum = (island_sum*)work->sum;
+    memset(sum, 0, model->body_count * sizeof *sum);
+    find_centres(in, work, in->q_final, sum);
+    for (int32_t i = 0; i < bodies; ++i) {
+        if (in->f->block_of[i] >= 0 && !work->held[work->island[i]]) {
+            island_sum* to = &sum[work->island[i]];
+            const vec3 about = v3_from(to->centre);
+            add_state(model, i, in->q_end, in->v_state, 1.0, about, to);
+            add_state(model, i, in->q_final, v, -1.0, about, to);
+            add_inertia(model, in->q_final, i, about, to->inertia);
+        }
+    }
+    for (int32_t i = 0; i < bodies; ++i) {
+        const island_sum* of = &sum[work->island[i]];
+        if (in->f->block_of[i] < 0 || work->held[work->island[i]]) {
+            continue;
+        }
+        const vec3 w = turn_of(model->dimension, of->inertia, v3_from(of->angular));
+        const vec3 arm = v3_sub(centre_of(model, in->q_final, i), v3_from(of->centre));
+        const vec3 u = v3_cross(w, arm);
+        const bool planar = model->dimension == 2, turns = !model->body[i].particle;
+        double* at = v + (size_t)i * (planar ? 3 : 6);
+        at[0] += u.x;
+        at[1] += u.y;
+        at[2] += planar ? (turns ? w.z : 0.0) : u.z;
+        for (int k = 0; !planar && turns && k < 3; ++k) {
+            at[3 + k] += v3_get(w, k);
+        }
+    }
+    return PERP_OK;
+}
+
 perp_status perpi_momentum_account(const perpi_ledger_input* in, perpi_momentum_work* work,
                                    double error[2])
 {
@@ -277,32 +394,17 @@ perp_status perpi_momentum_account(const perpi_ledger_input* in, perpi_momentum_
     }
     island_sum* sum = (island_sum*)work->sum;
     memset(sum, 0, model->body_count * sizeof *sum);
-    for (int32_t i = 0; i < bodies; ++i) {
-        if (f->block_of[i] >= 0) {
-            const double* q = in->q + (size_t)i * (size_t)perpi_q_stride(model);
-            const vec3 x = v3(q[0], q[1], model->dimension == 2 ? 0.0 : q[2]);
-            sum[work->island[i]].mass += model->body[i].mass;
-            add3(sum[work->island[i]].centre, v3_scale(model->body[i].mass, x));
-        }
-    }
-    for (int32_t i = 0; i < bodies; ++i) {
-        for (int k = 0; k < 3 && sum[i].mass > 0.0; ++k) {
-            sum[i].centre[k] /= sum[i].mass;
-        }
-    }
+    find_centres(in, work, in->q, sum);
     for (int32_t i = 0; i < bodies; ++i) {
         if (f->block_of[i] < 0 || work->held[work->island[i]]) {
             continue;
         }
         island_sum* to = &sum[work->island[i]];
         const vec3 about = v3_from(to->centre);
-        add_state(model, i, in->q_end, in->v_state, 1.0, about, to);
+        const bool projected = in->q_final != NULL;
+        add_state(model, i, projected ? in->q_final : in->q_end,
+                  projected ? in->v_final : in->v_state, 1.0, about, to);
         add_state(model, i, in->q, in->v, -1.0, about, to);
-        if (in->q_final !=
-            NULL) { /* what the projection of the velocities did, at the moved poses */
-            add_state(model, i, in->q_final, in->v_final, 1.0, about, to);
-            add_state(model, i, in->q_final, in->v_state, -1.0, about, to);
-        }
         if (!in->impact) {
             add_forces(in, i, about, to);
         }

@@ -19,14 +19,21 @@ void perpi_momentum_carry(const perpi_formulation* f, const perp_model* model,
 typedef struct perpi_momentum_work {
     int32_t* island; /* per body: its representative */
     bool* held;      /* per body, at the representative's place: exchanges with prescribed bodies */
-    double* sum;     /* 16 a body, likewise */
+    double* sum;     /* 18 a body, likewise */
     size_t island_capacity, held_capacity, sum_capacity;
 } perpi_momentum_work;
+
+/* Gives each island that exchanges nothing with prescribed bodies the angular momentum that it has in the
+ * state q_end, v_state, by a rotation of the island as a whole. v: in and out, the velocities at q_final.
+ * Of `in`, f, model, contact, q_end, v_state and q_final are used. */
+PERP_NODISCARD perp_status perpi_momentum_restore(const perpi_ledger_input* in,
+                                                  perpi_momentum_work* work, double* v);
 
 /* The largest change of linear and of angular momentum of an island that no force explains; islands are
  * bodies that exchange impulses, and only those are looked at that exchange none with prescribed bodies.
  * Relative to sum |m v| + sum |p|, angular: about the island's centre of mass at the start, to the sum of
- * the sizes of the moments. in->q_end, in->v_state: the state after the step. */
+ * the sizes of the moments. The state after the step is in->q_final, in->v_final, or if these are NULL,
+ * in->q_end, in->v_state. */
 PERP_NODISCARD perp_status perpi_momentum_account(const perpi_ledger_input* in,
                                                   perpi_momentum_work* work, double error[2]);
 
