@@ -26,6 +26,10 @@
 
 /* An entry of the forces that is this much smaller than the largest is judged by that. */
 static const double FLOOR = 1e-3;
+/* Where the forces vanish, as on a free body that is pushed or a spring that is at rest length, those
+ * of rounding remain: about 1e-16 of what it takes to bring the bodies from rest to their velocities.
+ * Forces below this part of that are judged by it. */
+static const double ROUNDING = 1e-6;
 enum { MAX_CYCLES = 16, STALE = 3 };
 static const double FIRST = 0.1, LAST = 1e-10, SHRINK = 0.1, RETREAT = 30.0;
 /* A cycle that gains less than this wants a smaller mass. One that gains nothing may be on its way
@@ -121,8 +125,9 @@ static perp_status judge(perp_sim* sim, const perpi_step_input* in, perp_contact
 
 /* How far the forces are from balance, beside themselves: |h f + J' p| / (|h f| + |J' p|), each body's
  * entries in units of its mass. The judge compares with M v too, beside which any force looks small
- * once the motion runs away. where: the velocity furthest off. */
-static double unbalance(const perp_sim* sim, int32_t* where)
+ * once the motion runs away. impulse: the largest M v of the first solve, in the same units, when
+ * nothing has run away. where: the velocity furthest off. */
+static double unbalance(const perp_sim* sim, double impulse, int32_t* where)
 {
     const perpi_formulation* f = sim->formulation;
     const perp_contact_problem* P = &f->problem;
@@ -164,7 +169,9 @@ static double unbalance(const perp_sim* sim, int32_t* where)
             const int32_t d = P->dof[b], n = P->dof[b + 1] - d;
             for (int32_t i = 0; i < n; ++i) {
                 const double root = sqrt(M[i * n + i]);
-                const double floor_size = FLOOR * most * root;
+                const double least =
+                    FLOOR * most > ROUNDING * impulse ? FLOOR * most : ROUNDING * impulse;
+                const double floor_size = least * root;
                 const double scale = size[d + i] > floor_size ? size[d + i] : floor_size;
                 if (pass == 0) {
                     most = size[d + i] / root > most ? size[d + i] / root : most;
@@ -198,8 +205,26 @@ typedef struct search {
     const perpi_step_input* in;
     perp_report* report;
     int32_t iterations, where; /* where: the velocity furthest from balance */
-    double best;
+    double best, impulse;      /* impulse: the largest M v of the first solve, see unbalance() */
 } search;
+
+/* The largest M v of the velocities at hand, each body's entries in units of its mass. */
+static double largest_impulse(const perp_sim* sim)
+{
+    const perpi_formulation* f = sim->formulation;
+    const perp_contact_problem* P = &f->problem;
+    double most = 0.0;
+    const double* M = P->M;
+    for (int32_t b = 0; b < P->block_count && P->dof[b] < f->body_dofs; ++b) {
+        const int32_t d = P->dof[b], n = P->dof[b + 1] - d;
+        for (int32_t i = 0; i < n; ++i) {
+            const double size = sqrt(M[i * n + i]) * fabs(sim->v_problem[d + i]);
+            most = size > most ? size : most;
+        }
+        M += n * n;
+    }
+    return most;
+}
 
 /* One solve from v_end, judged, and kept if it is the best: *off. v_end moves on unless it failed:
  * then *off is infinite. */
@@ -221,7 +246,10 @@ static perp_status try_near(search* x, double s, double* off)
         return status;
     }
     int32_t where = 0;
-    const double unbalanced = unbalance(sim, &where);
+    if (x->impulse < 0.0) {
+        x->impulse = largest_impulse(sim);
+    }
+    const double unbalanced = unbalance(sim, x->impulse, &where);
     *off = residual.worst > unbalanced ? residual.worst : unbalanced;
     if (*off < x->best) {
         x->best = *off;
@@ -276,7 +304,7 @@ perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
                              perp_contact_residual* residual, perp_report* report)
 {
     const perp_contact_problem* P = &sim->formulation->problem;
-    search x = {.sim = sim, .in = in, .report = report, .best = INFINITY};
+    search x = {.sim = sim, .in = in, .report = report, .best = INFINITY, .impulse = -1.0};
     perp_status status = perpi_grow(sim->context, &sim->settled, &sim->settled_capacity,
                                     (size_t)(P->dof_count + P->row_count) + 1, sizeof(double));
     if (status == PERP_OK) {

@@ -74,6 +74,53 @@ TEST(without_friction_there_are_many_motions_and_the_least_one_is_taken)
     scene_sim_close(&s);
 }
 
+/* Without anything that resists, the forces of the answer are zero, and those of rounding are all that
+ * is left to balance. */
+TEST(a_free_body_is_pushed_without_force)
+{
+    static const char* const shape[] = {"\"sphere\",\"radius\":0.2",
+                                        "\"box\",\"size\":[0.4,0.3,0.5]",
+                                        "\"capsule\",\"radius\":0.1,\"length\":0.4"};
+    static const char* const cone[] = {"none", "quadratic", "polygon", "ellipsoid"};
+    for (int i = 0; i < 3; ++i) {
+        for (int k = 0; k < 4; ++k) {
+            scene_sim s = scene_sim_open(
+                "{\"stepper\":\"quasistatic\",\"gravity\":[0,0,0],\"step\":0.01,\"duration\":1,"
+                "\"friction\":{\"cone\":\"%s\",\"default\":0.5%s},\"bodies\":[{\"name\":\"part\","
+                "\"mass\":3,\"position\":[0.5,0.03,-0.02],\"shapes\":[{\"type\":%s}]},{\"name\":"
+                "\"mover\",\"type\":\"kinematic\",\"velocity\":[0.7,0,0],\"shapes\":[{\"type\":"
+                "\"sphere\",\"radius\":0.1}]}]}",
+                cone[k], k == 3 ? ",\"e_r\":0.01" : "", shape[i]);
+            REQUIRE(s.sim != NULL);
+            double worst = 0.0;
+            while (!perp_sim_finished(s.sim)) {
+                REQUIRE_OK(perp_sim_step(s.sim));
+                worst = fmax(worst, perp_sim_step_info(s.sim).certificate.worst);
+            }
+            CHECK_AT_MOST(worst, 1e-8);
+            const perp_body_state b = scene_sim_body(&s, "part");
+            CHECK(b.position[0] > 0.6); /* the mover was there */
+            scene_sim_close(&s);
+        }
+    }
+}
+
+/* Likewise where a spring has reached its length: it is at rest, and pulls at nothing. */
+TEST(a_free_body_on_a_spring_goes_to_where_the_spring_is_at_rest)
+{
+    scene_sim s = scene_sim_open(
+        "{\"stepper\":\"quasistatic\",\"gravity\":[0,0,0],\"step\":0.01,\"duration\":0.2,"
+        "\"bodies\":"
+        "[{\"name\":\"part\",\"mass\":3,\"position\":[0.5,0.3,0],\"shapes\":[{\"type\":\"box\","
+        "\"size\":[0.4,0.3,0.5]}]}],\"forces\":[{\"type\":\"spring\",\"a\":\"world\",\"b\":"
+        "\"part\","
+        "\"at_a\":[0,0,0],\"at_b\":[0.1,0.1,0.1],\"rest\":0.25,\"stiffness\":100}]}");
+    REQUIRE(s.sim != NULL);
+    CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+    CHECK_AT_MOST(perp_sim_energy(s.sim).potential, 1e-12);
+    scene_sim_close(&s);
+}
+
 TEST(a_body_that_nothing_holds_stays_or_fails_by_name)
 {
     static const char* const text =
