@@ -860,7 +860,9 @@ class Maker:
         scene = {"dimension": d, "step": rounded(self.h), "record": {"every": 1}}
         g = [0.0] * d
         if self.g:
-            g = rounded(self.vec(self.g)) if rng.random() < 0.07 and self.template != "stack" \
+            # Without inertia nothing may slide or roll off: forces that friction cannot hold have no answer.
+            g = rounded(self.vec(self.g)) if rng.random() < 0.07 and \
+                self.template not in ("stack", "push") \
                 else [0.0] * (d - 1) + [-self.g]
         scene["gravity"] = g
         self.settings(scene, steep)
