@@ -30,6 +30,9 @@ static const double FLOOR = 1e-3;
  * of rounding remain: about 1e-16 of what it takes to bring the bodies from rest to their velocities.
  * Forces below this part of that are judged by it. */
 static const double ROUNDING = 1e-6;
+/* Nor is there anything to balance in a scene at rest, where velocities are rounding too: those that turn
+ * a body by less than this in a step. */
+static const double REST = 1e-6;
 enum { MAX_CYCLES = 16, STALE = 3 };
 static const double FIRST = 0.1, LAST = 1e-10, SHRINK = 0.1, RETREAT = 30.0;
 /* A cycle that gains less than this wants a smaller mass. One that gains nothing may be on its way
@@ -45,6 +48,14 @@ static const double GOAL = 1e-11;
 static const double USEFUL = 1e-6;
 /* What every solve is asked for: it may fall short. */
 static const double FINE = 1e-12;
+/* Iterations of all solves of a step. A solve that fails takes about 130,000 (some seconds for 20 bodies),
+ * one that succeeds some hundred. */
+static const int64_t MAX_WORK = 150000;
+/* Once the search got no better: solves from the best point with one s after the other, each as long
+ * as it helps, or for a few rounds. A box that slides on four corners has many shares of its load, and a solve
+ * with a mass too large, or rounding with one too small, moves away from a point that was good. */
+static const double POLISH[] = {1e-3, 1e-4, 1e-5, 1e-6, 1e-2, 1e-7, 1e-1, 1.0, 1e-8};
+enum { POLISH_COUNT = sizeof POLISH / sizeof *POLISH, POLISH_ROUNDS = 3, POLISH_SOLVES = 60 };
 
 static perp_status formulate_near(perp_sim* sim, const perpi_step_input* in, double s)
 {
@@ -204,12 +215,13 @@ typedef struct search {
     perp_sim* sim;
     const perpi_step_input* in;
     perp_report* report;
-    int32_t iterations, where; /* where: the velocity furthest from balance */
-    double best, impulse;      /* impulse: the largest M v of the first solve, see unbalance() */
+    int64_t work;         /* iterations so far */
+    int32_t where;        /* the velocity furthest from balance */
+    double best, impulse; /* impulse: the largest M v of the first solve, see unbalance() */
 } search;
 
 /* The largest M v of the velocities at hand, each body's entries in units of its mass. */
-static double largest_impulse(const perp_sim* sim)
+static double largest_impulse(const perp_sim* sim, double h)
 {
     const perpi_formulation* f = sim->formulation;
     const perp_contact_problem* P = &f->problem;
@@ -218,7 +230,9 @@ static double largest_impulse(const perp_sim* sim)
     for (int32_t b = 0; b < P->block_count && P->dof[b] < f->body_dofs; ++b) {
         const int32_t d = P->dof[b], n = P->dof[b + 1] - d;
         for (int32_t i = 0; i < n; ++i) {
-            const double size = sqrt(M[i * n + i]) * fabs(sim->v_problem[d + i]);
+            const bool turns = n == 6 ? i >= 3 : n == 3 && sim->model->dimension == 2 && i == 2;
+            const double v = fabs(sim->v_problem[d + i]), least = turns ? REST / h : 0.0;
+            const double size = sqrt(M[i * n + i]) * (v > least ? v : least);
             most = size > most ? size : most;
         }
         M += n * n;
@@ -234,8 +248,11 @@ static perp_status try_near(search* x, double s, double* off)
     const perp_contact_problem* P = &sim->formulation->problem;
     perp_contact_residual residual;
     *off = INFINITY;
+    if (x->work > MAX_WORK) {
+        return PERP_OK;
+    }
     perp_status status = solve_near(sim, x->in, s, &residual, x->report);
-    x->iterations += x->report->iterations;
+    x->work += x->report->iterations;
     if (status != PERP_OK || x->report->outcome == PERP_OUTCOME_CANCELLED ||
         !(residual.worst <= USEFUL) || !all_finite(sim->v_problem, P->dof_count) ||
         !all_finite(sim->p_problem, P->row_count)) {
@@ -247,7 +264,7 @@ static perp_status try_near(search* x, double s, double* off)
     }
     int32_t where = 0;
     if (x->impulse < 0.0) {
-        x->impulse = largest_impulse(sim);
+        x->impulse = largest_impulse(sim, x->in->h);
     }
     const double unbalanced = unbalance(sim, x->impulse, &where);
     *off = residual.worst > unbalanced ? residual.worst : unbalanced;
@@ -286,8 +303,8 @@ static perp_status look_for_balance(search* x)
             break;
         }
         growing = growing || (exact && before <= GOOD && off > 0.5 * before);
-        if (isinf(off) && s == 1.0) {
-            break; /* not even that can be solved */
+        if (x->work > MAX_WORK || (isinf(off) && (s == 1.0 || exact))) {
+            break; /* enough; or not even the problem with the whole mass can be solved */
         }
         if (growing) {
             s = s * GROW < 1.0 ? s * GROW : 1.0;
@@ -296,6 +313,34 @@ static perp_status look_for_balance(search* x)
         } else if (cycle == 0 || off > GAIN * before) {
             s = s * SHRINK > LAST ? s * SHRINK : LAST;
         }
+    }
+    return PERP_OK;
+}
+
+/* See POLISH. */
+static perp_status polish(search* x)
+{
+    const double tolerance = x->sim->def.tolerance;
+    int32_t solves = 0;
+    for (int i = 0; i < POLISH_COUNT && x->best > tolerance; ++i) {
+        const double before = x->best;
+        take_back(x->sim);
+        for (int round = 0; round < POLISH_ROUNDS && x->best > tolerance; ++round) {
+            const double last = x->best;
+            double off;
+            const perp_status status = try_near(x, POLISH[i], &off);
+            if (status != PERP_OK || x->report->outcome == PERP_OUTCOME_CANCELLED) {
+                return status;
+            }
+            if (++solves >= POLISH_SOLVES || x->work > MAX_WORK) {
+                return PERP_OK;
+            }
+            if (isinf(off)) {
+                break;
+            }
+            round = off < 0.5 * last ? -1 : round;
+        }
+        i = x->best < 0.1 * before ? -1 : i; /* from the better point all may help again */
     }
     return PERP_OK;
 }
@@ -310,6 +355,9 @@ perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
     if (status == PERP_OK) {
         memset(sim->v_end, 0, (size_t)sim->v_size * sizeof *sim->v_end);
         status = look_for_balance(&x);
+        if (status == PERP_OK && report->outcome != PERP_OUTCOME_CANCELLED && isfinite(x.best)) {
+            status = polish(&x);
+        }
     }
     if (status != PERP_OK || report->outcome == PERP_OUTCOME_CANCELLED) {
         return status;
@@ -320,7 +368,7 @@ perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
         status = judge(sim, in, residual);
     }
     const bool solved = x.best <= sim->def.tolerance;
-    report->iterations = x.iterations;
+    report->iterations = x.work < INT32_MAX ? (int32_t)x.work : INT32_MAX;
     report->residual = residual->worst;
     report->outcome = solved ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_NO_SOLUTION;
     report->detail[0] = '\0';
