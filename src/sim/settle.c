@@ -44,6 +44,8 @@ static const double GAIN = 0.01, WORSE = 10.0;
 static const double GOOD = 1e-7, GROW = 10.0;
 /* A cycle ends the search at this residual, relative as all of them. */
 static const double GOAL = 1e-11;
+/* A body whose M v grew by this from the first solve on is not held by anything. */
+static const double RUNAWAY = 1e6;
 /* What a solve must reach to be of use. */
 static const double USEFUL = 1e-6;
 /* What every solve is asked for: it may fall short. */
@@ -217,11 +219,13 @@ typedef struct search {
     perp_report* report;
     int64_t work;         /* iterations so far */
     int32_t where;        /* the velocity furthest from balance */
+    int32_t fastest;      /* the velocity with the largest M v of all solves */
+    double most;          /* that M v */
     double best, impulse; /* impulse: the largest M v of the first solve, see unbalance() */
 } search;
 
 /* The largest M v of the velocities at hand, each body's entries in units of its mass. */
-static double largest_impulse(const perp_sim* sim, double h)
+static double largest_impulse(const perp_sim* sim, double h, int32_t* where)
 {
     const perpi_formulation* f = sim->formulation;
     const perp_contact_problem* P = &f->problem;
@@ -233,6 +237,7 @@ static double largest_impulse(const perp_sim* sim, double h)
             const bool turns = n == 6 ? i >= 3 : n == 3 && sim->model->dimension == 2 && i == 2;
             const double v = fabs(sim->v_problem[d + i]), least = turns ? REST / h : 0.0;
             const double size = sqrt(M[i * n + i]) * (v > least ? v : least);
+            *where = size > most ? d + i : *where;
             most = size > most ? size : most;
         }
         M += n * n;
@@ -263,8 +268,14 @@ static perp_status try_near(search* x, double s, double* off)
         return status;
     }
     int32_t where = 0;
+    int32_t fast = 0;
+    const double impulse = largest_impulse(sim, x->in->h, &fast);
     if (x->impulse < 0.0) {
-        x->impulse = largest_impulse(sim, x->in->h);
+        x->impulse = impulse;
+    }
+    if (impulse > x->most) {
+        x->most = impulse;
+        x->fastest = fast;
     }
     const double unbalanced = unbalance(sim, x->impulse, &where);
     *off = residual.worst > unbalanced ? residual.worst : unbalanced;
@@ -345,6 +356,28 @@ static perp_status polish(search* x)
     return PERP_OK;
 }
 
+/* Why there is no balance. With a force that nothing resists, velocities go as 1 / s. */
+static void explain(const search* x)
+{
+    char* text = x->report->detail;
+    const size_t room = sizeof x->report->detail;
+    if (isfinite(x->best) && x->most > RUNAWAY * x->impulse) {
+        (void)snprintf(text, room,
+                       "no equilibrium: nothing holds '%.40s' against its forces; it would fall, "
+                       "slide or turn away",
+                       name_of(x->sim, x->fastest));
+    } else if (isinf(x->best)) {
+        (void)snprintf(
+            text, room,
+            "no equilibrium found: something is likely jammed between prescribed bodies");
+    } else {
+        (void)snprintf(text, room,
+                       "the forces on '%.40s' do not balance (off by %.0e of them): does anything "
+                       "hold it, is it jammed?",
+                       name_of(x->sim, x->where), x->best);
+    }
+}
+
 perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
                              perp_contact_residual* residual, perp_report* report)
 {
@@ -373,10 +406,7 @@ perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
     report->outcome = solved ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_NO_SOLUTION;
     report->detail[0] = '\0';
     if (!solved) {
-        (void)snprintf(report->detail, sizeof report->detail,
-                       "the forces on '%.40s' do not balance (off by %.0e of them): does anything "
-                       "hold it, is it jammed?",
-                       name_of(sim, x.where), x.best);
+        explain(&x);
     }
     return status;
 }
