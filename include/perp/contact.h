@@ -19,6 +19,12 @@ typedef struct perp_contact_layer {
     double push;     /* this impulse, which impulse[0] includes */
 } perp_contact_layer;
 
+/* When the contact was struck, in an impact before a fixed step; all 0 elsewhere. */
+typedef struct perp_contact_impact {
+    double time; /* in the step that follows: its bodies meet then */
+    double gain; /* normal velocity gained by then from what else acts */
+} perp_contact_impact;
+
 typedef struct perp_contact {
     int32_t body_a, body_b;
     uint64_t key;      /* the pair of features, the same from step to step */
@@ -33,8 +39,10 @@ typedef struct perp_contact {
                            least one contact must hold; -g: likewise, but it never pushes */
     double e[3];        /* of an ellipsoid: e_t, e_o, e_r; else 0 */
     double impulse[4];  /* p_n, p_t, p_o, p_r (torsion): on B, the negative on A */
-    double drift[3];    /* prescribed part of the relative velocity in (n, t, o): belts */
+    double drift[3]; /* prescribed part of the relative velocity in (n, t, o): belts; n: the law of
+                           an impact, or in the step after it the offset of the poses / h */
     perp_contact_layer layer;
+    perp_contact_impact impact;
 } perp_contact;
 
 #ifdef __cplusplus

@@ -13,6 +13,7 @@
 
 #include "record/disk.h"
 #include "record/hash.h"
+#include "scene/json_text.h"
 #include "sim/sim.h"
 
 #define READ_ATTEMPTS 27 /* 2^27 ns: an eighth of a second */
@@ -235,6 +236,7 @@ static perp_status read_header(perp_recording* r)
     /* these may be absent */
     (void)read_attribute(r->file, "impacts", H5T_NATIVE_INT32, &h->bounces);
     (void)read_attribute(r->file, "adaptive", H5T_NATIVE_INT32, &h->adaptive);
+    (void)read_attribute(r->file, "step_fallbacks", H5T_NATIVE_INT32, &h->falls_back);
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
     (void)read_text_attribute(r->file, "user_code", r->user_code, PERPI_USER_CODE_SIZE);
     h->user_code = r->user_code;
@@ -268,6 +270,11 @@ static perp_status read_header(perp_recording* r)
     h->joint_offset = r->joint_offset;
     h->joint_count = joint_offsets - 1;
     h->scene = r->scene;
+    status = perpi_json_name_contact(r->context, r->scene, h->scene_size, PERPI_OLD_CONTACT,
+                                     &r->named_scene);
+    if (status != PERP_OK) {
+        return status;
+    }
     h->body_name = r->body_name;
     h->body_offset = r->body_offset;
     h->body_count = offsets - 1;
@@ -317,7 +324,9 @@ perpi_state_shape perpi_recording_shape(const perp_recording* r)
                                .grouped = r->header.grouped != 0,
                                .layered = r->header.layered != 0,
                                .bounces = r->header.bounces != 0,
-                               .adaptive = r->header.adaptive != 0};
+                               .timed = r->header.bounces == 2,
+                               .adaptive = r->header.adaptive != 0,
+                               .falls_back = r->header.falls_back != 0};
 }
 
 static perp_status open_columns(perp_recording* r)
@@ -726,6 +735,7 @@ void perp_recording_close(perp_recording* r)
     perpi_block_free(&r->block);
     perpi_free(context, r->path);
     perpi_free(context, r->scene);
+    perpi_free(context, r->named_scene);
     perpi_free(context, r->body_offset);
     perpi_free(context, r->body_name);
     perpi_free(context, r->joint_offset);
@@ -755,7 +765,7 @@ const char* perp_recording_note(const perp_recording* r)
 
 const char* perp_recording_scene_text(const perp_recording* r)
 {
-    return r->scene;
+    return r->named_scene != NULL ? r->named_scene : r->scene;
 }
 
 const char* perp_recording_user_code(const perp_recording* r)
@@ -839,6 +849,12 @@ static perp_status check_bodies(const perp_recording* r, const perp_sim* sim)
                           "%s: its bodies are not those of the scene: it can only continue a scene "
                           "with the same bodies in the same order",
                           r->path);
+    }
+    if (perpi_sim_adaptive(sim) != (h->adaptive != 0)) {
+        return perpi_fail(r->context, PERP_ERROR_INPUT,
+                          "%s: made with %s: continue it with the step it was made with", r->path,
+                          h->adaptive != 0 ? "an adaptive step, which the scene does not have"
+                                           : "fixed steps, but the scene's step is adaptive");
     }
     if (perpi_sim_s_size(sim) != h->memory_size) {
         return perpi_fail(r->context, PERP_ERROR_INPUT,
@@ -925,12 +941,6 @@ perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* s
     }
     /* The clock is a product, step number times h. It decides, so that the continuation has the
      * bits of a run that was never interrupted; but it must mean the same moment. */
-    if (perpi_sim_adaptive(sim) != (frame.clock != NULL)) {
-        return perpi_fail(r->context, PERP_ERROR_INPUT,
-                          "%s: made with %s: continue it with the step it was made with", r->path,
-                          frame.clock != NULL ? "an adaptive step, which the scene does not have"
-                                              : "fixed steps, but the scene's step is adaptive");
-    }
     if (!same_moment(sim, &frame)) {
         return wrong_clock(r, at, sim);
     }

@@ -16,6 +16,7 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 #include "step/layers.h"
+#include "step/repair.h"
 #include "step/step.h"
 
 typedef struct verifier {
@@ -31,15 +32,16 @@ typedef struct verifier {
     const perpi_stepper_ops* stepper;
     perpi_step_settings settings;
     perpi_formulation* formulation;
-    double time, *q, *v; /* the start of the step */
-    double h_next;       /* and the length to try there, of an adaptive step */
-    double* q_end;       /* where the step would lead without projection */
+    double time, *q, *v;       /* the start of the step */
+    double h_next;             /* and the length to try there, of an adaptive step */
+    double *q_start, *v_start; /* the same, displaced after an impact */
+    double* q_end;             /* where the step would lead without projection */
     double* v_end;
     perpi_joint_input* input;
     perp_joint_record* joint; /* of the frame before */
     double* memory;           /* likewise */
-    double *v_problem, *p_problem, *work;
-    size_t v_capacity, p_capacity, work_capacity;
+    double *v_problem, *p_problem, *work, *start;
+    size_t v_capacity, p_capacity, work_capacity, start_capacity;
 } verifier;
 
 static void say(perp_verdict* verdict, const char* format, ...) PERP_PRINTF(2, 3);
@@ -114,16 +116,47 @@ static bool contacts_sound(const perp_model* model, const perp_frame* frame)
     return true;
 }
 
+/* Where the step advances from: the state, displaced after an impact. */
+static void displace(verifier* x)
+{
+    const perp_model* model = perp_scene_model(x->scene);
+    const int32_t n = perp_sim_v_size(x->sim);
+    const int32_t at = perpi_sim_s_size(x->sim) - perpi_offset_size(model);
+    memcpy(x->q_start, x->q, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
+    memcpy(x->v_start, x->v, (size_t)n * sizeof(double));
+    if (perpi_sim_offset(x->sim) != NULL) { /* the last of what a state remembers */
+        perpi_displace(model, x->memory + at, true, x->q_start);
+        perpi_carry_spin(model, x->q, x->q_start, x->v_start);
+    }
+}
+
 /* With joint correction, the rows of joints read the error at the end of the step. */
 static perp_status bend(verifier* x, double t, double h, const perp_frame* frame)
 {
     const perp_model* model = perp_scene_model(x->scene);
-    memcpy(x->q_end, x->q, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
+    memcpy(x->q_end, x->q_start, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
     memcpy(x->v_end, frame->v_solved, (size_t)perp_sim_v_size(x->sim) * sizeof(double));
     const perpi_step_input in = {.model = model, .t = t, .h = h, .settings = &x->settings};
+    if (perpi_sim_offset(x->sim) != NULL) {
+        perpi_displace(model, x->memory + perpi_sim_s_size(x->sim) - perpi_offset_size(model),
+                       false, x->q_end);
+    }
     const perp_status status = x->stepper->advance(&in, x->q_end, x->v_end);
     if (status == PERP_OK) {
         perpi_formulation_bend(x->formulation, model, h, x->q_end, x->v_problem, x->input);
+    }
+    return status;
+}
+
+/* Joints near a singular configuration, which close their errors slowly. */
+static perp_status limit(verifier* x)
+{
+    const perpi_formulation* f = x->formulation;
+    const perp_status status = perpi_grow(x->context, &x->start, &x->start_capacity,
+                                          (size_t)f->problem.dof_count, sizeof(double));
+    if (status == PERP_OK) {
+        perpi_repair_before(f, perp_scene_model(x->scene), x->v, x->start);
+        perpi_repair_limit(x->formulation, perpi_sim_loops(x->sim), x->start);
     }
     return status;
 }
@@ -145,19 +178,22 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
         h = perpi_sim_tick_length(x->sim, tick);
     }
     const double* v_solved = half ? frame->half_v_end : frame->v_solved;
+    displace(x);
     for (int32_t i = 0; i < frame->joint_count; ++i) {
         x->input[i] = (perpi_joint_input){
             .turns = {x->joint[i].turns[0], x->joint[i].turns[1]},
             .target = frame->joints[i].target,
             .effort = frame->joints[i].applied,
-            .ease = half ? perpi_adaptive_ease(x->h_next, frame->time - x->time) : 1.0,
+            .ease = half ? perpi_adaptive_ease(x->h_next, frame->time - x->time)
+                    : frame->info.joints_kept > 0 ? INFINITY
+                                                  : 1.0,
         };
     }
     const perpi_step_input in = {.model = model,
                                  .t = t,
                                  .h = h,
-                                 .q = half ? frame->half_q : x->q,
-                                 .v = half ? frame->half_v : x->v,
+                                 .q = half ? frame->half_q : x->q_start,
+                                 .v = half ? frame->half_v : x->v_start,
                                  .contact = frame->contacts,
                                  .contact_count = frame->contact_count,
                                  .joint = x->input,
@@ -166,12 +202,15 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
                                  .v_end = v_solved,
                                  .settings = &x->settings};
     perp_status status = PERP_OK;
-    if (frame->info.kind == PERP_STEP_TIME) {
+    const perpi_stepper_ops* second = perpi_sim_second_stepper(x->sim);
+    if (frame->info.semi_implicit > 0 && second != NULL) {
+        status = second->formulate(f, &in);
+    } else if (frame->info.kind == PERP_STEP_TIME) {
         status = x->stepper->formulate(f, &in);
     } else {
-        status =
-            perpi_formulate_other(f, model, PERPI_PURPOSE_IMPACT, perpi_sim_nominal_step(x->sim),
-                                  x->q, x->v, frame->contacts, frame->contact_count, x->input);
+        status = perpi_formulate_other(f, model, PERPI_PURPOSE_IMPACT,
+                                       perpi_sim_nominal_step(x->sim), x->q_start, x->v_start,
+                                       frame->contacts, frame->contact_count, x->input);
     }
     const perp_contact_problem* problem = &f->problem;
     if (status == PERP_OK) {
@@ -196,6 +235,8 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
         }
         if (frame->info.corrections > 0) {
             status = bend(x, t, h, frame);
+        } else if (frame->info.corrections == PERPI_REPAIR_LIMITED) {
+            status = limit(x);
         }
     }
     if (status == PERP_OK) {
@@ -233,6 +274,12 @@ static perp_status check_laws(verifier* x)
     }
     if (status == PERP_OK) {
         status = perpi_alloc(x->context, 1, v_size + sizeof(double), &x->v);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(x->context, 1, q_size + sizeof(double), &x->q_start);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(x->context, 1, v_size + sizeof(double), &x->v_start);
     }
     if (status == PERP_OK) {
         status = perpi_alloc(x->context, 1, q_size + sizeof(double), &x->q_end);
@@ -417,9 +464,9 @@ static perp_status run_again(verifier* x)
  * message. */
 static perp_status prepare_sim(verifier* x)
 {
-    const char* text = x->recording->scene;
-    perp_status status = perp_scene_parse(x->context, text, x->recording->header.scene_size,
-                                          "the recorded scene", NULL, 0, &x->scene);
+    const char* text = perp_recording_scene_text(x->recording);
+    perp_status status =
+        perp_scene_parse(x->context, text, strlen(text), "the recorded scene", NULL, 0, &x->scene);
     if (status == PERP_OK) {
         /* keep_going is not in the scene; it changes nothing until a whole step has failed, and then
          * the run that was recorded must have had it to get past. */
@@ -434,10 +481,13 @@ static perp_status prepare_sim(verifier* x)
              (int32_t)x->recording->header.joint_count ||
          perpi_sim_s_size(x->sim) != x->recording->header.memory_size ||
          (x->recording->header.format_version > 2 && /* which kept fewer of them */
+          perpi_state_shape_of(x->sim).falls_back == /* likewise before there was that */
+              (x->recording->header.falls_back != 0) &&
           perpi_state_shape_of(x->sim).v_solved != (x->recording->header.v_solved != 0)) ||
          perpi_state_shape_of(x->sim).layered != (x->recording->header.layered != 0) ||
          perpi_state_shape_of(x->sim).grouped != (x->recording->header.grouped != 0) ||
          perpi_state_shape_of(x->sim).bounces != (x->recording->header.bounces != 0) ||
+         perpi_state_shape_of(x->sim).timed != (x->recording->header.bounces == 2) ||
          perpi_state_shape_of(x->sim).adaptive != (x->recording->header.adaptive != 0))) {
         status = perpi_fail(x->context, PERP_ERROR_INPUT,
                             "its bodies or joints are not the recorded ones");
@@ -496,8 +546,11 @@ static void conclude(verifier* x)
 static void clean_up(verifier* x)
 {
     perpi_formulation_destroy(x->formulation);
+    perpi_free(x->context, x->start);
     perpi_free(x->context, x->q);
     perpi_free(x->context, x->v);
+    perpi_free(x->context, x->q_start);
+    perpi_free(x->context, x->v_start);
     perpi_free(x->context, x->q_end);
     perpi_free(x->context, x->v_end);
     perpi_free(x->context, x->input);

@@ -25,15 +25,15 @@ perp_status perpi_sim_account(perp_sim* sim, const perpi_formulation* f, double 
     const bool inertia = !sim->stepper->settles;
     const double* q_answer = projected ? sim->q_answer : sim->q_next;
     const double* v_carried = projected ? sim->v_carried : sim->v_next;
-    const perpi_ledger_input in = {
+    perpi_ledger_input in = {
         .f = f,
         .model = sim->model,
         .look = sim->stepper->settles ? PERPI_LOOK_REST : sim->stepper->look,
         .impact = impact,
         .t = sim->time,
         .h = impact ? 0.0 : h,
-        .q = sim->q,
-        .v = sim->v,
+        .q = sim->q_from,
+        .v = sim->v_from,
         .extra = sim->has_extra ? sim->extra : NULL,
         .v_problem = sim->v_problem,
         .p_problem = sim->p_problem,
@@ -42,11 +42,13 @@ perp_status perpi_sim_account(perp_sim* sim, const perpi_formulation* f, double 
         .joint_input = sim->input,
         .q_end = q_answer,
         .v_state = v_carried,
+        .offset = perpi_sim_offset(sim),
         .q_final = projected ? sim->q_next : NULL,
         .v_final = projected ? sim->v_next : NULL,
     };
     perp_ledger* ledger = &sim->info.ledger;
     perpi_ledger_terms(&in, ledger);
+    ledger->impacts += perpi_sim_offset_energy(sim, impact);
     const double before = stored_energy(sim, sim->q, &sim->contacts);
     const double answer = stored_energy(sim, q_answer, &sim->next);
     ledger->spring_error += answer - before;
@@ -60,6 +62,11 @@ perp_status perpi_sim_account(perp_sim* sim, const perpi_formulation* f, double 
     }
     perpi_ledger_close(ledger);
     sim->info.momentum_error[0] = sim->info.momentum_error[1] = 0.0;
+    if (impact && perpi_sim_offset(sim) != NULL) { /* momentum is that of the displaced poses */
+        perpi_sim_displaced(sim, sim->s_next + sim->offset_at, sim->v_next, sim->q_to, sim->v_to);
+        in.q_end = sim->q_to;
+        in.v_state = sim->v_to;
+    }
     return inertia ? perpi_momentum_account(&in, &sim->momentum_work, sim->info.momentum_error)
                    : PERP_OK;
 }

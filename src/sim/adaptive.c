@@ -13,6 +13,11 @@
  * is found at which the gap is zero; then follows an impact (impact.c), with restitution or
  * without. Bounces lower than `error` are the end of bouncing: there would be infinitely many.
  *
+ * A group of contacts, of which one must hold, is closed, open or struck as a whole. It is open as far as
+ * its most open member is. Members up to `error` below zero count as closed: the group moves as the one of them
+ * that opens fastest. Others, deeper in, are those of other sides: they stay in the group of a step, which may
+ * bring the body past them, and take no part in an impact.
+ *
  * How high a flight would be depends on what pulls the bodies together. Along the normal that may be
  * their own forces; or friction, springs, torques, motors, a neighbour's push. So where a contact that
  * touches moves faster than its own forces explain, a step without it is solved, and tells.
@@ -123,23 +128,78 @@ static bool closed(const perp_sim* sim, const perp_contact* c, const approach* a
     return c->gap <= tolerance_of(sim, c->key) && fabs(a->u) <= a->slow;
 }
 
+/* What a contact counts as: by itself, or by its group. */
+typedef struct standing {
+    double gap;  /* of its most open member */
+    approach by; /* of the closed member that opens fastest */
+    bool closed; /* as in closed() */
+    bool member; /* the contact itself is not deeper in than `error`, or all are */
+} standing;
+
+static perp_status stand(const perp_sim* sim, const perp_contact* c, standing* out)
+{
+    perp_status status = look(sim, c, &out->by);
+    out->gap = c->gap;
+    out->closed = status == PERP_OK && closed(sim, c, &out->by);
+    out->member = true;
+    if (c->group == 0 || status != PERP_OK) {
+        return status;
+    }
+    const int32_t group = c->group < 0 ? -c->group : c->group;
+    const double tolerance = tolerance_of(sim, c->key);
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        const perp_contact* other = &sim->next.item[i];
+        if ((other->group == group || other->group == -group) && other->gap > out->gap) {
+            out->gap = other->gap;
+        }
+    }
+    const double least = out->gap < -tolerance ? out->gap : -tolerance;
+    bool any = false;
+    for (size_t i = 0; status == PERP_OK && i < sim->next.count; ++i) {
+        const perp_contact* other = &sim->next.item[i];
+        approach by;
+        if ((other->group != group && other->group != -group) || other->gap < least) {
+            continue;
+        }
+        status = look(sim, other, &by);
+        if (!any || by.u > out->by.u) {
+            out->by = by;
+            any = true;
+        }
+    }
+    out->closed = out->gap <= tolerance && fabs(out->by.u) <= out->by.slow;
+    out->member = c->gap >= least;
+    return status;
+}
+
+static perp_status stand_all(perp_sim* sim)
+{
+    perpi_adaptive* a = &sim->halves;
+    perp_status status = perpi_grow(sim->context, &a->standing, &a->standing_capacity,
+                                    sim->next.count * sizeof(standing), 1);
+    standing* s = (standing*)(void*)a->standing;
+    for (size_t i = 0; status == PERP_OK && i < sim->next.count; ++i) {
+        status = stand(sim, &sim->next.item[i], &s[i]);
+    }
+    return status;
+}
+
 perp_status perpi_sim_keep_closed(perp_sim* sim, double h)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < sim->next.count; ++i) {
+    const perp_status status = stand_all(sim);
+    const standing* s = (const standing*)(void*)sim->halves.standing;
+    for (size_t i = 0; status == PERP_OK && i < sim->next.count; ++i) {
         perp_contact* c = &sim->next.item[i];
-        approach a;
-        const perp_status status = look(sim, c, &a);
-        if (status != PERP_OK) {
-            return status;
-        }
-        if (closed(sim, c, &a)) {
-            c->gap = h < a.stays ? (isfinite(a.stays) ? c->gap * (h / a.stays) : 0.0) : c->gap;
+        const double stays = s[i].by.stays;
+        if (s[i].closed) {
+            c->gap =
+                s[i].member && h < stays ? (isfinite(stays) ? c->gap * (h / stays) : 0.0) : c->gap;
             sim->next.item[kept++] = *c;
         }
     }
     sim->next.count = kept;
-    return PERP_OK;
+    return status;
 }
 
 /* ---- states that are put aside ---------------------------------------------------------------------*/
@@ -245,6 +305,7 @@ void perpi_sim_adaptive_destroy(perp_sim* sim)
     perpi_free(sim->context, a->key);
     perpi_free(sim->context, a->sunk);
     perpi_free(sim->context, a->pull);
+    perpi_free(sim->context, a->standing);
 }
 
 /* ---- one trial -------------------------------------------------------------------------------------*/
@@ -364,6 +425,42 @@ static double sunk_gap(const perpi_adaptive* a, uint64_t key)
     return 0.0;
 }
 
+/* Features that are told by the expected turn may be found at the end of a step and not at its start. Of a
+ * pair that touches, and may overlap within `error`, they are no event until they are deeper. */
+static double unknown_depth(const perp_sim* sim, uint64_t key)
+{
+    const perpi_adaptive* a = &sim->halves;
+    bool known = !perpi_sim_grouped(sim), touches = false;
+    for (size_t i = 0; i < a->sunk_count; ++i) {
+        known = known || a->sunk[i].key == key;
+    }
+    for (size_t i = 0; i < a->key_count; ++i) {
+        touches = touches || a->key[i] >> 24 == key >> 24;
+    }
+    return !known && touches ? tolerance_of(sim, key) : 0.0;
+}
+
+/* Of a group: its most open member, unless one took part: contacts that act tell of their gap. */
+static double group_gap(const perp_sim* sim, const perpi_touch* touch, size_t count,
+                        const perpi_touch* of)
+{
+    const perpi_adaptive* a = &sim->halves;
+    double most = -INFINITY, sunk = 0.0;
+    for (size_t i = 0; i < count; ++i) { /* groups are counted within a pair of shapes */
+        if (touch[i].group != of->group || touch[i].shape_a != of->shape_a ||
+            touch[i].shape_b != of->shape_b) {
+            continue;
+        }
+        const uint64_t key = perpi_touch_key(&touch[i]);
+        if (acted(a, key)) {
+            return INFINITY;
+        }
+        most = touch[i].gap > most ? touch[i].gap : most;
+        sunk = sunk_gap(a, key) < sunk ? sunk_gap(a, key) : sunk;
+    }
+    return most - sunk + unknown_depth(sim, perpi_touch_key(of));
+}
+
 /* The smallest gap at the end of the trial among contacts that took no part in it. */
 static perp_status open_gap(perp_sim* sim, double* gap)
 {
@@ -376,8 +473,11 @@ static perp_status open_gap(perp_sim* sim, double* gap)
     *gap = INFINITY;
     for (size_t i = 0; status == PERP_OK && i < count; ++i) {
         const uint64_t key = perpi_touch_key(&touch[i]);
-        if (touch[i].gap < *gap && !acted(&sim->halves, key)) {
-            *gap = fmin(*gap, touch[i].gap - sunk_gap(&sim->halves, key));
+        if (touch[i].gap < *gap && touch[i].group == 0 && !acted(&sim->halves, key)) {
+            *gap = fmin(*gap, touch[i].gap - sunk_gap(&sim->halves, key) + unknown_depth(sim, key));
+        }
+        if (touch[i].group != 0) {
+            *gap = fmin(*gap, group_gap(sim, touch, count, &touch[i]));
         }
     }
     return status;
@@ -525,6 +625,15 @@ void perpi_sim_measure_gains(perp_sim* sim)
         const double before = normal_speed(sim, sim->v, p->body, p->point, p->normal, &speeds);
         const double after = normal_speed(sim, sim->v_next, p->body, p->point, p->normal, &speeds);
         p->pull = fmax(before - after, 0.0);
+        p->gain = after - before;
+        p->found = true; /* unless other contacts stop its bodies */
+        for (size_t k = 0; k < sim->next.count; ++k) {
+            const perp_contact* c = &sim->next.item[k];
+            for (int side = 0; side < 2 && c->impulse[0] > 0.0; ++side) {
+                p->found = p->found && (sim->model->body[p->body[side]].dofs == 0 ||
+                                        (c->body_a != p->body[side] && c->body_b != p->body[side]));
+            }
+        }
     }
 }
 
@@ -584,30 +693,36 @@ static perp_status look_around(perp_sim* sim, double h, bool ask, bool* struck, 
                             sim->next.count, sizeof *sim->halves.sunk);
     }
     sim->halves.sunk_count = 0;
+    if (status == PERP_OK) {
+        status = stand_all(sim);
+    }
+    const standing* s = (const standing*)(void*)sim->halves.standing;
     for (size_t i = 0; status == PERP_OK && i < sim->next.count; ++i) {
         const perp_contact c = sim->next.item[i];
-        approach a;
-        status = look(sim, &c, &a);
-        if (status != PERP_OK) {
-            break;
+        const approach a = s[i].by;
+        const double gap = s[i].gap;
+        if (ask && s[i].member && gap <= tolerance_of(sim, c.key) && !s[i].closed) {
+            approach own;
+            status = look(sim, &c, &own);
+            if (status == PERP_OK) {
+                status = perpi_sim_remember_moving(sim, &c, own.u);
+            }
         }
-        if (ask && c.gap <= tolerance_of(sim, c.key) && !closed(sim, &c, &a)) {
-            status = perpi_sim_remember_moving(sim, &c, a.u);
+        sim->halves.sunk[sim->halves.sunk_count++] = (perpi_sunk){c.key, gap < 0.0 ? gap : 0.0};
+        const bool near = gap <= 4.0 * landed(sim);
+        if ((near || s[i].closed) && !s[i].member) {
+            continue; /* another side */
         }
-        if (c.gap < 0.0) {
-            sim->halves.sunk[sim->halves.sunk_count++] = (perpi_sunk){c.key, c.gap};
-        }
-        const bool near = c.gap <= 4.0 * landed(sim);
         if (near && a.u < -a.slow) {
             *struck = true;
             sim->hit[kept] = (perpi_hit){
                 .e = perp_model_pair_restitution(sim->model, c.body_a, c.body_b), .struck = true};
             sim->next.item[kept++] = c;
-        } else if (near || closed(sim, &c, &a)) {
+        } else if (near || s[i].closed) {
             sim->hit[kept] = (perpi_hit){0};
             sim->next.item[kept++] = c;
         } else if (a.u < -a.slow) {
-            *limit = fmin(*limit, 2.0 * c.gap / -a.u);
+            *limit = fmin(*limit, 2.0 * gap / -a.u);
         }
     }
     sim->next.count = kept;
@@ -632,6 +747,7 @@ perp_status perpi_sim_work_out_adaptive(perp_sim* sim)
     double h = fmin(a->h_next, sim->def.step_max), error = 0.0, gap = INFINITY, limit = INFINITY;
     bool struck = false;
     int32_t trials = 0;
+    const perp_step_kind before = sim->info.kind;
     if (sim->info.kind == PERP_STEP_COMPRESSION) {
         return perpi_sim_decompress(sim);
     }
@@ -670,7 +786,17 @@ perp_status perpi_sim_work_out_adaptive(perp_sim* sim)
         wish = h < wish && error <= sim->def.error ? fmax(wish, h * fmin(factor, 3.0))
                                                    : h * fmin(fmax(factor, 0.2), 3.0);
         if (gap < -landed(sim)) {
+            const double beyond = h;
             status = find_landing(sim, h, gap, &h, &error, &trials);
+            /* A gap that closes at once, where nothing was to be closed or struck: features that are found
+             * after the step only. Time must go on, by more each time. */
+            if (status == PERP_OK && h < sim->def.step_min && before == PERP_STEP_TIME) {
+                const double last = a->h_last < 1e6 * sim->def.step_min ? a->h_last : 0.0;
+                h = fmin(16.0 * fmax(sim->def.step_min, last), beyond);
+                h = end_of_step(sim, h) - sim->time;
+                status = try_step(sim, h, &error, &gap);
+                trials += 1;
+            }
         }
         break;
     }

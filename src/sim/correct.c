@@ -112,8 +112,12 @@ static perp_status close_contacts(perp_sim* sim, double h)
         perp_contact* contact = &sim->closed.item[sim->closed.count++];
         *contact = sim->next.item[i];
         contact->cone = PERP_CONE_NONE;
+        if (!sim->step_settings.no_gap) {
+            contact->drift[0] = 0.0; /* the offset after an impact: part of the gap below */
+        }
         const double u = perpi_formulation_speed(f, (int32_t)i, 0, sim->v_problem) +
-                         f->b[f->constraint[i].row] - contact->drift[0];
+                         f->b[f->constraint[i].row] -
+                         (sim->step_settings.no_gap ? contact->drift[0] : 0.0);
         /* of a group some may well stay violated */
         contact->gap = u > 0.0 || contact->group != 0 ? h * u : 0.0;
         memset(contact->impulse, 0, sizeof contact->impulse);

@@ -37,8 +37,7 @@ enum { MAX_EVALUATIONS = 20, UNSOLVED_COUNTS = 5 };
 /* Change of the kinetic energy that is rounding; an interval of the part that is. */
 static const double ENERGY_TOLERANCE = 1e-12, PART_TOLERANCE = 1e-13;
 
-/* x <- M^-1 x, block by block. */
-static void divide_by_mass(const perpi_formulation* f, double* x)
+void perpi_sim_divide_by_mass(const perpi_formulation* f, double* x)
 {
     const double* M = f->M;
     double L[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX];
@@ -100,12 +99,15 @@ static double given_work(const perpi_formulation* f, const perp_contact* contact
     return work;
 }
 
-/* Speed that a side of a contact gains along the normal from dv; both sides by their size. */
-static double gained_speed(const perpi_formulation* f, int32_t contact, const double* dv)
+/* Speed that a side of a contact gains along the normal from dv; both sides by their size. gain: with
+ * their signs. */
+static double gained_speed(const perpi_formulation* f, int32_t contact, const double* dv,
+                           double* gain)
 {
     const perp_constraint* c = &f->constraint[contact];
     const double* J = f->J + c->jac;
     double sum = 0.0;
+    *gain = 0.0;
     for (int side = 0; side < 2; ++side) {
         const int32_t block = c->block[side];
         if (block < 0) {
@@ -117,6 +119,7 @@ static double gained_speed(const perpi_formulation* f, int32_t contact, const do
             u += J[i] * dv[f->dof[block] + i];
         }
         sum += fabs(u);
+        *gain += u;
         J += (size_t)c->rows * (size_t)n;
     }
     return sum;
@@ -146,26 +149,33 @@ perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
     }
     double *v = sim->hit_work, *dv = sim->hit_work + dofs;
     memset(v, 0, dofs * sizeof *v); /* blocks that are no bodies */
-    perpi_formulation_gather_v(f, sim->model, sim->v, v);
+    perpi_formulation_gather_v(f, sim->model, sim->v_from, v);
     memcpy(dv, f->k, dofs * sizeof *dv);
-    divide_by_mass(f, dv);
+    perpi_sim_divide_by_mass(f, dv);
     for (size_t i = 0; i < dofs; ++i) {
         dv[i] -= v[i];
     }
     for (size_t i = 0; i < count; ++i) {
         const perp_contact* c = &sim->next.item[i];
         const double e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b);
+        const bool pushed = e > 0.0 && c->impulse[0] > 0.0;
         sim->hit[i] = (perpi_hit){0};
-        if (!(e > 0.0) || !(c->impulse[0] > 0.0)) {
+        if (!pushed && c->group == 0) {
             continue;
         }
         const double gap = sim->stepper->touching ? 0.0 : c->gap / h;
         const double u = perpi_formulation_speed(f, (int32_t)i, 0, v) + f->b[f->constraint[i].row] -
                          gap - c->drift[0];
-        if (-u > fmax(gained_speed(f, (int32_t)i, dv), perpi_sim_found_pull(sim, c->key))) {
-            sim->hit[i].e = e;
-            *any = true;
-        }
+        double gain;
+        const double gained = gained_speed(f, (int32_t)i, dv, &gain);
+        const double moved = sim->stepper->touching ? 0.0 : h * c->drift[0];
+        const bool fast = -u > fmax(gained, perpi_sim_found_pull(sim, c->key));
+        sim->hit[i] = (perpi_hit){.e = pushed && fast ? e : 0.0,
+                                  .u = u,
+                                  .gap = c->gap + moved,
+                                  .bend = perpi_sim_found_gain(sim, c->key, gain),
+                                  .fast = fast};
+        *any = *any || sim->hit[i].e > 0.0;
     }
     return PERP_OK;
 }
@@ -176,8 +186,8 @@ static perp_status formulate(perp_sim* sim)
 {
     perpi_formulation* f = sim->impact;
     perp_status status =
-        perpi_formulate_other(f, sim->model, PERPI_PURPOSE_IMPACT, sim->def.step, sim->q, sim->v,
-                              sim->next.item, (int32_t)sim->next.count, sim->input);
+        perpi_formulate_other(f, sim->model, PERPI_PURPOSE_IMPACT, sim->def.step, sim->q_from,
+                              sim->v_from, sim->next.item, (int32_t)sim->next.count, sim->input);
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
     if (status == PERP_OK) {
         status = perpi_sim_room(sim, dofs, rows);
@@ -206,7 +216,7 @@ static perp_status solve(perp_sim* sim, bool warm)
     const perp_solve_options options = solve_options(sim);
     const int32_t before = sim->hit_report.iterations;
     if (!warm) {
-        perpi_formulation_gather_v(f, sim->model, sim->v, sim->v_problem);
+        perpi_formulation_gather_v(f, sim->model, sim->v_from, sim->v_problem);
         memset(sim->p_problem, 0, (size_t)f->problem.row_count * sizeof *sim->p_problem);
     }
     status = perp_contact_solve(sim->solver, &f->problem, &options, warm, sim->v_problem,
@@ -240,12 +250,14 @@ static perp_status solve(perp_sim* sim, bool warm)
 }
 
 /* d of a contact that is not struck. */
-static double rest_offset(const perp_sim* sim, const perp_contact* c)
+static double rest_offset(const perp_sim* sim, size_t i)
 {
+    const perp_contact* c = &sim->next.item[i];
+    const double gap = sim->hit[i].gap;
     if (sim->stepper->touching || sim->adaptive) {
         return 0.0;
     }
-    return c->gap > 0.0 || c->group != 0 ? c->gap / sim->def.step : 0.0;
+    return gap > 0.0 || c->group != 0 ? gap / sim->def.step : 0.0;
 }
 
 /* Newton with the given part of the coefficients; part 0 is compression. */
@@ -254,7 +266,7 @@ static perp_status solve_newton(perp_sim* sim, double part)
     for (size_t i = 0; i < sim->next.count; ++i) {
         perp_contact* c = &sim->next.item[i];
         const perpi_hit* hit = &sim->hit[i];
-        c->drift[0] = hit->struck ? part * hit->e * hit->u : rest_offset(sim, c);
+        c->drift[0] = hit->struck ? part * hit->e * hit->u + hit->gain : rest_offset(sim, i);
     }
     sim->hit_converged = true;
     return solve(sim, false);
@@ -269,7 +281,7 @@ static perp_status solve_poisson(perp_sim* sim, double part)
     for (size_t i = 0; i < count; ++i) {
         perp_contact* c = &sim->next.item[i];
         const bool asked = part * sim->hit[i].e * sim->hit[i].p > 0.0;
-        c->drift[0] = asked ? 0.0 : rest_offset(sim, c);
+        c->drift[0] = asked ? sim->hit[i].gain : rest_offset(sim, i);
     }
     perp_status status = formulate(sim);
     if (status != PERP_OK) {
@@ -282,7 +294,7 @@ static perp_status solve_poisson(perp_sim* sim, double part)
     }
     perp_report report;
     const perp_solve_options options = solve_options(sim);
-    perpi_formulation_gather_v(f, sim->model, sim->v, sim->v_problem);
+    perpi_formulation_gather_v(f, sim->model, sim->v_from, sim->v_problem);
     status = perpi_decompress(&sim->hit_scratch, sim->solver, &options, f, asked, sim->v_problem,
                               sim->p_problem, &report);
     if (status != PERP_OK) {
@@ -294,12 +306,23 @@ static perp_status solve_poisson(perp_sim* sim, double part)
         perp_contact* c = &sim->next.item[i];
         const double u =
             perpi_formulation_speed(f, (int32_t)i, 0, sim->v_problem) + f->b[f->constraint[i].row];
-        c->drift[0] = asked[i] > 0.0 ? -fmax(u, 0.0) : c->drift[0];
+        c->drift[0] = asked[i] > 0.0 ? sim->hit[i].gain - fmax(u, 0.0) : c->drift[0];
     }
     return solve(sim, true);
 }
 
 /* ---- the whole impact ------------------------------------------------------------------------------*/
+
+/* The energy at the time of the impact is that of v plus the gain of velocity by then. With it the impulses
+ * do this work besides. */
+static double gained_work(const perp_sim* sim, const double* p)
+{
+    double work = 0.0;
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        work += p[sim->impact->constraint[i].row] * sim->hit[i].gain;
+    }
+    return work;
+}
 
 /* Change of the energy since before the impact, relative to what it was. What was not found counts as
  * grown without bound. */
@@ -307,7 +330,8 @@ static double energy_change(const perp_sim* sim, double before, double work_befo
 {
     const perpi_formulation* f = sim->impact;
     const double after = kinetic_energy(f, sim->v_problem) +
-                         given_work(f, sim->next.item, sim->p_problem) + work_before;
+                         given_work(f, sim->next.item, sim->p_problem) +
+                         gained_work(sim, sim->p_problem) + work_before;
     if (!sim->hit_converged) {
         return INFINITY;
     }
@@ -395,10 +419,27 @@ static perp_status finish(perp_sim* sim, perp_step_kind kind, double kept)
     memcpy(sim->q_next, sim->q, (size_t)sim->q_size * sizeof *sim->q);
     memcpy(sim->v_next, sim->v, (size_t)sim->v_size * sizeof *sim->v);
     memcpy(sim->s_next, sim->s, (size_t)sim->s_size * sizeof *sim->s);
+    /* of Poisson's law both phases happen at the same time and pose */
+    if (kind != PERP_STEP_COMPRESSION) {
+        double* p = sim->hit_work + f->problem.dof_count;
+        memset(p, 0, (size_t)f->problem.row_count * sizeof *p);
+        if (kind == PERP_STEP_DECOMPRESSION) {
+            perpi_formulation_gather_p(f, sim->contacts.item, p);
+            perpi_formulation_gather_joints(f, sim->joint, p);
+        }
+        for (int32_t i = 0; i < f->problem.row_count; ++i) {
+            p[i] += sim->p_problem[i];
+        }
+        const perp_status status = perpi_sim_add_offset(sim, f, p);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
     perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
     if (sim->v_solved != NULL) {
         memcpy(sim->v_solved, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_solved);
     }
+    perpi_carry_spin(sim->model, sim->q_from, sim->q, sim->v_next);
     perpi_formulation_scatter_p(f, sim->p_problem, sim->next.item);
     if (joints > 0) {
         memcpy(sim->joint_next, sim->joint, joints * sizeof *sim->joint);
@@ -433,16 +474,11 @@ static perp_status finish(perp_sim* sim, perp_step_kind kind, double kept)
     return perpi_sim_account(sim, f, 0.0);
 }
 
-/* The nearest velocities that the joints allow at the pose at hand, into sim->v_next; with
- * joint_correction, and without joints, the velocities as they are. Limits and ropes take part that the
+/* To the nearest velocities that the joints allow at the pose at hand. Limits and ropes take part that the
  * last step held. */
-static perp_status allowed_velocities(perp_sim* sim)
+static perp_status project_on_joints(perp_sim* sim, double* v)
 {
     perpi_formulation* f = sim->impact;
-    memcpy(sim->v_next, sim->v, (size_t)sim->v_size * sizeof *sim->v);
-    if (sim->model->joint_count == 0 || sim->project != NULL) {
-        return PERP_OK;
-    }
     for (size_t i = 0; i < sim->model->joint_count; ++i) {
         const perp_joint_record* r = &sim->joint[i];
         bool* slack = sim->input[i].slack;
@@ -451,7 +487,7 @@ static perp_status allowed_velocities(perp_sim* sim)
         slack[2] = !(r->impulse[0] > 0.0);
     }
     perp_status status = perpi_formulate_other(f, sim->model, PERPI_PURPOSE_PROJECT, sim->def.step,
-                                               sim->q, sim->v, NULL, 0, sim->input);
+                                               sim->q_from, v, NULL, 0, sim->input);
     if (status == PERP_OK) {
         status = perpi_sim_room(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
     }
@@ -463,19 +499,100 @@ static perp_status allowed_velocities(perp_sim* sim)
     status = perp_contact_solve(sim->solver, &f->problem, &options, false, sim->v_problem,
                                 sim->p_problem, NULL, &report);
     if (status == PERP_OK && report.outcome == PERP_OUTCOME_SOLVED) {
-        perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
+        perpi_formulation_scatter_v(f, sim->model, sim->v_problem, v);
     }
     return status;
+}
+
+/* Velocities at the start of the step into sim->v_next, and those with the forces of the step into
+ * sim->v_to. */
+static perp_status allowed_velocities(perp_sim* sim)
+{
+    const size_t bytes = (size_t)sim->v_size * sizeof *sim->v;
+    const bool joints = sim->model->joint_count > 0;
+    perp_status status = PERP_OK;
+    memcpy(sim->v_next, sim->v_from, bytes);
+    if (joints && sim->project == NULL) {
+        status = project_on_joints(sim, sim->v_next);
+    }
+    if (status == PERP_OK && sim->offset_at >= 0) {
+        const perpi_formulation* f = sim->formulation;
+        double* pulled = sim->hit_work;
+        memcpy(pulled, f->k, (size_t)f->problem.dof_count * sizeof *pulled);
+        /* the velocity-product term does no work: it turns the velocity */
+        for (int32_t i = 0; sim->model->dimension == 3 && i < (int32_t)sim->model->body_count;
+             ++i) {
+            if (sim->model->body[i].dofs == 6) {
+                double* spin = pulled + f->dof[f->block_of[i]] + 3;
+                v3_to(v3_sub(v3_from(spin), f->gyroscopic[i]), spin);
+            }
+        }
+        perpi_sim_divide_by_mass(f, pulled);
+        memcpy(sim->v_to, sim->v_from, bytes);
+        perpi_formulation_scatter_v(f, sim->model, pulled, sim->v_to);
+        status = joints ? project_on_joints(sim, sim->v_to) : status;
+    }
+    return status;
+}
+
+/* Gaps with the offset that earlier impacts left. */
+static void effective_gaps(perp_sim* sim, double* offset)
+{
+    const perpi_formulation* f = sim->impact;
+    if (sim->offset_at >= 0) {
+        perpi_formulation_gather_v(f, sim->model, sim->s + sim->offset_at, offset);
+    }
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        sim->hit[i].gap = sim->next.item[i].gap;
+        if (sim->offset_at >= 0) {
+            sim->hit[i].gap += perpi_formulation_speed(f, (int32_t)i, 0, offset);
+        }
+    }
+}
+
+/* Normal velocities at the time of the impact, and what of them was gained by then. Forces act on the
+ * velocities that the joints allow; how these turn with the joints in the step changes the Jacobian, not the
+ * speed. */
+static void place_in_time(perp_sim* sim)
+{
+    const perpi_formulation* f = sim->impact;
+    const size_t dofs = (size_t)f->problem.dof_count;
+    double *allowed = sim->hit_work + dofs, *pulled = sim->hit_work + 2 * dofs;
+    effective_gaps(sim, allowed);
+    if (sim->offset_at >= 0) {
+        perpi_formulation_gather_v(f, sim->model, sim->v_next, allowed);
+        perpi_formulation_gather_v(f, sim->model, sim->v_to, pulled);
+    }
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        perpi_hit* hit = &sim->hit[i];
+        perp_contact* c = &sim->next.item[i];
+        const int32_t k = (int32_t)i;
+        c->impact = (perp_contact_impact){0};
+        if (!hit->struck || sim->offset_at < 0) {
+            hit->gain = 0.0;
+            continue;
+        }
+        const double met = hit->u + hit->part * (perpi_formulation_speed(f, k, 0, pulled) -
+                                                 perpi_formulation_speed(f, k, 0, allowed));
+        hit->gain = (met < 0.0 ? met : 0.0) - hit->u;
+        hit->u += hit->gain;
+        c->impact = (perp_contact_impact){.time = hit->time, .gain = hit->gain};
+    }
 }
 
 perp_status perpi_sim_impact(perp_sim* sim)
 {
     const bool poisson = sim->model->impact_law == PERP_IMPACT_POISSON;
     double kept = 1.0;
+    perpi_sim_start_from(sim);
+    if (!sim->adaptive) {
+        perpi_sim_impact_times(sim, perpi_sim_tick_length(sim, sim->tick));
+    }
     const perp_status allowed = allowed_velocities(sim);
     if (allowed != PERP_OK) {
         return allowed;
     }
+    perpi_sim_roll_not(sim);
     for (size_t i = 0; i < sim->next.count; ++i) {
         sim->next.item[i].drift[0] = 0.0;
     }
@@ -492,7 +609,8 @@ perp_status perpi_sim_impact(perp_sim* sim)
         hit->struck = (hit->e > 0.0 || hit->struck) && u < 0.0;
         hit->u = u;
     }
-    perpi_formulation_gather_v(f, sim->model, sim->v, sim->hit_work);
+    perpi_formulation_gather_v(f, sim->model, sim->v_from, sim->hit_work);
+    place_in_time(sim);
     const double before = kinetic_energy(f, sim->hit_work);
     sim->hit_report = (perp_report){0};
     sim->hit_evaluations = 0;
@@ -523,6 +641,7 @@ perp_status perpi_sim_decompress(perp_sim* sim)
     }
     sim->next.count = count;
     sim->next.groups = sim->contacts.groups;
+    perpi_sim_start_from(sim);
     perpi_sim_joint_input(sim);
     status = formulate(sim);
     if (status != PERP_OK) {
@@ -531,20 +650,23 @@ perp_status perpi_sim_decompress(perp_sim* sim)
     const perpi_formulation* f = sim->impact;
     for (size_t i = 0; i < count; ++i) {
         const perp_contact* c = &sim->contacts.item[i];
-        sim->hit[i] = (perpi_hit){
-            .e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b), .p = c->impulse[0]};
+        sim->hit[i] =
+            (perpi_hit){.e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b),
+                        .p = c->impulse[0],
+                        .gain = c->impact.gain};
     }
+    effective_gaps(sim, sim->hit_work);
     /* the energy before compression: its impulses taken back */
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
     double *v = sim->hit_work, *dv = sim->hit_work + dofs, *p = sim->hit_work + 2 * dofs;
     memset(p, 0, rows * sizeof *p);
     perpi_formulation_gather_p(f, sim->contacts.item, p);
     perpi_formulation_gather_joints(f, sim->joint, p);
-    const double work = given_work(f, sim->contacts.item, p);
+    const double work = given_work(f, sim->contacts.item, p) + gained_work(sim, p);
     memset(dv, 0, dofs * sizeof *dv);
     add_impulses(f, 0, p, dv);
-    divide_by_mass(f, dv);
-    perpi_formulation_gather_v(f, sim->model, sim->v, v);
+    perpi_sim_divide_by_mass(f, dv);
+    perpi_formulation_gather_v(f, sim->model, sim->v_from, v);
     for (size_t i = 0; i < dofs; ++i) {
         v[i] -= dv[i];
     }

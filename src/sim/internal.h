@@ -19,10 +19,16 @@ typedef struct perpi_step_callback {
 
 /* A contact of an impact. */
 typedef struct perpi_hit {
-    double e;    /* coefficient of restitution */
-    double u;    /* normal velocity before */
-    double p;    /* normal impulse of compression */
-    bool struck; /* else it takes part, but does not bounce */
+    double e;          /* coefficient of restitution */
+    double u;          /* normal velocity before */
+    double gap;        /* with the offset of the poses that earlier impacts left */
+    double time, gain; /* see perp_contact_impact */
+    double part;       /* of the gain in a step: 1/2 + time / h */
+    double bend;       /* change of the normal velocity in a step in which it is free */
+    double p;          /* normal impulse of compression */
+    bool struck;       /* else it takes part, but does not bounce */
+    bool fast;         /* comes nearer faster than what else acts can make it */
+    int32_t chosen;    /* of a group that is struck: 1 for the member that acts, -1 for others */
 } perpi_hit;
 /* So many impacts may follow each other before time must go on: a ball between walls that are nearer
  * than it moves in a step would never end. */
@@ -38,6 +44,7 @@ typedef struct perpi_sunk {
 typedef struct perpi_kept_overlap {
     int32_t body_a, body_b; /* of these two bodies */
     bool any, all;          /* of all */
+    bool joints;            /* and the errors of the joints */
     double deepest;
 } perpi_kept_overlap;
 
@@ -47,6 +54,8 @@ typedef struct perpi_pull {
     vec3 normal, point[2];
     int32_t body[2];
     double u, pull; /* normal velocity; acceleration, of fixed steps the speed gained in one */
+    double gain;    /* of fixed steps: change of the normal velocity in one */
+    bool found;     /* the step without the contact had an answer, and no contacts of its bodies */
 } perpi_pull;
 
 /* An adaptive step: the clock, the state it started from, and what the halves found. */
@@ -68,6 +77,8 @@ typedef struct perpi_adaptive {
     size_t sunk_count, sunk_capacity;
     perpi_pull* pull;
     size_t pull_count, pull_capacity;
+    unsigned char* standing; /* scratch: per contact of sim->next, by itself or by its group */
+    size_t standing_capacity;
 } perpi_adaptive;
 
 /* A pair of pieces that overlaps on its way through a step. */
@@ -110,6 +121,8 @@ struct perp_sim {
     const perp_model* model;
     perp_sim_def def; /* strings and options are not kept beyond create */
     const perpi_stepper_ops* stepper;
+    const perpi_stepper_ops*
+        second; /* takes over steps of which that fails; NULL: none (fallback.c) */
     perpi_step_settings step_settings;
     const perpi_contact_model_ops* contact_model;
     bool contact_chosen; /* by `auto` */
@@ -129,8 +142,13 @@ struct perp_sim {
     int32_t q_size, v_size;
     double *q, *v;
     double *q_next, *v_next; /* a step is worked out here, then taken over whole */
+    const double *q_from,
+        *v_from; /* where its poses advance from: q and v, displaced after an impact */
+    double *q_start, *v_start; /* room for them; NULL: they are never displaced */
+    double *q_to, *v_to;       /* where the step after an impact will start; likewise */
     int32_t s_size;
-    double *s, *s_next; /* what springs and controllers remember (force_rows.h) */
+    double *s, *s_next; /* what springs and controllers remember (force_rows.h), then the offset */
+    int32_t offset_at;  /* of the poses (impact_time.c) in them; -1: there is none */
     perpi_pose* pose;   /* per body */
     double* margin;     /* per body */
     perpi_turn* turn;   /* per body: how far it turns in the step; see margin.c */
@@ -158,6 +176,10 @@ struct perp_sim {
     perpi_formulation* project; /* the projection's, with its solver; NULL likewise */
     perp_contact_solver* project_solver;
     perpi_contact_list closed;
+    bool* loop;    /* per joint: it is part of a closed loop (repair.h) */
+    bool any_loop; /* one of them is */
+    double* start; /* velocities that the joints' errors are compared with: repair.c */
+    size_t start_capacity;
     double* keep; /* of the correction: velocities, impulses, b */
     size_t keep_capacity;
 
@@ -187,6 +209,8 @@ struct perp_sim {
     size_t hit_capacity;
     double* hit_work;
     size_t hit_work_capacity;
+    unsigned char* hit_island; /* scratch of impact_time.c */
+    size_t hit_island_capacity;
     perp_contact_residual hit_residual;
     perp_report hit_report;
     bool hit_converged;
@@ -231,8 +255,17 @@ PERP_NODISCARD perp_status perpi_sim_project(perp_sim* sim, double h, perp_repor
  * it makes no more progress. */
 #define PERPI_CORRECTION_GOAL 1e-13
 #define PERPI_CORRECTION_ENOUGH 1e-11
-/* loop.c: a step of length h from the state into the next one; and the next one becomes the state. */
+/* fallback.c: a step of length h from the state into the next one. */
 PERP_NODISCARD perp_status perpi_sim_work_out(perp_sim* sim, double h);
+/* Last resort but one: the errors of the joints stay as they are in the step at hand, where closing them
+ * contradicts other constraints. False: there are none, or they do already. */
+bool perpi_sim_keep_joints(perp_sim* sim);
+/* ": body 'a' is held between ..." if a moving prescribed body presses a body against another prescribed one
+ * in sim->next; else "". */
+void perpi_sim_name_jam(const perp_sim* sim, char text[320]);
+/* loop.c: the same by sim->stepper, whether it finds an answer or not; and the next one becomes the
+ * state. */
+PERP_NODISCARD perp_status perpi_sim_work_out_once(perp_sim* sim, double h);
 void perpi_sim_swap(perp_sim* sim);
 /* adaptive.c: the next step, or the impact that comes before it. */
 PERP_NODISCARD perp_status perpi_sim_work_out_adaptive(perp_sim* sim);
@@ -252,6 +285,10 @@ void perpi_sim_adaptive_clear(perp_sim* sim);
 PERP_NODISCARD perp_status perpi_sim_keep_closed(perp_sim* sim, double h);
 /* A length that errors and gaps are compared with. */
 double perpi_sim_size(const perp_sim* sim);
+/* rolling.c: what the slip of the contacts in sim->next changes by until the middle of the coming step of h,
+ * into their drift; and 0 there, of contacts that are to be an impact's. */
+void perpi_sim_roll(perp_sim* sim, double h);
+void perpi_sim_roll_not(perp_sim* sim);
 /* account.c: the energy ledger and the momentum account of the step at hand, of length h, into
  * sim->info; f: its problem, or that of the impact. */
 PERP_NODISCARD perp_status perpi_sim_account(perp_sim* sim, const perpi_formulation* f, double h);
@@ -261,7 +298,28 @@ PERP_NODISCARD perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* 
 /* An impact at the present pose, of the contacts in sim->next, struck as sim->hit says; works out the
  * next state like a step. After compression, decompression. */
 PERP_NODISCARD perp_status perpi_sim_impact(perp_sim* sim);
+/* x <- M^-1 x, block by block. */
+void perpi_sim_divide_by_mass(const perpi_formulation* f, double* x);
 PERP_NODISCARD perp_status perpi_sim_decompress(perp_sim* sim);
+/* impact_time.c: when within a step of length h the pairs of an impact meet, into sim->hit. */
+void perpi_sim_impact_times(perp_sim* sim, double h);
+/* How much the normal velocity of a contact changes in a step without it: the pulls tell; else `gain`, by
+ * forces alone. */
+double perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double gain);
+/* The offset that an impact leaves, into sim->s_next: f is its problem, p its impulses. */
+PERP_NODISCARD perp_status perpi_sim_add_offset(perp_sim* sim, const perpi_formulation* f,
+                                                const double* p);
+/* Sets q_from and v_from of a step or impact at the present state. */
+void perpi_sim_start_from(perp_sim* sim);
+/* The state's poses with an offset, and velocities v with the momentum they had without. */
+void perpi_sim_displaced(const perp_sim* sim, const double* offset, const double* v, double* q_to,
+                         double* v_to);
+/* What displacing the state did to its energy, in the step or impact just worked out. */
+double perpi_sim_offset_energy(const perp_sim* sim, bool impact);
+/* Contacts of the step being worked out: points move with the offset, gaps change by it (their drift). */
+void perpi_sim_offset_gaps(perp_sim* sim, double h);
+/* How far the offset moves points of a body at most. */
+double perpi_sim_offset_travel(const perp_sim* sim, int32_t body);
 /* settle.c: for a stepper that settles: velocities and impulses of which the formulated problem ends
  * where it starts, into v_problem and p_problem. Whether it got there is report->outcome. */
 PERP_NODISCARD perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,

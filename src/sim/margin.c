@@ -69,7 +69,9 @@ perp_status perpi_sim_margins(perp_sim* sim, double h)
         if (status != PERP_OK) {
             return status;
         }
-        sim->margin[i] = RESERVE * travel(model, body, h, v, w) + FLOOR * reach_of(model, body);
+        sim->margin[i] =
+            RESERVE * (travel(model, body, h, v, w) + perpi_sim_offset_travel(sim, i)) +
+            FLOOR * reach_of(model, body);
         const double slack = SLACK * sim->margin[i] / reach_of(model, body);
         sim->turn[i].spin[0] = v3_scale(h, w);
         sim->turn[i].slack = body->dofs == 0 ? 0.0 : slack < SLACK_MAX ? slack : SLACK_MAX;
@@ -118,7 +120,8 @@ bool perpi_sim_margins_exceeded(perp_sim* sim, double h, const double* v_new)
             continue;
         }
         const double came = travel(model, body, h, perpi_state_velocity(model, v_new, i),
-                                   perpi_state_rate(model, v_new, i));
+                                   perpi_state_rate(model, v_new, i)) +
+                            perpi_sim_offset_travel(sim, i);
         if (came > sim->margin[i]) {
             sim->margin[i] = RESERVE * came;
             exceeded = true;

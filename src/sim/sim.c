@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/internal.h"
+#include "step/repair.h"
 #include "step/force_rows.h"
 #include "step/layers.h"
 
@@ -157,10 +158,17 @@ static perp_status allocate(perp_sim* sim)
     sim->q_size = (int32_t)n * perpi_q_stride(model);
     sim->v_size = (int32_t)n * perpi_v_stride(model);
     sim->s_size = perpi_s_size(model);
+    sim->offset_at = sim->impact != NULL && !sim->adaptive ? sim->s_size : -1;
+    sim->s_size += sim->offset_at >= 0 ? perpi_offset_size(model) : 0;
+    const bool displaced = sim->offset_at >= 0;
     struct {
         double** array;
         size_t count;
-    } arrays[] = {{&sim->q, (size_t)sim->q_size},
+    } arrays[] = {{&sim->q_start, displaced ? (size_t)sim->q_size : 0},
+                  {&sim->v_start, displaced ? (size_t)sim->v_size : 0},
+                  {&sim->q_to, displaced ? (size_t)sim->q_size : 0},
+                  {&sim->v_to, displaced ? (size_t)sim->v_size : 0},
+                  {&sim->q, (size_t)sim->q_size},
                   {&sim->v, (size_t)sim->v_size},
                   {&sim->q_next, (size_t)sim->q_size},
                   {&sim->v_next, (size_t)sim->v_size},
@@ -190,6 +198,24 @@ static perp_status allocate(perp_sim* sim)
     sim->next.context = context;
     sim->closed.context = context;
     sim->looked.context = context;
+    return status;
+}
+
+static perp_status find_loops(perp_sim* sim)
+{
+    int32_t* tree = NULL;
+    perp_status status =
+        perpi_alloc(sim->context, sim->model->joint_count, sizeof *sim->loop, &sim->loop);
+    if (status == PERP_OK) {
+        status = perpi_alloc(sim->context, sim->model->body_count, sizeof *tree, &tree);
+    }
+    if (status == PERP_OK) {
+        perpi_repair_find_loops(sim->model, tree, sim->loop);
+    }
+    perpi_free(sim->context, tree);
+    for (size_t i = 0; status == PERP_OK && i < sim->model->joint_count; ++i) {
+        sim->any_loop = sim->any_loop || sim->loop[i];
+    }
     return status;
 }
 
@@ -306,10 +332,11 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
                           "with '%s': give a number",
                           def->stepper);
     }
-    if (strcmp(def->contact, "standard") != 0) {
+    if (strcmp(def->contact, "corrective") == 0) {
         return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                          "step: an adaptive step does not go with the contact model '%s': "
-                          "give a number, or use 'standard'",
+                          "step: an adaptive step does not go with the contact model '%s', which "
+                          "has no contacts before bodies overlap: give a number, or use 'standard' "
+                          "or 'peg'",
                           def->contact);
     }
     if (def->joint_correction) {
@@ -324,8 +351,8 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
  * in their problem already. */
 static bool carries_momentum(const perp_sim* sim)
 {
-    return sim->stepper->look == PERPI_LOOK_START && !sim->stepper->settles &&
-           perpi_momentum_differs(sim->model);
+    return (sim->stepper->look == PERPI_LOOK_START || sim->second != NULL) &&
+           !sim->stepper->settles && perpi_momentum_differs(sim->model);
 }
 
 static perp_status build(perp_sim* sim, const perp_sim_def* asked)
@@ -349,6 +376,8 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
             status = perpi_stepper_settings(context, sim->stepper, def->stepper_option,
                                             def->stepper_option_count, &sim->step_settings);
             sim->step_settings.linear_rotation = def->linear_rotation;
+            sim->step_settings.midway =
+                sim->stepper->midway && !sim->adaptive && !def->linear_rotation;
             sim->step_settings.cone = sim->rules.cone;
             sim->step_settings.directions = sim->rules.directions;
         }
@@ -431,6 +460,12 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
     }
     if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
         status = prepare_looking(sim);
+        if (status == PERP_OK) {
+            status = perpi_stepper_find(context, "stewart-trinkle", &sim->second);
+        }
+    }
+    if (status == PERP_OK && sim->model->joint_count > 0) {
+        status = find_loops(sim);
     }
     const bool corrects = def->joint_correction && sim->model->joint_count > 0;
     if (status == PERP_OK && (corrects || carries_momentum(sim))) {
@@ -520,8 +555,14 @@ void perp_sim_destroy(perp_sim* sim)
                            sim->input,
                            sim->effort,
                            sim->v_solved,
+                           sim->q_start,
+                           sim->v_start,
+                           sim->q_to,
+                           sim->v_to,
                            sim->closed.item,
                            sim->keep,
+                           sim->start,
+                           sim->loop,
                            sim->exception,
                            sim->looked.item,
                            sim->judged,
@@ -543,6 +584,7 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_free(context, sim->s_next);
     perpi_free(context, sim->hit);
     perpi_free(context, sim->hit_work);
+    perpi_free(context, sim->hit_island);
     perpi_free(context, sim->callback);
     perpi_free(context, sim->user_code);
     perpi_arena_free(&sim->scratch);
@@ -799,9 +841,24 @@ bool perpi_sim_bounces(const perp_sim* sim)
     return sim->impact != NULL;
 }
 
+const bool* perpi_sim_loops(const perp_sim* sim)
+{
+    return sim->loop;
+}
+
 const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim)
 {
     return &sim->step_settings;
+}
+
+const perpi_stepper_ops* perpi_sim_second_stepper(const perp_sim* sim)
+{
+    return sim->second;
+}
+
+bool perpi_sim_falls_back(const perp_sim* sim)
+{
+    return sim->second != NULL || (sim->model->joint_count > 0 && !sim->adaptive);
 }
 
 bool perpi_sim_layered(const perp_sim* sim)

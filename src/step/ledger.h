@@ -24,6 +24,8 @@ typedef struct perpi_ledger_input {
     const perpi_joint_input* joint_input; /* likewise */
     const double* q_end;                  /* where the answer leads, before poses are corrected */
     const double* v_state;                /* the state's velocities there: momentum.h */
+    const double*
+        offset; /* that the step adds to the motion after an impact (formulate.h), or NULL */
     const double *q_final, *v_final; /* after poses were moved and velocities projected, or NULL */
 } perpi_ledger_input;
 

@@ -89,6 +89,17 @@ static void exchange(const perpi_ledger_input* in, const perpi_momentum_work* wo
     }
 }
 
+/* Something prescribed has struck the body in the impact before the step, within which that happened. */
+static bool struck_before(const perpi_ledger_input* in, int32_t i)
+{
+    const int32_t n = perpi_v_stride(in->model);
+    bool moved = false;
+    for (int32_t k = 0; in->offset != NULL && k < n; ++k) {
+        moved = moved || in->offset[i * n + k] != 0.0;
+    }
+    return moved && in->offset[n * (int32_t)in->model->body_count + i] == 0.0;
+}
+
 /* True: there is an island that exchanges nothing with prescribed bodies. */
 static bool find_islands(const perpi_ledger_input* in, const perpi_momentum_work* work)
 {
@@ -97,7 +108,7 @@ static bool find_islands(const perpi_ledger_input* in, const perpi_momentum_work
     const int32_t bodies = (int32_t)model->body_count;
     for (int32_t i = 0; i < bodies; ++i) {
         work->island[i] = i;
-        work->held[i] = f->supported && model->body[i].support.points > 0;
+        work->held[i] = (f->supported && model->body[i].support.points > 0) || struck_before(in, i);
     }
     const perp_contact* last = NULL; /* contacts of a pair follow each other */
     for (int32_t i = 0; i < f->contact_count; ++i) {

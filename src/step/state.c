@@ -1,6 +1,8 @@
 /* src/step/state.c - reading and writing the flat state; forces and prescribed motion at a time. */
 #include "step/formulate.h"
 
+#include <string.h>
+
 perpi_pose perpi_state_pose(const perp_model* model, const double* q, int32_t body)
 {
     const double* s = q + (size_t)body * (size_t)perpi_q_stride(model);
@@ -52,6 +54,49 @@ void perpi_state_set_velocity(const perp_model* model, double* v, int32_t body, 
 mat3 perpi_world_inertia(const perpi_body* body, const perpi_pose* pose)
 {
     return m3_mm(pose->R, m3_mm(body->inertia, m3_transpose(pose->R)));
+}
+
+/* The angular velocity at orientation `to` with the momentum that w has at `from`. */
+static vec3 carried_rate(const perpi_body* body, mat3 from, mat3 to, vec3 w)
+{
+    const vec3 L = m3_mul(from, m3_mul(body->inertia, m3_tmul(from, w)));
+    return m3_mul(to, m3_mul(m3_inverse(body->inertia), m3_tmul(to, L)));
+}
+
+void perpi_carry_spin(const perp_model* model, const double* q, const double* q_to, double* v)
+{
+    for (int32_t i = 0; model->dimension == 3 && i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        const size_t turn = 7 * (size_t)i + 3;
+        if (body->dofs == 0 || body->particle || perpi_inertia_round(body) ||
+            memcmp(q + turn, q_to + turn, 4 * sizeof *q) == 0) {
+            continue;
+        }
+        const vec3 w =
+            carried_rate(body, perpi_state_pose(model, q, i).R, perpi_state_pose(model, q_to, i).R,
+                         perpi_state_rate(model, v, i));
+        v3_to(w, v + 6 * (size_t)i + 3);
+    }
+}
+
+void perpi_displace(const perp_model* model, const double* offset, bool before, double* q)
+{
+    const double* early = offset + (size_t)perpi_v_stride(model) * model->body_count;
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        const vec3 moved = perpi_state_velocity(model, offset, i);
+        const vec3 turn = perpi_state_rate(model, offset, i);
+        if (model->body[i].dofs == 0 || (early[i] != 0.0) != before ||
+            v3_dot(moved, moved) + v3_dot(turn, turn) == 0.0) {
+            continue; /* keeps its bits */
+        }
+        perpi_pose pose = perpi_state_pose(model, q, i);
+        pose.x = v3_add(pose.x, moved);
+        if (model->dimension == 3 && !model->body[i].particle) {
+            pose.q = q4_unit(q4_mul(q4_exp(turn), pose.q));
+        }
+        perpi_state_set_pose(model, q, i, &pose,
+                             model->dimension == 2 ? q[3 * i + 2] + turn.z : 0.0);
+    }
 }
 
 static perp_status wrench_vector(const perp_model* model, const perpi_wrench* wrench,

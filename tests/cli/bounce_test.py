@@ -39,7 +39,7 @@ def impacts_are_frames_of_no_duration_that_verify():
             with h5py.File("r.h5", "r") as file:
                 kind, time = file["solver/impact"][:, 0], file["time"][()]
                 q, v = file["state/q"][()], file["state/v"][()]
-                assert file.attrs["impacts"] == 1
+                assert file.attrs["impacts"] == 2
                 for k in numpy.nonzero(kind)[0]:
                     assert time[k] == time[k - 1] and (q[k] == q[k - 1]).all()
                     assert (v[k] != v[k - 1]).any()

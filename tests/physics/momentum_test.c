@@ -165,7 +165,12 @@ static void collide(const char* scene, keeping* k)
     while (!perp_sim_finished(s.sim)) {
         double P[2][3], L[2][3], off[2] = {0}, size[2] = {0};
         perp_sim_momentum(s.sim, P[0], L[0]);
-        if (perp_sim_step(s.sim) != PERP_OK) {
+        /* an impact belongs to the step that follows, which displaces the poses */
+        perp_status status = perp_sim_step(s.sim);
+        while (status == PERP_OK && perp_sim_step_info(s.sim).kind != PERP_STEP_TIME) {
+            status = perp_sim_step(s.sim);
+        }
+        if (status != PERP_OK) {
             k->failed += 1;
             break;
         }
@@ -208,7 +213,7 @@ TEST(bodies_that_float_keep_their_momentum_in_every_step)
             for (uint64_t seed = 0; seed < 12; ++seed) {
                 const bool peg = seed % 3 == 2, correct = k == 0 && seed % 2 == 1;
                 write_scene(seed, space == 1, stepper[k], peg ? "peg" : "standard", correct,
-                            k == 0 && seed % 4 == 3 ? 0.6 : 0.0, &t);
+                            k == 0 && seed % 2 == 1 ? 0.6 : 0.0, &t);
                 collide(t.at, &all);
             }
             TEST_PRINT("%s, %-18s linear %.1e, angular %.1e; %d of %d runs failed, %d contacts",

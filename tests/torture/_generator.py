@@ -935,7 +935,7 @@ class Maker:
         # Restitution, correction, adaptive steps.
         bounces = (stepper in ("stewart-trinkle", "anitescu-potra") and rng.random() < 0.35) or \
             (stray and rng.random() < 0.3)
-        # Groups do not take restitution and adaptive steps yet: drawn, but not always.
+        # Groups with restitution are drawn less often.
         if bounces and contact in ("peg", "lnc", "disjunctive") and rng.random() < 0.6:
             bounces = False
         self.tags["restitution"] = "none"

@@ -1,0 +1,438 @@
+/* src/sim/impact_time.c - when within a fixed step an impact happens, and what that does to the poses.
+ *
+ * An impact comes before the step in which its bodies would meet. Their poses are to advance with the
+ * velocities before the impact up to the time t at which they meet, and with those after it from there:
+ *     q' = q + h v' - t M^-1 J' p
+ * v' the velocities of the step, which have the impact's jump M^-1 J' p over the whole of it. What is
+ * taken back, the offset, is part of the state until that step has been made.
+ *
+ * Positions of a semi-implicit step lie on the parabola whose velocity at t_l is v_l + dv/2, dv the gain of
+ * velocity in a step. With g = J dv and u = J v_l:
+ *     gap + (u + g/2) t + g t^2 / (2 h) = 0,   u_t = u + g (1/2 + t/h)
+ * are time and normal velocity of the meeting. The law of impact is one of u_t: the normal velocity after is
+ * u+ + (u_t - u). A ball then bounces on the parabolas themselves: sum m |v + h g/2|^2 / 2 - m g.x is
+ * kept by flight and bounce with e = 1. docs/notation.md derives it.
+ *
+ * Where something prescribed takes part in the impact (a floor, a hinge), the offset is added to the motion
+ * of the step. Bodies that only act on each other are displaced before the step: its impulses then act at the
+ * displaced poses, and angular momentum is kept to rounding. (A joint is better off with the first: the offset
+ * and the motion of the step, along tangents of its path, are opposite.)
+ *
+ * One time per pair of bodies, the first of its contacts. Where impulses also pass through joints or resting
+ * contacts, or from one moving body to the next and the next, all of them have the first time: the joints
+ * stay closed, and angular momentum is kept.
+ */
+#include <string.h>
+
+#include "linalg/dense.h"
+#include "sim/internal.h"
+#include "step/ledger.h"
+
+const double* perpi_sim_offset(const perp_sim* sim)
+{
+    return sim->offset_at >= 0 ? sim->s + sim->offset_at : NULL;
+}
+
+/* NULL if it is 0. */
+static const double* pending_offset(const perp_sim* sim)
+{
+    const double* offset = perpi_sim_offset(sim);
+    bool any = false;
+    for (int32_t i = 0; offset != NULL && i < sim->v_size; ++i) {
+        any = any || offset[i] != 0.0;
+    }
+    return any ? offset : NULL;
+}
+
+void perpi_sim_displaced(const perp_sim* sim, const double* offset, const double* v, double* q_to,
+                         double* v_to)
+{
+    memcpy(q_to, sim->q, (size_t)sim->q_size * sizeof *q_to);
+    memcpy(v_to, v, (size_t)sim->v_size * sizeof *v_to);
+    perpi_displace(sim->model, offset, true, q_to);
+    perpi_carry_spin(sim->model, sim->q, q_to, v_to);
+}
+
+void perpi_sim_start_from(perp_sim* sim)
+{
+    const double* offset = pending_offset(sim);
+    sim->q_from = sim->q;
+    sim->v_from = sim->v;
+    if (offset != NULL) {
+        perpi_sim_displaced(sim, offset, sim->v, sim->q_start, sim->v_start);
+        sim->q_from = sim->q_start;
+        sim->v_from = sim->v_start;
+    }
+}
+
+double perpi_sim_offset_energy(const perp_sim* sim, bool impact)
+{
+    const perp_model* model = sim->model;
+    const double* offset = pending_offset(sim);
+    if (offset == NULL) {
+        return 0.0;
+    }
+    double change = perpi_energy_change(model, true, sim->q, sim->v, sim->q_from, sim->v_from);
+    const double* early = offset + sim->v_size;
+    for (int32_t i = 0; !impact && i < (int32_t)model->body_count; ++i) {
+        if (early[i] == 0.0) { /* the step displaces it: its weight acts on that way, too */
+            const vec3 moved = perpi_state_velocity(model, offset, i);
+            change -= model->body[i].mass * v3_dot(model->body[i].gravity, moved);
+        }
+    }
+    if (impact) { /* poses are displaced by the step only; velocities come back */
+        change += perpi_energy_change(model, true, sim->q_from,
+                                      sim->v_solved != NULL ? sim->v_solved : sim->v_next, sim->q,
+                                      sim->v_next);
+    }
+    return change;
+}
+
+double perpi_sim_offset_travel(const perp_sim* sim, int32_t body)
+{
+    const perpi_body* b = &sim->model->body[body];
+    const double* offset = perpi_sim_offset(sim);
+    const double reach = isfinite(b->reach) ? b->reach : sim->model->length;
+    return offset == NULL ? 0.0
+                          : v3_norm(perpi_state_velocity(sim->model, offset, body)) +
+                                v3_norm(perpi_state_rate(sim->model, offset, body)) * reach;
+}
+
+/* Of a body's point. */
+static vec3 offset_at(const perp_sim* sim, const double* offset, int32_t body, vec3 point)
+{
+    const vec3 arm = v3_sub(point, sim->pose[body].x);
+    return v3_add(perpi_state_velocity(sim->model, offset, body),
+                  v3_cross(perpi_state_rate(sim->model, offset, body), arm));
+}
+
+void perpi_sim_offset_gaps(perp_sim* sim, double h)
+{
+    const double* offset = pending_offset(sim);
+    const double* early = offset != NULL ? offset + sim->v_size : NULL;
+    for (size_t i = 0; offset != NULL && i < sim->next.count; ++i) {
+        perp_contact* c = &sim->next.item[i];
+        const vec3 n = v3_from(c->normal), on_a = v3_from(c->point);
+        const vec3 a = offset_at(sim, offset, c->body_a, on_a);
+        const vec3 b = offset_at(sim, offset, c->body_b, v3_madd(on_a, c->gap, n));
+        const bool free_a = sim->model->body[c->body_a].dofs > 0;
+        const bool free_b = sim->model->body[c->body_b].dofs > 0;
+        /* the point that both arms reach for: of two moving bodies the middle, which keeps momentum */
+        const vec3 from_a = early[c->body_a] != 0.0 ? a : v3(0, 0, 0);
+        const vec3 from_b = early[c->body_b] != 0.0 ? b : v3(0, 0, 0);
+        const vec3 moved = v3_scale(free_a && free_b ? 0.5 : 1.0, v3_add(from_a, from_b));
+        v3_to(v3_add(on_a, moved), c->point);
+        if (!sim->stepper->touching) { /* without a gap term poses do not matter */
+            c->drift[0] += v3_dot(n, v3_sub(b, a)) / h;
+        }
+    }
+}
+
+/* ---- what else acts ----------------------------------------------------------------------------------*/
+
+double perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double gain)
+{
+    for (size_t i = 0; i < sim->halves.pull_count; ++i) {
+        const perpi_pull* pull = &sim->halves.pull[i];
+        if (pull->key == key && pull->found) {
+            return pull->gain;
+        }
+    }
+    return gain;
+}
+
+/* ---- times -----------------------------------------------------------------------------------------*/
+
+/* The root of the parabola, within the step: it was found to meet there. Where there is no root, u alone. */
+static double meeting_time(double gap, double u, double g, double h, bool late)
+{
+    const double slope = u + 0.5 * g, square = slope * slope - 2.0 * gap * g / h;
+    const double speed = square > 0.0 && slope < 0.0 ? 0.5 * (sqrt(square) - slope) : -u;
+    const double first = late ? -h : 0.0, last = late ? 0.0 : h;
+    const double t = speed > 0.0 ? gap / speed : 0.0;
+    return t < first ? first : t > last ? last : t;
+}
+
+static bool same_group(const perp_contact* a, const perp_contact* b)
+{
+    return a->group == b->group || a->group == -b->group;
+}
+
+/* A group that is struck is closed when its last member closes: that one acts, by itself, and takes the law
+ * of restitution. */
+static void choose_members(perp_sim* sim, double h)
+{
+    perp_contact* c = sim->next.item;
+    size_t kept = 0;
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        bool struck = false;
+        for (size_t k = 0; c[i].group != 0 && k < sim->next.count; ++k) {
+            struck = struck || (same_group(&c[i], &c[k]) && sim->hit[k].e > 0.0);
+        }
+        size_t last = i;
+        double latest = -INFINITY;
+        for (size_t k = 0; struck && k < sim->next.count; ++k) {
+            const perpi_hit* hit = &sim->hit[k];
+            const bool closed = hit->gap < 0.0 && hit->gap + h * hit->u < 0.0; /* all the time */
+            const double t = closed         ? hit->gap
+                             : hit->u < 0.0 ? meeting_time(hit->gap, hit->u, hit->bend, h, false)
+                                            : h;
+            if (same_group(&c[i], &c[k]) && c[k].group > 0 && t > latest) {
+                latest = t;
+                last = k;
+            }
+        }
+        sim->hit[i].chosen = struck ? (last == i ? 1 : -1) : 0;
+    }
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        if (sim->hit[i].chosen < 0) {
+            continue;
+        }
+        sim->hit[kept] = sim->hit[i];
+        c[kept] = c[i];
+        if (sim->hit[kept].chosen > 0) {
+            const double e = perp_model_pair_restitution(sim->model, c[i].body_a, c[i].body_b);
+            c[kept].group = 0;
+            sim->hit[kept].e = sim->hit[kept].fast ? e : 0.0;
+        }
+        kept += 1;
+    }
+    sim->next.count = kept;
+}
+
+void perpi_sim_impact_times(perp_sim* sim, double h)
+{
+    choose_members(sim, h);
+    const size_t count = sim->next.count;
+    for (size_t i = 0; i < count; ++i) {
+        perpi_hit* hit = &sim->hit[i];
+        hit->time = hit->e > 0.0 && sim->offset_at >= 0
+                        ? meeting_time(hit->gap, hit->u, hit->bend, h, sim->stepper->touching)
+                        : 0.0;
+    }
+    /* contacts of a pair follow each other */
+    for (size_t i = 0, end; i < count; i = end) {
+        const perp_contact* c = &sim->next.item[i];
+        double first = INFINITY;
+        for (end = i; end < count && sim->next.item[end].body_a == c->body_a &&
+                      sim->next.item[end].body_b == c->body_b;
+             ++end) {
+            const perpi_hit* hit = &sim->hit[end];
+            first = hit->e > 0.0 && hit->time < first ? hit->time : first;
+        }
+        for (size_t k = i; k < end; ++k) {
+            perpi_hit* hit = &sim->hit[k];
+            hit->time = hit->e > 0.0 ? first : 0.0;
+            hit->part = 0.5 + hit->time / h;
+        }
+    }
+}
+
+/* ---- the offset ------------------------------------------------------------------------------------*/
+
+/* Blocks that exchange impulses in an impact. */
+typedef struct island {
+    int32_t parent, blocks, pairs;
+    bool shares; /* a joint or a contact that is not struck has an impulse */
+    bool held;   /* something prescribed gives one */
+    double time; /* the first */
+    double mass;
+    vec3 v;         /* sum m v, after the impact */
+    vec3 moment;    /* sum m s x v of its offsets s */
+    mat3 spreading; /* sum m (|u|^2 - u u'), u = v - mean */
+    vec3 lambda;
+} island;
+
+static int32_t find_root(const island* x, int32_t block)
+{
+    while (x[block].parent != block) {
+        block = x[block].parent;
+    }
+    return block;
+}
+
+static bool acts(const perp_constraint* c, const double* p)
+{
+    bool any = false;
+    for (int32_t r = 0; r < c->rows; ++r) {
+        any = any || p[c->row + r] != 0.0;
+    }
+    return any;
+}
+
+static void join_blocks(island* x, const perpi_formulation* f, const double* p)
+{
+    const int32_t blocks = f->problem.block_count;
+    for (int32_t i = 0; i < blocks; ++i) {
+        x[i] = (island){.parent = i, .blocks = 1, .time = INFINITY};
+    }
+    for (int32_t i = 0; i < f->problem.constraint_count; ++i) {
+        const perp_constraint* c = &f->constraint[i];
+        if (c->block[0] < 0 || c->block[1] < 0 || !acts(c, p)) {
+            continue;
+        }
+        const int32_t a = find_root(x, c->block[0]), b = find_root(x, c->block[1]);
+        if (a != b) {
+            const int32_t root = a < b ? a : b, other = a < b ? b : a;
+            x[other].parent = root;
+            x[root].blocks += x[other].blocks;
+        }
+    }
+}
+
+/* Times, and what they are shared with, of the roots. */
+static void fill_islands(island* x, const perpi_formulation* f, const perp_contact* contact,
+                         const double* p)
+{
+    int32_t last[2] = {-1, -1};
+    for (int32_t i = 0; i < f->problem.constraint_count; ++i) {
+        const perp_constraint* c = &f->constraint[i];
+        const int32_t any = c->block[0] >= 0 ? c->block[0] : c->block[1];
+        if (any < 0 || !acts(c, p)) {
+            continue;
+        }
+        island* root = &x[find_root(x, any)];
+        const bool struck = i < f->contact_count &&
+                            (contact[i].impact.time != 0.0 || contact[i].impact.gain != 0.0);
+        root->shares = root->shares || !struck;
+        root->held = root->held || c->block[0] < 0 || c->block[1] < 0;
+        if (!struck) {
+            continue;
+        }
+        root->time = contact[i].impact.time < root->time ? contact[i].impact.time : root->time;
+        root->pairs += contact[i].body_a != last[0] || contact[i].body_b != last[1];
+        last[0] = contact[i].body_a;
+        last[1] = contact[i].body_b;
+    }
+}
+
+static vec3 linear_part(const perp_sim* sim, const double* at)
+{
+    return sim->model->dimension == 2 ? v3(at[0], at[1], 0.0) : v3_from(at);
+}
+
+/* K x = b, K positive semidefinite with b in its range: a small multiple of the identity is added, and what
+ * it costs refined away. */
+static vec3 solve_spreading(const mat3* K, vec3 b)
+{
+    const double trace = K->m[0][0] + K->m[1][1] + K->m[2][2];
+    vec3 x = v3(0, 0, 0);
+    if (!(trace > 0.0)) {
+        return x;
+    }
+    mat3 shifted = *K;
+    for (int k = 0; k < 3; ++k) {
+        shifted.m[k][k] += 1e-9 * trace;
+    }
+    const mat3 inverse = m3_inverse(shifted);
+    for (int k = 0; k < 3; ++k) {
+        x = v3_add(x, m3_mul(inverse, v3_sub(b, m3_mul(*K, x))));
+    }
+    return x;
+}
+
+/* Bodies that nothing prescribed acts on must not change sum x x m v by being displaced, sum m s x v = 0,
+ * v after the impact. The nearest offsets (in the mass norm, which keeps sum m s = 0) that satisfy it are
+ *     s + u x lambda,   sum m (|u|^2 - u u') lambda = -sum m s x v,   u = v - mean
+ * Two bodies are then displaced along their relative velocity. */
+static void keep_angular_momentum(const perp_sim* sim, const perpi_formulation* f, island* x,
+                                  double* moved)
+{
+    const perp_model* model = sim->model;
+    for (int pass = 0; pass < 3; ++pass) {
+        for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+            if (f->block_of[i] < 0) {
+                continue;
+            }
+            island* root = &x[find_root(x, f->block_of[i])];
+            const double m = model->body[i].mass;
+            double* s = moved + f->dof[f->block_of[i]];
+            const vec3 v = linear_part(sim, sim->v_problem + f->dof[f->block_of[i]]);
+            if (root->held || root->blocks < 2) {
+                continue;
+            }
+            if (pass == 0) {
+                root->mass += m;
+                root->v = v3_madd(root->v, m, v);
+                continue;
+            }
+            const vec3 u = v3_madd(v, -1.0 / root->mass, root->v);
+            if (pass == 1) {
+                const double a[3] = {u.x, u.y, u.z};
+                root->moment = v3_madd(root->moment, m, v3_cross(linear_part(sim, s), u));
+                for (int k = 0; k < 9; ++k) {
+                    root->spreading.m[k / 3][k % 3] +=
+                        m * ((k / 3 == k % 3 ? v3_dot(u, u) : 0.0) - a[k / 3] * a[k % 3]);
+                }
+                continue;
+            }
+            const vec3 d = v3_cross(u, root->lambda);
+            s[0] += d.x;
+            s[1] += d.y;
+            if (model->dimension == 3) {
+                s[2] += d.z;
+            }
+        }
+        for (int32_t i = 0; pass == 1 && i < f->problem.block_count; ++i) {
+            x[i].lambda = v3_neg(solve_spreading(&x[i].spreading, x[i].moment));
+        }
+    }
+}
+
+perp_status perpi_sim_add_offset(perp_sim* sim, const perpi_formulation* f, const double* p)
+{
+    const perp_contact* contact = sim->next.item;
+    bool any = false;
+    for (size_t i = 0; i < sim->next.count; ++i) {
+        any = any || contact[i].impact.time != 0.0;
+    }
+    if (!any || sim->offset_at < 0) {
+        return PERP_OK;
+    }
+    const size_t blocks = (size_t)f->problem.block_count;
+    const perp_status status = perpi_grow(sim->context, &sim->hit_island, &sim->hit_island_capacity,
+                                          blocks * sizeof(island), 1);
+    if (status != PERP_OK) {
+        return status;
+    }
+    island* x = (island*)(void*)sim->hit_island;
+    join_blocks(x, f, p);
+    fill_islands(x, f, contact, p);
+    double* moved = sim->hit_work;
+    memset(moved, 0, (size_t)f->problem.dof_count * sizeof *moved);
+    for (int32_t i = 0; i < f->problem.constraint_count; ++i) {
+        const perp_constraint* c = &f->constraint[i];
+        const int32_t first = c->block[0] >= 0 ? c->block[0] : c->block[1];
+        if (first < 0 || !acts(c, p)) {
+            continue;
+        }
+        const island* root = &x[find_root(x, first)];
+        const bool common = root->shares || (root->blocks > 1 && root->pairs > 1);
+        const double time = common ? root->time : contact[i].impact.time;
+        const double* J = f->J + c->jac;
+        for (int side = 0; side < 2; ++side) {
+            const int32_t block = c->block[side];
+            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+            for (int32_t r = 0; r < c->rows; ++r, J += n) {
+                for (int32_t k = 0; k < n && isfinite(time); ++k) {
+                    moved[f->dof[block] + k] -= time * p[c->row + r] * J[k];
+                }
+            }
+        }
+    }
+    perpi_sim_divide_by_mass(f, moved);
+    keep_angular_momentum(sim, f, x, moved);
+    /* the offset is laid out as the state's velocities */
+    double* offset = sim->s_next + sim->offset_at;
+    for (int32_t i = 0; i < (int32_t)sim->model->body_count; ++i) {
+        const int32_t stride = perpi_v_stride(sim->model), n = sim->model->body[i].dofs;
+        for (int32_t k = 0; k < n; ++k) {
+            offset[i * stride + k] += moved[f->dof[f->block_of[i]] + k];
+        }
+        if (n > 0 && x[find_root(x, f->block_of[i])].blocks > 1 &&
+            !x[find_root(x, f->block_of[i])].held) {
+            offset[sim->v_size + i] = 1.0;
+        }
+    }
+    return PERP_OK;
+}
