@@ -112,7 +112,7 @@ static perp_status diagnose(perp_sim* sim, const perp_report* report,
                  " by impulses %.0e times the motion they act on: the constraints contradict each "
                  "other",
                  residual->runaway);
-    } else if (report->outcome == PERP_OUTCOME_NO_SOLUTION) {
+    } else if (report->outcome == PERP_OUTCOME_NO_SOLUTION && !sim->stepper->settles) {
         snprintf(why, sizeof why, ": the constraints contradict each other");
     }
     return perpi_fail(

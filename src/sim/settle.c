@@ -26,6 +26,13 @@
 
 /* An entry of the forces that is this much smaller than the largest is judged by that. */
 static const double FLOOR = 1e-3;
+/* Where the forces vanish, as on a free body that is pushed or a spring that is at rest length, those
+ * of rounding remain: about 1e-16 of what it takes to bring the bodies from rest to their velocities.
+ * Forces below this part of that are judged by it. */
+static const double ROUNDING = 1e-6;
+/* Nor is there anything to balance in a scene at rest, where velocities are rounding too: those that turn
+ * a body by less than this in a step. */
+static const double REST = 1e-6;
 enum { MAX_CYCLES = 16, STALE = 3 };
 static const double FIRST = 0.1, LAST = 1e-10, SHRINK = 0.1, RETREAT = 30.0;
 /* A cycle that gains less than this wants a smaller mass. One that gains nothing may be on its way
@@ -37,10 +44,20 @@ static const double GAIN = 0.01, WORSE = 10.0;
 static const double GOOD = 1e-7, GROW = 10.0;
 /* A cycle ends the search at this residual, relative as all of them. */
 static const double GOAL = 1e-11;
+/* A body whose M v grew by this from the first solve on is not held by anything. */
+static const double RUNAWAY = 1e6;
 /* What a solve must reach to be of use. */
 static const double USEFUL = 1e-6;
 /* What every solve is asked for: it may fall short. */
 static const double FINE = 1e-12;
+/* Iterations of all solves of a step. A solve that fails takes about 130,000 (some seconds for 20 bodies),
+ * one that succeeds some hundred. */
+static const int64_t MAX_WORK = 150000;
+/* Once the search got no better: solves from the best point with one s after the other, each as long
+ * as it helps, or for a few rounds. A box that slides on four corners has many shares of its load, and a solve
+ * with a mass too large, or rounding with one too small, moves away from a point that was good. */
+static const double POLISH[] = {1e-3, 1e-4, 1e-5, 1e-6, 1e-2, 1e-7, 1e-1, 1.0, 1e-8};
+enum { POLISH_COUNT = sizeof POLISH / sizeof *POLISH, POLISH_ROUNDS = 3, POLISH_SOLVES = 60 };
 
 static perp_status formulate_near(perp_sim* sim, const perpi_step_input* in, double s)
 {
@@ -121,8 +138,9 @@ static perp_status judge(perp_sim* sim, const perpi_step_input* in, perp_contact
 
 /* How far the forces are from balance, beside themselves: |h f + J' p| / (|h f| + |J' p|), each body's
  * entries in units of its mass. The judge compares with M v too, beside which any force looks small
- * once the motion runs away. where: the velocity furthest off. */
-static double unbalance(const perp_sim* sim, int32_t* where)
+ * once the motion runs away. impulse: the largest M v of the first solve, in the same units, when
+ * nothing has run away. where: the velocity furthest off. */
+static double unbalance(const perp_sim* sim, double impulse, int32_t* where)
 {
     const perpi_formulation* f = sim->formulation;
     const perp_contact_problem* P = &f->problem;
@@ -164,7 +182,9 @@ static double unbalance(const perp_sim* sim, int32_t* where)
             const int32_t d = P->dof[b], n = P->dof[b + 1] - d;
             for (int32_t i = 0; i < n; ++i) {
                 const double root = sqrt(M[i * n + i]);
-                const double floor_size = FLOOR * most * root;
+                const double least =
+                    FLOOR * most > ROUNDING * impulse ? FLOOR * most : ROUNDING * impulse;
+                const double floor_size = least * root;
                 const double scale = size[d + i] > floor_size ? size[d + i] : floor_size;
                 if (pass == 0) {
                     most = size[d + i] / root > most ? size[d + i] / root : most;
@@ -197,9 +217,33 @@ typedef struct search {
     perp_sim* sim;
     const perpi_step_input* in;
     perp_report* report;
-    int32_t iterations, where; /* where: the velocity furthest from balance */
-    double best;
+    int64_t work;         /* iterations so far */
+    int32_t where;        /* the velocity furthest from balance */
+    int32_t fastest;      /* the velocity with the largest M v of all solves */
+    double most;          /* that M v */
+    double best, impulse; /* impulse: the largest M v of the first solve, see unbalance() */
 } search;
+
+/* The largest M v of the velocities at hand, each body's entries in units of its mass. */
+static double largest_impulse(const perp_sim* sim, double h, int32_t* where)
+{
+    const perpi_formulation* f = sim->formulation;
+    const perp_contact_problem* P = &f->problem;
+    double most = 0.0;
+    const double* M = P->M;
+    for (int32_t b = 0; b < P->block_count && P->dof[b] < f->body_dofs; ++b) {
+        const int32_t d = P->dof[b], n = P->dof[b + 1] - d;
+        for (int32_t i = 0; i < n; ++i) {
+            const bool turns = n == 6 ? i >= 3 : n == 3 && sim->model->dimension == 2 && i == 2;
+            const double v = fabs(sim->v_problem[d + i]), least = turns ? REST / h : 0.0;
+            const double size = sqrt(M[i * n + i]) * (v > least ? v : least);
+            *where = size > most ? d + i : *where;
+            most = size > most ? size : most;
+        }
+        M += n * n;
+    }
+    return most;
+}
 
 /* One solve from v_end, judged, and kept if it is the best: *off. v_end moves on unless it failed:
  * then *off is infinite. */
@@ -209,8 +253,11 @@ static perp_status try_near(search* x, double s, double* off)
     const perp_contact_problem* P = &sim->formulation->problem;
     perp_contact_residual residual;
     *off = INFINITY;
+    if (x->work > MAX_WORK) {
+        return PERP_OK;
+    }
     perp_status status = solve_near(sim, x->in, s, &residual, x->report);
-    x->iterations += x->report->iterations;
+    x->work += x->report->iterations;
     if (status != PERP_OK || x->report->outcome == PERP_OUTCOME_CANCELLED ||
         !(residual.worst <= USEFUL) || !all_finite(sim->v_problem, P->dof_count) ||
         !all_finite(sim->p_problem, P->row_count)) {
@@ -221,7 +268,16 @@ static perp_status try_near(search* x, double s, double* off)
         return status;
     }
     int32_t where = 0;
-    const double unbalanced = unbalance(sim, &where);
+    int32_t fast = 0;
+    const double impulse = largest_impulse(sim, x->in->h, &fast);
+    if (x->impulse < 0.0) {
+        x->impulse = impulse;
+    }
+    if (impulse > x->most) {
+        x->most = impulse;
+        x->fastest = fast;
+    }
+    const double unbalanced = unbalance(sim, x->impulse, &where);
     *off = residual.worst > unbalanced ? residual.worst : unbalanced;
     if (*off < x->best) {
         x->best = *off;
@@ -258,8 +314,8 @@ static perp_status look_for_balance(search* x)
             break;
         }
         growing = growing || (exact && before <= GOOD && off > 0.5 * before);
-        if (isinf(off) && s == 1.0) {
-            break; /* not even that can be solved */
+        if (x->work > MAX_WORK || (isinf(off) && (s == 1.0 || exact))) {
+            break; /* enough; or not even the problem with the whole mass can be solved */
         }
         if (growing) {
             s = s * GROW < 1.0 ? s * GROW : 1.0;
@@ -272,16 +328,69 @@ static perp_status look_for_balance(search* x)
     return PERP_OK;
 }
 
+/* See POLISH. */
+static perp_status polish(search* x)
+{
+    const double tolerance = x->sim->def.tolerance;
+    int32_t solves = 0;
+    for (int i = 0; i < POLISH_COUNT && x->best > tolerance; ++i) {
+        const double before = x->best;
+        take_back(x->sim);
+        for (int round = 0; round < POLISH_ROUNDS && x->best > tolerance; ++round) {
+            const double last = x->best;
+            double off;
+            const perp_status status = try_near(x, POLISH[i], &off);
+            if (status != PERP_OK || x->report->outcome == PERP_OUTCOME_CANCELLED) {
+                return status;
+            }
+            if (++solves >= POLISH_SOLVES || x->work > MAX_WORK) {
+                return PERP_OK;
+            }
+            if (isinf(off)) {
+                break;
+            }
+            round = off < 0.5 * last ? -1 : round;
+        }
+        i = x->best < 0.1 * before ? -1 : i; /* from the better point all may help again */
+    }
+    return PERP_OK;
+}
+
+/* Why there is no balance. With a force that nothing resists, velocities go as 1 / s. */
+static void explain(const search* x)
+{
+    char* text = x->report->detail;
+    const size_t room = sizeof x->report->detail;
+    if (isfinite(x->best) && x->most > RUNAWAY * x->impulse) {
+        (void)snprintf(text, room,
+                       "no equilibrium: nothing holds '%.40s' against its forces; it would fall, "
+                       "slide or turn away",
+                       name_of(x->sim, x->fastest));
+    } else if (isinf(x->best)) {
+        (void)snprintf(
+            text, room,
+            "no equilibrium found: something is likely jammed between prescribed bodies");
+    } else {
+        (void)snprintf(text, room,
+                       "the forces on '%.40s' do not balance (off by %.0e of them): does anything "
+                       "hold it, is it jammed?",
+                       name_of(x->sim, x->where), x->best);
+    }
+}
+
 perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
                              perp_contact_residual* residual, perp_report* report)
 {
     const perp_contact_problem* P = &sim->formulation->problem;
-    search x = {.sim = sim, .in = in, .report = report, .best = INFINITY};
+    search x = {.sim = sim, .in = in, .report = report, .best = INFINITY, .impulse = -1.0};
     perp_status status = perpi_grow(sim->context, &sim->settled, &sim->settled_capacity,
                                     (size_t)(P->dof_count + P->row_count) + 1, sizeof(double));
     if (status == PERP_OK) {
         memset(sim->v_end, 0, (size_t)sim->v_size * sizeof *sim->v_end);
         status = look_for_balance(&x);
+        if (status == PERP_OK && report->outcome != PERP_OUTCOME_CANCELLED && isfinite(x.best)) {
+            status = polish(&x);
+        }
     }
     if (status != PERP_OK || report->outcome == PERP_OUTCOME_CANCELLED) {
         return status;
@@ -292,15 +401,12 @@ perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
         status = judge(sim, in, residual);
     }
     const bool solved = x.best <= sim->def.tolerance;
-    report->iterations = x.iterations;
+    report->iterations = x.work < INT32_MAX ? (int32_t)x.work : INT32_MAX;
     report->residual = residual->worst;
     report->outcome = solved ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_NO_SOLUTION;
     report->detail[0] = '\0';
     if (!solved) {
-        (void)snprintf(report->detail, sizeof report->detail,
-                       "the forces on '%.40s' do not balance (off by %.0e of them): does anything "
-                       "hold it, is it jammed?",
-                       name_of(sim, x.where), x.best);
+        explain(&x);
     }
     return status;
 }

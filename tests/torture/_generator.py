@@ -270,6 +270,7 @@ class Maker:
         self.radius, self.place = {}, {}
         self.mass = {}
         self.tags = {}
+        self.lies = False  # a pushed scene on a floor
 
     def choose_template(self):
         rng = self.rng
@@ -718,6 +719,7 @@ class Maker:
         self.g = 0.0
         names = []
         lies = d == 3 and rng.random() < 0.7  # on a floor; else nothing holds the bodies, nor pulls
+        self.lies = lies
         if lies:
             self.g = 9.81
             self.bodies.append({"name": "ground", "type": "static",
@@ -730,7 +732,19 @@ class Maker:
             names.append(self.add_dynamic(kind, at, L * rng.uniform(0.6, 1), True, upright=lies))
             self.bodies[-1].pop("gravity", None)
             if lies:
+                # Flat, and faces at least as high as spheres: what tips over, or is wedged between a
+                # pusher above its centre and the floor, has no equilibrium.
                 shape = self.bodies[-1]["shapes"][0]
+                if kind == "box":
+                    shape["size"] = rounded([L * rng.uniform(0.8, 1.4), L * rng.uniform(0.8, 1.4),
+                                             L * rng.uniform(0.5, 0.8)])
+                elif kind == "cylinder":
+                    shape.update(radius=rounded(L * rng.uniform(0.4, 0.7)),
+                                 length=rounded(L * rng.uniform(0.5, 0.8)))
+                else:
+                    shape["radius"] = rounded(L * rng.uniform(0.25, 0.45))
+                if "friction" in self.bodies[-1]:
+                    self.bodies[-1]["friction"] = rounded(0.3 * self.bodies[-1]["friction"])
                 at[2] = shape["size"][2] / 2 if kind == "box" else \
                     shape["length"] / 2 if kind == "cylinder" else shape["radius"]
                 self.bodies[-1]["position"] = rounded(at)
@@ -739,6 +753,8 @@ class Maker:
                   "shapes": [{"type": "circle" if d == 2 else "sphere",
                               "radius": rounded(L * rng.uniform(0.4, 1))}] if rng.random() < 0.5
                   else [{"type": "box", "size": rounded([0.6 * L] + [2 * L] * (d - 1))}]}
+        if lies and "radius" in pusher["shapes"][0]:  # upright
+            pusher["shapes"][0].update(type="cylinder", length=rounded(2 * L))
         way = rng.uniform(1, 5) * L
         if rng.random() < 0.5:
             pusher["velocity"] = rounded([way / (self.steps * self.h)] + [0.0] * (d - 1))
@@ -860,7 +876,9 @@ class Maker:
         scene = {"dimension": d, "step": rounded(self.h), "record": {"every": 1}}
         g = [0.0] * d
         if self.g:
-            g = rounded(self.vec(self.g)) if rng.random() < 0.07 and self.template != "stack" \
+            # Without inertia nothing may slide or roll off: forces that friction cannot hold have no answer.
+            g = rounded(self.vec(self.g)) if rng.random() < 0.07 and \
+                self.template not in ("stack", "push") \
                 else [0.0] * (d - 1) + [-self.g]
         scene["gravity"] = g
         self.settings(scene, steep)
@@ -887,10 +905,10 @@ class Maker:
                 contact = "standard"
             if stepper == "geometric-implicit" and contact == "corrective":
                 contact = "standard"
-            if stepper == "quasistatic" and contact == "corrective" and self.g:
-                contact = "standard"  # it holds nothing that does not overlap, and nothing falls here
             if stepper == "anitescu-potra" and contact in ("peg", "lnc", "disjunctive"):
                 contact = rng.choice(["standard", "auto", "corrective"])
+        if stepper == "quasistatic" and contact == "corrective" and self.g:
+            contact = "standard"  # it holds nothing that does not overlap, and nothing falls here
         scene["contact"] = contact
         if contact in ("peg", "lnc") and rng.random() < 0.1:
             scene["contact"] = {"type": contact, "single_primary": True}
@@ -899,6 +917,8 @@ class Maker:
         if cone == "ellipsoid" and (self.tags.get("support") or stepper == "compliant"):
             cone = "quadratic"
         friction = {"cone": cone, "default": rounded(rng.choice([0, 0.1, 0.3, 0.5, 0.8, 1.5]))}
+        if self.lies:  # see push()
+            friction["default"] = min(friction["default"], 0.3)
         if cone == "polygon":
             friction["directions"] = rng.choice([3, 4, 5, 6, 8, 12])
         if cone == "ellipsoid":
@@ -908,7 +928,8 @@ class Maker:
         dynamic = [b["name"] for b in self.bodies if b.get("type", "dynamic") == "dynamic"]
         if rng.random() < 0.1 and len(self.bodies) > 1:
             a, b = rng.sample([x["name"] for x in self.bodies], 2)
-            friction["pairs"] = [{"a": a, "b": b, "mu": rounded(rng.uniform(0, 1))}]
+            friction["pairs"] = [{"a": a, "b": b,
+                                  "mu": rounded(rng.uniform(0, 0.3 if self.lies else 1))}]
         scene["friction"] = friction
         self.tags["cone"] = cone
         # Restitution, correction, adaptive steps.
