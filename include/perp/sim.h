@@ -48,7 +48,7 @@ typedef struct perp_sim_def {
     bool keep_going;      /* take the best iterate when a solve fails, and count it */
 } perp_sim_def;
 
-/* h 0.01, duration 1, stewart-trinkle, standard, auto, quadratic cone (a polygon has 8 directions). */
+/* h 0.01, duration 1, stewart-trinkle, contact and solver auto, quadratic cone (a polygon has 8 directions). */
 PERP_API perp_sim_def perp_sim_def_default(void);
 
 /* The contact model that a simulation uses: what 'auto' stands for with this model, stepper and step, or the

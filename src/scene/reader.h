@@ -14,7 +14,7 @@
 #include "perp/scene.h"
 
 /* The contact model of a scene that names none. */
-#define PERPI_SCENE_CONTACT "standard"
+#define PERPI_SCENE_CONTACT "auto"
 
 #define PERPI_TRY(call)                                                                            \
     do {                                                                                           \

@@ -12,7 +12,7 @@ perp_sim_def perp_sim_def_default(void)
     return (perp_sim_def){.step = 0.01,
                           .duration = 1.0,
                           .stepper = "stewart-trinkle",
-                          .contact = "standard",
+                          .contact = "auto",
                           .solver = "auto",
                           .cone = "quadratic",
                           .directions = 8,

@@ -60,7 +60,7 @@ TEST(a_particle_pushed_by_a_fence_gives_the_same_bits_everywhere)
 
 TEST(a_stack_of_boxes_gives_the_same_bits_everywhere)
 {
-    check_scene("scenes/stack.json", 0x0cc80acf30b3d3dfu);
+    check_scene("scenes/stack.json", 0xb23fbfec6e28daf5u);
 }
 
 TEST(a_ball_that_drops_gives_the_same_bits_everywhere)

@@ -32,7 +32,7 @@ TEST(the_defaults_are_the_documented_ones)
     CHECK(run.step == 0.01);
     CHECK(run.duration == 1.0);
     CHECK_EQ_STR(run.stepper, "stewart-trinkle");
-    CHECK_EQ_STR(run.contact, "standard");
+    CHECK_EQ_STR(run.contact, "auto");
     CHECK_EQ_STR(run.solver, "auto");
     CHECK_EQ_INT(run.solver_option_count, 0);
     CHECK_EQ_STR(run.cone, "quadratic");
