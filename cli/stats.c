@@ -87,6 +87,8 @@ void cli_stats_step(cli_stats* stats, const perp_sim* sim, double seconds)
     take_worst(&stats->momentum_error[0], info.momentum_error[0]);
     take_worst(&stats->momentum_error[1], info.momentum_error[1]);
     stats->crossings += info.crossings;
+    stats->semi_implicit += info.semi_implicit;
+    stats->joints_kept += info.joints_kept;
 
     take_worst(&stats->penetration_max, info.penetration);
     take_worst(&stats->joint_error[0], info.joint_error[0]);

@@ -33,6 +33,8 @@ typedef struct cli_stats {
     int64_t ledger_step;      /* and its number; 0: none */
     double momentum_error[2]; /* largest: linear, angular */
     int64_t crossings;
+    int64_t joints_kept;   /* steps that left the errors of joints as they were */
+    int64_t semi_implicit; /* steps of stewart-trinkle where the stepper found no answer */
 } cli_stats;
 
 bool cli_stats_begin(cli_stats* stats, const perp_sim* sim); /* false: no memory */

@@ -138,6 +138,12 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
         strcmp(contact, "disjunctive") == 0 || stats->fallbacks > 0) {
         json_object_set_new(o, "contact_fallbacks", json_integer(stats->fallbacks));
     }
+    if (strcmp(run.stepper, "implicit") == 0 || strcmp(run.stepper, "geometric-implicit") == 0) {
+        json_object_set_new(o, "semi_implicit_steps", json_integer(stats->semi_implicit));
+    }
+    if (stats->joints_kept > 0) {
+        json_object_set_new(o, "joints_kept_steps", json_integer(stats->joints_kept));
+    }
     if (strcmp(run.stepper, "quasistatic") == 0) {
         json_object_set_new(o, "undetermined",
                             json_pack("{s:I, s:i}", "steps", (json_int_t)stats->undetermined,
@@ -273,6 +279,16 @@ void cli_summary_print(const perp_scene* scene, const perp_sim* sim, cli_stats* 
     printf("  solver         %.4g iterations a step, %d at most; %lld failures\n",
            mean(stats->iterations_sum, stats->steps), (int)stats->iterations_max,
            (long long)stats->failures);
+    if (stats->semi_implicit > 0) {
+        printf("  fell back      %lld step%s of stewart-trinkle, where the laws of %s had no "
+               "answer\n",
+               (long long)stats->semi_implicit, stats->semi_implicit == 1 ? "" : "s", run.stepper);
+    }
+    if (stats->joints_kept > 0) {
+        printf("  joints kept    %lld step%s left joints apart, where closing them contradicts the "
+               "contacts\n",
+               (long long)stats->joints_kept, stats->joints_kept == 1 ? "" : "s");
+    }
     if (stats->undetermined > 0) {
         printf(
             "  undetermined   %lld steps have many solutions (%d direction%s at most): the least "

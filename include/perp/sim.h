@@ -159,10 +159,11 @@ typedef struct perp_step_info {
                                           evaluations of the law */
     int32_t looks;                     /* of steppers that look at the end of the step: how often
                                           they looked there before its laws held */
-    int32_t corrections;               /* solves of the joint correction beside the first */
-    int32_t moves;                     /* solves that moved poses onto the joints, where these
+    int32_t corrections;    /* solves of the joint correction beside the first; -1: joints
+                                          close their errors slowly, lest they gain energy */
+    int32_t moves;          /* solves that moved poses onto the joints, where these
                                           could not be closed by the step's own impulses */
-    double joint_error[2];             /* largest at the end of the step: length, angle */
+    double joint_error[2];  /* largest at the end of the step: length, angle */
     int32_t fallbacks;      /* pairs of shapes that were given to a simpler contact model,
                                           because their groups could not be solved, or had no room */
     int32_t freedom;        /* quasistatic: directions in which the bodies could as well have moved
@@ -177,6 +178,10 @@ typedef struct perp_step_info {
                                  explains, over the islands that touch nothing prescribed; relative to
                                  the island's sum of |m v| + |p| (angular: of the moments' sizes) */
     int32_t crossings;        /* solves repeated because a pair would have passed through itself */
+    int32_t semi_implicit; /* 1: the laws of the scene's stepper, which hold at the end of the step,
+                                 had no answer, and the step is one of stewart-trinkle */
+    int32_t joints_kept;   /* 1: closing the errors of the joints contradicted the contacts, and the
+                                 step keeps them as they are */
 } perp_step_info;
 PERP_API perp_step_info perp_sim_step_info(const perp_sim* sim);
 
@@ -225,9 +230,11 @@ PERP_API const char* perp_sim_user_code(const perp_sim* sim); /* never NULL */
  * PERP_ERROR_CANCELLED, the state as it was before it. NULL: never. */
 PERP_API void perp_sim_on_cancel(perp_sim* sim, bool (*cancel)(void* user), void* user);
 /* Called with the problem of a step that could not be solved before a pair of shapes falls back to a
- * simpler contact model, for saving it. shape_a, shape_b: the pair, by body. NULL: nobody is told. */
+ * simpler contact model, for saving it. body_a, body_b: the pair, by body; -1 where the whole step falls
+ * back to another stepper (perp_step_info.semi_implicit). simpler: the name of the contact model or stepper.
+ * NULL: nobody is told. */
 typedef void (*perp_fallback_fn)(void* user, const perp_contact_problem* problem, int32_t body_a,
-                                 int32_t body_b, const char* contact_model);
+                                 int32_t body_b, const char* simpler);
 PERP_API void perp_sim_on_fallback(perp_sim* sim, perp_fallback_fn fn, void* user);
 /* Adds a force and torque (world frame, at the centre of mass) for the coming step. */
 PERP_API PERP_NODISCARD perp_status perp_sim_apply_wrench(perp_sim* sim, int32_t body,

@@ -41,62 +41,11 @@ struct perpi_collider {
     perpi_touch_list list;
 };
 
-static const char* article(perp_shape_type type)
-{
-    return type == PERP_SHAPE_ELLIPSOID ? "an" : "a";
-}
-
-/* Every shape of a type with gaps is compared with all the others, unless the model has none that
- * it could lack a routine with. */
-static perp_status refuse_unbuilt(const perp_model* model)
-{
-    bool present[PERP_SHAPE_TYPE_COUNT] = {false};
-    for (size_t i = 0; i < model->shape_count; ++i) {
-        present[model->shape[i].type] = true;
-    }
-    bool missing[PERP_SHAPE_TYPE_COUNT] = {false};
-    for (int a = 0; a < PERP_SHAPE_TYPE_COUNT; ++a) {
-        for (int b = 0; b <= a; ++b) { /* of two types the later one, which is the rarer */
-            missing[a] =
-                missing[a] || (present[a] && present[b] &&
-                               perpi_shape_pair_unbuilt((perp_shape_type)a, (perp_shape_type)b));
-        }
-    }
-    for (size_t i = 0; i < model->shape_count; ++i) {
-        const perpi_shape* one = &model->shape[i];
-        if (one->intangible || !missing[one->type]) {
-            continue;
-        }
-        const int32_t a = model->surface[i].body;
-        for (size_t k = 0; k < model->shape_count; ++k) {
-            const perpi_shape* two = &model->shape[k];
-            const int32_t b = model->surface[k].body;
-            if (two->intangible || !perpi_shape_pair_unbuilt(one->type, two->type) ||
-                !perp_model_pair_collides(model, a, b)) {
-                continue;
-            }
-            return perpi_fail(
-                model->context, PERP_ERROR_UNSUPPORTED,
-                "bodies '%s' and '%s': contact between %s %s and %s %s does not exist "
-                "yet; keep the two from colliding (\"ignores\", \"collides_with\"), "
-                "or use capsules or spheres",
-                model->body[a].name, model->body[b].name, article(one->type),
-                perpi_shape_ops_of(one->type)->name, article(two->type),
-                perpi_shape_ops_of(two->type)->name);
-        }
-    }
-    return PERP_OK;
-}
-
 perp_status perpi_collider_create(perp_context* context, const perp_model* model,
                                   perpi_collider** collider)
 {
     perpi_collider* c = NULL;
-    perp_status status = refuse_unbuilt(model);
-    if (status != PERP_OK) {
-        return status;
-    }
-    status = perpi_alloc(context, 1, sizeof *c, &c);
+    perp_status status = perpi_alloc(context, 1, sizeof *c, &c);
     if (status != PERP_OK) {
         return status;
     }

@@ -10,7 +10,7 @@
 #include "model/model.h"
 
 /* What becomes of the features of polytopes: which of them a contact model wants to see, and which
- * belong together. Round shapes and planes among themselves have no choice. */
+ * belong together. Shapes without corners or rims have no choice among themselves and with planes. */
 typedef enum perpi_touch_rule {
     PERPI_TOUCH_PLAIN, /* each within reach for itself */
     PERPI_TOUCH_LNC,   /* grouped by vertex: one of the faces near it must hold [W14 (4.2)-(4.5)] */
@@ -98,13 +98,15 @@ typedef struct perpi_touch_side {
 /* The routine for a pair whose side is known; NULL: there is none. */
 perpi_pair_fn perpi_pair_sided(perp_shape_type a, perp_shape_type b, bool* flipped);
 
+/* Whether features of such a pair form groups under LNC and PEG. */
+bool perpi_pair_groups(perp_shape_type a, perp_shape_type b);
+
 /* NULL if shapes of these types never meet (plane-plane, particle-particle). *flipped tells that
  * the routine wants (b, a). */
 perpi_pair_fn perpi_pair_find(perpi_touch_rule rule, perp_shape_type a, perp_shape_type b,
                               bool* flipped);
 
 typedef struct perpi_collider perpi_collider;
-/* PERP_ERROR_UNSUPPORTED, with the two bodies: a pair that may collide has no routine yet. */
 PERP_NODISCARD perp_status perpi_collider_create(perp_context* context, const perp_model* model,
                                                  perpi_collider** collider);
 void perpi_collider_destroy(perpi_collider* collider);

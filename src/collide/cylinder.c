@@ -5,6 +5,7 @@
  * so that it rolls on its side over two points, stands on its face over eight, and tips over the
  * very lowest point of its rim.
  */
+#include "collide/choice.h"
 #include "collide/round.h"
 
 /* ---- with a plane ------------------------------------------------------------------------------ */
@@ -163,6 +164,38 @@ static perp_status add_inside(const local_cylinder* c, vec3 p, double r, perpi_t
     return add_local(c, p, v3(p.x, p.y, side * c->l), v3(0, 0, side), r, face << 4, list);
 }
 
+/* Other directions (choice.h): past the ends, and across the side; axis: half of a capsule's, from its middle p. */
+static perp_status choose_directions(const local_cylinder* c, vec3 p, vec3 axis, double r,
+                                     double margin, size_t first, perpi_touch_list* list)
+{
+    if (list->count == first || !perpi_touch_groups(list)) {
+        return PERP_OK;
+    }
+    const perpi_touch* touch = &list->item[first];
+    const vec3 n_W = list->flipped ? v3_neg(touch->normal) : touch->normal;
+    const vec3 n = m3_tmul(c->pose->R, n_W);
+    /* across the side: towards the middle, as the row does, and across both axes */
+    const vec3 way[5] = {v3(0, 0, -1), v3(0, 0, 1), v3(p.x, p.y, 0), v3(n.x, n.y, 0),
+                         v3_cross(v3(0, 0, 1), axis)};
+    perpi_choices choices = {.count = 0};
+    for (uint32_t i = 0; i < 5; ++i) {
+        const double length = v3_norm(way[i]);
+        if (!(length > PERPI_TOUCH_VANISH * c->size)) {
+            continue;
+        }
+        vec3 w = v3_scale(1.0 / length, way[i]);
+        w = i == 4 && w.x * p.x + w.y * p.y < 0.0 ? v3_neg(w) : w;
+        perpi_choice choice = {.n = m3_mul(c->pose->R, w), .id = i};
+        for (int end = -1; end <= 1; end += 2) { /* of a ball both are its middle */
+            const vec3 low = v3_madd(p, end, axis);
+            perpi_choice_row(&choice, v3_madd(perpi_pose_point(c->pose, low), -r, choice.n),
+                             v3_dot(w, low) - r - (i < 2 ? c->l : c->r), 0.01 * margin);
+        }
+        perpi_choices_take(&choices, n_W, margin, &choice);
+    }
+    return perpi_touch_choose(list, first, &choices);
+}
+
 /* Feature: the region << 4. */
 perp_status perpi_cylinder_ball(const perpi_shape* a, const perpi_pose* pose_a,
                                 const perpi_shape* b, const perpi_pose* pose_b, double margin,
@@ -176,8 +209,12 @@ perp_status perpi_cylinder_ball(const perpi_shape* a, const perpi_pose* pose_a,
     if (!(d - ball.r <= margin)) {
         return PERP_OK;
     }
-    return d > PERPI_TOUCH_VANISH * c.size ? add_outside(&c, p, ball.r, region_of(&c, p) << 4, list)
-                                           : add_inside(&c, p, ball.r, list);
+    const size_t first = list->count;
+    const perp_status status = d > PERPI_TOUCH_VANISH * c.size
+                                   ? add_outside(&c, p, ball.r, region_of(&c, p) << 4, list)
+                                   : add_inside(&c, p, ball.r, list);
+    return status == PERP_OK ? choose_directions(&c, p, v3(0, 0, 0), ball.r, margin, first, list)
+                             : status;
 }
 
 /* ---- with a capsule ---------------------------------------------------------------------------- */
@@ -374,6 +411,11 @@ perp_status perpi_cylinder_capsule(const perpi_shape* a, const perpi_pose* pose_
     if (!(d - axis.r <= margin)) {
         return PERP_OK;
     }
-    return d > PERPI_TOUCH_VANISH * c.size ? capsule_outside(&c, &axis, t, margin, list)
-                                           : capsule_inside(&c, &axis, margin, list);
+    const size_t first = list->count;
+    const perp_status status = d > PERPI_TOUCH_VANISH * c.size
+                                   ? capsule_outside(&c, &axis, t, margin, list)
+                                   : capsule_inside(&c, &axis, margin, list);
+    return status == PERP_OK ? choose_directions(&c, axis.c, v3_scale(axis.l, axis.u), axis.r,
+                                                 margin, first, list)
+                             : status;
 }

@@ -4,9 +4,11 @@
  * each other, then the points in which they touch along it. Reckoned about the first one's middle, in
  * world axes; n points from the first to the second.
  */
+#include "collide/choice.h"
 #include "collide/gjk.h"
 #include "collide/rod.h"
 #include "collide/round.h"
+#include "collide/slab.h"
 
 enum { CORNERS = 32 };
 
@@ -217,6 +219,15 @@ static perp_status touch_sides(const pair* x, direction d)
     return add_point(x, 258, 1, perpi_segment_at(&two, one_point.t), d.n, d.s);
 }
 
+static double least_row(const perpi_touch_list* list, size_t first)
+{
+    double least = INFINITY;
+    for (size_t i = first; i < list->count; ++i) {
+        least = list->item[i].gap < least ? list->item[i].gap : least;
+    }
+    return least;
+}
+
 static perp_status touch_along(const pair* x, direction d, const perpi_gjk* closest)
 {
     const perpi_rod *a = &x->rod[0], *b = &x->rod[1];
@@ -229,7 +240,11 @@ static perp_status touch_along(const pair* x, direction d, const perpi_gjk* clos
         status = touch_end(x, 1, v3_scale(tb < 0.0 ? 1.0 : -1.0, b->a));
     }
     if (status != PERP_OK || x->list->count > before) {
-        return status;
+        /* tilted a little, the ends may be closest beside the points that stand for them */
+        const bool lower =
+            status == PERP_OK && least_row(x->list, before) > d.s + PERPI_TOUCH_SAME * x->size;
+        const vec3 at = closest != NULL ? closest->b : perpi_rod_support(b, v3_neg(d.n));
+        return lower ? add_point(x, 263, 1, at, d.n, d.s) : status;
     }
     if (fabs(ta) < 1e-6 && fabs(tb) < 1e-6) {
         return touch_sides(x, d);
@@ -240,6 +255,70 @@ static perp_status touch_along(const pair* x, direction d, const perpi_gjk* clos
     /* a rim has one lowest point, a side a line of them */
     return fabs(tb) > fabs(ta) ? add_point(x, 261, 1, perpi_rod_support(b, v3_neg(d.n)), d.n, d.s)
                                : add_point(x, 262, 0, perpi_rod_support(a, d.n), d.n, d.s);
+}
+
+/* ---- other directions: see choice.h ---------------------------------------------------------------- */
+
+/* owner: whose flat or side the direction belongs to; the other one has a point over it, lowest at the end of the
+ * step. */
+static void offer(const pair* x, perpi_choices* choices, vec3 n, vec3 at, int owner, vec3 way,
+                  uint32_t id)
+{
+    const double length = v3_norm(way);
+    if (!(length > 1e-9)) {
+        return;
+    }
+    way = v3_scale(1.0 / length, way);
+    perpi_choice c = {.n = way, .id = id};
+    for (int32_t k = -1; k < x->list->spins; ++k) {
+        const vec3 spin = k < 0 ? v3(0, 0, 0) : x->list->spin[k];
+        vec3 b;
+        double s;
+        if (owner == 0) {
+            b = perpi_rod_nearest_at_end(&x->rod[1], v3_neg(way), spin, at);
+            s = v3_dot(way, b) - perpi_rod_high(&x->rod[0], way);
+        } else {
+            const vec3 a = perpi_rod_nearest_at_end(&x->rod[0], way, v3_neg(spin), at);
+            s = perpi_rod_low(&x->rod[1], way) - v3_dot(way, a);
+            b = v3_madd(a, s, way);
+        }
+        perpi_choice_row(&c, v3_add(x->origin, b), s, 0.01 * x->margin);
+    }
+    perpi_choices_take(choices, n, x->margin, &c);
+}
+
+/* The ends of both, across their sides, and where their rims cross. */
+static perp_status choose_directions(const pair* x, const perpi_slab_pair* bodies, size_t first)
+{
+    if (x->list->count == first || !perpi_touch_groups(x->list)) {
+        return PERP_OK;
+    }
+    const perpi_touch* touch = &x->list->item[first];
+    const bool flipped = x->list->flipped;
+    const vec3 n = flipped ? v3_neg(touch->normal) : touch->normal;
+    const vec3 at = v3_sub(flipped ? touch->point_a : touch->point_b, x->origin);
+    const vec3 between = v3_sub(x->rod[1].c, x->rod[0].c);
+    const vec3 across = v3_cross(x->rod[0].a, x->rod[1].a);
+    perpi_choices choices = {.count = 0};
+    for (int i = 0; i < 2; ++i) {
+        const vec3 a = x->rod[i].a;
+        offer(x, &choices, n, at, i, a, (uint32_t)(4 * i));
+        offer(x, &choices, n, at, i, v3_neg(a), (uint32_t)(4 * i + 1));
+        offer(x, &choices, n, at, i, v3_madd(n, -v3_dot(n, a), a), (uint32_t)(4 * i + 2));
+        offer(x, &choices, n, at, i, v3_madd(between, -v3_dot(between, a), a),
+              (uint32_t)(4 * i + 3));
+    }
+    if (v3_norm(across) > PERPI_TOUCH_PARALLEL) {
+        offer(x, &choices, n, at, 0, v3_dot(across, between) < 0.0 ? v3_neg(across) : across, 8);
+    }
+    /* from between the directions of the rows and the others */
+    const int32_t flats = choices.count;
+    for (int32_t i = 0; i < flats; ++i) {
+        const vec3 middle = v3_unit(v3_add(n, choices.item[i].n));
+        const perpi_slab rims = perpi_slab_newton(bodies, perpi_slab_look(bodies, middle, NULL));
+        offer(x, &choices, n, at, 0, rims.n, 16 + (uint32_t)i);
+    }
+    return perpi_touch_choose(x->list, first, &choices);
 }
 
 static perpi_rod rod_of(const perpi_shape* s, const perpi_pose* pose, vec3 origin)
@@ -266,10 +345,20 @@ perp_status perpi_cylinder_cylinder(const perpi_shape* a, const perpi_pose* pose
     if (!(closest.distance <= margin)) {
         return PERP_OK;
     }
+    const perpi_slab_pair bodies = perpi_slab_pair_of(a, pose_a, b, pose_b);
+    const size_t first = list->count;
+    perp_status status;
     if (closest.distance > 0.0) {
         const direction d = {v3_scale(1.0 / closest.distance, v3_sub(closest.b, closest.a)),
                              closest.distance};
-        return touch_along(&x, d, &closest);
+        status = touch_along(&x, d, &closest);
+    } else {
+        direction d = least_deep(&x);
+        const perpi_slab rims = perpi_slab_newton(&bodies, perpi_slab_look(&bodies, d.n, NULL));
+        if (rims.s > d.s + PERPI_TOUCH_SAME * x.size) {
+            d = (direction){rims.n, rims.s};
+        }
+        status = touch_along(&x, d, NULL);
     }
-    return touch_along(&x, least_deep(&x), NULL);
+    return status == PERP_OK ? choose_directions(&x, &bodies, first) : status;
 }

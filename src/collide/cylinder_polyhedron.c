@@ -10,6 +10,7 @@
  *
  * Everything happens in the polyhedron's frame; n points from the polyhedron to the cylinder.
  */
+#include "collide/choice.h"
 #include "collide/gjk.h"
 #include "collide/rod.h"
 #include "collide/round.h"
@@ -51,7 +52,7 @@ static void consider(direction* best, vec3 n, double s, double favour)
 }
 
 /* An edge against the rim: along the arc of directions in which the edge is outermost. */
-static void consider_edge_rim(const pair* x, int32_t e, double favour, direction* best)
+static direction edge_rim(const pair* x, int32_t e)
 {
     const perpi_edge* edge = &x->p->edge[e];
     const vec3 n0 = x->p->normal[edge->face[0]], n1 = x->p->normal[edge->face[1]];
@@ -69,7 +70,7 @@ static void consider_edge_rim(const pair* x, int32_t e, double favour, direction
         }
     }
     const vec3 n = v3_unit(v3_madd(n0, 0.5 * (lo + hi), v3_sub(n1, n0)));
-    consider(best, n, perpi_rod_low(&x->rod, n) - v3_dot(n, v), favour);
+    return (direction){n, perpi_rod_low(&x->rod, n) - v3_dot(n, v)};
 }
 
 static direction least_deep(const pair* x)
@@ -97,7 +98,8 @@ static direction least_deep(const pair* x)
             consider(&best, n, v3_dot(n, v3_sub(r->c, v)) - r->r, favour);
         }
         if (p->edge_count <= EDGE_RIM_LIMIT) {
-            consider_edge_rim(x, e, favour, &best);
+            const direction rim = edge_rim(x, e);
+            consider(&best, rim.n, rim.s, favour);
         }
     }
     for (int32_t i = 0; i < p->vertex_count; ++i) {
@@ -351,6 +353,15 @@ static perp_status touch_side(const pair* x, vec3 n, int32_t v, double s)
     return add_point(x, 91, perpi_segment_at(&line, perpi_clamp(t, -r->l, r->l)), n, s);
 }
 
+static double least_row(const perpi_touch_list* list, size_t first)
+{
+    double least = INFINITY;
+    for (size_t i = first; i < list->count; ++i) {
+        least = list->item[i].gap < least ? list->item[i].gap : least;
+    }
+    return least;
+}
+
 static perp_status touch_along(const pair* x, direction d, const perpi_gjk* closest)
 {
     const perpi_polyhedron* p = x->p;
@@ -377,7 +388,11 @@ static perp_status touch_along(const pair* x, direction d, const perpi_gjk* clos
         status = touch_end(x, v3_scale(t < 0.0 ? -1.0 : 1.0, r->a), v);
     }
     if (status != PERP_OK || x->list->count > before) {
-        return status;
+        /* tilted a little, an end may be closest beside the points that stand for it */
+        const bool lower =
+            status == PERP_OK && least_row(x->list, before) > d.s + PERPI_TOUCH_SAME * x->size;
+        const vec3 at = closest != NULL ? closest->b : perpi_rod_support(r, v3_neg(d.n));
+        return lower ? add_point(x, 98, at, d.n, d.s) : status;
     }
     if (closest != NULL && !(fabs(t) < 1e-6)) {
         return add_point(x, 96, closest->b, d.n, d.s);
@@ -386,6 +401,99 @@ static perp_status touch_along(const pair* x, direction d, const perpi_gjk* clos
         return touch_side(x, v3_unit(v3_madd(d.n, -t, r->a)), v, d.s);
     }
     return add_point(x, 97, perpi_rod_support(r, v3_neg(d.n)), d.n, d.s);
+}
+
+/* ---- other directions: see choice.h ---------------------------------------------------------------- */
+
+enum { CHOOSE_EDGE = 0x2000, CHOOSE_SIDE = 0x3FFD, CHOOSE_LOW = 0x3FFE, CHOOSE_HIGH = 0x3FFF };
+#define NEAR_EDGE 4.0 /* times the margin: edges so near to the rows' points can meet the rim */
+
+/* A face of the polyhedron: with the cylinder's lowest point, at the end of the step. A flat or round place of the
+ * cylinder (face false): with the polyhedron's highest vertex there. */
+static void offer(const pair* x, perpi_choices* choices, vec3 n, vec3 at, bool face, vec3 way,
+                  uint32_t id)
+{
+    perpi_choice c = {.n = m3_mul(x->pose->R, way), .id = id};
+    for (int32_t k = -1; k < x->list->spins; ++k) {
+        const vec3 spin = k < 0 ? v3(0, 0, 0) : m3_tmul(x->pose->R, x->list->spin[k]);
+        const vec3 top = face ? way : q4_rotate(q4_exp(spin), way);
+        const vec3 v = x->p->vertex[perpi_polyhedron_support(x->p, top, 0)];
+        const vec3 low = perpi_rod_nearest_at_end(&x->rod, v3_neg(way), spin, at);
+        const double s =
+            face ? v3_dot(way, v3_sub(low, v)) : perpi_rod_low(&x->rod, way) - v3_dot(way, v);
+        const vec3 b = face ? low : v3_madd(v, s, way);
+        perpi_choice_row(&c, perpi_pose_point(x->pose, b), s, 0.01 * x->margin);
+    }
+    perpi_choices_take(choices, m3_mul(x->pose->R, n), x->margin, &c);
+}
+
+/* The direction across the axis in which the two are farthest apart: through a vertex, or across an edge. */
+static direction best_side(const pair* x)
+{
+    const perpi_polyhedron* p = x->p;
+    direction best = {.s = -INFINITY};
+    for (int32_t i = 0; i < p->vertex_count + p->edge_count; ++i) {
+        vec3 w;
+        if (i < p->vertex_count) {
+            w = v3_sub(x->rod.c, p->vertex[i]);
+            w = v3_madd(w, -v3_dot(w, x->rod.a), x->rod.a);
+        } else {
+            const perpi_edge* e = &p->edge[i - p->vertex_count];
+            w = v3_cross(x->rod.a, v3_sub(p->vertex[e->vertex[1]], p->vertex[e->vertex[0]]));
+            w = v3_dot(w, v3_add(p->normal[e->face[0]], p->normal[e->face[1]])) < 0.0 ? v3_neg(w)
+                                                                                      : w;
+        }
+        const double length = v3_norm(w);
+        if (!(length > PERPI_TOUCH_VANISH * x->size)) {
+            continue;
+        }
+        const vec3 n = v3_scale(1.0 / length, w);
+        const vec3 v = p->vertex[perpi_polyhedron_support(p, n, 0)];
+        consider(&best, n, perpi_rod_low(&x->rod, n) - v3_dot(n, v), 0.0);
+    }
+    return best;
+}
+
+static perp_status choose_directions(const pair* x, size_t first)
+{
+    if (x->list->count == first || !perpi_touch_groups(x->list)) {
+        return PERP_OK;
+    }
+    const perpi_polyhedron* p = x->p;
+    const perpi_touch* touch = &x->list->item[first];
+    const bool flipped = x->list->flipped;
+    const vec3 n = m3_tmul(x->pose->R, flipped ? v3_neg(touch->normal) : touch->normal);
+    const vec3 at =
+        m3_tmul(x->pose->R, v3_sub(flipped ? touch->point_a : touch->point_b, x->pose->x));
+    perpi_choices choices = {.count = 0};
+    for (int32_t f = 0; f < p->face_count; ++f) {
+        if (perpi_rod_low(&x->rod, p->normal[f]) - p->offset[f] >= -x->margin) {
+            offer(x, &choices, n, at, true, p->normal[f], (uint32_t)f % CHOOSE_EDGE);
+        }
+    }
+    const size_t rows = x->list->count;
+    for (int32_t e = 0; e < p->edge_count; ++e) {
+        const perpi_segment s = segment_of(p, e);
+        bool near = false;
+        for (size_t i = first; i < rows && !near; ++i) {
+            const perpi_touch* row = &x->list->item[i];
+            const vec3 y = v3_sub(flipped ? row->point_b : row->point_a, x->pose->x);
+            const vec3 d = v3_sub(m3_tmul(x->pose->R, y), s.c);
+            const vec3 off = v3_madd(d, -perpi_clamp(v3_dot(d, s.u), -s.l, s.l), s.u);
+            near = v3_dot(off, off) <= NEAR_EDGE * NEAR_EDGE * x->margin * x->margin;
+        }
+        if (near) {
+            offer(x, &choices, n, at, false, edge_rim(x, e).n,
+                  CHOOSE_EDGE + (uint32_t)e % (CHOOSE_SIDE - CHOOSE_EDGE));
+        }
+    }
+    offer(x, &choices, n, at, false, v3_neg(x->rod.a), CHOOSE_LOW);
+    offer(x, &choices, n, at, false, x->rod.a, CHOOSE_HIGH);
+    const direction side = best_side(x);
+    if (side.s > -INFINITY) {
+        offer(x, &choices, n, at, false, side.n, CHOOSE_SIDE);
+    }
+    return perpi_touch_choose(x->list, first, &choices);
 }
 
 perp_status perpi_polyhedron_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
@@ -408,10 +516,14 @@ perp_status perpi_polyhedron_cylinder(const perpi_shape* a, const perpi_pose* po
     if (!(closest.distance <= margin)) {
         return PERP_OK;
     }
+    const size_t first = list->count;
+    perp_status status;
     if (closest.distance > 0.0) {
         const direction d = {v3_scale(1.0 / closest.distance, v3_sub(closest.b, closest.a)),
                              closest.distance};
-        return touch_along(&x, d, &closest);
+        status = touch_along(&x, d, &closest);
+    } else {
+        status = touch_along(&x, least_deep(&x), NULL);
     }
-    return touch_along(&x, least_deep(&x), NULL);
+    return status == PERP_OK ? choose_directions(&x, first) : status;
 }

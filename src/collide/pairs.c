@@ -4,8 +4,7 @@
 #include "collide/round.h"
 
 /* Every pair that can meet, once. Missing on purpose: planes with planes, particles with
- * particles, and planar shapes with spatial ones. Missing until there are polyhedra:
- * perpi_shape_pair_unbuilt. */
+ * particles, and planar shapes with spatial ones. */
 static const perpi_pair_ops pairs[] = {
     {PERP_SHAPE_PLANE, PERP_SHAPE_PARTICLE, perpi_plane_round},
     {PERP_SHAPE_PLANE, PERP_SHAPE_SPHERE, perpi_plane_round},
@@ -58,8 +57,14 @@ static const perpi_pair_ops pairs[] = {
     {PERP_SHAPE_ELLIPSOID, PERP_SHAPE_ELLIPSOID, perpi_smooth_smooth},
     {PERP_SHAPE_ELLIPSOID, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
     {PERP_SHAPE_SUPERQUADRIC, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
-    {PERP_SHAPE_BOX, PERP_SHAPE_ELLIPSOID, perpi_box_smooth},
-    {PERP_SHAPE_BOX, PERP_SHAPE_SUPERQUADRIC, perpi_box_smooth},
+    {PERP_SHAPE_BOX, PERP_SHAPE_ELLIPSOID, perpi_polyhedron_smooth},
+    {PERP_SHAPE_BOX, PERP_SHAPE_SUPERQUADRIC, perpi_polyhedron_smooth},
+    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_ELLIPSOID, perpi_polyhedron_smooth},
+    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_SUPERQUADRIC, perpi_polyhedron_smooth},
+    {PERP_SHAPE_CAPSULE, PERP_SHAPE_ELLIPSOID, perpi_capsule_smooth},
+    {PERP_SHAPE_CAPSULE, PERP_SHAPE_SUPERQUADRIC, perpi_capsule_smooth},
+    {PERP_SHAPE_CYLINDER, PERP_SHAPE_ELLIPSOID, perpi_cylinder_smooth},
+    {PERP_SHAPE_CYLINDER, PERP_SHAPE_SUPERQUADRIC, perpi_cylinder_smooth},
     {PERP_SHAPE_HALFPLANE, PERP_SHAPE_SUPERELLIPSE, perpi_plane_smooth},
     {PERP_SHAPE_PARTICLE, PERP_SHAPE_SUPERELLIPSE, perpi_smooth_smooth_planar},
     {PERP_SHAPE_CIRCLE, PERP_SHAPE_SUPERELLIPSE, perpi_smooth_smooth_planar},
@@ -107,13 +112,28 @@ perpi_pair_fn perpi_pair_find(perpi_touch_rule rule, perp_shape_type a, perp_sha
     return find != NULL ? find : look_up(pairs, PAIR_COUNT, a, b, flipped);
 }
 
+bool perpi_pair_groups(perp_shape_type a, perp_shape_type b)
+{
+    static const perpi_pair_fn with_groups[] = {
+        perpi_polygon_polygon,       perpi_polygon_ball,        perpi_polygon_smooth,
+        perpi_polyhedron_polyhedron, perpi_polyhedron_ball,     perpi_polyhedron_capsule,
+        perpi_polyhedron_smooth,     perpi_polyhedron_cylinder, perpi_cylinder_cylinder,
+        perpi_cylinder_ball,         perpi_cylinder_capsule,    perpi_cylinder_smooth};
+    bool flipped, found = false;
+    const perpi_pair_fn find = perpi_pair_find(PERPI_TOUCH_PEG, a, b, &flipped);
+    for (size_t i = 0; i < sizeof with_groups / sizeof with_groups[0]; ++i) {
+        found = found || find == with_groups[i];
+    }
+    return found;
+}
+
 /* Polygons and polyhedra, and round shapes with them. */
 perpi_pair_fn perpi_pair_sided(perp_shape_type a, perp_shape_type b, bool* flipped)
 {
     const perpi_pair_fn find = perpi_pair_find(PERPI_TOUCH_PEG, a, b, flipped);
     const bool known = find == perpi_polygon_polygon || find == perpi_polygon_ball ||
                        find == perpi_polyhedron_polyhedron || find == perpi_polyhedron_ball ||
-                       find == perpi_polyhedron_capsule;
+                       find == perpi_polyhedron_capsule || find == perpi_polyhedron_smooth;
     return known ? find : NULL;
 }
 

@@ -20,6 +20,8 @@
 #define SAME_PLANE 1e-6  /* times theta: two products that vanish together */
 #define ALONG 1e-9       /* sine of the angle between edges below which they are parallel */
 #define SAME_ANGLE 1e-12 /* rounding in angles: theta is never below */
+#define DECIDES 0.1      /* of the angle between two edges: what a turn of one changes */
+#define NEARLY 0.02      /* sine of the angle between edges that count as nearly parallel */
 #define THETA_MAX 0.35
 
 static vec3 into_a(const perpi_meeting* m, vec3 y)
@@ -176,6 +178,21 @@ static bool same_product(const perpi_meeting* m, const perpi_product* p, const p
     return true;
 }
 
+static int32_t take_product(perpi_meeting* m, const perpi_product* p, bool* opposite)
+{
+    for (int32_t i = 0; i < m->products; ++i) {
+        if (same_product(m, &m->product[i], p, opposite)) {
+            return i;
+        }
+    }
+    if (m->products == PERPI_PRODUCTS) {
+        return -1;
+    }
+    *opposite = false;
+    m->product[m->products] = *p;
+    return m->products++;
+}
+
 /* Bit of the product of a face's normal with an edge of the other body, and whether it is kept with the
  * opposite sign; -1: no room. b turns: (u + d x u) . n of its edge, u . (n + d x n) of its face. */
 static int32_t find_product(perpi_meeting* m, int side, int32_t face, int32_t edge, bool* opposite)
@@ -190,17 +207,7 @@ static int32_t find_product(perpi_meeting* m, int side, int32_t face, int32_t ed
         p.g[k] = v3_scale(unit, g);
         p.s[k] = length > 0.0 ? v3_dot(u, n) / length : v3_dot(u, n) > 0.0 ? INFINITY : -INFINITY;
     }
-    for (int32_t i = 0; i < m->products; ++i) {
-        if (same_product(m, &m->product[i], &p, opposite)) {
-            return i;
-        }
-    }
-    if (m->products == PERPI_PRODUCTS) {
-        return -1;
-    }
-    *opposite = false;
-    m->product[m->products] = p;
-    return m->products++;
+    return take_product(m, &p, opposite);
 }
 
 /* The same, remembered for small bodies: several facets ask for the same product. */
@@ -485,8 +492,109 @@ static bool edges_never(const perpi_meeting* m, const face_edge p[4], double sig
            never(m, p[3], -sigma);
 }
 
+/* ---- edges that are parallel, or so nearly that the turn decides how they cross ------------------------
+ *
+ * With the direction a of one and that of the other after the expected turn, b, the normal at the end of the step is
+ * n = sigma a x b. A plane through a with this normal stands for a face: the ends of b are the vertices over it,
+ * and which of them is the lower one is told by the sign of n . b after the actual turn. So what is said holds for
+ * any turn; that n is the best normal, only for the expected one. */
+
+/* Whether the turn changes the direction across the two by much. */
+static bool turn_decides(vec3 u, vec3 w, vec3 w_end)
+{
+    const vec3 cross = v3_cross(u, w), change = v3_sub(w_end, w);
+    const double c2 = v3_dot(cross, cross), uu = v3_dot(u, u);
+    return c2 < v3_dot(change, change) * uu / (DECIDES * DECIDES) &&
+           c2 < NEARLY * NEARLY * uu * v3_dot(w, w);
+}
+
+/* The normal after the k-th expected turn, and its sign; false if there is none, or they are not near. */
+static bool normal_by_turn(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, int32_t k,
+                           double* sigma, vec3* n, double* distance)
+{
+    const perpi_edge *e = &m->p[0]->edge[edge_a], *g = &m->p[1]->edge[edge_b];
+    const vec3 p = vertex_of(m, 0, e->vertex[0]), q = vertex_of(m, 1, g->vertex[0]);
+    const vec3 u = edge_of(m, 0, edge_a), w = edge_of(m, 1, edge_b);
+    const vec3 w_end = edge_at_end(m, 1, edge_b, k), cross = v3_cross(u, w_end);
+    const double uu = v3_dot(u, u), ww = v3_dot(w, w), c2 = v3_dot(cross, cross);
+    const double along_a =
+        v3_dot(cross, v3_add(normal_of(m, 0, e->face[0]), normal_of(m, 0, e->face[1])));
+    const double along_b = v3_dot(
+        cross, v3_add(normal_at_end(m, 1, g->face[0], k), normal_at_end(m, 1, g->face[1], k)));
+    *sigma = along_a > 0.0 && along_b < 0.0 ? 1.0 : along_a < 0.0 && along_b > 0.0 ? -1.0 : 0.0;
+    if (!(c2 > ALONG * ALONG * uu * ww) || *sigma == 0.0) {
+        return false;
+    }
+    const double la = 0.5 * sqrt(uu), lb = 0.5 * sqrt(ww);
+    const perpi_segment sa = {v3_madd(p, 0.5, u), v3_scale(0.5 / la, u), la};
+    const perpi_segment sb = {v3_madd(q, 0.5, w), v3_scale(0.5 / lb, w), lb};
+    *distance = sqrt(perpi_segment_closest(&sa, &sb).d2);
+    *n = v3_scale(*sigma / sqrt(c2), cross);
+    return *distance <= m->near && exists(m, *n);
+}
+
+/* The sign of n . b tells which end of b is lower: bit of that product. */
+static int32_t lower_end(perpi_meeting* m, vec3 n, int32_t edge_b, bool* opposite)
+{
+    perpi_product p = {.still = n};
+    for (int32_t i = 0; i < m->ends; ++i) {
+        p.turning[i] = edge_at_end(m, 1, edge_b, i);
+        const vec3 g = v3_cross(p.turning[i], n);
+        const double length = v3_norm(g); /* > 0: n is across the edge, or nearly */
+        p.g[i] = v3_scale(1.0 / length, g);
+        p.s[i] = v3_dot(p.turning[i], n) / length;
+    }
+    return take_product(m, &p, opposite);
+}
+
+/* Takes the pair for each expected turn that decides; returns the turns for which it does not. */
+static uint32_t edges_by_turn(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
+{
+    const perpi_edge *e = &m->p[0]->edge[edge_a], *g = &m->p[1]->edge[edge_b];
+    const int32_t face[4] = {e->face[0], e->face[1], g->face[0], g->face[1]};
+    const int32_t edge[4] = {edge_b, edge_b, edge_a, edge_a};
+    uint32_t others = (1U << m->ends) - 1U;
+    for (int32_t k = 0; k < m->ends && m->orders && !m->still; ++k) {
+        double sigma, distance;
+        vec3 n;
+        if (!turn_decides(edge_of(m, 0, edge_a), edge_of(m, 1, edge_b),
+                          edge_at_end(m, 1, edge_b, k))) {
+            continue;
+        }
+        others &= ~(1U << k);
+        if (!normal_by_turn(m, edge_a, edge_b, k, &sigma, &n, &distance)) {
+            continue;
+        }
+        perpi_facet f = {.kind = PERPI_EDGE_EDGE,
+                         .one = edge_a,
+                         .other = edge_b,
+                         .n = n,
+                         .distance = distance,
+                         .possible = 1U << k};
+        for (int i = 0; i < 4; ++i) {
+            face_edge end[PERPI_SPINS] = {{0}};
+            end[k] = product_at_end(m, i / 2, face[i], edge[i], k);
+            demand(m, &f, i / 2, face[i], edge[i], i % 2 == 0 ? sigma : -sigma, end);
+        }
+        bool opposite;
+        const int32_t bit = f.possible != 0 ? lower_end(m, n, edge_b, &opposite) : -1;
+        for (int end = 0; end < 2 && bit >= 0; ++end) {
+            perpi_facet lower = f;
+            lower.p_b = vertex_of(m, 1, g->vertex[end]);
+            lower.psi = v3_dot(n, v3_sub(lower.p_b, vertex_of(m, 0, e->vertex[0])));
+            lower.p_a = v3_madd(lower.p_b, -lower.psi, n);
+            *((end == 0) != opposite ? &lower.plus : &lower.minus) |= (uint64_t)1 << bit;
+            if ((lower.plus & lower.minus) == 0) {
+                keep(m, &lower);
+            }
+        }
+    }
+    return others;
+}
+
 void perpi_meeting_edges(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
 {
+    const uint32_t others = edges_by_turn(m, edge_a, edge_b);
     const perpi_edge *e = &m->p[0]->edge[edge_a], *g = &m->p[1]->edge[edge_b];
     const int32_t face[4] = {e->face[0], e->face[1], g->face[0], g->face[1]};
     const int32_t edge[4] = {edge_b, edge_b, edge_a, edge_a};
@@ -507,6 +615,7 @@ void perpi_meeting_edges(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
         const face_edge p[4] = {end[0][k], end[1][k], end[2][k], end[3][k]};
         possible |= edges_never(m, p, sigma) ? 0U : 1U << k;
     }
+    possible &= others;
     const bool present = edges_hold(now, sigma);
     perpi_facet f;
     if ((possible == 0 && !present) || !edge_edge(m, edge_a, edge_b, sigma, &f) ||

@@ -45,6 +45,39 @@ static inline vec3 perpi_rod_rim(const perpi_rod* x, double end, int k)
     return v3_madd(v3_madd(x->c, end * x->l, x->a), x->r, side);
 }
 
+/* Of the points farthest along a direction, the one nearest to x: of an end's disc, of a line of the side, or of a
+ * rim. */
+static inline vec3 perpi_rod_nearest(const perpi_rod* r, vec3 direction, vec3 x)
+{
+    const double along = v3_dot(direction, r->a);
+    const vec3 side = v3_madd(direction, -along, r->a), d = v3_sub(x, r->c);
+    const double length = v3_norm(side), t = v3_dot(d, r->a);
+    if (length <= 1e-9 * fabs(along)) { /* an end */
+        const vec3 off = v3_madd(d, -t, r->a);
+        const double rho = v3_norm(off);
+        const vec3 end = v3_madd(r->c, along < 0.0 ? -r->l : r->l, r->a);
+        return v3_madd(end, rho > r->r ? r->r / rho : 1.0, off);
+    }
+    const double z = fabs(along) <= 1e-9 * length ? (t < -r->l  ? -r->l
+                                                     : t > r->l ? r->l
+                                                                : t)
+                     : along < 0.0                ? -r->l
+                                                  : r->l;
+    return v3_madd(v3_madd(r->c, z, r->a), r->r / length, side);
+}
+
+/* The same after the cylinder has turned by `spin`, where that tilts an end or the side over a flat; turning about its
+ * own axis changes nothing, and round places roll. */
+static inline vec3 perpi_rod_nearest_at_end(const perpi_rod* r, vec3 direction, vec3 spin, vec3 x)
+{
+    const vec3 tilt = v3_madd(spin, -v3_dot(spin, r->a), r->a);
+    const double most = 2.0 * v3_norm(tilt);
+    const bool flat = v3_norm(v3_cross(direction, r->a)) < most;
+    const bool lying = fabs(v3_dot(direction, r->a)) < most;
+    return perpi_rod_nearest(
+        r, flat || lying ? q4_rotate(q4_exp(v3_neg(tilt)), direction) : direction, x);
+}
+
 /* How far a point is from the axis's line. */
 static inline double perpi_rod_off_axis(const perpi_rod* x, vec3 p)
 {

@@ -93,11 +93,20 @@ perp_status perpi_smooth_smooth_planar(const perpi_shape* a, const perpi_pose* p
 perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                  const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                  perpi_touch_list* list);
-perp_status perpi_box_smooth(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                             const perpi_pose* pose_b, double margin, perpi_touch_list* list);
 perp_status perpi_cylinder_capsule(const perpi_shape* a, const perpi_pose* pose_a,
                                    const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                    perpi_touch_list* list);
+
+/* smooth_polytope.c; a box is a polyhedron there */
+perp_status perpi_capsule_smooth(const perpi_shape* a, const perpi_pose* pose_a,
+                                 const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                 perpi_touch_list* list);
+perp_status perpi_cylinder_smooth(const perpi_shape* a, const perpi_pose* pose_a,
+                                  const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                  perpi_touch_list* list);
+perp_status perpi_polyhedron_smooth(const perpi_shape* a, const perpi_pose* pose_a,
+                                    const perpi_shape* b, const perpi_pose* pose_b, double margin,
+                                    perpi_touch_list* list);
 
 /* polyhedron_round.c; a box is a polyhedron too. */
 perp_status perpi_plane_polyhedron(const perpi_shape* a, const perpi_pose* pose_a,

@@ -1,5 +1,5 @@
 /* src/collide/smooth.c - closest points of smooth convex bodies, and of these with planes and
- * polygons.
+ * polygons; smooth_polytope.c has the other shapes in space.
  *
  * Source     the common normal of [B09 (3.72), (3.73)]: the normals at the closest points lie on the
  *            line between them
@@ -13,7 +13,9 @@
  */
 #include "shape/smooth.h"
 
+#include "collide/choice.h"
 #include "collide/round.h"
+#include "collide/slab.h"
 
 enum { NEWTON_STEPS = 30, BACKTRACKS = 20, ANGLES = 32, ANGLE_STEPS = 200 };
 /* Of the size of the pair: what is left of w beside n when a normal counts as found. */
@@ -25,25 +27,15 @@ static const double LONGEST = 0.5;
 /* Radians of the normals over a polygon's corner that are searched at a time. */
 static const double CORNER_PART = 0.4;
 
-typedef struct pair {
-    const perpi_shape *a, *b;
-    const perpi_pose *pose_a, *pose_b;
-    double size;
-} pair;
-
-/* The two tangent planes with unit normal n. */
-typedef struct slab {
-    vec3 n, p_a, p_b;
-    double s;
-    vec3 off; /* w - s n */
-} slab;
+typedef perpi_slab_pair pair;
+typedef perpi_slab slab;
 
 static mat3 turned(const perpi_pose* pose, mat3 H)
 {
     return m3_mm(pose->R, m3_mm(H, m3_transpose(pose->R)));
 }
 
-static slab look(const pair* c, vec3 n, mat3* H)
+perpi_slab perpi_slab_look(const perpi_slab_pair* c, vec3 n, mat3* H)
 {
     slab x = {.n = n};
     mat3 H_a, H_b;
@@ -71,8 +63,8 @@ static double reach_of(const perpi_shape* s)
     return s->type == PERP_SHAPE_PARTICLE ? 0.0 : perpi_shape_ops_of(s->type)->reach(s);
 }
 
-static pair pair_of(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                    const perpi_pose* pose_b)
+perpi_slab_pair perpi_slab_pair_of(const perpi_shape* a, const perpi_pose* pose_a,
+                                   const perpi_shape* b, const perpi_pose* pose_b)
 {
     const double apart = v3_norm(v3_sub(pose_b->x, pose_a->x));
     return (pair){a, b, pose_a, pose_b, reach_of(a) + reach_of(b) + apart};
@@ -102,21 +94,21 @@ static void first_looks(const pair* c, slab start[STARTS])
     }
     const vec3 d = v3_sub(c->pose_b->x, c->pose_a->x);
     if (v3_norm(d) > PERPI_TOUCH_VANISH * c->size) {
-        insert(start, look(c, v3_unit(d), NULL));
+        insert(start, perpi_slab_look(c, v3_unit(d), NULL));
     }
     for (int body = 0; body < 2; ++body) {
         const mat3 R = body == 0 ? c->pose_a->R : c->pose_b->R;
         for (int k = 0; k < 27; ++k) {
             if (k != 13) {
                 const vec3 e = {k % 3 - 0.98, k / 3 % 3 - 0.97, k / 9 - 1.04};
-                insert(start, look(c, v3_unit(m3_mul(R, e)), NULL));
+                insert(start, perpi_slab_look(c, v3_unit(m3_mul(R, e)), NULL));
             }
         }
     }
 }
 
-/* The step along the sphere: (H + s I) d = off, made positive definite where it is not. */
-static vec3 newton_step(const slab* x, mat3 H)
+/* (H + s I) d = off, made positive definite where it is not. */
+vec3 perpi_slab_step(const perpi_slab* x, mat3 H)
 {
     const vec3 t = v3_tangent(x->n), o = v3_cross(x->n, t);
     const vec3 Ht = m3_mul(H, t), Ho = m3_mul(H, o);
@@ -135,21 +127,21 @@ static vec3 newton_step(const slab* x, mat3 H)
     return v3_add(v3_scale(scale * d0, t), v3_scale(scale * d1, o));
 }
 
-static slab ascend(const pair* c, slab x)
+perpi_slab perpi_slab_newton(const perpi_slab_pair* c, perpi_slab x)
 {
     for (int k = 0; k < NEWTON_STEPS; ++k) {
         mat3 H;
-        x = look(c, x.n, &H);
+        x = perpi_slab_look(c, x.n, &H);
         const double off = v3_norm(x.off);
         if (!(off > FOUND * c->size)) {
             break;
         }
-        const vec3 d = newton_step(&x, H);
+        const vec3 d = perpi_slab_step(&x, H);
         const double rise = v3_dot(d, x.off);
         double part = 1.0;
         bool moved = false;
         for (int i = 0; i < BACKTRACKS && !moved; ++i, part *= 0.5) {
-            const slab y = look(c, v3_unit(v3_madd(x.n, part, d)), NULL);
+            const slab y = perpi_slab_look(c, v3_unit(v3_madd(x.n, part, d)), NULL);
             /* near the top s no longer tells, but w beside n does */
             if (y.s > x.s + 1e-4 * part * rise + 1e-14 * c->size ||
                 v3_norm(y.off) < (1.0 - 0.1 * part) * off) {
@@ -177,7 +169,8 @@ typedef struct chart {
 
 static slab look_chart(const chart* m, double X, double Y)
 {
-    return look(m->c, v3_unit(v3_add(m->n, v3_add(v3_scale(X, m->t), v3_scale(Y, m->o)))), NULL);
+    return perpi_slab_look(
+        m->c, v3_unit(v3_add(m->n, v3_add(v3_scale(X, m->t), v3_scale(Y, m->o)))), NULL);
 }
 
 /* The slope of s along t (outer) or o at X, at the Y where s is highest (outer) or given. */
@@ -231,9 +224,9 @@ static double slope_at(const chart* m, bool outer, double X, double Y, slab* x)
 }
 
 /* Up from a start by Newton's method, and by brackets if that has not come to the top. */
-static slab climb_from(const pair* c, slab start)
+perpi_slab perpi_slab_climb(const perpi_slab_pair* c, perpi_slab start)
 {
-    slab x = ascend(c, start);
+    slab x = perpi_slab_newton(c, start);
     if (v3_norm(x.off) > ENOUGH * c->size) {
         const vec3 t = v3_tangent(x.n);
         const chart m = {c, x.n, t, v3_cross(x.n, t)};
@@ -251,21 +244,27 @@ static perp_status add(perpi_touch_list* list, const slab* x, double margin)
                : PERP_OK;
 }
 
+perpi_slab perpi_slab_top(const perpi_slab_pair* c)
+{
+    slab start[STARTS];
+    first_looks(c, start);
+    slab x = perpi_slab_climb(c, start[0]);
+    /* two that overlap may have several tops: the highest is the least depth */
+    for (int i = 1; i < STARTS && x.s < 0.0; ++i) {
+        if (v3_dot(start[i].n, x.n) < 0.9) {
+            const slab y = perpi_slab_climb(c, start[i]);
+            x = y.s > x.s ? y : x;
+        }
+    }
+    return x;
+}
+
 perp_status perpi_smooth_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                 const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                 perpi_touch_list* list)
 {
-    const pair c = pair_of(a, pose_a, b, pose_b);
-    slab start[STARTS];
-    first_looks(&c, start);
-    slab x = climb_from(&c, start[0]);
-    /* two that overlap may have several tops: the highest is the least depth */
-    for (int i = 1; i < STARTS && x.s < 0.0; ++i) {
-        if (v3_dot(start[i].n, x.n) < 0.9) {
-            const slab y = climb_from(&c, start[i]);
-            x = y.s > x.s ? y : x;
-        }
-    }
+    const pair c = perpi_slab_pair_of(a, pose_a, b, pose_b);
+    const slab x = perpi_slab_top(&c);
     return add(list, &x, margin);
 }
 
@@ -279,6 +278,32 @@ perp_status perpi_plane_smooth(const perpi_shape* a, const perpi_pose* pose_a, c
     const vec3 p = perpi_pose_point(pose_b, local);
     const double gap = v3_dot(n, p) - offset;
     return gap <= margin ? perpi_touch_add(list, 0, v3_madd(p, -gap, n), p, n, gap) : PERP_OK;
+}
+
+perpi_slab perpi_slab_arc(const perpi_slab_pair* c, vec3 f, vec3 g, double low, double high)
+{
+    double angle = 0.5 * (low + high);
+    slab x = {0};
+    for (int k = 0; k < ANGLE_STEPS; ++k) {
+        const double co = cos(angle), si = sin(angle);
+        const vec3 t = v3_add(v3_scale(-si, f), v3_scale(co, g));
+        mat3 H;
+        x = perpi_slab_look(c, v3_add(v3_scale(co, f), v3_scale(si, g)), &H);
+        const double slope = v3_dot(t, x.off);
+        if (!(fabs(slope) > FOUND * c->size)) {
+            break;
+        }
+        *(slope > 0.0 ? &low : &high) = angle;
+        double next = angle + slope / (v3_dot(t, m3_mul(H, t)) + x.s);
+        if (!(next > low && next < high) || k % 3 == 2) {
+            next = 0.5 * (low + high);
+        }
+        if (next == angle || !(next > low && next < high)) {
+            break;
+        }
+        angle = next;
+    }
+    return x;
 }
 
 /* ---- in the plane ------------------------------------------------------------------------------- */
@@ -296,7 +321,7 @@ static slab climb(const pair* c, double low, double high)
     double angle = low;
     for (int k = 0; k < ANGLE_STEPS; ++k) {
         mat3 H;
-        x = look(c, at_angle(angle), &H);
+        x = perpi_slab_look(c, at_angle(angle), &H);
         const vec3 t = {-x.n.y, x.n.x, 0.0};
         const double slope = v3_dot(t, x.off);
         if (!(fabs(slope) > FOUND * c->size)) {
@@ -320,7 +345,7 @@ static slab climb(const pair* c, double low, double high)
 /* The top beside an angle that is higher than its neighbours a step away. */
 static slab climb_near(const pair* c, double angle, double step)
 {
-    const slab x = look(c, at_angle(angle), NULL);
+    const slab x = perpi_slab_look(c, at_angle(angle), NULL);
     return v3_dot(v3(-x.n.y, x.n.x, 0.0), x.off) > 0.0 ? climb(c, angle, angle + step)
                                                        : climb(c, angle - step, angle);
 }
@@ -329,14 +354,14 @@ perp_status perpi_smooth_smooth_planar(const perpi_shape* a, const perpi_pose* p
                                        const perpi_shape* b, const perpi_pose* pose_b,
                                        double margin, perpi_touch_list* list)
 {
-    const pair c = pair_of(a, pose_a, b, pose_b);
+    const pair c = perpi_slab_pair_of(a, pose_a, b, pose_b);
     const vec3 d = v3_sub(pose_b->x, pose_a->x);
     const double step = 2.0 * 3.14159265358979323846 / ANGLES;
     const double first = v3_norm(d) > PERPI_TOUCH_VANISH * c.size ? atan2(d.y, d.x) : 0.0;
     double height[ANGLES];
     int top = 0;
     for (int i = 0; i < ANGLES; ++i) {
-        height[i] = look(&c, at_angle(first + i * step), NULL).s;
+        height[i] = perpi_slab_look(&c, at_angle(first + i * step), NULL).s;
         top = height[i] > height[top] ? i : top;
     }
     slab x = climb_near(&c, first + top * step, step);
@@ -404,7 +429,7 @@ static slab climb_corner(const face_look* last, const face_look* next, const per
     const int parts = 1 + (int)fmax(turn / CORNER_PART, 0.0);
     const perpi_shape point = {.type = PERP_SHAPE_PARTICLE};
     const perpi_pose place = {.x = next->from, .q = q4_identity(), .R = m3_identity()};
-    const pair c = pair_of(&point, &place, b, pose_b);
+    const pair c = perpi_slab_pair_of(&point, &place, b, pose_b);
     double low = atan2(last->n.y, last->n.x);
     const double first = low;
     bool rises = last->beyond;
@@ -414,7 +439,7 @@ static slab climb_corner(const face_look* last, const face_look* next, const per
         bool still = !next->before;
         if (k < parts) {
             high = first + turn * k / parts;
-            const slab end = look(&c, at_angle(high), NULL);
+            const slab end = perpi_slab_look(&c, at_angle(high), NULL);
             still = v3_dot(v3(-end.n.y, end.n.x, 0.0), end.off) > 0.0;
             *outer = end.s > outer->s ? end : *outer;
         }
@@ -451,135 +476,25 @@ perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
         last = f;
     }
     /* deep inside s may have its tops elsewhere: then the best that was seen tells the way out */
-    return add(list, best.s >= outer.s ? &best : &outer, margin);
-}
-
-/* ---- a box with a smooth body --------------------------------------------------------------------
- * s has a top at a face's normal if the point nearest to the face's plane lies over the face; on the
- * arc between the normals of two faces if it lies over their edge; within the octant of a corner.
- * Bodies that are apart have one, at the face whose plane is farthest or at an edge or corner of it;
- * of those that overlap the highest of these tells the depth. */
-
-/* The box as a point: its corner towards (sign) of its frame, or the middle of an edge or face where
- * sign has zeros. */
-static perpi_pose box_place(const perpi_shape* box, const perpi_pose* pose, vec3 sign)
-{
-    const vec3 local = {sign.x * box->half.x, sign.y * box->half.y, sign.z * box->half.z};
-    return (perpi_pose){perpi_pose_point(pose, local), q4_identity(), m3_identity()};
-}
-
-/* Whether the smooth body's point lies over the feature along the directions that are free in it, and
- * the normal within its cone along the others; up to rounding. */
-static bool belongs(const perpi_shape* box, const perpi_pose* pose, vec3 sign, const slab* x)
-{
-    const vec3 p = m3_tmul(pose->R, v3_sub(x->p_b, pose->x)), n = m3_tmul(pose->R, x->n);
-    for (int i = 0; i < 3; ++i) {
-        const double s = v3_get(sign, i), half = v3_get(box->half, i);
-        if (s == 0.0 ? fabs(v3_get(p, i)) > half * (1.0 + PERPI_TOUCH_TIE)
-                     : s * v3_get(n, i) < -PERPI_TOUCH_TIE) {
-            return false;
+    best = best.s >= outer.s ? best : outer;
+    const size_t first = list->count;
+    const perp_status status = add(list, &best, margin);
+    if (status != PERP_OK || list->count == first || !perpi_touch_groups(list)) {
+        return status;
+    }
+    /* faces near the corner are other ways to keep apart */
+    perpi_choices choices = {.count = 0};
+    const vec3 foot = v3_madd(best.p_b, -best.s, best.n);
+    for (int32_t i = 0; i < count; ++i) {
+        const face_look f = look_face(a, pose_a, b, pose_b, count, i);
+        const vec3 along = v3_sub(f.to, f.from);
+        const double t = v3_dot(v3_sub(foot, f.from), along) / v3_dot(along, along);
+        const vec3 off = v3_sub(foot, v3_madd(f.from, perpi_clamp(t, 0.0, 1.0), along));
+        if (v3_dot(off, off) <= 4.0 * margin * margin) {
+            perpi_choice c = {.n = f.n, .id = (uint32_t)i};
+            perpi_choice_row(&c, f.p, f.s, 0.0);
+            perpi_choices_take(&choices, best.n, margin, &c);
         }
     }
-    return true;
-}
-
-/* The top of s on the arc from the normal f to the normal g of two faces, over their edge. */
-static slab climb_arc(const pair* c, vec3 f, vec3 g)
-{
-    double low = 0.0, high = 0.5 * 3.14159265358979323846, angle = 0.25 * 3.14159265358979323846;
-    slab x = {0};
-    for (int k = 0; k < ANGLE_STEPS; ++k) {
-        const double co = cos(angle), si = sin(angle);
-        const vec3 t = v3_add(v3_scale(-si, f), v3_scale(co, g));
-        mat3 H;
-        x = look(c, v3_add(v3_scale(co, f), v3_scale(si, g)), &H);
-        const double slope = v3_dot(t, x.off);
-        if (!(fabs(slope) > FOUND * c->size)) {
-            break;
-        }
-        *(slope > 0.0 ? &low : &high) = angle;
-        double next = angle + slope / (v3_dot(t, m3_mul(H, t)) + x.s);
-        if (!(next > low && next < high) || k % 3 == 2) {
-            next = 0.5 * (low + high);
-        }
-        if (next == angle || !(next > low && next < high)) {
-            break;
-        }
-        angle = next;
-    }
-    return x;
-}
-
-static vec3 with_entry(vec3 a, int i, double value)
-{
-    double e[3] = {a.x, a.y, a.z};
-    e[i] = value;
-    return v3_from(e);
-}
-
-/* Highest of the tops at a face, its edges and its corners; -INFINITY if it has none of them. */
-static slab best_of_face(const perpi_shape* box, const perpi_pose* pose, const perpi_shape* b,
-                         const perpi_pose* pose_b, int axis, double side)
-{
-    const perpi_shape point = {.type = PERP_SHAPE_PARTICLE};
-    const vec3 face = with_entry(v3(0, 0, 0), axis, side), f = m3_mul(pose->R, face);
-    perpi_pose place = box_place(box, pose, face);
-    pair c = pair_of(&point, &place, b, pose_b);
-    slab best = {.s = -INFINITY}, x = look(&c, f, NULL);
-    if (belongs(box, pose, face, &x)) {
-        x.p_a = v3_madd(x.p_b, -x.s, x.n);
-        return x;
-    }
-    for (int k = 0; k < 4; ++k) {
-        const int other = (axis + 1 + k / 2) % 3;
-        const vec3 edge = with_entry(face, other, k % 2 ? 1.0 : -1.0);
-        place = box_place(box, pose, edge);
-        c = pair_of(&point, &place, b, pose_b);
-        x = climb_arc(&c, f, m3_mul(pose->R, with_entry(v3(0, 0, 0), other, v3_get(edge, other))));
-        if (belongs(box, pose, edge, &x) && x.s > best.s) {
-            best = x;
-            best.p_a = v3_madd(x.p_b, -x.s, x.n);
-        }
-        const vec3 sign = {k & 1 ? 1.0 : -1.0, k & 2 ? 1.0 : -1.0, 0.0};
-        vec3 corner_sign = with_entry(face, (axis + 1) % 3, sign.x);
-        corner_sign = with_entry(corner_sign, (axis + 2) % 3, sign.y);
-        place = box_place(box, pose, corner_sign);
-        c = pair_of(&point, &place, b, pose_b);
-        x = climb_from(&c, look(&c, v3_unit(m3_mul(pose->R, corner_sign)), NULL));
-        if (belongs(box, pose, corner_sign, &x) && x.s > best.s) {
-            best = x;
-        }
-    }
-    return best;
-}
-
-perp_status perpi_box_smooth(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                             const perpi_pose* pose_b, double margin, perpi_touch_list* list)
-{
-    slab face[6], best = {.s = -INFINITY};
-    int top = 0;
-    for (int k = 0; k < 6; ++k) {
-        const vec3 sign = with_entry(v3(0, 0, 0), k / 2, k % 2 ? 1.0 : -1.0);
-        const perpi_pose place = box_place(a, pose_a, sign);
-        const perpi_shape point = {.type = PERP_SHAPE_PARTICLE};
-        const pair c = pair_of(&point, &place, b, pose_b);
-        face[k] = look(&c, m3_mul(pose_a->R, sign), NULL);
-        top = face[k].s > face[top].s ? k : top;
-    }
-    if (!(face[top].s <= margin)) {
-        return PERP_OK; /* its plane keeps them apart */
-    }
-    best = best_of_face(a, pose_a, b, pose_b, top / 2, top % 2 ? 1.0 : -1.0);
-    for (int k = 0; k < 6 && best.s < 0.0; ++k) {
-        /* overlap, or nothing found over that face */
-        if (k != top && (best.s == -INFINITY || face[k].s > best.s)) {
-            const slab x = best_of_face(a, pose_a, b, pose_b, k / 2, k % 2 ? 1.0 : -1.0);
-            best = x.s > best.s ? x : best;
-        }
-    }
-    if (best.s == -INFINITY) { /* deep inside: the best face tells the way out */
-        best = face[top];
-        best.p_a = v3_madd(best.p_b, -best.s, best.n);
-    }
-    return add(list, &best, margin);
+    return perpi_touch_choose(list, first, &choices);
 }

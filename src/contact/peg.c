@@ -5,7 +5,8 @@
  * Departure  which features form a group is told by the difference of the two polytopes: see
  *            src/collide/polygon.c and polyhedron.c. Every member of a group may push (4.10)-(4.13): the reduction to a
  *            single primary (4.14) can push along one edge while another one closes.
- *            Shapes without corners meet as in `standard`: nothing about them is disjunctive.
+ *            Cylinders and smooth bodies: src/collide/choice.h. Shapes without corners or rims meet as in
+ *            `standard`: nothing about them is disjunctive.
  */
 #include "contact/models.h"
 

@@ -495,6 +495,11 @@ perp_status perp_model_add_joint(perp_model* model, const perp_joint_def* def, i
         forbid_pair(model, joint.body[0], joint.body[1]);
     }
     model->joint[model->joint_count++] = joint;
+    for (int side = 0; side < 2; ++side) {
+        if (joint.body[side] >= 0) {
+            model->body[joint.body[side]].joints += 1;
+        }
+    }
     if (index != NULL) {
         *index = (int32_t)model->joint_count - 1;
     }

@@ -64,6 +64,7 @@ typedef struct perpi_body {
     perpi_motion motion;
     perpi_support support;
     double drag_linear, drag_angular;
+    int32_t joints;  /* how many hold it */
     int32_t wrench;  /* first of its forces, -1: none; chained by perpi_wrench.next */
     bool restricted; /* one of the two lists was given */
     bool selective;  /* collides only with those allowed */

@@ -78,6 +78,8 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_MOMENTUM_ERROR] =
         FRAME("/solver/momentum_error", PERPI_CELL_F64, PERPI_WIDTH_MOMENTUM_ERROR),
     [PERPI_COLUMN_CROSSINGS] = FRAME("/solver/crossings", PERPI_CELL_I32, PERPI_WIDTH_CROSSINGS),
+    [PERPI_COLUMN_STEP_FALLBACK] =
+        FRAME("/solver/step_fallback", PERPI_CELL_I32, PERPI_WIDTH_STEP_FALLBACK),
     [PERPI_COLUMN_WALL] = {"/wall/step_seconds", PERPI_CELL_F64, 1, PERPI_AXIS_FRAME, 0,
                            PERPI_COVER_WALL},
     [PERPI_COLUMN_HASH_WALL] = {"/hash/wall", PERPI_CELL_U64, 1, PERPI_AXIS_FRAME, 0,
@@ -163,7 +165,8 @@ perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
                                .grouped = perpi_sim_grouped(sim),
                                .layered = perpi_sim_layered(sim),
                                .bounces = perpi_sim_bounces(sim),
-                               .adaptive = perpi_sim_adaptive(sim)};
+                               .adaptive = perpi_sim_adaptive(sim),
+                               .falls_back = perpi_sim_falls_back(sim)};
 }
 
 enum { PERPI_LAYER_CELLS = sizeof(perp_contact_layer) / sizeof(double) };
@@ -188,6 +191,7 @@ static int32_t width_of(int32_t width, const perpi_state_shape* shape)
     case PERPI_WIDTH_LEDGER: return accounts ? PERP_LEDGER_COUNT : 0;
     case PERPI_WIDTH_MOMENTUM_ERROR: return accounts ? 2 : 0;
     case PERPI_WIDTH_CROSSINGS: return accounts ? 1 : 0;
+    case PERPI_WIDTH_STEP_FALLBACK: return shape->falls_back ? 2 : 0;
     default: return width <= PERPI_WIDTH_JOINT(1) ? (-10 - width) * shape->joint_count : width;
     }
 }
@@ -367,6 +371,8 @@ perp_status perpi_block_append(perpi_block* block, const perp_frame* frame, int6
     put(block, PERPI_COLUMN_LEDGER, f, &info->ledger);
     put(block, PERPI_COLUMN_MOMENTUM_ERROR, f, info->momentum_error);
     put_int(block, PERPI_COLUMN_CROSSINGS, f, info->crossings);
+    const int32_t fallback[2] = {info->semi_implicit, info->joints_kept};
+    put(block, PERPI_COLUMN_STEP_FALLBACK, f, fallback);
 
     put_long(block, PERPI_COLUMN_CONTACT_OFFSET, f, contact_end);
     put_double(block, PERPI_COLUMN_WALL, f, info->report.seconds);
@@ -532,6 +538,12 @@ void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
     if (block->width[PERPI_COLUMN_FALLBACKS] > 0) {
         info->fallbacks = get_int(block, PERPI_COLUMN_FALLBACKS, f);
     }
+    if (block->width[PERPI_COLUMN_STEP_FALLBACK] > 0) {
+        int32_t fallback[2];
+        get(block, PERPI_COLUMN_STEP_FALLBACK, f, fallback);
+        info->semi_implicit = fallback[0];
+        info->joints_kept = fallback[1];
+    }
     if (block->width[PERPI_COLUMN_IMPACT] > 0) {
         int32_t impact[2];
         get(block, PERPI_COLUMN_IMPACT, f, impact);
@@ -606,6 +618,8 @@ void perpi_tally_step(perpi_tally* tally, const perp_sim* sim)
     take_worst(&worst->momentum_error[0], info.momentum_error[0]);
     take_worst(&worst->momentum_error[1], info.momentum_error[1]);
     worst->crossings += info.crossings;
+    worst->semi_implicit += info.semi_implicit;
+    worst->joints_kept += info.joints_kept;
 }
 
 /* worst_constraint, name, counts and rounds stay those of the last step: they belong to the
@@ -616,6 +630,8 @@ static void apply_tally(perp_step_info* info, const perpi_tally* tally)
     info->momentum_error[0] = tally->worst.momentum_error[0];
     info->momentum_error[1] = tally->worst.momentum_error[1];
     info->crossings = tally->worst.crossings;
+    info->semi_implicit = tally->worst.semi_implicit;
+    info->joints_kept = tally->worst.joints_kept;
     if (tally->steps == 0) {
         return;
     }
@@ -685,6 +701,7 @@ uint64_t perpi_header_hash(const perpi_header* header)
     h = header->layered != 0 ? perpi_hash_word(h, UINT64_C(0x6c61796572)) : h;     /* "layer" */
     h = header->adaptive != 0 ? perpi_hash_word(h, UINT64_C(0x6164617074)) : h;    /* "adapt" */
     h = header->bounces != 0 ? perpi_hash_word(h, UINT64_C(0x696d7061637473)) : h; /* "impacts" */
+    h = header->falls_back != 0 ? perpi_hash_word(h, UINT64_C(0x66616c6c)) : h;    /* "fall" */
     return header->user_code[0] == '\0'
                ? h
                : perpi_hash_bytes(h, header->user_code, strlen(header->user_code));

@@ -14,6 +14,7 @@
 #define PERPI_RECORD_FORMAT "perp-recording"
 #define PERPI_RECORD_FORMAT_VERSION 3 /* 2: joints; 3: energy ledger, momentum account, crossings */
 #define PERPI_RECORD_FORMAT_OLDEST 2  /* that is still read */
+#define PERPI_OLD_CONTACT "standard"  /* contact model of recorded scenes that do not name one */
 #define PERPI_USER_CODE_SIZE 512      /* of the attribute user_code, padded with zeros */
 #define PERPI_RECORD_NAME_SIZE 24     /* of a solver's name, padded with zeros */
 
@@ -86,6 +87,7 @@ typedef enum perpi_column {
     PERPI_COLUMN_LEDGER,
     PERPI_COLUMN_MOMENTUM_ERROR,
     PERPI_COLUMN_CROSSINGS,
+    PERPI_COLUMN_STEP_FALLBACK,
     PERPI_COLUMN_WALL,
     PERPI_COLUMN_HASH_WALL,
     PERPI_COLUMN_HASH_FRAME,
@@ -113,6 +115,7 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_LEDGER (-101) /* these since version 3: PERP_LEDGER_COUNT, 2, 1 */
 #define PERPI_WIDTH_MOMENTUM_ERROR (-102)
 #define PERPI_WIDTH_CROSSINGS (-103)
+#define PERPI_WIDTH_STEP_FALLBACK (-104) /* 2 where a step may fall back, else no column */
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
 typedef struct perpi_column_def {
@@ -155,11 +158,12 @@ typedef struct perpi_block {
 typedef struct perpi_state_shape {
     int32_t format_version;
     int32_t q_size, v_size, joint_count, memory_size;
-    bool v_solved; /* the velocities that solve a step may differ from those of the state */
-    bool grouped;  /* the contact model makes groups */
-    bool layered;  /* contacts have soft layers */
-    bool bounces;  /* steps may be impacts */
-    bool adaptive; /* steps have lengths of their own */
+    bool v_solved;   /* the velocities that solve a step may differ from those of the state */
+    bool grouped;    /* the contact model makes groups */
+    bool layered;    /* contacts have soft layers */
+    bool bounces;    /* steps may be impacts */
+    bool adaptive;   /* steps have lengths of their own */
+    bool falls_back; /* a step may be semi-implicit instead, or keep errors of joints */
 } perpi_state_shape;
 perpi_state_shape perpi_state_shape_of(const perp_sim* sim);
 
@@ -172,7 +176,7 @@ PERP_NODISCARD perp_status perpi_block_reserve(perpi_block* block, perpi_axis ax
 static inline bool perpi_column_exists(const perpi_block* block, int column)
 {
     const bool late = column == PERPI_COLUMN_CONTACT_LAYER ||
-                      (column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_CROSSINGS);
+                      (column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_STEP_FALLBACK);
     return !late || block->width[column] > 0;
 }
 size_t perpi_block_row_size(const perpi_block* block, perpi_column column);
@@ -226,6 +230,7 @@ typedef struct perpi_header {
     int32_t layered;       /* 1: its contacts have soft layers; only then is there an attribute */
     int32_t bounces;       /* 1: steps may be impacts; only then is there such an attribute */
     int32_t adaptive;      /* 1: the step is adaptive; likewise */
+    int32_t falls_back;    /* 1: a step may be another than the scene says; likewise */
     int32_t memory_size;   /* what springs and controllers remember */
     const char* user_code; /* "": none; only then is there no such attribute */
 } perpi_header;

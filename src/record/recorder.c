@@ -192,6 +192,8 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
             write_attribute(file, "adaptive", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->adaptive)) &&
            (h->bounces == 0 ||
             write_attribute(file, "impacts", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->bounces)) &&
+           (h->falls_back == 0 || write_attribute(file, "step_fallbacks", H5T_STD_I32LE,
+                                                  H5T_NATIVE_INT32, &h->falls_back)) &&
            (h->user_code[0] == '\0' ||
             write_text_attribute(file, "user_code", h->user_code, PERPI_USER_CODE_SIZE)) &&
            write_attribute(file, "header_hash", H5T_STD_U64LE, H5T_NATIVE_UINT64, &hash) &&
@@ -461,6 +463,7 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .layered = perpi_state_shape_of(sim).layered ? 1 : 0,
         .bounces = perpi_state_shape_of(sim).bounces ? 1 : 0,
         .adaptive = perpi_state_shape_of(sim).adaptive ? 1 : 0,
+        .falls_back = perpi_state_shape_of(sim).falls_back ? 1 : 0,
         .memory_size = perpi_state_shape_of(sim).memory_size,
         .user_code = user_code,
     };

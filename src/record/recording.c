@@ -13,6 +13,7 @@
 
 #include "record/disk.h"
 #include "record/hash.h"
+#include "scene/json_text.h"
 #include "sim/sim.h"
 
 #define READ_ATTEMPTS 27 /* 2^27 ns: an eighth of a second */
@@ -235,6 +236,7 @@ static perp_status read_header(perp_recording* r)
     /* these may be absent */
     (void)read_attribute(r->file, "impacts", H5T_NATIVE_INT32, &h->bounces);
     (void)read_attribute(r->file, "adaptive", H5T_NATIVE_INT32, &h->adaptive);
+    (void)read_attribute(r->file, "step_fallbacks", H5T_NATIVE_INT32, &h->falls_back);
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
     (void)read_text_attribute(r->file, "user_code", r->user_code, PERPI_USER_CODE_SIZE);
     h->user_code = r->user_code;
@@ -268,6 +270,11 @@ static perp_status read_header(perp_recording* r)
     h->joint_offset = r->joint_offset;
     h->joint_count = joint_offsets - 1;
     h->scene = r->scene;
+    status = perpi_json_name_contact(r->context, r->scene, h->scene_size, PERPI_OLD_CONTACT,
+                                     &r->named_scene);
+    if (status != PERP_OK) {
+        return status;
+    }
     h->body_name = r->body_name;
     h->body_offset = r->body_offset;
     h->body_count = offsets - 1;
@@ -317,7 +324,8 @@ perpi_state_shape perpi_recording_shape(const perp_recording* r)
                                .grouped = r->header.grouped != 0,
                                .layered = r->header.layered != 0,
                                .bounces = r->header.bounces != 0,
-                               .adaptive = r->header.adaptive != 0};
+                               .adaptive = r->header.adaptive != 0,
+                               .falls_back = r->header.falls_back != 0};
 }
 
 static perp_status open_columns(perp_recording* r)
@@ -726,6 +734,7 @@ void perp_recording_close(perp_recording* r)
     perpi_block_free(&r->block);
     perpi_free(context, r->path);
     perpi_free(context, r->scene);
+    perpi_free(context, r->named_scene);
     perpi_free(context, r->body_offset);
     perpi_free(context, r->body_name);
     perpi_free(context, r->joint_offset);
@@ -755,7 +764,7 @@ const char* perp_recording_note(const perp_recording* r)
 
 const char* perp_recording_scene_text(const perp_recording* r)
 {
-    return r->scene;
+    return r->named_scene != NULL ? r->named_scene : r->scene;
 }
 
 const char* perp_recording_user_code(const perp_recording* r)

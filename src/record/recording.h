@@ -12,7 +12,8 @@ struct perp_recording {
     int64_t extent[PERPI_COLUMN_COUNT]; /* rows in the file */
 
     perpi_header header; /* points to the arrays below */
-    char* scene;
+    char* scene;         /* as it is in the file */
+    char* named_scene;   /* with its contact model, if the file's does not name one; else NULL */
     int64_t* body_offset;
     char* body_name;
     int64_t* joint_offset;

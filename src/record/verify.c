@@ -16,6 +16,7 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 #include "step/layers.h"
+#include "step/repair.h"
 #include "step/step.h"
 
 typedef struct verifier {
@@ -38,8 +39,8 @@ typedef struct verifier {
     perpi_joint_input* input;
     perp_joint_record* joint; /* of the frame before */
     double* memory;           /* likewise */
-    double *v_problem, *p_problem, *work;
-    size_t v_capacity, p_capacity, work_capacity;
+    double *v_problem, *p_problem, *work, *start;
+    size_t v_capacity, p_capacity, work_capacity, start_capacity;
 } verifier;
 
 static void say(perp_verdict* verdict, const char* format, ...) PERP_PRINTF(2, 3);
@@ -128,6 +129,19 @@ static perp_status bend(verifier* x, double t, double h, const perp_frame* frame
     return status;
 }
 
+/* Joints near a singular configuration, which close their errors slowly. */
+static perp_status limit(verifier* x)
+{
+    const perpi_formulation* f = x->formulation;
+    const perp_status status = perpi_grow(x->context, &x->start, &x->start_capacity,
+                                          (size_t)f->problem.dof_count, sizeof(double));
+    if (status == PERP_OK) {
+        perpi_repair_before(f, perp_scene_model(x->scene), x->v, x->start);
+        perpi_repair_limit(x->formulation, perpi_sim_loops(x->sim), x->start);
+    }
+    return status;
+}
+
 /* The step from (x->q, x->v) at x->time to the frame. */
 static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact_residual* residual)
 {
@@ -150,7 +164,9 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
             .turns = {x->joint[i].turns[0], x->joint[i].turns[1]},
             .target = frame->joints[i].target,
             .effort = frame->joints[i].applied,
-            .ease = half ? perpi_adaptive_ease(x->h_next, frame->time - x->time) : 1.0,
+            .ease = half ? perpi_adaptive_ease(x->h_next, frame->time - x->time)
+                    : frame->info.joints_kept > 0 ? INFINITY
+                                                  : 1.0,
         };
     }
     const perpi_step_input in = {.model = model,
@@ -166,7 +182,10 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
                                  .v_end = v_solved,
                                  .settings = &x->settings};
     perp_status status = PERP_OK;
-    if (frame->info.kind == PERP_STEP_TIME) {
+    const perpi_stepper_ops* second = perpi_sim_second_stepper(x->sim);
+    if (frame->info.semi_implicit > 0 && second != NULL) {
+        status = second->formulate(f, &in);
+    } else if (frame->info.kind == PERP_STEP_TIME) {
         status = x->stepper->formulate(f, &in);
     } else {
         status =
@@ -196,6 +215,8 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
         }
         if (frame->info.corrections > 0) {
             status = bend(x, t, h, frame);
+        } else if (frame->info.corrections == PERPI_REPAIR_LIMITED) {
+            status = limit(x);
         }
     }
     if (status == PERP_OK) {
@@ -417,9 +438,9 @@ static perp_status run_again(verifier* x)
  * message. */
 static perp_status prepare_sim(verifier* x)
 {
-    const char* text = x->recording->scene;
-    perp_status status = perp_scene_parse(x->context, text, x->recording->header.scene_size,
-                                          "the recorded scene", NULL, 0, &x->scene);
+    const char* text = perp_recording_scene_text(x->recording);
+    perp_status status =
+        perp_scene_parse(x->context, text, strlen(text), "the recorded scene", NULL, 0, &x->scene);
     if (status == PERP_OK) {
         /* keep_going is not in the scene; it changes nothing until a whole step has failed, and then
          * the run that was recorded must have had it to get past. */
@@ -434,6 +455,8 @@ static perp_status prepare_sim(verifier* x)
              (int32_t)x->recording->header.joint_count ||
          perpi_sim_s_size(x->sim) != x->recording->header.memory_size ||
          (x->recording->header.format_version > 2 && /* which kept fewer of them */
+          perpi_state_shape_of(x->sim).falls_back == /* likewise before there was that */
+              (x->recording->header.falls_back != 0) &&
           perpi_state_shape_of(x->sim).v_solved != (x->recording->header.v_solved != 0)) ||
          perpi_state_shape_of(x->sim).layered != (x->recording->header.layered != 0) ||
          perpi_state_shape_of(x->sim).grouped != (x->recording->header.grouped != 0) ||
@@ -496,6 +519,7 @@ static void conclude(verifier* x)
 static void clean_up(verifier* x)
 {
     perpi_formulation_destroy(x->formulation);
+    perpi_free(x->context, x->start);
     perpi_free(x->context, x->q);
     perpi_free(x->context, x->v);
     perpi_free(x->context, x->q_end);

@@ -163,3 +163,24 @@ perp_status perpi_json_parse(perp_context* context, const char* text, size_t len
     perpi_free(context, copy);
     return status;
 }
+
+perp_status perpi_json_name_contact(perp_context* context, const char* text, size_t length,
+                                    const char* model, char** named)
+{
+    *named = NULL;
+    const char* brace = length > 0 ? memchr(text, '{', length) : NULL;
+    json_t* root = brace != NULL ? json_loadb(text, length, 0, NULL) : NULL;
+    const bool lacks = json_is_object(root) && json_object_get(root, "contact") == NULL;
+    const bool alone = json_object_size(root) == 0;
+    json_decref(root);
+    if (!lacks) {
+        return PERP_OK;
+    }
+    const size_t size = length + strlen(model) + 32;
+    const perp_status status = perpi_alloc(context, size, 1, named);
+    if (status == PERP_OK) { /* what is before the brace is blank */
+        (void)snprintf(*named, size, "{\"contact\": \"%s\"%s%.*s", model, alone ? "" : ", ",
+                       (int)(text + length - (brace + 1)), brace + 1);
+    }
+    return status;
+}

@@ -21,4 +21,9 @@ PERP_NODISCARD perp_status perpi_json_read_file(perp_context* context, const cha
 PERP_NODISCARD perp_status perpi_json_parse(perp_context* context, const char* text, size_t length,
                                             const char* origin, json_t** root);
 
+/* *named: a copy of the text of a scene in which "contact" is model, to be freed by the caller; NULL if the
+ * text names a contact model, or is no JSON object. */
+PERP_NODISCARD perp_status perpi_json_name_contact(perp_context* context, const char* text,
+                                                   size_t length, const char* model, char** named);
+
 #endif

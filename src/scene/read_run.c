@@ -170,7 +170,7 @@ perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* 
                           .step_max = NAN,
                           .duration = 1.0,
                           .stepper = "stewart-trinkle",
-                          .contact = "standard",
+                          .contact = PERPI_SCENE_CONTACT,
                           .solver = "auto",
                           .cone = "quadratic",
                           .directions = 8,

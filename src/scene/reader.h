@@ -13,6 +13,9 @@
 #include "base/arena.h"
 #include "perp/scene.h"
 
+/* The contact model of a scene that names none. */
+#define PERPI_SCENE_CONTACT "standard"
+
 #define PERPI_TRY(call)                                                                            \
     do {                                                                                           \
         const perp_status try_status = (call);                                                     \

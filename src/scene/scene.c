@@ -46,6 +46,19 @@ static perp_status set_name(perp_context* context, const char* origin, json_t* r
     return PERP_OK;
 }
 
+/* The text of a scene says which contact model it means, so that a recording keeps its meaning when the default
+ * changes. */
+static perp_status set_contact(perp_context* context, const char* origin, json_t* root)
+{
+    if (!json_is_object(root) || json_object_get(root, "contact") != NULL) {
+        return PERP_OK;
+    }
+    if (json_object_set_new(root, "contact", json_string(PERPI_SCENE_CONTACT)) != 0) {
+        return perpi_fail(context, PERP_ERROR_MEMORY, "%s: out of memory", origin);
+    }
+    return PERP_OK;
+}
+
 static perp_status read_record(perpi_reader* r, const json_t* root, int32_t* every)
 {
     static const char* const keys[] = {"every", NULL};
@@ -139,6 +152,7 @@ static perp_status build(perp_scene* scene, const char* origin, const perp_overr
     }
     PERPI_TRY(perpi_inline_tables(context, origin, scene->root));
     PERPI_TRY(set_name(context, origin, scene->root));
+    PERPI_TRY(set_contact(context, origin, scene->root));
     scene->record_every = 1;
     perpi_reader r = {.context = context, .origin = origin, .dimension = 3};
     perpi_arena_init(&r.arena, context);

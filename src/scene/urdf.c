@@ -38,8 +38,7 @@ typedef struct writer {
     json_t *bodies, *joints;
     char unread[300];        /* meshes of kinds that cannot be read */
     int32_t pictures, hulls; /* collision meshes that do not collide, or as their hull */
-    int32_t ignored, moved, plain_planar;
-    char ignored_names[300];
+    int32_t moved, plain_planar;
 } writer;
 
 static perp_status fail(const writer* w, int32_t line, const char* format, ...) PERP_PRINTF(3, 4);
@@ -456,31 +455,14 @@ static bool collides(const json_t* shape)
     return !json_is_true(json_object_get(shape, "visual"));
 }
 
-static perp_shape_type type_of(const json_t* shape)
-{
-    const char* name = json_string_value(json_object_get(shape, "type"));
-    static const perp_shape_type types[] = {PERP_SHAPE_BOX, PERP_SHAPE_CYLINDER, PERP_SHAPE_SPHERE,
-                                            PERP_SHAPE_CAPSULE};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; ++i) {
-        if (strcmp(name, perp_shape_name(types[i])) == 0) {
-            return types[i];
-        }
-    }
-    return PERP_SHAPE_POLYHEDRON; /* a mesh is one, or several */
-}
-
-/* Whether the two have shapes that could touch; *unbuilt: and some that cannot be told yet. */
-static bool could_touch(const place* a, const place* b, bool* unbuilt)
+/* Whether the two have shapes that could touch. */
+static bool could_touch(const place* a, const place* b)
 {
     bool any = false;
-    *unbuilt = false;
     for (size_t i = 0; i < json_array_size(a->shapes); ++i) {
         for (size_t k = 0; k < json_array_size(b->shapes); ++k) {
             const json_t *x = json_array_get(a->shapes, i), *y = json_array_get(b->shapes, k);
-            if (collides(x) && collides(y)) {
-                any = true;
-                *unbuilt = *unbuilt || perpi_shape_pair_unbuilt(type_of(x), type_of(y));
-            }
+            any = any || (collides(x) && collides(y));
         }
     }
     return any;
@@ -508,22 +490,14 @@ static perp_status write_ignores(writer* w)
         int failed = list == NULL;
         for (int32_t k = 0; k < i && failed == 0; ++k) {
             const place* q = &w->place[k];
-            bool unbuilt;
             if (q->host != k || (p->is_static && q->is_static) || p->parent == k ||
-                q->parent == i || !could_touch(p, q, &unbuilt)) {
+                q->parent == i || !could_touch(p, q)) {
                 continue;
             }
             const bool near = p->group == q->group || group_above(w, p->group) == q->group ||
                               group_above(w, q->group) == p->group;
-            if (near || unbuilt || w->options->no_self_collision) {
+            if (near || w->options->no_self_collision) {
                 failed |= json_array_append_new(list, json_string(body_name(&w->robot->link[k])));
-            }
-            if (!near && unbuilt && !w->options->no_self_collision) {
-                char pair[200];
-                snprintf(pair, sizeof pair, "%.90s-%.90s", w->robot->link[k].name,
-                         w->robot->link[i].name);
-                append_text(w->ignored_names, sizeof w->ignored_names, pair);
-                w->ignored += 1;
             }
         }
         failed |=
@@ -565,13 +539,6 @@ static void give_notice(const writer* w)
             w->context, PERP_LOG_WARNING,
             "%s: %d collision meshes have no volume, or too many vertices, and do not collide",
             w->origin, (int)w->pictures);
-    }
-    if (w->ignored > 0) {
-        perpi_log(
-            w->context, PERP_LOG_WARNING,
-            "%s: %d pairs of links do not collide, since contact between their shapes does not "
-            "exist yet: %s",
-            w->origin, (int)w->ignored, w->ignored_names);
     }
     if (w->moved > 0) {
         perpi_log(w->context, PERP_LOG_WARNING,

@@ -290,18 +290,3 @@ void perpi_shape_free(perp_context* context, perpi_shape* shape)
         shape->mesh = NULL;
     }
 }
-
-/* ---- pairs without contact ------------------------------------------------------------------------ */
-
-/* Spatial smooth shapes meet planes, boxes and each other, balls and particles among them; planar ones
- * all but meshes, which do not exist there. */
-static bool smooth_unbuilt(perp_shape_type a, perp_shape_type b)
-{
-    return (a == PERP_SHAPE_ELLIPSOID || a == PERP_SHAPE_SUPERQUADRIC) && b != PERP_SHAPE_PLANE &&
-           b != PERP_SHAPE_BOX && b != PERP_SHAPE_MESH && !perpi_shape_is_smooth(b);
-}
-
-bool perpi_shape_pair_unbuilt(perp_shape_type a, perp_shape_type b)
-{
-    return smooth_unbuilt(a, b) || smooth_unbuilt(b, a);
-}

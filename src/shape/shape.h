@@ -108,8 +108,4 @@ int32_t perpi_polygon_support(const perpi_shape* shape, double x, double y);
 /* Gives back what a made shape owns; a shape of zeros is fine. */
 void perpi_shape_free(perp_context* context, perpi_shape* shape);
 
-/* Whether the two should meet and src/collide has no routine for them yet. A collider refuses a model
- * in which such a pair may collide: nothing passes through anything unannounced. */
-bool perpi_shape_pair_unbuilt(perp_shape_type a, perp_shape_type b);
-
 #endif

@@ -98,6 +98,31 @@ static double support_power(const perpi_shape* s, vec3 d, vec3* point, mat3* H)
     return t.N;
 }
 
+/* A cylinder: its rim. Along the axis every point of the end is one; the middle stands for them, with no
+ * curvature. */
+static double support_cylinder(const perpi_shape* s, vec3 d, vec3* point, mat3* H)
+{
+    const double side = hypot(d.x, d.y), z = d.z < 0.0 ? -0.5 * s->length : 0.5 * s->length;
+    const bool rim = side > 1e-15 * fabs(d.z);
+    const double x = rim ? d.x / side : 0.0, y = rim ? d.y / side : 0.0;
+    *point = v3(s->radius * x, s->radius * y, z);
+    if (H != NULL) {
+        *H = (mat3){0};
+        const double k = rim ? s->radius / side : 0.0;
+        H->m[0][0] = k * y * y;
+        H->m[1][1] = k * x * x;
+        H->m[0][1] = H->m[1][0] = -k * x * y;
+    }
+    return s->radius * side + fabs(d.z) * 0.5 * s->length;
+}
+
+static double support_capsule(const perpi_shape* s, vec3 d, vec3* point, mat3* H)
+{
+    const double h = support_ball(s->radius, d, point, H);
+    point->z += d.z < 0.0 ? -0.5 * s->length : 0.5 * s->length;
+    return h + fabs(d.z) * 0.5 * s->length;
+}
+
 double perpi_smooth_support(const perpi_shape* shape, vec3 d, vec3* point, mat3* H)
 {
     switch (shape->type) {
@@ -106,6 +131,8 @@ double perpi_smooth_support(const perpi_shape* shape, vec3 d, vec3* point, mat3*
     case PERP_SHAPE_ELLIPSOID: return support_ellipsoid(shape, d, point, H);
     case PERP_SHAPE_SUPERQUADRIC:
     case PERP_SHAPE_SUPERELLIPSE: return support_power(shape, d, point, H);
+    case PERP_SHAPE_CYLINDER: return support_cylinder(shape, d, point, H);
+    case PERP_SHAPE_CAPSULE: return support_capsule(shape, d, point, H);
     default: return support_ball(0.0, d, point, H); /* a particle */
     }
 }

@@ -20,7 +20,8 @@
 /* Particle, sphere, circle, ellipsoid, superquadric, superellipse. */
 bool perpi_shape_is_smooth(perp_shape_type type);
 /* h at a direction of the shape's frame, not zero, of any length; the point, and the Hessian (H may
- * be NULL). Where the surface is flat the Hessian is large, not infinite. */
+ * be NULL). Where the surface is flat the Hessian is large, not infinite. Also of capsules and cylinders, which
+ * have directions in which many points are farthest: there it is one of them. */
 double perpi_smooth_support(const perpi_shape* shape, vec3 d, vec3* point, mat3* H);
 
 /* For superellipses and superquadrics: area, second moments of area, reach, in units of 1. */

@@ -476,6 +476,7 @@ perp_status perpi_sim_impact(perp_sim* sim)
     if (allowed != PERP_OK) {
         return allowed;
     }
+    perpi_sim_roll_not(sim);
     for (size_t i = 0; i < sim->next.count; ++i) {
         sim->next.item[i].drift[0] = 0.0;
     }

@@ -38,6 +38,7 @@ typedef struct perpi_sunk {
 typedef struct perpi_kept_overlap {
     int32_t body_a, body_b; /* of these two bodies */
     bool any, all;          /* of all */
+    bool joints;            /* and the errors of the joints */
     double deepest;
 } perpi_kept_overlap;
 
@@ -110,6 +111,8 @@ struct perp_sim {
     const perp_model* model;
     perp_sim_def def; /* strings and options are not kept beyond create */
     const perpi_stepper_ops* stepper;
+    const perpi_stepper_ops*
+        second; /* takes over steps of which that fails; NULL: none (fallback.c) */
     perpi_step_settings step_settings;
     const perpi_contact_model_ops* contact_model;
     bool contact_chosen; /* by `auto` */
@@ -158,6 +161,10 @@ struct perp_sim {
     perpi_formulation* project; /* the projection's, with its solver; NULL likewise */
     perp_contact_solver* project_solver;
     perpi_contact_list closed;
+    bool* loop;    /* per joint: it is part of a closed loop (repair.h) */
+    bool any_loop; /* one of them is */
+    double* start; /* velocities that the joints' errors are compared with: repair.c */
+    size_t start_capacity;
     double* keep; /* of the correction: velocities, impulses, b */
     size_t keep_capacity;
 
@@ -231,8 +238,17 @@ PERP_NODISCARD perp_status perpi_sim_project(perp_sim* sim, double h, perp_repor
  * it makes no more progress. */
 #define PERPI_CORRECTION_GOAL 1e-13
 #define PERPI_CORRECTION_ENOUGH 1e-11
-/* loop.c: a step of length h from the state into the next one; and the next one becomes the state. */
+/* fallback.c: a step of length h from the state into the next one. */
 PERP_NODISCARD perp_status perpi_sim_work_out(perp_sim* sim, double h);
+/* Last resort but one: the errors of the joints stay as they are in the step at hand, where closing them
+ * contradicts other constraints. False: there are none, or they do already. */
+bool perpi_sim_keep_joints(perp_sim* sim);
+/* ": body 'a' is held between ..." if a moving prescribed body presses a body against another prescribed one
+ * in sim->next; else "". */
+void perpi_sim_name_jam(const perp_sim* sim, char text[320]);
+/* loop.c: the same by sim->stepper, whether it finds an answer or not; and the next one becomes the
+ * state. */
+PERP_NODISCARD perp_status perpi_sim_work_out_once(perp_sim* sim, double h);
 void perpi_sim_swap(perp_sim* sim);
 /* adaptive.c: the next step, or the impact that comes before it. */
 PERP_NODISCARD perp_status perpi_sim_work_out_adaptive(perp_sim* sim);
@@ -252,6 +268,10 @@ void perpi_sim_adaptive_clear(perp_sim* sim);
 PERP_NODISCARD perp_status perpi_sim_keep_closed(perp_sim* sim, double h);
 /* A length that errors and gaps are compared with. */
 double perpi_sim_size(const perp_sim* sim);
+/* rolling.c: what the slip of the contacts in sim->next changes by until the middle of the coming step of h,
+ * into their drift; and 0 there, of contacts that are to be an impact's. */
+void perpi_sim_roll(perp_sim* sim, double h);
+void perpi_sim_roll_not(perp_sim* sim);
 /* account.c: the energy ledger and the momentum account of the step at hand, of length h, into
  * sim->info; f: its problem, or that of the impact. */
 PERP_NODISCARD perp_status perpi_sim_account(perp_sim* sim, const perpi_formulation* f, double h);

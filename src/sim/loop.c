@@ -10,12 +10,17 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 #include "step/layers.h"
+#include "step/repair.h"
 
 enum {
     MAX_ROUNDS = 8,
+    MANY_FALLBACKS = 4, /* of single pairs in a step */
     MAX_CORRECTIONS = 20,
     MANY_LOOKS = 10,
     MAX_LOOKS = 200,
+    STEP_LOOKS = 300, /* of all attempts at a step together; */
+    LOOK_CROWD = 50,  /* one with more rows than this for each velocity counts more than once, */
+    LOOK_ITERATIONS = 100, /* and so does one whose solve takes more iterations */
     LATE_LOOKS = 80,
     TURN_LOOKS = 20,
     MAX_REVISIONS = 40,
@@ -100,7 +105,8 @@ static perp_status diagnose(perp_sim* sim, const perp_report* report,
 {
     char where[256];
     name_worst(sim, residual, where);
-    char why[160] = "";
+    char why[160] = "", jam[320];
+    perpi_sim_name_jam(sim, jam);
     if (residual->runaway > 0.0) {
         snprintf(why, sizeof why,
                  " by impulses %.0e times the motion they act on: the constraints contradict each "
@@ -113,11 +119,11 @@ static perp_status diagnose(perp_sim* sim, const perp_report* report,
         sim->context, PERP_ERROR_SOLVE,
         "step %lld (t = %.9g): the problem of %d contacts and %d joints was not solved: %s ended "
         "with '%s' after %d iterations, residual %.3g (dynamics %.1e, normal %.1e, "
-        "friction %.1e, joints %.1e)%s%s%s%s",
+        "friction %.1e, joints %.1e)%s%s%s%s%s",
         (long long)sim->step + 1, sim->time, (int)sim->next.count, (int)sim->model->joint_count,
         report->solver, perp_outcome_name(report->outcome), (int)report->iterations,
         residual->worst, residual->dynamics, residual->normal, residual->friction, residual->joints,
-        where, why, report->detail[0] != '\0' ? ": " : "", report->detail);
+        where, why, report->detail[0] != '\0' ? ": " : "", report->detail, jam);
 }
 
 static double solve_tolerance(const perp_sim* sim);
@@ -203,6 +209,8 @@ static perp_status solve(perp_sim* sim, double tolerance, perp_contact_residual*
     perpi_formulation* f = sim->formulation;
     perp_solve_options options = perp_solve_options_default();
     options.tolerance = tolerance;
+    options.enough =
+        tolerance < LOOK_ENOUGH && LOOK_ENOUGH < sim->def.tolerance ? LOOK_ENOUGH : 0.0;
     options.cancel = sim->cancel;
     options.user = sim->cancel_user;
     const perp_status status = perp_contact_solve(sim->solver, &f->problem, &options, true,
@@ -401,10 +409,13 @@ static void update_late(perp_sim* sim, int32_t late)
  * another one from almost the same problem, and mixing answers of different branches does not converge. So
  * an iteration that met the tolerance once and lost it again, or that takes long, is a late one: it asks
  * for less in each solve, which then stays near its first guess, accepts the first residual within the
- * tolerance, and updates velocities by update_late(). Not while a simpler contact model is left to try. */
+ * tolerance, and updates velocities by update_late(). Not while a simpler contact model is left to try.
+ *
+ * spent: looks of this step so far; an expensive one counts as several. */
 static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_residual* residual,
-                                       perp_report* report, int32_t* looks)
+                                       perp_report* report, int32_t* looks, int32_t* spent)
 {
+    const perp_contact_problem* P = &sim->formulation->problem;
     double before = INFINITY, least = INFINITY;
     bool slow = false, plain = true, still = false; /* plain: rounds without mixing are of use */
     int32_t late = 0;                               /* the first late iteration; 0: none yet */
@@ -426,7 +437,8 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
             report->outcome = PERP_OUTCOME_SOLVED;
             return PERP_OK;
         }
-        if (*looks == MAX_LOOKS) {
+        *spent += 1 + P->row_count / (LOOK_CROWD * (P->dof_count > 0 ? P->dof_count : 1));
+        if (*looks == MAX_LOOKS || *spent >= STEP_LOOKS) {
             break;
         }
         slow = slow || (worst > LOOK_SLOW * before && worst > LOOK_NOISE);
@@ -436,6 +448,7 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
         const int32_t iterations = report->iterations;
         const double part = LATE_PART * sim->def.tolerance, goal = solve_tolerance(sim);
         status = solve(sim, late > 0 && part > goal ? part : goal, residual, report);
+        *spent += report->iterations / LOOK_ITERATIONS;
         report->iterations += iterations;
         if (status != PERP_OK) {
             return status;
@@ -463,7 +476,7 @@ static perp_status look_until_it_holds(perp_sim* sim, double h, perp_contact_res
         "step %lld (t = %.9g): the laws at the end of the step do not hold after %d iterations "
         "(residual %.3g: dynamics %.1e, normal %.1e, friction %.1e, joints %.1e%s); a smaller step "
         "may help",
-        (long long)sim->step + 1, sim->time, MAX_LOOKS, residual->worst, residual->dynamics,
+        (long long)sim->step + 1, sim->time, (int)*looks, residual->worst, residual->dynamics,
         residual->normal, residual->friction, residual->joints, where);
 }
 
@@ -481,6 +494,21 @@ static void take_back(perp_sim* sim, size_t dofs, size_t rows)
     perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
 }
 
+/* Room for, and copy of, the answer at hand and its b. */
+static perp_status keep_answer(perp_sim* sim)
+{
+    const perpi_formulation* f = sim->formulation;
+    const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
+    const perp_status status =
+        perpi_grow(sim->context, &sim->keep, &sim->keep_capacity, dofs + 2 * rows, sizeof(double));
+    if (status == PERP_OK) {
+        memcpy(sim->keep, sim->v_problem, dofs * sizeof(double));
+        memcpy(sim->keep + dofs, sim->p_problem, rows * sizeof(double));
+        memcpy(sim->keep + dofs + rows, f->b, rows * sizeof(double));
+    }
+    return status;
+}
+
 /* [W14 algorithm 1], position level: as long as the joints are apart at the end of the step, the
  * step is solved again with what they lack in b. The laws of contacts, friction and motors hold in
  * every solve: no body is pushed into its neighbour, and nothing slips that should stick. The
@@ -494,13 +522,7 @@ static perp_status correct(perp_sim* sim, double h, perp_contact_residual* resid
     const perp_contact_residual first = *residual;
     const perp_report first_report = *report;
     double before = INFINITY;
-    perp_status status =
-        perpi_grow(sim->context, &sim->keep, &sim->keep_capacity, dofs + 2 * rows, sizeof(double));
-    if (status == PERP_OK) {
-        memcpy(sim->keep, sim->v_problem, dofs * sizeof(double));
-        memcpy(sim->keep + dofs, sim->p_problem, rows * sizeof(double));
-        memcpy(sim->keep + dofs + rows, f->b, rows * sizeof(double));
-    }
+    perp_status status = keep_answer(sim);
     while (status == PERP_OK) {
         const double error =
             perpi_formulation_error(f, sim->model, sim->q_next, sim->input, sim->p_problem);
@@ -536,10 +558,72 @@ static perp_status correct(perp_sim* sim, double h, perp_contact_residual* resid
     return status;
 }
 
+static bool limits_repair(const perp_sim* sim)
+{
+    return sim->step_settings.midway && sim->any_loop && !sim->kept.joints;
+}
+
+/* Whether the joints gain energy in the step at hand; projection: by what comes after its answer. */
+static perp_status repair_gains(perp_sim* sim, double projection, bool* gains)
+{
+    const perpi_formulation* f = sim->formulation;
+    const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
+    perp_status status =
+        perpi_grow(sim->context, &sim->start, &sim->start_capacity, dofs, sizeof(double));
+    if (status == PERP_OK) { /* room for what may come, lest a later step allocates */
+        status = perpi_grow(sim->context, &sim->keep, &sim->keep_capacity, dofs + 2 * rows,
+                            sizeof(double));
+    }
+    *gains = false;
+    if (status == PERP_OK) {
+        perpi_repair_before(f, sim->model, sim->v, sim->start);
+        *gains = perpi_repair_gains(f, sim->loop, sim->start, sim->v_problem, sim->p_problem,
+                                    projection);
+    }
+    return status;
+}
+
+/* Solves the step again with errors that are closed slowly. Where that has no answer, the one at hand stands,
+ * of which sim->keep has a copy. */
+static perp_status limit_repair(perp_sim* sim, double h, perp_contact_residual* residual,
+                                perp_report* report, int32_t* corrections)
+{
+    perpi_formulation* f = sim->formulation;
+    const perp_contact_residual first = *residual;
+    const perp_report first_report = *report;
+    perpi_repair_limit(f, sim->loop, sim->start);
+    perp_status status = solve(sim, solve_tolerance(sim), residual, report);
+    report->iterations += first_report.iterations;
+    *corrections = PERPI_REPAIR_LIMITED;
+    if (status == PERP_ERROR_SOLVE) {
+        take_back(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
+        *residual = first;
+        *report = first_report;
+        *corrections = 0;
+        status = PERP_OK;
+    }
+    return status == PERP_OK ? advance(sim, h) : status;
+}
+
+/* By the errors at the start of the step. */
+static perp_status limit_plain(perp_sim* sim, double h, perp_contact_residual* residual,
+                               perp_report* report, int32_t* corrections)
+{
+    bool gains = false;
+    perp_status status = repair_gains(sim, 0.0, &gains);
+    if (status == PERP_OK && gains) {
+        status = keep_answer(sim);
+        if (status == PERP_OK) {
+            status = limit_repair(sim, h, residual, report, corrections);
+        }
+    }
+    return status;
+}
+
 /* From the velocities that solved the step to those of the state: momentum is carried, and where joints
  * are corrected, poses and velocities are projected. */
-static perp_status complete_state(perp_sim* sim, double h, double deepest, perp_report* report,
-                                  int32_t* moves)
+static perp_status complete_state(perp_sim* sim, double h, double deepest, int32_t corrections,
+                                  perp_report* report, int32_t* moves)
 {
     *moves = 0;
     if (sim->v_solved != NULL) {
@@ -551,14 +635,18 @@ static perp_status complete_state(perp_sim* sim, double h, double deepest, perp_
     if (sim->project == NULL) {
         return PERP_OK;
     }
+    const bool closes = corrections != PERPI_REPAIR_LIMITED;
     memcpy(sim->q_answer, sim->q_next, (size_t)sim->q_size * sizeof *sim->q_next);
     memcpy(sim->v_carried, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_next);
     bool across = false;
-    perp_status status = perpi_sim_project(sim, h, report, moves);
+    perp_status status = closes ? perpi_sim_project(sim, h, report, moves) : PERP_OK;
     if (status == PERP_OK && *moves > 0) {
         status = perpi_sim_moved_across(sim, h, deepest, &across);
     }
-    if (across) { /* the joints stay open in this step, and their error says so */
+    const bool gains = status == PERP_OK && *moves > 0 &&
+                       perpi_energy_change(sim->model, true, sim->q_answer, sim->v_carried,
+                                           sim->q_next, sim->v_next) > 0.0;
+    if (across || gains) { /* the joints stay open in this step, and their error says so */
         memcpy(sim->q_next, sim->q_answer, (size_t)sim->q_size * sizeof *sim->q_next);
         memcpy(sim->v_next, sim->v_carried, (size_t)sim->v_size * sizeof *sim->v_next);
         *moves = 0;
@@ -835,6 +923,7 @@ typedef struct worked_out {
     perp_contact_residual residual;
     perp_report report;
     int32_t rounds, fallbacks, looks, corrections;
+    int32_t spent; /* looks of all attempts */
 } worked_out;
 
 /* Contacts and their solution, again with larger margins where a body came further, and with simpler
@@ -889,6 +978,7 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
             }
         }
         carry_impulses(&sim->contacts, &sim->next); /* the warm start */
+        perpi_sim_roll(sim, h);
         if (sim->stepper->layered) {
             perpi_layers_recall(sim->model, sim->step_settings.midpoint, sim->contacts.item,
                                 (int32_t)sim->contacts.count, sim->next.item,
@@ -900,20 +990,25 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
             status = remember_sides(sim, &sim->next);
         }
         if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
-            status = look_until_it_holds(sim, h, &made->residual, &made->report, &made->looks);
+            status = look_until_it_holds(sim, h, &made->residual, &made->report, &made->looks,
+                                         &made->spent);
         }
         again = false;
         if ((status == PERP_OK || status == PERP_ERROR_SOLVE) &&
             made->report.outcome != PERP_OUTCOME_SOLVED) {
             if (sim->formulation->problem.group_count > 0 ||
                 (sim->stepper->look == PERPI_LOOK_GEOMETRY && perpi_sim_grouped(sim))) {
-                const perp_status tried = fall_back(sim, &made->residual, &again);
+                /* pair after pair takes as many solves as there are pairs; then all at once */
+                const bool many = made->fallbacks >= MANY_FALLBACKS;
+                again = false;
+                const perp_status tried = many ? fall_back_to_plain(sim, &again)
+                                               : fall_back(sim, &made->residual, &again);
                 if (tried != PERP_OK) {
                     status = tried;
                     break;
                 }
             }
-            again = again || keep_overlap(sim, &made->residual);
+            again = again || keep_overlap(sim, &made->residual) || perpi_sim_keep_joints(sim);
             if (again) {
                 made->fallbacks += 1;
                 status = PERP_OK;
@@ -944,11 +1039,49 @@ static perp_status solve_and_advance(perp_sim* sim, double h, worked_out* made)
         status = advance(sim, h);
     }
     made->corrections = 0;
-    if (status == PERP_OK && sim->project != NULL) {
+    if (status == PERP_OK && limits_repair(sim)) {
+        status = limit_plain(sim, h, &made->residual, &made->report, &made->corrections);
+    }
+    if (status == PERP_OK && sim->project != NULL && !sim->kept.joints && made->corrections == 0) {
         status = correct(sim, h, &made->residual, &made->report, &made->corrections);
     }
     made->report.iterations += iterations;
     return status;
+}
+
+/* Joints that are corrected: what they gain in the step, the projection after it takes. Where it does not,
+ * the step is solved again from the plain one, which correct() kept. */
+static perp_status limit_corrected(perp_sim* sim, double h, double deepest, worked_out* made,
+                                   int32_t* moves)
+{
+    double projection = perpi_energy_change(sim->model, true, sim->q_answer, sim->v_carried,
+                                            sim->q_next, sim->v_next);
+    for (int32_t i = 0; i < (int32_t)sim->model->body_count; ++i) { /* of E + (h/2) m g . v */
+        const perpi_body* body = &sim->model->body[i];
+        const vec3 change = v3_sub(perpi_state_velocity(sim->model, sim->v_next, i),
+                                   perpi_state_velocity(sim->model, sim->v_carried, i));
+        projection += body->dofs > 0 ? 0.5 * h * body->mass * v3_dot(body->gravity, change) : 0.0;
+    }
+    perpi_formulation* f = sim->formulation;
+    bool gains = false, across = false;
+    perp_status status = repair_gains(sim, projection, &gains);
+    if (status != PERP_OK || !gains) {
+        return status;
+    }
+    take_back(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
+    status = limit_repair(sim, h, &made->residual, &made->report, &made->corrections);
+    if (status == PERP_OK) {
+        status = complete_state(sim, h, deepest, made->corrections, &made->report, moves);
+    }
+    if (status == PERP_OK) {
+        status = perpi_sim_moved_across(sim, h, deepest, &across);
+    }
+    return status == PERP_OK && across
+               ? perpi_fail(sim->context, PERP_ERROR_SOLVE,
+                            "step %lld (t = %.9g): joints near a singular configuration carry a "
+                            "body through another one; use a smaller step",
+                            (long long)sim->step + 1, sim->time)
+               : status;
 }
 
 static perp_status refuse_crossing(perp_sim* sim, const perpi_broad_pair* pair, int32_t solves)
@@ -973,7 +1106,7 @@ static perp_status explain_crossing(perp_sim* sim, const perpi_broad_pair* pair)
         why, sim->model->body[pair->body_b].name, sim->model->body[pair->body_a].name);
 }
 
-perp_status perpi_sim_work_out(perp_sim* sim, double h)
+perp_status perpi_sim_work_out_once(perp_sim* sim, double h)
 {
     worked_out made = {0};
     perpi_broad_pair last = {0};
@@ -1024,7 +1157,11 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
     }
     int32_t moves = 0;
     if (status == PERP_OK) {
-        status = complete_state(sim, h, deepest, &made.report, &moves);
+        status = complete_state(sim, h, deepest, made.corrections, &made.report, &moves);
+    }
+    if (status == PERP_OK && sim->project != NULL && limits_repair(sim) &&
+        made.corrections != PERPI_REPAIR_LIMITED) {
+        status = limit_corrected(sim, h, deepest, &made, &moves);
     }
     if (status == PERP_OK) {
         status = finish_joints(sim, h);
@@ -1062,6 +1199,7 @@ perp_status perpi_sim_work_out(perp_sim* sim, double h)
                          .fallbacks = made.fallbacks + perpi_collider_crowded(sim->collider),
                          .freedom = freedom,
                          .crossings = crossings,
+                         .joints_kept = sim->kept.joints ? 1 : 0,
                          .accepted_unsolved = made.report.outcome != PERP_OUTCOME_SOLVED};
     perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
     return perpi_sim_account(sim, sim->formulation, h);

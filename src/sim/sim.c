@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/internal.h"
+#include "step/repair.h"
 #include "step/force_rows.h"
 #include "step/layers.h"
 
@@ -195,6 +196,24 @@ static perp_status allocate(perp_sim* sim)
     return status;
 }
 
+static perp_status find_loops(perp_sim* sim)
+{
+    int32_t* tree = NULL;
+    perp_status status =
+        perpi_alloc(sim->context, sim->model->joint_count, sizeof *sim->loop, &sim->loop);
+    if (status == PERP_OK) {
+        status = perpi_alloc(sim->context, sim->model->body_count, sizeof *tree, &tree);
+    }
+    if (status == PERP_OK) {
+        perpi_repair_find_loops(sim->model, tree, sim->loop);
+    }
+    perpi_free(sim->context, tree);
+    for (size_t i = 0; status == PERP_OK && i < sim->model->joint_count; ++i) {
+        sim->any_loop = sim->any_loop || sim->loop[i];
+    }
+    return status;
+}
+
 /* What steppers that look at the end of the step need beside. Velocities are compared by the energy
  * they stand for. */
 static perp_status prepare_looking(perp_sim* sim)
@@ -326,8 +345,8 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
  * in their problem already. */
 static bool carries_momentum(const perp_sim* sim)
 {
-    return sim->stepper->look == PERPI_LOOK_START && !sim->stepper->settles &&
-           perpi_momentum_differs(sim->model);
+    return (sim->stepper->look == PERPI_LOOK_START || sim->second != NULL) &&
+           !sim->stepper->settles && perpi_momentum_differs(sim->model);
 }
 
 static perp_status build(perp_sim* sim, const perp_sim_def* asked)
@@ -351,6 +370,8 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
             status = perpi_stepper_settings(context, sim->stepper, def->stepper_option,
                                             def->stepper_option_count, &sim->step_settings);
             sim->step_settings.linear_rotation = def->linear_rotation;
+            sim->step_settings.midway =
+                sim->stepper->midway && !sim->adaptive && !def->linear_rotation;
             sim->step_settings.cone = sim->rules.cone;
             sim->step_settings.directions = sim->rules.directions;
         }
@@ -433,6 +454,12 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
     }
     if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
         status = prepare_looking(sim);
+        if (status == PERP_OK) {
+            status = perpi_stepper_find(context, "stewart-trinkle", &sim->second);
+        }
+    }
+    if (status == PERP_OK && sim->model->joint_count > 0) {
+        status = find_loops(sim);
     }
     const bool corrects = def->joint_correction && sim->model->joint_count > 0;
     if (status == PERP_OK && (corrects || carries_momentum(sim))) {
@@ -524,6 +551,8 @@ void perp_sim_destroy(perp_sim* sim)
                            sim->v_solved,
                            sim->closed.item,
                            sim->keep,
+                           sim->start,
+                           sim->loop,
                            sim->exception,
                            sim->looked.item,
                            sim->judged,
@@ -801,9 +830,24 @@ bool perpi_sim_bounces(const perp_sim* sim)
     return sim->impact != NULL;
 }
 
+const bool* perpi_sim_loops(const perp_sim* sim)
+{
+    return sim->loop;
+}
+
 const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim)
 {
     return &sim->step_settings;
+}
+
+const perpi_stepper_ops* perpi_sim_second_stepper(const perp_sim* sim)
+{
+    return sim->second;
+}
+
+bool perpi_sim_falls_back(const perp_sim* sim)
+{
+    return sim->second != NULL || (sim->model->joint_count > 0 && !sim->adaptive);
 }
 
 bool perpi_sim_layered(const perp_sim* sim)

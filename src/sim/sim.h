@@ -24,6 +24,13 @@ bool perpi_sim_has_v_solved(const perp_sim* sim);
 const double* perpi_sim_v_solved(const perp_sim* sim);
 /* The stepper's settings, the scene's default friction cone included. */
 const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim);
+/* Per joint: it is part of a closed loop (step/repair.h). */
+const bool* perpi_sim_loops(const perp_sim* sim);
+/* The stepper that takes over a step for which the scene's finds no answer (perp_step_info.semi_implicit);
+ * NULL: none does. */
+const perpi_stepper_ops* perpi_sim_second_stepper(const perp_sim* sim);
+/* Whether a step may be that, or keep the errors of joints (perp_step_info.joints_kept). */
+bool perpi_sim_falls_back(const perp_sim* sim);
 /* Whether contacts have soft layers (perp_contact.layer). */
 bool perpi_sim_layered(const perp_sim* sim);
 /* Whether the contact model makes groups of contacts. */

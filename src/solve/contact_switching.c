@@ -13,22 +13,36 @@
  *            to each other for ever. The answer then lies between them: both closed, both pushing. One,
  *            the partner, is given a fixed impulse s, with friction up to mu s; the other acts as usual.
  *            With s = 0 the partner is open, with the s it needs alone it is closed by too much: where
- *            it is just closed is found by regula falsi (planar contacts).
- * Limits     no contact in two groups: else UNSUPPORTED. A primary that must close a secondary's gap
- *            is not tried: the judge will say so.
+ *            it is just closed is found by regula falsi. Where a group has one primary, and another member is
+ *            what closes [W14 (4.14)], the primary is given the impulse at which that one is just closed.
+ *                Where choices still follow each other round, groups change one at a time: a group that goes back
+ *            while all others stay lies between two members, and several such groups, whose partners depend on
+ *            each other, get their impulses together, by Newton's method.
+ * Limits     no contact in two groups: else UNSUPPORTED. Three members of a group are not closed together.
  */
 #include <math.h>
 #include <string.h>
 
+#include "linalg/dense.h"
 #include "solve/builtin.h"
 #include "solve/dispatch.h"
+#include "solve/fixed_push.h"
 
-#define SETTLED 1e-13 /* opening of a partner, of its largest term, that is none */
-#define SLACK 1e-10   /* of the largest term of a row: smaller violations are rounding */
+#define SETTLED 1e-13   /* opening of a partner, of its largest term, that is none */
+#define DIFFERENCE 1e-6 /* of a share, for derivatives */
+#define SLACK 1e-10     /* of the largest term of a row: smaller violations are rounding */
 
 enum {
     HANDOVERS = 6, /* of one group; then the last two stay closed together */
     SETTLING = 80, /* rounds for the impulse of a partner */
+    ROUNDS = 60,   /* changes one at a time */
+    SEARCHES = 4,  /* impulses of partners to be found meanwhile */
+    BUDGET = 1500, /* iterations for all that, up to ROWS rows; tosses with an answer took less */
+    ROWS = 150,
+    JOINT = 8,    /* partners whose impulses are found together */
+    NEWTONS = 12, /* steps of that */
+    CUTS = 5,     /* halvings of a step */
+    PLANAR = 2,   /* rows of a contact with one tangential row, or none */
     INNER =
         500, /* iterations for one choice: where contacts contradict each other no number helps */
 };
@@ -37,6 +51,7 @@ enum {
 typedef struct share {
     double s, low, high, f_low, f_high;
     int32_t side;   /* which end moved last: 1 low, -1 high, 0 none */
+    bool lone;      /* the only primary: f is minus the opening of the most open member */
     int32_t before; /* the choice before the present one, -1: none */
     double impulse; /* that it had */
 } share;
@@ -49,24 +64,29 @@ typedef struct switching {
     int32_t* partner;  /* per group: the member that is closed beside the choice, -1: none */
     int32_t* handed;   /* per group: how often */
     share* share;      /* per group */
+    bool one_by_one;   /* groups change one at a time */
+    int32_t last;      /* then: the group that changed last */
     int32_t* from;     /* per constraint of the smaller problem */
     perp_constraint* constraint;
-    double *b, *lower, *upper, *compliance, *p;
+    double *b, *lower, *upper, *compliance, *b_error, *p;
+    perpi_fixed_push push; /* partners in space */
     size_t group_of_capacity, choice_capacity, partner_capacity, handed_capacity, from_capacity;
     size_t constraint_capacity, share_capacity;
-    size_t b_capacity, lower_capacity, upper_capacity, compliance_capacity, p_capacity;
+    size_t b_capacity, lower_capacity, upper_capacity, compliance_capacity, b_error_capacity,
+        p_capacity;
 } switching;
 
 static void switching_destroy(void* self)
 {
     switching* s = self;
     perp_contact_solver_destroy(s->inner);
-    void* const owned[] = {s->group_of, s->choice,     s->partner, s->handed,
-                           s->from,     s->constraint, s->b,       s->lower,
-                           s->upper,    s->compliance, s->p,       s->share};
+    void* const owned[] = {s->group_of,   s->choice, s->partner, s->handed, s->from,
+                           s->constraint, s->b,      s->lower,   s->upper,  s->compliance,
+                           s->p,          s->share,  s->b_error};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(s->context, owned[i]);
     }
+    perpi_fixed_push_free(&s->push);
     perpi_free(s->context, s);
 }
 
@@ -78,7 +98,7 @@ static perp_status switching_create(perp_context* context, const void* settings,
     if (status != PERP_OK) {
         return status;
     }
-    s->context = context;
+    s->context = s->push.context = context;
     status = perp_contact_solver_create(context, "auto", NULL, 0, &s->inner);
     if (status != PERP_OK) {
         switching_destroy(s);
@@ -91,14 +111,15 @@ static perp_status switching_create(perp_context* context, const void* settings,
 static perp_status make_room(switching* s, const perp_contact_problem* P)
 {
     const size_t n = (size_t)P->constraint_count, g = (size_t)P->group_count;
-    const size_t rows = (size_t)P->row_count;
+    const size_t rows = (size_t)P->row_count + PERPI_PUSH_ROWS * g;
     perp_context* c = s->context;
     perp_status status = perpi_grow(c, &s->group_of, &s->group_of_capacity, n, sizeof *s->group_of);
     if (status == PERP_OK) {
         status = perpi_grow(c, &s->from, &s->from_capacity, n, sizeof *s->from);
     }
     if (status == PERP_OK) {
-        status = perpi_grow(c, &s->constraint, &s->constraint_capacity, n, sizeof *s->constraint);
+        status =
+            perpi_grow(c, &s->constraint, &s->constraint_capacity, n + g, sizeof *s->constraint);
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &s->choice, &s->choice_capacity, g, sizeof *s->choice);
@@ -119,6 +140,7 @@ static perp_status make_room(switching* s, const perp_contact_problem* P)
                    {&s->lower, &s->lower_capacity},
                    {&s->upper, &s->upper_capacity},
                    {&s->compliance, &s->compliance_capacity},
+                   {&s->b_error, &s->b_error_capacity},
                    {&s->p, &s->p_capacity}};
     for (size_t i = 0; status == PERP_OK && i < sizeof per_row / sizeof per_row[0]; ++i) {
         status = perpi_grow(c, per_row[i].array, per_row[i].capacity, rows, sizeof(double));
@@ -154,7 +176,7 @@ static perp_status find_groups(switching* s, const perp_contact_problem* P, bool
     return PERP_OK;
 }
 
-/* A partner pushes with what it is given, and has the friction that goes with it. */
+/* A partner pushes with what it is given, and has the friction that goes with it (planar). */
 static void give_share(switching* s, perp_constraint* c, double p_n)
 {
     c->kind = PERP_CONSTRAINT_BOUNDED;
@@ -182,12 +204,13 @@ static perp_contact_problem reduce(switching* s, const perp_contact_problem* P, 
             s->lower[rows + k] = P->lower != NULL ? P->lower[c->row + k] : 0.0;
             s->upper[rows + k] = P->upper != NULL ? P->upper[c->row + k] : 0.0;
             s->compliance[rows + k] = P->compliance != NULL ? P->compliance[c->row + k] : 0.0;
+            s->b_error[rows + k] = P->b_error != NULL ? P->b_error[c->row + k] : 0.0;
             s->p[rows + k] = p[c->row + k];
         }
         s->from[count] = i;
         s->constraint[count] = *c;
         s->constraint[count].row = rows;
-        if (g >= 0 && s->partner[g] == i) {
+        if (g >= 0 && s->partner[g] == i && c->rows <= PLANAR) {
             give_share(s, &s->constraint[count], s->share[g].s);
             bounds = true;
         }
@@ -201,16 +224,17 @@ static perp_contact_problem reduce(switching* s, const perp_contact_problem* P, 
     R.lower = bounds ? s->lower : NULL;
     R.upper = bounds ? s->upper : NULL;
     R.compliance = P->compliance != NULL ? s->compliance : NULL;
+    R.b_error = P->b_error != NULL ? s->b_error : NULL;
     R.group_count = 0;
     R.group = NULL;
     return R;
 }
 
 static void give_back(const switching* s, const perp_contact_problem* P,
-                      const perp_contact_problem* R, double* p)
+                      const perp_contact_problem* R, int32_t count, double* p)
 {
     memset(p, 0, (size_t)P->row_count * sizeof *p);
-    for (int32_t i = 0; i < R->constraint_count; ++i) {
+    for (int32_t i = 0; i < count; ++i) {
         const perp_constraint* c = &R->constraint[i];
         memcpy(p + P->constraint[s->from[i]].row, s->p + c->row, (size_t)c->rows * sizeof *p);
     }
@@ -251,42 +275,31 @@ static opening open_by(const perp_contact_problem* P, int32_t i, const double* v
     return o;
 }
 
-/* Whether the partners are just closed; if not, their shares are changed. */
-static bool settled(switching* s, const perp_contact_problem* P, const double* v)
+/* Partners in space: see fixed_push.h. *v: the velocities of the larger problem, if there are any. */
+static perp_status push_in_space(switching* s, const perp_contact_problem* P,
+                                 perp_contact_problem* R, double** v)
 {
-    bool done = true;
+    int32_t pushes = 0;
+    const int32_t count = R->constraint_count;
     for (int32_t g = 0; g < P->group_count; ++g) {
-        if (s->partner[g] < 0) {
-            continue;
-        }
-        share* x = &s->share[g];
-        const opening o = open_by(P, s->partner[g], v);
-        const double f = o.size > 0.0 ? o.u / o.size : 0.0;
-        if (fabs(f) <= SETTLED || x->high - x->low <= 1e-15 * x->high) {
-            continue;
-        }
-        /* regula falsi; the value at an end that stays twice is halved (Illinois) */
-        const int32_t side = f > 0.0 ? 1 : -1;
-        if (side > 0) {
-            x->low = x->s;
-            x->f_low = f;
-            x->f_high *= x->side == side ? 0.5 : 1.0;
-        } else {
-            x->high = x->s;
-            x->f_high = f;
-            x->f_low *= x->side == side ? 0.5 : 1.0;
-        }
-        x->side = side;
-        double next = x->f_high < 0.0
-                          ? x->low + (x->high - x->low) * x->f_low / (x->f_low - x->f_high)
-                          : 0.5 * (x->low + x->high);
-        if (!(next > x->low && next < x->high)) {
-            next = 0.5 * (x->low + x->high);
-        }
-        x->s = next;
-        done = false;
+        pushes += s->partner[g] >= 0 && P->constraint[s->partner[g]].rows > PLANAR;
     }
-    return done;
+    if (pushes == 0) {
+        return PERP_OK;
+    }
+    const double* v_old = *v;
+    const perp_status status = perpi_fixed_push_begin(&s->push, R, pushes, v_old);
+    for (int32_t j = 0; status == PERP_OK && j < count; ++j) {
+        const int32_t i = s->from[j], g = s->group_of[i];
+        if (g >= 0 && s->partner[g] == i && s->constraint[j].rows > PLANAR &&
+            !perpi_fixed_push_add(&s->push, R, j, s->share[g].s, open_by(P, i, v_old).w,
+                                  s->constraint, s->b, s->compliance, s->p)) {
+            return perpi_fail(s->context, PERP_ERROR_UNSUPPORTED,
+                              "switching: a mass matrix is not positive");
+        }
+    }
+    *v = s->push.v;
+    return status;
 }
 
 /* What the members of a group look like at the answer. */
@@ -323,6 +336,77 @@ static outlook look(const switching* s, const perp_contact_problem* P, int32_t g
     return l;
 }
 
+/* What the share of a group's partner is to bring to 0, relative. */
+static double partner_off(const switching* s, const perp_contact_problem* P, int32_t g,
+                          const double* v)
+{
+    if (s->share[g].lone) {
+        return -look(s, P, g, v).most;
+    }
+    const opening o = open_by(P, s->partner[g], v);
+    return o.size > 0.0 ? o.u / o.size : 0.0;
+}
+
+/* Whether the partners are just closed; if not, their shares are changed. */
+static bool settled(switching* s, const perp_contact_problem* P, const double* v)
+{
+    bool done = true;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        if (s->partner[g] < 0 || (s->one_by_one && s->last != g)) {
+            continue;
+        }
+        share* x = &s->share[g];
+        const double f = partner_off(s, P, g, v);
+        if (fabs(f) <= SETTLED || x->high - x->low <= 1e-15 * x->high) {
+            continue;
+        }
+        /* regula falsi; the value at an end that stays twice is halved (Illinois) */
+        const int32_t side = f > 0.0 ? 1 : -1;
+        if (side > 0) {
+            x->low = x->s;
+            x->f_low = f;
+            x->f_high *= x->side == side ? 0.5 : 1.0;
+        } else {
+            x->high = x->s;
+            x->f_high = f;
+            x->f_low *= x->side == side ? 0.5 : 1.0;
+        }
+        x->side = side;
+        double next = x->f_high < 0.0
+                          ? x->low + (x->high - x->low) * x->f_low / (x->f_low - x->f_high)
+                          : 0.5 * (x->low + x->high);
+        if (!(next > x->low && next < x->high)) {
+            next = 0.5 * (x->low + x->high);
+        }
+        x->s = next;
+        done = false;
+    }
+    return done;
+}
+
+/* The choice and `other` are to be closed together: `other` becomes the partner. high: an impulse that is
+ * too much for it, f_low: how far it opens without. */
+static void begin_share(switching* s, int32_t g, int32_t other, double high, double f_low)
+{
+    share* x = &s->share[g];
+    x->lone = false;
+    s->partner[g] = other;
+    x->high = high;
+    x->low = x->f_high = 0.0;
+    x->f_low = f_low;
+    x->s = 0.5 * high;
+    x->side = 0;
+}
+
+/* The only primary pushes until the most open member is just closed: with high that one is open. */
+static void begin_lone_share(switching* s, int32_t g, double high, double f_high)
+{
+    begin_share(s, g, s->choice[g], high, 0.0);
+    s->choice[g] = -1;
+    s->share[g].f_low = s->share[g].f_high = f_high;
+    s->share[g].lone = true;
+}
+
 /* Whether the answer obeys every group; if not, other choices are made. */
 static bool choose_again(switching* s, const perp_contact_problem* P, const double* v,
                          const double* p)
@@ -341,13 +425,8 @@ static bool choose_again(switching* s, const perp_contact_problem* P, const doub
             const double p_n = p[P->constraint[s->choice[g]].row];
             share* x = &s->share[g];
             s->handed[g] += 1;
-            if (s->handed[g] > HANDOVERS && other && P->constraint[s->choice[g]].rows <= 2) {
-                s->partner[g] = l.widest;
-                x->high = x->before == l.widest ? x->impulse : p_n;
-                x->low = x->f_high = 0.0;
-                x->f_low = l.most;
-                x->s = 0.5 * x->high;
-                x->side = 0;
+            if (s->handed[g] > HANDOVERS && other) {
+                begin_share(s, g, l.widest, x->before == l.widest ? x->impulse : p_n, l.most);
                 changed = true;
             } else if (s->handed[g] <= HANDOVERS) {
                 x->before = s->choice[g];
@@ -355,10 +434,66 @@ static bool choose_again(switching* s, const perp_contact_problem* P, const doub
                 /* first without anyone: what is open may stay so by itself */
                 s->choice[g] = s->handed[g] == 1 || !other ? -1 : l.widest;
                 changed = true;
+            } else if (P->group[g].primary == 1) {
+                begin_lone_share(s, g, p_n, -l.most);
+                changed = true;
             } /* else it stays, and the judge will say so */
         }
     }
     return changed;
+}
+
+/* The same with one group at a time. A group that goes back to the member it came from while all others
+ * stay has its answer between the two. A pair that no longer holds, because another group has changed, is taken
+ * apart. */
+static bool choose_one(switching* s, const perp_contact_problem* P, const double* v,
+                       const double* p)
+{
+    for (int32_t k = 0; k < P->group_count; ++k) {
+        const int32_t g = (s->last + k) % P->group_count;
+        const outlook l = look(s, P, g, v);
+        share* x = &s->share[g];
+        const double p_n = s->choice[g] >= 0 ? p[P->constraint[s->choice[g]].row] : 0.0;
+        if (s->partner[g] >= 0) {
+            if (!(l.most > SLACK) && fabs(partner_off(s, P, g, v)) <= SLACK) {
+                continue;
+            }
+            x->before = -1;
+            s->choice[g] = l.widest;
+            s->partner[g] = -1;
+        } else if (s->choice[g] < 0 && l.most < -SLACK) {
+            x->before = -1;
+            s->choice[g] = l.cheapest;
+        } else if (s->choice[g] >= 0 && l.open && p_n > 0.0) {
+            const bool other = l.widest != s->choice[g];
+            if (P->group[g].primary == 1) {
+                begin_lone_share(s, g, p_n, -l.most);
+            } else if (other && s->last == g && x->before == l.widest) {
+                begin_share(s, g, l.widest, x->impulse, l.most);
+            } else {
+                x->before = s->choice[g];
+                x->impulse = p_n;
+                s->choice[g] = other ? l.widest : -1;
+            }
+        } else {
+            continue;
+        }
+        s->last = g;
+        return true;
+    }
+    return false;
+}
+
+/* Choices of several groups that change at once can follow each other round: from here on one at a time. */
+static void start_one_by_one(switching* s, const perp_contact_problem* P)
+{
+    s->one_by_one = true;
+    s->last = 0;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        s->choice[g] = s->partner[g] >= 0 ? s->partner[g] : s->choice[g];
+        s->partner[g] = -1;
+        s->share[g] = (share){.before = -1};
+    }
 }
 
 /* Nothing known of the impulses? */
@@ -386,6 +521,146 @@ static void choose_first(switching* s, const perp_contact_problem* P, double* v,
     (void)choose_again(s, P, v, p);
 }
 
+/* Solves the problem that the choices leave; v and p are those of the whole. */
+static perp_status solve_chosen(switching* s, const perp_contact_problem* problem,
+                                const perp_solve_options* options, bool warm, double* v, double* p,
+                                perp_report* report, perp_outcome* outcome)
+{
+    perp_contact_problem R = reduce(s, problem, p);
+    const int32_t count = R.constraint_count;
+    double* v_R = v;
+    perp_report made = {0};
+    perp_status status = push_in_space(s, problem, &R, &v_R);
+    if (status == PERP_OK) {
+        status = perp_contact_solve(s->inner, &R, options, warm, v_R, s->p, NULL, &made);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (v_R != v) {
+        memcpy(v, v_R, (size_t)problem->dof_count * sizeof *v);
+    }
+    give_back(s, problem, &R, count, p);
+    report->iterations += made.iterations + 1;
+    *outcome = made.outcome;
+    return status;
+}
+
+/* ---- several partners that depend on each other ----------------------------------------------------*/
+
+/* The partners, at most JOINT; 0: there are fewer than two, or more, or all are settled. */
+static int32_t list_partners(const switching* s, const perp_contact_problem* P, const double* v,
+                             int32_t* group)
+{
+    int32_t count = 0;
+    bool off = false;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        if (s->partner[g] >= 0) {
+            if (count == JOINT) {
+                return 0;
+            }
+            group[count++] = g;
+            off = off || !(fabs(partner_off(s, P, g, v)) <= SLACK);
+        }
+    }
+    return off && count >= 2 ? count : 0;
+}
+
+/* What the solves of one joint search share. */
+typedef struct joint {
+    switching* s;
+    const perp_contact_problem* P;
+    const perp_solve_options* options;
+    perp_report* report;
+    double *v, *p;
+    int32_t budget; /* iterations */
+    int32_t count;
+    int32_t group[JOINT];
+} joint;
+
+/* f, count values, at the present shares; *worst: the largest, infinite if there is no answer. */
+static perp_status joint_off(joint* j, double* f, double* worst)
+{
+    perp_outcome made = PERP_OUTCOME_UNSET;
+    *worst = INFINITY;
+    const perp_status status =
+        solve_chosen(j->s, j->P, j->options, true, j->v, j->p, j->report, &made);
+    if (status != PERP_OK || made != PERP_OUTCOME_SOLVED) {
+        return status;
+    }
+    *worst = 0.0;
+    for (int32_t k = 0; k < j->count; ++k) {
+        f[k] = partner_off(j->s, j->P, j->group[k], j->v);
+        *worst = !(fabs(f[k]) <= *worst) ? fabs(f[k]) : *worst;
+    }
+    return status;
+}
+
+/* Newton's method for the shares of all partners at once, derivatives by differences. The inner solves are
+ * right to rounding, and the openings nearly linear in the shares, so that few steps do. */
+static perp_status settle_jointly(joint* j)
+{
+    double f[JOINT], next[JOINT], D[JOINT * JOINT], shares[JOINT], worst;
+    int32_t pivot[JOINT];
+    const int32_t n = j->count;
+    share* x = j->s->share;
+    perp_status status = joint_off(j, f, &worst);
+    for (int32_t i = 0; status == PERP_OK && i < NEWTONS && worst > SETTLED && worst < INFINITY &&
+                        j->report->iterations < j->budget;
+         ++i) {
+        for (int32_t k = 0; k < n; ++k) {
+            shares[k] = x[j->group[k]].s;
+        }
+        double made = 0.0;
+        for (int32_t c = 0; status == PERP_OK && c < n && made < INFINITY; ++c) {
+            const double delta = DIFFERENCE * shares[c];
+            x[j->group[c]].s = shares[c] + delta;
+            status = joint_off(j, next, &made);
+            x[j->group[c]].s = shares[c];
+            for (int32_t r = 0; r < n; ++r) {
+                D[r * n + c] = (next[r] - f[r]) / delta;
+            }
+        }
+        perpi_lu_info info;
+        if (status != PERP_OK || !(made < INFINITY) || !perpi_lu_factor(n, D, pivot, &info)) {
+            break;
+        }
+        perpi_lu_solve(n, D, pivot, f); /* f: the step */
+        double part = 1.0, before = worst;
+        for (int32_t cut = 0; status == PERP_OK && cut < CUTS; ++cut, part *= 0.5) {
+            for (int32_t k = 0; k < n; ++k) {
+                const double to = shares[k] - part * f[k];
+                x[j->group[k]].s = to > 0.1 * shares[k] ? to : 0.1 * shares[k];
+            }
+            status = joint_off(j, next, &worst);
+            if (worst < before) {
+                break;
+            }
+        }
+        memcpy(f, next, sizeof f);
+        if (!(worst < before)) {
+            break;
+        }
+    }
+    return status;
+}
+
+/* Whether no group is violated and none pushes that is open. */
+static bool groups_hold(const switching* s, const perp_contact_problem* P, const double* v,
+                        const double* p)
+{
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        const outlook l = look(s, P, g, v);
+        const bool pushes =
+            (s->choice[g] >= 0 && p[P->constraint[s->choice[g]].row] > 0.0) || s->partner[g] >= 0;
+        if (l.most < -SLACK || (pushes && l.most > SLACK) ||
+            (s->partner[g] >= 0 && !(fabs(partner_off(s, P, g, v)) <= SLACK))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static perp_status switching_solve(void* self, const perp_contact_problem* problem,
                                    const perp_solve_options* options, bool warm, double* v,
                                    double* p, perp_report* report)
@@ -400,33 +675,50 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     }
     int32_t limit = 20 + (2 + HANDOVERS) * problem->group_count, settling = SETTLING;
     report->outcome = PERP_OUTCOME_MAX_ITER;
+    int32_t budget = INT32_MAX;
+    s->one_by_one = false;
     perp_solve_options inner = *options;
     inner.max_iter = inner.max_iter > 0 && inner.max_iter < INNER ? inner.max_iter : INNER;
-    for (int32_t i = 0; status == PERP_OK && i < limit; ++i) {
+    for (int32_t i = 0; status == PERP_OK && i < limit && report->iterations < budget; ++i) {
         if (i > 0 && options->cancel != NULL && options->cancel(options->user)) {
             report->outcome = PERP_OUTCOME_CANCELLED;
             break;
         }
-        const perp_contact_problem R = reduce(s, problem, p);
-        perp_report made = {0};
-        status = perp_contact_solve(s->inner, &R, &inner, warm || i > 0, v, s->p, NULL, &made);
+        perp_outcome made = PERP_OUTCOME_UNSET;
+        status = solve_chosen(s, problem, &inner, warm || i > 0, v, p, report, &made);
         if (status != PERP_OK) {
             break;
         }
-        give_back(s, problem, &R, p);
-        report->iterations += made.iterations + 1;
-        if (made.outcome != PERP_OUTCOME_SOLVED) {
-            report->outcome = made.outcome;
+        if (made != PERP_OUTCOME_SOLVED) {
+            report->outcome = made;
             break;
         }
-        if (!settled(s, problem, v)) {
-            if (settling-- == 0) {
+        const bool searching = !settled(s, problem, v);
+        if (searching && settling-- > 0) {
+            limit += 1;
+            continue;
+        }
+        if (s->one_by_one) {
+            joint j = {s, problem, &inner, report, v, p, budget, 0, {0}};
+            j.count = list_partners(s, problem, v, j.group);
+            status = j.count > 0 ? settle_jointly(&j) : PERP_OK;
+            if (status != PERP_OK) {
                 break;
             }
-            limit += 1;
-        } else if (!choose_again(s, problem, v, p)) {
+        }
+        const bool changed = (searching && !s->one_by_one) ||
+                             (s->one_by_one ? choose_one : choose_again)(s, problem, v, p);
+        const bool wrong = !changed && !s->one_by_one && !groups_hold(s, problem, v, p);
+        if (!changed && !wrong) {
             report->outcome = PERP_OUTCOME_SOLVED;
             break;
+        }
+        if (!s->one_by_one && (searching || wrong || i + 1 == limit)) {
+            start_one_by_one(s, problem);
+            limit = i + 1 + ROUNDS;
+            settling = SEARCHES * SETTLING;
+            const double size = problem->row_count > ROWS ? ROWS / (double)problem->row_count : 1.0;
+            budget = report->iterations + (int32_t)(BUDGET * size * size);
         }
     }
     return status;

@@ -27,6 +27,9 @@ enum {
     LARGE_ISLAND = 150,
     SMALL_GROUPS = 16,
     FEW = 200,
+    VERY_FEW = 20,
+    FEW_DOFS = 120,
+    LARGE_NEWTON = 600, /* rows */
     PILE = 90,
     CROWD = 4,
     RAYS = 2
@@ -34,10 +37,12 @@ enum {
 
 typedef struct entry {
     const char* name; /* NULL ends a list */
-    int how; /* true: aim at GOAL of the tolerance, in FEW iterations; COLD: forget the guess */
+    int how; /* true: aim at GOAL of the tolerance, in FEW iterations; COLD: forget the guess; SHORT,
+                BRIEF: in FEW, VERY_FEW iterations; COLD_SHORT: both */
 } entry;
 
-enum { COLD = 2 }; /* a guess from the last step may lie where a method makes no way */
+/* cold: a guess from the last step can stall a method */
+enum { COLD = 2, SHORT = 3, BRIEF = 4, COLD_SHORT = 5 };
 
 static const entry lcp_order[] = {{"lemke", false},          {"pivot", false},
                                   {"path", false},           {"interior-point", false},
@@ -64,10 +69,23 @@ static const entry contact_pile[] = {{"newton-bodies", true},
                                      {"nsgs", false},
                                      {"admm", false},
                                      {NULL, false}};
-/* A few bodies with very many contacts: W is dense and has the rank of the velocities. Where
- * newton-bodies finds nothing there is hardly an answer, and newton and nsgs search for seconds. */
-static const entry contact_crowd[] = {
-    {"newton-bodies", true}, {"newton-bodies", false}, {"newton-bodies", COLD}, {NULL, false}};
+/* Very many contacts: W is dense and has the rank of the velocities. Its basis is small, so pivoting takes
+ * milliseconds where newton-bodies stalls (planar and polygon cones); newton and nsgs search for seconds. */
+static const entry contact_crowd[] = {{"newton-bodies", true},
+                                      {"pivot", SHORT},
+                                      {"newton-bodies", false},
+                                      {"newton-bodies", COLD},
+                                      {NULL, false}};
+/* Few bodies with very many contacts: what these do not solve mostly has no answer (of 122 such problems of
+ * random planar scenes a search of 2000 iterations of newton-bodies solved 7), and a step may ask for several. */
+static const entry contact_few[] = {{"newton-bodies", true},  {"pivot", SHORT},
+                                    {"newton", BRIEF},        {"newton-bodies", COLD_SHORT},
+                                    {"newton-bodies", SHORT}, {NULL, false}};
+static const entry contact_few_large[] = {{"newton-bodies", true},
+                                          {"pivot", SHORT},
+                                          {"newton-bodies", COLD_SHORT},
+                                          {"newton-bodies", SHORT},
+                                          {NULL, false}};
 static const entry contact_large[] = {
     {"newton", true}, {"newton", false}, {"nsgs", false}, {"lemke", false}, {NULL, false}};
 /* Joints with limits or motors and no contact: piecewise linear, a few Newton steps, where pivoting has
@@ -134,8 +152,13 @@ static bool attempts_left(attempts* a, const entry* e, perp_solve_options* left)
         left->tolerance *= GOAL;
         left->max_iter = left->max_iter > 0 && left->max_iter < FEW ? left->max_iter : FEW;
     }
-    if (a->rays >= RAYS && (left->max_iter == 0 || left->max_iter > FEW)) {
-        left->max_iter = FEW; /* most likely there is no answer: a short search is enough */
+    if (e->how == BRIEF && (left->max_iter == 0 || left->max_iter > VERY_FEW)) {
+        left->max_iter = VERY_FEW;
+    }
+    if ((a->rays >= RAYS || e->how == SHORT || e->how == COLD_SHORT) &&
+        (left->max_iter == 0 || left->max_iter > FEW)) {
+        left->max_iter =
+            FEW; /* with rays there is most likely no answer: a short search is enough */
     }
     return left->cancel == NULL || a->count == 0 || !left->cancel(left->user);
 }
@@ -143,6 +166,13 @@ static bool attempts_left(attempts* a, const entry* e, perp_solve_options* left)
 static bool attempts_done(const attempts* a)
 {
     return a->count > 0 && a->best.residual <= a->options->tolerance;
+}
+
+/* A tolerance near rounding may be out of reach. Once two attempts have met what is enough, further ones
+ * would search for long and gain little. */
+static bool attempts_suffice(const attempts* a)
+{
+    return attempts_done(a) || (a->count >= 2 && a->best.residual <= a->options->enough);
 }
 
 /* Notes how an attempt ended; true if its point is the best so far. */
@@ -273,7 +303,7 @@ static perp_status scratch_copy(scratch* s, const double* x, size_t n)
             return status;                                                                         \
         }                                                                                          \
         perp_report made = {.solver = name};                                                       \
-        const bool guess = e->how != COLD && (warm || log->count > 0);                             \
+        const bool guess = e->how != COLD && e->how != COLD_SHORT && (warm || log->count > 0);     \
         for (size_t i = 0; i < n && !guess; ++i) {                                                 \
             a->point.x[i] = 0.0;                                                                   \
         }                                                                                          \
@@ -292,7 +322,7 @@ static perp_status scratch_copy(scratch* s, const double* x, size_t n)
                                   perp_report* report)                                             \
     {                                                                                              \
         attempts log = attempts_begin(options);                                                    \
-        for (; order->name != NULL && !attempts_done(&log); ++order) {                             \
+        for (; order->name != NULL && !attempts_suffice(&log); ++order) {                          \
             const perp_status status = form##_try(a, order, problem, &log, warm, z);               \
             if (status != PERP_OK) {                                                               \
                 return status;                                                                     \
@@ -454,7 +484,10 @@ static const entry* contact_order(const perp_contact_problem* P)
                                               : contact_groups_large;
     }
     if (P->row_count >= PILE && (P->row_count > P->dof_count || crowded(P))) {
-        return P->row_count > CROWD * P->dof_count ? contact_crowd : contact_pile;
+        return P->row_count <= CROWD * P->dof_count ? contact_pile
+               : P->dof_count > FEW_DOFS            ? contact_crowd
+               : P->row_count > LARGE_NEWTON        ? contact_few_large
+                                                    : contact_few;
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];

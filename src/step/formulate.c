@@ -53,6 +53,7 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->given);
     perpi_free(context, f->applied);
     perpi_free(context, f->gyroscopic);
+    perpi_free(context, f->touched);
     perpi_free(context, f->place);
     perpi_free(context, f->wrench);
     perpi_free(context, f->rounding);
@@ -82,6 +83,9 @@ static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->gyroscopic, &f->gyroscopic_capacity, n, sizeof *f->gyroscopic);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &f->touched, &f->touched_capacity, n, sizeof *f->touched);
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->applied, &f->applied_capacity, 6 * n, sizeof *f->applied);
@@ -215,7 +219,8 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
     const mat3 I = perpi_world_inertia(b, pose);
     vec3 spin; /* the angular part of k */
     if (look == PERPI_LOOK_START) {
-        spin = m3_mul(I, perpi_free_rate(b, pose, w, h, torque));
+        const double part = f->midway ? perpi_spin_part(b, f->touched[body], h, w) : 1.0;
+        spin = m3_mul(I, perpi_free_rate(b, pose, w, part * h, v3_scale(1.0 / part, torque)));
         f->gyroscopic[body] = v3_sub(spin, v3_madd(m3_mul(I, w), h, torque));
     } else {
         spin = v3_madd(m3_mul(perpi_world_inertia(b, &f->pose[body]), w), h, torque);
@@ -361,8 +366,10 @@ static void write_contact(perpi_formulation* f, const perp_model* model, const p
                                     .key = contact->key};
     f->b[row] = h > 0.0 ? contact->gap / h + contact->drift[0] : contact->drift[0];
     f->given[row] = 0.0; /* drift[0] is a law of its own: restitution */
+    const bool driven = rows > 1 && perpi_contact_driven(model, contact);
     for (int32_t i = 1; i < rows; ++i) {
-        f->b[row + i] = f->given[row + i] = i < 3 ? contact->drift[i] : 0.0;
+        f->b[row + i] = i < 3 ? contact->drift[i] : 0.0;
+        f->given[row + i] = driven ? f->b[row + i] : 0.0;
     }
     double* J = f->J + jac;
     for (int side = 0; side < 2; ++side) {
@@ -497,6 +504,11 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, per
         if (status != PERP_OK) {
             return status;
         }
+    }
+    f->midway = step && look == PERPI_LOOK_START && in->settings->midway;
+    memset(f->touched, 0, (size_t)bodies * sizeof *f->touched);
+    for (int32_t i = 0; f->midway && i < in->contact_count; ++i) {
+        f->touched[in->contact[i].body_a] = f->touched[in->contact[i].body_b] = true;
     }
     f->any_applied = step && (extra != NULL || model->wrench_count > 0);
     /* one block for each dynamic body */

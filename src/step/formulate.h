@@ -63,6 +63,17 @@ PERP_NODISCARD perp_status perpi_external_wrench(const perp_model* model, double
  * gyroscopic term, implicitly, so that angular momentum is kept whatever h. */
 vec3 perpi_free_rate(const perpi_body* body, const perpi_pose* pose, vec3 w, double h, vec3 torque);
 
+/* Where within the step the velocity-product term is taken, as a part of h (notation.md, "Rolling and
+ * spinning"): its end, 1, or near its middle for a body that joints or contacts hold. */
+double perpi_spin_part(const perpi_body* body, bool touched, double h, vec3 w);
+
+/* Whether a belt or a driven wheel is at the contact: then its drift is theirs. */
+static inline bool perpi_contact_driven(const perp_model* model, const perp_contact* contact)
+{
+    return model->surface[contact->key >> 44].moving ||
+           model->surface[contact->key >> 24 & 0xFFFFF].moving;
+}
+
 /* Mean velocity of a kinematic body over the step (t, t + h), so that x(t) + h v is where it will
  * be: the gap then uses its pose at the end of the step. Static bodies: 0. q: the flat state, for a
  * body that follows its motion with limited speed. */
@@ -75,7 +86,8 @@ typedef struct perpi_joint_input {
     int32_t turns[2]; /* whole turns of its angles at the start of the step */
     double target;    /* of its motor; NaN: the scene's */
     double effort;    /* added along the axis by user code and controllers */
-    double ease;      /* above 1: errors are closed within ease * h, not within h (adaptive.c) */
+    double ease;      /* above 1: errors are closed within ease * h, not within h (adaptive.c);
+                         infinite: they stay, but for what motors lag behind (fallback.c) */
     bool slack[3];    /* lower limit, upper limit, rope: open, no row of a projection */
 } perpi_joint_input;
 
@@ -136,6 +148,8 @@ struct perpi_formulation {
     double* given;   /* per row: the part of b that is the motion of prescribed bodies and belts */
     double* applied; /* 6 a body: force without gravity, torque; only if any_applied */
     bool any_applied;
+    bool midway;      /* the settings' */
+    bool* touched;    /* per body: it has a contact */
     vec3* gyroscopic; /* per body: I w_free - (I w + theta h torque); 0 where it is not in k */
     perp_constraint* constraint;
     perp_group* group;
@@ -145,7 +159,7 @@ struct perpi_formulation {
         given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
     size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity;
-    size_t given_capacity, applied_capacity, gyroscopic_capacity;
+    size_t given_capacity, applied_capacity, gyroscopic_capacity, touched_capacity;
     double*
         wrench; /* 6 a body: what user code and explicit springs add; only where there are such */
     int32_t force_row; /* rows of springs and controllers: the first */
@@ -192,6 +206,7 @@ typedef struct perpi_step_settings {
     int32_t directions;   /* of a polygon */
     double inertia;       /* quasistatic: s of perpi_formulate_at_rest, 1 when it is judged */
     bool midpoint;        /* compliant: forces of the layers at the middle of the step */
+    bool midway;          /* spin and rolling as at the middle of the step: perpi_spin_part */
     bool no_gap;          /* rows of contacts read u_n >= 0, not psi/h + u_n >= 0 */
     double touch;         /* anitescu-potra: a gap up to this part of a body's size touches */
 } perpi_step_settings;

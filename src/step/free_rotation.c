@@ -139,6 +139,25 @@ static bool search_root(mat3 I, double h, vec3 Lambda, vec3 start, vec3* W)
     return false;
 }
 
+/* Of a body that rolls, energy drifts by terms of the order of h^2 as well; this much damping outweighs them. */
+static const double ROLLING_DAMPING = 1.0;
+
+/* Bodies on joints that turn further in a step are damped like free ones; links of chains jerk more. */
+static const double LARGEST_TURN = 0.5;
+static const double LARGEST_TURN_OF_A_LINK = 0.25;
+
+double perpi_spin_part(const perpi_body* body, bool touched, double h, vec3 w)
+{
+    const double turn = h * v3_norm(w);
+    double part = 1.0; /* a free body never gains energy */
+    if (body->joints > 0) {
+        part = turn <= (body->joints == 1 ? LARGEST_TURN : LARGEST_TURN_OF_A_LINK) ? 0.5 : 1.0;
+    } else if (touched) {
+        part = 0.5 + ROLLING_DAMPING * turn * turn;
+    }
+    return part < 1.0 ? part : 1.0;
+}
+
 vec3 perpi_free_rate(const perpi_body* body, const perpi_pose* pose, vec3 w, double h, vec3 torque)
 {
     const mat3 I = body->inertia;

@@ -383,7 +383,7 @@ static perp_status append_motor(perpi_formulation* f, const perp_model* model, i
     }
     perpi_row row = *axis;
     row.b = joint->motor == PERP_MOTOR_POSITION ? (axis->b - target) / h : -target;
-    if (joint->motor == PERP_MOTOR_POSITION && input->ease > 1.0) {
+    if (joint->motor == PERP_MOTOR_POSITION && input->ease > 1.0 && isfinite(input->ease)) {
         double now; /* what it lags behind is an error; the motion of the target is none */
         const perp_status known = motor_target(model, joint, t, input, &now);
         if (known != PERP_OK) {

@@ -78,9 +78,9 @@ static double lend(const perpi_formulation* f, const perp_model* model, const pe
                    int32_t ties, int32_t count)
 {
     const perpi_body* body = &model->body[c->body_a];
-    const vec3 n = v3_from(c->normal), t = v3_from(c->tangent);
-    const vec3 direction[3] = {n, t, v3_cross(n, t)};
-    const vec3 r = v3_sub(v3_from(c->point), f->pose[c->body_a].x);
+    double
+        J[3 *
+          6]; /* as append_tie has them: the arm of an open contact ends in the middle of the gap */
     double W = (double)ties / body->mass; /* the trace bounds the largest eigenvalue */
     if (!body->particle) {
         mat3 I = perpi_world_inertia(body, &f->pose[c->body_a]);
@@ -89,9 +89,12 @@ static double lend(const perpi_formulation* f, const perp_model* model, const pe
             I.m[2][2] = body->inertia.m[2][2];
         }
         const mat3 inverse = m3_inverse(I);
+        (void)perpi_contact_rows(model, f->pose, NULL, c, 0, ties, J);
         for (int32_t i = 0; i < ties; ++i) {
-            const vec3 arm = v3_cross(r, direction[i]);
-            W += v3_dot(arm, m3_mul(inverse, arm));
+            const double* row = J + i * body->dofs;
+            const vec3 turn =
+                model->dimension == 2 ? v3(0.0, 0.0, row[2]) : v3(row[3], row[4], row[5]);
+            W += v3_dot(turn, m3_mul(inverse, turn));
         }
     }
     return LENT / (W * (double)count);

@@ -146,6 +146,8 @@ static void contact_speeds(const perpi_ledger_input* in, const perp_constraint* 
     }
 }
 
+/* The slip that friction sees is w_t + b_t - given_t, the one at the middle of the step where bodies roll
+ * (notation.md); what that is ahead of w_t is the scheme's, with the gap. */
 static void add_contacts(const perpi_ledger_input* in, perp_ledger* sum)
 {
     const perpi_formulation* f = in->f;
@@ -153,7 +155,7 @@ static void add_contacts(const perpi_ledger_input* in, perp_ledger* sum)
     double normal = 0.0, friction = 0.0, prescribed = 0.0;
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
-        const double *p = in->p_problem + c->row, *given = f->given + c->row;
+        const double *p = in->p_problem + c->row, *given = f->given + c->row, *b = f->b + c->row;
         const double push = in->contact[i].layer.push;
         if (push != 0.0) { /* given by a layer that was left within the step */
             sum->spring_error += row_work(in, i, 0, push, sum);
@@ -165,8 +167,10 @@ static void add_contacts(const perpi_ledger_input* in, perp_ledger* sum)
         if (alone >= 0 && c->rows == 3 && f->dof[alone + 1] - f->dof[alone] == 6) {
             /* a spatial body beside a prescribed one, written out: most contacts are */
             const double *J = f->J + c->jac, *v = in->v_problem + f->dof[alone];
-            normal += p[0] * (given[0] + dot6(J, v));
-            friction += p[1] * (given[1] + dot6(J + 6, v)) + p[2] * (given[2] + dot6(J + 12, v));
+            const double ahead = p[1] * (b[1] - given[1]) + p[2] * (b[2] - given[2]);
+            normal += p[0] * (given[0] + dot6(J, v)) - ahead;
+            friction +=
+                p[1] * (given[1] + dot6(J + 6, v)) + p[2] * (given[2] + dot6(J + 12, v)) + ahead;
             prescribed += p[0] * given[0] + p[1] * given[1] + p[2] * given[2];
             continue;
         }
@@ -175,7 +179,9 @@ static void add_contacts(const perpi_ledger_input* in, perp_ledger* sum)
         normal += p[0] * w[0];
         prescribed += p[0] * given[0];
         for (int32_t r = 1; r < c->rows; ++r) {
-            friction += p[r] * w[r];
+            const double ahead = p[r] * (b[r] - given[r]);
+            normal -= ahead;
+            friction += p[r] * w[r] + ahead;
             prescribed += p[r] * given[r];
         }
     }

@@ -30,6 +30,8 @@ typedef struct perpi_stepper_ops {
     bool layered; /* contacts of soft bodies have layers (layers.h); else soft bodies are refused */
     /* Contacts enter the problem when they touch (settings->touch), not before. */
     bool touching;
+    /* Steps of a fixed length take spin and rolling as at the middle of the step (sim/rolling.c). */
+    bool midway;
     /* Restitution: the loop may put impacts between its steps (sim/impact.c). */
     bool bounces;
     perp_status (*formulate)(perpi_formulation* f, const perpi_step_input* in);

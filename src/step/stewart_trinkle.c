@@ -95,6 +95,7 @@ perp_status perpi_advance(const perpi_step_input* in, double* q, double* v)
 const perpi_stepper_ops perpi_stepper_stewart_trinkle = {
     .name = "stewart-trinkle",
     .summary = "semi-implicit Euler with gap/h term and dry friction, first order",
+    .midway = true,
     .bounces = true,
     .formulate = perpi_formulate,
     .advance = perpi_advance,

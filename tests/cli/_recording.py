@@ -17,7 +17,7 @@ ORDER = [  # of a frame's hash, as docs/recording.md lists it
     "joints/coordinate", "joints/error", "joints/applied", "joints/target", "joints/turns",
     "forces/memory", "solver/impact", "adaptive/clock", "adaptive/q", "adaptive/v",
     "adaptive/v_end", "adaptive/memory", "energy/ledger", "solver/momentum_error",
-    "solver/crossings"]
+    "solver/crossings", "solver/step_fallback"]
 
 
 def words_of(rows):

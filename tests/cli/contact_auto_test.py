@@ -38,10 +38,18 @@ def check_names_the_model_and_the_reason():
     assert chosen([PLANE, CUBE, BALL])[0] == "peg"
     assert chosen([PLANE, BALL]) == ("standard", "no two bodies with corners meet")
     assert chosen([PLANE, CUBE])[0] == "standard"
+    # the rim of a cylinder counts as a corner; smooth bodies have none
+    rod = dict(BALL, name="rod", shapes=[{"type": "cylinder", "radius": 0.1, "length": 0.2}])
+    egg = dict(BALL, name="egg", position=[2, 0, 0.3],
+               shapes=[{"type": "ellipsoid", "radii": [0.1, 0.2, 0.1]}])
+    assert chosen([PLATE, rod])[0] == chosen([PLATE, egg])[0] == "peg"
+    assert chosen([PLANE, rod, egg])[0] == "peg"
+    assert chosen([PLANE, rod])[0] == chosen([PLANE, egg, BALL])[0] == "standard"
     # static plates do not meet each other
     apart = dict(PLATE, name="apart", position=[9, 0, -0.5])
     assert chosen([PLATE, apart])[0] == "standard"
     assert chosen([PLATE, CUBE], stepper="anitescu-potra")[0] == "standard"
+    assert chosen([PLATE, CUBE], restitution=0.5) == ("standard", "bodies bounce")
     soft = dict(CUBE, compliance={"stiffness": 1e5, "max_deflection": 0.01})
     assert chosen([PLANE, soft], stepper="compliant")[0] == "standard"
     text = perp("check", write([PLATE, CUBE])).out

@@ -588,3 +588,22 @@ TEST(what_does_not_combine_with_soft_layers_is_refused_with_the_reason)
     check_refused(EULER, "", SOFT("\"stiffness\":1,\"max_deflection\":0.1"),
                   ",\"shapes\":[{\"type\":\"sphere\",\"radius\":4}]", "overlap at the start by 1");
 }
+
+/* The arm of an open contact ends in the middle of the gap: so must the bound on the mass that its tie
+ * borrows. A box of 2 cm that comes at 46 m/s has contacts far outside of it. */
+TEST(a_soft_and_a_rigid_body_may_come_fast)
+{
+    scene_sim s = scene_sim_quoted(
+        "{'dimension': 2, 'step': 0.0153, 'duration': 0.2, 'stepper': {'type': 'compliant'},"
+        " 'contact': 'standard', 'gravity': [0, 0], 'friction': {'default': 0.3}, 'bodies': ["
+        "{'name': 'a', 'mass': 1000, 'velocity': [-0.69, 2.58],"
+        " 'shapes': [{'type': 'box', 'size': [0.0121, 0.0249]}],"
+        " 'compliance': {'stiffness': 3.9e6, 'max_deflection': 0.002}},"
+        "{'name': 'b', 'mass': 1000, 'position': [0.08, 0], 'velocity': [-45.6, 0],"
+        " 'angular_velocity': -10.75, 'shapes': [{'type': 'box', 'size': [0.0225, 0.0071]}]}]}");
+    REQUIRE(s.sim != NULL);
+    while (!perp_sim_finished(s.sim)) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+    }
+    scene_sim_close(&s);
+}

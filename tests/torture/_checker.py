@@ -38,6 +38,8 @@ class Recording:
             self.fallbacks = f["solver/fallbacks"][()].ravel() if "fallbacks" in f["solver"] else None
             if self.fallbacks is None or len(self.fallbacks) != frames:
                 self.fallbacks = np.zeros(frames, int)
+            self.joints_kept = f["solver/step_fallback"][:, 1] if "step_fallback" in f["solver"] \
+                else np.zeros(frames, int)
             self.impact = f["solver/impact"][:, 0] if "impact" in f["solver"] else \
                 np.zeros(frames, int)
             self.offset = f["contacts/offset"][()]
@@ -642,6 +644,15 @@ class Checker:
         for row, joint in enumerate(self.joints):
             self.check_joint(row, joint, angle)
 
+    def with_kept_errors(self, room):
+        """Steps that keep the errors of joints, and say so, add theirs to those before."""
+        room = np.array(np.broadcast_to(room, (self.rec.frames,)))
+        kept = self.rec.joints_kept > 0
+        for k in range(1, self.rec.frames):
+            if kept[k] or kept[k - 1]:
+                room[k] += room[k - 1]
+        return room
+
     def check_joint(self, row, joint, angle):
         rec, d, kind = self.rec, self.dim, joint["type"]
         ends = []
@@ -691,6 +702,7 @@ class Checker:
         room = 1e-6 * size + 1e-12 * np.abs(rec.x).max() + 2 * second
         if self.adaptive:
             room = 3 * np.maximum.accumulate(room) + 1e-3 * size
+        room = self.with_kept_errors(room)
         start = max(0.0, off[0])
         over = off - room - start
         if not (over <= 0).all():
@@ -712,12 +724,13 @@ class Checker:
             room = 1e-6 + (ta + tb) ** 2 * (1 + ta + tb)
             if self.adaptive:
                 room = 3 * np.maximum.accumulate(room) + 1e-3
+            room = self.with_kept_errors(room)
             if not (wrong - room <= 0).all():
                 k = int(np.argmax(~(wrong - room <= 0)))
                 self.report("joint", f"{kind} '{joint['name']}' is turned off by {wrong[k]:.3g} at "
                                      f"{self.at(k)}; the turn of a step explains {room[k]:.3g}")
         # Limits, by the recorded coordinate.
-        if "limits" in joint and not self.adaptive:
+        if "limits" in joint and not self.adaptive and not rec.joints_kept.any():
             c = rec.coordinate[:, 3 * row]
             low, high = (x if x is not None else s * np.inf
                          for x, s in zip(joint["limits"], (-1, 1)))

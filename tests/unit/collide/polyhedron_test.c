@@ -216,6 +216,9 @@ typedef struct tally {
     double missed_first, trapped_first; /* worst, over motion */
 } tally;
 
+/* How well the turn is told before the motion: not at all, or up to a part of itself, as by the free motion. */
+static double told = INFINITY;
+
 static void try_motions(touches* t, const perpi_shape* A, const perpi_pose* pa,
                         const perpi_shape* B, const perpi_pose* pb, double margin, int moves,
                         tally* sum)
@@ -235,6 +238,13 @@ static void try_motions(touches* t, const perpi_shape* A, const perpi_pose* pa,
         const vec3 x = v3_scale(0.45 * margin * random_unit(), v3_unit(random_vec(1)));
         const vec3 d =
             v3_scale(0.45 * margin / B->polyhedron->size * random_unit(), v3_unit(random_vec(1)));
+        if (told < INFINITY) {
+            const vec3 off = v3_scale(told * v3_norm(d), v3_unit(random_vec(1)));
+            t->list.spin[0] = v3_add(d, off);
+            t->list.spins = 1;
+            t->list.turn = told * v3_norm(d);
+            meet_by(t, PERPI_TOUCH_PEG, A, pa, B, pb, margin);
+        }
         const quat q = q4_mul(q4_exp(d), pb->q);
         const perpi_pose moved = pose_at(v3_add(pb->x, x), q);
         const cloud b = cloud_of(B, &moved);
@@ -370,5 +380,52 @@ TEST(edges_that_run_along_each_other_cross_at_most_a_part_of_the_motion_off)
         perpi_shape_free(t.context, &A);
         perpi_shape_free(t.context, &B);
     }
+    touches_destroy(&t);
+}
+
+static tally edges_told(touches* t, double part, int poses)
+{
+    tally all = {0};
+    told = part;
+    for (int k = 0; k < 6; ++k) {
+        tally sum = {0};
+        perpi_shape A = regular(t->context, k == 4 ? TETRAHEDRON : CUBE);
+        perpi_shape B = regular(t->context, k == 4 ? TETRAHEDRON : k & 1 ? PRISM : CUBE);
+        for (int trial = 0; trial < poses; ++trial) {
+            const double margin = pow(10, random_in(-3, -1.3));
+            const perpi_pose pa = pose_at(random_vec(3), q4_identity());
+            const vec3 way = v3(1, k & 2 ? 1 : random_in(0, 1), random_in(-1, 1));
+            const quat q = q4_exp(
+                v3_scale(k % 4 == 0 || trial % 2 ? 0 : pow(10, random_in(-6, -1)), random_vec(1)));
+            const perpi_pose pb =
+                bring_near(&A, &pa, &B, q, v3_unit(way), random_in(-0.1, 0.4) * margin);
+            try_motions(t, &A, &pa, &B, &pb, margin, 20, &sum);
+        }
+        print_tally("edge along edge, told", &sum, poses);
+        all.missed = fmax(all.missed, sum.missed);
+        all.trapped = fmax(all.trapped, sum.trapped);
+        all.trapped_first = fmax(all.trapped_first, sum.trapped_first);
+        all.wrong += sum.wrong;
+        perpi_shape_free(t->context, &A);
+        perpi_shape_free(t->context, &B);
+    }
+    told = INFINITY;
+    t->list.spins = 0;
+    t->list.turn = INFINITY;
+    return all;
+}
+
+/* Where the turn that makes them cross is expected, the groups are as exact as elsewhere. An error in the turn
+ * may hold bodies back by a part of it, and lets nothing through. */
+TEST(edges_that_run_along_each_other_cross_as_the_turn_says)
+{
+    touches t = touches_create();
+    random_state = 4;
+    const tally well = edges_told(&t, 1e-3, 80), badly = edges_told(&t, 0.1, 80);
+    CHECK_AT_MOST(well.missed, 0.5);
+    CHECK_AT_MOST(well.trapped_first, 0.02);
+    CHECK_AT_MOST(well.wrong, 1); /* 4 of 1,600 where the turn is not told, by 0.11 of the motion */
+    CHECK_AT_MOST(badly.missed, 0.5);
+    CHECK_AT_MOST(badly.trapped_first, 0.5 * 0.1);
     touches_destroy(&t);
 }

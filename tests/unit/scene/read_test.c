@@ -2,6 +2,7 @@
 #include "scene_support.h"
 
 #include "model/model.h"
+#include "scene/json_text.h"
 
 static perp_scene* parse_with(perp_context* context, const char* text,
                               const perp_override* override, int32_t count)
@@ -467,4 +468,45 @@ TEST(a_new_key_by_override_must_be_a_known_one)
     const perp_override escaped = {"/a~1b~0c", "1"};
     check_refused_with(text, strlen(text), PERP_ERROR_INPUT,
                        (const char* const[]){"unknown key 'a/b~c'", NULL}, &escaped, 1);
+}
+
+TEST(the_text_of_a_scene_names_its_contact_model)
+{
+    counter c = {0};
+    perp_context* context = open_counted(&c);
+    perp_scene* scene = parse(context, "{\"bodies\": [{\"name\": \"b\", \"mass\": 1}]}");
+    REQUIRE(scene != NULL);
+    char expected[64];
+    snprintf(expected, sizeof expected, "\"contact\": \"%s\"",
+             perp_scene_run_settings(scene).contact);
+    CHECK(strstr(perp_scene_text(scene), expected) != NULL);
+    perp_scene_destroy(scene);
+    perp_context_destroy(context);
+}
+
+/* The text of a recording from before scenes named their contact model. */
+TEST(a_text_that_names_no_contact_model_is_given_one)
+{
+    static const struct {
+        const char *text, *named; /* NULL: stays */
+    } is[] = {{"{\"step\": 1}", "{\"contact\": \"lnc\", \"step\": 1}"},
+              {" {\"bodies\": [{\"name\": \"contact\"}]}",
+               "{\"contact\": \"lnc\", \"bodies\": [{\"name\": \"contact\"}]}"},
+              {"{}", "{\"contact\": \"lnc\"}"},
+              {"{\"contact\": \"peg\"}", NULL},
+              {"[{}]", NULL},
+              {"{\"step\": ", NULL},
+              {"", NULL}};
+    counter c = {0};
+    perp_context* context = open_counted(&c);
+    for (size_t i = 0; i < sizeof is / sizeof is[0]; ++i) {
+        char* named = NULL;
+        CHECK_OK(perpi_json_name_contact(context, is[i].text, strlen(is[i].text), "lnc", &named));
+        CHECK((named == NULL) == (is[i].named == NULL));
+        if (named != NULL && is[i].named != NULL) {
+            CHECK_EQ_STR(named, is[i].named);
+        }
+        perpi_free(context, named);
+    }
+    perp_context_destroy(context);
 }

@@ -1,0 +1,139 @@
+/* src/step/repair.c - joints that would gain energy by closing their errors.
+ *
+ * Method     docs/notation.md, "Joints near singular configurations"
+ *
+ * The rows of a joint read J v' = -error/h. In a step they do the work p . (u- + u+)/2, with u- = J v before it
+ * and u+ = -error/h after it (both less what the spin takes). Where the Jacobian changes little from step to step
+ * the two cancel to first order. Near a singular configuration (a taut chain between two walls, a four-bar linkage
+ * at its dead point) they do not: an error of second order asks for velocities without bound. A step whose
+ * joints would give more energy than a part of what they exchange is solved again with
+ *     u+ = -u- + PART (u- - error/h),
+ * which keeps the energy but for that part, however the configuration is. What it leaves of the error is
+ * for later steps. Mechanisms without closed loops have no singular configurations, and are left alone.
+ */
+#include "step/repair.h"
+
+/* Of what the joints exchange: the part that they may gain in a step. */
+static const double LARGEST_GAIN = 0.05;
+/* Of the energy of the motion: less than this in a step is left to even out over many. */
+static const double LEAST_GAIN = 0.03;
+/* Of an error: the part that is closed in a step where closing all of it would gain more. */
+static const double PART = 0.1;
+
+/* A body of the model that joints can move; -1: the world. */
+static int32_t movable(const perp_model* model, int32_t body)
+{
+    return body >= 0 && model->body[body].dofs > 0 ? body : -1;
+}
+
+void perpi_repair_find_loops(const perp_model* model, int32_t* tree, bool* loop)
+{
+    const int32_t bodies = (int32_t)model->body_count, joints = (int32_t)model->joint_count;
+    for (int32_t i = 0; i < bodies; ++i) {
+        tree[i] = i;
+    }
+    for (int32_t k = 0; k < joints; ++k) { /* bodies that joints connect get one number */
+        const int32_t a = movable(model, model->joint[k].body[0]);
+        const int32_t b = movable(model, model->joint[k].body[1]);
+        if (a >= 0 && b >= 0 && tree[a] != tree[b]) {
+            const int32_t from = tree[a] > tree[b] ? tree[a] : tree[b];
+            const int32_t to = tree[a] < tree[b] ? tree[a] : tree[b];
+            for (int32_t i = 0; i < bodies; ++i) {
+                tree[i] = tree[i] == from ? to : tree[i];
+            }
+        }
+    }
+    for (int32_t k = 0; k < joints; ++k) {
+        const int32_t a = movable(model, model->joint[k].body[0]);
+        const int32_t b = movable(model, model->joint[k].body[1]);
+        const int32_t number = a >= 0 ? tree[a] : b >= 0 ? tree[b] : -1;
+        int32_t links = 0, ties = 0, held = 0;
+        for (int32_t i = 0; i < bodies; ++i) {
+            links += tree[i] == number && model->body[i].dofs > 0;
+        }
+        for (int32_t m = 0; m < joints; ++m) {
+            const int32_t c = movable(model, model->joint[m].body[0]);
+            const int32_t d = movable(model, model->joint[m].body[1]);
+            const bool here = (c >= 0 && tree[c] == number) || (d >= 0 && tree[d] == number);
+            ties += here;
+            held += here && (c < 0 || d < 0);
+        }
+        loop[k] = ties > (held > 0 ? links : links - 1);
+    }
+}
+
+static bool repairs(const perpi_formulation* f, const bool* loop, int32_t k)
+{
+    return loop[f->place[k].joint] && f->place[k].slot == 0 &&
+           f->constraint[f->contact_count + k].kind == PERP_CONSTRAINT_EQUALITY;
+}
+
+void perpi_repair_before(const perpi_formulation* f, const perp_model* model, const double* v,
+                         double* before)
+{
+    perpi_formulation_gather_v(f, model, v, before);
+    for (int32_t i = 0; model->dimension == 3 && i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        if (f->block_of[i] < 0 || body->particle || perpi_inertia_round(body)) {
+            continue;
+        }
+        double* w = before + f->dof[f->block_of[i]] + 3;
+        const vec3 g = m3_tmul(f->pose[i].R, f->gyroscopic[i]);
+        const vec3 d = m3_mul(f->pose[i].R, m3_mul(m3_inverse(body->inertia), g));
+        v3_to(v3_sub(v3_from(w), d), w);
+    }
+}
+
+/* Twice the kinetic energy, and that which the forces of a step would give bodies at rest: at the turning points
+ * of a swing nothing moves, but it is loaded. */
+static double motion_scale(const perpi_formulation* f, const double* before, const double* v)
+{
+    double sum = 0.0;
+    const double* M = f->M;
+    for (int32_t block = 0; block < f->problem.block_count; ++block) {
+        const int32_t first = f->dof[block], n = f->dof[block + 1] - first;
+        for (int32_t i = 0; i < n; ++i) {
+            double now = 0.0, force = f->k[first + i];
+            for (int32_t k = 0; k < n; ++k) {
+                now += M[i * n + k] * v[first + k];
+                force -= M[i * n + k] * before[first + k];
+            }
+            sum += v[first + i] * now + force * force / M[i * n + i];
+        }
+        M += n * n;
+    }
+    return sum;
+}
+
+bool perpi_repair_gains(const perpi_formulation* f, const bool* loop, const double* before,
+                        const double* v, const double* p, double projection)
+{
+    const double motion = motion_scale(f, before, v);
+    double work = 2.0 * projection, size = 0.0; /* twice each */
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const int32_t index = f->contact_count + k;
+        const perp_constraint* c = &f->constraint[index];
+        for (int32_t r = 0; repairs(f, loop, k) && r < c->rows; ++r) {
+            const double given = f->given[c->row + r];
+            const double u = perpi_formulation_speed(f, index, r, before) + given;
+            const double end = perpi_formulation_speed(f, index, r, v) + given;
+            work += p[c->row + r] * (u + end);
+            size += fabs(p[c->row + r]) * (fabs(u) + fabs(end));
+        }
+    }
+    return work > LARGEST_GAIN * size && work > LEAST_GAIN * motion;
+}
+
+void perpi_repair_limit(perpi_formulation* f, const bool* loop, const double* before)
+{
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const int32_t index = f->contact_count + k;
+        const perp_constraint* c = &f->constraint[index];
+        for (int32_t r = 0; repairs(f, loop, k) && r < c->rows; ++r) {
+            const double given = f->given[c->row + r];
+            const double u = perpi_formulation_speed(f, index, r, before) + given;
+            const double repair = f->b[c->row + r] - given;
+            f->b[c->row + r] = given + u + PART * (repair - u);
+        }
+    }
+}
