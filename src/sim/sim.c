@@ -390,7 +390,7 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
     }
     if (status == PERP_OK && sim->model->bounces && !sim->stepper->bounces) {
         status = perpi_fail(context, PERP_ERROR_INPUT,
-                            "stepper: '%s' knows no impacts, but bodies of the scene have a "
+                            "stepper: '%s' has no impacts, but bodies of the scene have a "
                             "restitution: use 'stewart-trinkle' or 'anitescu-potra', or no "
                             "restitution",
                             def->stepper);

@@ -197,7 +197,11 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_s
                          : sim->impact != NULL ? perpi_sim_tick_at(sim, time)
                                                : step;
     if (!known_kind || tick > step) {
-        return perpi_fail(context, PERP_ERROR_INPUT, "state: its impacts are not of this scene");
+        return perpi_fail(
+            context, PERP_ERROR_INPUT,
+            "state: step %lld at t = %.9g does not fit the scene, whose steps put step %lld "
+            "there: continue with the step and restitution it was recorded with",
+            (long long)step, time, (long long)tick);
     }
     if (!isfinite(time) || step < 0 || !all_finite(q, sim->q_size) || !all_finite(v, sim->v_size) ||
         !all_finite(s, sim->s_size)) {

@@ -87,7 +87,7 @@ adaptive-stepper|/step: an adaptive step goes with the stepper 'stewart-trinkle'
 adaptive-corrective|/step: an adaptive step does not go with the contact model 'corrective'
 restitution-large|/restitution: must be from 0 to 1, got 1.2
 restitution-law|/restitution/law: must be newton or poisson, got 'hertz'
-restitution-stepper|/stepper: 'quasistatic' knows no impacts
+restitution-stepper|/stepper: 'quasistatic' has no impacts
 stepper-instantaneous|/stepper: 'instantaneous' gives forces|perp forces
 zero-duration|/duration: must be > 0, got 0
 two-directions|/friction/directions: must be >= 3, got 2

@@ -19,7 +19,7 @@ CONTACTS = (("standard", 26), ("auto", 18), ("peg", 28), ("lnc", 11), ("correcti
 REFUSALS = (
     r"an adaptive step goes with the stepper",
     r"an adaptive step does not go with",
-    r"knows no impacts",
+    r"has no impacts",
     r"joint_correction: ",
     r"is for planar scenes",
     r"chooses among contacts by their gaps",
