@@ -99,6 +99,7 @@ typedef struct perpi_joint_input {
     double ease;      /* above 1: errors are closed within ease * h, not within h (adaptive.c);
                          infinite: they stay, but for what motors lag behind (fallback.c) */
     bool slack[3];    /* lower limit, upper limit, rope: open, no row of a projection */
+    const double* offset; /* that an impact before the step left (perpi_displace), or NULL */
 } perpi_joint_input;
 
 /* What rounding leaves uncertain of a length, relative to the positions that it was computed from. */
