@@ -262,15 +262,25 @@ static perp_status advance(perp_sim* sim, double h)
     return sim->stepper->advance(&in, sim->q_next, sim->v_next);
 }
 
-/* On which side of each other the pairs of a list are: the normal of the most open contact of each. */
+/* Whether a contact tells on which side of each other its bodies are. A member of a group that does not act need
+ * not: one corner is beyond another face, while the bodies meet at this one. */
+static bool tells_side(const perp_contact* c)
+{
+    return c->group == 0 || c->impulse[0] > 0.0;
+}
+
+/* On which side of each other the pairs of a list are: the normal of the most open contact of each that tells,
+ * or else of the most open one. */
 static perp_status remember_sides(perp_sim* sim, const perpi_contact_list* list)
 {
     sim->side_count = 0;
     const perp_status status =
         perpi_grow(sim->context, &sim->side, &sim->side_capacity, list->count, sizeof *sim->side);
     double most = 0.0;
+    bool told = false;
     for (size_t i = 0; i < list->count && status == PERP_OK; ++i) {
         const perp_contact* c = &list->item[i];
+        const bool tells = tells_side(c);
         const perpi_touch_side side = {c->body_a, c->body_b, (int32_t)(c->key >> 44),
                                        (int32_t)(c->key >> 24 & 0xFFFFF), v3_from(c->normal)};
         perpi_touch_side* last = sim->side_count > 0 ? &sim->side[sim->side_count - 1] : NULL;
@@ -278,9 +288,11 @@ static perp_status remember_sides(perp_sim* sim, const perpi_contact_list* list)
             last->shape_a != side.shape_a || last->shape_b != side.shape_b) {
             sim->side[sim->side_count++] = side;
             most = c->gap;
-        } else if (c->gap > most) {
+            told = tells;
+        } else if (tells == told ? c->gap > most : tells) {
             *last = side;
             most = c->gap;
+            told = tells;
         }
     }
     return status;
