@@ -116,8 +116,8 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_LEDGER (-101) /* these since version 3: PERP_LEDGER_COUNT, 2, 1 */
 #define PERPI_WIDTH_MOMENTUM_ERROR (-102)
 #define PERPI_WIDTH_CROSSINGS (-103)
-#define PERPI_WIDTH_CONTACT_IMPACT                                                                 \
-    (-105) /* a perp_contact_impact where impacts have times, else 0 */
+/* a perp_contact_impact where impacts have times, else no column */
+#define PERPI_WIDTH_CONTACT_IMPACT (-105)
 #define PERPI_WIDTH_STEP_FALLBACK (-104) /* 2 where a step may fall back, else no column */
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
@@ -180,8 +180,7 @@ PERP_NODISCARD perp_status perpi_block_reserve(perpi_block* block, perpi_axis ax
 static inline bool perpi_column_exists(const perpi_block* block, int column)
 {
     const bool late = column == PERPI_COLUMN_CONTACT_LAYER ||
-#define PERPI_WIDTH_CONTACT_IMPACT                                                                 \
-    (-105) /* a perp_contact_impact where impacts have times, else 0 */
+                      column == PERPI_COLUMN_CONTACT_IMPACT ||
                       (column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_STEP_FALLBACK);
     return !late || block->width[column] > 0;
 }

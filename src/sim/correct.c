@@ -20,9 +20,7 @@
 
 enum { MAX_MOVES = 20 };
 
-/* Whether the first row of a constraint of the step is held by its impulse: by complementarity one of
- * u and p is 0, and the larger tells; p as the speed W p that it gives. */
-static bool row_holds(const perp_sim* sim, int32_t constraint)
+bool perpi_sim_row_holds(const perp_sim* sim, int32_t constraint)
 {
     const perpi_formulation* f = sim->formulation;
     const perp_constraint* c = &f->constraint[constraint];
@@ -66,7 +64,7 @@ static void mark_slack(perp_sim* sim)
                           : place->slot == 1 + PERPI_LAW_UPPER ? 1
                                                                : -1;
         if (which >= 0) {
-            sim->input[place->joint].slack[which] = !row_holds(sim, f->contact_count + k);
+            sim->input[place->joint].slack[which] = !perpi_sim_row_holds(sim, f->contact_count + k);
         }
     }
 }
@@ -121,7 +119,8 @@ static perp_status close_contacts(perp_sim* sim, double h)
         /* of a group some may well stay violated */
         contact->gap = u > 0.0 || contact->group != 0 ? h * u : 0.0;
         memset(contact->impulse, 0, sizeof contact->impulse);
-        contact->impulse[0] = row_holds(sim, (int32_t)i) ? 1.0 : 0.0; /* only whether, see above */
+        contact->impulse[0] =
+            perpi_sim_row_holds(sim, (int32_t)i) ? 1.0 : 0.0; /* only whether, see above */
     }
     return PERP_OK;
 }

@@ -158,7 +158,8 @@ perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
     for (size_t i = 0; i < count; ++i) {
         const perp_contact* c = &sim->next.item[i];
         const double e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b);
-        const bool pushed = e > 0.0 && c->impulse[0] > 0.0;
+        /* a solver may leave an open contact an impulse of the size of rounding */
+        const bool pushed = e > 0.0 && c->impulse[0] > 0.0 && perpi_sim_row_holds(sim, (int32_t)i);
         sim->hit[i] = (perpi_hit){0};
         if (!pushed && c->group == 0) {
             continue;

@@ -247,6 +247,9 @@ void perpi_sim_joint_input(perp_sim* sim);
 /* Coordinates and errors of the records at a state; returns the largest errors. */
 void perpi_sim_joint_measure(const perp_sim* sim, const double* q, perp_joint_record* record,
                              double error[2]);
+/* correct.c: whether the first row of a constraint of the step is held by its impulse. By complementarity
+ * one of u and p is 0, and the larger tells; p as the speed W p that it gives. */
+bool perpi_sim_row_holds(const perp_sim* sim, int32_t constraint);
 /* correct.c: poses and velocities at the end of a step to the nearest that joints and contacts
  * allow. moves: counts solves that moved poses. */
 PERP_NODISCARD perp_status perpi_sim_project(perp_sim* sim, double h, perp_report* report,

@@ -94,7 +94,6 @@ two-directions|/friction/directions: must be >= 3, got 2
 negative-friction|/friction/default: must be >= 0, got -0.1
 unknown-cone|/friction/cone: |'square'
 superquadric-exponent|/bodies/1/shapes/0/exponents/1: must be from 1.05 to 100
-ellipsoid-meets-capsule|'egg' and 'rod': contact between an ellipsoid and a capsule does not exist yet
 ellipsoid-without-length|/friction/e_r: must be a length > 0, got 0
 axes-without-ellipsoid|/friction/e_t: belongs to the friction cone 'ellipsoid'
 contact-disjunctive-spatial|/contact: |'disjunctive' is for planar scenes

