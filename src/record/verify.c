@@ -187,6 +187,9 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
             .ease = half ? perpi_adaptive_ease(x->h_next, frame->time - x->time)
                     : frame->info.joints_kept > 0 ? INFINITY
                                                   : 1.0,
+            .offset = perpi_sim_offset(x->sim) != NULL
+                          ? x->memory + perpi_sim_s_size(x->sim) - perpi_offset_size(model)
+                          : NULL,
         };
     }
     const perpi_step_input in = {.model = model,

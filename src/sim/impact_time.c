@@ -120,7 +120,11 @@ void perpi_sim_offset_gaps(perp_sim* sim, double h)
         /* the point that both arms reach for: of two moving bodies the middle, which keeps momentum */
         const vec3 from_a = early[c->body_a] != 0.0 ? a : v3(0, 0, 0);
         const vec3 from_b = early[c->body_b] != 0.0 ? b : v3(0, 0, 0);
-        const vec3 moved = v3_scale(free_a && free_b ? 0.5 : 1.0, v3_add(from_a, from_b));
+        const bool dot_a = free_a && free_b && sim->model->body[c->body_a].particle;
+        const bool dot_b = free_a && free_b && !dot_a && sim->model->body[c->body_b].particle;
+        const vec3 moved = dot_a   ? from_a /* a particle has no arm */
+                           : dot_b ? from_b
+                                   : v3_scale(free_a && free_b ? 0.5 : 1.0, v3_add(from_a, from_b));
         v3_to(v3_add(on_a, moved), c->point);
         if (!sim->stepper->touching) { /* without a gap term poses do not matter */
             c->drift[0] += v3_dot(n, v3_sub(b, a)) / h;

@@ -11,7 +11,8 @@ void perpi_sim_joint_input(perp_sim* sim)
         sim->input[i] = (perpi_joint_input){.turns = {r->turns[0], r->turns[1]},
                                             .target = r->target,
                                             .effort = sim->effort[i],
-                                            .ease = sim->halves.ease};
+                                            .ease = sim->halves.ease,
+                                            .offset = perpi_sim_offset(sim)};
     }
 }
 

@@ -38,6 +38,8 @@ static const double LOOK_SLOW = 0.2;
 static const double LOOK_NOISE = 1e-7;
 /* Late iterations: of the scene's tolerance, the part that each solve is asked for. */
 static const double LATE_PART = 0.1;
+/* Of the size of a body: points of contacts that are closer than this to a particle are its own. */
+static const double ROUNDING_OF_POINTS = 1e-9;
 
 /* Impulses of the same features in another list. */
 static void carry_impulses(const perpi_contact_list* from, perpi_contact_list* to)
@@ -262,15 +264,25 @@ static perp_status advance(perp_sim* sim, double h)
     return sim->stepper->advance(&in, sim->q_next, sim->v_next);
 }
 
-/* On which side of each other the pairs of a list are: the normal of the most open contact of each. */
+/* Whether a contact tells on which side of each other its bodies are. A member of a group that does not act need
+ * not: one corner is beyond another face, while the bodies meet at this one. */
+static bool tells_side(const perp_contact* c)
+{
+    return c->group == 0 || c->impulse[0] > 0.0;
+}
+
+/* On which side of each other the pairs of a list are: the normal of the most open contact of each that tells,
+ * or else of the most open one. */
 static perp_status remember_sides(perp_sim* sim, const perpi_contact_list* list)
 {
     sim->side_count = 0;
     const perp_status status =
         perpi_grow(sim->context, &sim->side, &sim->side_capacity, list->count, sizeof *sim->side);
     double most = 0.0;
+    bool told = false;
     for (size_t i = 0; i < list->count && status == PERP_OK; ++i) {
         const perp_contact* c = &list->item[i];
+        const bool tells = tells_side(c);
         const perpi_touch_side side = {c->body_a, c->body_b, (int32_t)(c->key >> 44),
                                        (int32_t)(c->key >> 24 & 0xFFFFF), v3_from(c->normal)};
         perpi_touch_side* last = sim->side_count > 0 ? &sim->side[sim->side_count - 1] : NULL;
@@ -278,9 +290,11 @@ static perp_status remember_sides(perp_sim* sim, const perpi_contact_list* list)
             last->shape_a != side.shape_a || last->shape_b != side.shape_b) {
             sim->side[sim->side_count++] = side;
             most = c->gap;
-        } else if (c->gap > most) {
+            told = tells;
+        } else if (tells == told ? c->gap > most : tells) {
             *last = side;
             most = c->gap;
+            told = tells;
         }
     }
     return status;
@@ -561,9 +575,11 @@ static perp_status correct(perp_sim* sim, double h, perp_contact_residual* resid
     return status;
 }
 
+/* Not in the first step: velocities that a scene gives need not fit the joints, and no error is closed by making
+ * them fit. */
 static bool limits_repair(const perp_sim* sim)
 {
-    return sim->step_settings.midway && sim->any_loop && !sim->kept.joints;
+    return sim->step_settings.midway && sim->any_loop && !sim->kept.joints && sim->step > 0;
 }
 
 /* Whether the joints gain energy in the step at hand; projection: by what comes after its answer. */
@@ -852,6 +868,29 @@ static void apply_kept_overlap(perp_sim* sim)
     }
 }
 
+/* A particle has no arm: what meets it acts where it is, and not where a feature that is looked for ahead of the
+ * step, or an overlap that is kept, has its point. Elsewhere equal and opposite impulses would turn the pair. Not
+ * where a passage was found: what is to stop it acts where the two would meet. */
+static void act_on_particles(perp_sim* sim)
+{
+    const perp_model* model = sim->model;
+    for (size_t i = 0; i < sim->next.count && sim->sides.missing_count == 0; ++i) {
+        perp_contact* c = &sim->next.item[i];
+        const perpi_body *a = &model->body[c->body_a], *b = &model->body[c->body_b];
+        if (a->dofs == 0 || b->dofs == 0 || !(a->particle || b->particle)) {
+            continue;
+        }
+        const vec3 n = v3_from(c->normal), at = v3_from(c->point);
+        const vec3 own =
+            a->particle ? sim->pose[c->body_a].x : v3_madd(sim->pose[c->body_b].x, -c->gap, n);
+        const double reach = a->particle ? b->reach : a->reach;
+        const double size = reach > 0.0 && isfinite(reach) ? reach : model->length;
+        if (v3_norm(v3_sub(own, at)) > ROUNDING_OF_POINTS * size) { /* the others keep their bits */
+            v3_to(own, c->point);
+        }
+    }
+}
+
 static int32_t count_active(const perpi_contact_list* list)
 {
     int32_t active = 0;
@@ -980,6 +1019,7 @@ static perp_status collide_and_solve(perp_sim* sim, double h, worked_out* made)
             drop_remembered(sim);
         }
         apply_kept_overlap(sim);
+        act_on_particles(sim);
         perpi_sim_offset_gaps(sim, h);
         if (sim->adaptive) {
             status = perpi_sim_keep_closed(sim, h);

@@ -93,12 +93,13 @@ PERP_NODISCARD perp_status perpi_prescribed_velocity(const perp_model* model, in
 
 /* What a joint brings into a step, beside the state: one for each joint. */
 typedef struct perpi_joint_input {
-    int32_t turns[2]; /* whole turns of its angles at the start of the step */
-    double target;    /* of its motor; NaN: the scene's */
-    double effort;    /* added along the axis by user code and controllers */
-    double ease;      /* above 1: errors are closed within ease * h, not within h (adaptive.c);
+    int32_t turns[2];     /* whole turns of its angles at the start of the step */
+    double target;        /* of its motor; NaN: the scene's */
+    double effort;        /* added along the axis by user code and controllers */
+    double ease;          /* above 1: errors are closed within ease * h, not within h (adaptive.c);
                          infinite: they stay, but for what motors lag behind (fallback.c) */
-    bool slack[3];    /* lower limit, upper limit, rope: open, no row of a projection */
+    bool slack[3];        /* lower limit, upper limit, rope: open, no row of a projection */
+    const double* offset; /* that an impact before the step left (perpi_displace), or NULL */
 } perpi_joint_input;
 
 /* What rounding leaves uncertain of a length, relative to the positions that it was computed from. */

@@ -293,6 +293,27 @@ static double closing_time(double h, const perpi_joint_input* input)
     return input->ease > 1.0 ? input->ease * h : h;
 }
 
+/* What the offset of an impact adds to the gap of a limit or a rope, where it comes on top of the motion of the
+ * step. Rows of equality need none: their own impulses in the impact are part of it. */
+static double offset_along(const perp_model* model, const perpi_joint* joint, const perpi_row* row,
+                           perpi_purpose purpose, const double* offset)
+{
+    double along = 0.0;
+    for (int side = 0; side < 2 && purpose == PERPI_PURPOSE_STEP && offset != NULL; ++side) {
+        const int32_t body = joint->body[side];
+        const double* early = offset + (size_t)perpi_v_stride(model) * model->body_count;
+        if (body < 0 || model->body[body].dofs == 0 || early[body] != 0.0) {
+            continue;
+        }
+        const vec3 turn = perpi_state_rate(model, offset, body);
+        const vec3 moved = row->angular ? turn
+                                        : v3_add(perpi_state_velocity(model, offset, body),
+                                                 v3_cross(turn, row->arm[side]));
+        along += (side == 0 ? -1.0 : 1.0) * v3_dot(row->dir, moved);
+    }
+    return along;
+}
+
 static perp_status append_limits(perpi_formulation* f, const perp_model* model, int32_t index,
                                  perpi_purpose purpose, double h, const perpi_row* axis,
                                  const perpi_joint_input* input)
@@ -306,6 +327,7 @@ static perp_status append_limits(perpi_formulation* f, const perp_model* model, 
         }
         perpi_row row = side == 0 ? *axis : turned_round(*axis);
         double gap = side == 0 ? axis->b - joint->limits[0] : joint->limits[1] - axis->b;
+        gap += offset_along(model, joint, &row, purpose, input->offset);
         gap = settles(purpose) && gap < 0.0 ? 0.0 : gap;
         row.b = gap / (gap < 0.0 ? closing_time(h, input) : h);
         row.lower = 0.0;
@@ -429,6 +451,7 @@ static perp_status formulate_joint(perpi_formulation* f, const perp_model* model
     perpi_joint_view view = perpi_joint_look(model, index, q, input->turns);
     for (int32_t i = 0; i < view.rows; ++i) {
         perpi_row* row = &view.row[i];
+        row->b += rope ? offset_along(model, joint, row, purpose, input->offset) : 0.0;
         const bool keep = !settles(purpose) || (rope && row->b > 0.0);
         const double time = rope && row->b > 0.0 ? h : closing_time(h, input);
         row->b = keep ? row->b / time : 0.0;

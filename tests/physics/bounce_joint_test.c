@@ -57,6 +57,70 @@ static double drift_at_turning_points(const char* law, bool correction, double h
     return turns == 10 && bounces == 10 ? worst : INFINITY;
 }
 
+/* A bob on a rope strikes a sloping plate. The rope's row is linear in the motion of a step, and an impact's
+ * offset is part of that motion: the rope is longer by what is tangential to it, |motion|^2 / (2 length), at most. */
+TEST(a_rope_is_not_pulled_out_by_the_impact_of_its_bob)
+{
+    int impacts = 0;
+    double worst = 0.0;
+    for (uint64_t seed = 0; seed < 24; ++seed) {
+        uint64_t at = seed;
+        const double slope = -0.5 + 1.5 * uniform(&at), speed = 2.0 + 4.0 * uniform(&at);
+        const double low = 0.7 + 0.3 * uniform(&at);
+        scene_sim s = scene_sim_quoted(
+            "{'dimension':2,'gravity':[0,-9.81],'step':0.02,'duration':2,'contact':'standard',"
+            "'stepper':'%s','restitution':{'law':'%s','e':0.9},'friction':{'default':0},'bodies':["
+            "{'name':'plate','type':'static','shapes':[{'type':'halfplane','normal':[%.17g,%.17g],"
+            "'offset':%.17g}]},{'name':'bob','mass':1,'position':[0.99,0],'velocity':[0,%.17g],"
+            "'shapes':[{'type':'circle','radius':0.1}]}],'joints':[{'name':'r','type':'rope',"
+            "'a':'world','b':'bob','length':1}]}",
+            seed % 2 == 0 ? "stewart-trinkle" : "anitescu-potra",
+            seed % 4 < 2 ? "newton" : "poisson", sin(slope), cos(slope), -low, -speed);
+        REQUIRE(s.sim != NULL);
+        perp_body_state before = scene_sim_body(&s, "bob");
+        while (!perp_sim_finished(s.sim)) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+            if (perp_sim_step_info(s.sim).kind != PERP_STEP_TIME) {
+                continue; /* an impact moves nothing */
+            }
+            const perp_body_state now = scene_sim_body(&s, "bob");
+            const double x = now.position[0], y = now.position[1];
+            const double dx = x - before.position[0], dy = y - before.position[1];
+            worst = fmax(worst, hypot(x, y) - 1.0 - 0.5 * (dx * dx + dy * dy));
+            before = now;
+        }
+        impacts += (int)perp_sim_impact_count(s.sim);
+        scene_sim_close(&s);
+    }
+    TEST_PRINT("%d impacts, beyond the bound by at most %.1e", impacts, worst);
+    CHECK_AT_LEAST(impacts, 24);
+    CHECK_AT_MOST(worst, 1e-9);
+}
+
+/* The sphere below two boxes that lie on each other is no matter of theirs: under lnc they were parted along the
+ * normal of a corner beyond another face, by their whole width. */
+TEST(boxes_that_overlap_a_little_are_parted_where_they_meet)
+{
+    scene_sim s = scene_sim_quoted(
+        "{'dimension':3,'step':0.05,'gravity':[0,0,-9.81],'contact':'lnc',"
+        "'friction':{'cone':'none'},'duration':0.65,'bodies':[{'name':'ground','type':'static',"
+        "'shapes':[{'type':'plane','normal':[0,0,1]}]},{'name':'b0','position':[-1.20847545771,"
+        "-1.36996180826,48.0094134194],'mass':1074155318.03,'shapes':[{'type':'sphere','radius':"
+        "48.0094133613}]},{'name':'b1','position':[0.369810142542,-1.87102969041,112.224095157],"
+        "'mass':31735799.4519,'inertia':[3415694166.15,3361565431.72,2791707408.41],'velocity':"
+        "[-7.23547496973,-16.5182052063,-4.67085594514],'shapes':[{'type':'box','size':"
+        "[29.8011905656,35.1685524913,32.4105366367]}]},{'name':'b2','position':[-0.224881419094,"
+        "1.57490902599,139.028020785],'mass':10496429.1728,'shapes':[{'type':'box','size':"
+        "[37.5245776918,17.7605884363,21.1973145017]}]}]}");
+    REQUIRE(s.sim != NULL);
+    const double start = perp_sim_energy(s.sim).total;
+    while (!perp_sim_finished(s.sim)) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        CHECK_AT_MOST(perp_sim_energy(s.sim).total, start);
+    }
+    scene_sim_close(&s);
+}
+
 TEST(an_elastic_pendulum_has_its_energy_after_ten_bounces)
 {
     static const double step[] = {1e-2, 1e-3, 1e-4}, allowed[] = {0.005, 0.0002, 0.00001};

@@ -29,8 +29,6 @@ REFUSALS = (
     r"restitution.*(group|peg|lnc|disjunctive)",
     r"midpoint: ",
     r"no (narrow phase|collision) ",
-    r"(ellipsoid|superquadric).*(capsule|cylinder|polyhedron|mesh)",
-    r"(capsule|cylinder|polyhedron|mesh).*(ellipsoid|superquadric)",
     r"no torsion",
 )
 
@@ -238,8 +236,7 @@ def spatial_shape(rng, kind, s):
 
 PLANAR = (("circle", 22), ("box", 22), ("polygon", 22), ("star", 9), ("superellipse", 8),
           ("particle", 8), ("compound", 9))
-# Ellipsoids and superquadrics do not meet capsules, cylinders and polyhedra yet: a scene is of one
-# of two families, seldom of both.
+# A scene is of one of two families, or of both.
 SPATIAL_EDGY = (("sphere", 14), ("box", 22), ("capsule", 12), ("cylinder", 10), ("solid", 12),
                 ("polyhedron", 7), ("mesh", 5), ("nonconvex", 4), ("particle", 6), ("compound", 8))
 SPATIAL_SMOOTH = (("ellipsoid", 30), ("superquadric", 25), ("sphere", 20), ("box", 20),
@@ -420,8 +417,7 @@ class Maker:
         """A kinematic body that moves at most 0.35 of a cell either way."""
         rng, L, d = self.rng, self.L, self.dim
         kind = rng.choice(["circle", "box"] if d == 2 else
-                          (["sphere", "box"] if self.family == "smooth" else
-                           ["sphere", "box", "cylinder"]))
+                          ["sphere", "box", "cylinder"])
         built = self.build(kind, L * rng.uniform(0.5, 0.9))
         body = {"name": "mover", "type": "kinematic", "position": rounded(at),
                 "shapes": [{k: rounded(v) if isinstance(v, (float, list)) else v
@@ -649,8 +645,6 @@ class Maker:
         for _ in range(count):
             kind = rng.choice(["box", "box", "circle"] if d == 2 else
                               ["box", "box", "box", "cylinder", "sphere"])
-            if kind == "cylinder" and self.family != "edgy":
-                kind = "box"
             s = L * rng.uniform(0.5, 1)
             at = [rng.uniform(-0.05, 0.05) * L for _ in range(d)]
             name = self.add_dynamic(kind, at, s, still=rng.random() < 0.8, upright=True)
@@ -820,7 +814,7 @@ class Maker:
     def scene(self):
         rng, d = self.rng, self.dim
         self.steps = int(log_uniform(rng, 10, 200))
-        self.family = pick(rng, (("edgy", 66), ("smooth", 30), ("both", 4)))
+        self.family = pick(rng, (("edgy", 45), ("smooth", 20), ("both", 35)))
         count = pick(rng, ((1, 8), (2, 22), (3, 20), (4, 16), (5, 11), (6, 8), (8, 8), (11, 4),
                            (15, 2), (18, 1)))
         steep = self.difficulty > 0.3
@@ -935,9 +929,6 @@ class Maker:
         # Restitution, correction, adaptive steps.
         bounces = (stepper in ("stewart-trinkle", "anitescu-potra") and rng.random() < 0.35) or \
             (stray and rng.random() < 0.3)
-        # Groups with restitution are drawn less often.
-        if bounces and contact in ("peg", "lnc", "disjunctive") and rng.random() < 0.6:
-            bounces = False
         self.tags["restitution"] = "none"
         if bounces:
             law = rng.choice(["newton", "poisson"])
@@ -949,7 +940,7 @@ class Maker:
         corrected = bool(self.joints) and rng.random() < 0.35 and \
             (stray or stepper in ("stewart-trinkle", "anitescu-potra", "compliant"))
         adaptive = stepper == "stewart-trinkle" and rng.random() < 0.15 and \
-            (stray or contact in ("standard", "auto") or (contact == "peg" and rng.random() < 0.3)) \
+            (stray or contact in ("standard", "auto", "peg")) \
             and not (corrected and not stray)
         if corrected:
             scene["joint_correction"] = True

@@ -117,8 +117,9 @@ def check_accounts(verdict, summary, recording, scene):
     stepper = scene.get("stepper", "stewart-trinkle")
     first_order = stepper == "geometric-implicit" or isinstance(stepper, dict) or \
         any(f.get("implicit") is False for f in scene.get("forces", []))
-    v = v.reshape(len(v), len(scene["bodies"]), -1)[:, [b.get("type", "dynamic") == "dynamic"
-                                                        for b in scene["bodies"]]]
+    v = v.reshape(len(v), len(scene["bodies"]), -1)
+    quickest = np.abs(v[:, :, :scene.get("dimension", 3)]).max(initial=0.0)  # movers too
+    v = v[:, [b.get("type", "dynamic") == "dynamic" for b in scene["bodies"]]]
     d = scene.get("dimension", 3)
     speed, spin = np.abs(v[:, :, :d]).max(2), np.abs(v[:, :, d:]).max(2)
     moving = ((speed > 1e-9 * speed.max()) & (spin > 1e-9 * spin.max())).all(1) \
@@ -128,7 +129,7 @@ def check_accounts(verdict, summary, recording, scene):
         if not (error <= 1e-6).all() and not (i == 1 and first_order):
             k = int(error.argmax())
             verdict.add("wrong", "momentum-account", f"{kind} momentum error {error[k]:.3g} in frame {k}")
-    still = sum(b.get("mass", 0.0) for b in scene["bodies"]) * (1e-9 * speed.max(initial=0.0)) ** 2
+    still = sum(b.get("mass", 0.0) for b in scene["bodies"]) * (1e-9 * quickest) ** 2
     energy = np.maximum(energy, np.r_[energy[:1], energy[:-1]])  # of both ends of the step
     weight = sum(b.get("mass", 0.0) * np.linalg.norm(b.get("gravity", scene.get("gravity", [0.0])))
                  for b in scene["bodies"] if b.get("type", "dynamic") == "dynamic")
