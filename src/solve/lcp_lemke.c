@@ -17,8 +17,8 @@
  *              perturbed q or another covering vector; after a ray also from other bases.
  *            - a small problem first goes the same way through a plain tableau (lemke_small.h), as
  *              long as no decision is close.
- *            - a warm start tries the support of the guess first: 0 pivots when it still holds,
- *              otherwise Lemke from that basis with h = B e.
+ *            - a warm start tries the support of the guess first, without and with what is rounding
+ *              in it: 0 pivots when it still holds to the rounding of the data, otherwise Lemke from that basis with h = B e.
  */
 #include <math.h>
 #include <stdio.h>
@@ -32,6 +32,8 @@
 
 #define LEXICO_NOISE 1e-10     /* on entries of B^-1, relative to the largest of the tied rows */
 #define REPAIR 3e-14           /* violation beyond rounding: the basis is looked at once more */
+#define HOLDS 1e-12            /* violation of a guess: what gaps that are rounding make at rest */
+#define SPECK 1e-10            /* unknowns of the guess that are rounding, of the largest */
 #define FINE_TIE 1e-14         /* ties while a basis is repaired that a false tie made wrong */
 #define OTHER_CORNERS 8        /* starts from other bases after a ray, on problems up to ... */
 #define OTHER_CORNERS_SIZE 128 /* ... this many unknowns */
@@ -606,6 +608,35 @@ static void describe(run* r, path_end end, perp_report* report)
     snprintf(report->detail, sizeof report->detail, "%s", text);
 }
 
+/* The same without unknowns that are rounding, in units of energy. Friction of bodies at rest is: which of its
+ * directions carry 1e-13 of the weight changes with the rounding of the gaps, at two pivots each. */
+static bool try_without_specks(run* r, int32_t k, const double* guess)
+{
+    const size_t n = (size_t)r->lcp->n;
+    double largest = 0.0, violation = INFINITY;
+    for (int32_t s = 0; s < k; ++s) {
+        const int32_t i = r->a[s];
+        r->d[s] = sqrt(fabs(r->lcp->M[(size_t)i * n + (size_t)i])) * guess[i];
+        largest = r->d[s] > largest ? r->d[s] : largest;
+    }
+    int32_t kept = 0;
+    for (int32_t s = 0; s < k; ++s) {
+        const bool speck = r->d[s] > 0.0 && r->d[s] <= SPECK * largest;
+        r->tied[kept] = r->a[s];
+        kept += !speck;
+    }
+    if (kept == k || kept == 0) {
+        return false;
+    }
+    violation = perpi_support_solve(&r->l->support, r->lcp, r->tied, kept, r->z);
+    if (!(violation <= HOLDS)) {
+        return false;
+    }
+    r->best_violation = violation;
+    memcpy(r->best, r->z, n * sizeof *r->best);
+    return true;
+}
+
 /* The support of the guess as it is. True if that is the answer: no pivot needed. A cold start
  * tries the empty support, which is the answer for q >= 0. */
 static bool try_guess(run* r, int32_t k, const double* guess)
@@ -629,7 +660,7 @@ static bool try_guess(run* r, int32_t k, const double* guess)
             }
         }
     }
-    return r->best_violation <= REPAIR;
+    return r->best_violation <= HOLDS;
 }
 
 static perp_status lemke_solve(void* self, const perp_lcp* problem,
@@ -665,7 +696,7 @@ static perp_status lemke_solve(void* self, const perp_lcp* problem,
         }
     }
     k = perpi_support_complete(problem, z, r.a, k);
-    if (!try_guess(&r, k, z)) {
+    if (!try_without_specks(&r, k, z) && !try_guess(&r, k, z)) {
         scale_vector(&r);
         if (k > 0 || n > PERPI_LEMKE_SMALL || options->log != NULL || !small_attempt(&r)) {
             scale_matrix(&r);

@@ -376,6 +376,64 @@ TEST(a_warm_start_from_the_solution_takes_no_pivot)
     bench_free(&b);
 }
 
+/* A block on two contacts with friction, per contact p_n, two directions, lambda; q: its free fall in a step. */
+static void block_at_rest(double* M, double* q)
+{
+    enum { ROWS = 4, N = 8 };
+    const double mu = 0.5, half = 0.5, inertia = 1.0 / 6.0;
+    for (int32_t c = 0; c < 2; ++c) {
+        for (int32_t d = 0; d < 2; ++d) {
+            const double x[] = {c == 0 ? -half : half, d == 0 ? -half : half};
+            const double J[2][3][3] = {{{0, 1, x[0]}, {1, 0, half}, {-1, 0, -half}},
+                                       {{0, 1, x[1]}, {1, 0, half}, {-1, 0, -half}}};
+            for (int32_t i = 0; i < 3; ++i) {
+                for (int32_t j = 0; j < 3; ++j) {
+                    M[(ROWS * c + i) * N + ROWS * d + j] = J[0][i][0] * J[1][j][0] +
+                                                           J[0][i][1] * J[1][j][1] +
+                                                           J[0][i][2] * J[1][j][2] / inertia;
+                }
+            }
+        }
+        q[ROWS * c] = -0.0981;
+        for (int32_t i = 1; i < 3; ++i) {
+            M[(ROWS * c + i) * N + ROWS * c + 3] = 1.0;
+            M[(ROWS * c + 3) * N + ROWS * c + i] = -1.0;
+        }
+        M[(ROWS * c + 3) * N + ROWS * c] = mu;
+    }
+}
+
+/* At rest the gaps of each step are rounding, and with them which friction would carry it: that is no reason
+ * to pivot. A change that is not rounding is one. */
+TEST(a_warm_start_takes_no_pivot_where_only_rounding_has_changed)
+{
+    enum { N = 8, STEPS = 40 };
+    bench b = bench_make();
+    double M[N * N] = {0}, q[N] = {0}, now[N], z[N] = {0};
+    block_at_rest(M, q);
+    const perp_lcp p = {N, M, now};
+    for (int32_t step = 0; step < STEPS; ++step) {
+        const double off = 1e-14 * ((7 * step) % 11 - 5), side = 1e-14 * ((5 * step) % 7 - 3);
+        memcpy(now, q, sizeof q);
+        now[0] += off;
+        now[4] -= 0.5 * off;
+        now[1] = now[5] = side;
+        now[2] = now[6] = -side;
+        perp_report report;
+        REQUIRE_OK(perp_lcp_solve(b.solver, &p, NULL, step > 0, z, &report));
+        CHECK_EQ_INT(report.outcome, PERP_OUTCOME_SOLVED);
+        CHECK_AT_MOST(residual_of(&p, z), 1e-12);
+        CHECK(step == 0 || report.iterations == 0);
+    }
+    now[1] = now[5] = 1e-6;
+    now[2] = now[6] = -1e-6;
+    perp_report report;
+    REQUIRE_OK(perp_lcp_solve(b.solver, &p, NULL, true, z, &report));
+    CHECK(report.iterations > 0);
+    CHECK_AT_MOST(residual_of(&p, z), 1e-13);
+    bench_free(&b);
+}
+
 TEST(a_useless_warm_start_does_no_harm)
 {
     bench b = bench_make();
