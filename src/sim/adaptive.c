@@ -36,6 +36,7 @@ enum { MAX_TRIALS = 200, MAX_SEARCH = 100 };
 static const double LANDED = 1e-13;
 static const double THIN_PART = 0.1;    /* of the thickness of a pair */
 static const double SPEED_NOISE = 1e-9; /* relative to the speeds of the two surfaces */
+static const double GAIN_PART = 0.01;   /* of the error: what a step may gain, of the energy */
 
 double perpi_sim_size(const perp_sim* sim)
 {
@@ -260,7 +261,8 @@ perp_status perpi_sim_adaptive_create(perp_sim* sim)
         size_t count;
     } arrays[] = {{&a->q0, q},      {&a->v0, v},      {&a->s0, s},      {&a->q_whole, q},
                   {&a->v_whole, v}, {&a->s_whole, s}, {&a->q_half, q},  {&a->v_half, v},
-                  {&a->s_half, s},  {&a->v_end, v},   {&a->q_plain, q}, {&a->v_plain, v}};
+                  {&a->s_half, s},  {&a->v_end, v},   {&a->q_plain, q}, {&a->v_plain, v},
+                  {&a->s_plain, s}};
     perp_status status = PERP_OK;
     for (size_t i = 0; status == PERP_OK && i < sizeof arrays / sizeof arrays[0]; ++i) {
         status = perpi_alloc(context, arrays[i].count, sizeof(double), arrays[i].array);
@@ -295,8 +297,9 @@ void perpi_sim_adaptive_clear(perp_sim* sim)
 void perpi_sim_adaptive_destroy(perp_sim* sim)
 {
     perpi_adaptive* a = &sim->halves;
-    double* const owned[] = {a->q0,     a->v0,     a->s0,     a->q_whole, a->v_whole, a->s_whole,
-                             a->q_half, a->v_half, a->s_half, a->v_end,   a->q_plain, a->v_plain};
+    double* const owned[] = {a->q0,      a->v0,      a->s0,     a->q_whole, a->v_whole,
+                             a->s_whole, a->q_half,  a->v_half, a->s_half,  a->v_end,
+                             a->q_plain, a->v_plain, a->s_plain};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(sim->context, owned[i]);
     }
@@ -498,6 +501,33 @@ static void account_extrapolation(perp_sim* sim, perp_ledger* ledger)
     perpi_ledger_close(ledger);
 }
 
+/* Where the motion is smooth, extrapolation takes back what the scheme itself did to the energy of the two
+ * halves, but for terms of third order, and touches what friction took only in second order. If it gives
+ * back more than half of what both took, it has returned energy that laws took out, step after step: the
+ * halves jump (a contact strikes in one of them only), and 2 (halves) - (whole) is no better than they are.
+ * docs/notation.md, "Adaptive steps". */
+static bool gives_energy(const perp_sim* sim, const perp_ledger* l, double kinetic)
+{
+    const double scheme =
+        l->gap + l->joint_error + l->gyroscopic + l->spring_error + l->step_loss + l->projection;
+    const double laws =
+        l->drag + l->springs + l->friction + l->impacts + l->joints; /* each is <= 0 */
+    const double gain = scheme + l->extrapolation;
+    return gain > 0.5 * (fabs(scheme) + fabs(laws)) + GAIN_PART * sim->def.error * kinetic;
+}
+
+/* The state at the end of the two halves instead. */
+static void take_halves(perp_sim* sim, perp_ledger* ledger)
+{
+    const perpi_adaptive* a = &sim->halves;
+    copy(sim->q_next, a->q_plain, sim->q_size);
+    copy(sim->v_next, a->v_plain, sim->v_size);
+    copy(sim->s_next, a->s_plain, sim->s_size);
+    ledger->change -= ledger->extrapolation;
+    ledger->extrapolation = 0.0;
+    perpi_ledger_close(ledger);
+}
+
 static perp_status half_steps(perp_sim* sim, double h, perp_step_info* sum)
 {
     perpi_adaptive* a = &sim->halves;
@@ -530,6 +560,7 @@ static perp_status half_steps(perp_sim* sim, double h, perp_step_info* sum)
         perp_ledger_add(&sum->ledger, &first);
         copy(a->q_plain, sim->q_next, sim->q_size);
         copy(a->v_plain, sim->v_next, sim->v_size);
+        copy(a->s_plain, sim->s_next, sim->s_size);
         copy(a->v_end, sim->v_solved != NULL ? sim->v_solved : sim->v_next, sim->v_size);
         status = remember_keys(sim);
     }
@@ -540,11 +571,15 @@ static perp_status half_steps(perp_sim* sim, double h, perp_step_info* sum)
 static perp_status try_step(perp_sim* sim, double h, double* error, double* gap)
 {
     perp_step_info sum = {0};
+    const double kinetic = perp_sim_energy(sim).kinetic;
     sim->halves.ease = perpi_adaptive_ease(sim->halves.h_next, h);
     perp_status status = half_steps(sim, h, &sum);
     if (status == PERP_OK) {
         *error = extrapolate(sim, h);
         account_extrapolation(sim, &sum.ledger);
+        if (gives_energy(sim, &sum.ledger, kinetic)) {
+            take_halves(sim, &sum.ledger);
+        }
         status = open_gap(sim, gap);
     }
     if (status == PERP_OK) {

@@ -70,7 +70,7 @@ typedef struct perpi_adaptive {
     double *q_whole, *v_whole, *s_whole; /* after one step of h */
     double *q_half, *v_half, *s_half;    /* after h/2: where the second half starts */
     double* v_end;                       /* the velocities that solved the second half */
-    double *q_plain, *v_plain;           /* the state after it, before extrapolation */
+    double *q_plain, *v_plain, *s_plain; /* the state after it, before extrapolation */
     uint64_t* key;                       /* contacts that took part */
     size_t key_count, key_capacity;
     perpi_sunk* sunk;

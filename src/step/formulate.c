@@ -323,6 +323,14 @@ static vec3 contact_arm(const perp_model* model, const perpi_pose* pose, const p
     return v3_add(arm[side], arm_shift(model, pose, start, a, b, side));
 }
 
+/* Whether a moment about the normal can act between the bodies: a particle that moves takes none, so none
+ * acts on what it touches. */
+static bool has_torsion(const perp_model* model, const perp_contact* contact)
+{
+    const perpi_body *a = &model->body[contact->body_a], *b = &model->body[contact->body_b];
+    return !(a->dofs > 0 && a->particle) && !(b->dofs > 0 && b->particle);
+}
+
 double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose, const perpi_pose* start,
                            const perp_contact* contact, int side, int32_t rows, double* J)
 {
@@ -335,7 +343,7 @@ double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose, cons
         if (i < 3) {
             write_row(model->dimension, dofs, sign, direction[i], r, J);
         } else {
-            write_torsion_row(dofs, sign, n, J);
+            write_torsion_row(dofs, has_torsion(model, contact) ? sign : 0.0, n, J);
         }
         J += dofs;
     }
@@ -389,7 +397,9 @@ static void write_contact(perpi_formulation* f, const perp_model* model, const p
         const vec3 u = v3_add(f->given_v[body[side]], v3_cross(f->given_w[body[side]], r));
         for (int32_t i = 0; i < rows; ++i) {
             const double moved =
-                sign * (i < 3 ? v3_dot(direction[i], u) : v3_dot(n, f->given_w[body[side]]));
+                sign * (i < 3                         ? v3_dot(direction[i], u)
+                        : has_torsion(model, contact) ? v3_dot(n, f->given_w[body[side]])
+                                                      : 0.0);
             f->b[row + i] += moved;
             f->given[row + i] += moved;
         }

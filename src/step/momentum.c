@@ -7,7 +7,9 @@
  * A body that nothing touches has w_state = w'. Midpoint steps: L' = L + (I w* - L - g) / theta.
  *
  * Poses that joint_correction moves at given velocities change the angular momentum by sum dx x m v and by the
- * inertia that turns. Each island then turns as a whole about its centre of mass by what is missing: that
+ * inertia that turns. It is counted about the centre of mass of the island, before and after: where a contact
+ * that carries no impulse moves the island as a whole by d, d x P about a fixed point depends on the frame of
+ * reference, and no turn of the bodies may follow from it. Each island then turns as a whole about its centre of mass by what is missing: that
  * is no relative motion, so joints and contacts within it stay as they are, and linear momentum does.
  *
  * The account does not repeat this: it compares the states before and after the step with the forces from
@@ -63,12 +65,13 @@ void perpi_momentum_carry(const perpi_formulation* f, const perp_model* model,
 
 /* ---- the account -----------------------------------------------------------------------------------*/
 
-enum { SUMS = 18 };
+enum { SUMS = 21 };
 typedef struct island_sum {
     double mass, centre[3]; /* mass times position at the start */
     double linear[3], linear_size;
     double angular[3], angular_size;
     double inertia[6]; /* about the centre: xx, yy, zz, xy, xz, yz */
+    double moved[3];   /* the centre, by moving poses (joint_correction) */
 } island_sum;
 _Static_assert(sizeof(island_sum) <= SUMS * sizeof(double), "room in perpi_momentum_work.sum");
 
@@ -176,6 +179,25 @@ static void find_centres(const perpi_ledger_input* in, const perpi_momentum_work
     for (int32_t i = 0; i < bodies; ++i) {
         for (int k = 0; k < 3 && sum[i].mass > 0.0; ++k) {
             sum[i].centre[k] /= sum[i].mass;
+        }
+    }
+}
+
+/* How far moving poses from q_end to q_final displaces the centre of mass of every island. */
+static void find_moved(const perpi_ledger_input* in, const perpi_momentum_work* work,
+                       island_sum* sum)
+{
+    const int32_t bodies = (int32_t)in->model->body_count;
+    for (int32_t i = 0; in->q_final != NULL && i < bodies; ++i) {
+        if (in->f->block_of[i] >= 0) {
+            const vec3 by =
+                v3_sub(centre_of(in->model, in->q_final, i), centre_of(in->model, in->q_end, i));
+            add3(sum[work->island[i]].moved, v3_scale(in->model->body[i].mass, by));
+        }
+    }
+    for (int32_t i = 0; i < bodies; ++i) {
+        for (int k = 0; k < 3 && sum[i].mass > 0.0; ++k) {
+            sum[i].moved[k] /= sum[i].mass;
         }
     }
 }
@@ -349,11 +371,12 @@ perp_status perpi_momentum_restore(const perpi_ledger_input* in, perpi_momentum_
     island_sum* sum = (island_sum*)work->sum;
     memset(sum, 0, model->body_count * sizeof *sum);
     find_centres(in, work, in->q_final, sum);
+    find_moved(in, work, sum);
     for (int32_t i = 0; i < bodies; ++i) {
         if (in->f->block_of[i] >= 0 && !work->held[work->island[i]]) {
             island_sum* to = &sum[work->island[i]];
             const vec3 about = v3_from(to->centre);
-            add_state(model, i, in->q_end, in->v_state, 1.0, about, to);
+            add_state(model, i, in->q_end, in->v_state, 1.0, v3_sub(about, v3_from(to->moved)), to);
             add_state(model, i, in->q_final, v, -1.0, about, to);
             add_inertia(model, in->q_final, i, about, to->inertia);
         }
@@ -395,6 +418,7 @@ perp_status perpi_momentum_account(const perpi_ledger_input* in, perpi_momentum_
     island_sum* sum = (island_sum*)work->sum;
     memset(sum, 0, model->body_count * sizeof *sum);
     find_centres(in, work, in->q, sum);
+    find_moved(in, work, sum);
     for (int32_t i = 0; i < bodies; ++i) {
         if (f->block_of[i] < 0 || work->held[work->island[i]]) {
             continue;
@@ -403,7 +427,8 @@ perp_status perpi_momentum_account(const perpi_ledger_input* in, perpi_momentum_
         const vec3 about = v3_from(to->centre);
         const bool projected = in->q_final != NULL;
         add_state(model, i, projected ? in->q_final : in->q_end,
-                  projected ? in->v_final : in->v_state, 1.0, about, to);
+                  projected ? in->v_final : in->v_state, 1.0, v3_add(about, v3_from(to->moved)),
+                  to);
         add_state(model, i, in->q, in->v, -1.0, about, to);
         if (!in->impact) {
             add_forces(in, i, about, to);

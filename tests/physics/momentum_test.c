@@ -273,6 +273,43 @@ TEST(a_particle_and_a_body_keep_their_angular_momentum)
     }
 }
 
+/* A moment about the normal needs two bodies that take it: friction of an ellipsoid cone has none at a particle. */
+TEST(a_particle_on_a_spinning_ball_takes_no_moment_about_the_normal)
+{
+    static const char* const stepper[] = {"stewart-trinkle", "anitescu-potra", "implicit",
+                                          "geometric-implicit"};
+    for (int k = 0; k < 8; ++k) {
+        const int model = k % 4;
+        scene_sim s = scene_sim_quoted(
+            "{'stepper':'%s','step':0.01,'duration':0.2,'friction':{'default':0.8,'cone':'"
+            "ellipsoid',"
+            "'e_t':0.7,'e_o':0.9,'e_r':0.1},'bodies':[{'name':'p','mass':0.7,'position':[0.02,-0."
+            "05,0.6],"
+            "'velocity':[%g,0.3,-4],'shapes':[{'type':'particle'}]},{'name':'ball','mass':1,"
+            "'angular_velocity':[3,-2,%d],'shapes':[{'type':'sphere','radius':0.3}]}]}",
+            stepper[model], 0.2 * k, 20 - 5 * k);
+        REQUIRE(s.sim != NULL);
+        double P[3], before[3], after[3], worst = 0.0, pushed = 0.0;
+        perp_sim_momentum(s.sim, P, before);
+        while (!perp_sim_finished(s.sim)) {
+            REQUIRE(perp_sim_step(s.sim) == PERP_OK);
+            worst = fmax(worst, perp_sim_step_info(s.sim).momentum_error[1]);
+            int32_t count = 0;
+            const perp_contact* contact = perp_sim_contacts(s.sim, &count);
+            for (int32_t i = 0; i < count; ++i) {
+                pushed = fmax(pushed, contact[i].impulse[0]);
+            }
+        }
+        perp_sim_momentum(s.sim, P, after);
+        CHECK(pushed > 0.0);
+        CHECK_AT_MOST(worst, 1e-9);
+        for (int i = 0; i < 3; ++i) {
+            CHECK_NEAR(after[i], before[i], 1e-9);
+        }
+        scene_sim_close(&s);
+    }
+}
+
 /* ---- linkages whose poses are projected ------------------------------------------------------------*/
 
 /* Two floating links that turn by up to two radians a step: `joint_correction` has to move their poses. Returns
@@ -372,4 +409,82 @@ TEST(floating_linkages_keep_their_momentum_where_poses_are_projected)
         CHECK_AT_MOST(off[1], 1e-9);
         CHECK_AT_MOST(account, 1e-9);
     }
+}
+
+/* Angular momentum of two round bodies about their common centre, and the centre. */
+static void about_centre(const perp_sim* sim, const double m[2], double I, double L[3],
+                         double centre[3])
+{
+    const perp_body_state b[2] = {perp_sim_body(sim, 1), perp_sim_body(sim, 2)};
+    double x[3], v[3];
+    for (int i = 0; i < 3; ++i) {
+        centre[i] = (m[0] * b[0].position[i] + m[1] * b[1].position[i]) / (m[0] + m[1]);
+        x[i] = b[1].position[i] - b[0].position[i];
+        v[i] = b[1].velocity[i] - b[0].velocity[i];
+    }
+    const double reduced = m[0] * m[1] / (m[0] + m[1]);
+    for (int i = 0; i < 3; ++i) {
+        const int j = (i + 1) % 3, k = (i + 2) % 3;
+        L[i] = reduced * (x[j] * v[k] - x[k] * v[j]) +
+               I * (b[0].angular_velocity[i] + b[1].angular_velocity[i]);
+    }
+}
+
+/* joint_correction may push a linkage away from a floor that it does not touch. That moves it as a whole, and must
+ * not turn it, in whatever frame of reference it is seen. */
+TEST(a_linkage_that_the_projection_pushes_off_a_floor_keeps_its_angular_momentum)
+{
+    int pushed = 0;
+    double worst = 0.0, account = 0.0;
+    for (uint64_t seed = 0; seed < 200; ++seed) {
+        uint64_t r = seed * 7907 + 5;
+        const double I = 0.1;
+        double m[2], u[8];
+        for (int i = 0; i < 2; ++i) {
+            m[i] = between(&r, 0.5, 3.0);
+        }
+        for (int i = 0; i < 8; ++i) {
+            u[i] = i % 4 == 3 ? between(&r, -30.0, 30.0) : between(&r, -9.0, 9.0);
+        }
+        scene_sim s = scene_sim_quoted(
+            "{'step':0.02,'duration':0.4,'joint_correction':true,'contact':'standard',"
+            "'joints':[{'name':'j','type':'spherical','a':'a','b':'b','at':[0.5,0,0.5]}],'bodies':["
+            "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"
+            "{'name':'a','mass':%.17g,'inertia':[%g,%g,%g],'position':[0,0,0.5],"
+            "'velocity':[%.17g,%.17g,0],'angular_velocity':[1,%.17g,%.17g],"
+            "'shapes':[{'type':'sphere','radius':0.499}]},"
+            "{'name':'b','mass':%.17g,'inertia':[%g,%g,%g],'position':[1,0,0.5],"
+            "'velocity':[%.17g,%.17g,0],'angular_velocity':[1,%.17g,%.17g],"
+            "'shapes':[{'type':'sphere','radius':0.499}]}]}",
+            m[0], I, I, I, u[0], u[1], u[2], u[3], m[1], I, I, I, u[4], u[5], u[6], u[7]);
+        REQUIRE(s.sim != NULL);
+        while (!perp_sim_finished(s.sim)) {
+            double before[3], after[3], from[3], to[3], P[3], unused[3];
+            about_centre(s.sim, m, I, before, from);
+            REQUIRE(perp_sim_step(s.sim) == PERP_OK);
+            about_centre(s.sim, m, I, after, to);
+            perp_sim_momentum(s.sim, P, unused);
+            int32_t count = 0;
+            const perp_contact* contact = perp_sim_contacts(s.sim, &count);
+            bool touches = false;
+            for (int32_t i = 0; i < count; ++i) {
+                touches = touches || contact[i].impulse[0] != 0.0;
+            }
+            if (touches) {
+                continue;
+            }
+            const double up = to[2] - from[2] - 0.02 * P[2] / (m[0] + m[1]);
+            pushed += fabs(up) > 1e-6;
+            for (int i = 0; i < 3; ++i) {
+                worst = fmax(worst, fabs(after[i] - before[i]));
+            }
+            account = fmax(account, perp_sim_step_info(s.sim).momentum_error[1]);
+        }
+        scene_sim_close(&s);
+    }
+    TEST_PRINT("%d steps in which the floor moves the linkage: angular momentum %.1e, account %.1e",
+               pushed, worst, account);
+    CHECK(pushed > 0);
+    CHECK_AT_MOST(worst, 1e-9);
+    CHECK_AT_MOST(account, 1e-9);
 }
