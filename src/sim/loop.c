@@ -264,25 +264,30 @@ static perp_status advance(perp_sim* sim, double h)
     return sim->stepper->advance(&in, sim->q_next, sim->v_next);
 }
 
-/* Whether a contact tells on which side of each other its bodies are. A member of a group that does not act need
- * not: one corner is beyond another face, while the bodies meet at this one. */
-static bool tells_side(const perp_contact* c)
+/* How well a contact tells on which side of each other its bodies are: best if it acts. A member of a group that
+ * does not act need not tell at all: one corner is beyond another face, while the bodies meet at this one. */
+static int tells_side(const perp_contact* c)
 {
-    return c->group == 0 || c->impulse[0] > 0.0;
+    return c->impulse[0] > 0.0 ? 2 : c->group == 0 ? 1 : 0;
 }
 
-/* On which side of each other the pairs of a list are: the normal of the most open contact of each that tells,
- * or else of the most open one. */
+/* Of two contacts that tell equally well: where both are open and idle the bodies meet at the closer one. */
+static bool tells_more(const perp_contact* c, int tells, double gap)
+{
+    return tells == 1 && c->gap >= 0.0 && gap >= 0.0 ? c->gap < gap : c->gap > gap;
+}
+
+/* On which side of each other the pairs of a list are: the normal of the contact of each that tells best. */
 static perp_status remember_sides(perp_sim* sim, const perpi_contact_list* list)
 {
     sim->side_count = 0;
     const perp_status status =
         perpi_grow(sim->context, &sim->side, &sim->side_capacity, list->count, sizeof *sim->side);
     double most = 0.0;
-    bool told = false;
+    int told = 0;
     for (size_t i = 0; i < list->count && status == PERP_OK; ++i) {
         const perp_contact* c = &list->item[i];
-        const bool tells = tells_side(c);
+        const int tells = tells_side(c);
         const perpi_touch_side side = {c->body_a, c->body_b, (int32_t)(c->key >> 44),
                                        (int32_t)(c->key >> 24 & 0xFFFFF), v3_from(c->normal)};
         perpi_touch_side* last = sim->side_count > 0 ? &sim->side[sim->side_count - 1] : NULL;
@@ -291,7 +296,7 @@ static perp_status remember_sides(perp_sim* sim, const perpi_contact_list* list)
             sim->side[sim->side_count++] = side;
             most = c->gap;
             told = tells;
-        } else if (tells == told ? c->gap > most : tells) {
+        } else if (tells == told ? tells_more(c, tells, most) : tells > told) {
             *last = side;
             most = c->gap;
             told = tells;
