@@ -45,8 +45,6 @@ enum {
     PLANAR = 2,   /* rows of a contact with one tangential row, or none */
     INNER =
         500, /* iterations for one choice: where contacts contradict each other no number helps */
-    INNER_JOINTS = 100, /* the same where joints hold the bodies too, beyond ROWS_JOINTS rows */
-    ROWS_JOINTS = 100,
 };
 
 /* The search for the impulse s of a group's partner; f: its opening, > 0 at low, < 0 at high. */
@@ -663,17 +661,6 @@ static bool groups_hold(const switching* s, const perp_contact_problem* P, const
     return true;
 }
 
-/* Iterations for one choice. Bodies that joints hold have few ways to give way, so that contacts contradict the
- * joints more often than not where a search is long: a bridge of planks spent 9 of 10 seconds on those. */
-static int32_t inner_limit(const perp_contact_problem* P)
-{
-    bool joints = false;
-    for (int32_t i = 0; i < P->constraint_count && !joints; ++i) {
-        joints = P->constraint[i].kind == PERP_CONSTRAINT_EQUALITY;
-    }
-    return joints && P->row_count > ROWS_JOINTS ? INNER_JOINTS : INNER;
-}
-
 static perp_status switching_solve(void* self, const perp_contact_problem* problem,
                                    const perp_solve_options* options, bool warm, double* v,
                                    double* p, perp_report* report)
@@ -691,8 +678,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     int32_t budget = INT32_MAX;
     s->one_by_one = false;
     perp_solve_options inner = *options;
-    const int32_t most = inner_limit(problem);
-    inner.max_iter = inner.max_iter > 0 && inner.max_iter < most ? inner.max_iter : most;
+    inner.max_iter = inner.max_iter > 0 && inner.max_iter < INNER ? inner.max_iter : INNER;
     for (int32_t i = 0; status == PERP_OK && i < limit && report->iterations < budget; ++i) {
         if (i > 0 && options->cancel != NULL && options->cancel(options->user)) {
             report->outcome = PERP_OUTCOME_CANCELLED;
