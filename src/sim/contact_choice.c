@@ -1,9 +1,9 @@
 /* src/sim/contact_choice.c - what the contact model `auto` stands for.
  *
  * `peg` where the stepper and the step take groups of contacts and two bodies can meet whose features form
- * groups; else `standard`. Restitution by either law can gain energy with groups
- * (`tests/physics/decompression_test.c` with peg), so that bodies which bounce have plain contacts. Where no
- * pair forms groups both models give the same contacts, and the plain name tells more.
+ * groups; else `standard`. Where no pair forms groups both models give the same contacts, and the plain name
+ * tells more. Mechanisms with closed loops have standard: near singular configurations their joints gain energy
+ * with groups (planks of a taut rope bridge that touch their neighbours).
  */
 #include <string.h>
 
@@ -57,12 +57,32 @@ static bool has_layers(const perp_model* model)
     return soft;
 }
 
+static bool is_on_a_joint(const perp_model* model, int32_t body)
+{
+    bool on = false;
+    for (size_t k = 0; k < model->joint_count && !on; ++k) {
+        on = model->joint[k].body[0] == body || model->joint[k].body[1] == body;
+    }
+    return on;
+}
+
+/* More joints than bodies on them: some close a loop, the world's fixed points included. */
+static bool has_closed_loops(const perp_model* model)
+{
+    size_t links = 0;
+    for (size_t i = 0; i < model->body_count && links < model->joint_count; ++i) {
+        links += model->body[i].type == PERP_BODY_DYNAMIC && is_on_a_joint(model, (int32_t)i);
+    }
+    return links < model->joint_count;
+}
+
 perp_contact_choice perp_contact_choose(const perp_model* model, const perp_sim_def* def)
 {
     const char* reason = strcmp(def->stepper, "anitescu-potra") == 0
                              ? "anitescu-potra does not use gaps"
                          : has_layers(model)       ? "bodies have soft layers"
                          : !groups_can_form(model) ? "no two bodies with corners meet"
+                         : has_closed_loops(model) ? "joints close a loop"
                                                    : NULL;
     if (strcmp(def->contact, "auto") != 0) {
         return (perp_contact_choice){def->contact, "named by the scene"};

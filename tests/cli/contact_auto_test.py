@@ -53,6 +53,11 @@ def check_names_the_model_and_the_reason():
     assert chosen([PLATE, CUBE], restitution=0.5)[0] == "peg"
     soft = dict(CUBE, compliance={"stiffness": 1e5, "max_deflection": 0.01})
     assert chosen([PLANE, soft], stepper="compliant")[0] == "standard"
+    # a cube on two hinges closes a loop through the world, one on a single hinge does not
+    hinge = {"name": "a", "type": "revolute", "a": "world", "b": "cube", "at": [0, 0, 0.3], "axis": [0, 1, 0]}
+    other = dict(hinge, name="b", at=[0, 0.1, 0.3])
+    assert chosen([PLATE, CUBE], joints=[hinge])[0] == "peg"
+    assert chosen([PLATE, CUBE], joints=[hinge, other]) == ("standard", "joints close a loop")
     text = perp("check", write([PLATE, CUBE])).out
     assert "contact auto: peg (bodies with corners meet)" in text, text
 
