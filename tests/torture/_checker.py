@@ -478,6 +478,15 @@ class Checker:
             # Impulses act at the end (the middle) of the step, and arms change by h v until then.
             room = room + dt * 2 * np.linalg.norm(v1 - (P1 / M)[:, None], axis=2).max(1) * \
                 (m * np.linalg.norm(v1 - v0, axis=2)).sum(1)
+        if len(members) == 1 and self.dim == 3 and self.scene.get("rotation") != "linear" and \
+                not self.adaptive and not self.midpoint:
+            # Alone it turns by its own torque. No root of I W = exp(-h W) L has more energy than the start.
+            e0, e1 = (0.5 * np.einsum("ki,ki->k", rec.w[j, members[0]], spin[j, members[0]]) for j in (k0, k))
+            least = 1e-300 + 0.5 * m[0] * self.rest ** 2
+            if not (e1 <= (1 + 1e-6) * e0 + least).all():
+                i = int((e1 - e0).argmax())
+                self.report("growth", f"'{self.bodies[members[0]].name}', which touches nothing, turns "
+                                      f"with {e1[i]:.4g} J after {e0[i]:.4g} J at {self.at(k[i])}")
         if not (off <= room).all():
             i = int((off / room).argmax())
             self.report("momentum", f"angular momentum of {[self.bodies[j].name for j in members]} "

@@ -964,6 +964,37 @@ class Maker:
         self.tags.update(stepper=stepper, contact=contact, dimension=str(d), template=self.template)
 
 
+def add_fast(scene, tags, rng):
+    """In some scenes: bodies that turn by 2 to 5 radians a step; with adaptive steps, a body shot at a plate.
+
+    With numbers of its own, so that the other scenes stay what they are."""
+    step, d = scene["step"], scene["dimension"]
+    dynamic = [b for b in scene["bodies"] if b.get("type", "dynamic") == "dynamic"]
+    joined = {j[k] for j in scene.get("joints", []) for k in ("a", "b")}
+    if d == 3 and tags["adaptive"] == "no" and tags["template"] in ("toss", "mixed") and step >= 0.025 and \
+            rng.random() < 0.15:
+        for body in dynamic:
+            if body["name"] not in joined and "angular_velocity" in body:
+                w = min(100.0, rng.uniform(2, 5) / step)
+                body["angular_velocity"] = rounded([w * x for x in unit(rng, 3)])
+                tags["fast"] = "spin"
+    ground = next((b for b in scene["bodies"] if b["name"] == "ground" and b["type"] == "static"), None)
+    if ground and tags["adaptive"] == "yes" and tags["template"] != "linkage" and \
+            tags["ground"] in ("plane", "plate") and rng.random() < 0.5:
+        if tags["ground"] == "plane":
+            wide = 4 * max(abs(x) for b in dynamic for x in b["position"])
+            t = wide * log_uniform(rng, 0.001, 0.05)
+            ground["shapes"] = [{"type": "box", "size": rounded([wide] * (d - 1) + [t])}]
+            ground["position"] = rounded([0.0] * (d - 1) + [-t / 2])
+            tags["ground"] = "plate"
+        size = ground["shapes"][0]["size"]
+        body = rng.choice(dynamic)
+        if body["name"] not in joined:
+            v = min(50.0, rng.uniform(0.2, 1) * (size[-1] + 0.15 * size[0]) / (0.2 * step["max"]))
+            body["velocity"] = [0.0] * (d - 1) + [rounded(-v)]
+            tags["fast"] = "shot"
+
+
 def make(number):
     """(scene, tags, extras) of scene `number`."""
     maker = Maker(number)
@@ -974,4 +1005,5 @@ def make(number):
     last = random.Random(number * 2654435761 % 2 ** 32)
     extras = {"resume": last.random() < 0.3, "verify": last.random() < 0.25}
     tags["resume"] = "yes" if extras["resume"] else "no"
+    add_fast(scene, tags, random.Random(number + 0.5))
     return scene, tags, extras

@@ -139,6 +139,21 @@ def a_changed_spin_is_found():
 
 
 @test
+def a_free_body_that_gains_energy_with_its_momentum_kept_is_found():
+    scene = {"step": 0.01, "duration": 0.1,
+             "bodies": [{"name": "top", "mass": 1, "inertia": [0.01, 0.011, 0.012],
+                         "angular_velocity": [0, 0, 50], "shapes": [{"type": "sphere", "radius": 0.15}]}]}
+
+    def turn(f):
+        q, v = f["state/q"][()], f["state/v"][()]
+        q[5:, 3:7] = np.sqrt(0.5) * np.array([1, 0, 1, 0])  # the axis of the least inertia stands upright
+        v[5:, 5] *= 1.2
+        f["state/q"][...], f["state/v"][...] = q, v
+    found = falsify(record(scene), turn)
+    assert found == {"growth"}, found
+
+
+@test
 def an_open_joint_is_found():
     def pull(f):
         q = f["state/q"][()]
