@@ -1,7 +1,7 @@
 /* perp/solve.h - methods, and the dispatcher that runs them and asks the judge.
  *
  * One const ops table per method and problem form. The built-in ones stand in one visible array
- * per form (src/solve/registry.c); a user adds their own to a context with perp_register_*. A
+ * per form (src/solve/methods.c); a user adds their own to a context with perp_register_*. A
  * method is named in kebab-case and may exist for several forms under the same name.
  *
  * The dispatcher validates the problem, calls the method, then lets the judge recompute the

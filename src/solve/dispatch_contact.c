@@ -5,11 +5,11 @@
 
 #include "linalg/dense.h"
 #include "problem/island.h"
-#include "problem/lower.h"
+#include "problem/reformulate/reformulate.h"
 #include "solve/clock.h"
-#include "solve/dispatch.h"
-#include "solve/friction_units.h"
-#include "solve/registry.h"
+#include "solve/solve.h"
+#include "solve/frictional/friction_units.h"
+#include "solve/methods.h"
 
 #define TIGHTEN 0.1 /* a friction method is asked again for this much more */
 enum { ATTEMPTS = 3 };

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "solve/clock.h"
-#include "solve/dispatch.h"
-#include "solve/friction_units.h"
+#include "solve/solve.h"
+#include "solve/frictional/friction_units.h"
 
 struct perp_friction_solver {
     perpi_vector_solver vector;

@@ -1,6 +1,6 @@
 /* src/solve/dispatch_lcp.c - an LCP, solved by a method of the form LCP, else MLCP, else NCP. */
 #include "solve/clock.h"
-#include "solve/dispatch.h"
+#include "solve/solve.h"
 
 struct perp_lcp_solver {
     perpi_vector_solver vector;

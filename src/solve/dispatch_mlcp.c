@@ -1,6 +1,6 @@
 /* src/solve/dispatch_mlcp.c - an MLCP, solved by a method of the form MLCP, else LCP, else NCP. */
 #include "solve/clock.h"
-#include "solve/dispatch.h"
+#include "solve/solve.h"
 
 struct perp_mlcp_solver {
     perpi_vector_solver vector;

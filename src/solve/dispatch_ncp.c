@@ -1,7 +1,7 @@
 /* src/solve/dispatch_ncp.c - an NCP, solved by a method of that form. */
 #include "problem/check.h"
 #include "solve/clock.h"
-#include "solve/dispatch.h"
+#include "solve/solve.h"
 
 struct perp_ncp_solver {
     perpi_vector_solver vector;

@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 #include "perp/problem.h"
-#include "problem/ccp.h"
+#include "problem/io/ccp.h"
 
 static const char LCP[] =
     "ccp 1\nname two\nkind lcp\nn 2\nmatrix M 2 2 3\n0 0 2\n1 0 1\n1 1 2.5e0\n"

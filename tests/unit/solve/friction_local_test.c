@@ -2,7 +2,7 @@
  * its Jacobian. */
 #include "perp_test.h"
 
-#include "solve/friction_local.h"
+#include "solve/frictional/friction_local.h"
 
 static uint64_t seed_state;
 static double symmetric(void)

@@ -1,0 +1,28 @@
+/* src/solve/splitting/contact_jacobi.c - projected Jacobi for the contact problem itself, matrix-free: all rows from the old unknowns (splitting.h). */
+#include "solve/builtin.h"
+#include "solve/splitting/splitting.h"
+
+static const perp_setting setting[] = {
+    PERPI_SPLITTING_RELAX,
+    PERPI_SPLITTING_JUDGE,
+    PERPI_SPLITTING_SAFE,
+};
+
+static void settings_default(void* settings)
+{
+    *(perpi_splitting_settings*)settings = (perpi_splitting_settings){
+        .relax = 1.9, .judge_every = 10, .safe = true, .simultaneous = true};
+}
+
+const perp_contact_solver_ops perpi_contact_jacobi = {
+    .name = "jacobi",
+    .summary = "projected Jacobi, matrix-free on contact problems; iterations: sweeps",
+    .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID,
+    .settings_size = sizeof(perpi_splitting_settings),
+    .settings = setting,
+    .settings_count = sizeof setting / sizeof setting[0],
+    .settings_default = settings_default,
+    .create = perpi_splitting_contact_create,
+    .destroy = perpi_splitting_contact_destroy,
+    .solve = perpi_splitting_contact_solve,
+};

@@ -1,0 +1,26 @@
+/* src/solve/splitting/lcp_pgs.c - projected Gauss-Seidel for LCP(M, q), diag(M) > 0: rows in order, each from the newest unknowns (splitting.h). */
+#include "solve/builtin.h"
+#include "solve/splitting/splitting.h"
+
+static const perp_setting setting[] = {
+    PERPI_SPLITTING_RELAX,
+    PERPI_SPLITTING_CHANGE,
+};
+
+static void settings_default(void* settings)
+{
+    *(perpi_splitting_settings*)settings = (perpi_splitting_settings){.relax = 1.0, .change = 1e-9};
+}
+
+const perp_lcp_solver_ops perpi_lcp_pgs = {
+    .name = "pgs",
+    .summary = "projected Gauss-Seidel, matrix-free on contact problems; iterations: sweeps",
+    .needs = PERP_NEEDS_POSITIVE_DIAGONAL,
+    .settings_size = sizeof(perpi_splitting_settings),
+    .settings = setting,
+    .settings_count = sizeof setting / sizeof setting[0],
+    .settings_default = settings_default,
+    .create = perpi_splitting_rows_create,
+    .destroy = perpi_splitting_rows_destroy,
+    .solve = perpi_splitting_lcp_solve,
+};
