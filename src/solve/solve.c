@@ -1,87 +1,119 @@
-/* src/solve/solve.c - what the dispatchers of the five forms share; see dispatch.h. */
+/* src/solve/solve.c - the loop of every solve: check the input, take the islands, and for each entry of
+ * the plan run the method, check the residual, keep the best point. See solve.h. */
 #include "solve/solve.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "problem/check.h"
 #include "solve/clock.h"
-#include "solve/methods.h"
 
-perp_solve_options perp_solve_options_default(void)
+#define GOAL 1e-4      /* of the tolerance: what PERPI_TIGHT asks for */
+#define TIME_SHARE 0.7 /* of the time that is left, for a method that others may follow */
+enum { RAYS = 2 };     /* pivoting methods that found a ray: most likely there is no answer */
+
+/* ---- the search: entries of a plan on one problem ------------------------------------------------------*/
+
+typedef struct search {
+    perpi_solver* s;
+    perpi_problem problem;
+    perp_solve_options options;
+    perpi_clock clock;
+    size_t n; /* unknowns */
+    bool warm;
+    const double *guess, *guess_p; /* the caller's; guess_p: p of a contact problem */
+    bool island;                   /* gathered from the caller's point */
+    double *x, *trial;             /* the best point, and that of the entry that runs */
+    perpi_made best;
+    double try_began; /* if somebody wants to know how long each took */
+    int32_t iterations, count, rays;
+    bool no_solution; /* an attempt proved that there is none */
+    const char* solver[PERPI_PLAN_MOST];
+    perp_outcome outcome[PERPI_PLAN_MOST];
+} search;
+
+static perp_status begin_search(search* f)
 {
-    return (perp_solve_options){.tolerance = 1e-10};
+    f->clock = perpi_clock_start(f->options.time_limit);
+    f->best = (perpi_made){.residual = {.worst = INFINITY}, .report = {.residual = INFINITY}};
+    f->s->ready = 0;
+    perp_status status = perpi_arena_take(&f->s->arena, f->n, sizeof *f->x, &f->x);
+    if (status == PERP_OK) {
+        status = perpi_arena_take(&f->s->arena, f->n, sizeof *f->trial, &f->trial);
+    }
+    return status;
 }
 
-/* ---- checks and the verdict ----------------------------------------------------------------------*/
-
-perp_status perpi_check_options(perp_context* context, const perp_solve_options* options,
-                                perp_solve_options* chosen)
+/* The point from which an attempt begins: the best so far, at first the caller's guess. */
+static void fill_guess(const search* f, bool guess, double* x)
 {
-    *chosen = options != NULL ? *options : perp_solve_options_default();
-    if (!(chosen->tolerance > 0.0 && chosen->tolerance < INFINITY)) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "solve options: tolerance must be a finite number > 0, got %.15g",
-                          chosen->tolerance);
-    }
-    if (chosen->max_iter < 0) {
-        return perpi_fail(context, PERP_ERROR_INPUT, "solve options: max_iter must be >= 0, got %d",
-                          (int)chosen->max_iter);
-    }
-    if (!(chosen->time_limit >= 0.0)) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "solve options: time_limit must be >= 0 seconds, got %.15g",
-                          chosen->time_limit);
-    }
-    if (chosen->attempts != NULL) {
-        chosen->attempts->count = 0;
-    }
-    return PERP_OK;
-}
-
-perp_status perpi_check_guess(perp_context* context, const char* name, const double* x, int32_t n)
-{
-    for (int32_t i = 0; i < n; ++i) {
-        if (!isfinite(x[i])) {
-            return perpi_fail(context, PERP_ERROR_INPUT, "first guess: %s[%d] is not finite", name,
-                              (int)i);
+    const size_t nv = f->guess_p != NULL ? (size_t)f->problem.contact->dof_count : f->n;
+    if (!guess) {
+        memset(x, 0, f->n * sizeof *x);
+    } else if (f->count > 0) {
+        memcpy(x, f->x, f->n * sizeof *x);
+    } else if (f->island) {
+        perpi_islands_gather(f->s->islands, f->guess, f->guess_p, x, x + nv);
+    } else {
+        memcpy(x, f->guess, nv * sizeof *x);
+        if (f->n > nv) {
+            memcpy(x + nv, f->guess_p, (f->n - nv) * sizeof *x);
         }
     }
-    return PERP_OK;
 }
 
-perp_status perpi_check_cones(perp_context* context, const char* solver, uint32_t takes,
-                              const perp_constraint* constraint, int32_t count)
+/* What is left of the limits for an entry; false if nothing is. */
+static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* left)
 {
-    static const char* const cone_name[] = {"none", "polygon", "quadratic", "ellipsoid"};
-    for (int32_t i = 0; i < count; ++i) {
-        const perp_constraint* c = &constraint[i];
-        if (c->kind == PERP_CONSTRAINT_CONTACT && (takes & (1u << (unsigned)c->cone)) == 0) {
-            return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                              "solver '%s' does not take the friction cone '%s' (constraint %d)",
-                              solver, cone_name[c->cone], (int)i);
+    *left = f->options;
+    left->attempts = NULL; /* that list is kept here */
+    f->try_began = f->options.attempts != NULL ? perpi_clock_now() : 0.0;
+    if (left->time_limit > 0.0 && f->s->planned) {
+        left->time_limit -= perpi_clock_elapsed(&f->clock);
+        if (!(left->time_limit > 0.0)) {
+            return false;
+        }
+        left->time_limit *= e[1].name != NULL ? TIME_SHARE : 1.0;
+    }
+    if (left->max_iter > 0) {
+        left->max_iter -= f->iterations;
+        if (left->max_iter <= 0) {
+            return false;
         }
     }
-    return PERP_OK;
-}
-
-void perpi_settle(perp_report* report, double residual, double tolerance, const char* where)
-{
-    report->residual = residual;
-    report->detail[sizeof report->detail - 1] = '\0';
-    if (residual <= tolerance) {
-        if (report->outcome != PERP_OUTCOME_SOLVED) {
-            report->detail[0] = '\0';
-        }
-        report->outcome = PERP_OUTCOME_SOLVED;
-    } else if (report->outcome == PERP_OUTCOME_SOLVED || report->outcome == PERP_OUTCOME_UNSET) {
-        report->outcome = PERP_OUTCOME_BREAKDOWN;
-        snprintf(report->detail, sizeof report->detail, "method says solved, judge finds %.1e%s",
-                 residual, where);
+    int32_t most = INT32_MAX;
+    if ((e->how & PERPI_TIGHT) != 0) {
+        left->enough = left->tolerance;
+        left->tolerance *= GOAL;
+        most = PERPI_FEW;
     }
+    if ((e->how & PERPI_SHORT) != 0 || f->rays >= RAYS) {
+        most = PERPI_FEW;
+    }
+    if ((e->how & PERPI_BRIEF) != 0) {
+        most = PERPI_VERY_FEW;
+    }
+    if (most < INT32_MAX && (left->max_iter == 0 || left->max_iter > most)) {
+        left->max_iter = most;
+    }
+    return left->cancel == NULL || f->count == 0 || !left->cancel(left->user);
 }
 
-void perpi_attempt_add(const perp_solve_options* options, const perp_report* made, double seconds)
+static bool is_done(const search* f)
+{
+    return f->count > 0 && f->best.report.residual <= f->options.tolerance;
+}
+
+/* A tolerance near rounding may be out of reach. Once two attempts have met what is enough, further ones
+ * would search for long and gain little. */
+static bool is_enough(const search* f)
+{
+    return is_done(f) || (f->count >= 2 && f->best.report.residual <= f->options.enough);
+}
+
+/* Appends to options.attempts, if there is a list. */
+static void list_attempt(const perp_solve_options* options, const perp_report* made, double seconds)
 {
     perp_attempt_list* list = options->attempts;
     if (list == NULL) {
@@ -97,197 +129,434 @@ void perpi_attempt_add(const perp_solve_options* options, const perp_report* mad
     list->count += 1;
 }
 
-void perpi_attempt_mark(const perp_solve_options* options, int32_t first, int32_t island)
+/* Notes how an attempt ended, and keeps its point if that is the best so far. */
+static void note_attempt(search* f, const perpi_made* made)
 {
-    const perp_attempt_list* list = options->attempts;
-    for (int32_t i = first; list != NULL && i < list->count && i < list->capacity; ++i) {
-        list->attempt[i].island = island;
+    const perp_report* report = &made->report;
+    if (f->s->planned) {
+        list_attempt(&f->options, report,
+                     f->options.attempts != NULL ? perpi_clock_now() - f->try_began : 0.0);
+    }
+    f->solver[f->count] = report->solver;
+    f->outcome[f->count] = report->outcome;
+    f->count += 1;
+    f->no_solution = f->no_solution || report->outcome == PERP_OUTCOME_NO_SOLUTION;
+    f->rays += report->outcome == PERP_OUTCOME_NO_SOLUTION || report->outcome == PERP_OUTCOME_RAY;
+    f->iterations += report->iterations;
+    if (f->count == 1 || report->residual < f->best.report.residual) {
+        f->best = *made;
+        double* x = f->x;
+        f->x = f->trial;
+        f->trial = x;
     }
 }
 
-void perpi_name_worst(const perp_contact_residual* r, char* text, size_t size)
+/* After a run: check the residual once. A planned method that does not fit the problem is left out. */
+static perp_status end_attempt(search* f, perp_status status, double tolerance, perpi_made* made)
 {
-    const char* law = r->dynamics >= r->worst   ? "dynamics"
-                      : r->normal >= r->worst   ? "normal"
-                      : r->friction >= r->worst ? "friction"
-                                                : "joints";
-    if (!isfinite(r->worst)) {
-        snprintf(text, size, " (not finite)");
-    } else if (r->worst_constraint >= 0) {
-        snprintf(text, size, " (%s, constraint %d)", law, (int)r->worst_constraint);
-    } else {
-        snprintf(text, size, " (%s)", law);
+    if (f->s->planned && (status == PERP_ERROR_INPUT || status == PERP_ERROR_UNSUPPORTED)) {
+        return PERP_OK;
     }
-}
-
-/* ---- a method of any form --------------------------------------------------------------------------*/
-
-/* What every ops table has, whatever its form. */
-typedef struct method_table {
-    const char* name;
-    const perp_setting* settings;
-    int32_t settings_count;
-    size_t settings_size;
-    void (*settings_default)(void* settings);
-    perp_status (*create)(perp_context* context, const void* settings, void** self);
-    void (*destroy)(void* self);
-} method_table;
-
-#define TABLE_OF(ops)                                                                              \
-    ((method_table){(ops)->name, (ops)->settings, (ops)->settings_count, (ops)->settings_size,     \
-                    (ops)->settings_default, (ops)->create, (ops)->destroy})
-
-static method_table table_of(const perpi_method* m)
-{
-    switch (m->form) {
-    case PERPI_FORM_LCP: return TABLE_OF(m->ops.lcp);
-    case PERPI_FORM_MLCP: return TABLE_OF(m->ops.mlcp);
-    case PERPI_FORM_NCP: return TABLE_OF(m->ops.ncp);
-    case PERPI_FORM_FRICTION: return TABLE_OF(m->ops.friction);
-    case PERPI_FORM_CONTACT: return TABLE_OF(m->ops.contact);
-    case PERPI_FORM_NONE: break;
-    }
-    return (method_table){0};
-}
-#undef TABLE_OF
-
-/* Sets form and ops; false if that form has no such method. */
-static bool look_up(perpi_method* m, perpi_form form, const char* name)
-{
-    const void* found = NULL;
-    switch (form) {
-    case PERPI_FORM_LCP: found = m->ops.lcp = perpi_find_lcp_solver(m->context, name); break;
-    case PERPI_FORM_MLCP: found = m->ops.mlcp = perpi_find_mlcp_solver(m->context, name); break;
-    case PERPI_FORM_NCP: found = m->ops.ncp = perpi_find_ncp_solver(m->context, name); break;
-    case PERPI_FORM_FRICTION:
-        found = m->ops.friction = perpi_find_friction_solver(m->context, name);
-        break;
-    case PERPI_FORM_CONTACT:
-        found = m->ops.contact = perpi_find_contact_solver(m->context, name);
-        break;
-    case PERPI_FORM_NONE: break;
-    }
-    m->form = found != NULL ? form : PERPI_FORM_NONE;
-    return found != NULL;
-}
-
-/* A settings struct with the defaults and the given options; name: as the user wrote it. */
-static perp_status make_settings(perp_context* context, const char* name, const method_table* t,
-                                 const perp_option* option, int32_t count, void** settings)
-{
-    /* a method that stands in for another name has no settings under that name */
-    const int32_t known = strcmp(name, t->name) == 0 ? t->settings_count : 0;
-    char owner[128];
-    snprintf(owner, sizeof owner, "solver '%s'", name);
-    void* made = NULL;
-    perp_status status =
-        perpi_alloc(context, t->settings_size > 0 ? 1 : 0, t->settings_size, &made);
-    if (status == PERP_OK && made != NULL) {
-        t->settings_default(made);
-    }
-    for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
-        status = perp_setting_assign(context, t->settings, known, owner, option[i].name,
-                                     option[i].value, made);
-    }
-    if (status != PERP_OK) {
-        perpi_free(context, made);
-        return status;
-    }
-    *settings = made;
-    return PERP_OK;
-}
-
-perp_status perpi_method_create(perp_context* context, const char* name, const perpi_form* forms,
-                                const char* text, const perp_option* option, int32_t count,
-                                perpi_method* method)
-{
-    perpi_method m = {.context = context};
-    /* A form with a method of that very name goes before one where another stands in. */
-    for (const perpi_form* form = forms; *form != PERPI_FORM_NONE; ++form) {
-        if (look_up(&m, *form, name) && strcmp(table_of(&m).name, name) == 0) {
-            break;
-        }
-        m.form = PERPI_FORM_NONE;
-    }
-    for (; m.form == PERPI_FORM_NONE && *forms != PERPI_FORM_NONE; ++forms) {
-        look_up(&m, *forms, name);
-    }
-    if (m.form == PERPI_FORM_NONE) {
-        return perpi_fail_solver_name(context, name, text);
-    }
-    const method_table t = table_of(&m);
-    m.name = t.name;
-    m.judged = strcmp(t.name, "auto") == 0; /* a name that nobody else can take */
-    perp_status status = make_settings(context, name, &t, option, count, &m.settings);
     if (status == PERP_OK) {
-        status = t.create(context, m.settings, &m.self);
+        status = perpi_check_point(f->s, &f->problem, tolerance, f->trial, made);
     }
-    if (status != PERP_OK) {
-        perpi_free(context, m.settings);
-        return status;
-    }
-    *method = m;
-    return PERP_OK;
-}
-
-void perpi_method_destroy(perpi_method* method)
-{
-    if (method->form != PERPI_FORM_NONE) {
-        table_of(method).destroy(method->self);
-        perpi_free(method->context, method->settings);
-    }
-}
-
-/* ---- a solver with one vector of unknowns --------------------------------------------------------*/
-
-perp_status perpi_vector_create(perp_context* context, const char* name, const perpi_form* forms,
-                                const char* text, const perp_option* option, int32_t count,
-                                perpi_vector_solver* solver)
-{
-    *solver = (perpi_vector_solver){.context = context};
-    return perpi_method_create(context, name, forms, text, option, count, &solver->method);
-}
-
-void perpi_vector_free(perpi_vector_solver* solver)
-{
-    perpi_method_destroy(&solver->method);
-    perpi_carrier_free(solver->context, &solver->carrier);
-    perpi_free(solver->context, solver->z);
-    perpi_free(solver->context, solver->work);
-}
-
-perp_status perpi_vector_take(perpi_vector_solver* solver, bool warm, const char* name,
-                              const double* guess, int32_t n)
-{
-    perp_status status = warm ? perpi_check_guess(solver->context, name, guess, n) : PERP_OK;
     if (status == PERP_OK) {
-        status = perpi_grow(solver->context, &solver->z, &solver->z_capacity, (size_t)n,
-                            sizeof *solver->z);
-    }
-    for (int32_t i = 0; status == PERP_OK && i < n; ++i) {
-        solver->z[i] = warm ? guess[i] : 0.0;
+        note_attempt(f, made);
     }
     return status;
 }
 
-void perpi_vector_give(const perpi_vector_solver* solver, double begin,
-                       const perp_solve_options* options, perp_report* made, int32_t n, double* z,
-                       perp_report* report)
+static perpi_runner runner_of(const perpi_slot* slot, const perpi_problem* P)
 {
-    if (n > 0) {
-        memcpy(z, solver->z, (size_t)n * sizeof *z);
-    }
-    made->solver = made->solver != NULL ? made->solver : solver->method.name;
-    made->seconds = perpi_clock_now() - begin;
-    if (options->attempts != NULL && options->attempts->count == 0) {
-        perpi_attempt_add(options, made, made->seconds); /* no portfolio: the method itself */
-    }
-    if (report != NULL) {
-        *report = *made;
+    switch (P->form) {
+    case PERPI_FORM_LCP: return perpi_run_lcp;
+    case PERPI_FORM_MLCP: return perpi_run_mlcp;
+    case PERPI_FORM_NCP: return perpi_run_ncp;
+    case PERPI_FORM_FRICTION: return perpi_run_friction;
+    default: return perpi_contact_runner(slot, P->contact);
     }
 }
 
-bool perpi_vector_judged(const perpi_vector_solver* solver, const perp_report* made)
+/* Tries the entries in order until the residual is small enough. */
+static perp_status run_plan(search* f, const perpi_entry* entry)
 {
-    return solver->method.judged && made->solver != NULL;
+    perpi_solver* s = f->s;
+    for (; entry->name != NULL && !is_enough(f); ++entry) {
+        perp_solve_options left = f->options;
+        perpi_slot* slot = NULL;
+        perpi_made made = {.report = {.solver = entry->name}};
+        perp_status status = perpi_find_slot(s, entry->name, &slot);
+        if (status == PERP_OK) {
+            status = perpi_check_takes(s->context, slot->name, slot->takes, &f->problem);
+        }
+        if (status == PERP_OK && !limits_left(f, entry, &left)) {
+            continue;
+        }
+        if (status == PERP_OK) {
+            const bool guess = (entry->how & PERPI_COLD) == 0 && (f->warm || f->count > 0);
+            fill_guess(f, guess, f->trial);
+            status =
+                runner_of(slot, &f->problem)(s, slot, &f->problem, &left, guess, f->trial, &made);
+        }
+        status = end_attempt(f, status, left.tolerance, &made);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    return PERP_OK;
+}
+
+/* "tried newton (iteration limit), nsgs (solved)" */
+static void describe_attempts(const search* f, char* text, size_t size)
+{
+    snprintf(text, size, "tried");
+    for (int32_t i = 0; i < f->count; ++i) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s %s (%s)", i > 0 ? "," : "", f->solver[i],
+                 perp_outcome_name(f->outcome[i]));
+    }
+}
+
+/* The result of the plan, of the point in f->x; not checked if no entry could be run. */
+static perpi_made end_search(search* f)
+{
+    perpi_made made = f->best;
+    if (f->count == 0) {
+        fill_guess(f, f->warm, f->x);
+        made = (perpi_made){0};
+    }
+    if (is_done(f)) {
+        made.report.outcome = PERP_OUTCOME_SOLVED;
+    } else if (f->no_solution) {
+        made.report.outcome = PERP_OUTCOME_NO_SOLUTION;
+    }
+    made.report.iterations = f->iterations;
+    if (f->count > 1) {
+        describe_attempts(f, made.report.detail, sizeof made.report.detail);
+    }
+    return made;
+}
+
+/* Seconds and names, and the one attempt of a solve without a plan. */
+static void finish_report(const perpi_solver* s, const perp_solve_options* options, double begin,
+                          perp_report* made)
+{
+    made->solver = made->solver != NULL ? made->solver : s->name;
+    made->seconds = perpi_clock_now() - begin;
+    if (options->attempts != NULL && options->attempts->count == 0) {
+        list_attempt(options, made, made->seconds);
+    }
+}
+
+/* ---- the forms with one vector of unknowns -----------------------------------------------------------*/
+
+/* The problem has been checked. */
+static perp_status solve_vector(search* f, const perpi_entry* plan, double begin, double* z,
+                                perpi_made* result)
+{
+    perpi_solver* s = f->s;
+    const char* name = f->problem.form == PERPI_FORM_FRICTION ? "r" : "z";
+    perp_status status =
+        f->warm ? perpi_check_guess(s->context, name, f->guess, (int32_t)f->n) : PERP_OK;
+    if (status == PERP_OK && !s->planned) {
+        plan = s->single;
+        status = perpi_check_takes(s->context, s->name, s->takes, &f->problem);
+    }
+    if (status == PERP_OK) {
+        status = perpi_arena_reset(&s->arena);
+    }
+    if (status == PERP_OK) {
+        status = begin_search(f);
+    }
+    if (status == PERP_OK) {
+        status = run_plan(f, plan);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    *result = end_search(f);
+    status = perpi_check_point(s, &f->problem, f->options.tolerance, f->x, result);
+    if (status == PERP_OK) {
+        memcpy(z, f->x, f->n * sizeof *z);
+        finish_report(s, &f->options, begin, &result->report);
+    }
+    return status;
+}
+
+#define DEFINE_SOLVE(form, FORM, problem_type, size, check_fn)                                     \
+    static perp_status solve_##form(perpi_solver* s, const problem_type* problem,                  \
+                                    const perp_solve_options* options, bool warm, double* z,       \
+                                    perpi_made* made)                                              \
+    {                                                                                              \
+        const double begin = perpi_clock_now();                                                    \
+        search f = {.s = s, .problem = {PERPI_FORM_##FORM, {.form = problem}}, .warm = warm};      \
+        perp_status status = perpi_check_options(s->context, options, &f.options);                 \
+        if (status == PERP_OK) {                                                                   \
+            status = check_fn(s->context, problem);                                                \
+        }                                                                                          \
+        if (status != PERP_OK) {                                                                   \
+            return status;                                                                         \
+        }                                                                                          \
+        f.n = (size_t)problem->size;                                                               \
+        f.guess = z;                                                                               \
+        return solve_vector(&f, perpi_plan_##form(problem), begin, z, made);                       \
+    }
+
+DEFINE_SOLVE(lcp, LCP, perp_lcp, n, perp_lcp_check)
+DEFINE_SOLVE(mlcp, MLCP, perp_mlcp, M.cols, perp_mlcp_check)
+DEFINE_SOLVE(ncp, NCP, perp_ncp, n, perpi_ncp_check)
+DEFINE_SOLVE(friction, FRICTION, perp_friction_problem, row_count, perp_friction_check)
+#undef DEFINE_SOLVE
+
+static perp_status give_report(perp_status status, const perpi_made* made, perp_report* report)
+{
+    if (status == PERP_OK && report != NULL) {
+        *report = made->report;
+    }
+    return status;
+}
+
+perp_status perp_lcp_solve(perp_lcp_solver* solver, const perp_lcp* problem,
+                           const perp_solve_options* options, bool warm, double* z,
+                           perp_report* report)
+{
+    perpi_made made;
+    return give_report(solve_lcp(&solver->base, problem, options, warm, z, &made), &made, report);
+}
+
+perp_status perp_mlcp_solve(perp_mlcp_solver* solver, const perp_mlcp* problem,
+                            const perp_solve_options* options, bool warm, double* z,
+                            perp_report* report)
+{
+    perpi_made made;
+    return give_report(solve_mlcp(&solver->base, problem, options, warm, z, &made), &made, report);
+}
+
+perp_status perp_ncp_solve(perp_ncp_solver* solver, const perp_ncp* problem,
+                           const perp_solve_options* options, bool warm, double* z,
+                           perp_report* report)
+{
+    perpi_made made;
+    return give_report(solve_ncp(&solver->base, problem, options, warm, z, &made), &made, report);
+}
+
+perp_status perp_friction_solve(perp_friction_solver* solver, const perp_friction_problem* problem,
+                                const perp_solve_options* options, bool warm, double* r,
+                                perp_contact_residual* residual, perp_report* report)
+{
+    perpi_made made;
+    const perp_status status = solve_friction(&solver->base, problem, options, warm, r, &made);
+    if (status == PERP_OK && residual != NULL) {
+        *residual = made.residual;
+    }
+    return give_report(status, &made, report);
+}
+
+/* ---- the contact problem -----------------------------------------------------------------------------*/
+
+/* One call of perp_contact_solve. */
+typedef struct contact_call {
+    perpi_solver* s;
+    const perp_contact_problem* problem;
+    perp_solve_options options;
+    double begin;
+    bool warm;
+    double *v, *p;            /* the caller's: guess, then answer */
+    int32_t islands;          /* 1: the problem itself */
+    perp_contact_problem one; /* the island at hand */
+    double* x;                /* the answer: v, p */
+    perpi_made made;
+} contact_call;
+
+static perp_status open_call(contact_call* c, const perp_solve_options* options)
+{
+    perp_context* context = c->s->context;
+    const perpi_problem problem = {PERPI_FORM_CONTACT, {.contact = c->problem}};
+    c->begin = perpi_clock_now();
+    perp_status status = perpi_check_options(context, options, &c->options);
+    if (status == PERP_OK) {
+        status = perp_contact_check(context, c->problem);
+    }
+    if (status == PERP_OK) {
+        status = perpi_check_takes(context, c->s->name, c->s->takes, &problem);
+    }
+    if (status == PERP_OK && c->warm) {
+        status = perpi_check_guess(context, "v", c->v, c->problem->dof_count);
+    }
+    if (status == PERP_OK && c->warm) {
+        status = perpi_check_guess(context, "p", c->p, c->problem->row_count);
+    }
+    if (status == PERP_OK) {
+        status = perpi_arena_reset(&c->s->arena);
+    }
+    if (status == PERP_OK) {
+        status = perpi_islands_split(c->s->islands, c->problem, &c->islands);
+    }
+    if (status == PERP_OK && c->islands > 1) {
+        const size_t n = (size_t)c->problem->dof_count + (size_t)c->problem->row_count;
+        status = perpi_arena_take(&c->s->arena, n, sizeof *c->x, &c->x);
+        c->made.report.outcome = PERP_OUTCOME_SOLVED;
+    }
+    c->islands = c->islands > 1 ? c->islands : 1;
+    return status;
+}
+
+/* Island i, and the plan for it; a problem without rows has none. */
+static perp_status open_island(contact_call* c, int32_t i, search* f, const perpi_entry** plan)
+{
+    static const perpi_entry none[] = {{0}};
+    perp_status status = PERP_OK;
+    c->one = *c->problem;
+    if (c->islands > 1) {
+        status = perpi_islands_take(c->s->islands, i, &c->one);
+    }
+    *f = (search){.s = c->s,
+                  .problem = {PERPI_FORM_CONTACT, {.contact = &c->one}},
+                  .options = c->options,
+                  .n = (size_t)c->one.dof_count + (size_t)c->one.row_count,
+                  .warm = c->warm,
+                  .guess = c->v,
+                  .guess_p = c->p,
+                  .island = c->islands > 1};
+    *plan = c->one.row_count == 0 ? none
+            : c->s->planned       ? perpi_plan_contact(&c->one)
+                                  : c->s->single;
+    if (status == PERP_OK) {
+        perpi_take_time(&c->options, c->begin, &f->options);
+        status = begin_search(f);
+    }
+    return status;
+}
+
+/* Iterations of islands add up; the outcome is that of the first that failed. */
+static void close_island(contact_call* c, int32_t i, int32_t listed, search* f)
+{
+    perpi_made made = end_search(f);
+    if (c->one.row_count == 0) {
+        made.report.outcome =
+            perpi_free_velocity(&c->one, f->x) ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_BREAKDOWN;
+    }
+    if (c->islands == 1) {
+        c->made = made;
+        c->x = f->x;
+        return;
+    }
+    const perp_attempt_list* list = c->options.attempts;
+    for (int32_t k = listed; list != NULL && k < list->count && k < list->capacity; ++k) {
+        list->attempt[k].island = i;
+    }
+    perpi_islands_scatter(c->s->islands, f->x, f->x + c->one.dof_count, c->x,
+                          c->x + c->problem->dof_count);
+    c->made.report.iterations += made.report.iterations;
+    if (c->made.report.outcome == PERP_OUTCOME_SOLVED &&
+        made.report.outcome != PERP_OUTCOME_SOLVED) {
+        c->made.report.outcome = made.report.outcome;
+        memcpy(c->made.report.detail, made.report.detail, sizeof made.report.detail);
+    }
+}
+
+/* Hands out point, residual and report. With several islands the residual is checked once more: its
+ * scales are those of the whole. */
+static perp_status close_call(contact_call* c, perp_contact_residual* residual, perp_report* report)
+{
+    const perp_contact_problem* P = c->problem;
+    const perpi_problem problem = {PERPI_FORM_CONTACT, {.contact = P}};
+    double *v = c->x, *p = c->x + P->dof_count;
+    perp_status status = perpi_check_point(c->s, &problem, c->options.tolerance, c->x, &c->made);
+    if (status == PERP_OK && !isfinite(c->made.residual.worst)) {
+        /* Nothing usable: return the motion without impulses, and its residual. */
+        memset(p, 0, (size_t)P->row_count * sizeof *p);
+        if (perpi_free_velocity(P, v)) {
+            status = perpi_contact_residual_at(c->s, P, v, p, &c->made.residual);
+            c->made.report.residual = c->made.residual.worst;
+        }
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    memcpy(c->v, v, (size_t)P->dof_count * sizeof *v);
+    if (P->row_count > 0) {
+        memcpy(c->p, p, (size_t)P->row_count * sizeof *p);
+    }
+    finish_report(c->s, &c->options, c->begin, &c->made.report);
+    if (residual != NULL) {
+        *residual = c->made.residual;
+    }
+    if (report != NULL) {
+        *report = c->made.report;
+    }
+    return PERP_OK;
+}
+
+/* A problem without groups, for a grouped method; user: a solver made for that. */
+static perp_status solve_without_groups(void* user, const perp_contact_problem* problem,
+                                        const perp_solve_options* options, bool warm, double* v,
+                                        double* p, perp_report* report)
+{
+    contact_call c = {.s = user, .problem = problem, .warm = warm, .v = v, .p = p};
+    perp_status status = open_call(&c, options);
+    for (int32_t i = 0; status == PERP_OK && i < c.islands; ++i) {
+        search f;
+        const perpi_entry* plan = NULL;
+        status = open_island(&c, i, &f, &plan);
+        if (status == PERP_OK) {
+            status = run_plan(&f, plan);
+        }
+        if (status == PERP_OK) {
+            close_island(&c, i, 0, &f);
+        }
+    }
+    return status == PERP_OK ? close_call(&c, NULL, report) : status;
+}
+
+/* The first entry, if it is a grouped method; then *plan is what follows. */
+static perp_status run_grouped(search* f, const perpi_entry** plan)
+{
+    perpi_solver* s = f->s;
+    perpi_slot* slot = NULL;
+    perp_solve_options left = f->options;
+    perp_status status = (*plan)->name != NULL ? perpi_find_slot(s, (*plan)->name, &slot) : PERP_OK;
+    if (status != PERP_OK || slot == NULL || slot->form != PERPI_FORM_CONTACT ||
+        slot->method->grouped == NULL) {
+        return status;
+    }
+    if (s->inner == NULL) {
+        status =
+            perpi_solver_create(s->context, PERPI_FORM_CONTACT, PERPI_AUTO, NULL, 0, &s->inner);
+    }
+    if (status == PERP_OK && limits_left(f, *plan, &left)) {
+        const perp_inner_solve inner = {s->inner, solve_without_groups};
+        perpi_made made = {.report = {.solver = slot->name}};
+        double* p = f->trial + f->problem.contact->dof_count;
+        fill_guess(f, f->warm, f->trial);
+        status = slot->method->grouped(slot->self, f->problem.contact, &inner, &left, f->warm,
+                                       f->trial, p, &made.report);
+        status = end_attempt(f, status, left.tolerance, &made);
+    }
+    ++*plan;
+    return status;
+}
+
+perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_problem* problem,
+                               const perp_solve_options* options, bool warm, double* v, double* p,
+                               perp_contact_residual* residual, perp_report* report)
+{
+    contact_call c = {.s = &solver->base, .problem = problem, .warm = warm, .v = v, .p = p};
+    perp_status status = open_call(&c, options);
+    for (int32_t i = 0; status == PERP_OK && i < c.islands; ++i) {
+        search f;
+        const perpi_entry* plan = NULL;
+        const int32_t listed = c.options.attempts != NULL ? c.options.attempts->count : 0;
+        status = open_island(&c, i, &f, &plan);
+        if (status == PERP_OK) {
+            status = run_grouped(&f, &plan);
+        }
+        if (status == PERP_OK) {
+            status = run_plan(&f, plan);
+        }
+        if (status == PERP_OK) {
+            close_island(&c, i, listed, &f);
+        }
+    }
+    return status == PERP_OK ? close_call(&c, residual, report) : status;
 }

@@ -1,16 +1,135 @@
-/* src/solve/solve.h - what the dispatchers of the five forms share.
+/* src/solve/solve.h - one solve: check, islands, for each entry of the plan reformulate, run, check the
+ * residual, keep the best.
  *
- * Each of them validates the problem, carries it to a form that the method takes, calls the method,
- * carries the answer back, and asks the judge. A method never grades itself: whatever it says, the
- * outcome is SOLVED exactly if the judge's residual is within the tolerance.
+ * The order of calls, from the public function to the method:
+ *     perp_contact_solve, perp_lcp_solve, ...   solve.c: check the input; islands
+ *       perpi_run_plan                          solve.c: for each entry of the plan
+ *         a perpi_runner                        run_contact.c, run_vector.c: reformulate, run, reconstruct
+ *           the method's function for its form
+ * A method never evaluates its own result: the outcome is SOLVED exactly if the residual that is
+ * recomputed from the problem is within the tolerance.
  */
-#ifndef PERPI_DISPATCH_H
-#define PERPI_DISPATCH_H
+#ifndef PERPI_SOLVE_H
+#define PERPI_SOLVE_H
 
-#include "base/context.h"
+#include "base/arena.h"
 #include "perp/solve.h"
+#include "problem/island.h"
+#include "problem/reformulate/affine.h"
+#include "problem/reformulate/reduced_units.h"
+#include "solve/methods.h"
+#include "solve/plan.h"
 
-/* ---- checks and the verdict ----------------------------------------------------------------------*/
+/* ---- data ------------------------------------------------------------------------------------------*/
+
+/* A problem of any form. */
+typedef struct perpi_problem {
+    perpi_form form;
+    union {
+        const perp_lcp* lcp;
+        const perp_mlcp* mlcp;
+        const perp_ncp* ncp;
+        const perp_friction_problem* friction;
+        const perp_contact_problem* contact; /* its point: v, then p */
+    };
+} perpi_problem;
+
+/* A method of the plan with its state, and how it takes the solver's form. */
+typedef struct perpi_slot {
+    const char* name;
+    const perp_method* method;
+    perpi_form form; /* in which the method is run */
+    void *self, *settings;
+    uint32_t takes;
+    /* A method of LCPs or MLCPs that exists for NCPs too takes the round cones there. NULL: not so. */
+    const perp_method* round;
+    void *round_self, *round_settings;
+} perpi_slot;
+
+/* How one run of a method ended. */
+typedef struct perpi_made {
+    perp_report report;
+    perp_contact_residual residual; /* of the forms with one vector: worst alone */
+    bool checked;                   /* the residual is that of the point */
+} perpi_made;
+
+/* A reduced problem, made once per island. */
+typedef struct perpi_reduced {
+    perp_lowering* lowering;
+    perpi_reduced_units units;
+    perp_friction_problem scaled;
+} perpi_reduced;
+
+typedef enum perpi_ready { /* reformulations of the problem at hand that are made already */
+                           PERPI_READY_REDUCED = 1,
+                           PERPI_READY_LCP = 2,
+                           PERPI_READY_MLCP = 4,
+                           PERPI_READY_NCP = 8,
+} perpi_ready;
+
+typedef struct perpi_solver perpi_solver;
+struct perpi_solver {
+    perp_context* context;
+    perpi_form form; /* of the problems that it is given */
+    const char* name;
+    bool planned;          /* "auto"; else `single` is the plan */
+    perpi_entry single[2]; /* the method that was asked for */
+    uint32_t takes;        /* cones and groups */
+    perpi_slot slot[PERPI_PLAN_MOST];
+    int32_t slot_count;
+    perpi_slot start;  /* of an NCP: the method that finds where to begin */
+    perpi_arena arena; /* points and scratch of the running solve */
+    /* the problem at hand in other forms */
+    unsigned ready;
+    perp_lowering* lowering; /* contact to LCP, MLCP, NCP */
+    perpi_reduced reduced;
+    perpi_reduced start_reduced; /* of a problem whose groups are decided */
+    perp_lcp lcp;
+    perp_mlcp mlcp;
+    perp_ncp ncp;
+    perpi_lcp_columns columns;
+    perp_lowering* linear; /* between MLCP and LCP */
+    /* contact problems */
+    perpi_islands* islands;
+    perpi_solver* inner; /* for problems without groups, of a grouped method; made when needed */
+};
+
+/* Reformulates if the method takes another form, runs it from x, and brings the answer back to x. */
+typedef perp_status (*perpi_runner)(perpi_solver* s, perpi_slot* slot, const perpi_problem* problem,
+                                    const perp_solve_options* options, bool warm, double* x,
+                                    perpi_made* made);
+
+/* The public types are one and the same object. */
+struct perp_lcp_solver {
+    perpi_solver base;
+};
+struct perp_mlcp_solver {
+    perpi_solver base;
+};
+struct perp_ncp_solver {
+    perpi_solver base;
+};
+struct perp_friction_solver {
+    perpi_solver base;
+};
+struct perp_contact_solver {
+    perpi_solver base;
+};
+
+/* ---- the solver object and its slots (solver.c) ------------------------------------------------------*/
+
+PERP_NODISCARD perp_status perpi_solver_create(perp_context* context, perpi_form form,
+                                               const char* name, const perp_option* option,
+                                               int32_t count, perpi_solver** solver);
+/* The slot of an entry of the plan; its method is created when first needed. */
+PERP_NODISCARD perp_status perpi_find_slot(perpi_solver* s, const char* name, perpi_slot** slot);
+/* Finds the method of that name for a form of problems and creates its state. option: count settings. */
+PERP_NODISCARD perp_status perpi_slot_create(perp_context* context, perpi_form form,
+                                             const char* name, const perp_option* option,
+                                             int32_t count, perpi_slot* slot);
+void perpi_slot_destroy(perp_context* context, perpi_slot* slot);
+
+/* ---- input (check_input.c) ---------------------------------------------------------------------------*/
 
 /* *chosen: the options or the defaults, checked; empties the list of attempts. */
 PERP_NODISCARD perp_status perpi_check_options(perp_context* context,
@@ -18,131 +137,50 @@ PERP_NODISCARD perp_status perpi_check_options(perp_context* context,
                                                perp_solve_options* chosen);
 PERP_NODISCARD perp_status perpi_check_guess(perp_context* context, const char* name,
                                              const double* x, int32_t n);
-/* Refuses a constraint whose cone is not in takes, naming the first. */
-PERP_NODISCARD perp_status perpi_check_cones(perp_context* context, const char* solver,
-                                             uint32_t takes, const perp_constraint* constraint,
-                                             int32_t count);
-/* Puts the judge's word over the method's. where: the law and constraint that are furthest off. */
-void perpi_settle(perp_report* report, double residual, double tolerance, const char* where);
-/* " (friction, constraint 4)" */
-void perpi_name_worst(const perp_contact_residual* residual, char* text, size_t size);
+/* Refuses the first constraint whose cone is not in takes, and groups. */
+PERP_NODISCARD perp_status perpi_check_takes(perp_context* context, const char* solver,
+                                             uint32_t takes, const perpi_problem* problem);
 
-/* Appends to options.attempts, if there is a list. */
-void perpi_attempt_add(const perp_solve_options* options, const perp_report* made, double seconds);
-/* Those from number `first` on belong to that island. */
-void perpi_attempt_mark(const perp_solve_options* options, int32_t first, int32_t island);
+/* ---- runners -----------------------------------------------------------------------------------------*/
 
-/* ---- a method of any form --------------------------------------------------------------------------*/
+/* run_vector.c: what a method needs of M. */
+PERP_NODISCARD perp_status perpi_check_lcp_needs(perp_context* context, const perp_method* method,
+                                                 const perp_lcp* lcp);
+PERP_NODISCARD perp_status perpi_check_mlcp_needs(perp_context* context, const perp_method* method,
+                                                  const perp_mlcp* mlcp);
+PERP_NODISCARD perp_status perpi_run_lcp(perpi_solver* s, perpi_slot* slot,
+                                         const perpi_problem* problem,
+                                         const perp_solve_options* options, bool warm, double* x,
+                                         perpi_made* made);
+PERP_NODISCARD perp_status perpi_run_mlcp(perpi_solver* s, perpi_slot* slot,
+                                          const perpi_problem* problem,
+                                          const perp_solve_options* options, bool warm, double* x,
+                                          perpi_made* made);
+PERP_NODISCARD perp_status perpi_run_ncp(perpi_solver* s, perpi_slot* slot,
+                                         const perpi_problem* problem,
+                                         const perp_solve_options* options, bool warm, double* x,
+                                         perpi_made* made);
+PERP_NODISCARD perp_status perpi_run_friction(perpi_solver* s, perpi_slot* slot,
+                                              const perpi_problem* problem,
+                                              const perp_solve_options* options, bool warm,
+                                              double* x, perpi_made* made);
+/* run_contact.c: the runner for a contact problem. */
+perpi_runner perpi_contact_runner(const perpi_slot* slot, const perp_contact_problem* problem);
 
-typedef enum perpi_form {
-    PERPI_FORM_NONE = 0, /* ends a list */
-    PERPI_FORM_LCP,
-    PERPI_FORM_MLCP,
-    PERPI_FORM_NCP,
-    PERPI_FORM_FRICTION,
-    PERPI_FORM_CONTACT,
-} perpi_form;
+/* ---- the residual check (check_point.c) ----------------------------------------------------------------
+ * The one place where a solve evaluates a point. */
 
-typedef struct perpi_method {
-    perp_context* context;
-    perpi_form form;
-    union {
-        const perp_lcp_solver_ops* lcp;
-        const perp_mlcp_solver_ops* mlcp;
-        const perp_ncp_solver_ops* ncp;
-        const perp_friction_solver_ops* friction;
-        const perp_contact_solver_ops* contact;
-    } ops;
-    const char* name;
-    void* self;
-    void* settings;
-    bool judged; /* the portfolio: what it reports is the judge's word on the point it returns */
-} perpi_method;
-
-/* The method of that name in the first form of the list that has one. text: "an LCP", for the
- * message if none has. On failure nothing is left to destroy. */
-PERP_NODISCARD perp_status perpi_method_create(perp_context* context, const char* name,
-                                               const perpi_form* forms, const char* text,
-                                               const perp_option* option, int32_t count,
-                                               perpi_method* method);
-/* A method that was never created (all zero) is fine. */
-void perpi_method_destroy(perpi_method* method);
-
-/* ---- between LCP, MLCP and NCP -----------------------------------------------------------------------*/
-
-/* The arrays of a problem carried to another form; all zero to begin with, grown, never shrunk. */
-typedef struct perpi_carrier {
-    perp_lowering* lowering;
-    int32_t *start, *row;
-    double *value, *bound, *z;
-    size_t start_capacity, row_capacity, value_capacity, bound_capacity, z_capacity;
-} perpi_carrier;
-
-void perpi_carrier_free(perp_context* context, perpi_carrier* carrier);
-
-/* Runs a method of the forms LCP, MLCP or NCP; z as for the ops: in: first guess, out: the point. A
- * problem without unknowns is solved. */
-PERP_NODISCARD perp_status perpi_run_lcp(perpi_method* method, perpi_carrier* carrier,
-                                         const perp_lcp* problem, const perp_solve_options* options,
-                                         bool warm, double* z, perp_report* report);
-PERP_NODISCARD perp_status perpi_run_mlcp(perpi_method* method, perpi_carrier* carrier,
-                                          const perp_mlcp* problem,
-                                          const perp_solve_options* options, bool warm, double* z,
-                                          perp_report* report);
-
-/* ---- a solver with one vector of unknowns: LCP, MLCP, NCP, friction -----------------------------------*/
-
-typedef struct perpi_vector_solver {
-    perp_context* context;
-    perpi_method method;
-    perpi_carrier carrier;
-    double* z; /* worked on, so that the caller's stays untouched if the call fails */
-    size_t z_capacity;
-    double* work; /* the judge's scratch */
-    size_t work_capacity;
-} perpi_vector_solver;
-
-/* As perpi_method_create; on failure nothing is left to free. */
-PERP_NODISCARD perp_status perpi_vector_create(perp_context* context, const char* name,
-                                               const perpi_form* forms, const char* text,
-                                               const perp_option* option, int32_t count,
-                                               perpi_vector_solver* solver);
-void perpi_vector_free(perpi_vector_solver* solver);
-/* solver->z <- the guess, n finite numbers called `name` in messages, or zeros. */
-PERP_NODISCARD perp_status perpi_vector_take(perpi_vector_solver* solver, bool warm,
-                                             const char* name, const double* guess, int32_t n);
-/* Hands out the point and the report (NULL: not wanted) of a call that began at `begin`. */
-void perpi_vector_give(const perpi_vector_solver* solver, double begin,
-                       const perp_solve_options* options, perp_report* made, int32_t n, double* z,
-                       perp_report* report);
-/* Whether made.residual is the judge's already. */
-bool perpi_vector_judged(const perpi_vector_solver* solver, const perp_report* made);
-
-/* ---- for the portfolio ------------------------------------------------------------------------------
- * The solve of a problem and options that have been checked: call the method, ask the judge. The point
- * in place, no clock. */
-
-PERP_NODISCARD perp_status perpi_lcp_solve_checked(perp_lcp_solver* solver, const perp_lcp* problem,
-                                                   const perp_solve_options* options, bool warm,
-                                                   double* z, perp_report* report);
-PERP_NODISCARD perp_status perpi_mlcp_solve_checked(perp_mlcp_solver* solver,
-                                                    const perp_mlcp* problem,
-                                                    const perp_solve_options* options, bool warm,
-                                                    double* z, perp_report* report);
-PERP_NODISCARD perp_status perpi_ncp_solve_checked(perp_ncp_solver* solver, const perp_ncp* problem,
-                                                   const perp_solve_options* options, bool warm,
-                                                   double* z, perp_report* report);
-/* verdict: NULL: not wanted. */
-PERP_NODISCARD perp_status perpi_friction_solve_checked(perp_friction_solver* solver,
-                                                        const perp_friction_problem* problem,
-                                                        const perp_solve_options* options,
-                                                        bool warm, double* r,
-                                                        perp_contact_residual* verdict,
-                                                        perp_report* report);
-/* One island: lower, call, lift, judge. */
-PERP_NODISCARD perp_status perpi_contact_solve_island(perp_contact_solver* solver,
-                                                      const perp_contact_problem* problem,
-                                                      const perp_solve_options* options, bool warm,
-                                                      double* v, double* p, perp_report* report);
+/* Fills made->residual, unless that is done, and sets the outcome. */
+PERP_NODISCARD perp_status perpi_check_point(perpi_solver* s, const perpi_problem* problem,
+                                             double tolerance, double* x, perpi_made* made);
+/* The residual of a contact problem's point v, p. */
+PERP_NODISCARD perp_status perpi_contact_residual_at(perpi_solver* s,
+                                                     const perp_contact_problem* problem,
+                                                     const double* v, const double* p,
+                                                     perp_contact_residual* residual);
+/* v = M^-1 k: where no impulse acts. False if a block is not positive definite. */
+bool perpi_free_velocity(const perp_contact_problem* problem, double* v);
+/* What is left of a time limit, if there is one; a limit of 0 would be none. */
+void perpi_take_time(const perp_solve_options* options, double begin, perp_solve_options* left);
 
 #endif

@@ -259,7 +259,7 @@ static perp_status admm_solve(void* self, const perp_friction_problem* P,
     return PERP_OK;
 }
 
-const perp_friction_solver_ops perpi_friction_admm = {
+const perp_method perpi_method_admm = {
     .name = "admm",
     .summary = "alternating directions: factor once, project onto the cones; iterations: steps",
     .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID,
@@ -269,5 +269,5 @@ const perp_friction_solver_ops perpi_friction_admm = {
     .settings_default = admm_settings_default,
     .create = admm_create,
     .destroy = admm_destroy,
-    .solve = admm_solve,
+    .friction = admm_solve,
 };

@@ -786,7 +786,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     return PERP_OK;
 }
 
-const perp_contact_solver_ops perpi_contact_newton_bodies = {
+const perp_method perpi_method_newton_bodies = {
     .name = "newton-bodies",
     .summary = "method of multipliers, semismooth Newton in the bodies' velocities; for piles; "
                "iterations: Newton steps",
@@ -797,5 +797,5 @@ const perp_contact_solver_ops perpi_contact_newton_bodies = {
     .settings_default = bodies_settings_default,
     .create = bodies_create,
     .destroy = bodies_destroy,
-    .solve = bodies_solve,
+    .contact = bodies_solve,
 };

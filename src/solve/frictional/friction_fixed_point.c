@@ -177,7 +177,7 @@ static perp_status fixed_solve(void* self, const perp_friction_problem* P,
     return PERP_OK;
 }
 
-const perp_friction_solver_ops perpi_friction_fixed_point = {
+const perp_method perpi_method_friction_fixed_point = {
     .name = "fixed-point",
     .summary = "extragradient with an adaptive step over the friction cones; iterations: steps",
     .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID,
@@ -187,5 +187,5 @@ const perp_friction_solver_ops perpi_friction_fixed_point = {
     .settings_default = fixed_settings_default,
     .create = fixed_create,
     .destroy = fixed_destroy,
-    .solve = fixed_solve,
+    .friction = fixed_solve,
 };

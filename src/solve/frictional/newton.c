@@ -521,7 +521,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
     return PERP_OK;
 }
 
-const perp_friction_solver_ops perpi_friction_newton = {
+const perp_method perpi_method_newton = {
     .name = "newton",
     .summary = "semismooth Newton on the natural map, sweeps in between; iterations: Newton steps",
     .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID,
@@ -531,5 +531,5 @@ const perp_friction_solver_ops perpi_friction_newton = {
     .settings_default = newton_settings_default,
     .create = newton_create,
     .destroy = newton_destroy,
-    .solve = newton_solve,
+    .friction = newton_solve,
 };

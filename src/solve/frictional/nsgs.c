@@ -125,7 +125,7 @@ static perp_status nsgs_solve(void* self, const perp_friction_problem* P,
     return PERP_OK;
 }
 
-const perp_friction_solver_ops perpi_friction_nsgs = {
+const perp_method perpi_method_nsgs = {
     .name = "nsgs",
     .summary = "block Gauss-Seidel with an exact solve per contact and joint; iterations: sweeps",
     .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID,
@@ -135,5 +135,5 @@ const perp_friction_solver_ops perpi_friction_nsgs = {
     .settings_default = nsgs_settings_default,
     .create = nsgs_create,
     .destroy = nsgs_destroy,
-    .solve = nsgs_solve,
+    .friction = nsgs_solve,
 };

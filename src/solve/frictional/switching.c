@@ -25,7 +25,6 @@
 
 #include "linalg/dense.h"
 #include "solve/builtin.h"
-#include "solve/solve.h"
 #include "solve/frictional/fixed_push.h"
 
 #define SETTLED 1e-13   /* opening of a partner, of its largest term, that is none */
@@ -58,15 +57,15 @@ typedef struct share {
 
 typedef struct switching {
     perp_context* context;
-    perp_contact_solver* inner;
-    int32_t* group_of; /* per constraint, -1: in none */
-    int32_t* choice;   /* per group: constraint, -1: none */
-    int32_t* partner;  /* per group: the member that is closed beside the choice, -1: none */
-    int32_t* handed;   /* per group: how often */
-    share* share;      /* per group */
-    bool one_by_one;   /* groups change one at a time */
-    int32_t last;      /* then: the group that changed last */
-    int32_t* from;     /* per constraint of the smaller problem */
+    const perp_inner_solve* inner; /* of the running solve */
+    int32_t* group_of;             /* per constraint, -1: in none */
+    int32_t* choice;               /* per group: constraint, -1: none */
+    int32_t* partner; /* per group: the member that is closed beside the choice, -1: none */
+    int32_t* handed;  /* per group: how often */
+    share* share;     /* per group */
+    bool one_by_one;  /* groups change one at a time */
+    int32_t last;     /* then: the group that changed last */
+    int32_t* from;    /* per constraint of the smaller problem */
     perp_constraint* constraint;
     double *b, *lower, *upper, *compliance, *b_error, *p;
     perpi_fixed_push push; /* partners in space */
@@ -79,7 +78,6 @@ typedef struct switching {
 static void switching_destroy(void* self)
 {
     switching* s = self;
-    perp_contact_solver_destroy(s->inner);
     void* const owned[] = {s->group_of,   s->choice, s->partner, s->handed, s->from,
                            s->constraint, s->b,      s->lower,   s->upper,  s->compliance,
                            s->p,          s->share,  s->b_error};
@@ -94,18 +92,12 @@ static perp_status switching_create(perp_context* context, const void* settings,
 {
     (void)settings;
     switching* s = NULL;
-    perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
-    if (status != PERP_OK) {
-        return status;
+    const perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
+    if (status == PERP_OK) {
+        s->context = s->push.context = context;
+        *self = s;
     }
-    s->context = s->push.context = context;
-    status = perp_contact_solver_create(context, "auto", NULL, 0, &s->inner);
-    if (status != PERP_OK) {
-        switching_destroy(s);
-        return status;
-    }
-    *self = s;
-    return PERP_OK;
+    return status;
 }
 
 static perp_status make_room(switching* s, const perp_contact_problem* P)
@@ -532,7 +524,7 @@ static perp_status solve_chosen(switching* s, const perp_contact_problem* proble
     perp_report made = {0};
     perp_status status = push_in_space(s, problem, &R, &v_R);
     if (status == PERP_OK) {
-        status = perp_contact_solve(s->inner, &R, options, warm, v_R, s->p, NULL, &made);
+        status = s->inner->solve(s->inner->user, &R, options, warm, v_R, s->p, &made);
     }
     if (status != PERP_OK) {
         return status;
@@ -662,10 +654,12 @@ static bool groups_hold(const switching* s, const perp_contact_problem* P, const
 }
 
 static perp_status switching_solve(void* self, const perp_contact_problem* problem,
+                                   const perp_inner_solve* inner_solve,
                                    const perp_solve_options* options, bool warm, double* v,
                                    double* p, perp_report* report)
 {
     switching* s = self;
+    s->inner = inner_solve;
     perp_status status = make_room(s, problem);
     if (status == PERP_OK) {
         status = find_groups(s, problem, warm, p);
@@ -724,7 +718,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     return status;
 }
 
-const perp_contact_solver_ops perpi_contact_switching = {
+const perp_method perpi_method_switching = {
     .name = "switching",
     .summary = "groups of contacts: chooses the member that acts, solves the rest with auto, hands "
                "over",
@@ -732,5 +726,5 @@ const perp_contact_solver_ops perpi_contact_switching = {
              PERP_TAKES_GROUPS,
     .create = switching_create,
     .destroy = switching_destroy,
-    .solve = switching_solve,
+    .grouped = switching_solve,
 };

@@ -411,7 +411,7 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
     return PERP_OK;
 }
 
-const perp_friction_solver_ops perpi_friction_interior_point = {
+const perp_method perpi_method_friction_interior_point = {
     .name = "interior-point",
     .summary = "predictor-corrector over the friction cones, Newton at the end; iterations: steps",
     .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID,
@@ -421,5 +421,5 @@ const perp_friction_solver_ops perpi_friction_interior_point = {
     .settings_default = interior_settings_default,
     .create = interior_create,
     .destroy = interior_destroy,
-    .solve = interior_solve,
+    .friction = interior_solve,
 };

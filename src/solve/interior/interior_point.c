@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "linalg/dense.h"
+#include "solve/builtin.h"
 #include "solve/clock.h"
 
 enum { ITERATIONS = 100 };
@@ -15,7 +16,7 @@ enum { ITERATIONS = 100 };
 #define LARGE 1e8         /* a z this large suggests that there is no solution */
 #define PROOF 1e-8        /* on M'y, for y of size 1, when a proof is tested */
 
-const perp_setting perpi_interior_setting[PERPI_INTERIOR_SETTINGS] = {
+static const perp_setting interior_setting[] = {
     {"boundary", PERP_SETTING_DOUBLE, offsetof(perpi_interior_settings, boundary), 0.5, 0.999999,
      "longest step, as a part of the way to the nearest bound"},
     {"regularise", PERP_SETTING_DOUBLE, offsetof(perpi_interior_settings, regularise), 0.0, 1e-3,
@@ -24,13 +25,13 @@ const perp_setting perpi_interior_setting[PERPI_INTERIOR_SETTINGS] = {
      "most unknowns for which dense factors are used; above, sparse ones"},
 };
 
-void perpi_interior_settings_default(void* settings)
+static void interior_settings_default(void* settings)
 {
     *(perpi_interior_settings*)settings =
         (perpi_interior_settings){.boundary = 0.995, .regularise = 1e-9, .dense_limit = 120};
 }
 
-perp_status perpi_interior_create(perp_context* context, const void* settings, void** self)
+static perp_status interior_create(perp_context* context, const void* settings, void** self)
 {
     perpi_interior* p = NULL;
     const perp_status status = perpi_alloc(context, 1, sizeof *p, &p);
@@ -42,13 +43,14 @@ perp_status perpi_interior_create(perp_context* context, const void* settings, v
     return status;
 }
 
-void perpi_interior_destroy(void* self)
+static void interior_destroy(void* self)
 {
     perpi_interior* p = self;
     if (p == NULL) {
         return;
     }
     perpi_mlcp_scaled_free(p->context, &p->problem);
+    perpi_lcp_columns_free(p->context, &p->columns);
     perpi_sparse_lu_destroy(p->lu);
     perpi_free(p->context, p->vector);
     perpi_free(p->context, p->still);
@@ -403,7 +405,7 @@ static void say(perp_report* report, perp_outcome outcome, const char* text)
     snprintf(report->detail, sizeof report->detail, "%s", text);
 }
 
-perp_status perpi_interior_solve(void* self, const perp_mlcp* problem,
+static perp_status interior_mlcp(void* self, const perp_mlcp* problem,
                                  const perp_solve_options* options, bool warm, double* z,
                                  perp_report* report)
 {
@@ -484,3 +486,27 @@ perp_status perpi_interior_solve(void* self, const perp_mlcp* problem,
     }
     return PERP_OK;
 }
+
+static perp_status interior_lcp(void* self, const perp_lcp* problem,
+                                const perp_solve_options* options, bool warm, double* z,
+                                perp_report* report)
+{
+    perpi_interior* p = self;
+    const size_t n = (size_t)problem->n;
+    perp_mlcp mlcp;
+    const perp_status status = perpi_lcp_to_mlcp(p->context, &p->columns, problem, n * n, &mlcp);
+    return status == PERP_OK ? interior_mlcp(p, &mlcp, options, warm, z, report) : status;
+}
+
+const perp_method perpi_method_interior_point = {
+    .name = "interior-point",
+    .summary = "predictor-corrector for monotone problems; iterations: Newton steps",
+    .settings_size = sizeof(perpi_interior_settings),
+    .settings = interior_setting,
+    .settings_count = sizeof interior_setting / sizeof interior_setting[0],
+    .settings_default = interior_settings_default,
+    .create = interior_create,
+    .destroy = interior_destroy,
+    .lcp = interior_lcp,
+    .mlcp = interior_mlcp,
+};

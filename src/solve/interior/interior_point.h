@@ -16,6 +16,7 @@
 
 #include "linalg/sparse.h"
 #include "perp/solve.h"
+#include "problem/reformulate/affine.h"
 #include "solve/mlcp_scaled.h"
 
 typedef struct perpi_interior_settings {
@@ -24,13 +25,10 @@ typedef struct perpi_interior_settings {
     int32_t dense_limit;
 } perpi_interior_settings;
 
-enum { PERPI_INTERIOR_SETTINGS = 3 };
-extern const perp_setting perpi_interior_setting[PERPI_INTERIOR_SETTINGS];
-void perpi_interior_settings_default(void* settings);
-
 typedef struct perpi_interior {
     perp_context* context;
     perpi_interior_settings set;
+    perpi_lcp_columns columns; /* of an LCP */
     perpi_mlcp_scaled problem;
     perpi_sparse_lu* lu; /* large problems; NULL until one comes */
     bool same_pattern;   /* lu has seen this problem's */
@@ -47,11 +45,5 @@ typedef struct perpi_interior {
     double* vector;
     size_t capacity[4];
 } perpi_interior;
-
-perp_status perpi_interior_create(perp_context* context, const void* settings, void** self);
-void perpi_interior_destroy(void* self);
-perp_status perpi_interior_solve(void* self, const perp_mlcp* problem,
-                                 const perp_solve_options* options, bool warm, double* z,
-                                 perp_report* report);
 
 #endif

@@ -29,34 +29,7 @@ void perpi_box_store_init(perpi_box_store* store, perp_context* context)
 
 void perpi_box_store_free(perpi_box_store* store)
 {
-    perpi_free(store->context, store->start);
-    perpi_free(store->context, store->row);
-    perpi_free(store->context, store->value);
-    perpi_free(store->context, store->bounds);
-}
-
-static perp_status affine_function(void* user, const double* z, double* F)
-{
-    const perp_mlcp* p = user;
-    const int32_t n = p->M.cols;
-    memcpy(F, p->q, (size_t)n * sizeof *F);
-    for (int32_t j = 0; j < n; ++j) {
-        for (int32_t e = p->M.start[j]; e < p->M.start[j + 1]; ++e) {
-            F[p->M.row[e]] += p->M.value[e] * z[j];
-        }
-    }
-    return PERP_OK;
-}
-
-static perp_status affine_jacobian(void* user, const double* z, double* value)
-{
-    (void)z;
-    const perp_mlcp* p = user;
-    const size_t count = (size_t)p->M.start[p->M.cols];
-    if (count > 0) { /* a zero matrix has no array */
-        memcpy(value, p->M.value, count * sizeof *value);
-    }
-    return PERP_OK;
+    perpi_lcp_columns_free(store->context, &store->columns);
 }
 
 static double judge_lcp(const void* problem, const double* z, double* work)
@@ -77,67 +50,22 @@ static double judge_ncp(const void* problem, const double* z, double* work)
 
 void perpi_box_from_mlcp(const perp_mlcp* problem, perpi_box_form* form)
 {
-    void* user;
-    memcpy(&user, &problem, sizeof user); /* the callbacks only read it */
-    *form = (perpi_box_form){.ncp = {.n = problem->M.cols,
-                                     .lower = problem->lower,
-                                     .upper = problem->upper,
-                                     .user = user,
-                                     .function = affine_function,
-                                     .pattern = problem->M,
-                                     .jacobian = affine_jacobian},
-                             .affine = true,
+    *form = (perpi_box_form){.affine = true,
                              .room = (size_t)problem->M.start[problem->M.cols],
                              .problem = problem,
                              .judge = judge_mlcp};
+    perpi_mlcp_to_ncp(problem, &form->ncp);
 }
 
 perp_status perpi_box_from_lcp(perpi_box_store* store, const perp_lcp* problem,
                                perpi_box_form* form)
 {
     const size_t n = (size_t)problem->n;
-    size_t count = 0;
-    for (size_t i = 0; i < n * n; ++i) {
-        count += problem->M[i] != 0.0;
-    }
-    perp_context* context = store->context;
-    perp_status status =
-        perpi_grow(context, &store->start, &store->start_capacity, n + 1, sizeof *store->start);
-    if (status == PERP_OK) { /* room for a full matrix: the next of this size may be one */
-        status = perpi_grow(context, &store->row, &store->row_capacity, n * n, sizeof *store->row);
-    }
-    if (status == PERP_OK) {
-        status =
-            perpi_grow(context, &store->value, &store->value_capacity, n * n, sizeof *store->value);
-    }
-    if (status == PERP_OK) {
-        status = perpi_grow(context, &store->bounds, &store->bounds_capacity, 2 * n,
-                            sizeof *store->bounds);
-    }
+    const perp_status status =
+        perpi_lcp_to_mlcp(store->context, &store->columns, problem, n * n, &store->mlcp);
     if (status != PERP_OK) {
         return status;
     }
-    int32_t e = 0;
-    for (size_t j = 0; j < n; ++j) {
-        store->start[j] = e;
-        for (size_t i = 0; i < n; ++i) {
-            const double M_ij = problem->M[i * n + j];
-            if (M_ij != 0.0) {
-                store->row[e] = (int32_t)i;
-                store->value[e++] = M_ij;
-            }
-        }
-        store->bounds[j] = 0.0;
-        store->bounds[n + j] = INFINITY;
-    }
-    store->start[n] = e;
-    PERP_ASSERT((size_t)e == count);
-    store->mlcp = (perp_mlcp){
-        .M = {problem->n, problem->n, store->start, store->row, store->value},
-        .q = problem->q,
-        .lower = store->bounds,
-        .upper = store->bounds + n,
-    };
     perpi_box_from_mlcp(&store->mlcp, form);
     form->room = n * n;
     form->problem = problem;

@@ -11,6 +11,7 @@
 
 #include "base/context.h"
 #include "perp/problem.h"
+#include "problem/reformulate/affine.h"
 
 /* What a form gives: bounds, function and Jacobian as an NCP, and its judge. */
 typedef struct perpi_box_form {
@@ -25,9 +26,7 @@ typedef struct perpi_box_form {
 typedef struct perpi_box_store {
     perp_context* context;
     perp_mlcp mlcp; /* of an LCP */
-    int32_t *start, *row;
-    double *value, *bounds;
-    size_t start_capacity, row_capacity, value_capacity, bounds_capacity;
+    perpi_lcp_columns columns;
 } perpi_box_store;
 
 void perpi_box_store_init(perpi_box_store* store, perp_context* context);

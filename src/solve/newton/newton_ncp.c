@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "solve/builtin.h"
 #include "solve/clock.h"
 
 #define DESCENT 1e-10    /* a direction must have -g.d >= this |g| |d| */
@@ -741,3 +742,33 @@ perp_status perpi_newton_solve_ncp(void* self, const perp_ncp* problem,
     perpi_box_from_ncp(problem, &form);
     return solve(self, &form, options, z, report);
 }
+
+const perp_method perpi_method_fischer_newton = {
+    .name = "fischer-newton",
+    .summary =
+        "semismooth Newton on the penalised Fischer-Burmeister function; iterations: Newton steps",
+    .settings_size = sizeof(perpi_newton_settings),
+    .settings = perpi_newton_setting,
+    .settings_count = PERPI_NEWTON_SETTINGS,
+    .settings_default = perpi_fischer_settings_default,
+    .create = perpi_fischer_create,
+    .destroy = perpi_newton_destroy,
+    .lcp = perpi_newton_solve_lcp,
+    .mlcp = perpi_newton_solve_mlcp,
+    .ncp = perpi_newton_solve_ncp,
+};
+
+const perp_method perpi_method_minmap_newton = {
+    .name = "minmap-newton",
+    .summary =
+        "Newton on the min map (active sets), Fischer-Burmeister merit; iterations: Newton steps",
+    .settings_size = sizeof(perpi_newton_settings),
+    .settings = perpi_newton_setting,
+    .settings_count = PERPI_NEWTON_SETTINGS,
+    .settings_default = perpi_minmap_settings_default,
+    .create = perpi_minmap_create,
+    .destroy = perpi_newton_destroy,
+    .lcp = perpi_newton_solve_lcp,
+    .mlcp = perpi_newton_solve_mlcp,
+    .ncp = perpi_newton_solve_ncp,
+};

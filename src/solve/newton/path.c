@@ -20,9 +20,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "solve/builtin.h"
 #include "solve/clock.h"
 #include "solve/newton/newton_ncp.h"
-#include "solve/methods.h"
 
 #define INEXACT 1e-6     /* a linearisation whose answer is this good is solved */
 #define LINEAR_TOL 1e-13 /* what pivot is asked for */
@@ -65,7 +65,6 @@ void perpi_path_settings_default(void* settings)
 typedef struct path {
     perp_context* context;
     perpi_path_settings set;
-    const perp_mlcp_solver_ops* pivot_ops;
     void* pivot;
     perpi_box box;
     perpi_newton_linear linear; /* of the crash */
@@ -82,25 +81,16 @@ enum { VECTORS = 21 };
 
 /* ---- the object ----------------------------------------------------------------------------------*/
 
+/* The state of `pivot`, with its default settings. */
 static perp_status create_pivot(path* s)
 {
-    const perp_mlcp_solver_ops* ops = perpi_find_mlcp_solver(s->context, "pivot");
-    if (ops == NULL) {
-        return perpi_fail(s->context, PERP_ERROR_UNSUPPORTED,
-                          "solver 'path' needs the MLCP solver 'pivot'");
-    }
+    const perp_method* pivot = &perpi_method_pivot;
     void* settings = NULL;
-    perp_status status =
-        perpi_alloc(s->context, ops->settings_size > 0 ? 1 : 0, ops->settings_size, &settings);
+    perp_status status = perpi_alloc(s->context, 1, pivot->settings_size, &settings);
     if (status == PERP_OK) {
-        if (settings != NULL) {
-            ops->settings_default(settings);
-        }
-        status = ops->create(s->context, settings, &s->pivot);
+        pivot->settings_default(settings);
+        status = pivot->create(s->context, settings, &s->pivot);
         perpi_free(s->context, settings);
-    }
-    if (status == PERP_OK) {
-        s->pivot_ops = ops;
     }
     return status;
 }
@@ -131,7 +121,7 @@ void perpi_path_destroy(void* self)
     if (s == NULL) {
         return;
     }
-    s->pivot_ops->destroy(s->pivot);
+    perpi_method_pivot.destroy(s->pivot);
     perpi_box_free(&s->box);
     perpi_newton_linear_free(&s->linear);
     perpi_free(s->context, s->vector);
@@ -343,7 +333,7 @@ static perp_status path_point(run* r, double t, bool* solved)
     perp_report report = {0};
     memcpy(r->answer, r->now.y, (size_t)n * sizeof *r->answer);
     const perp_status status =
-        r->s->pivot_ops->solve(r->s->pivot, &linear, &options, true, r->answer, &report);
+        perpi_method_pivot.mlcp(r->s->pivot, &linear, &options, true, r->answer, &report);
     if (status != PERP_OK) {
         return status;
     }
@@ -563,7 +553,7 @@ static perp_status warm_up(run* r)
     const perp_solve_options options = {.tolerance = LINEAR_TOL, .max_iter = 1};
     perp_report report = {0};
     const perp_status status =
-        s->pivot_ops->solve(s->pivot, &linear, &options, false, r->answer, &report);
+        perpi_method_pivot.mlcp(s->pivot, &linear, &options, false, r->answer, &report);
     if (status == PERP_OK) {
         s->warm_n = (size_t)n > s->warm_n ? (size_t)n : s->warm_n;
         s->warm_entries = entries > s->warm_entries ? entries : s->warm_entries;
@@ -676,3 +666,16 @@ perp_status perpi_path_solve_ncp(void* self, const perp_ncp* problem,
     perpi_box_from_ncp(problem, &form);
     return solve(self, &form, options, warm, z, report);
 }
+
+const perp_method perpi_method_path = {
+    .name = "path",
+    .summary = "Newton on the normal map, linearisations by pivot; iterations: Newton steps",
+    .settings_size = sizeof(perpi_path_settings),
+    .settings = perpi_path_setting,
+    .settings_count = PERPI_PATH_SETTINGS,
+    .settings_default = perpi_path_settings_default,
+    .create = perpi_path_create,
+    .destroy = perpi_path_destroy,
+    .mlcp = perpi_path_solve_mlcp,
+    .ncp = perpi_path_solve_ncp,
+};

@@ -20,7 +20,6 @@ enum { PERPI_PATH_SETTINGS = 7, PERPI_PATH_MEMORY = 64 };
 extern const perp_setting perpi_path_setting[PERPI_PATH_SETTINGS];
 void perpi_path_settings_default(void* settings);
 
-/* Needs the MLCP method `pivot`: PERP_ERROR_UNSUPPORTED without. */
 PERP_NODISCARD perp_status perpi_path_create(perp_context* context, const void* settings,
                                              void** self);
 void perpi_path_destroy(void* self);

@@ -718,7 +718,7 @@ static perp_status lemke_solve(void* self, const perp_lcp* problem,
     return PERP_OK;
 }
 
-const perp_lcp_solver_ops perpi_lcp_lemke = {
+const perp_method perpi_method_lemke = {
     .name = "lemke",
     .summary = "Lemke's pivoting method, lexicographic, from the original data; iterations: pivots",
     .settings_size = sizeof(lemke_settings),
@@ -727,5 +727,5 @@ const perp_lcp_solver_ops perpi_lcp_lemke = {
     .settings_default = lemke_settings_default,
     .create = lemke_create,
     .destroy = lemke_destroy,
-    .solve = lemke_solve,
+    .lcp = lemke_solve,
 };

@@ -461,7 +461,7 @@ static perp_status pivot_solve(void* self, const perp_mlcp* problem,
     return PERP_OK;
 }
 
-const perp_mlcp_solver_ops perpi_mlcp_pivot = {
+const perp_method perpi_method_pivot = {
     .name = "pivot",
     .summary = "Lemke's path with bounds, free unknowns kept in a sparse basis; iterations: pivots",
     .settings_size = sizeof(perpi_pivot_settings),
@@ -470,5 +470,5 @@ const perp_mlcp_solver_ops perpi_mlcp_pivot = {
     .settings_default = pivot_settings_default,
     .create = pivot_create,
     .destroy = pivot_destroy,
-    .solve = pivot_solve,
+    .mlcp = pivot_solve,
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "linalg/dense.h"
+#include "solve/builtin.h"
 #include "solve/monitor.h"
 
 #define NU 0.9  /* < 1: what the rule asks of a step */
@@ -232,3 +233,16 @@ perp_status perpi_fixed_point_solve_ncp(void* self, const perp_ncp* problem,
     make_scales(s);
     return iterate(s, options, z, report);
 }
+
+const perp_method perpi_method_fixed_point = {
+    .name = "fixed-point",
+    .summary = "proximal fixed point with an adaptive step; iterations: proximal steps",
+    .settings_size = sizeof(perpi_fixed_point_settings),
+    .settings = perpi_fixed_point_setting,
+    .settings_count = PERPI_FIXED_POINT_SETTINGS,
+    .settings_default = perpi_fixed_point_settings_default,
+    .create = perpi_fixed_point_create,
+    .destroy = perpi_fixed_point_destroy,
+    .lcp = perpi_fixed_point_solve_lcp,
+    .ncp = perpi_fixed_point_solve_ncp,
+};

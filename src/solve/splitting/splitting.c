@@ -64,3 +64,32 @@ void perpi_splitting_run(const perpi_sweeper* sweeper, const perpi_splitting_set
         }
     }
 }
+
+perp_status perpi_splitting_create(perp_context* context, const void* settings, void** self)
+{
+    perpi_splitting* s = NULL;
+    const perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
+    if (status == PERP_OK) {
+        s->rows.context = s->contact.context = context;
+        s->rows.set = s->contact.set = *(const perpi_splitting_settings*)settings;
+        s->rows.set.judge_every = 0; /* there the change of a sweep is measured */
+        *self = s;
+    }
+    return status;
+}
+
+void perpi_splitting_destroy(void* self)
+{
+    perpi_splitting* s = self;
+    if (s == NULL) {
+        return;
+    }
+    void* const owned[] = {s->rows.vector,  s->rows.start,      s->rows.column, s->rows.value,
+                           s->contact.L,    s->contact.Y,       s->contact.W,   s->contact.next,
+                           s->contact.work, s->contact.touching};
+    perp_context* context = s->rows.context;
+    for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
+        perpi_free(context, owned[i]);
+    }
+    perpi_free(context, s);
+}

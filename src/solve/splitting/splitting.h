@@ -11,7 +11,7 @@
  *            the block. Both are free of units.
  *
  * One loop (perpi_splitting_run) knows of limits, logs and when to ask the judge; a form adds its
- * sweep. The tables of the methods are in lcp_*.c, mlcp_*.c and contact_*.c.
+ * sweep.
  */
 #ifndef PERPI_SPLITTING_H
 #define PERPI_SPLITTING_H
@@ -65,22 +65,65 @@ typedef struct perpi_sweeper {
 void perpi_splitting_run(const perpi_sweeper* sweeper, const perpi_splitting_settings* set,
                          const perp_solve_options* options, perp_report* report);
 
-/* ---- the forms: what the ops tables point to --------------------------------------------------------*/
+/* ---- the methods: what the tables point to ---------------------------------------------------------*/
 
-perp_status perpi_splitting_rows_create(perp_context* context, const void* settings, void** self);
-void perpi_splitting_rows_destroy(void* self);
-perp_status perpi_splitting_lcp_solve(void* self, const perp_lcp* problem,
-                                      const perp_solve_options* options, bool warm, double* z,
-                                      perp_report* report);
-perp_status perpi_splitting_mlcp_solve(void* self, const perp_mlcp* problem,
-                                       const perp_solve_options* options, bool warm, double* z,
-                                       perp_report* report);
+/* Sweeps over the rows of an LCP or MLCP. */
+typedef struct perpi_splitting_rows {
+    perp_context* context;
+    perpi_splitting_settings set;
+    /* of the running solve */
+    const perp_lcp* lcp; /* one of the two */
+    const perp_mlcp* mlcp;
+    int32_t n;
+    double* z;
+    /* owned */
+    double* vector; /* divisor, root of M_ii, next z, scratch of the residual check 2 n: 5 n */
+    size_t vector_capacity;
+    int32_t* start; /* an MLCP's M by rows */
+    size_t start_capacity;
+    int32_t* column;
+    size_t column_capacity;
+    double* value;
+    size_t value_capacity;
+} perpi_splitting_rows;
 
-perp_status perpi_splitting_contact_create(perp_context* context, const void* settings,
-                                           void** self);
-void perpi_splitting_contact_destroy(void* self);
-perp_status perpi_splitting_contact_solve(void* self, const perp_contact_problem* problem,
-                                          const perp_solve_options* options, bool warm, double* v,
-                                          double* p, perp_report* report);
+/* Sweeps over the rows of a contact problem. */
+typedef struct perpi_splitting_sweeps {
+    perp_context* context;
+    perpi_splitting_settings set;
+    /* of the running solve */
+    const perp_contact_problem* P;
+    double *v, *p;
+    /* owned */
+    double* L; /* Cholesky factors, block i at 6 dof[i] */
+    size_t L_capacity;
+    double* Y; /* M^-1 J', laid out like J: row r holds (M^-1 J_r')' */
+    size_t Y_capacity;
+    double* W; /* row_count: the divisors */
+    size_t W_capacity;
+    double* next; /* row_count: the impulses of the next sweep, when all come from the old ones */
+    size_t next_capacity;
+    int32_t* touching; /* block_count: rows that move the block */
+    size_t touching_capacity;
+    double* work; /* scratch of the residual check */
+    size_t work_capacity;
+} perpi_splitting_sweeps;
+
+typedef struct perpi_splitting {
+    perpi_splitting_rows rows;
+    perpi_splitting_sweeps contact;
+} perpi_splitting;
+
+perp_status perpi_splitting_create(perp_context* context, const void* settings, void** self);
+void perpi_splitting_destroy(void* self);
+perp_status perpi_splitting_lcp(void* self, const perp_lcp* problem,
+                                const perp_solve_options* options, bool warm, double* z,
+                                perp_report* report);
+perp_status perpi_splitting_mlcp(void* self, const perp_mlcp* problem,
+                                 const perp_solve_options* options, bool warm, double* z,
+                                 perp_report* report);
+perp_status perpi_splitting_contact(void* self, const perp_contact_problem* problem,
+                                    const perp_solve_options* options, bool warm, double* v,
+                                    double* p, perp_report* report);
 
 #endif

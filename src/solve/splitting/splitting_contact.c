@@ -17,53 +17,7 @@
 #include "problem/cone.h"
 #include "solve/splitting/splitting.h"
 
-typedef struct sweeps {
-    perp_context* context;
-    perpi_splitting_settings set;
-    /* of the running solve */
-    const perp_contact_problem* P;
-    double *v, *p;
-    /* owned */
-    double* L; /* Cholesky factors, block i at 6 dof[i] */
-    size_t L_capacity;
-    double* Y; /* M^-1 J', laid out like J: row r holds (M^-1 J_r')' */
-    size_t Y_capacity;
-    double* W; /* row_count: the divisors */
-    size_t W_capacity;
-    double* next; /* row_count: the impulses of the next sweep, when all come from the old ones */
-    size_t next_capacity;
-    int32_t* touching; /* block_count: rows that move the block */
-    size_t touching_capacity;
-    double* work; /* the judge's */
-    size_t work_capacity;
-} sweeps;
-
-perp_status perpi_splitting_contact_create(perp_context* context, const void* settings, void** self)
-{
-    sweeps* s = NULL;
-    const perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
-    if (status == PERP_OK) {
-        s->context = context;
-        s->set = *(const perpi_splitting_settings*)settings;
-        *self = s;
-    }
-    return status;
-}
-
-void perpi_splitting_contact_destroy(void* self)
-{
-    sweeps* s = self;
-    if (s == NULL) {
-        return;
-    }
-    perpi_free(s->context, s->L);
-    perpi_free(s->context, s->Y);
-    perpi_free(s->context, s->W);
-    perpi_free(s->context, s->next);
-    perpi_free(s->context, s->touching);
-    perpi_free(s->context, s->work);
-    perpi_free(s->context, s);
-}
+typedef perpi_splitting_sweeps sweeps;
 
 static int32_t block_dofs(const perp_contact_problem* P, int32_t block)
 {
@@ -316,11 +270,11 @@ static void project_guess(const perp_contact_problem* P, double* p)
     }
 }
 
-perp_status perpi_splitting_contact_solve(void* self, const perp_contact_problem* P,
-                                          const perp_solve_options* options, bool warm, double* v,
-                                          double* p, perp_report* report)
+perp_status perpi_splitting_contact(void* self, const perp_contact_problem* P,
+                                    const perp_solve_options* options, bool warm, double* v,
+                                    double* p, perp_report* report)
 {
-    sweeps* s = self;
+    sweeps* s = &((perpi_splitting*)self)->contact;
     const perp_status status = reserve(s, P);
     if (status != PERP_OK) {
         return status;

@@ -8,49 +8,7 @@
 #include "linalg/dense.h"
 #include "solve/splitting/splitting.h"
 
-typedef struct rows {
-    perp_context* context;
-    perpi_splitting_settings set;
-    /* of the running solve */
-    const perp_lcp* lcp; /* one of the two */
-    const perp_mlcp* mlcp;
-    int32_t n;
-    double* z;
-    /* owned */
-    double* vector; /* divisor, root of M_ii, next z, the judge's 2 n: 5 n */
-    size_t vector_capacity;
-    int32_t* start; /* an MLCP's M by rows */
-    size_t start_capacity;
-    int32_t* column;
-    size_t column_capacity;
-    double* value;
-    size_t value_capacity;
-} rows;
-
-perp_status perpi_splitting_rows_create(perp_context* context, const void* settings, void** self)
-{
-    rows* s = NULL;
-    const perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
-    if (status == PERP_OK) {
-        s->context = context;
-        s->set = *(const perpi_splitting_settings*)settings;
-        *self = s;
-    }
-    return status;
-}
-
-void perpi_splitting_rows_destroy(void* self)
-{
-    rows* s = self;
-    if (s == NULL) {
-        return;
-    }
-    perpi_free(s->context, s->vector);
-    perpi_free(s->context, s->start);
-    perpi_free(s->context, s->column);
-    perpi_free(s->context, s->value);
-    perpi_free(s->context, s);
-}
+typedef perpi_splitting_rows rows;
 
 /* (M z + q)_i */
 static double row_value(const rows* s, int32_t i, const double* z)
@@ -186,11 +144,11 @@ static perp_status reserve(rows* s, int32_t n)
                       sizeof *s->vector);
 }
 
-perp_status perpi_splitting_lcp_solve(void* self, const perp_lcp* problem,
-                                      const perp_solve_options* options, bool warm, double* z,
-                                      perp_report* report)
+perp_status perpi_splitting_lcp(void* self, const perp_lcp* problem,
+                                const perp_solve_options* options, bool warm, double* z,
+                                perp_report* report)
 {
-    rows* s = self;
+    rows* s = &((perpi_splitting*)self)->rows;
     s->lcp = problem;
     s->mlcp = NULL;
     const perp_status status = reserve(s, problem->n);
@@ -203,11 +161,11 @@ perp_status perpi_splitting_lcp_solve(void* self, const perp_lcp* problem,
     return solve(s, options, warm, z, report);
 }
 
-perp_status perpi_splitting_mlcp_solve(void* self, const perp_mlcp* problem,
-                                       const perp_solve_options* options, bool warm, double* z,
-                                       perp_report* report)
+perp_status perpi_splitting_mlcp(void* self, const perp_mlcp* problem,
+                                 const perp_solve_options* options, bool warm, double* z,
+                                 perp_report* report)
 {
-    rows* s = self;
+    rows* s = &((perpi_splitting*)self)->rows;
     s->lcp = NULL;
     s->mlcp = problem;
     perp_status status = reserve(s, problem->M.cols);

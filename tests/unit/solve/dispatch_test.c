@@ -360,7 +360,7 @@ TEST(settings_are_checked_by_name_type_and_range)
         {"pgs", {"relx", 1.0}, "solver 'pgs': unknown setting 'relx': did you mean 'relax'?"},
         {"pgs",
          {"temperature", 1.0},
-         "solver 'pgs': unknown setting 'temperature': known are relax, judge-every"},
+         "solver 'pgs': unknown setting 'temperature': known are relax, change, judge-every"},
         {"pgs", {"judge-every", 1.5}, "solver 'pgs': judge-every must be a whole number, got 1.5"},
         {"auto", {"relax", 1.0}, "solver 'auto' has no settings, got 'relax'"},
     };

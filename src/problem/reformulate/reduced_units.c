@@ -1,5 +1,5 @@
-/* src/solve/frictional/friction_units.c - see friction_units.h. */
-#include "solve/frictional/friction_units.h"
+/* src/problem/reformulate/reduced_units.c - see reduced_units.h. */
+#include "problem/reformulate/reduced_units.h"
 
 #include <math.h>
 
@@ -40,9 +40,8 @@ static bool any_joint(const perp_friction_problem* P)
     return false;
 }
 
-perp_status perpi_friction_units_scale(perp_context* context, perpi_friction_units* units,
-                                       const perp_friction_problem* P,
-                                       perp_friction_problem* scaled)
+perp_status perpi_reduced_units_scale(perp_context* context, perpi_reduced_units* units,
+                                      const perp_friction_problem* P, perp_friction_problem* scaled)
 {
     *scaled = *P;
     units->rows = 0;
@@ -97,23 +96,23 @@ perp_status perpi_friction_units_scale(perp_context* context, perpi_friction_uni
     return PERP_OK;
 }
 
-void perpi_friction_units_enter(const perpi_friction_units* units, double* r)
+void perpi_reduced_units_enter(const perpi_reduced_units* units, double* r)
 {
     for (int32_t i = 0; i < units->rows; ++i) {
         r[i] /= units->vector[i];
     }
 }
 
-void perpi_friction_units_leave(const perpi_friction_units* units, double* r)
+void perpi_reduced_units_leave(const perpi_reduced_units* units, double* r)
 {
     for (int32_t i = 0; i < units->rows; ++i) {
         r[i] *= units->vector[i];
     }
 }
 
-void perpi_friction_units_free(perp_context* context, perpi_friction_units* units)
+void perpi_reduced_units_free(perp_context* context, perpi_reduced_units* units)
 {
     perpi_free(context, units->value);
     perpi_free(context, units->vector);
-    *units = (perpi_friction_units){0};
+    *units = (perpi_reduced_units){0};
 }

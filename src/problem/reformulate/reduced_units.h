@@ -1,4 +1,4 @@
-/* src/solve/frictional/friction_units.h - a friction problem whose joint rows are in the unit of its contacts.
+/* src/problem/reformulate/reduced_units.h - a friction problem whose joint rows are in the unit of its contacts.
  *
  * A joint has rows in metres and rows in radians. A method that adds, compares or pivots across rows
  * (the norm of a map, the pivot of an elimination, one rho for a whole constraint) would weigh them by
@@ -9,28 +9,28 @@
  * residual.c: every row of a joint then has the diagonal entry w. Rows of contacts have one unit
  * already (torsion through e) and stay as they are, to the bit.
  */
-#ifndef PERPI_FRICTION_UNITS_H
-#define PERPI_FRICTION_UNITS_H
+#ifndef PERPI_REDUCED_UNITS_H
+#define PERPI_REDUCED_UNITS_H
 
 #include "base/context.h"
 #include "perp/problem.h"
 
-typedef struct perpi_friction_units {
+typedef struct perpi_reduced_units {
     double* value; /* W' */
     size_t value_capacity;
     double* vector; /* g, q', lower', upper' */
     size_t vector_capacity;
     int32_t rows; /* 0: the problem has no such rows and is used as it is */
-} perpi_friction_units;
+} perpi_reduced_units;
 
 /* *scaled: the problem to solve; it borrows from P and from units. */
-PERP_NODISCARD perp_status perpi_friction_units_scale(perp_context* context,
-                                                      perpi_friction_units* units,
-                                                      const perp_friction_problem* P,
-                                                      perp_friction_problem* scaled);
+PERP_NODISCARD perp_status perpi_reduced_units_scale(perp_context* context,
+                                                     perpi_reduced_units* units,
+                                                     const perp_friction_problem* P,
+                                                     perp_friction_problem* scaled);
 /* r of the problem last scaled into its units, and back. */
-void perpi_friction_units_enter(const perpi_friction_units* units, double* r);
-void perpi_friction_units_leave(const perpi_friction_units* units, double* r);
-void perpi_friction_units_free(perp_context* context, perpi_friction_units* units);
+void perpi_reduced_units_enter(const perpi_reduced_units* units, double* r);
+void perpi_reduced_units_leave(const perpi_reduced_units* units, double* r);
+void perpi_reduced_units_free(perp_context* context, perpi_reduced_units* units);
 
 #endif
