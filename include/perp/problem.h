@@ -135,6 +135,9 @@ typedef struct perp_contact_problem {
     const double* b_error;
     const perp_constraint* constraint; /* constraint_count */
     const perp_group* group;           /* group_count */
+    /* 6 dof_count: the Cholesky factor of block i at 6 dof[i]. NULL: not known; a solve computes it
+     * and hands it to the methods, whatever the caller puts here. */
+    const double* M_factor;
 } perp_contact_problem;
 
 /* ---- the friction problem: a contact problem without its velocities ------------------------------

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "linalg/dense.h"
 #include "solve/clock.h"
 #include "solve/solve.h"
 
@@ -109,22 +108,6 @@ perp_status perpi_contact_residual_at(perpi_solver* s, const perp_contact_proble
     }
     perpi_arena_rewind(&s->arena, mark);
     return status;
-}
-
-bool perpi_free_velocity(const perp_contact_problem* P, double* v)
-{
-    const double* M = P->M;
-    for (int32_t i = 0; i < P->block_count; ++i) {
-        const int32_t nv = P->dof[i + 1] - P->dof[i];
-        double L[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX];
-        if (!perpi_chol_factor(nv, M, L)) {
-            return false;
-        }
-        memcpy(v + P->dof[i], P->k + P->dof[i], (size_t)nv * sizeof *v);
-        perpi_chol_solve(nv, L, v + P->dof[i]);
-        M += (size_t)nv * (size_t)nv;
-    }
-    return true;
 }
 
 void perpi_take_time(const perp_solve_options* options, double begin, perp_solve_options* left)

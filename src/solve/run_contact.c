@@ -141,16 +141,26 @@ static perp_status make_reduced(perp_context* context, const perp_contact_proble
     return status;
 }
 
+static perp_status ready_reduced(perpi_solver* s, const perp_contact_problem* P)
+{
+    const perp_status status =
+        (s->ready & PERPI_READY_REDUCED) == 0 ? make_reduced(s->context, P, &s->reduced) : PERP_OK;
+    s->ready |= status == PERP_OK ? PERPI_READY_REDUCED : 0u;
+    return status;
+}
+
 /* Sizes of rows differ between the two forms, so a point that just passes as a reduced problem may just
  * fail here: then the method goes on from it with a smaller tolerance. */
-static perp_status solve_reduced(perpi_solver* s, perpi_reduced* reduced, perpi_slot* slot,
-                                 const perp_contact_problem* P, const perp_solve_options* options,
-                                 bool warm, double* x, perpi_made* made)
+static perp_status run_as_reduced(perpi_solver* s, perpi_slot* slot, const perpi_problem* problem,
+                                  const perp_solve_options* options, bool warm, double* x,
+                                  perpi_made* made)
 {
+    const perp_contact_problem* P = problem->contact;
     double *v = x, *p = x + P->dof_count;
     perp_solve_options asked = *options;
     int32_t iterations = 0;
-    perp_status status = PERP_OK;
+    perp_status status = slot->reduced == NULL ? ready_reduced(s, P) : PERP_OK;
+    const perpi_reduced* reduced = slot->reduced == NULL ? &s->reduced : slot->reduced;
     for (int attempt = 0; status == PERP_OK && attempt < TRIES; ++attempt) {
         perpi_reduced_units_enter(&reduced->units, p);
         status = slot->method->friction(slot->self, &reduced->scaled, &asked, warm || attempt > 0,
@@ -172,24 +182,6 @@ static perp_status solve_reduced(perpi_solver* s, perpi_reduced* reduced, perpi_
         asked.tolerance *= TIGHTEN;
     }
     return status;
-}
-
-static perp_status ready_reduced(perpi_solver* s, const perp_contact_problem* P)
-{
-    const perp_status status =
-        (s->ready & PERPI_READY_REDUCED) == 0 ? make_reduced(s->context, P, &s->reduced) : PERP_OK;
-    s->ready |= status == PERP_OK ? PERPI_READY_REDUCED : 0u;
-    return status;
-}
-
-static perp_status run_as_reduced(perpi_solver* s, perpi_slot* slot, const perpi_problem* problem,
-                                  const perp_solve_options* options, bool warm, double* x,
-                                  perpi_made* made)
-{
-    const perp_contact_problem* P = problem->contact;
-    const perp_status status = ready_reduced(s, P);
-    return status == PERP_OK ? solve_reduced(s, &s->reduced, slot, P, options, warm, x, made)
-                             : status;
 }
 
 /* ---- NCP: round cones --------------------------------------------------------------------------------
@@ -262,21 +254,22 @@ static perp_status sweep_to_start(perpi_solver* s, const perp_contact_problem* P
     perpi_made made = {.report = {.solver = START_METHOD}};
     const perpi_arena_mark mark = perpi_arena_get_mark(&s->arena);
     perp_contact_problem alone = *P;
-    perpi_reduced* reduced = P->group_count > 0 ? &s->start_reduced : &s->reduced;
     perp_status status = PERP_OK;
     if (s->start.method == NULL) {
         status =
             perpi_slot_create(s->context, PERPI_FORM_FRICTION, START_METHOD, NULL, 0, &s->start);
     }
+    s->start.reduced = NULL;
     if (status == PERP_OK && P->group_count > 0) {
+        s->start.reduced = &s->start_reduced;
         status = decide_groups(s, P, x, &alone);
+        if (status == PERP_OK) {
+            status = make_reduced(s->context, &alone, &s->start_reduced);
+        }
     }
     if (status == PERP_OK) {
-        status =
-            P->group_count > 0 ? make_reduced(s->context, &alone, reduced) : ready_reduced(s, P);
-    }
-    if (status == PERP_OK) {
-        status = solve_reduced(s, reduced, &s->start, &alone, options, warm, x, &made);
+        const perpi_problem problem = {PERPI_FORM_CONTACT, {.contact = &alone}};
+        status = run_as_reduced(s, &s->start, &problem, options, warm, x, &made);
     }
     perpi_arena_rewind(&s->arena, mark);
     return status;
@@ -344,7 +337,7 @@ static perp_status search_ncp(ncp_search* n, bool warm, double* x, perpi_made* b
             asked.attempts = NULL;
             perpi_take_time(options, n->begin, &asked);
             if (start == 0 && !warm) {
-                (void)perpi_free_velocity(n->P, n->from); /* else 0: groups are decided there */
+                perpi_motion_of(n->P, n->P->M_factor, NULL, n->from);
             }
             status = sweep_to_start(n->s, n->P, &asked, start > 0 || warm, n->from);
         }

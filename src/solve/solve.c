@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "problem/check.h"
+#include "problem/operators.h"
 #include "solve/clock.h"
 
 #define GOAL 1e-4      /* of the tolerance: what PERPI_TIGHT asks for */
@@ -56,7 +57,9 @@ static void fill_guess(const search* f, bool guess, double* x)
     } else if (f->island) {
         perpi_islands_gather(f->s->islands, f->guess, f->guess_p, x, x + nv);
     } else {
-        memcpy(x, f->guess, nv * sizeof *x);
+        if (nv > 0) {
+            memcpy(x, f->guess, nv * sizeof *x);
+        }
         if (f->n > nv) {
             memcpy(x + nv, f->guess_p, (f->n - nv) * sizeof *x);
         }
@@ -277,7 +280,9 @@ static perp_status solve_vector(search* f, const perpi_entry* plan, double begin
     *result = end_search(f);
     status = perpi_check_point(s, &f->problem, f->options.tolerance, f->x, result);
     if (status == PERP_OK) {
-        memcpy(z, f->x, f->n * sizeof *z);
+        if (f->n > 0) {
+            memcpy(z, f->x, f->n * sizeof *z);
+        }
         finish_report(s, &f->options, begin, &result->report);
     }
     return status;
@@ -357,7 +362,7 @@ perp_status perp_friction_solve(perp_friction_solver* solver, const perp_frictio
 /* One call of perp_contact_solve. */
 typedef struct contact_call {
     perpi_solver* s;
-    const perp_contact_problem* problem;
+    perp_contact_problem problem; /* the caller's, with its mass blocks factored */
     perp_solve_options options;
     double begin;
     bool warm;
@@ -368,32 +373,51 @@ typedef struct contact_call {
     perpi_made made;
 } contact_call;
 
-static perp_status open_call(contact_call* c, const perp_solve_options* options)
+/* Checks the problem and factors its mass blocks, the only time in a solve; the problem of an inner
+ * solve may have its factors already. */
+static perp_status check_and_factor(contact_call* c, bool inner)
+{
+    perp_contact_problem* P = &c->problem;
+    const bool known = inner && P->M_factor != NULL;
+    const bool sane = P->dof_count >= 0 && P->dof_count <= 6 * (int64_t)P->block_count;
+    double* L = NULL;
+    perp_status status = PERP_OK;
+    if (!known && sane) {
+        status = perpi_arena_take(&c->s->arena, 6 * (size_t)P->dof_count, sizeof *L, &L);
+    }
+    if (status == PERP_OK) {
+        status = perpi_contact_check(c->s->context, P, known, L);
+    }
+    P->M_factor = known ? P->M_factor : L;
+    return status;
+}
+
+static perp_status open_call(contact_call* c, const perp_solve_options* options, bool inner)
 {
     perp_context* context = c->s->context;
-    const perpi_problem problem = {PERPI_FORM_CONTACT, {.contact = c->problem}};
+    const perpi_problem problem = {PERPI_FORM_CONTACT, {.contact = &c->problem}};
     c->begin = perpi_clock_now();
     perp_status status = perpi_check_options(context, options, &c->options);
     if (status == PERP_OK) {
-        status = perp_contact_check(context, c->problem);
+        status = perpi_arena_reset(&c->s->arena);
+    }
+    if (status == PERP_OK) {
+        status = check_and_factor(c, inner);
     }
     if (status == PERP_OK) {
         status = perpi_check_takes(context, c->s->name, c->s->takes, &problem);
     }
     if (status == PERP_OK && c->warm) {
-        status = perpi_check_guess(context, "v", c->v, c->problem->dof_count);
+        status = perpi_check_guess(context, "v", c->v, c->problem.dof_count);
     }
     if (status == PERP_OK && c->warm) {
-        status = perpi_check_guess(context, "p", c->p, c->problem->row_count);
+        status = perpi_check_guess(context, "p", c->p, c->problem.row_count);
     }
     if (status == PERP_OK) {
-        status = perpi_arena_reset(&c->s->arena);
-    }
-    if (status == PERP_OK) {
-        status = perpi_islands_split(c->s->islands, c->problem, &c->islands);
+        status = perpi_islands_split(c->s->islands, &c->problem, &c->islands);
     }
     if (status == PERP_OK && c->islands > 1) {
-        const size_t n = (size_t)c->problem->dof_count + (size_t)c->problem->row_count;
+        const size_t n = (size_t)c->problem.dof_count + (size_t)c->problem.row_count;
         status = perpi_arena_take(&c->s->arena, n, sizeof *c->x, &c->x);
         c->made.report.outcome = PERP_OUTCOME_SOLVED;
     }
@@ -406,7 +430,7 @@ static perp_status open_island(contact_call* c, int32_t i, search* f, const perp
 {
     static const perpi_entry none[] = {{0}};
     perp_status status = PERP_OK;
-    c->one = *c->problem;
+    c->one = c->problem;
     if (c->islands > 1) {
         status = perpi_islands_take(c->s->islands, i, &c->one);
     }
@@ -433,8 +457,8 @@ static void close_island(contact_call* c, int32_t i, int32_t listed, search* f)
 {
     perpi_made made = end_search(f);
     if (c->one.row_count == 0) {
-        made.report.outcome =
-            perpi_free_velocity(&c->one, f->x) ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_BREAKDOWN;
+        made.report.outcome = PERP_OUTCOME_SOLVED;
+        perpi_motion_of(&c->one, c->one.M_factor, NULL, f->x);
     }
     if (c->islands == 1) {
         c->made = made;
@@ -446,7 +470,7 @@ static void close_island(contact_call* c, int32_t i, int32_t listed, search* f)
         list->attempt[k].island = i;
     }
     perpi_islands_scatter(c->s->islands, f->x, f->x + c->one.dof_count, c->x,
-                          c->x + c->problem->dof_count);
+                          c->x + c->problem.dof_count);
     c->made.report.iterations += made.report.iterations;
     if (c->made.report.outcome == PERP_OUTCOME_SOLVED &&
         made.report.outcome != PERP_OUTCOME_SOLVED) {
@@ -459,22 +483,23 @@ static void close_island(contact_call* c, int32_t i, int32_t listed, search* f)
  * scales are those of the whole. */
 static perp_status close_call(contact_call* c, perp_contact_residual* residual, perp_report* report)
 {
-    const perp_contact_problem* P = c->problem;
+    const perp_contact_problem* P = &c->problem;
     const perpi_problem problem = {PERPI_FORM_CONTACT, {.contact = P}};
     double *v = c->x, *p = c->x + P->dof_count;
     perp_status status = perpi_check_point(c->s, &problem, c->options.tolerance, c->x, &c->made);
     if (status == PERP_OK && !isfinite(c->made.residual.worst)) {
         /* Nothing usable: return the motion without impulses, and its residual. */
         memset(p, 0, (size_t)P->row_count * sizeof *p);
-        if (perpi_free_velocity(P, v)) {
-            status = perpi_contact_residual_at(c->s, P, v, p, &c->made.residual);
-            c->made.report.residual = c->made.residual.worst;
-        }
+        perpi_motion_of(P, P->M_factor, NULL, v);
+        status = perpi_contact_residual_at(c->s, P, v, p, &c->made.residual);
+        c->made.report.residual = c->made.residual.worst;
     }
     if (status != PERP_OK) {
         return status;
     }
-    memcpy(c->v, v, (size_t)P->dof_count * sizeof *v);
+    if (P->dof_count > 0) {
+        memcpy(c->v, v, (size_t)P->dof_count * sizeof *v);
+    }
     if (P->row_count > 0) {
         memcpy(c->p, p, (size_t)P->row_count * sizeof *p);
     }
@@ -493,8 +518,8 @@ static perp_status solve_without_groups(void* user, const perp_contact_problem* 
                                         const perp_solve_options* options, bool warm, double* v,
                                         double* p, perp_report* report)
 {
-    contact_call c = {.s = user, .problem = problem, .warm = warm, .v = v, .p = p};
-    perp_status status = open_call(&c, options);
+    contact_call c = {.s = user, .problem = *problem, .warm = warm, .v = v, .p = p};
+    perp_status status = open_call(&c, options, true);
     for (int32_t i = 0; status == PERP_OK && i < c.islands; ++i) {
         search f;
         const perpi_entry* plan = NULL;
@@ -541,8 +566,8 @@ perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_p
                                const perp_solve_options* options, bool warm, double* v, double* p,
                                perp_contact_residual* residual, perp_report* report)
 {
-    contact_call c = {.s = &solver->base, .problem = problem, .warm = warm, .v = v, .p = p};
-    perp_status status = open_call(&c, options);
+    contact_call c = {.s = &solver->base, .problem = *problem, .warm = warm, .v = v, .p = p};
+    perp_status status = open_call(&c, options, false);
     for (int32_t i = 0; status == PERP_OK && i < c.islands; ++i) {
         search f;
         const perpi_entry* plan = NULL;

@@ -34,6 +34,13 @@ typedef struct perpi_problem {
     };
 } perpi_problem;
 
+/* A reduced problem, made once per island. */
+typedef struct perpi_reduced {
+    perp_lowering* lowering;
+    perpi_reduced_units units;
+    perp_friction_problem scaled;
+} perpi_reduced;
+
 /* A method of the plan with its state, and how it takes the solver's form. */
 typedef struct perpi_slot {
     const char* name;
@@ -44,6 +51,7 @@ typedef struct perpi_slot {
     /* A method of LCPs or MLCPs that exists for NCPs too takes the round cones there. NULL: not so. */
     const perp_method* round;
     void *round_self, *round_settings;
+    const perpi_reduced* reduced; /* run on this reduced problem; NULL: on that of the island */
 } perpi_slot;
 
 /* How one run of a method ended. */
@@ -52,13 +60,6 @@ typedef struct perpi_made {
     perp_contact_residual residual; /* of the forms with one vector: worst alone */
     bool checked;                   /* the residual is that of the point */
 } perpi_made;
-
-/* A reduced problem, made once per island. */
-typedef struct perpi_reduced {
-    perp_lowering* lowering;
-    perpi_reduced_units units;
-    perp_friction_problem scaled;
-} perpi_reduced;
 
 typedef enum perpi_ready { /* reformulations of the problem at hand that are made already */
                            PERPI_READY_REDUCED = 1,
@@ -178,8 +179,6 @@ PERP_NODISCARD perp_status perpi_contact_residual_at(perpi_solver* s,
                                                      const perp_contact_problem* problem,
                                                      const double* v, const double* p,
                                                      perp_contact_residual* residual);
-/* v = M^-1 k: where no impulse acts. False if a block is not positive definite. */
-bool perpi_free_velocity(const perp_contact_problem* problem, double* v);
 /* What is left of a time limit, if there is one; a limit of 0 would be none. */
 void perpi_take_time(const perp_solve_options* options, double begin, perp_solve_options* left);
 

@@ -18,6 +18,7 @@
 
 #include "base/context.h"
 #include "problem/io/problem_file.h"
+#include "problem/operators.h"
 
 /* Scaled, so that neither 1e-200 nor 1e200 is lost. */
 static double norm(int32_t n, const double* x)
@@ -43,16 +44,6 @@ static double larger(double a, double b)
 static double over(double value, double size, double least)
 {
     return size > least ? value / size : value;
-}
-
-static bool all_finite(int32_t n, const double* x)
-{
-    for (int32_t i = 0; i < n; ++i) {
-        if (!isfinite(x[i])) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* The largest singular value of a dim x dim block: Jacobi rotations on A' A, dim <= 3. */
@@ -252,7 +243,8 @@ perp_status perp_problem_file_residual(perp_problem_file* file, const double* z,
         return status;
     }
     perp_plain_residual made = {INFINITY, INFINITY};
-    if (all_finite(rows, z) && (!global || all_finite(file->ccp.n, v))) {
+    if (perpi_all_finite((size_t)rows, z) &&
+        (!global || perpi_all_finite((size_t)file->ccp.n, v))) {
         if (!file->has_friction) {
             made = (perp_plain_residual){complementarity_e(file, z, work), NAN};
         } else {

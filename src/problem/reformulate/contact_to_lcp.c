@@ -653,24 +653,6 @@ void perp_lowering_contact_lcp_lift(const perp_lowering* lowering,
     if (t->n_free > 0) {
         lift_free(t, problem, p);
     }
-    /* v = M^-1 (k + J' p), so that the dynamics hold to rounding whatever z is */
-    for (int32_t i = 0; i < problem->dof_count; ++i) {
-        v[i] = problem->k[i];
-    }
-    for (int32_t ci = 0; ci < problem->constraint_count; ++ci) {
-        const perp_constraint* c = &problem->constraint[ci];
-        const double* J = problem->J + c->jac;
-        for (int side = 0; side < 2; ++side) {
-            if (c->block[side] >= 0) {
-                const int32_t d = problem->dof[c->block[side]];
-                const int32_t nv = problem->dof[c->block[side] + 1] - d;
-                perpi_matvec_transposed_add(c->rows, nv, J, p + c->row, v + d);
-                J += (size_t)c->rows * (size_t)nv;
-            }
-        }
-    }
-    for (int32_t i = 0; i < problem->block_count; ++i) {
-        const int32_t d = problem->dof[i];
-        perpi_chol_solve(problem->dof[i + 1] - d, t->half.L.at + 6 * (size_t)d, v + d);
-    }
+    /* so that the dynamics hold to rounding whatever z is */
+    perpi_motion_of(problem, t->half.L, p, v);
 }

@@ -154,24 +154,5 @@ perp_status perp_lower_contact_to_friction(perp_lowering* lowering,
 void perp_lowering_friction_lift(const perp_lowering* lowering, const perp_contact_problem* problem,
                                  const double* r, double* v)
 {
-    for (int32_t i = 0; i < problem->dof_count; ++i) {
-        v[i] = problem->k[i];
-    }
-    for (int32_t ci = 0; ci < problem->constraint_count; ++ci) {
-        const perp_constraint* c = &problem->constraint[ci];
-        const double* J = problem->J + c->jac;
-        for (int side = 0; side < 2; ++side) {
-            if (c->block[side] < 0) {
-                continue;
-            }
-            const int32_t d = problem->dof[c->block[side]];
-            const int32_t nv = problem->dof[c->block[side] + 1] - d;
-            perpi_matvec_transposed_add(c->rows, nv, J, r + c->row, v + d);
-            J += (size_t)c->rows * (size_t)nv;
-        }
-    }
-    for (int32_t i = 0; i < problem->block_count; ++i) {
-        const int32_t d = problem->dof[i], nv = problem->dof[i + 1] - d;
-        perpi_chol_solve(nv, lowering->friction.half.L.at + 6 * (size_t)d, v + d);
-    }
+    perpi_motion_of(problem, lowering->friction.half.L, r, v);
 }

@@ -7,7 +7,7 @@
 
 void perpi_half_free(perp_context* context, perpi_half* half)
 {
-    perpi_free(context, half->L.at);
+    perpi_free(context, half->made.at);
     perpi_free(context, half->y.at);
     perpi_free(context, half->Y.at);
     perpi_free(context, half->g.at);
@@ -26,7 +26,10 @@ static perp_status make_room(perp_context* context, const perp_contact_problem* 
     const struct {
         perpi_doubles* array;
         size_t need;
-    } rooms[] = {{&half->L, 6 * nv}, {&half->y, nv}, {&half->Y, 12 * nr}, {&half->g, nr}};
+    } rooms[] = {{&half->made, P->M_factor == NULL ? 6 * nv : 0},
+                 {&half->y, nv},
+                 {&half->Y, 12 * nr},
+                 {&half->g, nr}};
     perp_status status = PERP_OK;
     for (size_t i = 0; status == PERP_OK && i < sizeof rooms / sizeof rooms[0]; ++i) {
         status = perpi_need_doubles(context, rooms[i].array, rooms[i].need);
@@ -64,39 +67,31 @@ static void list_blocks(const perp_contact_problem* P, perpi_half* half)
     }
 }
 
-static bool factor_blocks(const perp_contact_problem* P, perpi_half* half)
+/* y = L^-1 k */
+static void fill_y(const perp_contact_problem* P, perpi_half* half)
 {
-    const double* M = P->M;
-    for (int32_t i = 0; i < P->block_count; ++i) {
-        const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
-        double* L = half->L.at + 6 * (size_t)d;
-        if (!perpi_chol_factor(nv, M, L)) {
-            return false;
-        }
-        for (int32_t r = 0; r < nv; ++r) {
-            half->y.at[d + r] = P->k[d + r];
-        }
-        perpi_chol_forward(nv, L, half->y.at + d);
-        M += (size_t)nv * (size_t)nv;
+    for (int32_t i = 0; i < P->dof_count; ++i) {
+        half->y.at[i] = P->k[i];
     }
-    return true;
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        const int32_t d = P->dof[i];
+        perpi_chol_forward(P->dof[i + 1] - d, half->L + 6 * (size_t)d, half->y.at + d);
+    }
 }
 
 static void fill_Y(const perp_contact_problem* P, perpi_half* half)
 {
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
         const perp_constraint* c = &P->constraint[ci];
-        const double* J = P->J + c->jac;
         for (int32_t r = 0; r < c->rows; ++r) {
             half->g.at[c->row + r] = P->b[c->row + r];
         }
         for (int side = 0; side < 2; ++side) {
-            if (c->block[side] < 0) {
-                continue;
-            }
-            const int32_t d = P->dof[c->block[side]], nv = P->dof[c->block[side] + 1] - d;
+            const perpi_side s = perpi_side_of(P, c, side);
+            const int32_t d = s.d, nv = s.nv;
+            const double* J = s.J;
             double* Y = perpi_half_side(half, c, side);
-            for (int32_t r = 0; r < c->rows; ++r) {
+            for (int32_t r = 0; nv > 0 && r < c->rows; ++r) {
                 double* Y_r = Y + 6 * (size_t)r;
                 double sum = 0.0;
                 for (int32_t i = 0; i < nv; ++i) {
@@ -105,7 +100,7 @@ static void fill_Y(const perp_contact_problem* P, perpi_half* half)
                 for (int32_t i = nv; i < 6; ++i) {
                     Y_r[i] = 0.0; /* so that every product has six terms */
                 }
-                perpi_chol_forward(nv, half->L.at + 6 * (size_t)d, Y_r);
+                perpi_chol_forward(nv, half->L + 6 * (size_t)d, Y_r);
                 for (int32_t i = 0; i < nv; ++i) {
                     sum += Y_r[i] * half->y.at[d + i];
                 }
@@ -123,9 +118,10 @@ perp_status perpi_half_fill(perp_context* context, const perp_contact_problem* p
     if (status != PERP_OK) {
         return status;
     }
-    if (!factor_blocks(problem, half)) {
+    if (!perpi_mass_factor_of(problem, half->made.at, &half->L)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "a mass matrix is not positive definite");
     }
+    fill_y(problem, half);
     fill_Y(problem, half);
     list_blocks(problem, half);
     return PERP_OK;

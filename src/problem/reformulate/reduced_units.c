@@ -3,7 +3,20 @@
 
 #include <math.h>
 
-#include "solve/frictional/friction_local.h"
+const double* perpi_friction_diagonal(const perp_friction_problem* P, int32_t i)
+{
+    int32_t low = P->W.start[i], high = P->W.start[i + 1] - 1; /* columns ascend */
+    while (low < high) {
+        const int32_t mid = low + (high - low) / 2;
+        if (P->W.column[mid] < i) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    PERP_ASSERT(P->W.column[low] == i);
+    return P->W.value + P->W.at[low];
+}
 
 /* g of every row. */
 static void choose(const perp_friction_problem* P, double* g)

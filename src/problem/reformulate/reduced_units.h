@@ -15,6 +15,9 @@
 #include "base/context.h"
 #include "perp/problem.h"
 
+/* The diagonal block of constraint i. */
+const double* perpi_friction_diagonal(const perp_friction_problem* P, int32_t i);
+
 typedef struct perpi_reduced_units {
     double* value; /* W' */
     size_t value_capacity;

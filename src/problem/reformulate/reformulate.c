@@ -194,25 +194,6 @@ void perpi_layout_group_rows(const perpi_layout* layout, const perp_contact_prob
 
 /* ---- carrying a point down and up ------------------------------------------------------------------*/
 
-double perpi_row_velocity(const perp_contact_problem* problem, const perp_constraint* c, int32_t r,
-                          const double* v)
-{
-    const double* J = problem->J + c->jac;
-    double u = problem->b[c->row + r];
-    for (int side = 0; side < 2; ++side) {
-        if (c->block[side] < 0) {
-            continue;
-        }
-        const int32_t d = problem->dof[c->block[side]];
-        const int32_t nv = problem->dof[c->block[side] + 1] - d;
-        for (int32_t i = 0; i < nv; ++i) {
-            u += J[(size_t)r * (size_t)nv + (size_t)i] * v[d + i];
-        }
-        J += (size_t)c->rows * (size_t)nv;
-    }
-    return u;
-}
-
 /* Exact zeros matter: a positive entry of the guess is taken for a basic variable. */
 static double positive(double x)
 {

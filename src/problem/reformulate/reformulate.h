@@ -10,8 +10,7 @@
 #ifndef PERPI_LOWER_H
 #define PERPI_LOWER_H
 
-#include "linalg/dense.h"
-#include "perp/problem.h"
+#include "problem/operators.h"
 
 typedef struct perpi_doubles {
     double* at;
@@ -72,7 +71,8 @@ typedef struct perpi_direction_table {
 
 /* Half of J M^-1 J': with M = L L' per block and Y = L^-1 J' it is Y' Y, symmetric to the bit. */
 typedef struct perpi_half {
-    perpi_doubles L;                    /* 6 dof_count: Cholesky factors of the blocks */
+    const double* L;                    /* the problem's factors, else made in: */
+    perpi_doubles made;                 /* 6 dof_count */
     perpi_doubles y;                    /* dof_count: L^-1 k */
     perpi_doubles Y;                    /* as J: L^-1 J', row by row; see perpi_half_side */
     perpi_doubles g;                    /* row_count: b + J M^-1 k */
@@ -167,17 +167,6 @@ typedef struct perpi_group_rows {
 void perpi_layout_group_rows(const perpi_layout* layout, const perp_contact_problem* problem,
                              int32_t g, const perpi_group_rows* to);
 
-/* J v + b of one row: its u unless it is compliant. */
-double perpi_row_velocity(const perp_contact_problem* problem, const perp_constraint* c, int32_t r,
-                          const double* v);
-/* c of row r of a constraint. */
-static inline double perpi_row_compliance(const perp_contact_problem* problem,
-                                          const perp_constraint* c, int32_t r)
-{
-    return problem->compliance == NULL || c->kind == PERP_CONSTRAINT_CONTACT
-               ? 0.0
-               : problem->compliance[c->row + r];
-}
 /* Fills the contacts' and the groups' entries of z from (v, p). */
 void perpi_layout_guess(const perpi_layout* layout, const perp_contact_problem* problem,
                         const double* v, const double* p, double* z);

@@ -658,7 +658,7 @@ static void motion_of(bodies* s, const perp_contact_problem* P, const double* p,
     memcpy(v, s->x, (size_t)P->dof_count * sizeof *v);
     for (int32_t i = 0; i < P->block_count; ++i) {
         const int32_t d = P->dof[i];
-        perpi_chol_backward(P->dof[i + 1] - d, s->half.L.at + 6 * (size_t)d, v + d);
+        perpi_chol_backward(P->dof[i + 1] - d, s->half.L + 6 * (size_t)d, v + d);
     }
 }
 

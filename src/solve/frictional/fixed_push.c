@@ -86,6 +86,7 @@ perp_status perpi_fixed_push_begin(perpi_fixed_push* f, perp_contact_problem* P,
     P->M = f->M;
     P->J = f->J;
     P->k = f->k;
+    P->M_factor = NULL;
     P->k_error = NULL;
     P->b_error = NULL;
     return PERP_OK;

@@ -8,16 +8,13 @@
 #define PERPI_FRICTION_LOCAL_H
 
 #include "base/context.h"
-#include "perp/problem.h"
+#include "problem/reformulate/reduced_units.h"
 
 /* u_i <- q_i + sum_j W_ij r_j for one constraint, and for all of them; the first without the
  * constraint's own impulse if own is false. */
 void perpi_friction_velocity(const perp_friction_problem* P, int32_t i, bool own, const double* r,
                              double* u_i);
 void perpi_friction_velocities(const perp_friction_problem* P, const double* r, double* u);
-
-/* The diagonal block of constraint i. */
-const double* perpi_friction_diagonal(const perp_friction_problem* P, int32_t i);
 
 /* ---- one contact ---------------------------------------------------------------------------------
  * u = W r + q, W: rows x rows. r: in: a guess (read for its slip only), out: an answer of the

@@ -85,7 +85,7 @@ void perpi_splitting_destroy(void* self)
         return;
     }
     void* const owned[] = {s->rows.vector,  s->rows.start,      s->rows.column, s->rows.value,
-                           s->contact.L,    s->contact.Y,       s->contact.W,   s->contact.next,
+                           s->contact.room, s->contact.Y,       s->contact.W,   s->contact.next,
                            s->contact.work, s->contact.touching};
     perp_context* context = s->rows.context;
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {

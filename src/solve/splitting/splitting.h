@@ -95,8 +95,9 @@ typedef struct perpi_splitting_sweeps {
     const perp_contact_problem* P;
     double *v, *p;
     /* owned */
-    double* L; /* Cholesky factors, block i at 6 dof[i] */
-    size_t L_capacity;
+    const double* L; /* the problem's factors of the mass blocks, else made in: */
+    double* room;
+    size_t room_capacity;
     double* Y; /* M^-1 J', laid out like J: row r holds (M^-1 J_r')' */
     size_t Y_capacity;
     double* W; /* row_count: the divisors */

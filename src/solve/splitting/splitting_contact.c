@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "linalg/dense.h"
 #include "problem/cone.h"
+#include "problem/operators.h"
 #include "solve/splitting/splitting.h"
 
 typedef perpi_splitting_sweeps sweeps;
@@ -38,8 +38,9 @@ static perp_status reserve(sweeps* s, const perp_contact_problem* P)
         const size_t end = c->jac + (size_t)c->rows * (size_t)width;
         jac = end > jac ? end : jac;
     }
-    perp_status status = perpi_grow(s->context, &s->L, &s->L_capacity,
-                                    PERPI_BLOCK_MAX * (size_t)P->dof_count, sizeof *s->L);
+    perp_status status = perpi_grow(
+        s->context, &s->room, &s->room_capacity,
+        P->M_factor == NULL ? PERPI_BLOCK_MAX * (size_t)P->dof_count : 0, sizeof *s->room);
     if (status == PERP_OK) {
         status = perpi_grow(s->context, &s->Y, &s->Y_capacity, jac, sizeof *s->Y);
     }
@@ -79,28 +80,23 @@ static void count_rows(sweeps* s, const perp_contact_problem* P)
     }
 }
 
-/* Factors the blocks, Y and W; false if a block is not positive definite. */
+/* The factors of the blocks, Y and W; false if a block is not positive definite. */
 static bool prepare(sweeps* s, const perp_contact_problem* P)
 {
-    const double* M = P->M;
-    for (int32_t i = 0; i < P->block_count; ++i) {
-        const int32_t nv = block_dofs(P, i);
-        if (!perpi_chol_factor(nv, M, s->L + PERPI_BLOCK_MAX * (size_t)P->dof[i])) {
-            return false;
-        }
-        M += (size_t)nv * (size_t)nv;
+    if (!perpi_mass_factor_of(P, s->room, &s->L)) {
+        return false;
     }
     memset(s->W, 0, (size_t)P->row_count * sizeof *s->W);
     count_rows(s, P);
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
-        size_t at = c->jac;
         for (int32_t side = 0; side < 2; ++side) {
-            const int32_t nv = block_dofs(P, c->block[side]);
+            const perpi_side b = perpi_side_of(P, c, side);
+            const int32_t nv = b.nv;
+            size_t at = (size_t)(b.J - P->J);
             for (int32_t r = 0; r < c->rows && nv > 0; ++r, at += (size_t)nv) {
                 memcpy(s->Y + at, P->J + at, (size_t)nv * sizeof *s->Y);
-                perpi_chol_solve(nv, s->L + PERPI_BLOCK_MAX * (size_t)P->dof[c->block[side]],
-                                 s->Y + at);
+                perpi_chol_solve(nv, s->L + PERPI_BLOCK_MAX * (size_t)b.d, s->Y + at);
                 s->W[c->row + r] +=
                     s->touching[c->block[side]] * perpi_dot(nv, P->J + at, s->Y + at);
             }
@@ -116,12 +112,10 @@ static double row_velocity(const perp_contact_problem* P, const perp_constraint*
                            const double* v)
 {
     double u = P->b[c->row + r];
-    size_t at = c->jac;
     for (int32_t side = 0; side < 2; ++side) {
-        const int32_t nv = block_dofs(P, c->block[side]);
-        if (nv > 0) {
-            u += perpi_dot(nv, P->J + at + (size_t)r * (size_t)nv, v + P->dof[c->block[side]]);
-            at += (size_t)c->rows * (size_t)nv;
+        const perpi_side b = perpi_side_of(P, c, side);
+        if (b.nv > 0) {
+            u += perpi_dot(b.nv, b.J + (size_t)r * (size_t)b.nv, v + b.d);
         }
     }
     return u;
@@ -131,39 +125,13 @@ static double row_velocity(const perp_contact_problem* P, const perp_constraint*
 static void push(const sweeps* s, const perp_contact_problem* P, const perp_constraint* c,
                  int32_t r, double dp, double* v)
 {
-    size_t at = c->jac;
     for (int32_t side = 0; side < 2; ++side) {
-        const int32_t nv = block_dofs(P, c->block[side]);
-        if (nv > 0) {
-            const double* Y = s->Y + at + (size_t)r * (size_t)nv;
-            double* v_b = v + P->dof[c->block[side]];
-            for (int32_t i = 0; i < nv; ++i) {
-                v_b[i] += Y[i] * dp;
-            }
-            at += (size_t)c->rows * (size_t)nv;
+        const perpi_side b = perpi_side_of(P, c, side);
+        const double* Y = s->Y + (b.J - P->J) + (size_t)r * (size_t)b.nv;
+        double* v_b = v + b.d;
+        for (int32_t i = 0; i < b.nv; ++i) {
+            v_b[i] += Y[i] * dp;
         }
-    }
-}
-
-/* v = M^-1 (k + J' p) */
-static void velocities(const sweeps* s, const perp_contact_problem* P, const double* p, double* v)
-{
-    memcpy(v, P->k, (size_t)P->dof_count * sizeof *v);
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        const perp_constraint* c = &P->constraint[i];
-        size_t at = c->jac;
-        for (int32_t side = 0; side < 2; ++side) {
-            const int32_t nv = block_dofs(P, c->block[side]);
-            if (nv > 0) {
-                perpi_matvec_transposed_add(c->rows, nv, P->J + at, p + c->row,
-                                            v + P->dof[c->block[side]]);
-                at += (size_t)c->rows * (size_t)nv;
-            }
-        }
-    }
-    for (int32_t i = 0; i < P->block_count; ++i) {
-        perpi_chol_solve(block_dofs(P, i), s->L + PERPI_BLOCK_MAX * (size_t)P->dof[i],
-                         v + P->dof[i]);
     }
 }
 
@@ -240,14 +208,14 @@ static void sweep(void* self, double* change, double* largest)
     }
     if (s->set.simultaneous) {
         memcpy(s->p, s->next, (size_t)P->row_count * sizeof *s->next);
-        velocities(s, P, s->p, s->v);
+        perpi_motion_of(P, s->L, s->p, s->v);
     }
 }
 
 static double judge(void* self)
 {
     sweeps* s = self;
-    velocities(s, s->P, s->p, s->v);
+    perpi_motion_of(s->P, s->L, s->p, s->v);
     return perp_contact_judge(s->P, s->v, s->p, s->work).worst;
 }
 
@@ -289,7 +257,7 @@ perp_status perpi_splitting_contact(void* self, const perp_contact_problem* P,
         memset(p, 0, (size_t)P->row_count * sizeof *p);
     }
     project_guess(P, p);
-    velocities(s, P, p, v);
+    perpi_motion_of(P, s->L, p, v);
     s->P = P;
     s->v = v;
     s->p = p;
