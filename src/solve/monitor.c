@@ -1,4 +1,4 @@
-/* src/solve/monitor.c - see lookout.h. */
+/* src/solve/monitor.c - see monitor.h. */
 #include "solve/monitor.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 enum { MORE = 20 }; /* iterations beyond options.enough in which the tolerance must be reached */
 
-perpi_lookout perpi_lookout_start(const perp_solve_options* options, perp_report* report,
+perpi_monitor perpi_monitor_start(const perp_solve_options* options, perp_report* report,
                                   int32_t limit, const double* point, double* best, size_t count)
 {
     report->outcome = PERP_OUTCOME_MAX_ITER;
@@ -15,7 +15,7 @@ perpi_lookout perpi_lookout_start(const perp_solve_options* options, perp_report
     if (count > 0) {
         memcpy(best, point, count * sizeof *best);
     }
-    return (perpi_lookout){.options = options,
+    return (perpi_monitor){.options = options,
                            .report = report,
                            .clock = perpi_clock_start(options->time_limit),
                            .least = INFINITY,
@@ -24,23 +24,33 @@ perpi_lookout perpi_lookout_start(const perp_solve_options* options, perp_report
                            .limit = options->max_iter > 0 ? options->max_iter : limit};
 }
 
-static bool cancelled(const perpi_lookout* l)
+perp_outcome perpi_monitor_interrupt(const perp_solve_options* options, const perpi_clock* clock)
 {
-    return l->options->cancel != NULL && l->options->cancel(l->options->user);
+    if (perpi_clock_expired(clock)) {
+        return PERP_OUTCOME_TIME_LIMIT;
+    }
+    const bool cancelled = options->cancel != NULL && options->cancel(options->user);
+    return cancelled ? PERP_OUTCOME_CANCELLED : PERP_OUTCOME_UNSET;
 }
 
-bool perpi_lookout_spent(const perpi_lookout* l)
+void perpi_monitor_log(const perp_solve_options* options, int32_t iteration, double residual)
 {
-    return l->report->iterations >= l->limit || perpi_clock_expired(&l->clock) || cancelled(l);
+    if (options->log != NULL) {
+        options->log(options->user, iteration, residual);
+    }
 }
 
-bool perpi_lookout_see(perpi_lookout* l, double residual, const double* point)
+bool perpi_monitor_spent(const perpi_monitor* l)
+{
+    return l->report->iterations >= l->limit ||
+           perpi_monitor_interrupt(l->options, &l->clock) != PERP_OUTCOME_UNSET;
+}
+
+bool perpi_monitor_check(perpi_monitor* l, double residual, const double* point)
 {
     const perp_solve_options* options = l->options;
     perp_report* report = l->report;
-    if (options->log != NULL) {
-        options->log(options->user, report->iterations, residual);
-    }
+    perpi_monitor_log(options, report->iterations, residual);
     if (residual < l->least) {
         l->least = residual;
         if (l->count > 0) {
@@ -55,12 +65,12 @@ bool perpi_lookout_see(perpi_lookout* l, double residual, const double* point)
     } else if (report->iterations >= l->limit ||
                (l->enough > 0 && report->iterations >= l->enough)) {
         report->outcome = PERP_OUTCOME_MAX_ITER;
-    } else if (perpi_clock_expired(&l->clock)) {
-        report->outcome = PERP_OUTCOME_TIME_LIMIT;
-    } else if (cancelled(l)) {
-        report->outcome = PERP_OUTCOME_CANCELLED;
     } else {
-        return false;
+        const perp_outcome interrupt = perpi_monitor_interrupt(options, &l->clock);
+        if (interrupt == PERP_OUTCOME_UNSET) {
+            return false;
+        }
+        report->outcome = interrupt;
     }
     l->over = true;
     return true;

@@ -212,8 +212,8 @@ static perp_status admm_solve(void* self, const perp_friction_problem* P,
     perpi_friction_metric(P, s->D);
     memcpy(s->z, r, bytes);
     perpi_friction_project(P, s->z);
-    perpi_lookout out =
-        perpi_lookout_start(options, report, 10000, s->z, s->best, (size_t)P->row_count);
+    perpi_monitor out =
+        perpi_monitor_start(options, report, 10000, s->z, s->best, (size_t)P->row_count);
     double rho = s->set.penalty, primal = 0.0, dual = 0.0;
     int32_t factored = 0;
     bool ready = false;
@@ -221,7 +221,7 @@ static perp_status admm_solve(void* self, const perp_friction_problem* P,
         report->iterations = it;
         if (it % s->set.judge_every == 0 || it == out.limit) {
             const double residual = perp_friction_judge(P, s->z, s->work).worst;
-            if (perpi_lookout_see(&out, residual, s->z)) {
+            if (perpi_monitor_check(&out, residual, s->z)) {
                 break;
             }
             if (!isfinite(residual)) {

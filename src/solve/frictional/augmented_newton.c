@@ -579,7 +579,7 @@ static bool newton_step(bodies* s, const proximal* k)
 /* What one solve carries along. */
 typedef struct course {
     const perp_contact_problem* P;
-    perpi_lookout out;
+    perpi_monitor out;
     double now;   /* the judge's, of the last point looked at */
     double scale; /* of |f| */
     int32_t rounds;
@@ -635,7 +635,7 @@ static double proximal_step(bodies* s, course* k, const proximal* prox, double t
     double value = evaluate(s, prox, s->z, s->u, s->d, s->f);
     double off = norm(n, s->f) / k->scale, least = off;
     int32_t idle = 0;
-    for (int32_t i = 0; i < steps && off > target && !perpi_lookout_spent(&k->out); ++i) {
+    for (int32_t i = 0; i < steps && off > target && !perpi_monitor_spent(&k->out); ++i) {
         ++k->out.report->iterations;
         if (!newton_step(s, prox)) {
             return INFINITY;
@@ -669,7 +669,7 @@ static bool look(bodies* s, course* k, const double* p)
     const perp_contact_problem* P = k->P;
     motion_of(s, P, p, s->v);
     k->now = perp_contact_judge(P, s->v, p, s->work).worst;
-    return perpi_lookout_see(&k->out, k->now, p);
+    return perpi_monitor_check(&k->out, k->now, p);
 }
 
 /* s = the largest -u_t . d over d in F(mu): what makes the convex law the contact's. */
@@ -686,6 +686,81 @@ static void set_support(bodies* s, const perp_contact_problem* P, const double* 
             t = c->mu * sqrt(t);
         }
         s->s[c->row] = t;
+    }
+}
+
+/* How the proximal steps go on. */
+typedef struct phase {
+    double lambda;
+    bool convex;             /* the convex law instead of the contact's */
+    int32_t failed, settled; /* steps in a row; good convex steps */
+    int32_t trials;          /* returns to the convex law */
+} phase;
+
+/* After a step: weight and law of the next. True if there is none. */
+static bool next_phase(const bodies* s, const course* k, bool good, int32_t took, phase* f)
+{
+    if (good) {
+        f->failed = 0;
+        f->lambda *= took <= 3 ? 0.1 : took <= 7 ? 0.3 : took <= 15 ? 1.0 : 3.0;
+    } else {
+        ++f->failed;
+        f->lambda *= 10.0;
+    }
+    f->settled += f->convex && good;
+    if (f->convex && good && (k->now < NEAR || f->settled > 3 + f->trials)) {
+        f->convex = false; /* polygons never look near as long as they are discs */
+    } else if (!f->convex && f->failed >= 3) {
+        f->convex = true;
+        f->lambda = s->set.regularisation;
+        f->failed = f->settled = 0;
+        ++f->trials;
+    } else if (f->convex && f->failed >= 6) {
+        return true;
+    }
+    return false;
+}
+
+/* Proximal steps until the monitor ends them, or none succeeds any more. */
+static void iterate(bodies* s, course* k, perp_report* report)
+{
+    const perp_contact_problem* P = k->P;
+    const double near = 0.1 * sqrt(k->now);
+    phase f = {.lambda = near < s->set.regularisation ? near : s->set.regularisation,
+               .convex = !(k->now < NEAR)};
+    while (!k->out.over) {
+        const double least = f.convex ? LAMBDA_CONVEX : LAMBDA_MIN;
+        f.lambda = f.lambda < least ? least : f.lambda > LAMBDA_MAX ? LAMBDA_MAX : f.lambda;
+        k->scale = norm(P->dof_count, s->half.y.at) + norm(P->dof_count, s->x);
+        k->scale = k->scale > 0.0 ? k->scale : 1.0;
+        const proximal prox = {P, f.lambda, f.convex};
+        const double before = k->now;
+        const int32_t from = report->iterations;
+        double target = INNER_RATIO * (before < 1.0 ? before : 1.0);
+        target = target > 1e-16 ? target : 1e-16;
+        const double off = proximal_step(s, k, &prox, target, s->set.steps);
+        const int32_t took = report->iterations - from;
+        ++k->rounds;
+        report->iterations += took == 0; /* a step that changes nothing counts: no endless loop */
+        for (int32_t i = 0; i < P->row_count; ++i) {
+            s->trial_d[i] = s->c[i] + (isfinite(off) ? s->d[i] : 0.0);
+        }
+        if (look(s, k, s->trial_d)) {
+            break;
+        }
+        const bool good = isfinite(k->now) && (off <= 10.0 * target || k->now < 0.5 * before) &&
+                          (f.convex || k->now < 10.0 * before);
+        if (good) {
+            memcpy(s->c, s->trial_d, (size_t)P->row_count * sizeof *s->c);
+            set_support(s, P, s->u);
+            velocities(s, P, P->b, s->x, s->uc);
+        } else {
+            k->now = before;
+        }
+        if (next_phase(s, k, good, took, &f)) {
+            report->outcome = PERP_OUTCOME_BREAKDOWN;
+            break;
+        }
     }
 }
 
@@ -723,62 +798,11 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     perpi_friction_project_guess(&laws, s->c);
     course k = {
         .P = P,
-        .out = perpi_lookout_start(options, report, 2000, s->c, s->best, (size_t)P->row_count)};
+        .out = perpi_monitor_start(options, report, 2000, s->c, s->best, (size_t)P->row_count)};
     look(s, &k, s->c);
     velocities(s, P, P->b, s->x, s->uc);
     set_support(s, P, s->uc);
-
-    const double near = 0.1 * sqrt(k.now);
-    double lambda = near < s->set.regularisation ? near : s->set.regularisation;
-    bool convex = !(k.now < NEAR);
-    int32_t failed = 0, settled = 0, trials = 0; /* in a row; convex steps; returns to those */
-    while (!k.out.over) {
-        const double least = convex ? LAMBDA_CONVEX : LAMBDA_MIN;
-        lambda = lambda < least ? least : lambda > LAMBDA_MAX ? LAMBDA_MAX : lambda;
-        k.scale = norm(P->dof_count, s->half.y.at) + norm(P->dof_count, s->x);
-        k.scale = k.scale > 0.0 ? k.scale : 1.0;
-        const proximal prox = {P, lambda, convex};
-        const double before = k.now;
-        const int32_t from = report->iterations;
-        double target = INNER_RATIO * (before < 1.0 ? before : 1.0);
-        target = target > 1e-16 ? target : 1e-16;
-        const double off = proximal_step(s, &k, &prox, target, s->set.steps);
-        const int32_t took = report->iterations - from;
-        ++k.rounds;
-        report->iterations +=
-            took == 0; /* a step that changes nothing counts, too: no endless loop */
-        for (int32_t i = 0; i < P->row_count; ++i) {
-            s->trial_d[i] = s->c[i] + (isfinite(off) ? s->d[i] : 0.0);
-        }
-        if (look(s, &k, s->trial_d)) {
-            break;
-        }
-        const bool good = isfinite(k.now) && (off <= 10.0 * target || k.now < 0.5 * before) &&
-                          (convex || k.now < 10.0 * before);
-        if (good) {
-            memcpy(s->c, s->trial_d, rows);
-            set_support(s, P, s->u);
-            velocities(s, P, P->b, s->x, s->uc);
-            failed = 0;
-            lambda *= took <= 3 ? 0.1 : took <= 7 ? 0.3 : took <= 15 ? 1.0 : 3.0;
-        } else {
-            ++failed;
-            k.now = before;
-            lambda *= 10.0;
-        }
-        settled += convex && good;
-        if (convex && good && (k.now < NEAR || settled > 3 + trials)) {
-            convex = false; /* polygons never look near as long as they are discs */
-        } else if (!convex && failed >= 3) {
-            convex = true;
-            lambda = s->set.regularisation;
-            failed = settled = 0;
-            ++trials;
-        } else if (convex && failed >= 6) {
-            report->outcome = PERP_OUTCOME_BREAKDOWN;
-            break;
-        }
-    }
+    iterate(s, &k, report);
     memcpy(p, s->best, rows);
     motion_of(s, P, p, v);
     snprintf(report->detail, sizeof report->detail, "%d Newton steps, %d proximal steps",

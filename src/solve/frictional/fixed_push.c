@@ -120,17 +120,81 @@ static bool share_inertia(int32_t n, double* M, int32_t tangential, const double
     return true;
 }
 
-bool perpi_fixed_push_add(perpi_fixed_push* f, perp_contact_problem* P, int32_t i, double s,
-                          double w_n, perp_constraint* constraint, double* b, double* compliance,
-                          double* p)
+/* Rows of J that one contact has on its two sides. */
+typedef struct push_side {
+    int32_t n;
+    const double* J;
+} push_side;
+
+/* Appends the block of z and, if the contact has two bodies, of y; false: no inertia to share. */
+static bool add_block(perpi_fixed_push* f, perp_contact_problem* P, const perp_constraint* c,
+                      push_side second, int32_t ny, double s, double m_z, double* m_y)
 {
-    perp_constraint* c = &constraint[i];
+    const int32_t extra = ny + 1, block = P->block_count, first = P->dof_count;
+    const int32_t tangential = c->rows - 1;
+    const bool two = ny > 0;
+    if (two && !share_inertia(second.n, f->M + mass_size(P, c->block[1]), tangential,
+                              second.J + second.n, m_y)) {
+        return false;
+    }
+    double* M = f->M + mass_size(P, block);
+    memset(M, 0, (size_t)(extra * extra) * sizeof *M);
+    for (int32_t d = 0; d < extra; ++d) {
+        M[d * extra + d] = d < ny ? *m_y : m_z;
+        f->k[first + d] = 0.0;
+        f->v[first + d] = s / m_z;
+    }
+    if (two) {
+        perpi_matvec(tangential, second.n, second.J + second.n, f->v + P->dof[c->block[1]],
+                     f->v + first);
+    }
+    f->dof[block + 1] = first + extra;
+    return true;
+}
+
+/* Ties y to the tangential velocity of the second body: one more constraint. */
+static void tie(perpi_fixed_push* f, perp_contact_problem* P, const perpi_push_arrays* a, int32_t i,
+                int32_t tied, push_side second, size_t at, double m_y)
+{
+    const perp_constraint* c = &a->constraint[i];
+    const int32_t ny = c->rows - 1, extra = ny + 1, block = P->block_count - 1;
+    const int32_t first = P->dof[block];
+    double* out = f->J + at;
+    for (int32_t r = 0; r < ny; ++r) {
+        for (int32_t d = 0; d < second.n; ++d) {
+            out[r * second.n + d] = -second.J[(1 + r) * second.n + d];
+        }
+    }
+    out += ny * second.n;
+    for (int32_t r = 0; r < ny; ++r) {
+        memset(out + r * extra, 0, (size_t)extra * sizeof *out);
+        out[r * extra + r] = 1.0;
+        a->b[P->row_count + r] = 0.0;
+        a->p[P->row_count + r] = m_y * f->v[first + r] - a->p[c->row + 1 + r];
+        if (a->compliance != NULL) {
+            a->compliance[P->row_count + r] = 0.0;
+        }
+    }
+    a->constraint[P->constraint_count] = (perp_constraint){.kind = PERP_CONSTRAINT_EQUALITY,
+                                                           .block = {tied, block},
+                                                           .row = P->row_count,
+                                                           .rows = ny,
+                                                           .jac = at};
+    P->constraint_count += 1;
+    P->row_count += ny;
+}
+
+bool perpi_fixed_push_add(perpi_fixed_push* f, perp_contact_problem* P, int32_t i, double s,
+                          double w_n, const perpi_push_arrays* a)
+{
+    perp_constraint* c = &a->constraint[i];
     const int32_t rows = c->rows, tangential = rows - 1;
     const int32_t n[2] = {dofs(P, c->block[0]), dofs(P, c->block[1])};
     const bool two = c->block[0] >= 0 && c->block[1] >= 0;
     const int32_t body = two || c->block[1] < 0 ? 0 : 1; /* the side that stays */
     const int32_t ny = two ? tangential : 0, extra = ny + 1, block = P->block_count;
     const double* J[2] = {f->J + c->jac, f->J + c->jac + rows * n[0]};
+    const push_side second = {n[1], J[1]};
     const double m_z = w_n > 0.0 ? 1.0 / w_n : 1.0;
     double m_y = 0.0;
 
@@ -140,23 +204,9 @@ bool perpi_fixed_push_add(perpi_fixed_push* f, perp_contact_problem* P, int32_t 
             f->k[P->dof[c->block[side]] + d] += s * J[side][d];
         }
     }
-    /* the block of z, and of y */
-    if (two &&
-        !share_inertia(n[1], f->M + mass_size(P, c->block[1]), tangential, J[1] + n[1], &m_y)) {
+    if (!add_block(f, P, c, second, ny, s, m_z, &m_y)) {
         return false;
     }
-    double* M = f->M + mass_size(P, block);
-    const int32_t first = P->dof_count;
-    memset(M, 0, (size_t)(extra * extra) * sizeof *M);
-    for (int32_t d = 0; d < extra; ++d) {
-        M[d * extra + d] = d < ny ? m_y : m_z;
-        f->k[first + d] = 0.0;
-        f->v[first + d] = s / m_z;
-    }
-    if (two) {
-        perpi_matvec(tangential, n[1], J[1] + n[1], f->v + P->dof[c->block[1]], f->v + first);
-    }
-    f->dof[block + 1] = first + extra;
 
     /* the contact: its normal row sees z alone, its tangential rows the body and y */
     size_t at = jacobian_size(P);
@@ -176,37 +226,12 @@ bool perpi_fixed_push_add(perpi_fixed_push* f, perp_contact_problem* P, int32_t 
     const int32_t tied = c->block[1];
     c->jac = contact_at;
     c->block[1 - body] = block;
-    b[c->row] = -s / m_z;
-    p[c->row] = s;
+    a->b[c->row] = -s / m_z;
+    a->p[c->row] = s;
     P->block_count = block + 1;
-    P->dof_count = first + extra;
-    if (!two) {
-        return true;
+    P->dof_count += extra;
+    if (two) {
+        tie(f, P, a, i, tied, second, at, m_y);
     }
-
-    /* y is the tangential velocity of the second body */
-    out = f->J + at;
-    for (int32_t r = 0; r < ny; ++r) {
-        for (int32_t d = 0; d < n[1]; ++d) {
-            out[r * n[1] + d] = -J[1][(1 + r) * n[1] + d];
-        }
-    }
-    out += ny * n[1];
-    for (int32_t r = 0; r < ny; ++r) {
-        memset(out + r * extra, 0, (size_t)extra * sizeof *out);
-        out[r * extra + r] = 1.0;
-        b[P->row_count + r] = 0.0;
-        p[P->row_count + r] = m_y * f->v[first + r] - p[c->row + 1 + r];
-        if (compliance != NULL) {
-            compliance[P->row_count + r] = 0.0;
-        }
-    }
-    constraint[P->constraint_count] = (perp_constraint){.kind = PERP_CONSTRAINT_EQUALITY,
-                                                        .block = {tied, block},
-                                                        .row = P->row_count,
-                                                        .rows = ny,
-                                                        .jac = at};
-    P->constraint_count += 1;
-    P->row_count += ny;
     return true;
 }

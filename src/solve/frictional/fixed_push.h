@@ -28,12 +28,16 @@ void perpi_fixed_push_free(perpi_fixed_push* f);
 perp_status perpi_fixed_push_begin(perpi_fixed_push* f, perp_contact_problem* P, int32_t pushes,
                                    const double* v);
 
+/* P's own arrays, with room for one more constraint of PERPI_PUSH_ROWS rows. compliance may be NULL. */
+typedef struct perpi_push_arrays {
+    perp_constraint* constraint;
+    double *b, *compliance, *p;
+} perpi_push_arrays;
+
 /* Gives contact i (2 or 3 tangential rows) of P the normal impulse s > 0; w_n: about how much velocity a
- * unit of it makes, the scale. constraint, b, compliance (or NULL) and p are P's own arrays, with room for one more
- * constraint of PERPI_PUSH_ROWS rows. k takes the push; p gets a first guess. False: the mass matrix of
- * a block is not positive. */
+ * unit of it makes, the scale. k takes the push; p gets a first guess. False: the mass matrix of a block
+ * is not positive. */
 bool perpi_fixed_push_add(perpi_fixed_push* f, perp_contact_problem* P, int32_t i, double s,
-                          double w_n, perp_constraint* constraint, double* b, double* compliance,
-                          double* p);
+                          double w_n, const perpi_push_arrays* arrays);
 
 #endif

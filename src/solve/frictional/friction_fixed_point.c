@@ -140,14 +140,14 @@ static perp_status fixed_solve(void* self, const perp_friction_problem* P,
     }
     perpi_friction_metric(P, s->w);
     perpi_friction_project(P, r);
-    perpi_lookout out =
-        perpi_lookout_start(options, report, 100000, r, s->best, (size_t)P->row_count);
+    perpi_monitor out =
+        perpi_monitor_start(options, report, 100000, r, s->best, (size_t)P->row_count);
     double rho = s->set.step;
     for (int32_t it = 0; it <= out.limit; ++it) {
         report->iterations = it;
         if (it % s->set.judge_every == 0 || it == out.limit) {
             const double residual = perp_friction_judge(P, r, s->work).worst;
-            if (perpi_lookout_see(&out, residual, r)) {
+            if (perpi_monitor_check(&out, residual, r)) {
                 break;
             }
             if (!isfinite(residual)) {

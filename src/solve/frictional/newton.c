@@ -197,11 +197,18 @@ static double evaluate(newton* s, const perp_friction_problem* P, double lambda,
     return sqrt(sum);
 }
 
-/* out <- out + B W; B: m x m, W: m x n. On the diagonal (A given) also lambda B D + A. */
+/* What a diagonal block of the matrix has beside B W: lambda B D + A. */
+typedef struct diagonal_part {
+    const double* A; /* NULL: not on the diagonal */
+    const double* D;
+    double lambda;
+} diagonal_part;
+
+/* out <- out + B W; B: m x m, W: m x n, out with rows of ld. On the diagonal also its other part. */
 static inline void add_product(int32_t m, int32_t n, const double* B, const double* W,
-                               const double* A, double lambda, const double* D, double* out,
-                               int32_t ld)
+                               diagonal_part part, double* out, int32_t ld)
 {
+    const double *A = part.A, *D = part.D, lambda = part.lambda;
     for (int32_t a = 0; a < m; ++a) {
         double* restrict y = out + (size_t)a * (size_t)ld;
         for (int32_t b = 0; b < m; ++b) {
@@ -250,13 +257,13 @@ static bool newton_step(newton* s, const perp_friction_problem* P, const double*
             const double* W = P->W.value + P->W.at[k];
             int32_t ld;
             double* out = perpi_block_lu_block(s->lu, k, &ld);
-            const double *A = j == i ? s->A : NULL, *D = s->D + row;
+            const diagonal_part part = {j == i ? s->A : NULL, s->D + row, lambda};
             if (n == 3 && nj == 3) { /* known sizes: unrolled */
-                add_product(3, 3, s->B, W, A, lambda, D, out, ld);
+                add_product(3, 3, s->B, W, part, out, ld);
             } else if (n == 2 && nj == 2) {
-                add_product(2, 2, s->B, W, A, lambda, D, out, ld);
+                add_product(2, 2, s->B, W, part, out, ld);
             } else {
-                add_product(n, nj, s->B, W, A, lambda, D, out, ld);
+                add_product(n, nj, s->B, W, part, out, ld);
             }
         }
     }
@@ -266,7 +273,7 @@ static bool newton_step(newton* s, const perp_friction_problem* P, const double*
 /* What one solve carries along. */
 typedef struct course {
     const perp_friction_problem* P;
-    perpi_lookout out;
+    perpi_monitor out;
     double lambda; /* 0: not chosen yet */
     int32_t sweeps;
     bool soft; /* impulses weighed by lambda */
@@ -275,7 +282,7 @@ typedef struct course {
 /* Asks the judge about r; true if the solve is over. */
 static bool look(newton* s, course* k, const double* r)
 {
-    return perpi_lookout_see(&k->out, perp_friction_judge(k->P, r, s->work).worst, r);
+    return perpi_monitor_check(&k->out, perp_friction_judge(k->P, r, s->work).worst, r);
 }
 
 /* r <- r + t step with t = 1, 1/2, ... for which |F| falls, or the best of those tried: a kink is
@@ -318,7 +325,7 @@ static bool solve_around_centre(newton* s, course* k, double merit, double targe
         if (merit <= target) {
             return true;
         }
-        if (perpi_lookout_spent(&k->out)) {
+        if (perpi_monitor_spent(&k->out)) {
             return false; /* the look that follows says which */
         }
         idle = merit <= 0.5 * least ? 0 : idle + 1;
@@ -486,7 +493,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
     set_weights(s, P);
     course k = {.P = P,
                 .out =
-                    perpi_lookout_start(options, report, 5000, r, s->best, (size_t)P->row_count)};
+                    perpi_monitor_start(options, report, 5000, r, s->best, (size_t)P->row_count)};
     int32_t sweeps = warm ? 0 : P->row_count <= FEW_ROWS ? (s->set.sweeps + 1) / 2 : s->set.sweeps;
     if (only_equalities(P)) {
         k.out.over = solve_linear(s, &k, r);

@@ -99,8 +99,8 @@ static perp_status nsgs_solve(void* self, const perp_friction_problem* P,
         memset(r, 0, bytes);
     }
     perpi_friction_project_guess(P, r);
-    perpi_lookout out =
-        perpi_lookout_start(options, report, 10000, r, s->best, (size_t)P->row_count);
+    perpi_monitor out =
+        perpi_monitor_start(options, report, 10000, r, s->best, (size_t)P->row_count);
     for (int32_t sweep = 0; sweep <= out.limit; ++sweep) {
         if (sweep > 0) {
             perpi_friction_sweep(&s->sweeper, P, s->set.relax, s->set.symmetric && sweep % 2 == 0,
@@ -112,7 +112,7 @@ static perp_status nsgs_solve(void* self, const perp_friction_problem* P,
             continue;
         }
         const double residual = perp_friction_judge(P, r, s->work).worst;
-        if (perpi_lookout_see(&out, residual, r)) {
+        if (perpi_monitor_check(&out, residual, r)) {
             break;
         }
         if (!isfinite(residual)) {

@@ -26,6 +26,7 @@
 #include "linalg/dense.h"
 #include "solve/builtin.h"
 #include "solve/frictional/fixed_push.h"
+#include "solve/monitor.h"
 
 #define SETTLED 1e-13   /* opening of a partner, of its largest term, that is none */
 #define DIFFERENCE 1e-6 /* of a share, for derivatives */
@@ -280,12 +281,12 @@ static perp_status push_in_space(switching* s, const perp_contact_problem* P,
         return PERP_OK;
     }
     const double* v_old = *v;
+    const perpi_push_arrays arrays = {s->constraint, s->b, s->compliance, s->p};
     const perp_status status = perpi_fixed_push_begin(&s->push, R, pushes, v_old);
     for (int32_t j = 0; status == PERP_OK && j < count; ++j) {
         const int32_t i = s->from[j], g = s->group_of[i];
         if (g >= 0 && s->partner[g] == i && s->constraint[j].rows > PLANAR &&
-            !perpi_fixed_push_add(&s->push, R, j, s->share[g].s, open_by(P, i, v_old).w,
-                                  s->constraint, s->b, s->compliance, s->p)) {
+            !perpi_fixed_push_add(&s->push, R, j, s->share[g].s, open_by(P, i, v_old).w, &arrays)) {
             return perpi_fail(s->context, PERP_ERROR_UNSUPPORTED,
                               "switching: a mass matrix is not positive");
         }
@@ -671,11 +672,14 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     report->outcome = PERP_OUTCOME_MAX_ITER;
     int32_t budget = INT32_MAX;
     s->one_by_one = false;
+    const perpi_clock clock = {0}; /* the inner solves watch the time */
     perp_solve_options inner = *options;
     inner.max_iter = inner.max_iter > 0 && inner.max_iter < INNER ? inner.max_iter : INNER;
     for (int32_t i = 0; status == PERP_OK && i < limit && report->iterations < budget; ++i) {
-        if (i > 0 && options->cancel != NULL && options->cancel(options->user)) {
-            report->outcome = PERP_OUTCOME_CANCELLED;
+        const perp_outcome interrupt =
+            i > 0 ? perpi_monitor_interrupt(options, &clock) : PERP_OUTCOME_UNSET;
+        if (interrupt != PERP_OUTCOME_UNSET) {
+            report->outcome = interrupt;
             break;
         }
         perp_outcome made = PERP_OUTCOME_UNSET;

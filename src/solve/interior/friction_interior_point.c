@@ -199,7 +199,7 @@ static bool proves_no_answer(interior* s, const perp_friction_problem* P, const 
 /* What one solve carries along. */
 typedef struct course {
     const perp_friction_problem* P;
-    perpi_lookout out;
+    perpi_monitor out;
     int32_t polished, slips;
 } course;
 
@@ -213,7 +213,7 @@ static bool look(interior* s, course* k, const double* r)
         k->out.over = true;
         return true;
     }
-    return perpi_lookout_see(&k->out, residual, r);
+    return perpi_monitor_check(&k->out, residual, r);
 }
 
 /* ---- the polish ---------------------------------------------------------------------------------------*/
@@ -367,7 +367,7 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
     }
     perpi_friction_project_guess(P, r);
     course k = {.P = P,
-                .out = perpi_lookout_start(options, report, 500, r, s->best, (size_t)P->row_count)};
+                .out = perpi_monitor_start(options, report, 500, r, s->best, (size_t)P->row_count)};
     report->outcome = PERP_OUTCOME_BREAKDOWN;
     memcpy(path->r, r, bytes);
     memset(path->dr, 0, bytes);

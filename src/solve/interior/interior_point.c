@@ -7,7 +7,7 @@
 
 #include "linalg/dense.h"
 #include "solve/builtin.h"
-#include "solve/clock.h"
+#include "solve/monitor.h"
 
 enum { ITERATIONS = 100 };
 #define SMALLEST_MU 1e-26 /* below it the products z s are rounding */
@@ -438,9 +438,7 @@ static perp_status interior_mlcp(void* self, const perp_mlcp* problem,
         const double mu = mean_product(p, 0.0, &count);
         memcpy(p->c, p->z, (size_t)n * sizeof *p->c);
         const double e = consider(p, problem, &best);
-        if (options->log != NULL) {
-            options->log(options->user, report->iterations, e);
-        }
+        perpi_monitor_log(options, report->iterations, e);
         if (!isfinite(r) || !isfinite(mu)) {
             say(report, PERP_OUTCOME_BREAKDOWN, "the steps diverge");
             break;
@@ -466,12 +464,9 @@ static perp_status interior_mlcp(void* self, const perp_mlcp* problem,
                 "the steps became too short: M is not monotone, or there is no solution");
             break;
         }
-        if (perpi_clock_expired(&clock)) {
-            say(report, PERP_OUTCOME_TIME_LIMIT, "");
-            break;
-        }
-        if (options->cancel != NULL && options->cancel(options->user)) {
-            say(report, PERP_OUTCOME_CANCELLED, "");
+        const perp_outcome interrupt = perpi_monitor_interrupt(options, &clock);
+        if (interrupt != PERP_OUTCOME_UNSET) {
+            say(report, interrupt, "");
             break;
         }
     }

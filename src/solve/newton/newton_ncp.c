@@ -27,7 +27,8 @@
 #include <string.h>
 
 #include "solve/builtin.h"
-#include "solve/clock.h"
+#include "solve/monitor.h"
+#include "solve/newton/restart.h"
 
 #define DESCENT 1e-10    /* a direction must have -g.d >= this |g| |d| */
 #define SHORTEST 1e-10   /* steps below are none */
@@ -352,6 +353,15 @@ void perpi_newton_destroy(void* self)
 
 /* ---- one solve -----------------------------------------------------------------------------------*/
 
+typedef enum newton_end {
+    END_SOLVED,
+    END_STUCK,
+    END_LIMIT,
+    END_TIME,
+    END_CANCELLED,
+    END_NOT_FINITE
+} newton_end;
+
 typedef struct run {
     perpi_newton* s;
     perpi_box* box;
@@ -368,7 +378,9 @@ typedef struct run {
     int32_t memory;
     double history[PERPI_NEWTON_MEMORY];
     int32_t history_count;
-    int32_t skip; /* steps for which the unregularised system is taken for singular unseen */
+    int32_t skip;   /* steps for which the unregularised system is taken for singular unseen */
+    double* first;  /* the guess */
+    newton_end end; /* of the last attempt */
 } run;
 
 static double dot(int32_t n, const double* a, const double* b)
@@ -521,14 +533,24 @@ static perp_status line_search(run* r, double shortest, bool* moved)
     return PERP_OK;
 }
 
-typedef enum newton_end {
-    END_SOLVED,
-    END_STUCK,
-    END_LIMIT,
-    END_TIME,
-    END_CANCELLED,
-    END_NOT_FINITE
-} newton_end;
+/* Whether the iteration must end here, and how. */
+static bool must_end(const run* r, bool stuck, newton_end* end)
+{
+    if (r->best_residual <= r->options->tolerance) {
+        *end = END_SOLVED;
+    } else if (r->steps >= r->limit) {
+        *end = END_LIMIT;
+    } else if (stuck) {
+        *end = END_STUCK;
+    } else {
+        const perp_outcome interrupt = perpi_monitor_interrupt(r->options, &r->clock);
+        if (interrupt == PERP_OUTCOME_UNSET) {
+            return false;
+        }
+        *end = interrupt == PERP_OUTCOME_TIME_LIMIT ? END_TIME : END_CANCELLED;
+    }
+    return true;
+}
 
 /* From r->y until solved or stuck. */
 static perp_status iterate(run* r, newton_end* end)
@@ -549,31 +571,12 @@ static perp_status iterate(run* r, newton_end* end)
     }
     for (;;) {
         judge(r, r->y);
-        if (r->options->log != NULL) {
-            r->options->log(r->options->user, r->steps, r->residual);
-        }
-        if (r->best_residual <= r->options->tolerance) {
-            *end = END_SOLVED;
-            return PERP_OK;
-        }
+        perpi_monitor_log(r->options, r->steps, r->residual);
         if (r->merit <= STUCK_RATIO * record) {
             record = r->merit;
             record_step = r->steps;
         }
-        if (r->steps >= r->limit) {
-            *end = END_LIMIT;
-            return PERP_OK;
-        }
-        if (r->steps - record_step >= STUCK_STEPS || r->steps >= last_step) {
-            *end = END_STUCK;
-            return PERP_OK;
-        }
-        if (perpi_clock_expired(&r->clock)) {
-            *end = END_TIME;
-            return PERP_OK;
-        }
-        if (r->options->cancel != NULL && r->options->cancel(r->options->user)) {
-            *end = END_CANCELLED;
+        if (must_end(r, r->steps - record_step >= STUCK_STEPS || r->steps >= last_step, end)) {
             return PERP_OK;
         }
         status = perpi_box_jacobian(r->box, r->y);
@@ -615,14 +618,14 @@ static perp_status iterate(run* r, newton_end* end)
 
 /* What an attempt changes. The second: the merit and how it is searched. Later ones also the start:
  * in the box, at a random distance of its bounds; every second one around the best point so far. */
-static void vary(run* r, int32_t attempt, const double* first)
+static void vary(run* r, int32_t attempt)
 {
     const perpi_newton_settings* set = &r->s->set;
     const bool other = attempt % 2 != 0;
     r->penalty = !other ? set->penalty : set->penalty > 0.0 ? 0.0 : OTHER_PENALTY;
     r->memory = !other ? set->memory : set->memory > 1 ? 1 : OTHER_MEMORY;
     if (attempt < 2) {
-        memcpy(r->y, first, (size_t)r->n * sizeof *r->y);
+        memcpy(r->y, r->first, (size_t)r->n * sizeof *r->y);
         return;
     }
     perpi_box_random(r->box, (uint64_t)attempt, r->y);
@@ -630,6 +633,17 @@ static void vary(run* r, int32_t attempt, const double* first)
         r->y[i] = r->best[i] + 0.25 * r->y[i];
     }
     perpi_box_project(r->box, r->y, r->y);
+}
+
+static perp_status newton_attempt(void* run_of, int32_t attempt, perpi_restart_end* end)
+{
+    run* r = run_of;
+    vary(r, attempt);
+    const perp_status status = iterate(r, &r->end);
+    *end = r->end == END_SOLVED                              ? PERPI_RESTART_SOLVED
+           : r->end == END_STUCK || r->end == END_NOT_FINITE ? PERPI_RESTART_STUCK
+                                                             : PERPI_RESTART_OVER;
+    return status;
 }
 
 static void describe(const run* r, newton_end end, int32_t attempts, perp_report* report)
@@ -672,44 +686,31 @@ static perp_status solve(perpi_newton* s, const perpi_box_form* form,
              .clock = perpi_clock_start(options->time_limit),
              .n = form->ncp.n,
              .best_residual = INFINITY};
-    double* first;
     double** const vector[] = {&r.y,     &r.G,     &r.Phi,   &r.a,       &r.b,   &r.g,
                                &r.d,     &r.y_try, &r.G_try, &r.Phi_try, &r.m_a, &r.m_b,
-                               &r.m_Phi, &r.best,  &r.x,     &first};
+                               &r.m_Phi, &r.best,  &r.x,     &r.first};
     for (size_t i = 0; i < sizeof vector / sizeof vector[0]; ++i) {
         *vector[i] = s->memory + i * n;
     }
     r.polish_work = s->memory + 16 * n;
     const int32_t every = s->set.start_steps * (s->set.restarts + 1);
     r.limit = options->max_iter > 0 ? options->max_iter : every;
-    newton_end end = END_STUCK;
-    perpi_box_to_y(&s->box, z, first);
-    perpi_box_project(&s->box, first, first);
-    memcpy(r.best, first, n * sizeof *r.best);
-    int32_t attempt = 0;
-    for (;; ++attempt) {
-        vary(&r, attempt, first);
-        status = iterate(&r, &end);
-        if (status != PERP_OK) {
-            return status;
-        }
-        if ((end != END_STUCK && end != END_NOT_FINITE) || attempt >= s->set.restarts) {
-            break;
-        }
+    const perpi_restarts restarts = {.box = &s->box,
+                                     .linear = &s->linear,
+                                     .tolerance = options->tolerance,
+                                     .restarts = s->set.restarts,
+                                     .first = r.first,
+                                     .best = r.best,
+                                     .best_residual = &r.best_residual,
+                                     .work = r.polish_work,
+                                     .run = &r,
+                                     .attempt = newton_attempt};
+    int32_t attempts = 0;
+    status = perpi_newton_restarts(&restarts, z, &attempts);
+    if (status == PERP_OK) {
+        describe(&r, r.end, attempts, report);
     }
-    if (end == END_SOLVED) {
-        status = perpi_newton_finish(&s->linear, &s->box, r.best, &r.best_residual, r.polish_work);
-        if (status != PERP_OK) {
-            return status;
-        }
-    }
-    /* Far out the judge no longer sees a violation: such a point is not handed back. */
-    perpi_box_to_z(&s->box, r.best, s->box.z);
-    const bool far = end != END_SOLVED &&
-                     form->judge(form->problem, s->box.z, s->box.work) <= options->tolerance;
-    perpi_box_give(&s->box, far ? first : r.best, z);
-    describe(&r, end, attempt + 1, report);
-    return PERP_OK;
+    return status;
 }
 
 perp_status perpi_newton_solve_lcp(void* self, const perp_lcp* problem,

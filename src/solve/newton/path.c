@@ -21,8 +21,9 @@
 #include <string.h>
 
 #include "solve/builtin.h"
-#include "solve/clock.h"
+#include "solve/monitor.h"
 #include "solve/newton/newton_ncp.h"
+#include "solve/newton/restart.h"
 
 #define INEXACT 1e-6     /* a linearisation whose answer is this good is solved */
 #define LINEAR_TOL 1e-13 /* what pivot is asked for */
@@ -161,6 +162,10 @@ typedef struct run {
     double history[PERPI_PATH_MEMORY];
     int32_t history_count, history_next;
     perp_outcome linear_outcome; /* of the last MLCP without eps */
+    const double* guess;         /* the caller's z until the first attempt has begun */
+    bool warm;
+    double* first; /* the guess in the box */
+    path_end end;  /* of the last attempt */
 } run;
 
 static void copy_point(const run* r, point* to, const point* from)
@@ -180,9 +185,7 @@ static void judge(run* r, const point* p)
         r->best_residual = residual;
         memcpy(r->best, p->y, (size_t)r->n * sizeof *r->best);
     }
-    if (r->options->log != NULL) {
-        r->options->log(r->options->user, r->steps, residual);
-    }
+    perpi_monitor_log(r->options, r->steps, residual);
 }
 
 /* Where the residual is nearly gone, what rounding left of it. p: a point that was judged. */
@@ -232,13 +235,15 @@ static bool interrupted(run* r, path_end* end)
         *end = END_SOLVED;
     } else if (r->steps >= r->limit) {
         *end = END_LIMIT;
-    } else if (perpi_clock_expired(&r->clock)) {
-        *end = END_TIME;
-    } else if (r->linear_outcome == PERP_OUTCOME_CANCELLED ||
-               (r->options->cancel != NULL && r->options->cancel(r->options->user))) {
-        *end = END_CANCELLED;
     } else {
-        return false;
+        perp_outcome interrupt = perpi_monitor_interrupt(r->options, &r->clock);
+        if (interrupt == PERP_OUTCOME_UNSET && r->linear_outcome == PERP_OUTCOME_CANCELLED) {
+            interrupt = PERP_OUTCOME_CANCELLED;
+        }
+        if (interrupt == PERP_OUTCOME_UNSET) {
+            return false;
+        }
+        *end = interrupt == PERP_OUTCOME_TIME_LIMIT ? END_TIME : END_CANCELLED;
     }
     return true;
 }
@@ -561,6 +566,60 @@ static perp_status warm_up(run* r)
     return status;
 }
 
+static void cut_vectors(run* r, double* memory, size_t n)
+{
+    double** const vector[VECTORS] = {&r->now.x,
+                                      &r->now.y,
+                                      &r->now.G,
+                                      &r->now.r,
+                                      &r->next.x,
+                                      &r->next.y,
+                                      &r->next.G,
+                                      &r->next.r,
+                                      &r->checkpoint.x,
+                                      &r->checkpoint.y,
+                                      &r->checkpoint.G,
+                                      &r->checkpoint.r,
+                                      &r->q,
+                                      &r->q_t,
+                                      &r->answer,
+                                      &r->best,
+                                      &r->a,
+                                      &r->b,
+                                      &r->d,
+                                      &r->phi,
+                                      &r->first};
+    for (size_t i = 0; i < VECTORS; ++i) {
+        *vector[i] = memory + i * n;
+    }
+    r->work = memory + VECTORS * n;
+}
+
+/* From the guess, or from a random point of the box. */
+static perp_status path_attempt(void* run_of, int32_t attempt, perpi_restart_end* end)
+{
+    run* r = run_of;
+    if (attempt > 0) {
+        perpi_box_random(r->box, (uint64_t)attempt, r->answer);
+    } else {
+        perpi_box_to_y(r->box, r->guess, r->answer);
+    }
+    perp_status status = start_at(r, &r->now, r->answer);
+    r->end = END_STUCK;
+    if (status == PERP_OK && r->now.size < INFINITY) {
+        judge(r, &r->now);
+        if (!interrupted(r, &r->end)) {
+            /* A warm guess carries its active set, a random one is there to avoid the old. */
+            status = r->warm || attempt > 0 ? PERP_OK : crash(r, &r->end);
+            status = status == PERP_OK ? iterate(r, &r->end) : status;
+        }
+    }
+    *end = r->end == END_SOLVED  ? PERPI_RESTART_SOLVED
+           : r->end == END_STUCK ? PERPI_RESTART_STUCK
+                                 : PERPI_RESTART_OVER;
+    return status;
+}
+
 static perp_status solve(path* s, const perpi_box_form* form, const perp_solve_options* options,
                          bool warm, double* z, perp_report* report)
 {
@@ -574,33 +633,10 @@ static perp_status solve(path* s, const perpi_box_form* form, const perp_solve_o
              .options = options,
              .clock = perpi_clock_start(options->time_limit),
              .n = form->ncp.n,
-             .best_residual = INFINITY};
-    double* first;
-    double** const vector[VECTORS] = {&r.now.x,
-                                      &r.now.y,
-                                      &r.now.G,
-                                      &r.now.r,
-                                      &r.next.x,
-                                      &r.next.y,
-                                      &r.next.G,
-                                      &r.next.r,
-                                      &r.checkpoint.x,
-                                      &r.checkpoint.y,
-                                      &r.checkpoint.G,
-                                      &r.checkpoint.r,
-                                      &r.q,
-                                      &r.q_t,
-                                      &r.answer,
-                                      &r.best,
-                                      &r.a,
-                                      &r.b,
-                                      &r.d,
-                                      &r.phi,
-                                      &first};
-    for (size_t i = 0; i < VECTORS; ++i) {
-        *vector[i] = s->vector + i * n;
-    }
-    r.work = s->vector + VECTORS * n;
+             .best_residual = INFINITY,
+             .guess = z,
+             .warm = warm};
+    cut_vectors(&r, s->vector, n);
     r.limit =
         options->max_iter > 0 ? options->max_iter : s->set.start_steps * (s->set.restarts + 1);
     perpi_box_pattern(&s->box, s->index, s->index + n + 1);
@@ -608,45 +644,22 @@ static perp_status solve(path* s, const perpi_box_form* form, const perp_solve_o
     if (status != PERP_OK) {
         return status;
     }
-    perpi_box_to_y(&s->box, z, r.answer);
-    perpi_box_project(&s->box, r.answer, first);
-    memcpy(r.best, first, n * sizeof *r.best);
-    path_end end = END_STUCK;
-    int32_t attempt = 0;
-    for (;; ++attempt) {
-        if (attempt > 0) {
-            perpi_box_random(&s->box, (uint64_t)attempt, r.answer);
-        }
-        status = start_at(&r, &r.now, r.answer);
-        end = END_STUCK;
-        if (status == PERP_OK && r.now.size < INFINITY) {
-            judge(&r, &r.now);
-            if (!interrupted(&r, &end)) {
-                /* A warm guess carries its active set, a random one is there to avoid the old. */
-                status = warm || attempt > 0 ? PERP_OK : crash(&r, &end);
-                status = status == PERP_OK ? iterate(&r, &end) : status;
-            }
-        }
-        if (status != PERP_OK) {
-            return status;
-        }
-        if (end != END_STUCK || attempt >= s->set.restarts) {
-            break;
-        }
+    const perpi_restarts restarts = {.box = &s->box,
+                                     .linear = &s->linear,
+                                     .tolerance = options->tolerance,
+                                     .restarts = s->set.restarts,
+                                     .first = r.first,
+                                     .best = r.best,
+                                     .best_residual = &r.best_residual,
+                                     .work = r.work,
+                                     .run = &r,
+                                     .attempt = path_attempt};
+    int32_t attempts = 0;
+    status = perpi_newton_restarts(&restarts, z, &attempts);
+    if (status == PERP_OK) {
+        describe(&r, r.end, attempts, report);
     }
-    if (end == END_SOLVED) {
-        status = perpi_newton_finish(&s->linear, &s->box, r.best, &r.best_residual, r.work);
-        if (status != PERP_OK) {
-            return status;
-        }
-    }
-    /* Far out the judge no longer sees a violation: such a point is not handed back. */
-    perpi_box_to_z(&s->box, r.best, s->box.z);
-    const bool far = end != END_SOLVED &&
-                     form->judge(form->problem, s->box.z, s->box.work) <= options->tolerance;
-    perpi_box_give(&s->box, far ? first : r.best, z);
-    describe(&r, end, attempt + 1, report);
-    return PERP_OK;
+    return status;
 }
 
 perp_status perpi_path_solve_mlcp(void* self, const perp_mlcp* problem,

@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "linalg/dense.h"
+
 #define FLOOR_RATIO 1e-4 /* rows smaller than this part of the largest q are judged by that */
 #define SINGULAR 1e-13   /* a pivot below this part of what it was computed from is rounding */
 
@@ -403,54 +405,7 @@ int32_t perpi_support_independent(perpi_support* s, const perp_lcp* lcp, int32_t
     if (k == 0 || !gather_scaled(lcp, a, k, A, r)) {
         return 0;
     }
-    for (int32_t j = 0; j < k; ++j) {
-        column[j] = j;
-        double largest = 0.0;
-        for (int32_t i = 0; i < k; ++i) {
-            const double m = fabs(A[(size_t)i * k + j]);
-            largest = m > largest ? m : largest;
-        }
-        for (int32_t i = 0; i < k && largest > 0.0; ++i) {
-            A[(size_t)i * k + j] /= largest;
-        }
-    }
-    int32_t rank = 0;
-    for (; rank < k; ++rank) {
-        int32_t p = rank, c = rank;
-        double largest = 0.0;
-        for (int32_t i = rank; i < k; ++i) {
-            for (int32_t j = rank; j < k; ++j) {
-                const double m = fabs(A[(size_t)i * k + j]);
-                if (m > largest) {
-                    largest = m;
-                    p = i;
-                    c = j;
-                }
-            }
-        }
-        if (!(largest > 1e-9)) {
-            break;
-        }
-        for (int32_t j = 0; j < k && p != rank; ++j) {
-            const double t = A[(size_t)p * k + j];
-            A[(size_t)p * k + j] = A[(size_t)rank * k + j];
-            A[(size_t)rank * k + j] = t;
-        }
-        for (int32_t i = 0; i < k && c != rank; ++i) {
-            const double t = A[(size_t)i * k + c];
-            A[(size_t)i * k + c] = A[(size_t)i * k + rank];
-            A[(size_t)i * k + rank] = t;
-        }
-        const int32_t t = column[c];
-        column[c] = column[rank];
-        column[rank] = t;
-        for (int32_t i = rank + 1; i < k; ++i) {
-            const double l = A[(size_t)i * k + rank] / A[(size_t)rank * k + rank];
-            for (int32_t j = rank + 1; j < k; ++j) {
-                A[(size_t)i * k + j] -= l * A[(size_t)rank * k + j];
-            }
-        }
-    }
+    const int32_t rank = perpi_independent_columns(k, 1e-9, A, column);
     /* Keep the first `rank` columns, in ascending order. */
     for (int32_t j = 0; j < k; ++j) {
         r[j] = 0.0;

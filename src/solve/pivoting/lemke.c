@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "solve/builtin.h"
-#include "solve/clock.h"
+#include "solve/monitor.h"
 #include "solve/pivoting/lemke_basis.h"
 #include "solve/pivoting/lemke_small.h"
 #include "solve/pivoting/basic_point.h"
@@ -328,11 +328,9 @@ static path_end follow(run* r, int32_t entering, int32_t limit)
             return PATH_LIMIT;
         }
         if (r->pivots % 16 == 15) {
-            if (perpi_clock_expired(&r->clock)) {
-                return PATH_TIME;
-            }
-            if (r->options->cancel != NULL && r->options->cancel(r->options->user)) {
-                return PATH_CANCELLED;
+            const perp_outcome interrupt = perpi_monitor_interrupt(r->options, &r->clock);
+            if (interrupt != PERP_OUTCOME_UNSET) {
+                return interrupt == PERP_OUTCOME_TIME_LIMIT ? PATH_TIME : PATH_CANCELLED;
             }
         }
         if (!entering_column(r, entering, &age)) {

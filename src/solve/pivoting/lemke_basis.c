@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "linalg/dense.h"
+
 /* Four partial sums in a fixed order: the compiler may use vectors without changing a bit. */
 static double dot4(int32_t n, const double* restrict a, const double* restrict b)
 {
@@ -192,60 +194,6 @@ int32_t perpi_lemke_basis_pivot(perpi_lemke_basis* b, int32_t p, int32_t j, cons
     return leaving;
 }
 
-/* In place inverse of a k x k matrix by Gauss-Jordan with row pivoting on scaled rows. */
-static bool invert(double* A, int32_t k, int32_t* order)
-{
-    for (int32_t c = 0; c < k; ++c) {
-        int32_t best = c;
-        double largest = 0.0;
-        for (int32_t i = c; i < k; ++i) {
-            const double m = fabs(A[(size_t)i * k + c]);
-            if (m > largest) {
-                largest = m;
-                best = i;
-            }
-        }
-        if (!(largest > 1e-14) || !(largest <= DBL_MAX)) {
-            return false;
-        }
-        order[c] = best;
-        double* A_c = A + (size_t)c * k;
-        if (best != c) {
-            double* A_b = A + (size_t)best * k;
-            for (int32_t j = 0; j < k; ++j) {
-                const double t = A_c[j];
-                A_c[j] = A_b[j];
-                A_b[j] = t;
-            }
-        }
-        const double inverse = 1.0 / A_c[c];
-        A_c[c] = 1.0;
-        for (int32_t j = 0; j < k; ++j) {
-            A_c[j] *= inverse;
-        }
-        for (int32_t i = 0; i < k; ++i) {
-            double* A_i = A + (size_t)i * k;
-            const double l = A_i[c];
-            if (i == c || l == 0.0) {
-                continue;
-            }
-            A_i[c] = 0.0;
-            add_scaled(k, -l, A_c, A_i);
-        }
-    }
-    for (int32_t c = k - 1; c >= 0; --c) { /* undo the exchanges: they permute columns */
-        if (order[c] != c) {
-            for (int32_t i = 0; i < k; ++i) {
-                double* A_i = A + (size_t)i * k;
-                const double t = A_i[c];
-                A_i[c] = A_i[order[c]];
-                A_i[order[c]] = t;
-            }
-        }
-    }
-    return true;
-}
-
 bool perpi_lemke_basis_refactor(perpi_lemke_basis* b)
 {
     const int32_t n = b->n;
@@ -271,7 +219,7 @@ bool perpi_lemke_basis_refactor(perpi_lemke_basis* b)
             K[(size_t)r * k + c] = coefficient(b, b->row[r], b->var[late[c]]);
         }
     }
-    if (!invert(K, k, b->order)) {
+    if (!perpi_invert(k, 1e-14, K, b->order)) {
         return false;
     }
     for (int32_t c = 0; c < k; ++c) {

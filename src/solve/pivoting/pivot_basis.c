@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "linalg/dense.h"
+
 #define SINGULAR 1e-13 /* on a pivot of the equilibrated kernel, relative to its row */
 
 static inline void subtract_scaled(int32_t n, double t, const double* restrict a,
@@ -199,60 +201,6 @@ bool perpi_pivot_basis_full(const perpi_pivot_basis* b)
     return !b->dense && perpi_pivot_sparse_full(b);
 }
 
-/* In place inverse of a k x k matrix by Gauss-Jordan with row pivoting. */
-static bool invert(double* A, int32_t k, int32_t* order)
-{
-    for (int32_t c = 0; c < k; ++c) {
-        int32_t best = c;
-        double largest = 0.0;
-        for (int32_t i = c; i < k; ++i) {
-            const double m = fabs(A[(size_t)i * k + c]);
-            if (m > largest) {
-                largest = m;
-                best = i;
-            }
-        }
-        if (!(largest > SINGULAR) || !(largest <= DBL_MAX)) {
-            return false;
-        }
-        order[c] = best;
-        double* A_c = A + (size_t)c * k;
-        if (best != c) {
-            double* A_b = A + (size_t)best * k;
-            for (int32_t j = 0; j < k; ++j) {
-                const double t = A_c[j];
-                A_c[j] = A_b[j];
-                A_b[j] = t;
-            }
-        }
-        const double inverse = 1.0 / A_c[c];
-        A_c[c] = 1.0;
-        for (int32_t j = 0; j < k; ++j) {
-            A_c[j] *= inverse;
-        }
-        for (int32_t i = 0; i < k; ++i) {
-            double* A_i = A + (size_t)i * k;
-            const double l = A_i[c];
-            if (i == c || l == 0.0) {
-                continue;
-            }
-            A_i[c] = 0.0;
-            subtract_scaled(k, l, A_c, A_i);
-        }
-    }
-    for (int32_t c = k - 1; c >= 0; --c) { /* undo the exchanges: they permute columns */
-        if (order[c] != c) {
-            for (int32_t i = 0; i < k; ++i) {
-                double* A_i = A + (size_t)i * k;
-                const double t = A_i[c];
-                A_i[c] = A_i[order[c]];
-                A_i[order[c]] = t;
-            }
-        }
-    }
-    return true;
-}
-
 /* The inverse from the data. */
 static bool factor_dense(perpi_pivot_basis* b)
 {
@@ -288,7 +236,7 @@ static bool factor_dense(perpi_pivot_basis* b)
             }
         }
     }
-    if (!invert(K, k, b->order)) {
+    if (!perpi_invert(k, SINGULAR, K, b->order)) {
         return false;
     }
     memset(b->inverse, 0, (size_t)k * (size_t)n * sizeof *b->inverse);

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "solve/monitor.h"
 #include "solve/pivoting/pivot.h"
 
 #define LARGEST 40         /* most unknowns in all */
@@ -213,10 +214,10 @@ perpi_path_end perpi_pivot_enumerate(perpi_pivot* s)
     bool certain = true;
     int32_t count = 0;
     do {
-        if (++count % 64 == 0 &&
-            (perpi_clock_expired(&s->clock) ||
-             (s->options->cancel != NULL && s->options->cancel(s->options->user)))) {
-            return perpi_clock_expired(&s->clock) ? PERPI_PATH_TIME : PERPI_PATH_CANCELLED;
+        const perp_outcome interrupt =
+            ++count % 64 == 0 ? perpi_monitor_interrupt(s->options, &s->clock) : PERP_OUTCOME_UNSET;
+        if (interrupt != PERP_OUTCOME_UNSET) {
+            return interrupt == PERP_OUTCOME_TIME_LIMIT ? PERPI_PATH_TIME : PERPI_PATH_CANCELLED;
         }
         set_up(P, state, &t, column);
         const double least = phase_one(&t);

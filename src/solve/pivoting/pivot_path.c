@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "solve/monitor.h"
 #include "solve/pivoting/pivot.h"
 
 #define NOISE 1e-10      /* on epsilon parts, relative to the largest of the tied rows */
@@ -281,13 +282,10 @@ static mover advance(perpi_pivot* s, const mover* m, const stop* at)
 
 static perpi_path_end interrupted(const perpi_pivot* s)
 {
-    if (perpi_clock_expired(&s->clock)) {
-        return PERPI_PATH_TIME;
-    }
-    if (s->options->cancel != NULL && s->options->cancel(s->options->user)) {
-        return PERPI_PATH_CANCELLED;
-    }
-    return PERPI_PATH_SOLVED;
+    const perp_outcome interrupt = perpi_monitor_interrupt(s->options, &s->clock);
+    return interrupt == PERP_OUTCOME_TIME_LIMIT  ? PERPI_PATH_TIME
+           : interrupt == PERP_OUTCOME_CANCELLED ? PERPI_PATH_CANCELLED
+                                                 : PERPI_PATH_SOLVED;
 }
 
 /* Follows the path until z0 is at rest at 0. */

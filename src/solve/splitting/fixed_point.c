@@ -141,13 +141,13 @@ static perp_status predict(fixed_point* s, const double* z, double* tau, double*
 static perp_status iterate(fixed_point* s, const perp_solve_options* options, double* z,
                            perp_report* report)
 {
-    perpi_lookout out = perpi_lookout_start(options, report, LIMIT, z, s->best, (size_t)s->n);
+    perpi_monitor out = perpi_monitor_start(options, report, LIMIT, z, s->best, (size_t)s->n);
     double tau = s->set.step;
     for (int32_t k = 0;; ++k) {
         report->iterations = k;
         if (k % s->set.judge_every == 0 || k == out.limit) {
             const double residual = judge(s, z);
-            if (perpi_lookout_see(&out, residual, z)) {
+            if (perpi_monitor_check(&out, residual, z)) {
                 break;
             }
             if (!isfinite(residual)) {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "solve/clock.h"
+#include "solve/monitor.h"
 
 enum { LOOK_EVERY = 16 };
 
@@ -32,9 +32,7 @@ void perpi_splitting_run(const perpi_sweeper* sweeper, const perpi_splitting_set
                                     : sweep % set->judge_every == 0 || sweep == limit;
         if (look || (by_change && options->log != NULL)) {
             const double residual = sweeper->judge(sweeper->self);
-            if (options->log != NULL) {
-                options->log(options->user, sweep, residual);
-            }
+            perpi_monitor_log(options, sweep, residual);
             if (look && residual <= options->tolerance) {
                 report->outcome = PERP_OUTCOME_SOLVED;
                 return;
@@ -54,12 +52,9 @@ void perpi_splitting_run(const perpi_sweeper* sweeper, const perpi_splitting_set
         if (by_change ? sweep % LOOK_EVERY != 0 : !look) {
             continue;
         }
-        if (perpi_clock_expired(&clock)) {
-            report->outcome = PERP_OUTCOME_TIME_LIMIT;
-            return;
-        }
-        if (options->cancel != NULL && options->cancel(options->user)) {
-            report->outcome = PERP_OUTCOME_CANCELLED;
+        const perp_outcome interrupt = perpi_monitor_interrupt(options, &clock);
+        if (interrupt != PERP_OUTCOME_UNSET) {
+            report->outcome = interrupt;
             return;
         }
     }
