@@ -271,13 +271,14 @@ static perp_status solve_vector(search* f, const perpi_entry* plan, double begin
     if (status == PERP_OK) {
         status = begin_search(f);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && f->n > 0) {
         status = run_plan(f, plan);
     }
     if (status != PERP_OK) {
         return status;
     }
     *result = end_search(f);
+    result->report.outcome = f->n > 0 ? result->report.outcome : PERP_OUTCOME_SOLVED;
     status = perpi_check_point(s, &f->problem, f->options.tolerance, f->x, result);
     if (status == PERP_OK) {
         if (f->n > 0) {
