@@ -30,7 +30,7 @@
 void perpi_direct_free(perp_context* context, perpi_direct* t)
 {
     perpi_layout_free(context, &t->layout);
-    perpi_half_free(context, &t->half);
+    perpi_delassus_free(context, &t->delassus);
     perpi_ints* ints[] = {&t->free_row, &t->order};
     perpi_doubles* doubles[] = {&t->A, &t->base, &t->sign,      &t->R,      &t->scale,
                                 &t->H, &t->h,    &t->direction, &t->free_A, &t->K,
@@ -161,14 +161,16 @@ static void fill_A(const perp_contact_problem* P, perpi_direct* t)
         memset(t->A.at, 0, ld * ld * sizeof *t->A.at);
     }
     for (int32_t i = 0; i < P->block_count; ++i) {
-        for (int32_t a = t->half.block_start.at[i]; a < t->half.block_start.at[i + 1]; ++a) {
-            const int32_t ia = t->half.block_item.at[a];
+        for (int32_t a = t->delassus.block_start.at[i]; a < t->delassus.block_start.at[i + 1];
+             ++a) {
+            const int32_t ia = t->delassus.block_item.at[a];
             const perp_constraint* c_a = &P->constraint[ia / 2];
-            for (int32_t b = t->half.block_start.at[i]; b < t->half.block_start.at[i + 1]; ++b) {
-                const int32_t ib = t->half.block_item.at[b];
+            for (int32_t b = t->delassus.block_start.at[i]; b < t->delassus.block_start.at[i + 1];
+                 ++b) {
+                const int32_t ib = t->delassus.block_item.at[b];
                 const perp_constraint* c_b = &P->constraint[ib / 2];
-                add_product(c_a, perpi_half_side(&t->half, c_a, ia % 2), c_b,
-                            perpi_half_side(&t->half, c_b, ib % 2), ld, t->A.at);
+                add_product(c_a, perpi_delassus_side(&t->delassus, c_a, ia % 2), c_b,
+                            perpi_delassus_side(&t->delassus, c_b, ib % 2), ld, t->A.at);
             }
         }
     }
@@ -216,9 +218,10 @@ static double row_size(const perp_contact_problem* P, perpi_direct* t, int32_t r
     for (int side = 0; side < 2; ++side) {
         if (c->block[side] >= 0) {
             const int32_t d = P->dof[c->block[side]], nv = P->dof[c->block[side] + 1] - d;
-            const double* Y = perpi_half_side(&t->half, c, side) + 6 * (size_t)(row - c->row);
+            const double* Y =
+                perpi_delassus_side(&t->delassus, c, side) + 6 * (size_t)(row - c->row);
             for (int32_t i = 0; i < nv; ++i) {
-                size += fabs(Y[i] * t->half.y.at[d + i]);
+                size += fabs(Y[i] * t->delassus.y.at[d + i]);
             }
         }
     }
@@ -237,7 +240,7 @@ static perp_status settle_redundant(perp_context* context, const perp_contact_pr
     }
     for (int32_t i = f->rank; i < nf; ++i) {
         const int32_t row = t->free_row.at[f->order[i]];
-        double left = f->scale[f->order[i]] * t->half.g.at[row];
+        double left = f->scale[f->order[i]] * t->delassus.g.at[row];
         for (int32_t k = 0; k < f->rank; ++k) {
             left -= f->R[(size_t)k * (size_t)nf + (size_t)i] * t->h.at[k];
         }
@@ -285,7 +288,7 @@ static perp_status eliminate_free(perp_context* context, const perp_contact_prob
         const double s = f.scale[f.order[i]], pivot = f.R[(size_t)i * (size_t)nf + (size_t)i];
         double* H_i = t->H.at + (size_t)i * ld;
         const double* A_i = t->A.at + (size_t)row * ld;
-        double h = s * t->half.g.at[row];
+        double h = s * t->delassus.g.at[row];
         for (int32_t j = 0; j < nr; ++j) {
             H_i[j] = s * A_i[j];
         }
@@ -322,7 +325,7 @@ static perp_status eliminate_free(perp_context* context, const perp_contact_prob
             for (int32_t j = 0; j < nr; ++j) {
                 A_i[j] -= m * H_k[j];
             }
-            t->half.g.at[i] -= m * t->h.at[k];
+            t->delassus.g.at[i] -= m * t->h.at[k];
         }
     }
     return PERP_OK;
@@ -420,10 +423,12 @@ static void spread_all(const perpi_direct* t, const perp_contact_problem* P)
         return;
     }
     for (int32_t i = 0; i < P->block_count; ++i) {
-        for (int32_t a = t->half.block_start.at[i]; a < t->half.block_start.at[i + 1]; ++a) {
-            const int32_t ia = t->half.block_item.at[a];
-            for (int32_t b = t->half.block_start.at[i]; b < t->half.block_start.at[i + 1]; ++b) {
-                const int32_t ib = t->half.block_item.at[b];
+        for (int32_t a = t->delassus.block_start.at[i]; a < t->delassus.block_start.at[i + 1];
+             ++a) {
+            const int32_t ia = t->delassus.block_item.at[a];
+            for (int32_t b = t->delassus.block_start.at[i]; b < t->delassus.block_start.at[i + 1];
+                 ++b) {
+                const int32_t ib = t->delassus.block_item.at[b];
                 if (!met_before(&P->constraint[ia / 2], ia % 2, &P->constraint[ib / 2], ib % 2)) {
                     spread_pair(t, P, ia / 2, ib / 2);
                 }
@@ -443,7 +448,7 @@ static void fill_contact(const perpi_direct* t, const perp_contact_problem* P, i
         return;
     }
     double *M = t->M.at + (size_t)first * n + first, *q = t->q.at + first;
-    const double* g = t->half.g.at + c->row;
+    const double* g = t->delassus.g.at + c->row;
     q[0] = t->layout.owned.at[ci] == 0 ? g[0] : 0.0;
     if (c->cone != PERP_CONE_POLYGON) {
         return;
@@ -467,7 +472,7 @@ static void fill_bounded(const perpi_direct* t, const perp_contact_problem* P,
     for (int32_t r = c->row; r < c->row + c->rows; ++r) {
         const int32_t x = t->layout.row_unknown.at[r], s = t->layout.row_slack.at[r];
         if (x >= 0) {
-            t->q.at[x] = t->sign.at[r] * t->half.g.at[r];
+            t->q.at[x] = t->sign.at[r] * t->delassus.g.at[r];
         }
         if (s >= 0) {
             t->M.at[(size_t)x * n + (size_t)s] = 1.0;
@@ -495,7 +500,7 @@ static void add_normal(void* user, int32_t row, int32_t ci, double factor)
         const double* A_b = A_r + P->constraint[ib].row;
         spread(t, P, ib, factor, A_b, 0.0, A_b, M_row);
     }
-    t->q.at[row] += factor * t->half.g.at[r];
+    t->q.at[row] += factor * t->delassus.g.at[r];
 }
 
 static void add_one(void* user, int32_t row, int32_t col)
@@ -515,7 +520,7 @@ static void shift_by_base(const perpi_direct* t, const perp_contact_problem* P)
                 continue;
             }
             for (size_t i = 0; i < ld; ++i) {
-                t->half.g.at[i] += t->A.at[i * ld + (size_t)r] * t->base.at[r];
+                t->delassus.g.at[i] += t->A.at[i * ld + (size_t)r] * t->base.at[r];
             }
         }
     }
@@ -545,7 +550,7 @@ perp_status perp_lower_contact_to_lcp(perp_lowering* lowering, const perp_contac
     if (status != PERP_OK) {
         return status;
     }
-    status = perpi_half_fill(context, problem, &t->half);
+    status = perpi_delassus_fill(context, problem, &t->delassus);
     if (status != PERP_OK) {
         return status;
     }
@@ -654,5 +659,5 @@ void perp_lowering_contact_lcp_lift(const perp_lowering* lowering,
         lift_free(t, problem, p);
     }
     /* so that the dynamics hold to rounding whatever z is */
-    perpi_motion_of(problem, t->half.L, p, v);
+    perpi_motion_of(problem, t->delassus.L, p, v);
 }

@@ -13,7 +13,7 @@
 
 void perpi_to_friction_free(perp_context* context, perpi_to_friction* t)
 {
-    perpi_half_free(context, &t->half);
+    perpi_delassus_free(context, &t->delassus);
     perpi_free(context, t->start.at);
     perpi_free(context, t->column.at);
     perpi_free(context, t->at.at);
@@ -25,27 +25,27 @@ typedef struct neighbours {
     int32_t from, to;
 } neighbours;
 
-static neighbours on_side(const perpi_half* half, const perp_constraint* c, int side)
+static neighbours on_side(const perpi_delassus* delassus, const perp_constraint* c, int side)
 {
     if (c->block[side] < 0) {
         return (neighbours){0, 0};
     }
-    return (neighbours){half->block_start.at[c->block[side]],
-                        half->block_start.at[c->block[side] + 1]};
+    return (neighbours){delassus->block_start.at[c->block[side]],
+                        delassus->block_start.at[c->block[side] + 1]};
 }
 
 /* The next constraint of two ascending lists taken together; -1 after the last. */
-static int32_t next_neighbour(const perpi_half* half, neighbours n[2])
+static int32_t next_neighbour(const perpi_delassus* delassus, neighbours n[2])
 {
     int32_t least = -1;
     for (int side = 0; side < 2; ++side) {
         if (n[side].from < n[side].to) {
-            const int32_t ci = half->block_item.at[n[side].from] / 2;
+            const int32_t ci = delassus->block_item.at[n[side].from] / 2;
             least = least < 0 || ci < least ? ci : least;
         }
     }
     for (int side = 0; side < 2; ++side) {
-        if (n[side].from < n[side].to && half->block_item.at[n[side].from] / 2 == least) {
+        if (n[side].from < n[side].to && delassus->block_item.at[n[side].from] / 2 == least) {
             n[side].from += 1;
         }
     }
@@ -64,8 +64,8 @@ static perp_status lay_out(perp_context* context, const perp_contact_problem* P,
     t->start.at[0] = 0;
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
         const perp_constraint* c = &P->constraint[ci];
-        neighbours n[2] = {on_side(&t->half, c, 0), on_side(&t->half, c, 1)};
-        for (int32_t cj; (cj = next_neighbour(&t->half, n)) >= 0;) {
+        neighbours n[2] = {on_side(&t->delassus, c, 0), on_side(&t->delassus, c, 1)};
+        for (int32_t cj; (cj = next_neighbour(&t->delassus, n)) >= 0;) {
             if (used >= INT32_MAX) {
                 return perpi_fail(context, PERP_ERROR_MEMORY, "friction problem: too many blocks");
             }
@@ -110,8 +110,8 @@ static void fill_W(const perp_contact_problem* P, const perpi_to_friction* t)
             memset(W, 0, (size_t)a->rows * (size_t)b->rows * sizeof *W);
             for (int side = 0; side < 4; ++side) {
                 if (a->block[side / 2] >= 0 && a->block[side / 2] == b->block[side % 2]) {
-                    add_product(a, perpi_half_side(&t->half, a, side / 2), b,
-                                perpi_half_side(&t->half, b, side % 2), W);
+                    add_product(a, perpi_delassus_side(&t->delassus, a, side / 2), b,
+                                perpi_delassus_side(&t->delassus, b, side % 2), W);
                 }
             }
             for (int32_t r = 0; P->compliance != NULL && a == b && r < a->rows; ++r) {
@@ -131,7 +131,7 @@ perp_status perp_lower_contact_to_friction(perp_lowering* lowering,
         return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
                           "groups of contacts have no form without velocities");
     }
-    perp_status status = perpi_half_fill(context, problem, &t->half);
+    perp_status status = perpi_delassus_fill(context, problem, &t->delassus);
     if (status == PERP_OK) {
         status = lay_out(context, problem, t);
     }
@@ -143,7 +143,7 @@ perp_status perp_lower_contact_to_friction(perp_lowering* lowering,
         .constraint_count = problem->constraint_count,
         .row_count = problem->row_count,
         .W = {t->start.at, t->column.at, t->at.at, t->value.at},
-        .q = t->half.g.at,
+        .q = t->delassus.g.at,
         .lower = problem->lower,
         .upper = problem->upper,
         .constraint = problem->constraint,
@@ -154,5 +154,5 @@ perp_status perp_lower_contact_to_friction(perp_lowering* lowering,
 void perp_lowering_friction_lift(const perp_lowering* lowering, const perp_contact_problem* problem,
                                  const double* r, double* v)
 {
-    perpi_motion_of(problem, lowering->friction.half.L, r, v);
+    perpi_motion_of(problem, lowering->friction.delassus.L, r, v);
 }

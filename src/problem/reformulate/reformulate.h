@@ -70,18 +70,18 @@ typedef struct perpi_direction_table {
 } perpi_direction_table;
 
 /* Half of J M^-1 J': with M = L L' per block and Y = L^-1 J' it is Y' Y, symmetric to the bit. */
-typedef struct perpi_half {
+typedef struct perpi_delassus {
     const double* L;                    /* the problem's factors, else made in: */
     perpi_doubles made;                 /* 6 dof_count */
     perpi_doubles y;                    /* dof_count: L^-1 k */
-    perpi_doubles Y;                    /* as J: L^-1 J', row by row; see perpi_half_side */
+    perpi_doubles Y;                    /* as J: L^-1 J', row by row; see perpi_delassus_side */
     perpi_doubles g;                    /* row_count: b + J M^-1 k */
     perpi_ints block_start, block_item; /* per block: constraint * 2 + side, ascending */
-} perpi_half;
+} perpi_delassus;
 
 /* Contact -> friction problem. */
 typedef struct perpi_to_friction {
-    perpi_half half;
+    perpi_delassus delassus;
     perpi_ints start, column;
     perpi_sizes at;
     perpi_doubles value;
@@ -91,8 +91,8 @@ typedef struct perpi_to_friction {
 typedef struct perpi_direct {
     perpi_layout layout;
     int32_t n_free; /* rows that are eliminated */
-    perpi_half half;
-    perpi_doubles A;    /* row_count^2: u = A p + half.g; after elimination without free rows */
+    perpi_delassus delassus;
+    perpi_doubles A;    /* row_count^2: u = A p + delassus.g; after elimination without free rows */
     perpi_doubles base; /* row_count: p = base + sign x on bounded rows */
     perpi_doubles sign;
     perpi_direction_table* table;
@@ -129,11 +129,12 @@ PERP_NODISCARD perp_status perpi_need_ints(perp_context* context, perpi_ints* a,
 
 /* Factors the blocks, lists who touches which, fills Y and g. PERP_ERROR_INPUT: a block is not
  * positive definite. */
-PERP_NODISCARD perp_status perpi_half_fill(perp_context* context,
-                                           const perp_contact_problem* problem, perpi_half* half);
+PERP_NODISCARD perp_status perpi_delassus_fill(perp_context* context,
+                                               const perp_contact_problem* problem,
+                                               perpi_delassus* delassus);
 /* Y of constraint c on one side: rows x 6, zeros after the block's velocities. */
-double* perpi_half_side(const perpi_half* half, const perp_constraint* c, int side);
-void perpi_half_free(perp_context* context, perpi_half* half);
+double* perpi_delassus_side(const perpi_delassus* delassus, const perp_constraint* c, int side);
+void perpi_delassus_free(perp_context* context, perpi_delassus* delassus);
 
 /* Numbers everything but bounded and equality rows: contacts from `first` on in constraint order
  * (their rows given an unknown each if rows_too, in place), then returns with n = the next free

@@ -61,7 +61,7 @@ static void bodies_settings_default(void* settings)
 typedef struct bodies {
     perp_context* context;
     bodies_settings set;
-    perpi_half half;
+    perpi_delassus delassus;
     perpi_block_lu* lu;
     double* vector;
     size_t vector_capacity;
@@ -100,7 +100,7 @@ static void bodies_destroy(void* self)
     if (s == NULL) {
         return;
     }
-    perpi_half_free(s->context, &s->half);
+    perpi_delassus_free(s->context, &s->delassus);
     perpi_block_lu_destroy(s->lu);
     perpi_free(s->context, s->vector);
     perpi_free(s->context, s->index);
@@ -139,7 +139,7 @@ static perp_status reserve(bodies* s, const perp_contact_problem* P)
     s->column = s->start + nb + 1;
     s->mark = s->column + nb + 2 * nc;
     s->place = s->mark + nb;
-    return perpi_half_fill(s->context, P, &s->half);
+    return perpi_delassus_fill(s->context, P, &s->delassus);
 }
 
 /* ---- which bodies touch -----------------------------------------------------------------------------*/
@@ -160,7 +160,7 @@ static int32_t find_block(const bodies* s, int32_t row, int32_t column)
 
 static perp_status analyse(bodies* s, const perp_contact_problem* P)
 {
-    const int32_t* first = s->half.block_start.at;
+    const int32_t* first = s->delassus.block_start.at;
     int32_t used = 0;
     for (int32_t i = 0; i < P->block_count; ++i) {
         s->mark[i] = -1;
@@ -171,7 +171,7 @@ static perp_status analyse(bodies* s, const perp_contact_problem* P)
         s->mark[i] = i;
         s->column[used++] = i;
         for (int32_t k = first[i]; k < first[i + 1]; ++k) {
-            const int32_t item = s->half.block_item.at[k];
+            const int32_t item = s->delassus.block_item.at[k];
             const int32_t other = P->constraint[item / 2].block[1 - item % 2];
             if (other >= 0 && s->mark[other] != i) {
                 s->mark[other] = i;
@@ -211,7 +211,7 @@ static void velocities(const bodies* s, const perp_contact_problem* P, const dou
             if (c->block[side] < 0) {
                 continue;
             }
-            const double* Y = perpi_half_side(&s->half, c, side);
+            const double* Y = perpi_delassus_side(&s->delassus, c, side);
             const double* x_i = x + P->dof[c->block[side]];
             const int32_t n = P->dof[c->block[side] + 1] - P->dof[c->block[side]];
             for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
@@ -236,7 +236,7 @@ static void add_impulses(const bodies* s, const perp_contact_problem* P, const d
             if (c->block[side] < 0) {
                 continue;
             }
-            const double* Y = perpi_half_side(&s->half, c, side);
+            const double* Y = perpi_delassus_side(&s->delassus, c, side);
             double* f_i = f + P->dof[c->block[side]];
             const int32_t n = P->dof[c->block[side] + 1] - P->dof[c->block[side]];
             for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
@@ -280,7 +280,7 @@ static void set_weights(bodies* s, const perp_contact_problem* P)
             double t = 0.0;
             for (int side = 0; side < 2; ++side) {
                 if (c->block[side] >= 0) {
-                    const double* Y = perpi_half_side(&s->half, c, side) + SIDE * r;
+                    const double* Y = perpi_delassus_side(&s->delassus, c, side) + SIDE * r;
                     t += perpi_dot(SIDE, Y, Y);
                 }
             }
@@ -498,7 +498,7 @@ static void add_constraint(bodies* s, const perp_contact_problem* P, int32_t i)
         if (c->block[column] < 0) {
             continue;
         }
-        const double* Y_column = perpi_half_side(&s->half, c, column);
+        const double* Y_column = perpi_delassus_side(&s->delassus, c, column);
         double T[ROWS_MAX * SIDE]; /* D Y' */
         for (int32_t r = 0; r < m; ++r) {
             double* t = T + SIDE * r;
@@ -516,7 +516,7 @@ static void add_constraint(bodies* s, const perp_contact_problem* P, int32_t i)
             if (c->block[row] < 0) {
                 continue;
             }
-            const double* Y_row = perpi_half_side(&s->half, c, row);
+            const double* Y_row = perpi_delassus_side(&s->delassus, c, row);
             int32_t ld;
             double* out = perpi_block_lu_block(s->lu, s->place[4 * i + 2 * row + column], &ld);
             const int32_t nr = s->size[c->block[row]], nk = s->size[c->block[column]];
@@ -654,11 +654,11 @@ static double proximal_step(bodies* s, course* k, const proximal* prox, double t
 /* x = y + Y p, and the velocities v = L^-T x. */
 static void motion_of(bodies* s, const perp_contact_problem* P, const double* p, double* v)
 {
-    add_impulses(s, P, s->half.y.at, 1.0, p, s->x);
+    add_impulses(s, P, s->delassus.y.at, 1.0, p, s->x);
     memcpy(v, s->x, (size_t)P->dof_count * sizeof *v);
     for (int32_t i = 0; i < P->block_count; ++i) {
         const int32_t d = P->dof[i];
-        perpi_chol_backward(P->dof[i + 1] - d, s->half.L + 6 * (size_t)d, v + d);
+        perpi_chol_backward(P->dof[i + 1] - d, s->delassus.L + 6 * (size_t)d, v + d);
     }
 }
 
@@ -731,7 +731,7 @@ static void iterate(bodies* s, course* k, perp_report* report)
     while (!k->out.over) {
         const double least = f.convex ? LAMBDA_CONVEX : LAMBDA_MIN;
         f.lambda = f.lambda < least ? least : f.lambda > LAMBDA_MAX ? LAMBDA_MAX : f.lambda;
-        k->scale = norm(P->dof_count, s->half.y.at) + norm(P->dof_count, s->x);
+        k->scale = norm(P->dof_count, s->delassus.y.at) + norm(P->dof_count, s->x);
         k->scale = k->scale > 0.0 ? k->scale : 1.0;
         const proximal prox = {P, f.lambda, f.convex};
         const double before = k->now;
