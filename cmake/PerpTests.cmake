@@ -91,7 +91,7 @@ foreach(source ${perp_test_sources})
 endforeach()
 # Counts calls into the library without counters in it.
 target_link_options(test_unit_solve_cost PRIVATE
-    -Wl,--wrap=perpi_chol_factor -Wl,--wrap=perp_contact_judge)
+    -Wl,--wrap=perpi_chol_factor -Wl,--wrap=perp_contact_check_residual)
 
 file(GLOB_RECURSE perp_test_scripts CONFIGURE_DEPENDS
     RELATIVE ${PROJECT_SOURCE_DIR}/tests tests/*.sh tests/*_test.py)

@@ -1,11 +1,13 @@
-/* perp/solve.h - methods, and the dispatcher that runs them and asks the judge.
+/* perp/solve.h - solver objects, the methods behind them, and how to add one.
  *
- * One const ops table per method and problem form. The built-in ones stand in one visible array
- * per form (src/solve/methods.c); a user adds their own to a context with perp_register_*. A
- * method is named in kebab-case and may exist for several forms under the same name.
+ * One const table per method, with a function for each problem form that it solves. The built-in
+ * ones are listed in src/solve/builtin.h; a user adds their own to a context with
+ * perp_register_method. A method is named in kebab-case.
  *
- * The dispatcher validates the problem, calls the method, then lets the judge recompute the
- * residual: a method never grades itself. report.outcome is SOLVED only if the judge agrees.
+ * A solve checks the problem, runs the method (reformulating the problem if the method takes another
+ * form), then recomputes the residual from the problem alone. report.outcome is SOLVED exactly if
+ * that residual is within the tolerance. "auto" is not a method but a plan: methods that fit the
+ * problem, in order, until one solves it (src/solve/plan.c).
  */
 #ifndef PERP_SOLVE_H
 #define PERP_SOLVE_H
@@ -47,7 +49,7 @@ typedef struct perp_attempt {
     perp_outcome outcome;
     int32_t iterations;
     int32_t island;  /* of a contact problem in independent parts: which, from 0 */
-    double residual; /* the judge's, of the point it ended at */
+    double residual; /* of the point it ended at */
     double seconds;
 } perp_attempt;
 
@@ -60,7 +62,7 @@ typedef struct perp_attempt_list {
 } perp_attempt_list;
 
 typedef struct perp_solve_options {
-    double tolerance;           /* on the judge's residual, unit-free; default 1e-10 */
+    double tolerance;           /* on the residual, unit-free; default 1e-10 */
     double enough;              /* > tolerance: once here a method need not insist; 0: none */
     int32_t max_iter;           /* 0: the method's own default */
     double time_limit;          /* seconds; 0: none */
@@ -75,7 +77,7 @@ PERP_API perp_solve_options perp_solve_options_default(void);
 typedef struct perp_report {
     perp_outcome outcome;
     int32_t iterations; /* pivots, sweeps or Newton steps: the method says which */
-    double residual;    /* the judge's, of the point returned */
+    double residual;    /* of the point returned */
     double seconds;
     const char* solver; /* the method that produced the point; a literal */
     char detail[160];   /* one sentence for a person, "" if there is nothing to say */
@@ -210,9 +212,9 @@ PERP_API PERP_NODISCARD perp_status perp_contact_solver_create(perp_context* con
 PERP_API void perp_contact_solver_destroy(perp_contact_solver* solver);
 /* Whether it takes contacts with that cone. */
 PERP_API bool perp_contact_solver_takes(const perp_contact_solver* solver, perp_cone cone);
-/* v: dof_count, p: row_count; in: first guess if warm; out: the answer. residual: the judge's
- * verdict, may be NULL. The point is written even when the outcome is not SOLVED (the best the
- * judge saw), so that a caller may choose to go on. */
+/* v: dof_count, p: row_count; in: first guess if warm; out: the answer. residual: of
+ * the point, may be NULL. The point is written even when the outcome is not SOLVED (the best that was
+ * found), so that a caller may choose to go on. */
 PERP_API PERP_NODISCARD perp_status perp_contact_solve(perp_contact_solver* solver,
                                                        const perp_contact_problem* problem,
                                                        const perp_solve_options* options, bool warm,

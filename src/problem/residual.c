@@ -1,4 +1,4 @@
-/* src/problem/residual.c - the judge: how far an answer is from each law, recomputed from the
+/* src/problem/residual.c - the residual check: how far an answer is from each law, recomputed from the
  * problem alone. Solvers never grade themselves.
  *
  * Every number is a violation divided by the size of the terms that entered it, so that units drop
@@ -77,7 +77,7 @@
 #include "problem/cone.h"
 #include "problem/operators.h"
 
-#define FLOOR_RATIO 1e-6  /* a row much smaller than the largest is judged by that instead */
+#define FLOOR_RATIO 1e-6  /* a row much smaller than the largest is compared with that instead */
 #define MOTION_LIMIT 1e4  /* a scale exceeds that of the motion by no more than this */
 #define MOTION_FLOOR 1e-3 /* a row that hardly moves is compared with the largest motion */
 #define FRICTION_LIMIT                                                                             \
@@ -576,8 +576,8 @@ static perp_contact_residual visit_laws(int32_t count, const perp_constraint* co
     return r;
 }
 
-perp_contact_residual perp_contact_judge(const perp_contact_problem* problem, const double* v,
-                                         const double* p, double* work)
+perp_contact_residual perp_contact_check_residual(const perp_contact_problem* problem,
+                                                  const double* v, const double* p, double* work)
 {
     scratch s = cut_scratch(problem, work);
     if (!perpi_all_finite((size_t)problem->dof_count, v) ||
@@ -696,8 +696,8 @@ static void find_friction_runaway(const perp_friction_problem* P, const double* 
     }
 }
 
-perp_contact_residual perp_friction_judge(const perp_friction_problem* problem, const double* r,
-                                          double* work)
+perp_contact_residual perp_friction_check_residual(const perp_friction_problem* problem,
+                                                   const double* r, double* work)
 {
     const size_t nr = (size_t)problem->row_count, nc = (size_t)problem->constraint_count;
     scratch s = {.u = work,
@@ -726,7 +726,7 @@ perp_contact_residual perp_friction_judge(const perp_friction_problem* problem, 
 
 /* ---- LCP, MLCP, NCP --------------------------------------------------------------------------------*/
 
-double perp_lcp_judge(const perp_lcp* problem, const double* z)
+double perp_lcp_check_residual(const perp_lcp* problem, const double* z)
 {
     const int32_t n = problem->n;
     double Z = 0.0, worst = 0.0;
@@ -776,8 +776,8 @@ static unknown_sizes measure_unknowns(int32_t n, const double* lower, const doub
 }
 
 /* The natural map of a box, rows scaled by S, unknowns by Z. */
-static double judge_box(int32_t n, const double* lower, const double* upper, const double* z,
-                        const double* w, const double* S, unknown_sizes sizes)
+static double box_residual(int32_t n, const double* lower, const double* upper, const double* z,
+                           const double* w, const double* S, unknown_sizes sizes)
 {
     const double Z = sizes.of[0] == 0.0 ? 1.0 : sizes.of[0];
     double worst = 0.0;
@@ -797,7 +797,7 @@ static double judge_box(int32_t n, const double* lower, const double* upper, con
     return isfinite(worst) ? worst : INFINITY;
 }
 
-double perp_mlcp_judge(const perp_mlcp* problem, const double* z, double* work)
+double perp_mlcp_check_residual(const perp_mlcp* problem, const double* z, double* work)
 {
     const perp_sparse* M = &problem->M;
     const int32_t n = M->cols;
@@ -818,10 +818,10 @@ double perp_mlcp_judge(const perp_mlcp* problem, const double* z, double* work)
             S[M->row[e]] += fabs(M->value[e]) * size;
         }
     }
-    return judge_box(n, problem->lower, problem->upper, z, w, S, Z);
+    return box_residual(n, problem->lower, problem->upper, z, w, S, Z);
 }
 
-double perp_ncp_judge(const perp_ncp* problem, const double* z, double* work)
+double perp_ncp_check_residual(const perp_ncp* problem, const double* z, double* work)
 {
     const perp_sparse* pattern = &problem->pattern;
     const int32_t n = problem->n;
@@ -841,5 +841,5 @@ double perp_ncp_judge(const perp_ncp* problem, const double* z, double* work)
             S[pattern->row[e]] += fabs(value[e]) * size;
         }
     }
-    return judge_box(n, problem->lower, problem->upper, z, w, S, Z);
+    return box_residual(n, problem->lower, problem->upper, z, w, S, Z);
 }

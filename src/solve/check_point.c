@@ -40,8 +40,8 @@ static void set_outcome(perpi_form form, double tolerance, perpi_made* made)
             name_worst(&made->residual, where, sizeof where);
         }
         report->outcome = PERP_OUTCOME_BREAKDOWN;
-        snprintf(report->detail, sizeof report->detail, "method says solved, judge finds %.1e%s",
-                 report->residual, where);
+        snprintf(report->detail, sizeof report->detail,
+                 "method says solved, residual check finds %.1e%s", report->residual, where);
     }
 }
 
@@ -61,11 +61,11 @@ static perp_contact_residual residual_of(const perpi_problem* P, const double* x
 {
     perp_contact_residual r = {.worst_constraint = -1};
     switch (P->form) {
-    case PERPI_FORM_LCP: r.worst = perp_lcp_judge(P->lcp, x); break;
-    case PERPI_FORM_MLCP: r.worst = perp_mlcp_judge(P->mlcp, x, work); break;
-    case PERPI_FORM_NCP: r.worst = perp_ncp_judge(P->ncp, x, work); break;
-    case PERPI_FORM_FRICTION: return perp_friction_judge(P->friction, x, work);
-    default: return perp_contact_judge(P->contact, x, x + P->contact->dof_count, work);
+    case PERPI_FORM_LCP: r.worst = perp_lcp_check_residual(P->lcp, x); break;
+    case PERPI_FORM_MLCP: r.worst = perp_mlcp_check_residual(P->mlcp, x, work); break;
+    case PERPI_FORM_NCP: r.worst = perp_ncp_check_residual(P->ncp, x, work); break;
+    case PERPI_FORM_FRICTION: return perp_friction_check_residual(P->friction, x, work);
+    default: return perp_contact_check_residual(P->contact, x, x + P->contact->dof_count, work);
     }
     return r;
 }
@@ -104,7 +104,7 @@ perp_status perpi_contact_residual_at(perpi_solver* s, const perp_contact_proble
     const perp_status status =
         perpi_arena_take(&s->arena, perp_contact_residual_work(problem), sizeof *work, &work);
     if (status == PERP_OK) {
-        *residual = perp_contact_judge(problem, v, p, work);
+        *residual = perp_contact_check_residual(problem, v, p, work);
     }
     perpi_arena_rewind(&s->arena, mark);
     return status;

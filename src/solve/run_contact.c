@@ -10,9 +10,9 @@
 #define TIGHTEN 0.1 /* a method on another form is asked again for this much more */
 enum { TRIES = 3 };
 
-static perp_status make_lowering(perp_context* context, perp_lowering** lowering)
+static perp_status make_reformulation(perp_context* context, perp_reformulation** reformulation)
 {
-    return *lowering == NULL ? perp_lowering_create(context, lowering) : PERP_OK;
+    return *reformulation == NULL ? perp_reformulation_create(context, reformulation) : PERP_OK;
 }
 
 /* count zeros. */
@@ -43,9 +43,9 @@ static perp_status make_lcp(perpi_solver* s, const perp_contact_problem* P)
     if ((s->ready & PERPI_READY_LCP) != 0) {
         return PERP_OK;
     }
-    perp_status status = make_lowering(s->context, &s->lowering);
+    perp_status status = make_reformulation(s->context, &s->reformulation);
     if (status == PERP_OK) {
-        status = perp_lower_contact_to_lcp(s->lowering, P, &s->lcp);
+        status = perp_contact_to_lcp(s->reformulation, P, &s->lcp);
     }
     s->ready |= status == PERP_OK ? PERPI_READY_LCP : 0u;
     return status;
@@ -63,7 +63,7 @@ static perp_status run_as_lcp(perpi_solver* s, perpi_slot* slot, const perpi_pro
         status = take_zeros(&s->arena, (size_t)s->lcp.n, &z);
     }
     if (status == PERP_OK && warm) {
-        perp_lowering_contact_lcp_guess(s->lowering, P, v, p, z);
+        perp_reformulation_contact_lcp_guess(s->reformulation, P, v, p, z);
     }
     if (status == PERP_OK && s->lcp.n == 0) {
         made->report.outcome = PERP_OUTCOME_SOLVED;
@@ -74,7 +74,7 @@ static perp_status run_as_lcp(perpi_solver* s, perpi_slot* slot, const perpi_pro
         }
     }
     if (status == PERP_OK) {
-        perp_lowering_contact_lcp_lift(s->lowering, P, z, v, p);
+        perp_reformulation_contact_lcp_reconstruct(s->reformulation, P, z, v, p);
     }
     perpi_arena_rewind(&s->arena, mark);
     return status;
@@ -85,9 +85,9 @@ static perp_status make_mlcp(perpi_solver* s, const perp_contact_problem* P)
     if ((s->ready & PERPI_READY_MLCP) != 0) {
         return PERP_OK;
     }
-    perp_status status = make_lowering(s->context, &s->lowering);
+    perp_status status = make_reformulation(s->context, &s->reformulation);
     if (status == PERP_OK) {
-        status = perp_lower_contact_to_mlcp(s->lowering, P, &s->mlcp);
+        status = perp_contact_to_mlcp(s->reformulation, P, &s->mlcp);
     }
     s->ready |= status == PERP_OK ? PERPI_READY_MLCP : 0u;
     return status;
@@ -106,7 +106,7 @@ static perp_status run_as_mlcp(perpi_solver* s, perpi_slot* slot, const perpi_pr
         status = take_zeros(&s->arena, (size_t)s->mlcp.M.cols, &z);
     }
     if (status == PERP_OK && warm) {
-        perp_lowering_mlcp_guess(s->lowering, P, v, p, z);
+        perp_reformulation_mlcp_guess(s->reformulation, P, v, p, z);
     }
     if (status == PERP_OK && slot->form == PERPI_FORM_MLCP) {
         status = perpi_check_mlcp_needs(s->context, slot->method, &s->mlcp);
@@ -119,7 +119,7 @@ static perp_status run_as_mlcp(perpi_solver* s, perpi_slot* slot, const perpi_pr
         status = slot->method->ncp(slot->self, &ncp, options, warm, z, &made->report);
     }
     if (status == PERP_OK) {
-        perp_lowering_mlcp_lift(s->lowering, P, z, v, p);
+        perp_reformulation_mlcp_reconstruct(s->reformulation, P, z, v, p);
     }
     perpi_arena_rewind(&s->arena, mark);
     return status;
@@ -131,9 +131,9 @@ static perp_status make_reduced(perp_context* context, const perp_contact_proble
                                 perpi_reduced* reduced)
 {
     perp_friction_problem friction;
-    perp_status status = make_lowering(context, &reduced->lowering);
+    perp_status status = make_reformulation(context, &reduced->reformulation);
     if (status == PERP_OK) {
-        status = perp_lower_contact_to_friction(reduced->lowering, P, &friction);
+        status = perp_contact_to_friction(reduced->reformulation, P, &friction);
     }
     if (status == PERP_OK) {
         status = perpi_reduced_units_scale(context, &reduced->units, &friction, &reduced->scaled);
@@ -170,7 +170,7 @@ static perp_status run_as_reduced(perpi_solver* s, perpi_slot* slot, const perpi
             break;
         }
         made->report.iterations = iterations += made->report.iterations;
-        perp_lowering_friction_lift(reduced->lowering, P, p, v);
+        perp_reformulation_friction_reconstruct(reduced->reformulation, P, p, v);
         made->checked = made->report.outcome == PERP_OUTCOME_SOLVED;
         if (!made->checked) {
             break;
@@ -297,7 +297,7 @@ static perp_status newton_from(ncp_search* n, perp_solve_options* asked, perpi_m
     made->residual.worst = INFINITY;
     for (int attempt = 0; attempt < TRIES; ++attempt) {
         perpi_take_time(n->options, n->begin, asked);
-        perp_lowering_ncp_guess(s->lowering, P, n->from, n->from + P->dof_count, n->z);
+        perp_reformulation_ncp_guess(s->reformulation, P, n->from, n->from + P->dof_count, n->z);
         const int32_t iterations = made->report.iterations;
         status =
             n->slot->round->ncp(n->slot->round_self, &s->ncp, asked, true, n->z, &made->report);
@@ -306,7 +306,8 @@ static perp_status newton_from(ncp_search* n, perp_solve_options* asked, perpi_m
             return status;
         }
         perp_contact_residual residual;
-        perp_lowering_ncp_lift(s->lowering, P, n->z, n->found, n->found + P->dof_count);
+        perp_reformulation_ncp_reconstruct(s->reformulation, P, n->z, n->found,
+                                           n->found + P->dof_count);
         status = perpi_contact_residual_at(s, P, n->found, n->found + P->dof_count, &residual);
         if (status == PERP_OK && residual.worst < made->residual.worst) {
             made->residual = residual;
@@ -369,9 +370,9 @@ static perp_status make_ncp(perpi_solver* s, const perp_contact_problem* P)
     if ((s->ready & PERPI_READY_NCP) != 0) {
         return PERP_OK;
     }
-    perp_status status = make_lowering(s->context, &s->lowering);
+    perp_status status = make_reformulation(s->context, &s->reformulation);
     if (status == PERP_OK) {
-        status = perp_lower_contact_to_ncp(s->lowering, P, &s->ncp);
+        status = perp_contact_to_ncp(s->reformulation, P, &s->ncp);
     }
     s->ready |= status == PERP_OK ? PERPI_READY_NCP : 0u;
     return status;

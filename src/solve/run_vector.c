@@ -153,9 +153,10 @@ static perp_status make_lcp(perpi_solver* s, const perp_mlcp* problem)
     if ((s->ready & PERPI_READY_LCP) != 0) {
         return PERP_OK;
     }
-    perp_status status = s->linear == NULL ? perp_lowering_create(s->context, &s->linear) : PERP_OK;
+    perp_status status =
+        s->linear == NULL ? perp_reformulation_create(s->context, &s->linear) : PERP_OK;
     if (status == PERP_OK) {
-        status = perp_lower_mlcp_to_lcp(s->linear, problem, &s->lcp);
+        status = perp_mlcp_to_lcp(s->linear, problem, &s->lcp);
     }
     s->ready |= status == PERP_OK ? PERPI_READY_LCP : 0u;
     return status;
@@ -178,12 +179,12 @@ perp_status perpi_run_mlcp(perpi_solver* s, perpi_slot* slot, const perpi_proble
     if (status == PERP_OK) {
         memset(z, 0, (size_t)s->lcp.n * sizeof *z);
         if (warm) {
-            perp_lowering_lcp_guess(s->linear, mlcp, x, z);
+            perp_reformulation_lcp_guess(s->linear, mlcp, x, z);
         }
         status = call_lcp(s->context, slot, &s->lcp, options, warm, z, &made->report);
     }
     if (status == PERP_OK) {
-        perp_lowering_lcp_lift(s->linear, mlcp, z, x);
+        perp_reformulation_lcp_reconstruct(s->linear, mlcp, z, x);
     }
     perpi_arena_rewind(&s->arena, mark);
     return status;

@@ -36,7 +36,7 @@ typedef struct perpi_problem {
 
 /* A reduced problem, made once per island. */
 typedef struct perpi_reduced {
-    perp_lowering* lowering;
+    perp_reformulation* reformulation;
     perpi_reduced_units units;
     perp_friction_problem scaled;
 } perpi_reduced;
@@ -82,14 +82,14 @@ struct perpi_solver {
     perpi_arena arena; /* points and scratch of the running solve */
     /* the problem at hand in other forms */
     unsigned ready;
-    perp_lowering* lowering; /* contact to LCP, MLCP, NCP */
+    perp_reformulation* reformulation; /* contact to LCP, MLCP, NCP */
     perpi_reduced reduced;
     perpi_reduced start_reduced; /* of a problem whose groups are decided */
     perp_lcp lcp;
     perp_mlcp mlcp;
     perp_ncp ncp;
     perpi_lcp_columns columns;
-    perp_lowering* linear; /* between MLCP and LCP */
+    perp_reformulation* linear; /* between MLCP and LCP */
     /* contact problems */
     perpi_islands* islands;
     perpi_solver* inner; /* for problems without groups, of a grouped method; made when needed */

@@ -132,10 +132,10 @@ static void destroy_one(perpi_solver* s)
         perpi_slot_destroy(s->context, &s->slot[i]);
     }
     perpi_slot_destroy(s->context, &s->start);
-    perp_lowering_destroy(s->lowering);
-    perp_lowering_destroy(s->linear);
-    perp_lowering_destroy(s->reduced.lowering);
-    perp_lowering_destroy(s->start_reduced.lowering);
+    perp_reformulation_destroy(s->reformulation);
+    perp_reformulation_destroy(s->linear);
+    perp_reformulation_destroy(s->reduced.reformulation);
+    perp_reformulation_destroy(s->start_reduced.reformulation);
     perpi_reduced_units_free(s->context, &s->reduced.units);
     perpi_reduced_units_free(s->context, &s->start_reduced.units);
     perpi_lcp_columns_free(s->context, &s->columns);

@@ -73,7 +73,7 @@ static void check_contact(perp_context* context, const char* solver_name, test_c
     }
     CHECK(status == PERP_OK || lacks);
     if (status == PERP_OK) {
-        const perp_contact_residual r = perp_contact_judge(P, v, p, work);
+        const perp_contact_residual r = perp_contact_check_residual(P, v, p, work);
         CHECK_AT_MOST(fabs(r.worst - report.residual), 0.0);
         CHECK_AT_MOST(fabs(r.worst - claimed.worst), 0.0);
         CHECK((report.outcome == PERP_OUTCOME_SOLVED) == (r.worst <= options.tolerance));
@@ -156,7 +156,7 @@ TEST(every_lcp_solver_solves_diagonally_dominant_problems)
             CHECK_OK(perp_lcp_solve(solver, &t.lcp, NULL, false, z, &report));
             CHECK_EQ_INT(report.outcome, PERP_OUTCOME_SOLVED);
             CHECK_AT_MOST(corpus_residual(&t.lcp, z), 1e-9);
-            CHECK_AT_MOST(fabs(report.residual - perp_lcp_judge(&t.lcp, z)), 0.0);
+            CHECK_AT_MOST(fabs(report.residual - perp_lcp_check_residual(&t.lcp, z)), 0.0);
             free(z);
             test_lcp_free(&t);
         }

@@ -1,5 +1,5 @@
 /* src/problem/io/corpus_residual.c - what others measure: the plain residual e of the problem
- * collections, and its unit-free variant. Not the judge; for comparing with published figures.
+ * collections, and its unit-free variant. Not the residual check; for comparing with published figures.
  *
  * 2-norms throughout; P_K projects on K = { |r_T| <= mu r_N }, uhat = u + mu |u_T| e_N.
  *     lcp   |min(z, w)| / |q|

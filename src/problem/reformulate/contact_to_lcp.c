@@ -13,7 +13,7 @@
  * Departure  redundant free rows get the multiplier of least norm, in units where A_FF has a unit
  *            diagonal.
  * Unknowns   contacts in constraint order: p_n, beta_0 .., sigma; then per bounded row x and, with
- *            two finite bounds, its slack; then the groups: c, d, y (see lower.h).
+ *            two finite bounds, its slack; then the groups: c, d, y (see reformulate.h).
  */
 #include <inttypes.h>
 #include <math.h>
@@ -99,7 +99,7 @@ static perp_status make_room(perp_context* context, const perp_contact_problem* 
     return status;
 }
 
-/* d_j of every number of directions in use, made once in the life of the lowering. */
+/* d_j of every number of directions in use, made once in the life of the reformulation. */
 static perp_status prepare_directions(perp_context* context, perpi_direct* t, int32_t nd)
 {
     for (size_t i = 0; i < t->table_count; ++i) {
@@ -526,11 +526,11 @@ static void shift_by_base(const perpi_direct* t, const perp_contact_problem* P)
     }
 }
 
-perp_status perp_lower_contact_to_lcp(perp_lowering* lowering, const perp_contact_problem* problem,
-                                      perp_lcp* lcp)
+perp_status perp_contact_to_lcp(perp_reformulation* reformulation,
+                                const perp_contact_problem* problem, perp_lcp* lcp)
 {
-    perpi_direct* t = &lowering->direct;
-    perp_context* context = lowering->context;
+    perpi_direct* t = &reformulation->direct;
+    perp_context* context = reformulation->context;
     perp_status status = perpi_layout_constraints(context, problem, 0, false, &t->layout);
     if (status == PERP_OK) {
         status = number_rows(context, problem, t);
@@ -587,11 +587,11 @@ perp_status perp_lower_contact_to_lcp(perp_lowering* lowering, const perp_contac
 
 /* ---- down and up ---------------------------------------------------------------------------------------*/
 
-void perp_lowering_contact_lcp_guess(const perp_lowering* lowering,
-                                     const perp_contact_problem* problem, const double* v,
-                                     const double* p, double* z)
+void perp_reformulation_contact_lcp_guess(const perp_reformulation* reformulation,
+                                          const perp_contact_problem* problem, const double* v,
+                                          const double* p, double* z)
 {
-    const perpi_direct* t = &lowering->direct;
+    const perpi_direct* t = &reformulation->direct;
     for (int32_t ci = 0; ci < problem->constraint_count; ++ci) {
         const perp_constraint* c = &problem->constraint[ci];
         for (int32_t i = 0; c->kind != PERP_CONSTRAINT_CONTACT && i < c->rows; ++i) {
@@ -614,7 +614,7 @@ void perp_lowering_contact_lcp_guess(const perp_lowering* lowering,
 }
 
 /* p of the free rows from p of the others: R_11 p_B = -(H p + h), least norm where redundant. */
-static void lift_free(const perpi_direct* t, const perp_contact_problem* P, double* p)
+static void reconstruct_free(const perpi_direct* t, const perp_contact_problem* P, double* p)
 {
     const int32_t nf = t->n_free;
     double *x = t->work.at, *scratch = t->work.at + nf;
@@ -643,12 +643,12 @@ static void lift_free(const perpi_direct* t, const perp_contact_problem* P, doub
     }
 }
 
-void perp_lowering_contact_lcp_lift(const perp_lowering* lowering,
-                                    const perp_contact_problem* problem, const double* z, double* v,
-                                    double* p)
+void perp_reformulation_contact_lcp_reconstruct(const perp_reformulation* reformulation,
+                                                const perp_contact_problem* problem,
+                                                const double* z, double* v, double* p)
 {
-    const perpi_direct* t = &lowering->direct;
-    perpi_layout_lift(&t->layout, problem, z, p);
+    const perpi_direct* t = &reformulation->direct;
+    perpi_layout_reconstruct(&t->layout, problem, z, p);
     for (int32_t r = 0; r < problem->row_count; ++r) {
         const int32_t k = t->layout.row_unknown.at[r];
         if (k >= 0) {
@@ -656,7 +656,7 @@ void perp_lowering_contact_lcp_lift(const perp_lowering* lowering,
         }
     }
     if (t->n_free > 0) {
-        lift_free(t, problem, p);
+        reconstruct_free(t, problem, p);
     }
     /* so that the dynamics hold to rounding whatever z is */
     perpi_motion_of(problem, t->delassus.L, p, v);

@@ -28,11 +28,8 @@
 void perpi_to_mlcp_free(perp_context* context, perpi_to_mlcp* t)
 {
     perpi_layout_free(context, &t->layout);
-    perpi_ints* ints[] = {&t->row, &t->col, &t->order, &t->count, &t->start, &t->csc_row};
     perpi_doubles* doubles[] = {&t->value, &t->csc_value, &t->q, &t->lower, &t->upper};
-    for (size_t i = 0; i < sizeof ints / sizeof ints[0]; ++i) {
-        perpi_free(context, ints[i]->at);
-    }
+    perpi_triplets_free(context, &t->triplets);
     for (size_t i = 0; i < sizeof doubles / sizeof doubles[0]; ++i) {
         perpi_free(context, doubles[i]->at);
     }
@@ -51,26 +48,16 @@ typedef struct builder {
 static void push(builder* b, int32_t row, int32_t col, double value)
 {
     perpi_to_mlcp* t = b->t;
-    const size_t need = (size_t)t->entries + 1;
-    if (b->status == PERP_OK && need > INT32_MAX) {
-        b->status = perpi_fail(b->context, PERP_ERROR_MEMORY, "MLCP: too many matrix entries");
+    const int32_t e = t->triplets.count;
+    if (b->status == PERP_OK) {
+        b->status = perpi_need_doubles(b->context, &t->value, (size_t)e + 1);
     }
     if (b->status == PERP_OK) {
-        b->status = perpi_need_ints(b->context, &t->row, need);
+        b->status = perpi_triplets_put(b->context, &t->triplets, "MLCP", row, col);
     }
     if (b->status == PERP_OK) {
-        b->status = perpi_need_ints(b->context, &t->col, need);
+        t->value.at[e] = value;
     }
-    if (b->status == PERP_OK) {
-        b->status = perpi_need_doubles(b->context, &t->value, need);
-    }
-    if (b->status != PERP_OK) {
-        return;
-    }
-    t->row.at[t->entries] = row;
-    t->col.at[t->entries] = col;
-    t->value.at[t->entries] = value;
-    t->entries += 1;
 }
 
 /* Adds factor * u of row r of constraint c to w[row]. */
@@ -78,16 +65,11 @@ static void push_velocity(builder* b, int32_t row, const perp_constraint* c, int
                           double factor)
 {
     const perp_contact_problem* P = b->P;
-    const double* J = P->J + c->jac;
     for (int side = 0; side < 2; ++side) {
-        if (c->block[side] < 0) {
-            continue;
+        const perpi_side s = perpi_side_of(P, c, side);
+        for (int32_t i = 0; i < s.nv; ++i) {
+            push(b, row, s.d + i, factor * s.J[(size_t)r * (size_t)s.nv + (size_t)i]);
         }
-        const int32_t d = P->dof[c->block[side]], nv = P->dof[c->block[side] + 1] - d;
-        for (int32_t i = 0; i < nv; ++i) {
-            push(b, row, d + i, factor * J[(size_t)r * (size_t)nv + (size_t)i]);
-        }
-        J += (size_t)c->rows * (size_t)nv;
     }
     b->t->q.at[row] += factor * P->b[c->row + r];
 }
@@ -97,16 +79,11 @@ static void push_impulse(builder* b, int32_t col, const perp_constraint* c, int3
                          double factor)
 {
     const perp_contact_problem* P = b->P;
-    const double* J = P->J + c->jac;
     for (int side = 0; side < 2; ++side) {
-        if (c->block[side] < 0) {
-            continue;
+        const perpi_side s = perpi_side_of(P, c, side);
+        for (int32_t i = 0; i < s.nv; ++i) {
+            push(b, s.d + i, col, -factor * s.J[(size_t)r * (size_t)s.nv + (size_t)i]);
         }
-        const int32_t d = P->dof[c->block[side]], nv = P->dof[c->block[side] + 1] - d;
-        for (int32_t i = 0; i < nv; ++i) {
-            push(b, d + i, col, -factor * J[(size_t)r * (size_t)nv + (size_t)i]);
-        }
-        J += (size_t)c->rows * (size_t)nv;
     }
 }
 
@@ -169,70 +146,30 @@ static void push_one(void* user, int32_t row, int32_t col)
 
 /* ---- triplets -> compressed columns ----------------------------------------------------------------*/
 
-/* Two counting sorts, by row and then by column; both keep the order of equals, so that duplicates
- * are added in the order in which they were pushed. */
 static perp_status compress(perp_context* context, perpi_to_mlcp* t)
 {
-    const int32_t n = t->layout.n, m = t->entries;
-    perp_status status = perpi_need_ints(context, &t->order, 2 * (size_t)m + 1);
+    const perpi_triplets* triplets = &t->triplets;
+    perp_status status = perpi_triplets_compress(context, &t->triplets, t->layout.n);
     if (status == PERP_OK) {
-        status = perpi_need_ints(context, &t->count, (size_t)n + 1);
-    }
-    if (status == PERP_OK) {
-        status = perpi_need_ints(context, &t->start, (size_t)n + 1);
-    }
-    if (status == PERP_OK) {
-        status = perpi_need_ints(context, &t->csc_row, (size_t)m);
-    }
-    if (status == PERP_OK) {
-        status = perpi_need_doubles(context, &t->csc_value, (size_t)m);
+        status = perpi_need_doubles(context, &t->csc_value, (size_t)triplets->count);
     }
     if (status != PERP_OK) {
         return status;
     }
-    int32_t *by_row = t->order.at, *by_col = t->order.at + m, *count = t->count.at;
-    for (int pass = 0; pass < 2; ++pass) {
-        const int32_t* key = pass == 0 ? t->row.at : t->col.at;
-        memset(count, 0, ((size_t)n + 1) * sizeof *count);
-        for (int32_t e = 0; e < m; ++e) {
-            count[key[e] + 1] += 1;
-        }
-        for (int32_t i = 0; i < n; ++i) {
-            count[i + 1] += count[i];
-        }
-        for (int32_t e = 0; e < m; ++e) {
-            if (pass == 0) {
-                by_row[count[key[e]]++] = e;
-            } else {
-                by_col[count[key[by_row[e]]]++] = by_row[e];
-            }
-        }
+    for (int32_t e = 0; e < triplets->start.at[t->layout.n]; ++e) {
+        t->csc_value.at[e] = -0.0; /* the neutral element: -0 + -0 is -0 */
     }
-    int32_t used = 0, col = 0;
-    t->start.at[0] = 0;
-    for (int32_t e = 0; e < m; ++e) {
-        const int32_t from = by_col[e];
-        for (; col < t->col.at[from]; ++col) {
-            t->start.at[col + 1] = used;
-        }
-        if (used > t->start.at[col] && t->csc_row.at[used - 1] == t->row.at[from]) {
-            t->csc_value.at[used - 1] += t->value.at[from];
-        } else {
-            t->csc_row.at[used] = t->row.at[from];
-            t->csc_value.at[used++] = t->value.at[from];
-        }
-    }
-    for (; col < n; ++col) {
-        t->start.at[col + 1] = used;
+    for (int32_t e = 0; e < triplets->count; ++e) {
+        t->csc_value.at[triplets->slot.at[e]] += t->value.at[e];
     }
     return PERP_OK;
 }
 
-perp_status perp_lower_contact_to_mlcp(perp_lowering* lowering, const perp_contact_problem* problem,
-                                       perp_mlcp* mlcp)
+perp_status perp_contact_to_mlcp(perp_reformulation* reformulation,
+                                 const perp_contact_problem* problem, perp_mlcp* mlcp)
 {
-    perpi_to_mlcp* t = &lowering->mlcp;
-    perp_context* context = lowering->context;
+    perpi_to_mlcp* t = &reformulation->mlcp;
+    perp_context* context = reformulation->context;
     perp_status status =
         perpi_layout_constraints(context, problem, problem->dof_count, true, &t->layout);
     if (status == PERP_OK) {
@@ -252,7 +189,7 @@ perp_status perp_lower_contact_to_mlcp(perp_lowering* lowering, const perp_conta
         t->upper.at[i] = INFINITY;
     }
 
-    t->entries = 0;
+    t->triplets.count = 0;
     builder b = {context, problem, t, PERP_OK};
     push_blocks(&b);
     for (int32_t ci = 0; ci < problem->constraint_count; ++ci) {
@@ -283,34 +220,37 @@ perp_status perp_lower_contact_to_mlcp(perp_lowering* lowering, const perp_conta
     if (b.status != PERP_OK) {
         return b.status;
     }
-    *mlcp = (perp_mlcp){.M = {n, n, t->start.at, t->csc_row.at, t->csc_value.at},
+    *mlcp = (perp_mlcp){.M = {n, n, t->triplets.start.at, t->triplets.csc_row.at, t->csc_value.at},
                         .q = t->q.at,
                         .lower = t->lower.at,
                         .upper = t->upper.at};
     return PERP_OK;
 }
 
-void perp_lowering_mlcp_guess(const perp_lowering* lowering, const perp_contact_problem* problem,
-                              const double* v, const double* p, double* z)
+void perp_reformulation_mlcp_guess(const perp_reformulation* reformulation,
+                                   const perp_contact_problem* problem, const double* v,
+                                   const double* p, double* z)
 {
-    const perpi_layout* layout = &lowering->mlcp.layout;
+    const perpi_layout* layout = &reformulation->mlcp.layout;
     for (int32_t i = 0; i < problem->dof_count; ++i) {
         z[i] = v[i];
     }
     for (int32_t r = 0; r < problem->row_count; ++r) {
         const int32_t i = layout->row_unknown.at[r];
         if (i >= 0) {
-            const double low = lowering->mlcp.lower.at[i], high = lowering->mlcp.upper.at[i];
+            const double low = reformulation->mlcp.lower.at[i],
+                         high = reformulation->mlcp.upper.at[i];
             z[i] = p[r] < low ? low : (p[r] > high ? high : p[r]);
         }
     }
     perpi_layout_guess(layout, problem, v, p, z);
 }
 
-void perp_lowering_mlcp_lift(const perp_lowering* lowering, const perp_contact_problem* problem,
-                             const double* z, double* v, double* p)
+void perp_reformulation_mlcp_reconstruct(const perp_reformulation* reformulation,
+                                         const perp_contact_problem* problem, const double* z,
+                                         double* v, double* p)
 {
-    const perpi_layout* layout = &lowering->mlcp.layout;
+    const perpi_layout* layout = &reformulation->mlcp.layout;
     for (int32_t i = 0; i < problem->dof_count; ++i) {
         v[i] = z[i];
     }
@@ -319,5 +259,5 @@ void perp_lowering_mlcp_lift(const perp_lowering* lowering, const perp_contact_p
             p[r] = z[layout->row_unknown.at[r]];
         }
     }
-    perpi_layout_lift(layout, problem, z, p);
+    perpi_layout_reconstruct(layout, problem, z, p);
 }

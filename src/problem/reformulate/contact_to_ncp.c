@@ -26,12 +26,9 @@
 
 void perpi_to_ncp_free(perp_context* context, perpi_to_ncp* t)
 {
-    perpi_ints* ints[] = {&t->row, &t->col, &t->slot, &t->count, &t->start, &t->csc_row};
     perpi_doubles* doubles[] = {&t->lower, &t->upper};
     perpi_layout_free(context, &t->layout);
-    for (size_t i = 0; i < sizeof ints / sizeof ints[0]; ++i) {
-        perpi_free(context, ints[i]->at);
-    }
+    perpi_triplets_free(context, &t->triplets);
     for (size_t i = 0; i < sizeof doubles / sizeof doubles[0]; ++i) {
         perpi_free(context, doubles[i]->at);
     }
@@ -97,23 +94,11 @@ static void put(walk* w, int32_t row, int32_t col, double value)
 {
     perpi_to_ncp* t = w->t;
     if (w->z != NULL) {
-        w->value[t->slot.at[w->entries++]] += value;
+        w->value[t->triplets.slot.at[w->entries++]] += value;
         return;
     }
-    const size_t need = (size_t)w->entries + 1;
-    if (w->status == PERP_OK && need > INT32_MAX) {
-        w->status = perpi_fail(w->context, PERP_ERROR_MEMORY, "NCP: too many matrix entries");
-    }
     if (w->status == PERP_OK) {
-        w->status = perpi_need_ints(w->context, &t->row, need);
-    }
-    if (w->status == PERP_OK) {
-        w->status = perpi_need_ints(w->context, &t->col, need);
-    }
-    if (w->status == PERP_OK) {
-        t->row.at[w->entries] = row;
-        t->col.at[w->entries] = col;
-        w->entries += 1;
+        w->status = perpi_triplets_put(w->context, &t->triplets, "NCP", row, col);
     }
 }
 
@@ -121,32 +106,22 @@ static void put(walk* w, int32_t row, int32_t col, double value)
 static void put_velocity(walk* w, int32_t row, const perp_constraint* c, int32_t r, double factor)
 {
     const perp_contact_problem* P = &w->t->problem;
-    const double* J = P->J + c->jac;
     for (int side = 0; side < 2; ++side) {
-        if (c->block[side] < 0) {
-            continue;
+        const perpi_side s = perpi_side_of(P, c, side);
+        for (int32_t i = 0; i < s.nv; ++i) {
+            put(w, row, s.d + i, factor * s.J[(size_t)r * (size_t)s.nv + (size_t)i]);
         }
-        const int32_t d = P->dof[c->block[side]], nv = P->dof[c->block[side] + 1] - d;
-        for (int32_t i = 0; i < nv; ++i) {
-            put(w, row, d + i, factor * J[(size_t)r * (size_t)nv + (size_t)i]);
-        }
-        J += (size_t)c->rows * (size_t)nv;
     }
 }
 
 static void put_impulse(walk* w, int32_t col, const perp_constraint* c, int32_t r)
 {
     const perp_contact_problem* P = &w->t->problem;
-    const double* J = P->J + c->jac;
     for (int side = 0; side < 2; ++side) {
-        if (c->block[side] < 0) {
-            continue;
+        const perpi_side s = perpi_side_of(P, c, side);
+        for (int32_t i = 0; i < s.nv; ++i) {
+            put(w, s.d + i, col, -s.J[(size_t)r * (size_t)s.nv + (size_t)i]);
         }
-        const int32_t d = P->dof[c->block[side]], nv = P->dof[c->block[side] + 1] - d;
-        for (int32_t i = 0; i < nv; ++i) {
-            put(w, d + i, col, -J[(size_t)r * (size_t)nv + (size_t)i]);
-        }
-        J += (size_t)c->rows * (size_t)nv;
     }
 }
 
@@ -219,57 +194,6 @@ static void walk_all(walk* w)
     for (int32_t g = 0; g < P->group_count; ++g) {
         perpi_layout_group_rows(&w->t->layout, P, g, &rows);
     }
-}
-
-/* Entries sorted by column, then row, equal ones in one place: where each of them goes. */
-static perp_status compress(perp_context* context, perpi_to_ncp* t, int32_t entries)
-{
-    const size_t n = (size_t)t->layout.n, m = (size_t)entries;
-    perp_status status = perpi_need_ints(context, &t->slot, 2 * m + 1);
-    if (status == PERP_OK) {
-        status = perpi_need_ints(context, &t->count, n + 1);
-    }
-    if (status == PERP_OK) {
-        status = perpi_need_ints(context, &t->start, n + 1);
-    }
-    if (status == PERP_OK) {
-        status = perpi_need_ints(context, &t->csc_row, m + 1);
-    }
-    if (status != PERP_OK) {
-        return status;
-    }
-    int32_t *slot = t->slot.at, *order = slot + m, *count = t->count.at, *start = t->start.at;
-    /* two counting sorts: by row into slot, by column into order */
-    for (int pass = 0; pass < 2; ++pass) {
-        const int32_t* key = pass == 0 ? t->row.at : t->col.at;
-        memset(count, 0, (n + 1) * sizeof *count);
-        for (size_t e = 0; e < m; ++e) {
-            count[key[e] + 1] += 1;
-        }
-        for (size_t j = 0; j < n; ++j) {
-            count[j + 1] += count[j];
-        }
-        for (size_t k = 0; k < m; ++k) {
-            const int32_t e = pass == 0 ? (int32_t)k : slot[k];
-            (pass == 0 ? slot : order)[count[key[e]]++] = e;
-        }
-    }
-    int32_t used = 0, last_col = -1, last_row = -1;
-    for (size_t k = 0; k < m; ++k) {
-        const int32_t e = order[k], col = t->col.at[e], row = t->row.at[e];
-        if (col != last_col || row != last_row) {
-            while (last_col < col) {
-                start[++last_col] = used;
-            }
-            last_row = row;
-            t->csc_row.at[used++] = row;
-        }
-        slot[e] = used - 1;
-    }
-    while (last_col < t->layout.n) {
-        start[++last_col] = used;
-    }
-    return PERP_OK;
 }
 
 /* ---- the callbacks -------------------------------------------------------------------------------------*/
@@ -363,7 +287,7 @@ static perp_status function(void* user, const double* z, double* F)
 static perp_status jacobian(void* user, const double* z, double* value)
 {
     perpi_to_ncp* t = user;
-    for (int32_t e = 0; e < t->start.at[t->layout.n]; ++e) {
+    for (int32_t e = 0; e < t->triplets.start.at[t->layout.n]; ++e) {
         value[e] = 0.0;
     }
     walk w = {.t = t, .z = z, .value = value};
@@ -371,13 +295,13 @@ static perp_status jacobian(void* user, const double* z, double* value)
     return PERP_OK;
 }
 
-/* ---- lowering, guess, lift -----------------------------------------------------------------------------*/
+/* ---- reformulation, guess, reconstruct -----------------------------------------------------------------------------*/
 
-perp_status perp_lower_contact_to_ncp(perp_lowering* lowering, const perp_contact_problem* problem,
-                                      perp_ncp* ncp)
+perp_status perp_contact_to_ncp(perp_reformulation* reformulation,
+                                const perp_contact_problem* problem, perp_ncp* ncp)
 {
-    perp_context* context = lowering->context;
-    perpi_to_ncp* t = &lowering->ncp;
+    perp_context* context = reformulation->context;
+    perpi_to_ncp* t = &reformulation->ncp;
     perp_status status = number(context, problem, t);
     if (status == PERP_OK) {
         status = perpi_need_doubles(context, &t->lower, (size_t)t->layout.n + 1);
@@ -389,9 +313,11 @@ perp_status perp_lower_contact_to_ncp(perp_lowering* lowering, const perp_contac
         return status;
     }
     t->problem = *problem;
+    t->triplets.count = 0;
     walk w = {.context = context, .t = t};
     walk_all(&w);
-    status = w.status == PERP_OK ? compress(context, t, w.entries) : w.status;
+    status = w.status == PERP_OK ? perpi_triplets_compress(context, &t->triplets, t->layout.n)
+                                 : w.status;
     if (status != PERP_OK) {
         return status;
     }
@@ -416,13 +342,14 @@ perp_status perp_lower_contact_to_ncp(perp_lowering* lowering, const perp_contac
     for (int32_t i = groups_begin(t); i < t->layout.n; ++i) {
         t->lower.at[i] = 0.0;
     }
-    *ncp = (perp_ncp){.n = t->layout.n,
-                      .lower = t->lower.at,
-                      .upper = t->upper.at,
-                      .user = t,
-                      .function = function,
-                      .pattern = {t->layout.n, t->layout.n, t->start.at, t->csc_row.at, NULL},
-                      .jacobian = jacobian};
+    *ncp = (perp_ncp){
+        .n = t->layout.n,
+        .lower = t->lower.at,
+        .upper = t->upper.at,
+        .user = t,
+        .function = function,
+        .pattern = {t->layout.n, t->layout.n, t->triplets.start.at, t->triplets.csc_row.at, NULL},
+        .jacobian = jacobian};
     return PERP_OK;
 }
 
@@ -445,10 +372,11 @@ static double guess_sigma(const perp_contact_problem* P, const perp_constraint* 
     return used >= limit * limit * (1.0 - 1e-6) && power > 0.0 ? power / limit : 0.0;
 }
 
-void perp_lowering_ncp_guess(const perp_lowering* lowering, const perp_contact_problem* problem,
-                             const double* v, const double* p, double* z)
+void perp_reformulation_ncp_guess(const perp_reformulation* reformulation,
+                                  const perp_contact_problem* problem, const double* v,
+                                  const double* p, double* z)
 {
-    const perpi_to_ncp* t = &lowering->ncp;
+    const perpi_to_ncp* t = &reformulation->ncp;
     memcpy(z, v, (size_t)problem->dof_count * sizeof *z);
     for (int32_t k = 0; k < problem->constraint_count; ++k) {
         const perp_constraint* c = &problem->constraint[k];
@@ -464,10 +392,11 @@ void perp_lowering_ncp_guess(const perp_lowering* lowering, const perp_contact_p
     perpi_layout_guess_groups(&t->layout, problem, v, z);
 }
 
-void perp_lowering_ncp_lift(const perp_lowering* lowering, const perp_contact_problem* problem,
-                            const double* z, double* v, double* p)
+void perp_reformulation_ncp_reconstruct(const perp_reformulation* reformulation,
+                                        const perp_contact_problem* problem, const double* z,
+                                        double* v, double* p)
 {
-    const perpi_to_ncp* t = &lowering->ncp;
+    const perpi_to_ncp* t = &reformulation->ncp;
     memcpy(v, z, (size_t)problem->dof_count * sizeof *v);
     for (int32_t k = 0; k < problem->constraint_count; ++k) {
         const perp_constraint* c = &problem->constraint[k];

@@ -121,12 +121,12 @@ static void fill_W(const perp_contact_problem* P, const perpi_to_friction* t)
     }
 }
 
-perp_status perp_lower_contact_to_friction(perp_lowering* lowering,
-                                           const perp_contact_problem* problem,
-                                           perp_friction_problem* friction)
+perp_status perp_contact_to_friction(perp_reformulation* reformulation,
+                                     const perp_contact_problem* problem,
+                                     perp_friction_problem* friction)
 {
-    perpi_to_friction* t = &lowering->friction;
-    perp_context* context = lowering->context;
+    perpi_to_friction* t = &reformulation->friction;
+    perp_context* context = reformulation->context;
     if (problem->group_count > 0) {
         return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
                           "groups of contacts have no form without velocities");
@@ -151,8 +151,9 @@ perp_status perp_lower_contact_to_friction(perp_lowering* lowering,
     return PERP_OK;
 }
 
-void perp_lowering_friction_lift(const perp_lowering* lowering, const perp_contact_problem* problem,
-                                 const double* r, double* v)
+void perp_reformulation_friction_reconstruct(const perp_reformulation* reformulation,
+                                             const perp_contact_problem* problem, const double* r,
+                                             double* v)
 {
-    perpi_motion_of(problem, lowering->friction.delassus.L, r, v);
+    perpi_motion_of(problem, reformulation->friction.delassus.L, r, v);
 }

@@ -284,19 +284,20 @@ static perp_status eliminate(perp_context* context, const perp_mlcp* mlcp, perpi
     return PERP_OK;
 }
 
-perp_status perp_lower_mlcp_to_lcp(perp_lowering* lowering, const perp_mlcp* mlcp, perp_lcp* lcp)
+perp_status perp_mlcp_to_lcp(perp_reformulation* reformulation, const perp_mlcp* mlcp,
+                             perp_lcp* lcp)
 {
-    perpi_to_lcp* t = &lowering->lcp;
-    perp_status status = classify(lowering->context, mlcp, t);
+    perpi_to_lcp* t = &reformulation->lcp;
+    perp_status status = classify(reformulation->context, mlcp, t);
     if (status == PERP_OK) {
-        status = make_room(lowering->context, t);
+        status = make_room(reformulation->context, t);
     }
     if (status != PERP_OK) {
         return status;
     }
     scatter(mlcp, t);
     if (t->n_free > 0) {
-        status = eliminate(lowering->context, mlcp, t);
+        status = eliminate(reformulation->context, mlcp, t);
         if (status != PERP_OK) {
             return status;
         }
@@ -325,10 +326,10 @@ perp_status perp_lower_mlcp_to_lcp(perp_lowering* lowering, const perp_mlcp* mlc
     return PERP_OK;
 }
 
-void perp_lowering_lcp_guess(const perp_lowering* lowering, const perp_mlcp* mlcp,
-                             const double* z_mlcp, double* z_lcp)
+void perp_reformulation_lcp_guess(const perp_reformulation* reformulation, const perp_mlcp* mlcp,
+                                  const double* z_mlcp, double* z_lcp)
 {
-    const perpi_to_lcp* t = &lowering->lcp;
+    const perpi_to_lcp* t = &reformulation->lcp;
     double* w = t->work.at; /* at least n */
     for (int32_t i = 0; i < t->n; ++i) {
         w[i] = mlcp->q[i];
@@ -352,10 +353,10 @@ void perp_lowering_lcp_guess(const perp_lowering* lowering, const perp_mlcp* mlc
     }
 }
 
-void perp_lowering_lcp_lift(const perp_lowering* lowering, const perp_mlcp* mlcp,
-                            const double* z_lcp, double* z_mlcp)
+void perp_reformulation_lcp_reconstruct(const perp_reformulation* reformulation,
+                                        const perp_mlcp* mlcp, const double* z_lcp, double* z_mlcp)
 {
-    const perpi_to_lcp* t = &lowering->lcp;
+    const perpi_to_lcp* t = &reformulation->lcp;
     (void)mlcp;
     for (int32_t i = 0; i < t->n; ++i) {
         if (t->place.at[i] >= 0) {

@@ -5,7 +5,7 @@
  * whatever unit of length the caller happened to choose. So methods see, for each equality and bounded
  * row r,
  *     u'_r = g_r u_r,   r'_r = r_r / g_r,   W'_rs = g_r W_rs g_s,   g_r = sqrt(w / W_rr)
- * with w the mean W_rr of the contacts' normal rows (1 without contacts), the judge's g of
+ * with w the mean W_rr of the contacts' normal rows (1 without contacts), the residual check's g of
  * residual.c: every row of a joint then has the diagonal entry w. Rows of contacts have one unit
  * already (torsion through e) and stay as they are, to the bit.
  */

@@ -1,4 +1,4 @@
-/* src/problem/reformulate/reformulate.c - the numbering of the unknowns that the lowerings share; see lower.h. */
+/* src/problem/reformulate/reformulate.c - the numbering of the unknowns that the reformulations share; see reformulate.h. */
 #include "problem/reformulate/reformulate.h"
 
 #include <inttypes.h>
@@ -10,29 +10,29 @@
 #define NOISE 1e-12      /* a guess below this part of its terms is rounding: 0 */
 #define ON_BOUNDARY 1e-9 /* relative distance from the edge of F that still counts as slipping */
 
-perp_status perp_lowering_create(perp_context* context, perp_lowering** lowering)
+perp_status perp_reformulation_create(perp_context* context, perp_reformulation** reformulation)
 {
-    perp_lowering* made = NULL;
+    perp_reformulation* made = NULL;
     const perp_status status = perpi_alloc(context, 1, sizeof *made, &made);
     if (status != PERP_OK) {
         return status;
     }
     made->context = context;
-    *lowering = made;
+    *reformulation = made;
     return PERP_OK;
 }
 
-void perp_lowering_destroy(perp_lowering* lowering)
+void perp_reformulation_destroy(perp_reformulation* reformulation)
 {
-    if (lowering == NULL) {
+    if (reformulation == NULL) {
         return;
     }
-    perpi_to_ncp_free(lowering->context, &lowering->ncp);
-    perpi_to_mlcp_free(lowering->context, &lowering->mlcp);
-    perpi_to_lcp_free(lowering->context, &lowering->lcp);
-    perpi_direct_free(lowering->context, &lowering->direct);
-    perpi_to_friction_free(lowering->context, &lowering->friction);
-    perpi_free(lowering->context, lowering);
+    perpi_to_ncp_free(reformulation->context, &reformulation->ncp);
+    perpi_to_mlcp_free(reformulation->context, &reformulation->mlcp);
+    perpi_to_lcp_free(reformulation->context, &reformulation->lcp);
+    perpi_direct_free(reformulation->context, &reformulation->direct);
+    perpi_to_friction_free(reformulation->context, &reformulation->friction);
+    perpi_free(reformulation->context, reformulation);
 }
 
 perp_status perpi_need_doubles(perp_context* context, perpi_doubles* a, size_t need)
@@ -297,8 +297,8 @@ void perpi_layout_guess(const perpi_layout* layout, const perp_contact_problem* 
     perpi_layout_guess_groups(layout, problem, v, z);
 }
 
-void perpi_layout_lift(const perpi_layout* layout, const perp_contact_problem* problem,
-                       const double* z, double* p)
+void perpi_layout_reconstruct(const perpi_layout* layout, const perp_contact_problem* problem,
+                              const double* z, double* p)
 {
     for (int32_t ci = 0; ci < problem->constraint_count; ++ci) {
         const perp_constraint* c = &problem->constraint[ci];

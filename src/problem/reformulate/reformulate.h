@@ -1,4 +1,4 @@
-/* src/problem/reformulate/reformulate.h - what the lowerings share: arrays that only grow, the numbering of the
+/* src/problem/reformulate/reformulate.h - what the reformulations share: arrays that only grow, the numbering of the
  * unknowns, the rows of groups, and how a contact's or group's unknowns relate to (v, p).
  *
  * A contact's unknowns are p_n, beta_0 .. beta_{nd-1}, sigma (cone NONE: p_n alone); in the NCP
@@ -10,17 +10,7 @@
 #ifndef PERPI_LOWER_H
 #define PERPI_LOWER_H
 
-#include "problem/operators.h"
-
-typedef struct perpi_doubles {
-    double* at;
-    size_t capacity;
-} perpi_doubles;
-
-typedef struct perpi_ints {
-    int32_t* at;
-    size_t capacity;
-} perpi_ints;
+#include "problem/reformulate/triplets.h"
 
 typedef struct perpi_sizes {
     size_t* at;
@@ -42,10 +32,8 @@ typedef struct perpi_layout {
 /* Contact -> MLCP. */
 typedef struct perpi_to_mlcp {
     perpi_layout layout;
-    int32_t entries; /* triplets so far, duplicates add up */
-    perpi_ints row, col, order, count;
-    perpi_doubles value;
-    perpi_ints start, csc_row;
+    perpi_triplets triplets;
+    perpi_doubles value; /* of the triplets */
     perpi_doubles csc_value, q, lower, upper;
 } perpi_to_mlcp;
 
@@ -109,13 +97,11 @@ typedef struct perpi_direct {
 typedef struct perpi_to_ncp {
     perp_contact_problem problem; /* borrowed; the callbacks read it */
     perpi_layout layout;          /* first, owned and group_first only */
-    perpi_ints row, col;          /* entries in the order in which they are worked out ... */
-    perpi_ints slot;              /* ... and where each goes in the compressed columns */
-    perpi_ints count, start, csc_row;
+    perpi_triplets triplets;      /* entries in the order in which they are computed */
     perpi_doubles lower, upper;
 } perpi_to_ncp;
 
-struct perp_lowering {
+struct perp_reformulation {
     perp_context* context;
     perpi_to_ncp ncp;
     perpi_to_mlcp mlcp;
@@ -123,9 +109,6 @@ struct perp_lowering {
     perpi_direct direct;
     perpi_to_friction friction;
 };
-
-PERP_NODISCARD perp_status perpi_need_doubles(perp_context* context, perpi_doubles* a, size_t need);
-PERP_NODISCARD perp_status perpi_need_ints(perp_context* context, perpi_ints* a, size_t need);
 
 /* Factors the blocks, lists who touches which, fills Y and g. PERP_ERROR_INPUT: a block is not
  * positive definite. */
@@ -164,7 +147,7 @@ typedef struct perpi_group_rows {
     void (*normal)(void* user, int32_t row, int32_t ci, double factor); /* w[row] += factor u_n */
     void (*one)(void* user, int32_t row, int32_t col);                  /* w[row] += z[col] */
 } perpi_group_rows;
-/* The rows of c, d, y and of the primaries' p_n, as at the head of lower_mlcp.c. */
+/* The rows of c, d, y and of the primaries' p_n, as at the head of contact_to_mlcp.c. */
 void perpi_layout_group_rows(const perpi_layout* layout, const perp_contact_problem* problem,
                              int32_t g, const perpi_group_rows* to);
 
@@ -175,10 +158,10 @@ void perpi_layout_guess(const perpi_layout* layout, const perp_contact_problem* 
 void perpi_layout_guess_groups(const perpi_layout* layout, const perp_contact_problem* problem,
                                const double* v, double* z);
 /* Fills the contacts' rows of p from z. */
-void perpi_layout_lift(const perpi_layout* layout, const perp_contact_problem* problem,
-                       const double* z, double* p);
+void perpi_layout_reconstruct(const perpi_layout* layout, const perp_contact_problem* problem,
+                              const double* z, double* p);
 
-/* For lower.c: give the arrays back. */
+/* For reformulate.c: give the arrays back. */
 void perpi_to_ncp_free(perp_context* context, perpi_to_ncp* t);
 void perpi_to_mlcp_free(perp_context* context, perpi_to_mlcp* t);
 void perpi_to_lcp_free(perp_context* context, perpi_to_lcp* t);

@@ -220,7 +220,7 @@ static perp_status admm_solve(void* self, const perp_friction_problem* P,
     for (int32_t it = 0; it <= out.limit; ++it) {
         report->iterations = it;
         if (it % s->set.judge_every == 0 || it == out.limit) {
-            const double residual = perp_friction_judge(P, s->z, s->work).worst;
+            const double residual = perp_friction_check_residual(P, s->z, s->work).worst;
             if (perpi_monitor_check(&out, residual, s->z)) {
                 break;
             }

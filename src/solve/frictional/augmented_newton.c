@@ -580,7 +580,7 @@ static bool newton_step(bodies* s, const proximal* k)
 typedef struct course {
     const perp_contact_problem* P;
     perpi_monitor out;
-    double now;   /* the judge's, of the last point looked at */
+    double now;   /* the residual check's, of the last point looked at */
     double scale; /* of |f| */
     int32_t rounds;
 } course;
@@ -662,13 +662,13 @@ static void motion_of(bodies* s, const perp_contact_problem* P, const double* p,
     }
 }
 
-/* Asks the judge about the impulses p, with the velocities that they give; x becomes these. Keeps the
+/* Asks the residual check about the impulses p, with the velocities that they give; x becomes these. Keeps the
  * best; true if the solve is over. */
 static bool look(bodies* s, course* k, const double* p)
 {
     const perp_contact_problem* P = k->P;
     motion_of(s, P, p, s->v);
-    k->now = perp_contact_judge(P, s->v, p, s->work).worst;
+    k->now = perp_contact_check_residual(P, s->v, p, s->work).worst;
     return perpi_monitor_check(&k->out, k->now, p);
 }
 

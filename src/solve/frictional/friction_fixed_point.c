@@ -146,7 +146,7 @@ static perp_status fixed_solve(void* self, const perp_friction_problem* P,
     for (int32_t it = 0; it <= out.limit; ++it) {
         report->iterations = it;
         if (it % s->set.judge_every == 0 || it == out.limit) {
-            const double residual = perp_friction_judge(P, r, s->work).worst;
+            const double residual = perp_friction_check_residual(P, r, s->work).worst;
             if (perpi_monitor_check(&out, residual, r)) {
                 break;
             }

@@ -29,10 +29,10 @@ bool perpi_friction_solve_contact(const perp_constraint* c, const double* W, con
  *               F_t = w_t r_t - Proj(w_t r_t - u_t) onto w_t F(mu max(r_n, 0))
  *     equality  F = u
  *     bounded   F = w r - clip(w r - u, w lower, w upper)
- * F = 0 exactly where the laws hold; with the judge's weights its size is what the judge divides by
+ * F = 0 exactly where the laws hold; with the residual check's weights its size is what the residual check divides by
  * its scale. */
 
-/* The judge's weights: the diagonal of W, for the tangential rows of a contact its largest entry;
+/* The residual check's weights: the diagonal of W, for the tangential rows of a contact its largest entry;
  * 1 where that is not > 0. w: row_count. */
 void perpi_friction_weights(const perp_friction_problem* P, double* w);
 /* All three: values of constraint i's own rows. */

@@ -23,7 +23,7 @@
 #define LAMBDA_SHRINK 0.1   /* after an easy proximal step */
 #define LAMBDA_GROW 10.0    /* after a failed one */
 #define INNER_RATIO 0.1     /* |F| of a proximal step to |F| where it began */
-#define WEIGHT_RATIO 100.0  /* of the map's weights to lambda D, at most the judge's */
+#define WEIGHT_RATIO 100.0  /* of the map's weights to lambda D, at most the residual check's */
 #define SWEEPS_MAX 1000     /* in a row */
 #define LINEAR_LAMBDA 1e-11 /* where there are equality rows only */
 #define LINEAR_ROUNDS 30
@@ -78,7 +78,7 @@ typedef struct newton {
     double* work;
     size_t work_capacity;
     /* views */
-    double *w0, *w, *D; /* the judge's weights, the map's, and lambda's diagonal */
+    double *w0, *w, *D; /* the residual check's weights, the map's, and lambda's diagonal */
     double *u, *F, *step, *trial, *best, *centre;
     double *A, *B;
 } newton;
@@ -169,7 +169,7 @@ static void set_weights(newton* s, const perp_friction_problem* P)
 }
 
 /* Along the null space of W an impulse moves the velocities by lambda D only. The map weighs impulses
- * accordingly: with the judge's weights, an impulse that must vanish there would look like a large
+ * accordingly: with the residual check's weights, an impulse that must vanish there would look like a large
  * violation as soon as it turns negative, and the line search would never let it. */
 static void weigh_impulses(newton* s, int32_t rows, double kappa)
 {
@@ -279,10 +279,10 @@ typedef struct course {
     bool soft; /* impulses weighed by lambda */
 } course;
 
-/* Asks the judge about r; true if the solve is over. */
+/* Asks the residual check about r; true if the solve is over. */
 static bool look(newton* s, course* k, const double* r)
 {
-    return perpi_monitor_check(&k->out, perp_friction_judge(k->P, r, s->work).worst, r);
+    return perpi_monitor_check(&k->out, perp_friction_check_residual(k->P, r, s->work).worst, r);
 }
 
 /* r <- r + t step with t = 1, 1/2, ... for which |F| falls, or the best of those tried: a kink is

@@ -4,7 +4,7 @@
  * Source     [Jourdan, Alart, Jean, "A Gauss-Seidel like algorithm to solve frictional contact
  *            problems", 1998]; local solves in friction_local.c
  * Notation   theirs and ours: W, q, r, u
- * Departure  the order is fixed (or alternates with `symmetric`); the judge decides when to stop, not
+ * Departure  the order is fixed (or alternates with `symmetric`); the residual check decides when to stop, not
  *            the size of the last change
  */
 #include <math.h>
@@ -42,7 +42,7 @@ typedef struct nsgs {
     perpi_friction_sweeper sweeper;
     double* best; /* row_count */
     size_t best_capacity;
-    double* work; /* the judge's */
+    double* work; /* the residual check's */
     size_t work_capacity;
 } nsgs;
 
@@ -111,7 +111,7 @@ static perp_status nsgs_solve(void* self, const perp_friction_problem* P,
         if (sweep % s->set.judge_every != 0 && sweep != out.limit && sweep != 1 && sweep != 3) {
             continue;
         }
-        const double residual = perp_friction_judge(P, r, s->work).worst;
+        const double residual = perp_friction_check_residual(P, r, s->work).worst;
         if (perpi_monitor_check(&out, residual, r)) {
             break;
         }

@@ -430,7 +430,7 @@ static bool choose_again(switching* s, const perp_contact_problem* P, const doub
             } else if (P->group[g].primary == 1) {
                 begin_lone_share(s, g, p_n, -l.most);
                 changed = true;
-            } /* else it stays, and the judge will say so */
+            } /* else it stays, and the residual check will say so */
         }
     }
     return changed;

@@ -75,7 +75,7 @@ typedef struct interior {
     perp_context* context;
     interior_settings set;
     perpi_central_path path;
-    double* vector; /* 7 row_count, then the judge's scratch */
+    double* vector; /* 7 row_count, then the residual check's scratch */
     size_t vector_capacity;
     double* block; /* A, B of the widest constraint */
     size_t block_capacity;
@@ -203,11 +203,11 @@ typedef struct course {
     int32_t polished, slips;
 } course;
 
-/* Asks the judge about r; true if the solve is over. A point that passes but proves that there is no
- * answer has impulses so large that the judge takes what they do not move for rounding. */
+/* Asks the residual check about r; true if the solve is over. A point that passes but proves that there is no
+ * answer has impulses so large that the residual check takes what they do not move for rounding. */
 static bool look(interior* s, course* k, const double* r)
 {
-    const double residual = perp_friction_judge(k->P, r, s->work).worst;
+    const double residual = perp_friction_check_residual(k->P, r, s->work).worst;
     if (residual <= k->out.options->tolerance && proves_no_answer(s, k->P, r)) {
         k->out.report->outcome = PERP_OUTCOME_NO_SOLUTION;
         k->out.over = true;

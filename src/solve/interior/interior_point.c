@@ -303,10 +303,10 @@ static double consider(perpi_interior* p, const perp_mlcp* mlcp, double* best)
         }
         p->x[i] = perpi_mlcp_scaled_from(&p->problem, mlcp, i, p->c[i]);
     }
-    double e = perp_mlcp_judge(mlcp, p->x, p->work);
+    double e = perp_mlcp_check_residual(mlcp, p->x, p->work);
     if (e > SNAP_ABOVE) {
         perpi_mlcp_scaled_snap(&p->problem, p->x);
-        e = perp_mlcp_judge(mlcp, p->x, p->work);
+        e = perp_mlcp_check_residual(mlcp, p->x, p->work);
     }
     if (e < *best) {
         *best = e;

@@ -8,7 +8,7 @@
  *              bounds, whatever w: the residual w - s + t shrinks with the steps.
  *            - one step length for z, s and t, because M couples them.
  *            - ends with the face it has found: unknowns that go to a bound are put there, the
- *              others solved for exactly, if the judge likes that better.
+ *              others solved for exactly, if the residual check likes that better.
  *            - a diverging z is tested as a proof that there is no solution (Farkas).
  */
 #ifndef PERPI_INTERIOR_POINT_H
@@ -38,7 +38,7 @@ typedef struct perpi_interior {
     double* r;            /* w - s + t */
     double *c, *e;        /* right-hand sides of the complementarity rows: z s, (U - z) t */
     double *x, *best;     /* in the original units */
-    double* work;         /* 2 n, the judge's */
+    double* work;         /* 2 n, the residual check's */
     bool* still;          /* n: unknowns that do not move */
     double* K;            /* the matrix of the step, dense or entries of M's pattern */
     int32_t* pivot;

@@ -12,7 +12,7 @@
 #define RUIZ_ROUNDS 12
 #define EXPONENT_MOST 300.0
 
-/* The judge compares with the size of the point: one that runs off to infinity, where a problem has
+/* The residual check compares with the size of the point: one that runs off to infinity, where a problem has
  * no solution, passes in the end, and so does one whose small unknowns are in other units than its
  * large ones. So where it is content, the scaled natural map must be small beside the problem. */
 #define LOOK_AGAIN 1e-6
@@ -35,17 +35,17 @@ void perpi_box_store_free(perpi_box_store* store)
 static double judge_lcp(const void* problem, const double* z, double* work)
 {
     (void)work;
-    return perp_lcp_judge(problem, z);
+    return perp_lcp_check_residual(problem, z);
 }
 
 static double judge_mlcp(const void* problem, const double* z, double* work)
 {
-    return perp_mlcp_judge(problem, z, work);
+    return perp_mlcp_check_residual(problem, z, work);
 }
 
 static double judge_ncp(const void* problem, const double* z, double* work)
 {
-    return perp_ncp_judge(problem, z, work);
+    return perp_ncp_check_residual(problem, z, work);
 }
 
 void perpi_box_from_mlcp(const perp_mlcp* problem, perpi_box_form* form)

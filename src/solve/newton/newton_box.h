@@ -18,7 +18,7 @@ typedef struct perpi_box_form {
     perp_ncp ncp;
     bool affine;         /* the Jacobian is the same everywhere */
     size_t room;         /* entries of the Jacobian to hold room for, >= those of the pattern */
-    const void* problem; /* for the judge */
+    const void* problem; /* for the residual check */
     double (*judge)(const void* problem, const double* z, double* work);
 } perpi_box_form;
 
@@ -46,7 +46,7 @@ typedef struct perpi_box {
     double s;
     double *R, *C, *l, *u; /* n each; l, u scaled */
     double* value;         /* nnz: the scaled Jacobian at the point of perpi_box_jacobian */
-    double *z, *work;      /* n, and the judge's scratch 2 n + nnz */
+    double *z, *work;      /* n, and the residual check's scratch 2 n + nnz */
     double* memory;
     size_t memory_capacity;
 } perpi_box;
@@ -66,7 +66,7 @@ void perpi_box_project(const perpi_box* box, const double* y, double* p);
 /* Non-OK only if the user's callback says so; numbers that are not finite pass through. */
 PERP_NODISCARD perp_status perpi_box_function(perpi_box* box, const double* y, double* G);
 PERP_NODISCARD perp_status perpi_box_jacobian(perpi_box* box, const double* y);
-/* The judge's residual of y projected; the scaled natural map's where that is far larger (see
+/* The residual check's residual of y projected; the scaled natural map's where that is far larger (see
  * NATURAL in newton_box.c). */
 double perpi_box_judge(perpi_box* box, const double* y);
 

@@ -11,7 +11,7 @@
  *                    phi(y - l, -phi(u - y, -G))      both, the inner one with p = 0
  *                    G                                free
  *            H = diag(a) + diag(b) J in the generalised Jacobian of Phi; merit |Phi|^2 / 2
- * Departure  - rows and columns are equilibrated first (newton_box.h); the stop is the judge's.
+ * Departure  - rows and columns are equilibrated first (newton_box.h); the stop is the residual check's.
  *            - between the Newton step and the gradient stand the Newton step of the problem
  *              regularised to G + eps (y - y_k), and Levenberg-Marquardt.
  *            - minmap-newton takes its direction from the min map, everything else from Phi.
@@ -37,7 +37,7 @@
 #define POLISH_EPS 1e-9  /* regularisation when the active rows are dependent */
 #define SNAP                                                                                       \
     1e-13                 /* of the largest scaled unknown: may be rounding. Where all free unknowns
-                              * vanish (bodies at rest), the judge has nothing to compare it with. */
+                              * vanish (bodies at rest), the residual check has nothing to compare it with. */
 #define FINISHED 1e-14    /* judge's residual below which there is nothing left to polish */
 #define SINGULAR_SKIP 3   /* a singular Jacobian is mostly followed by another */
 #define OTHER_PENALTY 0.1 /* of the attempts in between, if the setting is 0 */
@@ -371,9 +371,9 @@ typedef struct run {
     double *y, *G, *Phi, *a, *b, *g, *d;   /* the iterate, its Phi, H, gradient H'Phi, direction */
     double *y_try, *G_try, *Phi_try;       /* a trial point */
     double *m_a, *m_b, *m_Phi;             /* the min map's */
-    double *best, *x;                      /* the best point the judge saw; scratch */
+    double *best, *x;                      /* the best point the residual check saw; scratch */
     double* polish_work;                   /* 9 n */
-    double merit, best_residual, residual; /* residual: the judge's, of y */
+    double merit, best_residual, residual; /* residual: the residual check's, of y */
     double penalty;                        /* of this attempt, as is the memory */
     int32_t memory;
     double history[PERPI_NEWTON_MEMORY];
@@ -392,7 +392,7 @@ static double dot(int32_t n, const double* a, const double* b)
     return sum;
 }
 
-static void judge(run* r, const double* y)
+static void check_residual(run* r, const double* y)
 {
     r->residual = perpi_box_judge(r->box, y);
     if (r->residual < r->best_residual) {
@@ -570,7 +570,7 @@ static perp_status iterate(run* r, newton_end* end)
         return PERP_OK;
     }
     for (;;) {
-        judge(r, r->y);
+        check_residual(r, r->y);
         perpi_monitor_log(r->options, r->steps, r->residual);
         if (r->merit <= STUCK_RATIO * record) {
             record = r->merit;

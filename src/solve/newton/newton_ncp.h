@@ -58,13 +58,13 @@ void perpi_minmap_element(const perpi_box* box, const double* y, const double* G
                           double* a, double* b);
 
 /* Plain min-map steps from y, G(y), with the Jacobian of y in the box: they end at once where the
- * active set is right, whatever the rank of the rest. best, residual: replaced when the judge finds
+ * active set is right, whatever the rank of the rest. best, residual: replaced when the residual check finds
  * a better point. The Jacobian is left elsewhere. work: 7 n. */
 PERP_NODISCARD perp_status perpi_newton_polish(perpi_newton_linear* linear, perpi_box* box,
                                                const double* y, const double* G, double tolerance,
                                                double* best, double* residual, double* work);
 /* The same from `best` itself, down to rounding: a point that is good enough here may not be so
- * when it is lifted to the problem it came from. work: 9 n. */
+ * when it is brought back to the problem it came from. work: 9 n. */
 PERP_NODISCARD perp_status perpi_newton_finish(perpi_newton_linear* linear, perpi_box* box,
                                                double* best, double* residual, double* work);
 

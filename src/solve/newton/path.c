@@ -7,7 +7,7 @@
  *            answer y = p(x), G = p(x) - x. Linearised at x_k: M = J(y_k), q = G(y_k) - M y_k.
  *            The Newton path x(t), t in [0, 1]: the linearised normal map equals (1 - t) r(x_k); its
  *            points are the solutions of MLCP(M, q - (1 - t) r(x_k)), x = y - w.
- * Departure  - rows and columns are equilibrated first (newton_box.h); the stop is the judge's.
+ * Departure  - rows and columns are equilibrated first (newton_box.h); the stop is the residual check's.
  *            - the path is not stored pivot by pivot: the search asks the MLCP method `pivot` for
  *              the point at t, warm-started. So it needs only that method's interface.
  *            - an MLCP that pivot cannot solve is made regular, M + eps I, q - eps y_k, with growing
@@ -157,7 +157,7 @@ typedef struct run {
     point now, next, checkpoint;
     double *q, *q_t, *answer, *best; /* answer: of the MLCP, in: its guess */
     double *a, *b, *d, *phi;         /* of the crash */
-    double* work;                    /* 9 n: the judge's, the polish's */
+    double* work;                    /* 9 n: the residual check's, the polish's */
     double best_residual;
     double history[PERPI_PATH_MEMORY];
     int32_t history_count, history_next;
@@ -178,7 +178,7 @@ static void copy_point(const run* r, point* to, const point* from)
     to->size = from->size;
 }
 
-static void judge(run* r, const point* p)
+static void check_residual(run* r, const point* p)
 {
     const double residual = perpi_box_judge(r->box, p->y);
     if (residual < r->best_residual) {
@@ -284,7 +284,7 @@ static perp_status crash(run* r, path_end* end)
         }
         ++r->steps;
         copy_point(r, &r->now, &r->next);
-        judge(r, &r->now);
+        check_residual(r, &r->now);
         status = polish(r, &r->now);
         if (status != PERP_OK || r->best_residual <= r->options->tolerance) {
             return status;
@@ -345,7 +345,7 @@ static perp_status path_point(run* r, double t, bool* solved)
     r->pivots += report.iterations;
     r->linear_outcome = report.outcome;
     perpi_box_project(r->box, r->answer, r->answer);
-    *solved = perp_mlcp_judge(&linear, r->answer, r->work) <= INEXACT;
+    *solved = perp_mlcp_check_residual(&linear, r->answer, r->work) <= INEXACT;
     /* x = y - w, with w where the bound allows it: what rounding left of a basic row stays out. */
     memcpy(r->work, r->q_t, (size_t)n * sizeof *r->work);
     for (int32_t j = 0; j < n; ++j) {
@@ -448,7 +448,7 @@ static perp_status iterate(run* r, path_end* end)
             return PERP_OK;
         }
         if (solved) {
-            judge(r, &r->next);
+            check_residual(r, &r->next);
             status = polish(r, &r->next);
             if (status != PERP_OK || interrupted(r, end)) {
                 return status;
@@ -478,7 +478,7 @@ static perp_status iterate(run* r, path_end* end)
                 return status;
             }
             if (moved) {
-                judge(r, &r->next);
+                check_residual(r, &r->next);
             }
         }
         if (!moved) {
@@ -607,7 +607,7 @@ static perp_status path_attempt(void* run_of, int32_t attempt, perpi_restart_end
     perp_status status = start_at(r, &r->now, r->answer);
     r->end = END_STUCK;
     if (status == PERP_OK && r->now.size < INFINITY) {
-        judge(r, &r->now);
+        check_residual(r, &r->now);
         if (!interrupted(r, &r->end)) {
             /* A warm guess carries its active set, a random one is there to avoid the old. */
             status = r->warm || attempt > 0 ? PERP_OK : crash(r, &r->end);

@@ -12,7 +12,7 @@
  *            - ties are broken by a symbolic random perturbation carried along as a second
  *              right-hand side, instead of the rows of B^-1: the sparse basis has no rows at hand.
  *            - the end is worked out again from the original data by iterative refinement, and
- *              measured by the judge. If it is not accepted, the path goes on from there with a
+ *              measured by the residual check. If it is not accepted, the path goes on from there with a
  *              finer eye for ties, then begins anew with another covering vector or a perturbed q;
  *              after a ray also from other bases. A small problem that resists all that is
  *              enumerated, which also proves that there is no solution.
@@ -158,7 +158,7 @@ static double row_residual(perpi_pivot* s, const double* z)
 /* Judges z and remembers it if it is the best so far. */
 static double consider(perpi_pivot* s)
 {
-    const double residual = perp_mlcp_judge(s->mlcp, s->z, s->work);
+    const double residual = perp_mlcp_check_residual(s->mlcp, s->z, s->work);
     if (residual < s->best_residual) {
         s->best_residual = residual;
         memcpy(s->best, s->z, (size_t)s->basis.n * sizeof *s->best);
@@ -166,7 +166,7 @@ static double consider(perpi_pivot* s)
     return residual;
 }
 
-/* z of the current basis, refined; returns the judge's residual and keeps the best point. */
+/* z of the current basis, refined; returns the residual check's residual and keeps the best point. */
 static double polish(perpi_pivot* s)
 {
     const perpi_mlcp_scaled* P = &s->problem;
@@ -408,7 +408,7 @@ static perp_status pivot_solve(void* self, const perp_mlcp* problem,
     const int32_t n = problem->M.cols;
     s->status = reserve(s, problem);
     if (s->status == PERP_OK) {
-        s->best_residual = warm ? perp_mlcp_judge(problem, z, s->work) : INFINITY;
+        s->best_residual = warm ? perp_mlcp_check_residual(problem, z, s->work) : INFINITY;
         if (warm && accepted(s)) {
             report->outcome = PERP_OUTCOME_SOLVED;
             report->iterations = 0;
@@ -446,7 +446,7 @@ static perp_status pivot_solve(void* self, const perp_mlcp* problem,
             none = last == PERPI_PATH_RAY;
             end = final_end(s, last) ? last : end;
             if (last == PERPI_PATH_SOLVED) {
-                s->best_residual = perp_mlcp_judge(problem, s->z, s->work);
+                s->best_residual = perp_mlcp_check_residual(problem, s->z, s->work);
                 memcpy(s->best, s->z, (size_t)n * sizeof *z);
             }
         }

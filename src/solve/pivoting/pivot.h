@@ -47,7 +47,7 @@ typedef struct perpi_pivot {
     perpi_clock clock;
     int32_t pivots, limit; /* over all attempts */
     double tie;            /* tie_tolerance, or finer while repairing */
-    double best_residual;  /* the judge's, of `best` */
+    double best_residual;  /* the residual check's, of `best` */
     perp_status status;    /* a failed allocation on the way */
     bool regularised;      /* the diagonal of M' was raised: the basis is not quite the problem's */
 
@@ -62,7 +62,7 @@ typedef struct perpi_pivot {
     double* r2;      /* the perturbation */
     double *h, *w;
     double *z, *best; /* in the original units */
-    double* work;     /* 2 n, the judge's */
+    double* work;     /* 2 n, the residual check's */
     int32_t* tied;    /* n */
     int32_t* partner; /* n: the free unknown that enters for the artificial w_i, or PERPI_PIVOT_* */
     bool *at_upper, *wanted; /* n each */

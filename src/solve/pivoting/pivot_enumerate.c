@@ -223,7 +223,7 @@ perpi_path_end perpi_pivot_enumerate(perpi_pivot* s)
         const double least = phase_one(&t);
         if (least <= FEASIBLE) {
             read_point(s, state, &t, column);
-            if (perp_mlcp_judge(s->mlcp, s->z, s->work) <= s->options->tolerance) {
+            if (perp_mlcp_check_residual(s->mlcp, s->z, s->work) <= s->options->tolerance) {
                 return PERPI_PATH_SOLVED;
             }
         }

@@ -81,7 +81,7 @@ static void pair_up(perpi_pivot* s, int32_t c)
 }
 
 /* An equation left over in whose row of the tableau nothing that can ever move has an entry holds
- * or not whatever the others do. (If not there is no solution, as the judge will find.) */
+ * or not whatever the others do. (If not there is no solution, as the residual check will find.) */
 static void find_redundant(perpi_pivot* s)
 {
     perpi_pivot_basis* b = &s->basis;

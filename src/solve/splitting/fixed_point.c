@@ -31,7 +31,7 @@ void perpi_fixed_point_settings_default(void* settings)
 typedef struct fixed_point {
     perp_context* context;
     perpi_fixed_point_settings set;
-    double* vector; /* d, y, F(z), F(y), best, then the judge's scratch */
+    double* vector; /* d, y, F(z), F(y), best, then the residual check's scratch */
     size_t vector_capacity;
     /* of the running solve: one of the two */
     const perp_lcp* lcp;
@@ -89,9 +89,10 @@ static perp_status function(const fixed_point* s, const double* z, double* F)
     return PERP_OK;
 }
 
-static double judge(const fixed_point* s, const double* z)
+static double check_residual(const fixed_point* s, const double* z)
 {
-    return s->ncp != NULL ? perp_ncp_judge(s->ncp, z, s->work) : perp_lcp_judge(s->lcp, z);
+    return s->ncp != NULL ? perp_ncp_check_residual(s->ncp, z, s->work)
+                          : perp_lcp_check_residual(s->lcp, z);
 }
 
 static double clip(const fixed_point* s, int32_t i, double z)
@@ -146,7 +147,7 @@ static perp_status iterate(fixed_point* s, const perp_solve_options* options, do
     for (int32_t k = 0;; ++k) {
         report->iterations = k;
         if (k % s->set.judge_every == 0 || k == out.limit) {
-            const double residual = judge(s, z);
+            const double residual = check_residual(s, z);
             if (perpi_monitor_check(&out, residual, z)) {
                 break;
             }

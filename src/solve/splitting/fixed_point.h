@@ -5,7 +5,7 @@
  *                y = P(z - tau d F(z)),   z <- P(z - tau d F(y))
  *            tau is small enough if tau |F(z) - F(y)| <= NU |z - y| in the norms that d gives; it
  *            falls until it is, and rises where it is much smaller
- * Converges  for monotone F; for others the judge decides. d_i = 1 / |dF_i/dz_i| at the start, so that
+ * Converges  for monotone F; for others the residual check decides. d_i = 1 / |dF_i/dz_i| at the start, so that
  *            the method does not know units; where that is 0, 1 over the largest entry of the row.
  */
 #ifndef PERPI_FIXED_POINT_H

@@ -10,7 +10,7 @@
  *            contact problem sum over the row's blocks of W_rr's share times the rows that touch
  *            the block. Both are free of units.
  *
- * One loop (perpi_splitting_run) knows of limits, logs and when to ask the judge; a form adds its
+ * One loop (perpi_splitting_run) knows of limits, logs and when to ask the residual check; a form adds its
  * sweep.
  */
 #ifndef PERPI_SPLITTING_H
@@ -60,7 +60,7 @@ typedef struct perpi_sweeper {
     double (*judge)(void* self);
 } perpi_sweeper;
 
-/* The judge is asked every judge_every sweeps; with 0, when a sweep changes no unknown by more than
+/* The residual check is asked every judge_every sweeps; with 0, when a sweep changes no unknown by more than
  * `change` of the largest. At most options->max_iter sweeps; by default 10000, for jacobi 100000. */
 void perpi_splitting_run(const perpi_sweeper* sweeper, const perpi_splitting_settings* set,
                          const perp_solve_options* options, perp_report* report);

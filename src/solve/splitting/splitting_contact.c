@@ -177,7 +177,7 @@ static void sweep(void* self, double* change, double* largest)
 {
     sweeps* s = self;
     const perp_contact_problem* P = s->P;
-    *change = 1.0; /* not measured: the judge is asked instead */
+    *change = 1.0; /* not measured: the residual check is asked instead */
     *largest = 0.0;
     if (s->set.simultaneous) {
         memcpy(s->next, s->p, (size_t)P->row_count * sizeof *s->next);
@@ -212,11 +212,11 @@ static void sweep(void* self, double* change, double* largest)
     }
 }
 
-static double judge(void* self)
+static double check_residual(void* self)
 {
     sweeps* s = self;
     perpi_motion_of(s->P, s->L, s->p, s->v);
-    return perp_contact_judge(s->P, s->v, s->p, s->work).worst;
+    return perp_contact_check_residual(s->P, s->v, s->p, s->work).worst;
 }
 
 /* A first guess may leave the sets the sweep keeps. */
@@ -261,7 +261,7 @@ perp_status perpi_splitting_contact(void* self, const perp_contact_problem* P,
     s->P = P;
     s->v = v;
     s->p = p;
-    const perpi_sweeper sweeper = {s, sweep, judge};
+    const perpi_sweeper sweeper = {s, sweep, check_residual};
     perpi_splitting_run(&sweeper, &s->set, options, report);
     return PERP_OK;
 }

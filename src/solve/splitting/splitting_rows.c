@@ -49,11 +49,11 @@ static void sweep(void* self, double* change, double* largest)
     }
 }
 
-static double judge(void* self)
+static double check_residual(void* self)
 {
     const rows* s = self;
-    return s->lcp != NULL ? perp_lcp_judge(s->lcp, s->z)
-                          : perp_mlcp_judge(s->mlcp, s->z, s->vector + 3 * (size_t)s->n);
+    return s->lcp != NULL ? perp_lcp_check_residual(s->lcp, s->z)
+                          : perp_mlcp_check_residual(s->mlcp, s->z, s->vector + 3 * (size_t)s->n);
 }
 
 /* M by rows, and its diagonal into the divisors. */
@@ -132,7 +132,7 @@ static perp_status solve(rows* s, const perp_solve_options* options, bool warm, 
     for (int32_t i = 0; i < s->n; ++i) {
         z[i] = clip(s, i, warm ? z[i] : 0.0);
     }
-    const perpi_sweeper sweeper = {s, sweep, judge};
+    const perpi_sweeper sweeper = {s, sweep, check_residual};
     perpi_splitting_run(&sweeper, &s->set, options, report);
     return PERP_OK;
 }

@@ -102,7 +102,7 @@ TEST(a_friction_problem_is_solved_by_its_hand_made_answer)
     CHECK_OK(perp_friction_check(context, F));
     double work[16];
     const double r[] = {1, -1};
-    CHECK_AT_MOST(perp_friction_judge(F, r, work).worst, 0.0);
+    CHECK_AT_MOST(perp_friction_check_residual(F, r, work).worst, 0.0);
     perp_plain_residual plain;
     CHECK_OK(perp_problem_file_residual(file, r, NULL, &plain));
     CHECK_AT_MOST(plain.e, 1e-16);

@@ -19,15 +19,18 @@ bool __wrap_perpi_chol_factor(int32_t n, const double* A, double* L)
     return __real_perpi_chol_factor(n, A, L);
 }
 
-perp_contact_residual __real_perp_contact_judge(const perp_contact_problem* problem,
-                                                const double* v, const double* p, double* work);
-perp_contact_residual __wrap_perp_contact_judge(const perp_contact_problem* problem,
-                                                const double* v, const double* p, double* work);
-perp_contact_residual __wrap_perp_contact_judge(const perp_contact_problem* problem,
-                                                const double* v, const double* p, double* work)
+perp_contact_residual __real_perp_contact_check_residual(const perp_contact_problem* problem,
+                                                         const double* v, const double* p,
+                                                         double* work);
+perp_contact_residual __wrap_perp_contact_check_residual(const perp_contact_problem* problem,
+                                                         const double* v, const double* p,
+                                                         double* work);
+perp_contact_residual __wrap_perp_contact_check_residual(const perp_contact_problem* problem,
+                                                         const double* v, const double* p,
+                                                         double* work)
 {
     ++checks;
-    return __real_perp_contact_judge(problem, v, p, work);
+    return __real_perp_contact_check_residual(problem, v, p, work);
 }
 
 /* newton and lemke under other names, with their runs counted. */
