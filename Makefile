@@ -37,7 +37,7 @@ test-deps:
 
 build: deps
 	@$(configure)
-	@cmake --build $(release) --target product
+	@cmake --build $(release) --target perp_product
 
 demo: build
 	@mkdir -p build/demo
