@@ -40,7 +40,8 @@ enum {
 typedef struct entry {
     const char* name; /* NULL ends a list */
     int how; /* true: aim at GOAL of the tolerance, in FEW iterations; COLD: forget the guess; SHORT,
-                BRIEF: in FEW, VERY_FEW iterations; COLD_SHORT: both; PROBE: as true, in PROBES; what falls short of that is forgotten */
+                BRIEF: in FEW, VERY_FEW iterations; COLD_SHORT: both; PROBE: as true, in PROBES
+                iterations, and forgotten if it falls short of that */
 } entry;
 
 /* cold: a guess from the last step can stall a method */
@@ -498,8 +499,7 @@ static const entry* contact_order(const perp_contact_problem* P, bool warm)
                                               : contact_groups_large;
     }
     if (P->row_count >= PILE && (P->row_count > P->dof_count || crowded(P))) {
-        const bool lean =
-            warm && P->row_count <= LARGE_NEWTON && P->row_count <= LEAN * P->dof_count;
+        const bool lean = warm && P->row_count <= LARGE && P->row_count <= LEAN * P->dof_count;
         return lean                                   ? contact_lean
                : P->row_count <= CROWD * P->dof_count ? contact_pile
                : P->dof_count > FEW_DOFS              ? contact_crowd

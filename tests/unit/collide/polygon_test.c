@@ -256,6 +256,47 @@ TEST(a_vertex_over_an_edge_stands_alone_and_two_corners_form_a_group)
     touches_destroy(&t);
 }
 
+/* A square on a square, shifted by d: the corners at the left give two rows, and so do those at the right. The
+ * groups {left, left} and {right, right} of (4.17) say, for every linear motion, what the two touches say. */
+TEST(squares_that_lie_flat_form_no_groups_and_say_the_same)
+{
+    const double shift[] = {-0.7, -0.04, -1e-3, -1e-6, -1e-14, 0.0, 1e-14, 1e-6, 1e-3, 0.04, 0.7};
+    touches t = touches_create();
+    perpi_shape box = {.type = PERP_SHAPE_BOX2, .half = {0.5, 0.5, 0}};
+    int open = 0, closed = 0;
+    for (size_t k = 0; k < sizeof shift / sizeof shift[0]; ++k) {
+        const double d = shift[k], gap = 1e-3 * (double)(k % 2), tilt = 0.7 * (double)k;
+        const double c = cos(tilt), s = sin(tilt);
+        const perpi_pose lower = planar_pose(2, -3, tilt);
+        const perpi_pose upper =
+            planar_pose(2 + c * d - s * (1 + gap), -3 + s * d + c * (1 + gap), tilt);
+        REQUIRE(meet_by(&t, PERPI_TOUCH_PEG, &box, &lower, &box, &upper, 0.05) == 2);
+        CHECK_EQ_INT(t.list.item[0].group, 0);
+        CHECK_EQ_INT(t.list.item[1].group, 0);
+        for (int trial = 0; trial < 200; ++trial) {
+            /* the upper square moves by y along the normal and turns by phi about its centre */
+            const double y = uniform_in(-0.01, 0.01), phi = uniform_in(-0.02, 0.02);
+            const double left = gap + y + phi * fmin(-0.5, -0.5 - d), /* all arms from its centre */
+                left_too = gap + y + phi * fmax(-0.5, -0.5 - d);
+            const double right = gap + y + phi * fmin(0.5, 0.5 - d),
+                         right_too = gap + y + phi * fmax(0.5, 0.5 - d);
+            const double told = fmin(fmax(left, left_too), fmax(right, right_too));
+            double said = INFINITY;
+            for (size_t i = 0; i < 2; ++i) {
+                const perpi_touch* touch = &t.list.item[i];
+                const vec3 arm = v3_sub(touch->point_b, upper.x);
+                const vec3 move = v3(-s * y - phi * arm.y, c * y + phi * arm.x, 0);
+                said = fmin(said, touch->gap + v3_dot(touch->normal, move));
+            }
+            open += told > 1e-12;
+            closed += told < -1e-12;
+            CHECK(fabs(told) <= 1e-12 || (told > 0.0) == (said > 0.0));
+        }
+    }
+    CHECK(open > 300 && closed > 300);
+    touches_destroy(&t);
+}
+
 TEST(a_box_meets_as_the_polygon_that_it_is)
 {
     touches t = touches_create(), u = touches_create();
