@@ -499,7 +499,8 @@ static const entry* contact_order(const perp_contact_problem* P, bool warm)
                                               : contact_groups_large;
     }
     if (P->row_count >= PILE && (P->row_count > P->dof_count || crowded(P))) {
-        const bool lean = warm && P->row_count <= LARGE && P->row_count <= LEAN * P->dof_count;
+        const bool lean =
+            warm && P->row_count <= LARGE_NEWTON && P->row_count <= LEAN * P->dof_count;
         return lean                                   ? contact_lean
                : P->row_count <= CROWD * P->dof_count ? contact_pile
                : P->dof_count > FEW_DOFS              ? contact_crowd
