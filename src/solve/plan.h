@@ -12,11 +12,14 @@ enum {
     PERPI_COLD = 2,  /* forget the guess: a guess from the last step can stall a method */
     PERPI_SHORT = 4, /* within PERPI_FEW iterations */
     PERPI_BRIEF = 8, /* within PERPI_VERY_FEW iterations */
+    PERPI_PROBE =
+        16, /* as PERPI_TIGHT, within PERPI_PROBES iterations; forgotten if it falls short */
 };
 
 enum {
     PERPI_FEW = 200,
     PERPI_VERY_FEW = 20,
+    PERPI_PROBES = 8,
     PERPI_PLAN_MOST = 12, /* entries of a plan, fewer than this */
 };
 
@@ -30,6 +33,6 @@ const perpi_entry* perpi_plan_mlcp(const perp_mlcp* problem);
 const perpi_entry* perpi_plan_ncp(const perp_ncp* problem);
 const perpi_entry* perpi_plan_friction(const perp_friction_problem* problem);
 /* For one island. A plan for problems with groups begins with its `grouped` method. */
-const perpi_entry* perpi_plan_contact(const perp_contact_problem* problem);
+const perpi_entry* perpi_plan_contact(const perp_contact_problem* problem, bool warm);
 
 #endif

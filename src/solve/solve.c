@@ -86,12 +86,12 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
         }
     }
     int32_t most = INT32_MAX;
-    if ((e->how & PERPI_TIGHT) != 0) {
+    if ((e->how & (PERPI_TIGHT | PERPI_PROBE)) != 0) {
         left->enough = left->tolerance;
         left->tolerance *= GOAL;
-        most = PERPI_FEW;
+        most = (e->how & PERPI_PROBE) != 0 ? PERPI_PROBES : PERPI_FEW;
     }
-    if ((e->how & PERPI_SHORT) != 0 || f->rays >= RAYS) {
+    if (((e->how & PERPI_SHORT) != 0 || f->rays >= RAYS) && most > PERPI_FEW) {
         most = PERPI_FEW;
     }
     if ((e->how & PERPI_BRIEF) != 0) {
@@ -155,7 +155,8 @@ static void note_attempt(search* f, const perpi_made* made)
 }
 
 /* After a run: check the residual once. A planned method that does not fit the problem is left out. */
-static perp_status end_attempt(search* f, perp_status status, double tolerance, perpi_made* made)
+static perp_status end_attempt(search* f, bool probe, perp_status status, double tolerance,
+                               perpi_made* made)
 {
     if (f->s->planned && (status == PERP_ERROR_INPUT || status == PERP_ERROR_UNSUPPORTED)) {
         return PERP_OK;
@@ -163,7 +164,9 @@ static perp_status end_attempt(search* f, perp_status status, double tolerance, 
     if (status == PERP_OK) {
         status = perpi_check_point(f->s, &f->problem, tolerance, f->trial, made);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && probe && !(made->report.residual <= tolerance)) {
+        f->iterations += made->report.iterations;
+    } else if (status == PERP_OK) {
         note_attempt(f, made);
     }
     return status;
@@ -201,7 +204,7 @@ static perp_status run_plan(search* f, const perpi_entry* entry)
             status =
                 runner_of(slot, &f->problem)(s, slot, &f->problem, &left, guess, f->trial, &made);
         }
-        status = end_attempt(f, status, left.tolerance, &made);
+        status = end_attempt(f, (entry->how & PERPI_PROBE) != 0, status, left.tolerance, &made);
         if (status != PERP_OK) {
             return status;
         }
@@ -444,7 +447,7 @@ static perp_status open_island(contact_call* c, int32_t i, search* f, const perp
                   .guess_p = c->p,
                   .island = c->islands > 1};
     *plan = c->one.row_count == 0 ? none
-            : c->s->planned       ? perpi_plan_contact(&c->one)
+            : c->s->planned       ? perpi_plan_contact(&c->one, c->warm)
                                   : c->s->single;
     if (status == PERP_OK) {
         perpi_take_time(&c->options, c->begin, &f->options);
@@ -557,7 +560,7 @@ static perp_status run_grouped(search* f, const perpi_entry** plan)
         fill_guess(f, f->warm, f->trial);
         status = slot->method->grouped(slot->self, f->problem.contact, &inner, &left, f->warm,
                                        f->trial, p, &made.report);
-        status = end_attempt(f, status, left.tolerance, &made);
+        status = end_attempt(f, false, status, left.tolerance, &made);
     }
     ++*plan;
     return status;
