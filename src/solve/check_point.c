@@ -40,6 +40,7 @@ static void set_outcome(perpi_form form, double tolerance, perpi_made* made)
             name_worst(&made->residual, where, sizeof where);
         }
         report->outcome = PERP_OUTCOME_BREAKDOWN;
+        made->overruled = true;
         snprintf(report->detail, sizeof report->detail,
                  "method says solved, residual check finds %.1e%s", report->residual, where);
     }

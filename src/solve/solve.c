@@ -238,6 +238,7 @@ static perpi_made end_search(search* f)
     }
     made.report.iterations = f->iterations;
     if (f->count > 1) {
+        made.overruled = false;
         describe_attempts(f, made.report.detail, sizeof made.report.detail);
     }
     return made;
@@ -476,6 +477,9 @@ static void close_island(contact_call* c, int32_t i, int32_t listed, search* f)
     perpi_islands_scatter(c->s->islands, f->x, f->x + c->one.dof_count, c->x,
                           c->x + c->problem.dof_count);
     c->made.report.iterations += made.report.iterations;
+    if (made.overruled) {
+        return; /* the check of the whole will say where, in its own numbering */
+    }
     if (c->made.report.outcome == PERP_OUTCOME_SOLVED &&
         made.report.outcome != PERP_OUTCOME_SOLVED) {
         c->made.report.outcome = made.report.outcome;

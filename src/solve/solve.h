@@ -59,6 +59,7 @@ typedef struct perpi_made {
     perp_report report;
     perp_contact_residual residual; /* of the forms with one vector: worst alone */
     bool checked;                   /* the residual is that of the point */
+    bool overruled; /* the method says solved, the residual check does not; detail says where */
 } perpi_made;
 
 typedef enum perpi_ready { /* reformulations of the problem at hand that are made already */
