@@ -376,16 +376,14 @@ class Checker:
                 anchored.add(self.index[c["body"]])
         for j in self.joints:
             always.append([self.index.get(j[k], -1) for k in ("a", "b")])
-        if self.adaptive and (anchored or any(-1 in e for e in always)):
-            return  # a frame has only the contacts of the second half of its step
         if all(b.inertia is None for b in self.bodies if b.dynamic):
             return
         frame = np.repeat(np.arange(rec.frames), np.diff(rec.offset))
         acts = (np.abs(rec.impulse) > 0).any(1) if len(rec.impulse) else np.zeros(0, bool)
-        if self.adaptive:
-            acts[:] = True
         pairs = {}
-        if acts.any():
+        if self.adaptive:  # a frame has only the contacts of the second half of its step
+            pairs = self.pairs_in_reach()
+        elif acts.any():
             for k, a, b in np.unique(np.c_[frame[acts], rec.pair[acts]], axis=0):
                 pairs.setdefault(int(k), []).append((int(a), int(b)))
         spin = np.zeros((rec.frames, n, 1 if self.dim == 2 else 3))
@@ -434,6 +432,30 @@ class Checker:
                     continue
                 self.momentum_of(members, before[frames], np.array(frames), spin,
                                  torqued.isdisjoint(members) and unknown.isdisjoint(members))
+
+    def pairs_in_reach(self):
+        """Of each frame the pairs that can have met in its step: balls around the bodies, enlarged by their
+        motion, meet at its start or its end."""
+        rec = self.rec
+        motion, _ = self.step_motion()
+        pairs = {}
+        for i, A in enumerate(self.bodies):
+            for j in range(i + 1, len(self.bodies)):
+                B = self.bodies[j]
+                if not self.collides(i, j):
+                    continue
+                moved = motion[:, i] + motion[:, j]
+                far = np.linalg.norm(rec.x[:, i] - rec.x[:, j], axis=1) - A.radius - B.radius
+                if not (A.primitives and B.primitives):
+                    far[:] = np.inf
+                for one, other, k1, k2 in ((A, B, i, j), (B, A, j, i)):
+                    seen = np.einsum("kji,kj->ki", rec.R[:, k1], rec.x[:, k2] - rec.x[:, k1])
+                    for n, c in one.halfspaces:
+                        far = np.minimum(far, seen @ n - c - other.radius)
+                near = np.minimum(far[1:], far[:-1]) <= 2 * moved[1:] + 1e-6 * self.size
+                for k in np.nonzero(near)[0] + 1:
+                    pairs.setdefault(int(k), []).append((i, j))
+        return pairs
 
     def momentum_of(self, members, k0, k, spin, angular):
         rec = self.rec
@@ -566,6 +588,27 @@ class Checker:
                     depth = np.maximum(depth, (a.depth(y) + b.radii).max(1))
         return depth
 
+    def with_kept_overlap(self, i, j, room, deep):
+        """Where contacts push in directions that exclude each other a step keeps the overlap: it reads the gaps
+        of the pair as 0, and the recording says so. Such a step leaves what it found, and its own motion. A
+        contact that is the only law on its bodies excludes nothing."""
+        rec = self.rec
+        frame = np.repeat(np.arange(rec.frames), np.diff(rec.offset))
+        of_pair = ((rec.pair == (i, j)) | (rec.pair == (j, i))).all(1)
+        kept = np.zeros(rec.frames, bool)
+        kept[frame[of_pair & (rec.gap == 0)]] = True
+        kept[frame[of_pair & (rec.gap < 0)]] = False
+        names = {self.bodies[i].name, self.bodies[j].name}
+        if not any(names & {x["a"], x["b"]} for x in self.joints):
+            movers = [x for x in (i, j) if self.bodies[x].dynamic]
+            acting = np.isin(rec.pair, movers).any(1) & (rec.impulse[:, 0] > 0)
+            kept &= np.bincount(frame[acting], minlength=rec.frames) > 1
+        room = room.copy()
+        for k in np.nonzero(kept)[0]:
+            if k > 0 and deep[k - 1]:
+                room[k] += room[k - 1]
+        return room
+
     def check_overlap(self):
         rec = self.rec
         motion, _ = self.step_motion()
@@ -596,8 +639,12 @@ class Checker:
                 room = 2 * moved
                 if self.stepper == "anitescu-potra":  # overlap stays
                     room = np.cumsum(2 * moved)
-                elif self.adaptive or rec.fallbacks.any():
+                elif self.adaptive:
                     room = np.maximum.accumulate(room)  # the overlap may be kept for a step
+                else:
+                    deep = np.zeros(rec.frames, bool)
+                    deep[frames] = depth > 1e-9 * scale
+                    room = self.with_kept_overlap(i, j, room, deep)
                 start = max(0.0, depth[0]) if frames[0] == 0 else 0.0
                 room = room[frames] + soft + start + \
                     1e-6 * scale + 1e-12 * np.abs(rec.x).max()
