@@ -100,17 +100,17 @@ TEST(an_explicit_spring_is_that_of_the_papers)
     scene_sim_close(&s);
 }
 
-/* h^2 k + 2 h d < 4 m, m = 2: bounded just below, refused just above. */
+/* h^2 k + 2 h d < 4 m, m = 2: bounded below, refused just above. */
 TEST(an_explicit_spring_that_the_step_cannot_follow_is_refused)
 {
     const double h = 0.01;
     for (int i = 0; i < 4; ++i) {
         const double d = (double[]){0.0, 100.0, 300.0, 399.0}[i];
         const double k = (8.0 - 2.0 * h * d) / (h * h);
-        scene_sim s = oscillator(h, 5.0, 0.99 * k, 0.99 * d, false);
+        scene_sim s = oscillator(h, 5.0, 0.9 * k, 0.9 * d, false);
         REQUIRE(s.sim != NULL);
         CHECK(scene_sim_run(&s) <= 1e-8);
-        CHECK(fabs(scene_sim_body(&s, "m").position[0] - 1.0) < 10.0);
+        CHECK(fabs(scene_sim_body(&s, "m").position[0] - 1.0) < 1.0);
         scene_sim_close(&s);
         s = oscillator(h, 5.0, 1.001 * k, 1.001 * d, false);
         CHECK(s.sim == NULL && strstr(s.error, "unstable") != NULL);
