@@ -177,7 +177,9 @@ static perpi_bounds swept_bounds(const perpi_shape* shape, const perpi_path* pat
 
 /* ---- which pairs met ---------------------------------------------------------------------------------*/
 
-/* Whether the face that was touched is inside another piece, so that nothing can touch it. */
+/* Whether the face that was touched is inside another piece, so that nothing can touch it: a piece of the same body,
+ * or of a floor that several bodies make which do not move against each other. What has sunk into a third body that
+ * lies there touches the face all the same. */
 static bool covered(const perp_sim* sim, const perpi_broad_pair* pair, const perpi_passage* p)
 {
     const perp_model* model = sim->model;
@@ -186,7 +188,13 @@ static bool covered(const perp_sim* sim, const perpi_broad_pair* pair, const per
     const vec3 at[2] = {v3_madd(p->point[0], off, p->normal),
                         v3_madd(p->point[1], -off, p->normal)};
     for (int32_t b = 0; b < (int32_t)model->body_count; ++b) {
-        const int side = b == pair->body_b ? 1 : 0;
+        const bool fixed_a = model->body[pair->body_a].type == PERP_BODY_STATIC;
+        const bool fixed_b = model->body[pair->body_b].type == PERP_BODY_STATIC;
+        const int side = b == pair->body_b || (b != pair->body_a && fixed_b) ? 1 : 0;
+        const bool laid = model->body[b].type == PERP_BODY_STATIC && (fixed_a || fixed_b);
+        if (b != pair->body_a && b != pair->body_b && !laid) {
+            continue;
+        }
         const perpi_pose pose = perpi_path_at(&x->path[b], p->first);
         if (v3_norm(v3_sub(at[side], pose.x)) > model->body[b].reach + off) {
             continue;
