@@ -33,6 +33,9 @@ class Recording:
             v = v.reshape(frames, count, 3 if d == 2 else 6)
             self.x, self.v = q[:, :, :d], v[:, :, :d]
             self.turn, self.w = q[:, :, d:], v[:, :, d:]
+            # What moved the poses: velocities may be projected after the step.
+            solved = f["state/v_solved"][()] if "v_solved" in f["state"] else v
+            self.solved = solved.reshape(v.shape) if solved.size == v.size else v
             self.kinetic, self.potential = f["energy/kinetic"][()], f["energy/potential"][()]
             self.total = f["energy/total"][()]
             self.fallbacks = f["solver/fallbacks"][()].ravel() if "fallbacks" in f["solver"] else None
@@ -551,6 +554,7 @@ class Checker:
         spin = np.linalg.norm(rec.w, axis=2)
         radius = np.array([b.radius for b in self.bodies])
         fastest, quickest = np.maximum(spin[1:], spin[:-1]), np.maximum(speed[1:], speed[:-1])
+        fastest = np.maximum(fastest, np.linalg.norm(rec.solved[1:, :, self.dim:], axis=2))
         # With fixed steps an impact happens within the step that follows: poses are displaced by up to h
         # times the jump of the velocities, and the step goes on from there.
         last = 0
@@ -788,10 +792,11 @@ class Checker:
             second = 0.0
         ra, rb = np.linalg.norm(la), np.linalg.norm(lb)
         size = max(ra + rb, self.size)
-        # Linear in the step: what is left is r theta^2 / 2 of each body, and theta times the error of
-        # the step before, which is as large (twice all that here).
-        second = (second + ra * ta ** 2 + rb * tb ** 2) * (1 + ta + tb)
-        room = 1e-6 * size + 1e-12 * np.abs(rec.x).max() + 2 * second
+        # Linear in the step: what is left is r theta^2 / 2 of each body, and as rows act in the middle of the
+        # two points, theta / 2 times the error of the frame before (twice all that here).
+        second = second + ra * ta ** 2 + rb * tb ** 2
+        before = np.r_[0.0, np.maximum(off[:-1], 0.0)]
+        room = 1e-6 * size + 1e-12 * np.abs(rec.x).max() + 2 * second + (ta + tb) * before
         if self.adaptive:
             room = 3 * np.maximum.accumulate(room) + 1e-3 * size
         room = self.with_kept_errors(self.after_impacts(room))
