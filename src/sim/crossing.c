@@ -433,6 +433,13 @@ static int smaller_side(const perp_sim* sim, const perpi_missing* m)
     return moves_a && (!moves_b || a < b) ? 0 : 1;
 }
 
+/* Of two bodies that move: the side of the particle, -1 if there is none. It has no arm, so impulses act where it is. */
+static int particle_side(const perp_sim* sim, const perpi_missing* m)
+{
+    const perpi_body *a = &sim->model->body[m->body[0]], *b = &sim->model->body[m->body[1]];
+    return a->dofs == 0 || b->dofs == 0 ? -1 : a->particle ? 0 : b->particle ? 1 : -1;
+}
+
 /* Points and normal of the first touch, in the bodies' frames. */
 static perpi_missing contact_of(const perp_sim* sim, const perpi_sim_passage* met)
 {
@@ -442,6 +449,7 @@ static perpi_missing contact_of(const perp_sim* sim, const perpi_sim_passage* me
                        .body = {met->pair.body_a, met->pair.body_b},
                        .shape = {met->pair.shape_a, met->pair.shape_b},
                        .normal = p->normal};
+    const int dot = particle_side(sim, &m);
     double end = 0.0, linear = 0.0;
     for (int i = 0; i < 2; ++i) {
         const perpi_path* path = &sim->sides.path[m.body[i]];
@@ -450,7 +458,9 @@ static perpi_missing contact_of(const perp_sim* sim, const perpi_sim_passage* me
         m.local[i] = m3_tmul(touch.R, v3_sub(p->point[i], touch.x));
         const vec3 arm = m3_mul(path->start.R, m.local[i]);
         const vec3 start = v3_add(path->start.x, arm);
-        const vec3 move = v3_add(path->dx, v3_cross(path->turn, arm));
+        const vec3 acts =
+            dot < 0 ? arm : v3_sub(sim->sides.path[m.body[dot]].start.x, path->start.x);
+        const vec3 move = v3_add(path->dx, v3_cross(path->turn, acts));
         end += sign * v3_dot(p->normal, perpi_pose_point(&last, m.local[i]));
         linear += sign * v3_dot(p->normal, v3_add(start, move));
     }
@@ -527,6 +537,8 @@ static perpi_touch touch_of(const perp_sim* sim, const perpi_missing* m, bool at
                 : sim->model->body[m->body[1]].dofs == 0 ? on_a
                                                          : v3_scale(0.5, v3_add(on_a, point));
         gap = at_end ? gap : gap + m->shift;
+        const int dot = particle_side(sim, m);
+        point = dot == 0 ? a->x : dot == 1 ? v3_madd(b->x, -gap, n) : point;
     }
     return (perpi_touch){.body_a = m->body[0],
                          .body_b = m->body[1],
