@@ -1,4 +1,4 @@
-/* src/sim/spring_stability.c - explicit springs that a fixed step cannot follow.
+/* src/sim/spring_stability.c - springs that a fixed step cannot follow.
  *
  * A spring whose force is taken at the start of the step, f = -k x - d u, moves two points with the mass m,
  * 1/m = sum (1/m_i + the effect of the arms), by
@@ -46,6 +46,32 @@ static const char* name_of(const perp_model* model, int32_t body)
     return body < 0 ? "world" : model->body[body].name;
 }
 
+/* An implicit spring is stable in the directions of the start of the step. An anchor off the centre of a light body
+ * turns it by (h k (x - x0) r / I) h in a step; where that mode is far from resolved, h^2 k r^2/I above UNRESOLVED, a
+ * body that is hit turns by radians in a step, and the turn of the arm, which the law leaves out, gains energy. */
+static const double UNRESOLVED = 100.0;
+
+static void warn_of_arms(const perp_sim* sim, const perpi_spring* s)
+{
+    const perp_model* model = sim->model;
+    const double h = sim->def.step;
+    for (int side = 0; side < 2; ++side) {
+        const perpi_body* body = s->body[side] >= 0 ? &model->body[s->body[side]] : NULL;
+        if (body == NULL || body->dofs == 0) {
+            continue;
+        }
+        const double stiff = h * h * s->stiffness * turning_part(model, body, s->at[side]);
+        if (stiff > UNRESOLVED && !on_a_joint(model, s->body[side])) {
+            perpi_log(sim->context, PERP_LOG_WARNING,
+                      "the spring between '%.60s' and '%.60s' is fixed off the centre of '%.60s', "
+                      "which it can turn by radians in a step: it may gain energy; take a step "
+                      "below %.2g, or fix it nearer to the centre",
+                      name_of(model, s->body[0]), name_of(model, s->body[1]), body->name,
+                      h / sqrt(stiff));
+        }
+    }
+}
+
 perp_status perpi_sim_check_springs(const perp_sim* sim)
 {
     const perp_model* model = sim->model;
@@ -53,6 +79,10 @@ perp_status perpi_sim_check_springs(const perp_sim* sim)
     const bool at_start = sim->stepper->look == PERPI_LOOK_START && !sim->stepper->settles;
     for (size_t i = 0; i < model->spring_count && at_start && !sim->adaptive; ++i) {
         const perpi_spring* s = &model->spring[i];
+        if (s->implicit) {
+            warn_of_arms(sim, s);
+            continue;
+        }
         double inverse = 0.0; /* 1/m */
         for (int side = 0; side < 2; ++side) {
             const perpi_body* body = s->body[side] >= 0 ? &model->body[s->body[side]] : NULL;
@@ -61,7 +91,7 @@ perp_status perpi_sim_check_springs(const perp_sim* sim)
             }
         }
         const double k = s->stiffness, d = s->damping;
-        if (s->implicit || !((h * h * k + 2.0 * h * d) * inverse > 4.0)) {
+        if (!((h * h * k + 2.0 * h * d) * inverse > 4.0)) {
             continue;
         }
         const double m = 1.0 / inverse, root = sqrt(d * d + 4.0 * m * k);

@@ -307,6 +307,32 @@ class Checker:
                 return False
         return True
 
+    def spring_errors(self):
+        """What implicit springs may hold more than their law has taken, so far. The law is linear in the step: the
+        length x' at its end differs from that by e = u^2/2l + sum r theta^2/2 (u the motion across the line, no
+        more than u itself; r theta where that is less), which stores k e (|x' - x0| + 3e/2) at most."""
+        rec = self.rec
+        sum_ = np.zeros(rec.frames)
+        if self.adaptive:
+            return sum_
+        _, angle = self.step_motion()
+        for s in self.springs:
+            if s.get("implicit") is False:
+                continue
+            d = self.world_points(s["b"], s.get("at_b", [0.0] * self.dim)) - \
+                self.world_points(s["a"], s.get("at_a", [0.0] * self.dim))
+            length = np.linalg.norm(d, axis=1)
+            e = np.zeros(rec.frames)
+            u = np.linalg.norm(np.diff(d, axis=0), axis=1)
+            e[1:] = np.minimum(u, u ** 2 / (2 * np.maximum(np.minimum(length[1:], length[:-1]), 1e-300)))
+            for key in "ab":
+                if s[key] != "world":
+                    r, theta = np.linalg.norm(s.get("at_" + key, [0.0])), angle[:, self.index[s[key]]]
+                    e += r * np.minimum(theta ** 2 / 2, theta + 2)
+            stretch = np.abs(length - s.get("rest", length[0]))
+            sum_ += np.cumsum(s.get("stiffness", 0.0) * e * (stretch + 1.5 * e) * np.r_[0, rec.dt > 0])
+        return sum_
+
     def check_growth(self, kinetic, weight, stored):
         """In a passive scene energy may grow by the scheme's error of first order, not more.
 
@@ -343,7 +369,8 @@ class Checker:
             part = np.maximum(part, h * (w + v / max(b.radius, 0.1 * self.size)))
             bounce += self.mass[i] * g[i] * h * v
         impacts = np.cumsum(rec.impact != 0)
-        limit = floor + supply * (0.1 + 2 * part) + bounce * (1 + impacts)
+        errors = self.spring_errors()
+        limit = floor + errors + (supply + errors) * (0.1 + 2 * part) + bounce * (1 + impacts)
         room = 1e-9 * (np.abs(weight).sum(1) + kinetic.sum(1) + stored.sum(1))
         grown = total - total[0]
         over = grown - limit - room

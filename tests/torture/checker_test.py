@@ -97,6 +97,19 @@ def energy_that_comes_from_nowhere_is_found():
 
 
 @test
+def energy_that_comes_from_nowhere_is_found_beside_a_spring():
+    scene = two_balls(duration=0.4)
+    scene["bodies"][1]["position"] = [2.0, 0.1]
+    scene["forces"] = [{"type": "spring", "a": "a", "b": "b", "stiffness": 20, "at_b": [0, 0.2]}]
+
+    def speed_up(f):
+        v = f["state/v"][()]
+        v[20:] *= 1.2
+        f["state/v"][...] = v
+    assert "growth" in falsify(record(scene), speed_up)
+
+
+@test
 def a_body_on_the_other_side_of_a_plate_is_found():
     def drop(f):
         q = f["state/q"][()]
