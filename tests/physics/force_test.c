@@ -356,3 +356,47 @@ TEST(wrenches_turn_with_the_body_where_they_are_asked_to)
         scene_sim_close(&s);
     }
 }
+
+static void count_warnings(void* user, perp_log_level level, const char* message)
+{
+    int* warnings = user;
+    *warnings += level == PERP_LOG_WARNING && strstr(message, "spring between") != NULL &&
+                 strstr(message, "step below") != NULL;
+}
+
+static int spring_warnings(const char* joints, double stiffness, double arm, bool implicit)
+{
+    int warnings = 0;
+    perp_context_def def = perp_context_def_default();
+    def.log = count_warnings;
+    def.log_user = &warnings;
+    perp_context* context = NULL;
+    perp_scene* scene = NULL;
+    perp_sim* sim = NULL;
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{\"step\":0.01,\"duration\":0.1,%s\"bodies\":[{\"name\":\"m\",\"mass\":1,"
+             "\"inertia\":[0.01,0.01,0.01]}],\"forces\":[{\"type\":\"spring\",\"a\":\"world\","
+             "\"b\":\"m\",\"at_a\":[0,0,2],\"at_b\":[0,0,%g],\"stiffness\":%g,\"implicit\":%s}]}",
+             joints, arm, stiffness, implicit ? "true" : "false");
+    CHECK_OK(perp_context_create(&def, &context));
+    CHECK_OK(perp_scene_parse(context, text, strlen(text), "test", NULL, 0, &scene));
+    CHECK_OK(perp_sim_create_from_scene(context, scene, &sim));
+    perp_sim_destroy(sim);
+    perp_scene_destroy(scene);
+    perp_context_destroy(context);
+    return warnings;
+}
+
+/* Implicit: h^2 k r^2/I = 1e-4 k 0.25/0.01 against 100. Explicit, on a joint: the bound of the free body, 4/26 1e4. */
+TEST(springs_that_the_step_may_not_follow_are_warned_of)
+{
+    static const char joint[] = "\"joints\":[{\"name\":\"j\",\"type\":\"spherical\",\"a\":"
+                                "\"world\",\"b\":\"m\",\"at\":[0,0,0]}],";
+    CHECK_EQ_INT(spring_warnings("", 39000.0, 0.5, true), 0);
+    CHECK_EQ_INT(spring_warnings("", 41000.0, 0.5, true), 1);
+    CHECK_EQ_INT(spring_warnings("", 1e9, 0.0, true), 0);
+    CHECK_EQ_INT(spring_warnings(joint, 41000.0, 0.5, true), 0);
+    CHECK_EQ_INT(spring_warnings(joint, 1500.0, 0.5, false), 0);
+    CHECK_EQ_INT(spring_warnings(joint, 1600.0, 0.5, false), 1);
+}
