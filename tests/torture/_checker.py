@@ -802,6 +802,11 @@ class Checker:
             length = joint.get("length", gap[0])
             off = gap - length
             travel[1:] = np.linalg.norm(np.diff(apart, axis=0), axis=1)
+            # Poses may be moved after the step: what the velocities that solved it had moved.
+            moved = [rec.solved[:, self.index[joint[k]], :d] if joint[k] in self.index else 0.0 for k in "ab"]
+            swept = np.linalg.norm(moved[1] - moved[0], axis=1)[1:] * rec.dt + \
+                np.linalg.norm(la) * ta[1:] + np.linalg.norm(lb) * tb[1:]
+            travel[1:] = np.maximum(travel[1:], swept)
             self.carry(travel)
             # A tangential step of u leaves sqrt(l^2 + u^2) - l.
             second = np.minimum(travel ** 2 / np.maximum(2 * length, 1e-300), travel)
