@@ -112,6 +112,12 @@ def check_accounts(verdict, summary, recording, scene):
         reach = np.abs(f["state/q"][()]).max() if f["state/q"].size else 0.0
         momentum, v = f["solver/momentum_error"][()], f["state/v"][()]
         times = f["time"][()]
+        # what the impulses could make, each alone: solved for to the certificate
+        mass = np.array([b.get("mass", np.inf) if b.get("type", "dynamic") == "dynamic" else np.inf
+                         for b in scene["bodies"]])
+        squares = (f["contacts/impulse"][:, :3] ** 2).sum(1) * (1 / mass[f["contacts/body"][()]]).sum(1)
+        impulses = np.add.reduceat(np.r_[squares, 0.0], f["contacts/offset"][:-1]) * \
+            (np.diff(f["contacts/offset"][()]) > 0)
     # Momentum. Impulses at the end or the middle of a step do not keep angular momentum (the account
     # says by how much); a relative error is of rounding where a body is at rest.
     stepper = scene.get("stepper", "stewart-trinkle")
@@ -134,7 +140,7 @@ def check_accounts(verdict, summary, recording, scene):
     weight = sum(b.get("mass", 0.0) * np.linalg.norm(b.get("gravity", scene.get("gravity", [0.0])))
                  for b in scene["bodies"] if b.get("type", "dynamic") == "dynamic")
     room = np.maximum(1e-9, c) * magnitude + (1e-13 + 4 * c) * (energy + 4 * weight * (reach + 1e-300)) + \
-        still
+        4 * c * impulses + still
     # explicit springs at the end of a step: the certificate excuses what the rounding of poses makes of
     # their force, 8 eps k (coordinates), and the force does work along the motion of the step
     d_all = scene.get("dimension", 3)
