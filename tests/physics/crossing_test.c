@@ -177,7 +177,8 @@ TEST(a_body_that_has_sunk_into_another_does_not_pass_the_plate_below)
             "{'gravity':[0,0,-9.81],'step':0.015,'duration':0.3,%s,'allow_overlap':true,'bodies':["
             "{'name':'plate','type':'static','position':[0,0,-0.05],"
             "'shapes':[{'type':'box','size':[4,4,0.1]}]},"
-            "{'name':'block','mass':5000,'position':[0,0,0.2],'shapes':[{'type':'box','size':[0.5,0.5,"
+            "{'name':'block','mass':5000,'position':[0,0,0.2],'shapes':[{'type':'box','size':[0.5,"
+            "0.5,"
             "0.4]}]},"
             "{'name':'shot','mass':50,'position':[0.15,0,0.2],'velocity':[0,0,-19],'shapes':[%s]}]"
             "}",
