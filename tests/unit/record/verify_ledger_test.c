@@ -5,12 +5,13 @@
 
 #include "perp/perp.h"
 #include "perp_test.h"
+#include "support/scene_sim.h"
 #include "record/verify_ledger.h"
 
-static const char slider[] = "{\"name\": \"slider\", \"gravity\": [0, 0, -9.81], \"step\": 0.01, "
-                             "\"duration\": 1, \"bodies\": ["
-                             " {\"name\": \"ball\", \"mass\": 2, \"inertia\": [1, 1, 1],"
-                             "  \"shapes\": [{\"type\": \"sphere\", \"radius\": 0.5}]}]}";
+static const char slider[] = "{'name': 'slider', 'gravity': [0, 0, -9.81], 'step': 0.01, "
+                             "'duration': 1, 'bodies': ["
+                             " {'name': 'ball', 'mass': 2, 'inertia': [1, 1, 1],"
+                             "  'shapes': [{'type': 'sphere', 'radius': 0.5}]}]}";
 
 /* A ball that slides: kinetic energy 4 at the frame before, 3.5 at this one. */
 typedef struct sample {
@@ -27,7 +28,7 @@ static bool sample_of(sample* s, const char* scene)
 {
     *s = (sample){.q = {0, 0, 0, 1, 0, 0, 0}};
     if (perp_context_create(NULL, &s->context) != PERP_OK ||
-        perp_scene_parse(s->context, scene, strlen(scene), "test", NULL, 0, &s->scene) != PERP_OK) {
+        scene_parse(s->context, scene, "test", &s->scene) != PERP_OK) {
         return false;
     }
     s->model = perp_scene_model(s->scene);
@@ -138,9 +139,9 @@ TEST(what_only_takes_energy_does_not_give_it)
 TEST(what_is_at_rest_has_the_energy_of_rounding)
 {
     sample s;
-    REQUIRE(sample_of(&s, "{\"step\": 0.01, \"duration\": 1, \"bodies\": ["
-                          " {\"name\": \"ball\", \"mass\": 2, \"inertia\": [1, 1, 1],"
-                          "  \"shapes\": [{\"type\": \"sphere\", \"radius\": 0.5}]}]}"));
+    REQUIRE(sample_of(&s, "{'step': 0.01, 'duration': 1, 'bodies': ["
+                          " {'name': 'ball', 'mass': 2, 'inertia': [1, 1, 1],"
+                          "  'shapes': [{'type': 'sphere', 'radius': 0.5}]}]}"));
     s.before = (perpi_ledger_start){.step = 3};
     s.frame = (perp_frame){.step = 4, .time = 0.01, .q = s.q};
     s.frame.energy = (perp_energy){.kinetic = 5e-32, .total = 5e-32};
