@@ -4,8 +4,7 @@
 #define PERPI_SOLVE_NEWTON_NCP_H
 
 #include "perp/solve.h"
-#include "solve/newton/newton_box.h"
-#include "solve/newton/newton_linear.h"
+#include "solve/newton/minmap.h"
 
 typedef enum perpi_newton_kind { PERPI_NEWTON_FISCHER, PERPI_NEWTON_MINMAP } perpi_newton_kind;
 
@@ -53,19 +52,5 @@ void perpi_fischer_element(const perpi_box* box, double penalty, const double* y
                            const double* Jx, double* a, double* b);
 /* x: +-1 at rows where both arguments vanish, pointing into the box, else 0. Whether there is one. */
 bool perpi_fischer_degenerate(const perpi_box* box, const double* y, const double* G, double* x);
-/* The same for the min map y - mid(l, y - G, u): rows on a bound and rows with G = 0. */
-void perpi_minmap_element(const perpi_box* box, const double* y, const double* G, double* Phi,
-                          double* a, double* b);
-
-/* Plain min-map steps from y, G(y), with the Jacobian of y in the box: they end at once where the
- * active set is right, whatever the rank of the rest. best, residual: replaced when the residual check finds
- * a better point. The Jacobian is left elsewhere. work: 7 n. */
-PERP_NODISCARD perp_status perpi_newton_polish(perpi_newton_linear* linear, perpi_box* box,
-                                               const double* y, const double* G, double tolerance,
-                                               double* best, double* residual, double* work);
-/* The same from `best` itself, down to rounding: a point that is good enough here may not be so
- * when it is brought back to the problem it came from. work: 9 n. */
-PERP_NODISCARD perp_status perpi_newton_finish(perpi_newton_linear* linear, perpi_box* box,
-                                               double* best, double* residual, double* work);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "solve/newton/newton_ncp.h"
+#include "solve/newton/minmap.h"
 
 perp_status perpi_newton_restarts(const perpi_restarts* r, double* z, int32_t* attempts)
 {
