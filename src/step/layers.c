@@ -11,6 +11,7 @@
  */
 #include "step/layers.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Of the effective mass of a point, the part that its ties may borrow in all. */
@@ -410,54 +411,84 @@ static double end_gap(const perpi_formulation* f, const perp_contact* c, int32_t
 
 /* Where the way of the step leads, and what of it the layer takes part in. */
 static void look_at_way(const perpi_formulation* f, const perp_model* model, const perp_contact* c,
-                        int32_t i, const double* v, const double* p, double* share, double* push)
+                        int32_t i, const double* v, const double* p, perpi_layer_way* way)
 {
     const double gap = end_gap(f, c, i, v), pressed = c->layer.start[0];
     const bool left = has_block(c) ? gap > 0.0 : !(p[f->constraint[i].row] > 0.0);
-    *share = 1.0;
-    *push = 0.0;
+    way->touched = way->left = false;
+    way->used = c->layer.share;
+    way->led = 1.0;
     if (pressed > 0.0 && left) {
         const perpi_layer layer = perpi_model_layer(model, c->body_a, c->body_b);
         const double part = pressed / (pressed + (gap > 0.0 ? gap : 0.0));
         const double given =
             0.5 * f->h * part * layer.K.m[0][0] * pressed - layer.C.m[0][0] * pressed;
-        *share = 0.0;
-        *push = given > 0.0 ? given : 0.0;
+        way->left = true;
+        way->used = c->layer.push;
+        way->led = given > 0.0 ? given : 0.0;
     } else if (pressed == 0.0 && c->gap > 0.0 && gap < 0.0) {
         const double part = -gap / (c->gap - gap);
-        *share = part > LEAST_SHARE ? part : LEAST_SHARE;
+        way->touched = true;
+        way->led = part > LEAST_SHARE ? part : LEAST_SHARE;
     }
 }
 
-bool perpi_layers_revise(const perpi_formulation* f, const perp_model* model, const double* v,
-                         const double* p, perp_contact* contacts)
+/* What to use next. A layer that is stiffer, or pushes for longer, ends the step less deep, so what is used
+ * and what it leads to change in opposite directions and the plain iteration overshoots, at h^2 K > m
+ * without end. With the slope of the last two rounds it is the secant method, contact by contact. */
+static double next_way(const perpi_layer_way* last, const perpi_layer_way* now)
 {
-    if (f->theta == 1.0) {
-        return false;
+    const bool same = last->touched == now->touched && last->left == now->left;
+    const double slope = (now->led - last->led) / (now->used - last->used);
+    if (!same || !(slope < 0.0) || !isfinite(slope)) {
+        return now->led;
     }
-    bool core = false, changed = false;
+    return now->used + (now->led - now->used) / (1.0 - slope);
+}
+
+perp_status perpi_layers_revise(perpi_formulation* f, const perp_model* model, int32_t round,
+                                const double* v, const double* p, perp_contact* contacts,
+                                double* off)
+{
+    *off = 0.0;
+    if (f->theta == 1.0) {
+        return PERP_OK;
+    }
+    const perp_status status =
+        perpi_grow(f->context, &f->way, &f->way_capacity, (size_t)f->contact_count, sizeof *f->way);
+    if (status != PERP_OK) {
+        return status;
+    }
+    bool core = false;
     for (int32_t i = 0; i < f->layer_count; ++i) {
         core = core || (f->layer[i].core_row >= 0 && p[f->layer[i].core_row] > 0.0);
     }
     for (int32_t i = 0; i < f->contact_count; ++i) {
-        perp_contact* c = &contacts[i];
-        double share = 1.0, push = 0.0;
-        if (c->layer.theta == 0.0) {
+        perp_contact_layer* layer = &contacts[i].layer;
+        perpi_layer_way now;
+        if (layer->theta == 0.0) {
             continue;
         }
         if (core) { /* an impact: the velocity after it is that of the end, as for a rigid body */
-            c->layer.theta = 1.0;
-        } else {
-            look_at_way(f, model, c, i, v, p, &share, &push);
+            layer->theta = layer->share = 1.0;
+            layer->push = 0.0;
+            *off = 1.0;
+            continue;
         }
-        if (core || fabs(share - c->layer.share) > 1e-13 ||
-            fabs(push - c->layer.push) > 1e-13 * fabs(push)) {
-            c->layer.share = share;
-            c->layer.push = push;
-            changed = true;
+        look_at_way(f, model, &contacts[i], i, v, p, &now);
+        const double size = now.left ? fabs(now.led) : 1.0;
+        const double away = fabs(now.led - now.used);
+        const bool other = now.left != (layer->share == 0.0);
+        if (other || away > 1e-13 * size) {
+            const double next = round > 0 ? next_way(&f->way[i], &now) : now.led;
+            const double part = other || !(size > 0.0) ? 1.0 : away / size;
+            layer->share = now.left ? 0.0 : next;
+            layer->push = now.left ? next : 0.0;
+            *off = part > *off ? part : *off;
         }
+        f->way[i] = now;
     }
-    return changed;
+    return PERP_OK;
 }
 
 double perpi_layer_energy(const perp_model* model, const perp_contact* contacts, int32_t count)
