@@ -30,6 +30,7 @@ enum {
     VERY_FEW = 20,
     FEW_DOFS = 120,
     LARGE_NEWTON = 600, /* rows */
+    LARGE_PILE = 1000,  /* rows */
     PILE = 90,
     CROWD = 4,
     RAYS = 2
@@ -62,13 +63,19 @@ static const entry contact_polygon[] = {{"lemke", false},  {"newton", true}, {"p
 static const entry contact_round[] = {{"newton", true}, {"newton", false}, {"newton", COLD},
                                       {"nsgs", false},  {"admm", false},   {"fixed-point", false},
                                       {NULL, false}};
-static const entry contact_pile[] = {{"newton-bodies", true},
-                                     {"newton-bodies", false},
-                                     {"newton-bodies", COLD},
-                                     {"newton", false},
-                                     {"nsgs", false},
-                                     {"admm", false},
-                                     {NULL, false}};
+/* Where newton-bodies stalls after its first FEW iterations (soft layers whose ties are equality rows: 4000
+ * more iterations, 4 s on 792 rows), newton mostly needs fewer than ten from there. Not in large piles, where one
+ * iteration of it can take a second. */
+static const entry contact_pile[] = {
+    {"newton-bodies", true}, {"newton", BRIEF}, {"newton-bodies", false}, {"newton-bodies", COLD},
+    {"newton", false},       {"nsgs", false},   {"admm", false},          {NULL, false}};
+static const entry contact_pile_large[] = {{"newton-bodies", true},
+                                           {"newton-bodies", false},
+                                           {"newton-bodies", COLD},
+                                           {"newton", false},
+                                           {"nsgs", false},
+                                           {"admm", false},
+                                           {NULL, false}};
 /* Very many contacts: W is dense and has the rank of the velocities. Its basis is small, so pivoting takes
  * milliseconds where newton-bodies stalls (planar and polygon cones); newton and nsgs search for seconds. */
 static const entry contact_crowd[] = {{"newton-bodies", true},
@@ -426,6 +433,8 @@ PERPI_PORTFOLIO(contact, contact_point, perp_contact_solver,
 typedef struct contact_auto_state {
     void* inner;
     scratch x;
+    int32_t* met; /* 2 a block: its contacts, its other constraints */
+    size_t met_capacity;
 } contact_auto_state;
 
 static perp_status contact_auto_create(perp_context* context, const void* settings, void** self)
@@ -450,6 +459,7 @@ static void contact_auto_destroy(void* self)
     contact_auto_state* s = self;
     contact_destroy(s->inner);
     perpi_free(s->x.context, s->x.x);
+    perpi_free(s->x.context, s->met);
     perpi_free(s->x.context, s);
 }
 
@@ -473,8 +483,37 @@ static bool crowded(const perp_contact_problem* P)
     return false;
 }
 
+/* Velocities without those of soft layers, which are blocks of one contact each, with the rows that tie
+ * it to its other body and that of its core. Newton in the space of velocities eliminates them one by
+ * one at no cost; W has a dense block for all contacts of a body. */
+static int32_t count_shared_dofs(const contact_auto_state* s, const perp_contact_problem* P)
+{
+    enum { TIE_AND_CORE = 2 };
+    int32_t shared = P->dof_count;
+    memset(s->met, 0, 2 * (size_t)P->block_count * sizeof *s->met);
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        for (int k = 0; k < 2; ++k) {
+            if (c->block[k] >= 0) {
+                s->met[2 * c->block[k] + (c->kind != PERP_CONSTRAINT_CONTACT)] += 1;
+            }
+        }
+    }
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        for (int k = 0; k < 2 && c->kind == PERP_CONSTRAINT_CONTACT; ++k) {
+            const int32_t b = c->block[k];
+            const int32_t dofs = b >= 0 ? P->dof[b + 1] - P->dof[b] : 0;
+            const bool layer = b >= 0 && s->met[2 * b] == 1 && s->met[2 * b + 1] <= TIE_AND_CORE &&
+                               (s->met[2 * b + 1] > 0 ? dofs <= 2 * c->rows : dofs <= c->rows);
+            shared -= layer ? dofs : 0;
+        }
+    }
+    return shared;
+}
+
 /* Which list: by the cones, and by the size that a dense LCP would have. */
-static const entry* contact_order(const perp_contact_problem* P)
+static const entry* contact_order(const contact_auto_state* s, const perp_contact_problem* P)
 {
     int64_t unknowns = 0;
     bool contacts = false, bounds = false;
@@ -483,11 +522,13 @@ static const entry* contact_order(const perp_contact_problem* P)
                : P->row_count <= LARGE_ISLAND ? contact_groups
                                               : contact_groups_large;
     }
-    if (P->row_count >= PILE && (P->row_count > P->dof_count || crowded(P))) {
-        return P->row_count <= CROWD * P->dof_count ? contact_pile
-               : P->dof_count > FEW_DOFS            ? contact_crowd
-               : P->row_count > LARGE_NEWTON        ? contact_few_large
-                                                    : contact_few;
+    if (P->row_count >= PILE &&
+        (P->row_count > P->dof_count || crowded(P) || P->row_count > count_shared_dofs(s, P))) {
+        return P->row_count <= CROWD * P->dof_count
+                   ? P->row_count <= LARGE_PILE ? contact_pile : contact_pile_large
+               : P->dof_count > FEW_DOFS     ? contact_crowd
+               : P->row_count > LARGE_NEWTON ? contact_few_large
+                                             : contact_few;
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
@@ -517,10 +558,16 @@ static perp_status contact_auto_solve(void* self, const perp_contact_problem* pr
     if (status != PERP_OK) {
         return status;
     }
+    status = perpi_grow(s->x.context, &s->met, &s->met_capacity, 2 * (size_t)problem->block_count,
+                        sizeof *s->met);
+    if (status != PERP_OK) {
+        return status;
+    }
     memcpy(s->x.x, v, nv * sizeof *v);
     memcpy(s->x.x + nv, p, nr * sizeof *p);
     const contact_point point = {problem};
-    status = contact_run(s->inner, contact_order(problem), &point, options, warm, s->x.x, report);
+    status =
+        contact_run(s->inner, contact_order(s, problem), &point, options, warm, s->x.x, report);
     if (status == PERP_OK) {
         memcpy(v, s->x.x, nv * sizeof *v);
         memcpy(p, s->x.x + nv, nr * sizeof *p);
