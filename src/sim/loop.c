@@ -9,6 +9,7 @@
 #include "sim/internal.h"
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
+#include "step/layer_core.h"
 #include "step/layers.h"
 #include "step/repair.h"
 
@@ -194,7 +195,8 @@ static void extend_to_end(perp_sim* sim)
     }
 }
 
-/* Midpoint steps of soft layers are solved again where the answer says that a layer was touched or
+/* Soft layers: solved again where a layer is pressed in as far as a core that was not in the problem.
+ * Midpoint steps are solved again where the answer says that a layer was touched or
  * left on the way, until the parts of the way agree; or no longer come closer, because contacts
  * alternate, or because they are as close as the solver's answers are. */
 static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_residual* residual,
@@ -203,16 +205,21 @@ static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_res
     double off = 0.0, least = INFINITY;
     int32_t idle = 0;
     perp_status status = formulate_once(sim, h, sim->v, residual, report);
-    for (int i = 0; i < MAX_REVISIONS && idle < IDLE_REVISIONS && status == PERP_OK &&
-                    sim->step_settings.midpoint;
+    for (int i = 0;
+         i < MAX_REVISIONS && idle < IDLE_REVISIONS && status == PERP_OK && sim->stepper->layered;
          ++i) {
-        status = perpi_layers_revise(sim->formulation, sim->model, i, sim->v_problem,
-                                     sim->p_problem, sim->next.item, &off);
-        if (status != PERP_OK || off == 0.0) {
+        const bool pressed = perpi_layers_press(sim->formulation, sim->model, sim->next.item);
+        if (sim->step_settings.midpoint && !pressed) {
+            status = perpi_layers_revise(sim->formulation, sim->model, i, sim->v_problem,
+                                         sim->p_problem, sim->next.item, &off);
+        }
+        if (status != PERP_OK || (off == 0.0 && !pressed)) {
             break;
         }
-        idle = off <= 0.5 * least ? 0 : off <= REVISED_ENOUGH ? IDLE_REVISIONS : idle + 1;
-        least = off < least ? off : least;
+        idle = !pressed && off <= 0.5 * least      ? 0
+               : !pressed && off <= REVISED_ENOUGH ? IDLE_REVISIONS
+                                                   : idle + 1;
+        least = !pressed && off < least ? off : least;
         extend_to_end(sim);
         const int32_t iterations = report->iterations;
         status = formulate_once(sim, h, sim->v_next, residual, report);

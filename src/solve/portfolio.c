@@ -483,6 +483,11 @@ static bool crowded(const perp_contact_problem* P)
     return false;
 }
 
+static bool is_pair_contact(const perp_constraint* c)
+{
+    return c->kind == PERP_CONSTRAINT_CONTACT && c->block[0] >= 0 && c->block[1] >= 0;
+}
+
 /* Velocities without those of soft layers, which are blocks of one contact each, with the rows that tie
  * it to its other body and that of its core. Newton in the space of velocities eliminates them one by
  * one at no cost; W has a dense block for all contacts of a body. */
@@ -495,13 +500,13 @@ static int32_t count_shared_dofs(const contact_auto_state* s, const perp_contact
         const perp_constraint* c = &P->constraint[i];
         for (int k = 0; k < 2; ++k) {
             if (c->block[k] >= 0) {
-                s->met[2 * c->block[k] + (c->kind != PERP_CONSTRAINT_CONTACT)] += 1;
+                s->met[2 * c->block[k] + !is_pair_contact(c)] += 1;
             }
         }
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
-        for (int k = 0; k < 2 && c->kind == PERP_CONSTRAINT_CONTACT; ++k) {
+        for (int k = 0; k < 2 && is_pair_contact(c); ++k) {
             const int32_t b = c->block[k];
             const int32_t dofs = b >= 0 ? P->dof[b + 1] - P->dof[b] : 0;
             const bool layer = b >= 0 && s->met[2 * b] == 1 && s->met[2 * b + 1] <= TIE_AND_CORE &&

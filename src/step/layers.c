@@ -14,6 +14,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "step/layer_core.h"
+
 /* Of the effective mass of a point, the part that its ties may borrow in all. */
 static const double LENT = 0.5;
 /* A part of the way below this is none worth a spring. */
@@ -65,6 +67,8 @@ void perpi_layers_recall(const perp_model* model, bool midpoint, const perp_cont
         }
         if (old < last_count && last[old].key == c->key && last[old].layer.theta > 0.0) {
             memcpy(c->layer.start, last[old].layer.end, sizeof c->layer.start);
+            c->layer.core =
+                isfinite(layer.limit) ? 0.0 : last[old].layer.core; /* asks for its row */
         } else if (c->gap < 0.0) {
             c->layer.start[0] = -c->gap < layer.limit ? -c->gap : layer.limit;
         }
@@ -308,12 +312,11 @@ perp_status perpi_formulate_layers(perpi_formulation* f, const perpi_step_input*
     for (int32_t i = 0; status == PERP_OK && i < f->layer_count; ++i) {
         perpi_layer_place* place = &f->layer[i];
         const perp_contact* c = &in->contact[place->contact];
-        const double limit = perpi_model_layer(in->model, c->body_a, c->body_b).limit;
         if (place->ties > 0) {
             status = append_tie(f, in->model, c, place);
         }
-        if (status == PERP_OK && isfinite(limit)) {
-            status = append_core(f, c, limit, place);
+        if (status == PERP_OK && perpi_layer_has_core(in->model, c)) {
+            status = append_core(f, c, perpi_layer_core_depth(in->model, c), place);
         }
     }
     for (int32_t i = 0; status == PERP_OK && i < in->contact_count; ++i) {
