@@ -25,7 +25,7 @@ enum {
     LATE_LOOKS = 80,
     TURN_LOOKS = 20,
     MAX_REVISIONS = 40,
-    IDLE_REVISIONS = 5, /* in a row that halve nothing */
+    IDLE_REVISIONS = 8, /* in a row that halve nothing */
     MAX_CROSSINGS = 12,
 };
 /* Looking at the end of the step: the certificate of its laws, at which to stop at once, and at which

@@ -145,7 +145,9 @@ typedef struct perpi_layer_place {
  * share, or the push of one that is left), and to which value that led. */
 typedef struct perpi_layer_way {
     double used, led;
+    double low, high;   /* used before that led to more, and to less; 0: none yet */
     bool touched, left; /* within the step; neither: all of the way */
+    bool pushed;        /* used is a push */
 } perpi_layer_way;
 
 typedef struct perpi_formulation perpi_formulation;

@@ -417,15 +417,20 @@ static void look_at_way(const perpi_formulation* f, const perp_model* model, con
                         int32_t i, const double* v, const double* p, perpi_layer_way* way)
 {
     const double gap = end_gap(f, c, i, v), pressed = c->layer.start[0];
-    const bool left = has_block(c) ? gap > 0.0 : !(p[f->constraint[i].row] > 0.0);
-    way->touched = way->left = false;
-    way->used = c->layer.share;
-    way->led = 1.0;
-    if (pressed > 0.0 && left) {
+    double whole = 0.0, damped = 0.0; /* the push of a layer that is left at the end of the step */
+    if (pressed > 0.0) {
         const perpi_layer layer = perpi_model_layer(model, c->body_a, c->body_b);
+        whole = 0.5 * f->h * layer.K.m[0][0] * pressed;
+        damped = layer.C.m[0][0] * pressed;
+    }
+    /* a contact that has been given less than the whole push, and holds at gap 0, may still leave */
+    const bool left = has_block(c) ? gap > 0.0
+                                   : !(p[f->constraint[i].row] > 0.0) ||
+                                         c->layer.push < (whole - damped) * (1.0 - 1e-12);
+    *way = (perpi_layer_way){.pushed = !has_block(c), .used = c->layer.share, .led = 1.0};
+    if (pressed > 0.0 && left) {
         const double part = pressed / (pressed + (gap > 0.0 ? gap : 0.0));
-        const double given =
-            0.5 * f->h * part * layer.K.m[0][0] * pressed - layer.C.m[0][0] * pressed;
+        const double given = part * whole - damped;
         way->left = true;
         way->used = c->layer.push;
         way->led = given > 0.0 ? given : 0.0;
@@ -436,17 +441,39 @@ static void look_at_way(const perpi_formulation* f, const perp_model* model, con
     }
 }
 
-/* What to use next. A layer that is stiffer, or pushes for longer, ends the step less deep, so what is used
- * and what it leads to change in opposite directions and the plain iteration overshoots, at h^2 K > m
- * without end. With the slope of the last two rounds it is the secant method, contact by contact. */
-static double next_way(const perpi_layer_way* last, const perpi_layer_way* now)
+/* What to use next. A layer that is stiffer, or pushes for longer, ends the step less deep: what is used
+ * and what it leads to change in opposite directions, and where the step does not resolve the layer,
+ * h^2 K > m, the plain iteration overshoots without end. The secant method, contact by contact, on
+ * logarithms: stiff layers lead to what is in inverse proportion to what was used. Between the two
+ * that enclose the answer, if such are known. */
+static double next_way(const perpi_layer_way* last, perpi_layer_way* now)
 {
-    const bool same = last->touched == now->touched && last->left == now->left;
-    const double slope = (now->led - last->led) / (now->used - last->used);
-    if (!same || !(slope < 0.0) || !isfinite(slope)) {
+    const bool same =
+        last->touched == now->touched && last->left == now->left && last->pushed == now->pushed;
+    const bool positive = now->used > 0.0 && now->led > 0.0;
+    if (same) {
+        now->low = last->low;
+        now->high = last->high;
+    }
+    if (positive && now->led > now->used) {
+        now->low = now->used;
+    } else if (positive) {
+        now->high = now->used;
+    }
+    if (now->high > 0.0 && now->low >= now->high) { /* other contacts have moved the answer */
+        now->low = now->led > now->used ? now->low : 0.0;
+        now->high = now->led > now->used ? 0.0 : now->high;
+    }
+    if (!same || !positive) {
         return now->led;
     }
-    return now->used + (now->led - now->used) / (1.0 - slope);
+    const double rise = log(now->led / now->used);
+    const double slope = log(now->led / last->led) / log(now->used / last->used);
+    double next = slope < 0.0 && isfinite(slope) ? now->used * exp(rise / (1.0 - slope)) : now->led;
+    if (now->low > 0.0 && now->high > 0.0 && !(next > now->low && next < now->high)) {
+        next = sqrt(now->low) * sqrt(now->high);
+    }
+    return next;
 }
 
 perp_status perpi_layers_revise(perpi_formulation* f, const perp_model* model, int32_t round,
@@ -483,7 +510,8 @@ perp_status perpi_layers_revise(perpi_formulation* f, const perp_model* model, i
         const double away = fabs(now.led - now.used);
         const bool other = now.left != (layer->share == 0.0);
         if (other || away > 1e-13 * size) {
-            const double next = round > 0 ? next_way(&f->way[i], &now) : now.led;
+            const perpi_layer_way none = {0};
+            const double next = next_way(round > 0 ? &f->way[i] : &none, &now);
             const double part = other || !(size > 0.0) ? 1.0 : away / size;
             layer->share = now.left ? 0.0 : next;
             layer->push = now.left ? next : 0.0;
