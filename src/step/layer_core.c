@@ -9,20 +9,21 @@
 /* Relative: what a solver may leave of the row of a core. */
 static const double BEYOND = 1e-6;
 
-/* Half of the thickness; of a particle 0, of what has no other side INFINITY. */
-static double half_thickness(const perpi_shape* shape)
+/* Of half of the thickness, the part that yields. The rest keeps two bodies that are both soft off the
+ * place at which each has the other's middle in its own, and sides cannot be told. */
+static const double YIELDS = 0.9;
+
+/* How deep a shape can be pressed in at all: of a particle 0, of what has no other side INFINITY. */
+static double soft_depth(const perpi_shape* shape)
 {
-    return perpi_shape_ops_of(shape->type)->bounded ? 0.5 * perpi_shape_thickness(shape) : INFINITY;
+    return perpi_shape_ops_of(shape->type)->bounded ? YIELDS * 0.5 * perpi_shape_thickness(shape)
+                                                    : INFINITY;
 }
 
-/* How deep the layer of one body can be pressed in, given the shape that presses. */
-static double own_depth(const perpi_layer* layer, const perpi_shape* own, const perpi_shape* other)
+/* How deep the layer of one body can be pressed in; 0 of a particle without a limit. */
+static double own_depth(const perpi_layer* layer, const perpi_shape* own)
 {
-    if (!layer->soft || isfinite(layer->limit)) {
-        return layer->soft ? layer->limit : 0.0;
-    }
-    const double half = half_thickness(own);
-    return half > 0.0 ? half : half_thickness(other);
+    return !layer->soft ? 0.0 : isfinite(layer->limit) ? layer->limit : soft_depth(own);
 }
 
 double perpi_layer_core_depth(const perp_model* model, const perp_contact* c)
@@ -39,7 +40,10 @@ double perpi_layer_core_depth(const perp_model* model, const perp_contact* c)
         b = swap;
     }
     const perpi_shape *one = &model->shape[a], *two = &model->shape[b];
-    const double depth = own_depth(&A->layer, one, two) + own_depth(&B->layer, two, one);
+    double depth = own_depth(&A->layer, one) + own_depth(&B->layer, two);
+    if (!(soft_depth(one) > 0.0) || !(soft_depth(two) > 0.0)) { /* a particle: that of both */
+        depth = fmax(depth, soft_depth(one) + soft_depth(two));
+    }
     return depth > c->layer.start[0] ? depth : c->layer.start[0];
 }
 

@@ -3,10 +3,10 @@
  * A body with max_deflection has its core there, and the row of the core is in every step [B09 (3.88)].
  * A layer without one is soft all the way, but not deeper than the body that it belongs to: when it
  * is pressed in by half of the thickness of its shape, nothing is left that could yield, and further
- * on the two bodies would pass through each other. There the two middles meet as rigid bodies do,
- *     0 <= r  perp  delta^o - delta_n' >= 0,   delta^o = half of the thickness
- * (two soft bodies: the depths add). A particle has no thickness; it is pressed in as far as the
- * middle of what it meets. Planes have no middle. Few layers ever come that far, so the row is added
+ * on the two bodies would pass through each other. Shortly before, they meet as rigid bodies do,
+ *     0 <= r  perp  delta^o - delta_n' >= 0,   delta^o = 0.45 times the thickness
+ * (two soft bodies: the depths add). A particle has no thickness; it is pressed in at least as far as
+ * what it meets can be. Planes have no middle. Few layers ever come that far, so the row is added
  * when an answer would go beyond it.
  */
 #ifndef PERPI_STEP_LAYER_CORE_H
