@@ -250,6 +250,6 @@ TEST(a_midpoint_step_of_many_layers_takes_few_iterations)
     }
     TEST_PRINT("%d contacts, at most %d iterations a step", (int)candidates, (int)most);
     CHECK(candidates >= 60);
-    CHECK(most <= 600);
+    CHECK(most <= 300);
     scene_sim_close(&s);
 }
