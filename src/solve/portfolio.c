@@ -32,6 +32,8 @@ enum {
     LARGE_NEWTON = 600, /* rows */
     LARGE_PILE = 1000,  /* rows */
     PILE = 90,
+    LAYERS =
+        300, /* rows: below it newton takes milliseconds, and its answers are right to rounding */
     CROWD = 4,
     RAYS = 2
 };
@@ -528,7 +530,8 @@ static const entry* contact_order(const contact_auto_state* s, const perp_contac
                                               : contact_groups_large;
     }
     if (P->row_count >= PILE &&
-        (P->row_count > P->dof_count || crowded(P) || P->row_count > count_shared_dofs(s, P))) {
+        (P->row_count > P->dof_count || crowded(P) ||
+         (P->row_count > LAYERS && P->row_count > count_shared_dofs(s, P)))) {
         return P->row_count <= CROWD * P->dof_count
                    ? P->row_count <= LARGE_PILE ? contact_pile : contact_pile_large
                : P->dof_count > FEW_DOFS     ? contact_crowd
