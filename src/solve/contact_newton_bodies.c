@@ -33,7 +33,7 @@
 #include "solve/friction_local.h"
 #include "solve/lookout.h"
 
-enum { ROWS_MAX = 6, SIDE = 6, HALVINGS = 10, STALL = 300 };
+enum { ROWS_MAX = 6, SIDE = 6, HALVINGS = 10 };
 
 #define LAMBDA_MAX 1.0
 #define LAMBDA_MIN 1e-12
@@ -732,8 +732,6 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     double lambda = near < s->set.regularisation ? near : s->set.regularisation;
     bool convex = !(k.now < NEAR);
     int32_t failed = 0, settled = 0, trials = 0; /* in a row; convex steps; returns to those */
-    double halved = k.now; /* the best residual when it was last halved, and the iteration */
-    int32_t halved_at = 0;
     while (!k.out.over) {
         const double least = convex ? LAMBDA_CONVEX : LAMBDA_MIN;
         lambda = lambda < least ? least : lambda > LAMBDA_MAX ? LAMBDA_MAX : lambda;
@@ -754,12 +752,6 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
         }
         if (look(s, &k, s->trial_d)) {
             break;
-        }
-        if (k.out.least <= 0.5 * halved) {
-            halved = k.out.least;
-            halved_at = report->iterations;
-        } else if (report->iterations - halved_at > STALL) {
-            break; /* stalled: other methods get their turn */
         }
         const bool good = isfinite(k.now) && (off <= 10.0 * target || k.now < 0.5 * before) &&
                           (convex || k.now < 10.0 * before);
