@@ -8,13 +8,18 @@
  */
 #include "solve/plan.h"
 
+#include <string.h>
+
 enum {
     LARGE = 2000,
     LARGE_ISLAND = 150,
     SMALL_GROUPS = 16,
     FEW_DOFS = 120,
     LARGE_NEWTON = 600, /* rows */
+    LARGE_PILE = 1000,  /* rows */
     PILE = 90,
+    /* rows: below it newton takes milliseconds, and its answers are right to rounding */
+    LAYERS = 300,
     LEAN = 3, /* rows per velocity */
     CROWD = 4,
 };
@@ -83,6 +88,7 @@ typedef enum kind {
     MANY_GROUP_ROWS,
     ROWS_LEAN,
     ROWS_PILE,
+    ROWS_LARGE_PILE,
     ROWS_CROWD,
     ROWS_FEW_BODIES_LARGE,
     ROWS_FEW_BODIES,
@@ -111,12 +117,22 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
                    {"newton", 0},
                    {"nsgs", 0},
                    {"admm", 0}},
+    /* Where newton-bodies stalls after its first PERPI_FEW iterations (soft layers whose ties are equality
+     * rows: 4000 more iterations, 4 s on 792 rows), newton mostly needs fewer than ten from there. Not in
+     * large piles, where one iteration of it can take a second. */
     [ROWS_PILE] = {{"newton-bodies", PERPI_TIGHT},
+                   {"newton", PERPI_BRIEF},
                    {"newton-bodies", 0},
                    {"newton-bodies", PERPI_COLD},
                    {"newton", 0},
                    {"nsgs", 0},
                    {"admm", 0}},
+    [ROWS_LARGE_PILE] = {{"newton-bodies", PERPI_TIGHT},
+                         {"newton-bodies", 0},
+                         {"newton-bodies", PERPI_COLD},
+                         {"newton", 0},
+                         {"nsgs", 0},
+                         {"admm", 0}},
     /* Very many contacts: W is dense and has the rank of the velocities. Its basis is small, so
      * pivoting takes milliseconds where newton-bodies stalls (planar and polygon cones); newton and
      * nsgs search for seconds. */
@@ -150,8 +166,43 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
     [LARGE_POLYGON] = {{"newton", PERPI_TIGHT}, {"newton", 0}, {"nsgs", 0}, {"lemke", 0}},
 };
 
+static bool is_pair_contact(const perp_constraint* c)
+{
+    return c->kind == PERP_CONSTRAINT_CONTACT && c->block[0] >= 0 && c->block[1] >= 0;
+}
+
+/* Velocities without those of soft layers, which are blocks of one contact each, with the rows that tie
+ * it to its other body and that of its core. Newton in the space of velocities eliminates them one by
+ * one at no cost; W has a dense block for all contacts of a body. met: 2 a block: its contacts, its other
+ * constraints. */
+static int32_t count_shared_dofs(const perp_contact_problem* P, int32_t* met)
+{
+    enum { TIE_AND_CORE = 2 };
+    int32_t shared = P->dof_count;
+    memset(met, 0, 2 * (size_t)P->block_count * sizeof *met);
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        for (int k = 0; k < 2; ++k) {
+            if (c->block[k] >= 0) {
+                met[2 * c->block[k] + !is_pair_contact(c)] += 1;
+            }
+        }
+    }
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        for (int k = 0; k < 2 && is_pair_contact(c); ++k) {
+            const int32_t b = c->block[k];
+            const int32_t dofs = b >= 0 ? P->dof[b + 1] - P->dof[b] : 0;
+            const bool layer = b >= 0 && met[2 * b] == 1 && met[2 * b + 1] <= TIE_AND_CORE &&
+                               (met[2 * b + 1] > 0 ? dofs <= 2 * c->rows : dofs <= c->rows);
+            shared -= layer ? dofs : 0;
+        }
+    }
+    return shared;
+}
+
 /* Which plan: by groups, by how dense W is, by the cones, by the size that a dense LCP would have. */
-static kind kind_of(const perp_contact_problem* P, bool warm)
+static kind kind_of(const perp_contact_problem* P, bool warm, int32_t* work)
 {
     int64_t unknowns = 0;
     bool contacts = false, bounds = false;
@@ -160,11 +211,14 @@ static kind kind_of(const perp_contact_problem* P, bool warm)
                : P->row_count <= LARGE_ISLAND ? SOME_GROUP_ROWS
                                               : MANY_GROUP_ROWS;
     }
-    if (P->row_count >= PILE && (P->row_count > P->dof_count || has_common_block(P))) {
+    if (P->row_count >= PILE &&
+        (P->row_count > P->dof_count || has_common_block(P) ||
+         (P->row_count > LAYERS && P->row_count > count_shared_dofs(P, work)))) {
         const bool lean =
             warm && P->row_count <= LARGE_NEWTON && P->row_count <= LEAN * P->dof_count;
+        const kind pile = P->row_count <= LARGE_PILE ? ROWS_PILE : ROWS_LARGE_PILE;
         return lean                                   ? ROWS_LEAN
-               : P->row_count <= CROWD * P->dof_count ? ROWS_PILE
+               : P->row_count <= CROWD * P->dof_count ? pile
                : P->dof_count > FEW_DOFS              ? ROWS_CROWD
                : P->row_count > LARGE_NEWTON          ? ROWS_FEW_BODIES_LARGE
                                                       : ROWS_FEW_BODIES;
@@ -184,7 +238,7 @@ static kind kind_of(const perp_contact_problem* P, bool warm)
     return bounds && !contacts ? JOINTS : unknowns <= LARGE_ISLAND ? SMALL_POLYGON : LARGE_POLYGON;
 }
 
-const perpi_entry* perpi_plan_contact(const perp_contact_problem* problem, bool warm)
+const perpi_entry* perpi_plan_contact(const perp_contact_problem* problem, bool warm, int32_t* work)
 {
-    return contact_plan[kind_of(problem, warm)];
+    return contact_plan[kind_of(problem, warm, work)];
 }

@@ -32,7 +32,8 @@ const perpi_entry* perpi_plan_lcp(const perp_lcp* problem);
 const perpi_entry* perpi_plan_mlcp(const perp_mlcp* problem);
 const perpi_entry* perpi_plan_ncp(const perp_ncp* problem);
 const perpi_entry* perpi_plan_friction(const perp_friction_problem* problem);
-/* For one island. A plan for problems with groups begins with its `grouped` method. */
-const perpi_entry* perpi_plan_contact(const perp_contact_problem* problem, bool warm);
+/* For one island. A plan for problems with groups begins with its `grouped` method. work: 2 block_count. */
+const perpi_entry* perpi_plan_contact(const perp_contact_problem* problem, bool warm,
+                                      int32_t* work);
 
 #endif

@@ -447,10 +447,15 @@ static perp_status open_island(contact_call* c, int32_t i, search* f, const perp
                   .guess = c->v,
                   .guess_p = c->p,
                   .island = c->islands > 1};
-    *plan = c->one.row_count == 0 ? none
-            : c->s->planned       ? perpi_plan_contact(&c->one, c->warm)
-                                  : c->s->single;
+    int32_t* work = NULL;
     if (status == PERP_OK) {
+        status =
+            perpi_arena_take(&c->s->arena, 2 * (size_t)c->one.block_count, sizeof *work, &work);
+    }
+    if (status == PERP_OK) {
+        *plan = c->one.row_count == 0 ? none
+                : c->s->planned       ? perpi_plan_contact(&c->one, c->warm, work)
+                                      : c->s->single;
         perpi_take_time(&c->options, c->begin, &f->options);
         status = begin_search(f);
     }

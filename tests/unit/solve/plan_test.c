@@ -15,7 +15,8 @@ static const char* first_of(int32_t rows, int32_t dofs, int32_t groups, bool war
                                     .row_count = rows,
                                     .dof_count = dofs,
                                     .group_count = groups};
-    return perpi_plan_contact(&P, warm)[0].name;
+    int32_t work[2] = {0};
+    return perpi_plan_contact(&P, warm, work)[0].name;
 }
 
 TEST(the_plan_of_a_contact_problem_depends_on_groups_size_and_cones)
@@ -27,7 +28,8 @@ TEST(the_plan_of_a_contact_problem_depends_on_groups_size_and_cones)
     static test_contact t;
     for (int32_t i = 0; test_contact_make(i, &t); ++i) {
         const perp_contact_problem* P = test_contact_view(&t);
-        const perpi_entry* plan = perpi_plan_contact(P, false);
+        int32_t work[2 * TEST_BLOCKS];
+        const perpi_entry* plan = perpi_plan_contact(P, false, work);
         bool round = false;
         for (int32_t c = 0; c < P->constraint_count; ++c) {
             const perp_constraint* k = &P->constraint[c];
