@@ -26,7 +26,8 @@ typedef enum perp_impact_law {
 
 typedef struct perp_model_def {
     const char* name;
-    int32_t dimension; /* 2 or 3 */
+    const char* description; /* for people; may be NULL */
+    int32_t dimension;       /* 2 or 3 */
     double gravity[3];
     double friction_default;    /* >= 0; for bodies without their own */
     double restitution_default; /* 0 .. 1; likewise */

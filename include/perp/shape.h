@@ -46,7 +46,8 @@ typedef struct perp_shape_def {
     double normal[3];
     double offset;
     double position[3];                   /* of the shape's frame in the body's */
-    double orientation[4];                /* w, x, y, z */
+    double orientation[4];                /* w, x, y, z; planar: about z, or */
+    double angle;                         /* planar: replaces orientation unless it is 0 */
     double friction;                      /* NaN: the body's */
     bool has_surface_velocity;            /* false: the body's */
     double surface_velocity[3];           /* of the surface relative to the body, body frame */

@@ -286,6 +286,7 @@ static void keep_def(perp_model* model, size_t index, const perp_shape_def* def)
     perp_shape_def* kept = &model->shape_def[index];
     const perpi_mesh* mesh = model->shape[index].mesh;
     *kept = *def;
+    perpi_shape_orientation(def, kept->orientation);
     kept->vertices = mesh != NULL ? mesh->vertex : NULL;
     kept->triangles = mesh != NULL ? mesh->triangle : NULL;
     kept->vertex_count = mesh != NULL ? mesh->vertex_count : 0;
@@ -636,6 +637,9 @@ perp_status perp_model_add_body(perp_model* model, const perp_body_def* def, int
             status = PERP_ERROR_INPUT; /* bad at t = 0 is bad input */
         }
     }
+    if (status == PERP_OK) {
+        status = perpi_keep_body(model, def, model->body_count - 1);
+    }
     if (status != PERP_OK) {
         /* as if the body had never been offered */
         model->body_count -= 1;
@@ -649,6 +653,7 @@ perp_status perp_model_add_body(perp_model* model, const perp_body_def* def, int
     }
     if (isfinite(body->reach) && body->reach > 0.0 && body->reach > model->length) {
         model->length = body->reach;
+        perpi_joint_resize(model);
     }
     model->support_points += body->support.points;
     if (index != NULL) {

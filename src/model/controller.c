@@ -119,6 +119,9 @@ perp_status perp_model_add_controller(perp_model* model, const perp_controller_d
     if (status == PERP_OK) {
         status = perpi_value_make(context, def->target, def->target_text, "target", &c.target);
     }
+    if (status == PERP_OK) {
+        status = perpi_keep_controller(model, def);
+    }
     if (status != PERP_OK) {
         perpi_controller_free(context, &c);
         return status;

@@ -110,6 +110,9 @@ perp_status perp_model_add_spring(perp_model* model, const perp_spring_def* def)
         status = perpi_grow(model->context, &model->spring, &model->spring_capacity,
                             model->spring_count + 1, sizeof *model->spring);
     }
+    if (status == PERP_OK) {
+        status = perpi_keep_spring(model, def);
+    }
     if (status != PERP_OK) {
         return status;
     }
@@ -167,6 +170,9 @@ perp_status perp_model_add_drag(perp_model* model, const perp_drag_def* def)
         status =
             perpi_fail(model->context, PERP_ERROR_INPUT,
                        "angular: '%s' is a particle and does not turn; leave it out", def->body);
+    }
+    if (status == PERP_OK) {
+        status = perpi_keep_drag(model, def);
     }
     if (status == PERP_OK) {
         body->drag_linear += def->linear;

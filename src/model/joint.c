@@ -314,7 +314,6 @@ static perp_status make_points(const perp_model* model, const perp_joint_def* de
     const double* given[2] = {def->has_at ? def->at : def->at_a, def->has_at ? def->at : def->at_b};
     const char* member[2] = {def->has_at ? "at" : "at_a", def->has_at ? "at" : "at_b"};
     vec3 world[2];
-    joint->size = model->length;
     for (int side = 0; side < 2; ++side) {
         if (!finite3(given[side])) {
             return perpi_fail(context, PERP_ERROR_INPUT, "%s: must be finite", member[side]);
@@ -325,8 +324,9 @@ static perp_status make_points(const perp_model* model, const perp_joint_def* de
         joint->at[side] = def->has_at ? m3_tmul(pose.R, v3_sub(p, pose.x)) : p;
         world[side] = def->has_at ? p : v3_add(pose.x, m3_mul(pose.R, p));
         const double arm = joint->body[side] >= 0 ? v3_norm(joint->at[side]) : 0.0;
-        joint->size = fmax(joint->size, fmax(arm, side_size(model, joint->body[side])));
+        joint->own_size = fmax(joint->own_size, fmax(arm, side_size(model, joint->body[side])));
     }
+    joint->size = fmax(joint->own_size, model->length);
     /* points only, all at the origin: distances between the bodies are what is left to compare with */
     if (!(joint->size > 0.0)) {
         joint->size = fmax(v3_norm(world[0]), v3_norm(world[1]));
@@ -391,6 +391,14 @@ static perp_status make_points(const perp_model* model, const perp_joint_def* de
         joint->at[1] = v3_sub(joint->at[1], m3_tmul(pose.R, wrong));
     }
     return PERP_OK;
+}
+
+void perpi_joint_resize(perp_model* model)
+{
+    for (size_t i = 0; i < model->joint_count; ++i) {
+        perpi_joint* joint = &model->joint[i];
+        joint->size = fmax(joint->own_size, model->length);
+    }
 }
 
 /* ---- pairs that do not collide ---------------------------------------------------------------------*/
@@ -487,6 +495,9 @@ perp_status perp_model_add_joint(perp_model* model, const perp_joint_def* def, i
     }
     perpi_joint joint = {.body = {-1, -1}};
     status = fill_joint(model, def, &joint);
+    if (status == PERP_OK) {
+        status = perpi_keep_joint(model, def);
+    }
     if (status != PERP_OK) {
         perpi_joint_free(context, &joint);
         return status;

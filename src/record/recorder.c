@@ -545,15 +545,21 @@ perp_status perp_recorder_create(perp_context* context, const char* path, const 
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         r->dataset[c] = -1;
     }
-    r->every = perp_scene_record_every(scene);
     const perpi_state_shape shape = perpi_state_shape_of(sim);
     perpi_block_init(&r->pending, context, &shape);
 
     const perpi_quiet quiet = perpi_quiet_begin();
+    perp_scene* own = NULL; /* of a model that was built in C */
     status = choose_names(r, path);
+    if (status == PERP_OK && scene == NULL) {
+        status = perp_scene_from_sim(context, sim, 1, &own);
+        scene = own;
+    }
     if (status == PERP_OK) {
+        r->every = perp_scene_record_every(scene);
         status = begin(r, scene, sim);
     }
+    perp_scene_destroy(own);
     perpi_quiet_end(quiet);
     if (status != PERP_OK) {
         perp_recorder_destroy(r);

@@ -118,8 +118,11 @@ typedef struct perpi_sides {
 
 struct perp_sim {
     perp_context* context;
-    const perp_model* model;
-    perp_sim_def def; /* strings and options are not kept beyond create */
+    const perp_model* built; /* the model it was created with */
+    const perp_model* model; /* the same, or its own copy with other parameters (tune.c) */
+    perp_sim_def asked;      /* as given, with its own strings and options */
+    perpi_arena asked_text;  /* these */
+    perp_sim_def def;        /* asked, with what it left open */
     const perpi_stepper_ops* stepper;
     const perpi_stepper_ops*
         second; /* takes over steps of which that fails; NULL: none (fallback.c) */
@@ -238,6 +241,8 @@ PERP_NODISCARD perp_status perpi_sim_room(perp_sim* sim, size_t dofs, size_t row
 /* How deep the soft layers between two bodies go: overlap up to there is none. */
 double perpi_sim_give(const perp_sim* sim, int32_t a, int32_t b);
 
+/* def.c: keeps a copy of the definition that was asked for. */
+PERP_NODISCARD perp_status perpi_sim_keep_def(perp_sim* sim, const perp_sim_def* def);
 /* start.c: refuses or resolves bodies that overlap at the start. */
 PERP_NODISCARD perp_status perpi_sim_start(perp_sim* sim);
 /* crossing_warning.c: warns, through the log, if a body can cross an obstacle within a step unnoticed. */

@@ -511,10 +511,15 @@ perp_status perp_sim_create(perp_context* context, const perp_model* model, cons
         return status;
     }
     s->context = context;
+    s->built = model;
     s->model = model;
     perpi_arena_init(&s->scratch, context);
     perpi_arena_init(&s->hit_scratch, context);
-    status = build(s, def);
+    perpi_arena_init(&s->asked_text, context);
+    status = perpi_sim_keep_def(s, def);
+    if (status == PERP_OK) {
+        status = build(s, &s->asked);
+    }
     if (status != PERP_OK) {
         perp_sim_destroy(s);
         return status;
@@ -589,6 +594,7 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_free(context, sim->hit_island);
     perpi_free(context, sim->callback);
     perpi_free(context, sim->user_code);
+    perpi_arena_free(&sim->asked_text);
     perpi_arena_free(&sim->scratch);
     perpi_arena_free(&sim->hit_scratch);
     perpi_free(context, sim);
