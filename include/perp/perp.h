@@ -11,6 +11,7 @@
 #include "perp/problem.h"
 #include "perp/record.h"
 #include "perp/scene.h"
+#include "perp/set.h"
 #include "perp/shape.h"
 #include "perp/sim.h"
 #include "perp/solve.h"

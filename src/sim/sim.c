@@ -245,7 +245,7 @@ static perp_status prepare_looking(perp_sim* sim)
     return status;
 }
 
-static void initial_state(perp_sim* sim)
+void perpi_sim_initial_state(perp_sim* sim)
 {
     const perp_model* model = sim->model;
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
@@ -497,13 +497,12 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
             return status;
         }
     }
-    initial_state(sim);
-    perpi_sim_warn_of_crossing(sim);
+    perpi_sim_initial_state(sim);
     return perpi_sim_start(sim);
 }
 
-perp_status perp_sim_create(perp_context* context, const perp_model* model, const perp_sim_def* def,
-                            perp_sim** sim)
+perp_status perpi_sim_create_quietly(perp_context* context, const perp_model* model,
+                                     const perp_sim_def* def, perp_sim** sim)
 {
     perp_sim* s = NULL;
     perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
@@ -528,6 +527,16 @@ perp_status perp_sim_create(perp_context* context, const perp_model* model, cons
     return PERP_OK;
 }
 
+perp_status perp_sim_create(perp_context* context, const perp_model* model, const perp_sim_def* def,
+                            perp_sim** sim)
+{
+    const perp_status status = perpi_sim_create_quietly(context, model, def, sim);
+    if (status == PERP_OK) {
+        perpi_sim_warn_of_crossing(*sim);
+    }
+    return status;
+}
+
 void perp_sim_destroy(perp_sim* sim)
 {
     if (sim == NULL) {
@@ -541,6 +550,8 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_formulation_destroy(sim->impact);
     perpi_sim_adaptive_destroy(sim);
     perpi_sim_sides_destroy(sim);
+    perpi_sim_tuned_destroy(sim);
+    perpi_free(context, sim->edit.moved);
     perp_contact_solver_destroy(sim->project_solver);
     perpi_free(context, sim->v_end);
     perpi_free(context, sim->settled);
