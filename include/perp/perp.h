@@ -9,6 +9,7 @@
 #include "perp/ledger.h"
 #include "perp/model.h"
 #include "perp/problem.h"
+#include "perp/query.h"
 #include "perp/record.h"
 #include "perp/scene.h"
 #include "perp/set.h"

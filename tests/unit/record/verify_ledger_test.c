@@ -4,6 +4,7 @@
 
 #include "perp/perp.h"
 #include "perp_test.h"
+#include "record/layout.h"
 #include "record/verify_ledger.h"
 
 static const char slider[] = "{\"name\": \"slider\", \"gravity\": [0, 0, -9.81], \"step\": 0.01, "
@@ -32,7 +33,9 @@ static bool sample_open(sample* s)
     }
     s->model = perp_scene_model(s->scene);
     s->before = (perpi_ledger_start){.energy = {.kinetic = 4.0, .total = 4.0}, .step = 3};
-    s->frame = (perp_frame){.step = 4, .q = s->q, .energy = {.kinetic = 3.5, .total = 3.5}};
+    static const perpi_frame_rest none = {0};
+    s->frame =
+        (perp_frame){.step = 4, .rest = &none, .q = s->q, .energy = {.kinetic = 3.5, .total = 3.5}};
     s->frame.info.ledger = (perp_ledger){
         .change = -0.5, .forces = 0.25, .friction = -0.5, .step_loss = -0.25, .magnitude = 1.0};
     return true;
