@@ -25,6 +25,7 @@ typedef enum perp_impact_law {
 } perp_impact_law;
 
 typedef struct perp_model_def {
+    size_t struct_size; /* set by ..._default(): docs/api.md; 0: not known */
     const char* name;
     const char* description; /* for people; may be NULL */
     int32_t dimension;       /* 2 or 3 */
@@ -109,6 +110,7 @@ typedef struct perp_compliance_def {
 } perp_compliance_def;
 
 typedef struct perp_body_def {
+    size_t struct_size; /* set by ..._default(): docs/api.md; 0: not known */
     const char* name; /* unique, not empty */
     perp_body_type type;
     double mass; /* dynamic; > 0; NaN: from density */
@@ -158,6 +160,7 @@ PERP_API PERP_NODISCARD perp_status perp_model_add_pair(perp_model* model,
                                                         const perp_pair_def* def);
 
 typedef struct perp_wrench_def {
+    size_t struct_size; /* set by ..._default(): docs/api.md; 0: not known */
     const char* body;
     double force[3];
     double torque[3];          /* planar: [2] */
@@ -219,6 +222,7 @@ typedef struct perp_motor_def {
 
 /* "One-degree" below: revolute and prismatic. */
 typedef struct perp_joint_def {
+    size_t struct_size; /* set by ..._default(): docs/api.md; 0: not known */
     const char* name; /* unique among joints, not empty */
     perp_joint_type type;
     const char *a, *b;       /* body names, or "world"; at least one is dynamic */

@@ -37,6 +37,7 @@ typedef enum perp_shape_type {
 #define PERP_POLYHEDRON_LIMIT 4096
 
 typedef struct perp_shape_def {
+    size_t struct_size; /* set by ..._default(): docs/api.md; 0: not known */
     perp_shape_type type;
     double radius;
     double length;

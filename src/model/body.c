@@ -14,7 +14,8 @@ static bool finite3(const double* a)
 
 perp_body_def perp_body_def_default(void)
 {
-    return (perp_body_def){.type = PERP_BODY_STATIC,
+    return (perp_body_def){.struct_size = sizeof(perp_body_def),
+                           .type = PERP_BODY_STATIC,
                            .mass = NAN,
                            .density = NAN,
                            .orientation = {1, 0, 0, 0},
@@ -521,7 +522,11 @@ static perp_status add_allowed(perp_context* context, const perp_body_def* def, 
 static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_body* body)
 {
     perp_context* context = model->context;
-    perp_status status = check_names(model, def);
+    perp_status status =
+        perpi_check_struct(context, "perp_body_def", def->struct_size, sizeof *def);
+    if (status == PERP_OK) {
+        status = check_names(model, def);
+    }
     if (status == PERP_OK) {
         status = check_numbers(model, def);
     }

@@ -21,7 +21,7 @@ static perp_status check_amount(perp_context* context, const char* member, doubl
 
 perp_spring_def perp_spring_def_default(void)
 {
-    return (perp_spring_def){.rest = NAN, .implicit = true};
+    return (perp_spring_def){.struct_size = sizeof(perp_spring_def), .rest = NAN, .implicit = true};
 }
 
 static perp_status find_ends(const perp_model* model, const perp_spring_def* def, int32_t body[2])
@@ -102,7 +102,11 @@ perp_status perp_model_add_spring(perp_model* model, const perp_spring_def* def)
                       .damping = def->damping,
                       .rest = def->rest,
                       .implicit = def->implicit};
-    perp_status status = find_ends(model, def, s.body);
+    perp_status status =
+        perpi_check_struct(model->context, "perp_spring_def", def->struct_size, sizeof *def);
+    if (status == PERP_OK) {
+        status = find_ends(model, def, s.body);
+    }
     if (status == PERP_OK) {
         status = check_spring(model, def, s.body);
     }

@@ -45,7 +45,8 @@ const char* perp_joint_type_summary(perp_joint_type type)
 
 perp_joint_def perp_joint_def_default(void)
 {
-    return (perp_joint_def){.type = PERP_JOINT_FIXED,
+    return (perp_joint_def){.struct_size = sizeof(perp_joint_def),
+                            .type = PERP_JOINT_FIXED,
                             .length = NAN,
                             .limits = {-INFINITY, INFINITY},
                             .motor = {.max_effort = INFINITY}};
@@ -443,7 +444,11 @@ static void forbid_pair(perp_model* model, int32_t a, int32_t b)
 static perp_status fill_joint(perp_model* model, const perp_joint_def* def, perpi_joint* joint)
 {
     perp_context* context = model->context;
-    perp_status status = check_names(model, def, joint->body);
+    perp_status status =
+        perpi_check_struct(context, "perp_joint_def", def->struct_size, sizeof *def);
+    if (status == PERP_OK) {
+        status = check_names(model, def, joint->body);
+    }
     if (status == PERP_OK) {
         status = check_particles(model, def, joint->body);
     }

@@ -5,7 +5,7 @@
 
 perp_model_def perp_model_def_default(void)
 {
-    return (perp_model_def){.name = "", .dimension = 3};
+    return (perp_model_def){.struct_size = sizeof(perp_model_def), .name = "", .dimension = 3};
 }
 
 static bool finite3(const double* a)
@@ -15,6 +15,11 @@ static bool finite3(const double* a)
 
 perp_status perp_model_create(perp_context* context, const perp_model_def* def, perp_model** model)
 {
+    const perp_status known =
+        perpi_check_struct(context, "perp_model_def", def->struct_size, sizeof *def);
+    if (known != PERP_OK) {
+        return known;
+    }
     if (def->dimension != 2 && def->dimension != 3) {
         return perpi_fail(context, PERP_ERROR_INPUT, "dimension: must be 2 or 3, got %d",
                           (int)def->dimension);
@@ -180,7 +185,7 @@ perp_status perp_model_add_pair(perp_model* model, const perp_pair_def* def)
 
 perp_wrench_def perp_wrench_def_default(void)
 {
-    return (perp_wrench_def){.body = NULL};
+    return (perp_wrench_def){.struct_size = sizeof(perp_wrench_def)};
 }
 
 perp_status perp_model_add_wrench(perp_model* model, const perp_wrench_def* def)
@@ -190,7 +195,11 @@ perp_status perp_model_add_wrench(perp_model* model, const perp_wrench_def* def)
     static const char* const torque2[] = {"torque", "torque", "torque"};
     perp_context* context = model->context;
     int32_t body;
-    perp_status status = find_body(model, "body", def->body, &body);
+    perp_status status =
+        perpi_check_struct(context, "perp_wrench_def", def->struct_size, sizeof *def);
+    if (status == PERP_OK) {
+        status = find_body(model, "body", def->body, &body);
+    }
     if (status != PERP_OK) {
         return status;
     }

@@ -25,7 +25,8 @@ const perpi_shape_ops* perpi_shape_ops_of(perp_shape_type type)
 
 perp_shape_def perp_shape_def_default(perp_shape_type type)
 {
-    return (perp_shape_def){.type = type, .orientation = {1, 0, 0, 0}, .friction = NAN};
+    return (perp_shape_def){.struct_size = sizeof(perp_shape_def),
+                            .type = type, .orientation = {1, 0, 0, 0}, .friction = NAN};
 }
 
 static bool type_in_range(perp_shape_type type)
@@ -238,6 +239,11 @@ perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def, i
                              perpi_shape* shape)
 {
     PERP_ASSERT(dimension == 2 || dimension == 3);
+    const perp_status known =
+        perpi_check_struct(context, "perp_shape_def", def->struct_size, sizeof *def);
+    if (known != PERP_OK) {
+        return known;
+    }
     if (!type_in_range(def->type)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "type: no shape has number %d",
                           (int)def->type);

@@ -32,6 +32,11 @@ static perp_status copy_options(perpi_arena* arena, const perp_option** option, 
 
 perp_status perpi_sim_keep_def(perp_sim* sim, const perp_sim_def* def)
 {
+    perp_status status =
+        perpi_check_struct(sim->context, "perp_sim_def", def->struct_size, sizeof *def);
+    if (status != PERP_OK) {
+        return status;
+    }
     perpi_arena* arena = &sim->asked_text;
     perp_sim_def* asked = &sim->asked;
     *asked = *def;
@@ -42,12 +47,12 @@ perp_status perpi_sim_keep_def(perp_sim* sim, const perp_sim_def* def)
             return perpi_fail(sim->context, PERP_ERROR_INPUT,
                               "%s: is NULL; begin with perp_sim_def_default()", member[i]);
         }
-        const perp_status status = copy_text(arena, text[i]);
+        status = copy_text(arena, text[i]);
         if (status != PERP_OK) {
             return status;
         }
     }
-    perp_status status = copy_options(arena, &asked->stepper_option, asked->stepper_option_count);
+    status = copy_options(arena, &asked->stepper_option, asked->stepper_option_count);
     if (status == PERP_OK) {
         status = copy_options(arena, &asked->solver_option, asked->solver_option_count);
     }

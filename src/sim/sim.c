@@ -9,7 +9,8 @@
 
 perp_sim_def perp_sim_def_default(void)
 {
-    return (perp_sim_def){.step = 0.01,
+    return (perp_sim_def){.struct_size = sizeof(perp_sim_def),
+                          .step = 0.01,
                           .duration = 1.0,
                           .stepper = "stewart-trinkle",
                           .contact = "auto",
