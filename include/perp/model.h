@@ -111,7 +111,7 @@ typedef struct perp_compliance_def {
 
 typedef struct perp_body_def {
     size_t struct_size; /* set by ..._default(): docs/api.md; 0: not known */
-    const char* name; /* unique, not empty */
+    const char* name;   /* unique, not empty */
     perp_body_type type;
     double mass; /* dynamic; > 0; NaN: from density */
     bool has_inertia;
@@ -223,7 +223,7 @@ typedef struct perp_motor_def {
 /* "One-degree" below: revolute and prismatic. */
 typedef struct perp_joint_def {
     size_t struct_size; /* set by ..._default(): docs/api.md; 0: not known */
-    const char* name; /* unique among joints, not empty */
+    const char* name;   /* unique among joints, not empty */
     perp_joint_type type;
     const char *a, *b;       /* body names, or "world"; at least one is dynamic */
     bool has_at;             /* true: at; false: at_a and at_b */

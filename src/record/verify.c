@@ -545,8 +545,8 @@ static void conclude(verifier* x)
     char edited[128] = "";
     if (d->edited > 0) {
         (void)snprintf(edited, sizeof edited,
-                       ", but for %lld frames after the program had set the state or parameters",
-                       (long long)d->edited);
+                       ", but for %lld frame%s after the program had set the state or parameters",
+                       (long long)d->edited, d->edited == 1 ? "" : "s");
     }
     if (d->laws_checked == 0) {
         say(d, "intact%s; the laws were not checked; a second run gives the same bits%s", end,

@@ -26,7 +26,9 @@ const perpi_shape_ops* perpi_shape_ops_of(perp_shape_type type)
 perp_shape_def perp_shape_def_default(perp_shape_type type)
 {
     return (perp_shape_def){.struct_size = sizeof(perp_shape_def),
-                            .type = type, .orientation = {1, 0, 0, 0}, .friction = NAN};
+                            .type = type,
+                            .orientation = {1, 0, 0, 0},
+                            .friction = NAN};
 }
 
 static bool type_in_range(perp_shape_type type)

@@ -191,6 +191,7 @@ static perp_status put_constant_velocity(perp_sim* sim, int32_t body, const doub
     if (status == PERP_OK) {
         model->body[body].v = perpi_state_velocity(model, v, 0);
         model->body[body].w = perpi_state_rate(model, v, 0);
+        return perpi_sim_tune_end(sim);
     }
     return status;
 }

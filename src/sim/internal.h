@@ -271,6 +271,8 @@ PERP_NODISCARD perp_status perpi_sim_check_body(const perp_sim* sim, const char*
                                                 int32_t body);
 /* tune.c: the model with parameters of the simulation's own, made on first use. */
 PERP_NODISCARD perp_status perpi_sim_tuned(perp_sim* sim, perp_model** model);
+/* Its parameters hold from now on. */
+PERP_NODISCARD perp_status perpi_sim_tune_end(perp_sim* sim);
 PERP_NODISCARD perp_status perpi_sim_tune_like(perp_sim* sim, const perp_sim* other);
 void perpi_sim_tuned_destroy(perp_sim* sim);
 /* start.c: the size that an overlap is compared with; layers that are pressed in, remembering deflections. */

@@ -101,10 +101,11 @@ perp_status perp_sim_apply_joint_effort(perp_sim* sim, int32_t joint, double eff
         sim->model->dimension == 2 && ((j->body[0] >= 0 && sim->model->body[j->body[0]].particle) ||
                                        (j->body[1] >= 0 && sim->model->body[j->body[1]].particle));
     if (!perpi_joint_one_degree(j->type) || particle) {
-        return perpi_fail(sim->context, PERP_ERROR_INPUT,
-                          "apply_joint_effort: '%s' is %s: only revolute and prismatic joints between "
-                          "bodies that turn take an effort",
-                          j->name, perp_joint_type_name(j->type));
+        return perpi_fail(
+            sim->context, PERP_ERROR_INPUT,
+            "apply_joint_effort: '%s' is %s: only revolute and prismatic joints between "
+            "bodies that turn take an effort",
+            j->name, perp_joint_type_name(j->type));
     }
     if (!isfinite(effort)) {
         return perpi_fail(sim->context, PERP_ERROR_NUMERIC,

@@ -80,7 +80,6 @@ perp_status perpi_sim_tuned(perp_sim* sim, perp_model** model)
     const perp_status status = sim->tuned != NULL ? PERP_OK : make_tuned(sim, sim->built);
     if (status == PERP_OK) {
         *model = sim->tuned;
-        sim->edit.parameters = true;
     }
     return status;
 }
@@ -128,8 +127,7 @@ static bool differs(const perp_model* a, const perp_model* b)
     return d;
 }
 
-/* The new parameters hold. */
-static perp_status changed(perp_sim* sim)
+perp_status perpi_sim_tune_end(perp_sim* sim)
 {
     sim->edit.parameters = differs(sim->tuned, sim->built);
     sim->edit.changes += 1;
@@ -206,10 +204,9 @@ perp_status perp_sim_set_friction(perp_sim* sim, int32_t body, double mu)
     status = check_friction(sim, "set_friction", mu);
     if (status != PERP_OK) {
         model->body[body].friction = before;
-        sim->edit.parameters = differs(sim->tuned, sim->built);
         return status;
     }
-    return changed(sim);
+    return perpi_sim_tune_end(sim);
 }
 
 static bool has_own_friction(const perp_model* model, int32_t body)
@@ -279,7 +276,7 @@ perp_status perp_sim_set_pair_friction(perp_sim* sim, int32_t a, int32_t b, doub
         pair->mu = before;
         return status;
     }
-    return changed(sim);
+    return perpi_sim_tune_end(sim);
 }
 
 /* ---- joints, springs, drag, controllers ------------------------------------------------------------*/
@@ -298,7 +295,7 @@ perp_status perp_sim_set_joint_friction(perp_sim* sim, int32_t joint, double fri
         return status;
     }
     model->joint[joint].friction = isnan(friction) ? sim->built->joint[joint].friction : friction;
-    return changed(sim);
+    return perpi_sim_tune_end(sim);
 }
 
 perp_status perp_sim_set_joint_damping(perp_sim* sim, int32_t joint, double damping)
@@ -315,7 +312,7 @@ perp_status perp_sim_set_joint_damping(perp_sim* sim, int32_t joint, double damp
         return status;
     }
     model->joint[joint].damping = isnan(damping) ? sim->built->joint[joint].damping : damping;
-    return changed(sim);
+    return perpi_sim_tune_end(sim);
 }
 
 perp_status perp_sim_set_motor_max_effort(perp_sim* sim, int32_t joint, double max_effort)
@@ -339,7 +336,7 @@ perp_status perp_sim_set_motor_max_effort(perp_sim* sim, int32_t joint, double m
     }
     model->joint[joint].max_effort =
         isnan(max_effort) ? sim->built->joint[joint].max_effort : max_effort;
-    return changed(sim);
+    return perpi_sim_tune_end(sim);
 }
 
 perp_status perp_sim_set_spring(perp_sim* sim, int32_t spring, double stiffness, double damping,
@@ -374,7 +371,7 @@ perp_status perp_sim_set_spring(perp_sim* sim, int32_t spring, double stiffness,
         return status;
     }
     model->spring[spring] = s;
-    return changed(sim);
+    return perpi_sim_tune_end(sim);
 }
 
 perp_status perp_sim_set_drag(perp_sim* sim, int32_t body, double linear, double angular)
@@ -403,7 +400,7 @@ perp_status perp_sim_set_drag(perp_sim* sim, int32_t body, double linear, double
     const perpi_body* built = &sim->built->body[body];
     model->body[body].drag_linear = isnan(linear) ? built->drag_linear : linear;
     model->body[body].drag_angular = isnan(angular) ? built->drag_angular : angular;
-    return changed(sim);
+    return perpi_sim_tune_end(sim);
 }
 
 perp_status perp_sim_set_controller_gains(perp_sim* sim, int32_t controller, double kp, double ki,
@@ -433,7 +430,7 @@ perp_status perp_sim_set_controller_gains(perp_sim* sim, int32_t controller, dou
         return status;
     }
     model->controller[controller] = c;
-    return changed(sim);
+    return perpi_sim_tune_end(sim);
 }
 
 perp_status perp_sim_set_controller_target(perp_sim* sim, int32_t controller, double target)
@@ -453,5 +450,5 @@ perp_status perp_sim_set_controller_target(perp_sim* sim, int32_t controller, do
     }
     model->controller[controller].target =
         isnan(target) ? sim->built->controller[controller].target : (perpi_value){.number = target};
-    return changed(sim);
+    return perpi_sim_tune_end(sim);
 }

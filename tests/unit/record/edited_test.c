@@ -86,7 +86,7 @@ TEST(a_frame_after_a_state_was_set_is_marked_and_all_others_verify)
         const perp_verdict verdict = record(SCENES[i], EDIT_SILENT, 1);
         CHECK_EQ_INT(verdict.edited, 1);
         CHECK_EQ_INT(verdict.laws_checked, plain.laws_checked > 0 ? STEPS - 1 : 0);
-        CHECK_CONTAINS(verdict.message, "but for 1 frames");
+        CHECK_CONTAINS(verdict.message, "but for 1 frame after");
     }
     (void)remove("edited.h5");
 }
