@@ -7,6 +7,7 @@
 
 #include "perp_test.h"
 
+#include "model/model.h"
 #include "perp/perp.h"
 
 enum { STEPS = 8, PATH = 1024 };
@@ -334,6 +335,30 @@ static void check_planar(double angle, const double quaternion[4])
     CHECK_EQ_STR(round_trip(model, &sim_def, sim), "");
     perp_sim_destroy(sim);
     perp_model_destroy(model);
+}
+
+/* What errors of joints are compared with depends on the largest body, whenever it was added. */
+TEST(the_size_of_a_joint_does_not_depend_on_the_order_of_adding)
+{
+    CHECK_OK(perp_context_create(NULL, &context));
+    perp_model* model = two_links();
+    perp_shape_def box = perp_shape_def_default(PERP_SHAPE_BOX);
+    box.size[0] = box.size[1] = box.size[2] = 8.0;
+    perp_body_def body = perp_body_def_default();
+    body.name = "far";
+    body.position[0] = 50.0;
+    body.shapes = &box;
+    body.shape_count = 1;
+    add_body(model, &body);
+    perp_scene* scene = NULL;
+    CHECK_OK(perp_scene_from_model(context, model, NULL, 1, &scene));
+    for (size_t i = 0; i < 2; ++i) {
+        CHECK(model->joint[i].size == perp_scene_model(scene)->joint[i].size);
+        CHECK_NEAR(model->joint[i].size, sqrt(3.0) * 4.0, 1e-12);
+    }
+    perp_scene_destroy(scene);
+    perp_model_destroy(model);
+    perp_context_destroy(context);
 }
 
 TEST(planar_rotations_are_written_to_the_same_bits)

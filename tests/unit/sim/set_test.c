@@ -297,6 +297,53 @@ TEST(a_body_that_is_set_behind_a_wall_has_not_crossed_it)
     scene_sim_close(&s);
 }
 
+static int32_t contacts_of(const perp_sim* sim, int32_t body)
+{
+    int32_t count = 0, own = 0;
+    const perp_contact* contact = perp_sim_contacts(sim, &count);
+    for (int32_t i = 0; i < count; ++i) {
+        own += contact[i].body_a == body || contact[i].body_b == body;
+    }
+    return own;
+}
+
+TEST(contacts_of_a_body_that_moved_are_forgotten_and_others_kept)
+{
+    scene_sim s = scene_sim_quoted("%s", TWO_BALLS);
+    run(s.sim, 5);
+    CHECK(contacts_of(s.sim, 1) == 1 && contacts_of(s.sim, 2) == 1);
+    const double high[3] = {0, 0, 4}, kick[3] = {0, 0, 1};
+    CHECK_OK(perp_sim_set_body_velocity(s.sim, 2, kick, NULL)); /* did not move: keeps its own */
+    CHECK_OK(perp_sim_set_body_pose(s.sim, 1, high, NULL));
+    CHECK(contacts_of(s.sim, 1) == 0 && contacts_of(s.sim, 2) == 1);
+    scene_sim_close(&s);
+}
+
+/* The energy of a soft layer is that of the depth at which the body was set. */
+TEST(a_soft_layer_counts_from_the_depth_that_was_set)
+{
+    scene_sim s = scene_sim_quoted(
+        "{'step': 0.001, 'stepper': 'compliant', 'gravity': [0,0,-10], 'bodies': ["
+        "{'name': 'floor', 'type': 'static', 'shapes': [{'type': 'plane', 'normal': [0,0,1]}]},"
+        "{'name': 'ball', 'mass': 1, 'position': [0,0,1], 'compliance': {'stiffness': 1000}, 'shapes':"
+        " [{'type': 'sphere', 'radius': 1}]}]}");
+    run(s.sim, 50);
+    const double depth[3] = {0.0, 0.01, 0.03};
+    for (int i = 0; i < 3; ++i) {
+        const double at[3] = {0, 0, 1 - depth[i]}, still[3] = {0, 0, 0};
+        CHECK_OK(perp_sim_set_body_pose(s.sim, 1, at, NULL));
+        CHECK_OK(perp_sim_set_body_velocity(s.sim, 1, still, still));
+        CHECK_OK(perp_sim_check_state(s.sim));
+        CHECK_NEAR(perp_sim_energy(s.sim).total, 10 * at[2] + 500 * depth[i] * depth[i], 1e-9);
+        CHECK_AT_MOST(worst_unexplained(s.sim, 20), 1e-9);
+    }
+    const double high[3] = {0, 0, 3};
+    CHECK_OK(perp_sim_set_body_pose(s.sim, 1, high, NULL));
+    CHECK_OK(perp_sim_check_state(s.sim));
+    CHECK_NEAR(perp_sim_energy(s.sim).potential, 30.0, 1e-9);
+    scene_sim_close(&s);
+}
+
 TEST(a_state_that_is_set_starts_a_new_account_which_explains_every_step)
 {
     for (int k = 0; k < SCENE_COUNT; ++k) {
