@@ -80,6 +80,18 @@ PERP_API const char* perp_shape_summary(perp_shape_type type);
 PERP_API PERP_NODISCARD perp_status perp_shape_find(perp_context* context, const char* name,
                                                     int32_t dimension, perp_shape_type* type);
 
+/* ---- meshes from files -----------------------------------------------------------------------------*/
+
+/* A .poly, .stl or .obj file, as docs/scene.md describes them. */
+typedef struct perp_mesh_file perp_mesh_file;
+/* scale: along the axes, none of them 0; NULL: 1. PERP_ERROR_INPUT names file and line. */
+PERP_API PERP_NODISCARD perp_status perp_mesh_load(perp_context* context, const char* path,
+                                                   const double scale[3], perp_mesh_file** mesh);
+PERP_API void perp_mesh_destroy(perp_mesh_file* mesh);
+/* Lets a mesh or polyhedron def point to the vertices and triangles: until the def has been added to a
+ * model, which copies them, the mesh must stay. */
+PERP_API void perp_mesh_fill(const perp_mesh_file* mesh, perp_shape_def* def);
+
 /* ---- solids by name ------------------------------------------------------------------------------*/
 
 /* tetrahedron, cube, octahedron, dodecahedron, icosahedron: all vertices at `radius` from the origin.

@@ -439,3 +439,50 @@ TEST(a_saved_scene_is_loaded_again)
     perp_context_destroy(context);
     (void)remove("saved.json");
 }
+
+/* A mesh file in a scene and in C: the same model, inside out by a mirror or not. */
+TEST(a_mesh_file_is_loaded_in_C_as_in_a_scene)
+{
+    static const char TETRAHEDRON[] = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n"
+                                      "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
+    CHECK_OK(perp_context_create(NULL, &context));
+    FILE* file = fopen("tetrahedron.obj", "w");
+    CHECK(file != NULL && fputs(TETRAHEDRON, file) >= 0 && fclose(file) == 0);
+    const double scale[3] = {-2, 1, 0.5}, none[3] = {1, 0, 1};
+    perp_mesh_file* mesh = NULL;
+    CHECK_EQ_INT(perp_mesh_load(context, "tetrahedron.obj", none, &mesh), PERP_ERROR_INPUT);
+    CHECK_EQ_INT(perp_mesh_load(context, "no.obj", NULL, &mesh), PERP_ERROR_INPUT);
+    CHECK_EQ_INT(perp_mesh_load(context, "tetrahedron.txt", NULL, &mesh), PERP_ERROR_INPUT);
+    CHECK(mesh == NULL);
+    CHECK_OK(perp_mesh_load(context, "tetrahedron.obj", scale, &mesh));
+    perp_shape_def shape = perp_shape_def_default(PERP_SHAPE_MESH);
+    perp_mesh_fill(mesh, &shape);
+    shape.source = "tetrahedron.obj";
+    perp_body_def body = perp_body_def_default();
+    body.name = "it";
+    body.type = PERP_BODY_DYNAMIC;
+    body.density = 3.0;
+    body.shapes = &shape;
+    body.shape_count = 1;
+    perp_model_def def = perp_model_def_default();
+    perp_model* model = NULL;
+    CHECK_OK(perp_model_create(context, &def, &model));
+    add_body(model, &body);
+    perp_mesh_destroy(mesh);
+    const char text[] =
+        "{\"name\": \"model\", \"bodies\": [{\"name\": \"it\", \"density\": 3, \"shapes\":"
+        " [{\"type\": \"mesh\", \"file\": \"tetrahedron.obj\", \"scale\": [-2, 1, 0.5]}]}]}";
+    perp_scene *read = NULL, *written = NULL, *again = NULL;
+    CHECK_OK(perp_scene_parse(context, text, strlen(text), "here.json", NULL, 0, &read));
+    const perp_sim_def sim = perp_sim_def_default();
+    CHECK_OK(perp_scene_from_model(context, model, &sim, 1, &written));
+    CHECK_OK(perp_scene_from_model(context, perp_scene_model(read), &sim, 1, &again));
+    CHECK_EQ_STR(perp_scene_text(written), perp_scene_text(again));
+    CHECK_NEAR(perp_model_body_info(model, 0).mass, 3.0 / 6.0, 1e-15);
+    perp_scene_destroy(read);
+    perp_scene_destroy(written);
+    perp_scene_destroy(again);
+    perp_model_destroy(model);
+    perp_context_destroy(context);
+    (void)remove("tetrahedron.obj");
+}

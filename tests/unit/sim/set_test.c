@@ -325,7 +325,8 @@ TEST(a_soft_layer_counts_from_the_depth_that_was_set)
     scene_sim s = scene_sim_quoted(
         "{'step': 0.001, 'stepper': 'compliant', 'gravity': [0,0,-10], 'bodies': ["
         "{'name': 'floor', 'type': 'static', 'shapes': [{'type': 'plane', 'normal': [0,0,1]}]},"
-        "{'name': 'ball', 'mass': 1, 'position': [0,0,1], 'compliance': {'stiffness': 1000}, 'shapes':"
+        "{'name': 'ball', 'mass': 1, 'position': [0,0,1], 'compliance': {'stiffness': 1000}, "
+        "'shapes':"
         " [{'type': 'sphere', 'radius': 1}]}]}");
     run(s.sim, 50);
     const double depth[3] = {0.0, 0.01, 0.03};
