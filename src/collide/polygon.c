@@ -34,6 +34,8 @@
 
 /* Rounding in angles: two orders closer than this are one. */
 #define SAME_ANGLE 1e-12
+/* Of the size: gaps that differ by less than this after every motion within the margin are equal. */
+#define SAME_GAP 1e-12
 #define THETA_MAX 0.35
 #define DEPTH 1.01  /* times the least depth: plain features down to here count */
 #define FACING 1e-9 /* cosine: normals at a right angle do not face away from each other */
@@ -79,16 +81,27 @@ void perpi_outline_make(const perpi_shape* shape, const perpi_pose* pose, vec3 o
         return;
     }
     const double hx = shape->half.x, hy = shape->half.y;
-    const double box[20] = {hx,       -hy,
-                            hx,       hy,
-                            -hx,      hy,
-                            -hx,      -hy, /* vertices */
-                            1,        0,
-                            0,        1,
-                            -1,       0,
-                            0,        -1, /* normals of the edges that begin there */
-                            0,        0.5 * PERPI_PI,
-                            PERPI_PI, 1.5 * PERPI_PI};
+    /* numbered as in box_box.c: the contacts of boxes that lie flat have the same order with every model */
+    const double box[20] = {-hx,
+                            -hy,
+                            hx,
+                            -hy,
+                            hx,
+                            hy,
+                            -hx,
+                            hy, /* vertices */
+                            0,
+                            -1,
+                            1,
+                            0,
+                            0,
+                            1,
+                            -1,
+                            0, /* normals of the edges that begin there */
+                            -0.5 * PERPI_PI,
+                            0,
+                            0.5 * PERPI_PI,
+                            PERPI_PI};
     memcpy(o->box, box, sizeof box);
     o->count = 4;
     o->vertex = o->box;
@@ -205,7 +218,9 @@ static feature_pair make_pair(const meeting* m, uint32_t side, int32_t edge, vec
                       .edge = edge,
                       .p = perpi_outline_vertex(other, vertex),
                       .n = perpi_outline_normal(owner, edge)};
-    f.psi = v3_dot(f.n, v3_sub(f.p, p));
+    /* from the owner's origin: a turn below the rounding of the vertices moves neither end of an edge */
+    const double *n = owner->edge + 2 * (size_t)edge, *v = owner->vertex + 2 * (size_t)edge;
+    f.psi = v3_dot(f.n, v3_sub(f.p, v3(owner->x, owner->y, 0))) - (n[0] * v[0] + n[1] * v[1]);
     f.distance = segment_distance(f.p, p, v3_scale(1.0 / length, d), length);
     /* while the edge's normal, reversed, lies between those of the edges that meet in the vertex */
     f.from = side == 0 ? parallel_at(m, edge, before) : parallel_at(m, vertex, edge);
@@ -304,11 +319,14 @@ static double least_gap(const meeting* m, const feature_pair* best)
 
 static perp_status add(meeting* m, const feature_pair* f, uint32_t group, bool secondary)
 {
-    const vec3 p = v3_add(m->origin, f->p), foot = v3_madd(p, -f->psi, f->n);
+    /* the gap is that of the two points as they are rounded: less than that is no gap */
+    const vec3 below = v3_madd(f->p, -f->psi, f->n);
+    const double gap = v3_dot(f->n, v3_sub(f->p, below));
+    const vec3 p = v3_add(m->origin, f->p), foot = v3_add(m->origin, below);
     const uint32_t name = feature_name(f->side, (uint32_t)f->vertex, (uint32_t)f->edge, group);
     m->list->secondary = secondary;
-    return f->side == 0 ? perpi_touch_add(m->list, name, foot, p, f->n, f->psi)
-                        : perpi_touch_add(m->list, name, p, foot, v3_neg(f->n), f->psi);
+    return f->side == 0 ? perpi_touch_add(m->list, name, foot, p, f->n, gap)
+                        : perpi_touch_add(m->list, name, p, foot, v3_neg(f->n), gap);
 }
 
 /* ---- plain: every pair within the margin ---------------------------------------------------------- */
@@ -545,6 +563,67 @@ static uint64_t trim(const meeting* m, uint64_t mask)
     }
 }
 
+/* How far along the edge (counter-clockwise on a) the vertex of the pair lies. */
+static double place_along(const feature_pair* f, vec3 along)
+{
+    return v3_dot(along, f->p);
+}
+
+/* Of a group that is told by two parallel edges, one of each polygon, the pair whose vertex lies over the
+ * other edge: on the side `way` (+1 or -1 along a's edge) of the middle that is the one farther back. The group is
+ * one or two pairs; -1: it is no such group. */
+static int32_t inner_pair(const meeting* m, uint64_t mask, vec3 along, double way)
+{
+    int32_t inner = -1, count = 0;
+    for (int32_t i = 0; i < m->count; ++i) {
+        if (!(mask >> i & 1U)) {
+            continue;
+        }
+        const feature_pair* f = &m->pair[i];
+        if (count == 0 || way * (place_along(f, along) - place_along(&m->pair[inner], along)) <
+                              -PERPI_TOUCH_TIE * m->size) {
+            inner = i;
+        }
+        count += 1;
+    }
+    return count <= 2 ? inner : -1;
+}
+
+/* Two edges that lie flat on each other. The groups of the orders before and after they are parallel then say
+ * no more than that the vertex at either end of the stretch in which they overlap stays off the other edge
+ * (docs/notation.md, "Flat on flat"): these members stay. */
+static void reduce_flat(const meeting* m, uint64_t group[2])
+{
+    int32_t edge[2] = {-1, -1};
+    vec3 n[2];
+    for (int32_t i = 0; i < m->count; ++i) {
+        const feature_pair* f = &m->pair[i];
+        if (!((group[0] | group[1]) >> i & 1U)) {
+            continue;
+        }
+        if (edge[f->side] >= 0 && edge[f->side] != f->edge) {
+            return;
+        }
+        edge[f->side] = f->edge;
+        n[f->side] = f->n;
+    }
+    if (edge[0] < 0 || edge[1] < 0 || (group[0] & group[1]) != 0 ||
+        !(v3_norm(v3_add(n[0], n[1])) * m->margin <= SAME_GAP * m->size)) {
+        return;
+    }
+    /* before the edges are parallel (a turned clockwise) their ends along a's edge are near each other */
+    const vec3 along = v3(-n[0].y, n[0].x, 0);
+    const int32_t first = inner_pair(m, group[0], along, 1.0);
+    const int32_t second = inner_pair(m, group[1], along, -1.0);
+    if (first < 0 || second < 0 ||
+        !(place_along(&m->pair[first], along) - place_along(&m->pair[second], along) >
+          PERPI_TOUCH_TIE * m->size)) {
+        return;
+    }
+    group[0] = (uint64_t)1 << first;
+    group[1] = (uint64_t)1 << second;
+}
+
 static double most_open(const meeting* m, uint64_t mask)
 {
     double most = -INFINITY;
@@ -602,6 +681,9 @@ static perp_status add_groups(meeting* m, const feature_pair* best)
         if (mask != 0 && !(open > m->margin) && !(far != 0 && open < floor)) {
             group[groups++] = trim(m, mask);
         }
+    }
+    if (orders == 2 && groups == 2) {
+        reduce_flat(m, group);
     }
     perp_status status = PERP_OK;
     for (int32_t g = 0; status == PERP_OK && g < groups; ++g) {
