@@ -43,6 +43,9 @@ perp_status perpi_sim_account(perp_sim* sim, const perpi_formulation* f, double 
         .q_end = q_answer,
         .v_state = v_carried,
         .offset = perpi_sim_offset(sim),
+        .compression = sim->contacts.item,
+        .compression_count =
+            sim->info.kind == PERP_STEP_DECOMPRESSION ? (int32_t)sim->contacts.count : 0,
         .q_final = projected ? sim->q_next : NULL,
         .v_final = projected ? sim->v_next : NULL,
     };

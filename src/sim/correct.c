@@ -202,12 +202,30 @@ static void displace(perp_sim* sim)
     }
 }
 
-static perp_status move_poses(perp_sim* sim, perp_report* report, int32_t* moves)
+/* What is left of the joints' errors at the poses at hand. */
+static double joint_errors(const perp_sim* sim)
 {
+    return perpi_formulation_error(sim->formulation, sim->model, sim->q_next, sim->input, NULL);
+}
+
+/* Newton's method: linear in each move, so that it can lead away from where the joints fit (a light body between
+ * two taut ropes). Poses that fit worse than those of the step are not taken. */
+static perp_status take_moves(perp_sim* sim, double h, double first, int32_t* moves)
+{
+    if (*moves == 0 || joint_errors(sim) <= first) {
+        return PERP_OK;
+    }
+    memcpy(sim->q_next, sim->q_answer, (size_t)sim->q_size * sizeof *sim->q_next);
+    *moves = 0;
+    return close_contacts(sim, h);
+}
+
+static perp_status move_poses(perp_sim* sim, double h, perp_report* report, int32_t* moves)
+{
+    const double first = joint_errors(sim);
     double before = INFINITY;
     while (*moves < MAX_MOVES) {
-        const double error =
-            perpi_formulation_error(sim->formulation, sim->model, sim->q_next, sim->input, NULL);
+        const double error = joint_errors(sim);
         if (error <= PERPI_CORRECTION_GOAL ||
             (error <= PERPI_CORRECTION_ENOUGH && error > 0.5 * before)) {
             return PERP_OK;
@@ -224,13 +242,16 @@ static perp_status move_poses(perp_sim* sim, perp_report* report, int32_t* moves
         if (status == PERP_OK) {
             status = solve(sim, report, &solved);
         }
-        if (status != PERP_OK || !solved) {
-            return status; /* a contact is in the way: the joint stays open, its error says so */
+        if (status != PERP_OK) {
+            return status;
+        }
+        if (!solved) {
+            break; /* a contact is in the way: the joint stays open, its error says so */
         }
         displace(sim);
         *moves += 1;
     }
-    return PERP_OK;
+    return take_moves(sim, h, first, moves);
 }
 
 perp_status perpi_sim_project(perp_sim* sim, double h, perp_report* report, int32_t* moves)
@@ -240,7 +261,7 @@ perp_status perpi_sim_project(perp_sim* sim, double h, perp_report* report, int3
     perp_status status = close_contacts(sim, h);
     mark_slack(sim);
     if (status == PERP_OK) {
-        status = move_poses(sim, report, moves);
+        status = move_poses(sim, h, report, moves);
     }
     if (status == PERP_OK) {
         drop_open(sim);

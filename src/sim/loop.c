@@ -25,6 +25,7 @@ enum {
     LATE_LOOKS = 80,
     TURN_LOOKS = 20,
     MAX_REVISIONS = 40,
+    HASTY_REVISIONS = 8, /* from then on with means of old and new estimates */
     MAX_CROSSINGS = 12,
 };
 /* Looking at the end of the step: the certificate of its laws, at which to stop at once, and at which
@@ -39,6 +40,8 @@ static const double LOOK_SLOW = 0.2;
 static const double LOOK_NOISE = 1e-7;
 /* Late iterations: of the scene's tolerance, the part that each solve is asked for. */
 static const double LATE_PART = 0.1;
+/* Midpoint steps: what the estimates of layers may still change by, relative, when the last solve begins. */
+static const double REVISED_ENOUGH = 1e-6;
 /* Of the size of a body: points of contacts that are closer than this to a particle are its own. */
 static const double ROUNDING_OF_POINTS = 1e-9;
 
@@ -180,15 +183,21 @@ static perp_status formulate_once(perp_sim* sim, double h, perp_contact_residual
 }
 
 /* Midpoint steps of soft layers are solved again where the answer says that a layer was touched or
- * left on the way. Another round changes little by then, so a few are enough. */
+ * left on the way. If that does not settle (layers of one body that are left in turn), what they give is not what they
+ * had stored, and the step is an Euler step, which loses energy but never gains it. */
 static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_residual* residual,
                                        perp_report* report)
 {
     perp_status status = formulate_once(sim, h, residual, report);
-    for (int i = 0; i < MAX_REVISIONS && status == PERP_OK && sim->step_settings.midpoint; ++i) {
-        if (!perpi_layers_revise(sim->formulation, sim->model, sim->v_problem, sim->p_problem,
-                                 sim->next.item)) {
+    for (int i = 0; i <= MAX_REVISIONS && status == PERP_OK && sim->step_settings.midpoint; ++i) {
+        const double change =
+            perpi_layers_revise(sim->formulation, sim->model, i >= HASTY_REVISIONS, sim->v_problem,
+                                sim->p_problem, sim->next.item);
+        if (change == 0.0) {
             break;
+        }
+        if (i == MAX_REVISIONS && !(change <= REVISED_ENOUGH)) {
+            perpi_layers_to_euler(sim->next.item, (int32_t)sim->next.count);
         }
         const int32_t iterations = report->iterations;
         status = formulate_once(sim, h, residual, report);
@@ -875,12 +884,11 @@ static void apply_kept_overlap(perp_sim* sim)
 }
 
 /* A particle has no arm: what meets it acts where it is, and not where a feature that is looked for ahead of the
- * step, or an overlap that is kept, has its point. Elsewhere equal and opposite impulses would turn the pair. Not
- * where a passage was found: what is to stop it acts where the two would meet. */
+ * step, or an overlap that is kept, has its point. Elsewhere equal and opposite impulses would turn the pair. */
 static void act_on_particles(perp_sim* sim)
 {
     const perp_model* model = sim->model;
-    for (size_t i = 0; i < sim->next.count && sim->sides.missing_count == 0; ++i) {
+    for (size_t i = 0; i < sim->next.count; ++i) {
         perp_contact* c = &sim->next.item[i];
         const perpi_body *a = &model->body[c->body_a], *b = &model->body[c->body_b];
         if (a->dofs == 0 || b->dofs == 0 || !(a->particle || b->particle)) {

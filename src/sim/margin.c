@@ -25,7 +25,7 @@ static const double SLACK_MAX = 0.06;
 /* Turns matter where features form groups; in the plane the margin bounds them well enough. */
 static bool turns_matter(const perp_sim* sim)
 {
-    return sim->model->dimension == 3 && perpi_sim_grouped(sim) && isnan(sim->def.margin);
+    return sim->model->dimension == 3 && perpi_sim_grouped(sim);
 }
 
 /* Distance of the body's farthest point from its centre; endless bodies count with the size of
@@ -45,7 +45,8 @@ perp_status perpi_sim_margins(perp_sim* sim, double h)
     const perp_model* model = sim->model;
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
-        if (!isnan(sim->def.margin)) {
+        const bool given = !isnan(sim->def.margin);
+        if (given && !turns_matter(sim)) {
             sim->margin[i] = 0.5 * sim->def.margin;
             continue;
         }
@@ -73,6 +74,7 @@ perp_status perpi_sim_margins(perp_sim* sim, double h)
             RESERVE * (travel(model, body, h, v, w) + perpi_sim_offset_travel(sim, i)) +
             FLOOR * reach_of(model, body);
         const double slack = SLACK * sim->margin[i] / reach_of(model, body);
+        sim->margin[i] = given ? 0.5 * sim->def.margin : sim->margin[i];
         sim->turn[i].spin[0] = v3_scale(h, w);
         sim->turn[i].slack = body->dofs == 0 ? 0.0 : slack < SLACK_MAX ? slack : SLACK_MAX;
     }
@@ -110,10 +112,10 @@ static bool turned_otherwise(perp_sim* sim, double h, const double* v_new)
 bool perpi_sim_margins_exceeded(perp_sim* sim, double h, const double* v_new)
 {
     const perp_model* model = sim->model;
-    if (!isnan(sim->def.margin)) {
-        return false; /* the user's word */
-    }
     bool exceeded = turns_matter(sim) && turned_otherwise(sim, h, v_new);
+    if (!isnan(sim->def.margin)) {
+        return exceeded; /* how far to look is the user's word; which way bodies turn is not */
+    }
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
         if (body->dofs == 0) {

@@ -499,7 +499,8 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
         }
     }
     perpi_sim_initial_state(sim);
-    return perpi_sim_start(sim);
+    status = perpi_sim_check_springs(sim);
+    return status == PERP_OK ? perpi_sim_start(sim) : status;
 }
 
 perp_status perpi_sim_create_quietly(perp_context* context, const perp_model* model,
