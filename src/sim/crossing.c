@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "sim/internal.h"
+#include "step/layer_core.h"
 
 enum { MAX_TOUCHES = 4 };
 /* Of the smaller thickness: pairs that move further, or are deeper in each other, are looked at. Half the sum
@@ -571,6 +572,17 @@ static perp_status constrain(perp_sim* sim, const perpi_sim_passage* met)
     return status == PERP_OK ? remember(sim, &m) : status;
 }
 
+/* How far the layers between the two can be pressed in; 0: there are none. */
+static double core_depth(const perp_sim* sim, const perpi_broad_pair* pair)
+{
+    const perp_contact c = {.body_a = pair->body_a,
+                            .body_b = pair->body_b,
+                            .key = (uint64_t)pair->shape_a << 44 | (uint64_t)pair->shape_b << 24};
+    return perpi_model_layer(sim->model, c.body_a, c.body_b).soft
+               ? perpi_layer_core_depth(sim->model, &c)
+               : 0.0;
+}
+
 perp_status perpi_sim_check_sides(perp_sim* sim, double h, double deepest,
                                   const perpi_sim_passage** crossed)
 {
@@ -582,7 +594,7 @@ perp_status perpi_sim_check_sides(perp_sim* sim, double h, double deepest,
         find_passages(sim, h, sim->q, NULL, plain ? deepest : fmax(deepest, x->depth));
     for (size_t i = 0; status == PERP_OK && i < x->passage_count; ++i) {
         const perpi_sim_passage* met = &x->passage[i];
-        const double give = perpi_sim_give(sim, met->pair.body_a, met->pair.body_b);
+        const double give = core_depth(sim, &met->pair);
         if (met->passage.crossed && isinf(give)) {
             return perpi_fail(
                 sim->context, PERP_ERROR_SOLVE,

@@ -10,6 +10,7 @@
 #include "sim/internal.h"
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
+#include "step/layer_core.h"
 #include "step/layers.h"
 #include "step/repair.h"
 
@@ -25,13 +26,15 @@ enum {
     LATE_LOOKS = 80,
     TURN_LOOKS = 20,
     MAX_REVISIONS = 40,
-    HASTY_REVISIONS = 8, /* from then on with means of old and new estimates */
+    IDLE_REVISIONS = 8, /* in a row that halve nothing */
     MAX_CROSSINGS = 12,
 };
 /* Looking at the end of the step: the certificate of its laws, at which to stop at once, and at which
  * to stop when looking again no longer halves it (after many looks: the scene's tolerance). */
 static const double LOOK_GOAL = 1e-12;
 static const double LOOK_ENOUGH = 1e-10;
+/* What the parts of the way of soft layers may be off by where solving again no longer halves it. */
+static const double REVISED_ENOUGH = 1e-9;
 /* Once velocities change by less than this, mixing them only adds its own rounding. */
 static const double LOOK_STILL = 1e-10;
 /* Answers are mixed from the first round on that leaves more than this part of the certificate; what
@@ -40,8 +43,8 @@ static const double LOOK_SLOW = 0.2;
 static const double LOOK_NOISE = 1e-7;
 /* Late iterations: of the scene's tolerance, the part that each solve is asked for. */
 static const double LATE_PART = 0.1;
-/* Midpoint steps: what the estimates of layers may still change by, relative, when the last solve begins. */
-static const double REVISED_ENOUGH = 1e-6;
+/* What they may be off by when the last solve begins; beyond that the step is an Euler step. */
+static const double REVISED_CLOSE = 1e-6;
 /* Of the size of a body: points of contacts that are closer than this to a particle are its own. */
 static const double ROUNDING_OF_POINTS = 1e-9;
 
@@ -157,8 +160,9 @@ static perpi_step_input step_input(const perp_sim* sim, double h)
                               .settings = &sim->step_settings};
 }
 
-static perp_status formulate_once(perp_sim* sim, double h, perp_contact_residual* residual,
-                                  perp_report* report)
+/* v: the guess of the velocities at the end of the step. */
+static perp_status formulate_once(perp_sim* sim, double h, const double* v,
+                                  perp_contact_residual* residual, perp_report* report)
 {
     perpi_formulation* f = sim->formulation;
     const perpi_step_input in = step_input(sim, h);
@@ -170,7 +174,7 @@ static perp_status formulate_once(perp_sim* sim, double h, perp_contact_residual
         return status;
     }
     sim->has_problem = true;
-    perpi_formulation_gather_v(f, sim->model, sim->v, sim->v_problem);
+    perpi_formulation_gather_v(f, sim->model, v, sim->v_problem);
     perpi_formulation_gather_p(f, sim->next.item, sim->p_problem);
     perpi_formulation_gather_joints(f, sim->joint, sim->p_problem);
     perpi_forces_gather(f, sim->model, sim->s, sim->p_problem);
@@ -182,25 +186,51 @@ static perp_status formulate_once(perp_sim* sim, double h, perp_contact_residual
     return status == PERP_OK ? accept(sim, residual, report) : status;
 }
 
-/* Midpoint steps of soft layers are solved again where the answer says that a layer was touched or
- * left on the way. If that does not settle (layers of one body that are left in turn), what they give is not what they
- * had stored, and the step is an Euler step, which loses energy but never gains it. */
+/* From the velocities of the middle of the step, which a midpoint step solves for, to those of its end. */
+static void extend_to_end(perp_sim* sim)
+{
+    const double theta = sim->formulation->theta;
+    const int32_t stride = perpi_v_stride(sim->model);
+    for (int32_t i = 0; theta != 1.0 && i < (int32_t)sim->model->body_count; ++i) {
+        for (int32_t j = i * stride; j < i * stride + sim->model->body[i].dofs; ++j) {
+            sim->v_next[j] = (sim->v_next[j] - (1.0 - theta) * sim->v[j]) / theta;
+        }
+    }
+}
+
+/* Soft layers: solved again where a layer is pressed in as far as a core that was not in the problem.
+ * Midpoint steps are solved again where the answer says that a layer was touched or
+ * left on the way, until the parts of the way agree; or no longer come closer, because contacts
+ * alternate, or because they are as close as the solver's answers are. Where they do not agree, layers give
+ * back what they had not stored: the step is then an Euler step, which loses energy but never gains it. */
 static perp_status formulate_and_solve(perp_sim* sim, double h, perp_contact_residual* residual,
                                        perp_report* report)
 {
-    perp_status status = formulate_once(sim, h, residual, report);
-    for (int i = 0; i <= MAX_REVISIONS && status == PERP_OK && sim->step_settings.midpoint; ++i) {
-        const double change =
-            perpi_layers_revise(sim->formulation, sim->model, i >= HASTY_REVISIONS, sim->v_problem,
-                                sim->p_problem, sim->next.item);
-        if (change == 0.0) {
+    double off = 0.0, least = INFINITY;
+    int32_t idle = 0;
+    perp_status status = formulate_once(sim, h, sim->v, residual, report);
+    for (int i = 0;
+         i < MAX_REVISIONS && idle < IDLE_REVISIONS && status == PERP_OK && sim->stepper->layered;
+         ++i) {
+        const bool pressed = perpi_layers_press(sim->formulation, sim->model, sim->next.item);
+        if (sim->step_settings.midpoint && !pressed) {
+            status = perpi_layers_revise(sim->formulation, sim->model, i, sim->v_problem,
+                                         sim->p_problem, sim->next.item, &off);
+        }
+        if (status != PERP_OK || (off == 0.0 && !pressed)) {
             break;
         }
-        if (i == MAX_REVISIONS && !(change <= REVISED_ENOUGH)) {
+        idle = !pressed && off <= 0.5 * least      ? 0
+               : !pressed && off <= REVISED_ENOUGH ? IDLE_REVISIONS
+                                                   : idle + 1;
+        least = !pressed && off < least ? off : least;
+        const bool last = i + 1 == MAX_REVISIONS || idle >= IDLE_REVISIONS;
+        if (last && sim->step_settings.midpoint && !(off <= REVISED_CLOSE)) {
             perpi_layers_to_euler(sim->next.item, (int32_t)sim->next.count);
         }
+        extend_to_end(sim);
         const int32_t iterations = report->iterations;
-        status = formulate_once(sim, h, residual, report);
+        status = formulate_once(sim, h, sim->v_next, residual, report);
         report->iterations += iterations;
     }
     return status;
