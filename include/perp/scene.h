@@ -53,6 +53,8 @@ PERP_API const char* perp_scene_name(const perp_scene* scene);
 /* The scene as it will be simulated, overrides applied: parsing it again gives the same scene. */
 PERP_API const char* perp_scene_text(const perp_scene* scene);
 PERP_API int32_t perp_scene_record_every(const perp_scene* scene);
+/* Writes that text to a file, replacing it. */
+PERP_API PERP_NODISCARD perp_status perp_scene_save(const perp_scene* scene, const char* path);
 
 /* How it asks to be simulated. Strings and arrays belong to the scene. */
 typedef struct perp_scene_run {

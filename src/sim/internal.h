@@ -116,10 +116,25 @@ typedef struct perpi_sides {
     size_t missing_count, missing_capacity;
 } perpi_sides;
 
+/* What was set from outside (edit.c, tune.c). */
+typedef struct perpi_edit {
+    int64_t states;   /* how often the state was */
+    int64_t changes;  /* how often parameters were */
+    bool since_start; /* the state was, since the start or the last snapshot */
+    bool parameters;  /* some are not those of the model */
+    bool pending;     /* a pose was, and has not been checked */
+    bool* moved;      /* per body: its pose; NULL: none ever was */
+} perpi_edit;
+
 struct perp_sim {
     perp_context* context;
-    const perp_model* model;
-    perp_sim_def def; /* strings and options are not kept beyond create */
+    const perp_model* built; /* the model it was created with */
+    const perp_model* model; /* the same, or its own copy with other parameters (tune.c) */
+    perp_model* tuned;       /* that copy; NULL: none */
+    perpi_edit edit;
+    perp_sim_def asked;     /* as given, with its own strings and options */
+    perpi_arena asked_text; /* these */
+    perp_sim_def def;       /* asked, with what it left open */
     const perpi_stepper_ops* stepper;
     const perpi_stepper_ops*
         second; /* takes over steps of which that fails; NULL: none (fallback.c) */
@@ -238,6 +253,33 @@ PERP_NODISCARD perp_status perpi_sim_room(perp_sim* sim, size_t dofs, size_t row
 /* How deep the soft layers between two bodies go: overlap up to there is none. */
 double perpi_sim_give(const perp_sim* sim, int32_t a, int32_t b);
 
+/* sim.c: a simulation without the warnings about the start. */
+PERP_NODISCARD perp_status perpi_sim_create_quietly(perp_context* context, const perp_model* model,
+                                                    const perp_sim_def* def, perp_sim** sim);
+/* The bodies as the model has them at the start; motors with its targets. */
+void perpi_sim_initial_state(perp_sim* sim);
+/* edit.c: room for the marks; then for each body that is set (moved: its pose differs), before or after its
+ * numbers are put in place; then at the end. */
+PERP_NODISCARD perp_status perpi_sim_edit_room(perp_sim* sim);
+void perpi_sim_edit_body(perp_sim* sim, int32_t body, bool moved);
+void perpi_sim_edit_end(perp_sim* sim);
+/* The whole state is another one, which needs no check. */
+void perpi_sim_edit_forget(perp_sim* sim);
+/* The ledger is 0 again, and nothing is said about a last step. */
+void perpi_sim_new_account(perp_sim* sim);
+PERP_NODISCARD perp_status perpi_sim_check_body(const perp_sim* sim, const char* what,
+                                                int32_t body);
+/* tune.c: the model with parameters of the simulation's own, made on first use. */
+PERP_NODISCARD perp_status perpi_sim_tuned(perp_sim* sim, perp_model** model);
+/* Its parameters hold from now on. */
+PERP_NODISCARD perp_status perpi_sim_tune_end(perp_sim* sim);
+PERP_NODISCARD perp_status perpi_sim_tune_like(perp_sim* sim, const perp_sim* other);
+void perpi_sim_tuned_destroy(perp_sim* sim);
+/* start.c: the size that an overlap is compared with; layers that are pressed in, remembering deflections. */
+double perpi_sim_pair_size(const perp_model* model, const perpi_touch* touch);
+PERP_NODISCARD perp_status perpi_sim_press_layers(perp_sim* sim);
+/* def.c: keeps a copy of the definition that was asked for. */
+PERP_NODISCARD perp_status perpi_sim_keep_def(perp_sim* sim, const perp_sim_def* def);
 /* start.c: refuses or resolves bodies that overlap at the start. */
 PERP_NODISCARD perp_status perpi_sim_start(perp_sim* sim);
 /* spring_stability.c: refuses explicit springs that a fixed step cannot follow; on joints it warns. */

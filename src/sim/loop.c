@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "perp/set.h"
 #include "sim/internal.h"
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
@@ -1471,6 +1472,9 @@ perp_status perp_sim_step(perp_sim* sim)
                           "the simulation has reached its duration (t = %.9g)", sim->time);
     }
     perp_status status = announce(sim);
+    if (status == PERP_OK) {
+        status = perp_sim_check_state(sim); /* of poses that were set */
+    }
     if (status == PERP_OK) {
         status = work_out(sim);
     }

@@ -9,7 +9,8 @@
 
 perp_sim_def perp_sim_def_default(void)
 {
-    return (perp_sim_def){.step = 0.01,
+    return (perp_sim_def){.struct_size = sizeof(perp_sim_def),
+                          .step = 0.01,
                           .duration = 1.0,
                           .stepper = "stewart-trinkle",
                           .contact = "auto",
@@ -245,7 +246,7 @@ static perp_status prepare_looking(perp_sim* sim)
     return status;
 }
 
-static void initial_state(perp_sim* sim)
+void perpi_sim_initial_state(perp_sim* sim)
 {
     const perp_model* model = sim->model;
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
@@ -497,14 +498,13 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
             return status;
         }
     }
-    initial_state(sim);
-    perpi_sim_warn_of_crossing(sim);
+    perpi_sim_initial_state(sim);
     status = perpi_sim_check_springs(sim);
     return status == PERP_OK ? perpi_sim_start(sim) : status;
 }
 
-perp_status perp_sim_create(perp_context* context, const perp_model* model, const perp_sim_def* def,
-                            perp_sim** sim)
+perp_status perpi_sim_create_quietly(perp_context* context, const perp_model* model,
+                                     const perp_sim_def* def, perp_sim** sim)
 {
     perp_sim* s = NULL;
     perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
@@ -512,16 +512,31 @@ perp_status perp_sim_create(perp_context* context, const perp_model* model, cons
         return status;
     }
     s->context = context;
+    s->built = model;
     s->model = model;
     perpi_arena_init(&s->scratch, context);
     perpi_arena_init(&s->hit_scratch, context);
-    status = build(s, def);
+    perpi_arena_init(&s->asked_text, context);
+    status = perpi_sim_keep_def(s, def);
+    if (status == PERP_OK) {
+        status = build(s, &s->asked);
+    }
     if (status != PERP_OK) {
         perp_sim_destroy(s);
         return status;
     }
     *sim = s;
     return PERP_OK;
+}
+
+perp_status perp_sim_create(perp_context* context, const perp_model* model, const perp_sim_def* def,
+                            perp_sim** sim)
+{
+    const perp_status status = perpi_sim_create_quietly(context, model, def, sim);
+    if (status == PERP_OK) {
+        perpi_sim_warn_of_crossing(*sim);
+    }
+    return status;
 }
 
 void perp_sim_destroy(perp_sim* sim)
@@ -537,6 +552,8 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_formulation_destroy(sim->impact);
     perpi_sim_adaptive_destroy(sim);
     perpi_sim_sides_destroy(sim);
+    perpi_sim_tuned_destroy(sim);
+    perpi_free(context, sim->edit.moved);
     perp_contact_solver_destroy(sim->project_solver);
     perpi_free(context, sim->v_end);
     perpi_free(context, sim->settled);
@@ -590,6 +607,7 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_free(context, sim->hit_island);
     perpi_free(context, sim->callback);
     perpi_free(context, sim->user_code);
+    perpi_arena_free(&sim->asked_text);
     perpi_arena_free(&sim->scratch);
     perpi_arena_free(&sim->hit_scratch);
     perpi_free(context, sim);

@@ -243,6 +243,7 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_s
     sim->step = step;
     sim->tick = tick;
     sim->announced = false;
+    perpi_sim_edit_forget(sim);
     if (sim->adaptive) {
         sim->halves.h_next = clock[0];
         sim->halves.h_last = clock[1];

@@ -13,7 +13,7 @@
 static const double TOLERANCE = 1e-6;
 enum { MAX_ROUNDS = 200 };
 
-static double size_of_pair(const perp_model* model, const perpi_touch* touch)
+double perpi_sim_pair_size(const perp_model* model, const perpi_touch* touch)
 {
     const double a = model->body[touch->body_a].reach, b = model->body[touch->body_b].reach;
     const double smaller = a < b ? a : b;
@@ -36,7 +36,7 @@ static const perpi_touch* worst_overlap(const perp_sim* sim, const perpi_touch* 
     double most = TOLERANCE;
     for (size_t i = 0; i < count; ++i) {
         const double give = perpi_sim_give(sim, touch[i].body_a, touch[i].body_b);
-        const double depth = (-touch[i].gap - give) / size_of_pair(model, &touch[i]);
+        const double depth = (-touch[i].gap - give) / perpi_sim_pair_size(model, &touch[i]);
         if (depth > most) {
             most = depth;
             worst = &touch[i];
@@ -101,7 +101,7 @@ static perp_status push_apart(perp_sim* sim, const perpi_touch* touch, size_t co
 }
 
 /* Layers that are pressed in at the start hold energy from the start. */
-static perp_status press_layers(perp_sim* sim)
+perp_status perpi_sim_press_layers(perp_sim* sim)
 {
     const perpi_touch* touch;
     size_t count;
@@ -110,13 +110,18 @@ static perp_status press_layers(perp_sim* sim)
         sim->margin[i] = 0.0;
     }
     perp_status status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
+    sim->next.count = 0;
+    sim->next.groups = 0;
     if (status == PERP_OK) {
-        status = sim->contact_model->build(sim->model, &sim->rules, 0.0, sim->pose, touch, count,
-                                           &sim->contacts);
+        status = sim->contact_model->build(sim->model, &sim->rules, sim->time, sim->pose, touch,
+                                           count, &sim->next);
     }
     if (status == PERP_OK) {
-        perpi_layers_recall(sim->model, sim->step_settings.midpoint, NULL, 0, sim->contacts.item,
-                            (int32_t)sim->contacts.count);
+        perpi_layers_recall(sim->model, sim->step_settings.midpoint, sim->contacts.item,
+                            (int32_t)sim->contacts.count, sim->next.item, (int32_t)sim->next.count);
+        const perpi_contact_list old = sim->contacts;
+        sim->contacts = sim->next;
+        sim->next = old;
     }
     return status;
 }
@@ -140,7 +145,7 @@ perp_status perpi_sim_start(perp_sim* sim)
         }
         const perpi_touch* worst = worst_overlap(sim, touch, count);
         if (worst == NULL) {
-            return sim->stepper->layered ? press_layers(sim) : PERP_OK;
+            return sim->stepper->layered ? perpi_sim_press_layers(sim) : PERP_OK;
         }
         if (!sim->def.allow_overlap || round == MAX_ROUNDS) {
             return perpi_fail(
