@@ -243,7 +243,7 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
         }
     }
     if (status == PERP_OK) {
-        *residual = perp_contact_judge(problem, x->v_problem, x->p_problem, x->work);
+        *residual = perp_contact_check_residual(problem, x->v_problem, x->p_problem, x->work);
     }
     return status;
 }

@@ -406,7 +406,8 @@ static perp_status look_again(perp_sim* sim, double h, perp_contact_residual* re
     perpi_formulation_gather_p(f, sim->next.item, sim->p_problem);
     perpi_formulation_gather_joints(f, sim->joint_next, sim->p_problem);
     perpi_forces_gather(f, sim->model, sim->s_next, sim->p_problem);
-    *residual = perp_contact_judge(&f->problem, sim->v_problem, sim->p_problem, sim->judged);
+    *residual =
+        perp_contact_check_residual(&f->problem, sim->v_problem, sim->p_problem, sim->judged);
     return PERP_OK;
 }
 

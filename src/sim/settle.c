@@ -133,7 +133,8 @@ static perp_status judge(perp_sim* sim, const perpi_step_input* in, perp_contact
         perpi_grow(sim->context, &sim->basis, &sim->basis_capacity,
                    perp_contact_residual_work(problem) + 1, sizeof *sim->basis);
     if (room == PERP_OK) {
-        *residual = perp_contact_judge(problem, sim->v_problem, sim->p_problem, sim->basis);
+        *residual =
+            perp_contact_check_residual(problem, sim->v_problem, sim->p_problem, sim->basis);
     }
     return room;
 }
