@@ -90,7 +90,8 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
     [MANY_GROUP_ROWS] = {{"switching", 0}},
     /* Warm starts with few contacts per body, of moderate number (a row of dominoes that fall).
      * newton-bodies is the fastest where little changes. Where it does not end soon newton from the same
-     * guess takes a tenth of the steps, and ends more exactly. */
+     * guess takes a tenth of the steps, and ends more exactly. Without joints: a gripper that holds a can by two
+     * pads has many answers, and that of newton lets the can slip. */
     [ROWS_LEAN] = {{"newton-bodies", PERPI_PROBE},
                    {"newton", PERPI_TIGHT},
                    {"newton-bodies", PERPI_TIGHT},
@@ -183,6 +184,16 @@ static int32_t count_shared_dofs(const perp_contact_problem* P, int32_t* met)
     return shared;
 }
 
+static bool contacts_alone(const perp_contact_problem* P)
+{
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        if (P->constraint[i].kind != PERP_CONSTRAINT_CONTACT) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Which plan: by groups, by how dense W is, by the cones, by the size that a dense LCP would have. */
 static kind kind_of(const perp_contact_problem* P, bool warm, int32_t* work)
 {
@@ -196,8 +207,8 @@ static kind kind_of(const perp_contact_problem* P, bool warm, int32_t* work)
     if (P->row_count >= PILE &&
         (P->row_count > P->dof_count || has_common_block(P) ||
          (P->row_count > LAYERS && P->row_count > count_shared_dofs(P, work)))) {
-        const bool lean =
-            warm && P->row_count <= LARGE_NEWTON && P->row_count <= LEAN * P->dof_count;
+        const bool lean = warm && P->row_count <= LARGE_NEWTON &&
+                          P->row_count <= LEAN * P->dof_count && contacts_alone(P);
         const kind pile = P->row_count <= LARGE_PILE ? ROWS_PILE : ROWS_LARGE_PILE;
         return lean                                   ? ROWS_LEAN
                : P->row_count <= CROWD * P->dof_count ? pile
