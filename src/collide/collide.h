@@ -37,6 +37,22 @@ static inline uint64_t perpi_touch_key(const perpi_touch* touch)
     return (uint64_t)touch->shape_a << 44 | (uint64_t)touch->shape_b << 24 | touch->feature;
 }
 
+/* The shapes that a key was made of; and whether two keys are of the same two shapes. */
+static inline int32_t perpi_key_shape_a(uint64_t key)
+{
+    return (int32_t)(key >> 44);
+}
+
+static inline int32_t perpi_key_shape_b(uint64_t key)
+{
+    return (int32_t)(key >> 24 & 0xFFFFF);
+}
+
+static inline bool perpi_key_same_shapes(uint64_t key, uint64_t other)
+{
+    return key >> 24 == other >> 24;
+}
+
 enum { PERPI_SPINS = 6 };
 
 /* Where a pair routine puts what it finds. */

@@ -438,7 +438,7 @@ static double unknown_depth(const perp_sim* sim, uint64_t key)
         known = known || a->sunk[i].key == key;
     }
     for (size_t i = 0; i < a->key_count; ++i) {
-        touches = touches || a->key[i] >> 24 == key >> 24;
+        touches = touches || perpi_key_same_shapes(a->key[i], key);
     }
     return !known && touches ? tolerance_of(sim, key) : 0.0;
 }

@@ -255,7 +255,7 @@ static bool held_by_contact(const perp_sim* sim, const perpi_broad_pair* pair)
             high = mid;
         }
     }
-    if (low == sim->next.count || sim->next.item[low].key >> 24 != first.key >> 24) {
+    if (low == sim->next.count || !perpi_key_same_shapes(sim->next.item[low].key, first.key)) {
         return false;
     }
     return perpi_passage_none(&model->shape[pair->shape_a], &sim->sides.path[pair->body_a],
@@ -331,7 +331,8 @@ static perp_status find_passages(perp_sim* sim, double h, const double* q, const
 
 double perpi_sim_pair_thickness(const perp_sim* sim, uint64_t key)
 {
-    return sim->sides.thickness[key >> 44] + sim->sides.thickness[key >> 24 & 0xFFFFF];
+    return sim->sides.thickness[perpi_key_shape_a(key)] +
+           sim->sides.thickness[perpi_key_shape_b(key)];
 }
 
 perp_status perpi_sim_path_gap(perp_sim* sim, double h, double* gap)
@@ -343,8 +344,8 @@ perp_status perpi_sim_path_gap(perp_sim* sim, double h, double* gap)
         const perpi_sim_passage* met = &x->passage[i];
         bool acts = false; /* contacts that act tell of their gap themselves */
         for (size_t k = 0; k < a->key_count; ++k) {
-            acts = acts || ((int32_t)(a->key[k] >> 44) == met->pair.shape_a &&
-                            (int32_t)(a->key[k] >> 24 & 0xFFFFF) == met->pair.shape_b);
+            acts = acts || (perpi_key_shape_a(a->key[k]) == met->pair.shape_a &&
+                            perpi_key_shape_b(a->key[k]) == met->pair.shape_b);
         }
         /* up to a quarter of the thickness, what extrapolation adds is pushed out again */
         const double give =
@@ -408,8 +409,8 @@ static perp_status take_plain(perp_sim* sim, const perpi_broad_pair* pair)
     for (size_t k = 0; status == PERP_OK && k < sim->next.count; ++k) {
         const perp_contact* c = &sim->next.item[k];
         if (c->group != 0 && c->body_a == pair->body_a && c->body_b == pair->body_b) {
-            status = perpi_sim_make_exception(sim, (int32_t)(c->key >> 44),
-                                              (int32_t)(c->key >> 24 & 0xFFFFF), PERPI_TOUCH_PLAIN);
+            status = perpi_sim_make_exception(sim, perpi_key_shape_a(c->key),
+                                              perpi_key_shape_b(c->key), PERPI_TOUCH_PLAIN);
         }
     }
     return status;
@@ -607,8 +608,7 @@ static void drop_opposed(perpi_contact_list* list, const perpi_missing* m, vec3 
     for (size_t i = 0; i < list->count; ++i) {
         const perp_contact* c = &list->item[i];
         if (c->body_a == m->body[0] && c->body_b == m->body[1] && c->group == 0 &&
-            (int32_t)(c->key >> 44) == m->shape[0] &&
-            (int32_t)(c->key >> 24 & 0xFFFFF) == m->shape[1] &&
+            perpi_key_shape_a(c->key) == m->shape[0] && perpi_key_shape_b(c->key) == m->shape[1] &&
             (m->ball >= 0 || v3_dot(v3_from(c->normal), n) < 0.0)) {
             continue;
         }
@@ -663,7 +663,7 @@ void perpi_sim_part_deep(perp_sim* sim, double h)
     const double* thickness = sim->sides.thickness;
     for (size_t i = 0; i < sim->next.count; ++i) {
         perp_contact* c = &sim->next.item[i];
-        const int32_t a = (int32_t)(c->key >> 44), b = (int32_t)(c->key >> 24 & 0xFFFFF);
+        const int32_t a = perpi_key_shape_a(c->key), b = perpi_key_shape_b(c->key);
         const double beyond = -c->gap - LOOK_AT * thinner(thickness[a], thickness[b]);
         if (beyond > 0.0 && isfinite(beyond) && c->group == 0 && !(c->layer.theta > 0.0)) {
             c->drift[0] -= PART_RATE * beyond / h;

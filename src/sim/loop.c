@@ -288,8 +288,8 @@ static perp_status remember_sides(perp_sim* sim, const perpi_contact_list* list)
     for (size_t i = 0; i < list->count && status == PERP_OK; ++i) {
         const perp_contact* c = &list->item[i];
         const int tells = tells_side(c);
-        const perpi_touch_side side = {c->body_a, c->body_b, (int32_t)(c->key >> 44),
-                                       (int32_t)(c->key >> 24 & 0xFFFFF), v3_from(c->normal)};
+        const perpi_touch_side side = {c->body_a, c->body_b, perpi_key_shape_a(c->key),
+                                       perpi_key_shape_b(c->key), v3_from(c->normal)};
         perpi_touch_side* last = sim->side_count > 0 ? &sim->side[sim->side_count - 1] : NULL;
         if (last == NULL || last->body_a != side.body_a || last->body_b != side.body_b ||
             last->shape_a != side.shape_a || last->shape_b != side.shape_b) {
@@ -393,7 +393,7 @@ static bool can_fall_back(const perp_sim* sim)
     }
     for (size_t i = 0; i < sim->next.count; ++i) {
         const uint64_t key = sim->next.item[i].key;
-        const size_t at = exception_of(sim, (int32_t)(key >> 44), (int32_t)(key >> 24 & 0xFFFFF));
+        const size_t at = exception_of(sim, perpi_key_shape_a(key), perpi_key_shape_b(key));
         if (at == sim->exception_count || sim->exception[at].rule != PERPI_TOUCH_PLAIN) {
             return true;
         }
@@ -773,7 +773,7 @@ static perp_status fall_back_to_plain(perp_sim* sim, bool* done)
 {
     for (size_t k = 0; k < sim->next.count; ++k) {
         const perp_contact* c = &sim->next.item[k];
-        const int32_t a = (int32_t)(c->key >> 44), b = (int32_t)(c->key >> 24 & 0xFFFFF);
+        const int32_t a = perpi_key_shape_a(c->key), b = perpi_key_shape_b(c->key);
         const size_t at = exception_of(sim, a, b);
         if (at < sim->exception_count && sim->exception[at].rule == PERPI_TOUCH_PLAIN) {
             continue;
@@ -805,7 +805,7 @@ static perp_status fall_back(perp_sim* sim, const perp_contact_residual* residua
     }
     const perp_contact* contact = &sim->next.item[i];
     const size_t at =
-        exception_of(sim, (int32_t)(contact->key >> 44), (int32_t)(contact->key >> 24 & 0xFFFFF));
+        exception_of(sim, perpi_key_shape_a(contact->key), perpi_key_shape_b(contact->key));
     perpi_touch_rule rule =
         at < sim->exception_count ? sim->exception[at].rule : sim->contact_model->rule;
     if (!simpler(rule, &rule)) {
@@ -820,8 +820,8 @@ static perp_status fall_back(perp_sim* sim, const perp_contact_residual* residua
         if (c->group == 0 || c->body_a != contact->body_a || c->body_b != contact->body_b) {
             continue;
         }
-        const perp_status status = perpi_sim_make_exception(
-            sim, (int32_t)(c->key >> 44), (int32_t)(c->key >> 24 & 0xFFFFF), rule);
+        const perp_status status = perpi_sim_make_exception(sim, perpi_key_shape_a(c->key),
+                                                            perpi_key_shape_b(c->key), rule);
         if (status != PERP_OK) {
             return status;
         }

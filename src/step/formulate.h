@@ -80,8 +80,8 @@ double perpi_spin_part(const perpi_body* body, bool touched, double h, vec3 w);
 /* Whether a belt or a driven wheel is at the contact: then its drift is theirs. */
 static inline bool perpi_contact_driven(const perp_model* model, const perp_contact* contact)
 {
-    return model->surface[contact->key >> 44].moving ||
-           model->surface[contact->key >> 24 & 0xFFFFF].moving;
+    return model->surface[perpi_key_shape_a(contact->key)].moving ||
+           model->surface[perpi_key_shape_b(contact->key)].moving;
 }
 
 /* Mean velocity of a kinematic body over the step (t, t + h), so that x(t) + h v is where it will
