@@ -14,19 +14,6 @@
 extern "C" {
 #endif
 
-/* How a scene asks to be simulated; strings and arrays stay the scene's. */
-PERP_API perp_sim_def perp_sim_def_from_scene(const perp_scene* scene);
-/* The simulation that a scene asks for. What is wrong is named by its JSON pointer:
- * "/solver: unknown solver 'lemk': did you mean 'lemke'?". */
-PERP_API PERP_NODISCARD perp_status perp_sim_create_from_scene(perp_context* context,
-                                                               const perp_scene* scene,
-                                                               perp_sim** sim);
-/* The same with a definition that came from perp_sim_def_from_scene and was changed. */
-PERP_API PERP_NODISCARD perp_status perp_sim_create_from_scene_def(perp_context* context,
-                                                                   const perp_scene* scene,
-                                                                   const perp_sim_def* def,
-                                                                   perp_sim** sim);
-
 /* ---- writing -------------------------------------------------------------------------------------*/
 
 typedef struct perp_recorder perp_recorder;

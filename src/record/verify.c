@@ -265,7 +265,7 @@ static perp_status check_laws(verifier* x)
     const size_t q_size = (size_t)perp_sim_q_size(x->sim) * sizeof(double);
     const size_t v_size = (size_t)perp_sim_v_size(x->sim) * sizeof(double);
     perp_status status =
-        perpi_stepper_find(x->context, perp_scene_run_settings(x->scene).stepper, &x->stepper);
+        perpi_stepper_find(x->context, perp_sim_def_from_scene(x->scene).stepper, &x->stepper);
     if (status == PERP_OK) {
         x->settings = *perpi_sim_step_settings(x->sim);
     }

@@ -6,7 +6,7 @@
 #include "scene/reader.h"
 
 /* A number, or {"error": tol} with bounds. */
-static perp_status read_step(perpi_reader* r, const json_t* root, perp_scene_run* run)
+static perp_status read_step(perpi_reader* r, const json_t* root, perp_sim_def* run)
 {
     static const char* const known[] = {"error", "initial", "min", "max", NULL};
     const json_t* value = json_object_get(root, "step");
@@ -76,7 +76,7 @@ static perp_status read_choice(perpi_reader* r, const json_t* root, const char* 
 }
 
 /* The models with groups have a setting: {"type": "peg", "single_primary": true}. */
-static perp_status read_contact(perpi_reader* r, const json_t* root, perp_scene_run* run)
+static perp_status read_contact(perpi_reader* r, const json_t* root, perp_sim_def* run)
 {
     const json_t* value = json_object_get(root, "contact");
     if (!json_is_object(value)) {
@@ -97,7 +97,7 @@ static perp_status read_contact(perpi_reader* r, const json_t* root, perp_scene_
     return PERP_OK;
 }
 
-static perp_status read_cone(perpi_reader* r, const json_t* friction, perp_scene_run* run)
+static perp_status read_cone(perpi_reader* r, const json_t* friction, perp_sim_def* run)
 {
     static const char* const names[] = {"none", "polygon", "quadratic", "ellipsoid", NULL};
     static const char* const factor[] = {"e_t", "e_o", "e_r"};
@@ -133,7 +133,7 @@ static perp_status read_cone(perpi_reader* r, const json_t* friction, perp_scene
     return PERP_OK;
 }
 
-static perp_status read_friction(perpi_reader* r, const json_t* root, perp_scene_run* run)
+static perp_status read_friction(perpi_reader* r, const json_t* root, perp_sim_def* run)
 {
     static const char* const known[] = {"cone", "directions", "default", "pairs",
                                         "e_t",  "e_o",        "e_r",     NULL};
@@ -162,21 +162,12 @@ static perp_status read_rotation_rule(perpi_reader* r, const json_t* root, bool*
     return PERP_OK;
 }
 
-perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* run,
+perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_sim_def* run,
                            perp_option** options, perp_option** stepper_options)
 {
-    perp_scene_run def = {.step = 0.01,
-                          .step_min = NAN,
-                          .step_max = NAN,
-                          .duration = 1.0,
-                          .stepper = "stewart-trinkle",
-                          .contact = PERPI_SCENE_CONTACT,
-                          .solver = "auto",
-                          .cone = "quadratic",
-                          .directions = 8,
-                          .e = {1.0, 1.0, 0.0},
-                          .margin = NAN,
-                          .tolerance = 1e-8};
+    perp_sim_def def = perp_sim_def_default();
+    def.contact = PERPI_SCENE_CONTACT;
+    def.e[0] = def.e[1] = 1.0;
     PERPI_TRY(read_step(r, root, &def));
     PERPI_TRY(perpi_read_number(r, root, "duration", &def.duration));
     if (!(def.duration > 0.0)) {
