@@ -40,7 +40,10 @@ typedef struct perpi_contact_model_ops {
     const char* name;
     const char* summary;
     perpi_touch_rule rule;
-    bool planar; /* not for spatial scenes */
+    bool planar;         /* not for spatial scenes */
+    bool groups;         /* of some contacts one must hold: it chooses by their gaps */
+    bool overlap_only;   /* no contacts before bodies overlap */
+    bool single_primary; /* has the setting of that name */
     /* Appends to list. pose: one per body, at the start of the step; t for moving surfaces. */
     perp_status (*build)(const perp_model* model, const perpi_contact_rules* rules, double t,
                          const perpi_pose* pose, const perpi_touch* touch, size_t count,
@@ -53,6 +56,8 @@ PERP_NODISCARD perp_status perpi_contact_build(const perp_model* model,
                                                const perpi_pose* pose, const perpi_touch* touch,
                                                size_t count, perpi_contact_list* list);
 
+/* NULL: there is none of that name. */
+const perpi_contact_model_ops* perpi_contact_model_named(const char* name);
 /* By name. Unknown: PERP_ERROR_INPUT with the nearest. */
 PERP_NODISCARD perp_status perpi_contact_model_find(perp_context* context, const char* name,
                                                     const perpi_contact_model_ops** ops);

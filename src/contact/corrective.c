@@ -11,5 +11,6 @@ const perpi_contact_model_ops perpi_contact_corrective = {
     .name = "corrective",
     .summary = "only feature pairs that are violated already",
     .rule = PERPI_TOUCH_VIOLATED,
+    .overlap_only = true,
     .build = perpi_contact_build,
 };

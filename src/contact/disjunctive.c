@@ -18,6 +18,7 @@ const perpi_contact_model_ops perpi_contact_disjunctive = {
     .name = "disjunctive",
     .summary = "a vertex near a corner keeps off one edge or the other (planar)",
     .rule = PERPI_TOUCH_LNC,
+    .groups = true,
     .planar = true,
     .build = perpi_contact_build,
 };

@@ -11,5 +11,7 @@ const perpi_contact_model_ops perpi_contact_lnc = {
     .name = "lnc",
     .summary = "locally non-convex: of the edges near a vertex one must hold",
     .rule = PERPI_TOUCH_LNC,
+    .groups = true,
+    .single_primary = true,
     .build = perpi_contact_build,
 };

@@ -15,5 +15,7 @@ const perpi_contact_model_ops perpi_contact_peg = {
     .summary =
         "polytope exact geometry: bodies pass each other's corners freely, and never through",
     .rule = PERPI_TOUCH_PEG,
+    .groups = true,
+    .single_primary = true,
     .build = perpi_contact_build,
 };

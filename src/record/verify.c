@@ -340,7 +340,9 @@ static perp_status check_laws(verifier* x)
 static perp_status check_ledger(verifier* x)
 {
     perp_verdict* verdict = x->verdict;
-    const bool quasistatic = strcmp(perp_scene_run_settings(x->scene).stepper, "quasistatic") == 0;
+    const perpi_stepper_ops* stepper =
+        perpi_stepper_named(perp_sim_def_from_scene(x->scene).stepper);
+    const bool quasistatic = stepper != NULL && stepper->settles;
     return perpi_ledger_check(x->recording, perp_scene_model(x->scene), quasistatic,
                               &verdict->ledger_checked, &verdict->ledger_frame,
                               verdict->ledger_message);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "contact/contact.h"
 #include "scene/reader.h"
 
 /* A number, or {"error": tol} with bounds. */
@@ -88,8 +89,9 @@ static perp_status read_contact(perpi_reader* r, const json_t* root, perp_sim_de
     PERPI_TRY(perpi_require(r, value, "type"));
     PERPI_TRY(perpi_read_string(r, value, "type", &run->contact));
     PERPI_TRY(perpi_read_bool(r, value, "single_primary", &run->single_primary));
-    const bool groups = strcmp(run->contact, "lnc") == 0 || strcmp(run->contact, "peg") == 0;
-    if (json_object_get(value, "single_primary") != NULL && !groups) {
+    const perpi_contact_model_ops* model = perpi_contact_model_named(run->contact);
+    if (json_object_get(value, "single_primary") != NULL &&
+        !(model != NULL && model->single_primary)) {
         return perpi_reader_fail_key(r, "single_primary", PERP_ERROR_INPUT,
                                      "belongs to the contact models 'lnc' and 'peg'");
     }

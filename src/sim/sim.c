@@ -2,6 +2,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "sim/compatibility.h"
 #include "sim/internal.h"
 #include "step/repair.h"
 #include "step/force_rows.h"
@@ -288,22 +289,7 @@ static void prefix(perp_context* context, perp_status status, const char* member
     }
 }
 
-/* Rigid steppers would pass over a compliance in silence. */
-static perp_status check_layers(const perp_sim* sim)
-{
-    for (size_t i = 0; !sim->stepper->layered && i < sim->model->body_count; ++i) {
-        if (sim->model->body[i].layer.soft) {
-            return perpi_fail(
-                sim->context, PERP_ERROR_INPUT,
-                "stepper: '%s' takes bodies to be rigid, but '%.80s' has a compliance; "
-                "use the stepper 'compliant', or leave the compliance out",
-                sim->stepper->name, sim->model->body[i].name);
-        }
-    }
-    return PERP_OK;
-}
-
-/* An adaptive step: what was left open, and what it goes with. */
+/* An adaptive step: what was left open. */
 static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
 {
     if (!(def->error >= 0.0) || !(def->error < 1.0)) {
@@ -327,24 +313,6 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "step: needs 0 < min <= initial <= max, got %g, %g, %g", def->step_min,
                           def->step, def->step_max);
-    }
-    if (strcmp(def->stepper, "stewart-trinkle") != 0) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "step: an adaptive step goes with the stepper 'stewart-trinkle', not "
-                          "with '%s': give a number",
-                          def->stepper);
-    }
-    if (strcmp(def->contact, "corrective") == 0) {
-        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                          "step: an adaptive step does not go with the contact model '%s', which "
-                          "has no contacts before bodies overlap: give a number, or use 'standard' "
-                          "or 'peg'",
-                          def->contact);
-    }
-    if (def->joint_correction) {
-        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                          "step: an adaptive step does not go with joint_correction yet: give a "
-                          "number");
     }
     return PERP_OK;
 }
@@ -386,43 +354,15 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
         prefix(context, status, "stepper");
     }
     if (status == PERP_OK) {
-        status = check_layers(sim);
-    }
-    if (status == PERP_OK && sim->model->bounces && !sim->stepper->bounces) {
-        status = perpi_fail(context, PERP_ERROR_INPUT,
-                            "stepper: '%s' has no impacts, but bodies of the scene have a "
-                            "restitution: use 'stewart-trinkle' or 'anitescu-potra', or no "
-                            "restitution",
-                            def->stepper);
-    }
-    if (status == PERP_OK && sim->stepper->check != NULL) {
-        status =
-            sim->stepper->check(context, sim->model, def->contact, def->cone, &sim->step_settings);
-    }
-    if (status == PERP_OK && sim->stepper->settles && def->joint_correction &&
-        sim->model->joint_count > 0) {
-        status =
-            perpi_fail(context, PERP_ERROR_INPUT,
-                       "joint_correction: is for steppers with inertia; '%s' closes the joints "
-                       "to first order in every step",
-                       def->stepper);
-    }
-    if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START && def->joint_correction &&
-        sim->model->joint_count > 0) {
-        status = perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                            "joint_correction: the stepper '%s' does not take it; leave it out, or "
-                            "use 'stewart-trinkle'",
-                            def->stepper);
+        status = perpi_contact_model_find(context, def->contact, &sim->contact_model);
+        prefix(context, status, "contact");
     }
     if (status == PERP_OK) {
-        status = perpi_contact_model_find(context, def->contact, &sim->contact_model);
-        if (status == PERP_OK && sim->contact_model->planar && sim->model->dimension == 3) {
-            status =
-                perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                           "contact model '%s' is for planar scenes; in space use 'peg' or 'lnc'",
-                           def->contact);
-        }
-        prefix(context, status, "contact");
+        const perpi_combination asked_for = {sim->model, def, sim->stepper, sim->contact_model};
+        status = perpi_check_combination(context, &asked_for);
+    }
+    if (status == PERP_OK && sim->stepper->check != NULL) {
+        status = sim->stepper->check(context, sim->model, &sim->step_settings);
     }
     if (status == PERP_OK) {
         status = perp_contact_solver_create(context, def->solver, def->solver_option,

@@ -11,7 +11,6 @@
 #include "step/compliant.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "collide/patch.h"
 #include "step/layers.h"
@@ -101,7 +100,7 @@ static perp_status check_patch(perp_context* context, const perp_model* model, i
 
 /* Two bodies that may meet. */
 static perp_status check_pair(perp_context* context, const perp_model* model, int32_t a, int32_t b,
-                              const char* cone, const perpi_step_settings* settings)
+                              const perpi_step_settings* settings)
 {
     const perpi_body* A = &model->body[a];
     const perpi_body* B = &model->body[b];
@@ -112,7 +111,7 @@ static perp_status check_pair(perp_context* context, const perp_model* model, in
                           "rigid bodies has no midpoint; give one of them a compliance",
                           A->name, B->name);
     }
-    if (soft && A->dofs > 0 && B->dofs > 0 && strcmp(cone, "ellipsoid") == 0) {
+    if (soft && A->dofs > 0 && B->dofs > 0 && settings->cone == PERP_CONE_ELLIPSOID) {
         return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
                           "friction/cone: 'ellipsoid' has a torsional part, which the soft layer "
                           "between two moving bodies ('%.80s', '%.80s') does not carry; use "
@@ -145,18 +144,12 @@ static perp_status check_pair(perp_context* context, const perp_model* model, in
     return PERP_OK;
 }
 
-static perp_status check(perp_context* context, const perp_model* model, const char* contact,
-                         const char* cone, const perpi_step_settings* settings)
+static perp_status check(perp_context* context, const perp_model* model,
+                         const perpi_step_settings* settings)
 {
     bool soft = false;
     for (size_t i = 0; i < model->body_count; ++i) {
         soft = soft || model->body[i].layer.soft;
-    }
-    if (soft && strcmp(contact, "standard") != 0) {
-        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                          "contact: '%.40s' chooses among contacts by their gaps, and a soft layer "
-                          "lives with overlap; the stepper 'compliant' takes 'standard'",
-                          contact);
     }
     if (settings->midpoint && (model->joint_count > 0 || model->spring_count > 0 ||
                                model->controller_count > 0 || model->support_points > 0)) {
@@ -172,7 +165,7 @@ static perp_status check(perp_context* context, const perp_model* model, const c
                 !perp_model_pair_collides(model, a, b)) {
                 continue;
             }
-            const perp_status status = check_pair(context, model, a, b, cone, settings);
+            const perp_status status = check_pair(context, model, a, b, settings);
             if (status != PERP_OK) {
                 return status;
             }

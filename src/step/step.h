@@ -16,10 +16,11 @@ typedef struct perpi_stepper_ops {
     /* Members of perpi_step_settings that a scene may set: {"type": name, ...}. */
     const perp_setting* setting;
     int32_t setting_count;
-    /* Refuses models, contact models, cones that it cannot be combined with, with the reason; the
-     * message starts with the member at fault ("contact: ..."). NULL: takes everything. */
-    perp_status (*check)(perp_context* context, const perp_model* model, const char* contact,
-                         const char* cone, const perpi_step_settings* settings);
+    /* Refuses models that it cannot step, with the reason; the message starts with the member at fault
+     * ("friction/cone: ..."). NULL: takes everything. What steppers, contact models and settings
+     * exclude is in one table: src/sim/compatibility.c. */
+    perp_status (*check)(perp_context* context, const perp_model* model,
+                         const perpi_step_settings* settings);
     /* What formulate takes from q_end and v_end. If anything, the loop formulates and solves until
      * the answer of one round satisfies the laws of the next; with GEOMETRY, in->contact are the
      * contacts at q_end, found there anew each round. */
@@ -34,6 +35,7 @@ typedef struct perpi_stepper_ops {
     bool midway;
     /* Restitution: the loop may put impacts between its steps (sim/impact.c). */
     bool bounces;
+    bool step_control; /* steps may be adaptive: the error of one is of second order in h */
     perp_status (*formulate)(perpi_formulation* f, const perpi_step_input* in);
     /* q: in: at t, out: at t + h. v: in: the dynamic bodies' at t + h; out: the prescribed ones'
      * too. Of `in` only model, t, h and settings count. */
@@ -48,6 +50,8 @@ PERP_NODISCARD perp_status perpi_stepper_settings(perp_context* context,
 
 PERP_NODISCARD perp_status perpi_stepper_find(perp_context* context, const char* name,
                                               const perpi_stepper_ops** ops);
+/* NULL: there is none of that name. */
+const perpi_stepper_ops* perpi_stepper_named(const char* name);
 bool perpi_stepper_at(int32_t index, const char** name, const perpi_stepper_ops** built);
 
 #endif

@@ -47,6 +47,16 @@ bool perpi_stepper_at(int32_t index, const char** name, const perpi_stepper_ops*
     return true;
 }
 
+const perpi_stepper_ops* perpi_stepper_named(const char* name)
+{
+    for (int32_t i = 0; i < BUILT; ++i) {
+        if (strcmp(built[i]->name, name) == 0) {
+            return built[i];
+        }
+    }
+    return NULL;
+}
+
 perp_status perpi_stepper_find(perp_context* context, const char* name,
                                const perpi_stepper_ops** ops)
 {

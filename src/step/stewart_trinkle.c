@@ -97,6 +97,7 @@ const perpi_stepper_ops perpi_stepper_stewart_trinkle = {
     .summary = "semi-implicit Euler with gap/h term and dry friction, first order",
     .midway = true,
     .bounces = true,
+    .step_control = true,
     .formulate = perpi_formulate,
     .advance = perpi_advance,
 };
