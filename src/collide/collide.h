@@ -32,9 +32,14 @@ typedef struct perpi_touch {
 
 /* The pair of features by one number, the same from step to step; touches are sorted by it. Holds
  * 2^20 shapes and 2^24 features a pair. */
+static inline uint64_t perpi_key_of(int32_t shape_a, int32_t shape_b, uint32_t feature)
+{
+    return (uint64_t)shape_a << 44 | (uint64_t)shape_b << 24 | feature;
+}
+
 static inline uint64_t perpi_touch_key(const perpi_touch* touch)
 {
-    return (uint64_t)touch->shape_a << 44 | (uint64_t)touch->shape_b << 24 | touch->feature;
+    return perpi_key_of(touch->shape_a, touch->shape_b, touch->feature);
 }
 
 /* The shapes that a key was made of; and whether two keys are of the same two shapes. */

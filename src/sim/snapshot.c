@@ -61,11 +61,11 @@ static uint64_t fingerprint(const perp_sim* sim)
 
 perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
 {
-    const size_t q = (size_t)sim->q_size * sizeof(double);
-    const size_t v = (size_t)sim->v_size * sizeof(double);
-    const size_t c = sim->contacts.count * sizeof(perp_contact);
+    const size_t q = (size_t)sim->work.q_size * sizeof(double);
+    const size_t v = (size_t)sim->work.v_size * sizeof(double);
+    const size_t c = sim->state.contacts.count * sizeof(perp_contact);
     const size_t j = sim->model->joint_count * sizeof(perp_joint_record);
-    const size_t s = (size_t)sim->s_size * sizeof(double);
+    const size_t s = (size_t)sim->work.s_size * sizeof(double);
     const size_t need = sizeof(header) + q + v + c + j + s;
     if (buffer == NULL) {
         *size = need;
@@ -77,30 +77,30 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
     }
     const header h = {.magic = MAGIC,
                       .model = fingerprint(sim),
-                      .step = sim->step,
-                      .tick = sim->tick,
+                      .step = sim->state.step,
+                      .tick = sim->state.tick,
                       .kind = (int32_t)sim->info.kind,
                       .impacts_in_a_row = sim->info.impacts_in_a_row,
-                      .time = sim->time,
-                      .q_size = sim->q_size,
-                      .v_size = sim->v_size,
-                      .contact_count = (int32_t)sim->contacts.count,
+                      .time = sim->state.time,
+                      .q_size = sim->work.q_size,
+                      .v_size = sim->work.v_size,
+                      .contact_count = (int32_t)sim->state.contacts.count,
                       .contact_size = (int32_t)sizeof(perp_contact),
                       .joint_count = (int32_t)sim->model->joint_count,
                       .joint_size = (int32_t)sizeof(perp_joint_record),
                       .clock = {sim->halves.clock[0], sim->halves.clock[1], sim->halves.clock[2]},
-                      .s_size = sim->s_size};
+                      .s_size = sim->work.s_size};
     unsigned char* out = buffer;
     memcpy(out, &h, sizeof h);
-    memcpy(out + sizeof h, sim->q, q);
-    memcpy(out + sizeof h + q, sim->v, v);
+    memcpy(out + sizeof h, sim->state.q, q);
+    memcpy(out + sizeof h + q, sim->state.v, v);
     if (c > 0) {
-        memcpy(out + sizeof h + q + v, sim->contacts.item, c);
+        memcpy(out + sizeof h + q + v, sim->state.contacts.item, c);
     }
     if (j > 0) {
-        memcpy(out + sizeof h + q + v + c, sim->joint, j);
+        memcpy(out + sizeof h + q + v + c, sim->state.joint, j);
     }
-    memcpy(out + sizeof h + q + v + c + j, sim->s, s);
+    memcpy(out + sizeof h + q + v + c + j, sim->state.memory, s);
     *size = need;
     return PERP_OK;
 }
@@ -118,7 +118,8 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
         return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: not made by this version of perp");
     }
     if (h.model != fingerprint(sim) || h.joint_count != (int32_t)sim->model->joint_count ||
-        h.q_size != sim->q_size || h.v_size != sim->v_size || h.s_size != sim->s_size) {
+        h.q_size != sim->work.q_size || h.v_size != sim->work.v_size ||
+        h.s_size != sim->work.s_size) {
         return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: made from another scene");
     }
     const double time = perpi_sim_tick_time(sim, h.tick);
@@ -138,24 +139,26 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
     }
     /* the buffer need not be aligned: read through the next-state arrays */
     const unsigned char* in = buffer;
-    memcpy(sim->q_next, in + sizeof h, q);
-    memcpy(sim->v_next, in + sizeof h + q, v);
+    memcpy(sim->trial.state.q, in + sizeof h, q);
+    memcpy(sim->trial.state.v, in + sizeof h + q, v);
     const size_t count = (size_t)h.contact_count;
     const perp_status status =
-        perpi_grow(context, &sim->next.item, &sim->next.capacity, count, sizeof *sim->next.item);
+        perpi_grow(context, &sim->trial.state.contacts.item, &sim->trial.state.contacts.capacity,
+                   count, sizeof *sim->trial.state.contacts.item);
     if (status != PERP_OK) {
         return status;
     }
     if (count > 0) {
-        memcpy(sim->next.item, in + sizeof h + q + v, count * sizeof(perp_contact));
+        memcpy(sim->trial.state.contacts.item, in + sizeof h + q + v, count * sizeof(perp_contact));
     }
     if (j > 0) {
-        memcpy(sim->joint_next, in + size - s - j, j);
+        memcpy(sim->trial.state.joint, in + size - s - j, j);
     }
-    memcpy(sim->s_next, in + size - s, s);
+    memcpy(sim->trial.state.memory, in + size - s, s);
     return perpi_sim_set_state(sim, h.time, h.step, (perp_step_kind)h.kind, h.impacts_in_a_row,
-                               sim->adaptive ? h.clock : NULL, sim->q_next, sim->v_next,
-                               sim->next.item, h.contact_count, sim->joint_next, sim->s_next);
+                               sim->adaptive ? h.clock : NULL, sim->trial.state.q,
+                               sim->trial.state.v, sim->trial.state.contacts.item, h.contact_count,
+                               sim->trial.state.joint, sim->trial.state.memory);
 }
 
 static bool joint_sound(const perp_joint_record* r)
@@ -187,15 +190,15 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_s
 {
     perp_context* context = sim->context;
     const bool known_kind = kind >= PERP_STEP_TIME && kind <= PERP_STEP_DECOMPRESSION &&
-                            (kind == PERP_STEP_TIME || sim->impact != NULL);
+                            (kind == PERP_STEP_TIME || sim->impact.f != NULL);
     if (sim->adaptive &&
         !(clock != NULL && clock[0] > 0.0 && clock[1] > 0.0 && clock[2] >= 0.0 &&
           clock[0] < INFINITY && clock[1] < INFINITY && clock[2] <= (double)step)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "state: it has no clock of an adaptive step");
     }
-    const int64_t tick = sim->adaptive         ? (int64_t)clock[2]
-                         : sim->impact != NULL ? perpi_sim_tick_at(sim, time)
-                                               : step;
+    const int64_t tick = sim->adaptive           ? (int64_t)clock[2]
+                         : sim->impact.f != NULL ? perpi_sim_tick_at(sim, time)
+                                                 : step;
     if (!known_kind || tick > step) {
         return perpi_fail(
             context, PERP_ERROR_INPUT,
@@ -203,8 +206,8 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_s
             "there: continue with the step and restitution it was recorded with",
             (long long)step, time, (long long)tick);
     }
-    if (!isfinite(time) || step < 0 || !all_finite(q, sim->q_size) || !all_finite(v, sim->v_size) ||
-        !all_finite(s, sim->s_size)) {
+    if (!isfinite(time) || step < 0 || !all_finite(q, sim->work.q_size) ||
+        !all_finite(v, sim->work.v_size) || !all_finite(s, sim->work.s_size)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "state: every number must be finite");
     }
     const int32_t bodies = (int32_t)sim->model->body_count;
@@ -225,40 +228,45 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_s
                               sim->model->joint[i].name);
         }
     }
-    const perp_status status = perpi_grow(context, &sim->contacts.item, &sim->contacts.capacity,
-                                          (size_t)count, sizeof *sim->contacts.item);
+    const perp_status status =
+        perpi_grow(context, &sim->state.contacts.item, &sim->state.contacts.capacity, (size_t)count,
+                   sizeof *sim->state.contacts.item);
     if (status != PERP_OK) {
         return status;
     }
-    memmove(sim->q, q, (size_t)sim->q_size * sizeof *q);
-    memmove(sim->v, v, (size_t)sim->v_size * sizeof *v);
-    if (sim->s_size > 0) {
-        memmove(sim->s, s, (size_t)sim->s_size * sizeof *s);
+    memmove(sim->state.q, q, (size_t)sim->work.q_size * sizeof *q);
+    memmove(sim->state.v, v, (size_t)sim->work.v_size * sizeof *v);
+    if (sim->work.s_size > 0) {
+        memmove(sim->state.memory, s, (size_t)sim->work.s_size * sizeof *s);
     }
     if (count > 0) {
-        memmove(sim->contacts.item, contacts, (size_t)count * sizeof *contacts);
+        memmove(sim->state.contacts.item, contacts, (size_t)count * sizeof *contacts);
     }
-    sim->contacts.count = (size_t)count;
-    sim->time = time;
-    sim->step = step;
-    sim->tick = tick;
-    sim->announced = false;
+    sim->state.contacts.count = (size_t)count;
+    sim->state.time = time;
+    sim->state.step = step;
+    sim->state.tick = tick;
+    sim->state.h_last = sim->adaptive ? clock[1]
+                        : tick > 0    ? perpi_sim_tick_length(sim, tick - 1)
+                                      : 1.0;
+    sim->state.after_impact = kind != PERP_STEP_TIME;
+    sim->state.impacts_in_a_row = impacts_in_a_row;
+    sim->user.announced = false;
     if (sim->adaptive) {
         sim->halves.h_next = clock[0];
-        sim->halves.h_last = clock[1];
-        perpi_sim_adaptive_clock(sim);
-        perpi_sim_adaptive_clear(sim);
+        perpi_adaptive_clock(sim);
+        perpi_adaptive_clear(sim);
     }
     sim->sides.depth = INFINITY; /* not known */
-    sim->has_problem = false;
+    sim->work.has_problem = false;
     sim->info = (perp_step_info){.kind = kind, .impacts_in_a_row = impacts_in_a_row};
     sim->ledger_total = (perp_ledger){0};
     if (joint_count > 0) {
-        memmove(sim->joint, joints, joint_count * sizeof *joints);
+        memmove(sim->state.joint, joints, joint_count * sizeof *joints);
     }
-    perpi_sim_joint_measure(sim, sim->q, sim->joint, sim->info.joint_error);
+    perpi_joint_measure(sim->model, sim->state.q, sim->state.joint, sim->info.joint_error);
     if (sim->v_solved != NULL) {
-        memcpy(sim->v_solved, sim->v, (size_t)sim->v_size * sizeof *sim->v);
+        memcpy(sim->v_solved, sim->state.v, (size_t)sim->work.v_size * sizeof *sim->state.v);
     }
     return PERP_OK;
 }

@@ -40,5 +40,6 @@ const perpi_stepper_ops perpi_stepper_anitescu_potra = {
     .touching = true,
     .bounces = true,
     .formulate = formulate,
+    .solve = perpi_solve_semi_implicit,
     .advance = perpi_advance,
 };

@@ -31,6 +31,24 @@ static perp_status advance(const perpi_step_input* in, double* q, double* v)
     return status;
 }
 
+/* Midpoint steps are solved again where the answer says that a layer was touched or left on the way. Another
+ * round changes little by then, so a few are enough. */
+static perp_status solve(perpi_step* step)
+{
+    enum { MAX_REVISIONS = 40 };
+    perp_status status = perpi_solve_semi_implicit(step);
+    for (int i = 0; i < MAX_REVISIONS && status == PERP_OK && step->settings.midpoint; ++i) {
+        if (!perpi_layers_revise(step->formulation, step->model, step->v_problem, step->p_problem,
+                                 step->to->contacts.item)) {
+            break;
+        }
+        const int32_t iterations = step->report.iterations;
+        status = perpi_solve_semi_implicit(step);
+        step->report.iterations += iterations;
+    }
+    return status;
+}
+
 static bool positive_definite(const mat3* K, int32_t n)
 {
     const double minor = K->m[0][0] * K->m[1][1] - K->m[0][1] * K->m[1][0];
@@ -187,5 +205,6 @@ const perpi_stepper_ops perpi_stepper_compliant = {
     .check = check,
     .layered = true,
     .formulate = perpi_formulate,
+    .solve = solve,
     .advance = advance,
 };

@@ -27,5 +27,6 @@ const perpi_stepper_ops perpi_stepper_geometric_implicit = {
     .summary = "contact geometry, forces and inertia at the end of the step, first order",
     .look = PERPI_LOOK_GEOMETRY,
     .formulate = formulate,
+    .solve = perpi_solve_at_end,
     .advance = perpi_advance,
 };

@@ -26,5 +26,6 @@ const perpi_stepper_ops perpi_stepper_implicit = {
     .summary = "wrenches, velocity products and inertia at the end of the step, first order",
     .look = PERPI_LOOK_FORCES,
     .formulate = formulate,
+    .solve = perpi_solve_at_end,
     .advance = perpi_advance,
 };

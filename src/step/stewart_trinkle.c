@@ -99,5 +99,6 @@ const perpi_stepper_ops perpi_stepper_stewart_trinkle = {
     .bounces = true,
     .step_control = true,
     .formulate = perpi_formulate,
+    .solve = perpi_solve_semi_implicit,
     .advance = perpi_advance,
 };

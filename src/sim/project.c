@@ -1,7 +1,7 @@
-/* src/sim/correct.c - poses and velocities at the end of a step that the joints allow.
+/* src/sim/project.c - poses and velocities at the end of a step that the joints allow.
  *
  * Source     [W14 algorithm 1]
- * Departure  the paper ignores contacts here. Position level, where loop.c could not close the joints
+ * Departure  the paper ignores contacts here. Position level, where correct_joints.c could not close the joints
  *            within the step's own laws (links that turn by a radian a step): displacements dq with
  *                M dq = J' p,  error + J dq = 0,  0 <= p_n perp gap + J_n dq >= 0
  *            at the pose reached so far, until the error is rounding. Velocity level, always:
@@ -20,11 +20,11 @@
 
 enum { MAX_MOVES = 20 };
 
-bool perpi_sim_row_holds(const perp_sim* sim, int32_t constraint)
+bool perpi_row_holds(const perpi_step* step, int32_t constraint)
 {
-    const perpi_formulation* f = sim->formulation;
+    const perpi_formulation* f = step->formulation;
     const perp_constraint* c = &f->constraint[constraint];
-    const double p = sim->p_problem[c->row];
+    const double p = step->p_problem[c->row];
     if (!(p > 0.0)) {
         return false;
     }
@@ -48,31 +48,31 @@ bool perpi_sim_row_holds(const perp_sim* sim, int32_t constraint)
         }
         J += (size_t)c->rows * (size_t)n;
     }
-    return W * p > perpi_formulation_speed(f, constraint, 0, sim->v_problem) + f->b[c->row];
+    return W * p > perpi_formulation_speed(f, constraint, 0, step->v_problem) + f->b[c->row];
 }
 
 /* The step's limits and ropes that are open at its end. */
-static void mark_slack(perp_sim* sim)
+static void mark_slack(perpi_step* step)
 {
-    const perpi_formulation* f = sim->formulation;
+    const perpi_formulation* f = step->formulation;
     for (int32_t k = 0; k < f->joint_count; ++k) {
         const perpi_joint_place* place = &f->place[k];
         const bool rope =
-            place->slot == 0 && sim->model->joint[place->joint].type == PERP_JOINT_ROPE;
+            place->slot == 0 && step->model->joint[place->joint].type == PERP_JOINT_ROPE;
         const int which = rope                                 ? 2
                           : place->slot == 1 + PERPI_LAW_LOWER ? 0
                           : place->slot == 1 + PERPI_LAW_UPPER ? 1
                                                                : -1;
         if (which >= 0) {
-            sim->input[place->joint].slack[which] = !perpi_sim_row_holds(sim, f->contact_count + k);
+            step->input[place->joint].slack[which] = !perpi_row_holds(step, f->contact_count + k);
         }
     }
 }
 
-/* Only what holds stays in sim->closed: contacts with an impulse, and groups with such a member. */
-static void drop_open(perp_sim* sim)
+/* Only what holds stays in step->correction->closed: contacts with an impulse, and groups with such a member. */
+static void drop_open(perpi_step* step)
 {
-    perpi_contact_list* list = &sim->closed;
+    perpi_contact_list* list = &step->correction->closed;
     size_t kept = 0;
     for (size_t i = 0; i < list->count; ++i) {
         const perp_contact* c = &list->item[i];
@@ -93,167 +93,173 @@ static void drop_open(perp_sim* sim)
 
 /* The step's contacts without friction, with the gaps that its answer leaves. A soft one gives way to
  * what little the joints ask for. */
-static perp_status close_contacts(perp_sim* sim, double h)
+static perp_status close_contacts(perpi_step* step, double h)
 {
-    const perpi_formulation* f = sim->formulation;
-    const size_t count = sim->next.count;
-    const perp_status status = perpi_grow(sim->context, &sim->closed.item, &sim->closed.capacity,
-                                          count, sizeof *sim->closed.item);
+    const perpi_formulation* f = step->formulation;
+    const size_t count = step->to->contacts.count;
+    const perp_status status = perpi_grow(step->context, &step->correction->closed.item,
+                                          &step->correction->closed.capacity, count,
+                                          sizeof *step->correction->closed.item);
     if (status != PERP_OK) {
         return status;
     }
-    sim->closed.count = 0;
+    step->correction->closed.count = 0;
     for (size_t i = 0; i < count; ++i) {
-        if (sim->next.item[i].layer.theta > 0.0) {
+        if (step->to->contacts.item[i].layer.theta > 0.0) {
             continue;
         }
-        perp_contact* contact = &sim->closed.item[sim->closed.count++];
-        *contact = sim->next.item[i];
+        perp_contact* contact = &step->correction->closed.item[step->correction->closed.count++];
+        *contact = step->to->contacts.item[i];
         contact->cone = PERP_CONE_NONE;
-        if (!sim->step_settings.no_gap) {
+        if (!step->settings.no_gap) {
             contact->drift[0] = 0.0; /* the offset after an impact: part of the gap below */
         }
-        const double u = perpi_formulation_speed(f, (int32_t)i, 0, sim->v_problem) +
+        const double u = perpi_formulation_speed(f, (int32_t)i, 0, step->v_problem) +
                          f->b[f->constraint[i].row] -
-                         (sim->step_settings.no_gap ? contact->drift[0] : 0.0);
+                         (step->settings.no_gap ? contact->drift[0] : 0.0);
         /* of a group some may well stay violated */
         contact->gap = u > 0.0 || contact->group != 0 ? h * u : 0.0;
         memset(contact->impulse, 0, sizeof contact->impulse);
         contact->impulse[0] =
-            perpi_sim_row_holds(sim, (int32_t)i) ? 1.0 : 0.0; /* only whether, see above */
+            perpi_row_holds(step, (int32_t)i) ? 1.0 : 0.0; /* only whether, see above */
     }
     return PERP_OK;
 }
 
 /* A particle has no arm, so that what meets it acts where it is: at the end of the step it has moved. */
-static void follow_particles(perp_sim* sim)
+static void follow_particles(perpi_step* step)
 {
-    const perp_model* model = sim->model;
-    for (size_t i = 0; i < sim->closed.count; ++i) {
-        perp_contact* c = &sim->closed.item[i];
+    const perp_model* model = step->model;
+    for (size_t i = 0; i < step->correction->closed.count; ++i) {
+        perp_contact* c = &step->correction->closed.item[i];
         const bool a = model->body[c->body_a].particle, b = model->body[c->body_b].particle;
         if (model->body[c->body_a].dofs == 0 || model->body[c->body_b].dofs == 0 || !(a || b)) {
             continue;
         }
-        vec3 at = perpi_state_pose(model, sim->q_next, a ? c->body_a : c->body_b).x;
+        vec3 at = perpi_state_pose(model, step->to->q, a ? c->body_a : c->body_b).x;
         at = a ? at : v3_madd(at, -c->gap, v3_from(c->normal));
         v3_to(at, c->point);
     }
 }
 
-/* Solves the projection's problem from 0; velocities (or displacements) go to sim->v_project. */
-static perp_status solve(perp_sim* sim, perp_report* report, bool* solved)
+/* Solves the projection's problem from 0; velocities (or displacements) go to step->correction->v. */
+static perp_status solve(perpi_step* step, perp_report* report, bool* solved)
 {
-    perpi_formulation* f = sim->project;
-    perp_status status = perpi_grow(sim->context, &sim->v_project, &sim->v_project_capacity,
-                                    (size_t)f->problem.dof_count, sizeof *sim->v_project);
+    perpi_formulation* f = step->correction->project;
+    perp_status status =
+        perpi_grow(step->context, &step->correction->v, &step->correction->v_capacity,
+                   (size_t)f->problem.dof_count, sizeof *step->correction->v);
     if (status == PERP_OK) {
-        status = perpi_grow(sim->context, &sim->p_project, &sim->p_project_capacity,
-                            (size_t)f->problem.row_count, sizeof *sim->p_project);
+        status = perpi_grow(step->context, &step->correction->p, &step->correction->p_capacity,
+                            (size_t)f->problem.row_count, sizeof *step->correction->p);
     }
     if (status != PERP_OK) {
         return status;
     }
     perp_solve_options options = perp_solve_options_default();
-    options.tolerance = sim->def.tolerance;
-    options.cancel = sim->cancel;
-    options.user = sim->cancel_user;
+    options.tolerance = step->tolerance;
+    options.cancel = step->cancel;
+    options.user = step->cancel_user;
     perp_report made;
-    status = perp_contact_solve(sim->project_solver, &f->problem, &options, false, sim->v_project,
-                                sim->p_project, NULL, &made);
+    status = perp_contact_solve(step->correction->solver, &f->problem, &options, false,
+                                step->correction->v, step->correction->p, NULL, &made);
     if (status != PERP_OK) {
         return status;
     }
     report->iterations += made.iterations;
     if (made.outcome == PERP_OUTCOME_CANCELLED) {
-        return perpi_fail(sim->context, PERP_ERROR_CANCELLED, "step %lld (t = %.9g): cancelled",
-                          (long long)sim->step + 1, sim->time);
+        return perpi_fail(step->context, PERP_ERROR_CANCELLED, "step %lld (t = %.9g): cancelled",
+                          (long long)step->from->step + 1, step->from->time);
     }
     *solved = made.outcome == PERP_OUTCOME_SOLVED;
     return PERP_OK;
 }
 
 /* Poses of the dynamic bodies by the displacements in v_project; contacts come nearer by them. */
-static void displace(perp_sim* sim)
+static void displace(perpi_step* step)
 {
-    const perp_model* model = sim->model;
-    const perpi_formulation* f = sim->project;
+    const perp_model* model = step->model;
+    const perpi_formulation* f = step->correction->project;
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         if (f->block_of[i] < 0) {
             continue;
         }
-        const double* d = sim->v_project + f->dof[f->block_of[i]];
+        const double* d = step->correction->v + f->dof[f->block_of[i]];
         const bool particle = model->body[i].particle;
-        perpi_pose pose = perpi_state_pose(model, sim->q_next, i);
+        perpi_pose pose = perpi_state_pose(model, step->to->q, i);
         double angle = 0.0;
         if (model->dimension == 2) {
             pose.x = v3_add(pose.x, v3(d[0], d[1], 0.0));
-            angle = sim->q_next[3 * i + 2] + (particle ? 0.0 : d[2]);
+            angle = step->to->q[3 * i + 2] + (particle ? 0.0 : d[2]);
         } else {
             pose.x = v3_add(pose.x, v3_from(d));
             pose.q = particle ? pose.q : q4_unit(q4_mul(q4_exp(v3_from(d + 3)), pose.q));
         }
-        perpi_state_set_pose(model, sim->q_next, i, &pose, angle);
+        perpi_state_set_pose(model, step->to->q, i, &pose, angle);
     }
-    for (size_t i = 0; i < sim->closed.count; ++i) {
-        perp_contact* contact = &sim->closed.item[i];
-        const double gap = contact->gap + perpi_formulation_speed(f, (int32_t)i, 0, sim->v_project);
+    for (size_t i = 0; i < step->correction->closed.count; ++i) {
+        perp_contact* contact = &step->correction->closed.item[i];
+        const double gap =
+            contact->gap + perpi_formulation_speed(f, (int32_t)i, 0, step->correction->v);
         contact->gap = gap > 0.0 || contact->group != 0 ? gap : 0.0;
     }
 }
 
-static perp_status move_poses(perp_sim* sim, perp_report* report, int32_t* moves)
+static perp_status move_poses(perpi_step* step, perp_report* report, int32_t* moves)
 {
     double before = INFINITY;
     while (*moves < MAX_MOVES) {
         const double error =
-            perpi_formulation_error(sim->formulation, sim->model, sim->q_next, sim->input, NULL);
+            perpi_formulation_error(step->formulation, step->model, step->to->q, step->input, NULL);
         if (error <= PERPI_CORRECTION_GOAL ||
             (error <= PERPI_CORRECTION_ENOUGH && error > 0.5 * before)) {
             return PERP_OK;
         }
         before = error;
         bool solved = false;
-        follow_particles(sim);
-        perp_status status = perpi_formulate_other(sim->project, sim->model, PERPI_PURPOSE_MOVE,
-                                                   1.0, sim->q_next, sim->v_next, sim->closed.item,
-                                                   (int32_t)sim->closed.count, sim->input);
-        for (int32_t i = 0; status == PERP_OK && i < sim->project->contact_count; ++i) {
-            sim->project->b[sim->project->constraint[i].row] = sim->closed.item[i].gap;
+        follow_particles(step);
+        perp_status status =
+            perpi_formulate_other(step->correction->project, step->model, PERPI_PURPOSE_MOVE, 1.0,
+                                  step->to->q, step->to->v, step->correction->closed.item,
+                                  (int32_t)step->correction->closed.count, step->input);
+        for (int32_t i = 0; status == PERP_OK && i < step->correction->project->contact_count;
+             ++i) {
+            step->correction->project->b[step->correction->project->constraint[i].row] =
+                step->correction->closed.item[i].gap;
         }
         if (status == PERP_OK) {
-            status = solve(sim, report, &solved);
+            status = solve(step, report, &solved);
         }
         if (status != PERP_OK || !solved) {
             return status; /* a contact is in the way: the joint stays open, its error says so */
         }
-        displace(sim);
+        displace(step);
         *moves += 1;
     }
     return PERP_OK;
 }
 
-perp_status perpi_sim_project(perp_sim* sim, double h, perp_report* report, int32_t* moves)
+perp_status perpi_project(perpi_step* step, double h, perp_report* report, int32_t* moves)
 {
-    perpi_formulation* f = sim->project;
+    perpi_formulation* f = step->correction->project;
     bool solved = false;
-    perp_status status = close_contacts(sim, h);
-    mark_slack(sim);
+    perp_status status = close_contacts(step, h);
+    mark_slack(step);
     if (status == PERP_OK) {
-        status = move_poses(sim, report, moves);
+        status = move_poses(step, report, moves);
     }
     if (status == PERP_OK) {
-        drop_open(sim);
-        follow_particles(sim);
-        status =
-            perpi_formulate_other(f, sim->model, PERPI_PURPOSE_PROJECT, h, sim->q_next, sim->v_next,
-                                  sim->closed.item, (int32_t)sim->closed.count, sim->input);
+        drop_open(step);
+        follow_particles(step);
+        status = perpi_formulate_other(f, step->model, PERPI_PURPOSE_PROJECT, h, step->to->q,
+                                       step->to->v, step->correction->closed.item,
+                                       (int32_t)step->correction->closed.count, step->input);
     }
     if (status == PERP_OK) {
-        status = solve(sim, report, &solved);
+        status = solve(step, report, &solved);
     }
     if (status == PERP_OK && solved) { /* else the velocities that solved the step stand */
-        perpi_formulation_scatter_v(f, sim->model, sim->v_project, sim->v_next);
+        perpi_formulation_scatter_v(f, step->model, step->correction->v, step->to->v);
     }
     return status;
 }

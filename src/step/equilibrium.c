@@ -1,4 +1,4 @@
-/* src/sim/settle.c - steps without inertia: balance of forces by the proximal point method.
+/* src/step/equilibrium.c - steps without inertia: balance of forces by the proximal point method.
  *
  * Source     [B09 (3.29), (3.45)]: the step minimises the work against external and frictional forces;
  *            Rockafellar (1976) for the method
@@ -17,12 +17,12 @@
  *
  * v_0 = 0: where the laws leave the motion open (nothing touches a body; a frictionless body between
  * a fence and a wall), the small mass picks the motion of least kinetic energy, and a body that
- * nothing moves stays. perpi_sim_freedom tells that there was a choice.
+ * nothing moves stays. perpi_indeterminacy tells that there was a choice.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/internal.h"
+#include "step/step.h"
 
 /* An entry of the forces that is this much smaller than the largest is judged by that. */
 static const double FLOOR = 1e-3;
@@ -59,30 +59,30 @@ static const int64_t MAX_WORK = 150000;
 static const double POLISH[] = {1e-3, 1e-4, 1e-5, 1e-6, 1e-2, 1e-7, 1e-1, 1.0, 1e-8};
 enum { POLISH_COUNT = sizeof POLISH / sizeof *POLISH, POLISH_ROUNDS = 3, POLISH_SOLVES = 60 };
 
-static perp_status formulate_near(perp_sim* sim, const perpi_step_input* in, double s)
+static perp_status formulate_near(perpi_step* step, const perpi_step_input* in, double s)
 {
     perpi_step_settings settings = *in->settings;
     perpi_step_input near = *in;
     settings.inertia = s;
     near.settings = &settings;
-    near.v_end = sim->v_end;
-    return sim->stepper->formulate(sim->formulation, &near);
+    near.v_end = step->equilibrium.v_end;
+    return step->stepper->formulate(step->formulation, &near);
 }
 
 /* One solve from v_end, into v_problem and p_problem. */
-static perp_status solve_near(perp_sim* sim, const perpi_step_input* in, double s,
+static perp_status solve_near(perpi_step* step, const perpi_step_input* in, double s,
                               perp_contact_residual* residual, perp_report* report)
 {
-    const perp_status status = formulate_near(sim, in, s);
+    const perp_status status = formulate_near(step, in, s);
     if (status != PERP_OK) {
         return status;
     }
     perp_solve_options options = perp_solve_options_default();
-    options.tolerance = sim->def.tolerance < FINE ? sim->def.tolerance : FINE;
-    options.cancel = sim->cancel;
-    options.user = sim->cancel_user;
-    return perp_contact_solve(sim->solver, &sim->formulation->problem, &options, true,
-                              sim->v_problem, sim->p_problem, residual, report);
+    options.tolerance = step->tolerance < FINE ? step->tolerance : FINE;
+    options.cancel = step->cancel;
+    options.user = step->cancel_user;
+    return perp_contact_solve(step->solver, &step->formulation->problem, &options, true,
+                              step->v_problem, step->p_problem, residual, report);
 }
 
 static bool all_finite(const double* x, int32_t n)
@@ -103,35 +103,39 @@ static void copy(double* to, const double* from, int32_t n)
 }
 
 /* The velocities and impulses at hand <-> the best so far. */
-static void keep(perp_sim* sim)
+static void keep(perpi_step* step)
 {
-    const perp_contact_problem* P = &sim->formulation->problem;
-    copy(sim->settled, sim->v_problem, P->dof_count);
-    copy(sim->settled + P->dof_count, sim->p_problem, P->row_count);
+    const perp_contact_problem* P = &step->formulation->problem;
+    copy(step->equilibrium.best, step->v_problem, P->dof_count);
+    copy(step->equilibrium.best + P->dof_count, step->p_problem, P->row_count);
 }
 
-static void take_back(perp_sim* sim)
+static void take_back(perpi_step* step)
 {
-    const perp_contact_problem* P = &sim->formulation->problem;
-    copy(sim->v_problem, sim->settled, P->dof_count);
-    copy(sim->p_problem, sim->settled + P->dof_count, P->row_count);
-    perpi_formulation_scatter_v(sim->formulation, sim->model, sim->v_problem, sim->v_end);
+    const perp_contact_problem* P = &step->formulation->problem;
+    copy(step->v_problem, step->equilibrium.best, P->dof_count);
+    copy(step->p_problem, step->equilibrium.best + P->dof_count, P->row_count);
+    perpi_formulation_scatter_v(step->formulation, step->model, step->v_problem,
+                                step->equilibrium.v_end);
 }
 
 /* The balance of forces at v_problem, p_problem, by the one judge. */
-static perp_status judge(perp_sim* sim, const perpi_step_input* in, perp_contact_residual* residual)
+static perp_status judge(perpi_step* step, const perpi_step_input* in,
+                         perp_contact_residual* residual)
 {
-    perpi_formulation_scatter_v(sim->formulation, sim->model, sim->v_problem, sim->v_end);
-    const perp_status status = formulate_near(sim, in, 1.0);
+    perpi_formulation_scatter_v(step->formulation, step->model, step->v_problem,
+                                step->equilibrium.v_end);
+    const perp_status status = formulate_near(step, in, 1.0);
     if (status != PERP_OK) {
         return status;
     }
-    const perp_contact_problem* problem = &sim->formulation->problem;
+    const perp_contact_problem* problem = &step->formulation->problem;
     const perp_status room =
-        perpi_grow(sim->context, &sim->basis, &sim->basis_capacity,
-                   perp_contact_residual_work(problem) + 1, sizeof *sim->basis);
+        perpi_grow(step->context, &step->equilibrium.basis, &step->equilibrium.basis_capacity,
+                   perp_contact_residual_work(problem) + 1, sizeof *step->equilibrium.basis);
     if (room == PERP_OK) {
-        *residual = perp_contact_judge(problem, sim->v_problem, sim->p_problem, sim->basis);
+        *residual =
+            perp_contact_judge(problem, step->v_problem, step->p_problem, step->equilibrium.basis);
     }
     return room;
 }
@@ -140,11 +144,11 @@ static perp_status judge(perp_sim* sim, const perpi_step_input* in, perp_contact
  * entries in units of its mass. The judge compares with M v too, beside which any force looks small
  * once the motion runs away. impulse: the largest M v of the first solve, in the same units, when
  * nothing has run away. where: the velocity furthest off. */
-static double unbalance(const perp_sim* sim, double impulse, int32_t* where)
+static double unbalance(const perpi_step* step, double impulse, int32_t* where)
 {
-    const perpi_formulation* f = sim->formulation;
+    const perpi_formulation* f = step->formulation;
     const perp_contact_problem* P = &f->problem;
-    double* force = sim->basis; /* has room: see judge() */
+    double* force = step->equilibrium.basis; /* has room: see judge() */
     double* size = force + f->body_dofs;
     const double* M = P->M;
     for (int32_t b = 0; b < P->block_count && P->dof[b] < f->body_dofs; ++b) {
@@ -152,7 +156,7 @@ static double unbalance(const perp_sim* sim, double impulse, int32_t* where)
         for (int32_t i = 0; i < n; ++i) {
             double h_f = P->k[d + i]; /* minus s M v: drag is in M, and stays */
             for (int32_t j = 0; j < n; ++j) {
-                h_f -= M[i * n + j] * sim->v_problem[d + j];
+                h_f -= M[i * n + j] * step->v_problem[d + j];
             }
             force[d + i] = h_f;
             size[d + i] = fabs(h_f);
@@ -167,7 +171,7 @@ static double unbalance(const perp_sim* sim, double impulse, int32_t* where)
             const int32_t n = block >= 0 ? P->dof[block + 1] - P->dof[block] : 0;
             for (int32_t r = 0; r < c->rows; ++r) {
                 for (int32_t i = 0; i < n && P->dof[block] < f->body_dofs; ++i) {
-                    const double push = J[r * n + i] * sim->p_problem[c->row + r];
+                    const double push = J[r * n + i] * step->p_problem[c->row + r];
                     force[P->dof[block] + i] += push;
                     size[P->dof[block] + i] += fabs(push);
                 }
@@ -200,13 +204,13 @@ static double unbalance(const perp_sim* sim, double impulse, int32_t* where)
 }
 
 /* The body that owns a velocity of the problem. */
-static const char* name_of(const perp_sim* sim, int32_t velocity)
+static const char* name_of(const perpi_step* step, int32_t velocity)
 {
-    const perpi_formulation* f = sim->formulation;
-    for (size_t i = 0; i < sim->model->body_count; ++i) {
+    const perpi_formulation* f = step->formulation;
+    for (size_t i = 0; i < step->model->body_count; ++i) {
         const int32_t block = f->block_of[i];
         if (block >= 0 && velocity >= f->dof[block] && velocity < f->dof[block + 1]) {
-            return sim->model->body[i].name;
+            return step->model->body[i].name;
         }
     }
     return "";
@@ -214,7 +218,7 @@ static const char* name_of(const perp_sim* sim, int32_t velocity)
 
 /* The search of one step. */
 typedef struct search {
-    perp_sim* sim;
+    perpi_step* step;
     const perpi_step_input* in;
     perp_report* report;
     int64_t work;         /* iterations so far */
@@ -225,17 +229,17 @@ typedef struct search {
 } search;
 
 /* The largest M v of the velocities at hand, each body's entries in units of its mass. */
-static double largest_impulse(const perp_sim* sim, double h, int32_t* where)
+static double largest_impulse(const perpi_step* step, double h, int32_t* where)
 {
-    const perpi_formulation* f = sim->formulation;
+    const perpi_formulation* f = step->formulation;
     const perp_contact_problem* P = &f->problem;
     double most = 0.0;
     const double* M = P->M;
     for (int32_t b = 0; b < P->block_count && P->dof[b] < f->body_dofs; ++b) {
         const int32_t d = P->dof[b], n = P->dof[b + 1] - d;
         for (int32_t i = 0; i < n; ++i) {
-            const bool turns = n == 6 ? i >= 3 : n == 3 && sim->model->dimension == 2 && i == 2;
-            const double v = fabs(sim->v_problem[d + i]), least = turns ? REST / h : 0.0;
+            const bool turns = n == 6 ? i >= 3 : n == 3 && step->model->dimension == 2 && i == 2;
+            const double v = fabs(step->v_problem[d + i]), least = turns ? REST / h : 0.0;
             const double size = sqrt(M[i * n + i]) * (v > least ? v : least);
             *where = size > most ? d + i : *where;
             most = size > most ? size : most;
@@ -249,27 +253,27 @@ static double largest_impulse(const perp_sim* sim, double h, int32_t* where)
  * then *off is infinite. */
 static perp_status try_near(search* x, double s, double* off)
 {
-    perp_sim* sim = x->sim;
-    const perp_contact_problem* P = &sim->formulation->problem;
+    perpi_step* step = x->step;
+    const perp_contact_problem* P = &step->formulation->problem;
     perp_contact_residual residual;
     *off = INFINITY;
     if (x->work > MAX_WORK) {
         return PERP_OK;
     }
-    perp_status status = solve_near(sim, x->in, s, &residual, x->report);
+    perp_status status = solve_near(step, x->in, s, &residual, x->report);
     x->work += x->report->iterations;
     if (status != PERP_OK || x->report->outcome == PERP_OUTCOME_CANCELLED ||
-        !(residual.worst <= USEFUL) || !all_finite(sim->v_problem, P->dof_count) ||
-        !all_finite(sim->p_problem, P->row_count)) {
+        !(residual.worst <= USEFUL) || !all_finite(step->v_problem, P->dof_count) ||
+        !all_finite(step->p_problem, P->row_count)) {
         return status;
     }
-    status = judge(sim, x->in, &residual);
+    status = judge(step, x->in, &residual);
     if (status != PERP_OK) {
         return status;
     }
     int32_t where = 0;
     int32_t fast = 0;
-    const double impulse = largest_impulse(sim, x->in->h, &fast);
+    const double impulse = largest_impulse(step, x->in->h, &fast);
     if (x->impulse < 0.0) {
         x->impulse = impulse;
     }
@@ -277,12 +281,12 @@ static perp_status try_near(search* x, double s, double* off)
         x->most = impulse;
         x->fastest = fast;
     }
-    const double unbalanced = unbalance(sim, x->impulse, &where);
+    const double unbalanced = unbalance(step, x->impulse, &where);
     *off = residual.worst > unbalanced ? residual.worst : unbalanced;
     if (*off < x->best) {
         x->best = *off;
         x->where = where;
-        keep(sim);
+        keep(step);
     }
     return status;
 }
@@ -290,7 +294,7 @@ static perp_status try_near(search* x, double s, double* off)
 /* Solves until it is good enough, or gets no better. */
 static perp_status look_for_balance(search* x)
 {
-    const double tolerance = x->sim->def.tolerance;
+    const double tolerance = x->step->tolerance;
     double s = FIRST;
     int32_t stale = 0;
     bool exact = true, growing = false; /* exact: solves with s = 1 are of use */
@@ -305,7 +309,7 @@ static perp_status look_for_balance(search* x)
             return status;
         }
         if (near < full && near == x->best) {
-            take_back(x->sim);
+            take_back(x->step);
         }
         exact = exact && !(near < GAIN * full);
         const double off = near < full ? near : full;
@@ -331,11 +335,11 @@ static perp_status look_for_balance(search* x)
 /* See POLISH. */
 static perp_status polish(search* x)
 {
-    const double tolerance = x->sim->def.tolerance;
+    const double tolerance = x->step->tolerance;
     int32_t solves = 0;
     for (int i = 0; i < POLISH_COUNT && x->best > tolerance; ++i) {
         const double before = x->best;
-        take_back(x->sim);
+        take_back(x->step);
         for (int round = 0; round < POLISH_ROUNDS && x->best > tolerance; ++round) {
             const double last = x->best;
             double off;
@@ -365,7 +369,7 @@ static void explain(const search* x)
         (void)snprintf(text, room,
                        "no equilibrium: nothing holds '%.40s' against its forces; it would fall, "
                        "slide or turn away",
-                       name_of(x->sim, x->fastest));
+                       name_of(x->step, x->fastest));
     } else if (isinf(x->best)) {
         (void)snprintf(
             text, room,
@@ -374,19 +378,21 @@ static void explain(const search* x)
         (void)snprintf(text, room,
                        "the forces on '%.40s' do not balance (off by %.0e of them): does anything "
                        "hold it, is it jammed?",
-                       name_of(x->sim, x->where), x->best);
+                       name_of(x->step, x->where), x->best);
     }
 }
 
-perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
-                             perp_contact_residual* residual, perp_report* report)
+perp_status perpi_search_equilibrium(perpi_step* step, const perpi_step_input* in)
 {
-    const perp_contact_problem* P = &sim->formulation->problem;
-    search x = {.sim = sim, .in = in, .report = report, .best = INFINITY, .impulse = -1.0};
-    perp_status status = perpi_grow(sim->context, &sim->settled, &sim->settled_capacity,
-                                    (size_t)(P->dof_count + P->row_count) + 1, sizeof(double));
+    perp_contact_residual* residual = &step->residual;
+    perp_report* report = &step->report;
+    const perp_contact_problem* P = &step->formulation->problem;
+    search x = {.step = step, .in = in, .report = report, .best = INFINITY, .impulse = -1.0};
+    perp_status status =
+        perpi_grow(step->context, &step->equilibrium.best, &step->equilibrium.best_capacity,
+                   (size_t)(P->dof_count + P->row_count) + 1, sizeof(double));
     if (status == PERP_OK) {
-        memset(sim->v_end, 0, (size_t)sim->v_size * sizeof *sim->v_end);
+        memset(step->equilibrium.v_end, 0, (size_t)step->v_size * sizeof *step->equilibrium.v_end);
         status = look_for_balance(&x);
         if (status == PERP_OK && report->outcome != PERP_OUTCOME_CANCELLED && isfinite(x.best)) {
             status = polish(&x);
@@ -397,10 +403,10 @@ perp_status perpi_sim_settle(perp_sim* sim, const perpi_step_input* in,
     }
     *residual = (perp_contact_residual){.dynamics = INFINITY, .worst = INFINITY};
     if (isfinite(x.best)) {
-        take_back(sim);
-        status = judge(sim, in, residual);
+        take_back(step);
+        status = judge(step, in, residual);
     }
-    const bool solved = x.best <= sim->def.tolerance;
+    const bool solved = x.best <= step->tolerance;
     report->iterations = x.work < INT32_MAX ? (int32_t)x.work : INT32_MAX;
     report->residual = residual->worst;
     report->outcome = solved ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_NO_SOLUTION;

@@ -1,4 +1,4 @@
-/* src/sim/mix.c - Anderson's mixing.
+/* src/step/anderson.c - Anderson's mixing.
  *
  * Source     D. G. Anderson, Iterative procedures for nonlinear integral equations, J. ACM 12 (1965);
  *            in the form of H. Walker and P. Ni, SIAM J. Numer. Anal. 49 (2011), (2.2)
@@ -7,7 +7,7 @@
  *            condition number that is watched. On a linear map of d dimensions it ends after d + 1
  *            rounds whether or not the map contracts.
  */
-#include "sim/mix.h"
+#include "step/anderson.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,34 +15,34 @@
 /* A difference whose part beyond the newer ones is smaller than this tells nothing new. */
 static const double NEW = 1e-6;
 
-perp_status perpi_mix_create(perp_context* context, int32_t n, perpi_mix* mix)
+perp_status perpi_anderson_create(perp_context* context, int32_t n, perpi_anderson* a)
 {
-    const size_t one = (size_t)n + 1, all = (size_t)PERPI_MIX_DEPTH * one;
+    const size_t one = (size_t)n + 1, all = (size_t)PERPI_ANDERSON_DEPTH * one;
     struct {
         double** array;
         size_t count;
-    } arrays[] = {{&mix->x, one},      {&mix->g, one}, {&mix->dg, all}, {&mix->df, all},
-                  {&mix->weight, one}, {&mix->Q, all}, {&mix->f, one}};
+    } arrays[] = {{&a->x, one},      {&a->g, one}, {&a->dg, all}, {&a->df, all},
+                  {&a->weight, one}, {&a->Q, all}, {&a->f, one}};
     perp_status status = PERP_OK;
-    mix->n = n;
+    a->n = n;
     for (size_t i = 0; status == PERP_OK && i < sizeof arrays / sizeof arrays[0]; ++i) {
         status = perpi_alloc(context, arrays[i].count, sizeof(double), arrays[i].array);
     }
     return status;
 }
 
-void perpi_mix_destroy(perp_context* context, perpi_mix* mix)
+void perpi_anderson_destroy(perp_context* context, perpi_anderson* a)
 {
-    double* const owned[] = {mix->x, mix->g, mix->dg, mix->df, mix->weight, mix->Q, mix->f};
+    double* const owned[] = {a->x, a->g, a->dg, a->df, a->weight, a->Q, a->f};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }
 }
 
-void perpi_mix_forget(perpi_mix* mix)
+void perpi_anderson_forget(perpi_anderson* a)
 {
-    mix->count = 0;
-    mix->started = false;
+    a->count = 0;
+    a->started = false;
 }
 
 static double dot(int32_t n, const double* a, const double* b)
@@ -55,41 +55,41 @@ static double dot(int32_t n, const double* a, const double* b)
 }
 
 /* The newest difference goes to the front. */
-static void keep(perpi_mix* mix, const double* x, const double* g)
+static void keep(perpi_anderson* a, const double* x, const double* g)
 {
-    const size_t n = (size_t)mix->n, size = n * sizeof(double);
-    const int32_t kept = mix->count < PERPI_MIX_DEPTH - 1 ? mix->count : PERPI_MIX_DEPTH - 1;
-    memmove(mix->dg + n, mix->dg, (size_t)kept * size);
-    memmove(mix->df + n, mix->df, (size_t)kept * size);
+    const size_t n = (size_t)a->n, size = n * sizeof(double);
+    const int32_t kept = a->count < PERPI_ANDERSON_DEPTH - 1 ? a->count : PERPI_ANDERSON_DEPTH - 1;
+    memmove(a->dg + n, a->dg, (size_t)kept * size);
+    memmove(a->df + n, a->df, (size_t)kept * size);
     for (size_t i = 0; i < n; ++i) {
-        mix->dg[i] = g[i] - mix->g[i];
-        mix->df[i] = (mix->dg[i] - (x[i] - mix->x[i])) * mix->weight[i];
+        a->dg[i] = g[i] - a->g[i];
+        a->df[i] = (a->dg[i] - (x[i] - a->x[i])) * a->weight[i];
     }
-    mix->count = kept + 1;
+    a->count = kept + 1;
 }
 
-void perpi_mix_next(perpi_mix* mix, const double* x, const double* g, double* next)
+void perpi_anderson_next(perpi_anderson* a, const double* x, const double* g, double* next)
 {
-    const int32_t n = mix->n;
+    const int32_t n = a->n;
     const size_t size = (size_t)n * sizeof(double);
-    if (mix->started) {
-        keep(mix, x, g);
+    if (a->started) {
+        keep(a, x, g);
     }
-    mix->started = true;
-    memcpy(mix->x, x, size);
-    memcpy(mix->g, g, size);
+    a->started = true;
+    memcpy(a->x, x, size);
+    memcpy(a->g, g, size);
     for (int32_t i = 0; i < n; ++i) {
-        mix->f[i] = (g[i] - x[i]) * mix->weight[i];
+        a->f[i] = (g[i] - x[i]) * a->weight[i];
     }
     /* df = Q R by Gram-Schmidt, the newest first; what is left of f is subtracted as we go */
-    double R[PERPI_MIX_DEPTH][PERPI_MIX_DEPTH] = {{0}}, rhs[PERPI_MIX_DEPTH] = {0};
-    int32_t column[PERPI_MIX_DEPTH], used = 0;
-    for (int32_t j = 0; j < mix->count; ++j) {
-        double* q = mix->Q + (size_t)used * (size_t)n;
-        memcpy(q, mix->df + (size_t)j * (size_t)n, size);
+    double R[PERPI_ANDERSON_DEPTH][PERPI_ANDERSON_DEPTH] = {{0}}, rhs[PERPI_ANDERSON_DEPTH] = {0};
+    int32_t column[PERPI_ANDERSON_DEPTH], used = 0;
+    for (int32_t j = 0; j < a->count; ++j) {
+        double* q = a->Q + (size_t)used * (size_t)n;
+        memcpy(q, a->df + (size_t)j * (size_t)n, size);
         const double whole = sqrt(dot(n, q, q));
         for (int32_t i = 0; i < used; ++i) {
-            const double* other = mix->Q + (size_t)i * (size_t)n;
+            const double* other = a->Q + (size_t)i * (size_t)n;
             R[i][used] = dot(n, other, q);
             for (int32_t k = 0; k < n; ++k) {
                 q[k] -= R[i][used] * other[k];
@@ -103,9 +103,9 @@ void perpi_mix_next(perpi_mix* mix, const double* x, const double* g, double* ne
         for (int32_t k = 0; k < n; ++k) {
             q[k] /= rest;
         }
-        rhs[used] = dot(n, q, mix->f);
+        rhs[used] = dot(n, q, a->f);
         for (int32_t k = 0; k < n; ++k) {
-            mix->f[k] -= rhs[used] * q[k];
+            a->f[k] -= rhs[used] * q[k];
         }
         column[used++] = j;
     }
@@ -116,7 +116,7 @@ void perpi_mix_next(perpi_mix* mix, const double* x, const double* g, double* ne
             gamma -= R[i][j] * rhs[j]; /* rhs[j] holds gamma_j by now */
         }
         rhs[i] = gamma / R[i][i];
-        const double* dg = mix->dg + (size_t)column[i] * (size_t)n;
+        const double* dg = a->dg + (size_t)column[i] * (size_t)n;
         for (int32_t k = 0; k < n; ++k) {
             next[k] -= rhs[i] * dg[k];
         }

@@ -1,4 +1,4 @@
-/* src/sim/freedom.c - is the motion of a step without inertia the only one?
+/* src/step/indeterminacy.c - is the motion of a step without inertia the only one?
  *
  * Source     [B09 (3.48)], proposition 1: the motion is unique if no dq other than 0 keeps the pressed
  *            contacts closed and their tangential displacements
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "problem/cone.h"
-#include "sim/internal.h"
+#include "step/step.h"
 
 enum { MOST = 240 }; /* velocities; the cost grows with the cube */
 static const double TINY = 1e-9;
@@ -181,37 +181,38 @@ static void add_constraint(space* s, const perp_contact_problem* P, const perp_c
     }
 }
 
-perp_status perpi_sim_freedom(perp_sim* sim, int32_t* freedom)
+perp_status perpi_indeterminacy(perpi_step* step, int32_t* directions)
 {
-    const perpi_formulation* f = sim->formulation;
+    const perpi_formulation* f = step->formulation;
     const perp_contact_problem* P = &f->problem;
     const size_t n = (size_t)f->body_dofs;
-    *freedom = n > MOST ? -1 : 0;
+    *directions = n > MOST ? -1 : 0;
     if (n == 0 || n > MOST) {
         return PERP_OK;
     }
-    const perp_status status = perpi_grow(sim->context, &sim->basis, &sim->basis_capacity,
-                                          n * n + 2 * n, sizeof *sim->basis);
+    const perp_status status =
+        perpi_grow(step->context, &step->equilibrium.basis, &step->equilibrium.basis_capacity,
+                   n * n + 2 * n, sizeof *step->equilibrium.basis);
     if (status != PERP_OK) {
         return status;
     }
     space s = {.n = (int32_t)n,
-               .basis = sim->basis,
-               .root = sim->basis + n * n,
-               .row = sim->basis + n * n + n};
+               .basis = step->equilibrium.basis,
+               .root = step->equilibrium.basis + n * n,
+               .row = step->equilibrium.basis + n * n + n};
     size_t at = 0;
-    for (size_t i = 0; i < sim->model->body_count; ++i) {
-        const perpi_body* body = &sim->model->body[i];
+    for (size_t i = 0; i < step->model->body_count; ++i) {
+        const perpi_body* body = &step->model->body[i];
         for (int32_t k = 0; k < body->dofs; ++k) {
             const size_t d = (size_t)(f->dof[f->block_of[i]] + k);
             s.root[d] = sqrt(P->M[at + (size_t)(k * body->dofs + k)]);
         }
         at += (size_t)(body->dofs * body->dofs);
     }
-    for (size_t i = 0; i < sim->model->body_count; ++i) {
-        const perpi_body* body = &sim->model->body[i];
+    for (size_t i = 0; i < step->model->body_count; ++i) {
+        const perpi_body* body = &step->model->body[i];
         for (int32_t k = 0; k < body->dofs; ++k) {
-            if ((k < sim->model->dimension ? body->drag_linear : body->drag_angular) > 0.0) {
+            if ((k < step->model->dimension ? body->drag_linear : body->drag_angular) > 0.0) {
                 memset(s.row, 0, n * sizeof *s.row);
                 s.row[f->dof[f->block_of[i]] + k] = 1.0;
                 add_row(&s);
@@ -224,19 +225,19 @@ perp_status perpi_sim_freedom(perp_sim* sim, int32_t* freedom)
         if (c->kind != PERP_CONSTRAINT_CONTACT) {
             continue;
         }
-        const double p = sim->p_problem[c->row];
+        const double p = step->p_problem[c->row];
         pressure = p > pressure ? p : pressure;
         for (int32_t r = 1; r < c->rows; ++r) {
             const double given = fabs(P->b[c->row + r]);
-            const double own = fabs(perpi_formulation_speed(f, i, r, sim->v_problem));
+            const double own = fabs(perpi_formulation_speed(f, i, r, step->v_problem));
             speed = given > speed ? given : speed;
             speed = own > speed ? own : speed;
         }
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {
-        add_constraint(&s, P, &P->constraint[i], sim->v_problem, sim->p_problem, f, pressure,
+        add_constraint(&s, P, &P->constraint[i], step->v_problem, step->p_problem, f, pressure,
                        speed);
     }
-    *freedom = s.n - s.rank;
+    *directions = s.n - s.rank;
     return PERP_OK;
 }
