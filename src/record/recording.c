@@ -946,8 +946,17 @@ perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* s
     }
     const double time =
         perpi_sim_adaptive(sim) ? frame.time : perpi_sim_tick_time(sim, tick_of(sim, &frame));
-    status = perpi_sim_set_state(sim, time, frame.step, frame.info.kind,
-                                 frame.info.impacts_in_a_row, frame.clock, frame.q, frame.v,
-                                 frame.contacts, frame.contact_count, frame.joints, frame.memory);
+    const perpi_saved saved = {.time = time,
+                               .step = frame.step,
+                               .kind = frame.info.kind,
+                               .impacts_in_a_row = frame.info.impacts_in_a_row,
+                               .clock = frame.clock,
+                               .q = frame.q,
+                               .v = frame.v,
+                               .memory = frame.memory,
+                               .contact = frame.contacts,
+                               .contact_count = frame.contact_count,
+                               .joint = frame.joints};
+    status = perpi_sim_set_state(sim, &saved);
     return status == PERP_OK ? PERP_OK : perpi_fail_prefix(r->context, status, r->path);
 }

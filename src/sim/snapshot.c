@@ -155,10 +155,18 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
         memcpy(sim->trial.state.joint, in + size - s - j, j);
     }
     memcpy(sim->trial.state.memory, in + size - s, s);
-    return perpi_sim_set_state(sim, h.time, h.step, (perp_step_kind)h.kind, h.impacts_in_a_row,
-                               sim->adaptive ? h.clock : NULL, sim->trial.state.q,
-                               sim->trial.state.v, sim->trial.state.contacts.item, h.contact_count,
-                               sim->trial.state.joint, sim->trial.state.memory);
+    const perpi_saved saved = {.step = h.step,
+                               .time = h.time,
+                               .kind = (perp_step_kind)h.kind,
+                               .impacts_in_a_row = h.impacts_in_a_row,
+                               .clock = sim->adaptive ? h.clock : NULL,
+                               .q = sim->trial.state.q,
+                               .v = sim->trial.state.v,
+                               .memory = sim->trial.state.memory,
+                               .joint = sim->trial.state.joint,
+                               .contact = sim->trial.state.contacts.item,
+                               .contact_count = h.contact_count};
+    return perpi_sim_set_state(sim, &saved);
 }
 
 static bool joint_sound(const perp_joint_record* r)
@@ -183,74 +191,102 @@ static bool all_finite(const double* a, int32_t n)
     return true;
 }
 
-perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_step_kind kind,
-                                int32_t impacts_in_a_row, const double clock[3], const double* q,
-                                const double* v, const perp_contact* contacts, int32_t count,
-                                const perp_joint_record* joints, const double* s)
+/* Refuses a state that no run of this scene can have been in; *tick: its number of steps in time. */
+static perp_status check_state(const perp_sim* sim, const perpi_saved* saved, int64_t* tick)
 {
+    const double* clock = saved->clock;
+    const perp_step_kind kind = saved->kind;
     perp_context* context = sim->context;
+    const perpi_step* work = &sim->work;
     const bool known_kind = kind >= PERP_STEP_TIME && kind <= PERP_STEP_DECOMPRESSION &&
                             (kind == PERP_STEP_TIME || sim->impact.f != NULL);
     if (sim->adaptive &&
         !(clock != NULL && clock[0] > 0.0 && clock[1] > 0.0 && clock[2] >= 0.0 &&
-          clock[0] < INFINITY && clock[1] < INFINITY && clock[2] <= (double)step)) {
+          clock[0] < INFINITY && clock[1] < INFINITY && clock[2] <= (double)saved->step)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "state: it has no clock of an adaptive step");
     }
-    const int64_t tick = sim->adaptive           ? (int64_t)clock[2]
-                         : sim->impact.f != NULL ? perpi_sim_tick_at(sim, time)
-                                                 : step;
-    if (!known_kind || tick > step) {
+    *tick = sim->adaptive           ? (int64_t)clock[2]
+            : sim->impact.f != NULL ? perpi_sim_tick_at(sim, saved->time)
+                                    : saved->step;
+    if (!known_kind || *tick > saved->step) {
         return perpi_fail(
             context, PERP_ERROR_INPUT,
             "state: step %lld at t = %.9g does not fit the scene, whose steps put step %lld "
             "there: continue with the step and restitution it was recorded with",
-            (long long)step, time, (long long)tick);
+            (long long)saved->step, saved->time, (long long)*tick);
     }
-    if (!isfinite(time) || step < 0 || !all_finite(q, sim->work.q_size) ||
-        !all_finite(v, sim->work.v_size) || !all_finite(s, sim->work.s_size)) {
+    if (!isfinite(saved->time) || saved->step < 0 || !all_finite(saved->q, work->q_size) ||
+        !all_finite(saved->v, work->v_size) || !all_finite(saved->memory, work->s_size)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "state: every number must be finite");
     }
+    return PERP_OK;
+}
+
+static perp_status check_records(const perp_sim* sim, const perpi_saved* saved)
+{
     const int32_t bodies = (int32_t)sim->model->body_count;
-    for (int32_t i = 0; i < count; ++i) {
-        const bool known = contacts[i].body_a >= 0 && contacts[i].body_a < bodies &&
-                           contacts[i].body_b >= 0 && contacts[i].body_b < bodies;
-        const double theta = contacts[i].layer.theta;
-        if (!known || !all_finite(contacts[i].impulse, 4) ||
-            !(theta == 0.0 || theta == 0.5 || theta == 1.0) ||
-            !all_finite(contacts[i].layer.end, 3)) {
-            return perpi_fail(context, PERP_ERROR_INPUT, "state: contact %d is broken", (int)i);
+    for (int32_t i = 0; i < saved->contact_count; ++i) {
+        const perp_contact* c = &saved->contact[i];
+        const bool known =
+            c->body_a >= 0 && c->body_a < bodies && c->body_b >= 0 && c->body_b < bodies;
+        const double theta = c->layer.theta;
+        if (!known || !all_finite(c->impulse, 4) ||
+            !(theta == 0.0 || theta == 0.5 || theta == 1.0) || !all_finite(c->layer.end, 3)) {
+            return perpi_fail(sim->context, PERP_ERROR_INPUT, "state: contact %d is broken",
+                              (int)i);
         }
     }
-    const size_t joint_count = sim->model->joint_count;
-    for (size_t i = 0; i < joint_count; ++i) {
-        if (!joint_sound(&joints[i])) {
-            return perpi_fail(context, PERP_ERROR_INPUT, "state: joint '%s' is broken",
+    for (size_t i = 0; i < sim->model->joint_count; ++i) {
+        if (!joint_sound(&saved->joint[i])) {
+            return perpi_fail(sim->context, PERP_ERROR_INPUT, "state: joint '%s' is broken",
                               sim->model->joint[i].name);
         }
     }
-    const perp_status status =
-        perpi_grow(context, &sim->state.contacts.item, &sim->state.contacts.capacity, (size_t)count,
-                   sizeof *sim->state.contacts.item);
+    return PERP_OK;
+}
+
+/* The arrays of a state; both may be the same. */
+static void copy_state(const perp_sim* sim, const perpi_saved* from, perpi_state* to)
+{
+    const perpi_step* work = &sim->work;
+    const size_t contacts = (size_t)from->contact_count, joints = sim->model->joint_count;
+    memmove(to->q, from->q, (size_t)work->q_size * sizeof *to->q);
+    memmove(to->v, from->v, (size_t)work->v_size * sizeof *to->v);
+    if (work->s_size > 0) {
+        memmove(to->memory, from->memory, (size_t)work->s_size * sizeof *to->memory);
+    }
+    if (contacts > 0) {
+        memmove(to->contacts.item, from->contact, contacts * sizeof *to->contacts.item);
+    }
+    to->contacts.count = contacts;
+    if (joints > 0) {
+        memmove(to->joint, from->joint, joints * sizeof *to->joint);
+    }
+}
+
+perp_status perpi_sim_set_state(perp_sim* sim, const perpi_saved* saved)
+{
+    const double* clock = saved->clock;
+    int64_t tick = 0;
+    perpi_state* to = &sim->state;
+    perp_status status = check_state(sim, saved, &tick);
+    if (status == PERP_OK) {
+        status = check_records(sim, saved);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(sim->context, &to->contacts.item, &to->contacts.capacity,
+                            (size_t)saved->contact_count, sizeof *to->contacts.item);
+    }
     if (status != PERP_OK) {
         return status;
     }
-    memmove(sim->state.q, q, (size_t)sim->work.q_size * sizeof *q);
-    memmove(sim->state.v, v, (size_t)sim->work.v_size * sizeof *v);
-    if (sim->work.s_size > 0) {
-        memmove(sim->state.memory, s, (size_t)sim->work.s_size * sizeof *s);
-    }
-    if (count > 0) {
-        memmove(sim->state.contacts.item, contacts, (size_t)count * sizeof *contacts);
-    }
-    sim->state.contacts.count = (size_t)count;
-    sim->state.time = time;
-    sim->state.step = step;
-    sim->state.tick = tick;
-    sim->state.h_last = sim->adaptive ? clock[1]
-                        : tick > 0    ? perpi_sim_tick_length(sim, tick - 1)
-                                      : 1.0;
-    sim->state.after_impact = kind != PERP_STEP_TIME;
-    sim->state.impacts_in_a_row = impacts_in_a_row;
+    copy_state(sim, saved, to);
+    to->time = saved->time;
+    to->step = saved->step;
+    to->tick = tick;
+    to->h_last = sim->adaptive ? clock[1] : tick > 0 ? perpi_sim_tick_length(sim, tick - 1) : 1.0;
+    to->after_impact = saved->kind != PERP_STEP_TIME;
+    to->impacts_in_a_row = saved->impacts_in_a_row;
     sim->user.announced = false;
     if (sim->adaptive) {
         sim->halves.h_next = clock[0];
@@ -259,14 +295,11 @@ perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_s
     }
     sim->sides.depth = INFINITY; /* not known */
     sim->work.has_problem = false;
-    sim->info = (perp_step_info){.kind = kind, .impacts_in_a_row = impacts_in_a_row};
+    sim->info = (perp_step_info){.kind = saved->kind, .impacts_in_a_row = saved->impacts_in_a_row};
     sim->ledger_total = (perp_ledger){0};
-    if (joint_count > 0) {
-        memmove(sim->state.joint, joints, joint_count * sizeof *joints);
-    }
-    perpi_joint_measure(sim->model, sim->state.q, sim->state.joint, sim->info.joint_error);
+    perpi_joint_measure(sim->model, to->q, to->joint, sim->info.joint_error);
     if (sim->v_solved != NULL) {
-        memcpy(sim->v_solved, sim->state.v, (size_t)sim->work.v_size * sizeof *sim->state.v);
+        memcpy(sim->v_solved, to->v, (size_t)sim->work.v_size * sizeof *to->v);
     }
     return PERP_OK;
 }

@@ -11,7 +11,7 @@ void perpi_pack(const perpi_formulation* f, const perp_model* model, const perpi
     perpi_formulation_gather_v(f, model, point->v, v_problem);
     perpi_formulation_gather_p(f, point->contact, p_problem);
     perpi_formulation_gather_joints(f, point->joint, p_problem);
-    if (point->memory != NULL) {
+    if (point->v_start != NULL) {
         perpi_forces_gather(f, model, point->memory, p_problem);
         perpi_layers_gather(f, model, point->v_start, point->contact, v_problem, p_problem);
     }

@@ -9,8 +9,10 @@ typedef struct perpi_point {
     const double* v;                /* flat velocities */
     const perp_contact* contact;    /* those that were formulated */
     const perp_joint_record* joint; /* one for each joint */
-    const double* memory;  /* of springs and controllers; NULL: no rows of these (an impact) */
-    const double* v_start; /* flat velocities at the start of the step; with memory */
+    const double* memory;           /* of springs and controllers */
+    const double*
+        v_start; /* flat velocities at the start of the step; NULL: an impact, in which springs,
+                              controllers and soft layers have no part */
 } perpi_point;
 
 void perpi_pack(const perpi_formulation* f, const perp_model* model, const perpi_point* point,
