@@ -35,7 +35,7 @@ typedef struct perpi_choices {
 
 static inline bool perpi_touch_groups(const perpi_touch_list* list)
 {
-    return list->rule == PERPI_TOUCH_LNC || list->rule == PERPI_TOUCH_PEG;
+    return list->rule != NULL;
 }
 
 /* Takes a direction that the motion can bring to separate the bodies (s >= -margin) and that does not face away

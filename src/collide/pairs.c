@@ -102,11 +102,10 @@ static perpi_pair_fn look_up(const perpi_pair_ops* table, int count, perp_shape_
     return NULL;
 }
 
-perpi_pair_fn perpi_pair_find(perpi_touch_rule rule, perp_shape_type a, perp_shape_type b,
-                              bool* flipped)
+perpi_pair_fn perpi_pair_find(bool groups, perp_shape_type a, perp_shape_type b, bool* flipped)
 {
     perpi_pair_fn find = NULL;
-    if (rule == PERPI_TOUCH_LNC || rule == PERPI_TOUCH_PEG) {
+    if (groups) {
         find = look_up(grouped, GROUPED_COUNT, a, b, flipped);
     }
     return find != NULL ? find : look_up(pairs, PAIR_COUNT, a, b, flipped);
@@ -120,7 +119,7 @@ bool perpi_pair_groups(perp_shape_type a, perp_shape_type b)
         perpi_polyhedron_smooth,     perpi_polyhedron_cylinder, perpi_cylinder_cylinder,
         perpi_cylinder_ball,         perpi_cylinder_capsule,    perpi_cylinder_smooth};
     bool flipped, found = false;
-    const perpi_pair_fn find = perpi_pair_find(PERPI_TOUCH_PEG, a, b, &flipped);
+    const perpi_pair_fn find = perpi_pair_find(true, a, b, &flipped);
     for (size_t i = 0; i < sizeof with_groups / sizeof with_groups[0]; ++i) {
         found = found || find == with_groups[i];
     }
@@ -130,7 +129,7 @@ bool perpi_pair_groups(perp_shape_type a, perp_shape_type b)
 /* Polygons and polyhedra, and round shapes with them. */
 perpi_pair_fn perpi_pair_sided(perp_shape_type a, perp_shape_type b, bool* flipped)
 {
-    const perpi_pair_fn find = perpi_pair_find(PERPI_TOUCH_PEG, a, b, flipped);
+    const perpi_pair_fn find = perpi_pair_find(true, a, b, flipped);
     const bool known = find == perpi_polygon_polygon || find == perpi_polygon_ball ||
                        find == perpi_polyhedron_polyhedron || find == perpi_polyhedron_ball ||
                        find == perpi_polyhedron_capsule || find == perpi_polyhedron_smooth;

@@ -1,28 +1,10 @@
-/* src/collide/polyhedron.c - what near features of two convex polyhedra mean to a contact model.
+/* src/collide/polyhedron.c - features of convex polyhedra within reach of each other.
  *
- * Source     [W14 3.6, 4.4 to 4.7], algorithms 12 to 17
+ * Source     [W14 3.6]
  * Notation   psi: the gap of a pair of features along its normal; theta: how far the bodies can turn
  *            against each other in the step, margin / size
  *
- * What the groups of PEG say: as in the plane (src/collide/polygon.c), with B - A a polyhedron. Its
- * facets are vertex-face and edge-edge pairs, the bodies are apart exactly if one of them has psi >= 0,
- * and one group holds those that the origin can come to within the step. A turn d of b against a makes
- * other pairs facets: each order of the products of edges with normals that some |d| <= theta brings
- * about (src/collide/polyhedron_cells.c) has a group, and all of them must hold.
- *   No order that is not the actual one can forbid what is allowed: a facet of another order, at the
- * actual pose, has its corners in B - A, and these facets close around it; a ray from an origin outside
- * to a point inside enters through one of them, which has psi >= 0.
- *   A box on a wide box is turned by some axis: which vertex is lowest is told by a sector round the
- * normal; one vertex-face pair each, so four constraints. Staggered boxes: crossing edges take the
- * places of the vertices that hang over.
- *
- *   Facets of the far side of B - A are no members: src/collide/polyhedron_far.c.
- *
- * Departure  algorithms 12 to 17 go from vertex to vertex and edge to edge, and state I- and
- *            X-constraints for each combination of adjacent faces; here one notion covers them, and
- *            what follows from another group is left out. The statement is exact to first order in
- *            the motion, as everything in a linearised step; the constant grows as 1/sine of the angle
- *            between two edges that cross.
+ * What feature pairs mean to a contact model, and which of them belong together, is said in src/contact.
  */
 #include "collide/polyhedron.h"
 
@@ -33,17 +15,7 @@
 
 #define TURN_MAX 0.35 /* radians: as far as orders of features are told */
 
-enum { GROUPS = 24, MEMBERS = 8, INNER = 200 };
-
-typedef struct answer {
-    perpi_meeting* m;
-    const perpi_pose* pose; /* of a */
-    perpi_touch_list* list;
-    size_t first; /* the pair's first touch */
-    uint64_t name[(GROUPS + 1) * MEMBERS + PERPI_PLANES + PERPI_FACETS];
-    int32_t names;
-    int32_t same[PERPI_FACETS]; /* the first facet with the same row */
-} answer;
+enum { INNER = 200 };
 
 /* ---- names ------------------------------------------------------------------------------------------ */
 
@@ -65,7 +37,7 @@ static uint32_t fold(uint64_t name)
 }
 
 /* The touches' numbers: unique, and the same from step to step as long as the names are. */
-static void number_touches(answer* a)
+static void number_touches(perpi_polyhedron_answer* a)
 {
     perpi_touch* touch = a->list->item + a->first;
     for (int32_t i = 1; i < a->names; ++i) { /* by name */
@@ -91,7 +63,8 @@ static void number_touches(answer* a)
     }
 }
 
-static perp_status add(answer* a, const perpi_facet* f, int32_t group, bool secondary)
+perp_status perpi_answer_add(perpi_polyhedron_answer* a, const perpi_facet* f, int32_t group,
+                             bool secondary)
 {
     const perpi_pose* pose = a->pose;
     if (a->names == (int32_t)(sizeof a->name / sizeof a->name[0])) {
@@ -121,7 +94,7 @@ static perp_status add(answer* a, const perpi_facet* f, int32_t group, bool seco
 
 /* ---- rows that are the same ---------------------------------------------------------------------------- */
 
-static bool same_row(const answer* a, const perpi_facet* f, const perpi_facet* g)
+static bool same_row(const perpi_polyhedron_answer* a, const perpi_facet* f, const perpi_facet* g)
 {
     const double tiny = SAME_ROW * a->m->size;
     const vec3 dn = v3_sub(f->n, g->n), d = v3_sub(f->p_a, g->p_a);
@@ -130,7 +103,7 @@ static bool same_row(const answer* a, const perpi_facet* f, const perpi_facet* g
            v3_dot(off, off) <= tiny * tiny;
 }
 
-static void find_same(answer* a)
+static void find_same(perpi_polyhedron_answer* a)
 {
     for (int32_t i = 0; i < a->m->count; ++i) {
         int32_t k = 0;
@@ -145,7 +118,7 @@ static void find_same(answer* a)
 
 /* Pairs with a gap below that of the direction of least depth do not count: a body that rests on
  * another, some rounding deep, would also be pushed out sideways. */
-static double least_gap(const perpi_meeting* m)
+double perpi_meeting_least_gap(const perpi_meeting* m)
 {
     const double least = m->best < 0.0 ? m->best : 0.0;
     return DEPTH * least - PERPI_TOUCH_TIE * m->size;
@@ -162,244 +135,24 @@ static double separation(const perpi_meeting* m, const perpi_facet* f)
 
 /* Where the bodies overlap, a pair counts only if they can be parted along its normal at about the
  * least depth: a vertex that has come near the far side is not to be pushed out there. */
-static bool counts(const perpi_meeting* m, const perpi_facet* f, double floor)
+bool perpi_meeting_counts(const perpi_meeting* m, const perpi_facet* f, double floor)
 {
     return f->psi >= floor && f->psi <= m->margin &&
            (f->present || floor > -2.0 * PERPI_TOUCH_TIE * m->size || separation(m, f) >= floor);
 }
 
-static perp_status add_plain(answer* a)
+static perp_status add_plain(perpi_polyhedron_answer* a)
 {
     const perpi_meeting* m = a->m;
-    const double floor = least_gap(m);
+    const double floor = perpi_meeting_least_gap(m);
     perp_status status = PERP_OK;
     for (int32_t i = 0; status == PERP_OK && i < m->count; ++i) {
         const perpi_facet* f = &m->facet[i];
-        if (a->same[i] == i && counts(m, f, floor)) {
-            status = add(a, f, 0, false);
+        if (a->same[i] == i && perpi_meeting_counts(m, f, floor)) {
+            status = perpi_answer_add(a, f, 0, false);
         }
     }
     return status;
-}
-
-/* ---- LNC: a group for each vertex, edges for themselves -------------------------------------------------- */
-
-/* The faces near a vertex, without those of the far side; primary those that the turn can make a facet
- * with it. */
-static perp_status add_vertex(answer* a, int32_t first, double floor, uint64_t far, int32_t group)
-{
-    const perpi_meeting* m = a->m;
-    const perpi_facet* f = m->facet;
-    int32_t member[MEMBERS], count = 0, primaries = 0;
-    for (int32_t i = first; i < m->count && count < MEMBERS; ++i) {
-        if (f[i].kind != f[first].kind || f[i].one != f[first].one) {
-            continue;
-        }
-        if (f[i].psi > m->margin) {
-            return PERP_OK; /* cannot come inside */
-        }
-        if (far >> i & 1U) {
-            continue;
-        }
-        member[count++] = i;
-        primaries += f[i].possible != 0;
-    }
-    if (primaries == 0 || (count == 1 && f[member[0]].psi < floor)) {
-        return PERP_OK;
-    }
-    perp_status status = PERP_OK;
-    for (int32_t k = 0; status == PERP_OK && k < count; ++k) {
-        status = add(a, &f[member[k]], count > 1 ? group : 0, f[member[k]].possible == 0);
-    }
-    return status;
-}
-
-static perp_status add_lnc(answer* a)
-{
-    perpi_meeting* m = a->m;
-    const double floor = least_gap(m);
-    const uint64_t far = perpi_meeting_far_side(m, floor);
-    perp_status status = PERP_OK;
-    for (int32_t i = 0; status == PERP_OK && i < m->count; ++i) {
-        const perpi_facet* f = &m->facet[i];
-        bool seen = false;
-        if (f->kind == PERPI_EDGE_EDGE) {
-            if (a->same[i] == i && counts(m, f, floor)) {
-                status = add(a, f, 0, false);
-            }
-            continue;
-        }
-        for (int32_t k = 0; k < i && !seen; ++k) {
-            seen = m->facet[k].kind == f->kind && m->facet[k].one == f->one;
-        }
-        if (!seen) {
-            status = add_vertex(a, i, floor, far, i + 1);
-        }
-    }
-    return status;
-}
-
-/* ---- PEG: one group for each order ------------------------------------------------------------------------ */
-
-/* The pairs that are facets where the products have these signs; equal rows once. */
-static uint64_t members_of(const answer* a, uint64_t signs, int32_t end)
-{
-    uint64_t mask = 0;
-    for (int32_t i = 0; i < a->m->count; ++i) {
-        const perpi_facet* f = &a->m->facet[i];
-        if ((f->possible >> end & 1U) && (signs & f->plus) == f->plus && (signs & f->minus) == 0) {
-            mask |= (uint64_t)1 << a->same[i];
-        }
-    }
-    return mask;
-}
-
-/* The largest gap of a group; which member is the least open. */
-static double widest(const perpi_meeting* m, uint64_t mask, int32_t* worst, int32_t* count)
-{
-    double most = -INFINITY;
-    *worst = -1;
-    *count = 0;
-    for (int32_t i = 0; mask != 0; ++i, mask >>= 1) {
-        if (mask & 1U) {
-            const double psi = m->facet[i].psi;
-            most = psi > most ? psi : most;
-            *worst = *worst < 0 || psi < m->facet[*worst].psi ? i : *worst;
-            *count += 1;
-        }
-    }
-    return most;
-}
-
-typedef struct group_set {
-    uint64_t mask[PERPI_TURN_CELLS];
-    double open[PERPI_TURN_CELLS];
-    int32_t count;
-} group_set;
-
-/* What contains another group follows from it. A group that cannot be violated within the step says
- * nothing. One that is violated as things stand, deeper than the bodies are in each other, is not
- * complete: of an order with more members than there is room for, or with edges left out as parallel. */
-static void add_group(const answer* a, uint64_t mask, double floor, group_set* set)
-{
-    perpi_meeting* m = a->m;
-    int32_t worst, count;
-    const double open = widest(m, mask, &worst, &count);
-    if (count == 0 || open > m->margin || open < floor || set->count == PERPI_TURN_CELLS) {
-        return;
-    }
-    /* what cannot open within the step is no way out, unless there is none at all */
-    while (count > MEMBERS || (count > 1 && m->facet[worst].psi < -m->margin)) {
-        mask &= ~((uint64_t)1 << worst);
-        (void)widest(m, mask, &worst, &count);
-    }
-    int32_t kept = 0;
-    for (int32_t k = 0; k < set->count; ++k) {
-        if ((set->mask[k] & ~mask) == 0) {
-            return;
-        }
-    }
-    for (int32_t k = 0; k < set->count; ++k) {
-        if ((mask & ~set->mask[k]) != 0) {
-            set->mask[kept] = set->mask[k];
-            set->open[kept++] = set->open[k];
-        }
-    }
-    set->mask[kept] = mask;
-    set->open[kept] = open;
-    set->count = kept + 1;
-}
-
-/* without: facets that are no members. */
-static void find_groups(const answer* a, uint64_t without, group_set* set)
-{
-    const perpi_meeting* m = a->m;
-    uint64_t cell[PERPI_TURN_CELLS];
-    const double floor = least_gap(m);
-    set->count = 0;
-    for (int32_t k = 0; k < m->ends; ++k) {
-        const int32_t cells = perpi_turn_cells(m->product, m->products, k, m->theta, cell);
-        int32_t different = 0;
-        for (int32_t c = 0; c < cells; ++c) { /* many cells have the same members */
-            const uint64_t mask = members_of(a, cell[c], k) & ~without;
-            int32_t i = 0;
-            while (i < different && cell[i] != mask) {
-                i += 1;
-            }
-            if (i == different) {
-                cell[different++] = mask;
-                add_group(a, mask, floor, set);
-            }
-        }
-    }
-    /* too many: those that are nearest to being violated stay */
-    while (set->count > GROUPS) {
-        int32_t most = 0;
-        for (int32_t k = 1; k < set->count; ++k) {
-            most = set->open[k] > set->open[most] ? k : most;
-        }
-        set->count -= 1;
-        set->mask[most] = set->mask[set->count];
-        set->open[most] = set->open[set->count];
-    }
-}
-
-/* The facets of the far side; equal rows as one. */
-static uint64_t far_rows(const answer* a)
-{
-    const uint64_t far = perpi_meeting_far_side(a->m, least_gap(a->m));
-    uint64_t rows = 0;
-    for (int32_t i = 0; i < a->m->count; ++i) {
-        rows |= (far >> i & 1U) ? (uint64_t)1 << a->same[i] | (uint64_t)1 << i : 0;
-    }
-    return rows;
-}
-
-/* What the path must not do: the origin stays in front of the near side, or passes beside B - A. */
-static perp_status add_path_group(answer* a, uint64_t far, const perpi_facet* plane, int32_t planes)
-{
-    const perpi_meeting* m = a->m;
-    uint64_t mask = 0;
-    for (int32_t i = 0; i < m->count; ++i) {
-        mask |= m->facet[i].present && (far >> i & 1U) == 0 ? (uint64_t)1 << a->same[i] : 0;
-    }
-    int32_t worst, count;
-    (void)widest(m, mask, &worst, &count);
-    while (count > MEMBERS) {
-        mask &= ~((uint64_t)1 << worst);
-        (void)widest(m, mask, &worst, &count);
-    }
-    perp_status status = PERP_OK;
-    for (int32_t i = 0; status == PERP_OK && count > 0 && i < m->count; ++i) {
-        if (mask >> i & 1U) {
-            status = add(a, &m->facet[i], GROUPS + 1, false);
-        }
-    }
-    for (int32_t i = 0; status == PERP_OK && count > 0 && i < planes; ++i) {
-        status = add(a, &plane[i], GROUPS + 1, false);
-    }
-    return status;
-}
-
-static perp_status add_groups(answer* a)
-{
-    group_set set;
-    perpi_facet plane[PERPI_PLANES];
-    /* the far side counts only if there is a way past the near one */
-    const uint64_t far = far_rows(a);
-    const int32_t planes = far != 0 ? perpi_meeting_planes(a->m, plane) : 0;
-    find_groups(a, planes > 0 ? 0 : far, &set);
-    perp_status status = PERP_OK;
-    for (int32_t g = 0; g < set.count; ++g) {
-        const uint64_t mask = set.mask[g];
-        const bool alone = (mask & (mask - 1)) == 0;
-        for (int32_t i = 0; status == PERP_OK && i < a->m->count; ++i) {
-            if (mask >> i & 1U) {
-                status = add(a, &a->m->facet[i], alone ? 0 : g + 1, false);
-            }
-        }
-    }
-    return status == PERP_OK && planes > 0 ? add_path_group(a, far, plane, planes) : status;
 }
 
 /* ---- fast turns -------------------------------------------------------------------------------------------- */
@@ -430,23 +183,23 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
                                         double margin, perpi_touch_list* list)
 {
     perpi_meeting m;
-    answer a;
+    perpi_polyhedron_answer a;
     a.m = &m;
     a.pose = pose_a;
     a.list = list;
     a.first = list->count;
     a.names = 0;
-    bool peg = list->rule == PERPI_TOUCH_PEG;
+    bool grouped = list->rule != NULL, orders = grouped && list->rule->orders;
     perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
-                        peg ? 2.0 * margin : margin, list);
+                        grouped ? list->rule->near * margin : margin, list);
     if (perpi_meeting_parted(&m)) {
         return PERP_OK;
     }
-    perpi_meeting_collect(&m, !peg);
-    if (peg && m.crowded && !m.apart) {
+    perpi_meeting_collect(&m, !orders);
+    if (orders && m.crowded && !m.apart) {
         /* Groups of which pairs were left out forbid nothing, or the wrong thing: a prism with a hundred
          * sides fell through the floor. Then every pair that is near holds for itself. */
-        peg = false;
+        grouped = false;
         list->crowded += 1;
         perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
                             margin, list);
@@ -467,11 +220,11 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
             return PERP_OK;
         }
         list->deepest = -deepest.psi > list->deepest ? -deepest.psi : list->deepest;
-        status = add(&a, &deepest, 0, false);
+        status = perpi_answer_add(&a, &deepest, 0, false);
     } else {
         list->deepest = -m.best > list->deepest ? -m.best : list->deepest;
         find_same(&a);
-        status = peg ? add_groups(&a) : list->rule == PERPI_TOUCH_LNC ? add_lnc(&a) : add_plain(&a);
+        status = grouped ? list->rule->polyhedra(&a) : add_plain(&a);
     }
     if (status == PERP_OK) {
         number_touches(&a);

@@ -103,15 +103,6 @@ bool perpi_meeting_parted(perpi_meeting* m);
 /* Fills in facet[]. Where `all_vertices` is set, also with vertices over faces that are never a facet. */
 void perpi_meeting_collect(perpi_meeting* m, bool all_vertices);
 
-/* ---- the far side: src/collide/polyhedron_far.c -------------------------------------------------------- */
-
-/* Facets (a mask) behind which the origin lies, by more than -floor, and which face away from the direction
- * in which the bodies are apart. */
-uint64_t perpi_meeting_far_side(perpi_meeting* m, double floor);
-/* After that, if there are any: planes through the origin, moved out by `out`, that touch B - A and whose
- * edge the origin can come to; at most PERPI_PLANES. Returns how many. */
-int32_t perpi_meeting_planes(const perpi_meeting* m, perpi_facet* out);
-
 /* ---- fast turns: src/collide/polyhedron_round.c -------------------------------------------------------- */
 
 /* A ball in q keeps off p, however q turns. number: of its groups, from 1 + number on. */
@@ -119,11 +110,26 @@ perp_status perpi_polyhedron_inner(const perpi_polyhedron* p, const perpi_pose* 
                                    const perpi_polyhedron* q, const perpi_pose* pose_q,
                                    double margin, uint32_t number, perpi_touch_list* list);
 
-/* ---- orders: src/collide/polyhedron_cells.c ---------------------------------------------------------
- *
- * The signs of the products (bit i: product i is positive) that a turn |d| <= theta beyond the expected
- * one can bring about, each once, at most PERPI_TURN_CELLS. Returns how many. */
-int32_t perpi_turn_cells(const perpi_product* product, int32_t count, int32_t end, double theta,
-                         uint64_t* cell);
+/* ---- for contact models -----------------------------------------------------------------------------*/
+
+enum { PERPI_ANSWER_GROUPS = 24, PERPI_ANSWER_MEMBERS = 8 };
+
+/* What a pair of polyhedra gives: feature pairs, and the touches made of them so far. */
+typedef struct perpi_polyhedron_answer {
+    perpi_meeting* m;
+    const perpi_pose* pose; /* of a */
+    perpi_touch_list* list;
+    size_t first; /* the pair's first touch */
+    uint64_t name[(PERPI_ANSWER_GROUPS + 1) * PERPI_ANSWER_MEMBERS + PERPI_PLANES + PERPI_FACETS];
+    int32_t names;
+    int32_t same[PERPI_FACETS]; /* the first facet with the same row */
+} perpi_polyhedron_answer;
+
+PERP_NODISCARD perp_status perpi_answer_add(perpi_polyhedron_answer* a, const perpi_facet* f,
+                                            int32_t group, bool secondary);
+/* Pairs with a gap below that of the direction of least depth do not count. */
+double perpi_meeting_least_gap(const perpi_meeting* m);
+/* Whether a pair counts by itself. */
+bool perpi_meeting_counts(const perpi_meeting* m, const perpi_facet* f, double floor);
 
 #endif

@@ -93,7 +93,7 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
     m->size = a->size < b->size ? a->size : b->size;
     m->theta =
         perpi_clamp(turn < margin / m->size ? turn : margin / m->size, SAME_ANGLE, THETA_MAX);
-    m->orders = list->rule == PERPI_TOUCH_PEG;
+    m->orders = list->rule != NULL && list->rule->orders;
     m->ends = list->spins > 0 ? list->spins : 1;
     m->still = list->spins == 0 || (m->ends == 1 && v3_dot(list->spin[0], list->spin[0]) <=
                                                         0.01 * SAME_ANGLE * SAME_ANGLE);

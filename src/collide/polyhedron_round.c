@@ -364,7 +364,7 @@ static perp_status add_ball(const placed* o, vec3 x, double r, double margin, ui
     }
     member list[MEMBERS];
     int32_t count = 0;
-    if (touches->rule == PERPI_TOUCH_LNC || touches->rule == PERPI_TOUCH_PEG) {
+    if (touches->rule != NULL) {
         near_faces(p, x, r, 2.0 * margin, ball, list, &count);
         if (rounded && count > 0) {
             keep_member(list, &count, &best);

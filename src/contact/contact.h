@@ -39,7 +39,9 @@ static inline bool perpi_contact_before(const perp_contact* a, const perp_contac
 typedef struct perpi_contact_model_ops {
     const char* name;
     const char* summary;
-    perpi_touch_rule rule;
+    const perpi_touch_rule* rule; /* which feature pairs it wants, and which belong together */
+    /* takes over, for a pair of shapes and one step, where this has no answer; NULL: nothing does */
+    const struct perpi_contact_model_ops* simpler;
     bool planar;         /* not for spatial scenes */
     bool groups;         /* of some contacts one must hold: it chooses by their gaps */
     bool overlap_only;   /* no contacts before bodies overlap */

@@ -402,12 +402,12 @@ static perp_status take_plain(perpi_step* step, const perpi_broad_pair* pair)
     for (int i = 0; i < 2; ++i) {
         step->margin[body[i]] = fmax(step->margin[body[i]], RESERVE * x->travel[body[i]]);
     }
-    perp_status status = perpi_make_exception(step, perpi_key_of(pair->shape_a, pair->shape_b, 0),
-                                              PERPI_TOUCH_PLAIN);
+    perp_status status =
+        perpi_make_exception(step, perpi_key_of(pair->shape_a, pair->shape_b, 0), NULL);
     for (size_t k = 0; status == PERP_OK && k < step->to->contacts.count; ++k) {
         const perp_contact* c = &step->to->contacts.item[k];
         if (c->group != 0 && c->body_a == pair->body_a && c->body_b == pair->body_b) {
-            status = perpi_make_exception(step, c->key, PERPI_TOUCH_PLAIN);
+            status = perpi_make_exception(step, c->key, NULL);
         }
     }
     return status;
@@ -488,8 +488,7 @@ perp_status perpi_missing_balls(perpi_step* step, bool* changed)
     step->exception.count = 0;
     for (size_t i = 0; status == PERP_OK && i < x->missing_count; ++i) {
         const perpi_missing* m = &x->missing[i];
-        status = perpi_make_exception(step, perpi_key_of(m->shape[0], m->shape[1], 0),
-                                      PERPI_TOUCH_PLAIN);
+        status = perpi_make_exception(step, perpi_key_of(m->shape[0], m->shape[1], 0), NULL);
     }
     perpi_collider_set_rule(step->collider, step->contact_model->rule, step->exception.item,
                             step->exception.count);
@@ -533,7 +532,7 @@ static perpi_touch touch_of(const perpi_step* step, const perpi_missing* m, bool
  * leave some out: there the depth is that of the last look, and since then no more than the motion. */
 static bool holds_plainly(const perpi_step* step)
 {
-    return step->contact_model->rule == PERPI_TOUCH_PLAIN && isnan(step->margin_given) &&
+    return step->contact_model->rule == NULL && isnan(step->margin_given) &&
            !step->stepper->touching;
 }
 

@@ -57,8 +57,7 @@ void perpi_sim_warn_of_crossing(const perp_sim* sim)
 {
     const perp_model* model = sim->model;
     const double h = perpi_sim_tick_length(sim, 0);
-    const bool late =
-        sim->work.contact_model->rule == PERPI_TOUCH_VIOLATED || sim->stepper->touching;
+    const bool late = sim->work.contact_model->overlap_only || sim->stepper->touching;
     if (!late || sim->adaptive || !(h > 0.0)) {
         return;
     }
@@ -91,10 +90,9 @@ void perpi_sim_warn_of_crossing(const perp_sim* sim)
                   "unnoticed: %s has "
                   "contacts only where bodies %s; take a smaller step, or %s",
                   model->body[fast].name, travel, model->body[thin].name, width,
-                  sim->work.contact_model->rule == PERPI_TOUCH_VIOLATED ? "contact 'corrective'"
-                                                                        : "this stepper",
-                  sim->work.contact_model->rule == PERPI_TOUCH_VIOLATED ? "overlap" : "touch",
-                  sim->work.contact_model->rule == PERPI_TOUCH_VIOLATED
+                  sim->work.contact_model->overlap_only ? "contact 'corrective'" : "this stepper",
+                  sim->work.contact_model->overlap_only ? "overlap" : "touch",
+                  sim->work.contact_model->overlap_only
                       ? "contact 'peg' or 'standard'"
                       : "stepper 'stewart-trinkle' with contact 'peg' or 'standard'");
     }

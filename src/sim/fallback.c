@@ -10,7 +10,7 @@
 
 enum { MANY_FALLBACKS = 4 /* of single pairs in a step */ };
 
-perp_status perpi_make_exception(perpi_step* step, uint64_t key, perpi_touch_rule rule)
+perp_status perpi_make_exception(perpi_step* step, uint64_t key, const perpi_touch_rule* rule)
 {
     const size_t at = perpi_exception_of(step, key);
     perpi_exceptions* list = &step->exception;
@@ -24,12 +24,16 @@ perp_status perpi_make_exception(perpi_step* step, uint64_t key, perpi_touch_rul
     return status;
 }
 
-/* peg -> lnc -> standard, for a pair of shapes. Standard's contacts may hold a body back at a corner for the
- * step, but let none through; corrective has no contact before bodies overlap. */
-static bool simpler(perpi_touch_rule rule, perpi_touch_rule* next)
+/* The contact model that a pair of shapes has in this step: that of the simulation, or a simpler one. */
+static const perpi_contact_model_ops* model_of(const perpi_step* step, uint64_t key)
 {
-    *next = rule == PERPI_TOUCH_PEG ? PERPI_TOUCH_LNC : PERPI_TOUCH_PLAIN;
-    return rule == PERPI_TOUCH_PEG || rule == PERPI_TOUCH_LNC;
+    const perpi_contact_model_ops* model = step->contact_model;
+    const size_t at = perpi_exception_of(step, key);
+    while (at < step->exception.count && model->simpler != NULL &&
+           model->rule != step->exception.item[at].rule) {
+        model = model->simpler;
+    }
+    return model;
 }
 
 /* The pair of shapes whose groups are to blame: that of the contact furthest off, or else of the
@@ -62,10 +66,10 @@ static perp_status fall_back_to_plain(perpi_step* step, bool* done)
     for (size_t k = 0; k < step->to->contacts.count; ++k) {
         const perp_contact* c = &step->to->contacts.item[k];
         const size_t at = perpi_exception_of(step, c->key);
-        if (at < step->exception.count && step->exception.item[at].rule == PERPI_TOUCH_PLAIN) {
+        if (at < step->exception.count && step->exception.item[at].rule == NULL) {
             continue;
         }
-        const perp_status status = perpi_make_exception(step, c->key, PERPI_TOUCH_PLAIN);
+        const perp_status status = perpi_make_exception(step, c->key, NULL);
         if (status != PERP_OK) {
             return status;
         }
@@ -84,7 +88,6 @@ static perp_status fall_back_to_plain(perpi_step* step, bool* done)
  * bodies: one after the other they would fail one after the other. False: there is none to blame. */
 static perp_status fall_back_pair(perpi_step* step, bool* done)
 {
-    static const char* const name[] = {[PERPI_TOUCH_LNC] = "lnc", [PERPI_TOUCH_PLAIN] = "standard"};
     *done = false;
     const int32_t i = blame(step);
     if (i < 0) {
@@ -92,22 +95,20 @@ static perp_status fall_back_pair(perpi_step* step, bool* done)
                                                           : PERP_OK;
     }
     const perp_contact* contact = &step->to->contacts.item[i];
-    const size_t at = perpi_exception_of(step, contact->key);
-    perpi_touch_rule rule =
-        at < step->exception.count ? step->exception.item[at].rule : step->contact_model->rule;
-    if (!simpler(rule, &rule)) {
+    const perpi_contact_model_ops* simpler = model_of(step, contact->key)->simpler;
+    if (simpler == NULL) {
         return PERP_OK;
     }
     if (step->on_fallback != NULL) {
         step->on_fallback(step->on_fallback_user, &step->formulation->problem, contact->body_a,
-                          contact->body_b, name[rule]);
+                          contact->body_b, simpler->name);
     }
     for (size_t k = 0; k < step->to->contacts.count; ++k) {
         const perp_contact* c = &step->to->contacts.item[k];
         if (c->group == 0 || c->body_a != contact->body_a || c->body_b != contact->body_b) {
             continue;
         }
-        const perp_status status = perpi_make_exception(step, c->key, rule);
+        const perp_status status = perpi_make_exception(step, c->key, simpler->rule);
         if (status != PERP_OK) {
             return status;
         }

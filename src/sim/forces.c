@@ -174,8 +174,7 @@ static perp_status collide(finder* x, double dt, perpi_contact_list* list)
     }
     /* groups do not exist here: `auto` is standard */
     perpi_collider_set_rule(sim->work.collider,
-                            sim->contact_chosen ? PERPI_TOUCH_PLAIN : sim->work.contact_model->rule,
-                            NULL, 0);
+                            sim->contact_chosen ? NULL : sim->work.contact_model->rule, NULL, 0);
     perp_status status =
         perpi_collide(sim->work.collider, sim->work.pose, x->margin, &touch, &count);
     list->count = 0;

@@ -261,7 +261,7 @@ PERP_NODISCARD perp_status perpi_keep_closed(perpi_step* step);
 PERP_NODISCARD perp_status perpi_fall_back(perpi_step* step, bool* again);
 /* In this step the pair of shapes of a contact has another rule than the contact model's. */
 PERP_NODISCARD perp_status perpi_make_exception(perpi_step* step, uint64_t key,
-                                                perpi_touch_rule rule);
+                                                const perpi_touch_rule* rule);
 
 /* correct_joints.c: poses at the end of the step, and the step solved again with what the joints lack
  * there. */

@@ -195,7 +195,7 @@ perp_status perp_sim_penetration(perp_sim* sim, double* depth)
     const perpi_touch* touch;
     size_t count;
     perpi_step_poses(&sim->work, sim->state.q);
-    perpi_collider_set_rule(sim->work.collider, PERPI_TOUCH_PLAIN, NULL, 0);
+    perpi_collider_set_rule(sim->work.collider, NULL, NULL, 0);
     memset(sim->work.margin, 0, sim->model->body_count * sizeof *sim->work.margin);
     const perp_status status =
         perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &touch, &count);

@@ -130,8 +130,7 @@ perp_status perpi_sim_start(perp_sim* sim)
     const perp_model* model = sim->model;
     const perpi_touch* touch;
     size_t count;
-    perpi_collider_set_rule(sim->work.collider, PERPI_TOUCH_PLAIN, NULL,
-                            0); /* each overlap by itself */
+    perpi_collider_set_rule(sim->work.collider, NULL, NULL, 0); /* each overlap by itself */
     for (int round = 0; round <= MAX_ROUNDS; ++round) {
         perpi_step_poses(&sim->work, sim->state.q);
         for (size_t i = 0; i < model->body_count; ++i) {

@@ -130,7 +130,7 @@ static bool can_fall_back(const perpi_step* step)
     }
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
         const size_t at = perpi_exception_of(step, step->to->contacts.item[i].key);
-        if (at == step->exception.count || step->exception.item[at].rule != PERPI_TOUCH_PLAIN) {
+        if (at == step->exception.count || step->exception.item[at].rule != NULL) {
             return true;
         }
     }

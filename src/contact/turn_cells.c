@@ -1,4 +1,4 @@
-/* src/collide/polyhedron_cells.c - the orders that a small turn can bring about.
+/* src/contact/turn_cells.c - the orders that a small turn can bring about.
  *
  * Each product of an edge with a normal vanishes on a surface in the space of turns d, to first order a
  * plane; a cell of the arrangement of these within the ball |d| <= theta is one order. A cell that
@@ -12,7 +12,7 @@
  */
 #include <math.h>
 
-#include "collide/polyhedron.h"
+#include "contact/polyhedra.h"
 
 #define THROUGH 1e-7 /* times theta: a plane this near to a point contains it */
 

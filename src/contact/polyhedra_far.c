@@ -1,4 +1,4 @@
-/* src/collide/polyhedron_far.c - the far side of B - A, and the planes beside it.
+/* src/contact/polyhedra_far.c - the far side of B - A, and the planes beside it.
  *
  * The origin is outside B - A, or in it by what a step has left. A facet behind which it lies, and which
  * faces away from the direction in which the bodies are apart, can be reached only through B - A or past
@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "collide/gjk.h"
-#include "collide/polyhedron.h"
+#include "contact/polyhedra.h"
 #include "collide/round.h"
 
 #define FACING 1e-9 /* cosine: normals at a right angle do not face away from each other */
