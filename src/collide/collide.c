@@ -1,7 +1,7 @@
 /* src/collide/collide.c - broad phase, then one pair routine per candidate. See collide.h. */
 #include "collide/broad.h"
 #include "collide/collide.h"
-#include "collide/patch.h"
+#include "collide/narrow/patch.h"
 
 /* Times the scene's length: an overlap less deep than this is rounding. */
 #define SIDE_DEPTH 1e-9

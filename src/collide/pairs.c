@@ -1,7 +1,7 @@
 /* src/collide/pairs.c - which routine finds the contacts of which two shapes. */
-#include "collide/polygon.h"
-#include "collide/polyhedron.h"
-#include "collide/round.h"
+#include "collide/polytope/polygon.h"
+#include "collide/polytope/polyhedron.h"
+#include "collide/narrow/round.h"
 
 /* Every pair that can meet, once. Missing on purpose: planes with planes, particles with
  * particles, and planar shapes with spatial ones. */

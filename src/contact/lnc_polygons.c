@@ -1,11 +1,11 @@
 /* src/contact/lnc_polygons.c - the groups of LNC, of two convex polygons: one for each vertex.
  *
- * Source     [W14 (4.2)-(4.5)]; feature pairs: src/collide/polygon.c
+ * Source     [W14 (4.2)-(4.5)]; feature pairs: src/collide/polytope/polygon.c
  */
 #include <math.h>
 
-#include "collide/polygon_pair.h"
-#include "collide/round.h"
+#include "collide/polytope/polygon_pair.h"
+#include "collide/narrow/round.h"
 #include "contact/rules.h"
 
 /* For some turn within theta. */

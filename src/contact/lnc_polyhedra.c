@@ -1,7 +1,7 @@
 /* src/contact/lnc_polyhedra.c - the groups of LNC, of two convex polyhedra: one for each vertex, edges for
  * themselves.
  *
- * Source     [W14 (4.2)-(4.5)]; feature pairs: src/collide/polyhedron.c
+ * Source     [W14 (4.2)-(4.5)]; feature pairs: src/collide/polytope/polyhedron.c
  */
 #include "contact/polyhedra.h"
 #include "contact/rules.h"

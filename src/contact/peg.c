@@ -5,7 +5,7 @@
  * Departure  which features form a group is told by the difference of the two polytopes: see
  *            peg_polygons.c and peg_polyhedra.c. Every member of a group may push (4.10)-(4.13): the reduction to a
  *            single primary (4.14) can push along one edge while another one closes.
- *            Cylinders and smooth bodies: src/collide/choice.h. Shapes without corners or rims meet as in
+ *            Cylinders and smooth bodies: src/collide/narrow/choice.h. Shapes without corners or rims meet as in
  *            `standard`: nothing about them is disjunctive.
  */
 #include "contact/models.h"

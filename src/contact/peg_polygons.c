@@ -1,6 +1,6 @@
 /* src/contact/peg_polygons.c - the groups of PEG, of two convex polygons.
  *
- * Source     [W14 4.3], algorithms 8 to 11; feature pairs: src/collide/polygon.c
+ * Source     [W14 4.3], algorithms 8 to 11; feature pairs: src/collide/polytope/polygon.c
  *
  * What the groups of PEG say. Turned into "the origin against B - A" (the difference of the two
  * sets, a convex polygon), every edge of the difference is a vertex of one polygon with an edge of
@@ -23,8 +23,8 @@
  */
 #include <math.h>
 
-#include "collide/polygon_pair.h"
-#include "collide/round.h"
+#include "collide/polytope/polygon_pair.h"
+#include "collide/narrow/round.h"
 #include "contact/rules.h"
 #include "shape/builtin.h"
 

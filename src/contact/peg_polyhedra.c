@@ -1,6 +1,6 @@
 /* src/contact/peg_polyhedra.c - the groups of PEG, of two convex polyhedra.
  *
- * Source     [W14 3.6, 4.4 to 4.7], algorithms 12 to 17; feature pairs: src/collide/polyhedron.c
+ * Source     [W14 3.6, 4.4 to 4.7], algorithms 12 to 17; feature pairs: src/collide/polytope/polyhedron.c
  *
  * What the groups of PEG say: as in the plane (peg_polygons.c), with B - A a polyhedron. Its
  * facets are vertex-face and edge-edge pairs, the bodies are apart exactly if one of them has psi >= 0,
@@ -24,7 +24,7 @@
  */
 #include <math.h>
 
-#include "collide/round.h"
+#include "collide/narrow/round.h"
 #include "contact/polyhedra.h"
 #include "contact/rules.h"
 

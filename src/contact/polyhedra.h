@@ -2,7 +2,7 @@
 #ifndef PERPI_CONTACT_POLYHEDRA_H
 #define PERPI_CONTACT_POLYHEDRA_H
 
-#include "collide/polyhedron.h"
+#include "collide/polytope/polyhedron.h"
 
 /* ---- the far side: polyhedra_far.c -------------------------------------------------------- */
 

@@ -8,9 +8,9 @@
  */
 #include <math.h>
 
-#include "collide/gjk.h"
+#include "collide/narrow/gjk.h"
 #include "contact/polyhedra.h"
-#include "collide/round.h"
+#include "collide/narrow/round.h"
 
 #define FACING 1e-9 /* cosine: normals at a right angle do not face away from each other */
 

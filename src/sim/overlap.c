@@ -1,5 +1,5 @@
 /* src/sim/overlap.c - how much area the polygons of a planar scene share. */
-#include "collide/polygon.h"
+#include "collide/polytope/polygon.h"
 #include "sim/internal.h"
 
 typedef struct placed {

@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#include "collide/patch.h"
+#include "collide/narrow/patch.h"
 #include "step/layers.h"
 #include "step/stewart_trinkle.h"
 

@@ -1,5 +1,5 @@
-/* src/collide/patch.c - see patch.h. */
-#include "collide/patch.h"
+/* src/collide/narrow/patch.c - see patch.h. */
+#include "collide/narrow/patch.h"
 
 /* Indices of springs that a contact's key can tell apart, and half of them, so that those around the
  * origin come in order. */

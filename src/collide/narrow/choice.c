@@ -1,11 +1,11 @@
-/* src/collide/choice.c - see choice.h.
+/* src/collide/narrow/choice.c - see choice.h.
  *
  * Departure  a direction beside that of the rows has a row for the point that is lowest along it now, and after each
  *            expected turn (src/sim/margin.c repeats the step if it turns otherwise), not for all points of a flat.
  */
-#include "collide/choice.h"
+#include "collide/narrow/choice.h"
 
-#include "collide/round.h"
+#include "collide/narrow/round.h"
 
 #define SAME_WAY 1e-12 /* of 1 - cosine: directions so near are one */
 #define FACING 1e-9    /* cosine: directions at a right angle do not face away from each other */

@@ -1,4 +1,4 @@
-/* src/collide/polyhedron_near.c - pairs of features of two convex polyhedra.
+/* src/collide/polytope/polyhedron_near.c - pairs of features of two convex polyhedra.
  *
  * Source     [W14 3.3, 3.4, 3.6]: vertex-face and edge-edge pairs, applicability, feasibility
  * Notation   an edge e runs from its first vertex to its second, face L to the left of it and R to the
@@ -13,8 +13,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "collide/polyhedron.h"
-#include "collide/round.h"
+#include "collide/polytope/polyhedron.h"
+#include "collide/narrow/round.h"
 
 #define PRESENT 1e-12    /* sine: a product above minus this holds as things stand */
 #define SAME_PLANE 1e-6  /* times theta: two products that vanish together */

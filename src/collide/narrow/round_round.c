@@ -1,6 +1,6 @@
-/* src/collide/round_round.c - two round shapes: the closest points of their segments, and, where
+/* src/collide/narrow/round_round.c - two round shapes: the closest points of their segments, and, where
  * two capsules lie side by side, the two ends of the stretch along which they do. */
-#include "collide/round.h"
+#include "collide/narrow/round.h"
 
 perpi_round perpi_round_of(const perpi_shape* shape, const perpi_pose* pose)
 {

@@ -1,4 +1,4 @@
-/* src/collide/polyhedron_search.c - which features of two convex polyhedra can be near each other.
+/* src/collide/polytope/polyhedron_search.c - which features of two convex polyhedra can be near each other.
  *
  * First a plane between the two, by a few steps of [Chung, Wang 1996]: most pairs of boxes that overlap
  * belong to bodies that do not. Where there is none, the best direction still tells much: what is near
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "collide/polyhedron.h"
+#include "collide/polytope/polyhedron.h"
 
 enum { PROBES = 8, LISTED = 64 };
 

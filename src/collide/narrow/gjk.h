@@ -1,4 +1,4 @@
-/* src/collide/gjk.h - the closest points of two convex bodies that are apart, by their supports. */
+/* src/collide/narrow/gjk.h - the closest points of two convex bodies that are apart, by their supports. */
 #ifndef PERPI_COLLIDE_GJK_H
 #define PERPI_COLLIDE_GJK_H
 

@@ -1,4 +1,4 @@
-/* src/collide/box_box.c - two boxes, in space and in the plane.
+/* src/collide/narrow/box_box.c - two boxes, in space and in the plane.
  *
  * The contacts are the corners of the region in which the boxes touch, or would touch if moved
  * together a little: vertices of one over faces of the other, and crossing edges.
@@ -18,7 +18,7 @@
  *            adjacent faces. Two segments must not pass through each other whatever surrounds
  *            them; without it, a box that tips by a hair would lose the far half of its contacts.
  */
-#include "collide/round.h"
+#include "collide/narrow/round.h"
 
 #define DEPTH 1.01 /* times the least depth: directions up to here count */
 #define CONE 0.05  /* sine by which an edge's normal may miss the cone of the adjacent faces */

@@ -1,4 +1,4 @@
-/* src/collide/smooth_polytope.c - smooth bodies with polyhedra, capsules and cylinders.
+/* src/collide/narrow/smooth_polytope.c - smooth bodies with polyhedra, capsules and cylinders.
  *
  * Notation   s(n), w as in smooth.c; a is the polyhedron, capsule or cylinder, b the smooth body
  * Method     The sphere of normals is cut by a's features: the normals in which a vertex is outermost are a cone,
@@ -12,11 +12,11 @@
  *            its sides: then vertices of a (ends of a capsule, points of a rim) that are within the margin have
  *            rows as well, each as a particle.
  */
-#include "collide/choice.h"
+#include "collide/narrow/choice.h"
 #include "collide/crossing.h"
-#include "collide/gjk.h"
-#include "collide/round.h"
-#include "collide/slab.h"
+#include "collide/narrow/gjk.h"
+#include "collide/narrow/round.h"
+#include "collide/narrow/slab.h"
 #include "shape/polyhedron.h"
 #include "shape/smooth.h"
 

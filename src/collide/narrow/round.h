@@ -1,4 +1,4 @@
-/* src/collide/round.h - what the pair routines share: round shapes, segments, boxes, tolerances.
+/* src/collide/narrow/round.h - what the pair routines share: round shapes, segments, boxes, tolerances.
  *
  * A particle, a sphere, a circle and a capsule are one family: a segment of half-length l >= 0
  * swept by a ball of radius r >= 0. Any ball on the segment belongs to the body, so a row "this ball

@@ -1,4 +1,4 @@
-/* src/collide/slab.h - the two tangent planes of a pair of convex bodies with one normal, and the normal at
+/* src/collide/narrow/slab.h - the two tangent planes of a pair of convex bodies with one normal, and the normal at
  * which they are farthest apart: see smooth.c.
  *
  * The bodies are those of shape/smooth.h. One that has edges and faces is taken feature by feature: a vertex is

@@ -1,12 +1,12 @@
-/* src/collide/cylinder.c - a cylinder with a plane, with a ball (particle, sphere), with a capsule.
+/* src/collide/narrow/cylinder.c - a cylinder with a plane, with a ball (particle, sphere), with a capsule.
  *
  * A cylinder is convex, and every row below is a true statement about it: a point of its surface
  * stays off a plane, or a ball stays off the whole of it. Which points and balls are named is chosen
  * so that it rolls on its side over two points, stands on its face over eight, and tips over the
  * very lowest point of its rim.
  */
-#include "collide/choice.h"
-#include "collide/round.h"
+#include "collide/narrow/choice.h"
+#include "collide/narrow/round.h"
 
 /* ---- with a plane ------------------------------------------------------------------------------ */
 

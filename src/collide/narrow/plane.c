@@ -1,5 +1,5 @@
-/* src/collide/plane.c - a plane (half-plane) with a round shape, and with a box. */
-#include "collide/round.h"
+/* src/collide/narrow/plane.c - a plane (half-plane) with a round shape, and with a box. */
+#include "collide/narrow/round.h"
 
 /* The plane in world coordinates: n.x = offset. */
 static double world_plane(const perpi_shape* plane, const perpi_pose* pose, vec3* n)

@@ -1,4 +1,4 @@
-/* src/collide/polyhedron_round.c - a convex polyhedron with a plane, a ball and a capsule.
+/* src/collide/polytope/polyhedron_round.c - a convex polyhedron with a plane, a ball and a capsule.
  *
  * Everything happens in the polyhedron's frame. Where features are grouped [W14 4.6], the faces near
  * a ball, moved out by its radius, and the plane that touches the rounded edge or vertex nearest to
@@ -8,10 +8,10 @@
  * then a second group keeps the ball in front of the near side, or of a plane through its centre that
  * touches an edge of the silhouette: see polyhedron_far.c.
  *
- * Source     [W14 4.6]; src/collide/polygon.c has the same in the plane
+ * Source     [W14 4.6]; src/collide/polytope/polygon.c has the same in the plane
  */
-#include "collide/polyhedron.h"
-#include "collide/round.h"
+#include "collide/polytope/polyhedron.h"
+#include "collide/narrow/round.h"
 #include "shape/polyhedron.h"
 
 enum { MEMBERS = 8, PLANES = 8, STACK = 64, BALLS = 32 };

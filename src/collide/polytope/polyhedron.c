@@ -1,4 +1,4 @@
-/* src/collide/polyhedron.c - features of convex polyhedra within reach of each other.
+/* src/collide/polytope/polyhedron.c - features of convex polyhedra within reach of each other.
  *
  * Source     [W14 3.6]
  * Notation   psi: the gap of a pair of features along its normal; theta: how far the bodies can turn
@@ -6,9 +6,9 @@
  *
  * What feature pairs mean to a contact model, and which of them belong together, is said in src/contact.
  */
-#include "collide/polyhedron.h"
+#include "collide/polytope/polyhedron.h"
 
-#include "collide/round.h"
+#include "collide/narrow/round.h"
 
 #define DEPTH 1.01    /* times the least depth: plain features down to here count */
 #define SAME_ROW 1e-9 /* in a normal, and in a point times the size */

@@ -1,4 +1,4 @@
-/* src/collide/polygon.h - pairs with a convex polygon (a planar box is one too). */
+/* src/collide/polytope/polygon.h - pairs with a convex polygon (a planar box is one too). */
 #ifndef PERPI_COLLIDE_POLYGON_H
 #define PERPI_COLLIDE_POLYGON_H
 

@@ -1,4 +1,4 @@
-/* src/collide/rod.h - a cylinder as its contact routines see it. */
+/* src/collide/narrow/rod.h - a cylinder as its contact routines see it. */
 #ifndef PERPI_COLLIDE_ROD_H
 #define PERPI_COLLIDE_ROD_H
 

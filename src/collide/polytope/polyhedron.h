@@ -1,4 +1,4 @@
-/* src/collide/polyhedron.h - pairs of convex polyhedra (a box is one too). */
+/* src/collide/polytope/polyhedron.h - pairs of convex polyhedra (a box is one too). */
 #ifndef PERPI_COLLIDE_POLYHEDRON_H
 #define PERPI_COLLIDE_POLYHEDRON_H
 
@@ -10,7 +10,7 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* a, const perpi_pose* 
                                         const perpi_shape* b, const perpi_pose* pose_b,
                                         double margin, perpi_touch_list* list);
 
-/* ---- feature pairs: src/collide/polyhedron_near.c --------------------------------------------------
+/* ---- feature pairs: src/collide/polytope/polyhedron_near.c --------------------------------------------------
  *
  * Everything is in the frame of a. At the end of the step b will have turned against a by one of a few
  * expected turns and a small vector d more. Whether a pair of features is a facet of B - A is told by the
@@ -96,14 +96,14 @@ void perpi_meeting_edges(perpi_meeting* m, int32_t edge_a, int32_t edge_b);
  * the margin. Walks over the facets of B - A, each once. */
 perpi_facet perpi_meeting_deepest(const perpi_meeting* m);
 
-/* ---- which of them: src/collide/polyhedron_search.c -------------------------------------------------- */
+/* ---- which of them: src/collide/polytope/polyhedron_search.c -------------------------------------------------- */
 
 /* Whether a plane was found that has the bodies on either side, by more than the margin. */
 bool perpi_meeting_parted(perpi_meeting* m);
 /* Fills in facet[]. Where `all_vertices` is set, also with vertices over faces that are never a facet. */
 void perpi_meeting_collect(perpi_meeting* m, bool all_vertices);
 
-/* ---- fast turns: src/collide/polyhedron_round.c -------------------------------------------------------- */
+/* ---- fast turns: src/collide/polytope/polyhedron_round.c -------------------------------------------------------- */
 
 /* A ball in q keeps off p, however q turns. number: of its groups, from 1 + number on. */
 perp_status perpi_polyhedron_inner(const perpi_polyhedron* p, const perpi_pose* pose_p,

@@ -1,10 +1,10 @@
-/* src/collide/round_box.c - a box with a ball (particle, sphere, circle) and with a capsule.
+/* src/collide/narrow/round_box.c - a box with a ball (particle, sphere, circle) and with a capsule.
  *
  * Everything happens in the box's frame. A point belongs to one of 27 regions (9 in the plane),
  * named by a sign per axis: which side of the slab |p_i| <= h_i it lies on. One sign: over a face;
  * two: off an edge; three: off a corner; none: inside.
  */
-#include "collide/round.h"
+#include "collide/narrow/round.h"
 
 typedef struct local_box {
     double h[3]; /* planar: h[2] is infinite, so that z never matters */

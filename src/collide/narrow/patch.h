@@ -1,4 +1,4 @@
-/* src/collide/patch.h - the patch of a soft contact: a bed of springs on a plane.
+/* src/collide/narrow/patch.h - the patch of a soft contact: a bed of springs on a plane.
  *
  * Source     [B09 2.4.4]: springs and dampers between pairs of points, spread over the patch
  * Departure  the springs stand on the plane in a grid of its own frame, at right angles to it; the

@@ -1,4 +1,4 @@
-/* src/collide/choice.h - directions in which a pair may keep apart instead of the one that it has rows for.
+/* src/collide/narrow/choice.h - directions in which a pair may keep apart instead of the one that it has rows for.
  *
  * Two convex bodies are apart exactly if one direction n has s(n) >= 0 (slab.h). The rows of a pair say so for the
  * direction in which it is farthest apart. Where bodies have faces, flat ends or sides, the motion of one step can

@@ -1,4 +1,4 @@
-/* src/collide/cylinder_polyhedron.c - a cylinder with a convex polyhedron (or a box).
+/* src/collide/narrow/cylinder_polyhedron.c - a cylinder with a convex polyhedron (or a box).
  *
  * First the direction in which the two are farthest apart, or least deep in each other: apart, the
  * line between the closest points; overlapping, the best of the normals of faces and ends, of the
@@ -10,10 +10,10 @@
  *
  * Everything happens in the polyhedron's frame; n points from the polyhedron to the cylinder.
  */
-#include "collide/choice.h"
-#include "collide/gjk.h"
-#include "collide/rod.h"
-#include "collide/round.h"
+#include "collide/narrow/choice.h"
+#include "collide/narrow/gjk.h"
+#include "collide/narrow/rod.h"
+#include "collide/narrow/round.h"
 #include "shape/polyhedron.h"
 
 enum { CORNERS = 64, EDGE_RIM_LIMIT = 300 };

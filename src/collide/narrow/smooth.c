@@ -1,4 +1,4 @@
-/* src/collide/smooth.c - closest points of smooth convex bodies, and of these with planes and
+/* src/collide/narrow/smooth.c - closest points of smooth convex bodies, and of these with planes and
  * polygons; smooth_polytope.c has the other shapes in space.
  *
  * Source     the common normal of [B09 (3.72), (3.73)]: the normals at the closest points lie on the
@@ -13,9 +13,9 @@
  */
 #include "shape/smooth.h"
 
-#include "collide/choice.h"
-#include "collide/round.h"
-#include "collide/slab.h"
+#include "collide/narrow/choice.h"
+#include "collide/narrow/round.h"
+#include "collide/narrow/slab.h"
 
 enum { NEWTON_STEPS = 30, BACKTRACKS = 20, ANGLES = 32, ANGLE_STEPS = 200 };
 /* Of the size of the pair: what is left of w beside n when a normal counts as found. */

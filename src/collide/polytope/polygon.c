@@ -1,4 +1,4 @@
-/* src/collide/polygon.c - features of convex polygons within reach of each other.
+/* src/collide/polytope/polygon.c - features of convex polygons within reach of each other.
  *
  * Source     [W14 3.2, 3.3, 3.5, 4.3], algorithm 5
  * Notation   a feature pair is a vertex v of one polygon and an edge e of the other with the gap
@@ -8,11 +8,11 @@
  *
  * What feature pairs mean to a contact model, and which of them belong together, is said in src/contact.
  */
-#include "collide/polygon_pair.h"
+#include "collide/polytope/polygon_pair.h"
 
 #include <string.h>
 
-#include "collide/round.h"
+#include "collide/narrow/round.h"
 #include "shape/builtin.h"
 
 #define THETA_MAX 0.35

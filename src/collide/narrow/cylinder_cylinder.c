@@ -1,14 +1,14 @@
-/* src/collide/cylinder_cylinder.c - two cylinders.
+/* src/collide/narrow/cylinder_cylinder.c - two cylinders.
  *
  * As in cylinder_polyhedron.c: first the direction in which they are farthest apart or least deep in
  * each other, then the points in which they touch along it. Reckoned about the first one's middle, in
  * world axes; n points from the first to the second.
  */
-#include "collide/choice.h"
-#include "collide/gjk.h"
-#include "collide/rod.h"
-#include "collide/round.h"
-#include "collide/slab.h"
+#include "collide/narrow/choice.h"
+#include "collide/narrow/gjk.h"
+#include "collide/narrow/rod.h"
+#include "collide/narrow/round.h"
+#include "collide/narrow/slab.h"
 
 enum { CORNERS = 32 };
 

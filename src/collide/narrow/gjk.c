@@ -1,11 +1,11 @@
-/* src/collide/gjk.c - the distance of two convex bodies.
+/* src/collide/narrow/gjk.c - the distance of two convex bodies.
  *
  * Source     Gilbert, Johnson, Keerthi: A fast procedure for computing the distance between complex
  *            objects in three-dimensional space, IEEE J. Robotics and Automation 4 (1988)
  * Departure  the closest point of the simplex by trying all its faces and taking the best whose
  *            weights are positive: four points have fifteen, and nothing can go wrong by a sign
  */
-#include "collide/gjk.h"
+#include "collide/narrow/gjk.h"
 
 #include <math.h>
 

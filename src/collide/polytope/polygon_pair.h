@@ -1,8 +1,8 @@
-/* src/collide/polygon_pair.h - feature pairs of two convex polygons, for contact models. */
+/* src/collide/polytope/polygon_pair.h - feature pairs of two convex polygons, for contact models. */
 #ifndef PERPI_COLLIDE_POLYGON_PAIR_H
 #define PERPI_COLLIDE_POLYGON_PAIR_H
 
-#include "collide/polygon.h"
+#include "collide/polytope/polygon.h"
 
 /* Rounding in angles: two orders closer than this are one. */
 #define PERPI_POLYGON_SAME_ANGLE 1e-12
