@@ -105,11 +105,6 @@ typedef perp_status (*perpi_pair_fn)(const perpi_shape* a, const perpi_pose* pos
                                      const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                      perpi_touch_list* list);
 
-typedef struct perpi_pair_ops {
-    perp_shape_type a, b;
-    perpi_pair_fn find;
-} perpi_pair_ops;
-
 /* A pair of shapes for which the collider's rule does not hold in the next call. */
 typedef struct perpi_touch_exception {
     int32_t shape_a, shape_b; /* shape_a < shape_b or as the touches of the pair have them */

@@ -9,7 +9,7 @@
 
 static const perpi_touch_rule overlap_only = {.overlap_only = true};
 
-const perpi_contact_model_ops perpi_contact_corrective = {
+const perpi_contact_model_ops perpi_contact_model_corrective = {
     .name = "corrective",
     .summary = "only feature pairs that are violated already",
     .rule = &overlap_only,

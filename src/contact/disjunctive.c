@@ -15,11 +15,11 @@
 #include "contact/models.h"
 #include "contact/rules.h"
 
-const perpi_contact_model_ops perpi_contact_disjunctive = {
+const perpi_contact_model_ops perpi_contact_model_disjunctive = {
     .name = "disjunctive",
     .summary = "a vertex near a corner keeps off one edge or the other (planar)",
     .rule = &perpi_rule_lnc,
-    .simpler = &perpi_contact_standard,
+    .simpler = &perpi_contact_model_standard,
     .groups = true,
     .planar = true,
     .build = perpi_contact_build,

@@ -14,11 +14,11 @@ const perpi_touch_rule perpi_rule_lnc = {
     .polyhedra = perpi_lnc_polyhedra,
 };
 
-const perpi_contact_model_ops perpi_contact_lnc = {
+const perpi_contact_model_ops perpi_contact_model_lnc = {
     .name = "lnc",
     .summary = "locally non-convex: of the edges near a vertex one must hold",
     .rule = &perpi_rule_lnc,
-    .simpler = &perpi_contact_standard,
+    .simpler = &perpi_contact_model_standard,
     .groups = true,
     .single_primary = true,
     .build = perpi_contact_build,

@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-static const perpi_contact_model_ops* const built[] = {
-    &perpi_contact_model_auto, &perpi_contact_standard,    &perpi_contact_corrective,
-    &perpi_contact_lnc,        &perpi_contact_disjunctive, &perpi_contact_peg};
+#define ENTRY(name) &perpi_contact_model_##name,
+static const perpi_contact_model_ops* const built[] = {PERPI_CONTACT_MODELS(ENTRY)};
 
 enum { BUILT = sizeof built / sizeof built[0] };
 

@@ -18,12 +18,12 @@ const perpi_touch_rule perpi_rule_peg = {
     .polyhedra = perpi_peg_polyhedra,
 };
 
-const perpi_contact_model_ops perpi_contact_peg = {
+const perpi_contact_model_ops perpi_contact_model_peg = {
     .name = "peg",
     .summary =
         "polytope exact geometry: bodies pass each other's corners freely, and never through",
     .rule = &perpi_rule_peg,
-    .simpler = &perpi_contact_lnc,
+    .simpler = &perpi_contact_model_lnc,
     .groups = true,
     .single_primary = true,
     .build = perpi_contact_build,

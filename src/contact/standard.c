@@ -6,7 +6,7 @@
  */
 #include "contact/models.h"
 
-const perpi_contact_model_ops perpi_contact_standard = {
+const perpi_contact_model_ops perpi_contact_model_standard = {
     .name = "standard",
     .summary = "every feature pair within reach is a unilateral contact",
     .rule = NULL,

@@ -8,11 +8,9 @@
  *            and nothing pushes it out again: no energy comes from overlap, and none is repaired but
  *            what is deeper than half a thickness (perpi_sim_part_deep).
  */
-#include "step/anitescu_potra.h"
+#include "step/step.h"
 
 #include <stddef.h>
-
-#include "step/stewart_trinkle.h"
 
 static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
 {

@@ -8,13 +8,12 @@
  *            which keeps the energy of an undamped layer. First order as printed, second with
  *            midpoint as long as contacts stay closed.
  */
-#include "step/compliant.h"
+#include "step/step.h"
 
 #include <stddef.h>
 
 #include "collide/narrow/patch.h"
 #include "step/layers.h"
-#include "step/stewart_trinkle.h"
 
 static perp_status advance(const perpi_step_input* in, double* q, double* v)
 {

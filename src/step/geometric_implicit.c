@@ -12,9 +12,7 @@
  *            everything of (2.77) is. First order in h; but gaps are exact at the end of each step,
  *            whatever the bodies turned.
  */
-#include "step/geometric_implicit.h"
-
-#include "step/stewart_trinkle.h"
+#include "step/step.h"
 
 static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
 {

@@ -10,9 +10,7 @@
  *            geometric-implicit has it there, with the gap.
  *            First order in h.
  */
-#include "step/implicit.h"
-
-#include "step/stewart_trinkle.h"
+#include "step/step.h"
 
 /* The first guess is the semi-implicit step: exact for a free body, and near everything else. */
 static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)

@@ -9,9 +9,7 @@
  *            the balance of forces. equilibrium.c finds it, and says how it chooses where
  *            there are many solutions.
  */
-#include "step/quasistatic.h"
-
-#include "step/stewart_trinkle.h"
+#include "step/step.h"
 
 static perp_status solve(perpi_step* step)
 {

@@ -111,7 +111,7 @@ typedef struct perpi_attempts {
 } perpi_attempts;
 
 struct perpi_sides;      /* sim/crossing.c */
-struct perpi_correction; /* sim/correct.c */
+struct perpi_correction; /* sim/correct_joints.c */
 struct perpi_impact;     /* sim/impact.c */
 struct perpi_filter;     /* sim/internal.h */
 struct perpi_trial;
@@ -210,6 +210,8 @@ static inline const double* perpi_step_offset(const perpi_step* step)
     return step->offset_at >= 0 ? step->from->memory + step->offset_at : NULL;
 }
 
+/* stewart_trinkle.c: poses onwards by the velocities of the end of the step: what most steppers do. */
+PERP_NODISCARD perp_status perpi_advance(const perpi_step_input* in, double* q, double* v);
 /* semi_implicit.c: one problem, at the start of the step. */
 PERP_NODISCARD perp_status perpi_solve_semi_implicit(perpi_step* step);
 /* outer.c: the semi-implicit answer first, then problems at the end that the last answer led to, until one

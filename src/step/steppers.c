@@ -2,18 +2,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "step/anitescu_potra.h"
-#include "step/compliant.h"
-#include "step/geometric_implicit.h"
-#include "step/implicit.h"
-#include "step/quasistatic.h"
 #include "step/step.h"
-#include "step/stewart_trinkle.h"
 
-static const perpi_stepper_ops* const built[] = {
-    &perpi_stepper_stewart_trinkle,    &perpi_stepper_anitescu_potra, &perpi_stepper_implicit,
-    &perpi_stepper_geometric_implicit, &perpi_stepper_compliant,      &perpi_stepper_quasistatic,
-};
+/* One line for each: perpi_stepper_NAME is defined in NAME.c. They are listed in this order. */
+#define STEPPERS(X)                                                                                \
+    X(stewart_trinkle)                                                                             \
+    X(anitescu_potra)                                                                              \
+    X(implicit)                                                                                    \
+    X(geometric_implicit)                                                                          \
+    X(compliant)                                                                                   \
+    X(quasistatic)
+
+#define DECLARE(name) extern const perpi_stepper_ops perpi_stepper_##name;
+#define ENTRY(name) &perpi_stepper_##name,
+STEPPERS(DECLARE)
+static const perpi_stepper_ops* const built[] = {STEPPERS(ENTRY)};
 
 static const char* const reserved[] = {"instantaneous"};
 

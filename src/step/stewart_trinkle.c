@@ -6,7 +6,7 @@
  *            quaternion's length and is exact for a constant omega; "rotation": "linear" gives the
  *            papers' update, followed by normalisation. First order in h.
  */
-#include "step/stewart_trinkle.h"
+#include "step/step.h"
 
 /* q + h G(q) omega [B09 (2.16)], back to unit length. */
 static quat linear_update(quat q, double h, vec3 w)
