@@ -12,6 +12,7 @@
 #include <float.h>
 
 #include "contact/contact.h"
+#include "model/joints/joint_type.h"
 #include "model/model.h"
 #include "perp/problem.h"
 
@@ -112,16 +113,6 @@ typedef enum perpi_purpose {
     PERPI_PURPOSE_PROJECT, /* the nearest velocities that the joints allow: k = M v */
     PERPI_PURPOSE_IMPACT,  /* a jump of the velocities: k = M v, b of a contact is its drift */
 } perpi_purpose;
-
-/* One row: u = dir . (velocity of the point at arm[1] of b - that at arm[0] of a) + b, or of the
- * angular velocities. */
-typedef struct perpi_row {
-    bool angular;
-    vec3 dir, arm[2];
-    double b;
-    double lower, upper; /* bounded rows */
-    double compliance;
-} perpi_row;
 
 /* The constraint of a joint: slot 0 its equality rows (a rope's row), 1 + i its law i. */
 typedef struct perpi_joint_place {
