@@ -1,6 +1,7 @@
 /* Every allocation of a recorded run fails once: always a status, never a crash, never a leak. */
 #include "perp/perp.h"
 #include "perp_test.h"
+#include "support/scene_sim.h"
 
 /* An allocator that fails from the n-th request for memory on, and counts what is out. */
 typedef struct failing {
@@ -27,26 +28,26 @@ static void* failing_resize(void* user, void* p, size_t size)
 }
 
 static const char scene_text[] =
-    "{\"name\": \"fault\", \"gravity\": [0, 0, -9.81], \"step\": 0.01, \"duration\": 0.03,"
-    " \"friction\": {\"cone\": \"polygon\", \"directions\": 4, \"default\": 0.5},"
-    " \"solver\": {\"type\": \"%s\"}, \"bodies\": ["
-    "  {\"name\": \"ground\", \"type\": \"static\","
-    "   \"shapes\": [{\"type\": \"plane\", \"normal\": [0, 0, 1], \"offset\": 0}]},"
-    "  {\"name\": \"ball\", \"type\": \"dynamic\", \"mass\": 1, \"inertia\": [0.4, 0.4, 0.4],"
-    "   \"position\": [0, 0, 1], \"velocity\": [1, 0, 0],"
-    "   \"shapes\": [{\"type\": \"sphere\", \"radius\": 1}]}],"
-    " \"forces\": [{\"type\": \"wrench\", \"body\": \"ball\", \"force\": [\"sin(t)\", 0, 0]}]}";
+    "{'name': 'fault', 'gravity': [0, 0, -9.81], 'step': 0.01, 'duration': 0.03,"
+    " 'friction': {'cone': 'polygon', 'directions': 4, 'default': 0.5},"
+    " 'solver': {'type': '%s'}, 'bodies': ["
+    "  {'name': 'ground', 'type': 'static',"
+    "   'shapes': [{'type': 'plane', 'normal': [0, 0, 1], 'offset': 0}]},"
+    "  {'name': 'ball', 'type': 'dynamic', 'mass': 1, 'inertia': [0.4, 0.4, 0.4],"
+    "   'position': [0, 0, 1], 'velocity': [1, 0, 0],"
+    "   'shapes': [{'type': 'sphere', 'radius': 1}]}],"
+    " 'forces': [{'type': 'wrench', 'body': 'ball', 'force': ['sin(t)', 0, 0]}]}";
 
 /* Load, create, three steps, record, read back, verify. */
 static perp_status whole_run(perp_context* context, const char* solver)
 {
     char text[1024];
-    const int length = snprintf(text, sizeof text, scene_text, solver);
+    snprintf(text, sizeof text, scene_text, solver);
     perp_scene* scene = NULL;
     perp_sim* sim = NULL;
     perp_recorder* recorder = NULL;
     perp_recording* recording = NULL;
-    perp_status status = perp_scene_parse(context, text, (size_t)length, "fault", NULL, 0, &scene);
+    perp_status status = scene_parse(context, text, "fault", &scene);
     if (status == PERP_OK) {
         status = perp_sim_create_from_scene(context, scene, &sim);
     }

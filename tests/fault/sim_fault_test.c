@@ -1,6 +1,7 @@
 /* Every allocation fails once: load, create, step, save, restore. No crash, no leak, no lie. */
 #include "perp/perp.h"
 #include "perp_test.h"
+#include "support/scene_sim.h"
 
 typedef struct ration {
     int64_t left;  /* allocations still granted; < 0: no limit */
@@ -27,53 +28,53 @@ static void* rationed(void* user, void* p, size_t size)
 }
 
 static const char touching[] =
-    "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":0.2,\"friction\":{\"default\":0.5,"
-    "\"pairs\":[{\"a\":\"floor\",\"b\":\"box\",\"mu\":0.3}]},\"bodies\":["
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},"
-    "{\"name\":\"gate\",\"type\":\"kinematic\",\"motion\":{\"position\":[\"3+sin(t)\",0,1]},"
-    "\"collides_with\":[\"box\"],\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
-    "{\"name\":\"box\",\"density\":1,\"position\":[0,0,0.5],"
-    "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
-    "{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,1.5],\"surface_velocity\":[\"t\",0,0],"
-    "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]}],"
-    "\"joint_correction\":true,\"joints\":[{\"name\":\"hinge\",\"type\":\"revolute\","
-    "\"a\":\"world\",\"b\":\"ball\",\"at\":[0.3,0,1.5],\"axis\":[0,1,0],\"friction\":0.1,"
-    "\"motor\":{\"type\":\"velocity\",\"target\":\"t\",\"max_effort\":1}}],"
-    "\"forces\":[{\"type\":\"wrench\",\"body\":\"box\",\"force\":[\"cos(t)\",0,0]}]}";
+    "{'gravity':[0,0,-9.81],'step':0.01,'duration':0.2,'friction':{'default':0.5,"
+    "'pairs':[{'a':'floor','b':'box','mu':0.3}]},'bodies':["
+    "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"
+    "{'name':'gate','type':'kinematic','motion':{'position':['3+sin(t)',0,1]},"
+    "'collides_with':['box'],'shapes':[{'type':'box','size':[1,1,1]}]},"
+    "{'name':'box','density':1,'position':[0,0,0.5],"
+    "'shapes':[{'type':'box','size':[1,1,1]}]},"
+    "{'name':'ball','mass':1,'position':[0,0,1.5],'surface_velocity':['t',0,0],"
+    "'shapes':[{'type':'sphere','radius':0.5}]}],"
+    "'joint_correction':true,'joints':[{'name':'hinge','type':'revolute',"
+    "'a':'world','b':'ball','at':[0.3,0,1.5],'axis':[0,1,0],'friction':0.1,"
+    "'motor':{'type':'velocity','target':'t','max_effort':1}}],"
+    "'forces':[{'type':'wrench','body':'box','force':['cos(t)',0,0]}]}";
 
 /* Curves, tables, explicit and implicit springs, controllers. */
 static const char driven[] =
-    "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":0.2,\"bodies\":["
-    "{\"name\":\"hand\",\"type\":\"kinematic\",\"motion\":{\"table\":[[0,1,2,0],[1,2,2,1]],"
-    "\"interpolation\":\"cubic\",\"max_speed\":1}},{\"name\":\"arm\",\"mass\":1,\"inertia\":0.1,"
-    "\"position\":[0.5,0]}],\"joints\":[{\"name\":\"hinge\",\"type\":\"revolute\",\"a\":"
-    "\"world\",\"b\":\"arm\",\"at\":[0,0]}],\"forces\":[{\"type\":\"spring\",\"a\":\"hand\","
-    "\"b\":\"arm\",\"stiffness\":10},{\"type\":\"spring\",\"a\":\"hand\",\"b\":\"arm\","
-    "\"stiffness\":10,\"implicit\":false}],\"controllers\":[{\"type\":\"pid\",\"joint\":\"hinge\","
-    "\"kp\":10,\"ki\":1,\"target\":\"cubic(t, 0,0, 1,1)\",\"max_effort\":5},{\"type\":\"pd\","
-    "\"body\":\"arm\",\"axis\":[1,1],\"kp\":3,\"target\":{\"points\":[[0,0],[1,2]]}}]}";
+    "{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':0.2,'bodies':["
+    "{'name':'hand','type':'kinematic','motion':{'table':[[0,1,2,0],[1,2,2,1]],"
+    "'interpolation':'cubic','max_speed':1}},{'name':'arm','mass':1,'inertia':0.1,"
+    "'position':[0.5,0]}],'joints':[{'name':'hinge','type':'revolute','a':"
+    "'world','b':'arm','at':[0,0]}],'forces':[{'type':'spring','a':'hand',"
+    "'b':'arm','stiffness':10},{'type':'spring','a':'hand','b':'arm',"
+    "'stiffness':10,'implicit':false}],'controllers':[{'type':'pid','joint':'hinge',"
+    "'kp':10,'ki':1,'target':'cubic(t, 0,0, 1,1)','max_effort':5},{'type':'pd',"
+    "'body':'arm','axis':[1,1],'kp':3,'target':{'points':[[0,0],[1,2]]}}]}";
 
 /* Impacts by both laws, fixed and adaptive steps, and the forces at the state they end with. */
 #define BOUNCING(step, law)                                                                        \
-    "{\"gravity\":[0,0,-9.81],\"step\":" step ",\"duration\":0.2,\"restitution\":{\"law\":\"" law  \
-    "\",\"e\":0.5},\"friction\":{\"default\":0.3},\"bodies\":["                                    \
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "{'gravity':[0,0,-9.81],'step':" step ",'duration':0.2,'restitution':{'law':'" law             \
+    "','e':0.5},'friction':{'default':0.3},'bodies':["                                             \
+    "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]"                 \
     "},"                                                                                           \
-    "{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,0.51],\"velocity\":[1,0,-2],"                 \
-    "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]},"                                          \
-    "{\"name\":\"box\",\"mass\":1,\"position\":[3,0,0.5],"                                         \
-    "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]}]}"
+    "{'name':'ball','mass':1,'position':[0,0,0.51],'velocity':[1,0,-2],"                           \
+    "'shapes':[{'type':'sphere','radius':0.5}]},"                                                  \
+    "{'name':'box','mass':1,'position':[3,0,0.5],"                                                 \
+    "'shapes':[{'type':'box','size':[1,1,1]}]}]}"
 static const char bouncing_newton[] = BOUNCING("0.01", "newton");
 static const char bouncing_poisson[] = BOUNCING("0.01", "poisson");
-static const char bouncing_adaptive[] = BOUNCING("{\"error\":1e-2,\"initial\":0.01}", "poisson");
+static const char bouncing_adaptive[] = BOUNCING("{'error':1e-2,'initial':0.01}", "poisson");
 /* Without inertia, on supports, past a corner. */
 static const char pushed[] =
-    "{\"dimension\":2,\"step\":0.01,\"duration\":0.2,\"stepper\":\"quasistatic\",\"contact\":"
-    "\"disjunctive\",\"friction\":{\"default\":0.2},\"bodies\":[{\"name\":\"pusher\",\"type\":"
-    "\"kinematic\",\"motion\":{\"position\":[\"-0.7+t\",0.1]},\"shapes\":[{\"type\":\"circle\","
-    "\"radius\":0.2}]},{\"name\":\"block\",\"mass\":1,\"support\":{\"tripod\":[[0.2,0],[-0.1,0.1],"
-    "[-0.1,-0.1]],\"mu\":0.3},\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},{\"name\":\"fence\","
-    "\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[1,1],\"position\":[1.0,-1.0]}]}]}";
+    "{'dimension':2,'step':0.01,'duration':0.2,'stepper':'quasistatic','contact':"
+    "'disjunctive','friction':{'default':0.2},'bodies':[{'name':'pusher','type':"
+    "'kinematic','motion':{'position':['-0.7+t',0.1]},'shapes':[{'type':'circle',"
+    "'radius':0.2}]},{'name':'block','mass':1,'support':{'tripod':[[0.2,0],[-0.1,0.1],"
+    "[-0.1,-0.1]],'mu':0.3},'shapes':[{'type':'box','size':[1,1]}]},{'name':'fence',"
+    "'type':'static','shapes':[{'type':'box','size':[1,1],'position':[1.0,-1.0]}]}]}";
 
 /* 0: all went well; else the status of the first call that failed. */
 static perp_status everything(perp_context* context, const char* text)
@@ -82,7 +83,7 @@ static perp_status everything(perp_context* context, const char* text)
     perp_sim* sim = NULL;
     char buffer[16384];
     size_t size = sizeof buffer;
-    perp_status status = perp_scene_parse(context, text, strlen(text), "fault", NULL, 0, &scene);
+    perp_status status = scene_parse(context, text, "fault", &scene);
     if (status == PERP_OK) {
         status = perp_sim_create_from_scene(context, scene, &sim);
     }

@@ -43,14 +43,14 @@ static void check_scene(const char* scene, uint64_t golden)
 
 TEST(a_particle_pushed_by_a_fence_gives_the_same_bits_everywhere)
 {
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,\"friction\":{\"default\":0.3},"
-        "\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-        "\"normal\":[0,0,1]}]},{\"name\":\"fence\",\"type\":\"kinematic\","
-        "\"motion\":{\"position\":[\"0.5*t-0.1*t*t\",\"0.2*t\",0]},\"collides_with\":[\"p\"],"
-        "\"shapes\":[{\"type\":\"plane\",\"normal\":[0.8,0.6,0]}]},"
-        "{\"name\":\"p\",\"mass\":0.7,\"position\":[0.3,0.1,0.05],"
-        "\"shapes\":[{\"type\":\"particle\"}]}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':2,'friction':{'default':0.3},"
+                       "'bodies':[{'name':'floor','type':'static','shapes':[{'type':'plane',"
+                       "'normal':[0,0,1]}]},{'name':'fence','type':'kinematic',"
+                       "'motion':{'position':['0.5*t-0.1*t*t','0.2*t',0]},'collides_with':['p'],"
+                       "'shapes':[{'type':'plane','normal':[0.8,0.6,0]}]},"
+                       "{'name':'p','mass':0.7,'position':[0.3,0.1,0.05],"
+                       "'shapes':[{'type':'particle'}]}]}");
     REQUIRE(s.sim != NULL);
     const uint64_t h = run_hash(&s);
     TEST_PRINT("fence: 0x%016" PRIx64, h);

@@ -8,24 +8,24 @@
 #include "support/scene_sim.h"
 
 #define FLOOR                                                                                      \
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]"                 \
     "}"
 
 static scene_sim ball(double e, double error, double duration)
 {
     return scene_sim_open(
-        "{\"gravity\":[0,0,-10],\"step\":{\"error\":%g},\"duration\":%.17g,\"restitution\":%g,"
-        "\"bodies\":[" FLOOR ",{\"name\":\"ball\",\"mass\":2,\"position\":[0,0,1.1],"
-        "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}",
+        "{'gravity':[0,0,-10],'step':{'error':%g},'duration':%.17g,'restitution':%g,"
+        "'bodies':[" FLOOR ",{'name':'ball','mass':2,'position':[0,0,1.1],"
+        "'shapes':[{'type':'sphere','radius':0.1}]}]}",
         error, duration, e);
 }
 
 TEST(a_thrown_body_follows_its_parabola_to_rounding)
 {
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0.5,0,-9.81],\"step\":{\"error\":1e-4},\"duration\":1.3,\"bodies\":["
-        "{\"name\":\"b\",\"mass\":3,\"position\":[1,2,3],\"velocity\":[1,-2,5],"
-        "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.3}]}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0.5,0,-9.81],'step':{'error':1e-4},'duration':1.3,'bodies':["
+                       "{'name':'b','mass':3,'position':[1,2,3],'velocity':[1,-2,5],"
+                       "'shapes':[{'type':'sphere','radius':0.3}]}]}");
     REQUIRE(s.sim != NULL);
     double worst = 0.0;
     while (!perp_sim_finished(s.sim)) {
@@ -103,12 +103,12 @@ TEST(a_ball_with_e_of_one_half_has_the_impacts_of_the_closed_form)
 /* A rod of length 1 on a hinge, from horizontal. Its angle after 1 s for a given error; steps taken. */
 static double pendulum(double error, int64_t* steps)
 {
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":{\"error\":%g},\"duration\":1,"
-        "\"bodies\":[{\"name\":\"rod\",\"mass\":1,\"inertia\":%.17g,\"position\":[0.5,0]}],"
-        "\"joints\":[{\"name\":\"pin\",\"type\":\"revolute\",\"a\":\"world\",\"b\":\"rod\","
-        "\"at\":[0,0]}]}",
-        error, 1.0 / 12.0);
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':{'error':%g},'duration':1,"
+                       "'bodies':[{'name':'rod','mass':1,'inertia':%.17g,'position':[0.5,0]}],"
+                       "'joints':[{'name':'pin','type':'revolute','a':'world','b':'rod',"
+                       "'at':[0,0]}]}",
+                       error, 1.0 / 12.0);
     double angle = NAN;
     if (s.sim != NULL && scene_sim_run(&s) < 1e-8) {
         angle = scene_sim_body(&s, "rod").angle;
@@ -157,12 +157,12 @@ TEST(a_ball_that_slides_until_it_rolls_is_followed_within_the_tolerance)
     /* x'' = -mu g until t = 2 v / (7 mu g), then v = 5/7 v0 */
     const double mu = 0.2, g = 9.81, v0 = 2.0, t = 2.0 * v0 / (7.0 * mu * g);
     for (double tolerance = 1e-3; tolerance > 0.5e-6; tolerance *= 0.1) {
-        scene_sim s = scene_sim_open(
-            "{\"gravity\":[0,0,-9.81],\"step\":{\"error\":%g},\"duration\":0.6,"
-            "\"friction\":{\"default\":0.2},\"bodies\":[" FLOOR
-            ",{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,1],\"velocity\":[2,0,0],"
-            "\"shapes\":[{\"type\":\"sphere\",\"radius\":1}]}]}",
-            tolerance);
+        scene_sim s =
+            scene_sim_open("{'gravity':[0,0,-9.81],'step':{'error':%g},'duration':0.6,"
+                           "'friction':{'default':0.2},'bodies':[" FLOOR
+                           ",{'name':'ball','mass':1,'position':[0,0,1],'velocity':[2,0,0],"
+                           "'shapes':[{'type':'sphere','radius':1}]}]}",
+                           tolerance);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
         const double x = v0 * t - 0.5 * mu * g * t * t + 5.0 / 7.0 * v0 * (0.6 - t);
@@ -181,12 +181,12 @@ TEST(five_balls_that_hang_a_hair_apart_pass_the_blow_on)
     char bodies[2048] = "";
     for (int i = 0; i < 5; ++i) {
         (void)snprintf(bodies + strlen(bodies), sizeof bodies - strlen(bodies),
-                       "%s{\"name\":\"%d\",\"mass\":1,\"position\":[%.17g,0,0],\"velocity\":[%d,0,"
-                       "0],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}",
+                       "%s{'name':'%d','mass':1,'position':[%.17g,0,0],'velocity':[%d,0,"
+                       "0],'shapes':[{'type':'sphere','radius':0.1}]}",
                        i > 0 ? "," : "", i, i == 0 ? -0.5 : i * 0.20001, i == 0);
     }
     scene_sim s = scene_sim_open(
-        "{\"step\":{\"error\":1e-4},\"duration\":1,\"restitution\":1,\"bodies\":[%s]}", bodies);
+        "{'step':{'error':1e-4},'duration':1,'restitution':1,'bodies':[%s]}", bodies);
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
     CHECK_EQ_INT(perp_sim_impact_count(s.sim), 4);
@@ -203,10 +203,10 @@ TEST(a_box_that_tumbles_comes_to_rest_in_few_steps)
     static const double e[] = {0.0, 0.5};
     for (int i = 0; i < 2; ++i) {
         scene_sim s = scene_sim_open(
-            "{\"gravity\":[0,0,-9.81],\"step\":{\"error\":1e-4},\"duration\":3,\"restitution\":%g,"
-            "\"friction\":{\"default\":0.4},\"bodies\":[" FLOOR
-            ",{\"name\":\"box\",\"mass\":1,\"position\":[0,0,0.8],\"axis_angle\":[1,2,0,0.7],"
-            "\"angular_velocity\":[0,3,1],\"shapes\":[{\"type\":\"box\",\"size\":[0.3,0.2,0.2]}]}"
+            "{'gravity':[0,0,-9.81],'step':{'error':1e-4},'duration':3,'restitution':%g,"
+            "'friction':{'default':0.4},'bodies':[" FLOOR
+            ",{'name':'box','mass':1,'position':[0,0,0.8],'axis_angle':[1,2,0,0.7],"
+            "'angular_velocity':[0,3,1],'shapes':[{'type':'box','size':[0.3,0.2,0.2]}]}"
             "]}",
             e[i]);
         REQUIRE(s.sim != NULL);
@@ -234,55 +234,53 @@ TEST(a_box_that_tumbles_comes_to_rest_in_few_steps)
 TEST(bouncing_ends_whatever_pulls_the_bodies_together)
 {
 #define WALL                                                                                       \
-    "{\"name\":\"wall\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[1,0,0]}]}" \
+    "{'name':'wall','type':'static','shapes':[{'type':'plane','normal':[1,0,0]}]}"                 \
     ","
 #define BALL                                                                                       \
-    "{\"name\":\"b\",\"mass\":1,\"position\":[0.3,0,0],\"shapes\":[{\"type\":\"sphere\","          \
-    "\"radius\":0.1}]}]"
+    "{'name':'b','mass':1,'position':[0.3,0,0],'shapes':[{'type':'sphere',"                        \
+    "'radius':0.1}]}]"
     static const struct {
         const char *name, *scene;
         double x, speed; /* of "b" at the end */
     } pulled[] = {
         {"friction",
-         "\"gravity\":[0,0,-10],\"friction\":{\"default\":0.3},\"bodies\":[" FLOOR
-         ",{\"name\":\"pusher\",\"type\":\"kinematic\",\"velocity\":[0.2,0,0],\"position\":[-0.3,0,"
+         "'gravity':[0,0,-10],'friction':{'default':0.3},'bodies':[" FLOOR
+         ",{'name':'pusher','type':'kinematic','velocity':[0.2,0,0],'position':[-0.3,0,"
          "0.1],"
-         "\"ignores\":[\"floor\"],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]},{\"name\":"
-         "\"b\","
-         "\"mass\":1,\"position\":[0,0,0.1],\"shapes\":[{\"type\":\"box\",\"size\":[0.3,0.2,0.2]}]}"
+         "'ignores':['floor'],'shapes':[{'type':'sphere','radius':0.1}]},{'name':"
+         "'b',"
+         "'mass':1,'position':[0,0,0.1],'shapes':[{'type':'box','size':[0.3,0.2,0.2]}]}"
          "]",
          0.55, 0.2},
         {"supports",
-         "\"dimension\":2,\"bodies\":[{\"name\":\"pusher\",\"type\":\"kinematic\",\"velocity\":[0."
+         "'dimension':2,'bodies':[{'name':'pusher','type':'kinematic','velocity':[0."
          "2,0],"
-         "\"position\":[-0.3,0],\"shapes\":[{\"type\":\"circle\",\"radius\":0.1}]},{\"name\":\"b\","
-         "\"mass\":1,\"support\":{\"tripod\":[[0.1,0],[-0.1,0.1],[-0.1,-0.1]],\"mu\":0.3},"
-         "\"shapes\":[{"
-         "\"type\":\"box\",\"size\":[0.3,0.2]}]}]",
+         "'position':[-0.3,0],'shapes':[{'type':'circle','radius':0.1}]},{'name':'b',"
+         "'mass':1,'support':{'tripod':[[0.1,0],[-0.1,0.1],[-0.1,-0.1]],'mu':0.3},"
+         "'shapes':[{"
+         "'type':'box','size':[0.3,0.2]}]}]",
          0.55, 0.2},
         {"spring",
-         "\"bodies\":[" WALL BALL ",\"forces\":[{\"type\":\"spring\",\"a\":\"world\",\"b\":\"b\","
-         "\"at_a\":[-1,0,0],\"stiffness\":20,\"rest\":0.5}]",
+         "'bodies':[" WALL BALL ",'forces':[{'type':'spring','a':'world','b':'b',"
+         "'at_a':[-1,0,0],'stiffness':20,'rest':0.5}]",
          0.1, 0.0},
         {"torque",
-         "\"bodies\":[" WALL
-         "{\"name\":\"b\",\"mass\":1,\"position\":[0.7,0,0],\"shapes\":[{\"type\":"
-         "\"box\",\"size\":[0.6,0.1,1]}]}],\"joints\":[{\"name\":\"j\",\"type\":\"revolute\",\"a\":"
-         "\"world\",\"b\":\"b\",\"at\":[0.4,0,0],\"axis\":[0,0,1]}],\"forces\":[{\"type\":"
-         "\"wrench\","
-         "\"body\":\"b\",\"torque\":[0,0,2]}]",
+         "'bodies':[" WALL "{'name':'b','mass':1,'position':[0.7,0,0],'shapes':[{'type':"
+         "'box','size':[0.6,0.1,1]}]}],'joints':[{'name':'j','type':'revolute','a':"
+         "'world','b':'b','at':[0.4,0,0],'axis':[0,0,1]}],'forces':[{'type':"
+         "'wrench',"
+         "'body':'b','torque':[0,0,2]}]",
          NAN, 0.0},
         {"motor",
-         "\"bodies\":[" WALL BALL
-         ",\"joints\":[{\"name\":\"j\",\"type\":\"prismatic\",\"a\":\"world\","
-         "\"b\":\"b\",\"at\":[0.3,0,0],\"axis\":[-1,0,0],\"motor\":{\"type\":\"velocity\","
-         "\"target\":1,"
-         "\"max_effort\":5}}]",
+         "'bodies':[" WALL BALL ",'joints':[{'name':'j','type':'prismatic','a':'world',"
+         "'b':'b','at':[0.3,0,0],'axis':[-1,0,0],'motor':{'type':'velocity',"
+         "'target':1,"
+         "'max_effort':5}}]",
          0.1, 0.0},
     };
     for (size_t i = 0; i < sizeof pulled / sizeof pulled[0]; ++i) {
-        scene_sim s = scene_sim_open("{\"step\":{\"error\":1e-5},\"duration\":3,"
-                                     "\"restitution\":0.6,%s}",
+        scene_sim s = scene_sim_open("{'step':{'error':1e-5},'duration':3,"
+                                     "'restitution':0.6,%s}",
                                      pulled[i].scene);
         REQUIRE(s.sim != NULL);
         while (!perp_sim_finished(s.sim) && perp_sim_step_count(s.sim) < 4000) {
@@ -332,19 +330,19 @@ TEST(a_snapshot_continues_with_the_same_bits)
 TEST(what_an_adaptive_step_does_not_go_with_is_refused)
 {
     static const char* const more[][2] = {
-        {"\"stepper\":\"anitescu-potra\"", "step: an adaptive step goes with"},
-        {"\"joint_correction\":true", "does not go with joint_correction yet"},
-        {"\"dimension\":3", ""}};
-    scene_sim absurd = scene_sim_open("{\"step\":{\"error\":1e-30},\"bodies\":[{\"name\":\"b\","
-                                      "\"mass\":1,\"shapes\":[{\"type\":\"particle\"}]}]}");
+        {"'stepper':'anitescu-potra'", "step: an adaptive step goes with"},
+        {"'joint_correction':true", "does not go with joint_correction yet"},
+        {"'dimension':3", ""}};
+    scene_sim absurd = scene_sim_open("{'step':{'error':1e-30},'bodies':[{'name':'b',"
+                                      "'mass':1,'shapes':[{'type':'particle'}]}]}");
     CHECK(absurd.sim == NULL);
     CHECK_CONTAINS(absurd.error, "/step/error: must be at least 1e-13");
     scene_sim_close(&absurd);
     for (int i = 0; i < 3; ++i) {
-        scene_sim s = scene_sim_open(
-            "{\"step\":{\"error\":1e-4},%s,\"bodies\":[{\"name\":\"b\",\"mass\":1,\"shapes\":[{"
-            "\"type\":\"sphere\",\"radius\":1}]}]}",
-            more[i][0]);
+        scene_sim s =
+            scene_sim_open("{'step':{'error':1e-4},%s,'bodies':[{'name':'b','mass':1,'shapes':[{"
+                           "'type':'sphere','radius':1}]}]}",
+                           more[i][0]);
         CHECK_EQ_INT(s.sim == NULL, i < 2);
         if (i < 2) {
             CHECK_CONTAINS(s.error, more[i][1]);
@@ -376,18 +374,18 @@ TEST(nothing_thrown_at_a_thin_plate_passes_through_and_it_lands_in_time)
         const double lands = (sqrt(v * v + 2.0 * g * H) - v) / g;
         char shape[128];
         (void)snprintf(shape, sizeof shape,
-                       kind == 0   ? "\"circle\",\"radius\":%.17g"
-                       : kind == 2 ? "\"box\",\"size\":[%.17g,%.17g]"
-                       : kind == 3 ? "\"sphere\",\"radius\":%.17g"
-                                   : "\"particle\"",
+                       kind == 0   ? "'circle','radius':%.17g"
+                       : kind == 2 ? "'box','size':[%.17g,%.17g]"
+                       : kind == 3 ? "'sphere','radius':%.17g"
+                                   : "'particle'",
                        kind == 2 ? 2.0 * r : r, 2.0 * r);
         scene_sim s = scene_sim_open(
-            "{%s\"gravity\":[0,%s-9.81],\"step\":{\"error\":%g,\"max\":%g},\"duration\":%.17g,"
-            "\"bodies\":[{\"name\":\"plate\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\","
-            "\"size\":[9,%s%.17g],\"position\":[0,%s%.17g]}]},"
-            "{\"name\":\"b\",\"mass\":1,\"position\":[0,%s%.17g],\"velocity\":[%.17g,%s%.17g],"
-            "\"shapes\":[{\"type\":%s}]}]}",
-            plane ? "\"dimension\":2," : "", plane ? "" : "0,", pow(10.0, -2.0 - 3.0 * x[5]),
+            "{%s'gravity':[0,%s-9.81],'step':{'error':%g,'max':%g},'duration':%.17g,"
+            "'bodies':[{'name':'plate','type':'static','shapes':[{'type':'box',"
+            "'size':[9,%s%.17g],'position':[0,%s%.17g]}]},"
+            "{'name':'b','mass':1,'position':[0,%s%.17g],'velocity':[%.17g,%s%.17g],"
+            "'shapes':[{'type':%s}]}]}",
+            plane ? "'dimension':2," : "", plane ? "" : "0,", pow(10.0, -2.0 - 3.0 * x[5]),
             x[5] < 0.5 ? 1.0 : 0.05, lands + 0.1, plane ? "" : "9,", t, plane ? "" : "0,", -0.5 * t,
             plane ? "" : "0,", H + half, aside, plane ? "" : "0,", -v, shape);
         REQUIRE(s.sim != NULL);

@@ -5,7 +5,7 @@
 #include "support/scene_sim.h"
 
 #define FLOOR                                                                                      \
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]"                 \
     "}"
 
 /* A ball that slides, then rolls: where it is after 0.6 s. */
@@ -13,12 +13,12 @@ static double slide(double h)
 {
     const double mu = 0.2, g = 9.81, v0 = 2.0, t = 2.0 * v0 / (7.0 * mu * g);
     const double exact = v0 * t - 0.5 * mu * g * t * t + 5.0 / 7.0 * v0 * (0.6 - t);
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":%g,\"duration\":0.6,\"stepper\":\"anitescu-potra\","
-        "\"friction\":{\"default\":0.2},\"bodies\":[" FLOOR
-        ",{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,1],\"velocity\":[2,0,0],"
-        "\"shapes\":[{\"type\":\"sphere\",\"radius\":1}]}]}",
-        h);
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':%g,'duration':0.6,'stepper':'anitescu-potra',"
+                       "'friction':{'default':0.2},'bodies':[" FLOOR
+                       ",{'name':'ball','mass':1,'position':[0,0,1],'velocity':[2,0,0],"
+                       "'shapes':[{'type':'sphere','radius':1}]}]}",
+                       h);
     double error = INFINITY;
     if (s.sim != NULL && scene_sim_run(&s) < 1e-8) {
         error = fabs(scene_sim_body(&s, "ball").position[0] - exact);
@@ -38,11 +38,11 @@ TEST(anitescu_potra_is_of_first_order)
 TEST(a_dropped_ball_stays_where_the_contact_was_seen)
 {
     const double h = 0.01;
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":%g,\"duration\":1,\"stepper\":\"anitescu-potra\","
-        "\"bodies\":[" FLOOR ",{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,0.53],"
-        "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}",
-        h);
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':%g,'duration':1,'stepper':'anitescu-potra',"
+                       "'bodies':[" FLOOR ",{'name':'ball','mass':1,'position':[0,0,0.53],"
+                       "'shapes':[{'type':'sphere','radius':0.1}]}]}",
+                       h);
     REQUIRE(s.sim != NULL);
     double energy = perp_sim_energy(s.sim).total, gain = 0.0;
     while (!perp_sim_finished(s.sim)) {
@@ -63,12 +63,12 @@ TEST(a_dropped_ball_stays_where_the_contact_was_seen)
 
 TEST(a_box_at_rest_and_a_moving_plate_below_it)
 {
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,\"stepper\":\"anitescu-potra\","
-        "\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"plate\",\"type\":\"kinematic\","
-        "\"velocity\":[0,0,0.3],\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},"
-        "{\"name\":\"box\",\"mass\":1,\"position\":[0,0,0.1],\"velocity\":[0,0,0.3],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[0.3,0.3,0.2]}]}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':2,'stepper':'anitescu-potra',"
+                       "'friction':{'default':0.5},'bodies':[{'name':'plate','type':'kinematic',"
+                       "'velocity':[0,0,0.3],'shapes':[{'type':'plane','normal':[0,0,1]}]},"
+                       "{'name':'box','mass':1,'position':[0,0,0.1],'velocity':[0,0,0.3],"
+                       "'shapes':[{'type':'box','size':[0.3,0.3,0.2]}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(scene_sim_body(&s, "box").position[2], 0.7, 1e-9);
@@ -79,10 +79,10 @@ TEST(contact_models_that_need_gaps_are_refused)
 {
     static const char* const models[] = {"peg", "lnc", "disjunctive"};
     for (int i = 0; i < 3; ++i) {
-        scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"stepper\":\"anitescu-potra\",\"contact\":\"%s\",\"bodies\":[{"
-            "\"name\":\"b\",\"mass\":1,\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]}]}",
-            models[i]);
+        scene_sim s =
+            scene_sim_open("{'dimension':2,'stepper':'anitescu-potra','contact':'%s','bodies':[{"
+                           "'name':'b','mass':1,'shapes':[{'type':'box','size':[1,1]}]}]}",
+                           models[i]);
         CHECK(s.sim == NULL);
         CHECK_CONTAINS(s.error, models[i]);
         CHECK_CONTAINS(s.error, "chooses between features by their gaps");
@@ -107,7 +107,7 @@ TEST(a_body_does_not_sink_through_a_plate_step_by_step)
         const double thick = 0.01 + 0.02 * (i % 3), turn = 0.37 * i;
         const char* contact = i % 2 == 0 ? "standard" : "corrective";
         scene_sim s =
-            planar ? scene_sim_quoted(
+            planar ? scene_sim_open(
                          "{'dimension':2,'gravity':[0,-9.81],'step':0.025,'duration':4,'stepper':"
                          "'anitescu-potra','contact':'%s','friction':{'cone':'none'},'bodies':["
                          "{'name':'plate','type':'static','position':[0,%.17g],'shapes':[{'type':'"
@@ -115,7 +115,7 @@ TEST(a_body_does_not_sink_through_a_plate_step_by_step)
                          "'size':[40,%.17g]}]},{'name':'b','mass':5,'inertia':0.2,'angle':%.17g,"
                          "'position':[0,1.2],'shapes':[%s]}]}",
                          contact, -0.5 * thick, thick, turn, shape[4])
-                   : scene_sim_quoted(
+                   : scene_sim_open(
                          "{'gravity':[0,0,-9.81],'step':0.025,'duration':4,'stepper':"
                          "'anitescu-potra','contact':'%s','friction':{'cone':'none'},'bodies':["
                          "{'name':'plate','type':'static','position':[0,0,%.17g],'shapes':[{'type':"

@@ -18,13 +18,13 @@ static double uniform(uint64_t* seed)
 static scene_sim pendulum(const char* law, bool correction, double h)
 {
     return scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":40,"
-        "\"joint_correction\":%s,\"restitution\":{\"law\":\"%s\",\"e\":1},\"bodies\":["
-        "{\"name\":\"wall\",\"type\":\"static\",\"shapes\":[{\"type\":\"halfplane\","
-        "\"normal\":[1,0],\"offset\":-0.12}]},{\"name\":\"ball\",\"mass\":1,\"inertia\":0.004,"
-        "\"position\":[0.8414709848078965,-0.5403023058681398],\"angle\":1,\"shapes\":["
-        "{\"type\":\"circle\",\"radius\":0.1}]}],\"joints\":[{\"name\":\"O\",\"type\":\"revolute\","
-        "\"a\":\"world\",\"b\":\"ball\",\"at\":[0,0]}]}",
+        "{'dimension':2,'gravity':[0,-9.81],'step':%.17g,'duration':40,"
+        "'joint_correction':%s,'restitution':{'law':'%s','e':1},'bodies':["
+        "{'name':'wall','type':'static','shapes':[{'type':'halfplane',"
+        "'normal':[1,0],'offset':-0.12}]},{'name':'ball','mass':1,'inertia':0.004,"
+        "'position':[0.8414709848078965,-0.5403023058681398],'angle':1,'shapes':["
+        "{'type':'circle','radius':0.1}]}],'joints':[{'name':'O','type':'revolute',"
+        "'a':'world','b':'ball','at':[0,0]}]}",
         h, correction ? "true" : "false", law);
 }
 
@@ -67,7 +67,7 @@ TEST(a_rope_is_not_pulled_out_by_the_impact_of_its_bob)
         uint64_t at = seed;
         const double slope = -0.5 + 1.5 * uniform(&at), speed = 2.0 + 4.0 * uniform(&at);
         const double low = 0.7 + 0.3 * uniform(&at);
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'dimension':2,'gravity':[0,-9.81],'step':0.02,'duration':2,'contact':'standard',"
             "'stepper':'%s','restitution':{'law':'%s','e':0.9},'friction':{'default':0},'bodies':["
             "{'name':'plate','type':'static','shapes':[{'type':'halfplane','normal':[%.17g,%.17g],"
@@ -101,7 +101,7 @@ TEST(a_rope_is_not_pulled_out_by_the_impact_of_its_bob)
  * normal of a corner beyond another face, by their whole width. */
 TEST(boxes_that_overlap_a_little_are_parted_where_they_meet)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'dimension':3,'step':0.05,'gravity':[0,0,-9.81],'contact':'lnc',"
         "'friction':{'cone':'none'},'duration':0.65,'bodies':[{'name':'ground','type':'static',"
         "'shapes':[{'type':'plane','normal':[0,0,1]}]},{'name':'b0','position':[-1.20847545771,"
@@ -124,7 +124,7 @@ TEST(boxes_that_overlap_a_little_are_parted_where_they_meet)
 /* The same with plain contacts: a box at the inward corner of an L that turns fast. */
 TEST(a_box_in_an_inward_corner_gains_no_energy)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'dimension':2,'step':0.00263686321531,'gravity':[0,0],'contact':'standard','friction':"
         "{'cone':'none'},'duration':0.21358592044011,'bodies':[{'name':'b0','position':[0.356772,"
         "0.559554],'mass':22.7267,'inertia':0.206146,'velocity':[0.621536,-0.785422],'shapes':["
@@ -174,13 +174,13 @@ TEST(away_from_the_lowest_point_the_energy_is_kept_to_second_order)
     for (int i = 0; i < 16; ++i) {
         const double h = 1e-3;
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":40,"
-            "\"joint_correction\":%s,\"restitution\":{\"law\":\"%s\",\"e\":1},\"bodies\":["
-            "{\"name\":\"wall\",\"type\":\"static\",\"shapes\":[{\"type\":\"halfplane\","
-            "\"normal\":[1,0],\"offset\":%.17g}]},{\"name\":\"ball\",\"mass\":1,\"inertia\":0.004,"
-            "\"position\":[0.8414709848078965,-0.5403023058681398],\"angle\":1,\"shapes\":["
-            "{\"type\":\"circle\",\"radius\":0.1}]}],\"joints\":[{\"name\":\"O\",\"type\":"
-            "\"revolute\",\"a\":\"world\",\"b\":\"ball\",\"at\":[0,0]}]}",
+            "{'dimension':2,'gravity':[0,-9.81],'step':%.17g,'duration':40,"
+            "'joint_correction':%s,'restitution':{'law':'%s','e':1},'bodies':["
+            "{'name':'wall','type':'static','shapes':[{'type':'halfplane',"
+            "'normal':[1,0],'offset':%.17g}]},{'name':'ball','mass':1,'inertia':0.004,"
+            "'position':[0.8414709848078965,-0.5403023058681398],'angle':1,'shapes':["
+            "{'type':'circle','radius':0.1}]}],'joints':[{'name':'O','type':"
+            "'revolute','a':'world','b':'ball','at':[0,0]}]}",
             h, i % 2 == 0 ? "true" : "false", i % 4 < 2 ? "newton" : "poisson", wall[i / 4]);
         REQUIRE(s.sim != NULL);
         const double start = perp_sim_energy(s.sim).total, E = start + 9.81;
@@ -216,47 +216,47 @@ static scene_sim open_variation(const variation* x, bool correction, double h)
     const double a = x->start, s = sin(a), c = -cos(a);
     if (x->kind == 0) {
         snprintf(bodies, sizeof bodies,
-                 "{\"name\":\"b\",\"mass\":1,\"inertia\":0.01,\"position\":[%.17g,%.17g],"
-                 "\"angle\":%.17g,\"shapes\":[%s]}],\"joints\":[{\"name\":\"O\",\"type\":"
-                 "\"revolute\",\"a\":\"world\",\"b\":\"b\",\"at\":[0,0]}]",
+                 "{'name':'b','mass':1,'inertia':0.01,'position':[%.17g,%.17g],"
+                 "'angle':%.17g,'shapes':[%s]}],'joints':[{'name':'O','type':"
+                 "'revolute','a':'world','b':'b','at':[0,0]}]",
                  s, c, a, x->shape);
     } else if (x->kind == 1) {
         snprintf(bodies, sizeof bodies,
-                 "{\"name\":\"a\",\"mass\":1,\"inertia\":0.02,\"position\":[%.17g,%.17g]},"
-                 "{\"name\":\"b\",\"mass\":0.7,\"inertia\":0.01,\"position\":[%.17g,%.17g],"
-                 "\"angle\":%.17g,\"shapes\":[%s]}],\"joints\":[{\"name\":\"O\",\"type\":"
-                 "\"revolute\",\"a\":\"world\",\"b\":\"a\",\"at\":[0,0]},{\"name\":\"P\",\"type\":"
-                 "\"revolute\",\"a\":\"a\",\"b\":\"b\",\"at\":[%.17g,%.17g]}]",
+                 "{'name':'a','mass':1,'inertia':0.02,'position':[%.17g,%.17g]},"
+                 "{'name':'b','mass':0.7,'inertia':0.01,'position':[%.17g,%.17g],"
+                 "'angle':%.17g,'shapes':[%s]}],'joints':[{'name':'O','type':"
+                 "'revolute','a':'world','b':'a','at':[0,0]},{'name':'P','type':"
+                 "'revolute','a':'a','b':'b','at':[%.17g,%.17g]}]",
                  0.25 * s, 0.25 * c, 0.9 * s, 0.9 * c, a, x->shape, 0.5 * s, 0.5 * c);
     } else if (x->kind == 2) {
         snprintf(bodies, sizeof bodies,
-                 "{\"name\":\"b\",\"mass\":1,\"inertia\":0.01,\"position\":[0.5,-1],"
-                 "\"velocity\":[%.17g,0],\"shapes\":[%s]}],\"joints\":[{\"name\":\"O\",\"type\":"
-                 "\"prismatic\",\"a\":\"world\",\"b\":\"b\",\"at\":[0,-1],\"axis\":[1,0]}]",
+                 "{'name':'b','mass':1,'inertia':0.01,'position':[0.5,-1],"
+                 "'velocity':[%.17g,0],'shapes':[%s]}],'joints':[{'name':'O','type':"
+                 "'prismatic','a':'world','b':'b','at':[0,-1],'axis':[1,0]}]",
                  2.0 - 4.0 * a, x->shape);
     } else {
         snprintf(bodies, sizeof bodies,
-                 "{\"name\":\"b\",\"mass\":1,\"inertia\":[0.01,0.01,0.01],\"position\":[%.17g,"
-                 "0.2,%.17g],\"shapes\":[%s]}],\"joints\":[{\"name\":\"O\",\"type\":\"spherical\","
-                 "\"a\":\"world\",\"b\":\"b\",\"at\":[0,0,0]}]",
+                 "{'name':'b','mass':1,'inertia':[0.01,0.01,0.01],'position':[%.17g,"
+                 "0.2,%.17g],'shapes':[%s]}],'joints':[{'name':'O','type':'spherical',"
+                 "'a':'world','b':'b','at':[0,0,0]}]",
                  s, c,
-                 x->kind == 3 ? "{\"type\":\"sphere\",\"radius\":0.1}"
-                              : "{\"type\":\"box\",\"size\":[0.2,0.3,0.15]}");
+                 x->kind == 3 ? "{'type':'sphere','radius':0.1}"
+                              : "{'type':'box','size':[0.2,0.3,0.15]}");
         return scene_sim_open(
-            "{\"gravity\":[0,0,-9.81],\"step\":%.17g,\"duration\":1.5,\"joint_correction\":%s,"
-            "\"contact\":\"%s\",\"restitution\":{\"law\":\"%s\",\"e\":%.17g},\"bodies\":["
-            "{\"name\":\"wall\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-            "\"normal\":[%.17g,0.3,0],\"offset\":%.17g}]},%s}",
+            "{'gravity':[0,0,-9.81],'step':%.17g,'duration':1.5,'joint_correction':%s,"
+            "'contact':'%s','restitution':{'law':'%s','e':%.17g},'bodies':["
+            "{'name':'wall','type':'static','shapes':[{'type':'plane',"
+            "'normal':[%.17g,0.3,0],'offset':%.17g}]},%s}",
             h, correction ? "true" : "false", x->contact, x->law, x->e, cos(x->tilt),
             -0.1 - x->wall, bodies);
     }
     return scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":1.5,"
-        "\"joint_correction\":%s,\"contact\":\"%s\",\"restitution\":{\"law\":\"%s\",\"e\":%.17g},"
-        "\"bodies\":[{\"name\":\"left\",\"type\":\"static\",\"position\":[%.17g,-1],"
-        "\"angle\":%.17g,\"shapes\":[{\"type\":\"box\",\"size\":[1,6]}]},{\"name\":\"right\","
-        "\"type\":\"static\",\"position\":[%.17g,-1],\"angle\":%.17g,\"shapes\":[{\"type\":"
-        "\"box\",\"size\":[1,6]}]},%s}",
+        "{'dimension':2,'gravity':[0,-9.81],'step':%.17g,'duration':1.5,"
+        "'joint_correction':%s,'contact':'%s','restitution':{'law':'%s','e':%.17g},"
+        "'bodies':[{'name':'left','type':'static','position':[%.17g,-1],"
+        "'angle':%.17g,'shapes':[{'type':'box','size':[1,6]}]},{'name':'right',"
+        "'type':'static','position':[%.17g,-1],'angle':%.17g,'shapes':[{'type':"
+        "'box','size':[1,6]}]},%s}",
         h, correction ? "true" : "false", x->contact, x->law, x->e, -0.5 - x->wall, x->tilt,
         1.75 + x->wall, -x->tilt, bodies);
 }
@@ -289,8 +289,8 @@ static variation random_variation(int i, uint64_t* seed)
 {
     static const char* const model[] = {"standard", "corrective", "lnc", "peg", "disjunctive"};
     static const char* const shape[] = {
-        "{\"type\":\"circle\",\"radius\":0.1}", "{\"type\":\"box\",\"size\":[0.2,0.15]}",
-        "{\"type\":\"polygon\",\"vertices\":[[0.12,0],[-0.08,0.1],[-0.08,-0.1]]}"};
+        "{'type':'circle','radius':0.1}", "{'type':'box','size':[0.2,0.15]}",
+        "{'type':'polygon','vertices':[[0.12,0],[-0.08,0.1],[-0.08,-0.1]]}"};
     const int kind = i % 5;
     return (variation){.kind = kind,
                        .law = uniform(seed) < 0.5 ? "newton" : "poisson",
@@ -352,18 +352,18 @@ TEST(a_bounce_loses_the_same_with_and_without_correction)
 TEST(what_is_open_keeps_its_speed_through_the_projection)
 {
     static const char* const joint[] = {
-        "{\"name\":\"j\",\"type\":\"prismatic\",\"a\":\"world\",\"b\":\"b\",\"at\":[0,0],"
-        "\"axis\":[1,0],\"limits\":[-1,0.505]}",
-        "{\"name\":\"j\",\"type\":\"prismatic\",\"a\":\"world\",\"b\":\"b\",\"at\":[0,0],"
-        "\"axis\":[-1,0],\"limits\":[-0.505,1]}",
-        "{\"name\":\"j\",\"type\":\"rope\",\"a\":\"world\",\"b\":\"b\",\"at_a\":[0,0],"
-        "\"at_b\":[0,0],\"length\":0.505}"};
+        "{'name':'j','type':'prismatic','a':'world','b':'b','at':[0,0],"
+        "'axis':[1,0],'limits':[-1,0.505]}",
+        "{'name':'j','type':'prismatic','a':'world','b':'b','at':[0,0],"
+        "'axis':[-1,0],'limits':[-0.505,1]}",
+        "{'name':'j','type':'rope','a':'world','b':'b','at_a':[0,0],"
+        "'at_b':[0,0],'length':0.505}"};
     for (int i = 0; i < 3; ++i) {
-        scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"step\":0.01,\"duration\":0.4,\"joint_correction\":true,"
-            "\"bodies\":[{\"name\":\"b\",\"mass\":1,\"inertia\":1,\"velocity\":[2,0]}],"
-            "\"joints\":[%s]}",
-            joint[i]);
+        scene_sim s =
+            scene_sim_open("{'dimension':2,'step':0.01,'duration':0.4,'joint_correction':true,"
+                           "'bodies':[{'name':'b','mass':1,'inertia':1,'velocity':[2,0]}],"
+                           "'joints':[%s]}",
+                           joint[i]);
         REQUIRE(s.sim != NULL);
         while (!perp_sim_finished(s.sim)) {
             REQUIRE_OK(perp_sim_step(s.sim));

@@ -37,7 +37,7 @@ typedef struct drop {
 static double drop_error(const drop* d, double h)
 {
     const bool plane = d->dimension == 2;
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'dimension':%d,'gravity':[0,%s-9.81],'step':%.17g,'duration':3,'stepper':'%s',"
         "'contact':'%s','restitution':{'law':'%s','e':%.17g},'bodies':["
         "{'name':'floor','type':'kinematic','position':[0,%s-0.5],'velocity':[0,%s%.17g],"
@@ -140,7 +140,7 @@ TEST(two_balls_on_a_line_are_where_the_closed_form_says)
         const double m[2] = {draw(&seed, 0.1, 3.0), draw(&seed, 0.1, 3.0)};
         const double v[2] = {draw(&seed, 1.0, 9.0), draw(&seed, -5.0, 0.0)};
         const double e = draw(&seed, 0.1, 1.0), d = draw(&seed, 0.3, 0.9);
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'dimension':2,'step':0.01,'duration':0.5,'restitution':{'law':'%s','e':%.17g},"
             "'bodies':[{'name':'a','mass':%.17g,'position':[0,0],'velocity':[%.17g,0],"
             "'shapes':[{'type':'circle','radius':0.05}]},{'name':'b','mass':%.17g,"
@@ -185,7 +185,7 @@ static double energy_growth(uint64_t i, double h)
             draw(&seed, -2.0, 2.0), shape[space][(i / 2 + (uint64_t)k) % 3]);
     }
     const char* plane = space == 1 ? "plane" : "halfplane";
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'dimension':%d,'gravity':[0,%s-9.81],'step':%.17g,'duration':1.5,'contact':'%s',"
         "'restitution':{'law':'%s','e':1},'bodies':[{'name':'box','type':'static','shapes':["
         "{'type':'%s','normal':[0,%s1]},{'type':'%s','normal':[1,%s0],'offset':-1},"
@@ -258,7 +258,7 @@ TEST(where_one_member_can_act_peg_bounces_like_standard)
                          "'axis_angle':[1,%.17g,0.3,1],'angular_velocity':[%.17g,2,1]",
                          draw(&seed, -1, 1), draw(&seed, -4, 4));
             }
-            s[k] = scene_sim_quoted(
+            s[k] = scene_sim_open(
                 "{'dimension':%d,'gravity':[0,%s-9.81],'step':0.002,'duration':0.6,'contact':'%s',"
                 "'restitution':{'law':'%s','e':%.17g},'friction':{'default':0.2},'bodies':["
                 "{'name':'floor','type':'static','position':[0,%s-0.5],'shapes':[{'type':'box',"
@@ -296,7 +296,7 @@ TEST(corners_that_meet_under_peg_keep_energy_and_momentum)
     double off = 0.0, spin = 0.0;
     for (int i = 0; i < 24; ++i) {
         uint64_t seed = (uint64_t)i;
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'dimension':2,'step':0.005,'duration':0.5,'contact':'peg','restitution':{'law':'%s',"
             "'e':1},'bodies':[{'name':'a','mass':1,'position':[0,0],'angle':%.17g,'velocity':[2,0],"
             "'shapes':[{'type':'box','size':[0.3,0.3]}]},{'name':'b','mass':2,'position':[0.8,%."
@@ -334,7 +334,7 @@ static scene_sim slide_over_seams(int dimension, const char* contact, const char
                  "'size':[0.5,%s1]}]},",
                  i, 0.5 * i, plane ? "" : "0,", plane ? "" : "2,");
     }
-    return scene_sim_quoted(
+    return scene_sim_open(
         "{'dimension':%d,'gravity':[0,%s-9.81],'step':%s,'duration':1,'contact':'%s',"
         "'friction':{'default':%g},'bodies':[%s{'name':'box','mass':1,'position':[0,%s%.17g],"
         "'velocity':[2,%s0],'shapes':[{'type':'box','size':[0.3,%s0.2]}]}]}",
@@ -403,7 +403,7 @@ TEST(bodies_thrown_in_adaptive_steps_with_groups_stay_on_their_side)
                 plane ? "'angle':" : "'axis_angle':[1,0.5,0.2,", a, plane ? "" : "]",
                 plane ? "" : "[0.5,", w, plane ? "" : ",1]", plane ? "" : "0.3,");
         }
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'dimension':%d,'gravity':[0,%s-9.81],'step':{'error':1e-4},'duration':0.6,"
             "'contact':'peg','friction':{'default':%g},'restitution':%g,'bodies':[{'name':'plate',"
             "'type':'static','position':[0,%s-0.01],'shapes':[{'type':'box','size':[6,%s0.02]}]}%s]"

@@ -12,17 +12,17 @@ static scene_sim disc(const char* stepper, double h, double duration, const char
                       double height, double speed)
 {
     return scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":%.17g,\"stepper\":%s,"
-        "\"tolerance\":1e-13,"
-        "\"bodies\":[{\"name\":\"ground\",\"type\":\"static\",\"compliance\":%s,\"shapes\":["
-        "{\"type\":\"halfplane\",\"normal\":[0,1]}]},{\"name\":\"disc\",\"mass\":2,\"inertia\":1,"
-        "\"position\":[0,%.17g],\"velocity\":[0,%.17g],\"shapes\":[{\"type\":\"circle\","
-        "\"radius\":1}]}]}",
+        "{'dimension':2,'gravity':[0,-9.81],'step':%.17g,'duration':%.17g,'stepper':%s,"
+        "'tolerance':1e-13,"
+        "'bodies':[{'name':'ground','type':'static','compliance':%s,'shapes':["
+        "{'type':'halfplane','normal':[0,1]}]},{'name':'disc','mass':2,'inertia':1,"
+        "'position':[0,%.17g],'velocity':[0,%.17g],'shapes':[{'type':'circle',"
+        "'radius':1}]}]}",
         h, duration, stepper, compliance, height, speed);
 }
 
-#define EULER "\"compliant\""
-#define MIDPOINT "{\"type\":\"compliant\",\"midpoint\":true}"
+#define EULER "'compliant'"
+#define MIDPOINT "{'type':'compliant','midpoint':true}"
 
 static perp_contact first_contact(const scene_sim* s)
 {
@@ -40,8 +40,8 @@ TEST(the_step_follows_the_exact_recursion_of_the_scheme)
     for (int i = 0; i < 6; ++i) {
         const double c = damping[i % 3], most = i < 3 ? limit : INFINITY;
         char text[128];
-        (void)snprintf(text, sizeof text, "{\"stiffness\":%g,\"damping\":%g%s}", k, c,
-                       i < 3 ? ",\"max_deflection\":0.05" : "");
+        (void)snprintf(text, sizeof text, "{'stiffness':%g,'damping':%g%s}", k, c,
+                       i < 3 ? ",'max_deflection':0.05" : "");
         scene_sim s = disc(EULER, h, 2.0, text, 1.3, 0.0);
         REQUIRE(s.sim != NULL);
         double y = 0.3, v = 0.0, delta = 0.0, worst = 0.0;
@@ -91,7 +91,7 @@ TEST(the_step_follows_the_exact_recursion_of_the_scheme)
 TEST(a_body_at_rest_presses_its_layer_by_its_weight_over_the_stiffness)
 {
     const double k = 1000.0, expected = 2.0 * G / k;
-    scene_sim s = disc(EULER, 0.01, 10.0, "{\"stiffness\":1000,\"damping\":90}", 1.0, 0.0);
+    scene_sim s = disc(EULER, 0.01, 10.0, "{'stiffness':1000,'damping':90}", 1.0, 0.0);
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-12);
     CHECK_NEAR(first_contact(&s).layer.end[0], expected, 1e-12 * expected);
@@ -100,7 +100,7 @@ TEST(a_body_at_rest_presses_its_layer_by_its_weight_over_the_stiffness)
     scene_sim_close(&s);
     /* started there, it stays: what is pressed in at the start is no overlap, and no energy appears */
     for (int i = 0; i < 2; ++i) {
-        s = disc(i == 0 ? EULER : MIDPOINT, 0.01, 1.0, "{\"stiffness\":1000}", 1.0 - expected, 0.0);
+        s = disc(i == 0 ? EULER : MIDPOINT, 0.01, 1.0, "{'stiffness':1000}", 1.0 - expected, 0.0);
         REQUIRE(s.sim != NULL);
         const double before = perp_sim_energy(s.sim).total;
         CHECK_AT_MOST(scene_sim_run(&s), 1e-12);
@@ -114,7 +114,7 @@ TEST(a_body_at_rest_presses_its_layer_by_its_weight_over_the_stiffness)
 static double error_after(const char* stepper, double h)
 {
     const double m = 2.0, k = 800.0, c = 8.0, t = 0.5;
-    scene_sim s = disc(stepper, h, t, "{\"stiffness\":800,\"damping\":8}", 1.0, 0.0);
+    scene_sim s = disc(stepper, h, t, "{'stiffness':800,'damping':8}", 1.0, 0.0);
     const double a = c / (2.0 * m), w = sqrt(k / m - a * a);
     const double exact = -m * G / k * (1.0 - exp(-a * t) * (cos(w * t) + a / w * sin(w * t)));
     double error = INFINITY;
@@ -137,7 +137,7 @@ TEST(euler_steps_are_of_first_order_and_midpoint_steps_of_second)
 /* Ten bounces: touching and leaving within a step included. */
 TEST(midpoint_steps_keep_the_energy_of_a_bouncing_disc)
 {
-    scene_sim s = disc(MIDPOINT, 1e-3, 10.0, "{\"stiffness\":1000}", 1.5, 0.0);
+    scene_sim s = disc(MIDPOINT, 1e-3, 10.0, "{'stiffness':1000}", 1.5, 0.0);
     REQUIRE(s.sim != NULL);
     const double before = perp_sim_energy(s.sim).total;
     double worst = 0.0;
@@ -156,7 +156,7 @@ TEST(midpoint_steps_keep_the_energy_of_a_bouncing_disc)
     CHECK(bounces >= 8);
     scene_sim_close(&s);
     /* the same with Euler steps: some is lost, none appears */
-    s = disc(EULER, 1e-3, 10.0, "{\"stiffness\":1000}", 1.5, 0.0);
+    s = disc(EULER, 1e-3, 10.0, "{'stiffness':1000}", 1.5, 0.0);
     REQUIRE(s.sim != NULL);
     double last = before;
     while (!perp_sim_finished(s.sim)) {
@@ -174,7 +174,7 @@ TEST(the_core_stops_a_body_at_the_greatest_deflection)
 {
     for (int i = 0; i < 2; ++i) {
         scene_sim s = disc(i == 0 ? EULER : MIDPOINT, 1e-4, 0.6,
-                           "{\"stiffness\":1000,\"max_deflection\":0.05}", 1.5, 0.0);
+                           "{'stiffness':1000,'max_deflection':0.05}", 1.5, 0.0);
         REQUIRE(s.sim != NULL);
         double deepest = 0.0, core = 0.0, speed = NAN, after = NAN, drift = 0.0;
         while (!perp_sim_finished(s.sim)) {
@@ -209,13 +209,13 @@ TEST(the_core_stops_a_body_at_the_greatest_deflection)
 static scene_sim sliding_ball(const char* stepper, const char* compliance)
 {
     return scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.005,\"duration\":0.8,\"stepper\":\"%s\","
-        "\"tolerance\":1e-12,\"friction\":{\"default\":0.3},\"bodies\":[{\"name\":\"ground\","
-        "\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":"
-        "\"ball\","
-        "\"density\":500,\"position\":[0,0,0.27],\"velocity\":[1.5,0.4,0],\"angular_velocity\":[0,-"
+        "{'gravity':[0,0,-9.81],'step':0.005,'duration':0.8,'stepper':'%s',"
+        "'tolerance':1e-12,'friction':{'default':0.3},'bodies':[{'name':'ground',"
+        "'type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},{'name':"
+        "'ball',"
+        "'density':500,'position':[0,0,0.27],'velocity':[1.5,0.4,0],'angular_velocity':[0,-"
         "4,3]"
-        "%s,\"shapes\":[{\"type\":\"sphere\",\"radius\":0.25}]}]}",
+        "%s,'shapes':[{'type':'sphere','radius':0.25}]}]}",
         stepper, compliance);
 }
 
@@ -229,7 +229,7 @@ TEST(an_ever_stiffer_layer_gives_the_rigid_step)
     for (int i = 0; i < 3; ++i) {
         char text[128];
         const double k = i == 0 ? 1e8 : i == 1 ? 1e11 : 1e14;
-        (void)snprintf(text, sizeof text, ",\"compliance\":{\"stiffness\":%g}", k);
+        (void)snprintf(text, sizeof text, ",'compliance':{'stiffness':%g}", k);
         scene_sim soft = sliding_ball("compliant", text);
         REQUIRE(soft.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&soft), 1e-10);
@@ -252,14 +252,14 @@ TEST(an_ever_stiffer_layer_gives_the_rigid_step)
 static scene_sim pulled(double force)
 {
     return scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.002,\"duration\":4,\"stepper\":\"compliant\","
-        "\"tolerance\":1e-13,\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"ground\","
-        "\"type\":\"static\",\"compliance\":{\"stiffness\":[[2000,0,0],[0,500,0],[0,0,500]],"
-        "\"damping\":[[90,0,0],[0,40,0],[0,0,40]]},\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,"
+        "{'gravity':[0,0,-9.81],'step':0.002,'duration':4,'stepper':'compliant',"
+        "'tolerance':1e-13,'friction':{'default':0.5},'bodies':[{'name':'ground',"
+        "'type':'static','compliance':{'stiffness':[[2000,0,0],[0,500,0],[0,0,500]],"
+        "'damping':[[90,0,0],[0,40,0],[0,0,40]]},'shapes':[{'type':'plane','normal':[0,0,"
         "1]}"
-        "]},{\"name\":\"mass\",\"mass\":2,\"position\":[0,0,0],\"shapes\":[{\"type\":\"particle\"}]"
+        "]},{'name':'mass','mass':2,'position':[0,0,0],'shapes':[{'type':'particle'}]"
         "}],"
-        "\"forces\":[{\"type\":\"wrench\",\"body\":\"mass\",\"force\":[%.17g,0,0]}]}",
+        "'forces':[{'type':'wrench','body':'mass','force':[%.17g,0,0]}]}",
         force);
 }
 
@@ -293,18 +293,18 @@ TEST(a_tangential_layer_gives_way_before_the_contact_slides)
  * ascend, and each layer is remembered all the same. */
 TEST(layers_are_remembered_whichever_shape_of_a_body_is_touched)
 {
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.002,\"duration\":4,\"stepper\":\"compliant\","
-        "\"friction\":{\"default\":0.5},\"forces\":["
-        "{\"type\":\"wrench\",\"body\":\"one\",\"force\":[6,0,0]},"
-        "{\"type\":\"wrench\",\"body\":\"two\",\"force\":[6,0,0]}],"
-        "\"bodies\":[{\"name\":\"ground\",\"type\":\"static\",\"shapes\":["
-        "{\"type\":\"box\",\"size\":[1,1,1],\"position\":[2,0,-0.5]},"
-        "{\"type\":\"box\",\"size\":[1,1,1],\"position\":[-2,0,-0.5]}]},"
-        "{\"name\":\"one\",\"mass\":2,\"position\":[-2,0,0],\"shapes\":[{\"type\":\"particle\"}],"
-        "\"compliance\":{\"stiffness\":500,\"damping\":40}},"
-        "{\"name\":\"two\",\"mass\":2,\"position\":[2,0,0],\"shapes\":[{\"type\":\"particle\"}],"
-        "\"compliance\":{\"stiffness\":500,\"damping\":40}}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.002,'duration':4,'stepper':'compliant',"
+                       "'friction':{'default':0.5},'forces':["
+                       "{'type':'wrench','body':'one','force':[6,0,0]},"
+                       "{'type':'wrench','body':'two','force':[6,0,0]}],"
+                       "'bodies':[{'name':'ground','type':'static','shapes':["
+                       "{'type':'box','size':[1,1,1],'position':[2,0,-0.5]},"
+                       "{'type':'box','size':[1,1,1],'position':[-2,0,-0.5]}]},"
+                       "{'name':'one','mass':2,'position':[-2,0,0],'shapes':[{'type':'particle'}],"
+                       "'compliance':{'stiffness':500,'damping':40}},"
+                       "{'name':'two','mass':2,'position':[2,0,0],'shapes':[{'type':'particle'}],"
+                       "'compliance':{'stiffness':500,'damping':40}}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(scene_sim_body(&s, "one").position[0], -2.0 + 6.0 / 500.0, 1e-8);
@@ -320,14 +320,14 @@ TEST(the_impulse_is_what_a_coupled_layer_says)
     static const double C[3][3] = {{6, 1, 0}, {1, 4, -1}, {0, -1, 5}};
     const double h = 0.002;
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":%g,\"duration\":1,\"stepper\":\"compliant\","
-        "\"tolerance\":1e-13,\"friction\":{\"default\":0.4},\"bodies\":[{\"name\":\"ground\","
-        "\"type\":\"static\",\"compliance\":{\"stiffness\":[[900,120,-80],[120,400,60],[-80,60,300]"
+        "{'gravity':[0,0,-9.81],'step':%g,'duration':1,'stepper':'compliant',"
+        "'tolerance':1e-13,'friction':{'default':0.4},'bodies':[{'name':'ground',"
+        "'type':'static','compliance':{'stiffness':[[900,120,-80],[120,400,60],[-80,60,300]"
         "],"
-        "\"damping\":[[6,1,0],[1,4,-1],[0,-1,5]]},\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,"
+        "'damping':[[6,1,0],[1,4,-1],[0,-1,5]]},'shapes':[{'type':'plane','normal':[0,0,"
         "1]}]},"
-        "{\"name\":\"ball\",\"mass\":1,\"inertia\":[0.1,0.1,0.1],\"position\":[0,0,0.6],"
-        "\"velocity\":[1,-0.5,0],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]}]}",
+        "{'name':'ball','mass':1,'inertia':[0.1,0.1,0.1],'position':[0,0,0.6],"
+        "'velocity':[1,-0.5,0],'shapes':[{'type':'sphere','radius':0.5}]}]}",
         h);
     REQUIRE(s.sim != NULL);
     int pressed = 0, sliding = 0;
@@ -356,14 +356,14 @@ TEST(two_soft_balls_are_springs_in_series_and_swap_their_velocities)
 {
     for (int i = 0; i < 2; ++i) {
         scene_sim s = scene_sim_open(
-            "{\"gravity\":[0,0,0],\"step\":0.001,\"duration\":0.5,\"stepper\":%s,\"tolerance\":1e-"
+            "{'gravity':[0,0,0],'step':0.001,'duration':0.5,'stepper':%s,'tolerance':1e-"
             "13,"
-            "\"bodies\":[{\"name\":\"a\",\"mass\":1,\"inertia\":[0.1,0.1,0.1],\"position\":[0,0,0],"
-            "\"velocity\":[1,0,0],\"compliance\":{\"stiffness\":3000},\"shapes\":[{\"type\":"
-            "\"sphere\","
-            "\"radius\":0.5}]},{\"name\":\"b\",\"mass\":1,\"inertia\":[0.1,0.1,0.1],\"position\":"
-            "[1.1,0,0],\"compliance\":{\"stiffness\":1500},\"shapes\":[{\"type\":\"sphere\","
-            "\"radius\":"
+            "'bodies':[{'name':'a','mass':1,'inertia':[0.1,0.1,0.1],'position':[0,0,0],"
+            "'velocity':[1,0,0],'compliance':{'stiffness':3000},'shapes':[{'type':"
+            "'sphere',"
+            "'radius':0.5}]},{'name':'b','mass':1,'inertia':[0.1,0.1,0.1],'position':"
+            "[1.1,0,0],'compliance':{'stiffness':1500},'shapes':[{'type':'sphere',"
+            "'radius':"
             "0.5}]}]}",
             i == 0 ? EULER : MIDPOINT);
         REQUIRE(s.sim != NULL);
@@ -394,14 +394,14 @@ TEST(two_soft_balls_are_springs_in_series_and_swap_their_velocities)
     }
     perp_compliance_def both;
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"stepper\":\"compliant\",\"bodies\":[{\"name\":\"a\",\"mass\":1,"
-        "\"inertia\":1,"
-        "\"compliance\":{\"stiffness\":3000,\"damping\":9,\"max_deflection\":0.1},\"shapes\":[{"
-        "\"type\":"
-        "\"circle\",\"radius\":1}]},{\"name\":\"b\",\"mass\":1,\"inertia\":1,\"position\":[5,0],"
-        "\"compliance\":{\"stiffness\":1500,\"max_deflection\":0.2},\"shapes\":[{\"type\":"
-        "\"circle\","
-        "\"radius\":1}]}]}");
+        "{'dimension':2,'stepper':'compliant','bodies':[{'name':'a','mass':1,"
+        "'inertia':1,"
+        "'compliance':{'stiffness':3000,'damping':9,'max_deflection':0.1},'shapes':[{"
+        "'type':"
+        "'circle','radius':1}]},{'name':'b','mass':1,'inertia':1,'position':[5,0],"
+        "'compliance':{'stiffness':1500,'max_deflection':0.2},'shapes':[{'type':"
+        "'circle',"
+        "'radius':1}]}]}");
     REQUIRE(s.sim != NULL);
     REQUIRE(perp_model_pair_compliance(perp_sim_model(s.sim), 0, 1, &both));
     CHECK_NEAR(both.stiffness[0], 1000.0, 1e-9);
@@ -416,17 +416,17 @@ TEST(a_stack_of_soft_boxes_settles_to_the_weight_above_each)
     int n = 0;
     for (int i = 0; i < 5; ++i) {
         n += snprintf(text + n, sizeof text - (size_t)n,
-                      ",{\"name\":\"b%d\",\"density\":1000,\"position\":[0,0,%.17g],\"compliance\":"
-                      "{\"stiffness\":20000,\"damping\":60,\"max_deflection\":0.01},\"shapes\":[{"
-                      "\"type\":\"box\",\"size\":[0.1,0.1,0.1]}]}",
+                      ",{'name':'b%d','density':1000,'position':[0,0,%.17g],'compliance':"
+                      "{'stiffness':20000,'damping':60,'max_deflection':0.01},'shapes':[{"
+                      "'type':'box','size':[0.1,0.1,0.1]}]}",
                       i, 0.05 + 0.1 * i);
     }
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.004,\"duration\":4,\"stepper\":\"compliant\","
-        "\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"ground\",\"type\":\"static\","
-        "\"shapes\":["
-        "{\"type\":\"plane\",\"normal\":[0,0,1]}]}%s]}",
-        text);
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.004,'duration':4,'stepper':'compliant',"
+                       "'friction':{'default':0.5},'bodies':[{'name':'ground','type':'static',"
+                       "'shapes':["
+                       "{'type':'plane','normal':[0,0,1]}]}%s]}",
+                       text);
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     double z = 0.05, worst = 0.0;
@@ -449,13 +449,13 @@ TEST(a_stack_of_soft_boxes_settles_to_the_weight_above_each)
 TEST(a_warm_step_with_layers_asks_for_no_memory)
 {
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.004,\"duration\":10,\"stepper\":\"compliant\","
-        "\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\","
-        "\"compliance\":{\"stiffness\":3000,\"damping\":5,\"max_deflection\":0.05},\"shapes\":[{"
-        "\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"a\",\"density\":1000,\"position\":"
-        "[0,0,0.05],\"compliance\":{\"stiffness\":2000},\"shapes\":[{\"type\":\"box\",\"size\":"
-        "[0.1,0.1,0.1]}]},{\"name\":\"b\",\"density\":1000,\"position\":[0,0,0.15],\"shapes\":["
-        "{\"type\":\"box\",\"size\":[0.1,0.1,0.1]}]}]}");
+        "{'gravity':[0,0,-9.81],'step':0.004,'duration':10,'stepper':'compliant',"
+        "'friction':{'default':0.5},'bodies':[{'name':'floor','type':'static',"
+        "'compliance':{'stiffness':3000,'damping':5,'max_deflection':0.05},'shapes':[{"
+        "'type':'plane','normal':[0,0,1]}]},{'name':'a','density':1000,'position':"
+        "[0,0,0.05],'compliance':{'stiffness':2000},'shapes':[{'type':'box','size':"
+        "[0.1,0.1,0.1]}]},{'name':'b','density':1000,'position':[0,0,0.15],'shapes':["
+        "{'type':'box','size':[0.1,0.1,0.1]}]}]}");
     REQUIRE(s.sim != NULL);
     for (int i = 0; i < 50; ++i) {
         REQUIRE_OK(perp_sim_step(s.sim));
@@ -474,17 +474,17 @@ TEST(joints_that_are_corrected_leave_the_layers_their_motion)
     double y[2];
     for (int i = 0; i < 2; ++i) {
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.001,\"duration\":0.25,\"stepper\":"
-            "\"compliant\",\"joint_correction\":%s,\"friction\":{\"cone\":\"none\"},\"bodies\":[{"
-            "\"name\":\"ground\",\"type\":\"static\",\"compliance\":{\"stiffness\":1000},"
-            "\"shapes\":"
-            "[{\"type\":\"halfplane\",\"normal\":[0,1]}]},{\"name\":\"a\",\"mass\":2,\"inertia\":1,"
-            "\"position\":[0,1.01],\"shapes\":[{\"type\":\"circle\",\"radius\":1}]},{\"name\":"
-            "\"b\","
-            "\"mass\":3,\"inertia\":1,\"position\":[2.5,1.01],\"shapes\":[{\"type\":\"circle\","
-            "\"radius\":1}]}],\"joints\":[{\"name\":\"j\",\"type\":\"fixed\",\"a\":\"a\",\"b\":"
-            "\"b\","
-            "\"at\":[1.25,1.01]}]}",
+            "{'dimension':2,'gravity':[0,-9.81],'step':0.001,'duration':0.25,'stepper':"
+            "'compliant','joint_correction':%s,'friction':{'cone':'none'},'bodies':[{"
+            "'name':'ground','type':'static','compliance':{'stiffness':1000},"
+            "'shapes':"
+            "[{'type':'halfplane','normal':[0,1]}]},{'name':'a','mass':2,'inertia':1,"
+            "'position':[0,1.01],'shapes':[{'type':'circle','radius':1}]},{'name':"
+            "'b',"
+            "'mass':3,'inertia':1,'position':[2.5,1.01],'shapes':[{'type':'circle',"
+            "'radius':1}]}],'joints':[{'name':'j','type':'fixed','a':'a','b':"
+            "'b',"
+            "'at':[1.25,1.01]}]}",
             i == 0 ? "false" : "true");
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
@@ -502,8 +502,8 @@ TEST(a_pressed_layer_survives_a_snapshot)
     for (int i = 0; i < 2; ++i) {
         scene_sim s[2];
         for (int j = 0; j < 2; ++j) {
-            s[j] = disc(i == 0 ? EULER : MIDPOINT, 0.001, 1.0,
-                        "{\"stiffness\":1000,\"damping\":20}", 1.05, 0.0);
+            s[j] = disc(i == 0 ? EULER : MIDPOINT, 0.001, 1.0, "{'stiffness':1000,'damping':20}",
+                        1.05, 0.0);
             REQUIRE(s[j].sim != NULL);
         }
         while (perp_sim_time(s[0].sim) < 0.15) {
@@ -529,10 +529,10 @@ TEST(a_pressed_layer_survives_a_snapshot)
 static void check_refused(const char* stepper, const char* more, const char* ground,
                           const char* ball, const char* expected)
 {
-    scene_sim s = scene_sim_open("{\"stepper\":%s%s,\"bodies\":[{\"name\":\"ground\",\"type\":"
-                                 "\"static\"%s,\"shapes\":[{\"type\":"
-                                 "\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"ball\",\"mass\":1,"
-                                 "\"inertia\":[1,1,1],\"position\":"
+    scene_sim s = scene_sim_open("{'stepper':%s%s,'bodies':[{'name':'ground','type':"
+                                 "'static'%s,'shapes':[{'type':"
+                                 "'plane','normal':[0,0,1]}]},{'name':'ball','mass':1,"
+                                 "'inertia':[1,1,1],'position':"
                                  "[0,0,3]%s}]}",
                                  stepper, more, ground, ball);
     CHECK(s.sim == NULL);
@@ -543,57 +543,57 @@ static void check_refused(const char* stepper, const char* more, const char* gro
     scene_sim_close(&s);
 }
 
-#define BALL ",\"shapes\":[{\"type\":\"sphere\",\"radius\":1}]"
-#define SOFT(text) ",\"compliance\":{" text "}"
+#define BALL ",'shapes':[{'type':'sphere','radius':1}]"
+#define SOFT(text) ",'compliance':{" text "}"
 
 TEST(a_compliance_that_makes_no_sense_is_refused_where_it_stands)
 {
-    check_refused(EULER, "", SOFT("\"stiffness\":-1"), BALL,
+    check_refused(EULER, "", SOFT("'stiffness':-1"), BALL,
                   "/bodies/0/compliance/stiffness: must be >= 0, got -1");
-    check_refused(EULER, "", SOFT("\"stiffness\":[[1,2,0],[3,9,0],[0,0,1]]"), BALL,
+    check_refused(EULER, "", SOFT("'stiffness':[[1,2,0],[3,9,0],[0,0,1]]"), BALL,
                   "/bodies/0/compliance/stiffness: must be symmetric, but entry (0, 1) is 2");
-    check_refused(EULER, "", SOFT("\"stiffness\":[[1,2,0],[2,1,0],[0,0,1]]"), BALL,
+    check_refused(EULER, "", SOFT("'stiffness':[[1,2,0],[2,1,0],[0,0,1]]"), BALL,
                   "/bodies/0/compliance/stiffness: must be positive semidefinite");
-    check_refused(EULER, "", SOFT("\"stiffness\":1,\"damping\":[[1,0,0],[0,-1,0],[0,0,1]]"), BALL,
+    check_refused(EULER, "", SOFT("'stiffness':1,'damping':[[1,0,0],[0,-1,0],[0,0,1]]"), BALL,
                   "/bodies/0/compliance/damping: must be positive semidefinite");
-    check_refused(EULER, "", SOFT("\"stiffness\":[[1,0],[0,1]]"), BALL,
+    check_refused(EULER, "", SOFT("'stiffness':[[1,0],[0,1]]"), BALL,
                   "/bodies/0/compliance/stiffness: must be a number or 3 rows of 3");
-    check_refused(EULER, "", SOFT("\"stiffness\":0"), BALL,
+    check_refused(EULER, "", SOFT("'stiffness':0"), BALL,
                   "/bodies/0/compliance/stiffness: with the damping it must resist");
-    check_refused(EULER, "", SOFT("\"stiffness\":1,\"max_deflection\":-0.1"), BALL,
+    check_refused(EULER, "", SOFT("'stiffness':1,'max_deflection':-0.1"), BALL,
                   "/bodies/0/compliance/max_deflection: must be > 0, got -0.1");
-    check_refused(EULER, "", SOFT("\"damping\":1"), BALL,
+    check_refused(EULER, "", SOFT("'damping':1"), BALL,
                   "/bodies/0/compliance: missing key 'stiffness'");
-    check_refused(EULER, "", SOFT("\"stiffness\":1,\"patch\":{\"spacing\":0}"), BALL,
+    check_refused(EULER, "", SOFT("'stiffness':1,'patch':{'spacing':0}"), BALL,
                   "/bodies/0/compliance/patch/spacing: must be > 0");
-    check_refused(EULER, "", SOFT("\"stiffnes\":1"), BALL, "/bodies/0/compliance");
+    check_refused(EULER, "", SOFT("'stiffnes':1"), BALL, "/bodies/0/compliance");
 }
 
 TEST(what_does_not_combine_with_soft_layers_is_refused_with_the_reason)
 {
-    check_refused("\"stewart-trinkle\"", "", SOFT("\"stiffness\":1"), BALL,
+    check_refused("'stewart-trinkle'", "", SOFT("'stiffness':1"), BALL,
                   "/stepper: 'stewart-trinkle' takes bodies to be rigid, but 'ground' has a");
-    check_refused(EULER, ",\"contact\":\"corrective\"", SOFT("\"stiffness\":1"), BALL,
+    check_refused(EULER, ",'contact':'corrective'", SOFT("'stiffness':1"), BALL,
                   "/contact: 'corrective' chooses");
-    check_refused(EULER, "", SOFT("\"stiffness\":1,\"patch\":{\"spacing\":0.1}"),
-                  ",\"shapes\":[{\"type\":\"capsule\",\"radius\":1,\"length\":1}]",
+    check_refused(EULER, "", SOFT("'stiffness':1,'patch':{'spacing':0.1}"),
+                  ",'shapes':[{'type':'capsule','radius':1,'length':1}]",
                   "/bodies/0/compliance/patch: a patch exists between a plane and a sphere");
-    check_refused(EULER, "", SOFT("\"stiffness\":1,\"patch\":{\"spacing\":0.1}"),
-                  SOFT("\"stiffness\":1") BALL, "/bodies/0/compliance/patch: 'ground' has springs");
-    check_refused(EULER, "", SOFT("\"stiffness\":0,\"damping\":1"), SOFT("\"stiffness\":1") BALL,
+    check_refused(EULER, "", SOFT("'stiffness':1,'patch':{'spacing':0.1}"),
+                  SOFT("'stiffness':1") BALL, "/bodies/0/compliance/patch: 'ground' has springs");
+    check_refused(EULER, "", SOFT("'stiffness':0,'damping':1"), SOFT("'stiffness':1") BALL,
                   "/bodies/0/compliance/stiffness: two soft bodies");
     check_refused(MIDPOINT, "", "", BALL, "/stepper/midpoint: 'ground' and 'ball' are both rigid");
-    check_refused("{\"type\":\"compliant\",\"midpoin\":true}", "", SOFT("\"stiffness\":1"), BALL,
+    check_refused("{'type':'compliant','midpoin':true}", "", SOFT("'stiffness':1"), BALL,
                   "midpoint");
-    check_refused(EULER, "", SOFT("\"stiffness\":1,\"max_deflection\":0.1"),
-                  ",\"shapes\":[{\"type\":\"sphere\",\"radius\":4}]", "overlap at the start by 1");
+    check_refused(EULER, "", SOFT("'stiffness':1,'max_deflection':0.1"),
+                  ",'shapes':[{'type':'sphere','radius':4}]", "overlap at the start by 1");
 }
 
 /* The arm of an open contact ends in the middle of the gap: so must the bound on the mass that its tie
  * borrows. A box of 2 cm that comes at 46 m/s has contacts far outside of it. */
 TEST(a_soft_and_a_rigid_body_may_come_fast)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'dimension': 2, 'step': 0.0153, 'duration': 0.2, 'stepper': {'type': 'compliant'},"
         " 'contact': 'standard', 'gravity': [0, 0], 'friction': {'default': 0.3}, 'bodies': ["
         "{'name': 'a', 'mass': 1000, 'velocity': [-0.69, 2.58],"

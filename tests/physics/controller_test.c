@@ -2,8 +2,8 @@
 #include "perp_test.h"
 #include "support/scene_sim.h"
 
-#define CART "\"dimension\":2,\"bodies\":[{\"name\":\"cart\",\"mass\":2,\"position\":[0.5,0]}],"
-#define PID "\"controllers\":[{\"type\":\"pid\",\"body\":\"cart\",\"axis\":[3,0],"
+#define CART "'dimension':2,'bodies':[{'name':'cart','mass':2,'position':[0.5,0]}],"
+#define PID "'controllers':[{'type':'pid','body':'cart','axis':[3,0],"
 
 /* With e' = r' - x - h v', I' = I + h e':  m (v' - v) = h (kp e' + ki I' + kd (r_dot - v')). */
 TEST(a_pid_controller_follows_its_implicit_recursion_at_any_gain)
@@ -13,11 +13,10 @@ TEST(a_pid_controller_follows_its_implicit_recursion_at_any_gain)
     const double h = 0.01, m = 2.0;
     for (int i = 0; i < 8; ++i) {
         const double kp = gain[i][0], ki = gain[i][1], kd = gain[i][2];
-        scene_sim s =
-            scene_sim_open("{\"step\":0.01,\"duration\":3," CART PID
-                           "\"kp\":%.17g,\"ki\":%.17g,\"kd\":%.17g,\"target\":\"sin(2*t)\"}"
-                           "]}",
-                           kp, ki, kd);
+        scene_sim s = scene_sim_open("{'step':0.01,'duration':3," CART PID
+                                     "'kp':%.17g,'ki':%.17g,'kd':%.17g,'target':'sin(2*t)'}"
+                                     "]}",
+                                     kp, ki, kd);
         REQUIRE(s.sim != NULL);
         double x = 0.5, v = 0.0, I = 0.0, v_max = 1.0;
         while (!perp_sim_finished(s.sim)) {
@@ -42,12 +41,12 @@ TEST(the_integral_removes_the_offset_that_a_weight_leaves)
 {
     double offset[2];
     for (int i = 0; i < 2; ++i) {
-        scene_sim s = scene_sim_open(
-            "{\"gravity\":[0,-10],\"step\":0.01,\"duration\":40,\"dimension\":2,\"bodies\":[{"
-            "\"name\":"
-            "\"m\",\"mass\":2}],\"controllers\":[{\"type\":\"pid\",\"body\":\"m\",\"axis\":[0,1],"
-            "\"kp\":100,\"ki\":%d,\"kd\":20,\"target\":0.3}]}",
-            i == 0 ? 0 : 80);
+        scene_sim s =
+            scene_sim_open("{'gravity':[0,-10],'step':0.01,'duration':40,'dimension':2,'bodies':[{"
+                           "'name':"
+                           "'m','mass':2}],'controllers':[{'type':'pid','body':'m','axis':[0,1],"
+                           "'kp':100,'ki':%d,'kd':20,'target':0.3}]}",
+                           i == 0 ? 0 : 80);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
         offset[i] = scene_sim_body(&s, "m").position[1] - 0.3;
@@ -60,9 +59,8 @@ TEST(the_integral_removes_the_offset_that_a_weight_leaves)
 /* Far from its target the effort is at its limit: constant acceleration; and the integral waits. */
 TEST(effort_is_limited_and_the_integral_does_not_wind_up)
 {
-    scene_sim s =
-        scene_sim_open("{\"step\":0.01,\"duration\":20," CART PID
-                       "\"kp\":20,\"ki\":10,\"kd\":12,\"target\":10.5,\"max_effort\":40}]}");
+    scene_sim s = scene_sim_open("{'step':0.01,'duration':20," CART PID
+                                 "'kp':20,'ki':10,'kd':12,'target':10.5,'max_effort':40}]}");
     REQUIRE(s.sim != NULL);
     double before = 0.0, highest = 0.0;
     while (!perp_sim_finished(s.sim)) {
@@ -84,32 +82,32 @@ TEST(effort_is_limited_and_the_integral_does_not_wind_up)
 }
 
 #define ARM                                                                                        \
-    "\"dimension\":2,\"gravity\":[0,-9.81],\"bodies\":[{\"name\":\"arm\",\"mass\":1.5,"            \
-    "\"inertia\":"                                                                                 \
-    "0.08,\"position\":[0.4,0]}],\"joints\":[{\"name\":\"hinge\",\"type\":\"revolute\",\"a\":"     \
-    "\"world\",\"b\":\"arm\",\"at\":[0,0]}],\"controllers\":[{\"type\":\"pid\",\"joint\":"         \
-    "\"hinge\","
+    "'dimension':2,'gravity':[0,-9.81],'bodies':[{'name':'arm','mass':1.5,"                        \
+    "'inertia':"                                                                                   \
+    "0.08,'position':[0.4,0]}],'joints':[{'name':'hinge','type':'revolute','a':"                   \
+    "'world','b':'arm','at':[0,0]}],'controllers':[{'type':'pid','joint':"                         \
+    "'hinge',"
 
 TEST(a_joint_is_held_against_gravity_and_turned_more_than_once)
 {
     /* PD: the torque balances the weight where the angle is, to rounding */
-    scene_sim s = scene_sim_open("{\"step\":0.002,\"duration\":10," ARM
-                                 "\"kp\":60,\"kd\":8,\"target\":0.5}]}");
+    scene_sim s =
+        scene_sim_open("{'step':0.002,'duration':10," ARM "'kp':60,'kd':8,'target':0.5}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     const double angle = perp_sim_joint(s.sim, 0).coordinate[0];
     CHECK_NEAR(60.0 * (0.5 - angle), 1.5 * 9.81 * 0.4 * cos(angle), 1e-6);
     scene_sim_close(&s);
     /* PID through two whole turns */
-    s = scene_sim_open("{\"step\":0.002,\"duration\":10," ARM
-                       "\"kp\":400,\"ki\":300,\"kd\":40,\"target\":\"quintic(t, 0,0, 4,12.8)\"}]}");
+    s = scene_sim_open("{'step':0.002,'duration':10," ARM
+                       "'kp':400,'ki':300,'kd':40,'target':'quintic(t, 0,0, 4,12.8)'}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(perp_sim_joint(s.sim, 0).coordinate[0], 12.8, 1e-4);
     scene_sim_close(&s);
     /* gains that would blow up an explicit controller */
-    s = scene_sim_open("{\"step\":0.01,\"duration\":2," ARM
-                       "\"kp\":1e10,\"kd\":1e6,\"target\":\"0.7*sin(3*t)\"}]}");
+    s = scene_sim_open("{'step':0.01,'duration':2," ARM
+                       "'kp':1e10,'kd':1e6,'target':'0.7*sin(3*t)'}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(perp_sim_joint(s.sim, 0).coordinate[0], 0.7 * sin(6.0), 1e-3);
@@ -119,15 +117,15 @@ TEST(a_joint_is_held_against_gravity_and_turned_more_than_once)
 /* A controller's effort is internal: what it does to b it undoes to a. */
 TEST(a_controller_on_a_joint_between_two_bodies_keeps_their_momentum)
 {
-    scene_sim s = scene_sim_open(
-        "{\"step\":0.005,\"duration\":2,\"dimension\":2,\"bodies\":[{\"name\":\"a\",\"mass\":1,"
-        "\"inertia\":0.1},{\"name\":\"b\",\"mass\":2,\"inertia\":0.3,\"position\":[1,0.5]}],"
-        "\"joints\":"
-        "[{\"name\":\"slide\",\"type\":\"prismatic\",\"a\":\"a\",\"b\":\"b\",\"at\":[0.5,0],"
-        "\"axis\":"
-        "[1,0]}],\"controllers\":[{\"type\":\"pd\",\"joint\":\"slide\",\"kp\":50,\"kd\":5,"
-        "\"target\":"
-        "\"0.4*sin(t)\",\"max_effort\":3}]}");
+    scene_sim s =
+        scene_sim_open("{'step':0.005,'duration':2,'dimension':2,'bodies':[{'name':'a','mass':1,"
+                       "'inertia':0.1},{'name':'b','mass':2,'inertia':0.3,'position':[1,0.5]}],"
+                       "'joints':"
+                       "[{'name':'slide','type':'prismatic','a':'a','b':'b','at':[0.5,0],"
+                       "'axis':"
+                       "[1,0]}],'controllers':[{'type':'pd','joint':'slide','kp':50,'kd':5,"
+                       "'target':"
+                       "'0.4*sin(t)','max_effort':3}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     double P[3], L[3];
@@ -139,11 +137,11 @@ TEST(a_controller_on_a_joint_between_two_bodies_keeps_their_momentum)
 }
 
 static const char saturated[] =
-    "{\"step\":0.005,\"duration\":2," ARM
-    "\"kp\":40,\"ki\":60,\"kd\":3,\"target\":\"cubic(t, 0,0, 1,1.2, 2,-1)\",\"max_effort\":9}],"
-    "\"forces\":[{\"type\":\"spring\",\"a\":\"world\",\"b\":\"arm\",\"at_a\":[1,1],\"at_b\":[0.2,0]"
+    "{'step':0.005,'duration':2," ARM
+    "'kp':40,'ki':60,'kd':3,'target':'cubic(t, 0,0, 1,1.2, 2,-1)','max_effort':9}],"
+    "'forces':[{'type':'spring','a':'world','b':'arm','at_a':[1,1],'at_b':[0.2,0]"
     ","
-    "\"stiffness\":30,\"damping\":1}]}";
+    "'stiffness':30,'damping':1}]}";
 
 TEST(a_snapshot_holds_the_integral_and_continues_with_the_same_bits)
 {
@@ -209,10 +207,10 @@ TEST(a_recording_with_springs_and_controllers_is_verified_and_resumed)
 TEST(a_follower_comes_to_its_target_no_faster_than_it_may)
 {
     scene_sim s = scene_sim_open(
-        "{\"step\":0.01,\"duration\":3,\"bodies\":[{\"name\":\"hand\",\"type\":\"kinematic\","
-        "\"position\":"
-        "[1,0,0],\"motion\":{\"position\":[1,\"if(t < 1, 0, 3)\",0],\"axis_angle\":[0,0,1,2],"
-        "\"max_speed\":2,\"max_angular_speed\":1}}]}");
+        "{'step':0.01,'duration':3,'bodies':[{'name':'hand','type':'kinematic',"
+        "'position':"
+        "[1,0,0],'motion':{'position':[1,'if(t < 1, 0, 3)',0],'axis_angle':[0,0,1,2],"
+        "'max_speed':2,'max_angular_speed':1}}]}");
     REQUIRE(s.sim != NULL);
     double y = 0.0, angle = 0.0;
     while (!perp_sim_finished(s.sim)) {
@@ -233,13 +231,13 @@ TEST(a_follower_comes_to_its_target_no_faster_than_it_may)
 /* Pushes a block in front of it, without ever sinking in. */
 TEST(a_follower_pushes_what_stands_in_its_way)
 {
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"step\":0.01,\"duration\":2,\"bodies\":[{\"name\":\"pusher\",\"type\":"
-        "\"kinematic\",\"motion\":{\"position\":[5,0],\"max_speed\":1},\"shapes\":[{\"type\":"
-        "\"box\","
-        "\"size\":[1,1]}]},{\"name\":\"block\",\"mass\":1,\"position\":[1.5,0],\"shapes\":[{"
-        "\"type\":"
-        "\"box\",\"size\":[1,1]}]}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'step':0.01,'duration':2,'bodies':[{'name':'pusher','type':"
+                       "'kinematic','motion':{'position':[5,0],'max_speed':1},'shapes':[{'type':"
+                       "'box',"
+                       "'size':[1,1]}]},{'name':'block','mass':1,'position':[1.5,0],'shapes':[{"
+                       "'type':"
+                       "'box','size':[1,1]}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(scene_sim_body(&s, "pusher").position[0], 2.0, 1e-12);
@@ -250,10 +248,10 @@ TEST(a_follower_pushes_what_stands_in_its_way)
 TEST(a_table_moves_a_body_through_its_rows)
 {
     scene_sim s = scene_sim_open(
-        "{\"step\":0.01,\"duration\":2,\"bodies\":[{\"name\":\"b\",\"type\":\"kinematic\","
-        "\"motion\":{"
-        "\"table\":[[0, 1,2,3, 1,0,0,0],[1, 2,2,3, -0.5,0,0,-0.5],[2, 2,0,3, 0,0,0,1]],"
-        "\"interpolation\":\"quintic\"}}]}");
+        "{'step':0.01,'duration':2,'bodies':[{'name':'b','type':'kinematic',"
+        "'motion':{"
+        "'table':[[0, 1,2,3, 1,0,0,0],[1, 2,2,3, -0.5,0,0,-0.5],[2, 2,0,3, 0,0,0,1]],"
+        "'interpolation':'quintic'}}]}");
     REQUIRE(s.sim != NULL);
     while (perp_sim_step_count(s.sim) < 100) {
         REQUIRE_OK(perp_sim_step(s.sim));
@@ -274,9 +272,9 @@ TEST(a_table_comes_from_a_file_and_the_scene_keeps_its_rows)
     REQUIRE(file != NULL);
     fputs("# t x y angle\n0, 0, 0, 0\n\n1; 2 1 +0.5 # the middle\n2\t0\t1e0\t7\n", file);
     fclose(file);
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"step\":0.01,\"duration\":2,\"bodies\":[{\"name\":\"b\",\"type\":"
-        "\"kinematic\",\"motion\":{\"table\":\"table.txt\"}}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'step':0.01,'duration':2,'bodies':[{'name':'b','type':"
+                       "'kinematic','motion':{'table':'table.txt'}}]}");
     REQUIRE(s.sim != NULL);
     CHECK(strstr(perp_scene_text(s.scene), "table.txt") == NULL);
     while (perp_sim_step_count(s.sim) < 50) {
@@ -299,8 +297,8 @@ TEST(a_table_comes_from_a_file_and_the_scene_keeps_its_rows)
         REQUIRE(file != NULL);
         fputs(bad[i].text, file);
         fclose(file);
-        s = scene_sim_open("{\"dimension\":2,\"bodies\":[{\"name\":\"b\",\"type\":\"kinematic\","
-                           "\"motion\":{\"table\":\"table.txt\"}}]}");
+        s = scene_sim_open("{'dimension':2,'bodies':[{'name':'b','type':'kinematic',"
+                           "'motion':{'table':'table.txt'}}]}");
         CHECK(s.sim == NULL);
         CHECK_CONTAINS(s.error, bad[i].message);
         scene_sim_close(&s);
@@ -340,8 +338,8 @@ TEST(warm_steps_with_springs_and_controllers_allocate_nothing)
 
 TEST(several_callbacks_are_called_in_order)
 {
-    scene_sim s = scene_sim_open("{\"step\":0.01,\"duration\":0.05,\"bodies\":[{\"name\":\"m\","
-                                 "\"mass\":1}]}");
+    scene_sim s = scene_sim_open("{'step':0.01,'duration':0.05,'bodies':[{'name':'m',"
+                                 "'mass':1}]}");
     REQUIRE(s.sim != NULL);
     tally a = {0}, b = {0}, c = {0};
     REQUIRE_OK(perp_sim_add_on_step(s.sim, count, &b));

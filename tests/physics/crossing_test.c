@@ -28,29 +28,27 @@ static scene_sim drop(int dimension, const char* run, double h, bool box, double
     char shape[160], plate[160];
     if (dimension == 2) {
         (void)snprintf(shape, sizeof shape,
-                       box ? "\"box\",\"size\":[%.17g,%.17g]" : "\"circle\",\"radius\":%.17g",
+                       box ? "'box','size':[%.17g,%.17g]" : "'circle','radius':%.17g",
                        box ? 2.0 * r : r, 2.0 * r);
-        (void)snprintf(plate, sizeof plate, "\"size\":[40,%.17g],\"position\":[0,%.17g]", t,
-                       -0.5 * t);
+        (void)snprintf(plate, sizeof plate, "'size':[40,%.17g],'position':[0,%.17g]", t, -0.5 * t);
         return scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[0,-9.81],%s,\"step\":%.17g,\"duration\":%.17g,"
-            "\"friction\":{\"default\":0.3},\"bodies\":["
-            "{\"name\":\"body\",\"mass\":1,\"position\":[0,%.17g],\"velocity\":[%.17g,%.17g],"
-            "\"shapes\":[{\"type\":%s}]},"
-            "{\"name\":\"plate\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\",%s}]}]}",
+            "{'dimension':2,'gravity':[0,-9.81],%s,'step':%.17g,'duration':%.17g,"
+            "'friction':{'default':0.3},'bodies':["
+            "{'name':'body','mass':1,'position':[0,%.17g],'velocity':[%.17g,%.17g],"
+            "'shapes':[{'type':%s}]},"
+            "{'name':'plate','type':'static','shapes':[{'type':'box',%s}]}]}",
             run, h, 40.0 * h, height + r, aside, -speed, shape, plate);
     }
     (void)snprintf(shape, sizeof shape,
-                   box ? "\"box\",\"size\":[%.17g,%.17g,%.17g]" : "\"sphere\",\"radius\":%.17g",
+                   box ? "'box','size':[%.17g,%.17g,%.17g]" : "'sphere','radius':%.17g",
                    box ? 2.0 * r : r, 2.0 * r, 2.0 * r);
-    (void)snprintf(plate, sizeof plate, "\"size\":[40,40,%.17g],\"position\":[0,0,%.17g]", t,
-                   -0.5 * t);
+    (void)snprintf(plate, sizeof plate, "'size':[40,40,%.17g],'position':[0,0,%.17g]", t, -0.5 * t);
     return scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],%s,\"step\":%.17g,\"duration\":%.17g,"
-        "\"friction\":{\"default\":0.3},\"bodies\":["
-        "{\"name\":\"body\",\"mass\":1,\"position\":[0,0,%.17g],\"velocity\":[%.17g,0,%.17g],"
-        "\"shapes\":[{\"type\":%s}]},"
-        "{\"name\":\"plate\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\",%s}]}]}",
+        "{'gravity':[0,0,-9.81],%s,'step':%.17g,'duration':%.17g,"
+        "'friction':{'default':0.3},'bodies':["
+        "{'name':'body','mass':1,'position':[0,0,%.17g],'velocity':[%.17g,0,%.17g],"
+        "'shapes':[{'type':%s}]},"
+        "{'name':'plate','type':'static','shapes':[{'type':'box',%s}]}]}",
         run, h, 40.0 * h, height + r, aside, -speed, shape, plate);
 }
 
@@ -79,11 +77,11 @@ static bool run(scene_sim* s, int dimension, int32_t* crossings, double* lowest)
 TEST(bodies_that_would_fall_through_come_to_rest_on_top)
 {
     static const char* const runs[] = {
-        "\"contact\":\"corrective\"",
-        "\"margin\":1e-4",
-        "\"stepper\":\"anitescu-potra\"",
-        "\"contact\":\"corrective\",\"stepper\":\"implicit\"",
-        "\"margin\":1e-4,\"stepper\":\"geometric-implicit\"",
+        "'contact':'corrective'",
+        "'margin':1e-4",
+        "'stepper':'anitescu-potra'",
+        "'contact':'corrective','stepper':'implicit'",
+        "'margin':1e-4,'stepper':'geometric-implicit'",
     };
     for (size_t k = 0; k < sizeof runs / sizeof runs[0]; ++k) {
         for (int dimension = 2; dimension <= 3; ++dimension) {
@@ -110,7 +108,7 @@ TEST(bodies_that_would_fall_through_come_to_rest_on_top)
 TEST(a_repeated_step_ends_where_the_contact_would_have_stopped_the_body)
 {
     int32_t stopped = 0;
-    scene_sim s = drop(3, "\"margin\":1e-4", 0.01, false, 0.02, 0.01, 15.0, 0.33, 1.0);
+    scene_sim s = drop(3, "'margin':1e-4", 0.01, false, 0.02, 0.01, 15.0, 0.33, 1.0);
     REQUIRE(s.sim != NULL);
     while (!perp_sim_finished(s.sim)) {
         REQUIRE_OK(perp_sim_step(s.sim));
@@ -127,14 +125,14 @@ TEST(a_repeated_step_ends_where_the_contact_would_have_stopped_the_body)
 TEST(thrown_bodies_never_change_sides_whatever_the_model)
 {
     static const char* const runs[] = {
-        "\"contact\":\"corrective\"",
-        "\"margin\":1e-4",
-        "\"contact\":\"peg\"",
-        "\"contact\":\"lnc\"",
-        "\"contact\":\"standard\"",
-        "\"contact\":\"peg\",\"stepper\":\"implicit\"",
-        "\"contact\":\"standard\",\"restitution\":0.5",
-        "\"contact\":\"peg\",\"margin\":1e-3",
+        "'contact':'corrective'",
+        "'margin':1e-4",
+        "'contact':'peg'",
+        "'contact':'lnc'",
+        "'contact':'standard'",
+        "'contact':'peg','stepper':'implicit'",
+        "'contact':'standard','restitution':0.5",
+        "'contact':'peg','margin':1e-3",
     };
     enum { RUNS = sizeof runs / sizeof runs[0], THROWS = 25 };
     int32_t repeated = 0, failed = 0, total = 0;
@@ -168,15 +166,15 @@ TEST(thrown_bodies_never_change_sides_whatever_the_model)
 /* A press closes on a body with more than any contact can hold: both plates are prescribed. */
 TEST(a_body_that_cannot_be_kept_on_its_side_is_named_in_the_message)
 {
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,0],\"step\":0.01,\"duration\":0.5,\"bodies\":["
-        "{\"name\":\"anvil\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[2,0.02],"
-        "\"position\":[0,-0.01]}]},"
-        "{\"name\":\"nut\",\"mass\":0.1,\"position\":[0,0.01],"
-        "\"shapes\":[{\"type\":\"circle\",\"radius\":0.01}]},"
-        "{\"name\":\"ram\",\"type\":\"kinematic\",\"position\":[0,1.0],"
-        "\"velocity\":[0,-20],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[2,0.02]}]}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'gravity':[0,0],'step':0.01,'duration':0.5,'bodies':["
+                       "{'name':'anvil','type':'static','shapes':[{'type':'box','size':[2,0.02],"
+                       "'position':[0,-0.01]}]},"
+                       "{'name':'nut','mass':0.1,'position':[0,0.01],"
+                       "'shapes':[{'type':'circle','radius':0.01}]},"
+                       "{'name':'ram','type':'kinematic','position':[0,1.0],"
+                       "'velocity':[0,-20],"
+                       "'shapes':[{'type':'box','size':[2,0.02]}]}]}");
     if (s.sim == NULL) {
         TEST_PRINT("%s", s.error);
     }
@@ -196,33 +194,32 @@ TEST(a_body_that_cannot_be_kept_on_its_side_is_named_in_the_message)
 TEST(what_moves_over_seams_is_never_taken_for_a_crossing)
 {
     static const char* const shapes[] = {
-        "{\"type\":\"box\",\"size\":[0.2,0.2,0.2]}", "{\"type\":\"sphere\",\"radius\":0.1}",
-        "{\"type\":\"cylinder\",\"radius\":0.1,\"length\":0.1}",
-        "{\"type\":\"polyhedron\",\"vertices\":[[0.1,0.1,0.1],[-0.1,-0.1,0.1],[-0.1,0.1,-0.1],"
+        "{'type':'box','size':[0.2,0.2,0.2]}", "{'type':'sphere','radius':0.1}",
+        "{'type':'cylinder','radius':0.1,'length':0.1}",
+        "{'type':'polyhedron','vertices':[[0.1,0.1,0.1],[-0.1,-0.1,0.1],[-0.1,0.1,-0.1],"
         "[0.1,-0.1,-0.1]]}"};
     for (int k = 0; k < 16; ++k) {
         char tiles[8000] = "";
         size_t used = 0;
         const bool one = k / 4 % 2 == 0;
         for (int i = 0; i < 40; ++i) {
-            const char* form =
-                one ? "%s{\"type\":\"box\",\"size\":[0.3,2,0.05],"
-                      "\"position\":[%.17g,0,-0.025]}"
-                    : "%s{\"name\":\"t%d\",\"type\":\"static\",\"shapes\":[{\"type\":"
-                      "\"box\",\"size\":[0.3,2,0.05],\"position\":[%.17g,0,-0.025]}]}";
+            const char* form = one ? "%s{'type':'box','size':[0.3,2,0.05],"
+                                     "'position':[%.17g,0,-0.025]}"
+                                   : "%s{'name':'t%d','type':'static','shapes':[{'type':"
+                                     "'box','size':[0.3,2,0.05],'position':[%.17g,0,-0.025]}]}";
             used += (size_t)(one ? snprintf(tiles + used, sizeof tiles - used, form,
                                             i > 0 ? "," : "", 0.3 * i)
                                  : snprintf(tiles + used, sizeof tiles - used, form,
                                             i > 0 ? "," : "", i, 0.3 * i));
         }
-        scene_sim s = scene_sim_open(
-            "{\"gravity\":[0,0,-9.81],\"contact\":\"%s\",\"step\":0.01,\"duration\":0.6,"
-            "\"friction\":{\"default\":%g},\"bodies\":[%s%s%s,"
-            "{\"name\":\"body\",\"mass\":1,\"position\":[0.3,0,0.15],\"velocity\":[12,0,0],"
-            "\"angular_velocity\":[0,%g,1],\"shapes\":[%s]}]}",
-            k < 8 ? "standard" : "peg", k % 2 == 0 ? 0.0 : 0.3,
-            one ? "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[" : "", tiles,
-            one ? "]}" : "", 3.0 * k, shapes[k % 4]);
+        scene_sim s =
+            scene_sim_open("{'gravity':[0,0,-9.81],'contact':'%s','step':0.01,'duration':0.6,"
+                           "'friction':{'default':%g},'bodies':[%s%s%s,"
+                           "{'name':'body','mass':1,'position':[0.3,0,0.15],'velocity':[12,0,0],"
+                           "'angular_velocity':[0,%g,1],'shapes':[%s]}]}",
+                           k < 8 ? "standard" : "peg", k % 2 == 0 ? 0.0 : 0.3,
+                           one ? "{'name':'floor','type':'static','shapes':[" : "", tiles,
+                           one ? "]}" : "", 3.0 * k, shapes[k % 4]);
         if (s.sim == NULL) {
             TEST_PRINT("%s", s.error);
         }
@@ -253,7 +250,7 @@ TEST(joint_correction_moves_nothing_through_a_plate)
         for (int i = 0; i < 8; ++i) {
             x[i] = random_in(-1, 1);
         }
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'step':0.02,'duration':0.3,'gravity':[0,0,-9.81],'joint_correction':true,'bodies':["
             "{'name':'plate','type':'static','position':[0,0,-0.005],"
             "'shapes':[{'type':'box','size':[40,40,0.01]}]},"
@@ -280,7 +277,7 @@ TEST(joint_correction_moves_nothing_through_a_plate)
 
 TEST(a_soft_layer_without_a_limit_is_not_pressed_through)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'dimension':2,'stepper':'compliant','step':0.02,'duration':0.3,'bodies':["
         "{'name':'plate','type':'static','position':[0,-0.0005],"
         "'shapes':[{'type':'box','size':[40,0.001]}]},{'name':'b','mass':0.35,'position':[0,0.12],"

@@ -2,17 +2,17 @@
 #include "perp_test.h"
 #include "support/scene_sim.h"
 
-#define WORLD(more) "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"friction\":{\"default\":0.5}," more
+#define WORLD(more) "{'gravity':[0,0,-9.81],'step':0.01,'friction':{'default':0.5}," more
 #define FLOOR                                                                                      \
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]"                 \
     "}"
-#define CYLINDER "\"shapes\":[{\"type\":\"cylinder\",\"radius\":0.2,\"length\":1}]"
+#define CYLINDER "'shapes':[{'type':'cylinder','radius':0.2,'length':1}]"
 
 TEST(a_standing_cylinder_stands_still)
 {
-    scene_sim s = scene_sim_open(
-        WORLD("\"duration\":5,\"bodies\":[" FLOOR
-              ",{\"name\":\"c\",\"density\":1,\"position\":[1,2,0.5]," CYLINDER "}]}"));
+    scene_sim s =
+        scene_sim_open(WORLD("'duration':5,'bodies':[" FLOOR
+                             ",{'name':'c','density':1,'position':[1,2,0.5]," CYLINDER "}]}"));
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
     const perp_body_state c = scene_sim_body(&s, "c");
@@ -27,11 +27,10 @@ TEST(a_standing_cylinder_stands_still)
 TEST(a_lying_cylinder_lies_still_and_a_rolling_one_rolls_on)
 {
     scene_sim s = scene_sim_open(WORLD(
-        "\"duration\":5,\"bodies\":[" FLOOR
-        ",{\"name\":\"lies\",\"density\":1,\"position\":[0,5,0.2],"
-        "\"axis_angle\":[1,0,0,1.5707963267948966],\"ignores\":[\"rolls\"]," CYLINDER "},"
-        "{\"name\":\"rolls\",\"density\":1,\"position\":[0,0,0.2],\"velocity\":[1,0,0],"
-        "\"angular_velocity\":[0,5,0],\"axis_angle\":[1,0,0,1.5707963267948966]," CYLINDER "}]}"));
+        "'duration':5,'bodies':[" FLOOR ",{'name':'lies','density':1,'position':[0,5,0.2],"
+        "'axis_angle':[1,0,0,1.5707963267948966],'ignores':['rolls']," CYLINDER "},"
+        "{'name':'rolls','density':1,'position':[0,0,0.2],'velocity':[1,0,0],"
+        "'angular_velocity':[0,5,0],'axis_angle':[1,0,0,1.5707963267948966]," CYLINDER "}]}"));
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
     const perp_body_state lies = scene_sim_body(&s, "lies"), rolls = scene_sim_body(&s, "rolls");
@@ -51,12 +50,12 @@ TEST(a_lying_cylinder_lies_still_and_a_rolling_one_rolls_on)
 TEST(a_cylinder_rolls_down_a_slope_with_two_thirds_of_gravity)
 {
     const double angle = 0.3;
-    scene_sim s = scene_sim_open(
-        WORLD("\"duration\":1,\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{"
-              "\"type\":\"plane\",\"normal\":[%.17g,0,%.17g]}]},"
-              "{\"name\":\"c\",\"density\":1,\"position\":[%.17g,0,%.17g],"
-              "\"axis_angle\":[1,0,0,1.5707963267948966]," CYLINDER "}]}"),
-        sin(angle), cos(angle), 0.2 * sin(angle), 0.2 * cos(angle));
+    scene_sim s =
+        scene_sim_open(WORLD("'duration':1,'bodies':[{'name':'floor','type':'static','shapes':[{"
+                             "'type':'plane','normal':[%.17g,0,%.17g]}]},"
+                             "{'name':'c','density':1,'position':[%.17g,0,%.17g],"
+                             "'axis_angle':[1,0,0,1.5707963267948966]," CYLINDER "}]}"),
+                       sin(angle), cos(angle), 0.2 * sin(angle), 0.2 * cos(angle));
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
     const perp_body_state c = scene_sim_body(&s, "c");
@@ -72,11 +71,10 @@ TEST(a_tilted_cylinder_topples_beyond_the_angle_of_its_diagonal_and_falls_back_b
     for (int k = 0; k < 2; ++k) {
         const double tilt = critical + (k == 0 ? -0.05 : 0.05);
         const double height = 0.5 * cos(tilt) + 0.2 * sin(tilt);
-        scene_sim s =
-            scene_sim_open(WORLD("\"duration\":3,\"bodies\":[" FLOOR
-                                 ",{\"name\":\"c\",\"density\":1,\"position\":[0,0,%.17g],"
-                                 "\"axis_angle\":[1,1,0,%.17g]," CYLINDER "}]}"),
-                           height, tilt);
+        scene_sim s = scene_sim_open(WORLD("'duration':3,'bodies':[" FLOOR
+                                           ",{'name':'c','density':1,'position':[0,0,%.17g],"
+                                           "'axis_angle':[1,1,0,%.17g]," CYLINDER "}]}"),
+                                     height, tilt);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
         const perp_body_state c = scene_sim_body(&s, "c");
@@ -94,14 +92,14 @@ TEST(on_a_slope_a_cylinder_stands_below_the_angle_at_which_it_tips_in_any_direct
         for (int over = 0; over < 2; ++over) {
             const double angle =
                 over ? atan2(0.2, 0.5) + 0.01 : atan2(0.2 * cos(0.3927), 0.5) - 0.01;
-            scene_sim s = scene_sim_open(
-                WORLD("\"duration\":1,\"bodies\":[{\"name\":\"floor\",\"type\":\"static\","
-                      "\"axis_angle\":[0,1,0,%.17g],"
-                      "\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},"
-                      "{\"name\":\"c\",\"density\":1,\"position\":[%.17g,0,%.17g],"
-                      "\"axis_angle\":[0,1,0,%.17g],\"shapes\":[{\"type\":\"cylinder\","
-                      "\"radius\":0.2,\"length\":1,\"axis_angle\":[0,0,1,%.17g]}]}]}"),
-                angle, 0.5 * sin(angle), 0.5 * cos(angle), angle, azimuth);
+            scene_sim s =
+                scene_sim_open(WORLD("'duration':1,'bodies':[{'name':'floor','type':'static',"
+                                     "'axis_angle':[0,1,0,%.17g],"
+                                     "'shapes':[{'type':'plane','normal':[0,0,1]}]},"
+                                     "{'name':'c','density':1,'position':[%.17g,0,%.17g],"
+                                     "'axis_angle':[0,1,0,%.17g],'shapes':[{'type':'cylinder',"
+                                     "'radius':0.2,'length':1,'axis_angle':[0,0,1,%.17g]}]}]}"),
+                               angle, 0.5 * sin(angle), 0.5 * cos(angle), angle, azimuth);
             REQUIRE(s.sim != NULL);
             CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
             const perp_body_state c = scene_sim_body(&s, "c");
@@ -118,16 +116,16 @@ TEST(on_a_slope_a_cylinder_stands_below_the_angle_at_which_it_tips_in_any_direct
 
 TEST(a_ball_rests_on_a_standing_cylinder_and_a_capsule_across_it)
 {
-    scene_sim s = scene_sim_open(
-        WORLD("\"duration\":2,\"bodies\":[" FLOOR
-              ",{\"name\":\"post\",\"density\":1,\"position\":[0,0,0.5]," CYLINDER "},"
-              "{\"name\":\"ball\",\"density\":1,\"position\":[0.05,0,1.1],"
-              "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]},"
-              "{\"name\":\"pillar\",\"type\":\"static\",\"position\":[3,0,0.5],\"ignores\":["
-              "\"post\"]," CYLINDER "},"
-              "{\"name\":\"rod\",\"density\":1,\"position\":[3.05,0,1.05],"
-              "\"axis_angle\":[0,1,0,1.5707963267948966],"
-              "\"shapes\":[{\"type\":\"capsule\",\"radius\":0.05,\"length\":1}]}]}"));
+    scene_sim s =
+        scene_sim_open(WORLD("'duration':2,'bodies':[" FLOOR
+                             ",{'name':'post','density':1,'position':[0,0,0.5]," CYLINDER "},"
+                             "{'name':'ball','density':1,'position':[0.05,0,1.1],"
+                             "'shapes':[{'type':'sphere','radius':0.1}]},"
+                             "{'name':'pillar','type':'static','position':[3,0,0.5],'ignores':["
+                             "'post']," CYLINDER "},"
+                             "{'name':'rod','density':1,'position':[3.05,0,1.05],"
+                             "'axis_angle':[0,1,0,1.5707963267948966],"
+                             "'shapes':[{'type':'capsule','radius':0.05,'length':1}]}]}"));
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(scene_sim_body(&s, "ball").position[2], 1.1, 1e-10);
@@ -142,12 +140,12 @@ TEST(a_picture_changes_nothing)
     perp_body_state end[2];
     for (int k = 0; k < 2; ++k) {
         scene_sim s = scene_sim_open(
-            WORLD("\"duration\":1,\"bodies\":[" FLOOR
-                  ",{\"name\":\"b\",\"density\":1,\"position\":[0,0,0.6],\"velocity\":[1,0,0],"
-                  "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}%s]}]}"),
+            WORLD("'duration':1,'bodies':[" FLOOR
+                  ",{'name':'b','density':1,'position':[0,0,0.6],'velocity':[1,0,0],"
+                  "'shapes':[{'type':'box','size':[1,1,1]}%s]}]}"),
             k == 0 ? ""
-                   : ",{\"type\":\"sphere\",\"radius\":3,\"visual\":true},{\"type\":\"cylinder\","
-                     "\"radius\":2,\"length\":3,\"visual\":true}");
+                   : ",{'type':'sphere','radius':3,'visual':true},{'type':'cylinder',"
+                     "'radius':2,'length':3,'visual':true}");
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
         end[k] = scene_sim_body(&s, "b");

@@ -51,14 +51,13 @@ TEST(without_friction_a_single_contact_bounces_alike_by_both_laws)
         bool struck = true;
         for (int law = 0; law < 2 && struck; ++law) {
             scene_sim s = scene_sim_open(
-                "{\"step\":0.001,\"duration\":1,\"restitution\":{\"law\":\"%s\",\"e\":%.17g},"
-                "\"bodies\":[{\"name\":\"a\",\"mass\":2,\"position\":[0,0,0],\"shapes\":[%s]},"
-                "{\"name\":\"b\",\"mass\":%.17g,\"position\":[0.1,0.05,1.2],\"axis_angle\":[1,0.3,"
-                "0.2,%.17g],\"velocity\":[%.17g,0.3,%.17g],\"angular_velocity\":[%.17g,1,0.5],"
-                "\"shapes\":[{\"type\":\"box\",\"size\":[0.5,0.6,0.7]}]}]}",
+                "{'step':0.001,'duration':1,'restitution':{'law':'%s','e':%.17g},"
+                "'bodies':[{'name':'a','mass':2,'position':[0,0,0],'shapes':[%s]},"
+                "{'name':'b','mass':%.17g,'position':[0.1,0.05,1.2],'axis_angle':[1,0.3,"
+                "0.2,%.17g],'velocity':[%.17g,0.3,%.17g],'angular_velocity':[%.17g,1,0.5],"
+                "'shapes':[{'type':'box','size':[0.5,0.6,0.7]}]}]}",
                 law == 0 ? "newton" : "poisson", e,
-                i % 2 == 0 ? "{\"type\":\"sphere\",\"radius\":0.5}"
-                           : "{\"type\":\"box\",\"size\":[3,3,0.6]}",
+                i % 2 == 0 ? "{'type':'sphere','radius':0.5}" : "{'type':'box','size':[3,3,0.6]}",
                 m, angle, 0.1 * vx, vz, spin);
             REQUIRE(s.sim != NULL);
             struck = run_to_impact(&s);
@@ -97,26 +96,24 @@ TEST(two_balls_rub_by_the_closed_form)
                      dir = planar ? 0.0 : between(&seed, 0.0, 6.28);
         const double I[2] = {m[0] * r * r / k, m[1] * r * r / k};
         scene_sim s =
-            planar
-                ? scene_sim_open(
-                      "{\"dimension\":2,\"step\":1e-4,\"duration\":1,\"restitution\":{\"law\":"
-                      "\"poisson\",\"e\":%.17g},\"friction\":{\"default\":%.17g},\"bodies\":["
-                      "{\"name\":\"a\",\"mass\":%.17g,\"inertia\":%.17g,\"shapes\":[{\"type\":"
-                      "\"circle\",\"radius\":0.5}]},{\"name\":\"b\",\"mass\":%.17g,"
-                      "\"inertia\":%.17g,\"position\":[0,1.0000001],\"velocity\":[%.17g,%.17g],"
-                      "\"shapes\":[{\"type\":\"circle\",\"radius\":0.5}]}]}",
-                      e, mu, m[0], I[0], m[1], I[1], ut, -un)
-                : scene_sim_open(
-                      "{\"step\":1e-4,\"duration\":1,\"restitution\":{\"law\":\"poisson\","
-                      "\"e\":%.17g},\"friction\":{%s\"default\":%.17g},\"bodies\":[{\"name\":\"a\","
-                      "\"mass\":%.17g,\"inertia\":[%.17g,%.17g,%.17g],\"shapes\":[{\"type\":"
-                      "\"sphere\",\"radius\":0.5}]},{\"name\":\"b\",\"mass\":%.17g,\"inertia\":["
-                      "%.17g,%.17g,%.17g],\"position\":[0,0,1.0000001],\"velocity\":[%.17g,%.17g,"
-                      "%.17g],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]}]}",
-                      e,
-                      i % 4 == 1 ? "\"cone\":\"ellipsoid\",\"e_t\":1,\"e_o\":1,\"e_r\":0.01," : "",
-                      mu, m[0], I[0], I[0], I[0], m[1], I[1], I[1], I[1], ut * cos(dir),
-                      ut * sin(dir), -un);
+            planar ? scene_sim_open(
+                         "{'dimension':2,'step':1e-4,'duration':1,'restitution':{'law':"
+                         "'poisson','e':%.17g},'friction':{'default':%.17g},'bodies':["
+                         "{'name':'a','mass':%.17g,'inertia':%.17g,'shapes':[{'type':"
+                         "'circle','radius':0.5}]},{'name':'b','mass':%.17g,"
+                         "'inertia':%.17g,'position':[0,1.0000001],'velocity':[%.17g,%.17g],"
+                         "'shapes':[{'type':'circle','radius':0.5}]}]}",
+                         e, mu, m[0], I[0], m[1], I[1], ut, -un)
+                   : scene_sim_open(
+                         "{'step':1e-4,'duration':1,'restitution':{'law':'poisson',"
+                         "'e':%.17g},'friction':{%s'default':%.17g},'bodies':[{'name':'a',"
+                         "'mass':%.17g,'inertia':[%.17g,%.17g,%.17g],'shapes':[{'type':"
+                         "'sphere','radius':0.5}]},{'name':'b','mass':%.17g,'inertia':["
+                         "%.17g,%.17g,%.17g],'position':[0,0,1.0000001],'velocity':[%.17g,%.17g,"
+                         "%.17g],'shapes':[{'type':'sphere','radius':0.5}]}]}",
+                         e, i % 4 == 1 ? "'cone':'ellipsoid','e_t':1,'e_o':1,'e_r':0.01," : "", mu,
+                         m[0], I[0], I[0], I[0], m[1], I[1], I[1], I[1], ut * cos(dir),
+                         ut * sin(dir), -un);
         REQUIRE(s.sim != NULL);
         REQUIRE(run_to_impact(&s));
         const double reduced = 1.0 / (1.0 / m[0] + 1.0 / m[1]);
@@ -171,15 +168,15 @@ TEST(two_contacts_share_the_impulses_of_the_closed_form)
         const double v = between(&seed, -3.0, -1.0), w = between(&seed, -0.5, 0.5);
         /* the two balls are over floors of their own: coefficients e^2 / 1 -> e by the geometric mean */
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"step\":1e-4,\"duration\":1,\"restitution\":{\"law\":\"poisson\","
-            "\"e\":1},\"bodies\":[{\"name\":\"l\",\"type\":\"static\",\"restitution\":%.17g,"
-            "\"position\":[-5,-1],\"shapes\":[{\"type\":\"box\",\"size\":[10,2]}]},{\"name\":\"r\","
-            "\"type\":\"static\",\"restitution\":%.17g,\"position\":[5.05,-1],\"shapes\":[{"
-            "\"type\":"
-            "\"box\",\"size\":[9.95,2]}]},{\"name\":\"d\",\"mass\":%.17g,\"inertia\":%.17g,"
-            "\"position\":[0,0.10001],\"velocity\":[0,%.17g],\"angular_velocity\":%.17g,"
-            "\"shapes\":[{\"type\":\"circle\",\"radius\":0.1,\"position\":[%.17g,0]},{\"type\":"
-            "\"circle\",\"radius\":0.1,\"position\":[%.17g,0]}]}]}",
+            "{'dimension':2,'step':1e-4,'duration':1,'restitution':{'law':'poisson',"
+            "'e':1},'bodies':[{'name':'l','type':'static','restitution':%.17g,"
+            "'position':[-5,-1],'shapes':[{'type':'box','size':[10,2]}]},{'name':'r',"
+            "'type':'static','restitution':%.17g,'position':[5.05,-1],'shapes':[{"
+            "'type':"
+            "'box','size':[9.95,2]}]},{'name':'d','mass':%.17g,'inertia':%.17g,"
+            "'position':[0,0.10001],'velocity':[0,%.17g],'angular_velocity':%.17g,"
+            "'shapes':[{'type':'circle','radius':0.1,'position':[%.17g,0]},{'type':"
+            "'circle','radius':0.1,'position':[%.17g,0]}]}]}",
             e[0] * e[0], e[1] * e[1], m, I, v, w, -a - 0.11, b + 0.2);
         REQUIRE(s.sim != NULL);
         const double arm[2] = {-a - 0.11, b + 0.2};
@@ -238,33 +235,33 @@ static void check_crowd(int i, uint64_t* seed, double* worst, int* impacts, int*
     for (int k = 0; k < n; ++k) {
         char shape[200];
         if (planar) {
-            snprintf(shape, sizeof shape, "{\"type\":\"box\",\"size\":[%.9g,%.9g]}",
+            snprintf(shape, sizeof shape, "{'type':'box','size':[%.9g,%.9g]}",
                      size * between(seed, 0.5, 1.2), size * between(seed, 0.5, 1.2));
         } else if (k % 2 == 0) {
-            snprintf(shape, sizeof shape, "{\"type\":\"box\",\"size\":[%.9g,%.9g,%.9g]}",
+            snprintf(shape, sizeof shape, "{'type':'box','size':[%.9g,%.9g,%.9g]}",
                      size * between(seed, 0.5, 1.2), size * between(seed, 0.5, 1.2),
                      size * between(seed, 0.5, 1.2));
         } else {
-            snprintf(shape, sizeof shape, "{\"type\":\"sphere\",\"radius\":%.9g}", 0.5 * size);
+            snprintf(shape, sizeof shape, "{'type':'sphere','radius':%.9g}", 0.5 * size);
         }
         const double x = (k % 2 == 0 ? -1.0 : 1.0) * size, y = 2.0 * (double)(k / 2) * size;
         used += (size_t)snprintf(bodies + used, sizeof bodies - used,
-                                 "%s{\"name\":\"b%d\",\"mass\":%.9g,\"position\":[%.9g,%.9g%s],"
-                                 "\"velocity\":[%.9g,%.9g%s],"
-                                 "\"shapes\":[%s]}",
+                                 "%s{'name':'b%d','mass':%.9g,'position':[%.9g,%.9g%s],"
+                                 "'velocity':[%.9g,%.9g%s],"
+                                 "'shapes':[%s]}",
                                  k > 0 ? "," : "", k, between(seed, 0.1, 1.0), x, y,
                                  planar ? "" : ",0", -x / size * between(seed, 0.2, 1.0) * speed,
                                  between(seed, -1.0, 1.0) * speed, planar ? "" : ",0.3", shape);
     }
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":%d,\"step\":%.17g,\"duration\":%.17g,\"contact\":\"standard\","
-        "\"friction\":{\"default\":%g,%s},\"restitution\":{\"law\":\"poisson\",\"e\":%.17g},"
-        "\"bodies\":[%s]}",
-        planar ? 2 : 3, 0.1 * size / speed, 3.0 * size / speed, mu,
-        i % 5 == 0   ? "\"cone\":\"polygon\",\"directions\":6"
-        : i % 5 == 1 ? "\"cone\":\"ellipsoid\",\"e_t\":1.5,\"e_o\":0.8,\"e_r\":1e-4"
-                     : "\"cone\":\"quadratic\"",
-        e, bodies);
+    scene_sim s =
+        scene_sim_open("{'dimension':%d,'step':%.17g,'duration':%.17g,'contact':'standard',"
+                       "'friction':{'default':%g,%s},'restitution':{'law':'poisson','e':%.17g},"
+                       "'bodies':[%s]}",
+                       planar ? 2 : 3, 0.1 * size / speed, 3.0 * size / speed, mu,
+                       i % 5 == 0   ? "'cone':'polygon','directions':6"
+                       : i % 5 == 1 ? "'cone':'ellipsoid','e_t':1.5,'e_o':0.8,'e_r':1e-4"
+                                    : "'cone':'quadratic'",
+                       e, bodies);
     if (s.sim == NULL) {
         TEST_PRINT("%s", s.error);
     }
@@ -331,15 +328,15 @@ TEST(where_the_law_would_give_energy_all_of_it_is_kept)
     for (int i = 0; i < 400; ++i) {
         const double angle = between(&seed, 0.2, 1.4), vx = between(&seed, -6.0, 6.0),
                      w = between(&seed, -6.0, 6.0), e = between(&seed, 0.9, 1.0);
-        scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"step\":1e-4,\"duration\":1,\"friction\":{\"default\":%g},"
-            "\"restitution\":{\"law\":\"%s\",\"e\":%.17g},\"bodies\":[{\"name\":\"floor\","
-            "\"type\":\"static\",\"shapes\":[{\"type\":\"halfplane\",\"normal\":[0,1],"
-            "\"offset\":0}]},{\"name\":\"rod\",\"mass\":1,\"inertia\":%.17g,"
-            "\"position\":[0,%.17g],\"angle\":%.17g,\"velocity\":[%.17g,-1],"
-            "\"angular_velocity\":%.17g,\"shapes\":[{\"type\":\"box\",\"size\":[2,0.001]}]}]}",
-            between(&seed, 0.1, 1.0), i % 4 == 3 ? "poisson" : "newton", e, 1.0 / 3.0,
-            sin(angle) + 0.005, angle, vx, w);
+        scene_sim s =
+            scene_sim_open("{'dimension':2,'step':1e-4,'duration':1,'friction':{'default':%g},"
+                           "'restitution':{'law':'%s','e':%.17g},'bodies':[{'name':'floor',"
+                           "'type':'static','shapes':[{'type':'halfplane','normal':[0,1],"
+                           "'offset':0}]},{'name':'rod','mass':1,'inertia':%.17g,"
+                           "'position':[0,%.17g],'angle':%.17g,'velocity':[%.17g,-1],"
+                           "'angular_velocity':%.17g,'shapes':[{'type':'box','size':[2,0.001]}]}]}",
+                           between(&seed, 0.1, 1.0), i % 4 == 3 ? "poisson" : "newton", e,
+                           1.0 / 3.0, sin(angle) + 0.005, angle, vx, w);
         REQUIRE(s.sim != NULL);
         double before = perp_sim_energy(s.sim).kinetic;
         if (run_to_impact(&s)) {

@@ -268,12 +268,12 @@ TEST(a_gamma_that_is_too_small_loses_the_law_of_the_thesis)
 static scene_sim hole(const char* contact, double mu, double h)
 {
     return scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":1,\"contact\":\"%s\","
-        "\"friction\":{\"default\":%.17g},\"bodies\":[{\"name\":\"left\",\"type\":\"static\","
-        "\"shapes\":[{\"type\":\"polygon\",\"vertices\":[[-3,-0.3],[-0.2,-0.3],[0,0],[-3,0]]}]},{"
-        "\"name\":\"right\",\"type\":\"static\",\"shapes\":[{\"type\":\"polygon\",\"vertices\":[["
-        "0.1,-0.3],[4,-0.3],[4,0],[0.3,0]]}]},{\"name\":\"block\",\"mass\":1,\"position\":[-0.6,"
-        "0.15],\"velocity\":[2,0],\"shapes\":[{\"type\":\"box\",\"size\":[1,0.3]}]}]}",
+        "{'dimension':2,'gravity':[0,-9.81],'step':%.17g,'duration':1,'contact':'%s',"
+        "'friction':{'default':%.17g},'bodies':[{'name':'left','type':'static',"
+        "'shapes':[{'type':'polygon','vertices':[[-3,-0.3],[-0.2,-0.3],[0,0],[-3,0]]}]},{"
+        "'name':'right','type':'static','shapes':[{'type':'polygon','vertices':[["
+        "0.1,-0.3],[4,-0.3],[4,0],[0.3,0]]}]},{'name':'block','mass':1,'position':[-0.6,"
+        "0.15],'velocity':[2,0],'shapes':[{'type':'box','size':[1,0.3]}]}]}",
         h, contact, mu);
 }
 
@@ -314,12 +314,12 @@ TEST(friction_at_a_corner_is_that_of_the_edge_that_holds)
     /* a box on a plate, its corner over the plate's: exact stick, then exact sliding */
     for (int slides = 0; slides < 2; ++slides) {
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[%.17g,-10],\"step\":0.01,\"duration\":0.5,\"contact\":"
-            "\"disjunctive\",\"friction\":{\"default\":0.3},\"bodies\":[{\"name\":\"plate\","
-            "\"type\":"
-            "\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[4,1],\"position\":[0,-0.5]}]},{"
-            "\"name\":\"box\",\"mass\":2,\"position\":[1.5,0.5],\"shapes\":[{\"type\":\"box\","
-            "\"size\":"
+            "{'dimension':2,'gravity':[%.17g,-10],'step':0.01,'duration':0.5,'contact':"
+            "'disjunctive','friction':{'default':0.3},'bodies':[{'name':'plate',"
+            "'type':"
+            "'static','shapes':[{'type':'box','size':[4,1],'position':[0,-0.5]}]},{"
+            "'name':'box','mass':2,'position':[1.5,0.5],'shapes':[{'type':'box',"
+            "'size':"
             "[1,1]}]}]}",
             slides ? -4.0 : -2.0);
         REQUIRE(s.sim != NULL);
@@ -334,12 +334,12 @@ TEST(friction_at_a_corner_is_that_of_the_edge_that_holds)
 TEST(a_particle_goes_round_a_corner)
 {
     /* along the top, over the edge, and down the side: no trap on the way */
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-10],\"step\":0.005,\"duration\":1,\"contact\":"
-        "\"disjunctive\",\"bodies\":[{\"name\":\"block\",\"type\":\"static\",\"shapes\":[{\"type\":"
-        "\"box\",\"size\":[2,2],\"position\":[0,-1]}]},{\"name\":\"p\",\"mass\":1,\"position\":[0."
-        "5,"
-        "0],\"velocity\":[1,0],\"shapes\":[{\"type\":\"particle\"}]}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'gravity':[0,-10],'step':0.005,'duration':1,'contact':"
+                       "'disjunctive','bodies':[{'name':'block','type':'static','shapes':[{'type':"
+                       "'box','size':[2,2],'position':[0,-1]}]},{'name':'p','mass':1,'position':[0."
+                       "5,"
+                       "0],'velocity':[1,0],'shapes':[{'type':'particle'}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-9);
     const perp_body_state b = scene_sim_body(&s, "p");

@@ -3,17 +3,17 @@
 #include "support/scene_sim.h"
 
 #define FLOOR                                                                                      \
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]"                 \
     "}"
 
 TEST(a_block_on_a_belt_reaches_the_belts_speed_and_keeps_it)
 {
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,\"friction\":{\"default\":0.25},"
-        "\"bodies\":[{\"name\":\"belt\",\"type\":\"static\",\"surface_velocity\":[1.2,0,0],"
-        "\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},"
-        "{\"name\":\"block\",\"density\":1,\"position\":[0,0,0.05],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[0.4,0.4,0.1]}]}]}");
+        "{'gravity':[0,0,-9.81],'step':0.01,'duration':2,'friction':{'default':0.25},"
+        "'bodies':[{'name':'belt','type':'static','surface_velocity':[1.2,0,0],"
+        "'shapes':[{'type':'plane','normal':[0,0,1]}]},"
+        "{'name':'block','density':1,'position':[0,0,0.05],"
+        "'shapes':[{'type':'box','size':[0.4,0.4,0.1]}]}]}");
     REQUIRE(s.sim != NULL);
     double at_quarter = 0.0;
     while (!perp_sim_finished(s.sim)) {
@@ -31,12 +31,12 @@ TEST(a_block_on_a_belt_reaches_the_belts_speed_and_keeps_it)
 TEST(a_pusher_given_by_an_expression_carries_a_block_exactly_with_it)
 {
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":1.5,\"friction\":{\"default\":0.3},"
-        "\"bodies\":[" FLOOR ",{\"name\":\"pusher\",\"type\":\"kinematic\","
-        "\"motion\":{\"position\":[\"-0.5+0.4*sin(t)\",0,0.3]},\"collides_with\":[\"block\"],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[0.2,1,0.4]}]},"
-        "{\"name\":\"block\",\"density\":1,\"position\":[0,0,0.2],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[0.4,0.4,0.4]}]}]}");
+        "{'gravity':[0,0,-9.81],'step':0.01,'duration':1.5,'friction':{'default':0.3},"
+        "'bodies':[" FLOOR ",{'name':'pusher','type':'kinematic',"
+        "'motion':{'position':['-0.5+0.4*sin(t)',0,0.3]},'collides_with':['block'],"
+        "'shapes':[{'type':'box','size':[0.2,1,0.4]}]},"
+        "{'name':'block','density':1,'position':[0,0,0.2],"
+        "'shapes':[{'type':'box','size':[0.4,0.4,0.4]}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     const perp_body_state pusher = scene_sim_body(&s, "pusher");
@@ -49,12 +49,12 @@ TEST(a_pusher_given_by_an_expression_carries_a_block_exactly_with_it)
 
 TEST(a_lift_carries_its_load_and_the_load_leaves_it_when_it_drops_faster_than_free_fall)
 {
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.001,\"duration\":0.5,\"bodies\":["
-        "{\"name\":\"lift\",\"type\":\"kinematic\",\"motion\":{\"position\":[0,0,\"-8*t^2\"]},"
-        "\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},"
-        "{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,0.1],"
-        "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.001,'duration':0.5,'bodies':["
+                       "{'name':'lift','type':'kinematic','motion':{'position':[0,0,'-8*t^2']},"
+                       "'shapes':[{'type':'plane','normal':[0,0,1]}]},"
+                       "{'name':'ball','mass':1,'position':[0,0,0.1],"
+                       "'shapes':[{'type':'sphere','radius':0.1}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     /* the lift falls with 16 m/s^2: the ball is in free flight, but for the first step, in which
@@ -68,14 +68,14 @@ TEST(a_driven_wheel_moves_its_robot_straight_at_the_wheels_speed)
     /* one body on two driven spheres and a frictionless caster, the centre of mass between them
      * (over the axle it would balance like a pencil); the surface runs backwards */
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":3,\"friction\":{\"default\":0.8},"
-        "\"bodies\":[" FLOOR ",{\"name\":\"robot\",\"mass\":2,\"inertia\":[0.02,0.02,0.03],"
-        "\"position\":[0,0,0.1],\"shapes\":["
-        "{\"type\":\"sphere\",\"radius\":0.05,\"position\":[0.05,0.1,-0.05],"
-        "\"surface_velocity\":[-0.5,0,0]},"
-        "{\"type\":\"sphere\",\"radius\":0.05,\"position\":[0.05,-0.1,-0.05],"
-        "\"surface_velocity\":[-0.5,0,0]},"
-        "{\"type\":\"sphere\",\"radius\":0.02,\"position\":[-0.15,0,-0.08],\"friction\":0}]}]}");
+        "{'gravity':[0,0,-9.81],'step':0.01,'duration':3,'friction':{'default':0.8},"
+        "'bodies':[" FLOOR ",{'name':'robot','mass':2,'inertia':[0.02,0.02,0.03],"
+        "'position':[0,0,0.1],'shapes':["
+        "{'type':'sphere','radius':0.05,'position':[0.05,0.1,-0.05],"
+        "'surface_velocity':[-0.5,0,0]},"
+        "{'type':'sphere','radius':0.05,'position':[0.05,-0.1,-0.05],"
+        "'surface_velocity':[-0.5,0,0]},"
+        "{'type':'sphere','radius':0.02,'position':[-0.15,0,-0.08],'friction':0}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     const perp_body_state b = scene_sim_body(&s, "robot");
@@ -106,10 +106,10 @@ TEST(a_particle_between_fence_and_wall_is_pushed_and_left_where_it_was_pushed)
 
 TEST(an_expression_that_yields_nan_stops_the_run_with_its_name)
 {
-    scene_sim s = scene_sim_open(
-        "{\"step\":0.01,\"duration\":1,\"bodies\":[{\"name\":\"gate\",\"type\":\"kinematic\","
-        "\"motion\":{\"position\":[\"sqrt(0.5-t)\",0,0]},\"shapes\":[{\"type\":\"sphere\","
-        "\"radius\":1}]},{\"name\":\"p\",\"mass\":1,\"position\":[5,0,0]}]}");
+    scene_sim s =
+        scene_sim_open("{'step':0.01,'duration':1,'bodies':[{'name':'gate','type':'kinematic',"
+                       "'motion':{'position':['sqrt(0.5-t)',0,0]},'shapes':[{'type':'sphere',"
+                       "'radius':1}]},{'name':'p','mass':1,'position':[5,0,0]}]}");
     REQUIRE(s.sim != NULL);
     perp_status status = PERP_OK;
     while (status == PERP_OK && !perp_sim_finished(s.sim)) {

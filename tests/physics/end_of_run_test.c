@@ -18,8 +18,8 @@ static double uniform(uint64_t* seed)
 
 static scene_sim point(double h, double duration)
 {
-    return scene_sim_open("{\"step\":%.17g,\"duration\":%.17g,\"bodies\":[{\"name\":\"p\","
-                          "\"mass\":1,\"velocity\":[2,0,0]}]}",
+    return scene_sim_open("{'step':%.17g,'duration':%.17g,'bodies':[{'name':'p',"
+                          "'mass':1,'velocity':[2,0,0]}]}",
                           h, duration);
 }
 
@@ -82,8 +82,8 @@ TEST(a_kinematic_body_is_where_its_motion_is_at_the_time_of_the_frame)
     for (size_t i = 0; i < sizeof rest / sizeof rest[0]; ++i) {
         for (size_t k = 0; k < sizeof stepper / sizeof stepper[0]; ++k) {
             scene_sim s = scene_sim_open(
-                "{\"step\":0.05,\"duration\":%.17g,\"stepper\":\"%s\",\"bodies\":[{\"name\":"
-                "\"k\",\"type\":\"kinematic\",\"motion\":{\"position\":[\"50*sin(2*t)\",0,0]}}]}",
+                "{'step':0.05,'duration':%.17g,'stepper':'%s','bodies':[{'name':"
+                "'k','type':'kinematic','motion':{'position':['50*sin(2*t)',0,0]}}]}",
                 0.05 * (103.0 + rest[i]), stepper[k]);
             REQUIRE(s.sim != NULL);
             while (!perp_sim_finished(s.sim)) {
@@ -100,29 +100,28 @@ TEST(a_kinematic_body_is_where_its_motion_is_at_the_time_of_the_frame)
 static scene_sim chain(int dimension, bool correction, double h, double duration)
 {
     if (dimension == 2) {
-        return scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":%.17g,"
-            "\"joint_correction\":%s,\"bodies\":["
-            "{\"name\":\"A\",\"mass\":1,\"inertia\":0.0833,\"position\":[0.5,0]},"
-            "{\"name\":\"B\",\"mass\":1,\"inertia\":0.0833,\"position\":[1.5,0]},"
-            "{\"name\":\"C\",\"mass\":0.5,\"inertia\":0.01,\"position\":[2.3,0]}],"
-            "\"joints\":[{\"name\":\"O\",\"type\":\"revolute\",\"a\":\"world\",\"b\":\"A\",\"at\":["
-            "0,"
-            "0]},{\"name\":\"P\",\"type\":\"revolute\",\"a\":\"A\",\"b\":\"B\",\"at\":[1,0]},"
-            "{\"name\":\"R\",\"type\":\"rope\",\"a\":\"B\",\"b\":\"C\",\"at_a\":[0.5,0],"
-            "\"at_b\":[0,0],\"length\":0.3}]}",
-            h, duration, correction ? "true" : "false");
+        return scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':%.17g,'duration':%.17g,"
+                              "'joint_correction':%s,'bodies':["
+                              "{'name':'A','mass':1,'inertia':0.0833,'position':[0.5,0]},"
+                              "{'name':'B','mass':1,'inertia':0.0833,'position':[1.5,0]},"
+                              "{'name':'C','mass':0.5,'inertia':0.01,'position':[2.3,0]}],"
+                              "'joints':[{'name':'O','type':'revolute','a':'world','b':'A','at':["
+                              "0,"
+                              "0]},{'name':'P','type':'revolute','a':'A','b':'B','at':[1,0]},"
+                              "{'name':'R','type':'rope','a':'B','b':'C','at_a':[0.5,0],"
+                              "'at_b':[0,0],'length':0.3}]}",
+                              h, duration, correction ? "true" : "false");
     }
     return scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":%.17g,\"duration\":%.17g,\"joint_correction\":%s,"
-        "\"bodies\":["
-        "{\"name\":\"A\",\"mass\":1,\"inertia\":[0.01,0.08,0.08],\"position\":[0.5,0,0]},"
-        "{\"name\":\"B\",\"mass\":1,\"inertia\":[0.01,0.08,0.08],\"position\":[1.5,0,0],"
-        "\"velocity\":[0,0.5,0]}],"
-        "\"joints\":[{\"name\":\"O\",\"type\":\"spherical\",\"a\":\"world\",\"b\":\"A\",\"at\":[0,"
+        "{'gravity':[0,0,-9.81],'step':%.17g,'duration':%.17g,'joint_correction':%s,"
+        "'bodies':["
+        "{'name':'A','mass':1,'inertia':[0.01,0.08,0.08],'position':[0.5,0,0]},"
+        "{'name':'B','mass':1,'inertia':[0.01,0.08,0.08],'position':[1.5,0,0],"
+        "'velocity':[0,0.5,0]}],"
+        "'joints':[{'name':'O','type':'spherical','a':'world','b':'A','at':[0,"
         "0,"
-        "0]},{\"name\":\"P\",\"type\":\"universal\",\"a\":\"A\",\"b\":\"B\",\"at\":[1,0,0],"
-        "\"axis\":[0,1,0],\"axis2\":[0,0,1]}]}",
+        "0]},{'name':'P','type':'universal','a':'A','b':'B','at':[1,0,0],"
+        "'axis':[0,1,0],'axis2':[0,0,1]}]}",
         h, duration, correction ? "true" : "false");
 }
 
@@ -207,13 +206,13 @@ TEST(an_overlap_is_not_pushed_out_faster_because_the_run_ends)
         const int64_t n = 20 + i % 20;
         double fastest[2] = {0.0, 0.0};
         for (int k = 0; k < 2; ++k) {
-            scene_sim s = scene_sim_open(
-                "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":%.17g,"
-                "\"contact\":\"corrective\",\"bodies\":[{\"name\":\"floor\",\"type\":\"static\","
-                "\"shapes\":[{\"type\":\"box\",\"size\":[4,1]}]},{\"name\":\"b\",\"mass\":1,"
-                "\"position\":[0,0.9],\"angle\":0.3,\"shapes\":[{\"type\":\"box\","
-                "\"size\":[0.4,0.4]}]}]}",
-                h, k == 0 ? 0.5 : ((double)n + r) * h);
+            scene_sim s =
+                scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':%.17g,'duration':%.17g,"
+                               "'contact':'corrective','bodies':[{'name':'floor','type':'static',"
+                               "'shapes':[{'type':'box','size':[4,1]}]},{'name':'b','mass':1,"
+                               "'position':[0,0.9],'angle':0.3,'shapes':[{'type':'box',"
+                               "'size':[0.4,0.4]}]}]}",
+                               h, k == 0 ? 0.5 : ((double)n + r) * h);
             REQUIRE(s.sim != NULL);
             while (!perp_sim_finished(s.sim)) {
                 REQUIRE_OK(perp_sim_step(s.sim));
@@ -231,16 +230,15 @@ TEST(an_overlap_is_not_pushed_out_faster_because_the_run_ends)
 /* Beside a double pendulum a ball bounces; the run ends a hair after one of its impacts, or a step does. */
 TEST(an_adaptive_run_may_end_anywhere)
 {
-    const char* text =
-        "{\"dimension\":2,\"gravity\":[0,-10],\"step\":{\"error\":1e-4,\"max\":0.05},"
-        "\"duration\":%.17g,\"restitution\":1,\"bodies\":["
-        "{\"name\":\"A\",\"mass\":1,\"inertia\":0.0833,\"position\":[0.5,3]},"
-        "{\"name\":\"B\",\"mass\":1,\"inertia\":0.0833,\"position\":[1.5,3]},"
-        "{\"name\":\"ball\",\"mass\":2,\"position\":[-3,1.1],\"shapes\":[{\"type\":\"circle\","
-        "\"radius\":0.1}]},{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":"
-        "\"halfplane\",\"normal\":[0,1],\"offset\":0}]}],\"joints\":["
-        "{\"name\":\"O\",\"type\":\"revolute\",\"a\":\"world\",\"b\":\"A\",\"at\":[0,3]},"
-        "{\"name\":\"P\",\"type\":\"revolute\",\"a\":\"A\",\"b\":\"B\",\"at\":[1,3]}]}";
+    const char* text = "{'dimension':2,'gravity':[0,-10],'step':{'error':1e-4,'max':0.05},"
+                       "'duration':%.17g,'restitution':1,'bodies':["
+                       "{'name':'A','mass':1,'inertia':0.0833,'position':[0.5,3]},"
+                       "{'name':'B','mass':1,'inertia':0.0833,'position':[1.5,3]},"
+                       "{'name':'ball','mass':2,'position':[-3,1.1],'shapes':[{'type':'circle',"
+                       "'radius':0.1}]},{'name':'floor','type':'static','shapes':[{'type':"
+                       "'halfplane','normal':[0,1],'offset':0}]}],'joints':["
+                       "{'name':'O','type':'revolute','a':'world','b':'A','at':[0,3]},"
+                       "{'name':'P','type':'revolute','a':'A','b':'B','at':[1,3]}]}";
     uint64_t seed = 9;
     double worst = 0.0, longest = 0.0;
     for (int i = 0; i < 24; ++i) {

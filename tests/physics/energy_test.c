@@ -165,7 +165,7 @@ static scene_sim open_scene(kind k, int i, double h)
         break;
     }
     }
-    return scene_sim_quoted("%s", text);
+    return scene_sim_open("%s", text);
 }
 
 #ifdef PERP_TEST_SANITIZED
@@ -204,7 +204,7 @@ TEST(eulers_disk_spins_down)
 {
     const double steps[] = {0.0005, 0.005};
     for (int i = 0; i < 2; ++i) {
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'gravity':[0,0,-9.81],'step':%g,'duration':10,'friction':{'default':0.3},'bodies':"
             "[" FLOOR ",{'name':'disk','density':8000,'position':[0,0,0.02421596004384196],"
             "'axis_angle':[0,1,0,0.5235987755982988],"
@@ -254,10 +254,10 @@ static scene_sim taut_chain(int links, int dimension, bool corrected, double blo
                                  i > 0 ? "," : "", i, dimension == 2 ? "revolute" : "spherical", a,
                                  b, 0.2 * i, dimension == 2 ? "" : ",0");
     }
-    return scene_sim_quoted("{'dimension':%d,'gravity':%s,'step':%g,'duration':20,"
-                            "'joint_correction':%s,'bodies':[%s],'joints':[%s]}",
-                            dimension, dimension == 2 ? "[0,-9.81]" : "[0,0,-9.81]", h,
-                            corrected ? "true" : "false", text, joints);
+    return scene_sim_open("{'dimension':%d,'gravity':%s,'step':%g,'duration':20,"
+                          "'joint_correction':%s,'bodies':[%s],'joints':[%s]}",
+                          dimension, dimension == 2 ? "[0,-9.81]" : "[0,0,-9.81]", h,
+                          corrected ? "true" : "false", text, joints);
 }
 
 TEST(a_taut_chain_gains_no_energy)
@@ -281,7 +281,7 @@ TEST(a_linkage_at_its_dead_point_gains_no_energy)
 {
     for (int i = 0; i < 6; ++i) {
         const double a = 0.5, b = 1.0, c = i % 2 == 0 ? 0.8 : 0.5, w = i < 2 ? 0.0 : 2.0 + 2.0 * i;
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':20,'joint_correction':%s,"
             "'bodies':[{'name':'a','mass':1,'inertia':0.02,'position':[%g,0],"
             "'velocity':[0,%g],'angular_velocity':%g},"

@@ -5,12 +5,11 @@
 /* A particle of mass 2 on a spring along x, rest length 1, started at 1.5. */
 static scene_sim oscillator(double h, double duration, double k, double d, bool implicit)
 {
-    return scene_sim_open(
-        "{\"dimension\":2,\"step\":%.17g,\"duration\":%.17g,\"bodies\":[{\"name\":"
-        "\"m\",\"mass\":2,\"position\":[1.5,0]}],\"forces\":[{\"type\":\"spring\","
-        "\"a\":\"world\",\"b\":\"m\",\"stiffness\":%.17g,\"damping\":%.17g,"
-        "\"rest\":1,\"implicit\":%s}]}",
-        h, duration, k, d, implicit ? "true" : "false");
+    return scene_sim_open("{'dimension':2,'step':%.17g,'duration':%.17g,'bodies':[{'name':"
+                          "'m','mass':2,'position':[1.5,0]}],'forces':[{'type':'spring',"
+                          "'a':'world','b':'m','stiffness':%.17g,'damping':%.17g,"
+                          "'rest':1,'implicit':%s}]}",
+                          h, duration, k, d, implicit ? "true" : "false");
 }
 
 /* v' = (v - h k x / m) / (1 + h d / m + h^2 k / m), x' = x + h v': the implicit Euler method. */
@@ -107,13 +106,12 @@ TEST(a_spring_of_rest_length_zero_pulls_in_every_direction_alike)
 {
     /* x and y follow the same recursion, through the point where the ends meet */
     for (int implicit = 0; implicit < 2; ++implicit) {
-        scene_sim s =
-            scene_sim_open("{\"step\":0.01,\"duration\":2,\"bodies\":[{\"name\":\"m\",\"mass\":1,"
-                           "\"position\":[1,0,"
-                           "-2],\"velocity\":[0,3,0]}],\"forces\":[{\"type\":\"spring\",\"a\":"
-                           "\"m\",\"b\":\"world\","
-                           "\"stiffness\":40,\"damping\":0.1,\"rest\":0,\"implicit\":%s}]}",
-                           implicit ? "true" : "false");
+        scene_sim s = scene_sim_open("{'step':0.01,'duration':2,'bodies':[{'name':'m','mass':1,"
+                                     "'position':[1,0,"
+                                     "-2],'velocity':[0,3,0]}],'forces':[{'type':'spring','a':"
+                                     "'m','b':'world',"
+                                     "'stiffness':40,'damping':0.1,'rest':0,'implicit':%s}]}",
+                                     implicit ? "true" : "false");
         REQUIRE(s.sim != NULL);
         double x[3] = {1, 0, -2}, v[3] = {0, 3, 0};
         while (!perp_sim_finished(s.sim)) {
@@ -131,9 +129,9 @@ TEST(a_spring_of_rest_length_zero_pulls_in_every_direction_alike)
 
 TEST(ends_of_a_spring_that_meet_do_no_harm)
 {
-    scene_sim s = scene_sim_open(
-        "{\"step\":0.01,\"duration\":0.5,\"bodies\":[{\"name\":\"m\",\"mass\":1}],\"forces\":[{"
-        "\"type\":\"spring\",\"a\":\"m\",\"b\":\"world\",\"stiffness\":10,\"rest\":1}]}");
+    scene_sim s =
+        scene_sim_open("{'step':0.01,'duration':0.5,'bodies':[{'name':'m','mass':1}],'forces':[{"
+                       "'type':'spring','a':'m','b':'world','stiffness':10,'rest':1}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     const perp_body_state b = scene_sim_body(&s, "m");
@@ -145,19 +143,19 @@ TEST(ends_of_a_spring_that_meet_do_no_harm)
  * others change the angular momentum by what they turn the body further within the step. */
 TEST(springs_keep_linear_and_angular_momentum)
 {
-    static const char* const kinds[] = {"\"stiffness\":500,\"damping\":3",
-                                        "\"stiffness\":500,\"damping\":3,\"implicit\":false",
-                                        "\"stiffness\":1e10"};
+    static const char* const kinds[] = {"'stiffness':500,'damping':3",
+                                        "'stiffness':500,'damping':3,'implicit':false",
+                                        "'stiffness':1e10"};
     for (int i = 0; i < 3; ++i) {
         scene_sim s = scene_sim_open(
-            "{\"step\":0.002,\"duration\":1,\"bodies\":[{\"name\":\"a\",\"mass\":1,\"inertia\":[0."
+            "{'step':0.002,'duration':1,'bodies':[{'name':'a','mass':1,'inertia':[0."
             "2,"
-            "0.2,0.2],\"velocity\":[1,0,0],\"angular_velocity\":[1,2,-1]},{\"name\":\"b\",\"mass\":"
+            "0.2,0.2],'velocity':[1,0,0],'angular_velocity':[1,2,-1]},{'name':'b','mass':"
             "3,"
-            "\"inertia\":[0.4,0.4,0.4],\"position\":[0.5,2,1],\"angular_velocity\":[0,-3,1]}],"
-            "\"forces\":[{\"type\":\"spring\",\"a\":\"a\",\"b\":\"b\",\"at_a\":[0.1,0.2,0],\"at_"
-            "b\":"
-            "[-0.2,0,0.3],\"rest\":1.7,%s},{\"type\":\"spring\",\"a\":\"b\",\"b\":\"a\",\"at_a\":["
+            "'inertia':[0.4,0.4,0.4],'position':[0.5,2,1],'angular_velocity':[0,-3,1]}],"
+            "'forces':[{'type':'spring','a':'a','b':'b','at_a':[0.1,0.2,0],'at_"
+            "b':"
+            "[-0.2,0,0.3],'rest':1.7,%s},{'type':'spring','a':'b','b':'a','at_a':["
             "0.3,"
             "0,0],%s}]}",
             kinds[i], kinds[i]);
@@ -188,13 +186,13 @@ TEST(the_energy_of_a_spring_is_potential_energy)
 /* A block on the ground, pulled up by a spring that is slack by less than its weight, stays. */
 TEST(a_spring_and_a_contact_share_a_weight)
 {
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-10],\"step\":0.01,\"duration\":1,\"friction\":{\"default\":0.5},"
-        "\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-        "\"normal\":[0,0,1]}]},{\"name\":\"box\",\"mass\":2,\"position\":[0,0,0.5],\"shapes\":[{"
-        "\"type\":\"box\",\"size\":[1,1,1]}]}],\"forces\":[{\"type\":\"spring\",\"a\":\"world\","
-        "\"b\":"
-        "\"box\",\"at_a\":[0,0,3],\"at_b\":[0,0,0.5],\"stiffness\":12,\"rest\":1}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-10],'step':0.01,'duration':1,'friction':{'default':0.5},"
+                       "'bodies':[{'name':'floor','type':'static','shapes':[{'type':'plane',"
+                       "'normal':[0,0,1]}]},{'name':'box','mass':2,'position':[0,0,0.5],'shapes':[{"
+                       "'type':'box','size':[1,1,1]}]}],'forces':[{'type':'spring','a':'world',"
+                       "'b':"
+                       "'box','at_a':[0,0,3],'at_b':[0,0,0.5],'stiffness':12,'rest':1}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(scene_sim_body(&s, "box").position[2], 0.5, 1e-10);
@@ -211,12 +209,12 @@ TEST(a_spring_and_a_contact_share_a_weight)
 /* A spring that ends on a moving body: towed at its speed once the swing has died. */
 TEST(a_spring_to_a_kinematic_body_tows)
 {
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"step\":0.01,\"duration\":20,\"bodies\":[{\"name\":\"tug\",\"type\":"
-        "\"kinematic\",\"motion\":{\"position\":[\"2*t\",0]}},{\"name\":\"m\",\"mass\":1,"
-        "\"position\":"
-        "[-1,0]}],\"forces\":[{\"type\":\"spring\",\"a\":\"tug\",\"b\":\"m\",\"stiffness\":10,"
-        "\"damping\":2},{\"type\":\"drag\",\"body\":\"m\",\"linear\":0.5}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'step':0.01,'duration':20,'bodies':[{'name':'tug','type':"
+                       "'kinematic','motion':{'position':['2*t',0]}},{'name':'m','mass':1,"
+                       "'position':"
+                       "[-1,0]}],'forces':[{'type':'spring','a':'tug','b':'m','stiffness':10,"
+                       "'damping':2},{'type':'drag','body':'m','linear':0.5}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(scene_sim_body(&s, "m").velocity[0], 2.0, 1e-6);
@@ -229,12 +227,12 @@ TEST(an_isotropic_damper_acts_across_its_line_too)
 {
     for (int isotropic = 0; isotropic < 2; ++isotropic) {
         for (int implicit = 0; implicit < 2; ++implicit) {
-            scene_sim s = scene_sim_open(
-                "{\"step\":0.001,\"duration\":0.001,\"bodies\":[{\"name\":\"m\",\"mass\":1,"
-                "\"position\":[2,0,0],\"velocity\":[3,4,5]}],\"forces\":[{\"type\":\"spring\","
-                "\"a\":"
-                "\"world\",\"b\":\"m\",\"damping\":100,\"isotropic\":%s,\"implicit\":%s}]}",
-                isotropic ? "true" : "false", implicit ? "true" : "false");
+            scene_sim s =
+                scene_sim_open("{'step':0.001,'duration':0.001,'bodies':[{'name':'m','mass':1,"
+                               "'position':[2,0,0],'velocity':[3,4,5]}],'forces':[{'type':'spring',"
+                               "'a':"
+                               "'world','b':'m','damping':100,'isotropic':%s,'implicit':%s}]}",
+                               isotropic ? "true" : "false", implicit ? "true" : "false");
             REQUIRE(s.sim != NULL);
             CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
             const perp_body_state b = scene_sim_body(&s, "m");
@@ -253,12 +251,12 @@ TEST(drag_follows_its_closed_form_for_any_coefficient)
     static const double c[] = {0.0, 0.3, 1e3, 1e12};
     for (int i = 0; i < 4; ++i) {
         scene_sim s = scene_sim_open(
-            "{\"step\":0.01,\"duration\":0.5,\"bodies\":[{\"name\":\"m\",\"mass\":2,\"inertia\":[0."
+            "{'step':0.01,'duration':0.5,'bodies':[{'name':'m','mass':2,'inertia':[0."
             "5,"
-            "0.5,0.8],\"velocity\":[1,-2,3],\"angular_velocity\":[0,0,7]}],\"forces\":[{\"type\":"
-            "\"drag\",\"body\":\"m\",\"linear\":%.17g,\"angular\":%.17g},{\"type\":\"drag\","
-            "\"body\":"
-            "\"m\",\"linear\":%.17g}]}",
+            "0.5,0.8],'velocity':[1,-2,3],'angular_velocity':[0,0,7]}],'forces':[{'type':"
+            "'drag','body':'m','linear':%.17g,'angular':%.17g},{'type':'drag',"
+            "'body':"
+            "'m','linear':%.17g}]}",
             0.25 * c[i], 0.1 * c[i], 0.75 * c[i]);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
@@ -275,11 +273,11 @@ TEST(drag_follows_its_closed_form_for_any_coefficient)
 /* Terminal velocity m g / c. */
 TEST(a_falling_body_with_drag_reaches_its_terminal_velocity)
 {
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":30,\"bodies\":[{"
-        "\"name\":"
-        "\"m\",\"mass\":2,\"inertia\":1,\"angular_velocity\":3}],\"forces\":[{\"type\":\"drag\","
-        "\"body\":\"m\",\"linear\":4,\"angular\":5}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':30,'bodies':[{"
+                       "'name':"
+                       "'m','mass':2,'inertia':1,'angular_velocity':3}],'forces':[{'type':'drag',"
+                       "'body':'m','linear':4,'angular':5}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(scene_sim_body(&s, "m").velocity[1], -2.0 * 9.81 / 4.0, 1e-12);
@@ -292,11 +290,11 @@ TEST(wrenches_turn_with_the_body_where_they_are_asked_to)
 {
     for (int body_frame = 0; body_frame < 2; ++body_frame) {
         scene_sim s = scene_sim_open(
-            "{\"gravity\":[0,0,-10],\"step\":0.1,\"duration\":0.1,\"bodies\":[{\"name\":\"m\","
-            "\"mass\":"
-            "2,\"inertia\":[1,1,1],\"gravity\":[0,0,5],\"axis_angle\":[0,0,1,1.5707963267948966]}],"
-            "\"forces\":[{\"type\":\"wrench\",\"body\":\"m\",\"force\":[4,\"t\",0],\"at\":[0,0,1],"
-            "\"torque\":[0,0,3],\"frame\":\"%s\"}]}",
+            "{'gravity':[0,0,-10],'step':0.1,'duration':0.1,'bodies':[{'name':'m',"
+            "'mass':"
+            "2,'inertia':[1,1,1],'gravity':[0,0,5],'axis_angle':[0,0,1,1.5707963267948966]}],"
+            "'forces':[{'type':'wrench','body':'m','force':[4,'t',0],'at':[0,0,1],"
+            "'torque':[0,0,3],'frame':'%s'}]}",
             body_frame ? "body" : "world");
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);

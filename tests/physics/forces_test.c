@@ -19,20 +19,19 @@ TEST(a_block_on_a_slope_sticks_or_slides)
         for (int i = 0; i < 2; ++i) {
             const double a = i == 0 ? 0.3 : 0.6, mu = 0.5, m = 2.0;
             scene_sim s =
-                planar ? scene_sim_open(
-                             "{\"dimension\":2,\"gravity\":[%.17g,%.17g],\"friction\":{\"default\":"
-                             "%g},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{"
-                             "\"type\":\"halfplane\",\"normal\":[0,1]}]},{\"name\":\"box\","
-                             "\"mass\":%g,\"position\":[0,0.1],\"shapes\":[{\"type\":\"box\","
-                             "\"size\":[0.4,0.2]}]}]}",
-                             g * sin(a), -g * cos(a), mu, m)
-                       : scene_sim_open(
-                             "{\"gravity\":[%.17g,0,%.17g],\"friction\":{\"default\":%g},"
-                             "\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{"
-                             "\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"box\","
-                             "\"mass\":%g,\"position\":[0,0,0.1],\"shapes\":[{\"type\":\"box\","
-                             "\"size\":[0.4,0.3,0.2]}]}]}",
-                             g * sin(a), -g * cos(a), mu, m);
+                planar
+                    ? scene_sim_open("{'dimension':2,'gravity':[%.17g,%.17g],'friction':{'default':"
+                                     "%g},'bodies':[{'name':'floor','type':'static','shapes':[{"
+                                     "'type':'halfplane','normal':[0,1]}]},{'name':'box',"
+                                     "'mass':%g,'position':[0,0.1],'shapes':[{'type':'box',"
+                                     "'size':[0.4,0.2]}]}]}",
+                                     g * sin(a), -g * cos(a), mu, m)
+                    : scene_sim_open("{'gravity':[%.17g,0,%.17g],'friction':{'default':%g},"
+                                     "'bodies':[{'name':'floor','type':'static','shapes':[{"
+                                     "'type':'plane','normal':[0,0,1]}]},{'name':'box',"
+                                     "'mass':%g,'position':[0,0,0.1],'shapes':[{'type':'box',"
+                                     "'size':[0.4,0.3,0.2]}]}]}",
+                                     g * sin(a), -g * cos(a), mu, m);
             perp_forces* f = NULL;
             REQUIRE(s.sim != NULL);
             REQUIRE_OK(perp_forces_find(s.sim, &f));
@@ -61,17 +60,17 @@ TEST(a_ladder_against_a_smooth_wall_needs_friction_below)
     for (int i = 0; i < 2; ++i) {
         const double a = 1.0, m = 3.0, mu = i == 0 ? 0.5 : 0.2;
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[0,-9.81],\"friction\":{\"pairs\":[{\"a\":\"floor\","
-            "\"b\":"
-            "\"ladder\",\"mu\":%g}]},\"bodies\":["
-            "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"halfplane\","
-            "\"normal\":"
+            "{'dimension':2,'gravity':[0,-9.81],'friction':{'pairs':[{'a':'floor',"
+            "'b':"
+            "'ladder','mu':%g}]},'bodies':["
+            "{'name':'floor','type':'static','shapes':[{'type':'halfplane',"
+            "'normal':"
             "[0,1]}]},"
-            "{\"name\":\"wall\",\"type\":\"static\",\"shapes\":[{\"type\":\"halfplane\",\"normal\":"
-            "[-1,0],\"offset\":%.17g}]},"
-            "{\"name\":\"ladder\",\"mass\":%g,\"inertia\":1,\"position\":[0,%.17g],\"shapes\":["
-            "{\"type\":\"circle\",\"radius\":0.001,\"position\":[%.17g,%.17g]},"
-            "{\"type\":\"circle\",\"radius\":0.001,\"position\":[%.17g,%.17g]}]}]}",
+            "{'name':'wall','type':'static','shapes':[{'type':'halfplane','normal':"
+            "[-1,0],'offset':%.17g}]},"
+            "{'name':'ladder','mass':%g,'inertia':1,'position':[0,%.17g],'shapes':["
+            "{'type':'circle','radius':0.001,'position':[%.17g,%.17g]},"
+            "{'type':'circle','radius':0.001,'position':[%.17g,%.17g]}]}]}",
             mu, -(cos(a) + 0.001), m, sin(a) + 0.001, -cos(a), -sin(a), cos(a), sin(a));
         perp_forces* f = NULL;
         REQUIRE(s.sim != NULL);
@@ -100,13 +99,13 @@ TEST(a_ladder_against_a_smooth_wall_needs_friction_below)
 TEST(a_table_on_four_legs_stands_whatever_the_share_of_each)
 {
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{"
-        "\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"table\",\"mass\":10,\"inertia\":[1,1,"
-        "1],\"position\":[0,0,0.8],\"shapes\":["
-        "{\"type\":\"sphere\",\"radius\":0.1,\"position\":[0.5,0.4,-0.7]},"
-        "{\"type\":\"sphere\",\"radius\":0.1,\"position\":[-0.5,0.4,-0.7]},"
-        "{\"type\":\"sphere\",\"radius\":0.1,\"position\":[0.5,-0.4,-0.7]},"
-        "{\"type\":\"sphere\",\"radius\":0.1,\"position\":[-0.5,-0.4,-0.7]}]}]}");
+        "{'gravity':[0,0,-9.81],'bodies':[{'name':'floor','type':'static','shapes':[{"
+        "'type':'plane','normal':[0,0,1]}]},{'name':'table','mass':10,'inertia':[1,1,"
+        "1],'position':[0,0,0.8],'shapes':["
+        "{'type':'sphere','radius':0.1,'position':[0.5,0.4,-0.7]},"
+        "{'type':'sphere','radius':0.1,'position':[-0.5,0.4,-0.7]},"
+        "{'type':'sphere','radius':0.1,'position':[0.5,-0.4,-0.7]},"
+        "{'type':'sphere','radius':0.1,'position':[-0.5,-0.4,-0.7]}]}]}");
     perp_forces* f = NULL;
     REQUIRE(s.sim != NULL);
     REQUIRE_OK(perp_forces_find(s.sim, &f));
@@ -134,12 +133,12 @@ TEST(a_rolling_ball_accelerates_by_five_sevenths)
     /* rolling already: centripetal terms must not count, the surface is curved */
     const double a = 0.2;
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[%.17g,0,%.17g],\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":"
-        "\"floor\","
-        "\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":"
-        "\"ball\",\"mass\":2,\"position\":[0,0,0.3],\"velocity\":[1.5,0,0],\"angular_velocity\":[0,"
+        "{'gravity':[%.17g,0,%.17g],'friction':{'default':0.5},'bodies':[{'name':"
+        "'floor',"
+        "'type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},{'name':"
+        "'ball','mass':2,'position':[0,0,0.3],'velocity':[1.5,0,0],'angular_velocity':[0,"
         "5,"
-        "0],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.3}]}]}",
+        "0],'shapes':[{'type':'sphere','radius':0.3}]}]}",
         g * sin(a), -g * cos(a));
     perp_forces* f = NULL;
     REQUIRE(s.sim != NULL);
@@ -157,12 +156,12 @@ TEST(a_rolling_ball_accelerates_by_five_sevenths)
 TEST(a_spinning_disc_is_driven_by_sliding_friction)
 {
     const double mu = 0.3, m = 2.0, R = 0.5, I = 0.25;
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"friction\":{\"default\":%g},\"bodies\":["
-        "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"halfplane\",\"normal\":[0,"
-        "1]}]},{\"name\":\"disc\",\"mass\":%g,\"inertia\":%g,\"position\":[0,%g],"
-        "\"angular_velocity\":-10,\"shapes\":[{\"type\":\"circle\",\"radius\":%g}]}]}",
-        mu, m, I, R, R);
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'friction':{'default':%g},'bodies':["
+                       "{'name':'floor','type':'static','shapes':[{'type':'halfplane','normal':[0,"
+                       "1]}]},{'name':'disc','mass':%g,'inertia':%g,'position':[0,%g],"
+                       "'angular_velocity':-10,'shapes':[{'type':'circle','radius':%g}]}]}",
+                       mu, m, I, R, R);
     perp_forces* f = NULL;
     REQUIRE(s.sim != NULL);
     REQUIRE_OK(perp_forces_find(s.sim, &f));
@@ -172,9 +171,8 @@ TEST(a_spinning_disc_is_driven_by_sliding_friction)
     CHECK_NEAR(f->body[1].angular[2], mu * m * g * R / I, 1e-9);
     CLOSE(f, s);
     /* and a free body turns by Euler's equations */
-    s = scene_sim_open(
-        "{\"bodies\":[{\"name\":\"top\",\"mass\":1,\"inertia\":[1,2,3],\"angular_"
-        "velocity\":[0.5,-1,2],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}");
+    s = scene_sim_open("{'bodies':[{'name':'top','mass':1,'inertia':[1,2,3],'angular_"
+                       "velocity':[0.5,-1,2],'shapes':[{'type':'sphere','radius':0.1}]}]}");
     REQUIRE(s.sim != NULL);
     REQUIRE_OK(perp_forces_find(s.sim, &f));
     CHECK_NEAR(f->body[0].angular[0], (2.0 - 3.0) / 1.0 * -1.0 * 2.0, 1e-12);
@@ -190,11 +188,11 @@ static scene_sim painleve(double angle, double mu, double spin)
     const double ox = 0.5 * cos(angle), oy = -0.5 * sin(angle), r = 0.001;
     /* the tip slides at 3 m/s, without leaving: v = (3, 0) - spin x (ox, oy - r) */
     return scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"friction\":{\"default\":%g},\"bodies\":["
-        "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"halfplane\",\"normal\":[0,"
-        "1]}]},{\"name\":\"rod\",\"mass\":1,\"inertia\":%.17g,\"position\":[0,%.17g],\"velocity\":["
-        "%.17g,%.17g],\"angular_velocity\":%.17g,\"shapes\":[{\"type\":\"circle\",\"radius\":%g,"
-        "\"position\":[%.17g,%.17g]}]}]}",
+        "{'dimension':2,'gravity':[0,-9.81],'friction':{'default':%g},'bodies':["
+        "{'name':'floor','type':'static','shapes':[{'type':'halfplane','normal':[0,"
+        "1]}]},{'name':'rod','mass':1,'inertia':%.17g,'position':[0,%.17g],'velocity':["
+        "%.17g,%.17g],'angular_velocity':%.17g,'shapes':[{'type':'circle','radius':%g,"
+        "'position':[%.17g,%.17g]}]}]}",
         mu, 1.0 / 12.0, -oy + r, 3.0 + spin * (oy - r), -spin * ox, spin, r, ox, oy);
 }
 
@@ -235,10 +233,10 @@ TEST(painleves_rod_has_one_solution_or_none_or_two_as_the_closed_form_says)
 TEST(bodies_that_meet_are_said_to_meet)
 {
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{"
-        "\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,"
+        "{'gravity':[0,0,-9.81],'bodies':[{'name':'floor','type':'static','shapes':[{"
+        "'type':'plane','normal':[0,0,1]}]},{'name':'ball','mass':1,'position':[0,0,"
         "1],"
-        "\"velocity\":[0,0,-1],\"shapes\":[{\"type\":\"sphere\",\"radius\":1}]}]}");
+        "'velocity':[0,0,-1],'shapes':[{'type':'sphere','radius':1}]}]}");
     perp_forces* f = NULL;
     REQUIRE(s.sim != NULL);
     REQUIRE_OK(perp_forces_find(s.sim, &f));
@@ -250,12 +248,12 @@ TEST(bodies_that_meet_are_said_to_meet)
 TEST(a_pendulum_carries_its_weight_and_its_swing)
 {
     /* a point at the end of a massless arm of length 2, at the bottom, at 3 m/s: tension m g + m v^2/r */
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"bodies\":[{\"name\":\"bob\",\"mass\":2,"
-        "\"inertia\":"
-        "0.5,\"position\":[0,-2],\"velocity\":[3,0],\"angular_velocity\":1.5}],\"joints\":[{"
-        "\"name\":"
-        "\"pin\",\"type\":\"revolute\",\"a\":\"world\",\"b\":\"bob\",\"at\":[0,0]}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'bodies':[{'name':'bob','mass':2,"
+                       "'inertia':"
+                       "0.5,'position':[0,-2],'velocity':[3,0],'angular_velocity':1.5}],'joints':[{"
+                       "'name':"
+                       "'pin','type':'revolute','a':'world','b':'bob','at':[0,0]}]}");
     perp_forces* f = NULL;
     REQUIRE(s.sim != NULL);
     REQUIRE_OK(perp_forces_find(s.sim, &f));

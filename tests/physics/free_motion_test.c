@@ -8,12 +8,11 @@ typedef struct drift {
 
 static drift tumble(double h, double spin)
 {
-    scene_sim s =
-        scene_sim_open("{\"step\":%.17g,\"duration\":10,\"bodies\":[{\"name\":\"b\",\"mass\":2,"
-                       "\"inertia\":[1,2,2.5],\"velocity\":[0.3,-0.2,0.1],"
-                       "\"angular_velocity\":[%.17g,%.17g,%.17g],"
-                       "\"shapes\":[{\"type\":\"box\",\"size\":[1,0.6,0.3]}]}]}",
-                       h, 1e-3 * spin, spin, 1e-3 * spin);
+    scene_sim s = scene_sim_open("{'step':%.17g,'duration':10,'bodies':[{'name':'b','mass':2,"
+                                 "'inertia':[1,2,2.5],'velocity':[0.3,-0.2,0.1],"
+                                 "'angular_velocity':[%.17g,%.17g,%.17g],"
+                                 "'shapes':[{'type':'box','size':[1,0.6,0.3]}]}]}",
+                                 h, 1e-3 * spin, spin, 1e-3 * spin);
     drift d = {NAN, NAN};
     if (s.sim == NULL) {
         return d;
@@ -58,11 +57,11 @@ TEST(a_fast_tumbling_body_never_gains_energy)
     /* up to ten radians a step: no step size may let a free body explode */
     const double spins[] = {10.0, 30.0, 100.0, 1000.0};
     for (int i = 0; i < 4; ++i) {
-        scene_sim s = scene_sim_open(
-            "{\"step\":0.01,\"duration\":10,\"bodies\":[{\"name\":\"b\",\"density\":1000,"
-            "\"angular_velocity\":[%.17g,%.17g,%.17g],"
-            "\"shapes\":[{\"type\":\"box\",\"size\":[0.1,0.2,0.4]}]}]}",
-            1e-3 * spins[i], spins[i], 1e-3 * spins[i]);
+        scene_sim s =
+            scene_sim_open("{'step':0.01,'duration':10,'bodies':[{'name':'b','density':1000,"
+                           "'angular_velocity':[%.17g,%.17g,%.17g],"
+                           "'shapes':[{'type':'box','size':[0.1,0.2,0.4]}]}]}",
+                           1e-3 * spins[i], spins[i], 1e-3 * spins[i]);
         REQUIRE(s.sim != NULL);
         double P[3], L0[3], L1[3];
         const double E0 = perp_sim_energy(s.sim).total;
@@ -87,9 +86,9 @@ TEST(without_rotation_nothing_is_lost)
 
 TEST(a_thrown_particle_follows_the_exact_recursion_of_the_scheme)
 {
-    scene_sim s = scene_sim_open("{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":1,"
-                                 "\"bodies\":[{\"name\":\"p\",\"mass\":3,\"velocity\":[1,2,3],"
-                                 "\"shapes\":[{\"type\":\"particle\"}]}]}");
+    scene_sim s = scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':1,"
+                                 "'bodies':[{'name':'p','mass':3,'velocity':[1,2,3],"
+                                 "'shapes':[{'type':'particle'}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-12);
     const perp_body_state b = scene_sim_body(&s, "p");
@@ -103,9 +102,8 @@ TEST(a_thrown_particle_follows_the_exact_recursion_of_the_scheme)
 
 TEST(a_constant_spin_about_a_principal_axis_is_exact)
 {
-    scene_sim s =
-        scene_sim_open("{\"step\":0.05,\"duration\":2,\"bodies\":[{\"name\":\"b\","
-                       "\"mass\":1,\"inertia\":[1,2,2.5],\"angular_velocity\":[0,0,3]}]}");
+    scene_sim s = scene_sim_open("{'step':0.05,'duration':2,'bodies':[{'name':'b',"
+                                 "'mass':1,'inertia':[1,2,2.5],'angular_velocity':[0,0,3]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-12);
     const perp_body_state b = scene_sim_body(&s, "b");
@@ -117,11 +115,11 @@ TEST(a_constant_spin_about_a_principal_axis_is_exact)
 TEST(a_constant_wrench_in_the_body_frame_turns_with_the_body)
 {
     /* planar: torque 2 on inertia 0.5 gives 4 rad/s^2; the body-frame force then turns along */
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"step\":0.001,\"duration\":1,\"bodies\":[{\"name\":\"b\",\"mass\":1,"
-        "\"inertia\":0.5}],\"forces\":[{\"type\":\"wrench\",\"body\":\"b\",\"force\":[1,0],"
-        "\"torque\":2,\"frame\":\"body\"},{\"type\":\"wrench\",\"body\":\"b\","
-        "\"force\":[\"sin(t)\",0]}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'step':0.001,'duration':1,'bodies':[{'name':'b','mass':1,"
+                       "'inertia':0.5}],'forces':[{'type':'wrench','body':'b','force':[1,0],"
+                       "'torque':2,'frame':'body'},{'type':'wrench','body':'b',"
+                       "'force':['sin(t)',0]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-12);
     const perp_body_state b = scene_sim_body(&s, "b");

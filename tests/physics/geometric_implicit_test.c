@@ -89,13 +89,13 @@ TEST(the_step_is_that_of_the_nonlinear_problem_with_closest_points_as_unknowns)
         lower[i] = bounded ? 0.0 : -INFINITY;
         upper[i] = INFINITY;
     }
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":0.6,\"stepper\":"
-        "\"geometric-implicit\",\"friction\":{\"default\":0.25},\"bodies\":[{\"name\":\"A\","
-        "\"type\":\"static\",\"shapes\":[{\"type\":\"superellipse\",\"radii\":[2,1.2],"
-        "\"exponent\":2}]},{\"name\":\"B\",\"mass\":1,\"inertia\":0.185,\"position\":[0,1.7],"
-        "\"velocity\":[0.8,0],\"angular_velocity\":3,\"shapes\":[{\"type\":\"superellipse\","
-        "\"radii\":[0.7,0.5],\"exponent\":2}]}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':0.6,'stepper':"
+                       "'geometric-implicit','friction':{'default':0.25},'bodies':[{'name':'A',"
+                       "'type':'static','shapes':[{'type':'superellipse','radii':[2,1.2],"
+                       "'exponent':2}]},{'name':'B','mass':1,'inertia':0.185,'position':[0,1.7],"
+                       "'velocity':[0.8,0],'angular_velocity':3,'shapes':[{'type':'superellipse',"
+                       "'radii':[0.7,0.5],'exponent':2}]}]}");
     CHECK_EQ_STR(s.error, "");
     REQUIRE(s.sim != NULL);
     perp_ncp_solver* solver = NULL;
@@ -156,12 +156,12 @@ TEST(two_rectangles_that_turn_together_overlap_by_rounding_only)
         double area[2];
         for (int which = 0; which < 2; ++which) {
             scene_sim s = scene_sim_open(
-                "{\"dimension\":2,\"step\":%.17g,\"duration\":%.17g,\"stepper\":\"%s\",\"contact\":"
-                "\"peg\",\"friction\":{\"cone\":\"none\"},\"bodies\":[{\"name\":\"lower\","
-                "\"density\":1,\"position\":[0,-0.25],\"angular_velocity\":1,\"shapes\":[{\"type\":"
-                "\"box\",\"size\":[2,0.5]}]},{\"name\":\"upper\",\"density\":1,\"position\":[0,0."
+                "{'dimension':2,'step':%.17g,'duration':%.17g,'stepper':'%s','contact':"
+                "'peg','friction':{'cone':'none'},'bodies':[{'name':'lower',"
+                "'density':1,'position':[0,-0.25],'angular_velocity':1,'shapes':[{'type':"
+                "'box','size':[2,0.5]}]},{'name':'upper','density':1,'position':[0,0."
                 "25],"
-                "\"angular_velocity\":1,\"shapes\":[{\"type\":\"box\",\"size\":[1,0.5]}]}]}",
+                "'angular_velocity':1,'shapes':[{'type':'box','size':[1,0.5]}]}]}",
                 h, h, which == 0 ? "stewart-trinkle" : "geometric-implicit");
             REQUIRE(s.sim != NULL);
             CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
@@ -178,18 +178,18 @@ TEST(nothing_sinks_in_however_it_turns)
 {
     /* a box, a superellipse and a compound (a union of two circles) tumble into a valley */
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":1.5,\"stepper\":"
-        "\"geometric-implicit\",\"friction\":{\"default\":0.4},\"bodies\":[{\"name\":\"valley\","
-        "\"type\":\"static\",\"shapes\":[{\"type\":\"halfplane\",\"normal\":[0.3,1]},{\"type\":"
-        "\"halfplane\",\"normal\":[-0.3,1]}]},{\"name\":\"box\",\"density\":1,\"position\":[-1.5,1."
+        "{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':1.5,'stepper':"
+        "'geometric-implicit','friction':{'default':0.4},'bodies':[{'name':'valley',"
+        "'type':'static','shapes':[{'type':'halfplane','normal':[0.3,1]},{'type':"
+        "'halfplane','normal':[-0.3,1]}]},{'name':'box','density':1,'position':[-1.5,1."
         "5],"
-        "\"angular_velocity\":7,\"shapes\":[{\"type\":\"box\",\"size\":[0.6,0.3]}]},{\"name\":"
-        "\"egg\",\"density\":1,\"position\":[1.5,1.6],\"angular_velocity\":-9,\"shapes\":[{"
-        "\"type\":"
-        "\"superellipse\",\"radii\":[0.4,0.25],\"exponent\":3}]},{\"name\":\"bone\",\"density\":1,"
-        "\"position\":[0,3],\"velocity\":[0.3,0],\"angular_velocity\":5,\"shapes\":[{\"type\":"
-        "\"circle\",\"radius\":0.2,\"position\":[-0.3,0]},{\"type\":\"circle\",\"radius\":0.15,"
-        "\"position\":[0.3,0]}]}]}");
+        "'angular_velocity':7,'shapes':[{'type':'box','size':[0.6,0.3]}]},{'name':"
+        "'egg','density':1,'position':[1.5,1.6],'angular_velocity':-9,'shapes':[{"
+        "'type':"
+        "'superellipse','radii':[0.4,0.25],'exponent':3}]},{'name':'bone','density':1,"
+        "'position':[0,3],'velocity':[0.3,0],'angular_velocity':5,'shapes':[{'type':"
+        "'circle','radius':0.2,'position':[-0.3,0]},{'type':'circle','radius':0.15,"
+        "'position':[0.3,0]}]}]}");
     CHECK_EQ_STR(s.error, "");
     REQUIRE(s.sim != NULL);
     double deepest = 0.0, worst = 0.0;
@@ -220,11 +220,11 @@ TEST(nothing_sinks_in_however_it_turns)
 static double roll(double h, const char* stepper)
 {
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":0.5,\"stepper\":\"%s\","
-        "\"friction\":{\"default\":2},\"bodies\":[{\"name\":\"slope\",\"type\":\"static\","
-        "\"shapes\":[{\"type\":\"halfplane\",\"normal\":[0.1,1]}]},{\"name\":\"egg\",\"density\":1,"
-        "\"position\":[0,0.80622577482985502],\"shapes\":[{\"type\":\"superellipse\",\"radii\":"
-        "[1,0.8],\"exponent\":2}]}]}",
+        "{'dimension':2,'gravity':[0,-9.81],'step':%.17g,'duration':0.5,'stepper':'%s',"
+        "'friction':{'default':2},'bodies':[{'name':'slope','type':'static',"
+        "'shapes':[{'type':'halfplane','normal':[0.1,1]}]},{'name':'egg','density':1,"
+        "'position':[0,0.80622577482985502],'shapes':[{'type':'superellipse','radii':"
+        "[1,0.8],'exponent':2}]}]}",
         h, stepper);
     double x = NAN;
     if (s.sim != NULL && scene_sim_run(&s) <= 1e-9) {
@@ -255,12 +255,12 @@ TEST(an_ellipse_that_rolls_is_followed_at_first_order)
 
 TEST(a_disc_that_rolls_loses_nothing)
 {
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":2,\"stepper\":"
-        "\"geometric-implicit\",\"friction\":{\"default\":0.4},\"bodies\":[{\"name\":\"ground\","
-        "\"type\":\"static\",\"shapes\":[{\"type\":\"halfplane\",\"normal\":[0,1]}]},{\"name\":"
-        "\"disc\",\"density\":1,\"position\":[0,1],\"velocity\":[-3,0],\"angular_velocity\":3,"
-        "\"shapes\":[{\"type\":\"superellipse\",\"radii\":[1,1],\"exponent\":2}]}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':2,'stepper':"
+                       "'geometric-implicit','friction':{'default':0.4},'bodies':[{'name':'ground',"
+                       "'type':'static','shapes':[{'type':'halfplane','normal':[0,1]}]},{'name':"
+                       "'disc','density':1,'position':[0,1],'velocity':[-3,0],'angular_velocity':3,"
+                       "'shapes':[{'type':'superellipse','radii':[1,1],'exponent':2}]}]}");
     REQUIRE(s.sim != NULL);
     const double E = perp_sim_energy(s.sim).kinetic;
     CHECK_AT_MOST(scene_sim_run(&s), 1e-11);
@@ -318,7 +318,7 @@ static scene_sim toss(uint64_t seed, double corner[CORNERS][3])
     for (int i = 0; i < 12; ++i) {
         n[i] = generate_uniform(&r, -1.0, 1.0);
     }
-    return scene_sim_quoted(
+    return scene_sim_open(
         "{'gravity':[0,0,-9.81],'step':%.17g,'duration':%.17g,'stepper':'geometric-implicit','"
         "friction':{'default':"
         "%.17g},'bodies':[{'name':'table','type':'static','shapes':[{'type':'plane','normal':"
@@ -361,9 +361,9 @@ TEST(tossed_cubes_with_cut_corners_come_to_rest_on_their_faces)
 
 TEST(contacts_that_need_overlap_are_refused)
 {
-    scene_sim s = scene_sim_open(
-        "{\"stepper\":\"geometric-implicit\",\"contact\":\"corrective\",\"bodies\":[{\"name\":"
-        "\"b\",\"mass\":1,\"shapes\":[{\"type\":\"sphere\",\"radius\":1}]}]}");
+    scene_sim s =
+        scene_sim_open("{'stepper':'geometric-implicit','contact':'corrective','bodies':[{'name':"
+                       "'b','mass':1,'shapes':[{'type':'sphere','radius':1}]}]}");
     CHECK(s.sim == NULL);
     CHECK_CONTAINS(s.error, "/contact: 'corrective' has contacts only where bodies overlap");
     scene_sim_close(&s);
@@ -372,13 +372,13 @@ TEST(contacts_that_need_overlap_are_refused)
 TEST(a_warm_step_asks_for_no_memory)
 {
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":10,\"stepper\":\"geometric-implicit\","
-        "\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\","
-        "\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"a\",\"density\":1,"
-        "\"position\":[0,0,0.31],\"angular_velocity\":[0,4,1],\"shapes\":[{\"type\":\"ellipsoid\","
-        "\"radii\":[0.5,0.4,0.3]}]},{\"name\":\"b\",\"density\":1,\"position\":[3,0,0.5],"
-        "\"velocity\":"
-        "[-1,0,0],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]}]}");
+        "{'gravity':[0,0,-9.81],'step':0.01,'duration':10,'stepper':'geometric-implicit',"
+        "'friction':{'default':0.5},'bodies':[{'name':'floor','type':'static',"
+        "'shapes':[{'type':'plane','normal':[0,0,1]}]},{'name':'a','density':1,"
+        "'position':[0,0,0.31],'angular_velocity':[0,4,1],'shapes':[{'type':'ellipsoid',"
+        "'radii':[0.5,0.4,0.3]}]},{'name':'b','density':1,'position':[3,0,0.5],"
+        "'velocity':"
+        "[-1,0,0],'shapes':[{'type':'sphere','radius':0.5}]}]}");
     CHECK_EQ_STR(s.error, "");
     REQUIRE(s.sim != NULL);
     for (int i = 0; i < 300; ++i) {

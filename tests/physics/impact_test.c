@@ -12,12 +12,12 @@ static void check_kept(const double* a, const double* b, double tolerance)
 TEST(two_bodies_that_collide_keep_their_momentum)
 {
     /* off centre, spinning, with friction: linear and angular momentum of the pair */
-    scene_sim s = scene_sim_open(
-        "{\"step\":0.01,\"duration\":1,\"friction\":{\"default\":0.4},\"bodies\":["
-        "{\"name\":\"a\",\"density\":1,\"position\":[-1,0,0],\"velocity\":[3,0.1,0],"
-        "\"angular_velocity\":[0,0,2],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]},"
-        "{\"name\":\"b\",\"density\":3,\"position\":[1,0.2,0.1],\"velocity\":[-1,0,0],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,0.8,0.9]}]}]}");
+    scene_sim s =
+        scene_sim_open("{'step':0.01,'duration':1,'friction':{'default':0.4},'bodies':["
+                       "{'name':'a','density':1,'position':[-1,0,0],'velocity':[3,0.1,0],"
+                       "'angular_velocity':[0,0,2],'shapes':[{'type':'sphere','radius':0.5}]},"
+                       "{'name':'b','density':3,'position':[1,0.2,0.1],'velocity':[-1,0,0],"
+                       "'shapes':[{'type':'box','size':[1,0.8,0.9]}]}]}");
     REQUIRE(s.sim != NULL);
     double P0[3], L0[3], P1[3], L1[3];
     perp_sim_momentum(s.sim, P0, L0);
@@ -36,15 +36,15 @@ TEST(friction_between_two_moving_bodies_obeys_the_third_law)
 {
     /* a box dragged along by a plank that slides on a frictionless floor: what one gains the other
      * loses, and in the end they move as one */
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,\"friction\":{\"default\":0.3,"
-        "\"pairs\":[{\"a\":\"floor\",\"b\":\"plank\",\"mu\":0}]},\"bodies\":["
-        "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-        "\"normal\":[0,0,1]}]},"
-        "{\"name\":\"plank\",\"mass\":2,\"position\":[0,0,0.05],\"velocity\":[2,0.5,0],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[4,4,0.1]}]},"
-        "{\"name\":\"box\",\"mass\":1,\"position\":[0,0,0.2],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[0.2,0.2,0.2]}]}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':2,'friction':{'default':0.3,"
+                       "'pairs':[{'a':'floor','b':'plank','mu':0}]},'bodies':["
+                       "{'name':'floor','type':'static','shapes':[{'type':'plane',"
+                       "'normal':[0,0,1]}]},"
+                       "{'name':'plank','mass':2,'position':[0,0,0.05],'velocity':[2,0.5,0],"
+                       "'shapes':[{'type':'box','size':[4,4,0.1]}]},"
+                       "{'name':'box','mass':1,'position':[0,0,0.2],"
+                       "'shapes':[{'type':'box','size':[0.2,0.2,0.2]}]}]}");
     REQUIRE(s.sim != NULL);
     double P0[3], L[3], P1[3];
     perp_sim_momentum(s.sim, P0, L);
@@ -63,14 +63,13 @@ TEST(a_struck_ball_does_not_pass_its_neighbour_within_the_step)
 {
     /* B rests a millimetre before C; A strikes B so hard that B would pass C within one step. C's
      * margin is tiny: only the check after the solve can know. */
-    scene_sim s =
-        scene_sim_open("{\"step\":0.01,\"duration\":0.2,\"bodies\":["
-                       "{\"name\":\"a\",\"mass\":1,\"position\":[-0.35,0,0],\"velocity\":[50,0,0],"
-                       "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]},"
-                       "{\"name\":\"b\",\"mass\":1,\"position\":[0,0,0],"
-                       "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]},"
-                       "{\"name\":\"c\",\"mass\":1,\"position\":[0.201,0,0],"
-                       "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}");
+    scene_sim s = scene_sim_open("{'step':0.01,'duration':0.2,'bodies':["
+                                 "{'name':'a','mass':1,'position':[-0.35,0,0],'velocity':[50,0,0],"
+                                 "'shapes':[{'type':'sphere','radius':0.1}]},"
+                                 "{'name':'b','mass':1,'position':[0,0,0],"
+                                 "'shapes':[{'type':'sphere','radius':0.1}]},"
+                                 "{'name':'c','mass':1,'position':[0.201,0,0],"
+                                 "'shapes':[{'type':'sphere','radius':0.1}]}]}");
     REQUIRE(s.sim != NULL);
     double worst = 0.0, depth = 0.0;
     bool repeated = false;
@@ -90,12 +89,12 @@ TEST(a_struck_ball_does_not_pass_its_neighbour_within_the_step)
 
 TEST(a_fast_ball_does_not_tunnel_through_a_thin_wall)
 {
-    scene_sim s = scene_sim_open(
-        "{\"step\":0.01,\"duration\":0.1,\"bodies\":["
-        "{\"name\":\"wall\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\","
-        "\"size\":[0.01,4,4]}]},"
-        "{\"name\":\"ball\",\"mass\":1,\"position\":[-1.5,0.3,0.2],\"velocity\":[100,0,0],"
-        "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}");
+    scene_sim s =
+        scene_sim_open("{'step':0.01,'duration':0.1,'bodies':["
+                       "{'name':'wall','type':'static','shapes':[{'type':'box',"
+                       "'size':[0.01,4,4]}]},"
+                       "{'name':'ball','mass':1,'position':[-1.5,0.3,0.2],'velocity':[100,0,0],"
+                       "'shapes':[{'type':'sphere','radius':0.1}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(scene_sim_body(&s, "ball").position[0], -0.105, 1e-9);
@@ -104,12 +103,12 @@ TEST(a_fast_ball_does_not_tunnel_through_a_thin_wall)
 
 static double overlap_run(const char* body, double* speed)
 {
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":1,\"allow_overlap\":true,"
-        "\"friction\":{\"default\":0.5},\"bodies\":["
-        "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-        "\"normal\":[0,0,1]}]},%s]}",
-        body);
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':1,'allow_overlap':true,"
+                       "'friction':{'default':0.5},'bodies':["
+                       "{'name':'floor','type':'static','shapes':[{'type':'plane',"
+                       "'normal':[0,0,1]}]},%s]}",
+                       body);
     if (s.sim == NULL) {
         return NAN;
     }
@@ -139,18 +138,18 @@ static double overlap_run(const char* body, double* speed)
 TEST(bodies_that_overlap_at_the_start_part_without_being_flung)
 {
     double speed;
-    const double one = overlap_run("{\"name\":\"a\",\"mass\":1,\"position\":[0,0,0.3],"
-                                   "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]}",
+    const double one = overlap_run("{'name':'a','mass':1,'position':[0,0,0.3],"
+                                   "'shapes':[{'type':'box','size':[1,1,1]}]}",
                                    &speed);
     TEST_PRINT("box 0.2 deep in the floor: overlap later %.2g, fastest upwards %.2g", one, speed);
     CHECK_AT_MOST(one, 1e-6);
     CHECK_AT_MOST(speed, 1e-3);
-    const double two = overlap_run("{\"name\":\"a\",\"mass\":1,\"position\":[0,0,0.5],"
-                                   "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
-                                   "{\"name\":\"b\",\"mass\":3,\"position\":[0.1,0,1.4],"
-                                   "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
-                                   "{\"name\":\"c\",\"mass\":1,\"position\":[0.1,0.1,2.0],"
-                                   "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.2}]}",
+    const double two = overlap_run("{'name':'a','mass':1,'position':[0,0,0.5],"
+                                   "'shapes':[{'type':'box','size':[1,1,1]}]},"
+                                   "{'name':'b','mass':3,'position':[0.1,0,1.4],"
+                                   "'shapes':[{'type':'box','size':[1,1,1]}]},"
+                                   "{'name':'c','mass':1,'position':[0.1,0.1,2.0],"
+                                   "'shapes':[{'type':'sphere','radius':0.2}]}",
                                    &speed);
     TEST_PRINT("stack with overlaps: overlap later %.2g, fastest upwards %.2g", two, speed);
     CHECK_AT_MOST(two, 1e-5);

@@ -7,10 +7,10 @@
 /* A spinning top without a floor: torque-free, all inertias different, a fast spin. */
 static double top(double h, double* momentum_error)
 {
-    scene_sim s = scene_sim_open(
-        "{\"step\":%.17g,\"duration\":1,\"stepper\":\"implicit\",\"bodies\":[{\"name\":\"b\","
-        "\"mass\":2,\"inertia\":[1,2,2.5],\"angular_velocity\":[0.3,3,0.5]}]}",
-        h);
+    scene_sim s =
+        scene_sim_open("{'step':%.17g,'duration':1,'stepper':'implicit','bodies':[{'name':'b',"
+                       "'mass':2,'inertia':[1,2,2.5],'angular_velocity':[0.3,3,0.5]}]}",
+                       h);
     if (s.sim == NULL) {
         return NAN;
     }
@@ -79,13 +79,13 @@ TEST(a_free_asymmetric_body_is_followed_at_first_order_and_keeps_its_momentum)
  * Position after one second; the error against the finest step. */
 static perp_body_state swing(double h)
 {
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":1,"
-        "\"stepper\":\"implicit\",\"bodies\":[{\"name\":\"bob\",\"mass\":1,\"position\":[1,0],"
-        "\"shapes\":[{\"type\":\"particle\"}]}],\"forces\":[{\"type\":\"spring\",\"a\":\"world\","
-        "\"b\":\"bob\",\"at_a\":[0,0],\"at_b\":[0,0],\"stiffness\":200,\"damping\":1,\"rest\":1,"
-        "\"implicit\":false}]}",
-        h);
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':%.17g,'duration':1,"
+                       "'stepper':'implicit','bodies':[{'name':'bob','mass':1,'position':[1,0],"
+                       "'shapes':[{'type':'particle'}]}],'forces':[{'type':'spring','a':'world',"
+                       "'b':'bob','at_a':[0,0],'at_b':[0,0],'stiffness':200,'damping':1,'rest':1,"
+                       "'implicit':false}]}",
+                       h);
     perp_body_state state = {.position = {NAN, NAN}};
     if (s.sim != NULL && scene_sim_run(&s) <= 1e-12) {
         state = scene_sim_body(&s, "bob");
@@ -112,13 +112,13 @@ TEST(a_pendulum_on_an_explicit_spring_is_followed_at_first_order)
 static void follow_backward_euler(double k, double d)
 {
     /* one coordinate: (m + h d + h^2 k) v' = m v - h k x */
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"step\":0.005,\"duration\":0.5,\"stepper\":\"implicit\","
-        "\"bodies\":[{\"name\":\"p\",\"mass\":1,\"position\":[0.2,0],\"shapes\":[{\"type\":"
-        "\"particle\"}]}],\"forces\":[{\"type\":\"spring\",\"a\":\"world\",\"b\":\"p\","
-        "\"at_a\":[0,0],\"at_b\":[0,0],\"stiffness\":%.17g,\"damping\":%.17g,\"rest\":0,"
-        "\"implicit\":false}]}",
-        k, d);
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'step':0.005,'duration':0.5,'stepper':'implicit',"
+                       "'bodies':[{'name':'p','mass':1,'position':[0.2,0],'shapes':[{'type':"
+                       "'particle'}]}],'forces':[{'type':'spring','a':'world','b':'p',"
+                       "'at_a':[0,0],'at_b':[0,0],'stiffness':%.17g,'damping':%.17g,'rest':0,"
+                       "'implicit':false}]}",
+                       k, d);
     REQUIRE(s.sim != NULL);
     double x = 0.2, v = 0.0;
     const double h = 0.005;
@@ -144,12 +144,12 @@ TEST(stiff_explicit_springs_follow_the_recursion_of_backward_euler)
 TEST(a_stiff_spring_whose_force_is_rounding_of_the_pose_does_not_stop_the_run)
 {
     /* h^2 k = 10 at rest length 1: the force along x is known to k eps, much of a row that starts at 0 */
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.005,\"duration\":1,\"stepper\":"
-        "\"implicit\",\"bodies\":[{\"name\":\"bob\",\"mass\":1,\"position\":[1,0],\"shapes\":[{"
-        "\"type\":\"particle\"}]}],\"forces\":[{\"type\":\"spring\",\"a\":\"world\",\"b\":\"bob\","
-        "\"at_a\":[0,0],\"at_b\":[0,0],\"stiffness\":4e5,\"damping\":3,\"rest\":1,\"implicit\":"
-        "false}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':0.005,'duration':1,'stepper':"
+                       "'implicit','bodies':[{'name':'bob','mass':1,'position':[1,0],'shapes':[{"
+                       "'type':'particle'}]}],'forces':[{'type':'spring','a':'world','b':'bob',"
+                       "'at_a':[0,0],'at_b':[0,0],'stiffness':4e5,'damping':3,'rest':1,'implicit':"
+                       "false}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-6);
     const perp_body_state b = scene_sim_body(&s, "bob");
@@ -160,13 +160,13 @@ TEST(a_stiff_spring_whose_force_is_rounding_of_the_pose_does_not_stop_the_run)
 TEST(a_sliding_block_pushed_by_a_force_in_time_follows_the_scheme_exactly)
 {
     /* m v' = m v + h (cos(t + h) - mu m g): the force is that of the end of the step */
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-10],\"step\":0.01,\"duration\":0.5,\"stepper\":\"implicit\","
-        "\"friction\":{\"default\":0.25},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\","
-        "\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"block\",\"mass\":1,"
-        "\"inertia\":[0.1,0.1,0.1],\"position\":[0,0,0.1],\"velocity\":[3,0,0],\"shapes\":[{"
-        "\"type\":\"box\",\"size\":[1,1,0.2]}]}],\"forces\":[{\"type\":\"wrench\",\"body\":"
-        "\"block\",\"force\":[\"cos(t)\",0,0],\"at\":[0,0,-0.1]}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-10],'step':0.01,'duration':0.5,'stepper':'implicit',"
+                       "'friction':{'default':0.25},'bodies':[{'name':'floor','type':'static',"
+                       "'shapes':[{'type':'plane','normal':[0,0,1]}]},{'name':'block','mass':1,"
+                       "'inertia':[0.1,0.1,0.1],'position':[0,0,0.1],'velocity':[3,0,0],'shapes':[{"
+                       "'type':'box','size':[1,1,0.2]}]}],'forces':[{'type':'wrench','body':"
+                       "'block','force':['cos(t)',0,0],'at':[0,0,-0.1]}]}");
     REQUIRE(s.sim != NULL);
     double v = 3.0;
     for (int i = 0; i < 50; ++i) {
@@ -180,13 +180,13 @@ TEST(a_sliding_block_pushed_by_a_force_in_time_follows_the_scheme_exactly)
 
 TEST(a_warm_step_that_looks_at_its_end_asks_for_no_memory)
 {
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":10,\"stepper\":\"implicit\","
-        "\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\","
-        "\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"a\",\"density\":1,"
-        "\"position\":[0,0,0.5],\"velocity\":[1,0.3,0],\"shapes\":[{\"type\":\"box\",\"size\":"
-        "[1,1,1]}]},{\"name\":\"b\",\"density\":1,\"position\":[0,0,3],\"angular_velocity\":"
-        "[1,2,3],\"shapes\":[{\"type\":\"box\",\"size\":[0.2,0.3,1]}]}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':10,'stepper':'implicit',"
+                       "'friction':{'default':0.5},'bodies':[{'name':'floor','type':'static',"
+                       "'shapes':[{'type':'plane','normal':[0,0,1]}]},{'name':'a','density':1,"
+                       "'position':[0,0,0.5],'velocity':[1,0.3,0],'shapes':[{'type':'box','size':"
+                       "[1,1,1]}]},{'name':'b','density':1,'position':[0,0,3],'angular_velocity':"
+                       "[1,2,3],'shapes':[{'type':'box','size':[0.2,0.3,1]}]}]}");
     REQUIRE(s.sim != NULL);
     for (int i = 0; i < 200; ++i) {
         REQUIRE_OK(perp_sim_step(s.sim));
@@ -201,11 +201,11 @@ TEST(a_warm_step_that_looks_at_its_end_asks_for_no_memory)
 
 TEST(joint_correction_is_refused_with_the_reason)
 {
-    scene_sim s = scene_sim_open(
-        "{\"stepper\":\"implicit\",\"joint_correction\":true,\"bodies\":[{\"name\":\"b\",\"mass\":"
-        "1,\"inertia\":[1,1,1]}],\"joints\":[{\"name\":\"j\",\"type\":\"spherical\",\"a\":"
-        "\"world\",\"b\":\"b\","
-        "\"at\":[0,0,0]}]}");
+    scene_sim s =
+        scene_sim_open("{'stepper':'implicit','joint_correction':true,'bodies':[{'name':'b','mass':"
+                       "1,'inertia':[1,1,1]}],'joints':[{'name':'j','type':'spherical','a':"
+                       "'world','b':'b',"
+                       "'at':[0,0,0]}]}");
     CHECK(s.sim == NULL);
     CHECK(strstr(s.error, "joint_correction: the stepper 'implicit' does not take it") != NULL);
     scene_sim_close(&s);

@@ -161,12 +161,12 @@ TEST(geometric_implicit_steps_of_small_fast_bodies_meet_the_tolerance)
     for (int i = 0; i < 20; ++i) {
         const double size = 2e-4 * pow(1.3, i % 7), spin = 0.1 + 0.3 * i;
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"step\":%.17g,\"duration\":%.17g,\"stepper\":\"geometric-implicit\","
-            "\"friction\":{\"default\":0},\"bodies\":[{\"name\":\"a\",\"mass\":3e-4,\"position\":"
-            "[0,%.17g],\"velocity\":[40,%d],\"angular_velocity\":%.17g,\"angle\":%d,\"shapes\":[{"
-            "\"type\":\"box\",\"size\":[%.17g,%.17g]}]},{\"name\":\"b\",\"mass\":1e-3,\"position\":"
-            "[%.17g,%.17g],\"velocity\":[-6,11],\"angular_velocity\":-0.5,\"angle\":1,\"shapes\":[{"
-            "\"type\":\"box\",\"size\":[%.17g,%.17g]}]}]}",
+            "{'dimension':2,'step':%.17g,'duration':%.17g,'stepper':'geometric-implicit',"
+            "'friction':{'default':0},'bodies':[{'name':'a','mass':3e-4,'position':"
+            "[0,%.17g],'velocity':[40,%d],'angular_velocity':%.17g,'angle':%d,'shapes':[{"
+            "'type':'box','size':[%.17g,%.17g]}]},{'name':'b','mass':1e-3,'position':"
+            "[%.17g,%.17g],'velocity':[-6,11],'angular_velocity':-0.5,'angle':1,'shapes':[{"
+            "'type':'box','size':[%.17g,%.17g]}]}]}",
             0.4 * size, 6.0 * size, 2.0 * size, 20 + i, spin, i, size, 2.0 * size, 3.0 * size,
             2.2 * size, size, 1.8 * size);
         REQUIRE(s.sim != NULL);
@@ -182,15 +182,15 @@ TEST(large_internal_impulses_that_are_right_are_accepted)
     /* a body between two springs of 1e15 N/m, each 1 mm too short, hence 1e12 N against 9.81 N */
     for (int implicit = 0; implicit < 2; ++implicit) {
         for (double k = 1e9; k <= 1e15; k *= 1e3) {
-            scene_sim s = scene_sim_open(
-                "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.001,\"duration\":0.05,"
-                "\"stepper\":\"%s\",\"bodies\":[{\"name\":\"bob\",\"mass\":1,\"position\":[0,0],"
-                "\"shapes\":[{\"type\":\"particle\"}]}],\"forces\":[{\"type\":\"spring\",\"a\":"
-                "\"world\",\"b\":\"bob\",\"at_a\":[0,1],\"at_b\":[0,0],\"stiffness\":%g,\"rest\":"
-                "0.999},{\"type\":\"spring\",\"a\":\"world\",\"b\":\"bob\",\"at_a\":[0,-1],\"at_"
-                "b\":"
-                "[0,0],\"stiffness\":%g,\"rest\":0.999}]}",
-                implicit ? "implicit" : "stewart-trinkle", k, k);
+            scene_sim s =
+                scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':0.001,'duration':0.05,"
+                               "'stepper':'%s','bodies':[{'name':'bob','mass':1,'position':[0,0],"
+                               "'shapes':[{'type':'particle'}]}],'forces':[{'type':'spring','a':"
+                               "'world','b':'bob','at_a':[0,1],'at_b':[0,0],'stiffness':%g,'rest':"
+                               "0.999},{'type':'spring','a':'world','b':'bob','at_a':[0,-1],'at_"
+                               "b':"
+                               "[0,0],'stiffness':%g,'rest':0.999}]}",
+                               implicit ? "implicit" : "stewart-trinkle", k, k);
             REQUIRE(s.sim != NULL);
             CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
             CHECK_NEAR(scene_sim_body(&s, "bob").position[1], -9.81 / (2.0 * k), 1e-9);

@@ -29,14 +29,14 @@ static double run_for_error(scene_sim* s)
 /* A uniform rod of 1 m and 1 kg on a hinge at its end, released `angle` from hanging. */
 static scene_sim hanging_rod(double h, double angle, bool correction)
 {
-    return scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":%.17g,\"duration\":5,\"joint_correction\":%s,"
-        "\"bodies\":[{\"name\":\"rod\",\"type\":\"dynamic\",\"mass\":1,"
-        "\"inertia\":[0.08333333333333333,0.08333333333333333,0.001],"
-        "\"position\":[%.17g,0,%.17g],\"axis_angle\":[0,1,0,%.17g]}],"
-        "\"joints\":[{\"name\":\"pin\",\"type\":\"revolute\",\"a\":\"world\",\"b\":\"rod\","
-        "\"at\":[0,0,0],\"axis\":[0,1,0]}]}",
-        h, correction ? "true" : "false", 0.5 * sin(angle), -0.5 * cos(angle), -angle);
+    return scene_sim_open("{'gravity':[0,0,-9.81],'step':%.17g,'duration':5,'joint_correction':%s,"
+                          "'bodies':[{'name':'rod','type':'dynamic','mass':1,"
+                          "'inertia':[0.08333333333333333,0.08333333333333333,0.001],"
+                          "'position':[%.17g,0,%.17g],'axis_angle':[0,1,0,%.17g]}],"
+                          "'joints':[{'name':'pin','type':'revolute','a':'world','b':'rod',"
+                          "'at':[0,0,0],'axis':[0,1,0]}]}",
+                          h, correction ? "true" : "false", 0.5 * sin(angle), -0.5 * cos(angle),
+                          -angle);
 }
 
 TEST(the_error_of_a_hanging_rod_is_what_the_gap_term_leaves_in_one_step)
@@ -99,25 +99,25 @@ static scene_sim chain(int n, double length, double duration, const char* type, 
 {
     char* text = malloc(512 * (size_t)n + 256);
     int at = sprintf(text,
-                     "{\"gravity\":[0,0,-9.81],\"step\":0.005,\"duration\":%g,"
-                     "\"joint_correction\":%s,\"bodies\":[",
+                     "{'gravity':[0,0,-9.81],'step':0.005,'duration':%g,"
+                     "'joint_correction':%s,'bodies':[",
                      duration, correction ? "true" : "false");
     for (int i = 0; i < n; ++i) {
         at += sprintf(text + at,
-                      "%s{\"name\":\"l%d\",\"type\":\"dynamic\",\"mass\":0.1,"
-                      "\"inertia\":[%g,%g,%g],\"position\":[%.17g,0,0]}",
+                      "%s{'name':'l%d','type':'dynamic','mass':0.1,"
+                      "'inertia':[%g,%g,%g],'position':[%.17g,0,0]}",
                       i > 0 ? "," : "", i, length * length / 1e3, length * length / 120,
                       length * length / 120, length * (i + 0.5));
     }
-    at += sprintf(text + at, "],\"joints\":[");
+    at += sprintf(text + at, "],'joints':[");
     for (int i = 0; i < n; ++i) {
         char a[16] = "world";
         if (i > 0) {
             sprintf(a, "l%d", i - 1);
         }
         at += sprintf(text + at,
-                      "%s{\"name\":\"j%d\",\"type\":\"%s\",\"a\":\"%s\",\"b\":\"l%d\","
-                      "\"at\":[%.17g,0,0],\"axis\":[0,1,0]}",
+                      "%s{'name':'j%d','type':'%s','a':'%s','b':'l%d',"
+                      "'at':[%.17g,0,0],'axis':[0,1,0]}",
                       i > 0 ? "," : "", i, type, a, i, length * i);
     }
     sprintf(text + at, "]}");
@@ -177,17 +177,16 @@ static scene_sim double_pendulum(double h, bool correction)
 {
     /* a = 1.2, b = 0.4 from hanging */
     const double a = 1.2, b = 0.4;
-    return scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":1,"
-        "\"joint_correction\":%s,\"bodies\":["
-        "{\"name\":\"a\",\"type\":\"dynamic\",\"mass\":1,\"inertia\":0.08333333333333333,"
-        "\"position\":[%.17g,%.17g],\"angle\":%.17g},"
-        "{\"name\":\"b\",\"type\":\"dynamic\",\"mass\":1,\"inertia\":0.08333333333333333,"
-        "\"position\":[%.17g,%.17g],\"angle\":%.17g}],\"joints\":["
-        "{\"name\":\"p\",\"type\":\"revolute\",\"a\":\"world\",\"b\":\"a\",\"at\":[0,0]},"
-        "{\"name\":\"q\",\"type\":\"revolute\",\"a\":\"a\",\"b\":\"b\",\"at\":[%.17g,%.17g]}]}",
-        h, correction ? "true" : "false", 0.5 * sin(a), -0.5 * cos(a), a, sin(a) + 0.5 * sin(b),
-        -cos(a) - 0.5 * cos(b), b, sin(a), -cos(a));
+    return scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':%.17g,'duration':1,"
+                          "'joint_correction':%s,'bodies':["
+                          "{'name':'a','type':'dynamic','mass':1,'inertia':0.08333333333333333,"
+                          "'position':[%.17g,%.17g],'angle':%.17g},"
+                          "{'name':'b','type':'dynamic','mass':1,'inertia':0.08333333333333333,"
+                          "'position':[%.17g,%.17g],'angle':%.17g}],'joints':["
+                          "{'name':'p','type':'revolute','a':'world','b':'a','at':[0,0]},"
+                          "{'name':'q','type':'revolute','a':'a','b':'b','at':[%.17g,%.17g]}]}",
+                          h, correction ? "true" : "false", 0.5 * sin(a), -0.5 * cos(a), a,
+                          sin(a) + 0.5 * sin(b), -cos(a) - 0.5 * cos(b), b, sin(a), -cos(a));
 }
 
 TEST(a_double_pendulum_converges_to_the_exact_trajectory_at_first_order)
@@ -228,15 +227,15 @@ TEST(every_spatial_type_holds_and_its_coordinates_follow_its_rates)
         for (int correction = 0; correction < 2; ++correction) {
             const double h = 0.001;
             scene_sim s = scene_sim_open(
-                "{\"step\":%g,\"duration\":1,\"joint_correction\":%s,\"bodies\":["
-                "{\"name\":\"a\",\"type\":\"dynamic\",\"mass\":2,\"inertia\":[0.1,0.2,0.25],"
-                "\"position\":[0.3,0.1,0],\"axis_angle\":[1,2,3,0.7],"
-                "\"velocity\":[0.1,0.2,0.3],\"angular_velocity\":[0.3,-0.2,0.5]},"
-                "{\"name\":\"b\",\"type\":\"dynamic\",\"mass\":1,\"inertia\":[0.05,0.04,0.03],"
-                "\"position\":[1,0.4,0.2],\"axis_angle\":[0,1,1,1.1],"
-                "\"angular_velocity\":[1,2,-1.5]}],\"joints\":["
-                "{\"name\":\"j\",\"type\":\"%s\",\"a\":\"a\",\"b\":\"b\",\"at\":[0.7,0.2,0.1],"
-                "\"axis\":[1,0.5,-0.3]}]}",
+                "{'step':%g,'duration':1,'joint_correction':%s,'bodies':["
+                "{'name':'a','type':'dynamic','mass':2,'inertia':[0.1,0.2,0.25],"
+                "'position':[0.3,0.1,0],'axis_angle':[1,2,3,0.7],"
+                "'velocity':[0.1,0.2,0.3],'angular_velocity':[0.3,-0.2,0.5]},"
+                "{'name':'b','type':'dynamic','mass':1,'inertia':[0.05,0.04,0.03],"
+                "'position':[1,0.4,0.2],'axis_angle':[0,1,1,1.1],"
+                "'angular_velocity':[1,2,-1.5]}],'joints':["
+                "{'name':'j','type':'%s','a':'a','b':'b','at':[0.7,0.2,0.1],"
+                "'axis':[1,0.5,-0.3]}]}",
                 h, correction == 1 ? "true" : "false", perp_joint_type_name((perp_joint_type)type));
             REQUIRE(s.sim != NULL);
             double P0[3], L0[3], P[3], L[3], sum[3] = {0, 0, 0};
@@ -267,10 +266,10 @@ TEST(angles_are_unwrapped_also_when_a_wheel_turns_by_more_than_half_a_turn_a_ste
     for (int fast = 0; fast < 2; ++fast) {
         const double w = fast == 1 ? -450.0 : 40.0; /* rad/s; h = 0.01 */
         scene_sim s = scene_sim_open(
-            "{\"step\":0.01,\"duration\":1,\"bodies\":[{\"name\":\"wheel\",\"type\":\"dynamic\","
-            "\"mass\":1,\"inertia\":[0.1,0.1,0.2],\"position\":[1,2,3],"
-            "\"angular_velocity\":[0,0,%g]}],\"joints\":[{\"name\":\"axle\",\"type\":\"revolute\","
-            "\"a\":\"world\",\"b\":\"wheel\",\"at\":[1,2,3],\"axis\":[0,0,2]}]}",
+            "{'step':0.01,'duration':1,'bodies':[{'name':'wheel','type':'dynamic',"
+            "'mass':1,'inertia':[0.1,0.1,0.2],'position':[1,2,3],"
+            "'angular_velocity':[0,0,%g]}],'joints':[{'name':'axle','type':'revolute',"
+            "'a':'world','b':'wheel','at':[1,2,3],'axis':[0,0,2]}]}",
             w);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
@@ -290,14 +289,14 @@ TEST(a_door_on_three_hinges_moves_as_on_one_and_the_hinges_share_its_weight)
         int at = 0;
         for (int i = three == 1 ? 0 : 1; i < (three == 1 ? 3 : 2); ++i) {
             at += sprintf(joints + at,
-                          "%s{\"name\":\"h%d\",\"type\":\"revolute\",\"a\":\"world\","
-                          "\"b\":\"door\",\"at\":[0,%g,%g],\"axis\":[0,0.6,0.8]}",
+                          "%s{'name':'h%d','type':'revolute','a':'world',"
+                          "'b':'door','at':[0,%g,%g],'axis':[0,0.6,0.8]}",
                           at > 0 ? "," : "", i, 0.6 * (i - 1), 0.8 * (i - 1));
         }
         scene_sim s = scene_sim_open(
-            "{\"gravity\":[1,0,-9.81],\"step\":0.01,\"duration\":3,\"bodies\":[{\"name\":\"door\","
-            "\"type\":\"dynamic\",\"mass\":20,\"inertia\":[6,6.5,1.2],\"position\":[0.4,0,0]}],"
-            "\"joints\":[%s]}",
+            "{'gravity':[1,0,-9.81],'step':0.01,'duration':3,'bodies':[{'name':'door',"
+            "'type':'dynamic','mass':20,'inertia':[6,6.5,1.2],'position':[0.4,0,0]}],"
+            "'joints':[%s]}",
             joints);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
@@ -328,42 +327,41 @@ static scene_sim four_bar(bool spatial, const double q[4], double R[3][3], bool 
     const char* const name[3] = {"crank", "coupler", "rocker"};
     char text[4096];
     int at = sprintf(text,
-                     "{\"dimension\":%d,\"gravity\":[0,0%s],\"step\":0.005,\"duration\":2,"
-                     "\"joint_correction\":%s,\"bodies\":[",
+                     "{'dimension':%d,'gravity':[0,0%s],'step':0.005,'duration':2,"
+                     "'joint_correction':%s,'bodies':[",
                      spatial ? 3 : 2, spatial ? ",0" : "", correction ? "true" : "false");
     for (int i = 0; i < 3; ++i) {
         const double x = 0.5 * (end[i][0][0] + end[i][1][0]),
                      y = 0.5 * (end[i][0][1] + end[i][1][1]);
-        at += sprintf(text + at, "%s{\"name\":\"%s\",\"type\":\"dynamic\",\"mass\":%g,",
-                      i > 0 ? "," : "", name[i], 1.0 + i);
+        at += sprintf(text + at, "%s{'name':'%s','type':'dynamic','mass':%g,", i > 0 ? "," : "",
+                      name[i], 1.0 + i);
         if (spatial) {
             at += sprintf(text + at,
-                          "\"inertia\":[0.02,0.03,0.04],\"position\":[%.17g,%.17g,%.17g],"
-                          "\"orientation\":[%.17g,%.17g,%.17g,%.17g]}",
+                          "'inertia':[0.02,0.03,0.04],'position':[%.17g,%.17g,%.17g],"
+                          "'orientation':[%.17g,%.17g,%.17g,%.17g]}",
                           R[0][0] * x + R[0][1] * y, R[1][0] * x + R[1][1] * y,
                           R[2][0] * x + R[2][1] * y, q[0], q[1], q[2], q[3]);
         } else {
-            at += sprintf(text + at, "\"inertia\":0.04,\"position\":[%.17g,%.17g]}", x, y);
+            at += sprintf(text + at, "'inertia':0.04,'position':[%.17g,%.17g]}", x, y);
         }
     }
-    at += sprintf(text + at, "],\"joints\":[");
+    at += sprintf(text + at, "],'joints':[");
     const double* const pin[4] = {A, B, C, D};
     const char* const sides[4][2] = {
         {"world", "crank"}, {"crank", "coupler"}, {"coupler", "rocker"}, {"world", "rocker"}};
     for (int i = 0; i < 4; ++i) {
         const double x = pin[i][0], y = pin[i][1];
-        at += sprintf(text + at,
-                      "%s{\"name\":\"%c\",\"type\":\"revolute\",\"a\":\"%s\",\"b\":\"%s\",",
+        at += sprintf(text + at, "%s{'name':'%c','type':'revolute','a':'%s','b':'%s',",
                       i > 0 ? "," : "", 'A' + i, sides[i][0], sides[i][1]);
         if (spatial) {
-            at += sprintf(text + at, "\"at\":[%.17g,%.17g,%.17g],\"axis\":[%.17g,%.17g,%.17g]",
+            at += sprintf(text + at, "'at':[%.17g,%.17g,%.17g],'axis':[%.17g,%.17g,%.17g]",
                           R[0][0] * x + R[0][1] * y, R[1][0] * x + R[1][1] * y,
                           R[2][0] * x + R[2][1] * y, R[0][2], R[1][2], R[2][2]);
         } else {
-            at += sprintf(text + at, "\"at\":[%.17g,%.17g]", x, y);
+            at += sprintf(text + at, "'at':[%.17g,%.17g]", x, y);
         }
-        at += sprintf(text + at, i == 0 ? ",\"motor\":{\"type\":\"velocity\",\"target\":6,"
-                                          "\"max_effort\":3}}"
+        at += sprintf(text + at, i == 0 ? ",'motor':{'type':'velocity','target':6,"
+                                          "'max_effort':3}}"
                                         : "}");
     }
     sprintf(text + at, "]}");
@@ -407,13 +405,13 @@ TEST(a_four_bar_linkage_in_space_moves_as_its_planar_twin)
 TEST(a_millionfold_heavier_load_hangs_from_a_light_chain)
 {
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":1,\"bodies\":["
-        "{\"name\":\"a\",\"type\":\"dynamic\",\"mass\":0.001,\"inertia\":1e-5,\"position\":[0,-0.5]"
+        "{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':1,'bodies':["
+        "{'name':'a','type':'dynamic','mass':0.001,'inertia':1e-5,'position':[0,-0.5]"
         "},"
-        "{\"name\":\"b\",\"type\":\"dynamic\",\"mass\":1000,\"inertia\":10,\"position\":[0,-1.5]}],"
-        "\"joints\":[{\"name\":\"p\",\"type\":\"revolute\",\"a\":\"world\",\"b\":\"a\",\"at\":[0,0]"
+        "{'name':'b','type':'dynamic','mass':1000,'inertia':10,'position':[0,-1.5]}],"
+        "'joints':[{'name':'p','type':'revolute','a':'world','b':'a','at':[0,0]"
         "},"
-        "{\"name\":\"q\",\"type\":\"revolute\",\"a\":\"a\",\"b\":\"b\",\"at\":[0,-1]}]}");
+        "{'name':'q','type':'revolute','a':'a','b':'b','at':[0,-1]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(scene_sim_body(&s, "b").position[1], -1.5, 1e-12);
@@ -427,31 +425,29 @@ TEST(a_millionfold_heavier_load_hangs_from_a_light_chain)
 static scene_sim arm(const char* extra, double duration, int dimension)
 {
     return dimension == 3
-               ? scene_sim_open(
-                     "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":%g,\"bodies\":["
-                     "{\"name\":\"arm\",\"type\":\"dynamic\",\"mass\":2,\"inertia\":[0.1,0.2,0.2],"
-                     "\"position\":[0.5,0,0]}],\"joints\":[{\"name\":\"j\",\"type\":\"revolute\","
-                     "\"a\":\"world\",\"b\":\"arm\",\"at\":[0,0,0],\"axis\":[0,1,0]%s}]}",
-                     duration, extra)
-               : scene_sim_open(
-                     "{\"dimension\":2,\"gravity\":[0,9.81],\"step\":0.01,\"duration\":%g,"
-                     "\"bodies\":[{\"name\":\"arm\",\"type\":\"dynamic\",\"mass\":2,"
-                     "\"inertia\":0.2,\"position\":[0.5,0]}],\"joints\":[{\"name\":\"j\","
-                     "\"type\":\"revolute\",\"a\":\"world\",\"b\":\"arm\",\"at\":[0,0]%s}]}",
-                     duration, extra);
+               ? scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':%g,'bodies':["
+                                "{'name':'arm','type':'dynamic','mass':2,'inertia':[0.1,0.2,0.2],"
+                                "'position':[0.5,0,0]}],'joints':[{'name':'j','type':'revolute',"
+                                "'a':'world','b':'arm','at':[0,0,0],'axis':[0,1,0]%s}]}",
+                                duration, extra)
+               : scene_sim_open("{'dimension':2,'gravity':[0,9.81],'step':0.01,'duration':%g,"
+                                "'bodies':[{'name':'arm','type':'dynamic','mass':2,"
+                                "'inertia':0.2,'position':[0.5,0]}],'joints':[{'name':'j',"
+                                "'type':'revolute','a':'world','b':'arm','at':[0,0]%s}]}",
+                                duration, extra);
 }
 
 TEST(dry_friction_holds_exactly_below_its_torque_and_slips_above_with_it)
 {
     for (int dimension = 2; dimension <= 3; ++dimension) {
-        scene_sim holds = arm(",\"friction\":9.82", 10.0, dimension);
+        scene_sim holds = arm(",'friction':9.82", 10.0, dimension);
         REQUIRE(holds.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&holds), 1e-8);
         CHECK_NEAR(joint(&holds, "j").coordinate[0], 0.0, 1e-12);
         CHECK_NEAR(joint(&holds, "j").effort, -9.81, 1e-9);
         scene_sim_close(&holds);
 
-        scene_sim slips = arm(",\"friction\":9.0", 0.1, dimension);
+        scene_sim slips = arm(",'friction':9.0", 0.1, dimension);
         REQUIRE(slips.sim != NULL);
         REQUIRE_OK(perp_sim_step(slips.sim));
         /* about the hinge the inertia is 0.2 + 2 * 0.25 */
@@ -466,7 +462,7 @@ TEST(dry_friction_holds_exactly_below_its_torque_and_slips_above_with_it)
 
 TEST(damping_is_implicit_and_stops_an_arm_at_its_terminal_rate_however_strong)
 {
-    scene_sim s = arm(",\"damping\":1e6", 1.0, 3);
+    scene_sim s = arm(",'damping':1e6", 1.0, 3);
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(joint(&s, "j").rate[0], 9.81 / 1e6, 1e-10);
@@ -476,7 +472,7 @@ TEST(damping_is_implicit_and_stops_an_arm_at_its_terminal_rate_however_strong)
 TEST(limits_stop_a_joint_and_carry_what_it_presses_with)
 {
     for (int dimension = 2; dimension <= 3; ++dimension) {
-        scene_sim s = arm(",\"limits\":[-0.2,0.3]", 3.0, dimension);
+        scene_sim s = arm(",'limits':[-0.2,0.3]", 3.0, dimension);
         REQUIRE(s.sim != NULL);
         while (!perp_sim_finished(s.sim)) {
             REQUIRE_OK(perp_sim_step(s.sim));
@@ -490,7 +486,7 @@ TEST(limits_stop_a_joint_and_carry_what_it_presses_with)
 
 TEST(a_joint_whose_limits_coincide_does_not_move)
 {
-    scene_sim s = arm(",\"limits\":[0,0]", 1.0, 3);
+    scene_sim s = arm(",'limits':[0,0]", 1.0, 3);
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(joint(&s, "j").coordinate[0], 0.0, 1e-12);
@@ -499,14 +495,13 @@ TEST(a_joint_whose_limits_coincide_does_not_move)
 
 TEST(motors_reach_what_they_are_told_unless_it_takes_more_than_they_have)
 {
-    scene_sim place = arm(",\"motor\":{\"type\":\"position\",\"target\":\"-0.5*sin(t)\"}", 1.0, 3);
+    scene_sim place = arm(",'motor':{'type':'position','target':'-0.5*sin(t)'}", 1.0, 3);
     REQUIRE(place.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&place), 1e-8);
     CHECK_NEAR(joint(&place, "j").coordinate[0], -0.5 * sin(1.0), 1e-9);
     scene_sim_close(&place);
 
-    scene_sim speed =
-        arm(",\"motor\":{\"type\":\"velocity\",\"target\":-7,\"max_effort\":100}", 2.0, 3);
+    scene_sim speed = arm(",'motor':{'type':'velocity','target':-7,'max_effort':100}", 2.0, 3);
     REQUIRE(speed.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&speed), 1e-8);
     CHECK_NEAR(joint(&speed, "j").rate[0], -7.0, 1e-9);
@@ -514,16 +509,14 @@ TEST(motors_reach_what_they_are_told_unless_it_takes_more_than_they_have)
     scene_sim_close(&speed);
 
     /* too weak to lift the arm: it falls with what is left */
-    scene_sim weak =
-        arm(",\"motor\":{\"type\":\"position\",\"target\":-1,\"max_effort\":5}", 1.0, 3);
+    scene_sim weak = arm(",'motor':{'type':'position','target':-1,'max_effort':5}", 1.0, 3);
     REQUIRE(weak.sim != NULL);
     REQUIRE_OK(perp_sim_step(weak.sim));
     CHECK_NEAR(joint(&weak, "j").rate[0], 0.01 * (9.81 - 5.0) / 0.7, 1e-12);
     CHECK_NEAR(joint(&weak, "j").effort, -5.0, 1e-9);
     scene_sim_close(&weak);
 
-    scene_sim effort =
-        arm(",\"motor\":{\"type\":\"effort\",\"target\":-30,\"max_effort\":12}", 1.0, 2);
+    scene_sim effort = arm(",'motor':{'type':'effort','target':-30,'max_effort':12}", 1.0, 2);
     REQUIRE(effort.sim != NULL);
     REQUIRE_OK(perp_sim_step(effort.sim));
     CHECK_NEAR(joint(&effort, "j").rate[0], 0.01 * (9.81 - 12.0) / 0.7, 1e-12);
@@ -533,7 +526,7 @@ TEST(motors_reach_what_they_are_told_unless_it_takes_more_than_they_have)
 
 TEST(user_code_drives_joints_by_effort_and_target)
 {
-    scene_sim s = arm(",\"motor\":{\"type\":\"velocity\",\"target\":1,\"max_effort\":0}", 1.0, 3);
+    scene_sim s = arm(",'motor':{'type':'velocity','target':1,'max_effort':0}", 1.0, 3);
     REQUIRE(s.sim != NULL);
     REQUIRE_OK(perp_sim_joint_effort(s.sim, 0, -9.81));
     REQUIRE_OK(perp_sim_joint_effort(s.sim, 0, 0.7));
@@ -544,7 +537,7 @@ TEST(user_code_drives_joints_by_effort_and_target)
     CHECK_EQ_INT(perp_sim_joint_effort(s.sim, 0, NAN), PERP_ERROR_NUMERIC);
     scene_sim_close(&s);
 
-    scene_sim t = arm(",\"motor\":{\"type\":\"position\",\"target\":0}", 1.0, 3);
+    scene_sim t = arm(",'motor':{'type':'position','target':0}", 1.0, 3);
     REQUIRE(t.sim != NULL);
     REQUIRE_OK(perp_sim_step(t.sim));
     REQUIRE_OK(perp_sim_joint_target(t.sim, 0, 0.25));
@@ -564,30 +557,28 @@ TEST(a_motor_at_its_maximum_effort_stalls_against_a_contact_without_jitter)
         /* a slider pushes a box on the floor against a wall */
         scene_sim s =
             dimension == 3
-                ? scene_sim_open(
-                      "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":3,"
-                      "\"friction\":{\"default\":0.4},\"bodies\":["
-                      "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-                      "\"normal\":[0,0,1]}]},{\"name\":\"wall\",\"type\":\"static\",\"shapes\":["
-                      "{\"type\":\"plane\",\"normal\":[-1,0,0],\"offset\":-1}]},"
-                      "{\"name\":\"slider\",\"density\":100,\"position\":[0,0,0.2],\"shapes\":["
-                      "{\"type\":\"box\",\"size\":[0.2,0.2,0.2]}]},"
-                      "{\"name\":\"box\",\"density\":100,\"position\":[0.4,0,0.15],\"shapes\":["
-                      "{\"type\":\"box\",\"size\":[0.3,0.3,0.3]}]}],"
-                      "\"joints\":[{\"name\":\"j\",\"type\":\"prismatic\",\"a\":\"world\","
-                      "\"b\":\"slider\",\"at\":[0,0,0.2],\"axis\":[1,0,0],\"motor\":{\"type\":"
-                      "\"position\",\"target\":2,\"max_effort\":60}}]}")
-                : scene_sim_open(
-                      "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":3,"
-                      "\"friction\":{\"default\":0.4},\"bodies\":["
-                      "{\"name\":\"wall\",\"type\":\"static\",\"shapes\":[{\"type\":\"halfplane\","
-                      "\"normal\":[-1,0],\"offset\":-0.82}]},"
-                      "{\"name\":\"arm\",\"density\":10,\"position\":[0.3,0],\"shapes\":["
-                      "{\"type\":\"box\",\"size\":[0.6,0.1]},"
-                      "{\"type\":\"circle\",\"radius\":0.1,\"position\":[0.4,-0.3]}]}],"
-                      "\"joints\":[{\"name\":\"j\",\"type\":\"revolute\",\"a\":\"world\","
-                      "\"b\":\"arm\",\"at\":[0,0],\"motor\":{\"type\":\"position\",\"target\":2,"
-                      "\"max_effort\":60}}]}");
+                ? scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':3,"
+                                 "'friction':{'default':0.4},'bodies':["
+                                 "{'name':'floor','type':'static','shapes':[{'type':'plane',"
+                                 "'normal':[0,0,1]}]},{'name':'wall','type':'static','shapes':["
+                                 "{'type':'plane','normal':[-1,0,0],'offset':-1}]},"
+                                 "{'name':'slider','density':100,'position':[0,0,0.2],'shapes':["
+                                 "{'type':'box','size':[0.2,0.2,0.2]}]},"
+                                 "{'name':'box','density':100,'position':[0.4,0,0.15],'shapes':["
+                                 "{'type':'box','size':[0.3,0.3,0.3]}]}],"
+                                 "'joints':[{'name':'j','type':'prismatic','a':'world',"
+                                 "'b':'slider','at':[0,0,0.2],'axis':[1,0,0],'motor':{'type':"
+                                 "'position','target':2,'max_effort':60}}]}")
+                : scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':3,"
+                                 "'friction':{'default':0.4},'bodies':["
+                                 "{'name':'wall','type':'static','shapes':[{'type':'halfplane',"
+                                 "'normal':[-1,0],'offset':-0.82}]},"
+                                 "{'name':'arm','density':10,'position':[0.3,0],'shapes':["
+                                 "{'type':'box','size':[0.6,0.1]},"
+                                 "{'type':'circle','radius':0.1,'position':[0.4,-0.3]}]}],"
+                                 "'joints':[{'name':'j','type':'revolute','a':'world',"
+                                 "'b':'arm','at':[0,0],'motor':{'type':'position','target':2,"
+                                 "'max_effort':60}}]}");
         REQUIRE(s.sim != NULL);
         double at[2] = {0, 0};
         while (!perp_sim_finished(s.sim)) {
@@ -611,26 +602,25 @@ TEST(a_motor_at_its_maximum_effort_stalls_against_a_contact_without_jitter)
 /* A slider with a motor that nothing bounds, and perhaps limits or a wall at 0.9. */
 static scene_sim slider(const char* motor, const char* extra, bool wall, bool correction)
 {
-    return scene_sim_open(
-        "{\"step\":0.01,\"duration\":3,\"joint_correction\":%s,\"bodies\":[%s"
-        "{\"name\":\"s\",\"mass\":1,\"inertia\":[1,1,1],\"shapes\":[{\"type\":\"sphere\","
-        "\"radius\":0.1}]}],\"joints\":[{\"name\":\"j\",\"type\":\"prismatic\",\"a\":\"world\","
-        "\"b\":\"s\",\"at\":[0,0,0],\"axis\":[1,0,0],\"motor\":{%s}%s}]}",
-        correction ? "true" : "false",
-        wall ? "{\"name\":\"wall\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-               "\"normal\":[-1,0,0],\"offset\":-1}]},"
-             : "",
-        motor, extra);
+    return scene_sim_open("{'step':0.01,'duration':3,'joint_correction':%s,'bodies':[%s"
+                          "{'name':'s','mass':1,'inertia':[1,1,1],'shapes':[{'type':'sphere',"
+                          "'radius':0.1}]}],'joints':[{'name':'j','type':'prismatic','a':'world',"
+                          "'b':'s','at':[0,0,0],'axis':[1,0,0],'motor':{%s}%s}]}",
+                          correction ? "true" : "false",
+                          wall ? "{'name':'wall','type':'static','shapes':[{'type':'plane',"
+                                 "'normal':[-1,0,0],'offset':-1}]},"
+                               : "",
+                          motor, extra);
 }
 
-static const char* const unbounded[] = {"\"type\":\"position\",\"target\":2",
-                                        "\"type\":\"position\",\"target\":\"2*t\"",
-                                        "\"type\":\"velocity\",\"target\":1"};
+static const char* const unbounded[] = {"'type':'position','target':2",
+                                        "'type':'position','target':'2*t'",
+                                        "'type':'velocity','target':1"};
 
 TEST(a_motor_without_a_bound_obeys_the_limits_of_its_joint)
 {
     for (int i = 0; i < 6; ++i) {
-        scene_sim s = slider(unbounded[i / 2], ",\"limits\":[-1,1]", false, i % 2 == 1);
+        scene_sim s = slider(unbounded[i / 2], ",'limits':[-1,1]", false, i % 2 == 1);
         REQUIRE(s.sim != NULL);
         while (!perp_sim_finished(s.sim)) {
             REQUIRE_OK(perp_sim_step(s.sim));
@@ -660,14 +650,14 @@ TEST(a_motor_without_a_bound_does_not_push_through_a_wall)
 TEST(a_body_that_is_pulled_apart_is_a_failed_step)
 {
     for (int correction = 0; correction < 2; ++correction) {
-        scene_sim s = scene_sim_open(
-            "{\"step\":0.005,\"joint_correction\":%s,\"bodies\":["
-            "{\"name\":\"k\",\"type\":\"kinematic\",\"velocity\":[-1,0,0]},"
-            "{\"name\":\"l\",\"type\":\"kinematic\",\"velocity\":[1,0,0]},"
-            "{\"name\":\"b\",\"mass\":1,\"inertia\":[1,1,1]}],\"joints\":["
-            "{\"name\":\"i\",\"type\":\"spherical\",\"a\":\"k\",\"b\":\"b\",\"at\":[-1,0,0]},"
-            "{\"name\":\"j\",\"type\":\"spherical\",\"a\":\"l\",\"b\":\"b\",\"at\":[1,0,0]}]}",
-            correction == 1 ? "true" : "false");
+        scene_sim s =
+            scene_sim_open("{'step':0.005,'joint_correction':%s,'bodies':["
+                           "{'name':'k','type':'kinematic','velocity':[-1,0,0]},"
+                           "{'name':'l','type':'kinematic','velocity':[1,0,0]},"
+                           "{'name':'b','mass':1,'inertia':[1,1,1]}],'joints':["
+                           "{'name':'i','type':'spherical','a':'k','b':'b','at':[-1,0,0]},"
+                           "{'name':'j','type':'spherical','a':'l','b':'b','at':[1,0,0]}]}",
+                           correction == 1 ? "true" : "false");
         REQUIRE(s.sim != NULL);
         CHECK(perp_sim_step(s.sim) != PERP_OK);
         scene_sim_close(&s);
@@ -678,12 +668,12 @@ TEST(an_axis_of_any_length_above_zero_is_an_axis)
 {
     static const double length[] = {1e-320, 1e-160, 1e308};
     for (int i = 0; i < 3; ++i) {
-        scene_sim s = scene_sim_open(
-            "{\"gravity\":[0,0,-9.81],\"duration\":0.1,\"bodies\":[{\"name\":\"b\",\"mass\":1,"
-            "\"inertia\":[1,1,1],\"position\":[1,0,0]}],\"joints\":[{\"name\":\"j\","
-            "\"type\":\"revolute\",\"a\":\"world\",\"b\":\"b\",\"at\":[0,0,0],"
-            "\"axis\":[0,%.17g,0]}]}",
-            length[i]);
+        scene_sim s =
+            scene_sim_open("{'gravity':[0,0,-9.81],'duration':0.1,'bodies':[{'name':'b','mass':1,"
+                           "'inertia':[1,1,1],'position':[1,0,0]}],'joints':[{'name':'j',"
+                           "'type':'revolute','a':'world','b':'b','at':[0,0,0],"
+                           "'axis':[0,%.17g,0]}]}",
+                           length[i]);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
         CHECK(joint(&s, "j").coordinate[0] > 0.01);
@@ -693,10 +683,10 @@ TEST(an_axis_of_any_length_above_zero_is_an_axis)
 
 TEST(a_rope_may_name_one_end_and_take_the_centre_for_the_other)
 {
-    scene_sim s = scene_sim_open(
-        "{\"bodies\":[{\"name\":\"b\",\"density\":1,\"shapes\":[{\"type\":\"sphere\",\"radius\":1,"
-        "\"position\":[0,0,-3]}]}],\"joints\":[{\"name\":\"r\",\"type\":\"rope\","
-        "\"a\":\"world\",\"b\":\"b\",\"at_a\":[0,0,1]}]}");
+    scene_sim s =
+        scene_sim_open("{'bodies':[{'name':'b','density':1,'shapes':[{'type':'sphere','radius':1,"
+                       "'position':[0,0,-3]}]}],'joints':[{'name':'r','type':'rope',"
+                       "'a':'world','b':'b','at_a':[0,0,1]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_NEAR(joint(&s, "r").coordinate[0], 4.0, 1e-12);
     scene_sim_close(&s);
@@ -710,16 +700,16 @@ TEST(a_rope_is_slack_until_it_is_straight_and_then_holds)
         for (int correction = 0; correction < 2; ++correction) {
             scene_sim s = scene_sim_open(
                 dimension == 3
-                    ? "{\"gravity\":[0,0,-10],\"step\":0.01,\"duration\":1,\"joint_correction\":%s,"
-                      "\"bodies\":[{\"name\":\"p\",\"type\":\"dynamic\",\"mass\":2,"
-                      "\"position\":[0.3,0,0],\"shapes\":[{\"type\":\"particle\"}]}],"
-                      "\"joints\":[{\"name\":\"r\",\"type\":\"rope\",\"a\":\"world\",\"b\":\"p\","
-                      "\"at_a\":[0,0,0],\"at_b\":[0,0,0],\"length\":0.5}]}"
-                    : "{\"dimension\":2,\"gravity\":[0,-10],\"step\":0.01,\"duration\":1,"
-                      "\"joint_correction\":%s,\"bodies\":[{\"name\":\"p\",\"type\":\"dynamic\","
-                      "\"mass\":2,\"position\":[0.3,0],\"shapes\":[{\"type\":\"particle\"}]}],"
-                      "\"joints\":[{\"name\":\"r\",\"type\":\"rope\",\"a\":\"world\",\"b\":\"p\","
-                      "\"at_a\":[0,0],\"at_b\":[0,0],\"length\":0.5}]}",
+                    ? "{'gravity':[0,0,-10],'step':0.01,'duration':1,'joint_correction':%s,"
+                      "'bodies':[{'name':'p','type':'dynamic','mass':2,"
+                      "'position':[0.3,0,0],'shapes':[{'type':'particle'}]}],"
+                      "'joints':[{'name':'r','type':'rope','a':'world','b':'p',"
+                      "'at_a':[0,0,0],'at_b':[0,0,0],'length':0.5}]}"
+                    : "{'dimension':2,'gravity':[0,-10],'step':0.01,'duration':1,"
+                      "'joint_correction':%s,'bodies':[{'name':'p','type':'dynamic',"
+                      "'mass':2,'position':[0.3,0],'shapes':[{'type':'particle'}]}],"
+                      "'joints':[{'name':'r','type':'rope','a':'world','b':'p',"
+                      "'at_a':[0,0],'at_b':[0,0],'length':0.5}]}",
                 correction == 1 ? "true" : "false");
             REQUIRE(s.sim != NULL);
             bool taut = false;
@@ -743,13 +733,13 @@ TEST(a_rope_is_slack_until_it_is_straight_and_then_holds)
 
 TEST(particles_hang_on_points_of_bodies)
 {
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,\"joint_correction\":true,"
-        "\"bodies\":[{\"name\":\"bar\",\"type\":\"dynamic\",\"mass\":1,\"inertia\":[0.1,0.1,0.1],"
-        "\"position\":[0.5,0,0]},{\"name\":\"p\",\"type\":\"dynamic\",\"mass\":1,"
-        "\"position\":[1,0,0],\"shapes\":[{\"type\":\"particle\"}]}],\"joints\":["
-        "{\"name\":\"a\",\"type\":\"spherical\",\"a\":\"world\",\"b\":\"bar\",\"at\":[0,0,0]},"
-        "{\"name\":\"b\",\"type\":\"spherical\",\"a\":\"bar\",\"b\":\"p\",\"at\":[1,0,0]}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':2,'joint_correction':true,"
+                       "'bodies':[{'name':'bar','type':'dynamic','mass':1,'inertia':[0.1,0.1,0.1],"
+                       "'position':[0.5,0,0]},{'name':'p','type':'dynamic','mass':1,"
+                       "'position':[1,0,0],'shapes':[{'type':'particle'}]}],'joints':["
+                       "{'name':'a','type':'spherical','a':'world','b':'bar','at':[0,0,0]},"
+                       "{'name':'b','type':'spherical','a':'bar','b':'p','at':[1,0,0]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(run_for_error(&s), 1e-12);
     const perp_body_state p = scene_sim_body(&s, "p");
@@ -763,15 +753,15 @@ TEST(a_kinematic_crank_drives_a_slider_through_a_rod)
 {
     for (int correction = 0; correction < 2; ++correction) {
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"step\":0.001,\"duration\":1.5,\"joint_correction\":%s,\"bodies\":["
-            "{\"name\":\"crank\",\"type\":\"kinematic\",\"motion\":{\"angle\":\"5*t\"}},"
-            "{\"name\":\"rod\",\"type\":\"dynamic\",\"mass\":1,\"inertia\":0.01,"
-            "\"position\":[0.35,0]},{\"name\":\"slider\",\"type\":\"dynamic\",\"mass\":1,"
-            "\"inertia\":0.01,\"position\":[0.6,0]}],\"joints\":["
-            "{\"name\":\"a\",\"type\":\"revolute\",\"a\":\"crank\",\"b\":\"rod\",\"at\":[0.1,0]},"
-            "{\"name\":\"b\",\"type\":\"revolute\",\"a\":\"rod\",\"b\":\"slider\",\"at\":[0.6,0]},"
-            "{\"name\":\"c\",\"type\":\"prismatic\",\"a\":\"world\",\"b\":\"slider\",\"at\":[0,0],"
-            "\"axis\":[1,0]}]}",
+            "{'dimension':2,'step':0.001,'duration':1.5,'joint_correction':%s,'bodies':["
+            "{'name':'crank','type':'kinematic','motion':{'angle':'5*t'}},"
+            "{'name':'rod','type':'dynamic','mass':1,'inertia':0.01,"
+            "'position':[0.35,0]},{'name':'slider','type':'dynamic','mass':1,"
+            "'inertia':0.01,'position':[0.6,0]}],'joints':["
+            "{'name':'a','type':'revolute','a':'crank','b':'rod','at':[0.1,0]},"
+            "{'name':'b','type':'revolute','a':'rod','b':'slider','at':[0.6,0]},"
+            "{'name':'c','type':'prismatic','a':'world','b':'slider','at':[0,0],"
+            "'axis':[1,0]}]}",
             correction == 1 ? "true" : "false");
         REQUIRE(s.sim != NULL);
         while (!perp_sim_finished(s.sim)) {
@@ -791,13 +781,13 @@ TEST(a_kinematic_crank_drives_a_slider_through_a_rod)
 TEST(joined_bodies_do_not_collide_unless_asked)
 {
     for (int collide = 0; collide < 2; ++collide) {
-        scene_sim s = scene_sim_open(
-            "{\"step\":0.01,\"duration\":0.1,\"allow_overlap\":true,\"bodies\":["
-            "{\"name\":\"a\",\"density\":1,\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
-            "{\"name\":\"b\",\"density\":1,\"position\":[1,0,0],\"shapes\":[{\"type\":\"box\","
-            "\"size\":[1,1,1]}]}],\"joints\":[{\"name\":\"j\",\"type\":\"revolute\",\"a\":\"a\","
-            "\"b\":\"b\",\"at\":[0.5,0,0],\"axis\":[0,0,1],\"collide\":%s}]}",
-            collide == 1 ? "true" : "false");
+        scene_sim s =
+            scene_sim_open("{'step':0.01,'duration':0.1,'allow_overlap':true,'bodies':["
+                           "{'name':'a','density':1,'shapes':[{'type':'box','size':[1,1,1]}]},"
+                           "{'name':'b','density':1,'position':[1,0,0],'shapes':[{'type':'box',"
+                           "'size':[1,1,1]}]}],'joints':[{'name':'j','type':'revolute','a':'a',"
+                           "'b':'b','at':[0.5,0,0],'axis':[0,0,1],'collide':%s}]}",
+                           collide == 1 ? "true" : "false");
         REQUIRE(s.sim != NULL);
         REQUIRE_OK(perp_sim_step(s.sim));
         CHECK((perp_sim_step_info(s.sim).candidates > 0) == (collide == 1));
@@ -810,22 +800,22 @@ TEST(the_correction_does_not_push_a_linkage_into_the_floor)
     /* a jointed arm falls over and comes to rest on the floor; corrected or not, as deep */
     double deepest[2] = {0, 0};
     for (int correction = 0; correction < 2; ++correction) {
-        scene_sim s = scene_sim_open(
-            "{\"gravity\":[0,0,-9.81],\"step\":0.005,\"duration\":3,\"joint_correction\":%s,"
-            "\"friction\":{\"default\":0.5},\"bodies\":["
-            "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-            "\"normal\":[0,0,1]}]},"
-            "{\"name\":\"a\",\"density\":100,\"position\":[0.3,0,0.5],\"shapes\":["
-            "{\"type\":\"box\",\"size\":[0.6,0.1,0.1]}]},"
-            "{\"name\":\"b\",\"density\":100,\"position\":[0.9,0,0.5],\"shapes\":["
-            "{\"type\":\"box\",\"size\":[0.6,0.1,0.1]}]},"
-            "{\"name\":\"c\",\"density\":100,\"position\":[1.5,0,0.5],\"shapes\":["
-            "{\"type\":\"box\",\"size\":[0.6,0.1,0.1]}]}],\"joints\":["
-            "{\"name\":\"p\",\"type\":\"revolute\",\"a\":\"world\",\"b\":\"a\",\"at\":[0,0,0.5],"
-            "\"axis\":[0,1,0]},{\"name\":\"q\",\"type\":\"revolute\",\"a\":\"a\",\"b\":\"b\","
-            "\"at\":[0.6,0,0.5],\"axis\":[0,1,0]},{\"name\":\"r\",\"type\":\"revolute\","
-            "\"a\":\"b\",\"b\":\"c\",\"at\":[1.2,0,0.5],\"axis\":[0,1,0.1]}]}",
-            correction == 1 ? "true" : "false");
+        scene_sim s =
+            scene_sim_open("{'gravity':[0,0,-9.81],'step':0.005,'duration':3,'joint_correction':%s,"
+                           "'friction':{'default':0.5},'bodies':["
+                           "{'name':'floor','type':'static','shapes':[{'type':'plane',"
+                           "'normal':[0,0,1]}]},"
+                           "{'name':'a','density':100,'position':[0.3,0,0.5],'shapes':["
+                           "{'type':'box','size':[0.6,0.1,0.1]}]},"
+                           "{'name':'b','density':100,'position':[0.9,0,0.5],'shapes':["
+                           "{'type':'box','size':[0.6,0.1,0.1]}]},"
+                           "{'name':'c','density':100,'position':[1.5,0,0.5],'shapes':["
+                           "{'type':'box','size':[0.6,0.1,0.1]}]}],'joints':["
+                           "{'name':'p','type':'revolute','a':'world','b':'a','at':[0,0,0.5],"
+                           "'axis':[0,1,0]},{'name':'q','type':'revolute','a':'a','b':'b',"
+                           "'at':[0.6,0,0.5],'axis':[0,1,0]},{'name':'r','type':'revolute',"
+                           "'a':'b','b':'c','at':[1.2,0,0.5],'axis':[0,1,0.1]}]}",
+                           correction == 1 ? "true" : "false");
         REQUIRE(s.sim != NULL);
         while (!perp_sim_finished(s.sim)) {
             REQUIRE_OK(perp_sim_step(s.sim));
@@ -846,24 +836,24 @@ TEST(the_correction_does_not_push_a_linkage_into_the_floor)
 /* ---- state ---------------------------------------------------------------------------------------------------*/
 
 static const char machine[] =
-    "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,\"joint_correction\":true,"
-    "\"friction\":{\"default\":0.5},\"bodies\":["
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},"
-    "{\"name\":\"wheel\",\"density\":100,\"position\":[0,0,1],\"angular_velocity\":[0,90,0],"
-    "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.2}]},"
-    "{\"name\":\"arm\",\"density\":100,\"position\":[0.5,0.3,1],\"shapes\":[{\"type\":\"box\","
-    "\"size\":[1,0.1,0.1]}]},"
-    "{\"name\":\"ball\",\"density\":100,\"position\":[1.2,0.3,1],\"shapes\":[{\"type\":"
-    "\"sphere\",\"radius\":0.1}]}],\"joints\":["
-    "{\"name\":\"axle\",\"type\":\"revolute\",\"a\":\"world\",\"b\":\"wheel\",\"at\":[0,0,1],"
-    "\"axis\":[0,1,0],\"friction\":0.1},"
-    "{\"name\":\"crank\",\"type\":\"universal\",\"a\":\"wheel\",\"b\":\"arm\",\"at\":[0,0.3,1],"
-    "\"axis\":[0,1,0]},"
-    "{\"name\":\"rope\",\"type\":\"rope\",\"a\":\"arm\",\"b\":\"ball\",\"at_a\":[0.5,0,0],"
-    "\"at_b\":[0,0,0],\"length\":0.4},"
-    "{\"name\":\"motor\",\"type\":\"prismatic\",\"a\":\"world\",\"b\":\"ball\","
-    "\"at\":[1.2,0.3,1],\"axis\":[0,0,1],\"limits\":[-0.8,0.1],\"damping\":2,"
-    "\"motor\":{\"type\":\"velocity\",\"target\":\"sin(9*t)\",\"max_effort\":20}}]}";
+    "{'gravity':[0,0,-9.81],'step':0.01,'duration':2,'joint_correction':true,"
+    "'friction':{'default':0.5},'bodies':["
+    "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"
+    "{'name':'wheel','density':100,'position':[0,0,1],'angular_velocity':[0,90,0],"
+    "'shapes':[{'type':'sphere','radius':0.2}]},"
+    "{'name':'arm','density':100,'position':[0.5,0.3,1],'shapes':[{'type':'box',"
+    "'size':[1,0.1,0.1]}]},"
+    "{'name':'ball','density':100,'position':[1.2,0.3,1],'shapes':[{'type':"
+    "'sphere','radius':0.1}]}],'joints':["
+    "{'name':'axle','type':'revolute','a':'world','b':'wheel','at':[0,0,1],"
+    "'axis':[0,1,0],'friction':0.1},"
+    "{'name':'crank','type':'universal','a':'wheel','b':'arm','at':[0,0.3,1],"
+    "'axis':[0,1,0]},"
+    "{'name':'rope','type':'rope','a':'arm','b':'ball','at_a':[0.5,0,0],"
+    "'at_b':[0,0,0],'length':0.4},"
+    "{'name':'motor','type':'prismatic','a':'world','b':'ball',"
+    "'at':[1.2,0.3,1],'axis':[0,0,1],'limits':[-0.8,0.1],'damping':2,"
+    "'motor':{'type':'velocity','target':'sin(9*t)','max_effort':20}}]}";
 
 static bool same_state(const perp_sim* a, const perp_sim* b)
 {

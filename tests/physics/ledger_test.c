@@ -33,9 +33,9 @@ static double rounding(const scene_sim* s, double kinetic)
 
 TEST(a_falling_body_loses_what_an_implicit_step_takes)
 {
-    scene_sim s = scene_sim_quoted("{'gravity':[0,0,-10],'step':0.01,'duration':1,'bodies':["
-                                   "{'name':'p','mass':3,'velocity':[1,0,2],"
-                                   "'shapes':[{'type':'particle'}]}]}");
+    scene_sim s = scene_sim_open("{'gravity':[0,0,-10],'step':0.01,'duration':1,'bodies':["
+                                 "{'name':'p','mass':3,'velocity':[1,0,2],"
+                                 "'shapes':[{'type':'particle'}]}]}");
     for (int i = 0; i < 20; ++i) {
         const perp_ledger l = step(&s);
         CHECK_NEAR(l.change, -0.5 * 3 * 0.1 * 0.1, 1e-14);
@@ -48,7 +48,7 @@ TEST(a_falling_body_loses_what_an_implicit_step_takes)
 
 TEST(friction_on_a_sliding_block_takes_its_force_times_its_way)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'gravity':[0,0,-10],'step':0.01,'duration':1,'friction':{'default':0.2},'bodies':["
         "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"
         "{'name':'b','mass':2,'position':[0,0,0.1],'velocity':[3,0,0],"
@@ -65,7 +65,7 @@ TEST(friction_on_a_sliding_block_takes_its_force_times_its_way)
 
 TEST(wrenches_and_drag_do_their_work)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'dimension':2,'step':0.01,'duration':1,'bodies':[{'name':'b','mass':2,'inertia':0.5,"
         "'angular_velocity':1}],'forces':["
         "{'type':'wrench','body':'b','force':[4,0],'torque':3},"
@@ -87,7 +87,7 @@ TEST(a_spring_and_its_damper_share_the_account)
     /* implicit: p = -h k (x + h u) - h d u, so that work + change of the stored energy is
      * -h d u^2 - k (h u)^2 / 2; explicit: -h d u_0 u + k (h u)^2 / 2 */
     for (int implicit = 0; implicit < 2; ++implicit) {
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'step':0.01,'duration':1,'bodies':[{'name':'b','mass':2,'position':[1.5,0,0],"
             "'velocity':[0.4,0,0],'shapes':[{'type':'particle'}]}],'forces':[{'type':'spring',"
             "'a':'world','b':'b','at_a':[0,0,0],'stiffness':50,'damping':3,'rest':1%s}]}",
@@ -107,7 +107,7 @@ TEST(a_spring_and_its_damper_share_the_account)
 
 TEST(motors_joint_friction_and_damping_do_their_work)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'step':0.01,'duration':1,'bodies':[{'name':'b','mass':2,'inertia':[1,1,0.5]}],"
         "'joints':[{'name':'j','type':'revolute','a':'world','b':'b','at':[0,0,0],"
         "'axis':[0,0,1],'friction':0.5,'damping':0.2,"
@@ -127,7 +127,7 @@ TEST(a_belt_gives_what_friction_and_the_load_take)
 {
     /* the belt moves at 2, the block slides back on it: the belt gives mu m g h 2 a step, friction
      * takes mu m g h (2 - v') of it */
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'gravity':[0,0,-10],'step':0.01,'duration':1,'friction':{'default':0.2},'bodies':["
         "{'name':'floor','type':'static','surface_velocity':[2,0,0],"
         "'shapes':[{'type':'box','size':[8,1,0.2],'position':[0,0,-0.1]}]},"
@@ -147,7 +147,7 @@ TEST(an_impact_takes_what_restitution_leaves)
 {
     static const char* const law[] = {"newton", "poisson"};
     for (int k = 0; k < 2; ++k) {
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'step':0.01,'duration':1,'restitution':{'law':'%s','e':0.6},'bodies':["
             "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"
             "{'name':'b','mass':2,'position':[0,0,0.13],'velocity':[0,0,-3],"
@@ -171,7 +171,7 @@ TEST(an_impact_takes_what_restitution_leaves)
 TEST(a_gap_that_closes_within_a_step_is_the_gap_term)
 {
     /* p_n = m (3 - gap / h), w_n' = -gap / h */
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'step':0.01,'duration':1,'bodies':["
         "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"
         "{'name':'b','mass':2,'position':[0,0,0.11],'velocity':[0,0,-3],"
@@ -330,7 +330,7 @@ TEST(where_the_scheme_makes_nothing_energy_never_grows)
         "'shapes':[{'type':'box','size':[0.6,0.4,0.2]}]}",
     };
     for (int i = 0; i < 3; ++i) {
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'gravity':[0,0,-9.81],'step':0.01,'duration':2,'friction':{'default':0.3},'bodies':["
             "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},%s]}",
             body[i]);
@@ -341,7 +341,7 @@ TEST(where_the_scheme_makes_nothing_energy_never_grows)
 
 TEST(adaptive_steps_account_for_their_extrapolation)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'gravity':[0,0,-9.81],'step':{'error':1e-5},'duration':1.5,'restitution':0.5,"
         "'friction':{'default':0.3},'bodies':["
         "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"

@@ -35,7 +35,7 @@ static free_body spin(uint64_t seed, double decades)
         size += w[i] * w[i];
     }
     const double h = 0.01, speed = between(&r, 0.0, 10.0) / h / sqrt(size);
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'step':%.17g,'duration':0.3,'bodies':[{'name':'b','mass':1,'inertia':[%.17g,%.17g,%.17g],"
         "'angular_velocity':[%.17g,%.17g,%.17g],'axis_angle':[0.3,0.5,0.8,%.17g]}]}",
         h, moment[1] + moment[2], moment[0] + moment[2], moment[0] + moment[1], speed * w[0],
@@ -155,7 +155,7 @@ typedef struct keeping {
 
 static void collide(const char* scene, keeping* k)
 {
-    scene_sim s = scene_sim_quoted("%s", scene);
+    scene_sim s = scene_sim_open("%s", scene);
     k->runs += 1;
     if (s.sim == NULL) {
         k->failed += 1;
@@ -237,7 +237,7 @@ TEST(geometric_implicit_makes_no_energy_between_two_bodies_that_slide_far_in_a_s
     int failed = 0;
     for (int k = 0; k < 40; ++k) {
         const double vx = between(&r, -15, 15), vy = between(&r, -12, -3);
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'dimension':2,'stepper':'geometric-implicit','step':%g,'duration':0.06,"
             "'friction':{'default':%g},'bodies':[{'name':'plate','mass':%g,'shapes':[{'type':'box',"
             "'size':[2,0.05]}]},{'name':'b','mass':1,'position':[0,0.1],'velocity':[%.17g,%.17g],"
@@ -257,7 +257,7 @@ TEST(a_particle_and_a_body_keep_their_angular_momentum)
 {
     static const char* const stepper[] = {"stewart-trinkle", "implicit", "geometric-implicit"};
     for (int k = 0; k < 3; ++k) {
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'dimension':2,'stepper':'%s','step':0.01,'duration':0.1,'friction':{'default':0.5},"
             "'bodies':[{'name':'box','mass':1,'shapes':[{'type':'box','size':[0.4,0.4]}]},"
             "{'name':'p','mass':1,'position':[-0.5,0.05],'velocity':[5,0.5],"
@@ -280,7 +280,7 @@ TEST(a_particle_on_a_spinning_ball_takes_no_moment_about_the_normal)
                                           "geometric-implicit"};
     for (int k = 0; k < 8; ++k) {
         const int model = k % 4;
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'stepper':'%s','step':0.01,'duration':0.2,'friction':{'default':0.8,'cone':'"
             "ellipsoid',"
             "'e_t':0.7,'e_o':0.9,'e_r':0.1},'bodies':[{'name':'p','mass':0.7,'position':[0.02,-0."
@@ -352,7 +352,7 @@ static int32_t turn_linkage(uint64_t seed, int dimension, const char* type, cons
         }
     }
     put(&t, "]}");
-    scene_sim s = scene_sim_quoted("%s", t.at);
+    scene_sim s = scene_sim_open("%s", t.at);
     if (s.sim == NULL) {
         TEST_PRINT("%s", s.error);
         return -1;
@@ -446,7 +446,7 @@ TEST(a_linkage_that_the_projection_pushes_off_a_floor_keeps_its_angular_momentum
         for (int i = 0; i < 8; ++i) {
             u[i] = i % 4 == 3 ? between(&r, -30.0, 30.0) : between(&r, -9.0, 9.0);
         }
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'step':0.02,'duration':0.4,'joint_correction':true,'contact':'standard',"
             "'joints':[{'name':'j','type':'spherical','a':'a','b':'b','at':[0.5,0,0.5]}],'bodies':["
             "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"

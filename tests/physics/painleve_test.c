@@ -15,20 +15,19 @@ static scene_sim rod(const char* friction, const char* shape, double angle, doub
     double height = 0.5 * length * sin(angle) + radius;
     char body[256];
     if (strcmp(shape, "capsule") == 0) {
-        snprintf(body, sizeof body, "{\"type\":\"capsule\",\"radius\":%.17g,\"length\":%.17g}",
-                 radius, length);
+        snprintf(body, sizeof body, "{'type':'capsule','radius':%.17g,'length':%.17g}", radius,
+                 length);
     } else {
         height = 0.5 * length * sin(angle) + radius * cos(angle);
-        snprintf(body, sizeof body, "{\"type\":\"box\",\"size\":[%.17g,%.17g,%.17g]}", 2 * radius,
+        snprintf(body, sizeof body, "{'type':'box','size':[%.17g,%.17g,%.17g]}", 2 * radius,
                  2 * radius, length);
     }
-    return scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.002,\"duration\":1,\"friction\":{%s,"
-        "\"default\":%.17g},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{"
-        "\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"rod\",\"mass\":1,\"position\":"
-        "[0,0,%.17g],\"axis_angle\":[0,1,0,%.17g],\"velocity\":[%.17g,0,0],"
-        "\"angular_velocity\":[0,%.17g,0],\"shapes\":[%s]}]}",
-        friction, mu, height, turn, -speed, spin, body);
+    return scene_sim_open("{'gravity':[0,0,-9.81],'step':0.002,'duration':1,'friction':{%s,"
+                          "'default':%.17g},'bodies':[{'name':'floor','type':'static','shapes':[{"
+                          "'type':'plane','normal':[0,0,1]}]},{'name':'rod','mass':1,'position':"
+                          "[0,0,%.17g],'axis_angle':[0,1,0,%.17g],'velocity':[%.17g,0,0],"
+                          "'angular_velocity':[0,%.17g,0],'shapes':[%s]}]}",
+                          friction, mu, height, turn, -speed, spin, body);
 }
 
 typedef struct outcome {
@@ -97,20 +96,20 @@ static void check_rods(const char* friction, const char* shape)
 
 TEST(a_capsule_under_the_round_cone_is_solved_and_gains_no_energy)
 {
-    check_rods("\"cone\":\"quadratic\"", "capsule");
+    check_rods("'cone':'quadratic'", "capsule");
 }
 
 TEST(a_capsule_under_the_polygon_is_solved_and_gains_no_energy)
 {
-    check_rods("\"cone\":\"polygon\",\"directions\":8", "capsule");
+    check_rods("'cone':'polygon','directions':8", "capsule");
 }
 
 TEST(a_box_under_the_round_cone_is_solved_and_gains_no_energy)
 {
-    check_rods("\"cone\":\"quadratic\"", "box");
+    check_rods("'cone':'quadratic'", "box");
 }
 
 TEST(a_box_under_the_polygon_is_solved_and_gains_no_energy)
 {
-    check_rods("\"cone\":\"polygon\",\"directions\":8", "box");
+    check_rods("'cone':'polygon','directions':8", "box");
 }

@@ -20,13 +20,11 @@ static double force_of(bool planar, const char* body, double spacing, double sti
 {
     const double h = 1e-7;
     scene_sim s = scene_sim_open(
-        "{\"dimension\":%d,\"gravity\":%s,\"step\":%g,\"duration\":%g,\"stepper\":\"compliant\","
-        "\"friction\":{\"cone\":\"none\"},\"bodies\":[{\"name\":\"ground\",\"type\":\"static\","
-        "\"compliance\":{\"stiffness\":%.17g,\"patch\":{\"spacing\":%.17g}},\"shapes\":[%s]},%s]}",
+        "{'dimension':%d,'gravity':%s,'step':%g,'duration':%g,'stepper':'compliant',"
+        "'friction':{'cone':'none'},'bodies':[{'name':'ground','type':'static',"
+        "'compliance':{'stiffness':%.17g,'patch':{'spacing':%.17g}},'shapes':[%s]},%s]}",
         planar ? 2 : 3, planar ? "[0,0]" : "[0,0,0]", h, h, stiffness, spacing,
-        planar ? "{\"type\":\"halfplane\",\"normal\":[0,1]}"
-               : "{\"type\":\"plane\",\"normal\":[0,0,1]}",
-        body);
+        planar ? "{'type':'halfplane','normal':[0,1]}" : "{'type':'plane','normal':[0,0,1]}", body);
     double force = NAN;
     if (s.sim != NULL && scene_sim_run(&s) <= 1e-8) {
         force = total(&s, 0) / h;
@@ -50,34 +48,34 @@ TEST(the_force_of_a_patch_is_the_stiffness_times_the_overlap)
         double overlap, spacing;
     } cases[] = {
         {"sphere", false,
-         "{\"name\":\"b\",\"mass\":1,\"inertia\":[1,1,1],\"position\":[0.0137,-0.0071,0.096],"
-         "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}",
+         "{'name':'b','mass':1,'inertia':[1,1,1],'position':[0.0137,-0.0071,0.096],"
+         "'shapes':[{'type':'sphere','radius':0.1}]}",
          cap, 0.004},
         {"box", false,
-         "{\"name\":\"b\",\"mass\":1,\"inertia\":[1,1,1],\"position\":[0,0,0.046],\"shapes\":["
-         "{\"type\":\"box\",\"size\":[0.2,0.12,0.1]}]}",
+         "{'name':'b','mass':1,'inertia':[1,1,1],'position':[0,0,0.046],'shapes':["
+         "{'type':'box','size':[0.2,0.12,0.1]}]}",
          0.2 * 0.12 * d, 0.01},
         {"upright cylinder", false,
-         "{\"name\":\"b\",\"mass\":1,\"inertia\":[1,1,1],\"position\":[0,0,0.046],\"shapes\":["
-         "{\"type\":\"cylinder\",\"radius\":0.1,\"length\":0.1}]}",
+         "{'name':'b','mass':1,'inertia':[1,1,1],'position':[0,0,0.046],'shapes':["
+         "{'type':'cylinder','radius':0.1,'length':0.1}]}",
          M_PI * r * r * d, 0.01},
         {"lying cylinder", false,
-         "{\"name\":\"b\",\"mass\":1,\"inertia\":[1,1,1],\"position\":[0,0,0.096],\"axis_angle\":"
-         "[1,0,0,1.5707963267948966],\"shapes\":[{\"type\":\"cylinder\",\"radius\":0.1,\"length\":"
+         "{'name':'b','mass':1,'inertia':[1,1,1],'position':[0,0,0.096],'axis_angle':"
+         "[1,0,0,1.5707963267948966],'shapes':[{'type':'cylinder','radius':0.1,'length':"
          "0.2}]}",
          0.2 * segment, 0.005},
         {"circle", true,
-         "{\"name\":\"b\",\"mass\":1,\"inertia\":1,\"position\":[0.0123,0.096],\"shapes\":[{"
-         "\"type\":"
-         "\"circle\",\"radius\":0.1}]}",
+         "{'name':'b','mass':1,'inertia':1,'position':[0.0123,0.096],'shapes':[{"
+         "'type':"
+         "'circle','radius':0.1}]}",
          segment, 0.001},
         {"tilted box", true,
-         "{\"name\":\"b\",\"mass\":1,\"inertia\":1,\"position\":[0,0.137421356],\"angle\":"
-         "0.78539816339744831,\"shapes\":[{\"type\":\"box\",\"size\":[0.2,0.2]}]}",
+         "{'name':'b','mass':1,'inertia':1,'position':[0,0.137421356],'angle':"
+         "0.78539816339744831,'shapes':[{'type':'box','size':[0.2,0.2]}]}",
          0.004 * 0.004, 0.0002},
         {"polygon", true,
-         "{\"name\":\"b\",\"mass\":1,\"inertia\":1,\"position\":[0,-0.004],\"shapes\":[{\"type\":"
-         "\"polygon\",\"vertices\":[[0,0],[0.2,0.1],[-0.2,0.1]]}]}",
+         "{'name':'b','mass':1,'inertia':1,'position':[0,-0.004],'shapes':[{'type':"
+         "'polygon','vertices':[[0,0],[0.2,0.1],[-0.2,0.1]]}]}",
          0.5 * 0.004 * 0.016, 0.0005},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
@@ -128,13 +126,13 @@ static void integrate(const bed* b, double* y, double* v, double time, int steps
 static scene_sim dropped_disc(const char* stepper, double h, double duration)
 {
     return scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":%.17g,\"stepper\":%s,"
-        "\"friction\":{\"cone\":\"none\"},\"tolerance\":1e-11,"
-        "\"bodies\":[{\"name\":\"ground\",\"type\":\"static\",\"compliance\":{\"stiffness\":5e4,"
-        "\"damping\":100,\"patch\":{\"spacing\":0.005}},\"shapes\":[{\"type\":\"halfplane\","
-        "\"normal\":"
-        "[0,1]}]},{\"name\":\"disc\",\"mass\":2,\"inertia\":1,\"position\":[0,0.31],\"shapes\":["
-        "{\"type\":\"circle\",\"radius\":0.3}]}]}",
+        "{'dimension':2,'gravity':[0,-9.81],'step':%.17g,'duration':%.17g,'stepper':%s,"
+        "'friction':{'cone':'none'},'tolerance':1e-11,"
+        "'bodies':[{'name':'ground','type':'static','compliance':{'stiffness':5e4,"
+        "'damping':100,'patch':{'spacing':0.005}},'shapes':[{'type':'halfplane',"
+        "'normal':"
+        "[0,1]}]},{'name':'disc','mass':2,'inertia':1,'position':[0,0.31],'shapes':["
+        "{'type':'circle','radius':0.3}]}]}",
         h, duration, stepper);
 }
 
@@ -151,8 +149,7 @@ TEST(a_damped_bounce_converges_to_the_motion_of_the_bed_of_springs)
         lowest = y < lowest ? y : lowest;
     }
     CHECK(0.3 - lowest > 0.01 && y > lowest + 0.005); /* it has been down and is on its way */
-    static const char* const stepper[] = {"\"compliant\"",
-                                          "{\"type\":\"compliant\",\"midpoint\":true}"};
+    static const char* const stepper[] = {"'compliant'", "{'type':'compliant','midpoint':true}"};
     for (int j = 0; j < 2; ++j) {
         double error[3];
         for (int i = 0; i < 3; ++i) {
@@ -174,7 +171,7 @@ TEST(a_damped_bounce_converges_to_the_motion_of_the_bed_of_springs)
 
 TEST(a_body_comes_to_rest_where_the_overlap_carries_its_weight)
 {
-    scene_sim s = dropped_disc("\"compliant\"", 2e-3, 4.0);
+    scene_sim s = dropped_disc("'compliant'", 2e-3, 4.0);
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     const double d = 0.3 - scene_sim_body(&s, "disc").position[1], r = 0.3;
@@ -190,15 +187,15 @@ TEST(a_body_comes_to_rest_where_the_overlap_carries_its_weight)
 TEST(bristles_hold_a_block_that_is_pulled)
 {
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.002,\"duration\":2,\"stepper\":"
-        "\"compliant\","
-        "\"friction\":{\"default\":0.5},\"tolerance\":1e-11,\"bodies\":[{\"name\":"
-        "\"ground\",\"type\":\"static\",\"compliance\":{\"stiffness\":[[40000,0],[0,10000]],"
-        "\"damping\":"
-        "400,\"patch\":{\"spacing\":0.02}},\"shapes\":[{\"type\":\"halfplane\",\"normal\":[0,1]}]},"
-        "{\"name\":\"block\",\"mass\":2,\"inertia\":0.03,\"position\":[0,0.05],\"shapes\":[{"
-        "\"type\":\"box\","
-        "\"size\":[0.4,0.1]}]}],\"forces\":[{\"type\":\"wrench\",\"body\":\"block\",\"force\":[2,0]"
+        "{'dimension':2,'gravity':[0,-9.81],'step':0.002,'duration':2,'stepper':"
+        "'compliant',"
+        "'friction':{'default':0.5},'tolerance':1e-11,'bodies':[{'name':"
+        "'ground','type':'static','compliance':{'stiffness':[[40000,0],[0,10000]],"
+        "'damping':"
+        "400,'patch':{'spacing':0.02}},'shapes':[{'type':'halfplane','normal':[0,1]}]},"
+        "{'name':'block','mass':2,'inertia':0.03,'position':[0,0.05],'shapes':[{"
+        "'type':'box',"
+        "'size':[0.4,0.1]}]}],'forces':[{'type':'wrench','body':'block','force':[2,0]"
         "}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
@@ -213,12 +210,12 @@ TEST(bristles_hold_a_block_that_is_pulled)
 
 TEST(a_patch_that_bodies_fall_through_is_refused)
 {
-    scene_sim s = scene_sim_open(
-        "{\"stepper\":\"compliant\",\"bodies\":[{\"name\":\"ground\",\"type\":\"static\","
-        "\"compliance\":"
-        "{\"stiffness\":1,\"patch\":{\"spacing\":0.2}},\"shapes\":[{\"type\":\"plane\",\"normal\":"
-        "[0,0,1]}]},{\"name\":\"b\",\"mass\":1,\"position\":[0,0,0.3],\"shapes\":["
-        "{\"type\":\"box\",\"size\":[0.5,0.3,0.5]}]}]}");
+    scene_sim s =
+        scene_sim_open("{'stepper':'compliant','bodies':[{'name':'ground','type':'static',"
+                       "'compliance':"
+                       "{'stiffness':1,'patch':{'spacing':0.2}},'shapes':[{'type':'plane','normal':"
+                       "[0,0,1]}]},{'name':'b','mass':1,'position':[0,0,0.3],'shapes':["
+                       "{'type':'box','size':[0.5,0.3,0.5]}]}]}");
     CHECK(s.sim == NULL);
     CHECK_CONTAINS(s.error, "/bodies/0/compliance/patch/spacing: must be at most 0.15, half of the "
                             "least width of 'b'");
@@ -228,12 +225,12 @@ TEST(a_patch_that_bodies_fall_through_is_refused)
 TEST(a_patch_of_too_many_springs_is_refused)
 {
     scene_sim s = scene_sim_open(
-        "{\"stepper\":\"compliant\",\"bodies\":[{\"name\":\"ground\",\"type\":\"static\","
-        "\"compliance\":"
-        "{\"stiffness\":1,\"patch\":{\"spacing\":1e-6}},\"shapes\":[{\"type\":\"plane\",\"normal\":"
-        "[0,0,1]}]},{\"name\":\"b\",\"mass\":1,\"inertia\":[1,1,1],\"position\":[0,0,0.05],"
-        "\"shapes\":["
-        "{\"type\":\"box\",\"size\":[0.1,0.1,0.1]}]}]}");
+        "{'stepper':'compliant','bodies':[{'name':'ground','type':'static',"
+        "'compliance':"
+        "{'stiffness':1,'patch':{'spacing':1e-6}},'shapes':[{'type':'plane','normal':"
+        "[0,0,1]}]},{'name':'b','mass':1,'inertia':[1,1,1],'position':[0,0,0.05],"
+        "'shapes':["
+        "{'type':'box','size':[0.1,0.1,0.1]}]}]}");
     CHECK(s.sim == NULL);
     CHECK_CONTAINS(s.error,
                    "/bodies/0/compliance/patch/spacing: 1e-06 makes 1e+05 springs along one side");

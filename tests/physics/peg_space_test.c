@@ -16,22 +16,21 @@ static double speed_of(const perp_body_state* b)
 
 TEST(a_cube_lands_flat_and_does_not_rattle)
 {
-    static const char* const ground[] = {
-        "{\"type\":\"plane\",\"normal\":[0,0,1]}",
-        "{\"type\":\"box\",\"size\":[20,20,2],\"position\":[0,0,-1]}"};
+    static const char* const ground[] = {"{'type':'plane','normal':[0,0,1]}",
+                                         "{'type':'box','size':[20,20,2],'position':[0,0,-1]}"};
     static const char* const cube[] = {
-        "\"type\":\"box\",\"size\":[1,1,1]",
-        "\"type\":\"polyhedron\",\"solid\":\"cube\",\"radius\":0.86602540378443864676"};
+        "'type':'box','size':[1,1,1]",
+        "'type':'polyhedron','solid':'cube','radius':0.86602540378443864676"};
     for (int k = 0; k < 8; ++k) {
         if ((k & 1) == 0 && (k & 2) != 0) {
             continue; /* planes with polyhedra have tests of their own */
         }
-        scene_sim s = scene_sim_open(
-            "{\"dimension\":3,\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,"
-            "\"contact\":\"peg\",\"friction\":{\"default\":%g},\"bodies\":[{\"name\":\"ground\","
-            "\"type\":\"static\",\"shapes\":[%s]},{\"name\":\"cube\",\"density\":1,\"position\":"
-            "[0.1,0.2,1],\"shapes\":[{%s}]}]}",
-            k & 4 ? 0.3 : 0.0, ground[k & 1], cube[k >> 1 & 1]);
+        scene_sim s =
+            scene_sim_open("{'dimension':3,'gravity':[0,0,-9.81],'step':0.01,'duration':2,"
+                           "'contact':'peg','friction':{'default':%g},'bodies':[{'name':'ground',"
+                           "'type':'static','shapes':[%s]},{'name':'cube','density':1,'position':"
+                           "[0.1,0.2,1],'shapes':[{%s}]}]}",
+                           k & 4 ? 0.3 : 0.0, ground[k & 1], cube[k >> 1 & 1]);
         REQUIRE(s.sim != NULL);
         double rattle = 0.0, height = 0.0;
         while (!perp_sim_finished(s.sim)) {
@@ -57,15 +56,15 @@ TEST(ten_staggered_cubes_stand)
         char bodies[8192] = "";
         for (int i = 0; i < 10; ++i) {
             snprintf(bodies + strlen(bodies), sizeof bodies - strlen(bodies),
-                     "%s{\"name\":\"b%d\",%s,\"position\":[%.17g,%.17g,%.17g],\"shapes\":[{"
-                     "\"type\":\"box\",\"size\":[1,1,1]}]}",
-                     i > 0 ? "," : "", i, i == 0 ? "\"type\":\"static\"" : "\"density\":1", x[i],
+                     "%s{'name':'b%d',%s,'position':[%.17g,%.17g,%.17g],'shapes':[{"
+                     "'type':'box','size':[1,1,1]}]}",
+                     i > 0 ? "," : "", i, i == 0 ? "'type':'static'" : "'density':1", x[i],
                      x[(i + 3) % 10], 1.25 * i);
         }
-        scene_sim s = scene_sim_open(
-            "{\"dimension\":3,\"gravity\":[0,0,-9.81],\"step\":0.005,\"duration\":2.5,"
-            "\"margin\":0.07,\"contact\":\"peg\",\"friction\":{\"default\":%g},\"bodies\":[%s]}",
-            k == 0 ? 0.0 : 0.3, bodies);
+        scene_sim s =
+            scene_sim_open("{'dimension':3,'gravity':[0,0,-9.81],'step':0.005,'duration':2.5,"
+                           "'margin':0.07,'contact':'peg','friction':{'default':%g},'bodies':[%s]}",
+                           k == 0 ? 0.0 : 0.3, bodies);
         REQUIRE(s.sim != NULL);
         while (!perp_sim_finished(s.sim)) {
             REQUIRE_OK(perp_sim_step(s.sim));
@@ -103,16 +102,16 @@ TEST(a_box_that_slides_over_a_hundred_seams_feels_none)
             const double at_x = k & 2 ? 0.375 + 0.75 * (i / 4) : 0.1 + 0.2 * i;
             const double at_y = k & 2 ? 0.375 + 0.75 * (i % 4) : 0.0;
             used += (size_t)snprintf(tiles + used, 65536 - used,
-                                     "{\"name\":\"t%d\",\"type\":\"static\",\"position\":[%.17g,"
-                                     "%.17g,-0.1],\"shapes\":[{\"type\":\"box\",\"size\":[%g,%g,"
+                                     "{'name':'t%d','type':'static','position':[%.17g,"
+                                     "%.17g,-0.1],'shapes':[{'type':'box','size':[%g,%g,"
                                      "0.2]}]},",
                                      i, at_x, at_y, wide, deep);
         }
         scene_sim s = scene_sim_open(
-            "{\"dimension\":3,\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":%g,\"contact\":"
-            "\"peg\",\"friction\":{\"default\":%g},\"bodies\":[%s{\"name\":\"box\",\"density\":1,"
-            "\"position\":[0.5,0.4,0.25],\"velocity\":[%g,%g,0],\"shapes\":[{\"type\":\"box\","
-            "\"size\":[0.5,0.5,0.5]}]}]}",
+            "{'dimension':3,'gravity':[0,0,-9.81],'step':0.01,'duration':%g,'contact':"
+            "'peg','friction':{'default':%g},'bodies':[%s{'name':'box','density':1,"
+            "'position':[0.5,0.4,0.25],'velocity':[%g,%g,0],'shapes':[{'type':'box',"
+            "'size':[0.5,0.5,0.5]}]}]}",
             k & 2 ? 1.2 : 4.0, mu, tiles, vx, vy);
         REQUIRE(s.sim != NULL);
         const double begin = hypot(vx, vy);
@@ -269,24 +268,24 @@ static scene_sim toss(int seed, double friction, const char* cone)
     if (seed % 3 == 0) {
         way[2] = fabs(way[2]) + 0.3;
         snprintf(a, sizeof a,
-                 "{\"name\":\"a\",\"type\":\"static\",\"position\":[0,0,-0.6],\"shapes\":[{"
-                 "\"type\":\"box\",\"size\":[4,4,1]}]}");
+                 "{'name':'a','type':'static','position':[0,0,-0.6],'shapes':[{"
+                 "'type':'box','size':[4,4,1]}]}");
     } else {
         char shape[1024];
         polyhedron_text(shape, sizeof shape);
         snprintf(a, sizeof a,
-                 "{\"name\":\"a\",\"density\":1,\"angular_velocity\":[%.17g,%.17g,%.17g],"
-                 "\"shapes\":[{\"type\":\"polyhedron\",\"vertices\":%s}]}",
+                 "{'name':'a','density':1,'angular_velocity':[%.17g,%.17g,%.17g],"
+                 "'shapes':[{'type':'polyhedron','vertices':%s}]}",
                  uniform(-3, 3), uniform(-3, 3), uniform(-3, 3), shape);
     }
     const double v = uniform(0.5, 3);
     return scene_sim_open(
-        "{\"dimension\":3,\"gravity\":[0,0,0],\"step\":0.01,\"duration\":%.17g,\"contact\":\"peg\","
-        "\"friction\":{\"default\":%g,\"cone\":\"%s\"},\"bodies\":[%s,{\"name\":\"b\",\"density\":"
-        "1,\"position\":["
-        "%.17g,%.17g,%.17g],\"velocity\":[%.17g,%.17g,%.17g],\"axis_angle\":[%.17g,%.17g,%.17g,"
-        "%.17g],\"angular_velocity\":[%.17g,%.17g,%.17g],\"shapes\":[{\"type\":\"polyhedron\","
-        "\"vertices\":%s}]}]}",
+        "{'dimension':3,'gravity':[0,0,0],'step':0.01,'duration':%.17g,'contact':'peg',"
+        "'friction':{'default':%g,'cone':'%s'},'bodies':[%s,{'name':'b','density':"
+        "1,'position':["
+        "%.17g,%.17g,%.17g],'velocity':[%.17g,%.17g,%.17g],'axis_angle':[%.17g,%.17g,%.17g,"
+        "%.17g],'angular_velocity':[%.17g,%.17g,%.17g],'shapes':[{'type':'polyhedron',"
+        "'vertices':%s}]}]}",
         1.2 / v, friction, cone, a, way[0], way[1], way[2], -v * way[0], -v * way[1], -v * way[2],
         axis[0], axis[1], axis[2], uniform(0, 3), uniform(-3, 3), uniform(-3, 3), uniform(-3, 3),
         b);
@@ -343,15 +342,15 @@ TEST(members_that_hand_over_to_each_other_are_closed_together)
 /* ---- a pile: every model runs, a snapshot continues -------------------------------------------------------- */
 
 static const char pile[] =
-    "{\"dimension\":3,\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":1,\"contact\":\"%s\","
-    "\"friction\":{\"default\":0.3},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":"
-    "[{\"type\":\"box\",\"size\":[4,4,0.2],\"position\":[0,0,-0.1]}]},{\"name\":\"a\",\"density\":"
+    "{'dimension':3,'gravity':[0,0,-9.81],'step':0.01,'duration':1,'contact':'%s',"
+    "'friction':{'default':0.3},'bodies':[{'name':'floor','type':'static','shapes':"
+    "[{'type':'box','size':[4,4,0.2],'position':[0,0,-0.1]}]},{'name':'a','density':"
     "1,"
-    "\"position\":[0,0,0.5],\"shapes\":[{\"type\":\"polyhedron\",\"solid\":\"tetrahedron\","
-    "\"radius\":0.3}]},{\"name\":\"b\",\"density\":1,\"position\":[0.05,0,1],\"angular_velocity\":"
-    "[2,1,0],\"shapes\":[{\"type\":\"box\",\"size\":[0.3,0.4,0.2]}]},{\"name\":\"c\",\"density\":1,"
-    "\"position\":[0,0.05,1.5],\"shapes\":[{\"type\":\"polyhedron\",\"solid\":\"dodecahedron\","
-    "\"radius\":0.25}]}]}";
+    "'position':[0,0,0.5],'shapes':[{'type':'polyhedron','solid':'tetrahedron',"
+    "'radius':0.3}]},{'name':'b','density':1,'position':[0.05,0,1],'angular_velocity':"
+    "[2,1,0],'shapes':[{'type':'box','size':[0.3,0.4,0.2]}]},{'name':'c','density':1,"
+    "'position':[0,0.05,1.5],'shapes':[{'type':'polyhedron','solid':'dodecahedron',"
+    "'radius':0.25}]}]}";
 
 TEST(every_model_runs_a_pile_of_polyhedra)
 {

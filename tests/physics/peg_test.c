@@ -8,12 +8,12 @@ static perp_body_state drop_triangle(double h, const char* contact, double* pene
 {
     const double a = 2.45 * sqrt(3.0) / 3.0, b = 0.5 * a; /* of the large one: 2 a, 2 b */
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":%.17g,\"duration\":1.5,\"margin\":%.17g,"
-        "\"contact\":\"%s\",\"friction\":{\"cone\":\"none\"},\"bodies\":["
-        "{\"name\":\"large\",\"type\":\"static\",\"shapes\":[{\"type\":\"polygon\",\"vertices\":"
+        "{'dimension':2,'gravity':[0,-9.81],'step':%.17g,'duration':1.5,'margin':%.17g,"
+        "'contact':'%s','friction':{'cone':'none'},'bodies':["
+        "{'name':'large','type':'static','shapes':[{'type':'polygon','vertices':"
         "[[-2.45,%.17g],[2.45,%.17g],[0,%.17g]]}]},"
-        "{\"name\":\"small\",\"mass\":1,\"inertia\":0.6495,\"position\":[1.245,%.17g],\"shapes\":"
-        "[{\"type\":\"polygon\",\"vertices\":[[-1.225,%.17g],[1.225,%.17g],[0,%.17g]]}]}]}",
+        "{'name':'small','mass':1,'inertia':0.6495,'position':[1.245,%.17g],'shapes':"
+        "[{'type':'polygon','vertices':[[-1.225,%.17g],[1.225,%.17g],[0,%.17g]]}]}]}",
         h, 10 * h, contact, -2 * b, -2 * b, 2 * a, 2 * a + 3 + b, -b, -b, a);
     perp_body_state end = {.position = {NAN, NAN, NAN}};
     *penetration = 0.0;
@@ -118,14 +118,14 @@ TEST(a_box_that_slides_over_a_hundred_seams_feels_none)
         char tiles[16384] = "";
         for (int i = 0; i < 100; ++i) {
             snprintf(tiles + strlen(tiles), sizeof tiles - strlen(tiles),
-                     "{\"name\":\"t%d\",\"type\":\"static\",\"position\":[%.17g,-0.1],\"shapes\":[{"
-                     "\"type\":\"box\",\"size\":[0.2,0.2]}]},",
+                     "{'name':'t%d','type':'static','position':[%.17g,-0.1],'shapes':[{"
+                     "'type':'box','size':[0.2,0.2]}]},",
                      i, 0.1 + 0.2 * i);
         }
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":3,\"contact\":"
-            "\"peg\",\"friction\":{\"default\":%g},\"bodies\":[%s{\"name\":\"box\",\"density\":1,"
-            "\"position\":[0.5,0.25],\"velocity\":[5,0],\"shapes\":[{\"type\":\"box\",\"size\":[0."
+            "{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':3,'contact':"
+            "'peg','friction':{'default':%g},'bodies':[%s{'name':'box','density':1,"
+            "'position':[0.5,0.25],'velocity':[5,0],'shapes':[{'type':'box','size':[0."
             "5,"
             "0.5]}]}]}",
             mu, tiles);
@@ -219,12 +219,12 @@ static scene_sim toss(int seed, const char* contact, double friction)
     polygon_text(b, sizeof b);
     const double way = uniform(0, 2 * M_PI), aim = way + uniform(-0.3, 0.3), v = uniform(0.5, 3);
     return scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,0],\"step\":0.01,\"duration\":%.17g,\"contact\":\"%s\","
-        "\"friction\":{\"default\":%g},\"bodies\":[{\"name\":\"a\",\"density\":1,\"angle\":%.17g,"
-        "\"angular_velocity\":%.17g,\"shapes\":[{\"type\":\"polygon\",\"vertices\":%s}]},"
-        "{\"name\":\"b\",\"density\":1,\"position\":[%.17g,%.17g],\"velocity\":[%.17g,%.17g],"
-        "\"angle\":%.17g,\"angular_velocity\":%.17g,\"shapes\":[{\"type\":\"polygon\","
-        "\"vertices\":%s}]}]}",
+        "{'dimension':2,'gravity':[0,0],'step':0.01,'duration':%.17g,'contact':'%s',"
+        "'friction':{'default':%g},'bodies':[{'name':'a','density':1,'angle':%.17g,"
+        "'angular_velocity':%.17g,'shapes':[{'type':'polygon','vertices':%s}]},"
+        "{'name':'b','density':1,'position':[%.17g,%.17g],'velocity':[%.17g,%.17g],"
+        "'angle':%.17g,'angular_velocity':%.17g,'shapes':[{'type':'polygon',"
+        "'vertices':%s}]}]}",
         1.5 / v, contact, friction, uniform(0, 6), uniform(-3, 3), a, cos(way), sin(way),
         -v * cos(aim), -v * sin(aim), uniform(0, 6), uniform(-3, 3), b);
 }
@@ -271,13 +271,13 @@ TEST(two_tips_meet_where_lnc_lets_them_pass)
     for (int k = 0; k < 2; ++k) {
         for (int i = 0; i < 20; ++i) {
             scene_sim s = scene_sim_open(
-                "{\"dimension\":2,\"gravity\":[0,0],\"step\":0.01,\"duration\":0.3,\"contact\":\"%"
-                "s\","
-                "\"bodies\":[{\"name\":\"a\",\"type\":\"static\",\"shapes\":[{\"type\":\"polygon\","
-                "\"vertices\":[[0,0],[-1,-0.8],[-0.8,-1]]}]},{\"name\":\"b\",\"mass\":1,"
-                "\"inertia\":0.2,"
-                "\"position\":[%.17g,%.17g],\"velocity\":[-3,0],\"shapes\":[{\"type\":\"polygon\","
-                "\"vertices\":[[-0.6,0.6],[0.2,-0.4],[0.4,-0.2]]}]}]}",
+                "{'dimension':2,'gravity':[0,0],'step':0.01,'duration':0.3,'contact':'%"
+                "s',"
+                "'bodies':[{'name':'a','type':'static','shapes':[{'type':'polygon',"
+                "'vertices':[[0,0],[-1,-0.8],[-0.8,-1]]}]},{'name':'b','mass':1,"
+                "'inertia':0.2,"
+                "'position':[%.17g,%.17g],'velocity':[-3,0],'shapes':[{'type':'polygon',"
+                "'vertices':[[-0.6,0.6],[0.2,-0.4],[0.4,-0.2]]}]}]}",
                 model[k], 0.75 + 0.001 * i, -0.6 + 0.0003 * (i - 10));
             REQUIRE(s.sim != NULL);
             while (!perp_sim_finished(s.sim)) {
@@ -299,14 +299,14 @@ TEST(two_tips_meet_where_lnc_lets_them_pass)
 TEST(a_polygon_rests_on_a_half_plane_and_a_circle_on_the_polygon)
 {
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":3,\"contact\":\"peg\","
-        "\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\","
-        "\"shapes\":[{\"type\":\"halfplane\",\"normal\":[0,1]}]},"
-        "{\"name\":\"trapeze\",\"density\":1,\"position\":[0,0.1],\"shapes\":[{\"type\":"
-        "\"polygon\","
-        "\"vertices\":[[-1,0],[1,0],[0.6,0.8],[-0.6,0.8]]}]},"
-        "{\"name\":\"ball\",\"density\":1,\"position\":[0,1.5],\"shapes\":[{\"type\":\"circle\","
-        "\"radius\":0.3}]}]}");
+        "{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':3,'contact':'peg',"
+        "'friction':{'default':0.5},'bodies':[{'name':'floor','type':'static',"
+        "'shapes':[{'type':'halfplane','normal':[0,1]}]},"
+        "{'name':'trapeze','density':1,'position':[0,0.1],'shapes':[{'type':"
+        "'polygon',"
+        "'vertices':[[-1,0],[1,0],[0.6,0.8],[-0.6,0.8]]}]},"
+        "{'name':'ball','density':1,'position':[0,1.5],'shapes':[{'type':'circle',"
+        "'radius':0.3}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     const perp_body_state ball = scene_sim_body(&s, "ball"), poly = scene_sim_body(&s, "trapeze");
@@ -318,14 +318,14 @@ TEST(a_polygon_rests_on_a_half_plane_and_a_circle_on_the_polygon)
 TEST(a_particle_and_a_circle_pass_a_corner_freely)
 {
     /* sliding off a box: without friction the horizontal speed stays what it was */
-    const char* const shape[] = {"\"particle\"", "\"circle\",\"radius\":0.05"};
+    const char* const shape[] = {"'particle'", "'circle','radius':0.05"};
     const double height[] = {0.5, 0.55};
     for (int k = 0; k < 2; ++k) {
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":0.5,\"contact\":"
-            "\"peg\",\"bodies\":[{\"name\":\"box\",\"type\":\"static\",\"shapes\":[{\"type\":"
-            "\"polygon\",\"vertices\":[[-0.5,-0.5],[0.5,-0.5],[0.5,0.5],[-0.5,0.5]]}]},{\"name\":"
-            "\"p\",\"mass\":1,\"position\":[0,%g],\"velocity\":[3,0],\"shapes\":[{\"type\":%s}]}]}",
+            "{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':0.5,'contact':"
+            "'peg','bodies':[{'name':'box','type':'static','shapes':[{'type':"
+            "'polygon','vertices':[[-0.5,-0.5],[0.5,-0.5],[0.5,0.5],[-0.5,0.5]]}]},{'name':"
+            "'p','mass':1,'position':[0,%g],'velocity':[3,0],'shapes':[{'type':%s}]}]}",
             height[k], shape[k]);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
@@ -339,12 +339,12 @@ TEST(a_particle_and_a_circle_pass_a_corner_freely)
 
 TEST(a_moving_wall_takes_a_polygon_along)
 {
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,0],\"step\":0.01,\"duration\":1,\"contact\":\"peg\","
-        "\"bodies\":[{\"name\":\"wall\",\"type\":\"kinematic\",\"motion\":{\"position\":"
-        "[\"0.5*t*t\",0]},\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},"
-        "{\"name\":\"p\",\"density\":1,\"position\":[0.5,0],\"shapes\":[{\"type\":\"polygon\","
-        "\"vertices\":[[0,-0.3],[0.8,0],[0,0.3]]}]}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'gravity':[0,0],'step':0.01,'duration':1,'contact':'peg',"
+                       "'bodies':[{'name':'wall','type':'kinematic','motion':{'position':"
+                       "['0.5*t*t',0]},'shapes':[{'type':'box','size':[1,1]}]},"
+                       "{'name':'p','density':1,'position':[0.5,0],'shapes':[{'type':'polygon',"
+                       "'vertices':[[0,-0.3],[0.8,0],[0,0.3]]}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     /* the scheme's mean velocity of the wall over the last step */
@@ -358,18 +358,18 @@ TEST(a_moving_wall_takes_a_polygon_along)
 /* ---- the machinery around it ------------------------------------------------------------------------ */
 
 static const char pile[] =
-    "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":1.5,\"contact\":\"peg\","
-    "\"friction\":{\"default\":0.3},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":"
+    "{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':1.5,'contact':'peg',"
+    "'friction':{'default':0.3},'bodies':[{'name':'floor','type':'static','shapes':"
     "[{"
-    "\"type\":\"box\",\"size\":[4,0.2],\"position\":[0,-0.1]},{\"type\":\"box\",\"size\":[0.2,2],"
-    "\"position\":[-1,1]}]},{\"name\":\"a\",\"density\":1,\"position\":[-0.6,0.5],\"shapes\":[{"
-    "\"type\":"
-    "\"polygon\",\"vertices\":[[-0.3,-0.2],[0.3,-0.2],[0.1,0.3]]}]},{\"name\":\"b\",\"density\":1,"
-    "\"position\":[-0.5,1.2],\"angular_velocity\":2,\"shapes\":[{\"type\":\"box\",\"size\":[0.5,0."
+    "'type':'box','size':[4,0.2],'position':[0,-0.1]},{'type':'box','size':[0.2,2],"
+    "'position':[-1,1]}]},{'name':'a','density':1,'position':[-0.6,0.5],'shapes':[{"
+    "'type':"
+    "'polygon','vertices':[[-0.3,-0.2],[0.3,-0.2],[0.1,0.3]]}]},{'name':'b','density':1,"
+    "'position':[-0.5,1.2],'angular_velocity':2,'shapes':[{'type':'box','size':[0.5,0."
     "3]}]},"
-    "{\"name\":\"c\",\"density\":1,\"position\":[-0.6,1.8],\"shapes\":[{\"type\":\"polygon\","
-    "\"vertices\":[[-0.2,-0.2],[0.2,-0.25],[0.3,0.1],[0,0.25],[-0.25,0.1]]}]},{\"name\":\"d\","
-    "\"density\":1,\"position\":[-0.2,2.1],\"shapes\":[{\"type\":\"circle\",\"radius\":0.15}]}]}";
+    "{'name':'c','density':1,'position':[-0.6,1.8],'shapes':[{'type':'polygon',"
+    "'vertices':[[-0.2,-0.2],[0.2,-0.25],[0.3,0.1],[0,0.25],[-0.25,0.1]]}]},{'name':'d',"
+    "'density':1,'position':[-0.2,2.1],'shapes':[{'type':'circle','radius':0.15}]}]}";
 
 TEST(a_snapshot_with_groups_continues_with_the_same_bits)
 {
@@ -519,13 +519,13 @@ TEST(every_solver_of_groups_agrees_on_a_step_without_a_choice)
     double first = NAN;
     for (size_t i = 0; i < sizeof solver / sizeof solver[0]; ++i) {
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":0.6,\"contact\":"
-            "\"peg\","
-            "\"solver\":\"%s\",\"margin\":0.1,\"friction\":{\"default\":0.2},\"bodies\":[{\"name\":"
-            "\"box\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},{\"name\":"
-            "\"p\","
-            "\"density\":1,\"position\":[0.45,1.2],\"angle\":0.3,\"shapes\":[{\"type\":\"polygon\","
-            "\"vertices\":[[-0.4,0],[0,-0.5],[0.4,0],[0,0.4]]}]}]}",
+            "{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':0.6,'contact':"
+            "'peg',"
+            "'solver':'%s','margin':0.1,'friction':{'default':0.2},'bodies':[{'name':"
+            "'box','type':'static','shapes':[{'type':'box','size':[1,1]}]},{'name':"
+            "'p',"
+            "'density':1,'position':[0.45,1.2],'angle':0.3,'shapes':[{'type':'polygon',"
+            "'vertices':[[-0.4,0],[0,-0.5],[0.4,0],[0,0.4]]}]}]}",
             solver[i]);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
@@ -542,12 +542,12 @@ TEST(the_reduction_to_a_single_primary_slides_off_as_well)
     double end[2][2];
     for (int k = 0; k < 2; ++k) {
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":1,\"margin\":0.05,"
-            "\"contact\":{\"type\":\"peg\",\"single_primary\":%s},\"bodies\":[{\"name\":\"box\","
-            "\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},{\"name\":\"p\","
-            "\"density\":1,\"position\":[0.3,0.75],\"velocity\":[1,0],\"shapes\":[{\"type\":"
-            "\"box\","
-            "\"size\":[0.5,0.5]}]}]}",
+            "{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':1,'margin':0.05,"
+            "'contact':{'type':'peg','single_primary':%s},'bodies':[{'name':'box',"
+            "'type':'static','shapes':[{'type':'box','size':[1,1]}]},{'name':'p',"
+            "'density':1,'position':[0.3,0.75],'velocity':[1,0],'shapes':[{'type':"
+            "'box',"
+            "'size':[0.5,0.5]}]}]}",
             k == 0 ? "false" : "true");
         REQUIRE(s.sim != NULL);
         int secondary = 0;

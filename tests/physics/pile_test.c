@@ -24,15 +24,15 @@ static scene_sim open_wall(const char* friction, int courses, int bricks, double
 {
     text t = text_begin(400u * (size_t)(courses * bricks) + 1000u);
     ADD(&t,
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":%g,\"friction\":%s,\"bodies\":["
-        "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]"
+        "{'gravity':[0,0,-9.81],'step':0.01,'duration':%g,'friction':%s,'bodies':["
+        "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]"
         "}]}",
         duration, friction);
     for (int r = 0; r < courses; ++r) {
         for (int c = 0; c < bricks; ++c) {
             ADD(&t,
-                ",{\"name\":\"%d-%d\",\"density\":1000,\"position\":[%.17g,0,%.17g],\"shapes\":[{"
-                "\"type\":\"box\",\"size\":[0.4,0.2,0.2]}]}",
+                ",{'name':'%d-%d','density':1000,'position':[%.17g,0,%.17g],'shapes':[{"
+                "'type':'box','size':[0.4,0.2,0.2]}]}",
                 r, c, 0.4 * c + (r % 2) * 0.2, 0.1 + 0.2 * r);
         }
     }
@@ -78,14 +78,13 @@ static void check_wall(const char* friction, int courses, int bricks, double dur
 
 TEST(a_wall_of_two_hundred_bricks_stands)
 {
-    check_wall("{\"default\":0.5}", 20, 10, 0.05);
+    check_wall("{'default':0.5}", 20, 10, 0.05);
 }
 
 TEST(a_wall_stands_with_a_polygon_cone_and_with_torsion)
 {
-    check_wall("{\"default\":0.5,\"cone\":\"polygon\",\"directions\":8}", 8, 5, 0.05);
-    check_wall("{\"default\":0.5,\"cone\":\"ellipsoid\",\"e_t\":1,\"e_o\":0.8,\"e_r\":0.05}", 8, 5,
-               0.05);
+    check_wall("{'default':0.5,'cone':'polygon','directions':8}", 8, 5, 0.05);
+    check_wall("{'default':0.5,'cone':'ellipsoid','e_t':1,'e_o':0.8,'e_r':0.05}", 8, 5, 0.05);
 }
 
 TEST(boxes_poured_into_a_bin_are_certified_step_by_step)
@@ -93,14 +92,13 @@ TEST(boxes_poured_into_a_bin_are_certified_step_by_step)
     enum { SIDE = 3, LAYERS = 4 };
     text t = text_begin(20000);
     uint64_t state = 7;
-    ADD(&t,
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":0.8,\"friction\":{\"default\":0.5},"
-        "\"bodies\":[{\"name\":\"bin\",\"type\":\"static\",\"shapes\":["
-        "{\"type\":\"plane\",\"normal\":[0,0,1]},"
-        "{\"type\":\"plane\",\"normal\":[1,0,0],\"offset\":-1},"
-        "{\"type\":\"plane\",\"normal\":[-1,0,0],\"offset\":-1},"
-        "{\"type\":\"plane\",\"normal\":[0,1,0],\"offset\":-1},"
-        "{\"type\":\"plane\",\"normal\":[0,-1,0],\"offset\":-1}]}");
+    ADD(&t, "{'gravity':[0,0,-9.81],'step':0.01,'duration':0.8,'friction':{'default':0.5},"
+            "'bodies':[{'name':'bin','type':'static','shapes':["
+            "{'type':'plane','normal':[0,0,1]},"
+            "{'type':'plane','normal':[1,0,0],'offset':-1},"
+            "{'type':'plane','normal':[-1,0,0],'offset':-1},"
+            "{'type':'plane','normal':[0,1,0],'offset':-1},"
+            "{'type':'plane','normal':[0,-1,0],'offset':-1}]}");
     for (int i = 0; i < SIDE * SIDE * LAYERS; ++i) {
         double turn[4];
         for (int k = 0; k < 4; ++k) {
@@ -108,8 +106,8 @@ TEST(boxes_poured_into_a_bin_are_certified_step_by_step)
             turn[k] = (double)(state >> 40) / (double)(1 << 24) - 0.5;
         }
         ADD(&t,
-            ",{\"name\":\"%d\",\"density\":1000,\"position\":[%g,%g,%g],\"axis_angle\":[%g,%g,%g,%g"
-            "],\"shapes\":[{\"type\":\"box\",\"size\":[0.35,0.35,0.35]}]}",
+            ",{'name':'%d','density':1000,'position':[%g,%g,%g],'axis_angle':[%g,%g,%g,%g"
+            "],'shapes':[{'type':'box','size':[0.35,0.35,0.35]}]}",
             i, 0.63 * (i % SIDE - 1), 0.63 * (i / SIDE % SIDE - 1), 0.4 + 0.63 * (i / SIDE / SIDE),
             turn[0], turn[1], turn[2] + 1.0, 6.0 * turn[3]);
     }

@@ -5,20 +5,20 @@
 static const double pi = 3.14159265358979323846;
 
 #define PLATE(acceleration)                                                                        \
-    "{\"name\":\"plate\",\"type\":\"kinematic\",\"motion\":{\"acceleration\":{" acceleration       \
-    "}},\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]}"
+    "{'name':'plate','type':'kinematic','motion':{'acceleration':{" acceleration                   \
+    "}},'shapes':[{'type':'plane','normal':[0,0,1]}]}"
 #define CENTRIFUGE                                                                                 \
-    PLATE("\"linear\":[{\"amplitude\":8,\"frequency\":33,\"phase\":1.5707963267948966},"           \
-          "{\"amplitude\":8,\"frequency\":33},0],\"angular\":[{\"amplitude\":100,"                 \
-          "\"frequency\":33,\"phase\":1.5707963267948966},{\"amplitude\":100,\"frequency\":33,"    \
-          "\"phase\":3.1415926535897931},0]")
+    PLATE("'linear':[{'amplitude':8,'frequency':33,'phase':1.5707963267948966},"                   \
+          "{'amplitude':8,'frequency':33},0],'angular':[{'amplitude':100,"                         \
+          "'frequency':33,'phase':1.5707963267948966},{'amplitude':100,'frequency':33,"            \
+          "'phase':3.1415926535897931},0]")
 #define PARTICLE(x, z, v)                                                                          \
-    "{\"name\":\"p\",\"mass\":0.001,\"position\":[" x ",0," z "],\"velocity\":[" v "],"            \
-    "\"shapes\":[{\"type\":\"particle\"}]}"
+    "{'name':'p','mass':0.001,'position':[" x ",0," z "],'velocity':[" v "],"                      \
+    "'shapes':[{'type':'particle'}]}"
 
 static const char shaken[] =
-    "{\"gravity\":[0,0,-9.81],\"step\":1e-4,\"duration\":0.2,\"friction\":{\"default\":0.3},"
-    "\"bodies\":[" CENTRIFUGE "," PARTICLE("0.04", "0.0001", "0,0,0") "]}";
+    "{'gravity':[0,0,-9.81],'step':1e-4,'duration':0.2,'friction':{'default':0.3},"
+    "'bodies':[" CENTRIFUGE "," PARTICLE("0.04", "0.0001", "0,0,0") "]}";
 
 TEST(a_snapshot_of_a_shaken_plate_continues_with_the_same_bits)
 {
@@ -45,7 +45,7 @@ TEST(the_pose_of_a_plate_does_not_depend_on_the_steps_that_led_there)
 {
     scene_sim a = scene_sim_open("%s", shaken);
     scene_sim b = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":1e-3,\"duration\":0.2,\"bodies\":[" CENTRIFUGE "]}");
+        "{'gravity':[0,0,-9.81],'step':1e-3,'duration':0.2,'bodies':[" CENTRIFUGE "]}");
     REQUIRE(a.sim != NULL && b.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&a), 1e-8);
     CHECK_AT_MOST(scene_sim_run(&b), 1e-8);
@@ -65,15 +65,15 @@ TEST(a_particle_that_sticks_is_carried_exactly_with_the_plate)
 {
     /* along x at 2 m/s^2 < mu g, and up and down: the gap is that at the end of the step */
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":1e-3,\"duration\":1,\"friction\":{\"default\":0.5},"
-        "\"bodies\":[" PLATE(
-            "\"linear\":[{\"amplitude\":2,\"frequency\":7},0,{\"amplitude\":3,"
-            "\"frequency\":5,\"phase\":0.3}],\"periodic\":true") ","
-                                                                 "{\"name\":\"p\",\"mass\":0.001,"
-                                                                 "\"position\":[0.04,0,%.17g],"
-                                                                 "\"velocity\":[%.17g,0,%.17g],"
-                                                                 "\"shapes\":[{\"type\":"
-                                                                 "\"particle\"}]}]}",
+        "{'gravity':[0,0,-9.81],'step':1e-3,'duration':1,'friction':{'default':0.5},"
+        "'bodies':[" PLATE(
+            "'linear':[{'amplitude':2,'frequency':7},0,{'amplitude':3,"
+            "'frequency':5,'phase':0.3}],'periodic':true") ","
+                                                           "{'name':'p','mass':0.001,"
+                                                           "'position':[0.04,0,%.17g],"
+                                                           "'velocity':[%.17g,0,%.17g],"
+                                                           "'shapes':[{'type':"
+                                                           "'particle'}]}]}",
         -3 / (10 * pi * 10 * pi) * sin(0.3), -2 / (14 * pi), -3 / (10 * pi) * cos(0.3));
     REQUIRE(s.sim != NULL);
     double worst = 0.0;
@@ -93,12 +93,12 @@ TEST(a_particle_leaves_the_plate_when_that_falls_faster_than_gravity_lets_it)
     /* 20 sin(2 pi 5 t) from the mean: the plate's acceleration passes -9.81 in the second half */
     const double b = 10 * pi, leaves = (pi + asin(9.81 / 20)) / b;
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":1e-4,\"duration\":0.15,\"bodies\":[" PLATE(
-            "\"linear\":[0,0,{\"amplitude\":20,\"frequency\":5}]") ","
-                                                                   "{\"name\":\"p\",\"mass\":1,"
-                                                                   "\"velocity\":[0,0,%.17g],"
-                                                                   "\"shapes\":[{\"type\":"
-                                                                   "\"particle\"}]}]}",
+        "{'gravity':[0,0,-9.81],'step':1e-4,'duration':0.15,'bodies':[" PLATE(
+            "'linear':[0,0,{'amplitude':20,'frequency':5}]") ","
+                                                             "{'name':'p','mass':1,"
+                                                             "'velocity':[0,0,%.17g],"
+                                                             "'shapes':[{'type':"
+                                                             "'particle'}]}]}",
         -20 / b);
     REQUIRE(s.sim != NULL);
     double last = 0.0;
@@ -121,13 +121,13 @@ static double turntable(double h, double* rate, double* place)
     const double x0 = 0.3, vy = 0.25, vx = 0.1;
     /* no slip at the contact: v + omega x (-r z) = Omega z x (x0, 0) */
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":%.17g,\"duration\":%.17g,\"friction\":{\"default\":0.8},"
-        "\"bodies\":[{\"name\":\"table\",\"type\":\"kinematic\",\"angular_velocity\":[0,0,%.17g],"
-        "\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},"
-        "{\"name\":\"ball\",\"mass\":1,\"inertia\":[0.001,0.001,0.001],\"position\":[%.17g,0,%.17g]"
+        "{'gravity':[0,0,-9.81],'step':%.17g,'duration':%.17g,'friction':{'default':0.8},"
+        "'bodies':[{'name':'table','type':'kinematic','angular_velocity':[0,0,%.17g],"
+        "'shapes':[{'type':'plane','normal':[0,0,1]}]},"
+        "{'name':'ball','mass':1,'inertia':[0.001,0.001,0.001],'position':[%.17g,0,%.17g]"
         ","
-        "\"velocity\":[%.17g,%.17g,0],\"angular_velocity\":[%.17g,%.17g,0.4],"
-        "\"shapes\":[{\"type\":\"sphere\",\"radius\":%.17g}]}]}",
+        "'velocity':[%.17g,%.17g,0],'angular_velocity':[%.17g,%.17g,0.4],"
+        "'shapes':[{'type':'sphere','radius':%.17g}]}]}",
         h, T, Omega, x0, r, vx, vy, (Omega * x0 - vy) / r, vx / r, r);
     if (s.sim == NULL) {
         return INFINITY;

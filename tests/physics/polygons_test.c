@@ -26,20 +26,20 @@ static scene_sim spin(unsigned seed, int count, double duration, double slowest,
     char bodies[32768];
     state = 0x9E3779B97F4A7C15ULL * (seed + 1);
     size_t used = (size_t)snprintf(bodies, sizeof bodies,
-                                   "{\"name\":\"floor\",\"type\":\"static\",\"position\":[0,-0.5],"
-                                   "\"shapes\":[{\"type\":\"box\",\"size\":[5,1]}]},"
-                                   "{\"name\":\"left\",\"type\":\"static\",\"position\":[-2,4],"
-                                   "\"shapes\":[{\"type\":\"box\",\"size\":[1,10]}]},"
-                                   "{\"name\":\"right\",\"type\":\"static\",\"position\":[2,4],"
-                                   "\"shapes\":[{\"type\":\"box\",\"size\":[1,10]}]}");
+                                   "{'name':'floor','type':'static','position':[0,-0.5],"
+                                   "'shapes':[{'type':'box','size':[5,1]}]},"
+                                   "{'name':'left','type':'static','position':[-2,4],"
+                                   "'shapes':[{'type':'box','size':[1,10]}]},"
+                                   "{'name':'right','type':'static','position':[2,4],"
+                                   "'shapes':[{'type':'box','size':[1,10]}]}");
     for (int i = 0; i < count; ++i) {
         const int n = 3 + (int)uniform(0, 6);
         const double rx = uniform(0.15, 0.3), ry = uniform(0.15, 0.3);
         const double rate = (uniform(0, 1) < 0.5 ? -1.0 : 1.0) * uniform(slowest, fastest);
         used += (size_t)snprintf(bodies + used, sizeof bodies - used,
-                                 ",{\"name\":\"p%d\",\"density\":1,\"position\":[%.17g,%.17g],"
-                                 "\"velocity\":[%.17g,%.17g],\"angular_velocity\":%.17g,"
-                                 "\"shapes\":[{\"type\":\"polygon\",\"vertices\":[",
+                                 ",{'name':'p%d','density':1,'position':[%.17g,%.17g],"
+                                 "'velocity':[%.17g,%.17g],'angular_velocity':%.17g,"
+                                 "'shapes':[{'type':'polygon','vertices':[",
                                  i, -1.14 + 0.76 * (i % 4), 0.4 + 0.76 * (i / 4), uniform(-3, 3),
                                  uniform(-3, 3), rate);
         for (int k = 0; k < n; ++k) {
@@ -49,8 +49,8 @@ static scene_sim spin(unsigned seed, int count, double duration, double slowest,
         }
         used += (size_t)snprintf(bodies + used, sizeof bodies - used, "]}]}");
     }
-    return scene_sim_open("{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":%g,"
-                          "\"contact\":\"peg\",\"friction\":{\"default\":0.3},\"bodies\":[%s]}",
+    return scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':%g,"
+                          "'contact':'peg','friction':{'default':0.3},'bodies':[%s]}",
                           duration, bodies);
 }
 
@@ -150,18 +150,18 @@ TEST(a_notch_holds_what_falls_into_it)
     static const struct {
         const char* shape;
         double x, rest;
-    } drop[] = {{"{\"type\":\"particle\"}", 0.2, 0.0},
-                {"{\"type\":\"polygon\",\"vertices\":[[0,0],[0.3,0.3],[-0.3,0.3]]}", 0.0, 0.2},
-                {"{\"type\":\"box\",\"size\":[0.2,0.2],\"angle\":0.7853981633974483}", 0.05,
-                 0.14142135623730951}};
+    } drop[] = {
+        {"{'type':'particle'}", 0.2, 0.0},
+        {"{'type':'polygon','vertices':[[0,0],[0.3,0.3],[-0.3,0.3]]}", 0.0, 0.2},
+        {"{'type':'box','size':[0.2,0.2],'angle':0.7853981633974483}", 0.05, 0.14142135623730951}};
     for (size_t i = 0; i < sizeof drop / sizeof drop[0]; ++i) {
-        scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":3,\"contact\":"
-            "\"peg\","
-            "\"friction\":{\"cone\":\"none\"},\"bodies\":[{\"name\":\"block\",\"type\":\"static\","
-            "\"shapes\":[{\"type\":\"polygon\",\"vertices\":" V_NOTCH "}]},{\"name\":\"p\",%s,"
-            "\"position\":[%g,0.9],\"shapes\":[%s]}]}",
-            i == 0 ? "\"mass\":1" : "\"density\":1", drop[i].x, drop[i].shape);
+        scene_sim s =
+            scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':3,'contact':"
+                           "'peg',"
+                           "'friction':{'cone':'none'},'bodies':[{'name':'block','type':'static',"
+                           "'shapes':[{'type':'polygon','vertices':" V_NOTCH "}]},{'name':'p',%s,"
+                           "'position':[%g,0.9],'shapes':[%s]}]}",
+                           i == 0 ? "'mass':1" : "'density':1", drop[i].x, drop[i].shape);
         REQUIRE(s.sim != NULL);
         double deepest = 0.0;
         while (!perp_sim_finished(s.sim)) {
@@ -201,11 +201,11 @@ TEST(no_particle_passes_between_the_pieces)
         const double way = shot % 3 == 0 ? M_PI * (2 * (shot % 5) + 1) / 5 : uniform(0, 2 * M_PI);
         const double aim = shot % 3 == 0 ? 0.0 : uniform(-0.3, 0.3);
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[0,0],\"step\":0.02,\"duration\":1,\"contact\":\"peg\","
-            "\"friction\":{\"cone\":\"none\"},\"bodies\":[{\"name\":\"star\",\"type\":\"static\","
-            "\"shapes\":[{\"type\":\"polygon\",\"vertices\":%s]}]},{\"name\":\"p\",\"mass\":1,"
-            "\"position\":[%.17g,%.17g],\"velocity\":[%.17g,%.17g],\"shapes\":[{\"type\":"
-            "\"particle\"}]}]}",
+            "{'dimension':2,'gravity':[0,0],'step':0.02,'duration':1,'contact':'peg',"
+            "'friction':{'cone':'none'},'bodies':[{'name':'star','type':'static',"
+            "'shapes':[{'type':'polygon','vertices':%s]}]},{'name':'p','mass':1,"
+            "'position':[%.17g,%.17g],'velocity':[%.17g,%.17g],'shapes':[{'type':"
+            "'particle'}]}]}",
             star, 2 * cos(way), 2 * sin(way), -3 * cos(way + aim), -3 * sin(way + aim));
         REQUIRE(s.sim != NULL);
         while (!perp_sim_finished(s.sim)) {
@@ -230,9 +230,9 @@ TEST(no_particle_passes_between_the_pieces)
 TEST(pieces_that_overlap_weigh_and_overlap_once)
 {
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,0],\"step\":0.01,\"duration\":0.01,\"contact\":\"peg\","
-        "\"bodies\":[{\"name\":\"l\",\"density\":2,\"position\":[10,20],"
-        "\"shapes\":[{\"type\":\"polygon\",\"vertices\":[[0,2],[1,2],[1,1],[2,1],[2,0],[0,0]]}]}]"
+        "{'dimension':2,'gravity':[0,0],'step':0.01,'duration':0.01,'contact':'peg',"
+        "'bodies':[{'name':'l','density':2,'position':[10,20],"
+        "'shapes':[{'type':'polygon','vertices':[[0,2],[1,2],[1,1],[2,1],[2,0],[0,0]]}]}]"
         "}");
     REQUIRE(s.sim != NULL);
     const perp_body_info info = perp_model_body_info(perp_scene_model(s.scene), 0);
@@ -253,12 +253,12 @@ TEST(pieces_that_overlap_weigh_and_overlap_once)
      * the square is still on the side of each arm that it met (else the step is not accepted): the two
      * arms and the corner between them, without the 1 x 1 that the notch leaves free */
     s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,0],\"step\":0.01,\"duration\":0.01,\"contact\":\"peg\","
-        "\"margin\":1e-9,\"bodies\":[{\"name\":\"l\",\"type\":\"kinematic\",\"motion\":{"
-        "\"position\":[\"1000*t - 10\",\"1000*t - "
-        "10\"]},\"shapes\":[{\"type\":\"polygon\",\"vertices\":"
-        "[[0,2],[1,2],[1,1],[2,1],[2,0],[0,0]]}]},{\"name\":\"b\",\"density\":1,\"position\":"
-        "[1.25,1.25],\"shapes\":[{\"type\":\"box\",\"size\":[1.5,1.5]}]}]}");
+        "{'dimension':2,'gravity':[0,0],'step':0.01,'duration':0.01,'contact':'peg',"
+        "'margin':1e-9,'bodies':[{'name':'l','type':'kinematic','motion':{"
+        "'position':['1000*t - 10','1000*t - "
+        "10']},'shapes':[{'type':'polygon','vertices':"
+        "[[0,2],[1,2],[1,1],[2,1],[2,0],[0,0]]}]},{'name':'b','density':1,'position':"
+        "[1.25,1.25],'shapes':[{'type':'box','size':[1.5,1.5]}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(perp_sim_overlap_area(s.sim), 0.0);
     REQUIRE_OK(perp_sim_step(s.sim));

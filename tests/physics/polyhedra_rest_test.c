@@ -3,11 +3,11 @@
 #include "perp_test.h"
 #include "support/scene_sim.h"
 
-#define WORLD(more) "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"friction\":{\"default\":0.5}," more
+#define WORLD(more) "{'gravity':[0,0,-9.81],'step':0.01,'friction':{'default':0.5}," more
 #define TABLE                                                                                      \
-    "{\"name\":\"table\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[8,8,1],"      \
-    "\"position\":[0,0,-0.5]}]}"
-#define CYLINDER "\"shapes\":[{\"type\":\"cylinder\",\"radius\":0.2,\"length\":1}]"
+    "{'name':'table','type':'static','shapes':[{'type':'box','size':[8,8,1],"                      \
+    "'position':[0,0,-0.5]}]}"
+#define CYLINDER "'shapes':[{'type':'cylinder','radius':0.2,'length':1}]"
 
 static void check_still(const scene_sim* s, const char* name, double x, double y, double z,
                         double tolerance)
@@ -25,13 +25,13 @@ static void check_still(const scene_sim* s, const char* name, double x, double y
 TEST(cylinders_stand_and_lie_on_a_box_and_on_each_other)
 {
     scene_sim s = scene_sim_open(
-        WORLD("\"duration\":2,\"bodies\":[" TABLE
-              ",{\"name\":\"stands\",\"density\":1,\"position\":[1,2,0.5]," CYLINDER "},"
-              "{\"name\":\"lies\",\"density\":1,\"position\":[-2,0,0.2],"
-              "\"axis_angle\":[1,0,0,1.5707963267948966]," CYLINDER "},"
-              "{\"name\":\"upon\",\"density\":1,\"position\":[1,2,1.5]," CYLINDER "},"
-              "{\"name\":\"lid\",\"density\":1,\"position\":[1,2,2.05],\"shapes\":[{\"type\":"
-              "\"polyhedron\",\"solid\":\"prism\",\"sides\":5,\"radius\":0.4,\"length\":0.1}]}]}"));
+        WORLD("'duration':2,'bodies':[" TABLE
+              ",{'name':'stands','density':1,'position':[1,2,0.5]," CYLINDER "},"
+              "{'name':'lies','density':1,'position':[-2,0,0.2],"
+              "'axis_angle':[1,0,0,1.5707963267948966]," CYLINDER "},"
+              "{'name':'upon','density':1,'position':[1,2,1.5]," CYLINDER "},"
+              "{'name':'lid','density':1,'position':[1,2,2.05],'shapes':[{'type':"
+              "'polyhedron','solid':'prism','sides':5,'radius':0.4,'length':0.1}]}]}"));
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     check_still(&s, "stands", 1, 2, 0.5, 1e-10);
@@ -47,12 +47,12 @@ TEST(a_prism_of_many_sides_lands_flat)
 {
     static const char* const contact[] = {"standard", "lnc", "peg"};
     for (int i = 0; i < 3; ++i) {
-        scene_sim s = scene_sim_open(
-            WORLD("\"duration\":0.4,\"contact\":\"%s\",\"bodies\":[" TABLE
-                  ",{\"name\":\"prism\",\"density\":1,\"position\":[0,0,0.3],\"shapes\":[{"
-                  "\"type\":\"polyhedron\",\"solid\":\"prism\",\"sides\":300,\"radius\":0.3,"
-                  "\"length\":0.2}]}]}"),
-            contact[i]);
+        scene_sim s =
+            scene_sim_open(WORLD("'duration':0.4,'contact':'%s','bodies':[" TABLE
+                                 ",{'name':'prism','density':1,'position':[0,0,0.3],'shapes':[{"
+                                 "'type':'polyhedron','solid':'prism','sides':300,'radius':0.3,"
+                                 "'length':0.2}]}]}"),
+                           contact[i]);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
         check_still(&s, "prism", 0, 0, 0.1, 1e-9);
@@ -64,19 +64,19 @@ TEST(a_prism_of_many_sides_lands_flat)
 
 /* An L of two bars lies on the table, a ball in its inner corner, a capsule on top. */
 #define ANGLE                                                                                      \
-    "{\"type\":\"mesh\",\"decompose\":true,\"vertices\":[[0,0,0],[2,0,0],[2,1,0],[1,1,0],[1,2,0]," \
-    "[0,2,0],[0,0,1],[2,0,1],[2,1,1],[1,1,1],[1,2,1],[0,2,1]],\"faces\":[[0,5,4,3,2,1],"           \
+    "{'type':'mesh','decompose':true,'vertices':[[0,0,0],[2,0,0],[2,1,0],[1,1,0],[1,2,0],"         \
+    "[0,2,0],[0,0,1],[2,0,1],[2,1,1],[1,1,1],[1,2,1],[0,2,1]],'faces':[[0,5,4,3,2,1],"             \
     "[6,7,8,9,10,11],[0,1,7,6],[1,2,8,7],[2,3,9,8],[3,4,10,9],[4,5,11,10],[5,0,6,11]]}"
 
 static void check_angle(const char* contact)
 {
     scene_sim s = scene_sim_open(
-        WORLD("\"duration\":1,\"contact\":\"%s\",\"bodies\":[" TABLE
-              ",{\"name\":\"angle\",\"density\":1,\"position\":[0,0,0],\"shapes\":[" ANGLE "]},"
-              "{\"name\":\"ball\",\"density\":1,\"position\":[1.3,1.3,0.3],\"shapes\":[{\"type\":"
-              "\"sphere\",\"radius\":0.3}]},"
-              "{\"name\":\"rod\",\"density\":1,\"position\":[0.7,0.5,1.1],\"axis_angle\":[0,1,0,"
-              "1.5707963267948966],\"shapes\":[{\"type\":\"capsule\",\"radius\":0.1,\"length\":"
+        WORLD("'duration':1,'contact':'%s','bodies':[" TABLE
+              ",{'name':'angle','density':1,'position':[0,0,0],'shapes':[" ANGLE "]},"
+              "{'name':'ball','density':1,'position':[1.3,1.3,0.3],'shapes':[{'type':"
+              "'sphere','radius':0.3}]},"
+              "{'name':'rod','density':1,'position':[0.7,0.5,1.1],'axis_angle':[0,1,0,"
+              "1.5707963267948966],'shapes':[{'type':'capsule','radius':0.1,'length':"
               "0.8}]}]}"),
         contact);
     REQUIRE(s.sim != NULL);
@@ -104,11 +104,11 @@ TEST(a_ball_lies_in_the_inner_corner_of_a_cut_mesh)
 TEST(a_ball_leaves_an_edge_freely)
 {
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.005,\"duration\":0.6,\"contact\":\"peg\",\"bodies\":["
-        "{\"name\":\"block\",\"type\":\"static\",\"shapes\":[{\"type\":\"polyhedron\",\"solid\":"
-        "\"block\",\"size\":[2,2,2],\"position\":[0,0,-1]}]},"
-        "{\"name\":\"ball\",\"mass\":1,\"position\":[0.5,0,0.01],\"velocity\":[2,0,0],\"shapes\":[{"
-        "\"type\":\"particle\"}]}]}");
+        "{'gravity':[0,0,-9.81],'step':0.005,'duration':0.6,'contact':'peg','bodies':["
+        "{'name':'block','type':'static','shapes':[{'type':'polyhedron','solid':"
+        "'block','size':[2,2,2],'position':[0,0,-1]}]},"
+        "{'name':'ball','mass':1,'position':[0.5,0,0.01],'velocity':[2,0,0],'shapes':[{"
+        "'type':'particle'}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     const perp_body_state b = scene_sim_body(&s, "ball");
@@ -120,13 +120,13 @@ TEST(a_ball_leaves_an_edge_freely)
 /* The corrective model lets them sink in by what they move in the step: 0.1 each way. */
 TEST(what_bodies_share_is_measured)
 {
-    scene_sim s = scene_sim_open(
-        "{\"duration\":0.2,\"step\":0.2,\"contact\":\"corrective\",\"bodies\":["
-        "{\"name\":\"a\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
-        "{\"name\":\"b\",\"density\":1,\"position\":[1.1,0.8,0],\"velocity\":[-1,0,-0.5],"
-        "\"shapes\":[{\"type\":\"polyhedron\",\"solid\":\"block\",\"size\":[1,1,1]}]},"
-        "{\"name\":\"c\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1],"
-        "\"offset\":-0.5}]}]}");
+    scene_sim s =
+        scene_sim_open("{'duration':0.2,'step':0.2,'contact':'corrective','bodies':["
+                       "{'name':'a','type':'static','shapes':[{'type':'box','size':[1,1,1]}]},"
+                       "{'name':'b','density':1,'position':[1.1,0.8,0],'velocity':[-1,0,-0.5],"
+                       "'shapes':[{'type':'polyhedron','solid':'block','size':[1,1,1]}]},"
+                       "{'name':'c','type':'static','shapes':[{'type':'plane','normal':[0,0,1],"
+                       "'offset':-0.5}]}]}");
     REQUIRE(s.sim != NULL);
     double volume = 1.0;
     REQUIRE_OK(perp_sim_overlap_volume(s.sim, &volume));

@@ -9,14 +9,14 @@ static const double pi = 3.14159265358979323846;
 static scene_sim fence(const char* cone, double mu, double slope)
 {
     return scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,\"stepper\":\"quasistatic\","
-        "\"friction\":{\"cone\":\"%s\",\"directions\":4,\"default\":%.17g},\"bodies\":[{\"name\":"
-        "\"ground\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},{"
-        "\"name\":\"wall\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[-1,0,0],"
-        "\"offset\":-1}]},{\"name\":\"fence\",\"type\":\"kinematic\",\"motion\":{\"position\":["
-        "\"0.5+0.2*t\",\"%.17g*t\",0]},\"shapes\":[{\"type\":\"plane\",\"normal\":[1,0,0]}]},{"
-        "\"name\":\"particle\",\"mass\":1,\"position\":[0.6,0,0],\"shapes\":[{\"type\":"
-        "\"particle\"}]}]}",
+        "{'gravity':[0,0,-9.81],'step':0.01,'duration':2,'stepper':'quasistatic',"
+        "'friction':{'cone':'%s','directions':4,'default':%.17g},'bodies':[{'name':"
+        "'ground','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},{"
+        "'name':'wall','type':'static','shapes':[{'type':'plane','normal':[-1,0,0],"
+        "'offset':-1}]},{'name':'fence','type':'kinematic','motion':{'position':["
+        "'0.5+0.2*t','%.17g*t',0]},'shapes':[{'type':'plane','normal':[1,0,0]}]},{"
+        "'name':'particle','mass':1,'position':[0.6,0,0],'shapes':[{'type':"
+        "'particle'}]}]}",
         cone, mu, 0.2 * slope);
 }
 
@@ -78,19 +78,18 @@ TEST(without_friction_there_are_many_motions_and_the_least_one_is_taken)
  * is left to balance. */
 TEST(a_free_body_is_pushed_without_force)
 {
-    static const char* const shape[] = {"\"sphere\",\"radius\":0.2",
-                                        "\"box\",\"size\":[0.4,0.3,0.5]",
-                                        "\"capsule\",\"radius\":0.1,\"length\":0.4"};
+    static const char* const shape[] = {"'sphere','radius':0.2", "'box','size':[0.4,0.3,0.5]",
+                                        "'capsule','radius':0.1,'length':0.4"};
     static const char* const cone[] = {"none", "quadratic", "polygon", "ellipsoid"};
     for (int i = 0; i < 3; ++i) {
         for (int k = 0; k < 4; ++k) {
             scene_sim s = scene_sim_open(
-                "{\"stepper\":\"quasistatic\",\"gravity\":[0,0,0],\"step\":0.01,\"duration\":1,"
-                "\"friction\":{\"cone\":\"%s\",\"default\":0.5%s},\"bodies\":[{\"name\":\"part\","
-                "\"mass\":3,\"position\":[0.5,0.03,-0.02],\"shapes\":[{\"type\":%s}]},{\"name\":"
-                "\"mover\",\"type\":\"kinematic\",\"velocity\":[0.7,0,0],\"shapes\":[{\"type\":"
-                "\"sphere\",\"radius\":0.1}]}]}",
-                cone[k], k == 3 ? ",\"e_r\":0.01" : "", shape[i]);
+                "{'stepper':'quasistatic','gravity':[0,0,0],'step':0.01,'duration':1,"
+                "'friction':{'cone':'%s','default':0.5%s},'bodies':[{'name':'part',"
+                "'mass':3,'position':[0.5,0.03,-0.02],'shapes':[{'type':%s}]},{'name':"
+                "'mover','type':'kinematic','velocity':[0.7,0,0],'shapes':[{'type':"
+                "'sphere','radius':0.1}]}]}",
+                cone[k], k == 3 ? ",'e_r':0.01" : "", shape[i]);
             REQUIRE(s.sim != NULL);
             double worst = 0.0;
             while (!perp_sim_finished(s.sim)) {
@@ -108,13 +107,13 @@ TEST(a_free_body_is_pushed_without_force)
 /* Likewise where a spring has reached its length: it is at rest, and pulls at nothing. */
 TEST(a_free_body_on_a_spring_goes_to_where_the_spring_is_at_rest)
 {
-    scene_sim s = scene_sim_open(
-        "{\"stepper\":\"quasistatic\",\"gravity\":[0,0,0],\"step\":0.01,\"duration\":0.2,"
-        "\"bodies\":"
-        "[{\"name\":\"part\",\"mass\":3,\"position\":[0.5,0.3,0],\"shapes\":[{\"type\":\"box\","
-        "\"size\":[0.4,0.3,0.5]}]}],\"forces\":[{\"type\":\"spring\",\"a\":\"world\",\"b\":"
-        "\"part\","
-        "\"at_a\":[0,0,0],\"at_b\":[0.1,0.1,0.1],\"rest\":0.25,\"stiffness\":100}]}");
+    scene_sim s =
+        scene_sim_open("{'stepper':'quasistatic','gravity':[0,0,0],'step':0.01,'duration':0.2,"
+                       "'bodies':"
+                       "[{'name':'part','mass':3,'position':[0.5,0.3,0],'shapes':[{'type':'box',"
+                       "'size':[0.4,0.3,0.5]}]}],'forces':[{'type':'spring','a':'world','b':"
+                       "'part',"
+                       "'at_a':[0,0,0],'at_b':[0.1,0.1,0.1],'rest':0.25,'stiffness':100}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_AT_MOST(perp_sim_energy(s.sim).potential, 1e-12);
@@ -126,17 +125,17 @@ TEST(a_free_body_on_a_spring_goes_to_where_the_spring_is_at_rest)
 TEST(where_there_is_no_equilibrium_the_step_fails_and_says_so)
 {
     static const char* const text =
-        "{\"stepper\":\"quasistatic\",\"gravity\":[%s,0,-9.81],\"step\":0.01,\"duration\":1,"
-        "\"friction\":{\"default\":%s},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\","
-        "\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"part\",\"mass\":2,"
-        "\"position\":[0.5,0,%s],\"shapes\":[{\"type\":%s}]},{\"name\":\"mover\",\"type\":"
-        "\"kinematic\",\"position\":[0,0,%s],\"velocity\":[%s,0,0],\"shapes\":[{\"type\":"
-        "\"sphere\",\"radius\":0.1}]}]}";
+        "{'stepper':'quasistatic','gravity':[%s,0,-9.81],'step':0.01,'duration':1,"
+        "'friction':{'default':%s},'bodies':[{'name':'floor','type':'static',"
+        "'shapes':[{'type':'plane','normal':[0,0,1]}]},{'name':'part','mass':2,"
+        "'position':[0.5,0,%s],'shapes':[{'type':%s}]},{'name':'mover','type':"
+        "'kinematic','position':[0,0,%s],'velocity':[%s,0,0],'shapes':[{'type':"
+        "'sphere','radius':0.1}]}]}";
     static const char* const scene[][7] = {
-        {"5", "0.3", "0.1", "\"box\",\"size\":[0.4,0.4,0.2]", "0.5", "0", "nothing holds 'part'"},
-        {"0.1", "0.3", "0.2", "\"sphere\",\"radius\":0.2", "0.8", "0", "nothing holds 'part'"},
-        {"0", "0.8", "0.4", "\"box\",\"size\":[0.2,0.4,0.8]", "0.7", "0.5", "nothing holds 'part'"},
-        {"0", "1.5", "0.2", "\"sphere\",\"radius\":0.2", "0.4", "0.8", "jammed"},
+        {"5", "0.3", "0.1", "'box','size':[0.4,0.4,0.2]", "0.5", "0", "nothing holds 'part'"},
+        {"0.1", "0.3", "0.2", "'sphere','radius':0.2", "0.8", "0", "nothing holds 'part'"},
+        {"0", "0.8", "0.4", "'box','size':[0.2,0.4,0.8]", "0.7", "0.5", "nothing holds 'part'"},
+        {"0", "1.5", "0.2", "'sphere','radius':0.2", "0.4", "0.8", "jammed"},
     };
     for (int i = 0; i < 4; ++i) {
         const char* const* c = scene[i];
@@ -158,23 +157,23 @@ TEST(where_there_is_no_equilibrium_the_step_fails_and_says_so)
 /* Parts that slide on many points share their load in many ways. */
 TEST(rows_of_parts_on_a_floor_are_pushed_without_a_failed_step)
 {
-    static const char* const shape[] = {"\"cylinder\",\"radius\":0.2,\"length\":0.2",
-                                        "\"box\",\"size\":[0.4,0.3,0.2]"};
+    static const char* const shape[] = {"'cylinder','radius':0.2,'length':0.2",
+                                        "'box','size':[0.4,0.3,0.2]"};
     static const char* const contact[] = {"standard", "peg"};
     static const int chosen[] = {0, 3, 5, 6}; /* each shape first, each model, each friction */
     for (int n = 0; n < 4; ++n) {
         const int i = chosen[n];
         const double mu = i & 4 ? 0.1 : 0.3;
         scene_sim s = scene_sim_open(
-            "{\"stepper\":\"quasistatic\",\"gravity\":[0,0,-9.81],\"step\":0.02,\"duration\":1,"
-            "\"contact\":\"%s\",\"friction\":{\"default\":%.17g},\"bodies\":[{\"name\":\"floor\","
-            "\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":"
-            "\"p\",\"mass\":2,\"position\":[0.5,0.03,0.1],\"shapes\":[{\"type\":%s}]},{\"name\":"
-            "\"ball\",\"mass\":1,\"position\":[0.95,-0.02,0.1],\"shapes\":[{\"type\":\"sphere\","
-            "\"radius\":0.1}]},{\"name\":\"q\",\"mass\":5,\"position\":[1.35,0.04,0.1],\"shapes\":["
+            "{'stepper':'quasistatic','gravity':[0,0,-9.81],'step':0.02,'duration':1,"
+            "'contact':'%s','friction':{'default':%.17g},'bodies':[{'name':'floor',"
+            "'type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},{'name':"
+            "'p','mass':2,'position':[0.5,0.03,0.1],'shapes':[{'type':%s}]},{'name':"
+            "'ball','mass':1,'position':[0.95,-0.02,0.1],'shapes':[{'type':'sphere',"
+            "'radius':0.1}]},{'name':'q','mass':5,'position':[1.35,0.04,0.1],'shapes':["
             "{"
-            "\"type\":%s}]},{\"name\":\"mover\",\"type\":\"kinematic\",\"position\":[0,0,0.3],"
-            "\"velocity\":[1,0,0],\"shapes\":[{\"type\":\"box\",\"size\":[0.2,0.5,0.5]}]}]}",
+            "'type':%s}]},{'name':'mover','type':'kinematic','position':[0,0,0.3],"
+            "'velocity':[1,0,0],'shapes':[{'type':'box','size':[0.2,0.5,0.5]}]}]}",
             contact[i & 1], mu, shape[i >> 1 & 1], shape[1 - (i >> 1 & 1)]);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
@@ -186,8 +185,8 @@ TEST(rows_of_parts_on_a_floor_are_pushed_without_a_failed_step)
 TEST(a_body_that_nothing_holds_stays_or_fails_by_name)
 {
     static const char* const text =
-        "{\"stepper\":\"quasistatic\",\"gravity\":[0,0,%s],\"bodies\":[{\"name\":\"ball\","
-        "\"mass\":1,\"velocity\":[1,2,3],\"shapes\":[{\"type\":\"sphere\",\"radius\":1}]}]}";
+        "{'stepper':'quasistatic','gravity':[0,0,%s],'bodies':[{'name':'ball',"
+        "'mass':1,'velocity':[1,2,3],'shapes':[{'type':'sphere','radius':1}]}]}";
     scene_sim s = scene_sim_open(text, "0");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 0.0);
@@ -213,12 +212,12 @@ static scene_sim push(double h, double duration, double speed, double off, const
                       double mu)
 {
     return scene_sim_open(
-        "{\"dimension\":2,\"step\":%.17g,\"duration\":%.17g,\"stepper\":\"quasistatic\","
-        "\"friction\":{\"cone\":\"%s\",\"directions\":8,\"default\":%.17g},\"bodies\":[{\"name\":"
-        "\"pusher\",\"type\":\"kinematic\",\"motion\":{\"position\":[\"-0.3+%.17g*t\",%.17g]},"
-        "\"shapes\":[{\"type\":\"circle\",\"radius\":0.1}]},{\"name\":\"block\",\"mass\":1,"
-        "\"support\":{\"tripod\":[[0.2,0],[-0.1,0.17],[-0.1,-0.17]],\"mu\":0.3,\"gravity\":10},"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[0.4,0.4]}]}]}",
+        "{'dimension':2,'step':%.17g,'duration':%.17g,'stepper':'quasistatic',"
+        "'friction':{'cone':'%s','directions':8,'default':%.17g},'bodies':[{'name':"
+        "'pusher','type':'kinematic','motion':{'position':['-0.3+%.17g*t',%.17g]},"
+        "'shapes':[{'type':'circle','radius':0.1}]},{'name':'block','mass':1,"
+        "'support':{'tripod':[[0.2,0],[-0.1,0.17],[-0.1,-0.17]],'mu':0.3,'gravity':10},"
+        "'shapes':[{'type':'box','size':[0.4,0.4]}]}]}",
         h, duration, cone, mu, speed, off);
 }
 
@@ -397,9 +396,9 @@ TEST(a_force_at_the_limit_of_friction_leaves_its_direction_open)
 {
     for (int i = 0; i < 2; ++i) {
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"stepper\":\"quasistatic\",\"duration\":0.1,\"bodies\":[{\"name\":"
-            "\"p\",\"mass\":1,\"support\":{\"mu\":0.2,\"gravity\":10},\"shapes\":[{\"type\":"
-            "\"particle\"}]}],\"forces\":[{\"type\":\"wrench\",\"body\":\"p\",\"force\":[0,%g]}]}",
+            "{'dimension':2,'stepper':'quasistatic','duration':0.1,'bodies':[{'name':"
+            "'p','mass':1,'support':{'mu':0.2,'gravity':10},'shapes':[{'type':"
+            "'particle'}]}],'forces':[{'type':'wrench','body':'p','force':[0,%g]}]}",
             i == 0 ? 1.9 : 2.0);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
@@ -419,16 +418,16 @@ TEST(a_peg_in_a_slot_needs_the_force_of_the_drawer)
     const double mu = 0.5;
     for (int i = 0; i < 4; ++i) {
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"step\":0.01,\"duration\":1,\"stepper\":\"quasistatic\","
-            "\"friction\":"
-            "{\"default\":0.5,\"pairs\":[{\"a\":\"pusher\",\"b\":\"peg\",\"mu\":0}]},\"bodies\":[{"
-            "\"name\":\"pusher\",\"type\":\"kinematic\",\"motion\":{\"position\":[\"-0.3+0.1*t\",%"
+            "{'dimension':2,'step':0.01,'duration':1,'stepper':'quasistatic',"
+            "'friction':"
+            "{'default':0.5,'pairs':[{'a':'pusher','b':'peg','mu':0}]},'bodies':[{"
+            "'name':'pusher','type':'kinematic','motion':{'position':['-0.3+0.1*t',%"
             "g]}"
-            ",\"shapes\":[{\"type\":\"circle\",\"radius\":0.1}]},{\"name\":\"peg\",\"mass\":1,"
-            "\"support\":{\"tripod\":[[0.2,0],[-0.1,0.17],[-0.1,-0.17]],\"mu\":0.3,\"gravity\":10},"
-            "\"shapes\":[{\"type\":\"box\",\"size\":[0.4,0.4]}]},{\"name\":\"slot\",\"type\":"
-            "\"static\",\"shapes\":[{\"type\":\"halfplane\",\"normal\":[0,1],\"offset\":-0.20001},{"
-            "\"type\":\"halfplane\",\"normal\":[0,-1],\"offset\":-0.20001}]}]}",
+            ",'shapes':[{'type':'circle','radius':0.1}]},{'name':'peg','mass':1,"
+            "'support':{'tripod':[[0.2,0],[-0.1,0.17],[-0.1,-0.17]],'mu':0.3,'gravity':10},"
+            "'shapes':[{'type':'box','size':[0.4,0.4]}]},{'name':'slot','type':"
+            "'static','shapes':[{'type':'halfplane','normal':[0,1],'offset':-0.20001},{"
+            "'type':'halfplane','normal':[0,-1],'offset':-0.20001}]}]}",
             e[i]);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-9);
@@ -454,11 +453,11 @@ TEST(a_block_on_a_spring_waits_for_its_friction_and_then_follows)
 {
     const double k = 10.0, limit = 0.2 * 10.0; /* mu m g */
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"step\":0.01,\"duration\":2,\"stepper\":\"quasistatic\",\"bodies\":[{"
-        "\"name\":\"hand\",\"type\":\"kinematic\",\"motion\":{\"position\":[\"0.4*sin(%.17g*t)\",0]"
-        "}},{\"name\":\"block\",\"mass\":1,\"position\":[1,0],\"shapes\":[{\"type\":\"particle\"}],"
-        "\"support\":{\"mu\":0.2,\"gravity\":10}}],\"forces\":[{\"type\":\"spring\",\"a\":\"hand\","
-        "\"b\":\"block\",\"stiffness\":10,\"rest\":1}]}",
+        "{'dimension':2,'step':0.01,'duration':2,'stepper':'quasistatic','bodies':[{"
+        "'name':'hand','type':'kinematic','motion':{'position':['0.4*sin(%.17g*t)',0]"
+        "}},{'name':'block','mass':1,'position':[1,0],'shapes':[{'type':'particle'}],"
+        "'support':{'mu':0.2,'gravity':10}}],'forces':[{'type':'spring','a':'hand',"
+        "'b':'block','stiffness':10,'rest':1}]}",
         pi);
     REQUIRE(s.sim != NULL);
     double x = 0.0; /* of the block, less the rest length: a play operator */
@@ -477,14 +476,14 @@ TEST(two_bodies_in_series_share_what_one_pusher_gives)
 {
     /* the force of the first contact is that of both, of the second that of the last */
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"step\":0.01,\"duration\":0.5,\"stepper\":\"quasistatic\",\"bodies\":[{"
-        "\"name\":\"pusher\",\"type\":\"kinematic\",\"motion\":{\"position\":[\"-1+0.2*t\",0]},"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},{\"name\":\"a\",\"mass\":2,\"position\":["
-        "0,0],\"support\":{\"tripod\":[[0.2,0],[-0.1,0.17],[-0.1,-0.17]],\"mu\":0.5,\"gravity\":10}"
+        "{'dimension':2,'step':0.01,'duration':0.5,'stepper':'quasistatic','bodies':[{"
+        "'name':'pusher','type':'kinematic','motion':{'position':['-1+0.2*t',0]},"
+        "'shapes':[{'type':'box','size':[1,1]}]},{'name':'a','mass':2,'position':["
+        "0,0],'support':{'tripod':[[0.2,0],[-0.1,0.17],[-0.1,-0.17]],'mu':0.5,'gravity':10}"
         ","
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,0.6]}]},{\"name\":\"b\",\"mass\":3,\"position\":"
-        "[1.05,0],\"support\":{\"tripod\":[[0.2,0],[-0.1,0.17],[-0.1,-0.17]],\"mu\":0.5,"
-        "\"gravity\":10},\"shapes\":[{\"type\":\"box\",\"size\":[1,0.4]}]}]}");
+        "'shapes':[{'type':'box','size':[1,0.6]}]},{'name':'b','mass':3,'position':"
+        "[1.05,0],'support':{'tripod':[[0.2,0],[-0.1,0.17],[-0.1,-0.17]],'mu':0.5,"
+        "'gravity':10},'shapes':[{'type':'box','size':[1,0.4]}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-9);
     int32_t count;
@@ -504,14 +503,14 @@ TEST(an_arm_on_a_hinge_turns_to_where_its_spring_pulls)
 {
     /* the spring, of rest length 0, pulls the tip, 1 from the hinge, outwards to the hand at 1.2 */
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"step\":0.01,\"duration\":1.5,\"stepper\":\"quasistatic\",\"bodies\":[{"
-        "\"name\":\"hand\",\"type\":\"kinematic\",\"motion\":{\"position\":[\"1.2*cos(min(t,0.5))"
-        "\","
-        "\"1.2*sin(min(t,0.5))\"]}},{"
-        "\"name\":\"arm\",\"mass\":1,\"inertia\":0.1,\"position\":[0.5,0]}],\"joints\":[{\"name\":"
-        "\"hinge\",\"type\":\"revolute\",\"a\":\"world\",\"b\":\"arm\",\"at\":[0,0]}],\"forces\":[{"
-        "\"type\":\"spring\",\"a\":\"hand\",\"b\":\"arm\",\"at_b\":[0.5,0],"
-        "\"stiffness\":50,\"rest\":0}]}");
+        "{'dimension':2,'step':0.01,'duration':1.5,'stepper':'quasistatic','bodies':[{"
+        "'name':'hand','type':'kinematic','motion':{'position':['1.2*cos(min(t,0.5))"
+        "',"
+        "'1.2*sin(min(t,0.5))']}},{"
+        "'name':'arm','mass':1,'inertia':0.1,'position':[0.5,0]}],'joints':[{'name':"
+        "'hinge','type':'revolute','a':'world','b':'arm','at':[0,0]}],'forces':[{"
+        "'type':'spring','a':'hand','b':'arm','at_b':[0.5,0],"
+        "'stiffness':50,'rest':0}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
     CHECK_NEAR(scene_sim_body(&s, "arm").angle, 0.5, 1e-9);
@@ -525,17 +524,17 @@ TEST(a_box_in_space_is_pushed_over_the_floor)
 {
     for (int i = 0; i < 2; ++i) {
         scene_sim s = scene_sim_open(
-            "{\"gravity\":[0,0,-10],\"step\":0.01,\"duration\":0.5,\"stepper\":\"quasistatic\","
-            "\"friction\":{\"cone\":\"%s\",\"default\":0.5,\"pairs\":[{\"a\":\"pusher\",\"b\":"
-            "\"box\""
-            ",\"mu\":0}]},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{"
-            "\"type\":"
-            "\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"pusher\",\"type\":\"kinematic\","
-            "\"collides_with\":[\"box\"],\"motion\":{\"position\":[\"-0.6+0.2*t\",0,0.2]},"
-            "\"shapes\":"
-            "[{\"type\":\"sphere\",\"radius\":0.1}]},{\"name\":\"box\",\"mass\":4,\"position\":[0,"
+            "{'gravity':[0,0,-10],'step':0.01,'duration':0.5,'stepper':'quasistatic',"
+            "'friction':{'cone':'%s','default':0.5,'pairs':[{'a':'pusher','b':"
+            "'box'"
+            ",'mu':0}]},'bodies':[{'name':'floor','type':'static','shapes':[{"
+            "'type':"
+            "'plane','normal':[0,0,1]}]},{'name':'pusher','type':'kinematic',"
+            "'collides_with':['box'],'motion':{'position':['-0.6+0.2*t',0,0.2]},"
+            "'shapes':"
+            "[{'type':'sphere','radius':0.1}]},{'name':'box','mass':4,'position':[0,"
             "0,"
-            "0.5],\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]}]}",
+            "0.5],'shapes':[{'type':'box','size':[1,1,1]}]}]}",
             i == 0 ? "quadratic" : "polygon");
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-9);
@@ -573,10 +572,10 @@ TEST(a_quasistatic_run_continues_from_a_snapshot_with_the_same_bits)
 
 TEST(joint_correction_is_refused)
 {
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"stepper\":\"quasistatic\",\"joint_correction\":true,\"bodies\":[{"
-        "\"name\":\"arm\",\"mass\":1,\"inertia\":0.1,\"position\":[0.5,0]}],\"joints\":[{\"name\":"
-        "\"hinge\",\"type\":\"revolute\",\"a\":\"world\",\"b\":\"arm\",\"at\":[0,0]}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'stepper':'quasistatic','joint_correction':true,'bodies':[{"
+                       "'name':'arm','mass':1,'inertia':0.1,'position':[0.5,0]}],'joints':[{'name':"
+                       "'hinge','type':'revolute','a':'world','b':'arm','at':[0,0]}]}");
     CHECK(s.sim == NULL);
     CHECK_CONTAINS(s.error, "joint_correction: is for steppers with inertia");
     scene_sim_close(&s);

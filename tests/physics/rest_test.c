@@ -3,7 +3,7 @@
 #include "support/scene_sim.h"
 
 #define FLOOR                                                                                      \
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]"                 \
     "}"
 
 TEST(a_stack_of_five_boxes_stands)
@@ -33,16 +33,16 @@ TEST(a_stack_of_five_boxes_stands)
 TEST(a_staggered_tower_of_twisted_boxes_stands)
 {
     /* edge-edge contacts: each box turned by 45 degrees on the one below */
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,\"friction\":{\"default\":0.5},"
-        "\"bodies\":[" FLOOR ","
-        "{\"name\":\"a\",\"density\":1,\"position\":[0,0,0.5],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
-        "{\"name\":\"b\",\"density\":1,\"position\":[0.1,0,1.5],"
-        "\"axis_angle\":[0,0,1,0.78539816339744828],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
-        "{\"name\":\"c\",\"density\":1,\"position\":[0.1,0.2,2.5],\"axis_angle\":[0,0,1,0.3],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':2,'friction':{'default':0.5},"
+                       "'bodies':[" FLOOR ","
+                       "{'name':'a','density':1,'position':[0,0,0.5],"
+                       "'shapes':[{'type':'box','size':[1,1,1]}]},"
+                       "{'name':'b','density':1,'position':[0.1,0,1.5],"
+                       "'axis_angle':[0,0,1,0.78539816339744828],"
+                       "'shapes':[{'type':'box','size':[1,1,1]}]},"
+                       "{'name':'c','density':1,'position':[0.1,0.2,2.5],'axis_angle':[0,0,1,0.3],"
+                       "'shapes':[{'type':'box','size':[1,1,1]}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     const perp_body_state c = scene_sim_body(&s, "c");
@@ -54,10 +54,10 @@ TEST(a_staggered_tower_of_twisted_boxes_stands)
 
 TEST(a_cube_that_has_landed_flat_does_not_rattle)
 {
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":3,\"friction\":{\"default\":0.5},"
-        "\"bodies\":[" FLOOR ",{\"name\":\"cube\",\"density\":1,\"position\":[0,0,1],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':3,'friction':{'default':0.5},"
+                       "'bodies':[" FLOOR ",{'name':'cube','density':1,'position':[0,0,1],"
+                       "'shapes':[{'type':'box','size':[1,1,1]}]}]}");
     REQUIRE(s.sim != NULL);
     double fastest = 0.0;
     while (!perp_sim_finished(s.sim)) {
@@ -79,12 +79,12 @@ TEST(a_cube_that_has_landed_flat_does_not_rattle)
 
 TEST(heavy_on_light_does_not_sink)
 {
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,\"friction\":{\"default\":0.5},"
-        "\"bodies\":[" FLOOR ",{\"name\":\"light\",\"mass\":1,\"position\":[0,0,0.5],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
-        "{\"name\":\"heavy\",\"mass\":1000,\"position\":[0,0,1.5],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':2,'friction':{'default':0.5},"
+                       "'bodies':[" FLOOR ",{'name':'light','mass':1,'position':[0,0,0.5],"
+                       "'shapes':[{'type':'box','size':[1,1,1]}]},"
+                       "{'name':'heavy','mass':1000,'position':[0,0,1.5],"
+                       "'shapes':[{'type':'box','size':[1,1,1]}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(scene_sim_body(&s, "light").position[2], 0.5, 1e-11);
@@ -94,12 +94,12 @@ TEST(heavy_on_light_does_not_sink)
 
 TEST(a_thousand_tonnes_on_a_kilogram_do_not_sink_either)
 {
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":1,\"friction\":{\"default\":0.5},"
-        "\"bodies\":[" FLOOR ",{\"name\":\"light\",\"mass\":1,\"position\":[0,0,0.1],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[0.2,0.2,0.2]}]},"
-        "{\"name\":\"heavy\",\"mass\":1e6,\"position\":[0,0,0.3],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[0.2,0.2,0.2]}]}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':1,'friction':{'default':0.5},"
+                       "'bodies':[" FLOOR ",{'name':'light','mass':1,'position':[0,0,0.1],"
+                       "'shapes':[{'type':'box','size':[0.2,0.2,0.2]}]},"
+                       "{'name':'heavy','mass':1e6,'position':[0,0,0.3],"
+                       "'shapes':[{'type':'box','size':[0.2,0.2,0.2]}]}]}");
     REQUIRE(s.sim != NULL);
     const double certificate = scene_sim_run(&s);
     TEST_PRINT("certificate %.2g, sank by %.2g", certificate,
@@ -111,22 +111,22 @@ TEST(a_thousand_tonnes_on_a_kilogram_do_not_sink_either)
 
 TEST(a_capsule_lies_on_a_box_and_on_another_capsule)
 {
-    scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,\"friction\":{\"default\":0.5},"
-        "\"bodies\":[{\"name\":\"table\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\","
-        "\"size\":[2,2,0.2]}]},"
-        "{\"name\":\"on_box\",\"density\":1,\"position\":[0.5,0,0.2],"
-        "\"axis_angle\":[1,0,0,1.5707963267948966],"
-        "\"shapes\":[{\"type\":\"capsule\",\"radius\":0.1,\"length\":0.6}]},"
-        "{\"name\":\"rail_a\",\"type\":\"static\",\"position\":[-0.35,0,1],"
-        "\"axis_angle\":[1,0,0,1.5707963267948966],"
-        "\"shapes\":[{\"type\":\"capsule\",\"radius\":0.1,\"length\":2}]},"
-        "{\"name\":\"rail_b\",\"type\":\"static\",\"position\":[0.35,0,1],"
-        "\"axis_angle\":[1,0,0,1.5707963267948966],"
-        "\"shapes\":[{\"type\":\"capsule\",\"radius\":0.1,\"length\":2}]},"
-        "{\"name\":\"across\",\"density\":1,\"position\":[0,0.1,1.2],"
-        "\"axis_angle\":[0,1,0,1.5707963267948966],"
-        "\"shapes\":[{\"type\":\"capsule\",\"radius\":0.1,\"length\":1}]}]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':2,'friction':{'default':0.5},"
+                       "'bodies':[{'name':'table','type':'static','shapes':[{'type':'box',"
+                       "'size':[2,2,0.2]}]},"
+                       "{'name':'on_box','density':1,'position':[0.5,0,0.2],"
+                       "'axis_angle':[1,0,0,1.5707963267948966],"
+                       "'shapes':[{'type':'capsule','radius':0.1,'length':0.6}]},"
+                       "{'name':'rail_a','type':'static','position':[-0.35,0,1],"
+                       "'axis_angle':[1,0,0,1.5707963267948966],"
+                       "'shapes':[{'type':'capsule','radius':0.1,'length':2}]},"
+                       "{'name':'rail_b','type':'static','position':[0.35,0,1],"
+                       "'axis_angle':[1,0,0,1.5707963267948966],"
+                       "'shapes':[{'type':'capsule','radius':0.1,'length':2}]},"
+                       "{'name':'across','density':1,'position':[0,0.1,1.2],"
+                       "'axis_angle':[0,1,0,1.5707963267948966],"
+                       "'shapes':[{'type':'capsule','radius':0.1,'length':1}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     const perp_body_state a = scene_sim_body(&s, "on_box"), b = scene_sim_body(&s, "across");
@@ -139,17 +139,16 @@ TEST(a_capsule_lies_on_a_box_and_on_another_capsule)
 
 TEST(planar_boxes_stack_and_lean_as_they_should)
 {
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":2,"
-        "\"friction\":{\"default\":0.5},\"bodies\":["
-        "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"halfplane\","
-        "\"normal\":[0,1]}]},"
-        "{\"name\":\"a\",\"density\":1,\"position\":[0,0.5],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},"
-        "{\"name\":\"b\",\"density\":1,\"position\":[0.3,1.5],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]},"
-        "{\"name\":\"ball\",\"density\":1,\"position\":[0.3,2.2],"
-        "\"shapes\":[{\"type\":\"circle\",\"radius\":0.2}]}]}");
+    scene_sim s = scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':2,"
+                                 "'friction':{'default':0.5},'bodies':["
+                                 "{'name':'floor','type':'static','shapes':[{'type':'halfplane',"
+                                 "'normal':[0,1]}]},"
+                                 "{'name':'a','density':1,'position':[0,0.5],"
+                                 "'shapes':[{'type':'box','size':[1,1]}]},"
+                                 "{'name':'b','density':1,'position':[0.3,1.5],"
+                                 "'shapes':[{'type':'box','size':[1,1]}]},"
+                                 "{'name':'ball','density':1,'position':[0.3,2.2],"
+                                 "'shapes':[{'type':'circle','radius':0.2}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_NEAR(scene_sim_body(&s, "a").position[1], 0.5, 1e-10);
@@ -161,12 +160,12 @@ TEST(planar_boxes_stack_and_lean_as_they_should)
 /* A box that overhangs with its centre beyond the edge must fall. */
 TEST(a_box_with_its_centre_beyond_the_edge_falls)
 {
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":0.5,"
-        "\"friction\":{\"default\":0.5},\"bodies\":["
-        "{\"name\":\"table\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[2,1]}]},"
-        "{\"name\":\"b\",\"density\":1,\"position\":[1.05,1.0],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,1]}]}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':0.5,"
+                       "'friction':{'default':0.5},'bodies':["
+                       "{'name':'table','type':'static','shapes':[{'type':'box','size':[2,1]}]},"
+                       "{'name':'b','density':1,'position':[1.05,1.0],"
+                       "'shapes':[{'type':'box','size':[1,1]}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     CHECK_AT_MOST(scene_sim_body(&s, "b").angle, -0.01);
@@ -176,13 +175,12 @@ TEST(a_box_with_its_centre_beyond_the_edge_falls)
 TEST(heavy_on_light_is_solved_to_a_strict_tolerance_too)
 {
     /* Step 94 has a guess, from the step before, from which no method makes way; from zero it is easy. */
-    scene_sim s =
-        scene_sim_open("{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,\"tolerance\":1e-10,"
-                       "\"friction\":{\"default\":0.5},\"bodies\":[" FLOOR
-                       ",{\"name\":\"a\",\"mass\":1,\"position\":[0,0,0.5],"
-                       "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
-                       "{\"name\":\"b\",\"mass\":1000,\"position\":[0,0,1.5],"
-                       "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]}]}");
+    scene_sim s = scene_sim_open(
+        "{'gravity':[0,0,-9.81],'step':0.01,'duration':2,'tolerance':1e-10,"
+        "'friction':{'default':0.5},'bodies':[" FLOOR ",{'name':'a','mass':1,'position':[0,0,0.5],"
+        "'shapes':[{'type':'box','size':[1,1,1]}]},"
+        "{'name':'b','mass':1000,'position':[0,0,1.5],"
+        "'shapes':[{'type':'box','size':[1,1,1]}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
     scene_sim_close(&s);

@@ -7,12 +7,12 @@
 #include "support/scene_sim.h"
 
 #define BALL(stepper, law, e, h, duration)                                                         \
-    "{\"gravity\":[0,0,-10],\"step\":%.17g,\"duration\":%g,\"stepper\":\"%s\","                    \
-    "\"restitution\":{\"law\":\"%s\",\"e\":%g},\"bodies\":["                                       \
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "{'gravity':[0,0,-10],'step':%.17g,'duration':%g,'stepper':'%s',"                              \
+    "'restitution':{'law':'%s','e':%g},'bodies':["                                                 \
+    "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]"                 \
     "},"                                                                                           \
-    "{\"name\":\"ball\",\"mass\":2,\"position\":[0,0,1.1],"                                        \
-    "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}",                                        \
+    "{'name':'ball','mass':2,'position':[0,0,1.1],"                                                \
+    "'shapes':[{'type':'sphere','radius':0.1}]}]}",                                                \
         (h), (double)(duration), (stepper), (law), (double)(e)
 
 static bool bounced(const scene_sim* s)
@@ -87,13 +87,13 @@ TEST(two_elastic_balls_keep_energy_and_momentum)
 {
     static const char* const law[] = {"newton", "poisson"};
     for (int i = 0; i < 2; ++i) {
-        scene_sim s = scene_sim_open(
-            "{\"step\":0.01,\"duration\":1,\"restitution\":{\"law\":\"%s\",\"e\":1},\"bodies\":["
-            "{\"name\":\"a\",\"mass\":1,\"position\":[-1,0,0],\"velocity\":[4,0.3,0],"
-            "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.25}]},"
-            "{\"name\":\"b\",\"mass\":3,\"position\":[1,0.1,0.2],\"velocity\":[-1,0,0],"
-            "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.25}]}]}",
-            law[i]);
+        scene_sim s =
+            scene_sim_open("{'step':0.01,'duration':1,'restitution':{'law':'%s','e':1},'bodies':["
+                           "{'name':'a','mass':1,'position':[-1,0,0],'velocity':[4,0.3,0],"
+                           "'shapes':[{'type':'sphere','radius':0.25}]},"
+                           "{'name':'b','mass':3,'position':[1,0.1,0.2],'velocity':[-1,0,0],"
+                           "'shapes':[{'type':'sphere','radius':0.25}]}]}",
+                           law[i]);
         REQUIRE(s.sim != NULL);
         double P0[3], P1[3], L[3];
         const double E0 = perp_sim_energy(s.sim).total;
@@ -116,12 +116,12 @@ static scene_sim cradle(const char* law, double gap)
     char bodies[2048] = "";
     for (int i = 0; i < 5; ++i) {
         (void)snprintf(bodies + strlen(bodies), sizeof bodies - strlen(bodies),
-                       "%s{\"name\":\"%d\",\"mass\":1,\"position\":[%.17g,0,0],\"velocity\":[%d,0,"
-                       "0],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}",
+                       "%s{'name':'%d','mass':1,'position':[%.17g,0,0],'velocity':[%d,0,"
+                       "0],'shapes':[{'type':'sphere','radius':0.1}]}",
                        i > 0 ? "," : "", i, i == 0 ? -0.305 : i * (0.2 + gap) - 0.1, i == 0);
     }
-    return scene_sim_open("{\"step\":0.01,\"duration\":1,\"restitution\":{\"law\":\"%s\",\"e\":1},"
-                          "\"bodies\":[%s]}",
+    return scene_sim_open("{'step':0.01,'duration':1,'restitution':{'law':'%s','e':1},"
+                          "'bodies':[%s]}",
                           law, bodies);
 }
 
@@ -150,14 +150,14 @@ TEST(a_ball_that_strikes_at_an_angle_is_slowed_by_friction_in_both_phases)
     static const char* const law[] = {"newton", "poisson"};
     const double mu = 0.1, e = 0.6, V = 2.0, h = 1e-4;
     for (int i = 0; i < 2; ++i) {
-        scene_sim s = scene_sim_open(
-            "{\"step\":%g,\"duration\":0.001,\"restitution\":{\"law\":\"%s\",\"e\":%g},"
-            "\"friction\":{\"default\":%g},\"bodies\":["
-            "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-            "\"normal\":[0,0,1]}]},"
-            "{\"name\":\"ball\",\"mass\":2,\"position\":[0,0,0.1],\"velocity\":[3,0,%g],"
-            "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}",
-            h, law[i], e, mu, -V);
+        scene_sim s =
+            scene_sim_open("{'step':%g,'duration':0.001,'restitution':{'law':'%s','e':%g},"
+                           "'friction':{'default':%g},'bodies':["
+                           "{'name':'floor','type':'static','shapes':[{'type':'plane',"
+                           "'normal':[0,0,1]}]},"
+                           "{'name':'ball','mass':2,'position':[0,0,0.1],'velocity':[3,0,%g],"
+                           "'shapes':[{'type':'sphere','radius':0.1}]}]}",
+                           h, law[i], e, mu, -V);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
         const perp_body_state ball = scene_sim_body(&s, "ball");
@@ -190,12 +190,12 @@ static void check_box(const char* stepper, const char* law, uint64_t seed, doubl
         x[i] = uniform(&r, -1.0, 1.0);
     }
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.002,\"duration\":0.8,\"stepper\":\"%s\","
-        "\"restitution\":{\"law\":\"%s\",\"e\":%.17g},\"friction\":{\"default\":%.17g},\"bodies\":["
-        "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]"
-        "}]},{\"name\":\"box\",\"mass\":1,\"position\":[0,0,0.4],\"axis_angle\":[%.17g,%.17g,1,"
-        "%.17g],\"velocity\":[%.17g,%.17g,-2],\"angular_velocity\":[%.17g,%.17g,0],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[0.2,0.3,0.1]}]}]}",
+        "{'gravity':[0,0,-9.81],'step':0.002,'duration':0.8,'stepper':'%s',"
+        "'restitution':{'law':'%s','e':%.17g},'friction':{'default':%.17g},'bodies':["
+        "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]"
+        "}]},{'name':'box','mass':1,'position':[0,0,0.4],'axis_angle':[%.17g,%.17g,1,"
+        "%.17g],'velocity':[%.17g,%.17g,-2],'angular_velocity':[%.17g,%.17g,0],"
+        "'shapes':[{'type':'box','size':[0.2,0.3,0.1]}]}]}",
         stepper, law, e, mu, x[0], x[1], 3.0 * x[2], 2.0 * x[3], 2.0 * x[4], 8.0 * x[5],
         8.0 * x[6]);
     REQUIRE(s.sim != NULL);
@@ -274,11 +274,11 @@ TEST(impacts_allocate_nothing_once_they_are_warm)
         if (i >= 2) {
             scene_sim_close(&s);
             s = scene_sim_open(
-                "{\"gravity\":[0,0,-10],\"step\":{\"error\":1e-3},\"duration\":4,\"restitution\":{"
-                "\"law\":\"%s\",\"e\":0.9},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\","
-                "\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"ball\",\"mass\":"
+                "{'gravity':[0,0,-10],'step':{'error':1e-3},'duration':4,'restitution':{"
+                "'law':'%s','e':0.9},'bodies':[{'name':'floor','type':'static',"
+                "'shapes':[{'type':'plane','normal':[0,0,1]}]},{'name':'ball','mass':"
                 "2,"
-                "\"position\":[0,0,1.1],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]}]}",
+                "'position':[0,0,1.1],'shapes':[{'type':'sphere','radius':0.1}]}]}",
                 law[i % 2]);
         }
         REQUIRE(s.sim != NULL);
@@ -326,14 +326,14 @@ TEST(a_restored_impact_continues_with_the_same_bits)
 TEST(what_is_pushed_over_a_floor_stops_bouncing)
 {
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-10],\"step\":0.002,\"duration\":1.5,\"restitution\":0.7,\"friction\":{"
-        "\"default\":0.3},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{"
-        "\"type\":"
-        "\"plane\",\"normal\":[0,0,1]}]},{\"name\":\"pusher\",\"type\":\"kinematic\",\"velocity\":"
-        "[0.2,0,0],\"position\":[-0.3,0,0.1],\"ignores\":[\"floor\"],\"shapes\":[{\"type\":"
-        "\"sphere\","
-        "\"radius\":0.1}]},{\"name\":\"block\",\"mass\":1,\"position\":[0,0,0.1],\"shapes\":[{"
-        "\"type\":\"box\",\"size\":[0.3,0.2,0.2]}]}]}");
+        "{'gravity':[0,0,-10],'step':0.002,'duration':1.5,'restitution':0.7,'friction':{"
+        "'default':0.3},'bodies':[{'name':'floor','type':'static','shapes':[{"
+        "'type':"
+        "'plane','normal':[0,0,1]}]},{'name':'pusher','type':'kinematic','velocity':"
+        "[0.2,0,0],'position':[-0.3,0,0.1],'ignores':['floor'],'shapes':[{'type':"
+        "'sphere',"
+        "'radius':0.1}]},{'name':'block','mass':1,'position':[0,0,0.1],'shapes':[{"
+        "'type':'box','size':[0.3,0.2,0.2]}]}]}");
     REQUIRE(s.sim != NULL);
     int64_t at_one = 0;
     while (!perp_sim_finished(s.sim)) {

@@ -5,7 +5,7 @@
 static const double g = 9.81;
 
 #define FLOOR                                                                                      \
-    "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]}]" \
+    "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]"                 \
     "}"
 
 TEST(a_block_slides_down_a_slope_of_any_azimuth_at_coulombs_rate)
@@ -15,16 +15,16 @@ TEST(a_block_slides_down_a_slope_of_any_azimuth_at_coulombs_rate)
     for (int k = 0; k < 12; ++k) {
         const double phi = 0.1 + 0.53 * k, c = cos(tilt / 2), s = sin(tilt / 2);
         const double n[3] = {sin(tilt) * cos(phi), sin(tilt) * sin(phi), cos(tilt)};
-        scene_sim r = scene_sim_open(
-            "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":1,"
-            "\"friction\":{\"cone\":\"quadratic\",\"default\":%.17g},"
-            "\"bodies\":[{\"name\":\"slope\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-            "\"normal\":[%.17g,%.17g,%.17g]}]},"
-            "{\"name\":\"block\",\"density\":500,\"position\":[%.17g,%.17g,%.17g],"
-            "\"orientation\":[%.17g,%.17g,%.17g,0],"
-            "\"shapes\":[{\"type\":\"box\",\"size\":[0.4,0.3,0.1]}]}]}",
-            mu, n[0], n[1], n[2], 0.05 * n[0], 0.05 * n[1], 0.05 * n[2], c, -s * sin(phi),
-            s * cos(phi));
+        scene_sim r =
+            scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':1,"
+                           "'friction':{'cone':'quadratic','default':%.17g},"
+                           "'bodies':[{'name':'slope','type':'static','shapes':[{'type':'plane',"
+                           "'normal':[%.17g,%.17g,%.17g]}]},"
+                           "{'name':'block','density':500,'position':[%.17g,%.17g,%.17g],"
+                           "'orientation':[%.17g,%.17g,%.17g,0],"
+                           "'shapes':[{'type':'box','size':[0.4,0.3,0.1]}]}]}",
+                           mu, n[0], n[1], n[2], 0.05 * n[0], 0.05 * n[1], 0.05 * n[2], c,
+                           -s * sin(phi), s * cos(phi));
         REQUIRE(r.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&r), 1e-8);
         const perp_body_state b = scene_sim_body(&r, "block");
@@ -48,12 +48,12 @@ TEST(a_block_below_the_friction_angle_never_moves_whatever_the_azimuth)
         const double c = cos(tilt / 2), s = sin(tilt / 2);
         const double n[3] = {sin(tilt) * cos(phi), sin(tilt) * sin(phi), cos(tilt)};
         scene_sim r = scene_sim_open(
-            "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":10,\"friction\":{\"default\":0.5},"
-            "\"bodies\":[{\"name\":\"slope\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-            "\"normal\":[%.17g,%.17g,%.17g]}]},"
-            "{\"name\":\"block\",\"density\":500,\"position\":[%.17g,%.17g,%.17g],"
-            "\"orientation\":[%.17g,%.17g,%.17g,0],"
-            "\"shapes\":[{\"type\":\"box\",\"size\":[0.4,0.3,0.1]}]}]}",
+            "{'gravity':[0,0,-9.81],'step':0.01,'duration':10,'friction':{'default':0.5},"
+            "'bodies':[{'name':'slope','type':'static','shapes':[{'type':'plane',"
+            "'normal':[%.17g,%.17g,%.17g]}]},"
+            "{'name':'block','density':500,'position':[%.17g,%.17g,%.17g],"
+            "'orientation':[%.17g,%.17g,%.17g,0],"
+            "'shapes':[{'type':'box','size':[0.4,0.3,0.1]}]}]}",
             n[0], n[1], n[2], 0.05 * n[0], 0.05 * n[1], 0.05 * n[2], c, -s * sin(phi),
             s * cos(phi));
         REQUIRE(r.sim != NULL);
@@ -76,9 +76,9 @@ TEST(a_ball_rolls_at_any_angle_without_turning)
     for (int k = 0; k < 9; ++k) {
         const double phi = 0.05 + 0.7 * k;
         scene_sim r = scene_sim_open(
-            "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,\"friction\":{\"default\":0.2},"
-            "\"bodies\":[" FLOOR ",{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,1],"
-            "\"velocity\":[%.17g,%.17g,0],\"shapes\":[{\"type\":\"sphere\",\"radius\":1}]}]}",
+            "{'gravity':[0,0,-9.81],'step':0.01,'duration':2,'friction':{'default':0.2},"
+            "'bodies':[" FLOOR ",{'name':'ball','mass':1,'position':[0,0,1],"
+            "'velocity':[%.17g,%.17g,0],'shapes':[{'type':'sphere','radius':1}]}]}",
             2 * cos(phi), 2 * sin(phi));
         REQUIRE(r.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&r), 1e-8);
@@ -96,11 +96,11 @@ TEST(a_cube_pressed_against_a_wall_does_not_creep)
 {
     /* 1 kg held by 25 N at mu = 0.5: 12.5 N of friction at most, 9.81 N needed */
     scene_sim r = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":10,\"friction\":{\"default\":0.5},"
-        "\"bodies\":[{\"name\":\"wall\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-        "\"normal\":[-1,0,0]}]},{\"name\":\"cube\",\"mass\":1,\"position\":[-0.1,0.3,2],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[0.2,0.2,0.2]}]}],"
-        "\"forces\":[{\"type\":\"wrench\",\"body\":\"cube\",\"force\":[25,0,0]}]}");
+        "{'gravity':[0,0,-9.81],'step':0.01,'duration':10,'friction':{'default':0.5},"
+        "'bodies':[{'name':'wall','type':'static','shapes':[{'type':'plane',"
+        "'normal':[-1,0,0]}]},{'name':'cube','mass':1,'position':[-0.1,0.3,2],"
+        "'shapes':[{'type':'box','size':[0.2,0.2,0.2]}]}],"
+        "'forces':[{'type':'wrench','body':'cube','force':[25,0,0]}]}");
     REQUIRE(r.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&r), 1e-8);
     const perp_body_state b = scene_sim_body(&r, "cube");
@@ -113,10 +113,10 @@ TEST(a_cube_pressed_against_a_wall_does_not_creep)
 
 TEST(a_cube_thrown_flat_slides_and_neither_lifts_nor_tumbles)
 {
-    scene_sim r = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":3,\"friction\":{\"default\":0.5},"
-        "\"bodies\":[" FLOOR ",{\"name\":\"cube\",\"density\":1,\"position\":[0,0,0.5],"
-        "\"velocity\":[3.6,4.8,0],\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]}]}");
+    scene_sim r =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':3,'friction':{'default':0.5},"
+                       "'bodies':[" FLOOR ",{'name':'cube','density':1,'position':[0,0,0.5],"
+                       "'velocity':[3.6,4.8,0],'shapes':[{'type':'box','size':[1,1,1]}]}]}");
     REQUIRE(r.sim != NULL);
     double lifted = 0.0, turned = 0.0;
     while (!perp_sim_finished(r.sim)) {
@@ -141,11 +141,11 @@ TEST(a_cube_thrown_flat_slides_and_neither_lifts_nor_tumbles)
 TEST(torsional_friction_stops_a_spinning_ball_as_the_ellipsoid_says)
 {
     /* pure spin about the normal: moment e_r mu p_n, so omega falls by e_r mu g t / (0.4 r^2) */
-    scene_sim r = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":0.5,\"friction\":{"
-        "\"cone\":\"ellipsoid\",\"e_t\":1,\"e_o\":1,\"e_r\":0.02,\"default\":0.4},"
-        "\"bodies\":[" FLOOR ",{\"name\":\"ball\",\"mass\":1,\"position\":[0,0,0.5],"
-        "\"angular_velocity\":[0,0,3],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]}]}");
+    scene_sim r =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':0.5,'friction':{"
+                       "'cone':'ellipsoid','e_t':1,'e_o':1,'e_r':0.02,'default':0.4},"
+                       "'bodies':[" FLOOR ",{'name':'ball','mass':1,'position':[0,0,0.5],"
+                       "'angular_velocity':[0,0,3],'shapes':[{'type':'sphere','radius':0.5}]}]}");
     REQUIRE(r.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&r), 1e-8);
     const perp_body_state b = scene_sim_body(&r, "ball");

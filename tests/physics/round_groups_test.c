@@ -5,19 +5,19 @@
 
 #define RIGHT_ANGLE "1.5707963267948966"
 #define TABLE                                                                                      \
-    "{\"name\":\"table\",\"type\":\"static\",\"shapes\":[{\"type\":\"polyhedron\",\"solid\":"      \
-    "\"block\",\"size\":[1,2,0.2],\"position\":[-0.5,0,-0.1]}]}"
+    "{'name':'table','type':'static','shapes':[{'type':'polyhedron','solid':"                      \
+    "'block','size':[1,2,0.2],'position':[-0.5,0,-0.1]}]}"
 #define POST                                                                                       \
-    "{\"name\":\"post\",\"type\":\"static\",\"shapes\":[{\"type\":\"cylinder\",\"radius\":0.5,"    \
-    "\"length\":1,\"position\":[0,0,-0.5]}]}"
-#define CYLINDER "{\"type\":\"cylinder\",\"radius\":0.1,\"length\":0.3}"
+    "{'name':'post','type':'static','shapes':[{'type':'cylinder','radius':0.5,"                    \
+    "'length':1,'position':[0,0,-0.5]}]}"
+#define CYLINDER "{'type':'cylinder','radius':0.1,'length':0.3}"
 
 static scene_sim open_scene(const char* contact, double mu, double duration, const char* bodies)
 {
     static char text[16384];
     snprintf(text, sizeof text,
-             "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":%.17g,\"contact\":\"%s\","
-             "\"friction\":{\"default\":%.17g},\"bodies\":[%s]}",
+             "{'gravity':[0,0,-9.81],'step':0.01,'duration':%.17g,'contact':'%s',"
+             "'friction':{'default':%.17g},'bodies':[%s]}",
              duration, contact, mu, bodies);
     return scene_sim_open(text);
 }
@@ -28,9 +28,8 @@ static void check_free_fall(const char* what, double x, const char* beside, cons
     static const char* const models[] = {"lnc", "peg"};
     for (int i = 0; i < 2; ++i) {
         char bodies[2048];
-        snprintf(bodies, sizeof bodies,
-                 "%s,{\"name\":\"b\",\"density\":1000,\"position\":[%.17g,0,1],%s}", beside, x,
-                 body);
+        snprintf(bodies, sizeof bodies, "%s,{'name':'b','density':1000,'position':[%.17g,0,1],%s}",
+                 beside, x, body);
         scene_sim s = open_scene(models[i], 0.3, 1.0, bodies);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
@@ -46,40 +45,38 @@ static void check_free_fall(const char* what, double x, const char* beside, cons
 
 TEST(what_falls_past_an_edge_or_a_rim_is_not_caught)
 {
-    check_free_fall("standing, past a table", 0.101, TABLE, "\"shapes\":[" CYLINDER "]");
+    check_free_fall("standing, past a table", 0.101, TABLE, "'shapes':[" CYLINDER "]");
     check_free_fall("lying along a table", 0.101, TABLE,
-                    "\"axis_angle\":[1,0,0," RIGHT_ANGLE "],\"shapes\":[" CYLINDER "]");
+                    "'axis_angle':[1,0,0," RIGHT_ANGLE "],'shapes':[" CYLINDER "]");
     check_free_fall("lying across a table", 0.151, TABLE,
-                    "\"axis_angle\":[0,1,0," RIGHT_ANGLE "],\"shapes\":[" CYLINDER "]");
-    check_free_fall("cylinder past a post", 0.601, POST, "\"shapes\":[" CYLINDER "]");
+                    "'axis_angle':[0,1,0," RIGHT_ANGLE "],'shapes':[" CYLINDER "]");
+    check_free_fall("cylinder past a post", 0.601, POST, "'shapes':[" CYLINDER "]");
     check_free_fall("box past a post", 0.551, POST,
-                    "\"shapes\":[{\"type\":\"box\",\"size\":[0.1,0.1,0.1]}]");
-    check_free_fall("ball past a post", 0.601, POST,
-                    "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.1}]");
+                    "'shapes':[{'type':'box','size':[0.1,0.1,0.1]}]");
+    check_free_fall("ball past a post", 0.601, POST, "'shapes':[{'type':'sphere','radius':0.1}]");
     check_free_fall("capsule past a post", 0.601, POST,
-                    "\"axis_angle\":[1,0,0," RIGHT_ANGLE
-                    "],\"shapes\":[{\"type\":\"capsule\",\"radius\":0.1,\"length\":0.2}]");
+                    "'axis_angle':[1,0,0," RIGHT_ANGLE
+                    "],'shapes':[{'type':'capsule','radius':0.1,'length':0.2}]");
     check_free_fall("ellipsoid past a table", 0.101, TABLE,
-                    "\"shapes\":[{\"type\":\"ellipsoid\",\"radii\":[0.1,0.2,0.15]}]");
+                    "'shapes':[{'type':'ellipsoid','radii':[0.1,0.2,0.15]}]");
     check_free_fall("ellipsoid past a post", 0.601, POST,
-                    "\"shapes\":[{\"type\":\"ellipsoid\",\"radii\":[0.1,0.2,0.15]}]");
+                    "'shapes':[{'type':'ellipsoid','radii':[0.1,0.2,0.15]}]");
 }
 
 TEST(a_superellipse_falls_past_the_corner_of_a_planar_box)
 {
     for (int i = 0; i < 2; ++i) {
         scene_sim s = scene_sim_open(
-            i == 0
-                ? "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":1,"
-                  "\"contact\":\"peg\",\"bodies\":[{\"name\":\"t\",\"type\":\"static\","
-                  "\"shapes\":[{\"type\":\"box\",\"size\":[1,0.2],\"position\":[-0.5,0]}]},"
-                  "{\"name\":\"b\",\"density\":1,\"position\":[0.101,1],\"shapes\":[{\"type\":"
-                  "\"superellipse\",\"radii\":[0.1,0.15],\"exponent\":3}]}]}"
-                : "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":1,"
-                  "\"contact\":\"lnc\",\"bodies\":[{\"name\":\"t\",\"type\":\"static\","
-                  "\"shapes\":[{\"type\":\"polygon\",\"vertices\":[[-1,-1],[0,-1],[0,0],[-1,0]]}]},"
-                  "{\"name\":\"b\",\"density\":1,\"position\":[0.101,1],\"shapes\":[{\"type\":"
-                  "\"superellipse\",\"radii\":[0.1,0.15],\"exponent\":2}]}]}");
+            i == 0 ? "{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':1,"
+                     "'contact':'peg','bodies':[{'name':'t','type':'static',"
+                     "'shapes':[{'type':'box','size':[1,0.2],'position':[-0.5,0]}]},"
+                     "{'name':'b','density':1,'position':[0.101,1],'shapes':[{'type':"
+                     "'superellipse','radii':[0.1,0.15],'exponent':3}]}]}"
+                   : "{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':1,"
+                     "'contact':'lnc','bodies':[{'name':'t','type':'static',"
+                     "'shapes':[{'type':'polygon','vertices':[[-1,-1],[0,-1],[0,0],[-1,0]]}]},"
+                     "{'name':'b','density':1,'position':[0.101,1],'shapes':[{'type':"
+                     "'superellipse','radii':[0.1,0.15],'exponent':2}]}]}");
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
         const perp_body_state b = scene_sim_body(&s, "b");
@@ -93,14 +90,13 @@ TEST(a_superellipse_falls_past_the_corner_of_a_planar_box)
 static void check_seams(const char* what, double mu, const char* body, double vx, double wy)
 {
     char bodies[8192];
-    int n = snprintf(bodies, sizeof bodies, "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[");
+    int n = snprintf(bodies, sizeof bodies, "{'name':'floor','type':'static','shapes':[");
     for (int i = -2; i < 20; ++i) {
         n += snprintf(bodies + n, sizeof bodies - (size_t)n,
-                      "%s{\"type\":\"box\",\"size\":[0.25,1,0.1],\"position\":[%.17g,0,-0.05]}",
+                      "%s{'type':'box','size':[0.25,1,0.1],'position':[%.17g,0,-0.05]}",
                       i > -2 ? "," : "", 0.25 * i);
     }
-    snprintf(bodies + n, sizeof bodies - (size_t)n, "]},{\"name\":\"b\",\"density\":1000,%s}",
-             body);
+    snprintf(bodies + n, sizeof bodies - (size_t)n, "]},{'name':'b','density':1000,%s}", body);
     scene_sim s = open_scene("peg", mu, 2.0, bodies);
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
@@ -116,14 +112,14 @@ static void check_seams(const char* what, double mu, const char* body, double vx
 TEST(seams_of_a_floor_are_not_felt)
 {
     check_seams("standing", 0.0,
-                "\"position\":[0,0,0.15],\"velocity\":[1.7,0,0],\"shapes\":[" CYLINDER "]", 1.7, 0);
+                "'position':[0,0,0.15],'velocity':[1.7,0,0],'shapes':[" CYLINDER "]", 1.7, 0);
     check_seams("rolling", 0.3,
-                "\"position\":[0,0,0.1],\"velocity\":[1.5,0,0],\"angular_velocity\":[0,15,0],"
-                "\"axis_angle\":[1,0,0," RIGHT_ANGLE "],\"shapes\":[" CYLINDER "]",
+                "'position':[0,0,0.1],'velocity':[1.5,0,0],'angular_velocity':[0,15,0],"
+                "'axis_angle':[1,0,0," RIGHT_ANGLE "],'shapes':[" CYLINDER "]",
                 1.5, 15);
     check_seams("lying along the way", 0.0,
-                "\"position\":[0,0,0.1],\"velocity\":[1.5,0,0],\"axis_angle\":[0,1,0," RIGHT_ANGLE
-                "],\"shapes\":[" CYLINDER "]",
+                "'position':[0,0,0.1],'velocity':[1.5,0,0],'axis_angle':[0,1,0," RIGHT_ANGLE
+                "],'shapes':[" CYLINDER "]",
                 1.5, 0);
 }
 
@@ -131,13 +127,12 @@ TEST(a_peg_falls_through_a_square_hole_half_a_millimetre_wider)
 {
     scene_sim s = open_scene(
         "peg", 0.1, 1.0,
-        "{\"name\":\"hole\",\"type\":\"static\",\"shapes\":["
-        "{\"type\":\"box\",\"size\":[1,0.4,0.5],\"position\":[0,0.3005,-0.25]},"
-        "{\"type\":\"box\",\"size\":[1,0.4,0.5],\"position\":[0,-0.3005,-0.25]},"
-        "{\"type\":\"box\",\"size\":[0.4,0.201,0.5],\"position\":[0.3005,0,-0.25]},"
-        "{\"type\":\"box\",\"size\":[0.4,0.201,0.5],\"position\":[-0.3005,0,-0.25]}]},"
-        "{\"name\":\"b\",\"density\":1000,\"position\":[0.0003,0.0001,0.2],\"shapes\":[" CYLINDER
-        "]}");
+        "{'name':'hole','type':'static','shapes':["
+        "{'type':'box','size':[1,0.4,0.5],'position':[0,0.3005,-0.25]},"
+        "{'type':'box','size':[1,0.4,0.5],'position':[0,-0.3005,-0.25]},"
+        "{'type':'box','size':[0.4,0.201,0.5],'position':[0.3005,0,-0.25]},"
+        "{'type':'box','size':[0.4,0.201,0.5],'position':[-0.3005,0,-0.25]}]},"
+        "{'name':'b','density':1000,'position':[0.0003,0.0001,0.2],'shapes':[" CYLINDER "]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     const perp_body_state b = scene_sim_body(&s, "b");
@@ -149,8 +144,8 @@ TEST(a_peg_falls_through_a_square_hole_half_a_millimetre_wider)
 TEST(a_box_slides_off_over_a_rim)
 {
     scene_sim s = open_scene("peg", 0.0, 1.0,
-                             POST ",{\"name\":\"b\",\"density\":1000,\"position\":[0.3,0,0.05],"
-                                  "\"velocity\":[1,0,0],\"shapes\":[{\"type\":\"box\",\"size\":"
+                             POST ",{'name':'b','density':1000,'position':[0.3,0,0.05],"
+                                  "'velocity':[1,0,0],'shapes':[{'type':'box','size':"
                                   "[0.1,0.1,0.1]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
@@ -171,8 +166,8 @@ static void check_rest(const char* what, const char* floor_shape, const char* sh
     for (int i = 0; i < 2; ++i) {
         char bodies[2048];
         snprintf(bodies, sizeof bodies,
-                 "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[%s]},"
-                 "{\"name\":\"b\",\"density\":1000,\"position\":[0.05,0.03,0.21],\"shapes\":[%s]}",
+                 "{'name':'floor','type':'static','shapes':[%s]},"
+                 "{'name':'b','density':1000,'position':[0.05,0.03,0.21],'shapes':[%s]}",
                  floor_shape, shape);
         scene_sim s = open_scene(models[i], 0.5, 2.0, bodies);
         REQUIRE(s.sim != NULL);
@@ -195,43 +190,40 @@ static void check_rest(const char* what, const char* floor_shape, const char* sh
 
 TEST(smooth_bodies_rest_on_flat_ones_and_these_on_smooth_ones)
 {
-    const char* block = "{\"type\":\"polyhedron\",\"solid\":\"block\",\"size\":[2,2,0.5],"
-                        "\"position\":[0,0,-0.25]}";
-    const char* disc =
-        "{\"type\":\"cylinder\",\"radius\":1,\"length\":0.5,\"position\":[0,0,-0.25]}";
-    const char* cushion = "{\"type\":\"superquadric\",\"radii\":[1,1,0.25],\"exponents\":[8,8],"
-                          "\"position\":[0,0,-0.25]}";
-    const char* egg = "{\"type\":\"ellipsoid\",\"radii\":[0.4,0.3,0.2]}";
-    const char* pillow = "{\"type\":\"superquadric\",\"radii\":[0.3,0.3,0.2],\"exponents\":[4,4]}";
+    const char* block = "{'type':'polyhedron','solid':'block','size':[2,2,0.5],"
+                        "'position':[0,0,-0.25]}";
+    const char* disc = "{'type':'cylinder','radius':1,'length':0.5,'position':[0,0,-0.25]}";
+    const char* cushion = "{'type':'superquadric','radii':[1,1,0.25],'exponents':[8,8],"
+                          "'position':[0,0,-0.25]}";
+    const char* egg = "{'type':'ellipsoid','radii':[0.4,0.3,0.2]}";
+    const char* pillow = "{'type':'superquadric','radii':[0.3,0.3,0.2],'exponents':[4,4]}";
     check_rest("ellipsoid on a polyhedron", block, egg, 1e-9);
     check_rest("superquadric on a polyhedron", block, pillow, 1e-9);
     check_rest("ellipsoid on a cylinder", disc, egg, 1e-9);
     check_rest("superquadric on a cylinder", disc, pillow, 1e-9);
     /* the flat side is not quite flat: bodies on it rock by micrometres */
     check_rest("polyhedron on a superquadric", cushion,
-               "{\"type\":\"polyhedron\",\"solid\":\"block\",\"size\":[0.6,0.6,0.4]}", 0.01);
-    check_rest(
-        "capsule on a superquadric", cushion,
-        "{\"type\":\"capsule\",\"radius\":0.2,\"length\":0.8,\"axis_angle\":[1,0,0," RIGHT_ANGLE
-        "]}",
-        0.01);
+               "{'type':'polyhedron','solid':'block','size':[0.6,0.6,0.4]}", 0.01);
+    check_rest("capsule on a superquadric", cushion,
+               "{'type':'capsule','radius':0.2,'length':0.8,'axis_angle':[1,0,0," RIGHT_ANGLE "]}",
+               0.01);
     check_rest("cylinder on a superquadric", cushion,
-               "{\"type\":\"cylinder\",\"radius\":0.3,\"length\":0.4}", 0.01);
+               "{'type':'cylinder','radius':0.3,'length':0.4}", 0.01);
 }
 
 /* Rolls without slipping on a block: the energy is kept as on a plane. */
 TEST(an_ellipsoid_rolls_on_a_polyhedron_as_on_a_plane)
 {
     const char* floors[2] = {
-        "{\"type\":\"plane\",\"normal\":[0,0,1]}",
-        "{\"type\":\"polyhedron\",\"solid\":\"block\",\"size\":[20,20,1],\"position\":[0,0,-0.5]}"};
+        "{'type':'plane','normal':[0,0,1]}",
+        "{'type':'polyhedron','solid':'block','size':[20,20,1],'position':[0,0,-0.5]}"};
     double x[2];
     for (int i = 0; i < 2; ++i) {
         char bodies[1024];
         snprintf(bodies, sizeof bodies,
-                 "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[%s]},"
-                 "{\"name\":\"b\",\"density\":1000,\"position\":[0,0,0.2],\"velocity\":[1,0,0],"
-                 "\"angular_velocity\":[0,5,0],\"shapes\":[{\"type\":\"ellipsoid\",\"radii\":"
+                 "{'name':'floor','type':'static','shapes':[%s]},"
+                 "{'name':'b','density':1000,'position':[0,0,0.2],'velocity':[1,0,0],"
+                 "'angular_velocity':[0,5,0],'shapes':[{'type':'ellipsoid','radii':"
                  "[0.2,0.3,0.2]}]}",
                  floors[i]);
         scene_sim s = open_scene("peg", 0.5, 2.0, bodies);

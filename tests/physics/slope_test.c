@@ -17,13 +17,13 @@ static scene_sim slope(double tilt, double phi, double heading, double mu, int n
     const double w = c * ch, x = s * ax * ch + s * ay * sh, y = s * ay * ch - s * ax * sh,
                  z = c * sh;
     return scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":%.17g,"
-        "\"friction\":{\"cone\":\"polygon\",\"directions\":%d,\"default\":%.17g},"
-        "\"bodies\":[{\"name\":\"slope\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-        "\"normal\":[%.17g,%.17g,%.17g],\"offset\":0}]},"
-        "{\"name\":\"block\",\"type\":\"dynamic\",\"density\":500,\"position\":[%.17g,%.17g,%.17g],"
-        "\"orientation\":[%.17g,%.17g,%.17g,%.17g],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[0.4,0.3,0.1]}]}]}",
+        "{'gravity':[0,0,-9.81],'step':0.01,'duration':%.17g,"
+        "'friction':{'cone':'polygon','directions':%d,'default':%.17g},"
+        "'bodies':[{'name':'slope','type':'static','shapes':[{'type':'plane',"
+        "'normal':[%.17g,%.17g,%.17g],'offset':0}]},"
+        "{'name':'block','type':'dynamic','density':500,'position':[%.17g,%.17g,%.17g],"
+        "'orientation':[%.17g,%.17g,%.17g,%.17g],"
+        "'shapes':[{'type':'box','size':[0.4,0.3,0.1]}]}]}",
         duration, n, mu, nx, ny, nz, half * nx, half * ny, half * nz, w, x, y, z);
 }
 

@@ -3,18 +3,18 @@
 #include "support/scene_sim.h"
 
 static const char tumbling[] =
-    "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":2,\"friction\":{\"default\":0.5},"
-    "\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-    "\"normal\":[0,0,1]}]},"
-    "{\"name\":\"belt\",\"type\":\"kinematic\",\"position\":[2,0,0],"
-    "\"motion\":{\"velocity\":[\"0.2*cos(t)\",0,0],\"angular_velocity\":[0,0,0.3]},"
-    "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,0.2]}]},"
-    "{\"name\":\"a\",\"density\":1,\"position\":[0,0,0.8],\"velocity\":[1.5,0.1,0],"
-    "\"angular_velocity\":[1,2,0],\"shapes\":[{\"type\":\"box\",\"size\":[0.3,0.4,0.5]}]},"
-    "{\"name\":\"b\",\"density\":1,\"position\":[0.1,0.1,1.5],"
-    "\"shapes\":[{\"type\":\"capsule\",\"radius\":0.1,\"length\":0.3}]},"
-    "{\"name\":\"c\",\"density\":2,\"position\":[0,0.05,2],"
-    "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.15}]}]}";
+    "{'gravity':[0,0,-9.81],'step':0.01,'duration':2,'friction':{'default':0.5},"
+    "'bodies':[{'name':'floor','type':'static','shapes':[{'type':'plane',"
+    "'normal':[0,0,1]}]},"
+    "{'name':'belt','type':'kinematic','position':[2,0,0],"
+    "'motion':{'velocity':['0.2*cos(t)',0,0],'angular_velocity':[0,0,0.3]},"
+    "'shapes':[{'type':'box','size':[1,1,0.2]}]},"
+    "{'name':'a','density':1,'position':[0,0,0.8],'velocity':[1.5,0.1,0],"
+    "'angular_velocity':[1,2,0],'shapes':[{'type':'box','size':[0.3,0.4,0.5]}]},"
+    "{'name':'b','density':1,'position':[0.1,0.1,1.5],"
+    "'shapes':[{'type':'capsule','radius':0.1,'length':0.3}]},"
+    "{'name':'c','density':2,'position':[0,0.05,2],"
+    "'shapes':[{'type':'sphere','radius':0.15}]}]}";
 
 static bool same_state(const perp_sim* a, const perp_sim* b)
 {
@@ -89,13 +89,13 @@ TEST(a_broken_snapshot_is_refused_and_changes_nothing)
 TEST(a_warm_step_asks_for_no_memory)
 {
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":10,\"friction\":{\"default\":0.5},"
-        "\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-        "\"normal\":[0,0,1]}]},"
-        "{\"name\":\"a\",\"density\":1,\"position\":[0,0,0.5],\"velocity\":[1,0.3,0],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]},"
-        "{\"name\":\"b\",\"density\":1,\"position\":[0,0,1.5],"
-        "\"shapes\":[{\"type\":\"box\",\"size\":[1,1,1]}]}]}");
+        "{'gravity':[0,0,-9.81],'step':0.01,'duration':10,'friction':{'default':0.5},"
+        "'bodies':[{'name':'floor','type':'static','shapes':[{'type':'plane',"
+        "'normal':[0,0,1]}]},"
+        "{'name':'a','density':1,'position':[0,0,0.5],'velocity':[1,0.3,0],"
+        "'shapes':[{'type':'box','size':[1,1,1]}]},"
+        "{'name':'b','density':1,'position':[0,0,1.5],"
+        "'shapes':[{'type':'box','size':[1,1,1]}]}]}");
     REQUIRE(s.sim != NULL);
     for (int i = 0; i < 50; ++i) {
         REQUIRE_OK(perp_sim_step(s.sim));
@@ -110,8 +110,8 @@ TEST(a_warm_step_asks_for_no_memory)
 
 TEST(the_end_is_reached_when_h_does_not_divide_the_duration)
 {
-    scene_sim s = scene_sim_open("{\"step\":0.3,\"duration\":1,\"bodies\":[{\"name\":\"p\","
-                                 "\"mass\":1,\"velocity\":[2,0,0]}]}");
+    scene_sim s = scene_sim_open("{'step':0.3,'duration':1,'bodies':[{'name':'p',"
+                                 "'mass':1,'velocity':[2,0,0]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_EQ_INT(perp_sim_step_total(s.sim), 4);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-12);
@@ -119,8 +119,8 @@ TEST(the_end_is_reached_when_h_does_not_divide_the_duration)
     CHECK_NEAR(scene_sim_body(&s, "p").position[0], 2.0, 1e-14);
     scene_sim_close(&s);
     /* 0.1 is not a binary fraction, but it divides 1 well enough */
-    scene_sim t = scene_sim_open("{\"step\":0.1,\"duration\":1,\"bodies\":[{\"name\":\"p\","
-                                 "\"mass\":1}]}");
+    scene_sim t = scene_sim_open("{'step':0.1,'duration':1,'bodies':[{'name':'p',"
+                                 "'mass':1}]}");
     REQUIRE(t.sim != NULL);
     CHECK_EQ_INT(perp_sim_step_total(t.sim), 10);
     scene_sim_close(&t);

@@ -111,10 +111,10 @@ TEST(crowds_of_contacts_between_few_bodies_are_solved)
 TEST(free_bodies_of_extreme_inertia_keep_their_angular_momentum)
 {
     scene_sim s =
-        scene_sim_quoted("{'dimension': 3, 'step': 0.01, 'duration': 0.4, 'stepper': 'implicit', "
-                         "'gravity': [0, 0, 0],"
-                         " 'bodies': [{'name': 'rod', 'mass': 1, 'inertia': [1e-8, 4e-3, 4e-3],"
-                         "  'angular_velocity': [60, -80, 35]}]}");
+        scene_sim_open("{'dimension': 3, 'step': 0.01, 'duration': 0.4, 'stepper': 'implicit', "
+                       "'gravity': [0, 0, 0],"
+                       " 'bodies': [{'name': 'rod', 'mass': 1, 'inertia': [1e-8, 4e-3, 4e-3],"
+                       "  'angular_velocity': [60, -80, 35]}]}");
     REQUIRE(s.sim != NULL);
     double before[3], after[3], linear[3];
     perp_sim_momentum(s.sim, linear, before);
@@ -131,7 +131,7 @@ TEST(free_bodies_of_extreme_inertia_keep_their_angular_momentum)
 
 TEST(a_body_that_a_press_jams_is_named)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'dimension': 2, 'step': 0.01, 'duration': 1, 'gravity': [0, -9.81], 'bodies': ["
         "{'name': 'floor', 'type': 'static', 'shapes': [{'type': 'halfplane', 'normal': [0, 1]}]},"
         "{'name': 'ball', 'mass': 1, 'position': [0, 0.5],"

@@ -9,11 +9,10 @@ static const double mass = 2.0, inertia = 0.25, mu = 0.3, g = 9.81;
 /* A disc on its tripod; more: further keys of the scene, with their commas. */
 static scene_sim disc(double h, double duration, const char* motion, const char* more)
 {
-    return scene_sim_open(
-        "{\"dimension\":2,\"step\":%.17g,\"duration\":%.17g%s,\"bodies\":[{"
-        "\"name\":\"disc\",\"mass\":2,\"inertia\":0.25,%s,\"support\":{\"tripod\":" TRIPOD
-        ",\"mu\":0.3},\"shapes\":[{\"type\":\"circle\",\"radius\":0.5}]}]}",
-        h, duration, more, motion);
+    return scene_sim_open("{'dimension':2,'step':%.17g,'duration':%.17g%s,'bodies':[{"
+                          "'name':'disc','mass':2,'inertia':0.25,%s,'support':{'tripod':" TRIPOD
+                          ",'mu':0.3},'shapes':[{'type':'circle','radius':0.5}]}]}",
+                          h, duration, more, motion);
 }
 
 /* [B09 (3.24)] by Cramer's rule. */
@@ -29,7 +28,7 @@ static void loads(double load[3])
 
 TEST(the_normal_forces_carry_the_weight_and_balance_about_the_centre)
 {
-    scene_sim s = disc(0.01, 0.01, "\"velocity\":[1,0]", "");
+    scene_sim s = disc(0.01, 0.01, "'velocity':[1,0]", "");
     REQUIRE(s.sim != NULL);
     const perp_support_info info = perp_model_body_support(perp_scene_model(s.scene), 0);
     double load[3], sum = 0.0, about_x = 0.0, about_y = 0.0;
@@ -51,8 +50,8 @@ TEST(the_normal_forces_carry_the_weight_and_balance_about_the_centre)
 TEST(the_tripod_is_given_in_the_frame_of_the_shapes)
 {
     scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"bodies\":[{\"name\":\"b\",\"density\":1,\"support\":{\"tripod\":[[0,0],"
-        "[2,0],[1,1.5]],\"mu\":0.1,\"load\":6},\"shapes\":[{\"type\":\"polygon\",\"vertices\":[[0,"
+        "{'dimension':2,'bodies':[{'name':'b','density':1,'support':{'tripod':[[0,0],"
+        "[2,0],[1,1.5]],'mu':0.1,'load':6},'shapes':[{'type':'polygon','vertices':[[0,"
         "0]"
         ",[2,0],[2,1],[0,1]]}]}]}");
     REQUIRE(s.sim != NULL);
@@ -103,7 +102,7 @@ static void integrate(double y[6], double T, int n)
 
 static double off_at(double h, const double y[6])
 {
-    scene_sim s = disc(h, 0.5, "\"velocity\":[1.5,0.5],\"angular_velocity\":6", "");
+    scene_sim s = disc(h, 0.5, "'velocity':[1.5,0.5],'angular_velocity':6", "");
     double off = INFINITY;
     if (s.sim != NULL && scene_sim_run(&s) <= 1e-10) {
         const perp_body_state b = scene_sim_body(&s, "disc");
@@ -133,13 +132,13 @@ TEST(a_body_pushed_below_the_limit_does_not_move_in_any_direction)
 {
     for (int k = 0; k < 16; ++k) {
         const double angle = 2.0 * acos(-1.0) * k / 16.0, limit = mu * mass * g;
-        scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"step\":0.01,\"duration\":5,\"friction\":{\"cone\":\"%s\","
-            "\"directions\":8},\"bodies\":[{\"name\":\"disc\",\"mass\":2,\"inertia\":0.25,"
-            "\"support\":{\"tripod\":" TRIPOD ",\"mu\":0.3}}],\"forces\":[{\"type\":\"wrench\","
-            "\"body\":\"disc\",\"force\":[%.17g,%.17g],\"torque\":%.17g}]}",
-            k % 2 == 0 ? "quadratic" : "polygon", 0.9 * limit * cos(angle),
-            0.9 * limit * sin(angle), k % 3 == 0 ? 0.05 * limit : 0.0);
+        scene_sim s =
+            scene_sim_open("{'dimension':2,'step':0.01,'duration':5,'friction':{'cone':'%s',"
+                           "'directions':8},'bodies':[{'name':'disc','mass':2,'inertia':0.25,"
+                           "'support':{'tripod':" TRIPOD ",'mu':0.3}}],'forces':[{'type':'wrench',"
+                           "'body':'disc','force':[%.17g,%.17g],'torque':%.17g}]}",
+                           k % 2 == 0 ? "quadratic" : "polygon", 0.9 * limit * cos(angle),
+                           0.9 * limit * sin(angle), k % 3 == 0 ? 0.05 * limit : 0.0);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
         const perp_body_state b = scene_sim_body(&s, "disc");
@@ -155,10 +154,10 @@ TEST(above_the_limit_it_slides_with_what_is_left_and_turns_nowhere)
     for (int k = 0; k < 9; ++k) {
         const double angle = 0.7 * k;
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"step\":0.01,\"duration\":1,\"bodies\":[{\"name\":\"disc\",\"mass\":"
+            "{'dimension':2,'step':0.01,'duration':1,'bodies':[{'name':'disc','mass':"
             "2"
-            ",\"inertia\":0.25,\"support\":{\"tripod\":" TRIPOD ",\"mu\":0.3}}],\"forces\":[{"
-            "\"type\":\"wrench\",\"body\":\"disc\",\"force\":[%.17g,%.17g]}]}",
+            ",'inertia':0.25,'support':{'tripod':" TRIPOD ",'mu':0.3}}],'forces':[{"
+            "'type':'wrench','body':'disc','force':[%.17g,%.17g]}]}",
             pushed * cos(angle), pushed * sin(angle));
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-10);
@@ -176,7 +175,7 @@ TEST(every_point_rubs_against_its_slip_and_the_sum_is_the_change_of_momentum)
     const double h = 0.01;
     double load[3], before[3] = {1.5, 0.5, 6.0};
     loads(load);
-    scene_sim s = disc(h, 0.3, "\"velocity\":[1.5,0.5],\"angular_velocity\":6", "");
+    scene_sim s = disc(h, 0.3, "'velocity':[1.5,0.5],'angular_velocity':6", "");
     REQUIRE(s.sim != NULL);
     while (!perp_sim_finished(s.sim)) {
         const double angle = scene_sim_body(&s, "disc").angle;
@@ -215,9 +214,9 @@ TEST(a_polygon_stops_along_its_directions_as_the_disc_and_earlier_nowhere)
     for (int k = 0; k < 8; ++k) {
         const double angle = acos(-1.0) / 4.0 * k;
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"step\":0.01,\"duration\":0.5,\"friction\":{\"cone\":\"polygon\","
-            "\"directions\":8},\"bodies\":[{\"name\":\"p\",\"mass\":3,\"velocity\":[%.17g,%.17g],"
-            "\"support\":{\"mu\":0.4,\"gravity\":10},\"shapes\":[{\"type\":\"particle\"}]}]}",
+            "{'dimension':2,'step':0.01,'duration':0.5,'friction':{'cone':'polygon',"
+            "'directions':8},'bodies':[{'name':'p','mass':3,'velocity':[%.17g,%.17g],"
+            "'support':{'mu':0.4,'gravity':10},'shapes':[{'type':'particle'}]}]}",
             5.0 * cos(angle), 5.0 * sin(angle));
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-9);
@@ -231,10 +230,10 @@ TEST(a_polygon_stops_along_its_directions_as_the_disc_and_earlier_nowhere)
 /* x = v^2 / (2 mu g) + v h / 2 in whole steps: 100 steps from 1 m/s at mu g = 1. */
 TEST(a_particle_on_one_point_stops_where_it_must_and_stays)
 {
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"step\":0.01,\"duration\":3,\"bodies\":[{\"name\":\"p\",\"mass\":7,"
-        "\"velocity\":[0.6,0.8],\"support\":{\"mu\":0.1,\"gravity\":10},\"shapes\":[{\"type\":"
-        "\"particle\"}]}]}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'step':0.01,'duration':3,'bodies':[{'name':'p','mass':7,"
+                       "'velocity':[0.6,0.8],'support':{'mu':0.1,'gravity':10},'shapes':[{'type':"
+                       "'particle'}]}]}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-9);
     const perp_body_state b = scene_sim_body(&s, "p");
@@ -246,8 +245,8 @@ TEST(a_particle_on_one_point_stops_where_it_must_and_stays)
 
 TEST(without_friction_the_support_does_nothing)
 {
-    scene_sim s = disc(0.01, 1, "\"velocity\":[1.5,0.5],\"angular_velocity\":6",
-                       ",\"friction\":{\"cone\":\"none\"}");
+    scene_sim s =
+        disc(0.01, 1, "'velocity':[1.5,0.5],'angular_velocity':6", ",'friction':{'cone':'none'}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-12);
     CHECK_NEAR(scene_sim_body(&s, "disc").velocity[0], 1.5, 1e-14);
@@ -257,7 +256,7 @@ TEST(without_friction_the_support_does_nothing)
 
 TEST(a_snapshot_holds_the_impulses_under_the_body)
 {
-    scene_sim s = disc(0.01, 0.4, "\"velocity\":[1.5,0.5],\"angular_velocity\":6", "");
+    scene_sim s = disc(0.01, 0.4, "'velocity':[1.5,0.5],'angular_velocity':6", "");
     REQUIRE(s.sim != NULL);
     unsigned char buffer[2][4096];
     size_t size = sizeof buffer[0];
@@ -280,13 +279,13 @@ TEST(a_snapshot_holds_the_impulses_under_the_body)
 TEST(springs_and_controllers_find_their_memory_behind_the_supports)
 {
     /* an integral controller holds the body at 1 against friction, as it does without */
-    scene_sim s = scene_sim_open(
-        "{\"dimension\":2,\"step\":0.01,\"duration\":20,\"bodies\":[{\"name\":\"p\",\"mass\":1,"
-        "\"support\":{\"mu\":0.1},\"shapes\":[{\"type\":\"particle\"}]}],\"controllers\":[{"
-        "\"type\":\"pid\",\"name\":\"c\",\"body\":\"p\",\"axis\":[1,0],\"kp\":20,\"ki\":10,\"kd\":"
-        "10,\"target\":1}],"
-        "\"forces\":[{\"type\":\"spring\",\"a\":\"world\",\"b\":\"p\",\"stiffness\":4,\"rest\":0}]"
-        "}");
+    scene_sim s =
+        scene_sim_open("{'dimension':2,'step':0.01,'duration':20,'bodies':[{'name':'p','mass':1,"
+                       "'support':{'mu':0.1},'shapes':[{'type':'particle'}]}],'controllers':[{"
+                       "'type':'pid','name':'c','body':'p','axis':[1,0],'kp':20,'ki':10,'kd':"
+                       "10,'target':1}],"
+                       "'forces':[{'type':'spring','a':'world','b':'p','stiffness':4,'rest':0}]"
+                       "}");
     REQUIRE(s.sim != NULL);
     CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
     const double x = scene_sim_body(&s, "p").position[0];
@@ -305,9 +304,8 @@ static void refused(const char* dimension, const char* body, const char* why)
     perp_sim* sim = NULL;
     char text[1024];
     REQUIRE_OK(perp_context_create(NULL, &context));
-    snprintf(text, sizeof text, "{\"dimension\":%s,\"bodies\":[{\"name\":\"b\",%s}]}", dimension,
-             body);
-    perp_status status = perp_scene_parse(context, text, strlen(text), "test", NULL, 0, &scene);
+    snprintf(text, sizeof text, "{'dimension':%s,'bodies':[{'name':'b',%s}]}", dimension, body);
+    perp_status status = scene_parse(context, text, "test", &scene);
     if (status == PERP_OK) {
         status = perp_sim_create_from_scene(context, scene, &sim);
     }
@@ -323,32 +321,27 @@ static void refused(const char* dimension, const char* body, const char* why)
 
 TEST(supports_that_make_no_sense_are_refused)
 {
-    refused("2", "\"mass\":1,\"inertia\":1,\"support\":{\"tripod\":[[1,0],[2,0],[1,1]],\"mu\":1}",
+    refused("2", "'mass':1,'inertia':1,'support':{'tripod':[[1,0],[2,0],[1,1]],'mu':1}",
             "/bodies/0/support/tripod: must contain the centre of mass");
-    refused("2", "\"mass\":1,\"inertia\":1,\"support\":{\"tripod\":[[-1,0],[0,0],[1,0]],\"mu\":1}",
+    refused("2", "'mass':1,'inertia':1,'support':{'tripod':[[-1,0],[0,0],[1,0]],'mu':1}",
             "/bodies/0/support/tripod: the three points must not lie on a line");
-    refused("2",
-            "\"mass\":1,\"inertia\":1,\"support\":{\"tripod\":[[-1,-1],[1,-1],[0,1]],\"mu\":-1}",
+    refused("2", "'mass':1,'inertia':1,'support':{'tripod':[[-1,-1],[1,-1],[0,1]],'mu':-1}",
             "/bodies/0/support/mu: must be >= 0, got -1");
-    refused("2", "\"mass\":1,\"inertia\":1,\"support\":{\"mu\":1}", "missing key 'tripod'");
-    refused("2", "\"mass\":1,\"inertia\":1,\"support\":{\"tripod\":[[-1,-1],[1,-1],[0,1]]}",
+    refused("2", "'mass':1,'inertia':1,'support':{'mu':1}", "missing key 'tripod'");
+    refused("2", "'mass':1,'inertia':1,'support':{'tripod':[[-1,-1],[1,-1],[0,1]]}",
             "/bodies/0/support: missing key 'mu'");
-    refused("2", "\"mass\":1,\"inertia\":1,\"support\":{\"tripod\":[[-1,-1],[1,-1]],\"mu\":1}",
+    refused("2", "'mass':1,'inertia':1,'support':{'tripod':[[-1,-1],[1,-1]],'mu':1}",
             "/bodies/0/support/tripod: must hold three points, got 2");
-    refused("2",
-            "\"mass\":1,\"inertia\":1,\"support\":{\"tripod\":[[-1,-1],[1,-1],[0,1,2]],\"mu\":1}",
+    refused("2", "'mass':1,'inertia':1,'support':{'tripod':[[-1,-1],[1,-1],[0,1,2]],'mu':1}",
             "/bodies/0/support/tripod/2: must be a point [x, y]");
-    refused("2",
-            "\"mass\":1,\"support\":{\"mu\":1,\"gravity\":0},\"shapes\":[{\"type\":\"particle\"}]",
+    refused("2", "'mass':1,'support':{'mu':1,'gravity':0},'shapes':[{'type':'particle'}]",
             "/bodies/0/support/gravity: must be > 0, got 0");
     refused("2",
-            "\"mass\":1,\"support\":{\"mu\":1,\"gravity\":1,\"load\":2},\"shapes\":[{\"type\":"
-            "\"particle\"}]",
+            "'mass':1,'support':{'mu':1,'gravity':1,'load':2},'shapes':[{'type':"
+            "'particle'}]",
             "/bodies/0/support/load: takes the place of gravity");
-    refused("2", "\"type\":\"static\",\"support\":{\"tripod\":[[-1,-1],[1,-1],[0,1]],\"mu\":1}",
+    refused("2", "'type':'static','support':{'tripod':[[-1,-1],[1,-1],[0,1]],'mu':1}",
             "/bodies/0/support: only a dynamic body");
-    refused(
-        "3",
-        "\"mass\":1,\"inertia\":[1,1,1],\"support\":{\"tripod\":[[-1,-1],[1,-1],[0,1]],\"mu\":1}",
-        "/bodies/0/support: is for planar scenes");
+    refused("3", "'mass':1,'inertia':[1,1,1],'support':{'tripod':[[-1,-1],[1,-1],[0,1]],'mu':1}",
+            "/bodies/0/support: is for planar scenes");
 }

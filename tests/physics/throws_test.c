@@ -71,13 +71,13 @@ TEST(thin_capsules_in_adaptive_steps_do_not_gain_energy)
     double most = -INFINITY;
     for (int k = 0; k < 8; ++k) {
         scene_sim s = scene_sim_open(
-            "{\"gravity\":[0,0,-9.81],\"step\":{\"error\":%g,\"initial\":0.001,\"max\":0.001},"
-            "\"duration\":0.012,\"contact\":\"standard\",\"friction\":{\"default\":%g},"
-            "\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-            "\"normal\":[0,0,1]}]},{\"name\":\"rod\",\"mass\":0.02,\"position\":[0,0,0.0007],"
-            "\"axis_angle\":[0,1,0,1.5707963267948966],\"velocity\":[-0.7,%g,0],"
-            "\"angular_velocity\":[%g,0,%d],\"shapes\":[{\"type\":\"capsule\",\"radius\":0.0007,"
-            "\"length\":0.0045}]}]}",
+            "{'gravity':[0,0,-9.81],'step':{'error':%g,'initial':0.001,'max':0.001},"
+            "'duration':0.012,'contact':'standard','friction':{'default':%g},"
+            "'bodies':[{'name':'floor','type':'static','shapes':[{'type':'plane',"
+            "'normal':[0,0,1]}]},{'name':'rod','mass':0.02,'position':[0,0,0.0007],"
+            "'axis_angle':[0,1,0,1.5707963267948966],'velocity':[-0.7,%g,0],"
+            "'angular_velocity':[%g,0,%d],'shapes':[{'type':'capsule','radius':0.0007,"
+            "'length':0.0045}]}]}",
             k < 4 ? 6e-6 : 6e-5, k % 2 == 0 ? 0.8 : 0.3, 5.0 + k % 3, -(5.0 + k % 3) / 0.0007,
             400 - 60 * k);
         REQUIRE(s.sim != NULL);
@@ -94,12 +94,12 @@ TEST(a_nut_lies_on_a_thin_floor)
 {
     for (int k = 0; k < 12; ++k) {
         scene_sim s = scene_sim_open(
-            "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":0.6,\"contact\":\"%s\","
-            "\"friction\":{\"default\":0.3},\"bodies\":[{\"name\":\"floor\",\"type\":\"static\","
-            "\"shapes\":[{\"type\":\"box\",\"size\":[30,30,0.008],\"position\":[0,0,-0.004]}]},"
-            "{\"name\":\"nut\",\"mass\":0.04,\"position\":[0.1,0,0.3],\"velocity\":[0,0.2,%g],"
-            "\"angular_velocity\":[%d,1,0],\"axis_angle\":[1,0.3,0.2,%g],\"shapes\":[{\"type\":"
-            "\"box\",\"size\":[0.02,0.02,0.02]}]}]}",
+            "{'gravity':[0,0,-9.81],'step':0.01,'duration':0.6,'contact':'%s',"
+            "'friction':{'default':0.3},'bodies':[{'name':'floor','type':'static',"
+            "'shapes':[{'type':'box','size':[30,30,0.008],'position':[0,0,-0.004]}]},"
+            "{'name':'nut','mass':0.04,'position':[0.1,0,0.3],'velocity':[0,0.2,%g],"
+            "'angular_velocity':[%d,1,0],'axis_angle':[1,0.3,0.2,%g],'shapes':[{'type':"
+            "'box','size':[0.02,0.02,0.02]}]}]}",
             k % 2 == 0 ? "peg" : "lnc", -3.0 - k, k - 5, 0.1 + 0.2 * k);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
@@ -115,14 +115,14 @@ TEST(a_particle_is_never_pushed_down_through_a_floor)
     const double thickness[] = {0.002, 0.05, 1.2};
     for (int k = 0; k < 24; ++k) {
         const double v = -2.0 - 2.0 * k, h = 0.02;
-        scene_sim s = scene_sim_open(
-            "{\"gravity\":[0,0,0],\"step\":%g,\"duration\":0.2,\"contact\":\"peg\","
-            "\"restitution\":{\"e\":0.5},\"friction\":{\"default\":0},\"bodies\":[{\"name\":"
-            "\"floor\","
-            "\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[900,900,%g],"
-            "\"position\":[0,0,%g]}]},{\"name\":\"p\",\"mass\":3,\"position\":[0.1,0.2,%.17g],"
-            "\"velocity\":[1,-2,%.17g],\"shapes\":[{\"type\":\"particle\"}]}]}",
-            h, thickness[k % 3], -0.5 * thickness[k % 3], -1.7 * v * h, v);
+        scene_sim s =
+            scene_sim_open("{'gravity':[0,0,0],'step':%g,'duration':0.2,'contact':'peg',"
+                           "'restitution':{'e':0.5},'friction':{'default':0},'bodies':[{'name':"
+                           "'floor',"
+                           "'type':'static','shapes':[{'type':'box','size':[900,900,%g],"
+                           "'position':[0,0,%g]}]},{'name':'p','mass':3,'position':[0.1,0.2,%.17g],"
+                           "'velocity':[1,-2,%.17g],'shapes':[{'type':'particle'}]}]}",
+                           h, thickness[k % 3], -0.5 * thickness[k % 3], -1.7 * v * h, v);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
         const perp_body_state p = scene_sim_body(&s, "p");
@@ -140,10 +140,10 @@ TEST(a_particle_passes_beside_a_thin_plate)
     for (int k = 0; k < 3; ++k) {
         /* the rim is at x = 1; the way from (1.01, 0.01) leads down and under the plate */
         scene_sim s = scene_sim_open(
-            "{\"dimension\":2,\"gravity\":[0,0],\"step\":0.01,\"duration\":0.05,\"contact\":\"%s\","
-            "\"bodies\":[{\"name\":\"plate\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\","
-            "\"size\":[2,0.002],\"position\":[0,-0.001]}]},{\"name\":\"p\",\"mass\":1,"
-            "\"position\":[1.01,0.01],\"velocity\":[-4,-6],\"shapes\":[{\"type\":\"particle\"}]}]}",
+            "{'dimension':2,'gravity':[0,0],'step':0.01,'duration':0.05,'contact':'%s',"
+            "'bodies':[{'name':'plate','type':'static','shapes':[{'type':'box',"
+            "'size':[2,0.002],'position':[0,-0.001]}]},{'name':'p','mass':1,"
+            "'position':[1.01,0.01],'velocity':[-4,-6],'shapes':[{'type':'particle'}]}]}",
             model[k]);
         REQUIRE(s.sim != NULL);
         CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
@@ -174,15 +174,14 @@ static int warnings_of(const char* contact, const char* stepper, double thicknes
     perp_scene* scene = NULL;
     perp_sim* sim = NULL;
     char text[1024];
-    snprintf(
-        text, sizeof text,
-        "{\"step\":0.01,\"duration\":0.1,\"contact\":\"%s\",\"stepper\":\"%s\",\"bodies\":["
-        "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[9,9,%g]}"
-        "]},{\"name\":\"b\",\"mass\":1,\"position\":[0,0,5],\"velocity\":[0,0,%g],\"shapes\":[{"
-        "\"type\":\"box\",\"size\":[0.1,0.03,0.1]}]}]}",
-        contact, stepper, thickness, -speed);
+    snprintf(text, sizeof text,
+             "{'step':0.01,'duration':0.1,'contact':'%s','stepper':'%s','bodies':["
+             "{'name':'floor','type':'static','shapes':[{'type':'box','size':[9,9,%g]}"
+             "]},{'name':'b','mass':1,'position':[0,0,5],'velocity':[0,0,%g],'shapes':[{"
+             "'type':'box','size':[0.1,0.03,0.1]}]}]}",
+             contact, stepper, thickness, -speed);
     CHECK_OK(perp_context_create(&def, &context));
-    CHECK_OK(perp_scene_parse(context, text, strlen(text), "test", NULL, 0, &scene));
+    CHECK_OK(scene_parse(context, text, "test", &scene));
     CHECK_OK(perp_sim_create_from_scene(context, scene, &sim));
     perp_sim_destroy(sim);
     perp_scene_destroy(scene);

@@ -7,17 +7,17 @@
 static scene_sim scene(double L, double M)
 {
     return scene_sim_open(
-        "{\"gravity\":[0,0,%.17g],\"step\":0.005,\"duration\":1,\"friction\":{\"default\":0.4},"
-        "\"bodies\":[{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\","
-        "\"normal\":[0,0,1]}]},"
-        "{\"name\":\"wall\",\"type\":\"static\",\"position\":[%.17g,0,0],\"shapes\":["
-        "{\"type\":\"box\",\"size\":[%.17g,%.17g,%.17g]}]},"
-        "{\"name\":\"box\",\"mass\":%.17g,\"position\":[0,0,%.17g],\"velocity\":[%.17g,%.17g,0],"
-        "\"angular_velocity\":[0,0,1],\"shapes\":[{\"type\":\"box\","
-        "\"size\":[%.17g,%.17g,%.17g]}]},"
-        "{\"name\":\"ball\",\"mass\":%.17g,\"position\":[%.17g,%.17g,%.17g],\"velocity\":[0,0,%."
+        "{'gravity':[0,0,%.17g],'step':0.005,'duration':1,'friction':{'default':0.4},"
+        "'bodies':[{'name':'floor','type':'static','shapes':[{'type':'plane',"
+        "'normal':[0,0,1]}]},"
+        "{'name':'wall','type':'static','position':[%.17g,0,0],'shapes':["
+        "{'type':'box','size':[%.17g,%.17g,%.17g]}]},"
+        "{'name':'box','mass':%.17g,'position':[0,0,%.17g],'velocity':[%.17g,%.17g,0],"
+        "'angular_velocity':[0,0,1],'shapes':[{'type':'box',"
+        "'size':[%.17g,%.17g,%.17g]}]},"
+        "{'name':'ball','mass':%.17g,'position':[%.17g,%.17g,%.17g],'velocity':[0,0,%."
         "17g],"
-        "\"shapes\":[{\"type\":\"sphere\",\"radius\":%.17g}]}]}",
+        "'shapes':[{'type':'sphere','radius':%.17g}]}]}",
         -9.81 * L, 0.9 * L, 0.1 * L, 2 * L, 1 * L, 0.5 * M, 0.06 * L, 1.5 * L, 0.3 * L, 0.3 * L,
         0.2 * L, 0.1 * L, 0.2 * M, 0.5 * L, 0.6 * L, 0.3 * L, -1.0 * L, 0.1 * L);
 }

@@ -8,6 +8,7 @@
 
 #include "perp/base.h"
 #include "support/generate.h"
+#include "support/quotes.h"
 
 typedef struct writer {
     char* text;
@@ -22,10 +23,11 @@ static void put(writer* w, const char* format, ...)
     va_start(args, format);
     const int n = vsnprintf(w->text + w->used, w->capacity - w->used, format, args);
     va_end(args);
-    w->used += n > 0 ? (size_t)n : 0;
-    if (w->used >= w->capacity) {
+    if (n < 0 || w->used + (size_t)n >= w->capacity) {
         abort(); /* a test's own mistake */
     }
+    scene_quotes(w->text + w->used);
+    w->used += (size_t)n;
 }
 
 static double between(writer* w, double low, double high)
@@ -47,7 +49,7 @@ static double power_between(writer* w, double low, double high)
 static void put_polygon(writer* w, double size)
 {
     const int points = 3 + one_of(w, 6), star = one_of(w, 2);
-    put(w, "{\"type\":\"polygon\",\"vertices\":[");
+    put(w, "{'type':'polygon','vertices':[");
     for (int i = 0; i < points * (1 + star); ++i) {
         const double angle = 2.0 * M_PI * i / (points * (1 + star));
         const double r = star && i % 2 == 0 ? 0.45 * size : size;
@@ -61,20 +63,20 @@ static void put_shape(writer* w, int dimension, double size)
     if (dimension == 2) {
         switch (one_of(w, 4)) {
         case 0:
-            put(w, "{\"type\":\"box\",\"size\":[%.17g,%.17g]}", size * between(w, 0.6, 1.4),
+            put(w, "{'type':'box','size':[%.17g,%.17g]}", size * between(w, 0.6, 1.4),
                 size * between(w, 0.6, 1.4));
             return;
-        case 1: put(w, "{\"type\":\"circle\",\"radius\":%.17g}", 0.7 * size); return;
+        case 1: put(w, "{'type':'circle','radius':%.17g}", 0.7 * size); return;
         default: put_polygon(w, size); return;
         }
     }
     switch (one_of(w, 4)) {
-    case 0: put(w, "{\"type\":\"sphere\",\"radius\":%.17g}", 0.6 * size); return;
+    case 0: put(w, "{'type':'sphere','radius':%.17g}", 0.6 * size); return;
     case 1:
-        put(w, "{\"type\":\"capsule\",\"radius\":%.17g,\"length\":%.17g}", 0.4 * size, 0.8 * size);
+        put(w, "{'type':'capsule','radius':%.17g,'length':%.17g}", 0.4 * size, 0.8 * size);
         return;
     default:
-        put(w, "{\"type\":\"box\",\"size\":[%.17g,%.17g,%.17g]}", size * between(w, 0.6, 1.4),
+        put(w, "{'type':'box','size':[%.17g,%.17g,%.17g]}", size * between(w, 0.6, 1.4),
             size * between(w, 0.6, 1.4), size * between(w, 0.6, 1.4));
     }
 }
@@ -84,9 +86,9 @@ static void put_friction(writer* w)
     static const double mu[] = {0.0, 0.3, 1.0};
     const double value = mu[one_of(w, 3)];
     if (one_of(w, 2) == 0) {
-        put(w, "\"friction\":{\"cone\":\"quadratic\",\"default\":%g},", value);
+        put(w, "'friction':{'cone':'quadratic','default':%g},", value);
     } else {
-        put(w, "\"friction\":{\"cone\":\"polygon\",\"default\":%g,\"directions\":%d},", value,
+        put(w, "'friction':{'cone':'polygon','default':%g,'directions':%d},", value,
             4 + 2 * one_of(w, 3));
     }
 }
@@ -98,17 +100,17 @@ static void put_body(writer* w, int dimension, int i, double size, double speed,
     const double to[2] = {3.0 * size - at[0], 3.5 * size - at[1]};
     const double length = hypot(to[0], to[1]) + 1e-3 * size, v = speed * between(w, 0.3, 1.0);
     const double spin = speed / size * between(w, -1.5, 1.5) * (one_of(w, 3) == 0 ? 3.0 : 0.5);
-    put(w, ",{\"name\":\"b%d\",\"mass\":%.17g,\"shapes\":[", i, mass);
+    put(w, ",{'name':'b%d','mass':%.17g,'shapes':[", i, mass);
     put_shape(w, dimension, size * between(w, 0.7, 1.0));
     if (dimension == 2) {
         put(w,
-            "],\"position\":[%.17g,%.17g],\"angle\":%.17g,\"velocity\":[%.17g,%.17g],"
-            "\"angular_velocity\":%.17g}",
+            "],'position':[%.17g,%.17g],'angle':%.17g,'velocity':[%.17g,%.17g],"
+            "'angular_velocity':%.17g}",
             at[0], at[1], between(w, 0.0, 6.0), v * to[0] / length, v * to[1] / length, spin);
     } else {
         put(w,
-            "],\"position\":[%.17g,0,%.17g],\"orientation\":[1,%.17g,%.17g,%.17g],"
-            "\"velocity\":[%.17g,%.17g,%.17g],\"angular_velocity\":[%.17g,%.17g,0]}",
+            "],'position':[%.17g,0,%.17g],'orientation':[1,%.17g,%.17g,%.17g],"
+            "'velocity':[%.17g,%.17g,%.17g],'angular_velocity':[%.17g,%.17g,0]}",
             at[0], at[1], between(w, -1, 1), between(w, -1, 1), between(w, -1, 1),
             v * to[0] / length, 0.1 * v * between(w, -1, 1), v * to[1] / length, 0.3 * spin,
             0.3 * spin);
@@ -128,25 +130,24 @@ char* random_scene(const random_scene_spec* spec)
     const double spread = one_of(&w, 3) == 0 ? 1e3 : 3.0, mass = power_between(&w, 1e-2, 1e3);
     const int bodies = 3 + one_of(&w, 4), floor = one_of(&w, 3) == 0;
     const char* const along = spec->dimension == 2 ? "0," : "0,0,";
-    put(&w, "{\"dimension\":%d,\"step\":%.17g,\"duration\":%.17g,\"contact\":\"%s\",",
-        spec->dimension, h, h * (spec->steps + (one_of(&w, 2) == 0 ? 0.0 : between(&w, 0.0, 1.0))),
-        spec->contact);
-    put(&w, "\"stepper\":\"%s\",\"record\":{\"every\":%d},", spec->stepper,
+    put(&w, "{'dimension':%d,'step':%.17g,'duration':%.17g,'contact':'%s',", spec->dimension, h,
+        h * (spec->steps + (one_of(&w, 2) == 0 ? 0.0 : between(&w, 0.0, 1.0))), spec->contact);
+    put(&w, "'stepper':'%s','record':{'every':%d},", spec->stepper,
         spec->record_every > 0 ? spec->record_every : 1);
     put_friction(&w);
     const bool impacts = strcmp(spec->stepper, "stewart-trinkle") == 0;
     if (spec->restitution && impacts) {
-        put(&w, "\"restitution\":{\"law\":\"newton\",\"e\":%.17g},", between(&w, 0.1, 1.0));
+        put(&w, "'restitution':{'law':'newton','e':%.17g},", between(&w, 0.1, 1.0));
     }
     if (spec->joints && one_of(&w, 2) == 0 && impacts) {
-        put(&w, "\"joint_correction\":true,");
+        put(&w, "'joint_correction':true,");
     }
-    put(&w, "\"gravity\":[%s%.17g],\"bodies\":[", along, floor ? -9.81 : 0.0);
-    put(&w, "{\"name\":\"floor\",\"type\":\"static\",\"position\":[%s%.17g],\"shapes\":[{", along,
+    put(&w, "'gravity':[%s%.17g],'bodies':[", along, floor ? -9.81 : 0.0);
+    put(&w, "{'name':'floor','type':'static','position':[%s%.17g],'shapes':[{", along,
         (floor ? -0.5 : -50.0) * size);
     put(&w,
-        spec->dimension == 2 ? "\"type\":\"box\",\"size\":[%.17g,%.17g]}]}"
-                             : "\"type\":\"box\",\"size\":[%.17g,%.17g,%.17g]}]}",
+        spec->dimension == 2 ? "'type':'box','size':[%.17g,%.17g]}]}"
+                             : "'type':'box','size':[%.17g,%.17g,%.17g]}]}",
         100.0 * size, spec->dimension == 2 ? size : 100.0 * size, size);
     for (int i = 0; i < bodies; ++i) {
         put_body(&w, spec->dimension, i, size, speed,
@@ -154,10 +155,9 @@ char* random_scene(const random_scene_spec* spec)
     }
     put(&w, "]");
     if (spec->joints) { /* the first two are neighbours */
-        put(&w, ",\"joints\":[{\"name\":\"j\",\"type\":\"revolute\",\"a\":\"b0\",\"b\":\"b1\",");
+        put(&w, ",'joints':[{'name':'j','type':'revolute','a':'b0','b':'b1',");
         put(&w,
-            spec->dimension == 2 ? "\"at\":[%.17g,%.17g]}]"
-                                 : "\"at\":[%.17g,0,%.17g],\"axis\":[0,1,0]}]",
+            spec->dimension == 2 ? "'at':[%.17g,%.17g]}]" : "'at':[%.17g,0,%.17g],'axis':[0,1,0]}]",
             1.5 * size, 2.0 * size);
     }
     put(&w, "}");

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/quotes.h"
+
 static void start(scene_sim* s, perp_status status)
 {
     if (status == PERP_OK) {
@@ -17,40 +19,33 @@ static void start(scene_sim* s, perp_status status)
     }
 }
 
-static scene_sim open_text(const char* format, va_list args, bool quoted)
+perp_status scene_parse(perp_context* context, const char* text, const char* name,
+                        perp_scene** scene)
 {
-    scene_sim s = {0};
-    va_list again;
-    va_copy(again, args);
-    const int length = vsnprintf(NULL, 0, format, again);
-    va_end(again);
-    char* text = malloc((size_t)length + 1);
-    vsnprintf(text, (size_t)length + 1, format, args);
-    for (int i = 0; quoted && i < length; ++i) {
-        text[i] = text[i] == '\'' ? '"' : text[i];
-    }
-    if (perp_context_create(NULL, &s.context) == PERP_OK) {
-        start(&s, perp_scene_parse(s.context, text, (size_t)length, "test", NULL, 0, &s.scene));
-    }
-    free(text);
-    return s;
+    const size_t length = strlen(text);
+    char* copy = malloc(length + 1);
+    memcpy(copy, text, length + 1);
+    scene_quotes(copy);
+    const perp_status status = perp_scene_parse(context, copy, length, name, NULL, 0, scene);
+    free(copy);
+    return status;
 }
 
 scene_sim scene_sim_open(const char* format, ...)
 {
+    scene_sim s = {0};
     va_list args;
     va_start(args, format);
-    const scene_sim s = open_text(format, args, false);
+    const int length = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    return s;
-}
-
-scene_sim scene_sim_quoted(const char* format, ...)
-{
-    va_list args;
+    char* text = malloc((size_t)length + 1);
     va_start(args, format);
-    const scene_sim s = open_text(format, args, true);
+    vsnprintf(text, (size_t)length + 1, format, args);
     va_end(args);
+    if (perp_context_create(NULL, &s.context) == PERP_OK) {
+        start(&s, scene_parse(s.context, text, "test", &s.scene));
+    }
+    free(text);
     return s;
 }
 

@@ -11,10 +11,12 @@ typedef struct scene_sim {
     char error[1024];
 } scene_sim;
 
-/* printf-style scene text. On failure sim is NULL and error says why. */
+/* perp_scene_parse of a text in which single quotes stand for double ones (quotes.h). */
+PERP_NODISCARD perp_status scene_parse(perp_context* context, const char* text, const char* name,
+                                       perp_scene** scene);
+/* printf-style scene text, likewise. On failure sim is NULL and error says why. */
 scene_sim scene_sim_open(const char* format, ...) PERP_PRINTF(1, 2);
-/* The same with single quotes instead of double ones: scenes that can be read. */
-scene_sim scene_sim_quoted(const char* format, ...) PERP_PRINTF(1, 2);
+#define scene_sim_quoted scene_sim_open /* the name it had while scene_sim_open took only " */
 /* From a file of the source tree ("scenes/hello.json"). */
 scene_sim scene_sim_load(const char* relative);
 void scene_sim_close(scene_sim* s);

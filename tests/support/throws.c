@@ -8,6 +8,7 @@
 
 #include "perp/perp.h"
 #include "support/generate.h"
+#include "support/quotes.h"
 
 const char* const throw_shape_name[THROW_SHAPES] = {"particle", "ball",   "capsule",
                                                     "box",      "convex", "notched"};
@@ -28,6 +29,7 @@ static void put(text* t, const char* format, ...)
     va_start(args, format);
     const int n = vsnprintf(t->at, t->room, format, args);
     va_end(args);
+    scene_quotes(t->at);
     const size_t used = n > 0 && (size_t)n < t->room ? (size_t)n : 0;
     t->at += used;
     t->room -= used;
@@ -56,16 +58,13 @@ static void put_vec(text* t, int dimension, const double* v)
 static void put_shape(text* t, const throw_case* c, double r, uint64_t* s)
 {
     const bool planar = c->dimension == 2;
-    put(t, "\"shapes\":[{");
+    put(t, "'shapes':[{");
     switch (c->shape) {
-    case THROW_PARTICLE: put(t, "\"type\":\"particle\""); break;
-    case THROW_BALL:
-        put(t, "\"type\":\"%s\",\"radius\":%.17g", planar ? "circle" : "sphere", r);
-        break;
+    case THROW_PARTICLE: put(t, "'type':'particle'"); break;
+    case THROW_BALL: put(t, "'type':'%s','radius':%.17g", planar ? "circle" : "sphere", r); break;
     case THROW_CAPSULE: {
         const double part = generate_uniform(s, 0.2, 0.6);
-        put(t, "\"type\":\"capsule\",\"radius\":%.17g,\"length\":%.17g", part * r,
-            2.0 * (1.0 - part) * r);
+        put(t, "'type':'capsule','radius':%.17g,'length':%.17g", part * r, 2.0 * (1.0 - part) * r);
         break;
     }
     case THROW_BOX: {
@@ -73,13 +72,13 @@ static void put_shape(text* t, const throw_case* c, double r, uint64_t* s)
         const double z = planar ? 0.0 : generate_uniform(s, 0.3, 1.0);
         const double f = 2.0 * r / sqrt(x * x + y * y + z * z);
         const double size[3] = {f * x, f * y, f * z};
-        put(t, "\"type\":\"box\",\"size\":");
+        put(t, "'type':'box','size':");
         put_vec(t, c->dimension, size);
         break;
     }
     case THROW_CONVEX: {
         const int n = planar ? 3 + below(s, 6) : 4 + 2 * below(s, 5);
-        put(t, "\"type\":\"%s\",\"vertices\":[", planar ? "polygon" : "polyhedron");
+        put(t, "'type':'%s','vertices':[", planar ? "polygon" : "polyhedron");
         for (int i = 0; i < n; ++i) {
             const double a = 2.0 * PI * (i + generate_uniform(s, 0.0, 0.4)) / n;
             /* two above and two below, crosswise, so that the origin is inside */
@@ -98,7 +97,7 @@ static void put_shape(text* t, const throw_case* c, double r, uint64_t* s)
         static const double l[6][2] = {{-1, -1},     {1, -1},   {1, -0.4},
                                        {-0.4, -0.4}, {-0.4, 1}, {-1, 1}};
         const double f = r / sqrt(planar ? 2.0 : 2.25);
-        put(t, "\"type\":\"%s\",\"vertices\":[", planar ? "polygon" : "mesh");
+        put(t, "'type':'%s','vertices':[", planar ? "polygon" : "mesh");
         for (int i = 0; i < (planar ? 6 : 12); ++i) {
             const double v[3] = {f * l[i % 6][0], f * l[i % 6][1], i < 6 ? -0.5 * f : 0.5 * f};
             put(t, "%s", i > 0 ? "," : "");
@@ -106,7 +105,7 @@ static void put_shape(text* t, const throw_case* c, double r, uint64_t* s)
         }
         put(t, "]");
         if (!planar) {
-            put(t, ",\"decompose\":true,\"faces\":[[0,3,2],[0,2,1],[0,5,4],[0,4,3],"
+            put(t, ",'decompose':true,'faces':[[0,3,2],[0,2,1],[0,5,4],[0,4,3],"
                    "[6,8,9],[6,7,8],[6,10,11],[6,9,10]");
             for (int i = 0; i < 6; ++i) {
                 const int k = (i + 1) % 6;
@@ -178,41 +177,39 @@ throw_case throw_make(uint64_t number)
 
     text t = {c.scene, sizeof c.scene};
     const double gravity[3] = {0, n == 2 ? -9.81 : 0.0, -9.81};
-    put(&t, "{\"dimension\":%d,\"gravity\":", n);
+    put(&t, "{'dimension':%d,'gravity':", n);
     put_vec(&t, n, gravity);
     if (c.stepper == THROW_ADAPTIVE) {
-        put(&t, ",\"step\":{\"error\":%.17g,\"initial\":%.17g,\"max\":%.17g}", 1e-3 * c.size, c.h,
-            c.h);
+        put(&t, ",'step':{'error':%.17g,'initial':%.17g,'max':%.17g}", 1e-3 * c.size, c.h, c.h);
     } else {
-        put(&t, ",\"step\":%.17g,\"stepper\":\"%s\"", c.h, throw_stepper_name[c.stepper]);
+        put(&t, ",'step':%.17g,'stepper':'%s'", c.h, throw_stepper_name[c.stepper]);
     }
-    put(&t, ",\"duration\":%.17g,\"contact\":\"%s\",\"friction\":{\"default\":%g},\"bodies\":[",
-        steps * c.h, throw_model_name[c.model], friction[below(s, 3)]);
-    put(&t, "{\"name\":\"plate\",\"type\":\"static\",\"shapes\":[{");
+    put(&t, ",'duration':%.17g,'contact':'%s','friction':{'default':%g},'bodies':[", steps * c.h,
+        throw_model_name[c.model], friction[below(s, 3)]);
+    put(&t, "{'name':'plate','type':'static','shapes':[{");
     if (c.plane) {
-        put(&t, "\"type\":\"%s\",\"normal\":", n == 2 ? "halfplane" : "plane");
+        put(&t, "'type':'%s','normal':", n == 2 ? "halfplane" : "plane");
         put_vec(&t, n, up);
     } else {
         const double size[3] = {200.0, n == 2 ? c.thickness : 200.0, c.thickness};
-        put(&t, "\"type\":\"box\",\"size\":");
+        put(&t, "'type':'box','size':");
         put_vec(&t, n, size);
-        put(&t, ",\"position\":");
+        put(&t, ",'position':");
         put_vec(&t, n, center);
         if (n == 2) {
-            put(&t, ",\"angle\":%.17g", tilt);
+            put(&t, ",'angle':%.17g", tilt);
         } else {
-            put(&t, ",\"axis_angle\":[1,0,0,%.17g]", tilt);
+            put(&t, ",'axis_angle':[1,0,0,%.17g]", tilt);
         }
     }
-    put(&t, "}]},{\"name\":\"body\",\"mass\":%.17g,\"position\":", log_uniform(s, 0.01, 10.0));
+    put(&t, "}]},{'name':'body','mass':%.17g,'position':", log_uniform(s, 0.01, 10.0));
     put_vec(&t, n, x);
-    put(&t, ",\"velocity\":");
+    put(&t, ",'velocity':");
     put_vec(&t, n, v);
     if (c.shape != THROW_PARTICLE && n == 2) {
-        put(&t, ",\"angle\":%.17g,\"angular_velocity\":%.17g", generate_uniform(s, -3.0, 3.0),
-            spin);
+        put(&t, ",'angle':%.17g,'angular_velocity':%.17g", generate_uniform(s, -3.0, 3.0), spin);
     } else if (c.shape != THROW_PARTICLE) {
-        put(&t, ",\"axis_angle\":[%.17g,%.17g,1,%.17g],\"angular_velocity\":[%.17g,%.17g,%.17g]",
+        put(&t, ",'axis_angle':[%.17g,%.17g,1,%.17g],'angular_velocity':[%.17g,%.17g,%.17g]",
             generate_uniform(s, -2.0, 2.0), generate_uniform(s, -2.0, 2.0),
             below(s, 4) == 0 ? 0.0 : generate_uniform(s, -3.0, 3.0), spin,
             spin * generate_uniform(s, -1.0, 1.0), spin * generate_uniform(s, -1.0, 1.0));

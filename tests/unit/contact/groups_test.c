@@ -123,7 +123,7 @@ enum { GEOMETRIES = sizeof GEOMETRY / sizeof GEOMETRY[0] };
 
 static scene_sim open_geometry(const geometry* g, const char* contact)
 {
-    return scene_sim_quoted(
+    return scene_sim_open(
         "{'dimension':%d,'step':0.01,'duration':1,'margin':0.3,'contact':%s,'bodies':["
         "{'name':'base','type':'static','shapes':[{'type':'box','size':%s}]},"
         "{'name':'mover','mass':1%s,'position':%s,'shapes':[%s]}]}",
@@ -220,7 +220,7 @@ TEST(corrective_has_no_contact_before_bodies_overlap)
 
 TEST(corrective_has_the_depth_of_what_has_sunk_in)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'dimension':2,'step':0.01,'duration':1,'contact':'corrective','bodies':["
         "{'name':'base','type':'static','shapes':[{'type':'box','size':[2,2]}]},"
         "{'name':'mover','mass':1,'position':[0,1.004],'velocity':[0,-1],'shapes':[" POINT "]}]}");
@@ -290,7 +290,7 @@ static perp_contact only_contact(scene_sim* s)
 TEST(friction_is_the_pair_s_or_the_geometric_mean_of_the_bodies)
 {
     for (int own = 0; own < 2; ++own) {
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'step':0.01,'duration':1,'gravity':[0,0,-10],'friction':{'cone':'polygon',"
             "'directions':6%s},'bodies':[{'name':'floor','type':'static','friction':0.9,"
             "'shapes':[{'type':'plane','normal':[0,0,1]}]},{'name':'ball','mass':1,"
@@ -310,7 +310,7 @@ TEST(a_planar_cone_is_an_interval_whatever_its_name)
 {
     static const char* const cone[] = {"none", "polygon", "quadratic"};
     for (int i = 0; i < 3; ++i) {
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'dimension':2,'step':0.01,'duration':1,'gravity':[0,-10],'friction':{'cone':'%s',"
             "'default':0.5},'bodies':[{'name':'floor','type':'static','shapes':[{'type':"
             "'halfplane','normal':[0,1]}]},{'name':'disc','mass':1,'inertia':1,'position':[0,1],"

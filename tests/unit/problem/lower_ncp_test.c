@@ -28,13 +28,13 @@ static bool make_round(int32_t index, test_contact* t)
 static scene_sim corner(void)
 {
     scene_sim s = scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":1,\"friction\":{\"cone\":"
-        "\"ellipsoid\",\"e_t\":1,\"e_o\":0.6,\"e_r\":0.2,\"default\":0.4},\"bodies\":[{\"name\":"
-        "\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0,0,1]},{"
-        "\"type\":\"plane\",\"normal\":[1,0,0]},{\"type\":\"plane\",\"normal\":[0,1,0]}]},{"
-        "\"name\":\"ball\",\"mass\":1,\"inertia\":[0.4,0.4,0.4],\"position\":[1,1.02,1],"
-        "\"velocity\":[-0.5,-1,0],\"angular_velocity\":[2,1,5],\"shapes\":[{\"type\":\"sphere\","
-        "\"radius\":1}]}]}");
+        "{'gravity':[0,0,-9.81],'step':0.01,'duration':1,'friction':{'cone':"
+        "'ellipsoid','e_t':1,'e_o':0.6,'e_r':0.2,'default':0.4},'bodies':[{'name':"
+        "'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]},{"
+        "'type':'plane','normal':[1,0,0]},{'type':'plane','normal':[0,1,0]}]},{"
+        "'name':'ball','mass':1,'inertia':[0.4,0.4,0.4],'position':[1,1.02,1],"
+        "'velocity':[-0.5,-1,0],'angular_velocity':[2,1,5],'shapes':[{'type':'sphere',"
+        "'radius':1}]}]}");
     return s;
 }
 
@@ -81,12 +81,12 @@ static void check_jacobian(perp_context* context, const perp_contact_problem* P,
 static scene_sim tips(void)
 {
     return scene_sim_open(
-        "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":1,\"margin\":0.1,\"contact\":"
-        "\"peg\",\"friction\":{\"cone\":\"quadratic\",\"default\":0.3},\"bodies\":[{\"name\":"
-        "\"lower\",\"type\":\"static\",\"shapes\":[{\"type\":\"polyhedron\",\"solid\":"
-        "\"octahedron\",\"radius\":0.5}]},{\"name\":\"upper\",\"density\":1,\"position\":[0.05,"
-        "0.03,1.1],\"angular_velocity\":[1,-2,0.5],\"shapes\":[{\"type\":\"polyhedron\","
-        "\"solid\":\"octahedron\",\"radius\":0.5}]}]}");
+        "{'gravity':[0,0,-9.81],'step':0.01,'duration':1,'margin':0.1,'contact':"
+        "'peg','friction':{'cone':'quadratic','default':0.3},'bodies':[{'name':"
+        "'lower','type':'static','shapes':[{'type':'polyhedron','solid':"
+        "'octahedron','radius':0.5}]},{'name':'upper','density':1,'position':[0.05,"
+        "0.03,1.1],'angular_velocity':[1,-2,0.5],'shapes':[{'type':'polyhedron',"
+        "'solid':'octahedron','radius':0.5}]}]}");
 }
 
 /* Contact 0 is primary in both groups, 1 in none, 2 beside 0: all of c, d and y. */
@@ -193,22 +193,21 @@ TEST(a_heap_of_chained_balls_moves_the_same)
 {
     for (int cone = 0; cone < 2; ++cone) {
         scene_sim s = scene_sim_open(
-            "{\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":0.6,\"friction\":{\"cone\":"
-            "\"%s\",%s\"default\":0.3},\"bodies\":[{\"name\":\"floor\",\"type\":"
-            "\"static\",\"shapes\":[{\"type\":\"plane\",\"normal\":[0.1,0,1]}]},"
-            "{\"name\":\"a\",\"density\":1,\"position\":[0,0,0.6],\"velocity\":[1,0,0],"
-            "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]},"
-            "{\"name\":\"b\",\"density\":1,\"position\":[1.1,0,0.5],\"angular_velocity\":"
-            "[0,0,9],\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]},"
-            "{\"name\":\"c\",\"density\":1,\"position\":[0.5,0.95,0.52],\"shapes\":[{"
-            "\"type\":\"sphere\",\"radius\":0.5}]},"
-            "{\"name\":\"d\",\"density\":1,\"position\":[0.5,0.3,1.5],\"velocity\":[0,0,-3],"
-            "\"shapes\":[{\"type\":\"sphere\",\"radius\":0.5}]}],"
-            "\"joints\":[{\"name\":\"j\",\"type\":\"spherical\",\"a\":\"b\",\"b\":\"c\","
-            "\"at\":[0.8,0.5,0.5]},{\"name\":\"m\",\"type\":\"revolute\",\"a\":\"a\",\"b\":"
-            "\"b\",\"at\":[0.55,0,0.6],\"axis\":[0,1,0],\"friction\":0.02}]}",
-            cone == 0 ? "quadratic" : "ellipsoid",
-            cone == 0 ? "" : "\"e_t\":1,\"e_o\":1,\"e_r\":0.1,");
+            "{'gravity':[0,0,-9.81],'step':0.01,'duration':0.6,'friction':{'cone':"
+            "'%s',%s'default':0.3},'bodies':[{'name':'floor','type':"
+            "'static','shapes':[{'type':'plane','normal':[0.1,0,1]}]},"
+            "{'name':'a','density':1,'position':[0,0,0.6],'velocity':[1,0,0],"
+            "'shapes':[{'type':'sphere','radius':0.5}]},"
+            "{'name':'b','density':1,'position':[1.1,0,0.5],'angular_velocity':"
+            "[0,0,9],'shapes':[{'type':'sphere','radius':0.5}]},"
+            "{'name':'c','density':1,'position':[0.5,0.95,0.52],'shapes':[{"
+            "'type':'sphere','radius':0.5}]},"
+            "{'name':'d','density':1,'position':[0.5,0.3,1.5],'velocity':[0,0,-3],"
+            "'shapes':[{'type':'sphere','radius':0.5}]}],"
+            "'joints':[{'name':'j','type':'spherical','a':'b','b':'c',"
+            "'at':[0.8,0.5,0.5]},{'name':'m','type':'revolute','a':'a','b':"
+            "'b','at':[0.55,0,0.6],'axis':[0,1,0],'friction':0.02}]}",
+            cone == 0 ? "quadratic" : "ellipsoid", cone == 0 ? "" : "'e_t':1,'e_o':1,'e_r':0.1,");
         CHECK_EQ_STR(s.error, "");
         REQUIRE(s.sim != NULL);
         double worst[3] = {0, 0, 0};

@@ -3,21 +3,22 @@
 
 #include "perp/perp.h"
 #include "perp_test.h"
+#include "support/scene_sim.h"
 #include "record/hash.h"
 #include "record/layout.h"
 
 static const char balls[] =
-    "{\"name\": \"balls\", \"dimension\": 3, \"gravity\": [0, 0, -9.81], \"step\": 0.01,"
-    " \"duration\": 0.5, \"friction\": {\"cone\": \"polygon\", \"directions\": 5, \"default\": "
+    "{'name': 'balls', 'dimension': 3, 'gravity': [0, 0, -9.81], 'step': 0.01,"
+    " 'duration': 0.5, 'friction': {'cone': 'polygon', 'directions': 5, 'default': "
     "0.4},"
-    " \"record\": {\"every\": %d}, \"bodies\": ["
-    "  {\"name\": \"ground\", \"type\": \"static\","
-    "   \"shapes\": [{\"type\": \"plane\", \"normal\": [0, 0, 1], \"offset\": 0}]},"
-    "  {\"name\": \"low\", \"type\": \"dynamic\", \"mass\": 1, \"inertia\": [0.4, 0.4, 0.4],"
-    "   \"position\": [0, 0, 1.001], \"velocity\": [1, 0, 0],"
-    "   \"shapes\": [{\"type\": \"sphere\", \"radius\": 1}]},"
-    "  {\"name\": \"high\", \"type\": \"dynamic\", \"mass\": 2, \"inertia\": [0.1, 0.1, 0.1],"
-    "   \"position\": [0.1, 0.05, 2.7], \"shapes\": [{\"type\": \"sphere\", \"radius\": 0.5}]}]}";
+    " 'record': {'every': %d}, 'bodies': ["
+    "  {'name': 'ground', 'type': 'static',"
+    "   'shapes': [{'type': 'plane', 'normal': [0, 0, 1], 'offset': 0}]},"
+    "  {'name': 'low', 'type': 'dynamic', 'mass': 1, 'inertia': [0.4, 0.4, 0.4],"
+    "   'position': [0, 0, 1.001], 'velocity': [1, 0, 0],"
+    "   'shapes': [{'type': 'sphere', 'radius': 1}]},"
+    "  {'name': 'high', 'type': 'dynamic', 'mass': 2, 'inertia': [0.1, 0.1, 0.1],"
+    "   'position': [0.1, 0.05, 2.7], 'shapes': [{'type': 'sphere', 'radius': 0.5}]}]}";
 
 typedef struct world {
     perp_context* context;
@@ -28,12 +29,11 @@ typedef struct world {
 static bool open_world(world* w, int every)
 {
     char text[2048];
-    const int length = snprintf(text, sizeof text, balls, every);
+    snprintf(text, sizeof text, balls, every);
     *w = (world){0};
-    bool ok =
-        perp_context_create(NULL, &w->context) == PERP_OK &&
-        perp_scene_parse(w->context, text, (size_t)length, "test", NULL, 0, &w->scene) == PERP_OK &&
-        perp_sim_create_from_scene(w->context, w->scene, &w->sim) == PERP_OK;
+    bool ok = perp_context_create(NULL, &w->context) == PERP_OK &&
+              scene_parse(w->context, text, "test", &w->scene) == PERP_OK &&
+              perp_sim_create_from_scene(w->context, w->scene, &w->sim) == PERP_OK;
     if (!ok) {
         TEST_PRINT("%s", perp_context_error(w->context));
     }
@@ -296,7 +296,7 @@ TEST(a_file_that_is_no_recording_is_never_replaced)
     static const struct {
         const char* bytes;
         size_t size;
-    } precious[] = {{"{\"bodies\": []}", 14}, {"", 0}, {"\x89HDF\r\n\x1a\n and no more", 20}};
+    } precious[] = {{"{'bodies': []}", 14}, {"", 0}, {"\x89HDF\r\n\x1a\n and no more", 20}};
     world w;
     REQUIRE(open_world(&w, 1));
     for (size_t i = 0; i < sizeof precious / sizeof precious[0]; ++i) {

@@ -4,12 +4,13 @@
 
 #include "perp/perp.h"
 #include "perp_test.h"
+#include "support/scene_sim.h"
 #include "record/verify_ledger.h"
 
-static const char slider[] = "{\"name\": \"slider\", \"gravity\": [0, 0, -9.81], \"step\": 0.01, "
-                             "\"duration\": 1, \"bodies\": ["
-                             " {\"name\": \"ball\", \"mass\": 2, \"inertia\": [1, 1, 1],"
-                             "  \"shapes\": [{\"type\": \"sphere\", \"radius\": 0.5}]}]}";
+static const char slider[] = "{'name': 'slider', 'gravity': [0, 0, -9.81], 'step': 0.01, "
+                             "'duration': 1, 'bodies': ["
+                             " {'name': 'ball', 'mass': 2, 'inertia': [1, 1, 1],"
+                             "  'shapes': [{'type': 'sphere', 'radius': 0.5}]}]}";
 
 /* A ball that slides: kinetic energy 4 at the frame before, 3.5 at this one. */
 typedef struct sample {
@@ -26,8 +27,7 @@ static bool sample_open(sample* s)
 {
     *s = (sample){.q = {0, 0, 0, 1, 0, 0, 0}};
     if (perp_context_create(NULL, &s->context) != PERP_OK ||
-        perp_scene_parse(s->context, slider, sizeof slider - 1, "test", NULL, 0, &s->scene) !=
-            PERP_OK) {
+        scene_parse(s->context, slider, "test", &s->scene) != PERP_OK) {
         return false;
     }
     s->model = perp_scene_model(s->scene);

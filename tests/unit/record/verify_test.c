@@ -8,6 +8,7 @@
 
 #include "perp/perp.h"
 #include "perp_test.h"
+#include "support/scene_sim.h"
 #include "support/generate.h"
 #include "support/random_scene.h"
 
@@ -118,7 +119,7 @@ static void one_run(uint64_t seed, counts* n)
     char* text = random_scene(&spec);
     REQUIRE(text != NULL);
     REQUIRE_OK(perp_context_create(NULL, &context));
-    REQUIRE_OK(perp_scene_parse(context, text, strlen(text), "random", NULL, 0, &scene));
+    REQUIRE_OK(scene_parse(context, text, "random", &scene));
     perp_sim_def def = perp_sim_def_from_scene(scene);
     def.keep_going = keep_going;
     REQUIRE_OK(perp_sim_create_from_scene_def(context, scene, &def, &sim));
@@ -172,8 +173,7 @@ static bool verifies(const char* text)
     perp_scene* scene = NULL;
     perp_sim* sim = NULL;
     bool failed = false, good = perp_context_create(NULL, &context) == PERP_OK;
-    good = good &&
-           perp_scene_parse(context, text, strlen(text), "test", NULL, 0, &scene) == PERP_OK &&
+    good = good && scene_parse(context, text, "test", &scene) == PERP_OK &&
            perp_sim_create_from_scene(context, scene, &sim) == PERP_OK &&
            record_run(context, scene, sim, "rest.h5", &failed);
     perp_verdict verdict = {.ledger_frame = -2};
@@ -199,21 +199,20 @@ TEST(bodies_at_rest_verify)
         const double m = pow(10.0, i % 4 * 2 - 1), mu = 0.2 + 0.1 * (i % 7);
         const double angle = 0.7 * i, speed = 0.1 + 0.05 * i;
         (void)snprintf(text, sizeof text,
-                       "{\"dimension\":2,\"step\":0.02,\"duration\":1,\"gravity\":[0,0],"
-                       "\"stepper\":\"%s\",\"bodies\":[{\"name\":\"b\",\"mass\":%g,"
-                       "\"position\":[-0.26,16.2],\"velocity\":[%.17g,%.17g],"
-                       "\"shapes\":[{\"type\":\"particle\"}],\"support\":{\"mu\":%g}}]}",
+                       "{'dimension':2,'step':0.02,'duration':1,'gravity':[0,0],"
+                       "'stepper':'%s','bodies':[{'name':'b','mass':%g,"
+                       "'position':[-0.26,16.2],'velocity':[%.17g,%.17g],"
+                       "'shapes':[{'type':'particle'}],'support':{'mu':%g}}]}",
                        stepper[i % 3], m, speed * cos(angle), speed * sin(angle), mu);
         CHECK(verifies(text));
-        (void)snprintf(
-            text, sizeof text,
-            "{\"dimension\":2,\"step\":0.05,\"duration\":2,\"gravity\":[0,0],\"stepper\":\"%s\","
-            "\"bodies\":[{\"name\":\"b\",\"mass\":%g,\"inertia\":%g,\"angle\":%.17g,"
-            "\"position\":[%.17g,817.4],\"shapes\":[{\"type\":\"box\",\"size\":[277,277]}]}],"
-            "\"forces\":[{\"type\":\"spring\",\"a\":\"world\",\"b\":\"b\",\"stiffness\":%g,"
-            "\"at_a\":[-1680.1,1603.3],\"at_b\":[51.79,129.45],\"implicit\":%s}]}",
-            stepper[i % 3], m, 3e4 * m, angle, -1183.1 + i, 10.0 * m,
-            i % 2 == 0 ? "false" : "true");
+        (void)snprintf(text, sizeof text,
+                       "{'dimension':2,'step':0.05,'duration':2,'gravity':[0,0],'stepper':'%s',"
+                       "'bodies':[{'name':'b','mass':%g,'inertia':%g,'angle':%.17g,"
+                       "'position':[%.17g,817.4],'shapes':[{'type':'box','size':[277,277]}]}],"
+                       "'forces':[{'type':'spring','a':'world','b':'b','stiffness':%g,"
+                       "'at_a':[-1680.1,1603.3],'at_b':[51.79,129.45],'implicit':%s}]}",
+                       stepper[i % 3], m, 3e4 * m, angle, -1183.1 + i, 10.0 * m,
+                       i % 2 == 0 ? "false" : "true");
         CHECK(verifies(text));
     }
 }

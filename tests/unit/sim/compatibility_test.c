@@ -74,14 +74,11 @@ static const char* expected_reason(int stepper, int contact, int step, int scene
 }
 
 /* Whether a simulation can be created from the text; error: why not. Single quotes are double ones. */
-static bool creates(perp_context* context, char* text, char error[512])
+static bool creates(perp_context* context, const char* text, char error[512])
 {
-    for (char* c = text; *c != '\0'; ++c) {
-        *c = *c == '\'' ? '"' : *c;
-    }
     perp_scene* scene = NULL;
     perp_sim* sim = NULL;
-    perp_status status = perp_scene_parse(context, text, strlen(text), "test", NULL, 0, &scene);
+    perp_status status = scene_parse(context, text, "test", &scene);
     if (status == PERP_OK) {
         status = perp_sim_create_from_scene(context, scene, &sim);
     }
@@ -219,7 +216,7 @@ TEST(every_pair_of_shapes_goes_with_every_contact_model)
 
 static void check_choice(const char* text, const char* name, const char* reason)
 {
-    scene_sim s = scene_sim_quoted("%s", text);
+    scene_sim s = scene_sim_open("%s", text);
     REQUIRE(s.sim != NULL);
     perp_sim_def def = perp_sim_def_default();
     def.stepper = strstr(text, "anitescu-potra") != NULL ? "anitescu-potra" : def.stepper;

@@ -59,7 +59,7 @@ static void* snapshot(const perp_sim* sim, size_t* size)
 TEST(a_snapshot_goes_into_another_simulation_and_back_with_the_same_bytes)
 {
     for (int i = 0; i < SCENES; ++i) {
-        scene_sim s = scene_sim_quoted("%s", SCENE[i]), other = scene_sim_quoted("%s", SCENE[i]);
+        scene_sim s = scene_sim_open("%s", SCENE[i]), other = scene_sim_open("%s", SCENE[i]);
         REQUIRE(s.sim != NULL && other.sim != NULL);
         for (int step = 0; step < 40; ++step) {
             size_t size, again;
@@ -102,7 +102,7 @@ static bool cancel_at_once(void* user)
 TEST(a_step_that_fails_leaves_the_state_as_it_was)
 {
     for (int i = 0; i < SCENES; ++i) {
-        scene_sim s = scene_sim_quoted("%s", SCENE[i]), whole = scene_sim_quoted("%s", SCENE[i]);
+        scene_sim s = scene_sim_open("%s", SCENE[i]), whole = scene_sim_open("%s", SCENE[i]);
         REQUIRE(s.sim != NULL && whole.sim != NULL);
         bool refusing = false, cancelling = false;
         perp_sim_on_step(s.sim, refuse, &refusing);
@@ -142,7 +142,7 @@ TEST(a_step_that_fails_leaves_the_state_as_it_was)
 TEST(pointers_to_q_and_v_stay_valid_for_the_life_of_a_simulation)
 {
     for (int i = 0; i < SCENES; ++i) {
-        scene_sim s = scene_sim_quoted("%s", SCENE[i]);
+        scene_sim s = scene_sim_open("%s", SCENE[i]);
         REQUIRE(s.sim != NULL);
         const double *q = perp_sim_q(s.sim), *v = perp_sim_v(s.sim);
         size_t size;
@@ -162,7 +162,7 @@ TEST(pointers_to_q_and_v_stay_valid_for_the_life_of_a_simulation)
 /* Until then: valid until the next step, and constant while nothing is stepped. */
 TEST(pointers_to_q_and_v_show_the_present_state)
 {
-    scene_sim s = scene_sim_quoted("%s", SCENE[0]);
+    scene_sim s = scene_sim_open("%s", SCENE[0]);
     REQUIRE(s.sim != NULL);
     for (int step = 0; step < 5; ++step) {
         REQUIRE_OK(perp_sim_step(s.sim));

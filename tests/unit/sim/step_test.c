@@ -11,7 +11,7 @@
 
 static int candidates(double gap, const char* motion, const char* margin)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'gravity':[0,0,-10],'step':0.1,'duration':1,'contact':'standard'%s,'bodies':[" PLANE
         "{'name':'ball','mass':1,'inertia':[0.1,0.1,0.1],'position':[0,0,%.17g],%s"
         "'shapes':[{'type':'sphere','radius':0.5}]}]}",
@@ -54,13 +54,13 @@ TEST(a_margin_of_the_scene_is_that_of_the_pair)
 TEST(a_body_that_came_further_than_its_margin_makes_the_step_repeat)
 {
     scene_sim s =
-        scene_sim_quoted("{'dimension':2,'step':0.02,'duration':1,'contact':'standard','bodies':["
-                         "{'name':'a','mass':1,'inertia':1,'velocity':[10,0],"
-                         "'shapes':[{'type':'circle','radius':0.5}]},"
-                         "{'name':'b','mass':1,'inertia':1,'position':[1.001,0],"
-                         "'shapes':[{'type':'circle','radius':0.5}]},"
-                         "{'name':'c','mass':1,'inertia':1,'position':[2.051,0],"
-                         "'shapes':[{'type':'circle','radius':0.5}]}]}");
+        scene_sim_open("{'dimension':2,'step':0.02,'duration':1,'contact':'standard','bodies':["
+                       "{'name':'a','mass':1,'inertia':1,'velocity':[10,0],"
+                       "'shapes':[{'type':'circle','radius':0.5}]},"
+                       "{'name':'b','mass':1,'inertia':1,'position':[1.001,0],"
+                       "'shapes':[{'type':'circle','radius':0.5}]},"
+                       "{'name':'c','mass':1,'inertia':1,'position':[2.051,0],"
+                       "'shapes':[{'type':'circle','radius':0.5}]}]}");
     REQUIRE(s.sim != NULL);
     REQUIRE_OK(perp_sim_step(s.sim));
     CHECK_EQ_INT(perp_sim_step_info(s.sim).rounds, 2);
@@ -106,7 +106,7 @@ TEST(the_ledger_of_every_stepper_closes_step_by_step)
                                         "'step':{'error':1e-4,'initial':0.01}",
                                         "'step':{'error':1e-4,'initial':0.01},'restitution':0.7"};
     for (size_t i = 0; i < sizeof setup / sizeof setup[0]; ++i) {
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'gravity':[0,0,-10],%s,'duration':1,'contact':'standard','friction':{'default':0.4},"
             "'bodies':[" PLANE
             "{'name':'ball','mass':2,'inertia':[0.2,0.25,0.3],'position':[0,0,0.51],"
@@ -127,7 +127,7 @@ TEST(the_ledger_of_every_stepper_closes_step_by_step)
  * change is -1, which is the loss of the implicit step, -m |dv|^2 / 2. */
 TEST(the_ledger_of_a_first_step_in_free_fall_is_known_by_hand)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'gravity':[0,0,-10],'step':0.1,'duration':1,'bodies':[{'name':'ball','mass':2,"
         "'inertia':[1,1,1],'shapes':[{'type':'sphere','radius':0.5}]}]}");
     REQUIRE(s.sim != NULL);
@@ -147,7 +147,7 @@ TEST(the_ledger_of_a_first_step_in_free_fall_is_known_by_hand)
 TEST(an_impact_happens_at_the_time_at_which_the_gap_closes)
 {
     const double d = 0.03, u = -4.0, h = 0.01, e = 0.6, G = -10.0 * h;
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'gravity':[0,0,-10],'step':%.17g,'duration':1,'restitution':%g,'bodies':[" PLANE
         "{'name':'ball','mass':2,'inertia':[0.2,0.2,0.2],'position':[0,0,%.17g],"
         "'velocity':[0,0,%.17g],'shapes':[{'type':'sphere','radius':0.5}]}]}",
@@ -177,7 +177,7 @@ TEST(an_impact_happens_at_the_time_at_which_the_gap_closes)
 /* A contact that closes no faster than the forces of one step can make it does not bounce. */
 TEST(a_body_at_rest_has_no_impact)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'gravity':[0,0,-10],'step':0.01,'duration':1,'restitution':1,'bodies':[" PLANE
         "{'name':'ball','mass':2,'inertia':[0.2,0.2,0.2],'position':[0,0,0.5],"
         "'shapes':[{'type':'sphere','radius':0.5}]}]}");
@@ -193,7 +193,7 @@ TEST(a_body_at_rest_has_no_impact)
 /* Poisson's law takes two calls: compression stops the ball, decompression sends it back. */
 TEST(poisson_has_two_phases)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'gravity':[0,0,0],'step':0.01,'duration':1,'restitution':{'law':'poisson','e':0.5},"
         "'bodies':[" PLANE "{'name':'ball','mass':2,'inertia':[0.2,0.2,0.2],'position':[0,0,0.51],"
         "'velocity':[0,0,-4],'shapes':[{'type':'sphere','radius':0.5}]}]}");
@@ -214,10 +214,9 @@ TEST(poisson_has_two_phases)
 /* A body without forces has no error, so that nothing but `max` and the end bound the length. */
 TEST(an_adaptive_step_begins_with_initial_and_grows_to_max)
 {
-    scene_sim s =
-        scene_sim_quoted("{'step':{'error':1e-6,'initial':0.001,'min':1e-6,'max':0.05},"
-                         "'duration':1,'bodies':[{'name':'ball','mass':2,'inertia':[1,1,1],"
-                         "'velocity':[1,0,5],'shapes':[{'type':'sphere','radius':0.5}]}]}");
+    scene_sim s = scene_sim_open("{'step':{'error':1e-6,'initial':0.001,'min':1e-6,'max':0.05},"
+                                 "'duration':1,'bodies':[{'name':'ball','mass':2,'inertia':[1,1,1],"
+                                 "'velocity':[1,0,5],'shapes':[{'type':'sphere','radius':0.5}]}]}");
     REQUIRE(s.sim != NULL);
     double last = 0.0, largest = 0.0;
     while (!perp_sim_finished(s.sim)) {
@@ -243,9 +242,9 @@ TEST(an_adaptive_step_begins_with_initial_and_grows_to_max)
 TEST(the_length_of_an_adaptive_step_in_free_fall_is_known_by_hand)
 {
     scene_sim s =
-        scene_sim_quoted("{'gravity':[0,0,-10],'step':{'error':1e-6,'initial':0.001,'max':0.05},"
-                         "'duration':0.1,'bodies':[{'name':'ball','mass':2,'inertia':[1,1,1],"
-                         "'velocity':[1,0,5],'shapes':[{'type':'sphere','radius':0.5}]}]}");
+        scene_sim_open("{'gravity':[0,0,-10],'step':{'error':1e-6,'initial':0.001,'max':0.05},"
+                       "'duration':0.1,'bodies':[{'name':'ball','mass':2,'inertia':[1,1,1],"
+                       "'velocity':[1,0,5],'shapes':[{'type':'sphere','radius':0.5}]}]}");
     REQUIRE(s.sim != NULL);
     const double h = 0.9 * sqrt(1e-6 * 0.5 * 4.0 / 10.0);
     while (!perp_sim_finished(s.sim)) {
@@ -263,7 +262,7 @@ TEST(the_length_of_an_adaptive_step_follows_the_root_of_the_error)
 {
     double mean[2];
     for (int i = 0; i < 2; ++i) {
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'dimension':2,'gravity':[0,-10],'step':{'error':%g,'initial':0.001},'duration':2,"
             "'bodies':[{'name':'rod','mass':1,'inertia':0.1,'position':[1,0],"
             "'shapes':[{'type':'circle','radius':0.2}]}],'joints':[{'name':'hinge',"
@@ -280,7 +279,7 @@ TEST(the_length_of_an_adaptive_step_follows_the_root_of_the_error)
 /* The first touch ends a step; an impact follows it at the same time. */
 TEST(an_adaptive_step_ends_where_a_gap_closes)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'gravity':[0,0,-10],'step':{'error':1e-5},'duration':1,'restitution':0.5,'bodies':[" PLANE
         "{'name':'ball','mass':2,'inertia':[0.2,0.2,0.2],'position':[0,0,1.3],"
         "'shapes':[{'type':'sphere','radius':0.5}]}]}");
@@ -349,7 +348,7 @@ static heard fallbacks(const char* stepper, const char* contact, const char* vel
     };
     heard h = {""};
     *info = (perp_step_info){0};
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'dimension':2,'step':0.01,'duration':1,'margin':0.3,'stepper':'%s','contact':'%s',"
         "'bodies':[{'name':'base','type':'static','shapes':[{'type':'box','size':[2,2]}]},"
         "{'name':'tip','mass':1,'inertia':1,'position':[1.05,1.1],'velocity':[%s],"

@@ -12,20 +12,20 @@ enum { SOLVERS = sizeof solvers / sizeof solvers[0] };
 
 /* A square comes down with a corner on the corner of a table, and rolls over it. */
 static const char square[] =
-    "{\"dimension\":2,\"gravity\":[0,-9.81],\"step\":0.01,\"duration\":0.8,\"margin\":0.1,"
-    "\"contact\":\"peg\",\"friction\":{\"default\":0.5},\"bodies\":[{\"name\":\"table\",\"type\":"
-    "\"static\",\"shapes\":[{\"type\":\"box\",\"size\":[2,1],\"position\":[-1,-0.5]},{\"type\":"
-    "\"box\",\"size\":[4,1],\"position\":[0,-1.2]}]},{\"name\":\"square\",\"density\":1,"
-    "\"position\":[-0.01,0.4],\"angle\":0.6,\"angular_velocity\":-1,\"shapes\":[{\"type\":\"box\","
-    "\"size\":[0.5,0.5]}]}]}";
+    "{'dimension':2,'gravity':[0,-9.81],'step':0.01,'duration':0.8,'margin':0.1,"
+    "'contact':'peg','friction':{'default':0.5},'bodies':[{'name':'table','type':"
+    "'static','shapes':[{'type':'box','size':[2,1],'position':[-1,-0.5]},{'type':"
+    "'box','size':[4,1],'position':[0,-1.2]}]},{'name':'square','density':1,"
+    "'position':[-0.01,0.4],'angle':0.6,'angular_velocity':-1,'shapes':[{'type':'box',"
+    "'size':[0.5,0.5]}]}]}";
 
 static const char octahedra[] =
-    "{\"dimension\":3,\"gravity\":[0,0,-9.81],\"step\":0.01,\"duration\":1,\"margin\":0.1,"
-    "\"contact\":\"peg\",\"friction\":{\"cone\":\"quadratic\",\"default\":0.3},\"bodies\":[{"
-    "\"name\":\"lower\",\"type\":\"static\",\"shapes\":[{\"type\":\"polyhedron\",\"solid\":"
-    "\"octahedron\",\"radius\":0.5}]},{\"name\":\"upper\",\"density\":1,\"position\":[0.05,0.03,"
-    "1.1],\"angular_velocity\":[1,-2,0.5],\"shapes\":[{\"type\":\"polyhedron\",\"solid\":"
-    "\"octahedron\",\"radius\":0.5}]}]}";
+    "{'dimension':3,'gravity':[0,0,-9.81],'step':0.01,'duration':1,'margin':0.1,"
+    "'contact':'peg','friction':{'cone':'quadratic','default':0.3},'bodies':[{"
+    "'name':'lower','type':'static','shapes':[{'type':'polyhedron','solid':"
+    "'octahedron','radius':0.5}]},{'name':'upper','density':1,'position':[0.05,0.03,"
+    "1.1],'angular_velocity':[1,-2,0.5],'shapes':[{'type':'polyhedron','solid':"
+    "'octahedron','radius':0.5}]}]}";
 
 typedef struct tally {
     int problems, pushing;

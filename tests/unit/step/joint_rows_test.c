@@ -39,14 +39,14 @@ static vec3 direction(int i)
 
 static scene_sim spatial(const motion* m)
 {
-    return scene_sim_quoted("{'step':0.01,'duration':1,'bodies':["
-                            "{'name':'a','mass':2,'inertia':[1,1.5,2],'position':[0.1,0.2,0.3],"
-                            "'axis_angle':[1,2,-1,0.4]},"
-                            "{'name':'b','mass':1,'inertia':[1,0.8,0.7],'position':[1.1,0.6,-0.2],"
-                            "'axis_angle':[0,1,1,-0.9]}],"
-                            "'joints':[{'name':'j','type':'%s','a':'a','b':'b'%s%s%s}]}",
-                            m->type, strcmp(m->type, "rope") == 0 ? "" : ",'at':[0.5,0.4,0.2]",
-                            m->axis ? ",'axis':[1,2,2]" : "", m->axis2 ? ",'axis2':[2,-2,1]" : "");
+    return scene_sim_open("{'step':0.01,'duration':1,'bodies':["
+                          "{'name':'a','mass':2,'inertia':[1,1.5,2],'position':[0.1,0.2,0.3],"
+                          "'axis_angle':[1,2,-1,0.4]},"
+                          "{'name':'b','mass':1,'inertia':[1,0.8,0.7],'position':[1.1,0.6,-0.2],"
+                          "'axis_angle':[0,1,1,-0.9]}],"
+                          "'joints':[{'name':'j','type':'%s','a':'a','b':'b'%s%s%s}]}",
+                          m->type, strcmp(m->type, "rope") == 0 ? "" : ",'at':[0.5,0.4,0.2]",
+                          m->axis ? ",'axis':[1,2,2]" : "", m->axis2 ? ",'axis2':[2,-2,1]" : "");
 }
 
 static void turn_body(double q[7], quat turn, vec3 about, vec3 then)
@@ -173,11 +173,11 @@ TEST(rows_of_every_planar_joint_are_the_derivatives_of_its_errors_and_coordinate
                  {"rope", "", 0.7, 0.4, 1, 1}};
     for (int i = 0; i < 4; ++i) {
         scene_sim s =
-            scene_sim_quoted("{'dimension':2,'step':0.01,'duration':1,'bodies':["
-                             "{'name':'a','mass':2,'inertia':1,'position':[0.2,0.1],'angle':0.3},"
-                             "{'name':'b','mass':1,'inertia':1,'position':[1.5,0.9],'angle':-0.4}],"
-                             "'joints':[{'name':'j','type':'%s','a':'a','b':'b'%s}]}",
-                             joint[i].type, joint[i].keys);
+            scene_sim_open("{'dimension':2,'step':0.01,'duration':1,'bodies':["
+                           "{'name':'a','mass':2,'inertia':1,'position':[0.2,0.1],'angle':0.3},"
+                           "{'name':'b','mass':1,'inertia':1,'position':[1.5,0.9],'angle':-0.4}],"
+                           "'joints':[{'name':'j','type':'%s','a':'a','b':'b'%s}]}",
+                           joint[i].type, joint[i].keys);
         REQUIRE(s.sim != NULL);
         const perp_model* model = perp_sim_model(s.sim);
         double q[14] = {0};
@@ -238,7 +238,7 @@ TEST(the_problem_of_a_step_has_the_rows_of_the_joint)
 TEST(the_error_of_a_joint_is_closed_within_the_next_step)
 {
     const double h = 0.05;
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'dimension':2,'step':%g,'duration':1,'bodies':[{'name':'b','mass':1,'inertia':1,"
         "'position':[1,0],'velocity':[0,3],'angular_velocity':3}],'joints':[{'name':'j',"
         "'type':'revolute','a':'world','b':'b','at':[0,0]}]}",

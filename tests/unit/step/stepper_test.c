@@ -16,7 +16,7 @@ static const double MASS = 2.0, RADIUS = 0.5, INERTIA = 0.2, GRAVITY = -10.0;
 static scene_sim ball(const char* stepper, double gap, double h, const double v[3],
                       const char* extra)
 {
-    return scene_sim_quoted(
+    return scene_sim_open(
         "{'gravity':[0,0,%g],'step':%.17g,'duration':%.17g,'stepper':'%s','contact':'standard',"
         "'friction':{'default':0.5},%s'bodies':["
         "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"
@@ -170,7 +170,7 @@ TEST(quasistatic_balances_gravity_and_forgets_the_velocity)
 TEST(compliant_has_the_implicit_spring_of_its_layer)
 {
     const double h = 0.01, K = 1000.0, C = 5.0, v0 = -0.4, v[3] = {0, 0, v0};
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'gravity':[0,0,-10],'step':%.17g,'duration':1,'stepper':'compliant',"
         "'contact':'standard','bodies':["
         "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"
@@ -194,7 +194,7 @@ TEST(poses_advance_with_the_velocities_of_the_end)
                                     "geometric-implicit"};
     for (int i = 0; i < 8; ++i) {
         const bool linear = i >= 4;
-        scene_sim s = scene_sim_quoted(
+        scene_sim s = scene_sim_open(
             "{'gravity':[0,0,-10],'step':0.1,'duration':1,'stepper':'%s','rotation':'%s',"
             "'bodies':[{'name':'ball','mass':2,'inertia':[0.2,0.2,0.2],'position':[1,2,3],"
             "'velocity':[0.5,0,1],'angular_velocity':[0,0,4],"
@@ -219,7 +219,7 @@ TEST(poses_advance_with_the_velocities_of_the_end)
  *     rows on A: -(0, 1, 0), -(1, 0, -1.05);  on B: (0, 1, 0), (1, 0, 1.05). */
 TEST(two_discs_have_the_rows_derived_by_hand)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'dimension':2,'step':0.1,'duration':1,'friction':{'default':0.3},'contact':'standard',"
         "'bodies':[{'name':'a','mass':1,'inertia':0.5,'velocity':[0,2],"
         "'shapes':[{'type':'circle','radius':1}]},"
@@ -248,7 +248,7 @@ TEST(two_discs_have_the_rows_derived_by_hand)
 /* A belt moves A's surface by (1, 0): its drift is in the tangential b, with B's velocity relative. */
 TEST(a_belt_enters_the_tangential_b)
 {
-    scene_sim s = scene_sim_quoted(
+    scene_sim s = scene_sim_open(
         "{'dimension':2,'gravity':[0,-10],'step':0.01,'duration':1,'friction':{'default':0.5},"
         "'contact':'standard','bodies':[{'name':'belt','type':'static','surface_velocity':[3,0],"
         "'shapes':[{'type':'halfplane','normal':[0,1]}]},{'name':'disc','mass':1,'inertia':1,"
