@@ -281,6 +281,25 @@ static double side_size(const perp_model* model, int32_t body)
     return isfinite(reach) ? reach : 0.0;
 }
 
+/* The length of a rope, and that its points are within it. */
+static perp_status make_rope(perp_context* context, const perp_joint_def* def, vec3 apart,
+                             perpi_joint* joint)
+{
+    const double distance = v3_norm(apart);
+    joint->length = isnan(def->length) ? distance : def->length;
+    if (!(joint->length > 0.0) || !isfinite(joint->length)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "length: must be > 0, got %g%s", joint->length,
+                          isnan(def->length) ? " (the distance at the start)" : "");
+    }
+    joint->size = fmax(joint->size, joint->length);
+    if (!(distance <= joint->length + ASSEMBLY_TOLERANCE * joint->size)) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "length: %g is too short: the points are %g apart at the start",
+                          joint->length, distance);
+    }
+    return PERP_OK;
+}
+
 /* The two points in the bodies, and how far apart they may be. */
 static perp_status make_points(const perp_model* model, const perp_joint_def* def,
                                perpi_joint* joint)
@@ -324,20 +343,7 @@ static perp_status make_points(const perp_model* model, const perp_joint_def* de
 
     const vec3 apart = v3_sub(world[1], world[0]);
     if (def->type == PERP_JOINT_ROPE) {
-        const double distance = v3_norm(apart);
-        joint->length = isnan(def->length) ? distance : def->length;
-        if (!(joint->length > 0.0) || !isfinite(joint->length)) {
-            return perpi_fail(context, PERP_ERROR_INPUT, "length: must be > 0, got %g%s",
-                              joint->length,
-                              isnan(def->length) ? " (the distance at the start)" : "");
-        }
-        joint->size = fmax(joint->size, joint->length);
-        if (!(distance <= joint->length + ASSEMBLY_TOLERANCE * joint->size)) {
-            return perpi_fail(context, PERP_ERROR_INPUT,
-                              "length: %g is too short: the points are %g apart at the start",
-                              joint->length, distance);
-        }
-        return PERP_OK;
+        return make_rope(context, def, apart, joint);
     }
     /* what the type leaves free does not count */
     const mat3 F = q4_matrix(q4_mul(side_pose(model, joint->body[0]).q, joint->frame[0]));

@@ -201,7 +201,7 @@ static void note_damage(perp_recording* r, const char* what)
     }
 }
 
-static perp_status read_header(perp_recording* r)
+static perp_status read_attributes(perp_recording* r)
 {
     perpi_header* h = &r->header;
     if (!has_format(r->file)) {
@@ -240,10 +240,18 @@ static perp_status read_header(perp_recording* r)
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
     (void)read_text_attribute(r->file, "user_code", r->user_code, PERPI_USER_CODE_SIZE);
     h->user_code = r->user_code;
+    return PERP_OK;
+}
 
+static perp_status read_header(perp_recording* r)
+{
+    perpi_header* h = &r->header;
     size_t name_size = 0, offsets = 0, joint_size = 0, joint_offsets = 0;
-    perp_status status =
-        read_whole(r, "/scene", H5T_NATIVE_UINT8, 1, TEXT_LIMIT, &r->scene, &h->scene_size);
+    perp_status status = read_attributes(r);
+    if (status == PERP_OK) {
+        status =
+            read_whole(r, "/scene", H5T_NATIVE_UINT8, 1, TEXT_LIMIT, &r->scene, &h->scene_size);
+    }
     if (status == PERP_OK) {
         status = read_whole(r, "/bodies/name", H5T_NATIVE_UINT8, 1, TEXT_LIMIT, &r->body_name,
                             &name_size);

@@ -223,8 +223,9 @@ static perp_status formulate(verifier* x, const perp_frame* frame, const judged_
     return frame->info.kind == PERP_STEP_TIME
                ? x->stepper->formulate(x->formulation, &in)
                : perpi_formulate_other(x->formulation, model, PERPI_PURPOSE_IMPACT,
-                                       perpi_sim_nominal_step(x->sim), x->q_start, x->v_start,
-                                       frame->contacts, frame->contact_count, x->input);
+                                       perpi_sim_nominal_step(x->sim),
+                                       &(perpi_placed){x->q_start, x->v_start, frame->contacts,
+                                                       frame->contact_count, x->input});
 }
 
 static perp_status make_room(verifier* x)

@@ -631,8 +631,9 @@ static perp_status prepare(finder* x)
         static const perpi_filter filter = {0};
         perpi_step_bind(&sim->work, &sim->state, 1.0, &filter, &sim->trial);
         perpi_joint_inputs(&sim->work);
-        status = perpi_formulate_other(x->f, model, PERPI_PURPOSE_IMPACT, 1.0, sim->state.q,
-                                       sim->state.v, x->contacts.item, (int32_t)n, sim->work.input);
+        status = perpi_formulate_other(x->f, model, PERPI_PURPOSE_IMPACT, 1.0,
+                                       &(perpi_placed){sim->state.q, sim->state.v, x->contacts.item,
+                                                       (int32_t)n, sim->work.input});
     }
     if (status == PERP_OK) {
         status = perpi_alloc(context, (size_t)x->f->problem.dof_count, sizeof(double), &x->g);

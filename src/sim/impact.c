@@ -187,9 +187,10 @@ perp_status perpi_find_impacting(perpi_step* step, double h, bool* any)
 static perp_status formulate(perpi_step* step)
 {
     perpi_formulation* f = step->impact->f;
-    perp_status status = perpi_formulate_other(
-        f, step->model, PERPI_PURPOSE_IMPACT, step->nominal_h, step->q_from, step->v_from,
-        step->to->contacts.item, (int32_t)step->to->contacts.count, step->input);
+    perp_status status =
+        perpi_formulate_other(f, step->model, PERPI_PURPOSE_IMPACT, step->nominal_h,
+                              &(perpi_placed){step->q_from, step->v_from, step->to->contacts.item,
+                                              (int32_t)step->to->contacts.count, step->input});
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
     if (status == PERP_OK) {
         status = perpi_step_room(step, f);
@@ -491,8 +492,8 @@ static perp_status project_on_joints(perpi_step* step, double* v)
         slack[2] = !(r->impulse[0] > 0.0);
     }
     perp_status status =
-        perpi_formulate_other(f, step->model, PERPI_PURPOSE_PROJECT, step->nominal_h, step->q_from,
-                              v, NULL, 0, step->input);
+        perpi_formulate_other(f, step->model, PERPI_PURPOSE_PROJECT, step->nominal_h,
+                              &(perpi_placed){step->q_from, v, NULL, 0, step->input});
     if (status == PERP_OK) {
         status = perpi_step_room(step, f);
     }

@@ -218,10 +218,10 @@ static perp_status move_poses(perpi_step* step, perp_report* report, int32_t* mo
         before = error;
         bool solved = false;
         follow_particles(step);
-        perp_status status =
-            perpi_formulate_other(step->correction->project, step->model, PERPI_PURPOSE_MOVE, 1.0,
-                                  step->to->q, step->to->v, step->correction->closed.item,
-                                  (int32_t)step->correction->closed.count, step->input);
+        perp_status status = perpi_formulate_other(
+            step->correction->project, step->model, PERPI_PURPOSE_MOVE, 1.0,
+            &(perpi_placed){step->to->q, step->to->v, step->correction->closed.item,
+                            (int32_t)step->correction->closed.count, step->input});
         for (int32_t i = 0; status == PERP_OK && i < step->correction->project->contact_count;
              ++i) {
             step->correction->project->b[step->correction->project->constraint[i].row] =
@@ -251,9 +251,10 @@ perp_status perpi_project(perpi_step* step, double h, perp_report* report, int32
     if (status == PERP_OK) {
         drop_open(step);
         follow_particles(step);
-        status = perpi_formulate_other(f, step->model, PERPI_PURPOSE_PROJECT, h, step->to->q,
-                                       step->to->v, step->correction->closed.item,
-                                       (int32_t)step->correction->closed.count, step->input);
+        status = perpi_formulate_other(
+            f, step->model, PERPI_PURPOSE_PROJECT, h,
+            &(perpi_placed){step->to->q, step->to->v, step->correction->closed.item,
+                            (int32_t)step->correction->closed.count, step->input});
     }
     if (status == PERP_OK) {
         status = solve(step, report, &solved);

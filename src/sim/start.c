@@ -65,9 +65,10 @@ static perp_status push_apart(perp_sim* sim, const perpi_touch* touch, size_t co
     static const perpi_filter filter = {0};
     perpi_step_bind(&sim->work, &sim->state, 1.0, &filter, &sim->trial);
     perpi_joint_inputs(&sim->work);
-    status = perpi_formulate_other(f, model, PERPI_PURPOSE_MOVE, 1.0, sim->state.q, sim->state.v,
-                                   sim->trial.state.contacts.item,
-                                   (int32_t)sim->trial.state.contacts.count, sim->work.input);
+    status = perpi_formulate_other(
+        f, model, PERPI_PURPOSE_MOVE, 1.0,
+        &(perpi_placed){sim->state.q, sim->state.v, sim->trial.state.contacts.item,
+                        (int32_t)sim->trial.state.contacts.count, sim->work.input});
     if (status == PERP_OK) {
         status = perpi_step_room(&sim->work, f);
     }

@@ -249,12 +249,18 @@ PERP_NODISCARD perp_status perpi_formulate_at_end(perpi_formulation* f, const pe
  * v = v_end has 0 = h (f - D v) + J' p. */
 PERP_NODISCARD perp_status perpi_formulate_at_rest(perpi_formulation* f,
                                                    const perpi_step_input* in);
+/* Bodies at their poses, with what connects them. */
+typedef struct perpi_placed {
+    const double *q, *v; /* flat */
+    const perp_contact* contact;
+    int32_t contact_count;
+    const perpi_joint_input* joint; /* one for each joint of the model */
+} perpi_placed;
 /* The same for another purpose than a step. Contacts have one row then, with b = gap / h (>= 0 when
  * projecting: what has sunk in may stay), joints their equality rows, ropes and limits. */
 PERP_NODISCARD perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
-                                                 perpi_purpose purpose, double h, const double* q,
-                                                 const double* v, const perp_contact* contacts,
-                                                 int32_t count, const perpi_joint_input* joints);
+                                                 perpi_purpose purpose, double h,
+                                                 const perpi_placed* at);
 
 /* J v of a row of a constraint. */
 double perpi_formulation_speed(const perpi_formulation* f, int32_t constraint, int32_t row,
