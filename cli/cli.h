@@ -121,7 +121,8 @@ const char* cli_plain(void);
 void cli_leave_quickly(void);
 bool cli_leaving_quickly(void);
 
-double cli_clock(void); /* seconds, monotonic */
+double cli_clock(void);     /* seconds, monotonic */
+double cli_cpu_clock(void); /* seconds of CPU of the calling thread */
 
 /* ---- shared by several verbs ------------------------------------------------------------------*/
 

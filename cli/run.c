@@ -398,8 +398,9 @@ static int loop(run_state* r, cli_progress* progress)
     begin = now = cli_clock();
     int exit_status = CLI_DONE;
     while (exit_status == CLI_DONE && !perp_sim_finished(r->sim) && !stop_asked && !r->stopped) {
-        const double before = now;
+        const double before = now, cpu_before = cli_cpu_clock();
         perp_status status = perp_sim_step(r->sim);
+        cli_stats_cpu(&r->stats, cli_cpu_clock() - cpu_before);
         now = cli_clock();
         if (status == PERP_OK) {
             const double seconds = now - before;

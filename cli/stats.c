@@ -61,6 +61,11 @@ static void take_ledger(cli_stats* stats, const perp_sim* sim, const perp_ledger
     }
 }
 
+void cli_stats_cpu(cli_stats* stats, double seconds)
+{
+    take_worst(&stats->step_max_cpu, seconds);
+}
+
 void cli_stats_step(cli_stats* stats, const perp_sim* sim, double seconds)
 {
     const perp_step_info info = perp_sim_step_info(sim);

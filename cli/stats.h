@@ -11,7 +11,8 @@
 typedef struct cli_stats {
     int64_t steps; /* taken in this run */
     double wall_seconds;
-    double step_sum, step_max;
+    double step_sum, step_max; /* wall time */
+    double step_max_cpu;
     double* sample;
     int32_t sample_count;
     int64_t sample_every;
@@ -39,6 +40,8 @@ typedef struct cli_stats {
 
 bool cli_stats_begin(cli_stats* stats, const perp_sim* sim); /* false: no memory */
 void cli_stats_step(cli_stats* stats, const perp_sim* sim, double seconds);
+/* A step has used the CPU for so long, whether it succeeded or not. */
+void cli_stats_cpu(cli_stats* stats, double seconds);
 void cli_stats_end(cli_stats* stats, perp_sim* sim);
 void cli_stats_free(cli_stats* stats);
 /* Seconds of the step of which the fraction `part` of all steps is not slower. Sorts the sample. */

@@ -47,6 +47,7 @@ static json_t* step_times_json(cli_stats* stats)
     json_object_set_new(object, "p50", cli_number(1e6 * cli_stats_percentile(stats, 0.5)));
     json_object_set_new(object, "p99", cli_number(1e6 * cli_stats_percentile(stats, 0.99)));
     json_object_set_new(object, "max", cli_number(1e6 * stats->step_max));
+    json_object_set_new(object, "max_cpu", cli_number(1e6 * stats->step_max_cpu));
     return object;
 }
 

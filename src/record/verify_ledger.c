@@ -195,6 +195,19 @@ static double spring_rounding(const perp_model* model, double h, const double* q
     return sum;
 }
 
+/* The energy of bodies that move by the rounding of their poses in a step: what is at rest has no less. */
+static double rest_energy(const perp_model* model, const double* q, double h)
+{
+    double sum = 0.0;
+    for (int32_t i = 0; i < (int32_t)model->body_count && h > 0.0; ++i) {
+        const perpi_body* body = &model->body[i];
+        const double reach = isfinite(body->reach) ? body->reach : model->length;
+        const double v = DBL_EPSILON * (v3_norm(perpi_state_pose(model, q, i).x) + reach) / h;
+        sum += body->dofs > 0 ? body->mass * v * v : 0.0;
+    }
+    return sum;
+}
+
 /* The energy that the impulses of the frame's own step could make, each alone. */
 static double impulse_energy(const perp_model* model, const perp_frame* frame)
 {
@@ -251,7 +264,9 @@ bool perpi_ledger_holds(const perp_model* model, bool quasistatic, const perpi_l
     const double impulses = impulse_energy(model, frame) + force_impulse_energy(model, h, frame);
     const double bound =
         part * l->magnitude + rounding + 4.0 * certificate * steps * (scale + impulses) +
-        steps * spring_rounding(model, h, frame->q, frame->energy.kinetic + before->energy.kinetic);
+        steps *
+            spring_rounding(model, h, frame->q, frame->energy.kinetic + before->energy.kinetic) +
+        steps * rest_energy(model, frame->q, h);
     return frame->info.accepted_unsolved || within_bounds(model, l, bound, why);
 }
 

@@ -44,6 +44,10 @@ perp_status perpi_account(perpi_step* step, const perpi_formulation* f, double h
         .q_end = q_answer,
         .v_state = v_carried,
         .offset = perpi_step_offset(step),
+        .compression = step->from->contacts.item,
+        .compression_count = step->trial->info.kind == PERP_STEP_DECOMPRESSION
+                                 ? (int32_t)step->from->contacts.count
+                                 : 0,
         .q_final = projected ? step->to->q : NULL,
         .v_final = projected ? step->to->v : NULL,
     };

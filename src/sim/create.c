@@ -456,7 +456,8 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
         }
     }
     perpi_sim_warn_of_crossing(sim);
-    return perpi_sim_start(sim);
+    status = perpi_sim_check_springs(sim);
+    return status == PERP_OK ? perpi_sim_start(sim) : status;
 }
 
 perp_status perp_sim_create(perp_context* context, const perp_model* model, const perp_sim_def* def,

@@ -173,7 +173,9 @@ static perpi_bounds swept_bounds(const perpi_shape* shape, const perpi_path* pat
 
 /* ---- which pairs met ---------------------------------------------------------------------------------*/
 
-/* Whether the face that was touched is inside another piece, so that nothing can touch it. */
+/* Whether the face that was touched is inside another piece, so that nothing can touch it: a piece of the same body,
+ * or of a floor that several bodies make which do not move against each other. What has sunk into a third body that
+ * lies there touches the face all the same. */
 static bool covered(const perpi_step* step, const perpi_broad_pair* pair, const perpi_passage* p)
 {
     const perp_model* model = step->model;
@@ -182,7 +184,13 @@ static bool covered(const perpi_step* step, const perpi_broad_pair* pair, const 
     const vec3 at[2] = {v3_madd(p->point[0], off, p->normal),
                         v3_madd(p->point[1], -off, p->normal)};
     for (int32_t b = 0; b < (int32_t)model->body_count; ++b) {
-        const int side = b == pair->body_b ? 1 : 0;
+        const bool fixed_a = model->body[pair->body_a].type == PERP_BODY_STATIC;
+        const bool fixed_b = model->body[pair->body_b].type == PERP_BODY_STATIC;
+        const int side = b == pair->body_b || (b != pair->body_a && fixed_b) ? 1 : 0;
+        const bool laid = model->body[b].type == PERP_BODY_STATIC && (fixed_a || fixed_b);
+        if (b != pair->body_a && b != pair->body_b && !laid) {
+            continue;
+        }
         const perpi_pose pose = perpi_path_at(&x->path[b], p->first);
         if (v3_norm(v3_sub(at[side], pose.x)) > model->body[b].reach + off) {
             continue;
@@ -423,6 +431,13 @@ static int smaller_side(const perpi_step* step, const perpi_missing* m)
     return moves_a && (!moves_b || a < b) ? 0 : 1;
 }
 
+/* Of two bodies that move: the side of the particle, -1 if there is none. It has no arm, so impulses act where it is. */
+static int particle_side(const perpi_step* step, const perpi_missing* m)
+{
+    const perpi_body *a = &step->model->body[m->body[0]], *b = &step->model->body[m->body[1]];
+    return a->dofs == 0 || b->dofs == 0 ? -1 : a->particle ? 0 : b->particle ? 1 : -1;
+}
+
 /* Points and normal of the first touch, in the bodies' frames. */
 static perpi_missing contact_of(const perpi_step* step, const perpi_sim_passage* met)
 {
@@ -432,6 +447,7 @@ static perpi_missing contact_of(const perpi_step* step, const perpi_sim_passage*
                        .body = {met->pair.body_a, met->pair.body_b},
                        .shape = {met->pair.shape_a, met->pair.shape_b},
                        .normal = p->normal};
+    const int dot = particle_side(step, &m);
     double end = 0.0, linear = 0.0;
     for (int i = 0; i < 2; ++i) {
         const perpi_path* path = &step->sides->path[m.body[i]];
@@ -440,7 +456,9 @@ static perpi_missing contact_of(const perpi_step* step, const perpi_sim_passage*
         m.local[i] = m3_tmul(touch.R, v3_sub(p->point[i], touch.x));
         const vec3 arm = m3_mul(path->start.R, m.local[i]);
         const vec3 start = v3_add(path->start.x, arm);
-        const vec3 move = v3_add(path->dx, v3_cross(path->turn, arm));
+        const vec3 acts =
+            dot < 0 ? arm : v3_sub(step->sides->path[m.body[dot]].start.x, path->start.x);
+        const vec3 move = v3_add(path->dx, v3_cross(path->turn, acts));
         end += sign * v3_dot(p->normal, perpi_pose_point(&last, m.local[i]));
         linear += sign * v3_dot(p->normal, v3_add(start, move));
     }
@@ -517,6 +535,8 @@ static perpi_touch touch_of(const perpi_step* step, const perpi_missing* m, bool
                 : step->model->body[m->body[1]].dofs == 0 ? on_a
                                                           : v3_scale(0.5, v3_add(on_a, point));
         gap = at_end ? gap : gap + m->shift;
+        const int dot = particle_side(step, m);
+        point = dot == 0 ? a->x : dot == 1 ? v3_madd(b->x, -gap, n) : point;
     }
     return (perpi_touch){.body_a = m->body[0],
                          .body_b = m->body[1],

@@ -86,12 +86,11 @@ static void apply_kept_overlap(perpi_step* step)
 }
 
 /* A particle has no arm: what meets it acts where it is, and not where a feature that is looked for ahead of the
- * step, or an overlap that is kept, has its point. Elsewhere equal and opposite impulses would turn the pair. Not
- * where a passage was found: what is to stop it acts where the two would meet. */
+ * step, or an overlap that is kept, has its point. Elsewhere equal and opposite impulses would turn the pair. */
 static void act_on_particles(perpi_step* step)
 {
     const perp_model* model = step->model;
-    for (size_t i = 0; i < step->to->contacts.count && step->sides->missing_count == 0; ++i) {
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
         perp_contact* c = &step->to->contacts.item[i];
         const perpi_body *a = &model->body[c->body_a], *b = &model->body[c->body_b];
         if (a->dofs == 0 || b->dofs == 0 || !(a->particle || b->particle)) {

@@ -213,6 +213,9 @@ struct perp_sim {
 int64_t perpi_sim_count_ticks(const perp_sim* sim);
 /* start.c: refuses or resolves bodies that overlap at the start. */
 PERP_NODISCARD perp_status perpi_sim_start(perp_sim* sim);
+/* spring_stability.c: refuses explicit springs that a fixed step cannot follow; on joints it warns. */
+PERP_NODISCARD perp_status perpi_sim_check_springs(const perp_sim* sim);
+
 /* crossing_warning.c: warns, through the log, if a body can cross an obstacle within a step unnoticed. */
 void perpi_sim_warn_of_crossing(const perp_sim* sim);
 PERP_NODISCARD perp_status perpi_sim_adaptive_create(perp_sim* sim);

@@ -25,7 +25,7 @@ static const double SLACK_MAX = 0.06;
 /* Turns matter where features form groups; in the plane the margin bounds them well enough. */
 static bool turns_matter(const perpi_step* step)
 {
-    return step->model->dimension == 3 && step->contact_model->groups && isnan(step->margin_given);
+    return step->model->dimension == 3 && step->contact_model->groups;
 }
 
 /* Distance of the body's farthest point from its centre; endless bodies count with the size of
@@ -45,7 +45,8 @@ perp_status perpi_find_margins(perpi_step* step, double h)
     const perp_model* model = step->model;
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
-        if (!isnan(step->margin_given)) {
+        const bool given = !isnan(step->margin_given);
+        if (given && !turns_matter(step)) {
             step->margin[i] = 0.5 * step->margin_given;
             continue;
         }
@@ -73,6 +74,7 @@ perp_status perpi_find_margins(perpi_step* step, double h)
         step->margin[i] = RESERVE * (travel(model, body, h, v, w) + perpi_offset_travel(step, i)) +
                           FLOOR * reach_of(model, body);
         const double slack = SLACK * step->margin[i] / reach_of(model, body);
+        step->margin[i] = given ? 0.5 * step->margin_given : step->margin[i];
         step->turn[i].spin[0] = v3_scale(h, w);
         step->turn[i].slack = body->dofs == 0 ? 0.0 : slack < SLACK_MAX ? slack : SLACK_MAX;
     }
@@ -110,10 +112,10 @@ static bool turned_otherwise(perpi_step* step, double h, const double* v_new)
 bool perpi_margins_exceeded(perpi_step* step, double h, const double* v_new)
 {
     const perp_model* model = step->model;
-    if (!isnan(step->margin_given)) {
-        return false; /* the user's word */
-    }
     bool exceeded = turns_matter(step) && turned_otherwise(step, h, v_new);
+    if (!isnan(step->margin_given)) {
+        return exceeded; /* how far to look is the user's word; which way bodies turn is not */
+    }
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
         if (body->dofs == 0) {

@@ -205,12 +205,30 @@ static void displace(perpi_step* step)
     }
 }
 
-static perp_status move_poses(perpi_step* step, perp_report* report, int32_t* moves)
+/* What is left of the joints' errors at the poses at hand. */
+static double joint_errors(const perpi_step* step)
 {
+    return perpi_formulation_error(step->formulation, step->model, step->to->q, step->input, NULL);
+}
+
+/* Newton's method: linear in each move, so that it can lead away from where the joints fit (a light body between
+ * two taut ropes). Poses that fit worse than those of the step are not taken. */
+static perp_status take_moves(perpi_step* step, double h, double first, int32_t* moves)
+{
+    if (*moves == 0 || joint_errors(step) <= first) {
+        return PERP_OK;
+    }
+    memcpy(step->to->q, step->correction->q_answer, (size_t)step->q_size * sizeof *step->to->q);
+    *moves = 0;
+    return close_contacts(step, h);
+}
+
+static perp_status move_poses(perpi_step* step, double h, perp_report* report, int32_t* moves)
+{
+    const double first = joint_errors(step);
     double before = INFINITY;
     while (*moves < MAX_MOVES) {
-        const double error =
-            perpi_formulation_error(step->formulation, step->model, step->to->q, step->input, NULL);
+        const double error = joint_errors(step);
         if (error <= PERPI_CORRECTION_GOAL ||
             (error <= PERPI_CORRECTION_ENOUGH && error > 0.5 * before)) {
             return PERP_OK;
@@ -230,13 +248,16 @@ static perp_status move_poses(perpi_step* step, perp_report* report, int32_t* mo
         if (status == PERP_OK) {
             status = solve(step, report, &solved);
         }
-        if (status != PERP_OK || !solved) {
-            return status; /* a contact is in the way: the joint stays open, its error says so */
+        if (status != PERP_OK) {
+            return status;
+        }
+        if (!solved) {
+            break; /* a contact is in the way: the joint stays open, its error says so */
         }
         displace(step);
         *moves += 1;
     }
-    return PERP_OK;
+    return take_moves(step, h, first, moves);
 }
 
 perp_status perpi_project(perpi_step* step, double h, perp_report* report, int32_t* moves)
@@ -246,7 +267,7 @@ perp_status perpi_project(perpi_step* step, double h, perp_report* report, int32
     perp_status status = close_contacts(step, h);
     mark_slack(step);
     if (status == PERP_OK) {
-        status = move_poses(step, report, moves);
+        status = move_poses(step, h, report, moves);
     }
     if (status == PERP_OK) {
         drop_open(step);

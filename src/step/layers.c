@@ -429,35 +429,62 @@ static void look_at_way(const perpi_formulation* f, const perp_model* model, con
     }
 }
 
-bool perpi_layers_revise(const perpi_formulation* f, const perp_model* model, const double* v,
-                         const double* p, perp_contact* contacts)
+/* From an old to a new estimate. Where pushes and shares overshoot, their geometric mean converges: the push of a
+ * stiff layer goes as 1/(its own effect), of which this is Heron's iteration. */
+static double towards(double old, double new, bool careful)
+{
+    return careful && old > 0.0 && new > 0.0 ? sqrt(old * new) : new;
+}
+
+/* 0: the same; 1: one of them is nothing, the layer is left or is not. */
+static double difference(double a, double b)
+{
+    const double size = fmax(fabs(a), fabs(b));
+    return size > 0.0 ? fabs(a - b) / size : 0.0;
+}
+
+double perpi_layers_revise(const perpi_formulation* f, const perp_model* model, bool careful,
+                           const double* v, const double* p, perp_contact* contacts)
 {
     if (f->theta == 1.0) {
-        return false;
+        return 0.0;
     }
-    bool core = false, changed = false;
+    bool core = false;
+    double change = 0.0;
     for (int32_t i = 0; i < f->layer_count; ++i) {
         core = core || (f->layer[i].core_row >= 0 && p[f->layer[i].core_row] > 0.0);
     }
+    if (core) { /* an impact: the velocity after it is that of the end, as for a rigid body */
+        perpi_layers_to_euler(contacts, f->contact_count);
+        return 1.0;
+    }
     for (int32_t i = 0; i < f->contact_count; ++i) {
         perp_contact* c = &contacts[i];
-        double share = 1.0, push = 0.0;
+        double share, push;
         if (c->layer.theta == 0.0) {
             continue;
         }
-        if (core) { /* an impact: the velocity after it is that of the end, as for a rigid body */
-            c->layer.theta = 1.0;
-        } else {
-            look_at_way(f, model, c, i, v, p, &share, &push);
-        }
-        if (core || fabs(share - c->layer.share) > 1e-13 ||
+        look_at_way(f, model, c, i, v, p, &share, &push);
+        if (fabs(share - c->layer.share) > 1e-13 ||
             fabs(push - c->layer.push) > 1e-13 * fabs(push)) {
-            c->layer.share = share;
-            c->layer.push = push;
-            changed = true;
+            change = fmax(change,
+                          fmax(difference(share, c->layer.share), difference(push, c->layer.push)));
+            c->layer.share = towards(c->layer.share, share, careful);
+            c->layer.push = towards(c->layer.push, push, careful);
         }
     }
-    return changed;
+    return change;
+}
+
+void perpi_layers_to_euler(perp_contact* contacts, int32_t count)
+{
+    for (int32_t i = 0; i < count; ++i) {
+        perp_contact_layer* layer = &contacts[i].layer;
+        if (layer->theta > 0.0) {
+            layer->theta = layer->share = 1.0;
+            layer->push = 0.0;
+        }
+    }
 }
 
 double perpi_layer_energy(const perp_model* model, const perp_contact* contacts, int32_t count)

@@ -46,9 +46,12 @@ void perpi_layers_scatter(const perpi_formulation* f, const double* v, const dou
                           perp_contact* contacts);
 
 /* Midpoint: what the answer (v, p) says of touching, leaving and meeting the core within the step.
- * True: the contacts have changed, solve again. */
-bool perpi_layers_revise(const perpi_formulation* f, const perp_model* model, const double* v,
-                         const double* p, perp_contact* contacts);
+ * Above 0: the contacts have changed by this part, solve again. careful: estimates overshoot, take means. */
+double perpi_layers_revise(const perpi_formulation* f, const perp_model* model, bool careful,
+                           const double* v, const double* p, perp_contact* contacts);
+
+/* The step is to be an Euler step. */
+void perpi_layers_to_euler(perp_contact* contacts, int32_t count);
 
 /* Energy stored in the layers. */
 double perpi_layer_energy(const perp_model* model, const perp_contact* contacts, int32_t count);

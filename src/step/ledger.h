@@ -26,6 +26,9 @@ typedef struct perpi_ledger_input {
     const double* v_state;                /* the state's velocities there: momentum.h */
     const double*
         offset; /* that the step adds to the motion after an impact (formulate.h), or NULL */
+    /* in a decompression the contacts of the compression before it: both phases are one impact */
+    const perp_contact* compression;
+    int32_t compression_count;
     const double *q_final, *v_final; /* after poses were moved and velocities projected, or NULL */
 } perpi_ledger_input;
 

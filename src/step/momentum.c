@@ -17,6 +17,7 @@
  */
 #include "step/momentum.h"
 
+#include <float.h>
 #include <string.h>
 
 #include "step/force_rows.h"
@@ -108,6 +109,20 @@ static bool struck_before(const perpi_ledger_input* in, int32_t i)
     return moved && in->offset[n * (int32_t)in->model->body_count + i] == 0.0;
 }
 
+static void exchange_at_contacts(const perpi_ledger_input* in, const perpi_momentum_work* work,
+                                 const perp_contact* contact, int32_t count)
+{
+    const perp_contact* last = NULL; /* contacts of a pair follow each other */
+    for (int32_t i = 0; i < count; ++i) {
+        const perp_contact* c = &contact[i];
+        if (c->impulse[0] != 0.0 && /* without a normal impulse there is no friction */
+            (last == NULL || c->body_a != last->body_a || c->body_b != last->body_b)) {
+            exchange(in, work, c->body_a, c->body_b);
+            last = c;
+        }
+    }
+}
+
 /* True: there is an island that exchanges nothing with prescribed bodies. */
 static bool find_islands(const perpi_ledger_input* in, const perpi_momentum_work* work)
 {
@@ -118,15 +133,8 @@ static bool find_islands(const perpi_ledger_input* in, const perpi_momentum_work
         work->island[i] = i;
         work->held[i] = (f->supported && model->body[i].support.points > 0) || struck_before(in, i);
     }
-    const perp_contact* last = NULL; /* contacts of a pair follow each other */
-    for (int32_t i = 0; i < f->contact_count; ++i) {
-        const perp_contact* c = &in->contact[i];
-        if (c->impulse[0] != 0.0 && /* without a normal impulse there is no friction */
-            (last == NULL || c->body_a != last->body_a || c->body_b != last->body_b)) {
-            exchange(in, work, c->body_a, c->body_b);
-            last = c;
-        }
-    }
+    exchange_at_contacts(in, work, in->contact, f->contact_count);
+    exchange_at_contacts(in, work, in->compression, in->compression_count);
     for (size_t i = 0; i < model->joint_count; ++i) {
         exchange(in, work, model->joint[i].body[0], model->joint[i].body[1]);
     }
@@ -236,6 +244,18 @@ static void add_outside(const double* x, vec3 about, vec3 p, vec3 L, island_sum*
     add3(sum->angular, v3_neg(v3_add(v3_cross(arm, p), L)));
     sum->linear_size += v3_norm(p);
     sum->angular_size += v3_norm(arm) * v3_norm(p) + v3_norm(L);
+}
+
+/* Poses are known to rounding of their coordinates, and velocities that close gaps and joints within a step
+ * to that over h: what moves no faster is at rest, and its momentum is no measure of an error. */
+static void add_rounding(const perpi_ledger_input* in, int32_t i, vec3 about, island_sum* sum)
+{
+    const perpi_body* body = &in->model->body[i];
+    const vec3 x = centre_of(in->model, in->q, i);
+    const double size = isfinite(body->reach) ? body->reach : 0.0;
+    const double momentum = body->mass * DBL_EPSILON * (v3_norm(x) + size) / in->h;
+    sum->linear_size += momentum;
+    sum->angular_size += momentum * (v3_norm(v3_sub(x, about)) + size);
 }
 
 /* Gravity, wrenches, explicit springs, drag over the step. */
@@ -432,6 +452,7 @@ perp_status perpi_momentum_account(const perpi_ledger_input* in, perpi_momentum_
         add_state(model, i, in->q, in->v, -1.0, about, to);
         if (!in->impact) {
             add_forces(in, i, about, to);
+            add_rounding(in, i, about, to);
         }
     }
     if (!in->impact && model->spring_rows > 0) {

@@ -31,7 +31,7 @@ PERP_NODISCARD perp_status perpi_momentum_restore(const perpi_ledger_input* in,
 
 /* The largest change of linear and of angular momentum of an island that no force explains; islands are
  * bodies that exchange impulses, and only those are looked at that exchange none with prescribed bodies.
- * Relative to sum |m v| + sum |p|, angular: about the island's centre of mass at the start, to the sum of
+ * Relative to sum |m v| + sum |p| + sum m eps (|x| + reach)/h, angular: about the island's centre of mass at the start, to the sum of
  * the sizes of the moments. The state after the step is in->q_final, in->v_final, or if these are NULL,
  * in->q_end, in->v_state. */
 PERP_NODISCARD perp_status perpi_momentum_account(const perpi_ledger_input* in,

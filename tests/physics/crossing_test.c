@@ -163,6 +163,37 @@ TEST(thrown_bodies_never_change_sides_whatever_the_model)
     CHECK_AT_MOST(failed, 2);
 }
 
+/* What is inside a third body that lies on the plate meets the plate all the same. */
+TEST(a_body_that_has_sunk_into_another_does_not_pass_the_plate_below)
+{
+    static const char* const runs[] = {"'stepper':'anitescu-potra','contact':'standard'",
+                                       "'contact':'corrective'"};
+    static const char* const shape[] = {"{'type':'particle'}", "{'type':'sphere','radius':0.01}"};
+    for (int k = 0; k < 4; ++k) {
+        /* deep in the block, nearest to its side, and faster than the plate is thick in a step */
+        scene_sim s = scene_sim_quoted(
+            "{'gravity':[0,0,-9.81],'step':0.015,'duration':0.3,%s,'allow_overlap':true,'bodies':["
+            "{'name':'plate','type':'static','position':[0,0,-0.05],"
+            "'shapes':[{'type':'box','size':[4,4,0.1]}]},"
+            "{'name':'block','mass':5000,'position':[0,0,0.2],'shapes':[{'type':'box','size':[0.5,"
+            "0.5,"
+            "0.4]}]},"
+            "{'name':'shot','mass':50,'position':[0.15,0,0.2],'velocity':[0,0,-19],'shapes':[%s]}]"
+            "}",
+            runs[k % 2], shape[k / 2]);
+        REQUIRE(s.sim != NULL);
+        double lowest = 1.0;
+        while (!perp_sim_finished(s.sim)) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+            const double z = scene_sim_body(&s, "shot").position[2];
+            lowest = z <= lowest ? z : lowest;
+        }
+        TEST_PRINT("%s, %s: lowest at %.3f", runs[k % 2], shape[k / 2], lowest);
+        CHECK_AT_LEAST(lowest, -0.06); /* the middle of the plate, and a sphere's radius */
+        scene_sim_close(&s);
+    }
+}
+
 /* A press closes on a body with more than any contact can hold: both plates are prescribed. */
 TEST(a_body_that_cannot_be_kept_on_its_side_is_named_in_the_message)
 {

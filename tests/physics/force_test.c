@@ -1,4 +1,6 @@
 /* Springs, dampers and drag against their discrete and continuous closed forms. */
+#include <string.h>
+
 #include "perp_test.h"
 #include "support/scene_sim.h"
 
@@ -95,11 +97,54 @@ TEST(an_explicit_spring_is_that_of_the_papers)
         CHECK_NEAR(scene_sim_body(&s, "m").position[0], 1.0 + x, 1e-12);
     }
     scene_sim_close(&s);
-    s = oscillator(h, 0.2, 1e5, 0.0, false); /* h^2 k = 10 > 4 m = 8 */
-    REQUIRE(s.sim != NULL);
-    (void)scene_sim_run(&s);
-    CHECK(fabs(scene_sim_body(&s, "m").velocity[0]) > 1e3);
-    scene_sim_close(&s);
+}
+
+/* h^2 k + 2 h d < 4 m, m = 2: bounded below, refused just above. */
+TEST(an_explicit_spring_that_the_step_cannot_follow_is_refused)
+{
+    const double h = 0.01;
+    for (int i = 0; i < 4; ++i) {
+        const double d = (double[]){0.0, 100.0, 300.0, 399.0}[i];
+        const double k = (8.0 - 2.0 * h * d) / (h * h);
+        scene_sim s = oscillator(h, 5.0, 0.7 * k, 0.7 * d, false);
+        REQUIRE(s.sim != NULL);
+        CHECK(scene_sim_run(&s) <= 1e-8);
+        CHECK(fabs(scene_sim_body(&s, "m").position[0] - 1.0) < 1.0);
+        scene_sim_close(&s);
+        s = oscillator(h, 5.0, 1.001 * k, 1.001 * d, false);
+        CHECK(s.sim == NULL && strstr(s.error, "unstable") != NULL);
+        scene_sim_close(&s);
+        s = oscillator(h, 0.1, 1.001 * k, 1.001 * d, true);
+        CHECK(s.sim != NULL);
+        scene_sim_close(&s);
+    }
+}
+
+/* The arm of the anchor makes a body light: 1/m + r^2/I = 1 + 0.25/0.01 = 26. With an axis of more inertia the least
+ * counts. On a joint there is a warning only, and other steppers and adaptive steps follow any spring. */
+TEST(the_arm_of_an_explicit_spring_counts)
+{
+    static const struct {
+        const char *more, *inertia, *joint;
+        double part; /* of the stiffness 4/(26 h^2) */
+        bool refused;
+    } kind[] = {{"'step':0.01", "0.01,0.02,0.03", "", 0.999, false},
+                {"'step':0.01", "0.01,0.02,0.03", "", 1.001, true},
+                {"'step':0.01", "0.03,0.01,0.02", "", 1.001, true},
+                {"'step':0.01,'stepper':'implicit'", "0.01,0.02,0.03", "", 1.001, false},
+                {"'step':{'error':1e-3}", "0.01,0.02,0.03", "", 1.001, false},
+                {"'step':0.01", "0.01,0.02,0.03",
+                 "'joints':[{'name':'j','type':'spherical','a':'world','b':'m','at':[0,0,0]}],",
+                 1.001, false}};
+    for (size_t i = 0; i < sizeof kind / sizeof kind[0]; ++i) {
+        scene_sim s = scene_sim_quoted(
+            "{%s,'duration':0.05,%s'bodies':[{'name':'m','mass':1,'inertia':[%s]}],'forces':["
+            "{'type':'spring','a':'world','b':'m','at_a':[0,0,2],'at_b':[0,0,0.5],"
+            "'stiffness':%.9g,'implicit':false}]}",
+            kind[i].more, kind[i].joint, kind[i].inertia, kind[i].part * 4.0 / (26.0 * 1e-4));
+        CHECK((s.sim == NULL) == kind[i].refused);
+        scene_sim_close(&s);
+    }
 }
 
 TEST(a_spring_of_rest_length_zero_pulls_in_every_direction_alike)
@@ -308,4 +353,48 @@ TEST(wrenches_turn_with_the_body_where_they_are_asked_to)
         CHECK_NEAR(b.angular_velocity[2], 0.3, 1e-15);
         scene_sim_close(&s);
     }
+}
+
+static void count_warnings(void* user, perp_log_level level, const char* message)
+{
+    int* warnings = user;
+    *warnings += level == PERP_LOG_WARNING && strstr(message, "spring between") != NULL &&
+                 strstr(message, "step below") != NULL;
+}
+
+static int spring_warnings(const char* joints, double stiffness, double arm, bool implicit)
+{
+    int warnings = 0;
+    perp_context_def def = perp_context_def_default();
+    def.log = count_warnings;
+    def.log_user = &warnings;
+    perp_context* context = NULL;
+    perp_scene* scene = NULL;
+    perp_sim* sim = NULL;
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{\"step\":0.01,\"duration\":0.1,%s\"bodies\":[{\"name\":\"m\",\"mass\":1,"
+             "\"inertia\":[0.01,0.01,0.01]}],\"forces\":[{\"type\":\"spring\",\"a\":\"world\","
+             "\"b\":\"m\",\"at_a\":[0,0,2],\"at_b\":[0,0,%g],\"stiffness\":%g,\"implicit\":%s}]}",
+             joints, arm, stiffness, implicit ? "true" : "false");
+    CHECK_OK(perp_context_create(&def, &context));
+    CHECK_OK(perp_scene_parse(context, text, strlen(text), "test", NULL, 0, &scene));
+    CHECK_OK(perp_sim_create_from_scene(context, scene, &sim));
+    perp_sim_destroy(sim);
+    perp_scene_destroy(scene);
+    perp_context_destroy(context);
+    return warnings;
+}
+
+/* Implicit: h^2 k r^2/I = 1e-4 k 0.25/0.01 against 100. Explicit, on a joint: the bound of the free body, 4/26 1e4. */
+TEST(springs_that_the_step_may_not_follow_are_warned_of)
+{
+    static const char joint[] = "\"joints\":[{\"name\":\"j\",\"type\":\"spherical\",\"a\":"
+                                "\"world\",\"b\":\"m\",\"at\":[0,0,0]}],";
+    CHECK_EQ_INT(spring_warnings("", 39000.0, 0.5, true), 0);
+    CHECK_EQ_INT(spring_warnings("", 41000.0, 0.5, true), 1);
+    CHECK_EQ_INT(spring_warnings("", 1e9, 0.0, true), 0);
+    CHECK_EQ_INT(spring_warnings(joint, 41000.0, 0.5, true), 0);
+    CHECK_EQ_INT(spring_warnings(joint, 1500.0, 0.5, false), 0);
+    CHECK_EQ_INT(spring_warnings(joint, 1600.0, 0.5, false), 1);
 }

@@ -907,3 +907,33 @@ TEST(a_warm_step_of_a_machine_asks_for_no_memory)
     CHECK_EQ_U64(perp_context_allocations(s.context) - before, 0);
     scene_sim_close(&s);
 }
+
+/* A speck between two taut ropes: each step throws it aside, and moving poses towards the joints linearly throws it
+ * further. Poses that fit worse than those of the step are not taken. */
+TEST(joint_correction_does_not_open_ropes_further)
+{
+    double worst = 0.0;
+    for (int k = 0; k < 8; ++k) {
+        scene_sim s = scene_sim_quoted(
+            "{'step':0.006,'duration':1,'contact':'standard','joint_correction':true,'bodies':["
+            "{'name':'speck','mass':6e-6,'position':[0,%.9g,0],'shapes':[{'type':'particle'}]},"
+            "{'name':'a','mass':0.6,'position':[-0.2,0,0],'velocity':[0,%.9g,0.2],"
+            "'shapes':[{'type':'sphere','radius':0.03}]},"
+            "{'name':'b','mass':0.43,'position':[0.2,0,0],'velocity':[1,0.3,%.9g],"
+            "'shapes':[{'type':'sphere','radius':0.03}]}],'joints':["
+            "{'name':'j','type':'rope','a':'speck','b':'a','length':0.25},"
+            "{'name':'k','type':'rope','a':'speck','b':'b','length':0.25}],'forces':["
+            "{'type':'wrench','body':'b','force':[1,'0.8*sin(31*t)',0]},"
+            "{'type':'wrench','body':'a','force':[-1,0,0]}]}",
+            0.02 + 0.01 * k, 0.1 * k, -0.1 * k);
+        REQUIRE(s.sim != NULL);
+        while (!perp_sim_finished(s.sim)) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+            const double error = perp_sim_step_info(s.sim).joint_error[0];
+            worst = error <= worst ? worst : error;
+        }
+        scene_sim_close(&s);
+    }
+    TEST_PRINT("ropes of 0.25 m and a speck of 1e-5 of the mass: longer by %.2f m at most", worst);
+    CHECK_AT_MOST(worst, 2.0); /* 9.8 where every move is taken */
+}

@@ -235,3 +235,43 @@ TEST(an_ellipsoid_rolls_on_a_polyhedron_as_on_a_plane)
     CHECK_NEAR(x[0], x[1], 1e-9);
     CHECK_NEAR(x[0], 2.0, 1e-6);
 }
+
+/* Deepest overlap of a cylinder that reels on a smaller box; margin: as the scene has it. */
+static double deepest_reel(int seed, const char* margin)
+{
+    scene_sim s = scene_sim_quoted(
+        "{'gravity':[0,0,-9.81],'step':0.006,'duration':0.4,'contact':'peg',%s"
+        "'friction':{'default':0.8},'bodies':["
+        "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"
+        "{'name':'box','mass':525,'position':[0,0,0.355],"
+        "'shapes':[{'type':'box','size':[0.4775,0.5208,0.71]}]},"
+        "{'name':'reel','mass':688,'position':[%.9g,-0.02,1.125001],"
+        "'angular_velocity':[-2,%.9g,5.7],"
+        "'shapes':[{'type':'cylinder','radius':0.32,'length':0.83}]}]}",
+        margin, 0.03 + 0.01 * seed, 4.2 - 0.3 * seed);
+    double deepest = 0.0;
+    while (s.sim != NULL && !perp_sim_finished(s.sim)) {
+        if (perp_sim_step(s.sim) != PERP_OK) {
+            break;
+        }
+        const double depth = perp_sim_step_info(s.sim).penetration;
+        deepest = depth <= deepest ? deepest : depth;
+    }
+    if (s.sim == NULL || !perp_sim_finished(s.sim)) {
+        deepest = INFINITY;
+    }
+    scene_sim_close(&s);
+    return deepest;
+}
+
+/* How far to look is the scene's word; which way bodies turn must be known all the same. */
+TEST(a_margin_that_the_scene_sets_leaves_turns_foreseen)
+{
+    for (int seed = 0; seed < 3; ++seed) {
+        const double own = deepest_reel(seed, ""), given = deepest_reel(seed, "'margin':0.1,");
+        TEST_PRINT("overlap %.2e with the margin of the motion, %.2e with one that is given", own,
+                   given);
+        CHECK_AT_MOST(own, 2e-3);
+        CHECK_AT_MOST(given, 2e-3);
+    }
+}

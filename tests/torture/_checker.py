@@ -33,6 +33,9 @@ class Recording:
             v = v.reshape(frames, count, 3 if d == 2 else 6)
             self.x, self.v = q[:, :, :d], v[:, :, :d]
             self.turn, self.w = q[:, :, d:], v[:, :, d:]
+            # What moved the poses: velocities may be projected after the step.
+            solved = f["state/v_solved"][()] if "v_solved" in f["state"] else v
+            self.solved = solved.reshape(v.shape) if solved.size == v.size else v
             self.kinetic, self.potential = f["energy/kinetic"][()], f["energy/potential"][()]
             self.total = f["energy/total"][()]
             self.fallbacks = f["solver/fallbacks"][()].ravel() if "fallbacks" in f["solver"] else None
@@ -304,6 +307,32 @@ class Checker:
                 return False
         return True
 
+    def spring_errors(self):
+        """What implicit springs may hold more than their law has taken, so far. The law is linear in the step: the
+        length x' at its end differs from that by e = u^2/2l + sum r theta^2/2 (u the motion across the line, no
+        more than u itself; r theta where that is less), which stores k e (|x' - x0| + 3e/2) at most."""
+        rec = self.rec
+        sum_ = np.zeros(rec.frames)
+        if self.adaptive:
+            return sum_
+        _, angle = self.step_motion()
+        for s in self.springs:
+            if s.get("implicit") is False:
+                continue
+            d = self.world_points(s["b"], s.get("at_b", [0.0] * self.dim)) - \
+                self.world_points(s["a"], s.get("at_a", [0.0] * self.dim))
+            length = np.linalg.norm(d, axis=1)
+            e = np.zeros(rec.frames)
+            u = np.linalg.norm(np.diff(d, axis=0), axis=1)
+            e[1:] = np.minimum(u, u ** 2 / (2 * np.maximum(np.minimum(length[1:], length[:-1]), 1e-300)))
+            for key in "ab":
+                if s[key] != "world":
+                    r, theta = np.linalg.norm(s.get("at_" + key, [0.0])), angle[:, self.index[s[key]]]
+                    e += r * np.minimum(theta ** 2 / 2, theta + 2)
+            stretch = np.abs(length - s.get("rest", length[0]))
+            sum_ += np.cumsum(s.get("stiffness", 0.0) * e * (stretch + 1.5 * e) * np.r_[0, rec.dt > 0])
+        return sum_
+
     def check_growth(self, kinetic, weight, stored):
         """In a passive scene energy may grow by the scheme's error of first order, not more.
 
@@ -340,7 +369,8 @@ class Checker:
             part = np.maximum(part, h * (w + v / max(b.radius, 0.1 * self.size)))
             bounce += self.mass[i] * g[i] * h * v
         impacts = np.cumsum(rec.impact != 0)
-        limit = floor + supply * (0.1 + 2 * part) + bounce * (1 + impacts)
+        errors = self.spring_errors()
+        limit = floor + errors + (supply + errors) * (0.1 + 2 * part) + bounce * (1 + impacts)
         room = 1e-9 * (np.abs(weight).sum(1) + kinetic.sum(1) + stored.sum(1))
         grown = total - total[0]
         over = grown - limit - room
@@ -376,16 +406,14 @@ class Checker:
                 anchored.add(self.index[c["body"]])
         for j in self.joints:
             always.append([self.index.get(j[k], -1) for k in ("a", "b")])
-        if self.adaptive and (anchored or any(-1 in e for e in always)):
-            return  # a frame has only the contacts of the second half of its step
         if all(b.inertia is None for b in self.bodies if b.dynamic):
             return
         frame = np.repeat(np.arange(rec.frames), np.diff(rec.offset))
         acts = (np.abs(rec.impulse) > 0).any(1) if len(rec.impulse) else np.zeros(0, bool)
-        if self.adaptive:
-            acts[:] = True
         pairs = {}
-        if acts.any():
+        if self.adaptive:  # a frame has only the contacts of the second half of its step
+            pairs = self.pairs_in_reach()
+        elif acts.any():
             for k, a, b in np.unique(np.c_[frame[acts], rec.pair[acts]], axis=0):
                 pairs.setdefault(int(k), []).append((int(a), int(b)))
         spin = np.zeros((rec.frames, n, 1 if self.dim == 2 else 3))
@@ -434,6 +462,30 @@ class Checker:
                     continue
                 self.momentum_of(members, before[frames], np.array(frames), spin,
                                  torqued.isdisjoint(members) and unknown.isdisjoint(members))
+
+    def pairs_in_reach(self):
+        """Of each frame the pairs that can have met in its step: balls around the bodies, enlarged by their
+        motion, meet at its start or its end."""
+        rec = self.rec
+        motion, _ = self.step_motion()
+        pairs = {}
+        for i, A in enumerate(self.bodies):
+            for j in range(i + 1, len(self.bodies)):
+                B = self.bodies[j]
+                if not self.collides(i, j):
+                    continue
+                moved = motion[:, i] + motion[:, j]
+                far = np.linalg.norm(rec.x[:, i] - rec.x[:, j], axis=1) - A.radius - B.radius
+                if not (A.primitives and B.primitives):
+                    far[:] = np.inf
+                for one, other, k1, k2 in ((A, B, i, j), (B, A, j, i)):
+                    seen = np.einsum("kji,kj->ki", rec.R[:, k1], rec.x[:, k2] - rec.x[:, k1])
+                    for n, c in one.halfspaces:
+                        far = np.minimum(far, seen @ n - c - other.radius)
+                near = np.minimum(far[1:], far[:-1]) <= 2 * moved[1:] + 1e-6 * self.size
+                for k in np.nonzero(near)[0] + 1:
+                    pairs.setdefault(int(k), []).append((i, j))
+        return pairs
 
     def momentum_of(self, members, k0, k, spin, angular):
         rec = self.rec
@@ -529,6 +581,7 @@ class Checker:
         spin = np.linalg.norm(rec.w, axis=2)
         radius = np.array([b.radius for b in self.bodies])
         fastest, quickest = np.maximum(spin[1:], spin[:-1]), np.maximum(speed[1:], speed[:-1])
+        fastest = np.maximum(fastest, np.linalg.norm(rec.solved[1:, :, self.dim:], axis=2))
         # With fixed steps an impact happens within the step that follows: poses are displaced by up to h
         # times the jump of the velocities, and the step goes on from there.
         last = 0
@@ -566,6 +619,27 @@ class Checker:
                     depth = np.maximum(depth, (a.depth(y) + b.radii).max(1))
         return depth
 
+    def with_kept_overlap(self, i, j, room, deep):
+        """Where contacts push in directions that exclude each other a step keeps the overlap: it reads the gaps
+        of the pair as 0, and the recording says so. Such a step leaves what it found, and its own motion. A
+        contact that is the only law on its bodies excludes nothing."""
+        rec = self.rec
+        frame = np.repeat(np.arange(rec.frames), np.diff(rec.offset))
+        of_pair = ((rec.pair == (i, j)) | (rec.pair == (j, i))).all(1)
+        kept = np.zeros(rec.frames, bool)
+        kept[frame[of_pair & (rec.gap == 0)]] = True
+        kept[frame[of_pair & (rec.gap < 0)]] = False
+        names = {self.bodies[i].name, self.bodies[j].name}
+        if not any(names & {x["a"], x["b"]} for x in self.joints):
+            movers = [x for x in (i, j) if self.bodies[x].dynamic]
+            acting = np.isin(rec.pair, movers).any(1) & (rec.impulse[:, 0] > 0)
+            kept &= np.bincount(frame[acting], minlength=rec.frames) > 1
+        room = room.copy()
+        for k in np.nonzero(kept)[0]:
+            if k > 0 and deep[k - 1]:
+                room[k] += room[k - 1]
+        return room
+
     def check_overlap(self):
         rec = self.rec
         motion, _ = self.step_motion()
@@ -596,8 +670,12 @@ class Checker:
                 room = 2 * moved
                 if self.stepper == "anitescu-potra":  # overlap stays
                     room = np.cumsum(2 * moved)
-                elif self.adaptive or rec.fallbacks.any():
+                elif self.adaptive:
                     room = np.maximum.accumulate(room)  # the overlap may be kept for a step
+                else:
+                    deep = np.zeros(rec.frames, bool)
+                    deep[frames] = depth > 1e-9 * scale
+                    room = self.with_kept_overlap(i, j, room, deep)
                 start = max(0.0, depth[0]) if frames[0] == 0 else 0.0
                 room = room[frames] + soft + start + \
                     1e-6 * scale + 1e-12 * np.abs(rec.x).max()
@@ -724,6 +802,11 @@ class Checker:
             length = joint.get("length", gap[0])
             off = gap - length
             travel[1:] = np.linalg.norm(np.diff(apart, axis=0), axis=1)
+            # Poses may be moved after the step: what the velocities that solved it had moved.
+            moved = [rec.solved[:, self.index[joint[k]], :d] if joint[k] in self.index else 0.0 for k in "ab"]
+            swept = np.linalg.norm(moved[1] - moved[0], axis=1)[1:] * rec.dt + \
+                np.linalg.norm(la) * ta[1:] + np.linalg.norm(lb) * tb[1:]
+            travel[1:] = np.maximum(travel[1:], swept)
             self.carry(travel)
             # A tangential step of u leaves sqrt(l^2 + u^2) - l.
             second = np.minimum(travel ** 2 / np.maximum(2 * length, 1e-300), travel)
@@ -741,10 +824,11 @@ class Checker:
             second = 0.0
         ra, rb = np.linalg.norm(la), np.linalg.norm(lb)
         size = max(ra + rb, self.size)
-        # Linear in the step: what is left is r theta^2 / 2 of each body, and theta times the error of
-        # the step before, which is as large (twice all that here).
-        second = (second + ra * ta ** 2 + rb * tb ** 2) * (1 + ta + tb)
-        room = 1e-6 * size + 1e-12 * np.abs(rec.x).max() + 2 * second
+        # Linear in the step: what is left is r theta^2 / 2 of each body, and as rows act in the middle of the
+        # two points, theta / 2 times the error of the frame before (twice all that here).
+        second = second + ra * ta ** 2 + rb * tb ** 2
+        before = np.r_[0.0, np.maximum(off[:-1], 0.0)]
+        room = 1e-6 * size + 1e-12 * np.abs(rec.x).max() + 2 * second + (ta + tb) * before
         if self.adaptive:
             room = 3 * np.maximum.accumulate(room) + 1e-3 * size
         room = self.with_kept_errors(self.after_impacts(room))

@@ -97,6 +97,19 @@ def energy_that_comes_from_nowhere_is_found():
 
 
 @test
+def energy_that_comes_from_nowhere_is_found_beside_a_spring():
+    scene = two_balls(duration=0.4)
+    scene["bodies"][1]["position"] = [2.0, 0.1]
+    scene["forces"] = [{"type": "spring", "a": "a", "b": "b", "stiffness": 20, "at_b": [0, 0.2]}]
+
+    def speed_up(f):
+        v = f["state/v"][()]
+        v[20:] *= 1.2
+        f["state/v"][...] = v
+    assert "growth" in falsify(record(scene), speed_up)
+
+
+@test
 def a_body_on_the_other_side_of_a_plate_is_found():
     def drop(f):
         q = f["state/q"][()]
@@ -136,6 +149,31 @@ def a_changed_spin_is_found():
         f["state/v"][...] = v
     found = falsify(record(two_balls()), spin)
     assert found == {"momentum"}, found
+
+
+@test
+def a_momentum_that_changes_in_an_adaptive_step_is_found_also_beside_a_floor():
+    scene = two_balls(step={"error": 1e-4, "initial": 0.01, "max": 0.02})
+    scene["bodies"].append({"name": "floor", "type": "static",
+                            "shapes": [{"type": "halfplane", "normal": [0, 1], "offset": -3}]})
+
+    def turn(f):
+        v = f["state/v"][()]
+        v[10:, 0:2] = v[10:, 1::-1]
+        f["state/v"][...] = v
+    found = falsify(record(scene), turn)
+    assert found == {"momentum"}, found
+
+
+@test
+def an_overlap_that_grows_while_its_gap_is_read_as_it_is_is_found():
+    def sink(f, gap):
+        q, g = f["state/q"][()], f["contacts/gap"][()]
+        q[30:, 9] -= 0.002 * np.arange(len(q) - 30)  # further in every step, and slower than it looks
+        g[:] = gap
+        f["state/q"][...], f["contacts/gap"][...] = q, g
+    path = record(ball_on_plate(duration=0.8))
+    assert "overlap" in falsify(path, lambda f: sink(f, -0.01))
 
 
 @test

@@ -1,6 +1,7 @@
 /* The ledger of a frame against the recorded energies: what holds, and each way not to. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "perp/perp.h"
 #include "perp_test.h"
@@ -23,11 +24,11 @@ typedef struct sample {
     char why[PERPI_LEDGER_MESSAGE_SIZE];
 } sample;
 
-static bool sample_open(sample* s)
+static bool sample_of(sample* s, const char* scene)
 {
     *s = (sample){.q = {0, 0, 0, 1, 0, 0, 0}};
     if (perp_context_create(NULL, &s->context) != PERP_OK ||
-        scene_parse(s->context, slider, "test", &s->scene) != PERP_OK) {
+        scene_parse(s->context, scene, "test", &s->scene) != PERP_OK) {
         return false;
     }
     s->model = perp_scene_model(s->scene);
@@ -36,6 +37,11 @@ static bool sample_open(sample* s)
     s->frame.info.ledger = (perp_ledger){
         .change = -0.5, .forces = 0.25, .friction = -0.5, .step_loss = -0.25, .magnitude = 1.0};
     return true;
+}
+
+static bool sample_open(sample* s)
+{
+    return sample_of(s, slider);
 }
 
 static void sample_close(sample* s)
@@ -126,6 +132,22 @@ TEST(what_only_takes_energy_does_not_give_it)
                       .impacts = -1.0,
                       .magnitude = 5.5};
     CHECK(holds(&s, &l));
+    sample_close(&s);
+}
+
+/* Without gravity, 2 kg at rest: in a step of 0.01 s the rounding of a pose of 0.5 m is worth 2e-28 J. */
+TEST(what_is_at_rest_has_the_energy_of_rounding)
+{
+    sample s;
+    REQUIRE(sample_of(&s, "{'step': 0.01, 'duration': 1, 'bodies': ["
+                          " {'name': 'ball', 'mass': 2, 'inertia': [1, 1, 1],"
+                          "  'shapes': [{'type': 'sphere', 'radius': 0.5}]}]}"));
+    s.before = (perpi_ledger_start){.step = 3};
+    s.frame = (perp_frame){.step = 4, .time = 0.01, .q = s.q};
+    s.frame.energy = (perp_energy){.kinetic = 5e-32, .total = 5e-32};
+    CHECK(holds(&s, &(perp_ledger){.change = 5e-32, .joints = 5e-32, .magnitude = 5e-32}));
+    s.frame.energy = (perp_energy){.kinetic = 1e-25, .total = 1e-25};
+    CHECK(!holds(&s, &(perp_ledger){.change = 1e-25, .joints = 1e-25, .magnitude = 1e-25}));
     sample_close(&s);
 }
 
