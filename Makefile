@@ -12,13 +12,14 @@ ci_flag := $(if $(filter-out false 0,$(CI)),ON,OFF)
 configure := cmake --preset release --log-level=NOTICE \
 	-DPERP_WERROR=$(ci_flag) -DPERP_ASSERTS=$(ci_flag)
 
-.PHONY: help deps build demo test torture bench bench-solvers experiments docs install format clean
+.PHONY: help deps test-deps build demo test test-slow torture bench bench-solvers experiments docs install format clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make build          install what is missing and build $(release)/perp'
+	@echo 'make build          build $(release)/perp and the library; packages that are missing are named and installed'
 	@echo 'make demo           run the demo scene; recording, summary and replay page under build/demo/'
-	@echo 'make test           build and run all tests'
+	@echo 'make test           build and run the tests'
+	@echo 'make test-slow      the tests of minutes: everyday scenes, killed runs, the documentation'
 	@echo 'make torture        run RUNS=$(RUNS) random scenes and check each (SEED=n: one, ONLY=stepper=implicit,...); build/torture/'
 	@echo 'make bench          run all benchmarks; JSON under build/bench/'
 	@echo 'make bench-solvers  run the solver benchmark only'
@@ -31,9 +32,12 @@ help:
 deps:
 	@scripts/install-deps
 
+test-deps:
+	@scripts/install-deps --test
+
 build: deps
 	@$(configure)
-	@cmake --build $(release)
+	@cmake --build $(release) --target perp_product
 
 demo: build
 	@mkdir -p build/demo
@@ -43,10 +47,15 @@ demo: build
 	@if $(release)/perp replay build/demo/demo.h5 -o build/demo/demo.html --force --quiet; \
 	then echo 'page:      build/demo/demo.html (open it in a browser)'; fi
 
-test: build
-	@scripts/run-tests $(release)
+test: test-deps build
+	@cmake --build $(release)
+	@scripts/run-tests $(release) -LE slow
 
-torture: build
+test-slow: test-deps build
+	@cmake --build $(release)
+	@scripts/run-tests $(release) -L slow
+
+torture: test-deps build
 	PERP=$(abspath $(release)/perp) tests/torture/torture --out build/torture \
 		$(if $(SEED),--seed $(SEED),--runs $(RUNS)) $(if $(ONLY),--only '$(ONLY)')
 
@@ -58,11 +67,11 @@ bench-solvers: build
 	@cmake --build $(release) --target bench
 	@scripts/run-bench $(release) solvers
 
-experiments: build
+experiments: test-deps build
 	@cmake --build $(release) --target experiments
 	@scripts/run-experiments $(release) $(ONLY)
 
-docs: build
+docs: test-deps build
 	@scripts/check-links
 	@scripts/build-docs $(release)/perp build/docs
 

@@ -173,8 +173,18 @@ int cli_args_parse(const cli_verb* verb, int argc, char** argv, cli_args* args, 
         i += used;
     }
     args->json = cli_flag(args, "--json");
-    if (args->word_count < verb->words_min || args->word_count > verb->words_max) {
-        return cli_fail(args->json, CLI_BAD_INPUT, "usage: perp %s %s", verb->name, verb->usage);
+    if (args->word_count > verb->words_max) {
+        const char* extra = args->word[verb->words_max];
+        const bool out =
+            find_option(verb, "--out", strlen("--out")) != NULL && cli_value(args, "--out") == NULL;
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        "%s: '%.200s' is one argument too many%s%.200s%s; usage: perp %s %s",
+                        verb->name, extra, out ? " (did you mean '--out " : "", out ? extra : "",
+                        out ? "'?)" : "", verb->name, verb->usage);
+    }
+    if (args->word_count < verb->words_min) {
+        return cli_fail(args->json, CLI_BAD_INPUT, "%s: an argument is missing; usage: perp %s %s",
+                        verb->name, verb->name, verb->usage);
     }
     return CLI_DONE;
 }

@@ -498,6 +498,7 @@ static int check_scene(const cli_args* args, const char* path, const cli_overrid
         return cli_fail(args->json, cli_exit_of(status), "%s: %s", path,
                         perp_context_error(context));
     }
+    cli_advise_step(*scene);
     if (args->json) {
         print_json(*scene, *sim, penetration);
     } else {

@@ -146,6 +146,9 @@ void cli_scene_list_free(cli_scene* list);
  * scene; of a broken one, what is wrong with it. */
 char* cli_scene_describe(const char* path, int* dimension);
 
+/* Warns on stderr where a body falls by more than the smallest body's size within one step. */
+void cli_advise_step(const perp_scene* scene);
+
 /* --size WxH, each side from low to high; untouched if it is not given. */
 int cli_read_size(const cli_args* args, int low, int high, int* width, int* height);
 

@@ -405,9 +405,10 @@ const cli_verb cli_verb_compare = {
     .name = "compare",
     .usage = "A.h5 B.h5 [--markdown|--json]",
     .summary = "how far two recordings are apart: motion, energy, certificates",
-    .text = "Bodies are matched by name; those without a namesake are named and left out. "
-            "Compared is the time\nthat both cover, at every frame of either; a side without a "
-            "frame there is interpolated.",
+    .text =
+        "Every value in which the two scenes differ is listed. Bodies are matched by name; those "
+        "without a\nnamesake are named and left out. Compared is the time that both cover, at "
+        "every frame of either;\na side without a frame there is interpolated.",
     .words_min = 2,
     .words_max = 2,
     .option = options,

@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "compare.h"
+#include "scene_diff.h"
 
 #define BODIES_SHOWN 20
 #define CELL 24
+#define DIFFERENCES_SHOWN 20
+#define VALUE_SIZE 48 /* bytes of a value that are shown */
 
 /* ---- tables -----------------------------------------------------------------------------------*/
 
@@ -120,6 +123,43 @@ static void put_lonely(const compare_side* of, const compare_side* other, char l
         printf(", and %d more", count - BODIES_SHOWN);
     }
     printf(count > 0 ? "\n" : "");
+}
+
+/* What was changed between the two scenes: one line for each value. */
+static void put_differences(const compare_result* r, bool markdown)
+{
+    json_t* found = scene_diff(perp_scene_text(r->a.scene), perp_scene_text(r->b.scene));
+    const size_t count = json_array_size(found);
+    const char *begin = markdown ? "- " : "   ", *mark = markdown ? "`" : "";
+    if (count == 0) {
+        printf("%sthe two scenes are the same\n", begin);
+    } else {
+        printf("%sthe scenes differ in %zu value%s:\n", begin, count, count > 1 ? "s" : "");
+    }
+    for (size_t i = 0; i < count && i < DIFFERENCES_SHOWN; ++i) {
+        const json_t* d = json_array_get(found, i);
+        const char* name = json_string_value(json_object_get(d, "name"));
+        char a[VALUE_SIZE], b[VALUE_SIZE];
+        scene_diff_text(json_object_get(d, "a"), a, sizeof a);
+        scene_diff_text(json_object_get(d, "b"), b, sizeof b);
+        printf("  %s%s", begin, mark);
+        cli_put(json_string_value(json_object_get(d, "path")));
+        printf("%s", mark);
+        if (name != NULL) {
+            printf(" (");
+            cli_put_name(name, 0);
+            printf(")");
+        }
+        printf(": %s", mark);
+        cli_put(a);
+        printf("%s in A, %s", mark, mark);
+        cli_put(b);
+        printf("%s in B\n", mark);
+    }
+    if (count > DIFFERENCES_SHOWN) {
+        printf("  %s%zu more; --json lists all\n", begin, count - DIFFERENCES_SHOWN);
+    }
+    json_decref(found);
 }
 
 static void put_how(const compare_result* r, bool markdown)
@@ -237,6 +277,7 @@ void compare_print_text(const compare_result* r, bool markdown)
     put_side('B', &r->b, markdown);
     put_lonely(&r->a, &r->b, 'A', markdown);
     put_lonely(&r->b, &r->a, 'B', markdown);
+    put_differences(r, markdown);
     put_how(r, markdown);
     printf("\n");
     put_bodies(r, markdown);
@@ -314,6 +355,8 @@ void compare_print_json(const compare_result* r)
     json_object_set_new(o, "b", side_json(&r->b));
     json_object_set_new(o, "only_in_a", lonely_json(&r->a, &r->b));
     json_object_set_new(o, "only_in_b", lonely_json(&r->b, &r->a));
+    json_object_set_new(o, "scene_differences",
+                        scene_diff(perp_scene_text(r->a.scene), perp_scene_text(r->b.scene)));
     json_object_set_new(o, "from", cli_number(r->from));
     json_object_set_new(o, "to", cli_number(r->to));
     json_object_set_new(o, "times", json_integer(r->times));

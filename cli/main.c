@@ -66,7 +66,7 @@ static int dispatch(int argc, char** argv)
         return CLI_DONE;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("perp %s\n", PERP_VERSION_STRING);
+        printf("perp %s\n", perp_version_string());
         return CLI_DONE;
     }
     const cli_verb* verb = cli_verb_find(argv[1]);

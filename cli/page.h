@@ -96,6 +96,7 @@ bool page_door_step(page_door* door, const page_sample* sample);
 
 typedef struct page_run {
     json_t* header;
+    char* scene;       /* its text */
     page_bytes blob;   /* deflated */
     size_t plain;      /* bytes before that */
     int64_t frames;    /* in the page */

@@ -790,6 +790,7 @@ static void put_header(packer* p, const char* path, page_run* run)
     (void)json_object_set_new(o, "contacts.pushing_only", json_boolean(p->pushing_only));
     (void)json_object_set_new(o, "columns", json_incref(p->columns));
     run->header = o;
+    run->scene = strdup(perp_scene_text(p->scene));
 }
 
 static double magnitude(json_t* header)
@@ -878,6 +879,7 @@ page_status page_pack(perp_context* context, const char* path, page_run* run, pe
 void page_run_free(page_run* run)
 {
     json_decref(run->header);
+    free(run->scene);
     page_bytes_free(&run->blob);
     *run = (page_run){0};
 }

@@ -724,10 +724,30 @@ static int check_options(plot* p)
     return cli_read_size(p->args, 40, 10000, &p->width, &p->height);
 }
 
+/* Quantities first and the recording last is an easy mistake. */
+static int check_order(const plot* p)
+{
+    const cli_args* args = p->args;
+    if (access(args->word[0], F_OK) == 0) {
+        return CLI_DONE;
+    }
+    for (int i = 1; i < args->word_count; ++i) {
+        if (access(args->word[i], F_OK) == 0) {
+            return cli_fail(args->json, CLI_BAD_INPUT,
+                            "plot: the recording comes first: perp plot %.200s %.200s...",
+                            args->word[i], args->word[0]);
+        }
+    }
+    return CLI_DONE;
+}
+
 static int plot_all(plot* p)
 {
     static const char* const names[] = {"gnuplot", NULL};
     int exit_status = check_options(p);
+    if (exit_status == CLI_DONE) {
+        exit_status = check_order(p);
+    }
     if (exit_status == CLI_DONE) {
         exit_status = open_recording(p);
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "page.h"
+#include "scene_diff.h"
 
 /* R.h5 -> R.html, where the user stands. */
 static char* default_name(const char* recording)
@@ -40,6 +41,30 @@ static int pack_runs(const cli_args* args, page_run* run)
     }
     perp_context_destroy(context);
     return exit_status;
+}
+
+/* Two runs: the header of the second says what differs between the scenes. */
+static void add_differences(page_run* run)
+{
+    if (run[0].scene == NULL || run[1].scene == NULL) {
+        return;
+    }
+    json_t* lines = json_array();
+    json_t* found = scene_diff(run[0].scene, run[1].scene);
+    for (size_t i = 0; i < json_array_size(found); ++i) {
+        const json_t* d = json_array_get(found, i);
+        char a[48], b[48];
+        scene_diff_text(json_object_get(d, "a"), a, sizeof a);
+        scene_diff_text(json_object_get(d, "b"), b, sizeof b);
+        json_t* line = json_object();
+        json_object_set(line, "path", json_object_get(d, "path"));
+        json_object_set(line, "name", json_object_get(d, "name"));
+        json_object_set_new(line, "a", page_text(a));
+        json_object_set_new(line, "b", page_text(b));
+        json_array_append_new(lines, line);
+    }
+    json_decref(found);
+    json_object_set_new(run[1].header, "differences", lines);
 }
 
 static void tell(const cli_args* args, const char* path, const page_run* run, long long size)
@@ -89,6 +114,9 @@ static int run(const cli_args* args)
     int exit_status = page_file_begin(&out, path, cli_flag(args, "--force"), args->json);
     if (exit_status == CLI_DONE) {
         exit_status = pack_runs(args, runs);
+        if (exit_status == CLI_DONE && args->word_count == 2) {
+            add_differences(runs);
+        }
         if (exit_status == CLI_DONE) {
             exit_status = page_file_write(&out, runs, args->word_count, &size);
         }

@@ -155,6 +155,9 @@ static int create_sim(run_state* r)
     perp_sim_def def = perp_sim_def_from_scene(r->scene);
     def.keep_going = r->keep_going;
     const perp_status status = perp_sim_create_from_scene_def(r->context, r->scene, &def, &r->sim);
+    if (status == PERP_OK && !r->quiet) {
+        cli_advise_step(r->scene);
+    }
     return status == PERP_OK ? CLI_DONE : fail_in_scene(r, status);
 }
 

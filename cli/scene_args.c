@@ -28,6 +28,13 @@ static const char* pointer_of(const char* option)
     return NULL;
 }
 
+static bool is_number(const char* text)
+{
+    char* end = NULL;
+    (void)strtod(text, &end);
+    return end != text && *end == '\0';
+}
+
 /* --set POINTER=VALUE: the copy is cut at the first '='. */
 static int split_set(const cli_args* args, const char* text, char** copy, perp_override* override)
 {
@@ -58,6 +65,13 @@ int cli_overrides_gather(const cli_args* args, cli_overrides* overrides)
         const cli_given* given = &args->given[i];
         const char* pointer = pointer_of(given->option->name);
         const int32_t n = overrides->count;
+        if (strcmp(given->option->name, "--friction") == 0 && is_number(given->value)) {
+            return cli_fail(
+                args->json, CLI_BAD_INPUT,
+                "--friction takes the name of a cone (perp help run); for a coefficient of "
+                "%s give --set /friction/default=%s",
+                given->value, given->value);
+        }
         if (pointer != NULL) {
             overrides->item[n] = (perp_override){pointer, given->value};
         } else if (strcmp(given->option->name, "--set") == 0) {

@@ -21,6 +21,7 @@ if(TARGET perp_cli AND NOT CMAKE_CROSSCOMPILING)
         COMMAND perp_cli help --completion fish > ${manners}/perp.fish
         DEPENDS perp_cli VERBATIM)
     add_custom_target(perp_manners ALL DEPENDS ${manners}/perp.1)
+    add_dependencies(perp_product perp_manners)
     install(FILES ${manners}/perp.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
     install(FILES ${manners}/perp.bash
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME perp)

@@ -13,11 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "perp/version.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define PERP_VERSION_STRING "0.1.0"
 
 #if defined(__GNUC__)
 #define PERP_API __attribute__((visibility("default")))
@@ -28,6 +28,12 @@ extern "C" {
 #define PERP_NODISCARD
 #define PERP_PRINTF(fmt, args)
 #endif
+
+/* The version of the library that runs, as major * 10000 + minor * 100 + patch, and as text, "0.2.0".
+ * PERP_VERSION_NUMBER and PERP_VERSION_STRING are those of the header that was compiled; while the
+ * major version is 0, a program must run with the minor version that it was compiled for. */
+PERP_API int32_t perp_version(void);
+PERP_API const char* perp_version_string(void);
 
 /* The result of a call. Anything but PERP_OK leaves the outputs untouched and a message in the
  * context. The numbers are part of the ABI. */

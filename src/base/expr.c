@@ -233,9 +233,12 @@ static perp_status unknown_name(parser* p, size_t start, const char* name)
     known[FUNCTION_COUNT + 3] = NULL;
     const char* nearest = perpi_nearest(name, known);
     char message[128];
-    snprintf(message, sizeof message, "unknown name '%s'%s%s%s", name,
-             nearest != NULL ? " (did you mean '" : "", nearest != NULL ? nearest : "",
-             nearest != NULL ? "'?)" : "");
+    if (nearest != NULL) {
+        snprintf(message, sizeof message, "unknown name '%s' (did you mean '%s'?)", name, nearest);
+    } else {
+        snprintf(message, sizeof message, "unknown name '%s' (the only variable is the time, t)",
+                 name);
+    }
     return fail_at(p, start, message);
 }
 

@@ -28,6 +28,9 @@
 #include "contact/rules.h"
 #include "shape/builtin.h"
 
+/* Of the size: gaps that differ by less than this after every motion within the margin are equal. */
+#define SAME_GAP 1e-12
+
 enum { ORDERS = 7 /* orders of the edges, so groups of a pair: 3 bits of the feature's number */ };
 
 /* ---- the far side ---------------------------------------------------------------------------------- */
@@ -210,6 +213,67 @@ static uint64_t trim(const perpi_polygon_meeting* m, uint64_t mask)
     }
 }
 
+/* How far along the edge (counter-clockwise on a) the vertex of the pair lies. */
+static double place_along(const perpi_feature_pair* f, vec3 along)
+{
+    return v3_dot(along, f->p);
+}
+
+/* Of a group that is told by two parallel edges, one of each polygon, the pair whose vertex lies over the
+ * other edge: on the side `way` (+1 or -1 along a's edge) of the middle that is the one farther back. The group is
+ * one or two pairs; -1: it is no such group. */
+static int32_t inner_pair(const perpi_polygon_meeting* m, uint64_t mask, vec3 along, double way)
+{
+    int32_t inner = -1, count = 0;
+    for (int32_t i = 0; i < m->count; ++i) {
+        if (!(mask >> i & 1U)) {
+            continue;
+        }
+        const perpi_feature_pair* f = &m->pair[i];
+        if (count == 0 || way * (place_along(f, along) - place_along(&m->pair[inner], along)) <
+                              -PERPI_TOUCH_TIE * m->size) {
+            inner = i;
+        }
+        count += 1;
+    }
+    return count <= 2 ? inner : -1;
+}
+
+/* Two edges that lie flat on each other. The groups of the orders before and after they are parallel then say
+ * no more than that the vertex at either end of the stretch in which they overlap stays off the other edge
+ * (docs/notation.md, "Flat on flat"): these members stay. */
+static void reduce_flat(const perpi_polygon_meeting* m, uint64_t group[2])
+{
+    int32_t edge[2] = {-1, -1};
+    vec3 n[2];
+    for (int32_t i = 0; i < m->count; ++i) {
+        const perpi_feature_pair* f = &m->pair[i];
+        if (!((group[0] | group[1]) >> i & 1U)) {
+            continue;
+        }
+        if (edge[f->side] >= 0 && edge[f->side] != f->edge) {
+            return;
+        }
+        edge[f->side] = f->edge;
+        n[f->side] = f->n;
+    }
+    if (edge[0] < 0 || edge[1] < 0 || (group[0] & group[1]) != 0 ||
+        !(v3_norm(v3_add(n[0], n[1])) * m->margin <= SAME_GAP * m->size)) {
+        return;
+    }
+    /* before the edges are parallel (a turned clockwise) their ends along a's edge are near each other */
+    const vec3 along = v3(-n[0].y, n[0].x, 0);
+    const int32_t first = inner_pair(m, group[0], along, 1.0);
+    const int32_t second = inner_pair(m, group[1], along, -1.0);
+    if (first < 0 || second < 0 ||
+        !(place_along(&m->pair[first], along) - place_along(&m->pair[second], along) >
+          PERPI_TOUCH_TIE * m->size)) {
+        return;
+    }
+    group[0] = (uint64_t)1 << first;
+    group[1] = (uint64_t)1 << second;
+}
+
 static double most_open(const perpi_polygon_meeting* m, uint64_t mask)
 {
     double most = -INFINITY;
@@ -267,6 +331,9 @@ perp_status perpi_peg_polygons(perpi_polygon_meeting* m, const perpi_feature_pai
         if (mask != 0 && !(open > m->margin) && !(far != 0 && open < floor)) {
             group[groups++] = trim(m, mask);
         }
+    }
+    if (orders == 2 && groups == 2) {
+        reduce_flat(m, group);
     }
     perp_status status = PERP_OK;
     for (int32_t g = 0; status == PERP_OK && g < groups; ++g) {

@@ -189,8 +189,7 @@ perp_status perpi_body_mass(perp_model* model, const perp_body_def* def, perpi_b
         return perpi_check_inertia(context, model->dimension, body->inertia);
     }
     if (isnan(def->mass)) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "mass: a dynamic body needs mass or density, got neither (or NaN)");
+        return perpi_fail(context, PERP_ERROR_INPUT, "mass: a dynamic body needs mass or density");
     }
     if (!(def->mass > 0.0) || !isfinite(def->mass)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "mass: must be > 0, got %g", def->mass);

@@ -109,6 +109,33 @@ static bool is_blank(const char* text, size_t length)
     return true;
 }
 
+/* What jansson's words for a misplaced token most often mean; "" if nothing is known. position: just
+ * after the token. */
+static const char* syntax_hint(const char* text, size_t length, const json_error_t* error)
+{
+    const size_t end = error->position > 0 ? (size_t)error->position : 0;
+    if (end == 0 || end > length) {
+        return "";
+    }
+    const char last = text[end - 1];
+    size_t before = end - 1;
+    while (before > 0 && is_blank(text + before - 1, 1)) {
+        --before;
+    }
+    const char previous = before > 0 ? text[before - 1] : '\0';
+    if ((last == ']' || last == '}') && previous == ',') {
+        return "; remove the comma before it: none follows the last entry";
+    }
+    if (last == '\'') {
+        return "; strings stand in double quotes";
+    }
+    if (strstr(error->text, "expected near") != NULL && strchr("\"{[", last) != NULL &&
+        strncmp(error->text, "':'", 3) != 0) {
+        return "; is a comma missing before it?";
+    }
+    return "";
+}
+
 static perp_status load(perp_context* context, const char* text, size_t length, const char* origin,
                         json_t** root)
 {
@@ -124,9 +151,10 @@ static perp_status load(perp_context* context, const char* text, size_t length, 
     /* jansson names its own flags here; a user has none. */
     const bool zero = json_error_code(&error) == json_error_null_character ||
                       json_error_code(&error) == json_error_null_byte_in_key;
-    return perpi_fail(context, PERP_ERROR_INPUT, "%s: line %d, column %d: %s", origin,
+    return perpi_fail(context, PERP_ERROR_INPUT, "%s: line %d, column %d: %s%s", origin,
                       error.line > 0 ? error.line : 1, error.column > 0 ? error.column : 1,
-                      zero ? "a string must not hold the character \\u0000" : error.text);
+                      zero ? "a string must not hold the character \\u0000" : error.text,
+                      zero ? "" : syntax_hint(text, length, &error));
 }
 
 perp_status perpi_json_parse(perp_context* context, const char* text, size_t length,

@@ -144,6 +144,12 @@ static perp_status read_friction(perpi_reader* r, const json_t* root, perp_sim_d
         return PERP_OK;
     }
     const size_t mark = perpi_reader_enter(r, "friction");
+    if (json_is_number(friction)) {
+        return perpi_reader_fail(
+            r, PERP_ERROR_INPUT,
+            "must be an object, got a number: write {\"default\": %g} for that coefficient",
+            json_number_value(friction));
+    }
     PERPI_TRY(perpi_read_object(r, friction, known));
     PERPI_TRY(read_cone(r, friction, run));
     PERPI_TRY(perpi_read_integer(r, friction, "directions", r->dimension == 2 ? 2 : 3,

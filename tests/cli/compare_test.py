@@ -260,4 +260,40 @@ def an_interrupted_recording_is_compared_up_to_its_last_frame():
     assert "ended early" in perp("compare", "a.h5", "b.h5").out
 
 
+@test
+def what_differs_between_the_scenes_is_named():
+    scene = write_scene(duration=0.1)
+    perp("run", scene, "--out", "a.h5", "--quiet")
+    with open(scene) as file:
+        other = json.load(file)
+    other["friction"]["default"] = 0.1
+    other["bodies"].insert(1, {"name": "d|e", "type": "dynamic", "mass": 1, "inertia": [1, 1, 1],
+                               "position": [0, 9, 1]})
+    other["bodies"][3]["mass"] = 2.0   # as before, written otherwise: no difference
+    other["bodies"][4]["position"] = [0.2, 0.1, 3.5]
+    del other["bodies"][4]["shapes"][0]["radius"]
+    other["bodies"][4]["shapes"][0].update(type="capsule", radius=0.25, length=0.5)
+    del other["forces"]
+    with open("other.json", "w") as file:
+        json.dump(other, file)
+    perp("run", "other.json", "--out", "b.h5", "--quiet")
+    found = {d["path"]: d for d in perp("compare", "a.h5", "b.h5", "--json").json["scene_differences"]}
+    assert set(found) == {"/friction/default", "/bodies/1", "/bodies/3/position", "/forces",
+                          "/bodies/3/shapes/0/type", "/bodies/3/shapes/0/radius",
+                          "/bodies/3/shapes/0/length"}, found
+    # members of lists are matched by name; the pointer is that of A, or of B where only B has it
+    assert found["/bodies/1"]["name"] == "d|e" and "a" not in found["/bodies/1"]
+    assert found["/bodies/3/position"] == {"path": "/bodies/3/position", "name": "c",
+                                           "a": [0.2, 0.1, 3], "b": [0.2, 0.1, 3.5]}
+    assert found["/bodies/3/shapes/0/length"]["b"] == 0.5 and "b" not in found["/forces"]
+    text = perp("compare", "a.h5", "b.h5").out
+    assert "the scenes differ in 7 values:" in text, text
+    assert "/friction/default: 0.3 in A, 0.1 in B\n" in text, text
+    assert "/bodies/3/shapes/0/length (c): not given in A, 0.5 in B" in text, text
+    assert "- `/friction/default`: `0.3` in A" in perp("compare", "a.h5", "b.h5", "--markdown").out
+    assert "the two scenes are the same" in perp("compare", "a.h5", "a.h5").out
+    perp("replay", "a.h5", "b.h5", "--out", "ab.html", "--quiet")
+    assert '"path":"/friction/default"' in open("ab.html").read().replace('": ', '":')
+
+
 main("compare_test")

@@ -48,6 +48,27 @@ say "find_package_finds_it" $?
 "$prefix/bin/perp" list scenes >/dev/null
 say "the_installed_program_finds_its_scenes" $?
 
+# One version everywhere.
+version=$("$prefix/bin/perp" --version | cut -d' ' -f2)
+[[ $version == "$(pkg-config --modversion perp)" && -e $libdir/libperp.so.$version ]] &&
+    grep -qF "\"$version\"" "$libdir/cmake/perp/perpConfigVersion.cmake"
+say "program_and_packages_have_one_version" $?
+
+# A project that takes perp in gets its library and nothing else. (Only configured: a build takes long.)
+mkdir -p subproject
+cat >subproject/CMakeLists.txt <<EOF
+cmake_minimum_required(VERSION 3.25)
+project(user C)
+add_subdirectory("$PERP_SOURCE" perp)
+add_executable(user "$PERP_SOURCE/examples/hello.c")
+target_link_libraries(user PRIVATE perp::perp)
+EOF
+cmake -G Ninja -S subproject -B subproject/build -DCMAKE_C_COMPILER="${PERP_CC:-cc}" >subproject.log 2>&1 &&
+    ninja -C subproject/build -t targets all >subproject.targets && grep -q '^user:' subproject.targets &&
+    grep -q 'libperp\.so' subproject.targets && ! grep -qE '^(test_|bench|experiment|perp_cli)' subproject.targets &&
+    [[ -z $(cd subproject/build && ctest -N 2>/dev/null | grep 'Test *#') ]]
+say "as_a_subproject_perp_is_its_library" $?
+
 # What a user's shell and man look for.
 share=$prefix/share
 for file in man/man1/perp.1 bash-completion/completions/perp zsh/site-functions/_perp \

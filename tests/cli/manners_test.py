@@ -425,4 +425,49 @@ def a_broken_scene_does_not_spoil_the_list():
     assert json.loads(perp("list", "scenes", "--json", env=env).out)["scenes"][1]["dimension"] is None
 
 
+@test
+def messages_say_what_was_probably_meant():
+    scene = write_scene(duration=0.1)
+    perp("run", scene, "--quiet", "--out", "r.h5")
+    wrench = '/forces=[{"type":"wrench","body":"a","force":["sin(%s)",0,0]}]'
+    for words, hint in [
+            (("check", scene, "--set", "/friction=0.5"), 'write {"default": 0.5}'),
+            (("run", scene, "--friction", "0.3"), "--set /friction/default=0.3"),
+            (("run", scene, "--set", wrench % "time"), "the only variable is the time, t"),
+            (("run", scene, "--set", wrench % "tt"), "did you mean 't'?"),
+            (("run", scene, "b.h5"), "did you mean '--out b.h5'?"),
+            (("replay", "r.h5", "r.h5", "x.html"), "did you mean '--out x.html'?"),
+            (("verify", "r.h5", "b.h5"), "'b.h5' is one argument too many; usage: perp verify"),
+            (("plot", "energy", "r.h5"), "the recording comes first: perp plot r.h5 energy"),
+            (("demo", "stak"), "did you mean 'stack'?")]:
+        message = perp(*words, status=2).err
+        assert hint in message, (words, message)
+    assert not os.path.exists("b.h5")
+    for text, hint in [('{"a": [1, 2,]}', "remove the comma"), ('{"a": 1, // none, here\n }', "remove the comma"),
+                       ("{'a': 1}", "double quotes"), ('{"a": 1 "b": 2}', "is a comma missing"),
+                       ('{"a": [{"b": 1} {"c": 2}]}', "is a comma missing")]:
+        with open("bad.json", "w") as file:
+            file.write(text)
+        message = perp("check", "bad.json", status=2).err
+        assert hint in message and "line " in message, (text, message)
+    for text in ('{"a": ]', '{"a"', '[1, 2', '{"a": 1]'):  # no guess where none is known
+        with open("bad.json", "w") as file:
+            file.write(text)
+        assert "comma" not in perp("check", "bad.json", status=2).err, text
+    message = perp("check", scene, "--set", "/bodies/1/mass=0", status=2).err
+    assert "NaN" not in message and "must be > 0" in message
+
+
+@test
+def a_step_that_is_far_too_long_is_remarked():
+    scene = write_scene(duration=2.0)
+    message = perp("check", scene, "--step", "1").err
+    assert "warning: the step of 1 is long" in message and "try --step 0.0" in message, message
+    assert "warning" in perp("run", scene, "--step", "1").err
+    assert perp("run", scene, "--step", "1", "--quiet").err == ""
+    for quiet in (("--step", "0.01"), ("--step", "1", "--set", "/gravity=[0,0,0]"),
+                  ("--set", '/step={"error":1e-3}')):
+        assert perp("check", scene, *quiet).err == "", quiet
+
+
 main("manners_test")

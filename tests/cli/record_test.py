@@ -96,7 +96,7 @@ def verify_is_content_with_every_kind_of_run():
 
 @test
 def a_flipped_bit_in_any_dataset_or_attribute_is_found():
-    perp("run", write_scene(duration=0.6), "--quiet", "--out", "r.h5")
+    perp("run", write_scene(duration=0.15), "--quiet", "--out", "r.h5")
     generator = random.Random(1)
     tried = 0
     for name, (_, shape, data) in datasets("r.h5").items():
@@ -137,12 +137,12 @@ def missing_and_extra_rows_are_found():
 
 @test
 def a_flipped_bit_anywhere_in_the_file_is_found_or_harmless():
-    perp("run", write_scene(duration=0.3), "--quiet", "--out", "r.h5")
+    perp("run", write_scene(duration=0.15), "--quiet", "--out", "r.h5")
     whole = open("r.h5", "rb").read()
     truth = datasets("r.h5")
     generator = random.Random(2)
     found = harmless = 0
-    for _ in range(150):
+    for _ in range(100):
         bit = generator.randrange(8 * len(whole))
         bad = bytearray(whole)
         bad[bit // 8] ^= 1 << bit % 8

@@ -3,10 +3,11 @@ what the page says (`...` stands for anything). What it claims about the physics
 import os
 import re
 import shlex
+import subprocess
 
 import h5py
 
-from _cli import SOURCE, main, perp, test
+from _cli import PERP, SOURCE, main, perp, test
 
 PAGE = os.path.join(SOURCE, "docs/tutorial.md")
 SCENES = os.path.join(SOURCE, "scenes/tutorial")
@@ -44,6 +45,18 @@ def every_command_prints_what_the_page_says():
         assert words[0] == "perp", command
         out = perp(*words[1:]).out
         assert re.fullmatch(pattern(expected), out), f"$ {command}\n{out}\nexpected\n{expected}"
+
+
+@test
+def the_block_of_the_readme_runs_as_it_is_pasted():
+    with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
+        block, = re.findall(r"^```sh\n(.*?)^```", file.read(), re.M | re.S)
+    path = os.path.dirname(os.path.abspath(PERP)) + os.pathsep + os.environ["PATH"]
+    done = subprocess.run(["bash", "-e", "-c", block], capture_output=True, text=True,
+                          env={**os.environ, "PATH": path})
+    assert done.returncode == 0, done.stdout[-500:] + done.stderr
+    assert {"ball.h5", "ball.html", "ball.svg", "ball.csv", "first.json"} <= set(os.listdir(".")), os.listdir(".")
+    assert "/friction/default: 0.2 in A, 0 in B" in done.stdout, done.stdout
 
 
 @test

@@ -271,12 +271,12 @@ static int run_folder(const char* folder, double processor_seconds)
 
 TEST(nothing_is_unexplained_in_the_built_in_scenes)
 {
-    CHECK(run_folder(PERP_SOURCE_DIR "/scenes", 0.4) > 30);
+    CHECK(run_folder(PERP_SOURCE_DIR "/scenes", 0.2) > 30);
 }
 
 TEST(nothing_is_unexplained_in_the_gallery)
 {
-    if (run_folder(PERP_SOURCE_DIR "/../shared/gallery", 0.25) == 0) {
+    if (run_folder(PERP_SOURCE_DIR "/../shared/gallery", 0.1) == 0) {
         SKIP("no gallery beside the source tree");
     }
 }

@@ -83,7 +83,7 @@ export class App {
             el("span", { class: "mark", "aria-hidden": "true", text: "⊥" }),
             el("div", { class: "titles" },
                 el("h1", { class: "ellipsis", text: shorten(title, 120), title: shorten(title, 400) }),
-                ...this.runs.map((run) => this.runLine(run))),
+                ...this.runs.map((run) => this.runLine(run)), this.differenceLine()),
             this.liveBar?.element ?? "",
             el("div", { class: "buttons" }, this.panelButton, theme, help));
     }
@@ -97,6 +97,15 @@ export class App {
         const note = runNote(run);
         if (note) line.prepend(el("span", { class: "badge", text: shorten(note, 100), title: shorten(note, 400) }));
         return line;
+    }
+
+    // What was changed between the scenes of two runs; "" if there is one run.
+    differenceLine() {
+        const list = this.runs[1]?.header.differences;
+        if (!Array.isArray(list)) return "";
+        const words = list.map((d) => `${shorten(String(d.path), 60)}${d.name ? ` (${shorten(String(d.name), 40)})` : ""}: ${d.a} in A, ${d.b} in B`);
+        const text = words.length ? `Scenes differ: ${words.join(" · ")}` : "Both runs are of the same scene";
+        return el("p", { class: "meta ellipsis differences", text: shorten(text, 300), title: words.slice(0, 30).join("\n") });
     }
 
     buildStage() {

@@ -12,8 +12,13 @@ const EDGE_VERTEX = `
 attribute mat4 placement;
 void main() {
     vec4 p = modelViewMatrix * placement * vec4(position, 1.0);
+    // In perspective an edge comes nearer by 1e-4 of its distance, along its own line of sight. An offset
+    // of the depth itself would be a length that grows with the square of the distance, and edges
+    // behind a corner would show.
+    bool perspective = projectionMatrix[3][3] == 0.0;
+    if (perspective) p.xyz *= 1.0 - 1e-4;
     gl_Position = projectionMatrix * p;
-    gl_Position.z -= 1e-4 * gl_Position.w;
+    if (!perspective) gl_Position.z -= 1e-4 * gl_Position.w;
 }`;
 const EDGE_FRAGMENT = `
 uniform vec3 color;

@@ -46,16 +46,27 @@ void perpi_outline_make(const perpi_shape* shape, const perpi_pose* pose, vec3 o
         return;
     }
     const double hx = shape->half.x, hy = shape->half.y;
-    const double box[20] = {hx,       -hy,
-                            hx,       hy,
-                            -hx,      hy,
-                            -hx,      -hy, /* vertices */
-                            1,        0,
-                            0,        1,
-                            -1,       0,
-                            0,        -1, /* normals of the edges that begin there */
-                            0,        0.5 * PERPI_PI,
-                            PERPI_PI, 1.5 * PERPI_PI};
+    /* numbered as in box_box.c: the contacts of boxes that lie flat have the same order with every model */
+    const double box[20] = {-hx,
+                            -hy,
+                            hx,
+                            -hy,
+                            hx,
+                            hy,
+                            -hx,
+                            hy, /* vertices */
+                            0,
+                            -1,
+                            1,
+                            0,
+                            0,
+                            1,
+                            -1,
+                            0, /* normals of the edges that begin there */
+                            -0.5 * PERPI_PI,
+                            0,
+                            0.5 * PERPI_PI,
+                            PERPI_PI};
     memcpy(o->box, box, sizeof box);
     o->count = 4;
     o->vertex = o->box;
@@ -152,7 +163,9 @@ perpi_feature_pair perpi_polygon_make_pair(const perpi_polygon_meeting* m, uint3
                             .edge = edge,
                             .p = perpi_outline_vertex(other, vertex),
                             .n = perpi_outline_normal(owner, edge)};
-    f.psi = v3_dot(f.n, v3_sub(f.p, p));
+    /* from the owner's origin: a turn below the rounding of the vertices moves neither end of an edge */
+    const double *n = owner->edge + 2 * (size_t)edge, *v = owner->vertex + 2 * (size_t)edge;
+    f.psi = v3_dot(f.n, v3_sub(f.p, v3(owner->x, owner->y, 0))) - (n[0] * v[0] + n[1] * v[1]);
     f.distance = segment_distance(f.p, p, v3_scale(1.0 / length, d), length);
     /* while the edge's normal, reversed, lies between those of the edges that meet in the vertex */
     f.from = side == 0 ? parallel_at(m, edge, before) : parallel_at(m, vertex, edge);
@@ -243,12 +256,15 @@ double perpi_polygon_least_gap(const perpi_polygon_meeting* m, const perpi_featu
 perp_status perpi_polygon_add(perpi_polygon_meeting* m, const perpi_feature_pair* f, uint32_t group,
                               bool secondary)
 {
-    const vec3 p = v3_add(m->origin, f->p), foot = v3_madd(p, -f->psi, f->n);
+    /* the gap is that of the two points as they are rounded: less than that is no gap */
+    const vec3 below = v3_madd(f->p, -f->psi, f->n);
+    const double gap = v3_dot(f->n, v3_sub(f->p, below));
+    const vec3 p = v3_add(m->origin, f->p), foot = v3_add(m->origin, below);
     const uint32_t name =
         perpi_polygon_feature(f->side, (uint32_t)f->vertex, (uint32_t)f->edge, group);
     m->list->secondary = secondary;
-    return f->side == 0 ? perpi_touch_add(m->list, name, foot, p, f->n, f->psi)
-                        : perpi_touch_add(m->list, name, p, foot, v3_neg(f->n), f->psi);
+    return f->side == 0 ? perpi_touch_add(m->list, name, foot, p, f->n, gap)
+                        : perpi_touch_add(m->list, name, p, foot, v3_neg(f->n), gap);
 }
 
 /* ---- plain: every pair within the margin ---------------------------------------------------------- */
