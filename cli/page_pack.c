@@ -450,8 +450,9 @@ static void add_contacts(packer* p, int64_t k, const perp_frame* frame)
         /* the page divides by the scene's step; an adaptive one's impulses are of half of its own */
         double impulse[4];
         for (int j = 0; j < 4; ++j) {
-            const bool half = frame->clock != NULL && frame->info.kind == PERP_STEP_TIME;
-            impulse[j] = half ? c->impulse[j] * (p->step / (0.5 * frame->clock[1])) : c->impulse[j];
+            const bool half = frame->adaptive_step > 0.0 && frame->info.kind == PERP_STEP_TIME;
+            impulse[j] =
+                half ? c->impulse[j] * (p->step / (0.5 * frame->adaptive_step)) : c->impulse[j];
         }
         to_floats(impulse, 4, row->impulse);
     }

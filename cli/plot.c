@@ -437,8 +437,8 @@ static int write_numbers(plot* p)
         }
         plot_frame f = {.frame = &frame,
                         .planar = p->dimension == 2,
-                        .step = frame.clock != NULL ? 0.5 * frame.clock[1]
-                                                    : perp_scene_run_settings(p->scene).step};
+                        .step = frame.adaptive_step > 0.0 ? 0.5 * frame.adaptive_step
+                                                          : perp_scene_run_settings(p->scene).step};
         page_momentum(p->model, &frame, f.momentum);
         perp_ledger_add(&sum, &frame.info.ledger);
         f.ledger = sum;

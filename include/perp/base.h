@@ -23,10 +23,12 @@ extern "C" {
 #define PERP_API __attribute__((visibility("default")))
 #define PERP_NODISCARD __attribute__((warn_unused_result))
 #define PERP_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define PERP_DEPRECATED(instead) __attribute__((deprecated(instead)))
 #else
 #define PERP_API
 #define PERP_NODISCARD
 #define PERP_PRINTF(fmt, args)
+#define PERP_DEPRECATED(instead)
 #endif
 
 /* The version of the library that runs, as major * 10000 + minor * 100 + patch, and as text, "0.2.0".

@@ -23,6 +23,7 @@ extern "C" {
  * the step is left out. Otherwise the force at the start of the step, as in the paper: accurate to
  * the same order, unstable above a stiffness of about 4 m / h^2. */
 typedef struct perp_spring_def {
+    size_t struct_size;      /* set by ..._default(): docs/api.md; 0: not known */
     const char *a, *b;       /* body names, or "world"; at least one is dynamic */
     double at_a[3], at_b[3]; /* body frames, from the centre of mass; for "world": world */
     double stiffness;        /* >= 0 */
@@ -51,11 +52,12 @@ PERP_API PERP_NODISCARD perp_status perp_model_add_drag(perp_model* model,
  * x is a joint's coordinate (revolute or prismatic), or the position of a dynamic body's centre of
  * mass along a world axis. */
 typedef struct perp_controller_def {
-    const char* name;  /* unique among controllers, not empty */
-    const char* joint; /* or NULL */
-    const char* body;  /* or NULL; one of the two */
-    double axis[3];    /* body: any length > 0, made unit */
-    double kp, ki, kd; /* >= 0, not all 0 */
+    size_t struct_size; /* set by ..._default(): docs/api.md; 0: not known */
+    const char* name;   /* unique among controllers, not empty */
+    const char* joint;  /* or NULL */
+    const char* body;   /* or NULL; one of the two */
+    double axis[3];     /* body: any length > 0, made unit */
+    double kp, ki, kd;  /* >= 0, not all 0 */
     double target;
     const char* target_text; /* expression in t that replaces the number, or NULL */
     double max_effort;       /* > 0; INFINITY: none */

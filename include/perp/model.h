@@ -25,8 +25,10 @@ typedef enum perp_impact_law {
 } perp_impact_law;
 
 typedef struct perp_model_def {
+    size_t struct_size; /* set by ..._default(): docs/api.md; 0: not known */
     const char* name;
-    int32_t dimension; /* 2 or 3 */
+    const char* description; /* for people; may be NULL */
+    int32_t dimension;       /* 2 or 3 */
     double gravity[3];
     double friction_default;    /* >= 0; for bodies without their own */
     double restitution_default; /* 0 .. 1; likewise */
@@ -108,7 +110,8 @@ typedef struct perp_compliance_def {
 } perp_compliance_def;
 
 typedef struct perp_body_def {
-    const char* name; /* unique, not empty */
+    size_t struct_size; /* set by ..._default(): docs/api.md; 0: not known */
+    const char* name;   /* unique, not empty */
     perp_body_type type;
     double mass; /* dynamic; > 0; NaN: from density */
     bool has_inertia;
@@ -157,6 +160,7 @@ PERP_API PERP_NODISCARD perp_status perp_model_add_pair(perp_model* model,
                                                         const perp_pair_def* def);
 
 typedef struct perp_wrench_def {
+    size_t struct_size; /* set by ..._default(): docs/api.md; 0: not known */
     const char* body;
     double force[3];
     double torque[3];          /* planar: [2] */
@@ -221,7 +225,8 @@ typedef struct perp_motor_def {
 
 /* "One-degree" below: revolute and prismatic. */
 typedef struct perp_joint_def {
-    const char* name; /* unique among joints, not empty */
+    size_t struct_size; /* set by ..._default(): docs/api.md; 0: not known */
+    const char* name;   /* unique among joints, not empty */
     perp_joint_type type;
     const char *a, *b;       /* body names, or "world"; at least one is dynamic */
     bool has_at;             /* true: at; false: at_a and at_b */

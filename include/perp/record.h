@@ -18,7 +18,9 @@ extern "C" {
 
 typedef struct perp_recorder perp_recorder;
 
-/* Creates the file and writes the first frame, the present state. An old recording of that name is
+/* Creates the file and writes the first frame, the present state. scene: the one that the simulation was
+ * created from; NULL: its model was built in C, and the recording keeps the scene that perp_scene_from_sim
+ * writes. An old recording of that name is
  * replaced once the new one is sound; any other file is left alone. PERP_ERROR_INPUT: there is such
  * a file, or the name cannot be used. PERP_ERROR_IO: the disk is full or broken. */
 PERP_API PERP_NODISCARD perp_status perp_recorder_create(perp_context* context, const char* path,
@@ -26,7 +28,8 @@ PERP_API PERP_NODISCARD perp_status perp_recorder_create(perp_context* context, 
                                                          const perp_sim* sim,
                                                          perp_recorder** recorder);
 /* After each step. Frames are kept every `record.every` steps, and the last one always
- * (perp_recorder_finish). seconds: wall time of the step. */
+ * (perp_recorder_finish), and states that were set (perp/set.h). seconds: wall time of the step.
+ * PERP_ERROR_INPUT: the simulation was reset or restored to a step before the last recorded one. */
 PERP_API PERP_NODISCARD perp_status perp_recorder_step(perp_recorder* recorder, const perp_sim* sim,
                                                        double seconds);
 /* How the run ended, if not at its duration: "interrupted at t = 0.3". Kept in the summary by
@@ -62,28 +65,29 @@ PERP_API const char* perp_recording_user_code(const perp_recording* recording);
 PERP_API bool perp_recording_has_ledger(const perp_recording* recording);
 PERP_API int64_t perp_recording_frame_count(const perp_recording* recording);
 
+/* Marks of a frame (perp/set.h). */
+#define PERP_EDITED_STATE 1      /* the program set the state since the frame before */
+#define PERP_EDITED_PARAMETERS 2 /* parameters were not the scene's, or changed, since then */
+
 typedef struct perp_frame {
     double time;
     int64_t step;
     const double* q; /* as perp_sim_q */
     const double* v;
-    const double* v_solved;       /* that solved the step; = v where these never differ */
     const perp_contact* contacts; /* of the step that led here; none in the first frame */
     int32_t contact_count;
     const perp_joint_record* joints; /* of all joints */
     int32_t joint_count;
-    const double* memory; /* impulses of springs and controllers, then the controllers' integrals */
-    int32_t memory_size;
-    /* Of an adaptive step: length to try next, last length, steps without impacts; NULL with fixed
-     * steps. Its second half: state and memory at its start, velocities that solved it. */
-    const double* clock;
-    const double *half_q, *half_v, *half_memory, *half_v_end;
+    double adaptive_step; /* length of the adaptive step that led here, of whose second half the
+                             contacts and joints are (1 in the first frame); 0: fixed steps */
+    int32_t edited;       /* PERP_EDITED_: marks of what the step that led here cannot tell */
     perp_energy energy;
     /* Of the step that led here; but certificate, penetration, joint and momentum errors, iterations,
      * residual, outcome and accepted_unsolved are the worst of all steps since the frame before
      * (`record.every` above 1), and ledger, crossings and fallbacks their sums (0 in the first frame).
      * report.seconds is the wall time since then. */
     perp_step_info info;
+    const struct perp_frame_rest* rest; /* the rest of the state, for perp itself */
 } perp_frame;
 /* Pointers are valid until the next call. */
 PERP_API PERP_NODISCARD perp_status perp_recording_frame(perp_recording* recording, int64_t index,
@@ -115,7 +119,8 @@ typedef struct perp_verdict {
     int64_t first_difference; /* frame, -1: none */
     char difference[96];      /* what differs there: a dataset, of the ledger also its column */
     char message[512];        /* one sentence for a person */
-    char user_code[512];      /* that the run had and this check did not; "" if none */
+    int64_t edited;      /* frames with a mark (perp_frame.edited): their steps were not checked */
+    char user_code[512]; /* that the run had and this check did not; "" if none */
 } perp_verdict;
 /* Hashes first, then the laws and the energy ledger from the recorded numbers alone, then a second
  * run. */

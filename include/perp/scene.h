@@ -53,6 +53,8 @@ PERP_API const char* perp_scene_name(const perp_scene* scene);
 /* The scene as it will be simulated, overrides applied: parsing it again gives the same scene. */
 PERP_API const char* perp_scene_text(const perp_scene* scene);
 PERP_API int32_t perp_scene_record_every(const perp_scene* scene);
+/* Writes that text to a file, replacing it. */
+PERP_API PERP_NODISCARD perp_status perp_scene_save(const perp_scene* scene, const char* path);
 
 /* ---- how it asks to be simulated ------------------------------------------------------------------*/
 
@@ -68,6 +70,19 @@ PERP_API PERP_NODISCARD perp_status perp_sim_create_from_scene_def(perp_context*
                                                                    const perp_scene* scene,
                                                                    const perp_sim_def* def,
                                                                    perp_sim** sim);
+/* The scene of a model that was built in C, and of how it is to be simulated (NULL: as
+ * perp_sim_def_default), with its text: perp_scene_text, perp_scene_save. record_every: as in a scene file,
+ * >= 1. The scene has a model of its own. Simulating it gives the same bits (docs/api.md names the
+ * exceptions); names, colours and expressions are kept, a mesh file has become its vertices and faces.
+ * PERP_ERROR_INPUT: a scene file cannot say it, as a model without bodies or a name that is not UTF-8. */
+PERP_API PERP_NODISCARD perp_status perp_scene_from_model(perp_context* context,
+                                                          const perp_model* model,
+                                                          const perp_sim_def* def,
+                                                          int32_t record_every, perp_scene** scene);
+/* The same of the model and the definition that a simulation was created with. */
+PERP_API PERP_NODISCARD perp_status perp_scene_from_sim(perp_context* context, const perp_sim* sim,
+                                                        int32_t record_every, perp_scene** scene);
+
 /* The same definition by the names of version 0.1. */
 typedef perp_sim_def perp_scene_run;
 PERP_API perp_scene_run perp_scene_run_settings(const perp_scene* scene);

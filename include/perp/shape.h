@@ -37,6 +37,7 @@ typedef enum perp_shape_type {
 #define PERP_POLYHEDRON_LIMIT 4096
 
 typedef struct perp_shape_def {
+    size_t struct_size; /* set by ..._default(): docs/api.md; 0: not known */
     perp_shape_type type;
     double radius;
     double length;
@@ -46,7 +47,8 @@ typedef struct perp_shape_def {
     double normal[3];
     double offset;
     double position[3];                   /* of the shape's frame in the body's */
-    double orientation[4];                /* w, x, y, z */
+    double orientation[4];                /* w, x, y, z; planar: about z, or */
+    double angle;                         /* planar: replaces orientation unless it is 0 */
     double friction;                      /* NaN: the body's */
     bool has_surface_velocity;            /* false: the body's */
     double surface_velocity[3];           /* of the surface relative to the body, body frame */
@@ -77,6 +79,18 @@ PERP_API const char* perp_shape_summary(perp_shape_type type);
 /* By scene name and dimension. Unknown: PERP_ERROR_INPUT. */
 PERP_API PERP_NODISCARD perp_status perp_shape_find(perp_context* context, const char* name,
                                                     int32_t dimension, perp_shape_type* type);
+
+/* ---- meshes from files -----------------------------------------------------------------------------*/
+
+/* A .poly, .stl or .obj file, as docs/scene.md describes them. */
+typedef struct perp_mesh_file perp_mesh_file;
+/* scale: along the axes, none of them 0; NULL: 1. PERP_ERROR_INPUT names file and line. */
+PERP_API PERP_NODISCARD perp_status perp_mesh_load(perp_context* context, const char* path,
+                                                   const double scale[3], perp_mesh_file** mesh);
+PERP_API void perp_mesh_destroy(perp_mesh_file* mesh);
+/* Lets a mesh or polyhedron def point to the vertices and triangles: until the def has been added to a
+ * model, which copies them, the mesh must stay. */
+PERP_API void perp_mesh_fill(const perp_mesh_file* mesh, perp_shape_def* def);
 
 /* ---- solids by name ------------------------------------------------------------------------------*/
 

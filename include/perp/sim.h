@@ -22,7 +22,8 @@ extern "C" {
 typedef struct perp_sim perp_sim;
 
 typedef struct perp_sim_def {
-    double step;  /* h > 0; of an adaptive step the first; NaN then: duration / 1000 */
+    size_t struct_size; /* set by ..._default(): docs/api.md; 0: not known */
+    double step;        /* h > 0; of an adaptive step the first; NaN then: duration / 1000 */
     double error; /* adaptive step: its error, in sizes of the scene and radians; 0: fixed steps */
     double step_min, step_max; /* of an adaptive step; NaN: 1e-9 step_max, duration / 10 */
     /* > 0; if h does not divide it (1e-9), a rest below h/20 lengthens the last step, a larger one is
@@ -243,10 +244,18 @@ PERP_API PERP_NODISCARD perp_status perp_sim_apply_wrench(perp_sim* sim, int32_t
 
 /* Adds an effort (force or torque on b along the axis, its reaction on a) for the coming step.
  * Revolute and prismatic joints only. */
-PERP_API PERP_NODISCARD perp_status perp_sim_joint_effort(perp_sim* sim, int32_t joint,
-                                                          double effort);
+PERP_API PERP_NODISCARD perp_status perp_sim_apply_joint_effort(perp_sim* sim, int32_t joint,
+                                                                double effort);
 /* Replaces the target of the joint's motor from now on: part of the state, kept by a snapshot.
  * NaN gives the scene's target back. */
+PERP_API PERP_NODISCARD perp_status perp_sim_set_joint_target(perp_sim* sim, int32_t joint,
+                                                              double target);
+
+/* Names of 0.1, to be removed in 0.3. */
+PERP_DEPRECATED("perp_sim_apply_joint_effort")
+PERP_API PERP_NODISCARD perp_status perp_sim_joint_effort(perp_sim* sim, int32_t joint,
+                                                          double effort);
+PERP_DEPRECATED("perp_sim_set_joint_target")
 PERP_API PERP_NODISCARD perp_status perp_sim_joint_target(perp_sim* sim, int32_t joint,
                                                           double target);
 

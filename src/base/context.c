@@ -301,3 +301,14 @@ perp_status perpi_fail_unknown(perp_context* context, const char* kind, const ch
     return perpi_fail(context, PERP_ERROR_INPUT, "unknown %s '%.80s': known are %s", kind, word,
                       list);
 }
+
+perp_status perpi_check_struct(perp_context* context, const char* name, size_t given, size_t size)
+{
+    if (given == 0 || given == size) {
+        return PERP_OK;
+    }
+    return perpi_fail(context, PERP_ERROR_INPUT,
+                      "struct_size: the program's %s has %zu bytes, the library's %zu: compile the "
+                      "program with the headers of perp %s, and begin a def with %s_default()",
+                      name, given, size, PERP_VERSION_STRING, name);
+}

@@ -27,6 +27,10 @@ perp_status perpi_fail_prefix(perp_context* context, perp_status status, const c
 void perpi_log(perp_context* context, perp_log_level level, const char* format, ...)
     PERP_PRINTF(3, 4);
 
+/* The struct_size of a def called `name`: PERP_ERROR_INPUT unless it is 0 or that of this library. */
+PERP_NODISCARD perp_status perpi_check_struct(perp_context* context, const char* name, size_t given,
+                                              size_t size);
+
 /* Zeroed memory for count items of size bytes. *p is set only on success; count 0 gives NULL.
  * Overflow of the product is PERP_ERROR_MEMORY. */
 PERP_NODISCARD perp_status perpi_alloc(perp_context* context, size_t count, size_t size, void* p);

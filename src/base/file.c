@@ -93,3 +93,20 @@ perp_status perpi_file_beside(perp_context* context, const char* from, const cha
     *path = joined;
     return PERP_OK;
 }
+
+perp_status perpi_file_write(perp_context* context, const char* path, const char* text,
+                             size_t length)
+{
+    errno = 0;
+    FILE* file = fopen(path, "wb");
+    if (file == NULL) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "%s: cannot write: %s", path, strerror(errno));
+    }
+    const bool written = fwrite(text, 1, length, file) == length;
+    const int error = errno;
+    if (fclose(file) != 0 || !written) {
+        return perpi_fail(context, PERP_ERROR_IO, "%s: cannot write: %s", path,
+                          strerror(written ? errno : error));
+    }
+    return PERP_OK;
+}

@@ -14,4 +14,8 @@ PERP_NODISCARD perp_status perpi_file_read(perp_context* context, const char* pa
 PERP_NODISCARD perp_status perpi_file_beside(perp_context* context, const char* from,
                                              const char* name, char** path);
 
+/* Replaces the file. A path that cannot be opened is PERP_ERROR_INPUT, a full disk PERP_ERROR_IO. */
+PERP_NODISCARD perp_status perpi_file_write(perp_context* context, const char* path,
+                                            const char* text, size_t length);
+
 #endif

@@ -114,7 +114,7 @@ double perpi_shape_radius(const perpi_shape* shape)
 }
 
 /* The radius of the ball that a shape is its core and all points within: GJK works on cores. */
-static double rounding(const perpi_shape* shape)
+double perpi_shape_rounding(const perpi_shape* shape)
 {
     return shape->type == PERP_SHAPE_SPHERE || shape->type == PERP_SHAPE_CIRCLE ||
                    shape->type == PERP_SHAPE_CAPSULE
@@ -128,7 +128,7 @@ static double half_sign(double half, double d)
 }
 
 /* The point of the core farthest along a direction, both in the shape's frame. */
-static vec3 core_support(const perpi_shape* shape, vec3 d)
+vec3 perpi_shape_core(const perpi_shape* shape, vec3 d)
 {
     const vec3 h = shape->half;
     switch (shape->type) {
@@ -172,13 +172,13 @@ typedef struct placed {
 static vec3 placed_core(const void* body, vec3 direction)
 {
     const placed* p = body;
-    return perpi_pose_point(&p->pose, core_support(p->shape, m3_tmul(p->pose.R, direction)));
+    return perpi_pose_point(&p->pose, perpi_shape_core(p->shape, m3_tmul(p->pose.R, direction)));
 }
 
 /* The farthest point along a unit direction. */
 static vec3 placed_support(const placed* p, vec3 n)
 {
-    return v3_madd(placed_core(p, n), rounding(p->shape), n);
+    return v3_madd(placed_core(p, n), perpi_shape_rounding(p->shape), n);
 }
 
 /* ---- a pair on its way -------------------------------------------------------------------------------*/
@@ -260,7 +260,7 @@ static double closing_speed(const pair* P, vec3 n, double s, double dir)
  * for that. */
 static bool nearest_direction(const pair* P, const instant* at, vec3* n, double* sep, vec3 point[2])
 {
-    const double r = rounding(P->shape[0]) + rounding(P->shape[1]);
+    const double r = perpi_shape_rounding(P->shape[0]) + perpi_shape_rounding(P->shape[1]);
     const perpi_gjk g = perpi_gjk_closest(&at->part[0], placed_core, &at->part[1], placed_core,
                                           at->part[1].pose.x, 1e-12 * P->size);
     if (!(g.distance > VANISH * P->size)) {
@@ -273,8 +273,8 @@ static bool nearest_direction(const pair* P, const instant* at, vec3* n, double*
     *n = v3_unit(*n);
     *sep = separation(at, *n, point);
     /* the closest points themselves, not others as far along n */
-    point[0] = v3_madd(g.a, rounding(P->shape[0]), *n);
-    point[1] = v3_madd(g.b, -rounding(P->shape[1]), *n);
+    point[0] = v3_madd(g.a, perpi_shape_rounding(P->shape[0]), *n);
+    point[1] = v3_madd(g.b, -perpi_shape_rounding(P->shape[1]), *n);
     return r > 0.0 || *sep > 0.0;
 }
 
@@ -597,5 +597,5 @@ bool perpi_shape_holds(const perpi_shape* shape, const perpi_pose* body, vec3 po
     const double size = perpi_shape_radius(shape);
     const perpi_gjk g =
         perpi_gjk_closest(&one, placed_core, &two, placed_core, two.pose.x, 1e-12 * size);
-    return g.distance - rounding(shape) <= tolerance;
+    return g.distance - perpi_shape_rounding(shape) <= tolerance;
 }

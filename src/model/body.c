@@ -14,7 +14,8 @@ static bool finite3(const double* a)
 
 perp_body_def perp_body_def_default(void)
 {
-    return (perp_body_def){.type = PERP_BODY_STATIC,
+    return (perp_body_def){.struct_size = sizeof(perp_body_def),
+                           .type = PERP_BODY_STATIC,
                            .mass = NAN,
                            .density = NAN,
                            .orientation = {1, 0, 0, 0},
@@ -286,6 +287,7 @@ static void keep_def(perp_model* model, size_t index, const perp_shape_def* def)
     perp_shape_def* kept = &model->shape_def[index];
     const perpi_mesh* mesh = model->shape[index].mesh;
     *kept = *def;
+    perpi_shape_orientation(def, kept->orientation);
     kept->vertices = mesh != NULL ? mesh->vertex : NULL;
     kept->triangles = mesh != NULL ? mesh->triangle : NULL;
     kept->vertex_count = mesh != NULL ? mesh->vertex_count : 0;
@@ -536,7 +538,11 @@ static double reach_of(const perp_model* model, const perpi_body* body)
 static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_body* body)
 {
     perp_context* context = model->context;
-    perp_status status = check_names(model, def);
+    perp_status status =
+        perpi_check_struct(context, "perp_body_def", def->struct_size, sizeof *def);
+    if (status == PERP_OK) {
+        status = check_names(model, def);
+    }
     if (status == PERP_OK) {
         status = check_numbers(model, def);
     }
@@ -640,6 +646,9 @@ perp_status perp_model_add_body(perp_model* model, const perp_body_def* def, int
             status = PERP_ERROR_INPUT; /* bad at t = 0 is bad input */
         }
     }
+    if (status == PERP_OK) {
+        status = perpi_keep_body(model, def, model->body_count - 1);
+    }
     if (status != PERP_OK) {
         /* as if the body had never been offered */
         model->body_count -= 1;
@@ -653,6 +662,7 @@ perp_status perp_model_add_body(perp_model* model, const perp_body_def* def, int
     }
     if (isfinite(body->reach) && body->reach > 0.0 && body->reach > model->length) {
         model->length = body->reach;
+        perpi_joint_resize(model);
     }
     model->support_points += body->support.points;
     if (index != NULL) {

@@ -6,7 +6,8 @@
 
 perp_controller_def perp_controller_def_default(void)
 {
-    return (perp_controller_def){.max_effort = INFINITY};
+    return (perp_controller_def){.struct_size = sizeof(perp_controller_def),
+                                 .max_effort = INFINITY};
 }
 
 void perpi_controller_free(perp_context* context, perpi_controller* controller)
@@ -98,7 +99,11 @@ perp_status perp_model_add_controller(perp_model* model, const perp_controller_d
                           .ki = def->ki,
                           .kd = def->kd,
                           .max_effort = def->max_effort};
-    perp_status status = check_name(model, def->name);
+    perp_status status =
+        perpi_check_struct(context, "perp_controller_def", def->struct_size, sizeof *def);
+    if (status == PERP_OK) {
+        status = check_name(model, def->name);
+    }
     if (status == PERP_OK && (def->joint == NULL) == (def->body == NULL)) {
         status = perpi_fail(context, PERP_ERROR_INPUT,
                             "joint: a controller works on a joint or on a body: give one of them");
@@ -118,6 +123,9 @@ perp_status perp_model_add_controller(perp_model* model, const perp_controller_d
     }
     if (status == PERP_OK) {
         status = perpi_value_make(context, def->target, def->target_text, "target", &c.target);
+    }
+    if (status == PERP_OK) {
+        status = perpi_keep_controller(model, def);
     }
     if (status != PERP_OK) {
         perpi_controller_free(context, &c);

@@ -21,7 +21,7 @@ static perp_status check_amount(perp_context* context, const char* member, doubl
 
 perp_spring_def perp_spring_def_default(void)
 {
-    return (perp_spring_def){.rest = NAN, .implicit = true};
+    return (perp_spring_def){.struct_size = sizeof(perp_spring_def), .rest = NAN, .implicit = true};
 }
 
 static perp_status find_ends(const perp_model* model, const perp_spring_def* def, int32_t body[2])
@@ -102,13 +102,20 @@ perp_status perp_model_add_spring(perp_model* model, const perp_spring_def* def)
                       .damping = def->damping,
                       .rest = def->rest,
                       .implicit = def->implicit};
-    perp_status status = find_ends(model, def, s.body);
+    perp_status status =
+        perpi_check_struct(model->context, "perp_spring_def", def->struct_size, sizeof *def);
+    if (status == PERP_OK) {
+        status = find_ends(model, def, s.body);
+    }
     if (status == PERP_OK) {
         status = check_spring(model, def, s.body);
     }
     if (status == PERP_OK) {
         status = perpi_grow(model->context, &model->spring, &model->spring_capacity,
                             model->spring_count + 1, sizeof *model->spring);
+    }
+    if (status == PERP_OK) {
+        status = perpi_keep_spring(model, def);
     }
     if (status != PERP_OK) {
         return status;
@@ -167,6 +174,9 @@ perp_status perp_model_add_drag(perp_model* model, const perp_drag_def* def)
         status =
             perpi_fail(model->context, PERP_ERROR_INPUT,
                        "angular: '%s' is a particle and does not turn; leave it out", def->body);
+    }
+    if (status == PERP_OK) {
+        status = perpi_keep_drag(model, def);
     }
     if (status == PERP_OK) {
         body->drag_linear += def->linear;

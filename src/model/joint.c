@@ -21,7 +21,8 @@ const char* perp_joint_type_summary(perp_joint_type type)
 
 perp_joint_def perp_joint_def_default(void)
 {
-    return (perp_joint_def){.type = PERP_JOINT_FIXED,
+    return (perp_joint_def){.struct_size = sizeof(perp_joint_def),
+                            .type = PERP_JOINT_FIXED,
                             .length = NAN,
                             .limits = {-INFINITY, INFINITY},
                             .motor = {.max_effort = INFINITY}};
@@ -309,7 +310,6 @@ static perp_status make_points(const perp_model* model, const perp_joint_def* de
     const double* given[2] = {def->has_at ? def->at : def->at_a, def->has_at ? def->at : def->at_b};
     const char* member[2] = {def->has_at ? "at" : "at_a", def->has_at ? "at" : "at_b"};
     vec3 world[2];
-    joint->size = model->length;
     for (int side = 0; side < 2; ++side) {
         if (!finite3(given[side])) {
             return perpi_fail(context, PERP_ERROR_INPUT, "%s: must be finite", member[side]);
@@ -320,8 +320,9 @@ static perp_status make_points(const perp_model* model, const perp_joint_def* de
         joint->at[side] = def->has_at ? m3_tmul(pose.R, v3_sub(p, pose.x)) : p;
         world[side] = def->has_at ? p : v3_add(pose.x, m3_mul(pose.R, p));
         const double arm = joint->body[side] >= 0 ? v3_norm(joint->at[side]) : 0.0;
-        joint->size = fmax(joint->size, fmax(arm, side_size(model, joint->body[side])));
+        joint->own_size = fmax(joint->own_size, fmax(arm, side_size(model, joint->body[side])));
     }
+    joint->size = fmax(joint->own_size, model->length);
     /* points only, all at the origin: distances between the bodies are what is left to compare with */
     if (!(joint->size > 0.0)) {
         joint->size = fmax(v3_norm(world[0]), v3_norm(world[1]));
@@ -376,6 +377,14 @@ static perp_status make_points(const perp_model* model, const perp_joint_def* de
     return PERP_OK;
 }
 
+void perpi_joint_resize(perp_model* model)
+{
+    for (size_t i = 0; i < model->joint_count; ++i) {
+        perpi_joint* joint = &model->joint[i];
+        joint->size = fmax(joint->own_size, model->length);
+    }
+}
+
 /* ---- pairs that do not collide ---------------------------------------------------------------------*/
 
 static size_t joined_place(const perp_model* model, int32_t a, int32_t b)
@@ -418,7 +427,11 @@ static void forbid_pair(perp_model* model, int32_t a, int32_t b)
 static perp_status fill_joint(perp_model* model, const perp_joint_def* def, perpi_joint* joint)
 {
     perp_context* context = model->context;
-    perp_status status = check_names(model, def, joint->body);
+    perp_status status =
+        perpi_check_struct(context, "perp_joint_def", def->struct_size, sizeof *def);
+    if (status == PERP_OK) {
+        status = check_names(model, def, joint->body);
+    }
     if (status == PERP_OK) {
         status = check_particles(model, def, joint->body);
     }
@@ -470,6 +483,9 @@ perp_status perp_model_add_joint(perp_model* model, const perp_joint_def* def, i
     }
     perpi_joint joint = {.body = {-1, -1}};
     status = fill_joint(model, def, &joint);
+    if (status == PERP_OK) {
+        status = perpi_keep_joint(model, def);
+    }
     if (status != PERP_OK) {
         perpi_joint_free(context, &joint);
         return status;

@@ -5,7 +5,7 @@
 
 perp_model_def perp_model_def_default(void)
 {
-    return (perp_model_def){.name = "", .dimension = 3};
+    return (perp_model_def){.struct_size = sizeof(perp_model_def), .name = "", .dimension = 3};
 }
 
 static bool finite3(const double* a)
@@ -15,6 +15,11 @@ static bool finite3(const double* a)
 
 perp_status perp_model_create(perp_context* context, const perp_model_def* def, perp_model** model)
 {
+    const perp_status known =
+        perpi_check_struct(context, "perp_model_def", def->struct_size, sizeof *def);
+    if (known != PERP_OK) {
+        return known;
+    }
     if (def->dimension != 2 && def->dimension != 3) {
         return perpi_fail(context, PERP_ERROR_INPUT, "dimension: must be 2 or 3, got %d",
                           (int)def->dimension);
@@ -41,10 +46,15 @@ perp_status perp_model_create(perp_context* context, const perp_model_def* def, 
     m->friction_default = def->friction_default;
     m->restitution_default = def->restitution_default;
     m->impact_law = def->impact_law;
+    perpi_arena_init(&m->kept.arena, context);
     const char* name = def->name != NULL ? def->name : "";
+    const char* description = def->description != NULL ? def->description : "";
     status = perpi_strndup(context, name, strlen(name), &m->name);
+    if (status == PERP_OK) {
+        status = perpi_strndup(context, description, strlen(description), &m->kept.description);
+    }
     if (status != PERP_OK) {
-        perpi_free(context, m);
+        perp_model_destroy(m);
         return status;
     }
     *model = m;
@@ -74,6 +84,7 @@ void perp_model_destroy(perp_model* model)
     for (size_t i = 0; i < model->controller_count; ++i) {
         perpi_controller_free(context, &model->controller[i]);
     }
+    perpi_kept_free(context, &model->kept);
     perpi_free(context, model->spring);
     perpi_free(context, model->controller);
     perpi_free(context, model->joint);
@@ -152,6 +163,9 @@ perp_status perp_model_add_pair(perp_model* model, const perp_pair_def* def)
     }
     status = perpi_grow(context, &model->pair, &model->pair_capacity, model->pair_count + 1,
                         sizeof *model->pair);
+    if (status == PERP_OK) {
+        status = perpi_keep_pair(model, def);
+    }
     if (status != PERP_OK) {
         return status;
     }
@@ -171,7 +185,7 @@ perp_status perp_model_add_pair(perp_model* model, const perp_pair_def* def)
 
 perp_wrench_def perp_wrench_def_default(void)
 {
-    return (perp_wrench_def){.body = NULL};
+    return (perp_wrench_def){.struct_size = sizeof(perp_wrench_def)};
 }
 
 perp_status perp_model_add_wrench(perp_model* model, const perp_wrench_def* def)
@@ -181,7 +195,11 @@ perp_status perp_model_add_wrench(perp_model* model, const perp_wrench_def* def)
     static const char* const torque2[] = {"torque", "torque", "torque"};
     perp_context* context = model->context;
     int32_t body;
-    perp_status status = find_body(model, "body", def->body, &body);
+    perp_status status =
+        perpi_check_struct(context, "perp_wrench_def", def->struct_size, sizeof *def);
+    if (status == PERP_OK) {
+        status = find_body(model, "body", def->body, &body);
+    }
     if (status != PERP_OK) {
         return status;
     }
@@ -202,6 +220,9 @@ perp_status perp_model_add_wrench(perp_model* model, const perp_wrench_def* def)
     if (status == PERP_OK) {
         status = perpi_values_make(context, def->torque, def->torque_text, 3,
                                    model->dimension == 2 ? torque2 : torque3, w.torque);
+    }
+    if (status == PERP_OK) {
+        status = perpi_keep_wrench(model, def);
     }
     if (status != PERP_OK) {
         perpi_values_free(context, w.force, 3);

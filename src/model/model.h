@@ -2,6 +2,7 @@
 #ifndef PERPI_MODEL_H
 #define PERPI_MODEL_H
 
+#include "model/keep.h"
 #include "model/oscillation.h"
 #include "model/value.h"
 #include "perp/model.h"
@@ -131,6 +132,7 @@ typedef struct perpi_joint {
     double start;    /* coordinate at the start */
     double rest[2];  /* lines and planes: travel along z, or x and y, at the start */
     double length;   /* rope */
+    double own_size; /* of its arms and bodies; 0: points only */
     double size;     /* a length to compare position errors with, > 0 */
     bool has_limits;
     double limits[2];
@@ -177,7 +179,8 @@ struct perp_model {
     size_t joint_count, joint_capacity;
     perpi_joined* joined; /* sorted, each pair once */
     size_t joined_count, joined_capacity;
-    double length; /* characteristic length: largest finite reach, 0 if nothing has a size */
+    double length;   /* characteristic length: largest finite reach, 0 if nothing has a size */
+    perpi_kept kept; /* the defs it was built from */
 };
 
 /* Points and normal forces of what the body lies on; mass and offset must be known. */
@@ -185,6 +188,8 @@ PERP_NODISCARD perp_status perpi_body_support(perp_model* model, const perp_body
                                               perpi_body* body);
 /* Gives back what a body owns. */
 void perpi_body_free(perp_context* context, perpi_body* body);
+/* Sizes of the joints when the model's length has grown: they do not depend on the order of adding. */
+void perpi_joint_resize(perp_model* model);
 void perpi_joint_free(perp_context* context, perpi_joint* joint);
 void perpi_controller_free(perp_context* context, perpi_controller* controller);
 /* A joint that forbids it connects the two. */

@@ -82,6 +82,7 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_CROSSINGS] = FRAME("/solver/crossings", PERPI_CELL_I32, PERPI_WIDTH_CROSSINGS),
     [PERPI_COLUMN_STEP_FALLBACK] =
         FRAME("/solver/step_fallback", PERPI_CELL_I32, PERPI_WIDTH_STEP_FALLBACK),
+    [PERPI_COLUMN_EDITED] = FRAME("/state/edited", PERPI_CELL_I32, PERPI_WIDTH_EDITED),
     [PERPI_COLUMN_WALL] = {"/wall/step_seconds", PERPI_CELL_F64, 1, PERPI_AXIS_FRAME, 0,
                            PERPI_COVER_WALL},
     [PERPI_COLUMN_HASH_WALL] = {"/hash/wall", PERPI_CELL_U64, 1, PERPI_AXIS_FRAME, 0,
@@ -169,7 +170,8 @@ perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
                                .bounces = perpi_sim_bounces(sim),
                                .timed = perpi_sim_offset(sim) != NULL,
                                .adaptive = perpi_sim_adaptive(sim),
-                               .falls_back = perpi_sim_falls_back(sim)};
+                               .falls_back = perpi_sim_falls_back(sim),
+                               .marked = true};
 }
 
 enum {
@@ -198,6 +200,7 @@ static int32_t width_of(int32_t width, const perpi_state_shape* shape)
     case PERPI_WIDTH_LEDGER: return accounts ? PERP_LEDGER_COUNT : 0;
     case PERPI_WIDTH_MOMENTUM_ERROR: return accounts ? 2 : 0;
     case PERPI_WIDTH_CROSSINGS: return accounts ? 1 : 0;
+    case PERPI_WIDTH_EDITED: return shape->marked ? 1 : 0;
     case PERPI_WIDTH_STEP_FALLBACK: return shape->falls_back ? 2 : 0;
     default: return width <= PERPI_WIDTH_JOINT(1) ? (-10 - width) * shape->joint_count : width;
     }
@@ -341,8 +344,8 @@ perp_status perpi_block_append(perpi_block* block, const perp_frame* frame, int6
     put_long(block, PERPI_COLUMN_STEP, f, frame->step);
     put(block, PERPI_COLUMN_Q, f, frame->q);
     put(block, PERPI_COLUMN_V, f, frame->v);
-    put(block, PERPI_COLUMN_V_SOLVED, f, frame->v_solved);
-    put(block, PERPI_COLUMN_MEMORY, f, frame->memory);
+    put(block, PERPI_COLUMN_V_SOLVED, f, frame->rest->v_solved);
+    put(block, PERPI_COLUMN_MEMORY, f, frame->rest->memory);
     put_double(block, PERPI_COLUMN_KINETIC, f, frame->energy.kinetic);
     put_double(block, PERPI_COLUMN_POTENTIAL, f, frame->energy.potential);
     put_double(block, PERPI_COLUMN_TOTAL, f, frame->energy.total);
@@ -371,16 +374,17 @@ perp_status perpi_block_append(perpi_block* block, const perp_frame* frame, int6
     put_int(block, PERPI_COLUMN_FALLBACKS, f, info->fallbacks);
     const int32_t impact[2] = {(int32_t)info->kind, info->impacts_in_a_row};
     put(block, PERPI_COLUMN_IMPACT, f, impact);
-    put(block, PERPI_COLUMN_CLOCK, f, frame->clock);
-    put(block, PERPI_COLUMN_HALF_Q, f, frame->half_q);
-    put(block, PERPI_COLUMN_HALF_V, f, frame->half_v);
-    put(block, PERPI_COLUMN_HALF_V_END, f, frame->half_v_end);
-    put(block, PERPI_COLUMN_HALF_MEMORY, f, frame->half_memory);
+    put(block, PERPI_COLUMN_CLOCK, f, frame->rest->clock);
+    put(block, PERPI_COLUMN_HALF_Q, f, frame->rest->half_q);
+    put(block, PERPI_COLUMN_HALF_V, f, frame->rest->half_v);
+    put(block, PERPI_COLUMN_HALF_V_END, f, frame->rest->half_v_end);
+    put(block, PERPI_COLUMN_HALF_MEMORY, f, frame->rest->half_memory);
     put(block, PERPI_COLUMN_LEDGER, f, &info->ledger);
     put(block, PERPI_COLUMN_MOMENTUM_ERROR, f, info->momentum_error);
     put_int(block, PERPI_COLUMN_CROSSINGS, f, info->crossings);
     const int32_t fallback[2] = {info->semi_implicit, info->joints_kept};
     put(block, PERPI_COLUMN_STEP_FALLBACK, f, fallback);
+    put_int(block, PERPI_COLUMN_EDITED, f, frame->edited);
 
     put_long(block, PERPI_COLUMN_CONTACT_OFFSET, f, contact_end);
     put_double(block, PERPI_COLUMN_WALL, f, info->report.seconds);
@@ -418,28 +422,6 @@ static uint64_t hash_cells(uint64_t h, perpi_cell cell, const unsigned char* dat
     return h;
 }
 
-uint64_t perpi_block_hash(const perpi_block* block, perpi_cover cover, uint64_t seed, size_t frame,
-                          perpi_span contacts)
-{
-    const perpi_span span[PERPI_AXIS_COUNT] = {
-        [PERPI_AXIS_FRAME] = {frame, frame + 1},
-        [PERPI_AXIS_CONTACT] = contacts,
-    };
-    uint64_t h = seed;
-    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
-        const perpi_column_def* def = &perpi_columns[c];
-        const perpi_span rows = span[def->axis];
-        if (def->cover != cover || rows.end == rows.begin || block->width[c] == 0) {
-            continue;
-        }
-        h = hash_cells(h, def->cell, cell_at(block, (perpi_column)c, rows.begin),
-                       (rows.end - rows.begin) * (size_t)block->width[c]);
-    }
-    return h;
-}
-
-/* ---- and back ---------------------------------------------------------------------------------*/
-
 static void get(const perpi_block* block, perpi_column column, size_t row, void* value)
 {
     memcpy(value, cell_at(block, column, row), perpi_block_row_size(block, column));
@@ -458,6 +440,32 @@ static int32_t get_int(const perpi_block* block, perpi_column column, size_t row
     get(block, column, row, &value);
     return value;
 }
+
+uint64_t perpi_block_hash(const perpi_block* block, perpi_cover cover, uint64_t seed, size_t frame,
+                          perpi_span contacts)
+{
+    const perpi_span span[PERPI_AXIS_COUNT] = {
+        [PERPI_AXIS_FRAME] = {frame, frame + 1},
+        [PERPI_AXIS_CONTACT] = contacts,
+    };
+    uint64_t h = seed;
+    for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
+        const perpi_column_def* def = &perpi_columns[c];
+        const perpi_span rows = span[def->axis];
+        if (def->cover != cover || rows.end == rows.begin || block->width[c] == 0) {
+            continue;
+        }
+        /* a frame without a mark keeps the hash that it had before there were marks */
+        if (c == PERPI_COLUMN_EDITED && get_int(block, PERPI_COLUMN_EDITED, frame) == 0) {
+            continue;
+        }
+        h = hash_cells(h, def->cell, cell_at(block, (perpi_column)c, rows.begin),
+                       (rows.end - rows.begin) * (size_t)block->width[c]);
+    }
+    return h;
+}
+
+/* ---- and back ---------------------------------------------------------------------------------*/
 
 static perp_contact get_contact(const perpi_block* block, size_t row)
 {
@@ -553,31 +561,38 @@ static void get_info(const perpi_block* block, size_t f, char* name, perp_step_i
 }
 
 void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
-                       perp_contact* contact, perp_joint_record* joint, char* name, perp_frame* out)
+                       perp_contact* contact, perp_joint_record* joint, char* name,
+                       perpi_frame_rest* rest, perp_frame* out)
 {
     memset(out, 0, sizeof *out);
+    *rest = (perpi_frame_rest){0};
+    out->rest = rest;
     out->time = get_double(block, PERPI_COLUMN_TIME, f);
     get(block, PERPI_COLUMN_STEP, f, &out->step);
     /* Rows of doubles in memory from malloc: aligned. */
     out->q = (const double*)(const void*)cell_at(block, PERPI_COLUMN_Q, f);
     out->v = (const double*)(const void*)cell_at(block, PERPI_COLUMN_V, f);
-    out->v_solved = block->width[PERPI_COLUMN_V_SOLVED] > 0
-                        ? (const double*)(const void*)cell_at(block, PERPI_COLUMN_V_SOLVED, f)
-                        : out->v;
-    out->memory = (const double*)(const void*)cell_at(block, PERPI_COLUMN_MEMORY, f);
-    out->memory_size = block->width[PERPI_COLUMN_MEMORY];
+    rest->v_solved = block->width[PERPI_COLUMN_V_SOLVED] > 0
+                         ? (const double*)(const void*)cell_at(block, PERPI_COLUMN_V_SOLVED, f)
+                         : out->v;
+    rest->memory = (const double*)(const void*)cell_at(block, PERPI_COLUMN_MEMORY, f);
+    rest->memory_size = block->width[PERPI_COLUMN_MEMORY];
     out->energy.kinetic = get_double(block, PERPI_COLUMN_KINETIC, f);
     out->energy.potential = get_double(block, PERPI_COLUMN_POTENTIAL, f);
     out->energy.total = get_double(block, PERPI_COLUMN_TOTAL, f);
 
     get_info(block, f, name, &out->info);
     if (block->width[PERPI_COLUMN_CLOCK] > 0) {
-        out->clock = (const double*)cell_at(block, PERPI_COLUMN_CLOCK, f);
-        out->half_q = (const double*)cell_at(block, PERPI_COLUMN_HALF_Q, f);
-        out->half_v = (const double*)cell_at(block, PERPI_COLUMN_HALF_V, f);
-        out->half_v_end = (const double*)cell_at(block, PERPI_COLUMN_HALF_V_END, f);
-        out->half_memory = (const double*)cell_at(block, PERPI_COLUMN_HALF_MEMORY, f);
+        rest->clock = (const double*)cell_at(block, PERPI_COLUMN_CLOCK, f);
+        rest->half_q = (const double*)cell_at(block, PERPI_COLUMN_HALF_Q, f);
+        rest->half_v = (const double*)cell_at(block, PERPI_COLUMN_HALF_V, f);
+        rest->half_v_end = (const double*)cell_at(block, PERPI_COLUMN_HALF_V_END, f);
+        rest->half_memory = (const double*)cell_at(block, PERPI_COLUMN_HALF_MEMORY, f);
     }
+    if (block->width[PERPI_COLUMN_EDITED] > 0) {
+        out->edited = get_int(block, PERPI_COLUMN_EDITED, f);
+    }
+    out->adaptive_step = rest->clock != NULL ? rest->clock[1] : 0.0;
 
     out->contacts = contact;
     out->contact_count = (int32_t)(contacts.end - contacts.begin);
@@ -664,23 +679,25 @@ static void apply_tally(perp_step_info* info, const perpi_tally* tally)
     info->fallbacks = tally->worst.fallbacks;
 }
 
-perp_frame perpi_frame_of_sim(const perp_sim* sim, const perpi_tally* tally, double seconds)
+perp_frame perpi_frame_of_sim(const perp_sim* sim, const perpi_tally* tally, double seconds,
+                              perpi_frame_rest* rest)
 {
-    perp_frame frame = {0};
+    perp_frame frame = {.rest = rest};
+    *rest = (perpi_frame_rest){0};
     frame.time = perp_sim_time(sim);
     frame.step = perp_sim_step_count(sim);
     frame.q = perp_sim_q(sim);
     frame.v = perp_sim_v(sim);
-    frame.v_solved = perpi_sim_v_solved(sim);
-    frame.memory = perpi_sim_s(sim);
-    frame.memory_size = perpi_sim_s_size(sim);
+    rest->v_solved = perpi_sim_v_solved(sim);
+    rest->memory = perpi_sim_s(sim);
+    rest->memory_size = perpi_sim_s_size(sim);
     if (perpi_sim_adaptive(sim)) {
         const perpi_half half = perpi_sim_half(sim);
-        frame.clock = perpi_sim_clock(sim);
-        frame.half_q = half.q;
-        frame.half_v = half.v;
-        frame.half_v_end = half.v_end;
-        frame.half_memory = half.s;
+        rest->clock = perpi_sim_clock(sim);
+        rest->half_q = half.q;
+        rest->half_v = half.v;
+        rest->half_v_end = half.v_end;
+        rest->half_memory = half.s;
     }
     frame.joints = perp_sim_joint_records(sim, &frame.joint_count);
     frame.contacts = perp_sim_contacts(sim, &frame.contact_count);

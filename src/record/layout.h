@@ -89,6 +89,7 @@ typedef enum perpi_column {
     PERPI_COLUMN_MOMENTUM_ERROR,
     PERPI_COLUMN_CROSSINGS,
     PERPI_COLUMN_STEP_FALLBACK,
+    PERPI_COLUMN_EDITED,
     PERPI_COLUMN_WALL,
     PERPI_COLUMN_HASH_WALL,
     PERPI_COLUMN_HASH_FRAME,
@@ -119,6 +120,7 @@ typedef enum perpi_cover {
 /* a perp_contact_impact where impacts have times, else no column */
 #define PERPI_WIDTH_CONTACT_IMPACT (-105)
 #define PERPI_WIDTH_STEP_FALLBACK (-104) /* 2 where a step may fall back, else no column */
+#define PERPI_WIDTH_EDITED (-106)        /* 1; older recordings have no column */
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
 typedef struct perpi_column_def {
@@ -149,6 +151,18 @@ typedef struct perpi_span {
     size_t begin, end;
 } perpi_span;
 
+/* What a frame holds beside what a user reads: the state that a continuation and the verifier need. */
+struct perp_frame_rest {
+    const double* v_solved; /* that solved the step; = v where these never differ */
+    const double* memory; /* impulses of springs and controllers, then the controllers' integrals */
+    int32_t memory_size;
+    /* Of an adaptive step: length to try next, last length, steps without impacts; NULL with fixed
+     * steps. Its second half: state and memory at its start, velocities that solved it. */
+    const double* clock;
+    const double *half_q, *half_v, *half_memory, *half_v_end;
+};
+typedef struct perp_frame_rest perpi_frame_rest;
+
 typedef struct perpi_block {
     perp_context* context;
     int32_t width[PERPI_COLUMN_COUNT];
@@ -168,6 +182,7 @@ typedef struct perpi_state_shape {
     bool timed;      /* and impacts have times within the step that follows */
     bool adaptive;   /* steps have lengths of their own */
     bool falls_back; /* a step may be semi-implicit instead, or keep errors of joints */
+    bool marked;     /* frames after a state was set are */
 } perpi_state_shape;
 perpi_state_shape perpi_state_shape_of(const perp_sim* sim);
 
@@ -181,7 +196,7 @@ static inline bool perpi_column_exists(const perpi_block* block, int column)
 {
     const bool late = column == PERPI_COLUMN_CONTACT_LAYER ||
                       column == PERPI_COLUMN_CONTACT_IMPACT ||
-                      (column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_STEP_FALLBACK);
+                      (column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_EDITED);
     return !late || block->width[column] > 0;
 }
 size_t perpi_block_row_size(const perpi_block* block, perpi_column column);
@@ -199,7 +214,7 @@ uint64_t perpi_block_hash(const perpi_block* block, perpi_cover cover, uint64_t 
  * `joint`, the solver's name to `name` (PERPI_RECORD_NAME_SIZE + 1 bytes). */
 void perpi_block_frame(const perpi_block* block, size_t frame, perpi_span contacts,
                        perp_contact* contact, perp_joint_record* joint, char* name,
-                       perp_frame* out);
+                       perpi_frame_rest* rest, perp_frame* out);
 
 /* The worst of the steps since the last frame, and the sums of their ledgers, fallbacks and crossings,
  * so that `record.every` hides nothing. */
@@ -213,7 +228,8 @@ typedef struct perpi_tally {
 void perpi_tally_step(perpi_tally* tally, const perp_sim* sim);
 
 /* The present state of a simulation as a frame; pointers are the simulation's. */
-perp_frame perpi_frame_of_sim(const perp_sim* sim, const perpi_tally* tally, double seconds);
+perp_frame perpi_frame_of_sim(const perp_sim* sim, const perpi_tally* tally, double seconds,
+                              perpi_frame_rest* rest);
 
 /* What stands before the frames. */
 typedef struct perpi_header {

@@ -17,6 +17,7 @@
 #include "record/hash.h"
 #include "record/layout.h"
 #include "record/recording.h"
+#include "sim/sim.h"
 
 #define FLUSH_SECONDS 0.5
 #define FLUSH_BYTES ((size_t)4 << 20)
@@ -38,10 +39,11 @@ struct perp_recorder {
     int64_t contact_total;             /* pending ones included */
     uint64_t frame_hash, wall_hash;    /* of the last frame */
     int32_t every;
-    int64_t tallied_step; /* the last one that the tally has counted */
-    int64_t last_step;    /* step of the last frame kept */
-    perpi_tally tally;    /* since that frame */
-    double seconds;       /* wall time since that frame */
+    int64_t tallied_step;    /* the last one that the tally has counted */
+    int64_t last_step;       /* step of the last frame kept */
+    int64_t states, changes; /* how often the state and parameters had been set then */
+    perpi_tally tally;       /* since that frame */
+    double seconds;          /* wall time since that frame */
     double last_flush;
     perp_status failed; /* the first failure; later calls repeat it */
     bool finished;
@@ -352,7 +354,11 @@ static perp_status flush_pending(perp_recorder* r)
 
 static perp_status keep_frame(perp_recorder* r, const perp_sim* sim, double seconds)
 {
-    const perp_frame frame = perpi_frame_of_sim(sim, &r->tally, seconds);
+    perpi_frame_rest rest;
+    perp_frame frame = perpi_frame_of_sim(sim, &r->tally, seconds, &rest);
+    const perpi_edit_marks marks = perpi_sim_edit_marks(sim);
+    frame.edited = (marks.states != r->states ? PERP_EDITED_STATE : 0) |
+                   (marks.parameters || marks.changes != r->changes ? PERP_EDITED_PARAMETERS : 0);
     const perpi_span contacts = {r->pending.rows[PERPI_AXIS_CONTACT],
                                  r->pending.rows[PERPI_AXIS_CONTACT] + (size_t)frame.contact_count};
     const size_t f = r->pending.rows[PERPI_AXIS_FRAME];
@@ -368,6 +374,8 @@ static perp_status keep_frame(perp_recorder* r, const perp_sim* sim, double seco
     memcpy(r->pending.data[PERPI_COLUMN_HASH_FRAME] + 8 * f, &r->frame_hash, 8);
     memcpy(r->pending.data[PERPI_COLUMN_HASH_WALL] + 8 * f, &r->wall_hash, 8);
     r->last_step = frame.step;
+    r->states = marks.states;
+    r->changes = marks.changes;
     r->tally = (perpi_tally){0};
     r->seconds = 0.0;
     return PERP_OK;
@@ -443,13 +451,17 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
     }
     const char* text = perp_scene_text(scene);
     const int64_t step = perp_sim_step_count(sim);
+    const perpi_edit_marks marks = perpi_sim_edit_marks(sim);
+    const bool resumed = step > 0 || marks.since_start;
+    r->states = marks.states;
+    r->changes = marks.changes;
     char user_code[PERPI_USER_CODE_SIZE] = {0};
     perpi_header header = {
         .format_version = PERPI_RECORD_FORMAT_VERSION,
         .perp_version = PERP_VERSION_STRING,
         .dimension = perp_model_dimension(model),
-        .resumed_from_step = step > 0 ? step : -1,
-        .resumed_from_time = step > 0 ? perp_sim_time(sim) : 0.0,
+        .resumed_from_step = resumed ? step : -1,
+        .resumed_from_time = resumed ? perp_sim_time(sim) : 0.0,
         .scene_size = strlen(text),
         .scene = text,
         .body_count = (size_t)perp_model_body_count(model),
@@ -545,15 +557,21 @@ perp_status perp_recorder_create(perp_context* context, const char* path, const 
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         r->dataset[c] = -1;
     }
-    r->every = perp_scene_record_every(scene);
     const perpi_state_shape shape = perpi_state_shape_of(sim);
     perpi_block_init(&r->pending, context, &shape);
 
     const perpi_quiet quiet = perpi_quiet_begin();
+    perp_scene* own = NULL; /* of a model that was built in C */
     status = choose_names(r, path);
+    if (status == PERP_OK && scene == NULL) {
+        status = perp_scene_from_sim(context, sim, 1, &own);
+        scene = own;
+    }
     if (status == PERP_OK) {
+        r->every = perp_scene_record_every(scene);
         status = begin(r, scene, sim);
     }
+    perp_scene_destroy(own);
     perpi_quiet_end(quiet);
     if (status != PERP_OK) {
         perp_recorder_destroy(r);
@@ -563,17 +581,39 @@ perp_status perp_recorder_create(perp_context* context, const char* path, const 
     return PERP_OK;
 }
 
+static bool was_set(const perp_recorder* r, const perp_sim* sim)
+{
+    return perpi_sim_edit_marks(sim).states != r->states;
+}
+
+/* A recording goes one way. */
+static perp_status check_forwards(const perp_recorder* r, const perp_sim* sim)
+{
+    if (perp_sim_step_count(sim) >= r->last_step && perp_sim_step_count(sim) >= r->tallied_step) {
+        return PERP_OK;
+    }
+    return perpi_fail(r->context, PERP_ERROR_INPUT,
+                      "%s: the simulation stands at step %lld, before the last one that was "
+                      "recorded (%lld): it was reset or restored; begin another recording",
+                      r->path, (long long)perp_sim_step_count(sim), (long long)r->last_step);
+}
+
 perp_status perp_recorder_step(perp_recorder* r, const perp_sim* sim, double seconds)
 {
     if (r->failed != PERP_OK) {
         return disk_failure(r);
     }
     PERP_ASSERT(!r->finished);
+    perp_status status = check_forwards(r, sim);
+    if (status != PERP_OK) {
+        return status;
+    }
     r->seconds += seconds;
-    perpi_tally_step(&r->tally, sim);
+    if (perp_sim_step_count(sim) != r->last_step) { /* else the state was set, and no step made */
+        perpi_tally_step(&r->tally, sim);
+    }
     r->tallied_step = perp_sim_step_count(sim);
-    perp_status status = PERP_OK;
-    if (perp_sim_step_count(sim) - r->last_step >= r->every) {
+    if (perp_sim_step_count(sim) - r->last_step >= r->every || was_set(r, sim)) {
         status = keep_frame(r, sim, r->seconds);
     }
     /* A slow next step must not keep what we have from the disk: count it in. */
@@ -668,9 +708,13 @@ perp_status perp_recorder_finish(perp_recorder* r, const perp_sim* sim)
     if (r->finished) {
         return PERP_OK;
     }
-    perp_status status = PERP_OK;
-    if (perp_sim_step_count(sim) != r->last_step) {
-        if (perp_sim_step_count(sim) != r->tallied_step) { /* it was not handed to us */
+    perp_status status = check_forwards(r, sim);
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (perp_sim_step_count(sim) != r->last_step || was_set(r, sim)) {
+        if (perp_sim_step_count(sim) != r->tallied_step &&
+            perp_sim_step_count(sim) != r->last_step) { /* it was not handed to us */
             perpi_tally_step(&r->tally, sim);
         }
         status = keep_frame(r, sim, r->seconds);

@@ -334,11 +334,14 @@ perpi_state_shape perpi_recording_shape(const perp_recording* r)
                                .bounces = r->header.bounces != 0,
                                .timed = r->header.bounces == 2,
                                .adaptive = r->header.adaptive != 0,
-                               .falls_back = r->header.falls_back != 0};
+                               .falls_back = r->header.falls_back != 0,
+                               .marked = r->marked};
 }
 
 static perp_status open_columns(perp_recording* r)
 {
+    r->marked = H5Lexists(r->file, "/state", H5P_DEFAULT) > 0 &&
+                H5Lexists(r->file, perpi_columns[PERPI_COLUMN_EDITED].path, H5P_DEFAULT) > 0;
     const perpi_state_shape shape = perpi_recording_shape(r);
     perpi_block_init(&r->block, r->context, &shape);
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
@@ -821,7 +824,7 @@ perp_status perp_recording_frame(perp_recording* r, int64_t index, perp_frame* f
     }
     if (status == PERP_OK) {
         perpi_block_frame(&r->block, (size_t)(index - r->first), contacts, r->contact, r->joint,
-                          r->name, frame);
+                          r->name, &r->rest, frame);
     }
     return status;
 }
@@ -939,6 +942,20 @@ static perp_status wrong_clock(perp_recording* r, int64_t index, const perp_sim*
 perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* sim)
 {
     perp_frame frame;
+    perp_status status = perp_recording_frame(r, index < 0 ? r->frames - 1 : index, &frame);
+    if (status == PERP_OK && (frame.edited & PERP_EDITED_PARAMETERS) != 0) {
+        perpi_log(
+            r->context, PERP_LOG_WARNING,
+            "%s: at t = %.9g the program had other parameters than the recorded scene: they are "
+            "not in the recording, and have to be set again",
+            r->path, frame.time);
+    }
+    return status == PERP_OK ? perpi_recording_restore(r, index, sim) : status;
+}
+
+perp_status perpi_recording_restore(perp_recording* r, int64_t index, perp_sim* sim)
+{
+    perp_frame frame;
     const int64_t at = index < 0 ? r->frames - 1 : index;
     perp_status status = check_bodies(r, sim);
     if (status == PERP_OK) {
@@ -958,10 +975,10 @@ perp_status perp_recording_restore(perp_recording* r, int64_t index, perp_sim* s
                                .step = frame.step,
                                .kind = frame.info.kind,
                                .impacts_in_a_row = frame.info.impacts_in_a_row,
-                               .clock = frame.clock,
+                               .clock = frame.rest->clock,
                                .q = frame.q,
                                .v = frame.v,
-                               .memory = frame.memory,
+                               .memory = frame.rest->memory,
                                .contact = frame.contacts,
                                .contact_count = frame.contact_count,
                                .joint = frame.joints};

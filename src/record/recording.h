@@ -38,6 +38,8 @@ struct perp_recording {
     size_t contact_capacity;
     perp_joint_record* joint; /* of the frame last asked for */
     size_t joint_capacity;
+    perpi_frame_rest rest; /* likewise */
+    bool marked;           /* the file has marks of states that were set */
     char name[PERPI_RECORD_NAME_SIZE + 1];
 };
 
@@ -45,6 +47,9 @@ struct perp_recording {
  * refused in either case. */
 PERP_NODISCARD perp_status perpi_recording_load(perp_context* context, const char* path,
                                                 bool lenient, perp_recording** recording);
+/* As perp_recording_restore, without a word about marks. */
+PERP_NODISCARD perp_status perpi_recording_restore(perp_recording* recording, int64_t index,
+                                                   perp_sim* sim);
 /* Whether there is a perp recording of any version at path, whole or not. */
 bool perpi_is_recording(const char* path);
 /* What the widths of its columns depend on. */

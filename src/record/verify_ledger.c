@@ -156,10 +156,11 @@ static double force_impulse_energy(const perp_model* model, double h, const perp
             sum += p * p * (1.0 + mu * mu) * inverse_mass_at(model, i, support->at[k]);
         }
     }
-    if (frame->memory_size < perpi_s_forces(model) + perpi_force_row_count(model)) {
+    if (frame->rest->memory_size < perpi_s_forces(model) + perpi_force_row_count(model)) {
         return sum;
     }
-    const double* p = frame->memory_size > 0 ? frame->memory + perpi_s_forces(model) : NULL;
+    const double* p =
+        frame->rest->memory_size > 0 ? frame->rest->memory + perpi_s_forces(model) : NULL;
     for (size_t i = 0; i < model->spring_count; ++i) {
         const perpi_spring* s = &model->spring[i];
         for (int32_t r = 0; s->implicit && r < s->rows; ++r, ++p) {
@@ -290,10 +291,11 @@ perp_status perpi_ledger_check(perp_recording* recording, const perp_model* mode
             (void)snprintf(why, PERPI_LEDGER_MESSAGE_SIZE,
                            "the first frame has no step before it, but an account");
             *bad = k;
-        } else if (k > 0 && !perpi_ledger_holds(model, quasistatic, &before, &frame, why)) {
+        } else if (k > 0 && frame.edited == 0 &&
+                   !perpi_ledger_holds(model, quasistatic, &before, &frame, why)) {
             *bad = k;
         }
-        *checked += k > 0;
+        *checked += k > 0 && frame.edited == 0;
         before = (perpi_ledger_start){frame.energy, frame.step, frame.time};
     }
     return status;

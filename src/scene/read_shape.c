@@ -119,7 +119,7 @@ perp_status perpi_read_shape(perpi_reader* r, const json_t* value, perp_shape_de
         PERPI_TRY(read_vertices(r, value, &def));
     }
     PERPI_TRY(perpi_read_space(r, value, "position", def.position, NULL));
-    PERPI_TRY(perpi_read_rotation(r, value, def.orientation, NULL));
+    PERPI_TRY(perpi_read_rotation(r, value, def.orientation, &def.angle));
     PERPI_TRY(perpi_read_number(r, value, "friction", &def.friction));
     PERPI_TRY(perpi_read_values(r, value, "surface_velocity", r->dimension, def.surface_velocity,
                                 def.surface_velocity_text, &def.has_surface_velocity));

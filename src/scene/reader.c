@@ -505,16 +505,7 @@ perp_status perpi_read_rotation(perpi_reader* r, const json_t* object, double or
         }
         return PERP_OK;
     }
-    if (angle != NULL) {
-        return perpi_read_number(r, object, "angle", angle);
-    }
-    double turn = 0.0;
-    PERPI_TRY(perpi_read_number(r, object, "angle", &turn));
-    if (json_object_get(object, "angle") != NULL) {
-        orientation[0] = cos(0.5 * turn);
-        orientation[3] = sin(0.5 * turn);
-    }
-    return PERP_OK;
+    return perpi_read_number(r, object, "angle", angle);
 }
 
 /* A number, or {"law": "newton" | "poisson", "e": number}. */

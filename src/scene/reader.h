@@ -86,8 +86,7 @@ PERP_NODISCARD perp_status perpi_read_value(perpi_reader* r, const json_t* objec
 PERP_NODISCARD perp_status perpi_read_axial(perpi_reader* r, const json_t* object, const char* key,
                                             double* number, const char** text, bool* given);
 
-/* At most one of orientation, axis_angle (space) and angle (plane). angle may be NULL: then it goes
- * into the quaternion. */
+/* At most one of orientation, axis_angle (space) and angle (plane). */
 PERP_NODISCARD perp_status perpi_read_rotation(perpi_reader* r, const json_t* object,
                                                double orientation[4], double* angle);
 /* That no two of these keys stand together, and none that is for the other dimension. */

@@ -8,6 +8,7 @@
 #include "scene/pointer.h"
 #include "scene/reader.h"
 #include "scene/urdf.h"
+#include "scene/write.h"
 
 struct perp_scene {
     perp_context* context;
@@ -76,7 +77,7 @@ static perp_status read_record(perpi_reader* r, const json_t* root, int32_t* eve
 static perp_status read_model_head(perpi_reader* r, const json_t* root, perp_model_def* def)
 {
     const char* ignored = NULL;
-    PERPI_TRY(perpi_read_string(r, root, "description", &ignored));
+    PERPI_TRY(perpi_read_string(r, root, "description", &def->description));
     PERPI_TRY(perpi_read_string(r, root, "$schema", &ignored));
     PERPI_TRY(perpi_read_string(r, root, "name", &def->name));
     PERPI_TRY(perpi_read_integer(r, root, "dimension", 2, 3, &def->dimension));
@@ -190,6 +191,30 @@ perp_status perp_scene_parse(perp_context* context, const char* text, size_t len
                              perp_scene** scene)
 {
     return create(context, text, length, origin, NULL, override, count, scene);
+}
+
+perp_status perpi_scene_from_model(perp_context* context, const perp_model* model,
+                                   const perp_scene_run* run, int32_t record_every,
+                                   perp_scene** scene)
+{
+    perp_scene* s = NULL;
+    PERPI_TRY(perpi_alloc(context, 1, sizeof *s, &s));
+    s->context = context;
+    perp_status status = perpi_scene_tree(context, model, run, record_every, &s->root);
+    if (status == PERP_OK) {
+        status = build(s, "model", NULL, 0);
+    }
+    if (status != PERP_OK) {
+        perp_scene_destroy(s);
+        return status;
+    }
+    *scene = s;
+    return PERP_OK;
+}
+
+perp_status perp_scene_save(const perp_scene* scene, const char* path)
+{
+    return perpi_file_write(scene->context, path, scene->text, strlen(scene->text));
 }
 
 perp_urdf_options perp_urdf_options_default(void)

@@ -25,7 +25,10 @@ const perpi_shape_ops* perpi_shape_ops_of(perp_shape_type type)
 
 perp_shape_def perp_shape_def_default(perp_shape_type type)
 {
-    return (perp_shape_def){.type = type, .orientation = {1, 0, 0, 0}, .friction = NAN};
+    return (perp_shape_def){.struct_size = sizeof(perp_shape_def),
+                            .type = type,
+                            .orientation = {1, 0, 0, 0},
+                            .friction = NAN};
 }
 
 static bool type_in_range(perp_shape_type type)
@@ -199,11 +202,18 @@ static perp_status check_pose(perp_context* context, const perp_shape_def* def, 
     if (status == PERP_OK) {
         status = check_finite(context, "orientation", def->orientation, 4);
     }
+    if (status == PERP_OK) {
+        status = check_finite(context, "angle", &def->angle, 1);
+    }
     if (status != PERP_OK) {
         return status;
     }
     if (!(largest(def->orientation, 4) > 0.0)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "orientation: must not be zero");
+    }
+    if (dimension == 3 && def->angle != 0.0) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "angle: is for planar models; in space use orientation");
     }
     if (dimension == 2 && def->position[2] != 0.0) {
         return perpi_fail(context, PERP_ERROR_INPUT,
@@ -217,12 +227,25 @@ static perp_status check_pose(perp_context* context, const perp_shape_def* def, 
     return PERP_OK;
 }
 
+void perpi_shape_orientation(const perp_shape_def* def, double orientation[4])
+{
+    const double turned[4] = {cos(0.5 * def->angle), 0.0, 0.0, sin(0.5 * def->angle)};
+    for (int i = 0; i < 4; ++i) {
+        orientation[i] = def->angle != 0.0 ? turned[i] : def->orientation[i];
+    }
+}
+
 /* ---- the internal record ---------------------------------------------------------------------- */
 
 perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def, int32_t dimension,
                              perpi_shape* shape)
 {
     PERP_ASSERT(dimension == 2 || dimension == 3);
+    const perp_status known =
+        perpi_check_struct(context, "perp_shape_def", def->struct_size, sizeof *def);
+    if (known != PERP_OK) {
+        return known;
+    }
     if (!type_in_range(def->type)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "type: no shape has number %d",
                           (int)def->type);
@@ -262,9 +285,10 @@ perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def, i
         made.normal = v3_unit(v3(def->normal[0] / most, def->normal[1] / most, nz / most));
     }
 
-    const double s = largest(def->orientation, 4);
-    made.local.q = q4_unit((quat){def->orientation[0] / s, def->orientation[1] / s,
-                                  def->orientation[2] / s, def->orientation[3] / s});
+    double e[4];
+    perpi_shape_orientation(def, e);
+    const double s = largest(e, 4);
+    made.local.q = q4_unit((quat){e[0] / s, e[1] / s, e[2] / s, e[3] / s});
     made.local.R = q4_matrix(made.local.q);
     if (ops->make != NULL) {
         status = ops->make(context, def, &made);

@@ -101,6 +101,8 @@ const perpi_shape_ops* perpi_shape_ops_of(perp_shape_type type);
  * quaternion, half sizes. A mesh is copied: give it back with perpi_shape_free. */
 PERP_NODISCARD perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def,
                                             int32_t dimension, perpi_shape* shape);
+/* The quaternion of a def: its own, or that of its planar angle. */
+void perpi_shape_orientation(const perp_shape_def* def, double orientation[4]);
 /* Normals and their angles from the vertices; room for them is there. */
 void perpi_polygon_normals(perpi_shape* shape);
 /* The vertex farthest along a direction of the shape's frame; O(log count). */

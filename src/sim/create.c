@@ -11,7 +11,8 @@
 
 perp_sim_def perp_sim_def_default(void)
 {
-    return (perp_sim_def){.step = 0.01,
+    return (perp_sim_def){.struct_size = sizeof(perp_sim_def),
+                          .step = 0.01,
                           .duration = 1.0,
                           .stepper = "stewart-trinkle",
                           .contact = "auto",
@@ -363,7 +364,7 @@ static perp_status prepare_correction(perp_sim* sim, const perp_sim_def* def)
 
 /* ---- making it -------------------------------------------------------------------------------------*/
 
-static void initial_state(perp_sim* sim)
+void perpi_sim_initial_state(perp_sim* sim)
 {
     const perp_model* model = sim->model;
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
@@ -448,20 +449,19 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
     }
     sim->def = *def;
     sim->tick_total = perpi_sim_count_ticks(sim);
-    initial_state(sim);
+    perpi_sim_initial_state(sim);
     if (sim->adaptive) {
         status = perpi_sim_adaptive_create(sim);
         if (status != PERP_OK) {
             return status;
         }
     }
-    perpi_sim_warn_of_crossing(sim);
     status = perpi_sim_check_springs(sim);
     return status == PERP_OK ? perpi_sim_start(sim) : status;
 }
 
-perp_status perp_sim_create(perp_context* context, const perp_model* model, const perp_sim_def* def,
-                            perp_sim** sim)
+perp_status perpi_sim_create_quietly(perp_context* context, const perp_model* model,
+                                     const perp_sim_def* def, perp_sim** sim)
 {
     perp_sim* s = NULL;
     perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
@@ -469,19 +469,33 @@ perp_status perp_sim_create(perp_context* context, const perp_model* model, cons
         return status;
     }
     s->context = s->work.context = context;
-    s->model = s->work.model = model;
+    s->built = s->model = s->work.model = model;
     s->work.sides = &s->sides;
     s->work.correction = &s->correction;
     s->work.impact = &s->impact;
     perpi_arena_init(&s->scratch, context);
     perpi_arena_init(&s->impact.scratch, context);
-    status = build(s, def);
+    perpi_arena_init(&s->asked_text, context);
+    status = perpi_sim_keep_def(s, def);
+    if (status == PERP_OK) {
+        status = build(s, &s->asked);
+    }
     if (status != PERP_OK) {
         perp_sim_destroy(s);
         return status;
     }
     *sim = s;
     return PERP_OK;
+}
+
+perp_status perp_sim_create(perp_context* context, const perp_model* model, const perp_sim_def* def,
+                            perp_sim** sim)
+{
+    const perp_status status = perpi_sim_create_quietly(context, model, def, sim);
+    if (status == PERP_OK) {
+        perpi_sim_warn_of_crossing(*sim);
+    }
+    return status;
 }
 
 /* ---- destroying it ---------------------------------------------------------------------------------*/
@@ -543,13 +557,15 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_sim_adaptive_destroy(sim);
     perpi_sides_destroy(context, &sim->sides);
     free_correction(context, &sim->correction);
+    perpi_sim_tuned_destroy(sim);
     perpi_formulation_destroy(sim->impact.f);
     void* const owned[] = {sim->v_solved,    sim->closing.item,  sim->impact.hit,
                            sim->impact.work, sim->impact.island, sim->user.callback,
-                           sim->user.code};
+                           sim->user.code,   sim->edit.moved};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }
+    perpi_arena_free(&sim->asked_text);
     perpi_arena_free(&sim->scratch);
     perpi_arena_free(&sim->impact.scratch);
     perpi_free(context, sim);

@@ -179,13 +179,27 @@ typedef struct perpi_user {
     char* code;     /* its name; NULL: none */
 } perpi_user;
 
+/* What was set from outside (edit.c, tune.c). */
+typedef struct perpi_edit {
+    int64_t states;   /* how often the state was */
+    int64_t changes;  /* how often parameters were */
+    bool since_start; /* the state was, since the start or the last snapshot */
+    bool parameters;  /* some are not those of the model */
+    bool pending;     /* a pose was, and has not been checked */
+    bool* moved;      /* per body: its pose; NULL: none ever was */
+} perpi_edit;
+
 /* ---- the simulation --------------------------------------------------------------------------------*/
 
 struct perp_sim {
     perp_context* context;
-    const perp_model* model;
+    const perp_model* built; /* the model it was created with */
+    const perp_model* model; /* the same, or its own copy with other parameters (tune.c) */
+    perp_model* tuned;       /* that copy; NULL: none */
     /* configuration */
-    perp_sim_def def; /* strings and options are not kept beyond create */
+    perp_sim_def asked;     /* as given, with its own strings and options */
+    perpi_arena asked_text; /* these */
+    perp_sim_def def;       /* asked, with what it left open */
     const perpi_stepper_ops* stepper;
     bool contact_chosen; /* by `auto` */
     bool adaptive;
@@ -203,6 +217,7 @@ struct perp_sim {
     perpi_sides sides;
     perpi_correction correction;
     perpi_impact impact;
+    perpi_edit edit;
     perpi_user user;
     perpi_arena scratch; /* of questions, not of steps */
 };
@@ -211,6 +226,33 @@ struct perp_sim {
 
 /* schedule.c: the number of fixed steps. */
 int64_t perpi_sim_count_ticks(const perp_sim* sim);
+/* create.c: a simulation without the warnings about the start. */
+PERP_NODISCARD perp_status perpi_sim_create_quietly(perp_context* context, const perp_model* model,
+                                                    const perp_sim_def* def, perp_sim** sim);
+/* The bodies as the model has them at the start; motors with its targets. */
+void perpi_sim_initial_state(perp_sim* sim);
+/* edit.c: room for the marks; then for each body that is set (moved: its pose differs), before or after its
+ * numbers are put in place; then at the end. */
+PERP_NODISCARD perp_status perpi_sim_edit_room(perp_sim* sim);
+void perpi_sim_edit_body(perp_sim* sim, int32_t body, bool moved);
+void perpi_sim_edit_end(perp_sim* sim);
+/* The whole state is another one, which needs no check. */
+void perpi_sim_edit_forget(perp_sim* sim);
+/* The ledger is 0 again, and nothing is said about a last step. */
+void perpi_sim_new_account(perp_sim* sim);
+PERP_NODISCARD perp_status perpi_sim_check_body(const perp_sim* sim, const char* what,
+                                                int32_t body);
+/* tune.c: the model with parameters of the simulation's own, made on first use. */
+PERP_NODISCARD perp_status perpi_sim_tuned(perp_sim* sim, perp_model** model);
+/* Its parameters hold from now on. */
+PERP_NODISCARD perp_status perpi_sim_tune_end(perp_sim* sim);
+PERP_NODISCARD perp_status perpi_sim_tune_like(perp_sim* sim, const perp_sim* other);
+void perpi_sim_tuned_destroy(perp_sim* sim);
+/* start.c: the size that an overlap is compared with; layers that are pressed in, remembering deflections. */
+double perpi_sim_pair_size(const perp_model* model, const perpi_touch* touch);
+PERP_NODISCARD perp_status perpi_sim_press_layers(perp_sim* sim);
+/* def.c: keeps a copy of the definition that was asked for. */
+PERP_NODISCARD perp_status perpi_sim_keep_def(perp_sim* sim, const perp_sim_def* def);
 /* start.c: refuses or resolves bodies that overlap at the start. */
 PERP_NODISCARD perp_status perpi_sim_start(perp_sim* sim);
 /* spring_stability.c: refuses explicit springs that a fixed step cannot follow; on joints it warns. */

@@ -90,9 +90,9 @@ static perp_status check_joint(const perp_sim* sim, const char* what, int32_t jo
     return PERP_OK;
 }
 
-perp_status perp_sim_joint_effort(perp_sim* sim, int32_t joint, double effort)
+perp_status perp_sim_apply_joint_effort(perp_sim* sim, int32_t joint, double effort)
 {
-    const perp_status status = check_joint(sim, "joint_effort", joint);
+    const perp_status status = check_joint(sim, "apply_joint_effort", joint);
     if (status != PERP_OK) {
         return status;
     }
@@ -101,34 +101,46 @@ perp_status perp_sim_joint_effort(perp_sim* sim, int32_t joint, double effort)
         sim->model->dimension == 2 && ((j->body[0] >= 0 && sim->model->body[j->body[0]].particle) ||
                                        (j->body[1] >= 0 && sim->model->body[j->body[1]].particle));
     if (!perpi_joint_one_degree(j->type) || particle) {
-        return perpi_fail(sim->context, PERP_ERROR_INPUT,
-                          "joint_effort: '%s' is %s: only revolute and prismatic joints between "
-                          "bodies that turn take an effort",
-                          j->name, perp_joint_type_name(j->type));
+        return perpi_fail(
+            sim->context, PERP_ERROR_INPUT,
+            "apply_joint_effort: '%s' is %s: only revolute and prismatic joints between "
+            "bodies that turn take an effort",
+            j->name, perp_joint_type_name(j->type));
     }
     if (!isfinite(effort)) {
         return perpi_fail(sim->context, PERP_ERROR_NUMERIC,
-                          "joint_effort: the effort on '%s' must be finite", j->name);
+                          "apply_joint_effort: the effort on '%s' must be finite", j->name);
     }
     sim->work.effort[joint] += effort;
     return PERP_OK;
 }
 
-perp_status perp_sim_joint_target(perp_sim* sim, int32_t joint, double target)
+perp_status perp_sim_set_joint_target(perp_sim* sim, int32_t joint, double target)
 {
-    const perp_status status = check_joint(sim, "joint_target", joint);
+    const perp_status status = check_joint(sim, "set_joint_target", joint);
     if (status != PERP_OK) {
         return status;
     }
     const perpi_joint* j = &sim->model->joint[joint];
     if (j->motor == PERP_MOTOR_NONE) {
-        return perpi_fail(sim->context, PERP_ERROR_INPUT, "joint_target: '%s' has no motor",
+        return perpi_fail(sim->context, PERP_ERROR_INPUT, "set_joint_target: '%s' has no motor",
                           j->name);
     }
     if (isinf(target)) {
         return perpi_fail(sim->context, PERP_ERROR_NUMERIC,
-                          "joint_target: the target of '%s' must be finite", j->name);
+                          "set_joint_target: the target of '%s' must be finite", j->name);
     }
     sim->state.joint[joint].target = target;
     return PERP_OK;
+}
+
+/* Names of 0.1. */
+perp_status perp_sim_joint_effort(perp_sim* sim, int32_t joint, double effort)
+{
+    return perp_sim_apply_joint_effort(sim, joint, effort);
+}
+
+perp_status perp_sim_joint_target(perp_sim* sim, int32_t joint, double target)
+{
+    return perp_sim_set_joint_target(sim, joint, target);
 }

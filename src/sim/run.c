@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "perp/set.h"
 #include "sim/internal.h"
 
 static void copy_array(double* to, const double* from, int32_t n)
@@ -84,6 +85,9 @@ perp_status perp_sim_step(perp_sim* sim)
     }
     const double h_next = sim->halves.h_next;
     perp_status status = announce(sim);
+    if (status == PERP_OK) {
+        status = perp_sim_check_state(sim); /* of poses that were set */
+    }
     bool failed = status != PERP_OK, unsolved = false;
     while (!failed) { /* keep_going changes nothing until all else has failed */
         status =

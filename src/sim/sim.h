@@ -5,6 +5,16 @@
 #include "perp/sim.h"
 #include "step/step.h"
 
+/* The definition that the simulation was asked for, and the model it was created with. */
+const perp_sim_def* perpi_sim_asked(const perp_sim* sim);
+const perp_model* perpi_sim_built_model(const perp_sim* sim);
+/* What was set from outside, for recordings: how often the state was, whether it was since the start or the last
+ * restored state, whether parameters are not the model's. */
+typedef struct perpi_edit_marks {
+    int64_t states, changes;
+    bool since_start, parameters;
+} perpi_edit_marks;
+perpi_edit_marks perpi_sim_edit_marks(const perp_sim* sim);
 /* A state as a snapshot or a recorded frame has it. */
 typedef struct perpi_saved {
     double time;

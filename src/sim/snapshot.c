@@ -288,6 +288,7 @@ perp_status perpi_sim_set_state(perp_sim* sim, const perpi_saved* saved)
     to->after_impact = saved->kind != PERP_STEP_TIME;
     to->impacts_in_a_row = saved->impacts_in_a_row;
     sim->user.announced = false;
+    perpi_sim_edit_forget(sim);
     if (sim->adaptive) {
         sim->halves.h_next = clock[0];
         perpi_adaptive_clock(sim);

@@ -13,7 +13,7 @@
 static const double TOLERANCE = 1e-6;
 enum { MAX_ROUNDS = 200 };
 
-static double size_of_pair(const perp_model* model, const perpi_touch* touch)
+double perpi_sim_pair_size(const perp_model* model, const perpi_touch* touch)
 {
     const double a = model->body[touch->body_a].reach, b = model->body[touch->body_b].reach;
     const double smaller = a < b ? a : b;
@@ -36,7 +36,7 @@ static const perpi_touch* worst_overlap(const perp_sim* sim, const perpi_touch* 
     double most = TOLERANCE;
     for (size_t i = 0; i < count; ++i) {
         const double give = perpi_layer_depth(sim->model, touch[i].body_a, touch[i].body_b);
-        const double depth = (-touch[i].gap - give) / size_of_pair(model, &touch[i]);
+        const double depth = (-touch[i].gap - give) / perpi_sim_pair_size(model, &touch[i]);
         if (depth > most) {
             most = depth;
             worst = &touch[i];
@@ -105,7 +105,7 @@ static perp_status push_apart(perp_sim* sim, const perpi_touch* touch, size_t co
 }
 
 /* Layers that are pressed in at the start hold energy from the start. */
-static perp_status press_layers(perp_sim* sim)
+perp_status perpi_sim_press_layers(perp_sim* sim)
 {
     const perpi_touch* touch;
     size_t count;
@@ -115,13 +115,20 @@ static perp_status press_layers(perp_sim* sim)
     }
     perp_status status =
         perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &touch, &count);
+    sim->trial.state.contacts.count = 0;
+    sim->trial.state.contacts.groups = 0;
     if (status == PERP_OK) {
-        status = sim->work.contact_model->build(sim->model, &sim->work.rules, 0.0, sim->work.pose,
-                                                touch, count, &sim->state.contacts);
+        status = sim->work.contact_model->build(sim->model, &sim->work.rules, sim->state.time,
+                                                sim->work.pose, touch, count,
+                                                &sim->trial.state.contacts);
     }
     if (status == PERP_OK) {
-        perpi_layers_recall(sim->model, sim->work.settings.midpoint, NULL, 0,
-                            sim->state.contacts.item, (int32_t)sim->state.contacts.count);
+        perpi_layers_recall(sim->model, sim->work.settings.midpoint, sim->state.contacts.item,
+                            (int32_t)sim->state.contacts.count, sim->trial.state.contacts.item,
+                            (int32_t)sim->trial.state.contacts.count);
+        const perpi_contact_list old = sim->state.contacts;
+        sim->state.contacts = sim->trial.state.contacts;
+        sim->trial.state.contacts = old;
     }
     return status;
 }
@@ -146,7 +153,7 @@ perp_status perpi_sim_start(perp_sim* sim)
         }
         const perpi_touch* worst = worst_overlap(sim, touch, count);
         if (worst == NULL) {
-            return sim->stepper->layered ? press_layers(sim) : PERP_OK;
+            return sim->stepper->layered ? perpi_sim_press_layers(sim) : PERP_OK;
         }
         if (!sim->def.allow_overlap || round == MAX_ROUNDS) {
             return perpi_fail(

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The three programs of examples/, compiled against an installed perp through pkg-config, and run.
+# The programs of examples/, compiled against an installed perp through pkg-config, and run.
 # Then the same through the CMake package. Uses nothing of the build tree but the install.
 set -u
 passed=0 failed=0
@@ -15,7 +15,7 @@ PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name perp.pc | head -1)")
 libdir=$(pkg-config --variable=libdir perp)
 
 # shellcheck disable=SC2086
-for name in hello force_callback own_solver; do
+for name in hello force_callback own_solver what_if; do
     ${PERP_CC:-cc} ${PERP_CFLAGS:-} -std=c17 -Wall -Wextra -Werror "$PERP_SOURCE/examples/$name.c" \
         $(pkg-config --cflags --libs perp) -lm -o "$name"
     say "${name}_compiles_through_pkg_config" $?

@@ -76,6 +76,47 @@ static const char pushed[] =
     "[-0.1,-0.1]],'mu':0.3},'shapes':[{'type':'box','size':[1,1]}]},{'name':'fence',"
     "'type':'static','shapes':[{'type':'box','size':[1,1],'position':[1.0,-1.0]}]}]}";
 
+/* Sets state and parameters, clones, asks, writes. */
+static perp_status set_and_copy(perp_context* context, perp_sim* sim)
+{
+    const perp_model* model = perp_sim_model(sim);
+    const int32_t last = perp_model_body_count(model) - 1;
+    int32_t body = last; /* the last dynamic one */
+    while (perp_model_body_info(model, body).type != PERP_BODY_DYNAMIC) {
+        --body;
+    }
+    const perp_body_state state = perp_sim_body(sim, body);
+    const double kick[3] = {state.velocity[0] + 0.01, state.velocity[1], state.velocity[2]};
+    perp_sim* clone = NULL;
+    perp_scene* scene = NULL;
+    perp_distance distance;
+    perp_status status = perp_sim_set_body_velocity(sim, body, kick, NULL);
+    if (status == PERP_OK && perp_model_joint_count(model) > 0) {
+        status = perp_sim_set_joint(sim, 0, perp_sim_joint(sim, 0).coordinate[0] + 1e-4, 0.0);
+    }
+    if (status == PERP_OK) {
+        status = perp_sim_set_pair_friction(sim, 0, body, 0.25);
+    }
+    if (status == PERP_OK) {
+        status = perp_sim_clone(sim, NULL, &clone);
+    }
+    if (status == PERP_OK) {
+        status = perp_sim_step(clone);
+    }
+    if (status == PERP_OK) {
+        status = perp_sim_distance(clone, 0, body, &distance);
+    }
+    if (status == PERP_OK) {
+        status = perp_scene_from_sim(context, clone, 2, &scene);
+    }
+    if (status == PERP_OK) {
+        status = perp_sim_reset(clone);
+    }
+    perp_scene_destroy(scene);
+    perp_sim_destroy(clone);
+    return status;
+}
+
 /* 0: all went well; else the status of the first call that failed. */
 static perp_status everything(perp_context* context, const char* text)
 {
@@ -98,6 +139,9 @@ static perp_status everything(perp_context* context, const char* text)
     }
     if (status == PERP_OK) {
         status = perp_sim_step(sim);
+    }
+    if (status == PERP_OK) {
+        status = set_and_copy(context, sim);
     }
     if (status == PERP_OK && perp_model_bounces(perp_scene_model(scene))) {
         perp_forces* forces = NULL;

@@ -528,24 +528,24 @@ TEST(user_code_drives_joints_by_effort_and_target)
 {
     scene_sim s = arm(",'motor':{'type':'velocity','target':1,'max_effort':0}", 1.0, 3);
     REQUIRE(s.sim != NULL);
-    REQUIRE_OK(perp_sim_joint_effort(s.sim, 0, -9.81));
-    REQUIRE_OK(perp_sim_joint_effort(s.sim, 0, 0.7));
+    REQUIRE_OK(perp_sim_apply_joint_effort(s.sim, 0, -9.81));
+    REQUIRE_OK(perp_sim_apply_joint_effort(s.sim, 0, 0.7));
     REQUIRE_OK(perp_sim_step(s.sim));
     CHECK_NEAR(joint(&s, "j").rate[0], 0.01 * 1.0, 1e-12);
     CHECK_NEAR(joint(&s, "j").effort, 0.7 - 9.81, 1e-12);
-    CHECK_EQ_INT(perp_sim_joint_effort(s.sim, 1, 1.0), PERP_ERROR_INPUT);
-    CHECK_EQ_INT(perp_sim_joint_effort(s.sim, 0, NAN), PERP_ERROR_NUMERIC);
+    CHECK_EQ_INT(perp_sim_apply_joint_effort(s.sim, 1, 1.0), PERP_ERROR_INPUT);
+    CHECK_EQ_INT(perp_sim_apply_joint_effort(s.sim, 0, NAN), PERP_ERROR_NUMERIC);
     scene_sim_close(&s);
 
     scene_sim t = arm(",'motor':{'type':'position','target':0}", 1.0, 3);
     REQUIRE(t.sim != NULL);
     REQUIRE_OK(perp_sim_step(t.sim));
-    REQUIRE_OK(perp_sim_joint_target(t.sim, 0, 0.25));
+    REQUIRE_OK(perp_sim_set_joint_target(t.sim, 0, 0.25));
     for (int i = 0; i < 5; ++i) {
         REQUIRE_OK(perp_sim_step(t.sim));
     }
     CHECK_NEAR(joint(&t, "j").coordinate[0], 0.25, 1e-9);
-    REQUIRE_OK(perp_sim_joint_target(t.sim, 0, NAN));
+    REQUIRE_OK(perp_sim_set_joint_target(t.sim, 0, NAN));
     REQUIRE_OK(perp_sim_step(t.sim));
     CHECK_NEAR(joint(&t, "j").coordinate[0], 0.0, 1e-9);
     scene_sim_close(&t);
@@ -873,7 +873,7 @@ TEST(a_machine_continues_from_a_snapshot_with_the_same_bits_turns_included)
     while (!perp_sim_finished(a.sim)) {
         REQUIRE_OK(perp_sim_step(a.sim));
         if (perp_sim_step_count(a.sim) == 60) {
-            REQUIRE_OK(perp_sim_joint_target(a.sim, 3, 0.3)); /* kept by the snapshot */
+            REQUIRE_OK(perp_sim_set_joint_target(a.sim, 3, 0.3)); /* kept by the snapshot */
         }
         if (perp_sim_step_count(a.sim) % 67 == 0) {
             size_t size = 0;

@@ -5,8 +5,9 @@
 
 #include "perp/perp.h"
 #include "perp_test.h"
-#include "support/scene_sim.h"
+#include "record/layout.h"
 #include "record/verify_ledger.h"
+#include "support/scene_sim.h"
 
 static const char slider[] = "{'name': 'slider', 'gravity': [0, 0, -9.81], 'step': 0.01, "
                              "'duration': 1, 'bodies': ["
@@ -33,7 +34,9 @@ static bool sample_of(sample* s, const char* scene)
     }
     s->model = perp_scene_model(s->scene);
     s->before = (perpi_ledger_start){.energy = {.kinetic = 4.0, .total = 4.0}, .step = 3};
-    s->frame = (perp_frame){.step = 4, .q = s->q, .energy = {.kinetic = 3.5, .total = 3.5}};
+    static const perpi_frame_rest none = {0};
+    s->frame =
+        (perp_frame){.step = 4, .rest = &none, .q = s->q, .energy = {.kinetic = 3.5, .total = 3.5}};
     s->frame.info.ledger = (perp_ledger){
         .change = -0.5, .forces = 0.25, .friction = -0.5, .step_loss = -0.25, .magnitude = 1.0};
     return true;
