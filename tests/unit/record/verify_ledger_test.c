@@ -146,7 +146,7 @@ TEST(what_is_at_rest_has_the_energy_of_rounding)
                           " {'name': 'ball', 'mass': 2, 'inertia': [1, 1, 1],"
                           "  'shapes': [{'type': 'sphere', 'radius': 0.5}]}]}"));
     s.before = (perpi_ledger_start){.step = 3};
-    s.frame = (perp_frame){.step = 4, .time = 0.01, .q = s.q};
+    s.frame = (perp_frame){.step = 4, .time = 0.01, .q = s.q, .rest = s.frame.rest};
     s.frame.energy = (perp_energy){.kinetic = 5e-32, .total = 5e-32};
     CHECK(holds(&s, &(perp_ledger){.change = 5e-32, .joints = 5e-32, .magnitude = 5e-32}));
     s.frame.energy = (perp_energy){.kinetic = 1e-25, .total = 1e-25};
