@@ -273,7 +273,7 @@ TEST(squares_that_lie_flat_form_no_groups_and_say_the_same)
         const perpi_pose lower = planar_pose(2, -3, tilt);
         const perpi_pose upper =
             planar_pose(2 + c * d - s * (1 + gap), -3 + s * d + c * (1 + gap), tilt);
-        REQUIRE(meet_by(&t, PERPI_TOUCH_PEG, &box, &lower, &box, &upper, 0.05) == 2);
+        REQUIRE(meet_by(&t, &perpi_rule_peg, &box, &lower, &box, &upper, 0.05) == 2);
         CHECK_EQ_INT(t.list.item[0].group, 0);
         CHECK_EQ_INT(t.list.item[1].group, 0);
         for (int trial = 0; trial < 200; ++trial) {
