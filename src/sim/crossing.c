@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "sim/internal.h"
+#include "step/layer_core.h"
 
 enum { MAX_TOUCHES = 4 };
 /* Of the smaller thickness: pairs that move further, or are deeper in each other, are looked at. Half the sum
@@ -248,8 +249,7 @@ static bool held_by_contact(const perpi_step* step, const perpi_broad_pair* pair
     const perp_model* model = step->model;
     const perp_contact first = {.body_a = pair->body_a,
                                 .body_b = pair->body_b,
-                                .key = (uint64_t)pair->shape_a << 44 | (uint64_t)pair->shape_b
-                                                                           << 24};
+                                .key = perpi_key_of(pair->shape_a, pair->shape_b, 0)};
     size_t low = 0, high = step->to->contacts.count;
     while (low < high) {
         const size_t mid = low + (high - low) / 2;
@@ -569,6 +569,17 @@ static perp_status constrain(perpi_step* step, const perpi_sim_passage* met)
     return status == PERP_OK ? remember(step, &m) : status;
 }
 
+/* How far the layers between the two can be pressed in; 0: there are none. */
+static double core_depth(const perpi_step* step, const perpi_broad_pair* pair)
+{
+    const perp_contact c = {.body_a = pair->body_a,
+                            .body_b = pair->body_b,
+                            .key = perpi_key_of(pair->shape_a, pair->shape_b, 0)};
+    return perpi_model_layer(step->model, c.body_a, c.body_b).soft
+               ? perpi_layer_core_depth(step->model, &c)
+               : 0.0;
+}
+
 perp_status perpi_check_sides(perpi_step* step, double h, double deepest,
                               const perpi_sim_passage** crossed)
 {
@@ -580,7 +591,7 @@ perp_status perpi_check_sides(perpi_step* step, double h, double deepest,
         find_passages(step, h, step->from->q, NULL, plain ? deepest : fmax(deepest, x->depth));
     for (size_t i = 0; status == PERP_OK && i < x->passage_count; ++i) {
         const perpi_sim_passage* met = &x->passage[i];
-        const double give = perpi_layer_depth(step->model, met->pair.body_a, met->pair.body_b);
+        const double give = core_depth(step, &met->pair);
         if (met->passage.crossed && isinf(give)) {
             return perpi_fail(
                 step->context, PERP_ERROR_SOLVE,

@@ -31,8 +31,11 @@ enum {
     PROBES = 8,
     FEW_DOFS = 120,
     LARGE_NEWTON = 600, /* rows */
+    LARGE_PILE = 1000,  /* rows */
     PILE = 90,
     LEAN = 3, /* rows per velocity */
+    LAYERS =
+        300, /* rows: below it newton takes milliseconds, and its answers are right to rounding */
     CROWD = 4,
     RAYS = 2
 };
@@ -65,13 +68,19 @@ static const entry contact_polygon[] = {{"lemke", false},  {"newton", true}, {"p
 static const entry contact_round[] = {{"newton", true}, {"newton", false}, {"newton", COLD},
                                       {"nsgs", false},  {"admm", false},   {"fixed-point", false},
                                       {NULL, false}};
-static const entry contact_pile[] = {{"newton-bodies", true},
-                                     {"newton-bodies", false},
-                                     {"newton-bodies", COLD},
-                                     {"newton", false},
-                                     {"nsgs", false},
-                                     {"admm", false},
-                                     {NULL, false}};
+/* Where newton-bodies stalls after its first FEW iterations (soft layers whose ties are equality rows: 4000
+ * more iterations, 4 s on 792 rows), newton mostly needs fewer than ten from there. Not in large piles, where one
+ * iteration of it can take a second. */
+static const entry contact_pile[] = {
+    {"newton-bodies", true}, {"newton", BRIEF}, {"newton-bodies", false}, {"newton-bodies", COLD},
+    {"newton", false},       {"nsgs", false},   {"admm", false},          {NULL, false}};
+static const entry contact_pile_large[] = {{"newton-bodies", true},
+                                           {"newton-bodies", false},
+                                           {"newton-bodies", COLD},
+                                           {"newton", false},
+                                           {"nsgs", false},
+                                           {"admm", false},
+                                           {NULL, false}};
 /* Warm starts with few contacts per body, of moderate number (a row of dominoes that fall). newton-bodies is the
  * fastest where little changes. Where it does not end soon newton from the same guess takes a tenth of the steps,
  * and ends more exactly. */
@@ -441,6 +450,8 @@ PERPI_PORTFOLIO(contact, contact_point, perp_contact_solver,
 typedef struct contact_auto_state {
     void* inner;
     scratch x;
+    int32_t* met; /* 2 a block: its contacts, its other constraints */
+    size_t met_capacity;
 } contact_auto_state;
 
 static perp_status contact_auto_create(perp_context* context, const void* settings, void** self)
@@ -465,6 +476,7 @@ static void contact_auto_destroy(void* self)
     contact_auto_state* s = self;
     contact_destroy(s->inner);
     perpi_free(s->x.context, s->x.x);
+    perpi_free(s->x.context, s->met);
     perpi_free(s->x.context, s);
 }
 
@@ -488,8 +500,43 @@ static bool crowded(const perp_contact_problem* P)
     return false;
 }
 
+static bool is_pair_contact(const perp_constraint* c)
+{
+    return c->kind == PERP_CONSTRAINT_CONTACT && c->block[0] >= 0 && c->block[1] >= 0;
+}
+
+/* Velocities without those of soft layers, which are blocks of one contact each, with the rows that tie
+ * it to its other body and that of its core. Newton in the space of velocities eliminates them one by
+ * one at no cost; W has a dense block for all contacts of a body. */
+static int32_t count_shared_dofs(const contact_auto_state* s, const perp_contact_problem* P)
+{
+    enum { TIE_AND_CORE = 2 };
+    int32_t shared = P->dof_count;
+    memset(s->met, 0, 2 * (size_t)P->block_count * sizeof *s->met);
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        for (int k = 0; k < 2; ++k) {
+            if (c->block[k] >= 0) {
+                s->met[2 * c->block[k] + !is_pair_contact(c)] += 1;
+            }
+        }
+    }
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        for (int k = 0; k < 2 && is_pair_contact(c); ++k) {
+            const int32_t b = c->block[k];
+            const int32_t dofs = b >= 0 ? P->dof[b + 1] - P->dof[b] : 0;
+            const bool layer = b >= 0 && s->met[2 * b] == 1 && s->met[2 * b + 1] <= TIE_AND_CORE &&
+                               (s->met[2 * b + 1] > 0 ? dofs <= 2 * c->rows : dofs <= c->rows);
+            shared -= layer ? dofs : 0;
+        }
+    }
+    return shared;
+}
+
 /* Which list: by the cones, and by the size that a dense LCP would have. */
-static const entry* contact_order(const perp_contact_problem* P, bool warm)
+static const entry* contact_order(const contact_auto_state* s, const perp_contact_problem* P,
+                                  bool warm)
 {
     int64_t unknowns = 0;
     bool contacts = false, bounds = false;
@@ -498,11 +545,14 @@ static const entry* contact_order(const perp_contact_problem* P, bool warm)
                : P->row_count <= LARGE_ISLAND ? contact_groups
                                               : contact_groups_large;
     }
-    if (P->row_count >= PILE && (P->row_count > P->dof_count || crowded(P))) {
+    if (P->row_count >= PILE &&
+        (P->row_count > P->dof_count || crowded(P) ||
+         (P->row_count > LAYERS && P->row_count > count_shared_dofs(s, P)))) {
         const bool lean =
             warm && P->row_count <= LARGE_NEWTON && P->row_count <= LEAN * P->dof_count;
+        const entry* pile = P->row_count <= LARGE_PILE ? contact_pile : contact_pile_large;
         return lean                                   ? contact_lean
-               : P->row_count <= CROWD * P->dof_count ? contact_pile
+               : P->row_count <= CROWD * P->dof_count ? pile
                : P->dof_count > FEW_DOFS              ? contact_crowd
                : P->row_count > LARGE_NEWTON          ? contact_few_large
                                                       : contact_few;
@@ -535,11 +585,16 @@ static perp_status contact_auto_solve(void* self, const perp_contact_problem* pr
     if (status != PERP_OK) {
         return status;
     }
+    status = perpi_grow(s->x.context, &s->met, &s->met_capacity, 2 * (size_t)problem->block_count,
+                        sizeof *s->met);
+    if (status != PERP_OK) {
+        return status;
+    }
     memcpy(s->x.x, v, nv * sizeof *v);
     memcpy(s->x.x + nv, p, nr * sizeof *p);
     const contact_point point = {problem};
-    status =
-        contact_run(s->inner, contact_order(problem, warm), &point, options, warm, s->x.x, report);
+    status = contact_run(s->inner, contact_order(s, problem, warm), &point, options, warm, s->x.x,
+                         report);
     if (status == PERP_OK) {
         memcpy(v, s->x.x, nv * sizeof *v);
         memcpy(p, s->x.x + nv, nr * sizeof *p);

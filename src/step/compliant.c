@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "collide/narrow/patch.h"
+#include "step/layer_core.h"
 #include "step/layers.h"
 
 static perp_status advance(const perpi_step_input* in, double* q, double* v)
@@ -30,31 +31,59 @@ static perp_status advance(const perpi_step_input* in, double* q, double* v)
     return status;
 }
 
-/* Midpoint steps are solved again where the answer says that a layer was touched or left on the way. If that
- * does not settle (layers of one body that are left in turn), what they give is not what they had stored, and the
- * step is an Euler step, which loses energy but never gains it. */
+/* From the velocities of the middle of the step, which a midpoint step solves for, to those of its end. */
+static void extend_to_end(perpi_step* step)
+{
+    const double theta = step->formulation->theta;
+    const int32_t stride = perpi_v_stride(step->model);
+    double* v = step->to->v;
+    for (int32_t i = 0; theta != 1.0 && i < (int32_t)step->model->body_count; ++i) {
+        for (int32_t j = i * stride; j < i * stride + step->model->body[i].dofs; ++j) {
+            v[j] = (v[j] - (1.0 - theta) * step->from->v[j]) / theta;
+        }
+    }
+}
+
+/* Solved again where a layer is pressed in as far as a core that was not in the problem. Midpoint steps are
+ * solved again where the answer says that a layer was touched or left on the way, until the parts of the way
+ * agree; or no longer come closer, because contacts alternate, or because they are as close as the solver's
+ * answers are. Where they do not agree, layers give back what they had not stored: the step is then an Euler
+ * step, which loses energy but never gains it. */
 static perp_status solve(perpi_step* step)
 {
     enum {
         MAX_REVISIONS = 40,
-        HASTY_REVISIONS = 8, /* from then on with means of old and new estimates */
+        IDLE_REVISIONS = 8, /* in a row that halve nothing */
     };
-    /* what the estimates of layers may still change by, relative, when the last solve begins */
-    static const double REVISED_ENOUGH = 1e-6;
+    /* what the parts of the way may be off by where solving again no longer halves it; and when the last solve
+     * begins, beyond which the step is an Euler step */
+    static const double REVISED_ENOUGH = 1e-9, REVISED_CLOSE = 1e-6;
+    perpi_formulation* f = step->formulation;
     perpi_contact_list* contacts = &step->to->contacts;
+    const bool midpoint = step->settings.midpoint;
+    double off = 0.0, least = INFINITY;
+    int32_t idle = 0;
     perp_status status = perpi_solve_semi_implicit(step);
-    for (int i = 0; i <= MAX_REVISIONS && status == PERP_OK && step->settings.midpoint; ++i) {
-        const double change =
-            perpi_layers_revise(step->formulation, step->model, i >= HASTY_REVISIONS,
-                                step->v_problem, step->p_problem, contacts->item);
-        if (change == 0.0) {
+    for (int i = 0; i < MAX_REVISIONS && idle < IDLE_REVISIONS && status == PERP_OK; ++i) {
+        const bool pressed = perpi_layers_press(f, step->model, contacts->item);
+        if (midpoint && !pressed) {
+            status = perpi_layers_revise(f, step->model, i, step->v_problem, step->p_problem,
+                                         contacts->item, &off);
+        }
+        if (status != PERP_OK || (off == 0.0 && !pressed)) {
             break;
         }
-        if (i == MAX_REVISIONS && !(change <= REVISED_ENOUGH)) {
+        idle = !pressed && off <= 0.5 * least      ? 0
+               : !pressed && off <= REVISED_ENOUGH ? IDLE_REVISIONS
+                                                   : idle + 1;
+        least = !pressed && off < least ? off : least;
+        const bool last = i + 1 == MAX_REVISIONS || idle >= IDLE_REVISIONS;
+        if (last && midpoint && !(off <= REVISED_CLOSE)) {
             perpi_layers_to_euler(contacts->item, (int32_t)contacts->count);
         }
+        extend_to_end(step);
         const int32_t iterations = step->report.iterations;
-        status = perpi_solve_semi_implicit(step);
+        status = perpi_solve_semi_implicit_from(step, step->to->v);
         step->report.iterations += iterations;
     }
     return status;

@@ -53,6 +53,8 @@ static const double FINE = 1e-12;
 /* Iterations of all solves of a step. A solve that fails takes about 130,000 (some seconds for 20 bodies),
  * one that succeeds some hundred. */
 static const int64_t MAX_WORK = 150000;
+/* With groups, whose contacts have a simpler model to fall back to: steps that find a balance take 50 to 2500. */
+static const int64_t GROUP_WORK = 10000;
 /* Once the search got no better: solves from the best point with one s after the other, each as long
  * as it helps, or for a few rounds. A box that slides on four corners has many shares of its load, and a solve
  * with a mass too large, or rounding with one too small, moves away from a point that was good. */
@@ -222,6 +224,7 @@ typedef struct search {
     const perpi_step_input* in;
     perp_report* report;
     int64_t work;         /* iterations so far */
+    int64_t most_work;    /* and after which to give up */
     int32_t where;        /* the velocity furthest from balance */
     int32_t fastest;      /* the velocity with the largest M v of all solves */
     double most;          /* that M v */
@@ -257,7 +260,7 @@ static perp_status try_near(search* x, double s, double* off)
     const perp_contact_problem* P = &step->formulation->problem;
     perp_contact_residual residual;
     *off = INFINITY;
-    if (x->work > MAX_WORK) {
+    if (x->work > x->most_work) {
         return PERP_OK;
     }
     perp_status status = solve_near(step, x->in, s, &residual, x->report);
@@ -318,7 +321,7 @@ static perp_status look_for_balance(search* x)
             break;
         }
         growing = growing || (exact && before <= GOOD && off > 0.5 * before);
-        if (x->work > MAX_WORK || (isinf(off) && (s == 1.0 || exact))) {
+        if (x->work > x->most_work || (isinf(off) && (s == 1.0 || exact))) {
             break; /* enough; or not even the problem with the whole mass can be solved */
         }
         if (growing) {
@@ -347,7 +350,7 @@ static perp_status polish(search* x)
             if (status != PERP_OK || x->report->outcome == PERP_OUTCOME_CANCELLED) {
                 return status;
             }
-            if (++solves >= POLISH_SOLVES || x->work > MAX_WORK) {
+            if (++solves >= POLISH_SOLVES || x->work > x->most_work) {
                 return PERP_OK;
             }
             if (isinf(off)) {
@@ -387,7 +390,12 @@ perp_status perpi_search_equilibrium(perpi_step* step, const perpi_step_input* i
     perp_contact_residual* residual = &step->residual;
     perp_report* report = &step->report;
     const perp_contact_problem* P = &step->formulation->problem;
-    search x = {.step = step, .in = in, .report = report, .best = INFINITY, .impulse = -1.0};
+    search x = {.step = step,
+                .in = in,
+                .report = report,
+                .most_work = P->group_count > 0 ? GROUP_WORK : MAX_WORK,
+                .best = INFINITY,
+                .impulse = -1.0};
     perp_status status =
         perpi_grow(step->context, &step->equilibrium.best, &step->equilibrium.best_capacity,
                    (size_t)(P->dof_count + P->row_count) + 1, sizeof(double));

@@ -59,6 +59,7 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->rounding);
     perpi_free(context, f->error);
     perpi_free(context, f->layer);
+    perpi_free(context, f->way);
     perpi_free(context, f);
 }
 

@@ -132,6 +132,15 @@ typedef struct perpi_layer_place {
     double m, y[3];   /* the mass lent to the ties, and their velocities at the start */
 } perpi_layer_place;
 
+/* Midpoint: what a round of perpi_layers_revise() used for the part of the way of a contact's layer (its
+ * share, or the push of one that is left), and to which value that led. */
+typedef struct perpi_layer_way {
+    double used, led;
+    double low, high;   /* used before that led to more, and to less; 0: none yet */
+    bool touched, left; /* within the step; neither: all of the way */
+    bool pushed;        /* used is a push */
+} perpi_layer_way;
+
 typedef struct perpi_formulation perpi_formulation;
 struct perpi_formulation {
     perp_context* context;
@@ -176,6 +185,8 @@ struct perpi_formulation {
     perpi_layer_place* layer;
     int32_t layer_count;
     size_t layer_capacity;
+    perpi_layer_way* way; /* per contact */
+    size_t way_capacity;
     int32_t constraints, rows; /* while it is being built */
     size_t jac, M_used;
 };

@@ -11,7 +11,10 @@
  */
 #include "step/layers.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "step/layer_core.h"
 
 /* Of the effective mass of a point, the part that its ties may borrow in all. */
 static const double LENT = 0.5;
@@ -64,6 +67,8 @@ void perpi_layers_recall(const perp_model* model, bool midpoint, const perp_cont
         }
         if (old < last_count && last[old].key == c->key && last[old].layer.theta > 0.0) {
             memcpy(c->layer.start, last[old].layer.end, sizeof c->layer.start);
+            c->layer.core =
+                isfinite(layer.limit) ? 0.0 : last[old].layer.core; /* asks for its row */
         } else if (c->gap < 0.0) {
             c->layer.start[0] = -c->gap < layer.limit ? -c->gap : layer.limit;
         }
@@ -307,12 +312,11 @@ perp_status perpi_formulate_layers(perpi_formulation* f, const perpi_step_input*
     for (int32_t i = 0; status == PERP_OK && i < f->layer_count; ++i) {
         perpi_layer_place* place = &f->layer[i];
         const perp_contact* c = &in->contact[place->contact];
-        const double limit = perpi_model_layer(in->model, c->body_a, c->body_b).limit;
         if (place->ties > 0) {
             status = append_tie(f, in->model, c, place);
         }
-        if (status == PERP_OK && isfinite(limit)) {
-            status = append_core(f, c, limit, place);
+        if (status == PERP_OK && perpi_layer_has_core(in->model, c)) {
+            status = append_core(f, c, perpi_layer_core_depth(in->model, c), place);
         }
     }
     for (int32_t i = 0; status == PERP_OK && i < in->contact_count; ++i) {
@@ -410,70 +414,111 @@ static double end_gap(const perpi_formulation* f, const perp_contact* c, int32_t
 
 /* Where the way of the step leads, and what of it the layer takes part in. */
 static void look_at_way(const perpi_formulation* f, const perp_model* model, const perp_contact* c,
-                        int32_t i, const double* v, const double* p, double* share, double* push)
+                        int32_t i, const double* v, const double* p, perpi_layer_way* way)
 {
     const double gap = end_gap(f, c, i, v), pressed = c->layer.start[0];
-    const bool left = has_block(c) ? gap > 0.0 : !(p[f->constraint[i].row] > 0.0);
-    *share = 1.0;
-    *push = 0.0;
-    if (pressed > 0.0 && left) {
+    double whole = 0.0, damped = 0.0; /* the push of a layer that is left at the end of the step */
+    if (pressed > 0.0) {
         const perpi_layer layer = perpi_model_layer(model, c->body_a, c->body_b);
+        whole = 0.5 * f->h * layer.K.m[0][0] * pressed;
+        damped = layer.C.m[0][0] * pressed;
+    }
+    /* a contact that has been given less than the whole push, and holds at gap 0, may still leave */
+    const bool left = has_block(c) ? gap > 0.0
+                                   : !(p[f->constraint[i].row] > 0.0) ||
+                                         c->layer.push < (whole - damped) * (1.0 - 1e-12);
+    *way = (perpi_layer_way){.pushed = !has_block(c), .used = c->layer.share, .led = 1.0};
+    if (pressed > 0.0 && left) {
         const double part = pressed / (pressed + (gap > 0.0 ? gap : 0.0));
-        const double given =
-            0.5 * f->h * part * layer.K.m[0][0] * pressed - layer.C.m[0][0] * pressed;
-        *share = 0.0;
-        *push = given > 0.0 ? given : 0.0;
+        const double given = part * whole - damped;
+        way->left = true;
+        way->used = c->layer.push;
+        way->led = given > 0.0 ? given : 0.0;
     } else if (pressed == 0.0 && c->gap > 0.0 && gap < 0.0) {
         const double part = -gap / (c->gap - gap);
-        *share = part > LEAST_SHARE ? part : LEAST_SHARE;
+        way->touched = true;
+        way->led = part > LEAST_SHARE ? part : LEAST_SHARE;
     }
 }
 
-/* From an old to a new estimate. Where pushes and shares overshoot, their geometric mean converges: the push of a
- * stiff layer goes as 1/(its own effect), of which this is Heron's iteration. */
-static double towards(double old, double new, bool careful)
+/* What to use next. A layer that is stiffer, or pushes for longer, ends the step less deep: what is used
+ * and what it leads to change in opposite directions, and where the step does not resolve the layer,
+ * h^2 K > m, the plain iteration overshoots without end. The secant method, contact by contact, on
+ * logarithms: stiff layers lead to what is in inverse proportion to what was used. Between the two
+ * that enclose the answer, if such are known. */
+static double next_way(const perpi_layer_way* last, perpi_layer_way* now)
 {
-    return careful && old > 0.0 && new > 0.0 ? sqrt(old * new) : new;
+    const bool same =
+        last->touched == now->touched && last->left == now->left && last->pushed == now->pushed;
+    const bool positive = now->used > 0.0 && now->led > 0.0;
+    if (same) {
+        now->low = last->low;
+        now->high = last->high;
+    }
+    if (positive && now->led > now->used) {
+        now->low = now->used;
+    } else if (positive) {
+        now->high = now->used;
+    }
+    if (now->high > 0.0 && now->low >= now->high) { /* other contacts have moved the answer */
+        now->low = now->led > now->used ? now->low : 0.0;
+        now->high = now->led > now->used ? 0.0 : now->high;
+    }
+    if (!same || !positive) {
+        return now->led;
+    }
+    const double rise = log(now->led / now->used);
+    const double slope = log(now->led / last->led) / log(now->used / last->used);
+    double next = slope < 0.0 && isfinite(slope) ? now->used * exp(rise / (1.0 - slope)) : now->led;
+    if (now->low > 0.0 && now->high > 0.0 && !(next > now->low && next < now->high)) {
+        next = sqrt(now->low) * sqrt(now->high);
+    }
+    return next;
 }
 
-/* 0: the same; 1: one of them is nothing, the layer is left or is not. */
-static double difference(double a, double b)
+perp_status perpi_layers_revise(perpi_formulation* f, const perp_model* model, int32_t round,
+                                const double* v, const double* p, perp_contact* contacts,
+                                double* off)
 {
-    const double size = fmax(fabs(a), fabs(b));
-    return size > 0.0 ? fabs(a - b) / size : 0.0;
-}
-
-double perpi_layers_revise(const perpi_formulation* f, const perp_model* model, bool careful,
-                           const double* v, const double* p, perp_contact* contacts)
-{
+    *off = 0.0;
     if (f->theta == 1.0) {
-        return 0.0;
+        return PERP_OK;
+    }
+    const perp_status status =
+        perpi_grow(f->context, &f->way, &f->way_capacity, (size_t)f->contact_count, sizeof *f->way);
+    if (status != PERP_OK) {
+        return status;
     }
     bool core = false;
-    double change = 0.0;
     for (int32_t i = 0; i < f->layer_count; ++i) {
         core = core || (f->layer[i].core_row >= 0 && p[f->layer[i].core_row] > 0.0);
     }
     if (core) { /* an impact: the velocity after it is that of the end, as for a rigid body */
         perpi_layers_to_euler(contacts, f->contact_count);
-        return 1.0;
+        *off = 1.0;
+        return PERP_OK;
     }
     for (int32_t i = 0; i < f->contact_count; ++i) {
-        perp_contact* c = &contacts[i];
-        double share, push;
-        if (c->layer.theta == 0.0) {
+        perp_contact_layer* layer = &contacts[i].layer;
+        perpi_layer_way now;
+        if (layer->theta == 0.0) {
             continue;
         }
-        look_at_way(f, model, c, i, v, p, &share, &push);
-        if (fabs(share - c->layer.share) > 1e-13 ||
-            fabs(push - c->layer.push) > 1e-13 * fabs(push)) {
-            change = fmax(change,
-                          fmax(difference(share, c->layer.share), difference(push, c->layer.push)));
-            c->layer.share = towards(c->layer.share, share, careful);
-            c->layer.push = towards(c->layer.push, push, careful);
+        look_at_way(f, model, &contacts[i], i, v, p, &now);
+        const double size = now.left ? fabs(now.led) : 1.0;
+        const double away = fabs(now.led - now.used);
+        const bool other = now.left != (layer->share == 0.0);
+        if (other || away > 1e-13 * size) {
+            const perpi_layer_way none = {0};
+            const double next = next_way(round > 0 ? &f->way[i] : &none, &now);
+            const double part = other || !(size > 0.0) ? 1.0 : away / size;
+            layer->share = now.left ? 0.0 : next;
+            layer->push = now.left ? next : 0.0;
+            *off = part > *off ? part : *off;
         }
+        f->way[i] = now;
     }
-    return change;
+    return PERP_OK;
 }
 
 void perpi_layers_to_euler(perp_contact* contacts, int32_t count)

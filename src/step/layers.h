@@ -45,10 +45,12 @@ void perpi_layers_gather(const perpi_formulation* f, const perp_model* model, co
 void perpi_layers_scatter(const perpi_formulation* f, const double* v, const double* p,
                           perp_contact* contacts);
 
-/* Midpoint: what the answer (v, p) says of touching, leaving and meeting the core within the step.
- * Above 0: the contacts have changed by this part, solve again. careful: estimates overshoot, take means. */
-double perpi_layers_revise(const perpi_formulation* f, const perp_model* model, bool careful,
-                           const double* v, const double* p, perp_contact* contacts);
+/* Midpoint: what the answer (v, p) says of touching, leaving and meeting the core within the step. round
+ * counts the calls for one list of contacts from 0. *off: how far the parts of the way that were used
+ * are from those that they led to, 0 where they agree; else the contacts have changed, solve again. */
+PERP_NODISCARD perp_status perpi_layers_revise(perpi_formulation* f, const perp_model* model,
+                                               int32_t round, const double* v, const double* p,
+                                               perp_contact* contacts, double* off);
 
 /* The step is to be an Euler step. */
 void perpi_layers_to_euler(perp_contact* contacts, int32_t count);

@@ -252,7 +252,7 @@ static perp_status iterate_to_end(perpi_step* step)
 perp_status perpi_solve_at_end(perpi_step* step)
 {
     const perpi_step_input in = perpi_step_inputs(step);
-    perp_status status = perpi_step_formulate(step, &in);
+    perp_status status = perpi_step_formulate(step, &in, step->from->v);
     if (status == PERP_OK) {
         status = perpi_step_solve_to(step, sharp_tolerance(step));
     }

@@ -14,7 +14,7 @@
 static perp_status solve(perpi_step* step)
 {
     const perpi_step_input in = perpi_step_inputs(step);
-    perp_status status = perpi_step_formulate(step, &in);
+    perp_status status = perpi_step_formulate(step, &in, step->from->v);
     if (status == PERP_OK) {
         status = perpi_search_equilibrium(step, &in);
     }

@@ -191,8 +191,10 @@ struct perpi_step {
 perpi_step_input perpi_step_inputs(const perpi_step* step);
 /* Room for the velocities and impulses of the formulated problem. */
 PERP_NODISCARD perp_status perpi_step_room(perpi_step* step, const perpi_formulation* f);
-/* Formulates the problem and packs the first guess: the state's velocities, last step's impulses. */
-PERP_NODISCARD perp_status perpi_step_formulate(perpi_step* step, const perpi_step_input* in);
+/* Formulates the problem and packs the first guess: velocities v at the end of the step, last step's
+ * impulses. */
+PERP_NODISCARD perp_status perpi_step_formulate(perpi_step* step, const perpi_step_input* in,
+                                                const double* v);
 /* Options of a solve; tolerance: what it is asked for, the scene's or a sharper one. */
 perp_solve_options perpi_step_options(const perpi_step* step, double tolerance);
 /* Takes the solver's answer into step->to, if it is one. An answer that misses a sharper tolerance is taken
@@ -214,6 +216,8 @@ static inline const double* perpi_step_offset(const perpi_step* step)
 PERP_NODISCARD perp_status perpi_advance(const perpi_step_input* in, double* q, double* v);
 /* semi_implicit.c: one problem, at the start of the step. */
 PERP_NODISCARD perp_status perpi_solve_semi_implicit(perpi_step* step);
+/* The same from a guess of the velocities at the end of the step. */
+PERP_NODISCARD perp_status perpi_solve_semi_implicit_from(perpi_step* step, const double* v);
 /* outer.c: the semi-implicit answer first, then problems at the end that the last answer led to, until one
  * satisfies the laws there. */
 PERP_NODISCARD perp_status perpi_solve_at_end(perpi_step* step);

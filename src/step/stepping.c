@@ -33,7 +33,7 @@ perp_status perpi_step_room(perpi_step* step, const perpi_formulation* f)
                                           (size_t)f->problem.row_count, sizeof(double));
 }
 
-perp_status perpi_step_formulate(perpi_step* step, const perpi_step_input* in)
+perp_status perpi_step_formulate(perpi_step* step, const perpi_step_input* in, const double* v)
 {
     perpi_formulation* f = step->formulation;
     perp_status status = step->stepper->formulate(f, in);
@@ -42,7 +42,7 @@ perp_status perpi_step_formulate(perpi_step* step, const perpi_step_input* in)
     }
     if (status == PERP_OK) {
         step->has_problem = true;
-        const perpi_point guess = {.v = step->from->v,
+        const perpi_point guess = {.v = v,
                                    .contact = step->to->contacts.item,
                                    .joint = step->from->joint,
                                    .memory = step->from->memory,

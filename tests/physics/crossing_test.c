@@ -315,8 +315,9 @@ TEST(a_soft_layer_without_a_limit_is_not_pressed_through)
         "'velocity':[0,-5],'shapes':[{'type':'circle','radius':0.005}],"
         "'compliance':{'stiffness':2000}}]}");
     REQUIRE(s.sim != NULL);
-    CHECK(perp_sim_run(s.sim) == PERP_ERROR_SOLVE);
-    CHECK_CONTAINS(perp_context_error(s.context), "max_deflection");
-    CHECK(scene_sim_body(&s, "b").position[1] > -0.0005);
+    while (!perp_sim_finished(s.sim)) { /* its core lies 4.5 mm deep */
+        REQUIRE_OK(perp_sim_step(s.sim));
+        CHECK(scene_sim_body(&s, "b").position[1] > 0.000499);
+    }
     scene_sim_close(&s);
 }
