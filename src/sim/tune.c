@@ -370,7 +370,13 @@ perp_status perp_sim_set_spring(perp_sim* sim, int32_t spring, double stiffness,
     if (status != PERP_OK) {
         return status;
     }
+    const perpi_spring before = model->spring[spring];
     model->spring[spring] = s;
+    status = perpi_sim_check_springs(sim); /* explicit ones must be stable */
+    if (status != PERP_OK) {
+        model->spring[spring] = before;
+        return perpi_fail_prefix(sim->context, status, "set_spring");
+    }
     return perpi_sim_tune_end(sim);
 }
 

@@ -137,6 +137,20 @@ TEST(gains_targets_drag_and_joint_friction_are_changed)
     scene_sim_close(&s);
 }
 
+TEST(an_explicit_spring_that_the_step_cannot_follow_is_refused)
+{
+    scene_sim s = scene_sim_quoted("{'dimension': 2, 'step': 0.01, 'bodies': [{'name': 'mass', "
+                                   "'mass': 1, 'inertia': 1, 'position':"
+                                   " [1,0]}], 'forces': [{'type': 'spring', 'a': 'world', 'b': "
+                                   "'mass', 'stiffness': 4, 'rest': 0.5,"
+                                   " 'implicit': false}]}");
+    CHECK_OK(perp_sim_set_spring(s.sim, 0, 100.0, NAN, NAN));
+    CHECK_EQ_INT(perp_sim_set_spring(s.sim, 0, 1e6, NAN, NAN), PERP_ERROR_INPUT); /* h^2 k > 4 m */
+    CHECK_NEAR(perp_model_spring_info(perp_sim_model(s.sim), 0).stiffness, 100.0, 0.0);
+    CHECK_OK(perp_sim_step(s.sim));
+    scene_sim_close(&s);
+}
+
 /* Setting a parameter to what it is changes no bit. */
 TEST(a_parameter_set_to_what_it_is_changes_nothing)
 {
