@@ -99,7 +99,7 @@ static double processor_seconds(void)
 /* ---- one point ---------------------------------------------------------------------------------------*/
 
 static point measure_lower(perp_context* context, counter* memory, const generated_contact* p,
-                           perp_lowering** lowering, perp_friction_problem* friction)
+                           perp_reformulation** lowering, perp_friction_problem* friction)
 {
     point r = {.contacts = p->problem.constraint_count,
                .iterations = 1,
@@ -108,14 +108,14 @@ static point measure_lower(perp_context* context, counter* memory, const generat
                .residual = NAN};
     const size_t before = memory->held;
     memory->most = before;
-    bool good = perp_lowering_create(context, lowering) == PERP_OK;
+    bool good = perp_reformulation_create(context, lowering) == PERP_OK;
     const double begin = table_seconds();
     for (int k = 0;
          good && k < REPEATS && (k < REPEATS_LEAST || table_seconds() - begin < REPEAT_SECONDS);
          ++k) {
         const double start = processor_seconds();
         const size_t asked = memory->asked;
-        good = perp_lower_contact_to_friction(*lowering, &p->problem, friction) == PERP_OK;
+        good = perp_contact_to_friction(*lowering, &p->problem, friction) == PERP_OK;
         r.seconds = fmin(r.seconds, processor_seconds() - start);
         r.again = (double)(memory->asked - asked);
     }
@@ -216,7 +216,7 @@ static bool run_family(perp_context* context, counter* memory, bool wall, double
     const char* family = wall ? "wall" : "stacks";
     for (int s = 0; s < SIZES && table_seconds() < deadline; ++s) {
         generated_contact p;
-        perp_lowering* lowering = NULL;
+        perp_reformulation* lowering = NULL;
         perp_friction_problem friction = {0};
         if (!make_pile(&p, wall, sizes[s])) {
             fprintf(stderr, "growth: out of memory\n");
@@ -232,7 +232,7 @@ static bool run_family(perp_context* context, counter* memory, bool wall, double
             points[c][s] = measure_solver(context, memory, &costs[c], &friction);
             print_point(json, false, family, costs[c].name, &points[c][s]);
         }
-        perp_lowering_destroy(lowering);
+        perp_reformulation_destroy(lowering);
         generated_contact_free(&p);
         if (!good) {
             return false;

@@ -70,12 +70,12 @@ static perp_status solve(void* self, const perp_contact_problem* c,
             p[r] = next > 0.0 ? next : 0.0;
         }
     }
-    report->outcome = PERP_OUTCOME_SOLVED; /* says the solver; the judge decides */
+    report->outcome = PERP_OUTCOME_SOLVED; /* the residual check has the last word */
     report->iterations = s->sweeps;
     return PERP_OK;
 }
 
-static const perp_contact_solver_ops damped_jacobi = {
+static const perp_method damped_jacobi = {
     .name = "damped-jacobi",
     .summary = "example: damped Jacobi for one frictionless particle",
     .takes = PERP_TAKES_NONE,
@@ -85,7 +85,7 @@ static const perp_contact_solver_ops damped_jacobi = {
     .settings_default = defaults,
     .create = create,
     .destroy = free,
-    .solve = solve,
+    .contact = solve,
 };
 
 static const char scene_text[] =
@@ -104,7 +104,7 @@ int main(void)
     perp_sim* sim = NULL;
     perp_status status = perp_context_create(NULL, &context);
     if (status == PERP_OK) {
-        status = perp_register_contact_solver(context, &damped_jacobi);
+        status = perp_register_method(context, &damped_jacobi);
     }
     if (status == PERP_OK) {
         status = perp_scene_parse(context, scene_text, strlen(scene_text), "own_solver", NULL, 0,

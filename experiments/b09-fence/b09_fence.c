@@ -214,7 +214,7 @@ static double as_printed(perp_context* context, double mu, const double end[2], 
         fill(&m, q, step * h, mu);
         memcpy(z, q, sizeof q);
         stop(perp_mlcp_solve(solver, &m.problem, &options, true, z, &answer), context);
-        *residual = fmax(*residual, perp_mlcp_judge(&m.problem, z, work));
+        *residual = fmax(*residual, perp_mlcp_check_residual(&m.problem, z, work));
         memcpy(q, z, sizeof q);
     }
     perp_mlcp_solver_destroy(solver);
@@ -241,10 +241,10 @@ static int many_answers(perp_context* context, double* residual, FILE* table)
         z[SIGMA] = z[SIGMA + 1] = z[SIGMA + 2] = 5.0; /* without friction any slip speed will do */
         const double from[2] = {z[0], z[1]};
         stop(perp_mlcp_solve(solver, &m.problem, &options, true, z, &answer), context);
-        if (!(perp_mlcp_judge(&m.problem, z, work) <= 1e-10)) {
+        if (!(perp_mlcp_check_residual(&m.problem, z, work) <= 1e-10)) {
             continue;
         }
-        *residual = fmax(*residual, perp_mlcp_judge(&m.problem, z, work));
+        *residual = fmax(*residual, perp_mlcp_check_residual(&m.problem, z, work));
         bool fresh = true;
         for (int i = 0; i < count; ++i) {
             fresh = fresh && hypot(z[0] - seen[i][0], z[1] - seen[i][1]) > 1e-6;

@@ -32,12 +32,12 @@ static void fail(const scene_run* run)
 }
 
 /* Of the problem of the last step. */
-static sizes count(const scene_run* run, perp_lowering* lowering)
+static sizes count(const scene_run* run, perp_reformulation* lowering)
 {
     const perp_contact_problem* P = perp_sim_problem(run->sim);
     sizes s = {0};
     perp_mlcp mlcp;
-    if (perp_lower_contact_to_mlcp(lowering, P, &mlcp) != PERP_OK) {
+    if (perp_contact_to_mlcp(lowering, P, &mlcp) != PERP_OK) {
         fail(run);
     }
     s.mlcp = mlcp.M.cols;
@@ -89,10 +89,10 @@ int main(int argc, char** argv)
         scene_run peg = pour_open(&how);
         how.contact = "standard";
         scene_run standard = pour_open(&how);
-        perp_lowering* lowering = NULL;
+        perp_reformulation* lowering = NULL;
         size_t room = 1 << 20, size = 0;
         void* bytes = malloc(room);
-        if (bytes == NULL || perp_lowering_create(peg.context, &lowering) != PERP_OK) {
+        if (bytes == NULL || perp_reformulation_create(peg.context, &lowering) != PERP_OK) {
             return 3;
         }
         for (int step = 0; !perp_sim_finished(peg.sim); ++step) {
@@ -139,7 +139,7 @@ int main(int argc, char** argv)
         }
         fprintf(table, "\n\n");
         free(bytes);
-        perp_lowering_destroy(lowering);
+        perp_reformulation_destroy(lowering);
         scene_run_close(&peg);
         scene_run_close(&standard);
     }

@@ -1,8 +1,7 @@
-/* perp/problem.h - the algebraic forms, and the one judge of their answers.
+/* perp/problem.h - the algebraic forms, and the residuals of their answers.
  *
- * Every stepper ends in one contact problem. It can be lowered: contact -> MLCP -> LCP, or to an
- * NCP. Nothing
- * here knows of bodies, shapes or time: a block is a few velocities with a mass matrix, a
+ * Every stepper ends in one contact problem. It can be reformulated as an
+ * MLCP, an LCP, an NCP or a friction problem. Nothing here knows of bodies, shapes or time: a block is a few velocities with a mass matrix, a
  * constraint a few rows that touch at most two blocks. All arrays are borrowed: a problem never
  * owns or changes them.
  *
@@ -135,6 +134,9 @@ typedef struct perp_contact_problem {
     const double* b_error;
     const perp_constraint* constraint; /* constraint_count */
     const perp_group* group;           /* group_count */
+    /* 6 dof_count: the Cholesky factor of block i at 6 dof[i]. NULL: not known; a solve computes it
+     * and hands it to the methods, whatever the caller puts here. */
+    const double* M_factor;
 } perp_contact_problem;
 
 /* ---- the friction problem: a contact problem without its velocities ------------------------------
@@ -172,7 +174,7 @@ PERP_API PERP_NODISCARD perp_status perp_lcp_check(perp_context* context, const 
 PERP_API PERP_NODISCARD perp_status perp_friction_check(perp_context* context,
                                                         const perp_friction_problem* problem);
 
-/* ---- the judge (src/problem/residual.c) ----------------------------------------------------------
+/* ---- the residual check (src/problem/residual.c) ----------------------------------------------------------
  * Unit-free: each is a violation divided by the largest term that entered it (docs/notation.md has
  * the definitions). 0 where a law has no rows; NaN or infinity anywhere in the answer gives
  * +INFINITY in every entry. */
@@ -190,91 +192,95 @@ typedef struct perp_contact_residual {
 
 /* v: dof_count, p: row_count. work: perp_contact_residual_work(problem) doubles of scratch. */
 PERP_API size_t perp_contact_residual_work(const perp_contact_problem* problem);
-PERP_API perp_contact_residual perp_contact_judge(const perp_contact_problem* problem,
-                                                  const double* v, const double* p, double* work);
+PERP_API perp_contact_residual perp_contact_check_residual(const perp_contact_problem* problem,
+                                                           const double* v, const double* p,
+                                                           double* work);
 
 /* The same laws for r alone; dynamics is 0. work: perp_friction_residual_work doubles. The size of a
  * row is max(|q_r|, sum_j |W_rj r_j|). */
 PERP_API size_t perp_friction_residual_work(const perp_friction_problem* problem);
-PERP_API perp_contact_residual perp_friction_judge(const perp_friction_problem* problem,
-                                                   const double* r, double* work);
+PERP_API perp_contact_residual perp_friction_check_residual(const perp_friction_problem* problem,
+                                                            const double* r, double* work);
 
 /* ||min(z, w)||_inf with each row scaled: see docs/notation.md. No scratch needed. */
-PERP_API double perp_lcp_judge(const perp_lcp* problem, const double* z);
+PERP_API double perp_lcp_check_residual(const perp_lcp* problem, const double* z);
 /* ||z - mid(lower, z - w, upper)|| likewise; work: 2 n doubles. */
-PERP_API double perp_mlcp_judge(const perp_mlcp* problem, const double* z, double* work);
+PERP_API double perp_mlcp_check_residual(const perp_mlcp* problem, const double* z, double* work);
 /* work: 2 n + pattern.start[n] doubles; a failing function or Jacobian gives +INFINITY. */
-PERP_API double perp_ncp_judge(const perp_ncp* problem, const double* z, double* work);
+PERP_API double perp_ncp_check_residual(const perp_ncp* problem, const double* z, double* work);
 
-/* ---- lowering ------------------------------------------------------------------------------------
- * A lowering owns its arrays (grown as needed, never shrunk: the second step allocates nothing)
- * and remembers how to carry a point up and down. */
+/* ---- reformulation ------------------------------------------------------------------------------------
+ * A reformulation owns its arrays (grown as needed, never shrunk: the second step allocates nothing)
+ * and remembers how a point of one form becomes one of the other. */
 
-typedef struct perp_lowering perp_lowering;
+typedef struct perp_reformulation perp_reformulation;
 
-PERP_API PERP_NODISCARD perp_status perp_lowering_create(perp_context* context,
-                                                         perp_lowering** lowering);
-PERP_API void perp_lowering_destroy(perp_lowering* lowering);
+PERP_API PERP_NODISCARD perp_status perp_reformulation_create(perp_context* context,
+                                                              perp_reformulation** reformulation);
+PERP_API void perp_reformulation_destroy(perp_reformulation* reformulation);
 
 /* [B09 (2.78)], groups [W14 (4.50)]; unknowns in order: v, then per constraint its impulses
  * (equality, bounded: rows; contact: p_n, beta_1.., sigma), then the groups' slack variables.
- * POLYGON and NONE cones only: others give PERP_ERROR_UNSUPPORTED. *mlcp points into the lowering
+ * POLYGON and NONE cones only: others give PERP_ERROR_UNSUPPORTED. *mlcp points into the reformulation
  * and stays valid until its next use. */
-PERP_API PERP_NODISCARD perp_status perp_lower_contact_to_mlcp(perp_lowering* lowering,
-                                                               const perp_contact_problem* problem,
-                                                               perp_mlcp* mlcp);
+PERP_API PERP_NODISCARD perp_status perp_contact_to_mlcp(perp_reformulation* reformulation,
+                                                         const perp_contact_problem* problem,
+                                                         perp_mlcp* mlcp);
 /* A point of the contact problem (v, p) -> a first guess z of the MLCP, and back. */
-PERP_API void perp_lowering_mlcp_guess(const perp_lowering* lowering,
-                                       const perp_contact_problem* problem, const double* v,
-                                       const double* p, double* z);
-PERP_API void perp_lowering_mlcp_lift(const perp_lowering* lowering,
-                                      const perp_contact_problem* problem, const double* z,
-                                      double* v, double* p);
+PERP_API void perp_reformulation_mlcp_guess(const perp_reformulation* reformulation,
+                                            const perp_contact_problem* problem, const double* v,
+                                            const double* p, double* z);
+PERP_API void perp_reformulation_mlcp_reconstruct(const perp_reformulation* reformulation,
+                                                  const perp_contact_problem* problem,
+                                                  const double* z, double* v, double* p);
 
 /* Eliminates the free unknowns (Schur complement [T03 (39)-(47)], [W14 (2.37)]) and splits bounds.
  * Redundant equality rows are handled: a least-norm multiplier is chosen, inconsistent ones give
  * PERP_ERROR_INPUT. */
-PERP_API PERP_NODISCARD perp_status perp_lower_mlcp_to_lcp(perp_lowering* lowering,
-                                                           const perp_mlcp* mlcp, perp_lcp* lcp);
-PERP_API void perp_lowering_lcp_guess(const perp_lowering* lowering, const perp_mlcp* mlcp,
-                                      const double* z_mlcp, double* z_lcp);
-PERP_API void perp_lowering_lcp_lift(const perp_lowering* lowering, const perp_mlcp* mlcp,
-                                     const double* z_lcp, double* z_mlcp);
+PERP_API PERP_NODISCARD perp_status perp_mlcp_to_lcp(perp_reformulation* reformulation,
+                                                     const perp_mlcp* mlcp, perp_lcp* lcp);
+PERP_API void perp_reformulation_lcp_guess(const perp_reformulation* reformulation,
+                                           const perp_mlcp* mlcp, const double* z_mlcp,
+                                           double* z_lcp);
+PERP_API void perp_reformulation_lcp_reconstruct(const perp_reformulation* reformulation,
+                                                 const perp_mlcp* mlcp, const double* z_lcp,
+                                                 double* z_mlcp);
 
 /* The two in one, using the blocks: cost O(rows x neighbours), no general elimination unless there
  * are equality rows. Same LCP as the composition up to rounding and the order of unknowns. */
-PERP_API PERP_NODISCARD perp_status perp_lower_contact_to_lcp(perp_lowering* lowering,
-                                                              const perp_contact_problem* problem,
-                                                              perp_lcp* lcp);
-PERP_API void perp_lowering_contact_lcp_guess(const perp_lowering* lowering,
-                                              const perp_contact_problem* problem, const double* v,
-                                              const double* p, double* z);
-PERP_API void perp_lowering_contact_lcp_lift(const perp_lowering* lowering,
-                                             const perp_contact_problem* problem, const double* z,
-                                             double* v, double* p);
+PERP_API PERP_NODISCARD perp_status perp_contact_to_lcp(perp_reformulation* reformulation,
+                                                        const perp_contact_problem* problem,
+                                                        perp_lcp* lcp);
+PERP_API void perp_reformulation_contact_lcp_guess(const perp_reformulation* reformulation,
+                                                   const perp_contact_problem* problem,
+                                                   const double* v, const double* p, double* z);
+PERP_API void perp_reformulation_contact_lcp_reconstruct(const perp_reformulation* reformulation,
+                                                         const perp_contact_problem* problem,
+                                                         const double* z, double* v, double* p);
 
 /* [B09 (2.77), (3.82)] friction in Fritz-John form; unknowns in order: v, then per constraint its rows
  * of p and, of a contact with friction, sigma, the slip (none of a contact that may not push), then
  * per group c, d, y as in the MLCP [W14 (4.30)-(4.40)]. NONE, QUADRATIC and ELLIPSOID cones, and
- * planar intervals; spatial polygons give PERP_ERROR_UNSUPPORTED. *ncp points into the lowering and
- * the problem until the lowering's next use. */
-PERP_API PERP_NODISCARD perp_status perp_lower_contact_to_ncp(perp_lowering* lowering,
-                                                              const perp_contact_problem* problem,
-                                                              perp_ncp* ncp);
-PERP_API void perp_lowering_ncp_guess(const perp_lowering* lowering,
-                                      const perp_contact_problem* problem, const double* v,
-                                      const double* p, double* z);
-PERP_API void perp_lowering_ncp_lift(const perp_lowering* lowering,
-                                     const perp_contact_problem* problem, const double* z,
-                                     double* v, double* p);
+ * planar intervals; spatial polygons give PERP_ERROR_UNSUPPORTED. *ncp points into the reformulation and
+ * the problem until its next use. */
+PERP_API PERP_NODISCARD perp_status perp_contact_to_ncp(perp_reformulation* reformulation,
+                                                        const perp_contact_problem* problem,
+                                                        perp_ncp* ncp);
+PERP_API void perp_reformulation_ncp_guess(const perp_reformulation* reformulation,
+                                           const perp_contact_problem* problem, const double* v,
+                                           const double* p, double* z);
+PERP_API void perp_reformulation_ncp_reconstruct(const perp_reformulation* reformulation,
+                                                 const perp_contact_problem* problem,
+                                                 const double* z, double* v, double* p);
 
 /* Eliminates the velocities: W by blocks that share a body, cost O(constraints x neighbours). Groups
- * are refused. Points into the lowering until its next use. lift: v = M^-1 (k + J' r). */
-PERP_API PERP_NODISCARD perp_status perp_lower_contact_to_friction(
-    perp_lowering* lowering, const perp_contact_problem* problem, perp_friction_problem* friction);
-PERP_API void perp_lowering_friction_lift(const perp_lowering* lowering,
-                                          const perp_contact_problem* problem, const double* r,
-                                          double* v);
+ * are refused. Points into the reformulation until its next use. reconstruct: v = M^-1 (k + J' r). */
+PERP_API PERP_NODISCARD perp_status perp_contact_to_friction(perp_reformulation* reformulation,
+                                                             const perp_contact_problem* problem,
+                                                             perp_friction_problem* friction);
+PERP_API void perp_reformulation_friction_reconstruct(const perp_reformulation* reformulation,
+                                                      const perp_contact_problem* problem,
+                                                      const double* r, double* v);
 
 /* ---- problem files -------------------------------------------------------------------------------
  * A contact problem as JSON ("perp-problem 1"), every double written so that it reads back to the
@@ -328,7 +334,7 @@ PERP_API int32_t perp_problem_file_velocity_count(const perp_problem_file* file)
 PERP_API PERP_NODISCARD perp_status perp_problem_file_lift(perp_problem_file* file, const double* r,
                                                            double* v);
 
-/* What others measure (docs/problem-files.md); not the judge's. e: the plain natural map in 2-norms.
+/* What others measure (docs/problem-files.md); not the residual above. e: the plain natural map in 2-norms.
  * scaled: its unit-free variant, friction kinds; NaN for the others. Both +INFINITY for a point that
  * is not finite, NaN for a contact problem. z: r for the friction kinds; v: gfc kinds only. */
 typedef struct perp_plain_residual {
@@ -343,6 +349,31 @@ PERP_API PERP_NODISCARD perp_status perp_problem_file_residual(perp_problem_file
 PERP_API PERP_NODISCARD perp_status perp_friction_write(perp_context* context,
                                                         const perp_friction_problem* problem,
                                                         const char* title, const char* path);
+
+/* ---- deprecated since 0.2: former names -----------------------------------------------------------*/
+
+#define perp_contact_judge perp_contact_check_residual
+#define perp_friction_judge perp_friction_check_residual
+#define perp_lcp_judge perp_lcp_check_residual
+#define perp_mlcp_judge perp_mlcp_check_residual
+#define perp_ncp_judge perp_ncp_check_residual
+#define perp_lower_contact_to_mlcp perp_contact_to_mlcp
+#define perp_lower_mlcp_to_lcp perp_mlcp_to_lcp
+#define perp_lower_contact_to_lcp perp_contact_to_lcp
+#define perp_lower_contact_to_ncp perp_contact_to_ncp
+#define perp_lower_contact_to_friction perp_contact_to_friction
+#define perp_lowering_create perp_reformulation_create
+#define perp_lowering_destroy perp_reformulation_destroy
+#define perp_lowering_mlcp_guess perp_reformulation_mlcp_guess
+#define perp_lowering_mlcp_lift perp_reformulation_mlcp_reconstruct
+#define perp_lowering_lcp_guess perp_reformulation_lcp_guess
+#define perp_lowering_lcp_lift perp_reformulation_lcp_reconstruct
+#define perp_lowering_contact_lcp_guess perp_reformulation_contact_lcp_guess
+#define perp_lowering_contact_lcp_lift perp_reformulation_contact_lcp_reconstruct
+#define perp_lowering_ncp_guess perp_reformulation_ncp_guess
+#define perp_lowering_ncp_lift perp_reformulation_ncp_reconstruct
+#define perp_lowering_friction_lift perp_reformulation_friction_reconstruct
+#define perp_lowering perp_reformulation
 
 #ifdef __cplusplus
 }

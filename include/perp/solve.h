@@ -1,11 +1,13 @@
-/* perp/solve.h - methods, and the dispatcher that runs them and asks the judge.
+/* perp/solve.h - solver objects, the methods behind them, and how to add one.
  *
- * One const ops table per method and problem form. The built-in ones stand in one visible array
- * per form (src/solve/registry.c); a user adds their own to a context with perp_register_*. A
- * method is named in kebab-case and may exist for several forms under the same name.
+ * One const table per method, with a function for each problem form that it solves. The built-in
+ * ones are listed in src/solve/builtin.h; a user adds their own to a context with
+ * perp_register_method. A method is named in kebab-case.
  *
- * The dispatcher validates the problem, calls the method, then lets the judge recompute the
- * residual: a method never grades itself. report.outcome is SOLVED only if the judge agrees.
+ * A solve checks the problem, runs the method (reformulating the problem if the method takes another
+ * form), then recomputes the residual from the problem alone. report.outcome is SOLVED exactly if
+ * that residual is within the tolerance. "auto" is not a method but a plan: methods that fit the
+ * problem, in order, until one solves it (src/solve/plan.c).
  */
 #ifndef PERP_SOLVE_H
 #define PERP_SOLVE_H
@@ -47,7 +49,7 @@ typedef struct perp_attempt {
     perp_outcome outcome;
     int32_t iterations;
     int32_t island;  /* of a contact problem in independent parts: which, from 0 */
-    double residual; /* the judge's, of the point it ended at */
+    double residual; /* of the point it ended at */
     double seconds;
 } perp_attempt;
 
@@ -60,7 +62,7 @@ typedef struct perp_attempt_list {
 } perp_attempt_list;
 
 typedef struct perp_solve_options {
-    double tolerance;           /* on the judge's residual, unit-free; default 1e-10 */
+    double tolerance;           /* on the residual, unit-free; default 1e-10 */
     double enough;              /* > tolerance: once here a method need not insist; 0: none */
     int32_t max_iter;           /* 0: the method's own default */
     double time_limit;          /* seconds; 0: none */
@@ -75,65 +77,28 @@ PERP_API perp_solve_options perp_solve_options_default(void);
 typedef struct perp_report {
     perp_outcome outcome;
     int32_t iterations; /* pivots, sweeps or Newton steps: the method says which */
-    double residual;    /* the judge's, of the point returned */
+    double residual;    /* of the point returned */
     double seconds;
     const char* solver; /* the method that produced the point; a literal */
     char detail[160];   /* one sentence for a person, "" if there is nothing to say */
 } perp_report;
 
-/* ---- ops tables: what an implementer owes --------------------------------------------------------
+/* ---- methods: what an implementer owes -------------------------------------------------------------
+ * One table per method, with a function for every problem form that it solves.
+ *
  * create   settings: a struct of settings_size bytes, already checked. self: the method's state and
- *          scratch, allocated from the context; grown in solve when a larger problem comes, so that
- *          a second solve of the same size allocates nothing.
- * solve    z (or v, p): in: the first guess (0 if there is none); out: the best point found.
- *          Must not change the problem. Fills report->outcome, iterations, detail; the rest is the
- *          dispatcher's. Returns non-OK only if the call itself failed (memory, callback).
+ *          scratch, allocated from the context; grown in a solve when a larger problem comes, so that
+ *          a second solve of the same size allocates nothing. One self per form that is used.
+ * lcp, mlcp, ncp, friction, contact, grouped   NULL: the method does not take that form.
+ *          z (r; v and p): in: the first guess (0 if there is none); out: the best point found.
+ *          Must not change the problem. Fills report->outcome, iterations, detail; the rest is
+ *          filled by the caller. Returns non-OK only if the call itself failed (memory, callback).
  *          `warm` tells whether the guess comes from a neighbouring problem.
+ * grouped  a contact problem with groups, solved through problems without groups: `inner` solves
+ *          those, as "auto" would.
  */
 #define PERP_NEEDS_POSITIVE_DIAGONAL 1u /* diag(M) > 0 */
 #define PERP_NEEDS_SYMMETRIC 2u
-
-typedef struct perp_lcp_solver_ops {
-    const char* name;
-    const char* summary; /* one line for `perp list solvers` */
-    uint32_t needs;
-    size_t settings_size;
-    const perp_setting* settings;
-    int32_t settings_count;
-    void (*settings_default)(void* settings);
-    perp_status (*create)(perp_context* context, const void* settings, void** self);
-    void (*destroy)(void* self);
-    perp_status (*solve)(void* self, const perp_lcp* problem, const perp_solve_options* options,
-                         bool warm, double* z, perp_report* report);
-} perp_lcp_solver_ops;
-
-typedef struct perp_mlcp_solver_ops {
-    const char* name;
-    const char* summary;
-    uint32_t needs;
-    size_t settings_size;
-    const perp_setting* settings;
-    int32_t settings_count;
-    void (*settings_default)(void* settings);
-    perp_status (*create)(perp_context* context, const void* settings, void** self);
-    void (*destroy)(void* self);
-    perp_status (*solve)(void* self, const perp_mlcp* problem, const perp_solve_options* options,
-                         bool warm, double* z, perp_report* report);
-} perp_mlcp_solver_ops;
-
-typedef struct perp_ncp_solver_ops {
-    const char* name;
-    const char* summary;
-    uint32_t needs;
-    size_t settings_size;
-    const perp_setting* settings;
-    int32_t settings_count;
-    void (*settings_default)(void* settings);
-    perp_status (*create)(perp_context* context, const void* settings, void** self);
-    void (*destroy)(void* self);
-    perp_status (*solve)(void* self, const perp_ncp* problem, const perp_solve_options* options,
-                         bool warm, double* z, perp_report* report);
-} perp_ncp_solver_ops;
 
 #define PERP_TAKES_NONE 1u /* bit (1 << perp_cone) */
 #define PERP_TAKES_POLYGON 2u
@@ -141,54 +106,50 @@ typedef struct perp_ncp_solver_ops {
 #define PERP_TAKES_ELLIPSOID 8u
 #define PERP_TAKES_GROUPS 16u
 
-typedef struct perp_contact_solver_ops {
-    const char* name;
-    const char* summary;
-    uint32_t takes; /* which cones, and whether groups */
-    size_t settings_size;
-    const perp_setting* settings;
-    int32_t settings_count;
-    void (*settings_default)(void* settings);
-    perp_status (*create)(perp_context* context, const void* settings, void** self);
-    void (*destroy)(void* self);
-    perp_status (*solve)(void* self, const perp_contact_problem* problem,
+/* Solves a contact problem without groups; v and p as for perp_contact_solve. */
+typedef struct perp_inner_solve {
+    void* user;
+    perp_status (*solve)(void* user, const perp_contact_problem* problem,
                          const perp_solve_options* options, bool warm, double* v, double* p,
                          perp_report* report);
-} perp_contact_solver_ops;
+} perp_inner_solve;
 
-/* Methods on the friction problem; r: row_count. takes as above (no groups). */
-typedef struct perp_friction_solver_ops {
+typedef struct perp_method {
     const char* name;
-    const char* summary;
-    uint32_t takes;
+    const char* summary; /* one line for `perp list solvers` */
+    uint32_t needs;      /* of M: LCP and MLCP */
+    uint32_t takes;      /* friction, contact, grouped: which cones, and whether groups */
     size_t settings_size;
     const perp_setting* settings;
     int32_t settings_count;
     void (*settings_default)(void* settings);
     perp_status (*create)(perp_context* context, const void* settings, void** self);
     void (*destroy)(void* self);
-    perp_status (*solve)(void* self, const perp_friction_problem* problem,
-                         const perp_solve_options* options, bool warm, double* r,
-                         perp_report* report);
-} perp_friction_solver_ops;
+    perp_status (*lcp)(void* self, const perp_lcp* problem, const perp_solve_options* options,
+                       bool warm, double* z, perp_report* report);
+    perp_status (*mlcp)(void* self, const perp_mlcp* problem, const perp_solve_options* options,
+                        bool warm, double* z, perp_report* report);
+    perp_status (*ncp)(void* self, const perp_ncp* problem, const perp_solve_options* options,
+                       bool warm, double* z, perp_report* report);
+    perp_status (*friction)(void* self, const perp_friction_problem* problem,
+                            const perp_solve_options* options, bool warm, double* r,
+                            perp_report* report);
+    perp_status (*contact)(void* self, const perp_contact_problem* problem,
+                           const perp_solve_options* options, bool warm, double* v, double* p,
+                           perp_report* report);
+    perp_status (*grouped)(void* self, const perp_contact_problem* problem,
+                           const perp_inner_solve* inner, const perp_solve_options* options,
+                           bool warm, double* v, double* p, perp_report* report);
+} perp_method;
 
-/* The table is borrowed and must outlive the context. A name that is taken for that form gives
- * PERP_ERROR_INPUT. */
-PERP_API PERP_NODISCARD perp_status perp_register_lcp_solver(perp_context* context,
-                                                             const perp_lcp_solver_ops* ops);
-PERP_API PERP_NODISCARD perp_status perp_register_mlcp_solver(perp_context* context,
-                                                              const perp_mlcp_solver_ops* ops);
-PERP_API PERP_NODISCARD perp_status perp_register_ncp_solver(perp_context* context,
-                                                             const perp_ncp_solver_ops* ops);
-PERP_API PERP_NODISCARD perp_status
-perp_register_contact_solver(perp_context* context, const perp_contact_solver_ops* ops);
-
-PERP_API PERP_NODISCARD perp_status
-perp_register_friction_solver(perp_context* context, const perp_friction_solver_ops* ops);
+/* The table is borrowed and must outlive the context. A name that is taken for one of its forms, or
+ * no form at all, gives PERP_ERROR_INPUT. */
+PERP_API PERP_NODISCARD perp_status perp_register_method(perp_context* context,
+                                                         const perp_method* method);
 
 /* ---- solver objects ------------------------------------------------------------------------------
- * Made by name; "auto" is the portfolio. An unknown name gives PERP_ERROR_INPUT with
- * the nearest known one; a name of DESIGN's list that is not built yet PERP_ERROR_UNSUPPORTED.
+ * Made by name; "auto" is the plan. An unknown name gives PERP_ERROR_INPUT with the nearest
+ * known one, a method that does not take the form PERP_ERROR_UNSUPPORTED.
  * option: settings as name/value pairs, NULL/0 for the defaults. */
 
 typedef struct perp_option {
@@ -240,7 +201,7 @@ PERP_API PERP_NODISCARD perp_status perp_friction_solve(perp_friction_solver* so
                                                         perp_contact_residual* residual,
                                                         perp_report* report);
 
-/* Takes a method of any form that the problem can be lowered to: contact first, then friction,
+/* Takes a method of any form that the problem can be reformulated in: contact first, then friction,
  * MLCP, LCP. */
 typedef struct perp_contact_solver perp_contact_solver;
 PERP_API PERP_NODISCARD perp_status perp_contact_solver_create(perp_context* context,
@@ -251,15 +212,42 @@ PERP_API PERP_NODISCARD perp_status perp_contact_solver_create(perp_context* con
 PERP_API void perp_contact_solver_destroy(perp_contact_solver* solver);
 /* Whether it takes contacts with that cone. */
 PERP_API bool perp_contact_solver_takes(const perp_contact_solver* solver, perp_cone cone);
-/* v: dof_count, p: row_count; in: first guess if warm; out: the answer. residual: the judge's
- * verdict, may be NULL. The point is written even when the outcome is not SOLVED (the best the
- * judge saw), so that a caller may choose to go on. */
+/* v: dof_count, p: row_count; in: first guess if warm; out: the answer. residual: of
+ * the point, may be NULL. The point is written even when the outcome is not SOLVED (the best that was
+ * found), so that a caller may choose to go on. */
 PERP_API PERP_NODISCARD perp_status perp_contact_solve(perp_contact_solver* solver,
                                                        const perp_contact_problem* problem,
                                                        const perp_solve_options* options, bool warm,
                                                        double* v, double* p,
                                                        perp_contact_residual* residual,
                                                        perp_report* report);
+
+/* ---- deprecated since 0.2: one table per method and form; use perp_method ---------------------------*/
+
+#define PERPI_SOLVER_OPS(form, problem_type, limits, ...)                                          \
+    typedef struct perp_##form##_solver_ops {                                                      \
+        const char* name;                                                                          \
+        const char* summary;                                                                       \
+        uint32_t limits;                                                                           \
+        size_t settings_size;                                                                      \
+        const perp_setting* settings;                                                              \
+        int32_t settings_count;                                                                    \
+        void (*settings_default)(void* settings);                                                  \
+        perp_status (*create)(perp_context * context, const void* settings, void** self);          \
+        void (*destroy)(void* self);                                                               \
+        perp_status (*solve)(void* self, const problem_type* problem,                              \
+                             const perp_solve_options* options, bool warm, __VA_ARGS__,            \
+                             perp_report* report);                                                 \
+    } perp_##form##_solver_ops;                                                                    \
+    PERP_API PERP_NODISCARD perp_status perp_register_##form##_solver(                             \
+        perp_context* context, const perp_##form##_solver_ops* ops);
+
+PERPI_SOLVER_OPS(lcp, perp_lcp, needs, double* z)
+PERPI_SOLVER_OPS(mlcp, perp_mlcp, needs, double* z)
+PERPI_SOLVER_OPS(ncp, perp_ncp, needs, double* z)
+PERPI_SOLVER_OPS(friction, perp_friction_problem, takes, double* r)
+PERPI_SOLVER_OPS(contact, perp_contact_problem, takes, double* v, double* p)
+#undef PERPI_SOLVER_OPS
 
 /* ---- listing -------------------------------------------------------------------------------------*/
 

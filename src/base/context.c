@@ -67,6 +67,10 @@ void perp_context_destroy(perp_context* context)
     if (context == NULL) {
         return;
     }
+    const piece_list* owned = &context->pieces[PERPI_PIECE_OWNED];
+    for (size_t i = 0; i < owned->count; ++i) {
+        perpi_free(context, (void*)owned->item[i]);
+    }
     for (int kind = 0; kind < PERPI_PIECE_COUNT; ++kind) {
         perpi_free(context, context->pieces[kind].item);
     }

@@ -45,11 +45,8 @@ PERP_NODISCARD perp_status perpi_strndup(perp_context* context, const char* text
 
 /* Pieces that a user registered, by kind. The tables are borrowed. */
 typedef enum perpi_piece {
-    PERPI_PIECE_LCP_SOLVER,
-    PERPI_PIECE_MLCP_SOLVER,
-    PERPI_PIECE_NCP_SOLVER,
-    PERPI_PIECE_CONTACT_SOLVER,
-    PERPI_PIECE_FRICTION_SOLVER,
+    PERPI_PIECE_METHOD,
+    PERPI_PIECE_OWNED, /* memory that the context frees at its end */
     PERPI_PIECE_STEPPER,
     PERPI_PIECE_CONTACT_MODEL,
     PERPI_PIECE_COUNT

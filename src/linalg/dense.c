@@ -1,6 +1,7 @@
 /* src/linalg/dense.c - see dense.h. */
 #include "linalg/dense.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -524,4 +525,137 @@ void perpi_luc_null_space(const perpi_luc* f, double* K)
             k[i] *= f->dc[i];
         }
     }
+}
+
+/* ---- inverse and rank ------------------------------------------------------------------------------*/
+
+static void subtract_row(int32_t n, double t, const double* restrict a, double* restrict b)
+{
+    for (int32_t i = 0; i < n; ++i) {
+        b[i] -= t * a[i];
+    }
+}
+
+bool perpi_invert(int32_t k, double tiny, double* A, int32_t* order)
+{
+    for (int32_t c = 0; c < k; ++c) {
+        int32_t best = c;
+        double largest = 0.0;
+        for (int32_t i = c; i < k; ++i) {
+            const double m = fabs(A[(size_t)i * k + c]);
+            if (m > largest) {
+                largest = m;
+                best = i;
+            }
+        }
+        if (!(largest > tiny) || !(largest <= DBL_MAX)) {
+            return false;
+        }
+        order[c] = best;
+        double* A_c = A + (size_t)c * k;
+        if (best != c) {
+            double* A_b = A + (size_t)best * k;
+            for (int32_t j = 0; j < k; ++j) {
+                const double t = A_c[j];
+                A_c[j] = A_b[j];
+                A_b[j] = t;
+            }
+        }
+        const double inverse = 1.0 / A_c[c];
+        A_c[c] = 1.0;
+        for (int32_t j = 0; j < k; ++j) {
+            A_c[j] *= inverse;
+        }
+        for (int32_t i = 0; i < k; ++i) {
+            double* A_i = A + (size_t)i * k;
+            const double l = A_i[c];
+            if (i == c || l == 0.0) {
+                continue;
+            }
+            A_i[c] = 0.0;
+            subtract_row(k, l, A_c, A_i);
+        }
+    }
+    for (int32_t c = k - 1; c >= 0; --c) { /* undo the exchanges: they permute columns */
+        if (order[c] != c) {
+            for (int32_t i = 0; i < k; ++i) {
+                double* A_i = A + (size_t)i * k;
+                const double t = A_i[c];
+                A_i[c] = A_i[order[c]];
+                A_i[order[c]] = t;
+            }
+        }
+    }
+    return true;
+}
+
+/* Columns to a largest entry of 1. */
+static void scale_columns(int32_t k, double* A)
+{
+    for (int32_t j = 0; j < k; ++j) {
+        double largest = 0.0;
+        for (int32_t i = 0; i < k; ++i) {
+            const double m = fabs(A[(size_t)i * k + j]);
+            largest = m > largest ? m : largest;
+        }
+        for (int32_t i = 0; i < k && largest > 0.0; ++i) {
+            A[(size_t)i * k + j] /= largest;
+        }
+    }
+}
+
+static void exchange_rows(int32_t k, double* A, int32_t p, int32_t q)
+{
+    for (int32_t j = 0; j < k && p != q; ++j) {
+        const double t = A[(size_t)p * k + j];
+        A[(size_t)p * k + j] = A[(size_t)q * k + j];
+        A[(size_t)q * k + j] = t;
+    }
+}
+
+static void exchange_columns(int32_t k, double* A, int32_t c, int32_t q)
+{
+    for (int32_t i = 0; i < k && c != q; ++i) {
+        const double t = A[(size_t)i * k + c];
+        A[(size_t)i * k + c] = A[(size_t)i * k + q];
+        A[(size_t)i * k + q] = t;
+    }
+}
+
+int32_t perpi_independent_columns(int32_t k, double tiny, double* A, int32_t* column)
+{
+    scale_columns(k, A);
+    for (int32_t j = 0; j < k; ++j) {
+        column[j] = j;
+    }
+    int32_t rank = 0;
+    for (; rank < k; ++rank) {
+        int32_t p = rank, c = rank;
+        double largest = 0.0;
+        for (int32_t i = rank; i < k; ++i) {
+            for (int32_t j = rank; j < k; ++j) {
+                const double m = fabs(A[(size_t)i * k + j]);
+                if (m > largest) {
+                    largest = m;
+                    p = i;
+                    c = j;
+                }
+            }
+        }
+        if (!(largest > tiny)) {
+            break;
+        }
+        exchange_rows(k, A, p, rank);
+        exchange_columns(k, A, c, rank);
+        const int32_t t = column[c];
+        column[c] = column[rank];
+        column[rank] = t;
+        for (int32_t i = rank + 1; i < k; ++i) {
+            const double l = A[(size_t)i * k + rank] / A[(size_t)rank * k + rank];
+            for (int32_t j = rank + 1; j < k; ++j) {
+                A[(size_t)i * k + j] -= l * A[(size_t)rank * k + j];
+            }
+        }
+    }
+    return rank;
 }

@@ -112,4 +112,13 @@ double perpi_luc_solve_basic(const perpi_luc* f, double* x, double* work);
 /* K: (n - rank) x n null vectors of A as rows, original order and units: A k = 0. */
 void perpi_luc_null_space(const perpi_luc* f, double* K);
 
+/* ---- inverse and rank ------------------------------------------------------------------------------*/
+
+/* In place inverse of a k x k matrix by Gauss-Jordan with row pivoting. order: k of scratch. False: a
+ * pivot is <= tiny (rows are scaled by the caller), or not finite. */
+bool perpi_invert(int32_t k, double tiny, double* A, int32_t* order);
+/* Elimination with complete pivoting on scaled columns: the first `rank` entries of column (k) name
+ * independent columns. Returns rank, where the largest entry left is <= tiny. A is destroyed. */
+int32_t perpi_independent_columns(int32_t k, double tiny, double* A, int32_t* column);
+
 #endif

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/context.h"
-#include "linalg/dense.h"
+#include "problem/operators.h"
 #include "problem/check.h"
 
 #define SYMMETRY_TOLERANCE 1e-10 /* on |M_ij - M_ji| / sqrt(M_ii M_jj) */
@@ -19,26 +19,10 @@ static perp_status check_missing(perp_context* context, const char* name, const 
     return PERP_OK;
 }
 
-/* x - x is 0 for a finite x, NaN for any other; four sums do not wait for one another. */
-static bool all_finite(const double* x, size_t count)
-{
-    double t[4] = {0.0, 0.0, 0.0, 0.0};
-    size_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-        for (size_t l = 0; l < 4; ++l) {
-            t[l] += x[i + l] - x[i + l];
-        }
-    }
-    for (; i < count; ++i) {
-        t[0] += x[i] - x[i];
-    }
-    return t[0] + t[1] + t[2] + t[3] == 0.0;
-}
-
 static perp_status check_finite(perp_context* context, const char* name, const double* x,
                                 int32_t count)
 {
-    if (all_finite(x, (size_t)count)) {
+    if (perpi_all_finite((size_t)count, x)) {
         return PERP_OK;
     }
     for (int32_t i = 0; i < count; ++i) {
@@ -95,7 +79,9 @@ static perp_status check_sizes(perp_context* context, const perp_contact_problem
     return PERP_OK;
 }
 
-static perp_status check_mass(perp_context* context, int32_t block, int32_t nv, const double* M)
+/* known: M has been factored already; L: room for the factor. */
+static perp_status check_mass(perp_context* context, int32_t block, int32_t nv, const double* M,
+                              bool known, double* L)
 {
     for (int32_t i = 0; i < nv * nv; ++i) {
         if (!isfinite(M[i])) {
@@ -117,15 +103,15 @@ static perp_status check_mass(perp_context* context, int32_t block, int32_t nv, 
             }
         }
     }
-    double L[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX];
-    if (!perpi_chol_factor(nv, M, L)) {
+    if (!known && !perpi_chol_factor(nv, M, L)) {
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "block %" PRId32 ": M must be positive definite", block);
     }
     return PERP_OK;
 }
 
-static perp_status check_blocks(perp_context* context, const perp_contact_problem* P)
+static perp_status check_blocks(perp_context* context, const perp_contact_problem* P, bool known,
+                                double* L)
 {
     if (P->block_count == 0) {
         return P->dof_count == 0
@@ -147,7 +133,9 @@ static perp_status check_blocks(perp_context* context, const perp_contact_proble
         if (P->dof[i + 1] > P->dof_count) {
             break;
         }
-        const perp_status status = check_mass(context, i, (int32_t)nv, M);
+        double room[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX];
+        const perp_status status = check_mass(context, i, (int32_t)nv, M, known,
+                                              L != NULL ? L + 6 * (size_t)P->dof[i] : room);
         if (status != PERP_OK) {
             return status;
         }
@@ -351,9 +339,15 @@ static perp_status check_group(perp_context* context, const perp_contact_problem
 
 perp_status perp_contact_check(perp_context* context, const perp_contact_problem* problem)
 {
+    return perpi_contact_check(context, problem, false, NULL);
+}
+
+perp_status perpi_contact_check(perp_context* context, const perp_contact_problem* problem,
+                                bool known, double* L)
+{
     perp_status status = check_sizes(context, problem);
     if (status == PERP_OK) {
-        status = check_blocks(context, problem);
+        status = check_blocks(context, problem, known, L);
     }
     int32_t row = 0;
     for (int32_t ci = 0; status == PERP_OK && ci < problem->constraint_count; ++ci) {
@@ -389,7 +383,7 @@ static perp_status check_block_row(perp_context* context, const perp_friction_pr
         last = j;
         diagonal = diagonal || j == i;
         const int32_t count = P->constraint[i].rows * P->constraint[j].rows;
-        if (all_finite(W->value + W->at[e], (size_t)count)) {
+        if (perpi_all_finite((size_t)count, W->value + W->at[e])) {
             continue;
         }
         for (int32_t k = 0; k < count; ++k) {
@@ -473,7 +467,7 @@ perp_status perp_lcp_check(perp_context* context, const perp_lcp* problem)
     if (status != PERP_OK) {
         return status;
     }
-    const bool finite = all_finite(problem->M, (size_t)n * (size_t)n);
+    const bool finite = perpi_all_finite((size_t)n * (size_t)n, problem->M);
     for (int32_t i = 0; i < n && !finite; ++i) { /* which? */
         const double* M_i = problem->M + (size_t)i * (size_t)n;
         for (int32_t j = 0; j < n; ++j) {

@@ -1,6 +1,6 @@
 /* src/problem/cone.h - the friction sets F(r), r = mu p_n, and projections onto them.
  *
- * One definition for the judge, the lowerings and the contact solvers. Projections are Euclidean;
+ * One definition for the residual check, the reformulations and the contact solvers. Projections are Euclidean;
  * a radius that is not > 0 gives the set {0}.
  */
 #ifndef PERPI_CONE_H

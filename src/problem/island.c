@@ -24,7 +24,8 @@ struct perpi_islands {
 
     /* the arrays of the piece */
     int32_t* dof;
-    double *M, *k, *b, *lower, *upper, *compliance;
+    double* M; /* and the factors of its blocks */
+    double *k, *b, *lower, *upper, *compliance;
     perp_constraint* row;
     perp_group* group;
     int32_t* member;
@@ -194,7 +195,7 @@ static perp_status grow_piece(perpi_islands* s, size_t rows)
     const size_t blocks = (size_t)s->blocks;
     perp_status status = perpi_grow(c, &s->dof, &s->dof_capacity, blocks + 1, sizeof *s->dof);
     if (status == PERP_OK) {
-        status = perpi_grow(c, &s->M, &s->M_capacity, 36 * blocks, sizeof *s->M);
+        status = perpi_grow(c, &s->M, &s->M_capacity, 72 * blocks, sizeof *s->M);
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &s->k, &s->k_capacity, 6 * blocks, sizeof *s->k);
@@ -268,7 +269,7 @@ perp_status perpi_islands_take(perpi_islands* s, int32_t i, perp_contact_problem
     if (status != PERP_OK) {
         return status;
     }
-    double* M = s->M;
+    double *M = s->M, *L = s->M + 36 * (size_t)s->blocks;
     s->dof[0] = 0;
     for (int32_t j = 0; j < s->blocks; ++j) {
         const int32_t block = s->block[s->first_block + j];
@@ -276,6 +277,10 @@ perp_status perpi_islands_take(perpi_islands* s, int32_t i, perp_contact_problem
         memcpy(M, P->M + s->M_at[block], (size_t)(nv * nv) * sizeof *M);
         memcpy(s->k + s->dof[j], P->k + P->dof[block], (size_t)nv * sizeof *M);
         M += nv * nv;
+        if (P->M_factor != NULL) {
+            memcpy(L + 6 * (size_t)s->dof[j], P->M_factor + 6 * (size_t)P->dof[block],
+                   6 * (size_t)nv * sizeof *L);
+        }
         s->dof[j + 1] = s->dof[j] + nv;
     }
     int32_t row = 0;
@@ -311,7 +316,8 @@ perp_status perpi_islands_take(perpi_islands* s, int32_t i, perp_contact_problem
                                       .lower = P->lower != NULL ? s->lower : NULL,
                                       .upper = P->upper != NULL ? s->upper : NULL,
                                       .compliance = P->compliance != NULL ? s->compliance : NULL,
-                                      .constraint = s->row};
+                                      .constraint = s->row,
+                                      .M_factor = P->M_factor != NULL ? L : NULL};
     if (P->group_count > 0) {
         status = take_groups(s, i);
     }

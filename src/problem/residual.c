@@ -1,4 +1,4 @@
-/* src/problem/residual.c - the judge: how far an answer is from each law, recomputed from the
+/* src/problem/residual.c - the residual check: how far an answer is from each law, recomputed from the
  * problem alone. Solvers never grade themselves.
  *
  * Every number is a violation divided by the size of the terms that entered it, so that units drop
@@ -74,10 +74,10 @@
 #include <float.h>
 #include <math.h>
 
-#include "linalg/dense.h"
 #include "problem/cone.h"
+#include "problem/operators.h"
 
-#define FLOOR_RATIO 1e-6  /* a row much smaller than the largest is judged by that instead */
+#define FLOOR_RATIO 1e-6  /* a row much smaller than the largest is compared with that instead */
 #define MOTION_LIMIT 1e4  /* a scale exceeds that of the motion by no more than this */
 #define MOTION_FLOOR 1e-3 /* a row that hardly moves is compared with the largest motion */
 #define FRICTION_LIMIT                                                                             \
@@ -112,21 +112,12 @@ static double beyond(double value, const double* error, int32_t i)
     return size <= error[i] ? 0.0 : size - error[i];
 }
 
-static bool all_finite(int32_t n, const double* x)
-{
-    for (int32_t i = 0; i < n; ++i) {
-        if (!isfinite(x[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* ---- contact problem ---------------------------------------------------------------------------------*/
 
 /* The scratch, cut into its arrays. */
 typedef struct scratch {
-    double* L;       /* 6 dof_count: Cholesky factor of block i at 6 dof[i] */
+    double* room;    /* 6 dof_count, for L */
+    const double* L; /* 6 dof_count: Cholesky factor of block i at 6 dof[i] */
     double* y;       /* dof_count: L^-1 k */
     double* force;   /* dof_count: M v - k - J' p */
     double* size;    /* dof_count: t_i */
@@ -157,8 +148,9 @@ static scratch cut_scratch(const perp_contact_problem* P, double* work)
     const size_t nv = (size_t)P->dof_count, nr = (size_t)P->row_count;
     const size_t nc = (size_t)P->constraint_count;
     scratch s;
-    s.L = work;
-    s.y = s.L + 6 * nv;
+    s.room = work;
+    s.L = NULL;
+    s.y = work + 6 * nv;
     s.force = s.y + nv;
     s.size = s.force + nv;
     s.n = s.size + nv;
@@ -175,15 +167,15 @@ static scratch cut_scratch(const perp_contact_problem* P, double* work)
     return s;
 }
 
-/* Factors the mass blocks and starts the dynamics with M v - k. */
-static bool visit_blocks(const perp_contact_problem* P, const double* v, const scratch* s)
+/* The factors of the mass blocks; starts the dynamics with M v - k. */
+static bool visit_blocks(const perp_contact_problem* P, const double* v, scratch* s)
 {
+    if (!perpi_mass_factor_of(P, s->room, &s->L)) {
+        return false;
+    }
     const double* M = P->M;
     for (int32_t i = 0; i < P->block_count; ++i) {
         const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
-        if (!perpi_chol_factor(nv, M, s->L + 6 * (size_t)d)) {
-            return false;
-        }
         for (int32_t r = 0; r < nv; ++r) {
             double sum = -P->k[d + r], abs_sum = fabs(P->k[d + r]);
             for (int32_t c = 0; c < nv; ++c) {
@@ -231,16 +223,12 @@ static void visit_rows(const perp_contact_problem* P, const double* v, const dou
         const perp_constraint* c = &P->constraint[ci];
         for (int32_t r = 0; r < c->rows; ++r) {
             const int32_t row = c->row + r;
-            const double* J = P->J + c->jac;
             const bool given = is_given(c, row, P->lower, P->upper, p);
             double u = P->b[row], moving = 0.0, W = 0.0, pushed = 0.0;
             for (int side = 0; side < 2; ++side) {
-                if (c->block[side] < 0) {
-                    continue;
-                }
-                const int32_t d = P->dof[c->block[side]];
-                const int32_t nv = P->dof[c->block[side] + 1] - d;
-                const double* J_r = J + r * nv;
+                const perpi_side b = perpi_side_of(P, c, side);
+                const int32_t d = b.d, nv = b.nv;
+                const double* J_r = b.J + r * nv;
                 double Y[PERPI_BLOCK_MAX];
                 for (int32_t i = 0; i < nv; ++i) {
                     const double t = J_r[i] * v[d + i], f = J_r[i] * p[row];
@@ -258,7 +246,6 @@ static void visit_rows(const perp_contact_problem* P, const double* v, const dou
                     W += Y[i] * Y[i];
                     pushed += fabs(Y[i] * s->y[d + i]);
                 }
-                J += (size_t)c->rows * (size_t)nv;
             }
             if (P->compliance != NULL && c->kind != PERP_CONSTRAINT_CONTACT) {
                 u += P->compliance[row] * p[row];
@@ -384,7 +371,7 @@ static double friction_off(const perp_constraint* c, int32_t ci, const double* p
         p_t[i] = p[c->row + 1 + i] / e;
         x[i] = p_t[i] - e * s->u[c->row + 1 + i] / W_t;
     }
-    if (!all_finite(n, x)) {
+    if (!perpi_all_finite((size_t)n, x)) {
         return INFINITY;
     }
     const double p_n = p[c->row] > 0.0 ? p[c->row] : 0.0;
@@ -537,7 +524,7 @@ static void charge_runaway(const perp_constraint* c, int32_t ci, int32_t row, do
 static void find_runaway(const perp_contact_problem* P, const double* p, const scratch* s,
                          perp_contact_residual* r)
 {
-    double *parent = s->y, *e = s->L; /* no longer needed, and block_count <= dof_count */
+    double *parent = s->y, *e = s->room; /* no longer needed, and block_count <= dof_count */
     find_islands(P, parent);
     measure_islands(P, p, s, parent, e);
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
@@ -589,17 +576,19 @@ static perp_contact_residual visit_laws(int32_t count, const perp_constraint* co
     return r;
 }
 
-perp_contact_residual perp_contact_judge(const perp_contact_problem* problem, const double* v,
-                                         const double* p, double* work)
+perp_contact_residual perp_contact_check_residual(const perp_contact_problem* problem,
+                                                  const double* v, const double* p, double* work)
 {
     scratch s = cut_scratch(problem, work);
-    if (!all_finite(problem->dof_count, v) || !all_finite(problem->row_count, p) ||
-        !visit_blocks(problem, v, &s)) {
+    if (!perpi_all_finite((size_t)problem->dof_count, v) ||
+        !perpi_all_finite((size_t)problem->row_count, p) || !visit_blocks(problem, v, &s)) {
         return not_finite;
     }
     visit_rows(problem, v, p, &s);
-    if (!all_finite(problem->row_count, s.u) || !all_finite(problem->row_count, s.a) ||
-        !all_finite(problem->row_count, s.W) || !all_finite(problem->dof_count, s.size) ||
+    if (!perpi_all_finite((size_t)problem->row_count, s.u) ||
+        !perpi_all_finite((size_t)problem->row_count, s.a) ||
+        !perpi_all_finite((size_t)problem->row_count, s.W) ||
+        !perpi_all_finite((size_t)problem->dof_count, s.size) ||
         !scale_constraints(problem->constraint_count, problem->constraint, MOTION_LIMIT,
                            MOTION_FLOOR, &s)) {
         return not_finite;
@@ -707,8 +696,8 @@ static void find_friction_runaway(const perp_friction_problem* P, const double* 
     }
 }
 
-perp_contact_residual perp_friction_judge(const perp_friction_problem* problem, const double* r,
-                                          double* work)
+perp_contact_residual perp_friction_check_residual(const perp_friction_problem* problem,
+                                                   const double* r, double* work)
 {
     const size_t nr = (size_t)problem->row_count, nc = (size_t)problem->constraint_count;
     scratch s = {.u = work,
@@ -718,12 +707,13 @@ perp_contact_residual perp_friction_judge(const perp_friction_problem* problem, 
                  .S = work + 4 * nr,
                  .bracket = work + 4 * nr + nc,
                  .S_n = work + 4 * nr + 2 * nc};
-    if (!all_finite(problem->row_count, r)) {
+    if (!perpi_all_finite((size_t)problem->row_count, r)) {
         return not_finite;
     }
     visit_friction_rows(problem, r, &s);
-    if (!all_finite(problem->row_count, s.u) || !all_finite(problem->row_count, s.a) ||
-        !all_finite(problem->row_count, s.W) ||
+    if (!perpi_all_finite((size_t)problem->row_count, s.u) ||
+        !perpi_all_finite((size_t)problem->row_count, s.a) ||
+        !perpi_all_finite((size_t)problem->row_count, s.W) ||
         !scale_constraints(problem->constraint_count, problem->constraint, FRICTION_LIMIT, 1.0,
                            &s)) {
         return not_finite;
@@ -736,7 +726,7 @@ perp_contact_residual perp_friction_judge(const perp_friction_problem* problem, 
 
 /* ---- LCP, MLCP, NCP --------------------------------------------------------------------------------*/
 
-double perp_lcp_judge(const perp_lcp* problem, const double* z)
+double perp_lcp_check_residual(const perp_lcp* problem, const double* z)
 {
     const int32_t n = problem->n;
     double Z = 0.0, worst = 0.0;
@@ -786,8 +776,8 @@ static unknown_sizes measure_unknowns(int32_t n, const double* lower, const doub
 }
 
 /* The natural map of a box, rows scaled by S, unknowns by Z. */
-static double judge_box(int32_t n, const double* lower, const double* upper, const double* z,
-                        const double* w, const double* S, unknown_sizes sizes)
+static double box_residual(int32_t n, const double* lower, const double* upper, const double* z,
+                           const double* w, const double* S, unknown_sizes sizes)
 {
     const double Z = sizes.of[0] == 0.0 ? 1.0 : sizes.of[0];
     double worst = 0.0;
@@ -807,12 +797,12 @@ static double judge_box(int32_t n, const double* lower, const double* upper, con
     return isfinite(worst) ? worst : INFINITY;
 }
 
-double perp_mlcp_judge(const perp_mlcp* problem, const double* z, double* work)
+double perp_mlcp_check_residual(const perp_mlcp* problem, const double* z, double* work)
 {
     const perp_sparse* M = &problem->M;
     const int32_t n = M->cols;
     double *w = work, *S = work + n;
-    if (!all_finite(n, z)) {
+    if (!perpi_all_finite((size_t)n, z)) {
         return INFINITY;
     }
     const unknown_sizes Z = measure_unknowns(n, problem->lower, problem->upper, z);
@@ -828,15 +818,15 @@ double perp_mlcp_judge(const perp_mlcp* problem, const double* z, double* work)
             S[M->row[e]] += fabs(M->value[e]) * size;
         }
     }
-    return judge_box(n, problem->lower, problem->upper, z, w, S, Z);
+    return box_residual(n, problem->lower, problem->upper, z, w, S, Z);
 }
 
-double perp_ncp_judge(const perp_ncp* problem, const double* z, double* work)
+double perp_ncp_check_residual(const perp_ncp* problem, const double* z, double* work)
 {
     const perp_sparse* pattern = &problem->pattern;
     const int32_t n = problem->n;
     double *w = work, *S = work + n, *value = work + 2 * (size_t)n;
-    if (!all_finite(n, z) || problem->function(problem->user, z, w) != PERP_OK ||
+    if (!perpi_all_finite((size_t)n, z) || problem->function(problem->user, z, w) != PERP_OK ||
         problem->jacobian(problem->user, z, value) != PERP_OK) {
         return INFINITY;
     }
@@ -851,5 +841,5 @@ double perp_ncp_judge(const perp_ncp* problem, const double* z, double* work)
             S[pattern->row[e]] += fabs(value[e]) * size;
         }
     }
-    return judge_box(n, problem->lower, problem->upper, z, w, S, Z);
+    return box_residual(n, problem->lower, problem->upper, z, w, S, Z);
 }

@@ -270,7 +270,7 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
     }
     if (status == PERP_OK) {
         *residual =
-            perp_contact_judge(&x->formulation->problem, x->v_problem, x->p_problem, x->work);
+            perp_contact_check_residual(&x->formulation->problem, x->v_problem, x->p_problem, x->work);
     }
     return status;
 }

@@ -137,7 +137,7 @@ static perp_status judge(perpi_step* step, const perpi_step_input* in,
                    perp_contact_residual_work(problem) + 1, sizeof *step->equilibrium.basis);
     if (room == PERP_OK) {
         *residual =
-            perp_contact_judge(problem, step->v_problem, step->p_problem, step->equilibrium.basis);
+            perp_contact_check_residual(problem, step->v_problem, step->p_problem, step->equilibrium.basis);
     }
     return room;
 }

@@ -101,7 +101,7 @@ static perp_status formulate_at_end(perpi_step* step)
                                     .v_start = step->from->v};
         perpi_pack(f, step->model, &answer, step->v_problem, step->p_problem);
         step->residual =
-            perp_contact_judge(&f->problem, step->v_problem, step->p_problem, step->outer.check);
+            perp_contact_check_residual(&f->problem, step->v_problem, step->p_problem, step->outer.check);
     }
     return status;
 }

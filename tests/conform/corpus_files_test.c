@@ -5,7 +5,7 @@
 #include "perp_test.h"
 
 #include "perp/solve.h"
-#include "problem/ccp.h"
+#include "problem/io/ccp.h"
 
 #define ROUNDING 1e-14 /* below this a residual is rounding and depends on the order of summation */
 

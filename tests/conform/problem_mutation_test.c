@@ -183,7 +183,8 @@ static void check_finite(method* m, const double* x, int32_t n, int problem)
 static void check_verdict(const method* m, const perp_solve_options* o, double judged, int problem)
 {
     if (!(judged <= o->tolerance)) {
-        TEST_PRINT("%s on problem %d: solved, but the judge finds %.1e", m->name, problem, judged);
+        TEST_PRINT("%s on problem %d: solved, but the residual check finds %.1e", m->name, problem,
+                   judged);
         CHECK_AT_MOST(judged, o->tolerance);
     }
 }
@@ -197,7 +198,7 @@ static void run_lcp(method* m, const perp_lcp* P, const perp_solve_options* o, b
     const double begin = cpu_now();
     const perp_status status = perp_lcp_solve(m->lcp, P, o, warm, z, &report);
     if (book(m, status, &report, cpu_now() - begin)) {
-        check_verdict(m, o, perp_lcp_judge(P, z), problem);
+        check_verdict(m, o, perp_lcp_check_residual(P, z), problem);
     }
     check_finite(m, z, P->n, problem);
 }
@@ -211,7 +212,7 @@ static void run_mlcp(method* m, const perp_mlcp* P, const perp_solve_options* o,
     const double begin = cpu_now();
     const perp_status status = perp_mlcp_solve(m->mlcp, P, o, warm, z, &report);
     if (book(m, status, &report, cpu_now() - begin)) {
-        check_verdict(m, o, perp_mlcp_judge(P, z, work), problem);
+        check_verdict(m, o, perp_mlcp_check_residual(P, z, work), problem);
     }
     check_finite(m, z, P->M.cols, problem);
 }
@@ -225,7 +226,7 @@ static void run_friction(method* m, const perp_friction_problem* P, const perp_s
     const double begin = cpu_now();
     const perp_status status = perp_friction_solve(m->friction, P, o, false, r, NULL, &report);
     if (book(m, status, &report, cpu_now() - begin)) {
-        check_verdict(m, o, perp_friction_judge(P, r, r + n + 1).worst, problem);
+        check_verdict(m, o, perp_friction_check_residual(P, r, r + n + 1).worst, problem);
     }
     check_finite(m, r, P->row_count, problem);
     free(r);
@@ -241,7 +242,7 @@ static void run_contact(method* m, const perp_contact_problem* P, const perp_sol
     const double begin = cpu_now();
     const perp_status status = perp_contact_solve(m->contact, P, o, false, v, p, NULL, &report);
     if (book(m, status, &report, cpu_now() - begin)) {
-        check_verdict(m, o, perp_contact_judge(P, v, p, work).worst, problem);
+        check_verdict(m, o, perp_contact_check_residual(P, v, p, work).worst, problem);
     }
     check_finite(m, v, P->dof_count + P->row_count, problem);
     free(v);
@@ -459,8 +460,8 @@ TEST(random_friction_problems)
     field f = open_field(FRICTION);
     REQUIRE(f.count > 2);
     uint64_t random = 4;
-    perp_lowering* lowering = NULL;
-    REQUIRE_OK(perp_lowering_create(f.context, &lowering));
+    perp_reformulation* lowering = NULL;
+    REQUIRE_OK(perp_reformulation_create(f.context, &lowering));
     test_contact* t = malloc(sizeof *t);
     int sound = 0, made = 1000 / SHARE;
     for (int problem = 0; problem < made; ++problem) {
@@ -470,7 +471,7 @@ TEST(random_friction_problems)
         random_contact(&random, false, t, member, &group);
         const perp_solve_options o = some_options(&random);
         const uint64_t spoil = test_random(&random);
-        if (perp_lower_contact_to_friction(lowering, test_contact_view(t), &P) != PERP_OK) {
+        if (perp_contact_to_friction(lowering, test_contact_view(t), &P) != PERP_OK) {
             continue;
         }
         ++sound;
@@ -495,7 +496,7 @@ TEST(random_friction_problems)
         free(W);
     }
     free(t);
-    perp_lowering_destroy(lowering);
+    perp_reformulation_destroy(lowering);
     TEST_PRINT("%d of %d could be lowered", sound, made);
     CHECK(sound > made / 2);
     close_field(&f, "friction");

@@ -65,12 +65,15 @@ static void check_contact(perp_context* context, const char* solver_name, test_c
     perp_contact_residual claimed;
     const perp_status status =
         perp_contact_solve(solver, P, &options, false, v, p, &claimed, &report);
-    if (status != PERP_OK) {
+    /* The slip speeds of a friction LCP have no diagonal: not a problem for every method of LCPs. */
+    const bool lacks = status == PERP_ERROR_INPUT &&
+                       strstr(perp_context_error(context), "needs a positive diagonal") != NULL;
+    if (status != PERP_OK && !lacks) {
         printf("  %s on %s: %s\n", solver_name, t->name, perp_context_error(context));
     }
-    CHECK_OK(status);
+    CHECK(status == PERP_OK || lacks);
     if (status == PERP_OK) {
-        const perp_contact_residual r = perp_contact_judge(P, v, p, work);
+        const perp_contact_residual r = perp_contact_check_residual(P, v, p, work);
         CHECK_AT_MOST(fabs(r.worst - report.residual), 0.0);
         CHECK_AT_MOST(fabs(r.worst - claimed.worst), 0.0);
         CHECK((report.outcome == PERP_OUTCOME_SOLVED) == (r.worst <= options.tolerance));
@@ -153,7 +156,7 @@ TEST(every_lcp_solver_solves_diagonally_dominant_problems)
             CHECK_OK(perp_lcp_solve(solver, &t.lcp, NULL, false, z, &report));
             CHECK_EQ_INT(report.outcome, PERP_OUTCOME_SOLVED);
             CHECK_AT_MOST(corpus_residual(&t.lcp, z), 1e-9);
-            CHECK_AT_MOST(fabs(report.residual - perp_lcp_judge(&t.lcp, z)), 0.0);
+            CHECK_AT_MOST(fabs(report.residual - perp_lcp_check_residual(&t.lcp, z)), 0.0);
             free(z);
             test_lcp_free(&t);
         }

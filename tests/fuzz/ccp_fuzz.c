@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/context.h"
-#include "problem/ccp.h"
+#include "problem/io/ccp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 

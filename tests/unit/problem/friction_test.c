@@ -5,17 +5,17 @@
 #include "unit/problem/builder.h"
 
 static perp_context* context;
-static perp_lowering* lowering;
+static perp_reformulation* lowering;
 
 static void set_up(void)
 {
     REQUIRE_OK(perp_context_create(NULL, &context));
-    REQUIRE_OK(perp_lowering_create(context, &lowering));
+    REQUIRE_OK(perp_reformulation_create(context, &lowering));
 }
 
 static void tear_down(void)
 {
-    perp_lowering_destroy(lowering);
+    perp_reformulation_destroy(lowering);
     perp_context_destroy(context);
 }
 
@@ -105,14 +105,14 @@ TEST(the_lowered_problem_has_the_row_velocities_of_the_contact_problem)
     build_ring(&B);
     perp_friction_problem F;
     REQUIRE_OK(perp_contact_check(context, &B.P));
-    REQUIRE_OK(perp_lower_contact_to_friction(lowering, &B.P, &F));
+    REQUIRE_OK(perp_contact_to_friction(lowering, &B.P, &F));
     CHECK_OK(perp_friction_check(context, &F));
     double r[B_ROWS], v[6 * B_BLOCKS], u[B_ROWS];
     uint32_t state = 3;
     for (int32_t i = 0; i < B.P.row_count; ++i) {
         r[i] = noise(&state);
     }
-    perp_lowering_friction_lift(lowering, &B.P, r, v);
+    perp_reformulation_friction_reconstruct(lowering, &B.P, r, v);
     velocity(&F, r, u);
     for (int32_t ci = 0; ci < B.P.constraint_count; ++ci) {
         const perp_constraint* c = &B.c[ci];
@@ -133,7 +133,7 @@ TEST(the_lowered_problem_has_the_row_velocities_of_the_contact_problem)
     }
     double work[1000];
     REQUIRE(perp_contact_residual_work(&B.P) <= 1000);
-    CHECK_AT_MOST(perp_contact_judge(&B.P, v, r, work).dynamics, 1e-15);
+    CHECK_AT_MOST(perp_contact_check_residual(&B.P, v, r, work).dynamics, 1e-15);
     tear_down();
 }
 
@@ -143,7 +143,7 @@ TEST(w_is_symmetric_to_the_bit_and_holds_neighbours_only)
     set_up();
     build_ring(&B);
     perp_friction_problem F;
-    REQUIRE_OK(perp_lower_contact_to_friction(lowering, &B.P, &F));
+    REQUIRE_OK(perp_contact_to_friction(lowering, &B.P, &F));
     int blocks = 0;
     for (int32_t i = 0; i < F.constraint_count; ++i) {
         for (int32_t e = F.W.start[i]; e < F.W.start[i + 1]; ++e, ++blocks) {
@@ -170,9 +170,9 @@ TEST(a_second_lowering_allocates_nothing)
     set_up();
     build_ring(&B);
     perp_friction_problem F;
-    REQUIRE_OK(perp_lower_contact_to_friction(lowering, &B.P, &F));
+    REQUIRE_OK(perp_contact_to_friction(lowering, &B.P, &F));
     const uint64_t before = perp_context_allocations(context);
-    REQUIRE_OK(perp_lower_contact_to_friction(lowering, &B.P, &F));
+    REQUIRE_OK(perp_contact_to_friction(lowering, &B.P, &F));
     CHECK_EQ_U64(perp_context_allocations(context), before);
     tear_down();
 }
@@ -184,7 +184,7 @@ TEST(groups_have_no_form_without_velocities)
     build_ring(&B);
     builder_group(&B, 1, 2, (const int32_t[]){0, 2});
     perp_friction_problem F;
-    CHECK_EQ_INT(perp_lower_contact_to_friction(lowering, &B.P, &F), PERP_ERROR_UNSUPPORTED);
+    CHECK_EQ_INT(perp_contact_to_friction(lowering, &B.P, &F), PERP_ERROR_UNSUPPORTED);
     tear_down();
 }
 
@@ -210,17 +210,18 @@ TEST(the_judge_knows_a_slipping_contact_from_one_pushed_askew)
     const perp_friction_problem F = one_contact(&c);
     double work[16];
     REQUIRE(perp_friction_residual_work(&F) <= 16);
-    perp_contact_residual r = perp_friction_judge(&F, (const double[]){1, -1, 0}, work);
+    perp_contact_residual r = perp_friction_check_residual(&F, (const double[]){1, -1, 0}, work);
     CHECK_AT_MOST(r.worst, 0.0);
     CHECK_AT_MOST(r.dynamics, 0.0);
-    r = perp_friction_judge(&F, (const double[]){1, 0, 0}, work); /* u_t = 3, target -1, S = 3 */
+    r = perp_friction_check_residual(&F, (const double[]){1, 0, 0},
+                                     work); /* u_t = 3, target -1, S = 3 */
     CHECK_NEAR(r.friction, 1.0 / 3.0, 1e-15);
     CHECK_AT_MOST(r.normal, 0.0);
     CHECK_EQ_INT(r.worst_constraint, 0);
-    r = perp_friction_judge(&F, (const double[]){2, -2, 0},
-                            work); /* lifts off and pushes: u_n = 2 */
+    r = perp_friction_check_residual(&F, (const double[]){2, -2, 0},
+                                     work); /* lifts off and pushes: u_n = 2 */
     CHECK_NEAR(r.normal, 2.0 / 4.0, 1e-15);
-    r = perp_friction_judge(&F, (const double[]){NAN, 0, 0}, work);
+    r = perp_friction_check_residual(&F, (const double[]){NAN, 0, 0}, work);
     CHECK(r.worst == INFINITY && r.normal == INFINITY);
 }
 
@@ -229,7 +230,7 @@ TEST(the_judge_is_free_of_units)
     perp_constraint c;
     perp_friction_problem F = one_contact(&c);
     double W[9], q[3], r[3] = {0.7, -0.9, 0.1}, work[16];
-    const double plain = perp_friction_judge(&F, r, work).worst;
+    const double plain = perp_friction_check_residual(&F, r, work).worst;
     for (int i = 0; i < 9; ++i) {
         W[i] = one_W[i] * 0x1p-30; /* velocities per impulse */
     }
@@ -239,7 +240,7 @@ TEST(the_judge_is_free_of_units)
     }
     F.W.value = W;
     F.q = q;
-    CHECK(perp_friction_judge(&F, r, work).worst == plain);
+    CHECK(perp_friction_check_residual(&F, r, work).worst == plain);
 }
 
 TEST(a_broken_friction_problem_is_refused_with_its_place)

@@ -40,10 +40,10 @@ static scene_sim corner(void)
 
 static void check_jacobian(perp_context* context, const perp_contact_problem* P, uint64_t seed)
 {
-    perp_lowering* lowering = NULL;
+    perp_reformulation* lowering = NULL;
     perp_ncp ncp;
-    REQUIRE_OK(perp_lowering_create(context, &lowering));
-    REQUIRE_OK(perp_lower_contact_to_ncp(lowering, P, &ncp));
+    REQUIRE_OK(perp_reformulation_create(context, &lowering));
+    REQUIRE_OK(perp_contact_to_ncp(lowering, P, &ncp));
     const size_t n = (size_t)ncp.n, nnz = (size_t)ncp.pattern.start[ncp.n];
     double* z = malloc((3 * n + nnz) * sizeof *z);
     double *plus = z + n, *minus = plus + n, *value = minus + n;
@@ -74,7 +74,7 @@ static void check_jacobian(perp_context* context, const perp_contact_problem* P,
     }
     CHECK_AT_MOST(worst, 1e-6); /* rounding of F over h, with masses of 1e3 */
     free(z);
-    perp_lowering_destroy(lowering);
+    perp_reformulation_destroy(lowering);
 }
 
 /* An octahedron that rolls over the tip of another one. */
@@ -260,20 +260,20 @@ static bool solve(perp_context* context, const char* name, const perp_contact_pr
 static double carried(perp_context* context, const perp_contact_problem* P, const double* v,
                       const double* p)
 {
-    perp_lowering* lowering = NULL;
+    perp_reformulation* lowering = NULL;
     perp_ncp ncp = {0};
-    CHECK_OK(perp_lowering_create(context, &lowering));
-    CHECK_OK(perp_lower_contact_to_ncp(lowering, P, &ncp));
+    CHECK_OK(perp_reformulation_create(context, &lowering));
+    CHECK_OK(perp_contact_to_ncp(lowering, P, &ncp));
     const size_t nv = (size_t)P->dof_count, nr = (size_t)P->row_count;
     const size_t n = (size_t)ncp.n, work = 2 * n + (size_t)ncp.pattern.start[ncp.n];
     double* z = calloc(n + nv + nr + work, sizeof *z);
-    perp_lowering_ncp_guess(lowering, P, v, p, z);
-    perp_lowering_ncp_lift(lowering, P, z, z + n, z + n + nv);
+    perp_reformulation_ncp_guess(lowering, P, v, p, z);
+    perp_reformulation_ncp_reconstruct(lowering, P, z, z + n, z + n + nv);
     CHECK(memcmp(z + n, v, nv * sizeof *z) == 0);
     CHECK(memcmp(z + n + nv, p, nr * sizeof *z) == 0);
-    const double residual = perp_ncp_judge(&ncp, z, z + n + nv + nr);
+    const double residual = perp_ncp_check_residual(&ncp, z, z + n + nv + nr);
     free(z);
-    perp_lowering_destroy(lowering);
+    perp_reformulation_destroy(lowering);
     return residual;
 }
 
@@ -299,7 +299,7 @@ TEST(with_groups_the_residual_vanishes_at_answers_but_not_at_those_of_the_standa
         apart.group_count = 0;
         double* work = calloc(perp_contact_residual_work(&P), sizeof *work);
         if (solve(s.context, "auto", &apart, v, v + nv) &&
-            perp_contact_judge(&P, v, v + nv, work).worst > 1e-6) {
+            perp_contact_check_residual(&P, v, v + nv, work).worst > 1e-6) {
             least = fmin(least, carried(s.context, &P, v, v + nv));
             others += 1;
         }
@@ -334,13 +334,13 @@ static double normal_velocity(const perp_contact_problem* P, int32_t ci, const d
 TEST(the_rows_of_two_entangled_groups_are_as_by_hand)
 {
     perp_context* context = NULL;
-    perp_lowering* lowering = NULL;
+    perp_reformulation* lowering = NULL;
     perp_ncp ncp;
     test_contact* t = malloc(sizeof *t);
     double z[256], F[256];
     uint64_t seed = 3;
     REQUIRE_OK(perp_context_create(NULL, &context));
-    REQUIRE_OK(perp_lowering_create(context, &lowering));
+    REQUIRE_OK(perp_reformulation_create(context, &lowering));
     bool found = false;
     for (int32_t i = 0; !found && make_round(i, t); ++i) {
         found = t->problem.constraint_count >= 3;
@@ -350,11 +350,11 @@ TEST(the_rows_of_two_entangled_groups_are_as_by_hand)
     }
     REQUIRE(found);
     const perp_contact_problem* P = test_contact_view(t);
-    REQUIRE_OK(perp_lower_contact_to_ncp(lowering, P, &ncp));
+    REQUIRE_OK(perp_contact_to_ncp(lowering, P, &ncp));
     const int32_t plain = ncp.n;
     t->problem.group = entangled;
     t->problem.group_count = 2;
-    REQUIRE_OK(perp_lower_contact_to_ncp(lowering, P, &ncp));
+    REQUIRE_OK(perp_contact_to_ncp(lowering, P, &ncp));
     /* without p_n, p_t, p_o, sigma of contact 1; with c, y of the first, c, c, d, d, y of the second */
     REQUIRE_EQ_INT(ncp.n, plain - 4 + 2 + 5);
     REQUIRE(ncp.n <= 256);
@@ -374,25 +374,24 @@ TEST(the_rows_of_two_entangled_groups_are_as_by_hand)
     CHECK_NEAR(F[P->dof_count], m_a + m_b + b[2], 1e-13);
     CHECK_NEAR(F[P->dof_count + 4], m_b + b[3], 1e-13);
     free(t);
-    perp_lowering_destroy(lowering);
+    perp_reformulation_destroy(lowering);
     perp_context_destroy(context);
 }
 
 TEST(spatial_polygons_are_refused)
 {
     perp_context* context = NULL;
-    perp_lowering* lowering = NULL;
+    perp_reformulation* lowering = NULL;
     perp_ncp ncp;
     test_contact* t = malloc(sizeof *t);
     REQUIRE_OK(perp_context_create(NULL, &context));
-    REQUIRE_OK(perp_lowering_create(context, &lowering));
+    REQUIRE_OK(perp_reformulation_create(context, &lowering));
     REQUIRE(test_contact_make(0, t));
-    CHECK_EQ_INT(perp_lower_contact_to_ncp(lowering, test_contact_view(t), &ncp),
-                 PERP_ERROR_UNSUPPORTED);
+    CHECK_EQ_INT(perp_contact_to_ncp(lowering, test_contact_view(t), &ncp), PERP_ERROR_UNSUPPORTED);
     CHECK_EQ_STR(perp_context_error(context),
                  "constraint 0: a polygon cone has no place in the NCP; lower to the MLCP, or use "
                  "the cones quadratic and ellipsoid");
     free(t);
-    perp_lowering_destroy(lowering);
+    perp_reformulation_destroy(lowering);
     perp_context_destroy(context);
 }

@@ -17,20 +17,20 @@ static double uniform(void)
 }
 
 static perp_context* context;
-static perp_lowering* lowering;
+static perp_reformulation* lowering;
 static double work[8192], z[N_MAX], x[N_MAX], v[96], p[96], v2[96], p2[96];
 
 static void begin(void)
 {
     if (perp_context_create(NULL, &context) != PERP_OK ||
-        perp_lowering_create(context, &lowering) != PERP_OK) {
+        perp_reformulation_create(context, &lowering) != PERP_OK) {
         abort();
     }
 }
 
 static void end(void)
 {
-    perp_lowering_destroy(lowering);
+    perp_reformulation_destroy(lowering);
     perp_context_destroy(context);
     context = NULL;
     lowering = NULL;
@@ -84,7 +84,7 @@ static bool enumerate(const perp_lcp* lcp, double* solution)
 
 static double worst(const builder* B, const double* a, const double* b)
 {
-    return perp_contact_judge(&B->P, a, b, work).worst;
+    return perp_contact_check_residual(&B->P, a, b, work).worst;
 }
 
 /* Solves by both roads, and checks that the judge accepts both and that they give one motion. */
@@ -93,36 +93,36 @@ static void check_both_roads(const builder* B, bool unique)
     perp_lcp lcp;
     perp_mlcp mlcp;
     REQUIRE_OK(perp_contact_check(context, &B->P));
-    REQUIRE_OK(perp_lower_contact_to_lcp(lowering, &B->P, &lcp));
+    REQUIRE_OK(perp_contact_to_lcp(lowering, &B->P, &lcp));
     REQUIRE_OK(perp_lcp_check(context, &lcp));
     REQUIRE(enumerate(&lcp, z));
-    CHECK_AT_MOST(perp_lcp_judge(&lcp, z), 1e-11);
-    perp_lowering_contact_lcp_lift(lowering, &B->P, z, v, p);
+    CHECK_AT_MOST(perp_lcp_check_residual(&lcp, z), 1e-11);
+    perp_reformulation_contact_lcp_reconstruct(lowering, &B->P, z, v, p);
     CHECK_AT_MOST(worst(B, v, p), 1e-11);
     const int32_t n = lcp.n;
 
-    REQUIRE_OK(perp_lower_contact_to_mlcp(lowering, &B->P, &mlcp));
+    REQUIRE_OK(perp_contact_to_mlcp(lowering, &B->P, &mlcp));
     REQUIRE_OK(perp_mlcp_check(context, &mlcp));
-    REQUIRE_OK(perp_lower_mlcp_to_lcp(lowering, &mlcp, &lcp));
+    REQUIRE_OK(perp_mlcp_to_lcp(lowering, &mlcp, &lcp));
     REQUIRE_EQ_INT(lcp.n, n);
     REQUIRE(enumerate(&lcp, z));
-    perp_lowering_lcp_lift(lowering, &mlcp, z, x);
-    CHECK_AT_MOST(perp_mlcp_judge(&mlcp, x, work), 1e-11);
-    perp_lowering_mlcp_lift(lowering, &B->P, x, v2, p2);
+    perp_reformulation_lcp_reconstruct(lowering, &mlcp, z, x);
+    CHECK_AT_MOST(perp_mlcp_check_residual(&mlcp, x, work), 1e-11);
+    perp_reformulation_mlcp_reconstruct(lowering, &B->P, x, v2, p2);
     CHECK_AT_MOST(worst(B, v2, p2), 1e-11);
     for (int32_t i = 0; unique && i < B->P.dof_count; ++i) {
         CHECK_NEAR(v[i], v2[i], 1e-10);
     }
 
     /* down again: the guess made from the answer is itself a solution, with exact zeros */
-    perp_lowering_mlcp_guess(lowering, &B->P, v2, p2, x);
-    CHECK_AT_MOST(perp_mlcp_judge(&mlcp, x, work), 1e-9);
-    perp_lowering_lcp_guess(lowering, &mlcp, x, z);
-    CHECK_AT_MOST(perp_lcp_judge(&lcp, z), 1e-9);
-    REQUIRE_OK(perp_lower_contact_to_lcp(lowering, &B->P, &lcp));
-    perp_lowering_contact_lcp_guess(lowering, &B->P, v, p, z);
-    CHECK_AT_MOST(perp_lcp_judge(&lcp, z), 1e-9);
-    perp_lowering_contact_lcp_lift(lowering, &B->P, z, v2, p2);
+    perp_reformulation_mlcp_guess(lowering, &B->P, v2, p2, x);
+    CHECK_AT_MOST(perp_mlcp_check_residual(&mlcp, x, work), 1e-9);
+    perp_reformulation_lcp_guess(lowering, &mlcp, x, z);
+    CHECK_AT_MOST(perp_lcp_check_residual(&lcp, z), 1e-9);
+    REQUIRE_OK(perp_contact_to_lcp(lowering, &B->P, &lcp));
+    perp_reformulation_contact_lcp_guess(lowering, &B->P, v, p, z);
+    CHECK_AT_MOST(perp_lcp_check_residual(&lcp, z), 1e-9);
+    perp_reformulation_contact_lcp_reconstruct(lowering, &B->P, z, v2, p2);
     for (int32_t r = 0; r < B->P.row_count; ++r) {
         CHECK_NEAR(p[r], p2[r], 1e-12);
     }
@@ -135,14 +135,14 @@ static void check_same_lcp(const builder* B)
     static double M[N_MAX * N_MAX], q[N_MAX];
     perp_lcp lcp;
     perp_mlcp mlcp;
-    REQUIRE_OK(perp_lower_contact_to_lcp(lowering, &B->P, &lcp));
+    REQUIRE_OK(perp_contact_to_lcp(lowering, &B->P, &lcp));
     REQUIRE(lcp.n <= N_MAX);
     memcpy(M, lcp.M, sizeof *M * (size_t)(lcp.n * lcp.n));
     memcpy(q, lcp.q, sizeof *q * (size_t)lcp.n);
     const int32_t n = lcp.n;
-    REQUIRE_OK(perp_lower_contact_to_mlcp(lowering, &B->P, &mlcp));
+    REQUIRE_OK(perp_contact_to_mlcp(lowering, &B->P, &mlcp));
     REQUIRE_OK(perp_mlcp_check(context, &mlcp));
-    REQUIRE_OK(perp_lower_mlcp_to_lcp(lowering, &mlcp, &lcp));
+    REQUIRE_OK(perp_mlcp_to_lcp(lowering, &mlcp, &lcp));
     REQUIRE_EQ_INT(lcp.n, n);
     for (int32_t i = 0; i < n; ++i) {
         CHECK_NEAR(lcp.q[i], q[i], 1e-11);
@@ -185,7 +185,7 @@ TEST(one_particle_on_the_ground_gives_the_lcp_of_the_textbook)
     const double M[] = {0.5, 0, 0, 0, 0, 0.5, -0.5, 1, 0, -0.5, 0.5, 1, 0.5, -1, -1, 0};
     const double q[] = {-1, 3, -3, 0};
     perp_lcp lcp;
-    REQUIRE_OK(perp_lower_contact_to_lcp(lowering, &B.P, &lcp));
+    REQUIRE_OK(perp_contact_to_lcp(lowering, &B.P, &lcp));
     REQUIRE_EQ_INT(lcp.n, 4);
     for (int i = 0; i < 16; ++i) {
         CHECK_NEAR(lcp.M[i], M[i], 1e-15);
@@ -194,15 +194,16 @@ TEST(one_particle_on_the_ground_gives_the_lcp_of_the_textbook)
         CHECK_NEAR(lcp.q[i], q[i], 1e-15);
     }
     /* p_n = 2, beta = (0, 1), sigma = 2.5 */
-    perp_lowering_contact_lcp_lift(lowering, &B.P, (const double[]){2, 0, 1, 2.5}, v, p);
+    perp_reformulation_contact_lcp_reconstruct(lowering, &B.P, (const double[]){2, 0, 1, 2.5}, v,
+                                               p);
     CHECK_NEAR(v[0], 2.5, 1e-15);
     CHECK_NEAR(v[1], 0.0, 1e-15);
     CHECK_NEAR(p[1], -1.0, 0.0);
-    perp_lowering_contact_lcp_guess(lowering, &B.P, (const double[]){2.5, 0},
-                                    (const double[]){2, -1}, z);
+    perp_reformulation_contact_lcp_guess(lowering, &B.P, (const double[]){2.5, 0},
+                                         (const double[]){2, -1}, z);
     CHECK(z[0] == 2.0 && z[1] == 0.0 && z[2] == 1.0 && z[3] == 2.5);
-    perp_lowering_contact_lcp_guess(lowering, &B.P, (const double[]){0, 0},
-                                    (const double[]){2, -0.5}, z);
+    perp_reformulation_contact_lcp_guess(lowering, &B.P, (const double[]){0, 0},
+                                         (const double[]){2, -0.5}, z);
     CHECK(z[1] == 0.0 && z[2] == 0.5 && z[3] == 0.0); /* sticks */
     check_both_roads(&B, true);
     end();
@@ -361,7 +362,7 @@ TEST(a_contact_that_is_primary_in_two_groups_keeps_both_open)
         /* falling while moving sideways, one group is open and forbids the push that the other
          * needs: the law has no solution, and none may be made up */
         perp_lcp lcp;
-        REQUIRE_OK(perp_lower_contact_to_lcp(lowering, &B.P, &lcp));
+        REQUIRE_OK(perp_contact_to_lcp(lowering, &B.P, &lcp));
         const bool solvable = B.k[1] >= 0.0;
         CHECK(enumerate(&lcp, z) == solvable);
     }
@@ -398,11 +399,11 @@ TEST(redundant_equality_rows_share_the_load_and_do_not_change_the_motion)
         CHECK_NEAR(p[0], p[2], 1e-9 * (1.0 + fabs(p[0]))); /* least norm: equal shares */
         perp_mlcp mlcp;
         perp_lcp lcp;
-        REQUIRE_OK(perp_lower_contact_to_mlcp(lowering, &B.P, &mlcp));
-        REQUIRE_OK(perp_lower_mlcp_to_lcp(lowering, &mlcp, &lcp));
+        REQUIRE_OK(perp_contact_to_mlcp(lowering, &B.P, &mlcp));
+        REQUIRE_OK(perp_mlcp_to_lcp(lowering, &mlcp, &lcp));
         REQUIRE(enumerate(&lcp, z));
-        perp_lowering_lcp_lift(lowering, &mlcp, z, x);
-        perp_lowering_mlcp_lift(lowering, &B.P, x, v2, p2);
+        perp_reformulation_lcp_reconstruct(lowering, &mlcp, z, x);
+        perp_reformulation_mlcp_reconstruct(lowering, &B.P, x, v2, p2);
         CHECK_NEAR(p2[0], p2[2], 1e-9 * (1.0 + fabs(p2[0])));
     }
     end();
@@ -420,15 +421,15 @@ TEST(contradicting_equality_rows_are_bad_input_by_both_roads)
                        (const double[]){0.5});
     builder_constraint(&B, PERP_CONSTRAINT_EQUALITY, 0, -1, 1, (const double[]){1, 0},
                        (const double[]){0.4});
-    CHECK_EQ_INT(perp_lower_contact_to_lcp(lowering, &B.P, &lcp), PERP_ERROR_INPUT);
+    CHECK_EQ_INT(perp_contact_to_lcp(lowering, &B.P, &lcp), PERP_ERROR_INPUT);
     CHECK_CONTAINS(perp_context_error(context), "contradicts");
-    REQUIRE_OK(perp_lower_contact_to_mlcp(lowering, &B.P, &mlcp));
-    CHECK_EQ_INT(perp_lower_mlcp_to_lcp(lowering, &mlcp, &lcp), PERP_ERROR_INPUT);
+    REQUIRE_OK(perp_contact_to_mlcp(lowering, &B.P, &mlcp));
+    CHECK_EQ_INT(perp_mlcp_to_lcp(lowering, &mlcp, &lcp), PERP_ERROR_INPUT);
     CHECK_CONTAINS(perp_context_error(context), "contradicts");
     B.b[1] = 0.5;
-    CHECK_OK(perp_lower_contact_to_lcp(lowering, &B.P, &lcp));
-    CHECK_OK(perp_lower_contact_to_mlcp(lowering, &B.P, &mlcp));
-    CHECK_OK(perp_lower_mlcp_to_lcp(lowering, &mlcp, &lcp));
+    CHECK_OK(perp_contact_to_lcp(lowering, &B.P, &lcp));
+    CHECK_OK(perp_contact_to_mlcp(lowering, &B.P, &mlcp));
+    CHECK_OK(perp_mlcp_to_lcp(lowering, &mlcp, &lcp));
     end();
 }
 
@@ -442,7 +443,7 @@ TEST(free_unknowns_that_no_equation_determines_are_refused)
     /* w_0 = z_1 - 1 = 0 fixes a bounded unknown, z_0 is free and enters w_1 only */
     const perp_mlcp mlcp = {{2, 2, start, row, value}, q, lower, upper};
     REQUIRE_OK(perp_mlcp_check(context, &mlcp));
-    CHECK_EQ_INT(perp_lower_mlcp_to_lcp(lowering, &mlcp, &lcp), PERP_ERROR_INPUT);
+    CHECK_EQ_INT(perp_mlcp_to_lcp(lowering, &mlcp, &lcp), PERP_ERROR_INPUT);
     CHECK_CONTAINS(perp_context_error(context), "cannot be eliminated");
     end();
 }
@@ -456,9 +457,9 @@ TEST(round_cones_have_no_linear_form)
     builder_new(&B);
     builder_block(&B, 2, NULL, (const double[]){1, 1}, (const double[]){1, 1});
     builder_contact(&B, 0, -1, 2, (const double[]){1, 0, 0, 1}, NULL, PERP_CONE_QUADRATIC, 0, 0.5);
-    CHECK_EQ_INT(perp_lower_contact_to_lcp(lowering, &B.P, &lcp), PERP_ERROR_UNSUPPORTED);
+    CHECK_EQ_INT(perp_contact_to_lcp(lowering, &B.P, &lcp), PERP_ERROR_UNSUPPORTED);
     CHECK_CONTAINS(perp_context_error(context), "constraint 0");
-    CHECK_EQ_INT(perp_lower_contact_to_mlcp(lowering, &B.P, &mlcp), PERP_ERROR_UNSUPPORTED);
+    CHECK_EQ_INT(perp_contact_to_mlcp(lowering, &B.P, &mlcp), PERP_ERROR_UNSUPPORTED);
     end();
 }
 
@@ -469,17 +470,17 @@ TEST(empty_problems_lower_to_empty_ones)
     perp_lcp lcp;
     perp_mlcp mlcp;
     builder_new(&B);
-    REQUIRE_OK(perp_lower_contact_to_lcp(lowering, &B.P, &lcp));
+    REQUIRE_OK(perp_contact_to_lcp(lowering, &B.P, &lcp));
     CHECK_EQ_INT(lcp.n, 0);
     builder_block(&B, 1, NULL, (const double[]){2}, (const double[]){3});
-    REQUIRE_OK(perp_lower_contact_to_lcp(lowering, &B.P, &lcp));
+    REQUIRE_OK(perp_contact_to_lcp(lowering, &B.P, &lcp));
     CHECK_EQ_INT(lcp.n, 0);
-    perp_lowering_contact_lcp_lift(lowering, &B.P, z, v, p);
+    perp_reformulation_contact_lcp_reconstruct(lowering, &B.P, z, v, p);
     CHECK_NEAR(v[0], 1.5, 1e-15);
-    REQUIRE_OK(perp_lower_contact_to_mlcp(lowering, &B.P, &mlcp));
-    REQUIRE_OK(perp_lower_mlcp_to_lcp(lowering, &mlcp, &lcp));
+    REQUIRE_OK(perp_contact_to_mlcp(lowering, &B.P, &mlcp));
+    REQUIRE_OK(perp_mlcp_to_lcp(lowering, &mlcp, &lcp));
     CHECK_EQ_INT(lcp.n, 0);
-    perp_lowering_lcp_lift(lowering, &mlcp, z, x);
+    perp_reformulation_lcp_reconstruct(lowering, &mlcp, z, x);
     CHECK_NEAR(x[0], 1.5, 1e-15);
     end();
 }
@@ -512,9 +513,9 @@ TEST(a_second_lowering_of_the_same_size_asks_for_no_memory)
     check_same_lcp(&B);
     const uint64_t before = perp_context_allocations(context);
     for (int i = 0; i < 3; ++i) {
-        REQUIRE_OK(perp_lower_contact_to_lcp(lowering, &B.P, &lcp));
-        REQUIRE_OK(perp_lower_contact_to_mlcp(lowering, &B.P, &mlcp));
-        REQUIRE_OK(perp_lower_mlcp_to_lcp(lowering, &mlcp, &lcp));
+        REQUIRE_OK(perp_contact_to_lcp(lowering, &B.P, &lcp));
+        REQUIRE_OK(perp_contact_to_mlcp(lowering, &B.P, &mlcp));
+        REQUIRE_OK(perp_mlcp_to_lcp(lowering, &mlcp, &lcp));
     }
     CHECK_EQ_INT(perp_context_allocations(context) - before, 0);
     end();
@@ -546,21 +547,21 @@ TEST(running_out_of_memory_at_any_point_is_reported_and_leaks_nothing)
         bool done = false;
         for (long n = 1; !done && n < 400; ++n) {
             perp_context* c = NULL;
-            perp_lowering* l = NULL;
+            perp_reformulation* l = NULL;
             perp_lcp lcp;
             perp_mlcp mlcp;
             left = n;
             REQUIRE_OK(perp_context_create(&def, &c));
-            perp_status status = perp_lowering_create(c, &l);
+            perp_status status = perp_reformulation_create(c, &l);
             if (status == PERP_OK && road == 0) {
-                status = perp_lower_contact_to_lcp(l, &B.P, &lcp);
+                status = perp_contact_to_lcp(l, &B.P, &lcp);
             } else if (status == PERP_OK) {
-                status = perp_lower_contact_to_mlcp(l, &B.P, &mlcp);
-                status = status == PERP_OK ? perp_lower_mlcp_to_lcp(l, &mlcp, &lcp) : status;
+                status = perp_contact_to_mlcp(l, &B.P, &mlcp);
+                status = status == PERP_OK ? perp_mlcp_to_lcp(l, &mlcp, &lcp) : status;
             }
             done = status == PERP_OK;
             CHECK(done || status == PERP_ERROR_MEMORY);
-            perp_lowering_destroy(l);
+            perp_reformulation_destroy(l);
             perp_context_destroy(c);
         }
         CHECK(done);
@@ -582,11 +583,11 @@ TEST(lowering_four_contacts_with_eight_directions_is_quick)
             t[what] = 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec;
             for (int i = 0; what < 3 && i < 500; ++i) {
                 if (what == 0) {
-                    REQUIRE_OK(perp_lower_contact_to_lcp(lowering, &B.P, &lcp));
+                    REQUIRE_OK(perp_contact_to_lcp(lowering, &B.P, &lcp));
                 } else if (what == 1) {
-                    perp_lowering_contact_lcp_lift(lowering, &B.P, z, v, p);
+                    perp_reformulation_contact_lcp_reconstruct(lowering, &B.P, z, v, p);
                 } else {
-                    (void)perp_contact_judge(&B.P, v, p, work);
+                    (void)perp_contact_check_residual(&B.P, v, p, work);
                 }
             }
         }

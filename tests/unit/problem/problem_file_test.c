@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 #include "perp/problem.h"
-#include "problem/ccp.h"
+#include "problem/io/ccp.h"
 
 static const char LCP[] =
     "ccp 1\nname two\nkind lcp\nn 2\nmatrix M 2 2 3\n0 0 2\n1 0 1\n1 1 2.5e0\n"
@@ -102,7 +102,7 @@ TEST(a_friction_problem_is_solved_by_its_hand_made_answer)
     CHECK_OK(perp_friction_check(context, F));
     double work[16];
     const double r[] = {1, -1};
-    CHECK_AT_MOST(perp_friction_judge(F, r, work).worst, 0.0);
+    CHECK_AT_MOST(perp_friction_check_residual(F, r, work).worst, 0.0);
     perp_plain_residual plain;
     CHECK_OK(perp_problem_file_residual(file, r, NULL, &plain));
     CHECK_AT_MOST(plain.e, 1e-16);

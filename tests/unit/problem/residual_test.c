@@ -12,7 +12,7 @@ static perp_contact_residual judge(const builder* B, const double* v, const doub
     if (perp_contact_residual_work(&B->P) > sizeof work / sizeof work[0]) {
         abort();
     }
-    return perp_contact_judge(&B->P, v, p, work);
+    return perp_contact_check_residual(&B->P, v, p, work);
 }
 
 static void check_all_zero(perp_contact_residual r, double tolerance)
@@ -538,19 +538,22 @@ TEST(an_lcp_is_judged_row_by_row_in_its_own_units)
 {
     const double M[] = {2, 1, 1, 2}, q[] = {-4, 1};
     const perp_lcp lcp = {2, M, q}; /* z = (2, 0), w = (0, 3) */
-    CHECK_AT_MOST(perp_lcp_judge(&lcp, (const double[]){2, 0}), 0.0);
-    CHECK_NEAR(perp_lcp_judge(&lcp, (const double[]){0, 0}), 1.0, 1e-15); /* w_0 / |q_0| */
-    CHECK_NEAR(perp_lcp_judge(&lcp, (const double[]){3, 0}), 2.0 / 10.003, 1e-15);
-    CHECK_NEAR(perp_lcp_judge(&lcp, (const double[]){2, -1}), 0.5, 1e-15);
-    CHECK(isinf(perp_lcp_judge(&lcp, (const double[]){NAN, 0})));
+    CHECK_AT_MOST(perp_lcp_check_residual(&lcp, (const double[]){2, 0}), 0.0);
+    CHECK_NEAR(perp_lcp_check_residual(&lcp, (const double[]){0, 0}), 1.0, 1e-15); /* w_0 / |q_0| */
+    CHECK_NEAR(perp_lcp_check_residual(&lcp, (const double[]){3, 0}), 2.0 / 10.003, 1e-15);
+    CHECK_NEAR(perp_lcp_check_residual(&lcp, (const double[]){2, -1}), 0.5, 1e-15);
+    CHECK(isinf(perp_lcp_check_residual(&lcp, (const double[]){NAN, 0})));
     /* a row of rounding alone is not a violation; a row of the same size as the rest is */
     const double M3[] = {1, 0, 0.5, -1}, q3[] = {-1, 0};
-    CHECK_AT_MOST(perp_lcp_judge(&(perp_lcp){2, M3, q3}, (const double[]){1, 0.5 + 1e-14}), 2e-14);
+    CHECK_AT_MOST(perp_lcp_check_residual(&(perp_lcp){2, M3, q3}, (const double[]){1, 0.5 + 1e-14}),
+                  2e-14);
     const double M4[] = {1, 0, 0, 1}, q4[] = {-1, 0};
-    CHECK_AT_MOST(perp_lcp_judge(&(perp_lcp){2, M4, q4}, (const double[]){1, -1e-15}), 2e-12);
+    CHECK_AT_MOST(perp_lcp_check_residual(&(perp_lcp){2, M4, q4}, (const double[]){1, -1e-15}),
+                  2e-12);
     const double M2[] = {2e6, 1e3, 1e3, 2}, q2[] = {-4e3, 1}; /* rescaled by (1e3, 1) */
-    CHECK_NEAR(perp_lcp_judge(&(perp_lcp){2, M2, q2}, (const double[]){3e-3, 0}), 2e3 / 10e3, 1e-7);
-    CHECK_AT_MOST(perp_lcp_judge(&(perp_lcp){0, NULL, NULL}, NULL), 0.0);
+    CHECK_NEAR(perp_lcp_check_residual(&(perp_lcp){2, M2, q2}, (const double[]){3e-3, 0}),
+               2e3 / 10e3, 1e-7);
+    CHECK_AT_MOST(perp_lcp_check_residual(&(perp_lcp){0, NULL, NULL}, NULL), 0.0);
 }
 
 static perp_status cube(void* user, const double* z, double* F)
@@ -573,22 +576,24 @@ TEST(an_mlcp_and_an_ncp_are_judged_by_their_box)
     const double value[] = {2, 1, 1, 2}, q[] = {-4, 1};
     double lower[] = {-INFINITY, 0}, upper[] = {INFINITY, INFINITY}, scratch[6];
     const perp_mlcp mlcp = {{2, 2, start, row, value}, q, lower, upper};
-    CHECK_AT_MOST(perp_mlcp_judge(&mlcp, (const double[]){2, 0}, scratch), 0.0);
-    CHECK_NEAR(perp_mlcp_judge(&mlcp, (const double[]){3, 0}, scratch), 0.2, 1e-15); /* Z = 0 */
+    CHECK_AT_MOST(perp_mlcp_check_residual(&mlcp, (const double[]){2, 0}, scratch), 0.0);
+    CHECK_NEAR(perp_mlcp_check_residual(&mlcp, (const double[]){3, 0}, scratch), 0.2,
+               1e-15);          /* Z = 0 */
     lower[0] = 0, upper[0] = 1; /* now z_0 = 1 at its upper bound, w_0 = -2 <= 0 */
-    CHECK_AT_MOST(perp_mlcp_judge(&mlcp, (const double[]){1, 0}, scratch), 0.0);
-    CHECK_NEAR(perp_mlcp_judge(&mlcp, (const double[]){2, 0}, scratch), 0.5, 1e-15); /* (2 - 1)/2 */
-    CHECK(isinf(perp_mlcp_judge(&mlcp, (const double[]){1, INFINITY}, scratch)));
+    CHECK_AT_MOST(perp_mlcp_check_residual(&mlcp, (const double[]){1, 0}, scratch), 0.0);
+    CHECK_NEAR(perp_mlcp_check_residual(&mlcp, (const double[]){2, 0}, scratch), 0.5,
+               1e-15); /* (2 - 1)/2 */
+    CHECK(isinf(perp_mlcp_check_residual(&mlcp, (const double[]){1, INFINITY}, scratch)));
 
     const int32_t diagonal_start[] = {0, 1, 2}, diagonal_row[] = {0, 1};
     const double zero[] = {0, 0}, infinite[] = {INFINITY, INFINITY};
     perp_ncp ncp = {
         2, zero, infinite, NULL, cube, {2, 2, diagonal_start, diagonal_row, NULL}, cube_slope};
-    CHECK_AT_MOST(perp_ncp_judge(&ncp, (const double[]){2, 0}, scratch), 0.0);
+    CHECK_AT_MOST(perp_ncp_check_residual(&ncp, (const double[]){2, 0}, scratch), 0.0);
     /* F = 19 against 19 + 27 * 3 */
-    CHECK_NEAR(perp_ncp_judge(&ncp, (const double[]){3, 0}, scratch), 19.0 / 100.0, 1e-15);
+    CHECK_NEAR(perp_ncp_check_residual(&ncp, (const double[]){3, 0}, scratch), 19.0 / 100.0, 1e-15);
     ncp.user = scratch; /* fails */
-    CHECK(isinf(perp_ncp_judge(&ncp, (const double[]){2, 0}, scratch)));
+    CHECK(isinf(perp_ncp_check_residual(&ncp, (const double[]){2, 0}, scratch)));
 }
 
 /* A body (x, y, angle) on a hinge whose rows are two lengths and an angle, and beside it a particle on

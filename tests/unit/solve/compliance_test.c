@@ -50,9 +50,9 @@ TEST(the_judge_knows_the_hand_solved_rows)
     perp_contact_problem P = by_hand();
     double work[256];
     REQUIRE(perp_contact_residual_work(&P) <= 256);
-    CHECK_AT_MOST(perp_contact_judge(&P, exact_v, exact_p, work).worst, 0.0);
+    CHECK_AT_MOST(perp_contact_check_residual(&P, exact_v, exact_p, work).worst, 0.0);
     P.compliance = NULL; /* hard rows: another problem */
-    CHECK(perp_contact_judge(&P, exact_v, exact_p, work).joints > 0.1);
+    CHECK(perp_contact_check_residual(&P, exact_v, exact_p, work).joints > 0.1);
 }
 
 TEST(every_method_of_every_form_finds_them)
@@ -91,43 +91,43 @@ TEST(every_method_of_every_form_finds_them)
 TEST(every_lowering_holds_the_compliance)
 {
     perp_context* context = NULL;
-    perp_lowering* lowering = NULL;
+    perp_reformulation* lowering = NULL;
     REQUIRE_OK(perp_context_create(NULL, &context));
-    REQUIRE_OK(perp_lowering_create(context, &lowering));
+    REQUIRE_OK(perp_reformulation_create(context, &lowering));
     const perp_contact_problem P = by_hand();
     double work[256], v[BLOCKS], p[ROWS];
 
     perp_mlcp mlcp;
     double z[64], z_lcp[64];
-    REQUIRE_OK(perp_lower_contact_to_mlcp(lowering, &P, &mlcp));
-    perp_lowering_mlcp_guess(lowering, &P, exact_v, exact_p, z);
-    CHECK_AT_MOST(perp_mlcp_judge(&mlcp, z, work), 0.0);
+    REQUIRE_OK(perp_contact_to_mlcp(lowering, &P, &mlcp));
+    perp_reformulation_mlcp_guess(lowering, &P, exact_v, exact_p, z);
+    CHECK_AT_MOST(perp_mlcp_check_residual(&mlcp, z, work), 0.0);
 
     perp_lcp lcp;
     perp_lcp_solver* lemke = NULL;
     perp_report report;
     REQUIRE_OK(perp_lcp_solver_create(context, "lemke", NULL, 0, &lemke));
-    REQUIRE_OK(perp_lower_mlcp_to_lcp(lowering, &mlcp, &lcp));
+    REQUIRE_OK(perp_mlcp_to_lcp(lowering, &mlcp, &lcp));
     REQUIRE_OK(perp_lcp_solve(lemke, &lcp, NULL, false, z_lcp, &report));
-    perp_lowering_lcp_lift(lowering, &mlcp, z_lcp, z);
-    perp_lowering_mlcp_lift(lowering, &P, z, v, p);
-    CHECK_AT_MOST(perp_contact_judge(&P, v, p, work).worst, 1e-14);
+    perp_reformulation_lcp_reconstruct(lowering, &mlcp, z_lcp, z);
+    perp_reformulation_mlcp_reconstruct(lowering, &P, z, v, p);
+    CHECK_AT_MOST(perp_contact_check_residual(&P, v, p, work).worst, 1e-14);
 
-    REQUIRE_OK(perp_lower_contact_to_lcp(lowering, &P, &lcp));
-    perp_lowering_contact_lcp_guess(lowering, &P, exact_v, exact_p, z);
-    CHECK_AT_MOST(perp_lcp_judge(&lcp, z), 1e-15);
+    REQUIRE_OK(perp_contact_to_lcp(lowering, &P, &lcp));
+    perp_reformulation_contact_lcp_guess(lowering, &P, exact_v, exact_p, z);
+    CHECK_AT_MOST(perp_lcp_check_residual(&lcp, z), 1e-15);
     REQUIRE_OK(perp_lcp_solve(lemke, &lcp, NULL, false, z_lcp, &report));
-    perp_lowering_contact_lcp_lift(lowering, &P, z_lcp, v, p);
-    CHECK_AT_MOST(perp_contact_judge(&P, v, p, work).worst, 1e-14);
+    perp_reformulation_contact_lcp_reconstruct(lowering, &P, z_lcp, v, p);
+    CHECK_AT_MOST(perp_contact_check_residual(&P, v, p, work).worst, 1e-14);
 
     perp_friction_problem friction;
-    REQUIRE_OK(perp_lower_contact_to_friction(lowering, &P, &friction));
-    CHECK_AT_MOST(perp_friction_judge(&friction, exact_p, work).worst, 1e-15);
-    perp_lowering_friction_lift(lowering, &P, exact_p, v);
-    CHECK_AT_MOST(perp_contact_judge(&P, v, exact_p, work).worst, 1e-15);
+    REQUIRE_OK(perp_contact_to_friction(lowering, &P, &friction));
+    CHECK_AT_MOST(perp_friction_check_residual(&friction, exact_p, work).worst, 1e-15);
+    perp_reformulation_friction_reconstruct(lowering, &P, exact_p, v);
+    CHECK_AT_MOST(perp_contact_check_residual(&P, v, exact_p, work).worst, 1e-15);
 
     perp_lcp_solver_destroy(lemke);
-    perp_lowering_destroy(lowering);
+    perp_reformulation_destroy(lowering);
     perp_context_destroy(context);
 }
 

@@ -105,7 +105,7 @@ TEST(a_method_that_lies_is_caught_by_the_judge)
     perp_report report;
     REQUIRE_OK(perp_lcp_solve(lcp, &lcp2, NULL, false, z, &report));
     CHECK_EQ_INT(report.outcome, PERP_OUTCOME_BREAKDOWN);
-    CHECK_CONTAINS(report.detail, "method says solved, judge finds ");
+    CHECK_CONTAINS(report.detail, "method says solved, residual check finds ");
     CHECK(report.residual > 0.1);
 
     test_contact t = test_particle("particle", 4, 1.0);
@@ -113,7 +113,7 @@ TEST(a_method_that_lies_is_caught_by_the_judge)
     perp_contact_residual r;
     REQUIRE_OK(perp_contact_solve(contact, test_contact_view(&t), NULL, false, v, p, &r, &report));
     CHECK_EQ_INT(report.outcome, PERP_OUTCOME_BREAKDOWN);
-    CHECK_CONTAINS(report.detail, "judge finds ");
+    CHECK_CONTAINS(report.detail, "residual check finds ");
     CHECK(r.worst > 1e-3);
     CHECK_AT_MOST(fabs(r.worst - report.residual), 0.0);
     CHECK_EQ_STR(report.solver, "liar");
@@ -360,7 +360,7 @@ TEST(settings_are_checked_by_name_type_and_range)
         {"pgs", {"relx", 1.0}, "solver 'pgs': unknown setting 'relx': did you mean 'relax'?"},
         {"pgs",
          {"temperature", 1.0},
-         "solver 'pgs': unknown setting 'temperature': known are relax, judge-every"},
+         "solver 'pgs': unknown setting 'temperature': known are relax, change, judge-every"},
         {"pgs", {"judge-every", 1.5}, "solver 'pgs': judge-every must be a whole number, got 1.5"},
         {"auto", {"relax", 1.0}, "solver 'auto' has no settings, got 'relax'"},
     };

@@ -91,7 +91,7 @@ static perp_status friction_solve(void* self, const perp_friction_problem* P,
     ++friction_calls;
     report->outcome = PERP_OUTCOME_MAX_ITER;
     for (report->iterations = 0; report->iterations < 1000; ++report->iterations) {
-        if (perp_friction_judge(P, r, work).worst <= options->tolerance) {
+        if (perp_friction_check_residual(P, r, work).worst <= options->tolerance) {
             report->outcome = PERP_OUTCOME_SOLVED;
             break;
         }
@@ -317,10 +317,10 @@ TEST(a_friction_problem_takes_friction_methods_only_and_their_cones_only)
 {
     set_up();
     const perp_contact_problem P = stack();
-    perp_lowering* lowering = NULL;
+    perp_reformulation* lowering = NULL;
     perp_friction_problem F;
-    REQUIRE_OK(perp_lowering_create(context, &lowering));
-    REQUIRE_OK(perp_lower_contact_to_friction(lowering, &P, &F));
+    REQUIRE_OK(perp_reformulation_create(context, &lowering));
+    REQUIRE_OK(perp_contact_to_friction(lowering, &P, &F));
     perp_friction_solver* solver = NULL;
     perp_report report;
     perp_contact_residual residual;
@@ -349,7 +349,7 @@ TEST(a_friction_problem_takes_friction_methods_only_and_their_cones_only)
                  PERP_ERROR_UNSUPPORTED);
     CHECK_CONTAINS(perp_context_error(context), "quadratic");
     perp_friction_solver_destroy(solver);
-    perp_lowering_destroy(lowering);
+    perp_reformulation_destroy(lowering);
     perp_context_destroy(context);
 }
 

@@ -2,7 +2,7 @@
  * its Jacobian. */
 #include "perp_test.h"
 
-#include "solve/friction_local.h"
+#include "solve/frictional/friction_local.h"
 
 static uint64_t seed_state;
 static double symmetric(void)
@@ -68,7 +68,7 @@ TEST(a_regular_contact_is_solved_to_rounding_in_every_cone)
         }
         double r[4] = {0, 0, 0, 0};
         failed += !perpi_friction_solve_contact(&p.c, p.W, p.q, r);
-        worst[k % 4] = fmax(worst[k % 4], perp_friction_judge(&p.P, r, work).worst);
+        worst[k % 4] = fmax(worst[k % 4], perp_friction_check_residual(&p.P, r, work).worst);
     }
     TEST_PRINT("worst residual: planar %.1e, round %.1e, polygon %.1e, ellipsoid %.1e", worst[0],
                worst[1], worst[2], worst[3]);
@@ -98,7 +98,7 @@ TEST(singular_and_unsymmetric_contacts_give_a_finite_point_in_the_cone)
         }
         ++count;
         found += ok;
-        solved += ok && perp_friction_judge(&p.P, r, work).worst <= 1e-6;
+        solved += ok && perp_friction_check_residual(&p.P, r, work).worst <= 1e-6;
     }
     TEST_PRINT("%d singular contacts: %d answers, %d of them at 1e-6", count, found, solved);
     CHECK_AT_LEAST(solved, 0.9 * count);

@@ -732,7 +732,7 @@ static inline double stewart_trinkle_rate(const char* name, int32_t seeds)
                     perp_report report;
                     CHECK_OK(perp_mlcp_solve(solver, &t.mlcp, NULL, false, z, &report));
                     if (report.outcome == PERP_OUTCOME_SOLVED) {
-                        CHECK_AT_MOST(perp_lcp_judge(&lcp.lcp, z), 1e-9);
+                        CHECK_AT_MOST(perp_lcp_check_residual(&lcp.lcp, z), 1e-9);
                         ++here;
                     }
                     ++count;

@@ -4,7 +4,7 @@
 
 #include "conform/stewart_trinkle.h"
 
-#include "solve/second_order_cone.h"
+#include "solve/interior/second_order_cone.h"
 
 static double depth(int32_t n, const double* x)
 {

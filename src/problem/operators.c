@@ -1,0 +1,76 @@
+/* src/problem/operators.c - see operators.h. */
+#include "problem/operators.h"
+
+double perpi_row_velocity(const perp_contact_problem* P, const perp_constraint* c, int32_t r,
+                          const double* v)
+{
+    double u = P->b[c->row + r];
+    for (int side = 0; side < 2; ++side) {
+        const perpi_side s = perpi_side_of(P, c, side);
+        for (int32_t i = 0; i < s.nv; ++i) {
+            u += s.J[(size_t)r * (size_t)s.nv + (size_t)i] * v[s.d + i];
+        }
+    }
+    return u;
+}
+
+void perpi_jacobian_apply(const perp_contact_problem* P, const double* v, double* u)
+{
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        for (int32_t r = 0; r < c->rows; ++r) {
+            u[c->row + r] = perpi_row_velocity(P, c, r, v);
+        }
+    }
+}
+
+void perpi_jacobian_apply_transposed(const perp_contact_problem* P, const double* p, double* f)
+{
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        for (int side = 0; side < 2; ++side) {
+            const perpi_side s = perpi_side_of(P, c, side);
+            if (s.nv > 0) {
+                perpi_matvec_transposed_add(c->rows, s.nv, s.J, p + c->row, f + s.d);
+            }
+        }
+    }
+}
+
+bool perpi_mass_factor(const perp_contact_problem* P, double* L)
+{
+    const double* M = P->M;
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
+        if (!perpi_chol_factor(nv, M, L + PERPI_BLOCK_MAX * (size_t)d)) {
+            return false;
+        }
+        M += (size_t)nv * (size_t)nv;
+    }
+    return true;
+}
+
+bool perpi_mass_factor_of(const perp_contact_problem* P, double* room, const double** L)
+{
+    *L = P->M_factor != NULL ? P->M_factor : room;
+    return P->M_factor != NULL || perpi_mass_factor(P, room);
+}
+
+void perpi_mass_solve(const perp_contact_problem* P, const double* L, double* x)
+{
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        const int32_t d = P->dof[i];
+        perpi_chol_solve(P->dof[i + 1] - d, L + PERPI_BLOCK_MAX * (size_t)d, x + d);
+    }
+}
+
+void perpi_motion_of(const perp_contact_problem* P, const double* L, const double* p, double* v)
+{
+    for (int32_t i = 0; i < P->dof_count; ++i) {
+        v[i] = P->k[i];
+    }
+    if (p != NULL) {
+        perpi_jacobian_apply_transposed(P, p, v);
+    }
+    perpi_mass_solve(P, L, v);
+}

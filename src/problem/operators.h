@@ -1,0 +1,73 @@
+/* src/problem/operators.h - the operators of a contact problem: M, its Cholesky factors, J and J'.
+ *
+ * M = L L', block by block; the factor of block i stands at L + 6 dof[i], row-major as M's block. A solve
+ * factors the blocks once and hands the factors on in perp_contact_problem.M_factor.
+ */
+#ifndef PERPI_PROBLEM_OPERATORS_H
+#define PERPI_PROBLEM_OPERATORS_H
+
+#include "linalg/dense.h"
+#include "perp/problem.h"
+
+/* One side of a constraint: its block's velocities d .. d + nv - 1 and rows x nv of J; nv = 0: the world. */
+typedef struct perpi_side {
+    int32_t d, nv;
+    const double* J;
+} perpi_side;
+
+static inline perpi_side perpi_side_of(const perp_contact_problem* P, const perp_constraint* c,
+                                       int side)
+{
+    perpi_side s = {0, 0, P->J + c->jac};
+    for (int k = 0; k <= side; ++k) {
+        s.J += (size_t)c->rows * (size_t)s.nv;
+        const int32_t block = c->block[k];
+        s.d = block < 0 ? 0 : P->dof[block];
+        s.nv = block < 0 ? 0 : P->dof[block + 1] - s.d;
+    }
+    return s;
+}
+
+/* c of row r of a constraint. */
+static inline double perpi_row_compliance(const perp_contact_problem* P, const perp_constraint* c,
+                                          int32_t r)
+{
+    return P->compliance == NULL || c->kind == PERP_CONSTRAINT_CONTACT ? 0.0
+                                                                       : P->compliance[c->row + r];
+}
+
+/* J v + b of one row: its u unless it is compliant. */
+double perpi_row_velocity(const perp_contact_problem* P, const perp_constraint* c, int32_t r,
+                          const double* v);
+/* u = J v + b; row_count. */
+void perpi_jacobian_apply(const perp_contact_problem* P, const double* v, double* u);
+/* f += J' p; dof_count. */
+void perpi_jacobian_apply_transposed(const perp_contact_problem* P, const double* p, double* f);
+
+/* False if a block is not positive definite. L: 6 dof_count. */
+bool perpi_mass_factor(const perp_contact_problem* P, double* L);
+/* *L: the problem's factors, else those made in room (6 dof_count). False: a block is not positive
+ * definite. */
+bool perpi_mass_factor_of(const perp_contact_problem* P, double* room, const double** L);
+/* x <- M^-1 x */
+void perpi_mass_solve(const perp_contact_problem* P, const double* L, double* x);
+/* v = M^-1 (k + J' p); p NULL: without impulses. */
+void perpi_motion_of(const perp_contact_problem* P, const double* L, const double* p, double* v);
+
+/* x - x is 0 for a finite x, NaN for any other; four sums do not wait for one another. */
+static inline bool perpi_all_finite(size_t count, const double* x)
+{
+    double t[4] = {0.0, 0.0, 0.0, 0.0};
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        for (size_t l = 0; l < 4; ++l) {
+            t[l] += x[i + l] - x[i + l];
+        }
+    }
+    for (; i < count; ++i) {
+        t[0] += x[i] - x[i];
+    }
+    return t[0] + t[1] + t[2] + t[3] == 0.0;
+}
+
+#endif

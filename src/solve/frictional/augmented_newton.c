@@ -1,0 +1,825 @@
+/* src/solve/frictional/augmented_newton.c - semismooth Newton in the space of the bodies' velocities, inside
+ * the method of multipliers.
+ *
+ * Source     the proximal point method on the impulses (Rockafellar 1976: method of multipliers) with
+ *            a semismooth Newton method for each of its problems, as is done for large degenerate
+ *            conic programs; the convex problems with s = mu |u_t| held are those of De Saxce and of
+ *            [Acary, Cadoux, Lemarechal, Malick 2011]; the other law of a proximal step is the
+ *            augmented Lagrangian of [Alart, Curnier 1991]
+ * Notation   M = L L', Y = L^-1 J', x = L' v, y = L^-1 k, so that the dynamics read x = y + Y p.
+ *            A proximal step around the impulses c (weights omega = lambda w, w the diagonal of
+ *            W = Y' Y) asks for p with u(x) + omega (p - c) in place of u in the laws. That makes p
+ *            an explicit function p(u) of each contact, and leaves x alone unknown. It is written in
+ *            differences from the centre, z = x - y - Y c, d = p - c, u = u_c + Y' z, which are small
+ *            near the answer: rounding is then not divided by lambda:
+ *                f(z) = z - Y d(u_c + Y' z) = 0,   f' = I + Y D Y',  D = -dd/du >= 0 or nearly so
+ * Why        f' has a block for each body and for each pair of bodies that touch, however many
+ *            contacts they share, and is regular however redundant those are: in a wall of bricks
+ *            it is several times smaller and far sparser than W.
+ * Method     far from the answer: s held in each step, f the gradient of a convex function, line
+ *            search on it; then s moves. Near it: p(u) the law itself, f' unsymmetric, search on |f|;
+ *            the multipliers then converge as fast as lambda is small. lambda falls while the Newton
+ *            iterations are few. Polygons are discs in the first phase.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "linalg/block_lu.h"
+#include "linalg/dense.h"
+#include "problem/cone.h"
+#include "problem/reformulate/reformulate.h"
+#include "solve/builtin.h"
+#include "solve/frictional/friction_local.h"
+#include "solve/monitor.h"
+
+enum { ROWS_MAX = 6, SIDE = 6, HALVINGS = 10 };
+
+#define LAMBDA_MAX 1.0
+#define LAMBDA_MIN 1e-12
+#define LAMBDA_CONVEX 1e-5 /* in convex steps s moves too: nothing is gained by less */
+#define INNER_RATIO 3e-3   /* |f| of a proximal step, relative to the residual where it began */
+#define NEAR 0.02          /* residual below which the law itself is tried */
+
+typedef struct bodies_settings {
+    double regularisation;
+    int32_t steps;
+} bodies_settings;
+
+static const perp_setting bodies_setting[] = {
+    {"regularisation", PERP_SETTING_DOUBLE, offsetof(bodies_settings, regularisation), 1e-10, 1.0,
+     "largest first lambda, relative to the diagonal of W"},
+    {"steps", PERP_SETTING_INT, offsetof(bodies_settings, steps), 1, 100000,
+     "Newton steps after which a proximal step is given up"},
+};
+
+static void bodies_settings_default(void* settings)
+{
+    *(bodies_settings*)settings = (bodies_settings){.regularisation = 1e-3, .steps = 40};
+}
+
+typedef struct bodies {
+    perp_context* context;
+    bodies_settings set;
+    perpi_delassus delassus;
+    perpi_block_lu* lu;
+    double* vector;
+    size_t vector_capacity;
+    int32_t* index;
+    size_t index_capacity;
+    /* views into vector; rows: */
+    double *w, *c, *uc, *d, *u, *best, *trial_d, *trial_u, *s, *D;
+    /* velocities: */
+    double *x, *z, *f, *step, *trial, *v;
+    double* work;
+    /* views into index */
+    int32_t *size, *start, *column, *mark, *place; /* place: 4 a constraint: aa, ab, ba, bb */
+} bodies;
+
+static perp_status bodies_create(perp_context* context, const void* settings, void** self)
+{
+    bodies* s = NULL;
+    perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
+    if (status != PERP_OK) {
+        return status;
+    }
+    s->context = context;
+    s->set = *(const bodies_settings*)settings;
+    status = perpi_block_lu_create(context, &s->lu);
+    if (status != PERP_OK) {
+        perpi_free(context, s);
+        return status;
+    }
+    *self = s;
+    return PERP_OK;
+}
+
+static void bodies_destroy(void* self)
+{
+    bodies* s = self;
+    if (s == NULL) {
+        return;
+    }
+    perpi_delassus_free(s->context, &s->delassus);
+    perpi_block_lu_destroy(s->lu);
+    perpi_free(s->context, s->vector);
+    perpi_free(s->context, s->index);
+    perpi_free(s->context, s);
+}
+
+static perp_status reserve(bodies* s, const perp_contact_problem* P)
+{
+    const size_t nr = (size_t)P->row_count, nv = (size_t)P->dof_count;
+    const size_t nb = (size_t)P->block_count, nc = (size_t)P->constraint_count;
+    perp_status status =
+        perpi_grow(s->context, &s->vector, &s->vector_capacity,
+                   9 * nr + ROWS_MAX * nr + 6 * nv + perp_contact_residual_work(P), sizeof(double));
+    if (status == PERP_OK) {
+        status = perpi_grow(s->context, &s->index, &s->index_capacity,
+                            nb + (nb + 1) + (nb + 2 * nc) + nb + 4 * nc, sizeof *s->index);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    double* at = s->vector;
+    double** const rows[] = {&s->w,    &s->c,       &s->uc,      &s->d, &s->u,
+                             &s->best, &s->trial_d, &s->trial_u, &s->s};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i, at += nr) {
+        *rows[i] = at;
+    }
+    s->D = at;
+    at += ROWS_MAX * nr;
+    double** const dofs[] = {&s->x, &s->z, &s->f, &s->step, &s->trial, &s->v};
+    for (size_t i = 0; i < sizeof dofs / sizeof dofs[0]; ++i, at += nv) {
+        *dofs[i] = at;
+    }
+    s->work = at;
+    s->size = s->index;
+    s->start = s->size + nb;
+    s->column = s->start + nb + 1;
+    s->mark = s->column + nb + 2 * nc;
+    s->place = s->mark + nb;
+    return perpi_delassus_fill(s->context, P, &s->delassus);
+}
+
+/* ---- which bodies touch -----------------------------------------------------------------------------*/
+
+static int32_t find_block(const bodies* s, int32_t row, int32_t column)
+{
+    int32_t low = s->start[row], high = s->start[row + 1] - 1;
+    while (low < high) {
+        const int32_t mid = low + (high - low) / 2;
+        if (s->column[mid] < column) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return low;
+}
+
+static perp_status analyse(bodies* s, const perp_contact_problem* P)
+{
+    const int32_t* first = s->delassus.block_start.at;
+    int32_t used = 0;
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        s->mark[i] = -1;
+    }
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        s->size[i] = P->dof[i + 1] - P->dof[i];
+        s->start[i] = used;
+        s->mark[i] = i;
+        s->column[used++] = i;
+        for (int32_t k = first[i]; k < first[i + 1]; ++k) {
+            const int32_t item = s->delassus.block_item.at[k];
+            const int32_t other = P->constraint[item / 2].block[1 - item % 2];
+            if (other >= 0 && s->mark[other] != i) {
+                s->mark[other] = i;
+                s->column[used++] = other;
+            }
+        }
+        for (int32_t k = s->start[i] + 1; k < used; ++k) { /* few: insertion */
+            const int32_t column = s->column[k];
+            int32_t j = k;
+            for (; j > s->start[i] && s->column[j - 1] > column; --j) {
+                s->column[j] = s->column[j - 1];
+            }
+            s->column[j] = column;
+        }
+    }
+    s->start[P->block_count] = used;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const int32_t* block = P->constraint[i].block;
+        for (int k = 0; k < 4; ++k) {
+            const int32_t row = block[k / 2], column = block[k % 2];
+            s->place[4 * i + k] = row >= 0 && column >= 0 ? find_block(s, row, column) : -1;
+        }
+    }
+    return perpi_block_lu_analyse(s->lu, P->block_count, s->size, s->start, s->column);
+}
+
+/* ---- products with Y ----------------------------------------------------------------------------------*/
+
+/* u = base + Y' x */
+static void velocities(const bodies* s, const perp_contact_problem* P, const double* base,
+                       const double* x, double* u)
+{
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        memcpy(u + c->row, base + c->row, (size_t)c->rows * sizeof *u);
+        for (int side = 0; side < 2; ++side) {
+            if (c->block[side] < 0) {
+                continue;
+            }
+            const double* Y = perpi_delassus_side(&s->delassus, c, side);
+            const double* x_i = x + P->dof[c->block[side]];
+            const int32_t n = P->dof[c->block[side] + 1] - P->dof[c->block[side]];
+            for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
+                double t = 0.0;
+                for (int32_t k = 0; k < n; ++k) {
+                    t += Y[k] * x_i[k];
+                }
+                u[c->row + r] += t;
+            }
+        }
+    }
+}
+
+/* f = x + sign Y p */
+static void add_impulses(const bodies* s, const perp_contact_problem* P, const double* x,
+                         double sign, const double* p, double* f)
+{
+    memcpy(f, x, (size_t)P->dof_count * sizeof *f);
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        for (int side = 0; side < 2; ++side) {
+            if (c->block[side] < 0) {
+                continue;
+            }
+            const double* Y = perpi_delassus_side(&s->delassus, c, side);
+            double* f_i = f + P->dof[c->block[side]];
+            const int32_t n = P->dof[c->block[side] + 1] - P->dof[c->block[side]];
+            for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
+                const double t = sign * p[c->row + r];
+                if (t == 0.0) {
+                    continue;
+                }
+                for (int32_t k = 0; k < n; ++k) {
+                    f_i[k] += Y[k] * t;
+                }
+            }
+        }
+    }
+}
+
+static double norm(int32_t n, const double* x)
+{
+    return sqrt(perpi_dot(n, x, x));
+}
+
+/* ---- the impulses of a proximal step -------------------------------------------------------------------*/
+
+static bool is_ellipsoid(const perp_constraint* c)
+{
+    return c->cone == PERP_CONE_ELLIPSOID;
+}
+
+static double compliance(const perp_contact_problem* P, int32_t row)
+{
+    return P->compliance != NULL ? P->compliance[row] : 0.0;
+}
+
+/* w: the diagonal of W; a contact's tangential rows have the largest of theirs, in the coordinates
+ * p_t / e, e u_t of an ellipsoid, in which its friction set is a ball. */
+static void set_weights(bodies* s, const perp_contact_problem* P)
+{
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        double widest = 0.0;
+        for (int32_t r = 0; r < c->rows; ++r) {
+            double t = 0.0;
+            for (int side = 0; side < 2; ++side) {
+                if (c->block[side] >= 0) {
+                    const double* Y = perpi_delassus_side(&s->delassus, c, side) + SIDE * r;
+                    t += perpi_dot(SIDE, Y, Y);
+                }
+            }
+            t += compliance(P, c->row + r);
+            s->w[c->row + r] = t > 0.0 ? t : 1.0;
+            if (r > 0) {
+                const double e = is_ellipsoid(c) ? c->e[r - 1] : 1.0;
+                widest = e * e * t > widest ? e * e * t : widest;
+            }
+        }
+        for (int32_t r = 1; r < c->rows && c->kind == PERP_CONSTRAINT_CONTACT; ++r) {
+            s->w[c->row + r] = widest > 0.0 ? widest : 1.0;
+        }
+    }
+}
+
+/* Equality and bounded rows: each on its own. */
+static void rows_answer(const bodies* s, const perp_contact_problem* P, const perp_constraint* c,
+                        double lambda, const double* u, double* d, double* D)
+{
+    const int32_t m = c->rows;
+    if (D != NULL) {
+        memset(D, 0, (size_t)(m * m) * sizeof *D);
+    }
+    for (int32_t r = 0; r < m; ++r) {
+        const int32_t k = c->row + r;
+        const double soft = compliance(P, k);
+        double rho = 1.0 / (lambda * s->w[k] + soft);
+        d[k] = -rho * (u[k] + soft * s->c[k]);
+        if (c->kind == PERP_CONSTRAINT_BOUNDED) {
+            const double low = P->lower[k] - s->c[k], high = P->upper[k] - s->c[k];
+            if (d[k] < low || d[k] > high) {
+                d[k] = d[k] < low ? low : high;
+                rho = 0.0;
+            }
+        }
+        if (D != NULL) {
+            D[r * m + r] = rho;
+        }
+    }
+}
+
+/* The nearest point of the cone to z = c - (u + s e_n) / omega, and its derivative; round cones. */
+static void convex_answer(const bodies* s, const perp_constraint* c, double lambda, const double* u,
+                          double* d, double* D)
+{
+    const int32_t m = c->rows, n = m - 1, k = c->row;
+    const double mu = c->cone == PERP_CONE_NONE ? 0.0 : c->mu;
+    const double wide = m > 1 && s->w[k + 1] > s->w[k] ? s->w[k + 1] : s->w[k];
+    const double rho = 1.0 / (lambda * wide);
+    double z[4], e[4] = {1.0, 1.0, 1.0, 1.0}, length = 0.0;
+    for (int32_t i = 0; i < n && is_ellipsoid(c); ++i) {
+        e[1 + i] = c->e[i];
+    }
+    z[0] = s->c[k] - rho * (u[k] + s->s[k]);
+    for (int32_t i = 1; i < m; ++i) {
+        z[i] = s->c[k + i] / e[i] - rho * e[i] * u[k + i];
+        length += z[i] * z[i];
+    }
+    length = sqrt(length);
+    if (D != NULL) {
+        memset(D, 0, (size_t)(m * m) * sizeof *D);
+    }
+    if (length <= mu * z[0]) {
+        for (int32_t i = 0; i < m; ++i) {
+            d[k + i] = -rho * e[i] * e[i] * (u[k + i] + (i == 0 ? s->s[k] : 0.0));
+            if (D != NULL) {
+                D[i * m + i] = rho * e[i] * e[i];
+            }
+        }
+        return;
+    }
+    const double a = (z[0] + mu * length) / (1.0 + mu * mu);
+    if (!(a > 0.0)) {
+        for (int32_t i = 0; i < m; ++i) {
+            d[k + i] = -s->c[k + i];
+        }
+        return;
+    }
+    double g[4] = {1.0, 0.0, 0.0, 0.0}; /* along the cone */
+    d[k] = a - s->c[k];
+    for (int32_t i = 1; i < m; ++i) {
+        g[i] = length > 0.0 ? mu * (z[i] / length) : 0.0;
+        d[k + i] = e[i] * a * g[i] - s->c[k + i];
+    }
+    if (D == NULL) {
+        return;
+    }
+    const double across = length > 0.0 ? mu * a / length : 0.0;
+    for (int32_t i = 0; i < m; ++i) {
+        for (int32_t j = 0; j < m; ++j) {
+            double t = g[i] * g[j] / (1.0 + mu * mu);
+            if (i > 0 && j > 0 && mu > 0.0) {
+                t += across * ((i == j ? 1.0 : 0.0) - g[i] * g[j] / (mu * mu));
+            }
+            D[i * m + j] = rho * e[i] * e[j] * t;
+        }
+    }
+}
+
+/* The law itself: p_n = max(0, c_n - u_n / omega_n), p_t in F(mu p_n) nearest to c_t - u_t / omega_t. */
+static void coulomb_answer(const bodies* s, const perp_constraint* c, double lambda,
+                           const double* u, double* d, double* D)
+{
+    const int32_t m = c->rows, n = m - 1, k = c->row;
+    const double rho_n = 1.0 / (lambda * s->w[k]);
+    const double p_n = s->c[k] - rho_n * u[k];
+    if (D != NULL) {
+        memset(D, 0, (size_t)(m * m) * sizeof *D);
+    }
+    for (int32_t i = 0; i < m; ++i) {
+        d[k + i] = -s->c[k + i];
+    }
+    if (!(p_n > 0.0)) {
+        return;
+    }
+    d[k] = -rho_n * u[k];
+    if (D != NULL) {
+        D[0] = rho_n;
+    }
+    if (n == 0 || c->cone == PERP_CONE_NONE || !(c->mu > 0.0)) {
+        return;
+    }
+    const double rho = 1.0 / (lambda * s->w[k + 1]), radius = c->mu * p_n;
+    double z[3], y[3], e[3], G[9], h[3];
+    for (int32_t i = 0; i < n; ++i) {
+        e[i] = is_ellipsoid(c) ? c->e[i] : 1.0;
+        z[i] = s->c[k + 1 + i] / e[i] - rho * e[i] * u[k + 1 + i];
+    }
+    perpi_project_friction(c, radius, z, y);
+    if (D != NULL) {
+        perpi_friction_project_jacobian(c, radius, z, G, h);
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        d[k + 1 + i] =
+            y[i] == z[i] ? -rho * e[i] * e[i] * u[k + 1 + i] : e[i] * y[i] - s->c[k + 1 + i];
+        if (D == NULL) {
+            continue;
+        }
+        D[(1 + i) * m] = e[i] * h[i] * c->mu * rho_n;
+        for (int32_t j = 0; j < n; ++j) {
+            D[(1 + i) * m + 1 + j] = e[i] * G[i * n + j] * rho * e[j];
+        }
+    }
+}
+
+/* One proximal step's map. */
+typedef struct proximal {
+    const perp_contact_problem* P;
+    double lambda;
+    bool convex;
+} proximal;
+
+static void answer(const bodies* s, const proximal* k, const double* u, double* d, double* D)
+{
+    for (int32_t i = 0; i < k->P->constraint_count; ++i) {
+        const perp_constraint* c = &k->P->constraint[i];
+        double* D_i = D != NULL ? D + ROWS_MAX * (size_t)c->row : NULL;
+        if (c->kind != PERP_CONSTRAINT_CONTACT) {
+            rows_answer(s, k->P, c, k->lambda, u, d, D_i);
+        } else if (k->convex) {
+            convex_answer(s, c, k->lambda, u, d, D_i);
+        } else {
+            coulomb_answer(s, c, k->lambda, u, d, D_i);
+        }
+    }
+}
+
+/* u, d and f at z. Convex: returns the function whose gradient f is,
+ * |z|^2 / 2 - sum (u + s) . d + omega |d|^2 / 2; else |f|. */
+static double evaluate(bodies* s, const proximal* k, const double* z, double* u, double* d,
+                       double* f)
+{
+    const perp_contact_problem* P = k->P;
+    velocities(s, P, s->uc, z, u);
+    answer(s, k, u, d, NULL);
+    add_impulses(s, P, z, -1.0, d, f);
+    if (!k->convex) {
+        return norm(P->dof_count, f);
+    }
+    double value = 0.5 * perpi_dot(P->dof_count, z, z);
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        const bool contact = c->kind == PERP_CONSTRAINT_CONTACT;
+        const int32_t at = c->row;
+        const double wide = c->rows > 1 && s->w[at + 1] > s->w[at] ? s->w[at + 1] : s->w[at];
+        for (int32_t r = 0; r < c->rows; ++r) {
+            const int32_t j = at + r;
+            const double e = contact && r > 0 && is_ellipsoid(c) ? c->e[r - 1] : 1.0;
+            const double soft = contact ? 0.0 : compliance(P, j);
+            const double omega = k->lambda * (contact ? wide : s->w[j]) / (e * e) + soft;
+            const double push = contact && r == 0 ? s->s[j] : soft * s->c[j];
+            value -= (u[j] + push + 0.5 * omega * d[j]) * d[j];
+        }
+    }
+    return value;
+}
+
+/* ---- Newton --------------------------------------------------------------------------------------------*/
+
+/* The blocks of Y D Y' that constraint i gives, added to those of the matrix. */
+static void add_constraint(bodies* s, const perp_contact_problem* P, int32_t i)
+{
+    const perp_constraint* c = &P->constraint[i];
+    const int32_t m = c->rows;
+    const double* D = s->D + ROWS_MAX * (size_t)c->row;
+    bool any = false;
+    for (int32_t k = 0; k < m * m; ++k) {
+        any = any || D[k] != 0.0;
+    }
+    if (!any) {
+        return;
+    }
+    for (int column = 0; column < 2; ++column) {
+        if (c->block[column] < 0) {
+            continue;
+        }
+        const double* Y_column = perpi_delassus_side(&s->delassus, c, column);
+        double T[ROWS_MAX * SIDE]; /* D Y' */
+        for (int32_t r = 0; r < m; ++r) {
+            double* t = T + SIDE * r;
+            for (int k = 0; k < SIDE; ++k) {
+                t[k] = D[r * m] * Y_column[k];
+            }
+            for (int32_t q = 1; q < m; ++q) {
+                const double d = D[r * m + q];
+                for (int k = 0; k < SIDE; ++k) {
+                    t[k] += d * Y_column[SIDE * q + k];
+                }
+            }
+        }
+        for (int row = 0; row < 2; ++row) {
+            if (c->block[row] < 0) {
+                continue;
+            }
+            const double* Y_row = perpi_delassus_side(&s->delassus, c, row);
+            int32_t ld;
+            double* out = perpi_block_lu_block(s->lu, s->place[4 * i + 2 * row + column], &ld);
+            const int32_t nr = s->size[c->block[row]], nk = s->size[c->block[column]];
+            if (nk == SIDE) {
+                for (int32_t a = 0; a < nr; ++a) {
+                    double* restrict o = out + (size_t)a * (size_t)ld;
+                    for (int32_t r = 0; r < m; ++r) {
+                        const double y = Y_row[SIDE * r + a];
+                        for (int k = 0; k < SIDE; ++k) {
+                            o[k] += y * T[SIDE * r + k];
+                        }
+                    }
+                }
+            } else {
+                for (int32_t a = 0; a < nr; ++a) {
+                    double* o = out + (size_t)a * (size_t)ld;
+                    for (int32_t r = 0; r < m; ++r) {
+                        const double y = Y_row[SIDE * r + a];
+                        for (int32_t k = 0; k < nk; ++k) {
+                            o[k] += y * T[SIDE * r + k];
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* step <- -f'^-1 f at s->z, s->u; false: singular. */
+static bool newton_step(bodies* s, const proximal* k)
+{
+    const perp_contact_problem* P = k->P;
+    answer(s, k, s->u, s->d, s->D);
+    perpi_block_lu_clear(s->lu);
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        int32_t ld;
+        double* out = perpi_block_lu_block(s->lu, find_block(s, i, i), &ld);
+        for (int32_t a = 0; a < s->size[i]; ++a) {
+            out[(size_t)a * (size_t)ld + (size_t)a] = 1.0;
+        }
+    }
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        add_constraint(s, P, i);
+    }
+    if (!perpi_block_lu_factor(s->lu)) {
+        return false;
+    }
+    for (int32_t i = 0; i < P->dof_count; ++i) {
+        s->step[i] = -s->f[i];
+    }
+    perpi_block_lu_solve(s->lu, s->step);
+    for (int32_t i = 0; i < P->dof_count; ++i) {
+        if (!isfinite(s->step[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What one solve carries along. */
+typedef struct course {
+    const perp_contact_problem* P;
+    perpi_monitor out;
+    double now;   /* the residual check's, of the last point looked at */
+    double scale; /* of |f| */
+    int32_t rounds;
+} course;
+
+static void swap(double** a, double** b)
+{
+    double* t = *a;
+    *a = *b;
+    *b = t;
+}
+
+/* z <- z + t step: a step for which the convex function falls enough, or |f|; if none does, the best
+ * of those tried. False: not even a small step was any better (convex only). */
+static bool search(bodies* s, const proximal* k, double* value)
+{
+    const int32_t n = k->P->dof_count;
+    const double slope = k->convex ? perpi_dot(n, s->f, s->step) : 0.0;
+    const double noise = k->convex ? 1e-14 * (fabs(*value) + 1e-300) : 0.0;
+    double t = 1.0, best = INFINITY, best_t = 1.0;
+    for (int h = 0; h <= HALVINGS; ++h, t *= 0.5) {
+        for (int32_t i = 0; i < n; ++i) {
+            s->trial[i] = s->z[i] + t * s->step[i];
+        }
+        const double made = evaluate(s, k, s->trial, s->trial_u, s->trial_d, s->f);
+        if (made < best) {
+            best = made;
+            best_t = t;
+        }
+        const bool good = k->convex ? made <= *value + 1e-4 * t * slope + noise
+                                    : made <= (1.0 - 1e-4 * t) * *value;
+        if (good || (h == HALVINGS && best_t == t)) {
+            *value = made;
+            swap(&s->z, &s->trial);
+            swap(&s->u, &s->trial_u);
+            swap(&s->d, &s->trial_d);
+            return good;
+        }
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        s->z[i] += best_t * s->step[i];
+    }
+    *value = evaluate(s, k, s->z, s->u, s->d, s->f);
+    return false;
+}
+
+/* Solves one proximal step around s->c; its answer is c + d. Returns |f| / scale. */
+static double proximal_step(bodies* s, course* k, const proximal* prox, double target,
+                            int32_t steps)
+{
+    const int32_t n = k->P->dof_count;
+    memset(s->z, 0, (size_t)n * sizeof *s->z);
+    double value = evaluate(s, prox, s->z, s->u, s->d, s->f);
+    double off = norm(n, s->f) / k->scale, least = off;
+    int32_t idle = 0;
+    for (int32_t i = 0; i < steps && off > target && !perpi_monitor_spent(&k->out); ++i) {
+        ++k->out.report->iterations;
+        if (!newton_step(s, prox)) {
+            return INFINITY;
+        }
+        const bool good = search(s, prox, &value);
+        off = norm(n, s->f) / k->scale;
+        idle = off <= 0.5 * least ? 0 : idle + 1;
+        least = off < least ? off : least;
+        if ((prox->convex && !good) || (!prox->convex && idle > 8)) {
+            break;
+        }
+    }
+    return off;
+}
+
+/* x = y + Y p, and the velocities v = L^-T x. */
+static void motion_of(bodies* s, const perp_contact_problem* P, const double* p, double* v)
+{
+    add_impulses(s, P, s->delassus.y.at, 1.0, p, s->x);
+    memcpy(v, s->x, (size_t)P->dof_count * sizeof *v);
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        const int32_t d = P->dof[i];
+        perpi_chol_backward(P->dof[i + 1] - d, s->delassus.L + 6 * (size_t)d, v + d);
+    }
+}
+
+/* Asks the residual check about the impulses p, with the velocities that they give; x becomes these. Keeps the
+ * best; true if the solve is over. */
+static bool look(bodies* s, course* k, const double* p)
+{
+    const perp_contact_problem* P = k->P;
+    motion_of(s, P, p, s->v);
+    k->now = perp_contact_check_residual(P, s->v, p, s->work).worst;
+    return perpi_monitor_check(&k->out, k->now, p);
+}
+
+/* s = the largest -u_t . d over d in F(mu): what makes the convex law the contact's. */
+static void set_support(bodies* s, const perp_contact_problem* P, const double* u)
+{
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        double t = 0.0;
+        if (c->kind == PERP_CONSTRAINT_CONTACT && c->cone != PERP_CONE_NONE) {
+            for (int32_t r = 1; r < c->rows; ++r) {
+                const double e = is_ellipsoid(c) ? c->e[r - 1] : 1.0;
+                t += e * e * u[c->row + r] * u[c->row + r];
+            }
+            t = c->mu * sqrt(t);
+        }
+        s->s[c->row] = t;
+    }
+}
+
+/* How the proximal steps go on. */
+typedef struct phase {
+    double lambda;
+    bool convex;             /* the convex law instead of the contact's */
+    int32_t failed, settled; /* steps in a row; good convex steps */
+    int32_t trials;          /* returns to the convex law */
+} phase;
+
+/* After a step: weight and law of the next. True if there is none. */
+static bool next_phase(const bodies* s, const course* k, bool good, int32_t took, phase* f)
+{
+    if (good) {
+        f->failed = 0;
+        f->lambda *= took <= 3 ? 0.1 : took <= 7 ? 0.3 : took <= 15 ? 1.0 : 3.0;
+    } else {
+        ++f->failed;
+        f->lambda *= 10.0;
+    }
+    f->settled += f->convex && good;
+    if (f->convex && good && (k->now < NEAR || f->settled > 3 + f->trials)) {
+        f->convex = false; /* polygons never look near as long as they are discs */
+    } else if (!f->convex && f->failed >= 3) {
+        f->convex = true;
+        f->lambda = s->set.regularisation;
+        f->failed = f->settled = 0;
+        ++f->trials;
+    } else if (f->convex && f->failed >= 6) {
+        return true;
+    }
+    return false;
+}
+
+/* Proximal steps until the monitor ends them, or none succeeds any more. */
+static void iterate(bodies* s, course* k, perp_report* report)
+{
+    const perp_contact_problem* P = k->P;
+    const double near = 0.1 * sqrt(k->now);
+    phase f = {.lambda = near < s->set.regularisation ? near : s->set.regularisation,
+               .convex = !(k->now < NEAR)};
+    while (!k->out.over) {
+        const double least = f.convex ? LAMBDA_CONVEX : LAMBDA_MIN;
+        f.lambda = f.lambda < least ? least : f.lambda > LAMBDA_MAX ? LAMBDA_MAX : f.lambda;
+        k->scale = norm(P->dof_count, s->delassus.y.at) + norm(P->dof_count, s->x);
+        k->scale = k->scale > 0.0 ? k->scale : 1.0;
+        const proximal prox = {P, f.lambda, f.convex};
+        const double before = k->now;
+        const int32_t from = report->iterations;
+        double target = INNER_RATIO * (before < 1.0 ? before : 1.0);
+        target = target > 1e-16 ? target : 1e-16;
+        const double off = proximal_step(s, k, &prox, target, s->set.steps);
+        const int32_t took = report->iterations - from;
+        ++k->rounds;
+        report->iterations += took == 0; /* a step that changes nothing counts: no endless loop */
+        for (int32_t i = 0; i < P->row_count; ++i) {
+            s->trial_d[i] = s->c[i] + (isfinite(off) ? s->d[i] : 0.0);
+        }
+        if (look(s, k, s->trial_d)) {
+            break;
+        }
+        const bool good = isfinite(k->now) && (off <= 10.0 * target || k->now < 0.5 * before) &&
+                          (f.convex || k->now < 10.0 * before);
+        if (good) {
+            memcpy(s->c, s->trial_d, (size_t)P->row_count * sizeof *s->c);
+            set_support(s, P, s->u);
+            velocities(s, P, P->b, s->x, s->uc);
+        } else {
+            k->now = before;
+        }
+        if (next_phase(s, k, good, took, &f)) {
+            report->outcome = PERP_OUTCOME_BREAKDOWN;
+            break;
+        }
+    }
+}
+
+static perp_status bodies_solve(void* self, const perp_contact_problem* P,
+                                const perp_solve_options* options, bool warm, double* v, double* p,
+                                perp_report* report)
+{
+    bodies* s = self;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        if (P->constraint[i].rows > ROWS_MAX) {
+            report->outcome = PERP_OUTCOME_BREAKDOWN;
+            snprintf(report->detail, sizeof report->detail, "constraint %d has more than %d rows",
+                     (int)i, (int)ROWS_MAX);
+            return PERP_OK;
+        }
+    }
+    perp_status status = reserve(s, P);
+    if (status == PERP_OK) {
+        status = analyse(s, P);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    const size_t rows = (size_t)P->row_count * sizeof *p;
+    set_weights(s, P);
+    memcpy(s->c, p, rows);
+    if (!warm) {
+        memset(s->c, 0, rows);
+    }
+    const perp_friction_problem laws = {.constraint_count = P->constraint_count,
+                                        .row_count = P->row_count,
+                                        .lower = P->lower,
+                                        .upper = P->upper,
+                                        .constraint = P->constraint};
+    perpi_friction_project_guess(&laws, s->c);
+    course k = {
+        .P = P,
+        .out = perpi_monitor_start(options, report, 2000, s->c, s->best, (size_t)P->row_count)};
+    look(s, &k, s->c);
+    velocities(s, P, P->b, s->x, s->uc);
+    set_support(s, P, s->uc);
+    iterate(s, &k, report);
+    memcpy(p, s->best, rows);
+    motion_of(s, P, p, v);
+    snprintf(report->detail, sizeof report->detail, "%d Newton steps, %d proximal steps",
+             report->iterations, k.rounds);
+    return PERP_OK;
+}
+
+const perp_method perpi_method_newton_bodies = {
+    .name = "newton-bodies",
+    .summary = "method of multipliers, semismooth Newton in the bodies' velocities; for piles; "
+               "iterations: Newton steps",
+    .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID,
+    .settings_size = sizeof(bodies_settings),
+    .settings = bodies_setting,
+    .settings_count = sizeof bodies_setting / sizeof bodies_setting[0],
+    .settings_default = bodies_settings_default,
+    .create = bodies_create,
+    .destroy = bodies_destroy,
+    .contact = bodies_solve,
+};

@@ -1,0 +1,734 @@
+/* src/solve/frictional/switching.c - groups of contacts, by choosing the member of each that acts.
+ *
+ * Source     the laws of a group [W14 (4.10)-(4.13)] say: one member carries the impulse, its gap is
+ *            closed and no other is open; or none does and one is open. With the choice made, what is
+ *            left is a problem without groups, for which there are methods that do not fail.
+ * Method     groups that carried an impulse in the last step begin with that member, all others with
+ *            none: they are not part of the problem until their answer violates them. Then the member
+ *            is added that can be closed at the least change of kinetic energy, u^2 / 2 W. A member
+ *            that pushes while another one is open hands over to that one. At a seam, where several
+ *            choices differ only by rounding, a group that is satisfied without pushing stays silent.
+ * Why it ends  without friction a hand-over goes to a member that holds already, so that it can only
+ *            lower the kinetic energy: no choice comes twice. With friction two members can hand over
+ *            to each other for ever. The answer then lies between them: both closed, both pushing. One,
+ *            the partner, is given a fixed impulse s, with friction up to mu s; the other acts as usual.
+ *            With s = 0 the partner is open, with the s it needs alone it is closed by too much: where
+ *            it is just closed is found by regula falsi. Where a group has one primary, and another member is
+ *            what closes [W14 (4.14)], the primary is given the impulse at which that one is just closed.
+ *                Where choices still follow each other round, groups change one at a time: a group that goes back
+ *            while all others stay lies between two members, and several such groups, whose partners depend on
+ *            each other, get their impulses together, by Newton's method.
+ * Limits     no contact in two groups: else UNSUPPORTED. Three members of a group are not closed together.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "linalg/dense.h"
+#include "solve/builtin.h"
+#include "solve/frictional/fixed_push.h"
+#include "solve/monitor.h"
+
+#define SETTLED 1e-13   /* opening of a partner, of its largest term, that is none */
+#define DIFFERENCE 1e-6 /* of a share, for derivatives */
+#define SLACK 1e-10     /* of the largest term of a row: smaller violations are rounding */
+
+enum {
+    HANDOVERS = 6, /* of one group; then the last two stay closed together */
+    SETTLING = 80, /* rounds for the impulse of a partner */
+    ROUNDS = 60,   /* changes one at a time */
+    SEARCHES = 4,  /* impulses of partners to be found meanwhile */
+    BUDGET = 1500, /* iterations for all that, up to ROWS rows; tosses with an answer took less */
+    ROWS = 150,
+    JOINT = 8,    /* partners whose impulses are found together */
+    NEWTONS = 12, /* steps of that */
+    CUTS = 5,     /* halvings of a step */
+    PLANAR = 2,   /* rows of a contact with one tangential row, or none */
+    INNER =
+        500, /* iterations for one choice: where contacts contradict each other no number helps */
+};
+
+/* The search for the impulse s of a group's partner; f: its opening, > 0 at low, < 0 at high. */
+typedef struct share {
+    double s, low, high, f_low, f_high;
+    int32_t side;   /* which end moved last: 1 low, -1 high, 0 none */
+    bool lone;      /* the only primary: f is minus the opening of the most open member */
+    int32_t before; /* the choice before the present one, -1: none */
+    double impulse; /* that it had */
+} share;
+
+typedef struct switching {
+    perp_context* context;
+    const perp_inner_solve* inner; /* of the running solve */
+    int32_t* group_of;             /* per constraint, -1: in none */
+    int32_t* choice;               /* per group: constraint, -1: none */
+    int32_t* partner; /* per group: the member that is closed beside the choice, -1: none */
+    int32_t* handed;  /* per group: how often */
+    share* share;     /* per group */
+    bool one_by_one;  /* groups change one at a time */
+    int32_t last;     /* then: the group that changed last */
+    int32_t* from;    /* per constraint of the smaller problem */
+    perp_constraint* constraint;
+    double *b, *lower, *upper, *compliance, *b_error, *p;
+    perpi_fixed_push push; /* partners in space */
+    size_t group_of_capacity, choice_capacity, partner_capacity, handed_capacity, from_capacity;
+    size_t constraint_capacity, share_capacity;
+    size_t b_capacity, lower_capacity, upper_capacity, compliance_capacity, b_error_capacity,
+        p_capacity;
+} switching;
+
+static void switching_destroy(void* self)
+{
+    switching* s = self;
+    void* const owned[] = {s->group_of,   s->choice, s->partner, s->handed, s->from,
+                           s->constraint, s->b,      s->lower,   s->upper,  s->compliance,
+                           s->p,          s->share,  s->b_error};
+    for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
+        perpi_free(s->context, owned[i]);
+    }
+    perpi_fixed_push_free(&s->push);
+    perpi_free(s->context, s);
+}
+
+static perp_status switching_create(perp_context* context, const void* settings, void** self)
+{
+    (void)settings;
+    switching* s = NULL;
+    const perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
+    if (status == PERP_OK) {
+        s->context = s->push.context = context;
+        *self = s;
+    }
+    return status;
+}
+
+static perp_status make_room(switching* s, const perp_contact_problem* P)
+{
+    const size_t n = (size_t)P->constraint_count, g = (size_t)P->group_count;
+    const size_t rows = (size_t)P->row_count + PERPI_PUSH_ROWS * g;
+    perp_context* c = s->context;
+    perp_status status = perpi_grow(c, &s->group_of, &s->group_of_capacity, n, sizeof *s->group_of);
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &s->from, &s->from_capacity, n, sizeof *s->from);
+    }
+    if (status == PERP_OK) {
+        status =
+            perpi_grow(c, &s->constraint, &s->constraint_capacity, n + g, sizeof *s->constraint);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &s->choice, &s->choice_capacity, g, sizeof *s->choice);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &s->partner, &s->partner_capacity, g, sizeof *s->partner);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &s->share, &s->share_capacity, g, sizeof *s->share);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &s->handed, &s->handed_capacity, g, sizeof *s->handed);
+    }
+    struct {
+        double** array;
+        size_t* capacity;
+    } per_row[] = {{&s->b, &s->b_capacity},
+                   {&s->lower, &s->lower_capacity},
+                   {&s->upper, &s->upper_capacity},
+                   {&s->compliance, &s->compliance_capacity},
+                   {&s->b_error, &s->b_error_capacity},
+                   {&s->p, &s->p_capacity}};
+    for (size_t i = 0; status == PERP_OK && i < sizeof per_row / sizeof per_row[0]; ++i) {
+        status = perpi_grow(c, per_row[i].array, per_row[i].capacity, rows, sizeof(double));
+    }
+    return status;
+}
+
+static perp_status find_groups(switching* s, const perp_contact_problem* P, bool warm,
+                               const double* p)
+{
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        s->group_of[i] = -1;
+    }
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        const perp_group* group = &P->group[g];
+        double most = 0.0;
+        s->choice[g] = s->partner[g] = -1;
+        s->handed[g] = 0;
+        s->share[g] = (share){.before = -1};
+        for (int32_t k = 0; k < group->count; ++k) {
+            const int32_t i = group->member[k];
+            if (s->group_of[i] >= 0) {
+                return perpi_fail(s->context, PERP_ERROR_UNSUPPORTED,
+                                  "switching: takes contacts that are in one group only");
+            }
+            s->group_of[i] = g;
+            if (warm && k < group->primary && p[P->constraint[i].row] > most) {
+                most = p[P->constraint[i].row];
+                s->choice[g] = i;
+            }
+        }
+    }
+    return PERP_OK;
+}
+
+/* A partner pushes with what it is given, and has the friction that goes with it (planar). */
+static void give_share(switching* s, perp_constraint* c, double p_n)
+{
+    c->kind = PERP_CONSTRAINT_BOUNDED;
+    s->p[c->row] = s->lower[c->row] = s->upper[c->row] = p_n;
+    if (c->rows > 1) {
+        s->upper[c->row + 1] = c->mu * p_n;
+        s->lower[c->row + 1] = -s->upper[c->row + 1];
+    }
+}
+
+/* The problem without groups; impulses of those that take part go to s->p. */
+static perp_contact_problem reduce(switching* s, const perp_contact_problem* P, const double* p)
+{
+    perp_contact_problem R = *P;
+    int32_t rows = 0, count = 0;
+    bool bounds = P->lower != NULL;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        const int32_t g = s->group_of[i];
+        if (g >= 0 && s->choice[g] != i && s->partner[g] != i) {
+            continue;
+        }
+        for (int32_t k = 0; k < c->rows; ++k) {
+            s->b[rows + k] = P->b[c->row + k];
+            s->lower[rows + k] = P->lower != NULL ? P->lower[c->row + k] : 0.0;
+            s->upper[rows + k] = P->upper != NULL ? P->upper[c->row + k] : 0.0;
+            s->compliance[rows + k] = P->compliance != NULL ? P->compliance[c->row + k] : 0.0;
+            s->b_error[rows + k] = P->b_error != NULL ? P->b_error[c->row + k] : 0.0;
+            s->p[rows + k] = p[c->row + k];
+        }
+        s->from[count] = i;
+        s->constraint[count] = *c;
+        s->constraint[count].row = rows;
+        if (g >= 0 && s->partner[g] == i && c->rows <= PLANAR) {
+            give_share(s, &s->constraint[count], s->share[g].s);
+            bounds = true;
+        }
+        rows += c->rows;
+        count += 1;
+    }
+    R.constraint_count = count;
+    R.row_count = rows;
+    R.constraint = s->constraint;
+    R.b = s->b;
+    R.lower = bounds ? s->lower : NULL;
+    R.upper = bounds ? s->upper : NULL;
+    R.compliance = P->compliance != NULL ? s->compliance : NULL;
+    R.b_error = P->b_error != NULL ? s->b_error : NULL;
+    R.group_count = 0;
+    R.group = NULL;
+    return R;
+}
+
+static void give_back(const switching* s, const perp_contact_problem* P,
+                      const perp_contact_problem* R, int32_t count, double* p)
+{
+    memset(p, 0, (size_t)P->row_count * sizeof *p);
+    for (int32_t i = 0; i < count; ++i) {
+        const perp_constraint* c = &R->constraint[i];
+        memcpy(p + P->constraint[s->from[i]].row, s->p + c->row, (size_t)c->rows * sizeof *p);
+    }
+}
+
+/* Normal velocity of a contact, its largest term, and about the diagonal of W. */
+typedef struct opening {
+    double u, size, w;
+} opening;
+
+static opening open_by(const perp_contact_problem* P, int32_t i, const double* v)
+{
+    const perp_constraint* c = &P->constraint[i];
+    const double* J = P->J + c->jac;
+    opening o = {P->b[c->row], fabs(P->b[c->row]), 0.0};
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        if (block < 0) {
+            continue;
+        }
+        const int32_t n = P->dof[block + 1] - P->dof[block];
+        const double* M = P->M;
+        for (int32_t k = 0; k < block; ++k) {
+            const int32_t m = P->dof[k + 1] - P->dof[k];
+            M += (size_t)m * (size_t)m;
+        }
+        for (int32_t k = 0; k < n; ++k) {
+            const double term = J[k] * v[P->dof[block] + k];
+            o.u += term;
+            /* also what the impulses have to stop: at rest the velocities alone are rounding */
+            const double pull = fabs(J[k] * P->k[P->dof[block] + k] / M[k * n + k]);
+            o.size = fabs(term) > o.size ? fabs(term) : o.size;
+            o.size = pull > o.size ? pull : o.size;
+            o.w += J[k] * J[k] / M[k * n + k];
+        }
+        J += (size_t)c->rows * (size_t)n;
+    }
+    return o;
+}
+
+/* Partners in space: see fixed_push.h. *v: the velocities of the larger problem, if there are any. */
+static perp_status push_in_space(switching* s, const perp_contact_problem* P,
+                                 perp_contact_problem* R, double** v)
+{
+    int32_t pushes = 0;
+    const int32_t count = R->constraint_count;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        pushes += s->partner[g] >= 0 && P->constraint[s->partner[g]].rows > PLANAR;
+    }
+    if (pushes == 0) {
+        return PERP_OK;
+    }
+    const double* v_old = *v;
+    const perpi_push_arrays arrays = {s->constraint, s->b, s->compliance, s->p};
+    const perp_status status = perpi_fixed_push_begin(&s->push, R, pushes, v_old);
+    for (int32_t j = 0; status == PERP_OK && j < count; ++j) {
+        const int32_t i = s->from[j], g = s->group_of[i];
+        if (g >= 0 && s->partner[g] == i && s->constraint[j].rows > PLANAR &&
+            !perpi_fixed_push_add(&s->push, R, j, s->share[g].s, open_by(P, i, v_old).w, &arrays)) {
+            return perpi_fail(s->context, PERP_ERROR_UNSUPPORTED,
+                              "switching: a mass matrix is not positive");
+        }
+    }
+    *v = s->push.v;
+    return status;
+}
+
+/* What the members of a group look like at the answer. */
+typedef struct outlook {
+    int32_t widest, cheapest; /* primaries: most open; closed at the least energy */
+    double most;              /* opening of the most open member, relative */
+    bool open;                /* someone other than the choice is */
+} outlook;
+
+static outlook look(const switching* s, const perp_contact_problem* P, int32_t g, const double* v)
+{
+    const perp_group* group = &P->group[g];
+    outlook l = {-1, -1, -INFINITY, false};
+    double widest = -INFINITY, cost = INFINITY;
+    for (int32_t k = 0; k < group->count; ++k) {
+        const int32_t i = group->member[k];
+        const opening o = open_by(P, i, v);
+        const double relative = o.size > 0.0 ? o.u / o.size : 0.0;
+        l.most = relative > l.most ? relative : l.most;
+        l.open = l.open || (i != s->choice[g] && relative > SLACK);
+        if (k >= group->primary) {
+            continue; /* may hold the group open, but never pushes */
+        }
+        if (relative > widest) {
+            widest = relative;
+            l.widest = i;
+        }
+        const double energy = o.u < 0.0 ? o.u * o.u / (o.w > 0.0 ? o.w : 1e-300) : 0.0;
+        if (energy < cost) {
+            cost = energy;
+            l.cheapest = i;
+        }
+    }
+    return l;
+}
+
+/* What the share of a group's partner is to bring to 0, relative. */
+static double partner_off(const switching* s, const perp_contact_problem* P, int32_t g,
+                          const double* v)
+{
+    if (s->share[g].lone) {
+        return -look(s, P, g, v).most;
+    }
+    const opening o = open_by(P, s->partner[g], v);
+    return o.size > 0.0 ? o.u / o.size : 0.0;
+}
+
+/* Whether the partners are just closed; if not, their shares are changed. */
+static bool settled(switching* s, const perp_contact_problem* P, const double* v)
+{
+    bool done = true;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        if (s->partner[g] < 0 || (s->one_by_one && s->last != g)) {
+            continue;
+        }
+        share* x = &s->share[g];
+        const double f = partner_off(s, P, g, v);
+        if (fabs(f) <= SETTLED || x->high - x->low <= 1e-15 * x->high) {
+            continue;
+        }
+        /* regula falsi; the value at an end that stays twice is halved (Illinois) */
+        const int32_t side = f > 0.0 ? 1 : -1;
+        if (side > 0) {
+            x->low = x->s;
+            x->f_low = f;
+            x->f_high *= x->side == side ? 0.5 : 1.0;
+        } else {
+            x->high = x->s;
+            x->f_high = f;
+            x->f_low *= x->side == side ? 0.5 : 1.0;
+        }
+        x->side = side;
+        double next = x->f_high < 0.0
+                          ? x->low + (x->high - x->low) * x->f_low / (x->f_low - x->f_high)
+                          : 0.5 * (x->low + x->high);
+        if (!(next > x->low && next < x->high)) {
+            next = 0.5 * (x->low + x->high);
+        }
+        x->s = next;
+        done = false;
+    }
+    return done;
+}
+
+/* The choice and `other` are to be closed together: `other` becomes the partner. high: an impulse that is
+ * too much for it, f_low: how far it opens without. */
+static void begin_share(switching* s, int32_t g, int32_t other, double high, double f_low)
+{
+    share* x = &s->share[g];
+    x->lone = false;
+    s->partner[g] = other;
+    x->high = high;
+    x->low = x->f_high = 0.0;
+    x->f_low = f_low;
+    x->s = 0.5 * high;
+    x->side = 0;
+}
+
+/* The only primary pushes until the most open member is just closed: with high that one is open. */
+static void begin_lone_share(switching* s, int32_t g, double high, double f_high)
+{
+    begin_share(s, g, s->choice[g], high, 0.0);
+    s->choice[g] = -1;
+    s->share[g].f_low = s->share[g].f_high = f_high;
+    s->share[g].lone = true;
+}
+
+/* Whether the answer obeys every group; if not, other choices are made. */
+static bool choose_again(switching* s, const perp_contact_problem* P, const double* v,
+                         const double* p)
+{
+    bool changed = false;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        if (s->partner[g] >= 0) {
+            continue;
+        }
+        const outlook l = look(s, P, g, v);
+        if (s->choice[g] < 0 && l.most < -SLACK) {
+            s->choice[g] = l.cheapest;
+            changed = true;
+        } else if (s->choice[g] >= 0 && l.open && p[P->constraint[s->choice[g]].row] > 0.0) {
+            const bool other = l.widest != s->choice[g];
+            const double p_n = p[P->constraint[s->choice[g]].row];
+            share* x = &s->share[g];
+            s->handed[g] += 1;
+            if (s->handed[g] > HANDOVERS && other) {
+                begin_share(s, g, l.widest, x->before == l.widest ? x->impulse : p_n, l.most);
+                changed = true;
+            } else if (s->handed[g] <= HANDOVERS) {
+                x->before = s->choice[g];
+                x->impulse = p_n;
+                /* first without anyone: what is open may stay so by itself */
+                s->choice[g] = s->handed[g] == 1 || !other ? -1 : l.widest;
+                changed = true;
+            } else if (P->group[g].primary == 1) {
+                begin_lone_share(s, g, p_n, -l.most);
+                changed = true;
+            } /* else it stays, and the residual check will say so */
+        }
+    }
+    return changed;
+}
+
+/* The same with one group at a time. A group that goes back to the member it came from while all others
+ * stay has its answer between the two. A pair that no longer holds, because another group has changed, is taken
+ * apart. */
+static bool choose_one(switching* s, const perp_contact_problem* P, const double* v,
+                       const double* p)
+{
+    for (int32_t k = 0; k < P->group_count; ++k) {
+        const int32_t g = (s->last + k) % P->group_count;
+        const outlook l = look(s, P, g, v);
+        share* x = &s->share[g];
+        const double p_n = s->choice[g] >= 0 ? p[P->constraint[s->choice[g]].row] : 0.0;
+        if (s->partner[g] >= 0) {
+            if (!(l.most > SLACK) && fabs(partner_off(s, P, g, v)) <= SLACK) {
+                continue;
+            }
+            x->before = -1;
+            s->choice[g] = l.widest;
+            s->partner[g] = -1;
+        } else if (s->choice[g] < 0 && l.most < -SLACK) {
+            x->before = -1;
+            s->choice[g] = l.cheapest;
+        } else if (s->choice[g] >= 0 && l.open && p_n > 0.0) {
+            const bool other = l.widest != s->choice[g];
+            if (P->group[g].primary == 1) {
+                begin_lone_share(s, g, p_n, -l.most);
+            } else if (other && s->last == g && x->before == l.widest) {
+                begin_share(s, g, l.widest, x->impulse, l.most);
+            } else {
+                x->before = s->choice[g];
+                x->impulse = p_n;
+                s->choice[g] = other ? l.widest : -1;
+            }
+        } else {
+            continue;
+        }
+        s->last = g;
+        return true;
+    }
+    return false;
+}
+
+/* Choices of several groups that change at once can follow each other round: from here on one at a time. */
+static void start_one_by_one(switching* s, const perp_contact_problem* P)
+{
+    s->one_by_one = true;
+    s->last = 0;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        s->choice[g] = s->partner[g] >= 0 ? s->partner[g] : s->choice[g];
+        s->partner[g] = -1;
+        s->share[g] = (share){.before = -1};
+    }
+}
+
+/* Nothing known of the impulses? */
+static bool is_new(const perp_contact_problem* P, bool warm, const double* p)
+{
+    for (int32_t i = 0; warm && i < P->row_count; ++i) {
+        if (p[i] != 0.0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Groups that the free motion violates have a member that acts from the beginning. v is overwritten. */
+static void choose_first(switching* s, const perp_contact_problem* P, double* v, const double* p)
+{
+    const double* M = P->M;
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        const int32_t n = P->dof[i + 1] - P->dof[i];
+        for (int32_t k = 0; k < n; ++k) { /* about: off the diagonal there is little */
+            v[P->dof[i] + k] = P->k[P->dof[i] + k] / M[k * n + k];
+        }
+        M += (size_t)n * (size_t)n;
+    }
+    (void)choose_again(s, P, v, p);
+}
+
+/* Solves the problem that the choices leave; v and p are those of the whole. */
+static perp_status solve_chosen(switching* s, const perp_contact_problem* problem,
+                                const perp_solve_options* options, bool warm, double* v, double* p,
+                                perp_report* report, perp_outcome* outcome)
+{
+    perp_contact_problem R = reduce(s, problem, p);
+    const int32_t count = R.constraint_count;
+    double* v_R = v;
+    perp_report made = {0};
+    perp_status status = push_in_space(s, problem, &R, &v_R);
+    if (status == PERP_OK) {
+        status = s->inner->solve(s->inner->user, &R, options, warm, v_R, s->p, &made);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (v_R != v) {
+        memcpy(v, v_R, (size_t)problem->dof_count * sizeof *v);
+    }
+    give_back(s, problem, &R, count, p);
+    report->iterations += made.iterations + 1;
+    *outcome = made.outcome;
+    return status;
+}
+
+/* ---- several partners that depend on each other ----------------------------------------------------*/
+
+/* The partners, at most JOINT; 0: there are fewer than two, or more, or all are settled. */
+static int32_t list_partners(const switching* s, const perp_contact_problem* P, const double* v,
+                             int32_t* group)
+{
+    int32_t count = 0;
+    bool off = false;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        if (s->partner[g] >= 0) {
+            if (count == JOINT) {
+                return 0;
+            }
+            group[count++] = g;
+            off = off || !(fabs(partner_off(s, P, g, v)) <= SLACK);
+        }
+    }
+    return off && count >= 2 ? count : 0;
+}
+
+/* What the solves of one joint search share. */
+typedef struct joint {
+    switching* s;
+    const perp_contact_problem* P;
+    const perp_solve_options* options;
+    perp_report* report;
+    double *v, *p;
+    int32_t budget; /* iterations */
+    int32_t count;
+    int32_t group[JOINT];
+} joint;
+
+/* f, count values, at the present shares; *worst: the largest, infinite if there is no answer. */
+static perp_status joint_off(joint* j, double* f, double* worst)
+{
+    perp_outcome made = PERP_OUTCOME_UNSET;
+    *worst = INFINITY;
+    const perp_status status =
+        solve_chosen(j->s, j->P, j->options, true, j->v, j->p, j->report, &made);
+    if (status != PERP_OK || made != PERP_OUTCOME_SOLVED) {
+        return status;
+    }
+    *worst = 0.0;
+    for (int32_t k = 0; k < j->count; ++k) {
+        f[k] = partner_off(j->s, j->P, j->group[k], j->v);
+        *worst = !(fabs(f[k]) <= *worst) ? fabs(f[k]) : *worst;
+    }
+    return status;
+}
+
+/* Newton's method for the shares of all partners at once, derivatives by differences. The inner solves are
+ * right to rounding, and the openings nearly linear in the shares, so that few steps do. */
+static perp_status settle_jointly(joint* j)
+{
+    double f[JOINT], next[JOINT], D[JOINT * JOINT], shares[JOINT], worst;
+    int32_t pivot[JOINT];
+    const int32_t n = j->count;
+    share* x = j->s->share;
+    perp_status status = joint_off(j, f, &worst);
+    for (int32_t i = 0; status == PERP_OK && i < NEWTONS && worst > SETTLED && worst < INFINITY &&
+                        j->report->iterations < j->budget;
+         ++i) {
+        for (int32_t k = 0; k < n; ++k) {
+            shares[k] = x[j->group[k]].s;
+        }
+        double made = 0.0;
+        for (int32_t c = 0; status == PERP_OK && c < n && made < INFINITY; ++c) {
+            const double delta = DIFFERENCE * shares[c];
+            x[j->group[c]].s = shares[c] + delta;
+            status = joint_off(j, next, &made);
+            x[j->group[c]].s = shares[c];
+            for (int32_t r = 0; r < n; ++r) {
+                D[r * n + c] = (next[r] - f[r]) / delta;
+            }
+        }
+        perpi_lu_info info;
+        if (status != PERP_OK || !(made < INFINITY) || !perpi_lu_factor(n, D, pivot, &info)) {
+            break;
+        }
+        perpi_lu_solve(n, D, pivot, f); /* f: the step */
+        double part = 1.0, before = worst;
+        for (int32_t cut = 0; status == PERP_OK && cut < CUTS; ++cut, part *= 0.5) {
+            for (int32_t k = 0; k < n; ++k) {
+                const double to = shares[k] - part * f[k];
+                x[j->group[k]].s = to > 0.1 * shares[k] ? to : 0.1 * shares[k];
+            }
+            status = joint_off(j, next, &worst);
+            if (worst < before) {
+                break;
+            }
+        }
+        memcpy(f, next, sizeof f);
+        if (!(worst < before)) {
+            break;
+        }
+    }
+    return status;
+}
+
+/* Whether no group is violated and none pushes that is open. */
+static bool groups_hold(const switching* s, const perp_contact_problem* P, const double* v,
+                        const double* p)
+{
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        const outlook l = look(s, P, g, v);
+        const bool pushes =
+            (s->choice[g] >= 0 && p[P->constraint[s->choice[g]].row] > 0.0) || s->partner[g] >= 0;
+        if (l.most < -SLACK || (pushes && l.most > SLACK) ||
+            (s->partner[g] >= 0 && !(fabs(partner_off(s, P, g, v)) <= SLACK))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static perp_status switching_solve(void* self, const perp_contact_problem* problem,
+                                   const perp_inner_solve* inner_solve,
+                                   const perp_solve_options* options, bool warm, double* v,
+                                   double* p, perp_report* report)
+{
+    switching* s = self;
+    s->inner = inner_solve;
+    perp_status status = make_room(s, problem);
+    if (status == PERP_OK) {
+        status = find_groups(s, problem, warm, p);
+    }
+    if (status == PERP_OK && is_new(problem, warm, p)) {
+        choose_first(s, problem, v, p);
+    }
+    int32_t limit = 20 + (2 + HANDOVERS) * problem->group_count, settling = SETTLING;
+    report->outcome = PERP_OUTCOME_MAX_ITER;
+    int32_t budget = INT32_MAX;
+    s->one_by_one = false;
+    const perpi_clock clock = {0}; /* the inner solves watch the time */
+    perp_solve_options inner = *options;
+    inner.max_iter = inner.max_iter > 0 && inner.max_iter < INNER ? inner.max_iter : INNER;
+    for (int32_t i = 0; status == PERP_OK && i < limit && report->iterations < budget; ++i) {
+        const perp_outcome interrupt =
+            i > 0 ? perpi_monitor_interrupt(options, &clock) : PERP_OUTCOME_UNSET;
+        if (interrupt != PERP_OUTCOME_UNSET) {
+            report->outcome = interrupt;
+            break;
+        }
+        perp_outcome made = PERP_OUTCOME_UNSET;
+        status = solve_chosen(s, problem, &inner, warm || i > 0, v, p, report, &made);
+        if (status != PERP_OK) {
+            break;
+        }
+        if (made != PERP_OUTCOME_SOLVED) {
+            report->outcome = made;
+            break;
+        }
+        const bool searching = !settled(s, problem, v);
+        if (searching && settling-- > 0) {
+            limit += 1;
+            continue;
+        }
+        if (s->one_by_one) {
+            joint j = {s, problem, &inner, report, v, p, budget, 0, {0}};
+            j.count = list_partners(s, problem, v, j.group);
+            status = j.count > 0 ? settle_jointly(&j) : PERP_OK;
+            if (status != PERP_OK) {
+                break;
+            }
+        }
+        const bool changed = (searching && !s->one_by_one) ||
+                             (s->one_by_one ? choose_one : choose_again)(s, problem, v, p);
+        const bool wrong = !changed && !s->one_by_one && !groups_hold(s, problem, v, p);
+        if (!changed && !wrong) {
+            report->outcome = PERP_OUTCOME_SOLVED;
+            break;
+        }
+        if (!s->one_by_one && (searching || wrong || i + 1 == limit)) {
+            start_one_by_one(s, problem);
+            limit = i + 1 + ROUNDS;
+            settling = SEARCHES * SETTLING;
+            const double size = problem->row_count > ROWS ? ROWS / (double)problem->row_count : 1.0;
+            budget = report->iterations + (int32_t)(BUDGET * size * size);
+        }
+    }
+    return status;
+}
+
+const perp_method perpi_method_switching = {
+    .name = "switching",
+    .summary = "groups of contacts: chooses the member that acts, solves the rest with auto, hands "
+               "over",
+    .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID |
+             PERP_TAKES_GROUPS,
+    .create = switching_create,
+    .destroy = switching_destroy,
+    .grouped = switching_solve,
+};

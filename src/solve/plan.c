@@ -1,0 +1,244 @@
+/* src/solve/plan.c - "auto": methods that fit the problem, in order.
+ *
+ * Order: the method that is right to rounding and cheap when warm first; robust ones after it; those
+ * that only approach the answer last. A dense pivoting method is not tried first where its cubic cost
+ * would dominate (LARGE unknowns). A Newton method is first asked for a small part of the tolerance
+ * within a few steps: near the answer a step more squares the error, and a guess from the last step
+ * that just passes would otherwise be returned unimproved, step after step.
+ */
+#include "solve/plan.h"
+
+#include <string.h>
+
+enum {
+    LARGE = 2000,
+    LARGE_ISLAND = 150,
+    SMALL_GROUPS = 16,
+    FEW_DOFS = 120,
+    LARGE_NEWTON = 600, /* rows */
+    LARGE_PILE = 1000,  /* rows */
+    PILE = 90,
+    /* rows: below it newton takes milliseconds, and its answers are right to rounding */
+    LAYERS = 300,
+    LEAN = 3, /* rows per velocity */
+    CROWD = 4,
+};
+
+/* ---- the forms with one vector of unknowns -----------------------------------------------------------*/
+
+static const perpi_entry lcp_plan[] = {{"lemke", 0},          {"pivot", 0},          {"path", 0},
+                                       {"interior-point", 0}, {"fischer-newton", 0}, {0}};
+static const perpi_entry lcp_large_plan[] = {
+    {"path", 0}, {"pivot", 0}, {"lemke", 0}, {"interior-point", 0}, {"fischer-newton", 0}, {0}};
+static const perpi_entry mlcp_plan[] = {{"pivot", 0},          {"path", 0},           {"lemke", 0},
+                                        {"interior-point", 0}, {"fischer-newton", 0}, {0}};
+static const perpi_entry ncp_plan[] = {
+    {"path", 0}, {"fischer-newton", 0}, {"minmap-newton", 0}, {0}};
+static const perpi_entry friction_plan[] = {
+    {"newton", PERPI_TIGHT}, {"newton", 0}, {"nsgs", 0}, {"admm", 0}, {"fixed-point", 0}, {0}};
+
+const perpi_entry* perpi_plan_lcp(const perp_lcp* problem)
+{
+    return problem->n <= LARGE ? lcp_plan : lcp_large_plan;
+}
+
+const perpi_entry* perpi_plan_mlcp(const perp_mlcp* problem)
+{
+    (void)problem;
+    return mlcp_plan;
+}
+
+const perpi_entry* perpi_plan_ncp(const perp_ncp* problem)
+{
+    (void)problem;
+    return ncp_plan;
+}
+
+const perpi_entry* perpi_plan_friction(const perp_friction_problem* problem)
+{
+    (void)problem;
+    return friction_plan;
+}
+
+/* ---- the contact problem -----------------------------------------------------------------------------*/
+
+/* One block takes part in more than half of all constraints (a body on a bed of springs): then nearly
+ * every pair of them shares a block, and W is dense. Looking at a few constraints finds such a block. */
+static bool has_common_block(const perp_contact_problem* P)
+{
+    enum { SAMPLES = 4 };
+    for (int32_t k = 0; k < 2 * SAMPLES; ++k) {
+        const int64_t at = (int64_t)P->constraint_count * (k / 2) / SAMPLES;
+        const int32_t block = P->constraint[at].block[k % 2];
+        int32_t met = 0;
+        for (int32_t i = 0; block >= 0 && i < P->constraint_count; ++i) {
+            const int32_t* b = P->constraint[i].block;
+            met += b[0] == block || b[1] == block;
+        }
+        if (2 * met > P->constraint_count) {
+            return true;
+        }
+    }
+    return false;
+}
+
+typedef enum kind {
+    FEW_GROUP_ROWS,
+    SOME_GROUP_ROWS,
+    MANY_GROUP_ROWS,
+    ROWS_LEAN,
+    ROWS_PILE,
+    ROWS_LARGE_PILE,
+    ROWS_CROWD,
+    ROWS_FEW_BODIES_LARGE,
+    ROWS_FEW_BODIES,
+    ROUND_CONES,
+    JOINTS,
+    SMALL_POLYGON,
+    LARGE_POLYGON,
+} kind;
+
+static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
+    /* Groups: where switching finds no answer there may be none, and the general methods then search
+     * for long: path 0.3 to 4 s on 40 rows. So each gets its turn only where its search stays a matter
+     * of milliseconds, by size and not by the clock, which would make runs differ; the simulation has
+     * simpler models to fall back to, and `perp solve --solver path` is there for a saved problem. */
+    [FEW_GROUP_ROWS] = {{"switching", 0}, {"lemke", 0}, {"pivot", 0}, {"path", 0}},
+    [SOME_GROUP_ROWS] = {{"switching", 0}, {"lemke", 0}, {"pivot", 0}},
+    [MANY_GROUP_ROWS] = {{"switching", 0}},
+    /* Warm starts with few contacts per body, of moderate number (a row of dominoes that fall).
+     * newton-bodies is the fastest where little changes. Where it does not end soon newton from the same
+     * guess takes a tenth of the steps, and ends more exactly. */
+    [ROWS_LEAN] = {{"newton-bodies", PERPI_PROBE},
+                   {"newton", PERPI_TIGHT},
+                   {"newton-bodies", PERPI_TIGHT},
+                   {"newton-bodies", 0},
+                   {"newton-bodies", PERPI_COLD},
+                   {"newton", 0},
+                   {"nsgs", 0},
+                   {"admm", 0}},
+    /* Where newton-bodies stalls after its first PERPI_FEW iterations (soft layers whose ties are equality
+     * rows: 4000 more iterations, 4 s on 792 rows), newton mostly needs fewer than ten from there. Not in
+     * large piles, where one iteration of it can take a second. */
+    [ROWS_PILE] = {{"newton-bodies", PERPI_TIGHT},
+                   {"newton", PERPI_BRIEF},
+                   {"newton-bodies", 0},
+                   {"newton-bodies", PERPI_COLD},
+                   {"newton", 0},
+                   {"nsgs", 0},
+                   {"admm", 0}},
+    [ROWS_LARGE_PILE] = {{"newton-bodies", PERPI_TIGHT},
+                         {"newton-bodies", 0},
+                         {"newton-bodies", PERPI_COLD},
+                         {"newton", 0},
+                         {"nsgs", 0},
+                         {"admm", 0}},
+    /* Very many contacts: W is dense and has the rank of the velocities. Its basis is small, so
+     * pivoting takes milliseconds where newton-bodies stalls (planar and polygon cones); newton and
+     * nsgs search for seconds. */
+    [ROWS_CROWD] = {{"newton-bodies", PERPI_TIGHT},
+                    {"pivot", PERPI_SHORT},
+                    {"newton-bodies", 0},
+                    {"newton-bodies", PERPI_COLD}},
+    /* Few bodies with very many contacts: what these do not solve mostly has no answer (of 122 such
+     * problems of random planar scenes a search of 2000 iterations of newton-bodies solved 7), and a
+     * step may ask for several. */
+    [ROWS_FEW_BODIES_LARGE] = {{"newton-bodies", PERPI_TIGHT},
+                               {"pivot", PERPI_SHORT},
+                               {"newton-bodies", PERPI_COLD | PERPI_SHORT},
+                               {"newton-bodies", PERPI_SHORT}},
+    [ROWS_FEW_BODIES] = {{"newton-bodies", PERPI_TIGHT},
+                         {"pivot", PERPI_SHORT},
+                         {"newton", PERPI_BRIEF},
+                         {"newton-bodies", PERPI_COLD | PERPI_SHORT},
+                         {"newton-bodies", PERPI_SHORT}},
+    [ROUND_CONES] = {{"newton", PERPI_TIGHT},
+                     {"newton", 0},
+                     {"newton", PERPI_COLD},
+                     {"nsgs", 0},
+                     {"admm", 0},
+                     {"fixed-point", 0}},
+    /* Joints with limits or motors and no contact: piecewise linear, a few Newton steps, where pivoting
+     * has a dense LCP to carry along. Equality rows alone stay with lemke: one direct solve. */
+    [JOINTS] = {{"newton", PERPI_TIGHT}, {"newton", 0}, {"lemke", 0}, {"nsgs", 0}},
+    [SMALL_POLYGON] =
+        {{"lemke", 0}, {"newton", PERPI_TIGHT}, {"pivot", 0}, {"newton", 0}, {"nsgs", 0}},
+    [LARGE_POLYGON] = {{"newton", PERPI_TIGHT}, {"newton", 0}, {"nsgs", 0}, {"lemke", 0}},
+};
+
+static bool is_pair_contact(const perp_constraint* c)
+{
+    return c->kind == PERP_CONSTRAINT_CONTACT && c->block[0] >= 0 && c->block[1] >= 0;
+}
+
+/* Velocities without those of soft layers, which are blocks of one contact each, with the rows that tie
+ * it to its other body and that of its core. Newton in the space of velocities eliminates them one by
+ * one at no cost; W has a dense block for all contacts of a body. met: 2 a block: its contacts, its other
+ * constraints. */
+static int32_t count_shared_dofs(const perp_contact_problem* P, int32_t* met)
+{
+    enum { TIE_AND_CORE = 2 };
+    int32_t shared = P->dof_count;
+    memset(met, 0, 2 * (size_t)P->block_count * sizeof *met);
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        for (int k = 0; k < 2; ++k) {
+            if (c->block[k] >= 0) {
+                met[2 * c->block[k] + !is_pair_contact(c)] += 1;
+            }
+        }
+    }
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        for (int k = 0; k < 2 && is_pair_contact(c); ++k) {
+            const int32_t b = c->block[k];
+            const int32_t dofs = b >= 0 ? P->dof[b + 1] - P->dof[b] : 0;
+            const bool layer = b >= 0 && met[2 * b] == 1 && met[2 * b + 1] <= TIE_AND_CORE &&
+                               (met[2 * b + 1] > 0 ? dofs <= 2 * c->rows : dofs <= c->rows);
+            shared -= layer ? dofs : 0;
+        }
+    }
+    return shared;
+}
+
+/* Which plan: by groups, by how dense W is, by the cones, by the size that a dense LCP would have. */
+static kind kind_of(const perp_contact_problem* P, bool warm, int32_t* work)
+{
+    int64_t unknowns = 0;
+    bool contacts = false, bounds = false;
+    if (P->group_count > 0) {
+        return P->row_count <= SMALL_GROUPS   ? FEW_GROUP_ROWS
+               : P->row_count <= LARGE_ISLAND ? SOME_GROUP_ROWS
+                                              : MANY_GROUP_ROWS;
+    }
+    if (P->row_count >= PILE &&
+        (P->row_count > P->dof_count || has_common_block(P) ||
+         (P->row_count > LAYERS && P->row_count > count_shared_dofs(P, work)))) {
+        const bool lean =
+            warm && P->row_count <= LARGE_NEWTON && P->row_count <= LEAN * P->dof_count;
+        const kind pile = P->row_count <= LARGE_PILE ? ROWS_PILE : ROWS_LARGE_PILE;
+        return lean                                   ? ROWS_LEAN
+               : P->row_count <= CROWD * P->dof_count ? pile
+               : P->dof_count > FEW_DOFS              ? ROWS_CROWD
+               : P->row_count > LARGE_NEWTON          ? ROWS_FEW_BODIES_LARGE
+                                                      : ROWS_FEW_BODIES;
+    }
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        contacts = contacts || c->kind == PERP_CONSTRAINT_CONTACT;
+        bounds = bounds || c->kind == PERP_CONSTRAINT_BOUNDED;
+        if (c->kind != PERP_CONSTRAINT_CONTACT) {
+            unknowns += c->rows;
+        } else if (c->cone == PERP_CONE_QUADRATIC || c->cone == PERP_CONE_ELLIPSOID) {
+            return ROUND_CONES;
+        } else {
+            unknowns += c->cone == PERP_CONE_NONE ? 1 : 2 + c->directions;
+        }
+    }
+    return bounds && !contacts ? JOINTS : unknowns <= LARGE_ISLAND ? SMALL_POLYGON : LARGE_POLYGON;
+}
+
+const perpi_entry* perpi_plan_contact(const perp_contact_problem* problem, bool warm, int32_t* work)
+{
+    return contact_plan[kind_of(problem, warm, work)];
+}

@@ -1,0 +1,39 @@
+/* src/solve/plan.h - "auto" as data: which methods are tried on a problem, in which order and with how
+ * much effort. */
+#ifndef PERPI_SOLVE_PLAN_H
+#define PERPI_SOLVE_PLAN_H
+
+#include "perp/solve.h"
+
+/* How an entry is run; flags. */
+enum {
+    PERPI_PLAIN = 0,
+    PERPI_TIGHT = 1, /* aim at PERPI_GOAL of the tolerance, within PERPI_FEW iterations */
+    PERPI_COLD = 2,  /* forget the guess: a guess from the last step can stall a method */
+    PERPI_SHORT = 4, /* within PERPI_FEW iterations */
+    PERPI_BRIEF = 8, /* within PERPI_VERY_FEW iterations */
+    PERPI_PROBE =
+        16, /* as PERPI_TIGHT, within PERPI_PROBES iterations; forgotten if it falls short */
+};
+
+enum {
+    PERPI_FEW = 200,
+    PERPI_VERY_FEW = 20,
+    PERPI_PROBES = 8,
+    PERPI_PLAN_MOST = 12, /* entries of a plan, fewer than this */
+};
+
+typedef struct perpi_entry {
+    const char* name; /* of the method; NULL ends a plan */
+    unsigned how;
+} perpi_entry;
+
+const perpi_entry* perpi_plan_lcp(const perp_lcp* problem);
+const perpi_entry* perpi_plan_mlcp(const perp_mlcp* problem);
+const perpi_entry* perpi_plan_ncp(const perp_ncp* problem);
+const perpi_entry* perpi_plan_friction(const perp_friction_problem* problem);
+/* For one island. A plan for problems with groups begins with its `grouped` method. work: 2 block_count. */
+const perpi_entry* perpi_plan_contact(const perp_contact_problem* problem, bool warm,
+                                      int32_t* work);
+
+#endif

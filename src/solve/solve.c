@@ -1,0 +1,600 @@
+/* src/solve/solve.c - the loop of every solve: check the input, take the islands, and for each entry of
+ * the plan run the method, check the residual, keep the best point. See solve.h. */
+#include "solve/solve.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "problem/check.h"
+#include "problem/operators.h"
+#include "solve/clock.h"
+
+#define GOAL 1e-4      /* of the tolerance: what PERPI_TIGHT asks for */
+#define TIME_SHARE 0.7 /* of the time that is left, for a method that others may follow */
+enum { RAYS = 2 };     /* pivoting methods that found a ray: most likely there is no answer */
+
+/* ---- the search: entries of a plan on one problem ------------------------------------------------------*/
+
+typedef struct search {
+    perpi_solver* s;
+    perpi_problem problem;
+    perp_solve_options options;
+    perpi_clock clock;
+    size_t n; /* unknowns */
+    bool warm;
+    const double *guess, *guess_p; /* the caller's; guess_p: p of a contact problem */
+    bool island;                   /* gathered from the caller's point */
+    double *x, *trial;             /* the best point, and that of the entry that runs */
+    perpi_made best;
+    double try_began; /* if somebody wants to know how long each took */
+    int32_t iterations, count, rays;
+    bool no_solution; /* an attempt proved that there is none */
+    const char* solver[PERPI_PLAN_MOST];
+    perp_outcome outcome[PERPI_PLAN_MOST];
+} search;
+
+static perp_status begin_search(search* f)
+{
+    f->clock = perpi_clock_start(f->options.time_limit);
+    f->best = (perpi_made){.residual = {.worst = INFINITY}, .report = {.residual = INFINITY}};
+    f->s->ready = 0;
+    perp_status status = perpi_arena_take(&f->s->arena, f->n, sizeof *f->x, &f->x);
+    if (status == PERP_OK) {
+        status = perpi_arena_take(&f->s->arena, f->n, sizeof *f->trial, &f->trial);
+    }
+    return status;
+}
+
+/* The point from which an attempt begins: the best so far, at first the caller's guess. */
+static void fill_guess(const search* f, bool guess, double* x)
+{
+    const size_t nv = f->guess_p != NULL ? (size_t)f->problem.contact->dof_count : f->n;
+    if (!guess) {
+        memset(x, 0, f->n * sizeof *x);
+    } else if (f->count > 0) {
+        memcpy(x, f->x, f->n * sizeof *x);
+    } else if (f->island) {
+        perpi_islands_gather(f->s->islands, f->guess, f->guess_p, x, x + nv);
+    } else {
+        if (nv > 0) {
+            memcpy(x, f->guess, nv * sizeof *x);
+        }
+        if (f->n > nv) {
+            memcpy(x + nv, f->guess_p, (f->n - nv) * sizeof *x);
+        }
+    }
+}
+
+/* What is left of the limits for an entry; false if nothing is. */
+static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* left)
+{
+    *left = f->options;
+    left->attempts = NULL; /* that list is kept here */
+    f->try_began = f->options.attempts != NULL ? perpi_clock_now() : 0.0;
+    if (left->time_limit > 0.0 && f->s->planned) {
+        left->time_limit -= perpi_clock_elapsed(&f->clock);
+        if (!(left->time_limit > 0.0)) {
+            return false;
+        }
+        left->time_limit *= e[1].name != NULL ? TIME_SHARE : 1.0;
+    }
+    if (left->max_iter > 0) {
+        left->max_iter -= f->iterations;
+        if (left->max_iter <= 0) {
+            return false;
+        }
+    }
+    int32_t most = INT32_MAX;
+    if ((e->how & (PERPI_TIGHT | PERPI_PROBE)) != 0) {
+        left->enough = left->tolerance;
+        left->tolerance *= GOAL;
+        most = (e->how & PERPI_PROBE) != 0 ? PERPI_PROBES : PERPI_FEW;
+    }
+    if (((e->how & PERPI_SHORT) != 0 || f->rays >= RAYS) && most > PERPI_FEW) {
+        most = PERPI_FEW;
+    }
+    if ((e->how & PERPI_BRIEF) != 0) {
+        most = PERPI_VERY_FEW;
+    }
+    if (most < INT32_MAX && (left->max_iter == 0 || left->max_iter > most)) {
+        left->max_iter = most;
+    }
+    return left->cancel == NULL || f->count == 0 || !left->cancel(left->user);
+}
+
+static bool is_done(const search* f)
+{
+    return f->count > 0 && f->best.report.residual <= f->options.tolerance;
+}
+
+/* A tolerance near rounding may be out of reach. Once two attempts have met what is enough, further ones
+ * would search for long and gain little. */
+static bool is_enough(const search* f)
+{
+    return is_done(f) || (f->count >= 2 && f->best.report.residual <= f->options.enough);
+}
+
+/* Appends to options.attempts, if there is a list. */
+static void list_attempt(const perp_solve_options* options, const perp_report* made, double seconds)
+{
+    perp_attempt_list* list = options->attempts;
+    if (list == NULL) {
+        return;
+    }
+    if (list->count < list->capacity) {
+        list->attempt[list->count] = (perp_attempt){.solver = made->solver,
+                                                    .outcome = made->outcome,
+                                                    .iterations = made->iterations,
+                                                    .residual = made->residual,
+                                                    .seconds = seconds};
+    }
+    list->count += 1;
+}
+
+/* Notes how an attempt ended, and keeps its point if that is the best so far. */
+static void note_attempt(search* f, const perpi_made* made)
+{
+    const perp_report* report = &made->report;
+    if (f->s->planned) {
+        list_attempt(&f->options, report,
+                     f->options.attempts != NULL ? perpi_clock_now() - f->try_began : 0.0);
+    }
+    f->solver[f->count] = report->solver;
+    f->outcome[f->count] = report->outcome;
+    f->count += 1;
+    f->no_solution = f->no_solution || report->outcome == PERP_OUTCOME_NO_SOLUTION;
+    f->rays += report->outcome == PERP_OUTCOME_NO_SOLUTION || report->outcome == PERP_OUTCOME_RAY;
+    f->iterations += report->iterations;
+    if (f->count == 1 || report->residual < f->best.report.residual) {
+        f->best = *made;
+        double* x = f->x;
+        f->x = f->trial;
+        f->trial = x;
+    }
+}
+
+/* After a run: check the residual once. A planned method that does not fit the problem is left out. */
+static perp_status end_attempt(search* f, bool probe, perp_status status, double tolerance,
+                               perpi_made* made)
+{
+    if (f->s->planned && (status == PERP_ERROR_INPUT || status == PERP_ERROR_UNSUPPORTED)) {
+        return PERP_OK;
+    }
+    if (status == PERP_OK) {
+        status = perpi_check_point(f->s, &f->problem, tolerance, f->trial, made);
+    }
+    if (status == PERP_OK && probe && !(made->report.residual <= tolerance)) {
+        f->iterations += made->report.iterations;
+    } else if (status == PERP_OK) {
+        note_attempt(f, made);
+    }
+    return status;
+}
+
+static perpi_runner runner_of(const perpi_slot* slot, const perpi_problem* P)
+{
+    switch (P->form) {
+    case PERPI_FORM_LCP: return perpi_run_lcp;
+    case PERPI_FORM_MLCP: return perpi_run_mlcp;
+    case PERPI_FORM_NCP: return perpi_run_ncp;
+    case PERPI_FORM_FRICTION: return perpi_run_friction;
+    default: return perpi_contact_runner(slot, P->contact);
+    }
+}
+
+/* Tries the entries in order until the residual is small enough. */
+static perp_status run_plan(search* f, const perpi_entry* entry)
+{
+    perpi_solver* s = f->s;
+    for (; entry->name != NULL && !is_enough(f); ++entry) {
+        perp_solve_options left = f->options;
+        perpi_slot* slot = NULL;
+        perpi_made made = {.report = {.solver = entry->name}};
+        perp_status status = perpi_find_slot(s, entry->name, &slot);
+        if (status == PERP_OK) {
+            status = perpi_check_takes(s->context, slot->name, slot->takes, &f->problem);
+        }
+        if (status == PERP_OK && !limits_left(f, entry, &left)) {
+            continue;
+        }
+        if (status == PERP_OK) {
+            const bool guess = (entry->how & PERPI_COLD) == 0 && (f->warm || f->count > 0);
+            fill_guess(f, guess, f->trial);
+            status =
+                runner_of(slot, &f->problem)(s, slot, &f->problem, &left, guess, f->trial, &made);
+        }
+        status = end_attempt(f, (entry->how & PERPI_PROBE) != 0, status, left.tolerance, &made);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    return PERP_OK;
+}
+
+/* "tried newton (iteration limit), nsgs (solved)" */
+static void describe_attempts(const search* f, char* text, size_t size)
+{
+    snprintf(text, size, "tried");
+    for (int32_t i = 0; i < f->count; ++i) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s %s (%s)", i > 0 ? "," : "", f->solver[i],
+                 perp_outcome_name(f->outcome[i]));
+    }
+}
+
+/* The result of the plan, of the point in f->x; not checked if no entry could be run. */
+static perpi_made end_search(search* f)
+{
+    perpi_made made = f->best;
+    if (f->count == 0) {
+        fill_guess(f, f->warm, f->x);
+        made = (perpi_made){0};
+    }
+    if (is_done(f)) {
+        made.report.outcome = PERP_OUTCOME_SOLVED;
+    } else if (f->no_solution) {
+        made.report.outcome = PERP_OUTCOME_NO_SOLUTION;
+    }
+    made.report.iterations = f->iterations;
+    if (f->count > 1) {
+        made.overruled = false;
+        describe_attempts(f, made.report.detail, sizeof made.report.detail);
+    }
+    return made;
+}
+
+/* Seconds and names, and the one attempt of a solve without a plan. */
+static void finish_report(const perpi_solver* s, const perp_solve_options* options, double begin,
+                          perp_report* made)
+{
+    made->solver = made->solver != NULL ? made->solver : s->name;
+    made->seconds = perpi_clock_now() - begin;
+    if (options->attempts != NULL && options->attempts->count == 0) {
+        list_attempt(options, made, made->seconds);
+    }
+}
+
+/* ---- the forms with one vector of unknowns -----------------------------------------------------------*/
+
+/* The problem has been checked. */
+static perp_status solve_vector(search* f, const perpi_entry* plan, double begin, double* z,
+                                perpi_made* result)
+{
+    perpi_solver* s = f->s;
+    const char* name = f->problem.form == PERPI_FORM_FRICTION ? "r" : "z";
+    perp_status status =
+        f->warm ? perpi_check_guess(s->context, name, f->guess, (int32_t)f->n) : PERP_OK;
+    if (status == PERP_OK && !s->planned) {
+        plan = s->single;
+        status = perpi_check_takes(s->context, s->name, s->takes, &f->problem);
+    }
+    if (status == PERP_OK) {
+        status = perpi_arena_reset(&s->arena);
+    }
+    if (status == PERP_OK) {
+        status = begin_search(f);
+    }
+    if (status == PERP_OK && f->n > 0) {
+        status = run_plan(f, plan);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    *result = end_search(f);
+    result->report.outcome = f->n > 0 ? result->report.outcome : PERP_OUTCOME_SOLVED;
+    status = perpi_check_point(s, &f->problem, f->options.tolerance, f->x, result);
+    if (status == PERP_OK) {
+        if (f->n > 0) {
+            memcpy(z, f->x, f->n * sizeof *z);
+        }
+        finish_report(s, &f->options, begin, &result->report);
+    }
+    return status;
+}
+
+#define DEFINE_SOLVE(form, FORM, problem_type, size, check_fn)                                     \
+    static perp_status solve_##form(perpi_solver* s, const problem_type* problem,                  \
+                                    const perp_solve_options* options, bool warm, double* z,       \
+                                    perpi_made* made)                                              \
+    {                                                                                              \
+        const double begin = perpi_clock_now();                                                    \
+        search f = {.s = s, .problem = {PERPI_FORM_##FORM, {.form = problem}}, .warm = warm};      \
+        perp_status status = perpi_check_options(s->context, options, &f.options);                 \
+        if (status == PERP_OK) {                                                                   \
+            status = check_fn(s->context, problem);                                                \
+        }                                                                                          \
+        if (status != PERP_OK) {                                                                   \
+            return status;                                                                         \
+        }                                                                                          \
+        f.n = (size_t)problem->size;                                                               \
+        f.guess = z;                                                                               \
+        return solve_vector(&f, perpi_plan_##form(problem), begin, z, made);                       \
+    }
+
+DEFINE_SOLVE(lcp, LCP, perp_lcp, n, perp_lcp_check)
+DEFINE_SOLVE(mlcp, MLCP, perp_mlcp, M.cols, perp_mlcp_check)
+DEFINE_SOLVE(ncp, NCP, perp_ncp, n, perpi_ncp_check)
+DEFINE_SOLVE(friction, FRICTION, perp_friction_problem, row_count, perp_friction_check)
+#undef DEFINE_SOLVE
+
+static perp_status give_report(perp_status status, const perpi_made* made, perp_report* report)
+{
+    if (status == PERP_OK && report != NULL) {
+        *report = made->report;
+    }
+    return status;
+}
+
+perp_status perp_lcp_solve(perp_lcp_solver* solver, const perp_lcp* problem,
+                           const perp_solve_options* options, bool warm, double* z,
+                           perp_report* report)
+{
+    perpi_made made;
+    return give_report(solve_lcp(&solver->base, problem, options, warm, z, &made), &made, report);
+}
+
+perp_status perp_mlcp_solve(perp_mlcp_solver* solver, const perp_mlcp* problem,
+                            const perp_solve_options* options, bool warm, double* z,
+                            perp_report* report)
+{
+    perpi_made made;
+    return give_report(solve_mlcp(&solver->base, problem, options, warm, z, &made), &made, report);
+}
+
+perp_status perp_ncp_solve(perp_ncp_solver* solver, const perp_ncp* problem,
+                           const perp_solve_options* options, bool warm, double* z,
+                           perp_report* report)
+{
+    perpi_made made;
+    return give_report(solve_ncp(&solver->base, problem, options, warm, z, &made), &made, report);
+}
+
+perp_status perp_friction_solve(perp_friction_solver* solver, const perp_friction_problem* problem,
+                                const perp_solve_options* options, bool warm, double* r,
+                                perp_contact_residual* residual, perp_report* report)
+{
+    perpi_made made;
+    const perp_status status = solve_friction(&solver->base, problem, options, warm, r, &made);
+    if (status == PERP_OK && residual != NULL) {
+        *residual = made.residual;
+    }
+    return give_report(status, &made, report);
+}
+
+/* ---- the contact problem -----------------------------------------------------------------------------*/
+
+/* One call of perp_contact_solve. */
+typedef struct contact_call {
+    perpi_solver* s;
+    perp_contact_problem problem; /* the caller's, with its mass blocks factored */
+    perp_solve_options options;
+    double begin;
+    bool warm;
+    double *v, *p;            /* the caller's: guess, then answer */
+    int32_t islands;          /* 1: the problem itself */
+    perp_contact_problem one; /* the island at hand */
+    double* x;                /* the answer: v, p */
+    perpi_made made;
+} contact_call;
+
+/* Checks the problem and factors its mass blocks, the only time in a solve; the problem of an inner
+ * solve may have its factors already. */
+static perp_status check_and_factor(contact_call* c, bool inner)
+{
+    perp_contact_problem* P = &c->problem;
+    const bool known = inner && P->M_factor != NULL;
+    const bool sane = P->dof_count >= 0 && P->dof_count <= 6 * (int64_t)P->block_count;
+    double* L = NULL;
+    perp_status status = PERP_OK;
+    if (!known && sane) {
+        status = perpi_arena_take(&c->s->arena, 6 * (size_t)P->dof_count, sizeof *L, &L);
+    }
+    if (status == PERP_OK) {
+        status = perpi_contact_check(c->s->context, P, known, L);
+    }
+    P->M_factor = known ? P->M_factor : L;
+    return status;
+}
+
+static perp_status open_call(contact_call* c, const perp_solve_options* options, bool inner)
+{
+    perp_context* context = c->s->context;
+    const perpi_problem problem = {PERPI_FORM_CONTACT, {.contact = &c->problem}};
+    c->begin = perpi_clock_now();
+    perp_status status = perpi_check_options(context, options, &c->options);
+    if (status == PERP_OK) {
+        status = perpi_arena_reset(&c->s->arena);
+    }
+    if (status == PERP_OK) {
+        status = check_and_factor(c, inner);
+    }
+    if (status == PERP_OK) {
+        status = perpi_check_takes(context, c->s->name, c->s->takes, &problem);
+    }
+    if (status == PERP_OK && c->warm) {
+        status = perpi_check_guess(context, "v", c->v, c->problem.dof_count);
+    }
+    if (status == PERP_OK && c->warm) {
+        status = perpi_check_guess(context, "p", c->p, c->problem.row_count);
+    }
+    if (status == PERP_OK) {
+        status = perpi_islands_split(c->s->islands, &c->problem, &c->islands);
+    }
+    if (status == PERP_OK && c->islands > 1) {
+        const size_t n = (size_t)c->problem.dof_count + (size_t)c->problem.row_count;
+        status = perpi_arena_take(&c->s->arena, n, sizeof *c->x, &c->x);
+        c->made.report.outcome = PERP_OUTCOME_SOLVED;
+    }
+    c->islands = c->islands > 1 ? c->islands : 1;
+    return status;
+}
+
+/* Island i, and the plan for it; a problem without rows has none. */
+static perp_status open_island(contact_call* c, int32_t i, search* f, const perpi_entry** plan)
+{
+    static const perpi_entry none[] = {{0}};
+    perp_status status = PERP_OK;
+    c->one = c->problem;
+    if (c->islands > 1) {
+        status = perpi_islands_take(c->s->islands, i, &c->one);
+    }
+    *f = (search){.s = c->s,
+                  .problem = {PERPI_FORM_CONTACT, {.contact = &c->one}},
+                  .options = c->options,
+                  .n = (size_t)c->one.dof_count + (size_t)c->one.row_count,
+                  .warm = c->warm,
+                  .guess = c->v,
+                  .guess_p = c->p,
+                  .island = c->islands > 1};
+    int32_t* work = NULL;
+    if (status == PERP_OK) {
+        status =
+            perpi_arena_take(&c->s->arena, 2 * (size_t)c->one.block_count, sizeof *work, &work);
+    }
+    if (status == PERP_OK) {
+        *plan = c->one.row_count == 0 ? none
+                : c->s->planned       ? perpi_plan_contact(&c->one, c->warm, work)
+                                      : c->s->single;
+        perpi_take_time(&c->options, c->begin, &f->options);
+        status = begin_search(f);
+    }
+    return status;
+}
+
+/* Iterations of islands add up; the outcome is that of the first that failed. */
+static void close_island(contact_call* c, int32_t i, int32_t listed, search* f)
+{
+    perpi_made made = end_search(f);
+    if (c->one.row_count == 0) {
+        made.report.outcome = PERP_OUTCOME_SOLVED;
+        perpi_motion_of(&c->one, c->one.M_factor, NULL, f->x);
+    }
+    if (c->islands == 1) {
+        c->made = made;
+        c->x = f->x;
+        return;
+    }
+    const perp_attempt_list* list = c->options.attempts;
+    for (int32_t k = listed; list != NULL && k < list->count && k < list->capacity; ++k) {
+        list->attempt[k].island = i;
+    }
+    perpi_islands_scatter(c->s->islands, f->x, f->x + c->one.dof_count, c->x,
+                          c->x + c->problem.dof_count);
+    c->made.report.iterations += made.report.iterations;
+    if (made.overruled) {
+        return; /* the check of the whole will say where, in its own numbering */
+    }
+    if (c->made.report.outcome == PERP_OUTCOME_SOLVED &&
+        made.report.outcome != PERP_OUTCOME_SOLVED) {
+        c->made.report.outcome = made.report.outcome;
+        memcpy(c->made.report.detail, made.report.detail, sizeof made.report.detail);
+    }
+}
+
+/* Hands out point, residual and report. With several islands the residual is checked once more: its
+ * scales are those of the whole. */
+static perp_status close_call(contact_call* c, perp_contact_residual* residual, perp_report* report)
+{
+    const perp_contact_problem* P = &c->problem;
+    const perpi_problem problem = {PERPI_FORM_CONTACT, {.contact = P}};
+    double *v = c->x, *p = c->x + P->dof_count;
+    perp_status status = perpi_check_point(c->s, &problem, c->options.tolerance, c->x, &c->made);
+    if (status == PERP_OK && !isfinite(c->made.residual.worst)) {
+        /* Nothing usable: return the motion without impulses, and its residual. */
+        memset(p, 0, (size_t)P->row_count * sizeof *p);
+        perpi_motion_of(P, P->M_factor, NULL, v);
+        status = perpi_contact_residual_at(c->s, P, v, p, &c->made.residual);
+        c->made.report.residual = c->made.residual.worst;
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (P->dof_count > 0) {
+        memcpy(c->v, v, (size_t)P->dof_count * sizeof *v);
+    }
+    if (P->row_count > 0) {
+        memcpy(c->p, p, (size_t)P->row_count * sizeof *p);
+    }
+    finish_report(c->s, &c->options, c->begin, &c->made.report);
+    if (residual != NULL) {
+        *residual = c->made.residual;
+    }
+    if (report != NULL) {
+        *report = c->made.report;
+    }
+    return PERP_OK;
+}
+
+/* A problem without groups, for a grouped method; user: a solver made for that. */
+static perp_status solve_without_groups(void* user, const perp_contact_problem* problem,
+                                        const perp_solve_options* options, bool warm, double* v,
+                                        double* p, perp_report* report)
+{
+    contact_call c = {.s = user, .problem = *problem, .warm = warm, .v = v, .p = p};
+    perp_status status = open_call(&c, options, true);
+    for (int32_t i = 0; status == PERP_OK && i < c.islands; ++i) {
+        search f;
+        const perpi_entry* plan = NULL;
+        status = open_island(&c, i, &f, &plan);
+        if (status == PERP_OK) {
+            status = run_plan(&f, plan);
+        }
+        if (status == PERP_OK) {
+            close_island(&c, i, 0, &f);
+        }
+    }
+    return status == PERP_OK ? close_call(&c, NULL, report) : status;
+}
+
+/* The first entry, if it is a grouped method; then *plan is what follows. */
+static perp_status run_grouped(search* f, const perpi_entry** plan)
+{
+    perpi_solver* s = f->s;
+    perpi_slot* slot = NULL;
+    perp_solve_options left = f->options;
+    perp_status status = (*plan)->name != NULL ? perpi_find_slot(s, (*plan)->name, &slot) : PERP_OK;
+    if (status != PERP_OK || slot == NULL || slot->form != PERPI_FORM_CONTACT ||
+        slot->method->grouped == NULL) {
+        return status;
+    }
+    if (s->inner == NULL) {
+        status =
+            perpi_solver_create(s->context, PERPI_FORM_CONTACT, PERPI_AUTO, NULL, 0, &s->inner);
+    }
+    if (status == PERP_OK && limits_left(f, *plan, &left)) {
+        const perp_inner_solve inner = {s->inner, solve_without_groups};
+        perpi_made made = {.report = {.solver = slot->name}};
+        double* p = f->trial + f->problem.contact->dof_count;
+        fill_guess(f, f->warm, f->trial);
+        status = slot->method->grouped(slot->self, f->problem.contact, &inner, &left, f->warm,
+                                       f->trial, p, &made.report);
+        status = end_attempt(f, false, status, left.tolerance, &made);
+    }
+    ++*plan;
+    return status;
+}
+
+perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_problem* problem,
+                               const perp_solve_options* options, bool warm, double* v, double* p,
+                               perp_contact_residual* residual, perp_report* report)
+{
+    contact_call c = {.s = &solver->base, .problem = *problem, .warm = warm, .v = v, .p = p};
+    perp_status status = open_call(&c, options, false);
+    for (int32_t i = 0; status == PERP_OK && i < c.islands; ++i) {
+        search f;
+        const perpi_entry* plan = NULL;
+        const int32_t listed = c.options.attempts != NULL ? c.options.attempts->count : 0;
+        status = open_island(&c, i, &f, &plan);
+        if (status == PERP_OK) {
+            status = run_grouped(&f, &plan);
+        }
+        if (status == PERP_OK) {
+            status = run_plan(&f, plan);
+        }
+        if (status == PERP_OK) {
+            close_island(&c, i, listed, &f);
+        }
+    }
+    return status == PERP_OK ? close_call(&c, residual, report) : status;
+}

@@ -1,0 +1,186 @@
+/* src/solve/solve.h - one solve: check, islands, for each entry of the plan reformulate, run, check the
+ * residual, keep the best.
+ *
+ * The order of calls, from the public function to the method:
+ *     perp_contact_solve, perp_lcp_solve, ...   solve.c: check the input; islands
+ *       perpi_run_plan                          solve.c: for each entry of the plan
+ *         a perpi_runner                        run_contact.c, run_vector.c: reformulate, run, reconstruct
+ *           the method's function for its form
+ * A method never evaluates its own result: the outcome is SOLVED exactly if the residual that is
+ * recomputed from the problem is within the tolerance.
+ */
+#ifndef PERPI_SOLVE_H
+#define PERPI_SOLVE_H
+
+#include "base/arena.h"
+#include "perp/solve.h"
+#include "problem/island.h"
+#include "problem/reformulate/affine.h"
+#include "problem/reformulate/reduced_units.h"
+#include "solve/methods.h"
+#include "solve/plan.h"
+
+/* ---- data ------------------------------------------------------------------------------------------*/
+
+/* A problem of any form. */
+typedef struct perpi_problem {
+    perpi_form form;
+    union {
+        const perp_lcp* lcp;
+        const perp_mlcp* mlcp;
+        const perp_ncp* ncp;
+        const perp_friction_problem* friction;
+        const perp_contact_problem* contact; /* its point: v, then p */
+    };
+} perpi_problem;
+
+/* A reduced problem, made once per island. */
+typedef struct perpi_reduced {
+    perp_reformulation* reformulation;
+    perpi_reduced_units units;
+    perp_friction_problem scaled;
+} perpi_reduced;
+
+/* A method of the plan with its state, and how it takes the solver's form. */
+typedef struct perpi_slot {
+    const char* name;
+    const perp_method* method;
+    perpi_form form; /* in which the method is run */
+    void *self, *settings;
+    uint32_t takes;
+    /* A method of LCPs or MLCPs that exists for NCPs too takes the round cones there. NULL: not so. */
+    const perp_method* round;
+    void *round_self, *round_settings;
+    const perpi_reduced* reduced; /* run on this reduced problem; NULL: on that of the island */
+} perpi_slot;
+
+/* How one run of a method ended. */
+typedef struct perpi_made {
+    perp_report report;
+    perp_contact_residual residual; /* of the forms with one vector: worst alone */
+    bool checked;                   /* the residual is that of the point */
+    bool overruled; /* the method says solved, the residual check does not; detail says where */
+} perpi_made;
+
+typedef enum perpi_ready { /* reformulations of the problem at hand that are made already */
+                           PERPI_READY_REDUCED = 1,
+                           PERPI_READY_LCP = 2,
+                           PERPI_READY_MLCP = 4,
+                           PERPI_READY_NCP = 8,
+} perpi_ready;
+
+typedef struct perpi_solver perpi_solver;
+struct perpi_solver {
+    perp_context* context;
+    perpi_form form; /* of the problems that it is given */
+    const char* name;
+    bool planned;          /* "auto"; else `single` is the plan */
+    perpi_entry single[2]; /* the method that was asked for */
+    uint32_t takes;        /* cones and groups */
+    perpi_slot slot[PERPI_PLAN_MOST];
+    int32_t slot_count;
+    perpi_slot start;  /* of an NCP: the method that finds where to begin */
+    perpi_arena arena; /* points and scratch of the running solve */
+    /* the problem at hand in other forms */
+    unsigned ready;
+    perp_reformulation* reformulation; /* contact to LCP, MLCP, NCP */
+    perpi_reduced reduced;
+    perpi_reduced start_reduced; /* of a problem whose groups are decided */
+    perp_lcp lcp;
+    perp_mlcp mlcp;
+    perp_ncp ncp;
+    perpi_lcp_columns columns;
+    perp_reformulation* linear; /* between MLCP and LCP */
+    /* contact problems */
+    perpi_islands* islands;
+    perpi_solver* inner; /* for problems without groups, of a grouped method; made when needed */
+};
+
+/* Reformulates if the method takes another form, runs it from x, and brings the answer back to x. */
+typedef perp_status (*perpi_runner)(perpi_solver* s, perpi_slot* slot, const perpi_problem* problem,
+                                    const perp_solve_options* options, bool warm, double* x,
+                                    perpi_made* made);
+
+/* The public types are one and the same object. */
+struct perp_lcp_solver {
+    perpi_solver base;
+};
+struct perp_mlcp_solver {
+    perpi_solver base;
+};
+struct perp_ncp_solver {
+    perpi_solver base;
+};
+struct perp_friction_solver {
+    perpi_solver base;
+};
+struct perp_contact_solver {
+    perpi_solver base;
+};
+
+/* ---- the solver object and its slots (solver.c) ------------------------------------------------------*/
+
+PERP_NODISCARD perp_status perpi_solver_create(perp_context* context, perpi_form form,
+                                               const char* name, const perp_option* option,
+                                               int32_t count, perpi_solver** solver);
+/* The slot of an entry of the plan; its method is created when first needed. */
+PERP_NODISCARD perp_status perpi_find_slot(perpi_solver* s, const char* name, perpi_slot** slot);
+/* Finds the method of that name for a form of problems and creates its state. option: count settings. */
+PERP_NODISCARD perp_status perpi_slot_create(perp_context* context, perpi_form form,
+                                             const char* name, const perp_option* option,
+                                             int32_t count, perpi_slot* slot);
+void perpi_slot_destroy(perp_context* context, perpi_slot* slot);
+
+/* ---- input (check_input.c) ---------------------------------------------------------------------------*/
+
+/* *chosen: the options or the defaults, checked; empties the list of attempts. */
+PERP_NODISCARD perp_status perpi_check_options(perp_context* context,
+                                               const perp_solve_options* options,
+                                               perp_solve_options* chosen);
+PERP_NODISCARD perp_status perpi_check_guess(perp_context* context, const char* name,
+                                             const double* x, int32_t n);
+/* Refuses the first constraint whose cone is not in takes, and groups. */
+PERP_NODISCARD perp_status perpi_check_takes(perp_context* context, const char* solver,
+                                             uint32_t takes, const perpi_problem* problem);
+
+/* ---- runners -----------------------------------------------------------------------------------------*/
+
+/* run_vector.c: what a method needs of M. */
+PERP_NODISCARD perp_status perpi_check_lcp_needs(perp_context* context, const perp_method* method,
+                                                 const perp_lcp* lcp);
+PERP_NODISCARD perp_status perpi_check_mlcp_needs(perp_context* context, const perp_method* method,
+                                                  const perp_mlcp* mlcp);
+PERP_NODISCARD perp_status perpi_run_lcp(perpi_solver* s, perpi_slot* slot,
+                                         const perpi_problem* problem,
+                                         const perp_solve_options* options, bool warm, double* x,
+                                         perpi_made* made);
+PERP_NODISCARD perp_status perpi_run_mlcp(perpi_solver* s, perpi_slot* slot,
+                                          const perpi_problem* problem,
+                                          const perp_solve_options* options, bool warm, double* x,
+                                          perpi_made* made);
+PERP_NODISCARD perp_status perpi_run_ncp(perpi_solver* s, perpi_slot* slot,
+                                         const perpi_problem* problem,
+                                         const perp_solve_options* options, bool warm, double* x,
+                                         perpi_made* made);
+PERP_NODISCARD perp_status perpi_run_friction(perpi_solver* s, perpi_slot* slot,
+                                              const perpi_problem* problem,
+                                              const perp_solve_options* options, bool warm,
+                                              double* x, perpi_made* made);
+/* run_contact.c: the runner for a contact problem. */
+perpi_runner perpi_contact_runner(const perpi_slot* slot, const perp_contact_problem* problem);
+
+/* ---- the residual check (check_point.c) ----------------------------------------------------------------
+ * The one place where a solve evaluates a point. */
+
+/* Fills made->residual, unless that is done, and sets the outcome. */
+PERP_NODISCARD perp_status perpi_check_point(perpi_solver* s, const perpi_problem* problem,
+                                             double tolerance, double* x, perpi_made* made);
+/* The residual of a contact problem's point v, p. */
+PERP_NODISCARD perp_status perpi_contact_residual_at(perpi_solver* s,
+                                                     const perp_contact_problem* problem,
+                                                     const double* v, const double* p,
+                                                     perp_contact_residual* residual);
+/* What is left of a time limit, if there is one; a limit of 0 would be none. */
+void perpi_take_time(const perp_solve_options* options, double begin, perp_solve_options* left);
+
+#endif
