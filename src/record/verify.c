@@ -269,8 +269,8 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
         status = limit(x);
     }
     if (status == PERP_OK) {
-        *residual =
-            perp_contact_check_residual(&x->formulation->problem, x->v_problem, x->p_problem, x->work);
+        *residual = perp_contact_check_residual(&x->formulation->problem, x->v_problem,
+                                                x->p_problem, x->work);
     }
     return status;
 }

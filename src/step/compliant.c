@@ -83,7 +83,11 @@ static perp_status solve(perpi_step* step)
         }
         extend_to_end(step);
         const int32_t iterations = step->report.iterations;
-        status = perpi_solve_semi_implicit_from(step, step->to->v);
+        const perpi_step_input in = perpi_step_inputs(step);
+        status = perpi_step_formulate(step, &in, step->to->v);
+        if (status == PERP_OK) {
+            status = perpi_step_solve_to(step, step->tolerance);
+        }
         step->report.iterations += iterations;
     }
     return status;

@@ -136,8 +136,8 @@ static perp_status judge(perpi_step* step, const perpi_step_input* in,
         perpi_grow(step->context, &step->equilibrium.basis, &step->equilibrium.basis_capacity,
                    perp_contact_residual_work(problem) + 1, sizeof *step->equilibrium.basis);
     if (room == PERP_OK) {
-        *residual =
-            perp_contact_check_residual(problem, step->v_problem, step->p_problem, step->equilibrium.basis);
+        *residual = perp_contact_check_residual(problem, step->v_problem, step->p_problem,
+                                                step->equilibrium.basis);
     }
     return room;
 }

@@ -100,8 +100,8 @@ static perp_status formulate_at_end(perpi_step* step)
                                     .memory = step->to->memory,
                                     .v_start = step->from->v};
         perpi_pack(f, step->model, &answer, step->v_problem, step->p_problem);
-        step->residual =
-            perp_contact_check_residual(&f->problem, step->v_problem, step->p_problem, step->outer.check);
+        step->residual = perp_contact_check_residual(&f->problem, step->v_problem, step->p_problem,
+                                                     step->outer.check);
     }
     return status;
 }

@@ -216,8 +216,6 @@ static inline const double* perpi_step_offset(const perpi_step* step)
 PERP_NODISCARD perp_status perpi_advance(const perpi_step_input* in, double* q, double* v);
 /* semi_implicit.c: one problem, at the start of the step. */
 PERP_NODISCARD perp_status perpi_solve_semi_implicit(perpi_step* step);
-/* The same from a guess of the velocities at the end of the step. */
-PERP_NODISCARD perp_status perpi_solve_semi_implicit_from(perpi_step* step, const double* v);
 /* outer.c: the semi-implicit answer first, then problems at the end that the last answer led to, until one
  * satisfies the laws there. */
 PERP_NODISCARD perp_status perpi_solve_at_end(perpi_step* step);
