@@ -30,34 +30,16 @@ static const perpi_entry lcp_plan[] = {{"lemke", 0},          {"pivot", 0},     
                                        {"interior-point", 0}, {"fischer-newton", 0}, {0}};
 static const perpi_entry lcp_large_plan[] = {
     {"path", 0}, {"pivot", 0}, {"lemke", 0}, {"interior-point", 0}, {"fischer-newton", 0}, {0}};
-static const perpi_entry mlcp_plan[] = {{"pivot", 0},          {"path", 0},           {"lemke", 0},
-                                        {"interior-point", 0}, {"fischer-newton", 0}, {0}};
-static const perpi_entry ncp_plan[] = {
+const perpi_entry perpi_plan_mlcp[] = {{"pivot", 0},          {"path", 0},           {"lemke", 0},
+                                       {"interior-point", 0}, {"fischer-newton", 0}, {0}};
+const perpi_entry perpi_plan_ncp[] = {
     {"path", 0}, {"fischer-newton", 0}, {"minmap-newton", 0}, {0}};
-static const perpi_entry friction_plan[] = {
+const perpi_entry perpi_plan_friction[] = {
     {"newton", PERPI_TIGHT}, {"newton", 0}, {"nsgs", 0}, {"admm", 0}, {"fixed-point", 0}, {0}};
 
 const perpi_entry* perpi_plan_lcp(const perp_lcp* problem)
 {
     return problem->n <= LARGE ? lcp_plan : lcp_large_plan;
-}
-
-const perpi_entry* perpi_plan_mlcp(const perp_mlcp* problem)
-{
-    (void)problem;
-    return mlcp_plan;
-}
-
-const perpi_entry* perpi_plan_ncp(const perp_ncp* problem)
-{
-    (void)problem;
-    return ncp_plan;
-}
-
-const perpi_entry* perpi_plan_friction(const perp_friction_problem* problem)
-{
-    (void)problem;
-    return friction_plan;
 }
 
 /* ---- the contact problem -----------------------------------------------------------------------------*/

@@ -29,9 +29,7 @@ typedef struct perpi_entry {
 } perpi_entry;
 
 const perpi_entry* perpi_plan_lcp(const perp_lcp* problem);
-const perpi_entry* perpi_plan_mlcp(const perp_mlcp* problem);
-const perpi_entry* perpi_plan_ncp(const perp_ncp* problem);
-const perpi_entry* perpi_plan_friction(const perp_friction_problem* problem);
+extern const perpi_entry perpi_plan_mlcp[], perpi_plan_ncp[], perpi_plan_friction[];
 /* For one island. A plan for problems with groups begins with its `grouped` method. work: 2 block_count. */
 const perpi_entry* perpi_plan_contact(const perp_contact_problem* problem, bool warm,
                                       int32_t* work);

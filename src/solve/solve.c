@@ -293,7 +293,7 @@ static perp_status solve_vector(search* f, const perpi_entry* plan, double begin
     return status;
 }
 
-#define DEFINE_SOLVE(form, FORM, problem_type, size, check_fn)                                     \
+#define DEFINE_SOLVE(form, FORM, problem_type, size, plan, check_fn)                               \
     static perp_status solve_##form(perpi_solver* s, const problem_type* problem,                  \
                                     const perp_solve_options* options, bool warm, double* z,       \
                                     perpi_made* made)                                              \
@@ -309,13 +309,14 @@ static perp_status solve_vector(search* f, const perpi_entry* plan, double begin
         }                                                                                          \
         f.n = (size_t)problem->size;                                                               \
         f.guess = z;                                                                               \
-        return solve_vector(&f, perpi_plan_##form(problem), begin, z, made);                       \
+        return solve_vector(&f, plan, begin, z, made);                                             \
     }
 
-DEFINE_SOLVE(lcp, LCP, perp_lcp, n, perp_lcp_check)
-DEFINE_SOLVE(mlcp, MLCP, perp_mlcp, M.cols, perp_mlcp_check)
-DEFINE_SOLVE(ncp, NCP, perp_ncp, n, perpi_ncp_check)
-DEFINE_SOLVE(friction, FRICTION, perp_friction_problem, row_count, perp_friction_check)
+DEFINE_SOLVE(lcp, LCP, perp_lcp, n, perpi_plan_lcp(problem), perp_lcp_check)
+DEFINE_SOLVE(mlcp, MLCP, perp_mlcp, M.cols, perpi_plan_mlcp, perp_mlcp_check)
+DEFINE_SOLVE(ncp, NCP, perp_ncp, n, perpi_plan_ncp, perpi_ncp_check)
+DEFINE_SOLVE(friction, FRICTION, perp_friction_problem, row_count, perpi_plan_friction,
+             perp_friction_check)
 #undef DEFINE_SOLVE
 
 static perp_status give_report(perp_status status, const perpi_made* made, perp_report* report)
@@ -326,29 +327,20 @@ static perp_status give_report(perp_status status, const perpi_made* made, perp_
     return status;
 }
 
-perp_status perp_lcp_solve(perp_lcp_solver* solver, const perp_lcp* problem,
-                           const perp_solve_options* options, bool warm, double* z,
-                           perp_report* report)
-{
-    perpi_made made;
-    return give_report(solve_lcp(&solver->base, problem, options, warm, z, &made), &made, report);
-}
+#define DEFINE_PUBLIC_SOLVE(form)                                                                  \
+    perp_status perp_##form##_solve(perp_##form##_solver* solver, const perp_##form* problem,      \
+                                    const perp_solve_options* options, bool warm, double* z,       \
+                                    perp_report* report)                                           \
+    {                                                                                              \
+        perpi_made made;                                                                           \
+        return give_report(solve_##form(&solver->base, problem, options, warm, z, &made), &made,   \
+                           report);                                                                \
+    }
 
-perp_status perp_mlcp_solve(perp_mlcp_solver* solver, const perp_mlcp* problem,
-                            const perp_solve_options* options, bool warm, double* z,
-                            perp_report* report)
-{
-    perpi_made made;
-    return give_report(solve_mlcp(&solver->base, problem, options, warm, z, &made), &made, report);
-}
-
-perp_status perp_ncp_solve(perp_ncp_solver* solver, const perp_ncp* problem,
-                           const perp_solve_options* options, bool warm, double* z,
-                           perp_report* report)
-{
-    perpi_made made;
-    return give_report(solve_ncp(&solver->base, problem, options, warm, z, &made), &made, report);
-}
+DEFINE_PUBLIC_SOLVE(lcp)
+DEFINE_PUBLIC_SOLVE(mlcp)
+DEFINE_PUBLIC_SOLVE(ncp)
+#undef DEFINE_PUBLIC_SOLVE
 
 perp_status perp_friction_solve(perp_friction_solver* solver, const perp_friction_problem* problem,
                                 const perp_solve_options* options, bool warm, double* r,

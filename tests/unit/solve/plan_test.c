@@ -46,12 +46,8 @@ TEST(every_entry_of_a_plan_is_a_method_and_every_plan_ends)
     perp_context* context = NULL;
     REQUIRE_OK(perp_context_create(NULL, &context));
     const perp_lcp lcp = {.n = 3}, large = {.n = 5000};
-    const perp_mlcp mlcp = {0};
-    const perp_ncp ncp = {0};
-    const perp_friction_problem friction = {0};
     const perpi_entry* const plans[] = {perpi_plan_lcp(&lcp), perpi_plan_lcp(&large),
-                                        perpi_plan_mlcp(&mlcp), perpi_plan_ncp(&ncp),
-                                        perpi_plan_friction(&friction)};
+                                        perpi_plan_mlcp, perpi_plan_ncp, perpi_plan_friction};
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; ++i) {
         int32_t count = 0;
         for (const perpi_entry* e = plans[i]; e->name != NULL; ++e, ++count) {
