@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "collide/collide.h"
+#include "contact/rules.h"
 #include "common/table.h"
 #include "perp/perp.h"
 
@@ -57,9 +58,9 @@ static double time_pair(perp_context* context, int n, size_t* touches)
     require(perpi_shape_make(context, &def, 2, &a), context);
     def = ellipse(v, n, 1.0, 0.7, 0.0);
     require(perpi_shape_make(context, &def, 2, &b), context);
-    perpi_touch_list list = {.context = context, .rule = PERPI_TOUCH_PEG};
+    perpi_touch_list list = {.context = context, .rule = &perpi_rule_peg};
     bool flipped;
-    const perpi_pair_fn find = perpi_pair_find(list.rule, a.type, b.type, &flipped);
+    const perpi_pair_fn find = perpi_pair_find(true, a.type, b.type, &flipped);
     const perpi_pose pa = {v3(0, 0, 0), q4_identity(), m3_identity()};
     perpi_pose pb = {v3(2.0, 0, 0), q4_identity(), m3_identity()};
     double best = INFINITY;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "collide/collide.h"
+#include "contact/rules.h"
 #include "common/table.h"
 #include "perp/perp.h"
 
@@ -68,7 +69,7 @@ static perpi_pose touching(perp_context* context, perpi_pair_fn find, const perp
     const vec3 way = v3_unit(v3(uniform(-1, 1), uniform(-1, 1), uniform(-1, 1)));
     const quat q = q4_exp(v3(uniform(-3, 3), uniform(-3, 3), uniform(-3, 3)));
     perpi_pose pose = {v3_scale(3.0, way), q, q4_matrix(q)};
-    perpi_touch_list probe = {.context = context, .rule = PERPI_TOUCH_PEG, .turn = INFINITY};
+    perpi_touch_list probe = {.context = context, .rule = &perpi_rule_peg, .turn = INFINITY};
     double lo = 1.5, hi = 2.1;
     for (int k = 0; k < 16; ++k) {
         pose.x = v3_scale(0.5 * (lo + hi), way);
@@ -89,9 +90,9 @@ static perpi_pose touching(perp_context* context, perpi_pair_fn find, const perp
 static double time_pair(perp_context* context, int n, double* touches)
 {
     perpi_shape a = make_round(context, n, 1.0, 1.0), b = make_round(context, n, 0.8, 1.0);
-    perpi_touch_list list = {.context = context, .rule = PERPI_TOUCH_PEG, .turn = 0.005};
+    perpi_touch_list list = {.context = context, .rule = &perpi_rule_peg, .turn = 0.005};
     bool flipped;
-    const perpi_pair_fn find = perpi_pair_find(list.rule, a.type, b.type, &flipped);
+    const perpi_pair_fn find = perpi_pair_find(true, a.type, b.type, &flipped);
     const perpi_pose pose_a = {v3(0, 0, 0), q4_identity(), m3_identity()};
     perpi_pose pose[POSES];
     double best = INFINITY;

@@ -80,7 +80,8 @@ static const char* const* coordinate_names(const perp_joint_info* info)
         [PERP_JOINT_PLANAR] = {"travel_x", "travel_y", "angle"},
         [PERP_JOINT_ROPE] = {"distance"},
     };
-    return names[info->type];
+    static const char* const other[3] = {"coordinate", "coordinate2", "coordinate3"};
+    return names[info->type][0] != NULL ? names[info->type] : other;
 }
 
 /* ---- rows -------------------------------------------------------------------------------------*/

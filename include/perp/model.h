@@ -193,16 +193,19 @@ PERP_API PERP_NODISCARD perp_status perp_model_add_wrench(perp_model* model,
  * Planar models know fixed, revolute, prismatic and rope. A particle has no orientation: it takes
  * spherical (planar: revolute) and rope, at its centre. */
 
+/* One line for each type: PERP_JOINT_FIXED, ... New ones come last. */
+#define PERP_JOINT_TYPES(X)                                                                        \
+    X(FIXED, fixed)                                                                                \
+    X(REVOLUTE, revolute)                                                                          \
+    X(PRISMATIC, prismatic)                                                                        \
+    X(CYLINDRICAL, cylindrical)                                                                    \
+    X(SPHERICAL, spherical)                                                                        \
+    X(UNIVERSAL, universal)                                                                        \
+    X(PLANAR, planar)                                                                              \
+    X(ROPE, rope)
+#define PERP_JOINT_ENUMERATOR(NAME, name) PERP_JOINT_##NAME,
 typedef enum perp_joint_type {
-    PERP_JOINT_FIXED = 0,
-    PERP_JOINT_REVOLUTE,
-    PERP_JOINT_PRISMATIC,
-    PERP_JOINT_CYLINDRICAL,
-    PERP_JOINT_SPHERICAL,
-    PERP_JOINT_UNIVERSAL,
-    PERP_JOINT_PLANAR,
-    PERP_JOINT_ROPE,
-    PERP_JOINT_TYPE_COUNT,
+    PERP_JOINT_TYPES(PERP_JOINT_ENUMERATOR) PERP_JOINT_TYPE_COUNT,
 } perp_joint_type;
 
 typedef enum perp_motor_type {

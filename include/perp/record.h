@@ -14,32 +14,6 @@
 extern "C" {
 #endif
 
-/* How a scene asks to be simulated; strings and arrays stay the scene's. */
-PERP_API perp_sim_def perp_sim_def_from_scene(const perp_scene* scene);
-/* The simulation that a scene asks for. What is wrong is named by its JSON pointer:
- * "/solver: unknown solver 'lemk': did you mean 'lemke'?". */
-PERP_API PERP_NODISCARD perp_status perp_sim_create_from_scene(perp_context* context,
-                                                               const perp_scene* scene,
-                                                               perp_sim** sim);
-/* The same with a definition that came from perp_sim_def_from_scene and was changed. */
-PERP_API PERP_NODISCARD perp_status perp_sim_create_from_scene_def(perp_context* context,
-                                                                   const perp_scene* scene,
-                                                                   const perp_sim_def* def,
-                                                                   perp_sim** sim);
-
-/* The scene of a model that was built in C, and of how it is to be simulated (NULL: as
- * perp_sim_def_default), with its text: perp_scene_text, perp_scene_save. record_every: as in a scene file,
- * >= 1. The scene has a model of its own. Simulating it gives the same bits (docs/api.md names the
- * exceptions); names, colours and expressions are kept, a mesh file has become its vertices and faces.
- * PERP_ERROR_INPUT: a scene file cannot say it, as a model without bodies or a name that is not UTF-8. */
-PERP_API PERP_NODISCARD perp_status perp_scene_from_model(perp_context* context,
-                                                          const perp_model* model,
-                                                          const perp_sim_def* def,
-                                                          int32_t record_every, perp_scene** scene);
-/* The same of the model and the definition that a simulation was created with. */
-PERP_API PERP_NODISCARD perp_status perp_scene_from_sim(perp_context* context, const perp_sim* sim,
-                                                        int32_t record_every, perp_scene** scene);
-
 /* ---- writing -------------------------------------------------------------------------------------*/
 
 typedef struct perp_recorder perp_recorder;

@@ -3,7 +3,7 @@
 #define PERP_SCENE_H
 
 #include "perp/model.h"
-#include "perp/solve.h"
+#include "perp/sim.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,27 +56,35 @@ PERP_API int32_t perp_scene_record_every(const perp_scene* scene);
 /* Writes that text to a file, replacing it. */
 PERP_API PERP_NODISCARD perp_status perp_scene_save(const perp_scene* scene, const char* path);
 
-/* How it asks to be simulated. Strings and arrays belong to the scene. */
-typedef struct perp_scene_run {
-    double step, duration;
-    double error, step_min, step_max; /* of an adaptive step; error 0: fixed */
-    const char* stepper;
-    const perp_option* stepper_option;
-    int32_t stepper_option_count;
-    const char* contact;
-    bool single_primary; /* of the contact model */
-    const char* solver;
-    const perp_option* solver_option;
-    int32_t solver_option_count;
-    const char* cone;
-    int32_t directions;
-    double e[3];   /* of an ellipsoid cone: e_t, e_o, e_r */
-    double margin; /* NaN: automatic */
-    double tolerance;
-    bool allow_overlap;
-    bool joint_correction;
-    bool linear_rotation;
-} perp_scene_run;
+/* ---- how it asks to be simulated ------------------------------------------------------------------*/
+
+/* The definition of the simulation. Strings and arrays belong to the scene. */
+PERP_API perp_sim_def perp_sim_def_from_scene(const perp_scene* scene);
+/* The simulation that a scene asks for. What is wrong is named by its JSON pointer:
+ * "/solver: unknown solver 'lemk': did you mean 'lemke'?". */
+PERP_API PERP_NODISCARD perp_status perp_sim_create_from_scene(perp_context* context,
+                                                               const perp_scene* scene,
+                                                               perp_sim** sim);
+/* The same with a definition that came from perp_sim_def_from_scene and was changed. */
+PERP_API PERP_NODISCARD perp_status perp_sim_create_from_scene_def(perp_context* context,
+                                                                   const perp_scene* scene,
+                                                                   const perp_sim_def* def,
+                                                                   perp_sim** sim);
+/* The scene of a model that was built in C, and of how it is to be simulated (NULL: as
+ * perp_sim_def_default), with its text: perp_scene_text, perp_scene_save. record_every: as in a scene file,
+ * >= 1. The scene has a model of its own. Simulating it gives the same bits (docs/api.md names the
+ * exceptions); names, colours and expressions are kept, a mesh file has become its vertices and faces.
+ * PERP_ERROR_INPUT: a scene file cannot say it, as a model without bodies or a name that is not UTF-8. */
+PERP_API PERP_NODISCARD perp_status perp_scene_from_model(perp_context* context,
+                                                          const perp_model* model,
+                                                          const perp_sim_def* def,
+                                                          int32_t record_every, perp_scene** scene);
+/* The same of the model and the definition that a simulation was created with. */
+PERP_API PERP_NODISCARD perp_status perp_scene_from_sim(perp_context* context, const perp_sim* sim,
+                                                        int32_t record_every, perp_scene** scene);
+
+/* The same definition by the names of version 0.1. */
+typedef perp_sim_def perp_scene_run;
 PERP_API perp_scene_run perp_scene_run_settings(const perp_scene* scene);
 
 #ifdef __cplusplus

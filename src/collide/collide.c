@@ -1,7 +1,7 @@
 /* src/collide/collide.c - broad phase, then one pair routine per candidate. See collide.h. */
 #include "collide/broad.h"
 #include "collide/collide.h"
-#include "collide/patch.h"
+#include "collide/narrow/patch.h"
 
 /* Times the scene's length: an overlap less deep than this is rounding. */
 #define SIDE_DEPTH 1e-9
@@ -30,7 +30,7 @@ struct perpi_collider {
     answer* cache;
     size_t cache_mask;
     size_t candidates;
-    perpi_touch_rule rule;
+    const perpi_touch_rule* rule;
     const perpi_touch_exception* exception;
     size_t exception_count;
     const perpi_turn* turn; /* per body, or NULL */
@@ -101,7 +101,7 @@ void perpi_collider_destroy(perpi_collider* collider)
     perpi_free(context, collider);
 }
 
-void perpi_collider_set_rule(perpi_collider* collider, perpi_touch_rule rule,
+void perpi_collider_set_rule(perpi_collider* collider, const perpi_touch_rule* rule,
                              const perpi_touch_exception* exception, size_t count)
 {
     collider->rule = rule;
@@ -250,7 +250,7 @@ static void sort_features(perpi_touch* item, size_t count)
     }
 }
 
-static perpi_touch_rule rule_of(const perpi_collider* c, const perpi_broad_pair* pair)
+static const perpi_touch_rule* rule_of(const perpi_collider* c, const perpi_broad_pair* pair)
 {
     for (size_t i = 0; i < c->exception_count; ++i) {
         if (c->exception[i].shape_a == pair->shape_a && c->exception[i].shape_b == pair->shape_b) {
@@ -332,12 +332,13 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
     const perpi_shape* shape = c->model->shape;
     perpi_touch_list* list = &c->list;
     bool flipped = false;
-    const perpi_touch_rule rule = rule_of(c, pair);
-    list->rule = rule == PERPI_TOUCH_VIOLATED ? PERPI_TOUCH_PLAIN : rule;
+    const perpi_touch_rule* rule = rule_of(c, pair);
+    const bool overlap_only = rule != NULL && rule->overlap_only;
+    list->rule = overlap_only ? NULL : rule;
     list->group = 0;
     list->secondary = false;
-    const perpi_pair_fn find =
-        perpi_pair_find(list->rule, shape[pair->shape_a].type, shape[pair->shape_b].type, &flipped);
+    const perpi_pair_fn find = perpi_pair_find(list->rule != NULL, shape[pair->shape_a].type,
+                                               shape[pair->shape_b].type, &flipped);
     if (find == NULL) {
         return PERP_OK;
     }
@@ -382,7 +383,7 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
             list->sided = false;
         }
     }
-    if (rule == PERPI_TOUCH_VIOLATED) {
+    if (overlap_only) {
         size_t kept = first;
         for (size_t i = first; i < list->count; ++i) {
             if (list->item[i].gap < 0.0) {

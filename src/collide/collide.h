@@ -9,13 +9,20 @@
 
 #include "model/model.h"
 
-/* What becomes of the features of polytopes: which of them a contact model wants to see, and which
- * belong together. Shapes without corners or rims have no choice among themselves and with planes. */
-typedef enum perpi_touch_rule {
-    PERPI_TOUCH_PLAIN, /* each within reach for itself */
-    PERPI_TOUCH_LNC,   /* grouped by vertex: one of the faces near it must hold [W14 (4.2)-(4.5)] */
-    PERPI_TOUCH_PEG,   /* grouped so that bodies are apart exactly if every group holds */
-    PERPI_TOUCH_VIOLATED, /* as PLAIN, but only with a negative gap; round shapes too */
+struct perpi_polygon_meeting;   /* polygon_pair.h */
+struct perpi_feature_pair;      /* the same */
+struct perpi_polyhedron_answer; /* polyhedron.h */
+
+/* What a contact model asks of the collider; NULL: each pair of features within reach for itself. Shapes
+ * without corners or rims have no choice among themselves and with planes. */
+typedef struct perpi_touch_rule {
+    bool overlap_only; /* only pairs of features with a negative gap, and no groups */
+    /* Groups, of which one member must hold: */
+    double near; /* features of polytopes matter within so many margins of each other */
+    bool orders; /* which orders of features a turn can bring about is told */
+    /* The touches that the near features of two polytopes give; best: the most open pair. */
+    perp_status (*polygons)(struct perpi_polygon_meeting* m, const struct perpi_feature_pair* best);
+    perp_status (*polyhedra)(struct perpi_polyhedron_answer* a);
 } perpi_touch_rule;
 
 /* Two features within reach. normal points from A onto B, gap = normal . (point_b - point_a). */
@@ -32,9 +39,30 @@ typedef struct perpi_touch {
 
 /* The pair of features by one number, the same from step to step; touches are sorted by it. Holds
  * 2^20 shapes and 2^24 features a pair. */
+static inline uint64_t perpi_key_of(int32_t shape_a, int32_t shape_b, uint32_t feature)
+{
+    return (uint64_t)shape_a << 44 | (uint64_t)shape_b << 24 | feature;
+}
+
 static inline uint64_t perpi_touch_key(const perpi_touch* touch)
 {
-    return (uint64_t)touch->shape_a << 44 | (uint64_t)touch->shape_b << 24 | touch->feature;
+    return perpi_key_of(touch->shape_a, touch->shape_b, touch->feature);
+}
+
+/* The shapes that a key was made of; and whether two keys are of the same two shapes. */
+static inline int32_t perpi_key_shape_a(uint64_t key)
+{
+    return (int32_t)(key >> 44);
+}
+
+static inline int32_t perpi_key_shape_b(uint64_t key)
+{
+    return (int32_t)(key >> 24 & 0xFFFFF);
+}
+
+static inline bool perpi_key_same_shapes(uint64_t key, uint64_t other)
+{
+    return key >> 24 == other >> 24;
 }
 
 enum { PERPI_SPINS = 6 };
@@ -46,7 +74,7 @@ typedef struct perpi_touch_list {
     size_t count, capacity;
     /* set by the caller for the pair at hand; perpi_touch_add copies them in */
     int32_t body_a, body_b, shape_a, shape_b;
-    perpi_touch_rule rule;
+    const perpi_touch_rule* rule; /* with groups, or NULL */
     /* how the second may have turned against the first at the end of the step (world; none: not at
      * all), and by how much each of these can be wrong (INFINITY: not known) */
     vec3 spin[PERPI_SPINS];
@@ -77,15 +105,10 @@ typedef perp_status (*perpi_pair_fn)(const perpi_shape* a, const perpi_pose* pos
                                      const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                      perpi_touch_list* list);
 
-typedef struct perpi_pair_ops {
-    perp_shape_type a, b;
-    perpi_pair_fn find;
-} perpi_pair_ops;
-
 /* A pair of shapes for which the collider's rule does not hold in the next call. */
 typedef struct perpi_touch_exception {
     int32_t shape_a, shape_b; /* shape_a < shape_b or as the touches of the pair have them */
-    perpi_touch_rule rule;
+    const perpi_touch_rule* rule;
 } perpi_touch_exception;
 
 /* On which side of each other a pair of shapes was when last seen apart: the normal from A onto B. Sorted as
@@ -98,20 +121,19 @@ typedef struct perpi_touch_side {
 /* The routine for a pair whose side is known; NULL: there is none. */
 perpi_pair_fn perpi_pair_sided(perp_shape_type a, perp_shape_type b, bool* flipped);
 
-/* Whether features of such a pair form groups under LNC and PEG. */
+/* Whether features of such a pair can form groups. */
 bool perpi_pair_groups(perp_shape_type a, perp_shape_type b);
 
-/* NULL if shapes of these types never meet (plane-plane, particle-particle). *flipped tells that
+/* groups: features are told apart that may belong together. NULL if shapes of these types never meet (plane-plane, particle-particle). *flipped tells that
  * the routine wants (b, a). */
-perpi_pair_fn perpi_pair_find(perpi_touch_rule rule, perp_shape_type a, perp_shape_type b,
-                              bool* flipped);
+perpi_pair_fn perpi_pair_find(bool groups, perp_shape_type a, perp_shape_type b, bool* flipped);
 
 typedef struct perpi_collider perpi_collider;
 PERP_NODISCARD perp_status perpi_collider_create(perp_context* context, const perp_model* model,
                                                  perpi_collider** collider);
 void perpi_collider_destroy(perpi_collider* collider);
-/* PLAIN unless set. exceptions are read during perpi_collide; NULL: none. */
-void perpi_collider_set_rule(perpi_collider* collider, perpi_touch_rule rule,
+/* NULL unless set. exceptions are read during perpi_collide; NULL: none. */
+void perpi_collider_set_rule(perpi_collider* collider, const perpi_touch_rule* rule,
                              const perpi_touch_exception* exception, size_t count);
 
 /* Read during perpi_collide; NULL, as at first: nothing is known. A pair that overlaps is parted towards its

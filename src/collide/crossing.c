@@ -27,7 +27,7 @@
 
 #include <math.h>
 
-#include "collide/gjk.h"
+#include "collide/narrow/gjk.h"
 #include "shape/polyhedron.h"
 #include "shape/smooth.h"
 

@@ -1,140 +1,144 @@
 /* src/collide/pairs.c - which routine finds the contacts of which two shapes. */
-#include "collide/polygon.h"
-#include "collide/polyhedron.h"
-#include "collide/round.h"
+#include "collide/collide.h"
 
-/* Every pair that can meet, once. Missing on purpose: planes with planes, particles with
- * particles, and planar shapes with spatial ones. */
-static const perpi_pair_ops pairs[] = {
-    {PERP_SHAPE_PLANE, PERP_SHAPE_PARTICLE, perpi_plane_round},
-    {PERP_SHAPE_PLANE, PERP_SHAPE_SPHERE, perpi_plane_round},
-    {PERP_SHAPE_PLANE, PERP_SHAPE_CAPSULE, perpi_plane_round},
-    {PERP_SHAPE_PLANE, PERP_SHAPE_BOX, perpi_plane_box},
-    {PERP_SHAPE_PARTICLE, PERP_SHAPE_SPHERE, perpi_round_round},
-    {PERP_SHAPE_PARTICLE, PERP_SHAPE_CAPSULE, perpi_round_round},
-    {PERP_SHAPE_SPHERE, PERP_SHAPE_SPHERE, perpi_round_round},
-    {PERP_SHAPE_SPHERE, PERP_SHAPE_CAPSULE, perpi_round_round},
-    {PERP_SHAPE_CAPSULE, PERP_SHAPE_CAPSULE, perpi_round_round},
-    {PERP_SHAPE_BOX, PERP_SHAPE_PARTICLE, perpi_box_ball},
-    {PERP_SHAPE_BOX, PERP_SHAPE_SPHERE, perpi_box_ball},
-    {PERP_SHAPE_BOX, PERP_SHAPE_CAPSULE, perpi_box_capsule},
-    {PERP_SHAPE_BOX, PERP_SHAPE_BOX, perpi_box_box},
-    {PERP_SHAPE_PLANE, PERP_SHAPE_CYLINDER, perpi_plane_cylinder},
-    {PERP_SHAPE_CYLINDER, PERP_SHAPE_PARTICLE, perpi_cylinder_ball},
-    {PERP_SHAPE_CYLINDER, PERP_SHAPE_SPHERE, perpi_cylinder_ball},
-    {PERP_SHAPE_CYLINDER, PERP_SHAPE_CAPSULE, perpi_cylinder_capsule},
-    {PERP_SHAPE_PLANE, PERP_SHAPE_POLYHEDRON, perpi_plane_polyhedron},
-    {PERP_SHAPE_BOX, PERP_SHAPE_CYLINDER, perpi_polyhedron_cylinder},
-    {PERP_SHAPE_CYLINDER, PERP_SHAPE_CYLINDER, perpi_cylinder_cylinder},
-    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_CYLINDER, perpi_polyhedron_cylinder},
-    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_PARTICLE, perpi_polyhedron_ball},
-    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_SPHERE, perpi_polyhedron_ball},
-    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_CAPSULE, perpi_polyhedron_capsule},
-
-    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_POLYHEDRON, perpi_polyhedron_polyhedron},
-    {PERP_SHAPE_BOX, PERP_SHAPE_POLYHEDRON, perpi_polyhedron_polyhedron},
-
-    {PERP_SHAPE_HALFPLANE, PERP_SHAPE_PARTICLE, perpi_plane_round},
-    {PERP_SHAPE_HALFPLANE, PERP_SHAPE_CIRCLE, perpi_plane_round},
-    {PERP_SHAPE_HALFPLANE, PERP_SHAPE_BOX2, perpi_plane_box},
-    {PERP_SHAPE_PARTICLE, PERP_SHAPE_CIRCLE, perpi_round_round},
-    {PERP_SHAPE_CIRCLE, PERP_SHAPE_CIRCLE, perpi_round_round},
-    {PERP_SHAPE_BOX2, PERP_SHAPE_PARTICLE, perpi_box_ball},
-    {PERP_SHAPE_BOX2, PERP_SHAPE_CIRCLE, perpi_box_ball},
-    {PERP_SHAPE_BOX2, PERP_SHAPE_BOX2, perpi_box_box},
-    {PERP_SHAPE_HALFPLANE, PERP_SHAPE_POLYGON, perpi_plane_polygon},
-    {PERP_SHAPE_POLYGON, PERP_SHAPE_PARTICLE, perpi_polygon_ball},
-    {PERP_SHAPE_POLYGON, PERP_SHAPE_CIRCLE, perpi_polygon_ball},
-    {PERP_SHAPE_POLYGON, PERP_SHAPE_POLYGON, perpi_polygon_polygon},
-    {PERP_SHAPE_BOX2, PERP_SHAPE_POLYGON, perpi_polygon_polygon},
-
-    {PERP_SHAPE_PLANE, PERP_SHAPE_ELLIPSOID, perpi_plane_smooth},
-    {PERP_SHAPE_PLANE, PERP_SHAPE_SUPERQUADRIC, perpi_plane_smooth},
-    {PERP_SHAPE_PARTICLE, PERP_SHAPE_ELLIPSOID, perpi_smooth_smooth},
-    {PERP_SHAPE_PARTICLE, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
-    {PERP_SHAPE_SPHERE, PERP_SHAPE_ELLIPSOID, perpi_smooth_smooth},
-    {PERP_SHAPE_SPHERE, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
-    {PERP_SHAPE_ELLIPSOID, PERP_SHAPE_ELLIPSOID, perpi_smooth_smooth},
-    {PERP_SHAPE_ELLIPSOID, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
-    {PERP_SHAPE_SUPERQUADRIC, PERP_SHAPE_SUPERQUADRIC, perpi_smooth_smooth},
-    {PERP_SHAPE_BOX, PERP_SHAPE_ELLIPSOID, perpi_polyhedron_smooth},
-    {PERP_SHAPE_BOX, PERP_SHAPE_SUPERQUADRIC, perpi_polyhedron_smooth},
-    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_ELLIPSOID, perpi_polyhedron_smooth},
-    {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_SUPERQUADRIC, perpi_polyhedron_smooth},
-    {PERP_SHAPE_CAPSULE, PERP_SHAPE_ELLIPSOID, perpi_capsule_smooth},
-    {PERP_SHAPE_CAPSULE, PERP_SHAPE_SUPERQUADRIC, perpi_capsule_smooth},
-    {PERP_SHAPE_CYLINDER, PERP_SHAPE_ELLIPSOID, perpi_cylinder_smooth},
-    {PERP_SHAPE_CYLINDER, PERP_SHAPE_SUPERQUADRIC, perpi_cylinder_smooth},
-    {PERP_SHAPE_HALFPLANE, PERP_SHAPE_SUPERELLIPSE, perpi_plane_smooth},
-    {PERP_SHAPE_PARTICLE, PERP_SHAPE_SUPERELLIPSE, perpi_smooth_smooth_planar},
-    {PERP_SHAPE_CIRCLE, PERP_SHAPE_SUPERELLIPSE, perpi_smooth_smooth_planar},
-    {PERP_SHAPE_SUPERELLIPSE, PERP_SHAPE_SUPERELLIPSE, perpi_smooth_smooth_planar},
-    {PERP_SHAPE_BOX2, PERP_SHAPE_SUPERELLIPSE, perpi_polygon_smooth},
-    {PERP_SHAPE_POLYGON, PERP_SHAPE_SUPERELLIPSE, perpi_polygon_smooth},
+/* What a routine can tell beyond the features within reach. */
+enum {
+    PLAIN = 0,
+    GROUPS = 1, /* which features may belong together */
+    SIDED = 3,  /* that, and features of one side only (perpi_touch_list.sided) */
 };
-enum { PAIR_COUNT = sizeof pairs / sizeof pairs[0] };
+
+/* Every pair that can meet, once: one line for each. Missing on purpose: planes with planes, particles with
+ * particles, and planar shapes with spatial ones. */
+#define PAIRS(X)                                                                                   \
+    X(PLANE, PARTICLE, perpi_plane_round, PLAIN)                                                   \
+    X(PLANE, SPHERE, perpi_plane_round, PLAIN)                                                     \
+    X(PLANE, CAPSULE, perpi_plane_round, PLAIN)                                                    \
+    X(PLANE, BOX, perpi_plane_box, PLAIN)                                                          \
+    X(PARTICLE, SPHERE, perpi_round_round, PLAIN)                                                  \
+    X(PARTICLE, CAPSULE, perpi_round_round, PLAIN)                                                 \
+    X(SPHERE, SPHERE, perpi_round_round, PLAIN)                                                    \
+    X(SPHERE, CAPSULE, perpi_round_round, PLAIN)                                                   \
+    X(CAPSULE, CAPSULE, perpi_round_round, PLAIN)                                                  \
+    X(BOX, PARTICLE, perpi_box_ball, PLAIN)                                                        \
+    X(BOX, SPHERE, perpi_box_ball, PLAIN)                                                          \
+    X(BOX, CAPSULE, perpi_box_capsule, PLAIN)                                                      \
+    X(BOX, BOX, perpi_box_box, PLAIN)                                                              \
+    X(PLANE, CYLINDER, perpi_plane_cylinder, PLAIN)                                                \
+    X(CYLINDER, PARTICLE, perpi_cylinder_ball, GROUPS)                                             \
+    X(CYLINDER, SPHERE, perpi_cylinder_ball, GROUPS)                                               \
+    X(CYLINDER, CAPSULE, perpi_cylinder_capsule, GROUPS)                                           \
+    X(PLANE, POLYHEDRON, perpi_plane_polyhedron, PLAIN)                                            \
+    X(BOX, CYLINDER, perpi_polyhedron_cylinder, GROUPS)                                            \
+    X(CYLINDER, CYLINDER, perpi_cylinder_cylinder, GROUPS)                                         \
+    X(POLYHEDRON, CYLINDER, perpi_polyhedron_cylinder, GROUPS)                                     \
+    X(POLYHEDRON, PARTICLE, perpi_polyhedron_ball, SIDED)                                          \
+    X(POLYHEDRON, SPHERE, perpi_polyhedron_ball, SIDED)                                            \
+    X(POLYHEDRON, CAPSULE, perpi_polyhedron_capsule, SIDED)                                        \
+    X(POLYHEDRON, POLYHEDRON, perpi_polyhedron_polyhedron, SIDED)                                  \
+    X(BOX, POLYHEDRON, perpi_polyhedron_polyhedron, SIDED)                                         \
+    X(HALFPLANE, PARTICLE, perpi_plane_round, PLAIN)                                               \
+    X(HALFPLANE, CIRCLE, perpi_plane_round, PLAIN)                                                 \
+    X(HALFPLANE, BOX2, perpi_plane_box, PLAIN)                                                     \
+    X(PARTICLE, CIRCLE, perpi_round_round, PLAIN)                                                  \
+    X(CIRCLE, CIRCLE, perpi_round_round, PLAIN)                                                    \
+    X(BOX2, PARTICLE, perpi_box_ball, PLAIN)                                                       \
+    X(BOX2, CIRCLE, perpi_box_ball, PLAIN)                                                         \
+    X(BOX2, BOX2, perpi_box_box, PLAIN)                                                            \
+    X(HALFPLANE, POLYGON, perpi_plane_polygon, PLAIN)                                              \
+    X(POLYGON, PARTICLE, perpi_polygon_ball, SIDED)                                                \
+    X(POLYGON, CIRCLE, perpi_polygon_ball, SIDED)                                                  \
+    X(POLYGON, POLYGON, perpi_polygon_polygon, SIDED)                                              \
+    X(BOX2, POLYGON, perpi_polygon_polygon, SIDED)                                                 \
+    X(PLANE, ELLIPSOID, perpi_plane_smooth, PLAIN)                                                 \
+    X(PLANE, SUPERQUADRIC, perpi_plane_smooth, PLAIN)                                              \
+    X(PARTICLE, ELLIPSOID, perpi_smooth_smooth, PLAIN)                                             \
+    X(PARTICLE, SUPERQUADRIC, perpi_smooth_smooth, PLAIN)                                          \
+    X(SPHERE, ELLIPSOID, perpi_smooth_smooth, PLAIN)                                               \
+    X(SPHERE, SUPERQUADRIC, perpi_smooth_smooth, PLAIN)                                            \
+    X(ELLIPSOID, ELLIPSOID, perpi_smooth_smooth, PLAIN)                                            \
+    X(ELLIPSOID, SUPERQUADRIC, perpi_smooth_smooth, PLAIN)                                         \
+    X(SUPERQUADRIC, SUPERQUADRIC, perpi_smooth_smooth, PLAIN)                                      \
+    X(BOX, ELLIPSOID, perpi_polyhedron_smooth, SIDED)                                              \
+    X(BOX, SUPERQUADRIC, perpi_polyhedron_smooth, SIDED)                                           \
+    X(POLYHEDRON, ELLIPSOID, perpi_polyhedron_smooth, SIDED)                                       \
+    X(POLYHEDRON, SUPERQUADRIC, perpi_polyhedron_smooth, SIDED)                                    \
+    X(CAPSULE, ELLIPSOID, perpi_capsule_smooth, PLAIN)                                             \
+    X(CAPSULE, SUPERQUADRIC, perpi_capsule_smooth, PLAIN)                                          \
+    X(CYLINDER, ELLIPSOID, perpi_cylinder_smooth, GROUPS)                                          \
+    X(CYLINDER, SUPERQUADRIC, perpi_cylinder_smooth, GROUPS)                                       \
+    X(HALFPLANE, SUPERELLIPSE, perpi_plane_smooth, PLAIN)                                          \
+    X(PARTICLE, SUPERELLIPSE, perpi_smooth_smooth_planar, PLAIN)                                   \
+    X(CIRCLE, SUPERELLIPSE, perpi_smooth_smooth_planar, PLAIN)                                     \
+    X(SUPERELLIPSE, SUPERELLIPSE, perpi_smooth_smooth_planar, PLAIN)                               \
+    X(BOX2, SUPERELLIPSE, perpi_polygon_smooth, GROUPS)                                            \
+    X(POLYGON, SUPERELLIPSE, perpi_polygon_smooth, GROUPS)
 
 /* What comes first where features belong together: a box is a polygon or a polyhedron then. */
-static const perpi_pair_ops grouped[] = {
-    {PERP_SHAPE_BOX2, PERP_SHAPE_PARTICLE, perpi_polygon_ball},
-    {PERP_SHAPE_BOX2, PERP_SHAPE_CIRCLE, perpi_polygon_ball},
-    {PERP_SHAPE_BOX2, PERP_SHAPE_BOX2, perpi_polygon_polygon},
-    {PERP_SHAPE_BOX, PERP_SHAPE_BOX, perpi_polyhedron_polyhedron},
-    {PERP_SHAPE_BOX, PERP_SHAPE_PARTICLE, perpi_polyhedron_ball},
-    {PERP_SHAPE_BOX, PERP_SHAPE_SPHERE, perpi_polyhedron_ball},
-    {PERP_SHAPE_BOX, PERP_SHAPE_CAPSULE, perpi_polyhedron_capsule},
-};
-enum { GROUPED_COUNT = sizeof grouped / sizeof grouped[0] };
+#define GROUPED_PAIRS(X)                                                                           \
+    X(BOX2, PARTICLE, perpi_polygon_ball, SIDED)                                                   \
+    X(BOX2, CIRCLE, perpi_polygon_ball, SIDED)                                                     \
+    X(BOX2, BOX2, perpi_polygon_polygon, SIDED)                                                    \
+    X(BOX, BOX, perpi_polyhedron_polyhedron, SIDED)                                                \
+    X(BOX, PARTICLE, perpi_polyhedron_ball, SIDED)                                                 \
+    X(BOX, SPHERE, perpi_polyhedron_ball, SIDED)                                                   \
+    X(BOX, CAPSULE, perpi_polyhedron_capsule, SIDED)
 
-static perpi_pair_fn look_up(const perpi_pair_ops* table, int count, perp_shape_type a,
-                             perp_shape_type b, bool* flipped)
+typedef struct pair {
+    perp_shape_type a, b;
+    perpi_pair_fn find;
+    int tells;
+} pair;
+
+#define DECLARE(a, b, find, tells)                                                                 \
+    perp_status find(const perpi_shape*, const perpi_pose*, const perpi_shape*, const perpi_pose*, \
+                     double, perpi_touch_list*);
+#define ENTRY(a, b, find, tells) {PERP_SHAPE_##a, PERP_SHAPE_##b, find, tells},
+PAIRS(DECLARE)
+GROUPED_PAIRS(DECLARE)
+static const pair pairs[] = {PAIRS(ENTRY)};
+static const pair grouped[] = {GROUPED_PAIRS(ENTRY)};
+
+static const pair* look_up(const pair* table, size_t count, perp_shape_type a, perp_shape_type b,
+                           bool* flipped)
 {
-    for (int i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; ++i) {
         if (table[i].a == a && table[i].b == b) {
             *flipped = false;
-            return table[i].find;
+            return &table[i];
         }
         if (table[i].a == b && table[i].b == a) {
             *flipped = true;
-            return table[i].find;
+            return &table[i];
         }
     }
     return NULL;
 }
 
-perpi_pair_fn perpi_pair_find(perpi_touch_rule rule, perp_shape_type a, perp_shape_type b,
-                              bool* flipped)
+static const pair* find_pair(bool groups, perp_shape_type a, perp_shape_type b, bool* flipped)
 {
-    perpi_pair_fn find = NULL;
-    if (rule == PERPI_TOUCH_LNC || rule == PERPI_TOUCH_PEG) {
-        find = look_up(grouped, GROUPED_COUNT, a, b, flipped);
-    }
-    return find != NULL ? find : look_up(pairs, PAIR_COUNT, a, b, flipped);
+    const pair* found =
+        groups ? look_up(grouped, sizeof grouped / sizeof grouped[0], a, b, flipped) : NULL;
+    return found != NULL ? found : look_up(pairs, sizeof pairs / sizeof pairs[0], a, b, flipped);
+}
+
+perpi_pair_fn perpi_pair_find(bool groups, perp_shape_type a, perp_shape_type b, bool* flipped)
+{
+    const pair* found = find_pair(groups, a, b, flipped);
+    return found != NULL ? found->find : NULL;
 }
 
 bool perpi_pair_groups(perp_shape_type a, perp_shape_type b)
 {
-    static const perpi_pair_fn with_groups[] = {
-        perpi_polygon_polygon,       perpi_polygon_ball,        perpi_polygon_smooth,
-        perpi_polyhedron_polyhedron, perpi_polyhedron_ball,     perpi_polyhedron_capsule,
-        perpi_polyhedron_smooth,     perpi_polyhedron_cylinder, perpi_cylinder_cylinder,
-        perpi_cylinder_ball,         perpi_cylinder_capsule,    perpi_cylinder_smooth};
-    bool flipped, found = false;
-    const perpi_pair_fn find = perpi_pair_find(PERPI_TOUCH_PEG, a, b, &flipped);
-    for (size_t i = 0; i < sizeof with_groups / sizeof with_groups[0]; ++i) {
-        found = found || find == with_groups[i];
-    }
-    return found;
+    bool flipped;
+    const pair* found = find_pair(true, a, b, &flipped);
+    return found != NULL && found->tells != PLAIN;
 }
 
-/* Polygons and polyhedra, and round shapes with them. */
 perpi_pair_fn perpi_pair_sided(perp_shape_type a, perp_shape_type b, bool* flipped)
 {
-    const perpi_pair_fn find = perpi_pair_find(PERPI_TOUCH_PEG, a, b, flipped);
-    const bool known = find == perpi_polygon_polygon || find == perpi_polygon_ball ||
-                       find == perpi_polyhedron_polyhedron || find == perpi_polyhedron_ball ||
-                       find == perpi_polyhedron_capsule || find == perpi_polyhedron_smooth;
-    return known ? find : NULL;
+    const pair* found = find_pair(true, a, b, flipped);
+    return found != NULL && found->tells == SIDED ? found->find : NULL;
 }
 
 uint32_t perpi_touch_unused(const perpi_touch_list* list, uint32_t feature)

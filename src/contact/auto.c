@@ -7,6 +7,5 @@
 const perpi_contact_model_ops perpi_contact_model_auto = {
     .name = "auto",
     .summary = "peg where stepper, step and shapes take it, else standard",
-    .rule = PERPI_TOUCH_PLAIN,
     .build = perpi_contact_build,
 };

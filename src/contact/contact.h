@@ -39,8 +39,13 @@ static inline bool perpi_contact_before(const perp_contact* a, const perp_contac
 typedef struct perpi_contact_model_ops {
     const char* name;
     const char* summary;
-    perpi_touch_rule rule;
-    bool planar; /* not for spatial scenes */
+    const perpi_touch_rule* rule; /* which feature pairs it wants, and which belong together */
+    /* takes over, for a pair of shapes and one step, where this has no answer; NULL: nothing does */
+    const struct perpi_contact_model_ops* simpler;
+    bool planar;         /* not for spatial scenes */
+    bool groups;         /* of some contacts one must hold: it chooses by their gaps */
+    bool overlap_only;   /* no contacts before bodies overlap */
+    bool single_primary; /* has the setting of that name */
     /* Appends to list. pose: one per body, at the start of the step; t for moving surfaces. */
     perp_status (*build)(const perp_model* model, const perpi_contact_rules* rules, double t,
                          const perpi_pose* pose, const perpi_touch* touch, size_t count,
@@ -53,6 +58,8 @@ PERP_NODISCARD perp_status perpi_contact_build(const perp_model* model,
                                                const perpi_pose* pose, const perpi_touch* touch,
                                                size_t count, perpi_contact_list* list);
 
+/* NULL: there is none of that name. */
+const perpi_contact_model_ops* perpi_contact_model_named(const char* name);
 /* By name. Unknown: PERP_ERROR_INPUT with the nearest. */
 PERP_NODISCARD perp_status perpi_contact_model_find(perp_context* context, const char* name,
                                                     const perpi_contact_model_ops** ops);

@@ -7,9 +7,12 @@
  */
 #include "contact/models.h"
 
-const perpi_contact_model_ops perpi_contact_corrective = {
+static const perpi_touch_rule overlap_only = {.overlap_only = true};
+
+const perpi_contact_model_ops perpi_contact_model_corrective = {
     .name = "corrective",
     .summary = "only feature pairs that are violated already",
-    .rule = PERPI_TOUCH_VIOLATED,
+    .rule = &overlap_only,
+    .overlap_only = true,
     .build = perpi_contact_build,
 };

@@ -13,11 +13,14 @@
  *            its later form: the two models have the same groups.
  */
 #include "contact/models.h"
+#include "contact/rules.h"
 
-const perpi_contact_model_ops perpi_contact_disjunctive = {
+const perpi_contact_model_ops perpi_contact_model_disjunctive = {
     .name = "disjunctive",
     .summary = "a vertex near a corner keeps off one edge or the other (planar)",
-    .rule = PERPI_TOUCH_LNC,
+    .rule = &perpi_rule_lnc,
+    .simpler = &perpi_contact_model_standard,
+    .groups = true,
     .planar = true,
     .build = perpi_contact_build,
 };

@@ -6,10 +6,20 @@
  *            (figure 4.4): kept as what PEG is measured against, and as its fallback.
  */
 #include "contact/models.h"
+#include "contact/rules.h"
 
-const perpi_contact_model_ops perpi_contact_lnc = {
+const perpi_touch_rule perpi_rule_lnc = {
+    .near = 1.0,
+    .polygons = perpi_lnc_polygons,
+    .polyhedra = perpi_lnc_polyhedra,
+};
+
+const perpi_contact_model_ops perpi_contact_model_lnc = {
     .name = "lnc",
     .summary = "locally non-convex: of the edges near a vertex one must hold",
-    .rule = PERPI_TOUCH_LNC,
+    .rule = &perpi_rule_lnc,
+    .simpler = &perpi_contact_model_standard,
+    .groups = true,
+    .single_primary = true,
     .build = perpi_contact_build,
 };

@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-static const perpi_contact_model_ops* const built[] = {
-    &perpi_contact_model_auto, &perpi_contact_standard,    &perpi_contact_corrective,
-    &perpi_contact_lnc,        &perpi_contact_disjunctive, &perpi_contact_peg};
+#define ENTRY(name) &perpi_contact_model_##name,
+static const perpi_contact_model_ops* const built[] = {PERPI_CONTACT_MODELS(ENTRY)};
 
 enum { BUILT = sizeof built / sizeof built[0] };
 
@@ -19,16 +18,23 @@ bool perpi_contact_model_at(int32_t index, const char** name, const perpi_contac
     return true;
 }
 
+const perpi_contact_model_ops* perpi_contact_model_named(const char* name)
+{
+    for (int32_t i = 0; i < BUILT; ++i) {
+        if (strcmp(built[i]->name, name) == 0) {
+            return built[i];
+        }
+    }
+    return NULL;
+}
+
 perp_status perpi_contact_model_find(perp_context* context, const char* name,
                                      const perpi_contact_model_ops** ops)
 {
     const char* names[BUILT + 1] = {NULL};
     for (int32_t i = 0; i < BUILT; ++i) {
         names[i] = built[i]->name;
-        if (strcmp(names[i], name) == 0) {
-            *ops = built[i];
-            return PERP_OK;
-        }
     }
-    return perpi_fail_unknown(context, "contact model", name, names);
+    *ops = perpi_contact_model_named(name);
+    return *ops != NULL ? PERP_OK : perpi_fail_unknown(context, "contact model", name, names);
 }

@@ -3,17 +3,28 @@
  *
  * Source     [W14 4.2 to 4.4], algorithms 8 to 17; the laws of a group are those of perp/problem.h
  * Departure  which features form a group is told by the difference of the two polytopes: see
- *            src/collide/polygon.c and polyhedron.c. Every member of a group may push (4.10)-(4.13): the reduction to a
+ *            peg_polygons.c and peg_polyhedra.c. Every member of a group may push (4.10)-(4.13): the reduction to a
  *            single primary (4.14) can push along one edge while another one closes.
- *            Cylinders and smooth bodies: src/collide/choice.h. Shapes without corners or rims meet as in
+ *            Cylinders and smooth bodies: src/collide/narrow/choice.h. Shapes without corners or rims meet as in
  *            `standard`: nothing about them is disjunctive.
  */
 #include "contact/models.h"
+#include "contact/rules.h"
 
-const perpi_contact_model_ops perpi_contact_peg = {
+const perpi_touch_rule perpi_rule_peg = {
+    .near = 2.0,
+    .orders = true,
+    .polygons = perpi_peg_polygons,
+    .polyhedra = perpi_peg_polyhedra,
+};
+
+const perpi_contact_model_ops perpi_contact_model_peg = {
     .name = "peg",
     .summary =
         "polytope exact geometry: bodies pass each other's corners freely, and never through",
-    .rule = PERPI_TOUCH_PEG,
+    .rule = &perpi_rule_peg,
+    .simpler = &perpi_contact_model_lnc,
+    .groups = true,
+    .single_primary = true,
     .build = perpi_contact_build,
 };

@@ -6,9 +6,9 @@
  */
 #include "contact/models.h"
 
-const perpi_contact_model_ops perpi_contact_standard = {
+const perpi_contact_model_ops perpi_contact_model_standard = {
     .name = "standard",
     .summary = "every feature pair within reach is a unilateral contact",
-    .rule = PERPI_TOUCH_PLAIN,
+    .rule = NULL,
     .build = perpi_contact_build,
 };

@@ -519,6 +519,22 @@ static perp_status add_allowed(perp_context* context, const perp_body_def* def, 
 }
 
 /* Everything of the body but the place in the model's array. */
+/* Distance of the farthest point from the centre of mass. */
+static double reach_of(const perp_model* model, const perpi_body* body)
+{
+    double farthest = 0.0;
+    for (int32_t i = 0; i < body->shape_count; ++i) {
+        const perpi_shape* shape = &model->shape[body->shape + i];
+        if (shape->intangible) {
+            continue; /* what meets nothing must not change how the rest is treated */
+        }
+        const double reach =
+            v3_norm(shape->local.x) + perpi_shape_ops_of(shape->type)->reach(shape);
+        farthest = reach > farthest ? reach : farthest;
+    }
+    return farthest;
+}
+
 static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_body* body)
 {
     perp_context* context = model->context;
@@ -593,20 +609,8 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
     if (status == PERP_OK) {
         status = add_allowed(context, def, body);
     }
-    if (status != PERP_OK) {
-        return status;
-    }
-    body->reach = 0.0;
-    for (int32_t i = 0; i < body->shape_count; ++i) {
-        const perpi_shape* shape = &model->shape[body->shape + i];
-        if (shape->intangible) {
-            continue; /* what meets nothing must not change how the rest is treated */
-        }
-        const double reach =
-            v3_norm(shape->local.x) + perpi_shape_ops_of(shape->type)->reach(shape);
-        body->reach = reach > body->reach ? reach : body->reach;
-    }
-    return PERP_OK;
+    body->reach = status == PERP_OK ? reach_of(model, body) : 0.0;
+    return status;
 }
 
 /* The start of a kinematic body whose pose is a function of time is where that says at t = 0. */

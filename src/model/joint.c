@@ -1,46 +1,22 @@
 /* src/model/joint.c - one joint: checking its def, making its frames, taking it back. */
 #include <string.h>
 
+#include "model/joints/joint_type.h"
 #include "model/model.h"
 
 /* Two points that should coincide at the start may be this part of the joint's size apart: rounding
  * in the scene's numbers. The first step closes it. */
 static const double ASSEMBLY_TOLERANCE = 1e-6;
 
-typedef struct type_facts {
-    const char* name;
-    const char* summary;
-    int32_t rows[2]; /* equality rows: planar (-1: not there), spatial */
-    int32_t coordinates;
-    bool has_axis[2];
-} type_facts;
-
-static const type_facts FACTS[PERP_JOINT_TYPE_COUNT] = {
-    [PERP_JOINT_FIXED] = {"fixed", "nothing moves", {3, 6}, 0, {false, false}},
-    [PERP_JOINT_REVOLUTE] = {"revolute", "turns about an axis", {2, 5}, 1, {false, true}},
-    [PERP_JOINT_PRISMATIC] = {"prismatic", "slides along an axis", {2, 5}, 1, {true, true}},
-    [PERP_JOINT_CYLINDRICAL] =
-        {"cylindrical", "slides along an axis and turns about it", {-1, 4}, 2, {true, true}},
-    [PERP_JOINT_SPHERICAL] = {"spherical", "turns about a point", {-1, 3}, 0, {false, false}},
-    [PERP_JOINT_UNIVERSAL] = {"universal",
-                              "turns about two crossing axes, axis on a and axis2 on b",
-                              {-1, 4},
-                              2,
-                              {true, true}},
-    [PERP_JOINT_PLANAR] =
-        {"planar", "slides in a plane and turns about its normal", {-1, 3}, 3, {true, true}},
-    [PERP_JOINT_ROPE] =
-        {"rope", "two points stay within a length of each other", {0, 0}, 1, {false, false}},
-};
-
 const char* perp_joint_type_name(perp_joint_type type)
 {
-    return (int)type >= 0 && type < PERP_JOINT_TYPE_COUNT ? FACTS[type].name : NULL;
+    return (int)type >= 0 && type < PERP_JOINT_TYPE_COUNT ? perpi_joint_ops_of(type)->name : NULL;
 }
 
 const char* perp_joint_type_summary(perp_joint_type type)
 {
-    return (int)type >= 0 && type < PERP_JOINT_TYPE_COUNT ? FACTS[type].summary : NULL;
+    return (int)type >= 0 && type < PERP_JOINT_TYPE_COUNT ? perpi_joint_ops_of(type)->summary
+                                                          : NULL;
 }
 
 perp_joint_def perp_joint_def_default(void)
@@ -107,11 +83,11 @@ static perp_status check_names(const perp_model* model, const perp_joint_def* de
         return perpi_fail(context, PERP_ERROR_INPUT, "type: there is no joint type %d",
                           (int)def->type);
     }
-    if (FACTS[def->type].rows[model->dimension - 2] < 0) {
+    if (perpi_joint_ops_of(def->type)->rows[model->dimension - 2] < 0) {
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "type: a %s joint needs three dimensions; planar scenes know fixed, "
                           "revolute, prismatic and rope",
-                          FACTS[def->type].name);
+                          perpi_joint_ops_of(def->type)->name);
     }
     perp_status status = find_side(model, "a", def->a, &body[0]);
     if (status == PERP_OK) {
@@ -146,7 +122,7 @@ static perp_status check_particles(const perp_model* model, const perp_joint_def
             return perpi_fail(model->context, PERP_ERROR_INPUT,
                               "type: '%s' is a particle, which has no orientation to hold; use "
                               "%s or rope, or give it an inertia",
-                              name, FACTS[point].name);
+                              name, perpi_joint_ops_of(point)->name);
         }
         if (def->has_limits || def->friction > 0.0 || def->damping > 0.0 ||
             def->motor.type != PERP_MOTOR_NONE) {
@@ -171,7 +147,7 @@ static perp_status check_laws(perp_context* context, const perp_joint_def* def)
     if (extra != NULL && !perpi_joint_one_degree(def->type)) {
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "%s: only revolute and prismatic joints have it, this one is %s", extra,
-                          FACTS[def->type].name);
+                          perpi_joint_ops_of(def->type)->name);
     }
     if (!isfinite(def->start)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "start: must be finite, got %g", def->start);
@@ -262,7 +238,7 @@ static perp_status make_frames(const perp_model* model, const perp_joint_def* de
     const bool planar = model->dimension == 2;
     vec3 x = v3(1, 0, 0), z = v3(0, 0, 1);
     perp_status status = PERP_OK;
-    if (FACTS[def->type].has_axis[planar ? 0 : 1]) {
+    if (perpi_joint_ops_of(def->type)->has_axis[planar ? 0 : 1]) {
         status = unit_axis(context, "axis", def->axis, model->dimension, &z);
         if (status != PERP_OK) {
             return status;
@@ -304,6 +280,25 @@ static double side_size(const perp_model* model, int32_t body)
 {
     const double reach = body >= 0 ? model->body[body].reach : 0.0;
     return isfinite(reach) ? reach : 0.0;
+}
+
+/* The length of a rope, and that its points are within it. */
+static perp_status make_rope(perp_context* context, const perp_joint_def* def, vec3 apart,
+                             perpi_joint* joint)
+{
+    const double distance = v3_norm(apart);
+    joint->length = isnan(def->length) ? distance : def->length;
+    if (!(joint->length > 0.0) || !isfinite(joint->length)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "length: must be > 0, got %g%s", joint->length,
+                          isnan(def->length) ? " (the distance at the start)" : "");
+    }
+    joint->size = fmax(joint->size, joint->length);
+    if (!(distance <= joint->length + ASSEMBLY_TOLERANCE * joint->size)) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "length: %g is too short: the points are %g apart at the start",
+                          joint->length, distance);
+    }
+    return PERP_OK;
 }
 
 /* The two points in the bodies, and how far apart they may be. */
@@ -349,28 +344,16 @@ static perp_status make_points(const perp_model* model, const perp_joint_def* de
 
     const vec3 apart = v3_sub(world[1], world[0]);
     if (def->type == PERP_JOINT_ROPE) {
-        const double distance = v3_norm(apart);
-        joint->length = isnan(def->length) ? distance : def->length;
-        if (!(joint->length > 0.0) || !isfinite(joint->length)) {
-            return perpi_fail(context, PERP_ERROR_INPUT, "length: must be > 0, got %g%s",
-                              joint->length,
-                              isnan(def->length) ? " (the distance at the start)" : "");
-        }
-        joint->size = fmax(joint->size, joint->length);
-        if (!(distance <= joint->length + ASSEMBLY_TOLERANCE * joint->size)) {
-            return perpi_fail(context, PERP_ERROR_INPUT,
-                              "length: %g is too short: the points are %g apart at the start",
-                              joint->length, distance);
-        }
-        return PERP_OK;
+        return make_rope(context, def, apart, joint);
     }
     /* what the type leaves free does not count */
     const mat3 F = q4_matrix(q4_mul(side_pose(model, joint->body[0]).q, joint->frame[0]));
     vec3 wrong = apart;
-    if (def->type == PERP_JOINT_PRISMATIC || def->type == PERP_JOINT_CYLINDRICAL) {
+    const perpi_joint_freedom free_to = perpi_joint_ops_of(def->type)->free;
+    if (free_to == PERPI_FREE_LINE) {
         joint->rest[0] = v3_dot(m3_column(F, 2), apart);
         wrong = v3_madd(apart, -joint->rest[0], m3_column(F, 2));
-    } else if (def->type == PERP_JOINT_PLANAR) {
+    } else if (free_to == PERPI_FREE_PLANE) {
         joint->rest[0] = v3_dot(m3_column(F, 0), apart);
         joint->rest[1] = v3_dot(m3_column(F, 1), apart);
         wrong = v3_scale(v3_dot(m3_column(F, 2), apart), m3_column(F, 2));
@@ -481,8 +464,8 @@ static perp_status fill_joint(perp_model* model, const perp_joint_def* def, perp
     joint->motor = def->motor.type;
     joint->max_effort = def->motor.max_effort;
     joint->collide = def->collide;
-    joint->rows = FACTS[def->type].rows[model->dimension - 2];
-    joint->coordinates = FACTS[def->type].coordinates;
+    joint->rows = perpi_joint_ops_of(def->type)->rows[model->dimension - 2];
+    joint->coordinates = perpi_joint_ops_of(def->type)->coordinates;
     return PERP_OK;
 }
 
@@ -564,7 +547,7 @@ perp_joint_info perp_model_joint_info(const perp_model* model, int32_t index)
     v3_to(joint->at[0], info.at_a);
     v3_to(joint->at[1], info.at_b);
     const bool turns = joint->type == PERP_JOINT_REVOLUTE; /* planar: about z */
-    if (FACTS[joint->type].has_axis[model->dimension - 2] || turns) {
+    if (perpi_joint_ops_of(joint->type)->has_axis[model->dimension - 2] || turns) {
         v3_to(q4_rotate(joint->frame[0], v3(0, 0, 1)), info.axis_a);
         v3_to(q4_rotate(joint->frame[1], v3(0, 0, 1)), info.axis_b);
     }

@@ -195,10 +195,7 @@ void perpi_controller_free(perp_context* context, perpi_controller* controller);
 /* A joint that forbids it connects the two. */
 bool perpi_model_joined(const perp_model* model, int32_t a, int32_t b);
 /* Revolute or prismatic: has limits, friction, motor, effort. */
-static inline bool perpi_joint_one_degree(perp_joint_type type)
-{
-    return type == PERP_JOINT_REVOLUTE || type == PERP_JOINT_PRISMATIC;
-}
+bool perpi_joint_one_degree(perp_joint_type type);
 /* The body that was probably meant by a name that no body has, or NULL. */
 const char* perpi_model_nearest_body(const perp_model* model, const char* name);
 /* The pair entry of two bodies, or NULL. */

@@ -511,28 +511,9 @@ static perp_joint_record get_joint(const perpi_block* block, size_t f, size_t i)
     return j;
 }
 
-void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
-                       perp_contact* contact, perp_joint_record* joint, char* name,
-                       perpi_frame_rest* rest, perp_frame* out)
+/* What is recorded of the step. */
+static void get_info(const perpi_block* block, size_t f, char* name, perp_step_info* info)
 {
-    memset(out, 0, sizeof *out);
-    *rest = (perpi_frame_rest){0};
-    out->rest = rest;
-    out->time = get_double(block, PERPI_COLUMN_TIME, f);
-    get(block, PERPI_COLUMN_STEP, f, &out->step);
-    /* Rows of doubles in memory from malloc: aligned. */
-    out->q = (const double*)(const void*)cell_at(block, PERPI_COLUMN_Q, f);
-    out->v = (const double*)(const void*)cell_at(block, PERPI_COLUMN_V, f);
-    rest->v_solved = block->width[PERPI_COLUMN_V_SOLVED] > 0
-                         ? (const double*)(const void*)cell_at(block, PERPI_COLUMN_V_SOLVED, f)
-                         : out->v;
-    rest->memory = (const double*)(const void*)cell_at(block, PERPI_COLUMN_MEMORY, f);
-    rest->memory_size = block->width[PERPI_COLUMN_MEMORY];
-    out->energy.kinetic = get_double(block, PERPI_COLUMN_KINETIC, f);
-    out->energy.potential = get_double(block, PERPI_COLUMN_POTENTIAL, f);
-    out->energy.total = get_double(block, PERPI_COLUMN_TOTAL, f);
-
-    perp_step_info* info = &out->info;
     perp_contact_residual* r = &info->certificate;
     r->dynamics = get_double(block, PERPI_COLUMN_DYNAMICS, f);
     r->normal = get_double(block, PERPI_COLUMN_NORMAL, f);
@@ -572,17 +553,41 @@ void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
         info->kind = (perp_step_kind)impact[0];
         info->impacts_in_a_row = impact[1];
     }
+    if (block->width[PERPI_COLUMN_LEDGER] > 0) {
+        get(block, PERPI_COLUMN_LEDGER, f, &info->ledger);
+        get(block, PERPI_COLUMN_MOMENTUM_ERROR, f, info->momentum_error);
+        info->crossings = get_int(block, PERPI_COLUMN_CROSSINGS, f);
+    }
+}
+
+void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
+                       perp_contact* contact, perp_joint_record* joint, char* name,
+                       perpi_frame_rest* rest, perp_frame* out)
+{
+    memset(out, 0, sizeof *out);
+    *rest = (perpi_frame_rest){0};
+    out->rest = rest;
+    out->time = get_double(block, PERPI_COLUMN_TIME, f);
+    get(block, PERPI_COLUMN_STEP, f, &out->step);
+    /* Rows of doubles in memory from malloc: aligned. */
+    out->q = (const double*)(const void*)cell_at(block, PERPI_COLUMN_Q, f);
+    out->v = (const double*)(const void*)cell_at(block, PERPI_COLUMN_V, f);
+    rest->v_solved = block->width[PERPI_COLUMN_V_SOLVED] > 0
+                         ? (const double*)(const void*)cell_at(block, PERPI_COLUMN_V_SOLVED, f)
+                         : out->v;
+    rest->memory = (const double*)(const void*)cell_at(block, PERPI_COLUMN_MEMORY, f);
+    rest->memory_size = block->width[PERPI_COLUMN_MEMORY];
+    out->energy.kinetic = get_double(block, PERPI_COLUMN_KINETIC, f);
+    out->energy.potential = get_double(block, PERPI_COLUMN_POTENTIAL, f);
+    out->energy.total = get_double(block, PERPI_COLUMN_TOTAL, f);
+
+    get_info(block, f, name, &out->info);
     if (block->width[PERPI_COLUMN_CLOCK] > 0) {
         rest->clock = (const double*)cell_at(block, PERPI_COLUMN_CLOCK, f);
         rest->half_q = (const double*)cell_at(block, PERPI_COLUMN_HALF_Q, f);
         rest->half_v = (const double*)cell_at(block, PERPI_COLUMN_HALF_V, f);
         rest->half_v_end = (const double*)cell_at(block, PERPI_COLUMN_HALF_V_END, f);
         rest->half_memory = (const double*)cell_at(block, PERPI_COLUMN_HALF_MEMORY, f);
-    }
-    if (block->width[PERPI_COLUMN_LEDGER] > 0) {
-        get(block, PERPI_COLUMN_LEDGER, f, &info->ledger);
-        get(block, PERPI_COLUMN_MOMENTUM_ERROR, f, info->momentum_error);
-        info->crossings = get_int(block, PERPI_COLUMN_CROSSINGS, f);
     }
     if (block->width[PERPI_COLUMN_EDITED] > 0) {
         out->edited = get_int(block, PERPI_COLUMN_EDITED, f);

@@ -201,7 +201,7 @@ static void note_damage(perp_recording* r, const char* what)
     }
 }
 
-static perp_status read_header(perp_recording* r)
+static perp_status read_attributes(perp_recording* r)
 {
     perpi_header* h = &r->header;
     if (!has_format(r->file)) {
@@ -240,10 +240,18 @@ static perp_status read_header(perp_recording* r)
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
     (void)read_text_attribute(r->file, "user_code", r->user_code, PERPI_USER_CODE_SIZE);
     h->user_code = r->user_code;
+    return PERP_OK;
+}
 
+static perp_status read_header(perp_recording* r)
+{
+    perpi_header* h = &r->header;
     size_t name_size = 0, offsets = 0, joint_size = 0, joint_offsets = 0;
-    perp_status status =
-        read_whole(r, "/scene", H5T_NATIVE_UINT8, 1, TEXT_LIMIT, &r->scene, &h->scene_size);
+    perp_status status = read_attributes(r);
+    if (status == PERP_OK) {
+        status =
+            read_whole(r, "/scene", H5T_NATIVE_UINT8, 1, TEXT_LIMIT, &r->scene, &h->scene_size);
+    }
     if (status == PERP_OK) {
         status = read_whole(r, "/bodies/name", H5T_NATIVE_UINT8, 1, TEXT_LIMIT, &r->body_name,
                             &name_size);
@@ -963,8 +971,17 @@ perp_status perpi_recording_restore(perp_recording* r, int64_t index, perp_sim* 
     }
     const double time =
         perpi_sim_adaptive(sim) ? frame.time : perpi_sim_tick_time(sim, tick_of(sim, &frame));
-    status = perpi_sim_set_state(
-        sim, time, frame.step, frame.info.kind, frame.info.impacts_in_a_row, frame.rest->clock,
-        frame.q, frame.v, frame.contacts, frame.contact_count, frame.joints, frame.rest->memory);
+    const perpi_saved saved = {.time = time,
+                               .step = frame.step,
+                               .kind = frame.info.kind,
+                               .impacts_in_a_row = frame.info.impacts_in_a_row,
+                               .clock = frame.rest->clock,
+                               .q = frame.q,
+                               .v = frame.v,
+                               .memory = frame.rest->memory,
+                               .contact = frame.contacts,
+                               .contact_count = frame.contact_count,
+                               .joint = frame.joints};
+    status = perpi_sim_set_state(sim, &saved);
     return status == PERP_OK ? PERP_OK : perpi_fail_prefix(r->context, status, r->path);
 }

@@ -13,9 +13,8 @@
 #include "record/recording.h"
 #include "record/verify_ledger.h"
 #include "sim/sim.h"
-#include "step/force_rows.h"
 #include "step/joint_rows.h"
-#include "step/layers.h"
+#include "step/pack.h"
 #include "step/repair.h"
 #include "step/step.h"
 
@@ -161,30 +160,37 @@ static perp_status limit(verifier* x)
     return status;
 }
 
-/* The step from (x->q, x->v) at x->time to the frame. */
-static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact_residual* residual)
-{
-    const perp_model* model = perp_scene_model(x->scene);
-    perpi_formulation* f = x->formulation;
-    /* An adaptive step leads to no state that solves a problem; its second half does. */
-    const bool half = frame->rest->clock != NULL && frame->info.kind == PERP_STEP_TIME;
+/* The step that led to a frame: when, how long, and what solved it. */
+typedef struct judged_step {
     double t, h;
+    bool half; /* an adaptive step leads to no state that solves a problem; its second half does */
+    const double* v_solved;
+} judged_step;
+
+static judged_step step_of(const verifier* x, const perp_frame* frame)
+{
+    judged_step s = {.half = frame->rest->clock != NULL && frame->info.kind == PERP_STEP_TIME};
     if (frame->rest->clock != NULL) {
-        h = half ? 0.5 * (frame->time - x->time) : 0.0;
-        t = x->time + h;
+        s.h = s.half ? 0.5 * (frame->time - x->time) : 0.0;
+        s.t = x->time + s.h;
     } else {
         const int64_t tick = perpi_sim_tick_at(x->sim, x->time);
-        t = perpi_sim_tick_time(x->sim, tick);
-        h = perpi_sim_tick_length(x->sim, tick);
+        s.t = perpi_sim_tick_time(x->sim, tick);
+        s.h = perpi_sim_tick_length(x->sim, tick);
     }
-    const double* v_solved = half ? frame->rest->half_v_end : frame->rest->v_solved;
-    displace(x);
+    s.v_solved = s.half ? frame->rest->half_v_end : frame->rest->v_solved;
+    return s;
+}
+
+static void set_joint_inputs(verifier* x, const perp_frame* frame, const judged_step* s)
+{
+    const perp_model* model = perp_scene_model(x->scene);
     for (int32_t i = 0; i < frame->joint_count; ++i) {
         x->input[i] = (perpi_joint_input){
             .turns = {x->joint[i].turns[0], x->joint[i].turns[1]},
             .target = frame->joints[i].target,
             .effort = frame->joints[i].applied,
-            .ease = half ? perpi_adaptive_ease(x->h_next, frame->time - x->time)
+            .ease = s->half ? perpi_adaptive_ease(x->h_next, frame->time - x->time)
                     : frame->info.joints_kept > 0 ? INFINITY
                                                   : 1.0,
             .offset = perpi_sim_offset(x->sim) != NULL
@@ -192,34 +198,41 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
                           : NULL,
         };
     }
+}
+
+/* The problem of the step, from the recorded numbers. */
+static perp_status formulate(verifier* x, const perp_frame* frame, const judged_step* s)
+{
+    const perp_model* model = perp_scene_model(x->scene);
+    const perpi_stepper_ops* second = perpi_sim_second_stepper(x->sim);
     const perpi_step_input in = {.model = model,
-                                 .t = t,
-                                 .h = h,
-                                 .q = half ? frame->rest->half_q : x->q_start,
-                                 .v = half ? frame->rest->half_v : x->v_start,
+                                 .t = s->t,
+                                 .h = s->h,
+                                 .q = s->half ? frame->rest->half_q : x->q_start,
+                                 .v = s->half ? frame->rest->half_v : x->v_start,
                                  .contact = frame->contacts,
                                  .contact_count = frame->contact_count,
                                  .joint = x->input,
-                                 .s = half ? frame->rest->half_memory : x->memory,
+                                 .s = s->half ? frame->rest->half_memory : x->memory,
                                  .q_end = frame->q,
-                                 .v_end = v_solved,
+                                 .v_end = s->v_solved,
                                  .settings = &x->settings};
-    perp_status status = PERP_OK;
-    const perpi_stepper_ops* second = perpi_sim_second_stepper(x->sim);
     if (frame->info.semi_implicit > 0 && second != NULL) {
-        status = second->formulate(f, &in);
-    } else if (frame->info.kind == PERP_STEP_TIME) {
-        status = x->stepper->formulate(f, &in);
-    } else {
-        status = perpi_formulate_other(f, model, PERPI_PURPOSE_IMPACT,
-                                       perpi_sim_nominal_step(x->sim), x->q_start, x->v_start,
-                                       frame->contacts, frame->contact_count, x->input);
+        return second->formulate(x->formulation, &in);
     }
-    const perp_contact_problem* problem = &f->problem;
-    if (status == PERP_OK) {
-        status = perpi_grow(x->context, &x->v_problem, &x->v_capacity, (size_t)problem->dof_count,
-                            sizeof(double));
-    }
+    return frame->info.kind == PERP_STEP_TIME
+               ? x->stepper->formulate(x->formulation, &in)
+               : perpi_formulate_other(x->formulation, model, PERPI_PURPOSE_IMPACT,
+                                       perpi_sim_nominal_step(x->sim),
+                                       &(perpi_placed){x->q_start, x->v_start, frame->contacts,
+                                                       frame->contact_count, x->input});
+}
+
+static perp_status make_room(verifier* x)
+{
+    const perp_contact_problem* problem = &x->formulation->problem;
+    perp_status status = perpi_grow(x->context, &x->v_problem, &x->v_capacity,
+                                    (size_t)problem->dof_count, sizeof(double));
     if (status == PERP_OK) {
         status = perpi_grow(x->context, &x->p_problem, &x->p_capacity, (size_t)problem->row_count,
                             sizeof(double));
@@ -228,22 +241,36 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
         status = perpi_grow(x->context, &x->work, &x->work_capacity,
                             perp_contact_residual_work(problem), sizeof(double));
     }
+    return status;
+}
+
+/* The step from (x->q, x->v) at x->time to the frame. */
+static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact_residual* residual)
+{
+    const judged_step s = step_of(x, frame);
+    displace(x);
+    set_joint_inputs(x, frame, &s);
+    perp_status status = formulate(x, frame, &s);
     if (status == PERP_OK) {
-        perpi_formulation_gather_v(f, model, v_solved, x->v_problem);
-        perpi_formulation_gather_p(f, frame->contacts, x->p_problem);
-        perpi_formulation_gather_joints(f, frame->joints, x->p_problem);
-        if (frame->info.kind == PERP_STEP_TIME) {
-            perpi_forces_gather(f, model, frame->rest->memory, x->p_problem);
-            perpi_layers_gather(f, model, x->v, frame->contacts, x->v_problem, x->p_problem);
-        }
-        if (frame->info.corrections > 0) {
-            status = bend(x, t, h, frame);
-        } else if (frame->info.corrections == PERPI_REPAIR_LIMITED) {
-            status = limit(x);
-        }
+        status = make_room(x);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    const perpi_point answer = {.v = s.v_solved,
+                                .contact = frame->contacts,
+                                .joint = frame->joints,
+                                .memory = frame->rest->memory,
+                                .v_start = frame->info.kind == PERP_STEP_TIME ? x->v : NULL};
+    perpi_pack(x->formulation, perp_scene_model(x->scene), &answer, x->v_problem, x->p_problem);
+    if (frame->info.corrections > 0) {
+        status = bend(x, s.t, s.h, frame);
+    } else if (frame->info.corrections == PERPI_REPAIR_LIMITED) {
+        status = limit(x);
     }
     if (status == PERP_OK) {
-        *residual = perp_contact_check_residual(problem, x->v_problem, x->p_problem, x->work);
+        *residual = perp_contact_check_residual(&x->formulation->problem, x->v_problem,
+                                                x->p_problem, x->work);
     }
     return status;
 }
@@ -265,7 +292,7 @@ static perp_status check_laws(verifier* x)
     const size_t q_size = (size_t)perp_sim_q_size(x->sim) * sizeof(double);
     const size_t v_size = (size_t)perp_sim_v_size(x->sim) * sizeof(double);
     perp_status status =
-        perpi_stepper_find(x->context, perp_scene_run_settings(x->scene).stepper, &x->stepper);
+        perpi_stepper_find(x->context, perp_sim_def_from_scene(x->scene).stepper, &x->stepper);
     if (status == PERP_OK) {
         x->settings = *perpi_sim_step_settings(x->sim);
     }
@@ -340,7 +367,9 @@ static perp_status check_laws(verifier* x)
 static perp_status check_ledger(verifier* x)
 {
     perp_verdict* verdict = x->verdict;
-    const bool quasistatic = strcmp(perp_scene_run_settings(x->scene).stepper, "quasistatic") == 0;
+    const perpi_stepper_ops* stepper =
+        perpi_stepper_named(perp_sim_def_from_scene(x->scene).stepper);
+    const bool quasistatic = stepper != NULL && stepper->settles;
     return perpi_ledger_check(x->recording, perp_scene_model(x->scene), quasistatic,
                               &verdict->ledger_checked, &verdict->ledger_frame,
                               verdict->ledger_message);

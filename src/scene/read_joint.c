@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/joints/joint_type.h"
 #include "scene/reader.h"
 
 static perp_status read_type(perpi_reader* r, const json_t* value, perp_joint_type* type)
@@ -159,11 +160,7 @@ static perp_status read_joint(perpi_reader* r, const json_t* value)
     PERPI_TRY(read_points(r, value, &def));
     bool has_axis = false;
     PERPI_TRY(perpi_read_space(r, value, "axis", def.axis, &has_axis));
-    const bool needs_axis = def.type == PERP_JOINT_PRISMATIC ||
-                            def.type == PERP_JOINT_CYLINDRICAL ||
-                            def.type == PERP_JOINT_UNIVERSAL || def.type == PERP_JOINT_PLANAR ||
-                            (def.type == PERP_JOINT_REVOLUTE && r->dimension == 3);
-    if (needs_axis && !has_axis) {
+    if (perpi_joint_ops_of(def.type)->has_axis[r->dimension - 2] && !has_axis) {
         return perpi_reader_fail_key(r, "axis", PERP_ERROR_INPUT,
                                      "is missing: a direction in the world at the start");
     }

@@ -3,10 +3,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "contact/contact.h"
 #include "scene/reader.h"
 
 /* A number, or {"error": tol} with bounds. */
-static perp_status read_step(perpi_reader* r, const json_t* root, perp_scene_run* run)
+static perp_status read_step(perpi_reader* r, const json_t* root, perp_sim_def* run)
 {
     static const char* const known[] = {"error", "initial", "min", "max", NULL};
     const json_t* value = json_object_get(root, "step");
@@ -76,7 +77,7 @@ static perp_status read_choice(perpi_reader* r, const json_t* root, const char* 
 }
 
 /* The models with groups have a setting: {"type": "peg", "single_primary": true}. */
-static perp_status read_contact(perpi_reader* r, const json_t* root, perp_scene_run* run)
+static perp_status read_contact(perpi_reader* r, const json_t* root, perp_sim_def* run)
 {
     const json_t* value = json_object_get(root, "contact");
     if (!json_is_object(value)) {
@@ -88,8 +89,9 @@ static perp_status read_contact(perpi_reader* r, const json_t* root, perp_scene_
     PERPI_TRY(perpi_require(r, value, "type"));
     PERPI_TRY(perpi_read_string(r, value, "type", &run->contact));
     PERPI_TRY(perpi_read_bool(r, value, "single_primary", &run->single_primary));
-    const bool groups = strcmp(run->contact, "lnc") == 0 || strcmp(run->contact, "peg") == 0;
-    if (json_object_get(value, "single_primary") != NULL && !groups) {
+    const perpi_contact_model_ops* model = perpi_contact_model_named(run->contact);
+    if (json_object_get(value, "single_primary") != NULL &&
+        !(model != NULL && model->single_primary)) {
         return perpi_reader_fail_key(r, "single_primary", PERP_ERROR_INPUT,
                                      "belongs to the contact models 'lnc' and 'peg'");
     }
@@ -97,7 +99,7 @@ static perp_status read_contact(perpi_reader* r, const json_t* root, perp_scene_
     return PERP_OK;
 }
 
-static perp_status read_cone(perpi_reader* r, const json_t* friction, perp_scene_run* run)
+static perp_status read_cone(perpi_reader* r, const json_t* friction, perp_sim_def* run)
 {
     static const char* const names[] = {"none", "polygon", "quadratic", "ellipsoid", NULL};
     static const char* const factor[] = {"e_t", "e_o", "e_r"};
@@ -133,7 +135,7 @@ static perp_status read_cone(perpi_reader* r, const json_t* friction, perp_scene
     return PERP_OK;
 }
 
-static perp_status read_friction(perpi_reader* r, const json_t* root, perp_scene_run* run)
+static perp_status read_friction(perpi_reader* r, const json_t* root, perp_sim_def* run)
 {
     static const char* const known[] = {"cone", "directions", "default", "pairs",
                                         "e_t",  "e_o",        "e_r",     NULL};
@@ -168,21 +170,12 @@ static perp_status read_rotation_rule(perpi_reader* r, const json_t* root, bool*
     return PERP_OK;
 }
 
-perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* run,
+perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_sim_def* run,
                            perp_option** options, perp_option** stepper_options)
 {
-    perp_scene_run def = {.step = 0.01,
-                          .step_min = NAN,
-                          .step_max = NAN,
-                          .duration = 1.0,
-                          .stepper = "stewart-trinkle",
-                          .contact = PERPI_SCENE_CONTACT,
-                          .solver = "auto",
-                          .cone = "quadratic",
-                          .directions = 8,
-                          .e = {1.0, 1.0, 0.0},
-                          .margin = NAN,
-                          .tolerance = 1e-8};
+    perp_sim_def def = perp_sim_def_default();
+    def.contact = PERPI_SCENE_CONTACT;
+    def.e[0] = def.e[1] = 1.0;
     PERPI_TRY(read_step(r, root, &def));
     PERPI_TRY(perpi_read_number(r, root, "duration", &def.duration));
     if (!(def.duration > 0.0)) {

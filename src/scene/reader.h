@@ -131,7 +131,7 @@ PERP_NODISCARD perp_status perpi_read_controllers(perpi_reader* r, const json_t*
 PERP_NODISCARD perp_status perpi_inline_tables(perp_context* context, const char* origin,
                                                json_t* root);
 /* run: out. options (of the solver), stepper_options: allocated with the context, the caller frees them, also on failure. */
-PERP_NODISCARD perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_scene_run* run,
+PERP_NODISCARD perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_sim_def* run,
                                           perp_option** options, perp_option** stepper_options);
 
 enum { PERPI_DIRECTIONS_LIMIT = 1000 };

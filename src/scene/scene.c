@@ -14,7 +14,7 @@ struct perp_scene {
     perp_context* context;
     json_t* root; /* owns the strings of run */
     perp_model* model;
-    perp_scene_run run;
+    perp_sim_def run;
     perp_option* options; /* of the solver */
     perp_option* stepper_options;
     int32_t record_every;
@@ -296,6 +296,11 @@ const char* perp_scene_text(const perp_scene* scene)
 int32_t perp_scene_record_every(const perp_scene* scene)
 {
     return scene->record_every;
+}
+
+perp_sim_def perp_sim_def_from_scene(const perp_scene* scene)
+{
+    return scene->run;
 }
 
 perp_scene_run perp_scene_run_settings(const perp_scene* scene)

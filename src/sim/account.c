@@ -1,7 +1,7 @@
 /* src/sim/account.c - the accounts of the step at hand: energy and momentum.
  *
- * Called when the next state is complete and before it is taken over: sim->q, v are the start of the step,
- * sim->q_next, v_next its end. docs/notation.md derives the accounts.
+ * Called when the next state is complete and before it is taken over: step->from->q, v are the start of the step,
+ * step->to->q, v_next its end. docs/notation.md derives the accounts.
  */
 #include "sim/internal.h"
 #include "step/force_rows.h"
@@ -9,77 +9,77 @@
 #include "step/momentum.h"
 
 /* Energy of springs and soft layers. */
-static double stored_energy(const perp_sim* sim, const double* q,
+static double stored_energy(const perpi_step* step, const double* q,
                             const perpi_contact_list* contacts)
 {
-    double energy = sim->model->spring_count > 0 ? perpi_spring_energy(sim->model, q) : 0.0;
-    if (sim->stepper->layered) {
-        energy += perpi_layer_energy(sim->model, contacts->item, (int32_t)contacts->count);
+    double energy = step->model->spring_count > 0 ? perpi_spring_energy(step->model, q) : 0.0;
+    if (step->stepper->layered) {
+        energy += perpi_layer_energy(step->model, contacts->item, (int32_t)contacts->count);
     }
     return energy;
 }
 
-perp_status perpi_sim_account(perp_sim* sim, const perpi_formulation* f, double h)
+perp_status perpi_account(perpi_step* step, const perpi_formulation* f, double h)
 {
-    const bool impact = f == sim->impact, projected = !impact && sim->project != NULL;
-    const bool inertia = !sim->stepper->settles;
-    const double* q_answer = projected ? sim->q_answer : sim->q_next;
-    const double* v_carried = projected ? sim->v_carried : sim->v_next;
+    const bool impact = f == step->impact->f,
+               projected = !impact && step->correction->project != NULL;
+    const bool inertia = !step->stepper->settles;
+    const double* q_answer = projected ? step->correction->q_answer : step->to->q;
+    const double* v_carried = projected ? step->correction->v_carried : step->to->v;
     perpi_ledger_input in = {
         .f = f,
-        .model = sim->model,
-        .look = sim->stepper->settles ? PERPI_LOOK_REST : sim->stepper->look,
+        .model = step->model,
+        .look = step->stepper->settles ? PERPI_LOOK_REST : step->stepper->look,
         .impact = impact,
-        .t = sim->time,
+        .t = step->from->time,
         .h = impact ? 0.0 : h,
-        .q = sim->q_from,
-        .v = sim->v_from,
-        .extra = sim->has_extra ? sim->extra : NULL,
-        .v_problem = sim->v_problem,
-        .p_problem = sim->p_problem,
-        .contact = sim->next.item,
-        .joint = sim->joint_next,
-        .joint_input = sim->input,
+        .q = step->q_from,
+        .v = step->v_from,
+        .extra = step->has_extra ? step->extra : NULL,
+        .v_problem = step->v_problem,
+        .p_problem = step->p_problem,
+        .contact = step->to->contacts.item,
+        .joint = step->to->joint,
+        .joint_input = step->input,
         .q_end = q_answer,
         .v_state = v_carried,
-        .offset = perpi_sim_offset(sim),
-        .compression = sim->contacts.item,
-        .compression_count =
-            sim->info.kind == PERP_STEP_DECOMPRESSION ? (int32_t)sim->contacts.count : 0,
-        .q_final = projected ? sim->q_next : NULL,
-        .v_final = projected ? sim->v_next : NULL,
+        .offset = perpi_step_offset(step),
+        .compression = step->from->contacts.item,
+        .compression_count = step->trial->info.kind == PERP_STEP_DECOMPRESSION
+                                 ? (int32_t)step->from->contacts.count
+                                 : 0,
+        .q_final = projected ? step->to->q : NULL,
+        .v_final = projected ? step->to->v : NULL,
     };
-    perp_ledger* ledger = &sim->info.ledger;
+    perp_ledger* ledger = &step->trial->info.ledger;
     perpi_ledger_terms(&in, ledger);
-    ledger->impacts += perpi_sim_offset_energy(sim, impact);
-    const double before = stored_energy(sim, sim->q, &sim->contacts);
-    const double answer = stored_energy(sim, q_answer, &sim->next);
+    ledger->impacts += perpi_offset_energy(step, impact);
+    const double before = stored_energy(step, step->from->q, &step->from->contacts);
+    const double answer = stored_energy(step, q_answer, &step->to->contacts);
     ledger->spring_error += answer - before;
-    ledger->change = perpi_energy_change(sim->model, inertia, sim->q, sim->v, q_answer, v_carried) +
+    ledger->change = perpi_energy_change(step->model, inertia, step->from->q, step->from->v,
+                                         q_answer, v_carried) +
                      (answer - before);
     if (projected) {
-        ledger->projection = perpi_energy_change(sim->model, inertia, q_answer, v_carried,
-                                                 sim->q_next, sim->v_next) +
-                             (stored_energy(sim, sim->q_next, &sim->next) - answer);
+        ledger->projection = perpi_energy_change(step->model, inertia, q_answer, v_carried,
+                                                 step->to->q, step->to->v) +
+                             (stored_energy(step, step->to->q, &step->to->contacts) - answer);
         ledger->change += ledger->projection;
     }
     perpi_ledger_close(ledger);
-    sim->info.momentum_error[0] = sim->info.momentum_error[1] = 0.0;
-    if (impact && perpi_sim_offset(sim) != NULL) { /* momentum is that of the displaced poses */
-        perpi_sim_displaced(sim, sim->s_next + sim->offset_at, sim->v_next, sim->q_to, sim->v_to);
-        in.q_end = sim->q_to;
-        in.v_state = sim->v_to;
+    step->trial->info.momentum_error[0] = step->trial->info.momentum_error[1] = 0.0;
+    if (impact && perpi_step_offset(step) != NULL) { /* momentum is that of the displaced poses */
+        perpi_displaced(step, step->to->memory + step->offset_at, step->to->v, step->q_to,
+                        step->v_to);
+        in.q_end = step->q_to;
+        in.v_state = step->v_to;
     }
-    return inertia ? perpi_momentum_account(&in, &sim->momentum_work, sim->info.momentum_error)
-                   : PERP_OK;
+    return inertia
+               ? perpi_momentum_account(&in, &step->momentum_work, step->trial->info.momentum_error)
+               : PERP_OK;
 }
 
 /* ---- sums and scales -------------------------------------------------------------------------------*/
-
-perp_ledger perp_sim_ledger_total(const perp_sim* sim)
-{
-    return sim->ledger_total;
-}
 
 double perpi_weight_scale(const perp_model* model, const double* q)
 {
@@ -93,9 +93,4 @@ double perpi_weight_scale(const perp_model* model, const double* q)
         }
     }
     return sum;
-}
-
-double perp_sim_energy_scale(const perp_sim* sim)
-{
-    return perp_sim_energy(sim).kinetic + perpi_weight_scale(sim->model, sim->q);
 }

@@ -78,12 +78,12 @@ static bool has_closed_loops(const perp_model* model)
 
 perp_contact_choice perp_contact_choose(const perp_model* model, const perp_sim_def* def)
 {
-    const char* reason = strcmp(def->stepper, "anitescu-potra") == 0
-                             ? "anitescu-potra does not use gaps"
-                         : has_layers(model)       ? "bodies have soft layers"
-                         : !groups_can_form(model) ? "no two bodies with corners meet"
-                         : has_closed_loops(model) ? "joints close a loop"
-                                                   : NULL;
+    const perpi_stepper_ops* stepper = perpi_stepper_named(def->stepper);
+    const char* reason = stepper != NULL && stepper->touching ? "anitescu-potra does not use gaps"
+                         : has_layers(model)                  ? "bodies have soft layers"
+                         : !groups_can_form(model)            ? "no two bodies with corners meet"
+                         : has_closed_loops(model)            ? "joints close a loop"
+                                                              : NULL;
     if (strcmp(def->contact, "auto") != 0) {
         return (perp_contact_choice){def->contact, "named by the scene"};
     }

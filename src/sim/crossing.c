@@ -38,25 +38,22 @@ static const double ACTING_DEPTH = 0.25;
  * outer surface. */
 static const double COVER = 1e-3;
 
-perp_status perpi_sim_sides_create(perp_sim* sim)
+perp_status perpi_sides_create(perp_context* context, const perp_model* model, perpi_sides* x)
 {
-    const perp_model* model = sim->model;
-    perpi_sides* x = &sim->sides;
-    x->broad.context = sim->context;
-    perp_status status =
-        perpi_alloc(sim->context, model->shape_count, sizeof(double), &x->thickness);
+    x->broad.context = context;
+    perp_status status = perpi_alloc(context, model->shape_count, sizeof(double), &x->thickness);
     if (status == PERP_OK) {
-        status = perpi_alloc(sim->context, model->body_count, sizeof(double), &x->radius);
+        status = perpi_alloc(context, model->body_count, sizeof(double), &x->radius);
     }
     if (status == PERP_OK) {
-        status = perpi_alloc(sim->context, model->body_count, sizeof(double), &x->travel);
+        status = perpi_alloc(context, model->body_count, sizeof(double), &x->travel);
     }
     if (status == PERP_OK) {
-        status = perpi_alloc(sim->context, model->body_count, sizeof *x->path, &x->path);
+        status = perpi_alloc(context, model->body_count, sizeof *x->path, &x->path);
     }
     if (status == PERP_OK) {
-        status = perpi_grow(sim->context, &x->broad.item, &x->broad.item_capacity,
-                            model->shape_count, sizeof *x->broad.item);
+        status = perpi_grow(context, &x->broad.item, &x->broad.item_capacity, model->shape_count,
+                            sizeof *x->broad.item);
     }
     if (status != PERP_OK) {
         return status;
@@ -90,27 +87,26 @@ perp_status perpi_sim_sides_create(perp_sim* sim)
     return PERP_OK;
 }
 
-void perpi_sim_sides_destroy(perp_sim* sim)
+void perpi_sides_destroy(perp_context* context, perpi_sides* x)
 {
-    perpi_sides* x = &sim->sides;
-    perpi_free(sim->context, x->thickness);
-    perpi_free(sim->context, x->radius);
-    perpi_free(sim->context, x->travel);
-    perpi_free(sim->context, x->path);
-    perpi_free(sim->context, x->passage);
-    perpi_free(sim->context, x->missing);
+    perpi_free(context, x->thickness);
+    perpi_free(context, x->radius);
+    perpi_free(context, x->travel);
+    perpi_free(context, x->path);
+    perpi_free(context, x->passage);
+    perpi_free(context, x->missing);
     perpi_broad_free(&x->broad);
 }
 
 /* ---- how far everything moves ------------------------------------------------------------------------*/
 
 /* An upper bound of how far any point of the body comes between the two poses. */
-static double travel_of(const perp_sim* sim, double h, const double* q, int32_t i)
+static double travel_of(const perpi_step* step, double h, const double* q, int32_t i)
 {
-    const perp_model* model = sim->model;
+    const perp_model* model = step->model;
     const int32_t n = perpi_q_stride(model);
-    const double *from = q + (size_t)i * (size_t)n, *to = sim->q_next + (size_t)i * (size_t)n;
-    const double r = sim->sides.radius[i];
+    const double *from = q + (size_t)i * (size_t)n, *to = step->to->q + (size_t)i * (size_t)n;
+    const double r = step->sides->radius[i];
     const double x = to[0] - from[0], y = to[1] - from[1];
     if (model->dimension == 2) {
         return sqrt(x * x + y * y) + fabs(to[2] - from[2]) * r;
@@ -121,7 +117,7 @@ static double travel_of(const perp_sim* sim, double h, const double* q, int32_t 
         chord += (to[k] - from[k]) * (to[k] - from[k]);
     }
     /* angle <= 2.23 |difference of the quaternions| up to half a turn; beyond it the rate tells */
-    const double w = v3_norm(perpi_state_rate(model, sim->v_next, i));
+    const double w = v3_norm(perpi_state_rate(model, step->to->v, i));
     return sqrt(x * x + y * y + z * z) + fmax(2.23 * sqrt(chord), h * w) * r;
 }
 
@@ -137,18 +133,18 @@ static vec3 turn_of(quat from, quat to, vec3 guess)
     return v3_scale((angle + k * whole) / angle, r);
 }
 
-static perpi_path path_of(const perp_sim* sim, double h, const double* q, const double* v,
+static perpi_path path_of(const perpi_step* step, double h, const double* q, const double* v,
                           int32_t i)
 {
-    const perp_model* model = sim->model;
-    const perpi_pose to = perpi_state_pose(model, sim->q_next, i);
+    const perp_model* model = step->model;
+    const perpi_pose to = perpi_state_pose(model, step->to->q, i);
     perpi_path path = {.start = perpi_state_pose(model, q, i)};
     path.dx = v3_sub(to.x, path.start.x);
     if (model->dimension == 2) {
-        path.turn = v3(0.0, 0.0, sim->q_next[3 * i + 2] - q[3 * i + 2]);
+        path.turn = v3(0.0, 0.0, step->to->q[3 * i + 2] - q[3 * i + 2]);
     } else {
         path.turn =
-            turn_of(path.start.q, to.q, v3_scale(h, perpi_state_rate(model, sim->v_next, i)));
+            turn_of(path.start.q, to.q, v3_scale(h, perpi_state_rate(model, step->to->v, i)));
     }
     if (v != NULL && model->body[i].dofs > 0) { /* starts with v, on a parabola */
         const vec3 start = v3_scale(h, perpi_state_velocity(model, v, i));
@@ -181,10 +177,10 @@ static perpi_bounds swept_bounds(const perpi_shape* shape, const perpi_path* pat
 /* Whether the face that was touched is inside another piece, so that nothing can touch it: a piece of the same body,
  * or of a floor that several bodies make which do not move against each other. What has sunk into a third body that
  * lies there touches the face all the same. */
-static bool covered(const perp_sim* sim, const perpi_broad_pair* pair, const perpi_passage* p)
+static bool covered(const perpi_step* step, const perpi_broad_pair* pair, const perpi_passage* p)
 {
-    const perp_model* model = sim->model;
-    const perpi_sides* x = &sim->sides;
+    const perp_model* model = step->model;
+    const perpi_sides* x = step->sides;
     const double off = COVER * (x->thickness[pair->shape_a] + x->thickness[pair->shape_b]);
     const vec3 at[2] = {v3_madd(p->point[0], off, p->normal),
                         v3_madd(p->point[1], -off, p->normal)};
@@ -215,10 +211,10 @@ static bool covered(const perp_sim* sim, const perpi_broad_pair* pair, const per
     return false;
 }
 
-static perp_status place_moving(perp_sim* sim, double farthest, double deepest)
+static perp_status place_moving(perpi_step* step, double farthest, double deepest)
 {
-    const perp_model* model = sim->model;
-    perpi_sides* x = &sim->sides;
+    const perp_model* model = step->model;
+    perpi_sides* x = step->sides;
     x->broad.item_count = 0;
     x->broad.pair_count = 0;
     for (int32_t b = 0; b < (int32_t)model->body_count; ++b) {
@@ -248,37 +244,37 @@ static double thinner(double a, double b)
 }
 
 /* Most pairs that move fast slide: a contact of the pair has the normal that keeps them apart. */
-static bool held_by_contact(const perp_sim* sim, const perpi_broad_pair* pair)
+static bool held_by_contact(const perpi_step* step, const perpi_broad_pair* pair)
 {
-    const perp_model* model = sim->model;
+    const perp_model* model = step->model;
     const perp_contact first = {.body_a = pair->body_a,
                                 .body_b = pair->body_b,
-                                .key = (uint64_t)pair->shape_a << 44 | (uint64_t)pair->shape_b
-                                                                           << 24};
-    size_t low = 0, high = sim->next.count;
+                                .key = perpi_key_of(pair->shape_a, pair->shape_b, 0)};
+    size_t low = 0, high = step->to->contacts.count;
     while (low < high) {
         const size_t mid = low + (high - low) / 2;
-        if (perpi_contact_before(&sim->next.item[mid], &first)) {
+        if (perpi_contact_before(&step->to->contacts.item[mid], &first)) {
             low = mid + 1;
         } else {
             high = mid;
         }
     }
-    if (low == sim->next.count || sim->next.item[low].key >> 24 != first.key >> 24) {
+    if (low == step->to->contacts.count ||
+        !perpi_key_same_shapes(step->to->contacts.item[low].key, first.key)) {
         return false;
     }
-    return perpi_passage_none(&model->shape[pair->shape_a], &sim->sides.path[pair->body_a],
-                              &model->shape[pair->shape_b], &sim->sides.path[pair->body_b],
-                              v3_from(sim->next.item[low].normal));
+    return perpi_passage_none(&model->shape[pair->shape_a], &step->sides->path[pair->body_a],
+                              &model->shape[pair->shape_b], &step->sides->path[pair->body_b],
+                              v3_from(step->to->contacts.item[low].normal));
 }
 
 /* Pairs of pieces that overlap on the way from (q, v) to the next state, into sides->passage. v: NULL,
  * the path is straight. */
-static perp_status find_passages(perp_sim* sim, double h, const double* q, const double* v,
+static perp_status find_passages(perpi_step* step, double h, const double* q, const double* v,
                                  double deepest)
 {
-    const perp_model* model = sim->model;
-    perpi_sides* x = &sim->sides;
+    const perp_model* model = step->model;
+    perpi_sides* x = step->sides;
     const int32_t bodies = (int32_t)model->body_count;
     double most[2] = {0.0, 0.0};
     x->passage_count = 0;
@@ -286,7 +282,7 @@ static perp_status find_passages(perp_sim* sim, double h, const double* q, const
         return PERP_OK; /* no two that could */
     }
     for (int32_t i = 0; i < bodies; ++i) {
-        double t = travel_of(sim, h, q, i);
+        double t = travel_of(step, h, q, i);
         if (v != NULL) { /* the parabola is no longer than its two control segments */
             t += 2.0 * h * v3_norm(perpi_state_velocity(model, v, i));
         }
@@ -304,9 +300,9 @@ static perp_status find_passages(perp_sim* sim, double h, const double* q, const
         return PERP_OK;
     }
     for (int32_t i = 0; i < bodies; ++i) {
-        x->path[i] = path_of(sim, h, q, v, i);
+        x->path[i] = path_of(step, h, q, v, i);
     }
-    perp_status status = place_moving(sim, most[0], deepest);
+    perp_status status = place_moving(step, most[0], deepest);
     if (status == PERP_OK) {
         status = perpi_broad_sort(&x->broad, model->body_count, model->shape_count);
     }
@@ -320,16 +316,16 @@ static perp_status find_passages(perp_sim* sim, double h, const double* q, const
                             v3_norm(path_a->turn) * perpi_shape_radius(&model->shape[a]) +
                             v3_norm(path_b->turn) * perpi_shape_radius(&model->shape[b]);
         if (move + deepest < LOOK_AT * thin || !(thin > 0.0) ||
-            !perpi_collider_allows(sim->collider, pair->body_a, pair->body_b) ||
-            held_by_contact(sim, pair)) {
+            !perpi_collider_allows(step->collider, pair->body_a, pair->body_b) ||
+            held_by_contact(step, pair)) {
             continue;
         }
         const perpi_passage p = perpi_passage_find(model->dimension, &model->shape[a], path_a,
                                                    &model->shape[b], path_b);
-        if (!p.met || covered(sim, pair, &p)) {
+        if (!p.met || covered(step, pair, &p)) {
             continue;
         }
-        status = perpi_grow(sim->context, &x->passage, &x->passage_capacity, x->passage_count + 1,
+        status = perpi_grow(step->context, &x->passage, &x->passage_capacity, x->passage_count + 1,
                             sizeof *x->passage);
         if (status == PERP_OK) {
             x->passage[x->passage_count++] = (perpi_sim_passage){*pair, p};
@@ -338,22 +334,24 @@ static perp_status find_passages(perp_sim* sim, double h, const double* q, const
     return status;
 }
 
-double perpi_sim_pair_thickness(const perp_sim* sim, uint64_t key)
+double perpi_pair_thickness(const perpi_step* step, uint64_t key)
 {
-    return sim->sides.thickness[key >> 44] + sim->sides.thickness[key >> 24 & 0xFFFFF];
+    return step->sides->thickness[perpi_key_shape_a(key)] +
+           step->sides->thickness[perpi_key_shape_b(key)];
 }
 
-perp_status perpi_sim_path_gap(perp_sim* sim, double h, double* gap)
+perp_status perpi_path_gap(perpi_step* step, double h, const uint64_t* key, size_t count,
+                           double* gap)
 {
-    const perpi_adaptive* a = &sim->halves;
-    const perpi_sides* x = &sim->sides;
-    const perp_status status = find_passages(sim, h, a->q0, a->v0, sim->info.penetration);
+    const perpi_sides* x = step->sides;
+    const perp_status status =
+        find_passages(step, h, step->from->q, step->from->v, step->trial->info.penetration);
     for (size_t i = 0; status == PERP_OK && i < x->passage_count; ++i) {
         const perpi_sim_passage* met = &x->passage[i];
         bool acts = false; /* contacts that act tell of their gap themselves */
-        for (size_t k = 0; k < a->key_count; ++k) {
-            acts = acts || ((int32_t)(a->key[k] >> 44) == met->pair.shape_a &&
-                            (int32_t)(a->key[k] >> 24 & 0xFFFFF) == met->pair.shape_b);
+        for (size_t k = 0; k < count; ++k) {
+            acts = acts || (perpi_key_shape_a(key[k]) == met->pair.shape_a &&
+                            perpi_key_shape_b(key[k]) == met->pair.shape_b);
         }
         /* up to a quarter of the thickness, what extrapolation adds is pushed out again */
         const double give =
@@ -387,15 +385,15 @@ static bool knows_pair(const perpi_sides* x, int32_t body_a, int32_t body_b)
     return known;
 }
 
-bool perpi_sim_keeps_open(const perp_sim* sim, const perp_contact* c)
+bool perpi_keeps_open(const perpi_step* step, const perp_contact* c)
 {
-    return sim->sides.missing_count > 0 && keeps_pair(&sim->sides, c->body_a, c->body_b);
+    return step->sides->missing_count > 0 && keeps_pair(step->sides, c->body_a, c->body_b);
 }
 
-static perp_status remember(perp_sim* sim, const perpi_missing* m)
+static perp_status remember(perpi_step* step, const perpi_missing* m)
 {
-    perpi_sides* x = &sim->sides;
-    const perp_status status = perpi_grow(sim->context, &x->missing, &x->missing_capacity,
+    perpi_sides* x = step->sides;
+    const perp_status status = perpi_grow(step->context, &x->missing, &x->missing_capacity,
                                           x->missing_count + 1, sizeof *x->missing);
     if (status == PERP_OK) {
         x->missing[x->missing_count++] = *m;
@@ -405,44 +403,43 @@ static perp_status remember(perp_sim* sim, const perpi_missing* m)
 
 /* All features of the pair as plain contacts; with them those of other pieces of the two bodies that
  * have groups. */
-static perp_status take_plain(perp_sim* sim, const perpi_broad_pair* pair)
+static perp_status take_plain(perpi_step* step, const perpi_broad_pair* pair)
 {
-    const perpi_sides* x = &sim->sides;
+    const perpi_sides* x = step->sides;
     const int32_t body[2] = {pair->body_a, pair->body_b};
     for (int i = 0; i < 2; ++i) {
-        sim->margin[body[i]] = fmax(sim->margin[body[i]], RESERVE * x->travel[body[i]]);
+        step->margin[body[i]] = fmax(step->margin[body[i]], RESERVE * x->travel[body[i]]);
     }
     perp_status status =
-        perpi_sim_make_exception(sim, pair->shape_a, pair->shape_b, PERPI_TOUCH_PLAIN);
-    for (size_t k = 0; status == PERP_OK && k < sim->next.count; ++k) {
-        const perp_contact* c = &sim->next.item[k];
+        perpi_make_exception(step, perpi_key_of(pair->shape_a, pair->shape_b, 0), NULL);
+    for (size_t k = 0; status == PERP_OK && k < step->to->contacts.count; ++k) {
+        const perp_contact* c = &step->to->contacts.item[k];
         if (c->group != 0 && c->body_a == pair->body_a && c->body_b == pair->body_b) {
-            status = perpi_sim_make_exception(sim, (int32_t)(c->key >> 44),
-                                              (int32_t)(c->key >> 24 & 0xFFFFF), PERPI_TOUCH_PLAIN);
+            status = perpi_make_exception(step, c->key, NULL);
         }
     }
     return status;
 }
 
 /* The side of the smaller body, of those that can move. */
-static int smaller_side(const perp_sim* sim, const perpi_missing* m)
+static int smaller_side(const perpi_step* step, const perpi_missing* m)
 {
-    const double a = perpi_shape_radius(&sim->model->shape[m->shape[0]]);
-    const double b = perpi_shape_radius(&sim->model->shape[m->shape[1]]);
-    const bool moves_a = sim->model->body[m->body[0]].dofs > 0;
-    const bool moves_b = sim->model->body[m->body[1]].dofs > 0;
+    const double a = perpi_shape_radius(&step->model->shape[m->shape[0]]);
+    const double b = perpi_shape_radius(&step->model->shape[m->shape[1]]);
+    const bool moves_a = step->model->body[m->body[0]].dofs > 0;
+    const bool moves_b = step->model->body[m->body[1]].dofs > 0;
     return moves_a && (!moves_b || a < b) ? 0 : 1;
 }
 
 /* Of two bodies that move: the side of the particle, -1 if there is none. It has no arm, so impulses act where it is. */
-static int particle_side(const perp_sim* sim, const perpi_missing* m)
+static int particle_side(const perpi_step* step, const perpi_missing* m)
 {
-    const perpi_body *a = &sim->model->body[m->body[0]], *b = &sim->model->body[m->body[1]];
+    const perpi_body *a = &step->model->body[m->body[0]], *b = &step->model->body[m->body[1]];
     return a->dofs == 0 || b->dofs == 0 ? -1 : a->particle ? 0 : b->particle ? 1 : -1;
 }
 
 /* Points and normal of the first touch, in the bodies' frames. */
-static perpi_missing contact_of(const perp_sim* sim, const perpi_sim_passage* met)
+static perpi_missing contact_of(const perpi_step* step, const perpi_sim_passage* met)
 {
     const perpi_passage* p = &met->passage;
     perpi_missing m = {.built = true,
@@ -450,55 +447,55 @@ static perpi_missing contact_of(const perp_sim* sim, const perpi_sim_passage* me
                        .body = {met->pair.body_a, met->pair.body_b},
                        .shape = {met->pair.shape_a, met->pair.shape_b},
                        .normal = p->normal};
-    const int dot = particle_side(sim, &m);
+    const int dot = particle_side(step, &m);
     double end = 0.0, linear = 0.0;
     for (int i = 0; i < 2; ++i) {
-        const perpi_path* path = &sim->sides.path[m.body[i]];
+        const perpi_path* path = &step->sides->path[m.body[i]];
         const perpi_pose touch = perpi_path_at(path, p->first), last = perpi_path_at(path, 1.0);
         const double sign = i == 0 ? -1.0 : 1.0;
         m.local[i] = m3_tmul(touch.R, v3_sub(p->point[i], touch.x));
         const vec3 arm = m3_mul(path->start.R, m.local[i]);
         const vec3 start = v3_add(path->start.x, arm);
         const vec3 acts =
-            dot < 0 ? arm : v3_sub(sim->sides.path[m.body[dot]].start.x, path->start.x);
+            dot < 0 ? arm : v3_sub(step->sides->path[m.body[dot]].start.x, path->start.x);
         const vec3 move = v3_add(path->dx, v3_cross(path->turn, acts));
         end += sign * v3_dot(p->normal, perpi_pose_point(&last, m.local[i]));
         linear += sign * v3_dot(p->normal, v3_add(start, move));
     }
     m.shift = end - linear;
-    m.normal_end = perpi_frame_carry(&sim->sides.path[m.body[0]], &sim->sides.path[m.body[1]],
+    m.normal_end = perpi_frame_carry(&step->sides->path[m.body[0]], &step->sides->path[m.body[1]],
                                      p->normal, p->first, 1.0);
     int32_t before = 0;
-    for (size_t i = 0; i < sim->sides.missing_count; ++i) {
-        const perpi_missing* other = &sim->sides.missing[i];
+    for (size_t i = 0; i < step->sides->missing_count; ++i) {
+        const perpi_missing* other = &step->sides->missing[i];
         before += other->built && other->body[0] == m.body[0] && other->body[1] == m.body[1];
     }
-    const int small = smaller_side(sim, &m);
-    if (before >= MAX_TOUCHES || v3_norm(sim->sides.path[m.body[small]].turn) > 1.0) {
+    const int small = smaller_side(step, &m);
+    if (before >= MAX_TOUCHES || v3_norm(step->sides->path[m.body[small]].turn) > 1.0) {
         m.ball = small;
     }
     return m;
 }
 
-bool perpi_sim_missing_points(const perp_sim* sim)
+bool perpi_missing_points(const perpi_step* step)
 {
     bool points = false;
-    for (size_t i = 0; i < sim->sides.missing_count; ++i) {
-        points = points || sim->sides.missing[i].ball < 0;
+    for (size_t i = 0; i < step->sides->missing_count; ++i) {
+        points = points || step->sides->missing[i].ball < 0;
     }
     return points;
 }
 
-perp_status perpi_sim_missing_balls(perp_sim* sim, bool* changed)
+perp_status perpi_missing_balls(perpi_step* step, bool* changed)
 {
-    perpi_sides* x = &sim->sides;
+    perpi_sides* x = step->sides;
     perp_status status = PERP_OK;
     *changed = false;
     for (size_t i = 0; i < x->missing_count; ++i) {
         perpi_missing* m = &x->missing[i];
         if (m->ball < 0) {
             m->built = true; /* instead of the plain contacts, if it stood for these */
-            m->ball = smaller_side(sim, m);
+            m->ball = smaller_side(step, m);
             *changed = true;
         }
     }
@@ -506,26 +503,26 @@ perp_status perpi_sim_missing_balls(perp_sim* sim, bool* changed)
         return PERP_OK;
     }
     /* other pairs that fell back did so in a problem that is no longer there */
-    sim->exception_count = 0;
+    step->exception.count = 0;
     for (size_t i = 0; status == PERP_OK && i < x->missing_count; ++i) {
         const perpi_missing* m = &x->missing[i];
-        status = perpi_sim_make_exception(sim, m->shape[0], m->shape[1], PERPI_TOUCH_PLAIN);
+        status = perpi_make_exception(step, perpi_key_of(m->shape[0], m->shape[1], 0), NULL);
     }
-    perpi_collider_set_rule(sim->collider, sim->contact_model->rule, sim->exception,
-                            sim->exception_count);
+    perpi_collider_set_rule(step->collider, step->contact_model->rule, step->exception.item,
+                            step->exception.count);
     return status;
 }
 
-/* The touch of a contact of its own, at the poses in sim->pose. */
-static perpi_touch touch_of(const perp_sim* sim, const perpi_missing* m, bool at_end)
+/* The touch of a contact of its own, at the poses in step->pose. */
+static perpi_touch touch_of(const perpi_step* step, const perpi_missing* m, bool at_end)
 {
-    const perpi_pose *a = &sim->pose[m->body[0]], *b = &sim->pose[m->body[1]];
+    const perpi_pose *a = &step->pose[m->body[0]], *b = &step->pose[m->body[1]];
     const vec3 n = at_end ? m->normal_end : m->normal;
     vec3 on_a = perpi_pose_point(a, m->local[0]), on_b = perpi_pose_point(b, m->local[1]);
     double gap = v3_dot(n, v3_sub(on_b, on_a));
     vec3 point = v3_madd(on_b, -gap, n);
     if (m->ball >= 0) {
-        const double r = perpi_shape_radius(&sim->model->shape[m->shape[m->ball]]);
+        const double r = perpi_shape_radius(&step->model->shape[m->shape[m->ball]]);
         /* through the centre of the ball, so that it does not turn */
         on_a = m->ball == 0 ? v3_madd(a->x, r, n) : on_a;
         on_b = m->ball == 1 ? v3_madd(b->x, -r, n) : on_b;
@@ -534,11 +531,11 @@ static perpi_touch touch_of(const perp_sim* sim, const perpi_missing* m, bool at
         point = m->ball == 0 ? on_a : v3_madd(on_b, -gap, n);
     } else {
         /* the arm of the body that moves; of two, halfway */
-        point = sim->model->body[m->body[0]].dofs == 0   ? point
-                : sim->model->body[m->body[1]].dofs == 0 ? on_a
-                                                         : v3_scale(0.5, v3_add(on_a, point));
+        point = step->model->body[m->body[0]].dofs == 0   ? point
+                : step->model->body[m->body[1]].dofs == 0 ? on_a
+                                                          : v3_scale(0.5, v3_add(on_a, point));
         gap = at_end ? gap : gap + m->shift;
-        const int dot = particle_side(sim, m);
+        const int dot = particle_side(step, m);
         point = dot == 0 ? a->x : dot == 1 ? v3_madd(b->x, -gap, n) : point;
     }
     return (perpi_touch){.body_a = m->body[0],
@@ -553,79 +550,79 @@ static perpi_touch touch_of(const perp_sim* sim, const perpi_missing* m, bool at
 
 /* All feature pairs within reach are contacts, so that their gaps tell how deep bodies overlap. Other models
  * leave some out: there the depth is that of the last look, and since then no more than the motion. */
-static bool holds_plainly(const perp_sim* sim)
+static bool holds_plainly(const perpi_step* step)
 {
-    return sim->contact_model->rule == PERPI_TOUCH_PLAIN && isnan(sim->def.margin) &&
-           !sim->stepper->touching;
+    return step->contact_model->rule == NULL && isnan(step->margin_given) &&
+           !step->stepper->touching;
 }
 
-static perp_status constrain(perp_sim* sim, const perpi_sim_passage* met)
+static perp_status constrain(perpi_step* step, const perpi_sim_passage* met)
 {
     const perpi_broad_pair* pair = &met->pair;
-    perpi_missing m = contact_of(sim, met);
+    perpi_missing m = contact_of(step, met);
     perp_status status = PERP_OK;
-    if (!holds_plainly(sim) && !knows_pair(&sim->sides, pair->body_a, pair->body_b)) {
+    if (!holds_plainly(step) && !knows_pair(step->sides, pair->body_a, pair->body_b)) {
         m.built = false;
         m.ball = -1;
-        status = take_plain(sim, pair);
+        status = take_plain(step, pair);
     }
-    return status == PERP_OK ? remember(sim, &m) : status;
+    return status == PERP_OK ? remember(step, &m) : status;
 }
 
 /* How far the layers between the two can be pressed in; 0: there are none. */
-static double core_depth(const perp_sim* sim, const perpi_broad_pair* pair)
+static double core_depth(const perpi_step* step, const perpi_broad_pair* pair)
 {
     const perp_contact c = {.body_a = pair->body_a,
                             .body_b = pair->body_b,
-                            .key = (uint64_t)pair->shape_a << 44 | (uint64_t)pair->shape_b << 24};
-    return perpi_model_layer(sim->model, c.body_a, c.body_b).soft
-               ? perpi_layer_core_depth(sim->model, &c)
+                            .key = perpi_key_of(pair->shape_a, pair->shape_b, 0)};
+    return perpi_model_layer(step->model, c.body_a, c.body_b).soft
+               ? perpi_layer_core_depth(step->model, &c)
                : 0.0;
 }
 
-perp_status perpi_sim_check_sides(perp_sim* sim, double h, double deepest,
-                                  const perpi_sim_passage** crossed)
+perp_status perpi_check_sides(perpi_step* step, double h, double deepest,
+                              const perpi_sim_passage** crossed)
 {
-    perpi_sides* x = &sim->sides;
+    perpi_sides* x = step->sides;
     *crossed = NULL;
     double depth = 0.0;
-    const bool plain = holds_plainly(sim);
+    const bool plain = holds_plainly(step);
     perp_status status =
-        find_passages(sim, h, sim->q, NULL, plain ? deepest : fmax(deepest, x->depth));
+        find_passages(step, h, step->from->q, NULL, plain ? deepest : fmax(deepest, x->depth));
     for (size_t i = 0; status == PERP_OK && i < x->passage_count; ++i) {
         const perpi_sim_passage* met = &x->passage[i];
-        const double give = core_depth(sim, &met->pair);
+        const double give = core_depth(step, &met->pair);
         if (met->passage.crossed && isinf(give)) {
             return perpi_fail(
-                sim->context, PERP_ERROR_SOLVE,
+                step->context, PERP_ERROR_SOLVE,
                 "step %lld (t = %.9g): body '%.60s' is pressed through body '%.60s': the soft "
                 "layer between them has no limit; give a max_deflection, or more stiffness",
-                (long long)sim->step + 1, sim->time, sim->model->body[met->pair.body_b].name,
-                sim->model->body[met->pair.body_a].name);
+                (long long)step->from->step + 1, step->from->time,
+                step->model->body[met->pair.body_b].name, step->model->body[met->pair.body_a].name);
         }
         if (!met->passage.crossed || (give > 0.0 && met->passage.inside)) {
             depth = fmax(depth, met->passage.depth);
             continue; /* a soft layer may be pressed in beyond the middle of a thin piece */
         }
         *crossed = met;
-        status = constrain(sim, met);
+        status = constrain(step, met);
     }
     if (status == PERP_OK && *crossed == NULL && !plain) {
         x->depth = x->looked ? depth : x->depth + x->farthest;
     }
     if (status == PERP_OK && *crossed != NULL) {
-        perpi_collider_set_rule(sim->collider, sim->contact_model->rule, sim->exception,
-                                sim->exception_count);
+        perpi_collider_set_rule(step->collider, step->contact_model->rule, step->exception.item,
+                                step->exception.count);
     }
     return status;
 }
 
-perp_status perpi_sim_moved_across(perp_sim* sim, double h, double deepest, bool* across)
+perp_status perpi_moved_across(perpi_step* step, double h, double deepest, bool* across)
 {
     *across = false;
-    const perp_status status = find_passages(sim, h, sim->q, NULL, deepest);
-    for (size_t i = 0; status == PERP_OK && i < sim->sides.passage_count; ++i) {
-        *across = *across || sim->sides.passage[i].passage.crossed;
+    const perp_status status = find_passages(step, h, step->from->q, NULL, deepest);
+    for (size_t i = 0; status == PERP_OK && i < step->sides->passage_count; ++i) {
+        *across = *across || step->sides->passage[i].passage.crossed;
     }
     return status;
 }
@@ -639,8 +636,7 @@ static void drop_opposed(perpi_contact_list* list, const perpi_missing* m, vec3 
     for (size_t i = 0; i < list->count; ++i) {
         const perp_contact* c = &list->item[i];
         if (c->body_a == m->body[0] && c->body_b == m->body[1] && c->group == 0 &&
-            (int32_t)(c->key >> 44) == m->shape[0] &&
-            (int32_t)(c->key >> 24 & 0xFFFFF) == m->shape[1] &&
+            perpi_key_shape_a(c->key) == m->shape[0] && perpi_key_shape_b(c->key) == m->shape[1] &&
             (m->ball >= 0 || v3_dot(v3_from(c->normal), n) < 0.0)) {
             continue;
         }
@@ -660,28 +656,27 @@ static void sort_last(perpi_contact_list* list)
     list->item[k] = last;
 }
 
-perp_status perpi_sim_add_missing(perp_sim* sim, double t, double h, bool at_end,
-                                  perpi_contact_list* list)
+perp_status perpi_add_missing(perpi_step* step, double t, double h, bool at_end,
+                              perpi_contact_list* list)
 {
-    const perp_model* model = sim->model;
-    const perpi_sides* x = &sim->sides;
+    const perp_model* model = step->model;
+    const perpi_sides* x = step->sides;
     perp_status status = PERP_OK;
     for (size_t i = 0; status == PERP_OK && i < x->missing_count; ++i) {
         const perpi_missing* m = &x->missing[i];
         if (!m->built) {
             continue;
         }
-        const perpi_touch touch = touch_of(sim, m, at_end);
+        const perpi_touch touch = touch_of(step, m, at_end);
         drop_opposed(list, m, touch.normal);
-        status = perpi_contact_build(model, &sim->rules, t, sim->pose, &touch, 1, list);
+        status = perpi_contact_build(model, &step->rules, t, step->pose, &touch, 1, list);
         if (status == PERP_OK) {
             /* shapes in the other order: no pair of features has such a key */
-            list->item[list->count - 1].key =
-                (uint64_t)m->shape[1] << 44 | (uint64_t)m->shape[0] << 24 | (uint64_t)i;
+            list->item[list->count - 1].key = perpi_key_of(m->shape[1], m->shape[0], (uint32_t)i);
             sort_last(list);
         }
     }
-    for (size_t i = 0; sim->stepper->touching && x->missing_count > 0 && i < list->count; ++i) {
+    for (size_t i = 0; step->stepper->touching && x->missing_count > 0 && i < list->count; ++i) {
         perp_contact* c = &list->item[i]; /* no gap term: as the target of the normal velocity */
         c->drift[0] = c->gap > 0.0 && keeps_pair(x, c->body_a, c->body_b) ? c->gap / h : 0.0;
     }
@@ -690,12 +685,12 @@ perp_status perpi_sim_add_missing(perp_sim* sim, double t, double h, bool at_end
 
 /* ---- deep overlap without a gap term ----------------------------------------------------------------*/
 
-void perpi_sim_part_deep(perp_sim* sim, double h)
+void perpi_part_deep(perpi_step* step, double h)
 {
-    const double* thickness = sim->sides.thickness;
-    for (size_t i = 0; i < sim->next.count; ++i) {
-        perp_contact* c = &sim->next.item[i];
-        const int32_t a = (int32_t)(c->key >> 44), b = (int32_t)(c->key >> 24 & 0xFFFFF);
+    const double* thickness = step->sides->thickness;
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        perp_contact* c = &step->to->contacts.item[i];
+        const int32_t a = perpi_key_shape_a(c->key), b = perpi_key_shape_b(c->key);
         const double beyond = -c->gap - LOOK_AT * thinner(thickness[a], thickness[b]);
         if (beyond > 0.0 && isfinite(beyond) && c->group == 0 && !(c->layer.theta > 0.0)) {
             c->drift[0] -= PART_RATE * beyond / h;

@@ -57,7 +57,7 @@ void perpi_sim_warn_of_crossing(const perp_sim* sim)
 {
     const perp_model* model = sim->model;
     const double h = perpi_sim_tick_length(sim, 0);
-    const bool late = sim->contact_model->rule == PERPI_TOUCH_VIOLATED || sim->stepper->touching;
+    const bool late = sim->work.contact_model->overlap_only || sim->stepper->touching;
     if (!late || sim->adaptive || !(h > 0.0)) {
         return;
     }
@@ -68,7 +68,7 @@ void perpi_sim_warn_of_crossing(const perp_sim* sim)
         if (body->dofs == 0) {
             continue;
         }
-        const double way = h * v3_norm(perpi_state_velocity(model, sim->v, i));
+        const double way = h * v3_norm(perpi_state_velocity(model, sim->state.v, i));
         const double own = way > 0.0 ? body_thickness(model, body) : INFINITY;
         for (int32_t k = 0; k < (int32_t)model->body_count && own < way; ++k) {
             if (k == i || !perp_model_pair_collides(model, i, k)) {
@@ -90,10 +90,9 @@ void perpi_sim_warn_of_crossing(const perp_sim* sim)
                   "unnoticed: %s has "
                   "contacts only where bodies %s; take a smaller step, or %s",
                   model->body[fast].name, travel, model->body[thin].name, width,
-                  sim->contact_model->rule == PERPI_TOUCH_VIOLATED ? "contact 'corrective'"
-                                                                   : "this stepper",
-                  sim->contact_model->rule == PERPI_TOUCH_VIOLATED ? "overlap" : "touch",
-                  sim->contact_model->rule == PERPI_TOUCH_VIOLATED
+                  sim->work.contact_model->overlap_only ? "contact 'corrective'" : "this stepper",
+                  sim->work.contact_model->overlap_only ? "overlap" : "touch",
+                  sim->work.contact_model->overlap_only
                       ? "contact 'peg' or 'standard'"
                       : "stepper 'stewart-trinkle' with contact 'peg' or 'standard'");
     }

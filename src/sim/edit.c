@@ -19,13 +19,13 @@ static const double TOLERANCE = 1e-3;
 static void forget_contacts(perp_sim* sim, int32_t body)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < sim->contacts.count; ++i) {
-        const perp_contact* c = &sim->contacts.item[i];
+    for (size_t i = 0; i < sim->state.contacts.count; ++i) {
+        const perp_contact* c = &sim->state.contacts.item[i];
         if (c->body_a != body && c->body_b != body) {
-            sim->contacts.item[kept++] = *c;
+            sim->state.contacts.item[kept++] = *c;
         }
     }
-    sim->contacts.count = kept;
+    sim->state.contacts.count = kept;
 }
 
 static void forget_joints(perp_sim* sim, int32_t body)
@@ -33,19 +33,19 @@ static void forget_joints(perp_sim* sim, int32_t body)
     for (size_t i = 0; i < sim->model->joint_count; ++i) {
         const perpi_joint* joint = &sim->model->joint[i];
         if (joint->body[0] == body || joint->body[1] == body) {
-            memset(sim->joint[i].impulse, 0, sizeof sim->joint[i].impulse);
-            memset(sim->joint[i].law, 0, sizeof sim->joint[i].law);
+            memset(sim->state.joint[i].impulse, 0, sizeof sim->state.joint[i].impulse);
+            memset(sim->state.joint[i].law, 0, sizeof sim->state.joint[i].law);
         }
     }
 }
 
 static void forget_offset(perp_sim* sim, int32_t body)
 {
-    if (sim->offset_at < 0) {
+    if (sim->work.offset_at < 0) {
         return;
     }
     const int32_t stride = perpi_v_stride(sim->model);
-    double* offset = sim->s + sim->offset_at;
+    double* offset = sim->state.memory + sim->work.offset_at;
     memset(offset + stride * body, 0, (size_t)stride * sizeof *offset);
     offset[stride * (int32_t)sim->model->body_count + body] = 0.0; /* state.c: displaced early */
 }
@@ -77,8 +77,10 @@ void perpi_sim_new_account(perp_sim* sim)
     const perp_step_kind kind = sim->info.kind;
     sim->ledger_total = (perp_ledger){0};
     sim->info = (perp_step_info){.kind = kind == PERP_STEP_COMPRESSION ? PERP_STEP_TIME : kind};
-    sim->has_problem = false;
-    perpi_sim_joint_measure(sim, sim->q, sim->joint, sim->info.joint_error);
+    sim->state.after_impact = sim->info.kind != PERP_STEP_TIME;
+    sim->state.impacts_in_a_row = 0;
+    sim->work.has_problem = false;
+    perpi_joint_measure(sim->model, sim->state.q, sim->state.joint, sim->info.joint_error);
 }
 
 void perpi_sim_edit_end(perp_sim* sim)
@@ -87,11 +89,11 @@ void perpi_sim_edit_end(perp_sim* sim)
     sim->edit.since_start = true;
     perpi_sim_new_account(sim);
     if (sim->adaptive) {
-        perpi_sim_adaptive_clock(sim);
-        perpi_sim_adaptive_clear(sim);
+        perpi_adaptive_clock(sim);
+        perpi_adaptive_clear(sim);
     }
     if (sim->v_solved != NULL) {
-        memcpy(sim->v_solved, sim->v, (size_t)sim->v_size * sizeof *sim->v);
+        memcpy(sim->v_solved, sim->state.v, (size_t)sim->work.v_size * sizeof *sim->state.v);
     }
 }
 
@@ -173,8 +175,8 @@ static bool same_bits(const double* a, const double* b, int32_t count)
 static void put_body(perp_sim* sim, int32_t body, const double* q, const double* v)
 {
     const int32_t q_stride = perpi_q_stride(sim->model), v_stride = perpi_v_stride(sim->model);
-    double* q_at = sim->q + q_stride * body;
-    double* v_at = sim->v + v_stride * body;
+    double* q_at = sim->state.q + q_stride * body;
+    double* v_at = sim->state.v + v_stride * body;
     const bool moved = !same_bits(q_at, q, q_stride), kicked = !same_bits(v_at, v, v_stride);
     if (moved || kicked) {
         memcpy(q_at, q, (size_t)q_stride * sizeof *q);
@@ -202,7 +204,7 @@ static perp_status set_body(perp_sim* sim, const char* what, int32_t body, const
     perp_status status = perpi_sim_edit_room(sim);
     const perpi_body* b = &sim->model->body[body];
     const int32_t stride = perpi_v_stride(sim->model);
-    const bool kicked = !same_bits(sim->v + stride * body, v, stride);
+    const bool kicked = !same_bits(sim->state.v + stride * body, v, stride);
     if (status == PERP_OK && kicked && b->type == PERP_BODY_KINEMATIC) {
         if (b->motion.type != PERP_MOTION_NONE) {
             return perpi_fail(sim->context, PERP_ERROR_INPUT,
@@ -309,8 +311,10 @@ perp_status perp_sim_set_state(perp_sim* sim, const double* q, const double* v)
             continue;
         }
         double q_new[7], v_new[6];
-        memcpy(q_new, (q != NULL ? q : sim->q) + q_stride * i, (size_t)q_stride * sizeof *q_new);
-        memcpy(v_new, (v != NULL ? v : sim->v) + v_stride * i, (size_t)v_stride * sizeof *v_new);
+        memcpy(q_new, (q != NULL ? q : sim->state.q) + q_stride * i,
+               (size_t)q_stride * sizeof *q_new);
+        memcpy(v_new, (v != NULL ? v : sim->state.v) + v_stride * i,
+               (size_t)v_stride * sizeof *v_new);
         quat unit;
         if (model->dimension == 3 && make_unit(q_new + 3, &unit)) {
             const double e[4] = {unit.w, unit.x, unit.y, unit.z};
@@ -336,7 +340,7 @@ static perp_status check_joints(const perp_sim* sim)
         for (int side = 0; side < 2; ++side) {
             moved = moved || (joint->body[side] >= 0 && sim->edit.moved[joint->body[side]]);
         }
-        const double* error = sim->joint[i].error;
+        const double* error = sim->state.joint[i].error;
         if (moved && !(error[0] <= TOLERANCE * joint->size && error[1] <= TOLERANCE)) {
             return perpi_fail(sim->context, PERP_ERROR_INPUT,
                               "state: joint '%s' is off by %.6g and %.6g radians after its bodies "
@@ -352,13 +356,14 @@ static perp_status check_overlap(perp_sim* sim, bool* apart)
     const perp_model* model = sim->model;
     const perpi_touch* touch;
     size_t count;
-    perpi_sim_poses(sim);
-    perpi_collider_set_rule(sim->collider, PERPI_TOUCH_PLAIN, NULL, 0);
-    memset(sim->margin, 0, model->body_count * sizeof *sim->margin);
-    perp_status status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
+    perpi_step_poses(&sim->work, sim->state.q);
+    perpi_collider_set_rule(sim->work.collider, NULL, NULL, 0);
+    memset(sim->work.margin, 0, model->body_count * sizeof *sim->work.margin);
+    perp_status status =
+        perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &touch, &count);
     for (size_t i = 0; status == PERP_OK && i < count; ++i) {
         const int32_t a = touch[i].body_a, b = touch[i].body_b;
-        const double depth = -touch[i].gap - perpi_sim_give(sim, a, b);
+        const double depth = -touch[i].gap - perpi_layer_depth(sim->model, a, b);
         if ((!sim->edit.moved[a] && !sim->edit.moved[b]) ||
             depth <= TOLERANCE * perpi_sim_pair_size(model, &touch[i])) {
             continue;

@@ -1,108 +1,185 @@
-/* src/sim/fallback.c - steps that have no answer as the scene asks for them.
+/* src/sim/fallback.c - steps that have no answer as the scene asks for them: simpler contacts.
  *
- * The laws of implicit and geometric-implicit hold at the end of the step. That end is found by an outer
- * iteration, and there need not be one: a corner that is pushed off one face of a body onto another, and
- * back by that; more bodies in a gap than have room there. The semi-implicit step of Stewart and Trinkle is
- * what such an iteration starts with; its laws are linearised about the start of the step, so one problem
- * decides. It is of first order too. So a step whose outer iteration fails is taken semi-implicitly, with
- * the same contact model and the fallbacks of that, and perp_step_info.semi_implicit says so: the verifier
- * checks the laws that were used.
+ * In this order: groups of contacts get simpler models pair by pair; overlap, or errors of joints, that
+ * contradict other constraints are kept for the step. The fallback of the whole step to another stepper is
+ * that of perpi_try_step.
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "sim/internal.h"
 
-/* A joint that was pulled apart, by a contact in a step before or from the start, closes its error within
+enum { MANY_FALLBACKS = 4 /* of single pairs in a step */ };
+
+perp_status perpi_make_exception(perpi_step* step, uint64_t key, const perpi_touch_rule* rule)
+{
+    const size_t at = perpi_exception_of(step, key);
+    perpi_exceptions* list = &step->exception;
+    const perp_status status =
+        perpi_grow(step->context, &list->item, &list->capacity, at + 1, sizeof *list->item);
+    if (status == PERP_OK) {
+        list->item[at] =
+            (perpi_touch_exception){perpi_key_shape_a(key), perpi_key_shape_b(key), rule};
+        list->count = at == list->count ? at + 1 : list->count;
+    }
+    return status;
+}
+
+/* The contact model that a pair of shapes has in this step: that of the simulation, or a simpler one. */
+static const perpi_contact_model_ops* model_of(const perpi_step* step, uint64_t key)
+{
+    const perpi_contact_model_ops* model = step->contact_model;
+    const size_t at = perpi_exception_of(step, key);
+    while (at < step->exception.count && model->simpler != NULL &&
+           model->rule != step->exception.item[at].rule) {
+        model = model->simpler;
+    }
+    return model;
+}
+
+/* The pair of shapes whose groups are to blame: that of the contact furthest off, or else of the
+ * grouped contact that is violated most. -1 if nothing is grouped. */
+static int32_t blame(const perpi_step* step)
+{
+    const int32_t worst = step->residual.worst_constraint;
+    const perpi_formulation* f = step->formulation;
+    if (worst >= 0 && (size_t)worst < step->to->contacts.count &&
+        step->to->contacts.item[worst].group != 0) {
+        return worst;
+    }
+    int32_t found = -1;
+    double least = INFINITY;
+    for (int32_t i = 0; i < (int32_t)step->to->contacts.count; ++i) {
+        const double u =
+            perpi_formulation_speed(f, i, 0, step->v_problem) + f->b[f->constraint[i].row];
+        if (step->to->contacts.item[i].group != 0 && (found < 0 || u < least)) {
+            found = i;
+            least = u;
+        }
+    }
+    return found;
+}
+
+/* Where the end of the step is looked at, features can come and go from look to look without end, and the
+ * last ones need not be in a group: every pair gets standard's contacts. False: it has them already. */
+static perp_status fall_back_to_plain(perpi_step* step, bool* done)
+{
+    for (size_t k = 0; k < step->to->contacts.count; ++k) {
+        const perp_contact* c = &step->to->contacts.item[k];
+        const size_t at = perpi_exception_of(step, c->key);
+        if (at < step->exception.count && step->exception.item[at].rule == NULL) {
+            continue;
+        }
+        const perp_status status = perpi_make_exception(step, c->key, NULL);
+        if (status != PERP_OK) {
+            return status;
+        }
+        if (step->on_fallback != NULL && !*done) {
+            step->on_fallback(step->on_fallback_user, &step->formulation->problem, c->body_a,
+                              c->body_b, "standard");
+        }
+        *done = true;
+    }
+    perpi_collider_set_rule(step->collider, step->contact_model->rule, step->exception.item,
+                            step->exception.count);
+    return PERP_OK;
+}
+
+/* Gives the pair to the next simpler model for this step, with all grouped pieces of the same two
+ * bodies: one after the other they would fail one after the other. False: there is none to blame. */
+static perp_status fall_back_pair(perpi_step* step, bool* done)
+{
+    *done = false;
+    const int32_t i = blame(step);
+    if (i < 0) {
+        return step->stepper->look == PERPI_LOOK_GEOMETRY ? fall_back_to_plain(step, done)
+                                                          : PERP_OK;
+    }
+    const perp_contact* contact = &step->to->contacts.item[i];
+    const perpi_contact_model_ops* simpler = model_of(step, contact->key)->simpler;
+    if (simpler == NULL) {
+        return PERP_OK;
+    }
+    if (step->on_fallback != NULL) {
+        step->on_fallback(step->on_fallback_user, &step->formulation->problem, contact->body_a,
+                          contact->body_b, simpler->name);
+    }
+    for (size_t k = 0; k < step->to->contacts.count; ++k) {
+        const perp_contact* c = &step->to->contacts.item[k];
+        if (c->group == 0 || c->body_a != contact->body_a || c->body_b != contact->body_b) {
+            continue;
+        }
+        const perp_status status = perpi_make_exception(step, c->key, simpler->rule);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    perpi_collider_set_rule(step->collider, step->contact_model->rule, step->exception.item,
+                            step->exception.count);
+    *done = true;
+    return PERP_OK;
+}
+
+/* Last resort: overlap that cannot be resolved at once, because contacts push bodies out in directions
+ * that exclude each other, is kept for this step. First between the two bodies furthest off, then
+ * everywhere; then a step in which all stand still is an answer, unless prescribed bodies forbid it.
+ * Not where the geometry is that of the end of the step. False: nothing overlaps. */
+static bool keep_overlap(perpi_step* step)
+{
+    const int32_t worst = step->residual.worst_constraint;
+    bool any = false, here = false;
+    if (step->kept.all || step->stepper->look == PERPI_LOOK_GEOMETRY || step->error > 0.0) {
+        return false;
+    }
+    const bool known = !step->kept.any && worst >= 0 && (size_t)worst < step->to->contacts.count;
+    const perp_contact* furthest = known ? &step->to->contacts.item[worst] : NULL;
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        const perp_contact* c = &step->to->contacts.item[i];
+        const bool overlaps = c->gap < 0.0 && c->group == 0 && !(c->layer.theta > 0.0);
+        any = any || overlaps;
+        here = here || (overlaps && known && c->body_a == furthest->body_a &&
+                        c->body_b == furthest->body_b);
+    }
+    step->kept.any = any;
+    step->kept.all = any && !here;
+    step->kept.body_a = here ? furthest->body_a : -1;
+    step->kept.body_b = here ? furthest->body_b : -1;
+    return any;
+}
+
+/* Last resort but one: the errors of the joints stay as they are in the step at hand, where closing them
+ * contradicts other constraints. False: there are none, or they do already.
+ *
+ * A joint that was pulled apart, by a contact in a step before or from the start, closes its error within
  * the step, and what lies between the two bodies may forbid that. Errors that are kept demand nothing: then
  * a step in which all stand still is an answer, unless motors (whose laws stay) or prescribed bodies forbid it. The next step
  * tries to close them again. */
-bool perpi_sim_keep_joints(perp_sim* sim)
+static bool keep_joint_errors(perpi_step* step)
 {
-    if (sim->kept.joints || sim->model->joint_count == 0 || sim->adaptive ||
-        sim->stepper->look == PERPI_LOOK_GEOMETRY) {
+    if (step->kept.joints || step->model->joint_count == 0 || step->error > 0.0 ||
+        step->stepper->look == PERPI_LOOK_GEOMETRY) {
         return false;
     }
-    sim->kept.joints = true;
-    for (size_t i = 0; i < sim->model->joint_count; ++i) {
-        sim->input[i].ease = INFINITY;
+    step->kept.joints = true;
+    for (size_t i = 0; i < step->model->joint_count; ++i) {
+        step->input[i].ease = INFINITY;
     }
     return true;
 }
 
-/* The body that a contact with a prescribed one pushes, and in which direction; -1: there is none. */
-static int32_t pushed_body(const perp_sim* sim, const perp_contact* c, int32_t* by, vec3* direction)
+perp_status perpi_fall_back(perpi_step* step, bool* again)
 {
-    const bool a_free = sim->model->body[c->body_a].dofs > 0;
-    const bool b_free = sim->model->body[c->body_b].dofs > 0;
-    const vec3 n = v3_from(c->normal);
-    *by = a_free ? c->body_b : c->body_a;
-    *direction = b_free ? n : v3_neg(n);
-    return a_free == b_free ? -1 : a_free ? c->body_a : c->body_b;
-}
-
-void perpi_sim_name_jam(const perp_sim* sim, char text[320])
-{
-    static const double AGAINST = -0.5; /* cosine between the two pushes */
-    text[0] = '\0';
-    for (size_t i = 0; i < sim->next.count; ++i) {
-        int32_t mover, other;
-        vec3 push, back;
-        const int32_t body = pushed_body(sim, &sim->next.item[i], &mover, &push);
-        if (body < 0 || sim->model->body[mover].type != PERP_BODY_KINEMATIC) {
-            continue;
-        }
-        for (size_t k = 0; k < sim->next.count; ++k) {
-            if (pushed_body(sim, &sim->next.item[k], &other, &back) == body && other != mover &&
-                v3_dot(push, back) < AGAINST) {
-                (void)snprintf(text, 320,
-                               "; '%.80s' is between '%.80s' and '%.80s', whose motions are "
-                               "prescribed: is it jammed?",
-                               sim->model->body[body].name, sim->model->body[mover].name,
-                               sim->model->body[other].name);
-                return;
-            }
+    *again = false;
+    if (step->formulation->problem.group_count > 0 ||
+        (step->stepper->look == PERPI_LOOK_GEOMETRY && step->contact_model->groups)) {
+        /* pair after pair takes as many solves as there are pairs; then all at once */
+        const bool many = step->attempts.fallbacks >= MANY_FALLBACKS;
+        const perp_status status =
+            many ? fall_back_to_plain(step, again) : fall_back_pair(step, again);
+        if (status != PERP_OK) {
+            return status;
         }
     }
-}
-
-/* The step that failed is told to whoever saves problems. */
-static void tell(const perp_sim* sim)
-{
-    if (sim->on_fallback != NULL && sim->has_problem) {
-        sim->on_fallback(sim->on_fallback_user, &sim->formulation->problem, -1, -1,
-                         sim->second->name);
-    }
-}
-
-static perp_status explain(perp_sim* sim, const char* first)
-{
-    char why[512];
-    (void)snprintf(why, sizeof why, "%s", perp_context_error(sim->context));
-    return perpi_fail(sim->context, PERP_ERROR_SOLVE,
-                      "%.500s (a step of %s, after one of %s had failed: %.400s)", why,
-                      sim->second->name, sim->stepper->name, first);
-}
-
-perp_status perpi_sim_work_out(perp_sim* sim, double h)
-{
-    const perpi_stepper_ops* stepper = sim->stepper;
-    if (sim->second == NULL) {
-        return perpi_sim_work_out_once(sim, h);
-    }
-    /* with keep_going: of two steps without an answer the semi-implicit one is nearer to one */
-    perp_status status = sim->take_unsolved ? PERP_ERROR_SOLVE : perpi_sim_work_out_once(sim, h);
-    if (status != PERP_ERROR_SOLVE) {
-        return status;
-    }
-    char first[400];
-    (void)snprintf(first, sizeof first, "%s", perp_context_error(sim->context));
-    if (!sim->take_unsolved) {
-        tell(sim);
-    }
-    sim->stepper = sim->second;
-    status = perpi_sim_work_out_once(sim, h);
-    sim->stepper = stepper;
-    sim->info.semi_implicit = status == PERP_OK ? 1 : sim->info.semi_implicit;
-    return status == PERP_ERROR_SOLVE ? explain(sim, first) : status;
+    *again = *again || keep_overlap(step) || keep_joint_errors(step);
+    step->attempts.fallbacks += *again ? 1 : 0;
+    return PERP_OK;
 }

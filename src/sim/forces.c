@@ -95,7 +95,7 @@ static perp_status refuse(const finder* x)
     what = perpi_sim_grouped(x->sim) && !x->sim->contact_chosen
                ? "contact models with groups (lnc, peg, disjunctive)"
                : what;
-    what = x->sim->rules.cone == PERP_CONE_ELLIPSOID ? "the friction cone 'ellipsoid'" : what;
+    what = x->sim->work.rules.cone == PERP_CONE_ELLIPSOID ? "the friction cone 'ellipsoid'" : what;
     if (what == NULL) {
         return PERP_OK;
     }
@@ -109,9 +109,9 @@ static perp_status refuse(const finder* x)
 static perp_status move_to(finder* x, double dt)
 {
     const perp_model* model = x->model;
-    const double t = x->sim->time + dt;
-    memcpy(x->q, x->sim->q, (size_t)x->sim->q_size * sizeof *x->q);
-    memcpy(x->v, x->sim->v, (size_t)x->sim->v_size * sizeof *x->v);
+    const double t = x->sim->state.time + dt;
+    memcpy(x->q, x->sim->state.q, (size_t)x->sim->work.q_size * sizeof *x->q);
+    memcpy(x->v, x->sim->state.v, (size_t)x->sim->work.v_size * sizeof *x->v);
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
         perpi_pose pose = perpi_state_pose(model, x->q, i);
@@ -170,28 +170,30 @@ static perp_status collide(finder* x, double dt, perpi_contact_list* list)
     const perpi_touch* touch;
     size_t count;
     for (int32_t i = 0; i < (int32_t)x->model->body_count; ++i) {
-        sim->pose[i] = perpi_state_pose(x->model, x->q, i);
+        sim->work.pose[i] = perpi_state_pose(x->model, x->q, i);
     }
     /* groups do not exist here: `auto` is standard */
-    perpi_collider_set_rule(
-        sim->collider, sim->contact_chosen ? PERPI_TOUCH_PLAIN : sim->contact_model->rule, NULL, 0);
-    perp_status status = perpi_collide(sim->collider, sim->pose, x->margin, &touch, &count);
+    perpi_collider_set_rule(sim->work.collider,
+                            sim->contact_chosen ? NULL : sim->work.contact_model->rule, NULL, 0);
+    perp_status status =
+        perpi_collide(sim->work.collider, sim->work.pose, x->margin, &touch, &count);
     list->count = 0;
     list->groups = 0;
-    return status == PERP_OK ? sim->contact_model->build(x->model, &sim->rules, sim->time + dt,
-                                                         sim->pose, touch, count, list)
-                             : status;
+    return status == PERP_OK
+               ? sim->work.contact_model->build(x->model, &sim->work.rules, sim->state.time + dt,
+                                                sim->work.pose, touch, count, list)
+               : status;
 }
 
 /* A time in which no body goes far; 0 if nothing moves. */
 static double neighbour_time(const finder* x)
 {
-    const double size = perpi_sim_size(x->sim);
+    const double size = perpi_scene_size(x->model);
     double speed = 0.0;
     bool driven = false;
     for (int32_t i = 0; i < (int32_t)x->model->body_count; ++i) {
-        speed = fmax(speed, v3_norm(perpi_state_velocity(x->model, x->sim->v, i)) / size);
-        speed = fmax(speed, v3_norm(perpi_state_rate(x->model, x->sim->v, i)));
+        speed = fmax(speed, v3_norm(perpi_state_velocity(x->model, x->sim->state.v, i)) / size);
+        speed = fmax(speed, v3_norm(perpi_state_rate(x->model, x->sim->state.v, i)));
         driven = driven || (x->model->body[i].type == PERP_BODY_KINEMATIC &&
                             x->model->body[i].motion.type != PERP_MOTION_NONE);
     }
@@ -265,9 +267,9 @@ static perp_status free_accelerations(finder* x)
     perp_status status =
         perpi_alloc(x->sim->context, 6 * model->body_count, sizeof *springs, &springs);
     if (status == PERP_OK) {
-        perpi_add_spring_forces(model, f->pose, true, x->sim->v, springs);
-        for (size_t i = 0; x->sim->has_extra && i < 6 * model->body_count; ++i) {
-            springs[i] += x->sim->extra[i];
+        perpi_add_spring_forces(model, f->pose, true, x->sim->state.v, springs);
+        for (size_t i = 0; x->sim->work.has_extra && i < 6 * model->body_count; ++i) {
+            springs[i] += x->sim->work.extra[i];
         }
     }
     for (int32_t i = 0; status == PERP_OK && i < (int32_t)model->body_count; ++i) {
@@ -277,10 +279,10 @@ static perp_status free_accelerations(finder* x)
             continue;
         }
         vec3 force, torque;
-        status =
-            perpi_external_wrench(model, x->sim->time, &f->pose[i], springs, i, &force, &torque);
-        const vec3 v = perpi_state_velocity(model, x->sim->v, i);
-        const vec3 w = perpi_state_rate(model, x->sim->v, i);
+        status = perpi_external_wrench(model, x->sim->state.time, &f->pose[i], springs, i, &force,
+                                       &torque);
+        const vec3 v = perpi_state_velocity(model, x->sim->state.v, i);
+        const vec3 w = perpi_state_rate(model, x->sim->state.v, i);
         force = v3_madd(force, -b->drag_linear, v);
         torque = v3_madd(torque, -b->drag_angular, w);
         double* g = x->g + f->dof[f->block_of[i]];
@@ -312,14 +314,14 @@ static bool sort_contacts(finder* x)
     for (size_t i = 0; i < x->contacts.count; ++i) {
         const perp_contact* c = &x->contacts.item[i];
         const vec3 n = v3_from(c->normal), t = v3_from(c->tangent);
-        const vec3 u = relative_velocity(model, x->sim->q, x->sim->v, c);
+        const vec3 u = relative_velocity(model, x->sim->state.q, x->sim->state.v, c);
         const double slip[3] = {v3_dot(n, u), v3_dot(t, u), v3_dot(v3_cross(n, t), u)};
         double speeds = v3_norm(u);
         for (int side = 0; side < 2; ++side) {
             const int32_t b = side == 0 ? c->body_a : c->body_b;
             const double reach = isfinite(model->body[b].reach) ? model->body[b].reach : 0.0;
-            speeds += v3_norm(perpi_state_velocity(model, x->sim->v, b)) +
-                      reach * v3_norm(perpi_state_rate(model, x->sim->v, b));
+            speeds += v3_norm(perpi_state_velocity(model, x->sim->state.v, b)) +
+                      reach * v3_norm(perpi_state_rate(model, x->sim->state.v, b));
         }
         memcpy(x->slip[i], slip, sizeof slip);
         const double along = model->dimension == 2 ? fabs(slip[1]) : hypot(slip[1], slip[2]);
@@ -578,9 +580,9 @@ static perp_status prepare(finder* x)
     perp_sim* sim = x->sim;
     perp_context* context = sim->context;
     const perp_model* model = x->model;
-    perp_status status = perpi_alloc(context, (size_t)sim->q_size, sizeof(double), &x->q);
+    perp_status status = perpi_alloc(context, (size_t)sim->work.q_size, sizeof(double), &x->q);
     if (status == PERP_OK) {
-        status = perpi_alloc(context, (size_t)sim->v_size, sizeof(double), &x->v);
+        status = perpi_alloc(context, (size_t)sim->work.v_size, sizeof(double), &x->v);
     }
     if (status == PERP_OK) {
         status = perpi_alloc(context, model->body_count, sizeof(double), &x->margin);
@@ -589,12 +591,12 @@ static perp_status prepare(finder* x)
         return status;
     }
     /* first only what touches; then further, for the neighbouring times */
-    const double size = perpi_sim_size(sim);
+    const double size = perpi_scene_size(sim->model);
     for (size_t i = 0; i < model->body_count; ++i) {
         x->margin[i] = 0.5 * TOUCH * size;
     }
     x->contacts.context = x->moved.context = context;
-    memcpy(x->q, sim->q, (size_t)sim->q_size * sizeof *x->q);
+    memcpy(x->q, sim->state.q, (size_t)sim->work.q_size * sizeof *x->q);
     status = collide(x, 0.0, &x->contacts);
     for (size_t i = 0; i < model->body_count; ++i) {
         x->margin[i] = 4.0 * NEIGHBOUR * size + TOUCH * size;
@@ -626,9 +628,12 @@ static perp_status prepare(finder* x)
         status = perpi_formulation_create(context, &x->f);
     }
     if (status == PERP_OK) {
-        perpi_sim_joint_input(sim);
-        status = perpi_formulate_other(x->f, model, PERPI_PURPOSE_IMPACT, 1.0, sim->q, sim->v,
-                                       x->contacts.item, (int32_t)n, sim->input);
+        static const perpi_filter filter = {0};
+        perpi_step_bind(&sim->work, &sim->state, 1.0, &filter, &sim->trial);
+        perpi_joint_inputs(&sim->work);
+        status = perpi_formulate_other(x->f, model, PERPI_PURPOSE_IMPACT, 1.0,
+                                       &(perpi_placed){sim->state.q, sim->state.v, x->contacts.item,
+                                                       (int32_t)n, sim->work.input});
     }
     if (status == PERP_OK) {
         status = perpi_alloc(context, (size_t)x->f->problem.dof_count, sizeof(double), &x->g);
@@ -692,7 +697,7 @@ perp_status perp_forces_find(perp_sim* sim, perp_forces** result)
         perpi_free(context, owned[i]);
     }
     perpi_formulation_destroy(x.f);
-    perpi_sim_poses(sim);
+    perpi_step_poses(&sim->work, sim->state.q);
     if (status != PERP_OK) {
         perp_forces_destroy(&out->public);
         return status;

@@ -37,7 +37,7 @@ enum { MAX_EVALUATIONS = 20, UNSOLVED_COUNTS = 5 };
 /* Change of the kinetic energy that is rounding; an interval of the part that is. */
 static const double ENERGY_TOLERANCE = 1e-12, PART_TOLERANCE = 1e-13;
 
-void perpi_sim_divide_by_mass(const perpi_formulation* f, double* x)
+void perpi_divide_by_mass(const perpi_formulation* f, double* x)
 {
     const double* M = f->M;
     double L[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX];
@@ -127,213 +127,216 @@ static double gained_speed(const perpi_formulation* f, int32_t contact, const do
 
 /* ---- which contacts are struck ---------------------------------------------------------------------*/
 
-static perp_status room(perp_sim* sim, size_t dofs, size_t rows, size_t contacts)
+static perp_status room(perpi_step* step, size_t dofs, size_t rows, size_t contacts)
 {
-    perp_status status = perpi_grow(sim->context, &sim->hit_work, &sim->hit_work_capacity,
-                                    3 * dofs + rows + contacts, sizeof(double));
+    perp_status status =
+        perpi_grow(step->context, &step->impact->work, &step->impact->work_capacity,
+                   3 * dofs + rows + contacts, sizeof(double));
     if (status == PERP_OK) {
-        status =
-            perpi_grow(sim->context, &sim->hit, &sim->hit_capacity, contacts, sizeof *sim->hit);
+        status = perpi_grow(step->context, &step->impact->hit, &step->impact->hit_capacity,
+                            contacts, sizeof *step->impact->hit);
     }
     return status;
 }
 
-perp_status perpi_sim_find_struck(perp_sim* sim, double h, bool* any)
+perp_status perpi_find_impacting(perpi_step* step, double h, bool* any)
 {
-    const perpi_formulation* f = sim->formulation;
-    const size_t dofs = (size_t)f->problem.dof_count, count = sim->next.count;
+    const perpi_formulation* f = step->formulation;
+    const size_t dofs = (size_t)f->problem.dof_count, count = step->to->contacts.count;
     *any = false;
-    const perp_status status = room(sim, dofs, 0, count);
-    if (status != PERP_OK || sim->info.impacts_in_a_row >= PERPI_IMPACTS_IN_A_ROW) {
+    const perp_status status = room(step, dofs, 0, count);
+    if (status != PERP_OK || step->from->impacts_in_a_row >= PERPI_IMPACTS_IN_A_ROW) {
         return status;
     }
-    double *v = sim->hit_work, *dv = sim->hit_work + dofs;
+    double *v = step->impact->work, *dv = step->impact->work + dofs;
     memset(v, 0, dofs * sizeof *v); /* blocks that are no bodies */
-    perpi_formulation_gather_v(f, sim->model, sim->v_from, v);
+    perpi_formulation_gather_v(f, step->model, step->v_from, v);
     memcpy(dv, f->k, dofs * sizeof *dv);
-    perpi_sim_divide_by_mass(f, dv);
+    perpi_divide_by_mass(f, dv);
     for (size_t i = 0; i < dofs; ++i) {
         dv[i] -= v[i];
     }
     for (size_t i = 0; i < count; ++i) {
-        const perp_contact* c = &sim->next.item[i];
-        const double e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b);
+        const perp_contact* c = &step->to->contacts.item[i];
+        const double e = perp_model_pair_restitution(step->model, c->body_a, c->body_b);
         /* a solver may leave an open contact an impulse of the size of rounding */
-        const bool pushed = e > 0.0 && c->impulse[0] > 0.0 && perpi_sim_row_holds(sim, (int32_t)i);
-        sim->hit[i] = (perpi_hit){0};
+        const bool pushed = e > 0.0 && c->impulse[0] > 0.0 && perpi_row_holds(step, (int32_t)i);
+        step->impact->hit[i] = (perpi_hit){0};
         if (!pushed && c->group == 0) {
             continue;
         }
-        const double gap = sim->stepper->touching ? 0.0 : c->gap / h;
+        const double gap = step->stepper->touching ? 0.0 : c->gap / h;
         const double u = perpi_formulation_speed(f, (int32_t)i, 0, v) + f->b[f->constraint[i].row] -
                          gap - c->drift[0];
         double gain;
         const double gained = gained_speed(f, (int32_t)i, dv, &gain);
-        const double moved = sim->stepper->touching ? 0.0 : h * c->drift[0];
-        const bool fast = -u > fmax(gained, perpi_sim_found_pull(sim, c->key));
-        sim->hit[i] = (perpi_hit){.e = pushed && fast ? e : 0.0,
-                                  .u = u,
-                                  .gap = c->gap + moved,
-                                  .bend = perpi_sim_found_gain(sim, c->key, gain),
-                                  .fast = fast};
-        *any = *any || sim->hit[i].e > 0.0;
+        const double moved = step->stepper->touching ? 0.0 : h * c->drift[0];
+        const bool fast = -u > fmax(gained, perpi_found_closing(step, c->key));
+        step->impact->hit[i] = (perpi_hit){.e = pushed && fast ? e : 0.0,
+                                           .u = u,
+                                           .gap = c->gap + moved,
+                                           .bend = perpi_found_gain(step, c->key, gain),
+                                           .fast = fast};
+        *any = *any || step->impact->hit[i].e > 0.0;
     }
     return PERP_OK;
 }
 
 /* ---- the problem of an impact ----------------------------------------------------------------------*/
 
-static perp_status formulate(perp_sim* sim)
+static perp_status formulate(perpi_step* step)
 {
-    perpi_formulation* f = sim->impact;
+    perpi_formulation* f = step->impact->f;
     perp_status status =
-        perpi_formulate_other(f, sim->model, PERPI_PURPOSE_IMPACT, sim->def.step, sim->q_from,
-                              sim->v_from, sim->next.item, (int32_t)sim->next.count, sim->input);
+        perpi_formulate_other(f, step->model, PERPI_PURPOSE_IMPACT, step->nominal_h,
+                              &(perpi_placed){step->q_from, step->v_from, step->to->contacts.item,
+                                              (int32_t)step->to->contacts.count, step->input});
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
     if (status == PERP_OK) {
-        status = perpi_sim_room(sim, dofs, rows);
+        status = perpi_step_room(step, f);
     }
-    return status == PERP_OK ? room(sim, dofs, rows, sim->next.count) : status;
+    return status == PERP_OK ? room(step, dofs, rows, step->to->contacts.count) : status;
 }
 
-static perp_solve_options solve_options(const perp_sim* sim)
+static perp_solve_options solve_options(const perpi_step* step)
 {
     perp_solve_options options = perp_solve_options_default();
-    options.tolerance = sim->def.tolerance;
-    options.cancel = sim->cancel;
-    options.user = sim->cancel_user;
+    options.tolerance = step->tolerance;
+    options.cancel = step->cancel;
+    options.user = step->cancel_user;
     return options;
 }
 
 /* The problem with the drifts as they are; warm: from the point at hand, else from the velocities before
  * and no impulses. */
-static perp_status solve(perp_sim* sim, bool warm)
+static perp_status solve(perpi_step* step, bool warm)
 {
-    perpi_formulation* f = sim->impact;
-    perp_status status = formulate(sim);
+    perpi_formulation* f = step->impact->f;
+    perp_status status = formulate(step);
     if (status != PERP_OK) {
         return status;
     }
-    const perp_solve_options options = solve_options(sim);
-    const int32_t before = sim->hit_report.iterations;
+    const perp_solve_options options = solve_options(step);
+    const int32_t before = step->impact->report.iterations;
     if (!warm) {
-        perpi_formulation_gather_v(f, sim->model, sim->v_from, sim->v_problem);
-        memset(sim->p_problem, 0, (size_t)f->problem.row_count * sizeof *sim->p_problem);
+        perpi_formulation_gather_v(f, step->model, step->v_from, step->v_problem);
+        memset(step->p_problem, 0, (size_t)f->problem.row_count * sizeof *step->p_problem);
     }
-    status = perp_contact_solve(sim->solver, &f->problem, &options, warm, sim->v_problem,
-                                sim->p_problem, &sim->hit_residual, &sim->hit_report);
-    sim->hit_report.iterations += before;
+    status = perp_contact_solve(step->solver, &f->problem, &options, warm, step->v_problem,
+                                step->p_problem, &step->impact->residual, &step->impact->report);
+    step->impact->report.iterations += before;
     if (status != PERP_OK) {
         return status;
     }
-    if (sim->hit_report.outcome == PERP_OUTCOME_CANCELLED ||
-        (sim->cancel != NULL && sim->cancel(sim->cancel_user))) {
-        return perpi_fail(sim->context, PERP_ERROR_CANCELLED, "impact after step %lld: cancelled",
-                          (long long)sim->step);
+    if (step->impact->report.outcome == PERP_OUTCOME_CANCELLED ||
+        (step->cancel != NULL && step->cancel(step->cancel_user))) {
+        return perpi_fail(step->context, PERP_ERROR_CANCELLED, "impact after step %lld: cancelled",
+                          (long long)step->from->step);
     }
-    if (sim->hit_report.outcome != PERP_OUTCOME_SOLVED && !sim->take_unsolved) {
-        return perpi_fail(sim->context, PERP_ERROR_SOLVE,
-                          "impact after step %lld (t = %.9g): the problem of %d contacts was not "
-                          "solved: %s ended with '%s', residual %.3g%s%s",
-                          (long long)sim->step, sim->time, (int)sim->next.count,
-                          sim->hit_report.solver, perp_outcome_name(sim->hit_report.outcome),
-                          sim->hit_residual.worst, sim->hit_report.detail[0] != '\0' ? ": " : "",
-                          sim->hit_report.detail);
+    if (step->impact->report.outcome != PERP_OUTCOME_SOLVED && !step->accept_unsolved) {
+        return perpi_fail(
+            step->context, PERP_ERROR_SOLVE,
+            "impact after step %lld (t = %.9g): the problem of %d contacts was not "
+            "solved: %s ended with '%s', residual %.3g%s%s",
+            (long long)step->from->step, step->from->time, (int)step->to->contacts.count,
+            step->impact->report.solver, perp_outcome_name(step->impact->report.outcome),
+            step->impact->residual.worst, step->impact->report.detail[0] != '\0' ? ": " : "",
+            step->impact->report.detail);
     }
     for (int32_t i = 0; i < f->problem.dof_count; ++i) {
-        if (!isfinite(sim->v_problem[i])) {
-            return perpi_fail(sim->context, PERP_ERROR_NUMERIC,
+        if (!isfinite(step->v_problem[i])) {
+            return perpi_fail(step->context, PERP_ERROR_NUMERIC,
                               "impact after step %lld (t = %.9g): a velocity is not finite",
-                              (long long)sim->step, sim->time);
+                              (long long)step->from->step, step->from->time);
         }
     }
     return PERP_OK;
 }
 
 /* d of a contact that is not struck. */
-static double rest_offset(const perp_sim* sim, size_t i)
+static double rest_offset(const perpi_step* step, size_t i)
 {
-    const perp_contact* c = &sim->next.item[i];
-    const double gap = sim->hit[i].gap;
-    if (sim->stepper->touching || sim->adaptive) {
+    const perp_contact* c = &step->to->contacts.item[i];
+    const double gap = step->impact->hit[i].gap;
+    if (step->stepper->touching || step->error > 0.0) {
         return 0.0;
     }
-    return gap > 0.0 || c->group != 0 ? gap / sim->def.step : 0.0;
+    return gap > 0.0 || c->group != 0 ? gap / step->nominal_h : 0.0;
 }
 
 /* Newton with the given part of the coefficients; part 0 is compression. */
-static perp_status solve_newton(perp_sim* sim, double part)
+static perp_status solve_newton(perpi_step* step, double part)
 {
-    for (size_t i = 0; i < sim->next.count; ++i) {
-        perp_contact* c = &sim->next.item[i];
-        const perpi_hit* hit = &sim->hit[i];
-        c->drift[0] = hit->struck ? part * hit->e * hit->u + hit->gain : rest_offset(sim, i);
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        perp_contact* c = &step->to->contacts.item[i];
+        const perpi_hit* hit = &step->impact->hit[i];
+        c->drift[0] = hit->struck ? part * hit->e * hit->u + hit->gain : rest_offset(step, i);
     }
-    sim->hit_converged = true;
-    return solve(sim, false);
+    step->impact->converged = true;
+    return solve(step, false);
 }
 
-/* Poisson's decompression: impulses `part` times e times those of compression, sim->hit[i].p. The
+/* Poisson's decompression: impulses `part` times e times those of compression, step->impact->hit[i].p. The
  * velocities found become the d of a contact problem, of which they and their impulses are the
  * answer. */
-static perp_status solve_poisson(perp_sim* sim, double part)
+static perp_status solve_poisson(perpi_step* step, double part)
 {
-    const size_t count = sim->next.count;
+    const size_t count = step->to->contacts.count;
     for (size_t i = 0; i < count; ++i) {
-        perp_contact* c = &sim->next.item[i];
-        const bool asked = part * sim->hit[i].e * sim->hit[i].p > 0.0;
-        c->drift[0] = asked ? sim->hit[i].gain : rest_offset(sim, i);
+        perp_contact* c = &step->to->contacts.item[i];
+        const bool asked = part * step->impact->hit[i].e * step->impact->hit[i].p > 0.0;
+        c->drift[0] = asked ? step->impact->hit[i].gain : rest_offset(step, i);
     }
-    perp_status status = formulate(sim);
+    perp_status status = formulate(step);
     if (status != PERP_OK) {
         return status;
     }
-    const perpi_formulation* f = sim->impact;
-    double* asked = sim->hit_work;
+    const perpi_formulation* f = step->impact->f;
+    double* asked = step->impact->work;
     for (size_t i = 0; i < count; ++i) {
-        asked[i] = part * sim->hit[i].e * sim->hit[i].p;
+        asked[i] = part * step->impact->hit[i].e * step->impact->hit[i].p;
     }
     perp_report report;
-    const perp_solve_options options = solve_options(sim);
-    perpi_formulation_gather_v(f, sim->model, sim->v_from, sim->v_problem);
-    status = perpi_decompress(&sim->hit_scratch, sim->solver, &options, f, asked, sim->v_problem,
-                              sim->p_problem, &report);
+    const perp_solve_options options = solve_options(step);
+    perpi_formulation_gather_v(f, step->model, step->v_from, step->v_problem);
+    status = perpi_decompress(&step->impact->scratch, step->solver, &options, f, asked,
+                              step->v_problem, step->p_problem, &report);
     if (status != PERP_OK) {
         return status;
     }
-    sim->hit_converged = report.outcome == PERP_OUTCOME_SOLVED;
-    sim->hit_report.iterations += report.iterations;
+    step->impact->converged = report.outcome == PERP_OUTCOME_SOLVED;
+    step->impact->report.iterations += report.iterations;
     for (size_t i = 0; i < count; ++i) {
-        perp_contact* c = &sim->next.item[i];
+        perp_contact* c = &step->to->contacts.item[i];
         const double u =
-            perpi_formulation_speed(f, (int32_t)i, 0, sim->v_problem) + f->b[f->constraint[i].row];
-        c->drift[0] = asked[i] > 0.0 ? sim->hit[i].gain - fmax(u, 0.0) : c->drift[0];
+            perpi_formulation_speed(f, (int32_t)i, 0, step->v_problem) + f->b[f->constraint[i].row];
+        c->drift[0] = asked[i] > 0.0 ? step->impact->hit[i].gain - fmax(u, 0.0) : c->drift[0];
     }
-    return solve(sim, true);
+    return solve(step, true);
 }
 
 /* ---- the whole impact ------------------------------------------------------------------------------*/
 
 /* The energy at the time of the impact is that of v plus the gain of velocity by then. With it the impulses
  * do this work besides. */
-static double gained_work(const perp_sim* sim, const double* p)
+static double gained_work(const perpi_step* step, const double* p)
 {
     double work = 0.0;
-    for (size_t i = 0; i < sim->next.count; ++i) {
-        work += p[sim->impact->constraint[i].row] * sim->hit[i].gain;
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        work += p[step->impact->f->constraint[i].row] * step->impact->hit[i].gain;
     }
     return work;
 }
 
 /* Change of the energy since before the impact, relative to what it was. What was not found counts as
  * grown without bound. */
-static double energy_change(const perp_sim* sim, double before, double work_before)
+static double energy_change(const perpi_step* step, double before, double work_before)
 {
-    const perpi_formulation* f = sim->impact;
-    const double after = kinetic_energy(f, sim->v_problem) +
-                         given_work(f, sim->next.item, sim->p_problem) +
-                         gained_work(sim, sim->p_problem) + work_before;
-    if (!sim->hit_converged) {
+    const perpi_formulation* f = step->impact->f;
+    const double after = kinetic_energy(f, step->v_problem) +
+                         given_work(f, step->to->contacts.item, step->p_problem) +
+                         gained_work(step, step->p_problem) + work_before;
+    if (!step->impact->converged) {
         return INFINITY;
     }
     const double size = before > 0.0 ? before : fabs(after);
@@ -356,43 +359,45 @@ static double chandrupatla_step(const double a[2], const double b[2], const doub
 
 /* Evaluates the law with a part of the coefficients: x[0] in, x[1] the change of energy. Bodies that jam
  * may have no answer in which all bounce: that counts as a gain, unless none bounces. */
-static perp_status evaluate(perp_sim* sim, double before, double work_before,
-                            perp_status (*law)(perp_sim* sim, double part), double x[2])
+static perp_status evaluate(perpi_step* step, double before, double work_before,
+                            perp_status (*law)(perpi_step* step, double part), double x[2])
 {
-    const perp_status status = law(sim, x[0]);
+    const perp_status status = law(step, x[0]);
     const bool jammed = status == PERP_ERROR_SOLVE && x[0] > 0.0;
-    sim->hit_evaluations += jammed ? UNSOLVED_COUNTS : 1;
-    x[1] = status == PERP_OK ? energy_change(sim, before, work_before) : INFINITY;
+    step->impact->evaluations += jammed ? UNSOLVED_COUNTS : 1;
+    x[1] = status == PERP_OK ? energy_change(step, before, work_before) : INFINITY;
     return jammed ? PERP_OK : status;
 }
 
 /* The coefficients as they are; or if the energy grows with them, the part of them that keeps it. */
-static perp_status solve_within_energy(perp_sim* sim, double before, double work_before,
-                                       perp_status (*law)(perp_sim* sim, double part), double* kept)
+static perp_status solve_within_energy(perpi_step* step, double before, double work_before,
+                                       perp_status (*law)(perpi_step* step, double part),
+                                       double* kept)
 {
     double a[2] = {1.0, 0.0}, b[2] = {0.0, 0.0}, c[2], best = 0.0;
-    perp_status status = evaluate(sim, before, work_before, law, a);
+    perp_status status = evaluate(step, before, work_before, law, a);
     *kept = 1.0;
     if (status != PERP_OK || a[1] <= ENERGY_TOLERANCE) {
         return status;
     }
-    status = evaluate(sim, before, work_before, law, b);
+    status = evaluate(step, before, work_before, law, b);
     *kept = 0.0;
     if (status != PERP_OK || !(b[1] < 0.0)) {
         return status;
     }
     memcpy(c, a, sizeof c);
     double t = a[1] < INFINITY ? a[1] / (a[1] - b[1]) : 0.5; /* of the way from a to b */
-    while (sim->hit_evaluations < MAX_EVALUATIONS && fabs(a[0] - b[0]) > PART_TOLERANCE) {
+    while (step->impact->evaluations < MAX_EVALUATIONS && fabs(a[0] - b[0]) > PART_TOLERANCE) {
         double x[2] = {a[0] + t * (b[0] - a[0]), 0.0};
-        status = evaluate(sim, before, work_before, law, x);
+        status = evaluate(step, before, work_before, law, x);
         if (status != PERP_OK) {
             return status;
         }
         *kept = x[0];
         best = x[1] <= ENERGY_TOLERANCE && x[0] > best ? x[0] : best;
         /* the energy is known as well as the problem is solved */
-        if (x[1] <= ENERGY_TOLERANCE && x[1] >= -fmax(ENERGY_TOLERANCE, sim->hit_residual.worst)) {
+        if (x[1] <= ENERGY_TOLERANCE &&
+            x[1] >= -fmax(ENERGY_TOLERANCE, step->impact->residual.worst)) {
             return PERP_OK;
         }
         if ((x[1] > 0.0) == (a[1] > 0.0)) {
@@ -406,147 +411,147 @@ static perp_status solve_within_energy(perp_sim* sim, double before, double work
     }
     if (*kept != best) {
         *kept = best;
-        status = law(sim, best);
-        sim->hit_evaluations += 1;
+        status = law(step, best);
+        step->impact->evaluations += 1;
     }
     return status;
 }
 
 /* What the step leaves: velocities and impulses; poses, clocks and memories stay. */
-static perp_status finish(perp_sim* sim, perp_step_kind kind, double kept)
+static perp_status finish(perpi_step* step, perp_step_kind kind, double kept)
 {
-    const perpi_formulation* f = sim->impact;
-    const size_t joints = sim->model->joint_count;
-    memcpy(sim->q_next, sim->q, (size_t)sim->q_size * sizeof *sim->q);
-    memcpy(sim->v_next, sim->v, (size_t)sim->v_size * sizeof *sim->v);
-    memcpy(sim->s_next, sim->s, (size_t)sim->s_size * sizeof *sim->s);
+    const perpi_formulation* f = step->impact->f;
+    const size_t joints = step->model->joint_count;
+    memcpy(step->to->q, step->from->q, (size_t)step->q_size * sizeof *step->from->q);
+    memcpy(step->to->v, step->from->v, (size_t)step->v_size * sizeof *step->from->v);
+    memcpy(step->to->memory, step->from->memory, (size_t)step->s_size * sizeof *step->from->memory);
     /* of Poisson's law both phases happen at the same time and pose */
     if (kind != PERP_STEP_COMPRESSION) {
-        double* p = sim->hit_work + f->problem.dof_count;
+        double* p = step->impact->work + f->problem.dof_count;
         memset(p, 0, (size_t)f->problem.row_count * sizeof *p);
         if (kind == PERP_STEP_DECOMPRESSION) {
-            perpi_formulation_gather_p(f, sim->contacts.item, p);
-            perpi_formulation_gather_joints(f, sim->joint, p);
+            perpi_formulation_gather_p(f, step->from->contacts.item, p);
+            perpi_formulation_gather_joints(f, step->from->joint, p);
         }
         for (int32_t i = 0; i < f->problem.row_count; ++i) {
-            p[i] += sim->p_problem[i];
+            p[i] += step->p_problem[i];
         }
-        const perp_status status = perpi_sim_add_offset(sim, f, p);
+        const perp_status status = perpi_add_offset(step, f, p);
         if (status != PERP_OK) {
             return status;
         }
     }
-    perpi_formulation_scatter_v(f, sim->model, sim->v_problem, sim->v_next);
-    if (sim->v_solved != NULL) {
-        memcpy(sim->v_solved, sim->v_next, (size_t)sim->v_size * sizeof *sim->v_solved);
+    perpi_formulation_scatter_v(f, step->model, step->v_problem, step->to->v);
+    if (step->trial->v_solved != NULL) {
+        memcpy(step->trial->v_solved, step->to->v,
+               (size_t)step->v_size * sizeof *step->trial->v_solved);
     }
-    perpi_carry_spin(sim->model, sim->q_from, sim->q, sim->v_next);
-    perpi_formulation_scatter_p(f, sim->p_problem, sim->next.item);
+    perpi_carry_spin(step->model, step->q_from, step->from->q, step->to->v);
+    perpi_formulation_scatter_p(f, step->p_problem, step->to->contacts.item);
     if (joints > 0) {
-        memcpy(sim->joint_next, sim->joint, joints * sizeof *sim->joint);
+        memcpy(step->to->joint, step->from->joint, joints * sizeof *step->from->joint);
         for (size_t i = 0; i < joints; ++i) {
-            memset(sim->joint_next[i].impulse, 0, sizeof sim->joint_next[i].impulse);
-            memset(sim->joint_next[i].law, 0, sizeof sim->joint_next[i].law);
-            sim->joint_next[i].applied = 0.0;
+            memset(step->to->joint[i].impulse, 0, sizeof step->to->joint[i].impulse);
+            memset(step->to->joint[i].law, 0, sizeof step->to->joint[i].law);
+            step->to->joint[i].applied = 0.0;
         }
-        perpi_formulation_scatter_joints(f, sim->model, sim->p_problem, sim->joint_next);
-    }
-    if (sim->adaptive) {
-        perpi_sim_adaptive_clear(sim);
+        perpi_formulation_scatter_joints(f, step->model, step->p_problem, step->to->joint);
     }
     int32_t active = 0;
     double deepest = 0.0;
-    for (size_t i = 0; i < sim->next.count; ++i) {
-        active += sim->next.item[i].impulse[0] > 0.0;
-        deepest = fmax(deepest, sim->next.item[i].group == 0 ? -sim->next.item[i].gap : 0.0);
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        active += step->to->contacts.item[i].impulse[0] > 0.0;
+        deepest = fmax(
+            deepest, step->to->contacts.item[i].group == 0 ? -step->to->contacts.item[i].gap : 0.0);
     }
-    sim->info =
-        (perp_step_info){.certificate = sim->hit_residual,
-                         .report = sim->hit_report,
-                         .candidates = (int32_t)sim->next.count,
+    step->trial->info =
+        (perp_step_info){.certificate = step->impact->residual,
+                         .report = step->impact->report,
+                         .candidates = (int32_t)step->to->contacts.count,
                          .contacts = active,
                          .penetration = deepest,
-                         .rounds = sim->hit_evaluations,
-                         .accepted_unsolved = sim->hit_report.outcome != PERP_OUTCOME_SOLVED,
+                         .rounds = step->impact->evaluations,
+                         .accepted_unsolved = step->impact->report.outcome != PERP_OUTCOME_SOLVED,
                          .kind = kind,
-                         .impacts_in_a_row = sim->info.impacts_in_a_row + 1,
+                         .impacts_in_a_row = step->from->impacts_in_a_row + 1,
                          .restitution_kept = kept};
-    perpi_sim_joint_measure(sim, sim->q_next, sim->joint_next, sim->info.joint_error);
-    return perpi_sim_account(sim, f, 0.0);
+    perpi_joint_measure(step->model, step->to->q, step->to->joint, step->trial->info.joint_error);
+    return perpi_account(step, f, 0.0);
 }
 
 /* To the nearest velocities that the joints allow at the pose at hand. Limits and ropes take part that the
  * last step held. */
-static perp_status project_on_joints(perp_sim* sim, double* v)
+static perp_status project_on_joints(perpi_step* step, double* v)
 {
-    perpi_formulation* f = sim->impact;
-    for (size_t i = 0; i < sim->model->joint_count; ++i) {
-        const perp_joint_record* r = &sim->joint[i];
-        bool* slack = sim->input[i].slack;
+    perpi_formulation* f = step->impact->f;
+    for (size_t i = 0; i < step->model->joint_count; ++i) {
+        const perp_joint_record* r = &step->from->joint[i];
+        bool* slack = step->input[i].slack;
         slack[0] = !(r->law[PERPI_LAW_LOWER] > 0.0);
         slack[1] = !(r->law[PERPI_LAW_UPPER] > 0.0);
         slack[2] = !(r->impulse[0] > 0.0);
     }
-    perp_status status = perpi_formulate_other(f, sim->model, PERPI_PURPOSE_PROJECT, sim->def.step,
-                                               sim->q_from, v, NULL, 0, sim->input);
+    perp_status status =
+        perpi_formulate_other(f, step->model, PERPI_PURPOSE_PROJECT, step->nominal_h,
+                              &(perpi_placed){step->q_from, v, NULL, 0, step->input});
     if (status == PERP_OK) {
-        status = perpi_sim_room(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
+        status = perpi_step_room(step, f);
     }
     if (status != PERP_OK) {
         return status;
     }
     perp_report report;
-    const perp_solve_options options = solve_options(sim);
-    status = perp_contact_solve(sim->solver, &f->problem, &options, false, sim->v_problem,
-                                sim->p_problem, NULL, &report);
+    const perp_solve_options options = solve_options(step);
+    status = perp_contact_solve(step->solver, &f->problem, &options, false, step->v_problem,
+                                step->p_problem, NULL, &report);
     if (status == PERP_OK && report.outcome == PERP_OUTCOME_SOLVED) {
-        perpi_formulation_scatter_v(f, sim->model, sim->v_problem, v);
+        perpi_formulation_scatter_v(f, step->model, step->v_problem, v);
     }
     return status;
 }
 
-/* Velocities at the start of the step into sim->v_next, and those with the forces of the step into
- * sim->v_to. */
-static perp_status allowed_velocities(perp_sim* sim)
+/* Velocities at the start of the step into step->to->v, and those with the forces of the step into
+ * step->v_to. */
+static perp_status allowed_velocities(perpi_step* step)
 {
-    const size_t bytes = (size_t)sim->v_size * sizeof *sim->v;
-    const bool joints = sim->model->joint_count > 0;
+    const size_t bytes = (size_t)step->v_size * sizeof *step->from->v;
+    const bool joints = step->model->joint_count > 0;
     perp_status status = PERP_OK;
-    memcpy(sim->v_next, sim->v_from, bytes);
-    if (joints && sim->project == NULL) {
-        status = project_on_joints(sim, sim->v_next);
+    memcpy(step->to->v, step->v_from, bytes);
+    if (joints && step->correction->project == NULL) {
+        status = project_on_joints(step, step->to->v);
     }
-    if (status == PERP_OK && sim->offset_at >= 0) {
-        const perpi_formulation* f = sim->formulation;
-        double* pulled = sim->hit_work;
+    if (status == PERP_OK && step->offset_at >= 0) {
+        const perpi_formulation* f = step->formulation;
+        double* pulled = step->impact->work;
         memcpy(pulled, f->k, (size_t)f->problem.dof_count * sizeof *pulled);
         /* the velocity-product term does no work: it turns the velocity */
-        for (int32_t i = 0; sim->model->dimension == 3 && i < (int32_t)sim->model->body_count;
+        for (int32_t i = 0; step->model->dimension == 3 && i < (int32_t)step->model->body_count;
              ++i) {
-            if (sim->model->body[i].dofs == 6) {
+            if (step->model->body[i].dofs == 6) {
                 double* spin = pulled + f->dof[f->block_of[i]] + 3;
                 v3_to(v3_sub(v3_from(spin), f->gyroscopic[i]), spin);
             }
         }
-        perpi_sim_divide_by_mass(f, pulled);
-        memcpy(sim->v_to, sim->v_from, bytes);
-        perpi_formulation_scatter_v(f, sim->model, pulled, sim->v_to);
-        status = joints ? project_on_joints(sim, sim->v_to) : status;
+        perpi_divide_by_mass(f, pulled);
+        memcpy(step->v_to, step->v_from, bytes);
+        perpi_formulation_scatter_v(f, step->model, pulled, step->v_to);
+        status = joints ? project_on_joints(step, step->v_to) : status;
     }
     return status;
 }
 
 /* Gaps with the offset that earlier impacts left. */
-static void effective_gaps(perp_sim* sim, double* offset)
+static void effective_gaps(perpi_step* step, double* offset)
 {
-    const perpi_formulation* f = sim->impact;
-    if (sim->offset_at >= 0) {
-        perpi_formulation_gather_v(f, sim->model, sim->s + sim->offset_at, offset);
+    const perpi_formulation* f = step->impact->f;
+    if (step->offset_at >= 0) {
+        perpi_formulation_gather_v(f, step->model, step->from->memory + step->offset_at, offset);
     }
-    for (size_t i = 0; i < sim->next.count; ++i) {
-        sim->hit[i].gap = sim->next.item[i].gap;
-        if (sim->offset_at >= 0) {
-            sim->hit[i].gap += perpi_formulation_speed(f, (int32_t)i, 0, offset);
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        step->impact->hit[i].gap = step->to->contacts.item[i].gap;
+        if (step->offset_at >= 0) {
+            step->impact->hit[i].gap += perpi_formulation_speed(f, (int32_t)i, 0, offset);
         }
     }
 }
@@ -554,22 +559,22 @@ static void effective_gaps(perp_sim* sim, double* offset)
 /* Normal velocities at the time of the impact, and what of them was gained by then. Forces act on the
  * velocities that the joints allow; how these turn with the joints in the step changes the Jacobian, not the
  * speed. */
-static void place_in_time(perp_sim* sim)
+static void place_in_time(perpi_step* step)
 {
-    const perpi_formulation* f = sim->impact;
+    const perpi_formulation* f = step->impact->f;
     const size_t dofs = (size_t)f->problem.dof_count;
-    double *allowed = sim->hit_work + dofs, *pulled = sim->hit_work + 2 * dofs;
-    effective_gaps(sim, allowed);
-    if (sim->offset_at >= 0) {
-        perpi_formulation_gather_v(f, sim->model, sim->v_next, allowed);
-        perpi_formulation_gather_v(f, sim->model, sim->v_to, pulled);
+    double *allowed = step->impact->work + dofs, *pulled = step->impact->work + 2 * dofs;
+    effective_gaps(step, allowed);
+    if (step->offset_at >= 0) {
+        perpi_formulation_gather_v(f, step->model, step->to->v, allowed);
+        perpi_formulation_gather_v(f, step->model, step->v_to, pulled);
     }
-    for (size_t i = 0; i < sim->next.count; ++i) {
-        perpi_hit* hit = &sim->hit[i];
-        perp_contact* c = &sim->next.item[i];
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        perpi_hit* hit = &step->impact->hit[i];
+        perp_contact* c = &step->to->contacts.item[i];
         const int32_t k = (int32_t)i;
         c->impact = (perp_contact_impact){0};
-        if (!hit->struck || sim->offset_at < 0) {
+        if (!hit->struck || step->offset_at < 0) {
             hit->gain = 0.0;
             continue;
         }
@@ -581,102 +586,105 @@ static void place_in_time(perp_sim* sim)
     }
 }
 
-perp_status perpi_sim_impact(perp_sim* sim)
+perp_status perpi_impact_step(perpi_step* step)
 {
-    const bool poisson = sim->model->impact_law == PERP_IMPACT_POISSON;
+    const bool poisson = step->model->impact_law == PERP_IMPACT_POISSON;
     double kept = 1.0;
-    perpi_sim_start_from(sim);
-    if (!sim->adaptive) {
-        perpi_sim_impact_times(sim, perpi_sim_tick_length(sim, sim->tick));
+    perpi_start_from(step);
+    if (!(step->error > 0.0)) {
+        perpi_impact_times(step, step->h);
     }
-    const perp_status allowed = allowed_velocities(sim);
+    const perp_status allowed = allowed_velocities(step);
     if (allowed != PERP_OK) {
         return allowed;
     }
-    perpi_sim_roll_not(sim);
-    for (size_t i = 0; i < sim->next.count; ++i) {
-        sim->next.item[i].drift[0] = 0.0;
+    perpi_clear_rolling(step);
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        step->to->contacts.item[i].drift[0] = 0.0;
     }
-    perp_status status = formulate(sim); /* b is what prescribed bodies give, now */
+    perp_status status = formulate(step); /* b is what prescribed bodies give, now */
     if (status != PERP_OK) {
         return status;
     }
-    const perpi_formulation* f = sim->impact;
-    perpi_formulation_gather_v(f, sim->model, sim->v_next, sim->hit_work);
-    for (size_t i = 0; i < sim->next.count; ++i) {
-        perpi_hit* hit = &sim->hit[i];
-        const double u =
-            perpi_formulation_speed(f, (int32_t)i, 0, sim->hit_work) + f->b[f->constraint[i].row];
+    const perpi_formulation* f = step->impact->f;
+    perpi_formulation_gather_v(f, step->model, step->to->v, step->impact->work);
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        perpi_hit* hit = &step->impact->hit[i];
+        const double u = perpi_formulation_speed(f, (int32_t)i, 0, step->impact->work) +
+                         f->b[f->constraint[i].row];
         hit->struck = (hit->e > 0.0 || hit->struck) && u < 0.0;
         hit->u = u;
     }
-    perpi_formulation_gather_v(f, sim->model, sim->v_from, sim->hit_work);
-    place_in_time(sim);
-    const double before = kinetic_energy(f, sim->hit_work);
-    sim->hit_report = (perp_report){0};
-    sim->hit_evaluations = 0;
+    perpi_formulation_gather_v(f, step->model, step->v_from, step->impact->work);
+    place_in_time(step);
+    const double before = kinetic_energy(f, step->impact->work);
+    step->impact->report = (perp_report){0};
+    step->impact->evaluations = 0;
     if (poisson) {
-        status = solve_newton(sim, 0.0);
-        sim->hit_evaluations = 1;
+        status = solve_newton(step, 0.0);
+        step->impact->evaluations = 1;
     } else {
-        status = solve_within_energy(sim, before, 0.0, solve_newton, &kept);
+        status = solve_within_energy(step, before, 0.0, solve_newton, &kept);
     }
     if (status == PERP_OK) {
-        status = finish(sim, poisson ? PERP_STEP_COMPRESSION : PERP_STEP_IMPACT, kept);
+        status = finish(step, poisson ? PERP_STEP_COMPRESSION : PERP_STEP_IMPACT, kept);
     }
     return status;
 }
 
-perp_status perpi_sim_decompress(perp_sim* sim)
+perp_status perpi_decompression_step(perpi_step* step)
 {
     /* the contacts and impulses of compression are those of the last step */
     double kept = 1.0;
-    const size_t count = sim->contacts.count;
-    perp_status status = perpi_grow(sim->context, &sim->next.item, &sim->next.capacity, count,
-                                    sizeof *sim->next.item);
+    const size_t count = step->from->contacts.count;
+    perp_status status =
+        perpi_grow(step->context, &step->to->contacts.item, &step->to->contacts.capacity, count,
+                   sizeof *step->to->contacts.item);
     if (status != PERP_OK) {
         return status;
     }
     if (count > 0) {
-        memcpy(sim->next.item, sim->contacts.item, count * sizeof *sim->next.item);
+        memcpy(step->to->contacts.item, step->from->contacts.item,
+               count * sizeof *step->to->contacts.item);
     }
-    sim->next.count = count;
-    sim->next.groups = sim->contacts.groups;
-    perpi_sim_start_from(sim);
-    perpi_sim_joint_input(sim);
-    status = formulate(sim);
+    step->to->contacts.count = count;
+    step->to->contacts.groups = step->from->contacts.groups;
+    perpi_start_from(step);
+    perpi_joint_inputs(step);
+    status = formulate(step);
     if (status != PERP_OK) {
         return status;
     }
-    const perpi_formulation* f = sim->impact;
+    const perpi_formulation* f = step->impact->f;
     for (size_t i = 0; i < count; ++i) {
-        const perp_contact* c = &sim->contacts.item[i];
-        sim->hit[i] =
-            (perpi_hit){.e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b),
+        const perp_contact* c = &step->from->contacts.item[i];
+        step->impact->hit[i] =
+            (perpi_hit){.e = perp_model_pair_restitution(step->model, c->body_a, c->body_b),
                         .p = c->impulse[0],
                         .gain = c->impact.gain};
     }
-    effective_gaps(sim, sim->hit_work);
+    effective_gaps(step, step->impact->work);
     /* the energy before compression: its impulses taken back */
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
-    double *v = sim->hit_work, *dv = sim->hit_work + dofs, *p = sim->hit_work + 2 * dofs;
+    double *v = step->impact->work, *dv = step->impact->work + dofs,
+           *p = step->impact->work + 2 * dofs;
     memset(p, 0, rows * sizeof *p);
-    perpi_formulation_gather_p(f, sim->contacts.item, p);
-    perpi_formulation_gather_joints(f, sim->joint, p);
-    const double work = given_work(f, sim->contacts.item, p) + gained_work(sim, p);
+    perpi_formulation_gather_p(f, step->from->contacts.item, p);
+    perpi_formulation_gather_joints(f, step->from->joint, p);
+    const double work = given_work(f, step->from->contacts.item, p) + gained_work(step, p);
     memset(dv, 0, dofs * sizeof *dv);
     add_impulses(f, 0, p, dv);
-    perpi_sim_divide_by_mass(f, dv);
-    perpi_formulation_gather_v(f, sim->model, sim->v_from, v);
+    perpi_divide_by_mass(f, dv);
+    perpi_formulation_gather_v(f, step->model, step->v_from, v);
     for (size_t i = 0; i < dofs; ++i) {
         v[i] -= dv[i];
     }
     const double before = kinetic_energy(f, v);
-    sim->hit_report = (perp_report){0};
-    sim->hit_evaluations = 0;
-    status = solve_within_energy(sim, before, work, solve_poisson, &kept);
+    step->impact->report = (perp_report){0};
+    step->impact->evaluations = 0;
+    status = solve_within_energy(step, before, work, solve_poisson, &kept);
     if (status == PERP_OK) {
-        status = finish(sim, PERP_STEP_DECOMPRESSION, kept);
+        status = finish(step, PERP_STEP_DECOMPRESSION, kept);
     }
     return status;
 }

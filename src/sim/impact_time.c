@@ -28,52 +28,48 @@
 #include "sim/internal.h"
 #include "step/ledger.h"
 
-const double* perpi_sim_offset(const perp_sim* sim)
-{
-    return sim->offset_at >= 0 ? sim->s + sim->offset_at : NULL;
-}
-
 /* NULL if it is 0. */
-static const double* pending_offset(const perp_sim* sim)
+static const double* pending_offset(const perpi_step* step)
 {
-    const double* offset = perpi_sim_offset(sim);
+    const double* offset = perpi_step_offset(step);
     bool any = false;
-    for (int32_t i = 0; offset != NULL && i < sim->v_size; ++i) {
+    for (int32_t i = 0; offset != NULL && i < step->v_size; ++i) {
         any = any || offset[i] != 0.0;
     }
     return any ? offset : NULL;
 }
 
-void perpi_sim_displaced(const perp_sim* sim, const double* offset, const double* v, double* q_to,
-                         double* v_to)
+void perpi_displaced(const perpi_step* step, const double* offset, const double* v, double* q_to,
+                     double* v_to)
 {
-    memcpy(q_to, sim->q, (size_t)sim->q_size * sizeof *q_to);
-    memcpy(v_to, v, (size_t)sim->v_size * sizeof *v_to);
-    perpi_displace(sim->model, offset, true, q_to);
-    perpi_carry_spin(sim->model, sim->q, q_to, v_to);
+    memcpy(q_to, step->from->q, (size_t)step->q_size * sizeof *q_to);
+    memcpy(v_to, v, (size_t)step->v_size * sizeof *v_to);
+    perpi_displace(step->model, offset, true, q_to);
+    perpi_carry_spin(step->model, step->from->q, q_to, v_to);
 }
 
-void perpi_sim_start_from(perp_sim* sim)
+void perpi_start_from(perpi_step* step)
 {
-    const double* offset = pending_offset(sim);
-    sim->q_from = sim->q;
-    sim->v_from = sim->v;
+    const double* offset = pending_offset(step);
+    step->q_from = step->from->q;
+    step->v_from = step->from->v;
     if (offset != NULL) {
-        perpi_sim_displaced(sim, offset, sim->v, sim->q_start, sim->v_start);
-        sim->q_from = sim->q_start;
-        sim->v_from = sim->v_start;
+        perpi_displaced(step, offset, step->from->v, step->q_start, step->v_start);
+        step->q_from = step->q_start;
+        step->v_from = step->v_start;
     }
 }
 
-double perpi_sim_offset_energy(const perp_sim* sim, bool impact)
+double perpi_offset_energy(const perpi_step* step, bool impact)
 {
-    const perp_model* model = sim->model;
-    const double* offset = pending_offset(sim);
+    const perp_model* model = step->model;
+    const double* offset = pending_offset(step);
     if (offset == NULL) {
         return 0.0;
     }
-    double change = perpi_energy_change(model, true, sim->q, sim->v, sim->q_from, sim->v_from);
-    const double* early = offset + sim->v_size;
+    double change =
+        perpi_energy_change(model, true, step->from->q, step->from->v, step->q_from, step->v_from);
+    const double* early = offset + step->v_size;
     for (int32_t i = 0; !impact && i < (int32_t)model->body_count; ++i) {
         if (early[i] == 0.0) { /* the step displaces it: its weight acts on that way, too */
             const vec3 moved = perpi_state_velocity(model, offset, i);
@@ -81,52 +77,53 @@ double perpi_sim_offset_energy(const perp_sim* sim, bool impact)
         }
     }
     if (impact) { /* poses are displaced by the step only; velocities come back */
-        change += perpi_energy_change(model, true, sim->q_from,
-                                      sim->v_solved != NULL ? sim->v_solved : sim->v_next, sim->q,
-                                      sim->v_next);
+        change +=
+            perpi_energy_change(model, true, step->q_from,
+                                step->trial->v_solved != NULL ? step->trial->v_solved : step->to->v,
+                                step->from->q, step->to->v);
     }
     return change;
 }
 
-double perpi_sim_offset_travel(const perp_sim* sim, int32_t body)
+double perpi_offset_travel(const perpi_step* step, int32_t body)
 {
-    const perpi_body* b = &sim->model->body[body];
-    const double* offset = perpi_sim_offset(sim);
-    const double reach = isfinite(b->reach) ? b->reach : sim->model->length;
+    const perpi_body* b = &step->model->body[body];
+    const double* offset = perpi_step_offset(step);
+    const double reach = isfinite(b->reach) ? b->reach : step->model->length;
     return offset == NULL ? 0.0
-                          : v3_norm(perpi_state_velocity(sim->model, offset, body)) +
-                                v3_norm(perpi_state_rate(sim->model, offset, body)) * reach;
+                          : v3_norm(perpi_state_velocity(step->model, offset, body)) +
+                                v3_norm(perpi_state_rate(step->model, offset, body)) * reach;
 }
 
 /* Of a body's point. */
-static vec3 offset_at(const perp_sim* sim, const double* offset, int32_t body, vec3 point)
+static vec3 offset_at(const perpi_step* step, const double* offset, int32_t body, vec3 point)
 {
-    const vec3 arm = v3_sub(point, sim->pose[body].x);
-    return v3_add(perpi_state_velocity(sim->model, offset, body),
-                  v3_cross(perpi_state_rate(sim->model, offset, body), arm));
+    const vec3 arm = v3_sub(point, step->pose[body].x);
+    return v3_add(perpi_state_velocity(step->model, offset, body),
+                  v3_cross(perpi_state_rate(step->model, offset, body), arm));
 }
 
-void perpi_sim_offset_gaps(perp_sim* sim, double h)
+void perpi_offset_gaps(perpi_step* step, double h)
 {
-    const double* offset = pending_offset(sim);
-    const double* early = offset != NULL ? offset + sim->v_size : NULL;
-    for (size_t i = 0; offset != NULL && i < sim->next.count; ++i) {
-        perp_contact* c = &sim->next.item[i];
+    const double* offset = pending_offset(step);
+    const double* early = offset != NULL ? offset + step->v_size : NULL;
+    for (size_t i = 0; offset != NULL && i < step->to->contacts.count; ++i) {
+        perp_contact* c = &step->to->contacts.item[i];
         const vec3 n = v3_from(c->normal), on_a = v3_from(c->point);
-        const vec3 a = offset_at(sim, offset, c->body_a, on_a);
-        const vec3 b = offset_at(sim, offset, c->body_b, v3_madd(on_a, c->gap, n));
-        const bool free_a = sim->model->body[c->body_a].dofs > 0;
-        const bool free_b = sim->model->body[c->body_b].dofs > 0;
+        const vec3 a = offset_at(step, offset, c->body_a, on_a);
+        const vec3 b = offset_at(step, offset, c->body_b, v3_madd(on_a, c->gap, n));
+        const bool free_a = step->model->body[c->body_a].dofs > 0;
+        const bool free_b = step->model->body[c->body_b].dofs > 0;
         /* the point that both arms reach for: of two moving bodies the middle, which keeps momentum */
         const vec3 from_a = early[c->body_a] != 0.0 ? a : v3(0, 0, 0);
         const vec3 from_b = early[c->body_b] != 0.0 ? b : v3(0, 0, 0);
-        const bool dot_a = free_a && free_b && sim->model->body[c->body_a].particle;
-        const bool dot_b = free_a && free_b && !dot_a && sim->model->body[c->body_b].particle;
+        const bool dot_a = free_a && free_b && step->model->body[c->body_a].particle;
+        const bool dot_b = free_a && free_b && !dot_a && step->model->body[c->body_b].particle;
         const vec3 moved = dot_a   ? from_a /* a particle has no arm */
                            : dot_b ? from_b
                                    : v3_scale(free_a && free_b ? 0.5 : 1.0, v3_add(from_a, from_b));
         v3_to(v3_add(on_a, moved), c->point);
-        if (!sim->stepper->touching) { /* without a gap term poses do not matter */
+        if (!step->stepper->touching) { /* without a gap term poses do not matter */
             c->drift[0] += v3_dot(n, v3_sub(b, a)) / h;
         }
     }
@@ -134,10 +131,11 @@ void perpi_sim_offset_gaps(perp_sim* sim, double h)
 
 /* ---- what else acts ----------------------------------------------------------------------------------*/
 
-double perpi_sim_found_gain(const perp_sim* sim, uint64_t key, double gain)
+double perpi_found_gain(const perpi_step* step, uint64_t key, double gain)
 {
-    for (size_t i = 0; i < sim->halves.pull_count; ++i) {
-        const perpi_pull* pull = &sim->halves.pull[i];
+    const perpi_closing_list* list = step->filter->closing;
+    for (size_t i = 0; list != NULL && i < list->count; ++i) {
+        const perpi_closing* pull = &list->item[i];
         if (pull->key == key && pull->found) {
             return pull->gain;
         }
@@ -164,19 +162,19 @@ static bool same_group(const perp_contact* a, const perp_contact* b)
 
 /* A group that is struck is closed when its last member closes: that one acts, by itself, and takes the law
  * of restitution. */
-static void choose_members(perp_sim* sim, double h)
+static void choose_members(perpi_step* step, double h)
 {
-    perp_contact* c = sim->next.item;
+    perp_contact* c = step->to->contacts.item;
     size_t kept = 0;
-    for (size_t i = 0; i < sim->next.count; ++i) {
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
         bool struck = false;
-        for (size_t k = 0; c[i].group != 0 && k < sim->next.count; ++k) {
-            struck = struck || (same_group(&c[i], &c[k]) && sim->hit[k].e > 0.0);
+        for (size_t k = 0; c[i].group != 0 && k < step->to->contacts.count; ++k) {
+            struck = struck || (same_group(&c[i], &c[k]) && step->impact->hit[k].e > 0.0);
         }
         size_t last = i;
         double latest = -INFINITY;
-        for (size_t k = 0; struck && k < sim->next.count; ++k) {
-            const perpi_hit* hit = &sim->hit[k];
+        for (size_t k = 0; struck && k < step->to->contacts.count; ++k) {
+            const perpi_hit* hit = &step->impact->hit[k];
             const bool closed = hit->gap < 0.0 && hit->gap + h * hit->u < 0.0; /* all the time */
             const double t = closed         ? hit->gap
                              : hit->u < 0.0 ? meeting_time(hit->gap, hit->u, hit->bend, h, false)
@@ -186,46 +184,46 @@ static void choose_members(perp_sim* sim, double h)
                 last = k;
             }
         }
-        sim->hit[i].chosen = struck ? (last == i ? 1 : -1) : 0;
+        step->impact->hit[i].chosen = struck ? (last == i ? 1 : -1) : 0;
     }
-    for (size_t i = 0; i < sim->next.count; ++i) {
-        if (sim->hit[i].chosen < 0) {
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        if (step->impact->hit[i].chosen < 0) {
             continue;
         }
-        sim->hit[kept] = sim->hit[i];
+        step->impact->hit[kept] = step->impact->hit[i];
         c[kept] = c[i];
-        if (sim->hit[kept].chosen > 0) {
-            const double e = perp_model_pair_restitution(sim->model, c[i].body_a, c[i].body_b);
+        if (step->impact->hit[kept].chosen > 0) {
+            const double e = perp_model_pair_restitution(step->model, c[i].body_a, c[i].body_b);
             c[kept].group = 0;
-            sim->hit[kept].e = sim->hit[kept].fast ? e : 0.0;
+            step->impact->hit[kept].e = step->impact->hit[kept].fast ? e : 0.0;
         }
         kept += 1;
     }
-    sim->next.count = kept;
+    step->to->contacts.count = kept;
 }
 
-void perpi_sim_impact_times(perp_sim* sim, double h)
+void perpi_impact_times(perpi_step* step, double h)
 {
-    choose_members(sim, h);
-    const size_t count = sim->next.count;
+    choose_members(step, h);
+    const size_t count = step->to->contacts.count;
     for (size_t i = 0; i < count; ++i) {
-        perpi_hit* hit = &sim->hit[i];
-        hit->time = hit->e > 0.0 && sim->offset_at >= 0
-                        ? meeting_time(hit->gap, hit->u, hit->bend, h, sim->stepper->touching)
+        perpi_hit* hit = &step->impact->hit[i];
+        hit->time = hit->e > 0.0 && step->offset_at >= 0
+                        ? meeting_time(hit->gap, hit->u, hit->bend, h, step->stepper->touching)
                         : 0.0;
     }
     /* contacts of a pair follow each other */
     for (size_t i = 0, end; i < count; i = end) {
-        const perp_contact* c = &sim->next.item[i];
+        const perp_contact* c = &step->to->contacts.item[i];
         double first = INFINITY;
-        for (end = i; end < count && sim->next.item[end].body_a == c->body_a &&
-                      sim->next.item[end].body_b == c->body_b;
+        for (end = i; end < count && step->to->contacts.item[end].body_a == c->body_a &&
+                      step->to->contacts.item[end].body_b == c->body_b;
              ++end) {
-            const perpi_hit* hit = &sim->hit[end];
+            const perpi_hit* hit = &step->impact->hit[end];
             first = hit->e > 0.0 && hit->time < first ? hit->time : first;
         }
         for (size_t k = i; k < end; ++k) {
-            perpi_hit* hit = &sim->hit[k];
+            perpi_hit* hit = &step->impact->hit[k];
             hit->time = hit->e > 0.0 ? first : 0.0;
             hit->part = 0.5 + hit->time / h;
         }
@@ -310,9 +308,9 @@ static void fill_islands(island* x, const perpi_formulation* f, const perp_conta
     }
 }
 
-static vec3 linear_part(const perp_sim* sim, const double* at)
+static vec3 linear_part(const perpi_step* step, const double* at)
 {
-    return sim->model->dimension == 2 ? v3(at[0], at[1], 0.0) : v3_from(at);
+    return step->model->dimension == 2 ? v3(at[0], at[1], 0.0) : v3_from(at);
 }
 
 /* K x = b, K positive semidefinite with b in its range: a small multiple of the identity is added, and what
@@ -339,10 +337,10 @@ static vec3 solve_spreading(const mat3* K, vec3 b)
  * v after the impact. The nearest offsets (in the mass norm, which keeps sum m s = 0) that satisfy it are
  *     s + u x lambda,   sum m (|u|^2 - u u') lambda = -sum m s x v,   u = v - mean
  * Two bodies are then displaced along their relative velocity. */
-static void keep_angular_momentum(const perp_sim* sim, const perpi_formulation* f, island* x,
+static void keep_angular_momentum(const perpi_step* step, const perpi_formulation* f, island* x,
                                   double* moved)
 {
-    const perp_model* model = sim->model;
+    const perp_model* model = step->model;
     for (int pass = 0; pass < 3; ++pass) {
         for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
             if (f->block_of[i] < 0) {
@@ -351,7 +349,7 @@ static void keep_angular_momentum(const perp_sim* sim, const perpi_formulation* 
             island* root = &x[find_root(x, f->block_of[i])];
             const double m = model->body[i].mass;
             double* s = moved + f->dof[f->block_of[i]];
-            const vec3 v = linear_part(sim, sim->v_problem + f->dof[f->block_of[i]]);
+            const vec3 v = linear_part(step, step->v_problem + f->dof[f->block_of[i]]);
             if (root->held || root->blocks < 2) {
                 continue;
             }
@@ -363,7 +361,7 @@ static void keep_angular_momentum(const perp_sim* sim, const perpi_formulation* 
             const vec3 u = v3_madd(v, -1.0 / root->mass, root->v);
             if (pass == 1) {
                 const double a[3] = {u.x, u.y, u.z};
-                root->moment = v3_madd(root->moment, m, v3_cross(linear_part(sim, s), u));
+                root->moment = v3_madd(root->moment, m, v3_cross(linear_part(step, s), u));
                 for (int k = 0; k < 9; ++k) {
                     root->spreading.m[k / 3][k % 3] +=
                         m * ((k / 3 == k % 3 ? v3_dot(u, u) : 0.0) - a[k / 3] * a[k % 3]);
@@ -383,26 +381,27 @@ static void keep_angular_momentum(const perp_sim* sim, const perpi_formulation* 
     }
 }
 
-perp_status perpi_sim_add_offset(perp_sim* sim, const perpi_formulation* f, const double* p)
+perp_status perpi_add_offset(perpi_step* step, const perpi_formulation* f, const double* p)
 {
-    const perp_contact* contact = sim->next.item;
+    const perp_contact* contact = step->to->contacts.item;
     bool any = false;
-    for (size_t i = 0; i < sim->next.count; ++i) {
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
         any = any || contact[i].impact.time != 0.0;
     }
-    if (!any || sim->offset_at < 0) {
+    if (!any || step->offset_at < 0) {
         return PERP_OK;
     }
     const size_t blocks = (size_t)f->problem.block_count;
-    const perp_status status = perpi_grow(sim->context, &sim->hit_island, &sim->hit_island_capacity,
-                                          blocks * sizeof(island), 1);
+    const perp_status status =
+        perpi_grow(step->context, &step->impact->island, &step->impact->island_capacity,
+                   blocks * sizeof(island), 1);
     if (status != PERP_OK) {
         return status;
     }
-    island* x = (island*)(void*)sim->hit_island;
+    island* x = (island*)(void*)step->impact->island;
     join_blocks(x, f, p);
     fill_islands(x, f, contact, p);
-    double* moved = sim->hit_work;
+    double* moved = step->impact->work;
     memset(moved, 0, (size_t)f->problem.dof_count * sizeof *moved);
     for (int32_t i = 0; i < f->problem.constraint_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
@@ -424,18 +423,18 @@ perp_status perpi_sim_add_offset(perp_sim* sim, const perpi_formulation* f, cons
             }
         }
     }
-    perpi_sim_divide_by_mass(f, moved);
-    keep_angular_momentum(sim, f, x, moved);
+    perpi_divide_by_mass(f, moved);
+    keep_angular_momentum(step, f, x, moved);
     /* the offset is laid out as the state's velocities */
-    double* offset = sim->s_next + sim->offset_at;
-    for (int32_t i = 0; i < (int32_t)sim->model->body_count; ++i) {
-        const int32_t stride = perpi_v_stride(sim->model), n = sim->model->body[i].dofs;
+    double* offset = step->to->memory + step->offset_at;
+    for (int32_t i = 0; i < (int32_t)step->model->body_count; ++i) {
+        const int32_t stride = perpi_v_stride(step->model), n = step->model->body[i].dofs;
         for (int32_t k = 0; k < n; ++k) {
             offset[i * stride + k] += moved[f->dof[f->block_of[i]] + k];
         }
         if (n > 0 && x[find_root(x, f->block_of[i])].blocks > 1 &&
             !x[find_root(x, f->block_of[i])].held) {
-            offset[sim->v_size + i] = 1.0;
+            offset[step->v_size + i] = 1.0;
         }
     }
     return PERP_OK;

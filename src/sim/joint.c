@@ -4,25 +4,25 @@
 #include "sim/internal.h"
 #include "step/joint_rows.h"
 
-void perpi_sim_joint_input(perp_sim* sim)
+void perpi_joint_inputs(perpi_step* step)
 {
-    for (size_t i = 0; i < sim->model->joint_count; ++i) {
-        const perp_joint_record* r = &sim->joint[i];
-        sim->input[i] = (perpi_joint_input){.turns = {r->turns[0], r->turns[1]},
-                                            .target = r->target,
-                                            .effort = sim->effort[i],
-                                            .ease = sim->halves.ease,
-                                            .offset = perpi_sim_offset(sim)};
+    for (size_t i = 0; i < step->model->joint_count; ++i) {
+        const perp_joint_record* r = &step->from->joint[i];
+        step->input[i] = (perpi_joint_input){.turns = {r->turns[0], r->turns[1]},
+                                             .target = r->target,
+                                             .effort = step->effort[i],
+                                             .ease = step->filter->ease,
+                                             .offset = perpi_step_offset(step)};
     }
 }
 
-void perpi_sim_joint_measure(const perp_sim* sim, const double* q, perp_joint_record* record,
-                             double error[2])
+void perpi_joint_measure(const perp_model* model, const double* q, perp_joint_record* record,
+                         double error[2])
 {
     error[0] = error[1] = 0.0;
-    for (int32_t i = 0; i < (int32_t)sim->model->joint_count; ++i) {
+    for (int32_t i = 0; i < (int32_t)model->joint_count; ++i) {
         perp_joint_record* r = &record[i];
-        const perpi_joint_view view = perpi_joint_look(sim->model, i, q, r->turns);
+        const perpi_joint_view view = perpi_joint_look(model, i, q, r->turns);
         for (int32_t k = 0; k < 3; ++k) {
             r->coordinate[k] = k < view.coordinates ? view.coordinate[k].b : 0.0;
         }
@@ -35,15 +35,15 @@ void perpi_sim_joint_measure(const perp_sim* sim, const double* q, perp_joint_re
 
 perp_joint_state perp_sim_joint(const perp_sim* sim, int32_t joint)
 {
-    const perp_joint_record* r = &sim->joint[joint];
-    const perpi_joint_view view = perpi_joint_look(sim->model, joint, sim->q, r->turns);
+    const perp_joint_record* r = &sim->state.joint[joint];
+    const perpi_joint_view view = perpi_joint_look(sim->model, joint, sim->state.q, r->turns);
     perp_joint_state state = {.error = {view.error[0], view.error[1]}};
     for (int32_t k = 0; k < view.coordinates; ++k) {
         state.coordinate[k] = view.coordinate[k].b;
-        state.rate[k] = perpi_joint_speed(sim->model, joint, &view.coordinate[k], sim->v);
+        state.rate[k] = perpi_joint_speed(sim->model, joint, &view.coordinate[k], sim->state.v);
     }
     memcpy(state.impulse, r->impulse, sizeof state.impulse);
-    if (sim->tick > 0 && sim->info.kind == PERP_STEP_TIME) {
+    if (sim->state.tick > 0 && sim->info.kind == PERP_STEP_TIME) {
         const double h = perpi_sim_last_length(sim);
         const double law = r->law[PERPI_LAW_LOWER] - r->law[PERPI_LAW_UPPER] +
                            r->law[PERPI_LAW_FRICTION] + r->law[PERPI_LAW_MOTOR] +
@@ -56,7 +56,7 @@ perp_joint_state perp_sim_joint(const perp_sim* sim, int32_t joint)
 const perp_joint_record* perp_sim_joint_records(const perp_sim* sim, int32_t* count)
 {
     *count = (int32_t)sim->model->joint_count;
-    return sim->joint;
+    return sim->state.joint;
 }
 
 void perp_sim_joint_error(const perp_sim* sim, double error[2])
@@ -64,7 +64,7 @@ void perp_sim_joint_error(const perp_sim* sim, double error[2])
     error[0] = error[1] = 0.0;
     for (size_t i = 0; i < sim->model->joint_count; ++i) {
         for (int k = 0; k < 2; ++k) {
-            const double e = sim->joint[i].error[k];
+            const double e = sim->state.joint[i].error[k];
             error[k] = error[k] >= e ? error[k] : e;
         }
     }
@@ -77,7 +77,7 @@ bool perpi_sim_has_v_solved(const perp_sim* sim)
 
 const double* perpi_sim_v_solved(const perp_sim* sim)
 {
-    return sim->v_solved != NULL ? sim->v_solved : sim->v;
+    return sim->v_solved != NULL ? sim->v_solved : sim->state.v;
 }
 
 static perp_status check_joint(const perp_sim* sim, const char* what, int32_t joint)
@@ -111,7 +111,7 @@ perp_status perp_sim_apply_joint_effort(perp_sim* sim, int32_t joint, double eff
         return perpi_fail(sim->context, PERP_ERROR_NUMERIC,
                           "apply_joint_effort: the effort on '%s' must be finite", j->name);
     }
-    sim->effort[joint] += effort;
+    sim->work.effort[joint] += effort;
     return PERP_OK;
 }
 
@@ -130,7 +130,7 @@ perp_status perp_sim_set_joint_target(perp_sim* sim, int32_t joint, double targe
         return perpi_fail(sim->context, PERP_ERROR_NUMERIC,
                           "set_joint_target: the target of '%s' must be finite", j->name);
     }
-    sim->joint[joint].target = target;
+    sim->state.joint[joint].target = target;
     return PERP_OK;
 }
 

@@ -23,9 +23,9 @@ static const double SLACK = 0.25;
 static const double SLACK_MAX = 0.06;
 
 /* Turns matter where features form groups; in the plane the margin bounds them well enough. */
-static bool turns_matter(const perp_sim* sim)
+static bool turns_matter(const perpi_step* step)
 {
-    return sim->model->dimension == 3 && perpi_sim_grouped(sim);
+    return step->model->dimension == 3 && step->contact_model->groups;
 }
 
 /* Distance of the body's farthest point from its centre; endless bodies count with the size of
@@ -40,58 +40,58 @@ static double travel(const perp_model* model, const perpi_body* body, double h, 
     return h * (v3_norm(v) + v3_norm(w) * reach_of(model, body));
 }
 
-perp_status perpi_sim_margins(perp_sim* sim, double h)
+perp_status perpi_find_margins(perpi_step* step, double h)
 {
-    const perp_model* model = sim->model;
+    const perp_model* model = step->model;
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
-        const bool given = !isnan(sim->def.margin);
-        if (given && !turns_matter(sim)) {
-            sim->margin[i] = 0.5 * sim->def.margin;
+        const bool given = !isnan(step->margin_given);
+        if (given && !turns_matter(step)) {
+            step->margin[i] = 0.5 * step->margin_given;
             continue;
         }
         vec3 v, w;
         perp_status status;
         if (body->dofs == 0) {
-            status = perpi_prescribed_velocity(model, i, sim->time, h, sim->q, &v, &w);
+            status =
+                perpi_prescribed_velocity(model, i, step->from->time, h, step->from->q, &v, &w);
         } else {
             vec3 force, torque;
-            const double* extra = sim->has_extra ? sim->extra : NULL;
-            status =
-                perpi_external_wrench(model, sim->time, &sim->pose[i], extra, i, &force, &torque);
-            v = v3_madd(perpi_state_velocity(model, sim->v, i), h / body->mass, force);
-            w = perpi_state_rate(model, sim->v, i);
+            const double* extra = step->has_extra ? step->extra : NULL;
+            status = perpi_external_wrench(model, step->from->time, &step->pose[i], extra, i,
+                                           &force, &torque);
+            v = v3_madd(perpi_state_velocity(model, step->from->v, i), h / body->mass, force);
+            w = perpi_state_rate(model, step->from->v, i);
             if (!body->particle && model->dimension == 2) {
                 w.z += h * torque.z / body->inertia.m[2][2];
             } else if (!body->particle) {
-                w = perpi_free_rate(body, &sim->pose[i], w, h, torque);
+                w = perpi_free_rate(body, &step->pose[i], w, h, torque);
             }
         }
         if (status != PERP_OK) {
             return status;
         }
-        sim->margin[i] =
-            RESERVE * (travel(model, body, h, v, w) + perpi_sim_offset_travel(sim, i)) +
-            FLOOR * reach_of(model, body);
-        const double slack = SLACK * sim->margin[i] / reach_of(model, body);
-        sim->margin[i] = given ? 0.5 * sim->def.margin : sim->margin[i];
-        sim->turn[i].spin[0] = v3_scale(h, w);
-        sim->turn[i].slack = body->dofs == 0 ? 0.0 : slack < SLACK_MAX ? slack : SLACK_MAX;
+        step->margin[i] = RESERVE * (travel(model, body, h, v, w) + perpi_offset_travel(step, i)) +
+                          FLOOR * reach_of(model, body);
+        const double slack = SLACK * step->margin[i] / reach_of(model, body);
+        step->margin[i] = given ? 0.5 * step->margin_given : step->margin[i];
+        step->turn[i].spin[0] = v3_scale(h, w);
+        step->turn[i].slack = body->dofs == 0 ? 0.0 : slack < SLACK_MAX ? slack : SLACK_MAX;
     }
-    sim->spins = 1;
-    perpi_collider_set_turn(sim->collider, turns_matter(sim) ? sim->turn : NULL, 1);
+    step->spins = 1;
+    perpi_collider_set_turn(step->collider, turns_matter(step) ? step->turn : NULL, 1);
     return PERP_OK;
 }
 
 /* Whether a body turned otherwise than any of its spins; then the spins of this round are added. */
-static bool turned_otherwise(perp_sim* sim, double h, const double* v_new)
+static bool turned_otherwise(perpi_step* step, double h, const double* v_new)
 {
-    const perp_model* model = sim->model;
+    const perp_model* model = step->model;
     bool otherwise = false;
     for (int32_t i = 0; i < (int32_t)model->body_count && !otherwise; ++i) {
-        const perpi_turn* turn = &sim->turn[i];
+        const perpi_turn* turn = &step->turn[i];
         double off = model->body[i].dofs > 0 ? INFINITY : 0.0;
-        for (int32_t k = 0; k < sim->spins && off > turn->slack; ++k) {
+        for (int32_t k = 0; k < step->spins && off > turn->slack; ++k) {
             off = v3_norm(v3_madd(turn->spin[k], -h, perpi_state_rate(model, v_new, i)));
         }
         otherwise = off > turn->slack;
@@ -99,21 +99,21 @@ static bool turned_otherwise(perp_sim* sim, double h, const double* v_new)
     if (!otherwise) {
         return false;
     }
-    sim->spins += sim->spins < PERPI_SPINS ? 1 : 0;
+    step->spins += step->spins < PERPI_SPINS ? 1 : 0;
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
-        sim->turn[i].spin[sim->spins - 1] = model->body[i].dofs > 0
-                                                ? v3_scale(h, perpi_state_rate(model, v_new, i))
-                                                : sim->turn[i].spin[0];
+        step->turn[i].spin[step->spins - 1] = model->body[i].dofs > 0
+                                                  ? v3_scale(h, perpi_state_rate(model, v_new, i))
+                                                  : step->turn[i].spin[0];
     }
-    perpi_collider_set_turn(sim->collider, sim->turn, sim->spins);
+    perpi_collider_set_turn(step->collider, step->turn, step->spins);
     return true;
 }
 
-bool perpi_sim_margins_exceeded(perp_sim* sim, double h, const double* v_new)
+bool perpi_margins_exceeded(perpi_step* step, double h, const double* v_new)
 {
-    const perp_model* model = sim->model;
-    bool exceeded = turns_matter(sim) && turned_otherwise(sim, h, v_new);
-    if (!isnan(sim->def.margin)) {
+    const perp_model* model = step->model;
+    bool exceeded = turns_matter(step) && turned_otherwise(step, h, v_new);
+    if (!isnan(step->margin_given)) {
         return exceeded; /* how far to look is the user's word; which way bodies turn is not */
     }
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
@@ -123,9 +123,9 @@ bool perpi_sim_margins_exceeded(perp_sim* sim, double h, const double* v_new)
         }
         const double came = travel(model, body, h, perpi_state_velocity(model, v_new, i),
                                    perpi_state_rate(model, v_new, i)) +
-                            perpi_sim_offset_travel(sim, i);
-        if (came > sim->margin[i]) {
-            sim->margin[i] = RESERVE * came;
+                            perpi_offset_travel(step, i);
+        if (came > step->margin[i]) {
+            step->margin[i] = RESERVE * came;
             exceeded = true;
         }
     }

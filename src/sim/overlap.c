@@ -1,5 +1,5 @@
 /* src/sim/overlap.c - how much area the polygons of a planar scene share. */
-#include "collide/polygon.h"
+#include "collide/polytope/polygon.h"
 #include "sim/internal.h"
 
 typedef struct placed {
@@ -46,13 +46,13 @@ static double overlap_of(const perp_sim* sim, int32_t a, int32_t b)
         if (!is_polygon(s)) {
             continue;
         }
-        place(s, &sim->pose[a], &one);
+        place(s, &sim->work.pose[a], &one);
         for (int32_t j = 0; j < body[1]->shape_count; ++j) {
             const perpi_shape* t = &model->shape[body[1]->shape + j];
             if (!is_polygon(t)) {
                 continue;
             }
-            place(t, &sim->pose[b], &two);
+            place(t, &sim->work.pose[b], &two);
             if (one.lo[0] <= two.hi[0] && two.lo[0] <= one.hi[0] && one.lo[1] <= two.hi[1] &&
                 two.lo[1] <= one.hi[1]) {
                 area += perp_polygon_compare(one.v, one.count, two.v, two.count).area;
@@ -69,12 +69,12 @@ double perp_sim_overlap_area(perp_sim* sim)
     if (model->dimension != 2) {
         return 0.0;
     }
-    perpi_sim_poses(sim);
+    perpi_step_poses(&sim->work, sim->state.q);
     for (int32_t a = 0; a < (int32_t)model->body_count; ++a) {
         for (int32_t b = a + 1; b < (int32_t)model->body_count; ++b) {
             const bool moves = model->body[a].dofs > 0 || model->body[b].dofs > 0;
             const double reach = model->body[a].reach + model->body[b].reach;
-            const vec3 d = v3_sub(sim->pose[a].x, sim->pose[b].x);
+            const vec3 d = v3_sub(sim->work.pose[a].x, sim->work.pose[b].x);
             if (moves && v3_norm(d) <= reach && perp_model_pair_collides(model, a, b)) {
                 area += overlap_of(sim, a, b);
             }

@@ -51,13 +51,13 @@ static perp_status body_overlap(perp_sim* sim, int32_t a, int32_t b, double* vol
         if (!counts(s)) {
             continue;
         }
-        const perpi_pose pose_s = perpi_pose_mul(&sim->pose[a], &s->local);
+        const perpi_pose pose_s = perpi_pose_mul(&sim->work.pose[a], &s->local);
         for (int32_t j = 0; j < two->shape_count; ++j) {
             const perpi_shape* t = &model->shape[two->shape + j];
             if (!counts(t)) {
                 continue;
             }
-            const perpi_pose pose_t = perpi_pose_mul(&sim->pose[b], &t->local);
+            const perpi_pose pose_t = perpi_pose_mul(&sim->work.pose[b], &t->local);
             double part = 0.0;
             const perp_status status = shape_overlap(&sim->scratch, s, &pose_s, t, &pose_t, &part);
             if (status != PERP_OK) {
@@ -75,12 +75,12 @@ perp_status perp_sim_overlap_volume(perp_sim* sim, double* volume)
     double total = 0.0;
     perp_status status = perpi_arena_reset(&sim->scratch);
     if (status == PERP_OK && model->dimension == 3) {
-        perpi_sim_poses(sim);
+        perpi_step_poses(&sim->work, sim->state.q);
         for (int32_t a = 0; a < (int32_t)model->body_count && status == PERP_OK; ++a) {
             for (int32_t b = a + 1; b < (int32_t)model->body_count && status == PERP_OK; ++b) {
                 const bool moves = model->body[a].dofs > 0 || model->body[b].dofs > 0;
                 const double reach = model->body[a].reach + model->body[b].reach;
-                const vec3 d = v3_sub(sim->pose[a].x, sim->pose[b].x);
+                const vec3 d = v3_sub(sim->work.pose[a].x, sim->work.pose[b].x);
                 if (moves && v3_norm(d) <= reach && perp_model_pair_collides(model, a, b)) {
                     status = body_overlap(sim, a, b, &total);
                 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "collide/crossing.h"
-#include "collide/gjk.h"
+#include "collide/narrow/gjk.h"
 #include "collide/ray.h"
 #include "sim/internal.h"
 
@@ -51,7 +51,7 @@ perp_status perp_sim_ray(const perp_sim* sim, const double origin[3], const doub
     double best = max_distance;
     for (int32_t b = 0; b < (int32_t)model->body_count; ++b) {
         const perpi_body* body = &model->body[b];
-        const perpi_pose pose = perpi_state_pose(model, sim->q, b);
+        const perpi_pose pose = perpi_state_pose(model, sim->state.q, b);
         if (b == ignore || (isfinite(body->reach) && isfinite(best) &&
                             !may_meet(o, d, pose.x, body->reach, best))) {
             continue;
@@ -115,10 +115,9 @@ static perp_status overlap(perp_sim* sim, const placed* a, const placed* b, doub
                            closest* found)
 {
     bool flipped = false;
-    const perpi_pair_fn find =
-        perpi_pair_find(PERPI_TOUCH_PLAIN, a->shape->type, b->shape->type, &flipped);
+    const perpi_pair_fn find = perpi_pair_find(false, a->shape->type, b->shape->type, &flipped);
     perpi_touch_list list = {
-        .context = sim->context, .rule = PERPI_TOUCH_PLAIN, .turn = 0.0, .flipped = flipped};
+        .context = sim->context, .rule = NULL, .turn = 0.0, .flipped = flipped};
     *found = (closest){.distance = 0.0, .a = a->pose.x, .b = a->pose.x};
     if (find == NULL) {
         return PERP_OK;
@@ -168,8 +167,8 @@ static perp_status nearest_shapes(perp_sim* sim, int32_t a, int32_t b, perp_dist
 {
     const perp_model* model = sim->model;
     const perpi_body *A = &model->body[a], *B = &model->body[b];
-    const perpi_pose pose_a = perpi_state_pose(model, sim->q, a);
-    const perpi_pose pose_b = perpi_state_pose(model, sim->q, b);
+    const perpi_pose pose_a = perpi_state_pose(model, sim->state.q, a);
+    const perpi_pose pose_b = perpi_state_pose(model, sim->state.q, b);
     for (int32_t i = 0; i < A->shape_count; ++i) {
         const perpi_shape* one = &model->shape[A->shape + i];
         for (int32_t k = 0; k < B->shape_count; ++k) {
@@ -224,10 +223,10 @@ perp_status perp_sim_distance(perp_sim* sim, int32_t a, int32_t b, perp_distance
 
 static double impulse_time(const perp_sim* sim)
 {
-    if (sim->tick == 0 || sim->info.kind != PERP_STEP_TIME) {
+    if (sim->state.tick == 0 || sim->info.kind != PERP_STEP_TIME) {
         return 0.0;
     }
-    return sim->adaptive ? 0.5 * sim->halves.h_last : perpi_sim_last_length(sim);
+    return sim->adaptive ? 0.5 * sim->state.h_last : perpi_sim_last_length(sim);
 }
 
 /* Where in the gap the impulse acts: as the step has it (step/formulate.c). */
@@ -251,11 +250,11 @@ perp_status perp_sim_contact_sum(const perp_sim* sim, int32_t body, int32_t othe
         return status;
     }
     const vec3 pivot =
-        about != NULL ? v3_from(about) : perpi_state_pose(sim->model, sim->q, body).x;
+        about != NULL ? v3_from(about) : perpi_state_pose(sim->model, sim->state.q, body).x;
     vec3 P = {0, 0, 0}, L = {0, 0, 0};
     perp_contact_sum out = {.time = impulse_time(sim)};
-    for (size_t i = 0; i < sim->contacts.count; ++i) {
-        const perp_contact* c = &sim->contacts.item[i];
+    for (size_t i = 0; i < sim->state.contacts.count; ++i) {
+        const perp_contact* c = &sim->state.contacts.item[i];
         const bool is_a = c->body_a == body, is_b = c->body_b == body;
         const int32_t partner = is_a ? c->body_b : c->body_a;
         const double* p = c->impulse;

@@ -7,7 +7,7 @@
  * body: J_t v changes by 2 c in a step, and rolling bodies gain or lose energy in proportion to h. The slip at
  * the middle of the step is u+ + c, and u+ = -c makes the work vanish, as the gap does in the normal row.
  *
- * c is known from the last step, whose contact point is in sim->contacts: half of what the velocities at hand
+ * c is known from the last step, whose contact point is in step->from->contacts: half of what the velocities at hand
  * make of the way of the point over the bodies. As a part k of u-: then the work is (1 - k)/2 p_t . u-, less than
  * without, whatever the contacts' points do from step to step. What slides has a small k, and is left alone.
  */
@@ -26,14 +26,14 @@ typedef struct slip {
 
 /* The velocity that the body's momentum at the start of the step stands for, at the end of which it has turned
  * on: w - I^-1 g, g the velocity-product term. */
-static vec3 spin_before(const perp_sim* sim, int32_t index, double h, vec3 w)
+static vec3 spin_before(const perpi_step* step, int32_t index, double h, vec3 w)
 {
-    const perpi_body* body = &sim->model->body[index];
-    if (sim->model->dimension == 2 || body->dofs == 0 || body->particle ||
+    const perpi_body* body = &step->model->body[index];
+    if (step->model->dimension == 2 || body->dofs == 0 || body->particle ||
         perpi_inertia_round(body)) {
         return w;
     }
-    const perpi_pose* pose = &sim->pose[index];
+    const perpi_pose* pose = &step->pose[index];
     const double part = perpi_spin_part(body, true, h, w);
     const vec3 W = m3_tmul(pose->R, w);
     const vec3 turn = v3_cross(W, m3_mul(body->inertia, W));
@@ -46,25 +46,25 @@ static vec3 middle(const perp_contact* c)
 }
 
 /* The side of a contact that is sign times body; c now, old in the last step, h_old ago. */
-static void add_side(const perp_sim* sim, const perp_contact* c, const perp_contact* old,
+static void add_side(const perpi_step* step, const perp_contact* c, const perp_contact* old,
                      int32_t body, double sign, double h, double h_old, slip* sum)
 {
-    const vec3 v = perpi_state_velocity(sim->model, sim->v, body);
-    const vec3 w = perpi_state_rate(sim->model, sim->v, body);
-    const vec3 x = sim->pose[body].x;
+    const vec3 v = perpi_state_velocity(step->model, step->from->v, body);
+    const vec3 w = perpi_state_rate(step->model, step->from->v, body);
+    const vec3 x = step->pose[body].x;
     const vec3 arm = v3_sub(middle(c), x);
     const vec3 way = v3_sub(arm, v3_sub(middle(old), v3_madd(x, -h_old, v)));
-    const vec3 u = v3_add(v, v3_cross(spin_before(sim, body, h, w), arm));
+    const vec3 u = v3_add(v, v3_cross(spin_before(step, body, h, w), arm));
     sum->now = v3_madd(sum->now, sign, u);
     sum->gain = v3_madd(sum->gain, sign, v3_cross(w, way));
 }
 
-static void roll(const perp_sim* sim, perp_contact* c, const perp_contact* old, double h,
+static void roll(const perpi_step* step, perp_contact* c, const perp_contact* old, double h,
                  double h_old)
 {
     slip s = {v3(0, 0, 0), v3(0, 0, 0)};
-    add_side(sim, c, old, c->body_a, -1.0, h, h_old, &s);
-    add_side(sim, c, old, c->body_b, 1.0, h, h_old, &s);
+    add_side(step, c, old, c->body_a, -1.0, h, h_old, &s);
+    add_side(step, c, old, c->body_b, 1.0, h, h_old, &s);
     const vec3 t = v3_from(c->tangent), o = v3_cross(v3_from(c->normal), t);
     const double u[2] = {v3_dot(t, s.now), v3_dot(o, s.now)};
     const double gain[2] = {v3_dot(t, s.gain), v3_dot(o, s.gain)};
@@ -84,14 +84,14 @@ static void roll(const perp_sim* sim, perp_contact* c, const perp_contact* old, 
 }
 
 /* A body on a joint may have no freedom left to roll with: what it would need can have no solution. */
-static bool may_roll(const perp_sim* sim, const perp_contact* c, double h)
+static bool may_roll(const perpi_step* step, const perp_contact* c, double h)
 {
-    const perpi_body* body = sim->model->body;
-    const double a = v3_norm(perpi_state_rate(sim->model, sim->v, c->body_a));
-    const double b = v3_norm(perpi_state_rate(sim->model, sim->v, c->body_b));
+    const perpi_body* body = step->model->body;
+    const double a = v3_norm(perpi_state_rate(step->model, step->from->v, c->body_a));
+    const double b = v3_norm(perpi_state_rate(step->model, step->from->v, c->body_b));
     return body[c->body_a].joints == 0 && body[c->body_b].joints == 0 &&
            h * (a > b ? a : b) <= LARGEST_TURN && c->cone != PERP_CONE_NONE &&
-           !perpi_contact_driven(sim->model, c);
+           !perpi_contact_driven(step->model, c);
 }
 
 static bool pushes_beside(const perp_contact* c, const perp_contact* other)
@@ -108,31 +108,32 @@ static bool alone(const perpi_contact_list* list, size_t at)
            !(at + 1 < list->count && pushes_beside(c, c + 1));
 }
 
-void perpi_sim_roll(perp_sim* sim, double h)
+void perpi_set_rolling(perpi_step* step, double h)
 {
-    if (!sim->step_settings.midway || sim->tick == 0 || sim->info.kind != PERP_STEP_TIME) {
+    if (!step->settings.midway || step->from->tick == 0 || step->from->after_impact) {
         return;
     }
-    const double h_old = perpi_sim_tick_length(sim, sim->tick - 1);
+    const double h_old = step->from->h_last;
     size_t old = 0;
-    for (size_t i = 0; i < sim->next.count; ++i) {
-        perp_contact* c = &sim->next.item[i];
-        while (old < sim->contacts.count && perpi_contact_before(&sim->contacts.item[old], c)) {
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        perp_contact* c = &step->to->contacts.item[i];
+        while (old < step->from->contacts.count &&
+               perpi_contact_before(&step->from->contacts.item[old], c)) {
             old += 1;
         }
-        if (old < sim->contacts.count && sim->contacts.item[old].key == c->key &&
-            sim->contacts.item[old].impulse[0] > 0.0 && alone(&sim->contacts, old) &&
-            may_roll(sim, c, h)) {
-            roll(sim, c, &sim->contacts.item[old], h, h_old);
+        if (old < step->from->contacts.count && step->from->contacts.item[old].key == c->key &&
+            step->from->contacts.item[old].impulse[0] > 0.0 && alone(&step->from->contacts, old) &&
+            may_roll(step, c, h)) {
+            roll(step, c, &step->from->contacts.item[old], h, h_old);
         }
     }
 }
 
-void perpi_sim_roll_not(perp_sim* sim)
+void perpi_clear_rolling(perpi_step* step)
 {
-    for (size_t i = 0; sim->step_settings.midway && i < sim->next.count; ++i) {
-        perp_contact* c = &sim->next.item[i];
-        if (!perpi_contact_driven(sim->model, c)) {
+    for (size_t i = 0; step->settings.midway && i < step->to->contacts.count; ++i) {
+        perp_contact* c = &step->to->contacts.item[i];
+        if (!perpi_contact_driven(step->model, c)) {
             c->drift[1] = c->drift[2] = 0.0;
         }
     }

@@ -181,9 +181,10 @@ static void place_given(placing* x, int32_t index, int from)
     const perp_sim* sim = x->sim;
     const perpi_joint* joint = &model->joint[index];
     const perp_joint_setting* setting = x->given[index];
-    const frame a0 = frame_of(model, joint, 0, sim->q, sim->v);
-    const frame b0 = frame_of(model, joint, 1, sim->q, sim->v);
-    const perpi_joint_view view = perpi_joint_look(model, index, sim->q, sim->joint[index].turns);
+    const frame a0 = frame_of(model, joint, 0, sim->state.q, sim->state.v);
+    const frame b0 = frame_of(model, joint, 1, sim->state.q, sim->state.v);
+    const perpi_joint_view view =
+        perpi_joint_look(model, index, sim->state.q, sim->state.joint[index].turns);
     const double sign = from == 0 ? 1.0 : -1.0; /* planar: of the angle of the other body */
     quat rel = q4_mul(q4_conj(a0.Q), b0.Q);
     vec3 d = q4_rotate(q4_conj(a0.Q), v3_sub(b0.P, a0.P));
@@ -225,7 +226,8 @@ static void drive_given(placing* x, int32_t index, int from)
     const perp_sim* sim = x->sim;
     const perpi_joint* joint = &model->joint[index];
     const perp_joint_setting* setting = x->given[index];
-    const perpi_joint_view view = perpi_joint_look(model, index, sim->q, sim->joint[index].turns);
+    const perpi_joint_view view =
+        perpi_joint_look(model, index, sim->state.q, sim->state.joint[index].turns);
     const frame a = frame_of(model, joint, 0, x->q, x->v),
                 b = frame_of(model, joint, 1, x->q, x->v);
     const frame p = from == 0 ? a : b, c = from == 0 ? b : a;
@@ -233,7 +235,7 @@ static void drive_given(placing* x, int32_t index, int from)
     vec3 w = p.w, slide = v3(0, 0, 0);
     for (int32_t k = 0; k < joint->coordinates; ++k) {
         const double rate = isnan(setting->rate[k])
-                                ? perpi_joint_speed(model, index, &view.coordinate[k], sim->v)
+                                ? perpi_joint_speed(model, index, &view.coordinate[k], sim->state.v)
                                 : setting->rate[k];
         const bool on_b = joint->type == PERP_JOINT_UNIVERSAL && k == 1;
         const vec3 axis = q4_rotate(on_b ? b.Q : a.Q, local_axis(joint->type, k));
@@ -254,8 +256,8 @@ static void carry(placing* x, const perpi_joint* joint, int from)
 {
     const perp_model* model = x->model;
     const perp_sim* sim = x->sim;
-    const frame p0 = frame_of(model, joint, from, sim->q, sim->v);
-    const frame c0 = frame_of(model, joint, 1 - from, sim->q, sim->v);
+    const frame p0 = frame_of(model, joint, from, sim->state.q, sim->state.v);
+    const frame c0 = frame_of(model, joint, 1 - from, sim->state.q, sim->state.v);
     const frame p = frame_of(model, joint, from, x->q, x->v);
     const int32_t other = joint->body[1 - from];
     const double angle = c0.angle + (p.angle - p0.angle);
@@ -339,12 +341,12 @@ static perp_status check_closed(const placing* x)
         if (x->tree[i] || !touched) {
             continue;
         }
-        int32_t turns[2] = {x->sim->joint[i].turns[0], x->sim->joint[i].turns[1]};
+        int32_t turns[2] = {x->sim->state.joint[i].turns[0], x->sim->state.joint[i].turns[1]};
         if (x->given[i] != NULL) {
             count_turns(x, i, turns);
         }
         const perpi_joint_view now = perpi_joint_look(model, i, x->q, turns);
-        const double* before = x->sim->joint[i].error;
+        const double* before = x->sim->state.joint[i].error;
         const double length = before[0] + TOLERANCE * joint->size, angle = before[1] + TOLERANCE;
         bool fits = now.error[0] <= length && now.error[1] <= angle;
         for (int32_t k = 0; x->given[i] != NULL && k < joint->coordinates; ++k) {
@@ -369,18 +371,18 @@ static void take_over(placing* x)
     const int32_t stride = perpi_q_stride(x->model);
     for (int32_t i = 0; i < (int32_t)x->model->body_count; ++i) {
         if (x->touched[i]) {
-            const bool moved =
-                memcmp(sim->q + stride * i, x->q + stride * i, (size_t)stride * sizeof *x->q) != 0;
+            const bool moved = memcmp(sim->state.q + stride * i, x->q + stride * i,
+                                      (size_t)stride * sizeof *x->q) != 0;
             perpi_sim_edit_body(sim, i, moved);
         }
     }
     for (int32_t i = 0; i < (int32_t)x->model->joint_count; ++i) {
         if (x->given[i] != NULL) {
-            count_turns(x, i, sim->joint[i].turns);
+            count_turns(x, i, sim->state.joint[i].turns);
         }
     }
-    memcpy(sim->q, x->q, (size_t)sim->q_size * sizeof *x->q);
-    memcpy(sim->v, x->v, (size_t)sim->v_size * sizeof *x->v);
+    memcpy(sim->state.q, x->q, (size_t)sim->work.q_size * sizeof *x->q);
+    memcpy(sim->state.v, x->v, (size_t)sim->work.v_size * sizeof *x->v);
     perpi_sim_edit_end(sim);
 }
 
@@ -396,8 +398,8 @@ static perp_status take_room(placing* x)
                       {&x->tree, joints, sizeof *x->tree},
                       {&x->placed, bodies, sizeof *x->placed},
                       {&x->touched, bodies, sizeof *x->touched},
-                      {&x->q, (size_t)sim->q_size + 1, sizeof *x->q},
-                      {&x->v, (size_t)sim->v_size + 1, sizeof *x->v}};
+                      {&x->q, (size_t)sim->work.q_size + 1, sizeof *x->q},
+                      {&x->v, (size_t)sim->work.v_size + 1, sizeof *x->v}};
     perp_status status = perpi_sim_edit_room(sim);
     for (size_t i = 0; status == PERP_OK && i < sizeof part / sizeof part[0]; ++i) {
         status = perpi_arena_take(&sim->scratch, part[i].count, part[i].size, part[i].array);
@@ -425,8 +427,8 @@ perp_status perp_sim_set_joints(perp_sim* sim, const perp_joint_setting* setting
         for (int32_t i = 0; i <= (int32_t)sim->model->body_count; ++i) {
             x.group[i] = i;
         }
-        memcpy(x.q, sim->q, (size_t)sim->q_size * sizeof *x.q);
-        memcpy(x.v, sim->v, (size_t)sim->v_size * sizeof *x.v);
+        memcpy(x.q, sim->state.q, (size_t)sim->work.q_size * sizeof *x.q);
+        memcpy(x.v, sim->state.v, (size_t)sim->work.v_size * sizeof *x.v);
         grow_tree(&x, true);
         grow_tree(&x, false);
         place_roots(&x, setting, count);

@@ -15,15 +15,20 @@ typedef struct perpi_edit_marks {
     bool since_start, parameters;
 } perpi_edit_marks;
 perpi_edit_marks perpi_sim_edit_marks(const perp_sim* sim);
-/* Puts the simulation where a recorded frame stood: the contacts' keys and impulses are the warm
- * start. joints: one for each joint of the model. clock: of an adaptive step, else NULL. Refuses
- * numbers that are not finite. */
-PERP_NODISCARD perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step,
-                                               perp_step_kind kind, int32_t impacts_in_a_row,
-                                               const double clock[3], const double* q,
-                                               const double* v, const perp_contact* contacts,
-                                               int32_t count, const perp_joint_record* joints,
-                                               const double* s);
+/* A state as a snapshot or a recorded frame has it. */
+typedef struct perpi_saved {
+    double time;
+    int64_t step;
+    perp_step_kind kind; /* of the step that led there */
+    int32_t impacts_in_a_row;
+    const double* clock; /* 3 numbers, of an adaptive step; else NULL */
+    const double *q, *v, *memory;
+    const perp_contact* contact; /* keys and impulses are the warm start */
+    int32_t contact_count;
+    const perp_joint_record* joint; /* one for each joint of the model */
+} perpi_saved;
+/* Puts the simulation there. Refuses numbers that are not finite. */
+PERP_NODISCARD perp_status perpi_sim_set_state(perp_sim* sim, const perpi_saved* saved);
 /* What springs and controllers remember from the last step: part of the state. */
 int32_t perpi_sim_s_size(const perp_sim* sim);
 const double* perpi_sim_s(const perp_sim* sim);

@@ -61,11 +61,11 @@ static uint64_t fingerprint(const perp_sim* sim)
 
 perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
 {
-    const size_t q = (size_t)sim->q_size * sizeof(double);
-    const size_t v = (size_t)sim->v_size * sizeof(double);
-    const size_t c = sim->contacts.count * sizeof(perp_contact);
+    const size_t q = (size_t)sim->work.q_size * sizeof(double);
+    const size_t v = (size_t)sim->work.v_size * sizeof(double);
+    const size_t c = sim->state.contacts.count * sizeof(perp_contact);
     const size_t j = sim->model->joint_count * sizeof(perp_joint_record);
-    const size_t s = (size_t)sim->s_size * sizeof(double);
+    const size_t s = (size_t)sim->work.s_size * sizeof(double);
     const size_t need = sizeof(header) + q + v + c + j + s;
     if (buffer == NULL) {
         *size = need;
@@ -77,30 +77,30 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
     }
     const header h = {.magic = MAGIC,
                       .model = fingerprint(sim),
-                      .step = sim->step,
-                      .tick = sim->tick,
+                      .step = sim->state.step,
+                      .tick = sim->state.tick,
                       .kind = (int32_t)sim->info.kind,
                       .impacts_in_a_row = sim->info.impacts_in_a_row,
-                      .time = sim->time,
-                      .q_size = sim->q_size,
-                      .v_size = sim->v_size,
-                      .contact_count = (int32_t)sim->contacts.count,
+                      .time = sim->state.time,
+                      .q_size = sim->work.q_size,
+                      .v_size = sim->work.v_size,
+                      .contact_count = (int32_t)sim->state.contacts.count,
                       .contact_size = (int32_t)sizeof(perp_contact),
                       .joint_count = (int32_t)sim->model->joint_count,
                       .joint_size = (int32_t)sizeof(perp_joint_record),
                       .clock = {sim->halves.clock[0], sim->halves.clock[1], sim->halves.clock[2]},
-                      .s_size = sim->s_size};
+                      .s_size = sim->work.s_size};
     unsigned char* out = buffer;
     memcpy(out, &h, sizeof h);
-    memcpy(out + sizeof h, sim->q, q);
-    memcpy(out + sizeof h + q, sim->v, v);
+    memcpy(out + sizeof h, sim->state.q, q);
+    memcpy(out + sizeof h + q, sim->state.v, v);
     if (c > 0) {
-        memcpy(out + sizeof h + q + v, sim->contacts.item, c);
+        memcpy(out + sizeof h + q + v, sim->state.contacts.item, c);
     }
     if (j > 0) {
-        memcpy(out + sizeof h + q + v + c, sim->joint, j);
+        memcpy(out + sizeof h + q + v + c, sim->state.joint, j);
     }
-    memcpy(out + sizeof h + q + v + c + j, sim->s, s);
+    memcpy(out + sizeof h + q + v + c + j, sim->state.memory, s);
     *size = need;
     return PERP_OK;
 }
@@ -118,7 +118,8 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
         return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: not made by this version of perp");
     }
     if (h.model != fingerprint(sim) || h.joint_count != (int32_t)sim->model->joint_count ||
-        h.q_size != sim->q_size || h.v_size != sim->v_size || h.s_size != sim->s_size) {
+        h.q_size != sim->work.q_size || h.v_size != sim->work.v_size ||
+        h.s_size != sim->work.s_size) {
         return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: made from another scene");
     }
     const double time = perpi_sim_tick_time(sim, h.tick);
@@ -138,24 +139,34 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
     }
     /* the buffer need not be aligned: read through the next-state arrays */
     const unsigned char* in = buffer;
-    memcpy(sim->q_next, in + sizeof h, q);
-    memcpy(sim->v_next, in + sizeof h + q, v);
+    memcpy(sim->trial.state.q, in + sizeof h, q);
+    memcpy(sim->trial.state.v, in + sizeof h + q, v);
     const size_t count = (size_t)h.contact_count;
     const perp_status status =
-        perpi_grow(context, &sim->next.item, &sim->next.capacity, count, sizeof *sim->next.item);
+        perpi_grow(context, &sim->trial.state.contacts.item, &sim->trial.state.contacts.capacity,
+                   count, sizeof *sim->trial.state.contacts.item);
     if (status != PERP_OK) {
         return status;
     }
     if (count > 0) {
-        memcpy(sim->next.item, in + sizeof h + q + v, count * sizeof(perp_contact));
+        memcpy(sim->trial.state.contacts.item, in + sizeof h + q + v, count * sizeof(perp_contact));
     }
     if (j > 0) {
-        memcpy(sim->joint_next, in + size - s - j, j);
+        memcpy(sim->trial.state.joint, in + size - s - j, j);
     }
-    memcpy(sim->s_next, in + size - s, s);
-    return perpi_sim_set_state(sim, h.time, h.step, (perp_step_kind)h.kind, h.impacts_in_a_row,
-                               sim->adaptive ? h.clock : NULL, sim->q_next, sim->v_next,
-                               sim->next.item, h.contact_count, sim->joint_next, sim->s_next);
+    memcpy(sim->trial.state.memory, in + size - s, s);
+    const perpi_saved saved = {.step = h.step,
+                               .time = h.time,
+                               .kind = (perp_step_kind)h.kind,
+                               .impacts_in_a_row = h.impacts_in_a_row,
+                               .clock = sim->adaptive ? h.clock : NULL,
+                               .q = sim->trial.state.q,
+                               .v = sim->trial.state.v,
+                               .memory = sim->trial.state.memory,
+                               .joint = sim->trial.state.joint,
+                               .contact = sim->trial.state.contacts.item,
+                               .contact_count = h.contact_count};
+    return perpi_sim_set_state(sim, &saved);
 }
 
 static bool joint_sound(const perp_joint_record* r)
@@ -180,86 +191,116 @@ static bool all_finite(const double* a, int32_t n)
     return true;
 }
 
-perp_status perpi_sim_set_state(perp_sim* sim, double time, int64_t step, perp_step_kind kind,
-                                int32_t impacts_in_a_row, const double clock[3], const double* q,
-                                const double* v, const perp_contact* contacts, int32_t count,
-                                const perp_joint_record* joints, const double* s)
+/* Refuses a state that no run of this scene can have been in; *tick: its number of steps in time. */
+static perp_status check_state(const perp_sim* sim, const perpi_saved* saved, int64_t* tick)
 {
+    const double* clock = saved->clock;
+    const perp_step_kind kind = saved->kind;
     perp_context* context = sim->context;
+    const perpi_step* work = &sim->work;
     const bool known_kind = kind >= PERP_STEP_TIME && kind <= PERP_STEP_DECOMPRESSION &&
-                            (kind == PERP_STEP_TIME || sim->impact != NULL);
+                            (kind == PERP_STEP_TIME || sim->impact.f != NULL);
     if (sim->adaptive &&
         !(clock != NULL && clock[0] > 0.0 && clock[1] > 0.0 && clock[2] >= 0.0 &&
-          clock[0] < INFINITY && clock[1] < INFINITY && clock[2] <= (double)step)) {
+          clock[0] < INFINITY && clock[1] < INFINITY && clock[2] <= (double)saved->step)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "state: it has no clock of an adaptive step");
     }
-    const int64_t tick = sim->adaptive         ? (int64_t)clock[2]
-                         : sim->impact != NULL ? perpi_sim_tick_at(sim, time)
-                                               : step;
-    if (!known_kind || tick > step) {
+    *tick = sim->adaptive           ? (int64_t)clock[2]
+            : sim->impact.f != NULL ? perpi_sim_tick_at(sim, saved->time)
+                                    : saved->step;
+    if (!known_kind || *tick > saved->step) {
         return perpi_fail(
             context, PERP_ERROR_INPUT,
             "state: step %lld at t = %.9g does not fit the scene, whose steps put step %lld "
             "there: continue with the step and restitution it was recorded with",
-            (long long)step, time, (long long)tick);
+            (long long)saved->step, saved->time, (long long)*tick);
     }
-    if (!isfinite(time) || step < 0 || !all_finite(q, sim->q_size) || !all_finite(v, sim->v_size) ||
-        !all_finite(s, sim->s_size)) {
+    if (!isfinite(saved->time) || saved->step < 0 || !all_finite(saved->q, work->q_size) ||
+        !all_finite(saved->v, work->v_size) || !all_finite(saved->memory, work->s_size)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "state: every number must be finite");
     }
+    return PERP_OK;
+}
+
+static perp_status check_records(const perp_sim* sim, const perpi_saved* saved)
+{
     const int32_t bodies = (int32_t)sim->model->body_count;
-    for (int32_t i = 0; i < count; ++i) {
-        const bool known = contacts[i].body_a >= 0 && contacts[i].body_a < bodies &&
-                           contacts[i].body_b >= 0 && contacts[i].body_b < bodies;
-        const double theta = contacts[i].layer.theta;
-        if (!known || !all_finite(contacts[i].impulse, 4) ||
-            !(theta == 0.0 || theta == 0.5 || theta == 1.0) ||
-            !all_finite(contacts[i].layer.end, 3)) {
-            return perpi_fail(context, PERP_ERROR_INPUT, "state: contact %d is broken", (int)i);
+    for (int32_t i = 0; i < saved->contact_count; ++i) {
+        const perp_contact* c = &saved->contact[i];
+        const bool known =
+            c->body_a >= 0 && c->body_a < bodies && c->body_b >= 0 && c->body_b < bodies;
+        const double theta = c->layer.theta;
+        if (!known || !all_finite(c->impulse, 4) ||
+            !(theta == 0.0 || theta == 0.5 || theta == 1.0) || !all_finite(c->layer.end, 3)) {
+            return perpi_fail(sim->context, PERP_ERROR_INPUT, "state: contact %d is broken",
+                              (int)i);
         }
     }
-    const size_t joint_count = sim->model->joint_count;
-    for (size_t i = 0; i < joint_count; ++i) {
-        if (!joint_sound(&joints[i])) {
-            return perpi_fail(context, PERP_ERROR_INPUT, "state: joint '%s' is broken",
+    for (size_t i = 0; i < sim->model->joint_count; ++i) {
+        if (!joint_sound(&saved->joint[i])) {
+            return perpi_fail(sim->context, PERP_ERROR_INPUT, "state: joint '%s' is broken",
                               sim->model->joint[i].name);
         }
     }
-    const perp_status status = perpi_grow(context, &sim->contacts.item, &sim->contacts.capacity,
-                                          (size_t)count, sizeof *sim->contacts.item);
+    return PERP_OK;
+}
+
+/* The arrays of a state; both may be the same. */
+static void copy_state(const perp_sim* sim, const perpi_saved* from, perpi_state* to)
+{
+    const perpi_step* work = &sim->work;
+    const size_t contacts = (size_t)from->contact_count, joints = sim->model->joint_count;
+    memmove(to->q, from->q, (size_t)work->q_size * sizeof *to->q);
+    memmove(to->v, from->v, (size_t)work->v_size * sizeof *to->v);
+    if (work->s_size > 0) {
+        memmove(to->memory, from->memory, (size_t)work->s_size * sizeof *to->memory);
+    }
+    if (contacts > 0) {
+        memmove(to->contacts.item, from->contact, contacts * sizeof *to->contacts.item);
+    }
+    to->contacts.count = contacts;
+    if (joints > 0) {
+        memmove(to->joint, from->joint, joints * sizeof *to->joint);
+    }
+}
+
+perp_status perpi_sim_set_state(perp_sim* sim, const perpi_saved* saved)
+{
+    const double* clock = saved->clock;
+    int64_t tick = 0;
+    perpi_state* to = &sim->state;
+    perp_status status = check_state(sim, saved, &tick);
+    if (status == PERP_OK) {
+        status = check_records(sim, saved);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(sim->context, &to->contacts.item, &to->contacts.capacity,
+                            (size_t)saved->contact_count, sizeof *to->contacts.item);
+    }
     if (status != PERP_OK) {
         return status;
     }
-    memmove(sim->q, q, (size_t)sim->q_size * sizeof *q);
-    memmove(sim->v, v, (size_t)sim->v_size * sizeof *v);
-    if (sim->s_size > 0) {
-        memmove(sim->s, s, (size_t)sim->s_size * sizeof *s);
-    }
-    if (count > 0) {
-        memmove(sim->contacts.item, contacts, (size_t)count * sizeof *contacts);
-    }
-    sim->contacts.count = (size_t)count;
-    sim->time = time;
-    sim->step = step;
-    sim->tick = tick;
-    sim->announced = false;
+    copy_state(sim, saved, to);
+    to->time = saved->time;
+    to->step = saved->step;
+    to->tick = tick;
+    to->h_last = sim->adaptive ? clock[1] : tick > 0 ? perpi_sim_tick_length(sim, tick - 1) : 1.0;
+    to->after_impact = saved->kind != PERP_STEP_TIME;
+    to->impacts_in_a_row = saved->impacts_in_a_row;
+    sim->user.announced = false;
     perpi_sim_edit_forget(sim);
     if (sim->adaptive) {
         sim->halves.h_next = clock[0];
-        sim->halves.h_last = clock[1];
-        perpi_sim_adaptive_clock(sim);
-        perpi_sim_adaptive_clear(sim);
+        perpi_adaptive_clock(sim);
+        perpi_adaptive_clear(sim);
     }
     sim->sides.depth = INFINITY; /* not known */
-    sim->has_problem = false;
-    sim->info = (perp_step_info){.kind = kind, .impacts_in_a_row = impacts_in_a_row};
+    sim->work.has_problem = false;
+    sim->info = (perp_step_info){.kind = saved->kind, .impacts_in_a_row = saved->impacts_in_a_row};
     sim->ledger_total = (perp_ledger){0};
-    if (joint_count > 0) {
-        memmove(sim->joint, joints, joint_count * sizeof *joints);
-    }
-    perpi_sim_joint_measure(sim, sim->q, sim->joint, sim->info.joint_error);
+    perpi_joint_measure(sim->model, to->q, to->joint, sim->info.joint_error);
     if (sim->v_solved != NULL) {
-        memcpy(sim->v_solved, sim->v, (size_t)sim->v_size * sizeof *sim->v);
+        memcpy(sim->v_solved, to->v, (size_t)sim->work.v_size * sizeof *to->v);
     }
     return PERP_OK;
 }

@@ -35,7 +35,7 @@ static const perpi_touch* worst_overlap(const perp_sim* sim, const perpi_touch* 
     const perpi_touch* worst = NULL;
     double most = TOLERANCE;
     for (size_t i = 0; i < count; ++i) {
-        const double give = perpi_sim_give(sim, touch[i].body_a, touch[i].body_b);
+        const double give = perpi_layer_depth(sim->model, touch[i].body_a, touch[i].body_b);
         const double depth = (-touch[i].gap - give) / perpi_sim_pair_size(model, &touch[i]);
         if (depth > most) {
             most = depth;
@@ -49,53 +49,57 @@ static perp_status push_apart(perp_sim* sim, const perpi_touch* touch, size_t co
 {
     const perp_model* model = sim->model;
     const perpi_contact_rules frictionless = {.cone = PERP_CONE_NONE};
-    sim->next.count = 0;
-    sim->next.groups = 0;
-    perp_status status =
-        sim->contact_model->build(model, &frictionless, 0.0, sim->pose, touch, count, &sim->next);
+    sim->trial.state.contacts.count = 0;
+    sim->trial.state.contacts.groups = 0;
+    perp_status status = sim->work.contact_model->build(model, &frictionless, 0.0, sim->work.pose,
+                                                        touch, count, &sim->trial.state.contacts);
     if (status != PERP_OK) {
         return status;
     }
-    for (size_t i = 0; i < sim->next.count; ++i) { /* layers may stay pressed in */
-        perp_contact* c = &sim->next.item[i];
-        const double give = perpi_sim_give(sim, c->body_a, c->body_b);
+    for (size_t i = 0; i < sim->trial.state.contacts.count; ++i) { /* layers may stay pressed in */
+        perp_contact* c = &sim->trial.state.contacts.item[i];
+        const double give = perpi_layer_depth(sim->model, c->body_a, c->body_b);
         c->gap = isfinite(give) ? c->gap + give : c->gap > 0.0 ? c->gap : 0.0;
     }
-    perpi_formulation* f = sim->formulation;
-    perpi_sim_joint_input(sim);
-    status = perpi_formulate_other(f, model, PERPI_PURPOSE_MOVE, 1.0, sim->q, sim->v,
-                                   sim->next.item, (int32_t)sim->next.count, sim->input);
+    perpi_formulation* f = sim->work.formulation;
+    static const perpi_filter filter = {0};
+    perpi_step_bind(&sim->work, &sim->state, 1.0, &filter, &sim->trial);
+    perpi_joint_inputs(&sim->work);
+    status = perpi_formulate_other(
+        f, model, PERPI_PURPOSE_MOVE, 1.0,
+        &(perpi_placed){sim->state.q, sim->state.v, sim->trial.state.contacts.item,
+                        (int32_t)sim->trial.state.contacts.count, sim->work.input});
     if (status == PERP_OK) {
-        status = perpi_sim_room(sim, (size_t)f->problem.dof_count, (size_t)f->problem.row_count);
+        status = perpi_step_room(&sim->work, f);
     }
     if (status != PERP_OK) {
         return status;
     }
     /* displacements instead of velocities: surfaces that move do not count */
-    for (size_t i = 0; i < sim->next.count; ++i) {
-        f->b[f->constraint[i].row] = sim->next.item[i].gap;
+    for (size_t i = 0; i < sim->trial.state.contacts.count; ++i) {
+        f->b[f->constraint[i].row] = sim->trial.state.contacts.item[i].gap;
     }
     perp_solve_options options = perp_solve_options_default();
     perp_report report;
-    status = perp_contact_solve(sim->solver, &f->problem, &options, false, sim->v_problem,
-                                sim->p_problem, NULL, &report);
+    status = perp_contact_solve(sim->work.solver, &f->problem, &options, false, sim->work.v_problem,
+                                sim->work.p_problem, NULL, &report);
     if (status != PERP_OK) {
         return status;
     }
-    for (int32_t i = 0; i < sim->v_size; ++i) {
-        sim->v_next[i] = 0.0;
+    for (int32_t i = 0; i < sim->work.v_size; ++i) {
+        sim->trial.state.v[i] = 0.0;
     }
-    perpi_formulation_scatter_v(f, model, sim->v_problem, sim->v_next);
+    perpi_formulation_scatter_v(f, model, sim->work.v_problem, sim->trial.state.v);
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         if (model->body[i].dofs == 0) {
             continue;
         }
-        perpi_pose pose = sim->pose[i];
-        const vec3 turn = perpi_state_rate(model, sim->v_next, i);
-        pose.x = v3_add(pose.x, perpi_state_velocity(model, sim->v_next, i));
+        perpi_pose pose = sim->work.pose[i];
+        const vec3 turn = perpi_state_rate(model, sim->trial.state.v, i);
+        pose.x = v3_add(pose.x, perpi_state_velocity(model, sim->trial.state.v, i));
         pose.q = q4_unit(q4_mul(q4_exp(turn), pose.q));
-        const double angle = model->dimension == 2 ? sim->q[3 * i + 2] + turn.z : 0.0;
-        perpi_state_set_pose(model, sim->q, i, &pose, angle);
+        const double angle = model->dimension == 2 ? sim->state.q[3 * i + 2] + turn.z : 0.0;
+        perpi_state_set_pose(model, sim->state.q, i, &pose, angle);
     }
     return PERP_OK;
 }
@@ -105,23 +109,26 @@ perp_status perpi_sim_press_layers(perp_sim* sim)
 {
     const perpi_touch* touch;
     size_t count;
-    perpi_collider_set_rule(sim->collider, sim->contact_model->rule, NULL, 0);
+    perpi_collider_set_rule(sim->work.collider, sim->work.contact_model->rule, NULL, 0);
     for (size_t i = 0; i < sim->model->body_count; ++i) {
-        sim->margin[i] = 0.0;
+        sim->work.margin[i] = 0.0;
     }
-    perp_status status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
-    sim->next.count = 0;
-    sim->next.groups = 0;
+    perp_status status =
+        perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &touch, &count);
+    sim->trial.state.contacts.count = 0;
+    sim->trial.state.contacts.groups = 0;
     if (status == PERP_OK) {
-        status = sim->contact_model->build(sim->model, &sim->rules, sim->time, sim->pose, touch,
-                                           count, &sim->next);
+        status = sim->work.contact_model->build(sim->model, &sim->work.rules, sim->state.time,
+                                                sim->work.pose, touch, count,
+                                                &sim->trial.state.contacts);
     }
     if (status == PERP_OK) {
-        perpi_layers_recall(sim->model, sim->step_settings.midpoint, sim->contacts.item,
-                            (int32_t)sim->contacts.count, sim->next.item, (int32_t)sim->next.count);
-        const perpi_contact_list old = sim->contacts;
-        sim->contacts = sim->next;
-        sim->next = old;
+        perpi_layers_recall(sim->model, sim->work.settings.midpoint, sim->state.contacts.item,
+                            (int32_t)sim->state.contacts.count, sim->trial.state.contacts.item,
+                            (int32_t)sim->trial.state.contacts.count);
+        const perpi_contact_list old = sim->state.contacts;
+        sim->state.contacts = sim->trial.state.contacts;
+        sim->trial.state.contacts = old;
     }
     return status;
 }
@@ -131,15 +138,16 @@ perp_status perpi_sim_start(perp_sim* sim)
     const perp_model* model = sim->model;
     const perpi_touch* touch;
     size_t count;
-    perpi_collider_set_rule(sim->collider, PERPI_TOUCH_PLAIN, NULL, 0); /* each overlap by itself */
+    perpi_collider_set_rule(sim->work.collider, NULL, NULL, 0); /* each overlap by itself */
     for (int round = 0; round <= MAX_ROUNDS; ++round) {
-        perpi_sim_poses(sim);
+        perpi_step_poses(&sim->work, sim->state.q);
         for (size_t i = 0; i < model->body_count; ++i) {
             /* once bodies move apart, neighbours within a fraction of their size matter too */
             const double reach = model->body[i].reach;
-            sim->margin[i] = round == 0 || !isfinite(reach) ? 0.0 : 0.05 * reach;
+            sim->work.margin[i] = round == 0 || !isfinite(reach) ? 0.0 : 0.05 * reach;
         }
-        perp_status status = perpi_collide(sim->collider, sim->pose, sim->margin, &touch, &count);
+        perp_status status =
+            perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &touch, &count);
         if (status != PERP_OK) {
             return status;
         }

@@ -72,6 +72,7 @@ static perp_status make_tuned(perp_sim* sim, const perp_model* from)
         return status;
     }
     sim->model = m;
+    sim->work.model = m;
     return PERP_OK;
 }
 
@@ -172,15 +173,14 @@ static perp_status check_friction(perp_sim* sim, const char* what, double mu)
 {
     const perp_model* model = sim->model;
     if (mu > 0.0 && model->dimension == 3 &&
-        !perp_contact_solver_takes(sim->solver, sim->rules.cone)) {
+        !perp_contact_solver_takes(sim->work.solver, sim->work.rules.cone)) {
         return perpi_fail(sim->context, PERP_ERROR_INPUT,
                           "%s: the solver '%s' does not take the friction cone '%s'", what,
                           sim->def.solver, sim->def.cone);
     }
     const perp_status status = sim->stepper->check == NULL
                                    ? PERP_OK
-                                   : sim->stepper->check(sim->context, model, sim->def.contact,
-                                                         sim->def.cone, &sim->step_settings);
+                                   : sim->stepper->check(sim->context, model, &sim->work.settings);
     return status == PERP_OK ? status : perpi_fail_prefix(sim->context, status, what);
 }
 

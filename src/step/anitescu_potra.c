@@ -8,12 +8,9 @@
  *            and nothing pushes it out again: no energy comes from overlap, and none is repaired but
  *            what is deeper than half a thickness (perpi_sim_part_deep).
  */
-#include "step/anitescu_potra.h"
+#include "step/step.h"
 
 #include <stddef.h>
-#include <string.h>
-
-#include "step/stewart_trinkle.h"
 
 static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
 {
@@ -22,23 +19,6 @@ static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
     settings.no_gap = true;
     without.settings = &settings;
     return perpi_formulate(f, &without);
-}
-
-static perp_status check(perp_context* context, const perp_model* model, const char* contact,
-                         const char* cone, const perpi_step_settings* settings)
-{
-    (void)model;
-    (void)cone;
-    (void)settings;
-    if (strcmp(contact, "peg") == 0 || strcmp(contact, "lnc") == 0 ||
-        strcmp(contact, "disjunctive") == 0) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "contact: '%s' chooses between features by their gaps, which the stepper "
-                          "'anitescu-potra' does not look at: use the contact model 'standard' or "
-                          "'corrective', or the stepper 'stewart-trinkle'",
-                          contact);
-    }
-    return PERP_OK;
 }
 
 static const perp_setting setting[] = {
@@ -55,9 +35,9 @@ const perpi_stepper_ops perpi_stepper_anitescu_potra = {
     .summary = "semi-implicit Euler without a gap term: contacts act once they touch, first order",
     .setting = setting,
     .setting_count = sizeof setting / sizeof setting[0],
-    .check = check,
     .touching = true,
     .bounces = true,
     .formulate = formulate,
+    .solve = perpi_solve_semi_implicit,
     .advance = perpi_advance,
 };

@@ -8,14 +8,13 @@
  *            which keeps the energy of an undamped layer. First order as printed, second with
  *            midpoint as long as contacts stay closed.
  */
-#include "step/compliant.h"
+#include "step/step.h"
 
 #include <stddef.h>
-#include <string.h>
 
-#include "collide/patch.h"
+#include "collide/narrow/patch.h"
+#include "step/layer_core.h"
 #include "step/layers.h"
-#include "step/stewart_trinkle.h"
 
 static perp_status advance(const perpi_step_input* in, double* q, double* v)
 {
@@ -28,6 +27,68 @@ static perp_status advance(const perpi_step_input* in, double* q, double* v)
             double* at = &v[i * stride + j];
             *at = (*at - (1.0 - theta) * in->v[i * stride + j]) / theta;
         }
+    }
+    return status;
+}
+
+/* From the velocities of the middle of the step, which a midpoint step solves for, to those of its end. */
+static void extend_to_end(perpi_step* step)
+{
+    const double theta = step->formulation->theta;
+    const int32_t stride = perpi_v_stride(step->model);
+    double* v = step->to->v;
+    for (int32_t i = 0; theta != 1.0 && i < (int32_t)step->model->body_count; ++i) {
+        for (int32_t j = i * stride; j < i * stride + step->model->body[i].dofs; ++j) {
+            v[j] = (v[j] - (1.0 - theta) * step->from->v[j]) / theta;
+        }
+    }
+}
+
+/* Solved again where a layer is pressed in as far as a core that was not in the problem. Midpoint steps are
+ * solved again where the answer says that a layer was touched or left on the way, until the parts of the way
+ * agree; or no longer come closer, because contacts alternate, or because they are as close as the solver's
+ * answers are. Where they do not agree, layers give back what they had not stored: the step is then an Euler
+ * step, which loses energy but never gains it. */
+static perp_status solve(perpi_step* step)
+{
+    enum {
+        MAX_REVISIONS = 40,
+        IDLE_REVISIONS = 8, /* in a row that halve nothing */
+    };
+    /* what the parts of the way may be off by where solving again no longer halves it; and when the last solve
+     * begins, beyond which the step is an Euler step */
+    static const double REVISED_ENOUGH = 1e-9, REVISED_CLOSE = 1e-6;
+    perpi_formulation* f = step->formulation;
+    perpi_contact_list* contacts = &step->to->contacts;
+    const bool midpoint = step->settings.midpoint;
+    double off = 0.0, least = INFINITY;
+    int32_t idle = 0;
+    perp_status status = perpi_solve_semi_implicit(step);
+    for (int i = 0; i < MAX_REVISIONS && idle < IDLE_REVISIONS && status == PERP_OK; ++i) {
+        const bool pressed = perpi_layers_press(f, step->model, contacts->item);
+        if (midpoint && !pressed) {
+            status = perpi_layers_revise(f, step->model, i, step->v_problem, step->p_problem,
+                                         contacts->item, &off);
+        }
+        if (status != PERP_OK || (off == 0.0 && !pressed)) {
+            break;
+        }
+        idle = !pressed && off <= 0.5 * least      ? 0
+               : !pressed && off <= REVISED_ENOUGH ? IDLE_REVISIONS
+                                                   : idle + 1;
+        least = !pressed && off < least ? off : least;
+        const bool last = i + 1 == MAX_REVISIONS || idle >= IDLE_REVISIONS;
+        if (last && midpoint && !(off <= REVISED_CLOSE)) {
+            perpi_layers_to_euler(contacts->item, (int32_t)contacts->count);
+        }
+        extend_to_end(step);
+        const int32_t iterations = step->report.iterations;
+        const perpi_step_input in = perpi_step_inputs(step);
+        status = perpi_step_formulate(step, &in, step->to->v);
+        if (status == PERP_OK) {
+            status = perpi_step_solve_to(step, step->tolerance);
+        }
+        step->report.iterations += iterations;
     }
     return status;
 }
@@ -101,7 +162,7 @@ static perp_status check_patch(perp_context* context, const perp_model* model, i
 
 /* Two bodies that may meet. */
 static perp_status check_pair(perp_context* context, const perp_model* model, int32_t a, int32_t b,
-                              const char* cone, const perpi_step_settings* settings)
+                              const perpi_step_settings* settings)
 {
     const perpi_body* A = &model->body[a];
     const perpi_body* B = &model->body[b];
@@ -112,7 +173,7 @@ static perp_status check_pair(perp_context* context, const perp_model* model, in
                           "rigid bodies has no midpoint; give one of them a compliance",
                           A->name, B->name);
     }
-    if (soft && A->dofs > 0 && B->dofs > 0 && strcmp(cone, "ellipsoid") == 0) {
+    if (soft && A->dofs > 0 && B->dofs > 0 && settings->cone == PERP_CONE_ELLIPSOID) {
         return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
                           "friction/cone: 'ellipsoid' has a torsional part, which the soft layer "
                           "between two moving bodies ('%.80s', '%.80s') does not carry; use "
@@ -145,18 +206,12 @@ static perp_status check_pair(perp_context* context, const perp_model* model, in
     return PERP_OK;
 }
 
-static perp_status check(perp_context* context, const perp_model* model, const char* contact,
-                         const char* cone, const perpi_step_settings* settings)
+static perp_status check(perp_context* context, const perp_model* model,
+                         const perpi_step_settings* settings)
 {
     bool soft = false;
     for (size_t i = 0; i < model->body_count; ++i) {
         soft = soft || model->body[i].layer.soft;
-    }
-    if (soft && strcmp(contact, "standard") != 0) {
-        return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                          "contact: '%.40s' chooses among contacts by their gaps, and a soft layer "
-                          "lives with overlap; the stepper 'compliant' takes 'standard'",
-                          contact);
     }
     if (settings->midpoint && (model->joint_count > 0 || model->spring_count > 0 ||
                                model->controller_count > 0 || model->support_points > 0)) {
@@ -172,7 +227,7 @@ static perp_status check(perp_context* context, const perp_model* model, const c
                 !perp_model_pair_collides(model, a, b)) {
                 continue;
             }
-            const perp_status status = check_pair(context, model, a, b, cone, settings);
+            const perp_status status = check_pair(context, model, a, b, settings);
             if (status != PERP_OK) {
                 return status;
             }
@@ -194,5 +249,6 @@ const perpi_stepper_ops perpi_stepper_compliant = {
     .check = check,
     .layered = true,
     .formulate = perpi_formulate,
+    .solve = solve,
     .advance = advance,
 };

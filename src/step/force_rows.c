@@ -261,13 +261,14 @@ static perp_status target_of(const perp_model* model, const perpi_controller* c,
                       c->name, perpi_value_text(&c->target), *target, *rate, t);
 }
 
-/* error: the target at the end of the step minus the coordinate at its start, and the rate that
+/* f->error: the target at the end of the step minus the coordinate at its start, and the rate that
  * prescribed bodies give it. */
-static perp_status append_controller(perpi_formulation* f, const perp_model* model,
-                                     const perpi_controller* c, double t, double h, const double* q,
-                                     const perpi_joint_input* joints, double integral,
-                                     double error[2])
+static perp_status append_controller(perpi_formulation* f, const perp_model* model, size_t index,
+                                     double t, double h, const double* q,
+                                     const perpi_joint_input* joints, double integral)
 {
+    const perpi_controller* c = &model->controller[index];
+    double* error = &f->error[2 * index];
     double target, target_rate;
     const perp_status status = target_of(model, c, t + h, &target, &target_rate);
     if (status != PERP_OK) {
@@ -312,8 +313,7 @@ perp_status perpi_formulate_forces(perpi_formulation* f, const perp_model* model
     }
     const double* integral = s + perpi_s_forces(model) + perpi_force_row_count(model);
     for (size_t i = 0; status == PERP_OK && i < model->controller_count; ++i) {
-        status = append_controller(f, model, &model->controller[i], t, h, q, joints, integral[i],
-                                   &f->error[2 * i]);
+        status = append_controller(f, model, i, t, h, q, joints, integral[i]);
     }
     return status;
 }

@@ -181,14 +181,23 @@ static perp_status write_block_at_rest(perpi_formulation* f, const perpi_step_in
     return PERP_OK;
 }
 
+/* What all blocks of a problem are written from. */
+typedef struct block_input {
+    perpi_look look;
+    double t, h;
+    const double *v, *extra;
+} block_input;
+
 /* Mass block and the momentum k of the free motion: k = M v + h (force; torque + gyroscopic).
  * Looking at the end: M is that of the end of the step, k the momentum at its start with the
  * forces of its end. The velocity-product term is in the difference of the two inertias: momentum
  * is what the end of the step has, so a free body keeps it whatever h. */
 static perp_status write_block(perpi_formulation* f, const perp_model* model, int32_t body,
-                               perpi_look look, double t, double h, const double* v_flat,
-                               const double* extra, double* M, double* k)
+                               const block_input* in, double* M, double* k)
 {
+    const perpi_look look = in->look;
+    const double t = in->t, h = in->h;
+    const double *v_flat = in->v, *extra = in->extra;
     /* also for other purposes, whose k is set afterwards: their forces are worth nothing (h = 0) */
     const perpi_body* b = &model->body[body];
     const perpi_pose* pose = look == PERPI_LOOK_START ? &f->pose[body] : &f->end[body];
@@ -354,8 +363,10 @@ double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose, cons
 /* h: of the gap term; 0: there is none. place: of its soft layer; NULL: rigid. */
 static void write_contact(perpi_formulation* f, const perp_model* model, const perpi_pose* pose,
                           double h, const perp_contact* contact, const perpi_layer_place* place,
-                          int32_t row, size_t jac, perp_constraint* constraint)
+                          perp_constraint* constraint)
 {
+    const int32_t row = f->rows;
+    const size_t jac = f->jac;
     const vec3 n = v3_from(contact->normal), t = v3_from(contact->tangent);
     const vec3 direction[3] = {n, t, v3_cross(n, t)};
     const int32_t body[2] = {contact->body_a, contact->body_b};
@@ -541,7 +552,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, per
             const double span = step ? f->theta * h : 0.0;
             status = look == PERPI_LOOK_REST
                          ? write_block_at_rest(f, in, i, extra, M, k)
-                         : write_block(f, model, i, look, t, span, v, extra, M, k);
+                         : write_block(f, model, i, &(block_input){look, t, span, v, extra}, M, k);
             for (int32_t a = 0; a < n && !step; ++a) {
                 k[a] = 0.0;
                 for (int32_t c = 0; c < n && purpose != PERPI_PURPOSE_MOVE; ++c) {
@@ -580,8 +591,7 @@ static perp_status write_contacts(perpi_formulation* f, const perp_model* model,
     for (int32_t i = 0; i < count; ++i) {
         perp_constraint* constraint = &f->constraint[i];
         const bool soft = layer < f->layer_count && f->layer[layer].contact == i;
-        write_contact(f, model, pose, h, &contacts[i], soft ? &f->layer[layer] : NULL, f->rows,
-                      f->jac, constraint);
+        write_contact(f, model, pose, h, &contacts[i], soft ? &f->layer[layer] : NULL, constraint);
         layer += soft;
         for (int32_t k = 0; k < constraint->rows; ++k) {
             f->lower[f->rows + k] = f->upper[f->rows + k] = f->compliance[f->rows + k] = 0.0;
@@ -787,10 +797,12 @@ perp_status perpi_formulate_at_rest(perpi_formulation* f, const perpi_step_input
 }
 
 perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
-                                  perpi_purpose purpose, double h, const double* q, const double* v,
-                                  const perp_contact* contacts, int32_t count,
-                                  const perpi_joint_input* joints)
+                                  perpi_purpose purpose, double h, const perpi_placed* at)
 {
+    const double *q = at->q, *v = at->v;
+    const perp_contact* contacts = at->contact;
+    const int32_t count = at->contact_count;
+    const perpi_joint_input* joints = at->joint;
     PERP_ASSERT(purpose != PERPI_PURPOSE_STEP);
     const perpi_step_input in = {.model = model, .h = h, .q = q, .v = v};
     perp_status status = write_bodies(f, purpose, PERPI_LOOK_START, &in);

@@ -12,6 +12,7 @@
 #include <float.h>
 
 #include "contact/contact.h"
+#include "model/joints/joint_type.h"
 #include "model/model.h"
 #include "perp/problem.h"
 
@@ -80,8 +81,8 @@ double perpi_spin_part(const perpi_body* body, bool touched, double h, vec3 w);
 /* Whether a belt or a driven wheel is at the contact: then its drift is theirs. */
 static inline bool perpi_contact_driven(const perp_model* model, const perp_contact* contact)
 {
-    return model->surface[contact->key >> 44].moving ||
-           model->surface[contact->key >> 24 & 0xFFFFF].moving;
+    return model->surface[perpi_key_shape_a(contact->key)].moving ||
+           model->surface[perpi_key_shape_b(contact->key)].moving;
 }
 
 /* Mean velocity of a kinematic body over the step (t, t + h), so that x(t) + h v is where it will
@@ -112,16 +113,6 @@ typedef enum perpi_purpose {
     PERPI_PURPOSE_PROJECT, /* the nearest velocities that the joints allow: k = M v */
     PERPI_PURPOSE_IMPACT,  /* a jump of the velocities: k = M v, b of a contact is its drift */
 } perpi_purpose;
-
-/* One row: u = dir . (velocity of the point at arm[1] of b - that at arm[0] of a) + b, or of the
- * angular velocities. */
-typedef struct perpi_row {
-    bool angular;
-    vec3 dir, arm[2];
-    double b;
-    double lower, upper; /* bounded rows */
-    double compliance;
-} perpi_row;
 
 /* The constraint of a joint: slot 0 its equality rows (a rope's row), 1 + i its law i. */
 typedef struct perpi_joint_place {
@@ -269,12 +260,18 @@ PERP_NODISCARD perp_status perpi_formulate_at_end(perpi_formulation* f, const pe
  * v = v_end has 0 = h (f - D v) + J' p. */
 PERP_NODISCARD perp_status perpi_formulate_at_rest(perpi_formulation* f,
                                                    const perpi_step_input* in);
+/* Bodies at their poses, with what connects them. */
+typedef struct perpi_placed {
+    const double *q, *v; /* flat */
+    const perp_contact* contact;
+    int32_t contact_count;
+    const perpi_joint_input* joint; /* one for each joint of the model */
+} perpi_placed;
 /* The same for another purpose than a step. Contacts have one row then, with b = gap / h (>= 0 when
  * projecting: what has sunk in may stay), joints their equality rows, ropes and limits. */
 PERP_NODISCARD perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
-                                                 perpi_purpose purpose, double h, const double* q,
-                                                 const double* v, const perp_contact* contacts,
-                                                 int32_t count, const perpi_joint_input* joints);
+                                                 perpi_purpose purpose, double h,
+                                                 const perpi_placed* at);
 
 /* J v of a row of a constraint. */
 double perpi_formulation_speed(const perpi_formulation* f, int32_t constraint, int32_t row,

@@ -12,11 +12,7 @@
  *            everything of (2.77) is. First order in h; but gaps are exact at the end of each step,
  *            whatever the bodies turned.
  */
-#include "step/geometric_implicit.h"
-
-#include <string.h>
-
-#include "step/stewart_trinkle.h"
+#include "step/step.h"
 
 static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
 {
@@ -24,26 +20,11 @@ static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
                               : perpi_formulate_at_end(f, in, PERPI_LOOK_GEOMETRY);
 }
 
-static perp_status check(perp_context* context, const perp_model* model, const char* contact,
-                         const char* cone, const perpi_step_settings* settings)
-{
-    (void)model;
-    (void)cone;
-    (void)settings;
-    if (strcmp(contact, "corrective") == 0) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "contact: 'corrective' has contacts only where bodies overlap, and steps "
-                          "of 'geometric-implicit' end without overlap: use the contact model "
-                          "'standard', or the stepper 'stewart-trinkle'");
-    }
-    return PERP_OK;
-}
-
 const perpi_stepper_ops perpi_stepper_geometric_implicit = {
     .name = "geometric-implicit",
     .summary = "contact geometry, forces and inertia at the end of the step, first order",
-    .check = check,
     .look = PERPI_LOOK_GEOMETRY,
     .formulate = formulate,
+    .solve = perpi_solve_at_end,
     .advance = perpi_advance,
 };

@@ -10,9 +10,7 @@
  *            geometric-implicit has it there, with the gap.
  *            First order in h.
  */
-#include "step/implicit.h"
-
-#include "step/stewart_trinkle.h"
+#include "step/step.h"
 
 /* The first guess is the semi-implicit step: exact for a free body, and near everything else. */
 static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
@@ -26,5 +24,6 @@ const perpi_stepper_ops perpi_stepper_implicit = {
     .summary = "wrenches, velocity products and inertia at the end of the step, first order",
     .look = PERPI_LOOK_FORCES,
     .formulate = formulate,
+    .solve = perpi_solve_at_end,
     .advance = perpi_advance,
 };

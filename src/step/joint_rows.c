@@ -17,18 +17,10 @@
 
 static const double TURN = 6.283185307179586;
 
-/* A side of a joint in the world. */
-typedef struct joint_side {
-    vec3 centre, point;
-    quat q;       /* of the joint frame */
-    mat3 F;       /* likewise */
-    double angle; /* planar */
-} joint_side;
-
-static joint_side look_side(const perp_model* model, const perpi_joint* joint, int i,
-                            const double* q)
+static perpi_joint_side look_side(const perp_model* model, const perpi_joint* joint, int i,
+                                  const double* q)
 {
-    joint_side s = {.centre = v3(0, 0, 0), .point = joint->at[i], .q = joint->frame[i]};
+    perpi_joint_side s = {.centre = v3(0, 0, 0), .point = joint->at[i], .q = joint->frame[i]};
     const int32_t body = joint->body[i];
     if (body >= 0) {
         const perpi_pose pose = perpi_state_pose(model, q, body);
@@ -41,173 +33,22 @@ static joint_side look_side(const perp_model* model, const perpi_joint* joint, i
     return s;
 }
 
-/* dir . d with both points as they are; on_b: dir turns with a, which acts at the point of b. */
-static perpi_row position_row(const joint_side s[2], vec3 dir, bool on_b, double b)
-{
-    return (perpi_row){.dir = dir,
-                       .arm = {v3_sub(on_b ? s[1].point : s[0].point, s[0].centre),
-                               v3_sub(s[1].point, s[1].centre)},
-                       .b = b};
-}
-
-static perpi_row angle_row(vec3 dir, double b)
-{
-    return (perpi_row){.angular = true, .dir = dir, .b = b};
-}
-
-static void add(perpi_joint_view* view, perpi_row row)
-{
-    const int kind = row.angular ? 1 : 0;
-    view->row[view->rows++] = row;
-    view->error[kind] = sqrt(view->error[kind] * view->error[kind] + row.b * row.b);
-}
-
-static const vec3 AXIS[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-
-/* Between two dynamic bodies the rows act at the middle of the two points: impulses at two points would
- * change the angular momentum of the pair by d x p. The rows are then off by the joint's error. */
-static void hold_point(const perp_model* model, const perpi_joint* joint, const joint_side s[2],
-                       vec3 d, perpi_joint_view* view)
-{
-    bool both = true, particle[2] = {false, false};
-    for (int i = 0; i < 2; ++i) {
-        both = both && joint->body[i] >= 0 && model->body[joint->body[i]].dofs > 0;
-        particle[i] = joint->body[i] >= 0 && model->body[joint->body[i]].particle;
-    }
-    /* a particle has no arm: the point is its own */
-    const double part = particle[0] ? 0.0 : particle[1] ? 1.0 : 0.5;
-    for (int i = 0; i < model->dimension; ++i) {
-        perpi_row row = position_row(s, AXIS[i], false, v3_get(d, i));
-        if (both) {
-            row.arm[0] = v3_madd(row.arm[0], part, d);
-            row.arm[1] = v3_madd(row.arm[1], part - 1.0, d);
-        }
-        add(view, row);
-    }
-}
-
-static void hold_orientation(const perp_model* model, const perpi_joint* joint,
-                             const joint_side s[2], perpi_joint_view* view)
-{
-    if (model->dimension == 2) {
-        add(view, angle_row(AXIS[2], s[1].angle - s[0].angle - joint->angle));
-        return;
-    }
-    const vec3 turn = q4_log(q4_mul(s[1].q, q4_conj(s[0].q)));
-    for (int i = 0; i < 3; ++i) {
-        add(view, angle_row(AXIS[i], v3_get(turn, i)));
-    }
-}
-
-/* z of both frames along each other: the rotation that takes one to the other has no part along z. */
-static void hold_axis(const joint_side s[2], perpi_joint_view* view)
-{
-    const vec3 a = m3_column(s[0].F, 2), b = m3_column(s[1].F, 2);
-    const vec3 cross = v3_cross(a, b);
-    const double sine = v3_norm(cross);
-    const double scale = sine > 1e-8 ? atan2(sine, v3_dot(a, b)) / sine : 1.0;
-    for (int i = 0; i < 2; ++i) {
-        const vec3 e = m3_column(s[0].F, i);
-        add(view, angle_row(e, scale * v3_dot(e, cross)));
-    }
-}
-
-/* Angle of b about z of a, in (-pi, pi]: the twist of the relative rotation. */
-static double twist(const joint_side s[2])
-{
-    const quat r = q4_mul(q4_conj(s[0].q), s[1].q);
-    return r.w < 0.0 ? 2.0 * atan2(-r.z, -r.w) : 2.0 * atan2(r.z, r.w);
-}
-
-static void add_coordinate(perpi_joint_view* view, perpi_row row)
-{
-    view->coordinate[view->coordinates++] = row;
-}
-
-static void look_universal(const joint_side s[2], const int32_t turns[2], perpi_joint_view* view)
-{
-    const vec3 x_a = m3_column(s[0].F, 0), y_a = m3_column(s[0].F, 1), z_a = m3_column(s[0].F, 2);
-    const vec3 x_b = m3_column(s[1].F, 0), z_b = m3_column(s[1].F, 2);
-    const vec3 normal = v3_cross(x_b, z_a);
-    const double sine = v3_norm(normal), cosine = v3_dot(x_b, z_a);
-    const vec3 e = sine > 0.0 ? v3_scale(1.0 / sine, normal) : m3_column(s[1].F, 1);
-    /* d/dt (x_b . z_a) = (omega_b - omega_a) . (x_b x z_a) */
-    add(view, angle_row(e, atan2(cosine, sine)));
-    const vec3 y_c = v3_cross(z_a, x_b); /* the cross piece has x_b and z_a as axes */
-    const double first = atan2(v3_dot(x_b, y_a), v3_dot(x_b, x_a));
-    const double second = atan2(-v3_dot(z_b, y_c), v3_dot(z_b, z_a));
-    add_coordinate(view, angle_row(z_a, first + TURN * turns[0]));
-    add_coordinate(view, angle_row(x_b, second + TURN * turns[1]));
-}
-
-static void look_rope(const perp_model* model, const perpi_joint* joint, const joint_side s[2],
-                      vec3 d, perpi_joint_view* view)
-{
-    const double distance = v3_norm(d);
-    /* at distance 0 every direction is as good; the rope is slack */
-    const vec3 n = distance > 1e-12 * joint->length ? v3_scale(1.0 / distance, d) : v3(1, 0, 0);
-    (void)model;
-    view->row[view->rows++] = position_row(s, v3_neg(n), false, joint->length - distance);
-    view->error[0] = distance > joint->length ? distance - joint->length : 0.0;
-    add_coordinate(view, position_row(s, n, false, distance));
-}
-
 perpi_joint_view perpi_joint_look(const perp_model* model, int32_t index, const double* q,
-                                  const int32_t given_turns[2])
+                                  const int32_t turns[2])
 {
-    static const int32_t none[2] = {0, 0};
-    const int32_t* turns = given_turns != NULL ? given_turns : none;
     const perpi_joint* joint = &model->joint[index];
-    const joint_side s[2] = {look_side(model, joint, 0, q), look_side(model, joint, 1, q)};
-    const vec3 d = v3_sub(s[1].point, s[0].point);
-    const vec3 x = m3_column(s[0].F, 0), y = m3_column(s[0].F, 1), z = m3_column(s[0].F, 2);
-    const bool planar = model->dimension == 2;
+    perpi_joint_at at = {
+        .model = model,
+        .joint = joint,
+        .side = {look_side(model, joint, 0, q), look_side(model, joint, 1, q)},
+        .planar = model->dimension == 2,
+        .turn = {turns != NULL ? TURN * turns[0] : 0.0, turns != NULL ? TURN * turns[1] : 0.0}};
+    at.d = v3_sub(at.side[1].point, at.side[0].point);
+    at.x = m3_column(at.side[0].F, 0);
+    at.y = m3_column(at.side[0].F, 1);
+    at.z = m3_column(at.side[0].F, 2);
     perpi_joint_view view = {.rows = 0};
-    switch (joint->type) {
-    case PERP_JOINT_FIXED:
-        hold_point(model, joint, s, d, &view);
-        hold_orientation(model, joint, s, &view);
-        break;
-    case PERP_JOINT_REVOLUTE:
-        hold_point(model, joint, s, d, &view);
-        if (planar) {
-            add_coordinate(
-                &view, angle_row(AXIS[2], joint->start + s[1].angle - s[0].angle - joint->angle));
-        } else {
-            hold_axis(s, &view);
-            add_coordinate(&view, angle_row(z, joint->start + twist(s) + TURN * turns[0]));
-        }
-        break;
-    case PERP_JOINT_PRISMATIC:
-        add(&view, position_row(s, x, true, v3_dot(x, d)));
-        if (!planar) {
-            add(&view, position_row(s, y, true, v3_dot(y, d)));
-        }
-        hold_orientation(model, joint, s, &view);
-        add_coordinate(&view,
-                       position_row(s, z, true, joint->start + v3_dot(z, d) - joint->rest[0]));
-        break;
-    case PERP_JOINT_CYLINDRICAL:
-        add(&view, position_row(s, x, true, v3_dot(x, d)));
-        add(&view, position_row(s, y, true, v3_dot(y, d)));
-        hold_axis(s, &view);
-        add_coordinate(&view, position_row(s, z, true, v3_dot(z, d) - joint->rest[0]));
-        add_coordinate(&view, angle_row(z, twist(s) + TURN * turns[0]));
-        break;
-    case PERP_JOINT_SPHERICAL: hold_point(model, joint, s, d, &view); break;
-    case PERP_JOINT_UNIVERSAL:
-        hold_point(model, joint, s, d, &view);
-        look_universal(s, turns, &view);
-        break;
-    case PERP_JOINT_PLANAR:
-        add(&view, position_row(s, z, true, v3_dot(z, d)));
-        hold_axis(s, &view);
-        add_coordinate(&view, position_row(s, x, true, v3_dot(x, d) - joint->rest[0]));
-        add_coordinate(&view, position_row(s, y, true, v3_dot(y, d) - joint->rest[1]));
-        add_coordinate(&view, angle_row(z, twist(s) + TURN * turns[0]));
-        break;
-    default: look_rope(model, joint, s, d, &view); break;
-    }
+    perpi_joint_ops_of(joint->type)->look(&at, &view);
     return view;
 }
 

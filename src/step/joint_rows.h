@@ -14,16 +14,6 @@ typedef enum perpi_joint_law {
     PERPI_LAW_COUNT
 } perpi_joint_law;
 
-/* A joint at given poses. Of the rows, b is the error (a rope's: length - distance) or the
- * coordinate; bounds and compliance are not set. */
-typedef struct perpi_joint_view {
-    int32_t rows; /* equality rows, or 1 of a rope */
-    perpi_row row[6];
-    int32_t coordinates;
-    perpi_row coordinate[3];
-    double error[2]; /* length, angle */
-} perpi_joint_view;
-
 /* q: the flat state. turns: of its angles; NULL: 0. */
 perpi_joint_view perpi_joint_look(const perp_model* model, int32_t joint, const double* q,
                                   const int32_t turns[2]);

@@ -33,7 +33,7 @@ double perpi_layer_core_depth(const perp_model* model, const perp_contact* c)
         return pair.soft ? pair.limit : INFINITY;
     }
     const perpi_body *A = &model->body[c->body_a], *B = &model->body[c->body_b];
-    int32_t a = (int32_t)(c->key >> 44), b = (int32_t)(c->key >> 24 & 0xFFFFF);
+    int32_t a = (int32_t)(perpi_key_shape_a(c->key)), b = (int32_t)(perpi_key_shape_b(c->key));
     if (a < A->shape || a >= A->shape + A->shape_count) { /* contacts of the side check */
         const int32_t swap = a;
         a = b;

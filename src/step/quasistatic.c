@@ -6,17 +6,29 @@
  * Departure  the velocity is what solves the step, not a state: the next step does not read it. A
  *            contact problem has a mass matrix, so the one that is solved and recorded has the bodies'
  *            own, with k = M v_end + h f; at its end v = v_end, and what remains of the dynamics is
- *            the balance of forces. src/sim/settle.c finds it, and says how it chooses where
+ *            the balance of forces. equilibrium.c finds it, and says how it chooses where
  *            there are many solutions.
  */
-#include "step/quasistatic.h"
+#include "step/step.h"
 
-#include "step/stewart_trinkle.h"
+static perp_status solve(perpi_step* step)
+{
+    const perpi_step_input in = perpi_step_inputs(step);
+    perp_status status = perpi_step_formulate(step, &in, step->from->v);
+    if (status == PERP_OK) {
+        status = perpi_search_equilibrium(step, &in);
+    }
+    if (status == PERP_OK) {
+        status = perpi_step_accept(step, step->tolerance);
+    }
+    return status == PERP_OK ? perpi_indeterminacy(step, &step->equilibrium.indeterminacy) : status;
+}
 
 const perpi_stepper_ops perpi_stepper_quasistatic = {
     .name = "quasistatic",
     .summary = "no inertia: forces balance at the end of every step, what is pushed moves",
     .settles = true,
     .formulate = perpi_formulate_at_rest,
+    .solve = solve,
     .advance = perpi_advance,
 };

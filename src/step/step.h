@@ -1,14 +1,21 @@
-/* src/step/step.h - steppers: formulate a step's problem, and advance with its answer.
+/* src/step/step.h - a step, and the steppers that compute it.
  *
- * An implementer owes two functions. formulate builds f->problem from the state and the contacts
- * (perpi_formulate is there to be used); advance turns velocities at the end of the step into the
- * next state. Neither keeps anything between steps.
+ * A stepper owns its step: from the contacts that were found, solve() formulates the contact problem, solves
+ * it (again and again, if the laws are those of the end of the step), and leaves velocities and impulses;
+ * advance() turns velocities at the end of the step into the next state. formulate() alone is also what
+ * `verify` checks recorded numbers with. Nothing is kept between steps but the state.
  */
 #ifndef PERPI_STEP_H
 #define PERPI_STEP_H
 
+#include "collide/collide.h"
 #include "perp/solve.h"
+#include "step/anderson.h"
 #include "step/formulate.h"
+#include "step/momentum.h"
+#include "step/state.h"
+
+typedef struct perpi_step perpi_step;
 
 typedef struct perpi_stepper_ops {
     const char* name;
@@ -16,27 +23,26 @@ typedef struct perpi_stepper_ops {
     /* Members of perpi_step_settings that a scene may set: {"type": name, ...}. */
     const perp_setting* setting;
     int32_t setting_count;
-    /* Refuses models, contact models, cones that it cannot be combined with, with the reason; the
-     * message starts with the member at fault ("contact: ..."). NULL: takes everything. */
-    perp_status (*check)(perp_context* context, const perp_model* model, const char* contact,
-                         const char* cone, const perpi_step_settings* settings);
-    /* What formulate takes from q_end and v_end. If anything, the loop formulates and solves until
-     * the answer of one round satisfies the laws of the next; with GEOMETRY, in->contact are the
-     * contacts at q_end, found there anew each round. */
+    /* Refuses models that it cannot step, with the reason; the message starts with the member at fault
+     * ("friction/cone: ..."). NULL: takes everything. What steppers, contact models and settings
+     * exclude is in one table: src/sim/compatibility.c. */
+    perp_status (*check)(perp_context* context, const perp_model* model,
+                         const perpi_step_settings* settings);
+    /* Properties. look: what formulate takes from q_end and v_end. */
     perpi_look look;
-    /* The problem has no inertia but that of the way there: it is solved again and again, until the
-     * velocities it ends with (v_end) are those it started from (src/sim/settle.c). */
-    bool settles;
-    bool layered; /* contacts of soft bodies have layers (layers.h); else soft bodies are refused */
-    /* Contacts enter the problem when they touch (settings->touch), not before. */
-    bool touching;
-    /* Steps of a fixed length take spin and rolling as at the middle of the step (sim/rolling.c). */
-    bool midway;
-    /* Restitution: the loop may put impacts between its steps (sim/impact.c). */
-    bool bounces;
+    bool settles;  /* no inertia: forces alone balance */
+    bool layered;  /* contacts of soft bodies have layers (layers.h); else these are refused */
+    bool touching; /* contacts enter the problem when they touch (settings->touch), not before */
+    bool midway;   /* fixed steps take spin and rolling as at the middle of the step (rolling.c) */
+    bool bounces;  /* impacts may come between its steps (sim/impact.c) */
+    bool step_control; /* steps may be adaptive: the error of one is of second order in h */
+    /* The problem of `in`, with q_end and v_end as the end of the step. */
     perp_status (*formulate)(perpi_formulation* f, const perpi_step_input* in);
+    /* The whole answer: velocities and impulses into step->v_problem and p_problem, and from there into
+     * step->to. PERP_ERROR_SOLVE: there is none; the message says why. */
+    perp_status (*solve)(perpi_step* step);
     /* q: in: at t, out: at t + h. v: in: the dynamic bodies' at t + h; out: the prescribed ones'
-     * too. Of `in` only model, t, h and settings count. */
+     * too. Of `in` only model, t, h, v and settings count. */
     perp_status (*advance)(const perpi_step_input* in, double* q, double* v);
 } perpi_stepper_ops;
 
@@ -48,6 +54,197 @@ PERP_NODISCARD perp_status perpi_stepper_settings(perp_context* context,
 
 PERP_NODISCARD perp_status perpi_stepper_find(perp_context* context, const char* name,
                                               const perpi_stepper_ops** ops);
+/* NULL: there is none of that name. */
+const perpi_stepper_ops* perpi_stepper_named(const char* name);
 bool perpi_stepper_at(int32_t index, const char** name, const perpi_stepper_ops** built);
+
+/* ---- the step being computed -----------------------------------------------------------------------*/
+
+/* Pairs of shapes that have a simpler contact model in this step. */
+typedef struct perpi_exceptions {
+    perpi_touch_exception* item;
+    size_t count, capacity;
+} perpi_exceptions;
+
+/* On which side of each other pairs were, for the collider. */
+typedef struct perpi_pair_sides {
+    perpi_touch_side* item;
+    size_t count, capacity;
+} perpi_pair_sides;
+
+/* Overlap that a step does not resolve, because its contacts contradict each other. */
+typedef struct perpi_kept_overlap {
+    int32_t body_a, body_b; /* of these two bodies */
+    bool any, all;          /* of all */
+    bool joints;            /* and the errors of the joints */
+    double deepest;
+} perpi_kept_overlap;
+
+/* Workspace of the outer iteration (outer.c); none of steppers that have none. */
+typedef struct perpi_outer {
+    perpi_contact_list contacts; /* those of the iteration before */
+    perpi_anderson anderson;
+    double* v;     /* the velocities that the problem was formulated at */
+    double* check; /* scratch of the residual check */
+    size_t check_capacity;
+    int32_t iterations; /* of the last attempt */
+    int32_t spent;      /* of all attempts; an expensive one counts as several */
+} perpi_outer;
+
+/* Workspace of the equilibrium search (equilibrium.c). */
+typedef struct perpi_equilibrium {
+    double* v_end; /* where it has got to; NULL: the stepper has inertia */
+    double* best;  /* velocities, impulses */
+    double* basis; /* scratch, also of indeterminacy.c */
+    size_t best_capacity, basis_capacity;
+    int32_t indeterminacy; /* of the answer */
+} perpi_equilibrium;
+
+/* How often a step was tried again, and why. */
+typedef struct perpi_attempts {
+    int32_t rounds, first_round; /* solves; at which the contacts of a crossing came in */
+    int32_t fallbacks;           /* to simpler contacts */
+    bool simpler;                /* the last solve was followed by one */
+    int32_t corrections, moves;  /* of joints */
+    int32_t crossings;           /* solves with contacts that keep bodies from passing through */
+    int32_t iterations;          /* of the solver, before the last of these */
+} perpi_attempts;
+
+struct perpi_sides;      /* sim/crossing.c */
+struct perpi_correction; /* sim/correct_joints.c */
+struct perpi_impact;     /* sim/impact.c */
+struct perpi_filter;     /* sim/internal.h */
+struct perpi_trial;
+
+/* Everything a step is computed with. */
+struct perpi_step {
+    /* for the life of the simulation */
+    perp_context* context;
+    const perp_model* model;
+    const perpi_stepper_ops* second; /* takes over where the stepper finds no answer; NULL: none */
+    perpi_step_settings settings;
+    const perpi_contact_model_ops* contact_model;
+    perpi_contact_rules rules;
+    perp_contact_solver* solver;
+    perpi_collider* collider;
+    perpi_formulation* formulation;
+    double tolerance;        /* of the residual check */
+    double margin_given;     /* by the scene; NaN: from the motion */
+    double nominal_h, error; /* the scene's step; the error of adaptive steps, 0: fixed */
+    int32_t q_size, v_size, s_size;
+    int32_t offset_at; /* of the offset after an impact in the memory; -1: there is none */
+    bool (*cancel)(void* user);
+    void* cancel_user;
+    void (*on_fallback)(void* user, const perp_contact_problem* problem, int32_t body_a,
+                        int32_t body_b, const char* simpler);
+    void* on_fallback_user;
+
+    /* what the step is called with */
+    const perpi_stepper_ops* stepper;
+    const perpi_state* from;
+    perpi_state* to;
+    struct perpi_trial* trial; /* `to` belongs to it */
+    double h;
+    const struct perpi_filter* filter;
+    bool accept_unsolved; /* the best iterate will do */
+
+    /* where it starts, and what acts on it */
+    const double *q_from, *v_from; /* the state's, displaced after an impact: */
+    double *q_start, *v_start;     /* room for them; NULL: they are never displaced */
+    double *q_to, *v_to;           /* where the step after an impact will start; likewise */
+    double* extra;                 /* 6 a body: wrenches applied for the coming step */
+    bool has_extra;
+    double* effort;           /* per joint: added for the coming step */
+    perpi_joint_input* input; /* per joint */
+
+    /* contacts */
+    perpi_pose* pose; /* per body */
+    double* margin;   /* per body */
+    perpi_turn* turn; /* per body: how far it turns in the step; see margin.c */
+    int32_t spins;    /* of each of these */
+    perpi_exceptions exception;
+    perpi_pair_sides side;
+    perpi_kept_overlap kept;
+    struct perpi_sides* sides;
+    /* contacts at the end of the step that keep bodies from passing through each other */
+    perp_status (*add_at_end)(perpi_step* step, perpi_contact_list* list);
+
+    /* problem and answer */
+    bool has_problem;
+    double *v_problem, *p_problem;
+    size_t v_capacity, p_capacity;
+    perp_contact_residual residual;
+    perp_report report;
+    double deepest; /* overlap at the start */
+    perpi_attempts attempts;
+    perpi_outer outer;
+    perpi_equilibrium equilibrium;
+    struct perpi_correction* correction;
+    struct perpi_impact* impact; /* NULL: nothing bounces */
+    perpi_momentum_work momentum_work;
+};
+
+/* ---- for steppers (stepping.c) ---------------------------------------------------------------------*/
+
+/* The input of formulate: in the first iteration the end of the step is not known, and taken to be its
+ * start. */
+perpi_step_input perpi_step_inputs(const perpi_step* step);
+/* Room for the velocities and impulses of the formulated problem. */
+PERP_NODISCARD perp_status perpi_step_room(perpi_step* step, const perpi_formulation* f);
+/* Formulates the problem and packs the first guess: velocities v at the end of the step, last step's
+ * impulses. */
+PERP_NODISCARD perp_status perpi_step_formulate(perpi_step* step, const perpi_step_input* in,
+                                                const double* v);
+/* Options of a solve; tolerance: what it is asked for, the scene's or a sharper one. */
+perp_solve_options perpi_step_options(const perpi_step* step, double tolerance);
+/* Takes the solver's answer into step->to, if it is one. An answer that misses a sharper tolerance is taken
+ * if it meets the scene's. */
+PERP_NODISCARD perp_status perpi_step_accept(perpi_step* step, double tolerance);
+/* Solves the formulated problem from the point at hand, and accepts the answer. */
+PERP_NODISCARD perp_status perpi_step_solve_to(perpi_step* step, double tolerance);
+/* Velocities of the answer into step->to->v. */
+void perpi_step_take_velocities(perpi_step* step);
+/* Poses at the end of the step, into step->to, and velocities of prescribed bodies. */
+PERP_NODISCARD perp_status perpi_step_advance(perpi_step* step);
+/* The offset that an impact left, in the state; NULL: impacts have no times. */
+static inline const double* perpi_step_offset(const perpi_step* step)
+{
+    return step->offset_at >= 0 ? step->from->memory + step->offset_at : NULL;
+}
+
+/* stewart_trinkle.c: poses onwards by the velocities of the end of the step: what most steppers do. */
+PERP_NODISCARD perp_status perpi_advance(const perpi_step_input* in, double* q, double* v);
+/* semi_implicit.c: one problem, at the start of the step. */
+PERP_NODISCARD perp_status perpi_solve_semi_implicit(perpi_step* step);
+/* outer.c: the semi-implicit answer first, then problems at the end that the last answer led to, until one
+ * satisfies the laws there. */
+PERP_NODISCARD perp_status perpi_solve_at_end(perpi_step* step);
+/* equilibrium.c: velocities and impulses of which the formulated problem ends where it starts. Whether it got
+ * there is step->report.outcome. */
+PERP_NODISCARD perp_status perpi_search_equilibrium(perpi_step* step, const perpi_step_input* in);
+/* indeterminacy.c: in how many directions the bodies could move besides, at the answer at hand and with
+ * forces alone; -1: more bodies than it looks at. */
+PERP_NODISCARD perp_status perpi_indeterminacy(perpi_step* step, int32_t* directions);
+
+/* find.c: on which side of each other the pairs of a list are, into step->side. */
+PERP_NODISCARD perp_status perpi_remember_sides(perpi_step* step, const perpi_contact_list* list);
+/* Features within reach at the poses step->pose, and the contacts that they give at time t. at_end: pairs
+ * that have come out behind each other are found too. */
+PERP_NODISCARD perp_status perpi_find_features(perpi_step* step, bool at_end,
+                                               const perpi_touch** touch, size_t* count);
+PERP_NODISCARD perp_status perpi_build_contacts(perpi_step* step, double t,
+                                                const perpi_touch* touch, size_t count,
+                                                perpi_contact_list* list);
+/* Poses of all bodies in q into step->pose. */
+void perpi_step_poses(perpi_step* step, const double* q);
+/* Impulses of the same features in another list. */
+void perpi_carry_impulses(const perpi_contact_list* from, perpi_contact_list* to);
+/* The exception of a pair of shapes; its count: there is none. */
+size_t perpi_exception_of(const perpi_step* step, uint64_t key);
+
+/* diagnose.c: PERP_ERROR_SOLVE with what the solver left open, and where. */
+PERP_NODISCARD perp_status perpi_step_diagnose(const perpi_step* step);
+/* ", furthest off between 'a' and 'b'", or in a joint; else the largest impulse; "" where neither is known. */
+void perpi_step_name_worst(const perpi_step* step, bool or_largest, char where[256]);
 
 #endif

@@ -2,18 +2,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "step/anitescu_potra.h"
-#include "step/compliant.h"
-#include "step/geometric_implicit.h"
-#include "step/implicit.h"
-#include "step/quasistatic.h"
 #include "step/step.h"
-#include "step/stewart_trinkle.h"
 
-static const perpi_stepper_ops* const built[] = {
-    &perpi_stepper_stewart_trinkle,    &perpi_stepper_anitescu_potra, &perpi_stepper_implicit,
-    &perpi_stepper_geometric_implicit, &perpi_stepper_compliant,      &perpi_stepper_quasistatic,
-};
+/* One line for each: perpi_stepper_NAME is defined in NAME.c. They are listed in this order. */
+#define STEPPERS(X)                                                                                \
+    X(stewart_trinkle)                                                                             \
+    X(anitescu_potra)                                                                              \
+    X(implicit)                                                                                    \
+    X(geometric_implicit)                                                                          \
+    X(compliant)                                                                                   \
+    X(quasistatic)
+
+#define DECLARE(name) extern const perpi_stepper_ops perpi_stepper_##name;
+#define ENTRY(name) &perpi_stepper_##name,
+STEPPERS(DECLARE)
+static const perpi_stepper_ops* const built[] = {STEPPERS(ENTRY)};
 
 static const char* const reserved[] = {"instantaneous"};
 
@@ -45,6 +48,16 @@ bool perpi_stepper_at(int32_t index, const char** name, const perpi_stepper_ops*
     *ops = index < BUILT ? built[index] : NULL;
     *name = index < BUILT ? built[index]->name : reserved[index - BUILT];
     return true;
+}
+
+const perpi_stepper_ops* perpi_stepper_named(const char* name)
+{
+    for (int32_t i = 0; i < BUILT; ++i) {
+        if (strcmp(built[i]->name, name) == 0) {
+            return built[i];
+        }
+    }
+    return NULL;
 }
 
 perp_status perpi_stepper_find(perp_context* context, const char* name,

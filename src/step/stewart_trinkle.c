@@ -6,7 +6,7 @@
  *            quaternion's length and is exact for a constant omega; "rotation": "linear" gives the
  *            papers' update, followed by normalisation. First order in h.
  */
-#include "step/stewart_trinkle.h"
+#include "step/step.h"
 
 /* q + h G(q) omega [B09 (2.16)], back to unit length. */
 static quat linear_update(quat q, double h, vec3 w)
@@ -97,6 +97,8 @@ const perpi_stepper_ops perpi_stepper_stewart_trinkle = {
     .summary = "semi-implicit Euler with gap/h term and dry friction, first order",
     .midway = true,
     .bounces = true,
+    .step_control = true,
     .formulate = perpi_formulate,
+    .solve = perpi_solve_semi_implicit,
     .advance = perpi_advance,
 };

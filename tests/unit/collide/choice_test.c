@@ -3,12 +3,13 @@
  * separation that the plain rows tell. */
 #include "geometry.h"
 #include "shape/polyhedron.h"
+#include "contact/rules.h"
 
 /* Of the plain rows, which have tests of their own. */
 static double separation(touches* plain, const perpi_shape* a, const perpi_pose* pa,
                          const perpi_shape* b, const perpi_pose* pb, vec3* way)
 {
-    plain->list.rule = PERPI_TOUCH_PLAIN;
+    plain->list.rule = NULL;
     CHECK(meet(plain, a, pa, b, pb, 100.0) > 0);
     const perpi_touch* least = plain->list.item;
     for (size_t i = 1; i < plain->list.count; ++i) {
@@ -56,7 +57,7 @@ typedef struct tally {
 } tally;
 
 static tally try_pair(perp_shape_type one, perp_shape_type two, int poses, bool turns, bool told,
-                      perpi_touch_rule rule)
+                      const perpi_touch_rule* rule)
 {
     touches t = touches_create(), plain = touches_create();
     t.list.rule = rule;
@@ -78,7 +79,7 @@ static tally try_pair(perp_shape_type one, perp_shape_type two, int poses, bool 
             pb.x = v3_madd(pb.x, -s / fmax(v3_dot(n, from), 0.2), from);
         }
         bool flipped;
-        const perpi_pair_fn find = perpi_pair_find(rule, one, two, &flipped);
+        const perpi_pair_fn find = perpi_pair_find(rule != NULL, one, two, &flipped);
         t.list.count = 0;
         t.list.flipped = flipped;
         CHECK_OK(flipped ? find(&b, &pb, &a, &pa, margin, &t.list)
@@ -140,8 +141,8 @@ TEST(groups_of_round_bodies_agree_with_the_separation)
     int groups = 0;
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; ++i) {
         const perp_shape_type a = pairs[i][0], b = pairs[i][1];
-        const tally slide = try_pair(a, b, 150, false, false, PERPI_TOUCH_PEG);
-        const tally turn = try_pair(a, b, 150, true, true, PERPI_TOUCH_PEG);
+        const tally slide = try_pair(a, b, 150, false, false, &perpi_rule_peg);
+        const tally turn = try_pair(a, b, 150, true, true, &perpi_rule_peg);
         CHECK_AT_MOST(slide.missed, 1e-9);
         CHECK_AT_MOST(slide.trapped_mean, 1e-3 * slide.apart);
         CHECK_AT_MOST(turn.missed, 0.25);

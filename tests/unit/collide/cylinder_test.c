@@ -266,7 +266,7 @@ TEST(a_cylinder_meets_every_shape_in_space)
     for (int i = 0; i < PERP_SHAPE_TYPE_COUNT; ++i) {
         const perp_shape_type other = (perp_shape_type)i;
         if (dimension_of(other) == 3 && other != PERP_SHAPE_MESH) {
-            CHECK(perpi_pair_find(PERPI_TOUCH_PLAIN, c, other, &flipped) != NULL);
+            CHECK(perpi_pair_find(false, c, other, &flipped) != NULL);
         }
     }
 }

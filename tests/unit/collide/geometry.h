@@ -140,7 +140,7 @@ static inline size_t meet(touches* t, const perpi_shape* a, const perpi_pose* po
                           const perpi_shape* b, const perpi_pose* pose_b, double margin)
 {
     bool flipped = false;
-    const perpi_pair_fn find = perpi_pair_find(PERPI_TOUCH_PLAIN, a->type, b->type, &flipped);
+    const perpi_pair_fn find = perpi_pair_find(false, a->type, b->type, &flipped);
     t->list.count = 0;
     if (find == NULL) {
         return 0;

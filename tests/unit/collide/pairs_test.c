@@ -52,11 +52,9 @@ static size_t count_of(const perpi_shape* a, const perpi_pose* pose_a, const per
 TEST(planes_never_meet_planes_nor_particles_particles)
 {
     bool flipped;
-    CHECK(perpi_pair_find(PERPI_TOUCH_PLAIN, PERP_SHAPE_PLANE, PERP_SHAPE_PLANE, &flipped) == NULL);
-    CHECK(perpi_pair_find(PERPI_TOUCH_PLAIN, PERP_SHAPE_HALFPLANE, PERP_SHAPE_HALFPLANE,
-                          &flipped) == NULL);
-    CHECK(perpi_pair_find(PERPI_TOUCH_PLAIN, PERP_SHAPE_PARTICLE, PERP_SHAPE_PARTICLE, &flipped) ==
-          NULL);
+    CHECK(perpi_pair_find(false, PERP_SHAPE_PLANE, PERP_SHAPE_PLANE, &flipped) == NULL);
+    CHECK(perpi_pair_find(false, PERP_SHAPE_HALFPLANE, PERP_SHAPE_HALFPLANE, &flipped) == NULL);
+    CHECK(perpi_pair_find(false, PERP_SHAPE_PARTICLE, PERP_SHAPE_PARTICLE, &flipped) == NULL);
 }
 
 TEST(every_other_pair_of_one_dimension_has_a_routine_in_either_order)
@@ -69,9 +67,8 @@ TEST(every_other_pair_of_one_dimension_has_a_routine_in_either_order)
     for (int i = 0; i < 5; ++i) {
         for (int k = 0; k < 5; ++k) {
             bool one = false, two = false;
-            const perpi_pair_fn f =
-                perpi_pair_find(PERPI_TOUCH_PLAIN, spatial[i], spatial[k], &one);
-            CHECK(f == perpi_pair_find(PERPI_TOUCH_PLAIN, spatial[k], spatial[i], &two));
+            const perpi_pair_fn f = perpi_pair_find(false, spatial[i], spatial[k], &one);
+            CHECK(f == perpi_pair_find(false, spatial[k], spatial[i], &two));
             CHECK(f == NULL || i == k || one != two);
             missing += f == NULL;
         }
@@ -81,7 +78,7 @@ TEST(every_other_pair_of_one_dimension_has_a_routine_in_either_order)
     for (int i = 0; i < 5; ++i) {
         for (int k = 0; k < 5; ++k) {
             bool one = false;
-            missing += perpi_pair_find(PERPI_TOUCH_PLAIN, planar[i], planar[k], &one) == NULL;
+            missing += perpi_pair_find(false, planar[i], planar[k], &one) == NULL;
         }
     }
     CHECK_EQ_INT(missing, 2);

@@ -1,5 +1,6 @@
 /* tests/unit/collide/polygon_test.c - which features of two polygons meet, and what groups of them say. */
 #include "geometry.h"
+#include "contact/rules.h"
 #include "perp_test.h"
 
 static unsigned long long state = 1;
@@ -51,14 +52,16 @@ static void world(const perpi_shape* s, const perpi_pose* pose, double* out)
     }
 }
 
-static size_t meet_by(touches* t, perpi_touch_rule rule, const perpi_shape* a, const perpi_pose* pa,
-                      const perpi_shape* b, const perpi_pose* pb, double margin)
+static size_t meet_by(touches* t, const perpi_touch_rule* rule, const perpi_shape* a,
+                      const perpi_pose* pa, const perpi_shape* b, const perpi_pose* pb,
+                      double margin)
 {
     t->list.rule = rule;
     t->list.count = 0;
     t->list.flipped = false;
     bool flipped;
-    CHECK_OK(perpi_pair_find(rule, a->type, b->type, &flipped)(a, pa, b, pb, margin, &t->list));
+    CHECK_OK(
+        perpi_pair_find(rule != NULL, a->type, b->type, &flipped)(a, pa, b, pb, margin, &t->list));
     return t->list.count;
 }
 
@@ -175,7 +178,7 @@ TEST(groups_hold_exactly_if_the_polygons_are_apart)
             }
             d -= s > 1e-3 ? s * 0.9 : 1e-3;
         }
-        meet_by(&t, PERPI_TOUCH_PEG, &A, &pa, &B, &pb, margin);
+        meet_by(&t, &perpi_rule_peg, &A, &pa, &B, &pb, margin);
         for (size_t i = 0; i < t.list.count; ++i) {
             groups += t.list.item[i].group != 0;
             alone += t.list.item[i].group == 0;
@@ -234,23 +237,23 @@ TEST(a_vertex_over_an_edge_stands_alone_and_two_corners_form_a_group)
     const perpi_pose origin = planar_pose(0, 0, 0);
     /* standing on a corner over the middle of the top edge: one U-constraint (4.16) */
     perpi_pose above = planar_pose(0, 0.5 + sqrt(0.5) + 0.01, M_PI / 4);
-    CHECK_EQ_INT((int)meet_by(&t, PERPI_TOUCH_PEG, &a, &origin, &a, &above, 0.05), 1);
+    CHECK_EQ_INT((int)meet_by(&t, &perpi_rule_peg, &a, &origin, &a, &above, 0.05), 1);
     CHECK_EQ_INT(t.list.item[0].group, 0);
     CHECK_NEAR(t.list.item[0].gap, 0.01, 1e-15);
     /* lying flat in the middle of nowhere near a corner: both ends */
     above = planar_pose(0.3, 1.001, 0);
-    CHECK_EQ_INT((int)meet_by(&t, PERPI_TOUCH_PEG, &a, &origin, &a, &above, 0.05), 2);
+    CHECK_EQ_INT((int)meet_by(&t, &perpi_rule_peg, &a, &origin, &a, &above, 0.05), 2);
     CHECK_EQ_INT(t.list.item[0].group, 0);
     CHECK_EQ_INT(t.list.item[1].group, 0);
     /* corner to corner, parallel: X(C1, C4) and X(C2, C3) of (4.17) */
     above = planar_pose(1.01, 1.01, 0);
-    CHECK_EQ_INT((int)meet_by(&t, PERPI_TOUCH_PEG, &a, &origin, &a, &above, 0.05), 4);
+    CHECK_EQ_INT((int)meet_by(&t, &perpi_rule_peg, &a, &origin, &a, &above, 0.05), 4);
     for (size_t i = 0; i < 4; ++i) {
         CHECK(t.list.item[i].group != 0 && !t.list.item[i].secondary);
     }
     /* turned enough for the order to be certain: one group of two */
     above = planar_pose(0.8399, 1.1454, 0.3); /* its corner at (0.51, 0.52) */
-    CHECK_EQ_INT((int)meet_by(&t, PERPI_TOUCH_PEG, &a, &origin, &a, &above, 0.05), 2);
+    CHECK_EQ_INT((int)meet_by(&t, &perpi_rule_peg, &a, &origin, &a, &above, 0.05), 2);
     CHECK_EQ_INT(t.list.item[0].group, t.list.item[1].group);
     perpi_shape_free(t.context, &a);
     touches_destroy(&t);
@@ -270,7 +273,7 @@ TEST(squares_that_lie_flat_form_no_groups_and_say_the_same)
         const perpi_pose lower = planar_pose(2, -3, tilt);
         const perpi_pose upper =
             planar_pose(2 + c * d - s * (1 + gap), -3 + s * d + c * (1 + gap), tilt);
-        REQUIRE(meet_by(&t, PERPI_TOUCH_PEG, &box, &lower, &box, &upper, 0.05) == 2);
+        REQUIRE(meet_by(&t, &perpi_rule_peg, &box, &lower, &box, &upper, 0.05) == 2);
         CHECK_EQ_INT(t.list.item[0].group, 0);
         CHECK_EQ_INT(t.list.item[1].group, 0);
         for (int trial = 0; trial < 200; ++trial) {
@@ -307,8 +310,8 @@ TEST(a_box_meets_as_the_polygon_that_it_is)
         const perpi_pose one = planar_pose(0.3, -2, uniform_in(-3, 3));
         const perpi_pose two =
             planar_pose(0.3 + uniform_in(-1, 1), -2 + uniform_in(-1, 1), uniform_in(-3, 3));
-        const size_t n = meet_by(&t, PERPI_TOUCH_PEG, &a, &one, &a, &two, 0.1);
-        CHECK_EQ_INT((int)n, (int)meet_by(&u, PERPI_TOUCH_PEG, &box, &one, &box, &two, 0.1));
+        const size_t n = meet_by(&t, &perpi_rule_peg, &a, &one, &a, &two, 0.1);
+        CHECK_EQ_INT((int)n, (int)meet_by(&u, &perpi_rule_peg, &box, &one, &box, &two, 0.1));
         for (size_t i = 0; i < n; ++i) {
             CHECK_EQ_INT((int)t.list.item[i].feature, (int)u.list.item[i].feature);
             CHECK_NEAR(t.list.item[i].gap, u.list.item[i].gap, 1e-13);
@@ -331,7 +334,7 @@ TEST(depth_is_found_however_deep)
         world(&a, &pa, va);
         world(&b, &pb, vb);
         const double s = perp_polygon_compare(va, a.count, vb, b.count).separation;
-        meet_by(&t, PERPI_TOUCH_PLAIN, &a, &pa, &b, &pb, 0.0);
+        meet_by(&t, NULL, &a, &pa, &b, &pb, 0.0);
         if (s < 0.0) {
             CHECK(t.list.count >= 1);
             CHECK_NEAR(least_gap(&t), s, 1e-12);
@@ -351,17 +354,19 @@ TEST(names_of_features_are_unique_and_fit)
         const int n = trial < 30 ? 0 : 1000;
         perpi_shape a = random_polygon(t.context, n), b = random_polygon(t.context, n);
         const perpi_pose pa = planar_pose(0, 0, uniform_in(-3, 3));
-        for (int rule = 0; rule <= PERPI_TOUCH_PEG; ++rule) {
+        const perpi_touch_rule* const rules[] = {NULL, &perpi_rule_lnc, &perpi_rule_peg};
+        for (int r = 0; r < 3; ++r) {
+            const perpi_touch_rule* rule = rules[r];
             for (double d = 0.4; d < 2.0; d += 0.11) {
                 const perpi_pose pb = planar_pose(d, 0.1, 1.0);
-                meet_by(&t, (perpi_touch_rule)rule, &a, &pa, &b, &pb, 0.02);
+                meet_by(&t, rule, &a, &pa, &b, &pb, 0.02);
                 for (size_t i = 0; i < t.list.count; ++i) {
                     CHECK(t.list.item[i].feature < 1u << 24);
                     for (size_t k = 0; k < i && n == 0; ++k) {
                         CHECK(t.list.item[i].feature != t.list.item[k].feature);
                     }
                 }
-                CHECK(t.list.count <= 64 * 8 || rule != PERPI_TOUCH_PEG);
+                CHECK(t.list.count <= 64 * 8 || rule != &perpi_rule_peg);
             }
         }
         perpi_shape_free(t.context, &a);

@@ -2,6 +2,7 @@
  * distances found another way. */
 #include "geometry.h"
 #include "shape/polyhedron.h"
+#include "contact/rules.h"
 
 static perpi_polyhedron* random_hull(touches* t)
 {
@@ -138,7 +139,7 @@ static void check_round(touches* t, perp_shape_type type, int count, bool specia
         const double core = round.length > 0.0 ? segment_body(body.polyhedron, a, b)
                                                : point_body(body.polyhedron, a);
         const double gap = core - round.radius;
-        t->list.rule = PERPI_TOUCH_PLAIN;
+        t->list.rule = NULL;
         const size_t n = meet(t, &body, &pose, &round, &other, margin);
         check_rows(t, margin, 1.0);
         if (gap > margin + 1e-8) {
@@ -194,10 +195,10 @@ TEST(in_a_group_the_most_open_member_is_the_truth)
         const perpi_pose pose = pose_at(random_vec(2.0), random_turn(3));
         const perpi_pose other = pose_at(v3_add(pose.x, random_vec(1.2)), q4_identity());
         const double margin = 0.2;
-        t.list.rule = PERPI_TOUCH_PLAIN;
+        t.list.rule = NULL;
         const size_t plain = meet(&t, &body, &pose, &ball, &other, margin);
         const double gap = plain > 0 ? t.list.item[0].gap : INFINITY;
-        t.list.rule = PERPI_TOUCH_PEG;
+        t.list.rule = &perpi_rule_peg;
         const size_t n = meet(&t, &body, &pose, &ball, &other, margin);
         CHECK_EQ_INT(n > 0, plain > 0);
         for (size_t k = 0; k < n; ++k) { /* of each group */

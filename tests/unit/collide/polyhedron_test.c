@@ -3,6 +3,7 @@
 #include "geometry.h"
 #include "perp_test.h"
 #include "shape/polyhedron.h"
+#include "contact/rules.h"
 
 /* ---- bodies ----------------------------------------------------------------------------------------- */
 
@@ -140,13 +141,14 @@ static double separation(const cloud* a, const cloud* b, vec3* along)
 
 /* ---- what the touches say -------------------------------------------------------------------------------- */
 
-static size_t meet_by(touches* t, perpi_touch_rule rule, const perpi_shape* a, const perpi_pose* pa,
-                      const perpi_shape* b, const perpi_pose* pb, double margin)
+static size_t meet_by(touches* t, const perpi_touch_rule* rule, const perpi_shape* a,
+                      const perpi_pose* pa, const perpi_shape* b, const perpi_pose* pb,
+                      double margin)
 {
     t->list.rule = rule;
     t->list.count = 0;
     bool flipped;
-    const perpi_pair_fn find = perpi_pair_find(rule, a->type, b->type, &flipped);
+    const perpi_pair_fn find = perpi_pair_find(rule != NULL, a->type, b->type, &flipped);
     t->list.flipped = flipped;
     CHECK_OK(flipped ? find(b, pb, a, pa, margin, &t->list) : find(a, pa, b, pb, margin, &t->list));
     return t->list.count;
@@ -223,7 +225,7 @@ static void try_motions(touches* t, const perpi_shape* A, const perpi_pose* pa,
                         const perpi_shape* B, const perpi_pose* pb, double margin, int moves,
                         tally* sum)
 {
-    meet_by(t, PERPI_TOUCH_PEG, A, pa, B, pb, margin);
+    meet_by(t, &perpi_rule_peg, A, pa, B, pb, margin);
     int32_t groups = 0;
     for (size_t i = 0; i < t->list.count; ++i) {
         sum->singles += t->list.item[i].group == 0;
@@ -243,7 +245,7 @@ static void try_motions(touches* t, const perpi_shape* A, const perpi_pose* pa,
             t->list.spin[0] = v3_add(d, off);
             t->list.spins = 1;
             t->list.turn = told * v3_norm(d);
-            meet_by(t, PERPI_TOUCH_PEG, A, pa, B, pb, margin);
+            meet_by(t, &perpi_rule_peg, A, pa, B, pb, margin);
         }
         const quat q = q4_mul(q4_exp(d), pb->q);
         const perpi_pose moved = pose_at(v3_add(pb->x, x), q);

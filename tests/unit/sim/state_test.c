@@ -139,15 +139,8 @@ TEST(a_step_that_fails_leaves_the_state_as_it_was)
 
 /* ---- pointers ------------------------------------------------------------------------------------*/
 
-/* A step still exchanges two sets of arrays, so that the pointers alternate. To be made true with the
- * commit of a step that copies into stable arrays. */
-static const bool POINTERS_STAY = false;
-
 TEST(pointers_to_q_and_v_stay_valid_for_the_life_of_a_simulation)
 {
-    if (!POINTERS_STAY) {
-        SKIP("a step exchanges the arrays of the state");
-    }
     for (int i = 0; i < SCENES; ++i) {
         scene_sim s = scene_sim_open("%s", SCENE[i]);
         REQUIRE(s.sim != NULL);

@@ -1,0 +1,20 @@
+/* src/collide/narrow/gjk.h - the closest points of two convex bodies that are apart, by their supports. */
+#ifndef PERPI_COLLIDE_GJK_H
+#define PERPI_COLLIDE_GJK_H
+
+#include "base/vec.h"
+#include "perp/base.h"
+
+/* The point of a body farthest along a direction (of any length > 0). */
+typedef vec3 (*perpi_support_fn)(const void* body, vec3 direction);
+
+typedef struct perpi_gjk {
+    double distance; /* 0: they overlap, or are closer than can be told */
+    vec3 a, b;       /* the closest points, if distance > 0 */
+} perpi_gjk;
+
+/* tiny: the distance below which they count as touching. start: any direction from a to b. */
+perpi_gjk perpi_gjk_closest(const void* a, perpi_support_fn support_a, const void* b,
+                            perpi_support_fn support_b, vec3 start, double tiny);
+
+#endif

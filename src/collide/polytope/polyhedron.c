@@ -1,0 +1,235 @@
+/* src/collide/polytope/polyhedron.c - features of convex polyhedra within reach of each other.
+ *
+ * Source     [W14 3.6]
+ * Notation   psi: the gap of a pair of features along its normal; theta: how far the bodies can turn
+ *            against each other in the step, margin / size
+ *
+ * What feature pairs mean to a contact model, and which of them belong together, is said in src/contact.
+ */
+#include "collide/polytope/polyhedron.h"
+
+#include "collide/narrow/round.h"
+
+#define DEPTH 1.01    /* times the least depth: plain features down to here count */
+#define SAME_ROW 1e-9 /* in a normal, and in a point times the size */
+
+#define TURN_MAX 0.35 /* radians: as far as orders of features are told */
+
+enum { INNER = 200 };
+
+/* ---- names ------------------------------------------------------------------------------------------ */
+
+/* Which features, and the how manieth time this is. */
+static uint64_t name_of(const perpi_facet* f, int32_t again)
+{
+    return (((uint64_t)f->kind << 20 | (uint64_t)f->one) << 20 | (uint64_t)f->other) << 8 |
+           (uint64_t)again;
+}
+
+/* 24 bits of it: all there is for small bodies, else scattered. */
+static uint32_t fold(uint64_t name)
+{
+    const uint64_t again = name & 255, other = name >> 8 & 0xFFFFF, one = name >> 28 & 0xFFFFF;
+    if (one < 256 && other < 512 && again < 32) {
+        return (uint32_t)(((name >> 48) << 8 | one) << 14 | other << 5 | again);
+    }
+    return (uint32_t)(name * 0x9E3779B97F4A7C15ULL >> 40);
+}
+
+/* The touches' numbers: unique, and the same from step to step as long as the names are. */
+static void number_touches(perpi_polyhedron_answer* a)
+{
+    perpi_touch* touch = a->list->item + a->first;
+    for (int32_t i = 1; i < a->names; ++i) { /* by name */
+        const uint64_t name = a->name[i];
+        const perpi_touch t = touch[i];
+        int32_t k = i;
+        for (; k > 0 && a->name[k - 1] > name; --k) {
+            a->name[k] = a->name[k - 1];
+            touch[k] = touch[k - 1];
+        }
+        a->name[k] = name;
+        touch[k] = t;
+    }
+    for (int32_t i = 0; i < a->names; ++i) {
+        uint32_t number = fold(a->name[i]);
+        for (int32_t k = 0; k < i; ++k) {
+            if (touch[k].feature == number) {
+                number = (number + 1) & 0xFFFFFF;
+                k = -1;
+            }
+        }
+        touch[i].feature = number;
+    }
+}
+
+perp_status perpi_answer_add(perpi_polyhedron_answer* a, const perpi_facet* f, int32_t group,
+                             bool secondary)
+{
+    const perpi_pose* pose = a->pose;
+    if (a->names == (int32_t)(sizeof a->name / sizeof a->name[0])) {
+        return PERP_OK;
+    }
+    int32_t again = 0;
+    while (again < 255) {
+        bool taken = false;
+        for (int32_t i = 0; i < a->names && !taken; ++i) {
+            taken = a->name[i] == name_of(f, again);
+        }
+        if (!taken) {
+            break;
+        }
+        again += 1;
+    }
+    a->name[a->names++] = name_of(f, again);
+    a->list->group = group;
+    a->list->secondary = secondary;
+    const perp_status status =
+        perpi_touch_add(a->list, 0, perpi_pose_point(pose, f->p_a), perpi_pose_point(pose, f->p_b),
+                        m3_mul(pose->R, f->n), f->psi);
+    a->list->group = 0;
+    a->list->secondary = false;
+    return status;
+}
+
+/* ---- rows that are the same ---------------------------------------------------------------------------- */
+
+static bool same_row(const perpi_polyhedron_answer* a, const perpi_facet* f, const perpi_facet* g)
+{
+    const double tiny = SAME_ROW * a->m->size;
+    const vec3 dn = v3_sub(f->n, g->n), d = v3_sub(f->p_a, g->p_a);
+    const vec3 off = v3_madd(d, -v3_dot(d, f->n), f->n);
+    return fabs(f->psi - g->psi) <= tiny && v3_dot(dn, dn) <= SAME_ROW * SAME_ROW &&
+           v3_dot(off, off) <= tiny * tiny;
+}
+
+static void find_same(perpi_polyhedron_answer* a)
+{
+    for (int32_t i = 0; i < a->m->count; ++i) {
+        int32_t k = 0;
+        while (k < i && (a->same[k] != k || !same_row(a, &a->m->facet[i], &a->m->facet[k]))) {
+            k += 1;
+        }
+        a->same[i] = k;
+    }
+}
+
+/* ---- plain: every pair within the margin ------------------------------------------------------------- */
+
+/* Pairs with a gap below that of the direction of least depth do not count: a body that rests on
+ * another, some rounding deep, would also be pushed out sideways. */
+double perpi_meeting_least_gap(const perpi_meeting* m)
+{
+    const double least = m->best < 0.0 ? m->best : 0.0;
+    return DEPTH * least - PERPI_TOUCH_TIE * m->size;
+}
+
+/* How far apart the bodies are along the pair's normal. */
+static double separation(const perpi_meeting* m, const perpi_facet* f)
+{
+    const int32_t a = perpi_polyhedron_support(m->p[0], f->n, 0);
+    const vec3 n_b = m3_tmul(m->R, f->n);
+    const int32_t b = perpi_polyhedron_support(m->p[1], v3_neg(n_b), 0);
+    return v3_dot(f->n, v3_sub(m->x, m->p[0]->vertex[a])) + v3_dot(n_b, m->p[1]->vertex[b]);
+}
+
+/* Where the bodies overlap, a pair counts only if they can be parted along its normal at about the
+ * least depth: a vertex that has come near the far side is not to be pushed out there. */
+bool perpi_meeting_counts(const perpi_meeting* m, const perpi_facet* f, double floor)
+{
+    return f->psi >= floor && f->psi <= m->margin &&
+           (f->present || floor > -2.0 * PERPI_TOUCH_TIE * m->size || separation(m, f) >= floor);
+}
+
+static perp_status add_plain(perpi_polyhedron_answer* a)
+{
+    const perpi_meeting* m = a->m;
+    const double floor = perpi_meeting_least_gap(m);
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && i < m->count; ++i) {
+        const perpi_facet* f = &m->facet[i];
+        if (a->same[i] == i && perpi_meeting_counts(m, f, floor)) {
+            status = perpi_answer_add(a, f, 0, false);
+        }
+    }
+    return status;
+}
+
+/* ---- fast turns -------------------------------------------------------------------------------------------- */
+
+/* Where a body may turn further than theta, vertices come down that no pair tells of. A ball in each of the
+ * two stays off the other one however they turn. */
+static perp_status add_inner_balls(const perpi_meeting* m, const perpi_pose* pose_a,
+                                   const perpi_pose* pose_b, double margin, perpi_touch_list* list)
+{
+    const bool flipped = list->flipped;
+    const vec3 side = list->side;
+    perp_status status =
+        perpi_polyhedron_inner(m->p[0], pose_a, m->p[1], pose_b, margin, INNER, list);
+    list->flipped = !flipped;
+    list->side = v3_neg(side);
+    if (status == PERP_OK) {
+        status = perpi_polyhedron_inner(m->p[1], pose_b, m->p[0], pose_a, margin, INNER + 1, list);
+    }
+    list->flipped = flipped;
+    list->side = side;
+    return status;
+}
+
+/* ---- the pair ---------------------------------------------------------------------------------------------- */
+
+perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_pose* pose_a,
+                                        const perpi_shape* shape_b, const perpi_pose* pose_b,
+                                        double margin, perpi_touch_list* list)
+{
+    perpi_meeting m;
+    perpi_polyhedron_answer a;
+    a.m = &m;
+    a.pose = pose_a;
+    a.list = list;
+    a.first = list->count;
+    a.names = 0;
+    bool grouped = list->rule != NULL, orders = grouped && list->rule->orders;
+    perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
+                        grouped ? list->rule->near * margin : margin, list);
+    if (perpi_meeting_parted(&m)) {
+        return PERP_OK;
+    }
+    perpi_meeting_collect(&m, !orders);
+    if (orders && m.crowded && !m.apart) {
+        /* Groups of which pairs were left out forbid nothing, or the wrong thing: a prism with a hundred
+         * sides fell through the floor. Then every pair that is near holds for itself. */
+        grouped = false;
+        list->crowded += 1;
+        perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
+                            margin, list);
+        if (perpi_meeting_parted(&m)) {
+            return PERP_OK;
+        }
+        m.orders = false;
+        perpi_meeting_collect(&m, true);
+    }
+    if (m.apart || (m.least > margin && m.least < INFINITY)) {
+        return PERP_OK;
+    }
+    perp_status status;
+    if (m.least == INFINITY) {
+        /* apart, or deep inside each other, where no feature is near another */
+        const perpi_facet deepest = perpi_meeting_deepest(&m);
+        if (deepest.psi > 0.0) {
+            return PERP_OK;
+        }
+        list->deepest = -deepest.psi > list->deepest ? -deepest.psi : list->deepest;
+        status = perpi_answer_add(&a, &deepest, 0, false);
+    } else {
+        list->deepest = -m.best > list->deepest ? -m.best : list->deepest;
+        find_same(&a);
+        status = grouped ? list->rule->polyhedra(&a) : add_plain(&a);
+    }
+    if (status == PERP_OK) {
+        number_touches(&a);
+    }
+    return status == PERP_OK && margin > TURN_MAX * m.size
+               ? add_inner_balls(&m, pose_a, pose_b, margin, list)
+               : status;
+}

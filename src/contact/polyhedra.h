@@ -1,0 +1,23 @@
+/* src/contact/polyhedra.h - what PEG and LNC ask about feature pairs of polyhedra. */
+#ifndef PERPI_CONTACT_POLYHEDRA_H
+#define PERPI_CONTACT_POLYHEDRA_H
+
+#include "collide/polytope/polyhedron.h"
+
+/* ---- the far side: polyhedra_far.c -------------------------------------------------------- */
+
+/* Facets (a mask) behind which the origin lies, by more than -floor, and which face away from the direction
+ * in which the bodies are apart. */
+uint64_t perpi_meeting_far_side(perpi_meeting* m, double floor);
+/* After that, if there are any: planes through the origin, moved out by `out`, that touch B - A and whose
+ * edge the origin can come to; at most PERPI_PLANES. Returns how many. */
+int32_t perpi_meeting_planes(const perpi_meeting* m, perpi_facet* out);
+
+/* ---- orders: turn_cells.c ---------------------------------------------------------
+ *
+ * The signs of the products (bit i: product i is positive) that a turn |d| <= theta beyond the expected
+ * one can bring about, each once, at most PERPI_TURN_CELLS. Returns how many. */
+int32_t perpi_turn_cells(const perpi_product* product, int32_t count, int32_t end, double theta,
+                         uint64_t* cell);
+
+#endif

@@ -1,0 +1,22 @@
+/* src/model/joints/cylindrical.c - b slides along z of a and turns about it. */
+#include "model/joints/joint_type.h"
+
+static void look(const perpi_joint_at* at, perpi_joint_view* view)
+{
+    perpi_joint_hold(view, perpi_position_row(at, at->x, true, v3_dot(at->x, at->d)));
+    perpi_joint_hold(view, perpi_position_row(at, at->y, true, v3_dot(at->y, at->d)));
+    perpi_joint_hold_axis(at, view);
+    perpi_joint_coordinate(
+        view, perpi_position_row(at, at->z, true, v3_dot(at->z, at->d) - at->joint->rest[0]));
+    perpi_joint_coordinate(view, perpi_angle_row(at->z, perpi_joint_twist(at) + at->turn[0]));
+}
+
+const perpi_joint_ops perpi_joint_cylindrical = {
+    .name = "cylindrical",
+    .summary = "slides along an axis and turns about it",
+    .rows = {-1, 4},
+    .coordinates = 2,
+    .has_axis = {true, true},
+    .free = PERPI_FREE_LINE,
+    .look = look,
+};

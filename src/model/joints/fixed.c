@@ -1,0 +1,17 @@
+/* src/model/joints/fixed.c - nothing moves. */
+#include "model/joints/joint_type.h"
+
+static void look(const perpi_joint_at* at, perpi_joint_view* view)
+{
+    perpi_joint_hold_point(at, view);
+    perpi_joint_hold_orientation(at, view);
+}
+
+const perpi_joint_ops perpi_joint_fixed = {
+    .name = "fixed",
+    .summary = "nothing moves",
+    .rows = {3, 6},
+    .coordinates = 0,
+    .has_axis = {false, false},
+    .look = look,
+};

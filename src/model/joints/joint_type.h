@@ -1,0 +1,86 @@
+/* src/model/joints/joint_type.h - what a type of joint holds and leaves free.
+ *
+ * A type is one file: its facts, and a function that writes its rows at given poses. Notation and sources:
+ * src/step/joint_rows.c, which puts the rows into the problem of a step.
+ */
+#ifndef PERPI_JOINT_TYPE_H
+#define PERPI_JOINT_TYPE_H
+
+#include "model/model.h"
+
+/* One row: u = dir . (velocity of the point at arm[1] of b - that at arm[0] of a) + b, or of the
+ * angular velocities. */
+typedef struct perpi_row {
+    bool angular;
+    vec3 dir, arm[2];
+    double b;
+    double lower, upper; /* bounded rows */
+    double compliance;
+} perpi_row;
+
+/* A joint at given poses. Of the rows, b is the error (a rope's: length - distance) or the
+ * coordinate; bounds and compliance are not set. */
+typedef struct perpi_joint_view {
+    int32_t rows; /* equality rows, or 1 of a rope */
+    perpi_row row[6];
+    int32_t coordinates;
+    perpi_row coordinate[3];
+    double error[2]; /* length, angle */
+} perpi_joint_view;
+
+/* A side of a joint in the world. */
+typedef struct perpi_joint_side {
+    vec3 centre, point;
+    quat q;       /* of the joint frame */
+    mat3 F;       /* likewise */
+    double angle; /* planar */
+} perpi_joint_side;
+
+/* A joint at the poses of a state. */
+typedef struct perpi_joint_at {
+    const perp_model* model;
+    const perpi_joint* joint;
+    perpi_joint_side side[2];
+    vec3 d;       /* from the point of a to that of b */
+    vec3 x, y, z; /* columns of the frame of a */
+    bool planar;
+    double turn[2]; /* whole turns of its angles, in radians */
+} perpi_joint_at;
+
+/* In which directions the point of b may move against the frame of a. */
+typedef enum perpi_joint_freedom {
+    PERPI_FREE_NONE,
+    PERPI_FREE_LINE,  /* along z */
+    PERPI_FREE_PLANE, /* along x and y */
+} perpi_joint_freedom;
+
+typedef struct perpi_joint_ops {
+    const char* name;
+    const char* summary;
+    int32_t rows[2]; /* equality rows: planar (-1: not there), spatial */
+    int32_t coordinates;
+    bool has_axis[2];         /* planar, spatial: the scene gives a direction */
+    perpi_joint_freedom free; /* of the point */
+    bool driven; /* one coordinate, which may have limits, friction, a motor, an effort */
+    void (*look)(const perpi_joint_at* at, perpi_joint_view* view);
+} perpi_joint_ops;
+
+const perpi_joint_ops* perpi_joint_ops_of(perp_joint_type type);
+
+/* ---- parts of types ---------------------------------------------------------------------------------*/
+
+/* dir . d with both points as they are; on_b: dir turns with a, which acts at the point of b. */
+perpi_row perpi_position_row(const perpi_joint_at* at, vec3 dir, bool on_b, double b);
+perpi_row perpi_angle_row(vec3 dir, double b);
+void perpi_joint_hold(perpi_joint_view* view, perpi_row row);
+void perpi_joint_coordinate(perpi_joint_view* view, perpi_row row);
+/* The points in one place. */
+void perpi_joint_hold_point(const perpi_joint_at* at, perpi_joint_view* view);
+/* No turn of b against a. */
+void perpi_joint_hold_orientation(const perpi_joint_at* at, perpi_joint_view* view);
+/* z of both frames along each other. */
+void perpi_joint_hold_axis(const perpi_joint_at* at, perpi_joint_view* view);
+/* Angle of b about z of a, in (-pi, pi]. */
+double perpi_joint_twist(const perpi_joint_at* at);
+
+#endif

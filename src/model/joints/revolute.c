@@ -1,0 +1,27 @@
+/* src/model/joints/revolute.c - b turns about z of a. */
+#include "model/joints/joint_type.h"
+
+static void look(const perpi_joint_at* at, perpi_joint_view* view)
+{
+    const perpi_joint_side* s = at->side;
+    const double start = at->joint->start;
+    perpi_joint_hold_point(at, view);
+    if (at->planar) {
+        perpi_joint_coordinate(
+            view, perpi_angle_row(v3(0, 0, 1), start + s[1].angle - s[0].angle - at->joint->angle));
+    } else {
+        perpi_joint_hold_axis(at, view);
+        perpi_joint_coordinate(view,
+                               perpi_angle_row(at->z, start + perpi_joint_twist(at) + at->turn[0]));
+    }
+}
+
+const perpi_joint_ops perpi_joint_revolute = {
+    .name = "revolute",
+    .summary = "turns about an axis",
+    .rows = {2, 5},
+    .coordinates = 1,
+    .has_axis = {false, true},
+    .driven = true,
+    .look = look,
+};

@@ -1,0 +1,16 @@
+/* src/model/joints/spherical.c - b turns about a point of a. */
+#include "model/joints/joint_type.h"
+
+static void look(const perpi_joint_at* at, perpi_joint_view* view)
+{
+    perpi_joint_hold_point(at, view);
+}
+
+const perpi_joint_ops perpi_joint_spherical = {
+    .name = "spherical",
+    .summary = "turns about a point",
+    .rows = {-1, 3},
+    .coordinates = 0,
+    .has_axis = {false, false},
+    .look = look,
+};

@@ -1,0 +1,31 @@
+/* src/model/joints/universal.c - b turns about two crossing axes, z of a and x of b. */
+#include "model/joints/joint_type.h"
+
+#include <math.h>
+
+static void look(const perpi_joint_at* at, perpi_joint_view* view)
+{
+    perpi_joint_hold_point(at, view);
+    const vec3 x_a = m3_column(at->side[0].F, 0), y_a = m3_column(at->side[0].F, 1),
+               z_a = m3_column(at->side[0].F, 2);
+    const vec3 x_b = m3_column(at->side[1].F, 0), z_b = m3_column(at->side[1].F, 2);
+    const vec3 normal = v3_cross(x_b, z_a);
+    const double sine = v3_norm(normal), cosine = v3_dot(x_b, z_a);
+    const vec3 e = sine > 0.0 ? v3_scale(1.0 / sine, normal) : m3_column(at->side[1].F, 1);
+    /* d/dt (x_b . z_a) = (omega_b - omega_a) . (x_b x z_a) */
+    perpi_joint_hold(view, perpi_angle_row(e, atan2(cosine, sine)));
+    const vec3 y_c = v3_cross(z_a, x_b); /* the cross piece has x_b and z_a as axes */
+    const double first = atan2(v3_dot(x_b, y_a), v3_dot(x_b, x_a));
+    const double second = atan2(-v3_dot(z_b, y_c), v3_dot(z_b, z_a));
+    perpi_joint_coordinate(view, perpi_angle_row(z_a, first + at->turn[0]));
+    perpi_joint_coordinate(view, perpi_angle_row(x_b, second + at->turn[1]));
+}
+
+const perpi_joint_ops perpi_joint_universal = {
+    .name = "universal",
+    .summary = "turns about two crossing axes, axis on a and axis2 on b",
+    .rows = {-1, 4},
+    .coordinates = 2,
+    .has_axis = {true, true},
+    .look = look,
+};

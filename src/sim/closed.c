@@ -1,0 +1,193 @@
+/* src/sim/closed.c - closed contacts, and what closes those that are not.
+ *
+ * Closed is a contact with a gap up to `error`, and a normal velocity so small that the bodies would come
+ * back from a flight no higher than that (adaptive.c). How high it would be depends on what closes the
+ * contact: the bodies' own forces; or friction, springs, torques, motors, a neighbour's push. A step without
+ * the contact tells.
+ */
+#include "sim/closed.h"
+
+static const double THIN_PART = 0.1;    /* of the thickness of a pair */
+static const double SPEED_NOISE = 1e-9; /* relative to the speeds of the two surfaces */
+
+double perpi_scene_size(const perp_model* model)
+{
+    double size = model->length;
+    for (size_t i = 0; !(model->length > 0.0) && i < model->body_count; ++i) {
+        size = fmax(size, v3_norm(model->body[i].pose.x)); /* only points: where they start */
+    }
+    return size > 0.0 ? size : 1.0;
+}
+
+/* Lengths below this are none, for a contact: `error`, but no more than a part of how thick the two are.
+ * Otherwise a gap that counts as closed could lie on the other side of a thin plate. */
+double perpi_closed_tolerance(const perpi_step* step, uint64_t key)
+{
+    const double thick = perpi_pair_thickness(step, key);
+    return fmin(step->error * perpi_scene_size(step->model), THIN_PART * thick);
+}
+
+/* Normal velocity of a contact's points, by velocities v at the pose at hand. */
+static double normal_speed(const perpi_step* step, const double* v, const int32_t body[2],
+                           const vec3 point[2], vec3 n, double* speeds)
+{
+    double u = 0.0;
+    for (int side = 0; side < 2; ++side) {
+        const vec3 x = perpi_state_pose(step->model, step->from->q, body[side]).x;
+        const vec3 at =
+            v3_add(perpi_state_velocity(step->model, v, body[side]),
+                   v3_cross(perpi_state_rate(step->model, v, body[side]), v3_sub(point[side], x)));
+        u += (side == 0 ? -1.0 : 1.0) * v3_dot(n, at);
+        *speeds += v3_norm(at);
+    }
+    return u;
+}
+
+double perpi_found_closing(const perpi_step* step, uint64_t key)
+{
+    const perpi_closing_list* list = step->filter->closing;
+    for (size_t i = 0; list != NULL && i < list->count; ++i) {
+        if (list->item[i].key == key) {
+            return list->item[i].closing;
+        }
+    }
+    return 0.0;
+}
+
+perp_status perpi_approach_of(const perpi_step* step, const perp_contact* c, perpi_approach* out)
+{
+    const perp_model* model = step->model;
+    const int32_t body[2] = {c->body_a, c->body_b};
+    const vec3 n = v3_from(c->normal), on_a = v3_from(c->point);
+    const vec3 point[2] = {on_a, v3_madd(on_a, c->gap, n)};
+    const double tolerance = perpi_closed_tolerance(step, c->key);
+    double pull = 0.0, speeds = 0.0;
+    out->u = normal_speed(step, step->from->v, body, point, n, &speeds);
+    for (int side = 0; side < 2; ++side) {
+        const int32_t b = body[side];
+        const perpi_pose pose = perpi_state_pose(model, step->from->q, b);
+        if (model->body[b].dofs > 0) {
+            vec3 force, torque;
+            const perp_status status =
+                perpi_external_wrench(model, step->from->time, &pose,
+                                      step->has_extra ? step->extra : NULL, b, &force, &torque);
+            if (status != PERP_OK) {
+                return status;
+            }
+            pull += fabs(v3_dot(n, force)) / model->body[b].mass;
+        }
+    }
+    pull = fmax(pull, perpi_found_closing(step, c->key));
+    out->slow = sqrt(2.0 * pull * tolerance) + SPEED_NOISE * speeds;
+    out->stays = pull > 0.0 ? sqrt(2.0 * tolerance / pull) : INFINITY;
+    return PERP_OK;
+}
+
+static bool closed(const perpi_step* step, const perp_contact* c, const perpi_approach* a)
+{
+    return c->gap <= perpi_closed_tolerance(step, c->key) && fabs(a->u) <= a->slow;
+}
+
+static perp_status stand(const perpi_step* step, const perp_contact* c, perpi_standing* out)
+{
+    perp_status status = perpi_approach_of(step, c, &out->by);
+    out->gap = c->gap;
+    out->closed = status == PERP_OK && closed(step, c, &out->by);
+    out->member = true;
+    if (c->group == 0 || status != PERP_OK) {
+        return status;
+    }
+    const int32_t group = c->group < 0 ? -c->group : c->group;
+    const double tolerance = perpi_closed_tolerance(step, c->key);
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        const perp_contact* other = &step->to->contacts.item[i];
+        if ((other->group == group || other->group == -group) && other->gap > out->gap) {
+            out->gap = other->gap;
+        }
+    }
+    const double least = out->gap < -tolerance ? out->gap : -tolerance;
+    bool any = false;
+    for (size_t i = 0; status == PERP_OK && i < step->to->contacts.count; ++i) {
+        const perp_contact* other = &step->to->contacts.item[i];
+        perpi_approach by;
+        if ((other->group != group && other->group != -group) || other->gap < least) {
+            continue;
+        }
+        status = perpi_approach_of(step, other, &by);
+        if (!any || by.u > out->by.u) {
+            out->by = by;
+            any = true;
+        }
+    }
+    out->closed = out->gap <= tolerance && fabs(out->by.u) <= out->by.slow;
+    out->member = c->gap >= least;
+    return status;
+}
+
+perp_status perpi_stand_all(perpi_step* step, perpi_standing_list* list)
+{
+    const perpi_contact_list* contacts = &step->to->contacts;
+    perp_status status = perpi_grow(step->context, &list->item, &list->capacity, contacts->count,
+                                    sizeof *list->item);
+    for (size_t i = 0; status == PERP_OK && i < contacts->count; ++i) {
+        status = stand(step, &contacts->item[i], &list->item[i]);
+    }
+    return status;
+}
+
+perp_status perpi_keep_closed(perpi_step* step)
+{
+    size_t kept = 0;
+    const double h = step->h;
+    perpi_standing_list* list = step->filter->standing;
+    const perp_status status = perpi_stand_all(step, list);
+    for (size_t i = 0; status == PERP_OK && i < step->to->contacts.count; ++i) {
+        perp_contact* c = &step->to->contacts.item[i];
+        const perpi_standing* s = &list->item[i];
+        const double stays = s->by.stays;
+        if (s->closed) {
+            c->gap =
+                s->member && h < stays ? (isfinite(stays) ? c->gap * (h / stays) : 0.0) : c->gap;
+            step->to->contacts.item[kept++] = *c;
+        }
+    }
+    step->to->contacts.count = kept;
+    return status;
+}
+
+perp_status perpi_remember_closing(perp_context* context, perpi_closing_list* list,
+                                   const perp_contact* c, double u)
+{
+    const perp_status status =
+        perpi_grow(context, &list->item, &list->capacity, list->count + 1, sizeof *list->item);
+    if (status == PERP_OK) {
+        const vec3 n = v3_from(c->normal), on_a = v3_from(c->point);
+        list->item[list->count++] = (perpi_closing){.key = c->key,
+                                                    .normal = n,
+                                                    .point = {on_a, v3_madd(on_a, c->gap, n)},
+                                                    .body = {c->body_a, c->body_b},
+                                                    .u = u};
+    }
+    return status;
+}
+
+void perpi_measure_closing(const perpi_step* step, perpi_closing_list* list)
+{
+    for (size_t i = 0; i < list->count; ++i) {
+        perpi_closing* p = &list->item[i];
+        double speeds = 0.0;
+        const double before =
+            normal_speed(step, step->from->v, p->body, p->point, p->normal, &speeds);
+        const double after = normal_speed(step, step->to->v, p->body, p->point, p->normal, &speeds);
+        p->closing = fmax(before - after, 0.0);
+        p->gain = after - before;
+        p->found = true; /* unless other contacts stop its bodies */
+        for (size_t k = 0; k < step->to->contacts.count; ++k) {
+            const perp_contact* c = &step->to->contacts.item[k];
+            for (int side = 0; side < 2 && c->impulse[0] > 0.0; ++side) {
+                p->found = p->found && (step->model->body[p->body[side]].dofs == 0 ||
+                                        (c->body_a != p->body[side] && c->body_b != p->body[side]));
+            }
+        }
+    }
+}

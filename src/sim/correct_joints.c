@@ -1,0 +1,284 @@
+/* src/sim/correct_joints.c - joints at the end of a step: the step solved again with what they lack there.
+ *
+ * Joints of closed loops near singular configurations close their errors slowly instead (repair.h), where
+ * closing them would gain energy. project.c has the projection that follows.
+ */
+#include <string.h>
+
+#include "sim/internal.h"
+#include "step/joint_rows.h"
+#include "step/pack.h"
+#include "step/repair.h"
+
+enum { MAX_CORRECTIONS = 20 };
+
+/* The point and the problem that correct() kept. */
+static void take_back(perpi_step* step)
+{
+    perpi_formulation* f = step->formulation;
+    const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
+    memcpy(step->v_problem, step->correction->keep, dofs * sizeof(double));
+    memcpy(step->p_problem, step->correction->keep + dofs, rows * sizeof(double));
+    memcpy(f->b, step->correction->keep + dofs + rows, rows * sizeof(double));
+    perpi_unpack(f, step->model, step->v_problem, step->p_problem, step->to->contacts.item,
+                 step->to->joint);
+    perpi_step_take_velocities(step);
+}
+
+/* Room for, and copy of, the answer at hand and its b. */
+static perp_status keep_answer(perpi_step* step)
+{
+    const perpi_formulation* f = step->formulation;
+    const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
+    const perp_status status =
+        perpi_grow(step->context, &step->correction->keep, &step->correction->keep_capacity,
+                   dofs + 2 * rows, sizeof(double));
+    if (status == PERP_OK) {
+        memcpy(step->correction->keep, step->v_problem, dofs * sizeof(double));
+        memcpy(step->correction->keep + dofs, step->p_problem, rows * sizeof(double));
+        memcpy(step->correction->keep + dofs + rows, f->b, rows * sizeof(double));
+    }
+    return status;
+}
+
+/* [W14 algorithm 1], position level: as long as the joints are apart at the end of the step, the
+ * step is solved again with what they lack in b. The laws of contacts, friction and motors hold in
+ * every solve: no body is pushed into its neighbour, and nothing slips that should stick. The
+ * Jacobians stay those of the start of the step, which is what keeps the energy. Velocity level:
+ * complete_state. */
+static perp_status correct(perpi_step* step)
+{
+    perpi_formulation* f = step->formulation;
+    perp_report* report = &step->report;
+    int32_t* corrections = &step->attempts.corrections;
+    const perp_contact_residual first = step->residual;
+    const perp_report first_report = *report;
+    double before = INFINITY;
+    perp_status status = keep_answer(step);
+    while (status == PERP_OK) {
+        const double error =
+            perpi_formulation_error(f, step->model, step->to->q, step->input, step->p_problem);
+        if (error <= PERPI_CORRECTION_GOAL ||
+            (error <= PERPI_CORRECTION_ENOUGH && error > 0.5 * before)) {
+            break;
+        }
+        if (!(error < 0.5 * before) || *corrections == MAX_CORRECTIONS) {
+            /* the links turn too far in a step for this: the plain step, then projected poses */
+            const int32_t iterations = report->iterations;
+            take_back(step);
+            step->residual = first;
+            *report = first_report;
+            report->iterations = iterations;
+            *corrections = 0;
+            status = perpi_step_advance(step);
+            break;
+        }
+        before = error;
+        perpi_formulation_bend(f, step->model, step->h, step->to->q, step->v_problem, step->input);
+        const int32_t iterations = report->iterations;
+        status = perpi_step_solve_to(step, step->tolerance);
+        report->iterations += iterations;
+        *corrections += 1;
+        if (status == PERP_ERROR_SOLVE) { /* no answer closes them: the next round gives up */
+            before = 0.0;
+            status = PERP_OK;
+        }
+        if (status == PERP_OK) {
+            status = perpi_step_advance(step);
+        }
+    }
+    return status;
+}
+
+/* Not in the first step: velocities that a scene gives need not fit the joints, and no error is closed by making
+ * them fit. */
+static bool limits_repair(const perpi_step* step)
+{
+    return step->settings.midway && step->correction->any_loop && !step->kept.joints &&
+           step->from->step > 0;
+}
+
+/* Whether the joints gain energy in the step at hand; projection: by what comes after its answer. */
+static perp_status repair_gains(perpi_step* step, double projection, bool* gains)
+{
+    const perpi_formulation* f = step->formulation;
+    const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
+    perp_status status = perpi_grow(step->context, &step->correction->start,
+                                    &step->correction->start_capacity, dofs, sizeof(double));
+    if (status == PERP_OK) { /* room for what may come, lest a later step allocates */
+        status = perpi_grow(step->context, &step->correction->keep,
+                            &step->correction->keep_capacity, dofs + 2 * rows, sizeof(double));
+    }
+    *gains = false;
+    if (status == PERP_OK) {
+        perpi_repair_before(f, step->model, step->from->v, step->correction->start);
+        *gains = perpi_repair_gains(f, step->correction->loop, step->correction->start,
+                                    step->v_problem, step->p_problem, projection);
+    }
+    return status;
+}
+
+/* Solves the step again with errors that are closed slowly. Where that has no answer, the one at hand stands,
+ * of which step->correction->keep has a copy. */
+static perp_status limit_repair(perpi_step* step)
+{
+    perpi_formulation* f = step->formulation;
+    const perp_contact_residual first = step->residual;
+    const perp_report first_report = step->report;
+    perpi_repair_limit(f, step->correction->loop, step->correction->start);
+    perp_status status = perpi_step_solve_to(step, step->tolerance);
+    step->report.iterations += first_report.iterations;
+    step->attempts.corrections = PERPI_REPAIR_LIMITED;
+    if (status == PERP_ERROR_SOLVE) {
+        take_back(step);
+        step->residual = first;
+        step->report = first_report;
+        step->attempts.corrections = 0;
+        status = PERP_OK;
+    }
+    return status == PERP_OK ? perpi_step_advance(step) : status;
+}
+
+/* By the errors at the start of the step. */
+static perp_status limit_plain(perpi_step* step)
+{
+    bool gains = false;
+    perp_status status = repair_gains(step, 0.0, &gains);
+    if (status == PERP_OK && gains) {
+        status = keep_answer(step);
+        if (status == PERP_OK) {
+            status = limit_repair(step);
+        }
+    }
+    return status;
+}
+
+/* From the velocities that solved the step to those of the state: momentum is carried, and where joints
+ * are corrected, poses and velocities are projected. */
+static perp_status complete_state(perpi_step* step)
+{
+    perpi_correction* correction = step->correction;
+    int32_t* moves = &step->attempts.moves;
+    *moves = 0;
+    if (step->trial->v_solved != NULL) {
+        memcpy(step->trial->v_solved, step->to->v,
+               (size_t)step->v_size * sizeof *step->trial->v_solved);
+        if (step->stepper->look == PERPI_LOOK_START && !step->stepper->settles) {
+            perpi_momentum_carry(step->formulation, step->model, step->v_from, step->to->q,
+                                 step->to->v);
+        }
+    }
+    if (correction->project == NULL) {
+        return PERP_OK;
+    }
+    const bool closes = step->attempts.corrections != PERPI_REPAIR_LIMITED;
+    memcpy(correction->q_answer, step->to->q, (size_t)step->q_size * sizeof *step->to->q);
+    memcpy(correction->v_carried, step->to->v, (size_t)step->v_size * sizeof *step->to->v);
+    bool across = false;
+    perp_status status = closes ? perpi_project(step, step->h, &step->report, moves) : PERP_OK;
+    if (status == PERP_OK && *moves > 0) {
+        status = perpi_moved_across(step, step->h, step->deepest, &across);
+    }
+    const bool gains = status == PERP_OK && *moves > 0 &&
+                       perpi_energy_change(step->model, true, correction->q_answer,
+                                           correction->v_carried, step->to->q, step->to->v) > 0.0;
+    if (across || gains) { /* the joints stay open in this step, and their error says so */
+        memcpy(step->to->q, correction->q_answer, (size_t)step->q_size * sizeof *step->to->q);
+        memcpy(step->to->v, correction->v_carried, (size_t)step->v_size * sizeof *step->to->v);
+        *moves = 0;
+    }
+    if (status == PERP_OK && *moves > 0 && !step->stepper->settles) {
+        const perpi_ledger_input in = {.f = step->formulation,
+                                       .model = step->model,
+                                       .contact = step->to->contacts.item,
+                                       .q_end = correction->q_answer,
+                                       .v_state = correction->v_carried,
+                                       .q_final = step->to->q};
+        status = perpi_momentum_restore(&in, &step->momentum_work, step->to->v);
+    }
+    return status;
+}
+
+/* What the records say beside the impulses. */
+static perp_status finish_joints(perpi_step* step)
+{
+    const double h = step->h;
+    const perp_model* model = step->model;
+    for (int32_t i = 0; i < (int32_t)model->joint_count; ++i) {
+        perp_joint_record* r = &step->to->joint[i];
+        double effort;
+        const perp_status status =
+            perpi_joint_motor_effort(model, i, step->from->time, &step->input[i], &effort);
+        if (status != PERP_OK) {
+            return status;
+        }
+        if (effort != 0.0) {
+            r->law[PERPI_LAW_MOTOR] = h * effort;
+        }
+        r->applied = step->input[i].effort;
+        r->target = step->input[i].target;
+        memcpy(r->turns, step->input[i].turns, sizeof r->turns);
+        perpi_joint_count_turns(step->formulation, model, i, h, step->from->q, step->to->q,
+                                step->to->v, r->turns);
+    }
+    return PERP_OK;
+}
+
+/* Joints that are corrected: what they gain in the step, the projection after it takes. Where it does not,
+ * the step is solved again from the plain one, which correct() kept. */
+static perp_status limit_corrected(perpi_step* step)
+{
+    const double h = step->h;
+    double projection = perpi_energy_change(step->model, true, step->correction->q_answer,
+                                            step->correction->v_carried, step->to->q, step->to->v);
+    for (int32_t i = 0; i < (int32_t)step->model->body_count; ++i) { /* of E + (h/2) m g . v */
+        const perpi_body* body = &step->model->body[i];
+        const vec3 change =
+            v3_sub(perpi_state_velocity(step->model, step->to->v, i),
+                   perpi_state_velocity(step->model, step->correction->v_carried, i));
+        projection += body->dofs > 0 ? 0.5 * h * body->mass * v3_dot(body->gravity, change) : 0.0;
+    }
+    bool gains = false, across = false;
+    perp_status status = repair_gains(step, projection, &gains);
+    if (status != PERP_OK || !gains) {
+        return status;
+    }
+    take_back(step);
+    status = limit_repair(step);
+    if (status == PERP_OK) {
+        status = complete_state(step);
+    }
+    if (status == PERP_OK) {
+        status = perpi_moved_across(step, step->h, step->deepest, &across);
+    }
+    return status == PERP_OK && across
+               ? perpi_fail(step->context, PERP_ERROR_SOLVE,
+                            "step %lld (t = %.9g): joints near a singular configuration carry a "
+                            "body through another one; use a smaller step",
+                            (long long)step->from->step + 1, step->from->time)
+               : status;
+}
+
+perp_status perpi_advance_and_correct(perpi_step* step)
+{
+    perp_status status = perpi_step_advance(step);
+    step->attempts.corrections = 0;
+    if (status == PERP_OK && limits_repair(step)) {
+        status = limit_plain(step);
+    }
+    if (status == PERP_OK && step->correction->project != NULL && !step->kept.joints &&
+        step->attempts.corrections == 0) {
+        status = correct(step);
+    }
+    return status;
+}
+
+perp_status perpi_complete_state(perpi_step* step)
+{
+    perp_status status = complete_state(step);
+    if (status == PERP_OK && step->correction->project != NULL && limits_repair(step) &&
+        step->attempts.corrections != PERPI_REPAIR_LIMITED) {
+        status = limit_corrected(step);
+    }
+    return status == PERP_OK ? finish_joints(step) : status;
+}

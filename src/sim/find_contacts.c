@@ -1,0 +1,159 @@
+/* src/sim/find_contacts.c - which contacts take part in a step.
+ *
+ * Feature pairs within reach become contacts by the contact model; then what this step adds to them, leaves
+ * out, and remembers of the last one.
+ */
+#include <string.h>
+
+#include "sim/internal.h"
+#include "step/layers.h"
+
+/* Of the size of a body: points of contacts that are closer than this to a particle are its own. */
+static const double ROUNDING_OF_POINTS = 1e-9;
+
+/* The same features in the same groups as in the round before? Then a larger margin has found
+ * nothing new. */
+static bool same_touches(const perpi_contact_list* list, const perpi_touch* touch, size_t count)
+{
+    if (list->count != count) {
+        return false;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        if (list->item[i].key != perpi_touch_key(&touch[i]) ||
+            (list->item[i].group != 0) != (touch[i].group != 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Size that a gap is compared with: that of the smaller body. */
+static double pair_size(const perp_model* model, const perp_contact* c)
+{
+    const double a = model->body[c->body_a].reach, b = model->body[c->body_b].reach;
+    const double smaller = a < b ? a : b;
+    return smaller > 0.0 && isfinite(smaller) ? smaller : model->length;
+}
+
+/* Steppers without a gap term: only what touches stays. */
+static void drop_open(perpi_step* step)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        const perp_contact* c = &step->to->contacts.item[i];
+        if (c->gap <= step->settings.touch * pair_size(step->model, c) ||
+            perpi_keeps_open(step, c)) {
+            step->to->contacts.item[kept++] = *c;
+        }
+    }
+    step->to->contacts.count = kept;
+}
+
+/* Contacts that the filter leaves out. */
+static void drop_filtered(perpi_step* step)
+{
+    const perpi_closing_list* list = step->filter->closing;
+    perpi_contact_list* contacts = &step->to->contacts;
+    size_t kept = 0;
+    for (size_t i = 0; i < contacts->count; ++i) {
+        bool out = false;
+        const perp_contact* c = &contacts->item[i];
+        for (size_t k = 0; k < list->count; ++k) {
+            const perpi_closing* closing = &list->item[k];
+            /* of a pair in groups all: members that are left would have to hold */
+            out = out || closing->key == c->key ||
+                  (c->group != 0 && c->body_a == closing->body[0] && c->body_b == closing->body[1]);
+        }
+        if (!out) {
+            contacts->item[kept++] = contacts->item[i];
+        }
+    }
+    contacts->count = kept;
+}
+
+static void apply_kept_overlap(perpi_step* step)
+{
+    step->kept.deepest = 0.0;
+    for (size_t i = 0; step->kept.any && i < step->to->contacts.count; ++i) {
+        perp_contact* c = &step->to->contacts.item[i];
+        const bool meant =
+            step->kept.all || (c->body_a == step->kept.body_a && c->body_b == step->kept.body_b);
+        if (meant && c->gap < 0.0 && c->group == 0 && !(c->layer.theta > 0.0)) {
+            step->kept.deepest = -c->gap > step->kept.deepest ? -c->gap : step->kept.deepest;
+            c->gap = 0.0;
+        }
+    }
+}
+
+/* A particle has no arm: what meets it acts where it is, and not where a feature that is looked for ahead of the
+ * step, or an overlap that is kept, has its point. Elsewhere equal and opposite impulses would turn the pair. */
+static void act_on_particles(perpi_step* step)
+{
+    const perp_model* model = step->model;
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        perp_contact* c = &step->to->contacts.item[i];
+        const perpi_body *a = &model->body[c->body_a], *b = &model->body[c->body_b];
+        if (a->dofs == 0 || b->dofs == 0 || !(a->particle || b->particle)) {
+            continue;
+        }
+        const vec3 n = v3_from(c->normal), at = v3_from(c->point);
+        const vec3 own =
+            a->particle ? step->pose[c->body_a].x : v3_madd(step->pose[c->body_b].x, -c->gap, n);
+        const double reach = a->particle ? b->reach : a->reach;
+        const double size = reach > 0.0 && isfinite(reach) ? reach : model->length;
+        if (v3_norm(v3_sub(own, at)) > ROUNDING_OF_POINTS * size) { /* the others keep their bits */
+            v3_to(own, c->point);
+        }
+    }
+}
+
+perp_status perpi_find_contacts(perpi_step* step, bool* same)
+{
+    const perpi_touch* touch;
+    size_t count;
+    const perpi_attempts* a = &step->attempts;
+    const double t = step->from->time, h = step->h;
+    perpi_contact_list* contacts = &step->to->contacts;
+    /* what the last step left overlapping is parted to the side where it was */
+    perp_status status = perpi_remember_sides(step, &step->from->contacts);
+    if (status == PERP_OK) {
+        status = perpi_find_features(step, false, &touch, &count);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    *same = a->rounds > a->first_round && !a->simpler && same_touches(contacts, touch, count);
+    if (*same) {
+        return PERP_OK;
+    }
+    status = perpi_build_contacts(step, t, touch, count, contacts);
+    if (status == PERP_OK && step->stepper->touching) {
+        drop_open(step);
+    }
+    if (status == PERP_OK && step->sides->missing_count > 0) {
+        status = perpi_add_missing(step, t, h, false, contacts);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (step->stepper->touching) {
+        perpi_part_deep(step, h);
+    }
+    if (step->filter->without) {
+        drop_filtered(step);
+    }
+    apply_kept_overlap(step);
+    act_on_particles(step);
+    perpi_offset_gaps(step, h);
+    if (step->filter->closed) {
+        status = perpi_keep_closed(step);
+    }
+    perpi_carry_impulses(&step->from->contacts, contacts); /* the warm start */
+    perpi_set_rolling(step, h);
+    if (step->stepper->layered) {
+        perpi_layers_recall(step->model, step->settings.midpoint, step->from->contacts.item,
+                            (int32_t)step->from->contacts.count, contacts->item,
+                            (int32_t)contacts->count);
+    }
+    return status;
+}

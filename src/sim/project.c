@@ -1,0 +1,287 @@
+/* src/sim/project.c - poses and velocities at the end of a step that the joints allow.
+ *
+ * Source     [W14 algorithm 1]
+ * Departure  the paper ignores contacts here. Position level, where correct_joints.c could not close the joints
+ *            within the step's own laws (links that turn by a radian a step): displacements dq with
+ *                M dq = J' p,  error + J dq = 0,  0 <= p_n perp gap + J_n dq >= 0
+ *            at the pose reached so far, until the error is rounding. Velocity level, always:
+ *                M (v' - v) = J' p,  J_joint v' = 0,  0 <= p_n perp u_n >= 0 at closed contacts,
+ *            limits and taut ropes likewise. Closed is what the step's own impulses hold. What is
+ *            open at the end of the step keeps its speed: the next step stops it, or finds it
+ *            struck at the speed with which it arrives. Contacts act without friction: a friction
+ *            impulse of its own would be invented. What slips by it, by the square of h, is stopped
+ *            by the friction of the next step.
+ */
+#include <string.h>
+
+#include "linalg/dense.h"
+#include "sim/internal.h"
+#include "step/joint_rows.h"
+
+enum { MAX_MOVES = 20 };
+
+bool perpi_row_holds(const perpi_step* step, int32_t constraint)
+{
+    const perpi_formulation* f = step->formulation;
+    const perp_constraint* c = &f->constraint[constraint];
+    const double p = step->p_problem[c->row];
+    if (!(p > 0.0)) {
+        return false;
+    }
+    double W = 0.0;
+    const double* J = f->J + c->jac;
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        if (block < 0) {
+            continue;
+        }
+        const int32_t n = f->dof[block + 1] - f->dof[block];
+        const double* M = f->M;
+        for (int32_t k = 0; k < block; ++k) {
+            M += (f->dof[k + 1] - f->dof[k]) * (f->dof[k + 1] - f->dof[k]);
+        }
+        double L[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX], Y[PERPI_BLOCK_MAX];
+        memcpy(Y, J, (size_t)n * sizeof *Y);
+        if (perpi_chol_factor(n, M, L)) {
+            perpi_chol_solve(n, L, Y);
+            W += perpi_dot(n, J, Y);
+        }
+        J += (size_t)c->rows * (size_t)n;
+    }
+    return W * p > perpi_formulation_speed(f, constraint, 0, step->v_problem) + f->b[c->row];
+}
+
+/* The step's limits and ropes that are open at its end. */
+static void mark_slack(perpi_step* step)
+{
+    const perpi_formulation* f = step->formulation;
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perpi_joint_place* place = &f->place[k];
+        const bool rope =
+            place->slot == 0 && step->model->joint[place->joint].type == PERP_JOINT_ROPE;
+        const int which = rope                                 ? 2
+                          : place->slot == 1 + PERPI_LAW_LOWER ? 0
+                          : place->slot == 1 + PERPI_LAW_UPPER ? 1
+                                                               : -1;
+        if (which >= 0) {
+            step->input[place->joint].slack[which] = !perpi_row_holds(step, f->contact_count + k);
+        }
+    }
+}
+
+/* Only what holds stays in step->correction->closed: contacts with an impulse, and groups with such a member. */
+static void drop_open(perpi_step* step)
+{
+    perpi_contact_list* list = &step->correction->closed;
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; ++i) {
+        const perp_contact* c = &list->item[i];
+        for (size_t k = 0; k < list->count && c->group != 0 && c->impulse[0] > 0.0; ++k) {
+            perp_contact* member = &list->item[k];
+            if (member->group == c->group || member->group == -c->group) {
+                member->impulse[1] = 1.0; /* a mark: there is no friction here */
+            }
+        }
+    }
+    for (size_t i = 0; i < list->count; ++i) {
+        if (list->item[i].impulse[0] > 0.0 || list->item[i].impulse[1] > 0.0) {
+            list->item[kept++] = list->item[i];
+        }
+    }
+    list->count = kept;
+}
+
+/* The step's contacts without friction, with the gaps that its answer leaves. A soft one gives way to
+ * what little the joints ask for. */
+static perp_status close_contacts(perpi_step* step, double h)
+{
+    const perpi_formulation* f = step->formulation;
+    const size_t count = step->to->contacts.count;
+    const perp_status status = perpi_grow(step->context, &step->correction->closed.item,
+                                          &step->correction->closed.capacity, count,
+                                          sizeof *step->correction->closed.item);
+    if (status != PERP_OK) {
+        return status;
+    }
+    step->correction->closed.count = 0;
+    for (size_t i = 0; i < count; ++i) {
+        if (step->to->contacts.item[i].layer.theta > 0.0) {
+            continue;
+        }
+        perp_contact* contact = &step->correction->closed.item[step->correction->closed.count++];
+        *contact = step->to->contacts.item[i];
+        contact->cone = PERP_CONE_NONE;
+        if (!step->settings.no_gap) {
+            contact->drift[0] = 0.0; /* the offset after an impact: part of the gap below */
+        }
+        const double u = perpi_formulation_speed(f, (int32_t)i, 0, step->v_problem) +
+                         f->b[f->constraint[i].row] -
+                         (step->settings.no_gap ? contact->drift[0] : 0.0);
+        /* of a group some may well stay violated */
+        contact->gap = u > 0.0 || contact->group != 0 ? h * u : 0.0;
+        memset(contact->impulse, 0, sizeof contact->impulse);
+        contact->impulse[0] =
+            perpi_row_holds(step, (int32_t)i) ? 1.0 : 0.0; /* only whether, see above */
+    }
+    return PERP_OK;
+}
+
+/* A particle has no arm, so that what meets it acts where it is: at the end of the step it has moved. */
+static void follow_particles(perpi_step* step)
+{
+    const perp_model* model = step->model;
+    for (size_t i = 0; i < step->correction->closed.count; ++i) {
+        perp_contact* c = &step->correction->closed.item[i];
+        const bool a = model->body[c->body_a].particle, b = model->body[c->body_b].particle;
+        if (model->body[c->body_a].dofs == 0 || model->body[c->body_b].dofs == 0 || !(a || b)) {
+            continue;
+        }
+        vec3 at = perpi_state_pose(model, step->to->q, a ? c->body_a : c->body_b).x;
+        at = a ? at : v3_madd(at, -c->gap, v3_from(c->normal));
+        v3_to(at, c->point);
+    }
+}
+
+/* Solves the projection's problem from 0; velocities (or displacements) go to step->correction->v. */
+static perp_status solve(perpi_step* step, perp_report* report, bool* solved)
+{
+    perpi_formulation* f = step->correction->project;
+    perp_status status =
+        perpi_grow(step->context, &step->correction->v, &step->correction->v_capacity,
+                   (size_t)f->problem.dof_count, sizeof *step->correction->v);
+    if (status == PERP_OK) {
+        status = perpi_grow(step->context, &step->correction->p, &step->correction->p_capacity,
+                            (size_t)f->problem.row_count, sizeof *step->correction->p);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    perp_solve_options options = perp_solve_options_default();
+    options.tolerance = step->tolerance;
+    options.cancel = step->cancel;
+    options.user = step->cancel_user;
+    perp_report made;
+    status = perp_contact_solve(step->correction->solver, &f->problem, &options, false,
+                                step->correction->v, step->correction->p, NULL, &made);
+    if (status != PERP_OK) {
+        return status;
+    }
+    report->iterations += made.iterations;
+    if (made.outcome == PERP_OUTCOME_CANCELLED) {
+        return perpi_fail(step->context, PERP_ERROR_CANCELLED, "step %lld (t = %.9g): cancelled",
+                          (long long)step->from->step + 1, step->from->time);
+    }
+    *solved = made.outcome == PERP_OUTCOME_SOLVED;
+    return PERP_OK;
+}
+
+/* Poses of the dynamic bodies by the displacements in v_project; contacts come nearer by them. */
+static void displace(perpi_step* step)
+{
+    const perp_model* model = step->model;
+    const perpi_formulation* f = step->correction->project;
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        if (f->block_of[i] < 0) {
+            continue;
+        }
+        const double* d = step->correction->v + f->dof[f->block_of[i]];
+        const bool particle = model->body[i].particle;
+        perpi_pose pose = perpi_state_pose(model, step->to->q, i);
+        double angle = 0.0;
+        if (model->dimension == 2) {
+            pose.x = v3_add(pose.x, v3(d[0], d[1], 0.0));
+            angle = step->to->q[3 * i + 2] + (particle ? 0.0 : d[2]);
+        } else {
+            pose.x = v3_add(pose.x, v3_from(d));
+            pose.q = particle ? pose.q : q4_unit(q4_mul(q4_exp(v3_from(d + 3)), pose.q));
+        }
+        perpi_state_set_pose(model, step->to->q, i, &pose, angle);
+    }
+    for (size_t i = 0; i < step->correction->closed.count; ++i) {
+        perp_contact* contact = &step->correction->closed.item[i];
+        const double gap =
+            contact->gap + perpi_formulation_speed(f, (int32_t)i, 0, step->correction->v);
+        contact->gap = gap > 0.0 || contact->group != 0 ? gap : 0.0;
+    }
+}
+
+/* What is left of the joints' errors at the poses at hand. */
+static double joint_errors(const perpi_step* step)
+{
+    return perpi_formulation_error(step->formulation, step->model, step->to->q, step->input, NULL);
+}
+
+/* Newton's method: linear in each move, so that it can lead away from where the joints fit (a light body between
+ * two taut ropes). Poses that fit worse than those of the step are not taken. */
+static perp_status take_moves(perpi_step* step, double h, double first, int32_t* moves)
+{
+    if (*moves == 0 || joint_errors(step) <= first) {
+        return PERP_OK;
+    }
+    memcpy(step->to->q, step->correction->q_answer, (size_t)step->q_size * sizeof *step->to->q);
+    *moves = 0;
+    return close_contacts(step, h);
+}
+
+static perp_status move_poses(perpi_step* step, double h, perp_report* report, int32_t* moves)
+{
+    const double first = joint_errors(step);
+    double before = INFINITY;
+    while (*moves < MAX_MOVES) {
+        const double error = joint_errors(step);
+        if (error <= PERPI_CORRECTION_GOAL ||
+            (error <= PERPI_CORRECTION_ENOUGH && error > 0.5 * before)) {
+            return PERP_OK;
+        }
+        before = error;
+        bool solved = false;
+        follow_particles(step);
+        perp_status status = perpi_formulate_other(
+            step->correction->project, step->model, PERPI_PURPOSE_MOVE, 1.0,
+            &(perpi_placed){step->to->q, step->to->v, step->correction->closed.item,
+                            (int32_t)step->correction->closed.count, step->input});
+        for (int32_t i = 0; status == PERP_OK && i < step->correction->project->contact_count;
+             ++i) {
+            step->correction->project->b[step->correction->project->constraint[i].row] =
+                step->correction->closed.item[i].gap;
+        }
+        if (status == PERP_OK) {
+            status = solve(step, report, &solved);
+        }
+        if (status != PERP_OK) {
+            return status;
+        }
+        if (!solved) {
+            break; /* a contact is in the way: the joint stays open, its error says so */
+        }
+        displace(step);
+        *moves += 1;
+    }
+    return take_moves(step, h, first, moves);
+}
+
+perp_status perpi_project(perpi_step* step, double h, perp_report* report, int32_t* moves)
+{
+    perpi_formulation* f = step->correction->project;
+    bool solved = false;
+    perp_status status = close_contacts(step, h);
+    mark_slack(step);
+    if (status == PERP_OK) {
+        status = move_poses(step, h, report, moves);
+    }
+    if (status == PERP_OK) {
+        drop_open(step);
+        follow_particles(step);
+        status = perpi_formulate_other(
+            f, step->model, PERPI_PURPOSE_PROJECT, h,
+            &(perpi_placed){step->to->q, step->to->v, step->correction->closed.item,
+                            (int32_t)step->correction->closed.count, step->input});
+    }
+    if (status == PERP_OK) {
+        status = solve(step, report, &solved);
+    }
+    if (status == PERP_OK && solved) { /* else the velocities that solved the step stand */
+        perpi_formulation_scatter_v(f, step->model, step->correction->v, step->to->v);
+    }
+    return status;
+}

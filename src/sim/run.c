@@ -1,0 +1,123 @@
+/* src/sim/run.c - perp_sim_step: user code, a driver, and the commit of what it found.
+ *
+ * The next state is computed beside the present one (sim->trial), so that a step that fails changes nothing.
+ */
+#include <string.h>
+
+#include "perp/set.h"
+#include "sim/internal.h"
+
+static void copy_array(double* to, const double* from, int32_t n)
+{
+    if (n > 0) {
+        memcpy(to, from, (size_t)n * sizeof *to);
+    }
+}
+
+/* The trial becomes the state. Arrays are copied: pointers to q and v stay valid for the life of a simulation.
+ * The lists of contacts, which may be long, change places. */
+static void commit(perp_sim* sim)
+{
+    const perpi_trial* trial = &sim->trial;
+    perpi_state* state = &sim->state;
+    copy_array(state->q, trial->state.q, sim->work.q_size);
+    copy_array(state->v, trial->state.v, sim->work.v_size);
+    copy_array(state->memory, trial->state.memory, sim->work.s_size);
+    if (sim->model->joint_count > 0) {
+        memcpy(state->joint, trial->state.joint, sim->model->joint_count * sizeof *state->joint);
+    }
+    const perpi_contact_list contacts = state->contacts;
+    state->contacts = trial->state.contacts;
+    sim->trial.state.contacts = contacts;
+    sim->info = trial->info;
+    if (sim->v_solved != NULL) {
+        copy_array(sim->v_solved, trial->v_solved, sim->work.v_size);
+    }
+    perp_ledger_add(&sim->ledger_total, &sim->info.ledger);
+    state->step += 1;
+    state->after_impact = sim->info.kind != PERP_STEP_TIME;
+    state->impacts_in_a_row = sim->info.impacts_in_a_row;
+    if (!state->after_impact) {
+        state->tick += 1;
+        state->h_last = trial->state.h_last;
+        state->time = sim->adaptive ? trial->state.time : perpi_sim_tick_time(sim, state->tick);
+    }
+    if (sim->adaptive) {
+        perpi_adaptive_commit(sim, state->after_impact);
+    }
+}
+
+/* User code is told once about a step, not again after an impact that comes before it. */
+static perp_status announce(perp_sim* sim)
+{
+    perpi_user* user = &sim->user;
+    perp_status status = PERP_OK;
+    if (user->announced) {
+        return PERP_OK;
+    }
+    if (user->on_step != NULL) {
+        status = user->on_step(user->on_step_user, sim);
+    }
+    for (size_t i = 0; status == PERP_OK && i < user->callback_count; ++i) {
+        status = user->callback[i].fn(user->callback[i].user, sim);
+    }
+    return status;
+}
+
+/* What was applied was for the step that is over. */
+static void clear_applied(perp_sim* sim)
+{
+    perpi_step* work = &sim->work;
+    if (work->has_extra) {
+        memset(work->extra, 0, 6 * sim->model->body_count * sizeof *work->extra);
+        work->has_extra = false;
+    }
+    if (sim->model->joint_count > 0) {
+        memset(work->effort, 0, sim->model->joint_count * sizeof *work->effort);
+    }
+}
+
+perp_status perp_sim_step(perp_sim* sim)
+{
+    if (perp_sim_finished(sim)) {
+        return perpi_fail(sim->context, PERP_ERROR_INPUT,
+                          "the simulation has reached its duration (t = %.9g)", sim->state.time);
+    }
+    const double h_next = sim->halves.h_next;
+    perp_status status = announce(sim);
+    if (status == PERP_OK) {
+        status = perp_sim_check_state(sim); /* of poses that were set */
+    }
+    bool failed = status != PERP_OK, unsolved = false;
+    while (!failed) { /* keep_going changes nothing until all else has failed */
+        status =
+            sim->adaptive ? perpi_drive_adaptive(sim, unsolved) : perpi_drive_fixed(sim, unsolved);
+        failed = status != PERP_OK;
+        sim->halves.h_next = failed ? h_next : sim->halves.h_next;
+        if (!failed || unsolved || status != PERP_ERROR_SOLVE || !sim->def.keep_going) {
+            break;
+        }
+        failed = false;
+        unsolved = true;
+    }
+    /* an impact is over at once: what was applied is for the step that follows */
+    sim->user.announced = status == PERP_OK && sim->trial.info.kind != PERP_STEP_TIME;
+    if (!sim->user.announced) {
+        clear_applied(sim);
+    }
+    if (status == PERP_OK) {
+        commit(sim);
+    }
+    return status;
+}
+
+perp_status perp_sim_run(perp_sim* sim)
+{
+    while (!perp_sim_finished(sim)) {
+        const perp_status status = perp_sim_step(sim);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    return PERP_OK;
+}

@@ -1,8 +1,0 @@
-#ifndef PERPI_COMPLIANT_H
-#define PERPI_COMPLIANT_H
-
-#include "step/step.h"
-
-extern const perpi_stepper_ops perpi_stepper_compliant;
-
-#endif

@@ -1,0 +1,97 @@
+/* src/step/find.c - feature pairs and the contacts that they give: one sequence for all who need it. */
+#include <string.h>
+
+#include "step/step.h"
+
+/* Impulses of the same features in another list. */
+void perpi_carry_impulses(const perpi_contact_list* from, perpi_contact_list* to)
+{
+    size_t old = 0;
+    for (size_t i = 0; i < to->count; ++i) {
+        perp_contact* contact = &to->item[i];
+        while (old < from->count && perpi_contact_before(&from->item[old], contact)) {
+            old += 1;
+        }
+        if (old < from->count && from->item[old].key == contact->key) {
+            memcpy(contact->impulse, from->item[old].impulse, sizeof contact->impulse);
+        }
+    }
+}
+
+/* How well a contact tells on which side of each other its bodies are: best if it acts. A member of a group that
+ * does not act need not tell at all: one corner is beyond another face, while the bodies meet at this one. */
+static int tells_side(const perp_contact* c)
+{
+    return c->impulse[0] > 0.0 ? 2 : c->group == 0 ? 1 : 0;
+}
+
+/* Of two contacts that tell equally well: where both are open and idle the bodies meet at the closer one. */
+static bool tells_more(const perp_contact* c, int tells, double gap)
+{
+    return tells == 1 && c->gap >= 0.0 && gap >= 0.0 ? c->gap < gap : c->gap > gap;
+}
+
+/* On which side of each other the pairs of a list are: the normal of the contact of each that tells best. */
+perp_status perpi_remember_sides(perpi_step* step, const perpi_contact_list* list)
+{
+    step->side.count = 0;
+    const perp_status status = perpi_grow(step->context, &step->side.item, &step->side.capacity,
+                                          list->count, sizeof *step->side.item);
+    double most = 0.0;
+    int told = 0;
+    for (size_t i = 0; i < list->count && status == PERP_OK; ++i) {
+        const perp_contact* c = &list->item[i];
+        const int tells = tells_side(c);
+        const perpi_touch_side side = {c->body_a, c->body_b, perpi_key_shape_a(c->key),
+                                       perpi_key_shape_b(c->key), v3_from(c->normal)};
+        perpi_touch_side* last =
+            step->side.count > 0 ? &step->side.item[step->side.count - 1] : NULL;
+        if (last == NULL || last->body_a != side.body_a || last->body_b != side.body_b ||
+            last->shape_a != side.shape_a || last->shape_b != side.shape_b) {
+            step->side.item[step->side.count++] = side;
+            most = c->gap;
+            told = tells;
+        } else if (tells == told ? tells_more(c, tells, most) : tells > told) {
+            *last = side;
+            most = c->gap;
+            told = tells;
+        }
+    }
+    return status;
+}
+
+size_t perpi_exception_of(const perpi_step* step, uint64_t key)
+{
+    const int32_t a = perpi_key_shape_a(key), b = perpi_key_shape_b(key);
+    size_t at = 0;
+    while (at < step->exception.count &&
+           (step->exception.item[at].shape_a != a || step->exception.item[at].shape_b != b)) {
+        ++at;
+    }
+    return at;
+}
+
+void perpi_step_poses(perpi_step* step, const double* q)
+{
+    for (int32_t i = 0; i < (int32_t)step->model->body_count; ++i) {
+        step->pose[i] = perpi_state_pose(step->model, q, i);
+    }
+}
+
+perp_status perpi_find_features(perpi_step* step, bool at_end, const perpi_touch** touch,
+                                size_t* count)
+{
+    perpi_collider_set_sides(step->collider, step->side.item, step->side.count, at_end);
+    const perp_status status =
+        perpi_collide(step->collider, step->pose, step->margin, touch, count);
+    perpi_collider_set_sides(step->collider, NULL, 0, false);
+    return status;
+}
+
+perp_status perpi_build_contacts(perpi_step* step, double t, const perpi_touch* touch, size_t count,
+                                 perpi_contact_list* list)
+{
+    list->count = 0;
+    list->groups = 0;
+    return step->contact_model->build(step->model, &step->rules, t, step->pose, touch, count, list);
+}

@@ -1,0 +1,264 @@
+/* src/step/outer.c - the outer iteration of steps whose laws hold at the end of the step.
+ *
+ * The end is not known before the step is solved. So: solve, formulate the problem at the end that the answer
+ * leads to, and solve again, until the answer satisfies the laws as they are where it leads. Where that goes
+ * slowly or not at all (stiff forces), the answers are mixed (anderson.h). The certificate is that of the last
+ * formulation: what a verifier finds with the recorded end of the step.
+ *
+ * More contacts than determine the impulses (a face that slides on a floor) have many answers, which differ
+ * in the torque of friction and so in the velocities. A solver that is asked for the last digit may return
+ * another one from almost the same problem, and mixing answers of different branches does not converge. So
+ * an iteration that met the tolerance once and lost it again, or that takes long, is a late one: it asks
+ * for less in each solve, which then stays near its first guess, accepts the first residual within the
+ * tolerance, and updates velocities by update_late(). Not while a simpler contact model is left to try.
+ */
+#include <string.h>
+
+#include "step/force_rows.h"
+#include "step/pack.h"
+#include "step/step.h"
+
+enum {
+    MANY_ITERATIONS = 10,
+    MAX_ITERATIONS = 200,
+    STEP_ITERATIONS = 300, /* of all attempts at a step together; */
+    CROWD = 50, /* one with more rows than this for each velocity counts more than once, */
+    SOLVER_ITERATIONS = 100, /* and so does one whose solve takes more iterations */
+    LATE_ITERATIONS = 80,
+    TURN_ITERATIONS = 20,
+};
+/* The residual of the laws at the end of the step at which to stop at once, and at which to stop when another
+ * iteration no longer halves it (after many iterations: the scene's tolerance). */
+static const double GOAL = 1e-12;
+static const double ENOUGH = 1e-10;
+/* Once velocities change by less than this, mixing them only adds its own rounding. */
+static const double STILL = 1e-10;
+/* Answers are mixed from the first round on that leaves more than this part of the certificate; what
+ * goes up and down below the second is the solver's rounding, not slowness. */
+static const double SLOW = 0.2;
+static const double NOISE = 1e-7;
+/* Late iterations: of the scene's tolerance, the part that each solve is asked for. */
+static const double LATE_PART = 0.1;
+/* What a solve leaves open, the next formulation would find again. */
+static double sharp_tolerance(const perpi_step* step)
+{
+    return GOAL < step->tolerance ? GOAL : step->tolerance;
+}
+
+/* The contacts at the end of the step, with the impulses of the iteration before. */
+static perp_status find_contacts_at_end(perpi_step* step)
+{
+    const perpi_touch* touch;
+    size_t count;
+    perpi_contact_list* list = &step->outer.contacts;
+    perpi_step_poses(step, step->to->q);
+    perp_status status = perpi_find_features(step, true, &touch, &count);
+    if (status == PERP_OK) {
+        status = perpi_build_contacts(step, step->from->time + step->h, touch, count, list);
+    }
+    if (status == PERP_OK) {
+        status = step->add_at_end(step, list);
+    }
+    perpi_step_poses(step, step->from->q);
+    if (status != PERP_OK) {
+        return status;
+    }
+    perpi_carry_impulses(&step->to->contacts, list);
+    const perpi_contact_list before = step->to->contacts;
+    step->to->contacts = *list;
+    *list = before;
+    return PERP_OK;
+}
+
+/* The problem at the end that the last answer led to, and how well that answer satisfies it. */
+static perp_status formulate_at_end(perpi_step* step)
+{
+    perpi_formulation* f = step->formulation;
+    perpi_forces_remember(f, step->model, step->h, step->v_problem, step->p_problem,
+                          step->from->memory, step->to->memory);
+    perp_status status = perpi_step_advance(step);
+    if (status == PERP_OK && step->stepper->look == PERPI_LOOK_GEOMETRY) {
+        status = find_contacts_at_end(step);
+    }
+    perpi_step_input in = perpi_step_inputs(step);
+    in.q_end = step->to->q;
+    in.v_end = step->to->v;
+    if (status == PERP_OK) {
+        status = step->stepper->formulate(f, &in);
+    }
+    if (status == PERP_OK) {
+        status = perpi_step_room(step, f);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(step->context, &step->outer.check, &step->outer.check_capacity,
+                            perp_contact_residual_work(&f->problem), sizeof(double));
+    }
+    if (status == PERP_OK) {
+        const perpi_point answer = {.v = step->to->v,
+                                    .contact = step->to->contacts.item,
+                                    .joint = step->to->joint,
+                                    .memory = step->to->memory,
+                                    .v_start = step->from->v};
+        perpi_pack(f, step->model, &answer, step->v_problem, step->p_problem);
+        step->residual = perp_contact_check_residual(&f->problem, step->v_problem, step->p_problem,
+                                                     step->outer.check);
+    }
+    return status;
+}
+
+/* Whether the last solve left the velocities that it was formulated at, but for rounding. */
+static bool moves_little(const perpi_step* step)
+{
+    double change = 0.0, size = 0.0;
+    for (int32_t i = 0; i < step->v_size; ++i) {
+        const double w = step->outer.anderson.weight[i],
+                     d = w * (step->to->v[i] - step->outer.v[i]);
+        change += d * d;
+        size += w * step->to->v[i] * (w * step->to->v[i]);
+    }
+    return change <= STILL * STILL * size;
+}
+
+/* Whether contacts are left that could have a simpler model. */
+static bool can_fall_back(const perpi_step* step)
+{
+    if (step->formulation->problem.group_count > 0) {
+        return true;
+    }
+    if (step->stepper->look != PERPI_LOOK_GEOMETRY || !step->contact_model->groups) {
+        return false;
+    }
+    for (size_t i = 0; i < step->to->contacts.count; ++i) {
+        const size_t at = perpi_exception_of(step, step->to->contacts.item[i].key);
+        if (at == step->exception.count || step->exception.item[at].rule != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The velocities that a late iteration (below) formulates the problem at next. late: iterations since it
+ * became one. The three rules take turns: the answer itself, which converges where the end of the step
+ * depends weakly on it; part of the way to it, where contacts alternate between features; mixing from
+ * scratch, where forces are stiff or bodies turn far in a step. */
+static void update_late(perpi_step* step, int32_t late)
+{
+    const int32_t turn = late / TURN_ITERATIONS;
+    if (late % TURN_ITERATIONS == 0) {
+        perpi_anderson_forget(&step->outer.anderson);
+    }
+    if (turn % 3 == 1) {
+        const double part = turn == 1 ? 0.5 : 0.25;
+        for (int32_t i = 0; i < step->v_size; ++i) {
+            step->to->v[i] = step->outer.v[i] + part * (step->to->v[i] - step->outer.v[i]);
+        }
+    } else if (turn % 3 == 2 && !moves_little(step)) {
+        perpi_anderson_next(&step->outer.anderson, step->outer.v, step->to->v, step->to->v);
+    }
+}
+
+/* How the iteration goes. */
+typedef struct progress {
+    double before, least; /* residuals: of the last iteration, of the best */
+    bool slow;            /* answers are mixed */
+    bool plain, still;    /* iterations without mixing are of use; the last one changed nothing */
+    int32_t late;         /* the first late iteration; 0: none yet */
+} progress;
+
+static perp_status refuse(perpi_step* step)
+{
+    const perp_contact_residual* r = &step->residual;
+    char where[256];
+    perpi_step_name_worst(step, true, where);
+    return perpi_fail(
+        step->context, PERP_ERROR_SOLVE,
+        "step %lld (t = %.9g): the laws at the end of the step do not hold after %d iterations "
+        "(residual %.3g: dynamics %.1e, normal %.1e, friction %.1e, joints %.1e%s); a smaller step "
+        "may help",
+        (long long)step->from->step + 1, step->from->time, (int)step->outer.iterations, r->worst,
+        r->dynamics, r->normal, r->friction, r->joints, where);
+}
+
+/* Whether the answer at hand satisfies the laws where it leads. */
+static bool converged(const perpi_step* step, progress* x)
+{
+    const int32_t i = step->outer.iterations;
+    const double worst = step->residual.worst;
+    const double enough = i < MANY_ITERATIONS ? ENOUGH : step->tolerance;
+    if (x->late == 0 && (i >= LATE_ITERATIONS || (i >= MANY_ITERATIONS && x->least <= enough)) &&
+        !can_fall_back(step)) {
+        x->late = i;
+    }
+    x->least = worst < x->least ? worst : x->least;
+    return worst <= GOAL || (worst <= enough && (x->late > 0 || worst > 0.5 * x->before));
+}
+
+/* Solves the problem at the end, and chooses the velocities to formulate the next one at. */
+static perp_status iterate(perpi_step* step, progress* x)
+{
+    perpi_outer* outer = &step->outer;
+    const double worst = step->residual.worst;
+    x->slow = x->slow || (worst > SLOW * x->before && worst > NOISE);
+    x->plain = x->plain && !(x->still && worst > x->before);
+    x->before = worst;
+    memcpy(outer->v, step->to->v, (size_t)step->v_size * sizeof *outer->v);
+    const int32_t iterations = step->report.iterations;
+    const double part = LATE_PART * step->tolerance, goal = sharp_tolerance(step);
+    const perp_status status = perpi_step_solve_to(step, x->late > 0 && part > goal ? part : goal);
+    outer->spent += step->report.iterations / SOLVER_ITERATIONS;
+    step->report.iterations += iterations;
+    if (status != PERP_OK) {
+        return status;
+    }
+    x->still = x->plain && moves_little(step);
+    if (x->late > 0) {
+        update_late(step, outer->iterations - x->late);
+    } else if (x->slow && !x->still) {
+        perpi_anderson_next(&outer->anderson, outer->v, step->to->v, step->to->v);
+    }
+    return PERP_OK;
+}
+
+static perp_status iterate_to_end(perpi_step* step)
+{
+    const perp_contact_problem* P = &step->formulation->problem;
+    perpi_outer* outer = &step->outer;
+    progress x = {.before = INFINITY, .least = INFINITY, .plain = true};
+    perpi_anderson_forget(&outer->anderson);
+    for (outer->iterations = 1;; outer->iterations += 1) {
+        perp_status status = formulate_at_end(step);
+        if (status != PERP_OK) {
+            return status;
+        }
+        step->report.residual = step->residual.worst;
+        if (converged(step, &x)) {
+            step->report.outcome = PERP_OUTCOME_SOLVED;
+            return PERP_OK;
+        }
+        outer->spent += 1 + P->row_count / (CROWD * (P->dof_count > 0 ? P->dof_count : 1));
+        if (outer->iterations == MAX_ITERATIONS || outer->spent >= STEP_ITERATIONS) {
+            break;
+        }
+        status = iterate(step, &x);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
+    const bool within = step->residual.worst <= step->tolerance;
+    step->report.outcome = within ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_MAX_ITER;
+    return within || step->accept_unsolved ? PERP_OK : refuse(step); /* groups may fall back */
+}
+
+perp_status perpi_solve_at_end(perpi_step* step)
+{
+    const perpi_step_input in = perpi_step_inputs(step);
+    perp_status status = perpi_step_formulate(step, &in, step->from->v);
+    if (status == PERP_OK) {
+        status = perpi_step_solve_to(step, sharp_tolerance(step));
+    }
+    if (status == PERP_OK && step->stepper->look == PERPI_LOOK_GEOMETRY) {
+        /* the end of the step is on the side of its start */
+        status = perpi_remember_sides(step, &step->to->contacts);
+    }
+    return status == PERP_OK ? iterate_to_end(step) : status;
+}

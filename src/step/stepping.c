@@ -1,0 +1,117 @@
+/* src/step/stepping.c - what steppers share: input, formulation, answer, advance. */
+#include <string.h>
+
+#include "step/pack.h"
+#include "step/step.h"
+
+/* A sharper tolerance than the scene's is missed without harm up to here. */
+static const double ENOUGH = 1e-10;
+
+perpi_step_input perpi_step_inputs(const perpi_step* step)
+{
+    return (perpi_step_input){.model = step->model,
+                              .t = step->from->time,
+                              .h = step->h,
+                              .q = step->q_from,
+                              .v = step->v_from,
+                              .extra = step->has_extra ? step->extra : NULL,
+                              .contact = step->to->contacts.item,
+                              .contact_count = (int32_t)step->to->contacts.count,
+                              .joint = step->input,
+                              .s = step->from->memory,
+                              .q_end = step->q_from,
+                              .v_end = step->v_from,
+                              .settings = &step->settings};
+}
+
+perp_status perpi_step_room(perpi_step* step, const perpi_formulation* f)
+{
+    const perp_status status = perpi_grow(step->context, &step->v_problem, &step->v_capacity,
+                                          (size_t)f->problem.dof_count, sizeof(double));
+    return status != PERP_OK ? status
+                             : perpi_grow(step->context, &step->p_problem, &step->p_capacity,
+                                          (size_t)f->problem.row_count, sizeof(double));
+}
+
+perp_status perpi_step_formulate(perpi_step* step, const perpi_step_input* in, const double* v)
+{
+    perpi_formulation* f = step->formulation;
+    perp_status status = step->stepper->formulate(f, in);
+    if (status == PERP_OK) {
+        status = perpi_step_room(step, f);
+    }
+    if (status == PERP_OK) {
+        step->has_problem = true;
+        const perpi_point guess = {.v = v,
+                                   .contact = step->to->contacts.item,
+                                   .joint = step->from->joint,
+                                   .memory = step->from->memory,
+                                   .v_start = step->from->v};
+        perpi_pack(f, step->model, &guess, step->v_problem, step->p_problem);
+    }
+    return status;
+}
+
+perp_solve_options perpi_step_options(const perpi_step* step, double tolerance)
+{
+    perp_solve_options options = perp_solve_options_default();
+    options.tolerance = tolerance;
+    options.enough = tolerance < ENOUGH && ENOUGH < step->tolerance ? ENOUGH : 0.0;
+    options.cancel = step->cancel;
+    options.user = step->cancel_user;
+    return options;
+}
+
+void perpi_step_take_velocities(perpi_step* step)
+{
+    memcpy(step->to->v, step->from->v, (size_t)step->v_size * sizeof *step->to->v);
+    perpi_formulation_scatter_v(step->formulation, step->model, step->v_problem, step->to->v);
+}
+
+perp_status perpi_step_accept(perpi_step* step, double tolerance)
+{
+    perpi_formulation* f = step->formulation;
+    perp_report* report = &step->report;
+    if (tolerance < step->tolerance && report->outcome != PERP_OUTCOME_CANCELLED &&
+        step->residual.worst <= step->tolerance) {
+        report->outcome = PERP_OUTCOME_SOLVED;
+    }
+    perpi_unpack(f, step->model, step->v_problem, step->p_problem, step->to->contacts.item,
+                 step->to->joint);
+    /* asked again: the residual check may have passed the point that a cancelled method left behind */
+    const bool cancelled = step->cancel != NULL && step->cancel(step->cancel_user);
+    if (report->outcome == PERP_OUTCOME_CANCELLED || cancelled) {
+        return perpi_fail(step->context, PERP_ERROR_CANCELLED, "step %lld (t = %.9g): cancelled",
+                          (long long)step->from->step + 1, step->from->time);
+    }
+    if (report->outcome != PERP_OUTCOME_SOLVED && !step->accept_unsolved) {
+        return perpi_step_diagnose(step);
+    }
+    for (int32_t i = 0; i < f->problem.dof_count; ++i) {
+        if (!isfinite(step->v_problem[i])) {
+            return perpi_step_diagnose(step); /* not even keep_going takes this */
+        }
+    }
+    perpi_step_take_velocities(step);
+    return PERP_OK;
+}
+
+perp_status perpi_step_solve_to(perpi_step* step, double tolerance)
+{
+    const perp_solve_options options = perpi_step_options(step, tolerance);
+    const perp_status status =
+        perp_contact_solve(step->solver, &step->formulation->problem, &options, true,
+                           step->v_problem, step->p_problem, &step->residual, &step->report);
+    return status == PERP_OK ? perpi_step_accept(step, tolerance) : status;
+}
+
+perp_status perpi_step_advance(perpi_step* step)
+{
+    const double* offset = perpi_step_offset(step);
+    memcpy(step->to->q, step->q_from, (size_t)step->q_size * sizeof *step->to->q);
+    if (offset != NULL) {
+        perpi_displace(step->model, offset, false, step->to->q);
+    }
+    const perpi_step_input in = perpi_step_inputs(step);
+    return step->stepper->advance(&in, step->to->q, step->to->v);
+}
