@@ -88,7 +88,7 @@ static row measure(perp_context* context, size_t n)
     }
 
     row r = {.n = n, .broad_us = INFINITY, .all_us = INFINITY};
-    const perpi_touch* touch = NULL;
+    const perpi_candidate* candidate = NULL;
     const int repeats = n < 10000 ? 20 : 5;
     for (int k = 0; k < repeats; ++k) {
         broad.item_count = n;
@@ -102,7 +102,7 @@ static row measure(perp_context* context, size_t n)
         require(perpi_broad_find(&broad), context);
         require(perpi_broad_sort(&broad, n, n), context);
         const double t1 = now();
-        require(perpi_collide(collider, pose, margin, &touch, &r.contacts), context);
+        require(perpi_collide(collider, pose, margin, &candidate, &r.contacts), context);
         const double t2 = now();
         r.broad_us = 1e6 * (t1 - t0) < r.broad_us ? 1e6 * (t1 - t0) : r.broad_us;
         r.all_us = 1e6 * (t2 - t1) < r.all_us ? 1e6 * (t2 - t1) : r.all_us;

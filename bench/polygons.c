@@ -50,7 +50,7 @@ static perp_shape_def ellipse(double* v, int n, double rx, double ry, double jit
 }
 
 /* Microseconds to find the features of two polygons that touch; *touches: how many. */
-static double time_pair(perp_context* context, int n, size_t* touches)
+static double time_pair(perp_context* context, int n, size_t* candidates)
 {
     double v[2 * PERP_POLYGON_LIMIT];
     perpi_shape a, b;
@@ -58,7 +58,7 @@ static double time_pair(perp_context* context, int n, size_t* touches)
     require(perpi_shape_make(context, &def, 2, &a), context);
     def = ellipse(v, n, 1.0, 0.7, 0.0);
     require(perpi_shape_make(context, &def, 2, &b), context);
-    perpi_touch_list list = {.context = context, .rule = &perpi_rule_peg};
+    perpi_candidate_list list = {.context = context, .rule = &perpi_rule_peg};
     bool flipped;
     const perpi_pair_fn find = perpi_pair_find(true, a.type, b.type, &flipped);
     const perpi_pose pa = {v3(0, 0, 0), q4_identity(), m3_identity()};
@@ -73,7 +73,7 @@ static double time_pair(perp_context* context, int n, size_t* touches)
         }
         best = fmin(best, (table_seconds() - begin) / 200);
     }
-    *touches = list.count;
+    *candidates = list.count;
     perpi_free(context, list.item);
     perpi_shape_free(context, &a);
     perpi_shape_free(context, &b);
@@ -85,8 +85,8 @@ static void growth(table* t, perp_context* context)
     double sx = 0, sy = 0, sxx = 0, sxy = 0;
     int count = 0;
     for (int n = 8; n <= 1000; n = n < 512 ? 2 * n : n == 512 ? 1000 : 1001) {
-        size_t touches;
-        const double us = time_pair(context, n, &touches);
+        size_t candidates;
+        const double us = time_pair(context, n, &candidates);
         char name[64];
         snprintf(name, sizeof name, "features of two polygons with %d vertices", n);
         table_add(t, name, us, "us");

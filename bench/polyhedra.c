@@ -69,7 +69,7 @@ static perpi_pose touching(perp_context* context, perpi_pair_fn find, const perp
     const vec3 way = v3_unit(v3(uniform(-1, 1), uniform(-1, 1), uniform(-1, 1)));
     const quat q = q4_exp(v3(uniform(-3, 3), uniform(-3, 3), uniform(-3, 3)));
     perpi_pose pose = {v3_scale(3.0, way), q, q4_matrix(q)};
-    perpi_touch_list probe = {.context = context, .rule = &perpi_rule_peg, .turn = INFINITY};
+    perpi_candidate_list probe = {.context = context, .rule = &perpi_rule_peg, .turn = INFINITY};
     double lo = 1.5, hi = 2.1;
     for (int k = 0; k < 16; ++k) {
         pose.x = v3_scale(0.5 * (lo + hi), way);
@@ -87,10 +87,10 @@ static perpi_pose touching(perp_context* context, perpi_pair_fn find, const perp
 }
 
 /* Microseconds to find the features of two bodies that touch; *touches: how many. */
-static double time_pair(perp_context* context, int n, double* touches)
+static double time_pair(perp_context* context, int n, double* candidates)
 {
     perpi_shape a = make_round(context, n, 1.0, 1.0), b = make_round(context, n, 0.8, 1.0);
-    perpi_touch_list list = {.context = context, .rule = &perpi_rule_peg, .turn = 0.005};
+    perpi_candidate_list list = {.context = context, .rule = &perpi_rule_peg, .turn = 0.005};
     bool flipped;
     const perpi_pair_fn find = perpi_pair_find(true, a.type, b.type, &flipped);
     const perpi_pose pose_a = {v3(0, 0, 0), q4_identity(), m3_identity()};
@@ -109,7 +109,7 @@ static double time_pair(perp_context* context, int n, double* touches)
             found += (double)list.count;
         }
         best = fmin(best, (table_seconds() - begin) / (10 * POSES));
-        *touches = found / (10 * POSES);
+        *candidates = found / (10 * POSES);
     }
     perpi_free(context, list.item);
     perpi_shape_free(context, &a);
@@ -123,13 +123,13 @@ static void growth(table* t, perp_context* context)
     const int n = (int)(sizeof count / sizeof count[0]);
     double sx = 0, sy = 0, sxx = 0, sxy = 0;
     for (int i = 0; i < n; ++i) {
-        double touches;
-        const double us = time_pair(context, count[i], &touches);
+        double candidates;
+        const double us = time_pair(context, count[i], &candidates);
         char name[64];
         snprintf(name, sizeof name, "features of two bodies with %d vertices", count[i]);
         table_add(t, name, us, "us");
         snprintf(name, sizeof name, "  found, on average");
-        table_add(t, name, touches, "");
+        table_add(t, name, candidates, "");
         const double x = log(count[i]), y = log(us);
         sx += x;
         sy += y;

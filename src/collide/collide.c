@@ -30,15 +30,15 @@ struct perpi_collider {
     answer* cache;
     size_t cache_mask;
     size_t candidates;
-    const perpi_touch_rule* rule;
-    const perpi_touch_exception* exception;
+    const perpi_candidate_rule* rule;
+    const perpi_candidate_exception* exception;
     size_t exception_count;
     const perpi_turn* turn; /* per body, or NULL */
     int32_t spins;
-    const perpi_touch_side* side; /* of pairs, or NULL */
+    const perpi_candidate_side* side; /* of pairs, or NULL */
     size_t side_count, side_next;
     bool side_always;
-    perpi_touch_list list;
+    perpi_candidate_list list;
 };
 
 perp_status perpi_collider_create(perp_context* context, const perp_model* model,
@@ -101,8 +101,8 @@ void perpi_collider_destroy(perpi_collider* collider)
     perpi_free(context, collider);
 }
 
-void perpi_collider_set_rule(perpi_collider* collider, const perpi_touch_rule* rule,
-                             const perpi_touch_exception* exception, size_t count)
+void perpi_collider_set_rule(perpi_collider* collider, const perpi_candidate_rule* rule,
+                             const perpi_candidate_exception* exception, size_t count)
 {
     collider->rule = rule;
     collider->exception = exception;
@@ -115,8 +115,8 @@ void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn, i
     collider->spins = count;
 }
 
-void perpi_collider_set_sides(perpi_collider* collider, const perpi_touch_side* side, size_t count,
-                              bool always)
+void perpi_collider_set_sides(perpi_collider* collider, const perpi_candidate_side* side,
+                              size_t count, bool always)
 {
     collider->side = side;
     collider->side_count = side != NULL ? count : 0;
@@ -238,10 +238,10 @@ bool perpi_collider_allows(perpi_collider* collider, int32_t a, int32_t b)
     return may_collide(collider, a, b);
 }
 
-static void sort_features(perpi_touch* item, size_t count)
+static void sort_features(perpi_candidate* item, size_t count)
 {
     for (size_t i = 1; i < count; ++i) {
-        const perpi_touch t = item[i];
+        const perpi_candidate t = item[i];
         size_t k = i;
         for (; k > 0 && item[k - 1].feature > t.feature; --k) {
             item[k] = item[k - 1];
@@ -250,7 +250,7 @@ static void sort_features(perpi_touch* item, size_t count)
     }
 }
 
-static const perpi_touch_rule* rule_of(const perpi_collider* c, const perpi_broad_pair* pair)
+static const perpi_candidate_rule* rule_of(const perpi_collider* c, const perpi_broad_pair* pair)
 {
     for (size_t i = 0; i < c->exception_count; ++i) {
         if (c->exception[i].shape_a == pair->shape_a && c->exception[i].shape_b == pair->shape_b) {
@@ -272,7 +272,7 @@ static double patch_of(const perpi_collider* c, const perpi_broad_pair* pair)
 }
 
 /* Unless it is there already, about. */
-static void add_spin(perpi_touch_list* list, vec3 spin)
+static void add_spin(perpi_candidate_list* list, vec3 spin)
 {
     for (int32_t i = 0; i < list->spins; ++i) {
         const vec3 off = v3_sub(spin, list->spin[i]);
@@ -284,10 +284,10 @@ static void add_spin(perpi_touch_list* list, vec3 spin)
 }
 
 /* The known side of the pair; pairs come in the order of the sides. */
-static const perpi_touch_side* side_of(perpi_collider* c, const perpi_broad_pair* p)
+static const perpi_candidate_side* side_of(perpi_collider* c, const perpi_broad_pair* p)
 {
     while (c->side_next < c->side_count) {
-        const perpi_touch_side* s = &c->side[c->side_next];
+        const perpi_candidate_side* s = &c->side[c->side_next];
         const bool before = s->body_a != p->body_a     ? s->body_a < p->body_a
                             : s->body_b != p->body_b   ? s->body_b < p->body_b
                             : s->shape_a != p->shape_a ? s->shape_a < p->shape_a
@@ -304,15 +304,15 @@ static const perpi_touch_side* side_of(perpi_collider* c, const perpi_broad_pair
 
 /* Whether the touches found tell of another side than the pair belongs to: what overlaps would be pushed
  * out there. Of a pair that is apart only if it cannot have gone round. */
-static bool on_wrong_side(const perpi_collider* c, const perpi_touch_side* side, size_t first)
+static bool on_wrong_side(const perpi_collider* c, const perpi_candidate_side* side, size_t first)
 {
-    const perpi_touch* worst = NULL; /* the most open of the group that is least so */
-    const perpi_touch* open = NULL;  /* the most open of all */
+    const perpi_candidate* worst = NULL; /* the most open of the group that is least so */
+    const perpi_candidate* open = NULL;  /* the most open of all */
     for (size_t i = first; i < c->list.count; ++i) {
         open = open == NULL || c->list.item[i].gap > open->gap ? &c->list.item[i] : open;
-        const perpi_touch* most = &c->list.item[i];
+        const perpi_candidate* most = &c->list.item[i];
         for (size_t k = first; most->group != 0 && k < c->list.count; ++k) {
-            const perpi_touch* t = &c->list.item[k];
+            const perpi_candidate* t = &c->list.item[k];
             most = t->group == most->group && t->gap > most->gap ? t : most;
         }
         worst = worst == NULL || most->gap < worst->gap ? most : worst;
@@ -330,9 +330,9 @@ static bool on_wrong_side(const perpi_collider* c, const perpi_touch_side* side,
 static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const double* margin)
 {
     const perpi_shape* shape = c->model->shape;
-    perpi_touch_list* list = &c->list;
+    perpi_candidate_list* list = &c->list;
     bool flipped = false;
-    const perpi_touch_rule* rule = rule_of(c, pair);
+    const perpi_candidate_rule* rule = rule_of(c, pair);
     const bool overlap_only = rule != NULL && rule->overlap_only;
     list->rule = overlap_only ? NULL : rule;
     list->group = 0;
@@ -367,7 +367,7 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
         patch > 0.0 ? perpi_patch_find(&shape[one], &c->pose[one], &shape[two], &c->pose[two],
                                        patch, owner, reach, list)
                     : find(&shape[one], &c->pose[one], &shape[two], &c->pose[two], reach, list);
-    const perpi_touch_side* side = c->side_count > 0 ? side_of(c, pair) : NULL;
+    const perpi_candidate_side* side = c->side_count > 0 ? side_of(c, pair) : NULL;
     if (status == PERP_OK && side != NULL && !(patch > 0.0) && on_wrong_side(c, side, first)) {
         bool other;
         const perpi_pair_fn sided =
@@ -399,7 +399,7 @@ static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const
 }
 
 perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, const double* margin,
-                          const perpi_touch** touch, size_t* count)
+                          const perpi_candidate** candidate, size_t* count)
 {
     perpi_collider* c = collider;
     c->broad.pair_count = 0;
@@ -427,7 +427,7 @@ perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, cons
     if (status != PERP_OK) {
         return status;
     }
-    *touch = c->list.item;
+    *candidate = c->list.item;
     *count = c->list.count;
     return PERP_OK;
 }

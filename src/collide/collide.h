@@ -15,7 +15,7 @@ struct perpi_polyhedron_answer; /* polyhedron.h */
 
 /* What a contact model asks of the collider; NULL: each pair of features within reach for itself. Shapes
  * without corners or rims have no choice among themselves and with planes. */
-typedef struct perpi_touch_rule {
+typedef struct perpi_candidate_rule {
     bool overlap_only; /* only pairs of features with a negative gap, and no groups */
     /* Groups, of which one member must hold: */
     double near; /* features of polytopes matter within so many margins of each other */
@@ -23,10 +23,10 @@ typedef struct perpi_touch_rule {
     /* The touches that the near features of two polytopes give; best: the most open pair. */
     perp_status (*polygons)(struct perpi_polygon_meeting* m, const struct perpi_feature_pair* best);
     perp_status (*polyhedra)(struct perpi_polyhedron_answer* a);
-} perpi_touch_rule;
+} perpi_candidate_rule;
 
 /* Two features within reach. normal points from A onto B, gap = normal . (point_b - point_a). */
-typedef struct perpi_touch {
+typedef struct perpi_candidate {
     int32_t body_a, body_b;   /* body_a < body_b */
     int32_t shape_a, shape_b; /* indices into model->shape */
     uint32_t feature;         /* names the pair of features, unique within the pair of shapes */
@@ -35,7 +35,7 @@ typedef struct perpi_touch {
     double gap;
     int32_t group;  /* of this pair of shapes; 0: stands alone */
     bool secondary; /* lends its geometry to the group, but never pushes */
-} perpi_touch;
+} perpi_candidate;
 
 /* The pair of features by one number, the same from step to step; touches are sorted by it. Holds
  * 2^20 shapes and 2^24 features a pair. */
@@ -44,9 +44,9 @@ static inline uint64_t perpi_key_of(int32_t shape_a, int32_t shape_b, uint32_t f
     return (uint64_t)shape_a << 44 | (uint64_t)shape_b << 24 | feature;
 }
 
-static inline uint64_t perpi_touch_key(const perpi_touch* touch)
+static inline uint64_t perpi_candidate_key(const perpi_candidate* candidate)
 {
-    return perpi_key_of(touch->shape_a, touch->shape_b, touch->feature);
+    return perpi_key_of(candidate->shape_a, candidate->shape_b, candidate->feature);
 }
 
 /* The shapes that a key was made of; and whether two keys are of the same two shapes. */
@@ -68,13 +68,13 @@ static inline bool perpi_key_same_shapes(uint64_t key, uint64_t other)
 enum { PERPI_SPINS = 6 };
 
 /* Where a pair routine puts what it finds. */
-typedef struct perpi_touch_list {
+typedef struct perpi_candidate_list {
     perp_context* context;
-    perpi_touch* item;
+    perpi_candidate* item;
     size_t count, capacity;
-    /* set by the caller for the pair at hand; perpi_touch_add copies them in */
+    /* set by the caller for the pair at hand; perpi_candidate_add copies them in */
     int32_t body_a, body_b, shape_a, shape_b;
-    const perpi_touch_rule* rule; /* with groups, or NULL */
+    const perpi_candidate_rule* rule; /* with groups, or NULL */
     /* how the second may have turned against the first at the end of the step (world; none: not at
      * all), and by how much each of these can be wrong (INFINITY: not known) */
     vec3 spin[PERPI_SPINS];
@@ -90,33 +90,33 @@ typedef struct perpi_touch_list {
         deepest; /* overlap of polyhedra so far: touches tell of the end of the step, this does not */
     int32_t crowded; /* pairs so far that PEG had no room for, and that have plain rows instead */
     bool flipped;    /* the routine sees the shapes in the other order: swap on the way in */
-} perpi_touch_list;
+} perpi_candidate_list;
 
 /* point_a, point_b, normal as the routine sees its first and second shape. */
-PERP_NODISCARD perp_status perpi_touch_add(perpi_touch_list* list, uint32_t feature, vec3 point_a,
-                                           vec3 point_b, vec3 normal, double gap);
+PERP_NODISCARD perp_status perpi_candidate_add(perpi_candidate_list* list, uint32_t feature,
+                                               vec3 point_a, vec3 point_b, vec3 normal, double gap);
 
 /* The first number from `feature` on that no touch of the pair at hand has yet. */
-uint32_t perpi_touch_unused(const perpi_touch_list* list, uint32_t feature);
+uint32_t perpi_candidate_unused(const perpi_candidate_list* list, uint32_t feature);
 
 /* Finds the feature pairs of shapes a and b (world poses) with gap <= margin. A pair that overlaps
  * is found at any depth, with a negative gap along the direction of least penetration. */
 typedef perp_status (*perpi_pair_fn)(const perpi_shape* a, const perpi_pose* pose_a,
                                      const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                     perpi_touch_list* list);
+                                     perpi_candidate_list* list);
 
 /* A pair of shapes for which the collider's rule does not hold in the next call. */
-typedef struct perpi_touch_exception {
+typedef struct perpi_candidate_exception {
     int32_t shape_a, shape_b; /* shape_a < shape_b or as the touches of the pair have them */
-    const perpi_touch_rule* rule;
-} perpi_touch_exception;
+    const perpi_candidate_rule* rule;
+} perpi_candidate_exception;
 
 /* On which side of each other a pair of shapes was when last seen apart: the normal from A onto B. Sorted as
  * the pairs are: by bodies, then by shapes. */
-typedef struct perpi_touch_side {
+typedef struct perpi_candidate_side {
     int32_t body_a, body_b, shape_a, shape_b;
     vec3 normal;
-} perpi_touch_side;
+} perpi_candidate_side;
 
 /* The routine for a pair whose side is known; NULL: there is none. */
 perpi_pair_fn perpi_pair_sided(perp_shape_type a, perp_shape_type b, bool* flipped);
@@ -133,13 +133,13 @@ PERP_NODISCARD perp_status perpi_collider_create(perp_context* context, const pe
                                                  perpi_collider** collider);
 void perpi_collider_destroy(perpi_collider* collider);
 /* NULL unless set. exceptions are read during perpi_collide; NULL: none. */
-void perpi_collider_set_rule(perpi_collider* collider, const perpi_touch_rule* rule,
-                             const perpi_touch_exception* exception, size_t count);
+void perpi_collider_set_rule(perpi_collider* collider, const perpi_candidate_rule* rule,
+                             const perpi_candidate_exception* exception, size_t count);
 
 /* Read during perpi_collide; NULL, as at first: nothing is known. A pair that overlaps is parted towards its
  * side; with `always` a pair is also found if it has come out behind. */
-void perpi_collider_set_sides(perpi_collider* collider, const perpi_touch_side* side, size_t count,
-                              bool always);
+void perpi_collider_set_sides(perpi_collider* collider, const perpi_candidate_side* side,
+                              size_t count, bool always);
 
 /* How a body may turn in the step: rotation vectors, of which it is one, and by how much it can be off. */
 typedef struct perpi_turn {
@@ -154,7 +154,7 @@ void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn, i
  * Pairs that may not collide (model) and pairs of bodies that cannot move each other (both not
  * dynamic) are skipped. *touch stays valid until the next call. No allocation once warm. */
 PERP_NODISCARD perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose,
-                                         const double* margin, const perpi_touch** touch,
+                                         const double* margin, const perpi_candidate** candidate,
                                          size_t* count);
 
 /* Whether contacts of the two bodies (a < b) are looked for at all. */

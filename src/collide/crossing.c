@@ -33,7 +33,7 @@
 
 enum { MAX_ADVANCE = 200, MAX_CANDIDATES = 256, STARTS = 3, POSES = 5 };
 /* Of the sum of the thicknesses: pieces so near touch. */
-static const double TOUCH = 1e-4;
+static const double CANDIDATE = 1e-4;
 /* Of the least depth at the end: if a direction that opposes the first touch is deeper by less, the middle
  * has been reached, and it is chance which of the two is called the least. Opposes: the cosine. */
 static const double MIDDLE = 1.05;
@@ -460,7 +460,7 @@ typedef struct end {
 static end advance(const pair* P, double dir)
 {
     end e = {.s = dir > 0.0 ? 0.0 : 1.0};
-    const double touch = TOUCH * P->thickness;
+    const double candidate = CANDIDATE * P->thickness;
     for (int i = 0;; ++i) {
         const instant at = instant_at(P, e.s);
         vec3 n = e.n, point[2];
@@ -479,12 +479,12 @@ static end advance(const pair* P, double dir)
             e.point[0] = v3_add(at.origin, point[0]);
             e.point[1] = v3_add(at.origin, point[1]);
         }
-        if (!(sep > touch) || i == MAX_ADVANCE) {
+        if (!(sep > candidate) || i == MAX_ADVANCE) {
             e.touched = true;
             return e;
         }
         const double mu = closing_speed(P, n, e.s, dir), far = dir > 0.0 ? 1.0 - e.s : e.s;
-        const double room = sep - 0.5 * touch;
+        const double room = sep - 0.5 * candidate;
         if (mu * far <= room) {
             return e;
         }

@@ -5,7 +5,7 @@
 enum {
     PLAIN = 0,
     GROUPS = 1, /* which features may belong together */
-    SIDED = 3,  /* that, and features of one side only (perpi_touch_list.sided) */
+    SIDED = 3,  /* that, and features of one side only (perpi_candidate_list.sided) */
 };
 
 /* Every pair that can meet, once: one line for each. Missing on purpose: planes with planes, particles with
@@ -92,7 +92,7 @@ typedef struct pair {
 
 #define DECLARE(a, b, find, tells)                                                                 \
     perp_status find(const perpi_shape*, const perpi_pose*, const perpi_shape*, const perpi_pose*, \
-                     double, perpi_touch_list*);
+                     double, perpi_candidate_list*);
 #define ENTRY(a, b, find, tells) {PERP_SHAPE_##a, PERP_SHAPE_##b, find, tells},
 PAIRS(DECLARE)
 GROUPED_PAIRS(DECLARE)
@@ -141,7 +141,7 @@ perpi_pair_fn perpi_pair_sided(perp_shape_type a, perp_shape_type b, bool* flipp
     return found != NULL && found->tells == SIDED ? found->find : NULL;
 }
 
-uint32_t perpi_touch_unused(const perpi_touch_list* list, uint32_t feature)
+uint32_t perpi_candidate_unused(const perpi_candidate_list* list, uint32_t feature)
 {
     size_t i = list->count;
     while (i > 0 && list->item[i - 1].shape_a == list->shape_a &&
@@ -156,15 +156,15 @@ uint32_t perpi_touch_unused(const perpi_touch_list* list, uint32_t feature)
     return feature;
 }
 
-perp_status perpi_touch_add(perpi_touch_list* list, uint32_t feature, vec3 point_a, vec3 point_b,
-                            vec3 normal, double gap)
+perp_status perpi_candidate_add(perpi_candidate_list* list, uint32_t feature, vec3 point_a,
+                                vec3 point_b, vec3 normal, double gap)
 {
     const perp_status status = perpi_grow(list->context, &list->item, &list->capacity,
                                           list->count + 1, sizeof *list->item);
     if (status != PERP_OK) {
         return status;
     }
-    list->item[list->count++] = (perpi_touch){
+    list->item[list->count++] = (perpi_candidate){
         .body_a = list->body_a,
         .body_b = list->body_b,
         .shape_a = list->shape_a,

@@ -24,11 +24,11 @@ static perp_status surface_velocity(const perp_model* model, int32_t shape, doub
 
 /* Velocity of B's surface relative to A's that comes from belts and driven wheels, tangential. */
 static perp_status drift(const perp_model* model, double t, const perpi_pose* pose,
-                         const perpi_touch* touch, vec3 tangent, double out[3])
+                         const perpi_candidate* candidate, vec3 tangent, double out[3])
 {
     out[0] = out[1] = out[2] = 0.0;
-    const int32_t shape[2] = {touch->shape_a, touch->shape_b};
-    const int32_t body[2] = {touch->body_a, touch->body_b};
+    const int32_t shape[2] = {candidate->shape_a, candidate->shape_b};
+    const int32_t body[2] = {candidate->body_a, candidate->body_b};
     vec3 relative = v3(0, 0, 0);
     for (int side = 0; side < 2; ++side) {
         if (!model->surface[shape[side]].moving) {
@@ -43,24 +43,24 @@ static perp_status drift(const perp_model* model, double t, const perpi_pose* po
         relative = v3_madd(relative, side == 0 ? -1.0 : 1.0, velocity);
     }
     out[1] = v3_dot(tangent, relative);
-    out[2] = v3_dot(v3_cross(touch->normal, tangent), relative);
+    out[2] = v3_dot(v3_cross(candidate->normal, tangent), relative);
     return PERP_OK;
 }
 
 /* A planar cone is an interval whatever its name: a polygon of two directions, exactly. */
 static void choose_cone(const perp_model* model, const perpi_contact_rules* rules,
-                        const perpi_touch* touch, perp_contact* contact)
+                        const perpi_candidate* candidate, perp_contact* contact)
 {
     if (rules->cone == PERP_CONE_NONE) {
         return;
     }
-    contact->mu = perpi_model_friction(model, touch->shape_a, touch->shape_b);
+    contact->mu = perpi_model_friction(model, candidate->shape_a, candidate->shape_b);
     if (!(contact->mu > 0.0)) {
         return;
     }
     contact->cone = model->dimension == 2 ? PERP_CONE_POLYGON : rules->cone;
     if (contact->cone == PERP_CONE_POLYGON) {
-        const perpi_pair* pair = perpi_model_pair(model, touch->body_a, touch->body_b);
+        const perpi_pair* pair = perpi_model_pair(model, candidate->body_a, candidate->body_b);
         const bool own = pair != NULL && pair->directions != 0;
         contact->directions = model->dimension == 2 ? 2
                               : own                 ? pair->directions
@@ -73,11 +73,11 @@ static void choose_cone(const perp_model* model, const perpi_contact_rules* rule
 
 /* The number of the touch's group in the list: touches of one pair of shapes follow each other, so
  * only groups since its first are looked at. */
-static int32_t group_of(const perpi_touch* first, const perpi_touch* touch,
+static int32_t group_of(const perpi_candidate* first, const perpi_candidate* candidate,
                         const perpi_contact_list* list, size_t first_item)
 {
-    for (const perpi_touch* t = first; t < touch; ++t) {
-        if (t->group == touch->group) {
+    for (const perpi_candidate* t = first; t < candidate; ++t) {
+        if (t->group == candidate->group) {
             const int32_t g = list->item[first_item + (size_t)(t - first)].group;
             return g < 0 ? -g : g;
         }
@@ -106,17 +106,17 @@ static void reduce_groups(perpi_contact_list* list, size_t first_item, int32_t f
 }
 
 perp_status perpi_contact_build(const perp_model* model, const perpi_contact_rules* rules, double t,
-                                const perpi_pose* pose, const perpi_touch* touch, size_t count,
-                                perpi_contact_list* list)
+                                const perpi_pose* pose, const perpi_candidate* candidate,
+                                size_t count, perpi_contact_list* list)
 {
     perp_status status = perpi_grow(list->context, &list->item, &list->capacity,
                                     list->count + count, sizeof *list->item);
-    const perpi_touch* first = touch;
+    const perpi_candidate* first = candidate;
     const size_t begin = list->count;
     const int32_t groups = list->groups;
     size_t first_item = begin;
     for (size_t i = 0; status == PERP_OK && i < count; ++i) {
-        const perpi_touch* c = &touch[i];
+        const perpi_candidate* c = &candidate[i];
         PERP_ASSERT(c->feature < (1u << 24));
         if (c->shape_a != first->shape_a || c->shape_b != first->shape_b) {
             first = c;
@@ -128,7 +128,7 @@ perp_status perpi_contact_build(const perp_model* model, const perpi_contact_rul
         memset(contact, 0, sizeof *contact); /* padding too: snapshots are compared as bytes */
         contact->body_a = c->body_a;
         contact->body_b = c->body_b;
-        contact->key = perpi_touch_key(c);
+        contact->key = perpi_candidate_key(c);
         contact->gap = c->gap;
         v3_to(c->point_a, contact->point);
         v3_to(c->normal, contact->normal);

@@ -39,7 +39,7 @@ static inline bool perpi_contact_before(const perp_contact* a, const perp_contac
 typedef struct perpi_contact_model_ops {
     const char* name;
     const char* summary;
-    const perpi_touch_rule* rule; /* which feature pairs it wants, and which belong together */
+    const perpi_candidate_rule* rule; /* which feature pairs it wants, and which belong together */
     /* takes over, for a pair of shapes and one step, where this has no answer; NULL: nothing does */
     const struct perpi_contact_model_ops* simpler;
     bool planar;         /* not for spatial scenes */
@@ -48,15 +48,16 @@ typedef struct perpi_contact_model_ops {
     bool single_primary; /* has the setting of that name */
     /* Appends to list. pose: one per body, at the start of the step; t for moving surfaces. */
     perp_status (*build)(const perp_model* model, const perpi_contact_rules* rules, double t,
-                         const perpi_pose* pose, const perpi_touch* touch, size_t count,
+                         const perpi_pose* pose, const perpi_candidate* candidate, size_t count,
                          perpi_contact_list* list);
 } perpi_contact_model_ops;
 
 /* What all models so far do: every touch is a contact, groups as the touches have them. */
 PERP_NODISCARD perp_status perpi_contact_build(const perp_model* model,
                                                const perpi_contact_rules* rules, double t,
-                                               const perpi_pose* pose, const perpi_touch* touch,
-                                               size_t count, perpi_contact_list* list);
+                                               const perpi_pose* pose,
+                                               const perpi_candidate* candidate, size_t count,
+                                               perpi_contact_list* list);
 
 /* NULL: there is none of that name. */
 const perpi_contact_model_ops* perpi_contact_model_named(const char* name);

@@ -7,7 +7,7 @@
  */
 #include "contact/models.h"
 
-static const perpi_touch_rule overlap_only = {.overlap_only = true};
+static const perpi_candidate_rule overlap_only = {.overlap_only = true};
 
 const perpi_contact_model_ops perpi_contact_model_corrective = {
     .name = "corrective",

@@ -8,7 +8,7 @@
 #include "contact/models.h"
 #include "contact/rules.h"
 
-const perpi_touch_rule perpi_rule_lnc = {
+const perpi_candidate_rule perpi_rule_lnc = {
     .near = 1.0,
     .polygons = perpi_lnc_polygons,
     .polyhedra = perpi_lnc_polyhedra,

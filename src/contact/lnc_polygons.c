@@ -53,9 +53,9 @@ static vec3 off_polygon(const perpi_outline* o, vec3 c, double* gap)
         p = q;
     }
     *gap = closest < INFINITY ? closest : best;
-    return closest == INFINITY                       ? n_best
-           : closest <= PERPI_TOUCH_VANISH * o->size ? n_from
-                                                     : v3_scale(1.0 / closest, from);
+    return closest == INFINITY                           ? n_best
+           : closest <= PERPI_CANDIDATE_VANISH * o->size ? n_from
+                                                         : v3_scale(1.0 / closest, from);
 }
 
 /* A vertex of the other polygon over a corner of the owner: a line through it. */
@@ -64,12 +64,12 @@ static perp_status add_corner_line(perpi_polygon_meeting* m, uint32_t side, int3
 {
     const vec3 corner = v3_add(m->origin, perpi_outline_vertex(m->o[side], t->corner));
     const vec3 v = v3_add(m->origin, perpi_outline_vertex(m->o[1 - side], vertex));
-    const uint32_t name =
-        perpi_touch_unused(m->list, perpi_polygon_feature(side, (uint32_t)vertex,
-                                                          (uint32_t)t->corner, PERPI_POLYGON_PATH));
+    const uint32_t name = perpi_candidate_unused(
+        m->list,
+        perpi_polygon_feature(side, (uint32_t)vertex, (uint32_t)t->corner, PERPI_POLYGON_PATH));
     const double gap = v3_dot(t->n, v3_sub(v, corner));
-    return side == 0 ? perpi_touch_add(m->list, name, corner, v, t->n, gap)
-                     : perpi_touch_add(m->list, name, v, corner, v3_neg(t->n), gap);
+    return side == 0 ? perpi_candidate_add(m->list, name, corner, v, t->n, gap)
+                     : perpi_candidate_add(m->list, name, v, corner, v3_neg(t->n), gap);
 }
 
 static perp_status add_vertex_members(perpi_polygon_meeting* m, const perpi_feature_pair* member,
@@ -114,7 +114,7 @@ static perp_status add_vertex_group(perpi_polygon_meeting* m, uint32_t side, int
         gap = gap < depth ? gap : depth;
     }
     const double floor =
-        (gap < depth ? PERPI_POLYGON_DEPTH * gap : depth) - PERPI_TOUCH_TIE * m->size;
+        (gap < depth ? PERPI_POLYGON_DEPTH * gap : depth) - PERPI_CANDIDATE_TIE * m->size;
     for (int32_t i = 0; i < count; ++i) {
         const bool primary = applicable(m, &member[i]);
         primaries += primary;
@@ -127,7 +127,7 @@ static perp_status add_vertex_group(perpi_polygon_meeting* m, uint32_t side, int
         return PERP_OK;
     }
     perpi_corner_line line[2];
-    const vec3 outside = v3_madd(v, perpi_touch_step_out(gap, m->margin), apart);
+    const vec3 outside = v3_madd(v, perpi_candidate_step_out(gap, m->margin), apart);
     const int32_t lines =
         nears < count ? perpi_outline_touching_lines(owner, outside, 0.0, apart, m->margin, line)
                       : 0;

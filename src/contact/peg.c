@@ -11,7 +11,7 @@
 #include "contact/models.h"
 #include "contact/rules.h"
 
-const perpi_touch_rule perpi_rule_peg = {
+const perpi_candidate_rule perpi_rule_peg = {
     .near = 2.0,
     .orders = true,
     .polygons = perpi_peg_polygons,

@@ -39,7 +39,7 @@ enum { ORDERS = 7 /* orders of the edges, so groups of a pair: 3 bits of the fea
  * touch or overlap, the mean of the normals of least depth. */
 static vec3 parting_direction(const perpi_polygon_meeting* m, const perpi_feature_pair* best)
 {
-    const double tiny = PERPI_TOUCH_TIE * m->size;
+    const double tiny = PERPI_CANDIDATE_TIE * m->size;
     const perpi_feature_pair* closest = NULL;
     if (m->list->sided) {
         return m->list->side;
@@ -153,8 +153,8 @@ static perp_status add_tangent(perpi_polygon_meeting* m, const tangent_line* t, 
     const uint32_t name =
         perpi_polygon_feature(0, (uint32_t)t->vertex[1], (uint32_t)t->vertex[0], group);
     const double gap = v3_dot(t->n, v3_sub(b, a));
-    return perpi_touch_add(m->list, perpi_touch_unused(m->list, name), v3_add(m->origin, a),
-                           v3_add(m->origin, b), t->n, gap);
+    return perpi_candidate_add(m->list, perpi_candidate_unused(m->list, name), v3_add(m->origin, a),
+                               v3_add(m->origin, b), t->n, gap);
 }
 
 /* ---- PEG: one group for each order of the edges ---------------------------------------------------- */
@@ -231,7 +231,7 @@ static int32_t inner_pair(const perpi_polygon_meeting* m, uint64_t mask, vec3 al
         }
         const perpi_feature_pair* f = &m->pair[i];
         if (count == 0 || way * (place_along(f, along) - place_along(&m->pair[inner], along)) <
-                              -PERPI_TOUCH_TIE * m->size) {
+                              -PERPI_CANDIDATE_TIE * m->size) {
             inner = i;
         }
         count += 1;
@@ -267,7 +267,7 @@ static void reduce_flat(const perpi_polygon_meeting* m, uint64_t group[2])
     const int32_t second = inner_pair(m, group[1], along, -1.0);
     if (first < 0 || second < 0 ||
         !(place_along(&m->pair[first], along) - place_along(&m->pair[second], along) >
-          PERPI_TOUCH_TIE * m->size)) {
+          PERPI_CANDIDATE_TIE * m->size)) {
         return;
     }
     group[0] = (uint64_t)1 << first;
@@ -318,7 +318,7 @@ perp_status perpi_peg_polygons(perpi_polygon_meeting* m, const perpi_feature_pai
     const vec3 apart = parting_direction(m, best);
     const uint64_t far = find_far_side(m, apart, floor);
     tangent_line tangent[2];
-    const double out = perpi_touch_step_out(closest_distance(m, best), m->margin);
+    const double out = perpi_candidate_step_out(closest_distance(m, best), m->margin);
     const int32_t tangents = far != 0 ? find_tangents(m, apart, out, tangent) : 0;
     for (int32_t k = 0; k < ORDERS && k < orders; ++k) {
         /* all of them, or so many evenly */

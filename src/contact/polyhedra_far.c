@@ -32,7 +32,7 @@ static vec3 support_b(const void* body, vec3 direction)
 /* Of several facets that are open, or about the least deep, the mean of their normals. */
 static vec3 mean_normal(const perpi_meeting* m, double floor)
 {
-    const double tiny = PERPI_TOUCH_TIE * m->size;
+    const double tiny = PERPI_CANDIDATE_TIE * m->size;
     vec3 sum = {0, 0, 0}, best = {0, 0, 0};
     double most = -INFINITY;
     for (int32_t i = 0; i < m->count; ++i) {
@@ -55,7 +55,7 @@ static vec3 mean_normal(const perpi_meeting* m, double floor)
 /* *distance: of the bodies, negative where they overlap. */
 static vec3 apart_direction(const perpi_meeting* m, double floor, double* distance)
 {
-    const double tiny = PERPI_TOUCH_TIE * m->size;
+    const double tiny = PERPI_CANDIDATE_TIE * m->size;
     if (m->sided) {
         *distance = m->best;
         return m->side;
@@ -82,7 +82,7 @@ uint64_t perpi_meeting_far_side(perpi_meeting* m, double floor)
     }
     double distance;
     const vec3 apart = apart_direction(m, floor, &distance);
-    m->out = v3_scale(perpi_touch_step_out(distance, m->margin), apart);
+    m->out = v3_scale(perpi_candidate_step_out(distance, m->margin), apart);
     uint64_t mask = 0;
     for (int32_t i = 0; i < m->count; ++i) {
         const bool away = v3_dot(m->facet[i].n, apart) < -FACING;
@@ -125,7 +125,7 @@ static void keep_plane(plane_list* list, const perpi_facet* f)
 static void try_plane(const perpi_meeting* m, int side, int32_t edge, int32_t vertex,
                       plane_list* list)
 {
-    const double tiny = PERPI_TOUCH_TIE * m->size;
+    const double tiny = PERPI_CANDIDATE_TIE * m->size;
     const perpi_edge* e = &m->p[side]->edge[edge];
     const vec3 v = vertex_at(m, 1 - side, vertex);
     const double way = side == 0 ? 1.0 : -1.0;

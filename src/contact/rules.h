@@ -12,8 +12,8 @@ PERP_NODISCARD perp_status perpi_lnc_polyhedra(struct perpi_polyhedron_answer* a
 PERP_NODISCARD perp_status perpi_peg_polyhedra(struct perpi_polyhedron_answer* a);
 
 /* Grouped by vertex: one of the faces near it must hold [W14 (4.2)-(4.5)]. */
-extern const perpi_touch_rule perpi_rule_lnc;
+extern const perpi_candidate_rule perpi_rule_lnc;
 /* Grouped so that bodies are apart exactly if every group holds. */
-extern const perpi_touch_rule perpi_rule_peg;
+extern const perpi_candidate_rule perpi_rule_peg;
 
 #endif

@@ -247,53 +247,54 @@ static double sunk_gap(const perpi_adaptive* a, uint64_t key)
 static double unknown_depth(const perp_sim* sim, uint64_t key)
 {
     const perpi_adaptive* a = &sim->halves;
-    bool known = !sim->work.contact_model->groups, touches = false;
+    bool known = !sim->work.contact_model->groups, candidates = false;
     for (size_t i = 0; i < a->sunk_count; ++i) {
         known = known || a->sunk[i].key == key;
     }
     for (size_t i = 0; i < a->key_count; ++i) {
-        touches = touches || perpi_key_same_shapes(a->key[i], key);
+        candidates = candidates || perpi_key_same_shapes(a->key[i], key);
     }
-    return !known && touches ? perpi_closed_tolerance(&sim->work, key) : 0.0;
+    return !known && candidates ? perpi_closed_tolerance(&sim->work, key) : 0.0;
 }
 
 /* Of a group: its most open member, unless one took part: contacts that act tell of their gap. */
-static double group_gap(const perp_sim* sim, const perpi_touch* touch, size_t count,
-                        const perpi_touch* of)
+static double group_gap(const perp_sim* sim, const perpi_candidate* candidate, size_t count,
+                        const perpi_candidate* of)
 {
     const perpi_adaptive* a = &sim->halves;
     double most = -INFINITY, sunk = 0.0;
     for (size_t i = 0; i < count; ++i) { /* groups are counted within a pair of shapes */
-        if (touch[i].group != of->group || touch[i].shape_a != of->shape_a ||
-            touch[i].shape_b != of->shape_b) {
+        if (candidate[i].group != of->group || candidate[i].shape_a != of->shape_a ||
+            candidate[i].shape_b != of->shape_b) {
             continue;
         }
-        const uint64_t key = perpi_touch_key(&touch[i]);
+        const uint64_t key = perpi_candidate_key(&candidate[i]);
         if (acted(a, key)) {
             return INFINITY;
         }
-        most = touch[i].gap > most ? touch[i].gap : most;
+        most = candidate[i].gap > most ? candidate[i].gap : most;
         sunk = sunk_gap(a, key) < sunk ? sunk_gap(a, key) : sunk;
     }
-    return most - sunk + unknown_depth(sim, perpi_touch_key(of));
+    return most - sunk + unknown_depth(sim, perpi_candidate_key(of));
 }
 
 /* The smallest gap at the end of the trial among contacts that took no part in it. */
 static perp_status open_gap(perp_sim* sim, double* gap)
 {
-    const perpi_touch* touch;
+    const perpi_candidate* candidate;
     size_t count;
     perpi_step_poses(&sim->work, sim->trial.state.q);
     const perp_status status =
-        perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &touch, &count);
+        perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &candidate, &count);
     *gap = INFINITY;
     for (size_t i = 0; status == PERP_OK && i < count; ++i) {
-        const uint64_t key = perpi_touch_key(&touch[i]);
-        if (touch[i].gap < *gap && touch[i].group == 0 && !acted(&sim->halves, key)) {
-            *gap = fmin(*gap, touch[i].gap - sunk_gap(&sim->halves, key) + unknown_depth(sim, key));
+        const uint64_t key = perpi_candidate_key(&candidate[i]);
+        if (candidate[i].gap < *gap && candidate[i].group == 0 && !acted(&sim->halves, key)) {
+            *gap = fmin(*gap,
+                        candidate[i].gap - sunk_gap(&sim->halves, key) + unknown_depth(sim, key));
         }
-        if (touch[i].group != 0) {
-            *gap = fmin(*gap, group_gap(sim, touch, count, &touch[i]));
+        if (candidate[i].group != 0) {
+            *gap = fmin(*gap, group_gap(sim, candidate, count, &candidate[i]));
         }
     }
     return status;
@@ -531,7 +532,7 @@ static perp_status look_around(perp_sim* sim, double h, const perpi_filter* filt
 {
     perpi_step* step = &sim->work;
     perpi_adaptive* a = &sim->halves;
-    const perpi_touch* touch;
+    const perpi_candidate* candidate;
     size_t count, kept = 0;
     *out = (surroundings){.limit = INFINITY};
     step->stepper = sim->stepper;
@@ -542,10 +543,10 @@ static perp_status look_around(perp_sim* sim, double h, const perpi_filter* filt
     perpi_collider_set_rule(step->collider, step->contact_model->rule, NULL, 0);
     perp_status status = perpi_find_margins(step, h);
     if (status == PERP_OK) {
-        status = perpi_collide(step->collider, step->pose, step->margin, &touch, &count);
+        status = perpi_collide(step->collider, step->pose, step->margin, &candidate, &count);
     }
     if (status == PERP_OK) {
-        status = perpi_build_contacts(step, step->from->time, touch, count, contacts);
+        status = perpi_build_contacts(step, step->from->time, candidate, count, contacts);
     }
     if (status == PERP_OK) {
         status = perpi_grow(sim->context, &sim->impact.hit, &sim->impact.hit_capacity,

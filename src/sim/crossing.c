@@ -10,7 +10,7 @@
  *      first and along the normal of that touch. Its gap at the start makes the linearised motion of the
  *      step end where the true one does, so that rotation is accounted for. Features of the pair that
  *      push the other way are left out;
- *   3. if the smaller body turns by more than a radian in the step, or 2 did not help MAX_TOUCHES times, or
+ *   3. if the smaller body turns by more than a radian in the step, or 2 did not help MAX_CANDIDATES times, or
  *      could not be solved: instead of its point, the ball about its centre of mass that holds the piece
  *      is kept on the side of the first touch. That holds whatever way it turns.
  * If the pair still crosses after MAX_CROSSINGS solves, the step fails.
@@ -23,7 +23,7 @@
 #include "sim/internal.h"
 #include "step/layer_core.h"
 
-enum { MAX_TOUCHES = 4 };
+enum { MAX_CANDIDATES = 4 };
 /* Of the smaller thickness: pairs that move further, or are deeper in each other, are looked at. Half the sum
  * of both would do (collide/crossing.c); this leaves a reserve for bodies that lie askew. */
 static const double LOOK_AT = 0.5;
@@ -451,9 +451,9 @@ static perpi_missing contact_of(const perpi_step* step, const perpi_sim_passage*
     double end = 0.0, linear = 0.0;
     for (int i = 0; i < 2; ++i) {
         const perpi_path* path = &step->sides->path[m.body[i]];
-        const perpi_pose touch = perpi_path_at(path, p->first), last = perpi_path_at(path, 1.0);
+        const perpi_pose candidate = perpi_path_at(path, p->first), last = perpi_path_at(path, 1.0);
         const double sign = i == 0 ? -1.0 : 1.0;
-        m.local[i] = m3_tmul(touch.R, v3_sub(p->point[i], touch.x));
+        m.local[i] = m3_tmul(candidate.R, v3_sub(p->point[i], candidate.x));
         const vec3 arm = m3_mul(path->start.R, m.local[i]);
         const vec3 start = v3_add(path->start.x, arm);
         const vec3 acts =
@@ -471,7 +471,7 @@ static perpi_missing contact_of(const perpi_step* step, const perpi_sim_passage*
         before += other->built && other->body[0] == m.body[0] && other->body[1] == m.body[1];
     }
     const int small = smaller_side(step, &m);
-    if (before >= MAX_TOUCHES || v3_norm(step->sides->path[m.body[small]].turn) > 1.0) {
+    if (before >= MAX_CANDIDATES || v3_norm(step->sides->path[m.body[small]].turn) > 1.0) {
         m.ball = small;
     }
     return m;
@@ -514,7 +514,7 @@ perp_status perpi_missing_balls(perpi_step* step, bool* changed)
 }
 
 /* The touch of a contact of its own, at the poses in step->pose. */
-static perpi_touch touch_of(const perpi_step* step, const perpi_missing* m, bool at_end)
+static perpi_candidate candidate_of(const perpi_step* step, const perpi_missing* m, bool at_end)
 {
     const perpi_pose *a = &step->pose[m->body[0]], *b = &step->pose[m->body[1]];
     const vec3 n = at_end ? m->normal_end : m->normal;
@@ -538,14 +538,14 @@ static perpi_touch touch_of(const perpi_step* step, const perpi_missing* m, bool
         const int dot = particle_side(step, m);
         point = dot == 0 ? a->x : dot == 1 ? v3_madd(b->x, -gap, n) : point;
     }
-    return (perpi_touch){.body_a = m->body[0],
-                         .body_b = m->body[1],
-                         .shape_a = m->shape[0],
-                         .shape_b = m->shape[1],
-                         .point_a = point,
-                         .point_b = v3_madd(point, gap, n),
-                         .normal = n,
-                         .gap = gap};
+    return (perpi_candidate){.body_a = m->body[0],
+                             .body_b = m->body[1],
+                             .shape_a = m->shape[0],
+                             .shape_b = m->shape[1],
+                             .point_a = point,
+                             .point_b = v3_madd(point, gap, n),
+                             .normal = n,
+                             .gap = gap};
 }
 
 /* All feature pairs within reach are contacts, so that their gaps tell how deep bodies overlap. Other models
@@ -667,9 +667,9 @@ perp_status perpi_add_missing(perpi_step* step, double t, double h, bool at_end,
         if (!m->built) {
             continue;
         }
-        const perpi_touch touch = touch_of(step, m, at_end);
-        drop_opposed(list, m, touch.normal);
-        status = perpi_contact_build(model, &step->rules, t, step->pose, &touch, 1, list);
+        const perpi_candidate candidate = candidate_of(step, m, at_end);
+        drop_opposed(list, m, candidate.normal);
+        status = perpi_contact_build(model, &step->rules, t, step->pose, &candidate, 1, list);
         if (status == PERP_OK) {
             /* shapes in the other order: no pair of features has such a key */
             list->item[list->count - 1].key = perpi_key_of(m->shape[1], m->shape[0], (uint32_t)i);

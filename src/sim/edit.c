@@ -354,18 +354,18 @@ static perp_status check_joints(const perp_sim* sim)
 static perp_status check_overlap(perp_sim* sim, bool* apart)
 {
     const perp_model* model = sim->model;
-    const perpi_touch* touch;
+    const perpi_candidate* candidate;
     size_t count;
     perpi_step_poses(&sim->work, sim->state.q);
     perpi_collider_set_rule(sim->work.collider, NULL, NULL, 0);
     memset(sim->work.margin, 0, model->body_count * sizeof *sim->work.margin);
     perp_status status =
-        perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &touch, &count);
+        perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &candidate, &count);
     for (size_t i = 0; status == PERP_OK && i < count; ++i) {
-        const int32_t a = touch[i].body_a, b = touch[i].body_b;
-        const double depth = -touch[i].gap - perpi_layer_depth(sim->model, a, b);
+        const int32_t a = candidate[i].body_a, b = candidate[i].body_b;
+        const double depth = -candidate[i].gap - perpi_layer_depth(sim->model, a, b);
         if ((!sim->edit.moved[a] && !sim->edit.moved[b]) ||
-            depth <= TOLERANCE * perpi_sim_pair_size(model, &touch[i])) {
+            depth <= TOLERANCE * perpi_sim_pair_size(model, &candidate[i])) {
             continue;
         }
         if (sim->def.allow_overlap) {

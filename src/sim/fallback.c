@@ -10,7 +10,7 @@
 
 enum { MANY_FALLBACKS = 4 /* of single pairs in a step */ };
 
-perp_status perpi_make_exception(perpi_step* step, uint64_t key, const perpi_touch_rule* rule)
+perp_status perpi_make_exception(perpi_step* step, uint64_t key, const perpi_candidate_rule* rule)
 {
     const size_t at = perpi_exception_of(step, key);
     perpi_exceptions* list = &step->exception;
@@ -18,7 +18,7 @@ perp_status perpi_make_exception(perpi_step* step, uint64_t key, const perpi_tou
         perpi_grow(step->context, &list->item, &list->capacity, at + 1, sizeof *list->item);
     if (status == PERP_OK) {
         list->item[at] =
-            (perpi_touch_exception){perpi_key_shape_a(key), perpi_key_shape_b(key), rule};
+            (perpi_candidate_exception){perpi_key_shape_a(key), perpi_key_shape_b(key), rule};
         list->count = at == list->count ? at + 1 : list->count;
     }
     return status;

@@ -13,14 +13,15 @@ static const double ROUNDING_OF_POINTS = 1e-9;
 
 /* The same features in the same groups as in the round before? Then a larger margin has found
  * nothing new. */
-static bool same_touches(const perpi_contact_list* list, const perpi_touch* touch, size_t count)
+static bool same_candidates(const perpi_contact_list* list, const perpi_candidate* candidate,
+                            size_t count)
 {
     if (list->count != count) {
         return false;
     }
     for (size_t i = 0; i < count; ++i) {
-        if (list->item[i].key != perpi_touch_key(&touch[i]) ||
-            (list->item[i].group != 0) != (touch[i].group != 0)) {
+        if (list->item[i].key != perpi_candidate_key(&candidate[i]) ||
+            (list->item[i].group != 0) != (candidate[i].group != 0)) {
             return false;
         }
     }
@@ -41,7 +42,7 @@ static void drop_open(perpi_step* step)
     size_t kept = 0;
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
         const perp_contact* c = &step->to->contacts.item[i];
-        if (c->gap <= step->settings.touch * pair_size(step->model, c) ||
+        if (c->gap <= step->settings.candidate * pair_size(step->model, c) ||
             perpi_keeps_open(step, c)) {
             step->to->contacts.item[kept++] = *c;
         }
@@ -109,7 +110,7 @@ static void act_on_particles(perpi_step* step)
 
 perp_status perpi_find_contacts(perpi_step* step, bool* same)
 {
-    const perpi_touch* touch;
+    const perpi_candidate* candidate;
     size_t count;
     const perpi_attempts* a = &step->attempts;
     const double t = step->from->time, h = step->h;
@@ -117,16 +118,17 @@ perp_status perpi_find_contacts(perpi_step* step, bool* same)
     /* what the last step left overlapping is parted to the side where it was */
     perp_status status = perpi_remember_sides(step, &step->from->contacts);
     if (status == PERP_OK) {
-        status = perpi_find_features(step, false, &touch, &count);
+        status = perpi_find_features(step, false, &candidate, &count);
     }
     if (status != PERP_OK) {
         return status;
     }
-    *same = a->rounds > a->first_round && !a->simpler && same_touches(contacts, touch, count);
+    *same =
+        a->rounds > a->first_round && !a->simpler && same_candidates(contacts, candidate, count);
     if (*same) {
         return PERP_OK;
     }
-    status = perpi_build_contacts(step, t, touch, count, contacts);
+    status = perpi_build_contacts(step, t, candidate, count, contacts);
     if (status == PERP_OK && step->stepper->touching) {
         drop_open(step);
     }

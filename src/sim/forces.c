@@ -19,8 +19,8 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 
-static const double TOUCH = 1e-6; /* a gap that touches, in sizes of the smaller body */
-static const double STILL = 1e-9; /* a speed that is none, relative to those of the bodies */
+static const double CANDIDATE = 1e-6; /* a gap that touches, in sizes of the smaller body */
+static const double STILL = 1e-9;     /* a speed that is none, relative to those of the bodies */
 static const double NEIGHBOUR =
     1e-3; /* how far bodies go to a neighbouring time, in sizes, radians */
 
@@ -167,7 +167,7 @@ static vec3 relative_velocity(const perp_model* model, const double* q, const do
 static perp_status collide(finder* x, double dt, perpi_contact_list* list)
 {
     perp_sim* sim = x->sim;
-    const perpi_touch* touch;
+    const perpi_candidate* candidate;
     size_t count;
     for (int32_t i = 0; i < (int32_t)x->model->body_count; ++i) {
         sim->work.pose[i] = perpi_state_pose(x->model, x->q, i);
@@ -176,12 +176,12 @@ static perp_status collide(finder* x, double dt, perpi_contact_list* list)
     perpi_collider_set_rule(sim->work.collider,
                             sim->contact_chosen ? NULL : sim->work.contact_model->rule, NULL, 0);
     perp_status status =
-        perpi_collide(sim->work.collider, sim->work.pose, x->margin, &touch, &count);
+        perpi_collide(sim->work.collider, sim->work.pose, x->margin, &candidate, &count);
     list->count = 0;
     list->groups = 0;
     return status == PERP_OK
                ? sim->work.contact_model->build(x->model, &sim->work.rules, sim->state.time + dt,
-                                                sim->work.pose, touch, count, list)
+                                                sim->work.pose, candidate, count, list)
                : status;
 }
 
@@ -410,22 +410,22 @@ static perp_status build_problem(finder* x)
     const double* joint_rate = x->rate + 3 * x->contacts.count;
     for (int32_t i = 0; status == PERP_OK && i < f->problem.constraint_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
-        const bool touch = i < f->contact_count;
-        if (touch && x->mode[i] < 0) {
+        const bool candidate = i < f->contact_count;
+        if (candidate && x->mode[i] < 0) {
             continue;
         }
         perpi_unit* u = &p->unit[p->units++];
-        *u = (perpi_unit){.kind = !touch            ? PERPI_UNIT_HELD
+        *u = (perpi_unit){.kind = !candidate        ? PERPI_UNIT_HELD
                                   : x->mode[i] == 1 ? PERPI_UNIT_ROLLING
                                                     : PERPI_UNIT_NORMAL,
                           .row = p->n,
-                          .mu = touch ? c->mu : 0.0,
+                          .mu = candidate ? c->mu : 0.0,
                           .cone = c->cone,
                           .directions = c->directions};
         u->rows = u->kind == PERPI_UNIT_NORMAL ? 1 : c->rows;
         for (int32_t r = 0; r < u->rows; ++r) {
             dense_row(f, c, r, 1.0, row + (size_t)(p->n + r) * dofs);
-            rate[p->n + r] = touch ? x->rate[3 * i + r] : *joint_rate++;
+            rate[p->n + r] = candidate ? x->rate[3 * i + r] : *joint_rate++;
         }
         p->n += u->rows;
     }
@@ -433,15 +433,15 @@ static perp_status build_problem(finder* x)
     int32_t at = 0;
     for (int32_t i = 0; status == PERP_OK && i < f->problem.constraint_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
-        const bool touch = i < f->contact_count;
-        if (touch && x->mode[i] < 0) {
+        const bool candidate = i < f->contact_count;
+        if (candidate && x->mode[i] < 0) {
             continue;
         }
-        const int32_t rows = touch && x->mode[i] != 1 ? 1 : c->rows;
+        const int32_t rows = candidate && x->mode[i] != 1 ? 1 : c->rows;
         for (int32_t r = 0; r < rows; ++r, ++at) {
             memset(column, 0, dofs * sizeof *column);
             dense_row(f, c, r, 1.0, column);
-            for (int32_t k = 1; touch && x->mode[i] == 2 && k < c->rows; ++k) {
+            for (int32_t k = 1; candidate && x->mode[i] == 2 && k < c->rows; ++k) {
                 dense_row(f, c, k, x->against[i][k - 1], column);
             }
             divide_by_mass(f, column);
@@ -593,13 +593,13 @@ static perp_status prepare(finder* x)
     /* first only what touches; then further, for the neighbouring times */
     const double size = perpi_scene_size(sim->model);
     for (size_t i = 0; i < model->body_count; ++i) {
-        x->margin[i] = 0.5 * TOUCH * size;
+        x->margin[i] = 0.5 * CANDIDATE * size;
     }
     x->contacts.context = x->moved.context = context;
     memcpy(x->q, sim->state.q, (size_t)sim->work.q_size * sizeof *x->q);
     status = collide(x, 0.0, &x->contacts);
     for (size_t i = 0; i < model->body_count; ++i) {
-        x->margin[i] = 4.0 * NEIGHBOUR * size + TOUCH * size;
+        x->margin[i] = 4.0 * NEIGHBOUR * size + CANDIDATE * size;
     }
     const size_t n = x->contacts.count;
     if (status == PERP_OK) {

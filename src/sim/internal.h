@@ -249,7 +249,7 @@ PERP_NODISCARD perp_status perpi_sim_tune_end(perp_sim* sim);
 PERP_NODISCARD perp_status perpi_sim_tune_like(perp_sim* sim, const perp_sim* other);
 void perpi_sim_tuned_destroy(perp_sim* sim);
 /* start.c: the size that an overlap is compared with; layers that are pressed in, remembering deflections. */
-double perpi_sim_pair_size(const perp_model* model, const perpi_touch* touch);
+double perpi_sim_pair_size(const perp_model* model, const perpi_candidate* candidate);
 PERP_NODISCARD perp_status perpi_sim_press_layers(perp_sim* sim);
 /* def.c: keeps a copy of the definition that was asked for. */
 PERP_NODISCARD perp_status perpi_sim_keep_def(perp_sim* sim, const perp_sim_def* def);
@@ -306,7 +306,7 @@ PERP_NODISCARD perp_status perpi_keep_closed(perpi_step* step);
 PERP_NODISCARD perp_status perpi_fall_back(perpi_step* step, bool* again);
 /* In this step the pair of shapes of a contact has another rule than the contact model's. */
 PERP_NODISCARD perp_status perpi_make_exception(perpi_step* step, uint64_t key,
-                                                const perpi_touch_rule* rule);
+                                                const perpi_candidate_rule* rule);
 
 /* correct_joints.c: poses at the end of the step, and the step solved again with what the joints lack
  * there. */

@@ -116,7 +116,7 @@ static perp_status overlap(perp_sim* sim, const placed* a, const placed* b, doub
 {
     bool flipped = false;
     const perpi_pair_fn find = perpi_pair_find(false, a->shape->type, b->shape->type, &flipped);
-    perpi_touch_list list = {
+    perpi_candidate_list list = {
         .context = sim->context, .rule = NULL, .turn = 0.0, .flipped = flipped};
     *found = (closest){.distance = 0.0, .a = a->pose.x, .b = a->pose.x};
     if (find == NULL) {
@@ -127,7 +127,7 @@ static perp_status overlap(perp_sim* sim, const placed* a, const placed* b, doub
     const perp_status status =
         find(one->shape, &one->pose, two->shape, &two->pose, 1e-9 * size, &list);
     for (size_t i = 0; status == PERP_OK && i < list.count; ++i) {
-        const perpi_touch* t = &list.item[i];
+        const perpi_candidate* t = &list.item[i];
         if (i == 0 || t->gap < found->distance) {
             *found = (closest){t->gap, t->point_a, t->point_b, t->normal};
         }

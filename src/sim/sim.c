@@ -192,20 +192,20 @@ void perp_sim_momentum(const perp_sim* sim, double linear[3], double angular[3])
 
 perp_status perp_sim_penetration(perp_sim* sim, double* depth)
 {
-    const perpi_touch* touch;
+    const perpi_candidate* candidate;
     size_t count;
     perpi_step_poses(&sim->work, sim->state.q);
     perpi_collider_set_rule(sim->work.collider, NULL, NULL, 0);
     memset(sim->work.margin, 0, sim->model->body_count * sizeof *sim->work.margin);
     const perp_status status =
-        perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &touch, &count);
+        perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &candidate, &count);
     if (status != PERP_OK) {
         return status;
     }
     double deepest = 0.0;
     for (size_t i = 0; i < count; ++i) {
-        const double over =
-            -touch[i].gap - perpi_layer_depth(sim->model, touch[i].body_a, touch[i].body_b);
+        const double over = -candidate[i].gap -
+                            perpi_layer_depth(sim->model, candidate[i].body_a, candidate[i].body_b);
         deepest = over > deepest ? over : deepest;
     }
     *depth = deepest;

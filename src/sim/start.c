@@ -13,9 +13,9 @@
 static const double TOLERANCE = 1e-6;
 enum { MAX_ROUNDS = 200 };
 
-double perpi_sim_pair_size(const perp_model* model, const perpi_touch* touch)
+double perpi_sim_pair_size(const perp_model* model, const perpi_candidate* candidate)
 {
-    const double a = model->body[touch->body_a].reach, b = model->body[touch->body_b].reach;
+    const double a = model->body[candidate->body_a].reach, b = model->body[candidate->body_b].reach;
     const double smaller = a < b ? a : b;
     if (smaller > 0.0 && isfinite(smaller)) {
         return smaller;
@@ -24,35 +24,36 @@ double perpi_sim_pair_size(const perp_model* model, const perpi_touch* touch)
         return model->length;
     }
     /* points against planes: rounding is relative to where they are */
-    const double place = v3_norm(touch->point_a);
+    const double place = v3_norm(candidate->point_a);
     return place > 0.0 ? place : INFINITY;
 }
 
 /* The worst overlap relative to its pair's size; NULL if all are within the tolerance. */
-static const perpi_touch* worst_overlap(const perp_sim* sim, const perpi_touch* touch, size_t count)
+static const perpi_candidate* worst_overlap(const perp_sim* sim, const perpi_candidate* candidate,
+                                            size_t count)
 {
     const perp_model* model = sim->model;
-    const perpi_touch* worst = NULL;
+    const perpi_candidate* worst = NULL;
     double most = TOLERANCE;
     for (size_t i = 0; i < count; ++i) {
-        const double give = perpi_layer_depth(sim->model, touch[i].body_a, touch[i].body_b);
-        const double depth = (-touch[i].gap - give) / perpi_sim_pair_size(model, &touch[i]);
+        const double give = perpi_layer_depth(sim->model, candidate[i].body_a, candidate[i].body_b);
+        const double depth = (-candidate[i].gap - give) / perpi_sim_pair_size(model, &candidate[i]);
         if (depth > most) {
             most = depth;
-            worst = &touch[i];
+            worst = &candidate[i];
         }
     }
     return worst;
 }
 
-static perp_status push_apart(perp_sim* sim, const perpi_touch* touch, size_t count)
+static perp_status push_apart(perp_sim* sim, const perpi_candidate* candidate, size_t count)
 {
     const perp_model* model = sim->model;
     const perpi_contact_rules frictionless = {.cone = PERP_CONE_NONE};
     sim->trial.state.contacts.count = 0;
     sim->trial.state.contacts.groups = 0;
-    perp_status status = sim->work.contact_model->build(model, &frictionless, 0.0, sim->work.pose,
-                                                        touch, count, &sim->trial.state.contacts);
+    perp_status status = sim->work.contact_model->build(
+        model, &frictionless, 0.0, sim->work.pose, candidate, count, &sim->trial.state.contacts);
     if (status != PERP_OK) {
         return status;
     }
@@ -107,19 +108,19 @@ static perp_status push_apart(perp_sim* sim, const perpi_touch* touch, size_t co
 /* Layers that are pressed in at the start hold energy from the start. */
 perp_status perpi_sim_press_layers(perp_sim* sim)
 {
-    const perpi_touch* touch;
+    const perpi_candidate* candidate;
     size_t count;
     perpi_collider_set_rule(sim->work.collider, sim->work.contact_model->rule, NULL, 0);
     for (size_t i = 0; i < sim->model->body_count; ++i) {
         sim->work.margin[i] = 0.0;
     }
     perp_status status =
-        perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &touch, &count);
+        perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &candidate, &count);
     sim->trial.state.contacts.count = 0;
     sim->trial.state.contacts.groups = 0;
     if (status == PERP_OK) {
         status = sim->work.contact_model->build(sim->model, &sim->work.rules, sim->state.time,
-                                                sim->work.pose, touch, count,
+                                                sim->work.pose, candidate, count,
                                                 &sim->trial.state.contacts);
     }
     if (status == PERP_OK) {
@@ -136,7 +137,7 @@ perp_status perpi_sim_press_layers(perp_sim* sim)
 perp_status perpi_sim_start(perp_sim* sim)
 {
     const perp_model* model = sim->model;
-    const perpi_touch* touch;
+    const perpi_candidate* candidate;
     size_t count;
     perpi_collider_set_rule(sim->work.collider, NULL, NULL, 0); /* each overlap by itself */
     for (int round = 0; round <= MAX_ROUNDS; ++round) {
@@ -147,11 +148,11 @@ perp_status perpi_sim_start(perp_sim* sim)
             sim->work.margin[i] = round == 0 || !isfinite(reach) ? 0.0 : 0.05 * reach;
         }
         perp_status status =
-            perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &touch, &count);
+            perpi_collide(sim->work.collider, sim->work.pose, sim->work.margin, &candidate, &count);
         if (status != PERP_OK) {
             return status;
         }
-        const perpi_touch* worst = worst_overlap(sim, touch, count);
+        const perpi_candidate* worst = worst_overlap(sim, candidate, count);
         if (worst == NULL) {
             return sim->stepper->layered ? perpi_sim_press_layers(sim) : PERP_OK;
         }
@@ -163,7 +164,7 @@ perp_status perpi_sim_start(perp_sim* sim)
                 sim->def.allow_overlap ? " and could not be moved apart: there is no room"
                                        : "; move them apart, or set \"allow_overlap\": true");
         }
-        status = push_apart(sim, touch, count);
+        status = push_apart(sim, candidate, count);
         if (status != PERP_OK) {
             return status;
         }

@@ -24,7 +24,7 @@ static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
 static const perp_setting setting[] = {
     {.name = "touch",
      .type = PERP_SETTING_DOUBLE,
-     .offset = offsetof(perpi_step_settings, touch),
+     .offset = offsetof(perpi_step_settings, candidate),
      .minimum = 0.0,
      .maximum = 1.0,
      .text = "gap that counts as touching, in sizes of the smaller body"},

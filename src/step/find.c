@@ -42,9 +42,9 @@ perp_status perpi_remember_sides(perpi_step* step, const perpi_contact_list* lis
     for (size_t i = 0; i < list->count && status == PERP_OK; ++i) {
         const perp_contact* c = &list->item[i];
         const int tells = tells_side(c);
-        const perpi_touch_side side = {c->body_a, c->body_b, perpi_key_shape_a(c->key),
-                                       perpi_key_shape_b(c->key), v3_from(c->normal)};
-        perpi_touch_side* last =
+        const perpi_candidate_side side = {c->body_a, c->body_b, perpi_key_shape_a(c->key),
+                                           perpi_key_shape_b(c->key), v3_from(c->normal)};
+        perpi_candidate_side* last =
             step->side.count > 0 ? &step->side.item[step->side.count - 1] : NULL;
         if (last == NULL || last->body_a != side.body_a || last->body_b != side.body_b ||
             last->shape_a != side.shape_a || last->shape_b != side.shape_b) {
@@ -78,20 +78,21 @@ void perpi_step_poses(perpi_step* step, const double* q)
     }
 }
 
-perp_status perpi_find_features(perpi_step* step, bool at_end, const perpi_touch** touch,
+perp_status perpi_find_features(perpi_step* step, bool at_end, const perpi_candidate** candidate,
                                 size_t* count)
 {
     perpi_collider_set_sides(step->collider, step->side.item, step->side.count, at_end);
     const perp_status status =
-        perpi_collide(step->collider, step->pose, step->margin, touch, count);
+        perpi_collide(step->collider, step->pose, step->margin, candidate, count);
     perpi_collider_set_sides(step->collider, NULL, 0, false);
     return status;
 }
 
-perp_status perpi_build_contacts(perpi_step* step, double t, const perpi_touch* touch, size_t count,
-                                 perpi_contact_list* list)
+perp_status perpi_build_contacts(perpi_step* step, double t, const perpi_candidate* candidate,
+                                 size_t count, perpi_contact_list* list)
 {
     list->count = 0;
     list->groups = 0;
-    return step->contact_model->build(step->model, &step->rules, t, step->pose, touch, count, list);
+    return step->contact_model->build(step->model, &step->rules, t, step->pose, candidate, count,
+                                      list);
 }

@@ -221,7 +221,7 @@ typedef struct perpi_step_settings {
     bool midpoint;        /* compliant: forces of the layers at the middle of the step */
     bool midway;          /* spin and rolling as at the middle of the step: perpi_spin_part */
     bool no_gap;          /* rows of contacts read u_n >= 0, not psi/h + u_n >= 0 */
-    double touch;         /* anitescu-potra: a gap up to this part of a body's size touches */
+    double candidate;     /* anitescu-potra: a gap up to this part of a body's size touches */
 } perpi_step_settings;
 
 /* Everything a step is worked out from. */

@@ -48,13 +48,13 @@ static double sharp_tolerance(const perpi_step* step)
 /* The contacts at the end of the step, with the impulses of the iteration before. */
 static perp_status find_contacts_at_end(perpi_step* step)
 {
-    const perpi_touch* touch;
+    const perpi_candidate* candidate;
     size_t count;
     perpi_contact_list* list = &step->outer.contacts;
     perpi_step_poses(step, step->to->q);
-    perp_status status = perpi_find_features(step, true, &touch, &count);
+    perp_status status = perpi_find_features(step, true, &candidate, &count);
     if (status == PERP_OK) {
-        status = perpi_build_contacts(step, step->from->time + step->h, touch, count, list);
+        status = perpi_build_contacts(step, step->from->time + step->h, candidate, count, list);
     }
     if (status == PERP_OK) {
         status = step->add_at_end(step, list);

@@ -62,13 +62,13 @@ bool perpi_stepper_at(int32_t index, const char** name, const perpi_stepper_ops*
 
 /* Pairs of shapes that have a simpler contact model in this step. */
 typedef struct perpi_exceptions {
-    perpi_touch_exception* item;
+    perpi_candidate_exception* item;
     size_t count, capacity;
 } perpi_exceptions;
 
 /* On which side of each other pairs were, for the collider. */
 typedef struct perpi_pair_sides {
-    perpi_touch_side* item;
+    perpi_candidate_side* item;
     size_t count, capacity;
 } perpi_pair_sides;
 
@@ -231,9 +231,9 @@ PERP_NODISCARD perp_status perpi_remember_sides(perpi_step* step, const perpi_co
 /* Features within reach at the poses step->pose, and the contacts that they give at time t. at_end: pairs
  * that have come out behind each other are found too. */
 PERP_NODISCARD perp_status perpi_find_features(perpi_step* step, bool at_end,
-                                               const perpi_touch** touch, size_t* count);
+                                               const perpi_candidate** candidate, size_t* count);
 PERP_NODISCARD perp_status perpi_build_contacts(perpi_step* step, double t,
-                                                const perpi_touch* touch, size_t count,
+                                                const perpi_candidate* candidate, size_t count,
                                                 perpi_contact_list* list);
 /* Poses of all bodies in q into step->pose. */
 void perpi_step_poses(perpi_step* step, const double* q);

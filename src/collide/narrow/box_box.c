@@ -42,7 +42,7 @@ typedef struct meeting {
     double floor;  /* directions separated less than this do not count */
     double least;  /* smallest gap so far */
     size_t first;  /* this pair's first item in the list */
-    perpi_touch_list* list;
+    perpi_candidate_list* list;
 } meeting;
 
 /* Kinds of features; a feature is kind << 20 | one << 8 | other. */
@@ -97,18 +97,18 @@ static perp_status add_row(meeting* m, uint32_t feature, vec3 p_a, vec3 p_b, vec
     const vec3 x_a = v3_add(m->origin, p_a), x_b = v3_add(m->origin, p_b);
     const bool flipped = m->list->flipped;
     for (size_t k = m->first; k < m->list->count; ++k) {
-        const perpi_touch* t = &m->list->item[k];
+        const perpi_candidate* t = &m->list->item[k];
         const vec3 t_n = flipped ? v3_neg(t->normal) : t->normal;
         const vec3 t_b = flipped ? t->point_a : t->point_b;
         const vec3 t_a = flipped ? t->point_b : t->point_a;
         if (v3_dot(t_n, n) > 1.0 - 1e-12 &&
-            v3_norm(v3_sub(t_b, x_b)) <= PERPI_TOUCH_SAME * m->size &&
-            v3_norm(v3_sub(t_a, x_a)) <= PERPI_TOUCH_SAME * m->size) {
+            v3_norm(v3_sub(t_b, x_b)) <= PERPI_CANDIDATE_SAME * m->size &&
+            v3_norm(v3_sub(t_a, x_a)) <= PERPI_CANDIDATE_SAME * m->size) {
             return PERP_OK;
         }
     }
     m->least = gap < m->least ? gap : m->least;
-    return perpi_touch_add(m->list, feature, x_a, x_b, n, gap);
+    return perpi_candidate_add(m->list, feature, x_a, x_b, n, gap);
 }
 
 /* ---- 1: separating axes ------------------------------------------------------------------------ */
@@ -136,7 +136,7 @@ static bool separate(meeting* m)
             return false;
         }
         m->s_max = sep > m->s_max ? sep : m->s_max;
-        if (sep > best + PERPI_TOUCH_TIE * m->size) {
+        if (sep > best + PERPI_CANDIDATE_TIE * m->size) {
             best = sep;
             m->axis = n;
         }
@@ -145,7 +145,7 @@ static bool separate(meeting* m)
         for (int j = 0; j < 3; ++j) {
             const vec3 w = v3_cross(m->a.axis[i], m->b.axis[j]);
             const double sine = v3_norm(w);
-            if (!(sine > PERPI_TOUCH_SAME)) {
+            if (!(sine > PERPI_CANDIDATE_SAME)) {
                 continue;
             }
             const vec3 n = towards_b(m, v3_scale(1.0 / sine, w));
@@ -154,14 +154,14 @@ static bool separate(meeting* m)
                 return false;
             }
             m->s_max = sep > m->s_max ? sep : m->s_max;
-            if (sep > best + PERPI_TOUCH_SAME * m->size) {
+            if (sep > best + PERPI_CANDIDATE_SAME * m->size) {
                 best = sep;
                 m->axis = n;
             }
         }
     }
     const double depth = m->s_max < 0.0 ? m->s_max : 0.0;
-    m->floor = DEPTH * depth - PERPI_TOUCH_TIE * m->size;
+    m->floor = DEPTH * depth - PERPI_CANDIDATE_TIE * m->size;
     return true;
 }
 
@@ -171,7 +171,7 @@ static bool separate(meeting* m)
  * towards the other are rows' normals as they are; -1 if owner is b. */
 static perp_status vertex_face(meeting* m, const solid* owner, const solid* other, double way)
 {
-    const double tiny = PERPI_TOUCH_TIE * m->size;
+    const double tiny = PERPI_CANDIDATE_TIE * m->size;
     const uint32_t kind = way > 0.0 ? VERTEX_B_FACE_A : VERTEX_A_FACE_B;
     for (int f = 0; f < m->dim; ++f) {
         const double sign = v3_dot(owner->axis[f], v3_sub(other->c, owner->c)) < 0.0 ? -1.0 : 1.0;
@@ -241,12 +241,12 @@ static bool crossing(const perpi_segment* a, const perpi_segment* b, vec3 w, dou
 
 static perp_status edge_edge(meeting* m)
 {
-    const double tiny = PERPI_TOUCH_TIE * m->size;
+    const double tiny = PERPI_CANDIDATE_TIE * m->size;
     for (uint32_t ij = 0; ij < 9; ++ij) {
         const uint32_t i = ij / 3, j = ij % 3;
         const vec3 w = v3_cross(m->a.axis[i], m->b.axis[j]);
         const double sine = v3_norm(w);
-        if (!(sine > PERPI_TOUCH_PARALLEL)) {
+        if (!(sine > PERPI_CANDIDATE_PARALLEL)) {
             continue; /* step 4 */
         }
         const vec3 n = towards_b(m, v3_scale(1.0 / sine, w));
@@ -291,7 +291,7 @@ typedef struct shortest {
 static int edge_along(const solid* s, uint32_t v, vec3 u)
 {
     for (int i = 0; i < 3; ++i) {
-        if (v3_norm(v3_cross(s->axis[i], u)) <= PERPI_TOUCH_PARALLEL) {
+        if (v3_norm(v3_cross(s->axis[i], u)) <= PERPI_CANDIDATE_PARALLEL) {
             return 4 * i + (int)(v >> (i + 1) % 3 & 1U) + 2 * (int)(v >> (i + 2) % 3 & 1U);
         }
     }
@@ -302,7 +302,7 @@ static int edge_along(const solid* s, uint32_t v, vec3 u)
 static void closest_vertex(const meeting* m, const solid* owner, const solid* other,
                            bool owner_is_a, shortest* best)
 {
-    const double tiny = PERPI_TOUCH_TIE * m->size;
+    const double tiny = PERPI_CANDIDATE_TIE * m->size;
     for (uint32_t v = 0; v < 1U << m->dim; ++v) {
         const vec3 p = vertex(other, m->dim, v);
         const vec3 d = v3_sub(p, owner->c);
@@ -345,7 +345,7 @@ static void closest_parallel(const meeting* m, shortest* best)
         const uint32_t i = ij / 3, j = ij % 3;
         const vec3 w = v3_cross(m->a.axis[i], m->b.axis[j]);
         const double sine = v3_norm(w);
-        if (sine > PERPI_TOUCH_PARALLEL || !(sine > PERPI_TOUCH_SAME)) {
+        if (sine > PERPI_CANDIDATE_PARALLEL || !(sine > PERPI_CANDIDATE_SAME)) {
             continue;
         }
         for (uint32_t k = 0; k < 16; ++k) {
@@ -356,7 +356,7 @@ static void closest_parallel(const meeting* m, shortest* best)
                 continue;
             }
             const double d = v3_norm(v3_sub(p_b, p_a));
-            if (d < best->d - PERPI_TOUCH_TIE * m->size) {
+            if (d < best->d - PERPI_CANDIDATE_TIE * m->size) {
                 *best =
                     (shortest){d, p_a, p_b, feature_name(EDGE_EDGE, e_a, e_b), (int)e_a, (int)e_b};
             }
@@ -369,7 +369,7 @@ static vec3 direction(const meeting* m, vec3 p_a, vec3 p_b)
 {
     const vec3 d = v3_sub(p_b, p_a);
     const double length = v3_norm(d);
-    return length > PERPI_TOUCH_TIE * m->size ? v3_scale(1.0 / length, d) : m->axis;
+    return length > PERPI_CANDIDATE_TIE * m->size ? v3_scale(1.0 / length, d) : m->axis;
 }
 
 /* The boxes are apart: the closest points, unless a row is as near already. */
@@ -381,7 +381,7 @@ static perp_status closest_points(meeting* m)
     if (m->dim == 3) {
         closest_parallel(m, &best);
     }
-    if (!(best.d <= m->margin) || !(best.d < m->least - PERPI_TOUCH_TIE * m->size)) {
+    if (!(best.d <= m->margin) || !(best.d < m->least - PERPI_CANDIDATE_TIE * m->size)) {
         return PERP_OK;
     }
     perp_status status =
@@ -393,7 +393,7 @@ static perp_status closest_points(meeting* m)
     const perpi_segment a = edge_of(&m->a, (uint32_t)best.edge_a);
     const perpi_segment b = edge_of(&m->b, (uint32_t)best.edge_b);
     perpi_chord end[2];
-    if (!perpi_segment_overlap(&a, &b, PERPI_TOUCH_SAME * m->size, end)) {
+    if (!perpi_segment_overlap(&a, &b, PERPI_CANDIDATE_SAME * m->size, end)) {
         return PERP_OK;
     }
     for (uint32_t e = 0; e < 2 && status == PERP_OK; ++e) {
@@ -423,7 +423,7 @@ static perp_status deepest_vertex(meeting* m)
 
 perp_status perpi_box_box(const perpi_shape* shape_a, const perpi_pose* pose_a,
                           const perpi_shape* shape_b, const perpi_pose* pose_b, double margin,
-                          perpi_touch_list* list)
+                          perpi_candidate_list* list)
 {
     const double r_a = v3_norm(shape_a->half), r_b = v3_norm(shape_b->half);
     meeting m = {

@@ -64,7 +64,7 @@ static int32_t groups_of_row(perpi_choices* choices, size_t rows)
     }
 }
 
-perp_status perpi_touch_choose(perpi_touch_list* list, size_t first, perpi_choices* choices)
+perp_status perpi_candidate_choose(perpi_candidate_list* list, size_t first, perpi_choices* choices)
 {
     const size_t rows = list->count - first;
     const int32_t groups = groups_of_row(choices, rows);
@@ -76,11 +76,11 @@ perp_status perpi_touch_choose(perpi_touch_list* list, size_t first, perpi_choic
         if (i % (size_t)groups == 0) {
             list->item[row].group = list->group;
         } else { /* the same row again, as it is in the list */
-            const perpi_touch t = list->item[row];
+            const perpi_candidate t = list->item[row];
             const bool flipped = list->flipped;
             list->flipped = false;
-            status = perpi_touch_add(list, perpi_touch_unused(list, 1U << 22 | t.feature),
-                                     t.point_a, t.point_b, t.normal, t.gap);
+            status = perpi_candidate_add(list, perpi_candidate_unused(list, 1U << 22 | t.feature),
+                                         t.point_a, t.point_b, t.normal, t.gap);
             list->flipped = flipped;
         }
         size_t which = i % (size_t)groups;
@@ -88,8 +88,8 @@ perp_status perpi_touch_choose(perpi_touch_list* list, size_t first, perpi_choic
             const perpi_choice* c = &choices->item[k];
             const size_t r = which % (size_t)c->rows;
             which /= (size_t)c->rows;
-            status = perpi_touch_add(
-                list, perpi_touch_unused(list, 1U << 23 | (c->id & 0x3FFF) << 8 | name),
+            status = perpi_candidate_add(
+                list, perpi_candidate_unused(list, 1U << 23 | (c->id & 0x3FFF) << 8 | name),
                 v3_madd(c->p_b[r], -c->s[r], c->n), c->p_b[r], c->n, c->s[r]);
         }
     }

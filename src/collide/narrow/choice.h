@@ -33,7 +33,7 @@ typedef struct perpi_choices {
     int32_t count;
 } perpi_choices;
 
-static inline bool perpi_touch_groups(const perpi_touch_list* list)
+static inline bool perpi_candidate_groups(const perpi_candidate_list* list)
 {
     return list->rule != NULL;
 }
@@ -45,7 +45,7 @@ void perpi_choices_take(perpi_choices* choices, vec3 n, double margin, const per
 
 /* The touches from the first on get their groups, if there are choices. Where that makes too many, directions are left
  * out, the least open first: bodies may be held back then, but nothing is let through. */
-PERP_NODISCARD perp_status perpi_touch_choose(perpi_touch_list* list, size_t first,
-                                              perpi_choices* choices);
+PERP_NODISCARD perp_status perpi_candidate_choose(perpi_candidate_list* list, size_t first,
+                                                  perpi_choices* choices);
 
 #endif

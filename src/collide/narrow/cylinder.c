@@ -23,14 +23,14 @@ static vec3 rim_point(int k)
 }
 
 /* The gap of one point, and its foot on the plane. */
-static perp_status add_point(perpi_touch_list* list, uint32_t feature, vec3 n, double offset,
+static perp_status add_point(perpi_candidate_list* list, uint32_t feature, vec3 n, double offset,
                              vec3 p, double margin)
 {
     const double gap = v3_dot(n, p) - offset;
     if (!(gap <= margin)) {
         return PERP_OK;
     }
-    return perpi_touch_add(list, feature, v3_madd(p, -gap, n), p, n, gap);
+    return perpi_candidate_add(list, feature, v3_madd(p, -gap, n), p, n, gap);
 }
 
 /* Features: e the lowest point of the rim at -z (e = 0) or +z (e = 1), 2 + 8 e + k the k-th of the
@@ -42,7 +42,7 @@ static perp_status add_point(perpi_touch_list* list, uint32_t feature, vec3 n, d
  * whole face is within the margin: then the cylinder may stand on it at the end of the step. */
 perp_status perpi_plane_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
                                  const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                 perpi_touch_list* list)
+                                 perpi_candidate_list* list)
 {
     const vec3 n = m3_mul(pose_a->R, a->normal);
     const double offset = v3_dot(n, pose_a->x) + a->offset;
@@ -68,9 +68,9 @@ perp_status perpi_plane_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
             }
         }
         /* Where the face is parallel to the plane no point of the rim is the lowest. */
-        const bool directed = sine > PERPI_TOUCH_TIE;
-        const bool deeper = height - r * sine < nearest - PERPI_TOUCH_TIE * r;
-        if (!directed || !deeper || (e != low && !(sine > PERPI_TOUCH_PARALLEL))) {
+        const bool directed = sine > PERPI_CANDIDATE_TIE;
+        const bool deeper = height - r * sine < nearest - PERPI_CANDIDATE_TIE * r;
+        if (!directed || !deeper || (e != low && !(sine > PERPI_CANDIDATE_PARALLEL))) {
             continue;
         }
         const vec3 local = v3_madd(center, -r / sine, v3(m.x, m.y, 0));
@@ -115,7 +115,7 @@ static double project(const local_cylinder* c, vec3 p, vec3* q)
 
 static uint32_t region_of(const local_cylinder* c, vec3 p)
 {
-    const double tiny = PERPI_TOUCH_TIE * c->size;
+    const double tiny = PERPI_CANDIDATE_TIE * c->size;
     const bool beside = radial(p) > c->r + tiny, over = fabs(p.z) > c->l + tiny;
     if (beside && over) {
         return p.z < 0.0 ? RIM_LOW : RIM_HIGH;
@@ -128,17 +128,17 @@ static uint32_t region_of(const local_cylinder* c, vec3 p)
 
 /* The ball with centre p and radius r; q and n on the cylinder, all in its frame. */
 static perp_status add_local(const local_cylinder* c, vec3 p, vec3 q, vec3 n, double r,
-                             uint32_t feature, perpi_touch_list* list)
+                             uint32_t feature, perpi_candidate_list* list)
 {
     const vec3 n_W = m3_mul(c->pose->R, n);
     const vec3 q_W = perpi_pose_point(c->pose, q);
     const vec3 p_W = v3_madd(perpi_pose_point(c->pose, p), -r, n_W);
-    return perpi_touch_add(list, feature, q_W, p_W, n_W, v3_dot(n, v3_sub(p, q)) - r);
+    return perpi_candidate_add(list, feature, q_W, p_W, n_W, v3_dot(n, v3_sub(p, q)) - r);
 }
 
 /* A ball whose centre is outside. */
 static perp_status add_outside(const local_cylinder* c, vec3 p, double r, uint32_t feature,
-                               perpi_touch_list* list)
+                               perpi_candidate_list* list)
 {
     vec3 q;
     const double d = project(c, p, &q);
@@ -149,11 +149,11 @@ static perp_status add_outside(const local_cylinder* c, vec3 p, double r, uint32
 static vec3 outwards(const local_cylinder* c, vec3 p)
 {
     const double rho = radial(p);
-    return rho > PERPI_TOUCH_VANISH * c->size ? v3(p.x / rho, p.y / rho, 0) : v3(1, 0, 0);
+    return rho > PERPI_CANDIDATE_VANISH * c->size ? v3(p.x / rho, p.y / rho, 0) : v3(1, 0, 0);
 }
 
 /* A ball whose centre is inside, or on the surface: out the shortest way. */
-static perp_status add_inside(const local_cylinder* c, vec3 p, double r, perpi_touch_list* list)
+static perp_status add_inside(const local_cylinder* c, vec3 p, double r, perpi_candidate_list* list)
 {
     if (radial(p) - c->r >= fabs(p.z) - c->l) {
         const vec3 n = outwards(c, p);
@@ -166,13 +166,13 @@ static perp_status add_inside(const local_cylinder* c, vec3 p, double r, perpi_t
 
 /* Other directions (choice.h): past the ends, and across the side; axis: half of a capsule's, from its middle p. */
 static perp_status choose_directions(const local_cylinder* c, vec3 p, vec3 axis, double r,
-                                     double margin, size_t first, perpi_touch_list* list)
+                                     double margin, size_t first, perpi_candidate_list* list)
 {
-    if (list->count == first || !perpi_touch_groups(list)) {
+    if (list->count == first || !perpi_candidate_groups(list)) {
         return PERP_OK;
     }
-    const perpi_touch* touch = &list->item[first];
-    const vec3 n_W = list->flipped ? v3_neg(touch->normal) : touch->normal;
+    const perpi_candidate* candidate = &list->item[first];
+    const vec3 n_W = list->flipped ? v3_neg(candidate->normal) : candidate->normal;
     const vec3 n = m3_tmul(c->pose->R, n_W);
     /* across the side: towards the middle, as the row does, and across both axes */
     const vec3 way[5] = {v3(0, 0, -1), v3(0, 0, 1), v3(p.x, p.y, 0), v3(n.x, n.y, 0),
@@ -180,7 +180,7 @@ static perp_status choose_directions(const local_cylinder* c, vec3 p, vec3 axis,
     perpi_choices choices = {.count = 0};
     for (uint32_t i = 0; i < 5; ++i) {
         const double length = v3_norm(way[i]);
-        if (!(length > PERPI_TOUCH_VANISH * c->size)) {
+        if (!(length > PERPI_CANDIDATE_VANISH * c->size)) {
             continue;
         }
         vec3 w = v3_scale(1.0 / length, way[i]);
@@ -193,13 +193,13 @@ static perp_status choose_directions(const local_cylinder* c, vec3 p, vec3 axis,
         }
         perpi_choices_take(&choices, n_W, margin, &choice);
     }
-    return perpi_touch_choose(list, first, &choices);
+    return perpi_candidate_choose(list, first, &choices);
 }
 
 /* Feature: the region << 4. */
 perp_status perpi_cylinder_ball(const perpi_shape* a, const perpi_pose* pose_a,
                                 const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                perpi_touch_list* list)
+                                perpi_candidate_list* list)
 {
     const local_cylinder c = cylinder_of(a, pose_a);
     const perpi_round ball = perpi_round_of(b, pose_b);
@@ -210,7 +210,7 @@ perp_status perpi_cylinder_ball(const perpi_shape* a, const perpi_pose* pose_a,
         return PERP_OK;
     }
     const size_t first = list->count;
-    const perp_status status = d > PERPI_TOUCH_VANISH * c.size
+    const perp_status status = d > PERPI_CANDIDATE_VANISH * c.size
                                    ? add_outside(&c, p, ball.r, region_of(&c, p) << 4, list)
                                    : add_inside(&c, p, ball.r, list);
     return status == PERP_OK ? choose_directions(&c, p, v3(0, 0, 0), ball.r, margin, first, list)
@@ -288,7 +288,7 @@ enum { KIND_CLOSEST = 0, KIND_LOW = 1, KIND_HIGH = 2 };
 /* The axis runs outside. Over a face, or along the side, the capsule rests on both ends of what is
  * supported; the closest point counts beside them only if it is nearer. */
 static perp_status capsule_outside(const local_cylinder* c, const local_axis* axis, double t,
-                                   double margin, perpi_touch_list* list)
+                                   double margin, perpi_candidate_list* list)
 {
     vec3 q;
     const vec3 p = axis_at(axis, t);
@@ -296,10 +296,10 @@ static perp_status capsule_outside(const local_cylinder* c, const local_axis* ax
     const uint32_t region = region_of(c, p);
     const double across = sqrt(axis->u.x * axis->u.x + axis->u.y * axis->u.y);
     const bool along_face = region == FACE_LOW || region == FACE_HIGH;
-    const bool along_side = region == SIDE && across < PERPI_TOUCH_PARALLEL;
+    const bool along_side = region == SIDE && across < PERPI_CANDIDATE_PARALLEL;
     double nearest = INFINITY, end[2];
     if ((along_face || along_side) && stretch(c, axis, along_side, &end[0], &end[1]) &&
-        end[1] - end[0] > PERPI_TOUCH_SAME * c->size) {
+        end[1] - end[0] > PERPI_CANDIDATE_SAME * c->size) {
         for (uint32_t e = 0; e < 2; ++e) {
             const vec3 at = axis_at(axis, end[e]);
             const double d = project(c, at, &q);
@@ -314,7 +314,7 @@ static perp_status capsule_outside(const local_cylinder* c, const local_axis* ax
             nearest = d < nearest ? d : nearest;
         }
     }
-    if (least < nearest - PERPI_TOUCH_TIE * c->size) {
+    if (least < nearest - PERPI_CANDIDATE_TIE * c->size) {
         return add_outside(c, p, axis->r, region << 4 | KIND_CLOSEST, list);
     }
     return PERP_OK;
@@ -322,7 +322,7 @@ static perp_status capsule_outside(const local_cylinder* c, const local_axis* ax
 
 /* Out through a face: both ends of the part of the axis that lies over it. */
 static perp_status pierced_at_face(const local_cylinder* c, const local_axis* axis, double margin,
-                                   perpi_touch_list* list)
+                                   perpi_candidate_list* list)
 {
     const double side = axis->c.z < 0.0 ? -1.0 : 1.0;
     const uint32_t face = axis->c.z < 0.0 ? FACE_LOW : FACE_HIGH;
@@ -330,7 +330,7 @@ static perp_status pierced_at_face(const local_cylinder* c, const local_axis* ax
     if (!stretch(c, axis, false, &end[0], &end[1])) {
         end[0] = end[1] = side * axis->u.z > 0.0 ? -axis->l : axis->l;
     }
-    const uint32_t ends = end[1] - end[0] > PERPI_TOUCH_SAME * c->size ? 2 : 1;
+    const uint32_t ends = end[1] - end[0] > PERPI_CANDIDATE_SAME * c->size ? 2 : 1;
     for (uint32_t e = 0; e < ends; ++e) {
         const vec3 p = axis_at(axis, end[e]);
         if (!(side * p.z - c->l - axis->r <= margin)) {
@@ -350,14 +350,14 @@ static perp_status pierced_at_face(const local_cylinder* c, const local_axis* ax
 
 /* Out through the side, across the axis: one contact, or two where the axis runs along the side. */
 static perp_status pierced_at_side(const local_cylinder* c, const local_axis* axis, double t,
-                                   vec3 w, double margin, perpi_touch_list* list)
+                                   vec3 w, double margin, perpi_candidate_list* list)
 {
     double end[2] = {t, t};
     const double across = sqrt(axis->u.x * axis->u.x + axis->u.y * axis->u.y);
-    if (across < PERPI_TOUCH_PARALLEL && !stretch(c, axis, true, &end[0], &end[1])) {
+    if (across < PERPI_CANDIDATE_PARALLEL && !stretch(c, axis, true, &end[0], &end[1])) {
         end[0] = end[1] = t;
     }
-    const uint32_t ends = end[1] - end[0] > PERPI_TOUCH_SAME * c->size ? 2 : 1;
+    const uint32_t ends = end[1] - end[0] > PERPI_CANDIDATE_SAME * c->size ? 2 : 1;
     for (uint32_t e = 0; e < ends; ++e) {
         const vec3 p = axis_at(axis, end[e]);
         const double depth = w.x * p.x + w.y * p.y - c->r - axis->r;
@@ -377,7 +377,7 @@ static perp_status pierced_at_side(const local_cylinder* c, const local_axis* ax
 /* The axis pierces the cylinder: out through a face or through the side, whichever is less. (Tilted
  * ways out, over the rim, may be shorter still; they are not tried.) */
 static perp_status capsule_inside(const local_cylinder* c, const local_axis* axis, double margin,
-                                  perpi_touch_list* list)
+                                  perpi_candidate_list* list)
 {
     const double by_face = fabs(axis->c.z) - axis->l * fabs(axis->u.z) - c->l;
     const double uu = axis->u.x * axis->u.x + axis->u.y * axis->u.y;
@@ -386,7 +386,7 @@ static perp_status capsule_inside(const local_cylinder* c, const local_axis* axi
     const vec3 p = axis_at(axis, t);
     const double rho = radial(p);
     vec3 w = outwards(c, p);
-    if (!(rho > PERPI_TOUCH_VANISH * c->size) && uu > 0.0) {
+    if (!(rho > PERPI_CANDIDATE_VANISH * c->size) && uu > 0.0) {
         w = v3(-axis->u.y / sqrt(uu), axis->u.x / sqrt(uu), 0);
     }
     return by_face >= rho - c->r ? pierced_at_face(c, axis, margin, list)
@@ -396,7 +396,7 @@ static perp_status capsule_inside(const local_cylinder* c, const local_axis* axi
 /* Features: outside, the region << 4 | which ball; inside, 1 << 16 | the same. */
 perp_status perpi_cylinder_capsule(const perpi_shape* a, const perpi_pose* pose_a,
                                    const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                   perpi_touch_list* list)
+                                   perpi_candidate_list* list)
 {
     const local_cylinder c = cylinder_of(a, pose_a);
     const perpi_round round = perpi_round_of(b, pose_b);
@@ -412,7 +412,7 @@ perp_status perpi_cylinder_capsule(const perpi_shape* a, const perpi_pose* pose_
         return PERP_OK;
     }
     const size_t first = list->count;
-    const perp_status status = d > PERPI_TOUCH_VANISH * c.size
+    const perp_status status = d > PERPI_CANDIDATE_VANISH * c.size
                                    ? capsule_outside(&c, &axis, t, margin, list)
                                    : capsule_inside(&c, &axis, margin, list);
     return status == PERP_OK ? choose_directions(&c, axis.c, v3_scale(axis.l, axis.u), axis.r,

@@ -17,7 +17,7 @@ typedef struct pair {
     vec3 origin;
     double size; /* of the smaller one, for tolerances */
     double margin;
-    perpi_touch_list* list;
+    perpi_candidate_list* list;
 } pair;
 
 typedef struct direction {
@@ -70,11 +70,11 @@ static void consider(const pair* x, vec3 n, double favour, direction* flat, dire
 static direction least_deep(const pair* x)
 {
     const perpi_rod *a = &x->rod[0], *b = &x->rod[1];
-    const double favour = PERPI_TOUCH_SAME * x->size;
+    const double favour = PERPI_CANDIDATE_SAME * x->size;
     direction flat = {.s = -INFINITY}, round = flat;
     consider(x, a->a, 0.0, &flat, &round);
     consider(x, b->a, favour, &flat, &round);
-    if (v3_norm(v3_cross(a->a, b->a)) > PERPI_TOUCH_PARALLEL) {
+    if (v3_norm(v3_cross(a->a, b->a)) > PERPI_CANDIDATE_PARALLEL) {
         consider(x, v3_cross(a->a, b->a), favour, &flat, &round);
     }
     const vec3 d = v3_sub(b->c, a->c);
@@ -95,7 +95,7 @@ static perp_status add_point(const pair* x, uint32_t feature, int which, vec3 at
     }
     const vec3 p = v3_add(x->origin, at);
     const vec3 a = which == 0 ? p : v3_madd(p, -gap, n), b = which == 0 ? v3_madd(p, gap, n) : p;
-    return perpi_touch_add(x->list, feature, a, b, n, gap);
+    return perpi_candidate_add(x->list, feature, a, b, n, gap);
 }
 
 /* The polygon cut to what lies over the eight points of a rim. */
@@ -142,7 +142,7 @@ static bool stretch_over_disc(const perpi_rod* r, const perpi_segment* s, double
 }
 
 /* On the flat end of rod `flat`. out: its outward normal there. */
-static perp_status touch_end(const pair* x, int flat, vec3 out)
+static perp_status candidate_end(const pair* x, int flat, vec3 out)
 {
     const perpi_rod *r = &x->rod[flat], *o = &x->rod[1 - flat];
     const double plane = v3_dot(out, r->c) + r->l;
@@ -151,7 +151,7 @@ static perp_status touch_end(const pair* x, int flat, vec3 out)
     const double end = t > 0.0 ? -1.0 : 1.0; /* the lower one */
     const uint32_t base = flat == 0 ? 0U : 128U;
     perp_status status = PERP_OK;
-    if (sine < PERPI_TOUCH_PARALLEL) {
+    if (sine < PERPI_CANDIDATE_PARALLEL) {
         vec3 polygon[CORNERS];
         for (int k = 0; k < PERPI_RIM; ++k) {
             polygon[k] = perpi_rod_rim(o, end, k);
@@ -165,7 +165,7 @@ static perp_status touch_end(const pair* x, int flat, vec3 out)
         }
         const vec3 at = perpi_rod_support(o, v3_neg(out));
         const double gap = v3_dot(out, at) - plane;
-        if (status == PERP_OK && gap < least - PERPI_TOUCH_SAME * x->size &&
+        if (status == PERP_OK && gap < least - PERPI_CANDIDATE_SAME * x->size &&
             perpi_rod_off_axis(r, at) <= r->r) {
             status = add_point(x, base + 64, 1 - flat, at, n, gap);
         }
@@ -174,9 +174,9 @@ static perp_status touch_end(const pair* x, int flat, vec3 out)
     const vec3 low = v3_scale(-o->r / sine, v3_madd(out, -t, o->a));
     const perpi_segment line = {v3_add(o->c, low), o->a, o->l};
     double s[2];
-    if (fabs(t) < PERPI_TOUCH_PARALLEL) {
+    if (fabs(t) < PERPI_CANDIDATE_PARALLEL) {
         const bool over = stretch_over_disc(r, &line, &s[0], &s[1]);
-        const int ends = !over ? 0 : s[1] - s[0] > PERPI_TOUCH_SAME * x->size ? 2 : 1;
+        const int ends = !over ? 0 : s[1] - s[0] > PERPI_CANDIDATE_SAME * x->size ? 2 : 1;
         for (int k = 0; k < ends && status == PERP_OK; ++k) {
             const vec3 at = perpi_segment_at(&line, s[k]);
             status =
@@ -187,7 +187,7 @@ static perp_status touch_end(const pair* x, int flat, vec3 out)
     const vec3 lowest = perpi_segment_at(&line, end * o->l);
     for (int k = -1; k < PERPI_RIM && status == PERP_OK; ++k) {
         const vec3 at = k < 0 ? lowest : perpi_rod_rim(o, end, k);
-        const bool same = k >= 0 && v3_norm(v3_sub(at, lowest)) < PERPI_TOUCH_SAME * x->size;
+        const bool same = k >= 0 && v3_norm(v3_sub(at, lowest)) < PERPI_CANDIDATE_SAME * x->size;
         if (!same && perpi_rod_off_axis(r, at) <= r->r) {
             status = add_point(x, base + 72 + (uint32_t)(k + 1), 1 - flat, at, n,
                                v3_dot(out, at) - plane);
@@ -197,14 +197,14 @@ static perp_status touch_end(const pair* x, int flat, vec3 out)
 }
 
 /* Side by side: along a common stretch, or where they cross. */
-static perp_status touch_sides(const pair* x, direction d)
+static perp_status candidate_sides(const pair* x, direction d)
 {
     const perpi_rod *a = &x->rod[0], *b = &x->rod[1];
     const perpi_segment one = {v3_madd(a->c, a->r, d.n), a->a, a->l};
     const perpi_segment two = {v3_madd(b->c, -b->r, d.n), b->a, b->l};
     perpi_chord chord[2];
-    if (v3_norm(v3_cross(a->a, b->a)) < PERPI_TOUCH_PARALLEL &&
-        perpi_segment_overlap(&one, &two, PERPI_TOUCH_SAME * x->size, chord)) {
+    if (v3_norm(v3_cross(a->a, b->a)) < PERPI_CANDIDATE_PARALLEL &&
+        perpi_segment_overlap(&one, &two, PERPI_CANDIDATE_SAME * x->size, chord)) {
         perp_status status = PERP_OK;
         for (int k = 0; k < 2 && status == PERP_OK; ++k) {
             const vec3 at = perpi_segment_at(&two, chord[k].t);
@@ -219,7 +219,7 @@ static perp_status touch_sides(const pair* x, direction d)
     return add_point(x, 258, 1, perpi_segment_at(&two, one_point.t), d.n, d.s);
 }
 
-static double least_row(const perpi_touch_list* list, size_t first)
+static double least_row(const perpi_candidate_list* list, size_t first)
 {
     double least = INFINITY;
     for (size_t i = first; i < list->count; ++i) {
@@ -228,26 +228,26 @@ static double least_row(const perpi_touch_list* list, size_t first)
     return least;
 }
 
-static perp_status touch_along(const pair* x, direction d, const perpi_gjk* closest)
+static perp_status candidate_along(const pair* x, direction d, const perpi_gjk* closest)
 {
     const perpi_rod *a = &x->rod[0], *b = &x->rod[1];
     const size_t before = x->list->count;
     const double ta = v3_dot(d.n, a->a), tb = v3_dot(d.n, b->a);
     perp_status status = PERP_OK;
-    if (v3_norm(v3_cross(d.n, a->a)) < PERPI_TOUCH_PARALLEL) {
-        status = touch_end(x, 0, v3_scale(ta < 0.0 ? -1.0 : 1.0, a->a));
-    } else if (v3_norm(v3_cross(d.n, b->a)) < PERPI_TOUCH_PARALLEL) {
-        status = touch_end(x, 1, v3_scale(tb < 0.0 ? 1.0 : -1.0, b->a));
+    if (v3_norm(v3_cross(d.n, a->a)) < PERPI_CANDIDATE_PARALLEL) {
+        status = candidate_end(x, 0, v3_scale(ta < 0.0 ? -1.0 : 1.0, a->a));
+    } else if (v3_norm(v3_cross(d.n, b->a)) < PERPI_CANDIDATE_PARALLEL) {
+        status = candidate_end(x, 1, v3_scale(tb < 0.0 ? 1.0 : -1.0, b->a));
     }
     if (status != PERP_OK || x->list->count > before) {
         /* tilted a little, the ends may be closest beside the points that stand for them */
         const bool lower =
-            status == PERP_OK && least_row(x->list, before) > d.s + PERPI_TOUCH_SAME * x->size;
+            status == PERP_OK && least_row(x->list, before) > d.s + PERPI_CANDIDATE_SAME * x->size;
         const vec3 at = closest != NULL ? closest->b : perpi_rod_support(b, v3_neg(d.n));
         return lower ? add_point(x, 263, 1, at, d.n, d.s) : status;
     }
     if (fabs(ta) < 1e-6 && fabs(tb) < 1e-6) {
-        return touch_sides(x, d);
+        return candidate_sides(x, d);
     }
     if (closest != NULL) {
         return add_point(x, 260, 1, closest->b, d.n, d.s);
@@ -290,13 +290,13 @@ static void offer(const pair* x, perpi_choices* choices, vec3 n, vec3 at, int ow
 /* The ends of both, across their sides, and where their rims cross. */
 static perp_status choose_directions(const pair* x, const perpi_slab_pair* bodies, size_t first)
 {
-    if (x->list->count == first || !perpi_touch_groups(x->list)) {
+    if (x->list->count == first || !perpi_candidate_groups(x->list)) {
         return PERP_OK;
     }
-    const perpi_touch* touch = &x->list->item[first];
+    const perpi_candidate* candidate = &x->list->item[first];
     const bool flipped = x->list->flipped;
-    const vec3 n = flipped ? v3_neg(touch->normal) : touch->normal;
-    const vec3 at = v3_sub(flipped ? touch->point_a : touch->point_b, x->origin);
+    const vec3 n = flipped ? v3_neg(candidate->normal) : candidate->normal;
+    const vec3 at = v3_sub(flipped ? candidate->point_a : candidate->point_b, x->origin);
     const vec3 between = v3_sub(x->rod[1].c, x->rod[0].c);
     const vec3 across = v3_cross(x->rod[0].a, x->rod[1].a);
     perpi_choices choices = {.count = 0};
@@ -308,7 +308,7 @@ static perp_status choose_directions(const pair* x, const perpi_slab_pair* bodie
         offer(x, &choices, n, at, i, v3_madd(between, -v3_dot(between, a), a),
               (uint32_t)(4 * i + 3));
     }
-    if (v3_norm(across) > PERPI_TOUCH_PARALLEL) {
+    if (v3_norm(across) > PERPI_CANDIDATE_PARALLEL) {
         offer(x, &choices, n, at, 0, v3_dot(across, between) < 0.0 ? v3_neg(across) : across, 8);
     }
     /* from between the directions of the rows and the others */
@@ -318,7 +318,7 @@ static perp_status choose_directions(const pair* x, const perpi_slab_pair* bodie
         const perpi_slab rims = perpi_slab_newton(bodies, perpi_slab_look(bodies, middle, NULL));
         offer(x, &choices, n, at, 0, rims.n, 16 + (uint32_t)i);
     }
-    return perpi_touch_choose(x->list, first, &choices);
+    return perpi_candidate_choose(x->list, first, &choices);
 }
 
 static perpi_rod rod_of(const perpi_shape* s, const perpi_pose* pose, vec3 origin)
@@ -329,7 +329,7 @@ static perpi_rod rod_of(const perpi_shape* s, const perpi_pose* pose, vec3 origi
 
 perp_status perpi_cylinder_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
                                     const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                    perpi_touch_list* list)
+                                    perpi_candidate_list* list)
 {
     pair x = {.rod = {rod_of(a, pose_a, pose_a->x), rod_of(b, pose_b, pose_a->x)},
               .origin = pose_a->x,
@@ -351,14 +351,14 @@ perp_status perpi_cylinder_cylinder(const perpi_shape* a, const perpi_pose* pose
     if (closest.distance > 0.0) {
         const direction d = {v3_scale(1.0 / closest.distance, v3_sub(closest.b, closest.a)),
                              closest.distance};
-        status = touch_along(&x, d, &closest);
+        status = candidate_along(&x, d, &closest);
     } else {
         direction d = least_deep(&x);
         const perpi_slab rims = perpi_slab_newton(&bodies, perpi_slab_look(&bodies, d.n, NULL));
-        if (rims.s > d.s + PERPI_TOUCH_SAME * x.size) {
+        if (rims.s > d.s + PERPI_CANDIDATE_SAME * x.size) {
             d = (direction){rims.n, rims.s};
         }
-        status = touch_along(&x, d, NULL);
+        status = candidate_along(&x, d, NULL);
     }
     return status == PERP_OK ? choose_directions(&x, &bodies, first) : status;
 }

@@ -24,7 +24,7 @@ typedef struct pair {
     perpi_rod rod;
     double size; /* of the smaller one, for tolerances */
     double margin;
-    perpi_touch_list* list;
+    perpi_candidate_list* list;
 } pair;
 
 /* ---- supports ---------------------------------------------------------------------------------------- */
@@ -77,7 +77,7 @@ static direction least_deep(const pair* x)
 {
     const perpi_polyhedron* p = x->p;
     const perpi_rod* r = &x->rod;
-    const double favour = PERPI_TOUCH_SAME * x->size;
+    const double favour = PERPI_CANDIDATE_SAME * x->size;
     direction best = {.s = -INFINITY};
     for (int32_t f = 0; f < p->face_count; ++f) {
         consider(&best, p->normal[f], perpi_rod_low(r, p->normal[f]) - p->offset[f], 0.0);
@@ -93,7 +93,7 @@ static direction least_deep(const pair* x)
         const vec3 d = v3_sub(p->vertex[p->edge[e].vertex[1]], v);
         const vec3 w = v3_cross(r->a, d);
         if (v3_dot(n0, r->a) * v3_dot(n1, r->a) < 0.0 &&
-            v3_norm(w) > PERPI_TOUCH_PARALLEL * v3_norm(d)) {
+            v3_norm(w) > PERPI_CANDIDATE_PARALLEL * v3_norm(d)) {
             const vec3 n = v3_unit(v3_dot(w, v3_add(n0, n1)) < 0.0 ? v3_neg(w) : w);
             consider(&best, n, v3_dot(n, v3_sub(r->c, v)) - r->r, favour);
         }
@@ -106,7 +106,7 @@ static direction least_deep(const pair* x)
         const vec3 d = v3_sub(r->c, p->vertex[i]);
         const vec3 side = v3_madd(d, -v3_dot(d, r->a), r->a);
         const double length = v3_norm(side);
-        if (!(length > PERPI_TOUCH_VANISH * x->size)) {
+        if (!(length > PERPI_CANDIDATE_VANISH * x->size)) {
             continue;
         }
         const vec3 n = v3_scale(1.0 / length, side);
@@ -132,7 +132,7 @@ static perp_status add_point(const pair* x, uint32_t feature, vec3 at, vec3 n, d
         return PERP_OK;
     }
     const vec3 b = perpi_pose_point(x->pose, at), normal = m3_mul(x->pose->R, n);
-    return perpi_touch_add(x->list, feature, v3_madd(b, -gap, normal), b, normal, gap);
+    return perpi_candidate_add(x->list, feature, v3_madd(b, -gap, normal), b, normal, gap);
 }
 
 /* Whether a point lies over the face, up to tiny. */
@@ -203,7 +203,7 @@ static bool stretch_over_face(const perpi_polyhedron* p, int32_t f, const perpi_
 }
 
 /* On a face: the rim's points within the margin; lying, both ends of the lowest line. */
-static perp_status touch_face(const pair* x, int32_t f)
+static perp_status candidate_face(const pair* x, int32_t f)
 {
     const perpi_polyhedron* p = x->p;
     const perpi_rod* r = &x->rod;
@@ -211,7 +211,7 @@ static perp_status touch_face(const pair* x, int32_t f)
     const double t = v3_dot(n, r->a), sine = v3_norm(v3_madd(n, -t, r->a));
     const double end = t > 0.0 ? -1.0 : 1.0; /* which end is lower */
     perp_status status = PERP_OK;
-    if (sine < PERPI_TOUCH_PARALLEL) {
+    if (sine < PERPI_CANDIDATE_PARALLEL) {
         vec3 polygon[CORNERS];
         for (int k = 0; k < PERPI_RIM; ++k) {
             polygon[k] = perpi_rod_rim(r, end, k);
@@ -226,7 +226,7 @@ static perp_status touch_face(const pair* x, int32_t f)
         /* tilted a little, the rim is lowest between two of its eight points */
         const vec3 at = perpi_rod_support(r, v3_neg(n));
         const double gap = v3_dot(n, at) - p->offset[f];
-        if (status == PERP_OK && gap < least - PERPI_TOUCH_SAME * x->size &&
+        if (status == PERP_OK && gap < least - PERPI_CANDIDATE_SAME * x->size &&
             over_face(p, f, at, 0.0)) {
             status = add_point(x, 66, at, n, gap);
         }
@@ -235,9 +235,9 @@ static perp_status touch_face(const pair* x, int32_t f)
     const vec3 low = v3_scale(-r->r / sine, v3_madd(n, -t, r->a));
     const perpi_segment line = {v3_add(r->c, low), r->a, r->l};
     double s[2];
-    const bool lying = fabs(t) < PERPI_TOUCH_PARALLEL;
+    const bool lying = fabs(t) < PERPI_CANDIDATE_PARALLEL;
     if (lying && stretch_over_face(p, f, &line, &s[0], &s[1])) {
-        const int ends = s[1] - s[0] > PERPI_TOUCH_SAME * x->size ? 2 : 1;
+        const int ends = s[1] - s[0] > PERPI_CANDIDATE_SAME * x->size ? 2 : 1;
         for (int k = 0; k < ends && status == PERP_OK; ++k) {
             const vec3 at = perpi_segment_at(&line, s[k]);
             status = add_point(x, 64 + (uint32_t)k, at, n, v3_dot(n, at) - p->offset[f]);
@@ -253,8 +253,8 @@ static perp_status touch_face(const pair* x, int32_t f)
     }
     for (int k = 0; k < PERPI_RIM && status == PERP_OK; ++k) {
         const vec3 at = perpi_rod_rim(r, end, k);
-        const bool same =
-            v3_norm(v3_sub(at, perpi_segment_at(&line, end * r->l))) < PERPI_TOUCH_SAME * x->size;
+        const bool same = v3_norm(v3_sub(at, perpi_segment_at(&line, end * r->l))) <
+                          PERPI_CANDIDATE_SAME * x->size;
         if (!same && over_face(p, f, at, 0.0)) {
             status = add_point(x, 72 + (uint32_t)k, at, n, v3_dot(n, at) - p->offset[f]);
         }
@@ -288,11 +288,11 @@ static perpi_segment segment_of(const perpi_polyhedron* p, int32_t e)
 
 /* On the flat end: a vertex of the polyhedron, or both ends of an edge, as far as the disc goes. Adds
  * nothing if they are beside the disc. */
-static perp_status touch_end(const pair* x, vec3 n, int32_t v)
+static perp_status candidate_end(const pair* x, vec3 n, int32_t v)
 {
     const perpi_rod* r = &x->rod;
     const double plane = v3_dot(n, r->c) - r->l;
-    const int32_t e = level_edge(x->p, v, n, PERPI_TOUCH_PARALLEL);
+    const int32_t e = level_edge(x->p, v, n, PERPI_CANDIDATE_PARALLEL);
     if (e < 0) {
         const vec3 at = x->p->vertex[v];
         const double gap = plane - v3_dot(n, at);
@@ -315,7 +315,7 @@ static perp_status touch_end(const pair* x, vec3 n, int32_t v)
     if (!(end[0] <= end[1])) {
         return PERP_OK;
     }
-    const int ends = end[1] - end[0] > PERPI_TOUCH_SAME * x->size ? 2 : 1;
+    const int ends = end[1] - end[0] > PERPI_CANDIDATE_SAME * x->size ? 2 : 1;
     perp_status status = PERP_OK;
     for (int k = 0; k < ends && status == PERP_OK; ++k) {
         const vec3 at = perpi_segment_at(&s, end[k]);
@@ -326,16 +326,16 @@ static perp_status touch_end(const pair* x, vec3 n, int32_t v)
 }
 
 /* On the side: along an edge, across an edge, or a vertex. */
-static perp_status touch_side(const pair* x, vec3 n, int32_t v, double s)
+static perp_status candidate_side(const pair* x, vec3 n, int32_t v, double s)
 {
     const perpi_rod* r = &x->rod;
     const perpi_segment line = {v3_madd(r->c, -r->r, n), r->a, r->l};
-    const int32_t e = level_edge(x->p, v, n, PERPI_TOUCH_PARALLEL);
+    const int32_t e = level_edge(x->p, v, n, PERPI_CANDIDATE_PARALLEL);
     if (e >= 0) {
         const perpi_segment edge = segment_of(x->p, e);
         perpi_chord chord[2];
-        if (v3_norm(v3_cross(edge.u, r->a)) < PERPI_TOUCH_PARALLEL &&
-            perpi_segment_overlap(&line, &edge, PERPI_TOUCH_SAME * x->size, chord)) {
+        if (v3_norm(v3_cross(edge.u, r->a)) < PERPI_CANDIDATE_PARALLEL &&
+            perpi_segment_overlap(&line, &edge, PERPI_CANDIDATE_SAME * x->size, chord)) {
             perp_status status = PERP_OK;
             for (int k = 0; k < 2 && status == PERP_OK; ++k) {
                 const vec3 at = perpi_segment_at(&line, chord[k].s);
@@ -353,7 +353,7 @@ static perp_status touch_side(const pair* x, vec3 n, int32_t v, double s)
     return add_point(x, 91, perpi_segment_at(&line, perpi_clamp(t, -r->l, r->l)), n, s);
 }
 
-static double least_row(const perpi_touch_list* list, size_t first)
+static double least_row(const perpi_candidate_list* list, size_t first)
 {
     double least = INFINITY;
     for (size_t i = first; i < list->count; ++i) {
@@ -362,14 +362,14 @@ static double least_row(const perpi_touch_list* list, size_t first)
     return least;
 }
 
-static perp_status touch_along(const pair* x, direction d, const perpi_gjk* closest)
+static perp_status candidate_along(const pair* x, direction d, const perpi_gjk* closest)
 {
     const perpi_polyhedron* p = x->p;
     const perpi_rod* r = &x->rod;
     const int32_t v = perpi_polyhedron_support(p, d.n, 0);
     /* the face that looks this way */
     int32_t face = -1;
-    double sine = PERPI_TOUCH_PARALLEL;
+    double sine = PERPI_CANDIDATE_PARALLEL;
     for (int32_t k = p->around_start[v]; k < p->around_start[v + 1]; ++k) {
         const perpi_edge* e = &p->edge[p->around[k]];
         const int32_t f = e->face[e->vertex[0] == v ? 0 : 1];
@@ -383,14 +383,14 @@ static perp_status touch_along(const pair* x, direction d, const perpi_gjk* clos
     const double t = v3_dot(d.n, r->a);
     perp_status status = PERP_OK;
     if (face >= 0) {
-        status = touch_face(x, face);
-    } else if (v3_norm(v3_cross(d.n, r->a)) < PERPI_TOUCH_PARALLEL) {
-        status = touch_end(x, v3_scale(t < 0.0 ? -1.0 : 1.0, r->a), v);
+        status = candidate_face(x, face);
+    } else if (v3_norm(v3_cross(d.n, r->a)) < PERPI_CANDIDATE_PARALLEL) {
+        status = candidate_end(x, v3_scale(t < 0.0 ? -1.0 : 1.0, r->a), v);
     }
     if (status != PERP_OK || x->list->count > before) {
         /* tilted a little, an end may be closest beside the points that stand for it */
         const bool lower =
-            status == PERP_OK && least_row(x->list, before) > d.s + PERPI_TOUCH_SAME * x->size;
+            status == PERP_OK && least_row(x->list, before) > d.s + PERPI_CANDIDATE_SAME * x->size;
         const vec3 at = closest != NULL ? closest->b : perpi_rod_support(r, v3_neg(d.n));
         return lower ? add_point(x, 98, at, d.n, d.s) : status;
     }
@@ -398,7 +398,7 @@ static perp_status touch_along(const pair* x, direction d, const perpi_gjk* clos
         return add_point(x, 96, closest->b, d.n, d.s);
     }
     if (fabs(t) < 1e-6) {
-        return touch_side(x, v3_unit(v3_madd(d.n, -t, r->a)), v, d.s);
+        return candidate_side(x, v3_unit(v3_madd(d.n, -t, r->a)), v, d.s);
     }
     return add_point(x, 97, perpi_rod_support(r, v3_neg(d.n)), d.n, d.s);
 }
@@ -444,7 +444,7 @@ static direction best_side(const pair* x)
                                                                                       : w;
         }
         const double length = v3_norm(w);
-        if (!(length > PERPI_TOUCH_VANISH * x->size)) {
+        if (!(length > PERPI_CANDIDATE_VANISH * x->size)) {
             continue;
         }
         const vec3 n = v3_scale(1.0 / length, w);
@@ -456,15 +456,15 @@ static direction best_side(const pair* x)
 
 static perp_status choose_directions(const pair* x, size_t first)
 {
-    if (x->list->count == first || !perpi_touch_groups(x->list)) {
+    if (x->list->count == first || !perpi_candidate_groups(x->list)) {
         return PERP_OK;
     }
     const perpi_polyhedron* p = x->p;
-    const perpi_touch* touch = &x->list->item[first];
+    const perpi_candidate* candidate = &x->list->item[first];
     const bool flipped = x->list->flipped;
-    const vec3 n = m3_tmul(x->pose->R, flipped ? v3_neg(touch->normal) : touch->normal);
+    const vec3 n = m3_tmul(x->pose->R, flipped ? v3_neg(candidate->normal) : candidate->normal);
     const vec3 at =
-        m3_tmul(x->pose->R, v3_sub(flipped ? touch->point_a : touch->point_b, x->pose->x));
+        m3_tmul(x->pose->R, v3_sub(flipped ? candidate->point_a : candidate->point_b, x->pose->x));
     perpi_choices choices = {.count = 0};
     for (int32_t f = 0; f < p->face_count; ++f) {
         if (perpi_rod_low(&x->rod, p->normal[f]) - p->offset[f] >= -x->margin) {
@@ -476,7 +476,7 @@ static perp_status choose_directions(const pair* x, size_t first)
         const perpi_segment s = segment_of(p, e);
         bool near = false;
         for (size_t i = first; i < rows && !near; ++i) {
-            const perpi_touch* row = &x->list->item[i];
+            const perpi_candidate* row = &x->list->item[i];
             const vec3 y = v3_sub(flipped ? row->point_b : row->point_a, x->pose->x);
             const vec3 d = v3_sub(m3_tmul(x->pose->R, y), s.c);
             const vec3 off = v3_madd(d, -perpi_clamp(v3_dot(d, s.u), -s.l, s.l), s.u);
@@ -493,12 +493,12 @@ static perp_status choose_directions(const pair* x, size_t first)
     if (side.s > -INFINITY) {
         offer(x, &choices, n, at, false, side.n, CHOOSE_SIDE);
     }
-    return perpi_touch_choose(x->list, first, &choices);
+    return perpi_candidate_choose(x->list, first, &choices);
 }
 
 perp_status perpi_polyhedron_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
                                       const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                      perpi_touch_list* list)
+                                      perpi_candidate_list* list)
 {
     const perpi_polyhedron* p = a->polyhedron;
     const mat3 R = m3_mm(m3_transpose(pose_a->R), pose_b->R);
@@ -521,9 +521,9 @@ perp_status perpi_polyhedron_cylinder(const perpi_shape* a, const perpi_pose* po
     if (closest.distance > 0.0) {
         const direction d = {v3_scale(1.0 / closest.distance, v3_sub(closest.b, closest.a)),
                              closest.distance};
-        status = touch_along(&x, d, &closest);
+        status = candidate_along(&x, d, &closest);
     } else {
-        status = touch_along(&x, least_deep(&x), NULL);
+        status = candidate_along(&x, least_deep(&x), NULL);
     }
     return status == PERP_OK ? choose_directions(&x, first) : status;
 }

@@ -110,7 +110,7 @@ static double cap_radius(const perpi_shape* s, double height, double margin)
 
 perp_status perpi_patch_find(const perpi_shape* plane, const perpi_pose* pose_plane,
                              const perpi_shape* body, const perpi_pose* pose_body, double spacing,
-                             int32_t owner, double margin, perpi_touch_list* list)
+                             int32_t owner, double margin, perpi_candidate_list* list)
 {
     const bool planar = plane->type == PERP_SHAPE_HALFPLANE;
     const bool ball = body->type == PERP_SHAPE_SPHERE || body->type == PERP_SHAPE_CIRCLE;
@@ -154,8 +154,8 @@ perp_status perpi_patch_find(const perpi_shape* plane, const perpi_pose* pose_pl
             const uint64_t half = UINT64_C(1) << (bits - 1);
             const uint64_t a = ((uint64_t)(int64_t)i + half) & mask;
             const uint64_t b = planar ? 0 : ((uint64_t)(int64_t)j + half) & mask;
-            const perp_status status = perpi_touch_add(list, (uint32_t)(planar ? a : a << bits | b),
-                                                       x, v3_madd(x, gap, n), n, gap);
+            const perp_status status = perpi_candidate_add(
+                list, (uint32_t)(planar ? a : a << bits | b), x, v3_madd(x, gap, n), n, gap);
             if (status != PERP_OK) {
                 return status;
             }

@@ -20,6 +20,6 @@ bool perpi_patch_exists(perp_shape_type a, perp_shape_type b);
 PERP_NODISCARD perp_status perpi_patch_find(const perpi_shape* plane, const perpi_pose* pose_plane,
                                             const perpi_shape* body, const perpi_pose* pose_body,
                                             double spacing, int32_t owner, double margin,
-                                            perpi_touch_list* list);
+                                            perpi_candidate_list* list);
 
 #endif

@@ -9,20 +9,20 @@ static double world_plane(const perpi_shape* plane, const perpi_pose* pose, vec3
 }
 
 /* The gap of one point, and its foot on the plane. */
-static perp_status add_point(perpi_touch_list* list, uint32_t feature, vec3 n, double offset,
+static perp_status add_point(perpi_candidate_list* list, uint32_t feature, vec3 n, double offset,
                              vec3 p, double margin)
 {
     const double gap = v3_dot(n, p) - offset;
     if (!(gap <= margin)) {
         return PERP_OK;
     }
-    return perpi_touch_add(list, feature, v3_madd(p, -gap, n), p, n, gap);
+    return perpi_candidate_add(list, feature, v3_madd(p, -gap, n), p, n, gap);
 }
 
 /* A ball: its lowest point. A capsule: both end balls, which is exact, the gap being linear along
  * the axis. Features: 0 the ball or the end at -z, 1 the end at +z. */
 perp_status perpi_plane_round(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                              const perpi_pose* pose_b, double margin, perpi_touch_list* list)
+                              const perpi_pose* pose_b, double margin, perpi_candidate_list* list)
 {
     vec3 n;
     const double offset = world_plane(a, pose_a, &n);
@@ -41,7 +41,7 @@ perp_status perpi_plane_round(const perpi_shape* a, const perpi_pose* pose_a, co
 
 /* Every vertex within the margin. Feature: the vertex, bit i set where its i-th entry is positive. */
 perp_status perpi_plane_box(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                            const perpi_pose* pose_b, double margin, perpi_touch_list* list)
+                            const perpi_pose* pose_b, double margin, perpi_candidate_list* list)
 {
     vec3 n;
     const double offset = world_plane(a, pose_a, &n);

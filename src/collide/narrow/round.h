@@ -10,18 +10,19 @@
 #include "collide/collide.h"
 
 /* All lengths below are relative to the size of the smaller partner. */
-#define PERPI_TOUCH_TIE 1e-9      /* two gaps, or a point and a border, count as equal */
-#define PERPI_TOUCH_SAME 1e-6     /* two contacts this near, with one normal, are one */
-#define PERPI_TOUCH_VANISH 1e-10  /* a distance this short has no direction */
-#define PERPI_TOUCH_PARALLEL 1e-2 /* sine of the angle under which two edges meet along a line */
+#define PERPI_CANDIDATE_TIE 1e-9     /* two gaps, or a point and a border, count as equal */
+#define PERPI_CANDIDATE_SAME 1e-6    /* two contacts this near, with one normal, are one */
+#define PERPI_CANDIDATE_VANISH 1e-10 /* a distance this short has no direction */
+#define PERPI_CANDIDATE_PARALLEL                                                                   \
+    1e-2 /* sine of the angle under which two edges meet along a line */
 
 /* Times the margin: lines and planes past an obstacle are taken from a point at least this far off it. So
  * much of a corner may be cut, and a body that rests at one can leave it. */
-#define PERPI_TOUCH_CUT 0.02
+#define PERPI_CANDIDATE_CUT 0.02
 /* How far to go out from a point at that distance (negative: depth) for them. */
-static inline double perpi_touch_step_out(double gap, double margin)
+static inline double perpi_candidate_step_out(double gap, double margin)
 {
-    const double lacking = PERPI_TOUCH_CUT * margin - gap;
+    const double lacking = PERPI_CANDIDATE_CUT * margin - gap;
     return lacking > 0.0 ? lacking : 0.0;
 }
 
@@ -64,69 +65,69 @@ static inline double perpi_clamp(double x, double lo, double hi)
 
 /* The pair routines, listed in pairs.c. */
 perp_status perpi_plane_round(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                              const perpi_pose* pose_b, double margin, perpi_touch_list* list);
+                              const perpi_pose* pose_b, double margin, perpi_candidate_list* list);
 perp_status perpi_plane_box(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                            const perpi_pose* pose_b, double margin, perpi_touch_list* list);
+                            const perpi_pose* pose_b, double margin, perpi_candidate_list* list);
 perp_status perpi_round_round(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                              const perpi_pose* pose_b, double margin, perpi_touch_list* list);
+                              const perpi_pose* pose_b, double margin, perpi_candidate_list* list);
 perp_status perpi_box_ball(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                           const perpi_pose* pose_b, double margin, perpi_touch_list* list);
+                           const perpi_pose* pose_b, double margin, perpi_candidate_list* list);
 perp_status perpi_box_capsule(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                              const perpi_pose* pose_b, double margin, perpi_touch_list* list);
+                              const perpi_pose* pose_b, double margin, perpi_candidate_list* list);
 perp_status perpi_box_box(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                          const perpi_pose* pose_b, double margin, perpi_touch_list* list);
+                          const perpi_pose* pose_b, double margin, perpi_candidate_list* list);
 perp_status perpi_plane_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
                                  const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                 perpi_touch_list* list);
+                                 perpi_candidate_list* list);
 perp_status perpi_cylinder_ball(const perpi_shape* a, const perpi_pose* pose_a,
                                 const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                perpi_touch_list* list);
+                                perpi_candidate_list* list);
 /* smooth.c */
 perp_status perpi_plane_smooth(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                               const perpi_pose* pose_b, double margin, perpi_touch_list* list);
+                               const perpi_pose* pose_b, double margin, perpi_candidate_list* list);
 perp_status perpi_smooth_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                 const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                perpi_touch_list* list);
+                                perpi_candidate_list* list);
 perp_status perpi_smooth_smooth_planar(const perpi_shape* a, const perpi_pose* pose_a,
                                        const perpi_shape* b, const perpi_pose* pose_b,
-                                       double margin, perpi_touch_list* list);
+                                       double margin, perpi_candidate_list* list);
 perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                  const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                 perpi_touch_list* list);
+                                 perpi_candidate_list* list);
 perp_status perpi_cylinder_capsule(const perpi_shape* a, const perpi_pose* pose_a,
                                    const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                   perpi_touch_list* list);
+                                   perpi_candidate_list* list);
 
 /* smooth_polytope.c; a box is a polyhedron there */
 perp_status perpi_capsule_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                  const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                 perpi_touch_list* list);
+                                 perpi_candidate_list* list);
 perp_status perpi_cylinder_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                   const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                  perpi_touch_list* list);
+                                  perpi_candidate_list* list);
 perp_status perpi_polyhedron_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                     const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                    perpi_touch_list* list);
+                                    perpi_candidate_list* list);
 
 /* polyhedron_round.c; a box is a polyhedron too. */
 perp_status perpi_plane_polyhedron(const perpi_shape* a, const perpi_pose* pose_a,
                                    const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                   perpi_touch_list* list);
+                                   perpi_candidate_list* list);
 perp_status perpi_polyhedron_ball(const perpi_shape* a, const perpi_pose* pose_a,
                                   const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                  perpi_touch_list* list);
+                                  perpi_candidate_list* list);
 perp_status perpi_polyhedron_capsule(const perpi_shape* a, const perpi_pose* pose_a,
                                      const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                     perpi_touch_list* list);
+                                     perpi_candidate_list* list);
 
 /* cylinder_polyhedron.c */
 perp_status perpi_polyhedron_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
                                       const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                      perpi_touch_list* list);
+                                      perpi_candidate_list* list);
 
 /* cylinder_cylinder.c */
 perp_status perpi_cylinder_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
                                     const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                    perpi_touch_list* list);
+                                    perpi_candidate_list* list);
 
 #endif

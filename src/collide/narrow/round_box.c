@@ -40,13 +40,14 @@ static uint32_t region_code(const int sign[3])
 
 /* A contact at the point p (box frame) of the round shape's axis; q and n on the box. */
 static perp_status add_local(const local_box* box, const double* p, const double* q,
-                             const double* n, double r, uint32_t feature, perpi_touch_list* list)
+                             const double* n, double r, uint32_t feature,
+                             perpi_candidate_list* list)
 {
     const vec3 n_W = m3_mul(box->pose->R, v3_from(n));
     const vec3 q_W = perpi_pose_point(box->pose, v3_from(q));
     const vec3 p_W = v3_madd(perpi_pose_point(box->pose, v3_from(p)), -r, n_W);
     const double gap = n[0] * (p[0] - q[0]) + n[1] * (p[1] - q[1]) + n[2] * (p[2] - q[2]) - r;
-    return perpi_touch_add(list, feature, q_W, p_W, n_W, gap);
+    return perpi_candidate_add(list, feature, q_W, p_W, n_W, gap);
 }
 
 /* Distance of a point outside the box, and its nearest point. */
@@ -62,7 +63,7 @@ static double project(const local_box* box, const double* p, double* q)
 
 /* A ball whose centre is outside. kind tells apart the balls of a capsule. */
 static perp_status add_outside(const local_box* box, const double* p, double r, uint32_t kind,
-                               perpi_touch_list* list)
+                               perpi_candidate_list* list)
 {
     double q[3], n[3];
     int sign[3];
@@ -71,13 +72,13 @@ static perp_status add_outside(const local_box* box, const double* p, double r, 
         n[i] = (p[i] - q[i]) / d;
     }
     /* half of what counts as outside: a point just over a face still has that face's name */
-    region_of(box, p, 0.5 * PERPI_TOUCH_VANISH * box->size, sign);
+    region_of(box, p, 0.5 * PERPI_CANDIDATE_VANISH * box->size, sign);
     return add_local(box, p, q, n, r, region_code(sign) << 4 | kind, list);
 }
 
 /* A ball whose centre is inside, or on the surface: out through the nearest face. */
 static perp_status add_inside(const local_box* box, const double* p, double r, double margin,
-                              perpi_touch_list* list)
+                              perpi_candidate_list* list)
 {
     int k = 0;
     for (int i = 1; i < 3; ++i) {
@@ -98,7 +99,7 @@ static perp_status add_inside(const local_box* box, const double* p, double r, d
 
 /* Feature: the box's region << 4. */
 perp_status perpi_box_ball(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                           const perpi_pose* pose_b, double margin, perpi_touch_list* list)
+                           const perpi_pose* pose_b, double margin, perpi_candidate_list* list)
 {
     const local_box box = box_of(a, pose_a);
     const perpi_round ball = perpi_round_of(b, pose_b);
@@ -108,8 +109,8 @@ perp_status perpi_box_ball(const perpi_shape* a, const perpi_pose* pose_a, const
     if (!(d - ball.r <= margin)) {
         return PERP_OK;
     }
-    return d > PERPI_TOUCH_VANISH * box.size ? add_outside(&box, p, ball.r, 0, list)
-                                             : add_inside(&box, p, ball.r, margin, list);
+    return d > PERPI_CANDIDATE_VANISH * box.size ? add_outside(&box, p, ball.r, 0, list)
+                                                 : add_inside(&box, p, ball.r, margin, list);
 }
 
 /* ---- the capsule ------------------------------------------------------------------------------ */
@@ -193,9 +194,9 @@ static double closest_on_axis(const local_box* box, const local_axis* axis, cons
  * supported. Off an edge, stations count only if the axis runs along that edge. */
 static perp_status capsule_outside(const local_box* box, const local_axis* axis, const station* at,
                                    int count, double t_closest, double margin,
-                                   perpi_touch_list* list)
+                                   perpi_candidate_list* list)
 {
-    const double tiny = PERPI_TOUCH_TIE * box->size;
+    const double tiny = PERPI_CANDIDATE_TIE * box->size;
     double p[3], q[3];
     int region[3];
     axis_at(axis, t_closest, p);
@@ -203,13 +204,13 @@ static perp_status capsule_outside(const local_box* box, const local_axis* axis,
     const double least = project(box, p, q);
     bool along_edge = outside_count(region) == 2;
     for (int i = 0; i < 3; ++i) {
-        along_edge = along_edge && (region[i] == 0 || fabs(axis->u[i]) < PERPI_TOUCH_PARALLEL);
+        along_edge = along_edge && (region[i] == 0 || fabs(axis->u[i]) < PERPI_CANDIDATE_PARALLEL);
     }
 
     double nearest = INFINITY, t_last = -INFINITY;
     for (int k = 0; k < count; ++k) {
         const bool is_end = at[k].kind == KIND_LOW || at[k].kind == KIND_HIGH;
-        const double apart = PERPI_TOUCH_SAME * box->size;
+        const double apart = PERPI_CANDIDATE_SAME * box->size;
         if (!is_end && (at[k].t - t_last < apart || axis->l - at[k].t < apart)) {
             continue;
         }
@@ -282,7 +283,7 @@ static double separation_by_edge(const local_box* box, const local_axis* axis, i
     for (int k = 0; k < 3; ++k) {
         const int i = (k + 1) % 3, j = (k + 2) % 3;
         const double sine = sqrt(axis->u[i] * axis->u[i] + axis->u[j] * axis->u[j]);
-        if (!(sine > PERPI_TOUCH_PARALLEL)) {
+        if (!(sine > PERPI_CANDIDATE_PARALLEL)) {
             continue;
         }
         const double w_i = axis->u[j] / sine, w_j = -axis->u[i] / sine;
@@ -301,7 +302,7 @@ static double separation_by_edge(const local_box* box, const local_axis* axis, i
 
 /* Out along w: one contact, where the axis passes the edge that faces w. */
 static perp_status pierced_at_edge(const local_box* box, const local_axis* axis, int edge,
-                                   const double* w, perpi_touch_list* list)
+                                   const double* w, perpi_candidate_list* list)
 {
     const int i = (edge + 1) % 3, j = (edge + 2) % 3;
     double p[3], q[3];
@@ -317,7 +318,7 @@ static perp_status pierced_at_edge(const local_box* box, const local_axis* axis,
 
 /* Out through a face: both ends of the part of the axis that lies over it. */
 static perp_status pierced_at_face(const local_box* box, const local_axis* axis, int face,
-                                   double margin, perpi_touch_list* list)
+                                   double margin, perpi_candidate_list* list)
 {
     const double side = axis->c[face] < 0.0 ? -1.0 : 1.0;
     double p[3], q[3], n[3] = {0, 0, 0}, end[2];
@@ -325,7 +326,7 @@ static perp_status pierced_at_face(const local_box* box, const local_axis* axis,
         end[0] = end[1] = side * axis->u[face] > 0.0 ? -axis->l : axis->l;
     }
     n[face] = side;
-    const int ends = end[1] - end[0] > PERPI_TOUCH_SAME * box->size ? 2 : 1;
+    const int ends = end[1] - end[0] > PERPI_CANDIDATE_SAME * box->size ? 2 : 1;
     for (int e = 0; e < ends; ++e) {
         axis_at(axis, end[e], p);
         (void)project(box, p, q);
@@ -344,13 +345,13 @@ static perp_status pierced_at_face(const local_box* box, const local_axis* axis,
 
 /* The axis pierces the box: out along the direction of least penetration. */
 static perp_status capsule_inside(const local_box* box, const local_axis* axis, double margin,
-                                  perpi_touch_list* list)
+                                  perpi_candidate_list* list)
 {
     int face = 0, edge = 0;
     double w[3];
     const double by_face = separation_by_face(box, axis, &face);
     const double by_edge = separation_by_edge(box, axis, &edge, w);
-    return by_edge > by_face + PERPI_TOUCH_SAME * box->size
+    return by_edge > by_face + PERPI_CANDIDATE_SAME * box->size
                ? pierced_at_edge(box, axis, edge, w, list)
                : pierced_at_face(box, axis, face, margin, list);
 }
@@ -358,7 +359,7 @@ static perp_status capsule_inside(const local_box* box, const local_axis* axis, 
 /* Features: outside, the box's region << 4 | which point of the axis; inside, 1 << 16 | face | end
  * or 2 << 16 | edge. */
 perp_status perpi_box_capsule(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                              const perpi_pose* pose_b, double margin, perpi_touch_list* list)
+                              const perpi_pose* pose_b, double margin, perpi_candidate_list* list)
 {
     const local_box box = box_of(a, pose_a);
     const perpi_round round = perpi_round_of(b, pose_b);
@@ -375,7 +376,7 @@ perp_status perpi_box_capsule(const perpi_shape* a, const perpi_pose* pose_a, co
     if (!(d - axis.r <= margin)) {
         return PERP_OK;
     }
-    return d > PERPI_TOUCH_VANISH * box.size
+    return d > PERPI_CANDIDATE_VANISH * box.size
                ? capsule_outside(&box, &axis, at, count, t, margin, list)
                : capsule_inside(&box, &axis, margin, list);
 }

@@ -82,7 +82,7 @@ static vec3 normal_without_direction(const perpi_round* a, const perpi_round* b)
     if (a->l > 0.0 && b->l > 0.0) {
         const vec3 w = v3_cross(a->u, b->u);
         const double sine = v3_norm(w);
-        if (sine > PERPI_TOUCH_TIE) {
+        if (sine > PERPI_CANDIDATE_TIE) {
             return v3_scale(v3_dot(w, v3_sub(b->c, a->c)) < 0.0 ? -1.0 / sine : 1.0 / sine, w);
         }
         return a->side;
@@ -96,23 +96,23 @@ static double gap_of(const perpi_round* a, const perpi_round* b, const perpi_cho
 }
 
 static perp_status add_chord(const perpi_round* a, const perpi_round* b, const perpi_chord* chord,
-                             uint32_t feature, double margin, perpi_touch_list* list)
+                             uint32_t feature, double margin, perpi_candidate_list* list)
 {
     if (!(gap_of(a, b, chord) <= margin)) {
         return PERP_OK;
     }
     const vec3 x_a = v3_madd(a->c, chord->s, a->u), x_b = v3_madd(b->c, chord->t, b->u);
     const double d = sqrt(chord->d2);
-    const bool directed = d > PERPI_TOUCH_VANISH * (a->r + b->r);
+    const bool directed = d > PERPI_CANDIDATE_VANISH * (a->r + b->r);
     const vec3 n = directed ? v3_scale(1.0 / d, v3_sub(x_b, x_a)) : normal_without_direction(a, b);
     const vec3 p_a = v3_madd(x_a, a->r, n), p_b = v3_madd(x_b, -b->r, n);
-    return perpi_touch_add(list, feature, p_a, p_b, n, v3_dot(n, v3_sub(p_b, p_a)));
+    return perpi_candidate_add(list, feature, p_a, p_b, n, v3_dot(n, v3_sub(p_b, p_a)));
 }
 
 /* Features: 0 the closest points, 1 and 2 the low and the high end of the overlap. */
 perp_status perpi_round_round(const perpi_shape* shape_a, const perpi_pose* pose_a,
                               const perpi_shape* shape_b, const perpi_pose* pose_b, double margin,
-                              perpi_touch_list* list)
+                              perpi_candidate_list* list)
 {
     const perpi_round a = perpi_round_of(shape_a, pose_a), b = perpi_round_of(shape_b, pose_b);
     const perpi_segment axis_a = {a.c, a.u, a.l}, axis_b = {b.c, b.u, b.l};
@@ -123,14 +123,14 @@ perp_status perpi_round_round(const perpi_shape* shape_a, const perpi_pose* pose
 
     const double shorter = a.l < b.l ? a.l : b.l;
     perpi_chord end[2];
-    if (!(shorter > 0.0) || v3_norm(v3_cross(a.u, b.u)) > PERPI_TOUCH_PARALLEL ||
-        !perpi_segment_overlap(&axis_a, &axis_b, PERPI_TOUCH_SAME * shorter, end)) {
+    if (!(shorter > 0.0) || v3_norm(v3_cross(a.u, b.u)) > PERPI_CANDIDATE_PARALLEL ||
+        !perpi_segment_overlap(&axis_a, &axis_b, PERPI_CANDIDATE_SAME * shorter, end)) {
         return add_chord(&a, &b, &closest, 0, margin, list);
     }
 
     /* Side by side. Where the axes cross in between, the closest points are a third contact. */
     const double least = end[0].d2 < end[1].d2 ? end[0].d2 : end[1].d2;
-    if (sqrt(closest.d2) < sqrt(least) - PERPI_TOUCH_TIE * shorter) {
+    if (sqrt(closest.d2) < sqrt(least) - PERPI_CANDIDATE_TIE * shorter) {
         const perp_status status = add_chord(&a, &b, &closest, 0, margin, list);
         if (status != PERP_OK) {
             return status;

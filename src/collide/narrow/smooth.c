@@ -93,7 +93,7 @@ static void first_looks(const pair* c, slab start[STARTS])
         start[i].s = -INFINITY;
     }
     const vec3 d = v3_sub(c->pose_b->x, c->pose_a->x);
-    if (v3_norm(d) > PERPI_TOUCH_VANISH * c->size) {
+    if (v3_norm(d) > PERPI_CANDIDATE_VANISH * c->size) {
         insert(start, perpi_slab_look(c, v3_unit(d), NULL));
     }
     for (int body = 0; body < 2; ++body) {
@@ -237,10 +237,10 @@ perpi_slab perpi_slab_climb(const perpi_slab_pair* c, perpi_slab start)
     return x;
 }
 
-static perp_status add(perpi_touch_list* list, const slab* x, double margin)
+static perp_status add(perpi_candidate_list* list, const slab* x, double margin)
 {
     return x->s <= margin
-               ? perpi_touch_add(list, 0, x->p_a, v3_madd(x->p_a, x->s, x->n), x->n, x->s)
+               ? perpi_candidate_add(list, 0, x->p_a, v3_madd(x->p_a, x->s, x->n), x->n, x->s)
                : PERP_OK;
 }
 
@@ -261,7 +261,7 @@ perpi_slab perpi_slab_top(const perpi_slab_pair* c)
 
 perp_status perpi_smooth_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                 const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                perpi_touch_list* list)
+                                perpi_candidate_list* list)
 {
     const pair c = perpi_slab_pair_of(a, pose_a, b, pose_b);
     const slab x = perpi_slab_top(&c);
@@ -269,7 +269,7 @@ perp_status perpi_smooth_smooth(const perpi_shape* a, const perpi_pose* pose_a,
 }
 
 perp_status perpi_plane_smooth(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                               const perpi_pose* pose_b, double margin, perpi_touch_list* list)
+                               const perpi_pose* pose_b, double margin, perpi_candidate_list* list)
 {
     const vec3 n = m3_mul(pose_a->R, a->normal);
     const double offset = v3_dot(n, pose_a->x) + a->offset;
@@ -277,7 +277,7 @@ perp_status perpi_plane_smooth(const perpi_shape* a, const perpi_pose* pose_a, c
     (void)perpi_smooth_support(b, m3_tmul(pose_b->R, v3_neg(n)), &local, NULL);
     const vec3 p = perpi_pose_point(pose_b, local);
     const double gap = v3_dot(n, p) - offset;
-    return gap <= margin ? perpi_touch_add(list, 0, v3_madd(p, -gap, n), p, n, gap) : PERP_OK;
+    return gap <= margin ? perpi_candidate_add(list, 0, v3_madd(p, -gap, n), p, n, gap) : PERP_OK;
 }
 
 perpi_slab perpi_slab_arc(const perpi_slab_pair* c, vec3 f, vec3 g, double low, double high)
@@ -352,12 +352,12 @@ static slab climb_near(const pair* c, double angle, double step)
 
 perp_status perpi_smooth_smooth_planar(const perpi_shape* a, const perpi_pose* pose_a,
                                        const perpi_shape* b, const perpi_pose* pose_b,
-                                       double margin, perpi_touch_list* list)
+                                       double margin, perpi_candidate_list* list)
 {
     const pair c = perpi_slab_pair_of(a, pose_a, b, pose_b);
     const vec3 d = v3_sub(pose_b->x, pose_a->x);
     const double step = 2.0 * 3.14159265358979323846 / ANGLES;
-    const double first = v3_norm(d) > PERPI_TOUCH_VANISH * c.size ? atan2(d.y, d.x) : 0.0;
+    const double first = v3_norm(d) > PERPI_CANDIDATE_VANISH * c.size ? atan2(d.y, d.x) : 0.0;
     double height[ANGLES];
     int top = 0;
     for (int i = 0; i < ANGLES; ++i) {
@@ -458,7 +458,7 @@ static slab climb_corner(const face_look* last, const face_look* next, const per
  * overlap the highest tells the depth. */
 perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                  const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                 perpi_touch_list* list)
+                                 perpi_candidate_list* list)
 {
     const int32_t count = a->type == PERP_SHAPE_BOX2 ? 4 : a->count;
     slab best = {.s = -INFINITY}, outer = best;
@@ -479,7 +479,7 @@ perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
     best = best.s >= outer.s ? best : outer;
     const size_t first = list->count;
     const perp_status status = add(list, &best, margin);
-    if (status != PERP_OK || list->count == first || !perpi_touch_groups(list)) {
+    if (status != PERP_OK || list->count == first || !perpi_candidate_groups(list)) {
         return status;
     }
     /* faces near the corner are other ways to keep apart */
@@ -496,5 +496,5 @@ perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
             perpi_choices_take(&choices, best.n, margin, &c);
         }
     }
-    return perpi_touch_choose(list, first, &choices);
+    return perpi_candidate_choose(list, first, &choices);
 }

@@ -41,11 +41,11 @@ typedef struct placed {
     const perpi_pose* pose; /* a's, world */
     perpi_pose origin, pose_b;
     double size, margin;
-    perpi_touch_list* list;
+    perpi_candidate_list* list;
 } placed;
 
 static placed place(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                    const perpi_pose* pose_b, double margin, perpi_touch_list* list)
+                    const perpi_pose* pose_b, double margin, perpi_candidate_list* list)
 {
     placed o = {.a = a,
                 .b = b,
@@ -108,8 +108,8 @@ static vec3 support_b(const void* body, vec3 direction)
 /* The direction between the closest points; false if they overlap or touch. */
 static bool line_between(const placed* o, vec3* n)
 {
-    const perpi_gjk closest =
-        perpi_gjk_closest(o, support_a, o, support_b, o->pose_b.x, PERPI_TOUCH_VANISH * o->size);
+    const perpi_gjk closest = perpi_gjk_closest(o, support_a, o, support_b, o->pose_b.x,
+                                                PERPI_CANDIDATE_VANISH * o->size);
     if (closest.distance > 0.0) {
         *n = v3_scale(1.0 / closest.distance, v3_sub(closest.b, closest.a));
     }
@@ -121,7 +121,7 @@ static bool is_closest(const placed* o, const perpi_slab* x)
 {
     const perpi_polyhedron* p = o->a->polyhedron;
     const vec3 foot = v3_madd(x->p_b, -x->s, x->n);
-    const double tiny = PERPI_TOUCH_TIE * o->size, l = 0.5 * o->a->length;
+    const double tiny = PERPI_CANDIDATE_TIE * o->size, l = 0.5 * o->a->length;
     if (o->a->type == PERP_SHAPE_CAPSULE) {
         const vec3 d = v3_sub(foot, v3(0, 0, perpi_clamp(foot.z, -l, l)));
         return v3_norm(d) - o->a->radius <= tiny;
@@ -157,8 +157,8 @@ static void settle_point(const placed* o, perpi_slab* x)
     const double least = 0.01 * o->size, away = x->s < least ? least - x->s : 0.0;
     placed moved = *o;
     moved.pose_b.x = v3_madd(o->pose_b.x, away, x->n);
-    const perpi_gjk closest =
-        perpi_gjk_closest(&moved, support_a, &moved, support_b, x->n, PERPI_TOUCH_VANISH * o->size);
+    const perpi_gjk closest = perpi_gjk_closest(&moved, support_a, &moved, support_b, x->n,
+                                                PERPI_CANDIDATE_VANISH * o->size);
     const vec3 b = v3_madd(closest.b, -away, x->n);
     const double height = v3_dot(x->n, v3_sub(b, x->p_b));
     if (closest.distance > 0.0 && fabs(height) <= FLAT * o->size) {
@@ -172,7 +172,7 @@ static perp_status add_row(const placed* o, uint32_t feature, const perpi_slab* 
         return PERP_OK;
     }
     const vec3 b = perpi_pose_point(o->pose, x->p_b), n = m3_mul(o->pose->R, x->n);
-    return perpi_touch_add(o->list, feature, v3_madd(b, -x->s, n), b, n, x->s);
+    return perpi_candidate_add(o->list, feature, v3_madd(b, -x->s, n), b, n, x->s);
 }
 
 static void choose(const placed* o, perpi_choices* choices, vec3 n, const perpi_slab* x,
@@ -197,7 +197,7 @@ static perp_status add_beside(const placed* o, const perpi_slab* top, vec3 point
     }
     const perpi_slab x = perpi_slab_newton(&c, first);
     const vec3 apart = v3_sub(x.p_b, top->p_b);
-    if (!(x.s >= top->s - PERPI_TOUCH_SAME * o->size) || !(v3_dot(x.n, top->n) > 0.5) ||
+    if (!(x.s >= top->s - PERPI_CANDIDATE_SAME * o->size) || !(v3_dot(x.n, top->n) > 0.5) ||
         !(v3_norm(apart) > 1e-3 * o->size)) {
         return PERP_OK;
     }
@@ -241,7 +241,7 @@ static void find_starts(const placed* o, look_fn look, const void* data, starts*
 {
     list->count = 0;
     const double d = v3_norm(o->pose_b.x);
-    if (d > PERPI_TOUCH_VANISH * o->size) {
+    if (d > PERPI_CANDIDATE_VANISH * o->size) {
         const vec3 n = v3_scale(1.0 / d, o->pose_b.x);
         take_start(list, n, look(data, n).s);
     }
@@ -308,7 +308,7 @@ static bool far_apart(const placed* o, const perpi_slab_pair* whole)
     const double l = 0.5 * o->a->length, z = perpi_clamp(o->pose_b.x.z, -l, l);
     const vec3 d = v3_sub(o->pose_b.x, v3(0, 0, z));
     const double length = v3_norm(d);
-    return length > PERPI_TOUCH_VANISH * o->size &&
+    return length > PERPI_CANDIDATE_VANISH * o->size &&
            perpi_slab_look(whole, v3_scale(1.0 / length, d), NULL).s > o->margin;
 }
 
@@ -342,7 +342,7 @@ static void climb_ends(const placed* o, const perpi_slab_pair* whole, const perp
 /* Features: 0 the closest points; 1, 2 the ends of a capsule. */
 perp_status perpi_capsule_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                  const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                 perpi_touch_list* list)
+                                 perpi_candidate_list* list)
 {
     const placed o = place(a, pose_a, b, pose_b, margin, list);
     const part body = part_at(*a, v3(0, 0, 0));
@@ -361,7 +361,7 @@ perp_status perpi_capsule_smooth(const perpi_shape* a, const perpi_pose* pose_a,
         const part end = part_at(ball, v3(0, 0, e * l));
         const perpi_slab_pair c = with_b(&o, &end);
         const vec3 d = v3_sub(o.pose_b.x, end.pose.x);
-        const vec3 n = v3_norm(d) > PERPI_TOUCH_VANISH * o.size ? v3_unit(d) : v3(0, 0, e);
+        const vec3 n = v3_norm(d) > PERPI_CANDIDATE_VANISH * o.size ? v3_unit(d) : v3(0, 0, e);
         const perpi_slab x = perpi_slab_newton(&c, perpi_slab_look(&c, n, NULL));
         if (x.n.z * e >= 0.0) {
             consider(&whole, &x, &best);
@@ -395,7 +395,7 @@ static perpi_slab disc_top(const placed* o, const perpi_slab_pair* disc, double 
 /* Features: 0 the closest points; from 1 on points of the rims. */
 perp_status perpi_cylinder_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                   const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                  perpi_touch_list* list)
+                                  perpi_candidate_list* list)
 {
     const placed o = place(a, pose_a, b, pose_b, margin, list);
     const part body = part_at(*a, v3(0, 0, 0));
@@ -434,13 +434,13 @@ perp_status perpi_cylinder_smooth(const perpi_shape* a, const perpi_pose* pose_a
             status = add_beside(&o, &best, at, 0.0, 1U + k);
         }
     }
-    if (status == PERP_OK && list->count > first && perpi_touch_groups(list)) {
+    if (status == PERP_OK && list->count > first && perpi_candidate_groups(list)) {
         perpi_choices choices = {.count = 0};
         const perpi_slab way = perpi_slab_look(&whole, round.n, NULL);
         choose(&o, &choices, best.n, &way, 2);
         choose(&o, &choices, best.n, &cap[0], 0);
         choose(&o, &choices, best.n, &cap[1], 1);
-        status = perpi_touch_choose(list, first, &choices);
+        status = perpi_candidate_choose(list, first, &choices);
     }
     return status;
 }
@@ -724,7 +724,7 @@ static perp_status add_on_side(const placed* o)
 /* Features: 0 the closest points; from 1 on vertices of the polyhedron. */
 perp_status perpi_polyhedron_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                     const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                    perpi_touch_list* list)
+                                    perpi_candidate_list* list)
 {
     const placed o = place(a, pose_a, b, pose_b, margin, list);
     const perpi_polyhedron* p = a->polyhedron;
@@ -755,14 +755,14 @@ perp_status perpi_polyhedron_smooth(const perpi_shape* a, const perpi_pose* pose
             status = add_beside(&o, &best, p->vertex[i], 0.0, 1U + (uint32_t)i);
         }
     }
-    if (status == PERP_OK && perpi_touch_groups(list)) {
+    if (status == PERP_OK && perpi_candidate_groups(list)) {
         perpi_choices choices = {.count = 0};
         for (int32_t k = 0; k < faces; ++k) {
             if (face_distance2(p, face[k], foot) <= 4.0 * margin * margin) {
                 choose(&o, &choices, best.n, &slab[k], (uint32_t)face[k]);
             }
         }
-        status = perpi_touch_choose(list, first, &choices);
+        status = perpi_candidate_choose(list, first, &choices);
     }
     return status;
 }

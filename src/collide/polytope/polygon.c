@@ -122,7 +122,8 @@ static double segment_distance(vec3 p, vec3 e, vec3 direction, double length)
 }
 
 static perp_status polygon_disc(const perpi_shape* shape, const perpi_pose* pose, vec3 center,
-                                double r, double margin, int32_t groups, perpi_touch_list* list);
+                                double r, double margin, int32_t groups,
+                                perpi_candidate_list* list);
 
 /* ---- feature pairs ------------------------------------------------------------------------------ */
 
@@ -250,7 +251,7 @@ static bool collect(perpi_polygon_meeting* m, bool all, perpi_feature_pair* best
 double perpi_polygon_least_gap(const perpi_polygon_meeting* m, const perpi_feature_pair* best)
 {
     const double least = best->psi < 0.0 ? best->psi : 0.0;
-    return PERPI_POLYGON_DEPTH * least - PERPI_TOUCH_TIE * m->size;
+    return PERPI_POLYGON_DEPTH * least - PERPI_CANDIDATE_TIE * m->size;
 }
 
 perp_status perpi_polygon_add(perpi_polygon_meeting* m, const perpi_feature_pair* f, uint32_t group,
@@ -263,8 +264,8 @@ perp_status perpi_polygon_add(perpi_polygon_meeting* m, const perpi_feature_pair
     const uint32_t name =
         perpi_polygon_feature(f->side, (uint32_t)f->vertex, (uint32_t)f->edge, group);
     m->list->secondary = secondary;
-    return f->side == 0 ? perpi_touch_add(m->list, name, foot, p, f->n, gap)
-                        : perpi_touch_add(m->list, name, p, foot, v3_neg(f->n), gap);
+    return f->side == 0 ? perpi_candidate_add(m->list, name, foot, p, f->n, gap)
+                        : perpi_candidate_add(m->list, name, p, foot, v3_neg(f->n), gap);
 }
 
 /* ---- plain: every pair within the margin ---------------------------------------------------------- */
@@ -285,7 +286,7 @@ static double separation(const perpi_polygon_meeting* m, const perpi_feature_pai
 static perp_status add_plain(perpi_polygon_meeting* m, const perpi_feature_pair* best)
 {
     const double floor = perpi_polygon_least_gap(m, best);
-    const bool overlap = floor < -2.0 * PERPI_TOUCH_TIE * m->size;
+    const bool overlap = floor < -2.0 * PERPI_CANDIDATE_TIE * m->size;
     perp_status status = PERP_OK;
     int32_t added = 0;
     for (uint32_t side = 0; side < 2; ++side) {
@@ -384,7 +385,7 @@ static double inner_disc(const perpi_shape* shape, const perpi_pose* pose, vec3*
 /* Where a polygon may turn further than theta, vertices come down that no pair tells of. A disc in each of
  * the two stays off the other one however they turn. */
 static perp_status add_discs(const perpi_shape* shape[2], const perpi_pose* pose[2], double margin,
-                             perpi_touch_list* list)
+                             perpi_candidate_list* list)
 {
     const bool flipped = list->flipped;
     const vec3 side = list->side;
@@ -405,7 +406,7 @@ static perp_status add_discs(const perpi_shape* shape[2], const perpi_pose* pose
 
 perp_status perpi_polygon_polygon(const perpi_shape* shape_a, const perpi_pose* pose_a,
                                   const perpi_shape* shape_b, const perpi_pose* pose_b,
-                                  double margin, perpi_touch_list* list)
+                                  double margin, perpi_candidate_list* list)
 {
     perpi_outline a, b;
     perpi_outline_make(shape_a, pose_a, pose_a->x, &a);
@@ -438,7 +439,7 @@ perp_status perpi_polygon_polygon(const perpi_shape* shape_a, const perpi_pose* 
 /* From the lowest vertex outwards, as far as the margin goes. Feature: the vertex. */
 perp_status perpi_plane_polygon(const perpi_shape* a, const perpi_pose* pose_a,
                                 const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                perpi_touch_list* list)
+                                perpi_candidate_list* list)
 {
     const vec3 n = m3_mul(pose_a->R, a->normal);
     const double offset = v3_dot(n, pose_a->x) + a->offset;
@@ -455,7 +456,7 @@ perp_status perpi_plane_polygon(const perpi_shape* a, const perpi_pose* pose_a,
                 break;
             }
             const perp_status status =
-                perpi_touch_add(list, (uint32_t)i, v3_madd(p, -gap, n), p, n, gap);
+                perpi_candidate_add(list, (uint32_t)i, v3_madd(p, -gap, n), p, n, gap);
             if (status != PERP_OK) {
                 return status;
             }
@@ -502,7 +503,7 @@ static int32_t near_members(const ball_member* member, int32_t count, vec3 apart
 
 /* Group 1, or 2: that of the path. A single member stands alone. */
 static perp_status add_ball_members(const perpi_pose* pose, const ball_member* member,
-                                    int32_t count, int32_t group, perpi_touch_list* list)
+                                    int32_t count, int32_t group, perpi_candidate_list* list)
 {
     perp_status status = PERP_OK;
     list->group = count > 1 ? group : 0;
@@ -510,8 +511,8 @@ static perp_status add_ball_members(const perpi_pose* pose, const ball_member* m
         const ball_member* m = &member[i];
         const vec3 foot = v3_add(pose->x, m->foot);
         const uint32_t name = m->feature | (uint32_t)(list->group % GUARD);
-        status = perpi_touch_add(list, perpi_touch_unused(list, name), foot,
-                                 v3_madd(foot, m->psi, m->n), m->n, m->psi);
+        status = perpi_candidate_add(list, perpi_candidate_unused(list, name), foot,
+                                     v3_madd(foot, m->psi, m->n), m->n, m->psi);
     }
     list->group = 0;
     return status;
@@ -520,7 +521,7 @@ static perp_status add_ball_members(const perpi_pose* pose, const ball_member* m
 /* A disc at a world point. Features: an edge, or 2^20 + a vertex, then the group, numbered from `groups`
  * + 1 on. */
 static perp_status polygon_disc(const perpi_shape* shape, const perpi_pose* pose, vec3 center,
-                                double r, double margin, int32_t groups, perpi_touch_list* list)
+                                double r, double margin, int32_t groups, perpi_candidate_list* list)
 {
     perpi_outline o;
     perpi_outline_make(shape, pose, pose->x, &o);
@@ -555,7 +556,8 @@ static perp_status polygon_disc(const perpi_shape* shape, const perpi_pose* pose
             closest = distance;
             over = n;
             tangent.psi = -INFINITY;
-            if ((t < 0.0 || t > length) && distance > PERPI_TOUCH_VANISH * o.size && !list->sided) {
+            if ((t < 0.0 || t > length) && distance > PERPI_CANDIDATE_VANISH * o.size &&
+                !list->sided) {
                 const vec3 corner = t < 0.0 ? p : q;
                 tangent =
                     (ball_member){v3_scale(1.0 / distance, v3_sub(c, corner)), corner, distance - r,
@@ -570,7 +572,8 @@ static perp_status polygon_disc(const perpi_shape* shape, const perpi_pose* pose
     /* the far side counts only if there is a way past the near one */
     const vec3 apart = tangent.psi > -INFINITY ? tangent.n : closest < INFINITY ? over : best.n;
     const double gap = tangent.psi > -INFINITY ? tangent.psi : best.psi;
-    const double floor = (gap < 0.0 ? PERPI_POLYGON_DEPTH * gap : 0.0) - PERPI_TOUCH_TIE * o.size;
+    const double floor =
+        (gap < 0.0 ? PERPI_POLYGON_DEPTH * gap : 0.0) - PERPI_CANDIDATE_TIE * o.size;
     if (tangent.psi > -INFINITY) {
         if (list->rule == NULL || count == 0) {
             count = 0;
@@ -589,7 +592,7 @@ static perp_status polygon_disc(const perpi_shape* shape, const perpi_pose* pose
         return add_ball_members(pose, member, count, groups + 1, list);
     }
     perpi_corner_line line[2];
-    const vec3 outside = v3_madd(c, perpi_touch_step_out(gap, margin), apart);
+    const vec3 outside = v3_madd(c, perpi_candidate_step_out(gap, margin), apart);
     const int32_t lines = perpi_outline_touching_lines(&o, outside, r, apart, near, line);
     for (int32_t i = 0; i < lines; ++i) {
         const vec3 corner = perpi_outline_vertex(&o, line[i].corner);
@@ -608,7 +611,7 @@ static perp_status polygon_disc(const perpi_shape* shape, const perpi_pose* pose
 
 perp_status perpi_polygon_ball(const perpi_shape* shape, const perpi_pose* pose,
                                const perpi_shape* round_shape, const perpi_pose* round_pose,
-                               double margin, perpi_touch_list* list)
+                               double margin, perpi_candidate_list* list)
 {
     const double r = round_shape->type == PERP_SHAPE_CIRCLE ? round_shape->radius : 0.0;
     return polygon_disc(shape, pose, round_pose->x, r, margin, 0, list);

@@ -6,12 +6,12 @@
 
 perp_status perpi_plane_polygon(const perpi_shape* a, const perpi_pose* pose_a,
                                 const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                perpi_touch_list* list);
+                                perpi_candidate_list* list);
 perp_status perpi_polygon_ball(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                               const perpi_pose* pose_b, double margin, perpi_touch_list* list);
+                               const perpi_pose* pose_b, double margin, perpi_candidate_list* list);
 perp_status perpi_polygon_polygon(const perpi_shape* a, const perpi_pose* pose_a,
                                   const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                  perpi_touch_list* list);
+                                  perpi_candidate_list* list);
 
 /* A polygon at its world pose, relative to an origin near it. */
 typedef struct perpi_outline {

@@ -42,7 +42,7 @@ typedef struct perpi_polygon_meeting {
     double margin, near, theta, size;
     perpi_feature_pair pair[PERPI_POLYGON_PAIRS];
     int32_t count;
-    perpi_touch_list* list;
+    perpi_candidate_list* list;
 } perpi_polygon_meeting;
 
 typedef struct perpi_outline_range {

@@ -37,29 +37,29 @@ static uint32_t fold(uint64_t name)
 }
 
 /* The touches' numbers: unique, and the same from step to step as long as the names are. */
-static void number_touches(perpi_polyhedron_answer* a)
+static void number_candidates(perpi_polyhedron_answer* a)
 {
-    perpi_touch* touch = a->list->item + a->first;
+    perpi_candidate* candidate = a->list->item + a->first;
     for (int32_t i = 1; i < a->names; ++i) { /* by name */
         const uint64_t name = a->name[i];
-        const perpi_touch t = touch[i];
+        const perpi_candidate t = candidate[i];
         int32_t k = i;
         for (; k > 0 && a->name[k - 1] > name; --k) {
             a->name[k] = a->name[k - 1];
-            touch[k] = touch[k - 1];
+            candidate[k] = candidate[k - 1];
         }
         a->name[k] = name;
-        touch[k] = t;
+        candidate[k] = t;
     }
     for (int32_t i = 0; i < a->names; ++i) {
         uint32_t number = fold(a->name[i]);
         for (int32_t k = 0; k < i; ++k) {
-            if (touch[k].feature == number) {
+            if (candidate[k].feature == number) {
                 number = (number + 1) & 0xFFFFFF;
                 k = -1;
             }
         }
-        touch[i].feature = number;
+        candidate[i].feature = number;
     }
 }
 
@@ -85,8 +85,8 @@ perp_status perpi_answer_add(perpi_polyhedron_answer* a, const perpi_facet* f, i
     a->list->group = group;
     a->list->secondary = secondary;
     const perp_status status =
-        perpi_touch_add(a->list, 0, perpi_pose_point(pose, f->p_a), perpi_pose_point(pose, f->p_b),
-                        m3_mul(pose->R, f->n), f->psi);
+        perpi_candidate_add(a->list, 0, perpi_pose_point(pose, f->p_a),
+                            perpi_pose_point(pose, f->p_b), m3_mul(pose->R, f->n), f->psi);
     a->list->group = 0;
     a->list->secondary = false;
     return status;
@@ -121,7 +121,7 @@ static void find_same(perpi_polyhedron_answer* a)
 double perpi_meeting_least_gap(const perpi_meeting* m)
 {
     const double least = m->best < 0.0 ? m->best : 0.0;
-    return DEPTH * least - PERPI_TOUCH_TIE * m->size;
+    return DEPTH * least - PERPI_CANDIDATE_TIE * m->size;
 }
 
 /* How far apart the bodies are along the pair's normal. */
@@ -138,7 +138,8 @@ static double separation(const perpi_meeting* m, const perpi_facet* f)
 bool perpi_meeting_counts(const perpi_meeting* m, const perpi_facet* f, double floor)
 {
     return f->psi >= floor && f->psi <= m->margin &&
-           (f->present || floor > -2.0 * PERPI_TOUCH_TIE * m->size || separation(m, f) >= floor);
+           (f->present || floor > -2.0 * PERPI_CANDIDATE_TIE * m->size ||
+            separation(m, f) >= floor);
 }
 
 static perp_status add_plain(perpi_polyhedron_answer* a)
@@ -160,7 +161,8 @@ static perp_status add_plain(perpi_polyhedron_answer* a)
 /* Where a body may turn further than theta, vertices come down that no pair tells of. A ball in each of the
  * two stays off the other one however they turn. */
 static perp_status add_inner_balls(const perpi_meeting* m, const perpi_pose* pose_a,
-                                   const perpi_pose* pose_b, double margin, perpi_touch_list* list)
+                                   const perpi_pose* pose_b, double margin,
+                                   perpi_candidate_list* list)
 {
     const bool flipped = list->flipped;
     const vec3 side = list->side;
@@ -180,7 +182,7 @@ static perp_status add_inner_balls(const perpi_meeting* m, const perpi_pose* pos
 
 perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_pose* pose_a,
                                         const perpi_shape* shape_b, const perpi_pose* pose_b,
-                                        double margin, perpi_touch_list* list)
+                                        double margin, perpi_candidate_list* list)
 {
     perpi_meeting m;
     perpi_polyhedron_answer a;
@@ -227,7 +229,7 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
         status = grouped ? list->rule->polyhedra(&a) : add_plain(&a);
     }
     if (status == PERP_OK) {
-        number_touches(&a);
+        number_candidates(&a);
     }
     return status == PERP_OK && margin > TURN_MAX * m.size
                ? add_inner_balls(&m, pose_a, pose_b, margin, list)

@@ -8,7 +8,7 @@
 /* Shapes with a polyhedron: POLYHEDRON and BOX. */
 perp_status perpi_polyhedron_polyhedron(const perpi_shape* a, const perpi_pose* pose_a,
                                         const perpi_shape* b, const perpi_pose* pose_b,
-                                        double margin, perpi_touch_list* list);
+                                        double margin, perpi_candidate_list* list);
 
 /* ---- feature pairs: src/collide/polytope/polyhedron_near.c --------------------------------------------------
  *
@@ -87,7 +87,7 @@ typedef struct perpi_meeting {
 
 void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perpi_pose* pose_a,
                          const perpi_polyhedron* b, const perpi_pose* pose_b, double margin,
-                         double near, const perpi_touch_list* list);
+                         double near, const perpi_candidate_list* list);
 /* Takes a vertex over a face of body `side` (0: a), or two edges, if they are within `near` of each other
  * and a facet now or for some turn; a vertex also if `all` is set. */
 void perpi_meeting_vertex(perpi_meeting* m, int side, int32_t face, int32_t vertex, bool all);
@@ -108,7 +108,7 @@ void perpi_meeting_collect(perpi_meeting* m, bool all_vertices);
 /* A ball in q keeps off p, however q turns. number: of its groups, from 1 + number on. */
 perp_status perpi_polyhedron_inner(const perpi_polyhedron* p, const perpi_pose* pose_p,
                                    const perpi_polyhedron* q, const perpi_pose* pose_q,
-                                   double margin, uint32_t number, perpi_touch_list* list);
+                                   double margin, uint32_t number, perpi_candidate_list* list);
 
 /* ---- for contact models -----------------------------------------------------------------------------*/
 
@@ -118,7 +118,7 @@ enum { PERPI_ANSWER_GROUPS = 24, PERPI_ANSWER_MEMBERS = 8 };
 typedef struct perpi_polyhedron_answer {
     perpi_meeting* m;
     const perpi_pose* pose; /* of a */
-    perpi_touch_list* list;
+    perpi_candidate_list* list;
     size_t first; /* the pair's first touch */
     uint64_t name[(PERPI_ANSWER_GROUPS + 1) * PERPI_ANSWER_MEMBERS + PERPI_PLANES + PERPI_FACETS];
     int32_t names;

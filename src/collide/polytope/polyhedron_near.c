@@ -81,7 +81,7 @@ static bool exists(const perpi_meeting* m, vec3 n)
 
 void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perpi_pose* pose_a,
                          const perpi_polyhedron* b, const perpi_pose* pose_b, double margin,
-                         double near, const perpi_touch_list* list)
+                         double near, const perpi_candidate_list* list)
 {
     const double turn = list->turn;
     m->p[0] = a;

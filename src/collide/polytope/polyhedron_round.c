@@ -38,7 +38,7 @@ static uint32_t feature_of(int kind, int32_t index, uint32_t ball)
 /* Every vertex within the margin. Feature: the vertex. */
 perp_status perpi_plane_polyhedron(const perpi_shape* a, const perpi_pose* pose_a,
                                    const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                   perpi_touch_list* list)
+                                   perpi_candidate_list* list)
 {
     const perpi_polyhedron* p = b->polyhedron;
     const vec3 n = m3_mul(pose_a->R, a->normal);
@@ -58,7 +58,7 @@ perp_status perpi_plane_polyhedron(const perpi_shape* a, const perpi_pose* pose_
         const double gap = v3_dot(n, x) - offset;
         if (gap <= margin) {
             const perp_status status =
-                perpi_touch_add(list, (uint32_t)i, v3_madd(x, -gap, n), x, n, gap);
+                perpi_candidate_add(list, (uint32_t)i, v3_madd(x, -gap, n), x, n, gap);
             if (status != PERP_OK) {
                 return status;
             }
@@ -224,18 +224,18 @@ static void near_faces(const perpi_polyhedron* p, vec3 x, double r, double near,
 }
 
 static perp_status add_members(const placed* o, const member* list, int32_t count, int32_t group,
-                               perpi_touch_list* touches)
+                               perpi_candidate_list* candidates)
 {
     perp_status status = PERP_OK;
-    touches->group = count > 1 ? group : 0;
+    candidates->group = count > 1 ? group : 0;
     for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
         const vec3 foot = perpi_pose_point(o->pose, list[i].foot);
         const vec3 n = m3_mul(o->pose->R, list[i].n);
         const uint32_t name = list[i].feature | (count > 1 ? 1U : 0U);
-        status = perpi_touch_add(touches, perpi_touch_unused(touches, name), foot,
-                                 v3_madd(foot, list[i].psi, n), n, list[i].psi);
+        status = perpi_candidate_add(candidates, perpi_candidate_unused(candidates, name), foot,
+                                     v3_madd(foot, list[i].psi, n), n, list[i].psi);
     }
-    touches->group = 0;
+    candidates->group = 0;
     return status;
 }
 
@@ -245,7 +245,7 @@ static int32_t near_members(const placed* o, const member* list, int32_t count, 
                             member* out)
 {
     const double depth = best->psi < 0.0 ? DEPTH * best->psi : 0.0;
-    const double floor = depth - PERPI_TOUCH_TIE * o->size;
+    const double floor = depth - PERPI_CANDIDATE_TIE * o->size;
     int32_t kept = 0;
     for (int32_t i = 0; i < count; ++i) {
         if (list[i].psi >= floor || v3_dot(list[i].n, best->n) >= -FACING) {
@@ -271,7 +271,7 @@ static int32_t passing_planes(const placed* o, vec3 x, double r, vec3 step, doub
                               uint32_t ball, member* out)
 {
     const perpi_polyhedron* p = o->p;
-    const double tiny = PERPI_TOUCH_TIE * o->size;
+    const double tiny = PERPI_CANDIDATE_TIE * o->size;
     int32_t count = 0;
     x = v3_add(x, step);
     for (int32_t i = 0; i < p->edge_count && count < PLANES; ++i) {
@@ -308,10 +308,10 @@ static int32_t passing_planes(const placed* o, vec3 x, double r, vec3 step, doub
 /* The ends of a segment (of length 0: a ball), which belongs on a known side: out over the face of that side
  * that is the least deep. */
 static perp_status add_on_side(const placed* o, const perpi_segment* s, double r, double margin,
-                               perpi_touch_list* touches)
+                               perpi_candidate_list* candidates)
 {
     const perpi_polyhedron* p = o->p;
-    const vec3 side = m3_tmul(o->pose->R, touches->side);
+    const vec3 side = m3_tmul(o->pose->R, candidates->side);
     double most = -INFINITY;
     int32_t face = -1;
     for (int32_t f = 0; f < p->face_count; ++f) {
@@ -328,7 +328,7 @@ static perp_status add_on_side(const placed* o, const perpi_segment* s, double r
         const member m = {p->normal[face], v3_madd(at, -h, p->normal[face]), h - r,
                           feature_of(AT_FACE, face, s->l > 0.0 ? 61 + e : 0)};
         if (m.psi <= margin) {
-            status = add_members(o, &m, 1, 0, touches);
+            status = add_members(o, &m, 1, 0, candidates);
         }
     }
     return status;
@@ -336,7 +336,7 @@ static perp_status add_on_side(const placed* o, const perpi_segment* s, double r
 
 /* One ball at x (polyhedron's frame). ball: its number among those of a capsule. */
 static perp_status add_ball(const placed* o, vec3 x, double r, double margin, uint32_t ball,
-                            perpi_touch_list* touches)
+                            perpi_candidate_list* candidates)
 {
     const perpi_polyhedron* p = o->p;
     double height;
@@ -352,7 +352,7 @@ static perp_status add_ball(const placed* o, vec3 x, double r, double margin, ui
         if (!find_nearest(p, x, margin + r, &at)) {
             return PERP_OK;
         }
-        rounded = at.kind != AT_FACE && at.d > PERPI_TOUCH_VANISH * o->size;
+        rounded = at.kind != AT_FACE && at.d > PERPI_CANDIDATE_VANISH * o->size;
         if (rounded) {
             best = (member){v3_scale(1.0 / at.d, v3_sub(x, at.q)), at.q, at.d - r,
                             feature_of(at.kind, at.index, ball)};
@@ -364,7 +364,7 @@ static perp_status add_ball(const placed* o, vec3 x, double r, double margin, ui
     }
     member list[MEMBERS];
     int32_t count = 0;
-    if (touches->rule != NULL) {
+    if (candidates->rule != NULL) {
         near_faces(p, x, r, 2.0 * margin, ball, list, &count);
         if (rounded && count > 0) {
             keep_member(list, &count, &best);
@@ -377,24 +377,25 @@ static perp_status add_ball(const placed* o, vec3 x, double r, double margin, ui
     member near_side[MEMBERS + PLANES];
     const int32_t nears = near_members(o, list, count, &best, near_side);
     if (nears == 0 || nears == count) {
-        return add_members(o, list, count, 1 + (int32_t)ball, touches);
+        return add_members(o, list, count, 1 + (int32_t)ball, candidates);
     }
     const int32_t planes =
-        passing_planes(o, x, r, v3_scale(perpi_touch_step_out(best.psi, margin), best.n),
+        passing_planes(o, x, r, v3_scale(perpi_candidate_step_out(best.psi, margin), best.n),
                        2.0 * margin, ball, near_side + nears);
     perp_status status = PERP_OK;
     if (planes > 0) {
-        status = add_members(o, list, count, 1 + (int32_t)ball, touches);
+        status = add_members(o, list, count, 1 + (int32_t)ball, candidates);
         name_path(near_side, nears);
     }
     const int32_t group = 1 + (int32_t)ball + (planes > 0 ? BALLS : 0);
-    return status == PERP_OK ? add_members(o, near_side, nears + planes, group, touches) : status;
+    return status == PERP_OK ? add_members(o, near_side, nears + planes, group, candidates)
+                             : status;
 }
 
 /* Features: the face, edge or vertex; groups are numbered 1. */
 perp_status perpi_polyhedron_ball(const perpi_shape* a, const perpi_pose* pose_a,
                                   const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                  perpi_touch_list* list)
+                                  perpi_candidate_list* list)
 {
     const placed o = {a->polyhedron, pose_a, a->polyhedron->size};
     const perpi_round ball = perpi_round_of(b, pose_b);
@@ -410,7 +411,7 @@ perp_status perpi_polyhedron_ball(const perpi_shape* a, const perpi_pose* pose_a
  * its groups from others. */
 perp_status perpi_polyhedron_inner(const perpi_polyhedron* p, const perpi_pose* pose_p,
                                    const perpi_polyhedron* q, const perpi_pose* pose_q,
-                                   double margin, uint32_t number, perpi_touch_list* list)
+                                   double margin, uint32_t number, perpi_candidate_list* list)
 {
     const placed o = {p, pose_p, p->size};
     double r = INFINITY;
@@ -509,7 +510,7 @@ static void survey_face(const placed* o, int32_t f, const axis* x, double reach,
                                     d, AT_FACE, f};
             }
             if (h[e] >= 0.0 && d <= reach) {
-                choose(&out->balls, end[e], PERPI_TOUCH_SAME * o->size, d);
+                choose(&out->balls, end[e], PERPI_CANDIDATE_SAME * o->size, d);
             }
         }
     }
@@ -571,11 +572,11 @@ static void choose_along_edge(const placed* o, const axis* x, const nearest* at,
     const perpi_segment side = {v3_scale(0.5, v3_add(a, b)), v3_scale(1.0 / length, v3_sub(b, a)),
                                 0.5 * length};
     perpi_chord end[2];
-    if (v3_norm(v3_cross(x->s.u, side.u)) < PERPI_TOUCH_PARALLEL &&
-        perpi_segment_overlap(&x->s, &side, PERPI_TOUCH_SAME * o->size, end)) {
+    if (v3_norm(v3_cross(x->s.u, side.u)) < PERPI_CANDIDATE_PARALLEL &&
+        perpi_segment_overlap(&x->s, &side, PERPI_CANDIDATE_SAME * o->size, end)) {
         for (int k = 0; k < 2; ++k) {
             if (sqrt(end[k].d2) <= reach) {
-                choose(balls, end[k].s, PERPI_TOUCH_SAME * o->size, sqrt(end[k].d2));
+                choose(balls, end[k].s, PERPI_CANDIDATE_SAME * o->size, sqrt(end[k].d2));
             }
         }
     }
@@ -583,7 +584,7 @@ static void choose_along_edge(const placed* o, const axis* x, const nearest* at,
 
 /* The axis pierces the polyhedron, or lies in it: out along the direction of least depth. */
 static perp_status add_pierced(const placed* o, const axis* x, double margin,
-                               perpi_touch_list* list)
+                               perpi_candidate_list* list)
 {
     const perpi_polyhedron* p = o->p;
     double by_face = -INFINITY, by_edge = -INFINITY;
@@ -605,7 +606,7 @@ static perp_status add_pierced(const placed* o, const axis* x, double margin,
         const vec3 a = p->vertex[p->edge[e].vertex[0]], b = p->vertex[p->edge[e].vertex[1]];
         vec3 w = v3_cross(x->s.u, v3_sub(b, a));
         const double length = v3_norm(w);
-        if (!(length > PERPI_TOUCH_PARALLEL * v3_norm(v3_sub(b, a)))) {
+        if (!(length > PERPI_CANDIDATE_PARALLEL * v3_norm(v3_sub(b, a)))) {
             continue;
         }
         w = v3_scale((v3_dot(w, v3_add(n0, n1)) < 0.0 ? -1.0 : 1.0) / length, w);
@@ -616,7 +617,7 @@ static perp_status add_pierced(const placed* o, const axis* x, double margin,
             across = w;
         }
     }
-    if (by_edge > by_face + PERPI_TOUCH_SAME * o->size) {
+    if (by_edge > by_face + PERPI_CANDIDATE_SAME * o->size) {
         const vec3 a = p->vertex[p->edge[edge].vertex[0]], b = p->vertex[p->edge[edge].vertex[1]];
         const double length = v3_norm(v3_sub(b, a));
         const perpi_segment side = {v3_scale(0.5, v3_add(a, b)),
@@ -633,7 +634,7 @@ static perp_status add_pierced(const placed* o, const axis* x, double margin,
     if (!clip_to_face(p, face, &x->s, &end[0], &end[1])) {
         end[0] = end[1] = v3_dot(p->normal[face], x->s.u) > 0.0 ? -x->s.l : x->s.l;
     }
-    const int ends = end[1] - end[0] > PERPI_TOUCH_SAME * o->size ? 2 : 1;
+    const int ends = end[1] - end[0] > PERPI_CANDIDATE_SAME * o->size ? 2 : 1;
     perp_status status = PERP_OK;
     for (int e = 0; e < ends && status == PERP_OK; ++e) {
         const vec3 at = perpi_segment_at(&x->s, end[e]);
@@ -650,7 +651,7 @@ static perp_status add_pierced(const placed* o, const axis* x, double margin,
 /* Features as of a ball, with the number of the ball among those chosen. */
 perp_status perpi_polyhedron_capsule(const perpi_shape* a, const perpi_pose* pose_a,
                                      const perpi_shape* b, const perpi_pose* pose_b, double margin,
-                                     perpi_touch_list* list)
+                                     perpi_candidate_list* list)
 {
     const perpi_round round = perpi_round_of(b, pose_b);
     if (!(round.l > 0.0)) {
@@ -674,7 +675,7 @@ perp_status perpi_polyhedron_capsule(const perpi_shape* a, const perpi_pose* pos
         return PERP_OK;
     }
     choose_along_edge(&o, &x, &found.at, reach, &found.balls);
-    if (found.d < found.balls.least - PERPI_TOUCH_TIE * o.size) {
+    if (found.d < found.balls.least - PERPI_CANDIDATE_TIE * o.size) {
         choose(&found.balls, found.t, 0.0, found.d);
     }
     perp_status status = PERP_OK;

@@ -6,12 +6,12 @@
 #include "contact/rules.h"
 
 /* Of the plain rows, which have tests of their own. */
-static double separation(touches* plain, const perpi_shape* a, const perpi_pose* pa,
+static double separation(candidates* plain, const perpi_shape* a, const perpi_pose* pa,
                          const perpi_shape* b, const perpi_pose* pb, vec3* way)
 {
     plain->list.rule = NULL;
     CHECK(meet(plain, a, pa, b, pb, 100.0) > 0);
-    const perpi_touch* least = plain->list.item;
+    const perpi_candidate* least = plain->list.item;
     for (size_t i = 1; i < plain->list.count; ++i) {
         least = plain->list.item[i].gap < least->gap ? &plain->list.item[i] : least;
     }
@@ -20,14 +20,14 @@ static double separation(touches* plain, const perpi_shape* a, const perpi_pose*
 }
 
 /* The worst group's most open member after b has moved by x and turned by d. */
-static double all_hold(const touches* t, vec3 c, vec3 x, vec3 d)
+static double all_hold(const candidates* t, vec3 c, vec3 x, vec3 d)
 {
     double worst = INFINITY;
     for (size_t i = 0; i < t->list.count; ++i) {
         const int32_t g = t->list.item[i].group;
         double most = -INFINITY;
         for (size_t k = 0; k < t->list.count; ++k) {
-            const perpi_touch* u = &t->list.item[k];
+            const perpi_candidate* u = &t->list.item[k];
             if (k == i || (g != 0 && u->group == g)) {
                 const vec3 v = v3_add(x, v3_cross(d, v3_sub(u->point_b, c)));
                 most = fmax(most, u->gap + v3_dot(u->normal, v));
@@ -57,9 +57,9 @@ typedef struct tally {
 } tally;
 
 static tally try_pair(perp_shape_type one, perp_shape_type two, int poses, bool turns, bool told,
-                      const perpi_touch_rule* rule)
+                      const perpi_candidate_rule* rule)
 {
-    touches t = touches_create(), plain = touches_create();
+    candidates t = touches_create(), plain = touches_create();
     t.list.rule = rule;
     tally sum = {0};
     for (int k = 0; k < poses; ++k) {

@@ -172,12 +172,12 @@ TEST(the_tree_finds_the_pairs_that_comparing_all_finds)
 
 /* ---- the collider ---------------------------------------------------------------------------------- */
 
-static const perpi_touch* collide(perpi_collider* c, size_t* count)
+static const perpi_candidate* collide(perpi_collider* c, size_t* count)
 {
-    const perpi_touch* touch = NULL;
+    const perpi_candidate* candidate = NULL;
     *count = 0;
-    CHECK_OK(perpi_collide(c, w.pose, w.margin, &touch, count));
-    return touch;
+    CHECK_OK(perpi_collide(c, w.pose, w.margin, &candidate, count));
+    return candidate;
 }
 
 TEST(only_pairs_that_may_and_can_collide_are_reported)
@@ -192,7 +192,7 @@ TEST(only_pairs_that_may_and_can_collide_are_reported)
     perpi_collider* c = NULL;
     REQUIRE_OK(perpi_collider_create(w.context, w.model, &c));
     size_t count;
-    const perpi_touch* t = collide(c, &count);
+    const perpi_candidate* t = collide(c, &count);
     REQUIRE_EQ_INT(count, 4);
     const int expected[4][2] = {{0, 3}, {0, 4}, {1, 3}, {2, 3}};
     for (int i = 0; i < 4; ++i) {
@@ -217,7 +217,7 @@ TEST(the_margin_of_a_pair_is_the_sum_of_the_bodies_margins)
     perpi_collider* c = NULL;
     REQUIRE_OK(perpi_collider_create(w.context, w.model, &c));
     size_t count;
-    const perpi_touch* t = collide(c, &count);
+    const perpi_candidate* t = collide(c, &count);
     REQUIRE_EQ_INT(count, 2);
     CHECK_NEAR(t[0].gap, 0.29, 1e-14);
     CHECK_EQ_INT(t[1].body_a, 1);
@@ -243,7 +243,7 @@ TEST(shapes_move_with_their_bodies_and_do_not_meet_their_own_body)
     perpi_collider* c = NULL;
     REQUIRE_OK(perpi_collider_create(w.context, w.model, &c));
     size_t count;
-    const perpi_touch* t = collide(c, &count);
+    const perpi_candidate* t = collide(c, &count);
     REQUIRE_EQ_INT(count, 1); /* the one at +x went down; the other is 1.25 up, margin 1 */
     CHECK_EQ_INT(t[0].shape_a, 1);
     CHECK_NEAR(t[0].gap, 0.25, 1e-14);
@@ -286,14 +286,14 @@ TEST(two_runs_give_the_same_bytes_and_a_warm_one_allocates_nothing)
     size_t n, m;
     (void)collide(c, &n);
     const uint64_t before = perp_context_allocations(w.context);
-    const perpi_touch* t = collide(c, &n);
+    const perpi_candidate* t = collide(c, &n);
     CHECK_EQ_U64(perp_context_allocations(w.context), before);
     /* the other collider has seen other poses before */
     const perpi_pose kept = w.pose[5];
     w.pose[5] = w.pose[9];
     (void)collide(d, &m);
     w.pose[5] = kept;
-    const perpi_touch* u = collide(d, &m);
+    const perpi_candidate* u = collide(d, &m);
     REQUIRE_EQ_INT(n, m);
     CHECK_AT_LEAST((double)n, 400.0);
     bool same = true;
@@ -320,8 +320,8 @@ TEST(the_collider_reports_what_comparing_every_pair_reports)
     perpi_collider* c = NULL;
     REQUIRE_OK(perpi_collider_create(w.context, w.model, &c));
     size_t n, k = 0;
-    const perpi_touch* t = collide(c, &n);
-    touches one = touches_create();
+    const perpi_candidate* t = collide(c, &n);
+    candidates one = touches_create();
     for (int32_t a = 0; a < w.count; ++a) {
         for (int32_t b = a + 1; b < w.count; ++b) {
             const perpi_body *A = &w.model->body[a], *B = &w.model->body[b];
@@ -352,9 +352,9 @@ TEST(a_pose_that_is_not_finite_is_an_error_that_names_the_body)
     add_body(PERP_BODY_DYNAMIC, &ball, 1, at(0, NAN, 0), 0, NULL);
     perpi_collider* c = NULL;
     REQUIRE_OK(perpi_collider_create(w.context, w.model, &c));
-    const perpi_touch* touch = NULL;
+    const perpi_candidate* candidate = NULL;
     size_t count = 77;
-    CHECK_EQ_INT(perpi_collide(c, w.pose, w.margin, &touch, &count), PERP_ERROR_NUMERIC);
+    CHECK_EQ_INT(perpi_collide(c, w.pose, w.margin, &candidate, &count), PERP_ERROR_NUMERIC);
     CHECK_CONTAINS(perp_context_error(w.context), "body 'b1'");
     CHECK_EQ_INT(count, 77);
     perpi_collider_destroy(c);
@@ -402,26 +402,26 @@ TEST(running_out_of_memory_at_any_request_is_reported_and_the_next_call_works)
     perp_context* context = NULL;
     REQUIRE_OK(perp_context_create(&def, &context));
     size_t expected = 0, failures = 0;
-    const perpi_touch* touch = NULL;
+    const perpi_candidate* candidate = NULL;
     for (long allowed = 0;; ++allowed) {
         perpi_collider* c = NULL;
         size_t count = 0;
         limited.left = allowed;
         perp_status status = perpi_collider_create(context, w.model, &c);
         if (status == PERP_OK) {
-            status = perpi_collide(c, w.pose, w.margin, &touch, &count);
+            status = perpi_collide(c, w.pose, w.margin, &candidate, &count);
         }
         limited.left = -1;
         const bool enough = status == PERP_OK;
         if (!enough) {
             ++failures;
             CHECK_EQ_INT(status, PERP_ERROR_MEMORY);
-            CHECK(touch == NULL);
+            CHECK(candidate == NULL);
             if (c != NULL) {
-                CHECK_OK(perpi_collide(c, w.pose, w.margin, &touch, &count));
+                CHECK_OK(perpi_collide(c, w.pose, w.margin, &candidate, &count));
                 CHECK(expected == 0 || count == expected);
                 expected = count;
-                touch = NULL;
+                candidate = NULL;
             }
         }
         perpi_collider_destroy(c);

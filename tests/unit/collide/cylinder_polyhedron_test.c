@@ -40,7 +40,7 @@ static double outside_of(const perpi_shape* s, const perpi_pose* pose, vec3 x)
     return most;
 }
 
-static perpi_shape random_body(touches* t, bool special)
+static perpi_shape random_body(candidates* t, bool special)
 {
     static const char* const names[] = {"tetrahedron", "cube", "octahedron", "prism",
                                         "icosahedron"};
@@ -66,7 +66,7 @@ typedef struct counts {
     int apart, deep;
 } counts;
 
-static void check_pair(touches* t, const perpi_shape* a, const perpi_pose* pose_a,
+static void check_pair(candidates* t, const perpi_shape* a, const perpi_pose* pose_a,
                        const perpi_shape* b, const perpi_pose* pose_b, double margin, counts* seen)
 {
     const size_t n = meet(t, a, pose_a, b, pose_b, margin);
@@ -92,7 +92,7 @@ static void check_pair(touches* t, const perpi_shape* a, const perpi_pose* pose_
     const double least = least_gap(t);
     if (bound > 1e-4) {
         ++seen->apart;
-        const perpi_touch* c = &t->list.item[0];
+        const perpi_candidate* c = &t->list.item[0];
         for (size_t k = 0; k < n; ++k) {
             c = t->list.item[k].gap < c->gap ? &t->list.item[k] : c;
         }
@@ -109,7 +109,7 @@ static void check_pair(touches* t, const perpi_shape* a, const perpi_pose* pose_
     }
 }
 
-static void check_cylinder(touches* t, int count, bool special, bool two)
+static void check_cylinder(candidates* t, int count, bool special, bool two)
 {
     counts seen = {0, 0};
     for (int i = 0; i < count; ++i) {
@@ -132,7 +132,7 @@ static void check_cylinder(touches* t, int count, bool special, bool two)
 
 TEST(a_cylinder_and_a_polyhedron_are_as_far_as_they_are)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 5;
     check_cylinder(&t, 500, false, false);
     check_cylinder(&t, 500, true, false);
@@ -143,7 +143,7 @@ static const double quarter = 1.5707963267948966;
 
 TEST(a_cylinder_stands_on_eight_points_and_lies_on_two)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     perpi_shape table = {.type = PERP_SHAPE_BOX, .half = {1, 1, 0.5}};
     REQUIRE_OK(perpi_polyhedron_box(t.context, table.half, &table.polyhedron));
     const perpi_shape can = {.type = PERP_SHAPE_CYLINDER, .radius = 0.3, .length = 0.8};
@@ -181,7 +181,7 @@ TEST(a_cylinder_stands_on_eight_points_and_lies_on_two)
 
 TEST(two_cylinders_are_as_far_as_they_are)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 6;
     check_cylinder(&t, 500, false, true);
     check_cylinder(&t, 500, true, true);
@@ -190,7 +190,7 @@ TEST(two_cylinders_are_as_far_as_they_are)
 
 TEST(cylinders_stand_on_each_other_and_lie_side_by_side)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     const perpi_shape can = {.type = PERP_SHAPE_CYLINDER, .radius = 0.3, .length = 0.8};
     const perpi_shape thin = {.type = PERP_SHAPE_CYLINDER, .radius = 0.1, .length = 0.6};
     const perpi_pose o = pose_at(v3(0, 0, 0), q4_identity());

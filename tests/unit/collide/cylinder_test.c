@@ -18,7 +18,7 @@ static const double right_angle = 1.57079632679489661923;
 
 TEST(a_standing_cylinder_rests_on_points_of_its_rim_that_turn_with_it)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     const perpi_shape plane = make_plane(PERP_SHAPE_PLANE, v3(0, 0, 1), 0);
     const perpi_shape c = cylinder(0.5, 2);
     const perpi_pose o = at(0, 0, 0, v3(0, 0, 0));
@@ -31,11 +31,11 @@ TEST(a_standing_cylinder_rests_on_points_of_its_rim_that_turn_with_it)
         REQUIRE_EQ_INT(meet(&t, &plane, &o, &c, &p, 0.01), 8);
         check_rows(&t, 0.01, 1);
         for (int i = 0; i < 8; ++i) {
-            const perpi_touch* touch = &t.list.item[i];
-            CHECK_NEAR(touch->gap, 0.0, 1e-14);
-            CHECK_NEAR(hypot(touch->point_b.x - 3, touch->point_b.y - 4), 0.5, 1e-13);
-            name[i] = k == 0 ? touch->feature : name[i];
-            CHECK_EQ_INT(touch->feature, name[i]);
+            const perpi_candidate* candidate = &t.list.item[i];
+            CHECK_NEAR(candidate->gap, 0.0, 1e-14);
+            CHECK_NEAR(hypot(candidate->point_b.x - 3, candidate->point_b.y - 4), 0.5, 1e-13);
+            name[i] = k == 0 ? candidate->feature : name[i];
+            CHECK_EQ_INT(candidate->feature, name[i]);
         }
     }
     touches_destroy(&t);
@@ -43,7 +43,7 @@ TEST(a_standing_cylinder_rests_on_points_of_its_rim_that_turn_with_it)
 
 TEST(a_lying_cylinder_rests_on_both_ends_of_its_lowest_line_and_rolls)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     const perpi_shape plane = make_plane(PERP_SHAPE_PLANE, v3(0, 0, 1), 0);
     const perpi_shape c = cylinder(0.5, 2);
     const perpi_pose o = at(0, 0, 0, v3(0, 0, 0));
@@ -61,7 +61,7 @@ TEST(a_lying_cylinder_rests_on_both_ends_of_its_lowest_line_and_rolls)
 
 TEST(a_tilted_cylinder_touches_with_the_lowest_point_of_its_rim)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     const perpi_shape plane = make_plane(PERP_SHAPE_PLANE, v3(0, 0, 1), 0);
     const perpi_shape c = cylinder(0.5, 2);
     const perpi_pose o = at(0, 0, 0, v3(0, 0, 0)), p = at(0, 0, 1.2, v3(0.3, 0, 0));
@@ -89,7 +89,7 @@ static double support(const perpi_shape* s, const perpi_pose* pose, vec3 n)
 
 TEST(the_least_gap_over_a_plane_is_that_of_the_lowest_point)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 11;
     for (int trial = 0; trial < 20000; ++trial) {
         const bool special = trial % 2 == 0;
@@ -115,7 +115,7 @@ TEST(the_least_gap_over_a_plane_is_that_of_the_lowest_point)
         }
         CHECK_AT_MOST((double)count, 10.0);
         if (count > 0) {
-            CHECK_NEAR(least_gap(&t), gap, 2e-9); /* PERPI_TOUCH_TIE of the radius */
+            CHECK_NEAR(least_gap(&t), gap, 2e-9); /* PERPI_CANDIDATE_TIE of the radius */
         }
         for (size_t i = 0; i < count; ++i) { /* every point is one of the surface */
             const vec3 local = m3_tmul(b.R, v3_sub(t.list.item[i].point_b, b.x));
@@ -155,7 +155,7 @@ static double true_core_distance(const perpi_shape* c, const perpi_pose* pose_c,
 
 static void check_pair(perp_shape_type type, int trials, bool special)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     int apart = 0, contacts = 0, pierced = 0;
     double worst = 0.0;
     for (int trial = 0; trial < trials; ++trial) {
@@ -215,7 +215,7 @@ TEST(the_least_gap_is_the_true_distance_for_balls_and_capsules)
 
 TEST(a_ball_meets_side_face_and_rim)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     const perpi_shape c = cylinder(1, 4), ball = make_round(PERP_SHAPE_SPHERE, 0.5, 0);
     const perpi_pose o = at(0, 0, 0, v3(0, 0, 0));
     const struct {
@@ -240,7 +240,7 @@ TEST(a_ball_meets_side_face_and_rim)
 
 TEST(a_capsule_lies_on_two_points_of_a_face_and_of_the_side)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     const perpi_shape c = cylinder(1, 4), rod = make_round(PERP_SHAPE_CAPSULE, 0.25, 6);
     const perpi_pose o = at(0, 0, 0, v3(0, 0, 0));
     const perpi_pose flat = at(0.5, 0, 2.25, v3(0, right_angle, 0));

@@ -49,7 +49,7 @@ static scene random_scene(int k, bool special)
 }
 
 /* Returns whether the pair was within the margin and apart. */
-static bool check_scene(touches* t, const scene* s, double margin)
+static bool check_scene(candidates* t, const scene* s, double margin)
 {
     const zonotope a = zonotope_of(&s->a, &s->pose_a), b = zonotope_of(&s->b, &s->pose_b);
     const double core = core_distance(&a, &b);
@@ -77,7 +77,7 @@ static bool check_scene(touches* t, const scene* s, double margin)
 
 TEST(the_least_gap_is_the_true_distance_for_every_pair_in_random_poses)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 1;
     for (int k = 0; k < PAIR_COUNT; ++k) {
         int apart = 0, contacts = 0;
@@ -98,7 +98,7 @@ TEST(the_least_gap_is_the_true_distance_for_every_pair_in_random_poses)
 
 TEST(the_least_gap_is_the_true_distance_where_features_line_up)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 2;
     for (int k = 0; k < PAIR_COUNT; ++k) {
         int apart = 0;
@@ -117,7 +117,7 @@ TEST(the_least_gap_over_a_plane_is_that_of_the_lowest_point)
     static const perp_shape_type others[] = {
         PERP_SHAPE_PARTICLE, PERP_SHAPE_SPHERE, PERP_SHAPE_CAPSULE, PERP_SHAPE_BOX,
         PERP_SHAPE_PARTICLE, PERP_SHAPE_CIRCLE, PERP_SHAPE_BOX2};
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 3;
     for (int k = 0; k < 7; ++k) {
         const int dim = k < 4 ? 3 : 2;
@@ -181,7 +181,7 @@ static double separation(const zonotope* a, const zonotope* b)
 
 TEST(boxes_that_overlap_are_pushed_along_the_direction_of_least_depth)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 4;
     int overlapping = 0, exact = 0;
     for (int trial = 0; trial < 30000; ++trial) {
@@ -207,7 +207,7 @@ TEST(boxes_that_overlap_are_pushed_along_the_direction_of_least_depth)
 
 TEST(a_capsule_through_a_box_is_pushed_out_and_then_free)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 5;
     int pierced = 0;
     for (int trial = 0; trial < 20000; ++trial) {
@@ -227,7 +227,7 @@ TEST(a_capsule_through_a_box_is_pushed_out_and_then_free)
         for (size_t i = 0; i < count; ++i) {
             deepest = t.list.item[i].gap < t.list.item[deepest].gap ? i : deepest;
         }
-        const perpi_touch c = t.list.item[deepest];
+        const perpi_candidate c = t.list.item[deepest];
         s.pose_b.x = v3_madd(s.pose_b.x, -c.gap * (1 + 1e-9), c.normal);
         (void)meet(&t, &s.a, &s.pose_a, &s.b, &s.pose_b, 0.0);
         CHECK_AT_LEAST(least_gap(&t), 0.9 * c.gap);
@@ -238,7 +238,7 @@ TEST(a_capsule_through_a_box_is_pushed_out_and_then_free)
 
 TEST(swapping_the_shapes_swaps_the_points_and_turns_the_normal)
 {
-    touches t = touches_create(), u = touches_create();
+    candidates t = touches_create(), u = touches_create();
     random_state = 6;
     for (int k = 0; k < PAIR_COUNT; ++k) {
         for (int trial = 0; trial < 1000; ++trial) {
@@ -247,10 +247,10 @@ TEST(swapping_the_shapes_swaps_the_points_and_turns_the_normal)
             const size_t n = meet(&t, &s.a, &s.pose_a, &s.b, &s.pose_b, margin);
             REQUIRE_EQ_INT(meet(&u, &s.b, &s.pose_b, &s.a, &s.pose_a, margin), n);
             for (size_t i = 0; i < n; ++i) {
-                const perpi_touch* c = &t.list.item[i];
+                const perpi_candidate* c = &t.list.item[i];
                 double nearest = INFINITY;
                 for (size_t j = 0; j < n; ++j) {
-                    const perpi_touch* d = &u.list.item[j];
+                    const perpi_candidate* d = &u.list.item[j];
                     const double off = v3_norm(v3_sub(c->point_a, d->point_b)) +
                                        v3_norm(v3_sub(c->point_b, d->point_a)) +
                                        v3_norm(v3_add(c->normal, d->normal)) +
@@ -267,7 +267,7 @@ TEST(swapping_the_shapes_swaps_the_points_and_turns_the_normal)
 
 TEST(a_common_motion_moves_the_contacts_and_keeps_their_names)
 {
-    touches t = touches_create(), u = touches_create();
+    candidates t = touches_create(), u = touches_create();
     random_state = 7;
     double worst = 0.0;
     for (int k = 0; k < PAIR_COUNT; ++k) {
@@ -283,8 +283,8 @@ TEST(a_common_motion_moves_the_contacts_and_keeps_their_names)
             const size_t n = meet(&t, &s.a, &s.pose_a, &s.b, &s.pose_b, margin);
             REQUIRE_EQ_INT(meet(&u, &s.a, &a, &s.b, &b, margin), n);
             for (size_t i = 0; i < n; ++i) {
-                const perpi_touch* c = &t.list.item[i];
-                const perpi_touch* d = &u.list.item[i];
+                const perpi_candidate* c = &t.list.item[i];
+                const perpi_candidate* d = &u.list.item[i];
                 CHECK_EQ_INT(c->feature, d->feature);
                 worst = fmax(worst, fabs(c->gap - d->gap));
                 CHECK_NEAR(c->gap, d->gap, 1e-12);

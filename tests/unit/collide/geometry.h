@@ -115,28 +115,28 @@ static inline perpi_shape random_shape(perp_shape_type type)
 
 /* ---- one call ------------------------------------------------------------------------------------ */
 
-typedef struct touches {
+typedef struct candidates {
     perp_context* context;
-    perpi_touch_list list;
-} touches;
+    perpi_candidate_list list;
+} candidates;
 
-static inline touches touches_create(void)
+static inline candidates touches_create(void)
 {
-    touches t = {NULL, {0}};
+    candidates t = {NULL, {0}};
     CHECK_OK(perp_context_create(NULL, &t.context));
     t.list.context = t.context;
     t.list.turn = INFINITY;
     return t;
 }
 
-static inline void touches_destroy(touches* t)
+static inline void touches_destroy(candidates* t)
 {
     perpi_free(t->context, t->list.item);
     perp_context_destroy(t->context);
 }
 
 /* The contacts of a with b, in this order, sorted by feature. */
-static inline size_t meet(touches* t, const perpi_shape* a, const perpi_pose* pose_a,
+static inline size_t meet(candidates* t, const perpi_shape* a, const perpi_pose* pose_a,
                           const perpi_shape* b, const perpi_pose* pose_b, double margin)
 {
     bool flipped = false;
@@ -150,7 +150,7 @@ static inline size_t meet(touches* t, const perpi_shape* a, const perpi_pose* po
                      : find(a, pose_a, b, pose_b, margin, &t->list));
     for (size_t i = 1; i < t->list.count; ++i) {
         for (size_t k = i; k > 0 && t->list.item[k - 1].feature > t->list.item[k].feature; --k) {
-            const perpi_touch s = t->list.item[k];
+            const perpi_candidate s = t->list.item[k];
             t->list.item[k] = t->list.item[k - 1];
             t->list.item[k - 1] = s;
         }
@@ -158,7 +158,7 @@ static inline size_t meet(touches* t, const perpi_shape* a, const perpi_pose* po
     return t->list.count;
 }
 
-static inline double least_gap(const touches* t)
+static inline double least_gap(const candidates* t)
 {
     double least = INFINITY;
     for (size_t i = 0; i < t->list.count; ++i) {
@@ -168,10 +168,10 @@ static inline double least_gap(const touches* t)
 }
 
 /* What every contact owes, whatever the pair. */
-static inline void check_rows(const touches* t, double margin, double size)
+static inline void check_rows(const candidates* t, double margin, double size)
 {
     for (size_t i = 0; i < t->list.count; ++i) {
-        const perpi_touch* c = &t->list.item[i];
+        const perpi_candidate* c = &t->list.item[i];
         CHECK_NEAR(v3_norm(c->normal), 1.0, 1e-12);
         CHECK_NEAR(c->gap, v3_dot(c->normal, v3_sub(c->point_b, c->point_a)), 1e-12 * size);
         CHECK_AT_MOST(c->gap, margin + 1e-12 * size);

@@ -16,7 +16,8 @@ static perpi_pose turned(double x, double y, double z, double rx, double ry, dou
 
 static const double right_angle = 1.57079632679489661923;
 
-static void check_touch(const perpi_touch* c, double gap, vec3 n, vec3 p_a, vec3 p_b, double tol)
+static void check_touch(const perpi_candidate* c, double gap, vec3 n, vec3 p_a, vec3 p_b,
+                        double tol)
 {
     CHECK_NEAR(c->gap, gap, tol);
     check_vec(c->normal, n.x, n.y, n.z, tol);
@@ -29,7 +30,7 @@ static void check_one(const perpi_shape* a, const perpi_pose* pose_a, const perp
                       const perpi_pose* pose_b, double margin, double gap, vec3 n, vec3 p_a,
                       vec3 p_b)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     REQUIRE_EQ_INT(meet(&t, a, pose_a, b, pose_b, margin), 1);
     check_touch(&t.list.item[0], gap, n, p_a, p_b, 1e-12);
     REQUIRE_EQ_INT(meet(&t, b, pose_b, a, pose_a, margin), 1);
@@ -40,7 +41,7 @@ static void check_one(const perpi_shape* a, const perpi_pose* pose_a, const perp
 static size_t count_of(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
                        const perpi_pose* pose_b, double margin)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     const size_t count = meet(&t, a, pose_a, b, pose_b, margin);
     check_rows(&t, margin, 10.0);
     touches_destroy(&t);
@@ -120,7 +121,7 @@ TEST(a_capsule_on_a_plane_rests_on_both_ends)
     const perpi_shape rod = make_round(PERP_SHAPE_CAPSULE, 0.5, 2);
     const perpi_pose p = at(0, 0, 0), lying = turned(0, 0, 0.5, 0, right_angle, 0);
     const perpi_pose upright = at(0, 0, 1.5);
-    touches t = touches_create();
+    candidates t = touches_create();
     REQUIRE_EQ_INT(meet(&t, &plane, &p, &rod, &lying, 0.1), 2);
     check_touch(&t.list.item[0], 0, v3(0, 0, 1), v3(-1, 0, 0), v3(-1, 0, 0), EXACT);
     check_touch(&t.list.item[1], 0, v3(0, 0, 1), v3(1, 0, 0), v3(1, 0, 0), EXACT);
@@ -165,7 +166,7 @@ TEST(two_spheres_and_two_circles)
 TEST(coincident_centres_have_a_normal_in_the_plane_of_the_scene)
 {
     const perp_shape_type types[] = {PERP_SHAPE_SPHERE, PERP_SHAPE_CIRCLE, PERP_SHAPE_CAPSULE};
-    touches t = touches_create();
+    candidates t = touches_create();
     for (int i = 0; i < 3; ++i) {
         const perpi_shape a = make_round(types[i], 1, 2), b = make_round(types[i], 0.5, 3);
         const perpi_pose p = at(1, 2, 0);
@@ -184,7 +185,7 @@ TEST(crossed_capsules_whose_axes_meet_part_across_both)
 {
     const perpi_shape a = make_round(PERP_SHAPE_CAPSULE, 0.5, 2);
     const perpi_pose o = at(0, 0, 0), p = turned(0, 0, 0, right_angle, 0, 0);
-    touches t = touches_create();
+    candidates t = touches_create();
     REQUIRE_EQ_INT(meet(&t, &a, &o, &a, &p, 0), 1);
     CHECK_NEAR(t.list.item[0].gap, -1, EXACT);
     CHECK_NEAR(fabs(t.list.item[0].normal.x), 1, EXACT);
@@ -210,7 +211,7 @@ TEST(crossed_capsules_touch_once_and_capsules_side_by_side_twice)
     check_one(&rod, &o, &rod, &crossed, 1, 0.5, v3(1, 0, 0), v3(0.5, 0, 0.25), v3(1, 0, 0.25));
 
     /* overlap from z = 0.5 - 1.5 = -1 (a's own low end) to z = 1 */
-    touches t = touches_create();
+    candidates t = touches_create();
     const perpi_pose beside = at(1, 0, 0.75);
     REQUIRE_EQ_INT(meet(&t, &rod, &o, &long_rod, &beside, 0.5), 2);
     check_touch(&t.list.item[0], 0.25, v3(1, 0, 0), v3(0.5, 0, -0.75), v3(0.75, 0, -0.75), EXACT);
@@ -250,7 +251,7 @@ TEST(a_particle_on_a_box_keeps_the_faces_normal_to_the_last_bit)
     const perpi_shape box = make_box(1, 1, 1);
     const perpi_shape dot = {.type = PERP_SHAPE_PARTICLE};
     const perpi_pose o = at(0, 0, 0);
-    touches t = touches_create();
+    candidates t = touches_create();
     const double heights[] = {1 - 1e-3,  1 - 1e-15, 1.0,      1 + 1e-15,
                               1 + 1e-12, 1 + 5e-10, 1 + 1e-8, 1 + 1e-3};
     uint32_t name = 0;
@@ -286,7 +287,7 @@ TEST(a_capsule_on_a_box_rests_on_both_ends_of_what_is_supported)
     const perpi_shape box = make_box(2, 1, 1);
     const perpi_shape rod = make_round(PERP_SHAPE_CAPSULE, 0.5, 2);
     const perpi_pose o = at(0, 0, 0);
-    touches t = touches_create();
+    candidates t = touches_create();
 
     /* within the face: the ends of the axis */
     const perpi_pose inner = turned(0, 0, 1.5, 0, right_angle, 0);
@@ -341,7 +342,7 @@ TEST(a_capsule_on_a_box_rests_on_both_ends_of_what_is_supported)
 TEST(equal_boxes_in_a_stack_touch_in_four_points)
 {
     const perpi_shape box = make_box(0.5, 0.5, 0.5);
-    touches t = touches_create();
+    candidates t = touches_create();
     const perpi_pose lower = at(0.1, 0.2, 0.3);
     const double gaps[] = {0.01, 1e-9, 1e-12, 0.0, -1e-12, -1e-9, -0.01};
     for (int i = 0; i < 7; ++i) {
@@ -349,7 +350,7 @@ TEST(equal_boxes_in_a_stack_touch_in_four_points)
         REQUIRE_EQ_INT(meet(&t, &box, &lower, &box, &upper, 0.1), 4);
         check_rows(&t, 0.1, 1.0);
         for (int k = 0; k < 4; ++k) {
-            const perpi_touch* c = &t.list.item[k];
+            const perpi_candidate* c = &t.list.item[k];
             CHECK_NEAR(c->gap, gaps[i], 1e-14);
             check_vec(c->normal, 0, 0, 1, EXACT);
             CHECK_NEAR(fabs(c->point_a.x - 0.1), 0.5, 1e-14);
@@ -373,7 +374,7 @@ TEST(a_smaller_box_on_a_larger_one_touches_with_its_own_vertices)
 {
     const perpi_shape table = make_box(5, 5, 0.5), box = make_box(0.5, 0.5, 0.5);
     const perpi_pose o = at(0, 0, 0), on = turned(1, 2, 1, 0, 0, 0.3);
-    touches t = touches_create();
+    candidates t = touches_create();
     REQUIRE_EQ_INT(meet(&t, &table, &o, &box, &on, 0.1), 4);
     for (int k = 0; k < 4; ++k) {
         CHECK_NEAR(t.list.item[k].gap, 0, EXACT);
@@ -385,11 +386,11 @@ TEST(a_box_turned_by_45_degrees_on_an_equal_one_touches_where_the_edges_cross)
 {
     const perpi_shape box = make_box(0.5, 0.5, 0.5);
     const perpi_pose o = at(0, 0, 0), on = turned(0, 0, 1, 0, 0, right_angle / 2);
-    touches t = touches_create();
+    candidates t = touches_create();
     REQUIRE_EQ_INT(meet(&t, &box, &o, &box, &on, 0.1), 8);
     check_rows(&t, 0.1, 1.0);
     for (int k = 0; k < 8; ++k) {
-        const perpi_touch* c = &t.list.item[k];
+        const perpi_candidate* c = &t.list.item[k];
         check_vec(c->normal, 0, 0, 1, 1e-14);
         CHECK_NEAR(c->gap, 0, 1e-14);
         /* the corners of a regular octagon with inner radius 1/2 */
@@ -407,7 +408,7 @@ TEST(a_box_over_the_border_of_another_touches_at_the_corners_of_the_overlap)
     const perpi_shape box = make_box(0.5, 0.5, 0.5);
     const perpi_pose o = at(0, 0, 0), one_way = at(0.25, 0, 1), both_ways = at(0.25, -0.4, 1);
     const perpi_pose* poses[] = {&one_way, &both_ways};
-    touches t = touches_create();
+    candidates t = touches_create();
     for (int i = 0; i < 2; ++i) {
         REQUIRE_EQ_INT(meet(&t, &box, &o, &box, poses[i], 0.1), 4);
         double lo = INFINITY, hi = -INFINITY;
@@ -426,7 +427,7 @@ TEST(a_box_on_its_corner_edge_or_another_edge)
 {
     const perpi_shape box = make_box(0.5, 0.5, 0.5);
     const perpi_pose o = at(0, 0, 0);
-    touches t = touches_create();
+    candidates t = touches_create();
 
     /* a vertex over a face */
     const double rise = 0.5 * sqrt(3.0);
@@ -470,7 +471,7 @@ TEST(a_box_on_its_corner_edge_or_another_edge)
 
 TEST(boxes_that_share_their_centre_or_touch_in_a_point_have_a_finite_normal)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     const perpi_shape box = make_box(0.5, 0.5, 0.5), flat = make_box(0.5, 0.5, 0.25);
     const perpi_shape box2 = make_box2(0.5, 0.5);
     const perpi_pose o = at(0, 0, 0), corner = at(1, 1, 1), corner2 = at(1, 1, 0);
@@ -495,7 +496,7 @@ TEST(planar_boxes_stacked_overhanging_and_corner_to_corner)
     const perpi_pose o = at(0, 0, 0), on = at(0, 1, 0), over = at(0.25, 1, 0);
     const perpi_pose diagonal = at(1.03, 1.04, 0),
                      tip = turned(0.2, 0.5 + sqrt(0.5), 0, 0, 0, right_angle / 2);
-    touches t = touches_create();
+    candidates t = touches_create();
     REQUIRE_EQ_INT(meet(&t, &box, &o, &box, &on, 0.1), 2);
     check_vec(t.list.item[0].normal, 0, 1, 0, EXACT);
     REQUIRE_EQ_INT(meet(&t, &box, &o, &box, &over, 0.1), 2);
@@ -511,7 +512,7 @@ TEST(a_box_sliding_on_another_keeps_the_names_of_its_contacts)
 {
     const perpi_shape table = make_box(5, 5, 0.5), box = make_box(0.5, 0.5, 0.5);
     const perpi_pose o = at(0, 0, 0);
-    touches t = touches_create();
+    candidates t = touches_create();
     uint32_t names[4] = {0};
     for (int step = 0; step < 100; ++step) {
         const perpi_pose on = turned(0.02 * step - 1, 0.3, 1 + 1e-9 * sin(step), 0, 0, 0.01 * step);
@@ -526,7 +527,7 @@ TEST(a_box_sliding_on_another_keeps_the_names_of_its_contacts)
 
 TEST(a_scene_in_millimetres_has_the_contacts_of_the_scene_in_metres)
 {
-    touches t = touches_create(), u = touches_create();
+    candidates t = touches_create(), u = touches_create();
     random_state = 12;
     const double mm = 0x1p-10; /* exact, so that rounding is the same */
     for (int trial = 0; trial < 500; ++trial) {

@@ -52,7 +52,7 @@ static void world(const perpi_shape* s, const perpi_pose* pose, double* out)
     }
 }
 
-static size_t meet_by(touches* t, const perpi_touch_rule* rule, const perpi_shape* a,
+static size_t meet_by(candidates* t, const perpi_candidate_rule* rule, const perpi_shape* a,
                       const perpi_pose* pa, const perpi_shape* b, const perpi_pose* pb,
                       double margin)
 {
@@ -84,8 +84,8 @@ typedef struct motion {
 } motion;
 
 /* The gap of a touch's features at other poses, from its number; of a line to first order. */
-static double gap_at(const perpi_touch* t, const motion* m, bool line, const double* a, int32_t na,
-                     const double* b, int32_t nb)
+static double gap_at(const perpi_candidate* t, const motion* m, bool line, const double* a,
+                     int32_t na, const double* b, int32_t nb)
 {
     if (line) {
         const vec3 r = v3_sub(t->point_b, m->c);
@@ -104,7 +104,7 @@ static double gap_at(const perpi_touch* t, const motion* m, bool line, const dou
 }
 
 /* Do all groups and all single touches hold at the poses? By how much does the worst? */
-static double all_hold(const touches* t, const motion* m, const double* a, int32_t na,
+static double all_hold(const candidates* t, const motion* m, const double* a, int32_t na,
                        const double* b, int32_t nb)
 {
     double worst = INFINITY;
@@ -137,9 +137,9 @@ static bool passes_through(const perpi_shape* A, const double* va, const perpi_s
     return false;
 }
 
-static bool lies_flat(const touches* t)
+static bool lies_flat(const candidates* t)
 {
-    const perpi_touch* item = t->list.item;
+    const perpi_candidate* item = t->list.item;
     return t->list.count == 2 && item[0].group == 0 && item[1].group == 0 &&
            v3_dot(item[0].normal, item[1].normal) > 1.0 - 1e-15;
 }
@@ -149,7 +149,7 @@ static bool lies_flat(const touches* t)
  * nothing of features. */
 TEST(groups_hold_exactly_if_the_polygons_are_apart)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     int apart = 0, overlapping = 0, wrong = 0, groups = 0, alone = 0, through = 0;
     for (int trial = 0; trial < 3000; ++trial) {
         state = 1000003ULL * (unsigned long long)(trial + 1);
@@ -231,7 +231,7 @@ TEST(groups_hold_exactly_if_the_polygons_are_apart)
 
 TEST(a_vertex_over_an_edge_stands_alone_and_two_corners_form_a_group)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     const double square[] = {0.5, -0.5, 0.5, 0.5, -0.5, 0.5, -0.5, -0.5};
     perpi_shape a = make_polygon(t.context, square, 4);
     const perpi_pose origin = planar_pose(0, 0, 0);
@@ -264,7 +264,7 @@ TEST(a_vertex_over_an_edge_stands_alone_and_two_corners_form_a_group)
 TEST(squares_that_lie_flat_form_no_groups_and_say_the_same)
 {
     const double shift[] = {-0.7, -0.04, -1e-3, -1e-6, -1e-14, 0.0, 1e-14, 1e-6, 1e-3, 0.04, 0.7};
-    touches t = touches_create();
+    candidates t = touches_create();
     perpi_shape box = {.type = PERP_SHAPE_BOX2, .half = {0.5, 0.5, 0}};
     int open = 0, closed = 0;
     for (size_t k = 0; k < sizeof shift / sizeof shift[0]; ++k) {
@@ -286,10 +286,10 @@ TEST(squares_that_lie_flat_form_no_groups_and_say_the_same)
             const double told = fmin(fmax(left, left_too), fmax(right, right_too));
             double said = INFINITY;
             for (size_t i = 0; i < 2; ++i) {
-                const perpi_touch* touch = &t.list.item[i];
-                const vec3 arm = v3_sub(touch->point_b, upper.x);
+                const perpi_candidate* candidate = &t.list.item[i];
+                const vec3 arm = v3_sub(candidate->point_b, upper.x);
                 const vec3 move = v3(-s * y - phi * arm.y, c * y + phi * arm.x, 0);
-                said = fmin(said, touch->gap + v3_dot(touch->normal, move));
+                said = fmin(said, candidate->gap + v3_dot(candidate->normal, move));
             }
             open += told > 1e-12;
             closed += told < -1e-12;
@@ -302,7 +302,7 @@ TEST(squares_that_lie_flat_form_no_groups_and_say_the_same)
 
 TEST(a_box_meets_as_the_polygon_that_it_is)
 {
-    touches t = touches_create(), u = touches_create();
+    candidates t = touches_create(), u = touches_create();
     const double square[] = {-0.5, -0.4, 0.5, -0.4, 0.5, 0.4, -0.5, 0.4};
     perpi_shape a = make_polygon(t.context, square, 4);
     perpi_shape box = {.type = PERP_SHAPE_BOX2, .half = {0.5, 0.4, 0}};
@@ -324,7 +324,7 @@ TEST(a_box_meets_as_the_polygon_that_it_is)
 
 TEST(depth_is_found_however_deep)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     double va[32], vb[32];
     for (int trial = 0; trial < 400; ++trial) {
         perpi_shape a = random_polygon(t.context, 0), b = random_polygon(t.context, 0);
@@ -349,14 +349,14 @@ TEST(depth_is_found_however_deep)
 
 TEST(names_of_features_are_unique_and_fit)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     for (int trial = 0; trial < 60; ++trial) {
         const int n = trial < 30 ? 0 : 1000;
         perpi_shape a = random_polygon(t.context, n), b = random_polygon(t.context, n);
         const perpi_pose pa = planar_pose(0, 0, uniform_in(-3, 3));
-        const perpi_touch_rule* const rules[] = {NULL, &perpi_rule_lnc, &perpi_rule_peg};
+        const perpi_candidate_rule* const rules[] = {NULL, &perpi_rule_lnc, &perpi_rule_peg};
         for (int r = 0; r < 3; ++r) {
-            const perpi_touch_rule* rule = rules[r];
+            const perpi_candidate_rule* rule = rules[r];
             for (double d = 0.4; d < 2.0; d += 0.11) {
                 const perpi_pose pb = planar_pose(d, 0.1, 1.0);
                 meet_by(&t, rule, &a, &pa, &b, &pb, 0.02);

@@ -4,7 +4,7 @@
 #include "shape/polyhedron.h"
 #include "contact/rules.h"
 
-static perpi_polyhedron* random_hull(touches* t)
+static perpi_polyhedron* random_hull(candidates* t)
 {
     static const char* const names[] = {"tetrahedron", "cube",        "octahedron",
                                         "prism",       "icosahedron", "dodecahedron"};
@@ -111,7 +111,7 @@ static double segment_separation(const perpi_polyhedron* p, vec3 a, vec3 b)
 
 /* ---- balls and capsules ------------------------------------------------------------------------------- */
 
-static void check_round(touches* t, perp_shape_type type, int count, bool special)
+static void check_round(candidates* t, perp_shape_type type, int count, bool special)
 {
     int apart = 0, deep = 0;
     for (int i = 0; i < count; ++i) {
@@ -149,7 +149,7 @@ static void check_round(touches* t, perp_shape_type type, int count, bool specia
             CHECK(n >= 1);
             CHECK_NEAR(least_gap(t), gap, 1e-7);
             for (size_t k = 0; k < n; ++k) {
-                const perpi_touch* c = &t->list.item[k];
+                const perpi_candidate* c = &t->list.item[k];
                 CHECK_AT_MOST(
                     point_body(body.polyhedron, m3_tmul(pose.R, v3_sub(c->point_a, pose.x))), 1e-8);
                 CHECK_AT_MOST(point_segment(m3_tmul(pose.R, v3_sub(c->point_b, pose.x)), a,
@@ -173,7 +173,7 @@ static void check_round(touches* t, perp_shape_type type, int count, bool specia
 
 TEST(balls_and_capsules_are_as_far_as_they_are)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 1;
     check_round(&t, PERP_SHAPE_PARTICLE, 400, false);
     check_round(&t, PERP_SHAPE_SPHERE, 400, false);
@@ -186,7 +186,7 @@ TEST(balls_and_capsules_are_as_far_as_they_are)
 /* The most open member of a ball's group is the ball's true distance, or minus its depth. */
 TEST(in_a_group_the_most_open_member_is_the_truth)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 2;
     int grouped = 0;
     for (int i = 0; i < 600; ++i) {
@@ -219,7 +219,7 @@ TEST(in_a_group_the_most_open_member_is_the_truth)
 
 TEST(a_capsule_that_lies_on_a_face_rests_on_both_ends)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     perpi_shape body = {.type = PERP_SHAPE_POLYHEDRON};
     REQUIRE_OK(perpi_polyhedron_box(t.context, v3(1, 1, 0.5), &body.polyhedron));
     const perpi_shape rod = make_round(PERP_SHAPE_CAPSULE, 0.1, 1.0);
@@ -248,7 +248,7 @@ TEST(a_capsule_that_lies_on_a_face_rests_on_both_ends)
 
 TEST(a_plane_sees_the_vertices_within_the_margin)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 3;
     for (int i = 0; i < 200; ++i) {
         perpi_shape body = {.type = PERP_SHAPE_POLYHEDRON, .polyhedron = random_hull(&t)};

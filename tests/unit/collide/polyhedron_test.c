@@ -141,7 +141,7 @@ static double separation(const cloud* a, const cloud* b, vec3* along)
 
 /* ---- what the touches say -------------------------------------------------------------------------------- */
 
-static size_t meet_by(touches* t, const perpi_touch_rule* rule, const perpi_shape* a,
+static size_t meet_by(candidates* t, const perpi_candidate_rule* rule, const perpi_shape* a,
                       const perpi_pose* pa, const perpi_shape* b, const perpi_pose* pb,
                       double margin)
 {
@@ -155,14 +155,14 @@ static size_t meet_by(touches* t, const perpi_touch_rule* rule, const perpi_shap
 }
 
 /* The worst group's most open member after b has moved by x and turned by d about c, to first order. */
-static double all_hold(const touches* t, vec3 c, vec3 x, vec3 d)
+static double all_hold(const candidates* t, vec3 c, vec3 x, vec3 d)
 {
     double worst = INFINITY;
     for (size_t i = 0; i < t->list.count; ++i) {
         const int32_t g = t->list.item[i].group;
         double most = -INFINITY;
         for (size_t k = 0; k < t->list.count; ++k) {
-            const perpi_touch* u = &t->list.item[k];
+            const perpi_candidate* u = &t->list.item[k];
             if (k == i || (g != 0 && u->group == g)) {
                 const vec3 v = v3_add(x, v3_cross(d, v3_sub(u->point_b, c)));
                 most = fmax(most, u->gap + v3_dot(u->normal, v));
@@ -221,7 +221,7 @@ typedef struct tally {
 /* How well the turn is told before the motion: not at all, or up to a part of itself, as by the free motion. */
 static double told = INFINITY;
 
-static void try_motions(touches* t, const perpi_shape* A, const perpi_pose* pa,
+static void try_motions(candidates* t, const perpi_shape* A, const perpi_pose* pa,
                         const perpi_shape* B, const perpi_pose* pb, double margin, int moves,
                         tally* sum)
 {
@@ -288,7 +288,7 @@ static void print_tally(const char* what, const tally* s, int poses)
  * to first order in the motion; poses behind a body, reached through it, may be forbidden. */
 TEST(groups_hold_exactly_if_the_bodies_are_apart)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     tally sum = {0};
     const int poses = 500;
     random_state = 1;
@@ -317,7 +317,7 @@ TEST(groups_hold_also_where_everything_is_aligned)
 {
     static const char* name[KINDS] = {"cube",        "tetrahedron", "octahedron",
                                       "icosahedron", "prism",       "slab"};
-    touches t = touches_create();
+    candidates t = touches_create();
     tally all = {0};
     random_state = 2;
     for (int k = 0; k < KINDS * KINDS; ++k) {
@@ -360,7 +360,7 @@ TEST(groups_hold_also_where_everything_is_aligned)
 
 TEST(edges_that_run_along_each_other_cross_at_most_a_part_of_the_motion_off)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 3;
     for (int k = 0; k < 4; ++k) {
         tally sum = {0};
@@ -385,7 +385,7 @@ TEST(edges_that_run_along_each_other_cross_at_most_a_part_of_the_motion_off)
     touches_destroy(&t);
 }
 
-static tally edges_told(touches* t, double part, int poses)
+static tally edges_told(candidates* t, double part, int poses)
 {
     tally all = {0};
     told = part;
@@ -421,7 +421,7 @@ static tally edges_told(touches* t, double part, int poses)
  * may hold bodies back by a part of it, and lets nothing through. */
 TEST(edges_that_run_along_each_other_cross_as_the_turn_says)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 4;
     const tally well = edges_told(&t, 1e-3, 80), badly = edges_told(&t, 0.1, 80);
     CHECK_AT_MOST(well.missed, 0.5);

@@ -179,13 +179,13 @@ typedef struct errors {
 } errors;
 
 /* Everything relative to the smaller body. */
-static void judge(const touches* t, const perpi_shape* a, const perpi_pose* pa,
+static void judge(const candidates* t, const perpi_shape* a, const perpi_pose* pa,
                   const perpi_shape* b, const perpi_pose* pb, double size, errors* e)
 {
-    const perpi_touch* c = &t->list.item[0];
+    const perpi_candidate* c = &t->list.item[0];
     CHECK_EQ_INT(c->feature, 0);
     for (size_t i = 0; i < t->list.count; ++i) {
-        const perpi_touch* o = &t->list.item[i];
+        const perpi_candidate* o = &t->list.item[i];
         CHECK_NEAR(v3_norm(o->normal), 1.0, 1e-12);
         CHECK_AT_LEAST(o->gap, c->gap - 1e-5 * size); /* rows beside it are never deeper */
         const vec3 along = v3_sub(v3_sub(o->point_b, o->point_a), v3_scale(o->gap, o->normal));
@@ -210,7 +210,7 @@ static void judge(const touches* t, const perpi_shape* a, const perpi_pose* pa,
 
 static void check_kind(perp_shape_type kind, int trials, double scale, double aspect, double far)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     errors e = {0};
     for (int k = 0; k < trials; ++k) {
         perpi_shape a = random_other(t.context, kind, scale, aspect);
@@ -277,7 +277,7 @@ TEST(of_any_exponents)
  * its number. */
 TEST(normals_and_numbers_change_little_with_the_pose)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 14;
     for (int k = 0; k < 40; ++k) {
         perpi_shape a = random_other(t.context, others[k % 4], 1.0, 2.0);

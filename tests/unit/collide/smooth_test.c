@@ -87,7 +87,7 @@ static double best_of_many(const perpi_shape* a, const perpi_pose* pa, const per
  * are apart nothing else is the closest pair. */
 static void check_pairs(perp_shape_type one, perp_shape_type two, int trials)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     const int dimension = dimension_of(one) == 2 || dimension_of(two) == 2 ? 2 : 3;
     double surface = 0.0, line = 0.0, depth = 0.0;
     int apart = 0, overlap = 0;
@@ -102,7 +102,7 @@ static void check_pairs(perp_shape_type one, perp_shape_type two, int trials)
             pose_at(d, special ? random_special_turn(dimension) : random_turn(dimension));
         REQUIRE(meet(&t, &a, &pa, &b, &pb, 100.0) == 1);
         check_rows(&t, 100.0, 3.0);
-        const perpi_touch* c = &t.list.item[0];
+        const perpi_candidate* c = &t.list.item[0];
         if (c->gap < 0.0) {
             ++overlap;
             const double best = best_of_many(&a, &pa, &b, &pb, dimension);
@@ -152,7 +152,7 @@ TEST(closest_points_have_a_common_normal)
 
 TEST(round_bodies_written_as_ellipsoids_meet_like_spheres)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 3;
     for (int k = 0; k < 300; ++k) {
         const perpi_shape ball = make_round(PERP_SHAPE_SPHERE, random_in(0.1, 1), 0);
@@ -201,7 +201,7 @@ static double polygon_gap(const vec3* corner, int count, const perpi_shape* b, c
 
 TEST(a_superellipse_meets_boxes_and_polygons)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 4;
     double worst = 0.0;
     for (int k = 0; k < 60; ++k) {
@@ -247,7 +247,7 @@ TEST(a_superellipse_meets_boxes_and_polygons)
  * superellipse, too: taken for the closest points, it throws the bodies apart. */
 TEST(a_superellipse_meets_sharp_corners)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 11;
     double worst = 0.0;
     int apart = 0;
@@ -261,7 +261,7 @@ TEST(a_superellipse_meets_sharp_corners)
         const perpi_shape b = smooth(PERP_SHAPE_SUPERELLIPSE);
         const perpi_pose pb = pose_at(v3(random_in(-1, 1), random_in(-1, 1), 0), random_turn(2));
         REQUIRE(meet(&t, &a, &pa, &b, &pb, 100.0) == 1);
-        const perpi_touch* c = &t.list.item[0];
+        const perpi_candidate* c = &t.list.item[0];
         /* no normal of many has more */
         double best = -INFINITY;
         for (int i = 0; i < 720; ++i) {
@@ -288,7 +288,7 @@ TEST(a_superellipse_meets_sharp_corners)
  * the point of the box nearest to p_b is p_a, and the surface's normal at p_b points at p_a. */
 TEST(smooth_bodies_meet_boxes)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 7;
     double on_box = 0.0, on_surface = 0.0, line = 0.0, depth = 0.0;
     int apart = 0, overlap = 0, feature[4] = {0};
@@ -304,7 +304,7 @@ TEST(smooth_bodies_meet_boxes)
         REQUIRE(meet(&t, &box, &pa, &b, &pb, 100.0) >= 1);
         perpi_polyhedron_free(t.context, box.polyhedron);
         check_rows(&t, 100.0, 3.0);
-        const perpi_touch* c = &t.list.item[0];
+        const perpi_candidate* c = &t.list.item[0];
         if (c->gap < 0.0) {
             ++overlap;
             double best = -INFINITY;
@@ -345,7 +345,7 @@ TEST(smooth_bodies_meet_boxes)
 
 TEST(on_a_plane_the_lowest_point_tells)
 {
-    touches t = touches_create();
+    candidates t = touches_create();
     random_state = 5;
     for (int k = 0; k < 400; ++k) {
         const perpi_shape b = smooth(k % 2 ? PERP_SHAPE_ELLIPSOID : PERP_SHAPE_SUPERQUADRIC);
@@ -354,7 +354,7 @@ TEST(on_a_plane_the_lowest_point_tells)
         const perpi_pose origin = pose_at(v3(0, 0, 0), q4_identity());
         REQUIRE(meet(&t, &plane, &origin, &b, &pb, 100.0) == 1);
         check_rows(&t, 100.0, 3.0);
-        const perpi_touch* c = &t.list.item[0];
+        const perpi_candidate* c = &t.list.item[0];
         vec3 g;
         const vec3 local = m3_tmul(pb.R, v3_sub(c->point_b, pb.x));
         CHECK_NEAR(implicit_of(&b, local, &g), 1.0, 1e-12);
