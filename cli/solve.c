@@ -20,7 +20,7 @@ typedef struct solve_state {
     perp_attempt* attempt; /* ATTEMPTS_MAX */
 } solve_state;
 
-/* How it went: the judge's verdict in the problem's own terms, and the residuals others use. */
+/* How it went: the residual in the problem's own terms, and the residuals others use. */
 typedef struct solve_result {
     perp_report report;
     perp_contact_residual laws; /* contact and friction problems */
@@ -219,7 +219,7 @@ static perp_status measure_friction(solve_state* s, solve_result* r)
     return status == PERP_OK ? perp_problem_file_residual(s->file, s->z, s->v, &r->plain) : status;
 }
 
-/* The judge looks at each law, the unit-free residual of the collections at their 2-norm: a point may just
+/* The residual check looks at each law, the unit-free residual of the collections at their 2-norm: a point may just
  * pass the one and miss the other. What is called solved meets both, so the method goes on from there. */
 static perp_status sharpen_friction(solve_state* s, perp_friction_solver* solver,
                                     const perp_solve_options* options, solve_result* r)

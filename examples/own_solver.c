@@ -1,5 +1,5 @@
 /* A solver of one's own, registered from outside: damped Jacobi on the contact problem without
- * friction. perp never trusts it: the judge recomputes the residual of every answer, so an
+ * friction. perp never trusts it: the residual check recomputes the residual of every answer, so an
  * iteration that stops too early is reported as unsolved, not believed.
  */
 #include <math.h>

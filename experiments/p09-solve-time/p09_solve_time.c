@@ -9,7 +9,7 @@
  *
  * Times are of the machine. So that a busy one hits all alike, the simulations take turns, 500 steps
  * each (1.65 periods of the plate), and a time is the 10 % quantile over these blocks of the
- * median in a block; a total is that of whole steps (collide, formulate, solve, judge, advance) times
+ * median in a block; a total is that of whole steps (collide, formulate, solve, check, advance) times
  * 50000. The paper's crossing is that of single calls, without a guess from the step before: "cold"
  * are the problems of every 25th step, solved once more from zero.
  */

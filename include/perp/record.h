@@ -128,7 +128,7 @@ PERP_API PERP_NODISCARD perp_status perp_recording_verify(perp_context* context,
                                                           perp_verdict* verdict);
 /* The same with the user's code that the run had: prepare adds it to the simulation of the second
  * run. Its forces are not among the recorded numbers, so that the laws are not recomputed from these
- * (laws_checked is 0); the second run has judged them anew, and a certificate that differs is a
+ * (laws_checked is 0); the second run has checked them anew, and a certificate that differs is a
  * difference of bits. */
 PERP_API PERP_NODISCARD perp_status perp_recording_verify_with(
     perp_context* context, const char* path, perp_status (*prepare)(void* user, perp_sim* sim),

@@ -1,4 +1,4 @@
-/* perp/sim.h - the loop: collide, formulate, solve, judge, advance.
+/* perp/sim.h - the loop: collide, formulate, solve, check, advance.
  *
  *     perp_sim* sim;
  *     perp_sim_create(context, model, &def, &sim);
@@ -42,7 +42,7 @@ typedef struct perp_sim_def {
     int32_t directions;    /* polygon: >= 3 (spatial); planar contacts always have 2 */
     double e[3];           /* ellipsoid: e_t, e_o (no unit), e_r (a length), > 0 */
     double margin;         /* contact margin per pair; NaN: from h and the motion */
-    double tolerance;      /* what the judge must find; default 1e-8 */
+    double tolerance;      /* what the residual check must find; default 1e-8 */
     bool allow_overlap;    /* accept bodies that overlap at the start and move them apart */
     bool joint_correction; /* close the joints at the end of each step [W14 algorithm 1] */
     bool linear_rotation; /* q + h G nu, normalised, as in the papers, instead of the exponential */
@@ -169,7 +169,7 @@ typedef struct perp_step_info {
                                           because their groups could not be solved, or had no room */
     int32_t freedom;        /* quasistatic: directions in which the bodies could as well have moved
                                           (the least motion was taken); -1: not counted */
-    bool accepted_unsolved; /* keep_going took an iterate that the judge did not pass */
+    bool accepted_unsolved; /* keep_going took an iterate that the residual check did not pass */
     perp_step_kind kind;
     int32_t impacts_in_a_row; /* impacts since time went on, this one included; else 0 */
     double restitution_kept; /* of an impact: the part of the coefficients of restitution with which

@@ -161,15 +161,15 @@ static perp_status limit(verifier* x)
 }
 
 /* The step that led to a frame: when, how long, and what solved it. */
-typedef struct judged_step {
+typedef struct verified_step {
     double t, h;
     bool half; /* an adaptive step leads to no state that solves a problem; its second half does */
     const double* v_solved;
-} judged_step;
+} verified_step;
 
-static judged_step step_of(const verifier* x, const perp_frame* frame)
+static verified_step step_of(const verifier* x, const perp_frame* frame)
 {
-    judged_step s = {.half = frame->rest->clock != NULL && frame->info.kind == PERP_STEP_TIME};
+    verified_step s = {.half = frame->rest->clock != NULL && frame->info.kind == PERP_STEP_TIME};
     if (frame->rest->clock != NULL) {
         s.h = s.half ? 0.5 * (frame->time - x->time) : 0.0;
         s.t = x->time + s.h;
@@ -182,7 +182,7 @@ static judged_step step_of(const verifier* x, const perp_frame* frame)
     return s;
 }
 
-static void set_joint_inputs(verifier* x, const perp_frame* frame, const judged_step* s)
+static void set_joint_inputs(verifier* x, const perp_frame* frame, const verified_step* s)
 {
     const perp_model* model = perp_scene_model(x->scene);
     for (int32_t i = 0; i < frame->joint_count; ++i) {
@@ -201,7 +201,7 @@ static void set_joint_inputs(verifier* x, const perp_frame* frame, const judged_
 }
 
 /* The problem of the step, from the recorded numbers. */
-static perp_status formulate(verifier* x, const perp_frame* frame, const judged_step* s)
+static perp_status formulate(verifier* x, const perp_frame* frame, const verified_step* s)
 {
     const perp_model* model = perp_scene_model(x->scene);
     const perpi_stepper_ops* second = perpi_sim_second_stepper(x->sim);
@@ -245,9 +245,10 @@ static perp_status make_room(verifier* x)
 }
 
 /* The step from (x->q, x->v) at x->time to the frame. */
-static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact_residual* residual)
+static perp_status verify_step(verifier* x, const perp_frame* frame,
+                               perp_contact_residual* residual)
 {
-    const judged_step s = step_of(x, frame);
+    const verified_step s = step_of(x, frame);
     displace(x);
     set_joint_inputs(x, frame, &s);
     perp_status status = formulate(x, frame, &s);
@@ -276,7 +277,7 @@ static perp_status judge_step(verifier* x, const perp_frame* frame, perp_contact
 }
 
 /* Of an adaptive step, turns in the middle are not recorded; where they may differ, the step is not
- * judged. */
+ * checked. */
 static bool turns_known(const verifier* x, const perp_frame* frame)
 {
     bool known = true;
@@ -339,7 +340,7 @@ static perp_status check_laws(verifier* x)
         if (k > 0 && frame.edited == 0 && frame.step == step + 1 &&
             contacts_sound(perp_scene_model(x->scene), &frame) && turns_known(x, &frame)) {
             perp_contact_residual residual;
-            status = judge_step(x, &frame, &residual);
+            status = verify_step(x, &frame, &residual);
             if (status == PERP_OK) {
                 take_worst(x->verdict, &residual, k);
                 x->verdict->laws_checked += 1;

@@ -44,7 +44,7 @@ double perpi_mlcp_scaled_from(const perpi_mlcp_scaled* s, const perp_mlcp* mlcp,
 double perpi_mlcp_scaled_to(const perpi_mlcp_scaled* s, int32_t i, double z);
 
 /* Unknowns (original units) that are rounding beside the largest become 0, or the bound they start
- * from: the velocities of a body at rest are all of that kind, and would be judged by comparing them
+ * from: the velocities of a body at rest are all of that kind, and would be checked by comparing them
  * with each other. */
 void perpi_mlcp_scaled_snap(const perpi_mlcp_scaled* s, double* z);
 

@@ -12,8 +12,8 @@
  * leaves the balance off by s M (v - v_k), and rounding leaves the rows off by about 1e-16 / s; one with
  * s = 1 moves v by what the balance is off, and has no such rounding. The first serves where forces are
  * not unique (a box on four corners: each solve may share the load otherwise, and the velocity
- * follows), the second where they are; both are tried, and the judge says which to keep. Whichever it is,
- * the problem that is judged and recorded has s = 1 and v_k = v.
+ * follows), the second where they are; both are tried, and the residual check says which to keep. Whichever it is,
+ * the problem that is checked and recorded has s = 1 and v_k = v.
  *
  * v_0 = 0: where the laws leave the motion open (nothing touches a body; a frictionless body between
  * a fence and a wall), the small mass picks the motion of least kinetic energy, and a body that
@@ -24,11 +24,11 @@
 
 #include "step/step.h"
 
-/* An entry of the forces that is this much smaller than the largest is judged by that. */
+/* An entry of the forces that is this much smaller than the largest is checked by that. */
 static const double FLOOR = 1e-3;
 /* Where the forces vanish, as on a free body that is pushed or a spring that is at rest length, those
  * of rounding remain: about 1e-16 of what it takes to bring the bodies from rest to their velocities.
- * Forces below this part of that are judged by it. */
+ * Forces below this part of that are checked by it. */
 static const double ROUNDING = 1e-6;
 /* Nor is there anything to balance in a scene at rest, where velocities are rounding too: those that turn
  * a body by less than this in a step. */
@@ -121,9 +121,9 @@ static void take_back(perpi_step* step)
                                 step->equilibrium.v_end);
 }
 
-/* The balance of forces at v_problem, p_problem, by the one judge. */
-static perp_status judge(perpi_step* step, const perpi_step_input* in,
-                         perp_contact_residual* residual)
+/* The balance of forces at v_problem, p_problem, by the residual check. */
+static perp_status check_residual(perpi_step* step, const perpi_step_input* in,
+                                  perp_contact_residual* residual)
 {
     perpi_formulation_scatter_v(step->formulation, step->model, step->v_problem,
                                 step->equilibrium.v_end);
@@ -143,14 +143,14 @@ static perp_status judge(perpi_step* step, const perpi_step_input* in,
 }
 
 /* How far the forces are from balance, beside themselves: |h f + J' p| / (|h f| + |J' p|), each body's
- * entries in units of its mass. The judge compares with M v too, beside which any force looks small
+ * entries in units of its mass. The residual check compares with M v too, beside which any force looks small
  * once the motion runs away. impulse: the largest M v of the first solve, in the same units, when
  * nothing has run away. where: the velocity furthest off. */
 static double unbalance(const perpi_step* step, double impulse, int32_t* where)
 {
     const perpi_formulation* f = step->formulation;
     const perp_contact_problem* P = &f->problem;
-    double* force = step->equilibrium.basis; /* has room: see judge() */
+    double* force = step->equilibrium.basis; /* has room: see check() */
     double* size = force + f->body_dofs;
     const double* M = P->M;
     for (int32_t b = 0; b < P->block_count && P->dof[b] < f->body_dofs; ++b) {
@@ -252,7 +252,7 @@ static double largest_impulse(const perpi_step* step, double h, int32_t* where)
     return most;
 }
 
-/* One solve from v_end, judged, and kept if it is the best: *off. v_end moves on unless it failed:
+/* One solve from v_end, checked, and kept if it is the best: *off. v_end moves on unless it failed:
  * then *off is infinite. */
 static perp_status try_near(search* x, double s, double* off)
 {
@@ -270,7 +270,7 @@ static perp_status try_near(search* x, double s, double* off)
         !all_finite(step->p_problem, P->row_count)) {
         return status;
     }
-    status = judge(step, x->in, &residual);
+    status = check_residual(step, x->in, &residual);
     if (status != PERP_OK) {
         return status;
     }
@@ -412,7 +412,7 @@ perp_status perpi_search_equilibrium(perpi_step* step, const perpi_step_input* i
     *residual = (perp_contact_residual){.dynamics = INFINITY, .worst = INFINITY};
     if (isfinite(x.best)) {
         take_back(step);
-        status = judge(step, in, residual);
+        status = check_residual(step, in, residual);
     }
     const bool solved = x.best <= step->tolerance;
     report->iterations = x.work < INT32_MAX ? (int32_t)x.work : INT32_MAX;

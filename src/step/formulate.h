@@ -217,7 +217,7 @@ typedef struct perpi_step_settings {
     bool linear_rotation; /* the scene's "rotation": q + h G nu as in the papers */
     perp_cone cone;       /* the scene's, for what is no contact of two bodies: supports */
     int32_t directions;   /* of a polygon */
-    double inertia;       /* quasistatic: s of perpi_formulate_at_rest, 1 when it is judged */
+    double inertia;       /* quasistatic: s of perpi_formulate_at_rest, 1 when it is checked */
     bool midpoint;        /* compliant: forces of the layers at the middle of the step */
     bool midway;          /* spin and rolling as at the middle of the step: perpi_spin_part */
     bool no_gap;          /* rows of contacts read u_n >= 0, not psi/h + u_n >= 0 */

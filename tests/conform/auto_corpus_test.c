@@ -1,6 +1,6 @@
 /* tests/conform/auto_corpus_test.c - the portfolio against the shared corpus, cold, default options and
  * a time limit: e <= 1e-10 for lcp, mlcp, blcp, e <= 1e-8 for the friction kinds. e is computed by
- * src/problem/io/corpus_residual.c from the file's own data, not by the judge. Looks in
+ * src/problem/io/corpus_residual.c from the file's own data, not by the residual check. Looks in
  * $PERP_SOURCE/../shared/corpus; skipped where that is not. Also: what has no solution is not called
  * solved.
  */

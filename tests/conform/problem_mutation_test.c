@@ -1,6 +1,6 @@
 /* tests/conform/problem_mutation_test.c - thousands of random problems and mutated problem files through
  * every solver, always the same ones: no crash, no work beyond the time limit, and "solved" is said only
- * of a finite point that the judge accepts. Most problems are bad on purpose: singular, unscaled, without
+ * of a finite point that the residual check accepts. Most problems are bad on purpose: singular, unscaled, without
  * a solution.
  */
 #include "perp_test.h"
@@ -20,7 +20,7 @@ static const double slow = 1;
 
 enum { SOLVERS = 32, N_MAX = 10, TEXT_MAX = 4096 };
 #define TIME_LIMIT 0.02
-#define GRACE 0.002 /* set-up, and the judge */
+#define GRACE 0.002 /* set-up, and the residual check */
 
 /* All methods of one form, used for one problem after another as a simulation does. */
 typedef struct method {
@@ -180,12 +180,13 @@ static void check_finite(method* m, const double* x, int32_t n, int problem)
     m->wild += i < n ? 1 : 0;
 }
 
-static void check_verdict(const method* m, const perp_solve_options* o, double judged, int problem)
+static void check_verdict(const method* m, const perp_solve_options* o, double checked_point,
+                          int problem)
 {
-    if (!(judged <= o->tolerance)) {
+    if (!(checked_point <= o->tolerance)) {
         TEST_PRINT("%s on problem %d: solved, but the residual check finds %.1e", m->name, problem,
-                   judged);
-        CHECK_AT_MOST(judged, o->tolerance);
+                   checked_point);
+        CHECK_AT_MOST(checked_point, o->tolerance);
     }
 }
 

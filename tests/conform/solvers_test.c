@@ -1,5 +1,5 @@
 /* tests/conform/solvers_test.c - every registered solver on every problem that meets its needs,
- * judged from the problem alone. */
+ * checked from the problem alone. */
 #include "perp_test.h"
 
 #include <dirent.h>

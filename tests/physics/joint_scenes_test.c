@@ -24,7 +24,7 @@ static scene_sim open_with(const char* name, const char* pointer, const char* va
     return s;
 }
 
-/* The largest error of any joint over the run. *certificate: the worst of the judge's. */
+/* The largest error of any joint over the run. *certificate: the worst of the residual check's. */
 static double run_with_joint_error(scene_sim* s, double* certificate)
 {
     double most = 0.0;

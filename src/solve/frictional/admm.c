@@ -22,7 +22,7 @@ typedef struct admm_settings {
     double penalty;
     double relax;
     int32_t refactor;
-    int32_t judge_every;
+    int32_t check_every;
 } admm_settings;
 
 static const perp_setting admm_setting[] = {
@@ -31,14 +31,14 @@ static const perp_setting admm_setting[] = {
     {"relax", PERP_SETTING_DOUBLE, offsetof(admm_settings, relax), 0.5, 1.95, "over-relaxation a"},
     {"refactor", PERP_SETTING_INT, offsetof(admm_settings, refactor), 0, 1000000,
      "how often rho may change"},
-    {"judge-every", PERP_SETTING_INT, offsetof(admm_settings, judge_every), 1, 1000000,
+    {"judge-every", PERP_SETTING_INT, offsetof(admm_settings, check_every), 1, 1000000,
      "steps between two looks at the residual, and at rho"},
 };
 
 static void admm_settings_default(void* settings)
 {
     *(admm_settings*)settings =
-        (admm_settings){.penalty = 0.1, .relax = 1.6, .refactor = 30, .judge_every = 10};
+        (admm_settings){.penalty = 0.1, .relax = 1.6, .refactor = 30, .check_every = 10};
 }
 
 typedef struct admm {
@@ -219,7 +219,7 @@ static perp_status admm_solve(void* self, const perp_friction_problem* P,
     bool ready = false;
     for (int32_t it = 0; it <= out.limit; ++it) {
         report->iterations = it;
-        if (it % s->set.judge_every == 0 || it == out.limit) {
+        if (it % s->set.check_every == 0 || it == out.limit) {
             const double residual = perp_friction_check_residual(P, s->z, s->work).worst;
             if (perpi_monitor_check(&out, residual, s->z)) {
                 break;

@@ -19,7 +19,7 @@
 typedef struct fixed_settings {
     double step;
     double shrink, grow;
-    int32_t judge_every;
+    int32_t check_every;
 } fixed_settings;
 
 static const perp_setting fixed_setting[] = {
@@ -29,14 +29,14 @@ static const perp_setting fixed_setting[] = {
      "factor on rho after a step that changed u too much"},
     {"grow", PERP_SETTING_DOUBLE, offsetof(fixed_settings, grow), 1.0, 10.0,
      "factor on rho after a step that changed u little"},
-    {"judge-every", PERP_SETTING_INT, offsetof(fixed_settings, judge_every), 1, 1000000,
+    {"judge-every", PERP_SETTING_INT, offsetof(fixed_settings, check_every), 1, 1000000,
      "steps between two looks at the residual"},
 };
 
 static void fixed_settings_default(void* settings)
 {
     *(fixed_settings*)settings =
-        (fixed_settings){.step = 1.0, .shrink = 2.0 / 3.0, .grow = 1.5, .judge_every = 10};
+        (fixed_settings){.step = 1.0, .shrink = 2.0 / 3.0, .grow = 1.5, .check_every = 10};
 }
 
 typedef struct fixed_point {
@@ -145,7 +145,7 @@ static perp_status fixed_solve(void* self, const perp_friction_problem* P,
     double rho = s->set.step;
     for (int32_t it = 0; it <= out.limit; ++it) {
         report->iterations = it;
-        if (it % s->set.judge_every == 0 || it == out.limit) {
+        if (it % s->set.check_every == 0 || it == out.limit) {
             const double residual = perp_friction_check_residual(P, r, s->work).worst;
             if (perpi_monitor_check(&out, residual, r)) {
                 break;

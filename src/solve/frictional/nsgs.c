@@ -17,14 +17,14 @@
 
 typedef struct nsgs_settings {
     double relax;
-    int32_t judge_every;
+    int32_t check_every;
     bool symmetric;
 } nsgs_settings;
 
 static const perp_setting nsgs_setting[] = {
     {"relax", PERP_SETTING_DOUBLE, offsetof(nsgs_settings, relax), 0.01, 1.99,
      "relaxation of each local answer; 1: plain Gauss-Seidel"},
-    {"judge-every", PERP_SETTING_INT, offsetof(nsgs_settings, judge_every), 1, 1000000,
+    {"judge-every", PERP_SETTING_INT, offsetof(nsgs_settings, check_every), 1, 1000000,
      "sweeps between two looks at the residual"},
     {"symmetric", PERP_SETTING_BOOL, offsetof(nsgs_settings, symmetric), 0, 1,
      "every other sweep runs backwards"},
@@ -33,7 +33,7 @@ static const perp_setting nsgs_setting[] = {
 static void nsgs_settings_default(void* settings)
 {
     *(nsgs_settings*)settings =
-        (nsgs_settings){.relax = 1.0, .judge_every = 10, .symmetric = false};
+        (nsgs_settings){.relax = 1.0, .check_every = 10, .symmetric = false};
 }
 
 typedef struct nsgs {
@@ -108,7 +108,7 @@ static perp_status nsgs_solve(void* self, const perp_friction_problem* P,
         }
         report->iterations = sweep;
         /* a good guess ends at once; early sweeps of a small problem often do */
-        if (sweep % s->set.judge_every != 0 && sweep != out.limit && sweep != 1 && sweep != 3) {
+        if (sweep % s->set.check_every != 0 && sweep != out.limit && sweep != 1 && sweep != 3) {
             continue;
         }
         const double residual = perp_friction_check_residual(P, r, s->work).worst;

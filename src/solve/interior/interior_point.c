@@ -293,7 +293,7 @@ static bool proves_none(perpi_interior* p)
 
 /* ---- the end -------------------------------------------------------------------------------------*/
 
-/* Judges the candidate c and keeps the best. A point far out is none, however small its residual
+/* Checks the candidate c and keeps the best. A point far out is none, however small its residual
  * beside its size: the steps then follow a ray. */
 static double consider(perpi_interior* p, const perp_mlcp* mlcp, double* best)
 {

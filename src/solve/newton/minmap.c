@@ -9,7 +9,7 @@
 #define SNAP                                                                                       \
     1e-13              /* of the largest scaled unknown: may be rounding. Where all free unknowns
                               * vanish (bodies at rest), the residual check has nothing to compare it with. */
-#define FINISHED 1e-14 /* judge's residual below which there is nothing left to polish */
+#define FINISHED 1e-14 /* residual check's residual below which there is nothing left to polish */
 
 void perpi_minmap_element(const perpi_box* box, const double* y, const double* G, double* Phi,
                           double* a, double* b)
@@ -42,13 +42,13 @@ double perpi_largest_of(int32_t n, const double* x)
     return largest;
 }
 
-typedef struct judged {
+typedef struct checked_point {
     double *best, *residual;
-} judged;
+} checked_point;
 
-static void keep_better(perpi_box* box, const double* y, judged j)
+static void keep_better(perpi_box* box, const double* y, checked_point j)
 {
-    const double residual = perpi_box_judge(box, y);
+    const double residual = perpi_box_residual(box, y);
     if (residual < *j.residual) {
         *j.residual = residual;
         memcpy(j.best, y, (size_t)box->n * sizeof *y);
@@ -61,7 +61,7 @@ perp_status perpi_newton_polish(perpi_newton_linear* linear, perpi_box* box, con
 {
     const int32_t n = box->n;
     double *y = work, *G = y + n, *Phi = G + n, *a = Phi + n, *b = a + n, *d = b + n, *x = d + n;
-    const judged j = {best, residual};
+    const checked_point j = {best, residual};
     double last = INFINITY;
     memcpy(y, y_start, (size_t)n * sizeof *y);
     memcpy(G, G_start, (size_t)n * sizeof *G);

@@ -32,18 +32,18 @@ void perpi_box_store_free(perpi_box_store* store)
     perpi_lcp_columns_free(store->context, &store->columns);
 }
 
-static double judge_lcp(const void* problem, const double* z, double* work)
+static double residual_of_lcp(const void* problem, const double* z, double* work)
 {
     (void)work;
     return perp_lcp_check_residual(problem, z);
 }
 
-static double judge_mlcp(const void* problem, const double* z, double* work)
+static double residual_of_mlcp(const void* problem, const double* z, double* work)
 {
     return perp_mlcp_check_residual(problem, z, work);
 }
 
-static double judge_ncp(const void* problem, const double* z, double* work)
+static double residual_of_ncp(const void* problem, const double* z, double* work)
 {
     return perp_ncp_check_residual(problem, z, work);
 }
@@ -53,7 +53,7 @@ void perpi_box_from_mlcp(const perp_mlcp* problem, perpi_box_form* form)
     *form = (perpi_box_form){.affine = true,
                              .room = (size_t)problem->M.start[problem->M.cols],
                              .problem = problem,
-                             .judge = judge_mlcp};
+                             .check_residual = residual_of_mlcp};
     perpi_mlcp_to_ncp(problem, &form->ncp);
 }
 
@@ -69,7 +69,7 @@ perp_status perpi_box_from_lcp(perpi_box_store* store, const perp_lcp* problem,
     perpi_box_from_mlcp(&store->mlcp, form);
     form->room = n * n;
     form->problem = problem;
-    form->judge = judge_lcp;
+    form->check_residual = residual_of_lcp;
     return PERP_OK;
 }
 
@@ -78,7 +78,7 @@ void perpi_box_from_ncp(const perp_ncp* problem, perpi_box_form* form)
     *form = (perpi_box_form){.ncp = *problem,
                              .room = (size_t)problem->pattern.start[problem->n],
                              .problem = problem,
-                             .judge = judge_ncp};
+                             .check_residual = residual_of_ncp};
 }
 
 /* ---- the scaled view -----------------------------------------------------------------------------*/
@@ -283,10 +283,10 @@ static double natural_map(perpi_box* box, double* rounding)
     return worst;
 }
 
-double perpi_box_judge(perpi_box* box, const double* y)
+double perpi_box_residual(perpi_box* box, const double* y)
 {
     perpi_box_to_z(box, y, box->z);
-    double residual = box->form->judge(box->form->problem, box->z, box->work);
+    double residual = box->form->check_residual(box->form->problem, box->z, box->work);
     if (residual <= LOOK_AGAIN) {
         double rounding = 0.0;
         const double natural = natural_map(box, &rounding);

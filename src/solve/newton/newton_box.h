@@ -13,13 +13,13 @@
 #include "perp/problem.h"
 #include "problem/reformulate/affine.h"
 
-/* What a form gives: bounds, function and Jacobian as an NCP, and its judge. */
+/* What a form gives: bounds, function and Jacobian as an NCP, and its check. */
 typedef struct perpi_box_form {
     perp_ncp ncp;
     bool affine;         /* the Jacobian is the same everywhere */
     size_t room;         /* entries of the Jacobian to hold room for, >= those of the pattern */
     const void* problem; /* for the residual check */
-    double (*judge)(const void* problem, const double* z, double* work);
+    double (*check_residual)(const void* problem, const double* z, double* work);
 } perpi_box_form;
 
 /* Arrays behind a form; an LCP needs its matrix in columns and its bounds written out. */
@@ -68,7 +68,7 @@ PERP_NODISCARD perp_status perpi_box_function(perpi_box* box, const double* y, d
 PERP_NODISCARD perp_status perpi_box_jacobian(perpi_box* box, const double* y);
 /* The residual check's residual of y projected; the scaled natural map's where that is far larger (see
  * NATURAL in newton_box.c). */
-double perpi_box_judge(perpi_box* box, const double* y);
+double perpi_box_residual(perpi_box* box, const double* y);
 
 /* Another place to start: in the box, at a random distance of its bounds; the same for a seed. */
 void perpi_box_random(const perpi_box* box, uint64_t seed, double* y);

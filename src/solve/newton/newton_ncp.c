@@ -280,7 +280,7 @@ static double dot(int32_t n, const double* a, const double* b)
 
 static void check_residual(run* r, const double* y)
 {
-    r->residual = perpi_box_judge(r->box, y);
+    r->residual = perpi_box_residual(r->box, y);
     if (r->residual < r->best_residual) {
         r->best_residual = r->residual;
         memcpy(r->best, y, (size_t)r->n * sizeof *r->best);

@@ -180,7 +180,7 @@ static void copy_point(const run* r, point* to, const point* from)
 
 static void check_residual(run* r, const point* p)
 {
-    const double residual = perpi_box_judge(r->box, p->y);
+    const double residual = perpi_box_residual(r->box, p->y);
     if (residual < r->best_residual) {
         r->best_residual = residual;
         memcpy(r->best, p->y, (size_t)r->n * sizeof *r->best);
@@ -188,7 +188,7 @@ static void check_residual(run* r, const point* p)
     perpi_monitor_log(r->options, r->steps, residual);
 }
 
-/* Where the residual is nearly gone, what rounding left of it. p: a point that was judged. */
+/* Where the residual is nearly gone, what rounding left of it. p: a point that was checked. */
 static perp_status polish(run* r, const point* p)
 {
     if (!(p->size <= POLISH_FROM) || r->best_residual <= r->options->tolerance) {

@@ -26,8 +26,9 @@ perp_status perpi_newton_restarts(const perpi_restarts* r, double* z, int32_t* a
     }
     /* Far out the residual check no longer sees a violation: such a point is not returned. */
     perpi_box_to_z(box, r->best, box->z);
-    const bool far = end != PERPI_RESTART_SOLVED &&
-                     box->form->judge(box->form->problem, box->z, box->work) <= r->tolerance;
+    const bool far =
+        end != PERPI_RESTART_SOLVED &&
+        box->form->check_residual(box->form->problem, box->z, box->work) <= r->tolerance;
     perpi_box_give(box, far ? r->first : r->best, z);
     return PERP_OK;
 }

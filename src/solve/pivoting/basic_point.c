@@ -13,7 +13,7 @@
 
 #include "linalg/dense.h"
 
-#define FLOOR_RATIO 1e-4 /* rows smaller than this part of the largest q are judged by that */
+#define FLOOR_RATIO 1e-4 /* rows smaller than this part of the largest q are checked by that */
 #define SINGULAR 1e-13   /* a pivot below this part of what it was computed from is rounding */
 
 void perpi_support_init(perpi_support* s, perp_context* context)

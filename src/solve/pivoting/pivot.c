@@ -155,7 +155,7 @@ static double row_residual(perpi_pivot* s, const double* z)
     return worst;
 }
 
-/* Judges z and remembers it if it is the best so far. */
+/* Checks z and remembers it if it is the best so far. */
 static double consider(perpi_pivot* s)
 {
     const double residual = perp_mlcp_check_residual(s->mlcp, s->z, s->work);

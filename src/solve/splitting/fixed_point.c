@@ -18,14 +18,14 @@ enum { SHORTER = 60, LIMIT = 100000 };
 const perp_setting perpi_fixed_point_setting[PERPI_FIXED_POINT_SETTINGS] = {
     {"step", PERP_SETTING_DOUBLE, offsetof(perpi_fixed_point_settings, step), 1e-12, 1e12,
      "first step, relative to the diagonal; it adapts"},
-    {"judge-every", PERP_SETTING_INT, offsetof(perpi_fixed_point_settings, judge_every), 1, 1000000,
+    {"judge-every", PERP_SETTING_INT, offsetof(perpi_fixed_point_settings, check_every), 1, 1000000,
      "iterations between two looks at the residual"},
 };
 
 void perpi_fixed_point_settings_default(void* settings)
 {
     *(perpi_fixed_point_settings*)settings =
-        (perpi_fixed_point_settings){.step = 1.0, .judge_every = 10};
+        (perpi_fixed_point_settings){.step = 1.0, .check_every = 10};
 }
 
 typedef struct fixed_point {
@@ -61,11 +61,11 @@ void perpi_fixed_point_destroy(void* self)
     }
 }
 
-static perp_status reserve(fixed_point* s, int32_t n, size_t judge)
+static perp_status reserve(fixed_point* s, int32_t n, size_t check_residual)
 {
     const size_t m = (size_t)n;
     const perp_status status = perpi_grow(s->context, &s->vector, &s->vector_capacity,
-                                          5 * m + judge + 1, sizeof *s->vector);
+                                          5 * m + check_residual + 1, sizeof *s->vector);
     if (status == PERP_OK) {
         s->n = n;
         s->d = s->vector;
@@ -146,7 +146,7 @@ static perp_status iterate(fixed_point* s, const perp_solve_options* options, do
     double tau = s->set.step;
     for (int32_t k = 0;; ++k) {
         report->iterations = k;
-        if (k % s->set.judge_every == 0 || k == out.limit) {
+        if (k % s->set.check_every == 0 || k == out.limit) {
             const double residual = check_residual(s, z);
             if (perpi_monitor_check(&out, residual, z)) {
                 break;

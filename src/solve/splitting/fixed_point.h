@@ -16,7 +16,7 @@
 
 typedef struct perpi_fixed_point_settings {
     double step;
-    int32_t judge_every;
+    int32_t check_every;
 } perpi_fixed_point_settings;
 
 enum { PERPI_FIXED_POINT_SETTINGS = 2 };

@@ -12,7 +12,7 @@ static const perp_setting rows_setting[] = {
 
 static const perp_setting contact_setting[] = {
     PERPI_SPLITTING_RELAX,
-    PERPI_SPLITTING_JUDGE,
+    PERPI_SPLITTING_CHECK,
     PERPI_SPLITTING_SAFE,
 };
 
@@ -25,7 +25,7 @@ static void rows_settings_default(void* settings)
 static void contact_settings_default(void* settings)
 {
     *(perpi_splitting_settings*)settings = (perpi_splitting_settings){
-        .relax = 1.9, .judge_every = 10, .safe = true, .simultaneous = true};
+        .relax = 1.9, .check_every = 10, .safe = true, .simultaneous = true};
 }
 
 const perp_method perpi_method_jacobi = {

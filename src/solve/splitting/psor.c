@@ -5,13 +5,13 @@
 static const perp_setting psor_setting[] = {
     PERPI_SPLITTING_RELAX,
     PERPI_SPLITTING_CHANGE,
-    PERPI_SPLITTING_JUDGE,
+    PERPI_SPLITTING_CHECK,
 };
 
 static void psor_settings_default(void* settings)
 {
     *(perpi_splitting_settings*)settings =
-        (perpi_splitting_settings){.relax = 1.3, .change = 1e-9, .judge_every = 10};
+        (perpi_splitting_settings){.relax = 1.3, .change = 1e-9, .check_every = 10};
 }
 
 const perp_method perpi_method_psor = {

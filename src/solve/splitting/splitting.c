@@ -15,7 +15,7 @@ void perpi_splitting_run(const perpi_sweeper* sweeper, const perpi_splitting_set
                           : set->simultaneous   ? 100000
                                                 : 10000;
     const perpi_clock clock = perpi_clock_start(options->time_limit);
-    const bool by_change = set->judge_every == 0;
+    const bool by_change = set->check_every == 0;
     report->outcome = PERP_OUTCOME_MAX_ITER;
     report->iterations = 0;
     report->detail[0] = '\0';
@@ -29,9 +29,9 @@ void perpi_splitting_run(const perpi_sweeper* sweeper, const perpi_splitting_set
             return;
         }
         const bool look = by_change ? moved <= set->change * largest
-                                    : sweep % set->judge_every == 0 || sweep == limit;
+                                    : sweep % set->check_every == 0 || sweep == limit;
         if (look || (by_change && options->log != NULL)) {
-            const double residual = sweeper->judge(sweeper->self);
+            const double residual = sweeper->check_residual(sweeper->self);
             perpi_monitor_log(options, sweep, residual);
             if (look && residual <= options->tolerance) {
                 report->outcome = PERP_OUTCOME_SOLVED;
@@ -67,7 +67,7 @@ perp_status perpi_splitting_create(perp_context* context, const void* settings, 
     if (status == PERP_OK) {
         s->rows.context = s->contact.context = context;
         s->rows.set = s->contact.set = *(const perpi_splitting_settings*)settings;
-        s->rows.set.judge_every = 0; /* there the change of a sweep is measured */
+        s->rows.set.check_every = 0; /* there the change of a sweep is measured */
         *self = s;
     }
     return status;

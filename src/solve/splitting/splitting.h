@@ -22,7 +22,7 @@
 typedef struct perpi_splitting_settings {
     double relax;
     double change;       /* LCP, MLCP */
-    int32_t judge_every; /* contact; 0 elsewhere */
+    int32_t check_every; /* contact; 0 elsewhere */
     bool safe;           /* jacobi */
     bool simultaneous;   /* jacobi's order; no setting of the user's */
 } perpi_splitting_settings;
@@ -39,9 +39,9 @@ typedef struct perpi_splitting_settings {
             "largest change of a sweep, relative to the largest unknown, at which the residual "   \
             "is looked at"                                                                         \
     }
-#define PERPI_SPLITTING_JUDGE                                                                      \
+#define PERPI_SPLITTING_CHECK                                                                      \
     {                                                                                              \
-        "judge-every", PERP_SETTING_INT, offsetof(perpi_splitting_settings, judge_every), 1,       \
+        "judge-every", PERP_SETTING_INT, offsetof(perpi_splitting_settings, check_every), 1,       \
             1000000, "sweeps between two looks at the residual"                                    \
     }
 #define PERPI_SPLITTING_SAFE                                                                       \
@@ -57,10 +57,10 @@ typedef struct perpi_sweeper {
     void* self;
     /* One sweep. change, largest: of the scaled unknowns; 1 and 0 if that is not measured. */
     void (*sweep)(void* self, double* change, double* largest);
-    double (*judge)(void* self);
+    double (*check_residual)(void* self);
 } perpi_sweeper;
 
-/* The residual check is asked every judge_every sweeps; with 0, when a sweep changes no unknown by more than
+/* The residual check is asked every check_every sweeps; with 0, when a sweep changes no unknown by more than
  * `change` of the largest. At most options->max_iter sweeps; by default 10000, for jacobi 100000. */
 void perpi_splitting_run(const perpi_sweeper* sweeper, const perpi_splitting_settings* set,
                          const perp_solve_options* options, perp_report* report);

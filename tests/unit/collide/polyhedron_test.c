@@ -1,5 +1,5 @@
 /* tests/unit/collide/polyhedron_test.c - which features of two polyhedra meet, and what groups of them
- * say. The judge knows nothing of features: separating axes over all faces and all pairs of edges. */
+ * say. The residual check knows nothing of features: separating axes over all faces and all pairs of edges. */
 #include "geometry.h"
 #include "perp_test.h"
 #include "shape/polyhedron.h"
@@ -74,7 +74,7 @@ static perpi_shape regular(perp_context* context, int kind)
     }
 }
 
-/* ---- the judge ----------------------------------------------------------------------------------------- */
+/* ---- the residual check ----------------------------------------------------------------------------------------- */
 
 enum { MOST = 64 };
 

@@ -1,5 +1,5 @@
 /* tests/unit/collide/smooth_polytope_test.c - ellipsoids and superquadrics with polyhedra, boxes, capsules and
- * cylinders. Nothing here uses the routines' search: bodies that are apart are judged by a certificate (a
+ * cylinders. Nothing here uses the routines' search: bodies that are apart are checked by a certificate (a
  * point of each at the distance of two planes that have the bodies on either side), bodies that overlap by the
  * depth along many directions. */
 #include "geometry.h"
@@ -179,8 +179,8 @@ typedef struct errors {
 } errors;
 
 /* Everything relative to the smaller body. */
-static void judge(const candidates* t, const perpi_shape* a, const perpi_pose* pa,
-                  const perpi_shape* b, const perpi_pose* pb, double size, errors* e)
+static void check_residual(const candidates* t, const perpi_shape* a, const perpi_pose* pa,
+                           const perpi_shape* b, const perpi_pose* pb, double size, errors* e)
 {
     const perpi_candidate* c = &t->list.item[0];
     CHECK_EQ_INT(c->feature, 0);
@@ -221,7 +221,7 @@ static void check_kind(perp_shape_type kind, int trials, double scale, double as
         const perpi_pose pb = pose_at(v3_add(from, random_vec(2.5 * scale)),
                                       special ? random_special_turn(3) : random_turn(3));
         REQUIRE(meet(&t, &a, &pa, &b, &pb, 100.0 * scale) >= 1);
-        judge(&t, &a, &pa, &b, &pb, scale, &e);
+        check_residual(&t, &a, &pa, &b, &pb, scale, &e);
         perpi_polyhedron_free(t.context, a.polyhedron);
     }
     TEST_PRINT("%-10s scale %g aspect %g: %d apart: in a %.1e, on b %.1e, better %.1e; planes "

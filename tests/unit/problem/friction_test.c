@@ -1,4 +1,4 @@
-/* tests/unit/problem/friction_test.c - the friction problem: lowering, judge, check. */
+/* tests/unit/problem/friction_test.c - the friction problem: lowering, check, check. */
 #include "perp_test.h"
 
 #include "perp/problem.h"

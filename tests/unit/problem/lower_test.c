@@ -1,5 +1,5 @@
 /* The lowerings: both roads from a contact problem to an LCP agree, and solutions of the LCP, found
- * here by trying every complementary basis, lift to points that the judge accepts. */
+ * here by trying every complementary basis, lift to points that the residual check accepts. */
 #include "perp_test.h"
 
 #include <time.h>
@@ -87,7 +87,7 @@ static double worst(const builder* B, const double* a, const double* b)
     return perp_contact_check_residual(&B->P, a, b, work).worst;
 }
 
-/* Solves by both roads, and checks that the judge accepts both and that they give one motion. */
+/* Solves by both roads, and checks that the residual check accepts both and that they give one motion. */
 static void check_both_roads(const builder* B, bool unique)
 {
     perp_lcp lcp;

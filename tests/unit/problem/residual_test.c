@@ -1,4 +1,4 @@
-/* The judge: hand-solved problems pass at (nearly) 0, and each law, broken by hand, gives the number
+/* The residual check: hand-solved problems pass at (nearly) 0, and each law, broken by hand, gives the number
  * that its definition in src/problem/residual.c says. */
 #include "perp_test.h"
 
@@ -7,7 +7,7 @@
 
 static double work[4096];
 
-static perp_contact_residual judge(const builder* B, const double* v, const double* p)
+static perp_contact_residual check_residual(const builder* B, const double* v, const double* p)
 {
     if (perp_contact_residual_work(&B->P) > sizeof work / sizeof work[0]) {
         abort();
@@ -40,17 +40,17 @@ static builder* planar(void)
 
 TEST(a_hand_solved_planar_slide_is_judged_zero)
 {
-    const perp_contact_residual r = judge(planar(), planar_v, planar_p);
+    const perp_contact_residual r = check_residual(planar(), planar_v, planar_p);
     check_all_zero(r, 0.0);
     CHECK_EQ_INT(r.worst_constraint, -1);
     planar()->c[0].cone = PERP_CONE_QUADRATIC; /* one tangential row: the same interval */
-    check_all_zero(judge(&planar_case, planar_v, planar_p), 0.0);
+    check_all_zero(check_residual(&planar_case, planar_v, planar_p), 0.0);
 }
 
 TEST(a_velocity_that_the_impulses_do_not_explain_is_a_dynamics_error)
 {
     /* 2 * 2.6 - 6 + 1 = 0.2 against 5.2 + 6: the impulse does not count */
-    const perp_contact_residual r = judge(planar(), (const double[]){2.6, 0.0}, planar_p);
+    const perp_contact_residual r = check_residual(planar(), (const double[]){2.6, 0.0}, planar_p);
     CHECK_NEAR(r.dynamics, 0.2 / 11.2, 1e-14);
     CHECK_AT_MOST(r.normal, 0.0);
     CHECK_AT_MOST(r.friction, 0.0);
@@ -63,7 +63,7 @@ TEST(an_impulse_that_pulls_is_a_normal_error)
     builder* B = planar();
     B->b[0] = 5.0; /* open: u_n = 5 - 1.5 */
     const perp_contact_residual r =
-        judge(B, (const double[]){3.0, -1.5}, (const double[]){-1.0, 0.0});
+        check_residual(B, (const double[]){3.0, -1.5}, (const double[]){-1.0, 0.0});
     CHECK_NEAR(r.normal, 0.5 / 5.0, 1e-15);
     CHECK_AT_MOST(r.dynamics, 0.0);
     CHECK_AT_MOST(r.friction, 0.0); /* F(max(p_n, 0)) = {0} */
@@ -73,7 +73,7 @@ TEST(an_impulse_that_pulls_is_a_normal_error)
 TEST(a_penetrating_velocity_is_a_normal_error)
 {
     const perp_contact_residual r =
-        judge(planar(), (const double[]){3, -1}, (const double[]){0, 0});
+        check_residual(planar(), (const double[]){3, -1}, (const double[]){0, 0});
     CHECK_NEAR(r.normal, 1.0 / 3.0, 1e-15);
     CHECK_AT_MOST(r.dynamics, 0.0);
     CHECK_AT_MOST(r.friction, 0.0);
@@ -83,7 +83,7 @@ TEST(an_impulse_across_an_open_gap_is_a_normal_error)
 {
     /* p_n = 4 sends it up at 1: min(0.5 * 4, 1) = 1 */
     const perp_contact_residual r =
-        judge(planar(), (const double[]){2, 1}, (const double[]){4, -2});
+        check_residual(planar(), (const double[]){2, 1}, (const double[]){4, -2});
     CHECK_NEAR(r.normal, 1.0 / 3.0, 1e-15);
     CHECK_AT_MOST(r.dynamics, 0.0);
     CHECK_AT_MOST(r.friction, 0.0);
@@ -91,13 +91,15 @@ TEST(an_impulse_across_an_open_gap_is_a_normal_error)
 
 TEST(friction_outside_the_set_inside_while_sliding_and_along_the_motion_are_errors)
 {
-    perp_contact_residual r = judge(planar(), (const double[]){2.25, 0}, (const double[]){2, -1.5});
+    perp_contact_residual r =
+        check_residual(planar(), (const double[]){2.25, 0}, (const double[]){2, -1.5});
     CHECK_NEAR(r.friction, 0.5 * 0.5 / 3.0, 1e-15);
     CHECK_AT_MOST(r.normal, 0.0);
     CHECK_AT_MOST(r.dynamics, 0.0);
-    r = judge(planar(), (const double[]){2.75, 0}, (const double[]){2, -0.5});
+    r = check_residual(planar(), (const double[]){2.75, 0}, (const double[]){2, -0.5});
     CHECK_NEAR(r.friction, 0.5 * 0.5 / 3.0, 1e-15);
-    r = judge(planar(), (const double[]){3.5, 0}, (const double[]){2, 1}); /* S_c = |J v| = 3.5 */
+    r = check_residual(planar(), (const double[]){3.5, 0},
+                       (const double[]){2, 1}); /* S_c = |J v| = 3.5 */
     CHECK_NEAR(r.friction, 0.5 * 2.0 / 3.5, 1e-15);
     CHECK_EQ_INT(r.worst_constraint, 0);
 }
@@ -106,10 +108,11 @@ TEST(sticking_needs_no_more_than_an_inner_impulse_and_rest)
 {
     builder* B = planar();
     B->k[0] = 0.5; /* p_t = -0.5 stops it, inside [-1, 1] */
-    check_all_zero(judge(B, (const double[]){0, 0}, (const double[]){2, -0.5}), 0.0);
+    check_all_zero(check_residual(B, (const double[]){0, 0}, (const double[]){2, -0.5}), 0.0);
     /* a creep of 0.1 while sticking: moves the natural map by 0.1 */
     B->k[0] = 0.7;
-    const perp_contact_residual r = judge(B, (const double[]){0.1, 0}, (const double[]){2, -0.5});
+    const perp_contact_residual r =
+        check_residual(B, (const double[]){0.1, 0}, (const double[]){2, -0.5});
     CHECK_NEAR(r.friction, 0.1 / 1.0, 1e-15); /* S_c = W p_n = 1 */
 }
 
@@ -127,19 +130,21 @@ static builder* spatial(perp_cone cone, int32_t directions)
 TEST(every_law_holds_for_the_round_cone_and_each_can_be_broken)
 {
     builder* B = spatial(PERP_CONE_QUADRATIC, 0);
-    check_all_zero(judge(B, (const double[]){2.7, 3.6, 0}, (const double[]){2, -0.6, -0.8}), 3e-16);
+    check_all_zero(
+        check_residual(B, (const double[]){2.7, 3.6, 0}, (const double[]){2, -0.6, -0.8}), 3e-16);
     /* no friction: the projection is one unit away; S_c is the larger sliding row's 4 */
-    perp_contact_residual r = judge(B, (const double[]){3, 4, 0}, (const double[]){2, 0, 0});
+    perp_contact_residual r =
+        check_residual(B, (const double[]){3, 4, 0}, (const double[]){2, 0, 0});
     CHECK_NEAR(r.friction, 0.5 * 1.0 / 4.0, 1e-15);
     CHECK_AT_MOST(r.normal, 0.0);
-    r = judge(B, (const double[]){2.4, 3.2, 0},
-              (const double[]){2, -1.2, -1.6}); /* twice too much */
+    r = check_residual(B, (const double[]){2.4, 3.2, 0},
+                       (const double[]){2, -1.2, -1.6}); /* twice too much */
     CHECK_NEAR(r.friction, 0.5 * 1.0 / 4.0, 1e-15);
-    r = judge(B, (const double[]){3.3, 4.4, 0}, (const double[]){2, 0.6, 0.8}); /* along */
+    r = check_residual(B, (const double[]){3.3, 4.4, 0}, (const double[]){2, 0.6, 0.8}); /* along */
     CHECK_NEAR(r.friction, 0.5 * 2.0 / 4.4, 1e-15);
-    r = judge(B, (const double[]){3, 4, -1}, (const double[]){0, 0, 0});
+    r = check_residual(B, (const double[]){3, 4, -1}, (const double[]){0, 0, 0});
     CHECK_NEAR(r.normal, 1.0 / 4.0, 1e-15);
-    r = judge(B, (const double[]){2.7, 3.6, 0.5}, (const double[]){2, -0.6, -0.8});
+    r = check_residual(B, (const double[]){2.7, 3.6, 0.5}, (const double[]){2, -0.6, -0.8});
     CHECK_NEAR(r.dynamics, 1.0 / 3.0, 1e-14); /* |1 + 2 - 2| against 1 + 2 */
 }
 
@@ -147,17 +152,19 @@ TEST(every_law_holds_for_the_polygon_and_the_round_answer_is_not_its_answer)
 {
     builder* B = spatial(PERP_CONE_POLYGON, 4);
     /* the corner that dissipates most against (3, 4) is (0, -1) */
-    check_all_zero(judge(B, (const double[]){3, 3.5, 0}, (const double[]){2, 0, -1}), 0.0);
+    check_all_zero(check_residual(B, (const double[]){3, 3.5, 0}, (const double[]){2, 0, -1}), 0.0);
     perp_contact_residual r =
-        judge(B, (const double[]){2.7, 3.6, 0}, (const double[]){2, -0.6, -0.8});
+        check_residual(B, (const double[]){2.7, 3.6, 0}, (const double[]){2, -0.6, -0.8});
     /* natural map: the corner (0, -1), at distance sqrt(0.36 + 0.04) */
     CHECK_NEAR(r.friction, 0.5 * sqrt(0.4) / 4.0, 1e-15);
-    r = judge(B, (const double[]){2.5, 4, 0}, (const double[]){2, -1, 0}); /* the wrong corner */
+    r = check_residual(B, (const double[]){2.5, 4, 0},
+                       (const double[]){2, -1, 0}); /* the wrong corner */
     CHECK_NEAR(r.friction, 0.5 * sqrt(2.0) / 4.0, 1e-15);
-    r = judge(B, (const double[]){3, 4, 0}, (const double[]){2, 0, 0});
+    r = check_residual(B, (const double[]){3, 4, 0}, (const double[]){2, 0, 0});
     CHECK_NEAR(r.friction, 0.5 / 4.0, 1e-15);
     B->k[0] = 0.5, B->k[1] = 0.25; /* sticks */
-    check_all_zero(judge(B, (const double[]){0, 0, 0}, (const double[]){2, -0.5, -0.25}), 0.0);
+    check_all_zero(check_residual(B, (const double[]){0, 0, 0}, (const double[]){2, -0.5, -0.25}),
+                   0.0);
 }
 
 /* With torsion: p' = (-0.6, 0, -0.8) in the unit ball of p / e, so u' = e u is along (0.6, 0, 0.8). */
@@ -177,18 +184,18 @@ TEST(every_law_holds_for_the_ellipsoid_and_each_can_be_broken)
 {
     builder* B = torsion();
     const double v[] = {2.7, 0, 0, 18}, p[] = {2, -0.6, 0, -0.16};
-    check_all_zero(judge(B, v, p), 1e-15);
+    check_all_zero(check_residual(B, v, p), 1e-15);
     /* no friction at all: one unit of the ball; S_c = e_r * 18.32 */
     perp_contact_residual r =
-        judge(B, (const double[]){3, 0, 0, 18.32}, (const double[]){2, 0, 0, 0});
+        check_residual(B, (const double[]){3, 0, 0, 18.32}, (const double[]){2, 0, 0, 0});
     CHECK_NEAR(r.friction, 0.5 * 1.0 / 3.664, 1e-15);
     /* sliding friction alone takes all of the cone: p' = (-1, 0, 0) is not along -u' = (2.5, 0, 3.664) */
-    r = judge(B, (const double[]){2.5, 0, 0, 18.32}, (const double[]){2, -1, 0, 0});
+    r = check_residual(B, (const double[]){2.5, 0, 0, 18.32}, (const double[]){2, -1, 0, 0});
     const double x[] = {-1 - 2.5 / 0.5, -3.664 / 0.5}, length = hypot(x[0], x[1]);
     CHECK_NEAR(r.friction, 0.5 * hypot(-1 - x[0] / length, -x[1] / length) / 3.664, 1e-15);
-    r = judge(B, (const double[]){3, 0, -1, 18.32}, (const double[]){0, 0, 0, 0});
+    r = check_residual(B, (const double[]){3, 0, -1, 18.32}, (const double[]){0, 0, 0, 0});
     CHECK_NEAR(r.normal, 1.0 / 3.664, 1e-15);
-    r = judge(B, (const double[]){2.7, 0, 0, 19}, p);
+    r = check_residual(B, (const double[]){2.7, 0, 0, 19}, p);
     CHECK_NEAR(r.dynamics, 0.5 / (9.5 + 9.16), 1e-14);
 }
 
@@ -197,8 +204,9 @@ TEST(equality_rows_must_stand_still)
     builder* B = builder_new(&planar_case);
     builder_block(B, 2, NULL, (const double[]){2, 2}, (const double[]){6, -2});
     builder_constraint(B, PERP_CONSTRAINT_EQUALITY, 0, -1, 2, (const double[]){1, 0, 0, 1}, NULL);
-    check_all_zero(judge(B, (const double[]){0, 0}, (const double[]){-6, 2}), 0.0);
-    const perp_contact_residual r = judge(B, (const double[]){0.25, 0}, (const double[]){-5.5, 2});
+    check_all_zero(check_residual(B, (const double[]){0, 0}, (const double[]){-6, 2}), 0.0);
+    const perp_contact_residual r =
+        check_residual(B, (const double[]){0.25, 0}, (const double[]){-5.5, 2});
     CHECK_NEAR(r.joints, 0.25 / 3.0, 1e-15);
     CHECK_AT_MOST(r.dynamics, 0.0);
     CHECK_EQ_INT(r.worst_constraint, 0);
@@ -216,12 +224,12 @@ TEST(laws_that_contradict_each_other_are_not_solved_by_huge_impulses)
     const double v[] = {0.5, 0}, p[] = {-1e13, 1e13 + 1};
     /* e = |M v| / sqrt(M) + |b| / sqrt(W) = 1 / sqrt 2 + sqrt 2; sqrt(W) p = 1e13 / sqrt 2 */
     const double ratio = 1e13 / sqrt(2.0) / (1.0 / sqrt(2.0) + sqrt(2.0));
-    perp_contact_residual r = judge(B, v, p);
+    perp_contact_residual r = check_residual(B, v, p);
     CHECK_NEAR(r.joints, 1e-8 * ratio, 1e-8 * ratio * 1e-12);
     CHECK_NEAR(r.runaway, ratio, 1e-12 * ratio);
     CHECK_AT_MOST(r.dynamics, 1e-12);
     /* impulses of 1e7 are no runaway, but what is violated beside the motion counts: u = m = 0.5 in row 0 */
-    r = judge(B, v, (const double[]){-1e7, 1e7 + 1});
+    r = check_residual(B, v, (const double[]){-1e7, 1e7 + 1});
     CHECK_NEAR(r.joints, 1.0 / 1e4, 1e-15);
     CHECK_AT_MOST(r.runaway, 0.0);
 
@@ -232,7 +240,7 @@ TEST(laws_that_contradict_each_other_are_not_solved_by_huge_impulses)
     builder_constraint(B, PERP_CONSTRAINT_EQUALITY, 0, -1, 1, (const double[]){1, 0},
                        (const double[]){-1});
     const double push[] = {1e13, 1e13 + 1};
-    r = judge(B, v, push);
+    r = check_residual(B, v, push);
     CHECK_NEAR(r.normal, 1e-8 * ratio, 1e-8 * ratio * 1e-12);
     CHECK_AT_MOST(1e12, r.runaway);
 }
@@ -254,14 +262,14 @@ TEST(runaway_impulses_of_a_group_are_refused)
         builder_contact(B, -1, 0, 1, (const double[]){1, 1}, NULL, PERP_CONE_NONE, 0, 0.0);
         builder_group(B, 2, 2, (const int32_t[]){0, 2});
         const perp_contact_residual r =
-            judge(B, (const double[]){3, 0}, (const double[]){size, size, 0});
+            check_residual(B, (const double[]){3, 0}, (const double[]){size, size, 0});
         CHECK(r.worst > 1.0 && r.runaway > 1e8);
         CHECK(r.worst_constraint == 0 || r.worst_constraint == 1);
         /* the same without squeezing is right: contact 0 is closed, contact 2 open, nobody pushes */
-        check_all_zero(judge(B, (const double[]){3, 0}, (const double[]){0, 0, 0}), 0.0);
+        check_all_zero(check_residual(B, (const double[]){3, 0}, (const double[]){0, 0, 0}), 0.0);
         /* the group violated by 30 % of the motion, and the violation hidden by a smaller squeeze */
         const perp_contact_residual hidden =
-            judge(B, (const double[]){-1, -1}, (const double[]){1e7, 1e7, 0});
+            check_residual(B, (const double[]){-1, -1}, (const double[]){1e7, 1e7, 0});
         CHECK_AT_MOST(1e-6, hidden.normal);
     }
 }
@@ -273,15 +281,16 @@ TEST(runaway_impulses_of_friction_are_refused)
         /* sticks at both walls, the friction of one against that of the other: u = 0, all laws hold */
         B->k[0] = 0.0, B->k[1] = 1.0;
         builder_bounded(B, 0, -1, (const double[]){0, 1}, 0.0, -2.0, 2.0);
-        const perp_contact_residual r =
-            judge(B, (const double[]){0, 0}, (const double[]){size, -size, size, size, -1.0});
+        const perp_contact_residual r = check_residual(
+            B, (const double[]){0, 0}, (const double[]){size, -size, size, size, -1.0});
         CHECK(r.friction > 1.0 && r.runaway > 1e8);
-        check_all_zero(judge(B, (const double[]){0, 0}, (const double[]){10, -10, 10, 10, -1.0}),
-                       1e-15);
+        check_all_zero(
+            check_residual(B, (const double[]){0, 0}, (const double[]){10, -10, 10, 10, -1.0}),
+            1e-15);
         /* slips by 1 % of the motion under a smaller squeeze */
         B->k[0] = 2.0;
-        const perp_contact_residual slips =
-            judge(B, (const double[]){0.01, 0}, (const double[]){1e7, -1e6, 1e7, 1e6 - 1.98, -1.0});
+        const perp_contact_residual slips = check_residual(
+            B, (const double[]){0.01, 0}, (const double[]){1e7, -1e6, 1e7, 1e6 - 1.98, -1.0});
         CHECK_AT_MOST(1e-7, slips.friction);
     }
 }
@@ -291,8 +300,9 @@ TEST(an_error_of_momentum_is_not_hidden_by_impulses_that_cancel)
     for (double size = 1e3; size <= 1e7; size *= 10.0) { /* below 1e8 times the motion */
         builder* B = between_walls(1, 0.0);
         const double p[] = {size, size};
-        CHECK_AT_MOST(judge(B, (const double[]){3, 0}, p).worst, 1e-15);
-        CHECK_NEAR(judge(B, (const double[]){3.003, 0}, p).dynamics, 0.006 / 12.006, 1e-12);
+        CHECK_AT_MOST(check_residual(B, (const double[]){3, 0}, p).worst, 1e-15);
+        CHECK_NEAR(check_residual(B, (const double[]){3.003, 0}, p).dynamics, 0.006 / 12.006,
+                   1e-12);
     }
 }
 
@@ -303,9 +313,11 @@ TEST(a_given_impulse_is_no_runaway)
     builder_block(B, 2, NULL, (const double[]){2, 2}, (const double[]){1, 0});
     builder_contact(B, -1, 0, 1, (const double[]){1, 0}, NULL, PERP_CONE_NONE, 0, 0.0);
     builder_bounded(B, 0, -1, (const double[]){1, 0}, 5.0, -1e12, 1e12);
-    CHECK_AT_MOST(judge(B, (const double[]){0, 0}, (const double[]){1e12 - 1, -1e12}).worst, 1e-15);
+    CHECK_AT_MOST(
+        check_residual(B, (const double[]){0, 0}, (const double[]){1e12 - 1, -1e12}).worst, 1e-15);
     B->lower[1] = -INFINITY; /* without a bound the motor and the wall contradict each other */
-    CHECK_AT_MOST(1.0, judge(B, (const double[]){0, 0}, (const double[]){1e12 - 1, -1e12}).worst);
+    CHECK_AT_MOST(
+        1.0, check_residual(B, (const double[]){0, 0}, (const double[]){1e12 - 1, -1e12}).worst);
 }
 
 TEST(what_is_uncertain_of_k_and_b_is_no_error)
@@ -313,12 +325,14 @@ TEST(what_is_uncertain_of_k_and_b_is_no_error)
     builder* B = planar();
     const double k_error[] = {0.25, 0.0}, b_error[] = {0.125, 0.0};
     B->P.k_error = k_error;
-    CHECK_AT_MOST(judge(B, (const double[]){2.6, 0.0}, planar_p).dynamics, 0.0);
-    CHECK_NEAR(judge(B, (const double[]){2.75, 0.0}, planar_p).dynamics, 0.25 / 11.5, 1e-14);
+    CHECK_AT_MOST(check_residual(B, (const double[]){2.6, 0.0}, planar_p).dynamics, 0.0);
+    CHECK_NEAR(check_residual(B, (const double[]){2.75, 0.0}, planar_p).dynamics, 0.25 / 11.5,
+               1e-14);
     B->P.k_error = NULL;
     B->P.b_error = b_error;
-    CHECK_AT_MOST(judge(B, (const double[]){2.5, -0.125}, planar_p).normal, 0.0);
-    CHECK_NEAR(judge(B, (const double[]){2.5, -0.25}, planar_p).normal, 0.125 / 3.0, 1e-14);
+    CHECK_AT_MOST(check_residual(B, (const double[]){2.5, -0.125}, planar_p).normal, 0.0);
+    CHECK_NEAR(check_residual(B, (const double[]){2.5, -0.25}, planar_p).normal, 0.125 / 3.0,
+               1e-14);
     B->P.b_error = NULL;
 }
 
@@ -349,7 +363,7 @@ TEST(a_null_space_impulse_added_to_a_solution_is_refused_at_any_mass)
             B->k[i] = p[i + 1] - p[i];
             e += fabs(B->k[i]) / sqrt(B->M[i]);
         }
-        CHECK_AT_MOST(judge(B, v, p).worst, 1e-14);
+        CHECK_AT_MOST(check_residual(B, v, p).worst, 1e-14);
         const double size = pow(10.0, generate_uniform(&random, 9.0, 20.0));
         double heavy = 0.0; /* sqrt(W) of the row that shows it most */
         for (int32_t i = 0; i < n; ++i) {
@@ -358,7 +372,7 @@ TEST(a_null_space_impulse_added_to_a_solution_is_refused_at_any_mass)
         for (int32_t i = 0; i <= n; ++i) {
             p[i] += 10.0 * size * e / heavy;
         }
-        const perp_contact_residual r = judge(B, v, p);
+        const perp_contact_residual r = check_residual(B, v, p);
         CHECK(r.worst > 1.0);
         CHECK(r.runaway > 1e8);
     }
@@ -370,24 +384,24 @@ TEST(bounded_rows_rest_at_a_bound_only_with_the_right_velocity)
     builder_block(B, 1, NULL, (const double[]){1}, (const double[]){4});
     builder_bounded(B, 0, -1, (const double[]){1}, 0.0, -3.0, 1.0);
     /* at the lower bound, still moving up: right */
-    check_all_zero(judge(B, (const double[]){1}, (const double[]){-3}), 0.0);
+    check_all_zero(check_residual(B, (const double[]){1}, (const double[]){-3}), 0.0);
     /* at the upper bound while moving up: the natural map goes to clip(1 - 5) = -3 */
-    perp_contact_residual r = judge(B, (const double[]){5}, (const double[]){1});
+    perp_contact_residual r = check_residual(B, (const double[]){5}, (const double[]){1});
     CHECK_NEAR(r.joints, 4.0 / 5.0, 1e-15);
     /* below the lower bound, at rest */
-    r = judge(B, (const double[]){0}, (const double[]){-4});
+    r = check_residual(B, (const double[]){0}, (const double[]){-4});
     CHECK_NEAR(r.joints, 1.0 / 4.0, 1e-15);
     /* between, and moving: clip(-2 - 2) = -3 */
-    r = judge(B, (const double[]){2}, (const double[]){-2});
+    r = check_residual(B, (const double[]){2}, (const double[]){-2});
     CHECK_NEAR(r.joints, 1.0 / 4.0, 1e-15);
     /* at the lower bound, moving down */
     B->k[0] = 2.0;
-    r = judge(B, (const double[]){-1}, (const double[]){-3});
+    r = check_residual(B, (const double[]){-1}, (const double[]){-3});
     CHECK_NEAR(r.joints, 1.0 / 3.0, 1e-15); /* clip(-3 + 1) = -2; S = W |p| = 3 */
     /* no bounds at all: an equality */
     B->lower[0] = -INFINITY, B->upper[0] = INFINITY;
-    check_all_zero(judge(B, (const double[]){0}, (const double[]){-2}), 0.0);
-    r = judge(B, (const double[]){1}, (const double[]){-1});
+    check_all_zero(check_residual(B, (const double[]){0}, (const double[]){-2}), 0.0);
+    r = check_residual(B, (const double[]){1}, (const double[]){-1});
     CHECK_NEAR(r.joints, 1.0 / 2.0, 1e-15);
 }
 
@@ -408,17 +422,19 @@ TEST(a_group_needs_one_open_member_and_no_more)
     for (int32_t primary = 1; primary <= 2; ++primary) {
         /* moving right and down: contact 1 opens, contact 0 may be violated */
         check_all_zero(
-            judge(corner(primary, 2, -3), (const double[]){2, -3}, (const double[]){0, 0}), 0.0);
+            check_residual(corner(primary, 2, -3), (const double[]){2, -3}, (const double[]){0, 0}),
+            0.0);
         /* moving left and down: none open is an error of the smaller one, 2 of 3 */
-        perp_contact_residual r =
-            judge(corner(primary, -2, -3), (const double[]){-2, -3}, (const double[]){0, 0});
+        perp_contact_residual r = check_residual(corner(primary, -2, -3), (const double[]){-2, -3},
+                                                 (const double[]){0, 0});
         CHECK_NEAR(r.normal, 2.0 / 3.0, 1e-15);
         CHECK_EQ_INT(r.worst_constraint, 0);
         /* the primary stops it: y at rest, x still negative */
-        check_all_zero(
-            judge(corner(primary, -2, -3), (const double[]){-2, 0}, (const double[]){3, 0}), 0.0);
+        check_all_zero(check_residual(corner(primary, -2, -3), (const double[]){-2, 0},
+                                      (const double[]){3, 0}),
+                       0.0);
         /* an impulse though the other member is open: min(W p, m) = min(3, 2) */
-        r = judge(corner(primary, 2, -3), (const double[]){2, 0}, (const double[]){3, 0});
+        r = check_residual(corner(primary, 2, -3), (const double[]){2, 0}, (const double[]){3, 0});
         CHECK_NEAR(r.normal, 2.0 / 3.0, 1e-15);
     }
 }
@@ -427,8 +443,8 @@ TEST(a_member_that_is_not_primary_must_not_push)
 {
     /* contact 1 stops x: right with two primaries, wrong with one */
     const double v[] = {0, -3}, p[] = {0, 2};
-    check_all_zero(judge(corner(2, -2, -3), v, p), 0.0);
-    const perp_contact_residual r = judge(corner(1, -2, -3), v, p);
+    check_all_zero(check_residual(corner(2, -2, -3), v, p), 0.0);
+    const perp_contact_residual r = check_residual(corner(1, -2, -3), v, p);
     CHECK_NEAR(r.normal, 2.0 / 2.0, 1e-15); /* |W p| over its own scale, 2 */
     CHECK_EQ_INT(r.worst_constraint, 1);
 }
@@ -437,8 +453,8 @@ TEST(a_primary_pushes_at_its_own_contact_unless_it_is_the_only_one)
 {
     /* m = u_1 = 0, but contact 0, which pushes, is still closing at 1 */
     const double v[] = {0, -1}, p[] = {2, 0};
-    check_all_zero(judge(corner(1, 0, -3), v, p), 0.0); /* [W14 (4.14)] */
-    const perp_contact_residual r = judge(corner(2, 0, -3), v, p);
+    check_all_zero(check_residual(corner(1, 0, -3), v, p), 0.0); /* [W14 (4.14)] */
+    const perp_contact_residual r = check_residual(corner(2, 0, -3), v, p);
     CHECK_NEAR(r.normal, 1.0 / 3.0, 1e-15); /* min(2, 0 + 1) */
 }
 
@@ -448,11 +464,11 @@ TEST(a_primary_of_two_groups_answers_to_the_sum_of_both)
     builder_contact(B, -1, 0, 1, (const double[]){-1, 0}, NULL, PERP_CONE_NONE, 0, 0);
     builder_group(B, 1, 2, (const int32_t[]){0, 2});
     /* u = (0, -2, 2): group 1 has m = 2, so contact 0 must not push: min(3, 0 + 2) */
-    perp_contact_residual r = judge(B, (const double[]){-2, 0}, (const double[]){3, 0, 0});
+    perp_contact_residual r = check_residual(B, (const double[]){-2, 0}, (const double[]){3, 0, 0});
     CHECK_NEAR(r.normal, 2.0 / 3.0, 1e-15);
     /* at rest sideways both are 0 */
     B->k[0] = 0.0;
-    check_all_zero(judge(B, (const double[]){0, 0}, (const double[]){3, 0, 0}), 0.0);
+    check_all_zero(check_residual(B, (const double[]){0, 0}, (const double[]){3, 0, 0}), 0.0);
 }
 
 TEST(nan_or_infinity_anywhere_makes_every_entry_infinite)
@@ -461,24 +477,25 @@ TEST(nan_or_infinity_anywhere_makes_every_entry_infinite)
         for (int kind = 0; kind < 3; ++kind) {
             double x[] = {2.5, 0.0, 2.0, -1.0};
             x[i] = kind == 0 ? NAN : (kind == 1 ? INFINITY : -INFINITY);
-            const perp_contact_residual r = judge(planar(), x, x + 2);
+            const perp_contact_residual r = check_residual(planar(), x, x + 2);
             CHECK(isinf(r.dynamics) && isinf(r.normal) && isinf(r.friction) && isinf(r.joints));
             CHECK(isinf(r.worst) && r.worst > 0.0);
             CHECK_EQ_INT(r.worst_constraint, -1);
         }
     }
     /* finite, but overflowing on the way */
-    const perp_contact_residual r = judge(planar(), (const double[]){1e308, 1e308}, planar_p);
+    const perp_contact_residual r =
+        check_residual(planar(), (const double[]){1e308, 1e308}, planar_p);
     CHECK(isinf(r.worst) && isinf(r.friction));
 }
 
 TEST(an_empty_problem_and_a_still_one_are_judged_zero)
 {
     builder* B = builder_new(&planar_case);
-    check_all_zero(judge(B, work, work), 0.0);
+    check_all_zero(check_residual(B, work, work), 0.0);
     planar();
     B->k[0] = B->k[1] = 0.0;
-    check_all_zero(judge(B, (const double[]){0, 0}, (const double[]){0, 0}), 0.0);
+    check_all_zero(check_residual(B, (const double[]){0, 0}, (const double[]){0, 0}), 0.0);
 }
 
 /* Masses and lengths times 1000: v of a length per time, angular velocity as before. */
@@ -522,7 +539,8 @@ TEST(the_units_of_mass_and_length_do_not_matter)
             p[s][r++] = 0.6 * m * l;
             p[s][r++] = 0.2 * m * l;
         }
-        const perp_contact_residual a = judge(&A, v[0], p[0]), z = judge(&Z, v[1], p[1]);
+        const perp_contact_residual a = check_residual(&A, v[0], p[0]),
+                                    z = check_residual(&Z, v[1], p[1]);
         CHECK(a.dynamics > 1e-3 && a.normal > 1e-3 && a.friction > 1e-3 && a.joints > 1e-3);
         CHECK_NEAR(a.dynamics, z.dynamics, 1e-12);
         CHECK_NEAR(a.normal, z.normal, 1e-12);
@@ -609,8 +627,8 @@ static perp_contact_residual judge_hinge(double L)
                        (const double[]){1, 0, 0.5 * L, 0, 1, -0.25 * L, 0, 0, 1},
                        (const double[]){0.125 * L, 0, 0.0625});
     builder_contact(B, -1, 1, 2, (const double[]){0, 1, 1, 0}, NULL, PERP_CONE_QUADRATIC, 0, 0.5);
-    return judge(B, (const double[]){1e-4 * L, 2e-4 * L, 3e-3, 0.5 * L, 1e-3 * L},
-                 (const double[]){-3 * L, 1 * L, -0.25 * L * L, 2 * L, -0.5 * L});
+    return check_residual(B, (const double[]){1e-4 * L, 2e-4 * L, 3e-3, 0.5 * L, 1e-3 * L},
+                          (const double[]){-3 * L, 1 * L, -0.25 * L * L, 2 * L, -0.5 * L});
 }
 
 TEST(a_joint_of_lengths_and_angles_is_judged_alike_in_any_unit_of_length)

@@ -1,4 +1,4 @@
-/* tests/unit/solve/dispatch_test.c - names, settings, and a judge that is not lied to. */
+/* tests/unit/solve/dispatch_test.c - names, settings, and a check that is not lied to. */
 #include "perp_test.h"
 
 #include "conform/problems.h"

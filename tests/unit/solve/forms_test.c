@@ -1,4 +1,4 @@
-/* tests/unit/solve/forms_test.c - a problem reaches methods of other forms, and comes back judged. */
+/* tests/unit/solve/forms_test.c - a problem reaches methods of other forms, and comes back checked. */
 #include "perp_test.h"
 
 #include "perp/solve.h"

@@ -1,5 +1,5 @@
 /* tests/unit/solve/friction_methods_test.c - nsgs, newton, admm and fixed-point on friction problems
- * whose answers are known by hand or judged by residual.c. */
+ * whose answers are known by hand or checked by residual.c. */
 #include "friction_scene.h"
 #include "perp/solve.h"
 #include "perp_test.h"

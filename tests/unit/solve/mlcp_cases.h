@@ -1,5 +1,5 @@
 /* tests/unit/solve/mlcp_cases.h - small MLCPs from dense matrices, and measures that do not use the
- * library's judge. */
+ * library's check. */
 #ifndef PERP_TEST_MLCP_CASES_H
 #define PERP_TEST_MLCP_CASES_H
 
