@@ -28,7 +28,7 @@ static asked asked_of(perp_context* context, const char* path)
     return a;
 }
 
-static void print_json(const perp_verdict* d, int exit_status, double tolerance, bool laws)
+static void print_json(const perp_verification* d, int exit_status, double tolerance, bool laws)
 {
     json_t* o = json_object();
     json_object_set_new(o, "status", json_string(cli_status_word(exit_status)));
@@ -78,7 +78,7 @@ static void print_line(finding found, const char* what, const char* text)
 }
 
 /* A recording can be sound though its run never came to its end. */
-static void print_end(const perp_verdict* d)
+static void print_end(const perp_verification* d)
 {
     char text[512];
     if (d->finished) {
@@ -93,7 +93,7 @@ static void print_end(const perp_verdict* d)
     print_line(UNKNOWN, "run", text);
 }
 
-static void print_laws(const perp_verdict* d, const asked* a, bool laws, bool plugin)
+static void print_laws(const perp_verification* d, const asked* a, bool laws, bool plugin)
 {
     char text[200];
     if (plugin) {
@@ -119,7 +119,7 @@ static void print_laws(const perp_verdict* d, const asked* a, bool laws, bool pl
     print_line(UNKNOWN, "laws", text);
 }
 
-static void print_ledger(const perp_verdict* d)
+static void print_ledger(const perp_verification* d)
 {
     char text[260];
     if (d->ledger_frame >= 0) {
@@ -135,7 +135,7 @@ static void print_ledger(const perp_verdict* d)
     }
 }
 
-static void print_text(const char* path, const perp_verdict* d, const asked* a, bool laws,
+static void print_text(const char* path, const perp_verification* d, const asked* a, bool laws,
                        bool plugin)
 {
     char text[240];
@@ -173,26 +173,26 @@ static void print_text(const char* path, const perp_verdict* d, const asked* a, 
 static int verify(const cli_args* args, perp_context* context, cli_plugins* plugins)
 {
     const char* path = args->word[0];
-    perp_verdict verdict;
+    perp_verification verification;
     const bool with = plugins->count > 0;
     const perp_status status = perp_recording_verify_with(
-        context, path, with ? cli_plugins_start : NULL, plugins, &verdict);
-    if (status != PERP_OK || !verdict.intact) {
+        context, path, with ? cli_plugins_start : NULL, plugins, &verification);
+    if (status != PERP_OK || !verification.intact) {
         cli_leave_quickly();
     }
     if (status != PERP_OK) {
         return cli_fail(args->json, cli_exit_of(status), "%s",
                         cli_plugins_message(plugins, context));
     }
-    const asked a = verdict.intact ? asked_of(context, path) : (asked){NAN, 1};
-    const bool laws = verdict.worst.worst <= a.tolerance; /* a NaN fails */
-    const bool good =
-        verdict.intact && laws && verdict.ledger_frame < 0 && verdict.rerun && verdict.same_bits;
+    const asked a = verification.intact ? asked_of(context, path) : (asked){NAN, 1};
+    const bool laws = verification.worst.worst <= a.tolerance; /* a NaN fails */
+    const bool good = verification.intact && laws && verification.ledger_frame < 0 &&
+                      verification.rerun && verification.same_bits;
     const int exit_status = good ? CLI_DONE : CLI_FAILED;
     if (args->json) {
-        print_json(&verdict, exit_status, a.tolerance, laws);
+        print_json(&verification, exit_status, a.tolerance, laws);
     } else {
-        print_text(path, &verdict, &a, laws, with);
+        print_text(path, &verification, &a, laws, with);
     }
     return exit_status;
 }

@@ -109,7 +109,7 @@ static perp_status explore(perp_sim* sim, int32_t box)
 static perp_status record(perp_context* context, perp_sim* sim, int32_t box)
 {
     perp_recorder* recorder = NULL;
-    perp_verdict verdict;
+    perp_verification verification;
     perp_status status = perp_recorder_create(context, "what_if.h5", NULL, sim, &recorder);
     for (int i = 0; status == PERP_OK && i < 60; ++i) {
         if (i == 30) {
@@ -131,10 +131,10 @@ static perp_status record(perp_context* context, perp_sim* sim, int32_t box)
     }
     perp_recorder_destroy(recorder);
     if (status == PERP_OK) {
-        status = perp_recording_verify(context, "what_if.h5", &verdict);
+        status = perp_recording_verify(context, "what_if.h5", &verification);
     }
     if (status == PERP_OK) {
-        printf("what_if.h5: %s\n", verdict.message);
+        printf("what_if.h5: %s\n", verification.message);
     }
     return status == PERP_OK ? perp_sim_reset(sim) : status;
 }

@@ -24,7 +24,7 @@ void report_begin(report* r, const char* name, int argc, char** argv);
 /* paper: NAN if the paper prints no number. ok: |ours - expected| <= tolerance. */
 void report_add(report* r, const char* quantity, double paper, double expected, double ours,
                 double tolerance);
-/* A figure for the record, without a verdict. */
+/* A figure for the record, without a result. */
 void report_note(report* r, const char* quantity, double ours);
 /* A data file in the output directory; stops the program if it cannot be written. */
 FILE* report_file(const report* r, const char* name);

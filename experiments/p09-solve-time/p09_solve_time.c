@@ -175,7 +175,7 @@ int main(int argc, char** argv)
                 crossing(n, cold, round->cold_us));
     report_note(&r, "warm: directions from which the LCP is slower than newton",
                 crossing(n, warm, round->warm_us));
-    /* wide verdicts: the machine may be busy with other things */
+    /* wide results: the machine may be busy with other things */
     report_add(&r, "cold: quadratic cone, newton, over 8 directions: time of a solve", 1.0, 1.0,
                round->cold_us / eight->cold_us, 0.5);
     report_add(&r, "warm: quadratic cone, newton, over 8 directions: time of 5 s", NAN, 1.0,

@@ -3,7 +3,7 @@
  * Aligned tetrahedra (figure 5.4): one stands on an inverted one and slides sideways at 0.4 m/s. Tip to tip:
  * an octahedron comes down on the tip of another. Vertex-edge: a tip on the edge of a roof, sliding along
  * it. Icosahedra fall onto each other. Sizes, masses and velocities are ours; no friction but for the
- * icosahedra. What each model does is printed; the verdicts are on PEG, and on the standard model's traps.
+ * icosahedra. What each model does is printed; the results are on PEG, and on the standard model's traps.
  */
 #include <math.h>
 #include <stdio.h>

@@ -100,7 +100,7 @@ PERP_API PERP_NODISCARD perp_status perp_recording_restore(perp_recording* recor
 
 /* ---- verifying -----------------------------------------------------------------------------------*/
 
-typedef struct perp_verdict {
+typedef struct perp_verification {
     bool intact;    /* every hash fits */
     bool complete;  /* the writer had come to its end */
     bool finished;  /* and the simulation to its duration */
@@ -121,18 +121,18 @@ typedef struct perp_verdict {
     char message[512];        /* one sentence for a person */
     int64_t edited;      /* frames with a mark (perp_frame.edited): their steps were not checked */
     char user_code[512]; /* that the run had and this check did not; "" if none */
-} perp_verdict;
+} perp_verification;
 /* Hashes first, then the laws and the energy ledger from the recorded numbers alone, then a second
  * run. */
 PERP_API PERP_NODISCARD perp_status perp_recording_verify(perp_context* context, const char* path,
-                                                          perp_verdict* verdict);
+                                                          perp_verification* verification);
 /* The same with the user's code that the run had: prepare adds it to the simulation of the second
  * run. Its forces are not among the recorded numbers, so that the laws are not recomputed from these
  * (laws_checked is 0); the second run has checked them anew, and a certificate that differs is a
  * difference of bits. */
 PERP_API PERP_NODISCARD perp_status perp_recording_verify_with(
     perp_context* context, const char* path, perp_status (*prepare)(void* user, perp_sim* sim),
-    void* user, perp_verdict* verdict);
+    void* user, perp_verification* verification);
 
 #ifdef __cplusplus
 }

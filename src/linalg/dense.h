@@ -65,7 +65,7 @@ void perpi_chol_inverse(int32_t n, const double* L, double* inverse);
 /* ---- symmetric positive semidefinite, possibly singular ---------------------------------------------
  * Cholesky with diagonal pivoting of the matrix scaled to a unit diagonal,
  *     S A S = P' R' R P,  S = diag(scale), R = [R_11 R_12] of rank r,
- * which stops when the largest remaining diagonal is <= tolerance. Scaling first makes the verdict
+ * which stops when the largest remaining diagonal is <= tolerance. Scaling first makes the result
  * on the rank independent of the units of the rows. */
 
 typedef struct perpi_psd {

@@ -539,7 +539,7 @@ static void find_runaway(const perp_contact_problem* P, const double* p, const s
     }
 }
 
-/* The laws of the rows, over a verdict that already holds what the groups and the dynamics say. */
+/* The laws of the rows, over a result that already holds what the groups and the dynamics say. */
 static perp_contact_residual visit_laws(int32_t count, const perp_constraint* constraint,
                                         const double* lower, const double* upper, const double* p,
                                         const scratch* s, perp_contact_residual r)

@@ -21,7 +21,7 @@
 typedef struct verifier {
     perp_context* context;
     perp_recording* recording;
-    perp_verdict* verdict;
+    perp_verification* verification;
     perp_scene* scene;
     perp_sim* sim; /* of the second run; also knows the lengths of the steps */
     perpi_tally tally;
@@ -43,12 +43,12 @@ typedef struct verifier {
     size_t v_capacity, p_capacity, work_capacity, start_capacity;
 } verifier;
 
-static void say(perp_verdict* verdict, const char* format, ...) PERP_PRINTF(2, 3);
-static void say(perp_verdict* verdict, const char* format, ...)
+static void say(perp_verification* verification, const char* format, ...) PERP_PRINTF(2, 3);
+static void say(perp_verification* verification, const char* format, ...)
 {
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(verdict->message, sizeof verdict->message, format, args);
+    (void)vsnprintf(verification->message, sizeof verification->message, format, args);
     va_end(args);
 }
 
@@ -57,14 +57,14 @@ static void say(perp_verdict* verdict, const char* format, ...)
 static perp_status check_hashes(verifier* x)
 {
     perp_recording* r = x->recording;
-    perp_verdict* verdict = x->verdict;
-    verdict->complete = r->complete;
-    verdict->finished = perp_recording_finished(r);
-    (void)snprintf(verdict->note, sizeof verdict->note, "%s", perp_recording_note(r));
-    verdict->frames = r->frames;
-    verdict->format_version = r->header.format_version;
+    perp_verification* verification = x->verification;
+    verification->complete = r->complete;
+    verification->finished = perp_recording_finished(r);
+    (void)snprintf(verification->note, sizeof verification->note, "%s", perp_recording_note(r));
+    verification->frames = r->frames;
+    verification->format_version = r->header.format_version;
     if (r->damage[0] != '\0') {
-        say(verdict, "damaged: %s", r->damage);
+        say(verification, "damaged: %s", r->damage);
         return PERP_OK;
     }
     for (int64_t k = 0; k < r->committed; ++k) {
@@ -74,19 +74,20 @@ static perp_status check_hashes(verifier* x)
             return status;
         }
         if (status != PERP_OK || !fits) {
-            say(verdict, "damaged: the hash of frame %lld does not fit", (long long)k);
+            say(verification, "damaged: the hash of frame %lld does not fit", (long long)k);
             return PERP_OK;
         }
     }
-    verdict->intact = true;
+    verification->intact = true;
     return PERP_OK;
 }
 
 /* ---- 2. the laws ------------------------------------------------------------------------------*/
 
-static void take_worst(perp_verdict* verdict, const perp_contact_residual* r, int64_t frame)
+static void take_worst(perp_verification* verification, const perp_contact_residual* r,
+                       int64_t frame)
 {
-    perp_contact_residual* w = &verdict->worst;
+    perp_contact_residual* w = &verification->worst;
     const double now[4] = {r->dynamics, r->normal, r->friction, r->joints};
     double* const worst[4] = {&w->dynamics, &w->normal, &w->friction, &w->joints};
     for (int i = 0; i < 4; ++i) {
@@ -94,10 +95,10 @@ static void take_worst(perp_verdict* verdict, const perp_contact_residual* r, in
             *worst[i] = now[i];
         }
     }
-    if (verdict->worst_frame < 0 || !(r->worst <= w->worst)) {
+    if (verification->worst_frame < 0 || !(r->worst <= w->worst)) {
         w->worst = r->worst;
         w->worst_constraint = r->worst_constraint;
-        verdict->worst_frame = frame;
+        verification->worst_frame = frame;
     }
 }
 
@@ -342,15 +343,15 @@ static perp_status check_laws(verifier* x)
             perp_contact_residual residual;
             status = verify_step(x, &frame, &residual);
             if (status == PERP_OK) {
-                take_worst(x->verdict, &residual, k);
-                x->verdict->laws_checked += 1;
+                take_worst(x->verification, &residual, k);
+                x->verification->laws_checked += 1;
             }
         }
         step = frame.step;
         x->time = frame.time;
         x->h_next = frame.rest->clock != NULL ? frame.rest->clock[0] : 0.0;
         first = k == 0 ? step : first;
-        x->verdict->steps = step - first;
+        x->verification->steps = step - first;
         memcpy(x->q, frame.q, q_size);
         memcpy(x->v, frame.v, v_size);
         if (joints > 0) {
@@ -367,13 +368,13 @@ static perp_status check_laws(verifier* x)
 
 static perp_status check_ledger(verifier* x)
 {
-    perp_verdict* verdict = x->verdict;
+    perp_verification* verification = x->verification;
     const perpi_stepper_ops* stepper =
         perpi_stepper_named(perp_sim_def_from_scene(x->scene).stepper);
     const bool quasistatic = stepper != NULL && stepper->settles;
     return perpi_ledger_check(x->recording, perp_scene_model(x->scene), quasistatic,
-                              &verdict->ledger_checked, &verdict->ledger_frame,
-                              verdict->ledger_message);
+                              &verification->ledger_checked, &verification->ledger_frame,
+                              verification->ledger_message);
 }
 
 /* ---- 4. the second run ------------------------------------------------------------------------*/
@@ -396,7 +397,7 @@ static perp_status run_to(verifier* x, int64_t step)
 static void name_difference(const verifier* x, const perpi_block* block, int64_t k)
 {
     const perp_recording* r = x->recording;
-    perp_verdict* verdict = x->verdict;
+    perp_verification* verification = x->verification;
     const size_t f = (size_t)(k - r->first);
     const size_t contacts = block->rows[PERPI_AXIS_CONTACT];
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
@@ -418,7 +419,7 @@ static void name_difference(const verifier* x, const perpi_block* block, int64_t
                memcmp(recorded + 8 * entry, again + 8 * entry, 8) == 0) {
             entry += 1;
         }
-        (void)snprintf(verdict->difference, sizeof verdict->difference, "%s%s%s%s",
+        (void)snprintf(verification->difference, sizeof verification->difference, "%s%s%s%s",
                        perpi_columns[c].path, c == PERPI_COLUMN_LEDGER ? " '" : "",
                        c == PERPI_COLUMN_LEDGER ? perp_ledger_name(entry) : "",
                        c == PERPI_COLUMN_LEDGER ? "'" : "");
@@ -453,12 +454,12 @@ static perp_status same_frame(verifier* x, perpi_block* block, int64_t k, int64_
 
 static perp_status run_again(verifier* x)
 {
-    perp_verdict* verdict = x->verdict;
+    perp_verification* verification = x->verification;
     perpi_block block;
     int64_t contact_total = 0;
     bool same = true;
     perp_status status = PERP_OK;
-    verdict->rerun = true;
+    verification->rerun = true;
     const perpi_state_shape shape = perpi_recording_shape(x->recording);
     perpi_block_init(&block, x->context, &shape);
     if (x->recording->header.resumed_from_step >= 0) {
@@ -475,7 +476,7 @@ static perp_status run_again(verifier* x)
         }
         if (frame.edited != 0) { /* the second run goes on from there */
             contact_total += frame.contact_count;
-            verdict->edited += 1;
+            verification->edited += 1;
             status = perpi_recording_restore(x->recording, k, x->sim);
             continue;
         }
@@ -483,18 +484,18 @@ static perp_status run_again(verifier* x)
         if (run == PERP_ERROR_MEMORY) {
             status = run;
         } else if (run != PERP_OK) {
-            say(verdict, "the second run stopped before frame %lld: %.380s", (long long)k,
+            say(verification, "the second run stopped before frame %lld: %.380s", (long long)k,
                 perp_context_error(x->context));
             same = false;
         } else {
             status = same_frame(x, &block, k, &contact_total, &same);
         }
         if (!same) {
-            verdict->first_difference = k;
+            verification->first_difference = k;
         }
     }
     perpi_block_free(&block);
-    verdict->same_bits = status == PERP_OK && same;
+    verification->same_bits = status == PERP_OK && same;
     return status;
 }
 
@@ -535,7 +536,8 @@ static perp_status prepare_sim(verifier* x)
     if (status == PERP_OK || status == PERP_ERROR_MEMORY) {
         return status;
     }
-    say(x->verdict, "intact, but it cannot be run again: %.400s", perp_context_error(x->context));
+    say(x->verification, "intact, but it cannot be run again: %.400s",
+        perp_context_error(x->context));
     perp_sim_destroy(x->sim);
     x->sim = NULL;
     return PERP_OK;
@@ -543,7 +545,7 @@ static perp_status prepare_sim(verifier* x)
 
 static void conclude(verifier* x)
 {
-    perp_verdict* d = x->verdict;
+    perp_verification* d = x->verification;
     const char* version = x->recording->version;
     const char* end = d->finished   ? ""
                       : d->complete ? ", of a run that ended early"
@@ -611,18 +613,19 @@ static void clean_up(verifier* x)
     perp_recording_close(x->recording);
 }
 
-perp_status perp_recording_verify(perp_context* context, const char* path, perp_verdict* verdict)
+perp_status perp_recording_verify(perp_context* context, const char* path,
+                                  perp_verification* verification)
 {
-    return perp_recording_verify_with(context, path, NULL, NULL, verdict);
+    return perp_recording_verify_with(context, path, NULL, NULL, verification);
 }
 
 perp_status perp_recording_verify_with(perp_context* context, const char* path,
                                        perp_status (*prepare)(void* user, perp_sim* sim),
-                                       void* user, perp_verdict* verdict)
+                                       void* user, perp_verification* verification)
 {
-    perp_verdict result = {.worst_frame = -1, .first_difference = -1, .ledger_frame = -1};
+    perp_verification result = {.worst_frame = -1, .first_difference = -1, .ledger_frame = -1};
     result.worst.worst_constraint = -1;
-    verifier x = {.context = context, .verdict = &result, .prepare = prepare, .user = user};
+    verifier x = {.context = context, .verification = &result, .prepare = prepare, .user = user};
     const perpi_quiet quiet = perpi_quiet_begin();
     perp_status status = perpi_recording_load(context, path, true, &x.recording);
     if (status == PERP_OK) {
@@ -650,7 +653,7 @@ perp_status perp_recording_verify_with(perp_context* context, const char* path,
     clean_up(&x);
     perpi_quiet_end(quiet);
     if (status == PERP_OK) {
-        *verdict = result;
+        *verification = result;
     }
     return status;
 }

@@ -124,16 +124,17 @@ perp_status perp_recording_restore(perp_recording* recording, int64_t index, per
     return PERP_ERROR_UNSUPPORTED;
 }
 
-perp_status perp_recording_verify(perp_context* context, const char* path, perp_verdict* verdict)
+perp_status perp_recording_verify(perp_context* context, const char* path,
+                                  perp_verification* verification)
 {
-    (void)verdict;
+    (void)verification;
     return refuse(context, path);
 }
 
 perp_status perp_recording_verify_with(perp_context* context, const char* path,
                                        perp_status (*prepare)(void* user, perp_sim* sim),
-                                       void* user, perp_verdict* verdict)
+                                       void* user, perp_verification* verification)
 {
-    (void)prepare, (void)user, (void)verdict;
+    (void)prepare, (void)user, (void)verification;
     return refuse(context, path);
 }

@@ -71,13 +71,13 @@ static perp_status whole_run(perp_context* context, const char* solver)
         status = perp_recording_restore(recording, 1, sim);
     }
     perp_recording_close(recording);
-    perp_verdict verdict = {.frames = -1};
+    perp_verification verification = {.frames = -1};
     if (status == PERP_OK) {
-        status = perp_recording_verify(context, "fault.h5", &verdict);
+        status = perp_recording_verify(context, "fault.h5", &verification);
         if (status == PERP_OK) {
-            CHECK(verdict.intact && verdict.same_bits && verdict.laws_checked == 3);
+            CHECK(verification.intact && verification.same_bits && verification.laws_checked == 3);
         } else {
-            CHECK_EQ_INT(verdict.frames, -1); /* a failing call leaves its output alone */
+            CHECK_EQ_INT(verification.frames, -1); /* a failing call leaves its output alone */
         }
     }
     perp_sim_destroy(sim);

@@ -181,12 +181,12 @@ TEST(a_recording_with_springs_and_controllers_is_verified_and_resumed)
     }
     REQUIRE_OK(perp_recorder_finish(recorder, s.sim));
     perp_recorder_destroy(recorder);
-    perp_verdict verdict;
-    REQUIRE_OK(perp_recording_verify(s.context, "controller.h5", &verdict));
-    CHECK(verdict.intact && verdict.same_bits);
-    CHECK_EQ_INT(verdict.laws_checked, 400);
-    CHECK_AT_MOST(verdict.worst.worst, 1e-8);
-    TEST_PRINT("%s", verdict.message);
+    perp_verification verification;
+    REQUIRE_OK(perp_recording_verify(s.context, "controller.h5", &verification));
+    CHECK(verification.intact && verification.same_bits);
+    CHECK_EQ_INT(verification.laws_checked, 400);
+    CHECK_AT_MOST(verification.worst.worst, 1e-8);
+    TEST_PRINT("%s", verification.message);
 
     scene_sim again = scene_sim_open("%s", saturated);
     perp_recording* recording = NULL;

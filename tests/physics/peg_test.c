@@ -414,12 +414,12 @@ TEST(a_recording_with_groups_verifies)
     }
     REQUIRE_OK(perp_recorder_finish(recorder, s.sim));
     perp_recorder_destroy(recorder);
-    perp_verdict verdict;
-    REQUIRE_OK(perp_recording_verify(s.context, "peg.h5", &verdict));
-    TEST_PRINT("%s", verdict.message);
-    CHECK(verdict.intact && verdict.same_bits);
-    CHECK_EQ_INT(verdict.laws_checked, 150);
-    CHECK_AT_MOST(verdict.worst.worst, 1e-8);
+    perp_verification verification;
+    REQUIRE_OK(perp_recording_verify(s.context, "peg.h5", &verification));
+    TEST_PRINT("%s", verification.message);
+    CHECK(verification.intact && verification.same_bits);
+    CHECK_EQ_INT(verification.laws_checked, 150);
+    CHECK_AT_MOST(verification.worst.worst, 1e-8);
     scene_sim_close(&s);
 }
 

@@ -654,12 +654,12 @@ TEST(a_recording_of_a_quasistatic_scene_with_supports_and_groups_verifies)
     }
     REQUIRE_OK(perp_recorder_finish(recorder, s.sim));
     perp_recorder_destroy(recorder);
-    perp_verdict verdict;
-    REQUIRE_OK(perp_recording_verify(s.context, "push.h5", &verdict));
-    TEST_PRINT("%s", verdict.message);
-    CHECK(verdict.intact && verdict.same_bits);
-    CHECK_EQ_INT(verdict.laws_checked, 200);
-    CHECK_AT_MOST(verdict.worst.worst, 1e-9);
+    perp_verification verification;
+    REQUIRE_OK(perp_recording_verify(s.context, "push.h5", &verification));
+    TEST_PRINT("%s", verification.message);
+    CHECK(verification.intact && verification.same_bits);
+    CHECK_EQ_INT(verification.laws_checked, 200);
+    CHECK_AT_MOST(verification.worst.worst, 1e-9);
     scene_sim_close(&s);
 }
 

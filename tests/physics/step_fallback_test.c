@@ -33,11 +33,11 @@ static void run_and_verify(const char* text, const char* path, outcome* o)
     REQUIRE_OK(perp_recorder_finish(recorder, s.sim));
     perp_recorder_destroy(recorder);
 
-    perp_verdict verdict;
-    REQUIRE_OK(perp_recording_verify(s.context, path, &verdict));
-    CHECK(verdict.same_bits);
-    CHECK_AT_MOST(verdict.worst.worst, 1e-8);
-    CHECK(verdict.ledger_frame < 0);
+    perp_verification verification;
+    REQUIRE_OK(perp_recording_verify(s.context, path, &verification));
+    CHECK(verification.same_bits);
+    CHECK_AT_MOST(verification.worst.worst, 1e-8);
+    CHECK(verification.ledger_frame < 0);
 
     perp_recording* recording = NULL;
     scene_sim again = scene_sim_open("%s", text);

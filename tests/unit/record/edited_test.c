@@ -47,7 +47,7 @@ static void apply(edit how, perp_sim* sim, perp_recorder* recorder, int step)
     }
 }
 
-static perp_verdict record(const char* scene, edit how, int32_t every)
+static perp_verification record(const char* scene, edit how, int32_t every)
 {
     scene_sim s = scene_sim_load(scene);
     perp_recorder* recorder = NULL;
@@ -62,16 +62,17 @@ static perp_verdict record(const char* scene, edit how, int32_t every)
     CHECK_OK(perp_recorder_finish(recorder, s.sim));
     perp_recorder_destroy(recorder);
     perp_scene_destroy(kept);
-    perp_verdict verdict = {0};
-    CHECK_OK(perp_recording_verify(s.context, "edited.h5", &verdict));
-    if (!verdict.same_bits || verdict.ledger_frame >= 0 || !(verdict.worst.worst <= 1e-7)) {
-        TEST_PRINT("%s, edit %d: %s", scene, (int)how, verdict.message);
+    perp_verification verification = {0};
+    CHECK_OK(perp_recording_verify(s.context, "edited.h5", &verification));
+    if (!verification.same_bits || verification.ledger_frame >= 0 ||
+        !(verification.worst.worst <= 1e-7)) {
+        TEST_PRINT("%s, edit %d: %s", scene, (int)how, verification.message);
     }
-    CHECK(verdict.intact && verdict.rerun && verdict.same_bits);
-    CHECK_AT_MOST(verdict.worst.worst, 1e-7);
-    CHECK_EQ_INT(verdict.ledger_frame, -1);
+    CHECK(verification.intact && verification.rerun && verification.same_bits);
+    CHECK_AT_MOST(verification.worst.worst, 1e-7);
+    CHECK_EQ_INT(verification.ledger_frame, -1);
     scene_sim_close(&s);
-    return verdict;
+    return verification;
 }
 
 static const char* const SCENES[] = {"scenes/stack.json", "scenes/bouncing-balls.json",
@@ -81,12 +82,12 @@ static const char* const SCENES[] = {"scenes/stack.json", "scenes/bouncing-balls
 TEST(a_frame_after_a_state_was_set_is_marked_and_all_others_verify)
 {
     for (int i = 0; i < 5; ++i) {
-        const perp_verdict plain = record(SCENES[i], EDIT_NONE, 1);
+        const perp_verification plain = record(SCENES[i], EDIT_NONE, 1);
         CHECK_EQ_INT(plain.edited, 0);
-        const perp_verdict verdict = record(SCENES[i], EDIT_SILENT, 1);
-        CHECK_EQ_INT(verdict.edited, 1);
-        CHECK_EQ_INT(verdict.laws_checked, plain.laws_checked > 0 ? STEPS - 1 : 0);
-        CHECK_CONTAINS(verdict.message, "but for 1 frame after");
+        const perp_verification verification = record(SCENES[i], EDIT_SILENT, 1);
+        CHECK_EQ_INT(verification.edited, 1);
+        CHECK_EQ_INT(verification.laws_checked, plain.laws_checked > 0 ? STEPS - 1 : 0);
+        CHECK_CONTAINS(verification.message, "but for 1 frame after");
     }
     (void)remove("edited.h5");
 }
@@ -94,28 +95,28 @@ TEST(a_frame_after_a_state_was_set_is_marked_and_all_others_verify)
 TEST(a_set_state_that_is_recorded_leaves_no_step_unverified)
 {
     for (int i = 0; i < 5; ++i) {
-        const perp_verdict verdict = record(SCENES[i], EDIT_FRAME, 1);
-        CHECK_EQ_INT(verdict.edited, 1);
-        CHECK_EQ_INT(verdict.frames, STEPS + 2);
-        CHECK_EQ_INT(verdict.laws_checked, STEPS);
+        const perp_verification verification = record(SCENES[i], EDIT_FRAME, 1);
+        CHECK_EQ_INT(verification.edited, 1);
+        CHECK_EQ_INT(verification.frames, STEPS + 2);
+        CHECK_EQ_INT(verification.laws_checked, STEPS);
     }
     (void)remove("edited.h5");
 }
 
 TEST(with_frames_that_are_left_out_the_mark_is_on_the_next_one)
 {
-    const perp_verdict silent = record("scenes/stack.json", EDIT_SILENT, 5);
+    const perp_verification silent = record("scenes/stack.json", EDIT_SILENT, 5);
     CHECK_EQ_INT(silent.edited, 1);
-    const perp_verdict frame = record("scenes/stack.json", EDIT_FRAME, 5);
+    const perp_verification frame = record("scenes/stack.json", EDIT_FRAME, 5);
     CHECK_EQ_INT(frame.edited, 1);
     (void)remove("edited.h5");
 }
 
 TEST(frames_with_other_parameters_are_marked_until_these_are_the_scenes_again)
 {
-    const perp_verdict all = record("scenes/stack.json", EDIT_PARAMETER, 1);
+    const perp_verification all = record("scenes/stack.json", EDIT_PARAMETER, 1);
     CHECK_EQ_INT(all.edited, STEPS - EDIT);
-    const perp_verdict brief = record("scenes/stack.json", EDIT_BRIEFLY, 1);
+    const perp_verification brief = record("scenes/stack.json", EDIT_BRIEFLY, 1);
     CHECK_EQ_INT(brief.edited, 4); /* three steps, and the one after the change back */
     (void)remove("edited.h5");
 }
@@ -132,9 +133,9 @@ TEST(a_recording_that_begins_with_a_set_state_verifies)
     }
     CHECK_OK(perp_recorder_finish(recorder, s.sim));
     perp_recorder_destroy(recorder);
-    perp_verdict verdict;
-    CHECK_OK(perp_recording_verify(s.context, "edited.h5", &verdict));
-    CHECK(verdict.same_bits && verdict.edited == 0 && verdict.laws_checked == STEPS);
+    perp_verification verification;
+    CHECK_OK(perp_recording_verify(s.context, "edited.h5", &verification));
+    CHECK(verification.same_bits && verification.edited == 0 && verification.laws_checked == STEPS);
     scene_sim_close(&s);
     (void)remove("edited.h5");
 }
@@ -208,11 +209,11 @@ TEST(an_adaptive_run_with_a_set_state_verifies)
         }
         CHECK_OK(perp_recorder_finish(recorder, s.sim));
         perp_recorder_destroy(recorder);
-        perp_verdict verdict;
-        CHECK_OK(perp_recording_verify(s.context, "edited.h5", &verdict));
-        TEST_PRINT("%s", verdict.message);
-        CHECK(verdict.same_bits && verdict.edited == 1 && verdict.ledger_frame < 0);
-        CHECK_EQ_INT(verdict.laws_checked, STEPS - 1 + k);
+        perp_verification verification;
+        CHECK_OK(perp_recording_verify(s.context, "edited.h5", &verification));
+        TEST_PRINT("%s", verification.message);
+        CHECK(verification.same_bits && verification.edited == 1 && verification.ledger_frame < 0);
+        CHECK_EQ_INT(verification.laws_checked, STEPS - 1 + k);
     }
     scene_sim_close(&s);
     (void)remove("edited.h5");

@@ -179,11 +179,12 @@ TEST(every_nth_frame_and_always_the_last)
         CHECK_NEAR(frame.info.report.seconds, k == 0 ? 0 : k == 8 ? 0.001 : 0.007, 1e-15);
     }
     perp_recording_close(r);
-    perp_verdict verdict;
-    REQUIRE_OK(perp_recording_verify(w.context, "every.h5", &verdict));
-    CHECK(verdict.intact && verdict.complete && verdict.rerun && verdict.same_bits);
-    CHECK_EQ_INT(verdict.laws_checked, 1); /* 49 -> 50 */
-    CHECK_EQ_INT(verdict.first_difference, -1);
+    perp_verification verification;
+    REQUIRE_OK(perp_recording_verify(w.context, "every.h5", &verification));
+    CHECK(verification.intact && verification.complete && verification.rerun &&
+          verification.same_bits);
+    CHECK_EQ_INT(verification.laws_checked, 1); /* 49 -> 50 */
+    CHECK_EQ_INT(verification.first_difference, -1);
     close_world(&w);
 }
 
@@ -230,11 +231,11 @@ TEST(a_recording_that_was_not_finished_is_still_read)
     CHECK(!perp_recording_complete(r));
     CHECK_EQ_INT(perp_recording_frame_count(r), 11);
     perp_recording_close(r);
-    perp_verdict verdict;
-    REQUIRE_OK(perp_recording_verify(w.context, "open.h5", &verdict));
-    CHECK(verdict.intact && !verdict.complete && verdict.same_bits);
-    CHECK_EQ_INT(verdict.laws_checked, 10);
-    CHECK_AT_MOST(verdict.worst.worst, 1e-8);
+    perp_verification verification;
+    REQUIRE_OK(perp_recording_verify(w.context, "open.h5", &verification));
+    CHECK(verification.intact && !verification.complete && verification.same_bits);
+    CHECK_EQ_INT(verification.laws_checked, 10);
+    CHECK_AT_MOST(verification.worst.worst, 1e-8);
     close_world(&w);
 }
 
@@ -253,12 +254,12 @@ TEST(what_user_code_did_shows_in_the_verdict)
     }
     REQUIRE_OK(perp_recorder_finish(recorder, w.sim));
     perp_recorder_destroy(recorder);
-    perp_verdict verdict;
-    REQUIRE_OK(perp_recording_verify(w.context, "pushed.h5", &verdict));
-    CHECK(verdict.intact && verdict.rerun && !verdict.same_bits);
-    CHECK_EQ_INT(verdict.first_difference, 4);
-    CHECK_EQ_INT(verdict.worst_frame, 4);
-    CHECK_AT_LEAST(verdict.worst.dynamics, 1e-3);
+    perp_verification verification;
+    REQUIRE_OK(perp_recording_verify(w.context, "pushed.h5", &verification));
+    CHECK(verification.intact && verification.rerun && !verification.same_bits);
+    CHECK_EQ_INT(verification.first_difference, 4);
+    CHECK_EQ_INT(verification.worst_frame, 4);
+    CHECK_AT_LEAST(verification.worst.dynamics, 1e-3);
     close_world(&w);
 }
 
@@ -327,9 +328,9 @@ TEST(a_recording_replaced_by_another_program_is_said)
     CHECK_CONTAINS(perp_context_error(w.context),
                    "was replaced by another program while this run was writing");
     perp_recorder_destroy(recorder);
-    perp_verdict verdict; /* the other's is whole */
-    REQUIRE_OK(perp_recording_verify(w.context, "both.h5", &verdict));
-    CHECK(verdict.intact && verdict.finished && verdict.same_bits);
+    perp_verification verification; /* the other's is whole */
+    REQUIRE_OK(perp_recording_verify(w.context, "both.h5", &verification));
+    CHECK(verification.intact && verification.finished && verification.same_bits);
     close_world(&other);
     close_world(&w);
 }
@@ -345,11 +346,12 @@ TEST(how_a_run_ended_is_kept)
     perp_recorder_note(recorder, "stopped, \"hash\": \"by\" \\ \x1b\n\xc3\xa9\xff");
     REQUIRE_OK(perp_recorder_finish(recorder, w.sim));
     perp_recorder_destroy(recorder);
-    perp_verdict verdict;
-    REQUIRE_OK(perp_recording_verify(w.context, "noted.h5", &verdict));
-    CHECK(verdict.intact && verdict.complete && !verdict.finished && verdict.same_bits);
-    CHECK_EQ_STR(verdict.note, "stopped, \"hash\": \"by\" \\ \x1b\n\xc3\xa9?");
-    CHECK_CONTAINS(verdict.message, "ended early");
+    perp_verification verification;
+    REQUIRE_OK(perp_recording_verify(w.context, "noted.h5", &verification));
+    CHECK(verification.intact && verification.complete && !verification.finished &&
+          verification.same_bits);
+    CHECK_EQ_STR(verification.note, "stopped, \"hash\": \"by\" \\ \x1b\n\xc3\xa9?");
+    CHECK_CONTAINS(verification.message, "ended early");
     close_world(&w);
 }
 

@@ -63,14 +63,15 @@ static bool same_again(perp_context* context, const perp_scene* scene, const per
 static bool verify_run(perp_context* context, const char* path, double tolerance, bool solved,
                        uint64_t seed)
 {
-    perp_verdict verdict;
-    const perp_status status = perp_recording_verify(context, path, &verdict);
-    const bool good = status == PERP_OK && verdict.intact && verdict.rerun && verdict.same_bits &&
-                      (!solved || verdict.laws_checked == 0 || verdict.worst.worst <= tolerance);
+    perp_verification verification;
+    const perp_status status = perp_recording_verify(context, path, &verification);
+    const bool good =
+        status == PERP_OK && verification.intact && verification.rerun && verification.same_bits &&
+        (!solved || verification.laws_checked == 0 || verification.worst.worst <= tolerance);
     if (!good) {
         TEST_PRINT("seed %d: %s; worst %.3g of %.3g allowed", (int)seed,
-                   status == PERP_OK ? verdict.message : perp_context_error(context),
-                   status == PERP_OK ? verdict.worst.worst : NAN, tolerance);
+                   status == PERP_OK ? verification.message : perp_context_error(context),
+                   status == PERP_OK ? verification.worst.worst : NAN, tolerance);
     }
     return good;
 }
@@ -176,12 +177,12 @@ static bool verifies(const char* text)
     good = good && scene_parse(context, text, "test", &scene) == PERP_OK &&
            perp_sim_create_from_scene(context, scene, &sim) == PERP_OK &&
            record_run(context, scene, sim, "rest.h5", &failed);
-    perp_verdict verdict = {.ledger_frame = -2};
-    good = good && !failed && perp_recording_verify(context, "rest.h5", &verdict) == PERP_OK &&
-           verdict.rerun && verdict.same_bits && verdict.ledger_frame == -1;
+    perp_verification verification = {.ledger_frame = -2};
+    good = good && !failed && perp_recording_verify(context, "rest.h5", &verification) == PERP_OK &&
+           verification.rerun && verification.same_bits && verification.ledger_frame == -1;
     if (!good) {
         TEST_PRINT("%s: %s %s", text, context != NULL ? perp_context_error(context) : "",
-                   verdict.ledger_message);
+                   verification.ledger_message);
     }
     perp_sim_destroy(sim);
     perp_scene_destroy(scene);

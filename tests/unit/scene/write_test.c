@@ -412,11 +412,12 @@ TEST(a_model_built_in_C_is_recorded_and_verified)
     }
     CHECK_OK(perp_recorder_finish(recorder, sim));
     perp_recorder_destroy(recorder);
-    perp_verdict verdict;
-    CHECK_OK(perp_recording_verify(context, "built.h5", &verdict));
-    CHECK(verdict.intact && verdict.complete && verdict.rerun && verdict.same_bits);
-    CHECK_EQ_INT(verdict.laws_checked, 20);
-    CHECK_EQ_INT(verdict.ledger_frame, -1);
+    perp_verification verification;
+    CHECK_OK(perp_recording_verify(context, "built.h5", &verification));
+    CHECK(verification.intact && verification.complete && verification.rerun &&
+          verification.same_bits);
+    CHECK_EQ_INT(verification.laws_checked, 20);
+    CHECK_EQ_INT(verification.ledger_frame, -1);
     perp_sim_destroy(sim);
     perp_model_destroy(model);
     perp_context_destroy(context);
