@@ -122,6 +122,8 @@ typedef struct perp_verification {
     int64_t edited;      /* frames with a mark (perp_frame.edited): their steps were not checked */
     char user_code[512]; /* that the run had and this check did not; "" if none */
 } perp_verification;
+/* Deprecated: the name of 0.1. */
+typedef perp_verification perp_verdict;
 /* Hashes first, then the laws and the energy ledger from the recorded numbers alone, then a second
  * run. */
 PERP_API PERP_NODISCARD perp_status perp_recording_verify(perp_context* context, const char* path,

@@ -29,7 +29,7 @@ perp_status perpi_account(perpi_step* step, const perpi_formulation* f, double h
     perpi_ledger_input in = {
         .f = f,
         .model = step->model,
-        .look = step->stepper->settles ? PERPI_LOOK_REST : step->stepper->look,
+        .evaluation = step->stepper->settles ? PERPI_EVALUATE_REST : step->stepper->evaluation,
         .impact = impact,
         .t = step->from->time,
         .h = impact ? 0.0 : h,

@@ -527,8 +527,8 @@ static perp_status look_at(perp_sim* sim, const perp_contact* c, const perpi_sta
     return PERP_OK;
 }
 
-static perp_status look_around(perp_sim* sim, double h, const perpi_filter* filter, bool ask,
-                               surroundings* out)
+static perp_status search_around(perp_sim* sim, double h, const perpi_filter* filter, bool ask,
+                                 surroundings* out)
 {
     perpi_step* step = &sim->work;
     perpi_adaptive* a = &sim->halves;
@@ -648,11 +648,11 @@ perp_status perpi_drive_adaptive(perp_sim* sim, bool accept_unsolved)
         perpi_step_bind(step, &sim->state, h, &filter, &sim->trial);
         return perpi_decompression_step(step);
     }
-    perp_status status = look_around(sim, h, &filter, true, &around);
+    perp_status status = search_around(sim, h, &filter, true, &around);
     if (status == PERP_OK && sim->closing.count > 0) {
         status = find_closing(sim, h, accept_unsolved);
         if (status == PERP_OK) {
-            status = look_around(sim, h, &filter, false, &around);
+            status = search_around(sim, h, &filter, false, &around);
         }
     }
     if (status == PERP_OK && around.impacting &&

@@ -163,7 +163,7 @@ static perp_status complete_state(perpi_step* step)
     if (step->trial->v_solved != NULL) {
         memcpy(step->trial->v_solved, step->to->v,
                (size_t)step->v_size * sizeof *step->trial->v_solved);
-        if (step->stepper->look == PERPI_LOOK_START && !step->stepper->settles) {
+        if (step->stepper->evaluation == PERPI_EVALUATE_START && !step->stepper->settles) {
             perpi_momentum_carry(step->formulation, step->model, step->v_from, step->to->q,
                                  step->to->v);
         }

@@ -145,7 +145,7 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
  * in their problem already. */
 static bool carries_momentum(const perp_sim* sim)
 {
-    return (sim->stepper->look == PERPI_LOOK_START || sim->work.second != NULL) &&
+    return (sim->stepper->evaluation == PERPI_EVALUATE_START || sim->work.second != NULL) &&
            !sim->stepper->settles && perpi_momentum_differs(sim->model);
 }
 
@@ -400,7 +400,7 @@ static perp_status prepare(perp_sim* sim, const perp_sim_def* def)
         measure(sim, def);
         status = allocate(sim);
     }
-    if (status == PERP_OK && sim->stepper->look != PERPI_LOOK_START) {
+    if (status == PERP_OK && sim->stepper->evaluation != PERPI_EVALUATE_START) {
         status = prepare_outer(sim);
         if (status == PERP_OK) {
             status = perpi_stepper_find(context, "stewart-trinkle", &work->second);

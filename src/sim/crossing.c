@@ -26,8 +26,8 @@
 enum { MAX_CANDIDATES = 4 };
 /* Of the smaller thickness: pairs that move further, or are deeper in each other, are looked at. Half the sum
  * of both would do (collide/crossing.c); this leaves a reserve for bodies that lie askew. */
-static const double LOOK_AT = 0.5;
-/* Steppers without a gap term: of the depth beyond LOOK_AT, the part that a step takes back. A step at speed u
+static const double CHECK_AT = 0.5;
+/* Steppers without a gap term: of the depth beyond CHECK_AT, the part that a step takes back. A step at speed u
  * sinks in by h u at most, so it is pushed out at u / 4 or less: a sixteenth of the energy that it had. */
 static const double PART_RATE = 0.25;
 /* Reserve over the motion found, as in margin.c. */
@@ -223,7 +223,7 @@ static perp_status place_moving(perpi_step* step, double farthest, double deepes
             const int32_t i = body->shape + k;
             const perpi_shape* shape = &model->shape[i];
             if (shape->intangible || !perpi_shape_ops_of(shape->type)->bounded ||
-                x->travel[b] + farthest + deepest < LOOK_AT * x->least) {
+                x->travel[b] + farthest + deepest < CHECK_AT * x->least) {
                 continue;
             }
             const perpi_bounds box = swept_bounds(shape, &x->path[b]);
@@ -295,7 +295,7 @@ static perp_status find_passages(perpi_step* step, double h, const double* q, co
         }
     }
     x->farthest = most[0] + most[1];
-    x->looked = !(x->farthest + deepest < LOOK_AT * x->least);
+    x->looked = !(x->farthest + deepest < CHECK_AT * x->least);
     if (!x->looked) {
         return PERP_OK;
     }
@@ -315,7 +315,7 @@ static perp_status find_passages(perpi_step* step, double h, const double* q, co
                             v3_norm(v3_sub(path_b->bend, path_a->bend)) +
                             v3_norm(path_a->turn) * perpi_shape_radius(&model->shape[a]) +
                             v3_norm(path_b->turn) * perpi_shape_radius(&model->shape[b]);
-        if (move + deepest < LOOK_AT * thin || !(thin > 0.0) ||
+        if (move + deepest < CHECK_AT * thin || !(thin > 0.0) ||
             !perpi_collider_allows(step->collider, pair->body_a, pair->body_b) ||
             held_by_contact(step, pair)) {
             continue;
@@ -691,7 +691,7 @@ void perpi_part_deep(perpi_step* step, double h)
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
         perp_contact* c = &step->to->contacts.item[i];
         const int32_t a = perpi_key_shape_a(c->key), b = perpi_key_shape_b(c->key);
-        const double beyond = -c->gap - LOOK_AT * thinner(thickness[a], thickness[b]);
+        const double beyond = -c->gap - CHECK_AT * thinner(thickness[a], thickness[b]);
         if (beyond > 0.0 && isfinite(beyond) && c->group == 0 && !(c->layer.theta > 0.0)) {
             c->drift[0] -= PART_RATE * beyond / h;
         }

@@ -91,8 +91,8 @@ static perp_status fall_back_pair(perpi_step* step, bool* done)
     *done = false;
     const int32_t i = blame(step);
     if (i < 0) {
-        return step->stepper->look == PERPI_LOOK_GEOMETRY ? fall_back_to_plain(step, done)
-                                                          : PERP_OK;
+        return step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY ? fall_back_to_plain(step, done)
+                                                                    : PERP_OK;
     }
     const perp_contact* contact = &step->to->contacts.item[i];
     const perpi_contact_model_ops* simpler = model_of(step, contact->key)->simpler;
@@ -127,7 +127,8 @@ static bool keep_overlap(perpi_step* step)
 {
     const int32_t worst = step->residual.worst_constraint;
     bool any = false, here = false;
-    if (step->kept.all || step->stepper->look == PERPI_LOOK_GEOMETRY || step->error > 0.0) {
+    if (step->kept.all || step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY ||
+        step->error > 0.0) {
         return false;
     }
     const bool known = !step->kept.any && worst >= 0 && (size_t)worst < step->to->contacts.count;
@@ -156,7 +157,7 @@ static bool keep_overlap(perpi_step* step)
 static bool keep_joint_errors(perpi_step* step)
 {
     if (step->kept.joints || step->model->joint_count == 0 || step->error > 0.0 ||
-        step->stepper->look == PERPI_LOOK_GEOMETRY) {
+        step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY) {
         return false;
     }
     step->kept.joints = true;
@@ -170,7 +171,7 @@ perp_status perpi_fall_back(perpi_step* step, bool* again)
 {
     *again = false;
     if (step->formulation->problem.group_count > 0 ||
-        (step->stepper->look == PERPI_LOOK_GEOMETRY && step->contact_model->groups)) {
+        (step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY && step->contact_model->groups)) {
         /* pair after pair takes as many solves as there are pairs; then all at once */
         const bool many = step->attempts.fallbacks >= MANY_FALLBACKS;
         const perp_status status =

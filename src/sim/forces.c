@@ -244,7 +244,7 @@ static perp_status differentiate(finder* x)
         }
         double* rate = x->rate + 3 * contacts;
         for (int32_t i = 0; i < (int32_t)model->joint_count; ++i) {
-            const perpi_joint_view view = perpi_joint_look(model, i, x->q, NULL);
+            const perpi_joint_view view = perpi_joint_evaluate(model, i, x->q, NULL);
             for (int32_t r = 0; r < view.rows; ++r) {
                 rate[r] +=
                     weight[k] / (12.0 * dt) * perpi_joint_speed(model, i, &view.row[r], x->v);

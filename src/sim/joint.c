@@ -22,7 +22,7 @@ void perpi_joint_measure(const perp_model* model, const double* q, perp_joint_re
     error[0] = error[1] = 0.0;
     for (int32_t i = 0; i < (int32_t)model->joint_count; ++i) {
         perp_joint_record* r = &record[i];
-        const perpi_joint_view view = perpi_joint_look(model, i, q, r->turns);
+        const perpi_joint_view view = perpi_joint_evaluate(model, i, q, r->turns);
         for (int32_t k = 0; k < 3; ++k) {
             r->coordinate[k] = k < view.coordinates ? view.coordinate[k].b : 0.0;
         }
@@ -36,7 +36,7 @@ void perpi_joint_measure(const perp_model* model, const double* q, perp_joint_re
 perp_joint_state perp_sim_joint(const perp_sim* sim, int32_t joint)
 {
     const perp_joint_record* r = &sim->state.joint[joint];
-    const perpi_joint_view view = perpi_joint_look(sim->model, joint, sim->state.q, r->turns);
+    const perpi_joint_view view = perpi_joint_evaluate(sim->model, joint, sim->state.q, r->turns);
     perp_joint_state state = {.error = {view.error[0], view.error[1]}};
     for (int32_t k = 0; k < view.coordinates; ++k) {
         state.coordinate[k] = view.coordinate[k].b;

@@ -184,7 +184,7 @@ static void place_given(placing* x, int32_t index, int from)
     const frame a0 = frame_of(model, joint, 0, sim->state.q, sim->state.v);
     const frame b0 = frame_of(model, joint, 1, sim->state.q, sim->state.v);
     const perpi_joint_view view =
-        perpi_joint_look(model, index, sim->state.q, sim->state.joint[index].turns);
+        perpi_joint_evaluate(model, index, sim->state.q, sim->state.joint[index].turns);
     const double sign = from == 0 ? 1.0 : -1.0; /* planar: of the angle of the other body */
     quat rel = q4_mul(q4_conj(a0.Q), b0.Q);
     vec3 d = q4_rotate(q4_conj(a0.Q), v3_sub(b0.P, a0.P));
@@ -227,7 +227,7 @@ static void drive_given(placing* x, int32_t index, int from)
     const perpi_joint* joint = &model->joint[index];
     const perp_joint_setting* setting = x->given[index];
     const perpi_joint_view view =
-        perpi_joint_look(model, index, sim->state.q, sim->state.joint[index].turns);
+        perpi_joint_evaluate(model, index, sim->state.q, sim->state.joint[index].turns);
     const frame a = frame_of(model, joint, 0, x->q, x->v),
                 b = frame_of(model, joint, 1, x->q, x->v);
     const frame p = from == 0 ? a : b, c = from == 0 ? b : a;
@@ -314,7 +314,7 @@ static void count_turns(const placing* x, int32_t index, int32_t turns[2])
 {
     const perp_model* model = x->model;
     const perpi_joint* joint = &model->joint[index];
-    const perpi_joint_view view = perpi_joint_look(model, index, x->q, NULL);
+    const perpi_joint_view view = perpi_joint_evaluate(model, index, x->q, NULL);
     int32_t slot = 0;
     for (int32_t k = 0; k < joint->coordinates; ++k) {
         if (!coordinate_turns(joint->type, k) || model->dimension == 2) {
@@ -345,7 +345,7 @@ static perp_status check_closed(const placing* x)
         if (x->given[i] != NULL) {
             count_turns(x, i, turns);
         }
-        const perpi_joint_view now = perpi_joint_look(model, i, x->q, turns);
+        const perpi_joint_view now = perpi_joint_evaluate(model, i, x->q, turns);
         const double* before = x->sim->state.joint[i].error;
         const double length = before[0] + TOLERANCE * joint->size, angle = before[1] + TOLERANCE;
         bool fits = now.error[0] <= length && now.error[1] <= angle;

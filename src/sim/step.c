@@ -97,7 +97,7 @@ static perp_status review_answer(perpi_step* step, perp_status solved, bool* aga
     a->rounds += 1;
     *again = status == PERP_OK && a->rounds < a->first_round + MAX_ROUNDS &&
              !step->stepper->touching && !(step->error > 0.0) &&
-             step->stepper->look != PERPI_LOOK_GEOMETRY && /* has looked where it came */
+             step->stepper->evaluation != PERPI_EVALUATE_GEOMETRY && /* has looked where it came */
              perpi_margins_exceeded(step, step->h, step->to->v);
     return status;
 }

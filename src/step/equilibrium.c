@@ -295,7 +295,7 @@ static perp_status try_near(search* x, double s, double* off)
 }
 
 /* Solves until it is good enough, or gets no better. */
-static perp_status look_for_balance(search* x)
+static perp_status search_equilibrium(search* x)
 {
     const double tolerance = x->step->tolerance;
     double s = FIRST;
@@ -401,7 +401,7 @@ perp_status perpi_search_equilibrium(perpi_step* step, const perpi_step_input* i
                    (size_t)(P->dof_count + P->row_count) + 1, sizeof(double));
     if (status == PERP_OK) {
         memset(step->equilibrium.v_end, 0, (size_t)step->v_size * sizeof *step->equilibrium.v_end);
-        status = look_for_balance(&x);
+        status = search_equilibrium(&x);
         if (status == PERP_OK && report->outcome != PERP_OUTCOME_CANCELLED && isfinite(x.best)) {
             status = polish(&x);
         }

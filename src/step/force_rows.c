@@ -26,7 +26,7 @@ typedef struct spring_view {
     vec3 n; /* unit, from a to b */
 } spring_view;
 
-static spring_view look_at_spring(const perpi_spring* s, const perpi_pose* a, const perpi_pose* b)
+static spring_view evaluate_spring(const perpi_spring* s, const perpi_pose* a, const perpi_pose* b)
 {
     const perpi_pose* const pose[2] = {a, b};
     spring_view view;
@@ -45,8 +45,8 @@ static spring_view look_at_spring(const perpi_spring* s, const perpi_pose* a, co
 
 static spring_view placed_spring(const perpi_pose* pose, const perpi_spring* s)
 {
-    return look_at_spring(s, s->body[0] >= 0 ? &pose[s->body[0]] : NULL,
-                          s->body[1] >= 0 ? &pose[s->body[1]] : NULL);
+    return evaluate_spring(s, s->body[0] >= 0 ? &pose[s->body[0]] : NULL,
+                           s->body[1] >= 0 ? &pose[s->body[1]] : NULL);
 }
 
 /* Two unit vectors across n; planar: one, in the plane. */
@@ -172,7 +172,7 @@ double perpi_spring_damping(const perpi_formulation* f, const perp_model* model,
 static double force_rounding(const perpi_spring* s, const perpi_pose* a, const perpi_pose* b)
 {
     const perpi_pose* const pose[2] = {a, b};
-    double size = s->rest + look_at_spring(s, a, b).length;
+    double size = s->rest + evaluate_spring(s, a, b).length;
     for (int side = 0; side < 2; ++side) {
         size += pose[side] == NULL ? v3_norm(s->at[side])
                                    : v3_norm(pose[side]->x) + v3_norm(s->at[side]);
@@ -234,8 +234,8 @@ double perpi_spring_energy(const perp_model* model, const double* q)
                 pose[side] = perpi_state_pose(model, q, s->body[side]);
             }
         }
-        const spring_view view =
-            look_at_spring(s, s->body[0] >= 0 ? &pose[0] : NULL, s->body[1] >= 0 ? &pose[1] : NULL);
+        const spring_view view = evaluate_spring(s, s->body[0] >= 0 ? &pose[0] : NULL,
+                                                 s->body[1] >= 0 ? &pose[1] : NULL);
         const double stretch = view.length - s->rest;
         energy += 0.5 * s->stiffness * stretch * stretch;
     }
@@ -278,7 +278,8 @@ static perp_status append_controller(perpi_formulation* f, const perp_model* mod
     perpi_row row = {.dir = c->axis};
     double x;
     if (c->joint >= 0) {
-        const perpi_joint_view view = perpi_joint_look(model, c->joint, q, joints[c->joint].turns);
+        const perpi_joint_view view =
+            perpi_joint_evaluate(model, c->joint, q, joints[c->joint].turns);
         row = view.coordinate[0];
         x = row.b;
         body[0] = model->joint[c->joint].body[0];

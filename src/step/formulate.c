@@ -183,7 +183,7 @@ static perp_status write_block_at_rest(perpi_formulation* f, const perpi_step_in
 
 /* What all blocks of a problem are written from. */
 typedef struct block_input {
-    perpi_look look;
+    perpi_evaluation evaluation;
     double t, h;
     const double *v, *extra;
 } block_input;
@@ -195,17 +195,17 @@ typedef struct block_input {
 static perp_status write_block(perpi_formulation* f, const perp_model* model, int32_t body,
                                const block_input* in, double* M, double* k)
 {
-    const perpi_look look = in->look;
+    const perpi_evaluation evaluation = in->evaluation;
     const double t = in->t, h = in->h;
     const double *v_flat = in->v, *extra = in->extra;
     /* also for other purposes, whose k is set afterwards: their forces are worth nothing (h = 0) */
     const perpi_body* b = &model->body[body];
-    const perpi_pose* pose = look == PERPI_LOOK_START ? &f->pose[body] : &f->end[body];
+    const perpi_pose* pose = evaluation == PERPI_EVALUATE_START ? &f->pose[body] : &f->end[body];
     const vec3 v = perpi_state_velocity(model, v_flat, body);
     const vec3 w = perpi_state_rate(model, v_flat, body);
     vec3 force, torque;
-    const perp_status status = perpi_external_wrench(model, look == PERPI_LOOK_START ? t : t + h,
-                                                     pose, extra, body, &force, &torque);
+    const perp_status status = perpi_external_wrench(
+        model, evaluation == PERPI_EVALUATE_START ? t : t + h, pose, extra, body, &force, &torque);
     if (status != PERP_OK) {
         return status;
     }
@@ -228,7 +228,7 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
     }
     const mat3 I = perpi_world_inertia(b, pose);
     vec3 spin; /* the angular part of k */
-    if (look == PERPI_LOOK_START) {
+    if (evaluation == PERPI_EVALUATE_START) {
         const double part = f->midway ? perpi_spin_part(b, f->touched[body], h, w) : 1.0;
         spin = m3_mul(I, perpi_free_rate(b, pose, w, part * h, v3_scale(1.0 / part, torque)));
         f->gyroscopic[body] = v3_sub(spin, v3_madd(m3_mul(I, w), h, torque));
@@ -502,8 +502,8 @@ static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model
 }
 
 /* in: of it, for other purposes than a step, model, h, q and v. */
-static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, perpi_look look,
-                                const perpi_step_input* in)
+static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
+                                perpi_evaluation evaluation, const perpi_step_input* in)
 {
     const perp_model* model = in->model;
     const double t = in->t, h = in->h;
@@ -516,18 +516,18 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, per
     }
     for (int32_t i = 0; i < bodies; ++i) {
         f->pose[i] = perpi_state_pose(model, q, i);
-        if (look != PERPI_LOOK_START) {
+        if (evaluation != PERPI_EVALUATE_START) {
             f->end[i] = perpi_state_pose(model, in->q_end, i);
         }
     }
     if (step) {
-        const bool end = look != PERPI_LOOK_START;
+        const bool end = evaluation != PERPI_EVALUATE_START;
         status = gather_wrenches(f, model, end ? f->end : f->pose, end ? in->v_end : v, &extra);
         if (status != PERP_OK) {
             return status;
         }
     }
-    f->midway = step && look == PERPI_LOOK_START && in->settings->midway;
+    f->midway = step && evaluation == PERPI_EVALUATE_START && in->settings->midway;
     memset(f->touched, 0, (size_t)bodies * sizeof *f->touched);
     for (int32_t i = 0; f->midway && i < in->contact_count; ++i) {
         f->touched[in->contact[i].body_a] = f->touched[in->contact[i].body_b] = true;
@@ -550,9 +550,10 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose, per
             double* M = f->M + f->M_used;
             double* k = f->k + f->dof[blocks];
             const double span = step ? f->theta * h : 0.0;
-            status = look == PERPI_LOOK_REST
-                         ? write_block_at_rest(f, in, i, extra, M, k)
-                         : write_block(f, model, i, &(block_input){look, t, span, v, extra}, M, k);
+            status =
+                evaluation == PERPI_EVALUATE_REST
+                    ? write_block_at_rest(f, in, i, extra, M, k)
+                    : write_block(f, model, i, &(block_input){evaluation, t, span, v, extra}, M, k);
             for (int32_t a = 0; a < n && !step; ++a) {
                 k[a] = 0.0;
                 for (int32_t c = 0; c < n && purpose != PERPI_PURPOSE_MOVE; ++c) {
@@ -743,13 +744,13 @@ static perp_status write_rounding(perpi_formulation* f, const perpi_step_input* 
 }
 
 perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input* in,
-                                   perpi_look look)
+                                   perpi_evaluation evaluation)
 {
     const perp_model* model = in->model;
-    const bool geometry = look == PERPI_LOOK_GEOMETRY;
+    const bool geometry = evaluation == PERPI_EVALUATE_GEOMETRY;
     f->h = in->h;
     f->theta = perpi_step_theta(in);
-    perp_status status = write_bodies(f, PERPI_PURPOSE_STEP, look, in);
+    perp_status status = write_bodies(f, PERPI_PURPOSE_STEP, evaluation, in);
     if (status == PERP_OK) {
         status = perpi_layers_place(f, in);
     }
@@ -777,7 +778,7 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     if (status == PERP_OK) {
         status = perpi_formulate_forces(f, model, in->t, in->h, in->q, in->joint, in->s);
     }
-    if (status == PERP_OK && look != PERPI_LOOK_START) {
+    if (status == PERP_OK && evaluation != PERPI_EVALUATE_START) {
         status = write_rounding(f, in, geometry);
     }
     if (status == PERP_OK) {
@@ -788,12 +789,12 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
 
 perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in)
 {
-    return perpi_formulate_at_end(f, in, PERPI_LOOK_START);
+    return perpi_formulate_at_end(f, in, PERPI_EVALUATE_START);
 }
 
 perp_status perpi_formulate_at_rest(perpi_formulation* f, const perpi_step_input* in)
 {
-    return perpi_formulate_at_end(f, in, PERPI_LOOK_REST);
+    return perpi_formulate_at_end(f, in, PERPI_EVALUATE_REST);
 }
 
 perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
@@ -805,7 +806,7 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
     const perpi_joint_input* joints = at->joint;
     PERP_ASSERT(purpose != PERPI_PURPOSE_STEP);
     const perpi_step_input in = {.model = model, .h = h, .q = q, .v = v};
-    perp_status status = write_bodies(f, purpose, PERPI_LOOK_START, &in);
+    perp_status status = write_bodies(f, purpose, PERPI_EVALUATE_START, &in);
     if (status == PERP_OK) {
         const double h_gap = purpose == PERPI_PURPOSE_IMPACT ? 0.0 : h;
         status = write_contacts(f, model, f->pose, h_gap, contacts, count);

@@ -244,17 +244,17 @@ typedef struct perpi_step_input {
 PERP_NODISCARD perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in);
 
 /* What a stepper takes from the end of the step instead of its start. */
-typedef enum perpi_look {
-    PERPI_LOOK_START = 0,    /* nothing: one problem a step */
-    PERPI_LOOK_FORCES = 1,   /* wrenches, springs that are not rows, inertia */
-    PERPI_LOOK_GEOMETRY = 2, /* and the contacts: in->contact are those at q_end, and their gaps
+typedef enum perpi_evaluation {
+    PERPI_EVALUATE_START = 0,    /* nothing: one problem a step */
+    PERPI_EVALUATE_FORCES = 1,   /* wrenches, springs that are not rows, inertia */
+    PERPI_EVALUATE_GEOMETRY = 2, /* and the contacts: in->contact are those at q_end, and their gaps
                                there are what the laws read */
-    PERPI_LOOK_REST = 3      /* v_end only, and no inertia: perpi_formulate_at_rest */
-} perpi_look;
+    PERPI_EVALUATE_REST = 3      /* v_end only, and no inertia: perpi_formulate_at_rest */
+} perpi_evaluation;
 /* The problem with forces (and contacts) at in->q_end, in->v_end, t + h. At a fixed point, where
  * its answer leads to (q_end, v_end) again, the laws hold at the end of the step. */
 PERP_NODISCARD perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input* in,
-                                                  perpi_look look);
+                                                  perpi_evaluation evaluation);
 /* The same without inertia: forces alone must balance, [B09 (3.29)]. The problem has
  * M = s M^ + h D, k = s M^ v_end + h f, s = settings->inertia and M^ the masses: whoever solves it with
  * v = v_end has 0 = h (f - D v) + J' p. */

@@ -17,13 +17,13 @@
 static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
 {
     return in->q_end == in->q ? perpi_formulate(f, in)
-                              : perpi_formulate_at_end(f, in, PERPI_LOOK_GEOMETRY);
+                              : perpi_formulate_at_end(f, in, PERPI_EVALUATE_GEOMETRY);
 }
 
 const perpi_stepper_ops perpi_stepper_geometric_implicit = {
     .name = "geometric-implicit",
     .summary = "contact geometry, forces and inertia at the end of the step, first order",
-    .look = PERPI_LOOK_GEOMETRY,
+    .evaluation = PERPI_EVALUATE_GEOMETRY,
     .formulate = formulate,
     .solve = perpi_solve_at_end,
     .advance = perpi_advance,

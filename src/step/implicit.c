@@ -16,13 +16,13 @@
 static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
 {
     return in->q_end == in->q ? perpi_formulate(f, in)
-                              : perpi_formulate_at_end(f, in, PERPI_LOOK_FORCES);
+                              : perpi_formulate_at_end(f, in, PERPI_EVALUATE_FORCES);
 }
 
 const perpi_stepper_ops perpi_stepper_implicit = {
     .name = "implicit",
     .summary = "wrenches, velocity products and inertia at the end of the step, first order",
-    .look = PERPI_LOOK_FORCES,
+    .evaluation = PERPI_EVALUATE_FORCES,
     .formulate = formulate,
     .solve = perpi_solve_at_end,
     .advance = perpi_advance,

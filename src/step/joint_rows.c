@@ -17,8 +17,8 @@
 
 static const double TURN = 6.283185307179586;
 
-static perpi_joint_side look_side(const perp_model* model, const perpi_joint* joint, int i,
-                                  const double* q)
+static perpi_joint_side search_side(const perp_model* model, const perpi_joint* joint, int i,
+                                    const double* q)
 {
     perpi_joint_side s = {.centre = v3(0, 0, 0), .point = joint->at[i], .q = joint->frame[i]};
     const int32_t body = joint->body[i];
@@ -33,14 +33,14 @@ static perpi_joint_side look_side(const perp_model* model, const perpi_joint* jo
     return s;
 }
 
-perpi_joint_view perpi_joint_look(const perp_model* model, int32_t index, const double* q,
-                                  const int32_t turns[2])
+perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t index, const double* q,
+                                      const int32_t turns[2])
 {
     const perpi_joint* joint = &model->joint[index];
     perpi_joint_at at = {
         .model = model,
         .joint = joint,
-        .side = {look_side(model, joint, 0, q), look_side(model, joint, 1, q)},
+        .side = {search_side(model, joint, 0, q), search_side(model, joint, 1, q)},
         .planar = model->dimension == 2,
         .turn = {turns != NULL ? TURN * turns[0] : 0.0, turns != NULL ? TURN * turns[1] : 0.0}};
     at.d = v3_sub(at.side[1].point, at.side[0].point);
@@ -48,7 +48,7 @@ perpi_joint_view perpi_joint_look(const perp_model* model, int32_t index, const 
     at.y = m3_column(at.side[0].F, 1);
     at.z = m3_column(at.side[0].F, 2);
     perpi_joint_view view = {.rows = 0};
-    perpi_joint_ops_of(joint->type)->look(&at, &view);
+    perpi_joint_ops_of(joint->type)->evaluate(&at, &view);
     return view;
 }
 
@@ -289,7 +289,7 @@ static perp_status formulate_joint(perpi_formulation* f, const perp_model* model
 {
     const perpi_joint* joint = &model->joint[index];
     const bool rope = joint->type == PERP_JOINT_ROPE;
-    perpi_joint_view view = perpi_joint_look(model, index, q, input->turns);
+    perpi_joint_view view = perpi_joint_evaluate(model, index, q, input->turns);
     for (int32_t i = 0; i < view.rows; ++i) {
         perpi_row* row = &view.row[i];
         row->b += rope ? offset_along(model, joint, row, purpose, input->offset) : 0.0;
@@ -375,7 +375,7 @@ void perpi_formulation_bend(perpi_formulation* f, const perp_model* model, doubl
         const perp_constraint* c = &f->constraint[index];
         if (place->slot == 0) {
             const perpi_joint_view view =
-                perpi_joint_look(model, place->joint, q_end, input[place->joint].turns);
+                perpi_joint_evaluate(model, place->joint, q_end, input[place->joint].turns);
             for (int32_t i = 0; i < c->rows; ++i) {
                 f->b[c->row + i] =
                     view.row[i].b / h - perpi_formulation_speed(f, index, i, v_problem);
@@ -391,7 +391,8 @@ double perpi_formulation_error(const perpi_formulation* f, const perp_model* mod
     for (int32_t k = 0; k < f->joint_count; ++k) {
         const int32_t joint = f->place[k].joint;
         if (f->place[k].slot == 0) {
-            const perpi_joint_view view = perpi_joint_look(model, joint, q_end, input[joint].turns);
+            const perpi_joint_view view =
+                perpi_joint_evaluate(model, joint, q_end, input[joint].turns);
             double error = fmax(view.error[0] / model->joint[joint].size, view.error[1]);
             const int32_t row = f->constraint[f->contact_count + k].row;
             if (model->joint[joint].type == PERP_JOINT_ROPE && p != NULL && p[row] > 0.0) {
@@ -412,8 +413,8 @@ void perpi_joint_count_turns(const perpi_formulation* f, const perp_model* model
         joint->type == PERP_JOINT_PRISMATIC) {
         return;
     }
-    const perpi_joint_view from = perpi_joint_look(model, index, q, turns);
-    const perpi_joint_view to = perpi_joint_look(model, index, q_end, NULL);
+    const perpi_joint_view from = perpi_joint_evaluate(model, index, q, turns);
+    const perpi_joint_view to = perpi_joint_evaluate(model, index, q_end, NULL);
     int slot = 0;
     for (int32_t i = 0; i < from.coordinates; ++i) {
         const perpi_row* row = &from.coordinate[i];

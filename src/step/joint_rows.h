@@ -15,8 +15,8 @@ typedef enum perpi_joint_law {
 } perpi_joint_law;
 
 /* q: the flat state. turns: of its angles; NULL: 0. */
-perpi_joint_view perpi_joint_look(const perp_model* model, int32_t joint, const double* q,
-                                  const int32_t turns[2]);
+perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t joint, const double* q,
+                                      const int32_t turns[2]);
 /* dir . (velocity of b - velocity of a) of a row, from flat velocities. */
 double perpi_joint_speed(const perp_model* model, int32_t joint, const perpi_row* row,
                          const double* v);

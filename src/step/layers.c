@@ -413,8 +413,8 @@ static double end_gap(const perpi_formulation* f, const perp_contact* c, int32_t
 }
 
 /* Where the way of the step leads, and what of it the layer takes part in. */
-static void look_at_way(const perpi_formulation* f, const perp_model* model, const perp_contact* c,
-                        int32_t i, const double* v, const double* p, perpi_layer_way* way)
+static void find_way(const perpi_formulation* f, const perp_model* model, const perp_contact* c,
+                     int32_t i, const double* v, const double* p, perpi_layer_way* way)
 {
     const double gap = end_gap(f, c, i, v), pressed = c->layer.start[0];
     double whole = 0.0, damped = 0.0; /* the push of a layer that is left at the end of the step */
@@ -504,7 +504,7 @@ perp_status perpi_layers_revise(perpi_formulation* f, const perp_model* model, i
         if (layer->theta == 0.0) {
             continue;
         }
-        look_at_way(f, model, &contacts[i], i, v, p, &now);
+        find_way(f, model, &contacts[i], i, v, p, &now);
         const double size = now.left ? fabs(now.led) : 1.0;
         const double away = fabs(now.led - now.used);
         const bool other = now.left != (layer->share == 0.0);

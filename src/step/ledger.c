@@ -51,7 +51,7 @@ static void add_body(const perpi_ledger_input* in, int32_t i, perp_ledger* sum)
     if (!in->impact) {
         sum->drag -= h * (body->drag_linear * v3_dot(v, v) + body->drag_angular * v3_dot(w, w));
     }
-    if (in->look == PERPI_LOOK_REST) {
+    if (in->evaluation == PERPI_EVALUATE_REST) {
         return;
     }
     /* velocities: at the start, and those that the answer gives at the end */
@@ -76,11 +76,11 @@ static void add_body(const perpi_ledger_input* in, int32_t i, perp_ledger* sum)
     const perpi_pose end = perpi_state_pose(model, in->q_end, i);
     const vec3 w_state = perpi_state_rate(model, in->v_state, i);
     const vec3 w_end = v3_add(w0, dw);
-    if (in->look == PERPI_LOOK_START) {
+    if (in->evaluation == PERPI_EVALUATE_START) {
         sum->gyroscopic += v3_dot(w, f->gyroscopic[i]) / theta;
     }
     sum->gyroscopic +=
-        in->look == PERPI_LOOK_START
+        in->evaluation == PERPI_EVALUATE_START
             ? 0.5 * (turning(body, &end, w_state) - turning(body, &f->pose[i], w_end))
             : 0.5 * (turning(body, &f->pose[i], w_end) - turning(body, &end, w_end));
 }
@@ -239,7 +239,7 @@ static double axis_speed(const perpi_ledger_input* in, int32_t joint, double* gi
 {
     const perpi_formulation* f = in->f;
     const perpi_row row =
-        perpi_joint_look(in->model, joint, in->q, in->joint_input[joint].turns).coordinate[0];
+        perpi_joint_evaluate(in->model, joint, in->q, in->joint_input[joint].turns).coordinate[0];
     double speed = 0.0;
     *given = 0.0;
     for (int side = 0; side < 2; ++side) {
@@ -334,8 +334,8 @@ static void add_explicit_springs(const perpi_ledger_input* in, perp_ledger* sum)
     }
     /* it stands in `forces` as well, where all of f->applied went */
     const double damped =
-        any ? perpi_spring_damping(f, model, in->look != PERPI_LOOK_START, in->h,
-                                   in->look != PERPI_LOOK_START ? in->v_state : in->v,
+        any ? perpi_spring_damping(f, model, in->evaluation != PERPI_EVALUATE_START, in->h,
+                                   in->evaluation != PERPI_EVALUATE_START ? in->v_state : in->v,
                                    in->v_problem)
             : 0.0;
     sum->forces -= work;

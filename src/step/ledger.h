@@ -12,7 +12,7 @@
 typedef struct perpi_ledger_input {
     const perpi_formulation* f;
     const perp_model* model;
-    perpi_look look;
+    perpi_evaluation evaluation;
     bool impact; /* no time passes: f is the problem of an impact */
     double t, h;
     const double *q, *v;     /* flat state at the start */

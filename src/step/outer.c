@@ -77,7 +77,7 @@ static perp_status formulate_at_end(perpi_step* step)
     perpi_forces_remember(f, step->model, step->h, step->v_problem, step->p_problem,
                           step->from->memory, step->to->memory);
     perp_status status = perpi_step_advance(step);
-    if (status == PERP_OK && step->stepper->look == PERPI_LOOK_GEOMETRY) {
+    if (status == PERP_OK && step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY) {
         status = find_contacts_at_end(step);
     }
     perpi_step_input in = perpi_step_inputs(step);
@@ -125,7 +125,7 @@ static bool can_fall_back(const perpi_step* step)
     if (step->formulation->problem.group_count > 0) {
         return true;
     }
-    if (step->stepper->look != PERPI_LOOK_GEOMETRY || !step->contact_model->groups) {
+    if (step->stepper->evaluation != PERPI_EVALUATE_GEOMETRY || !step->contact_model->groups) {
         return false;
     }
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
@@ -256,7 +256,7 @@ perp_status perpi_solve_at_end(perpi_step* step)
     if (status == PERP_OK) {
         status = perpi_step_solve_to(step, sharp_tolerance(step));
     }
-    if (status == PERP_OK && step->stepper->look == PERPI_LOOK_GEOMETRY) {
+    if (status == PERP_OK && step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY) {
         /* the end of the step is on the side of its start */
         status = perpi_remember_sides(step, &step->to->contacts);
     }

@@ -29,7 +29,7 @@ typedef struct perpi_stepper_ops {
     perp_status (*check)(perp_context* context, const perp_model* model,
                          const perpi_step_settings* settings);
     /* Properties. look: what formulate takes from q_end and v_end. */
-    perpi_look look;
+    perpi_evaluation evaluation;
     bool settles;  /* no inertia: forces alone balance */
     bool layered;  /* contacts of soft bodies have layers (layers.h); else these are refused */
     bool touching; /* contacts enter the problem when they touch (settings->touch), not before */

@@ -315,7 +315,7 @@ static perp_status choose_directions(const pair* x, const perpi_slab_pair* bodie
     const int32_t flats = choices.count;
     for (int32_t i = 0; i < flats; ++i) {
         const vec3 middle = v3_unit(v3_add(n, choices.item[i].n));
-        const perpi_slab rims = perpi_slab_newton(bodies, perpi_slab_look(bodies, middle, NULL));
+        const perpi_slab rims = perpi_slab_newton(bodies, perpi_slab_at(bodies, middle, NULL));
         offer(x, &choices, n, at, 0, rims.n, 16 + (uint32_t)i);
     }
     return perpi_candidate_choose(x->list, first, &choices);
@@ -354,7 +354,7 @@ perp_status perpi_cylinder_cylinder(const perpi_shape* a, const perpi_pose* pose
         status = candidate_along(&x, d, &closest);
     } else {
         direction d = least_deep(&x);
-        const perpi_slab rims = perpi_slab_newton(&bodies, perpi_slab_look(&bodies, d.n, NULL));
+        const perpi_slab rims = perpi_slab_newton(&bodies, perpi_slab_at(&bodies, d.n, NULL));
         if (rims.s > d.s + PERPI_CANDIDATE_SAME * x.size) {
             d = (direction){rims.n, rims.s};
         }

@@ -24,8 +24,8 @@ typedef struct perpi_slab {
 perpi_slab_pair perpi_slab_pair_of(const perpi_shape* a, const perpi_pose* pose_a,
                                    const perpi_shape* b, const perpi_pose* pose_b);
 /* The planes with unit normal n; H (may be NULL): the sum of the Hessians of both support functions. */
-perpi_slab perpi_slab_look(const perpi_slab_pair* c, vec3 n, mat3* H);
-/* Newton's step over the sphere of normals, at most half a radian; H as perpi_slab_look gives it. */
+perpi_slab perpi_slab_at(const perpi_slab_pair* c, vec3 n, mat3* H);
+/* Newton's step over the sphere of normals, at most half a radian; H as perpi_slab_at gives it. */
 vec3 perpi_slab_step(const perpi_slab* x, mat3 H);
 /* From a start up to the next top of s, or near it: on flat places Newton's method stalls. */
 perpi_slab perpi_slab_newton(const perpi_slab_pair* c, perpi_slab start);

@@ -35,7 +35,7 @@ static mat3 turned(const perpi_pose* pose, mat3 H)
     return m3_mm(pose->R, m3_mm(H, m3_transpose(pose->R)));
 }
 
-perpi_slab perpi_slab_look(const perpi_slab_pair* c, vec3 n, mat3* H)
+perpi_slab perpi_slab_at(const perpi_slab_pair* c, vec3 n, mat3* H)
 {
     slab x = {.n = n};
     mat3 H_a, H_b;
@@ -87,21 +87,21 @@ static void insert(slab start[STARTS], slab x)
     }
 }
 
-static void first_looks(const pair* c, slab start[STARTS])
+static void first_iterations(const pair* c, slab start[STARTS])
 {
     for (int i = 0; i < STARTS; ++i) {
         start[i].s = -INFINITY;
     }
     const vec3 d = v3_sub(c->pose_b->x, c->pose_a->x);
     if (v3_norm(d) > PERPI_CANDIDATE_VANISH * c->size) {
-        insert(start, perpi_slab_look(c, v3_unit(d), NULL));
+        insert(start, perpi_slab_at(c, v3_unit(d), NULL));
     }
     for (int body = 0; body < 2; ++body) {
         const mat3 R = body == 0 ? c->pose_a->R : c->pose_b->R;
         for (int k = 0; k < 27; ++k) {
             if (k != 13) {
                 const vec3 e = {k % 3 - 0.98, k / 3 % 3 - 0.97, k / 9 - 1.04};
-                insert(start, perpi_slab_look(c, v3_unit(m3_mul(R, e)), NULL));
+                insert(start, perpi_slab_at(c, v3_unit(m3_mul(R, e)), NULL));
             }
         }
     }
@@ -131,7 +131,7 @@ perpi_slab perpi_slab_newton(const perpi_slab_pair* c, perpi_slab x)
 {
     for (int k = 0; k < NEWTON_STEPS; ++k) {
         mat3 H;
-        x = perpi_slab_look(c, x.n, &H);
+        x = perpi_slab_at(c, x.n, &H);
         const double off = v3_norm(x.off);
         if (!(off > FOUND * c->size)) {
             break;
@@ -141,7 +141,7 @@ perpi_slab perpi_slab_newton(const perpi_slab_pair* c, perpi_slab x)
         double part = 1.0;
         bool moved = false;
         for (int i = 0; i < BACKTRACKS && !moved; ++i, part *= 0.5) {
-            const slab y = perpi_slab_look(c, v3_unit(v3_madd(x.n, part, d)), NULL);
+            const slab y = perpi_slab_at(c, v3_unit(v3_madd(x.n, part, d)), NULL);
             /* near the top s no longer tells, but w beside n does */
             if (y.s > x.s + 1e-4 * part * rise + 1e-14 * c->size ||
                 v3_norm(y.off) < (1.0 - 0.1 * part) * off) {
@@ -167,10 +167,10 @@ typedef struct chart {
     vec3 n, t, o;
 } chart;
 
-static slab look_chart(const chart* m, double X, double Y)
+static slab search_chart(const chart* m, double X, double Y)
 {
-    return perpi_slab_look(
-        m->c, v3_unit(v3_add(m->n, v3_add(v3_scale(X, m->t), v3_scale(Y, m->o)))), NULL);
+    return perpi_slab_at(m->c, v3_unit(v3_add(m->n, v3_add(v3_scale(X, m->t), v3_scale(Y, m->o)))),
+                         NULL);
 }
 
 /* The slope of s along t (outer) or o at X, at the Y where s is highest (outer) or given. */
@@ -219,7 +219,7 @@ static double slope_at(const chart* m, bool outer, double X, double Y, slab* x)
         (void)bracket(m, false, X, LONGEST, x);
         return v3_dot(x->off, m->t);
     }
-    *x = look_chart(m, X, Y);
+    *x = search_chart(m, X, Y);
     return v3_dot(x->off, m->o);
 }
 
@@ -247,7 +247,7 @@ static perp_status add(perpi_candidate_list* list, const slab* x, double margin)
 perpi_slab perpi_slab_top(const perpi_slab_pair* c)
 {
     slab start[STARTS];
-    first_looks(c, start);
+    first_iterations(c, start);
     slab x = perpi_slab_climb(c, start[0]);
     /* two that overlap may have several tops: the highest is the least depth */
     for (int i = 1; i < STARTS && x.s < 0.0; ++i) {
@@ -288,7 +288,7 @@ perpi_slab perpi_slab_arc(const perpi_slab_pair* c, vec3 f, vec3 g, double low, 
         const double co = cos(angle), si = sin(angle);
         const vec3 t = v3_add(v3_scale(-si, f), v3_scale(co, g));
         mat3 H;
-        x = perpi_slab_look(c, v3_add(v3_scale(co, f), v3_scale(si, g)), &H);
+        x = perpi_slab_at(c, v3_add(v3_scale(co, f), v3_scale(si, g)), &H);
         const double slope = v3_dot(t, x.off);
         if (!(fabs(slope) > FOUND * c->size)) {
             break;
@@ -321,7 +321,7 @@ static slab climb(const pair* c, double low, double high)
     double angle = low;
     for (int k = 0; k < ANGLE_STEPS; ++k) {
         mat3 H;
-        x = perpi_slab_look(c, at_angle(angle), &H);
+        x = perpi_slab_at(c, at_angle(angle), &H);
         const vec3 t = {-x.n.y, x.n.x, 0.0};
         const double slope = v3_dot(t, x.off);
         if (!(fabs(slope) > FOUND * c->size)) {
@@ -345,7 +345,7 @@ static slab climb(const pair* c, double low, double high)
 /* The top beside an angle that is higher than its neighbours a step away. */
 static slab climb_near(const pair* c, double angle, double step)
 {
-    const slab x = perpi_slab_look(c, at_angle(angle), NULL);
+    const slab x = perpi_slab_at(c, at_angle(angle), NULL);
     return v3_dot(v3(-x.n.y, x.n.x, 0.0), x.off) > 0.0 ? climb(c, angle, angle + step)
                                                        : climb(c, angle - step, angle);
 }
@@ -361,7 +361,7 @@ perp_status perpi_smooth_smooth_planar(const perpi_shape* a, const perpi_pose* p
     double height[ANGLES];
     int top = 0;
     for (int i = 0; i < ANGLES; ++i) {
-        height[i] = perpi_slab_look(&c, at_angle(first + i * step), NULL).s;
+        height[i] = perpi_slab_at(&c, at_angle(first + i * step), NULL).s;
         top = height[i] > height[top] ? i : top;
     }
     slab x = climb_near(&c, first + top * step, step);
@@ -395,16 +395,16 @@ static vec3 face_normal(const perpi_shape* s, const perpi_pose* pose, int32_t i)
 }
 
 /* A face of the polygon and the point of the smooth body nearest to its line. */
-typedef struct face_look {
+typedef struct face_slab {
     vec3 n, p, from, to;
     double s;
     bool before, beyond; /* the point lies off the face, at which end */
-} face_look;
+} face_slab;
 
-static face_look look_face(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                           const perpi_pose* pose_b, int32_t count, int32_t i)
+static face_slab slab_of_face(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
+                              const perpi_pose* pose_b, int32_t count, int32_t i)
 {
-    face_look f = {.n = face_normal(a, pose_a, i),
+    face_slab f = {.n = face_normal(a, pose_a, i),
                    .from = corner(a, pose_a, i),
                    .to = corner(a, pose_a, (i + 1) % count)};
     vec3 local;
@@ -421,7 +421,7 @@ static face_look look_face(const perpi_shape* a, const perpi_pose* pose_a, const
  * beyond that face, and falls at the second if it lies before that. Normals that turn far over a sharp
  * corner also see the far side of the smooth body, where s has tops and bottoms of its own: the arc is
  * gone through in parts. The highest s at a part's end goes to outer. */
-static slab climb_corner(const face_look* last, const face_look* next, const perpi_shape* b,
+static slab climb_corner(const face_slab* last, const face_slab* next, const perpi_shape* b,
                          const perpi_pose* pose_b, slab* outer)
 {
     const double turn =
@@ -439,7 +439,7 @@ static slab climb_corner(const face_look* last, const face_look* next, const per
         bool still = !next->before;
         if (k < parts) {
             high = first + turn * k / parts;
-            const slab end = perpi_slab_look(&c, at_angle(high), NULL);
+            const slab end = perpi_slab_at(&c, at_angle(high), NULL);
             still = v3_dot(v3(-end.n.y, end.n.x, 0.0), end.off) > 0.0;
             *outer = end.s > outer->s ? end : *outer;
         }
@@ -462,9 +462,9 @@ perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
 {
     const int32_t count = a->type == PERP_SHAPE_BOX2 ? 4 : a->count;
     slab best = {.s = -INFINITY}, outer = best;
-    face_look last = look_face(a, pose_a, b, pose_b, count, count - 1);
+    face_slab last = slab_of_face(a, pose_a, b, pose_b, count, count - 1);
     for (int32_t i = 0; i < count; ++i) {
-        const face_look f = look_face(a, pose_a, b, pose_b, count, i);
+        const face_slab f = slab_of_face(a, pose_a, b, pose_b, count, i);
         if (!f.before && !f.beyond && f.s > best.s) {
             best = (slab){.n = f.n, .p_a = v3_madd(f.p, -f.s, f.n), .p_b = f.p, .s = f.s};
         }
@@ -486,7 +486,7 @@ perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
     perpi_choices choices = {.count = 0};
     const vec3 foot = v3_madd(best.p_b, -best.s, best.n);
     for (int32_t i = 0; i < count; ++i) {
-        const face_look f = look_face(a, pose_a, b, pose_b, count, i);
+        const face_slab f = slab_of_face(a, pose_a, b, pose_b, count, i);
         const vec3 along = v3_sub(f.to, f.from);
         const double t = v3_dot(v3_sub(foot, f.from), along) / v3_dot(along, along);
         const vec3 off = v3_sub(foot, v3_madd(f.from, perpi_clamp(t, 0.0, 1.0), along));

@@ -191,7 +191,7 @@ static perp_status add_beside(const placed* o, const perpi_slab* top, vec3 point
     const perpi_shape ball = {.type = PERP_SHAPE_SPHERE, .radius = radius};
     const part p = part_at(ball, point);
     const perpi_slab_pair c = with_b(o, &p);
-    const perpi_slab first = perpi_slab_look(&c, top->n, NULL);
+    const perpi_slab first = perpi_slab_at(&c, top->n, NULL);
     if (!(first.s <= o->margin)) {
         return PERP_OK;
     }
@@ -235,30 +235,30 @@ static void take_start(starts* list, vec3 n, double s)
     }
 }
 
-typedef perpi_slab (*look_fn)(const void* data, vec3 n);
+typedef perpi_slab (*slab_function)(const void* data, vec3 n);
 
-static void find_starts(const placed* o, look_fn look, const void* data, starts* list)
+static void find_starts(const placed* o, slab_function slab_at, const void* data, starts* list)
 {
     list->count = 0;
     const double d = v3_norm(o->pose_b.x);
     if (d > PERPI_CANDIDATE_VANISH * o->size) {
         const vec3 n = v3_scale(1.0 / d, o->pose_b.x);
-        take_start(list, n, look(data, n).s);
+        take_start(list, n, slab_at(data, n).s);
     }
     for (int body = 0; body < 2; ++body) {
         for (int k = 0; k < 27; ++k) {
             vec3 e = {k % 3 - 0.98, k / 3 % 3 - 0.97, k / 9 - 1.04};
             e = v3_unit(body == 0 ? e : m3_mul(o->pose_b.R, e));
             if (k != 13) {
-                take_start(list, e, look(data, e).s);
+                take_start(list, e, slab_at(data, e).s);
             }
         }
     }
 }
 
-static perpi_slab look_whole(const void* data, vec3 n)
+static perpi_slab search_whole(const void* data, vec3 n)
 {
-    return perpi_slab_look(data, n, NULL);
+    return perpi_slab_at(data, n, NULL);
 }
 
 /* The highest tops of s on the circle of normals f, g; seen from the direction of b. */
@@ -268,7 +268,7 @@ static perpi_slab circle_top(const perpi_slab_pair* c, vec3 f, vec3 g, vec3 towa
     double height[CIRCLE], slope[CIRCLE];
     for (int i = 0; i < CIRCLE; ++i) {
         const double co = cos(first + i * step), si = sin(first + i * step);
-        const perpi_slab x = perpi_slab_look(c, v3_add(v3_scale(co, f), v3_scale(si, g)), NULL);
+        const perpi_slab x = perpi_slab_at(c, v3_add(v3_scale(co, f), v3_scale(si, g)), NULL);
         height[i] = x.s;
         slope[i] = v3_dot(v3_add(v3_scale(-si, f), v3_scale(co, g)), x.off);
     }
@@ -286,7 +286,7 @@ static perpi_slab circle_top(const perpi_slab_pair* c, vec3 f, vec3 g, vec3 towa
             top = height[i] > height[top] ? i : top;
         }
         const double angle = first + top * step;
-        best = perpi_slab_look(c, v3_add(v3_scale(cos(angle), f), v3_scale(sin(angle), g)), NULL);
+        best = perpi_slab_at(c, v3_add(v3_scale(cos(angle), f), v3_scale(sin(angle), g)), NULL);
     }
     return best;
 }
@@ -296,7 +296,7 @@ static perpi_slab circle_top(const perpi_slab_pair* c, vec3 f, vec3 g, vec3 towa
 /* The same normal with the whole of a; a better one replaces *best. */
 static void consider(const perpi_slab_pair* whole, const perpi_slab* x, perpi_slab* best)
 {
-    perpi_slab y = perpi_slab_look(whole, x->n, NULL);
+    perpi_slab y = perpi_slab_at(whole, x->n, NULL);
     if (y.s > best->s) {
         *best = y;
     }
@@ -309,7 +309,7 @@ static bool far_apart(const placed* o, const perpi_slab_pair* whole)
     const vec3 d = v3_sub(o->pose_b.x, v3(0, 0, z));
     const double length = v3_norm(d);
     return length > PERPI_CANDIDATE_VANISH * o->size &&
-           perpi_slab_look(whole, v3_scale(1.0 / length, d), NULL).s > o->margin;
+           perpi_slab_at(whole, v3_scale(1.0 / length, d), NULL).s > o->margin;
 }
 
 /* Up over the end that each faces: for bodies that overlap from several directions, for others from the line
@@ -322,7 +322,7 @@ static void climb_ends(const placed* o, const perpi_slab_pair* whole, const perp
         return;
     }
     if (best->s < 0.0) {
-        find_starts(o, look_whole, whole, &from);
+        find_starts(o, search_whole, whole, &from);
     }
     if ((best->s < 0.0 || !is_closest(o, best)) && line_between(o, &from.n[0])) {
         from.count = from.count > 0 ? from.count : 1;
@@ -333,7 +333,7 @@ static void climb_ends(const placed* o, const perpi_slab_pair* whole, const perp
         const double z = from.n[i].z < 0.0 ? -0.5 * o->a->length : 0.5 * o->a->length;
         const part p = part_at(*end, v3(0, 0, z));
         const perpi_slab_pair c = with_b(o, &p);
-        const perpi_slab x = perpi_slab_climb(&c, perpi_slab_look(&c, from.n[i], NULL));
+        const perpi_slab x = perpi_slab_climb(&c, perpi_slab_at(&c, from.n[i], NULL));
         consider(whole, &x, best);
     }
     settle_point(o, best);
@@ -362,7 +362,7 @@ perp_status perpi_capsule_smooth(const perpi_shape* a, const perpi_pose* pose_a,
         const perpi_slab_pair c = with_b(&o, &end);
         const vec3 d = v3_sub(o.pose_b.x, end.pose.x);
         const vec3 n = v3_norm(d) > PERPI_CANDIDATE_VANISH * o.size ? v3_unit(d) : v3(0, 0, e);
-        const perpi_slab x = perpi_slab_newton(&c, perpi_slab_look(&c, n, NULL));
+        const perpi_slab x = perpi_slab_newton(&c, perpi_slab_at(&c, n, NULL));
         if (x.n.z * e >= 0.0) {
             consider(&whole, &x, &best);
         }
@@ -380,7 +380,7 @@ static perpi_slab disc_top(const placed* o, const perpi_slab_pair* disc, double 
                            const perpi_slab* start)
 {
     const vec3 axis = v3(0, 0, e);
-    perpi_slab face = perpi_slab_look(disc, axis, NULL);
+    perpi_slab face = perpi_slab_at(disc, axis, NULL);
     const double rho = hypot(face.p_b.x, face.p_b.y);
     if (!(rho > o->a->radius)) {
         return face;
@@ -388,7 +388,7 @@ static perpi_slab disc_top(const placed* o, const perpi_slab_pair* disc, double 
     /* up from the pole towards the point, then from there and from the side's top */
     const vec3 out = v3(face.p_b.x / rho, face.p_b.y / rho, 0.0);
     const perpi_slab x = perpi_slab_newton(disc, perpi_slab_arc(disc, axis, out, 0.0, 0.5 * PI));
-    const perpi_slab y = perpi_slab_newton(disc, perpi_slab_look(disc, start->n, NULL));
+    const perpi_slab y = perpi_slab_newton(disc, perpi_slab_at(disc, start->n, NULL));
     return x.s > y.s || !(y.n.z * e >= 0.0) ? x : y;
 }
 
@@ -416,7 +416,7 @@ perp_status perpi_cylinder_smooth(const perpi_shape* a, const perpi_pose* pose_a
         const double way = e == 0 ? -1.0 : 1.0;
         const part end = part_at(disc, v3(0, 0, way * l));
         const perpi_slab_pair c = with_b(&o, &end);
-        cap[e] = perpi_slab_look(&c, v3(0, 0, way), NULL);
+        cap[e] = perpi_slab_at(&c, v3(0, 0, way), NULL);
         consider(&whole, &cap[e], &best);
         const perpi_slab x = disc_top(&o, &c, way, &round);
         if (x.n.z * way >= 0.0) {
@@ -436,7 +436,7 @@ perp_status perpi_cylinder_smooth(const perpi_shape* a, const perpi_pose* pose_a
     }
     if (status == PERP_OK && list->count > first && perpi_candidate_groups(list)) {
         perpi_choices choices = {.count = 0};
-        const perpi_slab way = perpi_slab_look(&whole, round.n, NULL);
+        const perpi_slab way = perpi_slab_at(&whole, round.n, NULL);
         choose(&o, &choices, best.n, &way, 2);
         choose(&o, &choices, best.n, &cap[0], 0);
         choose(&o, &choices, best.n, &cap[1], 1);
@@ -458,7 +458,7 @@ static perpi_slab look_at(const placed* o, vec3 point, vec3 n)
     const perpi_shape particle = {.type = PERP_SHAPE_PARTICLE};
     const part p = part_at(particle, point);
     const perpi_slab_pair c = with_b(o, &p);
-    return perpi_slab_look(&c, n, NULL);
+    return perpi_slab_at(&c, n, NULL);
 }
 
 static spot at_face(const placed* o, int32_t f)
@@ -480,7 +480,7 @@ static spot edge_top(const placed* o, int32_t e)
     const double cosine = v3_dot(f, h), sine = v3_norm(v3_cross(f, h));
     const vec3 g = v3_unit(v3_madd(h, -cosine, f));
     const double turn = atan2(sine, cosine);
-    const perpi_slab x = perpi_slab_look(&c, f, NULL), y = perpi_slab_look(&c, h, NULL);
+    const perpi_slab x = perpi_slab_at(&c, f, NULL), y = perpi_slab_at(&c, h, NULL);
     spot best = x.s > y.s ? (spot){x, edge->face[0], -1, -1} : (spot){y, edge->face[1], -1, -1};
     /* where the bodies overlap s may have several tops: the arc is gone through in parts */
     const int parts = best.x.s < 0.0 ? 1 + (int)(turn / ARC_PART) : 1;
@@ -490,7 +490,7 @@ static spot edge_top(const placed* o, int32_t e)
         const vec3 t = v3_add(v3_scale(-sin(high), f), v3_scale(cos(high), g));
         const perpi_slab end =
             k < parts
-                ? perpi_slab_look(&c, v3_add(v3_scale(cos(high), f), v3_scale(sin(high), g)), NULL)
+                ? perpi_slab_at(&c, v3_add(v3_scale(cos(high), f), v3_scale(sin(high), g)), NULL)
                 : y;
         const bool still = v3_dot(t, end.off) > 0.0;
         if (rises && !still) {
@@ -533,12 +533,12 @@ static int32_t beyond_edge(const placed* o, int32_t e, vec3 x)
     return t < 0.0 ? p->edge[e].vertex[0] : t > 1.0 ? p->edge[e].vertex[1] : -1;
 }
 
-static perpi_slab look_vertex(const placed* o, int32_t v, vec3 n, mat3* H)
+static perpi_slab search_vertex(const placed* o, int32_t v, vec3 n, mat3* H)
 {
     const perpi_shape particle = {.type = PERP_SHAPE_PARTICLE};
     const part p = part_at(particle, o->a->polyhedron->vertex[v]);
     const perpi_slab_pair c = with_b(o, &p);
-    return perpi_slab_look(&c, n, H);
+    return perpi_slab_at(&c, n, H);
 }
 
 /* Up over vertices, by Newton's method for the one that is outermost; each step raises s of the whole polyhedron.
@@ -547,7 +547,7 @@ static perpi_slab climb_cones(const placed* o, int32_t* v, vec3 n)
 {
     const perpi_polyhedron* p = o->a->polyhedron;
     mat3 H;
-    perpi_slab x = look_vertex(o, *v, n, &H);
+    perpi_slab x = search_vertex(o, *v, n, &H);
     for (int k = 0; k < CLIMBS; ++k) {
         const vec3 d = perpi_slab_step(&x, H);
         const double least = 1e-15 * (o->size + fabs(x.s));
@@ -556,9 +556,9 @@ static perpi_slab climb_cones(const placed* o, int32_t* v, vec3 n)
         for (int i = 0; i < BACKTRACKS && !moved; ++i, fraction *= 0.5) {
             const vec3 m = v3_unit(v3_madd(x.n, fraction, d));
             const int32_t u = perpi_polyhedron_support(p, m, *v);
-            if (look_vertex(o, u, m, NULL).s > x.s + least) {
+            if (search_vertex(o, u, m, NULL).s > x.s + least) {
                 *v = u;
-                x = look_vertex(o, u, m, &H);
+                x = search_vertex(o, u, m, &H);
                 moved = true;
             }
         }
@@ -572,7 +572,7 @@ static perpi_slab climb_cones(const placed* o, int32_t* v, vec3 n)
     const perpi_slab_pair c = with_b(o, &at);
     const perpi_slab y = perpi_slab_climb(&c, x);
     const int32_t u = perpi_polyhedron_support(p, y.n, *v);
-    const perpi_slab z = look_vertex(o, u, y.n, NULL);
+    const perpi_slab z = search_vertex(o, u, y.n, NULL);
     if (z.s >= x.s) {
         *v = u;
         return z;
@@ -619,7 +619,7 @@ static spot climb_fan(const placed* o, spot at)
     return at;
 }
 
-static perpi_slab look_polyhedron(const void* data, vec3 n)
+static perpi_slab search_polyhedron(const void* data, vec3 n)
 {
     const placed* o = data;
     const perpi_polyhedron* p = o->a->polyhedron;
@@ -654,7 +654,7 @@ static perpi_slab polyhedron_top(const placed* o, const int32_t* face, int32_t f
         best = x.s > best.s ? x : best;
     }
     starts from;
-    find_starts(o, look_polyhedron, o, &from);
+    find_starts(o, search_polyhedron, o, &from);
     for (int i = 0; i < from.count; ++i) {
         const perpi_slab x = climb_from(o, from.n[i]).x;
         best = x.s > best.s ? x : best;

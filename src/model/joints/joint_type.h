@@ -62,7 +62,7 @@ typedef struct perpi_joint_ops {
     bool has_axis[2];         /* planar, spatial: the scene gives a direction */
     perpi_joint_freedom free; /* of the point */
     bool driven; /* one coordinate, which may have limits, friction, a motor, an effort */
-    void (*look)(const perpi_joint_at* at, perpi_joint_view* view);
+    void (*evaluate)(const perpi_joint_at* at, perpi_joint_view* view);
 } perpi_joint_ops;
 
 const perpi_joint_ops* perpi_joint_ops_of(perp_joint_type type);

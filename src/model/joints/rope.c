@@ -1,7 +1,7 @@
 /* src/model/joints/rope.c - two points stay within a length of each other. */
 #include "model/joints/joint_type.h"
 
-static void look(const perpi_joint_at* at, perpi_joint_view* view)
+static void evaluate(const perpi_joint_at* at, perpi_joint_view* view)
 {
     const double distance = v3_norm(at->d);
     /* at distance 0 every direction is as good; the rope is slack */
@@ -19,5 +19,5 @@ const perpi_joint_ops perpi_joint_rope = {
     .rows = {0, 0},
     .coordinates = 1,
     .has_axis = {false, false},
-    .look = look,
+    .evaluate = evaluate,
 };

@@ -664,7 +664,7 @@ static void motion_of(bodies* s, const perp_contact_problem* P, const double* p,
 
 /* Asks the residual check about the impulses p, with the velocities that they give; x becomes these. Keeps the
  * best; true if the solve is over. */
-static bool look(bodies* s, course* k, const double* p)
+static bool check_point(bodies* s, course* k, const double* p)
 {
     const perp_contact_problem* P = k->P;
     motion_of(s, P, p, s->v);
@@ -745,7 +745,7 @@ static void iterate(bodies* s, course* k, perp_report* report)
         for (int32_t i = 0; i < P->row_count; ++i) {
             s->trial_d[i] = s->c[i] + (isfinite(off) ? s->d[i] : 0.0);
         }
-        if (look(s, k, s->trial_d)) {
+        if (check_point(s, k, s->trial_d)) {
             break;
         }
         const bool good = isfinite(k->now) && (off <= 10.0 * target || k->now < 0.5 * before) &&
@@ -799,7 +799,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     course k = {
         .P = P,
         .out = perpi_monitor_start(options, report, 2000, s->c, s->best, (size_t)P->row_count)};
-    look(s, &k, s->c);
+    check_point(s, &k, s->c);
     velocities(s, P, P->b, s->x, s->uc);
     set_support(s, P, s->uc);
     iterate(s, &k, report);

@@ -280,7 +280,7 @@ typedef struct course {
 } course;
 
 /* Asks the residual check about r; true if the solve is over. */
-static bool look(newton* s, course* k, const double* r)
+static bool check_point(newton* s, course* k, const double* r)
 {
     return perpi_monitor_check(&k->out, perp_friction_check_residual(k->P, r, s->work).worst, r);
 }
@@ -355,7 +355,7 @@ static void proximal_phase(newton* s, course* k, double* r)
         }
         const bool done = solve_around_centre(s, k, merit, INNER_RATIO * merit, r);
         const int32_t took = k->out.report->iterations - from;
-        if (look(s, k, r)) {
+        if (check_point(s, k, r)) {
             return;
         }
         const double next = evaluate(s, P, 0.0, r);
@@ -395,7 +395,7 @@ static void sweep_until_still(newton* s, course* k, int32_t sweeps, double* r)
             size = m > size ? m : size;
         }
         if (i + 1 < sweeps && (moved <= bar * size || k->P->constraint_count == 1)) {
-            (void)look(s, k, r);
+            (void)check_point(s, k, r);
             bar = 0.1 * (size > 0.0 ? moved / size : 0.0);
         }
     }
@@ -454,7 +454,7 @@ static bool solve_linear(newton* s, course* k, double* r)
     memset(r, 0, (size_t)P->row_count * sizeof *r);
     weigh_impulses(s, P->row_count, 1.0);
     (void)evaluate(s, P, 0.0, r);
-    if (look(s, k, r)) {
+    if (check_point(s, k, r)) {
         return true;
     }
     for (int32_t round = 0; round < LINEAR_ROUNDS; ++round) {
@@ -467,7 +467,7 @@ static bool solve_linear(newton* s, course* k, double* r)
         }
         (void)evaluate(s, P, 0.0, r);
         const double before = k->out.least;
-        if (look(s, k, r)) {
+        if (check_point(s, k, r)) {
             return true;
         }
         if (!(k->out.least <= 0.5 * before)) {
@@ -500,7 +500,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
         memcpy(r, s->best, bytes);
         sweeps = 0;
     } else if (!warm && nothing_pushes(P)) {
-        (void)look(s, &k, r);
+        (void)check_point(s, &k, r);
     }
     if (!k.out.over) {
         const perp_status prepared = perpi_friction_sweeper_prepare(&s->sweeper, P);
@@ -511,7 +511,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
     while (!k.out.over) {
         perpi_friction_project_guess(P, r);
         sweep_until_still(s, &k, sweeps, r);
-        if (k.out.over || look(s, &k, r)) {
+        if (k.out.over || check_point(s, &k, r)) {
             break;
         }
         if (k.lambda == 0.0) { /* nearer the answer less of it is needed */

@@ -302,7 +302,8 @@ typedef struct outlook {
     bool open;                /* someone other than the choice is */
 } outlook;
 
-static outlook look(const switching* s, const perp_contact_problem* P, int32_t g, const double* v)
+static outlook check_point(const switching* s, const perp_contact_problem* P, int32_t g,
+                           const double* v)
 {
     const perp_group* group = &P->group[g];
     outlook l = {-1, -1, -INFINITY, false};
@@ -334,7 +335,7 @@ static double partner_off(const switching* s, const perp_contact_problem* P, int
                           const double* v)
 {
     if (s->share[g].lone) {
-        return -look(s, P, g, v).most;
+        return -check_point(s, P, g, v).most;
     }
     const opening o = open_by(P, s->partner[g], v);
     return o.size > 0.0 ? o.u / o.size : 0.0;
@@ -409,7 +410,7 @@ static bool choose_again(switching* s, const perp_contact_problem* P, const doub
         if (s->partner[g] >= 0) {
             continue;
         }
-        const outlook l = look(s, P, g, v);
+        const outlook l = check_point(s, P, g, v);
         if (s->choice[g] < 0 && l.most < -SLACK) {
             s->choice[g] = l.cheapest;
             changed = true;
@@ -444,7 +445,7 @@ static bool choose_one(switching* s, const perp_contact_problem* P, const double
 {
     for (int32_t k = 0; k < P->group_count; ++k) {
         const int32_t g = (s->last + k) % P->group_count;
-        const outlook l = look(s, P, g, v);
+        const outlook l = check_point(s, P, g, v);
         share* x = &s->share[g];
         const double p_n = s->choice[g] >= 0 ? p[P->constraint[s->choice[g]].row] : 0.0;
         if (s->partner[g] >= 0) {
@@ -643,7 +644,7 @@ static bool groups_hold(const switching* s, const perp_contact_problem* P, const
                         const double* p)
 {
     for (int32_t g = 0; g < P->group_count; ++g) {
-        const outlook l = look(s, P, g, v);
+        const outlook l = check_point(s, P, g, v);
         const bool pushes =
             (s->choice[g] >= 0 && p[P->constraint[s->choice[g]].row] > 0.0) || s->partner[g] >= 0;
         if (l.most < -SLACK || (pushes && l.most > SLACK) ||

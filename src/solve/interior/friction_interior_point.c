@@ -205,7 +205,7 @@ typedef struct course {
 
 /* Asks the residual check about r; true if the solve is over. A point that passes but proves that there is no
  * answer has impulses so large that the residual check takes what they do not move for rounding. */
-static bool look(interior* s, course* k, const double* r)
+static bool check_point(interior* s, course* k, const double* r)
 {
     const double residual = perp_friction_check_residual(k->P, r, s->work).worst;
     if (residual <= k->out.options->tolerance && proves_no_answer(s, k->P, r)) {
@@ -284,7 +284,7 @@ static void polish(interior* s, course* k, const double* r)
         }
         before = merit;
         merit = evaluate(s, k->P, s->trial);
-        look(s, k, s->trial);
+        check_point(s, k, s->trial);
     }
 }
 
@@ -308,7 +308,7 @@ static void follow(interior* s, course* k, double until)
     for (int32_t idle = 0; length >= 0.0;) {
         double tau;
         const double off = perpi_central_path_measure(path, k->P, &tau);
-        if (look(s, k, path->r)) {
+        if (check_point(s, k, path->r)) {
             return;
         }
         const double now = path->pairs > 0 ? tau : off;
@@ -371,7 +371,7 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
     report->outcome = PERP_OUTCOME_BREAKDOWN;
     memcpy(path->r, r, bytes);
     memset(path->dr, 0, bytes);
-    if (!look(s, &k, r) && warm) {
+    if (!check_point(s, &k, r) && warm) {
         polish(s, &k, r);
     }
     static const struct {

@@ -15,7 +15,7 @@
 /* The residual check compares with the size of the point: one that runs off to infinity, where a problem has
  * no solution, passes in the end, and so does one whose small unknowns are in other units than its
  * large ones. So where it is content, the scaled natural map must be small beside the problem. */
-#define LOOK_AGAIN 1e-6
+#define CHECK_AGAIN 1e-6
 #define NATURAL 1e-7
 #define NATURAL_MOST 1e-3
 #define ROUNDING 1e-14 /* of the largest unknown */
@@ -287,7 +287,7 @@ double perpi_box_residual(perpi_box* box, const double* y)
 {
     perpi_box_to_z(box, y, box->z);
     double residual = box->form->check_residual(box->form->problem, box->z, box->work);
-    if (residual <= LOOK_AGAIN) {
+    if (residual <= CHECK_AGAIN) {
         double rounding = 0.0;
         const double natural = natural_map(box, &rounding);
         const double limit = NATURAL + rounding;

@@ -305,9 +305,9 @@ static perpi_path_end run(perpi_pivot* s, mover m, int32_t limit)
             }
         }
         if (count > 0) { /* z0's own move at the start is not in r */
-            const bool look = age > 0 && age % CHECK_EVERY == 0;
+            const bool due = age > 0 && age % CHECK_EVERY == 0;
             if (age >= s->set.refactor_every || perpi_pivot_basis_full(b) ||
-                (look && !(correct(s) <= DRIFT))) {
+                (due && !(correct(s) <= DRIFT))) {
                 if (!renew(s)) {
                     return PERPI_PATH_BREAKDOWN;
                 }

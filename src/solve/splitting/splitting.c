@@ -6,7 +6,7 @@
 
 #include "solve/monitor.h"
 
-enum { LOOK_EVERY = 16 };
+enum { CHECK_EVERY = 16 };
 
 void perpi_splitting_run(const perpi_sweeper* sweeper, const perpi_splitting_settings* set,
                          const perp_solve_options* options, perp_report* report)
@@ -49,7 +49,7 @@ void perpi_splitting_run(const perpi_sweeper* sweeper, const perpi_splitting_set
                      "the sweeps stand still short of the tolerance");
             return;
         }
-        if (by_change ? sweep % LOOK_EVERY != 0 : !look) {
+        if (by_change ? sweep % CHECK_EVERY != 0 : !look) {
             continue;
         }
         const perp_outcome interrupt = perpi_monitor_interrupt(options, &clock);

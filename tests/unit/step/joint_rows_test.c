@@ -95,14 +95,14 @@ static void check_derivatives(const perp_model* model, const double* q, const ch
 {
     const double eps = 1e-6;
     const int dofs = 2 * perpi_v_stride(model);
-    const perpi_joint_view at = perpi_joint_look(model, 0, q, NULL);
+    const perpi_joint_view at = perpi_joint_evaluate(model, 0, q, NULL);
     for (int dof = 0; dof < dofs; ++dof) {
         double plus[14], minus[14], v[12] = {0};
         v[dof] = 1.0;
         displace(model, q, dof, eps, plus);
         displace(model, q, dof, -eps, minus);
-        const perpi_joint_view above = perpi_joint_look(model, 0, plus, NULL);
-        const perpi_joint_view below = perpi_joint_look(model, 0, minus, NULL);
+        const perpi_joint_view above = perpi_joint_evaluate(model, 0, plus, NULL);
+        const perpi_joint_view below = perpi_joint_evaluate(model, 0, minus, NULL);
         for (int k = 0; k < at.rows + at.coordinates; ++k) {
             const bool row = k < at.rows;
             const perpi_row* r = row ? &at.row[k] : &at.coordinate[k - at.rows];
@@ -129,7 +129,7 @@ TEST(rows_of_every_joint_in_space_are_the_derivatives_of_its_errors_and_coordina
         double q[14];
         memcpy(q, perp_sim_q(s.sim), sizeof q);
         move_pair(m, q);
-        const perpi_joint_view view = perpi_joint_look(model, 0, q, NULL);
+        const perpi_joint_view view = perpi_joint_evaluate(model, 0, q, NULL);
         CHECK_EQ_INT(view.rows, m->rows);
         CHECK_EQ_INT(view.coordinates, m->coordinates);
         for (int k = 0; k < view.rows && strcmp(m->type, "rope") != 0; ++k) {
@@ -154,7 +154,7 @@ TEST(the_planar_joint_measures_its_travel_and_its_turn)
     double q[14];
     memcpy(q, perp_sim_q(s.sim), sizeof q);
     move_pair(m, q);
-    const perpi_joint_view view = perpi_joint_look(perp_sim_model(s.sim), 0, q, NULL);
+    const perpi_joint_view view = perpi_joint_evaluate(perp_sim_model(s.sim), 0, q, NULL);
     CHECK_NEAR(hypot(view.coordinate[0].b, view.coordinate[1].b), hypot(0.2, 0.3), 1e-14);
     CHECK_NEAR(view.coordinate[2].b, 0.8, 1e-14);
     scene_sim_close(&s);
@@ -187,7 +187,7 @@ TEST(rows_of_every_planar_joint_are_the_derivatives_of_its_errors_and_coordinate
         q[3] = 1.0 + c * x - n * y + 0.6 * joint[i].slide;
         q[4] = 0.5 + n * x + c * y + 0.8 * joint[i].slide;
         q[5] += joint[i].turn;
-        const perpi_joint_view view = perpi_joint_look(model, 0, q, NULL);
+        const perpi_joint_view view = perpi_joint_evaluate(model, 0, q, NULL);
         CHECK_EQ_INT(view.rows, joint[i].rows);
         CHECK_EQ_INT(view.coordinates, joint[i].coordinates);
         if (i < 3) {
@@ -213,7 +213,7 @@ TEST(the_problem_of_a_step_has_the_rows_of_the_joint)
         scene_sim s = spatial(&MOTION[i]);
         REQUIRE(s.sim != NULL);
         const perpi_joint_view view =
-            perpi_joint_look(perp_sim_model(s.sim), 0, perp_sim_q(s.sim), NULL);
+            perpi_joint_evaluate(perp_sim_model(s.sim), 0, perp_sim_q(s.sim), NULL);
         REQUIRE_OK(perp_sim_step(s.sim));
         const perp_contact_problem* p = perp_sim_problem(s.sim);
         REQUIRE(p->constraint_count == 1);
