@@ -371,7 +371,7 @@ static perp_status check_ledger(verifier* x)
     perp_verification* verification = x->verification;
     const perpi_stepper_ops* stepper =
         perpi_stepper_named(perp_sim_def_from_scene(x->scene).stepper);
-    const bool quasistatic = stepper != NULL && stepper->settles;
+    const bool quasistatic = stepper != NULL && stepper->equilibrium_search;
     return perpi_ledger_check(x->recording, perp_scene_model(x->scene), quasistatic,
                               &verification->ledger_checked, &verification->ledger_frame,
                               verification->ledger_message);

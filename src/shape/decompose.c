@@ -677,7 +677,7 @@ static perp_status cover_seams(work* w)
 /* ---- the outcome ---------------------------------------------------------------------------------------- */
 
 /* The numbers of the mesh where a corner is one of its vertices. */
-static vec3 settle(const work* w, vec3 x)
+static vec3 project_to_core(const work* w, vec3 x)
 {
     for (int32_t i = 0; i < w->def->vertex_count; ++i) {
         const vec3 v = v3_from(w->def->vertices + 3 * (size_t)i);
@@ -698,7 +698,7 @@ static perp_status make_polyhedron(work* w, const piece* p, perpi_polyhedron** m
     }
     perpi_cell* c = &w->knife.cell;
     for (int32_t i = 0; i < c->vertex_count; ++i) {
-        c->vertex[i] = settle(w, c->vertex[i]);
+        c->vertex[i] = project_to_core(w, c->vertex[i]);
     }
     const perp_status status =
         perpi_polyhedron_hull(w->context, &c->vertex[0].x, c->vertex_count, made, NULL);

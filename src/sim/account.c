@@ -23,13 +23,14 @@ perp_status perpi_account(perpi_step* step, const perpi_formulation* f, double h
 {
     const bool impact = f == step->impact->f,
                projected = !impact && step->correction->project != NULL;
-    const bool inertia = !step->stepper->settles;
+    const bool inertia = !step->stepper->equilibrium_search;
     const double* q_answer = projected ? step->correction->q_answer : step->to->q;
     const double* v_carried = projected ? step->correction->v_carried : step->to->v;
     perpi_ledger_input in = {
         .f = f,
         .model = step->model,
-        .evaluation = step->stepper->settles ? PERPI_EVALUATE_REST : step->stepper->evaluation,
+        .evaluation =
+            step->stepper->equilibrium_search ? PERPI_EVALUATE_REST : step->stepper->evaluation,
         .impact = impact,
         .t = step->from->time,
         .h = impact ? 0.0 : h,

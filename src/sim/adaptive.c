@@ -305,8 +305,9 @@ static void account_extrapolation(perp_sim* sim, perp_ledger* ledger)
 {
     const perpi_adaptive* a = &sim->halves;
     const perp_model* model = sim->model;
-    ledger->extrapolation = perpi_energy_change(model, !sim->stepper->settles, a->q_plain,
-                                                a->v_plain, sim->trial.state.q, sim->trial.state.v);
+    ledger->extrapolation =
+        perpi_energy_change(model, !sim->stepper->equilibrium_search, a->q_plain, a->v_plain,
+                            sim->trial.state.q, sim->trial.state.v);
     if (model->spring_count > 0) {
         ledger->extrapolation +=
             perpi_spring_energy(model, sim->trial.state.q) - perpi_spring_energy(model, a->q_plain);

@@ -107,7 +107,7 @@ static uint32_t properties_of(const perpi_combination* asked)
         {s->touching, NO_GAPS},
         {s->evaluation == PERPI_EVALUATE_GEOMETRY, GEOMETRY_AT_END},
         {s->evaluation != PERPI_EVALUATE_START, LAWS_AT_END},
-        {s->settles, NO_INERTIA},
+        {s->equilibrium_search, NO_INERTIA},
         {c->groups, GROUPS},
         {c->overlap_only, OVERLAP_ONLY},
         {c->groups || c->overlap_only, NOT_STANDARD},

@@ -163,7 +163,8 @@ static perp_status complete_state(perpi_step* step)
     if (step->trial->v_solved != NULL) {
         memcpy(step->trial->v_solved, step->to->v,
                (size_t)step->v_size * sizeof *step->trial->v_solved);
-        if (step->stepper->evaluation == PERPI_EVALUATE_START && !step->stepper->settles) {
+        if (step->stepper->evaluation == PERPI_EVALUATE_START &&
+            !step->stepper->equilibrium_search) {
             perpi_momentum_carry(step->formulation, step->model, step->v_from, step->to->q,
                                  step->to->v);
         }
@@ -187,7 +188,7 @@ static perp_status complete_state(perpi_step* step)
         memcpy(step->to->v, correction->v_carried, (size_t)step->v_size * sizeof *step->to->v);
         *moves = 0;
     }
-    if (status == PERP_OK && *moves > 0 && !step->stepper->settles) {
+    if (status == PERP_OK && *moves > 0 && !step->stepper->equilibrium_search) {
         const perpi_ledger_input in = {.f = step->formulation,
                                        .model = step->model,
                                        .contact = step->to->contacts.item,

@@ -146,7 +146,7 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
 static bool carries_momentum(const perp_sim* sim)
 {
     return (sim->stepper->evaluation == PERPI_EVALUATE_START || sim->work.second != NULL) &&
-           !sim->stepper->settles && perpi_momentum_differs(sim->model);
+           !sim->stepper->equilibrium_search && perpi_momentum_differs(sim->model);
 }
 
 /* Contact model, stepper and settings, and that they go together. */
@@ -272,7 +272,7 @@ static perp_status allocate(perp_sim* sim)
     perpi_step* work = &sim->work;
     const size_t n = sim->model->body_count, joints = sim->model->joint_count;
     const size_t q = (size_t)work->q_size, v = (size_t)work->v_size;
-    const bool displaced = work->offset_at >= 0, rests = sim->stepper->settles;
+    const bool displaced = work->offset_at >= 0, rests = sim->stepper->equilibrium_search;
     struct {
         double** array;
         size_t count;

@@ -77,7 +77,7 @@ perp_status perpi_sim_check_springs(const perp_sim* sim)
     const perp_model* model = sim->model;
     const double h = sim->def.step;
     const bool at_start =
-        sim->stepper->evaluation == PERPI_EVALUATE_START && !sim->stepper->settles;
+        sim->stepper->evaluation == PERPI_EVALUATE_START && !sim->stepper->equilibrium_search;
     for (size_t i = 0; i < model->spring_count && at_start && !sim->adaptive; ++i) {
         const perpi_spring* s = &model->spring[i];
         if (s->implicit) {

@@ -93,7 +93,7 @@ perp_status perpi_step_diagnose(const perpi_step* step)
                  " by impulses %.0e times the motion they act on: the constraints contradict each "
                  "other",
                  residual->runaway);
-    } else if (report->outcome == PERP_OUTCOME_NO_SOLUTION && !step->stepper->settles) {
+    } else if (report->outcome == PERP_OUTCOME_NO_SOLUTION && !step->stepper->equilibrium_search) {
         snprintf(why, sizeof why, ": the constraints contradict each other");
     }
     return perpi_fail(

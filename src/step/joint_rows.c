@@ -123,7 +123,7 @@ static perpi_row turned_round(perpi_row row)
 }
 
 /* Velocities are at stake, not places: an error that is there may stay. */
-static bool settles(perpi_purpose purpose)
+static bool without_inertia(perpi_purpose purpose)
 {
     return purpose == PERPI_PURPOSE_PROJECT || purpose == PERPI_PURPOSE_IMPACT;
 }
@@ -169,7 +169,7 @@ static perp_status append_limits(perpi_formulation* f, const perp_model* model, 
         perpi_row row = side == 0 ? *axis : turned_round(*axis);
         double gap = side == 0 ? axis->b - joint->limits[0] : joint->limits[1] - axis->b;
         gap += offset_along(model, joint, &row, purpose, input->offset);
-        gap = settles(purpose) && gap < 0.0 ? 0.0 : gap;
+        gap = without_inertia(purpose) && gap < 0.0 ? 0.0 : gap;
         row.b = gap / (gap < 0.0 ? closing_time(h, input) : h);
         row.lower = 0.0;
         row.upper = INFINITY;
@@ -293,7 +293,7 @@ static perp_status formulate_joint(perpi_formulation* f, const perp_model* model
     for (int32_t i = 0; i < view.rows; ++i) {
         perpi_row* row = &view.row[i];
         row->b += rope ? offset_along(model, joint, row, purpose, input->offset) : 0.0;
-        const bool keep = !settles(purpose) || (rope && row->b > 0.0);
+        const bool keep = !without_inertia(purpose) || (rope && row->b > 0.0);
         const double time = rope && row->b > 0.0 ? h : closing_time(h, input);
         row->b = keep ? row->b / time : 0.0;
         row->upper = INFINITY; /* of a rope */

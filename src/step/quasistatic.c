@@ -27,7 +27,7 @@ static perp_status solve(perpi_step* step)
 const perpi_stepper_ops perpi_stepper_quasistatic = {
     .name = "quasistatic",
     .summary = "no inertia: forces balance at the end of every step, what is pushed moves",
-    .settles = true,
+    .equilibrium_search = true,
     .formulate = perpi_formulate_at_rest,
     .solve = solve,
     .advance = perpi_advance,

@@ -30,7 +30,7 @@ typedef struct perpi_stepper_ops {
                          const perpi_step_settings* settings);
     /* Properties. look: what formulate takes from q_end and v_end. */
     perpi_evaluation evaluation;
-    bool settles;  /* no inertia: forces alone balance */
+    bool equilibrium_search; /* no inertia: forces alone balance */
     bool layered;  /* contacts of soft bodies have layers (layers.h); else these are refused */
     bool touching; /* contacts enter the problem when they touch (settings->touch), not before */
     bool midway;   /* fixed steps take spin and rolling as at the middle of the step (rolling.c) */

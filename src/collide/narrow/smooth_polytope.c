@@ -149,7 +149,7 @@ static bool is_enough(const placed* o, const perpi_slab* x)
 
 /* On a flat side rounding in n moves b's point far. Then the closest points tell where they touch, after b has been
  * moved along n so that the bodies are apart: that leaves n the direction between them. */
-static void settle_point(const placed* o, perpi_slab* x)
+static void choose_point(const placed* o, perpi_slab* x)
 {
     if (is_closest(o, x)) {
         return;
@@ -336,7 +336,7 @@ static void climb_ends(const placed* o, const perpi_slab_pair* whole, const perp
         const perpi_slab x = perpi_slab_climb(&c, perpi_slab_at(&c, from.n[i], NULL));
         consider(whole, &x, best);
     }
-    settle_point(o, best);
+    choose_point(o, best);
 }
 
 /* Features: 0 the closest points; 1, 2 the ends of a capsule. */
@@ -738,7 +738,7 @@ perp_status perpi_polyhedron_smooth(const perpi_shape* a, const perpi_pose* pose
         return PERP_OK;
     }
     perpi_slab best = polyhedron_top(&o, face, faces);
-    settle_point(&o, &best);
+    choose_point(&o, &best);
     const size_t first = list->count;
     perp_status status = add_row(&o, 0, &best);
     if (status != PERP_OK || list->count == first) {

@@ -229,7 +229,7 @@ static double row_size(const perp_contact_problem* P, perpi_direct* t, int32_t r
 }
 
 /* Redundant rows: g must lie in the range of A_FF; then the null space for the least norm. */
-static perp_status settle_redundant(perp_context* context, const perp_contact_problem* P,
+static perp_status choose_redundant(perp_context* context, const perp_contact_problem* P,
                                     perpi_direct* t, const perpi_psd* f)
 {
     const int32_t nf = t->n_free, m = nf - f->rank;
@@ -309,7 +309,7 @@ static perp_status eliminate_free(perp_context* context, const perp_contact_prob
         t->h.at[i] = h / pivot;
     }
     if (f.rank < nf) {
-        status = settle_redundant(context, P, t, &f);
+        status = choose_redundant(context, P, t, &f);
         if (status != PERP_OK) {
             return status;
         }

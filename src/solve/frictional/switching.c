@@ -592,7 +592,7 @@ static perp_status joint_off(joint* j, double* f, double* worst)
 
 /* Newton's method for the shares of all partners at once, derivatives by differences. The inner solves are
  * right to rounding, and the openings nearly linear in the shares, so that few steps do. */
-static perp_status settle_jointly(joint* j)
+static perp_status solve_jointly(joint* j)
 {
     double f[JOINT], next[JOINT], D[JOINT * JOINT], shares[JOINT], worst;
     int32_t pivot[JOINT];
@@ -700,7 +700,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
         if (s->one_by_one) {
             joint j = {s, problem, &inner, report, v, p, budget, 0, {0}};
             j.count = list_partners(s, problem, v, j.group);
-            status = j.count > 0 ? settle_jointly(&j) : PERP_OK;
+            status = j.count > 0 ? solve_jointly(&j) : PERP_OK;
             if (status != PERP_OK) {
                 break;
             }
