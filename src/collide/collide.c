@@ -128,9 +128,9 @@ double perpi_collider_deepest(const perpi_collider* collider)
     return collider->list.deepest;
 }
 
-int32_t perpi_collider_crowded(const perpi_collider* collider)
+int32_t perpi_collider_overflow(const perpi_collider* collider)
 {
-    return collider->list.crowded;
+    return collider->list.overflow;
 }
 
 size_t perpi_collider_candidates(const perpi_collider* collider)
@@ -405,7 +405,7 @@ perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, cons
     c->broad.pair_count = 0;
     c->list.count = 0;
     c->list.deepest = 0.0;
-    c->list.crowded = 0;
+    c->list.overflow = 0;
     c->side_next = 0;
     perp_status status = place_shapes(c, pose, margin);
     if (status == PERP_OK) {

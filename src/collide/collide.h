@@ -88,8 +88,8 @@ typedef struct perpi_candidate_list {
     vec3 side;
     double
         deepest; /* overlap of polyhedra so far: touches tell of the end of the step, this does not */
-    int32_t crowded; /* pairs so far that PEG had no room for, and that have plain rows instead */
-    bool flipped;    /* the routine sees the shapes in the other order: swap on the way in */
+    int32_t overflow; /* pairs so far that PEG had no room for, and that have plain rows instead */
+    bool flipped;     /* the routine sees the shapes in the other order: swap on the way in */
 } perpi_candidate_list;
 
 /* point_a, point_b, normal as the routine sees its first and second shape. */
@@ -163,7 +163,7 @@ bool perpi_collider_allows(perpi_collider* collider, int32_t a, int32_t b);
 /* The deepest overlap of two polyhedra in the last call, 0 if none do. */
 double perpi_collider_deepest(const perpi_collider* collider);
 /* Pairs of the last call that should have groups and have plain rows: too many features. */
-int32_t perpi_collider_crowded(const perpi_collider* collider);
+int32_t perpi_collider_overflow(const perpi_collider* collider);
 
 /* Candidate pairs of the last call, before the narrow phase (for the bench of the broad phase). */
 size_t perpi_collider_candidates(const perpi_collider* collider);

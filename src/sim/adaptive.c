@@ -118,7 +118,7 @@ void perpi_sim_adaptive_destroy(perp_sim* sim)
     perpi_trial_destroy(sim->context, &a->whole);
     perpi_trial_destroy(sim->context, &a->half);
     perpi_free(sim->context, a->key);
-    perpi_free(sim->context, a->sunk);
+    perpi_free(sim->context, a->penetrating);
     if (a->standing != NULL) {
         perpi_free(sim->context, a->standing->item);
     }
@@ -232,11 +232,11 @@ static bool acted(const perpi_adaptive* a, uint64_t key)
 }
 
 /* Where a contact stood below zero at the start: it is no event unless it goes deeper. */
-static double sunk_gap(const perpi_adaptive* a, uint64_t key)
+static double penetrating_gap(const perpi_adaptive* a, uint64_t key)
 {
-    for (size_t i = 0; i < a->sunk_count; ++i) {
-        if (a->sunk[i].key == key) {
-            return a->sunk[i].gap;
+    for (size_t i = 0; i < a->penetrating_count; ++i) {
+        if (a->penetrating[i].key == key) {
+            return a->penetrating[i].gap;
         }
     }
     return 0.0;
@@ -248,8 +248,8 @@ static double unknown_depth(const perp_sim* sim, uint64_t key)
 {
     const perpi_adaptive* a = &sim->halves;
     bool known = !sim->work.contact_model->groups, candidates = false;
-    for (size_t i = 0; i < a->sunk_count; ++i) {
-        known = known || a->sunk[i].key == key;
+    for (size_t i = 0; i < a->penetrating_count; ++i) {
+        known = known || a->penetrating[i].key == key;
     }
     for (size_t i = 0; i < a->key_count; ++i) {
         candidates = candidates || perpi_key_same_shapes(a->key[i], key);
@@ -262,7 +262,7 @@ static double group_gap(const perp_sim* sim, const perpi_candidate* candidate, s
                         const perpi_candidate* of)
 {
     const perpi_adaptive* a = &sim->halves;
-    double most = -INFINITY, sunk = 0.0;
+    double most = -INFINITY, penetrating = 0.0;
     for (size_t i = 0; i < count; ++i) { /* groups are counted within a pair of shapes */
         if (candidate[i].group != of->group || candidate[i].shape_a != of->shape_a ||
             candidate[i].shape_b != of->shape_b) {
@@ -273,9 +273,9 @@ static double group_gap(const perp_sim* sim, const perpi_candidate* candidate, s
             return INFINITY;
         }
         most = candidate[i].gap > most ? candidate[i].gap : most;
-        sunk = sunk_gap(a, key) < sunk ? sunk_gap(a, key) : sunk;
+        penetrating = penetrating_gap(a, key) < penetrating ? penetrating_gap(a, key) : penetrating;
     }
-    return most - sunk + unknown_depth(sim, perpi_candidate_key(of));
+    return most - penetrating + unknown_depth(sim, perpi_candidate_key(of));
 }
 
 /* The smallest gap at the end of the trial among contacts that took no part in it. */
@@ -290,8 +290,8 @@ static perp_status open_gap(perp_sim* sim, double* gap)
     for (size_t i = 0; status == PERP_OK && i < count; ++i) {
         const uint64_t key = perpi_candidate_key(&candidate[i]);
         if (candidate[i].gap < *gap && candidate[i].group == 0 && !acted(&sim->halves, key)) {
-            *gap = fmin(*gap,
-                        candidate[i].gap - sunk_gap(&sim->halves, key) + unknown_depth(sim, key));
+            *gap = fmin(*gap, candidate[i].gap - penetrating_gap(&sim->halves, key) +
+                                  unknown_depth(sim, key));
         }
         if (candidate[i].group != 0) {
             *gap = fmin(*gap, group_gap(sim, candidate, count, &candidate[i]));
@@ -509,7 +509,8 @@ static perp_status look_at(perp_sim* sim, const perp_contact* c, const perpi_sta
             return status;
         }
     }
-    a->sunk[a->sunk_count++] = (perpi_sunk){c->key, s->gap < 0.0 ? s->gap : 0.0};
+    a->penetrating[a->penetrating_count++] =
+        (perpi_penetration){c->key, s->gap < 0.0 ? s->gap : 0.0};
     const bool near = s->gap <= landing, approaches = s->by.u < -s->by.slow;
     if ((near || s->closed) && !s->member) {
         return PERP_OK; /* another side */
@@ -517,7 +518,7 @@ static perp_status look_at(perp_sim* sim, const perp_contact* c, const perpi_sta
     if (near && approaches) {
         const double e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b);
         out->impacting = true;
-        sim->impact.hit[*kept] = (perpi_hit){.e = e, .struck = true};
+        sim->impact.hit[*kept] = (perpi_hit){.e = e, .impacting = true};
         step->to->contacts.item[(*kept)++] = *c;
     } else if (near || s->closed) {
         sim->impact.hit[*kept] = (perpi_hit){0};
@@ -554,10 +555,10 @@ static perp_status search_around(perp_sim* sim, double h, const perpi_filter* fi
                             contacts->count, sizeof *sim->impact.hit);
     }
     if (status == PERP_OK) {
-        status =
-            perpi_grow(sim->context, &a->sunk, &a->sunk_capacity, contacts->count, sizeof *a->sunk);
+        status = perpi_grow(sim->context, &a->penetrating, &a->penetrating_capacity,
+                            contacts->count, sizeof *a->penetrating);
     }
-    a->sunk_count = 0;
+    a->penetrating_count = 0;
     if (status == PERP_OK) {
         status = perpi_stand_all(step, a->standing);
     }

@@ -5,7 +5,7 @@
  *
  * An impact is a contact problem of its own, with the pose as it is, without forces:
  *     M (v+ - v-) = J' p,   0 <= p_n  perp  u_n+ + d >= 0,   p_t in F(mu p_n), most dissipative
- *   Newton         d = e u_n-                      where the contact is struck
+ *   Newton         d = e u_n-                      where the contact is impacting
  *   Poisson        compression: d = 0; then decompression from there, whose impulses are e times
  *                  those of compression, or more where bodies would meet again
  *   elsewhere      d = max(gap, 0) / h: what only rests there takes part, and does not bounce
@@ -125,7 +125,7 @@ static double gained_speed(const perpi_formulation* f, int32_t contact, const do
     return sum;
 }
 
-/* ---- which contacts are struck ---------------------------------------------------------------------*/
+/* ---- which contacts are impacting ---------------------------------------------------------------------*/
 
 static perp_status room(perpi_step* step, size_t dofs, size_t rows, size_t contacts)
 {
@@ -270,7 +270,7 @@ static perp_status solve_newton(perpi_step* step, double part)
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
         perp_contact* c = &step->to->contacts.item[i];
         const perpi_hit* hit = &step->impact->hit[i];
-        c->drift[0] = hit->struck ? part * hit->e * hit->u + hit->gain : rest_offset(step, i);
+        c->drift[0] = hit->impacting ? part * hit->e * hit->u + hit->gain : rest_offset(step, i);
     }
     step->impact->converged = true;
     return solve(step, false);
@@ -574,7 +574,7 @@ static void place_in_time(perpi_step* step)
         perp_contact* c = &step->to->contacts.item[i];
         const int32_t k = (int32_t)i;
         c->impact = (perp_contact_impact){0};
-        if (!hit->struck || step->offset_at < 0) {
+        if (!hit->impacting || step->offset_at < 0) {
             hit->gain = 0.0;
             continue;
         }
@@ -612,7 +612,7 @@ perp_status perpi_impact_step(perpi_step* step)
         perpi_hit* hit = &step->impact->hit[i];
         const double u = perpi_formulation_speed(f, (int32_t)i, 0, step->impact->work) +
                          f->b[f->constraint[i].row];
-        hit->struck = (hit->e > 0.0 || hit->struck) && u < 0.0;
+        hit->impacting = (hit->e > 0.0 || hit->impacting) && u < 0.0;
         hit->u = u;
     }
     perpi_formulation_gather_v(f, step->model, step->v_from, step->impact->work);

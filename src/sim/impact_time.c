@@ -160,20 +160,20 @@ static bool same_group(const perp_contact* a, const perp_contact* b)
     return a->group == b->group || a->group == -b->group;
 }
 
-/* A group that is struck is closed when its last member closes: that one acts, by itself, and takes the law
+/* A group that is impacting is closed when its last member closes: that one acts, by itself, and takes the law
  * of restitution. */
 static void choose_members(perpi_step* step, double h)
 {
     perp_contact* c = step->to->contacts.item;
     size_t kept = 0;
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
-        bool struck = false;
+        bool impacting = false;
         for (size_t k = 0; c[i].group != 0 && k < step->to->contacts.count; ++k) {
-            struck = struck || (same_group(&c[i], &c[k]) && step->impact->hit[k].e > 0.0);
+            impacting = impacting || (same_group(&c[i], &c[k]) && step->impact->hit[k].e > 0.0);
         }
         size_t last = i;
         double latest = -INFINITY;
-        for (size_t k = 0; struck && k < step->to->contacts.count; ++k) {
+        for (size_t k = 0; impacting && k < step->to->contacts.count; ++k) {
             const perpi_hit* hit = &step->impact->hit[k];
             const bool closed = hit->gap < 0.0 && hit->gap + h * hit->u < 0.0; /* all the time */
             const double t = closed         ? hit->gap
@@ -184,7 +184,7 @@ static void choose_members(perpi_step* step, double h)
                 last = k;
             }
         }
-        step->impact->hit[i].chosen = struck ? (last == i ? 1 : -1) : 0;
+        step->impact->hit[i].chosen = impacting ? (last == i ? 1 : -1) : 0;
     }
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
         if (step->impact->hit[i].chosen < 0) {
@@ -294,11 +294,11 @@ static void fill_islands(island* x, const perpi_formulation* f, const perp_conta
             continue;
         }
         island* root = &x[find_root(x, any)];
-        const bool struck = i < f->contact_count &&
-                            (contact[i].impact.time != 0.0 || contact[i].impact.gain != 0.0);
-        root->shares = root->shares || !struck;
+        const bool impacting = i < f->contact_count &&
+                               (contact[i].impact.time != 0.0 || contact[i].impact.gain != 0.0);
+        root->shares = root->shares || !impacting;
         root->held = root->held || c->block[0] < 0 || c->block[1] < 0;
-        if (!struck) {
+        if (!impacting) {
             continue;
         }
         root->time = contact[i].impact.time < root->time ? contact[i].impact.time : root->time;

@@ -67,9 +67,9 @@ typedef struct perpi_hit {
     double part;       /* of the gain in a step: 1/2 + time / h */
     double bend;       /* change of the normal velocity in a step in which it is free */
     double p;          /* normal impulse of compression */
-    bool struck;       /* else it takes part, but does not bounce */
+    bool impacting;    /* else it takes part, but does not bounce */
     bool fast;         /* comes nearer faster than what else acts can make it */
-    int32_t chosen;    /* of a group that is struck: 1 for the member that acts, -1 for others */
+    int32_t chosen;    /* of a group that is impacting: 1 for the member that acts, -1 for others */
 } perpi_hit;
 /* So many impacts may follow each other before time must go on: a ball between walls that are nearer
  * than it moves in a step would never end. */
@@ -108,10 +108,10 @@ typedef struct perpi_correction {
 } perpi_correction;
 
 /* An open contact that has sunk in at the start of a step, and leaves. */
-typedef struct perpi_sunk {
+typedef struct perpi_penetration {
     uint64_t key;
     double gap;
-} perpi_sunk;
+} perpi_penetration;
 
 /* An adaptive step: its lengths, and what its halves found. */
 typedef struct perpi_adaptive {
@@ -124,8 +124,8 @@ typedef struct perpi_adaptive {
     double *q_plain, *v_plain, *s_plain; /* the state after it, before extrapolation */
     uint64_t* key;                       /* contacts that took part */
     size_t key_count, key_capacity;
-    perpi_sunk* sunk;
-    size_t sunk_count, sunk_capacity;
+    perpi_penetration* penetrating;
+    size_t penetrating_count, penetrating_capacity;
     struct perpi_standing_list* standing; /* per contact of the trial, by itself or by its group */
 } perpi_adaptive;
 

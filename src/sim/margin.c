@@ -4,7 +4,7 @@
  * Departure  (5.1) as printed has units of velocity in its acceleration terms (h where h^2 is
  *            meant) and subtracts the gyroscopic term without the inertia. Here: the free motion
  *            of the scheme itself, h |v + h f/m| + h |omega + h I^-1 (tau - omega x I omega)| r.
- *            Contact impulses may carry a body further (a resting ball that is struck): so the
+ *            Contact impulses may carry a body further (a resting ball that is impacting): so the
  *            step is checked after the solve, and repeated with a larger margin if a body came
  *            further and new features come within reach.
  */

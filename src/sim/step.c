@@ -225,7 +225,7 @@ static perp_status finish(perpi_step* step)
                              .looks = step->outer.iterations,
                              .corrections = a->corrections,
                              .moves = a->moves,
-                             .fallbacks = a->fallbacks + perpi_collider_crowded(step->collider),
+                             .fallbacks = a->fallbacks + perpi_collider_overflow(step->collider),
                              .freedom = step->equilibrium.indeterminacy,
                              .crossings = a->crossings,
                              .joints_kept = step->kept.joints ? 1 : 0,

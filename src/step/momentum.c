@@ -99,7 +99,7 @@ static void exchange(const perpi_ledger_input* in, const perpi_momentum_work* wo
 }
 
 /* Something prescribed has struck the body in the impact before the step, within which that happened. */
-static bool struck_before(const perpi_ledger_input* in, int32_t i)
+static bool impacting_before(const perpi_ledger_input* in, int32_t i)
 {
     const int32_t n = perpi_v_stride(in->model);
     bool moved = false;
@@ -131,7 +131,8 @@ static bool find_islands(const perpi_ledger_input* in, const perpi_momentum_work
     const int32_t bodies = (int32_t)model->body_count;
     for (int32_t i = 0; i < bodies; ++i) {
         work->island[i] = i;
-        work->held[i] = (f->supported && model->body[i].support.points > 0) || struck_before(in, i);
+        work->held[i] =
+            (f->supported && model->body[i].support.points > 0) || impacting_before(in, i);
     }
     exchange_at_contacts(in, work, in->contact, f->contact_count);
     exchange_at_contacts(in, work, in->compression, in->compression_count);

@@ -198,11 +198,11 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
         return PERP_OK;
     }
     perpi_meeting_collect(&m, !orders);
-    if (orders && m.crowded && !m.apart) {
+    if (orders && m.overflow && !m.apart) {
         /* Groups of which pairs were left out forbid nothing, or the wrong thing: a prism with a hundred
          * sides fell through the floor. Then every pair that is near holds for itself. */
         grouped = false;
-        list->crowded += 1;
+        list->overflow += 1;
         perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
                             margin, list);
         if (perpi_meeting_parted(&m)) {

@@ -66,10 +66,10 @@ typedef struct perpi_meeting {
     int32_t products;
     /* by side, face and edge of the other body: 0 or 1 + 2 bit + opposite */
     uint8_t known[2][PERPI_KNOWN_FACES][PERPI_PLACED_EDGES];
-    double least; /* smallest distance of a present pair */
-    double best;  /* largest psi of one */
-    bool apart;   /* a present pair is open by more than the margin */
-    bool crowded; /* there were more pairs than there is room for */
+    double least;  /* smallest distance of a present pair */
+    double best;   /* largest psi of one */
+    bool apart;    /* a present pair is open by more than the margin */
+    bool overflow; /* there were more pairs than there is room for */
     vec3 vertex_b[PERPI_PLACED], normal_b[PERPI_PLACED];
     bool edges_placed[2];
     vec3 edge[2][PERPI_PLACED_EDGES];

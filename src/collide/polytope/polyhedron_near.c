@@ -107,7 +107,7 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
     memset(m->known, 0, sizeof m->known);
     m->least = INFINITY;
     m->best = -INFINITY;
-    m->apart = m->crowded = false;
+    m->apart = m->overflow = false;
     for (int32_t i = 0; i < PERPI_PLACED && i < b->vertex_count; ++i) {
         m->vertex_b[i] = into_a(m, b->vertex[i]);
     }
@@ -293,7 +293,7 @@ static void keep(perpi_meeting* m, const perpi_facet* f)
         m->facet[m->count++] = *f;
         return;
     }
-    m->crowded = true;
+    m->overflow = true;
     double farthest = f->distance;
     for (int32_t i = 0; i < m->count; ++i) {
         farthest = fmax(farthest, m->facet[i].distance);
