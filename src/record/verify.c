@@ -143,7 +143,7 @@ static perp_status bend(verifier* x, double t, double h, const perp_frame* frame
     }
     const perp_status status = x->stepper->advance(&in, x->q_end, x->v_end);
     if (status == PERP_OK) {
-        perpi_formulation_bend(x->formulation, model, h, x->q_end, x->v_problem, x->input);
+        perpi_formulation_correct_b(x->formulation, model, h, x->q_end, x->v_problem, x->input);
     }
     return status;
 }

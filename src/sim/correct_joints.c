@@ -74,7 +74,8 @@ static perp_status correct(perpi_step* step)
             break;
         }
         before = error;
-        perpi_formulation_bend(f, step->model, step->h, step->to->q, step->v_problem, step->input);
+        perpi_formulation_correct_b(f, step->model, step->h, step->to->q, step->v_problem,
+                                    step->input);
         const int32_t iterations = report->iterations;
         status = perpi_step_solve_to(step, step->tolerance);
         report->iterations += iterations;

@@ -688,7 +688,7 @@ static void seal(perpi_formulation* f)
 
 /* The gaps are those at the end already: with the velocities that lead there, u_n is to read
  * gap / h + drift. */
-static void bend_contacts(perpi_formulation* f, const perpi_step_input* in)
+static void correct_b_of_contacts(perpi_formulation* f, const perpi_step_input* in)
 {
     const size_t stride = (size_t)perpi_v_stride(in->model);
     for (int32_t i = 0; i < f->contact_count; ++i) {
@@ -760,7 +760,7 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
                                 in->contact_count);
     }
     if (status == PERP_OK && geometry) {
-        bend_contacts(f, in);
+        correct_b_of_contacts(f, in);
     }
     if (status == PERP_OK) {
         status = write_groups(f, in->contact, in->contact_count);

@@ -365,9 +365,9 @@ void perpi_formulation_scatter_joints(const perpi_formulation* f, const perp_mod
     }
 }
 
-void perpi_formulation_bend(perpi_formulation* f, const perp_model* model, double h,
-                            const double* q_end, const double* v_problem,
-                            const perpi_joint_input* input)
+void perpi_formulation_correct_b(perpi_formulation* f, const perp_model* model, double h,
+                                 const double* q_end, const double* v_problem,
+                                 const perpi_joint_input* input)
 {
     for (int32_t k = 0; k < f->joint_count; ++k) {
         const perpi_joint_place* place = &f->place[k];

@@ -38,9 +38,9 @@ PERP_NODISCARD perp_status perpi_joint_motor_effort(const perp_model* model, int
 
 /* Puts the error that the joints have at q_end, the end of the step with velocities v_problem, into
  * the b of their equality rows and ropes: at v_problem these rows read u = error(q_end) / h. */
-void perpi_formulation_bend(perpi_formulation* f, const perp_model* model, double h,
-                            const double* q_end, const double* v_problem,
-                            const perpi_joint_input* input);
+void perpi_formulation_correct_b(perpi_formulation* f, const perp_model* model, double h,
+                                 const double* q_end, const double* v_problem,
+                                 const perpi_joint_input* input);
 /* The largest error at q_end, relative to the joint's size (angles: to 1). p: the impulses of the answer that
  * leads there, or NULL; a rope that pulls is off by its slack, too. */
 double perpi_formulation_error(const perpi_formulation* f, const perp_model* model,
