@@ -109,7 +109,7 @@ static void measure(bench* b, const char* name, const problem* p, result* out)
     }
     out->solved = good && out->report.outcome == PERP_OUTCOME_SOLVED;
     if (good && p->file != NULL) {
-        good = (nv == 0 || perp_problem_file_lift(p->file, z, v) == PERP_OK) &&
+        good = (nv == 0 || perp_problem_file_reconstruct(p->file, z, v) == PERP_OK) &&
                perp_problem_file_residual(p->file, z, v, &out->plain) == PERP_OK;
         out->solved = good && out->plain.e <= (p->friction != NULL ? 1e-8 : 1e-10);
     }

@@ -214,7 +214,7 @@ static perp_status measure_friction(solve_state* s, solve_result* r)
 {
     perp_status status = PERP_OK;
     if (perp_problem_file_kind(s->file) >= PERP_PROBLEM_GFC2D) {
-        status = perp_problem_file_lift(s->file, s->z, s->v);
+        status = perp_problem_file_reconstruct(s->file, s->z, s->v);
     }
     return status == PERP_OK ? perp_problem_file_residual(s->file, s->z, s->v, &r->plain) : status;
 }

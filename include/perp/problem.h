@@ -331,8 +331,8 @@ PERP_API const perp_friction_problem* perp_problem_file_friction(const perp_prob
 /* gfc kinds: how many velocities; 0 for the others. lift: v = M^-1 (H r + q), refined once; r may be
  * NULL where there is no contact. */
 PERP_API int32_t perp_problem_file_velocity_count(const perp_problem_file* file);
-PERP_API PERP_NODISCARD perp_status perp_problem_file_lift(perp_problem_file* file, const double* r,
-                                                           double* v);
+PERP_API PERP_NODISCARD perp_status perp_problem_file_reconstruct(perp_problem_file* file,
+                                                                  const double* r, double* v);
 
 /* What others measure (docs/problem-files.md); not the residual above. e: the plain natural map in 2-norms.
  * scaled: its unit-free variant, friction kinds; NaN for the others. Both +INFINITY for a point that

@@ -92,7 +92,7 @@ static void check_problem(perp_context* context, perp_problem_file* file, tally*
     CHECK_OK(solve_file(context, file, &options, z, &report));
     const double took = now() - begin;
     if (nv > 0) {
-        CHECK_OK(perp_problem_file_lift(file, z, v));
+        CHECK_OK(perp_problem_file_reconstruct(file, z, v));
     }
     CHECK_OK(perp_problem_file_residual(file, z, v, &r));
     const double bound = friction != NULL ? E_FRICTION : E_COMPLEMENTARITY;

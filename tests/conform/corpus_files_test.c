@@ -59,7 +59,7 @@ static void check_problem(perp_context* context, const char* line)
         if (n > 0) { /* the velocities that go with r fit at least as well as those in the file */
             double* v = calloc((size_t)n, sizeof *v);
             perp_plain_residual lifted = {NAN, NAN};
-            CHECK_OK(perp_problem_file_lift(file, z->at, v));
+            CHECK_OK(perp_problem_file_reconstruct(file, z->at, v));
             CHECK_OK(perp_problem_file_residual(file, z->at, v, &lifted));
             CHECK_AT_MOST(lifted.e, 1.06 * e + 1e-13);
             free(v);

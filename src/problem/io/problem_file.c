@@ -317,7 +317,7 @@ int32_t perp_problem_file_velocity_count(const perp_problem_file* file)
     return file->kind >= PERP_PROBLEM_GFC2D ? file->ccp.n : 0;
 }
 
-perp_status perp_problem_file_lift(perp_problem_file* file, const double* r, double* v)
+perp_status perp_problem_file_reconstruct(perp_problem_file* file, const double* r, double* v)
 {
     if (file->kind < PERP_PROBLEM_GFC2D) {
         return perpi_fail(file->context, PERP_ERROR_INPUT, "a %s problem has no velocities",

@@ -124,7 +124,7 @@ TEST(a_global_problem_loses_its_velocities_and_gets_them_back)
     double v[3];
     const double r[] = {1, -1};
     perp_plain_residual plain;
-    CHECK_OK(perp_problem_file_lift(file, r, v));
+    CHECK_OK(perp_problem_file_reconstruct(file, r, v));
     CHECK(v[0] == 0.0 && v[1] == 1.5 && v[2] == 2.0);
     CHECK_OK(perp_problem_file_residual(file, r, v, &plain));
     CHECK_AT_MOST(plain.e, 1e-15);

@@ -55,7 +55,7 @@ static void solve_one(perp_context* context, const char* method, perp_problem_fi
         status = perp_friction_solve(solver, P, &options, false, r, NULL, &report);
     }
     if (status == PERP_OK && nv > 0) {
-        status = perp_problem_file_lift(file, r, v);
+        status = perp_problem_file_reconstruct(file, r, v);
     }
     if (status == PERP_OK) {
         status = perp_problem_file_residual(file, r, v, &plain);

@@ -660,7 +660,7 @@ TEST(the_friction_problems_of_the_corpus_but_one_are_solved_to_1e_12)
                 perp_plain_residual plain;
                 CHECK_OK(perp_friction_solve(solver, P, &options, false, r, NULL, &report));
                 if (nv > 0) {
-                    CHECK_OK(perp_problem_file_lift(file, r, r + P->row_count));
+                    CHECK_OK(perp_problem_file_reconstruct(file, r, r + P->row_count));
                 }
                 CHECK_OK(perp_problem_file_residual(file, r, r + P->row_count, &plain));
                 if (!(plain.e <= 1e-12)) {
