@@ -384,7 +384,7 @@ static int run(const cli_args* args)
 static const cli_option options[] = {
     {"--solver", "NAME", "see 'perp list solvers'; default auto", NULL},
     {"--set", "NAME=NUMBER", "a setting of the solver", NULL},
-    {"--tolerance", "TOL", "what the judge must find; default 1e-10", NULL},
+    {"--tolerance", "TOL", "largest residual that counts as solved; default 1e-10", NULL},
     {"--max-iter", "N", "iterations at most; default: the solver's own", NULL},
     {"--time-limit", "SECONDS", "stop after this long; default: never", NULL},
     {"--json", NULL, "print one JSON object, the point included", NULL},

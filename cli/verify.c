@@ -99,7 +99,7 @@ static void print_laws(const perp_verification* d, const asked* a, bool laws, bo
     if (plugin) {
         print_line(
             UNKNOWN, "laws",
-            "not recomputed: a plugin's forces are not recorded; the second run judged them");
+            "not recomputed: a plugin's forces are not recorded; the second run checked them");
         return;
     }
     if (d->laws_checked > 0) {

@@ -77,7 +77,7 @@ void report_note(report* r, const char* quantity, double ours)
     fprintf(r->text, "%s\n    {\"name\": \"%s\", \"paper\": null, ", r->count++ > 0 ? "," : "",
             quantity);
     number(r->text, "ours", ours);
-    fputs(", \"note\": \"for the record, no verdict\"}", r->text);
+    fputs(", \"note\": \"for the record, not checked\"}", r->text);
 }
 
 FILE* report_file(const report* r, const char* name)

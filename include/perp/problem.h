@@ -328,7 +328,7 @@ PERP_API const perp_lcp* perp_problem_file_lcp(const perp_problem_file* file);
 PERP_API const perp_mlcp* perp_problem_file_mlcp(const perp_problem_file* file);
 PERP_API const perp_friction_problem* perp_problem_file_friction(const perp_problem_file* file);
 
-/* gfc kinds: how many velocities; 0 for the others. lift: v = M^-1 (H r + q), refined once; r may be
+/* gfc kinds: how many velocities; 0 for the others. reconstruct: v = M^-1 (H r + q), refined once; r may be
  * NULL where there is no contact. */
 PERP_API int32_t perp_problem_file_velocity_count(const perp_problem_file* file);
 PERP_API PERP_NODISCARD perp_status perp_problem_file_reconstruct(perp_problem_file* file,
@@ -352,6 +352,7 @@ PERP_API PERP_NODISCARD perp_status perp_friction_write(perp_context* context,
 
 /* ---- deprecated since 0.2: former names -----------------------------------------------------------*/
 
+#define perp_problem_file_lift perp_problem_file_reconstruct
 #define perp_contact_judge perp_contact_check_residual
 #define perp_friction_judge perp_friction_check_residual
 #define perp_lcp_judge perp_lcp_check_residual

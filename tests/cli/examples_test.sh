@@ -23,12 +23,12 @@ for name in hello force_callback own_solver what_if; do
     say "${name}_runs" $?
 done
 
-# The solver of one's own is judged like any other: with two sweeps it must be found out.
+# The solver of one's own is checked like any other: with two sweeps it must be found out.
 sed 's/->sweeps = 2000/->sweeps = 2/' "$PERP_SOURCE/examples/own_solver.c" >lazy.c
 # shellcheck disable=SC2086
 ${PERP_CC:-cc} ${PERP_CFLAGS:-} -std=c17 lazy.c $(pkg-config --cflags --libs perp) -lm -o lazy
 LD_LIBRARY_PATH=$libdir ./lazy >lazy.out 2>&1
-[[ $? != 0 ]] && grep -q "judge" lazy.out
+[[ $? != 0 ]] && grep -q "residual check" lazy.out
 say "a_solver_that_claims_too_much_is_found_out" $?
 
 mkdir -p cmake-user

@@ -25,14 +25,14 @@ def a_killed_run_loses_at_most_a_second():
             # each frame's own time; writing and starting take the rest
             simulated = float(file["wall/step_seconds"][()].sum())
             frames = file["hash/frame"].shape[0]
-        verdict = perp("verify", "r.h5", "--json").json
-        assert verdict["intact"] and not verdict["complete"] and verdict["same_bits"], verdict
-        assert verdict["frames"] >= 1 and verdict["frames"] <= frames
+        result = perp("verify", "r.h5", "--json").json
+        assert result["intact"] and not result["complete"] and result["same_bits"], result
+        assert result["frames"] >= 1 and result["frames"] <= frames
         table = perp("export", "r.h5", "--body", "a").out
-        assert table.count("\n") == verdict["frames"] + 1
+        assert table.count("\n") == result["frames"] + 1
         # What is not step time on disk is lost, or went into starting and writing.
         worst = max(worst, lived - simulated)
-        assert lived - simulated <= 1.0 + 0.5 * lived, (lived, simulated, verdict["frames"])
+        assert lived - simulated <= 1.0 + 0.5 * lived, (lived, simulated, result["frames"])
     print(f"  {KILLS} kills; at most {worst:.2f} s of a life were not step time on disk "
           "(starting and writing included)")
 

@@ -93,9 +93,9 @@ def a_recording_has_the_ledger_of_each_step_and_names_its_columns():
             scale = numpy.abs(r.total).max() + size
             assert (abs(column["change"] - terms - column["unexplained"]) <= 1e-13 * scale).all()
             assert (abs(column["change"][1:] - numpy.diff(r.total)) <= 1e-12 * scale[1:]).all()
-        verdict = perp("verify", "r.h5", "--json").json
-        assert verdict["ledger"]["frame"] == -1 and verdict["format_version"] == 3, verdict
-        assert verdict["ledger"]["checked"] == (len(r.step) - 1 if r.rows.any() else 0), verdict
+        result = perp("verify", "r.h5", "--json").json
+        assert result["ledger"]["frame"] == -1 and result["format_version"] == 3, result
+        assert result["ledger"]["checked"] == (len(r.step) - 1 if r.rows.any() else 0), result
 
 
 @test
@@ -112,8 +112,8 @@ def frames_far_apart_have_the_sums_of_the_steps_between_them():
             assert numpy.array_equal(some.rows[k], total), k
             assert numpy.array_equal(some.momentum[k], every.momentum[between].max(axis=0)), k
             assert some.crossings[k, 0] == every.crossings[between].sum(), k
-        verdict = perp("verify", "some.h5", "--json").json
-        assert verdict["same_bits"] and verdict["ledger"]["frame"] == -1, verdict
+        result = perp("verify", "some.h5", "--json").json
+        assert result["same_bits"] and result["ledger"]["frame"] == -1, result
 
 
 @test
@@ -181,9 +181,9 @@ def every_changed_entry_is_found_and_named():
             change = 1 if path == "solver/crossings" else r.choice([-1, 1]) * 10 ** r.uniform(-12, 1)
             shutil.copy(source, "bad.h5")
             forge("bad.h5", path, (row, column), change)
-            verdict = perp("verify", "bad.h5", "--json", status=3).json
-            assert verdict["intact"] and not verdict["same_bits"], (name, verdict)
-            assert verdict["first_difference"] == row and verdict["difference"] == name, verdict
+            result = perp("verify", "bad.h5", "--json", status=3).json
+            assert result["intact"] and not result["same_bits"], (name, result)
+            assert result["first_difference"] == row and result["difference"] == name, result
             text = perp("verify", "bad.h5", status=3).out
             assert f"differs from frame {row} on, in {name}" in text, text
 
@@ -198,8 +198,8 @@ def a_flipped_bit_without_its_hash_is_damage():
             data = file[path][()]
             data.view("u1")[5, column * data.itemsize] ^= 1
             file[path][...] = data
-        verdict = perp("verify", "bad.h5", "--json", status=3).json
-        assert not verdict["intact"] and "frame 5" in verdict["message"], verdict
+        result = perp("verify", "bad.h5", "--json", status=3).json
+        assert not result["intact"] and "frame 5" in result["message"], result
     # the names of its columns are no less part of it
     shutil.copy("r.h5", "bad.h5")
     with h5py.File("bad.h5", "r+", libver="latest") as file:
@@ -217,9 +217,9 @@ def a_ledger_that_contradicts_the_recorded_energies_says_where():
     for entry, change in (("change", 1e-3), ("friction", 0.5), ("unexplained", -1e-3)):
         shutil.copy("r.h5", "bad.h5")
         forge("bad.h5", "energy/ledger", (7, NAMES.index(entry)), change)
-        verdict = perp("verify", "bad.h5", "--json", status=3).json
-        assert verdict["ledger"]["frame"] == 7, verdict
-        assert "the energy ledger of frame 7 does not hold" in verdict["message"], verdict
+        result = perp("verify", "bad.h5", "--json", status=3).json
+        assert result["ledger"]["frame"] == 7, result
+        assert "the energy ledger of frame 7 does not hold" in result["message"], result
 
 
 def unpack(name):
@@ -245,13 +245,13 @@ def recordings_of_version_2_are_read():
         assert "format version 2" in said and "run its scene again" in said, said
         perp("replay", old, "-o", "page.html")
         # its numbers are checked; whether a newer program steps with the same bits is its affair
-        verdict = perp("verify", old, "--json", status=None).json
-        assert verdict["intact"] and verdict["format_version"] == 2 and verdict["rerun"], verdict
-        assert verdict["laws_hold"] in ((True,) if every == 1 else (None,)), verdict
-        assert verdict["ledger"] == {"checked": 0, "holds": None, "frame": -1, "message": ""}
+        result = perp("verify", old, "--json", status=None).json
+        assert result["intact"] and result["format_version"] == 2 and result["rerun"], result
+        assert result["laws_hold"] in ((True,) if every == 1 else (None,)), result
+        assert result["ledger"] == {"checked": 0, "holds": None, "frame": -1, "message": ""}
         assert "none: recorded in format version 2" in perp("verify", old, status=None).out
-        if not verdict["same_bits"]:
-            assert "in format version 2" in verdict["message"], verdict
+        if not result["same_bits"]:
+            assert "in format version 2" in result["message"], result
         # it can be continued, into a recording of version 3
         perp("run", "--resume", f"{old}@0.1", "--quiet", "--out", "rest.h5")
         assert Ledger("rest.h5").version == 3

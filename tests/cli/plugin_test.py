@@ -101,7 +101,7 @@ def verify_says_that_a_recording_had_a_plugin_and_takes_it_again():
     with_it = perp("verify", "r.h5", "--plugin", push)
     assert with_it.returncode == 0, with_it.stdout + with_it.stderr
     assert "a second run gives the same bits" in with_it.stdout
-    assert "the second run judged them" in with_it.stdout
+    assert "the second run checked them" in with_it.stdout
     # a recording without a plugin needs none
     assert perp("run", scene(), "--out", "s.h5", "--quiet").returncode == 0
     assert perp("verify", "s.h5").returncode == 0
@@ -124,12 +124,12 @@ def a_run_is_continued_with_its_plugin():
 def a_plugin_may_bring_a_solver():
     code = open(os.path.join(SOURCE, "examples", "own_solver.c"), encoding="utf-8").read()
     code = code[:code.index("int main")]
-    registration = [line for line in code.splitlines() if "perp_contact_solver_ops" in line and "=" in line]
-    name = registration[0].split("perp_contact_solver_ops")[1].split("=")[0].strip()
+    registration = [line for line in code.splitlines() if "const perp_method " in line and "=" in line]
+    name = registration[0].split("perp_method")[1].split("=")[0].strip()
     library = build("solver", code + f"""
 PERP_PLUGIN(plugin)
 {{
-    return perp_register_contact_solver(plugin->context, &{name});
+    return perp_register_method(plugin->context, &{name});
 }}
 """, flags=("-Wno-unused",))
     scene_path = os.path.join(SOURCE, "scenes", "hello.json")

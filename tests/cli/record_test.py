@@ -82,14 +82,14 @@ def verify_is_content_with_every_kind_of_run():
                    ("--friction", "quadratic"),
                    ("--friction", "ellipsoid", "--set", "/friction/e_r=0.1")):
         perp("run", scene, "--quiet", "--out", "r.h5", *change)
-        verdict = perp("verify", "r.h5", "--json").json
-        assert verdict["intact"] and verdict["complete"] and verdict["same_bits"], verdict
-        assert verdict["laws_hold"] is (None if "/record" in str(change) else True), verdict
-        assert verdict["finished"] and verdict["note"] == "" and verdict["steps"] > 0, verdict
-        assert verdict["worst"]["dynamics"] < 1e-7, verdict
+        result = perp("verify", "r.h5", "--json").json
+        assert result["intact"] and result["complete"] and result["same_bits"], result
+        assert result["laws_hold"] is (None if "/record" in str(change) else True), result
+        assert result["finished"] and result["note"] == "" and result["steps"] > 0, result
+        assert result["worst"]["dynamics"] < 1e-7, result
         # every 7th frame of 200, and the last; only the last two may be one step apart
-        assert verdict["laws_checked"] == (0 if "/record" in str(change) else
-                                           verdict["frames"] - 1), verdict
+        assert result["laws_checked"] == (0 if "/record" in str(change) else
+                                           result["frames"] - 1), result
     perp("run", write_planar(), "--quiet", "--out", "r.h5")
     assert "same bits" in perp("verify", "r.h5").out
 
@@ -193,8 +193,8 @@ def damaged_frames_are_not_exported():
     assert "frame 20 is damaged" in result.err and result.out == ""
     result = perp("run", "--resume", "r.h5@0.1", status=2)
     assert "damaged" in result.err
-    verdict = perp("verify", "r.h5", status=3)
-    assert "frame 20" in verdict.out
+    result = perp("verify", "r.h5", status=3)
+    assert "frame 20" in result.out
 
 
 def write_machine(correction=True):
@@ -240,9 +240,9 @@ def joints_are_recorded_verified_exported_and_continued():
             assert (file["solver/corrections"][1:] > 0).any() == correction
             assert file["solver/joint_error"][()].max() == max(final["joint_error"].values())
             assert file["joints/name"][()].tobytes() == b"axlecrankropelift"
-        verdict = perp("verify", "whole.h5", "--json").json
-        assert verdict["same_bits"] and verdict["laws_hold"], verdict
-        assert verdict["laws_checked"] == final["steps"]
+        result = perp("verify", "whole.h5", "--json").json
+        assert result["same_bits"] and result["laws_hold"], result
+        assert result["laws_checked"] == final["steps"]
         rows = perp("export", "whole.h5").out.splitlines()
         columns = dict(zip(rows[0].split(","), rows[-1].split(",")))
         assert {"joint.axle.angle", "joint.crank.angle2", "joint.rope.distance", "joint.lift.travel",
@@ -287,9 +287,9 @@ def soft_layers_are_recorded_verified_and_continued():
             assert file.attrs["soft_contacts"] == 1 and layer.shape == (len(file["contacts/gap"]), 10)
             assert layer[:, 4].max() > 0.01 and (layer[:, 7] > 0).any()  # pressed in; core met
             assert set(layer[:, 0]) == ({0.5, 1.0} if midpoint else {1.0})
-        verdict = perp("verify", "whole.h5", "--json").json
-        assert verdict["same_bits"] and verdict["laws_hold"], verdict
-        assert verdict["laws_checked"] == final["steps"]
+        result = perp("verify", "whole.h5", "--json").json
+        assert result["same_bits"] and result["laws_hold"], result
+        assert result["laws_checked"] == final["steps"]
         perp("run", scene, "--quiet", "--out", "rest.h5", "--resume", "whole.h5@0.2")
         whole, rest = datasets("whole.h5"), datasets("rest.h5")
         for name in ("state/q", "state/v", "contacts/layer", "contacts/impulse", "energy/total"):
@@ -318,9 +318,9 @@ def a_lie_with_right_hashes_breaks_the_laws_and_the_bits():
             ("soft", "contacts/layer", 200, 4, 1e-5), ("soft", "contacts/layer", 200, 7, 1e-3)]:
         shutil.copy(source + ".h5", "bad.h5")
         forge("bad.h5", name, (row, column), change)
-        verdict = perp("verify", "bad.h5", "--json", status=3).json
-        assert verdict["intact"] and not verdict["laws_hold"], verdict
-        assert not verdict["same_bits"] and verdict["first_difference"] >= 1, verdict
+        result = perp("verify", "bad.h5", "--json", status=3).json
+        assert result["intact"] and not result["laws_hold"], result
+        assert not result["same_bits"] and result["first_difference"] >= 1, result
 
 
 def state(path):
@@ -351,8 +351,8 @@ def a_continued_run_has_the_bits_of_one_that_never_stopped():
         assert all(rest[step] == whole[step] for step in rest), args
         with h5py.File("rest.h5", "r") as file:
             assert file.attrs["resumed_from_step"] == (first if first else -1)
-        verdict = perp("verify", "rest.h5", "--json").json
-        assert verdict["same_bits"] and verdict["laws_checked"] == 200 - first
+        result = perp("verify", "rest.h5", "--json").json
+        assert result["same_bits"] and result["laws_checked"] == 200 - first
     # from the end of a continued run
     perp("run", "--resume", "half.h5", "--duration", "0.6", "--quiet", "--out", "more.h5")
     perp("run", "--resume", "more.h5", "--duration", "1", "--quiet", "--out", "rest.h5")
@@ -531,13 +531,13 @@ def verify_does_not_call_good_what_it_did_not_check():
 def verify_says_how_a_run_ended():
     scene = write_scene(forces=[{"type": "wrench", "body": "b", "force": ["sqrt(0.3-t)", 0, 0]}])
     perp("run", scene, "--quiet", "--out", "r.h5", status=3)
-    verdict = perp("verify", "r.h5", "--json").json
-    assert verdict["complete"] and not verdict["finished"] and "sqrt" in verdict["note"], verdict
+    result = perp("verify", "r.h5", "--json").json
+    assert result["complete"] and not result["finished"] and "sqrt" in result["note"], result
     text = perp("verify", "r.h5").out
     assert "--   run            ended early: " in text and "sqrt(0.3-t)" in text, text
     with h5py.File("r.h5", "r") as file:
         summary = json.loads(file["summary"][()].tobytes())
-    assert summary["status"] == "stopped" and summary["note"] == verdict["note"]
+    assert summary["status"] == "stopped" and summary["note"] == result["note"]
     assert "ended early" in text.splitlines()[0]
 
 
@@ -578,8 +578,8 @@ def a_full_disk_is_3_says_so_and_keeps_what_was_written():
         assert not export["complete"] and export["frames"] >= 1
         if size > 2 << 20:
             assert export["frames"] > 1000, export["frames"]
-        verdict = perp("verify", "r.h5", "--json").json
-        assert verdict["intact"] and verdict["same_bits"]
+        result = perp("verify", "r.h5", "--json").json
+        assert result["intact"] and result["same_bits"]
     # not even room to begin: the old recording stays
     before = open("r.h5", "rb").read()
     result = perp("run", scene, "--json", "--out", "r.h5", status=3, preexec_fn=limit(20000))

@@ -274,8 +274,8 @@ def keep_going_counts_what_was_not_solved_and_goes_on():
     check_keys(result)
     assert result["status"] == "ok" and result["steps"] == 40 and result["solver_failures"] > 0
     assert len(os.listdir("problems")) == result["solver_failures"]
-    verdict = perp("verify", "r.h5", "--json", status=None).json
-    assert verdict["intact"] and verdict["same_bits"]
+    result = perp("verify", "r.h5", "--json", status=None).json
+    assert result["intact"] and result["same_bits"]
 
 
 @test

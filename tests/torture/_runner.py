@@ -95,13 +95,13 @@ def same_bits(whole, rest):
     return None
 
 
-def check_accounts(verdict, summary, recording, scene):
+def check_accounts(result, summary, recording, scene):
     """By the accounts that the run gives of itself."""
     certificate = summary["certificate"]
     worst = max(certificate[k] for k in ("dynamics", "normal", "friction", "joints"))
     tolerance = scene.get("tolerance", 1e-8)
     if not worst <= tolerance * (1 + 1e-9):
-        verdict.add("wrong", "certificate", f"certificate {worst:.3g} above the tolerance")
+        result.add("wrong", "certificate", f"certificate {worst:.3g} above the tolerance")
     with h5py.File(recording, "r") as f:
         columns = [n.decode() for n in f["energy/ledger"].attrs["columns"]]
         rows = f["energy/ledger"][()]
@@ -134,7 +134,7 @@ def check_accounts(verdict, summary, recording, scene):
         error = np.where(moving, momentum[:, i], 0.0)
         if not (error <= 1e-6).all() and not (i == 1 and first_order):
             k = int(error.argmax())
-            verdict.add("wrong", "momentum-account", f"{kind} momentum error {error[k]:.3g} in frame {k}")
+            result.add("wrong", "momentum-account", f"{kind} momentum error {error[k]:.3g} in frame {k}")
     still = sum(b.get("mass", 0.0) for b in scene["bodies"]) * (1e-9 * quickest) ** 2
     energy = np.maximum(energy, np.r_[energy[:1], energy[:-1]])  # of both ends of the step
     weight = sum(b.get("mass", 0.0) * np.linalg.norm(b.get("gravity", scene.get("gravity", [0.0])))
@@ -155,13 +155,13 @@ def check_accounts(verdict, summary, recording, scene):
     over = unexplained - room
     if not (over <= 0).all():
         k = int(over.argmax())
-        verdict.add("wrong", "ledger", f"{unexplained[k]:.3g} J unexplained of {magnitude[k]:.3g} in "
+        result.add("wrong", "ledger", f"{unexplained[k]:.3g} J unexplained of {magnitude[k]:.3g} in "
                                        f"frame {k}")
 
 
 def run_scene(scene, resume=False, verify=False, keep=None):
     """A Verdict; keep: a folder that keeps the files."""
-    verdict = Verdict()
+    result = Verdict()
     folder = keep or tempfile.mkdtemp(prefix="torture-")
     os.makedirs(folder, exist_ok=True)
     try:
@@ -172,20 +172,20 @@ def run_scene(scene, resume=False, verify=False, keep=None):
         done = call("run", "scene.json", "--out", "r.h5", "--json", cwd=folder)
         crash = crash_of(done)
         if crash:
-            verdict.add("crashed", "run", crash)
-            return verdict
+            result.add("crashed", "run", crash)
+            return result
         if done.returncode < 0:
-            verdict.add("slow", "hang", f"more than {CPU_LIMIT} s of CPU")
-            return verdict
+            result.add("slow", "hang", f"more than {CPU_LIMIT} s of CPU")
+            return result
         if done.returncode == 2:
             message = done.stderr.strip().split("\n")[0]
             known = _generator.known_refusal(message)
-            verdict.add("refused" if known else "generator", "refused", message[:300])
-            return verdict
+            result.add("refused" if known else "generator", "refused", message[:300])
+            return result
         summary = json.loads(done.stdout)
         longest = summary["step_microseconds"]["max_cpu"] * 1e-6
         if not longest <= STEP_LIMIT:
-            verdict.add("slow", "step", f"a step took {longest:.1f} s of CPU")
+            result.add("slow", "step", f"a step took {longest:.1f} s of CPU")
         if done.returncode == 3:
             message = summary.get("message", "")
             kind = "step"
@@ -195,24 +195,24 @@ def run_scene(scene, resume=False, verify=False, keep=None):
                 if word in message:
                     kind = name
                     break
-            verdict.add("failed", kind, re.sub(r"^\S+: ", "", message)[:300])
+            result.add("failed", kind, re.sub(r"^\S+: ", "", message)[:300])
             problem = summary.get("problem")
             if not problem or not os.path.exists(os.path.join(folder, problem)):
-                verdict.add("wrong", "problem", "the failed step left no problem file")
+                result.add("wrong", "problem", "the failed step left no problem file")
             else:
                 alone = call("solve", problem, "--time-limit", "5", cwd=folder)
                 if crash_of(alone):
-                    verdict.add("crashed", "solve", crash_of(alone))
+                    result.add("crashed", "solve", crash_of(alone))
                 elif alone.returncode not in (0, 3):
-                    verdict.add("wrong", "problem", "perp solve does not read the problem file: " +
+                    result.add("wrong", "problem", "perp solve does not read the problem file: " +
                                 alone.stderr.strip()[:200])
         if os.path.exists(recording):
             for kind, reason in _checker.check(recording):
-                verdict.add("wrong", kind, reason)
-            check_accounts(verdict, summary, recording, scene)
+                result.add("wrong", kind, reason)
+            check_accounts(result, summary, recording, scene)
         else:
-            verdict.add("wrong", "recording", "there is no recording")
-            return verdict
+            result.add("wrong", "recording", "there is no recording")
+            return result
         if done.returncode == 0 and resume:
             with h5py.File(recording, "r") as f:
                 time = f["time"][()]
@@ -220,21 +220,21 @@ def run_scene(scene, resume=False, verify=False, keep=None):
             again = call("run", "--resume", f"r.h5@{middle!r}", "--out", "again.h5", "--json",
                          cwd=folder)
             if crash_of(again):
-                verdict.add("crashed", "resume", crash_of(again))
+                result.add("crashed", "resume", crash_of(again))
             elif again.returncode != 0:
-                verdict.add("wrong", "resume", f"exit status {again.returncode} when continued at "
+                result.add("wrong", "resume", f"exit status {again.returncode} when continued at "
                                                f"{middle!r}: {again.stderr.strip()[:200]}")
             else:
                 differs = same_bits(recording, os.path.join(folder, "again.h5"))
                 if differs:
-                    verdict.add("wrong", "resume", differs)
+                    result.add("wrong", "resume", differs)
         if done.returncode == 0 and verify:
             again = call("verify", "r.h5", cwd=folder, cpu=2 * CPU_LIMIT)
             if crash_of(again):
-                verdict.add("crashed", "verify", crash_of(again))
+                result.add("crashed", "verify", crash_of(again))
             elif again.returncode != 0:
-                verdict.add("wrong", "verify", (again.stdout + again.stderr).strip()[-300:])
-        return verdict
+                result.add("wrong", "verify", (again.stdout + again.stderr).strip()[-300:])
+        return result
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)

@@ -141,9 +141,9 @@ def edits(scene):
             yield other
 
 
-def shrink(scene, verdict, resume, verify, runs=250, seconds=60.0):
-    """(smaller scene, its verdict)."""
-    want = verdict.key()[:2]
+def shrink(scene, result, resume, verify, runs=250, seconds=60.0):
+    """(smaller scene, its result)."""
+    want = result.key()[:2]
     resume, verify = resume and want[1] == "resume", verify and want[1] == "verify"
     end = time.process_time() + seconds
     deadline = time.monotonic() + 2 * seconds
@@ -153,13 +153,13 @@ def shrink(scene, verdict, resume, verify, runs=250, seconds=60.0):
         improved = False
         for candidate in edits(scene):
             if done >= runs or time.monotonic() > deadline or time.process_time() > end:
-                return scene, verdict
+                return scene, result
             done += 1
             try:
                 tried = _runner.run_scene(candidate, resume, verify)
             except Exception:
                 continue
             if any((c, k) == want for c, k, _ in tried.found):
-                scene, verdict, improved = candidate, tried, True
+                scene, result, improved = candidate, tried, True
                 break
-    return scene, verdict
+    return scene, result

@@ -51,7 +51,7 @@ static const perp_setting newton_setting[] = {
     {"halvings", PERP_SETTING_INT, offsetof(newton_settings, halvings), 0, 60,
      "times the line search halves a step"},
     {"plain-steps", PERP_SETTING_INT, offsetof(newton_settings, plain_steps), 0, 1000000,
-     "Newton steps in which the map weighs impulses as the judge does; then by lambda"},
+     "Newton steps in which the map weighs impulses as the residual check does; then by lambda"},
 };
 
 static void newton_settings_default(void* settings)

@@ -39,7 +39,7 @@ static const perp_setting pivot_setting[] = {
     {"tie-tolerance", PERP_SETTING_DOUBLE, offsetof(perpi_pivot_settings, tie_tolerance), 0.0, 1e-3,
      "values this close to a bound, relative to the largest basic value, tie"},
     {"accept-tolerance", PERP_SETTING_DOUBLE, offsetof(perpi_pivot_settings, accept_tolerance), 0.0,
-     1e-3, "residual of the judge at which a final basis is accepted at once"},
+     1e-3, "residual at which a final basis is accepted at once"},
     {"refactor-every", PERP_SETTING_INT, offsetof(perpi_pivot_settings, refactor_every), 1, 1000000,
      "pivots between recomputations of the inverse"},
     {"attempts", PERP_SETTING_INT, offsetof(perpi_pivot_settings, attempts), 1, 100,
