@@ -64,7 +64,8 @@ PERP_API perp_joint_setting perp_joint_setting_default(int32_t joint); /* all as
 
 /* Moves the bodies beyond the joints, so that these read the given coordinates and rates. What hangs on
  * static and kinematic bodies and the world stays there; of a free mechanism the body `a` of the first joint
- * that is named here stays. Other joints keep their coordinates and rates, but for ropes. Fixed and spherical
+ * that is named here stays. Other joints keep their coordinates and rates, but for ropes. Joints whose bodies
+ * had been set apart (perp_sim_set_body_pose) are closed: those named here and those beyond. Fixed and spherical
  * joints and ropes have no coordinates to set.
  * PERP_ERROR_INPUT, with nothing changed: a coordinate beyond its limits, or a closed loop that these
  * coordinates do not close (to 1e-6 of the joint's size); name all joints of the loop that change. */
