@@ -352,10 +352,24 @@ static perp_status flush_pending(perp_recorder* r)
     return PERP_OK;
 }
 
+/* The first frame of a simulation that has made steps is a state, and says nothing of the step that led to it: that
+ * step is not in this recording. So the frame is what a simulation restored from it gives. */
+static void forget_step(const perp_sim* sim, perp_frame* frame, perpi_frame_rest* rest)
+{
+    frame->info = (perp_step_info){.kind = frame->info.kind,
+                                   .impacts_in_a_row = frame->info.impacts_in_a_row};
+    perp_sim_joint_error(sim, frame->info.joint_error);
+    rest->v_solved = frame->v;
+    rest->half_q = rest->half_v = rest->half_v_end = rest->half_memory = NULL;
+}
+
 static perp_status keep_frame(perp_recorder* r, const perp_sim* sim, double seconds)
 {
     perpi_frame_rest rest;
     perp_frame frame = perpi_frame_of_sim(sim, &r->tally, seconds, &rest);
+    if (r->written[PERPI_AXIS_FRAME] == 0 && frame.step > 0) {
+        forget_step(sim, &frame, &rest);
+    }
     const perpi_edit_marks marks = perpi_sim_edit_marks(sim);
     frame.edited = (marks.states != r->states ? PERP_EDITED_STATE : 0) |
                    (marks.parameters || marks.changes != r->changes ? PERP_EDITED_PARAMETERS : 0);
