@@ -714,6 +714,18 @@ static perp_status check_place(perp_recorder* r)
                       r->path);
 }
 
+/* The frames in memory, of a recording that comes to no regular end. What the disk has refused is not tried again. */
+static perp_status write_kept(perp_recorder* r)
+{
+    if (!r->in_place || r->finished || r->failed != PERP_OK) {
+        return r->failed;
+    }
+    const perpi_quiet quiet = perpi_quiet_begin();
+    const perp_status status = flush_pending(r);
+    perpi_quiet_end(quiet);
+    return status;
+}
+
 perp_status perp_recorder_finish(perp_recorder* r, const perp_sim* sim)
 {
     if (r->failed != PERP_OK) {
@@ -724,7 +736,8 @@ perp_status perp_recorder_finish(perp_recorder* r, const perp_sim* sim)
     }
     perp_status status = check_forwards(r, sim);
     if (status != PERP_OK) {
-        return status;
+        const perp_status written = write_kept(r);
+        return written == PERP_OK ? status : written;
     }
     if (perp_sim_step_count(sim) != r->last_step || was_set(r, sim)) {
         if (perp_sim_step_count(sim) != r->tallied_step &&
@@ -757,6 +770,7 @@ void perp_recorder_destroy(perp_recorder* r)
         return;
     }
     perp_context* context = r->context;
+    (void)write_kept(r);
     const perpi_quiet quiet = perpi_quiet_begin();
     (void)close_file(r);
     perpi_quiet_end(quiet);
