@@ -1,10 +1,10 @@
 /* bench/contact_models.c - what a step costs under PEG and under the corrective model at equal contacts.
  *
- * Equal contacts: the same bodies at the same place, at rest on each other and so little too large (1e-7 of
- * their size) that every contact that carries is violated, which is when the corrective model sees it. One
- * step from there, again and again, without memory of the step before: the contacts that push are then the
- * same; what PEG has beside them are members of groups that could, which is its price. The least of five
- * means, processor time. The paper's ratio of solve times, at unequal contacts, is 1.85 [W14 5.2.4].
+ * Equal contacts: the same bodies at the same place, at rest on each other and enlarged by 1e-7 of
+ * their size, so that every load-bearing contact is violated and enters the corrective model. The
+ * same step is repeated from there without a warm start. The contacts with an impulse are then the
+ * same; PEG has further members of groups, which is its additional cost. The least of five means,
+ * processor time. The paper's ratio of solve times, at unequal contacts, is 1.85 [W14 5.2.4].
  *
  * usage: contact_models [--json FILE]
  *        contact_models MODEL CASE STEPS    one case so many times, for a profiler; CASE counts from 0

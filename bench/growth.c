@@ -3,7 +3,8 @@
  *     growth [--json FILE]
  *
  * Seeded boxes of mass 1..1000 with friction 0..1, four contacts where two faces meet, 100 to 10,000
- * contacts, always HEIGHT courses high: what touches what stays bounded, the width alone grows.
+ * contacts, always HEIGHT courses high: the neighbours of a body stay bounded, only the width
+ * grows.
  *     stacks  separate columns
  *     wall    bricks laid half over half
  * The velocities are eliminated first (`lower`). A solver then gets a fixed number of iterations, or

@@ -4,8 +4,9 @@
  *
  * DIR holds manifest.csv and `.ccp` files; default: ../shared/corpus. Without it, generated problems
  * (seeded, always the same) take its place; they have no plain residual e. A run counts as solved if
- * e <= 1e-10 (complementarity) or 1e-8 (friction); generated ones if the residual check says so. Then `auto` and
- * `lemke` on the Stewart-Trinkle LCPs of 1 to 50 boxes on a plane and in a stack, 4 to 32 directions.
+ * e <= 1e-10 (complementarity) or 1e-8 (friction); generated ones if the outcome is SOLVED. Then
+ * `auto` and `lemke` on the Stewart-Trinkle LCPs of 1 to 50 boxes on a plane and in a stack, 4 to
+ * 32 directions.
  */
 #include <errno.h>
 #include <math.h>

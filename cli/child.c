@@ -1,4 +1,4 @@
-/* cli/child.c - see child.h. No shell takes part: arguments are what they are. */
+/* cli/child.c - see child.h. No shell is involved: arguments are passed unchanged. */
 #define _XOPEN_SOURCE 700 /* nftw */
 #include "child.h"
 
@@ -112,7 +112,7 @@ bool child_start(const child_def* def, child* c)
         return false;
     }
     if (def->own_group) {
-        (void)setpgid(pid, pid); /* here too: who comes first is not known */
+        (void)setpgid(pid, pid); /* also in the parent: either may run first */
     }
     if (to[1] >= 0) {
         (void)fcntl(to[1], F_SETFD, FD_CLOEXEC);
@@ -170,7 +170,7 @@ bool child_wait_for(child* c, double seconds)
     for (double waited = 0.0; c->pid > 0; waited += 0.01) {
         const pid_t done = waitpid(c->pid, NULL, WNOHANG);
         if (done == c->pid) {
-            (void)kill(-c->pid, SIGKILL); /* what it left behind in its group */
+            (void)kill(-c->pid, SIGKILL); /* remaining processes of its group */
             c->pid = -1;
             (void)child_wait(c);
         } else if (waited >= seconds) {

@@ -1,5 +1,5 @@
-/* cli/child.h - other programs: found, started without a shell, fed, waited for; and a place for
- * their files. */
+/* cli/child.h - child processes: find a program, start it without a shell, write to it, wait for
+ * it; and temporary folders. */
 #ifndef PERP_CLI_CHILD_H
 #define PERP_CLI_CHILD_H
 

@@ -1,4 +1,4 @@
-/* cli/compare.c - `perp compare`: two recordings of the same bodies, how far they are apart.
+/* cli/compare.c - `perp compare`: how far two recordings of the same bodies are apart.
  *
  * Times: every frame of either recording within the time that both cover. A side without a frame at
  * that time is interpolated: positions, planar angles and energies linearly, orientations along the
@@ -79,7 +79,7 @@ static int open_side(const cli_args* args, perp_context* context, compare_side* 
     return status == PERP_OK ? CLI_DONE : fail(args, context, status);
 }
 
-/* ---- a walk along a recording -----------------------------------------------------------------*/
+/* ---- traversal of a recording -----------------------------------------------------------------*/
 
 /* The frames before and after a time, copied. */
 typedef struct walk {

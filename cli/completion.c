@@ -1,8 +1,8 @@
 /* cli/completion.c - completion scripts for bash, zsh and fish, made from the tables.
  *
  * What a word or a value may be is read from the usage line and the name of the value: SCENE, R.h5,
- * DIR, a|b|c. Names of solvers, scenes and so on are asked of `perp list KIND --names` when the user
- * presses the key, so that they are those of the installed program.
+ * DIR, a|b|c. Names of solvers, scenes and so on come from `perp list KIND --names` at completion
+ * time, so that they are those of the installed program.
  */
 #include <stdio.h>
 #include <string.h>

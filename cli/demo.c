@@ -71,7 +71,7 @@ static void print_command(const char* verb, const char* argument, const char* mo
     printf("%*s  %s%s%s\n", used < 36 ? 36 - used : 0, "", cli_dim(), purpose, cli_plain());
 }
 
-/* What one would do next with the recording, as far as the program can do it. */
+/* Suggests commands for the recording, as far as they are built in. */
 static void print_next(const char* name, const char* out)
 {
     char page[300];
@@ -85,7 +85,7 @@ static void print_next(const char* name, const char* out)
     print_command("check", name, "", "what was simulated");
 }
 
-/* `perp run PATH --out OUT [--json] [--quiet]`, by the same road as if it had been typed. */
+/* `perp run PATH --out OUT [--json] [--quiet]`, through the same code as the command line. */
 static int run_scene(const cli_args* args, const char* path, const char* out)
 {
     char* argv[6];

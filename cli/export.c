@@ -211,7 +211,7 @@ static perp_status put_all(table* t, perp_recording* recording, const perp_scene
     return status;
 }
 
-/* Frames are checked before anything is printed, so that the output is whole or none. */
+/* Frames are checked before anything is printed, so that the output is complete or empty. */
 static perp_status check_frames(perp_recording* recording)
 {
     perp_status status = PERP_OK;

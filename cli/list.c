@@ -191,7 +191,7 @@ static void list_scenes(const perp_context* context, json_t* rows)
                 printf("\n");
             }
             printf("  %s", cli_bold());
-            cli_put(s->name); /* whole: it is there to be typed */
+            cli_put(s->name); /* not shortened: users copy it */
             printf("%s\n", cli_plain());
             continue;
         }

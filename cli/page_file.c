@@ -1,4 +1,5 @@
-/* cli/page_file.c - the template with the runs in it, written beside its place and then put there. */
+/* cli/page_file.c - the template with the runs in it, written to a temporary file and then renamed.
+ * */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* cli/plot.c - `perp plot`: quantities of a recording over time, drawn by gnuplot.
  *
- * Nothing from outside reaches gnuplot as code: numbers go through a file, names as quoted text with
+ * No user input reaches gnuplot as code: numbers go through a file, names as quoted text with
  * enhanced mode off, and it works in a folder of its own where all file names are ours.
  */
 #include <ctype.h>
@@ -299,7 +299,7 @@ static bool add_curve(plot* p, const quantity* q, int32_t body, bool in_group)
     return true;
 }
 
-/* How many coordinates a joint has is said by its type: others are not offered. */
+/* The type of a joint determines its number of coordinates; others are not offered. */
 static bool joint_lacks(const plot* p, const quantity* q, int32_t joint)
 {
     return q->axis == AXIS_COORDINATE &&
@@ -351,7 +351,7 @@ static int add_of_one(plot* p, const char* name, const quantity* table,
     return found;
 }
 
-/* Every name there is, for the sake of the one that was probably meant. */
+/* All names, for the suggestion after a misspelt one. */
 static int unknown(const plot* p, const char* name)
 {
     for (const quantity* q = of_all; q->name != NULL; ++q) {
@@ -724,7 +724,7 @@ static int check_options(plot* p)
     return cli_read_size(p->args, 40, 10000, &p->width, &p->height);
 }
 
-/* Quantities first and the recording last is an easy mistake. */
+/* A recording given after the quantities is a common mistake. */
 static int check_order(const plot* p)
 {
     const cli_args* args = p->args;

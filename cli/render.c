@@ -392,7 +392,7 @@ static int deliver(render* r)
     return CLI_DONE;
 }
 
-/* The place is tried before the work is done. */
+/* Test the output path before the work. */
 static int claim_place(render* r)
 {
     const size_t size = strlen(r->out) + 32;
@@ -446,7 +446,7 @@ static int run(const cli_args* args)
         (void)sigemptyset(&action.sa_mask);
         (void)sigaction(SIGINT, &action, NULL);
         (void)sigaction(SIGTERM, &action, NULL);
-        (void)signal(SIGPIPE, SIG_IGN); /* a program that ends early is asked why */
+        (void)signal(SIGPIPE, SIG_IGN); /* if the program ended early, report its message */
         exit_status = draw_all(&r);
         browser_end(&r.browser);
         if (r.part != NULL) {

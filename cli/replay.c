@@ -6,7 +6,7 @@
 #include "page.h"
 #include "scene_diff.h"
 
-/* R.h5 -> R.html, where the user stands. */
+/* R.h5 -> R.html, in the current folder. */
 static char* default_name(const char* recording)
 {
     const char* slash = strrchr(recording, '/');
@@ -110,7 +110,7 @@ static int run(const cli_args* args)
     page_run runs[2] = {{0}};
     page_file out = {0};
     long long size = 0;
-    /* the place first: packing may take a while */
+    /* test the output first: packing may take long */
     int exit_status = page_file_begin(&out, path, cli_flag(args, "--force"), args->json);
     if (exit_status == CLI_DONE) {
         exit_status = pack_runs(args, runs);

@@ -47,7 +47,8 @@ static void take_worst(double* worst, double now)
     }
 }
 
-/* The scale only lowers the ratio: it is asked for where the ratio without it would be a new worst. */
+/* The scale only lowers the ratio: compute it only where the ratio without it would be a new
+ * maximum. */
 static void take_ledger(cli_stats* stats, const perp_sim* sim, const perp_ledger* ledger)
 {
     const double size = fabs(ledger->unexplained);

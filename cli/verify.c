@@ -7,7 +7,7 @@
 
 /* What the recorded scene asked for. */
 typedef struct asked {
-    double tolerance; /* that the laws must hold to: the scene's */
+    double tolerance; /* tolerance of the laws: the scene's */
     int32_t every;
 } asked;
 
@@ -77,7 +77,7 @@ static void print_line(finding found, const char* what, const char* text)
     printf("\n");
 }
 
-/* A recording can be sound though its run never came to its end. */
+/* A recording can be valid although its run did not finish. */
 static void print_end(const perp_verification* d)
 {
     char text[512];

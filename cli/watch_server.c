@@ -26,7 +26,7 @@
 
 #define CLIENTS_MAX 32
 #define REQUEST_SECONDS 10.0 /* to send a whole request, or to take an answer */
-#define STUCK_SECONDS 60.0   /* a viewer that takes nothing for so long is let go */
+#define STUCK_SECONDS 60.0   /* a viewer that receives nothing for so long is disconnected */
 #define FRAME_SECONDS 0.033
 #define FULL ((size_t)1 << 18) /* bytes on their way to a viewer: no more frames for now */
 
@@ -129,7 +129,7 @@ bool watch_server_wait(watch_server* s, bool (*stop)(void* user))
     (void)pthread_mutex_lock(&s->lock);
     while (atomic_load(&s->paused) && !atomic_load(&s->stopped) && s->steps_granted == 0 &&
            !stop(NULL)) {
-        /* a signal wakes nobody here: look again now and then */
+        /* a signal does not wake the condition: poll */
         struct timespec until;
         (void)clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += 50000000;
@@ -399,7 +399,7 @@ static bool transmit(client* c, double now)
         }
         c->out_sent += (size_t)sent;
         c->moved = now;
-        if (c->out_sent > FULL && c->out_sent < c->out.size) { /* a stream may never run dry */
+        if (c->out_sent > FULL && c->out_sent < c->out.size) { /* it may never be empty */
             c->out.size -= c->out_sent;
             memmove(c->out.data, c->out.data + c->out_sent, c->out.size);
             c->out_sent = 0;
@@ -501,7 +501,7 @@ static void turn(watch_server* s, watch_frame** present)
     }
     (void)poll(wait, (nfds_t)count + 1, count > 0 ? 15 : 100);
     const double now = cli_clock();
-    for (int i = count - 1; i >= 0; --i) { /* backwards: the last one takes a dropped one's place */
+    for (int i = count - 1; i >= 0; --i) { /* the last replaces a removed one */
         client* c = &s->client[i];
         bool alive = (wait[i + 1].revents & (POLLERR | POLLNVAL)) == 0;
         if (alive && (wait[i + 1].revents & (POLLIN | POLLHUP)) != 0) {

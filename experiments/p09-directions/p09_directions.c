@@ -10,7 +10,7 @@
  *    is n^-2 - as long as there are many steps to a turn of 2 pi/n. At h = 0.005 the steps sample
  *    the sectors too coarsely from about n = 32 on and the rate falls off; at h = 0.0005 it does
  *    not. (The paper's rate falls off too, at h = 0.0001, but with a plate shaken at 33 Hz.)
- *    Verdict: the error falls with every n, and the exponent fitted from n = 8 is -2 within 0.5
+ *    Result: the error falls with every n, and the exponent fitted from n = 8 is -2 within 0.5
  *    (within 0.25 at the fine step).
  *    One launch may be lucky: the error is the root mean square over LAUNCHES headings.
  * 2. Figure 16: the time of one solve over n, with Lemke's method and with `auto`, beside that of

@@ -2,7 +2,7 @@
  *
  * A tripod (three contacts) 8 cm from the centre of the circle plate, 5 s at h = 1e-4: 50000 steps.
  * With d directions the step is an LCP of 12 + 3 d unknowns, solved by Lemke's method; with the
- * quadratic cone it is the round problem, solved by Newton's method (and by the portfolio `auto`,
+ * quadratic cone it is the round problem, solved by Newton's method (and by the plan of `auto`,
  * which goes on to 1e-12). [P09]: 2 minutes with 32 directions and 20 seconds with the quadratic cone
  * on a laptop of its time (Pentium M, 1.6 GHz), and the LCP slower than the NCP from about 8
  * directions on.

@@ -3,8 +3,8 @@
  * Layout     node k (in elimination order, n_k rows) has a list s(k) of later nodes it meets. With m_k
  *            their rows together: D_k is n_k x n_k, U_k is n_k x m_k, L_k is m_k x n_k, row-major.
  * Method     right-looking: factor D_k, U_k <- D_k^-1 U_k, then subtract L_k U_k from the blocks of the
- *            later nodes. For a < b in s(k), b is in s(a): one walk along s(k) and s(a) finds the
- *            places of all (a, b) and (b, a).
+ *            later nodes. For a < b in s(k), b is in s(a): one traversal of s(k) and s(a) locates
+ *            all (a, b) and (b, a).
  */
 #include "linalg/block_lu.h"
 
@@ -404,7 +404,7 @@ static perp_status lay_out(perpi_block_lu* f)
     if (status != PERP_OK) {
         return status;
     }
-    /* node sizes move from first groups to positions; degree is free to hold the way back */
+    /* node sizes move from first groups to positions; degree stores the inverse map */
     for (int32_t i = 0; i < g; ++i) {
         if (f->merged.at[i] == i) {
             f->degree.at[f->mark.at[i]] = i;

@@ -1,10 +1,10 @@
 /* src/solve/mlcp_scaled.c - see mlcp_scaled.h.
  *
  * The scales: D_i = 1/sqrt(|M_ii|), for a zero diagonal from what couples the row or the column to
- * scaled ones, as perpi_lcp_equilibrate does for an LCP. A mechanical problem is then measured in
- * square roots of energies whatever its units. Then two rounds in which every row and every column
- * is divided by the root of its largest entry, for problems (circuits) whose matrix is not nearly
- * symmetric.
+ * scaled ones, as perpi_lcp_equilibrate does for an LCP. All unknowns of a mechanical problem are
+ * then square roots of energies, whatever its units. Then two rounds in which every row and every
+ * column is divided by the root of its largest entry, for problems (circuits) whose matrix is not
+ * nearly symmetric.
  */
 #include "solve/mlcp_scaled.h"
 
@@ -115,7 +115,7 @@ static void symmetric_scales(const perpi_mlcp_scaled* s, double* D, double* foun
                 first = i;
             }
         }
-        if (set == 0) { /* an island without a diagonal: one anchor, its neighbours follow */
+        if (set == 0) { /* a component without a diagonal: scale one row by 1, the others from it */
             double largest = 0.0;
             for (int32_t e = s->M_start[first]; e < s->M_start[first + 1]; ++e) {
                 const double m = fabs(s->M_value[e]);

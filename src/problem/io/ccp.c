@@ -1,7 +1,7 @@
 /* src/problem/io/ccp.c - reads `ccp 1` text (docs/problem-files.md), gzip'ed or plain.
  *
- * Nothing in the text is trusted: a count is compared with the bytes that are left before anything
- * is allocated for it, and the message says FILE:LINE.
+ * Every count is compared with the remaining bytes before memory is allocated for it; messages
+ * begin with FILE:LINE.
  */
 #include "problem/io/ccp.h"
 
@@ -382,7 +382,7 @@ perp_status perpi_ccp_load(perp_context* context, const char* path, char** text,
         status = code == Z_ERRNO
                      ? perpi_fail(context, PERP_ERROR_IO, "%s: cannot be read: %s", path,
                                   strerror(errno))
-                     : perpi_fail(context, PERP_ERROR_INPUT, "%s: is not sound: %s", path, reason);
+                     : perpi_fail(context, PERP_ERROR_INPUT, "%s: is not valid: %s", path, reason);
     }
     const int closed = gzclose_r(f);
     if (status == PERP_OK && closed == Z_BUF_ERROR) {

@@ -1,5 +1,6 @@
-/* src/problem/io/corpus_residual.c - what others measure: the plain residual e of the problem
- * collections, and its unit-free variant. Not the residual check; for comparing with published figures.
+/* src/problem/io/corpus_residual.c - residuals of the published problem collections: the plain
+ * residual e, and its unit-free variant. For comparison with published figures; not the residual
+ * check.
  *
  * 2-norms throughout; P_K projects on K = { |r_T| <= mu r_N }, uhat = u + mu |u_T| e_N.
  *     lcp   |min(z, w)| / |q|

@@ -1,15 +1,16 @@
-/* src/problem/reformulate/contact_to_lcp.c - contact problem -> LCP in one go; the inner loop of a step.
+/* src/problem/reformulate/contact_to_lcp.c - contact problem -> LCP directly; the inner loop of a
+ * step.
  *
- * Source     [T03 (39)-(47)], groups [W14 (4.10)-(4.14)]; the LCP is that of lower_mlcp.c followed
- *            by lower_lcp.c, with v and the free rows eliminated through the blocks
+ * Source     [T03 (39)-(47)], groups [W14 (4.10)-(4.14)]; the result is that of contact_to_mlcp.c
+ *            followed by mlcp_to_lcp.c, with v and the free rows eliminated through the blocks
  * Notation   u = A p + g over all rows, A = J M^-1 J' + C, g = b + J M^-1 k, C the compliances on the
- *            diagonal. With M = L L' per block and Y = L^-1 J', J M^-1 J' = Y' Y is symmetric to the bit and its blocks exist only where two
- *            constraints share a body.
- *            Free rows (equality, and bounded rows without a finite bound) are eliminated:
+ *            diagonal. With M = L L' per block and Y = L^-1 J', J M^-1 J' = Y' Y is symmetric to
+ *            the bit and its blocks are nonzero only where two constraints share a body. Free rows
+ *            (equality, and bounded rows without a finite bound) are eliminated:
  *     A_FF = pivoted Cholesky of rank r, H = R_11^-T S A_F (basis rows), A <- A - H' H, g <- g - H' h
  *            Each unknown is an impulse along a direction of its constraint's rows: p_n, beta_j
  *            along d_j, and +-1 on a bounded row; M = D' A D. So the small matrix over (n, t, o) is
- *            made first and then spread over the directions.
+ *            computed first and then expanded to the directions.
  * Departure  redundant free rows get the multiplier of least norm, in units where A_FF has a unit
  *            diagonal.
  * Unknowns   contacts in constraint order: p_n, beta_0 .., sigma; then per bounded row x and, with
@@ -99,7 +100,7 @@ static perp_status make_room(perp_context* context, const perp_contact_problem* 
     return status;
 }
 
-/* d_j of every number of directions in use, made once in the life of the reformulation. */
+/* d_j of every number of directions in use, computed once per reformulation object. */
 static perp_status prepare_directions(perp_context* context, perpi_direct* t, int32_t nd)
 {
     for (size_t i = 0; i < t->table_count; ++i) {
@@ -331,7 +332,8 @@ static perp_status eliminate_free(perp_context* context, const perp_contact_prob
     return PERP_OK;
 }
 
-/* ---- spreading over the directions -------------------------------------------------------------------*/
+/* ---- expansion to the directions
+ * ---------------------------------------------------------------------*/
 
 /* M_i[k] += (x X + y Y) . direction_k for every unknown k of constraint ib; X, Y: entries of A at the
  * constraint's rows. */
@@ -388,7 +390,7 @@ static void spread_pair(const perpi_direct* t, const perp_contact_problem* P, in
         return;
     }
     double* M_n = t->M.at + (size_t)t->layout.first.at[ia] * n;
-    if (t->layout.owned.at[ia] == 0) { /* a grouped p_n has its row from add_group */
+    if (t->layout.owned.at[ia] == 0) { /* add_group writes the row of a grouped p_n */
         spread(t, P, ib, 1.0, A, 0.0, A, M_n);
     }
     if (a->cone != PERP_CONE_POLYGON) {
@@ -405,7 +407,7 @@ static void spread_pair(const perpi_direct* t, const perp_contact_problem* P, in
     }
 }
 
-/* Two constraints on the same two bodies meet in both bodies' lists; only the first counts. */
+/* Two constraints on the same two bodies are in both bodies' lists; use the first only. */
 static bool met_before(const perp_constraint* a, int side_a, const perp_constraint* b, int side_b)
 {
     const int32_t other = a->block[1 - side_a];
@@ -414,7 +416,7 @@ static bool met_before(const perp_constraint* a, int side_a, const perp_constrai
 
 static void spread_all(const perpi_direct* t, const perp_contact_problem* P)
 {
-    if (t->n_free > 0) { /* the elimination has coupled everything */
+    if (t->n_free > 0) { /* after the elimination all rows are coupled */
         for (int32_t ia = 0; ia < P->constraint_count; ++ia) {
             for (int32_t ib = 0; ib < P->constraint_count; ++ib) {
                 spread_pair(t, P, ia, ib);
@@ -482,7 +484,7 @@ static void fill_bounded(const perpi_direct* t, const perp_contact_problem* P,
     }
 }
 
-/* The rows of groups are told to these two; see perpi_group_rows. */
+/* Receivers of the rows of groups; see perpi_group_rows. */
 typedef struct group_target {
     const perpi_direct* t;
     const perp_contact_problem* P;
@@ -509,7 +511,7 @@ static void add_one(void* user, int32_t row, int32_t col)
     t->M.at[(size_t)row * (size_t)t->layout.n + (size_t)col] += 1.0;
 }
 
-/* Bounded rows are pushed by their base already at x = 0. */
+/* Bounded rows have the impulse `base` at x = 0. */
 static void shift_by_base(const perpi_direct* t, const perp_contact_problem* P)
 {
     const size_t ld = (size_t)P->row_count;
@@ -585,7 +587,8 @@ perp_status perp_contact_to_lcp(perp_reformulation* reformulation,
     return PERP_OK;
 }
 
-/* ---- down and up ---------------------------------------------------------------------------------------*/
+/* ---- guess and reconstruction
+ * -------------------------------------------------------------------------*/
 
 void perp_reformulation_contact_lcp_guess(const perp_reformulation* reformulation,
                                           const perp_contact_problem* problem, const double* v,

@@ -12,11 +12,12 @@
  *     p_i          e_i^2 mu p_n u_i + sigma p_i = 0             p_i free
  *     sigma        (mu p_n)^2 - sum (p_i / e_i)^2               perp  sigma >= 0
  *     mu = 0       p_i = 0, and no sigma
- *     c, d, y and a grouped p_n: the linear rows of lower_mlcp.c, told by perpi_layout_group_rows
- * Departure  the sign of the v rows is turned, as in lower_mlcp.c. At a contact that does not push,
- *            the last two rows and the columns of p_i and sigma vanish together: the multipliers of
- *            the Fritz-John conditions are not unique there. The guess takes sigma > 0, so that
- *            p_i = 0 is held by sigma p_i = 0, and only sigma itself is left undetermined.
+ *     c, d, y and a grouped p_n: the linear rows of contact_to_mlcp.c, from perpi_layout_group_rows
+ * Departure  the sign of the v rows is turned, as in contact_to_mlcp.c. At a contact without a
+ *            normal impulse, the last two rows and the columns of p_i and sigma vanish together:
+ *            the multipliers of the Fritz-John conditions are not unique there. The guess takes
+ *            sigma > 0, so that p_i = 0 is held by sigma p_i = 0, and only sigma itself is left
+ *            undetermined.
  */
 #include <math.h>
 #include <string.h>
@@ -79,7 +80,8 @@ static perp_status number(perp_context* context, const perp_contact_problem* P, 
 }
 
 /* ---- the Jacobian, entry by entry --------------------------------------------------------------------
- * One walk for pattern and values: the same entries in the same order, whatever their values. */
+ * One traversal for pattern and values: the same entries in the same order, whatever their values.
+ * */
 
 typedef struct walk {
     perp_context* context;
@@ -256,7 +258,7 @@ static perp_status function(void* user, const double* z, double* F)
             w[r] = perpi_row_velocity(P, c, r, z) + perpi_row_compliance(P, c, r) * p[r];
         }
         if (t->layout.owned.at[k] > 0) {
-            w[0] = 0.0; /* its groups make this row */
+            w[0] = 0.0; /* perpi_layout_group_rows writes this row */
         }
         if (!has_sigma(c)) {
             for (int32_t r = 1; c->kind == PERP_CONSTRAINT_CONTACT && r < c->rows; ++r) {
@@ -295,7 +297,8 @@ static perp_status jacobian(void* user, const double* z, double* value)
     return PERP_OK;
 }
 
-/* ---- reformulation, guess, reconstruct -----------------------------------------------------------------------------*/
+/* ---- reformulation, guess, reconstruction
+ * ----------------------------------------------------------*/
 
 perp_status perp_contact_to_ncp(perp_reformulation* reformulation,
                                 const perp_contact_problem* problem, perp_ncp* ncp)
@@ -353,7 +356,7 @@ perp_status perp_contact_to_ncp(perp_reformulation* reformulation,
     return PERP_OK;
 }
 
-/* sigma from the guess: the slip that the friction rows ask for. */
+/* sigma from the guess: the slip speed that satisfies the friction rows. */
 static double guess_sigma(const perp_contact_problem* P, const perp_constraint* c, const double* v,
                           const double* p)
 {

@@ -1,6 +1,6 @@
 /* src/problem/reformulate/delassus_factor.c - a factor of the Delassus matrix, W = Y' Y with Y = L^-1 J', and which
- * constraints touch which block: where reformulations that eliminate the velocities start. See
- * reformulate.h. */
+ * constraints act on which block: the first stage of reformulations that eliminate the velocities.
+ * See reformulate.h. */
 #include <string.h>
 
 #include "base/context.h"
@@ -45,7 +45,7 @@ static perp_status make_room(perp_context* context, const perp_contact_problem* 
     return status;
 }
 
-/* Which constraints touch which block. */
+/* Lists the constraints of each block. */
 static void list_blocks(const perp_contact_problem* P, perpi_delassus* delassus)
 {
     int32_t* start = delassus->block_start.at;

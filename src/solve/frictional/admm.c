@@ -5,9 +5,9 @@
  *            fixed point on s = mu |u_t| that makes the law associated as in [Acary, Cadoux 2013]
  * Notation   (W + rho D) x = rho D (z - y) - (q + s),  z <- P(a x + (1 - a) z + y), y the scaled dual:
  *            at the answer -rho D y = W z + q + s. D: the metric of friction_local.h, P the projection
- *            in it, a the relaxation. The point is z: always inside the cones
- * Departure  s follows in every step from the tangential rows of -rho D y; rho changes by a factor of
- *            at least 2, at most `refactor` times, then stays
+ *            in it, a the relaxation. The iterate is z, which is always inside the cones
+ * Departure  s is updated in every step from the tangential rows of -rho D y; rho changes by a
+ *            factor of at least 2, at most `refactor` times, and is then constant
  */
 #include <math.h>
 #include <stdio.h>
@@ -184,7 +184,7 @@ static void step(admm* s, const perp_friction_problem* P, double rho, double* pr
     *dual = sqrt(*dual);
 }
 
-/* rho that would balance the two; the old one if they are near enough. */
+/* The rho that balances primal and dual residual; the old one if they are close. */
 static double balance(double rho, double primal, double dual)
 {
     double ratio = sqrt(primal / (rho * dual));

@@ -16,10 +16,11 @@
  * Why        f' has a block for each body and for each pair of bodies that touch, however many
  *            contacts they share, and is regular however redundant those are: in a wall of bricks
  *            it is several times smaller and far sparser than W.
- * Method     far from the answer: s held in each step, f the gradient of a convex function, line
- *            search on it; then s moves. Near it: p(u) the law itself, f' unsymmetric, search on |f|;
- *            the multipliers then converge as fast as lambda is small. lambda falls while the Newton
- *            iterations are few. Polygons are discs in the first phase.
+ * Method     far from the solution: s fixed in each step, f the gradient of a convex function, line
+ *            search on it; then s is updated. Near it: p(u) the law itself, f' unsymmetric, search
+ *            on |f|; the multipliers then converge as fast as lambda is small. lambda falls while
+ *            the Newton iterations are few. Polygonal cones are replaced by circular ones in the
+ *            first phase.
  */
 #include <math.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ enum { ROWS_MAX = 6, SIDE = 6, HALVINGS = 10 };
 
 #define LAMBDA_MAX 1.0
 #define LAMBDA_MIN 1e-12
-#define LAMBDA_CONVEX 1e-5 /* in convex steps s moves too: nothing is gained by less */
+#define LAMBDA_CONVEX 1e-5 /* smallest lambda of convex steps, between which s changes */
 #define INNER_RATIO 3e-3   /* |f| of a proximal step, relative to the residual where it began */
 #define NEAR 0.02          /* residual below which the law itself is tried */
 
@@ -576,11 +577,11 @@ static bool newton_step(bodies* s, const proximal* k)
     return true;
 }
 
-/* What one solve carries along. */
+/* The data of one solve. */
 typedef struct course {
     const perp_contact_problem* P;
     perpi_monitor out;
-    double now;   /* the residual check's, of the last point looked at */
+    double now;   /* of the last point checked */
     double scale; /* of |f| */
     int32_t rounds;
 } course;
@@ -662,8 +663,8 @@ static void motion_of(bodies* s, const perp_contact_problem* P, const double* p,
     }
 }
 
-/* Asks the residual check about the impulses p, with the velocities that they give; x becomes these. Keeps the
- * best; true if the solve is over. */
+/* Computes the residual of the impulses p and their velocities, which are left in x. Keeps the best
+ * point; true if the solve is over. */
 static bool check_point(bodies* s, course* k, const double* p)
 {
     const perp_contact_problem* P = k->P;
@@ -689,7 +690,7 @@ static void set_support(bodies* s, const perp_contact_problem* P, const double* 
     }
 }
 
-/* How the proximal steps go on. */
+/* The state of the proximal iteration. */
 typedef struct phase {
     double lambda;
     bool convex;             /* the convex law instead of the contact's */
@@ -709,7 +710,7 @@ static bool next_phase(const bodies* s, const course* k, bool good, int32_t took
     }
     f->settled += f->convex && good;
     if (f->convex && good && (k->now < NEAR || f->settled > 3 + f->trials)) {
-        f->convex = false; /* polygons never look near as long as they are discs */
+        f->convex = false; /* polygons: the residual stays large while they are replaced by discs */
     } else if (!f->convex && f->failed >= 3) {
         f->convex = true;
         f->lambda = s->set.regularisation;
@@ -721,7 +722,7 @@ static bool next_phase(const bodies* s, const course* k, bool good, int32_t took
     return false;
 }
 
-/* Proximal steps until the monitor ends them, or none succeeds any more. */
+/* Proximal steps until the monitor stops them or they fail. */
 static void iterate(bodies* s, course* k, perp_report* report)
 {
     const perp_contact_problem* P = k->P;
@@ -741,7 +742,7 @@ static void iterate(bodies* s, course* k, perp_report* report)
         const double off = proximal_step(s, k, &prox, target, s->set.steps);
         const int32_t took = report->iterations - from;
         ++k->rounds;
-        report->iterations += took == 0; /* a step that changes nothing counts: no endless loop */
+        report->iterations += took == 0; /* count a step without effect, so that the loop ends */
         for (int32_t i = 0; i < P->row_count; ++i) {
             s->trial_d[i] = s->c[i] + (isfinite(off) ? s->d[i] : 0.0);
         }

@@ -1,12 +1,13 @@
-/* src/solve/frictional/fixed_push.c - a contact with a given normal impulse s, told in the laws that exist.
+/* src/solve/frictional/fixed_push.c - a contact with a given normal impulse s, expressed by the
+ * laws of the contact problem.
  *
  * Method     s enters k of the two bodies. The friction set F(mu s) of fixed size is that of a contact whose
- *            normal row acts on a velocity z of its own, m_z z = p_n, with u_n = z - s / m_z: it closes at
- *            p_n = s, whatever the bodies do.
+ *            normal row acts on a velocity z of its own, m_z z = p_n, with u_n = z - s / m_z: its
+ *            solution is p_n = s, independent of the bodies.
  *                A constraint touches two blocks. Where one of them is the world, z takes its place. Else
  *            the block of z also holds y, the tangential velocity of the second body there, tied to it by
- *            y - J_t v = 0 and having a part of its inertia, M - m_y J_t' J_t and m_y: together that is the
- *            same body.
+ *            y - J_t v = 0. The inertia is split into M - m_y J_t' J_t and m_y, which together are
+ *            that of the body.
  */
 #include "solve/frictional/fixed_push.h"
 
@@ -191,14 +192,14 @@ bool perpi_fixed_push_add(perpi_fixed_push* f, perp_contact_problem* P, int32_t 
     const int32_t rows = c->rows, tangential = rows - 1;
     const int32_t n[2] = {dofs(P, c->block[0]), dofs(P, c->block[1])};
     const bool two = c->block[0] >= 0 && c->block[1] >= 0;
-    const int32_t body = two || c->block[1] < 0 ? 0 : 1; /* the side that stays */
+    const int32_t body = two || c->block[1] < 0 ? 0 : 1; /* the side that keeps its block */
     const int32_t ny = two ? tangential : 0, extra = ny + 1, block = P->block_count;
     const double* J[2] = {f->J + c->jac, f->J + c->jac + rows * n[0]};
     const push_side second = {n[1], J[1]};
     const double m_z = w_n > 0.0 ? 1.0 / w_n : 1.0;
     double m_y = 0.0;
 
-    /* the push on the bodies */
+    /* the normal impulse on the bodies */
     for (int side = 0; side < 2; ++side) {
         for (int32_t d = 0; d < n[side]; ++d) {
             f->k[P->dof[c->block[side]] + d] += s * J[side][d];
@@ -208,7 +209,7 @@ bool perpi_fixed_push_add(perpi_fixed_push* f, perp_contact_problem* P, int32_t 
         return false;
     }
 
-    /* the contact: its normal row sees z alone, its tangential rows the body and y */
+    /* the contact: its normal row acts on z alone, its tangential rows on the body and y */
     size_t at = jacobian_size(P);
     double* out = f->J + at;
     const size_t contact_at = at, body_size = (size_t)(rows * n[body]);

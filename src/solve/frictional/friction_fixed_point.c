@@ -1,5 +1,5 @@
 /* src/solve/frictional/friction_fixed_point.c - extragradient steps on the friction problem as a variational
- * inequality over the cones, with a step size that adapts itself.
+ * inequality over the cones, with an adaptive step size.
  *
  * Source     [Khobotov 1987] as used for friction in [Acary, Bremond, Huber 2018] (their VI-EG):
  *            s = P(r - rho T u^(r)), r <- P(r - rho T u^(s)), u^ = u + (support of F at u_t) e_n, which

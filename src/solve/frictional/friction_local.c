@@ -128,7 +128,7 @@ static double dot(int32_t n, const double* x, const double* y)
 
 typedef perpi_friction_closed closed;
 
-/* The part that W alone decides. */
+/* The part that depends on W alone. */
 static void close_matrix(int32_t rows, double mu, const double* W, closed* k)
 {
     k->n = rows - 1;
@@ -231,7 +231,7 @@ static bool solve_round(const double* W, const closed* k, const double* q, doubl
         memcpy(r + 1, r_t, (size_t)n * sizeof *r);
         return true;
     }
-    /* the slip of the guess tells alpha to within the last change */
+    /* alpha from the slip of the guess: accurate near convergence */
     double u_t[3];
     for (int32_t i = 0; i < n; ++i) {
         u_t[i] = q[1 + i];
@@ -260,8 +260,8 @@ static bool solve_round(const double* W, const closed* k, const double* q, doubl
     return isfinite(r_n);
 }
 
-/* Polygon: inside, then corner by corner and edge by edge; takes the first that violates nothing,
- * else the one that violates least. */
+/* Polygon: tries the interior, then each corner and edge; takes the first without a violation, else
+ * the one with the least. */
 static bool solve_polygon(int32_t nd, const closed* k, double* r)
 {
     double r_n, r_t[2];
@@ -358,7 +358,7 @@ static void step_projected(const perp_constraint* c, const double* W, const doub
     }
 }
 
-/* k: the contact closed already as far as W goes, or NULL. */
+/* k: the part that depends on W, precomputed, or NULL. */
 static bool solve_contact(const perp_constraint* c, const double* W, closed* k, const double* q,
                           double* r)
 {
@@ -755,8 +755,8 @@ void perpi_friction_sweeper_free(perpi_friction_sweeper* s)
 }
 
 /* X <- an inverse of A (n x n) on its range: columns of the identity solved by LU with complete
- * pivoting, the rest 0. A power of two comes out of A first: a matrix that is multiplied by one is then
- * treated alike to the last bit. work: n n + 4 n, index: 2 n. */
+ * pivoting, the rest 0. A is first divided by a power of two, so that scaling a matrix by one
+ * changes no bit of the result. work: n n + 4 n, index: 2 n. */
 static void invert(int32_t n, const double* A, double* X, double* work, int32_t* index)
 {
     double* x = work + (size_t)n * (size_t)n;
@@ -843,7 +843,8 @@ perp_status perpi_friction_sweeper_prepare(perpi_friction_sweeper* s,
     return PERP_OK;
 }
 
-/* Box-constrained rows of one block, row by row until they rest. q: without the block's own r. */
+/* Box-constrained rows of one block, Gauss-Seidel until they no longer change. q: without the
+ * block's own r. */
 static void solve_bounded(const perp_friction_problem* P, const perp_constraint* c, const double* W,
                           const double* q, double* r)
 {

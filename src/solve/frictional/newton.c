@@ -23,7 +23,7 @@
 #define LAMBDA_SHRINK 0.1   /* after an easy proximal step */
 #define LAMBDA_GROW 10.0    /* after a failed one */
 #define INNER_RATIO 0.1     /* |F| of a proximal step to |F| where it began */
-#define WEIGHT_RATIO 100.0  /* of the map's weights to lambda D, at most the residual check's */
+#define WEIGHT_RATIO 100.0  /* of the map's weights to lambda D; at most those of residual.c */
 #define SWEEPS_MAX 1000     /* in a row */
 #define LINEAR_LAMBDA 1e-11 /* where there are equality rows only */
 #define LINEAR_ROUNDS 30
@@ -78,7 +78,7 @@ typedef struct newton {
     double* work;
     size_t work_capacity;
     /* views */
-    double *w0, *w, *D; /* the residual check's weights, the map's, and lambda's diagonal */
+    double *w0, *w, *D; /* weights of residual.c, of the map, and the diagonal D */
     double *u, *F, *step, *trial, *best, *centre;
     double *A, *B;
 } newton;
@@ -168,9 +168,10 @@ static void set_weights(newton* s, const perp_friction_problem* P)
     }
 }
 
-/* Along the null space of W an impulse moves the velocities by lambda D only. The map weighs impulses
- * accordingly: with the residual check's weights, an impulse that must vanish there would look like a large
- * violation as soon as it turns negative, and the line search would never let it. */
+/* Along the null space of W an impulse moves the velocities by lambda D only. The map weighs
+ * impulses accordingly: with the weights of residual.c, an impulse that must vanish there would
+ * count as a large violation as soon as it turns negative, and the line search would reject the
+ * step. */
 static void weigh_impulses(newton* s, int32_t rows, double kappa)
 {
     kappa = kappa < 1.0 ? kappa : 1.0;
@@ -197,7 +198,7 @@ static double evaluate(newton* s, const perp_friction_problem* P, double lambda,
     return sqrt(sum);
 }
 
-/* What a diagonal block of the matrix has beside B W: lambda B D + A. */
+/* Adds lambda B D + A to a diagonal block B W of the matrix. */
 typedef struct diagonal_part {
     const double* A; /* NULL: not on the diagonal */
     const double* D;
@@ -270,7 +271,7 @@ static bool newton_step(newton* s, const perp_friction_problem* P, const double*
     return perpi_block_lu_factor(s->lu) && linear_step(s, P);
 }
 
-/* What one solve carries along. */
+/* The data of one solve. */
 typedef struct course {
     const perp_friction_problem* P;
     perpi_monitor out;
@@ -279,14 +280,15 @@ typedef struct course {
     bool soft; /* impulses weighed by lambda */
 } course;
 
-/* Asks the residual check about r; true if the solve is over. */
+/* Computes the residual of r; true if the solve is over. */
 static bool check_point(newton* s, course* k, const double* r)
 {
     return perpi_monitor_check(&k->out, perp_friction_check_residual(k->P, r, s->work).worst, r);
 }
 
-/* r <- r + t step with t = 1, 1/2, ... for which |F| falls, or the best of those tried: a kink is
- * sometimes crossed only upwards. Returns the new |F|; u and F are those of the new r. */
+/* r <- r + t step with t = 1, 1/2, ... for which |F| falls, or the best of those tried: |F| may
+ * have to increase where the active set changes. Returns the new |F|; u and F are those of the new
+ * r. */
 static double search(newton* s, course* k, double merit, double* r)
 {
     const int32_t n = k->P->row_count;
@@ -326,7 +328,7 @@ static bool solve_around_centre(newton* s, course* k, double merit, double targe
             return true;
         }
         if (perpi_monitor_spent(&k->out)) {
-            return false; /* the look that follows says which */
+            return false; /* the next check reports which limit */
         }
         idle = merit <= 0.5 * least ? 0 : idle + 1;
         least = merit < least ? merit : least;
@@ -334,14 +336,14 @@ static bool solve_around_centre(newton* s, course* k, double merit, double targe
     return false;
 }
 
-/* Proximal steps from r until three in a row fail. |F| may rise on the way: a stress that no law holds
- * drifts along the null space of W for a while before a contact opens or slips. */
+/* Proximal steps from r until three in a row fail. |F| may increase meanwhile: impulses in the null
+ * space of W that violate a law decrease over several steps before a contact opens or slips. */
 static void proximal_phase(newton* s, course* k, double* r)
 {
     const perp_friction_problem* P = k->P;
     const size_t bytes = (size_t)P->row_count * sizeof *r;
     int32_t failed = 0;
-    double shrink = LAMBDA_SHRINK;      /* gentler for a while after a failure */
+    double shrink = LAMBDA_SHRINK;      /* reduce lambda less for some steps after a failure */
     double merit = -1.0, weight = -1.0; /* |F| at r = centre, u and F being those; < 0: not known */
     memcpy(s->centre, r, bytes);
     while (failed < 3) {
@@ -378,8 +380,8 @@ static void proximal_phase(newton* s, course* k, double* r)
     }
 }
 
-/* Sweeps, and looks in between as soon as one moves so little that it may have been the last: the
- * change in the units of velocities, relative to the largest impulse. */
+/* Sweeps; the residual is computed when the change of a sweep is small: change in units of
+ * velocity, relative to the largest impulse. */
 static void sweep_until_still(newton* s, course* k, int32_t sweeps, double* r)
 {
     const int32_t n = k->P->row_count;
@@ -401,7 +403,7 @@ static void sweep_until_still(newton* s, course* k, int32_t sweeps, double* r)
     }
 }
 
-/* Whether no impulse at all may be the answer. */
+/* Whether r = 0 may be the solution. */
 static bool nothing_pushes(const perp_friction_problem* P)
 {
     for (int32_t i = 0; i < P->constraint_count; ++i) {
@@ -446,8 +448,8 @@ static bool only_equalities(const perp_friction_problem* P)
 }
 
 /* Equality rows alone are a linear system, singular where joints repeat each other. The proximal
- * iteration with one factorisation, from r = 0: impulses stay in the range of W (least norm, weighed
- * by D), whatever an earlier step left. True if the solve is over. */
+ * iteration with one factorisation, from r = 0: impulses stay in the range of W (least norm,
+ * weighed by D), independent of the warm start. True if the solve is over. */
 static bool solve_linear(newton* s, course* k, double* r)
 {
     const perp_friction_problem* P = k->P;
@@ -514,7 +516,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
         if (k.out.over || check_point(s, &k, r)) {
             break;
         }
-        if (k.lambda == 0.0) { /* nearer the answer less of it is needed */
+        if (k.lambda == 0.0) { /* less regularisation is needed near the solution */
             const double near = 0.1 * k.out.least;
             k.lambda = near < s->set.regularisation ? near : s->set.regularisation;
         }

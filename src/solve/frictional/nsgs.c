@@ -4,8 +4,8 @@
  * Source     [Jourdan, Alart, Jean, "A Gauss-Seidel like algorithm to solve frictional contact
  *            problems", 1998]; local solves in friction_local.c
  * Notation   theirs and ours: W, q, r, u
- * Departure  the order is fixed (or alternates with `symmetric`); the residual check decides when to stop, not
- *            the size of the last change
+ * Departure  the order is fixed (or alternates with `symmetric`); the stopping test is the
+ *            residual, not the size of the last change
  */
 #include <math.h>
 #include <stdio.h>
@@ -107,7 +107,7 @@ static perp_status nsgs_solve(void* self, const perp_friction_problem* P,
                                  r);
         }
         report->iterations = sweep;
-        /* a good guess ends at once; early sweeps of a small problem often do */
+        /* check the guess and every early sweep: small problems often converge there */
         if (sweep % s->set.check_every != 0 && sweep != out.limit && sweep != 1 && sweep != 3) {
             continue;
         }

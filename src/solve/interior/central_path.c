@@ -8,8 +8,8 @@
 #include "solve/frictional/friction_local.h"
 
 #define INSIDE 1e-15     /* rounding that may put a cone's point onto its boundary, relative */
-#define SIZE_DELTA 1e-7  /* of the system that tells how large impulses get, relative to D */
-#define SIZE_TRUST 1e-2  /* on what it leaves of a velocity, relative to the largest q */
+#define SIZE_DELTA 1e-7  /* regularisation of the system for the size of impulses, relative to D */
+#define SIZE_TRUST 1e-2  /* limit on the velocity left by it, relative to the largest q */
 #define LEAST_SLACK 1e-8 /* of a facet at the start, relative to sqrt(tau) and the impulse's size */
 
 enum { WIDE = PERPI_SOC_MAX };
@@ -212,7 +212,7 @@ static void start_cone(const perpi_central_path* path, const perp_constraint* c,
     }
 }
 
-/* Contacts with facets: r_n on the path, r_t no nearer the edge than it was. */
+/* Contacts with facets: r_n on the path, r_t no closer to the edge than in the guess. */
 static void start_facets(const perpi_central_path* path, const perp_constraint* c, double tau,
                          bool guess, const member* m, double* r)
 {
@@ -592,7 +592,7 @@ static double shorter(double t, double x, double dx)
     return dx < 0.0 && -x / dx < t ? -x / dx : t;
 }
 
-/* How far the direction stays inside; at most 1 / boundary. */
+/* The largest step along the direction that stays inside; at most 1 / boundary. */
 static double reach(const perpi_central_path* path, const perp_friction_problem* P)
 {
     double t = INFINITY;
@@ -632,7 +632,7 @@ static double tau_after(const perpi_central_path* path, const perp_friction_prob
     return path->pairs > 0 ? sum / path->pairs : 0.0;
 }
 
-/* A step stays inside; its rounding may not. */
+/* The step ends inside in exact arithmetic; rounding can put a point onto the boundary. */
 static void keep_inside(int32_t n, double* x)
 {
     double t = 0.0;
@@ -673,13 +673,13 @@ static void advance(perpi_central_path* path, const perp_friction_problem* P, do
 double perpi_central_path_step(perpi_central_path* path, const perp_friction_problem* P, double tau,
                                double boundary, double delta)
 {
-    /* The predictor aims at tau = 0 */
+    /* Predictor: target tau = 0 */
     if (!scale(path, P) || !factor(path, P, delta) || !direct(path, P, 0.0, 1.0, 0.0, delta)) {
         return -1.0;
     }
     double t = boundary * reach(path, P);
     t = t < 1.0 ? t : 1.0;
-    /* and tells how much of it there is to gain. */
+    /* Its step determines sigma. */
     const double ratio = tau > 0.0 ? tau_after(path, P, t) / tau : 0.0;
     const double sigma = ratio > 0.0 ? (ratio < 1.0 ? ratio * ratio * ratio : 1.0) : 0.0;
     if (!direct(path, P, sigma * tau, 1.0 - sigma, t * t, delta)) {

@@ -5,15 +5,17 @@
  *            [Alart, Curnier 1991] for Newton's method on the natural map of friction_local.h
  * Method     1. Coulomb's law inside the Newton system (SLIP_NORM): measured on the friction problems of
  *               the corpus this needs a fifth of the steps of 4, and solves eight more of them.
- *            2. Where that path ends before tau is small, again from impulses as large as the loads. That
- *               is for mass ratios; where redundant rows disagree the loads mislead, so it comes second.
- *            3. Once more as in 1, with the slip's direction held.
- *            4. The fixed point: s is held, the problem is then convex and its path leads to its end; s
- *               follows from the answer, and again.
- *            The path tells which contacts are open, stick or slide, but in floating point its last
- *            digits are costly: r_n - |r_t| / mu is a difference, and where a contact just touches the
- *            error falls with sqrt(tau) only. So from time to time, as tau falls, a few Newton steps are
- *            tried from a copy of the point, as long as each halves the residual.
+ *            2. Where that path ends before tau is small: again with weights from the loads. This
+ *               helps with large mass ratios and harms where redundant rows disagree, so it is
+ *               tried second.
+ *            3. As in 1, with the slip direction fixed.
+ *            4. The fixed point: with s fixed the problem is convex and its central path exists; s
+ *               is updated from the solution, repeatedly.
+ *            The path identifies which contacts are open, stick or slide, but its last digits are
+ *            expensive in floating point: r_n - |r_t| / mu suffers cancellation, and at a contact
+ *            with u_n = p_n = 0 the error decreases only with sqrt(tau). Therefore, at intervals of
+ *            tau, a few Newton steps are tried from a copy of the point, as long as each halves the
+ *            residual.
  * Departure  A direction d of the impulses without bound is tested as a proof that there is no answer:
  *            d_n >= 0, d_t = 0 and W' d = 0 mean d . u = d . q for every r, and d . u >= 0 by the laws.
  */
@@ -27,11 +29,11 @@
 #include "solve/monitor.h"
 
 #define TAU_MIN 1e-24       /* the path ends here */
-#define TAU_WARM 1e-8       /* a guess starts no nearer to the end than this */
+#define TAU_WARM 1e-8       /* smallest tau at which a warm start begins */
 #define POLISH_AGAIN 1e-2   /* the next polish when tau has fallen by this */
 #define PROGRESS 0.5        /* tau must fall by this */
 #define IDLE 25             /* in so many steps */
-#define SHORT 0.1           /* a step that leads not far */
+#define SHORT 0.1           /* a step shorter than this */
 #define SHORT_COUNTS 3      /* counts as so many */
 #define FIXED_POINT_MAX 200 /* changes of s */
 #define PROOF 1e-9          /* on W' d, relative to its terms */
@@ -145,7 +147,7 @@ static perp_status reserve(interior* s, const perp_friction_problem* P)
 
 /* ---- no answer ----------------------------------------------------------------------------------------*/
 
-/* What remains of a direction if d . u >= 0 shall follow from the laws. */
+/* Projects a direction so that d . u >= 0 follows from the laws. */
 static double one_sided(const perp_friction_problem* P, const perp_constraint* c, int32_t row,
                         double d)
 {
@@ -194,17 +196,19 @@ static bool proves_no_answer(interior* s, const perp_friction_problem* P, const 
     return isfinite(terms) && gain > PROOF_GAIN * terms;
 }
 
-/* ---- looking at a point --------------------------------------------------------------------------------*/
+/* ---- the residual of a point
+ * ----------------------------------------------------------------------------*/
 
-/* What one solve carries along. */
+/* The data of one solve. */
 typedef struct course {
     const perp_friction_problem* P;
     perpi_monitor out;
     int32_t polished, slips;
 } course;
 
-/* Asks the residual check about r; true if the solve is over. A point that passes but proves that there is no
- * answer has impulses so large that the residual check takes what they do not move for rounding. */
+/* Computes the residual of r; true if the solve is over. Where a point within the tolerance also
+ * proves infeasibility, its impulses are so large that the remaining violation is relatively
+ * small. */
 static bool check_point(interior* s, course* k, const double* r)
 {
     const double residual = perp_friction_check_residual(k->P, r, s->work).worst;
@@ -290,7 +294,7 @@ static void polish(interior* s, course* k, const double* r)
 
 /* ---- the iteration ------------------------------------------------------------------------------------*/
 
-/* A path that has led nowhere may have shown why. */
+/* The direction of a failed path may prove that there is no solution. */
 static void seek_proof(interior* s, course* k)
 {
     if (!k->out.over &&
@@ -300,7 +304,8 @@ static void seek_proof(interior* s, course* k)
     }
 }
 
-/* Along the path from its point until tau and the residual are down to `until`, or it leads nowhere. */
+/* Follows the path from its point until tau and the residual are at most `until`, or the steps
+ * fail. */
 static void follow(interior* s, course* k, double until)
 {
     perpi_central_path* path = &s->path;
@@ -328,7 +333,7 @@ static void follow(interior* s, course* k, double until)
     polish(s, k, path->r);
 }
 
-/* Convex problems with s held, until s agrees with what it gives. */
+/* Solves convex problems with s fixed until s is consistent with the solution. */
 static void fixed_point(interior* s, course* k)
 {
     perpi_central_path* path = &s->path;
@@ -344,7 +349,7 @@ static void fixed_point(interior* s, course* k)
             return;
         }
         seek_proof(s, k);
-        /* the next problem is as near as s is, and is solved as exactly as that deserves */
+        /* start and tolerance of the next problem follow from the change of s */
         const double near = change * change;
         tau = near > 1.0 ? 1.0 : (near > 1e-6 ? near : 1e-6);
         until = near > 1e-4 ? 1e-7 : (near > 1e-11 ? 1e-3 * near : 1e-14);
@@ -383,7 +388,7 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
         double tau = s->set.start;
         path->slip = way[i].slip;
         perpi_central_path_size(path, P, way[i].loads);
-        if (guess) { /* as far from the end as the best point is */
+        if (guess) { /* tau according to the residual of the best point */
             memcpy(path->r, s->best, bytes);
             perpi_friction_project_guess(P, path->r);
             tau = k.out.least < tau ? k.out.least : tau;

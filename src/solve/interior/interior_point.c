@@ -11,8 +11,8 @@
 
 enum { ITERATIONS = 100 };
 #define SMALLEST_MU 1e-26 /* below it the products z s are rounding */
-#define SHORT_STEP 1e-9   /* steps this short lead nowhere */
-#define SNAP_ABOVE 1e-12  /* a residual above it may be rounding compared with itself */
+#define SHORT_STEP 1e-9   /* shorter steps end the iteration */
+#define SNAP_ABOVE 1e-12  /* above it the relative residual may consist of rounding */
 #define LARGE 1e8         /* a z this large suggests that there is no solution */
 #define PROOF 1e-8        /* on M'y, for y of size 1, when a proof is tested */
 
@@ -96,9 +96,9 @@ static perp_status reserve(perpi_interior* p)
 
 /* ---- the linear system of a step -----------------------------------------------------------------*/
 
-/* Factorises M + diag(s/z + t/(U - z)) + raise (free unknowns: always a little, lest they drift along
- * null vectors of M), with unit rows for unknowns that stand still.
- * barrier: without, only M. *good: false if that is singular. */
+/* Factorises M + diag(s/z + t/(U - z)) + raise (free unknowns: always a little, so that they do not
+ * drift along null vectors of M), with unit rows for fixed unknowns. barrier: without, only M.
+ * *good: false if that is singular. */
 static perp_status factor(perpi_interior* p, bool barrier, double raise, bool* good)
 {
     const perpi_mlcp_scaled* P = &p->problem;
@@ -125,7 +125,7 @@ static perp_status factor(perpi_interior* p, bool barrier, double raise, bool* g
         perpi_lu_info info = {0};
         *good =
             perpi_lu_factor(n, p->K, p->pivot, &info) && info.pivot_min > 1e-12 * info.pivot_max;
-        if (barrier && info.pivot_min > 0.0) { /* large diagonals are meant to be there */
+        if (barrier && info.pivot_min > 0.0) { /* large diagonals are due to the barrier */
             *good = true;
         }
         return PERP_OK;
@@ -243,7 +243,8 @@ static void begin(perpi_interior* p, bool warm, const double* guess)
         p->s[i] = p->t[i] = 0.0;
         p->z[i] = P->kind[i] == PERPI_UNKNOWN_FREE ? known : 0.0;
         if (P->kind[i] == PERPI_UNKNOWN_BOUNDED) {
-            /* A guess is moved well inside: a point near a corner takes many steps to leave it. */
+            /* A guess is moved to the interior: from a point near the boundary the method takes
+             * many steps. */
             const double inside = P->U[i] < 2.0 ? 0.5 * P->U[i] : 1.0;
             p->z[i] = known > inside && known < P->U[i] - inside ? known : inside;
         }
@@ -293,8 +294,8 @@ static bool proves_none(perpi_interior* p)
 
 /* ---- the end -------------------------------------------------------------------------------------*/
 
-/* Checks the candidate c and keeps the best. A point far out is none, however small its residual
- * beside its size: the steps then follow a ray. */
+/* Checks the candidate c and keeps the best. A diverging point is rejected, however small its
+ * relative residual: the iteration then follows a ray. */
 static double consider(perpi_interior* p, const perp_mlcp* mlcp, double* best)
 {
     for (int32_t i = 0; i < p->problem.n; ++i) {
@@ -315,7 +316,8 @@ static double consider(perpi_interior* p, const perp_mlcp* mlcp, double* best)
     return e;
 }
 
-/* The point, then the face it is near: solved exactly. c holds the candidate in scaled units. */
+/* Checks the point, then the exact solution on the face near it. c holds the candidate in scaled
+ * units. */
 static perp_status finish(perpi_interior* p, const perp_mlcp* mlcp, double* best)
 {
     const perpi_mlcp_scaled* P = &p->problem;
@@ -443,7 +445,7 @@ static perp_status interior_mlcp(void* self, const perp_mlcp* problem,
             say(report, PERP_OUTCOME_BREAKDOWN, "the steps diverge");
             break;
         }
-        if (mu <= 1e-10 && r <= 1e-8) { /* near enough to tell the face */
+        if (mu <= 1e-10 && r <= 1e-8) { /* close enough to identify the active set */
             status = finish(p, problem, &best);
         }
         if (best <= 1e-3 * options->tolerance || (best <= options->tolerance && mu <= 1e-16)) {

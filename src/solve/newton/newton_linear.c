@@ -7,9 +7,9 @@
 #include "linalg/dense.h"
 
 #define SINGULAR 1e-14     /* smallest over largest pivot; rows and columns are scaled to 1 */
-#define DAMPED_LARGEST 400 /* above, H'H costs more than it is worth */
+#define DAMPED_LARGEST 400 /* limit on n for forming H'H, which is dense */
 #define DENSE_LARGEST 48   /* unknowns up to which dense is faster whatever the pattern */
-#define DENSE_FULL 0.3     /* and filling above which it is so beyond */
+#define DENSE_FULL 0.3     /* and fill ratio above which dense is faster for larger n */
 
 void perpi_newton_linear_init(perpi_newton_linear* linear, perp_context* context)
 {

@@ -11,13 +11,14 @@
  *                    phi(y - l, -phi(u - y, -G))      both, the inner one with p = 0
  *                    G                                free
  *            H = diag(a) + diag(b) J in the generalised Jacobian of Phi; merit |Phi|^2 / 2
- * Departure  - rows and columns are equilibrated first (newton_box.h); the stop is the residual check's.
- *            - between the Newton step and the gradient stand the Newton step of the problem
- *              regularised to G + eps (y - y_k), and Levenberg-Marquardt.
+ * Departure  - rows and columns are equilibrated first (newton_box.h); the stopping test is the
+ *              residual check.
+ *            - where the Newton step fails, the Newton step of the regularised problem G + eps (y -
+ *              y_k) and a Levenberg-Marquardt step are tried before the gradient.
  *            - minmap-newton takes its direction from the min map, everything else from Phi.
- *            - close to the answer plain min-map steps are tried from the side ("polish"): they end
- *              at once where the active set is right, whatever the rank of the rest.
- *            - stuck, it begins again elsewhere, from a fixed stream of random numbers.
+ *            - close to the solution plain min-map steps are tried on a copy ("polish"): one step
+ *              suffices where the active set is right, whatever the rank of the rest.
+ *            - after a stall it is restarted from pseudo-random points of a fixed seed.
  */
 #include "solve/newton/newton_ncp.h"
 
@@ -31,9 +32,9 @@
 #include "solve/newton/restart.h"
 
 #define DESCENT 1e-10     /* a direction must have -g.d >= this |g| |d| */
-#define SHORTEST 1e-10    /* steps below are none */
+#define SHORTEST 1e-10    /* shorter steps count as zero */
 #define POLISH_FROM 1e-2  /* largest entry of the min map at which the active set may be right */
-#define SINGULAR_SKIP 3   /* a singular Jacobian is mostly followed by another */
+#define SINGULAR_SKIP 3   /* after a singular Jacobian the next is usually singular, too */
 #define OTHER_PENALTY 0.1 /* of the attempts in between, if the setting is 0 */
 #define OTHER_MEMORY 8    /* likewise, if it is 1 */
 #define STUCK_STEPS 25    /* steps over which the best merit must fall ... */
@@ -257,14 +258,14 @@ typedef struct run {
     double *y, *G, *Phi, *a, *b, *g, *d;   /* the iterate, its Phi, H, gradient H'Phi, direction */
     double *y_try, *G_try, *Phi_try;       /* a trial point */
     double *m_a, *m_b, *m_Phi;             /* the min map's */
-    double *best, *x;                      /* the best point the residual check saw; scratch */
+    double *best, *x;                      /* the point of the smallest residual; scratch */
     double* polish_work;                   /* 9 n */
-    double merit, best_residual, residual; /* residual: the residual check's, of y */
+    double merit, best_residual, residual; /* residual: of y */
     double penalty;                        /* of this attempt, as is the memory */
     int32_t memory;
     double history[PERPI_NEWTON_MEMORY];
     int32_t history_count;
-    int32_t skip;   /* steps for which the unregularised system is taken for singular unseen */
+    int32_t skip;   /* steps for which the unregularised system is assumed singular */
     double* first;  /* the guess */
     newton_end end; /* of the last attempt */
 } run;
@@ -302,7 +303,7 @@ static void linearise(run* r)
     perpi_box_multiply_transposed_add(r->box, r->x, r->g);
 }
 
-/* Whether d falls, steeply enough for its length. */
+/* Whether d is a descent direction, steep enough for its length. */
 static bool descends(const run* r)
 {
     const double slope = dot(r->n, r->g, r->d);
@@ -328,7 +329,7 @@ static bool newton_direction(run* r, double eps)
 
 static void gradient_direction(run* r)
 {
-    /* To the minimum of the linearised merit along -g. */
+    /* The Cauchy step: to the minimum of the linearised merit along -g. */
     memset(r->x, 0, (size_t)r->n * sizeof *r->x);
     perpi_box_multiply_add(r->box, r->g, r->x);
     double Hg = 0.0;
@@ -438,7 +439,7 @@ static bool must_end(const run* r, bool stuck, newton_end* end)
     return true;
 }
 
-/* From r->y until solved or stuck. */
+/* Iterates from r->y until solved or stalled. */
 static perp_status iterate(run* r, newton_end* end)
 {
     const int32_t last_step = r->steps + r->s->set.start_steps;
@@ -502,8 +503,9 @@ static perp_status iterate(run* r, newton_end* end)
     }
 }
 
-/* What an attempt changes. The second: the merit and how it is searched. Later ones also the start:
- * in the box, at a random distance of its bounds; every second one around the best point so far. */
+/* What an attempt changes: the second, the merit function and the line search; later ones also the
+ * starting point: in the box, at random distances from its bounds, every second one near the best
+ * point so far. */
 static void vary(run* r, int32_t attempt)
 {
     const perpi_newton_settings* set = &r->s->set;

@@ -7,12 +7,13 @@
  *            answer y = p(x), G = p(x) - x. Linearised at x_k: M = J(y_k), q = G(y_k) - M y_k.
  *            The Newton path x(t), t in [0, 1]: the linearised normal map equals (1 - t) r(x_k); its
  *            points are the solutions of MLCP(M, q - (1 - t) r(x_k)), x = y - w.
- * Departure  - rows and columns are equilibrated first (newton_box.h); the stop is the residual check's.
- *            - the path is not stored pivot by pivot: the search asks the MLCP method `pivot` for
- *              the point at t, warm-started. So it needs only that method's interface.
+ * Departure  - rows and columns are equilibrated first (newton_box.h); the stopping test is the
+ *              residual check.
+ *            - the path is not stored pivot by pivot: the search computes the point at t by the
+ *              MLCP method `pivot`, warm-started, and so needs only that method's interface.
  *            - an MLCP that pivot cannot solve is made regular, M + eps I, q - eps y_k, with growing
  *              eps: a proximal step. For an affine problem the first linearisation is the problem.
- *            - when the search fails, it begins again elsewhere, from a fixed stream.
+ *            - when the search fails, it is restarted from pseudo-random points of a fixed seed.
  */
 #include "solve/newton/path.h"
 
@@ -26,8 +27,8 @@
 #include "solve/newton/restart.h"
 
 #define INEXACT 1e-6     /* a linearisation whose answer is this good is solved */
-#define LINEAR_TOL 1e-13 /* what pivot is asked for */
-#define PROXIMAL_TRIES 5 /* growing eps, by ... */
+#define LINEAR_TOL 1e-13 /* tolerance given to pivot */
+#define PROXIMAL_TRIES 5 /* factors on eps */
 #define PROXIMAL_GROWTH 1e2
 #define SHORTEST 1e-5 /* path parameter below which the search gives up */
 #define CRASH_SHORTEST 0.05
@@ -75,7 +76,7 @@ typedef struct path {
     size_t index_capacity;
     double* value;
     size_t value_capacity;
-    size_t warm_n, warm_entries; /* the largest linearisation that pivot has seen */
+    size_t warm_n, warm_entries; /* size of the largest linearisation given to pivot */
 } path;
 
 enum { VECTORS = 21 };
@@ -188,7 +189,7 @@ static void check_residual(run* r, const point* p)
     perpi_monitor_log(r->options, r->steps, residual);
 }
 
-/* Where the residual is nearly gone, what rounding left of it. p: a point that was checked. */
+/* Polishes a point whose residual is nearly zero. p: a point whose residual is known. */
 static perp_status polish(run* r, const point* p)
 {
     if (!(p->size <= POLISH_FROM) || r->best_residual <= r->options->tolerance) {
@@ -215,7 +216,7 @@ static perp_status evaluate(run* r, point* p)
     return status;
 }
 
-/* p at y (in the box): x takes up what G may be at a bound. */
+/* Sets p from y (in the box): x = y - G where the bound allows that sign of G. */
 static perp_status start_at(run* r, point* p, const double* y)
 {
     perpi_box_project(r->box, y, p->x);
@@ -346,7 +347,7 @@ static perp_status path_point(run* r, double t, bool* solved)
     r->linear_outcome = report.outcome;
     perpi_box_project(r->box, r->answer, r->answer);
     *solved = perp_mlcp_check_residual(&linear, r->answer, r->work) <= INEXACT;
-    /* x = y - w, with w where the bound allows it: what rounding left of a basic row stays out. */
+    /* x = y - w with w at active bounds only, so that rounding errors in basic rows are dropped. */
     memcpy(r->work, r->q_t, (size_t)n * sizeof *r->work);
     for (int32_t j = 0; j < n; ++j) {
         for (int32_t e = linear.M.start[j]; e < linear.M.start[j + 1]; ++e) {
@@ -380,7 +381,8 @@ static void remember(run* r, double size)
     r->history_count += r->history_count < r->s->set.memory;
 }
 
-/* Linearises at now, with the smallest eps for which pivot finds the end of the path; next: there. */
+/* Linearises at now, with the smallest eps for which pivot finds the end of the path; next: that
+ * end. */
 static perp_status newton_point(run* r, bool* solved)
 {
     double eps = 0.0;
@@ -400,7 +402,7 @@ static perp_status newton_point(run* r, bool* solved)
     return status == PERP_OK && *solved ? evaluate(r, &r->next) : status;
 }
 
-/* Back along the path from now until the residual falls; the linearisation stands. */
+/* Reduces t along the path of the present linearisation until the residual decreases. */
 static perp_status path_search(run* r, bool* moved)
 {
     const double reference_size = reference(r);
@@ -422,7 +424,8 @@ static perp_status path_search(run* r, bool* moved)
     return PERP_OK;
 }
 
-/* From now until solved or stuck. uphill: full steps since the checkpoint, the best point so far. */
+/* Iterates from `now` until solved or stalled. uphill: full steps since the checkpoint (the best
+ * point so far). */
 static perp_status iterate(run* r, path_end* end)
 {
     const int32_t last_step = r->steps + r->s->set.start_steps;
@@ -463,7 +466,7 @@ static perp_status iterate(run* r, path_end* end)
             }
             moved = moved && uphill <= r->s->set.watchdog;
         }
-        if (!moved && uphill > 0) { /* the watchdog barks: back to the best point */
+        if (!moved && uphill > 0) { /* watchdog: return to the best point */
             copy_point(r, &r->now, &r->checkpoint);
             r->history_count = r->history_next = 0;
             uphill = 0;
@@ -533,8 +536,8 @@ static perp_status reserve(path* s, const perpi_box_form* form, const double* z)
     return status;
 }
 
-/* A first linearisation, cut short: a problem that the crash solves would leave pivot without its
- * memory, and the next of this size would have to allocate. */
+/* Solves a first linearisation with a limit of few pivots so that pivot allocates its memory here:
+ * otherwise, after a problem that the crash solves, the next one of this size would allocate. */
 static perp_status warm_up(run* r)
 {
     path* s = r->s;
@@ -609,7 +612,8 @@ static perp_status path_attempt(void* run_of, int32_t attempt, perpi_restart_end
     if (status == PERP_OK && r->now.size < INFINITY) {
         check_residual(r, &r->now);
         if (!interrupted(r, &r->end)) {
-            /* A warm guess carries its active set, a random one is there to avoid the old. */
+            /* A warm start already has an active set, and a random start must not fall back to the
+             * old one. */
             status = r->warm || attempt > 0 ? PERP_OK : crash(r, &r->end);
             status = status == PERP_OK ? iterate(r, &r->end) : status;
         }

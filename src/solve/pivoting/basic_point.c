@@ -1,4 +1,4 @@
-/* src/solve/pivoting/basic_point.c - see support.h.
+/* src/solve/pivoting/basic_point.c - see basic_point.h.
  *
  * Notation   a: the support (k indices), R: diagonal row scaling, L U = P R M_aa
  * Why        the rows of a friction LCP have different units (velocities, impulses), so partial
@@ -85,7 +85,7 @@ void perpi_lcp_equilibrate(const perp_lcp* lcp, double* D)
                 }
                 D[i] = largest > 0.0 ? 1.0 / sqrt(largest) : 1.0;
                 --left;
-                set = 1; /* one anchor is enough; its neighbours follow from the coupling */
+                set = 1; /* one such row is enough; the others are scaled through their coupling */
             }
         }
         open = left;
@@ -116,8 +116,8 @@ static bool gather_scaled(const perp_lcp* lcp, const int32_t* a, int32_t k, doub
     return true;
 }
 
-/* In place P A = L U, unit L; order[i]: the row that became row i. False if a pivot drowns in the
- * rounding of its column. */
+/* In place P A = L U, unit L; order[i]: the row that became row i. False if a pivot is of the size
+ * of the rounding of its column. */
 static bool factor(double* A, int32_t k, int32_t* order)
 {
     for (int32_t i = 0; i < k; ++i) {
@@ -288,7 +288,8 @@ double perpi_support_solve(perpi_support* s, const perp_lcp* lcp, const int32_t*
     double* D = w + n;
     double worst = violation(lcp, a, k, x, w, NULL, 0.0);
     if (worst > 4.0 * DBL_EPSILON && worst < INFINITY) {
-        /* Some row is all rounding, or the point is wrong: look again with a floor. */
+        /* Some row is all rounding, or the point is wrong: measure again with a lower limit on the
+         * scale. */
         perpi_lcp_equilibrate(lcp, D);
         double q_max = 0.0, x_max = 0.0;
         for (int32_t i = 0; i < n; ++i) {
@@ -364,7 +365,7 @@ int32_t perpi_support_complete(const perp_lcp* lcp, const double* z, int32_t* a,
                 w += M_j[a[t]] * z[a[t]];
                 size += fabs(M_j[a[t]] * z[a[t]]);
             }
-            if (partner < 0 || w < lowest - TIE * size) { /* rounding must not choose */
+            if (partner < 0 || w < lowest - TIE * size) { /* independent of rounding */
                 lowest = w;
                 partner = j;
             }

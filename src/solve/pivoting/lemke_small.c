@@ -1,12 +1,13 @@
 /* src/solve/pivoting/lemke_small.c - see lemke_small.h.
  *
- * Source     as lcp_lemke.c: scheme I of Cottle, Pang, Stone, 4.4
+ * Source     as lemke.c: scheme I of Cottle, Pang, Stone, 4.4
  * Notation   T = B^-1 N | x: one row per basic variable, one column per nonbasic one, the values last;
  *            variables w_i = i, z_i = n + i, z0 = 2 n
  * Why        with a dozen unknowns the bookkeeping of a basis with factors costs more than the pivots.
- *            A tableau collects rounding, so this one decides nothing that is close, and only the
- *            support it ends in is used: the caller solves on it from the original data, and goes the
- *            long way if that is not the answer. Where it decides, it decides as lcp_lemke.c does.
+ *            Rounding errors accumulate in a tableau. It therefore gives up at a nearly tied ratio
+ *            test, and only its final support is used: the caller solves on it from the original
+ *            data, and uses the revised method if that is not a solution. Otherwise it takes the
+ *            same pivots as lemke.c.
  */
 #include "solve/pivoting/lemke_small.h"
 
@@ -55,7 +56,7 @@ static void exchange(tableau* t, int32_t p, int32_t c)
     t->nonbasic[c] = leaves;
 }
 
-/* The row that leaves for column c, -1 if that is not clear. */
+/* The row that leaves for column c, -1 if the ratio test is nearly tied or there is none. */
 static int32_t leaving_row(const tableau* t, int32_t c, const perpi_lemke_rules* rules)
 {
     const int32_t n = t->n, width = t->width, value = n + 1;
@@ -81,7 +82,7 @@ static int32_t leaving_row(const tableau* t, int32_t c, const perpi_lemke_rules*
                 return i; /* z0 can leave: the end */
             }
             if (best >= 0) {
-                return -1; /* tied: the lexicographic rule's business */
+                return -1; /* tied: needs the lexicographic rule */
             }
             best = i;
         }

@@ -11,11 +11,11 @@
  *              a bound; warm: the unknowns of the guess that lie between their bounds are basic.
  *            - ties are broken by a symbolic random perturbation carried along as a second
  *              right-hand side, instead of the rows of B^-1: the sparse basis has no rows at hand.
- *            - the end is worked out again from the original data by iterative refinement, and
- *              measured by the residual check. If it is not accepted, the path goes on from there with a
- *              finer eye for ties, then begins anew with another covering vector or a perturbed q;
- *              after a ray also from other bases. A small problem that resists all that is
- *              enumerated, which also proves that there is no solution.
+ *            - the final point is recomputed from the original data by iterative refinement, and
+ *              its residual is checked. If it is not accepted, the path is continued from there
+ *              with a smaller tie tolerance, then restarted with another covering vector or a
+ *              perturbed q; after a ray also from other bases. A small problem on which all that
+ *              fails is enumerated, which can also prove that there is no solution.
  */
 #include "solve/pivoting/pivot.h"
 
@@ -26,10 +26,10 @@
 
 #include "solve/builtin.h"
 
-#define FINE_TIE 1e-14         /* ties while a basis is repaired that a false tie made wrong */
+#define FINE_TIE 1e-14         /* tie tolerance while a basis is repaired */
 #define OTHER_CORNERS 8        /* starts from other bases after a ray, on problems up to ... */
 #define OTHER_CORNERS_SIZE 128 /* ... this many unknowns */
-#define MEND_LIMIT 1000        /* most unknowns for which a singular start is mended densely */
+#define MEND_LIMIT 1000        /* most unknowns for which a singular start is repaired */
 #define RAISED 1e-7            /* onto the diagonal of M' when a larger start is singular */
 #define REFINEMENTS 40         /* most corrections of a final point */
 
@@ -166,7 +166,7 @@ static double consider(perpi_pivot* s)
     return residual;
 }
 
-/* z of the current basis, refined; returns the residual check's residual and keeps the best point. */
+/* z of the current basis, refined; returns its residual and keeps the best point. */
 static double polish(perpi_pivot* s)
 {
     const perpi_mlcp_scaled* P = &s->problem;
@@ -221,14 +221,14 @@ static bool accepted(const perpi_pivot* s)
     return s->best_residual <= s->set.accept_tolerance;
 }
 
-/* Good enough not to begin anew, though perhaps not to the last bit. */
+/* Whether a point is accurate enough that no restart is needed. */
 static bool sufficient(const perpi_pivot* s)
 {
     return accepted(s) || s->best_residual <= 0.01 * s->options->tolerance;
 }
 
-/* The basis just reached. A tie that was none leaves a small violation: the path then goes on from
- * there with a finer eye, and the better point is kept. */
+/* The basis just reached. A false tie leaves a small violation: the path is then continued from
+ * there with a smaller tie tolerance, and the better point is kept. */
 static void finish(perpi_pivot* s, perpi_path_end* end)
 {
     const double residual = polish(s);
@@ -247,9 +247,9 @@ static void finish(perpi_pivot* s, perpi_path_end* end)
 
 /* ---- starts ---------------------------------------------------------------------------------------*/
 
-/* A basis with the wanted unknowns in it. A singular one is mended; where that would need too large
- * a dense inverse, the diagonal of M' is raised a little: the refinement of the end takes that back
- * (a proximal point iteration). */
+/* A basis with the wanted unknowns in it. A singular one is repaired; where that would need too
+ * large a dense inverse, the diagonal of M' is increased slightly, which the refinement of the
+ * final point corrects (a proximal point iteration). */
 static bool start(perpi_pivot* s)
 {
     perpi_mlcp_scaled* P = &s->problem;
@@ -277,8 +277,9 @@ static void want_nothing(perpi_pivot* s)
     memset(s->at_upper, 0, (size_t)s->basis.n * sizeof *s->at_upper);
 }
 
-/* What an attempt changes: nothing at first; then the covering vector, for there are problems on
- * which one takes exponentially many pivots; q a little on every second one, against ties. */
+/* What an attempt changes: the first nothing; later ones the covering vector, because each has
+ * problems on which it takes exponentially many pivots; every second one also perturbs q, against
+ * ties. */
 static void vary(perpi_pivot* s, int32_t attempt)
 {
     static const double size[] = {1e-7, 1e-9, 1e-5, 1e-8, 1e-6};
@@ -309,8 +310,8 @@ static void cold_attempts(perpi_pivot* s, perpi_path_end* end)
     }
 }
 
-/* After a ray: M may be of a kind that blocks no path from the bounds (bimatrix games: M >= 0 with a
- * zero diagonal). Starts from other bases: all unknowns, then random halves. */
+/* After a ray: for some classes of M every path from the bounds ends in a ray (bimatrix games: M >=
+ * 0 with a zero diagonal). Starts from other bases: all unknowns, then random halves. */
 static void other_corners(perpi_pivot* s, perpi_path_end* end)
 {
     uint64_t state = 1;
@@ -338,7 +339,7 @@ static void other_corners(perpi_pivot* s, perpi_path_end* end)
     }
 }
 
-/* From the guess: as it is, then the basis it suggests, then the path from there. */
+/* Warm start: tries the guess itself, then the basis that it suggests, then the path from there. */
 static void warm_attempt(perpi_pivot* s, const double* guess, perpi_path_end* end)
 {
     const perpi_mlcp_scaled* P = &s->problem;

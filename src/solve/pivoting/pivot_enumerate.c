@@ -3,8 +3,8 @@
  * The solution set of an MLCP is a union of polyhedra, one for each choice "at the lower bound, at
  * the upper bound, or between" of every bounded unknown. Whether a polyhedron has a point is a
  * linear program in phase 1: minimise the sum of artificial variables of A x = b, x >= 0. A vertex
- * of it need not belong to a regular complementary basis, so this also finds what no path ends at.
- * If every minimum is clearly above zero there is no solution.
+ * of it need not belong to a regular complementary basis, so this also finds solutions at which no
+ * path ends. If every minimum is clearly above zero there is no solution.
  */
 #include <math.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static double phase_one(tableau* t)
             }
         }
         if (r < 0) {
-            return NAN; /* the sum is bounded below: only rounding comes here */
+            return NAN; /* the sum is bounded below: reached through rounding only */
         }
         exchange(t, r, c);
     }

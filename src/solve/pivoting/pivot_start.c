@@ -4,7 +4,7 @@
  * (a node of a circuit that only diodes connect, a redundant joint), a bounded unknown j joins
  * them: w_j leaves for the free unknown that is left over, then z_j enters for the equation that is
  * left over, and (w_j, z_j) is complementary again. An equation that nothing can be paired with
- * keeps its w as an artificial variable with both bounds 0.
+ * keeps its w as an artificial variable with both bounds equal to 0.
  */
 #include <math.h>
 #include <string.h>
@@ -80,8 +80,9 @@ static void pair_up(perpi_pivot* s, int32_t c)
     }
 }
 
-/* An equation left over in whose row of the tableau nothing that can ever move has an entry holds
- * or not whatever the others do. (If not there is no solution, as the residual check will find.) */
+/* An equation left over whose row of the tableau has no entry in a column of a variable that can
+ * change holds or fails independently of all variables. (If it fails there is no solution, and the
+ * residual shows it.) */
 static void find_redundant(perpi_pivot* s)
 {
     perpi_pivot_basis* b = &s->basis;

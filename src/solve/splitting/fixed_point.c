@@ -9,7 +9,7 @@
 #include "solve/builtin.h"
 #include "solve/monitor.h"
 
-#define NU 0.9  /* < 1: what the rule asks of a step */
+#define NU 0.9  /* < 1: NU of the step rule */
 #define LOW 0.4 /* below it the next step is longer */
 #define SHORTEN 0.6667
 #define LENGTHEN 1.5
@@ -103,7 +103,7 @@ static double clip(const fixed_point* s, int32_t i, double z)
     return raised > upper ? upper : raised;
 }
 
-/* From the diagonal in d and the largest entry of each row in Fz: the scales. */
+/* Computes the scales d from the diagonal (in d) and the largest entry of each row (in Fz). */
 static void make_scales(fixed_point* s)
 {
     for (int32_t i = 0; i < s->n; ++i) {
@@ -112,8 +112,8 @@ static void make_scales(fixed_point* s)
     }
 }
 
-/* Shortens tau until the rule holds; y and F(y) are those of the step that it allows. *ratio: what the
- * rule measures; 0 if y = z. */
+/* Reduces tau until the step rule holds; y and F(y) belong to the accepted tau. *ratio: tau |F(z) -
+ * F(y)| / |z - y|; 0 if y = z. */
 static perp_status predict(fixed_point* s, const double* z, double* tau, double* ratio)
 {
     for (int h = 0; h < SHORTER; ++h) {

@@ -4,10 +4,10 @@
  *            of jacobi: R. Tonge, F. Benevolenski, A. Voroshilov, "Mass splitting for jitter-free
  *            parallel rigid body simulation", 2012
  * Notation   W_rr = J_r M^-1 J_r' + c_r, Y_r = M^-1 J_r' (stored like J), u = J v + b + c p
- * Departure  no LCP is built: v follows the impulses, v += Y_r dp. The friction rows of a contact
- *            are updated together by p_t <- Proj_F(p_t - relax u_t / W_t), W_t the largest of their
- *            W_rr, so that any cone with a projection fits. At the end v is recomputed from p, for
- *            the incremental v has gathered rounding.
+ * Departure  no LCP is built: v is updated with the impulses, v += Y_r dp. The friction rows of a
+ *            contact are updated together by p_t <- Proj_F(p_t - relax u_t / W_t), W_t the largest
+ *            of their W_rr, so that any cone with a projection can be used. At the end v is
+ *            recomputed from p, because rounding errors accumulate in the incremental v.
  */
 #include <math.h>
 #include <stdio.h>
@@ -62,8 +62,8 @@ static perp_status reserve(sweeps* s, const perp_contact_problem* P)
     return status;
 }
 
-/* The rows that touch each block, for the divisors with which all rows may move at once:
- * |sum of n terms|^2 <= n (sum of squares), block by block. */
+/* Counts the rows on each block. The divisors of jacobi, which updates all rows at once, follow
+ * from |sum of n terms|^2 <= n (sum of squares) on every block. */
 static void count_rows(sweeps* s, const perp_contact_problem* P)
 {
     const bool all_at_once = s->set.simultaneous && s->set.safe;
@@ -135,7 +135,7 @@ static void push(const sweeps* s, const perp_contact_problem* P, const perp_cons
     }
 }
 
-/* Row r gets impulse `next`: at once, or at the end of the sweep. */
+/* Sets the impulse of row r: at once (pgs, psor), or at the end of the sweep (jacobi). */
 static void give(sweeps* s, const perp_constraint* c, int32_t r, double next)
 {
     const int32_t row = c->row + r;
@@ -177,7 +177,7 @@ static void sweep(void* self, double* change, double* largest)
 {
     sweeps* s = self;
     const perp_contact_problem* P = s->P;
-    *change = 1.0; /* not measured: the residual check is asked instead */
+    *change = 1.0; /* not measured: the residual decides */
     *largest = 0.0;
     if (s->set.simultaneous) {
         memcpy(s->next, s->p, (size_t)P->row_count * sizeof *s->next);
@@ -188,7 +188,7 @@ static void sweep(void* self, double* change, double* largest)
         for (int32_t r = 0; r < single; ++r) {
             const int32_t row = c->row + r;
             if (!(s->W[row] > 0.0)) {
-                continue; /* moves nothing: its law holds or not, no impulse changes that */
+                continue; /* W_rr = 0: no impulse changes this row */
             }
             double u = row_velocity(P, c, r, s->v);
             u += is_compliant(P, c) ? P->compliance[row] * s->p[row] : 0.0;
@@ -219,7 +219,7 @@ static double check_residual(void* self)
     return perp_contact_check_residual(s->P, s->v, s->p, s->work).worst;
 }
 
-/* A first guess may leave the sets the sweep keeps. */
+/* Project the first guess: the sweep assumes a feasible point. */
 static void project_guess(const perp_contact_problem* P, double* p)
 {
     for (int32_t i = 0; i < P->constraint_count; ++i) {

@@ -93,7 +93,7 @@ static perp_status by_rows(rows* s)
     return PERP_OK;
 }
 
-/* From the diagonal in s->vector: its roots, and the divisors in its place. */
+/* Replaces the diagonal in s->vector by the divisors, and stores its square roots. */
 static void make_divisors(rows* s)
 {
     const int32_t n = s->n;
