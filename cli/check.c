@@ -508,7 +508,7 @@ static int check_scene(const cli_args* args, const char* path, const cli_overrid
     return CLI_DONE;
 }
 
-static int run(const cli_args* args)
+static int verb_check(const cli_args* args)
 {
     return cli_scene_with(args, check_scene);
 }
@@ -534,5 +534,5 @@ const cli_verb cli_verb_check = {
     .words_min = 1,
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_check,
 };

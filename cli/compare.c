@@ -364,7 +364,7 @@ static int compare(const cli_args* args, perp_context* context, compare_result* 
 
 /* ---- the verb ---------------------------------------------------------------------------------*/
 
-static int run(const cli_args* args)
+static int verb_compare(const cli_args* args)
 {
     compare_result r = {0};
     if (args->json && cli_flag(args, "--markdown")) {
@@ -412,5 +412,5 @@ const cli_verb cli_verb_compare = {
     .words_min = 2,
     .words_max = 2,
     .option = options,
-    .run = run,
+    .run = verb_compare,
 };

@@ -131,7 +131,7 @@ static int unknown_scene(const cli_args* args, const char* name, const cli_scene
                           name);
 }
 
-static int run(const cli_args* args)
+static int verb_demo(const cli_args* args)
 {
     if (args->word_count == 0) {
         return list_scenes(args);
@@ -169,5 +169,5 @@ const cli_verb cli_verb_demo = {
     .summary = "list the built-in scenes, or run one and record it here as NAME.h5",
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_demo,
 };

@@ -276,7 +276,7 @@ static int export_recording(const cli_args* args, perp_context* context, perp_re
     return CLI_DONE;
 }
 
-static int run(const cli_args* args)
+static int verb_export(const cli_args* args)
 {
     perp_recording* recording = NULL;
     perp_scene* scene = NULL;
@@ -312,5 +312,5 @@ const cli_verb cli_verb_export = {
     .words_min = 1,
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_export,
 };

@@ -214,7 +214,7 @@ static int find_forces(const cli_args* args, const char* path, const cli_overrid
     return exit_status;
 }
 
-static int run(const cli_args* args)
+static int verb_forces(const cli_args* args)
 {
     return cli_scene_with(args, find_forces);
 }
@@ -242,5 +242,5 @@ const cli_verb cli_verb_forces = {
     .words_min = 1,
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_forces,
 };

@@ -179,7 +179,7 @@ static int write_file(const cli_args* args, const char* path, const char* const*
     return CLI_DONE;
 }
 
-static int run(const cli_args* args)
+static int verb_init(const cli_args* args)
 {
     const char* path = args->word_count > 0 ? args->word[0] : "scene.json";
     const char* dimension = cli_value(args, "--dimension");
@@ -216,5 +216,5 @@ const cli_verb cli_verb_init = {
             "already is left\nalone.",
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_init,
 };

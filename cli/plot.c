@@ -352,7 +352,7 @@ static int add_of_one(plot* p, const char* name, const quantity* table,
 }
 
 /* All names, for the suggestion after a misspelt one. */
-static int unknown(const plot* p, const char* name)
+static int fail_unknown_name(const plot* p, const char* name)
 {
     for (const quantity* q = of_all; q->name != NULL; ++q) {
         if (is_account(q) && matches(q, name)) {
@@ -411,7 +411,7 @@ static int find_curves(plot* p)
         if (add_of_one(p, name, of_body, perp_model_body_find) == 0 &&
             add_of_one(p, name, of_joint, perp_model_joint_find) == 0 &&
             add_matches(p, of_all, name, -1) == 0) {
-            return unknown(p, name);
+            return fail_unknown_name(p, name);
         }
     }
     return CLI_DONE;
@@ -639,7 +639,7 @@ static int draw(plot* p, const char* gnuplot)
 }
 
 /* The figure to its place, or to the terminal. */
-static int deliver(plot* p)
+static int write_figure(plot* p)
 {
     char path[600], part[4200];
     (void)snprintf(path, sizeof path, "%s/figure", p->folder);
@@ -776,14 +776,14 @@ static int plot_all(plot* p)
         exit_status = draw(p, gnuplot);
     }
     if (exit_status == CLI_DONE) {
-        exit_status = deliver(p);
+        exit_status = write_figure(p);
     }
     folder_remove(p->folder);
     free(gnuplot);
     return exit_status;
 }
 
-static int run(const cli_args* args)
+static int verb_plot(const cli_args* args)
 {
     plot p = {.args = args, .context = cli_context(args->json)};
     if (p.context == NULL) {
@@ -826,5 +826,5 @@ const cli_verb cli_verb_plot = {
     .words_min = 2,
     .words_max = 1000,
     .option = options,
-    .run = run,
+    .run = verb_plot,
 };

@@ -132,7 +132,7 @@ static json_t* call(browser* b, const char* method, json_t* params)
     return result;
 }
 
-static bool tell(browser* b, const char* method, json_t* params)
+static bool call_without_result(browser* b, const char* method, json_t* params)
 {
     json_t* result = call(b, method, params);
     json_decref(result);
@@ -163,10 +163,10 @@ static bool attach(browser* b, int width, int height)
     if (b->session == NULL) {
         return fail(b, "chromium opens no page");
     }
-    return tell(b, "Page.enable", NULL) &&
-           tell(b, "Emulation.setDeviceMetricsOverride",
-                json_pack("{s:i, s:i, s:i, s:b}", "width", width, "height", height,
-                          "deviceScaleFactor", 1, "mobile", 0));
+    return call_without_result(b, "Page.enable", NULL) &&
+           call_without_result(b, "Emulation.setDeviceMetricsOverride",
+                               json_pack("{s:i, s:i, s:i, s:b}", "width", width, "height", height,
+                                         "deviceScaleFactor", 1, "mobile", 0));
 }
 
 bool browser_start(browser* b, const char* path, const char* folder, int width, int height,

@@ -224,7 +224,7 @@ static int choose_frame(run_state* r, perp_recording* recording, int64_t* index)
 }
 
 /* Scene and simulation, from a file or from where a recording left off. */
-static int prepare(run_state* r)
+static int prepare_run(run_state* r)
 {
     const char* resume = cli_value(r->args, "--resume");
     perp_recording* recording = NULL;
@@ -391,7 +391,7 @@ static int stop_with_error(run_state* r, perp_status status)
     return CLI_FAILED;
 }
 
-static int loop(run_state* r, cli_progress* progress)
+static int run_steps(run_state* r, cli_progress* progress)
 {
     double begin = cli_clock();
     double now = begin;
@@ -447,7 +447,7 @@ static int simulate(run_state* r)
 {
     cli_progress progress;
     cli_progress_begin(&progress, r->sim, r->quiet);
-    int exit_status = loop(r, &progress);
+    int exit_status = run_steps(r, &progress);
     cli_progress_end(&progress);
     if (r->recorder != NULL) {
         if (r->note != NULL) {
@@ -473,7 +473,7 @@ static void quote(const char* path, char* text, size_t size)
 }
 
 /* What can be done about a step that was not solved. */
-static void advise(const run_state* r, const char* problem)
+static void print_advice(const run_state* r, const char* problem)
 {
     const perp_scene_run run = perp_scene_run_settings(r->scene);
     if (problem != NULL) {
@@ -502,7 +502,7 @@ static void print_resumed(const run_state* r)
     printf("\n");
 }
 
-static void report(run_state* r, int exit_status)
+static void report_result(run_state* r, int exit_status)
 {
     const char* status = r->interrupted ? "interrupted" : cli_status_word(exit_status);
     const bool failed = r->message[0] != '\0';
@@ -510,7 +510,7 @@ static void report(run_state* r, int exit_status)
     if (failed) {
         cli_complain("%s", r->message);
         if (r->unsolved) {
-            advise(r, problem);
+            print_advice(r, problem);
         }
     }
     if (r->args->json) {
@@ -540,7 +540,7 @@ static int refuse_empty(const cli_args* args)
 }
 
 /* On a terminal the page stays until Ctrl-C; a script does not wait. */
-static void linger(const run_state* r)
+static void keep_serving(const run_state* r)
 {
     const char* given = cli_value(r->args, "--linger");
     const bool terminal = isatty(STDOUT_FILENO) && !r->args->json && !r->quiet;
@@ -568,7 +568,7 @@ static int run_all(run_state* r)
         exit_status = cli_plugins_load(r->args, r->context, &r->plugins);
     }
     if (exit_status == CLI_DONE) {
-        exit_status = prepare(r);
+        exit_status = prepare_run(r);
     }
     if (exit_status != CLI_DONE) {
         return exit_status;
@@ -602,14 +602,14 @@ static int run_all(run_state* r)
         cli_watch_end(r->watch, r->sim,
                       r->interrupted ? "interrupted" : cli_status_word(exit_status), r->message);
     }
-    report(r, exit_status);
+    report_result(r, exit_status);
     if (watched) {
-        linger(r);
+        keep_serving(r);
     }
     return exit_status;
 }
 
-static int run(const cli_args* args)
+static int verb_run(const cli_args* args)
 {
     if (args->word_count == 0 && cli_value(args, "--resume") == NULL) {
         return cli_fail(args->json, CLI_BAD_INPUT, "usage: perp run %s", cli_verb_run.usage);
@@ -677,5 +677,5 @@ const cli_verb cli_verb_run = {
             "recording is whole.",
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_run,
 };

@@ -326,7 +326,7 @@ static int read_limits(const cli_args* args, perp_solve_options* options)
     return exit_status;
 }
 
-static int solve(solve_state* s)
+static int solve_problem(solve_state* s)
 {
     const cli_args* args = s->args;
     const char* name = cli_value(args, "--solver");
@@ -359,7 +359,7 @@ static int solve(solve_state* s)
     return exit_status;
 }
 
-static int run(const cli_args* args)
+static int verb_solve(const cli_args* args)
 {
     solve_state s = {.args = args, .context = cli_context(args->json)};
     s.attempt = calloc(ATTEMPTS_MAX, sizeof *s.attempt);
@@ -368,7 +368,7 @@ static int run(const cli_args* args)
         free(s.attempt);
         return CLI_FAILED;
     }
-    const int exit_status = solve(&s);
+    const int exit_status = solve_problem(&s);
     free(s.attempt);
     free(s.v);
     free(s.z);
@@ -403,5 +403,5 @@ const cli_verb cli_verb_solve = {
     .words_min = 1,
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_solve,
 };

@@ -1,4 +1,4 @@
-/* cli/summary.c - the result of a run: the JSON object of docs/recording.md, and a short table. */
+/* cli/summary.c - the result of `perp run`: a JSON object and a short table. */
 #include <string.h>
 
 #include "summary.h"

@@ -197,7 +197,7 @@ static int verify(const cli_args* args, perp_context* context, cli_plugins* plug
     return exit_status;
 }
 
-static int run(const cli_args* args)
+static int verb_verify(const cli_args* args)
 {
     perp_context* context = cli_context(args->json);
     if (context == NULL) {
@@ -230,5 +230,5 @@ const cli_verb cli_verb_verify = {
     .words_min = 1,
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_verify,
 };

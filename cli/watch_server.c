@@ -234,7 +234,7 @@ static void put_frame(watch_server* s, page_bytes* out, const watch_frame* f)
 
 /* ---- connections ----------------------------------------------------------------------------------*/
 
-static void drop(watch_server* s, int i)
+static void drop_client(watch_server* s, int i)
 {
     (void)close(s->client[i].fd);
     page_bytes_free(&s->client[i].out);
@@ -309,7 +309,7 @@ static void tell_state(watch_server* s)
     }
 }
 
-static int control(watch_server* s, const char* word)
+static int apply_control(watch_server* s, const char* word)
 {
     (void)pthread_mutex_lock(&s->lock);
     int status = 204;
@@ -334,14 +334,14 @@ static int control(watch_server* s, const char* word)
     return status;
 }
 
-static void answer(watch_server* s, client* c)
+static void answer_request(watch_server* s, client* c)
 {
     const http_request request = http_parse(c->in, c->in_size, s->port, s->anywhere);
     switch (request.what) {
     case HTTP_MORE: return;
     case HTTP_PAGE: answer_page(s, c, request.head); break;
     case HTTP_EVENTS: begin_events(s, c); break;
-    case HTTP_CONTROL: answer_status(c, control(s, request.body)); break;
+    case HTTP_CONTROL: answer_status(c, apply_control(s, request.body)); break;
     case HTTP_NOTHING: answer_status(c, 204); break;
     case HTTP_BAD: answer_status(c, request.status); break;
     }
@@ -380,7 +380,7 @@ static bool receive(watch_server* s, client* c)
     }
     if (reading) {
         c->in_size += (size_t)got;
-        answer(s, c);
+        answer_request(s, c);
         if (!c->answered && c->in_size == sizeof c->in) {
             answer_status(c, 431);
             c->answered = true;
@@ -438,7 +438,8 @@ static watch_frame* next_frame(watch_server* s, int64_t after, watch_frame* pres
 }
 
 /* Fills the viewer's buffer; true: it has everything and would take more. */
-static bool feed(watch_server* s, client* c, watch_frame* present, const char* end, double now)
+static bool fill_viewer_buffer(watch_server* s, client* c, watch_frame* present, const char* end,
+                               double now)
 {
     while (c->out.size - c->out_sent < FULL) {
         const watch_frame* frame = next_frame(s, c->step_sent, present);
@@ -471,7 +472,7 @@ static void feed_all(watch_server* s, watch_frame** present, double now)
     bool hungry = false;
     for (int i = 0; i < s->client_count; ++i) {
         client* c = &s->client[i];
-        if (c->events && feed(s, c, *present, end, now)) {
+        if (c->events && fill_viewer_buffer(s, c, *present, end, now)) {
             hungry = hungry || now - c->last_frame >= FRAME_SECONDS;
         }
     }
@@ -489,7 +490,7 @@ static bool timed_out(const client* c, double now)
            now - c->moved > (c->events ? STUCK_SECONDS : REQUEST_SECONDS);
 }
 
-static void turn(watch_server* s, watch_frame** present)
+static void serve_once(watch_server* s, watch_frame** present)
 {
     struct pollfd wait[CLIENTS_MAX + 1];
     wait[0] = (struct pollfd){.fd = s->listener, .events = POLLIN};
@@ -511,7 +512,7 @@ static void turn(watch_server* s, watch_frame** present)
             alive = transmit(c, now);
         }
         if (!alive || c->out.failed || timed_out(c, now)) {
-            drop(s, i);
+            drop_client(s, i);
         }
     }
     if ((wait[0].revents & POLLIN) != 0) {
@@ -536,14 +537,14 @@ static void* serve(void* user)
     watch_server* s = user;
     watch_frame* present = NULL;
     while (!atomic_load(&s->quit)) {
-        turn(s, &present);
+        serve_once(s, &present);
     }
     const double begin = cli_clock();
     while (!all_told(s) && cli_clock() - begin < 1.0) {
-        turn(s, &present);
+        serve_once(s, &present);
     }
     while (s->client_count > 0) {
-        drop(s, s->client_count - 1);
+        drop_client(s, s->client_count - 1);
     }
     free(present);
     return NULL;

@@ -105,7 +105,7 @@ static void raise_to(double* worst, double value)
 }
 
 /* |value| as far as it exceeds what is uncertain of it; errors may be NULL. */
-static double beyond(double value, const double* error, int32_t i)
+static double excess_over_error(double value, const double* error, int32_t i)
 {
     const double size = fabs(value);
     if (error == NULL) {
@@ -336,7 +336,7 @@ static void visit_groups(const perp_contact_problem* P, const scratch* s, double
             s->S_n[ci] = larger(s->S_n[ci], S_g);
         }
         const int32_t first = P->constraint[group->member[0]].row;
-        const double off = m < 0.0 ? beyond(m, P->b_error, first) / S_g : 0.0;
+        const double off = m < 0.0 ? excess_over_error(m, P->b_error, first) / S_g : 0.0;
         raise_to(normal, off);
         if (off > *worst) {
             *worst = off;
@@ -352,7 +352,7 @@ static double normal_off(const perp_constraint* c, int32_t ci, const double* p, 
         return fabs(push) / s->S[ci];
     }
     const double open = s->S_n[ci] > 0.0 ? s->bracket[ci] : s->u[c->row];
-    const double off = push < open ? fabs(push) : beyond(open, s->b_error, c->row);
+    const double off = push < open ? fabs(push) : excess_over_error(open, s->b_error, c->row);
     return off / (s->S_n[ci] > 0.0 ? s->S_n[ci] : s->S[ci]);
 }
 
@@ -417,7 +417,7 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
                     continue;
                 }
                 const double t = s->size[d + r];
-                const double off = beyond(s->force[d + r], P->k_error, d + r);
+                const double off = excess_over_error(s->force[d + r], P->k_error, d + r);
                 const double scale = larger(t, FLOOR_RATIO * root * ratio);
                 raise_to(&worst, off / (scale < VANISHED ? 1.0 : scale));
                 if (off > ROUNDING * t) {

@@ -15,7 +15,8 @@
 #define ROUNDS 2
 #define SNAP (64.0 * DBL_EPSILON) /* relative to the largest scaled unknown */
 
-static perp_status reserve(perp_context* context, perpi_mlcp_scaled* s, int32_t n, int32_t nnz)
+static perp_status scaled_reserve(perp_context* context, perpi_mlcp_scaled* s, int32_t n,
+                                  int32_t nnz)
 {
     const size_t m = (size_t)n, entries = (size_t)nnz + m;
     struct {
@@ -129,7 +130,7 @@ static void symmetric_scales(const perpi_mlcp_scaled* s, double* D, double* foun
 }
 
 /* Divides rows and columns by the roots of their largest entries; r, c: n scratch. */
-static void equilibrate(perpi_mlcp_scaled* s, double* r, double* c)
+static void equilibrate_mlcp(perpi_mlcp_scaled* s, double* r, double* c)
 {
     const int32_t n = s->n;
     for (int32_t round = 0; round < ROUNDS; ++round) {
@@ -161,7 +162,7 @@ perp_status perpi_mlcp_scaled_make(perp_context* context, perpi_mlcp_scaled* s,
                                    const perp_mlcp* mlcp)
 {
     const int32_t n = mlcp->M.cols;
-    const perp_status status = reserve(context, s, n, mlcp->M.start[n]);
+    const perp_status status = scaled_reserve(context, s, n, mlcp->M.start[n]);
     if (status != PERP_OK) {
         return status;
     }
@@ -189,7 +190,7 @@ perp_status perpi_mlcp_scaled_make(perp_context* context, perpi_mlcp_scaled* s,
             s->M_value[e] *= s->sign[i] * s->row[i] * s->column[j] * s->sign[j];
         }
     }
-    equilibrate(s, scratch, scratch + n);
+    equilibrate_mlcp(s, scratch, scratch + n);
     double size = 0.0;
     for (int32_t i = 0; i < n; ++i) {
         s->q[i] *= s->sign[i] * s->row[i];

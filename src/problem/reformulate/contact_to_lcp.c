@@ -86,7 +86,8 @@ static perp_status number_rows(perp_context* context, const perp_contact_problem
     return PERP_OK;
 }
 
-static perp_status make_room(perp_context* context, const perp_contact_problem* P, perpi_direct* t)
+static perp_status lcp_make_room(perp_context* context, const perp_contact_problem* P,
+                                 perpi_direct* t)
 {
     const size_t nr = (size_t)P->row_count, n = (size_t)t->layout.n;
     const struct {
@@ -337,8 +338,8 @@ static perp_status eliminate_free(perp_context* context, const perp_contact_prob
 
 /* M_i[k] += (x X + y Y) . direction_k for every unknown k of constraint ib; X, Y: entries of A at the
  * constraint's rows. */
-static void spread(const perpi_direct* t, const perp_contact_problem* P, int32_t ib, double x,
-                   const double* X, double y, const double* Y, double* M_i)
+static void expand_directions(const perpi_direct* t, const perp_contact_problem* P, int32_t ib,
+                              double x, const double* X, double y, const double* Y, double* M_i)
 {
     const perp_constraint* b = &P->constraint[ib];
     if (b->kind != PERP_CONSTRAINT_CONTACT) {
@@ -381,7 +382,8 @@ static void spread_pair(const perpi_direct* t, const perp_contact_problem* P, in
             const int32_t i = t->layout.row_unknown.at[a->row + r];
             const double* A_r = A + (size_t)r * ld;
             if (i >= 0) {
-                spread(t, P, ib, t->sign.at[a->row + r], A_r, 0.0, A_r, t->M.at + (size_t)i * n);
+                expand_directions(t, P, ib, t->sign.at[a->row + r], A_r, 0.0, A_r,
+                                  t->M.at + (size_t)i * n);
             }
         }
         return;
@@ -391,19 +393,19 @@ static void spread_pair(const perpi_direct* t, const perp_contact_problem* P, in
     }
     double* M_n = t->M.at + (size_t)t->layout.first.at[ia] * n;
     if (t->layout.owned.at[ia] == 0) { /* add_group writes the row of a grouped p_n */
-        spread(t, P, ib, 1.0, A, 0.0, A, M_n);
+        expand_directions(t, P, ib, 1.0, A, 0.0, A, M_n);
     }
     if (a->cone != PERP_CONE_POLYGON) {
         return;
     }
     if (a->rows == 2) {
-        spread(t, P, ib, 1.0, A + ld, 0.0, A + ld, M_n + n);
-        spread(t, P, ib, -1.0, A + ld, 0.0, A + ld, M_n + 2 * n);
+        expand_directions(t, P, ib, 1.0, A + ld, 0.0, A + ld, M_n + n);
+        expand_directions(t, P, ib, -1.0, A + ld, 0.0, A + ld, M_n + 2 * n);
         return;
     }
     const double *dx = directions_of(t, a->directions), *dy = dx + a->directions;
     for (int32_t j = 0; j < a->directions; ++j) {
-        spread(t, P, ib, dx[j], A + ld, dy[j], A + 2 * ld, M_n + (size_t)(1 + j) * n);
+        expand_directions(t, P, ib, dx[j], A + ld, dy[j], A + 2 * ld, M_n + (size_t)(1 + j) * n);
     }
 }
 
@@ -500,7 +502,7 @@ static void add_normal(void* user, int32_t row, int32_t ci, double factor)
     double* M_row = t->M.at + (size_t)row * (size_t)t->layout.n;
     for (int32_t ib = 0; ib < P->constraint_count; ++ib) {
         const double* A_b = A_r + P->constraint[ib].row;
-        spread(t, P, ib, factor, A_b, 0.0, A_b, M_row);
+        expand_directions(t, P, ib, factor, A_b, 0.0, A_b, M_row);
     }
     t->q.at[row] += factor * t->delassus.g.at[r];
 }
@@ -541,7 +543,7 @@ perp_status perp_contact_to_lcp(perp_reformulation* reformulation,
         status = perpi_layout_groups(context, problem, &t->layout);
     }
     if (status == PERP_OK) {
-        status = make_room(context, problem, t);
+        status = lcp_make_room(context, problem, t);
     }
     for (int32_t ci = 0; status == PERP_OK && ci < problem->constraint_count; ++ci) {
         const perp_constraint* c = &problem->constraint[ci];

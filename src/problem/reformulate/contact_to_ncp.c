@@ -48,12 +48,13 @@ static int32_t groups_begin(const perpi_to_ncp* t)
 }
 
 /* e_i of tangential row i = 1.. */
-static double radius(const perp_constraint* c, int32_t i)
+static double scale_of_row(const perp_constraint* c, int32_t i)
 {
     return c->cone == PERP_CONE_ELLIPSOID ? c->e[i - 1] : 1.0;
 }
 
-static perp_status number(perp_context* context, const perp_contact_problem* P, perpi_to_ncp* t)
+static perp_status number_unknowns(perp_context* context, const perp_contact_problem* P,
+                                   perpi_to_ncp* t)
 {
     perpi_layout* layout = &t->layout;
     perp_status status = perpi_need_ints(context, &layout->first, (size_t)P->constraint_count);
@@ -92,7 +93,7 @@ typedef struct walk {
     perp_status status;
 } walk;
 
-static void put(walk* w, int32_t row, int32_t col, double value)
+static void put_entry(walk* w, int32_t row, int32_t col, double value)
 {
     perpi_to_ncp* t = w->t;
     if (w->z != NULL) {
@@ -111,7 +112,7 @@ static void put_velocity(walk* w, int32_t row, const perp_constraint* c, int32_t
     for (int side = 0; side < 2; ++side) {
         const perpi_side s = perpi_side_of(P, c, side);
         for (int32_t i = 0; i < s.nv; ++i) {
-            put(w, row, s.d + i, factor * s.J[(size_t)r * (size_t)s.nv + (size_t)i]);
+            put_entry(w, row, s.d + i, factor * s.J[(size_t)r * (size_t)s.nv + (size_t)i]);
         }
     }
 }
@@ -122,7 +123,7 @@ static void put_impulse(walk* w, int32_t col, const perp_constraint* c, int32_t 
     for (int side = 0; side < 2; ++side) {
         const perpi_side s = perpi_side_of(P, c, side);
         for (int32_t i = 0; i < s.nv; ++i) {
-            put(w, s.d + i, col, -s.J[(size_t)r * (size_t)s.nv + (size_t)i]);
+            put_entry(w, s.d + i, col, -s.J[(size_t)r * (size_t)s.nv + (size_t)i]);
         }
     }
 }
@@ -133,16 +134,16 @@ static void put_friction(walk* w, const perp_constraint* c, int32_t at)
     const double* z = w->z;
     const int32_t sigma = at + c->rows;
     const double p_n = z != NULL ? z[at] : 0.0, s = z != NULL ? z[sigma] : 0.0;
-    put(w, sigma, at, 2.0 * c->mu * c->mu * p_n);
+    put_entry(w, sigma, at, 2.0 * c->mu * c->mu * p_n);
     for (int32_t i = 1; i < c->rows; ++i) {
-        const double e = radius(c, i), weight = e * e * c->mu;
+        const double e = scale_of_row(c, i), weight = e * e * c->mu;
         const double p_i = z != NULL ? z[at + i] : 0.0;
         const double u = z != NULL ? perpi_row_velocity(P, c, i, z) : 0.0;
-        put(w, at + i, at, weight * u);
+        put_entry(w, at + i, at, weight * u);
         put_velocity(w, at + i, c, i, weight * p_n);
-        put(w, at + i, at + i, s);
-        put(w, at + i, sigma, p_i);
-        put(w, sigma, at + i, -2.0 * p_i / (e * e));
+        put_entry(w, at + i, at + i, s);
+        put_entry(w, at + i, sigma, p_i);
+        put_entry(w, sigma, at + i, -2.0 * p_i / (e * e));
     }
 }
 
@@ -154,7 +155,7 @@ static void put_normal(void* user, int32_t row, int32_t ci, double factor)
 
 static void put_one(void* user, int32_t row, int32_t col)
 {
-    put(user, row, col, 1.0);
+    put_entry(user, row, col, 1.0);
 }
 
 static void walk_all(walk* w)
@@ -166,7 +167,7 @@ static void walk_all(walk* w)
         const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
         for (int32_t r = 0; r < nv; ++r) {
             for (int32_t c = 0; c < nv; ++c) {
-                put(w, d + r, d + c, M[r * nv + c]);
+                put_entry(w, d + r, d + c, M[r * nv + c]);
             }
         }
         M += (size_t)nv * (size_t)nv;
@@ -183,9 +184,9 @@ static void walk_all(walk* w)
                 put_velocity(w, at + r, c, r, 1.0);
             }
             if (c->kind != PERP_CONSTRAINT_CONTACT) {
-                put(w, at + r, at + r, perpi_row_compliance(P, c, r));
+                put_entry(w, at + r, at + r, perpi_row_compliance(P, c, r));
             } else if (r > 0 && !has_sigma(c)) {
-                put(w, at + r, at + r, 1.0);
+                put_entry(w, at + r, at + r, 1.0);
             }
         }
         if (has_sigma(c)) {
@@ -218,7 +219,7 @@ static void add_one(void* user, int32_t row, int32_t col)
     to->F[row] += to->z[col];
 }
 
-static perp_status function(void* user, const double* z, double* F)
+static perp_status ncp_function(void* user, const double* z, double* F)
 {
     const perpi_to_ncp* t = user;
     const perp_contact_problem* P = &t->problem;
@@ -269,7 +270,7 @@ static perp_status function(void* user, const double* z, double* F)
         const double sigma = p[c->rows];
         double left = c->mu * p[0] * (c->mu * p[0]);
         for (int32_t i = 1; i < c->rows; ++i) {
-            const double e = radius(c, i);
+            const double e = scale_of_row(c, i);
             w[i] = e * e * c->mu * p[0] * w[i] + sigma * p[i];
             left -= p[i] / e * (p[i] / e);
         }
@@ -286,7 +287,7 @@ static perp_status function(void* user, const double* z, double* F)
     return PERP_OK;
 }
 
-static perp_status jacobian(void* user, const double* z, double* value)
+static perp_status ncp_jacobian(void* user, const double* z, double* value)
 {
     perpi_to_ncp* t = user;
     for (int32_t e = 0; e < t->triplets.start.at[t->layout.n]; ++e) {
@@ -305,7 +306,7 @@ perp_status perp_contact_to_ncp(perp_reformulation* reformulation,
 {
     perp_context* context = reformulation->context;
     perpi_to_ncp* t = &reformulation->ncp;
-    perp_status status = number(context, problem, t);
+    perp_status status = number_unknowns(context, problem, t);
     if (status == PERP_OK) {
         status = perpi_need_doubles(context, &t->lower, (size_t)t->layout.n + 1);
     }
@@ -350,9 +351,9 @@ perp_status perp_contact_to_ncp(perp_reformulation* reformulation,
         .lower = t->lower.at,
         .upper = t->upper.at,
         .user = t,
-        .function = function,
+        .function = ncp_function,
         .pattern = {t->layout.n, t->layout.n, t->triplets.start.at, t->triplets.csc_row.at, NULL},
-        .jacobian = jacobian};
+        .jacobian = ncp_jacobian};
     return PERP_OK;
 }
 
@@ -363,7 +364,7 @@ static double guess_sigma(const perp_contact_problem* P, const perp_constraint* 
     const double limit = c->mu * p[0];
     double used = 0.0, power = 0.0, slip = 0.0;
     for (int32_t i = 1; i < c->rows; ++i) {
-        const double e = radius(c, i), u = perpi_row_velocity(P, c, i, v);
+        const double e = scale_of_row(c, i), u = perpi_row_velocity(P, c, i, v);
         used += p[i] / e * (p[i] / e);
         power -= u * p[i];
         slip += e * u * (e * u);

@@ -71,7 +71,7 @@ static perp_status classify(perp_context* context, const perp_mlcp* mlcp, perpi_
     return PERP_OK;
 }
 
-static perp_status make_room(perp_context* context, perpi_to_lcp* t)
+static perp_status mlcp_make_room(perp_context* context, perpi_to_lcp* t)
 {
     const size_t nf = (size_t)t->n_free, nb = (size_t)t->n_box, nl = (size_t)t->n_lcp;
     const struct {
@@ -290,7 +290,7 @@ perp_status perp_mlcp_to_lcp(perp_reformulation* reformulation, const perp_mlcp*
     perpi_to_lcp* t = &reformulation->lcp;
     perp_status status = classify(reformulation->context, mlcp, t);
     if (status == PERP_OK) {
-        status = make_room(reformulation->context, t);
+        status = mlcp_make_room(reformulation->context, t);
     }
     if (status != PERP_OK) {
         return status;

@@ -196,7 +196,7 @@ void perpi_layout_group_rows(const perpi_layout* layout, const perp_contact_prob
  * ----------------------------------------------------------------------------*/
 
 /* Values within rounding become exact zeros: a positive entry of a guess means a basic variable. */
-static double positive(double x)
+static double positive_part(double x)
 {
     return x > 0.0 ? x : 0.0;
 }
@@ -260,11 +260,11 @@ static void guess_group(const perpi_layout* layout, const perp_contact_problem* 
     for (int32_t i = 0; i < group->count; ++i) {
         const double u = perpi_row_velocity(P, &P->constraint[group->member[i]], 0, v);
         if (i > 0) {
-            z[at.c + i - 1] = positive(u - m);
+            z[at.c + i - 1] = positive_part(u - m);
         }
         m = i == 0 || u > m ? u : m;
         if (at.d >= 0 && i < group->primary) {
-            z[at.d + i] = positive(-u);
+            z[at.d + i] = positive_part(-u);
         }
     }
     if (at.y >= 0) {

@@ -26,7 +26,7 @@ void perpi_fixed_push_free(perpi_fixed_push* f)
     }
 }
 
-static int32_t dofs(const perp_contact_problem* P, int32_t block)
+static int32_t block_dofs(const perp_contact_problem* P, int32_t block)
 {
     return block < 0 ? 0 : P->dof[block + 1] - P->dof[block];
 }
@@ -35,7 +35,7 @@ static size_t mass_size(const perp_contact_problem* P, int32_t blocks)
 {
     size_t size = 0;
     for (int32_t i = 0; i < blocks; ++i) {
-        size += (size_t)dofs(P, i) * (size_t)dofs(P, i);
+        size += (size_t)block_dofs(P, i) * (size_t)block_dofs(P, i);
     }
     return size;
 }
@@ -45,8 +45,8 @@ static size_t jacobian_size(const perp_contact_problem* P)
     size_t size = 0;
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
-        const size_t end =
-            c->jac + (size_t)c->rows * (size_t)(dofs(P, c->block[0]) + dofs(P, c->block[1]));
+        const size_t end = c->jac + (size_t)c->rows * (size_t)(block_dofs(P, c->block[0]) +
+                                                               block_dofs(P, c->block[1]));
         size = end > size ? end : size;
     }
     return size;
@@ -154,8 +154,9 @@ static bool add_block(perpi_fixed_push* f, perp_contact_problem* P, const perp_c
 }
 
 /* Ties y to the tangential velocity of the second body: one more constraint. */
-static void tie(perpi_fixed_push* f, perp_contact_problem* P, const perpi_push_arrays* a, int32_t i,
-                int32_t tied, push_side second, size_t at, double m_y)
+static void add_tie_constraint(perpi_fixed_push* f, perp_contact_problem* P,
+                               const perpi_push_arrays* a, int32_t i, int32_t tied,
+                               push_side second, size_t at, double m_y)
 {
     const perp_constraint* c = &a->constraint[i];
     const int32_t ny = c->rows - 1, extra = ny + 1, block = P->block_count - 1;
@@ -190,7 +191,7 @@ bool perpi_fixed_push_add(perpi_fixed_push* f, perp_contact_problem* P, int32_t 
 {
     perp_constraint* c = &a->constraint[i];
     const int32_t rows = c->rows, tangential = rows - 1;
-    const int32_t n[2] = {dofs(P, c->block[0]), dofs(P, c->block[1])};
+    const int32_t n[2] = {block_dofs(P, c->block[0]), block_dofs(P, c->block[1])};
     const bool two = c->block[0] >= 0 && c->block[1] >= 0;
     const int32_t body = two || c->block[1] < 0 ? 0 : 1; /* the side that keeps its block */
     const int32_t ny = two ? tangential : 0, extra = ny + 1, block = P->block_count;
@@ -232,7 +233,7 @@ bool perpi_fixed_push_add(perpi_fixed_push* f, perp_contact_problem* P, int32_t 
     P->block_count = block + 1;
     P->dof_count += extra;
     if (two) {
-        tie(f, P, a, i, tied, second, at, m_y);
+        add_tie_constraint(f, P, a, i, tied, second, at, m_y);
     }
     return true;
 }

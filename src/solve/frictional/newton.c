@@ -117,7 +117,7 @@ static void newton_destroy(void* self)
     perpi_free(s->context, s);
 }
 
-static perp_status reserve(newton* s, const perp_friction_problem* P)
+static perp_status newton_reserve(newton* s, const perp_friction_problem* P)
 {
     const size_t n = (size_t)P->row_count, nc = (size_t)P->constraint_count;
     size_t widest = 1;
@@ -154,7 +154,7 @@ static perp_status reserve(newton* s, const perp_friction_problem* P)
     return perpi_block_lu_analyse(s->lu, P->constraint_count, s->size, P->W.start, P->W.column);
 }
 
-static void set_weights(newton* s, const perp_friction_problem* P)
+static void newton_set_weights(newton* s, const perp_friction_problem* P)
 {
     perpi_friction_weights(P, s->w0);
     for (int32_t i = 0; i < P->constraint_count; ++i) {
@@ -181,7 +181,8 @@ static void weigh_impulses(newton* s, int32_t rows, double kappa)
 }
 
 /* u and F at r of the problem with lambda D (r - centre) added to u; returns |F|. */
-static double evaluate(newton* s, const perp_friction_problem* P, double lambda, const double* r)
+static double newton_evaluate(newton* s, const perp_friction_problem* P, double lambda,
+                              const double* r)
 {
     perpi_friction_velocities(P, r, s->u);
     for (int32_t k = 0; k < P->row_count && lambda > 0.0; ++k) {
@@ -289,7 +290,7 @@ static bool check_point(newton* s, course* k, const double* r)
 /* r <- r + t step with t = 1, 1/2, ... for which |F| falls, or the best of those tried: |F| may
  * have to increase where the active set changes. Returns the new |F|; u and F are those of the new
  * r. */
-static double search(newton* s, course* k, double merit, double* r)
+static double newton_line_search(newton* s, course* k, double merit, double* r)
 {
     const int32_t n = k->P->row_count;
     double t = 1.0, best_t = 1.0, best = INFINITY, now = INFINITY;
@@ -297,7 +298,7 @@ static double search(newton* s, course* k, double merit, double* r)
         for (int32_t i = 0; i < n; ++i) {
             s->trial[i] = r[i] + t * s->step[i];
         }
-        now = evaluate(s, k->P, k->lambda, s->trial);
+        now = newton_evaluate(s, k->P, k->lambda, s->trial);
         if (now < best) {
             best = now;
             best_t = t;
@@ -310,7 +311,7 @@ static double search(newton* s, course* k, double merit, double* r)
     for (int32_t i = 0; i < n; ++i) {
         r[i] += best_t * s->step[i];
     }
-    return evaluate(s, k->P, k->lambda, r);
+    return newton_evaluate(s, k->P, k->lambda, r);
 }
 
 /* Newton on the problem around the centre, from r = centre, where u and F are known and |F| is merit,
@@ -323,7 +324,7 @@ static bool solve_around_centre(newton* s, course* k, double merit, double targe
         if (!newton_step(s, k->P, r, k->lambda)) {
             return false;
         }
-        merit = search(s, k, merit, r);
+        merit = newton_line_search(s, k, merit, r);
         if (merit <= target) {
             return true;
         }
@@ -353,14 +354,14 @@ static void proximal_phase(newton* s, course* k, double* r)
         if (merit < 0.0 || kappa != weight) {
             weight = kappa;
             weigh_impulses(s, P->row_count, weight);
-            merit = evaluate(s, P, 0.0, r);
+            merit = newton_evaluate(s, P, 0.0, r);
         }
         const bool done = solve_around_centre(s, k, merit, INNER_RATIO * merit, r);
         const int32_t took = k->out.report->iterations - from;
         if (check_point(s, k, r)) {
             return;
         }
-        const double next = evaluate(s, P, 0.0, r);
+        const double next = newton_evaluate(s, P, 0.0, r);
         if (done && next < 100.0 * merit) {
             failed = 0;
             memcpy(s->centre, r, bytes);
@@ -416,7 +417,7 @@ static bool nothing_pushes(const perp_friction_problem* P)
 }
 
 /* "3 Newton steps, 20 sweeps", without the time that printf takes */
-static void describe(const course* k)
+static void newton_describe(const course* k)
 {
     static const char* const unit[] = {" Newton steps, ", " sweeps"};
     const int32_t count[] = {k->out.report->iterations, k->sweeps};
@@ -455,7 +456,7 @@ static bool solve_linear(newton* s, course* k, double* r)
     const perp_friction_problem* P = k->P;
     memset(r, 0, (size_t)P->row_count * sizeof *r);
     weigh_impulses(s, P->row_count, 1.0);
-    (void)evaluate(s, P, 0.0, r);
+    (void)newton_evaluate(s, P, 0.0, r);
     if (check_point(s, k, r)) {
         return true;
     }
@@ -467,7 +468,7 @@ static bool solve_linear(newton* s, course* k, double* r)
         for (int32_t i = 0; i < P->row_count; ++i) {
             r[i] += s->step[i];
         }
-        (void)evaluate(s, P, 0.0, r);
+        (void)newton_evaluate(s, P, 0.0, r);
         const double before = k->out.least;
         if (check_point(s, k, r)) {
             return true;
@@ -484,7 +485,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
                                 perp_report* report)
 {
     newton* s = self;
-    const perp_status status = reserve(s, P);
+    const perp_status status = newton_reserve(s, P);
     if (status != PERP_OK) {
         return status;
     }
@@ -492,7 +493,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
     if (!warm) {
         memset(r, 0, bytes);
     }
-    set_weights(s, P);
+    newton_set_weights(s, P);
     course k = {.P = P,
                 .out =
                     perpi_monitor_start(options, report, 5000, r, s->best, (size_t)P->row_count)};
@@ -526,7 +527,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
         sweeps = sweeps > SWEEPS_MAX ? SWEEPS_MAX : sweeps;
     }
     memcpy(r, s->best, bytes);
-    describe(&k);
+    newton_describe(&k);
     return PERP_OK;
 }
 

@@ -71,7 +71,7 @@ static void nsgs_destroy(void* self)
     perpi_free(s->context, s);
 }
 
-static perp_status reserve(nsgs* s, const perp_friction_problem* P)
+static perp_status nsgs_reserve(nsgs* s, const perp_friction_problem* P)
 {
     perp_status status = perpi_friction_sweeper_prepare(&s->sweeper, P);
     if (status == PERP_OK) {
@@ -90,7 +90,7 @@ static perp_status nsgs_solve(void* self, const perp_friction_problem* P,
                               perp_report* report)
 {
     nsgs* s = self;
-    const perp_status status = reserve(s, P);
+    const perp_status status = nsgs_reserve(s, P);
     if (status != PERP_OK) {
         return status;
     }

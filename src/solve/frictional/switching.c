@@ -103,7 +103,7 @@ static perp_status switching_create(perp_context* context, const void* settings,
     return status;
 }
 
-static perp_status make_room(switching* s, const perp_contact_problem* P)
+static perp_status switching_reserve(switching* s, const perp_contact_problem* P)
 {
     const size_t n = (size_t)P->constraint_count, g = (size_t)P->group_count;
     const size_t rows = (size_t)P->row_count + PERPI_PUSH_ROWS * g;
@@ -183,7 +183,8 @@ static void give_share(switching* s, perp_constraint* c, double p_n)
 }
 
 /* The problem without groups; impulses of those that take part go to s->p. */
-static perp_contact_problem reduce(switching* s, const perp_contact_problem* P, const double* p)
+static perp_contact_problem make_smaller_problem(switching* s, const perp_contact_problem* P,
+                                                 const double* p)
 {
     perp_contact_problem R = *P;
     int32_t rows = 0, count = 0;
@@ -344,7 +345,7 @@ static double partner_off(const switching* s, const perp_contact_problem* P, int
 }
 
 /* Whether the partners are just closed; if not, their shares are changed. */
-static bool settled(switching* s, const perp_contact_problem* P, const double* v)
+static bool partners_are_closed(switching* s, const perp_contact_problem* P, const double* v)
 {
     bool done = true;
     for (int32_t g = 0; g < P->group_count; ++g) {
@@ -523,7 +524,7 @@ static perp_status solve_chosen(switching* s, const perp_contact_problem* proble
                                 const perp_solve_options* options, bool warm, double* v, double* p,
                                 perp_report* report, perp_outcome* outcome)
 {
-    perp_contact_problem R = reduce(s, problem, p);
+    perp_contact_problem R = make_smaller_problem(s, problem, p);
     const int32_t count = R.constraint_count;
     double* v_R = v;
     perp_report made = {0};
@@ -665,7 +666,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
 {
     switching* s = self;
     s->inner = inner_solve;
-    perp_status status = make_room(s, problem);
+    perp_status status = switching_reserve(s, problem);
     if (status == PERP_OK) {
         status = find_groups(s, problem, warm, p);
     }
@@ -695,7 +696,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
             report->outcome = made;
             break;
         }
-        const bool searching = !settled(s, problem, v);
+        const bool searching = !partners_are_closed(s, problem, v);
         if (searching && settling-- > 0) {
             limit += 1;
             continue;

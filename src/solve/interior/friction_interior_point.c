@@ -116,7 +116,7 @@ static void interior_destroy(void* self)
     perpi_free(s->context, s);
 }
 
-static perp_status reserve(interior* s, const perp_friction_problem* P)
+static perp_status friction_interior_reserve(interior* s, const perp_friction_problem* P)
 {
     const size_t n = (size_t)P->row_count;
     size_t widest = 1;
@@ -223,7 +223,7 @@ static bool check_point(interior* s, course* k, const double* r)
 /* ---- the polish ---------------------------------------------------------------------------------------*/
 
 /* u and F at r; returns |F|. */
-static double evaluate(interior* s, const perp_friction_problem* P, const double* r)
+static double evaluate_natural_map(interior* s, const perp_friction_problem* P, const double* r)
 {
     double* u = s->path.u;
     double sum = 0.0;
@@ -239,7 +239,7 @@ static double evaluate(interior* s, const perp_friction_problem* P, const double
 }
 
 /* r <- r - (A + B (W + delta D))^-1 F, u and F those of r; false: singular. */
-static bool newton_step(interior* s, const perp_friction_problem* P, double* r)
+static bool polish_step(interior* s, const perp_friction_problem* P, double* r)
 {
     perpi_central_path* path = &s->path;
     perpi_block_lu_clear(path->lu);
@@ -276,18 +276,18 @@ static bool newton_step(interior* s, const perp_friction_problem* P, double* r)
 }
 
 /* Newton steps from a copy of r while each halves |F|. Uses the path's u. */
-static void polish(interior* s, course* k, const double* r)
+static void polish_point(interior* s, course* k, const double* r)
 {
     memcpy(s->trial, r, (size_t)k->P->row_count * sizeof *r);
-    double merit = evaluate(s, k->P, s->trial), before = INFINITY;
+    double merit = evaluate_natural_map(s, k->P, s->trial), before = INFINITY;
     for (int32_t i = 0; i < s->set.polish_steps && merit <= 0.5 * before && !k->out.over; ++i) {
         ++k->out.report->iterations;
         ++k->polished;
-        if (!newton_step(s, k->P, s->trial)) {
+        if (!polish_step(s, k->P, s->trial)) {
             return;
         }
         before = merit;
-        merit = evaluate(s, k->P, s->trial);
+        merit = evaluate_natural_map(s, k->P, s->trial);
         check_point(s, k, s->trial);
     }
 }
@@ -306,7 +306,7 @@ static void seek_proof(interior* s, course* k)
 
 /* Follows the path from its point until tau and the residual are at most `until`, or the steps
  * fail. */
-static void follow(interior* s, course* k, double until)
+static void follow_central_path(interior* s, course* k, double until)
 {
     perpi_central_path* path = &s->path;
     double next_polish = s->set.polish, mark = INFINITY, length = 1.0;
@@ -321,7 +321,7 @@ static void follow(interior* s, course* k, double until)
         mark = idle == 0 ? now : mark;
         const bool last = idle >= IDLE || !(now > TAU_MIN) || (tau <= until && off <= until);
         if (tau <= next_polish || last) {
-            polish(s, k, path->r);
+            polish_point(s, k, path->r);
             if (k->out.over || last) {
                 return;
             }
@@ -330,7 +330,7 @@ static void follow(interior* s, course* k, double until)
         ++k->out.report->iterations;
         length = perpi_central_path_step(path, k->P, tau, s->set.boundary, s->set.regularise);
     }
-    polish(s, k, path->r);
+    polish_point(s, k, path->r);
 }
 
 /* Solves convex problems with s fixed until s is consistent with the solution. */
@@ -342,7 +342,7 @@ static void fixed_point(interior* s, course* k)
     perpi_central_path_size(path, k->P, true);
     for (int32_t i = 0; i < FIXED_POINT_MAX && !k->out.over; ++i) {
         perpi_central_path_start(path, k->P, tau, i > 0);
-        follow(s, k, until);
+        follow_central_path(s, k, until);
         const double change = perpi_central_path_update_slip(path, k->P);
         ++k->slips;
         if (!isfinite(change)) {
@@ -361,7 +361,7 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
                                   perp_report* report)
 {
     interior* s = self;
-    const perp_status status = reserve(s, P);
+    const perp_status status = friction_interior_reserve(s, P);
     if (status != PERP_OK) {
         return status;
     }
@@ -377,7 +377,7 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
     memcpy(path->r, r, bytes);
     memset(path->dr, 0, bytes);
     if (!check_point(s, &k, r) && warm) {
-        polish(s, &k, r);
+        polish_point(s, &k, r);
     }
     static const struct {
         perpi_slip slip;
@@ -395,7 +395,7 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
             tau = tau > TAU_WARM ? tau : TAU_WARM;
         }
         perpi_central_path_start(path, P, tau, guess);
-        follow(s, &k, 0.0);
+        follow_central_path(s, &k, 0.0);
         seek_proof(s, &k);
     }
     if (!k.out.over) {

@@ -106,7 +106,7 @@ static double power_of_two(double x)
 }
 
 /* R, C for the raw Jacobian in value. row, col: n each, scratch. */
-static void equilibrate(perpi_box* box, double* row, double* col)
+static void equilibrate_box(perpi_box* box, double* row, double* col)
 {
     const int32_t n = box->n;
     for (int32_t i = 0; i < n; ++i) {
@@ -186,7 +186,7 @@ perp_status perpi_box_setup(perpi_box* box, const perpi_box_form* form, const do
     }
     status = p->jacobian(p->user, box->z, box->value);
     if (status == PERP_OK) {
-        equilibrate(box, box->work, box->work + n);
+        equilibrate_box(box, box->work, box->work + n);
         scale_values(box);
         status = p->function(p->user, box->z, box->work);
     }

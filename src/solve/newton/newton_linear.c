@@ -90,8 +90,8 @@ static void fill_dense(const perpi_box* box, const double* a, const double* b, d
 }
 
 /* t <- r - H d */
-static void residual(const perpi_box* box, const double* a, const double* b, double eps,
-                     const double* r, const double* d, double* t)
+static void linear_residual(const perpi_box* box, const double* a, const double* b, double eps,
+                            const double* r, const double* d, double* t)
 {
     const int32_t n = box->n;
     memset(t, 0, (size_t)n * sizeof *t);
@@ -155,7 +155,7 @@ bool perpi_newton_linear_solve(perpi_newton_linear* linear, const perpi_box* box
     memcpy(d, r, (size_t)n * sizeof *d);
     substitute(linear, d);
     double* t = linear->vector;
-    residual(box, a, b, eps, r, d, t);
+    linear_residual(box, a, b, eps, r, d, t);
     substitute(linear, t);
     bool finite = true;
     for (int32_t i = 0; i < n; ++i) {

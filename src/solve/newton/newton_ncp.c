@@ -197,8 +197,8 @@ struct perpi_newton {
     size_t memory_capacity;
 };
 
-static perp_status create(perp_context* context, const void* settings, perpi_newton_kind kind,
-                          void** self)
+static perp_status newton_ncp_create(perp_context* context, const void* settings,
+                                     perpi_newton_kind kind, void** self)
 {
     perpi_newton* s = NULL;
     const perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
@@ -217,12 +217,12 @@ static perp_status create(perp_context* context, const void* settings, perpi_new
 
 perp_status perpi_fischer_create(perp_context* context, const void* settings, void** self)
 {
-    return create(context, settings, PERPI_NEWTON_FISCHER, self);
+    return newton_ncp_create(context, settings, PERPI_NEWTON_FISCHER, self);
 }
 
 perp_status perpi_minmap_create(perp_context* context, const void* settings, void** self)
 {
-    return create(context, settings, PERPI_NEWTON_MINMAP, self);
+    return newton_ncp_create(context, settings, PERPI_NEWTON_MINMAP, self);
 }
 
 void perpi_newton_destroy(void* self)
@@ -279,7 +279,7 @@ static double dot(int32_t n, const double* a, const double* b)
     return sum;
 }
 
-static void check_residual(run* r, const double* y)
+static void newton_ncp_check_residual(run* r, const double* y)
 {
     r->residual = perpi_box_residual(r->box, y);
     if (r->residual < r->best_residual) {
@@ -440,7 +440,7 @@ static bool must_end(const run* r, bool stuck, newton_end* end)
 }
 
 /* Iterates from r->y until solved or stalled. */
-static perp_status iterate(run* r, newton_end* end)
+static perp_status newton_ncp_iterate(run* r, newton_end* end)
 {
     const int32_t last_step = r->steps + r->s->set.start_steps;
     double record = INFINITY, polished = INFINITY;
@@ -457,7 +457,7 @@ static perp_status iterate(run* r, newton_end* end)
         return PERP_OK;
     }
     for (;;) {
-        check_residual(r, r->y);
+        newton_ncp_check_residual(r, r->y);
         perpi_monitor_log(r->options, r->steps, r->residual);
         if (r->merit <= STUCK_RATIO * record) {
             record = r->merit;
@@ -506,7 +506,7 @@ static perp_status iterate(run* r, newton_end* end)
 /* What an attempt changes: the second, the merit function and the line search; later ones also the
  * starting point: in the box, at random distances from its bounds, every second one near the best
  * point so far. */
-static void vary(run* r, int32_t attempt)
+static void newton_ncp_vary(run* r, int32_t attempt)
 {
     const perpi_newton_settings* set = &r->s->set;
     const bool other = attempt % 2 != 0;
@@ -526,15 +526,15 @@ static void vary(run* r, int32_t attempt)
 static perp_status newton_attempt(void* run_of, int32_t attempt, perpi_restart_end* end)
 {
     run* r = run_of;
-    vary(r, attempt);
-    const perp_status status = iterate(r, &r->end);
+    newton_ncp_vary(r, attempt);
+    const perp_status status = newton_ncp_iterate(r, &r->end);
     *end = r->end == END_SOLVED                              ? PERPI_RESTART_SOLVED
            : r->end == END_STUCK || r->end == END_NOT_FINITE ? PERPI_RESTART_STUCK
                                                              : PERPI_RESTART_OVER;
     return status;
 }
 
-static void describe(const run* r, newton_end end, int32_t attempts, perp_report* report)
+static void newton_ncp_describe(const run* r, newton_end end, int32_t attempts, perp_report* report)
 {
     static const perp_outcome outcome[] = {
         [END_SOLVED] = PERP_OUTCOME_SOLVED,       [END_STUCK] = PERP_OUTCOME_BREAKDOWN,
@@ -554,8 +554,9 @@ static void describe(const run* r, newton_end end, int32_t attempts, perp_report
     }
 }
 
-static perp_status solve(perpi_newton* s, const perpi_box_form* form,
-                         const perp_solve_options* options, double* z, perp_report* report)
+static perp_status newton_ncp_solve(perpi_newton* s, const perpi_box_form* form,
+                                    const perp_solve_options* options, double* z,
+                                    perp_report* report)
 {
     const size_t n = (size_t)form->ncp.n;
     perp_status status = perpi_box_setup(&s->box, form, z);
@@ -596,7 +597,7 @@ static perp_status solve(perpi_newton* s, const perpi_box_form* form,
     int32_t attempts = 0;
     status = perpi_newton_restarts(&restarts, z, &attempts);
     if (status == PERP_OK) {
-        describe(&r, r.end, attempts, report);
+        newton_ncp_describe(&r, r.end, attempts, report);
     }
     return status;
 }
@@ -609,7 +610,7 @@ perp_status perpi_newton_solve_lcp(void* self, const perp_lcp* problem,
     perpi_newton* s = self;
     perpi_box_form form;
     const perp_status status = perpi_box_from_lcp(&s->store, problem, &form);
-    return status == PERP_OK ? solve(s, &form, options, z, report) : status;
+    return status == PERP_OK ? newton_ncp_solve(s, &form, options, z, report) : status;
 }
 
 perp_status perpi_newton_solve_mlcp(void* self, const perp_mlcp* problem,
@@ -619,7 +620,7 @@ perp_status perpi_newton_solve_mlcp(void* self, const perp_mlcp* problem,
     (void)warm;
     perpi_box_form form;
     perpi_box_from_mlcp(problem, &form);
-    return solve(self, &form, options, z, report);
+    return newton_ncp_solve(self, &form, options, z, report);
 }
 
 perp_status perpi_newton_solve_ncp(void* self, const perp_ncp* problem,
@@ -629,7 +630,7 @@ perp_status perpi_newton_solve_ncp(void* self, const perp_ncp* problem,
     (void)warm;
     perpi_box_form form;
     perpi_box_from_ncp(problem, &form);
-    return solve(self, &form, options, z, report);
+    return newton_ncp_solve(self, &form, options, z, report);
 }
 
 const perp_method perpi_method_fischer_newton = {

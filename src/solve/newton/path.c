@@ -179,7 +179,7 @@ static void copy_point(const run* r, point* to, const point* from)
     to->size = from->size;
 }
 
-static void check_residual(run* r, const point* p)
+static void path_check_residual(run* r, const point* p)
 {
     const double residual = perpi_box_residual(r->box, p->y);
     if (residual < r->best_residual) {
@@ -190,7 +190,7 @@ static void check_residual(run* r, const point* p)
 }
 
 /* Polishes a point whose residual is nearly zero. p: a point whose residual is known. */
-static perp_status polish(run* r, const point* p)
+static perp_status path_polish(run* r, const point* p)
 {
     if (!(p->size <= POLISH_FROM) || r->best_residual <= r->options->tolerance) {
         return PERP_OK;
@@ -203,7 +203,7 @@ static perp_status polish(run* r, const point* p)
 }
 
 /* y, G, r and size of p from its x. */
-static perp_status evaluate(run* r, point* p)
+static perp_status path_evaluate(run* r, point* p)
 {
     perpi_box_project(r->box, p->x, p->y);
     const perp_status status = perpi_box_function(r->box, p->y, p->G);
@@ -226,11 +226,11 @@ static perp_status start_at(run* r, point* p, const double* y)
         const bool upper = p->x[i] == r->box->u[i] && p->G[i] < 0.0;
         p->x[i] -= lower || upper ? p->G[i] : 0.0;
     }
-    return status == PERP_OK ? evaluate(r, p) : status;
+    return status == PERP_OK ? path_evaluate(r, p) : status;
 }
 
 /* Whether the run must end now. */
-static bool interrupted(run* r, path_end* end)
+static bool path_interrupted(run* r, path_end* end)
 {
     if (r->best_residual <= r->options->tolerance) {
         *end = END_SOLVED;
@@ -251,9 +251,9 @@ static bool interrupted(run* r, path_end* end)
 
 /* ---- crash: a projected Newton method finds a first active set ------------------------------------*/
 
-static perp_status crash(run* r, path_end* end)
+static perp_status path_crash(run* r, path_end* end)
 {
-    for (int32_t k = 0; k < r->s->set.crash && !interrupted(r, end); ++k) {
+    for (int32_t k = 0; k < r->s->set.crash && !path_interrupted(r, end); ++k) {
         perp_status status = perpi_box_jacobian(r->box, r->now.y);
         if (status != PERP_OK) {
             return status;
@@ -285,8 +285,8 @@ static perp_status crash(run* r, path_end* end)
         }
         ++r->steps;
         copy_point(r, &r->now, &r->next);
-        check_residual(r, &r->now);
-        status = polish(r, &r->now);
+        path_check_residual(r, &r->now);
+        status = path_polish(r, &r->now);
         if (status != PERP_OK || r->best_residual <= r->options->tolerance) {
             return status;
         }
@@ -365,7 +365,7 @@ static perp_status path_point(run* r, double t, bool* solved)
 
 /* ---- the search -----------------------------------------------------------------------------------*/
 
-static double reference(const run* r)
+static double reference_residual(const run* r)
 {
     double largest = r->now.size;
     for (int32_t k = 0; k < r->history_count; ++k) {
@@ -374,7 +374,7 @@ static double reference(const run* r)
     return largest;
 }
 
-static void remember(run* r, double size)
+static void remember_residual(run* r, double size)
 {
     r->history[r->history_next] = size;
     r->history_next = (r->history_next + 1) % r->s->set.memory;
@@ -399,19 +399,19 @@ static perp_status newton_point(run* r, bool* solved)
         }
         eps = k == 0 ? r->s->set.proximal : eps * PROXIMAL_GROWTH;
     }
-    return status == PERP_OK && *solved ? evaluate(r, &r->next) : status;
+    return status == PERP_OK && *solved ? path_evaluate(r, &r->next) : status;
 }
 
 /* Reduces t along the path of the present linearisation until the residual decreases. */
 static perp_status path_search(run* r, bool* moved)
 {
-    const double reference_size = reference(r);
+    const double reference_size = reference_residual(r);
     *moved = false;
     for (double t = 0.5; t >= SHORTEST && !*moved; t *= t > 0.1 ? 0.5 : 0.1) {
         bool solved = false;
         perp_status status = path_point(r, t, &solved);
         if (status == PERP_OK && solved) {
-            status = evaluate(r, &r->next);
+            status = path_evaluate(r, &r->next);
             *moved = r->next.size <= (1.0 - r->s->set.armijo * t) * reference_size;
         }
         if (status != PERP_OK) {
@@ -426,14 +426,14 @@ static perp_status path_search(run* r, bool* moved)
 
 /* Iterates from `now` until solved or stalled. uphill: full steps since the checkpoint (the best
  * point so far). */
-static perp_status iterate(run* r, path_end* end)
+static perp_status path_iterate(run* r, path_end* end)
 {
     const int32_t last_step = r->steps + r->s->set.start_steps;
     int32_t uphill = 0;
     r->history_count = r->history_next = 0;
     copy_point(r, &r->checkpoint, &r->now);
     for (;;) {
-        if (interrupted(r, end)) {
+        if (path_interrupted(r, end)) {
             return PERP_OK;
         }
         if (r->steps >= last_step) {
@@ -451,13 +451,13 @@ static perp_status iterate(run* r, path_end* end)
             return PERP_OK;
         }
         if (solved) {
-            check_residual(r, &r->next);
-            status = polish(r, &r->next);
-            if (status != PERP_OK || interrupted(r, end)) {
+            path_check_residual(r, &r->next);
+            status = path_polish(r, &r->next);
+            if (status != PERP_OK || path_interrupted(r, end)) {
                 return status;
             }
             const double size = r->next.size;
-            if (size <= (1.0 - r->s->set.armijo) * reference(r)) {
+            if (size <= (1.0 - r->s->set.armijo) * reference_residual(r)) {
                 moved = true;
                 uphill = size < r->checkpoint.size ? 0 : uphill + 1;
             } else if (uphill < r->s->set.watchdog && size < INFINITY) {
@@ -481,14 +481,14 @@ static perp_status iterate(run* r, path_end* end)
                 return status;
             }
             if (moved) {
-                check_residual(r, &r->next);
+                path_check_residual(r, &r->next);
             }
         }
         if (!moved) {
             *end = END_STUCK;
             return PERP_OK;
         }
-        remember(r, r->now.size);
+        remember_residual(r, r->now.size);
         copy_point(r, &r->now, &r->next);
         if (r->now.size < r->checkpoint.size) {
             copy_point(r, &r->checkpoint, &r->now);
@@ -496,7 +496,7 @@ static perp_status iterate(run* r, path_end* end)
     }
 }
 
-static void describe(const run* r, path_end end, int32_t attempts, perp_report* report)
+static void path_describe(const run* r, path_end end, int32_t attempts, perp_report* report)
 {
     static const perp_outcome outcome[] = {
         [END_SOLVED] = PERP_OUTCOME_SOLVED,       [END_STUCK] = PERP_OUTCOME_BREAKDOWN,
@@ -515,7 +515,7 @@ static void describe(const run* r, path_end end, int32_t attempts, perp_report* 
     }
 }
 
-static perp_status reserve(path* s, const perpi_box_form* form, const double* z)
+static perp_status path_reserve(path* s, const perpi_box_form* form, const double* z)
 {
     const size_t n = (size_t)form->ncp.n, most = form->room + n;
     perp_status status = perpi_box_setup(&s->box, form, z);
@@ -610,12 +610,12 @@ static perp_status path_attempt(void* run_of, int32_t attempt, perpi_restart_end
     perp_status status = start_at(r, &r->now, r->answer);
     r->end = END_STUCK;
     if (status == PERP_OK && r->now.size < INFINITY) {
-        check_residual(r, &r->now);
-        if (!interrupted(r, &r->end)) {
+        path_check_residual(r, &r->now);
+        if (!path_interrupted(r, &r->end)) {
             /* A warm start already has an active set, and a random start must not fall back to the
              * old one. */
-            status = r->warm || attempt > 0 ? PERP_OK : crash(r, &r->end);
-            status = status == PERP_OK ? iterate(r, &r->end) : status;
+            status = r->warm || attempt > 0 ? PERP_OK : path_crash(r, &r->end);
+            status = status == PERP_OK ? path_iterate(r, &r->end) : status;
         }
     }
     *end = r->end == END_SOLVED  ? PERPI_RESTART_SOLVED
@@ -624,11 +624,12 @@ static perp_status path_attempt(void* run_of, int32_t attempt, perpi_restart_end
     return status;
 }
 
-static perp_status solve(path* s, const perpi_box_form* form, const perp_solve_options* options,
-                         bool warm, double* z, perp_report* report)
+static perp_status path_solve(path* s, const perpi_box_form* form,
+                              const perp_solve_options* options, bool warm, double* z,
+                              perp_report* report)
 {
     const size_t n = (size_t)form->ncp.n;
-    perp_status status = reserve(s, form, z);
+    perp_status status = path_reserve(s, form, z);
     if (status != PERP_OK) {
         return status;
     }
@@ -661,7 +662,7 @@ static perp_status solve(path* s, const perpi_box_form* form, const perp_solve_o
     int32_t attempts = 0;
     status = perpi_newton_restarts(&restarts, z, &attempts);
     if (status == PERP_OK) {
-        describe(&r, r.end, attempts, report);
+        path_describe(&r, r.end, attempts, report);
     }
     return status;
 }
@@ -672,7 +673,7 @@ perp_status perpi_path_solve_mlcp(void* self, const perp_mlcp* problem,
 {
     perpi_box_form form;
     perpi_box_from_mlcp(problem, &form);
-    return solve(self, &form, options, warm, z, report);
+    return path_solve(self, &form, options, warm, z, report);
 }
 
 perp_status perpi_path_solve_ncp(void* self, const perp_ncp* problem,
@@ -681,7 +682,7 @@ perp_status perpi_path_solve_ncp(void* self, const perp_ncp* problem,
 {
     perpi_box_form form;
     perpi_box_from_ncp(problem, &form);
-    return solve(self, &form, options, warm, z, report);
+    return path_solve(self, &form, options, warm, z, report);
 }
 
 const perp_method perpi_method_path = {

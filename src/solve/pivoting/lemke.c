@@ -138,7 +138,7 @@ typedef struct run {
 } run;
 
 /* Everything a solve of this size can need, so that the next one allocates nothing. */
-static perp_status reserve(lemke* l, int32_t n)
+static perp_status lemke_reserve(lemke* l, int32_t n)
 {
     const size_t m = (size_t)n;
     if (n <= l->reserved) {
@@ -220,7 +220,7 @@ static int32_t keep_smallest(const run* r, const perpi_lemke_basis* b, int32_t c
 }
 
 /* The lexicographic rule: the smallest of the rows (B^-1)_p / d_p decides among tied rows. */
-static int32_t break_ties(const run* r, const perpi_lemke_basis* b, int32_t count)
+static int32_t lemke_break_ties(const run* r, const perpi_lemke_basis* b, int32_t count)
 {
     double size = 0.0;
     for (int32_t t = 0; t < count; ++t) {
@@ -246,7 +246,7 @@ static int32_t break_ties(const run* r, const perpi_lemke_basis* b, int32_t coun
 }
 
 /* The position that leaves, -1 for none (a ray). */
-static int32_t ratio_test(run* r)
+static int32_t lemke_ratio_test(run* r)
 {
     const perpi_lemke_basis* b = &r->l->basis;
     const int32_t n = b->n;
@@ -281,7 +281,7 @@ static int32_t ratio_test(run* r)
         }
     }
     if (count > 1) {
-        count = break_ties(r, b, count);
+        count = lemke_break_ties(r, b, count);
     }
     int32_t best = r->tied[0];
     for (int32_t t = 1; t < count; ++t) {
@@ -319,7 +319,7 @@ static bool is_small(const run* r, int32_t p)
 }
 
 /* Follows the path until z0 leaves. The basis is almost complementary, `entering` comes next. */
-static path_end follow(run* r, int32_t entering, int32_t limit)
+static path_end lemke_follow_path(run* r, int32_t entering, int32_t limit)
 {
     perpi_lemke_basis* b = &r->l->basis;
     const int32_t n = b->n;
@@ -337,14 +337,14 @@ static path_end follow(run* r, int32_t entering, int32_t limit)
         if (!entering_column(r, entering, &age)) {
             return PATH_BREAKDOWN;
         }
-        int32_t p = ratio_test(r);
+        int32_t p = lemke_ratio_test(r);
         if (age > 0 && (p < 0 || is_small(r, p))) { /* needs a recomputed inverse */
             if (!perpi_lemke_basis_refactor(b)) {
                 return PATH_BREAKDOWN;
             }
             age = 0;
             perpi_lemke_basis_column(b, entering, r->d);
-            p = ratio_test(r);
+            p = lemke_ratio_test(r);
         }
         if (p < 0) {
             return PATH_RAY;
@@ -391,7 +391,7 @@ static path_end path_cold(run* r, const double* q, int32_t limit)
     }
     const int32_t leaving = perpi_lemke_basis_pivot(b, p, 2 * n, r->d);
     ++r->pivots;
-    return follow(r, leaving + n, limit);
+    return lemke_follow_path(r, leaving + n, limit);
 }
 
 /* From the basis of support a, h = B e. */
@@ -428,7 +428,7 @@ static path_end path_from(run* r, const double* q, int32_t k, int32_t limit)
     }
     const int32_t leaving = perpi_lemke_basis_pivot(b, p, 2 * n, r->d);
     ++r->pivots;
-    return follow(r, leaving < n ? leaving + n : leaving - n, limit);
+    return lemke_follow_path(r, leaving < n ? leaving + n : leaving - n, limit);
 }
 
 /* The support of the current basis into a. */
@@ -465,7 +465,7 @@ static double next_uniform(uint64_t* state)
 
 /* What an attempt changes: the first nothing; later ones the covering vector, because with h = e
  * some problems take exponentially many pivots; every second one also perturbs q, against ties. */
-static const double* vary(run* r, int32_t attempt)
+static const double* lemke_vary(run* r, int32_t attempt)
 {
     static const double size[] = {1e-7, 1e-9, 1e-5, 1e-8, 1e-6};
     uint64_t state = (uint64_t)attempt;
@@ -477,14 +477,14 @@ static const double* vary(run* r, int32_t attempt)
     return attempt % 2 == 0 ? r->q : r->q_perturbed;
 }
 
-static bool final_end(path_end end)
+static bool lemke_is_final(path_end end)
 {
     return end == PATH_TIME || end == PATH_CANCELLED;
 }
 
 /* The basis just reached: solved from the original data. A false tie leaves a small violation: the
  * path is then continued from there with a smaller tie tolerance, and the better point is kept. */
-static void finish(run* r, path_end* end)
+static void lemke_finish(run* r, path_end* end)
 {
     double violation = INFINITY;
     int32_t k = read_support(r);
@@ -497,7 +497,7 @@ static void finish(run* r, path_end* end)
             k = read_support(r);
             try_support(r, k, &violation);
         }
-        *end = final_end(repaired) ? repaired : *end;
+        *end = lemke_is_final(repaired) ? repaired : *end;
     }
 }
 
@@ -520,15 +520,15 @@ static bool small_attempt(run* r)
 }
 
 /* Cold starts until one is accepted; the limit of pivots is for all of them together. */
-static void cold_attempts(run* r, path_end* end)
+static void lemke_cold_starts(run* r, path_end* end)
 {
     for (int32_t attempt = 0; attempt < r->l->set.attempts; ++attempt) {
-        const double* q = vary(r, attempt);
+        const double* q = lemke_vary(r, attempt);
         *end = path_cold(r, q, 10 * r->lcp->n + 100);
         if (*end == PATH_SOLVED) {
-            finish(r, end);
+            lemke_finish(r, end);
         }
-        if (r->best_violation <= r->l->set.accept_tolerance || final_end(*end) ||
+        if (r->best_violation <= r->l->set.accept_tolerance || lemke_is_final(*end) ||
             r->pivots >= r->limit) {
             break;
         }
@@ -537,7 +537,7 @@ static void cold_attempts(run* r, path_end* end)
 
 /* After a ray: for some classes of M every path from the basis w ends in a ray (bimatrix games: M
  * >= 0 with a zero diagonal). Starts from other bases: all z, then random halves. */
-static void other_corners(run* r, path_end* end)
+static void lemke_other_bases(run* r, path_end* end)
 {
     uint64_t state = 1;
     const int32_t n = r->lcp->n;
@@ -550,10 +550,10 @@ static void other_corners(run* r, path_end* end)
         }
         path_end here = path_from(r, r->q, k, 4 * n + 20);
         if (here == PATH_SOLVED) {
-            finish(r, &here);
+            lemke_finish(r, &here);
         }
-        *end = final_end(here) ? here : *end;
-        if (final_end(here) || r->best_violation <= r->l->set.accept_tolerance ||
+        *end = lemke_is_final(here) ? here : *end;
+        if (lemke_is_final(here) || r->best_violation <= r->l->set.accept_tolerance ||
             r->pivots >= r->limit) {
             break;
         }
@@ -561,7 +561,7 @@ static void other_corners(run* r, path_end* end)
 }
 
 /* Lemke from the support of the guess; if that is singular, from its independent part. */
-static void warm_attempt(run* r, int32_t k, path_end* end)
+static void lemke_warm_start(run* r, int32_t k, path_end* end)
 {
     *end = path_from(r, r->q, k, r->lcp->n + 20);
     if (*end == PATH_BREAKDOWN) {
@@ -571,11 +571,11 @@ static void warm_attempt(run* r, int32_t k, path_end* end)
         }
     }
     if (*end == PATH_SOLVED) {
-        finish(r, end);
+        lemke_finish(r, end);
     }
 }
 
-static void describe(run* r, path_end end, perp_report* report)
+static void lemke_describe(run* r, path_end end, perp_report* report)
 {
     static const perp_outcome outcome[] = {
         [PATH_SOLVED] = PERP_OUTCOME_BREAKDOWN,    [PATH_RAY] = PERP_OUTCOME_RAY,
@@ -670,7 +670,7 @@ static perp_status lemke_solve(void* self, const perp_lcp* problem,
     lemke* l = self;
     const int32_t n = problem->n;
     const size_t m = (size_t)n;
-    const perp_status status = reserve(l, n);
+    const perp_status status = lemke_reserve(l, n);
     if (status != PERP_OK) {
         return status;
     }
@@ -701,20 +701,20 @@ static perp_status lemke_solve(void* self, const perp_lcp* problem,
         if (k > 0 || n > PERPI_LEMKE_SMALL || options->log != NULL || !small_attempt(&r)) {
             scale_matrix(&r);
             if (k > 0) {
-                warm_attempt(&r, k, &end);
+                lemke_warm_start(&r, k, &end);
             }
-            if (r.best_violation > l->set.accept_tolerance && !final_end(end)) {
-                cold_attempts(&r, &end);
+            if (r.best_violation > l->set.accept_tolerance && !lemke_is_final(end)) {
+                lemke_cold_starts(&r, &end);
             }
         }
         if (r.best_violation > l->set.accept_tolerance && end == PATH_RAY) {
-            other_corners(&r, &end);
+            lemke_other_bases(&r, &end);
         }
     }
     if (r.best_violation < INFINITY) {
         memcpy(z, r.best, m * sizeof *z);
     }
-    describe(&r, end, report);
+    lemke_describe(&r, end, report);
     return PERP_OK;
 }
 

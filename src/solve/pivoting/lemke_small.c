@@ -34,7 +34,7 @@ static inline void subtract(int32_t width, double f, const double* restrict x, d
 }
 
 /* The basic variable of row p and the nonbasic one of column c change places. */
-static void exchange(tableau* t, int32_t p, int32_t c)
+static void small_exchange(tableau* t, int32_t p, int32_t c)
 {
     const int32_t width = t->width;
     double* T_p = t->T + p * width;
@@ -91,7 +91,7 @@ static int32_t leaving_row(const tableau* t, int32_t c, const perpi_lemke_rules*
 }
 
 /* w basic, z and z0 not. */
-static void set_up(tableau* t, int32_t n, const double* M, const double* D, const double* q)
+static void small_set_up(tableau* t, int32_t n, const double* M, const double* D, const double* q)
 {
     t->n = n;
     t->width = (n + 2 + LANES - 1) / LANES * LANES;
@@ -115,7 +115,7 @@ int32_t perpi_lemke_small(int32_t n, const double* M, const double* D, const dou
                           const perpi_lemke_rules* rules, int32_t* a, int32_t* pivots)
 {
     tableau t;
-    set_up(&t, n, M, D, q);
+    small_set_up(&t, n, M, D, q);
     double lowest = 0.0;
     for (int32_t i = 0; i < n; ++i) {
         lowest = q[i] < lowest ? q[i] : lowest;
@@ -125,7 +125,7 @@ int32_t perpi_lemke_small(int32_t n, const double* M, const double* D, const dou
         p = q[i] - lowest <= rules->tie_tolerance ? i : p;
     }
     for (*pivots = 0; *pivots < rules->limit;) {
-        exchange(&t, p, c);
+        small_exchange(&t, p, c);
         ++*pivots;
         const int32_t left = t.nonbasic[c];
         if (left == 2 * n) {

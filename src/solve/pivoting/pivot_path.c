@@ -67,7 +67,7 @@ void perpi_pivot_values(perpi_pivot* s)
 }
 
 /* Renews the inverse and the values. */
-static bool renew(perpi_pivot* s)
+static bool renew_inverse(perpi_pivot* s)
 {
     bool good = false;
     const perp_status status = perpi_pivot_basis_factor(&s->basis, &good);
@@ -82,7 +82,7 @@ static bool renew(perpi_pivot* s)
 }
 
 /* One correction of x against B x = r; returns how far it was off, relative to the largest x. */
-static double correct(perpi_pivot* s)
+static double correct_values(perpi_pivot* s)
 {
     perpi_pivot_basis* b = &s->basis;
     const int32_t n = b->n;
@@ -122,8 +122,8 @@ typedef struct stop {
 
 /* Among the tied positions the one with the smallest epsilon part of its ratio; within rounding the
  * one with the larger pivot. An artificial variable is preferred to all. */
-static int32_t break_ties(const perpi_pivot* s, const double* d, double sigma, int32_t count,
-                          double* least)
+static int32_t pivot_break_ties(const perpi_pivot* s, const double* d, double sigma, int32_t count,
+                                double* least)
 {
     double size = 0.0, smallest = INFINITY;
     int32_t best = -1;
@@ -148,7 +148,7 @@ static int32_t break_ties(const perpi_pivot* s, const double* d, double sigma, i
 }
 
 /* The entering variable moves in direction sigma; `range`: how far until its other bound. */
-static stop ratio_test(perpi_pivot* s, double sigma, double range)
+static stop pivot_ratio_test(perpi_pivot* s, double sigma, double range)
 {
     const perpi_pivot_basis* b = &s->basis;
     const int32_t n = b->n;
@@ -194,7 +194,7 @@ static stop ratio_test(perpi_pivot* s, double sigma, double range)
     int32_t best = z0; /* z0 can leave: the end */
     double least = -INFINITY;
     if (best < 0 && count > 0) {
-        best = break_ties(s, d, sigma, count, &least);
+        best = pivot_break_ties(s, d, sigma, count, &least);
     }
     const double g = best >= 0 ? sigma * d[best] : 0.0;
     double t = best < 0 ? INFINITY : (g > 0.0 ? x[best] - lo[best] : x[best] - up[best]) / g;
@@ -218,7 +218,7 @@ typedef struct mover {
 } mover;
 
 /* The variable that enters after v has reached its lower or upper bound. */
-static mover complement(const perpi_pivot* s, int32_t v)
+static mover next_entering(const perpi_pivot* s, int32_t v)
 {
     const int32_t n = s->basis.n;
     const int32_t i = v < n ? v : v - n;
@@ -231,7 +231,7 @@ static mover complement(const perpi_pivot* s, int32_t v)
 }
 
 /* Performs the exchange or bound flip `at`; returns the next entering variable. */
-static mover advance(perpi_pivot* s, const mover* m, const stop* at)
+static mover pivot_advance(perpi_pivot* s, const mover* m, const stop* at)
 {
     perpi_pivot_basis* b = &s->basis;
     const int32_t n = b->n;
@@ -247,7 +247,7 @@ static mover advance(perpi_pivot* s, const mover* m, const stop* at)
         }
         perpi_pivot_basis_add_column(b, m->variable, s->at_upper[i] ? t : -t, s->r);
         s->at_upper[i] = !s->at_upper[i];
-        return complement(s, m->variable);
+        return next_entering(s, m->variable);
     }
     const int32_t p = at->p, leaving = b->var[p];
     const bool artificial = s->lo[p] == s->up[p];
@@ -278,10 +278,10 @@ static mover advance(perpi_pivot* s, const mover* m, const stop* at)
         perpi_pivot_basis_column(b, c, s->d);
         return (mover){c, sigma * s->d[p] > 0.0 ? -1.0 : 1.0, 0.0, INFINITY};
     }
-    return complement(s, leaving);
+    return next_entering(s, leaving);
 }
 
-static perpi_path_end interrupted(const perpi_pivot* s)
+static perpi_path_end pivot_interrupted(const perpi_pivot* s)
 {
     const perp_outcome interrupt = perpi_monitor_interrupt(s->options, &s->clock);
     return interrupt == PERP_OUTCOME_TIME_LIMIT  ? PERPI_PATH_TIME
@@ -290,7 +290,7 @@ static perpi_path_end interrupted(const perpi_pivot* s)
 }
 
 /* Follows the path until z0 is at rest at 0. */
-static perpi_path_end run(perpi_pivot* s, mover m, int32_t limit)
+static perpi_path_end pivot_follow_path(perpi_pivot* s, mover m, int32_t limit)
 {
     perpi_pivot_basis* b = &s->basis;
     const int32_t n = b->n;
@@ -300,7 +300,7 @@ static perpi_path_end run(perpi_pivot* s, mover m, int32_t limit)
             return PERPI_PATH_LIMIT;
         }
         if (!b->dense || s->pivots % CHECK_EVERY == CHECK_EVERY - 1) {
-            const perpi_path_end end = interrupted(s);
+            const perpi_path_end end = pivot_interrupted(s);
             if (end != PERPI_PATH_SOLVED) {
                 return end;
             }
@@ -308,27 +308,28 @@ static perpi_path_end run(perpi_pivot* s, mover m, int32_t limit)
         if (count > 0) { /* r does not contain the initial value of z0 */
             const bool due = age > 0 && age % CHECK_EVERY == 0;
             if (age >= s->set.refactor_every || perpi_pivot_basis_full(b) ||
-                (due && !(correct(s) <= DRIFT))) {
-                if (!renew(s)) {
+                (due && !(correct_values(s) <= DRIFT))) {
+                if (!renew_inverse(s)) {
                     return PERPI_PATH_BREAKDOWN;
                 }
                 age = 0;
             }
             perpi_pivot_basis_column(b, m.variable, s->d);
         }
-        stop at = ratio_test(s, m.sigma, m.range);
+        stop at = pivot_ratio_test(s, m.sigma, m.range);
         if (age > 0 && count > 0 && (at.kind == STOP_RAY || at.small)) {
-            if (!renew(s)) { /* accept a ray or a tiny pivot only from a recomputed inverse */
+            if (!renew_inverse(
+                    s)) { /* accept a ray or a tiny pivot only from a recomputed inverse */
                 return PERPI_PATH_BREAKDOWN;
             }
             age = 0;
             perpi_pivot_basis_column(b, m.variable, s->d);
-            at = ratio_test(s, m.sigma, m.range);
+            at = pivot_ratio_test(s, m.sigma, m.range);
         }
         if (at.kind == STOP_RAY) {
             return PERPI_PATH_RAY;
         }
-        m = advance(s, &m, &at);
+        m = pivot_advance(s, &m, &at);
         ++s->pivots;
         age = at.small ? s->set.refactor_every : age + 1;
         if (s->options->log != NULL) { /* z0 bounds the remaining violation */
@@ -386,5 +387,5 @@ perpi_path_end perpi_pivot_follow(perpi_pivot* s, uint64_t seed, int32_t limit)
         s->x[p] += z0 * s->cover[p];
         s->d[p] = -s->cover[p];
     }
-    return run(s, (mover){2 * n, -1.0, z0, z0}, limit);
+    return pivot_follow_path(s, (mover){2 * n, -1.0, z0, z0}, limit);
 }

@@ -13,13 +13,13 @@
 
 #define REGULAR 1e-9 /* a pivot of the equilibrated tableau, relative to its column */
 
-static void exchange(perpi_pivot* s, int32_t p, int32_t variable)
+static void basis_exchange(perpi_pivot* s, int32_t p, int32_t variable)
 {
     perpi_pivot_basis_exchange(&s->basis, p, variable, s->d);
 }
 
 /* d of z_j; its largest entry. */
-static double column(perpi_pivot* s, int32_t j)
+static double entering_column(perpi_pivot* s, int32_t j)
 {
     double largest = 0.0;
     perpi_pivot_basis_column(&s->basis, s->basis.n + j, s->d);
@@ -53,7 +53,7 @@ static void pair_up(perpi_pivot* s, int32_t c)
     const int32_t n = b->n;
     double below = INFINITY; /* candidates by falling |d| */
     for (int32_t tries = 0; tries < 8; ++tries) {
-        const double least = REGULAR * column(s, c);
+        const double least = REGULAR * entering_column(s, c);
         int32_t p = -1;
         double largest = least;
         for (int32_t k = 0; k < n; ++k) {
@@ -69,14 +69,14 @@ static void pair_up(perpi_pivot* s, int32_t c)
         }
         below = largest;
         const int32_t j = b->var[p];
-        exchange(s, p, n + c);
-        const int32_t row = free_row(s, REGULAR * column(s, j));
+        basis_exchange(s, p, n + c);
+        const int32_t row = free_row(s, REGULAR * entering_column(s, j));
         if (row >= 0) {
-            exchange(s, row, n + j);
+            basis_exchange(s, row, n + j);
             return;
         }
         perpi_pivot_basis_column(b, j, s->d); /* undo */
-        exchange(s, p, j);
+        basis_exchange(s, p, j);
     }
 }
 
@@ -123,9 +123,9 @@ static void enter_free(perpi_pivot* s)
             if (s->problem.kind[c] != PERPI_UNKNOWN_FREE || b->where[n + c] >= 0) {
                 continue;
             }
-            const int32_t p = free_row(s, (pass == 0 ? 0.01 : REGULAR) * column(s, c));
+            const int32_t p = free_row(s, (pass == 0 ? 0.01 : REGULAR) * entering_column(s, c));
             if (p >= 0) {
-                exchange(s, p, n + c);
+                basis_exchange(s, p, n + c);
             }
         }
     }
@@ -160,10 +160,10 @@ static void enter_wanted(perpi_pivot* s)
             if (!s->wanted[j] || b->where[j] < 0) {
                 continue;
             }
-            const double least = 1e-6 * column(s, j);
+            const double least = 1e-6 * entering_column(s, j);
             const int32_t p = b->where[j];
             if (fabs(s->d[p]) > least) {
-                exchange(s, p, n + j);
+                basis_exchange(s, p, n + j);
                 again = true;
                 continue;
             }
@@ -172,17 +172,17 @@ static void enter_wanted(perpi_pivot* s)
                 if (!s->wanted[i] || p_i < 0 || !(fabs(s->d[p_i]) > least)) {
                     continue;
                 }
-                exchange(s, p_i, n + j);
-                const double largest = column(s, i);
+                basis_exchange(s, p_i, n + j);
+                const double largest = entering_column(s, i);
                 const int32_t p_j = b->where[j];
                 if (fabs(s->d[p_j]) > 1e-6 * largest) {
-                    exchange(s, p_j, n + i);
+                    basis_exchange(s, p_j, n + i);
                     again = true;
                     break;
                 }
                 perpi_pivot_basis_column(b, i, s->d);
-                exchange(s, p_i, i);
-                (void)column(s, j);
+                basis_exchange(s, p_i, i);
+                (void)entering_column(s, j);
             }
         }
     }
