@@ -42,7 +42,7 @@ static void set_outcome(perpi_form form, double tolerance, perpi_made* made)
         report->outcome = PERP_OUTCOME_BREAKDOWN;
         made->overruled = true;
         snprintf(report->detail, sizeof report->detail,
-                 "method says solved, residual check finds %.1e%s", report->residual, where);
+                 "method reports solved, residual check gives %.1e%s", report->residual, where);
     }
 }
 

@@ -386,7 +386,8 @@ perp_status perpi_ccp_load(perp_context* context, const char* path, char** text,
     }
     const int closed = gzclose_r(f);
     if (status == PERP_OK && closed == Z_BUF_ERROR) {
-        status = perpi_fail(context, PERP_ERROR_INPUT, "%s: the packed data are cut short", path);
+        status =
+            perpi_fail(context, PERP_ERROR_INPUT, "%s: the compressed data are truncated", path);
     }
     if (status != PERP_OK) {
         perpi_free(context, buffer);

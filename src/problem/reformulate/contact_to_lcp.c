@@ -256,8 +256,8 @@ static perp_status choose_redundant(perp_context* context, const perp_contact_pr
         status = perpi_need_doubles(context, &t->G, (size_t)m * (size_t)m);
     }
     if (status == PERP_OK && !perpi_psd_null_space(f, t->K.at, t->G.at)) {
-        status =
-            perpi_fail(context, PERP_ERROR_NUMERIC, "equality rows: the null space broke down");
+        status = perpi_fail(context, PERP_ERROR_NUMERIC,
+                            "equality rows: the null space could not be computed");
     }
     return status;
 }

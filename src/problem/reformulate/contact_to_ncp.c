@@ -69,7 +69,7 @@ static perp_status number_unknowns(perp_context* context, const perp_contact_pro
         const perp_constraint* c = &P->constraint[i];
         if (c->kind == PERP_CONSTRAINT_CONTACT && c->cone == PERP_CONE_POLYGON && c->rows > 2) {
             return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                              "constraint %d: a polygon cone has no place in the NCP; lower to the "
+                              "constraint %d: a polygon cone has no NCP form; reformulate as the "
                               "MLCP, or use the cones quadratic and ellipsoid",
                               (int)i);
         }

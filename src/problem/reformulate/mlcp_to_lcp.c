@@ -209,7 +209,8 @@ static perp_status prepare_null_space(perp_context* context, const perp_mlcp* ml
         }
     }
     if (!perpi_chol_factor_any((int32_t)m, t->G.at)) {
-        return perpi_fail(context, PERP_ERROR_NUMERIC, "MLCP: the null space broke down");
+        return perpi_fail(context, PERP_ERROR_NUMERIC,
+                          "MLCP: the null space could not be computed");
     }
     return PERP_OK;
 }

@@ -32,7 +32,7 @@ static const perp_setting admm_setting[] = {
     {"refactor", PERP_SETTING_INT, offsetof(admm_settings, refactor), 0, 1000000,
      "how often rho may change"},
     {"judge-every", PERP_SETTING_INT, offsetof(admm_settings, check_every), 1, 1000000,
-     "steps between two looks at the residual, and at rho"},
+     "steps between two checks of the residual and of rho"},
 };
 
 static void admm_settings_default(void* settings)

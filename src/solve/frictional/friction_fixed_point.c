@@ -30,7 +30,7 @@ static const perp_setting fixed_setting[] = {
     {"grow", PERP_SETTING_DOUBLE, offsetof(fixed_settings, grow), 1.0, 10.0,
      "factor on rho after a step that changed u little"},
     {"judge-every", PERP_SETTING_INT, offsetof(fixed_settings, check_every), 1, 1000000,
-     "steps between two looks at the residual"},
+     "steps between two checks of the residual"},
 };
 
 static void fixed_settings_default(void* settings)

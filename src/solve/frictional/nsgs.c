@@ -25,7 +25,7 @@ static const perp_setting nsgs_setting[] = {
     {"relax", PERP_SETTING_DOUBLE, offsetof(nsgs_settings, relax), 0.01, 1.99,
      "relaxation of each local answer; 1: plain Gauss-Seidel"},
     {"judge-every", PERP_SETTING_INT, offsetof(nsgs_settings, check_every), 1, 1000000,
-     "sweeps between two looks at the residual"},
+     "sweeps between two checks of the residual"},
     {"symmetric", PERP_SETTING_BOOL, offsetof(nsgs_settings, symmetric), 0, 1,
      "every other sweep runs backwards"},
 };

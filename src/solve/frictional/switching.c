@@ -729,8 +729,8 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
 
 const perp_method perpi_method_switching = {
     .name = "switching",
-    .summary = "groups of contacts: chooses the member that acts, solves the rest with auto, hands "
-               "over",
+    .summary = "groups of contacts: chooses the member that acts, solves the rest with auto, "
+               "revises the choice",
     .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID |
              PERP_TAKES_GROUPS,
     .create = switching_create,

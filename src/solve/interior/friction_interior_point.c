@@ -50,17 +50,17 @@ typedef struct interior_settings {
 
 static const perp_setting interior_setting[] = {
     {"boundary", PERP_SETTING_DOUBLE, offsetof(interior_settings, boundary), 0.5, 0.999999,
-     "longest step, as a part of the way to the nearest boundary of a cone"},
+     "longest step, as a fraction of the distance to the nearest boundary"},
     {"start", PERP_SETTING_DOUBLE, offsetof(interior_settings, start), 1e-8, 1e8,
      "tau of a cold start; 1: impulses that would change each velocity by the largest q"},
     {"regularise", PERP_SETTING_DOUBLE, offsetof(interior_settings, regularise), 0.0, 1e-3,
-     "resistance to every change of an impulse, relative to the diagonal of W"},
+     "proximal weight of a change of impulses, relative to the diagonal of W"},
     {"polish", PERP_SETTING_DOUBLE, offsetof(interior_settings, polish), 0.0, 1.0,
      "tau below which Newton steps on the natural map are tried"},
     {"polish-steps", PERP_SETTING_INT, offsetof(interior_settings, polish_steps), 0, 1000,
      "most of them in a row; 0: none"},
     {"fold", PERP_SETTING_BOOL, offsetof(interior_settings, fold), 0.0, 1.0,
-     "take the slip speed into the steps; false: only the fixed point on it"},
+     "include the slip speed in the Newton system; false: fixed point only"},
 };
 
 static void interior_settings_default(void* settings)
@@ -404,10 +404,10 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
     memcpy(r, s->best, bytes);
     if (report->outcome == PERP_OUTCOME_NO_SOLUTION) {
         snprintf(report->detail, sizeof report->detail,
-                 "no impulse keeps the rows apart: some of them cannot be moved as they must");
+                 "no solution: a combination of rows that no impulse changes violates its law");
     } else if (report->outcome == PERP_OUTCOME_BREAKDOWN) {
-        snprintf(report->detail, sizeof report->detail,
-                 "the central path leads no further, %d steps", report->iterations);
+        snprintf(report->detail, sizeof report->detail, "the central path stalled after %d steps",
+                 report->iterations);
     } else {
         snprintf(report->detail, sizeof report->detail,
                  "%d steps, %d of them Newton's, %d changes of the slip", report->iterations,

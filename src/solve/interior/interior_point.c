@@ -18,7 +18,7 @@ enum { ITERATIONS = 100 };
 
 static const perp_setting interior_setting[] = {
     {"boundary", PERP_SETTING_DOUBLE, offsetof(perpi_interior_settings, boundary), 0.5, 0.999999,
-     "longest step, as a part of the way to the nearest bound"},
+     "longest step, as a fraction of the distance to the nearest bound"},
     {"regularise", PERP_SETTING_DOUBLE, offsetof(perpi_interior_settings, regularise), 0.0, 1e-3,
      "added to the scaled diagonal of free unknowns, and of all when a step is singular"},
     {"dense-limit", PERP_SETTING_INT, offsetof(perpi_interior_settings, dense_limit), 0, 10000,

@@ -50,7 +50,7 @@ const perp_setting perpi_newton_setting[PERPI_NEWTON_SETTINGS] = {
     {"memory", PERP_SETTING_INT, offsetof(perpi_newton_settings, memory), 1, PERPI_NEWTON_MEMORY,
      "merit values whose largest a step is compared with; 1: monotone"},
     {"restarts", PERP_SETTING_INT, offsetof(perpi_newton_settings, restarts), 0, 1000,
-     "further starting points when the merit gets stuck"},
+     "further starting points when the merit no longer decreases"},
     {"start-steps", PERP_SETTING_INT, offsetof(perpi_newton_settings, start_steps), 1, 1000000,
      "most steps from one starting point"},
 };

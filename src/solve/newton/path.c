@@ -28,7 +28,7 @@
 
 #define INEXACT 1e-6     /* a linearisation whose answer is this good is solved */
 #define LINEAR_TOL 1e-13 /* tolerance given to pivot */
-#define PROXIMAL_TRIES 5 /* factors on eps */
+#define PROXIMAL_TRIES 5 /* values of eps > 0, each PROXIMAL_GROWTH times the last */
 #define PROXIMAL_GROWTH 1e2
 #define SHORTEST 1e-5 /* path parameter below which the search gives up */
 #define CRASH_SHORTEST 0.05
@@ -42,7 +42,7 @@ const perp_setting perpi_path_setting[PERPI_PATH_SETTINGS] = {
     {"crash", PERP_SETTING_INT, offsetof(perpi_path_settings, crash), 0, 1000,
      "most projected Newton steps before the first linearisation"},
     {"watchdog", PERP_SETTING_INT, offsetof(perpi_path_settings, watchdog), 0, 100,
-     "full steps that may go uphill before the search goes back to the best point"},
+     "full steps that may increase the residual before a return to the best point"},
     {"memory", PERP_SETTING_INT, offsetof(perpi_path_settings, memory), 1, PERPI_PATH_MEMORY,
      "residuals whose largest a step is compared with; 1: monotone"},
     {"restarts", PERP_SETTING_INT, offsetof(perpi_path_settings, restarts), 0, 1000,

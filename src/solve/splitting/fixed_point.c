@@ -19,7 +19,7 @@ const perp_setting perpi_fixed_point_setting[PERPI_FIXED_POINT_SETTINGS] = {
     {"step", PERP_SETTING_DOUBLE, offsetof(perpi_fixed_point_settings, step), 1e-12, 1e12,
      "first step, relative to the diagonal; it adapts"},
     {"judge-every", PERP_SETTING_INT, offsetof(perpi_fixed_point_settings, check_every), 1, 1000000,
-     "iterations between two looks at the residual"},
+     "iterations between two checks of the residual"},
 };
 
 void perpi_fixed_point_settings_default(void* settings)

@@ -43,7 +43,7 @@ typedef struct perpi_splitting_settings {
 #define PERPI_SPLITTING_CHECK                                                                      \
     {                                                                                              \
         "judge-every", PERP_SETTING_INT, offsetof(perpi_splitting_settings, check_every), 1,       \
-            1000000, "sweeps between two looks at the residual"                                    \
+            1000000, "sweeps between two checks of the residual"                                   \
     }
 #define PERPI_SPLITTING_SAFE                                                                       \
     {                                                                                              \
