@@ -111,7 +111,7 @@ static perp_sim* make_sim(perp_context* context, const perp_model* model, const 
 }
 
 /* Polygons about their centre of mass, settled in the bin. */
-static void settle(perp_context* context, block* b)
+static void drop_into_bin(perp_context* context, block* b)
 {
     state = 7;
     for (int i = 0; i < PILE; ++i) {
@@ -216,7 +216,7 @@ int main(int argc, char** argv)
     block boxes[STACK], polygons[PILE];
     stack(boxes);
     if (!one || cases[atoi(argv[2]) & (CASES - 1)].pile) {
-        settle(context, polygons);
+        drop_into_bin(context, polygons);
     }
     for (int i = 0; i < CASES; ++i) {
         const block* b = cases[i].pile ? polygons : boxes;

@@ -190,7 +190,7 @@ static json_t* settings_json(const perp_scene_run* run)
     return object;
 }
 
-/* Of the scene as it will be simulated; the model does not tell. */
+/* From the scene as it will be simulated; the model does not store it. */
 static void gravity_of(const perp_scene* scene, double gravity[3])
 {
     json_t* root = json_loads(perp_scene_text(scene), 0, NULL);

@@ -24,7 +24,7 @@ typedef struct cli_option {
     const char* name;  /* "--step" */
     const char* value; /* what to call its value in help; NULL: a flag */
     const char* text;
-    const char* missing; /* not NULL: known but not built yet; says so */
+    const char* missing; /* not NULL: not implemented yet; the text of the message */
 } cli_option;
 
 typedef struct cli_given {
@@ -142,8 +142,8 @@ typedef struct cli_scene {
  * that comes again in a later folder is left out. Ends with a NULL name; NULL: out of memory. */
 cli_scene* cli_scene_list(void);
 void cli_scene_list_free(cli_scene* list);
-/* Dimension (0: unknown) and `description` (to be freed, never NULL but for want of memory) of a
- * scene; of a broken one, what is wrong with it. */
+/* Dimension (0: unknown) and `description` (to be freed, NULL only if memory is short) of a scene;
+ * of a broken one, what is wrong with it. */
 char* cli_scene_describe(const char* path, int* dimension);
 
 /* Warns on stderr where a body falls by more than the smallest body's size within one step. */

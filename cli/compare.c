@@ -164,7 +164,7 @@ static void slerp(const double a[4], const double b[4], double u, double out[4])
     }
 }
 
-/* Brings the walk to time t, and interpolates there. slack: times nearer than this are the same. */
+/* Moves to time t, and interpolates there. slack: times nearer than this are the same. */
 static perp_status walk_to(walk* w, double t, double slack, bool planar)
 {
     perp_status status = PERP_OK;

@@ -4,7 +4,7 @@
 
 #include "cli.h"
 
-/* What one recording says of itself, over all its frames. */
+/* Figures of one recording over all its frames. */
 typedef struct compare_side {
     const char* path;
     perp_recording* recording;

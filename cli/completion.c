@@ -11,7 +11,7 @@
 
 const char* const cli_shells[] = {"bash", "zsh", "fish", NULL};
 
-/* What may stand at a place of the command line. */
+/* What is allowed at a place of the command line. */
 typedef enum choice_kind {
     CHOICE_FILE,    /* any file */
     CHOICE_FOLDER,  /* */
@@ -19,7 +19,7 @@ typedef enum choice_kind {
     CHOICE_NAMES,   /* perp list text --names */
     CHOICE_SCENE,   /* names of scenes, and files that end in json */
     CHOICE_WORDS,   /* text: words with spaces between */
-    CHOICE_NOTHING, /* a number, a name that we cannot know */
+    CHOICE_NOTHING, /* a number, or a name without candidates */
 } choice_kind;
 
 typedef struct choice {

@@ -42,7 +42,8 @@ double page_reach(const perp_model* model, int32_t body);
 /* Momentum, and angular momentum about the world's origin (planar: [5]), of the dynamic bodies. */
 void page_momentum(const perp_model* model, const perp_frame* frame, double out[6]);
 
-/* ---- contacts as the page sees them (page_contact.c) --------------------------------------------*/
+/* ---- contacts in the page (page_contact.c)
+ * -------------------------------------------------------*/
 
 typedef enum page_contact_state {
     PAGE_SEPARATING = 0, /* no impulse */
@@ -121,7 +122,7 @@ int page_complain_missing(bool json);
 /* The template around its marker. */
 void page_template(const char** head, size_t* head_size, const char** tail, size_t* tail_size);
 
-/* Where a page goes while it is written, and then to its place. */
+/* A page under a temporary name while it is written, and its final name. */
 typedef struct page_file {
     const char* path;
     char* part;

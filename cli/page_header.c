@@ -1,8 +1,7 @@
-/* cli/page_header.c - what the page knows of a run before its first frame: bodies and their shapes,
- * joints, settings.
+/* cli/page_header.c - the header of a run in the page: bodies and their shapes, joints, settings.
  *
  * A new shape adds one line to `kinds`; one that is not there is written with its type and pose
- * only, and the page leaves out what it does not know.
+ * only, and the page does not draw it.
  */
 #include <math.h>
 #include <stdio.h>
@@ -325,7 +324,7 @@ static json_t* supports(const perp_model* model)
     return list;
 }
 
-/* The model does not tell its gravity, the scene's text does. */
+/* Gravity from the scene's text; the model does not give it. */
 static json_t* gravity(const perp_scene* scene)
 {
     json_t* root = json_loads(perp_scene_text(scene), 0, NULL);

@@ -448,7 +448,8 @@ static void add_contacts(packer* p, int64_t k, const perp_frame* frame)
         to_floats(c->point, 3, row->point);
         to_floats(c->normal, 3, row->normal);
         to_floats(c->tangent, 3, row->tangent);
-        /* the page divides by the scene's step; an adaptive one's impulses are of half of its own */
+        /* the page divides by the scene's step; the impulses of an adaptive step belong to half of
+         * it */
         double impulse[4];
         for (int j = 0; j < 4; ++j) {
             const bool half = frame->adaptive_step > 0.0 && frame->info.kind == PERP_STEP_TIME;

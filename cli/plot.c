@@ -377,7 +377,7 @@ static int fail_unknown_name(const plot* p, const char* name)
     for (int32_t b = 0; list != NULL && b < bodies; ++b) {
         const char* body = perp_model_body_name(p->model, b);
         if (strlen(body) > 24) {
-            continue; /* too long to be told apart by its letters */
+            continue; /* too long for the edit distance */
         }
         for (const quantity* q = of_body; q->name != NULL; ++q) {
             char full[64];

@@ -24,7 +24,7 @@ void cli_progress_begin(cli_progress* progress, const perp_sim* sim, bool quiet)
 {
     const double now = cli_clock();
     const char* term = getenv("TERM");
-    const bool dumb = term != NULL && strcmp(term, "dumb") == 0; /* it cannot wipe a line */
+    const bool dumb = term != NULL && strcmp(term, "dumb") == 0; /* it cannot erase a line */
     *progress = (cli_progress){.on = !quiet && !dumb && isatty(STDERR_FILENO) == 1,
                                .begin = now,
                                .last = now,

@@ -24,7 +24,8 @@ void cli_stats_free(cli_stats* stats)
     stats->sample = NULL;
 }
 
-/* When the sample is full, every second one goes and from then on only every second comes in. */
+/* When the sample is full, every second value is dropped, and from then on only every second is
+ * added. */
 static void take_sample(cli_stats* stats, double seconds)
 {
     if (stats->steps % stats->sample_every != 0) {

@@ -5,7 +5,7 @@
 
 #include "plugin.h"
 
-/* What the recorded scene asked for. */
+/* Settings of the recorded scene. */
 typedef struct asked {
     double tolerance; /* tolerance of the laws: the scene's */
     int32_t every;

@@ -65,7 +65,7 @@ static double part_of_bound(perp_sim* sim, double h, const motion* m)
     const perp_contact* c = perp_sim_contacts(sim, &count);
     double most = 0.0;
     for (int32_t i = 0; i < count; ++i) {
-        double depth = -c[i].gap; /* of a group the most open member tells */
+        double depth = -c[i].gap; /* of a group: the most open member */
         for (int32_t k = 0; c[i].group != 0 && k < count; ++k) {
             depth = abs(c[k].group) == abs(c[i].group) ? fmin(depth, -c[k].gap) : depth;
         }

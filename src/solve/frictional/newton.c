@@ -273,16 +273,16 @@ static bool newton_step(newton* s, const perp_friction_problem* P, const double*
 }
 
 /* The data of one solve. */
-typedef struct course {
+typedef struct solve_data {
     const perp_friction_problem* P;
     perpi_monitor out;
     double lambda; /* 0: not chosen yet */
     int32_t sweeps;
     bool soft; /* impulses weighed by lambda */
-} course;
+} solve_data;
 
 /* Computes the residual of r; true if the solve is over. */
-static bool check_point(newton* s, course* k, const double* r)
+static bool check_point(newton* s, solve_data* k, const double* r)
 {
     return perpi_monitor_check(&k->out, perp_friction_check_residual(k->P, r, s->work).worst, r);
 }
@@ -290,7 +290,7 @@ static bool check_point(newton* s, course* k, const double* r)
 /* r <- r + t step with t = 1, 1/2, ... for which |F| falls, or the best of those tried: |F| may
  * have to increase where the active set changes. Returns the new |F|; u and F are those of the new
  * r. */
-static double newton_line_search(newton* s, course* k, double merit, double* r)
+static double newton_line_search(newton* s, solve_data* k, double merit, double* r)
 {
     const int32_t n = k->P->row_count;
     double t = 1.0, best_t = 1.0, best = INFINITY, now = INFINITY;
@@ -316,7 +316,7 @@ static double newton_line_search(newton* s, course* k, double merit, double* r)
 
 /* Newton on the problem around the centre, from r = centre, where u and F are known and |F| is merit,
  * until |F| <= target; false: it did not get there. */
-static bool solve_around_centre(newton* s, course* k, double merit, double target, double* r)
+static bool solve_around_centre(newton* s, solve_data* k, double merit, double target, double* r)
 {
     double least = merit;
     for (int32_t idle = 0; idle < s->set.steps;) {
@@ -339,7 +339,7 @@ static bool solve_around_centre(newton* s, course* k, double merit, double targe
 
 /* Proximal steps from r until three in a row fail. |F| may increase meanwhile: impulses in the null
  * space of W that violate a law decrease over several steps before a contact opens or slips. */
-static void proximal_phase(newton* s, course* k, double* r)
+static void proximal_phase(newton* s, solve_data* k, double* r)
 {
     const perp_friction_problem* P = k->P;
     const size_t bytes = (size_t)P->row_count * sizeof *r;
@@ -383,7 +383,7 @@ static void proximal_phase(newton* s, course* k, double* r)
 
 /* Sweeps; the residual is computed when the change of a sweep is small: change in units of
  * velocity, relative to the largest impulse. */
-static void sweep_until_still(newton* s, course* k, int32_t sweeps, double* r)
+static void sweep_until_still(newton* s, solve_data* k, int32_t sweeps, double* r)
 {
     const int32_t n = k->P->row_count;
     double bar = k->out.options->tolerance;
@@ -417,7 +417,7 @@ static bool nothing_pushes(const perp_friction_problem* P)
 }
 
 /* "3 Newton steps, 20 sweeps", without the time that printf takes */
-static void newton_describe(const course* k)
+static void newton_describe(const solve_data* k)
 {
     static const char* const unit[] = {" Newton steps, ", " sweeps"};
     const int32_t count[] = {k->out.report->iterations, k->sweeps};
@@ -451,7 +451,7 @@ static bool only_equalities(const perp_friction_problem* P)
 /* Equality rows alone are a linear system, singular where joints repeat each other. The proximal
  * iteration with one factorisation, from r = 0: impulses stay in the range of W (least norm,
  * weighed by D), independent of the warm start. True if the solve is over. */
-static bool solve_linear(newton* s, course* k, double* r)
+static bool solve_linear(newton* s, solve_data* k, double* r)
 {
     const perp_friction_problem* P = k->P;
     memset(r, 0, (size_t)P->row_count * sizeof *r);
@@ -494,9 +494,9 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
         memset(r, 0, bytes);
     }
     newton_set_weights(s, P);
-    course k = {.P = P,
-                .out =
-                    perpi_monitor_start(options, report, 5000, r, s->best, (size_t)P->row_count)};
+    solve_data k = {
+        .P = P,
+        .out = perpi_monitor_start(options, report, 5000, r, s->best, (size_t)P->row_count)};
     int32_t sweeps = warm ? 0 : P->row_count <= FEW_ROWS ? (s->set.sweeps + 1) / 2 : s->set.sweeps;
     if (only_equalities(P)) {
         k.out.over = solve_linear(s, &k, r);

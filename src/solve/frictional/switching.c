@@ -31,16 +31,16 @@
 #include "solve/frictional/fixed_push.h"
 #include "solve/monitor.h"
 
-#define SETTLED 1e-13   /* relative opening of a partner that counts as zero */
+#define CLOSED 1e-13    /* relative opening of a partner that counts as zero */
 #define DIFFERENCE 1e-6 /* of a share, for derivatives */
 #define SLACK 1e-10     /* of the largest term of a row: smaller violations are rounding */
 
 enum {
-    HANDOVERS = 6, /* changes of one group; then its last two members stay closed together */
-    SETTLING = 80, /* rounds for the impulse of a partner */
-    ROUNDS = 60,   /* changes one at a time */
-    SEARCHES = 4,  /* impulses of partners to be found meanwhile */
-    BUDGET = 1500, /* iterations of all solves together, up to ROWS rows */
+    REPLACEMENTS = 6,  /* changes of one group; then its last two members stay closed together */
+    SHARE_ROUNDS = 80, /* rounds for the impulse of a partner */
+    ROUNDS = 60,       /* changes one at a time */
+    SEARCHES = 4,      /* impulses of partners to be found meanwhile */
+    BUDGET = 1500,     /* iterations of all solves together, up to ROWS rows */
     ROWS = 150,
     JOINT = 8,    /* partners whose impulses are found together */
     NEWTONS = 12, /* steps of that */
@@ -354,7 +354,7 @@ static bool partners_are_closed(switching* s, const perp_contact_problem* P, con
         }
         share* x = &s->share[g];
         const double f = partner_off(s, P, g, v);
-        if (fabs(f) <= SETTLED || x->high - x->low <= 1e-15 * x->high) {
+        if (fabs(f) <= CLOSED || x->high - x->low <= 1e-15 * x->high) {
             continue;
         }
         /* regula falsi; the value at an end that stays twice is halved (Illinois) */
@@ -423,10 +423,10 @@ static bool choose_again(switching* s, const perp_contact_problem* P, const doub
             const double p_n = p[P->constraint[s->choice[g]].row];
             share* x = &s->share[g];
             s->handed[g] += 1;
-            if (s->handed[g] > HANDOVERS && other) {
+            if (s->handed[g] > REPLACEMENTS && other) {
                 begin_share(s, g, l.widest, x->before == l.widest ? x->impulse : p_n, l.most);
                 changed = true;
-            } else if (s->handed[g] <= HANDOVERS) {
+            } else if (s->handed[g] <= REPLACEMENTS) {
                 x->before = s->choice[g];
                 x->impulse = p_n;
                 /* try the group without an impulse first */
@@ -603,7 +603,7 @@ static perp_status solve_jointly(joint* j)
     const int32_t n = j->count;
     share* x = j->s->share;
     perp_status status = joint_off(j, f, &worst);
-    for (int32_t i = 0; status == PERP_OK && i < NEWTONS && worst > SETTLED && worst < INFINITY &&
+    for (int32_t i = 0; status == PERP_OK && i < NEWTONS && worst > CLOSED && worst < INFINITY &&
                         j->report->iterations < j->budget;
          ++i) {
         for (int32_t k = 0; k < n; ++k) {
@@ -673,7 +673,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     if (status == PERP_OK && is_new(problem, warm, p)) {
         choose_first(s, problem, v, p);
     }
-    int32_t limit = 20 + (2 + HANDOVERS) * problem->group_count, settling = SETTLING;
+    int32_t limit = 20 + (2 + REPLACEMENTS) * problem->group_count, settling = SHARE_ROUNDS;
     report->outcome = PERP_OUTCOME_MAX_ITER;
     int32_t budget = INT32_MAX;
     s->one_by_one = false;
@@ -719,7 +719,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
         if (!s->one_by_one && (searching || wrong || i + 1 == limit)) {
             start_one_by_one(s, problem);
             limit = i + 1 + ROUNDS;
-            settling = SEARCHES * SETTLING;
+            settling = SEARCHES * SHARE_ROUNDS;
             const double size = problem->row_count > ROWS ? ROWS / (double)problem->row_count : 1.0;
             budget = report->iterations + (int32_t)(BUDGET * size * size);
         }

@@ -29,7 +29,7 @@
 #define FINE_TIE 1e-14         /* tie tolerance while a basis is repaired */
 #define OTHER_CORNERS 8        /* starts from other bases after a ray, on problems up to ... */
 #define OTHER_CORNERS_SIZE 128 /* ... this many unknowns */
-#define MEND_LIMIT 1000        /* most unknowns for which a singular start is repaired */
+#define REPAIR_LIMIT 1000      /* most unknowns for which a singular start is repaired */
 #define RAISED 1e-7            /* onto the diagonal of M' when a larger start is singular */
 #define REFINEMENTS 40         /* most corrections of a final point */
 
@@ -260,7 +260,7 @@ static bool pivot_make_start(perpi_pivot* s)
     if (s->status != PERP_OK || s->regularised) {
         return false;
     }
-    if (!s->basis.dense && n <= MEND_LIMIT) {
+    if (!s->basis.dense && n <= REPAIR_LIMIT) {
         s->status = perpi_pivot_basis_reserve(s->context, &s->basis, n, P->M_start[n], true);
         return s->status == PERP_OK && perpi_pivot_start(s, true);
     }

@@ -78,9 +78,9 @@ typedef struct perpi_pivot {
 double perpi_pivot_uniform(uint64_t* state);
 
 /* ---- pivot_start.c: each leaves a factorised complementary basis, x not yet computed -----
- * wanted: which bounded unknowns should be basic. False: no such basis is regular. With `mend`,
+ * wanted: which bounded unknowns should be basic. False: no such basis is regular. With `repair`,
  * unknowns that make it singular are left out or paired, which needs the dense inverse. */
-bool perpi_pivot_start(perpi_pivot* s, bool mend);
+bool perpi_pivot_start(perpi_pivot* s, bool repair);
 
 /* ---- pivot_path.c ---------------------------------------------------------------------------
  * From the current basis to z0 = 0 in at most `limit` pivots. seed 0: every basic variable with one

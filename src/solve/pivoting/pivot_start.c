@@ -188,7 +188,7 @@ static void enter_wanted(perpi_pivot* s)
     }
 }
 
-bool perpi_pivot_start(perpi_pivot* s, bool mend)
+bool perpi_pivot_start(perpi_pivot* s, bool repair)
 {
     perpi_pivot_basis* b = &s->basis;
     const int32_t n = b->n;
@@ -200,7 +200,7 @@ bool perpi_pivot_start(perpi_pivot* s, bool mend)
     bool good = false;
     perpi_pivot_basis_assign(b, s->wanted);
     s->status = perpi_pivot_basis_factor(b, &good);
-    if (s->status != PERP_OK || good || !mend || !b->dense) {
+    if (s->status != PERP_OK || good || !repair || !b->dense) {
         return s->status == PERP_OK && good;
     }
     perpi_pivot_basis_unit(b);
