@@ -16,7 +16,7 @@ static const char* type_name(perp_body_type type)
                                          : "dynamic";
 }
 
-/* "box sphere sphere" */
+/* The types of a body's shapes, such as "box sphere sphere". */
 static void shapes_text(const perp_model* model, int32_t body, char* text, size_t size)
 {
     const int32_t count = perp_model_body_info(model, body).shape_count;

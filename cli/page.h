@@ -42,8 +42,7 @@ double page_reach(const perp_model* model, int32_t body);
 /* Momentum, and angular momentum about the world's origin (planar: [5]), of the dynamic bodies. */
 void page_momentum(const perp_model* model, const perp_frame* frame, double out[6]);
 
-/* ---- contacts in the page (page_contact.c)
- * -------------------------------------------------------*/
+/* ---- contacts in the page (page_contact.c) ------------------------------------------------------*/
 
 typedef enum page_contact_state {
     PAGE_SEPARATING = 0, /* no impulse */

@@ -1,5 +1,4 @@
-/* cli/page_file.c - the template with the runs in it, written to a temporary file and then renamed.
- * */
+/* cli/page_file.c - writes the template with the runs to a temporary file and renames it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -38,15 +38,14 @@
  *     S_c  = min(S_c above, 1e4 m_c) where that is not 0
  *     n_i  = sum_j |M_ij v_j| + |k_i| + sum of |J_ri p_r| over given impulses
  *     N_i  = max(n_i, 1e-3 sqrt(M_ii) max_j n_j / sqrt(M_jj))
- *   dynamics also (|M v - k - J' p|_i - 16 eps t_i) / N_i: the rounding of the terms is not an
- *   error of the answer (a light body under a heavy one, a spring of 1e15 N/m) k_error and b_error
- *   of the problem are subtracted from |M v - k - J' p|_i and from |u_n| before: poses at the end
- *   of a step are rounded, and the forces of stiff springs and gaps / h with them. Impulses are
- *   limited by the motion of their island. With the island of a row as in island.h,
+ *   dynamics  also (|M v - k - J' p|_i - 16 eps t_i) / N_i: the rounding of the terms is not an
+ *             error of the answer (a light body under a heavy one, a spring of 1e15 N/m)
+ *   k_error and b_error of the problem are subtracted from |M v - k - J' p|_i and from |u_n| before:
+ *   poses at the end of a step are rounded, and so are the forces of stiff springs and gaps / h.
+ *   Impulses are limited by the motion of their island. With the island of a row as in island.h,
  *     sqrt(W_rr) |p_r| <= 1e8 e,   e = sum_i n_i / sqrt(M_ii) + sum_r m_r' / sqrt(W_rr) over the island,
- *     m_r' = max(|b_r|, W_rr |p_r| if given); of a compliant row, W_rr |b_r| / c_r for |b_r|: b_r /
- *     c_r
- *            is the impulse of the spring at the start of the step
+ *     m_r' = max(|b_r|, W_rr |p_r| if given); of a compliant row, W_rr |b_r| / c_r for |b_r|:
+ *            b_r / c_r is the impulse of the spring at the start of the step
  *   (all terms are roots of energies: sum(|M v| + |k|) + sum |b_r| / W_rr without a unit). A row beyond
  *   that has the residual 1e-8 sqrt(W_rr) |p_r| / e > 1, and `runaway` says how many times e it is.
  *
@@ -104,7 +103,7 @@ static void raise_to(double* worst, double value)
     *worst = value;
 }
 
-/* |value| as far as it exceeds what is uncertain of it; errors may be NULL. */
+/* The part of |value| that exceeds its error; error may be NULL. */
 static double excess_over_error(double value, const double* error, int32_t i)
 {
     const double size = fabs(value);
@@ -431,8 +430,7 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
     return worst;
 }
 
-/* ---- impulses beyond the motion of their island
- * ------------------------------------------------------*/
+/* ---- impulses beyond the motion of their island -------------------------------------------------*/
 
 /* The island of a block, as the number of its first block; halving keeps the paths short. */
 static int32_t island_root(double* parent, int32_t i)

@@ -333,8 +333,7 @@ static perp_status eliminate_free(perp_context* context, const perp_contact_prob
     return PERP_OK;
 }
 
-/* ---- expansion to the directions
- * ---------------------------------------------------------------------*/
+/* ---- expansion to the directions ----------------------------------------------------------------*/
 
 /* M_i[k] += (x X + y Y) . direction_k for every unknown k of constraint ib; X, Y: entries of A at the
  * constraint's rows. */
@@ -589,8 +588,7 @@ perp_status perp_contact_to_lcp(perp_reformulation* reformulation,
     return PERP_OK;
 }
 
-/* ---- guess and reconstruction
- * -------------------------------------------------------------------------*/
+/* ---- guess and reconstruction -------------------------------------------------------------------*/
 
 void perp_reformulation_contact_lcp_guess(const perp_reformulation* reformulation,
                                           const perp_contact_problem* problem, const double* v,

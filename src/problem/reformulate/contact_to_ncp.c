@@ -81,8 +81,7 @@ static perp_status number_unknowns(perp_context* context, const perp_contact_pro
 }
 
 /* ---- the Jacobian, entry by entry --------------------------------------------------------------------
- * One traversal for pattern and values: the same entries in the same order, whatever their values.
- * */
+ * One traversal for pattern and values: the same entries in the same order for all values. */
 
 typedef struct walk {
     perp_context* context;
@@ -298,8 +297,7 @@ static perp_status ncp_jacobian(void* user, const double* z, double* value)
     return PERP_OK;
 }
 
-/* ---- reformulation, guess, reconstruction
- * ----------------------------------------------------------*/
+/* ---- reformulation, guess, reconstruction -------------------------------------------------------*/
 
 perp_status perp_contact_to_ncp(perp_reformulation* reformulation,
                                 const perp_contact_problem* problem, perp_ncp* ncp)

@@ -192,8 +192,7 @@ void perpi_layout_group_rows(const perpi_layout* layout, const perp_contact_prob
     }
 }
 
-/* ---- converting a point
- * ----------------------------------------------------------------------------*/
+/* ---- converting a point -------------------------------------------------------------------------*/
 
 /* Values within rounding become exact zeros: a positive entry of a guess means a basic variable. */
 static double positive_part(double x)

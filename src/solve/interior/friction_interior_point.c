@@ -9,11 +9,11 @@
  *               helps with large mass ratios and harms where redundant rows disagree, so it is
  *               tried second.
  *            3. As in 1, with the slip direction fixed.
- *            4. The fixed point: with s fixed the problem is convex and its central path exists; s
- *               is updated from the solution, repeatedly.
+ *            4. The fixed point: with s fixed the problem is convex and the path leads to its
+ *               solution; s is updated from it, repeatedly.
  *            The path identifies which contacts are open, stick or slide, but its last digits are
  *            expensive in floating point: r_n - |r_t| / mu suffers cancellation, and at a contact
- *            with u_n = p_n = 0 the error decreases only with sqrt(tau). Therefore, at intervals of
+ *            with u_n = r_n = 0 the error decreases only with sqrt(tau). Therefore, at intervals of
  *            tau, a few Newton steps are tried from a copy of the point, as long as each halves the
  *            residual.
  * Departure  A direction d of the impulses without bound is tested as a proof that there is no answer:
@@ -196,8 +196,7 @@ static bool proves_no_answer(interior* s, const perp_friction_problem* P, const 
     return isfinite(terms) && gain > PROOF_GAIN * terms;
 }
 
-/* ---- the residual of a point
- * ----------------------------------------------------------------------------*/
+/* ---- the residual of a point --------------------------------------------------------------------*/
 
 /* The data of one solve. */
 typedef struct course {

@@ -61,8 +61,7 @@ void perpi_pivot_basis_add_column(const perpi_pivot_basis* b, int32_t j, double 
 /* Whether the inverse has no room for another exchange: factorise first. */
 bool perpi_pivot_basis_full(const perpi_pivot_basis* b);
 
-/* ---- the sparse inverse, called by the functions above
- * ------------------------------------------*/
+/* ---- the sparse inverse, called by the functions above ------------------------------------------*/
 
 PERP_NODISCARD perp_status perpi_pivot_sparse_reserve(perp_context* context,
                                                       perpi_pivot_sparse** sparse, int32_t n,
