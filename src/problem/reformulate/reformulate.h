@@ -7,8 +7,8 @@
  * A group's unknowns are c_2 .. c_count, then d_1 .. d_primary (several primaries only), then y
  * (unless its single primary is primary in no other group).
  */
-#ifndef PERPI_LOWER_H
-#define PERPI_LOWER_H
+#ifndef PERPI_REFORMULATE_H
+#define PERPI_REFORMULATE_H
 
 #include "problem/reformulate/triplets.h"
 
