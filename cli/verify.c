@@ -38,6 +38,7 @@ static void print_json(const perp_verification* d, int exit_status, double toler
     json_object_set_new(o, "finished", json_boolean(d->finished));
     json_object_set_new(o, "note", cli_text(d->note));
     json_object_set_new(o, "frames", json_integer(d->frames));
+    json_object_set_new(o, "unsolved", json_integer(d->unsolved));
     json_object_set_new(o, "steps", json_integer(d->steps));
     json_object_set_new(o, "laws_checked", json_integer(d->laws_checked));
     json_object_set_new(o, "laws_hold", d->laws_checked > 0 ? json_boolean(laws) : json_null());
@@ -155,6 +156,13 @@ static void print_text(const char* path, const perp_verification* d, const asked
         (void)snprintf(text, sizeof text, "recorded with %.100s: its forces are not recorded",
                        d->user_code);
         print_line(UNKNOWN, "plugin", text);
+    }
+    if (d->unsolved > 0) {
+        (void)snprintf(text, sizeof text,
+                       "%lld frame%s with a step that was accepted unsolved (--keep-going): not to "
+                       "be trusted",
+                       (long long)d->unsolved, d->unsolved == 1 ? "" : "s");
+        print_line(UNKNOWN, "solver", text);
     }
     print_laws(d, a, laws, plugin);
     print_ledger(d);

@@ -121,6 +121,7 @@ typedef struct perp_verification {
     char message[512];        /* one sentence for a person */
     int64_t edited;      /* frames with a mark (perp_frame.edited): their steps were not checked */
     char user_code[512]; /* that the run had and this check did not; "" if none */
+    int64_t unsolved; /* frames with a step that keep_going accepted although it was not solved */
 } perp_verification;
 /* Deprecated: the name of 0.1. */
 typedef perp_verification perp_verdict;

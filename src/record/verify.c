@@ -337,6 +337,7 @@ static perp_status check_laws(verifier* x)
         if (status != PERP_OK) {
             break;
         }
+        x->verification->unsolved += frame.info.accepted_unsolved;
         /* Only neighbours: with `record.every` above 1 the start of a step is not recorded. */
         if (k > 0 && frame.edited == 0 && frame.step == step + 1 &&
             contacts_sound(perp_scene_model(x->scene), &frame) && turns_known(x, &frame)) {
@@ -574,11 +575,17 @@ static void conclude(verifier* x)
             PERP_VERSION_STRING);
         return;
     }
-    char edited[128] = "";
+    char edited[192] = "";
+    int used = 0;
     if (d->edited > 0) {
-        (void)snprintf(edited, sizeof edited,
-                       ", but for %lld frame%s after the program had set the state or parameters",
-                       (long long)d->edited, d->edited == 1 ? "" : "s");
+        used = snprintf(edited, sizeof edited,
+                        ", but for %lld frame%s after the program had set the state or parameters",
+                        (long long)d->edited, d->edited == 1 ? "" : "s");
+    }
+    if (d->unsolved > 0) {
+        (void)snprintf(edited + used, sizeof edited - (size_t)used,
+                       "; %lld frame%s with a step that was accepted unsolved",
+                       (long long)d->unsolved, d->unsolved == 1 ? "" : "s");
     }
     if (d->laws_checked == 0) {
         say(d, "intact%s; the laws were not checked; a second run gives the same bits%s", end,
