@@ -5,9 +5,9 @@
 
 #include "plugin.h"
 
-/* What the recorded scene asked for. */
+/* Settings of the recorded scene. */
 typedef struct asked {
-    double tolerance; /* that the laws must hold to: the scene's */
+    double tolerance; /* tolerance of the laws: the scene's */
     int32_t every;
 } asked;
 
@@ -78,7 +78,7 @@ static void print_line(finding found, const char* what, const char* text)
     printf("\n");
 }
 
-/* A recording can be sound though its run never came to its end. */
+/* A recording can be valid although its run did not finish. */
 static void print_end(const perp_verification* d)
 {
     char text[512];
@@ -205,7 +205,7 @@ static int verify(const cli_args* args, perp_context* context, cli_plugins* plug
     return exit_status;
 }
 
-static int run(const cli_args* args)
+static int verb_verify(const cli_args* args)
 {
     perp_context* context = cli_context(args->json);
     if (context == NULL) {
@@ -238,5 +238,5 @@ const cli_verb cli_verb_verify = {
     .words_min = 1,
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_verify,
 };
