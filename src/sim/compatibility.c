@@ -1,8 +1,9 @@
-/* src/sim/compatibility.c - the one table of what does not go together, each entry with its reason.
+/* src/sim/compatibility.c - the table of incompatible settings, each entry with its reason.
  *
- * Properties of the model, the definition, the stepper and the contact model are bits. An entry of the
- * table names properties that exclude each other. A new stepper or contact model declares its properties
- * (perpi_stepper_ops, perpi_contact_model_ops), and the table holds for it.
+ * Properties of the model, the definition, the stepper and the contact model are bits. An entry of
+ * the table names properties that exclude each other. A new stepper or contact model declares its
+ * properties (perpi_stepper_ops, perpi_contact_model_ops), so the table applies to it without
+ * changes.
  */
 #include "sim/compatibility.h"
 
@@ -120,7 +121,7 @@ static uint32_t properties_of(const perpi_combination* asked)
     return bits;
 }
 
-/* The message with the names in their places. */
+/* The message of an entry with the names filled in. */
 static void write_message(const perpi_combination* asked, const char* message, char text[512])
 {
     const perpi_body* soft = first_soft(asked->model);

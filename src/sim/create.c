@@ -1,4 +1,4 @@
-/* src/sim/create.c - a simulation: checking what is asked for, making it, destroying it. */
+/* src/sim/create.c - creates and destroys a simulation; checks its definition. */
 #include <string.h>
 
 #include "sim/closed.h"
@@ -7,7 +7,7 @@
 #include "step/force_rows.h"
 #include "step/repair.h"
 
-/* ---- what is asked for -----------------------------------------------------------------------------*/
+/* ---- checking the definition ----------------------------------------------------------------- */
 
 perp_sim_def perp_sim_def_default(void)
 {
@@ -93,7 +93,7 @@ static bool any_friction(const perp_model* model)
         }
     }
     for (size_t i = 0; i < model->shape_count; ++i) {
-        if (model->surface[i].friction > 0.0) { /* false for NaN: the body's */
+        if (model->surface[i].friction > 0.0) { /* false for NaN: no value */
             return true;
         }
     }
@@ -113,7 +113,7 @@ static void prefix(perp_context* context, perp_status status, const char* member
     }
 }
 
-/* An adaptive step: what was left open. */
+/* Defaults of an adaptive step. */
 static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
 {
     if (!(def->error >= 0.0) || !(def->error < 1.0)) {
@@ -123,7 +123,7 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
     if (def->error == 0.0) {
         return PERP_OK;
     }
-    if (def->error < 1e-13) { /* gaps are known to that (adaptive.c): steps would never end */
+    if (def->error < 1e-13) { /* precision of gaps (adaptive.c) */
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "step/error: must be at least 1e-13, which is what rounding leaves of "
                           "positions, got %g",
@@ -141,15 +141,15 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
     return PERP_OK;
 }
 
-/* Steps whose inertia is that of their start; those with forces at the end have the momentum of the end
- * in their problem already. */
+/* Steppers whose inertia is that of the start of the step; those with forces at the end have the
+ * momentum of the end in their problem already. */
 static bool carries_momentum(const perp_sim* sim)
 {
     return (sim->stepper->evaluation == PERPI_EVALUATE_START || sim->work.second != NULL) &&
            !sim->stepper->equilibrium_search && perpi_momentum_differs(sim->model);
 }
 
-/* Contact model, stepper and settings, and that they go together. */
+/* Selects contact model, stepper and settings, and checks that they are compatible. */
 static perp_status choose(perp_sim* sim, const perp_sim_def* def)
 {
     perp_context* context = sim->context;
@@ -184,13 +184,13 @@ static perp_status choose(perp_sim* sim, const perp_sim_def* def)
     return status;
 }
 
-/* The solver, and that it takes the cones. */
+/* Creates the solver, and checks that it accepts the cones. */
 static perp_status choose_solver(perp_sim* sim, const perp_sim_def* def)
 {
     const perp_status status = perp_contact_solver_create(
         sim->context, def->solver, def->solver_option, def->solver_option_count, &sim->work.solver);
     prefix(sim->context, status, "solver");
-    /* planar cones are intervals, which every method takes; those under supports are discs */
+    /* planar cones are intervals, which every method accepts; those of supports are discs */
     const bool discs = sim->model->support_points > 0;
     if (status == PERP_OK && (discs || (sim->model->dimension == 3 && any_friction(sim->model))) &&
         !perp_contact_solver_takes(sim->work.solver, sim->work.rules.cone)) {
@@ -247,7 +247,7 @@ void perpi_trial_destroy(perp_context* context, perpi_trial* trial)
     perpi_free(context, trial->v_solved);
 }
 
-/* Sizes of the state, and what a step is called with. */
+/* Sizes of the state, and the constant members of the step. */
 static void measure(perp_sim* sim, const perp_sim_def* def)
 {
     perpi_step* work = &sim->work;
@@ -318,8 +318,7 @@ static perp_status find_loops(perp_sim* sim)
     return status;
 }
 
-/* What the outer iteration needs. Velocities are compared by the energy
- * they stand for. */
+/* Workspace of the outer iteration. Velocities are compared in the norm of the kinetic energy. */
 static perp_status prepare_outer(perp_sim* sim)
 {
     const perp_model* model = sim->model;
@@ -342,7 +341,7 @@ static perp_status prepare_outer(perp_sim* sim)
     return status;
 }
 
-/* What closes the joints at the end of each step. */
+/* Workspace of the joint correction at the end of each step. */
 static perp_status prepare_correction(perp_sim* sim, const perp_sim_def* def)
 {
     perp_context* context = sim->context;
@@ -362,7 +361,7 @@ static perp_status prepare_correction(perp_sim* sim, const perp_sim_def* def)
     return status;
 }
 
-/* ---- making it -------------------------------------------------------------------------------------*/
+/* ---- creating -------------------------------------------------------------------------------- */
 
 void perpi_sim_initial_state(perp_sim* sim)
 {
@@ -498,7 +497,7 @@ perp_status perp_sim_create(perp_context* context, const perp_model* model, cons
     return status;
 }
 
-/* ---- destroying it ---------------------------------------------------------------------------------*/
+/* ---- destroying ------------------------------------------------------------------------------ */
 
 static void free_step(perpi_step* x)
 {

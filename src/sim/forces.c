@@ -19,10 +19,12 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 
-static const double CANDIDATE = 1e-6; /* a gap that touches, in sizes of the smaller body */
-static const double STILL = 1e-9;     /* a speed that is none, relative to those of the bodies */
+static const double CANDIDATE = 1e-6; /* gaps up to this count as closed, relative to the smaller
+                                         body's size */
+static const double STILL = 1e-9;     /* speeds up to this count as zero, relative to those of
+                                         the bodies */
 static const double NEIGHBOUR =
-    1e-3; /* how far bodies go to a neighbouring time, in sizes, radians */
+    1e-3; /* displacement to a neighbouring time, relative to sizes; radians */
 
 typedef struct forces {
     perp_forces public;
@@ -103,7 +105,7 @@ static perp_status refuse(const finder* x)
                       "forces: %s do not exist at the level of accelerations yet", what);
 }
 
-/* ---- the motion around the present -------------------------------------------------------------------*/
+/* ---- the motion near the present time -------------------------------------------------------- */
 
 /* State at time t + dt of a motion without accelerations; prescribed bodies as prescribed. */
 static perp_status move_to(finder* x, double dt)
@@ -172,7 +174,7 @@ static perp_status collide(finder* x, double dt, perpi_contact_list* list)
     for (int32_t i = 0; i < (int32_t)x->model->body_count; ++i) {
         sim->work.pose[i] = perpi_state_pose(x->model, x->q, i);
     }
-    /* groups do not exist here: `auto` is standard */
+    /* there are no groups here: `auto` means standard */
     perpi_collider_set_rule(sim->work.collider,
                             sim->contact_chosen ? NULL : sim->work.contact_model->rule, NULL, 0);
     perp_status status =
@@ -185,7 +187,7 @@ static perp_status collide(finder* x, double dt, perpi_contact_list* list)
                : status;
 }
 
-/* A time in which no body goes far; 0 if nothing moves. */
+/* A time in which no body moves far; 0 if nothing moves. */
 static double neighbour_time(const finder* x)
 {
     const double size = perpi_scene_size(x->model);
@@ -306,7 +308,7 @@ static perp_status free_accelerations(finder* x)
     return status;
 }
 
-/* Modes of the contacts, and which of them take part; false: bodies meet. */
+/* Modes of the contacts, and which of them take part; false: bodies approach each other. */
 static bool sort_contacts(finder* x)
 {
     const perp_model* model = x->model;
@@ -328,7 +330,7 @@ static bool sort_contacts(finder* x)
         x->mode[i] = c->cone == PERP_CONE_NONE ? 0 : along > STILL * speeds ? 2 : 1;
         x->against[i][0] = x->against[i][1] = 0.0;
         if (x->mode[i] == 2 && c->cone == PERP_CONE_POLYGON && model->dimension == 3) {
-            /* the corner of the polygon that is most against the slip */
+            /* the corner of the polygon that opposes the slip most */
             double best = -INFINITY;
             for (int32_t k = 0; k < c->directions; ++k) {
                 double d[2];
@@ -352,7 +354,7 @@ static bool sort_contacts(finder* x)
                            model->body[c->body_a].name, model->body[c->body_b].name, -slip[0]);
         }
         if (slip[0] > STILL * speeds) {
-            x->mode[i] = -1; /* already leaving */
+            x->mode[i] = -1; /* already separating */
         }
     }
     return apart;
@@ -429,7 +431,7 @@ static perp_status build_problem(finder* x)
         }
         p->n += u->rows;
     }
-    /* columns: what one unit of force does, friction of sliding included */
+    /* columns: accelerations by a unit force, friction of sliding included */
     int32_t at = 0;
     for (int32_t i = 0; status == PERP_OK && i < f->problem.constraint_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
@@ -590,7 +592,7 @@ static perp_status prepare(finder* x)
     if (status != PERP_OK) {
         return status;
     }
-    /* first only what touches; then further, for the neighbouring times */
+    /* closed contacts first; then a larger margin, for the neighbouring times */
     const double size = perpi_scene_size(sim->model);
     for (size_t i = 0; i < model->body_count; ++i) {
         x->margin[i] = 0.5 * CANDIDATE * size;

@@ -1,7 +1,7 @@
-/* src/sim/snapshot.c - everything a continuation needs, in one block of bytes.
+/* src/sim/snapshot.c - the complete state in one block of bytes.
  *
- * Layout: header, q, v, contacts, joints, s. The contacts of the last step are the warm start: their keys and
- * impulses. A snapshot belongs to one build of the library and one model.
+ * Layout: header, q, v, contacts, joints, s. The contacts of the last step are the warm start:
+ * their keys and impulses. A snapshot is valid for one build of the library and one model.
  */
 #include <string.h>
 
@@ -27,7 +27,7 @@ static uint64_t mix(uint64_t h, const void* data, size_t size)
     return h;
 }
 
-/* Tells a snapshot of another scene apart: names, masses, shapes, step. */
+/* Hash that identifies the scene of a snapshot: names, masses, shapes, step. */
 static uint64_t fingerprint(const perp_sim* sim)
 {
     const perp_model* model = sim->model;
@@ -191,7 +191,7 @@ static bool all_finite(const double* a, int32_t n)
     return true;
 }
 
-/* Refuses a state that no run of this scene can have been in; *tick: its number of steps in time. */
+/* Refuses a state that cannot belong to a run of this scene; *tick: its number of steps in time. */
 static perp_status check_state(const perp_sim* sim, const perpi_saved* saved, int64_t* tick)
 {
     const double* clock = saved->clock;
