@@ -19,10 +19,8 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 
-static const double CANDIDATE = 1e-6; /* gaps up to this count as closed, relative to the smaller
-                                         body's size */
-static const double STILL = 1e-9;     /* speeds up to this count as zero, relative to those of
-                                         the bodies */
+static const double CANDIDATE = 1e-6; /* closed gap, relative to the smaller body's size */
+static const double STILL = 1e-9;     /* zero speed, relative to those of the bodies */
 static const double NEIGHBOUR =
     1e-3; /* displacement to a neighbouring time, relative to sizes; radians */
 

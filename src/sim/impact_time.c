@@ -73,8 +73,7 @@ double perpi_offset_energy(const perpi_step* step, bool impact)
         perpi_energy_change(model, true, step->from->q, step->from->v, step->q_from, step->v_from);
     const double* early = offset + step->v_size;
     for (int32_t i = 0; !impact && i < (int32_t)model->body_count; ++i) {
-        if (early[i] == 0.0) { /* the step displaces it, so gravity does work on that
-                                  displacement, too */
+        if (early[i] == 0.0) { /* the step displaces it: gravity does work */
             const vec3 moved = perpi_state_velocity(model, offset, i);
             change -= model->body[i].mass * v3_dot(model->body[i].gravity, moved);
         }

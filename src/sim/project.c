@@ -125,9 +125,7 @@ static perp_status close_contacts(perpi_step* step, double h)
         /* some members of a group may remain violated */
         contact->gap = u > 0.0 || contact->group != 0 ? h * u : 0.0;
         memset(contact->impulse, 0, sizeof contact->impulse);
-        contact->impulse[0] =
-            perpi_row_holds(step, (int32_t)i) ? 1.0 : 0.0; /* only whether it is active, see
-                                                              above */
+        contact->impulse[0] = perpi_row_holds(step, (int32_t)i) ? 1.0 : 0.0; /* a mark, see above */
     }
     return PERP_OK;
 }

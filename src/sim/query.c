@@ -178,8 +178,7 @@ static perp_status nearest_shapes(perp_sim* sim, int32_t a, int32_t b, perp_dist
             }
             placed x = {one, perpi_pose_mul(&pose_a, &one->local)};
             placed y = {two, perpi_pose_mul(&pose_b, &two->local)};
-            const vec3 origin = x.pose.x; /* relative coordinates keep the precision far from the
-                                             origin */
+            const vec3 origin = x.pose.x; /* avoids cancellation far from the origin */
             y.pose.x = v3_sub(y.pose.x, origin);
             x.pose.x = v3(0, 0, 0);
             closest found;

@@ -3,8 +3,7 @@
 
 #include "sim/internal.h"
 
-/* ---- fixed steps: their number, times and lengths
- * --------------------------------------------------
+/* Number, times and lengths of fixed steps.
  *
  * T / h = n + r, 0 <= r < 1:
  *   within 1e-9 of an integer       that many steps, of h if rounding explains the rest; else the

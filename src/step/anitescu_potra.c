@@ -1,12 +1,14 @@
 /* src/step/anitescu_potra.c - the semi-implicit step without a gap term.
  *
  * Source     [W14 2.4.1]: (2.34) with psi_n/h + dpsi_n/dt replaced by 0
- * Departure  dpsi/dt, the motion of prescribed bodies and belts, stays: with 0 in its place a moving
- *            plate would go through what lies on it. A contact enters when it touches: its gap is at
- *            most `touch` times the size of the smaller body. Before that nothing holds the bodies
- *            apart, so that a body sinks in by up to h times its speed before the contact is seen,
- *            and nothing pushes it out again: no energy comes from overlap, and none is repaired but
- *            what is deeper than half a thickness (perpi_sim_part_deep).
+ * Departure  dpsi/dt, the motion of prescribed bodies and belts, is kept: with 0 in its place a
+ *            moving
+ *            plate would pass through bodies that lie on it. A contact enters when it closes: its
+ *            gap
+ *            is at most `touch` times the size of the smaller body. Before that there is no
+ *            constraint, so a body penetrates by up to h times its speed before the contact enters.
+ *            Nothing corrects the overlap: it adds no energy, and only overlap deeper than half a
+ *            thickness is reduced (perpi_sim_part_deep).
  */
 #include "step/step.h"
 

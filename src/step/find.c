@@ -1,9 +1,9 @@
-/* src/step/find.c - feature pairs and the contacts that they give: one sequence for all who need it. */
+/* src/step/find.c - feature pairs, and the contacts that the contact model makes of them. */
 #include <string.h>
 
 #include "step/step.h"
 
-/* Impulses of the same features in another list. */
+/* Copies impulses of the same features from another list. */
 void perpi_carry_impulses(const perpi_contact_list* from, perpi_contact_list* to)
 {
     size_t old = 0;
@@ -18,20 +18,23 @@ void perpi_carry_impulses(const perpi_contact_list* from, perpi_contact_list* to
     }
 }
 
-/* How well a contact tells on which side of each other its bodies are: best if it acts. A member of a group that
- * does not act need not tell at all: one corner is beyond another face, while the bodies meet at this one. */
+/* How reliably a contact shows on which side of each other its bodies are: most if it has an
+ * impulse. A group member without one may be useless: a corner can be behind another face while
+ * the bodies meet at this one. */
 static int tells_side(const perp_contact* c)
 {
     return c->impulse[0] > 0.0 ? 2 : c->group == 0 ? 1 : 0;
 }
 
-/* Of two contacts that tell equally well: where both are open and idle the bodies meet at the closer one. */
+/* Of two contacts of equal rank: if both are open and inactive, the bodies meet at the closer
+ * one. */
 static bool tells_more(const perp_contact* c, int tells, double gap)
 {
     return tells == 1 && c->gap >= 0.0 && gap >= 0.0 ? c->gap < gap : c->gap > gap;
 }
 
-/* On which side of each other the pairs of a list are: the normal of the contact of each that tells best. */
+/* On which side of each other the pairs of a list are: the normal of the contact with the
+ * highest rank. */
 perp_status perpi_remember_sides(perpi_step* step, const perpi_contact_list* list)
 {
     step->side.count = 0;

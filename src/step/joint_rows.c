@@ -122,7 +122,7 @@ static perpi_row turned_round(perpi_row row)
     return row;
 }
 
-/* Velocities are at stake, not places: an error that is there may stay. */
+/* Velocities are solved for, not positions: an existing error may remain. */
 static bool without_inertia(perpi_purpose purpose)
 {
     return purpose == PERPI_PURPOSE_PROJECT || purpose == PERPI_PURPOSE_IMPACT;
@@ -134,8 +134,9 @@ static double closing_time(double h, const perpi_joint_input* input)
     return input->ease > 1.0 ? input->ease * h : h;
 }
 
-/* What the offset of an impact adds to the gap of a limit or a rope, where it comes on top of the motion of the
- * step. Rows of equality need none: their own impulses in the impact are part of it. */
+/* What the offset of an impact adds to the gap of a limit or a rope, where it is added to the
+ * motion of the step. Equality rows need none: their own impulses in the impact are part of the
+ * offset. */
 static double offset_along(const perp_model* model, const perpi_joint* joint, const perpi_row* row,
                            perpi_purpose purpose, const double* offset)
 {
@@ -207,8 +208,8 @@ perp_status perpi_joint_motor_effort(const perp_model* model, int32_t index, dou
     return status;
 }
 
-/* A motor that nothing bounds decides the coordinate alone: its target is cut at the limits, whose own
- * rows could only agree with it or contradict it. */
+/* An unbounded motor determines the coordinate alone: its target is clamped to the limits, whose
+ * rows could only be redundant or contradict it. */
 static bool motor_rules(const perpi_joint* joint)
 {
     return (joint->motor == PERP_MOTOR_POSITION || joint->motor == PERP_MOTOR_VELOCITY) &&
@@ -247,7 +248,7 @@ static perp_status append_motor(perpi_formulation* f, const perp_model* model, i
     perpi_row row = *axis;
     row.b = joint->motor == PERP_MOTOR_POSITION ? (axis->b - target) / h : -target;
     if (joint->motor == PERP_MOTOR_POSITION && input->ease > 1.0 && isfinite(input->ease)) {
-        double now; /* what it lags behind is an error; the motion of the target is none */
+        double now; /* the lag is an error; the motion of the target is not */
         const perp_status known = motor_target(model, joint, t, input, &now);
         if (known != PERP_OK) {
             return known;
@@ -396,7 +397,7 @@ double perpi_formulation_error(const perpi_formulation* f, const perp_model* mod
             double error = fmax(view.error[0] / model->joint[joint].size, view.error[1]);
             const int32_t row = f->constraint[f->contact_count + k].row;
             if (model->joint[joint].type == PERP_JOINT_ROPE && p != NULL && p[row] > 0.0) {
-                error = fabs(view.row[0].b) / model->joint[joint].size; /* one that pulls is taut */
+                error = fabs(view.row[0].b) / model->joint[joint].size; /* taut */
             }
             worst = worst >= error ? worst : error; /* keeps a NaN */
         }
