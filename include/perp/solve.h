@@ -63,7 +63,7 @@ typedef struct perp_attempt_list {
 
 typedef struct perp_solve_options {
     double tolerance;           /* on the residual, unit-free; default 1e-10 */
-    double enough;              /* > tolerance: once here a method need not insist; 0: none */
+    double enough;              /* > tolerance: a method may stop here if it stalls; 0: none */
     int32_t max_iter;           /* 0: the method's own default */
     double time_limit;          /* seconds; 0: none */
     bool (*cancel)(void* user); /* NULL: never */
@@ -93,7 +93,7 @@ typedef struct perp_report {
  *          z (r; v and p): in: the first guess (0 if there is none); out: the best point found.
  *          Must not change the problem. Fills report->outcome, iterations, detail; the rest is
  *          filled by the caller. Returns non-OK only if the call itself failed (memory, callback).
- *          `warm` tells whether the guess comes from a neighbouring problem.
+ *          `warm`: the guess is the solution of a similar problem.
  * grouped  a contact problem with groups, solved through problems without groups: `inner` solves
  *          those, as "auto" would.
  */

@@ -1,4 +1,5 @@
-/* src/record/disk.c - the file driver: plain POSIX calls, and silence after the first error. */
+/* src/record/disk.c - HDF5 file driver on plain POSIX calls; ignores writes after the first
+ * error. */
 #include "record/disk.h"
 
 #include <errno.h>
@@ -156,8 +157,8 @@ static herr_t disk_truncate(H5FD_t* base, hid_t dxpl, hbool_t closing)
     return 0;
 }
 
-/* The file is new and ours alone. But only for a driver that locks does HDF5 mark a file as being
- * written, without which a reader would not take it for a SWMR file. */
+/* Only for a driver that locks does HDF5 mark a file as being written, and without the mark a
+ * reader would not open it as a SWMR file. The file is new, so no lock is needed. */
 static herr_t disk_lock(H5FD_t* base, hbool_t exclusive)
 {
     (void)base;

@@ -1,9 +1,9 @@
-/* src/record/verify.c - is a recording what it claims to be?
+/* src/record/verify.c - verification of a recording.
  *
- * Four questions, each harder than the one before: do the hashes fit; do the recorded velocities
- * and impulses satisfy the laws, formulated anew from the recorded numbers and the scene; do the
- * recorded energies bear out the energy ledger (verify_ledger.c); does a second run give the same bits. What user code in C did to a simulation (wrenches, callbacks) is
- * not in a recording: such runs fail the second and the last question.
+ * Four checks: the hashes; the laws, formulated again from the recorded numbers and the scene and
+ * evaluated at the recorded velocities and impulses; the energy ledger against the recorded
+ * energies (verify_ledger.c); and a second run, which must give the same bits. Wrenches and
+ * callbacks of user code in C are not in a recording: such runs fail the second and the last check.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ typedef struct verifier {
     perp_recording* recording;
     perp_verification* verification;
     perp_scene* scene;
-    perp_sim* sim; /* of the second run; also knows the lengths of the steps */
+    perp_sim* sim; /* simulation of the second run; also gives the lengths of the steps */
     perpi_tally tally;
     perp_status (*prepare)(void* user, perp_sim* sim); /* NULL: no user code */
     void* user;
@@ -34,7 +34,7 @@ typedef struct verifier {
     double time, *q, *v;       /* the start of the step */
     double h_next;             /* and the length to try there, of an adaptive step */
     double *q_start, *v_start; /* the same, displaced after an impact */
-    double* q_end;             /* where the step would lead without projection */
+    double* q_end;             /* the end of the step without projection */
     double* v_end;
     perpi_joint_input* input;
     perp_joint_record* joint; /* of the frame before */
@@ -116,7 +116,7 @@ static bool contacts_sound(const perp_model* model, const perp_frame* frame)
     return true;
 }
 
-/* Where the step advances from: the state, displaced after an impact. */
+/* The initial state of the step, displaced after an impact. */
 static void displace(verifier* x)
 {
     const perp_model* model = perp_scene_model(x->scene);
@@ -124,13 +124,13 @@ static void displace(verifier* x)
     const int32_t at = perpi_sim_s_size(x->sim) - perpi_offset_size(model);
     memcpy(x->q_start, x->q, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
     memcpy(x->v_start, x->v, (size_t)n * sizeof(double));
-    if (perpi_sim_offset(x->sim) != NULL) { /* the last of what a state remembers */
+    if (perpi_sim_offset(x->sim) != NULL) { /* the last part of a state's memory */
         perpi_displace(model, x->memory + at, true, x->q_start);
         perpi_carry_spin(model, x->q, x->q_start, x->v_start);
     }
 }
 
-/* With joint correction, the rows of joints read the error at the end of the step. */
+/* With joint correction, the rows of joints contain the error at the end of the step. */
 static perp_status bend(verifier* x, double t, double h, const perp_frame* frame)
 {
     const perp_model* model = perp_scene_model(x->scene);
@@ -161,10 +161,10 @@ static perp_status limit(verifier* x)
     return status;
 }
 
-/* The step that led to a frame: when, how long, and what solved it. */
+/* Start, length and solution of the step that led to a frame. */
 typedef struct verified_step {
     double t, h;
-    bool half; /* an adaptive step leads to no state that solves a problem; its second half does */
+    bool half; /* an adaptive step: checks its second half, as the end is extrapolated */
     const double* v_solved;
 } verified_step;
 
@@ -277,8 +277,8 @@ static perp_status verify_step(verifier* x, const perp_frame* frame,
     return status;
 }
 
-/* Of an adaptive step, turns in the middle are not recorded; where they may differ, the step is not
- * checked. */
+/* Whole turns at the middle of an adaptive step are not recorded; where they may differ, the
+ * step is not checked. */
 static bool turns_known(const verifier* x, const perp_frame* frame)
 {
     bool known = true;
@@ -337,7 +337,8 @@ static perp_status check_laws(verifier* x)
         if (status != PERP_OK) {
             break;
         }
-        /* Only neighbours: with `record.every` above 1 the start of a step is not recorded. */
+        /* Only successive steps: with `record.every` above 1 the start of a step is not
+         * recorded. */
         if (k > 0 && frame.edited == 0 && frame.step == step + 1 &&
             contacts_sound(perp_scene_model(x->scene), &frame) && turns_known(x, &frame)) {
             perp_contact_residual residual;
@@ -379,7 +380,7 @@ static perp_status check_ledger(verifier* x)
 
 /* ---- 4. the second run ------------------------------------------------------------------------*/
 
-/* Steps until the simulation stands where the frame does. */
+/* Steps until the simulation is at the frame. */
 static perp_status run_to(verifier* x, int64_t step)
 {
     x->tally = (perpi_tally){0};
@@ -403,7 +404,8 @@ static void name_difference(const verifier* x, const perpi_block* block, int64_t
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         const bool of_contacts = perpi_columns[c].axis == PERPI_AXIS_CONTACT;
         const size_t size = perpi_block_row_size(block, (perpi_column)c);
-        /* numbers of contacts are equal here: the column of their offsets comes before */
+        /* numbers of contacts are equal here, because the column of their offsets is compared
+         * before */
         const size_t row = of_contacts ? (size_t)r->contact_end[f] : f;
         const size_t bytes = of_contacts ? contacts * size : size;
         if (perpi_columns[c].cover != PERPI_COVER_FRAME || bytes == 0) {
@@ -499,18 +501,18 @@ static perp_status run_again(verifier* x)
     return status;
 }
 
-/* ---- all --------------------------------------------------------------------------------------*/
+/* ---- the whole verification ------------------------------------------------------------------ */
 
-/* A scene that this perp cannot simulate is a finding, not an error: x->sim stays NULL, with the
- * message. */
+/* A scene that this version cannot simulate is a result, not an error: x->sim stays NULL, with
+ * the message. */
 static perp_status prepare_sim(verifier* x)
 {
     const char* text = perp_recording_scene_text(x->recording);
     perp_status status =
         perp_scene_parse(x->context, text, strlen(text), "the recorded scene", NULL, 0, &x->scene);
     if (status == PERP_OK) {
-        /* keep_going is not in the scene; it changes nothing until a whole step has failed, and then
-         * the run that was recorded must have had it to get past. */
+        /* keep_going is not in the scene. It has no effect until a whole step has failed, and
+         * then the recorded run must have used it to continue. */
         perp_sim_def def = perp_sim_def_from_scene(x->scene);
         def.keep_going = true;
         status = perp_sim_create(x->context, perp_scene_model(x->scene), &def, &x->sim);
@@ -521,8 +523,8 @@ static perp_status prepare_sim(verifier* x)
          perp_model_joint_count(perp_scene_model(x->scene)) !=
              (int32_t)x->recording->header.joint_count ||
          perpi_sim_s_size(x->sim) != x->recording->header.memory_size ||
-         (x->recording->header.format_version > 2 && /* which kept fewer of them */
-          perpi_state_shape_of(x->sim).falls_back == /* likewise before there was that */
+         (x->recording->header.format_version > 2 && /* old recordings keep fewer of them */
+          perpi_state_shape_of(x->sim).falls_back == /* likewise */
               (x->recording->header.falls_back != 0) &&
           perpi_state_shape_of(x->sim).v_solved != (x->recording->header.v_solved != 0)) ||
          perpi_state_shape_of(x->sim).layered != (x->recording->header.layered != 0) ||

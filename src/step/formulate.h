@@ -100,9 +100,8 @@ typedef struct perpi_joint_input {
     int32_t turns[2];     /* whole turns of its angles at the start of the step */
     double target;        /* of its motor; NaN: the scene's */
     double effort;        /* effort along the axis added by user code and controllers */
-    double ease;          /* above 1: errors are closed within ease * h, not within h
-                             (adaptive.c); infinite: they are kept, except the lag of motors
-                             (fallback.c) */
+    double ease;          /* above 1: errors are closed within ease * h (adaptive.c); INFINITY: they
+                             are kept, except the lag of motors (fallback.c) */
     bool slack[3];        /* lower limit, upper limit, rope: open, no row of a projection */
     const double* offset; /* that an impact before the step left (perpi_displace), or NULL */
 } perpi_joint_input;
