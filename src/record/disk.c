@@ -22,7 +22,7 @@ typedef struct disk_file {
     perpi_trouble* trouble;
 } disk_file;
 
-static void note(perpi_trouble* trouble, int error)
+static void disk_note_error(perpi_trouble* trouble, int error)
 {
     if (trouble->error == 0) {
         trouble->error = error != 0 ? error : EIO;
@@ -39,12 +39,12 @@ static H5FD_t* disk_open(const char* name, unsigned flags, hid_t fapl, haddr_t m
     }
     const int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) {
-        note(info->trouble, errno);
+        disk_note_error(info->trouble, errno);
         return NULL;
     }
     disk_file* file = calloc(1, sizeof *file); /* HDF5's object: not from our allocator */
     if (file == NULL) {
-        note(info->trouble, ENOMEM);
+        disk_note_error(info->trouble, ENOMEM);
         (void)close(fd);
         return NULL;
     }
@@ -57,7 +57,7 @@ static herr_t disk_close(H5FD_t* base)
 {
     disk_file* file = (disk_file*)base;
     if (close(file->fd) != 0) {
-        note(file->trouble, errno);
+        disk_note_error(file->trouble, errno);
     }
     free(file);
     return 0;
@@ -103,7 +103,7 @@ static herr_t disk_read(H5FD_t* base, H5FD_mem_t type, hid_t dxpl, haddr_t addr,
             continue;
         }
         if (got < 0) {
-            note(file->trouble, errno);
+            disk_note_error(file->trouble, errno);
             return -1;
         }
         if (got == 0) { /* beyond the end: zeros, as HDF5's own driver gives */
@@ -133,7 +133,7 @@ static herr_t disk_write(H5FD_t* base, H5FD_mem_t type, hid_t dxpl, haddr_t addr
             continue;
         }
         if (put <= 0) {
-            note(file->trouble, put < 0 ? errno : ENOSPC);
+            disk_note_error(file->trouble, put < 0 ? errno : ENOSPC);
             break;
         }
         at += put;
@@ -150,7 +150,7 @@ static herr_t disk_truncate(H5FD_t* base, hid_t dxpl, hbool_t closing)
     disk_file* file = (disk_file*)base;
     if (file->eoa != file->eof && file->trouble->error == 0) {
         if (ftruncate(file->fd, (off_t)file->eoa) != 0) {
-            note(file->trouble, errno);
+            disk_note_error(file->trouble, errno);
         }
     }
     file->eof = file->eoa;

@@ -43,8 +43,8 @@ typedef struct verifier {
     size_t v_capacity, p_capacity, work_capacity, start_capacity;
 } verifier;
 
-static void say(perp_verification* verification, const char* format, ...) PERP_PRINTF(2, 3);
-static void say(perp_verification* verification, const char* format, ...)
+static void set_detail(perp_verification* verification, const char* format, ...) PERP_PRINTF(2, 3);
+static void set_detail(perp_verification* verification, const char* format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -64,7 +64,7 @@ static perp_status check_hashes(verifier* x)
     verification->frames = r->frames;
     verification->format_version = r->header.format_version;
     if (r->damage[0] != '\0') {
-        say(verification, "damaged: %s", r->damage);
+        set_detail(verification, "damaged: %s", r->damage);
         return PERP_OK;
     }
     for (int64_t k = 0; k < r->committed; ++k) {
@@ -74,7 +74,7 @@ static perp_status check_hashes(verifier* x)
             return status;
         }
         if (status != PERP_OK || !fits) {
-            say(verification, "damaged: the hash of frame %lld does not fit", (long long)k);
+            set_detail(verification, "damaged: the hash of frame %lld does not fit", (long long)k);
             return PERP_OK;
         }
     }
@@ -103,7 +103,7 @@ static void take_worst(perp_verification* verification, const perp_contact_resid
 }
 
 /* Contacts from a file must name bodies of the model, one of them at least with unknowns. */
-static bool contacts_sound(const perp_model* model, const perp_frame* frame)
+static bool contacts_are_valid(const perp_model* model, const perp_frame* frame)
 {
     const int32_t n = perp_model_body_count(model);
     for (int32_t i = 0; i < frame->contact_count; ++i) {
@@ -131,7 +131,7 @@ static void displace(verifier* x)
 }
 
 /* With joint correction, the rows of joints contain the error at the end of the step. */
-static perp_status bend(verifier* x, double t, double h, const perp_frame* frame)
+static perp_status correct_joint_rows(verifier* x, double t, double h, const perp_frame* frame)
 {
     const perp_model* model = perp_scene_model(x->scene);
     memcpy(x->q_end, x->q_start, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
@@ -149,7 +149,7 @@ static perp_status bend(verifier* x, double t, double h, const perp_frame* frame
 }
 
 /* Joints near a singular configuration, which close their errors slowly. */
-static perp_status limit(verifier* x)
+static perp_status limit_joint_rows(verifier* x)
 {
     const perpi_formulation* f = x->formulation;
     const perp_status status = perpi_grow(x->context, &x->start, &x->start_capacity,
@@ -202,7 +202,7 @@ static void set_joint_inputs(verifier* x, const perp_frame* frame, const verifie
 }
 
 /* The problem of the step, from the recorded numbers. */
-static perp_status formulate(verifier* x, const perp_frame* frame, const verified_step* s)
+static perp_status formulate_recorded(verifier* x, const perp_frame* frame, const verified_step* s)
 {
     const perp_model* model = perp_scene_model(x->scene);
     const perpi_stepper_ops* second = perpi_sim_second_stepper(x->sim);
@@ -229,7 +229,7 @@ static perp_status formulate(verifier* x, const perp_frame* frame, const verifie
                                                        frame->contact_count, x->input});
 }
 
-static perp_status make_room(verifier* x)
+static perp_status allocate_arrays(verifier* x)
 {
     const perp_contact_problem* problem = &x->formulation->problem;
     perp_status status = perpi_grow(x->context, &x->v_problem, &x->v_capacity,
@@ -252,9 +252,9 @@ static perp_status verify_step(verifier* x, const perp_frame* frame,
     const verified_step s = step_of(x, frame);
     displace(x);
     set_joint_inputs(x, frame, &s);
-    perp_status status = formulate(x, frame, &s);
+    perp_status status = formulate_recorded(x, frame, &s);
     if (status == PERP_OK) {
-        status = make_room(x);
+        status = allocate_arrays(x);
     }
     if (status != PERP_OK) {
         return status;
@@ -266,9 +266,9 @@ static perp_status verify_step(verifier* x, const perp_frame* frame,
                                 .v_start = frame->info.kind == PERP_STEP_TIME ? x->v : NULL};
     perpi_pack(x->formulation, perp_scene_model(x->scene), &answer, x->v_problem, x->p_problem);
     if (frame->info.corrections > 0) {
-        status = bend(x, s.t, s.h, frame);
+        status = correct_joint_rows(x, s.t, s.h, frame);
     } else if (frame->info.corrections == PERPI_REPAIR_LIMITED) {
-        status = limit(x);
+        status = limit_joint_rows(x);
     }
     if (status == PERP_OK) {
         *residual = perp_contact_check_residual(&x->formulation->problem, x->v_problem,
@@ -340,7 +340,7 @@ static perp_status check_laws(verifier* x)
         /* Only successive steps: with `record.every` above 1 the start of a step is not
          * recorded. */
         if (k > 0 && frame.edited == 0 && frame.step == step + 1 &&
-            contacts_sound(perp_scene_model(x->scene), &frame) && turns_known(x, &frame)) {
+            contacts_are_valid(perp_scene_model(x->scene), &frame) && turns_known(x, &frame)) {
             perp_contact_residual residual;
             status = verify_step(x, &frame, &residual);
             if (status == PERP_OK) {
@@ -381,7 +381,7 @@ static perp_status check_ledger(verifier* x)
 /* ---- 4. the second run ------------------------------------------------------------------------*/
 
 /* Steps until the simulation is at the frame. */
-static perp_status run_to(verifier* x, int64_t step)
+static perp_status step_to_frame(verifier* x, int64_t step)
 {
     x->tally = (perpi_tally){0};
     while (perp_sim_step_count(x->sim) < step) {
@@ -454,7 +454,7 @@ static perp_status same_frame(verifier* x, perpi_block* block, int64_t k, int64_
     return status;
 }
 
-static perp_status run_again(verifier* x)
+static perp_status check_second_run(verifier* x)
 {
     perp_verification* verification = x->verification;
     perpi_block block;
@@ -482,12 +482,12 @@ static perp_status run_again(verifier* x)
             status = perpi_recording_restore(x->recording, k, x->sim);
             continue;
         }
-        const perp_status run = run_to(x, frame.step);
+        const perp_status run = step_to_frame(x, frame.step);
         if (run == PERP_ERROR_MEMORY) {
             status = run;
         } else if (run != PERP_OK) {
-            say(verification, "the second run stopped before frame %lld: %.380s", (long long)k,
-                perp_context_error(x->context));
+            set_detail(verification, "the second run stopped before frame %lld: %.380s",
+                       (long long)k, perp_context_error(x->context));
             same = false;
         } else {
             status = same_frame(x, &block, k, &contact_total, &same);
@@ -538,8 +538,8 @@ static perp_status prepare_sim(verifier* x)
     if (status == PERP_OK || status == PERP_ERROR_MEMORY) {
         return status;
     }
-    say(x->verification, "intact, but it cannot be run again: %.400s",
-        perp_context_error(x->context));
+    set_detail(x->verification, "intact, but it cannot be run again: %.400s",
+               perp_context_error(x->context));
     perp_sim_destroy(x->sim);
     x->sim = NULL;
     return PERP_OK;
@@ -556,19 +556,21 @@ static void conclude(verifier* x)
         return;
     }
     if (d->ledger_frame >= 0) {
-        say(d, "intact%s, but the energy ledger of frame %lld does not hold: %s", end,
-            (long long)d->ledger_frame, d->ledger_message);
+        set_detail(d, "intact%s, but the energy ledger of frame %lld does not hold: %s", end,
+                   (long long)d->ledger_frame, d->ledger_message);
         return;
     }
     if (!d->same_bits && d->user_code[0] != '\0') {
-        say(d,
+        set_detail(
+            d,
             "intact%s, but it was recorded with user code (%.200s), without which a second run "
             "differs from frame %lld on: give that plugin to verify too",
             end, d->user_code, (long long)d->first_difference);
         return;
     }
     if (!d->same_bits) {
-        say(d,
+        set_detail(
+            d,
             "intact%s, but a second run differs from frame %lld on, first in %s (recorded by perp "
             "%s "
             "in format version %d, this is %s)",
@@ -583,11 +585,12 @@ static void conclude(verifier* x)
                        (long long)d->edited, d->edited == 1 ? "" : "s");
     }
     if (d->laws_checked == 0) {
-        say(d, "intact%s; the laws were not checked; a second run gives the same bits%s", end,
-            edited);
+        set_detail(d, "intact%s; the laws were not checked; a second run gives the same bits%s",
+                   end, edited);
         return;
     }
-    say(d,
+    set_detail(
+        d,
         "intact%s; the laws hold to %.2g in %lld of %lld steps (worst at frame %lld); a second run "
         "gives the same bits%s",
         end, d->worst.worst, (long long)d->laws_checked, (long long)d->steps,
@@ -646,7 +649,7 @@ perp_status perp_recording_verify_with(perp_context* context, const char* path,
             status = check_ledger(&x);
         }
         if (status == PERP_OK) {
-            status = run_again(&x);
+            status = check_second_run(&x);
         }
         if (status == PERP_OK) {
             conclude(&x);

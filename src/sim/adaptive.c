@@ -33,12 +33,12 @@
 
 enum { MAX_TRIALS = 200, MAX_SEARCH = 100 };
 /* Gaps below this count as zero; relative to the size of the scene. */
-static const double LANDED = 1e-13;
+static const double ZERO_GAP = 1e-13;
 static const double GAIN_PART = 0.01; /* relative to the error: the energy that a step may gain */
 
-static double landed(const perp_sim* sim)
+static double zero_gap(const perp_sim* sim)
 {
-    return LANDED * perpi_scene_size(sim->model);
+    return ZERO_GAP * perpi_scene_size(sim->model);
 }
 
 static void copy(double* to, const double* from, int32_t n)
@@ -119,7 +119,7 @@ void perpi_sim_adaptive_destroy(perp_sim* sim)
     perpi_trial_destroy(sim->context, &a->whole);
     perpi_trial_destroy(sim->context, &a->half);
     perpi_free(sim->context, a->key);
-    perpi_free(sim->context, a->penetrating);
+    perpi_free(sim->context, a->penetration);
     if (a->standing != NULL) {
         perpi_free(sim->context, a->standing->item);
     }
@@ -128,7 +128,7 @@ void perpi_sim_adaptive_destroy(perp_sim* sim)
 
 /* ---- one trial step -------------------------------------------------------------------------- */
 
-static void worsen(double* worst, double now)
+static void keep_worst(double* worst, double now)
 {
     if (!(now <= *worst)) {
         *worst = now;
@@ -140,15 +140,15 @@ static void gather_info(perp_step_info* sum, const perp_step_info* part)
 {
     const int32_t iterations = sum->report.iterations + part->report.iterations;
     perp_step_info out = *part;
-    worsen(&out.certificate.dynamics, sum->certificate.dynamics);
-    worsen(&out.certificate.normal, sum->certificate.normal);
-    worsen(&out.certificate.friction, sum->certificate.friction);
-    worsen(&out.certificate.joints, sum->certificate.joints);
-    worsen(&out.certificate.worst, sum->certificate.worst);
-    worsen(&out.report.residual, sum->report.residual);
-    worsen(&out.penetration, sum->penetration);
-    worsen(&out.momentum_error[0], sum->momentum_error[0]);
-    worsen(&out.momentum_error[1], sum->momentum_error[1]);
+    keep_worst(&out.certificate.dynamics, sum->certificate.dynamics);
+    keep_worst(&out.certificate.normal, sum->certificate.normal);
+    keep_worst(&out.certificate.friction, sum->certificate.friction);
+    keep_worst(&out.certificate.joints, sum->certificate.joints);
+    keep_worst(&out.certificate.worst, sum->certificate.worst);
+    keep_worst(&out.report.residual, sum->report.residual);
+    keep_worst(&out.penetration, sum->penetration);
+    keep_worst(&out.momentum_error[0], sum->momentum_error[0]);
+    keep_worst(&out.momentum_error[1], sum->momentum_error[1]);
     out.report.iterations = iterations;
     out.fallbacks += sum->fallbacks;
     if (sum->accepted_unsolved && !part->accepted_unsolved) {
@@ -183,10 +183,10 @@ static double extrapolate(perp_sim* sim, double h, perpi_state* end)
         }
         if (model->body[i].dofs > 0) {
             const double angle = (model->dimension == 2 ? 1.0 : 2.0) * sqrt(turn);
-            worsen(&error, sqrt(x) / size);
-            worsen(&error, h * sqrt(w) / size);
-            worsen(&error, angle);
-            worsen(&error, h * sqrt(spin));
+            keep_worst(&error, sqrt(x) / size);
+            keep_worst(&error, h * sqrt(w) / size);
+            keep_worst(&error, angle);
+            keep_worst(&error, h * sqrt(spin));
         }
         for (int32_t k = 0; k < vn; ++k) {
             v[k] += v[k] - v1[k];
@@ -222,7 +222,7 @@ static perp_status remember_keys(perp_sim* sim, const perpi_contact_list* contac
     return status;
 }
 
-static bool acted(const perpi_adaptive* a, uint64_t key)
+static bool took_part(const perpi_adaptive* a, uint64_t key)
 {
     for (size_t i = 0; i < a->key_count; ++i) {
         if (a->key[i] == key) {
@@ -233,11 +233,11 @@ static bool acted(const perpi_adaptive* a, uint64_t key)
 }
 
 /* Gap of a contact that penetrated at the start: it is an event only if it gets deeper. */
-static double penetrating_gap(const perpi_adaptive* a, uint64_t key)
+static double initial_penetration(const perpi_adaptive* a, uint64_t key)
 {
-    for (size_t i = 0; i < a->penetrating_count; ++i) {
-        if (a->penetrating[i].key == key) {
-            return a->penetrating[i].gap;
+    for (size_t i = 0; i < a->penetration_count; ++i) {
+        if (a->penetration[i].key == key) {
+            return a->penetration[i].gap;
         }
     }
     return 0.0;
@@ -250,8 +250,8 @@ static double unknown_depth(const perp_sim* sim, uint64_t key)
 {
     const perpi_adaptive* a = &sim->halves;
     bool known = !sim->work.contact_model->groups, candidates = false;
-    for (size_t i = 0; i < a->penetrating_count; ++i) {
-        known = known || a->penetrating[i].key == key;
+    for (size_t i = 0; i < a->penetration_count; ++i) {
+        known = known || a->penetration[i].key == key;
     }
     for (size_t i = 0; i < a->key_count; ++i) {
         candidates = candidates || perpi_key_same_shapes(a->key[i], key);
@@ -265,20 +265,20 @@ static double group_gap(const perp_sim* sim, const perpi_candidate* candidate, s
                         const perpi_candidate* of)
 {
     const perpi_adaptive* a = &sim->halves;
-    double most = -INFINITY, penetrating = 0.0;
+    double most = -INFINITY, deepest = 0.0;
     for (size_t i = 0; i < count; ++i) { /* group numbers are unique only within a pair of shapes */
         if (candidate[i].group != of->group || candidate[i].shape_a != of->shape_a ||
             candidate[i].shape_b != of->shape_b) {
             continue;
         }
         const uint64_t key = perpi_candidate_key(&candidate[i]);
-        if (acted(a, key)) {
+        if (took_part(a, key)) {
             return INFINITY;
         }
         most = candidate[i].gap > most ? candidate[i].gap : most;
-        penetrating = penetrating_gap(a, key) < penetrating ? penetrating_gap(a, key) : penetrating;
+        deepest = initial_penetration(a, key) < deepest ? initial_penetration(a, key) : deepest;
     }
-    return most - penetrating + unknown_depth(sim, perpi_candidate_key(of));
+    return most - deepest + unknown_depth(sim, perpi_candidate_key(of));
 }
 
 /* The smallest gap at the end of the trial among contacts that took no part in it. */
@@ -292,8 +292,8 @@ static perp_status open_gap(perp_sim* sim, double* gap)
     *gap = INFINITY;
     for (size_t i = 0; status == PERP_OK && i < count; ++i) {
         const uint64_t key = perpi_candidate_key(&candidate[i]);
-        if (candidate[i].gap < *gap && candidate[i].group == 0 && !acted(&sim->halves, key)) {
-            *gap = fmin(*gap, candidate[i].gap - penetrating_gap(&sim->halves, key) +
+        if (candidate[i].gap < *gap && candidate[i].group == 0 && !took_part(&sim->halves, key)) {
+            *gap = fmin(*gap, candidate[i].gap - initial_penetration(&sim->halves, key) +
                                   unknown_depth(sim, key));
         }
         if (candidate[i].group != 0) {
@@ -325,7 +325,7 @@ static void account_extrapolation(perp_sim* sim, perp_ledger* ledger)
  * order. If it returns more than half of what both removed, it returns energy that physical laws
  * dissipated: the halves differ by a jump (a contact impacts in one of them only), and
  * extrapolation does not improve on them. docs/notation.md, "Adaptive steps". */
-static bool gives_energy(const perp_sim* sim, const perp_ledger* l, double kinetic)
+static bool extrapolation_returns_energy(const perp_sim* sim, const perp_ledger* l, double kinetic)
 {
     const double scheme =
         l->gap + l->joint_error + l->gyroscopic + l->spring_error + l->step_loss + l->projection;
@@ -336,7 +336,7 @@ static bool gives_energy(const perp_sim* sim, const perp_ledger* l, double kinet
 }
 
 /* Uses the state at the end of the two halves instead of the extrapolated one. */
-static void take_halves(perp_sim* sim, perp_ledger* ledger)
+static void use_half_steps(perp_sim* sim, perp_ledger* ledger)
 {
     const perpi_adaptive* a = &sim->halves;
     copy(sim->trial.state.q, a->q_plain, sim->work.q_size);
@@ -405,8 +405,8 @@ static perp_status try_length(perp_sim* sim, double h, bool accept_unsolved, dou
     }
     *error = extrapolate(sim, h, &end->state);
     account_extrapolation(sim, &sum.ledger);
-    if (gives_energy(sim, &sum.ledger, kinetic)) {
-        take_halves(sim, &sum.ledger);
+    if (extrapolation_returns_energy(sim, &sum.ledger, kinetic)) {
+        use_half_steps(sim, &sum.ledger);
     }
     status = open_gap(sim, gap);
     if (status == PERP_OK) { /* along the whole step */
@@ -422,10 +422,11 @@ static perp_status try_length(perp_sim* sim, double h, bool accept_unsolved, dou
 /* The step length at which the open gap is zero, between 0 and `high`, where it is negative.
  * Regula falsi with the Illinois correction, and bisection while the lower end is not known to
  * be open. */
-static perp_status find_landing(perp_sim* sim, double high, double gap_high, bool accept_unsolved,
-                                double* h, double* error, int32_t* trials)
+static perp_status find_contact_time(perp_sim* sim, double high, double gap_high,
+                                     bool accept_unsolved, double* h, double* error,
+                                     int32_t* trials)
 {
-    const double zero = landed(sim);
+    const double zero = zero_gap(sim);
     double low = 0.0, gap_low = -1.0, gap = gap_high;
     int last = 0;
     for (int i = 0; i < MAX_SEARCH; ++i) {
@@ -499,12 +500,12 @@ typedef struct surroundings {
 
 /* Whether a contact of the list takes part in an impact, and how long the step may be. ask:
  * closing accelerations of moving contacts are still to be computed. */
-static perp_status look_at(perp_sim* sim, const perp_contact* c, const perpi_standing* s, bool ask,
-                           surroundings* out, size_t* kept)
+static perp_status classify_contact(perp_sim* sim, const perp_contact* c, const perpi_standing* s,
+                                    bool ask, surroundings* out, size_t* kept)
 {
     perpi_step* step = &sim->work;
     perpi_adaptive* a = &sim->halves;
-    const double landing = 4.0 * landed(sim);
+    const double closed_gap = 4.0 * zero_gap(sim);
     if (ask && s->member && s->gap <= perpi_closed_tolerance(step, c->key) && !s->closed) {
         perpi_approach own;
         perp_status status = perpi_approach_of(step, c, &own);
@@ -515,9 +516,9 @@ static perp_status look_at(perp_sim* sim, const perp_contact* c, const perpi_sta
             return status;
         }
     }
-    a->penetrating[a->penetrating_count++] =
+    a->penetration[a->penetration_count++] =
         (perpi_penetration){c->key, s->gap < 0.0 ? s->gap : 0.0};
-    const bool near = s->gap <= landing, approaches = s->by.u < -s->by.slow;
+    const bool near = s->gap <= closed_gap, approaches = s->by.u < -s->by.slow;
     if ((near || s->closed) && !s->member) {
         return PERP_OK; /* belongs to another side of the body */
     }
@@ -535,8 +536,8 @@ static perp_status look_at(perp_sim* sim, const perp_contact* c, const perpi_sta
     return PERP_OK;
 }
 
-static perp_status search_around(perp_sim* sim, double h, const perpi_filter* filter, bool ask,
-                                 surroundings* out)
+static perp_status classify_contacts(perp_sim* sim, double h, const perpi_filter* filter, bool ask,
+                                     surroundings* out)
 {
     perpi_step* step = &sim->work;
     perpi_adaptive* a = &sim->halves;
@@ -561,16 +562,16 @@ static perp_status search_around(perp_sim* sim, double h, const perpi_filter* fi
                             contacts->count, sizeof *sim->impact.hit);
     }
     if (status == PERP_OK) {
-        status = perpi_grow(sim->context, &a->penetrating, &a->penetrating_capacity,
-                            contacts->count, sizeof *a->penetrating);
+        status = perpi_grow(sim->context, &a->penetration, &a->penetration_capacity,
+                            contacts->count, sizeof *a->penetration);
     }
-    a->penetrating_count = 0;
+    a->penetration_count = 0;
     if (status == PERP_OK) {
         status = perpi_stand_all(step, a->standing);
     }
     for (size_t i = 0; status == PERP_OK && i < contacts->count; ++i) {
         const perp_contact c = contacts->item[i];
-        status = look_at(sim, &c, &a->standing->item[i], ask, out, &kept);
+        status = classify_contact(sim, &c, &a->standing->item[i], ask, out, &kept);
     }
     contacts->count = status == PERP_OK ? kept : contacts->count;
     return status;
@@ -615,9 +616,9 @@ static perp_status find_length(perp_sim* sim, double limit, bool accept_unsolved
         /* a step cut for other reasons than its error gives no estimate for the next */
         wish = h < wish && error <= sim->def.error ? fmax(wish, h * fmin(factor, 3.0))
                                                    : h * fmin(fmax(factor, 0.2), 3.0);
-        if (gap < -landed(sim)) {
+        if (gap < -zero_gap(sim)) {
             const double beyond = h;
-            status = find_landing(sim, h, gap, accept_unsolved, &h, &error, &trials);
+            status = find_contact_time(sim, h, gap, accept_unsolved, &h, &error, &trials);
             /* A gap that is negative after every step length, although no contact was closed or
              * impacting: its features are found only at the end of the step. The length grows with
              * each such step, so that time advances. */
@@ -659,11 +660,11 @@ perp_status perpi_drive_adaptive(perp_sim* sim, bool accept_unsolved)
         perpi_step_bind(step, &sim->state, h, &filter, &sim->trial);
         return perpi_decompression_step(step);
     }
-    perp_status status = search_around(sim, h, &filter, true, &around);
+    perp_status status = classify_contacts(sim, h, &filter, true, &around);
     if (status == PERP_OK && sim->closing.count > 0) {
         status = find_closing(sim, h, accept_unsolved);
         if (status == PERP_OK) {
-            status = search_around(sim, h, &filter, false, &around);
+            status = classify_contacts(sim, h, &filter, false, &around);
         }
     }
     if (status == PERP_OK && around.impacting &&

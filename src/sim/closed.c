@@ -62,7 +62,7 @@ perp_status perpi_approach_of(const perpi_step* step, const perp_contact* c, per
     const vec3 n = v3_from(c->normal), on_a = v3_from(c->point);
     const vec3 point[2] = {on_a, v3_madd(on_a, c->gap, n)};
     const double tolerance = perpi_closed_tolerance(step, c->key);
-    double pull = 0.0, speeds = 0.0;
+    double closing = 0.0, speeds = 0.0;
     out->u = normal_speed(step, step->from->v, body, point, n, &speeds);
     for (int side = 0; side < 2; ++side) {
         const int32_t b = body[side];
@@ -75,25 +75,26 @@ perp_status perpi_approach_of(const perpi_step* step, const perp_contact* c, per
             if (status != PERP_OK) {
                 return status;
             }
-            pull += fabs(v3_dot(n, force)) / model->body[b].mass;
+            closing += fabs(v3_dot(n, force)) / model->body[b].mass;
         }
     }
-    pull = fmax(pull, perpi_found_closing(step, c->key));
-    out->slow = sqrt(2.0 * pull * tolerance) + SPEED_NOISE * speeds;
-    out->stays = pull > 0.0 ? sqrt(2.0 * tolerance / pull) : INFINITY;
+    closing = fmax(closing, perpi_found_closing(step, c->key));
+    out->slow = sqrt(2.0 * closing * tolerance) + SPEED_NOISE * speeds;
+    out->stays = closing > 0.0 ? sqrt(2.0 * tolerance / closing) : INFINITY;
     return PERP_OK;
 }
 
-static bool closed(const perpi_step* step, const perp_contact* c, const perpi_approach* a)
+static bool is_closed(const perpi_step* step, const perp_contact* c, const perpi_approach* a)
 {
     return c->gap <= perpi_closed_tolerance(step, c->key) && fabs(a->u) <= a->slow;
 }
 
-static perp_status stand(const perpi_step* step, const perp_contact* c, perpi_standing* out)
+static perp_status classify_closed(const perpi_step* step, const perp_contact* c,
+                                   perpi_standing* out)
 {
     perp_status status = perpi_approach_of(step, c, &out->by);
     out->gap = c->gap;
-    out->closed = status == PERP_OK && closed(step, c, &out->by);
+    out->closed = status == PERP_OK && is_closed(step, c, &out->by);
     out->member = true;
     if (c->group == 0 || status != PERP_OK) {
         return status;
@@ -131,7 +132,7 @@ perp_status perpi_stand_all(perpi_step* step, perpi_standing_list* list)
     perp_status status = perpi_grow(step->context, &list->item, &list->capacity, contacts->count,
                                     sizeof *list->item);
     for (size_t i = 0; status == PERP_OK && i < contacts->count; ++i) {
-        status = stand(step, &contacts->item[i], &list->item[i]);
+        status = classify_closed(step, &contacts->item[i], &list->item[i]);
     }
     return status;
 }

@@ -13,8 +13,8 @@
 
 enum { MAX_CORRECTIONS = 20 };
 
-/* The solution and the problem that correct() saved. */
-static void take_back(perpi_step* step)
+/* The solution and the problem that correct_positions() saved. */
+static void restore_answer(perpi_step* step)
 {
     perpi_formulation* f = step->formulation;
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
@@ -47,7 +47,7 @@ static perp_status keep_answer(perpi_step* step)
  * hold in every solve, so no body is pushed into its neighbour and no sticking contact slips.
  * The Jacobians stay those of the start of the step, which conserves the energy. Velocity level:
  * complete_state. */
-static perp_status correct(perpi_step* step)
+static perp_status correct_positions(perpi_step* step)
 {
     perpi_formulation* f = step->formulation;
     perp_report* report = &step->report;
@@ -67,7 +67,7 @@ static perp_status correct(perpi_step* step)
             /* the links rotate too far in a step for this: use the plain step, then project the
              * poses */
             const int32_t iterations = report->iterations;
-            take_back(step);
+            restore_answer(step);
             step->residual = first;
             *report = first_report;
             report->iterations = iterations;
@@ -134,7 +134,7 @@ static perp_status limit_repair(perpi_step* step)
     step->report.iterations += first_report.iterations;
     step->attempts.corrections = PERPI_REPAIR_LIMITED;
     if (status == PERP_ERROR_SOLVE) {
-        take_back(step);
+        restore_answer(step);
         step->residual = first;
         step->report = first_report;
         step->attempts.corrections = 0;
@@ -231,7 +231,7 @@ static perp_status finish_joints(perpi_step* step)
 }
 
 /* Corrected joints: the energy that they gain in the step is removed by the projection after it.
- * If it is not, the step is solved again from the plain solution, which correct() saved. */
+ * If it is not, the step is solved again from the plain solution, which correct_positions() saved. */
 static perp_status limit_corrected(perpi_step* step)
 {
     const double h = step->h;
@@ -249,7 +249,7 @@ static perp_status limit_corrected(perpi_step* step)
     if (status != PERP_OK || !gains) {
         return status;
     }
-    take_back(step);
+    restore_answer(step);
     status = limit_repair(step);
     if (status == PERP_OK) {
         status = complete_state(step);
@@ -274,7 +274,7 @@ perp_status perpi_advance_and_correct(perpi_step* step)
     }
     if (status == PERP_OK && step->correction->project != NULL && !step->kept.joints &&
         step->attempts.corrections == 0) {
-        status = correct(step);
+        status = correct_positions(step);
     }
     return status;
 }

@@ -150,7 +150,7 @@ static bool carries_momentum(const perp_sim* sim)
 }
 
 /* Selects contact model, stepper and settings, and checks that they are compatible. */
-static perp_status choose(perp_sim* sim, const perp_sim_def* def)
+static perp_status choose_models(perp_sim* sim, const perp_sim_def* def)
 {
     perp_context* context = sim->context;
     perpi_step* work = &sim->work;
@@ -248,7 +248,7 @@ void perpi_trial_destroy(perp_context* context, perpi_trial* trial)
 }
 
 /* Sizes of the state, and the constant members of the step. */
-static void measure(perp_sim* sim, const perp_sim_def* def)
+static void set_state_sizes(perp_sim* sim, const perp_sim_def* def)
 {
     perpi_step* work = &sim->work;
     const perp_model* model = sim->model;
@@ -266,7 +266,7 @@ static void measure(perp_sim* sim, const perp_sim_def* def)
     sim->correction.closed.context = sim->context;
 }
 
-static perp_status allocate(perp_sim* sim)
+static perp_status allocate_step(perp_sim* sim)
 {
     perp_context* context = sim->context;
     perpi_step* work = &sim->work;
@@ -380,7 +380,7 @@ void perpi_sim_initial_state(perp_sim* sim)
 }
 
 /* Collider, formulations, workspaces. */
-static perp_status prepare(perp_sim* sim, const perp_sim_def* def)
+static perp_status prepare_step(perp_sim* sim, const perp_sim_def* def)
 {
     perp_context* context = sim->context;
     perpi_step* work = &sim->work;
@@ -396,8 +396,8 @@ static perp_status prepare(perp_sim* sim, const perp_sim_def* def)
         status = perpi_formulation_create(context, &sim->impact.f);
     }
     if (status == PERP_OK) {
-        measure(sim, def);
-        status = allocate(sim);
+        set_state_sizes(sim, def);
+        status = allocate_step(sim);
     }
     if (status == PERP_OK && sim->stepper->evaluation != PERPI_EVALUATE_START) {
         status = prepare_outer(sim);
@@ -411,7 +411,7 @@ static perp_status prepare(perp_sim* sim, const perp_sim_def* def)
     return status;
 }
 
-static perp_status build(perp_sim* sim, const perp_sim_def* asked)
+static perp_status create_parts(perp_sim* sim, const perp_sim_def* asked)
 {
     perp_context* context = sim->context;
     perp_sim_def completed = *asked;
@@ -424,13 +424,13 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
         status = check_def(context, def);
     }
     if (status == PERP_OK) {
-        status = choose(sim, def);
+        status = choose_models(sim, def);
     }
     if (status == PERP_OK) {
         status = choose_solver(sim, def);
     }
     if (status == PERP_OK) {
-        status = prepare(sim, def);
+        status = prepare_step(sim, def);
     }
     const bool corrects = def->joint_correction && sim->model->joint_count > 0;
     const bool solved_differ = status == PERP_OK && (corrects || carries_momentum(sim));
@@ -477,7 +477,7 @@ perp_status perpi_sim_create_quietly(perp_context* context, const perp_model* mo
     perpi_arena_init(&s->asked_text, context);
     status = perpi_sim_keep_def(s, def);
     if (status == PERP_OK) {
-        status = build(s, &s->asked);
+        status = create_parts(s, &s->asked);
     }
     if (status != PERP_OK) {
         perp_sim_destroy(s);

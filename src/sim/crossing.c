@@ -245,7 +245,7 @@ static perp_status place_moving(perpi_step* step, double farthest, double deepes
 }
 
 /* The smaller thickness; a point has none. */
-static double thinner(double a, double b)
+static double smaller_thickness(double a, double b)
 {
     return a > 0.0 && b > 0.0 ? fmin(a, b) : fmax(a, b);
 }
@@ -303,8 +303,8 @@ static perp_status find_passages(perpi_step* step, double h, const double* q, co
         }
     }
     x->farthest = most[0] + most[1];
-    x->looked = !(x->farthest + deepest < CHECK_AT * x->least);
-    if (!x->looked) {
+    x->checked = !(x->farthest + deepest < CHECK_AT * x->least);
+    if (!x->checked) {
         return PERP_OK;
     }
     for (int32_t i = 0; i < bodies; ++i) {
@@ -318,7 +318,7 @@ static perp_status find_passages(perpi_step* step, double h, const double* q, co
         const perpi_broad_pair* pair = &x->broad.pair[k];
         const int32_t a = pair->shape_a, b = pair->shape_b;
         const perpi_path *path_a = &x->path[pair->body_a], *path_b = &x->path[pair->body_b];
-        const double thin = thinner(x->thickness[a], x->thickness[b]);
+        const double thin = smaller_thickness(x->thickness[a], x->thickness[b]);
         const double move = v3_norm(v3_sub(path_b->dx, path_a->dx)) +
                             v3_norm(v3_sub(path_b->bend, path_a->bend)) +
                             v3_norm(path_a->turn) * perpi_shape_radius(&model->shape[a]) +
@@ -363,11 +363,11 @@ perp_status perpi_path_gap(perpi_step* step, double h, const uint64_t* key, size
         }
         /* up to a quarter of the thickness, the overlap from extrapolation is corrected in the
          * next step */
-        const double give =
+        const double allowed =
             acts
                 ? ACTING_DEPTH * (x->thickness[met->pair.shape_a] + x->thickness[met->pair.shape_b])
                 : 0.0;
-        *gap = fmin(*gap, met->passage.beyond + give);
+        *gap = fmin(*gap, met->passage.beyond + allowed);
     }
     return status;
 }
@@ -412,7 +412,7 @@ static perp_status remember(perpi_step* step, const perpi_missing* m)
 
 /* All features of the pair as plain contacts; with them those of other pieces of the two bodies
  * that have groups. */
-static perp_status take_plain(perpi_step* step, const perpi_broad_pair* pair)
+static perp_status add_plain_contacts(perpi_step* step, const perpi_broad_pair* pair)
 {
     const perpi_sides* x = step->sides;
     const int32_t body[2] = {pair->body_a, pair->body_b};
@@ -461,9 +461,9 @@ static perpi_missing contact_of(const perpi_step* step, const perpi_sim_passage*
     double end = 0.0, linear = 0.0;
     for (int i = 0; i < 2; ++i) {
         const perpi_path* path = &step->sides->path[m.body[i]];
-        const perpi_pose candidate = perpi_path_at(path, p->first), last = perpi_path_at(path, 1.0);
+        const perpi_pose touching = perpi_path_at(path, p->first), last = perpi_path_at(path, 1.0);
         const double sign = i == 0 ? -1.0 : 1.0;
-        m.local[i] = m3_tmul(candidate.R, v3_sub(p->point[i], candidate.x));
+        m.local[i] = m3_tmul(touching.R, v3_sub(p->point[i], touching.x));
         const vec3 arm = m3_mul(path->start.R, m.local[i]);
         const vec3 start = v3_add(path->start.x, arm);
         const vec3 acts =
@@ -566,7 +566,7 @@ static bool holds_plainly(const perpi_step* step)
            !step->stepper->touching;
 }
 
-static perp_status constrain(perpi_step* step, const perpi_sim_passage* met)
+static perp_status add_missing_contact(perpi_step* step, const perpi_sim_passage* met)
 {
     const perpi_broad_pair* pair = &met->pair;
     perpi_missing m = contact_of(step, met);
@@ -574,7 +574,7 @@ static perp_status constrain(perpi_step* step, const perpi_sim_passage* met)
     if (!holds_plainly(step) && !knows_pair(step->sides, pair->body_a, pair->body_b)) {
         m.built = false;
         m.ball = -1;
-        status = take_plain(step, pair);
+        status = add_plain_contacts(step, pair);
     }
     return status == PERP_OK ? remember(step, &m) : status;
 }
@@ -601,8 +601,8 @@ perp_status perpi_check_sides(perpi_step* step, double h, double deepest,
         find_passages(step, h, step->from->q, NULL, plain ? deepest : fmax(deepest, x->depth));
     for (size_t i = 0; status == PERP_OK && i < x->passage_count; ++i) {
         const perpi_sim_passage* met = &x->passage[i];
-        const double give = core_depth(step, &met->pair);
-        if (met->passage.crossed && isinf(give)) {
+        const double allowed = core_depth(step, &met->pair);
+        if (met->passage.crossed && isinf(allowed)) {
             return perpi_fail(
                 step->context, PERP_ERROR_SOLVE,
                 "step %lld (t = %.9g): body '%.60s' is pressed through body '%.60s': the soft "
@@ -610,15 +610,15 @@ perp_status perpi_check_sides(perpi_step* step, double h, double deepest,
                 (long long)step->from->step + 1, step->from->time,
                 step->model->body[met->pair.body_b].name, step->model->body[met->pair.body_a].name);
         }
-        if (!met->passage.crossed || (give > 0.0 && met->passage.inside)) {
+        if (!met->passage.crossed || (allowed > 0.0 && met->passage.inside)) {
             depth = fmax(depth, met->passage.depth);
             continue; /* a soft layer may be compressed beyond the middle of a thin piece */
         }
         *crossed = met;
-        status = constrain(step, met);
+        status = add_missing_contact(step, met);
     }
     if (status == PERP_OK && *crossed == NULL && !plain) {
-        x->depth = x->looked ? depth : x->depth + x->farthest;
+        x->depth = x->checked ? depth : x->depth + x->farthest;
     }
     if (status == PERP_OK && *crossed != NULL) {
         perpi_collider_set_rule(step->collider, step->contact_model->rule, step->exception.item,
@@ -701,7 +701,7 @@ void perpi_part_deep(perpi_step* step, double h)
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
         perp_contact* c = &step->to->contacts.item[i];
         const int32_t a = perpi_key_shape_a(c->key), b = perpi_key_shape_b(c->key);
-        const double beyond = -c->gap - CHECK_AT * thinner(thickness[a], thickness[b]);
+        const double beyond = -c->gap - CHECK_AT * smaller_thickness(thickness[a], thickness[b]);
         if (beyond > 0.0 && isfinite(beyond) && c->group == 0 && !(c->layer.theta > 0.0)) {
             c->drift[0] -= PART_RATE * beyond / h;
         }

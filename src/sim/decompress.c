@@ -38,7 +38,7 @@ typedef struct builder {
     size_t mass, jac;
 } builder;
 
-static bool rubs(const perp_constraint* c, double asked)
+static bool has_friction(const perp_constraint* c, double asked)
 {
     return asked > 0.0 && c->rows > 1 && c->mu > 0.0;
 }
@@ -83,7 +83,7 @@ static perp_status copy_problem(builder* x, perpi_arena* scratch, const perpi_fo
     const size_t contacts = (size_t)f->contact_count;
     size_t extra = 0;
     for (size_t i = 0; i < contacts; ++i) {
-        extra += rubs(&f->constraint[i], asked[i]);
+        extra += has_friction(&f->constraint[i], asked[i]);
     }
     /* of each: a block of at most 4, a contact of 4 rows and a tie of 3, on blocks of 6 and 4 */
     const size_t blocks = (size_t)P->block_count, rows = (size_t)P->row_count + 7 * extra,
@@ -169,8 +169,8 @@ static void append_tangential(builder* x, const perpi_formulation* f, const perp
 }
 
 /* The block of B's tangential velocities and z; its mass is subtracted from that of B. */
-static void lend_masses(builder* x, const perpi_formulation* f, const perp_constraint* c,
-                        const double* v, int32_t block, double* M)
+static void split_masses(builder* x, const perpi_formulation* f, const perp_constraint* c,
+                         const double* v, int32_t block, double* M)
 {
     const int32_t side = 1, B = c->block[side], t = c->rows - 1;
     const int32_t n = f->dof[B + 1] - f->dof[B], size = 1 + t;
@@ -209,7 +209,7 @@ static void append_leaving(builder* x, const perpi_formulation* f, int32_t i, do
     M[0] = W > 0.0 ? 1.0 / W : 1.0;
     x->k[x->dof[block]] = -asked;
     if (tied) {
-        lend_masses(x, f, c, v, block, M);
+        split_masses(x, f, c, v, block, M);
     }
     perp_constraint* leaving = append_constraint(x, PERP_CONSTRAINT_CONTACT, c->rows);
     leaving->block[0] = c->block[free_side];
@@ -241,7 +241,7 @@ static void append_leaving(builder* x, const perpi_formulation* f, int32_t i, do
     x->jac += (size_t)(t * size);
 }
 
-static void seal(builder* x, const perpi_formulation* f)
+static void set_problem_arrays(builder* x, const perpi_formulation* f)
 {
     x->problem = (perp_contact_problem){.block_count = x->blocks,
                                         .constraint_count = x->constraints,
@@ -261,7 +261,7 @@ static void seal(builder* x, const perpi_formulation* f)
 }
 
 /* Adds the given normal impulses to the momentum of the bodies. */
-static void push_bodies(builder* x, const perpi_formulation* f, const double* asked)
+static void add_given_impulses(builder* x, const perpi_formulation* f, const double* asked)
 {
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
@@ -287,20 +287,20 @@ perp_status perpi_decompress(perpi_arena* scratch, perp_contact_solver* solver,
     }
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
-        if (rubs(c, asked[i]) && c->block[0] >= 0 && c->block[1] >= 0) {
+        if (has_friction(c, asked[i]) && c->block[0] >= 0 && c->block[1] >= 0) {
             x.ties[c->block[1]] += 1;
         }
     }
     memcpy(x.v, v, (size_t)f->problem.dof_count * sizeof *v);
     for (int32_t i = 0; i < f->contact_count; ++i) {
         x.part[i] = -1;
-        if (rubs(&f->constraint[i], asked[i])) {
+        if (has_friction(&f->constraint[i], asked[i])) {
             x.part[i] = x.constraints;
             append_leaving(&x, f, i, asked[i], v);
         }
     }
-    push_bodies(&x, f, asked);
-    seal(&x, f);
+    add_given_impulses(&x, f, asked);
+    set_problem_arrays(&x, f);
     status = perp_contact_solve(solver, &x.problem, options, true, x.v, x.p, NULL, report);
     if (status != PERP_OK) {
         return status;

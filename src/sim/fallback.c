@@ -38,7 +38,7 @@ static const perpi_contact_model_ops* model_of(const perpi_step* step, uint64_t 
 
 /* The pair of shapes whose groups cause the failure: that of the contact with the largest
  * residual, or else of the grouped contact that is violated most. -1 if nothing is grouped. */
-static int32_t blame(const perpi_step* step)
+static int32_t find_failing_pair(const perpi_step* step)
 {
     const int32_t worst = step->residual.worst_constraint;
     const perpi_formulation* f = step->formulation;
@@ -90,7 +90,7 @@ static perp_status fall_back_to_plain(perpi_step* step, bool* done)
 static perp_status fall_back_pair(perpi_step* step, bool* done)
 {
     *done = false;
-    const int32_t i = blame(step);
+    const int32_t i = find_failing_pair(step);
     if (i < 0) {
         return step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY ? fall_back_to_plain(step, done)
                                                                     : PERP_OK;

@@ -44,7 +44,7 @@ static void drop_open(perpi_step* step)
     size_t kept = 0;
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
         const perp_contact* c = &step->to->contacts.item[i];
-        if (c->gap <= step->settings.candidate * pair_size(step->model, c) ||
+        if (c->gap <= step->settings.closed_gap * pair_size(step->model, c) ||
             perpi_keeps_open(step, c)) {
             step->to->contacts.item[kept++] = *c;
         }

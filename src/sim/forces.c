@@ -19,8 +19,8 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 
-static const double CANDIDATE = 1e-6; /* closed gap, relative to the smaller body's size */
-static const double STILL = 1e-9;     /* zero speed, relative to those of the bodies */
+static const double CLOSED_GAP = 1e-6; /* closed gap, relative to the smaller body's size */
+static const double STILL = 1e-9;      /* zero speed, relative to those of the bodies */
 static const double NEIGHBOUR =
     1e-3; /* displacement to a neighbouring time, relative to sizes; radians */
 
@@ -410,22 +410,22 @@ static perp_status build_problem(finder* x)
     const double* joint_rate = x->rate + 3 * x->contacts.count;
     for (int32_t i = 0; status == PERP_OK && i < f->problem.constraint_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
-        const bool candidate = i < f->contact_count;
-        if (candidate && x->mode[i] < 0) {
+        const bool is_contact = i < f->contact_count;
+        if (is_contact && x->mode[i] < 0) {
             continue;
         }
         perpi_unit* u = &p->unit[p->units++];
-        *u = (perpi_unit){.kind = !candidate        ? PERPI_UNIT_HELD
+        *u = (perpi_unit){.kind = !is_contact       ? PERPI_UNIT_HELD
                                   : x->mode[i] == 1 ? PERPI_UNIT_ROLLING
                                                     : PERPI_UNIT_NORMAL,
                           .row = p->n,
-                          .mu = candidate ? c->mu : 0.0,
+                          .mu = is_contact ? c->mu : 0.0,
                           .cone = c->cone,
                           .directions = c->directions};
         u->rows = u->kind == PERPI_UNIT_NORMAL ? 1 : c->rows;
         for (int32_t r = 0; r < u->rows; ++r) {
             dense_row(f, c, r, 1.0, row + (size_t)(p->n + r) * dofs);
-            rate[p->n + r] = candidate ? x->rate[3 * i + r] : *joint_rate++;
+            rate[p->n + r] = is_contact ? x->rate[3 * i + r] : *joint_rate++;
         }
         p->n += u->rows;
     }
@@ -433,15 +433,15 @@ static perp_status build_problem(finder* x)
     int32_t at = 0;
     for (int32_t i = 0; status == PERP_OK && i < f->problem.constraint_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
-        const bool candidate = i < f->contact_count;
-        if (candidate && x->mode[i] < 0) {
+        const bool is_contact = i < f->contact_count;
+        if (is_contact && x->mode[i] < 0) {
             continue;
         }
-        const int32_t rows = candidate && x->mode[i] != 1 ? 1 : c->rows;
+        const int32_t rows = is_contact && x->mode[i] != 1 ? 1 : c->rows;
         for (int32_t r = 0; r < rows; ++r, ++at) {
             memset(column, 0, dofs * sizeof *column);
             dense_row(f, c, r, 1.0, column);
-            for (int32_t k = 1; candidate && x->mode[i] == 2 && k < c->rows; ++k) {
+            for (int32_t k = 1; is_contact && x->mode[i] == 2 && k < c->rows; ++k) {
                 dense_row(f, c, k, x->against[i][k - 1], column);
             }
             divide_by_mass(f, column);
@@ -559,7 +559,7 @@ static void write_joints(finder* x)
     }
 }
 
-static void say(finder* x)
+static void describe_existence(finder* x)
 {
     perp_forces* f = &x->out->public;
     static const char* const text[] = {
@@ -575,7 +575,7 @@ static void say(finder* x)
     }
 }
 
-static perp_status prepare(finder* x)
+static perp_status allocate_forces(finder* x)
 {
     perp_sim* sim = x->sim;
     perp_context* context = sim->context;
@@ -593,13 +593,13 @@ static perp_status prepare(finder* x)
     /* closed contacts first; then a larger margin, for the neighbouring times */
     const double size = perpi_scene_size(sim->model);
     for (size_t i = 0; i < model->body_count; ++i) {
-        x->margin[i] = 0.5 * CANDIDATE * size;
+        x->margin[i] = 0.5 * CLOSED_GAP * size;
     }
     x->contacts.context = x->moved.context = context;
     memcpy(x->q, sim->state.q, (size_t)sim->work.q_size * sizeof *x->q);
     status = collide(x, 0.0, &x->contacts);
     for (size_t i = 0; i < model->body_count; ++i) {
-        x->margin[i] = 4.0 * NEIGHBOUR * size + CANDIDATE * size;
+        x->margin[i] = 4.0 * NEIGHBOUR * size + CLOSED_GAP * size;
     }
     const size_t n = x->contacts.count;
     if (status == PERP_OK) {
@@ -644,12 +644,12 @@ static perp_status prepare(finder* x)
     return status;
 }
 
-static perp_status find(finder* x)
+static perp_status solve_forces(finder* x)
 {
     perp_forces* f = &x->out->public;
     perp_status status = refuse(x);
     if (status == PERP_OK) {
-        status = prepare(x);
+        status = allocate_forces(x);
     }
     if (status == PERP_OK) {
         status = free_accelerations(x);
@@ -674,7 +674,7 @@ static perp_status find(finder* x)
         write_bodies(x);
         write_contacts(x);
         write_joints(x);
-        say(x);
+        describe_existence(x);
     }
     return status;
 }
@@ -689,7 +689,7 @@ perp_status perp_forces_find(perp_sim* sim, perp_forces** result)
     }
     out->context = context;
     finder x = {.sim = sim, .model = sim->model, .out = out};
-    status = find(&x);
+    status = solve_forces(&x);
     void* const owned[] = {x.q,          x.v,         x.margin,    x.rate,      x.g,
                            x.z,          x.mode,      x.slip,      x.against,   x.contacts.item,
                            x.moved.item, x.problem.W, x.problem.q, x.problem.B, x.problem.unit};

@@ -129,7 +129,7 @@ static double gained_speed(const perpi_formulation* f, int32_t contact, const do
 
 /* ---- which contacts are impacting ---------------------------------------------------------------------*/
 
-static perp_status room(perpi_step* step, size_t dofs, size_t rows, size_t contacts)
+static perp_status reserve_impact(perpi_step* step, size_t dofs, size_t rows, size_t contacts)
 {
     perp_status status =
         perpi_grow(step->context, &step->impact->work, &step->impact->work_capacity,
@@ -146,7 +146,7 @@ perp_status perpi_find_impacting(perpi_step* step, double h, bool* any)
     const perpi_formulation* f = step->formulation;
     const size_t dofs = (size_t)f->problem.dof_count, count = step->to->contacts.count;
     *any = false;
-    const perp_status status = room(step, dofs, 0, count);
+    const perp_status status = reserve_impact(step, dofs, 0, count);
     if (status != PERP_OK || step->from->impacts_in_a_row >= PERPI_IMPACTS_IN_A_ROW) {
         return status;
     }
@@ -186,7 +186,7 @@ perp_status perpi_find_impacting(perpi_step* step, double h, bool* any)
 
 /* ---- the problem of an impact ----------------------------------------------------------------------*/
 
-static perp_status formulate(perpi_step* step)
+static perp_status formulate_impact(perpi_step* step)
 {
     perpi_formulation* f = step->impact->f;
     perp_status status =
@@ -197,7 +197,7 @@ static perp_status formulate(perpi_step* step)
     if (status == PERP_OK) {
         status = perpi_step_room(step, f);
     }
-    return status == PERP_OK ? room(step, dofs, rows, step->to->contacts.count) : status;
+    return status == PERP_OK ? reserve_impact(step, dofs, rows, step->to->contacts.count) : status;
 }
 
 static perp_solve_options solve_options(const perpi_step* step)
@@ -211,10 +211,10 @@ static perp_solve_options solve_options(const perpi_step* step)
 
 /* Solves the problem with the current drifts; warm: from the current point, else from the
  * velocities before the impact and no impulses. */
-static perp_status solve(perpi_step* step, bool warm)
+static perp_status solve_impact(perpi_step* step, bool warm)
 {
     perpi_formulation* f = step->impact->f;
-    perp_status status = formulate(step);
+    perp_status status = formulate_impact(step);
     if (status != PERP_OK) {
         return status;
     }
@@ -275,7 +275,7 @@ static perp_status solve_newton(perpi_step* step, double part)
         c->drift[0] = hit->impacting ? part * hit->e * hit->u + hit->gain : rest_offset(step, i);
     }
     step->impact->converged = true;
-    return solve(step, false);
+    return solve_impact(step, false);
 }
 
 /* Poisson's decompression: impulses `part` times e times those of compression,
@@ -289,7 +289,7 @@ static perp_status solve_poisson(perpi_step* step, double part)
         const bool asked = part * step->impact->hit[i].e * step->impact->hit[i].p > 0.0;
         c->drift[0] = asked ? step->impact->hit[i].gain : rest_offset(step, i);
     }
-    perp_status status = formulate(step);
+    perp_status status = formulate_impact(step);
     if (status != PERP_OK) {
         return status;
     }
@@ -314,7 +314,7 @@ static perp_status solve_poisson(perpi_step* step, double part)
             perpi_formulation_speed(f, (int32_t)i, 0, step->v_problem) + f->b[f->constraint[i].row];
         c->drift[0] = asked[i] > 0.0 ? step->impact->hit[i].gain - fmax(u, 0.0) : c->drift[0];
     }
-    return solve(step, true);
+    return solve_impact(step, true);
 }
 
 /* ---- the whole impact ------------------------------------------------------------------------------*/
@@ -362,8 +362,8 @@ static double chandrupatla_step(const double a[2], const double b[2], const doub
 /* Evaluates the law with a factor of the coefficients: x[0] in, x[1] the change of energy.
  * Jammed bodies may have no solution in which all rebound: that counts as an increase, unless
  * the factor is 0. */
-static perp_status evaluate(perpi_step* step, double before, double work_before,
-                            perp_status (*law)(perpi_step* step, double part), double x[2])
+static perp_status evaluate_law(perpi_step* step, double before, double work_before,
+                                perp_status (*law)(perpi_step* step, double part), double x[2])
 {
     const perp_status status = law(step, x[0]);
     const bool jammed = status == PERP_ERROR_SOLVE && x[0] > 0.0;
@@ -378,12 +378,12 @@ static perp_status solve_within_energy(perpi_step* step, double before, double w
                                        double* kept)
 {
     double a[2] = {1.0, 0.0}, b[2] = {0.0, 0.0}, c[2], best = 0.0;
-    perp_status status = evaluate(step, before, work_before, law, a);
+    perp_status status = evaluate_law(step, before, work_before, law, a);
     *kept = 1.0;
     if (status != PERP_OK || a[1] <= ENERGY_TOLERANCE) {
         return status;
     }
-    status = evaluate(step, before, work_before, law, b);
+    status = evaluate_law(step, before, work_before, law, b);
     *kept = 0.0;
     if (status != PERP_OK || !(b[1] < 0.0)) {
         return status;
@@ -392,7 +392,7 @@ static perp_status solve_within_energy(perpi_step* step, double before, double w
     double t = a[1] < INFINITY ? a[1] / (a[1] - b[1]) : 0.5; /* of the way from a to b */
     while (step->impact->evaluations < MAX_EVALUATIONS && fabs(a[0] - b[0]) > PART_TOLERANCE) {
         double x[2] = {a[0] + t * (b[0] - a[0]), 0.0};
-        status = evaluate(step, before, work_before, law, x);
+        status = evaluate_law(step, before, work_before, law, x);
         if (status != PERP_OK) {
             return status;
         }
@@ -421,7 +421,7 @@ static perp_status solve_within_energy(perpi_step* step, double before, double w
 }
 
 /* Result of the impact: velocities and impulses; poses, clocks and memories are unchanged. */
-static perp_status finish(perpi_step* step, perp_step_kind kind, double kept)
+static perp_status finish_impact(perpi_step* step, perp_step_kind kind, double kept)
 {
     const perpi_formulation* f = step->impact->f;
     const size_t joints = step->model->joint_count;
@@ -562,7 +562,7 @@ static void effective_gaps(perpi_step* step, double* offset)
 /* Normal velocities at the time of the impact, and the part gained until then. Forces act on the
  * velocities that the joints allow; the rotation of these with the joints within the step
  * changes the Jacobian, not the speed. */
-static void place_in_time(perpi_step* step)
+static void set_impact_times(perpi_step* step)
 {
     const perpi_formulation* f = step->impact->f;
     const size_t dofs = (size_t)f->problem.dof_count;
@@ -605,7 +605,8 @@ perp_status perpi_impact_step(perpi_step* step)
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
         step->to->contacts.item[i].drift[0] = 0.0;
     }
-    perp_status status = formulate(step); /* b of prescribed bodies at the time of the impact */
+    perp_status status =
+        formulate_impact(step); /* b of prescribed bodies at the time of the impact */
     if (status != PERP_OK) {
         return status;
     }
@@ -619,7 +620,7 @@ perp_status perpi_impact_step(perpi_step* step)
         hit->u = u;
     }
     perpi_formulation_gather_v(f, step->model, step->v_from, step->impact->work);
-    place_in_time(step);
+    set_impact_times(step);
     const double before = kinetic_energy(f, step->impact->work);
     step->impact->report = (perp_report){0};
     step->impact->evaluations = 0;
@@ -630,7 +631,7 @@ perp_status perpi_impact_step(perpi_step* step)
         status = solve_within_energy(step, before, 0.0, solve_newton, &kept);
     }
     if (status == PERP_OK) {
-        status = finish(step, poisson ? PERP_STEP_COMPRESSION : PERP_STEP_IMPACT, kept);
+        status = finish_impact(step, poisson ? PERP_STEP_COMPRESSION : PERP_STEP_IMPACT, kept);
     }
     return status;
 }
@@ -654,7 +655,7 @@ perp_status perpi_decompression_step(perpi_step* step)
     step->to->contacts.groups = step->from->contacts.groups;
     perpi_start_from(step);
     perpi_joint_inputs(step);
-    status = formulate(step);
+    status = formulate_impact(step);
     if (status != PERP_OK) {
         return status;
     }
@@ -687,7 +688,7 @@ perp_status perpi_decompression_step(perpi_step* step)
     step->impact->evaluations = 0;
     status = solve_within_energy(step, before, work, solve_poisson, &kept);
     if (status == PERP_OK) {
-        status = finish(step, PERP_STEP_DECOMPRESSION, kept);
+        status = finish_impact(step, PERP_STEP_DECOMPRESSION, kept);
     }
     return status;
 }

@@ -125,8 +125,8 @@ typedef struct perpi_adaptive {
     double *q_plain, *v_plain, *s_plain; /* the state after it, before extrapolation */
     uint64_t* key;                       /* contacts that took part */
     size_t key_count, key_capacity;
-    perpi_penetration* penetrating;
-    size_t penetrating_count, penetrating_capacity;
+    perpi_penetration* penetration;
+    size_t penetration_count, penetration_capacity;
     struct perpi_standing_list* standing; /* per contact of the trial, by itself or by its group */
 } perpi_adaptive;
 
@@ -157,7 +157,7 @@ typedef struct perpi_sides {
     double least;    /* the smaller thickness of the thinnest pair; INFINITY if there is none */
     double depth;    /* upper bound of the overlap at the end of the last step; see holds_plainly */
     double farthest; /* relative motion in the step */
-    bool looked;     /* whether it was enough to check pairs */
+    bool checked;    /* whether it was enough to check pairs */
     perpi_path* path; /* per body */
     perpi_broad broad;
     perpi_sim_passage* passage;

@@ -147,7 +147,7 @@ static void follow_particles(perpi_step* step)
 }
 
 /* Solves the projection problem from 0; velocities (or displacements) go to step->correction->v. */
-static perp_status solve(perpi_step* step, perp_report* report, bool* solved)
+static perp_status solve_projection(perpi_step* step, perp_report* report, bool* solved)
 {
     perpi_formulation* f = step->correction->project;
     perp_status status =
@@ -181,7 +181,7 @@ static perp_status solve(perpi_step* step, perp_report* report, bool* solved)
 
 /* Advances the poses of the dynamic bodies by the displacements in v_project, and updates the
  * gaps. */
-static void displace(perpi_step* step)
+static void displace_poses(perpi_step* step)
 {
     const perp_model* model = step->model;
     const perpi_formulation* f = step->correction->project;
@@ -218,7 +218,7 @@ static double joint_errors(const perpi_step* step)
 
 /* Newton's method. It is linear in each step, so it can diverge (a light body between two taut
  * ropes). Poses with larger errors than those of the step are rejected. */
-static perp_status take_moves(perpi_step* step, double h, double first, int32_t* moves)
+static perp_status keep_better_poses(perpi_step* step, double h, double first, int32_t* moves)
 {
     if (*moves == 0 || joint_errors(step) <= first) {
         return PERP_OK;
@@ -251,7 +251,7 @@ static perp_status move_poses(perpi_step* step, double h, perp_report* report, i
                 step->correction->closed.item[i].gap;
         }
         if (status == PERP_OK) {
-            status = solve(step, report, &solved);
+            status = solve_projection(step, report, &solved);
         }
         if (status != PERP_OK) {
             return status;
@@ -259,10 +259,10 @@ static perp_status move_poses(perpi_step* step, double h, perp_report* report, i
         if (!solved) {
             break; /* a contact prevents it: the joint stays open, and its error is reported */
         }
-        displace(step);
+        displace_poses(step);
         *moves += 1;
     }
-    return take_moves(step, h, first, moves);
+    return keep_better_poses(step, h, first, moves);
 }
 
 perp_status perpi_project(perpi_step* step, double h, perp_report* report, int32_t* moves)
@@ -283,7 +283,7 @@ perp_status perpi_project(perpi_step* step, double h, perp_report* report, int32
                             (int32_t)step->correction->closed.count, step->input});
     }
     if (status == PERP_OK) {
-        status = solve(step, report, &solved);
+        status = solve_projection(step, report, &solved);
     }
     if (status == PERP_OK && solved) { /* else the velocities that solved the step stand */
         perpi_formulation_scatter_v(f, step->model, step->correction->v, step->to->v);

@@ -43,7 +43,7 @@ static vec3 spin_before(const perpi_step* step, int32_t index, double h, vec3 w)
     return v3_madd(w, part * h, m3_mul(pose->R, m3_mul(m3_inverse(body->inertia), turn)));
 }
 
-static vec3 middle(const perp_contact* c)
+static vec3 gap_middle(const perp_contact* c)
 {
     return v3_madd(v3_from(c->point), 0.5 * c->gap, v3_from(c->normal));
 }
@@ -55,8 +55,8 @@ static void add_side(const perpi_step* step, const perp_contact* c, const perp_c
     const vec3 v = perpi_state_velocity(step->model, step->from->v, body);
     const vec3 w = perpi_state_rate(step->model, step->from->v, body);
     const vec3 x = step->pose[body].x;
-    const vec3 arm = v3_sub(middle(c), x);
-    const vec3 way = v3_sub(arm, v3_sub(middle(old), v3_madd(x, -h_old, v)));
+    const vec3 arm = v3_sub(gap_middle(c), x);
+    const vec3 way = v3_sub(arm, v3_sub(gap_middle(old), v3_madd(x, -h_old, v)));
     const vec3 u = v3_add(v, v3_cross(spin_before(step, body, h, w), arm));
     sum->now = v3_madd(sum->now, sign, u);
     sum->gain = v3_madd(sum->gain, sign, v3_cross(w, way));
@@ -105,7 +105,7 @@ static bool pushes_beside(const perp_contact* c, const perp_contact* other)
 
 /* Whether the contact is the only active one of its pair: bodies in contact at several points do
  * not roll. Contacts of a pair are consecutive. */
-static bool alone(const perpi_contact_list* list, size_t at)
+static bool is_single_contact(const perpi_contact_list* list, size_t at)
 {
     const perp_contact* c = &list->item[at];
     return !(at > 0 && pushes_beside(c, c - 1)) &&
@@ -126,8 +126,8 @@ void perpi_set_rolling(perpi_step* step, double h)
             old += 1;
         }
         if (old < step->from->contacts.count && step->from->contacts.item[old].key == c->key &&
-            step->from->contacts.item[old].impulse[0] > 0.0 && alone(&step->from->contacts, old) &&
-            may_roll(step, c, h)) {
+            step->from->contacts.item[old].impulse[0] > 0.0 &&
+            is_single_contact(&step->from->contacts, old) && may_roll(step, c, h)) {
             roll(step, c, &step->from->contacts.item[old], h, h_old);
         }
     }

@@ -49,7 +49,7 @@ static void commit(perp_sim* sim)
 }
 
 /* User code is called once for a step, not again after an impact that comes before it. */
-static perp_status announce(perp_sim* sim)
+static perp_status call_user_code(perp_sim* sim)
 {
     perpi_user* user = &sim->user;
     perp_status status = PERP_OK;
@@ -85,7 +85,7 @@ perp_status perp_sim_step(perp_sim* sim)
                           "the simulation has reached its duration (t = %.9g)", sim->state.time);
     }
     const double h_next = sim->halves.h_next;
-    perp_status status = announce(sim);
+    perp_status status = call_user_code(sim);
     if (status == PERP_OK) {
         status = perp_sim_check_state(sim); /* check poses that were set */
     }

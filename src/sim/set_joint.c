@@ -253,7 +253,7 @@ static void drive_given(placing* x, int32_t index, int from)
 }
 
 /* Keeps the pose of the other body relative to the side `from`. */
-static void carry(placing* x, const perpi_joint* joint, int from)
+static void place_unchanged(placing* x, const perpi_joint* joint, int from)
 {
     const perp_model* model = x->model;
     const perp_sim* sim = x->sim;
@@ -301,7 +301,7 @@ static void place_bodies(placing* x)
                 drive_given(x, (int32_t)i, from);
                 x->touched[other] = true;
             } else if (parent >= 0 && x->touched[parent]) {
-                carry(x, joint, from);
+                place_unchanged(x, joint, from);
                 x->touched[other] = true;
             }
             x->placed[other] = true;
@@ -366,7 +366,7 @@ static perp_status check_closed(const placing* x)
     return PERP_OK;
 }
 
-static void take_over(placing* x)
+static void commit_placement(placing* x)
 {
     perp_sim* sim = x->sim;
     const int32_t stride = perpi_q_stride(x->model);
@@ -387,7 +387,7 @@ static void take_over(placing* x)
     perpi_sim_edit_end(sim);
 }
 
-static perp_status take_room(placing* x)
+static perp_status allocate_tree(placing* x)
 {
     perp_sim* sim = x->sim;
     const size_t bodies = x->model->body_count + 1, joints = x->model->joint_count + 1;
@@ -417,7 +417,7 @@ perp_status perp_sim_set_joints(perp_sim* sim, const perp_joint_setting* setting
 {
     placing x = {.sim = sim, .model = sim->model};
     const perpi_arena_mark mark = perpi_arena_get_mark(&sim->scratch);
-    perp_status status = take_room(&x);
+    perp_status status = allocate_tree(&x);
     for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
         status = check_setting(&x, &setting[i]);
         if (status == PERP_OK) {
@@ -437,7 +437,7 @@ perp_status perp_sim_set_joints(perp_sim* sim, const perp_joint_setting* setting
         status = check_closed(&x);
     }
     if (status == PERP_OK) {
-        take_over(&x);
+        commit_placement(&x);
     }
     perpi_arena_rewind(&sim->scratch, mark);
     return status;

@@ -18,7 +18,7 @@ typedef struct header {
         impacts_in_a_row, unused; /* no padding: equal states give equal bytes */
 } header;
 
-static uint64_t mix(uint64_t h, const void* data, size_t size)
+static uint64_t hash_bytes(uint64_t h, const void* data, size_t size)
 {
     const unsigned char* bytes = data;
     for (size_t i = 0; i < size; ++i) {
@@ -34,29 +34,29 @@ static uint64_t fingerprint(const perp_sim* sim)
     uint64_t h = 0xcbf29ce484222325u;
     for (size_t i = 0; i < model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
-        h = mix(h, body->name, strlen(body->name) + 1);
-        h = mix(h, &body->type, sizeof body->type);
-        h = mix(h, &body->mass, sizeof body->mass);
-        h = mix(h, &body->inertia, sizeof body->inertia);
-        h = mix(h, &body->shape_count, sizeof body->shape_count);
+        h = hash_bytes(h, body->name, strlen(body->name) + 1);
+        h = hash_bytes(h, &body->type, sizeof body->type);
+        h = hash_bytes(h, &body->mass, sizeof body->mass);
+        h = hash_bytes(h, &body->inertia, sizeof body->inertia);
+        h = hash_bytes(h, &body->shape_count, sizeof body->shape_count);
         if (body->layer.soft) {
-            h = mix(h, &body->layer.K, sizeof body->layer.K);
-            h = mix(h, &body->layer.C, sizeof body->layer.C);
+            h = hash_bytes(h, &body->layer.K, sizeof body->layer.K);
+            h = hash_bytes(h, &body->layer.C, sizeof body->layer.C);
         }
     }
     for (size_t i = 0; i < model->joint_count; ++i) {
         const perpi_joint* joint = &model->joint[i];
-        h = mix(h, joint->name, strlen(joint->name) + 1);
-        h = mix(h, &joint->type, sizeof joint->type);
-        h = mix(h, joint->body, sizeof joint->body);
-        h = mix(h, joint->at, sizeof joint->at);
+        h = hash_bytes(h, joint->name, strlen(joint->name) + 1);
+        h = hash_bytes(h, &joint->type, sizeof joint->type);
+        h = hash_bytes(h, joint->body, sizeof joint->body);
+        h = hash_bytes(h, joint->at, sizeof joint->at);
     }
     for (size_t i = 0; i < model->controller_count; ++i) {
-        h = mix(h, model->controller[i].name, strlen(model->controller[i].name) + 1);
+        h = hash_bytes(h, model->controller[i].name, strlen(model->controller[i].name) + 1);
     }
-    h = mix(h, &model->dimension, sizeof model->dimension);
-    h = sim->adaptive ? mix(h, &sim->def.error, sizeof sim->def.error) : h;
-    return mix(h, &sim->def.step, sizeof sim->def.step);
+    h = hash_bytes(h, &model->dimension, sizeof model->dimension);
+    h = sim->adaptive ? hash_bytes(h, &sim->def.error, sizeof sim->def.error) : h;
+    return hash_bytes(h, &sim->def.step, sizeof sim->def.step);
 }
 
 perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
@@ -169,7 +169,7 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
     return perpi_sim_set_state(sim, &saved);
 }
 
-static bool joint_sound(const perp_joint_record* r)
+static bool joint_is_valid(const perp_joint_record* r)
 {
     double sum = r->applied + (isnan(r->target) ? 0.0 : r->target);
     for (int i = 0; i < 6; ++i) {
@@ -237,7 +237,7 @@ static perp_status check_records(const perp_sim* sim, const perpi_saved* saved)
         }
     }
     for (size_t i = 0; i < sim->model->joint_count; ++i) {
-        if (!joint_sound(&saved->joint[i])) {
+        if (!joint_is_valid(&saved->joint[i])) {
             return perpi_fail(sim->context, PERP_ERROR_INPUT, "state: joint '%s' is broken",
                               sim->model->joint[i].name);
         }

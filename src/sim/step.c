@@ -104,7 +104,7 @@ static perp_status review_answer(perpi_step* step, perp_status solved, bool* aga
 }
 
 /* The next solve has other contacts of the side check. */
-static void begin_again(perpi_step* step)
+static void reset_attempt(perpi_step* step)
 {
     step->attempts.first_round = step->attempts.rounds;
     step->attempts.simpler = false;
@@ -121,7 +121,7 @@ static perp_status review_motion(perpi_step* step, perp_status tried, perpi_broa
     if (tried == PERP_ERROR_SOLVE && a->crossings > 0) {
         const perp_status status = perpi_missing_balls(step, again);
         a->fallbacks = *again ? 0 : a->fallbacks;
-        begin_again(step);
+        reset_attempt(step);
         return status != PERP_OK ? status : *again ? PERP_OK : explain_crossing(step, crossed);
     }
     if (tried != PERP_OK) {
@@ -145,7 +145,7 @@ static perp_status review_motion(perpi_step* step, perp_status tried, perpi_broa
     }
     a->crossings += 1;
     *again = true;
-    begin_again(step);
+    reset_attempt(step);
     return PERP_OK;
 }
 
@@ -176,7 +176,7 @@ void perpi_step_bind(perpi_step* step, const perpi_state* from, double h,
     to->state.impacts_in_a_row = 0;
 }
 
-static perp_status begin(perpi_step* step)
+static perp_status begin_step(perpi_step* step)
 {
     step->attempts = (perpi_attempts){0};
     step->outer.iterations = step->outer.spent = 0;
@@ -195,7 +195,7 @@ static perp_status begin(perpi_step* step)
 }
 
 /* The rest of the next state, the records of the step, and its accounts. */
-static perp_status finish(perpi_step* step)
+static perp_status finish_step(perpi_step* step)
 {
     const perpi_attempts* a = &step->attempts;
     perp_step_info* info = &step->trial->info;
@@ -240,7 +240,7 @@ static perp_status take_step(perpi_step* step)
 {
     perpi_broad_pair crossed = {0};
     bool again = true;
-    perp_status status = begin(step);
+    perp_status status = begin_step(step);
     while (status == PERP_OK && again) {
         bool same = false;
         again = false;
@@ -256,7 +256,7 @@ static perp_status take_step(perpi_step* step)
             status = review_motion(step, status, &crossed, &again);
         }
     }
-    return status == PERP_OK ? finish(step) : status;
+    return status == PERP_OK ? finish_step(step) : status;
 }
 
 /* The laws of implicit and geometric-implicit hold at the end of the step, which is found by an

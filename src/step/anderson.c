@@ -57,7 +57,7 @@ static double dot(int32_t n, const double* a, const double* b)
 }
 
 /* Stores the newest difference at the front. */
-static void keep(perpi_anderson* a, const double* x, const double* g)
+static void store_difference(perpi_anderson* a, const double* x, const double* g)
 {
     const size_t n = (size_t)a->n, size = n * sizeof(double);
     const int32_t kept = a->count < PERPI_ANDERSON_DEPTH - 1 ? a->count : PERPI_ANDERSON_DEPTH - 1;
@@ -75,7 +75,7 @@ void perpi_anderson_next(perpi_anderson* a, const double* x, const double* g, do
     const int32_t n = a->n;
     const size_t size = (size_t)n * sizeof(double);
     if (a->started) {
-        keep(a, x, g);
+        store_difference(a, x, g);
     }
     a->started = true;
     memcpy(a->x, x, size);

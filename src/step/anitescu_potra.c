@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 
-static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
+static perp_status anitescu_potra_formulate(perpi_formulation* f, const perpi_step_input* in)
 {
     perpi_step_settings settings = *in->settings;
     perpi_step_input without = *in;
@@ -26,7 +26,7 @@ static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
 static const perp_setting setting[] = {
     {.name = "touch",
      .type = PERP_SETTING_DOUBLE,
-     .offset = offsetof(perpi_step_settings, candidate),
+     .offset = offsetof(perpi_step_settings, closed_gap),
      .minimum = 0.0,
      .maximum = 1.0,
      .text = "gap that counts as touching, in sizes of the smaller body"},
@@ -39,7 +39,7 @@ const perpi_stepper_ops perpi_stepper_anitescu_potra = {
     .setting_count = sizeof setting / sizeof setting[0],
     .touching = true,
     .bounces = true,
-    .formulate = formulate,
+    .formulate = anitescu_potra_formulate,
     .solve = perpi_solve_semi_implicit,
     .advance = perpi_advance,
 };

@@ -16,7 +16,7 @@
 #include "step/layer_core.h"
 #include "step/layers.h"
 
-static perp_status advance(const perpi_step_input* in, double* q, double* v)
+static perp_status compliant_advance(const perpi_step_input* in, double* q, double* v)
 {
     const perp_model* model = in->model;
     const double theta = perpi_step_theta(in);
@@ -50,7 +50,7 @@ static void extend_to_end(perpi_step* step)
  * parts of the step in which the layers act agree; or until they no longer converge, because
  * contacts alternate or the accuracy of the solver is reached. If they do not agree, layers
  * return more energy than they stored: then the step is an Euler step, which never gains energy. */
-static perp_status solve(perpi_step* step)
+static perp_status compliant_solve(perpi_step* step)
 {
     enum {
         MAX_REVISIONS = 40,
@@ -207,8 +207,8 @@ static perp_status check_pair(perp_context* context, const perp_model* model, in
     return PERP_OK;
 }
 
-static perp_status check(perp_context* context, const perp_model* model,
-                         const perpi_step_settings* settings)
+static perp_status compliant_check(perp_context* context, const perp_model* model,
+                                   const perpi_step_settings* settings)
 {
     bool soft = false;
     for (size_t i = 0; i < model->body_count; ++i) {
@@ -247,9 +247,9 @@ const perpi_stepper_ops perpi_stepper_compliant = {
     .summary = "soft layers around rigid cores, implicit Euler or midpoint",
     .setting = settings,
     .setting_count = sizeof settings / sizeof settings[0],
-    .check = check,
+    .check = compliant_check,
     .layered = true,
     .formulate = perpi_formulate,
-    .solve = solve,
-    .advance = advance,
+    .solve = compliant_solve,
+    .advance = compliant_advance,
 };

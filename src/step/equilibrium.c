@@ -110,14 +110,14 @@ static void copy(double* to, const double* from, int32_t n)
 }
 
 /* Save the current velocities and impulses as the best, and restore them. */
-static void keep(perpi_step* step)
+static void save_best(perpi_step* step)
 {
     const perp_contact_problem* P = &step->formulation->problem;
     copy(step->equilibrium.best, step->v_problem, P->dof_count);
     copy(step->equilibrium.best + P->dof_count, step->p_problem, P->row_count);
 }
 
-static void take_back(perpi_step* step)
+static void restore_best(perpi_step* step)
 {
     const perp_contact_problem* P = &step->formulation->problem;
     copy(step->v_problem, step->equilibrium.best, P->dof_count);
@@ -294,7 +294,7 @@ static perp_status try_near(search* x, double s, double* off)
     if (*off < x->best) {
         x->best = *off;
         x->where = where;
-        keep(step);
+        save_best(step);
     }
     return status;
 }
@@ -317,7 +317,7 @@ static perp_status search_equilibrium(search* x)
             return status;
         }
         if (near < full && near == x->best) {
-            take_back(x->step);
+            restore_best(x->step);
         }
         exact = exact && !(near < GAIN * full);
         const double off = near < full ? near : full;
@@ -347,7 +347,7 @@ static perp_status polish(search* x)
     int32_t solves = 0;
     for (int i = 0; i < POLISH_COUNT && x->best > tolerance; ++i) {
         const double before = x->best;
-        take_back(x->step);
+        restore_best(x->step);
         for (int round = 0; round < POLISH_ROUNDS && x->best > tolerance; ++round) {
             const double last = x->best;
             double off;
@@ -369,7 +369,7 @@ static perp_status polish(search* x)
 }
 
 /* Explains why there is no balance. With a force that nothing resists, velocities grow as 1 / s. */
-static void explain(const search* x)
+static void explain_unbalance(const search* x)
 {
     char* text = x->report->detail;
     const size_t room = sizeof x->report->detail;
@@ -416,7 +416,7 @@ perp_status perpi_search_equilibrium(perpi_step* step, const perpi_step_input* i
     }
     *residual = (perp_contact_residual){.dynamics = INFINITY, .worst = INFINITY};
     if (isfinite(x.best)) {
-        take_back(step);
+        restore_best(step);
         status = check_residual(step, in, residual);
     }
     const bool solved = x.best <= step->tolerance;
@@ -425,7 +425,7 @@ perp_status perpi_search_equilibrium(perpi_step* step, const perpi_step_input* i
     report->outcome = solved ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_NO_SOLUTION;
     report->detail[0] = '\0';
     if (!solved) {
-        explain(&x);
+        explain_unbalance(&x);
     }
     return status;
 }

@@ -16,7 +16,7 @@
  */
 #include "step/step.h"
 
-static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
+static perp_status geometric_implicit_formulate(perpi_formulation* f, const perpi_step_input* in)
 {
     return in->q_end == in->q ? perpi_formulate(f, in)
                               : perpi_formulate_at_end(f, in, PERPI_EVALUATE_GEOMETRY);
@@ -26,7 +26,7 @@ const perpi_stepper_ops perpi_stepper_geometric_implicit = {
     .name = "geometric-implicit",
     .summary = "contact geometry, forces and inertia at the end of the step, first order",
     .evaluation = PERPI_EVALUATE_GEOMETRY,
-    .formulate = formulate,
+    .formulate = geometric_implicit_formulate,
     .solve = perpi_solve_at_end,
     .advance = perpi_advance,
 };

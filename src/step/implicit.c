@@ -17,7 +17,7 @@
 #include "step/step.h"
 
 /* The first guess is the semi-implicit step: exact for a free body, and close in other cases. */
-static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
+static perp_status implicit_formulate(perpi_formulation* f, const perpi_step_input* in)
 {
     return in->q_end == in->q ? perpi_formulate(f, in)
                               : perpi_formulate_at_end(f, in, PERPI_EVALUATE_FORCES);
@@ -27,7 +27,7 @@ const perpi_stepper_ops perpi_stepper_implicit = {
     .name = "implicit",
     .summary = "wrenches, velocity products and inertia at the end of the step, first order",
     .evaluation = PERPI_EVALUATE_FORCES,
-    .formulate = formulate,
+    .formulate = implicit_formulate,
     .solve = perpi_solve_at_end,
     .advance = perpi_advance,
 };

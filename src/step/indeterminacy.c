@@ -61,8 +61,8 @@ static void add_row(space* s)
 }
 
 /* s->row += factor times row r of constraint c, restricted to the velocities of bodies. */
-static void mix_row(space* s, const perp_contact_problem* P, const perp_constraint* c, int32_t r,
-                    double factor)
+static void add_scaled_row(space* s, const perp_contact_problem* P, const perp_constraint* c,
+                           int32_t r, double factor)
 {
     const double* J = P->J + c->jac;
     for (int side = 0; side < 2; ++side) {
@@ -80,7 +80,7 @@ static void mix_row(space* s, const perp_contact_problem* P, const perp_constrai
 static void add_one(space* s, const perp_contact_problem* P, const perp_constraint* c, int32_t r)
 {
     memset(s->row, 0, (size_t)s->n * sizeof *s->row);
-    mix_row(s, P, c, r, 1.0);
+    add_scaled_row(s, P, c, r, 1.0);
     add_row(s);
 }
 
@@ -98,7 +98,7 @@ static void add_across(space* s, const perp_contact_problem* P, const perp_const
         for (int32_t i = 0; i < n; ++i) {
             const double e = c->cone == PERP_CONE_ELLIPSOID ? c->e[i] : 1.0;
             const double part = (i == k ? 1.0 : 0.0) - (size > 0.0 ? u[k] * u[i] / size : 0.0);
-            mix_row(s, P, c, 1 + i, e * part);
+            add_scaled_row(s, P, c, 1 + i, e * part);
         }
         add_row(s);
     }

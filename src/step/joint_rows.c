@@ -90,8 +90,8 @@ static perp_status append(perpi_formulation* f, const perp_model* model, int32_t
 }
 
 /* A force along a row, whose impulse is known: into k. */
-static void push(perpi_formulation* f, const perp_model* model, const perpi_joint* joint,
-                 const perpi_row* row, double impulse)
+static void add_known_impulse(perpi_formulation* f, const perp_model* model,
+                              const perpi_joint* joint, const perpi_row* row, double impulse)
 {
     for (int i = 0; i < 2; ++i) {
         const int32_t block = joint->body[i] >= 0 ? f->block_of[joint->body[i]] : -1;
@@ -216,7 +216,7 @@ static bool motor_rules(const perpi_joint* joint)
            !isfinite(joint->max_effort);
 }
 
-static double cut(double x, double least, double most)
+static double clamp_target(double x, double least, double most)
 {
     return x < least ? least : x > most ? most : x;
 }
@@ -231,7 +231,7 @@ static perp_status append_motor(perpi_formulation* f, const perp_model* model, i
         double effort;
         const perp_status known = perpi_joint_motor_effort(model, index, t, input, &effort);
         if (known == PERP_OK) {
-            push(f, model, joint, axis, h * effort);
+            add_known_impulse(f, model, joint, axis, h * effort);
         }
         return known;
     }
@@ -242,8 +242,8 @@ static perp_status append_motor(perpi_formulation* f, const perp_model* model, i
     const double* limits = joint->limits;
     if (motor_rules(joint)) {
         target = joint->motor == PERP_MOTOR_POSITION
-                     ? cut(target, limits[0], limits[1])
-                     : cut(target, (limits[0] - axis->b) / h, (limits[1] - axis->b) / h);
+                     ? clamp_target(target, limits[0], limits[1])
+                     : clamp_target(target, (limits[0] - axis->b) / h, (limits[1] - axis->b) / h);
     }
     perpi_row row = *axis;
     row.b = joint->motor == PERP_MOTOR_POSITION ? (axis->b - target) / h : -target;
@@ -253,7 +253,7 @@ static perp_status append_motor(perpi_formulation* f, const perp_model* model, i
         if (known != PERP_OK) {
             return known;
         }
-        now = motor_rules(joint) ? cut(now, limits[0], limits[1]) : now;
+        now = motor_rules(joint) ? clamp_target(now, limits[0], limits[1]) : now;
         row.b = (axis->b - now) / closing_time(h, input) + (now - target) / h;
     }
     row.upper = h * joint->max_effort;
@@ -318,7 +318,7 @@ static perp_status formulate_joint(perpi_formulation* f, const perp_model* model
             status = append_motor(f, model, index, t, h, axis, input);
         }
         if (input->effort != 0.0) {
-            push(f, model, joint, axis, h * input->effort);
+            add_known_impulse(f, model, joint, axis, h * input->effort);
         }
     }
     return status;

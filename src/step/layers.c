@@ -79,8 +79,8 @@ void perpi_layers_recall(const perp_model* model, bool midpoint, const perp_cont
 /* ---- formulating -----------------------------------------------------------------------------------*/
 
 /* The mass of a tie to A, given the number of ties on it. */
-static double lend(const perpi_formulation* f, const perp_model* model, const perp_contact* c,
-                   int32_t ties, int32_t count)
+static double tie_mass(const perpi_formulation* f, const perp_model* model, const perp_contact* c,
+                       int32_t ties, int32_t count)
 {
     const perpi_body* body = &model->body[c->body_a];
     double
@@ -173,7 +173,7 @@ perp_status perpi_layers_place(perpi_formulation* f, const perpi_step_input* in)
                                      .tie_row = -1,
                                      .core_row = -1};
         if (place->ties > 0) {
-            place->m = lend(f, model, c, place->ties, count_ties(in, c->body_a));
+            place->m = tie_mass(f, model, c, place->ties, count_ties(in, c->body_a));
             double J[3 * 6];
             const int32_t n = model->body[c->body_a].dofs;
             const double* v = in->v + (size_t)c->body_a * (size_t)perpi_v_stride(model);

@@ -102,7 +102,7 @@ static void exchange(const perpi_ledger_input* in, const perpi_momentum_work* wo
 }
 
 /* Whether a prescribed body had an impulse on the body in the impact before the step. */
-static bool impacting_before(const perpi_ledger_input* in, int32_t i)
+static bool had_prescribed_impact(const perpi_ledger_input* in, int32_t i)
 {
     const int32_t n = perpi_v_stride(in->model);
     bool moved = false;
@@ -135,7 +135,7 @@ static bool find_islands(const perpi_ledger_input* in, const perpi_momentum_work
     for (int32_t i = 0; i < bodies; ++i) {
         work->island[i] = i;
         work->held[i] =
-            (f->supported && model->body[i].support.points > 0) || impacting_before(in, i);
+            (f->supported && model->body[i].support.points > 0) || had_prescribed_impact(in, i);
     }
     exchange_at_contacts(in, work, in->contact, f->contact_count);
     exchange_at_contacts(in, work, in->compression, in->compression_count);

@@ -12,7 +12,7 @@
  */
 #include "step/step.h"
 
-static perp_status solve(perpi_step* step)
+static perp_status quasistatic_solve(perpi_step* step)
 {
     const perpi_step_input in = perpi_step_inputs(step);
     perp_status status = perpi_step_formulate(step, &in, step->from->v);
@@ -30,6 +30,6 @@ const perpi_stepper_ops perpi_stepper_quasistatic = {
     .summary = "no inertia: forces balance at the end of every step, what is pushed moves",
     .equilibrium_search = true,
     .formulate = perpi_formulate_at_rest,
-    .solve = solve,
+    .solve = quasistatic_solve,
     .advance = perpi_advance,
 };

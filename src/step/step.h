@@ -32,10 +32,11 @@ typedef struct perpi_stepper_ops {
     /* Properties. evaluation: what formulate takes from q_end and v_end. */
     perpi_evaluation evaluation;
     bool equilibrium_search; /* no inertia: forces alone balance */
-    bool layered;  /* contacts of soft bodies have layers (layers.h); else these are refused */
-    bool touching; /* contacts enter the problem when they close (settings->touch), not before */
-    bool midway;   /* fixed steps take spin and rolling as at the middle of the step (rolling.c) */
-    bool bounces;  /* impacts may come between its steps (sim/impact.c) */
+    bool layered; /* contacts of soft bodies have layers (layers.h); else these are refused */
+    bool
+        touching; /* contacts enter the problem when they close (settings->closed_gap), not before */
+    bool midway;  /* fixed steps take spin and rolling as at the middle of the step (rolling.c) */
+    bool bounces;      /* impacts may come between its steps (sim/impact.c) */
     bool step_control; /* steps may be adaptive: the error of one is of second order in h */
     /* The problem of `in`, with q_end and v_end as the end of the step. */
     perp_status (*formulate)(perpi_formulation* f, const perpi_step_input* in);

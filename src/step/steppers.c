@@ -28,7 +28,7 @@ perp_status perpi_stepper_settings(perp_context* context, const perpi_stepper_op
 {
     char owner[64];
     (void)snprintf(owner, sizeof owner, "stepper '%s'", ops->name);
-    *settings = (perpi_step_settings){.inertia = 1.0, .candidate = 1e-6};
+    *settings = (perpi_step_settings){.inertia = 1.0, .closed_gap = 1e-6};
     for (int32_t i = 0; i < count; ++i) {
         const perp_status status =
             perp_setting_assign(context, ops->setting, ops->setting_count, owner, option[i].name,
