@@ -594,7 +594,7 @@ static perp_status check_forwards(const perp_recorder* r, const perp_sim* sim)
         return PERP_OK;
     }
     return perpi_fail(r->context, PERP_ERROR_INPUT,
-                      "%s: the simulation stands at step %lld, before the last one that was "
+                      "%s: the simulation is at step %lld, before the last one that was "
                       "recorded (%lld): it was reset or restored; begin another recording",
                       r->path, (long long)perp_sim_step_count(sim), (long long)r->last_step);
 }

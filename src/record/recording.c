@@ -929,7 +929,7 @@ static perp_status wrong_clock(perp_recording* r, int64_t index, const perp_sim*
     }
     if (perpi_sim_adaptive(sim)) {
         return perpi_fail(r->context, PERP_ERROR_INPUT,
-                          "%s: it stands at t = %.9g, beyond the scene's duration %.9g", r->path,
+                          "%s: the frame is at t = %.9g, beyond the scene's duration %.9g", r->path,
                           frame.time, perp_sim_duration(sim));
     }
     return perpi_fail(r->context, PERP_ERROR_INPUT,

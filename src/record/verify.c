@@ -551,7 +551,7 @@ static void conclude(verifier* x)
     const char* version = x->recording->version;
     const char* end = d->finished   ? ""
                       : d->complete ? ", of a run that ended early"
-                                    : ", of a run that was killed or is still at work";
+                                    : ", of a run that was killed or is still running";
     if (d->message[0] != '\0') {
         return;
     }

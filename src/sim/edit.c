@@ -346,7 +346,7 @@ static perp_status check_joints(const perp_sim* sim)
         if (moved && !(error[0] <= TOLERANCE * joint->size && error[1] <= TOLERANCE)) {
             return perpi_fail(sim->context, PERP_ERROR_INPUT,
                               "state: joint '%s' is off by %.6g and %.6g radians after its bodies "
-                              "were set; perp_sim_set_joints moves what hangs together",
+                              "were set; perp_sim_set_joints moves connected bodies",
                               joint->name, error[0], error[1]);
         }
     }

@@ -565,7 +565,7 @@ static void describe_existence(finder* x)
     static const char* const text[] = {
         "one solution",
         "several solutions (Painleve): the laws allow more than one set of accelerations",
-        ("no solution (Painleve): no finite forces are in accord with the laws; what happens is an "
+        ("no solution (Painleve): no finite forces satisfy the laws; what happens is an "
          "impact without a collision, which 'perp run' simulates"),
         "a solution; whether there are others was not decided",
         "no solution was found; whether there is one was not decided",

@@ -359,7 +359,7 @@ static perp_status check_closed(const placing* x)
             return perpi_fail(x->sim->context, PERP_ERROR_INPUT,
                               "set_joints: joint '%s' closes a loop that these coordinates leave "
                               "open, by %.6g and %.6g radians: give all joints of the loop "
-                              "coordinates that belong together",
+                              "consistent coordinates",
                               joint->name, now.error[0], now.error[1]);
         }
     }

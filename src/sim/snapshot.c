@@ -232,13 +232,13 @@ static perp_status check_records(const perp_sim* sim, const perpi_saved* saved)
         const double theta = c->layer.theta;
         if (!known || !all_finite(c->impulse, 4) ||
             !(theta == 0.0 || theta == 0.5 || theta == 1.0) || !all_finite(c->layer.end, 3)) {
-            return perpi_fail(sim->context, PERP_ERROR_INPUT, "state: contact %d is broken",
+            return perpi_fail(sim->context, PERP_ERROR_INPUT, "state: contact %d is invalid",
                               (int)i);
         }
     }
     for (size_t i = 0; i < sim->model->joint_count; ++i) {
         if (!joint_is_valid(&saved->joint[i])) {
-            return perpi_fail(sim->context, PERP_ERROR_INPUT, "state: joint '%s' is broken",
+            return perpi_fail(sim->context, PERP_ERROR_INPUT, "state: joint '%s' is invalid",
                               sim->model->joint[i].name);
         }
     }
