@@ -297,7 +297,7 @@ PERP_API const char* perp_joint_type_name(perp_joint_type type);
 /* One line about the type, for lists. */
 PERP_API const char* perp_joint_type_summary(perp_joint_type type);
 
-/* What a model holds, for reports. */
+/* Information about a model, for reports. */
 PERP_API const char* perp_model_name(const perp_model* model);
 PERP_API int32_t perp_model_dimension(const perp_model* model);
 PERP_API int32_t perp_model_body_count(const perp_model* model);

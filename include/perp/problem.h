@@ -316,7 +316,7 @@ PERP_API PERP_NODISCARD perp_status perp_problem_read(perp_context* context, con
                                                       perp_problem_file** file);
 PERP_API void perp_problem_file_destroy(perp_problem_file* file);
 PERP_API perp_problem_kind perp_problem_file_kind(const perp_problem_file* file);
-/* What the file calls itself; "" if it does not. */
+/* The title in the file; "" if there is none. */
 PERP_API const char* perp_problem_file_name(const perp_problem_file* file);
 
 /* The problem in a form it has, else NULL; the file owns the arrays. lcp: dense, kind lcp up to 4000

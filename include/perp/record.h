@@ -54,7 +54,7 @@ PERP_API void perp_recording_close(perp_recording* recording);
 PERP_API bool perp_recording_complete(const perp_recording* recording);
 /* And the simulation had reached its duration. */
 PERP_API bool perp_recording_finished(const perp_recording* recording);
-/* What perp_recorder_note said; "" if nothing. */
+/* The text of perp_recorder_note; "" if there is none. */
 PERP_API const char* perp_recording_note(const perp_recording* recording);
 PERP_API const char* perp_recording_scene_text(const perp_recording* recording);
 PERP_API const char* perp_recording_version(const perp_recording* recording);

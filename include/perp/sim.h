@@ -42,7 +42,7 @@ typedef struct perp_sim_def {
     int32_t directions;    /* polygon: >= 3 (spatial); planar contacts always have 2 */
     double e[3];           /* ellipsoid: e_t, e_o (no unit), e_r (a length), > 0 */
     double margin;         /* contact margin per pair; NaN: from h and the motion */
-    double tolerance;      /* what the residual check must find; default 1e-8 */
+    double tolerance;      /* largest residual that is accepted; default 1e-8 */
     bool allow_overlap;    /* accept bodies that overlap at the start and move them apart */
     bool joint_correction; /* close the joints at the end of each step [W14 algorithm 1] */
     bool linear_rotation; /* q + h G nu, normalised, as in the papers, instead of the exponential */
@@ -113,7 +113,7 @@ typedef struct perp_controller_state {
 } perp_controller_state;
 PERP_API perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller);
 
-/* The points that a body of a 2.5-D scene lies on, and what they did to it in the last step. */
+/* The support points of a body of a 2.5-D scene, and their impulses in the last step. */
 typedef struct perp_support_state {
     int32_t points;       /* 0: it lies on nothing */
     double point[3][2];   /* world, now */
@@ -135,7 +135,7 @@ PERP_API PERP_NODISCARD perp_status perp_sim_save(const perp_sim* sim, void* buf
 PERP_API PERP_NODISCARD perp_status perp_sim_restore(perp_sim* sim, const void* buffer,
                                                      size_t size);
 
-/* ---- what the last step did ----------------------------------------------------------------------*/
+/* ---- the last step --------------------------------------------------------------------------- */
 
 /* The contact candidates of the last step, those without an impulse included. */
 PERP_API const perp_contact* perp_sim_contacts(const perp_sim* sim, int32_t* count);

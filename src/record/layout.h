@@ -174,7 +174,7 @@ typedef struct perpi_block {
     size_t rows[PERPI_AXIS_COUNT];
 } perpi_block;
 
-/* What the widths of the columns depend on. */
+/* The properties that determine the widths of the columns. */
 typedef struct perpi_state_shape {
     int32_t format_version;
     int32_t q_size, v_size, joint_count, memory_size;

@@ -52,7 +52,7 @@ PERP_NODISCARD perp_status perpi_recording_restore(perp_recording* recording, in
                                                    perp_sim* sim);
 /* Whether there is a perp recording of any version at path, complete or not. */
 bool perpi_is_recording(const char* path);
-/* What the widths of its columns depend on. */
+/* The properties that determine the widths of its columns. */
 perpi_state_shape perpi_recording_shape(const perp_recording* recording);
 /* Whether the hashes of a frame are correct. */
 PERP_NODISCARD perp_status perpi_recording_frame_fits(perp_recording* recording, int64_t index,

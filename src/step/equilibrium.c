@@ -236,7 +236,7 @@ typedef struct search {
     double best, impulse; /* impulse: the largest M v of the first solve, see unbalance() */
 } search;
 
-/* The largest M v of the velocities at hand, each body's entries in units of its mass. */
+/* The largest M v of the current velocities, each body's entries in units of its mass. */
 static double largest_impulse(const perpi_step* step, double h, int32_t* where)
 {
     const perpi_formulation* f = step->formulation;
