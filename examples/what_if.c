@@ -1,7 +1,7 @@
 /* A model built in C: run it, try what would happen otherwise in clones, ask questions, record it, and write
  * it as a scene file.
  *
- *     cc what_if.c $(pkg-config --cflags --libs perp) -o what_if && ./what_if
+ *     cc what_if.c $(pkg-config --cflags --libs perp) -lm -o what_if && ./what_if
  *
  * A box slides on a floor towards a wall. How fast may it start, and how slippery may the floor be, so that it
  * does not reach the wall?

@@ -246,6 +246,11 @@ perp_status perp_sim_contact_sum(const perp_sim* sim, int32_t body, int32_t othe
     if (status == PERP_OK && other != -1) {
         status = perpi_sim_check_body(sim, "contact_sum", other);
     }
+    if (status == PERP_OK && other == body) {
+        status = perpi_fail(sim->context, PERP_ERROR_INPUT,
+                            "contact_sum: body %d has no contacts with itself; give two bodies",
+                            (int)body);
+    }
     if (status != PERP_OK) {
         return status;
     }

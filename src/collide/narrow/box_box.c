@@ -1,5 +1,8 @@
 /* src/collide/narrow/box_box.c - two boxes, in space and in the plane.
  *
+ * For contact models without groups (standard, corrective, ...). With peg and lnc boxes are polytopes:
+ * src/collide/polytope/ (GROUPED_PAIRS in pairs.c).
+ *
  * The contacts are the corners of the region in which the boxes touch, or would touch if moved
  * together a little: vertices of one over faces of the other, and crossing edges.
  *   1. separating axes: how far apart (s > 0) or how deep (s < 0), and along which direction
