@@ -55,7 +55,7 @@ static const refusal REFUSAL[] = {
     {ANY & ~(ST | AP), ANY, ANY, BOUNCING, "has no impacts, but bodies of the scene have a"},
     {AP, LNC | DISJUNCTIVE | PEG, ANY, ANY, "chooses between features by their gaps"},
     {GI, CORRECTIVE, ANY, ANY, "has contacts only where bodies overlap"},
-    {CO, ANY & ~(AUTO | STANDARD), ANY, SOFT, "a soft layer lives with overlap"},
+    {CO, ANY & ~(AUTO | STANDARD), ANY, SOFT, "a soft layer overlaps when compressed"},
     {QS, ANY, ANY, CORRECTED, "joint_correction: is for steppers with inertia"},
     {IM | GI, ANY, ANY, CORRECTED, "joint_correction: the stepper"},
     {ANY, DISJUNCTIVE, ANY, ANY & ~PLANAR, "is for planar scenes"},
