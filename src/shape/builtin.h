@@ -1,5 +1,4 @@
-/* src/shape/builtin.h - the shapes that come with perp, one ops table per file, and the checks
- * they share. */
+/* src/shape/builtin.h - the built-in shapes, one ops table per file, and their common checks. */
 #ifndef PERPI_SHAPE_BUILTIN_H
 #define PERPI_SHAPE_BUILTIN_H
 

@@ -35,7 +35,8 @@ PERP_NODISCARD perp_status perpi_mesh_parse(perp_context* context, const char* t
                                             perpi_mesh_data* mesh);
 PERP_NODISCARD perp_status perpi_mesh_read(perp_context* context, const char* path,
                                            perpi_mesh_data* mesh);
-/* Along the axes; an odd number of negative factors turns the faces, so that out stays out. */
+/* Scales along the axes; an odd number of negative factors reverses the faces, which keeps them
+ * outward. */
 void perpi_mesh_scale(perpi_mesh_data* mesh, const double scale[3]);
 void perpi_mesh_free(perp_context* context, perpi_mesh_data* mesh);
 

@@ -10,7 +10,7 @@
 
 #include "shape/builtin.h"
 
-/* Faces in a leaf of the tree; polyhedra of fewer vertices are searched one by one. */
+/* Faces in a leaf of the tree; the support of polyhedra with fewer vertices is a linear search. */
 enum { LEAF = 4, SMALL = 12 };
 
 /* ---- memory ------------------------------------------------------------------------------------ */
@@ -43,8 +43,8 @@ static size_t lay_out(perpi_polyhedron* p, char* block)
     return (size_t)(at - block);
 }
 
-static perp_status make_room(perp_context* context, int32_t vertex_count, int32_t face_count,
-                             int32_t corner_count, perpi_polyhedron** made)
+static perp_status allocate_block(perp_context* context, int32_t vertex_count, int32_t face_count,
+                                  int32_t corner_count, perpi_polyhedron** made)
 {
     perpi_polyhedron plan = {.vertex_count = vertex_count,
                              .edge_count = corner_count / 2,
@@ -129,7 +129,7 @@ static perp_status join_edges(perp_context* context, perpi_polyhedron* p)
     return status;
 }
 
-/* The edge before side e in face f, that is the one that ends where e starts. */
+/* The edge that ends where side e of face f starts. */
 static int32_t side_before(const perpi_polyhedron* p, int32_t f, int32_t e)
 {
     const int32_t first = p->face_start[f], last = p->face_start[f + 1] - 1;
@@ -190,8 +190,8 @@ static double size_of(const vec3* vertex, int32_t count)
     return size;
 }
 
-/* The normal of a polygon by its projections [Newell]: right for every number of corners, and for
- * corners that rounding took off the plane. */
+/* The normal of a polygon by its projections [Newell]: for any number of corners, also where
+ * rounding moved them off the plane. */
 static void make_planes(perpi_polyhedron* p)
 {
     for (int32_t f = 0; f < p->face_count; ++f) {
@@ -340,7 +340,7 @@ perp_status perpi_polyhedron_assemble(perp_context* context, const vec3* vertex,
         return fail_surface(context);
     }
     perpi_polyhedron* p = NULL;
-    perp_status status = make_room(context, vertex_count, face_count, corners, &p);
+    perp_status status = allocate_block(context, vertex_count, face_count, corners, &p);
     if (status != PERP_OK) {
         return status;
     }
@@ -382,7 +382,7 @@ perp_status perpi_polyhedron_box(perp_context* context, vec3 half, perpi_polyhed
     if (status != PERP_OK) {
         return status;
     }
-    /* exact, which rounding in general need not be */
+    /* exact, unlike the general computation */
     for (int f = 0; f < 6; ++f) {
         const double way = f % 2 == 0 ? -1.0 : 1.0;
         p->normal[f] = v3(f / 2 == 0 ? way : 0.0, f / 2 == 1 ? way : 0.0, f / 2 == 2 ? way : 0.0);
@@ -408,8 +408,8 @@ int32_t perpi_polyhedron_support(const perpi_polyhedron* p, vec3 direction, int3
         }
         return best;
     }
-    /* A vertex that is not farthest has a neighbour that is farther: a linear function has no other
-     * maximum on a convex body. */
+    /* Hill climbing: a linear function on a convex body has no local maximum other than the global
+     * one. */
     for (int32_t at = -1; at != best;) {
         at = best;
         for (int32_t k = p->around_start[at]; k < p->around_start[at + 1]; ++k) {
