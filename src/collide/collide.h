@@ -90,12 +90,12 @@ typedef struct perpi_candidate_list {
     bool sided;
     vec3 side;
     double deepest;   /* deepest overlap of polyhedra so far, at the start of the step */
-    int32_t overflow; /* overflow: pairs so far with too many features for PEG, which have plain
-                       * rows instead */
+    int32_t overflow; /* pairs so far with too many features for PEG, which have plain rows
+                       * instead */
     bool flipped;     /* the routine takes the shapes in the other order: swap when adding */
 } perpi_candidate_list;
 
-/* point_a, point_b, normal as the routine sees its first and second shape. */
+/* point_a, point_b, normal in the routine's order of the shapes. */
 PERP_NODISCARD perp_status perpi_candidate_add(perpi_candidate_list* list, uint32_t feature,
                                                vec3 point_a, vec3 point_b, vec3 normal, double gap);
 
@@ -166,7 +166,7 @@ PERP_NODISCARD perp_status perpi_collide(perpi_collider* collider, const perpi_p
 /* Whether the two bodies (a < b) can collide at all. */
 bool perpi_collider_allows(perpi_collider* collider, int32_t a, int32_t b);
 
-/* The deepest overlap of two polyhedra in the last call, 0 if none do. */
+/* The deepest overlap of two polyhedra in the last call, 0 if none overlap. */
 double perpi_collider_deepest(const perpi_collider* collider);
 /* Overflow: pairs of the last call that have plain rows instead of groups because of too many
  * features. */

@@ -301,12 +301,12 @@ static double depth_along(const pair* P, const instant* at, int count, vec3 agai
     return depth;
 }
 
-typedef struct candidates {
+typedef struct direction_list {
     vec3 n[MAX_CANDIDATES];
     int count;
-} candidates;
+} direction_list;
 
-static void propose_direction(candidates* c, int32_t dimension, vec3 n)
+static void propose_direction(direction_list* c, int32_t dimension, vec3 n)
 {
     if (dimension == 2) {
         n.z = 0.0;
@@ -318,7 +318,7 @@ static void propose_direction(candidates* c, int32_t dimension, vec3 n)
 }
 
 /* Normals of faces, and axes and diagonals of the frame. of: 0 the first shape, 1 the second. */
-static void propose_shape_directions(candidates* c, const pair* P, const instant* at,
+static void propose_shape_directions(direction_list* c, const pair* P, const instant* at,
                                      const instant* first, int of)
 {
     const perpi_shape* shape = P->shape[of];
@@ -385,7 +385,7 @@ static double refine_direction(const pair* P, const instant* at, int count, vec3
 static double least_depth(const pair* P, const instant* at, int count, const vec3* hint, int hints,
                           double enough, vec3 against, vec3* n)
 {
-    candidates c;
+    direction_list c;
     c.count = 0;
     for (int i = 0; i < hints; ++i) {
         propose_direction(&c, P->dimension, hint[i]);

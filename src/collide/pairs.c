@@ -116,7 +116,7 @@ static const pair* find_routine(const pair* table, size_t count, perp_shape_type
     return NULL;
 }
 
-static const pair* find_pair(bool groups, perp_shape_type a, perp_shape_type b, bool* flipped)
+static const pair* find_pair_entry(bool groups, perp_shape_type a, perp_shape_type b, bool* flipped)
 {
     const pair* found =
         groups ? find_routine(grouped, sizeof grouped / sizeof grouped[0], a, b, flipped) : NULL;
@@ -126,20 +126,20 @@ static const pair* find_pair(bool groups, perp_shape_type a, perp_shape_type b, 
 
 perpi_pair_fn perpi_pair_find(bool groups, perp_shape_type a, perp_shape_type b, bool* flipped)
 {
-    const pair* found = find_pair(groups, a, b, flipped);
+    const pair* found = find_pair_entry(groups, a, b, flipped);
     return found != NULL ? found->find : NULL;
 }
 
 bool perpi_pair_groups(perp_shape_type a, perp_shape_type b)
 {
     bool flipped;
-    const pair* found = find_pair(true, a, b, &flipped);
+    const pair* found = find_pair_entry(true, a, b, &flipped);
     return found != NULL && found->tells != PLAIN;
 }
 
 perpi_pair_fn perpi_pair_sided(perp_shape_type a, perp_shape_type b, bool* flipped)
 {
-    const pair* found = find_pair(true, a, b, flipped);
+    const pair* found = find_pair_entry(true, a, b, flipped);
     return found != NULL && found->tells == SIDED ? found->find : NULL;
 }
 

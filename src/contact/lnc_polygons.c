@@ -31,7 +31,7 @@ static void keep_most_open(perpi_feature_pair* member, int32_t* count, const per
 
 /* Direction and distance of a point from the polygon: to the nearest edge or corner; from inside,
  * through the nearest edge. */
-static vec3 off_polygon(const perpi_outline* o, vec3 c, double* gap)
+static vec3 direction_from_polygon(const perpi_outline* o, vec3 c, double* gap)
 {
     vec3 n_best = {0, 0, 0}, from = {0, 0, 0}, n_from = {0, 0, 0};
     double best = -INFINITY, closest = INFINITY;
@@ -109,7 +109,7 @@ static perp_status add_vertex_group(perpi_polygon_meeting* m, uint32_t side, int
         p = q;
     }
     double gap;
-    vec3 apart = off_polygon(owner, v, &gap);
+    vec3 apart = direction_from_polygon(owner, v, &gap);
     if (m->list->sided) {
         apart = v3_scale(side == 0 ? 1.0 : -1.0, m->list->side);
         gap = gap < depth ? gap : depth;

@@ -44,7 +44,7 @@ static uint64_t members_of(const perpi_polyhedron_answer* a, uint64_t signs, int
 }
 
 /* The largest gap of a group; which member is the least open. */
-static double widest(const perpi_meeting* m, uint64_t mask, int32_t* worst, int32_t* count)
+static double largest_gap(const perpi_meeting* m, uint64_t mask, int32_t* worst, int32_t* count)
 {
     double most = -INFINITY;
     *worst = -1;
@@ -73,14 +73,14 @@ static void add_group(const perpi_polyhedron_answer* a, uint64_t mask, double fl
 {
     perpi_meeting* m = a->m;
     int32_t worst, count;
-    const double open = widest(m, mask, &worst, &count);
+    const double open = largest_gap(m, mask, &worst, &count);
     if (count == 0 || open > m->margin || open < floor || set->count == PERPI_TURN_CELLS) {
         return;
     }
     /* a member that cannot open within the step is discarded, unless all are such */
     while (count > PERPI_ANSWER_MEMBERS || (count > 1 && m->facet[worst].psi < -m->margin)) {
         mask &= ~((uint64_t)1 << worst);
-        (void)widest(m, mask, &worst, &count);
+        (void)largest_gap(m, mask, &worst, &count);
     }
     int32_t kept = 0;
     for (int32_t k = 0; k < set->count; ++k) {
@@ -154,10 +154,10 @@ static perp_status add_path_group(perpi_polyhedron_answer* a, uint64_t far,
         mask |= m->facet[i].present && (far >> i & 1U) == 0 ? (uint64_t)1 << a->same[i] : 0;
     }
     int32_t worst, count;
-    (void)widest(m, mask, &worst, &count);
+    (void)largest_gap(m, mask, &worst, &count);
     while (count > PERPI_ANSWER_MEMBERS) {
         mask &= ~((uint64_t)1 << worst);
-        (void)widest(m, mask, &worst, &count);
+        (void)largest_gap(m, mask, &worst, &count);
     }
     perp_status status = PERP_OK;
     for (int32_t i = 0; status == PERP_OK && count > 0 && i < m->count; ++i) {

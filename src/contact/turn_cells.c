@@ -67,7 +67,7 @@ static void add_at(arrangement* a, vec3 d)
 }
 
 /* The distance from d to the nearest plane that does not contain it. */
-static double room_at(const arrangement* a, vec3 d)
+static double plane_distance_at(const arrangement* a, vec3 d)
 {
     double room = a->theta;
     for (int32_t k = 0; k < a->count; ++k) {
@@ -82,7 +82,7 @@ static double room_at(const arrangement* a, vec3 d)
 static void add_quadrants(arrangement* a, vec3 d, vec3 gi, vec3 gj)
 {
     const vec3 bisector[2] = {v3_add(gi, gj), v3_sub(gi, gj)};
-    const double room = room_at(a, d);
+    const double room = plane_distance_at(a, d);
     for (int way = 0; way < 2; ++way) {
         const double step = room / v3_norm(bisector[way]);
         add_at(a, v3_madd(d, step, bisector[way]));
@@ -170,7 +170,7 @@ int32_t perpi_turn_cells(const perpi_product* product, int32_t count, int32_t en
     for (int32_t i = 0; i < a.count; ++i) {
         const vec3 g = slope_of(&a, i);
         const vec3 foot = v3_scale(-value_at(&a, i, v3(0, 0, 0)), g);
-        const double room = room_at(&a, foot);
+        const double room = plane_distance_at(&a, foot);
         /* offset, so that no other plane through the foot contains the sample */
         add_at(&a, v3_madd(foot, room, v3_add(g, aside)));
         add_at(&a, v3_madd(foot, room, v3_sub(aside, g)));

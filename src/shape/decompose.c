@@ -500,7 +500,7 @@ static bool is_beyond(const perpi_cell* cell, const plane* p, double cut)
 }
 
 /* How far face h can be moved outward before the piece meets the empty cell. */
-static double room_before(work* w, const piece* p, int32_t h, const perpi_cell* air)
+static double growth_limit(work* w, const piece* p, int32_t h, const perpi_cell* air)
 {
     for (int32_t i = 0; i < p->count; ++i) {
         if (i != h && is_beyond(air, &p->face[i], w->cut)) {
@@ -526,7 +526,7 @@ static void grow_piece(work* w, piece* p)
     for (int32_t h = 0; h < p->count; ++h) {
         double room = INFINITY;
         for (int32_t i = 0; i < w->air_count && room > w->one_plane; ++i) {
-            room = fmin(room, room_before(w, p, h, &w->air[i]));
+            room = fmin(room, growth_limit(w, p, h, &w->air[i]));
         }
         if (room > w->one_plane && isfinite(room)) {
             p->face[h].on = v3_madd(p->face[h].on, room, p->face[h].n);
@@ -805,7 +805,7 @@ static perp_status decompose(work* w, perpi_polyhedron*** out, int32_t* count)
     const double whole = perpi_mesh_integrate(w->def).mass;
     if (status == PERP_OK && !(fabs(volume - whole) <= 1e-9 * whole)) {
         return perpi_fail(w->context, PERP_ERROR_INPUT,
-                          "decompose: %s seems to cut through itself: its pieces have the volume "
+                          "decompose: %s seems to intersect itself: its pieces have the volume "
                           "%.12g, its surface encloses %.12g",
                           name_of(w), volume, whole);
     }

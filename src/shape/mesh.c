@@ -79,9 +79,10 @@ perp_status perpi_mesh_check_closed(perp_context* context, const perp_shape_def*
                                              : "belongs to an odd number of faces: the surface is "
                                                "not closed");
         } else if (balance != 0) {
-            status = fail_edge(context, def, &sides[i],
-                               "is run along the same way by both its faces: the faces do not "
-                               "agree which side is out");
+            status =
+                fail_edge(context, def, &sides[i],
+                          "is traversed in the same direction by both its faces: the faces do not "
+                          "agree which side is out");
         }
         i = next;
     }
@@ -256,7 +257,7 @@ static perp_status make_contact(perp_context* context, const perp_shape_def* def
         return perpi_fail(
             context, PERP_ERROR_INPUT,
             "type: %s is not convex: say \"decompose\": true to have it cut into convex "
-            "pieces, \"collides\": false (it has mass and meets nothing), or take a "
+            "pieces, \"collides\": false (it has mass and does not collide), or take a "
             "polyhedron of its vertices (its convex hull)",
             name_of(def));
     }

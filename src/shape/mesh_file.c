@@ -150,8 +150,8 @@ static perp_status read_point(reader* r, double x[3])
 
 /* ---- .poly -------------------------------------------------------------------------------------- */
 
-/* The numbers of the next line that has any; count 0 at the end. Beyond room they are counted, and
- * with a fan each goes there as a vertex. */
+/* The numbers of the next line that has any; count 0 at the end. Beyond the capacity they are only
+ * counted; with a fan each is added to it as a vertex. */
 enum { POLY_ROOM = 4 };
 
 static bool poly_skips(char c)

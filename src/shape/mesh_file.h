@@ -22,7 +22,7 @@ typedef struct perpi_mesh_data {
 
 typedef enum perpi_mesh_format {
     PERPI_MESH_POLY,
-    PERPI_MESH_STL, /* text or binary, told apart by the length */
+    PERPI_MESH_STL, /* text or binary, decided by the length */
     PERPI_MESH_OBJ,
 } perpi_mesh_format;
 

@@ -211,7 +211,7 @@ static perp_status cut_outline(split* s, int32_t index, int32_t i)
     const double length = outline_ray(s, &l, i, d, &j, &vertex);
     if (!isfinite(length)) {
         return perpi_fail(s->context, PERP_ERROR_INPUT,
-                          "vertices: could not be taken apart at (%g, %g); is the outline finer "
+                          "vertices: could not be decomposed at (%g, %g); is the outline finer "
                           "than 1e-9 of its size there?",
                           r.x, r.y);
     }
@@ -333,7 +333,7 @@ static perp_status decompose_outline(split* s, const double* v, int32_t n, perpi
     if (status == PERP_OK && (!(area >= (1.0 - MISSING) * whole) ||
                               (!s->overlap && !(area <= (1.0 + MISSING) * whole)))) {
         status = perpi_fail(s->context, PERP_ERROR_INPUT,
-                            "vertices: could not be taken apart: the pieces have the area %g, the "
+                            "vertices: could not be decomposed: the pieces have the area %g, the "
                             "outline %g",
                             area, whole);
     }

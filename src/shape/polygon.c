@@ -68,8 +68,8 @@ static perp_status polygon_check(perp_context* context, const perp_shape_def* de
     const double size = size_of(v, n), area = signed_area(v, n);
     const double sign = area < 0.0 ? -1.0 : 1.0;
     if (!isfinite(size * size) || !(size * size > 0.0)) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "vertices: a size of %g is beyond what can be worked with", size);
+        return perpi_fail(context, PERP_ERROR_INPUT, "vertices: a size of %g is out of range",
+                          size);
     }
     if (!(fabs(area) > SHORT * size * size)) {
         return perpi_fail(context, PERP_ERROR_INPUT,

@@ -15,7 +15,7 @@ enum { LEAF = 4, SMALL = 12 };
 
 /* ---- memory ------------------------------------------------------------------------------------ */
 
-static void* carve(char** at, size_t count, size_t size)
+static void* next_array(char** at, size_t count, size_t size)
 {
     void* p = *at;
     *at += (count * size + 15) & ~(size_t)15;
@@ -27,19 +27,19 @@ static size_t lay_out(perpi_polyhedron* p, char* block)
 {
     const size_t v = (size_t)p->vertex_count, e = (size_t)p->edge_count, f = (size_t)p->face_count;
     char* at = block;
-    (void)carve(&at, 1, sizeof *p);
-    p->vertex = carve(&at, v, sizeof *p->vertex);
-    p->normal = carve(&at, f, sizeof *p->normal);
-    p->node = carve(&at, 2 * f, sizeof *p->node);
-    p->offset = carve(&at, f, sizeof *p->offset);
-    p->edge = carve(&at, e, sizeof *p->edge);
-    p->face_start = carve(&at, f + 1, sizeof *p->face_start);
-    p->corner = carve(&at, 2 * e, sizeof *p->corner);
-    p->side = carve(&at, 2 * e, sizeof *p->side);
-    p->around_start = carve(&at, v + 1, sizeof *p->around_start);
-    p->around = carve(&at, 2 * e, sizeof *p->around);
-    p->order = carve(&at, f, sizeof *p->order);
-    p->triangle = carve(&at, 3 * (size_t)p->triangle_count, sizeof *p->triangle);
+    (void)next_array(&at, 1, sizeof *p);
+    p->vertex = next_array(&at, v, sizeof *p->vertex);
+    p->normal = next_array(&at, f, sizeof *p->normal);
+    p->node = next_array(&at, 2 * f, sizeof *p->node);
+    p->offset = next_array(&at, f, sizeof *p->offset);
+    p->edge = next_array(&at, e, sizeof *p->edge);
+    p->face_start = next_array(&at, f + 1, sizeof *p->face_start);
+    p->corner = next_array(&at, 2 * e, sizeof *p->corner);
+    p->side = next_array(&at, 2 * e, sizeof *p->side);
+    p->around_start = next_array(&at, v + 1, sizeof *p->around_start);
+    p->around = next_array(&at, 2 * e, sizeof *p->around);
+    p->order = next_array(&at, f, sizeof *p->order);
+    p->triangle = next_array(&at, 3 * (size_t)p->triangle_count, sizeof *p->triangle);
     return (size_t)(at - block);
 }
 

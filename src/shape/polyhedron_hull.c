@@ -69,8 +69,8 @@ static perp_status measure_cloud(perp_context* context, const double* point, int
         return perpi_fail(context, PERP_ERROR_INPUT, "vertices: all are the same point");
     }
     if (!(c->size >= 1e-100)) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "vertices: a size of %g is beyond what can be worked with", c->size);
+        return perpi_fail(context, PERP_ERROR_INPUT, "vertices: a size of %g is out of range",
+                          c->size);
     }
     return PERP_OK;
 }

@@ -285,7 +285,7 @@ static perpi_segment segment_of(const perpi_polyhedron* p, int32_t e)
                            0.5 * length};
 }
 
-/* On the flat end: a vertex of the polyhedron, or both ends of an edge, as far as the disc goes. Adds
+/* On the flat end: a vertex of the polyhedron, or both ends of an edge, clipped to the disc. Adds
  * nothing if they are beside the disc. */
 static perp_status add_end_points(const pair* x, vec3 n, int32_t v)
 {
@@ -301,7 +301,7 @@ static perp_status add_end_points(const pair* x, vec3 n, int32_t v)
         return add_point(x, 80, v3_madd(at, gap, n), n, gap);
     }
     const perpi_segment s = segment_of(x->p, e);
-    /* |across + t u'| <= r, seen along the axis */
+    /* |across + t u'| <= r, in projection along the axis */
     const vec3 d = v3_sub(s.c, r->c);
     const vec3 across = v3_madd(d, -v3_dot(d, r->a), r->a);
     const vec3 u = v3_madd(s.u, -v3_dot(s.u, r->a), r->a);

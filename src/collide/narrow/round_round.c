@@ -58,7 +58,7 @@ perpi_chord perpi_segment_closest(const perpi_segment* a, const perpi_segment* b
 bool perpi_segment_overlap(const perpi_segment* a, const perpi_segment* b, double tiny,
                            perpi_chord chord[2])
 {
-    /* b's ends seen on a's line, in the order in which they lie there */
+    /* b's ends projected on a's line, in their order there */
     const double way = v3_dot(a->u, b->u) < 0.0 ? -1.0 : 1.0;
     const double middle = v3_dot(a->u, v3_sub(b->c, a->c));
     const double half = fabs(v3_dot(a->u, b->u)) * b->l;

@@ -87,7 +87,7 @@ static void insert_start(slab start[STARTS], slab x)
     }
 }
 
-static void first_iterations(const pair* c, slab start[STARTS])
+static void find_starting_normals(const pair* c, slab start[STARTS])
 {
     for (int i = 0; i < STARTS; ++i) {
         start[i].s = -INFINITY;
@@ -247,7 +247,7 @@ static perp_status add_slab_row(perpi_candidate_list* list, const slab* x, doubl
 perpi_slab perpi_slab_top(const perpi_slab_pair* c)
 {
     slab start[STARTS];
-    first_iterations(c, start);
+    find_starting_normals(c, start);
     slab x = perpi_slab_climb(c, start[0]);
     /* overlapping bodies can have several maxima: the highest is the least depth */
     for (int i = 1; i < STARTS && x.s < 0.0; ++i) {

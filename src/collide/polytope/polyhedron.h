@@ -76,7 +76,7 @@ typedef struct perpi_meeting {
     vec3 edge[2][PERPI_PLACED_EDGES];
     mat3 R_end[PERPI_SPINS]; /* R after each expected rotation */
     int32_t ends;
-    bool still;  /* one, and that none */
+    bool still;  /* one expected rotation, and it is zero */
     bool orders; /* whether products are kept */
     /* the direction of largest separation that perpi_meeting_parted found; a lies below `high`
      * along it and b above `low`, farthest[] are the vertices there */

@@ -231,7 +231,7 @@ static int32_t product_index(perpi_meeting* m, int side, int32_t face, int32_t e
 }
 
 /* The facet needs the product of the edge (of the body that does not own the face) with the face's
- * normal to have the sign `want`; p: the product after each expected turn. */
+ * normal to have the sign `want`; p: the product after each expected rotation. */
 static void demand_product(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int32_t edge,
                            double want, const face_edge* p)
 {
@@ -269,7 +269,7 @@ static void demand_product(perpi_meeting* m, perpi_facet* f, int side, int32_t f
 }
 
 /* Distance to the nearest other pair with about the same normal; infinite if there is none. */
-static double room_around(const perpi_meeting* m, const perpi_facet* f)
+static double neighbour_distance(const perpi_meeting* m, const perpi_facet* f)
 {
     double least = INFINITY;
     for (int32_t i = 0; i < m->count; ++i) {
@@ -302,9 +302,10 @@ static void keep_facet(perpi_meeting* m, const perpi_facet* f)
     }
     const double about = farthest - 0.1 * m->near;
     int32_t worst = -1;
-    double room = f->distance >= about ? room_around(m, f) : INFINITY;
+    double room = f->distance >= about ? neighbour_distance(m, f) : INFINITY;
     for (int32_t i = 0; i < m->count; ++i) {
-        const double r = m->facet[i].distance >= about ? room_around(m, &m->facet[i]) : INFINITY;
+        const double r =
+            m->facet[i].distance >= about ? neighbour_distance(m, &m->facet[i]) : INFINITY;
         if (r < room || (worst < 0 && f->distance < about && m->facet[i].distance >= about)) {
             room = r;
             worst = i;
