@@ -23,6 +23,9 @@ else()
     add_library(perp_solve STATIC EXCLUDE_FROM_ALL
         "$<FILTER:$<FILTER:$<TARGET_OBJECTS:perp_objects>,INCLUDE,/src/(base|linalg|problem|solve)/>,EXCLUDE,/problem/io/>")
     set_target_properties(perp_solve PROPERTIES LINKER_LANGUAGE C)
+    if(PERP_COVERAGE)
+        target_link_options(perp_solve PUBLIC --coverage)
+    endif()
 endif()
 set_target_properties(perp_solve PROPERTIES OUTPUT_NAME perp-solve EXPORT_NAME perp-solve)
 target_include_directories(perp_solve PUBLIC

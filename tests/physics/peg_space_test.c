@@ -317,7 +317,7 @@ TEST(no_toss_goes_through)
     }
     TEST_PRINT("%d of %d met; deepest %.2g, %d fallbacks", met, tosses, deepest, fallbacks);
     CHECK(met > tosses / 2);
-    CHECK(fallbacks <= 1);        /* friction in groups: about one in a thousand, docs/status.md */
+    CHECK(fallbacks <= 1);        /* friction in groups: about one in a thousand, docs/limits.md */
     CHECK_AT_MOST(deepest, 0.02); /* what a step of rotation leaves: (omega h)^2 / 2 of the size */
 }
 

@@ -136,6 +136,9 @@ def check_accounts(result, summary, recording, scene):
             k = int(error.argmax())
             result.add("wrong", "momentum-account", f"{kind} momentum error {error[k]:.3g} in frame {k}")
     still = sum(b.get("mass", 0.0) for b in scene["bodies"]) * (1e-9 * quickest) ** 2
+    # bodies at rest: gaps are rounded by eps (coordinates), and velocities by that over h
+    shortest = np.diff(times)[np.diff(times) > 0].min(initial=np.inf)
+    still += sum(b.get("mass", 0.0) for b in scene["bodies"]) * (16 * 2.2e-16 * reach / shortest) ** 2
     energy = np.maximum(energy, np.r_[energy[:1], energy[:-1]])  # of both ends of the step
     weight = sum(b.get("mass", 0.0) * np.linalg.norm(b.get("gravity", scene.get("gravity", [0.0])))
                  for b in scene["bodies"] if b.get("type", "dynamic") == "dynamic")
