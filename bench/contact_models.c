@@ -1,10 +1,10 @@
 /* bench/contact_models.c - what a step costs under PEG and under the corrective model at equal contacts.
  *
- * Equal contacts: the same bodies at the same place, at rest on each other and so little too large (1e-7 of
- * their size) that every contact that carries is violated, which is when the corrective model sees it. One
- * step from there, again and again, without memory of the step before: the contacts that push are then the
- * same; what PEG has beside them are members of groups that could, which is its price. The least of five
- * means, processor time. The paper's ratio of solve times, at unequal contacts, is 1.85 [W14 5.2.4].
+ * Equal contacts: the same bodies at the same place, at rest on each other and enlarged by 1e-7 of
+ * their size, so that every load-bearing contact is violated and enters the corrective model. The
+ * same step is repeated from there without a warm start. The contacts with an impulse are then the
+ * same; PEG has further members of groups, which is its additional cost. The least of five means,
+ * processor time. The paper's ratio of solve times, at unequal contacts, is 1.85 [W14 5.2.4].
  *
  * usage: contact_models [--json FILE]
  *        contact_models MODEL CASE STEPS    one case so many times, for a profiler; CASE counts from 0
@@ -111,7 +111,7 @@ static perp_sim* make_sim(perp_context* context, const perp_model* model, const 
 }
 
 /* Polygons about their centre of mass, settled in the bin. */
-static void settle(perp_context* context, block* b)
+static void drop_into_bin(perp_context* context, block* b)
 {
     state = 7;
     for (int i = 0; i < PILE; ++i) {
@@ -216,7 +216,7 @@ int main(int argc, char** argv)
     block boxes[STACK], polygons[PILE];
     stack(boxes);
     if (!one || cases[atoi(argv[2]) & (CASES - 1)].pile) {
-        settle(context, polygons);
+        drop_into_bin(context, polygons);
     }
     for (int i = 0; i < CASES; ++i) {
         const block* b = cases[i].pile ? polygons : boxes;

@@ -3,14 +3,16 @@
  *     growth [--json FILE]
  *
  * Seeded boxes of mass 1..1000 with friction 0..1, four contacts where two faces meet, 100 to 10,000
- * contacts, always HEIGHT courses high: what touches what stays bounded, the width alone grows.
+ * contacts, always HEIGHT courses high: the neighbours of a body stay bounded, only the width
+ * grows.
  *     stacks  separate columns
  *     wall    bricks laid half over half
- * The velocities are eliminated first (`lower`). A solver then gets a fixed number of iterations, or
- * fewer if it solves the problem. Time: processor time of one solve with its checks, set-up and
- * factors, over its iterations; the best of some repeats. Memory: the most that the solver holds of the context's
- * allocator, in a first solve; `again` what it asks for in a second one of the same problem.
- * Exponents: slope of log(cost) over log(contacts), least squares.
+ * The velocities are eliminated first (row `lower`: the reformulation). A solver then gets a fixed
+ * number of iterations, or fewer if it solves the problem. Time: processor time of one solve with
+ * its checks, set-up and factors, over its iterations; the best of some repeats. Memory: the most
+ * that the solver holds of the context's allocator, in a first solve; `again` the memory allocated
+ * in a second solve of the same problem. Exponents: slope of log(cost) over log(contacts), least
+ * squares.
  */
 #include <errno.h>
 #include <math.h>
@@ -98,8 +100,9 @@ static double processor_seconds(void)
 
 /* ---- one point ---------------------------------------------------------------------------------------*/
 
-static point measure_lower(perp_context* context, counter* memory, const generated_contact* p,
-                           perp_reformulation** lowering, perp_friction_problem* friction)
+static point measure_reformulation(perp_context* context, counter* memory,
+                                   const generated_contact* p, perp_reformulation** reformulation,
+                                   perp_friction_problem* friction)
 {
     point r = {.contacts = p->problem.constraint_count,
                .iterations = 1,
@@ -108,14 +111,14 @@ static point measure_lower(perp_context* context, counter* memory, const generat
                .residual = NAN};
     const size_t before = memory->held;
     memory->most = before;
-    bool good = perp_reformulation_create(context, lowering) == PERP_OK;
+    bool good = perp_reformulation_create(context, reformulation) == PERP_OK;
     const double begin = table_seconds();
     for (int k = 0;
          good && k < REPEATS && (k < REPEATS_LEAST || table_seconds() - begin < REPEAT_SECONDS);
          ++k) {
         const double start = processor_seconds();
         const size_t asked = memory->asked;
-        good = perp_contact_to_friction(*lowering, &p->problem, friction) == PERP_OK;
+        good = perp_contact_to_friction(*reformulation, &p->problem, friction) == PERP_OK;
         r.seconds = fmin(r.seconds, processor_seconds() - start);
         r.again = (double)(memory->asked - asked);
     }
@@ -216,13 +219,13 @@ static bool run_family(perp_context* context, counter* memory, bool wall, double
     const char* family = wall ? "wall" : "stacks";
     for (int s = 0; s < SIZES && table_seconds() < deadline; ++s) {
         generated_contact p;
-        perp_reformulation* lowering = NULL;
+        perp_reformulation* reformulation = NULL;
         perp_friction_problem friction = {0};
         if (!make_pile(&p, wall, sizes[s])) {
             fprintf(stderr, "growth: out of memory\n");
             return false;
         }
-        points[0][s] = measure_lower(context, memory, &p, &lowering, &friction);
+        points[0][s] = measure_reformulation(context, memory, &p, &reformulation, &friction);
         print_point(json, !wall && s == 0, family, costs[0].name, &points[0][s]);
         const bool good = friction.constraint_count > 0;
         if (!good) {
@@ -232,7 +235,7 @@ static bool run_family(perp_context* context, counter* memory, bool wall, double
             points[c][s] = measure_solver(context, memory, &costs[c], &friction);
             print_point(json, false, family, costs[c].name, &points[c][s]);
         }
-        perp_reformulation_destroy(lowering);
+        perp_reformulation_destroy(reformulation);
         generated_contact_free(&p);
         if (!good) {
             return false;
@@ -241,7 +244,7 @@ static bool run_family(perp_context* context, counter* memory, bool wall, double
     return true;
 }
 
-static int run(perp_context* context, counter* memory, FILE* json)
+static int run_growth(perp_context* context, counter* memory, FILE* json)
 {
     static point all[2][COSTS][SIZES];
     const double deadline = table_seconds() + TOTAL_SECONDS;
@@ -295,7 +298,7 @@ int main(int argc, char** argv)
     if (json != NULL) {
         fputs("{\n  \"bench\": \"growth\",\n  \"rows\": [", json);
     }
-    int code = run(context, &memory, json);
+    int code = run_growth(context, &memory, json);
     if (json != NULL) {
         fputs("\n  ]\n}\n", json);
         code = fclose(json) == 0 ? code : 3;

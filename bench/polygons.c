@@ -1,7 +1,7 @@
 /* bench/polygons.c - polygons in contact: cost of finding features, of a step, and many tosses.
  *
  * 1. Two polygons of n vertices that touch locally: time of the narrow phase against n, and the slope
- *    of log(time) over log(n), by least squares. A product of features would show as 2.
+ *    of log(time) over log(n), by least squares. Testing all pairs of features would give 2.
  * 2. Random tosses at h = 0.01: how many meet, the deepest overlap, fallbacks, contacts found and
  *    microseconds per step.
  *

@@ -1,10 +1,11 @@
 /* bench/polyhedra.c - polyhedra in contact: cost of finding features, of a step, and many tosses.
  *
  * 1. Two round bodies of n vertices that touch locally: time of the narrow phase against n, and the
- *    slope of log(time) over log(n), by least squares. A product of features would show as 2.
+ *    slope of log(time) over log(n), by least squares. Testing all pairs of features would give 2.
  * 2. A stack of ten staggered cubes over 5,000 steps: gaps and drift.
  * 3. Ten polyhedra in a box: microseconds of a step with peg and with corrective over 5 s. And at equal
- *    contacts: 25 piles of a prism on a prism on a floor, 1e-11 deep, so that corrective sees them too.
+ *    contacts: 25 piles of a prism on a prism on a floor, 1e-11 deep, so that they enter the
+ *    corrective model, too.
  * 4. Random tosses at h = 0.01: how many meet, the deepest overlap, fallbacks, contacts found.
  *
  * usage: polyhedra [--json FILE]

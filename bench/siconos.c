@@ -1,14 +1,14 @@
-/* bench/siconos.c - `auto` beside Siconos: the time of each to e <= 1e-6 on the same problems.
+/* bench/siconos.c - `auto` against Siconos: the time of each to e <= 1e-6 on the same problems.
  *
  *     siconos [--json FILE] [--corpus DIR] [--time-limit SECONDS] [--problem TEXT]
  *
  * Built only where Siconos's numerics library is found. Takes the corpus problems of kinds lcp, mlcp,
  * blcp, fc2d and fc3d (of gfc2d and gfc3d, perp eliminates the velocities while it reads the file, so
  * that there is no fair time to compare); --problem keeps those whose name contains TEXT. Common measure: the plain residual e of
- * the problem collections. Either side is asked for 1e-6, 1e-8 and 1e-10 in its own measure; the first
- * answer with e <= 1e-6 counts. Rounds alternate between all methods, the best wall time counts. Not
- * timed: reading, building the matrix in the form the method likes best, its options. Every run is a
- * child process of its own, with a time limit: a crash costs one run only.
+ * the problem collections. Both are given the tolerances 1e-6, 1e-8 and 1e-10 in their own measure;
+ * the first answer with e <= 1e-6 counts. Rounds alternate between all methods, the best wall time
+ * counts. Not timed: reading, building the matrix in the form that is fastest for the method, its
+ * options. Every run is a child process of its own, with a time limit: a crash costs one run only.
  *
  * ratio = time of auto / time of the fastest Siconos method that succeeds; below 1, auto is faster.
  */
@@ -119,7 +119,7 @@ typedef struct problem {
     const perp_friction_problem* friction;
 } problem;
 
-/* What a child tells; also the best of several. */
+/* The result of a child process; also the best of several. */
 typedef struct result {
     double seconds, e, scaled, tolerance;
     bool solved;
@@ -425,7 +425,7 @@ static result measure(const method* m, const problem* p)
         const double took = run_once(m, &s, p, r.tolerance, z);
         r.seconds = took < r.seconds ? took : r.seconds;
     }
-    return r; /* the process ends here: nothing is given back */
+    return r; /* the process ends here: no memory is freed */
 }
 
 static result measure_in_child(const method* m, const problem* p, double limit)

@@ -4,8 +4,9 @@
  *
  * DIR holds manifest.csv and `.ccp` files; default: ../shared/corpus. Without it, generated problems
  * (seeded, always the same) take its place; they have no plain residual e. A run counts as solved if
- * e <= 1e-10 (complementarity) or 1e-8 (friction); generated ones if the residual check says so. Then `auto` and
- * `lemke` on the Stewart-Trinkle LCPs of 1 to 50 boxes on a plane and in a stack, 4 to 32 directions.
+ * e <= 1e-10 (complementarity) or 1e-8 (friction); generated ones if the outcome is SOLVED. Then
+ * `auto` and `lemke` on the Stewart-Trinkle LCPs of 1 to 50 boxes on a plane and in a stack, 4 to
+ * 32 directions.
  */
 #include <errno.h>
 #include <math.h>
@@ -232,19 +233,19 @@ static void run_generated_contact(bench* b, generate_contact_kind kind, int32_t 
     generate_contact_spec spec = generate_contact_spec_default(kind);
     spec.contacts = contacts;
     generated_contact g;
-    perp_reformulation* lowering = NULL;
+    perp_reformulation* reformulation = NULL;
     perp_friction_problem friction;
     if (!generate_contact(&spec, &g)) {
         return;
     }
-    if (perp_reformulation_create(b->context, &lowering) == PERP_OK &&
-        perp_contact_to_friction(lowering, &g.problem, &friction) == PERP_OK) {
+    if (perp_reformulation_create(b->context, &reformulation) == PERP_OK &&
+        perp_contact_to_friction(reformulation, &g.problem, &friction) == PERP_OK) {
         problem p = {.kind = "fc3d", .n = friction.row_count, .friction = &friction};
         snprintf(p.name, sizeof p.name, "generated-%s-%d", generate_contact_name[kind],
                  (int)g.problem.constraint_count);
         run_problem(b, &p);
     }
-    perp_reformulation_destroy(lowering);
+    perp_reformulation_destroy(reformulation);
     generated_contact_free(&g);
 }
 

@@ -17,7 +17,7 @@ typedef struct job {
 static const char FLOOR[] = "{\"name\":\"floor\",\"type\":\"static\",\"shapes\":[{\"type\":"
                             "\"plane\",\"normal\":[0,0,1]}]}";
 
-/* What stands on the floor. */
+/* The bodies on the floor. */
 typedef struct stand {
     int boxes;    /* a stack of that many unit boxes */
     int courses;  /* or a wall: courses of ten bricks, every other one half a brick further on */
@@ -79,7 +79,7 @@ static void drop(job* j)
     perp_context_destroy(j->context);
 }
 
-static void take(job* j, int steps)
+static void take_steps(job* j, int steps)
 {
     for (int i = 0; i < steps; ++i) {
         if (perp_sim_step(j->sim) != PERP_OK) {
@@ -93,11 +93,11 @@ static void take(job* j, int steps)
 static double microseconds(stand s, int steps)
 {
     job j = make(&s);
-    take(&j, s.courses > 0 ? 3 : 20);
+    take_steps(&j, s.courses > 0 ? 3 : 20);
     double best = INFINITY;
     for (int k = 0; k < 5; ++k) {
         const double start = table_seconds();
-        take(&j, steps);
+        take_steps(&j, steps);
         const double each = 1e6 * (table_seconds() - start) / steps;
         best = each < best ? each : best;
     }
@@ -133,7 +133,7 @@ int main(int argc, char** argv)
     static const char* const cones[] = {"polygon", "quadratic"};
     if (argc == 4 && strcmp(argv[1], "--count") == 0) {
         job j = make(&(stand){.boxes = 1, .mu = 0.5, .cone = argv[3]});
-        take(&j, atoi(argv[2]));
+        take_steps(&j, atoi(argv[2]));
         drop(&j);
         return 0;
     }

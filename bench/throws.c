@@ -4,7 +4,7 @@
  * that failed with a message, the deepest overlap (in sizes of the body or thicknesses of the plate, the
  * smaller) and the largest growth of the energy (over the kinetic energy of the throw).
  *
- * usage: throws [--json FILE] [--runs N] [--first N] [--show]      --show: every throw that is not fine
+ * usage: throws [--json FILE] [--runs N] [--first N] [--show] --show: print every throw that fails
  */
 #include <math.h>
 #include <stdlib.h>

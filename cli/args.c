@@ -56,8 +56,8 @@ static int distance(const char* a, const char* b)
 const char* cli_nearest(const char* word, const char* const* list)
 {
     const char* nearest = NULL;
-    const char* letters = word + strspn(word, "-"); /* a dash tells nothing */
-    /* One slip in four letters, as in a scene; further off is no slip of the fingers. */
+    const char* letters = word + strspn(word, "-"); /* dashes do not count */
+    /* One typing error in four letters, as for words of a scene. */
     int best = (int)strlen(letters) / 4 + 1;
     for (int i = 0; list[i] != NULL; ++i) {
         const int d = distance(letters, list[i] + strspn(list[i], "-"));
@@ -146,7 +146,7 @@ int cli_args_parse(const cli_verb* verb, int argc, char** argv, cli_args* args, 
 {
     *help = false;
     *args = (cli_args){0};
-    for (int i = 0; i < argc; ++i) { /* first, so that every complaint knows */
+    for (int i = 0; i < argc; ++i) { /* first, so that every message respects --json */
         args->json = args->json || strcmp(argv[i], "--json") == 0;
     }
     args->word = calloc((size_t)argc + 1, sizeof *args->word);

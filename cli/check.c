@@ -1,4 +1,4 @@
-/* cli/check.c - `perp check`: is the scene sound, and what will be simulated? */
+/* cli/check.c - `perp check`: is the scene valid, and what will be simulated? */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static const char* type_name(perp_body_type type)
                                          : "dynamic";
 }
 
-/* "box, 2 spheres" would be nicer; "box sphere sphere" is plain. */
+/* The types of a body's shapes, such as "box sphere sphere". */
 static void shapes_text(const perp_model* model, int32_t body, char* text, size_t size)
 {
     const int32_t count = perp_model_body_info(model, body).shape_count;
@@ -37,7 +37,7 @@ static void shapes_text(const perp_model* model, int32_t body, char* text, size_
     }
 }
 
-/* Contacts are only looked for where one side can be pushed. */
+/* Contacts are only sought where one body is dynamic. */
 static bool can_meet(const perp_model* model, int32_t a, int32_t b)
 {
     const perp_body_info x = perp_model_body_info(model, a), y = perp_model_body_info(model, b);
@@ -190,7 +190,7 @@ static json_t* settings_json(const perp_scene_run* run)
     return object;
 }
 
-/* Of the scene as it will be simulated; the model does not tell. */
+/* From the scene as it will be simulated; the model does not store it. */
 static void gravity_of(const perp_scene* scene, double gravity[3])
 {
     json_t* root = json_loads(perp_scene_text(scene), 0, NULL);
@@ -272,7 +272,8 @@ static void print_bodies(const perp_model* model)
     }
 }
 
-/* The normal forces under bodies of a 2.5-D scene: they hang on a gravity that may be a default. */
+/* The normal forces under bodies of a 2.5-D scene: they depend on gravity, which may be a
+ * default. */
 static void print_supports(const perp_model* model)
 {
     bool any = false;
@@ -425,7 +426,7 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     const perp_scene_run run = perp_scene_run_settings(scene);
     printf("%s", cli_bold());
     cli_put_name(perp_scene_name(scene), 0);
-    printf("%s: sound, %d-D, %d bodies\n", cli_plain(), (int)perp_model_dimension(model),
+    printf("%s: valid, %d-D, %d bodies\n", cli_plain(), (int)perp_model_dimension(model),
            (int)perp_model_body_count(model));
     double g[3];
     gravity_of(scene, g);
@@ -507,7 +508,7 @@ static int check_scene(const cli_args* args, const char* path, const cli_overrid
     return CLI_DONE;
 }
 
-static int run(const cli_args* args)
+static int verb_check(const cli_args* args)
 {
     return cli_scene_with(args, check_scene);
 }
@@ -533,5 +534,5 @@ const cli_verb cli_verb_check = {
     .words_min = 1,
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_check,
 };

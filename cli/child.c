@@ -1,4 +1,4 @@
-/* cli/child.c - see child.h. No shell takes part: arguments are what they are. */
+/* cli/child.c - see child.h. No shell is involved: arguments are passed unchanged. */
 #define _XOPEN_SOURCE 700 /* nftw */
 #include "child.h"
 
@@ -51,14 +51,14 @@ char* child_find(const char* const* names)
 /* ---- running ----------------------------------------------------------------------------------*/
 
 /* In the child: the pipe's end becomes descriptor `wanted`. */
-static void place(int from, int wanted)
+static void move_descriptor(int from, int wanted)
 {
     if (wanted >= 0) {
         (void)dup2(from, wanted);
     }
 }
 
-static void become(const child_def* def, int input, int output)
+static void exec_program(const child_def* def, int input, int output)
 {
     if (def->own_group) {
         (void)setpgid(0, 0);
@@ -77,8 +77,8 @@ static void become(const child_def* def, int input, int output)
     (void)dup2(null, 0);
     (void)dup2(null, 1);
     (void)dup2(log >= 0 ? log : null, 2);
-    place(input, def->to_fd);
-    place(output, def->from_fd);
+    move_descriptor(input, def->to_fd);
+    move_descriptor(output, def->from_fd);
     for (int fd = 3; fd < 256; ++fd) {
         if (fd != def->to_fd && fd != def->from_fd) {
             (void)close(fd);
@@ -102,7 +102,7 @@ bool child_start(const child_def* def, child* c)
     }
     const pid_t pid = fork();
     if (pid == 0) {
-        become(def, to[0], from[1]);
+        exec_program(def, to[0], from[1]);
     }
     (void)(to[0] >= 0 && close(to[0]));
     (void)(from[1] >= 0 && close(from[1]));
@@ -112,7 +112,7 @@ bool child_start(const child_def* def, child* c)
         return false;
     }
     if (def->own_group) {
-        (void)setpgid(pid, pid); /* here too: who comes first is not known */
+        (void)setpgid(pid, pid); /* also in the parent: either may run first */
     }
     if (to[1] >= 0) {
         (void)fcntl(to[1], F_SETFD, FD_CLOEXEC);
@@ -170,7 +170,7 @@ bool child_wait_for(child* c, double seconds)
     for (double waited = 0.0; c->pid > 0; waited += 0.01) {
         const pid_t done = waitpid(c->pid, NULL, WNOHANG);
         if (done == c->pid) {
-            (void)kill(-c->pid, SIGKILL); /* what it left behind in its group */
+            (void)kill(-c->pid, SIGKILL); /* remaining processes of its group */
             c->pid = -1;
             (void)child_wait(c);
         } else if (waited >= seconds) {

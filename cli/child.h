@@ -1,5 +1,5 @@
-/* cli/child.h - other programs: found, started without a shell, fed, waited for; and a place for
- * their files. */
+/* cli/child.h - child processes: find a program, start it without a shell, write to it, wait for
+ * it; and temporary folders. */
 #ifndef PERP_CLI_CHILD_H
 #define PERP_CLI_CHILD_H
 
@@ -15,8 +15,8 @@ typedef struct child {
     int to, from; /* pipes; -1: none */
 } child;
 
-/* How the program's file descriptors are set up. What is not said is /dev/null; stderr goes to
- * the file `log`. */
+/* How the program's file descriptors are set up. Descriptors not listed are /dev/null; stderr goes
+ * to the file `log`. */
 typedef struct child_def {
     const char* const* argv; /* argv[0]: the path */
     const char* folder;      /* to work in, or NULL */
@@ -26,7 +26,7 @@ typedef struct child_def {
     bool own_group;     /* its children are ended with it */
 } child_def;
 bool child_start(const child_def* def, child* c);
-/* Writes everything; false: the program has gone. SIGPIPE must be ignored. */
+/* Writes everything; false: the program has ended. SIGPIPE must be ignored. */
 bool child_write(child* c, const void* data, size_t size);
 void child_close(child* c); /* its input ends */
 /* Exit status, or -1 if it did not end by itself. */
@@ -35,7 +35,7 @@ int child_wait(child* c);
 bool child_wait_for(child* c, double seconds);
 /* Ends it (and its group), if it is still there. */
 void child_kill(child* c);
-/* The last line of a log that says something; "" if there is none. */
+/* The last line of a log that is not blank; "" if there is none. */
 void child_last_words(const char* log, char* text, size_t size);
 
 /* A new folder for temporary files; false: none could be made. */

@@ -1,4 +1,4 @@
-/* cli/cli.h - what the verbs of `perp` share.
+/* cli/cli.h - functions shared by the verbs of `perp`.
  *
  * One table of verbs (main.c), one file per verb. A verb declares its options; parsing, help and
  * the suggestions for misspelt words come from that declaration. Only include/perp is used.
@@ -24,7 +24,7 @@ typedef struct cli_option {
     const char* name;  /* "--step" */
     const char* value; /* what to call its value in help; NULL: a flag */
     const char* text;
-    const char* missing; /* not NULL: known but not built yet; says so */
+    const char* missing; /* not NULL: not implemented yet; the text of the message */
 } cli_option;
 
 typedef struct cli_given {
@@ -94,7 +94,7 @@ int cli_width(const char* name);
 int cli_put_at_most(const char* text, int limit);
 /* Columns of the terminal behind a file descriptor; 0 if there is no terminal. */
 int cli_columns(int fd);
-/* Whether a progress line stands on stderr, which a complaint must wipe away first. */
+/* Whether a progress line stands on stderr, which must be cleared before a message. */
 void cli_line_shown(bool shown);
 
 /* Prints and releases the object. */
@@ -116,8 +116,8 @@ const char* cli_green(void);
 const char* cli_red(void);
 const char* cli_plain(void);
 
-/* Call it after a recording could not be read. HDF5 may then hold debris that it complains about
- * when the program ends; the program will leave without that. */
+/* Call it after a recording could not be read. HDF5 may then report errors about objects left open
+ * at exit; the program ends without that cleanup. */
 void cli_leave_quickly(void);
 bool cli_leaving_quickly(void);
 
@@ -142,8 +142,8 @@ typedef struct cli_scene {
  * that comes again in a later folder is left out. Ends with a NULL name; NULL: out of memory. */
 cli_scene* cli_scene_list(void);
 void cli_scene_list_free(cli_scene* list);
-/* Dimension (0: unknown) and `description` (to be freed, never NULL but for want of memory) of a
- * scene; of a broken one, what is wrong with it. */
+/* Dimension (0: unknown) and `description` (to be freed, NULL only if memory is short) of a scene;
+ * of a broken one, what is wrong with it. */
 char* cli_scene_describe(const char* path, int* dimension);
 
 /* Warns on stderr where a body falls by more than the smallest body's size within one step. */
@@ -166,11 +166,12 @@ typedef struct cli_overrides {
         "--no-self-collision", NULL, "of a robot: its links never meet each other", NULL           \
     }
 perp_urdf_options cli_urdf_options(const cli_args* args);
-/* What a verb does with the scene that its word names; it leaves scene and simulation where told. */
+/* The work of a verb on the scene that its argument names; scene and simulation are returned in
+ * *scene and *sim. */
 typedef int (*cli_scene_work)(const cli_args* args, const char* path,
                               const cli_overrides* overrides, perp_context* context,
                               perp_scene** scene, perp_sim** sim);
-/* Makes a context, finds the scene, lets work do its part, and gives everything back. */
+/* Creates a context, finds the scene, calls work, and frees everything. */
 int cli_scene_with(const cli_args* args, cli_scene_work work);
 /* perp_scene_load; of a robot with the options above, which are refused for another scene. */
 int cli_scene_load(const cli_args* args, perp_context* context, const char* path,

@@ -1,4 +1,4 @@
-/* cli/compare.c - `perp compare`: two recordings of the same bodies, how far they are apart.
+/* cli/compare.c - `perp compare`: how far two recordings of the same bodies are apart.
  *
  * Times: every frame of either recording within the time that both cover. A side without a frame at
  * that time is interpolated: positions, planar angles and energies linearly, orientations along the
@@ -79,7 +79,7 @@ static int open_side(const cli_args* args, perp_context* context, compare_side* 
     return status == PERP_OK ? CLI_DONE : fail(args, context, status);
 }
 
-/* ---- a walk along a recording -----------------------------------------------------------------*/
+/* ---- traversal of a recording -----------------------------------------------------------------*/
 
 /* The frames before and after a time, copied. */
 typedef struct walk {
@@ -164,7 +164,7 @@ static void slerp(const double a[4], const double b[4], double u, double out[4])
     }
 }
 
-/* Brings the walk to time t, and interpolates there. slack: times nearer than this are the same. */
+/* Moves to time t, and interpolates there. slack: times nearer than this are the same. */
 static perp_status walk_to(walk* w, double t, double slack, bool planar)
 {
     perp_status status = PERP_OK;
@@ -364,7 +364,7 @@ static int compare(const cli_args* args, perp_context* context, compare_result* 
 
 /* ---- the verb ---------------------------------------------------------------------------------*/
 
-static int run(const cli_args* args)
+static int verb_compare(const cli_args* args)
 {
     compare_result r = {0};
     if (args->json && cli_flag(args, "--markdown")) {
@@ -412,5 +412,5 @@ const cli_verb cli_verb_compare = {
     .words_min = 2,
     .words_max = 2,
     .option = options,
-    .run = run,
+    .run = verb_compare,
 };

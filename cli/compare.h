@@ -1,10 +1,10 @@
-/* cli/compare.h - what `perp compare` finds out about two recordings. */
+/* cli/compare.h - the result of `perp compare` for two recordings. */
 #ifndef PERP_CLI_COMPARE_H
 #define PERP_CLI_COMPARE_H
 
 #include "cli.h"
 
-/* What one recording says of itself, over all its frames. */
+/* Figures of one recording over all its frames. */
 typedef struct compare_side {
     const char* path;
     perp_recording* recording;
@@ -35,7 +35,7 @@ typedef struct compare_result {
     compare_side a, b;
     double from, to;              /* the time that both cover */
     int64_t times;                /* compared at so many: every frame of either */
-    int64_t between_a, between_b; /* of these, interpolated for want of a frame */
+    int64_t between_a, between_b; /* of these, times at which one side was interpolated */
     bool identical;               /* same bodies, and the same bits of state in every frame */
     compare_body* body;           /* those in common, in the order of A */
     int32_t body_count;

@@ -20,7 +20,7 @@ typedef struct table {
     int name_width;
 } table;
 
-/* A row begins with its name; '|' means something in a table of markdown. */
+/* The name of a row; '|' is escaped in markdown. */
 static void put_first(const table* t, const char* name)
 {
     if (!t->markdown) {

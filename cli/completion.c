@@ -1,8 +1,8 @@
 /* cli/completion.c - completion scripts for bash, zsh and fish, made from the tables.
  *
  * What a word or a value may be is read from the usage line and the name of the value: SCENE, R.h5,
- * DIR, a|b|c. Names of solvers, scenes and so on are asked of `perp list KIND --names` when the user
- * presses the key, so that they are those of the installed program.
+ * DIR, a|b|c. Names of solvers, scenes and so on come from `perp list KIND --names` at completion
+ * time, so that they are those of the installed program.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 const char* const cli_shells[] = {"bash", "zsh", "fish", NULL};
 
-/* What may stand at a place of the command line. */
+/* What is allowed at a place of the command line. */
 typedef enum choice_kind {
     CHOICE_FILE,    /* any file */
     CHOICE_FOLDER,  /* */
@@ -19,7 +19,7 @@ typedef enum choice_kind {
     CHOICE_NAMES,   /* perp list text --names */
     CHOICE_SCENE,   /* names of scenes, and files that end in json */
     CHOICE_WORDS,   /* text: words with spaces between */
-    CHOICE_NOTHING, /* a number, a name that we cannot know */
+    CHOICE_NOTHING, /* a number, or a name without candidates */
 } choice_kind;
 
 typedef struct choice {

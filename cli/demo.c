@@ -71,7 +71,7 @@ static void print_command(const char* verb, const char* argument, const char* mo
     printf("%*s  %s%s%s\n", used < 36 ? 36 - used : 0, "", cli_dim(), purpose, cli_plain());
 }
 
-/* What one would do next with the recording, as far as the program can do it. */
+/* Suggests commands for the recording, as far as they are built in. */
 static void print_next(const char* name, const char* out)
 {
     char page[300];
@@ -85,7 +85,7 @@ static void print_next(const char* name, const char* out)
     print_command("check", name, "", "what was simulated");
 }
 
-/* `perp run PATH --out OUT [--json] [--quiet]`, by the same road as if it had been typed. */
+/* `perp run PATH --out OUT [--json] [--quiet]`, through the same code as the command line. */
 static int run_scene(const cli_args* args, const char* path, const char* out)
 {
     char* argv[6];
@@ -131,7 +131,7 @@ static int unknown_scene(const cli_args* args, const char* name, const cli_scene
                           name);
 }
 
-static int run(const cli_args* args)
+static int verb_demo(const cli_args* args)
 {
     if (args->word_count == 0) {
         return list_scenes(args);
@@ -169,5 +169,5 @@ const cli_verb cli_verb_demo = {
     .summary = "list the built-in scenes, or run one and record it here as NAME.h5",
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_demo,
 };

@@ -211,7 +211,7 @@ static perp_status put_all(table* t, perp_recording* recording, const perp_scene
     return status;
 }
 
-/* Frames are checked before anything is printed, so that the output is whole or none. */
+/* Frames are checked before anything is printed, so that the output is complete or empty. */
 static perp_status check_frames(perp_recording* recording)
 {
     perp_status status = PERP_OK;
@@ -276,7 +276,7 @@ static int export_recording(const cli_args* args, perp_context* context, perp_re
     return CLI_DONE;
 }
 
-static int run(const cli_args* args)
+static int verb_export(const cli_args* args)
 {
     perp_recording* recording = NULL;
     perp_scene* scene = NULL;
@@ -312,5 +312,5 @@ const cli_verb cli_verb_export = {
     .words_min = 1,
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_export,
 };

@@ -70,7 +70,7 @@ static void print_json(const perp_scene* scene, const perp_forces* f, int exit_s
     cli_print_json(o);
 }
 
-/* Noise beside the largest number is printed as 0. */
+/* Numbers within rounding of the largest are printed as 0. */
 static double tidy(double x, double largest)
 {
     return fabs(x) <= 1e-9 * largest ? 0.0 : x;
@@ -140,7 +140,7 @@ static void print_text(const perp_scene* scene, const perp_forces* f)
     if (!has_answer(f)) {
         return;
     }
-    /* accelerations without an acceleration to compare with: what the forces could do */
+    /* the scale of accelerations if all are zero: the largest force over mass */
     double most = 0.0, turn = 0.0;
     for (int32_t i = 0; i < f->body_count; ++i) {
         const double mass = perp_model_body_info(model, i).mass;
@@ -192,7 +192,7 @@ static int find_forces(const cli_args* args, const char* path, const cli_overrid
         return exit_status;
     }
     perp_sim_def def = perp_sim_def_from_scene(*scene);
-    if (strcmp(def.stepper, "compliant") != 0) { /* that one is refused for its layers */
+    if (strcmp(def.stepper, "compliant") != 0) { /* refused below because of its layers */
         def.stepper = "stewart-trinkle";         /* no step will be taken */
         def.stepper_option_count = 0;
     }
@@ -214,7 +214,7 @@ static int find_forces(const cli_args* args, const char* path, const cli_overrid
     return exit_status;
 }
 
-static int run(const cli_args* args)
+static int verb_forces(const cli_args* args)
 {
     return cli_scene_with(args, find_forces);
 }
@@ -242,5 +242,5 @@ const cli_verb cli_verb_forces = {
     .words_min = 1,
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_forces,
 };

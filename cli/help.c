@@ -38,7 +38,7 @@ void cli_help_verb(const cli_verb* verb)
     }
 }
 
-static int run(const cli_args* args)
+static int verb_help(const cli_args* args)
 {
     const char* shell = cli_value(args, "--completion");
     if (cli_flag(args, "--man") + (shell != NULL) + args->word_count > 1) {
@@ -82,5 +82,5 @@ const cli_verb cli_verb_help = {
     .text = "'make install' puts man page and completion scripts where they are looked for.",
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_help,
 };

@@ -1,5 +1,5 @@
-/* cli/help.h - what is made from the tables of verbs and options, so that it cannot differ from
- * what the program does: help, man page, completion scripts. */
+/* cli/help.h - help, man page and completion scripts, generated from the tables of verbs and
+ * options. */
 #ifndef PERP_CLI_HELP_H
 #define PERP_CLI_HELP_H
 

@@ -157,7 +157,7 @@ static int import(const cli_args* args, perp_context* context, const cli_overrid
     return CLI_DONE;
 }
 
-static int run(const cli_args* args)
+static int verb_import(const cli_args* args)
 {
     cli_overrides overrides;
     perp_scene* scene = NULL;
@@ -197,5 +197,5 @@ const cli_verb cli_verb_import = {
     .words_min = 1,
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_import,
 };

@@ -152,7 +152,7 @@ static void print_next(const char* path)
 
 static int write_file(const cli_args* args, const char* path, const char* const* text)
 {
-    /* O_EXCL: what is there stays, also if it came this very moment. */
+    /* O_EXCL: an existing file stays, also one created concurrently. */
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno == EEXIST) {
         return cli_fail(args->json, CLI_BAD_INPUT,
@@ -165,7 +165,7 @@ static int write_file(const cli_args* args, const char* path, const char* const*
     const bool written = write_text(file, text);
     if (fclose(file) != 0 || !written) {
         const int reason = errno;
-        (void)unlink(path); /* half a scene is of no use */
+        (void)unlink(path); /* remove the partial file */
         return cli_fail(args->json, CLI_FAILED, "init: cannot write %s: %s", path,
                         strerror(reason));
     }
@@ -179,7 +179,7 @@ static int write_file(const cli_args* args, const char* path, const char* const*
     return CLI_DONE;
 }
 
-static int run(const cli_args* args)
+static int verb_init(const cli_args* args)
 {
     const char* path = args->word_count > 0 ? args->word[0] : "scene.json";
     const char* dimension = cli_value(args, "--dimension");
@@ -196,7 +196,7 @@ static int run(const cli_args* args)
             return cli_fail(true, CLI_BAD_INPUT,
                             "init: - and --json both write to standard output");
         }
-        (void)write_text(stdout, text); /* main says so if it fails */
+        (void)write_text(stdout, text); /* main reports a failure */
         return CLI_DONE;
     }
     return write_file(args, path, text);
@@ -216,5 +216,5 @@ const cli_verb cli_verb_init = {
             "already is left\nalone.",
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_init,
 };

@@ -21,7 +21,7 @@ static json_t* row_json(const char* name, const char* summary, bool built)
     return json_pack("{s:s, s:s, s:b}", "name", name, "summary", summary, "built", (int)built);
 }
 
-static void give(json_t* rows, const char* name, const char* summary, bool built)
+static void add_row(json_t* rows, const char* name, const char* summary, bool built)
 {
     if (rows != NULL) {
         json_array_append_new(rows, row_json(name, summary, built));
@@ -36,7 +36,7 @@ static void list_pieces(const perp_context* context, piece_list list, json_t* ro
 {
     perp_piece_info info;
     for (int32_t i = 0; list(context, i, &info); ++i) {
-        give(rows, info.name, info.summary, info.built);
+        add_row(rows, info.name, info.summary, info.built);
     }
 }
 
@@ -174,7 +174,7 @@ static void list_joints(const perp_context* context, json_t* rows)
     (void)context;
     for (int type = 0; type < PERP_JOINT_TYPE_COUNT; ++type) {
         const perp_joint_type t = (perp_joint_type)type;
-        give(rows, perp_joint_type_name(t), perp_joint_type_summary(t), true);
+        add_row(rows, perp_joint_type_name(t), perp_joint_type_summary(t), true);
     }
 }
 
@@ -191,7 +191,7 @@ static void list_scenes(const perp_context* context, json_t* rows)
                 printf("\n");
             }
             printf("  %s", cli_bold());
-            cli_put(s->name); /* whole: it is there to be typed */
+            cli_put(s->name); /* not shortened: users copy it */
             printf("%s\n", cli_plain());
             continue;
         }
@@ -239,7 +239,7 @@ static void print_names(json_t* rows)
     json_decref(rows);
 }
 
-static int run(const cli_args* args)
+static int verb_list(const cli_args* args)
 {
     const char* names[KIND_COUNT + 1] = {0};
     for (int i = 0; i < KIND_COUNT; ++i) {
@@ -284,5 +284,5 @@ const cli_verb cli_verb_list = {
     .words_min = 1,
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_list,
 };

@@ -14,7 +14,7 @@ const cli_verb* const cli_verbs[] = {
     &cli_verb_import, &cli_verb_list,   &cli_verb_help,   NULL,
 };
 
-/* Verbs that are promised. */
+/* Verbs that are not implemented yet. */
 static const char* const planned[] = {"sweep", "design", "estimate", NULL};
 
 const cli_verb* cli_verb_find(const char* name)
@@ -87,7 +87,7 @@ static int dispatch(int argc, char** argv)
 
 int main(int argc, char** argv)
 {
-    /* A file that may not grow is an error to report, not a reason to die. */
+    /* Report a file-size limit as an error instead of ending by SIGXFSZ. */
     (void)signal(SIGXFSZ, SIG_IGN);
     int status = dispatch(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -9,7 +9,7 @@
 
 /* Text as roff shows it unchanged: no escapes, no hyphen made of a minus, no macro at the start of a
  * line. */
-static void put(const char* text)
+static void put_roff(const char* text)
 {
     bool start = true;
     for (const char* c = text; *c != '\0'; ++c) {
@@ -30,27 +30,27 @@ static void put(const char* text)
 static void put_option(const cli_option* o)
 {
     printf(".TP\n\\fB");
-    put(o->name);
+    put_roff(o->name);
     printf("\\fR");
     if (o->value != NULL) {
         printf(" \\fI");
-        put(o->value);
+        put_roff(o->value);
         printf("\\fR");
     }
     printf("\n");
-    put(o->text);
+    put_roff(o->text);
     printf("%s\n", o->missing != NULL ? " (does not exist yet)" : "");
 }
 
 static void put_verb(const cli_verb* verb)
 {
     printf(".SS \"perp %s\"\n\\fBperp %s\\fR ", verb->name, verb->name);
-    put(verb->usage);
+    put_roff(verb->usage);
     printf("\n.PP\n");
-    put(verb->summary);
+    put_roff(verb->summary);
     printf(".\n");
     if (verb->text != NULL) {
-        put(verb->text);
+        put_roff(verb->text);
         printf("\n");
     }
     for (const cli_option* o = verb->option; o->name != NULL; ++o) {

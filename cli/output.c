@@ -1,4 +1,4 @@
-/* cli/output.c - complaints, JSON, colours, the clock. */
+/* cli/output.c - messages, JSON, colours, the clock. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

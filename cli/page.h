@@ -1,4 +1,4 @@
-/* cli/page.h - the replay page: what a run looks like in it, and how it is packed.
+/* cli/page.h - the replay page: how a run is represented and packed in it.
  *
  * The format is described in docs/replay.md. A page is the template (built from viewer/, embedded in
  * the program) in which one marker line is replaced by a header and a blob per run. The live page
@@ -13,7 +13,7 @@
 
 /* ---- bytes that grow --------------------------------------------------------------------------*/
 
-/* Zero-initialised is empty. A failed allocation sticks: `failed` is asked once, at the end. */
+/* Zero-initialised is empty. A failed allocation is remembered: test `failed` once, at the end. */
 typedef struct page_bytes {
     unsigned char* data;
     size_t size, capacity;
@@ -42,7 +42,7 @@ double page_reach(const perp_model* model, int32_t body);
 /* Momentum, and angular momentum about the world's origin (planar: [5]), of the dynamic bodies. */
 void page_momentum(const perp_model* model, const perp_frame* frame, double out[6]);
 
-/* ---- contacts as the page sees them (page_contact.c) --------------------------------------------*/
+/* ---- contacts in the page (page_contact.c) ------------------------------------------------------*/
 
 typedef enum page_contact_state {
     PAGE_SEPARATING = 0, /* no impulse */
@@ -78,8 +78,8 @@ typedef struct page_sample {
     double q[4]; /* spatial */
 } page_sample;
 
-/* The swinging door: keys so that interpolation between them, linear in x and along the great arc in
- * q, stays near every sample, with the memory of one segment. */
+/* The swinging-door algorithm selects keys so that interpolation between them, linear in x and
+ * along the great arc in q, stays near every sample, with the memory of one segment. */
 typedef struct page_door {
     bool planar;
     double near_x, near_turn; /* per component; length, radians */
@@ -121,7 +121,7 @@ int page_complain_missing(bool json);
 /* The template around its marker. */
 void page_template(const char** head, size_t* head_size, const char** tail, size_t* tail_size);
 
-/* Where a page goes while it is written, and then to its place. */
+/* A page under a temporary name while it is written, and its final name. */
 typedef struct page_file {
     const char* path;
     char* part;
@@ -132,7 +132,7 @@ typedef struct page_file {
 int page_file_begin(page_file* out, const char* path, bool force, bool json);
 /* `count` runs, one after another. Ends the file, well or not. */
 int page_file_write(page_file* out, const page_run* run, int count, long long* size);
-/* Ends a file that was begun, without a trace. */
+/* Removes a file that was begun. */
 void page_file_abandon(page_file* out);
 
 #endif

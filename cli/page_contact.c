@@ -50,7 +50,7 @@ static void point_velocity(bool planar, double h, const double* q, const double*
 }
 
 /* Share of the friction that the cone allows: 1 on its rim. */
-static double used(const perp_contact* c)
+static double friction_ratio(const perp_contact* c)
 {
     const double limit = c->mu * c->impulse[0];
     const double t = c->impulse[1], o = c->impulse[2], r = c->impulse[3];
@@ -93,14 +93,14 @@ page_touch page_contact_motion(bool planar, double h, double gravity, const doub
     scale += hypot(c->drift[1], c->drift[2]);
     if (c->impulse[0] > 0.0) {
         const bool moves = hypot(touch.slip[0], touch.slip[1]) > MOVES * scale;
-        touch.state = moves && used(c) >= USED_UP ? PAGE_SLIP : PAGE_STICK;
+        touch.state = moves && friction_ratio(c) >= USED_UP ? PAGE_SLIP : PAGE_STICK;
     }
     return touch;
 }
 
 /* ---- names of feature pairs ---------------------------------------------------------------------*/
 
-static size_t place(const page_keys* keys, uint64_t key)
+static size_t slot_of_key(const page_keys* keys, uint64_t key)
 {
     size_t i = (size_t)((key ^ (key >> 29)) * 0x9e3779b97f4a7c15u >> 20) & (keys->capacity - 1);
     while (keys->name[i] != 0 && keys->key[i] != key) {
@@ -121,7 +121,7 @@ static bool grow(page_keys* keys)
     }
     for (size_t i = 0; i < keys->capacity; ++i) {
         if (keys->name[i] != 0) {
-            const size_t at = place(&wide, keys->key[i]);
+            const size_t at = slot_of_key(&wide, keys->key[i]);
             wide.key[at] = keys->key[i];
             wide.name[at] = keys->name[i];
         }
@@ -136,7 +136,7 @@ int32_t page_keys_name(page_keys* keys, uint64_t key)
     if (2 * ((size_t)keys->count + 1) > keys->capacity && !grow(keys)) {
         return -1;
     }
-    const size_t i = place(keys, key);
+    const size_t i = slot_of_key(keys, key);
     if (keys->name[i] == 0) {
         keys->key[i] = key;
         keys->name[i] = ++keys->count;

@@ -1,4 +1,4 @@
-/* cli/page_file.c - the template with the runs in it, written beside its place and then put there. */
+/* cli/page_file.c - writes the template with the runs to a temporary file and renames it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 /* The bytes of the template; the build puts them here (cmake/PerpPage.cmake). Empty: none. */
 extern const char cli_page_template[], cli_page_template_end[];
 
-static const char* find(const char* text, size_t size, const char* what)
+static const char* find_text(const char* text, size_t size, const char* what)
 {
     const size_t length = strlen(what);
     for (const char* at = text; size >= length;) {
@@ -35,7 +35,7 @@ static const char* find(const char* text, size_t size, const char* what)
 void page_template(const char** head, size_t* head_size, const char** tail, size_t* tail_size)
 {
     const size_t size = (size_t)(cli_page_template_end - cli_page_template);
-    const char* marker = find(cli_page_template, size, MARKER);
+    const char* marker = find_text(cli_page_template, size, MARKER);
     *head = cli_page_template;
     *tail = marker != NULL ? marker + strlen(MARKER) : cli_page_template;
     *head_size = marker != NULL ? (size_t)(marker - cli_page_template) : 0;
@@ -75,7 +75,7 @@ static bool is_page(const char* path)
     char* text = malloc((size_t)st.st_size);
     const size_t size = text != NULL ? fread(text, 1, (size_t)st.st_size, file) : 0;
     const bool is = size > 9 && memcmp(text, "<!doctype", 9) == 0 &&
-                    find(text, size, RUN_BEGIN "{\"format\":\"perp-page") != NULL;
+                    find_text(text, size, RUN_BEGIN "{\"format\":\"perp-page") != NULL;
     free(text);
     (void)fclose(file);
     return is;

@@ -1,8 +1,7 @@
-/* cli/page_header.c - what the page knows of a run before its first frame: bodies and their shapes,
- * joints, settings.
+/* cli/page_header.c - the header of a run in the page: bodies and their shapes, joints, settings.
  *
  * A new shape adds one line to `kinds`; one that is not there is written with its type and pose
- * only, and the page leaves out what it does not know.
+ * only, and the page does not draw it.
  */
 #include <math.h>
 #include <stdio.h>
@@ -72,31 +71,31 @@ char* page_dump(const json_t* value)
 
 /* ---- shapes -----------------------------------------------------------------------------------*/
 
-static void put(json_t* object, const char* name, json_t* value)
+static void set_member(json_t* object, const char* name, json_t* value)
 {
     (void)json_object_set_new(object, name, value);
 }
 
 static void put_radius(json_t* o, const perp_shape_def* s)
 {
-    put(o, "radius", cli_number(s->radius));
+    set_member(o, "radius", cli_number(s->radius));
 }
 
 static void put_round_rod(json_t* o, const perp_shape_def* s)
 {
-    put(o, "radius", cli_number(s->radius));
-    put(o, "length", cli_number(s->length));
+    set_member(o, "radius", cli_number(s->radius));
+    set_member(o, "length", cli_number(s->length));
 }
 
 static void put_plane(json_t* o, const perp_shape_def* s)
 {
-    put(o, "normal", cli_numbers(s->normal, 3));
-    put(o, "offset", cli_number(s->offset));
+    set_member(o, "normal", cli_numbers(s->normal, 3));
+    set_member(o, "offset", cli_number(s->offset));
 }
 
 static void put_size(json_t* o, const perp_shape_def* s)
 {
-    put(o, "size", cli_numbers(s->size, 3));
+    set_member(o, "size", cli_numbers(s->size, 3));
 }
 
 static void put_polygon(json_t* o, const perp_shape_def* s)
@@ -105,7 +104,7 @@ static void put_polygon(json_t* o, const perp_shape_def* s)
     for (int32_t i = 0; i < s->vertex_count; ++i) {
         (void)json_array_append_new(vertices, cli_numbers(s->vertices + 2 * (size_t)i, 2));
     }
-    put(o, "vertices", vertices);
+    set_member(o, "vertices", vertices);
 }
 
 /* Points and faces as a scene gives them. */
@@ -115,7 +114,7 @@ static void put_mesh(json_t* o, const perp_shape_def* s)
     for (int32_t i = 0; i < s->vertex_count; ++i) {
         (void)json_array_append_new(vertices, cli_numbers(s->vertices + 3 * (size_t)i, 3));
     }
-    put(o, "vertices", vertices);
+    set_member(o, "vertices", vertices);
     json_t* faces = json_array();
     for (int32_t i = 0; i < s->triangle_count; ++i) {
         json_t* face = json_array();
@@ -125,24 +124,24 @@ static void put_mesh(json_t* o, const perp_shape_def* s)
         }
         (void)json_array_append_new(faces, face);
     }
-    put(o, "faces", faces);
+    set_member(o, "faces", faces);
 }
 
 static void put_radii(json_t* o, const perp_shape_def* s)
 {
-    put(o, "radii", cli_numbers(s->radii, 3));
+    set_member(o, "radii", cli_numbers(s->radii, 3));
 }
 
 static void put_superquadric(json_t* o, const perp_shape_def* s)
 {
     put_radii(o, s);
-    put(o, "exponents", cli_numbers(s->exponents, 2));
+    set_member(o, "exponents", cli_numbers(s->exponents, 2));
 }
 
 static void put_superellipse(json_t* o, const perp_shape_def* s)
 {
     put_radii(o, s);
-    put(o, "exponent", cli_number(s->exponents[0]));
+    set_member(o, "exponent", cli_number(s->exponents[0]));
 }
 
 /* of the box around it */
@@ -214,12 +213,12 @@ static const struct {
 static json_t* shape(const perp_shape_def* s)
 {
     json_t* o = json_object();
-    put(o, "type", page_text(perp_shape_name(s->type)));
+    set_member(o, "type", page_text(perp_shape_name(s->type)));
     if (kinds[s->type].put != NULL) {
         kinds[s->type].put(o, s);
     }
-    put(o, "position", cli_numbers(s->position, 3));
-    put(o, "orientation", cli_numbers(s->orientation, 4));
+    set_member(o, "position", cli_numbers(s->position, 3));
+    set_member(o, "orientation", cli_numbers(s->orientation, 4));
     return o;
 }
 
@@ -259,25 +258,25 @@ static json_t* body(const perp_model* model, int32_t index)
     static const char* const types[] = {"static", "kinematic", "dynamic"};
     const perp_body_info info = perp_model_body_info(model, index);
     json_t* o = json_object();
-    put(o, "name", page_text(perp_model_body_name(model, index)));
-    put(o, "type", json_string(types[info.type]));
-    put(o, "mass", cli_number(info.mass));
+    set_member(o, "name", page_text(perp_model_body_name(model, index)));
+    set_member(o, "type", json_string(types[info.type]));
+    set_member(o, "mass", cli_number(info.mass));
     if (perp_model_dimension(model) == 2) {
-        put(o, "inertia", cli_number(info.inertia[8]));
+        set_member(o, "inertia", cli_number(info.inertia[8]));
     } else {
         json_t* rows = json_array();
         for (int i = 0; i < 3; ++i) {
             (void)json_array_append_new(rows, cli_numbers(info.inertia + (size_t)(3 * i), 3));
         }
-        put(o, "inertia", rows);
+        set_member(o, "inertia", rows);
     }
-    put(o, "color", color(info.color));
+    set_member(o, "color", color(info.color));
     json_t* shapes = json_array();
     for (int32_t i = 0; i < info.shape_count; ++i) {
         const perp_shape_def s = perp_model_body_shape(model, index, i);
         (void)json_array_append_new(shapes, shape(&s));
     }
-    put(o, "shapes", shapes);
+    set_member(o, "shapes", shapes);
     return o;
 }
 
@@ -287,14 +286,14 @@ static json_t* joints(const perp_model* model)
     for (int32_t i = 0; i < perp_model_joint_count(model); ++i) {
         const perp_joint_info info = perp_model_joint_info(model, i);
         json_t* o = json_object();
-        put(o, "name", page_text(perp_model_joint_name(model, i)));
-        put(o, "type", json_string(perp_joint_type_name(info.type)));
-        put(o, "a", json_integer(info.a));
-        put(o, "b", json_integer(info.b));
-        put(o, "at_a", cli_numbers(info.at_a, 3));
-        put(o, "at_b", cli_numbers(info.at_b, 3));
+        set_member(o, "name", page_text(perp_model_joint_name(model, i)));
+        set_member(o, "type", json_string(perp_joint_type_name(info.type)));
+        set_member(o, "a", json_integer(info.a));
+        set_member(o, "b", json_integer(info.b));
+        set_member(o, "at_a", cli_numbers(info.at_a, 3));
+        set_member(o, "at_b", cli_numbers(info.at_b, 3));
         if (fabs(info.axis_a[0]) + fabs(info.axis_a[1]) + fabs(info.axis_a[2]) > 0.0) {
-            put(o, "axis_a", cli_numbers(info.axis_a, 3));
+            set_member(o, "axis_a", cli_numbers(info.axis_a, 3));
         }
         (void)json_array_append_new(list, o);
     }
@@ -317,15 +316,15 @@ static json_t* supports(const perp_model* model)
             mu = info.mu[k] > mu ? info.mu[k] : mu;
         }
         json_t* o = json_object();
-        put(o, "body", json_integer(i));
-        put(o, "tripod", tripod);
-        put(o, "mu", cli_number(mu));
+        set_member(o, "body", json_integer(i));
+        set_member(o, "tripod", tripod);
+        set_member(o, "mu", cli_number(mu));
         (void)json_array_append_new(list, o);
     }
     return list;
 }
 
-/* The model does not tell its gravity, the scene's text does. */
+/* Gravity from the scene's text; the model does not give it. */
 static json_t* gravity(const perp_scene* scene)
 {
     json_t* root = json_loads(perp_scene_text(scene), 0, NULL);
@@ -349,27 +348,27 @@ json_t* page_header(const perp_scene* scene, const char* file)
     const perp_model* model = perp_scene_model(scene);
     const perp_scene_run run = perp_scene_run_settings(scene);
     json_t* o = json_object();
-    put(o, "format", json_string("perp-page 1"));
-    put(o, "perp", json_string(PERP_VERSION_STRING));
-    put(o, "name", page_text(perp_scene_name(scene)));
+    set_member(o, "format", json_string("perp-page 1"));
+    set_member(o, "perp", json_string(PERP_VERSION_STRING));
+    set_member(o, "name", page_text(perp_scene_name(scene)));
     if (file != NULL) {
         const char* slash = strrchr(file, '/');
-        put(o, "file", page_text(slash != NULL ? slash + 1 : file));
+        set_member(o, "file", page_text(slash != NULL ? slash + 1 : file));
     }
-    put(o, "dimension", json_integer(perp_model_dimension(model)));
-    put(o, "gravity", gravity(scene));
-    put(o, "step", cli_number(cli_nominal_step(&run)));
-    put(o, "duration", cli_number(run.duration));
-    put(o, "stepper", page_text(run.stepper));
-    put(o, "contact", page_text(cli_contact(scene).name));
-    put(o, "solver", page_text(run.solver));
-    put(o, "cone", page_text(run.cone));
+    set_member(o, "dimension", json_integer(perp_model_dimension(model)));
+    set_member(o, "gravity", gravity(scene));
+    set_member(o, "step", cli_number(cli_nominal_step(&run)));
+    set_member(o, "duration", cli_number(run.duration));
+    set_member(o, "stepper", page_text(run.stepper));
+    set_member(o, "contact", page_text(cli_contact(scene).name));
+    set_member(o, "solver", page_text(run.solver));
+    set_member(o, "cone", page_text(run.cone));
     json_t* bodies = json_array();
     for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
         (void)json_array_append_new(bodies, body(model, i));
     }
-    put(o, "bodies", bodies);
-    put(o, "joints", joints(model));
-    put(o, "supports", supports(model));
+    set_member(o, "bodies", bodies);
+    set_member(o, "joints", joints(model));
+    set_member(o, "supports", supports(model));
     return o;
 }

@@ -1,4 +1,4 @@
-/* cli/page_momentum.c - momentum of a recorded frame; a simulation knows its own. */
+/* cli/page_momentum.c - momentum of a recorded frame (perp_sim has its own function). */
 #include <string.h>
 
 #include "page.h"

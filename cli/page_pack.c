@@ -1,9 +1,9 @@
 /* cli/page_pack.c - a recording as the columns of a page.
  *
- * The recording is read frame by frame, three times, and never held: first what it spans and what is
- * a number per frame; then how many keys each accuracy would cost, which is given up for an accuracy
- * as soon as it costs too much; then the keys and contacts themselves. What is held is at most a few
- * times the page's budget, and a little per body.
+ * The recording is read frame by frame in three passes and never held in memory as a whole: first
+ * the extent of the motion and the scalars per frame; then the number of keys for each accuracy,
+ * which is abandoned for an accuracy as soon as it exceeds the budget; then the keys and contacts
+ * themselves. Memory: at most a few times the page's budget, and a little per body.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -248,7 +248,7 @@ static void note_span(packer* p, int64_t k, const perp_frame* frame)
     }
 }
 
-/* Half the diagonal of what moves; of everything that has an end, if nothing does. */
+/* Half the diagonal of the box around moving bodies; around all bounded bodies, if none moves. */
 static double size_of(const packer* p, bool moving_only)
 {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
@@ -316,7 +316,8 @@ static size_t scalar_bytes(const packer* p)
     return (size_t)p->frames * (SCALARS + 2) * sizeof(double);
 }
 
-/* Half of what the numbers per frame leave, and what the contacts will not need of theirs. */
+/* Budget: half of what the scalars per frame leave, plus what the contacts do not need of their
+ * half. */
 static size_t track_share(const packer* p)
 {
     const size_t room = PAGE_BUDGET - scalar_bytes(p), half = room / 2;
@@ -447,7 +448,8 @@ static void add_contacts(packer* p, int64_t k, const perp_frame* frame)
         to_floats(c->point, 3, row->point);
         to_floats(c->normal, 3, row->normal);
         to_floats(c->tangent, 3, row->tangent);
-        /* the page divides by the scene's step; an adaptive one's impulses are of half of its own */
+        /* the page divides by the scene's step; the impulses of an adaptive step belong to half of
+         * it */
         double impulse[4];
         for (int j = 0; j < 4; ++j) {
             const bool half = frame->adaptive_step > 0.0 && frame->info.kind == PERP_STEP_TIME;
@@ -459,7 +461,7 @@ static void add_contacts(packer* p, int64_t k, const perp_frame* frame)
     p->row_end[at] = (int32_t)p->row_count;
 }
 
-/* What room is left decides which contacts are kept. */
+/* The remaining budget decides which contacts are kept. */
 static void choose_contacts(packer* p, size_t used)
 {
     const size_t room = used < PAGE_BUDGET ? PAGE_BUDGET - used : 0;
@@ -485,7 +487,7 @@ static void gather(packer* p)
 
 /* ---- columns ----------------------------------------------------------------------------------*/
 
-/* Begins a column at the end of the blob; typed arrays want their beginnings aligned. */
+/* Begins a column at the end of the blob, aligned as typed arrays require. */
 static json_t* column(packer* p, const char* name, const char* kind, size_t count, size_t width,
                       size_t cell)
 {
@@ -602,8 +604,8 @@ static bool sort_keys(packer* p, int32_t* start)
     return true;
 }
 
-/* Origin and scale of positions (planar: the third is the angle). A body very far off costs
- * accuracy; the header says what is left of it. */
+/* Origin and scale of positions (planar: the third is the angle). A very distant body reduces the
+ * accuracy; the header states the result. */
 static void position_scale(packer* p, double origin[3], double scale[3])
 {
     for (int i = 0; i < 3; ++i) {
@@ -619,7 +621,7 @@ static void position_scale(packer* p, double origin[3], double scale[3])
         scale[i] = fmax(p->accuracy / unit / STEPS_PER_NEAR, half / INTEGER_MAX);
         p->accuracy = fmax(p->accuracy, scale[i] * unit * 2.0);
     }
-    if (p->planar) { /* one number for all three where that does no harm */
+    if (p->planar) { /* one number for all three where the accuracy allows it */
         const double least = fmin(fmin(scale[0], scale[1]), scale[2]);
         bool fits = true;
         for (int i = 0; i < 3; ++i) {
@@ -831,7 +833,7 @@ static void pack(packer* p, perp_context* context, const char* path, page_run* r
         choose_accuracy(p);
     }
     if (p->result == PAGE_OK) {
-        /* the tracks' share is not known to the byte before they are there; take it as used up */
+        /* the exact size of the tracks is not known yet; assume their full budget */
         choose_contacts(p, scalar_bytes(p) + track_share(p));
         gather(p);
     }

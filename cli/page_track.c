@@ -1,4 +1,4 @@
-/* cli/page_track.c - the swinging door: which samples of a motion are kept.
+/* cli/page_track.c - the swinging-door algorithm: which samples of a motion are kept.
  *
  * From a key at (k0, p0) a line to a later sample k passes within e of every sample j between if
  * its slope lies in the intersection of [(p_j - e - p0), (p_j + e - p0)] / (j - k0). The

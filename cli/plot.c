@@ -1,6 +1,6 @@
 /* cli/plot.c - `perp plot`: quantities of a recording over time, drawn by gnuplot.
  *
- * Nothing from outside reaches gnuplot as code: numbers go through a file, names as quoted text with
+ * No user input reaches gnuplot as code: numbers go through a file, names as quoted text with
  * enhanced mode off, and it works in a folder of its own where all file names are ours.
  */
 #include <ctype.h>
@@ -299,7 +299,7 @@ static bool add_curve(plot* p, const quantity* q, int32_t body, bool in_group)
     return true;
 }
 
-/* How many coordinates a joint has is said by its type: others are not offered. */
+/* The type of a joint determines its number of coordinates; others are not offered. */
 static bool joint_lacks(const plot* p, const quantity* q, int32_t joint)
 {
     return q->axis == AXIS_COORDINATE &&
@@ -351,8 +351,8 @@ static int add_of_one(plot* p, const char* name, const quantity* table,
     return found;
 }
 
-/* Every name there is, for the sake of the one that was probably meant. */
-static int unknown(const plot* p, const char* name)
+/* All names, for the suggestion after a misspelt one. */
+static int fail_unknown_name(const plot* p, const char* name)
 {
     for (const quantity* q = of_all; q->name != NULL; ++q) {
         if (is_account(q) && matches(q, name)) {
@@ -377,7 +377,7 @@ static int unknown(const plot* p, const char* name)
     for (int32_t b = 0; list != NULL && b < bodies; ++b) {
         const char* body = perp_model_body_name(p->model, b);
         if (strlen(body) > 24) {
-            continue; /* too long to be told apart by its letters */
+            continue; /* too long for the edit distance */
         }
         for (const quantity* q = of_body; q->name != NULL; ++q) {
             char full[64];
@@ -411,7 +411,7 @@ static int find_curves(plot* p)
         if (add_of_one(p, name, of_body, perp_model_body_find) == 0 &&
             add_of_one(p, name, of_joint, perp_model_joint_find) == 0 &&
             add_matches(p, of_all, name, -1) == 0) {
-            return unknown(p, name);
+            return fail_unknown_name(p, name);
         }
     }
     return CLI_DONE;
@@ -639,7 +639,7 @@ static int draw(plot* p, const char* gnuplot)
 }
 
 /* The figure to its place, or to the terminal. */
-static int deliver(plot* p)
+static int write_figure(plot* p)
 {
     char path[600], part[4200];
     (void)snprintf(path, sizeof path, "%s/figure", p->folder);
@@ -724,7 +724,7 @@ static int check_options(plot* p)
     return cli_read_size(p->args, 40, 10000, &p->width, &p->height);
 }
 
-/* Quantities first and the recording last is an easy mistake. */
+/* A recording given after the quantities is a common mistake. */
 static int check_order(const plot* p)
 {
     const cli_args* args = p->args;
@@ -776,14 +776,14 @@ static int plot_all(plot* p)
         exit_status = draw(p, gnuplot);
     }
     if (exit_status == CLI_DONE) {
-        exit_status = deliver(p);
+        exit_status = write_figure(p);
     }
     folder_remove(p->folder);
     free(gnuplot);
     return exit_status;
 }
 
-static int run(const cli_args* args)
+static int verb_plot(const cli_args* args)
 {
     plot p = {.args = args, .context = cli_context(args->json)};
     if (p.context == NULL) {
@@ -826,5 +826,5 @@ const cli_verb cli_verb_plot = {
     .words_min = 2,
     .words_max = 1000,
     .option = options,
-    .run = run,
+    .run = verb_plot,
 };

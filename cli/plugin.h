@@ -25,9 +25,10 @@ typedef struct cli_plugins {
 /* Loads the libraries of all --plugin options. CLI_DONE, or CLI_BAD_INPUT after saying why and what
  * would help. */
 int cli_plugins_load(const cli_args* args, perp_context* context, cli_plugins* plugins);
-/* Hands them the simulation. user: the cli_plugins. PERP_ERROR_INPUT with the context's message. */
+/* Passes the simulation to the plugins. user: the cli_plugins. PERP_ERROR_INPUT with the context's
+ * message. */
 perp_status cli_plugins_start(void* user, perp_sim* sim);
-/* What a plugin says went wrong, else what the context says. */
+/* The plugin's error message, else that of the context. */
 const char* cli_plugins_message(const cli_plugins* plugins, perp_context* context);
 /* sim: the last state, or NULL. */
 void cli_plugins_end(cli_plugins* plugins, perp_sim* sim);

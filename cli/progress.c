@@ -1,7 +1,7 @@
 /* cli/progress.c - the progress line of `perp run`.
  *
- * It must never wrap: a line that wraps cannot be wiped, and fills the screen. So it is put together
- * from pieces, and on a narrow terminal those that matter least are left out.
+ * A line that wraps cannot be erased and would fill the screen. So the line is composed of parts,
+ * and on a narrow terminal the least important are left out.
  */
 #include "progress.h"
 
@@ -24,7 +24,7 @@ void cli_progress_begin(cli_progress* progress, const perp_sim* sim, bool quiet)
 {
     const double now = cli_clock();
     const char* term = getenv("TERM");
-    const bool dumb = term != NULL && strcmp(term, "dumb") == 0; /* it cannot wipe a line */
+    const bool dumb = term != NULL && strcmp(term, "dumb") == 0; /* it cannot erase a line */
     *progress = (cli_progress){.on = !quiet && !dumb && isatty(STDERR_FILENO) == 1,
                                .begin = now,
                                .last = now,

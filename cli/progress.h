@@ -1,4 +1,4 @@
-/* cli/progress.h - one line on the terminal while a run lasts; nothing when stderr is none. */
+/* cli/progress.h - one line on the terminal during a run; nothing if stderr is not a terminal. */
 #ifndef PERP_CLI_PROGRESS_H
 #define PERP_CLI_PROGRESS_H
 

@@ -209,7 +209,7 @@ static char* make_url(const render* r)
     return (char*)url.data;
 }
 
-static int trouble(const render* r)
+static int fail_with_trouble(const render* r)
 {
     return cli_fail(r->args->json, CLI_FAILED, "%s", r->browser.trouble);
 }
@@ -219,7 +219,7 @@ static int set_overlays(render* r)
 {
     json_t* known = browser_evaluate(&r->browser, "perpPage.info().overlays.map((o) => o.name)");
     if (known == NULL) {
-        return trouble(r);
+        return fail_with_trouble(r);
     }
     const char* names[64];
     size_t count = 0;
@@ -252,7 +252,7 @@ static int set_overlays(render* r)
         (void)snprintf(call, sizeof call, "perpPage.overlay('%.60s', true)", given->value);
         json_t* on = browser_evaluate(&r->browser, call);
         if (on == NULL) {
-            exit_status = trouble(r);
+            exit_status = fail_with_trouble(r);
         } else if (!json_is_true(on)) {
             cli_complain("warning: --overlay %s: the recording holds nothing to show",
                          given->value);
@@ -278,7 +278,7 @@ static int open_page(render* r)
         good = ready != NULL;
         json_decref(ready);
     }
-    return good ? set_overlays(r) : trouble(r);
+    return good ? set_overlays(r) : fail_with_trouble(r);
 }
 
 /* ---- pictures -----------------------------------------------------------------------------------*/
@@ -295,7 +295,7 @@ static bool take_picture(render* r, double time)
 static int make_picture(render* r)
 {
     if (!take_picture(r, isfinite(r->time) ? r->time : r->end)) {
-        return trouble(r);
+        return fail_with_trouble(r);
     }
     FILE* file = fopen(r->part, "wb");
     bool good = file != NULL && fwrite(r->png.data, 1, r->png.size, file) == r->png.size;
@@ -363,7 +363,7 @@ static int make_film(render* r)
     }
     if (!drawn) {
         child_kill(&r->encoder);
-        return trouble(r);
+        return fail_with_trouble(r);
     }
     if (child_wait(&r->encoder) != 0 || !taken) {
         child_last_words(log, words, sizeof words);
@@ -374,7 +374,7 @@ static int make_film(render* r)
 
 /* ---- all together -------------------------------------------------------------------------------*/
 
-static int deliver(render* r)
+static int write_output(render* r)
 {
     if (rename(r->part, r->out) != 0) {
         return cli_fail(r->args->json, CLI_FAILED, "%s: cannot write: %s", r->out, strerror(errno));
@@ -392,7 +392,7 @@ static int deliver(render* r)
     return CLI_DONE;
 }
 
-/* The place is tried before the work is done. */
+/* Test the output path before the work. */
 static int claim_place(render* r)
 {
     const size_t size = strlen(r->out) + 32;
@@ -426,10 +426,10 @@ static int draw_all(render* r)
     if (exit_status == CLI_DONE) {
         exit_status = r->film ? make_film(r) : make_picture(r);
     }
-    return exit_status == CLI_DONE ? deliver(r) : exit_status;
+    return exit_status == CLI_DONE ? write_output(r) : exit_status;
 }
 
-static int run(const cli_args* args)
+static int verb_render(const cli_args* args)
 {
     render r = {.args = args,
                 .browser = {.child = {.pid = -1, .to = -1, .from = -1}},
@@ -446,7 +446,7 @@ static int run(const cli_args* args)
         (void)sigemptyset(&action.sa_mask);
         (void)sigaction(SIGINT, &action, NULL);
         (void)sigaction(SIGTERM, &action, NULL);
-        (void)signal(SIGPIPE, SIG_IGN); /* a program that ends early is asked why */
+        (void)signal(SIGPIPE, SIG_IGN); /* if the program ended early, report its message */
         exit_status = draw_all(&r);
         browser_end(&r.browser);
         if (r.part != NULL) {
@@ -487,5 +487,5 @@ const cli_verb cli_verb_render = {
     .words_min = 1,
     .words_max = 2,
     .option = options,
-    .run = run,
+    .run = verb_render,
 };

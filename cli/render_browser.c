@@ -112,14 +112,14 @@ static json_t* call(browser* b, const char* method, json_t* params)
     free(text);
     const double until = cli_clock() + ANSWER_SECONDS;
     if (!sent) {
-        (void)receive(b, until); /* says why it has gone */
+        (void)receive(b, until); /* sets the message */
         (void)fail(b, "chromium has gone");
         return NULL;
     }
     json_t* answer;
     while ((answer = next_message(b, until)) != NULL &&
            json_integer_value(json_object_get(answer, "id")) != id) {
-        json_decref(answer); /* an event, of which we want none */
+        json_decref(answer); /* an event: ignored */
     }
     json_t* result = json_incref(json_object_get(answer, "result"));
     if (answer != NULL && result == NULL) {
@@ -132,7 +132,7 @@ static json_t* call(browser* b, const char* method, json_t* params)
     return result;
 }
 
-static bool tell(browser* b, const char* method, json_t* params)
+static bool call_without_result(browser* b, const char* method, json_t* params)
 {
     json_t* result = call(b, method, params);
     json_decref(result);
@@ -163,10 +163,10 @@ static bool attach(browser* b, int width, int height)
     if (b->session == NULL) {
         return fail(b, "chromium opens no page");
     }
-    return tell(b, "Page.enable", NULL) &&
-           tell(b, "Emulation.setDeviceMetricsOverride",
-                json_pack("{s:i, s:i, s:i, s:b}", "width", width, "height", height,
-                          "deviceScaleFactor", 1, "mobile", 0));
+    return call_without_result(b, "Page.enable", NULL) &&
+           call_without_result(b, "Emulation.setDeviceMetricsOverride",
+                               json_pack("{s:i, s:i, s:i, s:b}", "width", width, "height", height,
+                                         "deviceScaleFactor", 1, "mobile", 0));
 }
 
 bool browser_start(browser* b, const char* path, const char* folder, int width, int height,
@@ -188,7 +188,7 @@ bool browser_start(browser* b, const char* path, const char* folder, int width, 
         "--disable-dev-shm-usage", "--mute-audio", "--hide-scrollbars",
         "--force-color-profile=srgb", "--ignore-gpu-blocklist", "--use-angle=swiftshader",
         "--enable-unsafe-swiftshader",
-        /* it refuses to work as root with its sandbox; the page is our own */
+        /* chromium does not run as root with its sandbox; the page is our own */
         geteuid() == 0 ? "--no-sandbox" : "--disable-breakpad", "about:blank", NULL};
     const child_def def = {.argv = argv,
                            .log = b->log,
@@ -223,8 +223,8 @@ json_t* browser_evaluate(browser* b, const char* expression)
     return value;
 }
 
-/* Until the page has loaded. Its scripts do not exist before, and a question to a page that is being
- * replaced is refused: then it is asked again. */
+/* Waits until the page has loaded: its scripts do not exist before, and evaluation in a page that
+ * is being replaced fails and is repeated. */
 static bool wait_loaded(browser* b)
 {
     const double until = cli_clock() + ANSWER_SECONDS;

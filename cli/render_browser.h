@@ -1,4 +1,4 @@
-/* cli/render_browser.h - a headless chromium, steered over a pair of pipes (DevTools protocol). */
+/* cli/render_browser.h - a headless chromium, controlled over two pipes (DevTools protocol). */
 #ifndef PERP_CLI_RENDER_BROWSER_H
 #define PERP_CLI_RENDER_BROWSER_H
 

@@ -6,7 +6,7 @@
 #include "page.h"
 #include "scene_diff.h"
 
-/* R.h5 -> R.html, where the user stands. */
+/* R.h5 -> R.html, in the current folder. */
 static char* default_name(const char* recording)
 {
     const char* slash = strrchr(recording, '/');
@@ -67,7 +67,8 @@ static void add_differences(page_run* run)
     json_object_set_new(run[1].header, "differences", lines);
 }
 
-static void tell(const cli_args* args, const char* path, const page_run* run, long long size)
+static void print_result(const cli_args* args, const char* path, const page_run* run,
+                         long long size)
 {
     if (args->json) {
         json_t* o = json_object();
@@ -97,7 +98,7 @@ static void tell(const cli_args* args, const char* path, const page_run* run, lo
     }
 }
 
-static int run(const cli_args* args)
+static int verb_replay(const cli_args* args)
 {
     if (!page_available()) {
         return page_complain_missing(args->json);
@@ -110,7 +111,7 @@ static int run(const cli_args* args)
     page_run runs[2] = {{0}};
     page_file out = {0};
     long long size = 0;
-    /* the place first: packing may take a while */
+    /* test the output first: packing may take long */
     int exit_status = page_file_begin(&out, path, cli_flag(args, "--force"), args->json);
     if (exit_status == CLI_DONE) {
         exit_status = pack_runs(args, runs);
@@ -123,7 +124,7 @@ static int run(const cli_args* args)
         page_file_abandon(&out);
     }
     if (exit_status == CLI_DONE) {
-        tell(args, path, runs, size);
+        print_result(args, path, runs, size);
     }
     page_run_free(&runs[0]);
     page_run_free(&runs[1]);
@@ -150,5 +151,5 @@ const cli_verb cli_verb_replay = {
     .words_min = 1,
     .words_max = 2,
     .option = options,
-    .run = run,
+    .run = verb_replay,
 };

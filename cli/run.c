@@ -1,4 +1,4 @@
-/* cli/run.c - `perp run`: simulate a scene, record it, say how it went. */
+/* cli/run.c - `perp run`: simulate a scene, record it, report the result. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -61,8 +61,8 @@ static bool is_stop_asked(void* user)
     return stop_asked != 0;
 }
 
-/* The first Ctrl-C asks the run to end well; a second one ends the program. A closing terminal may
- * hang up twice, and nohup wants no hang-up at all. */
+/* The first Ctrl-C stops cleanly, and the recording stays valid; a second one ends the program. A
+ * closing terminal may send SIGHUP twice; under nohup SIGHUP stays ignored. */
 static void watch_signals(void)
 {
     struct sigaction action = {.sa_handler = ask_stop, .sa_flags = SA_RESETHAND}, old;
@@ -126,7 +126,7 @@ static int fail_with_context(const run_state* r, perp_status status)
     return cli_fail(r->args->json, cli_exit_of(status), "%s", perp_context_error(r->context));
 }
 
-/* The messages of the simulation do not know which file the scene came from. */
+/* Messages of the simulation do not contain the scene's file name. */
 static int fail_in_scene(const run_state* r, perp_status status)
 {
     return cli_fail(r->args->json, cli_exit_of(status), "%s: %s", r->origin,
@@ -167,7 +167,7 @@ static bool same_file(const char* a, const char* b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A recording must not take the place of what it is made from. */
+/* A recording must not overwrite its own input. */
 static int check_out(const run_state* r)
 {
     if (r->out == NULL) {
@@ -224,7 +224,7 @@ static int choose_frame(run_state* r, perp_recording* recording, int64_t* index)
 }
 
 /* Scene and simulation, from a file or from where a recording left off. */
-static int prepare(run_state* r)
+static int prepare_run(run_state* r)
 {
     const char* resume = cli_value(r->args, "--resume");
     perp_recording* recording = NULL;
@@ -376,7 +376,7 @@ static bool wants_problem(const run_state* r, double seconds)
 /* A step failed, or the recording did. The run is over. */
 static int stop_with_error(run_state* r, perp_status status)
 {
-    /* What the recorder says names its file; what the simulation says does not know the scene's. */
+    /* Messages of the recorder name its file; those of the simulation do not name the scene's. */
     const bool named = status == PERP_ERROR_IO;
     const int length = snprintf(r->message, sizeof r->message, "%.1000s%s", named ? "" : r->origin,
                                 named ? "" : ": ");
@@ -391,7 +391,7 @@ static int stop_with_error(run_state* r, perp_status status)
     return CLI_FAILED;
 }
 
-static int loop(run_state* r, cli_progress* progress)
+static int run_steps(run_state* r, cli_progress* progress)
 {
     double begin = cli_clock();
     double now = begin;
@@ -422,7 +422,7 @@ static int loop(run_state* r, cli_progress* progress)
             const double paused = cli_clock();
             r->stopped = !cli_watch_step(r->watch, r->sim, is_stop_asked);
             now = cli_clock();
-            begin += now - paused; /* to look is not to compute */
+            begin += now - paused; /* exclude the time spent paused */
         }
         if (status == PERP_ERROR_CANCELLED && stop_asked) {
             break; /* inside a step; the state is the one before it */
@@ -447,7 +447,7 @@ static int simulate(run_state* r)
 {
     cli_progress progress;
     cli_progress_begin(&progress, r->sim, r->quiet);
-    int exit_status = loop(r, &progress);
+    int exit_status = run_steps(r, &progress);
     cli_progress_end(&progress);
     if (r->recorder != NULL) {
         if (r->note != NULL) {
@@ -457,7 +457,7 @@ static int simulate(run_state* r)
         if (status != PERP_OK && r->message[0] == '\0') {
             exit_status = stop_with_error(r, status);
         } else if (status != PERP_OK && strcmp(perp_context_error(r->context), r->message) != 0) {
-            cli_complain("%s", perp_context_error(r->context)); /* on top of the other trouble */
+            cli_complain("%s", perp_context_error(r->context)); /* in addition to the first error */
         }
     }
     cli_stats_end(&r->stats, r->sim);
@@ -473,7 +473,7 @@ static void quote(const char* path, char* text, size_t size)
 }
 
 /* What can be done about a step that was not solved. */
-static void advise(const run_state* r, const char* problem)
+static void print_advice(const run_state* r, const char* problem)
 {
     const perp_scene_run run = perp_scene_run_settings(r->scene);
     if (problem != NULL) {
@@ -502,7 +502,7 @@ static void print_resumed(const run_state* r)
     printf("\n");
 }
 
-static void report(run_state* r, int exit_status)
+static void report_result(run_state* r, int exit_status)
 {
     const char* status = r->interrupted ? "interrupted" : cli_status_word(exit_status);
     const bool failed = r->message[0] != '\0';
@@ -510,7 +510,7 @@ static void report(run_state* r, int exit_status)
     if (failed) {
         cli_complain("%s", r->message);
         if (r->unsolved) {
-            advise(r, problem);
+            print_advice(r, problem);
         }
     }
     if (r->args->json) {
@@ -539,8 +539,8 @@ static int refuse_empty(const cli_args* args)
     return CLI_DONE;
 }
 
-/* On a terminal, where somebody looks, the page stays until Ctrl-C; a script does not wait. */
-static void linger(const run_state* r)
+/* On a terminal the page stays until Ctrl-C; a script does not wait. */
+static void keep_serving(const run_state* r)
 {
     const char* given = cli_value(r->args, "--linger");
     const bool terminal = isatty(STDOUT_FILENO) && !r->args->json && !r->quiet;
@@ -568,7 +568,7 @@ static int run_all(run_state* r)
         exit_status = cli_plugins_load(r->args, r->context, &r->plugins);
     }
     if (exit_status == CLI_DONE) {
-        exit_status = prepare(r);
+        exit_status = prepare_run(r);
     }
     if (exit_status != CLI_DONE) {
         return exit_status;
@@ -583,9 +583,9 @@ static int run_all(run_state* r)
         const perp_status status =
             perp_recorder_create(r->context, r->out, r->scene, r->sim, &r->recorder);
         if (status != PERP_OK) {
-            cli_leave_quickly(); /* HDF5 may have looked at an old file */
+            cli_leave_quickly(); /* HDF5 may have opened an old file */
             return cli_fail(r->args->json, status == PERP_ERROR_INPUT ? CLI_BAD_INPUT : CLI_FAILED,
-                            "%s", perp_context_error(r->context)); /* a full disk is no bad input */
+                            "%s", perp_context_error(r->context)); /* e.g. a full disk */
         }
     }
     if (!cli_stats_begin(&r->stats, r->sim)) {
@@ -602,14 +602,14 @@ static int run_all(run_state* r)
         cli_watch_end(r->watch, r->sim,
                       r->interrupted ? "interrupted" : cli_status_word(exit_status), r->message);
     }
-    report(r, exit_status);
+    report_result(r, exit_status);
     if (watched) {
-        linger(r);
+        keep_serving(r);
     }
     return exit_status;
 }
 
-static int run(const cli_args* args)
+static int verb_run(const cli_args* args)
 {
     if (args->word_count == 0 && cli_value(args, "--resume") == NULL) {
         return cli_fail(args->json, CLI_BAD_INPUT, "usage: perp run %s", cli_verb_run.usage);
@@ -677,5 +677,5 @@ const cli_verb cli_verb_run = {
             "recording is whole.",
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_run,
 };

@@ -4,7 +4,7 @@
 
 #include "cli.h"
 
-/* Options that stand for one place in the scene. */
+/* Options that override one value of the scene. */
 static const struct {
     const char* option;
     const char* pointer;

@@ -190,7 +190,7 @@ void scene_diff_text(const json_t* value, char* text, size_t size)
     const char* from = value == NULL ? "not given" : dump != NULL ? dump : "?";
     if (strlen(from) < size) {
         (void)snprintf(text, size, "%s", from);
-    } else { /* never in the middle of a letter */
+    } else { /* not inside a UTF-8 character */
         size_t n = size - 4;
         while (n > 0 && ((unsigned char)from[n] & 0xc0u) == 0x80u) {
             --n;

@@ -21,7 +21,7 @@ static int add_folder(char* folder[FOLDERS], int count, const char* path)
 {
     char* real = is_folder(path) ? realpath(path, NULL) : NULL;
     for (int i = 0; real != NULL && i < count; ++i) {
-        if (strcmp(folder[i], real) == 0) { /* the same place by two roads */
+        if (strcmp(folder[i], real) == 0) { /* the same folder under two names */
             free(real);
             return count;
         }
@@ -185,7 +185,7 @@ static int missing_file(const char* word, const char* slash, bool json)
     const int status = nearest != NULL ? cli_fail(json, CLI_BAD_INPUT,
                                                   "%s: no such file: did you mean '%s%s.json'?",
                                                   word, folder, nearest)
-                                       : CLI_DONE; /* whoever opens it says what is wrong */
+                                       : CLI_DONE; /* opening it reports the error */
     cli_scene_list_free(s.item);
     free(folder);
     return status;

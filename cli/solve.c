@@ -20,7 +20,7 @@ typedef struct solve_state {
     perp_attempt* attempt; /* ATTEMPTS_MAX */
 } solve_state;
 
-/* How it went: the residual in the problem's own terms, and the residuals others use. */
+/* How it went: the residual in the problem's own terms, and those of the problem collections. */
 typedef struct solve_result {
     perp_report report;
     perp_contact_residual laws; /* contact and friction problems */
@@ -209,7 +209,7 @@ static perp_status solve_mlcp(solve_state* s, const char* name, const perp_solve
     return status;
 }
 
-/* The residual that others measure, of the point at hand. */
+/* The residual of the problem collections at the current point. */
 static perp_status measure_friction(solve_state* s, solve_result* r)
 {
     perp_status status = PERP_OK;
@@ -219,8 +219,9 @@ static perp_status measure_friction(solve_state* s, solve_result* r)
     return status == PERP_OK ? perp_problem_file_residual(s->file, s->z, s->v, &r->plain) : status;
 }
 
-/* The residual check looks at each law, the unit-free residual of the collections at their 2-norm: a point may just
- * pass the one and miss the other. What is called solved meets both, so the method goes on from there. */
+/* The residual check measures each law, the unit-free residual of the collections a 2-norm over
+ * all: a point can be within the tolerance of one and not of the other. `solved` means both, so the
+ * method then continues from that point. */
 static perp_status sharpen_friction(solve_state* s, perp_friction_solver* solver,
                                     const perp_solve_options* options, solve_result* r)
 {
@@ -243,7 +244,7 @@ static perp_status sharpen_friction(solve_state* s, perp_friction_solver* solver
     }
     if (status == PERP_OK && r->report.outcome != PERP_OUTCOME_SOLVED &&
         r->laws.worst <= options->tolerance && r->plain.scaled <= options->tolerance) {
-        r->report.outcome = PERP_OUTCOME_SOLVED; /* fell short of what was asked beyond */
+        r->report.outcome = PERP_OUTCOME_SOLVED; /* the smaller tolerance was not reached */
     }
     return status;
 }
@@ -325,7 +326,7 @@ static int read_limits(const cli_args* args, perp_solve_options* options)
     return exit_status;
 }
 
-static int solve(solve_state* s)
+static int solve_problem(solve_state* s)
 {
     const cli_args* args = s->args;
     const char* name = cli_value(args, "--solver");
@@ -358,7 +359,7 @@ static int solve(solve_state* s)
     return exit_status;
 }
 
-static int run(const cli_args* args)
+static int verb_solve(const cli_args* args)
 {
     solve_state s = {.args = args, .context = cli_context(args->json)};
     s.attempt = calloc(ATTEMPTS_MAX, sizeof *s.attempt);
@@ -367,7 +368,7 @@ static int run(const cli_args* args)
         free(s.attempt);
         return CLI_FAILED;
     }
-    const int exit_status = solve(&s);
+    const int exit_status = solve_problem(&s);
     free(s.attempt);
     free(s.v);
     free(s.z);
@@ -402,5 +403,5 @@ const cli_verb cli_verb_solve = {
     .words_min = 1,
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_solve,
 };

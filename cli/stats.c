@@ -24,7 +24,8 @@ void cli_stats_free(cli_stats* stats)
     stats->sample = NULL;
 }
 
-/* When the sample is full, every second one goes and from then on only every second comes in. */
+/* When the sample is full, every second value is dropped, and from then on only every second is
+ * added. */
 static void take_sample(cli_stats* stats, double seconds)
 {
     if (stats->steps % stats->sample_every != 0) {
@@ -47,7 +48,8 @@ static void take_worst(double* worst, double now)
     }
 }
 
-/* The scale only lowers the ratio: it is asked for where the ratio without it would be a new worst. */
+/* The scale only lowers the ratio: compute it only where the ratio without it would be a new
+ * maximum. */
 static void take_ledger(cli_stats* stats, const perp_sim* sim, const perp_ledger* ledger)
 {
     const double size = fabs(ledger->unexplained);

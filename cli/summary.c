@@ -1,4 +1,4 @@
-/* cli/summary.c - the result of a run: the JSON object of docs and DESIGN, and a short table. */
+/* cli/summary.c - the result of `perp run`: a JSON object and a short table. */
 #include <string.h>
 
 #include "summary.h"
@@ -65,7 +65,7 @@ static json_t* ledger_json(const perp_sim* sim, const cli_stats* stats)
             json_object_set_new(object, name, value);
         }
     }
-    json_object_del(object, "magnitude"); /* over a run it only grows, and says nothing */
+    json_object_del(object, "magnitude"); /* it only grows over a run */
     json_object_set_new(object, "scheme", scheme);
     json_object_set_new(object, "worst",
                         json_pack("{s:o, s:I}", "unexplained", cli_number(stats->ledger_worst),

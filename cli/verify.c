@@ -5,9 +5,9 @@
 
 #include "plugin.h"
 
-/* What the recorded scene asked for. */
+/* Settings of the recorded scene. */
 typedef struct asked {
-    double tolerance; /* that the laws must hold to: the scene's */
+    double tolerance; /* tolerance of the laws: the scene's */
     int32_t every;
 } asked;
 
@@ -38,6 +38,7 @@ static void print_json(const perp_verification* d, int exit_status, double toler
     json_object_set_new(o, "finished", json_boolean(d->finished));
     json_object_set_new(o, "note", cli_text(d->note));
     json_object_set_new(o, "frames", json_integer(d->frames));
+    json_object_set_new(o, "unsolved", json_integer(d->unsolved));
     json_object_set_new(o, "steps", json_integer(d->steps));
     json_object_set_new(o, "laws_checked", json_integer(d->laws_checked));
     json_object_set_new(o, "laws_hold", d->laws_checked > 0 ? json_boolean(laws) : json_null());
@@ -77,7 +78,7 @@ static void print_line(finding found, const char* what, const char* text)
     printf("\n");
 }
 
-/* A recording can be sound though its run never came to its end. */
+/* A recording can be valid although its run did not finish. */
 static void print_end(const perp_verification* d)
 {
     char text[512];
@@ -156,6 +157,13 @@ static void print_text(const char* path, const perp_verification* d, const asked
                        d->user_code);
         print_line(UNKNOWN, "plugin", text);
     }
+    if (d->unsolved > 0) {
+        (void)snprintf(text, sizeof text,
+                       "%lld frame%s with a step that was accepted unsolved (--keep-going): not to "
+                       "be trusted",
+                       (long long)d->unsolved, d->unsolved == 1 ? "" : "s");
+        print_line(UNKNOWN, "solver", text);
+    }
     print_laws(d, a, laws, plugin);
     print_ledger(d);
     if (!d->rerun) {
@@ -197,7 +205,7 @@ static int verify(const cli_args* args, perp_context* context, cli_plugins* plug
     return exit_status;
 }
 
-static int run(const cli_args* args)
+static int verb_verify(const cli_args* args)
 {
     perp_context* context = cli_context(args->json);
     if (context == NULL) {
@@ -230,5 +238,5 @@ const cli_verb cli_verb_verify = {
     .words_min = 1,
     .words_max = 1,
     .option = options,
-    .run = run,
+    .run = verb_verify,
 };

@@ -1,9 +1,9 @@
 /* cli/watch.c - the simulation's side of the live page: copies of the state, pause and step.
  *
  * Frames reach a viewer in two ways. The past is a list of states, evenly spread over the duration
- * (PAST_FRAMES of them, or as many as PAST_BYTES hold), so that a page opened late, or on a run that
- * took a blink, still sees it from the beginning. The present is one slot that the server empties
- * at its own pace, about thirty times a second; what it does not take is overwritten.
+ * (PAST_FRAMES of them, or as many as PAST_BYTES hold), so that a page opened late, or after a very
+ * short run, still shows it from the beginning. The present is one slot that the server reads about
+ * thirty times a second; frames in between are overwritten.
  */
 #include "watch.h"
 
@@ -102,7 +102,7 @@ struct cli_watch {
     size_t past_bytes;
 };
 
-/* Shows the state, and keeps it if its time has come. Without memory it is not shown. */
+/* Shows the state, and keeps it if it is due. If memory is short it is not shown. */
 static void publish(cli_watch* w, const perp_sim* sim, bool keep)
 {
     watch_frame* frame = copy_frame(sim);
@@ -129,7 +129,7 @@ int cli_watch_begin(const cli_watch_def* def, const perp_scene* scene, const per
         free(w);
         return exit_status;
     }
-    /* contacts come on top of the state; leave as much again for them */
+    /* reserve as much memory for contacts as for the state */
     const size_t size = 2 * sizeof(double) * (size_t)(perp_sim_q_size(sim) + perp_sim_v_size(sim)) +
                         sizeof(watch_frame);
     const double most = (double)(PAST_BYTES / size);

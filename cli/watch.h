@@ -1,6 +1,6 @@
 /* cli/watch.h - the live page of `perp run --watch`.
  *
- * A thread serves the page and streams frames as server-sent events; the simulation hands it copies
+ * A thread serves the page and streams frames as server-sent events; the simulation gives it copies
  * of the state and never waits for a viewer. Pages can pause it, step it and stop it.
  */
 #ifndef PERP_CLI_WATCH_H
@@ -10,7 +10,7 @@
 
 typedef struct cli_watch cli_watch;
 
-/* What `perp run` was asked: --watch and what belongs to it. */
+/* The options of `perp run --watch`. */
 typedef struct cli_watch_def {
     const char* bind; /* an address; NULL: 127.0.0.1 */
     int port;         /* 0: any that is free */
@@ -21,7 +21,7 @@ typedef struct cli_watch_def {
 
 /* From the options; *wanted: --watch is among them. */
 int cli_watch_options(const cli_args* args, cli_watch_def* def, bool* wanted);
-/* Binds, says the address on stderr, starts the thread, shows the present state. */
+/* Binds, prints the address on stderr, starts the thread, shows the present state. */
 int cli_watch_begin(const cli_watch_def* def, const perp_scene* scene, const perp_sim* sim,
                     cli_watch** watch);
 /* After each step. Waits while a viewer has paused, until `stop` says true. False: a viewer asked to

@@ -82,7 +82,7 @@ typedef struct fields {
 static void keep(const char* value, char* to, size_t size, bool* twice)
 {
     *twice = *twice || to[0] != '\0';
-    /* one that is too long is not ours: cut, it will not fit */
+    /* a value that is too long is truncated and will not match */
     (void)snprintf(to, size, "%s", value[0] != '\0' ? value : " ");
 }
 
@@ -214,7 +214,7 @@ http_request http_parse(const char* data, size_t size, int port, bool anywhere)
     if (!get && !(is_head && what != HTTP_EVENTS)) {
         return bad(405);
     }
-    /* another site's page has no business with the events either */
+    /* pages of other sites may not read the events either */
     if (what == HTTP_EVENTS && f.site[0] != '\0' && strcasecmp(f.site, "same-origin") != 0) {
         return bad(403);
     }

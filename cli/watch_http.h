@@ -1,4 +1,4 @@
-/* cli/watch_http.h - as much of HTTP/1.1 as the live page needs, read with suspicion.
+/* cli/watch_http.h - the part of HTTP/1.1 that the live page needs, with strict checks.
  *
  * Three resources, all exact: GET /, GET /events, POST /control. No paths into any file system, no
  * keep-alive, no chunked bodies, small limits. A page of another site may make a browser send

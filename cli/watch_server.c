@@ -26,7 +26,7 @@
 
 #define CLIENTS_MAX 32
 #define REQUEST_SECONDS 10.0 /* to send a whole request, or to take an answer */
-#define STUCK_SECONDS 60.0   /* a viewer that takes nothing for so long is let go */
+#define STUCK_SECONDS 60.0   /* a viewer that receives nothing for so long is disconnected */
 #define FRAME_SECONDS 0.033
 #define FULL ((size_t)1 << 18) /* bytes on their way to a viewer: no more frames for now */
 
@@ -129,7 +129,7 @@ bool watch_server_wait(watch_server* s, bool (*stop)(void* user))
     (void)pthread_mutex_lock(&s->lock);
     while (atomic_load(&s->paused) && !atomic_load(&s->stopped) && s->steps_granted == 0 &&
            !stop(NULL)) {
-        /* a signal wakes nobody here: look again now and then */
+        /* a signal does not wake the condition: poll */
         struct timespec until;
         (void)clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += 50000000;
@@ -234,7 +234,7 @@ static void put_frame(watch_server* s, page_bytes* out, const watch_frame* f)
 
 /* ---- connections ----------------------------------------------------------------------------------*/
 
-static void drop(watch_server* s, int i)
+static void drop_client(watch_server* s, int i)
 {
     (void)close(s->client[i].fd);
     page_bytes_free(&s->client[i].out);
@@ -309,7 +309,7 @@ static void tell_state(watch_server* s)
     }
 }
 
-static int control(watch_server* s, const char* word)
+static int apply_control(watch_server* s, const char* word)
 {
     (void)pthread_mutex_lock(&s->lock);
     int status = 204;
@@ -334,14 +334,14 @@ static int control(watch_server* s, const char* word)
     return status;
 }
 
-static void answer(watch_server* s, client* c)
+static void answer_request(watch_server* s, client* c)
 {
     const http_request request = http_parse(c->in, c->in_size, s->port, s->anywhere);
     switch (request.what) {
     case HTTP_MORE: return;
     case HTTP_PAGE: answer_page(s, c, request.head); break;
     case HTTP_EVENTS: begin_events(s, c); break;
-    case HTTP_CONTROL: answer_status(c, control(s, request.body)); break;
+    case HTTP_CONTROL: answer_status(c, apply_control(s, request.body)); break;
     case HTTP_NOTHING: answer_status(c, 204); break;
     case HTTP_BAD: answer_status(c, request.status); break;
     }
@@ -380,7 +380,7 @@ static bool receive(watch_server* s, client* c)
     }
     if (reading) {
         c->in_size += (size_t)got;
-        answer(s, c);
+        answer_request(s, c);
         if (!c->answered && c->in_size == sizeof c->in) {
             answer_status(c, 431);
             c->answered = true;
@@ -399,7 +399,7 @@ static bool transmit(client* c, double now)
         }
         c->out_sent += (size_t)sent;
         c->moved = now;
-        if (c->out_sent > FULL && c->out_sent < c->out.size) { /* a stream may never run dry */
+        if (c->out_sent > FULL && c->out_sent < c->out.size) { /* it may never be empty */
             c->out.size -= c->out_sent;
             memmove(c->out.data, c->out.data + c->out_sent, c->out.size);
             c->out_sent = 0;
@@ -438,7 +438,8 @@ static watch_frame* next_frame(watch_server* s, int64_t after, watch_frame* pres
 }
 
 /* Fills the viewer's buffer; true: it has everything and would take more. */
-static bool feed(watch_server* s, client* c, watch_frame* present, const char* end, double now)
+static bool fill_viewer_buffer(watch_server* s, client* c, watch_frame* present, const char* end,
+                               double now)
 {
     while (c->out.size - c->out_sent < FULL) {
         const watch_frame* frame = next_frame(s, c->step_sent, present);
@@ -471,7 +472,7 @@ static void feed_all(watch_server* s, watch_frame** present, double now)
     bool hungry = false;
     for (int i = 0; i < s->client_count; ++i) {
         client* c = &s->client[i];
-        if (c->events && feed(s, c, *present, end, now)) {
+        if (c->events && fill_viewer_buffer(s, c, *present, end, now)) {
             hungry = hungry || now - c->last_frame >= FRAME_SECONDS;
         }
     }
@@ -489,7 +490,7 @@ static bool timed_out(const client* c, double now)
            now - c->moved > (c->events ? STUCK_SECONDS : REQUEST_SECONDS);
 }
 
-static void turn(watch_server* s, watch_frame** present)
+static void serve_once(watch_server* s, watch_frame** present)
 {
     struct pollfd wait[CLIENTS_MAX + 1];
     wait[0] = (struct pollfd){.fd = s->listener, .events = POLLIN};
@@ -501,7 +502,7 @@ static void turn(watch_server* s, watch_frame** present)
     }
     (void)poll(wait, (nfds_t)count + 1, count > 0 ? 15 : 100);
     const double now = cli_clock();
-    for (int i = count - 1; i >= 0; --i) { /* backwards: the last one takes a dropped one's place */
+    for (int i = count - 1; i >= 0; --i) { /* the last replaces a removed one */
         client* c = &s->client[i];
         bool alive = (wait[i + 1].revents & (POLLERR | POLLNVAL)) == 0;
         if (alive && (wait[i + 1].revents & (POLLIN | POLLHUP)) != 0) {
@@ -511,7 +512,7 @@ static void turn(watch_server* s, watch_frame** present)
             alive = transmit(c, now);
         }
         if (!alive || c->out.failed || timed_out(c, now)) {
-            drop(s, i);
+            drop_client(s, i);
         }
     }
     if ((wait[0].revents & POLLIN) != 0) {
@@ -536,14 +537,14 @@ static void* serve(void* user)
     watch_server* s = user;
     watch_frame* present = NULL;
     while (!atomic_load(&s->quit)) {
-        turn(s, &present);
+        serve_once(s, &present);
     }
     const double begin = cli_clock();
     while (!all_told(s) && cli_clock() - begin < 1.0) {
-        turn(s, &present);
+        serve_once(s, &present);
     }
     while (s->client_count > 0) {
-        drop(s, s->client_count - 1);
+        drop_client(s, s->client_count - 1);
     }
     free(present);
     return NULL;

@@ -22,7 +22,7 @@ typedef struct watch_server watch_server;
 
 int watch_server_start(const cli_watch_def* def, const perp_scene* scene, const perp_sim* sim,
                        watch_server** server);
-/* Gives every viewer a second to receive what is on its way. */
+/* Waits up to a second for each viewer to receive its pending data. */
 void watch_server_stop(watch_server* server);
 
 /* These take the frame over. keep: for all viewers, also later ones; show: unless a newer one comes. */
@@ -31,7 +31,7 @@ void watch_server_show(watch_server* server, watch_frame* frame);
 /* The run is over; takes the text (JSON, malloced) over. */
 void watch_server_end(watch_server* server, char* text);
 
-/* A viewer would like a frame now. */
+/* Whether a viewer can receive a frame now. */
 bool watch_server_hungry(const watch_server* server);
 /* A viewer has paused the run. */
 bool watch_server_holds(const watch_server* server);

@@ -46,7 +46,7 @@ endif()
 
 if(PERP_SOLVE_ONLY)
     install(TARGETS perp_solve)
-    foreach(header base linalg problem solve)
+    foreach(header base linalg problem solve version)
         install(FILES include/perp/${header}.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perp)
     endforeach()
     install(FILES LICENSE src/solve/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,6 +1,6 @@
 /* A solver of one's own, registered from outside: damped Jacobi on the contact problem without
- * friction. perp never trusts it: the residual check recomputes the residual of every answer, so an
- * iteration that stops too early is reported as unsolved, not believed.
+ * friction. perp recomputes the residual of every answer, so an iteration that stops too early is
+ * reported as unsolved, whatever the method says.
  */
 #include <math.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ static perp_status solve(void* self, const perp_contact_problem* c,
             p[r] = next > 0.0 ? next : 0.0;
         }
     }
-    report->outcome = PERP_OUTCOME_SOLVED; /* the residual check has the last word */
+    report->outcome = PERP_OUTCOME_SOLVED; /* perp sets the outcome from the residual */
     report->iterations = s->sweeps;
     return PERP_OK;
 }

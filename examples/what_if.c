@@ -1,7 +1,7 @@
-/* A model built in C: run it, try what would happen otherwise in clones, ask questions, record it, and write
- * it as a scene file.
+/* A model built in C: run it, try variants in clones, query distances, record it, and write it as a
+ * scene file.
  *
- *     cc what_if.c $(pkg-config --cflags --libs perp) -o what_if && ./what_if
+ *     cc what_if.c $(pkg-config --cflags --libs perp) -lm -o what_if && ./what_if
  *
  * A box slides on a floor towards a wall. How fast may it start, and how slippery may the floor be, so that it
  * does not reach the wall?
@@ -49,8 +49,8 @@ static perp_status build(perp_context* context, perp_model** model, int32_t* box
     return status == PERP_OK ? perp_model_add_body(*model, &body, box) : status;
 }
 
-/* Whether a box that starts with this speed, on this friction, reaches the wall. The simulation it is asked of
- * stays as it is. */
+/* Whether a box that starts with this speed, on this friction, reaches the wall. The given
+ * simulation is not changed. */
 static perp_status reaches_wall(const perp_sim* sim, int32_t box, double speed, double mu,
                                 bool* reaches)
 {

@@ -87,7 +87,7 @@ static result simulate(const report* r, const char* file, double limit, bool mid
             met = true;
         }
         out.deepest = fmax(out.deepest, c.layer.end[0]);
-        /* a core impulse takes energy; the account starts anew after it */
+        /* a core impulse dissipates energy; measure from after it */
         start = c.layer.core > 0.0 ? energy : start;
         out.lost = start - energy;
         out.drift = c.layer.core > 0.0 ? 0.0 : fmax(out.drift, fabs(out.lost));

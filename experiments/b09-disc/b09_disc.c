@@ -35,7 +35,7 @@ static char* polygon_text(int edges)
 
 /* The problem of the last step as an NCP, (3.101) and (3.102), from the motion before the step. */
 typedef struct ncp_check {
-    perp_reformulation* lowering;
+    perp_reformulation* reformulation;
     perp_ncp_solver* solver;
     double certificate, apart;
     int failures;
@@ -50,25 +50,25 @@ static void check_ncp(const scene_run* run, const double* v_before, ncp_check* n
     perp_report made = {0};
     perp_solve_options options = perp_solve_options_default();
     options.tolerance = 1e-12;
-    if (n->lowering == NULL &&
-        (perp_reformulation_create(run->context, &n->lowering) != PERP_OK ||
+    if (n->reformulation == NULL &&
+        (perp_reformulation_create(run->context, &n->reformulation) != PERP_OK ||
          perp_ncp_solver_create(run->context, "fischer-newton", NULL, 0, &n->solver) != PERP_OK)) {
         n->failures += 1;
         return;
     }
     memcpy(v, v_before, (size_t)P->dof_count * sizeof *v);
-    if (perp_contact_to_ncp(n->lowering, P, &ncp) != PERP_OK || ncp.n > MOST ||
+    if (perp_contact_to_ncp(n->reformulation, P, &ncp) != PERP_OK || ncp.n > MOST ||
         perp_contact_residual_work(P) > 4096) {
         n->failures += 1;
         return;
     }
-    p[0] = 0.1; /* some pressure: without any the friction rows say nothing */
-    perp_reformulation_ncp_guess(n->lowering, P, v, p, z);
+    p[0] = 0.1; /* a positive p_n: with 0 the friction rows are degenerate */
+    perp_reformulation_ncp_guess(n->reformulation, P, v, p, z);
     if (perp_ncp_solve(n->solver, &ncp, &options, true, z, &made) != PERP_OK) {
         n->failures += 1;
         return;
     }
-    perp_reformulation_ncp_reconstruct(n->lowering, P, z, v, p);
+    perp_reformulation_ncp_reconstruct(n->reformulation, P, z, v, p);
     const double residual = perp_contact_check_residual(P, v, p, work).worst;
     n->failures += !(residual <= 1e-9);
     n->certificate = fmax(n->certificate, residual);
@@ -111,7 +111,7 @@ static result roll(const char* stepper, const char* shape, double height, double
     }
     if (ncp != NULL) {
         perp_ncp_solver_destroy(ncp->solver);
-        perp_reformulation_destroy(ncp->lowering);
+        perp_reformulation_destroy(ncp->reformulation);
     }
     r.loss = 1.0 - perp_sim_energy(run.sim).kinetic / before;
     scene_run_close(&run);

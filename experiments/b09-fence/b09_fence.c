@@ -144,7 +144,7 @@ typedef struct model_dlc {
     perp_mlcp problem;
 } model_dlc;
 
-static void fill(model_dlc* m, const double q[3], double t, double mu)
+static void fill_model(model_dlc* m, const double q[3], double t, double mu)
 {
     static const double W_n[3][3] = {{-1, 1, 0}, {0, 0, 0}, {0, 0, 1}}; /* (3.63) */
     static const double W_f[3][8] = {
@@ -211,7 +211,7 @@ static double as_printed(perp_context* context, double mu, const double end[2], 
         double z[N] = {0}, work[2 * N];
         perp_report answer;
         const perp_solve_options options = perp_solve_options_default();
-        fill(&m, q, step * h, mu);
+        fill_model(&m, q, step * h, mu);
         memcpy(z, q, sizeof q);
         stop(perp_mlcp_solve(solver, &m.problem, &options, true, z, &answer), context);
         *residual = fmax(*residual, perp_mlcp_check_residual(&m.problem, z, work));
@@ -230,7 +230,7 @@ static int many_answers(perp_context* context, double* residual, FILE* table)
     int count = 0;
     perp_mlcp_solver* solver = NULL;
     stop(perp_mlcp_solver_create(context, "minmap-newton", NULL, 0, &solver), context);
-    fill(&m, q, t, 0.0);
+    fill_model(&m, q, t, 0.0);
     for (int guess = 0; guess < 64; ++guess) {
         double z[N] = {0}, work[2 * N];
         perp_report answer;

@@ -42,7 +42,7 @@ static double dot(const double* a, const double* b)
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-static void look(const scene_run* run, double h, contact_trace out[2])
+static void trace_contacts(const scene_run* run, double h, contact_trace out[2])
 {
     int32_t count;
     const perp_contact* c = perp_sim_contacts(run->sim, &count);
@@ -95,7 +95,7 @@ static void simulate(const char* stepper, const char* solver, run_trace* out)
         const perp_step_info info = perp_sim_step_info(run.sim);
         out->failures += info.accepted_unsolved;
         out->certificate = fmax(out->certificate, info.certificate.worst);
-        look(&run, h, out->contact[k]);
+        trace_contacts(&run, h, out->contact[k]);
         memcpy(out->v[k], perp_sim_v(run.sim) + 12, sizeof out->v[k]);
         int32_t count;
         const perp_contact* c = perp_sim_contacts(run.sim, &count);

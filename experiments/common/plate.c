@@ -26,7 +26,7 @@ const double plate_feet[3][3] = {{0.01, 0, -0.005},
                                  {-0.005, 0.0086602540378443865, -0.005},
                                  {-0.005, -0.0086602540378443865, -0.005}};
 
-static void check(perp_context* context, perp_status status)
+static void require_ok(perp_context* context, perp_status status)
 {
     if (status != PERP_OK) {
         fprintf(stderr, "experiment: %s\n", perp_context_error(context));
@@ -81,11 +81,11 @@ static perp_model* make_model(perp_context* context, const plate_def* def,
     perp_model_def how = perp_model_def_default();
     how.gravity[2] = -9.80665;
     how.friction_default = def->mu;
-    check(context, perp_model_create(context, &how, &model));
+    require_ok(context, perp_model_create(context, &how, &model));
     perp_sinusoid wave[6];
     perp_shape_def plane;
     const perp_body_def body = plate_body(def->motion, wave, &plane);
-    check(context, perp_model_add_body(model, &body, NULL));
+    require_ok(context, perp_model_add_body(model, &body, NULL));
     for (int k = 0; start != NULL && k < def->parts; ++k) {
         perp_shape_def shape[3];
         char name[32];
@@ -122,7 +122,7 @@ static perp_model* make_model(perp_context* context, const plate_def* def,
             part.inertia[0] = part.inertia[4] = 3e-8;
             part.inertia[8] = 5e-8;
         }
-        check(context, perp_model_add_body(model, &part, NULL));
+        require_ok(context, perp_model_add_body(model, &part, NULL));
     }
     return model;
 }
@@ -141,15 +141,15 @@ void plate_open(plate_run* run, const plate_def* def)
     if (def->directions > 0) {
         how.directions = def->directions;
     }
-    /* where the plate starts, and how fast: the plate alone tells */
+    /* initial state of the plate from a model of the plate alone */
     perp_model* alone = make_model(run->context, def, NULL);
     perp_sim* sim;
-    check(run->context, perp_sim_create(run->context, alone, &how, &sim));
+    require_ok(run->context, perp_sim_create(run->context, alone, &how, &sim));
     const perp_body_state start = perp_sim_body(sim, 0);
     perp_sim_destroy(sim);
     perp_model_destroy(alone);
     run->model = make_model(run->context, def, &start);
-    check(run->context, perp_sim_create(run->context, run->model, &how, &run->sim));
+    require_ok(run->context, perp_sim_create(run->context, run->model, &how, &run->sim));
 }
 
 void plate_close(plate_run* run)
@@ -161,7 +161,7 @@ void plate_close(plate_run* run)
 
 perp_step_info plate_step(plate_run* run)
 {
-    check(run->context, perp_sim_step(run->sim));
+    require_ok(run->context, perp_sim_step(run->sim));
     const perp_step_info info = perp_sim_step_info(run->sim);
     if (info.report.outcome != PERP_OUTCOME_SOLVED && info.candidates > 0) {
         fprintf(stderr, "experiment: a step was not solved\n");

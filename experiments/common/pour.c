@@ -4,7 +4,7 @@
 
 #include "common/polygons.h"
 
-/* Holds the polygons whose time has not come. */
+/* Holds the polygons that are not released yet. */
 static perp_status hold(void* user, perp_sim* sim)
 {
     (void)user;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void check(const scene_run* run, perp_status status)
+static void require_ok(const scene_run* run, perp_status status)
 {
     if (status != PERP_OK) {
         fprintf(stderr, "experiment: %s\n", perp_context_error(run->context));
@@ -29,8 +29,9 @@ scene_run scene_run_open(const char* format, ...)
     (void)vsnprintf(text, (size_t)n + 1, format, again);
     va_end(again);
     va_end(args);
-    check(&run, perp_scene_parse(run.context, text, (size_t)n, "experiment", NULL, 0, &run.scene));
-    check(&run, perp_sim_create_from_scene(run.context, run.scene, &run.sim));
+    require_ok(&run,
+               perp_scene_parse(run.context, text, (size_t)n, "experiment", NULL, 0, &run.scene));
+    require_ok(&run, perp_sim_create_from_scene(run.context, run.scene, &run.sim));
     free(text);
     return run;
 }
@@ -50,7 +51,7 @@ bool scene_run_step(scene_run* run, const char** error)
         *error = perp_context_error(run->context);
         return false;
     }
-    check(run, status);
+    require_ok(run, status);
     return true;
 }
 

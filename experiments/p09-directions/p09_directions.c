@@ -1,4 +1,5 @@
-/* experiments/p09-directions - how many friction directions, and at what price: [P09] 3.3 and 3.4.
+/* experiments/p09-directions - accuracy and cost of the number of friction directions: [P09] 3.3
+ * and 3.4.
  *
  * The part of the paper, a tripod (three contacts: with d directions an LCP of 12 + 3 d), sliding
  * and spinning on a fixed plane, so that the slip of each foot turns through many directions.
@@ -10,7 +11,7 @@
  *    is n^-2 - as long as there are many steps to a turn of 2 pi/n. At h = 0.005 the steps sample
  *    the sectors too coarsely from about n = 32 on and the rate falls off; at h = 0.0005 it does
  *    not. (The paper's rate falls off too, at h = 0.0001, but with a plate shaken at 33 Hz.)
- *    Verdict: the error falls with every n, and the exponent fitted from n = 8 is -2 within 0.5
+ *    Result: the error falls with every n, and the exponent fitted from n = 8 is -2 within 0.5
  *    (within 0.25 at the fine step).
  *    One launch may be lucky: the error is the root mean square over LAUNCHES headings.
  * 2. Figure 16: the time of one solve over n, with Lemke's method and with `auto`, beside that of
@@ -50,7 +51,7 @@ typedef struct run {
     const char* solver;   /* the method of the last step */
 } run;
 
-static void check(perp_context* context, perp_status status)
+static void require_ok(perp_context* context, perp_status status)
 {
     if (status != PERP_OK) {
         fprintf(stderr, "p09-directions: %s\n", perp_context_error(context));
@@ -80,7 +81,7 @@ static void simulate(int directions, const char* solver, int steps, int launch, 
     perp_model_def def = perp_model_def_default();
     def.gravity[2] = -G;
     def.friction_default = MU;
-    check(context, perp_model_create(context, &def, &model));
+    require_ok(context, perp_model_create(context, &def, &model));
 
     perp_shape_def plane = perp_shape_def_default(PERP_SHAPE_PLANE);
     plane.normal[2] = 1.0;
@@ -88,7 +89,7 @@ static void simulate(int directions, const char* solver, int steps, int launch, 
     ground.name = "ground";
     ground.shapes = &plane;
     ground.shape_count = 1;
-    check(context, perp_model_add_body(model, &ground, NULL));
+    require_ok(context, perp_model_add_body(model, &ground, NULL));
 
     perp_shape_def feet[3];
     for (int i = 0; i < 3; ++i) {
@@ -112,7 +113,7 @@ static void simulate(int directions, const char* solver, int steps, int launch, 
     part.shapes = feet;
     part.shape_count = 3;
     int32_t body;
-    check(context, perp_model_add_body(model, &part, &body));
+    require_ok(context, perp_model_add_body(model, &part, &body));
 
     perp_sim_def how = perp_sim_def_default();
     how.step = 1.0 / steps;
@@ -122,16 +123,16 @@ static void simulate(int directions, const char* solver, int steps, int launch, 
     if (directions > 0) {
         how.directions = directions;
     }
-    check(context, perp_sim_create(context, model, &how, &sim));
+    require_ok(context, perp_sim_create(context, model, &how, &sim));
     perp_contact_solver* single = NULL;
     if (cold) {
-        check(context, perp_contact_solver_create(context, solver, NULL, 0, &single));
+        require_ok(context, perp_contact_solver_create(context, solver, NULL, 0, &single));
     }
 
     *r = (run){.slowest = INFINITY};
     double last = NAN;
     for (int k = 0; k < steps; ++k) {
-        check(context, perp_sim_step(sim));
+        require_ok(context, perp_sim_step(sim));
         const perp_step_info info = perp_sim_step_info(sim);
         perp_report solve = info.report;
         if (cold) {
@@ -143,8 +144,8 @@ static void simulate(int directions, const char* solver, int steps, int launch, 
             }
             perp_solve_options options = perp_solve_options_default();
             options.tolerance = how.tolerance;
-            check(context,
-                  perp_contact_solve(single, problem, &options, false, v, p, NULL, &solve));
+            require_ok(context,
+                       perp_contact_solve(single, problem, &options, false, v, p, NULL, &solve));
         }
         if (solve.outcome != PERP_OUTCOME_SOLVED) {
             fprintf(stderr, "p09-directions: %d directions, %s: not solved\n", directions, solver);

@@ -2,7 +2,7 @@
  *
  * A tripod (three contacts) 8 cm from the centre of the circle plate, 5 s at h = 1e-4: 50000 steps.
  * With d directions the step is an LCP of 12 + 3 d unknowns, solved by Lemke's method; with the
- * quadratic cone it is the round problem, solved by Newton's method (and by the portfolio `auto`,
+ * quadratic cone it is the round problem, solved by Newton's method (and by the plan of `auto`,
  * which goes on to 1e-12). [P09]: 2 minutes with 32 directions and 20 seconds with the quadratic cone
  * on a laptop of its time (Pentium M, 1.6 GHz), and the LCP slower than the NCP from about 8
  * directions on.
@@ -41,7 +41,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void begin(cost* c, int directions, const char* solver)
+static void begin_cost(cost* c, int directions, const char* solver)
 {
     static const double at[1][2] = {{0.08, 0.0}};
     *c = (cost){.directions = directions, .solver = solver};
@@ -96,7 +96,7 @@ static void go_on(cost* c, int block)
     c->cold[block] = quantile(cold, BLOCK / EVERY, 0.5);
 }
 
-static void finish(cost* c)
+static void finish_cost(cost* c)
 {
     c->total = BLOCKS * BLOCK * quantile(c->step, BLOCKS, 0.1);
     c->warm_us = 1e6 * quantile(c->solve, BLOCKS, 0.1);
@@ -122,10 +122,10 @@ int main(int argc, char** argv)
     report r;
     report_begin(&r, "p09-solve-time", argc, argv);
     for (int i = 0; i < COUNT; ++i) {
-        begin(&all[i], n[i], "lemke");
+        begin_cost(&all[i], n[i], "lemke");
     }
-    begin(&all[COUNT], 0, "newton");
-    begin(&all[COUNT + 1], 0, "auto");
+    begin_cost(&all[COUNT], 0, "newton");
+    begin_cost(&all[COUNT + 1], 0, "auto");
     for (int block = 0; block < BLOCKS; ++block) {
         for (int i = 0; i < RUNS; ++i) {
             go_on(&all[i], block);
@@ -133,7 +133,7 @@ int main(int argc, char** argv)
     }
     double cold[COUNT], warm[COUNT], certificate = 0.0, end[3], truth[3], slip[3];
     for (int i = 0; i < RUNS; ++i) {
-        finish(&all[i]);
+        finish_cost(&all[i]);
     }
     const cost *round = &all[COUNT], *both = &all[COUNT + 1], *eight = &all[2],
                *most = &all[COUNT - 1];

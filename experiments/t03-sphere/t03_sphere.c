@@ -24,7 +24,7 @@ typedef struct run {
     double certificate;
 } run;
 
-static void check(perp_context* context, perp_status status)
+static void require_ok(perp_context* context, perp_status status)
 {
     if (status != PERP_OK) {
         fprintf(stderr, "t03-sphere: %s\n", perp_context_error(context));
@@ -45,7 +45,7 @@ static run simulate(double h, int directions, double angle, FILE* table)
     perp_model_def def = perp_model_def_default();
     def.gravity[2] = -G;
     def.friction_default = MU;
-    check(context, perp_model_create(context, &def, &model));
+    require_ok(context, perp_model_create(context, &def, &model));
 
     perp_shape_def plane = perp_shape_def_default(PERP_SHAPE_PLANE);
     plane.normal[2] = 1.0;
@@ -53,7 +53,7 @@ static run simulate(double h, int directions, double angle, FILE* table)
     ground.name = "ground";
     ground.shapes = &plane;
     ground.shape_count = 1;
-    check(context, perp_model_add_body(model, &ground, NULL));
+    require_ok(context, perp_model_add_body(model, &ground, NULL));
 
     perp_shape_def sphere = perp_shape_def_default(PERP_SHAPE_SPHERE);
     sphere.radius = 1.0;
@@ -69,14 +69,14 @@ static run simulate(double h, int directions, double angle, FILE* table)
     ball.shapes = &sphere;
     ball.shape_count = 1;
     int32_t body;
-    check(context, perp_model_add_body(model, &ball, &body));
+    require_ok(context, perp_model_add_body(model, &ball, &body));
 
     perp_sim_def how = perp_sim_def_default();
     how.step = h;
     how.duration = 0.6;
     how.cone = "polygon";
     how.directions = directions;
-    check(context, perp_sim_create(context, model, &how, &sim));
+    require_ok(context, perp_sim_create(context, model, &how, &sim));
 
     run r = {.stop = NAN};
     double v = V0, w = 0.0;
@@ -85,7 +85,7 @@ static run simulate(double h, int directions, double angle, FILE* table)
         fprintf(table, "0 %.17g 0 0 0 0 0 nan nan nan\n", V0);
     }
     while (!perp_sim_finished(sim)) {
-        check(context, perp_sim_step(sim));
+        require_ok(context, perp_sim_step(sim));
         const double need = (v - w) / 3.5, most = MU * G * h;
         const double p = need < most ? need : most;
         v -= p;

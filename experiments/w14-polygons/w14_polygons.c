@@ -6,9 +6,9 @@
  * turns by a = omega h leaves its tangent by up to r a^2 / 2, and an edge that turns by a under a corner which
  * moves by s along it is off by a s. So no overlap may be deeper than
  *     r_A a_A^2 / 2 + r_B a_B^2 / 2 + max(a_A, a_B) (h |v_A - v_B| + r_A a_A + r_B a_B)
- * with the velocities of the step that made it. Every overlap of every step is held against that: one that
- * is deeper would have been missed by the detection or by the margin. Drops from greater heights follow, where
- * bodies turn faster.
+ * with the velocities of the step that made it. Every overlap of every step is compared with this
+ * bound: a deeper one would be an error of the detection or of the margin. Drops from greater
+ * heights follow, where bodies turn faster.
  */
 #include <math.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static double part_of_bound(perp_sim* sim, double h, const motion* m)
     const perp_contact* c = perp_sim_contacts(sim, &count);
     double most = 0.0;
     for (int32_t i = 0; i < count; ++i) {
-        double depth = -c[i].gap; /* of a group the most open member tells */
+        double depth = -c[i].gap; /* of a group: the most open member */
         for (int32_t k = 0; c[i].group != 0 && k < count; ++k) {
             depth = abs(c[k].group) == abs(c[i].group) ? fmin(depth, -c[k].gap) : depth;
         }

@@ -27,7 +27,7 @@ static double uniform(double a, double b)
     return a + (b - a) * (double)(state >> 11) / 9007199254740992.0;
 }
 
-/* Holds the polyhedra whose time has not come, and gives each its horizontal velocity when it has. */
+/* Holds the polyhedra that are not released yet, and sets the horizontal velocity at release. */
 static perp_status hold(void* user, perp_sim* sim)
 {
     const double h = *(const double*)user, t = perp_sim_time(sim);

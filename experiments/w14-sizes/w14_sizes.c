@@ -1,14 +1,15 @@
 /* experiments/w14-sizes - sizes of the problem with the standard model and with PEG [W14 4.7].
  *
  * Polygons poured into a box (5.2.3, mu = 0.25, h = 0.01) under PEG. At every tenth step the standard model
- * is asked for its problem at the same configuration. Printed beside each other: the rows of the MLCP
+ * builds its problem at the same configuration. Printed beside each other: the rows of the MLCP
  * by the formulas (4.52) to (4.55), with 3 velocities a body instead of 6, and as they are here:
  *   (4.52)  3 n_B + n_b + n_u (n_d + 2)                                     standard
  *   (4.53)  the same for the contacts that stand alone, + n_s + floor(n_s / 2) (n_d + 1)
  *   (4.55)  all contacts in I-constraints
- * Ours differ on purpose: every member of a group has friction and a slack of its own, since any of them
- * may turn out to push ((4.10)-(4.13) instead of (4.14)); and `switching` never builds that problem but
- * one without groups, of the contacts that stand alone and one member of each group that pushes.
+ * Ours differ on purpose: every member of a group has friction and a slack of its own, since any of
+ * them may get an impulse ((4.10)-(4.13) instead of (4.14)); and `switching` never builds that
+ * problem but one without groups, of the contacts that stand alone and one member of each group
+ * that pushes.
  */
 #include <math.h>
 #include <stdio.h>
@@ -32,12 +33,12 @@ static void fail(const scene_run* run)
 }
 
 /* Of the problem of the last step. */
-static sizes count(const scene_run* run, perp_reformulation* lowering)
+static sizes count(const scene_run* run, perp_reformulation* reformulation)
 {
     const perp_contact_problem* P = perp_sim_problem(run->sim);
     sizes s = {0};
     perp_mlcp mlcp;
-    if (perp_contact_to_mlcp(lowering, P, &mlcp) != PERP_OK) {
+    if (perp_contact_to_mlcp(reformulation, P, &mlcp) != PERP_OK) {
         fail(run);
     }
     s.mlcp = mlcp.M.cols;
@@ -89,10 +90,10 @@ int main(int argc, char** argv)
         scene_run peg = pour_open(&how);
         how.contact = "standard";
         scene_run standard = pour_open(&how);
-        perp_reformulation* lowering = NULL;
+        perp_reformulation* reformulation = NULL;
         size_t room = 1 << 20, size = 0;
         void* bytes = malloc(room);
-        if (bytes == NULL || perp_reformulation_create(peg.context, &lowering) != PERP_OK) {
+        if (bytes == NULL || perp_reformulation_create(peg.context, &reformulation) != PERP_OK) {
             return 3;
         }
         for (int step = 0; !perp_sim_finished(peg.sim); ++step) {
@@ -108,7 +109,7 @@ int main(int argc, char** argv)
             }
             const char* error = NULL;
             (void)!scene_run_step(&standard, &error); /* solved or not: its problem is there */
-            const sizes p = count(&peg, lowering), s = count(&standard, lowering);
+            const sizes p = count(&peg, reformulation), s = count(&standard, reformulation);
             const double rows_switching = 3 * p.bodies + p.joints + p.acting * (DIRECTIONS + 2);
             const double value[] = {s.contacts,
                                     formula_452(&s),
@@ -139,7 +140,7 @@ int main(int argc, char** argv)
         }
         fprintf(table, "\n\n");
         free(bytes);
-        perp_reformulation_destroy(lowering);
+        perp_reformulation_destroy(reformulation);
         scene_run_close(&peg);
         scene_run_close(&standard);
     }

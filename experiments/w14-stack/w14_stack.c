@@ -1,8 +1,8 @@
 /* experiments/w14-stack - [W14 5.2.2]: ten staggered boxes fall onto each other.
  *
  * h = 0.005, margin 0.07, offsets within 0.1 m, 0.25 m apart, the lowest fixed; 5,000 steps. The
- * thesis: the corrective method topples, the standard model is pushed aside by quadruple traps, PEG
- * stands with gaps at machine precision.
+ * thesis: the corrective method topples, the standard model is pushed aside by quadruple traps,
+ * with PEG the stack stands, with gaps at machine precision.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* perp/base.h - what every other header rests on: status, context, log, names.
+/* perp/base.h - status, context, log and version, which every other header uses.
  *
- * Three kinds of trouble, never mixed:
+ * Three kinds of errors are kept separate:
  *   1. a programmer's mistake            -> an assertion inside the library
  *   2. bad input or missing resources    -> perp_status; the context holds the message
  *   3. how a computation ended           -> perp_outcome inside a perp_report; not an error
@@ -41,10 +41,10 @@ PERP_API const char* perp_version_string(void);
  * context. The numbers are part of the ABI. */
 typedef enum perp_status {
     PERP_OK = 0,
-    PERP_ERROR_INPUT = 1,       /* the caller's data break a stated rule */
+    PERP_ERROR_INPUT = 1,       /* the caller's data violate a stated rule */
     PERP_ERROR_MEMORY = 2,      /* the allocator returned NULL */
     PERP_ERROR_IO = 3,          /* a file could not be read or written (disk full, ...) */
-    PERP_ERROR_UNSUPPORTED = 4, /* a name we know, whose piece does not exist yet */
+    PERP_ERROR_UNSUPPORTED = 4, /* a known name that is not implemented yet */
     PERP_ERROR_NUMERIC = 5,     /* a value that must be finite is not, while running */
     PERP_ERROR_SOLVE = 6,       /* a step's problem was not solved to its tolerance */
     PERP_ERROR_CANCELLED = 7,   /* a callback asked to stop */
@@ -59,7 +59,7 @@ typedef enum perp_outcome {
     PERP_OUTCOME_SOLVED,
     PERP_OUTCOME_MAX_ITER,
     PERP_OUTCOME_TIME_LIMIT,
-    PERP_OUTCOME_RAY,         /* Lemke's secondary ray: no solution found, maybe none exists */
+    PERP_OUTCOME_RAY,         /* Lemke's secondary ray: no solution found, possibly none exists */
     PERP_OUTCOME_NO_SOLUTION, /* proved infeasible */
     PERP_OUTCOME_BREAKDOWN,   /* numerical breakdown: singular basis, overflow */
     PERP_OUTCOME_CANCELLED,
@@ -68,8 +68,7 @@ typedef enum perp_outcome {
 /* "solved", "max-iter", ... never NULL. */
 PERP_API const char* perp_outcome_name(perp_outcome outcome);
 
-/* Memory comes from here and goes back here. resize(user, NULL, n) allocates,
- * resize(user, p, 0) frees and returns NULL. */
+/* The allocator. resize(user, NULL, n) allocates, resize(user, p, 0) frees and returns NULL. */
 typedef struct perp_allocator {
     void* (*resize)(void* user, void* p, size_t size);
     void* user;
@@ -86,21 +85,21 @@ typedef struct perp_context_def {
 
 PERP_API perp_context_def perp_context_def_default(void);
 
-/* Owns the allocator, the log, the last error and the pieces registered from outside. One context
- * serves one thread at a time; different contexts are independent. */
+/* Owns the allocator, the log, the last error and registered extensions. A context may be used
+ * by one thread at a time; different contexts are independent. */
 typedef struct perp_context perp_context;
 
 /* def: NULL for the defaults; copied. */
 PERP_API PERP_NODISCARD perp_status perp_context_create(const perp_context_def* def,
                                                         perp_context** context);
-/* Everything made with the context must be destroyed before it. NULL is fine. */
+/* Everything created with the context must be destroyed before it. NULL is allowed. */
 PERP_API void perp_context_destroy(perp_context* context);
 
 /* The message of the last call that failed; "" if none did. Valid until the next failure. */
 PERP_API const char* perp_context_error(const perp_context* context);
 
-/* How many times the context has asked its allocator for memory (new or larger blocks). A test
- * reads it before and after a step to show that a warm step asks for none. */
+/* How many times the context has requested memory from its allocator (new or larger blocks). A
+ * test reads it before and after a step to show that a warm step allocates nothing. */
 PERP_API uint64_t perp_context_allocations(const perp_context* context);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* perp/force.h - springs, drag and controllers of a model. Wrenches: perp/model.h.
  *
- * As everywhere in the model: fill a def, add it, everything is copied. They are added after the
- * bodies and joints they name.
+ * As for all parts of a model: fill a def and add it; everything is copied. They are added after
+ * the bodies and joints that they name.
  */
 #ifndef PERP_FORCE_H
 #define PERP_FORCE_H
@@ -15,12 +15,12 @@ extern "C" {
 /* A spring and damper between a point of a and a point of b [B09 (2.125)-(2.133)].
  *
  * Along the line from a to b the force on b is -stiffness (length - rest) - damping (rate of
- * length). With rest 0 it is -stiffness d - damping d', d the vector from a to b: no direction is
- * singled out, and none is lost when the points meet.
+ * length). With rest 0 it is -stiffness d - damping d', d the vector from a to b, which is defined
+ * also where the points coincide.
  *
  * implicit: the force is that of the end of the step, one compliant row per direction
- * (docs/notation.md), so that any stiffness and damping is stable; the turning of the line within
- * the step is left out. Otherwise the force at the start of the step, as in the paper: accurate to
+ * (docs/notation.md), so that any stiffness and damping is stable; the rotation of the line within
+ * the step is ignored. Otherwise the force at the start of the step, as in the paper: accurate to
  * the same order, unstable above a stiffness of about 4 m / h^2. */
 typedef struct perp_spring_def {
     size_t struct_size;      /* set by ..._default(): docs/api.md; 0: not known */
@@ -48,7 +48,7 @@ PERP_API PERP_NODISCARD perp_status perp_model_add_drag(perp_model* model,
 /* A PID controller. With x the coordinate and r the target at the end of the step, e = r - x,
  *     effort = kp e + ki (integral of e) + kd e',  |effort| <= max_effort
  * one compliant bounded row, so that any gains are stable. The integral is part of the state; it
- * does not grow while the effort is at its limit and would only be driven further into it.
+ * does not grow while the effort is at its limit (anti-windup).
  * x is a joint's coordinate (revolute or prismatic), or the position of a dynamic body's centre of
  * mass along a world axis. */
 typedef struct perp_controller_def {

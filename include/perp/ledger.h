@@ -1,4 +1,4 @@
-/* perp/ledger.h - where the energy of a step, or of a run, came from and went. */
+/* perp/ledger.h - the energy ledger of a step or a run: work and dissipation by cause. */
 #ifndef PERP_LEDGER_H
 #define PERP_LEDGER_H
 
@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* The energy account of a step, or the sum over several: where the change of energy came from. Every
- * term is computed from its own quantities (docs/notation.md, "The energy ledger"); energies have the
- * unit of the scene. What a law can only take is <= 0. */
+/* The energy account of a step, or the sum over several: the causes of the change of energy.
+ * Every term is computed from its own quantities (docs/notation.md, "The energy ledger");
+ * energies have the unit of the scene. Dissipative terms are <= 0. */
 typedef struct perp_ledger {
     double change;     /* of kinetic plus potential energy; quasistatic: of potential energy */
     double forces;     /* work of wrenches and of user code; gravity is in the potential energy */
@@ -21,7 +21,7 @@ typedef struct perp_ledger {
     double friction;   /* of contacts and supports, <= 0 */
     double impacts;    /* loss of impacts */
     double joints;     /* dry friction and damping of joints, <= 0 */
-    /* what the scheme itself adds or removes */
+    /* energy that the scheme itself adds or removes */
     double gap;           /* -p_n psi / h: normal impulses where the gap at the start is not 0 */
     double joint_error;   /* likewise of joints, limits and their correction */
     double gyroscopic;    /* of the velocity-product term and the momentum update */
@@ -29,7 +29,7 @@ typedef struct perp_ledger {
     double step_loss;     /* -(v' - v)' M (v' - v) / 2 of an implicit step, <= 0 */
     double projection;    /* poses moved onto joints, and velocities projected */
     double extrapolation; /* adaptive steps: of 2 (two halves) - (one whole) */
-    double unexplained;   /* change minus all terms: rounding, and what the solver left open */
+    double unexplained;   /* change minus all terms: rounding, and residuals of the solver */
     double magnitude;     /* sum of the absolute values of all terms */
 } perp_ledger;
 

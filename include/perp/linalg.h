@@ -1,4 +1,4 @@
-/* perp/linalg.h - the one matrix type that problems are stated in. */
+/* perp/linalg.h - the sparse matrix type of problems. */
 #ifndef PERP_LINALG_H
 #define PERP_LINALG_H
 

@@ -1,10 +1,10 @@
 /* perp/model.h - bodies, materials, forces and joints. Immutable once a simulation uses it.
  *
- * Fill a def with its ..._default(), change what matters, add it. Everything is copied. In a
+ * Fill a def with its ..._default(), change members as needed, add it. Everything is copied. In a
  * planar model vectors use x and y, angular quantities their z entry, and density is per area.
  *
  * A message from these functions starts with the member at fault ("mass: must be > 0, got -1"), so
- * that a reader of files can put its place before it.
+ * that a reader of files can prefix its location.
  */
 #ifndef PERP_MODEL_H
 #define PERP_MODEL_H
@@ -17,8 +17,8 @@ extern "C" {
 
 typedef struct perp_model perp_model;
 
-/* How bodies bounce, [docs/steppers.md]: Newton compares velocities, u_n+ = -e u_n-; Poisson compares
- * impulses, that of decompression is e times that of compression. */
+/* Law of restitution, [docs/steppers.md]: Newton relates velocities, u_n+ = -e u_n-; Poisson
+ * relates impulses, that of decompression is e times that of compression. */
 typedef enum perp_impact_law {
     PERP_IMPACT_NEWTON = 0,
     PERP_IMPACT_POISSON,
@@ -73,35 +73,39 @@ typedef struct perp_motion_def {
     const double* table;
     int32_t table_rows, table_columns;
     const char* interpolation; /* "linear", "cubic" or "quintic" (base/curve.h); NULL: linear */
-    /* POSE: the body starts where its def says and follows no faster than this; 0: is always there */
+    /* POSE: the body starts at its def's pose and follows no faster than this; 0: follows
+     * exactly */
     double max_speed, max_angular_speed;
-    /* ACCELERATION along x, y, z and about the world's x, y, z (planar: 0, 1 and 5), each the sum of
-     * so many terms. The body swings about its def's pose: displacements have mean 0, angles about
-     * several axes are symmetric about 0 over the first period; its def's velocities are the means. */
+    /* ACCELERATION along x, y, z and about the world's x, y, z (planar: 0, 1 and 5), each the
+     * sum of so many terms. The body oscillates about its def's pose: displacements have mean 0,
+     * angles about several axes are symmetric about 0 over the first period; its def's
+     * velocities are the means. */
     const perp_sinusoid* acceleration[6];
     int32_t acceleration_count[6];
-    /* The mean angular velocity is chosen so that the orientation too comes back after each period
-     * (turns about several axes do not, of themselves). Refused where the motion is not periodic. */
+    /* The mean angular velocity is chosen so that the orientation is periodic too (rotations
+     * about several axes are not in general). Refused where the motion is not periodic. */
     bool periodic;
-    bool from_pose; /* it starts in its def's pose instead of swinging about it */
+    bool from_pose; /* it starts in its def's pose instead of oscillating about it */
 } perp_motion_def;
 
-/* 2.5-D: a planar body that lies on the plane of the scene, on three points (a particle: on one, at
- * its centre) with known normal forces [B09 3.3]. Each rubs on the plane with a disc of friction. */
+/* 2.5-D: a planar body that lies on the plane of the scene, on three points (a particle: on one,
+ * at its centre) with known normal forces [B09 3.3]. At each there is friction with the plane,
+ * with a disc as friction set. */
 typedef struct perp_support_def {
     bool given;          /* false: nothing under the body */
-    bool has_tripod;     /* a particle needs none */
+    bool has_tripod;     /* not used for a particle */
     double tripod[3][2]; /* in the frame that the shapes refer to; contains the centre of mass */
     double mu[3];        /* of each point, >= 0; a particle: [0] */
     double gravity;      /* across the plane, > 0; NaN: 9.81 */
-    double load;         /* the force that presses on the plane, > 0, instead of mass * gravity;
-                            NaN: not given */
+    double load;         /* the normal force on the plane, > 0, instead of mass * gravity; NaN:
+                            not given */
 } perp_support_def;
 
-/* A soft layer around a rigid core [B09 (2.73), 3.5.2]: force = K delta + C d(delta)/dt, along the
- * normal (positive when pressed in) and the two tangents of a contact. Read by the stepper
- * `compliant`. K and C symmetric and positive semidefinite, K + C positive definite, or with zeros in
- * all tangential entries: then the layer carries no friction. Planar: entries 0, 1, 3, 4 only. */
+/* A soft layer around a rigid core [B09 (2.73), 3.5.2]: force = K delta + C d(delta)/dt, along
+ * the normal (positive when compressed) and the two tangents of a contact. Read by the stepper
+ * `compliant`. K and C symmetric and positive semidefinite, K + C positive definite, or with
+ * zeros in all tangential entries: then the layer transmits no friction. Planar: entries 0, 1,
+ * 3, 4 only. */
 typedef struct perp_compliance_def {
     double stiffness[9]; /* row-major, normal first; with a patch: per area (planar: per length) */
     double damping[9];
@@ -134,7 +138,7 @@ typedef struct perp_body_def {
     const char* surface_velocity_text[3]; /* expression in t that replaces the number, or NULL */
     const perp_shape_def* shapes;
     int32_t shape_count;
-    const char* const* collides_with; /* names; consulted only if restricted */
+    const char* const* collides_with; /* names; read only if restricted */
     int32_t collides_with_count;
     bool collides_restricted;   /* true: only with the names listed; both sides must allow it */
     const char* const* ignores; /* names it never collides with; one side naming it is enough */
@@ -154,7 +158,7 @@ typedef struct perp_pair_def {
     double mu;          /* NaN: not set here */
     int32_t directions; /* polygon cone of this pair; 0: the scene's */
     bool has_restitution;
-    double restitution; /* 0 .. 1; consulted only if there is one */
+    double restitution; /* 0 .. 1; read only if has_restitution */
 } perp_pair_def;
 PERP_API PERP_NODISCARD perp_status perp_model_add_pair(perp_model* model,
                                                         const perp_pair_def* def);
@@ -215,7 +219,8 @@ typedef enum perp_motor_type {
     PERP_MOTOR_EFFORT,   /* the effort is target, cut at +-max_effort */
 } perp_motor_type;
 
-/* All three with |effort| <= max_effort: a position or velocity that would take more is missed. */
+/* All three with |effort| <= max_effort: a position or velocity that requires more is not
+ * reached. */
 typedef struct perp_motor_def {
     perp_motor_type type;
     double target;
@@ -232,13 +237,14 @@ typedef struct perp_joint_def {
     bool has_at;             /* true: at; false: at_a and at_b */
     double at[3];            /* world, at the start */
     double at_a[3], at_b[3]; /* body frames, from the centre of mass; for "world": world */
-    double axis[3];          /* world, at the start; any length > 0; types without one ignore it */
+    double axis[3];          /* world, at the start; any length > 0; ignored by types without an
+                                axis */
     bool has_axis2;          /* false: chosen */
     double axis2[3];         /* universal: on b, perpendicular to axis at the start */
     double length;           /* rope: > 0; NaN: the distance at the start */
     bool has_limits;         /* one-degree */
     double limits[2];        /* of the coordinate, lower <= start <= upper; may be infinite */
-    double start;            /* one-degree: what the coordinate reads at the start; default 0 */
+    double start;            /* one-degree: the coordinate at the start; default 0 */
     double friction;      /* one-degree: constant dry friction, |effort| <= friction [T03 (38)] */
     double damping;       /* one-degree: effort -damping * rate, implicit */
     perp_motor_def motor; /* one-degree */
@@ -291,7 +297,7 @@ PERP_API const char* perp_joint_type_name(perp_joint_type type);
 /* One line about the type, for lists. */
 PERP_API const char* perp_joint_type_summary(perp_joint_type type);
 
-/* What a model holds, for reports. */
+/* Information about a model, for reports. */
 PERP_API const char* perp_model_name(const perp_model* model);
 PERP_API int32_t perp_model_dimension(const perp_model* model);
 PERP_API int32_t perp_model_body_count(const perp_model* model);
@@ -310,7 +316,7 @@ typedef struct perp_body_info {
     double offset[3]; /* centre of mass in the frame the scene's shapes refer to (density only) */
 } perp_body_info;
 PERP_API perp_body_info perp_model_body_info(const perp_model* model, int32_t body);
-/* What a body lies on; points 0: nothing. */
+/* The supports of a body; points 0: none. */
 typedef struct perp_support_info {
     int32_t points;  /* 0, 1 or 3 */
     double at[3][2]; /* body frame, from the centre of mass */
@@ -320,7 +326,7 @@ typedef struct perp_support_info {
 PERP_API perp_support_info perp_model_body_support(const perp_model* model, int32_t body);
 /* shape: 0 .. shape_count-1; its pose is relative to the centre of mass. */
 PERP_API perp_shape_def perp_model_body_shape(const perp_model* model, int32_t body, int32_t shape);
-/* The friction coefficient that this pair of bodies will have (shapes with their own excepted). */
+/* The friction coefficient of this pair of bodies (shapes with their own excepted). */
 PERP_API double perp_model_pair_friction(const perp_model* model, int32_t a, int32_t b);
 /* Likewise its coefficient of restitution. */
 PERP_API double perp_model_pair_restitution(const perp_model* model, int32_t a, int32_t b);

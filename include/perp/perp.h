@@ -1,4 +1,4 @@
-/* perp/perp.h - everything. */
+/* perp/perp.h - includes all public headers. */
 #ifndef PERP_PERP_H
 #define PERP_PERP_H
 

@@ -1,4 +1,4 @@
-/* perp/plugin.h - code of one's own inside the program perp: `perp run SCENE --plugin libmine.so`.
+/* perp/plugin.h - user code in the program perp: `perp run SCENE --plugin libmine.so`.
  *
  * A plugin is a shared library that defines one function with PERP_PLUGIN:
  *
@@ -13,7 +13,7 @@
  *
  * It is loaded before the scene is read, so that it may also register solvers with the context. Its
  * perp_ functions are those of the program: do not link libperp into it. A failure is reported with
- * perp_plugin.message. What a plugin does to a simulation is not in the recording; its name is.
+ * perp_plugin.message. The forces of a plugin are not in the recording; its name is.
  */
 #ifndef PERP_PLUGIN_H
 #define PERP_PLUGIN_H
@@ -30,12 +30,12 @@ typedef struct perp_plugin {
     /* set by perp */
     perp_context* context;
     const char* argument; /* what follows the ':' of --plugin libmine.so:argument; "" if nothing */
-    /* set by the plugin; NULL: not wanted */
+    /* set by the plugin; NULL: not used */
     void* user;
-    perp_status (*start)(void* user, perp_sim* sim); /* the simulation stands at its first state */
+    perp_status (*start)(void* user, perp_sim* sim); /* the simulation is at its first state */
     perp_status (*step)(void* user, perp_sim* sim);  /* as perp_sim_on_step: before each step */
     void (*end)(void* user, perp_sim* sim); /* the run is over; sim: its last state, or NULL */
-    char message[256];                      /* what went wrong, when a status says so */
+    char message[256];                      /* the error message for a status other than PERP_OK */
 } perp_plugin;
 
 #if defined(__GNUC__)

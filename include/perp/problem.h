@@ -1,9 +1,9 @@
 /* perp/problem.h - the algebraic forms, and the residuals of their answers.
  *
- * Every stepper ends in one contact problem. It can be reformulated as an
- * MLCP, an LCP, an NCP or a friction problem. Nothing here knows of bodies, shapes or time: a block is a few velocities with a mass matrix, a
- * constraint a few rows that touch at most two blocks. All arrays are borrowed: a problem never
- * owns or changes them.
+ * Every stepper formulates one contact problem. It can be reformulated as an MLCP, an LCP, an NCP or
+ * a friction problem. Bodies, shapes and time do not appear here: a block is a few velocities with a
+ * mass matrix, a constraint a few rows that connect at most two blocks. All arrays are borrowed: a
+ * problem never owns or changes them.
  *
  * The contact problem: find block velocities v (dof_count) and row impulses p (row_count) with
  *
@@ -27,11 +27,10 @@
  *
  * A group is a set of contacts of which at least one must hold [W14 4.2.2, (4.10)-(4.14)]: with
  * m = max of u_n over all members, m >= 0; a primary member i carries an impulse only if u_n,i = 0
- * and no other member is open: 0 <= p_n,i perp m + max(0, -u_n,i) >= 0. With a single primary the
- * bracket is m alone, 0 <= p_n perp m >= 0 [W14 (4.14)]: it may push while another member is the
+ * and no other member is open: 0 <= p_n,i perp m + max(0, -u_n,i) >= 0. With a single primary the bracket is m alone, 0 <= p_n perp m >= 0 [W14 (4.14)]: it may push while another member is the
  * one that closes (the stricter form can have no solution). A contact that is primary in several
  * groups is complementary to the sum of its brackets, each m >= 0. Members that are not primary
- * in any group carry no impulse (p = 0) and lend only their geometry.
+ * in any group carry no impulse (p = 0); only their gaps enter.
  *
  * Signs: contact normal n points from A onto B; a positive p_n pushes B along +n.
  */
@@ -93,7 +92,7 @@ typedef enum perp_cone {
 
 typedef struct perp_constraint {
     perp_constraint_kind kind;
-    int32_t block[2]; /* the blocks it touches, -1: none (the fixed world); they differ */
+    int32_t block[2]; /* the blocks it connects, -1: none (the fixed world); they differ */
     int32_t row;      /* first row; rows of successive constraints follow each other */
     int32_t rows;     /* contact: 1 (no friction), 2 (planar), 3 (spatial), 4 (with torsion) */
     size_t jac;       /* into J: rows x dofs(block[0]), then rows x dofs(block[1]), row-major */
@@ -129,7 +128,7 @@ typedef struct perp_contact_problem {
      * spring, damper or servo instead of a hard law: docs/notation.md */
     const double* compliance;
     /* How far k (dof_count) and b (row_count; read for the normal rows of contacts) are uncertain,
-     * because they were computed from rounded poses: no answer is wrong by less. NULL: not at all. */
+     * because they were computed from rounded poses: smaller residuals do not count. NULL: not at all. */
     const double* k_error;
     const double* b_error;
     const perp_constraint* constraint; /* constraint_count */
@@ -317,7 +316,7 @@ PERP_API PERP_NODISCARD perp_status perp_problem_read(perp_context* context, con
                                                       perp_problem_file** file);
 PERP_API void perp_problem_file_destroy(perp_problem_file* file);
 PERP_API perp_problem_kind perp_problem_file_kind(const perp_problem_file* file);
-/* What the file calls itself; "" if it does not. */
+/* The title in the file; "" if there is none. */
 PERP_API const char* perp_problem_file_name(const perp_problem_file* file);
 
 /* The problem in a form it has, else NULL; the file owns the arrays. lcp: dense, kind lcp up to 4000
@@ -334,7 +333,7 @@ PERP_API int32_t perp_problem_file_velocity_count(const perp_problem_file* file)
 PERP_API PERP_NODISCARD perp_status perp_problem_file_reconstruct(perp_problem_file* file,
                                                                   const double* r, double* v);
 
-/* What others measure (docs/problem-files.md); not the residual above. e: the plain natural map in 2-norms.
+/* Error measures of other programs (docs/problem-files.md); not the residual above. e: the plain natural map in 2-norms.
  * scaled: its unit-free variant, friction kinds; NaN for the others. Both +INFINITY for a point that
  * is not finite, NaN for a contact problem. z: r for the friction kinds; v: gfc kinds only. */
 typedef struct perp_plain_residual {

@@ -1,7 +1,8 @@
-/* perp/query.h - questions about the present state: rays, distances, and contact forces between two bodies.
+/* perp/query.h - queries of the present state: rays, distances, and contact forces between two
+ * bodies.
  *
- * Asking changes nothing: a run with questions has the bits of one without. Shapes that are pictures only
- * (visual) or that collide with nothing are not seen.
+ * Queries change nothing: a run with queries has the bits of one without. Shapes that are visual
+ * only or that collide with nothing are ignored.
  */
 #ifndef PERP_QUERY_H
 #define PERP_QUERY_H
@@ -57,8 +58,8 @@ typedef struct perp_contact_sum {
     double force[3], moment[3]; /* impulses / time: means over it; 0 where time is */
 } perp_contact_sum;
 
-/* What `other` (-1: all bodies) did to `body` through contacts. about: world; NULL: the present centre of mass
- * of the body. Supports (2.5-D) and joints are not contacts. */
+/* Contact impulses of `other` (-1: all bodies) on `body`. about: world; NULL: the present centre
+ * of mass of the body. Supports (2.5-D) and joints are not contacts. */
 PERP_API PERP_NODISCARD perp_status perp_sim_contact_sum(const perp_sim* sim, int32_t body,
                                                          int32_t other, const double about[3],
                                                          perp_contact_sum* sum);

@@ -1,8 +1,8 @@
 /* perp/record.h - recordings: written while a simulation runs, read back, verified.
  *
- * HDF5, format in docs/recording.md. The writer keeps the file readable at every moment (a killed
- * run loses at most a second of wall time); equal runs give equal files but for the wall times,
- * which stand apart.
+ * HDF5, format in docs/recording.md. The file can be read at every moment (a killed run loses at
+ * most a second of wall time); equal runs give equal files except for the wall times, which are in
+ * separate datasets.
  */
 #ifndef PERP_RECORD_H
 #define PERP_RECORD_H
@@ -18,11 +18,11 @@ extern "C" {
 
 typedef struct perp_recorder perp_recorder;
 
-/* Creates the file and writes the first frame, the present state. scene: the one that the simulation was
- * created from; NULL: its model was built in C, and the recording keeps the scene that perp_scene_from_sim
- * writes. An old recording of that name is
- * replaced once the new one is sound; any other file is left alone. PERP_ERROR_INPUT: there is such
- * a file, or the name cannot be used. PERP_ERROR_IO: the disk is full or broken. */
+/* Creates the file and writes the first frame, the present state. scene: the one that the
+ * simulation was created from; NULL: its model was built in C, and the recording keeps the scene
+ * that perp_scene_from_sim writes. An old recording of that name is replaced once the new one is
+ * valid; any other file is not changed. PERP_ERROR_INPUT: there is such a file, or the name
+ * cannot be used. PERP_ERROR_IO: the disk is full or broken. */
 PERP_API PERP_NODISCARD perp_status perp_recorder_create(perp_context* context, const char* path,
                                                          const perp_scene* scene,
                                                          const perp_sim* sim,
@@ -53,11 +53,11 @@ PERP_API PERP_NODISCARD perp_status perp_recording_open(perp_context* context, c
                                                         perp_recording** recording);
 PERP_API void perp_recording_close(perp_recording* recording);
 
-/* The writer came to its end: it was not killed and is not at work. */
+/* The writer finished: it was not killed and is not running. */
 PERP_API bool perp_recording_complete(const perp_recording* recording);
 /* And the simulation had reached its duration. */
 PERP_API bool perp_recording_finished(const perp_recording* recording);
-/* What perp_recorder_note said; "" if nothing. */
+/* The text of perp_recorder_note; "" if there is none. */
 PERP_API const char* perp_recording_note(const perp_recording* recording);
 PERP_API const char* perp_recording_scene_text(const perp_recording* recording);
 PERP_API const char* perp_recording_version(const perp_recording* recording);
@@ -83,7 +83,7 @@ typedef struct perp_frame {
     int32_t joint_count;
     double adaptive_step; /* length of the adaptive step that led here, of whose second half the
                              contacts and joints are (1 in the first frame); 0: fixed steps */
-    int32_t edited;       /* PERP_EDITED_: marks of what the step that led here cannot tell */
+    int32_t edited;       /* PERP_EDITED_: changes by the program before the step */
     perp_energy energy;
     /* Of the step that led here; but certificate, penetration, joint and momentum errors, iterations,
      * residual, outcome and accepted_unsolved are the worst of all steps since the frame before
@@ -104,12 +104,12 @@ PERP_API PERP_NODISCARD perp_status perp_recording_restore(perp_recording* recor
 /* ---- verifying -----------------------------------------------------------------------------------*/
 
 typedef struct perp_verification {
-    bool intact;    /* every hash fits */
-    bool complete;  /* the writer had come to its end */
-    bool finished;  /* and the simulation to its duration */
+    bool intact;    /* every hash is correct */
+    bool complete;  /* the writer had finished */
+    bool finished;  /* and the simulation had reached its duration */
     char note[400]; /* how the run ended, as noted by its program; "" if nothing was */
     int64_t frames;
-    int64_t steps;               /* that lie between the first frame and the last */
+    int64_t steps;               /* steps between the first frame and the last */
     int64_t laws_checked;        /* of these, whose laws were recomputed from recorded numbers */
     perp_contact_residual worst; /* over these */
     int64_t worst_frame;
@@ -124,6 +124,7 @@ typedef struct perp_verification {
     char message[512];        /* one sentence for a person */
     int64_t edited;      /* frames with a mark (perp_frame.edited): their steps were not checked */
     char user_code[512]; /* that the run had and this check did not; "" if none */
+    int64_t unsolved; /* frames with a step that keep_going accepted although it was not solved */
 } perp_verification;
 /* Deprecated: the name of 0.1. */
 typedef perp_verification perp_verdict;

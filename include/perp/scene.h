@@ -27,20 +27,20 @@ PERP_API PERP_NODISCARD perp_status perp_scene_parse(perp_context* context, cons
                                                      size_t length, const char* origin,
                                                      const perp_override* override, int32_t count,
                                                      perp_scene** scene);
-/* A robot (URDF) as a scene: links are bodies, the root belongs to the world. What is read of the
- * format, and how, is in docs/urdf.md. What cannot be simulated is said in the log, once per kind.
+/* A robot (URDF) as a scene: links are bodies, the root is fixed to the world. docs/urdf.md
+ * describes the supported elements. Unsupported ones are reported in the log, once per kind.
  * perp_scene_load does the same, with the default options, for a path that ends in .urdf. */
 typedef struct perp_urdf_options {
     const char* package;    /* folder of package://..., or of several packages; NULL: not given */
     bool floating;          /* the root is not attached to the world */
-    bool no_self_collision; /* links never meet each other */
+    bool no_self_collision; /* links do not collide with each other */
 } perp_urdf_options;
 PERP_API perp_urdf_options perp_urdf_options_default(void);
 PERP_API PERP_NODISCARD perp_status perp_scene_load_urdf(perp_context* context, const char* path,
                                                          const perp_urdf_options* options,
                                                          const perp_override* override,
                                                          int32_t count, perp_scene** scene);
-/* The same from memory; meshes are looked for beside origin. */
+/* The same from memory; mesh paths are relative to origin. */
 PERP_API PERP_NODISCARD perp_status perp_scene_parse_urdf(perp_context* context, const char* text,
                                                           size_t length, const char* origin,
                                                           const perp_urdf_options* options,
@@ -56,11 +56,11 @@ PERP_API int32_t perp_scene_record_every(const perp_scene* scene);
 /* Writes that text to a file, replacing it. */
 PERP_API PERP_NODISCARD perp_status perp_scene_save(const perp_scene* scene, const char* path);
 
-/* ---- how it asks to be simulated ------------------------------------------------------------------*/
+/* ---- definition of the simulation ------------------------------------------------------------ */
 
 /* The definition of the simulation. Strings and arrays belong to the scene. */
 PERP_API perp_sim_def perp_sim_def_from_scene(const perp_scene* scene);
-/* The simulation that a scene asks for. What is wrong is named by its JSON pointer:
+/* Creates the simulation that a scene defines. An error is located by its JSON pointer:
  * "/solver: unknown solver 'lemk': did you mean 'lemke'?". */
 PERP_API PERP_NODISCARD perp_status perp_sim_create_from_scene(perp_context* context,
                                                                const perp_scene* scene,

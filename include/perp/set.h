@@ -1,23 +1,25 @@
-/* perp/set.h - setting the state of a simulation, cloning it, changing its parameters while it runs.
+/* perp/set.h - setting the state of a simulation, cloning it, changing its parameters while it
+ * runs.
  *
  * Names: perp_sim_set_... holds from now on, perp_sim_apply_... for the coming step alone.
  *
- * A state that is set starts anew: perp_sim_ledger_total is 0 again and perp_sim_step_info is empty; the
- * bodies that moved have no warm start, a pending decompression (Poisson's law) does not happen, and what an
- * impact left over for the next step is dropped for the bodies that were set. All else goes on: time, other
- * bodies and their contacts, motor targets, integrals of controllers. A value that is set to what it was
- * changes no bit of the future.
+ * Setting a state resets perp_sim_ledger_total to 0 and empties perp_sim_step_info. The bodies that
+ * moved have no warm start, a pending decompression (Poisson's law) is cancelled, and the offset
+ * that an impact left for the next step is removed for the bodies that were set. All else is
+ * unchanged: time, other bodies and their contacts, motor targets, integrals of controllers.
+ * Setting a value to its present value changes no bit of the continuation.
  *
- * The next step begins with a check, as a simulation does at its start. A body whose pose was set may be in
- * another by no more than 1e-3 of the smaller one's size (a running simulation has such overlaps), and its
- * joints apart by no more than that part of theirs: else the step returns PERP_ERROR_INPUT, with names, and
- * the state can be set again. With allow_overlap bodies are moved apart instead. perp_sim_check_state makes the
- * check at once.
+ * The next step begins with a check, as a simulation does at its start. A body whose pose was set
+ * may overlap another by no more than 1e-3 of the smaller one's size (a running simulation has such
+ * overlaps), and the errors of its joints may be no larger than that part of their size: else the
+ * step returns PERP_ERROR_INPUT, with names, and the state can be set again. With allow_overlap
+ * bodies are moved apart instead. perp_sim_check_state makes the check at once.
  *
- * In a recording, the frame after a state was set is marked (perp_frame.edited): its step cannot be verified,
- * and the second run continues from that frame. perp_recorder_step called right after the state was set, before
- * the next step, keeps the set state as a frame, and every step is verified. All of this may be called from
- * perp_sim_on_step. Nothing here may be called while another call on the same simulation is running.
+ * In a recording, the frame after a state was set is marked (perp_frame.edited): its step cannot be
+ * verified, and the second run continues from that frame. If perp_recorder_step is called right
+ * after the state was set, before the next step, the set state is recorded as a frame, and every
+ * step is verified. All of this may be called from perp_sim_on_step. Nothing here may be called
+ * while another call on the same simulation is running.
  */
 #ifndef PERP_SET_H
 #define PERP_SET_H
@@ -60,15 +62,17 @@ typedef struct perp_joint_setting {
     double coordinate[3];
     double rate[3];
 } perp_joint_setting;
-PERP_API perp_joint_setting perp_joint_setting_default(int32_t joint); /* all as it is */
+PERP_API perp_joint_setting perp_joint_setting_default(int32_t joint); /* nothing changed */
 
-/* Moves the bodies beyond the joints, so that these read the given coordinates and rates. What hangs on
- * static and kinematic bodies and the world stays there; of a free mechanism the body `a` of the first joint
- * that is named here stays. Other joints keep their coordinates and rates, but for ropes. Joints whose bodies
- * had been set apart (perp_sim_set_body_pose) are closed: those named here and those beyond. Fixed and spherical
- * joints and ropes have no coordinates to set.
- * PERP_ERROR_INPUT, with nothing changed: a coordinate beyond its limits, or a closed loop that these
- * coordinates do not close (to 1e-6 of the joint's size); name all joints of the loop that change. */
+/* Moves bodies so that the joints have the given coordinates and rates. Bodies on the side of
+ * static and kinematic bodies and of the world stay in place; of a free mechanism the body `a` of
+ * the first joint that is named here stays. Other joints except ropes keep their coordinates and
+ * rates. Joints with errors after perp_sim_set_body_pose are closed: those that are named here, and
+ * those of the bodies that move with them. Fixed and spherical joints and ropes have no coordinates
+ * to set.
+ * PERP_ERROR_INPUT, with nothing changed: a coordinate beyond its limits, or a closed loop that
+ * these coordinates do not close (to 1e-6 of the joint's size); name all joints of the loop that
+ * change. */
 PERP_API PERP_NODISCARD perp_status perp_sim_set_joints(perp_sim* sim,
                                                         const perp_joint_setting* setting,
                                                         int32_t count);
@@ -78,13 +82,15 @@ PERP_API PERP_NODISCARD perp_status perp_sim_set_joint(perp_sim* sim, int32_t jo
 
 /* ---- back to the start, and copies ---------------------------------------------------------------*/
 
-/* The state that perp_sim_create left: time 0, no contacts, motors with the targets of the model, nothing
- * applied. What comes has the bits of a new simulation. Parameters (below) and callbacks stay. */
+/* Restores the state after perp_sim_create: time 0, no contacts, motors with the targets of the
+ * model, no applied forces. The continuation has the bits of a new simulation. Parameters
+ * (below) and callbacks are kept. */
 PERP_API PERP_NODISCARD perp_status perp_sim_reset(perp_sim* sim);
-/* An independent simulation of the same model in the same state, whose future has the same bits: warm start,
- * parameters, what was applied for the coming step, accounts and callbacks (with the same user pointers)
- * included. context: NULL for that of sim, or another one, so that another thread can run it; the model is
- * shared and must outlive both. perp_sim_problem is NULL until its first step. */
+/* An independent simulation of the same model in the same state, whose continuation has the same
+ * bits: warm start, parameters, forces applied for the coming step, accounts and callbacks (with
+ * the same user pointers) included. context: NULL for that of sim, or another one, so that
+ * another thread can run it; the model is shared and must outlive both. perp_sim_problem is NULL
+ * until its first step. */
 PERP_API PERP_NODISCARD perp_status perp_sim_clone(const perp_sim* sim, perp_context* context,
                                                    perp_sim** clone);
 

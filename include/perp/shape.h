@@ -1,4 +1,4 @@
-/* perp/shape.h - shapes: what a body looks like to a contact.
+/* perp/shape.h - shapes: the geometry of bodies for collision detection.
  *
  * A shape is a small plain record. In a planar model ("dimension": 2) z is 0, sizes and positions
  * use x and y, and a rotation is about z.
@@ -53,8 +53,8 @@ typedef struct perp_shape_def {
     bool has_surface_velocity;            /* false: the body's */
     double surface_velocity[3];           /* of the surface relative to the body, body frame */
     const char* surface_velocity_text[3]; /* expression in t that replaces the number, or NULL */
-    bool visual;                          /* a picture only: no contact, no mass */
-    bool contactless;                     /* has mass, meets nothing */
+    bool visual;                          /* visual only: no contact, no mass */
+    bool contactless;                     /* has mass, no contacts */
     /* mesh, polyhedron: vertex_count points, x y z each, in the shape's frame; polygon: 3 to
        PERP_POLYGON_LIMIT points, x y each, in order, either way round */
     const double* vertices;

@@ -1,4 +1,4 @@
-/* perp/sim.h - the loop: collide, formulate, solve, check, advance.
+/* perp/sim.h - the simulation loop: collide, formulate, solve, check, advance.
  *
  *     perp_sim* sim;
  *     perp_sim_create(context, model, &def, &sim);
@@ -42,7 +42,7 @@ typedef struct perp_sim_def {
     int32_t directions;    /* polygon: >= 3 (spatial); planar contacts always have 2 */
     double e[3];           /* ellipsoid: e_t, e_o (no unit), e_r (a length), > 0 */
     double margin;         /* contact margin per pair; NaN: from h and the motion */
-    double tolerance;      /* what the residual check must find; default 1e-8 */
+    double tolerance;      /* largest residual that is accepted; default 1e-8 */
     bool allow_overlap;    /* accept bodies that overlap at the start and move them apart */
     bool joint_correction; /* close the joints at the end of each step [W14 algorithm 1] */
     bool linear_rotation; /* q + h G nu, normalised, as in the papers, instead of the exponential */
@@ -113,7 +113,7 @@ typedef struct perp_controller_state {
 } perp_controller_state;
 PERP_API perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller);
 
-/* The points that a body of a 2.5-D scene lies on, and what they did to it in the last step. */
+/* The support points of a body of a 2.5-D scene, and their impulses in the last step. */
 typedef struct perp_support_state {
     int32_t points;       /* 0: it lies on nothing */
     double point[3][2];   /* world, now */
@@ -135,13 +135,13 @@ PERP_API PERP_NODISCARD perp_status perp_sim_save(const perp_sim* sim, void* buf
 PERP_API PERP_NODISCARD perp_status perp_sim_restore(perp_sim* sim, const void* buffer,
                                                      size_t size);
 
-/* ---- what the last step did ----------------------------------------------------------------------*/
+/* ---- the last step --------------------------------------------------------------------------- */
 
 /* The contact candidates of the last step, those without an impulse included. */
 PERP_API const perp_contact* perp_sim_contacts(const perp_sim* sim, int32_t* count);
 
-/* What a call of perp_sim_step did. Impacts take no time: velocities jump where bodies that bounce
- * meet (docs/steppers.md). */
+/* Kind of a step. Impacts have no duration: velocities jump where bodies with restitution meet
+ * (docs/steppers.md). */
 typedef enum perp_step_kind {
     PERP_STEP_TIME = 0,
     PERP_STEP_IMPACT,      /* by Newton's law */
@@ -155,39 +155,41 @@ typedef struct perp_step_info {
     int32_t candidates;                /* contacts that entered the problem */
     int32_t contacts;                  /* of these, with an impulse */
     double penetration;                /* largest overlap found at the start of the step, >= 0 */
-    int32_t rounds;                    /* collide-solve rounds (more than 1 when a body came
-                                          further than its margin); adaptive: lengths tried; impacts:
+    int32_t
+        rounds; /* collide-solve rounds (more than 1 if a body moved further than its margin); adaptive: lengths tried; impacts:
                                           evaluations of the law */
-    int32_t looks;                     /* of steppers that look at the end of the step: how often
-                                          they looked there before its laws held */
-    int32_t corrections;    /* solves of the joint correction beside the first; -1: joints
-                                          close their errors slowly, lest they gain energy */
-    int32_t moves;          /* solves that moved poses onto the joints, where these
-                                          could not be closed by the step's own impulses */
+    int32_t looks;          /* outer iterations of steppers whose laws hold at the end
+                                          of the step */
+    int32_t corrections;    /* solves of the joint correction besides the first; -1: joint errors
+                               are closed slowly, because closing them at once would gain energy */
+    int32_t moves;          /* solves that moved poses onto the joints, where the step's own
+                               impulses could not close them */
     double joint_error[2];  /* largest at the end of the step: length, angle */
-    int32_t fallbacks;      /* pairs of shapes that were given to a simpler contact model,
-                                          because their groups could not be solved, or had no room */
-    int32_t freedom;        /* quasistatic: directions in which the bodies could as well have moved
-                                          (the least motion was taken); -1: not counted */
-    bool accepted_unsolved; /* keep_going took an iterate that the residual check did not pass */
+    int32_t fallbacks;      /* pairs of shapes with a simpler contact model, because their groups
+                               had no solution or overflowed */
+    int32_t freedom;        /* quasistatic: dimension of the indeterminacy of the motion (the
+                               least motion is chosen); -1: not counted */
+    bool accepted_unsolved; /* keep_going accepted an iterate that failed the residual check */
     perp_step_kind kind;
-    int32_t impacts_in_a_row; /* impacts since time went on, this one included; else 0 */
-    double restitution_kept; /* of an impact: the part of the coefficients of restitution with which
-                                 energy does not grow; 1: all */
+    int32_t impacts_in_a_row; /* successive impacts without a step in time, this one included;
+                                 else 0 */
+    double restitution_kept;  /* of an impact: the factor of the coefficients of restitution with
+                                which energy does not grow; 1: unchanged */
     perp_ledger ledger;
-    double momentum_error[2]; /* linear, angular: largest change that no impulse from outside
-                                 explains, over the islands that touch nothing prescribed; relative to
-                                 the island's sum of |m v| + |p| (angular: of the moments' sizes) */
-    int32_t crossings;        /* solves repeated because a pair would have passed through itself */
-    int32_t semi_implicit; /* 1: the laws of the scene's stepper, which hold at the end of the step,
-                                 had no answer, and the step is one of stewart-trinkle */
-    int32_t joints_kept;   /* 1: closing the errors of the joints contradicted the contacts, and the
+    double momentum_error[2]; /* linear, angular: largest change that no external impulse
+                                 explains, over the islands without contact to prescribed bodies;
+                                 relative to the island's sum of |m v| + |p| (angular: of the
+                                 moments' sizes) */
+    int32_t crossings;        /* solves repeated because a body would have passed through another */
+    int32_t semi_implicit;    /* 1: the laws of the scene's stepper, which hold at the end of the
+                              step, had no solution, and the step is one of stewart-trinkle */
+    int32_t joints_kept; /* 1: closing the errors of the joints contradicted the contacts, and the
                                  step keeps them as they are */
 } perp_step_info;
 PERP_API perp_step_info perp_sim_step_info(const perp_sim* sim);
 
-/* Sum of the ledgers of all steps since the simulation was created, or its state restored: it is not
- * part of the state. */
+/* Sum of the ledgers of all steps since the simulation was created, or its state restored: it is
+ * not part of the state. */
 PERP_API perp_ledger perp_sim_ledger_total(const perp_sim* sim);
 /* An energy to compare rounding errors of the ledger with: kinetic energy, and of each body its weight
  * times its size and its distance from the origin. */
@@ -223,8 +225,8 @@ PERP_API void perp_sim_on_step(perp_sim* sim, perp_step_fn fn, void* user);
 /* One more, called after those before it. perp_sim_on_step replaces only its own. */
 PERP_API PERP_NODISCARD perp_status perp_sim_add_on_step(perp_sim* sim, perp_step_fn fn,
                                                          void* user);
-/* What to call the user's code (a plugin's name) in recordings: what it does to the simulation is not
- * recorded, so a recording says that it was there. NULL or "": there is none. */
+/* Name of the user's code (a plugin's name) in recordings: its effect on the simulation is not
+ * recorded, so a recording names it. NULL or "": there is none. */
 PERP_API PERP_NODISCARD perp_status perp_sim_set_user_code(perp_sim* sim, const char* name);
 PERP_API const char* perp_sim_user_code(const perp_sim* sim); /* never NULL */
 /* Polled inside the solvers, several times a millisecond: returning true ends the step with
@@ -264,7 +266,7 @@ PERP_API PERP_NODISCARD perp_status perp_sim_joint_target(perp_sim* sim, int32_t
 typedef struct perp_piece_info {
     const char* name;
     const char* summary;
-    bool built; /* false: a name that is reserved, whose piece does not exist yet */
+    bool built; /* false: a reserved name that is not implemented yet */
 } perp_piece_info;
 PERP_API bool perp_stepper_list(const perp_context* context, int32_t index, perp_piece_info* info);
 PERP_API bool perp_contact_list(const perp_context* context, int32_t index, perp_piece_info* info);

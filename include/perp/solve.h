@@ -32,7 +32,7 @@ typedef struct perp_setting {
     perp_setting_type type; /* double, int32_t or bool at offset */
     size_t offset;
     double minimum, maximum; /* inclusive; ignored for bool */
-    const char* text;        /* what it is, its unit */
+    const char* text;        /* description and unit */
 } perp_setting;
 
 /* Sets one member by name, checking type and range. value: the number, or 0/1 for a bool. */
@@ -41,7 +41,7 @@ PERP_API PERP_NODISCARD perp_status perp_setting_assign(perp_context* context,
                                                         const char* owner, const char* name,
                                                         double value, void* settings);
 
-/* ---- what a method is given, and what it gives back ---------------------------------------------*/
+/* ---- options and reports --------------------------------------------------------------------- */
 
 /* One method that a solve ran, in the order in which they ran. */
 typedef struct perp_attempt {
@@ -63,7 +63,7 @@ typedef struct perp_attempt_list {
 
 typedef struct perp_solve_options {
     double tolerance;           /* on the residual, unit-free; default 1e-10 */
-    double enough;              /* > tolerance: once here a method need not insist; 0: none */
+    double enough;              /* > tolerance: a method may stop here if it stalls; 0: none */
     int32_t max_iter;           /* 0: the method's own default */
     double time_limit;          /* seconds; 0: none */
     bool (*cancel)(void* user); /* NULL: never */
@@ -83,17 +83,17 @@ typedef struct perp_report {
     char detail[160];   /* one sentence for a person, "" if there is nothing to say */
 } perp_report;
 
-/* ---- methods: what an implementer owes -------------------------------------------------------------
+/* ---- methods: requirements on an implementation ------------------------------------------------------
  * One table per method, with a function for every problem form that it solves.
  *
  * create   settings: a struct of settings_size bytes, already checked. self: the method's state and
- *          scratch, allocated from the context; grown in a solve when a larger problem comes, so that
+ *          scratch, allocated from the context; grown in a solve for a larger problem, so that
  *          a second solve of the same size allocates nothing. One self per form that is used.
  * lcp, mlcp, ncp, friction, contact, grouped   NULL: the method does not take that form.
  *          z (r; v and p): in: the first guess (0 if there is none); out: the best point found.
  *          Must not change the problem. Fills report->outcome, iterations, detail; the rest is
  *          filled by the caller. Returns non-OK only if the call itself failed (memory, callback).
- *          `warm` tells whether the guess comes from a neighbouring problem.
+ *          `warm`: the guess is the solution of a similar problem.
  * grouped  a contact problem with groups, solved through problems without groups: `inner` solves
  *          those, as "auto" would.
  */

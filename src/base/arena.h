@@ -1,6 +1,6 @@
 /* src/base/arena.h - scratch memory with mark and rewind.
  *
- * A step takes what it needs and rewinds at its end. When a block runs out, another is chained; at
+ * A step allocates from it and rewinds at its end. When a block runs out, another is chained; at
  * the next full rewind the chain is replaced by one block that would have held everything, so that
  * a warm step allocates nothing.
  */
@@ -28,7 +28,7 @@ void perpi_arena_init(perpi_arena* arena, perp_context* context);
 void perpi_arena_free(perpi_arena* arena);
 perpi_arena_mark perpi_arena_get_mark(const perpi_arena* arena);
 void perpi_arena_rewind(perpi_arena* arena, perpi_arena_mark mark);
-/* Back to empty; merges a chain into one block (the only place that may give memory back). */
+/* Empties the arena; merges a chain into one block (the only function that may free memory). */
 PERP_NODISCARD perp_status perpi_arena_reset(perpi_arena* arena);
 /* count items of size bytes, 16-byte aligned, not zeroed. p: address of the pointer to set. */
 PERP_NODISCARD perp_status perpi_arena_take(perpi_arena* arena, size_t count, size_t size, void* p);

@@ -275,7 +275,7 @@ static int edit_distance(const char* a, const char* b)
 const char* perpi_nearest(const char* word, const char* const* candidates)
 {
     const char* nearest = NULL;
-    const int allowed = 1 + (int)(strlen(word) / 4); /* about one slip in four letters */
+    const int allowed = 1 + (int)(strlen(word) / 4); /* about one typing error in four letters */
     int best = allowed + 1;
     for (; *candidates != NULL; ++candidates) {
         const int d = edit_distance(word, *candidates);

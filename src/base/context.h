@@ -1,4 +1,4 @@
-/* src/base/context.h - memory, errors and outside registrations, for the rooms above.
+/* src/base/context.h - memory, errors and user registrations, for all modules.
  *
  * Memory comes from the context's allocator only. Arrays that live as long as a simulation are
  * grown with perpi_grow (doubling, never shrinking); per-call scratch comes from an arena.
@@ -54,8 +54,8 @@ typedef enum perpi_piece {
 PERP_NODISCARD perp_status perpi_register(perp_context* context, perpi_piece kind, const void* ops);
 const void* perpi_registered(const perp_context* context, perpi_piece kind, int32_t index);
 
-/* The candidate nearest to `word` by edit distance if it is near enough to be a slip of the
- * fingers, else NULL. candidates: NULL-terminated. */
+/* The candidate nearest to `word` by edit distance if it is near enough to be a typing error, else
+ * NULL. candidates: NULL-terminated. */
 const char* perpi_nearest(const char* word, const char* const* candidates);
 /* PERP_ERROR_INPUT: "unknown KIND 'WORD': did you mean 'X'?", or the list of candidates. */
 perp_status perpi_fail_unknown(perp_context* context, const char* kind, const char* word,

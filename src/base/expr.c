@@ -1,7 +1,7 @@
 /* src/base/expr.c - compile an expression in t to postfix, and run it with its derivative.
  *
  * A recursive descent over five levels, loosest first:
- *     comparison   sum [< <= > >= == != sum]     (no chains: 0 < t < 1 is not what it looks like)
+ *     comparison   sum [< <= > >= == != sum]     (no chains: 0 < t < 1 would compare 0 or 1 with 1)
  *     sum          term {+ - term}
  *     term         unary {* / unary}
  *     unary        {+ -} power

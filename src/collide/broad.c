@@ -5,7 +5,7 @@
 
 enum {
     LEAF = 4, /* items in a leaf, at most */
-    FEW = 12, /* so few items are simply compared */
+    FEW = 12, /* up to this count all pairs are compared directly */
 };
 
 /* Placed items first .. first + count - 1. An inner node's children are the next node and `right`. */
@@ -27,7 +27,7 @@ void perpi_broad_free(perpi_broad* broad)
     perpi_free(broad->context, broad->histogram);
 }
 
-static bool overlap(const perpi_bounds* a, const perpi_bounds* b)
+static bool boxes_overlap(const perpi_bounds* a, const perpi_bounds* b)
 {
     return a->lo.x <= b->hi.x && b->lo.x <= a->hi.x && a->lo.y <= b->hi.y && b->lo.y <= a->hi.y &&
            a->lo.z <= b->hi.z && b->lo.z <= a->hi.z;
@@ -43,7 +43,7 @@ static double greater(double a, double b)
     return a > b ? a : b;
 }
 
-static void enclose(perpi_bounds* a, const perpi_bounds* b)
+static void enclose_boxes(perpi_bounds* a, const perpi_bounds* b)
 {
     a->lo = v3(lesser(a->lo.x, b->lo.x), lesser(a->lo.y, b->lo.y), lesser(a->lo.z, b->lo.z));
     a->hi = v3(greater(a->hi.x, b->hi.x), greater(a->hi.y, b->hi.y), greater(a->hi.z, b->hi.z));
@@ -63,9 +63,11 @@ perp_status perpi_broad_add(perpi_broad* broad, int32_t body_a, int32_t shape_a,
     return PERP_OK;
 }
 
-static perp_status compare(perpi_broad* broad, const perpi_broad_item* a, const perpi_broad_item* b)
+static perp_status compare_directly(perpi_broad* broad, const perpi_broad_item* a,
+                                    const perpi_broad_item* b)
 {
-    if (a->body == b->body || !(a->dynamic || b->dynamic) || !overlap(&a->bounds, &b->bounds)) {
+    if (a->body == b->body || !(a->dynamic || b->dynamic) ||
+        !boxes_overlap(&a->bounds, &b->bounds)) {
         return PERP_OK;
     }
     return perpi_broad_add(broad, a->body, a->shape, b->body, b->shape);
@@ -73,52 +75,52 @@ static perp_status compare(perpi_broad* broad, const perpi_broad_item* a, const 
 
 /* ---- the tree ---------------------------------------------------------------------------------- */
 
-/* What the splitting looks at: small, because it is moved about log n times. */
+/* What the splitting reads, kept small because it is moved about log n times. */
 struct perpi_broad_seed {
     double x[3]; /* twice the middle of the item's box */
     int32_t item;
 };
 
-/* A strict order: equal middles are told apart by the item. */
-static bool before(const perpi_broad_seed* a, const perpi_broad_seed* b, int axis)
+/* A strict order: ties between equal middles are broken by the item index. */
+static bool seed_before(const perpi_broad_seed* a, const perpi_broad_seed* b, int axis)
 {
     return a->x[axis] < b->x[axis] || (a->x[axis] == b->x[axis] && a->item < b->item);
 }
 
-static void swap(perpi_broad_seed* a, perpi_broad_seed* b)
+static void swap_seeds(perpi_broad_seed* a, perpi_broad_seed* b)
 {
     const perpi_broad_seed t = *a;
     *a = *b;
     *b = t;
 }
 
-/* Hoare's selection with the median of three as pivot: afterwards seed k is where sorting would
- * put it, smaller ones before it. */
+/* Hoare's selection with the median of three as pivot: afterwards seed k is where sorting would put
+ * it, with smaller ones before it. */
 static void select_seed(perpi_broad_seed* seed, ptrdiff_t count, ptrdiff_t k, int axis)
 {
     ptrdiff_t lo = 0, hi = count - 1;
     while (lo < hi) {
         const ptrdiff_t mid = lo + (hi - lo) / 2;
-        if (before(&seed[mid], &seed[lo], axis)) {
-            swap(&seed[mid], &seed[lo]);
+        if (seed_before(&seed[mid], &seed[lo], axis)) {
+            swap_seeds(&seed[mid], &seed[lo]);
         }
-        if (before(&seed[hi], &seed[lo], axis)) {
-            swap(&seed[hi], &seed[lo]);
+        if (seed_before(&seed[hi], &seed[lo], axis)) {
+            swap_seeds(&seed[hi], &seed[lo]);
         }
-        if (before(&seed[hi], &seed[mid], axis)) {
-            swap(&seed[hi], &seed[mid]);
+        if (seed_before(&seed[hi], &seed[mid], axis)) {
+            swap_seeds(&seed[hi], &seed[mid]);
         }
         const perpi_broad_seed pivot = seed[mid];
         ptrdiff_t i = lo, j = hi;
         while (i <= j) {
-            while (before(&seed[i], &pivot, axis)) {
+            while (seed_before(&seed[i], &pivot, axis)) {
                 ++i;
             }
-            while (before(&pivot, &seed[j], axis)) {
+            while (seed_before(&pivot, &seed[j], axis)) {
                 --j;
             }
             if (i <= j) {
-                swap(&seed[i++], &seed[j--]);
+                swap_seeds(&seed[i++], &seed[j--]);
             }
         }
         if (k <= j) {
@@ -131,8 +133,8 @@ static void select_seed(perpi_broad_seed* seed, ptrdiff_t count, ptrdiff_t k, in
     }
 }
 
-/* The axis along which the middles spread most. */
-static int widest(const perpi_broad_seed* seed, int32_t count)
+/* The axis of largest spread of the middles. */
+static int widest_axis(const perpi_broad_seed* seed, int32_t count)
 {
     double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
     for (int32_t i = 0; i < count; ++i) {
@@ -145,27 +147,27 @@ static int widest(const perpi_broad_seed* seed, int32_t count)
     return x >= y && x >= z ? 0 : y >= z ? 1 : 2;
 }
 
-/* Builds the subtree of `count` seeds; its root is the next free node. Boxes are put together on
- * the way back. Depth: log2(n / LEAF). */
-static int32_t build(perpi_broad* broad, int32_t first, int32_t count)
+/* Builds the subtree of `count` seeds; its root is the next free node. Boxes are merged on the way
+ * back. Depth: log2(n / LEAF). */
+static int32_t build_subtree(perpi_broad* broad, int32_t first, int32_t count)
 {
     const int32_t self = (int32_t)broad->node_count++;
     perpi_broad_node node = {.first = first, .count = count};
     perpi_broad_seed* seed = broad->seed + first;
     if (count > LEAF) {
         const int32_t half = count / 2;
-        select_seed(seed, count, half, widest(seed, count));
-        const perpi_broad_node* left = &broad->node[build(broad, first, half)];
-        node.right = build(broad, first + half, count - half);
+        select_seed(seed, count, half, widest_axis(seed, count));
+        const perpi_broad_node* left = &broad->node[build_subtree(broad, first, half)];
+        node.right = build_subtree(broad, first + half, count - half);
         node.bounds = left->bounds;
-        enclose(&node.bounds, &broad->node[node.right].bounds);
+        enclose_boxes(&node.bounds, &broad->node[node.right].bounds);
         node.dynamic = left->dynamic || broad->node[node.right].dynamic;
     } else {
         node.bounds = broad->item[seed[0].item].bounds;
         for (int32_t i = 0; i < count; ++i) {
             const perpi_broad_item* item = &broad->item[seed[i].item];
             broad->placed[first + i] = *item;
-            enclose(&node.bounds, &item->bounds);
+            enclose_boxes(&node.bounds, &item->bounds);
             node.dynamic = node.dynamic || item->dynamic;
         }
     }
@@ -173,34 +175,34 @@ static int32_t build(perpi_broad* broad, int32_t first, int32_t count)
     return self;
 }
 
-static perp_status meet(perpi_broad* broad, int32_t a, int32_t b)
+static perp_status pair_subtrees(perpi_broad* broad, int32_t a, int32_t b)
 {
     const perpi_broad_node* A = &broad->node[a];
     const perpi_broad_node* B = &broad->node[b];
-    if (!(A->dynamic || B->dynamic) || !overlap(&A->bounds, &B->bounds)) {
+    if (!(A->dynamic || B->dynamic) || !boxes_overlap(&A->bounds, &B->bounds)) {
         return PERP_OK;
     }
     perp_status status = PERP_OK;
     if (A->right == 0 && B->right == 0) {
         for (int32_t i = A->first; i < A->first + A->count && status == PERP_OK; ++i) {
             for (int32_t k = B->first; k < B->first + B->count && status == PERP_OK; ++k) {
-                status = compare(broad, &broad->placed[i], &broad->placed[k]);
+                status = compare_directly(broad, &broad->placed[i], &broad->placed[k]);
             }
         }
         return status;
     }
-    /* open the one with more items */
+    /* descend into the node with more items */
     if (B->right == 0 || (A->right != 0 && A->count >= B->count)) {
         const int32_t right = A->right;
-        status = meet(broad, a + 1, b);
-        return status != PERP_OK ? status : meet(broad, right, b);
+        status = pair_subtrees(broad, a + 1, b);
+        return status != PERP_OK ? status : pair_subtrees(broad, right, b);
     }
     const int32_t right = B->right;
-    status = meet(broad, a, b + 1);
-    return status != PERP_OK ? status : meet(broad, a, right);
+    status = pair_subtrees(broad, a, b + 1);
+    return status != PERP_OK ? status : pair_subtrees(broad, a, right);
 }
 
-static perp_status meet_itself(perpi_broad* broad, int32_t a)
+static perp_status pair_subtree_with_itself(perpi_broad* broad, int32_t a)
 {
     const perpi_broad_node* A = &broad->node[a];
     perp_status status = PERP_OK;
@@ -210,16 +212,16 @@ static perp_status meet_itself(perpi_broad* broad, int32_t a)
     if (A->right == 0) {
         for (int32_t i = A->first; i < A->first + A->count && status == PERP_OK; ++i) {
             for (int32_t k = i + 1; k < A->first + A->count && status == PERP_OK; ++k) {
-                status = compare(broad, &broad->placed[i], &broad->placed[k]);
+                status = compare_directly(broad, &broad->placed[i], &broad->placed[k]);
             }
         }
         return status;
     }
-    status = meet_itself(broad, a + 1);
+    status = pair_subtree_with_itself(broad, a + 1);
     if (status == PERP_OK) {
-        status = meet_itself(broad, A->right);
+        status = pair_subtree_with_itself(broad, A->right);
     }
-    return status != PERP_OK ? status : meet(broad, a + 1, A->right);
+    return status != PERP_OK ? status : pair_subtrees(broad, a + 1, A->right);
 }
 
 perp_status perpi_broad_find(perpi_broad* broad)
@@ -229,7 +231,7 @@ perp_status perpi_broad_find(perpi_broad* broad)
     if (n <= FEW) {
         for (size_t i = 0; i < n && status == PERP_OK; ++i) {
             for (size_t k = i + 1; k < n && status == PERP_OK; ++k) {
-                status = compare(broad, &broad->item[i], &broad->item[k]);
+                status = compare_directly(broad, &broad->item[i], &broad->item[k]);
             }
         }
         return status;
@@ -252,8 +254,8 @@ perp_status perpi_broad_find(perpi_broad* broad)
         broad->seed[i].item = (int32_t)i;
     }
     broad->node_count = 0;
-    (void)build(broad, 0, (int32_t)n);
-    return meet_itself(broad, 0);
+    (void)build_subtree(broad, 0, (int32_t)n);
+    return pair_subtree_with_itself(broad, 0);
 }
 
 /* ---- sorting ------------------------------------------------------------------------------------ */
@@ -270,7 +272,7 @@ static int32_t key_of(const perpi_broad_pair* pair, int key)
     }
 }
 
-/* One stable counting pass from pair to spare, then the two change places. */
+/* One stable counting pass from pair to spare; the two buffers are then swapped. */
 static void counting_pass(perpi_broad* broad, int key, size_t range)
 {
     uint32_t* start = broad->histogram;
@@ -294,7 +296,7 @@ static void counting_pass(perpi_broad* broad, int key, size_t range)
 
 perp_status perpi_broad_sort(perpi_broad* broad, size_t body_count, size_t shape_count)
 {
-    /* Both buffers to one capacity: they change places, and a warm call must not grow either. */
+    /* Both buffers have one capacity: they are swapped, and a warm call must not grow either. */
     perp_status status = perpi_grow(broad->context, &broad->spare, &broad->spare_capacity,
                                     broad->pair_capacity, sizeof *broad->spare);
     if (status == PERP_OK) {

@@ -1,8 +1,8 @@
 /* src/collide/broad.h - the broad phase: which bounded shapes' boxes overlap.
  *
  * A tree over the boxes, rebuilt at each call by splitting at the median of the longest side:
- * n log n, no state carried over, so nothing depends on what came before. The tree is met with
- * itself, each pair of subtrees once.
+ * O(n log n). No state is kept between calls, so the result depends on the boxes alone. The tree is
+ * tested against itself, each pair of subtrees once.
  */
 #ifndef PERPI_BROAD_H
 #define PERPI_BROAD_H
@@ -12,7 +12,7 @@
 typedef struct perpi_broad_item {
     perpi_bounds bounds;
     int32_t shape, body;
-    bool dynamic; /* two items that are both not dynamic are no pair */
+    bool dynamic; /* a pair needs at least one dynamic item */
 } perpi_broad_item;
 
 typedef struct perpi_broad_pair {
@@ -45,7 +45,7 @@ void perpi_broad_free(perpi_broad* broad);
 /* Adds to broad->pair every two items of different bodies, one of them dynamic, whose boxes
  * overlap (touching counts). The order is the tree's. */
 PERP_NODISCARD perp_status perpi_broad_find(perpi_broad* broad);
-/* One more pair, whichever way round. */
+/* Appends one pair, in either order of its bodies. */
 PERP_NODISCARD perp_status perpi_broad_add(perpi_broad* broad, int32_t body_a, int32_t shape_a,
                                            int32_t body_b, int32_t shape_b);
 /* Sorts the pairs by (body_a, body_b, shape_a, shape_b), in linear time. */

@@ -3,7 +3,7 @@
 #include "collide/collide.h"
 #include "collide/narrow/patch.h"
 
-/* Times the scene's length: an overlap less deep than this is rounding. */
+/* Times the scene's length: a shallower overlap is rounding. */
 #define SIDE_DEPTH 1e-9
 
 /* A shape without bounds, at its world pose. */
@@ -13,8 +13,9 @@ typedef struct endless {
     double offset;
 } endless;
 
-/* What the model said about a pair of bodies of which one is restricted; found by names, which is
- * slow. A place is overwritten when another pair wants it: only speed depends on it. */
+/* Cached answer of the model for a pair of bodies of which one is restricted; the model compares
+ * names, which is slow. An entry is overwritten when another pair needs its place: only speed
+ * depends on the cache. */
 typedef struct answer {
     int32_t a, b; /* a < b; equal: empty */
     bool collides;
@@ -138,15 +139,15 @@ size_t perpi_collider_candidates(const perpi_collider* collider)
     return collider->candidates;
 }
 
-/* ---- where everything is ------------------------------------------------------------------------ */
+/* ---- world poses and boxes ---------------------------------------------------------------------- */
 
-/* A finite sum has finite terms. */
+/* A sum is finite only if all its terms are. */
 static bool is_finite(vec3 a)
 {
     return isfinite(a.x + a.y + a.z);
 }
 
-/* False if the shape is not somewhere: a number that is not finite, or beyond the range. */
+/* False if the pose has an entry that is not finite or out of range. */
 static bool place_shape(perpi_collider* c, const perpi_pose* body_pose, int32_t body, int32_t shape,
                         double margin)
 {
@@ -190,7 +191,7 @@ static perp_status place_shapes(perpi_collider* c, const perpi_pose* pose, const
     return PERP_OK;
 }
 
-/* Planes have no box: each is compared with every bounded shape's. */
+/* Planes have no bounding box: each is tested against the box of every bounded shape. */
 static perp_status find_plane_pairs(perpi_collider* c)
 {
     for (size_t k = 0; k < c->plane_count; ++k) {
@@ -260,7 +261,7 @@ static const perpi_candidate_rule* rule_of(const perpi_collider* c, const perpi_
     return c->rule;
 }
 
-/* The distance of the springs of a patch between the pair; 0: there is none. */
+/* The spacing of the springs of a patch between the pair; 0: the pair has no patch. */
 static double patch_of(const perpi_collider* c, const perpi_broad_pair* pair)
 {
     const perpi_layer* a = &c->model->body[pair->body_a].layer;
@@ -271,7 +272,7 @@ static double patch_of(const perpi_collider* c, const perpi_broad_pair* pair)
     return perpi_model_layer(c->model, pair->body_a, pair->body_b).patch;
 }
 
-/* Unless it is there already, about. */
+/* Adds an expected rotation unless a nearly equal one is in the list. */
 static void add_spin(perpi_candidate_list* list, vec3 spin)
 {
     for (int32_t i = 0; i < list->spins; ++i) {
@@ -283,7 +284,8 @@ static void add_spin(perpi_candidate_list* list, vec3 spin)
     list->spin[list->spins++] = spin;
 }
 
-/* The known side of the pair; pairs come in the order of the sides. */
+/* The known side of the pair, or NULL. Pairs are visited in the order of the sides, so one pass
+ * suffices. */
 static const perpi_candidate_side* side_of(perpi_collider* c, const perpi_broad_pair* p)
 {
     while (c->side_next < c->side_count) {
@@ -302,12 +304,13 @@ static const perpi_candidate_side* side_of(perpi_collider* c, const perpi_broad_
     return NULL;
 }
 
-/* Whether the touches found tell of another side than the pair belongs to: what overlaps would be pushed
- * out there. Of a pair that is apart only if it cannot have gone round. */
+/* Whether the candidates found would separate the pair towards another side than the known one. For
+ * a pair that is apart this is decided only with `side_always`, when it cannot have moved around
+ * the other body. */
 static bool on_wrong_side(const perpi_collider* c, const perpi_candidate_side* side, size_t first)
 {
-    const perpi_candidate* worst = NULL; /* the most open of the group that is least so */
-    const perpi_candidate* open = NULL;  /* the most open of all */
+    const perpi_candidate* worst = NULL; /* the most open member of the least open group */
+    const perpi_candidate* open = NULL;  /* the most open candidate */
     for (size_t i = first; i < c->list.count; ++i) {
         open = open == NULL || c->list.item[i].gap > open->gap ? &c->list.item[i] : open;
         const perpi_candidate* most = &c->list.item[i];
@@ -327,7 +330,8 @@ static bool on_wrong_side(const perpi_collider* c, const perpi_candidate_side* s
            (c->side_always || worst->gap < -SIDE_DEPTH * c->model->length);
 }
 
-static perp_status narrow(perpi_collider* c, const perpi_broad_pair* pair, const double* margin)
+static perp_status narrow_phase(perpi_collider* c, const perpi_broad_pair* pair,
+                                const double* margin)
 {
     const perpi_shape* shape = c->model->shape;
     perpi_candidate_list* list = &c->list;
@@ -421,7 +425,7 @@ perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, cons
     for (size_t i = 0; i < c->broad.pair_count && status == PERP_OK; ++i) {
         const perpi_broad_pair* pair = &c->broad.pair[i];
         if (may_collide(c, pair->body_a, pair->body_b)) {
-            status = narrow(c, pair, margin);
+            status = narrow_phase(c, pair, margin);
         }
     }
     if (status != PERP_OK) {

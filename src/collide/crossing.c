@@ -2,26 +2,27 @@
  *
  * Notation   C(s) = {b - a}: the pieces are apart at s if a direction n has
  *                sep_n(s) = min over C(s) of n . c > 0
- *            which two support points give for any n. GJK proposes n; sep_n is exact for whatever n it
- *            proposes, so that nothing below depends on how far GJK has converged.
+ *            evaluated by two support points. GJK proposes n; sep_n is exact for every n, so that
+ *            nothing below depends on the convergence of GJK.
  * Method     conservative advancement: sep_n falls no faster than
  *                mu = max(0, -n . dx') + |n x turn_a| R_a + |n x turn_b| R_b   per unit of s
  *            (R: the farthest point from the centre of mass), so the pieces are still apart at
- *            s + sep_n / mu. Forward from s = 0 to the first touch, backward from s = 1 to the last.
- *            Thin pieces cannot be missed. Touches are not told apart from each other: a pair that
- *            leaves and meets again within the step counts from its first touch to its last. Without
- *            rotation there is only one overlap, because C is convex; with rotation the normals before
- *            the first and after the last are what tells the sides anyway.
+ *            s + sep_n / mu. Forward from s = 0 to the first contact, backward from s = 1 to
+ *            the last. Thin pieces cannot be missed. Separate contact intervals are not distinguished: a
+ *            pair that separates and meets again within the step counts from the first contact to the
+ *            last. Without rotation there is one interval, because C is convex; with rotation the
+ *            normals before the first contact and after the last still decide the sides.
  * Bound      let D be the largest relative displacement of points of the pair, w the sum of the two
  *            thicknesses. C lies in {n1 . c >= 0} at s1. On the opposite side at s2, every point of C
  *            has n1 . c <= 0: the one farthest along n1 has come at least the width of C along n1,
  *            which is at least w. Overlapping at the end with the opposite direction of least depth, the
  *            origin is beyond the middle of C: at least w / 2, less the depth at the start. So a pair
- *            with D + depth < w / 2 need not be looked at. (Cutting the tip of a wedge takes less; that
- *            is not passing through it.) The caller may look sooner.
+ *            with D + depth < w / 2 need not be tested. (Cutting off the tip of a wedge takes less, and
+ *            is not passing through it.) The caller may use a smaller bound.
  * Grazing    pieces of a floor that lie side by side: a body that slides over the seam meets the side
- *            of the next piece by rounding. If one direction has sep_n >= -graze at all of several poses
- *            on the way, nothing was passed. Without rotation that is exact: sep_n is linear in s.
+ *            of the next piece by rounding. If one direction has sep_n >= -graze at several poses
+ *            along the path, the pair has not crossed. Without rotation this test is exact: sep_n is
+ *            linear in s.
  */
 #include "collide/crossing.h"
 
@@ -32,13 +33,14 @@
 #include "shape/smooth.h"
 
 enum { MAX_ADVANCE = 200, MAX_CANDIDATES = 256, STARTS = 3, POSES = 5 };
-/* Of the sum of the thicknesses: pieces so near touch. */
-static const double CANDIDATE = 1e-4;
-/* Of the least depth at the end: if a direction that opposes the first touch is deeper by less, the middle
- * has been reached, and it is chance which of the two is called the least. Opposes: the cosine. */
+/* Of the sum of the thicknesses: a smaller separation counts as contact. */
+static const double CONTACT_GAP = 1e-4;
+/* Factor on the least depth at the end: if a direction that opposes the first normal is less deep
+ * than this, the pair is at the middle, where rounding decides which of the two is least. Opposes:
+ * the cosine. */
 static const double MIDDLE = 1.05;
 static const double OPPOSED = -0.2;
-/* Of the size: below it, two points are too near each other to give a direction. */
+/* Of the size: a shorter distance of two points defines no direction. */
 static const double VANISH = 1e-8;
 
 perpi_pose perpi_path_at(const perpi_path* path, double s)
@@ -113,7 +115,8 @@ double perpi_shape_radius(const perpi_shape* shape)
     return v3_norm(shape->local.x) + (ops->reach != NULL ? ops->reach(shape) : 0.0);
 }
 
-/* The radius of the ball that a shape is its core and all points within: GJK works on cores. */
+/* Radius r of the rounding: a shape is the set of points within r of its core. GJK works on
+ * cores. */
 double perpi_shape_rounding(const perpi_shape* shape)
 {
     return shape->type == PERP_SHAPE_SPHERE || shape->type == PERP_SHAPE_CIRCLE ||
@@ -181,7 +184,7 @@ static vec3 placed_support(const placed* p, vec3 n)
     return v3_madd(placed_core(p, n), perpi_shape_rounding(p->shape), n);
 }
 
-/* ---- a pair on its way -------------------------------------------------------------------------------*/
+/* ---- a moving pair ---------------------------------------------------------------------------------- */
 
 typedef struct pair {
     int32_t dimension;
@@ -205,7 +208,7 @@ static instant instant_at(const pair* P, double s)
         const perpi_pose body = perpi_path_at(P->path[i], s);
         at.part[i] = (placed){P->shape[i], perpi_pose_mul(&body, &P->shape[i]->local)};
     }
-    /* numbers near zero: distances far from the world's origin keep their digits */
+    /* coordinates relative to a point near the pair avoid cancellation far from the world origin */
     at.origin = at.part[0].pose.x;
     at.part[0].pose.x = v3(0, 0, 0);
     at.part[1].pose.x = v3_sub(at.part[1].pose.x, at.origin);
@@ -219,30 +222,32 @@ static double separation(const instant* at, vec3 n, vec3 point[2])
     return v3_dot(n, v3_sub(point[1], point[0]));
 }
 
-/* The frame turns with the body that turns less, if that is much less; else halfway between both. */
+/* The rotation of the frame in which normals are compared: that of the body which rotates less, if
+ * by much less; else the mean of both. */
 static vec3 frame_of(vec3 a, vec3 b)
 {
     const double x = v3_norm(a), y = v3_norm(b);
     return x < 0.5 * y ? a : y < 0.5 * x ? b : v3_scale(0.5, v3_add(a, b));
 }
 
-static vec3 turned(vec3 turn, vec3 n)
+static vec3 rotate_by(vec3 turn, vec3 n)
 {
     return turn.x == 0.0 && turn.y == 0.0 && turn.z == 0.0 ? n : q4_rotate(q4_exp(turn), n);
 }
 
-/* Turned with the frame from s to `to`. */
-static vec3 carried(const pair* P, vec3 n, double s, double to)
+/* A direction rotated with the frame from s to `to`. */
+static vec3 turned_with_frame(const pair* P, vec3 n, double s, double to)
 {
-    return turned(v3_scale(to - s, P->frame), n);
+    return rotate_by(v3_scale(to - s, P->frame), n);
 }
 
 vec3 perpi_frame_carry(const perpi_path* a, const perpi_path* b, vec3 n, double s, double to)
 {
-    return turned(v3_scale(to - s, frame_of(a->turn, b->turn)), n);
+    return rotate_by(v3_scale(to - s, frame_of(a->turn, b->turn)), n);
 }
 
-/* How fast sep_n can fall between s and the end (dir = 1) or the start (dir = -1). */
+/* Bound on the rate at which sep_n falls between s and the end (dir = 1) or the start (dir =
+ * -1). */
 static double closing_speed(const pair* P, vec3 n, double s, double dir)
 {
     const vec3 dx = v3_sub(P->path[1]->dx, P->path[0]->dx);
@@ -256,8 +261,8 @@ static double closing_speed(const pair* P, vec3 n, double s, double dir)
     return mu;
 }
 
-/* The direction between the closest points, and the separation along it; false if they are too near
- * for that. */
+/* The direction between the closest points and the separation along it; false if the points are too
+ * close to define a direction. */
 static bool nearest_direction(const pair* P, const instant* at, vec3* n, double* sep, vec3 point[2])
 {
     const double r = perpi_shape_rounding(P->shape[0]) + perpi_shape_rounding(P->shape[1]);
@@ -280,8 +285,8 @@ static bool nearest_direction(const pair* P, const instant* at, vec3* n, double*
 
 /* ---- the direction of least depth --------------------------------------------------------------------*/
 
-/* Depth along n, given at the first instant: the largest over all instants. against: directions that do
- * not clearly oppose it are out (zero: all are in). */
+/* Depth along n, given at the first instant: the maximum over all instants. against: directions
+ * that do not clearly oppose it are excluded (zero: none is). */
 static double depth_along(const pair* P, const instant* at, int count, vec3 against, vec3 n)
 {
     double depth = -INFINITY;
@@ -290,18 +295,18 @@ static double depth_along(const pair* P, const instant* at, int count, vec3 agai
     }
     for (int i = 0; i < count; ++i) {
         vec3 point[2];
-        const double d = -separation(&at[i], carried(P, n, at[0].s, at[i].s), point);
+        const double d = -separation(&at[i], turned_with_frame(P, n, at[0].s, at[i].s), point);
         depth = d > depth ? d : depth;
     }
     return depth;
 }
 
-typedef struct candidates {
+typedef struct direction_list {
     vec3 n[MAX_CANDIDATES];
     int count;
-} candidates;
+} direction_list;
 
-static void propose(candidates* c, int32_t dimension, vec3 n)
+static void propose_direction(direction_list* c, int32_t dimension, vec3 n)
 {
     if (dimension == 2) {
         n.z = 0.0;
@@ -313,8 +318,8 @@ static void propose(candidates* c, int32_t dimension, vec3 n)
 }
 
 /* Normals of faces, and axes and diagonals of the frame. of: 0 the first shape, 1 the second. */
-static void propose_shape(candidates* c, const pair* P, const instant* at, const instant* first,
-                          int of)
+static void propose_shape_directions(direction_list* c, const pair* P, const instant* at,
+                                     const instant* first, int of)
 {
     const perpi_shape* shape = P->shape[of];
     const mat3 R = at->part[of].pose.R;
@@ -324,28 +329,30 @@ static void propose_shape(candidates* c, const pair* P, const instant* at, const
         const int32_t stride = 1 + shape->count / most;
         for (int32_t i = 0; i < shape->count; i += stride) {
             const vec3 n = m3_mul(R, v3(shape->edge[2 * i], shape->edge[2 * i + 1], 0.0));
-            propose(c, P->dimension, carried(P, v3_scale(sign, n), at->s, first->s));
+            propose_direction(c, P->dimension,
+                              turned_with_frame(P, v3_scale(sign, n), at->s, first->s));
         }
     } else if (shape->type == PERP_SHAPE_POLYHEDRON) {
         const perpi_polyhedron* p = shape->polyhedron;
         const int32_t stride = 1 + p->face_count / most;
         for (int32_t i = 0; i < p->face_count; i += stride) {
             const vec3 n = m3_mul(R, p->normal[i]);
-            propose(c, P->dimension, carried(P, v3_scale(sign, n), at->s, first->s));
+            propose_direction(c, P->dimension,
+                              turned_with_frame(P, v3_scale(sign, n), at->s, first->s));
         }
     } else if (shape->type != PERP_SHAPE_PARTICLE && shape->type != PERP_SHAPE_SPHERE &&
                shape->type != PERP_SHAPE_CIRCLE) {
         const int depth = P->dimension == 2 ? 1 : 3;
         for (int k = 0; k < 9 * depth; ++k) {
             const vec3 e = v3(k % 3 - 1, k / 3 % 3 - 1, depth == 1 ? 0 : k / 9 - 1);
-            propose(c, P->dimension, carried(P, m3_mul(R, e), at->s, first->s));
+            propose_direction(c, P->dimension, turned_with_frame(P, m3_mul(R, e), at->s, first->s));
         }
     }
 }
 
-/* Downhill on the sphere in ever smaller steps. */
-static double refine(const pair* P, const instant* at, int count, vec3 against, vec3* n,
-                     double depth)
+/* Descent on the sphere of directions with decreasing step lengths. */
+static double refine_direction(const pair* P, const instant* at, int count, vec3 against, vec3* n,
+                               double depth)
 {
     for (double angle = 0.25; angle > 1e-3; angle *= 0.5) {
         bool better = true;
@@ -373,36 +380,37 @@ static double refine(const pair* P, const instant* at, int count, vec3 against, 
     return depth;
 }
 
-/* The least depth over all directions that leave none of the instants deeper. enough: any direction
- * with no more depth than this will do. against: see depth_along. */
+/* The direction of least depth, as the maximum over all instants. enough: any direction with no
+ * more depth than this is accepted. against: see depth_along. */
 static double least_depth(const pair* P, const instant* at, int count, const vec3* hint, int hints,
                           double enough, vec3 against, vec3* n)
 {
-    candidates c;
+    direction_list c;
     c.count = 0;
     for (int i = 0; i < hints; ++i) {
-        propose(&c, P->dimension, hint[i]);
+        propose_direction(&c, P->dimension, hint[i]);
     }
     for (int i = 0; i < count; ++i) {
-        const vec3 line = carried(P, at[i].part[1].pose.x, at[i].s, at[0].s);
-        propose(&c, P->dimension, line);
+        const vec3 line = turned_with_frame(P, at[i].part[1].pose.x, at[i].s, at[0].s);
+        propose_direction(&c, P->dimension, line);
         if (i == 0 || i == count - 1) {
-            propose_shape(&c, P, &at[i], &at[0], 0);
-            propose_shape(&c, P, &at[i], &at[0], 1);
+            propose_shape_directions(&c, P, &at[i], &at[0], 0);
+            propose_shape_directions(&c, P, &at[i], &at[0], 1);
         }
     }
     const vec3 axis[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     for (int i = 0; i < P->dimension; ++i) {
-        propose(&c, P->dimension, axis[i]);
-        propose(&c, P->dimension, v3_neg(axis[i]));
+        propose_direction(&c, P->dimension, axis[i]);
+        propose_direction(&c, P->dimension, v3_neg(axis[i]));
     }
-    /* of directions along the way, what is across it: only these can hold everywhere */
+    /* of directions along the relative motion take the part across it: only these can hold at all
+     * instants */
     const vec3 way =
         count > 1 ? v3_sub(at[count - 1].part[1].pose.x, at[0].part[1].pose.x) : v3(0, 0, 0);
     const double length2 = v3_dot(way, way);
     const int plain = c.count;
     for (int i = 0; length2 > 0.0 && i < plain; ++i) {
-        propose(&c, P->dimension, v3_madd(c.n[i], -v3_dot(c.n[i], way) / length2, way));
+        propose_direction(&c, P->dimension, v3_madd(c.n[i], -v3_dot(c.n[i], way) / length2, way));
     }
     vec3 start[STARTS];
     double least[STARTS];
@@ -435,7 +443,7 @@ static double least_depth(const pair* P, const instant* at, int count, const vec
     }
     double best = INFINITY;
     for (int k = 0; k < starts; ++k) {
-        const double d = refine(P, at, count, against, &start[k], least[k]);
+        const double d = refine_direction(P, at, count, against, &start[k], least[k]);
         if (d < best) {
             best = d;
             *n = start[k];
@@ -447,20 +455,20 @@ static double least_depth(const pair* P, const instant* at, int count, const vec
     return best;
 }
 
-/* ---- the way -----------------------------------------------------------------------------------------*/
+/* ---- the path of a pair ----------------------------------------------------------------------------- */
 
 typedef struct end {
     bool touched;
-    bool overlap; /* at once, at s = 0 or s = 1: the normal is that of least depth */
+    bool overlap; /* overlap already at s = 0 or s = 1: the normal is that of least depth */
     double s;
     vec3 n, point[2];
 } end;
 
-/* From s = 0 on (dir = 1) or back from s = 1 (dir = -1), as long as the pieces are apart. */
-static end advance(const pair* P, double dir)
+/* Conservative advancement from s = 0 forward (dir = 1) or from s = 1 backward (dir = -1). */
+static end conservative_advance(const pair* P, double dir)
 {
     end e = {.s = dir > 0.0 ? 0.0 : 1.0};
-    const double candidate = CANDIDATE * P->thickness;
+    const double contact_gap = CONTACT_GAP * P->thickness;
     for (int i = 0;; ++i) {
         const instant at = instant_at(P, e.s);
         vec3 n = e.n, point[2];
@@ -479,12 +487,12 @@ static end advance(const pair* P, double dir)
             e.point[0] = v3_add(at.origin, point[0]);
             e.point[1] = v3_add(at.origin, point[1]);
         }
-        if (!(sep > candidate) || i == MAX_ADVANCE) {
+        if (!(sep > contact_gap) || i == MAX_ADVANCE) {
             e.touched = true;
             return e;
         }
         const double mu = closing_speed(P, n, e.s, dir), far = dir > 0.0 ? 1.0 - e.s : e.s;
-        const double room = sep - 0.5 * candidate;
+        const double room = sep - 0.5 * contact_gap;
         if (mu * far <= room) {
             return e;
         }
@@ -492,12 +500,12 @@ static end advance(const pair* P, double dir)
     }
 }
 
-/* Whether one direction holds all along, but for grazing. */
+/* Whether one direction separates the pair on the whole path, up to grazing. */
 static bool only_grazes(const pair* P, const end* first, const end* last, double graze)
 {
     const double s[POSES] = {0.0, first->s, 0.5 * (first->s + last->s), last->s, 1.0};
     instant at[POSES];
-    /* without rotation on a straight path the ends tell everything */
+    /* without rotation on a straight path the two ends suffice */
     vec3 turn = v3(0, 0, 0), bend = v3(0, 0, 0), n;
     for (int i = 0; i < 2; ++i) {
         turn = v3_add(
@@ -511,7 +519,8 @@ static bool only_grazes(const pair* P, const end* first, const end* last, double
             at[count++] = instant_at(P, s[i]);
         }
     }
-    const vec3 n1 = carried(P, first->n, first->s, 0.0), n2 = carried(P, last->n, last->s, 0.0);
+    const vec3 n1 = turned_with_frame(P, first->n, first->s, 0.0),
+               n2 = turned_with_frame(P, last->n, last->s, 0.0);
     const vec3 hint[3] = {n1, n2, v3_add(n1, n2)};
     return least_depth(P, at, count, hint, 3, graze, v3(0, 0, 0), &n) <= graze;
 }
@@ -531,7 +540,7 @@ perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const 
         return out; /* two points */
     }
     const double graze = PERPI_GRAZE * P.thickness;
-    const end first = advance(&P, 1.0);
+    const end first = conservative_advance(&P, 1.0);
     if (!first.touched) {
         return out;
     }
@@ -541,20 +550,20 @@ perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const 
     out.point[1] = first.point[1];
     const instant at_end = instant_at(&P, 1.0);
     vec3 point[2];
-    const vec3 n_end = carried(&P, first.n, first.s, 1.0);
+    const vec3 n_end = turned_with_frame(&P, first.n, first.s, 1.0);
     out.beyond = separation(&at_end, n_end, point);
     if (out.beyond >= -graze) {
-        return out; /* on the side where it came from */
+        return out; /* still on the side where it started */
     }
-    const end last = advance(&P, -1.0);
+    const end last = conservative_advance(&P, -1.0);
     out.last = last.s;
     out.inside = last.overlap;
-    out.after = carried(&P, last.n, last.s, first.s);
+    out.after = turned_with_frame(&P, last.n, last.s, first.s);
     if (!last.touched || !(last.s >= first.s) || only_grazes(&P, &first, &last, graze)) {
         return out;
     }
     out.met = true;
-    /* as long as they overlap, the least depth of stout bodies swings about: it must oppose clearly */
+    /* the direction of least depth of an overlapping pair can jump: require clear opposition */
     out.crossed = v3_dot(out.normal, out.after) < (out.inside ? OPPOSED : 0.0);
     out.depth = out.inside ? fmax(0.0, -separation(&at_end, last.n, point)) : 0.0;
     if (!out.crossed && out.inside) {
@@ -562,7 +571,7 @@ perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const 
         vec3 n = v3(0, 0, 0);
         const double opposed = least_depth(&P, &at_end, 1, NULL, 0, MIDDLE * least, n_end, &n);
         out.crossed = opposed <= MIDDLE * least;
-        out.after = out.crossed ? carried(&P, n, 1.0, first.s) : out.after;
+        out.after = out.crossed ? turned_with_frame(&P, n, 1.0, first.s) : out.after;
     }
     return out;
 }
@@ -578,7 +587,8 @@ bool perpi_passage_none(const perpi_shape* a, const perpi_path* path_a, const pe
     for (int i = 0; i <= 2 && holds; ++i) {
         const instant at = instant_at(&P, 0.5 * i);
         vec3 point[2];
-        holds = separation(&at, carried(&P, n, 0.0, at.s), point) >= -PERPI_GRAZE * P.thickness;
+        holds = separation(&at, turned_with_frame(&P, n, 0.0, at.s), point) >=
+                -PERPI_GRAZE * P.thickness;
     }
     return holds;
 }

@@ -1,15 +1,15 @@
 /* src/collide/pairs.c - which routine finds the contacts of which two shapes. */
 #include "collide/collide.h"
 
-/* What a routine can tell beyond the features within reach. */
+/* What a routine provides beyond feature pairs within the margin. */
 enum {
     PLAIN = 0,
-    GROUPS = 1, /* which features may belong together */
-    SIDED = 3,  /* that, and features of one side only (perpi_candidate_list.sided) */
+    GROUPS = 1, /* groups of features */
+    SIDED = 3,  /* groups, and features of one side only (perpi_candidate_list.sided) */
 };
 
-/* Every pair that can meet, once: one line for each. Missing on purpose: planes with planes, particles with
- * particles, and planar shapes with spatial ones. */
+/* Every pair of types that can collide, once. Missing on purpose: planes with planes, particles
+ * with particles, and planar shapes with spatial ones. */
 #define PAIRS(X)                                                                                   \
     X(PLANE, PARTICLE, perpi_plane_round, PLAIN)                                                   \
     X(PLANE, SPHERE, perpi_plane_round, PLAIN)                                                     \
@@ -74,7 +74,8 @@ enum {
     X(BOX2, SUPERELLIPSE, perpi_polygon_smooth, GROUPS)                                            \
     X(POLYGON, SUPERELLIPSE, perpi_polygon_smooth, GROUPS)
 
-/* What comes first where features belong together: a box is a polygon or a polyhedron then. */
+/* Routines that take precedence where groups are needed: a box is then a polygon or a
+ * polyhedron. */
 #define GROUPED_PAIRS(X)                                                                           \
     X(BOX2, PARTICLE, perpi_polygon_ball, SIDED)                                                   \
     X(BOX2, CIRCLE, perpi_polygon_ball, SIDED)                                                     \
@@ -99,8 +100,8 @@ GROUPED_PAIRS(DECLARE)
 static const pair pairs[] = {PAIRS(ENTRY)};
 static const pair grouped[] = {GROUPED_PAIRS(ENTRY)};
 
-static const pair* look_up(const pair* table, size_t count, perp_shape_type a, perp_shape_type b,
-                           bool* flipped)
+static const pair* find_routine(const pair* table, size_t count, perp_shape_type a,
+                                perp_shape_type b, bool* flipped)
 {
     for (size_t i = 0; i < count; ++i) {
         if (table[i].a == a && table[i].b == b) {
@@ -115,29 +116,30 @@ static const pair* look_up(const pair* table, size_t count, perp_shape_type a, p
     return NULL;
 }
 
-static const pair* find_pair(bool groups, perp_shape_type a, perp_shape_type b, bool* flipped)
+static const pair* find_pair_entry(bool groups, perp_shape_type a, perp_shape_type b, bool* flipped)
 {
     const pair* found =
-        groups ? look_up(grouped, sizeof grouped / sizeof grouped[0], a, b, flipped) : NULL;
-    return found != NULL ? found : look_up(pairs, sizeof pairs / sizeof pairs[0], a, b, flipped);
+        groups ? find_routine(grouped, sizeof grouped / sizeof grouped[0], a, b, flipped) : NULL;
+    return found != NULL ? found
+                         : find_routine(pairs, sizeof pairs / sizeof pairs[0], a, b, flipped);
 }
 
 perpi_pair_fn perpi_pair_find(bool groups, perp_shape_type a, perp_shape_type b, bool* flipped)
 {
-    const pair* found = find_pair(groups, a, b, flipped);
+    const pair* found = find_pair_entry(groups, a, b, flipped);
     return found != NULL ? found->find : NULL;
 }
 
 bool perpi_pair_groups(perp_shape_type a, perp_shape_type b)
 {
     bool flipped;
-    const pair* found = find_pair(true, a, b, &flipped);
+    const pair* found = find_pair_entry(true, a, b, &flipped);
     return found != NULL && found->tells != PLAIN;
 }
 
 perpi_pair_fn perpi_pair_sided(perp_shape_type a, perp_shape_type b, bool* flipped)
 {
-    const pair* found = find_pair(true, a, b, flipped);
+    const pair* found = find_pair_entry(true, a, b, flipped);
     return found != NULL && found->tells == SIDED ? found->find : NULL;
 }
 

@@ -1,6 +1,6 @@
 /* src/collide/ray.c - see ray.h.
  *
- * Convex shapes are met on one interval of the ray. Half-spaces cut it down one after the other (planes, boxes,
+ * The intersection of a ray with a convex shape is one interval. Half-spaces clip it one after the other (planes, boxes,
  * polygons, polyhedra, the ends of cylinders); a quadric gives both its ends (spheres, ellipsoids, the sides of
  * capsules and cylinders); for superquadrics the gauge of the shape, which is a norm and so convex along the ray,
  * is 1 at its ends.
@@ -9,7 +9,7 @@
 
 #include "shape/polyhedron.h"
 
-/* The part of the ray that is inside so far, and the normal where it begins. */
+/* The interval of the ray that is inside all half-spaces so far, and the normal at its start. */
 typedef struct interval {
     double from, to;
     vec3 normal;
@@ -66,7 +66,7 @@ static void cut_quadric(interval* x, vec3 o, vec3 d, vec3 center, vec3 scale)
     x->to = middle + half < x->to ? middle + half : x->to;
 }
 
-static interval ball(vec3 o, vec3 d, vec3 center, double radius)
+static interval ray_ball(vec3 o, vec3 d, vec3 center, double radius)
 {
     interval x = {-INFINITY, INFINITY, {0, 0, 0}};
     const double s = 1.0 / radius;
@@ -79,8 +79,8 @@ static bool is_empty(const interval* x)
     return !(x->from <= x->to) || x->to < 0.0;
 }
 
-/* Of two parts of a convex shape that overlap or touch. */
-static interval join(interval a, interval b)
+/* Joins the intervals of two parts of a convex shape that overlap or touch. */
+static interval join_spans(interval a, interval b)
 {
     if (is_empty(&a) || is_empty(&b)) {
         return is_empty(&a) ? b : a;
@@ -105,7 +105,7 @@ static double gauge(const perpi_shape* shape, vec3 x)
     return most > 0.0 ? most * pow(pow(side / most, t) + pow(c / most, t), 1.0 / t) : 0.0;
 }
 
-static double slope(double x, double radius, double exponent)
+static double gauge_slope(double x, double radius, double exponent)
 {
     const double y = fabs(x / radius);
     return (x < 0.0 ? -1.0 : 1.0) * pow(y, exponent - 1.0) / radius;
@@ -119,12 +119,13 @@ static vec3 gauge_normal(const perpi_shape* shape, vec3 x)
     const double a = fabs(x.x / shape->radii.x), b = fabs(x.y / shape->radii.y);
     const double side = pow(pow(a, r) + pow(b, r), 1.0 / r);
     const double share = side > 0.0 ? pow(side, t - r) : 0.0;
-    const vec3 n = v3(share * slope(x.x, shape->radii.x, r), share * slope(x.y, shape->radii.y, r),
-                      planar ? 0.0 : slope(x.z, shape->radii.z, t));
+    const vec3 n =
+        v3(share * gauge_slope(x.x, shape->radii.x, r), share * gauge_slope(x.y, shape->radii.y, r),
+           planar ? 0.0 : gauge_slope(x.z, shape->radii.z, t));
     return v3_norm(n) > 0.0 ? v3_unit(n) : v3(0, 0, 0);
 }
 
-static interval superquadric(const perpi_shape* shape, vec3 o, vec3 d)
+static interval ray_superquadric(const perpi_shape* shape, vec3 o, vec3 d)
 {
     interval x = {-INFINITY, INFINITY, {0, 0, 0}};
     cut_slab(&x, o, d, v3(1, 0, 0), shape->radii.x);
@@ -135,7 +136,7 @@ static interval superquadric(const perpi_shape* shape, vec3 o, vec3 d)
     if (is_empty(&x)) {
         return x;
     }
-    /* the least of a convex function by golden section; its ends are on or outside of the surface */
+    /* minimum of a convex function by golden section; the ends are on or outside the surface */
     const double part = 0.3819660112501051;
     double lo = x.from, hi = x.to, in = lo + part * (hi - lo), out = hi - part * (hi - lo);
     double f_in = gauge(shape, v3_madd(o, in, d)), f_out = gauge(shape, v3_madd(o, out, d));
@@ -184,7 +185,7 @@ static interval superquadric(const perpi_shape* shape, vec3 o, vec3 d)
 
 /* ---- the others ------------------------------------------------------------------------------------*/
 
-static interval polygon(const perpi_shape* shape, vec3 o, vec3 d)
+static interval ray_polygon(const perpi_shape* shape, vec3 o, vec3 d)
 {
     interval x = {-INFINITY, INFINITY, {0, 0, 0}};
     for (int32_t i = 0; i < shape->count; ++i) {
@@ -195,7 +196,7 @@ static interval polygon(const perpi_shape* shape, vec3 o, vec3 d)
     return x;
 }
 
-static interval polyhedron(const perpi_polyhedron* p, vec3 o, vec3 d)
+static interval ray_polyhedron(const perpi_polyhedron* p, vec3 o, vec3 d)
 {
     interval x = {-INFINITY, INFINITY, {0, 0, 0}};
     for (int32_t i = 0; i < p->face_count && x.from <= x.to; ++i) {
@@ -204,7 +205,7 @@ static interval polyhedron(const perpi_polyhedron* p, vec3 o, vec3 d)
     return x;
 }
 
-static interval rod(const perpi_shape* shape, vec3 o, vec3 d)
+static interval ray_cylinder(const perpi_shape* shape, vec3 o, vec3 d)
 {
     interval x = {-INFINITY, INFINITY, {0, 0, 0}};
     const double s = 1.0 / shape->radius;
@@ -214,10 +215,11 @@ static interval rod(const perpi_shape* shape, vec3 o, vec3 d)
         return x;
     }
     const vec3 end = v3(0, 0, 0.5 * shape->length);
-    return join(x, join(ball(o, d, end, shape->radius), ball(o, d, v3_neg(end), shape->radius)));
+    return join_spans(x, join_spans(ray_ball(o, d, end, shape->radius),
+                                    ray_ball(o, d, v3_neg(end), shape->radius)));
 }
 
-static interval box(const perpi_shape* shape, vec3 o, vec3 d)
+static interval ray_box(const perpi_shape* shape, vec3 o, vec3 d)
 {
     interval x = {-INFINITY, INFINITY, {0, 0, 0}};
     cut_slab(&x, o, d, v3(1, 0, 0), shape->half.x);
@@ -234,22 +236,22 @@ static interval inside_of(const perpi_shape* shape, vec3 o, vec3 d)
     const vec3 r = shape->radii;
     switch (shape->type) {
     case PERP_SHAPE_SPHERE:
-    case PERP_SHAPE_CIRCLE: return ball(o, d, v3(0, 0, 0), shape->radius);
+    case PERP_SHAPE_CIRCLE: return ray_ball(o, d, v3(0, 0, 0), shape->radius);
     case PERP_SHAPE_PLANE:
     case PERP_SHAPE_HALFPLANE: cut_half_space(&x, o, d, shape->normal, shape->offset); return x;
     case PERP_SHAPE_BOX:
-    case PERP_SHAPE_BOX2: return box(shape, o, d);
+    case PERP_SHAPE_BOX2: return ray_box(shape, o, d);
     case PERP_SHAPE_CAPSULE:
-    case PERP_SHAPE_CYLINDER: return rod(shape, o, d);
-    case PERP_SHAPE_POLYGON: return polygon(shape, o, d);
-    case PERP_SHAPE_POLYHEDRON: return polyhedron(shape->polyhedron, o, d);
+    case PERP_SHAPE_CYLINDER: return ray_cylinder(shape, o, d);
+    case PERP_SHAPE_POLYGON: return ray_polygon(shape, o, d);
+    case PERP_SHAPE_POLYHEDRON: return ray_polyhedron(shape->polyhedron, o, d);
     case PERP_SHAPE_ELLIPSOID:
         cut_quadric(&x, o, d, v3(0, 0, 0), v3(1.0 / r.x, 1.0 / r.y, 1.0 / r.z));
         return x;
     case PERP_SHAPE_SUPERQUADRIC:
-    case PERP_SHAPE_SUPERELLIPSE: return superquadric(shape, o, d);
+    case PERP_SHAPE_SUPERELLIPSE: return ray_superquadric(shape, o, d);
     case PERP_SHAPE_PARTICLE:
-    case PERP_SHAPE_MESH: /* one that is not convex: its pieces are shapes */
+    case PERP_SHAPE_MESH: /* not convex: its convex pieces are shapes of the body */
     case PERP_SHAPE_TYPE_COUNT: break;
     }
     return (interval){INFINITY, -INFINITY, {0, 0, 0}};

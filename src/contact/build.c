@@ -1,4 +1,4 @@
-/* src/contact/build.c - from touches to contacts: what all models share. */
+/* src/contact/build.c - from contact candidates to contacts: common to all models. */
 #include <string.h>
 
 #include "contact/contact.h"
@@ -22,9 +22,9 @@ static perp_status surface_velocity(const perp_model* model, int32_t shape, doub
     return PERP_OK;
 }
 
-/* Velocity of B's surface relative to A's that comes from belts and driven wheels, tangential. */
-static perp_status drift(const perp_model* model, double t, const perpi_pose* pose,
-                         const perpi_candidate* candidate, vec3 tangent, double out[3])
+/* Tangential velocity of B's surface relative to A's by conveyor belts and driven wheels. */
+static perp_status surface_drift(const perp_model* model, double t, const perpi_pose* pose,
+                                 const perpi_candidate* candidate, vec3 tangent, double out[3])
 {
     out[0] = out[1] = out[2] = 0.0;
     const int32_t shape[2] = {candidate->shape_a, candidate->shape_b};
@@ -71,8 +71,8 @@ static void choose_cone(const perp_model* model, const perpi_contact_rules* rule
     }
 }
 
-/* The number of the touch's group in the list: touches of one pair of shapes follow each other, so
- * only groups since its first are looked at. */
+/* The number of the candidate's group in the list: candidates of one pair of shapes are adjacent,
+ * so only groups since its first are searched. */
 static int32_t group_of(const perpi_candidate* first, const perpi_candidate* candidate,
                         const perpi_contact_list* list, size_t first_item)
 {
@@ -139,7 +139,7 @@ perp_status perpi_contact_build(const perp_model* model, const perpi_contact_rul
             contact->group = c->secondary ? -group : group;
         }
         choose_cone(model, rules, c, contact);
-        status = drift(model, t, pose, c, tangent, contact->drift);
+        status = surface_drift(model, t, pose, c, tangent, contact->drift);
         list->count += 1;
     }
     if (status == PERP_OK && rules->single_primary) {

@@ -1,10 +1,9 @@
-/* src/contact/contact.h - contact models: which gap constraints the features within reach give.
+/* src/contact/contact.h - contact models: gap constraints from contact candidates.
  *
- * An implementer owes one function: touches in, contacts out, in an order that depends on nothing
- * but the touches: sorted by key. Which features of polytopes the collider looks for is the model's
- * rule. A contact belongs to at most one group (perp_contact.group); where the same features take
- * part in two, they are two contacts, each with an impulse of its own: what one group needs is then
- * no business of the other [W14 4.2.3].
+ * A model implements one function: candidates in, contacts out, sorted by key, so that the order depends on
+ * the candidates alone. The model's rule says which features of polytopes the collider finds. A contact
+ * belongs to at most one disjunctive group (perp_contact.group); where a feature pair is a member of two,
+ * it is two contacts, each with its own impulse, so that the groups are independent [W14 4.2.3].
  */
 #ifndef PERPI_CONTACT_H
 #define PERPI_CONTACT_H
@@ -12,12 +11,12 @@
 #include "collide/collide.h"
 #include "perp/contact.h"
 
-/* What a contact needs to know besides geometry. */
+/* Data of a contact besides geometry. */
 typedef struct perpi_contact_rules {
     perp_cone cone;
     int32_t directions;  /* of a polygon cone, spatial */
     double e[3];         /* of an ellipsoid */
-    bool single_primary; /* of a group only the most open member pushes [W14 (4.14)] */
+    bool single_primary; /* only the most open member of a group has an impulse [W14 (4.14)] */
 } perpi_contact_rules;
 
 typedef struct perpi_contact_list {
@@ -27,8 +26,8 @@ typedef struct perpi_contact_list {
     int32_t groups; /* the highest number of a group */
 } perpi_contact_list;
 
-/* The order of a list: that of the touches, by bodies, then by key. Keys alone do not ascend where a
- * body has several shapes. */
+/* The order of a list: that of the candidates, by bodies, then by key. Keys alone are not ascending
+ * where a body has several shapes. */
 static inline bool perpi_contact_before(const perp_contact* a, const perp_contact* b)
 {
     return a->body_a != b->body_a   ? a->body_a < b->body_a
@@ -39,20 +38,22 @@ static inline bool perpi_contact_before(const perp_contact* a, const perp_contac
 typedef struct perpi_contact_model_ops {
     const char* name;
     const char* summary;
-    const perpi_candidate_rule* rule; /* which feature pairs it wants, and which belong together */
-    /* takes over, for a pair of shapes and one step, where this has no answer; NULL: nothing does */
+    const perpi_candidate_rule* rule; /* which feature pairs the collider finds, and which form
+                                       * groups */
+    /* replaces this model for a pair of shapes and one step where it has no solution; NULL: none */
     const struct perpi_contact_model_ops* simpler;
     bool planar;         /* not for spatial scenes */
-    bool groups;         /* of some contacts one must hold: it chooses by their gaps */
+    bool groups;         /* has disjunctive groups: chooses among their members by their gaps */
     bool overlap_only;   /* no contacts before bodies overlap */
-    bool single_primary; /* has the setting of that name */
+    bool single_primary; /* accepts the setting of that name */
     /* Appends to list. pose: one per body, at the start of the step; t for moving surfaces. */
     perp_status (*build)(const perp_model* model, const perpi_contact_rules* rules, double t,
                          const perpi_pose* pose, const perpi_candidate* candidate, size_t count,
                          perpi_contact_list* list);
 } perpi_contact_model_ops;
 
-/* What all models so far do: every touch is a contact, groups as the touches have them. */
+/* The function of all present models: every candidate is a contact, groups as those of the
+ * candidates. */
 PERP_NODISCARD perp_status perpi_contact_build(const perp_model* model,
                                                const perpi_contact_rules* rules, double t,
                                                const perpi_pose* pose,
@@ -61,7 +62,7 @@ PERP_NODISCARD perp_status perpi_contact_build(const perp_model* model,
 
 /* NULL: there is none of that name. */
 const perpi_contact_model_ops* perpi_contact_model_named(const char* name);
-/* By name. Unknown: PERP_ERROR_INPUT with the nearest. */
+/* By name. Unknown: PERP_ERROR_INPUT with the most similar name. */
 PERP_NODISCARD perp_status perpi_contact_model_find(perp_context* context, const char* name,
                                                     const perpi_contact_model_ops** ops);
 /* The i-th; false past the end. */

@@ -1,7 +1,7 @@
 /* src/contact/corrective.c - contacts exist once they are violated.
  *
- * Source     [W14 5.2], the method that PEG is compared with: bodies sink in, and the term gap/h of
- *            the stepper pushes them out in one step, at depth/h
+ * Source     [W14 5.2], the method that PEG is compared with: bodies penetrate, and the
+ *            term gap/h of the stepper separates them in one step, at depth/h
  * Departure  the thesis takes one contact for each overlap; here every feature pair that is violated
  *            along the direction of least depth counts, so that a flat box is pushed out flat
  */

@@ -3,7 +3,7 @@
  * Source     [W14 (4.2)-(4.5)] after Nguyen: I-constraints (4.10)-(4.13) alone; edges without
  *            applicability or feasibility are the secondary members
  * Departure  none. It never traps a vertex at a corner, but lets two corners pass through each other
- *            (figure 4.4): kept as what PEG is measured against, and as its fallback.
+ *            (figure 4.4): kept as the reference for PEG, and as its fallback.
  */
 #include "contact/models.h"
 #include "contact/rules.h"

@@ -8,7 +8,7 @@
 #include "collide/narrow/round.h"
 #include "contact/rules.h"
 
-/* For some turn within theta. */
+/* Applicable for some rotation within theta. */
 static bool applicable(const perpi_polygon_meeting* m, const perpi_feature_pair* f)
 {
     return f->from <= m->theta && f->to >= -m->theta;
@@ -29,9 +29,9 @@ static void keep_most_open(perpi_feature_pair* member, int32_t* count, const per
     }
 }
 
-/* In which direction a point is off the polygon, and how far: over the edge or at the corner next to it;
- * inside, out through the nearest edge. */
-static vec3 off_polygon(const perpi_outline* o, vec3 c, double* gap)
+/* Direction and distance of a point from the polygon: to the nearest edge or corner; from inside,
+ * through the nearest edge. */
+static vec3 direction_from_polygon(const perpi_outline* o, vec3 c, double* gap)
 {
     vec3 n_best = {0, 0, 0}, from = {0, 0, 0}, n_from = {0, 0, 0};
     double best = -INFINITY, closest = INFINITY;
@@ -83,8 +83,9 @@ static perp_status add_vertex_members(perpi_polygon_meeting* m, const perpi_feat
     return status;
 }
 
-/* The edges within the margin of one vertex of the other polygon. Those of the far side, behind which the
- * vertex lies and which face away from it, count only if there is a way past the near ones. */
+/* The edges within the margin of one vertex of the other polygon. Those of the far side, behind
+ * which the vertex lies and which face away from it, count only if there is a path past the near
+ * ones. */
 static perp_status add_vertex_group(perpi_polygon_meeting* m, uint32_t side, int32_t vertex,
                                     double depth)
 {
@@ -99,7 +100,7 @@ static perp_status add_vertex_group(perpi_polygon_meeting* m, uint32_t side, int
         if (there && perpi_polygon_edge_exists(m, side, i)) {
             const perpi_feature_pair f = perpi_polygon_make_pair(m, side, i, p, q, vertex);
             if (f.psi > m->margin) {
-                return PERP_OK; /* cannot come inside */
+                return PERP_OK; /* cannot penetrate within the step */
             }
             if (f.distance <= m->margin) {
                 keep_most_open(member, &count, &f);
@@ -108,7 +109,7 @@ static perp_status add_vertex_group(perpi_polygon_meeting* m, uint32_t side, int
         p = q;
     }
     double gap;
-    vec3 apart = off_polygon(owner, v, &gap);
+    vec3 apart = direction_from_polygon(owner, v, &gap);
     if (m->list->sided) {
         apart = v3_scale(side == 0 ? 1.0 : -1.0, m->list->side);
         gap = gap < depth ? gap : depth;

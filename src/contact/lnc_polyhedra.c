@@ -1,13 +1,13 @@
-/* src/contact/lnc_polyhedra.c - the groups of LNC, of two convex polyhedra: one for each vertex, edges for
- * themselves.
+/* src/contact/lnc_polyhedra.c - the groups of LNC, of two convex polyhedra: one for each vertex, and edge pairs
+ * without a group.
  *
  * Source     [W14 (4.2)-(4.5)]; feature pairs: src/collide/polytope/polyhedron.c
  */
 #include "contact/polyhedra.h"
 #include "contact/rules.h"
 
-/* The faces near a vertex, without those of the far side; primary those that the turn can make a facet
- * with it. */
+/* The faces near a vertex, without those of the far side; primary are those that the rotation can
+ * make a facet with it. */
 static perp_status add_vertex(perpi_polyhedron_answer* a, int32_t first, double floor, uint64_t far,
                               int32_t group)
 {
@@ -19,7 +19,7 @@ static perp_status add_vertex(perpi_polyhedron_answer* a, int32_t first, double 
             continue;
         }
         if (f[i].psi > m->margin) {
-            return PERP_OK; /* cannot come inside */
+            return PERP_OK; /* cannot penetrate within the step */
         }
         if (far >> i & 1U) {
             continue;

@@ -1,12 +1,13 @@
-/* src/contact/peg.c - polytope exact geometry: all features within reach enter, and the problem
- * decides which of them act.
+/* src/contact/peg.c - polytope exact geometry: all features within the margin enter, and
+ * the solution of the problem selects the active ones.
  *
  * Source     [W14 4.2 to 4.4], algorithms 8 to 17; the laws of a group are those of perp/problem.h
- * Departure  which features form a group is told by the difference of the two polytopes: see
- *            peg_polygons.c and peg_polyhedra.c. Every member of a group may push (4.10)-(4.13): the reduction to a
- *            single primary (4.14) can push along one edge while another one closes.
- *            Cylinders and smooth bodies: src/collide/narrow/choice.h. Shapes without corners or rims meet as in
- *            `standard`: nothing about them is disjunctive.
+ * Departure  which features form a group is derived from the difference of the two polytopes: see
+ *            peg_polygons.c and peg_polyhedra.c. Every member of a group may have an impulse
+ *            (4.10)-(4.13): with a single primary (4.14) the impulse can act along one edge while another
+ *            one closes.
+ *            Cylinders and smooth bodies: src/collide/narrow/choice.h. Shapes without corners or
+ *            rims have the contacts of `standard`: their constraints are not disjunctive.
  */
 #include "contact/models.h"
 #include "contact/rules.h"

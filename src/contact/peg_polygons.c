@@ -2,24 +2,24 @@
  *
  * Source     [W14 4.3], algorithms 8 to 11; feature pairs: src/collide/polytope/polygon.c
  *
- * What the groups of PEG say. Turned into "the origin against B - A" (the difference of the two
+ * The constraints of PEG. Restated as "the origin against B - A" (the difference of the two
  * sets, a convex polygon), every edge of the difference is a vertex of one polygon with an edge of
  * the other: exactly the pairs with applicability (3.3), and psi is the distance of the origin from
- * that edge's line. The polygons are apart exactly if one of these psi is >= 0: one group, of the
- * edges that the origin can come to within the step. When the polygons turn against each other,
- * edges that are nearly parallel change places and other vertices become the applicable ones; for
- * each order that a turn of at most theta can bring about there is one group, and all of them must
- * hold. Two corners that meet give the constraints of (4.17) this way: I of either corner or X of
- * both, according to the angles, where (4.17) states all four; where the order is certain three of
- * those follow from the fourth. A vertex over the middle of an edge gives the U-constraint (4.16).
+ * that edge's line. The polygons are apart exactly if one of these psi is >= 0: one group,
+ * of the edges that the origin can reach within the step. When the polygons rotate against each other,
+ * edges that are nearly parallel change their order and other vertices become applicable; for each
+ * order that a rotation of at most theta can produce there is one group, and all of them must hold.
+ * Two corners that meet give the constraints of (4.17) this way: I of either corner or X of both,
+ * according to the angles, where (4.17) states all four; where the order is certain three of those
+ * follow from the fourth. A vertex over the middle of an edge gives the U-constraint (4.16).
  *
  * Departure  (4.17) pairs vertices, so that a vertex near two corners of a short edge would have to
- *            satisfy both I-constraints at once, which is a trap again; here all edges within reach
- *            are members of one group. Feasibility (3.3) is the question whether the origin can
- *            come to that edge of the difference at all.
+ *            satisfy both I-constraints at once, which again traps it; here all edges within the margin
+ *            are members of one group. Feasibility (3.3) means that the origin can reach that edge of
+ *            the difference.
  *            Edges of the far side of B - A are not members, however near they are: the origin could
- *            come there only through B - A. Where one is left out, the two lines through the origin
- *            that touch B - A take its place (docs/notation.md, "Facets of the far side").
+ *            reach them only through B - A. Where one is left out, the two tangent lines from the origin to
+ *            B - A take its place (docs/notation.md, "Facets of the far side").
  */
 #include <math.h>
 
@@ -28,15 +28,16 @@
 #include "contact/rules.h"
 #include "shape/builtin.h"
 
-/* Of the size: gaps that differ by less than this after every motion within the margin are equal. */
+/* Of the size: gaps are equal if they differ by less than this after every motion within the
+ * margin. */
 #define SAME_GAP 1e-12
 
 enum { ORDERS = 7 /* orders of the edges, so groups of a pair: 3 bits of the feature's number */ };
 
 /* ---- the far side ---------------------------------------------------------------------------------- */
 
-/* The direction (from a to b) in which the polygons are apart: that of their closest points; where they
- * touch or overlap, the mean of the normals of least depth. */
+/* The direction (from a to b) of separation: that of the closest points; where the polygons touch
+ * or overlap, the mean of the normals of least depth. */
 static vec3 parting_direction(const perpi_polygon_meeting* m, const perpi_feature_pair* best)
 {
     const double tiny = PERPI_CANDIDATE_TIE * m->size;
@@ -71,7 +72,7 @@ static vec3 parting_direction(const perpi_polygon_meeting* m, const perpi_featur
     return length > PERPI_POLYGON_FACING ? v3_scale(1.0 / length, sum) : perpi_feature_normal(best);
 }
 
-/* Of the polygons, negative where they overlap. */
+/* Distance of the polygons, negative where they overlap. */
 static double closest_distance(const perpi_polygon_meeting* m, const perpi_feature_pair* best)
 {
     double least = INFINITY;
@@ -82,7 +83,7 @@ static double closest_distance(const perpi_polygon_meeting* m, const perpi_featu
     return best->psi < 0.0 || least == INFINITY ? best->psi : least;
 }
 
-/* Closed, and facing away from the direction in which the polygons are apart. */
+/* A far-side pair: closed, and facing away from the direction of separation. */
 static bool is_far_side(const perpi_feature_pair* f, vec3 apart, double floor)
 {
     return f->psi < floor && v3_dot(perpi_feature_normal(f), apart) < -PERPI_POLYGON_FACING;
@@ -97,16 +98,16 @@ static uint64_t find_far_side(const perpi_polygon_meeting* m, vec3 apart, double
     return mask;
 }
 
-/* A line through the origin that touches B - A at one of its vertices, seen as a pair of vertices. */
+/* A tangent line from the origin to B - A at one of its vertices, which is a pair of vertices. */
 typedef struct tangent_line {
     int32_t vertex[2]; /* of a and of b */
     vec3 n;            /* from a to b */
-    double angle;      /* of the vertex of B - A against the direction in which they are apart */
+    double angle;      /* height of the vertex of B - A along the direction of separation */
     double distance;   /* of the two vertices */
 } tangent_line;
 
-/* At the vertices of B - A that are farthest to either side as seen from the origin, moved out by `out`;
- * those that the origin can come to. Returns how many. */
+/* At the vertices of B - A that are farthest to either side as seen from the origin, moved out by
+ * `out`; those that the origin can reach. Returns their number. */
 static int32_t find_tangents(const perpi_polygon_meeting* m, vec3 apart, double out,
                              tangent_line t[2])
 {
@@ -159,7 +160,7 @@ static perp_status add_tangent(perpi_polygon_meeting* m, const tangent_line* t, 
 
 /* ---- PEG: one group for each order of the edges ---------------------------------------------------- */
 
-/* The turns at which the order changes, ascending; at most 2 PAIRS. */
+/* The rotations at which the order changes, ascending; at most 2 PAIRS. */
 static int32_t find_changes(const perpi_polygon_meeting* m, double* change)
 {
     int32_t n = 0;
@@ -195,8 +196,9 @@ static uint64_t members_at(const perpi_polygon_meeting* m, double turn)
     return mask;
 }
 
-/* Only the most open members of a large group stay: the others are farther from being the one. */
-static uint64_t trim(const perpi_polygon_meeting* m, uint64_t mask)
+/* Keeps only the most open members of a large group: the others are farther from becoming
+ * active. */
+static uint64_t keep_most_open_members(const perpi_polygon_meeting* m, uint64_t mask)
 {
     for (;;) {
         int32_t count = 0, worst = -1;
@@ -213,15 +215,15 @@ static uint64_t trim(const perpi_polygon_meeting* m, uint64_t mask)
     }
 }
 
-/* How far along the edge (counter-clockwise on a) the vertex of the pair lies. */
+/* Position of the pair's vertex along the edge (counter-clockwise on a). */
 static double place_along(const perpi_feature_pair* f, vec3 along)
 {
     return v3_dot(along, f->p);
 }
 
-/* Of a group that is told by two parallel edges, one of each polygon, the pair whose vertex lies over the
- * other edge: on the side `way` (+1 or -1 along a's edge) of the middle that is the one farther back. The group is
- * one or two pairs; -1: it is no such group. */
+/* For a group of two parallel edges, one of each polygon: the pair whose vertex lies over the other
+ * edge. On the side `way` (+1 or -1 along a's edge) of the middle it is the one farther back. -1:
+ * the group is not one or two such pairs. */
 static int32_t inner_pair(const perpi_polygon_meeting* m, uint64_t mask, vec3 along, double way)
 {
     int32_t inner = -1, count = 0;
@@ -239,9 +241,9 @@ static int32_t inner_pair(const perpi_polygon_meeting* m, uint64_t mask, vec3 al
     return count <= 2 ? inner : -1;
 }
 
-/* Two edges that lie flat on each other. The groups of the orders before and after they are parallel then say
- * no more than that the vertex at either end of the stretch in which they overlap stays off the other edge
- * (docs/notation.md, "Flat on flat"): these members stay. */
+/* Two edges in flat contact. The groups of the orders before and after they are parallel then only
+ * require that the vertex at either end of the overlap does not penetrate the other edge
+ * (docs/notation.md, "Flat on flat"): these members are kept. */
 static void reduce_flat(const perpi_polygon_meeting* m, uint64_t group[2])
 {
     int32_t edge[2] = {-1, -1};
@@ -261,7 +263,8 @@ static void reduce_flat(const perpi_polygon_meeting* m, uint64_t group[2])
         !(v3_norm(v3_add(n[0], n[1])) * m->margin <= SAME_GAP * m->size)) {
         return;
     }
-    /* before the edges are parallel (a turned clockwise) their ends along a's edge are near each other */
+    /* before the edges are parallel (a rotated clockwise) their ends along a's edge are near each
+     * other */
     const vec3 along = v3(-n[0].y, n[0].x, 0);
     const int32_t first = inner_pair(m, group[0], along, 1.0);
     const int32_t second = inner_pair(m, group[1], along, -1.0);
@@ -285,8 +288,8 @@ static double most_open(const perpi_polygon_meeting* m, uint64_t mask)
     return most;
 }
 
-/* What the path must not do: the origin stays in front of the near side, or passes beside B - A. Its
- * members have the number PATH in their names. */
+/* The path group: the origin stays in front of the near side, or passes beside B - A. Its members
+ * have PATH in their feature numbers. */
 static perp_status add_path_group(perpi_polygon_meeting* m, uint64_t near,
                                   const tangent_line* tangent, int32_t tangents)
 {
@@ -313,7 +316,7 @@ perp_status perpi_peg_polygons(perpi_polygon_meeting* m, const perpi_feature_pai
     const int32_t orders = changes + 1;
     change[0] = -m->theta;
     change[orders] = m->theta;
-    /* the far side counts only if there is a way past the near one */
+    /* far-side members only if there is a path past the near side */
     const double floor = perpi_polygon_least_gap(m, best);
     const vec3 apart = parting_direction(m, best);
     const uint64_t far = find_far_side(m, apart, floor);
@@ -321,15 +324,15 @@ perp_status perpi_peg_polygons(perpi_polygon_meeting* m, const perpi_feature_pai
     const double out = perpi_candidate_step_out(closest_distance(m, best), m->margin);
     const int32_t tangents = far != 0 ? find_tangents(m, apart, out, tangent) : 0;
     for (int32_t k = 0; k < ORDERS && k < orders; ++k) {
-        /* all of them, or so many evenly */
+        /* all orders, or an even selection */
         const int32_t at = orders <= ORDERS ? k : k * (orders - 1) / (ORDERS - 1);
         const uint64_t all = members_at(m, 0.5 * (change[at] + change[at + 1]));
         const uint64_t mask = tangents > 0 ? all : all & ~far;
         const double open = most_open(m, mask);
-        /* A group that cannot be violated within the step says nothing. One that is violated deeper than
-         * the polygons are in each other is not complete. */
+        /* A group that cannot be violated within the step is redundant. One that is violated deeper
+         * than the polygons overlap is incomplete. */
         if (mask != 0 && !(open > m->margin) && !(far != 0 && open < floor)) {
-            group[groups++] = trim(m, mask);
+            group[groups++] = keep_most_open_members(m, mask);
         }
     }
     if (orders == 2 && groups == 2) {
@@ -337,7 +340,7 @@ perp_status perpi_peg_polygons(perpi_polygon_meeting* m, const perpi_feature_pai
     }
     perp_status status = PERP_OK;
     for (int32_t g = 0; status == PERP_OK && g < groups; ++g) {
-        /* what contains another group follows from it; of equal ones the first stays */
+        /* a group that contains another follows from it; of equal ones the first is kept */
         bool follows = false;
         for (int32_t k = 0; k < groups && !follows; ++k) {
             follows = k != g && (group[k] & ~group[g]) == 0 && (group[k] != group[g] || k < g);
@@ -354,7 +357,7 @@ perp_status perpi_peg_polygons(perpi_polygon_meeting* m, const perpi_feature_pai
         }
     }
     m->list->group = 0;
-    const uint64_t near = trim(m, members_at(m, 0.0) & ~far);
+    const uint64_t near = keep_most_open_members(m, members_at(m, 0.0) & ~far);
     return status == PERP_OK && tangents > 0 && near != 0
                ? add_path_group(m, near, tangent, tangents)
                : status;

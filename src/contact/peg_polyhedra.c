@@ -2,23 +2,23 @@
  *
  * Source     [W14 3.6, 4.4 to 4.7], algorithms 12 to 17; feature pairs: src/collide/polytope/polyhedron.c
  *
- * What the groups of PEG say: as in the plane (peg_polygons.c), with B - A a polyhedron. Its
+ * The constraints of PEG: as in the plane (peg_polygons.c), with B - A a polyhedron. Its
  * facets are vertex-face and edge-edge pairs, the bodies are apart exactly if one of them has psi >= 0,
- * and one group holds those that the origin can come to within the step. A turn d of b against a makes
- * other pairs facets: each order of the products of edges with normals that some |d| <= theta brings
- * about (turn_cells.c) has a group, and all of them must hold.
- *   No order that is not the actual one can forbid what is allowed: a facet of another order, at the
+ * and one group holds those that the origin can reach within the step. A rotation d of b against a makes
+ * other pairs facets: each order of the products of edges with normals that some |d| <= theta produces
+ * (turn_cells.c) has a group, and all of them must hold.
+ *   An order other than the actual one cannot forbid an admissible motion: a facet of another order, at the
  * actual pose, has its corners in B - A, and these facets close around it; a ray from an origin outside
  * to a point inside enters through one of them, which has psi >= 0.
- *   A box on a wide box is turned by some axis: which vertex is lowest is told by a sector round the
- * normal; one vertex-face pair each, so four constraints. Staggered boxes: crossing edges take the
- * places of the vertices that hang over.
+ *   For a box on a wide box the axis of the rotation decides which vertex is lowest: one sector round the
+ * normal and one vertex-face pair for each vertex, so four constraints. Staggered boxes: crossing edges
+ * replace the overhanging vertices.
  *
- *   Facets of the far side of B - A are no members: polyhedra_far.c.
+ *   Facets of the far side of B - A are not members: polyhedra_far.c.
  *
  * Departure  algorithms 12 to 17 go from vertex to vertex and edge to edge, and state I- and
- *            X-constraints for each combination of adjacent faces; here one notion covers them, and
- *            what follows from another group is left out. The statement is exact to first order in
+ *            X-constraints for each combination of adjacent faces; here one rule covers them, and
+ *            groups that follow from others are left out. The constraints are exact to first order in
  *            the motion, as everything in a linearised step; the constant grows as 1/sine of the angle
  *            between two edges that cross.
  */
@@ -30,7 +30,7 @@
 
 /* ---- PEG: one group for each order ------------------------------------------------------------------------ */
 
-/* The pairs that are facets where the products have these signs; equal rows once. */
+/* The pairs that are facets where the products have these signs, without equal rows. */
 static uint64_t members_of(const perpi_polyhedron_answer* a, uint64_t signs, int32_t end)
 {
     uint64_t mask = 0;
@@ -44,7 +44,7 @@ static uint64_t members_of(const perpi_polyhedron_answer* a, uint64_t signs, int
 }
 
 /* The largest gap of a group; which member is the least open. */
-static double widest(const perpi_meeting* m, uint64_t mask, int32_t* worst, int32_t* count)
+static double largest_gap(const perpi_meeting* m, uint64_t mask, int32_t* worst, int32_t* count)
 {
     double most = -INFINITY;
     *worst = -1;
@@ -66,21 +66,21 @@ typedef struct group_set {
     int32_t count;
 } group_set;
 
-/* What contains another group follows from it. A group that cannot be violated within the step says
- * nothing. One that is violated as things stand, deeper than the bodies are in each other, is not
- * complete: of an order with more members than there is room for, or with edges left out as parallel. */
+/* A group that contains another follows from it. A group that cannot be violated within the step is
+ * redundant. One that is violated at the current pose, deeper than the bodies overlap, is
+ * incomplete: by overflow of its members, or because edges were left out as parallel. */
 static void add_group(const perpi_polyhedron_answer* a, uint64_t mask, double floor, group_set* set)
 {
     perpi_meeting* m = a->m;
     int32_t worst, count;
-    const double open = widest(m, mask, &worst, &count);
+    const double open = largest_gap(m, mask, &worst, &count);
     if (count == 0 || open > m->margin || open < floor || set->count == PERPI_TURN_CELLS) {
         return;
     }
-    /* what cannot open within the step is no way out, unless there is none at all */
+    /* a member that cannot open within the step is discarded, unless all are such */
     while (count > PERPI_ANSWER_MEMBERS || (count > 1 && m->facet[worst].psi < -m->margin)) {
         mask &= ~((uint64_t)1 << worst);
-        (void)widest(m, mask, &worst, &count);
+        (void)largest_gap(m, mask, &worst, &count);
     }
     int32_t kept = 0;
     for (int32_t k = 0; k < set->count; ++k) {
@@ -99,7 +99,7 @@ static void add_group(const perpi_polyhedron_answer* a, uint64_t mask, double fl
     set->count = kept + 1;
 }
 
-/* without: facets that are no members. */
+/* without: facets that are not members. */
 static void find_groups(const perpi_polyhedron_answer* a, uint64_t without, group_set* set)
 {
     const perpi_meeting* m = a->m;
@@ -121,7 +121,7 @@ static void find_groups(const perpi_polyhedron_answer* a, uint64_t without, grou
             }
         }
     }
-    /* too many: those that are nearest to being violated stay */
+    /* overflow: those nearest to a violation are kept */
     while (set->count > PERPI_ANSWER_GROUPS) {
         int32_t most = 0;
         for (int32_t k = 1; k < set->count; ++k) {
@@ -133,7 +133,7 @@ static void find_groups(const perpi_polyhedron_answer* a, uint64_t without, grou
     }
 }
 
-/* The facets of the far side; equal rows as one. */
+/* The facets of the far side, without equal rows. */
 static uint64_t far_rows(const perpi_polyhedron_answer* a)
 {
     const uint64_t far = perpi_meeting_far_side(a->m, perpi_meeting_least_gap(a->m));
@@ -144,7 +144,7 @@ static uint64_t far_rows(const perpi_polyhedron_answer* a)
     return rows;
 }
 
-/* What the path must not do: the origin stays in front of the near side, or passes beside B - A. */
+/* The path group: the origin stays in front of the near side, or passes beside B - A. */
 static perp_status add_path_group(perpi_polyhedron_answer* a, uint64_t far,
                                   const perpi_facet* plane, int32_t planes)
 {
@@ -154,10 +154,10 @@ static perp_status add_path_group(perpi_polyhedron_answer* a, uint64_t far,
         mask |= m->facet[i].present && (far >> i & 1U) == 0 ? (uint64_t)1 << a->same[i] : 0;
     }
     int32_t worst, count;
-    (void)widest(m, mask, &worst, &count);
+    (void)largest_gap(m, mask, &worst, &count);
     while (count > PERPI_ANSWER_MEMBERS) {
         mask &= ~((uint64_t)1 << worst);
-        (void)widest(m, mask, &worst, &count);
+        (void)largest_gap(m, mask, &worst, &count);
     }
     perp_status status = PERP_OK;
     for (int32_t i = 0; status == PERP_OK && count > 0 && i < m->count; ++i) {
@@ -175,7 +175,7 @@ perp_status perpi_peg_polyhedra(perpi_polyhedron_answer* a)
 {
     group_set set;
     perpi_facet plane[PERPI_PLANES];
-    /* the far side counts only if there is a way past the near one */
+    /* far-side members only if there is a path past the near side */
     const uint64_t far = far_rows(a);
     const int32_t planes = far != 0 ? perpi_meeting_planes(a->m, plane) : 0;
     find_groups(a, planes > 0 ? 0 : far, &set);

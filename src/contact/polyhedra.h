@@ -1,4 +1,4 @@
-/* src/contact/polyhedra.h - what PEG and LNC ask about feature pairs of polyhedra. */
+/* src/contact/polyhedra.h - queries of PEG and LNC about feature pairs of polyhedra. */
 #ifndef PERPI_CONTACT_POLYHEDRA_H
 #define PERPI_CONTACT_POLYHEDRA_H
 
@@ -6,17 +6,17 @@
 
 /* ---- the far side: polyhedra_far.c -------------------------------------------------------- */
 
-/* Facets (a mask) behind which the origin lies, by more than -floor, and which face away from the direction
- * in which the bodies are apart. */
+/* Facets (a mask) behind which the origin lies, by more than -floor, and which face away from the
+ * direction of separation. */
 uint64_t perpi_meeting_far_side(perpi_meeting* m, double floor);
-/* After that, if there are any: planes through the origin, moved out by `out`, that touch B - A and whose
- * edge the origin can come to; at most PERPI_PLANES. Returns how many. */
+/* After that, if there are any: tangent planes from the origin, moved out by `out`, to B - A whose
+ * edge the origin can reach; at most PERPI_PLANES. Returns their number. */
 int32_t perpi_meeting_planes(const perpi_meeting* m, perpi_facet* out);
 
 /* ---- orders: turn_cells.c ---------------------------------------------------------
  *
- * The signs of the products (bit i: product i is positive) that a turn |d| <= theta beyond the expected
- * one can bring about, each once, at most PERPI_TURN_CELLS. Returns how many. */
+ * The signs of the products (bit i: product i is positive) that a rotation |d| <= theta beyond the
+ * expected one can produce, each once, at most PERPI_TURN_CELLS. Returns their number. */
 int32_t perpi_turn_cells(const perpi_product* product, int32_t count, int32_t end, double theta,
                          uint64_t* cell);
 

@@ -1,10 +1,10 @@
 /* src/contact/polyhedra_far.c - the far side of B - A, and the planes beside it.
  *
- * The origin is outside B - A, or in it by what a step has left. A facet behind which it lies, and which
- * faces away from the direction in which the bodies are apart, can be reached only through B - A or past
- * its silhouette. As seen from the origin, B - A together with its shadow is convex; its facets are those
- * of B - A that the origin is in front of, and planes through the origin and an edge of the silhouette.
- * A straight way past B - A is one that keeps in front of one of these (docs/notation.md).
+ * The origin is outside B - A, or inside by the residual of a step. A facet behind which it lies,
+ * and which faces away from the direction of separation, can be reached only through B - A or past
+ * its silhouette. As seen from the origin, B - A together with its shadow is convex; its facets are
+ * those of B - A that the origin is in front of, and planes through the origin and an edge of the
+ * silhouette. A straight path past B - A stays in front of one of these (docs/notation.md).
  */
 #include <math.h>
 
@@ -14,7 +14,7 @@
 
 #define FACING 1e-9 /* cosine: normals at a right angle do not face away from each other */
 
-/* ---- the direction in which the bodies are apart ------------------------------------------------------ */
+/* ---- the direction of separation ---------------------------------------------------------------------- */
 
 static vec3 support_a(const void* body, vec3 direction)
 {
@@ -29,7 +29,7 @@ static vec3 support_b(const void* body, vec3 direction)
     return v3_add(m->x, m3_mul(m->R, m->p[1]->vertex[perpi_polyhedron_support(m->p[1], d, 0)]));
 }
 
-/* Of several facets that are open, or about the least deep, the mean of their normals. */
+/* The mean normal of several facets that are open or about the least deep. */
 static vec3 mean_normal(const perpi_meeting* m, double floor)
 {
     const double tiny = PERPI_CANDIDATE_TIE * m->size;
@@ -52,7 +52,7 @@ static vec3 mean_normal(const perpi_meeting* m, double floor)
     return length > FACING ? v3_scale(1.0 / length, sum) : best;
 }
 
-/* *distance: of the bodies, negative where they overlap. */
+/* *distance: between the bodies, negative where they overlap. */
 static vec3 apart_direction(const perpi_meeting* m, double floor, double* distance)
 {
     const double tiny = PERPI_CANDIDATE_TIE * m->size;
@@ -103,7 +103,7 @@ typedef struct plane_list {
     int32_t count;
 } plane_list;
 
-/* The farthest one makes room. */
+/* On overflow the farthest plane is replaced. */
 static void keep_plane(plane_list* list, const perpi_facet* f)
 {
     int32_t worst = 0;
@@ -120,8 +120,8 @@ static void keep_plane(plane_list* list, const perpi_facet* f)
     }
 }
 
-/* The edge of B - A that an edge of body `side` and a vertex of the other make: a plane if that touches
- * B - A and the edge can be reached. */
+/* The edge of B - A given by an edge of body `side` and a vertex of the other: a plane if it is
+ * tangent to B - A and the edge can be reached. */
 static void try_plane(const perpi_meeting* m, int side, int32_t edge, int32_t vertex,
                       plane_list* list)
 {

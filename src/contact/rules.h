@@ -1,4 +1,4 @@
-/* src/contact/rules.h - what contact models ask of the collider. */
+/* src/contact/rules.h - the candidate rules of the contact models. */
 #ifndef PERPI_CONTACT_RULES_H
 #define PERPI_CONTACT_RULES_H
 
@@ -13,7 +13,7 @@ PERP_NODISCARD perp_status perpi_peg_polyhedra(struct perpi_polyhedron_answer* a
 
 /* Grouped by vertex: one of the faces near it must hold [W14 (4.2)-(4.5)]. */
 extern const perpi_candidate_rule perpi_rule_lnc;
-/* Grouped so that bodies are apart exactly if every group holds. */
+/* Grouped so that the bodies are apart exactly if every group holds. */
 extern const perpi_candidate_rule perpi_rule_peg;
 
 #endif

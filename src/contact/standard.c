@@ -1,7 +1,7 @@
-/* src/contact/standard.c - every feature pair within reach is one unilateral contact.
+/* src/contact/standard.c - every feature pair within the margin is one unilateral contact.
  *
  * Source     [T03 (8)], [W14 (2.14)]
- * Departure  none; the model of Stewart and Trinkle. Near a corner it holds a polygon back behind the
+ * Departure  none; the model of Stewart and Trinkle. Near a corner it restricts a polygon to one side of the
  *            extension of an edge ("trap" in [W14 4.1]); PEG does not.
  */
 #include "contact/models.h"

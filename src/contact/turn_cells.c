@@ -1,14 +1,14 @@
-/* src/contact/turn_cells.c - the orders that a small turn can bring about.
+/* src/contact/turn_cells.c - the orders that a small rotation can produce.
  *
- * Each product of an edge with a normal vanishes on a surface in the space of turns d, to first order a
+ * Each product of an edge with a normal vanishes on a surface in the space of rotations d, to first order a
  * plane; a cell of the arrangement of these within the ball |d| <= theta is one order. A cell that
  * touches the line of two planes is reached from the middle of a stretch of that line, into one of the
  * four quadrants: along the bisector, so that of several planes through one line any two neighbours
  * enclose a sample. A cell that touches no such line lies on a plane that no other cuts, and is reached
  * from that plane's foot.
- *   The planes only say where to look. The signs are those of the products themselves after a rotation:
- * three surfaces that meet in one line belong to planes that just miss it, and enclose cells which do
- * not exist.
+ *   The planes only give sample points. The signs are those of the products themselves after the rotation: three
+ * surfaces with a common line can have linearised planes that do not meet in one, and enclose cells that do not
+ * exist.
  */
 #include <math.h>
 
@@ -18,7 +18,7 @@
 
 typedef struct arrangement {
     const perpi_product* product;
-    int32_t end; /* which expected turn */
+    int32_t end; /* index of the expected rotation */
     int32_t active[PERPI_TURN_ACTIVE];
     int32_t count;
     double theta, through;
@@ -51,7 +51,7 @@ static double value_at(const arrangement* a, int32_t k, vec3 d)
     return p->s[a->end] + v3_dot(p->g[a->end], d);
 }
 
-/* The signs at the turn d: Q is its Cayley map, a rotation. */
+/* The signs at the rotation d: Q is its Cayley map. */
 static void add_at(arrangement* a, vec3 d)
 {
     const double d2 = 0.25 * v3_dot(d, d), scale = 1.0 / (1.0 + d2);
@@ -66,8 +66,8 @@ static void add_at(arrangement* a, vec3 d)
     add_cell(a, signs);
 }
 
-/* How far one may go from d without meeting a plane that does not contain it. */
-static double room_at(const arrangement* a, vec3 d)
+/* The distance from d to the nearest plane that does not contain it. */
+static double plane_distance_at(const arrangement* a, vec3 d)
 {
     double room = a->theta;
     for (int32_t k = 0; k < a->count; ++k) {
@@ -82,7 +82,7 @@ static double room_at(const arrangement* a, vec3 d)
 static void add_quadrants(arrangement* a, vec3 d, vec3 gi, vec3 gj)
 {
     const vec3 bisector[2] = {v3_add(gi, gj), v3_sub(gi, gj)};
-    const double room = room_at(a, d);
+    const double room = plane_distance_at(a, d);
     for (int way = 0; way < 2; ++way) {
         const double step = room / v3_norm(bisector[way]);
         add_at(a, v3_madd(d, step, bisector[way]));
@@ -132,8 +132,8 @@ static void add_line(arrangement* a, int32_t i, int32_t j)
     }
 }
 
-/* Of the products that can change their sign the nearest to it are followed; of the others the sign
- * at d = 0 is kept. */
+/* Of the products that can change sign the nearest to it are followed; the others keep the sign at
+ * d = 0. */
 static void choose_active(arrangement* a, int32_t count)
 {
     bool taken[PERPI_PRODUCTS] = {false};
@@ -170,8 +170,8 @@ int32_t perpi_turn_cells(const perpi_product* product, int32_t count, int32_t en
     for (int32_t i = 0; i < a.count; ++i) {
         const vec3 g = slope_of(&a, i);
         const vec3 foot = v3_scale(-value_at(&a, i, v3(0, 0, 0)), g);
-        const double room = room_at(&a, foot);
-        /* a little aside, so that of other planes through the foot none contains the step */
+        const double room = plane_distance_at(&a, foot);
+        /* offset, so that no other plane through the foot contains the sample */
         add_at(&a, v3_madd(foot, room, v3_add(g, aside)));
         add_at(&a, v3_madd(foot, room, v3_sub(aside, g)));
     }

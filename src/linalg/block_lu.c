@@ -3,8 +3,8 @@
  * Layout     node k (in elimination order, n_k rows) has a list s(k) of later nodes it meets. With m_k
  *            their rows together: D_k is n_k x n_k, U_k is n_k x m_k, L_k is m_k x n_k, row-major.
  * Method     right-looking: factor D_k, U_k <- D_k^-1 U_k, then subtract L_k U_k from the blocks of the
- *            later nodes. For a < b in s(k), b is in s(a): one walk along s(k) and s(a) finds the
- *            places of all (a, b) and (b, a).
+ *            later nodes. For a < b in s(k), b is in s(a): one traversal of s(k) and s(a) locates
+ *            all (a, b) and (b, a).
  */
 #include "linalg/block_lu.h"
 
@@ -83,7 +83,7 @@ void perpi_block_lu_destroy(perpi_block_lu* f)
     perpi_free(f->context, f);
 }
 
-static perp_status need(perpi_block_lu* f, ints* a, size_t count)
+static perp_status grow_ints(perpi_block_lu* f, ints* a, size_t count)
 {
     return perpi_grow(f->context, &a->at, &a->capacity, count, sizeof *a->at);
 }
@@ -91,7 +91,7 @@ static perp_status need(perpi_block_lu* f, ints* a, size_t count)
 static perp_status need_all(perpi_block_lu* f, ints* const* list, size_t lists, size_t count)
 {
     for (size_t i = 0; i < lists; ++i) {
-        const perp_status status = need(f, list[i], count);
+        const perp_status status = grow_ints(f, list[i], count);
         if (status != PERP_OK) {
             return status;
         }
@@ -149,7 +149,7 @@ static void sort_ascending(int32_t* a, int32_t n)
 static perp_status list_neighbours(perpi_block_lu* f)
 {
     const int32_t g = f->groups;
-    perp_status status = need(f, &f->pool, 4 * (size_t)f->blocks + 16);
+    perp_status status = grow_ints(f, &f->pool, 4 * (size_t)f->blocks + 16);
     if (status != PERP_OK) {
         return status;
     }
@@ -193,7 +193,7 @@ static perp_status list_neighbours(perpi_block_lu* f)
 }
 
 /* Do i < j, neighbours of each other, have the same neighbours apart from themselves? */
-static bool alike(const perpi_block_lu* f, int32_t i, int32_t j)
+static bool have_same_neighbours(const perpi_block_lu* f, int32_t i, int32_t j)
 {
     const int32_t* a = f->pool.at + f->list_at.at[i];
     const int32_t* b = f->pool.at + f->list_at.at[j];
@@ -230,7 +230,7 @@ static void merge_alike(perpi_block_lu* f)
         for (int32_t k = 0; k < f->list_len.at[i]; ++k) {
             const int32_t j = a[k];
             if (j > i && f->merged.at[j] < 0 && rows + f->size.at[j] <= NODE_ROWS_MAX &&
-                alike(f, i, j)) {
+                have_same_neighbours(f, i, j)) {
                 f->merged.at[j] = i;
                 rows += f->size.at[j];
             }
@@ -285,7 +285,7 @@ static void bucket_insert(perpi_block_lu* f, int32_t i)
 }
 
 /* list(w) <- list(w) and list(v), without v and w. */
-static perp_status join(perpi_block_lu* f, int32_t v, int32_t w, size_t* used)
+static perp_status merge_neighbours(perpi_block_lu* f, int32_t v, int32_t w, size_t* used)
 {
     const int32_t *a = f->pool.at + f->list_at.at[w], *b = f->pool.at + f->list_at.at[v];
     const int32_t na = f->list_len.at[w], nb = f->list_len.at[v];
@@ -306,7 +306,7 @@ static perp_status join(perpi_block_lu* f, int32_t v, int32_t w, size_t* used)
     }
     if (n > f->list_cap.at[w]) {
         const size_t room = 2 * (size_t)n;
-        const perp_status status = need(f, &f->pool, *used + room);
+        const perp_status status = grow_ints(f, &f->pool, *used + room);
         if (status != PERP_OK) {
             return status;
         }
@@ -334,7 +334,7 @@ static perp_status order_nodes(perpi_block_lu* f)
         const size_t end = (size_t)f->list_at.at[i] + (size_t)f->list_cap.at[i];
         used = end > used ? end : used;
     }
-    perp_status status = need(f, &f->head, (size_t)rows + 1);
+    perp_status status = grow_ints(f, &f->head, (size_t)rows + 1);
     if (status != PERP_OK) {
         return status;
     }
@@ -359,7 +359,7 @@ static perp_status order_nodes(perpi_block_lu* f)
         for (int32_t k = 0; k < f->list_len.at[v]; ++k) { /* v's list itself stays where it is */
             const int32_t w = f->pool.at[f->list_at.at[v] + k];
             bucket_remove(f, w);
-            status = join(f, v, w, &used);
+            status = merge_neighbours(f, v, w, &used);
             if (status != PERP_OK) {
                 return status;
             }
@@ -373,7 +373,7 @@ static perp_status order_nodes(perpi_block_lu* f)
 }
 
 /* From the eliminated lists to the arrays of the factors. */
-static perp_status lay_out(perpi_block_lu* f)
+static perp_status lay_out_factors(perpi_block_lu* f)
 {
     const int32_t g = f->groups;
     const size_t nodes = (size_t)f->nodes;
@@ -388,10 +388,10 @@ static perp_status lay_out(perpi_block_lu* f)
         status = need_all(f, per_entry, 2, entries + 1);
     }
     if (status == PERP_OK) {
-        status = need(f, &f->m, nodes + 1);
+        status = grow_ints(f, &f->m, nodes + 1);
     }
     if (status == PERP_OK) {
-        status = need(f, &f->pivot, (size_t)f->rows + 1);
+        status = grow_ints(f, &f->pivot, (size_t)f->rows + 1);
     }
     sizes* const offset[] = {&f->D, &f->L, &f->U};
     for (int i = 0; i < 3 && status == PERP_OK; ++i) {
@@ -404,7 +404,7 @@ static perp_status lay_out(perpi_block_lu* f)
     if (status != PERP_OK) {
         return status;
     }
-    /* node sizes move from first groups to positions; degree is free to hold the way back */
+    /* node sizes move from first groups to positions; degree stores the inverse map */
     for (int32_t i = 0; i < g; ++i) {
         if (f->merged.at[i] == i) {
             f->degree.at[f->mark.at[i]] = i;
@@ -467,7 +467,7 @@ static perp_status place_blocks(perpi_block_lu* f)
     perp_status status =
         perpi_grow(f->context, &f->dest.at, &f->dest.capacity, (size_t)f->blocks, sizeof(size_t));
     if (status == PERP_OK) {
-        status = need(f, &f->stride, (size_t)f->blocks);
+        status = grow_ints(f, &f->stride, (size_t)f->blocks);
     }
     if (status != PERP_OK) {
         return status;
@@ -521,10 +521,10 @@ perp_status perpi_block_lu_analyse(perpi_block_lu* f, int32_t groups, const int3
                                &f->merged,   &f->mark,     &f->scratch, &f->n};
     perp_status status = need_all(f, per_group, sizeof per_group / sizeof per_group[0], g + 1);
     if (status == PERP_OK) {
-        status = need(f, &f->start, g + 1);
+        status = grow_ints(f, &f->start, g + 1);
     }
     if (status == PERP_OK) {
-        status = need(f, &f->column, blocks);
+        status = grow_ints(f, &f->column, blocks);
     }
     if (status != PERP_OK) {
         return status;
@@ -540,7 +540,7 @@ perp_status perpi_block_lu_analyse(perpi_block_lu* f, int32_t groups, const int3
         status = order_nodes(f);
     }
     if (status == PERP_OK) {
-        status = lay_out(f);
+        status = lay_out_factors(f);
     }
     if (status == PERP_OK) {
         status = place_blocks(f);

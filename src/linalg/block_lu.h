@@ -3,8 +3,8 @@
  * Rows come in groups (the constraints of a friction problem). Groups with the same neighbours - the
  * contacts between the same two bodies - become one node; nodes are eliminated in an order of least
  * degree; each node's diagonal block is factored with partial pivoting, and there is no pivoting
- * between nodes: the caller regularises, and looks at the answer. The order depends on the pattern
- * alone, and is kept as long as the pattern stays the same.
+ * between nodes: the caller regularises, and checks the residual of the solution. The order depends
+ * on the pattern alone, and is kept as long as the pattern stays the same.
  */
 #ifndef PERPI_BLOCK_LU_H
 #define PERPI_BLOCK_LU_H

@@ -75,7 +75,7 @@ bool perpi_lu_factor(int32_t n, double* A, int32_t* pivot, perpi_lu_info* info)
         double size = fabs(A[(size_t)k * ld + (size_t)k]);
         for (int32_t i = k + 1; i < n; ++i) {
             const double a = fabs(A[(size_t)i * ld + (size_t)k]);
-            if (!(a <= size)) { /* a NaN is taken, and stops us below */
+            if (!(a <= size)) { /* a NaN is selected, and fails the test below */
                 size = a;
                 best = i;
             }

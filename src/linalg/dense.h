@@ -20,7 +20,7 @@ void perpi_matvec(int32_t m, int32_t n, const double* A, const double* x, double
 /* y += A' x, A is m x n. */
 void perpi_matvec_transposed_add(int32_t m, int32_t n, const double* A, const double* x, double* y);
 
-/* z += a x + b y; z overlaps neither. Inline: the hot rooms call it with n = 8. */
+/* z += a x + b y; z overlaps neither. Inline, because inner loops call it with n = 8. */
 static inline void perpi_add_pair(int32_t n, double a, const double* restrict x, double b,
                                   const double* restrict y, double* restrict z)
 {

@@ -1,4 +1,4 @@
-/* src/model/body.c - one body: checking its def, making it, taking it back. */
+/* src/model/body.c - one body: checks its def, makes it, removes it again on failure. */
 #include <stdio.h>
 #include <string.h>
 
@@ -80,8 +80,8 @@ static perp_status check_speeds(perp_context* context, const perp_motion_def* de
     return PERP_OK;
 }
 
-/* q and -q are the same rotation: each row's quaternion is turned to the side of the one before, so
- * that what lies between is the short way. */
+/* q and -q are the same rotation: each row's quaternion takes the sign nearest to the row before,
+ * so that interpolation follows the short arc. */
 static perp_status make_turns(perp_context* context, const perp_motion_def* def,
                               perpi_curve_kind kind, perpi_motion* motion)
 {
@@ -264,7 +264,7 @@ static perp_status check_numbers(const perp_model* model, const perp_body_def* d
     return PERP_OK;
 }
 
-/* Only point masses have no rotation: nothing but particles, all at the centre. */
+/* Only point masses have no rotation: bodies of particles that are all at the centre. */
 static bool is_particle(const perp_body_def* def)
 {
     if (def->has_inertia || def->shape_count == 0) {
@@ -281,7 +281,7 @@ static bool is_particle(const perp_body_def* def)
     return true;
 }
 
-/* The def as it was given, but for what it pointed to: that may be gone tomorrow. */
+/* Copies the def without the data it points to, which the caller may free. */
 static void keep_def(perp_model* model, size_t index, const perp_shape_def* def)
 {
     perp_shape_def* kept = &model->shape_def[index];
@@ -305,8 +305,8 @@ static void keep_def(perp_model* model, size_t index, const perp_shape_def* def)
     }
 }
 
-/* What a shape had to be repaired for. */
-static void tell_repairs(perp_context* context, const perp_body_def* def, int32_t index,
+/* Warns of repairs made to a shape. */
+static void warn_repairs(perp_context* context, const perp_body_def* def, int32_t index,
                          const perpi_shape* shape)
 {
     const perpi_polyhedron* p = shape->polyhedron;
@@ -325,8 +325,9 @@ static void tell_repairs(perp_context* context, const perp_body_def* def, int32_
     }
 }
 
-/* Room for more shapes of the body at hand, zeroed so that a body refused half-way can be taken back. */
-static perp_status shape_room(perp_model* model, size_t first, size_t count)
+/* Reserves more shapes of the current body, zeroed so that a body refused half-way can be
+ * removed. */
+static perp_status reserve_shapes(perp_model* model, size_t first, size_t count)
 {
     perp_context* context = model->context;
     const size_t total = first + count;
@@ -348,8 +349,8 @@ static perp_status shape_room(perp_model* model, size_t first, size_t count)
     return status;
 }
 
-/* The pieces of a mesh that is not convex become shapes of the body behind those it was given: they
- * meet others, the mesh has the mass and the looks. */
+/* The pieces of a mesh that is not convex become shapes of the body after the given ones: the
+ * pieces collide, the mesh defines mass and appearance. */
 static perp_status add_mesh_pieces(perp_model* model, perpi_body* body, int32_t index)
 {
     perpi_mesh* mesh = model->shape[body->shape + index].mesh;
@@ -358,7 +359,7 @@ static perp_status add_mesh_pieces(perp_model* model, perpi_body* body, int32_t 
     }
     const size_t first = (size_t)(body->shape + body->shape_count);
     perp_context* context = model->context;
-    const perp_status status = shape_room(model, first, (size_t)mesh->piece_count);
+    const perp_status status = reserve_shapes(model, first, (size_t)mesh->piece_count);
     if (status != PERP_OK) {
         return status;
     }
@@ -381,7 +382,7 @@ static perp_status add_mesh_pieces(perp_model* model, perpi_body* body, int32_t 
     return PERP_OK;
 }
 
-/* The convex pieces of an outline: those that meet others, or those that measure overlap. */
+/* The convex pieces of an outline: those that collide, or those that measure overlap. */
 static perp_status add_pieces(perp_model* model, const perp_shape_def* def, int32_t from,
                               bool measure, perpi_body* body)
 {
@@ -394,7 +395,7 @@ static perp_status add_pieces(perp_model* model, const perp_shape_def* def, int3
         return status;
     }
     const size_t first = (size_t)(body->shape + body->shape_count);
-    status = shape_room(model, first, (size_t)pieces.count);
+    status = reserve_shapes(model, first, (size_t)pieces.count);
     for (int32_t k = 0; status == PERP_OK && k < pieces.count; ++k) {
         perp_shape_def piece = *def;
         piece.vertices = pieces.xy + 2 * pieces.start[k];
@@ -403,7 +404,7 @@ static perp_status add_pieces(perp_model* model, const perp_shape_def* def, int3
         status = perpi_shape_make(context, &piece, model->dimension, shape);
         if (status == PERP_OK) {
             for (int32_t i = 0; i < piece.vertex_count;
-                 ++i) { /* counter-clockwise: order is kept */
+                 ++i) { /* counter-clockwise, so the order is kept */
                 shape->inner[i] = pieces.inner[pieces.start[k] + i] ? 1.0 : 0.0;
             }
             shape->massless = true;
@@ -423,7 +424,7 @@ static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi
 {
     perp_context* context = model->context;
     const size_t first = model->shape_count;
-    perp_status status = shape_room(model, first, (size_t)def->shape_count);
+    perp_status status = reserve_shapes(model, first, (size_t)def->shape_count);
     if (status != PERP_OK) {
         return status;
     }
@@ -439,13 +440,13 @@ static perp_status add_shapes(perp_model* model, const perp_body_def* def, perpi
         }
         model->surface[first + (size_t)i] =
             (perpi_surface){.body = (int32_t)model->body_count, .from = i, .friction = s->friction};
-        body->shape_count = body->given = i + 1; /* made: to be given back */
+        body->shape_count = body->given = i + 1; /* made: released with the body */
         if (!isnan(s->friction) && (!(s->friction >= 0.0) || !isfinite(s->friction))) {
             return perpi_fail(context, PERP_ERROR_INPUT, "%s/friction: must be >= 0, got %g", place,
                               s->friction);
         }
         keep_def(model, first + (size_t)i, s);
-        tell_repairs(context, def, i, shape);
+        warn_repairs(context, def, i, shape);
     }
     for (int32_t i = 0; i < def->shape_count; ++i) {
         const perp_shape_def* s = &def->shapes[i];
@@ -518,7 +519,7 @@ static perp_status add_allowed(perp_context* context, const perp_body_def* def, 
     return status;
 }
 
-/* Everything of the body but the place in the model's array. */
+/* All data of the body except its place in the model's array. */
 /* Distance of the farthest point from the centre of mass. */
 static double reach_of(const perp_model* model, const perpi_body* body)
 {
@@ -526,7 +527,7 @@ static double reach_of(const perp_model* model, const perpi_body* body)
     for (int32_t i = 0; i < body->shape_count; ++i) {
         const perpi_shape* shape = &model->shape[body->shape + i];
         if (shape->intangible) {
-            continue; /* what meets nothing must not change how the rest is treated */
+            continue; /* shapes that do not collide must not affect tolerances */
         }
         const double reach =
             v3_norm(shape->local.x) + perpi_shape_ops_of(shape->type)->reach(shape);
@@ -613,7 +614,7 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
     return status;
 }
 
-/* The start of a kinematic body whose pose is a function of time is where that says at t = 0. */
+/* A kinematic body whose pose is a function of time starts at its value at t = 0. */
 static perp_status start_pose(perp_model* model, int32_t index)
 {
     perpi_body* body = &model->body[index];
@@ -643,14 +644,14 @@ perp_status perp_model_add_body(perp_model* model, const perp_body_def* def, int
     if (status == PERP_OK) {
         status = start_pose(model, (int32_t)model->body_count - 1);
         if (status == PERP_ERROR_NUMERIC) {
-            status = PERP_ERROR_INPUT; /* bad at t = 0 is bad input */
+            status = PERP_ERROR_INPUT; /* a failure at t = 0 is an input error */
         }
     }
     if (status == PERP_OK) {
         status = perpi_keep_body(model, def, model->body_count - 1);
     }
     if (status != PERP_OK) {
-        /* as if the body had never been offered */
+        /* restores the model as it was before the call */
         model->body_count -= 1;
         for (size_t i = shapes; i < model->shape_count; ++i) {
             perpi_values_free(context, model->surface[i].velocity, 3);

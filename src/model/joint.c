@@ -1,11 +1,11 @@
-/* src/model/joint.c - one joint: checking its def, making its frames, taking it back. */
+/* src/model/joint.c - one joint: checks its def, makes its frames, removes it again on failure. */
 #include <string.h>
 
 #include "model/joints/joint_type.h"
 #include "model/model.h"
 
 /* Two points that should coincide at the start may be this part of the joint's size apart: rounding
- * in the scene's numbers. The first step closes it. */
+ * in the scene's numbers. The first step corrects it. */
 static const double ASSEMBLY_TOLERANCE = 1e-6;
 
 const char* perp_joint_type_name(perp_joint_type type)
@@ -197,8 +197,8 @@ static perpi_pose side_pose(const perp_model* model, int32_t body)
     return (perpi_pose){v3(0, 0, 0), q4_identity(), m3_identity()};
 }
 
-/* Rotation matrix with these columns as a quaternion; the largest of the four is computed first, so
- * that nothing cancels. */
+/* The quaternion of the rotation matrix with these columns; the largest of the four entries is
+ * computed first, which avoids cancellation. */
 static quat from_columns(vec3 x, vec3 y, vec3 z)
 {
     const double four[4] = {1 + x.x + y.y + z.z, 1 + x.x - y.y - z.z, 1 - x.x + y.y - z.z,
@@ -282,7 +282,7 @@ static double side_size(const perp_model* model, int32_t body)
     return isfinite(reach) ? reach : 0.0;
 }
 
-/* The length of a rope, and that its points are within it. */
+/* The length of a rope, and the check that its points are within it. */
 static perp_status make_rope(perp_context* context, const perp_joint_def* def, vec3 apart,
                              perpi_joint* joint)
 {
@@ -301,7 +301,7 @@ static perp_status make_rope(perp_context* context, const perp_joint_def* def, v
     return PERP_OK;
 }
 
-/* The two points in the bodies, and how far apart they may be. */
+/* The two points in the bodies, and the check of their distance. */
 static perp_status make_points(const perp_model* model, const perp_joint_def* def,
                                perpi_joint* joint)
 {
@@ -323,7 +323,7 @@ static perp_status make_points(const perp_model* model, const perp_joint_def* de
         joint->own_size = fmax(joint->own_size, fmax(arm, side_size(model, joint->body[side])));
     }
     joint->size = fmax(joint->own_size, model->length);
-    /* points only, all at the origin: distances between the bodies are what is left to compare with */
+    /* points only, all at the origin: compare with the distance of the bodies */
     if (!(joint->size > 0.0)) {
         joint->size = fmax(v3_norm(world[0]), v3_norm(world[1]));
     }
@@ -346,7 +346,7 @@ static perp_status make_points(const perp_model* model, const perp_joint_def* de
     if (def->type == PERP_JOINT_ROPE) {
         return make_rope(context, def, apart, joint);
     }
-    /* what the type leaves free does not count */
+    /* free directions of the type do not count */
     const mat3 F = q4_matrix(q4_mul(side_pose(model, joint->body[0]).q, joint->frame[0]));
     vec3 wrong = apart;
     const perpi_joint_freedom free_to = perpi_joint_ops_of(def->type)->free;
@@ -368,8 +368,8 @@ static perp_status make_points(const perp_model* model, const perp_joint_def* de
             world[0].y, world[0].z, def->at_b[0], def->at_b[1], def->at_b[2],
             side_name(model, joint->body[1]), world[1].x, world[1].y, world[1].z, v3_norm(wrong));
     }
-    /* What is left is rounding in the scene's numbers. Joints that repeat each other must not
-     * contradict each other by it: the point of b goes where that of a is. */
+    /* The remaining error is rounding in the scene's numbers. Redundant joints must not contradict
+     * each other by it: the point of b is moved to that of a. */
     if (!is_particle(model, joint->body[1])) {
         const perpi_pose pose = side_pose(model, joint->body[1]);
         joint->at[1] = v3_sub(joint->at[1], m3_tmul(pose.R, wrong));
@@ -505,7 +505,7 @@ perp_status perp_model_add_joint(perp_model* model, const perp_joint_def* def, i
     return PERP_OK;
 }
 
-/* ---- questions -----------------------------------------------------------------------------------*/
+/* ---- queries ------------------------------------------------------------------------------------ */
 
 int32_t perp_model_joint_count(const perp_model* model)
 {

@@ -18,9 +18,10 @@ void perpi_kept_free(perp_context* context, perpi_kept* kept)
     perpi_arena_free(&kept->arena);
 }
 
-/* Copies what *p points to, count items of size bytes, and lets *p point to the copy. The first failure
- * stays in *status. */
-static void copy(perpi_arena* arena, const void* p, size_t count, size_t size, perp_status* status)
+/* Copies `count` items of `size` bytes that *p points to, and sets *p to the copy. The first
+ * failure is kept in *status. */
+static void copy_items(perpi_arena* arena, const void* p, size_t count, size_t size,
+                       perp_status* status)
 {
     const void* from = NULL;
     memcpy(&from, p, sizeof from);
@@ -39,7 +40,7 @@ static void copy(perpi_arena* arena, const void* p, size_t count, size_t size, p
 
 static void copy_text(perpi_arena* arena, const char** text, perp_status* status)
 {
-    copy(arena, text, *text != NULL ? strlen(*text) + 1 : 0, 1, status);
+    copy_items(arena, text, *text != NULL ? strlen(*text) + 1 : 0, 1, status);
 }
 
 static void copy_texts(perpi_arena* arena, const char** text, int count, perp_status* status)
@@ -53,7 +54,7 @@ static void copy_texts(perpi_arena* arena, const char** text, int count, perp_st
 static void copy_names(perpi_arena* arena, const char* const** list, int32_t count,
                        perp_status* status)
 {
-    copy(arena, list, (size_t)count, sizeof **list, status);
+    copy_items(arena, list, (size_t)count, sizeof **list, status);
     for (int32_t i = 0; *status == PERP_OK && i < count; ++i) {
         copy_text(arena, (const char**)(uintptr_t) & (*list)[i], status);
     }
@@ -68,13 +69,14 @@ static void copy_motion(perpi_arena* arena, perp_motion_def* motion, perp_status
     copy_texts(arena, motion->velocity, 3, status);
     copy_texts(arena, motion->angular_velocity, 3, status);
     if (motion->table != NULL) {
-        copy(arena, &motion->table, (size_t)motion->table_rows * (size_t)motion->table_columns,
-             sizeof *motion->table, status);
+        copy_items(arena, &motion->table,
+                   (size_t)motion->table_rows * (size_t)motion->table_columns,
+                   sizeof *motion->table, status);
     }
     copy_text(arena, &motion->interpolation, status);
     for (int i = 0; i < 6; ++i) {
-        copy(arena, &motion->acceleration[i], (size_t)motion->acceleration_count[i],
-             sizeof **motion->acceleration, status);
+        copy_items(arena, &motion->acceleration[i], (size_t)motion->acceleration_count[i],
+                   sizeof **motion->acceleration, status);
     }
 }
 
@@ -85,10 +87,10 @@ static void copy_shape(perpi_arena* arena, int32_t dimension, perp_shape_def* sh
     copy_text(arena, &shape->source, status);
     if (shape->type == PERP_SHAPE_POLYGON || shape->type == PERP_SHAPE_POLYHEDRON ||
         shape->type == PERP_SHAPE_MESH) {
-        copy(arena, &shape->vertices, (size_t)shape->vertex_count * (size_t)dimension,
-             sizeof *shape->vertices, status);
-        copy(arena, &shape->triangles, 3 * (size_t)shape->triangle_count, sizeof *shape->triangles,
-             status);
+        copy_items(arena, &shape->vertices, (size_t)shape->vertex_count * (size_t)dimension,
+                   sizeof *shape->vertices, status);
+        copy_items(arena, &shape->triangles, 3 * (size_t)shape->triangle_count,
+                   sizeof *shape->triangles, status);
     } else {
         shape->vertices = NULL;
         shape->triangles = NULL;
@@ -107,9 +109,10 @@ perp_status perpi_keep_body(perp_model* model, const perp_body_def* def, size_t 
     copy_names(arena, &body.collides_with, body.collides_with_count, &status);
     copy_names(arena, &body.ignores, body.ignores_count, &status);
     copy_motion(arena, &body.motion, &status);
-    copy(arena, &body.shapes, (size_t)body.shape_count, sizeof *body.shapes, &status);
+    copy_items(arena, &body.shapes, (size_t)body.shape_count, sizeof *body.shapes, &status);
     for (int32_t i = 0; status == PERP_OK && i < body.shape_count; ++i) {
-        perp_shape_def* shape = (perp_shape_def*)(uintptr_t)&body.shapes[i]; /* ours by now */
+        perp_shape_def* shape =
+            (perp_shape_def*)(uintptr_t)&body.shapes[i]; /* the copy, which the model owns */
         copy_shape(arena, model->dimension, shape, &status);
     }
     if (status == PERP_OK) {

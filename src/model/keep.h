@@ -1,8 +1,8 @@
 /* src/model/keep.h - the defs that a model was built from.
  *
- * A model keeps what it was given beside what it made of it, so that it can be written as a scene file
- * (scene/write.c) that builds the same model to the last bit: poses of the centres of mass, unit axes and
- * frames of joints cannot be turned back into the numbers they came from.
+ * A model keeps the defs beside its own data, so that it can be written as a scene file (scene/write.c)
+ * that builds the same model to the last bit: the given numbers cannot be recovered from poses of centres
+ * of mass, unit axes and frames of joints.
  */
 #ifndef PERPI_MODEL_KEEP_H
 #define PERPI_MODEL_KEEP_H
@@ -28,8 +28,8 @@ typedef struct perpi_kept {
 struct perp_model;
 void perpi_kept_free(perp_context* context, perpi_kept* kept);
 
-/* Copy a def that has been checked, as that of the item `index` of the model. Nothing counts until the
- * model does. */
+/* Copy a checked def, as that of item `index` of the model. The copy takes effect when the model's
+ * count includes the item. */
 PERP_NODISCARD perp_status perpi_keep_body(struct perp_model* model, const perp_body_def* def,
                                            size_t index);
 PERP_NODISCARD perp_status perpi_keep_joint(struct perp_model* model, const perp_joint_def* def);
@@ -37,7 +37,7 @@ PERP_NODISCARD perp_status perpi_keep_wrench(struct perp_model* model, const per
 PERP_NODISCARD perp_status perpi_keep_spring(struct perp_model* model, const perp_spring_def* def);
 PERP_NODISCARD perp_status perpi_keep_controller(struct perp_model* model,
                                                  const perp_controller_def* def);
-/* These two count at once: nothing can fail after them. */
+/* These two take effect at once: no failure can follow. */
 PERP_NODISCARD perp_status perpi_keep_pair(struct perp_model* model, const perp_pair_def* def);
 PERP_NODISCARD perp_status perpi_keep_drag(struct perp_model* model, const perp_drag_def* def);
 

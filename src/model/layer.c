@@ -1,12 +1,12 @@
-/* src/model/layer.c - soft layers around rigid bodies, and what two of them are together.
+/* src/model/layer.c - soft layers around rigid bodies, and two of them in series.
  *
  * Source     [B09 (2.73), (3.88)]: lambda = K delta + C d(delta)/dt, delta_n <= delta_n^o
  * Departure  both bodies may be soft (the paper takes one). Layers a and b in series carry the same
  *            force: K = (K_a^-1 + K_b^-1)^-1, and the deflection of a is its share G_a = K_a^-1 K of
  *            the whole as long as it changes slowly. Two Kelvin-Voigt layers in series are not one;
  *            C = G_a' C_a G_a + G_b' C_b G_b is the one that dissipates the same then, and is exact
- *            where the relaxation times C_a K_a^-1 and C_b K_b^-1 are equal. The cores meet when
- *            both layers are used up: the depths add.
+ *            where the relaxation times C_a K_a^-1 and C_b K_b^-1 are equal. The cores are in contact when
+ *            both layers are fully compressed: the layer depths add.
  */
 #include <string.h>
 
@@ -35,7 +35,7 @@ static double determinant(const mat3* A)
         v3_cross(v3(A->m[1][0], A->m[1][1], A->m[1][2]), v3(A->m[2][0], A->m[2][1], A->m[2][2])));
 }
 
-/* What rounding may leave of a minor that is 0, relative to the product of its diagonal. */
+/* Rounding error of a minor that is 0, relative to the product of its diagonal. */
 static const double ROUNDING = 1e-13;
 
 /* All principal minors >= 0 up to rounding: positive semidefinite. definite: all > 0. */
@@ -162,7 +162,7 @@ static mat3 symmetric(mat3 A)
 {
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < i; ++j) {
-            A.m[i][j] = A.m[j][i] = 0.5 * (A.m[i][j] + A.m[j][i]); /* to the bit */
+            A.m[i][j] = A.m[j][i] = 0.5 * (A.m[i][j] + A.m[j][i]); /* exactly symmetric */
         }
     }
     return A;
@@ -178,7 +178,7 @@ static mat3 sum_of(mat3 A, mat3 B)
     return A;
 }
 
-static perpi_layer series(const perpi_layer* a, const perpi_layer* b, int32_t dimension)
+static perpi_layer series_layer(const perpi_layer* a, const perpi_layer* b, int32_t dimension)
 {
     perpi_layer both = {.soft = true,
                         .limit = a->limit + b->limit,
@@ -198,7 +198,7 @@ static perpi_layer whole_layer(const perp_model* model, int32_t a, int32_t b)
 {
     const perpi_layer* A = &model->body[a].layer;
     const perpi_layer* B = &model->body[b].layer;
-    return A->soft && B->soft ? series(A, B, model->dimension) : A->soft ? *A : *B;
+    return A->soft && B->soft ? series_layer(A, B, model->dimension) : A->soft ? *A : *B;
 }
 
 perpi_layer perpi_model_layer(const perp_model* model, int32_t a, int32_t b)

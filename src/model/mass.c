@@ -1,6 +1,6 @@
 /* src/model/mass.c - see mass.h.
  *
- * Three ways to say it: mass and inertia; mass alone (the inertia is that of the uniform shapes,
+ * Three forms of input: mass and inertia; mass alone (the inertia is that of the uniform shapes,
  * scaled to the mass, about their common centre); density (mass, centre and inertia from the
  * shapes, overlaps counted twice).
  */
@@ -85,7 +85,7 @@ perp_status perpi_check_inertia(perp_context* context, int32_t dimension, mat3 I
     return PERP_OK;
 }
 
-/* m (|d|^2 E - d d'), what moving the reference point by d adds. */
+/* m (|d|^2 E - d d'), the inertia added by moving the reference point by d. */
 static mat3 parallel_axis(double m, vec3 d)
 {
     const double dd = v3_dot(d, d);
@@ -110,7 +110,7 @@ static mat3 m3_add(mat3 A, mat3 B)
 }
 
 /* Volume (area), centre and inertia about the centre of all shapes at unit density. */
-static perpi_mass uniform(const perp_model* model, const perpi_body* body)
+static perpi_mass uniform_mass(const perp_model* model, const perpi_body* body)
 {
     perpi_mass total = {0};
     for (int32_t i = 0; i < body->shape_count; ++i) {
@@ -147,9 +147,10 @@ static perp_status check_bounded(const perp_model* model, const perpi_body* body
     for (int32_t i = 0; i < body->shape_count; ++i) {
         const perpi_shape_ops* ops = perpi_shape_ops_of(model->shape[body->shape + i].type);
         if (!ops->bounded) {
-            return perpi_fail(model->context, PERP_ERROR_INPUT,
-                              "shapes/%d: a %s is endless; only a static or kinematic body has one",
-                              (int)i, ops->name);
+            return perpi_fail(
+                model->context, PERP_ERROR_INPUT,
+                "shapes/%d: a %s is unbounded; only a static or kinematic body has one", (int)i,
+                ops->name);
         }
     }
     return PERP_OK;
@@ -171,7 +172,7 @@ perp_status perpi_body_mass(perp_model* model, const perp_body_def* def, perpi_b
             return perpi_fail(context, PERP_ERROR_INPUT, "density: must be > 0, got %g",
                               def->density);
         }
-        const perpi_mass u = uniform(model, body);
+        const perpi_mass u = uniform_mass(model, body);
         if (!(u.mass > 0.0)) {
             return perpi_fail(context, PERP_ERROR_INPUT,
                               "density: the shapes have no volume; give mass (and inertia)");
@@ -201,7 +202,7 @@ perp_status perpi_body_mass(perp_model* model, const perp_body_def* def, perpi_b
     if (def->has_inertia) {
         memcpy(body->inertia.m, def->inertia, sizeof body->inertia.m);
     } else {
-        const perpi_mass u = uniform(model, body);
+        const perpi_mass u = uniform_mass(model, body);
         if (!(u.mass > 0.0)) {
             return perpi_fail(context, PERP_ERROR_INPUT,
                               "inertia: is needed, the shapes have no volume to take it from");

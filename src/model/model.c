@@ -1,4 +1,4 @@
-/* src/model/model.c - a model: pairs, forces, and questions about it. Bodies: body.c. */
+/* src/model/model.c - a model: pairs, forces and queries. Bodies: body.c. */
 #include "model/model.h"
 
 #include <string.h>
@@ -106,7 +106,7 @@ const char* perpi_model_nearest_body(const perp_model* model, const char* name)
     const char* nearest = NULL;
     for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
         const char* body = perp_model_body_name(model, i);
-        /* the best so far goes first, and keeps its place unless the next is nearer */
+        /* the best name so far is first, and stays unless the next is nearer */
         const char* const two[] = {nearest != NULL ? nearest : body, body, NULL};
         nearest = perpi_nearest(name, two);
     }
@@ -240,7 +240,7 @@ perp_status perp_model_add_wrench(perp_model* model, const perp_wrench_def* def)
     return PERP_OK;
 }
 
-/* ---- questions -----------------------------------------------------------------------------------*/
+/* ---- queries ------------------------------------------------------------------------------------ */
 
 const perpi_pair* perpi_model_pair(const perp_model* model, int32_t a, int32_t b)
 {

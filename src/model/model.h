@@ -1,4 +1,4 @@
-/* src/model/model.h - the immutable model as the rooms above see it. */
+/* src/model/model.h - the immutable model, for the modules that depend on it. */
 #ifndef PERPI_MODEL_H
 #define PERPI_MODEL_H
 
@@ -19,7 +19,7 @@ typedef struct perpi_motion {
     perpi_oscillation* oscillation; /* ACCELERATION */
 } perpi_motion;
 
-/* What a planar body lies on: 2.5-D. */
+/* The support of a planar body by the plane of the scene: 2.5-D. */
 typedef struct perpi_support {
     int32_t points; /* 0: nothing; 1: a particle; 3 */
     vec3 at[3];     /* body frame, from the centre of mass */
@@ -34,13 +34,13 @@ static inline bool perpi_motion_has_pose(const perpi_motion* motion)
            motion->type == PERP_MOTION_ACCELERATION;
 }
 
-/* What yields between two bodies, along (n, t, o). */
+/* The compliant layer between two bodies, along (n, t, o). */
 typedef struct perpi_layer {
     bool soft;
     mat3 K, C;
     double limit; /* INFINITY: no core */
     bool smooth;  /* carries no friction: all tangential entries are 0 */
-    double patch; /* distance of the springs of a patch; 0: one spring a contact */
+    double patch; /* spacing of the springs of a patch; 0: one spring per contact */
 } perpi_layer;
 
 typedef struct perpi_body {
@@ -65,7 +65,7 @@ typedef struct perpi_body {
     perpi_motion motion;
     perpi_support support;
     double drag_linear, drag_angular;
-    int32_t joints;  /* how many hold it */
+    int32_t joints;  /* number of joints of the body */
     int32_t wrench;  /* first of its forces, -1: none; chained by perpi_wrench.next */
     bool restricted; /* one of the two lists was given */
     bool selective;  /* collides only with those allowed */
@@ -107,7 +107,8 @@ typedef struct perpi_spring {
     bool isotropic; /* acts on the whole vector: rest 0, or a damper across the line */
     bool implicit;
     int32_t rows,
-        row; /* of the problem: how many (explicit: 0), and the first among the springs' */
+        row; /* rows of the problem: their number (explicit: 0), and the first among those of
+              * springs */
 } perpi_spring;
 
 typedef struct perpi_controller {
@@ -183,27 +184,28 @@ struct perp_model {
     perpi_kept kept; /* the defs it was built from */
 };
 
-/* Points and normal forces of what the body lies on; mass and offset must be known. */
+/* Support points and normal forces of the body; mass and offset must be known. */
 PERP_NODISCARD perp_status perpi_body_support(perp_model* model, const perp_body_def* def,
                                               perpi_body* body);
-/* Gives back what a body owns. */
+/* Releases what a body owns. */
 void perpi_body_free(perp_context* context, perpi_body* body);
-/* Sizes of the joints when the model's length has grown: they do not depend on the order of adding. */
+/* Updates the sizes of the joints when the model's length has grown: they must not depend on the
+ * order of adding. */
 void perpi_joint_resize(perp_model* model);
 void perpi_joint_free(perp_context* context, perpi_joint* joint);
 void perpi_controller_free(perp_context* context, perpi_controller* controller);
-/* A joint that forbids it connects the two. */
+/* Whether a joint that excludes collision connects the two. */
 bool perpi_model_joined(const perp_model* model, int32_t a, int32_t b);
 /* Revolute or prismatic: has limits, friction, motor, effort. */
 bool perpi_joint_one_degree(perp_joint_type type);
-/* The body that was probably meant by a name that no body has, or NULL. */
+/* The body with the name most similar to one that no body has, or NULL. */
 const char* perpi_model_nearest_body(const perp_model* model, const char* name);
 /* The pair entry of two bodies, or NULL. */
 const perpi_pair* perpi_model_pair(const perp_model* model, int32_t a, int32_t b);
 /* Friction coefficient between two shapes: pair entry, else the geometric mean of the two. */
 double perpi_model_friction(const perp_model* model, int32_t shape_a, int32_t shape_b);
 
-/* layer.c: checks a def, and makes the layer of it. Messages start with the member. */
+/* layer.c: checks a def and makes its layer. Messages start with the member. */
 PERP_NODISCARD perp_status perpi_layer_make(perp_context* context, int32_t dimension,
                                             const perp_compliance_def* def, perpi_layer* layer);
 /* The layer between two bodies, of one spring (of a patch: with its share of the area). Not soft: the
@@ -214,8 +216,8 @@ perpi_layer perpi_model_layer(const perp_model* model, int32_t a, int32_t b);
  * body, entry and time if a value is not finite. v, w may be NULL. */
 PERP_NODISCARD perp_status perpi_motion_pose(const perp_model* model, int32_t body, double t,
                                              perpi_pose* pose, double* angle, vec3* v, vec3* w);
-/* The mean velocity over (t, t + h) with which a kinematic body follows its POSE motion from where it
- * is, no faster than it may. angle: planar. */
+/* The mean velocity over (t, t + h) with which a kinematic body follows its POSE motion from its
+ * current pose, within its speed limits. angle: planar. */
 PERP_NODISCARD perp_status perpi_motion_follow(const perp_model* model, int32_t body, double t,
                                                double h, const perpi_pose* pose, double angle,
                                                vec3* v, vec3* w);

@@ -1,4 +1,4 @@
-/* src/model/motion.c - where a kinematic body is, and how fast, at a given time.
+/* src/model/motion.c - pose and velocity of a kinematic body at a given time.
  *
  * Velocities of a pose given by expressions are exact: the expressions carry their derivatives.
  */
@@ -8,8 +8,8 @@ typedef struct sample {
     double x, dx;
 } sample;
 
-static perp_status eval(const perp_model* model, int32_t body, const char* member, int index,
-                        const perpi_value* value, double t, sample* s)
+static perp_status evaluate_value(const perp_model* model, int32_t body, const char* member,
+                                  int index, const perpi_value* value, double t, sample* s)
 {
     s->x = perpi_value_eval(value, t, &s->dx);
     if (isfinite(s->x)) {
@@ -20,11 +20,11 @@ static perp_status eval(const perp_model* model, int32_t body, const char* membe
                       model->body[body].name, member, index, perpi_value_text(value), s->x, t);
 }
 
-static perp_status eval_all(const perp_model* model, int32_t body, const char* member, int count,
-                            const perpi_value* value, double t, sample* s)
+static perp_status evaluate_values(const perp_model* model, int32_t body, const char* member,
+                                   int count, const perpi_value* value, double t, sample* s)
 {
     for (int i = 0; i < count; ++i) {
-        const perp_status status = eval(model, body, member, i, &value[i], t, &s[i]);
+        const perp_status status = evaluate_value(model, body, member, i, &value[i], t, &s[i]);
         if (status != PERP_OK) {
             return status;
         }
@@ -86,7 +86,7 @@ perp_status perpi_motion_pose(const perp_model* model, int32_t index, double t, 
     quat q = body->pose.q;
     vec3 rate = v3(0, 0, 0);
     double turn = body->angle;
-    /* A motion that says nothing of the position (or the rotation) leaves the body's own. */
+    /* A motion without a position (or rotation) keeps that of the body. */
     const bool moves = perpi_value_varies(&motion->position[0]) ||
                        perpi_value_varies(&motion->position[1]) ||
                        perpi_value_varies(&motion->position[2]);
@@ -95,22 +95,22 @@ perp_status perpi_motion_pose(const perp_model* model, int32_t index, double t, 
     }
     perp_status status = PERP_OK;
     if (moves) {
-        status = eval_all(model, index, "position", 3, motion->position, t, x);
+        status = evaluate_values(model, index, "position", 3, motion->position, t, x);
     }
     if (status == PERP_OK && model->dimension == 2 && perpi_value_varies(&motion->angle)) {
-        status = eval(model, index, "angle", 0, &motion->angle, t, r);
+        status = evaluate_value(model, index, "angle", 0, &motion->angle, t, r);
         if (status == PERP_OK) {
             turn = r[0].x;
             rate = v3(0, 0, r[0].dx);
             q = q4_exp(v3(0, 0, turn));
         }
     } else if (status == PERP_OK && motion->has_orientation) {
-        status = eval_all(model, index, "orientation", 4, motion->orientation, t, r);
+        status = evaluate_values(model, index, "orientation", 4, motion->orientation, t, r);
         if (status == PERP_OK) {
             status = from_quaternion(model, index, r, t, &q, &rate);
         }
     } else if (status == PERP_OK && motion->has_axis_angle) {
-        status = eval_all(model, index, "axis_angle", 4, motion->axis_angle, t, r);
+        status = evaluate_values(model, index, "axis_angle", 4, motion->axis_angle, t, r);
         if (status == PERP_OK) {
             status = from_axis_angle(model, index, r, t, &q, &rate);
         }
@@ -134,9 +134,10 @@ perp_status perpi_motion_velocity(const perp_model* model, int32_t index, double
 {
     const perpi_motion* motion = &model->body[index].motion;
     sample s[3], r[3];
-    perp_status status = eval_all(model, index, "velocity", 3, motion->velocity, t, s);
+    perp_status status = evaluate_values(model, index, "velocity", 3, motion->velocity, t, s);
     if (status == PERP_OK) {
-        status = eval_all(model, index, "angular_velocity", 3, motion->angular_velocity, t, r);
+        status =
+            evaluate_values(model, index, "angular_velocity", 3, motion->angular_velocity, t, r);
     }
     if (status == PERP_OK) {
         *v = v3(s[0].x, s[1].x, s[2].x);

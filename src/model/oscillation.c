@@ -10,12 +10,12 @@
  *
  * With omega of period T the rotation from 0 to t is (Floquet)
  *     Phi(n T + s) = Phi(s) Phi(T)^n,    0 <= s < T
- * Phi(T) is not the identity: turns about different axes do not commute, and a plate that rocks
- * about x and y out of phase creeps about z by the area it encircles. With "periodic" the mean
+ * Phi(T) is not the identity: rotations about different axes do not commute, and a plate that rocks
+ * about x and y out of phase drifts about z by the area it encircles. With "periodic" the mean
  * angular velocity, the free constant of the first integration, is chosen so that Phi(T) = 1.
  *
  * Error: the number of nodes is doubled until Phi(T) changes by less than 1e-14 + 4e-16 nodes rad;
- * what is left grows with the number of periods.
+ * the remaining error grows with the number of periods.
  */
 #include "model/oscillation.h"
 
@@ -28,13 +28,13 @@ typedef struct wave {
 
 struct perpi_oscillation {
     int32_t dimension;
-    vec3 x0; /* to swing about */
+    vec3 x0; /* mean pose */
     quat q0; /* behind the turn */
     double angle0;
     vec3 v, w; /* means */
     wave* wave;
     int32_t wave_count;
-    int32_t turning; /* the one axis about which it turns, -1: none, 3: several */
+    int32_t turning; /* the axis of rotation, -1: none, 3: several */
     /* several: */
     double period;
     int32_t nodes;
@@ -204,7 +204,7 @@ static perp_status find_symmetric(perp_context* context, const perpi_oscillation
                                      off);
 }
 
-/* The nodes: doubled until the turn of a whole period no longer changes. */
+/* The nodes: doubled until the rotation of a whole period no longer changes. */
 static perp_status make_nodes(perp_context* context, perpi_oscillation* o, int32_t cycles)
 {
     int32_t nodes = LEAST_NODES * cycles;
@@ -275,7 +275,7 @@ static perp_status make_periodic(perp_context* context, perpi_oscillation* o, in
 
 /* ---- making one ------------------------------------------------------------------------------------*/
 
-static const char* place(int32_t dimension, int32_t axis)
+static const char* place_oscillation(int32_t dimension, int32_t axis)
 {
     static const char* const name[6] = {
         "motion/acceleration/linear/0",  "motion/acceleration/linear/1",
@@ -302,17 +302,17 @@ static perp_status take_waves(perp_context* context, const perp_motion_def* def,
             if (!isfinite(s->amplitude) || !isfinite(s->phase)) {
                 return perpi_fail(context, PERP_ERROR_INPUT,
                                   "%s: amplitude and phase must be finite",
-                                  place(o->dimension, axis));
+                                  place_oscillation(o->dimension, axis));
             }
             if (!(s->frequency > 0.0) || !isfinite(s->frequency)) {
                 return perpi_fail(context, PERP_ERROR_INPUT,
                                   "%s: frequency: must be > 0 and finite, got %g",
-                                  place(o->dimension, axis), s->frequency);
+                                  place_oscillation(o->dimension, axis), s->frequency);
             }
             if (o->dimension == 2 && axis != 0 && axis != 1 && axis != 5 && s->amplitude != 0.0) {
                 return perpi_fail(context, PERP_ERROR_INPUT,
                                   "%s: a planar body moves along x and y and turns about z",
-                                  place(o->dimension, axis));
+                                  place_oscillation(o->dimension, axis));
             }
             if (s->amplitude != 0.0) {
                 o->wave[o->wave_count++] =
@@ -431,7 +431,7 @@ perp_status perpi_oscillation_create(perp_context* context, int32_t dimension,
         perpi_oscillation_destroy(context, o);
         return status;
     }
-    /* where it is at t = 0: displaced from the pose it swings about, or just there */
+    /* the pose at t = 0: displaced from the mean pose, or equal to it */
     const vec3 first = v3(travel(o, 0, 0.0), travel(o, 1, 0.0), travel(o, 2, 0.0));
     if (def->from_pose) {
         o->x0 = v3_sub(o->x0, first);

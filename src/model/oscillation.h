@@ -2,11 +2,11 @@
  *
  *     acceleration along (about) axis i:  sum of A sin(2 pi f t + phase)
  *
- * integrated twice with the constants that make it swing about the pose of the body: the mean
+ * integrated twice with the constants for which the pose of the body is the mean: the mean
  * velocity is the body's own (0 by default), the mean displacement is 0. Positions, velocities and
  * a rotation about one axis are closed forms. A rotation about several axes is not [P09 appendix]:
- * see oscillation.c. Everything depends on t alone, so that it does not matter in which steps, or
- * from which snapshot, a time was reached.
+ * see oscillation.c. The result depends on t alone, not on the steps or the snapshot from which t was
+ * reached.
  */
 #ifndef PERPI_OSCILLATION_H
 #define PERPI_OSCILLATION_H
@@ -17,8 +17,8 @@
 
 typedef struct perpi_oscillation perpi_oscillation;
 
-/* x, q, angle: the pose to swing about; v, w: mean velocities. Messages start with the member at
- * fault ("motion/acceleration/angular: ..."). */
+/* x, q, angle: the mean pose; v, w: mean velocities. Messages start with the member
+ * ("motion/acceleration/angular: ..."). */
 PERP_NODISCARD perp_status perpi_oscillation_create(perp_context* context, int32_t dimension,
                                                     const perp_motion_def* def, vec3 x, quat q,
                                                     double angle, vec3 v, vec3 w,
@@ -27,7 +27,7 @@ void perpi_oscillation_destroy(perp_context* context, perpi_oscillation* oscilla
 /* angle: planar. v, w may be NULL. */
 void perpi_oscillation_at(const perpi_oscillation* o, double t, vec3* x, quat* q, double* angle,
                           vec3* v, vec3* w);
-/* The rotation from time 0 to t, in world axes: that of the body is this times that at 0. */
+/* The rotation from time 0 to t, in world axes; the orientation is its product with that at 0. */
 quat perpi_oscillation_turn(const perpi_oscillation* o, double t);
 
 #endif

@@ -7,9 +7,9 @@
  */
 #include "model/model.h"
 
-/* A triangle whose height is below this part of its longest side is a line. */
+/* A triangle whose height is below this part of its longest side counts as degenerate. */
 static const double FLAT = 1e-9;
-/* A share below zero by no more than this is rounding: the centre lies on a side. */
+/* A share above minus this is rounding: the centre lies on a side. */
 static const double ROUNDING = 1e-12;
 static const double EARTH = 9.81; /* SI, as the built-in scenes */
 
@@ -42,7 +42,7 @@ static double cross(vec3 a, vec3 b)
 }
 
 /* The part of the weight that each corner carries. */
-static perp_status share_out(perp_context* context, const vec3 at[3], double share[3])
+static perp_status barycentric_loads(perp_context* context, const vec3 at[3], double share[3])
 {
     double longest = 0.0;
     for (int i = 0; i < 3; ++i) {
@@ -100,7 +100,7 @@ perp_status perpi_body_support(perp_model* model, const perp_body_def* def, perp
         support->at[i] = v3_sub(v3(from->tripod[i][0], from->tripod[i][1], 0.0), body->offset);
     }
     if (status == PERP_OK && !single) {
-        status = share_out(context, support->at, share);
+        status = barycentric_loads(context, support->at, share);
     }
     if (status != PERP_OK) {
         return status;

@@ -14,7 +14,7 @@ typedef struct perpi_value {
 double perpi_value_at(const perpi_value* value, double t);
 /* With its derivative. */
 double perpi_value_eval(const perpi_value* value, double t, double* rate);
-/* What gave the value, for messages: the text of an expression, or "a table". */
+/* The source of the value, for messages: the text of an expression, or "a table". */
 const char* perpi_value_text(const perpi_value* value);
 static inline bool perpi_value_varies(const perpi_value* value)
 {

@@ -1,4 +1,4 @@
-/* src/problem/check.h - the checks that perp/problem.h does not offer: the NCP's, whose numbers come
+/* src/problem/check.h - checks beyond those of perp/problem.h: the NCP's, whose numbers come
  * from callbacks (sizes, bounds and the pattern), and the contact problem's with its factors. */
 #ifndef PERPI_CHECK_H
 #define PERPI_CHECK_H

@@ -6,7 +6,7 @@
 struct perpi_islands {
     perp_context* context;
     const perp_contact_problem* whole;
-    perp_contact_problem piece; /* the island last taken */
+    perp_contact_problem piece; /* the current island */
     int32_t count;
 
     int32_t* parent;           /* per block of the whole: union-find, later its island */
@@ -22,7 +22,7 @@ struct perpi_islands {
         block_capacity, constraint_start_capacity, constraint_capacity, constraint_place_capacity,
         M_at_capacity;
 
-    /* the arrays of the piece */
+    /* the arrays of the island's problem */
     int32_t* dof;
     double* M; /* and the factors of its blocks */
     double *k, *b, *lower, *upper, *compliance;
@@ -32,7 +32,7 @@ struct perpi_islands {
     size_t dof_capacity, M_capacity, k_capacity, b_capacity, lower_capacity, upper_capacity,
         compliance_capacity, row_capacity, group_capacity, member_capacity;
     int32_t first_block, blocks, first_constraint,
-        constraints; /* of the piece, in the sorted lists */
+        constraints; /* of the island, in the sorted lists */
 };
 
 perp_status perpi_islands_create(perp_context* context, perpi_islands** islands)
@@ -219,7 +219,7 @@ static perp_status grow_piece(perpi_islands* s, size_t rows)
     return status;
 }
 
-/* The groups whose members live in island i, with members renumbered. */
+/* The groups whose members are in island i, with members renumbered. */
 static perp_status take_groups(perpi_islands* s, int32_t i)
 {
     const perp_contact_problem* P = s->whole;

@@ -1,9 +1,10 @@
-/* src/problem/island.h - a contact problem taken apart into pieces that share nothing.
+/* src/problem/island.h - decomposition of a contact problem into independent islands.
  *
  * Two blocks belong together if a constraint touches both, or if a group holds constraints of
- * both; the fixed world joins nothing. Each island is a contact problem of its own, so a dense
- * method pays for the largest pile, not for the whole scene. Order: by the first block, and inside
- * an island as in the whole, so that the answer does not depend on how the pieces were found.
+ * both; the fixed world connects nothing. Each island is a contact problem of its own, so the cost
+ * of a dense method depends on the largest island, not on the whole scene. Order: by the first
+ * block, and inside an island as in the whole, so that the answer does not depend on the algorithm
+ * that finds the islands.
  */
 #ifndef PERPI_ISLAND_H
 #define PERPI_ISLAND_H
@@ -22,7 +23,7 @@ PERP_NODISCARD perp_status perpi_islands_split(perpi_islands* islands,
 /* Island i as a problem; valid until the next call. J is borrowed from the whole. */
 PERP_NODISCARD perp_status perpi_islands_take(perpi_islands* islands, int32_t i,
                                               perp_contact_problem* piece);
-/* Between the whole's point and that of the island last taken. */
+/* Converts between a point of the whole problem and one of the current island. */
 void perpi_islands_gather(const perpi_islands* islands, const double* v, const double* p,
                           double* v_piece, double* p_piece);
 void perpi_islands_scatter(const perpi_islands* islands, const double* v_piece,

@@ -1,7 +1,7 @@
 /* src/problem/operators.h - the operators of a contact problem: M, its Cholesky factors, J and J'.
  *
- * M = L L', block by block; the factor of block i stands at L + 6 dof[i], row-major as M's block. A solve
- * factors the blocks once and hands the factors on in perp_contact_problem.M_factor.
+ * M = L L', block by block; the factor of block i stands at L + 6 dof[i], row-major as M's block. A
+ * solve factors the blocks once and passes the factors on in perp_contact_problem.M_factor.
  */
 #ifndef PERPI_PROBLEM_OPERATORS_H
 #define PERPI_PROBLEM_OPERATORS_H
@@ -54,7 +54,7 @@ void perpi_mass_solve(const perp_contact_problem* P, const double* L, double* x)
 /* v = M^-1 (k + J' p); p NULL: without impulses. */
 void perpi_motion_of(const perp_contact_problem* P, const double* L, const double* p, double* v);
 
-/* x - x is 0 for a finite x, NaN for any other; four sums do not wait for one another. */
+/* x - x is 0 for a finite x, NaN for any other; four sums are independent and pipeline. */
 static inline bool perpi_all_finite(size_t count, const double* x)
 {
     double t[4] = {0.0, 0.0, 0.0, 0.0};

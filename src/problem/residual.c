@@ -1,5 +1,5 @@
 /* src/problem/residual.c - the residual check: how far an answer is from each law, recomputed from the
- * problem alone. Solvers never grade themselves.
+ * problem alone, independently of the method that found it.
  *
  * Every number is a violation divided by the size of the terms that entered it, so that units drop
  * out and rounding alone gives about 1e-16.
@@ -18,7 +18,7 @@
  *   normal    contact in no group      |min(W p_n, u_n)| / S_c
  *             group g, m = max of u_n over its members, S_g = max of S_c over them:
  *               bracket of primary i   m if it is the only primary, else m + max(0, -u_i)
- *               m < 0                  -m / S_g, charged to the first member
+ *               m < 0                  -m / S_g, assigned to the first member
  *             primary i                |min(W p_n, sum of its brackets)| / max of its S_g
  *             member, primary nowhere  |W p_n| / S_c
  *   friction  W_t |p_t - Proj_F(p_t - u_t / W_t)| / S_c, W_t the largest tangential W_rr,
@@ -38,35 +38,36 @@
  *     S_c  = min(S_c above, 1e4 m_c) where that is not 0
  *     n_i  = sum_j |M_ij v_j| + |k_i| + sum of |J_ri p_r| over given impulses
  *     N_i  = max(n_i, 1e-3 sqrt(M_ii) max_j n_j / sqrt(M_jj))
- *   dynamics  also (|M v - k - J' p|_i - 16 eps t_i) / N_i: what rounding alone makes of the terms is no
+ *   dynamics  also (|M v - k - J' p|_i - 16 eps t_i) / N_i: the rounding of the terms is not an
  *             error of the answer (a light body under a heavy one, a spring of 1e15 N/m)
- *   k_error and b_error of the problem are subtracted from |M v - k - J' p|_i and from |u_n| before: poses
- *   at the end of a step are rounded, and the forces of stiff springs and gaps / h with them.
- *   And no answer has impulses out of proportion. With the island of a row as in island.h,
+ *   k_error and b_error of the problem are subtracted from |M v - k - J' p|_i and from |u_n| before:
+ *   poses at the end of a step are rounded, and so are the forces of stiff springs and gaps / h.
+ *   Impulses are limited by the motion of their island. With the island of a row as in island.h,
  *     sqrt(W_rr) |p_r| <= 1e8 e,   e = sum_i n_i / sqrt(M_ii) + sum_r m_r' / sqrt(W_rr) over the island,
- *     m_r' = max(|b_r|, W_rr |p_r| if given); of a row that gives way, W_rr |b_r| / c_r for |b_r|: b_r / c_r
- *            is the impulse of the spring at the start of the step
+ *     m_r' = max(|b_r|, W_rr |p_r| if given); of a compliant row, W_rr |b_r| / c_r for |b_r|:
+ *            b_r / c_r is the impulse of the spring at the start of the step
  *   (all terms are roots of energies: sum(|M v| + |k|) + sum |b_r| / W_rr without a unit). A row beyond
  *   that has the residual 1e-8 sqrt(W_rr) |p_r| / e > 1, and `runaway` says how many times e it is.
  *
  * Friction problem. The same laws with u = W r + q, W_rr from W's own diagonal (its absolute value,
- *             1 if that is 0) and a_r = max(|q_r|, sum_j |W_rj r_j|). It knows no velocities. What moves is
- *             q, of which the rows of a body that is pressed by others have nothing, so that
- *             S_c = min(S_c, 1e6 max_r g_r |q_r|), and all rows are one island:
+ *             1 if that is 0) and a_r = max(|q_r|, sum_j |W_rj r_j|). It has no velocities. The
+ *             motion is measured by q, which is 0 in the rows of a body that only other bodies
+ *             press on, so that S_c = min(S_c, 1e6 max_r g_r |q_r|), and all rows are one island:
  *             sqrt(W_rr) |r_r| <= 1e8 sum_r m_r' / sqrt(W_rr) with q for b
  *
  * LCP         max_i |min(w_i / S_i, z_i / Z)|, Z = max_j |z_j|, each scale 1 if it is 0,
  *             S_i = |q_i| + sum_j |M_ij| max(|z_j|, 1e-3 Z)
  *             The floor on |z_j| is for rows whose unknowns are all 0 up to rounding (friction of an
- *             open contact): without it such a row would be noise over noise.
+ *             open contact): without it the residual of such a row would be a ratio of rounding
+ *             errors.
  * MLCP        free i: |w_i| / S_i. Others: |x - mid(lower_i / Z, x - w_i / S_i, upper_i / Z)| with
  *             x = z_i / Z. Z is taken over the unknowns that are not free; in S_i, the floor of a
  *             free unknown is 1e-3 times the largest free one
  * NCP         as the MLCP with S_i = |F_i| + sum_j |dF_i/dz_j| max(|z_j|, floor) at z: for an affine
  *             F within a factor of two the same
  *
- * A scale below 1e-280 counts as 1: down there products lose their digits one by one until they are 0,
- * and what moves with 1e-300 (a stiff damper gets there in a few dozen steps) rests.
+ * A scale below 1e-280 counts as 1: products of smaller numbers underflow gradually, and a body
+ * with a velocity of 1e-300 (which a stiff damper reaches in a few dozen steps) is at rest.
  *
  * A value that is not finite, in the answer or on the way, gives +INFINITY everywhere. fmax and fmin
  * are not used: they swallow a NaN.
@@ -86,7 +87,7 @@
 #define ROUNDING (16.0 * DBL_EPSILON) /* of a sum, beside the sizes of its terms */
 #define AT_BOUND 1e-9                 /* of a bound: an impulse this near is at it */
 #define VANISHED 1e-280               /* no scale: see above */
-#define UNKNOWN_FLOOR 1e-3 /* LCP and kin: an unknown much smaller than the largest likewise */
+#define UNKNOWN_FLOOR 1e-3 /* LCP, MLCP, NCP: an unknown much smaller than the largest likewise */
 
 static double larger(double a, double b)
 {
@@ -102,8 +103,8 @@ static void raise_to(double* worst, double value)
     *worst = value;
 }
 
-/* |value| as far as it exceeds what is uncertain of it; errors may be NULL. */
-static double beyond(double value, const double* error, int32_t i)
+/* The part of |value| that exceeds its error; error may be NULL. */
+static double excess_over_error(double value, const double* error, int32_t i)
 {
     const double size = fabs(value);
     if (error == NULL) {
@@ -128,7 +129,7 @@ typedef struct scratch {
     double* n;       /* dof_count: n_i */
     double* S;       /* constraint_count: S_c */
     double* bracket; /* constraint_count: sum of a primary's brackets */
-    double* S_n;     /* constraint_count: scale of the normal law, 0: in no group, -1: silent */
+    double* S_n;     /* constraint_count: scale of the normal law; 0: no group, -1: not primary */
     double w;        /* a contact's W_rr, 1 without contacts */
     const double* b_error; /* the problem's; NULL: none */
     bool large;            /* an impulse exceeds the motion of its own row 1e8 times */
@@ -216,7 +217,7 @@ static bool is_given(const perp_constraint* c, int32_t row, const double* lower,
            (is_at(p[row], lower[row]) || is_at(p[row], upper[row]));
 }
 
-/* u, W, a, m of every row, and the impulses' share of the dynamics. */
+/* u, W, a, m of every row, and the terms of the impulses in the dynamics. */
 static void visit_rows(const perp_contact_problem* P, const double* v, const double* p, scratch* s)
 {
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
@@ -334,7 +335,7 @@ static void visit_groups(const perp_contact_problem* P, const scratch* s, double
             s->S_n[ci] = larger(s->S_n[ci], S_g);
         }
         const int32_t first = P->constraint[group->member[0]].row;
-        const double off = m < 0.0 ? beyond(m, P->b_error, first) / S_g : 0.0;
+        const double off = m < 0.0 ? excess_over_error(m, P->b_error, first) / S_g : 0.0;
         raise_to(normal, off);
         if (off > *worst) {
             *worst = off;
@@ -350,7 +351,7 @@ static double normal_off(const perp_constraint* c, int32_t ci, const double* p, 
         return fabs(push) / s->S[ci];
     }
     const double open = s->S_n[ci] > 0.0 ? s->bracket[ci] : s->u[c->row];
-    const double off = push < open ? fabs(push) : beyond(open, s->b_error, c->row);
+    const double off = push < open ? fabs(push) : excess_over_error(open, s->b_error, c->row);
     return off / (s->S_n[ci] > 0.0 ? s->S_n[ci] : s->S[ci]);
 }
 
@@ -401,7 +402,7 @@ static double joint_off(const perp_constraint* c, int32_t ci, const double* lowe
 
 static double dynamics_off(const perp_contact_problem* P, const scratch* s)
 {
-    /* diag(L L') is not at hand; walk M again for sqrt(M_ii) */
+    /* sqrt(M_ii) from M: diag(L L') is not stored */
     double ratio = 0.0, motion = 0.0, worst = 0.0;
     for (int pass = 0; pass < 2; ++pass) {
         const double* M = P->M;
@@ -415,7 +416,7 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
                     continue;
                 }
                 const double t = s->size[d + r];
-                const double off = beyond(s->force[d + r], P->k_error, d + r);
+                const double off = excess_over_error(s->force[d + r], P->k_error, d + r);
                 const double scale = larger(t, FLOOR_RATIO * root * ratio);
                 raise_to(&worst, off / (scale < VANISHED ? 1.0 : scale));
                 if (off > ROUNDING * t) {
@@ -429,7 +430,7 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
     return worst;
 }
 
-/* ---- impulses out of proportion ----------------------------------------------------------------------*/
+/* ---- impulses beyond the motion of their island -------------------------------------------------*/
 
 /* The island of a block, as the number of its first block; halving keeps the paths short. */
 static int32_t island_root(double* parent, int32_t i)
@@ -539,7 +540,7 @@ static void find_runaway(const perp_contact_problem* P, const double* p, const s
     }
 }
 
-/* The laws of the rows, over a result that already holds what the groups and the dynamics say. */
+/* Adds the laws of the rows to a result that holds those of the groups and the dynamics. */
 static perp_contact_residual visit_laws(int32_t count, const perp_constraint* constraint,
                                         const double* lower, const double* upper, const double* p,
                                         const scratch* s, perp_contact_residual r)

@@ -1,4 +1,5 @@
-/* src/record/disk.c - the file driver: plain POSIX calls, and silence after the first error. */
+/* src/record/disk.c - HDF5 file driver on plain POSIX calls; ignores writes after the first
+ * error. */
 #include "record/disk.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ typedef struct disk_file {
     perpi_trouble* trouble;
 } disk_file;
 
-static void note(perpi_trouble* trouble, int error)
+static void disk_note_error(perpi_trouble* trouble, int error)
 {
     if (trouble->error == 0) {
         trouble->error = error != 0 ? error : EIO;
@@ -38,12 +39,12 @@ static H5FD_t* disk_open(const char* name, unsigned flags, hid_t fapl, haddr_t m
     }
     const int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) {
-        note(info->trouble, errno);
+        disk_note_error(info->trouble, errno);
         return NULL;
     }
     disk_file* file = calloc(1, sizeof *file); /* HDF5's object: not from our allocator */
     if (file == NULL) {
-        note(info->trouble, ENOMEM);
+        disk_note_error(info->trouble, ENOMEM);
         (void)close(fd);
         return NULL;
     }
@@ -56,7 +57,7 @@ static herr_t disk_close(H5FD_t* base)
 {
     disk_file* file = (disk_file*)base;
     if (close(file->fd) != 0) {
-        note(file->trouble, errno);
+        disk_note_error(file->trouble, errno);
     }
     free(file);
     return 0;
@@ -102,7 +103,7 @@ static herr_t disk_read(H5FD_t* base, H5FD_mem_t type, hid_t dxpl, haddr_t addr,
             continue;
         }
         if (got < 0) {
-            note(file->trouble, errno);
+            disk_note_error(file->trouble, errno);
             return -1;
         }
         if (got == 0) { /* beyond the end: zeros, as HDF5's own driver gives */
@@ -132,7 +133,7 @@ static herr_t disk_write(H5FD_t* base, H5FD_mem_t type, hid_t dxpl, haddr_t addr
             continue;
         }
         if (put <= 0) {
-            note(file->trouble, put < 0 ? errno : ENOSPC);
+            disk_note_error(file->trouble, put < 0 ? errno : ENOSPC);
             break;
         }
         at += put;
@@ -149,15 +150,15 @@ static herr_t disk_truncate(H5FD_t* base, hid_t dxpl, hbool_t closing)
     disk_file* file = (disk_file*)base;
     if (file->eoa != file->eof && file->trouble->error == 0) {
         if (ftruncate(file->fd, (off_t)file->eoa) != 0) {
-            note(file->trouble, errno);
+            disk_note_error(file->trouble, errno);
         }
     }
     file->eof = file->eoa;
     return 0;
 }
 
-/* The file is new and ours alone. But only for a driver that locks does HDF5 mark a file as being
- * written, without which a reader would not take it for a SWMR file. */
+/* Only for a driver that locks does HDF5 mark a file as being written, and without the mark a
+ * reader would not open it as a SWMR file. The file is new, so no lock is needed. */
 static herr_t disk_lock(H5FD_t* base, hbool_t exclusive)
 {
     (void)base;

@@ -1,10 +1,10 @@
-/* src/record/disk.h - a file driver for HDF5 that survives a full disk.
+/* src/record/disk.h - a file driver for HDF5 that tolerates a full disk.
  *
- * HDF5 does not: a write that fails leaves its caches dirty, so that closing the file, or leaving
- * the program, tries again and again. This driver remembers the first error and from then on
- * swallows every write, so that HDF5 shuts down in peace; the disk keeps what it had before the
- * error, exactly as if the process had been killed at that moment, which is a state that a SWMR
- * file can be read in. The caller asks `trouble` after each flush.
+ * HDF5's own drivers do not: a write that fails leaves its caches dirty, so that closing the file,
+ * or exiting the program, repeats the write. This driver stores the first error and from then on
+ * ignores every write, so that HDF5 can close the file. The disk keeps its content from before the
+ * error, exactly as if the process had been killed at that moment, and a SWMR file can be read in
+ * that state. The caller checks `trouble` after each flush.
  */
 #ifndef PERPI_RECORD_DISK_H
 #define PERPI_RECORD_DISK_H

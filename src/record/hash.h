@@ -1,10 +1,10 @@
-/* src/record/hash.h - the hash that guards a recording.
+/* src/record/hash.h - the hash of a recording.
  *
  *     h <- (rotl(h, 29) xor word) * odd constant,    one 64-bit word after another
  *
  * A step is a bijection of h for a fixed word and of the word for a fixed h. So two inputs of equal
- * length that differ in one word only always differ in the hash: a single flipped bit cannot hide.
- * It guards against accidents, not against a forger.
+ * length that differ in one word only always differ in the hash: every single flipped bit is
+ * detected. The hash detects accidental damage, not forgery.
  */
 #ifndef PERPI_RECORD_HASH_H
 #define PERPI_RECORD_HASH_H

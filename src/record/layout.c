@@ -457,7 +457,7 @@ uint64_t perpi_block_hash(const perpi_block* block, perpi_cover cover, uint64_t 
         if (def->cover != cover || rows.end == rows.begin || block->width[c] == 0) {
             continue;
         }
-        /* a frame without a mark keeps the hash that it had before there were marks */
+        /* a frame without a mark keeps the hash that it had in formats without marks */
         if (c == PERPI_COLUMN_EDITED && get_int(block, PERPI_COLUMN_EDITED, frame) == 0) {
             continue;
         }
@@ -467,7 +467,7 @@ uint64_t perpi_block_hash(const perpi_block* block, perpi_cover cover, uint64_t 
     return h;
 }
 
-/* ---- and back ---------------------------------------------------------------------------------*/
+/* ---- from columns to frames ------------------------------------------------------------------ */
 
 static perp_contact get_contact(const perpi_block* block, size_t row)
 {
@@ -513,7 +513,7 @@ static perp_joint_record get_joint(const perpi_block* block, size_t f, size_t i)
     return j;
 }
 
-/* What is recorded of the step. */
+/* The records of the step. */
 static void get_info(const perpi_block* block, size_t f, char* name, perp_step_info* info)
 {
     perp_contact_residual* r = &info->certificate;
@@ -610,7 +610,7 @@ void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
 
 static void take_worst(double* worst, double now)
 {
-    if (!(now <= *worst)) { /* a NaN stays visible */
+    if (!(now <= *worst)) { /* keeps a NaN */
         *worst = now;
     }
 }
@@ -639,7 +639,7 @@ void perpi_tally_step(perpi_tally* tally, const perp_sim* sim)
     if (info.report.iterations > worst->report.iterations) {
         worst->report.iterations = info.report.iterations;
     }
-    /* The first that was not solved stays. */
+    /* The outcome of the first that was not solved is kept. */
     if (worst->report.outcome == PERP_OUTCOME_UNSET ||
         (worst->report.outcome == PERP_OUTCOME_SOLVED &&
          info.report.outcome != PERP_OUTCOME_UNSET)) {
@@ -655,7 +655,7 @@ void perpi_tally_step(perpi_tally* tally, const perp_sim* sim)
     worst->joints_kept += info.joints_kept;
 }
 
-/* worst_constraint, name, counts and rounds stay those of the last step: they belong to the
+/* worst_constraint, name, counts and rounds remain those of the last step: they belong to the
  * contacts of the frame. */
 static void apply_tally(perp_step_info* info, const perpi_tally* tally)
 {
@@ -731,7 +731,7 @@ uint64_t perpi_header_hash(const perpi_header* header)
     h = perpi_hash_bytes(h, header->joint_name, (size_t)header->joint_offset[header->joint_count]);
     h = perpi_hash_word(h, (uint32_t)header->v_solved);
     h = perpi_hash_word(h, (uint32_t)header->memory_size);
-    /* recordings without impacts, likewise without groups, keep the hash they had before there were any */
+    /* recordings without impacts or groups keep the hash that they had in formats without these */
     h = header->grouped != 0 ? perpi_hash_word(h, (uint32_t)header->grouped) : h;
     h = header->layered != 0 ? perpi_hash_word(h, UINT64_C(0x6c61796572)) : h;     /* "layer" */
     h = header->adaptive != 0 ? perpi_hash_word(h, UINT64_C(0x6164617074)) : h;    /* "adapt" */
@@ -746,7 +746,7 @@ static const char summary_tail[] = ", \"hash\": \"";
 static const char summary_stopped[] = ", \"status\": \"stopped\"";
 static const char summary_note[] = ", \"note\": \"";
 
-/* The note as the inside of a JSON string: no quote of it can be taken for the text around it. */
+/* The note escaped as a JSON string, so that its quotes cannot end it. */
 static size_t write_note(char* text, const char* note)
 {
     size_t n = 0;

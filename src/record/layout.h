@@ -1,7 +1,9 @@
-/* src/record/layout.h - what a recording holds: one table for writer, reader, hash and verifier.
+/* src/record/layout.h - the contents of a recording: one table for writer, reader, hash and
+ * verifier.
  *
- * Every column is one HDF5 dataset whose rows belong to frames or contacts. A block is a run of successive frames in memory, column by column. docs/recording.md describes the same for a
- * reader of files.
+ * Every column is one HDF5 dataset whose rows belong to frames or contacts. A block is a run of
+ * successive frames in memory, column by column. docs/recording.md describes the same for a reader
+ * of files.
  */
 #ifndef PERPI_RECORD_LAYOUT_H
 #define PERPI_RECORD_LAYOUT_H
@@ -13,7 +15,7 @@
 
 #define PERPI_RECORD_FORMAT "perp-recording"
 #define PERPI_RECORD_FORMAT_VERSION 3 /* 2: joints; 3: energy ledger, momentum account, crossings */
-#define PERPI_RECORD_FORMAT_OLDEST 2  /* that is still read */
+#define PERPI_RECORD_FORMAT_OLDEST 2  /* the oldest version that is still read */
 #define PERPI_OLD_CONTACT "standard"  /* contact model of recorded scenes that do not name one */
 #define PERPI_USER_CODE_SIZE 512      /* of the attribute user_code, padded with zeros */
 #define PERPI_RECORD_NAME_SIZE 24     /* of a solver's name, padded with zeros */
@@ -28,7 +30,7 @@ typedef enum perpi_cell {
     PERPI_CELL_NAME
 } perpi_cell;
 
-/* In the order in which they are written: what commits a frame comes last. */
+/* In the order of writing: the column that commits a frame is last. */
 typedef enum perpi_column {
     PERPI_COLUMN_TIME,
     PERPI_COLUMN_STEP,
@@ -109,7 +111,7 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_MEMORY (-4)
 #define PERPI_WIDTH_GROUPED (-5) /* 1 where the contact model makes groups, else 0 */
 #define PERPI_WIDTH_LAYER (-6)   /* a perp_contact_layer where contacts are soft, else no dataset */
-#define PERPI_WIDTH_IMPACT (-7)  /* 2 where something bounces, else there is no column */
+#define PERPI_WIDTH_IMPACT (-7)  /* 2 if a restitution is not 0, else there is no column */
 #define PERPI_WIDTH_CLOCK (-8)   /* these, with adaptive steps: 3, as Q, V, MEMORY */
 #define PERPI_WIDTH_HALF_Q (-9)
 #define PERPI_WIDTH_HALF_V (-10)
@@ -151,7 +153,8 @@ typedef struct perpi_span {
     size_t begin, end;
 } perpi_span;
 
-/* What a frame holds beside what a user reads: the state that a continuation and the verifier need. */
+/* Members of a frame beyond those of perp_frame: the state that a continuation and the verifier
+ * need. */
 struct perp_frame_rest {
     const double* v_solved; /* that solved the step; = v where these never differ */
     const double* memory; /* impulses of springs and controllers, then the controllers' integrals */
@@ -171,7 +174,7 @@ typedef struct perpi_block {
     size_t rows[PERPI_AXIS_COUNT];
 } perpi_block;
 
-/* What the widths of the columns depend on. */
+/* The properties that determine the widths of the columns. */
 typedef struct perpi_state_shape {
     int32_t format_version;
     int32_t q_size, v_size, joint_count, memory_size;
@@ -182,7 +185,7 @@ typedef struct perpi_state_shape {
     bool timed;      /* and impacts have times within the step that follows */
     bool adaptive;   /* steps have lengths of their own */
     bool falls_back; /* a step may be semi-implicit instead, or keep errors of joints */
-    bool marked;     /* frames after a state was set are */
+    bool marked;     /* frames after a state was set are marked */
 } perpi_state_shape;
 perpi_state_shape perpi_state_shape_of(const perp_sim* sim);
 
@@ -203,8 +206,8 @@ size_t perpi_block_row_size(const perpi_block* block, perpi_column column);
 /* Bytes that the block's rows take. */
 size_t perpi_block_bytes(const perpi_block* block);
 
-/* Appends a frame. contact_end: total after it, over the whole recording. The hashes are the
- * caller's to set. */
+/* Appends a frame. contact_end: total after it, over the whole recording. The caller sets the
+ * hashes. */
 PERP_NODISCARD perp_status perpi_block_append(perpi_block* block, const perp_frame* frame,
                                               int64_t contact_end);
 /* The hash of one frame of the block, begun with the hash of the frame before it. */
@@ -216,22 +219,22 @@ void perpi_block_frame(const perpi_block* block, size_t frame, perpi_span contac
                        perp_contact* contact, perp_joint_record* joint, char* name,
                        perpi_frame_rest* rest, perp_frame* out);
 
-/* The worst of the steps since the last frame, and the sums of their ledgers, fallbacks and crossings,
- * so that `record.every` hides nothing. */
+/* The worst of the steps since the last frame, and the sums of their ledgers, fallbacks and
+ * crossings, so that no step is omitted with `record.every` above 1. */
 typedef struct perpi_tally {
     int64_t steps; /* 0: none yet */
     int64_t last;  /* the number of the step counted last */
     perp_step_info worst;
 } perpi_tally;
 
-/* Counts the last step of the simulation in, once however often it is called. */
+/* Counts the last step of the simulation once, however often it is called. */
 void perpi_tally_step(perpi_tally* tally, const perp_sim* sim);
 
 /* The present state of a simulation as a frame; pointers are the simulation's. */
 perp_frame perpi_frame_of_sim(const perp_sim* sim, const perpi_tally* tally, double seconds,
                               perpi_frame_rest* rest);
 
-/* What stands before the frames. */
+/* Header of a recording. */
 typedef struct perpi_header {
     int32_t format_version;
     char perp_version[16]; /* padded with zeros */
@@ -251,8 +254,8 @@ typedef struct perpi_header {
     int32_t layered;       /* 1: its contacts have soft layers; only then is there an attribute */
     int32_t bounces;       /* 1: steps may be impacts, 2: with times; only then is there one */
     int32_t adaptive;      /* 1: the step is adaptive; likewise */
-    int32_t falls_back;    /* 1: a step may be another than the scene says; likewise */
-    int32_t memory_size;   /* what springs and controllers remember */
+    int32_t falls_back;    /* 1: a step may differ from the scene's stepper; likewise */
+    int32_t memory_size;   /* size of the memory of springs and controllers */
     const char* user_code; /* "": none; only then is there no such attribute */
 } perpi_header;
 
@@ -262,7 +265,7 @@ static inline uint64_t perpi_wall_seed(uint64_t header_hash)
     return header_hash ^ UINT64_C(0x77616c6c); /* "wall" */
 }
 
-/* What stands behind them. */
+/* Summary at the end of a recording. */
 #define PERPI_NOTE_SIZE 400
 typedef struct perpi_summary {
     int64_t frames;
@@ -274,7 +277,8 @@ typedef struct perpi_summary {
     char note[PERPI_NOTE_SIZE];
 } perpi_summary;
 
-/* The text of /summary, zero-terminated; returns its length. A note's letter may take six. */
+/* The text of /summary, zero-terminated; returns its length. A character of the note may take
+ * six. */
 #define PERPI_SUMMARY_SIZE (400 + 6 * PERPI_NOTE_SIZE)
 size_t perpi_summary_write(char text[PERPI_SUMMARY_SIZE], const perpi_summary* summary);
 /* False if it is not exactly what perpi_summary_write wrote. */

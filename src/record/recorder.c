@@ -1,9 +1,10 @@
-/* src/record/recorder.c - writing a recording while a simulation runs.
+/* src/record/recorder.c - writes a recording while a simulation runs.
  *
- * The file is created under a temporary name with every object it will ever have, gets its first
- * frame, switches to SWMR (after which HDF5 orders its writes so that the file can be read at every
- * moment) and is renamed to its place. Frames then collect in memory and are appended at least
- * twice a second; /hash/frame is extended last, so that its length says how many frames are whole.
+ * The file is created under a temporary name with all of its objects, gets its first frame,
+ * switches to SWMR (after which HDF5 orders its writes so that the file can be read at every
+ * moment) and is renamed to its final name. Frames then collect in memory and are appended at least
+ * twice a second; /hash/frame is extended last, so that its length is the number of complete
+ * frames.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,10 +27,10 @@
 
 struct perp_recorder {
     perp_context* context;
-    char* path;      /* where the recording belongs */
-    char* temporary; /* where it is until it is sound */
+    char* path;      /* final path of the recording */
+    char* temporary; /* path until the file is valid */
     bool in_place;
-    dev_t device; /* with inode: the file that we write, whatever stands at path later */
+    dev_t device; /* with inode: identifies our file, even if another one is at path later */
     ino_t inode;
     perpi_trouble trouble;
     hid_t driver, file;
@@ -39,9 +40,9 @@ struct perp_recorder {
     int64_t contact_total;             /* pending ones included */
     uint64_t frame_hash, wall_hash;    /* of the last frame */
     int32_t every;
-    int64_t tallied_step;    /* the last one that the tally has counted */
+    int64_t tallied_step;    /* the last one that the tally includes */
     int64_t last_step;       /* step of the last frame kept */
-    int64_t states, changes; /* how often the state and parameters had been set then */
+    int64_t states, changes; /* how often the state and parameters had been set by then */
     perpi_tally tally;       /* since that frame */
     double seconds;          /* wall time since that frame */
     double last_flush;
@@ -57,7 +58,7 @@ static double wall_clock(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Errors that say: not here. All others say: not now. */
+/* Errors of the given path, which a retry cannot fix; all others are temporary. */
 static bool is_bad_place(int error)
 {
     return error == ENOENT || error == ENOTDIR || error == EACCES || error == EPERM ||
@@ -65,7 +66,7 @@ static bool is_bad_place(int error)
            error == EINVAL || error == ETXTBSY;
 }
 
-/* What to say when HDF5 or the disk refused. */
+/* The error message after a failure of HDF5 or the disk. */
 static perp_status disk_failure(perp_recorder* r)
 {
     const bool bad_place = !r->in_place && is_bad_place(r->trouble.error);
@@ -211,7 +212,7 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
                        (size_t)h->joint_offset[h->joint_count], h->joint_name);
 }
 
-/* What the columns of /energy/ledger are called. */
+/* Writes the names of the columns of /energy/ledger. */
 static bool name_ledger(hid_t file)
 {
     perpi_ledger_names names;
@@ -328,7 +329,7 @@ static bool append_column(perp_recorder* r, perpi_column c)
     return ok && r->trouble.error == 0;
 }
 
-/* Writes what is pending: all columns, then, when these are out, the hashes that say so. */
+/* Writes what is pending: all columns first, then the hashes that commit them. */
 static perp_status flush_pending(perp_recorder* r)
 {
     r->last_flush = wall_clock();
@@ -379,7 +380,7 @@ static perp_status keep_frame(perp_recorder* r, const perp_sim* sim, double seco
     const perp_status status =
         perpi_block_append(&r->pending, &frame, r->contact_total + frame.contact_count);
     if (status != PERP_OK) {
-        return status; /* nothing was taken: the caller may try again */
+        return status; /* nothing was written: the caller may try again */
     }
     const perpi_span none = {0, 0};
     r->contact_total += frame.contact_count;
@@ -395,7 +396,7 @@ static perp_status keep_frame(perp_recorder* r, const perp_sim* sim, double seco
     return PERP_OK;
 }
 
-/* ---- the life of a recorder -------------------------------------------------------------------*/
+/* ---- creating, recording, finishing ---------------------------------------------------------- */
 
 static bool open_columns(perp_recorder* r)
 {
@@ -444,7 +445,7 @@ static bool close_file(perp_recorder* r)
     return ok && r->trouble.error == 0;
 }
 
-/* Header, columns, first frame; then everything from here on is safe against a kill. */
+/* Writes header, columns and first frame; from then on a killed process leaves a valid file. */
 static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_sim* sim)
 {
     int64_t* offset = NULL;
@@ -525,8 +526,8 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
     return status;
 }
 
-/* Where the recording will stand: a link is followed; anything there but an older recording is
- * refused, for it would be lost. */
+/* The final path: links are followed; an existing file that is not an older recording is
+ * refused, because it would be lost. */
 static perp_status choose_names(perp_recorder* r, const char* path)
 {
     struct stat st;
@@ -552,7 +553,7 @@ static perp_status choose_names(perp_recorder* r, const char* path)
     }
     if (status == PERP_OK) {
         (void)snprintf(r->temporary, length + 32, "%s.part%ld", target, (long)getpid());
-        (void)unlink(r->temporary); /* left by a killed process that had our number */
+        (void)unlink(r->temporary); /* left by a killed process with the same process id */
     }
     free(real);
     return status;
@@ -575,7 +576,7 @@ perp_status perp_recorder_create(perp_context* context, const char* path, const 
     perpi_block_init(&r->pending, context, &shape);
 
     const perpi_quiet quiet = perpi_quiet_begin();
-    perp_scene* own = NULL; /* of a model that was built in C */
+    perp_scene* own = NULL; /* the scene of a model that was built in C */
     status = choose_names(r, path);
     if (status == PERP_OK && scene == NULL) {
         status = perp_scene_from_sim(context, sim, 1, &own);
@@ -600,14 +601,14 @@ static bool was_set(const perp_recorder* r, const perp_sim* sim)
     return perpi_sim_edit_marks(sim).states != r->states;
 }
 
-/* A recording goes one way. */
+/* Steps must be recorded in ascending order. */
 static perp_status check_forwards(const perp_recorder* r, const perp_sim* sim)
 {
     if (perp_sim_step_count(sim) >= r->last_step && perp_sim_step_count(sim) >= r->tallied_step) {
         return PERP_OK;
     }
     return perpi_fail(r->context, PERP_ERROR_INPUT,
-                      "%s: the simulation stands at step %lld, before the last one that was "
+                      "%s: the simulation is at step %lld, before the last one that was "
                       "recorded (%lld): it was reset or restored; begin another recording",
                       r->path, (long long)perp_sim_step_count(sim), (long long)r->last_step);
 }
@@ -623,14 +624,15 @@ perp_status perp_recorder_step(perp_recorder* r, const perp_sim* sim, double sec
         return status;
     }
     r->seconds += seconds;
-    if (perp_sim_step_count(sim) != r->last_step) { /* else the state was set, and no step made */
+    if (perp_sim_step_count(sim) != r->last_step) { /* else the state was set without a step */
         perpi_tally_step(&r->tally, sim);
     }
     r->tallied_step = perp_sim_step_count(sim);
     if (perp_sim_step_count(sim) - r->last_step >= r->every || was_set(r, sim)) {
         status = keep_frame(r, sim, r->seconds);
     }
-    /* A slow next step must not keep what we have from the disk: count it in. */
+    /* Writes now, because a slow next step would delay it: the duration of the last step is
+     * added. */
     const bool due = wall_clock() - r->last_flush + seconds >= FLUSH_SECONDS;
     const bool full = r->pending.rows[PERPI_AXIS_FRAME] >= FLUSH_FRAMES ||
                       perpi_block_bytes(&r->pending) >= FLUSH_BYTES;
@@ -679,7 +681,7 @@ static size_t utf8_length(const unsigned char* s)
     return n;
 }
 
-/* The summary is JSON, so the note is made UTF-8. */
+/* The summary is JSON, so invalid bytes of the note are replaced to make it UTF-8. */
 void perp_recorder_note(perp_recorder* r, const char* text)
 {
     size_t n = 0;
@@ -700,7 +702,7 @@ void perp_recorder_note(perp_recorder* r, const char* text)
     r->note[n] = '\0';
 }
 
-/* Asked while the file is open, when its inode cannot have become another's. */
+/* Checked while the file is open, when its inode cannot have been reused. */
 static perp_status check_place(perp_recorder* r)
 {
     struct stat st;
@@ -741,7 +743,7 @@ perp_status perp_recorder_finish(perp_recorder* r, const perp_sim* sim)
     }
     if (perp_sim_step_count(sim) != r->last_step || was_set(r, sim)) {
         if (perp_sim_step_count(sim) != r->tallied_step &&
-            perp_sim_step_count(sim) != r->last_step) { /* it was not handed to us */
+            perp_sim_step_count(sim) != r->last_step) { /* the caller does not own it */
             perpi_tally_step(&r->tally, sim);
         }
         status = keep_frame(r, sim, r->seconds);

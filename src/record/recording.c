@@ -1,7 +1,7 @@
-/* src/record/recording.c - reading a recording, complete or interrupted.
+/* src/record/recording.c - reads a recording, complete or interrupted.
  *
- * Nothing in the file is believed: shapes and types are checked on opening, offsets before they
- * are used, and each frame's hash when the frame is read. Frames are read in blocks.
+ * The file is not trusted: shapes and types are checked on opening, offsets before they are used,
+ * and each frame's hash when the frame is read. Frames are read in blocks.
  */
 #include "record/recording.h"
 
@@ -34,11 +34,11 @@ static hid_t open_with(const char* path, unsigned flags)
 {
     const hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
 #if H5_VERSION_GE(1, 10, 7)
-    (void)H5Pset_file_locking(fapl, false, true); /* we only read; some file systems cannot lock */
+    (void)H5Pset_file_locking(fapl, false, true); /* read only; some file systems cannot lock */
 #endif
     if ((flags & H5F_ACC_SWMR_READ) != 0) {
-        /* A block that a live writer is changing is read again, after a pause that doubles from
-         * 1 ns each time. HDF5's own 100 attempts would take longer than the universe is old. */
+        /* A block that is being written is read again, after a pause that doubles from 1 ns each
+         * time. HDF5's default of 100 attempts would not end in any practical time. */
         (void)H5Pset_metadata_read_attempts(fapl, READ_ATTEMPTS);
     }
     const hid_t file = H5Fopen(path, flags, fapl);
@@ -46,7 +46,7 @@ static hid_t open_with(const char* path, unsigned flags)
     return file;
 }
 
-/* A file whose writer was killed, or is at work, is still marked as being written. */
+/* A file whose writer was killed, or is still running, is marked as being written. */
 static perp_status open_file(perp_recording* r)
 {
     if (access(r->path, F_OK) != 0 && errno == ENOENT) {
@@ -180,7 +180,7 @@ static bool has_format(hid_t file)
 
 bool perpi_is_recording(const char* path)
 {
-    if (!has_signature(path)) { /* and HDF5 need not be asked */
+    if (!has_signature(path)) { /* without calling HDF5 */
         return false;
     }
     hid_t file = open_with(path, H5F_ACC_RDONLY);
@@ -222,7 +222,7 @@ static perp_status read_attributes(perp_recording* r)
                           (int)h->format_version, PERPI_RECORD_FORMAT_OLDEST,
                           PERPI_RECORD_FORMAT_VERSION);
     }
-    /* in version 2 they were recorded where joints were corrected, and the attribute said that */
+    /* version 2 recorded them where joints were corrected, which the attribute says */
     const char* v_solved = h->format_version == 2 ? "joint_correction" : "v_solved";
     if (!read_attribute(r->file, v_solved, H5T_NATIVE_INT32, &h->v_solved) ||
         !read_attribute(r->file, "contact_groups", H5T_NATIVE_INT32, &h->grouped) ||
@@ -295,7 +295,7 @@ static perp_status read_header(perp_recording* r)
     return PERP_OK;
 }
 
-/* A ledger with other columns would be read wrongly; no hash covers their names. */
+/* Refuses a ledger with other columns, which would be misread; no hash covers their names. */
 static bool ledger_named(hid_t dataset)
 {
     perpi_ledger_names expected, found;
@@ -404,8 +404,8 @@ perp_status perpi_recording_hash(perp_recording* r, perpi_column column, int64_t
     return read_rows(r, column, index, 1, hash);
 }
 
-/* Rows of a ragged column that the frames [first, first + *count) own. *count shrinks to what the
- * offsets allow and to a block's size; row `first` of the offsets must be sound. */
+/* Rows of a ragged column that belong to the frames [first, first + *count). *count is reduced
+ * to valid offsets and to a block's size; row `first` of the offsets must be valid. */
 static perp_status plan_contacts(perp_recording* r, int64_t first, int64_t* count, int64_t* begin)
 {
     perp_status status = perpi_grow(r->context, &r->contact_end, &r->contact_end_capacity,
@@ -515,9 +515,10 @@ perp_status perpi_recording_frame_fits(perp_recording* r, int64_t index, bool* f
     return status;
 }
 
-/* ---- how many frames there are ----------------------------------------------------------------*/
+/* ---- number of frames ------------------------------------------------------------------------ */
 
-/* A summary that was being written when the run was killed may read as zeros: none yet. */
+/* A summary that was being written when the run was killed may read as zeros and counts as
+ * missing. */
 static perp_status read_summary(perp_recording* r)
 {
     char* text = NULL;
@@ -539,8 +540,8 @@ static perp_status read_summary(perp_recording* r)
     return PERP_OK;
 }
 
-/* Frames that the hashes claim, the shortest column deciding; zeros at the end of /hash/frame are
- * rows that were being appended. */
+/* Number of frames by the hashes, bounded by the shortest column; zeros at the end of
+ * /hash/frame are rows that were being appended. */
 static perp_status count_committed(perp_recording* r)
 {
     int64_t n = r->extent[PERPI_COLUMN_HASH_FRAME];
@@ -570,8 +571,8 @@ static perp_status count_committed(perp_recording* r)
     return PERP_OK;
 }
 
-/* Ragged columns are as long as the offsets say, and these begin with 0: the only rows that no
- * frame's hash covers. */
+/* Checks that ragged columns are as long as the offsets say, and that these begin with 0: no
+ * frame's hash covers this. */
 static perp_status check_ragged(perp_recording* r)
 {
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
@@ -601,7 +602,7 @@ static perp_status check_ragged(perp_recording* r)
     return PERP_OK;
 }
 
-/* All columns of contacts are read as far as the shortest of them goes. */
+/* All columns of contacts are read up to the length of the shortest. */
 static void shorten_ragged(perp_recording* r)
 {
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
@@ -635,7 +636,7 @@ static perp_status count_frames(perp_recording* r)
             status = perpi_recording_hash(r, PERPI_COLUMN_HASH_FRAME, frames - 1, &hash);
             fits = hash == r->summary.last_hash;
         }
-        /* Rows beyond the summary, in any column, are not the recorder's. */
+        /* Rows beyond the summary, in any column, were not written by the recorder. */
         for (int c = 0; status == PERP_OK && c < PERPI_COLUMN_COUNT; ++c) {
             const perpi_column_def* def = &perpi_columns[c];
             fits = fits && (def->axis != PERPI_AXIS_FRAME || r->block.width[c] == 0 ||
@@ -645,7 +646,7 @@ static perp_status count_frames(perp_recording* r)
             note_damage(r, "the frames do not agree with the summary");
         }
     }
-    /* From the end back to the first frame that is whole. */
+    /* Searches backwards for the last complete frame. */
     int64_t n = r->committed;
     while (n > 0) {
         bool fits = false;
@@ -659,7 +660,7 @@ static perp_status count_frames(perp_recording* r)
         --n;
         note_damage(r, "the last frames are damaged");
         if (r->committed - n > 100000) {
-            n = 0; /* give up: nothing but damage */
+            n = 0; /* give up: too much damage */
         }
     }
     r->frames = n;
@@ -669,7 +670,7 @@ static perp_status count_frames(perp_recording* r)
     return PERP_OK;
 }
 
-/* ---- the life of a recording ------------------------------------------------------------------*/
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static perp_status load(perp_recording* r, bool lenient)
 {
@@ -757,7 +758,7 @@ void perp_recording_close(perp_recording* r)
     perpi_free(context, r);
 }
 
-/* ---- what it says -----------------------------------------------------------------------------*/
+/* ---- contents -------------------------------------------------------------------------------- */
 
 bool perp_recording_complete(const perp_recording* r)
 {
@@ -876,8 +877,8 @@ static perp_status check_bodies(const perp_recording* r, const perp_sim* sim)
     return PERP_OK;
 }
 
-/* The number of the frame's step without impacts. Only where there may be impacts do the two differ,
- * and the time tells. */
+/* The number of the frame's step without impacts. The two differ only if there may be impacts;
+ * then it follows from the time. */
 static int64_t tick_of(const perp_sim* sim, const perp_frame* frame)
 {
     return perpi_sim_bounces(sim) ? perpi_sim_tick_at(sim, frame->time) : frame->step;
@@ -900,8 +901,8 @@ static perp_status wrong_clock(perp_recording* r, int64_t index, const perp_sim*
 {
     perp_frame frame, before;
     perp_status status = PERP_OK;
-    /* The last two steps before a duration may have another length (sim.c), in the recorded run or in
-     * this one: one of the frames before them is common to both. */
+    /* The last two steps before a duration may have another length (schedule.c), in the recorded
+     * run or in this one: one of the frames before them is common to both. */
     for (int64_t k = index - 1; !perpi_sim_adaptive(sim) && k >= 0 && k >= index - MAX_UNEVEN;
          --k) {
         status = perp_recording_frame(r, k, &before);
@@ -928,7 +929,7 @@ static perp_status wrong_clock(perp_recording* r, int64_t index, const perp_sim*
     }
     if (perpi_sim_adaptive(sim)) {
         return perpi_fail(r->context, PERP_ERROR_INPUT,
-                          "%s: it stands at t = %.9g, beyond the scene's duration %.9g", r->path,
+                          "%s: the frame is at t = %.9g, beyond the scene's duration %.9g", r->path,
                           frame.time, perp_sim_duration(sim));
     }
     return perpi_fail(r->context, PERP_ERROR_INPUT,
@@ -964,8 +965,8 @@ perp_status perpi_recording_restore(perp_recording* r, int64_t index, perp_sim* 
     if (status != PERP_OK) {
         return status;
     }
-    /* The clock is a product, step number times h. It decides, so that the continuation has the
-     * bits of a run that was never interrupted; but it must mean the same moment. */
+    /* The time is a product, step number times h. It replaces the recorded one, so that the
+     * continuation has the bits of an uninterrupted run; but both must agree up to rounding. */
     if (!same_moment(sim, &frame)) {
         return wrong_clock(r, at, sim);
     }

@@ -23,11 +23,11 @@ struct perp_recording {
     uint64_t header_hash; /* as recorded */
     bool header_fits;
 
-    bool complete; /* the summary is there and sound */
+    bool complete; /* the summary is present and valid */
     perpi_summary summary;
-    int64_t committed; /* frames that the file claims */
-    int64_t frames;    /* of these, the first ones that can be used */
-    char damage[256];  /* what is wrong, "" if nothing was found on opening */
+    int64_t committed; /* frames that the file has by its hashes */
+    int64_t frames;    /* of these, the number that can be used */
+    char damage[256];  /* description of the damage, "" if none was found on opening */
 
     /* The frames in memory: [first, first + count). */
     perpi_block block;
@@ -39,25 +39,25 @@ struct perp_recording {
     perp_joint_record* joint; /* of the frame last asked for */
     size_t joint_capacity;
     perpi_frame_rest rest; /* likewise */
-    bool marked;           /* the file has marks of states that were set */
+    bool marked;           /* the file has the column of marks */
     char name[PERPI_RECORD_NAME_SIZE + 1];
 };
 
-/* lenient: damage is noted in `damage` instead of refused. What is not a recording at all is
+/* lenient: damage is noted in `damage` instead of refused. A file that is no recording is
  * refused in either case. */
 PERP_NODISCARD perp_status perpi_recording_load(perp_context* context, const char* path,
                                                 bool lenient, perp_recording** recording);
-/* As perp_recording_restore, without a word about marks. */
+/* As perp_recording_restore, without the check of marks. */
 PERP_NODISCARD perp_status perpi_recording_restore(perp_recording* recording, int64_t index,
                                                    perp_sim* sim);
-/* Whether there is a perp recording of any version at path, whole or not. */
+/* Whether there is a perp recording of any version at path, complete or not. */
 bool perpi_is_recording(const char* path);
-/* What the widths of its columns depend on. */
+/* The properties that determine the widths of its columns. */
 perpi_state_shape perpi_recording_shape(const perp_recording* recording);
-/* Whether the hashes of a frame fit. */
+/* Whether the hashes of a frame are correct. */
 PERP_NODISCARD perp_status perpi_recording_frame_fits(perp_recording* recording, int64_t index,
                                                       bool* fits);
-/* The recorded hash of a frame; index -1: what the first one is begun with. */
+/* The recorded hash of a frame; index -1: the initial value of the chain. */
 PERP_NODISCARD perp_status perpi_recording_hash(perp_recording* recording, perpi_column column,
                                                 int64_t index, uint64_t* hash);
 

@@ -1,9 +1,9 @@
-/* src/record/verify.c - is a recording what it claims to be?
+/* src/record/verify.c - verification of a recording.
  *
- * Four questions, each harder than the one before: do the hashes fit; do the recorded velocities
- * and impulses satisfy the laws, formulated anew from the recorded numbers and the scene; do the
- * recorded energies bear out the energy ledger (verify_ledger.c); does a second run give the same bits. What user code in C did to a simulation (wrenches, callbacks) is
- * not in a recording: such runs fail the second and the last question.
+ * Four checks: the hashes; the laws, formulated again from the recorded numbers and the scene and
+ * evaluated at the recorded velocities and impulses; the energy ledger against the recorded
+ * energies (verify_ledger.c); and a second run, which must give the same bits. Wrenches and
+ * callbacks of user code in C are not in a recording: such runs fail the second and the last check.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ typedef struct verifier {
     perp_recording* recording;
     perp_verification* verification;
     perp_scene* scene;
-    perp_sim* sim; /* of the second run; also knows the lengths of the steps */
+    perp_sim* sim; /* simulation of the second run; also gives the lengths of the steps */
     perpi_tally tally;
     perp_status (*prepare)(void* user, perp_sim* sim); /* NULL: no user code */
     void* user;
@@ -34,7 +34,7 @@ typedef struct verifier {
     double time, *q, *v;       /* the start of the step */
     double h_next;             /* and the length to try there, of an adaptive step */
     double *q_start, *v_start; /* the same, displaced after an impact */
-    double* q_end;             /* where the step would lead without projection */
+    double* q_end;             /* the end of the step without projection */
     double* v_end;
     perpi_joint_input* input;
     perp_joint_record* joint; /* of the frame before */
@@ -43,8 +43,8 @@ typedef struct verifier {
     size_t v_capacity, p_capacity, work_capacity, start_capacity;
 } verifier;
 
-static void say(perp_verification* verification, const char* format, ...) PERP_PRINTF(2, 3);
-static void say(perp_verification* verification, const char* format, ...)
+static void set_detail(perp_verification* verification, const char* format, ...) PERP_PRINTF(2, 3);
+static void set_detail(perp_verification* verification, const char* format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -64,7 +64,7 @@ static perp_status check_hashes(verifier* x)
     verification->frames = r->frames;
     verification->format_version = r->header.format_version;
     if (r->damage[0] != '\0') {
-        say(verification, "damaged: %s", r->damage);
+        set_detail(verification, "damaged: %s", r->damage);
         return PERP_OK;
     }
     for (int64_t k = 0; k < r->committed; ++k) {
@@ -74,7 +74,7 @@ static perp_status check_hashes(verifier* x)
             return status;
         }
         if (status != PERP_OK || !fits) {
-            say(verification, "damaged: the hash of frame %lld does not fit", (long long)k);
+            set_detail(verification, "damaged: the hash of frame %lld does not fit", (long long)k);
             return PERP_OK;
         }
     }
@@ -103,7 +103,7 @@ static void take_worst(perp_verification* verification, const perp_contact_resid
 }
 
 /* Contacts from a file must name bodies of the model, one of them at least with unknowns. */
-static bool contacts_sound(const perp_model* model, const perp_frame* frame)
+static bool contacts_are_valid(const perp_model* model, const perp_frame* frame)
 {
     const int32_t n = perp_model_body_count(model);
     for (int32_t i = 0; i < frame->contact_count; ++i) {
@@ -116,7 +116,7 @@ static bool contacts_sound(const perp_model* model, const perp_frame* frame)
     return true;
 }
 
-/* Where the step advances from: the state, displaced after an impact. */
+/* The initial state of the step, displaced after an impact. */
 static void displace(verifier* x)
 {
     const perp_model* model = perp_scene_model(x->scene);
@@ -124,14 +124,14 @@ static void displace(verifier* x)
     const int32_t at = perpi_sim_s_size(x->sim) - perpi_offset_size(model);
     memcpy(x->q_start, x->q, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
     memcpy(x->v_start, x->v, (size_t)n * sizeof(double));
-    if (perpi_sim_offset(x->sim) != NULL) { /* the last of what a state remembers */
+    if (perpi_sim_offset(x->sim) != NULL) { /* the last part of a state's memory */
         perpi_displace(model, x->memory + at, true, x->q_start);
         perpi_carry_spin(model, x->q, x->q_start, x->v_start);
     }
 }
 
-/* With joint correction, the rows of joints read the error at the end of the step. */
-static perp_status bend(verifier* x, double t, double h, const perp_frame* frame)
+/* With joint correction, the rows of joints contain the error at the end of the step. */
+static perp_status correct_joint_rows(verifier* x, double t, double h, const perp_frame* frame)
 {
     const perp_model* model = perp_scene_model(x->scene);
     memcpy(x->q_end, x->q_start, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
@@ -149,7 +149,7 @@ static perp_status bend(verifier* x, double t, double h, const perp_frame* frame
 }
 
 /* Joints near a singular configuration, which close their errors slowly. */
-static perp_status limit(verifier* x)
+static perp_status limit_joint_rows(verifier* x)
 {
     const perpi_formulation* f = x->formulation;
     const perp_status status = perpi_grow(x->context, &x->start, &x->start_capacity,
@@ -161,10 +161,10 @@ static perp_status limit(verifier* x)
     return status;
 }
 
-/* The step that led to a frame: when, how long, and what solved it. */
+/* Start, length and solution of the step that led to a frame. */
 typedef struct verified_step {
     double t, h;
-    bool half; /* an adaptive step leads to no state that solves a problem; its second half does */
+    bool half; /* an adaptive step: checks its second half, as the end is extrapolated */
     const double* v_solved;
 } verified_step;
 
@@ -202,7 +202,7 @@ static void set_joint_inputs(verifier* x, const perp_frame* frame, const verifie
 }
 
 /* The problem of the step, from the recorded numbers. */
-static perp_status formulate(verifier* x, const perp_frame* frame, const verified_step* s)
+static perp_status formulate_recorded(verifier* x, const perp_frame* frame, const verified_step* s)
 {
     const perp_model* model = perp_scene_model(x->scene);
     const perpi_stepper_ops* second = perpi_sim_second_stepper(x->sim);
@@ -229,7 +229,7 @@ static perp_status formulate(verifier* x, const perp_frame* frame, const verifie
                                                        frame->contact_count, x->input});
 }
 
-static perp_status make_room(verifier* x)
+static perp_status allocate_arrays(verifier* x)
 {
     const perp_contact_problem* problem = &x->formulation->problem;
     perp_status status = perpi_grow(x->context, &x->v_problem, &x->v_capacity,
@@ -252,9 +252,9 @@ static perp_status verify_step(verifier* x, const perp_frame* frame,
     const verified_step s = step_of(x, frame);
     displace(x);
     set_joint_inputs(x, frame, &s);
-    perp_status status = formulate(x, frame, &s);
+    perp_status status = formulate_recorded(x, frame, &s);
     if (status == PERP_OK) {
-        status = make_room(x);
+        status = allocate_arrays(x);
     }
     if (status != PERP_OK) {
         return status;
@@ -266,9 +266,9 @@ static perp_status verify_step(verifier* x, const perp_frame* frame,
                                 .v_start = frame->info.kind == PERP_STEP_TIME ? x->v : NULL};
     perpi_pack(x->formulation, perp_scene_model(x->scene), &answer, x->v_problem, x->p_problem);
     if (frame->info.corrections > 0) {
-        status = bend(x, s.t, s.h, frame);
+        status = correct_joint_rows(x, s.t, s.h, frame);
     } else if (frame->info.corrections == PERPI_REPAIR_LIMITED) {
-        status = limit(x);
+        status = limit_joint_rows(x);
     }
     if (status == PERP_OK) {
         *residual = perp_contact_check_residual(&x->formulation->problem, x->v_problem,
@@ -277,8 +277,8 @@ static perp_status verify_step(verifier* x, const perp_frame* frame,
     return status;
 }
 
-/* Of an adaptive step, turns in the middle are not recorded; where they may differ, the step is not
- * checked. */
+/* Whole turns at the middle of an adaptive step are not recorded; where they may differ, the
+ * step is not checked. */
 static bool turns_known(const verifier* x, const perp_frame* frame)
 {
     bool known = true;
@@ -337,9 +337,11 @@ static perp_status check_laws(verifier* x)
         if (status != PERP_OK) {
             break;
         }
-        /* Only neighbours: with `record.every` above 1 the start of a step is not recorded. */
+        x->verification->unsolved += frame.info.accepted_unsolved;
+        /* Only successive steps: with `record.every` above 1 the start of a step is not
+         * recorded. */
         if (k > 0 && frame.edited == 0 && frame.step == step + 1 &&
-            contacts_sound(perp_scene_model(x->scene), &frame) && turns_known(x, &frame)) {
+            contacts_are_valid(perp_scene_model(x->scene), &frame) && turns_known(x, &frame)) {
             perp_contact_residual residual;
             status = verify_step(x, &frame, &residual);
             if (status == PERP_OK) {
@@ -379,8 +381,8 @@ static perp_status check_ledger(verifier* x)
 
 /* ---- 4. the second run ------------------------------------------------------------------------*/
 
-/* Steps until the simulation stands where the frame does. */
-static perp_status run_to(verifier* x, int64_t step)
+/* Steps until the simulation is at the frame. */
+static perp_status step_to_frame(verifier* x, int64_t step)
 {
     x->tally = (perpi_tally){0};
     while (perp_sim_step_count(x->sim) < step) {
@@ -403,7 +405,8 @@ static void name_difference(const verifier* x, const perpi_block* block, int64_t
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         const bool of_contacts = perpi_columns[c].axis == PERPI_AXIS_CONTACT;
         const size_t size = perpi_block_row_size(block, (perpi_column)c);
-        /* numbers of contacts are equal here: the column of their offsets comes before */
+        /* numbers of contacts are equal here, because the column of their offsets is compared
+         * before */
         const size_t row = of_contacts ? (size_t)r->contact_end[f] : f;
         const size_t bytes = of_contacts ? contacts * size : size;
         if (perpi_columns[c].cover != PERPI_COVER_FRAME || bytes == 0) {
@@ -452,7 +455,7 @@ static perp_status same_frame(verifier* x, perpi_block* block, int64_t k, int64_
     return status;
 }
 
-static perp_status run_again(verifier* x)
+static perp_status check_second_run(verifier* x)
 {
     perp_verification* verification = x->verification;
     perpi_block block;
@@ -480,12 +483,12 @@ static perp_status run_again(verifier* x)
             status = perpi_recording_restore(x->recording, k, x->sim);
             continue;
         }
-        const perp_status run = run_to(x, frame.step);
+        const perp_status run = step_to_frame(x, frame.step);
         if (run == PERP_ERROR_MEMORY) {
             status = run;
         } else if (run != PERP_OK) {
-            say(verification, "the second run stopped before frame %lld: %.380s", (long long)k,
-                perp_context_error(x->context));
+            set_detail(verification, "the second run stopped before frame %lld: %.380s",
+                       (long long)k, perp_context_error(x->context));
             same = false;
         } else {
             status = same_frame(x, &block, k, &contact_total, &same);
@@ -499,18 +502,18 @@ static perp_status run_again(verifier* x)
     return status;
 }
 
-/* ---- all --------------------------------------------------------------------------------------*/
+/* ---- the whole verification ------------------------------------------------------------------ */
 
-/* A scene that this perp cannot simulate is a finding, not an error: x->sim stays NULL, with the
- * message. */
+/* A scene that this version cannot simulate is a result, not an error: x->sim stays NULL, with
+ * the message. */
 static perp_status prepare_sim(verifier* x)
 {
     const char* text = perp_recording_scene_text(x->recording);
     perp_status status =
         perp_scene_parse(x->context, text, strlen(text), "the recorded scene", NULL, 0, &x->scene);
     if (status == PERP_OK) {
-        /* keep_going is not in the scene; it changes nothing until a whole step has failed, and then
-         * the run that was recorded must have had it to get past. */
+        /* keep_going is not in the scene. It has no effect until a whole step has failed, and
+         * then the recorded run must have used it to continue. */
         perp_sim_def def = perp_sim_def_from_scene(x->scene);
         def.keep_going = true;
         status = perp_sim_create(x->context, perp_scene_model(x->scene), &def, &x->sim);
@@ -521,8 +524,8 @@ static perp_status prepare_sim(verifier* x)
          perp_model_joint_count(perp_scene_model(x->scene)) !=
              (int32_t)x->recording->header.joint_count ||
          perpi_sim_s_size(x->sim) != x->recording->header.memory_size ||
-         (x->recording->header.format_version > 2 && /* which kept fewer of them */
-          perpi_state_shape_of(x->sim).falls_back == /* likewise before there was that */
+         (x->recording->header.format_version > 2 && /* old recordings keep fewer of them */
+          perpi_state_shape_of(x->sim).falls_back == /* likewise */
               (x->recording->header.falls_back != 0) &&
           perpi_state_shape_of(x->sim).v_solved != (x->recording->header.v_solved != 0)) ||
          perpi_state_shape_of(x->sim).layered != (x->recording->header.layered != 0) ||
@@ -536,8 +539,8 @@ static perp_status prepare_sim(verifier* x)
     if (status == PERP_OK || status == PERP_ERROR_MEMORY) {
         return status;
     }
-    say(x->verification, "intact, but it cannot be run again: %.400s",
-        perp_context_error(x->context));
+    set_detail(x->verification, "intact, but it cannot be run again: %.400s",
+               perp_context_error(x->context));
     perp_sim_destroy(x->sim);
     x->sim = NULL;
     return PERP_OK;
@@ -549,24 +552,26 @@ static void conclude(verifier* x)
     const char* version = x->recording->version;
     const char* end = d->finished   ? ""
                       : d->complete ? ", of a run that ended early"
-                                    : ", of a run that was killed or is still at work";
+                                    : ", of a run that was killed or is still running";
     if (d->message[0] != '\0') {
         return;
     }
     if (d->ledger_frame >= 0) {
-        say(d, "intact%s, but the energy ledger of frame %lld does not hold: %s", end,
-            (long long)d->ledger_frame, d->ledger_message);
+        set_detail(d, "intact%s, but the energy ledger of frame %lld does not hold: %s", end,
+                   (long long)d->ledger_frame, d->ledger_message);
         return;
     }
     if (!d->same_bits && d->user_code[0] != '\0') {
-        say(d,
+        set_detail(
+            d,
             "intact%s, but it was recorded with user code (%.200s), without which a second run "
             "differs from frame %lld on: give that plugin to verify too",
             end, d->user_code, (long long)d->first_difference);
         return;
     }
     if (!d->same_bits) {
-        say(d,
+        set_detail(
+            d,
             "intact%s, but a second run differs from frame %lld on, first in %s (recorded by perp "
             "%s "
             "in format version %d, this is %s)",
@@ -574,18 +579,25 @@ static void conclude(verifier* x)
             PERP_VERSION_STRING);
         return;
     }
-    char edited[128] = "";
+    char edited[192] = "";
+    int used = 0;
     if (d->edited > 0) {
-        (void)snprintf(edited, sizeof edited,
-                       ", but for %lld frame%s after the program had set the state or parameters",
-                       (long long)d->edited, d->edited == 1 ? "" : "s");
+        used = snprintf(edited, sizeof edited,
+                        ", but for %lld frame%s after the program had set the state or parameters",
+                        (long long)d->edited, d->edited == 1 ? "" : "s");
+    }
+    if (d->unsolved > 0) {
+        (void)snprintf(edited + used, sizeof edited - (size_t)used,
+                       "; %lld frame%s with a step that was accepted unsolved",
+                       (long long)d->unsolved, d->unsolved == 1 ? "" : "s");
     }
     if (d->laws_checked == 0) {
-        say(d, "intact%s; the laws were not checked; a second run gives the same bits%s", end,
-            edited);
+        set_detail(d, "intact%s; the laws were not checked; a second run gives the same bits%s",
+                   end, edited);
         return;
     }
-    say(d,
+    set_detail(
+        d,
         "intact%s; the laws hold to %.2g in %lld of %lld steps (worst at frame %lld); a second run "
         "gives the same bits%s",
         end, d->worst.worst, (long long)d->laws_checked, (long long)d->steps,
@@ -644,7 +656,7 @@ perp_status perp_recording_verify_with(perp_context* context, const char* path,
             status = check_ledger(&x);
         }
         if (status == PERP_OK) {
-            status = run_again(&x);
+            status = check_second_run(&x);
         }
         if (status == PERP_OK) {
             conclude(&x);

@@ -1,19 +1,20 @@
-/* src/record/verify_ledger.c - do the recorded energies bear out the recorded ledger?
+/* src/record/verify_ledger.c - checks the recorded ledger against the recorded energies.
  *
- * Of each frame: the terms add up to the change of energy; that change is the difference of the recorded
- * energies; a term that can only take energy does; and what is left unexplained is within
+ * For each frame: the terms add up to the change of energy; that change is the difference of the
+ * recorded energies; a dissipative term is not positive; and the unexplained rest is within
  *
- *     max(1e-9, certificate) magnitude + (1e-13 + 4 certificate) (energies + sum m |g| (size + |x|)),
+ *     max(1e-9, certificate) magnitude + (1e-13 + 4 certificate) (energies + sum m |g| (size +
+ *     |x|)),
  *
- * the second part once for every step since the frame before. The certificate stands in it because an
- * error r of the dynamics has the work r.v', and r is certified relative to |M v|: fast bodies that hardly
- * change their energy leave more open than the terms are large. Likewise a law is certified relative to
- * the velocities that its impulses alone would make, so among the energies is sum p^2 / m: bodies that jam
- * have hardly any other. Supports, springs and controllers belong to these impulses: a body that friction
- * has stopped keeps a velocity of certificate x p / m, and p has work in it. Steps that look at their end
- * take the forces of explicit springs there, and the certificate leaves out what the rounding of the poses
- * makes of such a force; so the bound has the work of that error. Steps that `--keep-going` accepted without
- * a solution are excused from the last two.
+ * the second part once for every step since the frame before. The certificate enters because a
+ * residual r of the dynamics has the work r.v', and r is certified relative to |M v|: for fast
+ * bodies whose energy hardly changes it can exceed the terms. Likewise a law is certified relative
+ * to the velocities that its impulses alone would cause, so the energies include sum p^2 / m, the
+ * largest one for jammed bodies. The impulses of supports, springs and controllers are included: a
+ * body stopped by friction keeps a velocity of certificate x p / m, on which p does work. Steppers
+ * that evaluate forces at the end of the step take explicit springs there, and the certificate
+ * excludes the rounding of the poses in such a force; so the bound includes the work of that error.
+ * Steps that `--keep-going` accepted without a solution are exempt from the last two checks.
  */
 #include "record/verify_ledger.h"
 
@@ -28,7 +29,7 @@
 static const double LEDGER_ROUNDING = 1e-13;
 static const double LEDGER_TOLERANCE = 1e-9;
 
-/* Terms: all entries but the change, what is left of it, and the magnitude. */
+/* Terms: all entries but change, unexplained and magnitude. */
 static bool is_term(int32_t entry)
 {
     const perp_ledger probe = {.change = 1.0, .unexplained = 1.0, .magnitude = 1.0};
@@ -65,8 +66,8 @@ static bool all_numbers(const perp_step_info* info, char* why)
     return true;
 }
 
-/* The ledger against itself. Sums over several steps are rounded by the size of what they passed through,
- * which may have cancelled: the magnitude, and of energies their scale. */
+/* Consistency of the ledger. Sums over several steps have the rounding of their intermediate
+ * values, which may have cancelled: relative to the magnitude, and for energies to their scale. */
 static bool adds_up(const perp_ledger* l, double steps, double scale, char* why)
 {
     double sum = 0.0, size = 0.0;
@@ -93,10 +94,10 @@ static bool adds_up(const perp_ledger* l, double steps, double scale, char* why)
     return true;
 }
 
-/* What a law can only take is not given; and little is left unexplained. */
+/* Dissipative terms are not positive, and the unexplained rest is within its bound. */
 static bool within_bounds(const perp_model* model, const perp_ledger* l, double bound, char* why)
 {
-    /* an explicit damper has the velocity of the start of the step: it may give */
+    /* an explicit damper uses the velocity at the start of the step: it may add energy */
     bool explicit_dampers = false;
     for (size_t i = 0; i < model->spring_count; ++i) {
         const perpi_spring* spring = &model->spring[i];
@@ -139,13 +140,15 @@ static double inverse_mass(const perp_model* model, int32_t body, bool turning)
     return !turning ? 1.0 / b->mass : b->particle ? 0.0 : 1.0 / least;
 }
 
-/* (1 / m + arm^2 / the least moment of inertia): p^2 times this is twice the energy that p alone makes. */
+/* (1 / m + arm^2 / the least moment of inertia): p^2 times this is twice the energy that p alone
+ * causes. */
 static double inverse_mass_at(const perp_model* model, int32_t body, vec3 arm)
 {
     return inverse_mass(model, body, false) + v3_dot(arm, arm) * inverse_mass(model, body, true);
 }
 
-/* The same of the impulses that are no contacts and no joints; h the mean length of the steps. */
+/* The same for the impulses of supports, springs and controllers; h the mean length of the
+ * steps. */
 static double force_impulse_energy(const perp_model* model, double h, const perp_frame* frame)
 {
     double sum = 0.0;
@@ -181,8 +184,8 @@ static double force_impulse_energy(const perp_model* model, double h, const perp
     return sum;
 }
 
-/* The work that rounding of poses in the forces of explicit springs can do in a step of length h by bodies
- * that have the kinetic energy K between them. */
+/* The work in a step of length h of the error of explicit spring forces by the rounding of
+ * poses, for bodies with the total kinetic energy K. */
 static double spring_rounding(const perp_model* model, double h, const double* q, double K)
 {
     double sum = 0.0;
@@ -196,7 +199,8 @@ static double spring_rounding(const perp_model* model, double h, const double* q
     return sum;
 }
 
-/* The energy of bodies that move by the rounding of their poses in a step: what is at rest has no less. */
+/* The kinetic energy of bodies that move by the rounding of their poses in a step: a lower bound
+ * for the scale. */
 static double rest_energy(const perp_model* model, const double* q, double h)
 {
     double sum = 0.0;
@@ -209,7 +213,7 @@ static double rest_energy(const perp_model* model, const double* q, double h)
     return sum;
 }
 
-/* The energy that the impulses of the frame's own step could make, each alone. */
+/* The energy that the impulses of the frame's own step would cause, each alone. */
 static double impulse_energy(const perp_model* model, const perp_frame* frame)
 {
     double sum = 0.0;

@@ -1,4 +1,4 @@
-/* src/record/verify_ledger.h - do the recorded energies bear out the recorded ledger? */
+/* src/record/verify_ledger.h - checks the recorded ledger against the recorded energies. */
 #ifndef PERPI_RECORD_VERIFY_LEDGER_H
 #define PERPI_RECORD_VERIFY_LEDGER_H
 
@@ -13,14 +13,14 @@ typedef struct perpi_ledger_start {
     double time;
 } perpi_ledger_start;
 
-/* Whether the ledger of a frame holds; if not, `why` says what is wrong. quasistatic: it is that of the
- * potential energy. */
+/* Whether the ledger of a frame is correct; if not, `why` is the reason. quasistatic: the ledger
+ * is that of the potential energy. */
 bool perpi_ledger_holds(const perp_model* model, bool quasistatic, const perpi_ledger_start* before,
                         const perp_frame* frame, char why[PERPI_LEDGER_MESSAGE_SIZE]);
 
-/* Checks the ledgers of all frames with the recorded numbers alone. checked: frames; 0 if the recording
- * has no ledger, or one that is 0 throughout. bad: the first frame whose ledger does not hold, -1 if
- * none. */
+/* Checks the ledgers of all frames with the recorded numbers alone. checked: number of frames; 0
+ * if the recording has no ledger, or one that is 0 throughout. bad: the first frame with a wrong
+ * ledger, -1 if none. */
 PERP_NODISCARD perp_status perpi_ledger_check(perp_recording* recording, const perp_model* model,
                                               bool quasistatic, int64_t* checked, int64_t* bad,
                                               char why[PERPI_LEDGER_MESSAGE_SIZE]);

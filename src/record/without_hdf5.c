@@ -1,5 +1,5 @@
-/* src/record/without_hdf5.c - recordings and FCLIB files in a library that was built with
- * PERP_HDF5=OFF: each call that would make or open one says why there is none. */
+/* src/record/without_hdf5.c - recordings and FCLIB files in a library built with PERP_HDF5=OFF:
+ * each call that would create or open one returns an error with the reason. */
 #include "perp/record.h"
 
 #include "base/context.h"
@@ -28,7 +28,7 @@ perp_status perp_recorder_create(perp_context* context, const char* path, const 
     return refuse(context, path);
 }
 
-/* No recorder exists, so that the rest is never called with one. */
+/* No recorder can exist, so these are never called. */
 perp_status perp_recorder_step(perp_recorder* recorder, const perp_sim* sim, double seconds)
 {
     (void)recorder, (void)sim, (void)seconds;

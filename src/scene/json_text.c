@@ -1,7 +1,7 @@
 /* src/scene/json_text.c - reading, comments, nesting; the grammar itself is jansson's.
  *
- * Jansson's tree lives in the C library's heap: its allocator is a global of the process, which is
- * not ours to change.
+ * Jansson's tree is allocated on the C library's heap: its allocator is a global of the process, which a
+ * library must not change.
  */
 #include "scene/json_text.h"
 
@@ -31,7 +31,7 @@ static perp_status refuse_recording(perp_context* context, const char* origin)
                       origin);
 }
 
-/* Whether the file begins like a recording, which is often beyond the limit of a scene. */
+/* Whether the file begins like a recording, which is often larger than the limit of a scene. */
 static bool begins_as_recording(const char* path)
 {
     char head[8];
@@ -55,8 +55,8 @@ perp_status perpi_json_read_file(perp_context* context, const char* path, char**
 
 /* ---- text --------------------------------------------------------------------------------------*/
 
-/* Blanks // comments outside strings, so that line and column stay true, and measures the nesting
- * on the way. Returns false at the bracket that goes too deep. */
+/* Replaces // comments outside strings by blanks, which keeps lines and columns, and measures the
+ * nesting. Returns false at the bracket that exceeds the limit. */
 static bool blank_comments(char* text, size_t length, size_t* line, size_t* column)
 {
     bool in_string = false;
@@ -68,7 +68,7 @@ static bool blank_comments(char* text, size_t length, size_t* line, size_t* colu
         if (c == '\n') {
             ++*line;
             *column = 0;
-            in_string = false; /* JSON has no strings over two lines; jansson will say so */
+            in_string = false; /* JSON strings do not span lines; jansson reports it */
             continue;
         }
         if (((unsigned char)c & 0xc0u) != 0x80u) {
@@ -87,7 +87,7 @@ static bool blank_comments(char* text, size_t length, size_t* line, size_t* colu
             for (; i < length && text[i] != '\n'; ++i) {
                 text[i] = ' ';
             }
-            --i; /* the loop is to see the end of the line */
+            --i; /* the loop must process the end of the line */
         } else if (c == '{' || c == '[') {
             if (++depth > PERPI_JSON_NESTING_LIMIT) {
                 return false;
@@ -109,8 +109,8 @@ static bool is_blank(const char* text, size_t length)
     return true;
 }
 
-/* What jansson's words for a misplaced token most often mean; "" if nothing is known. position: just
- * after the token. */
+/* The likely cause of jansson's message for a misplaced token; "" if unknown. position: just after
+ * the token. */
 static const char* syntax_hint(const char* text, size_t length, const json_error_t* error)
 {
     const size_t end = error->position > 0 ? (size_t)error->position : 0;
@@ -127,7 +127,7 @@ static const char* syntax_hint(const char* text, size_t length, const json_error
         return "; remove the comma before it: none follows the last entry";
     }
     if (last == '\'') {
-        return "; strings stand in double quotes";
+        return "; strings must be in double quotes";
     }
     if (strstr(error->text, "expected near") != NULL && strchr("\"{[", last) != NULL &&
         strncmp(error->text, "':'", 3) != 0) {
@@ -136,8 +136,8 @@ static const char* syntax_hint(const char* text, size_t length, const json_error
     return "";
 }
 
-static perp_status load(perp_context* context, const char* text, size_t length, const char* origin,
-                        json_t** root)
+static perp_status load_tree(perp_context* context, const char* text, size_t length,
+                             const char* origin, json_t** root)
 {
     json_error_t error;
     json_t* tree = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
@@ -148,7 +148,7 @@ static perp_status load(perp_context* context, const char* text, size_t length, 
     if (json_error_code(&error) == json_error_out_of_memory) {
         return perpi_fail(context, PERP_ERROR_MEMORY, "%s: out of memory", origin);
     }
-    /* jansson names its own flags here; a user has none. */
+    /* jansson's message names its flags, which a user cannot set */
     const bool zero = json_error_code(&error) == json_error_null_character ||
                       json_error_code(&error) == json_error_null_byte_in_key;
     return perpi_fail(context, PERP_ERROR_INPUT, "%s: line %d, column %d: %s%s", origin,
@@ -186,7 +186,7 @@ perp_status perpi_json_parse(perp_context* context, const char* text, size_t len
         status =
             perpi_fail(context, PERP_ERROR_INPUT, "%s: is empty: expected a JSON object", origin);
     } else {
-        status = load(context, copy, length, origin, root);
+        status = load_tree(context, copy, length, origin, root);
     }
     perpi_free(context, copy);
     return status;
@@ -206,7 +206,7 @@ perp_status perpi_json_name_contact(perp_context* context, const char* text, siz
     }
     const size_t size = length + strlen(model) + 32;
     const perp_status status = perpi_alloc(context, size, 1, named);
-    if (status == PERP_OK) { /* what is before the brace is blank */
+    if (status == PERP_OK) { /* only blanks precede the brace */
         (void)snprintf(*named, size, "{\"contact\": \"%s\"%s%.*s", model, alone ? "" : ", ",
                        (int)(text + length - (brace + 1)), brace + 1);
     }

@@ -8,8 +8,8 @@
 
 enum { TOKEN_SIZE = 256 };
 
-static perp_status fail(perp_context* context, const char* origin, const char* pointer,
-                        const char* reason)
+static perp_status fail_pointer(perp_context* context, const char* origin, const char* pointer,
+                                const char* reason)
 {
     return perpi_fail(context, PERP_ERROR_INPUT, "%s: %s: cannot be set: %s", origin, pointer,
                       reason);
@@ -83,8 +83,8 @@ static const char* nearest_key(const json_t* object, const char* token)
 }
 
 /* One step down towards the parent of the place. */
-static perp_status descend(perp_context* context, const char* origin, const char* pointer,
-                           json_t* root, const char* token, json_t** node)
+static perp_status descend_pointer(perp_context* context, const char* origin, const char* pointer,
+                                   json_t* root, const char* token, json_t** node)
 {
     char reason[2 * TOKEN_SIZE + 64];
     if (json_is_object(*node)) {
@@ -101,7 +101,7 @@ static perp_status descend(perp_context* context, const char* origin, const char
             snprintf(reason, sizeof reason, "there is no key '%s'%s%s%s", token,
                      nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
                      nearest != NULL ? "'?" : "");
-            return fail(context, origin, pointer, reason);
+            return fail_pointer(context, origin, pointer, reason);
         }
         *node = child;
         return PERP_OK;
@@ -111,19 +111,18 @@ static perp_status descend(perp_context* context, const char* origin, const char
         if (index < 0 || (size_t)index >= json_array_size(*node)) {
             snprintf(reason, sizeof reason, "the array has %zu items, there is no item '%s'",
                      json_array_size(*node), token);
-            return fail(context, origin, pointer, reason);
+            return fail_pointer(context, origin, pointer, reason);
         }
         *node = json_array_get(*node, (size_t)index);
         return PERP_OK;
     }
-    snprintf(reason, sizeof reason, "what stands before '%s' is neither an object nor an array",
-             token);
-    return fail(context, origin, pointer, reason);
+    snprintf(reason, sizeof reason, "the parent of '%s' is neither an object nor an array", token);
+    return fail_pointer(context, origin, pointer, reason);
 }
 
-/* Takes value over in every case. */
-static perp_status place(perp_context* context, const char* origin, const char* pointer,
-                         json_t* parent, const char* token, json_t* value)
+/* Takes ownership of value in every case. */
+static perp_status set_value(perp_context* context, const char* origin, const char* pointer,
+                             json_t* parent, const char* token, json_t* value)
 {
     char reason[TOKEN_SIZE + 96];
     int failed = 0;
@@ -138,17 +137,17 @@ static perp_status place(perp_context* context, const char* origin, const char* 
             snprintf(reason, sizeof reason,
                      "the array has %zu items, there is no item '%s' ('-' appends)",
                      json_array_size(parent), token);
-            return fail(context, origin, pointer, reason);
+            return fail_pointer(context, origin, pointer, reason);
         }
         failed = json_array_set_new(parent, (size_t)index, value);
     } else {
         json_decref(value);
-        snprintf(reason, sizeof reason, "what stands before '%s' is neither an object nor an array",
+        snprintf(reason, sizeof reason, "the parent of '%s' is neither an object nor an array",
                  token);
-        return fail(context, origin, pointer, reason);
+        return fail_pointer(context, origin, pointer, reason);
     }
     if (failed != 0) {
-        return fail(context, origin, pointer, "the key is not UTF-8, or memory ran out");
+        return fail_pointer(context, origin, pointer, "the key is not UTF-8, or memory ran out");
     }
     return PERP_OK;
 }
@@ -158,8 +157,8 @@ perp_status perpi_json_override(perp_context* context, const char* origin, json_
 {
     const char* pointer = override->pointer;
     if (pointer == NULL || pointer[0] != '/' || override->value == NULL) {
-        return fail(context, origin, pointer != NULL ? pointer : "",
-                    "a pointer begins with '/', as in /bodies/1/mass");
+        return fail_pointer(context, origin, pointer != NULL ? pointer : "",
+                            "a pointer begins with '/', as in /bodies/1/mass");
     }
     json_t* node = root;
     const char* at = pointer;
@@ -167,12 +166,12 @@ perp_status perpi_json_override(perp_context* context, const char* origin, json_
     for (;;) {
         ++at; /* the slash */
         if (!next_token(&at, token)) {
-            return fail(context, origin, pointer, "not a JSON pointer (RFC 6901)");
+            return fail_pointer(context, origin, pointer, "not a JSON pointer (RFC 6901)");
         }
         if (*at == '\0') {
             break;
         }
-        const perp_status status = descend(context, origin, pointer, root, token, &node);
+        const perp_status status = descend_pointer(context, origin, pointer, root, token, &node);
         if (status != PERP_OK) {
             return status;
         }
@@ -182,5 +181,5 @@ perp_status perpi_json_override(perp_context* context, const char* origin, json_
     if (status != PERP_OK) {
         return status;
     }
-    return place(context, origin, pointer, node, token, value);
+    return set_value(context, origin, pointer, node, token, value);
 }

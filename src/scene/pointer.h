@@ -7,8 +7,8 @@
 #include "perp/scene.h"
 
 /* The value is JSON text, else a string. The place must exist, or be a new key of an object that
- * exists, or "-", one past the end of an array. Two objects that a scene may leave out are made when
- * a key of theirs is set: /friction and /record. */
+ * exists, or "-", one past the end of an array. Two optional objects are created when one of their
+ * keys is set: /friction and /record. */
 PERP_NODISCARD perp_status perpi_json_override(perp_context* context, const char* origin,
                                                json_t* root, const perp_override* override);
 

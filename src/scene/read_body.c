@@ -259,7 +259,7 @@ static perp_status read_shapes(perpi_reader* r, const json_t* body, perp_body_de
     return PERP_OK;
 }
 
-/* We stand at an array of points. */
+/* At an array of points. */
 static perp_status read_planar_point(perpi_reader* r, const json_t* array, size_t index,
                                      double point[2])
 {
@@ -277,7 +277,7 @@ static perp_status read_planar_point(perpi_reader* r, const json_t* array, size_
     return PERP_OK;
 }
 
-/* What the body lies on. mu: one number, or one for each point. */
+/* The support. mu: one number, or one for each point. */
 static perp_status read_support(perpi_reader* r, const json_t* body, perp_support_def* def)
 {
     static const char* const keys[] = {"tripod", "mu", "gravity", "load", NULL};
@@ -315,7 +315,7 @@ static perp_status read_support(perpi_reader* r, const json_t* body, perp_suppor
     return PERP_OK;
 }
 
-/* angular_velocity: numbers only here, so no expression may come back. */
+/* angular_velocity: numbers only, no expressions. */
 static perp_status read_spin(perpi_reader* r, const json_t* body, double w[3])
 {
     if (r->dimension == 2) {
@@ -359,7 +359,7 @@ static perp_status read_body(perpi_reader* r, const json_t* value)
     return status == PERP_OK ? status : perpi_reader_fail_member(r, status);
 }
 
-/* Names in collides_with and ignores may be of later bodies, so they are looked up at the end. */
+/* Names in collides_with and ignores may be of later bodies, so they are checked at the end. */
 static perp_status check_names(perpi_reader* r, const json_t* body, const char* key)
 {
     const json_t* names = json_object_get(body, key);

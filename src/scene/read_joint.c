@@ -30,8 +30,8 @@ static perp_status read_type(perpi_reader* r, const json_t* value, perp_joint_ty
                                  name);
 }
 
-/* The model counts from the centre of mass, the scene from the frame that shapes refer to. */
-static void shift(const perp_model* model, const char* name, double at[3])
+/* In the model points are relative to the centre of mass, in a scene to the frame of the shapes. */
+static void shift_to_center(const perp_model* model, const char* name, double at[3])
 {
     const int32_t body = perp_model_body_find(model, name); /* -1: the world, or a mistake */
     if (body >= 0) {
@@ -58,10 +58,10 @@ static perp_status read_points(perpi_reader* r, const json_t* value, perp_joint_
                                      "is missing: at_a and at_b come together");
     }
     if (has_a) {
-        shift(r->model, def->a, def->at_a);
+        shift_to_center(r->model, def->a, def->at_a);
     }
     if (has_b) {
-        shift(r->model, def->b, def->at_b);
+        shift_to_center(r->model, def->b, def->at_b);
     }
     if (has_a || has_b) {
         return PERP_OK; /* the other end of a rope: at the centre */
@@ -79,7 +79,7 @@ static perp_status read_points(perpi_reader* r, const json_t* value, perp_joint_
     }
     const int32_t b = perp_model_body_find(r->model, def->b);
     const int32_t body = b >= 0 ? b : perp_model_body_find(r->model, def->a);
-    if (body >= 0) { /* a weld holds wherever it is put */
+    if (body >= 0) { /* the point of a fixed joint is arbitrary */
         const perp_body_info info = perp_model_body_info(r->model, body);
         memcpy(def->at, info.position, sizeof def->at);
         def->has_at = true;

@@ -1,5 +1,5 @@
-/* src/scene/read_mesh.c - mesh files are read once, and their geometry takes the file's place in the
- * scene's tree: what a recording keeps of a scene is whole without them. */
+/* src/scene/read_mesh.c - mesh files are read once, and their geometry replaces the file name in the
+ * scene's tree, so that the scene in a recording is complete without them. */
 #include <math.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static json_t* faces_json(const perpi_mesh_data* mesh)
     return list;
 }
 
-/* A number, or one per axis; none is 0. */
+/* A number, or one per axis; none may be 0. */
 static perp_status read_scale(perpi_reader* r, const json_t* shape, double scale[3])
 {
     const json_t* value = json_object_get(shape, "scale");
@@ -61,7 +61,7 @@ static perp_status read_scale(perpi_reader* r, const json_t* shape, double scale
     return PERP_OK;
 }
 
-static perp_status embed(perpi_reader* r, json_t* shape)
+static perp_status embed_mesh_file(perpi_reader* r, json_t* shape)
 {
     const char* name = NULL;
     PERPI_TRY(perpi_read_string(r, shape, "file", &name));
@@ -108,7 +108,7 @@ perp_status perpi_embed_meshes(perpi_reader* r, json_t* root)
             if (type != NULL && strcmp(type, "mesh") == 0 && r->dimension == 3 &&
                 json_object_get(shape, "file") != NULL) {
                 const size_t item = perpi_reader_enter_item(r, k);
-                PERPI_TRY(embed(r, shape));
+                PERPI_TRY(embed_mesh_file(r, shape));
                 perpi_reader_leave(r, item);
             }
         }
@@ -149,7 +149,7 @@ perp_status perpi_read_points(perpi_reader* r, const json_t* shape, perp_shape_d
     return PERP_OK;
 }
 
-/* One face; a polygon becomes a fan. Returns how many triangles, 0 if it is not a face. */
+/* One face; a polygon becomes a fan. Returns the number of triangles, 0 if it is not a face. */
 static size_t read_face(const json_t* face, int32_t vertices, int32_t* triangle)
 {
     const size_t corners = json_array_size(face);

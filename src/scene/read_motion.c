@@ -70,7 +70,7 @@ static perp_status read_wave(perpi_reader* r, const json_t* value, perp_sinusoid
                                        wave->frequency);
 }
 
-/* What happens on one axis: a sinusoid, a list of them (their sum), or 0. */
+/* The acceleration along one axis: a sinusoid, a list of them (their sum), or 0. */
 static perp_status read_axis(perpi_reader* r, const json_t* value, const perp_sinusoid** waves,
                              int32_t* count)
 {

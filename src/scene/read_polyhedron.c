@@ -18,7 +18,7 @@ static double size_of(const perp_shape_def* def)
     return size;
 }
 
-/* What the shape gets are triangles, of which each is flat: faces are looked at here. */
+/* The shape is given triangles, each of which is flat: polygonal faces are checked here. */
 static perp_status check_flat(perpi_reader* r, const json_t* faces, const perp_shape_def* def)
 {
     const double size = size_of(def);
@@ -54,7 +54,7 @@ static perp_status check_flat(perpi_reader* r, const json_t* faces, const perp_s
 
 static perp_status read_solid(perpi_reader* r, const json_t* shape, perp_shape_def* def)
 {
-    /* which keys belong to which solid; the rest would be silently without effect */
+    /* the keys of each solid; others would silently have no effect */
     perp_solid_def solid = {.radius = def->radius, .length = def->length};
     memcpy(solid.size, def->size, sizeof solid.size);
     PERPI_TRY(perpi_read_string(r, shape, "solid", &solid.name));

@@ -1,5 +1,5 @@
-/* src/scene/read_run.c - how a scene asks to be simulated. Whether a stepper, contact model or
- * solver of that name exists is the business of the simulation. */
+/* src/scene/read_run.c - the simulation settings of a scene. The simulation checks whether a stepper, contact
+ * model or solver of that name exists. */
 #include <math.h>
 #include <string.h>
 
@@ -104,7 +104,7 @@ static perp_status read_cone(perpi_reader* r, const json_t* friction, perp_sim_d
     static const char* const names[] = {"none", "polygon", "quadratic", "ellipsoid", NULL};
     static const char* const factor[] = {"e_t", "e_o", "e_r"};
     if (json_object_get(friction, "directions") != NULL) {
-        run->cone = "polygon"; /* unless cone says otherwise: only a polygon has directions */
+        run->cone = "polygon"; /* unless cone is given: only a polygon has directions */
     }
     PERPI_TRY(perpi_read_string(r, friction, "cone", &run->cone));
     size_t cone = 0;

@@ -1,8 +1,8 @@
 /* src/scene/read_shape.c - one entry of bodies[].shapes. */
 #include "scene/reader.h"
 
-/* What each shape is made of. A key behind '?' may be left out. The names themselves, and which of
- * them exist, are the shape room's. */
+/* The keys of each shape. A key after '?' is optional. The names of shapes are defined in
+ * src/shape. */
 enum { KEY_LIMIT = 7 };
 static const struct {
     perp_shape_type type;
@@ -28,7 +28,7 @@ static const struct {
 enum { PARAMETER_COUNT = sizeof parameters / sizeof parameters[0] };
 _Static_assert((int)PARAMETER_COUNT == (int)PERP_SHAPE_TYPE_COUNT, "every shape has its keys here");
 
-/* The keys that this shape takes, and that none it needs is missing. */
+/* Checks that the shape has only its keys, and all that it needs. */
 static perp_status check_keys(perpi_reader* r, const json_t* value, perp_shape_type type)
 {
     const char* known[9 + KEY_LIMIT + 1] = {"type",    "position", "orientation",      "axis_angle",
@@ -55,7 +55,7 @@ static perp_status check_keys(perpi_reader* r, const json_t* value, perp_shape_t
     return PERP_OK;
 }
 
-/* A list of points; how many, and that they make a polygon, is checked by the shape. */
+/* A list of points; the shape checks their number and that they form a polygon. */
 static perp_status read_vertices(perpi_reader* r, const json_t* object, perp_shape_def* def)
 {
     const json_t* value = json_object_get(object, "vertices");
@@ -128,7 +128,7 @@ perp_status perpi_read_shape(perpi_reader* r, const json_t* value, perp_shape_de
     PERPI_TRY(perpi_read_bool(r, value, "collides", &collides));
     if (def.visual && collides && json_object_get(value, "collides") != NULL) {
         return perpi_reader_fail_key(r, "collides", PERP_ERROR_INPUT,
-                                     "a visual shape is a picture only: it cannot collide");
+                                     "a visual shape is for display only: it cannot collide");
     }
     def.contactless = !collides;
     if (type == PERP_SHAPE_MESH) {

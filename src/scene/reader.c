@@ -8,9 +8,9 @@
 
 #include "base/expr.h"
 
-/* ---- where we stand ----------------------------------------------------------------------------*/
+/* ---- the current place ------------------------------------------------------------------------ */
 
-/* A path that does not fit is cut: it only serves messages. */
+/* A path that does not fit is truncated: it is only used in messages. */
 static void append(perpi_reader* r, char c)
 {
     if (r->path_length + 1 < sizeof r->path) {
@@ -91,7 +91,7 @@ perp_status perpi_reader_fail_member(perpi_reader* r, perp_status status)
     char message[1024];
     snprintf(message, sizeof message, "%s", perp_context_error(r->context));
     const char* rest = message;
-    /* "body 'x': motion/position/0: ...": the pointer already says which body */
+    /* "body 'x': motion/position/0: ...": the pointer already names the body */
     const char* quoted = strncmp(rest, "body '", 6) == 0 ? strstr(rest, "': ") : NULL;
     rest = quoted != NULL ? quoted + 3 : rest;
     /* "shapes/0: radius: must be > 0" names the member in two parts */
@@ -177,7 +177,7 @@ perp_status perpi_require(perpi_reader* r, const json_t* object, const char* key
     return perpi_reader_fail(r, PERP_ERROR_INPUT, "missing key '%s'", key);
 }
 
-/* nan, inf or 1e400 from the command line: not JSON, so it comes as a string. */
+/* nan, inf or 1e400 from the command line: not JSON, so it is a string. */
 static bool is_infinite_text(const json_t* value)
 {
     const char* text = json_is_string(value) ? json_string_value(value) : "";
@@ -218,7 +218,7 @@ perp_status perpi_read_integer(perpi_reader* r, const json_t* object, const char
         return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "must be %d or %d, got %.17g",
                                      (int)minimum, (int)maximum, value);
     }
-    /* 8.0 is as good as 8: programs write it */
+    /* 8.0 is accepted as 8: programs write it */
     if (!(value == floor(value))) {
         return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "must be a whole number, got %g",
                                      value);
@@ -267,7 +267,7 @@ perp_status perpi_read_string(perpi_reader* r, const json_t* object, const char*
     return PERP_OK;
 }
 
-/* We stand at the array; that it has count items. */
+/* At an array: checks that it has count items. */
 static perp_status check_length(perpi_reader* r, const json_t* value, int32_t count)
 {
     const char* planar = r->dimension == 2 ? " in a planar scene" : "";
@@ -313,7 +313,7 @@ perp_status perpi_read_space(perpi_reader* r, const json_t* object, const char* 
     return perpi_read_vector(r, object, key, r->dimension, vector, given);
 }
 
-/* {"points": [[t, x], ...], "interpolation": "cubic"} as the expression that means it. */
+/* {"points": [[t, x], ...], "interpolation": "cubic"} as the equivalent expression. */
 static perp_status curve_text(perpi_reader* r, const json_t* value, const char** text)
 {
     static const char* const keys[] = {"points", "interpolation", NULL};
@@ -365,7 +365,7 @@ static perp_status curve_text(perpi_reader* r, const json_t* value, const char**
     return PERP_OK;
 }
 
-/* We stand at the value. */
+/* At a value. */
 static perp_status number_or_expression(perpi_reader* r, const json_t* value, double* number,
                                         const char** text)
 {
@@ -377,7 +377,7 @@ static perp_status number_or_expression(perpi_reader* r, const json_t* value, do
         enum { SIZE = 40 };
         char* digits = NULL;
         PERPI_TRY(perpi_arena_take(&r->arena, SIZE, 1, &digits));
-        /* jansson writes a point in every locale */
+        /* jansson writes a decimal point in every locale */
         const size_t n =
             json_dumpb(value, digits, SIZE - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
         PERP_ASSERT(n < SIZE);

@@ -1,9 +1,9 @@
 /* src/scene/reader.h - typed access to a JSON tree, with errors that name the place.
  *
- * A reader knows where it stands (a JSON pointer) and puts it before every message:
+ * A reader keeps the current place (a JSON pointer) and puts it before every message:
  *     FILE: /bodies/1/mass: must be > 0, got -1
- * A getter leaves its outputs alone when the key is absent. On failure the whole reading stops, so
- * that nobody needs to walk back.
+ * A getter leaves its outputs unchanged when the key is absent. A failure ends the whole reading, so the
+ * place is not restored.
  */
 #ifndef PERPI_READER_H
 #define PERPI_READER_H
@@ -29,21 +29,21 @@ typedef struct perpi_reader {
     const char* origin;
     int32_t dimension;
     perp_model* model;
-    perpi_arena arena; /* what a def points to until the model has copied it */
+    perpi_arena arena; /* the data that a def points to, until the model has copied them */
     char path[512];
     size_t path_length;
 } perpi_reader;
 
-/* ---- where we stand ----------------------------------------------------------------------------*/
+/* ---- the current place ------------------------------------------------------------------------ */
 
 size_t perpi_reader_enter(perpi_reader* r, const char* key);
 size_t perpi_reader_enter_item(perpi_reader* r, size_t index);
 void perpi_reader_leave(perpi_reader* r, size_t mark);
 
-/* "ORIGIN: /where/we/stand: message". */
+/* "ORIGIN: /current/place: message". */
 perp_status perpi_reader_fail(perpi_reader* r, perp_status status, const char* format, ...)
     PERP_PRINTF(3, 4);
-/* The same for a key of the object we stand in. */
+/* The same for a key of the current object. */
 perp_status perpi_reader_fail_key(perpi_reader* r, const char* key, perp_status status,
                                   const char* format, ...) PERP_PRINTF(4, 5);
 /* Turns the model's "mass: must be > 0" into "ORIGIN: /bodies/1/mass: must be > 0". */
@@ -89,14 +89,14 @@ PERP_NODISCARD perp_status perpi_read_axial(perpi_reader* r, const json_t* objec
 /* At most one of orientation, axis_angle (space) and angle (plane). */
 PERP_NODISCARD perp_status perpi_read_rotation(perpi_reader* r, const json_t* object,
                                                double orientation[4], double* angle);
-/* That no two of these keys stand together, and none that is for the other dimension. */
+/* Checks that no two of these keys are given together, and none that is for the other dimension. */
 PERP_NODISCARD perp_status perpi_check_rotation_keys(perpi_reader* r, const json_t* object);
 
-/* "restitution" of a scene, a body, a pair. The law may be told by the scene only (r->model is NULL
- * then); others must agree with it. */
+/* "restitution" of a scene, a body, a pair. Only the scene may set the law (r->model is NULL then);
+ * others must agree with it. */
 PERP_NODISCARD perp_status perpi_read_restitution(perpi_reader* r, const json_t* object, double* e,
                                                   perp_impact_law* law, bool* given);
-/* at_a, at_b of a thing between two bodies: in the frames the shapes refer to; shifted to the
+/* at_a, at_b of an item between two bodies: given in the frames of the shapes, shifted to the
  * centres of mass. name: of the body. */
 PERP_NODISCARD perp_status perpi_read_point(perpi_reader* r, const json_t* object, const char* key,
                                             const char* name, double point[3]);
@@ -126,11 +126,12 @@ PERP_NODISCARD perp_status perpi_read_pairs(perpi_reader* r, const json_t* root)
 PERP_NODISCARD perp_status perpi_read_forces(perpi_reader* r, const json_t* root);
 PERP_NODISCARD perp_status perpi_read_joints(perpi_reader* r, const json_t* root);
 PERP_NODISCARD perp_status perpi_read_controllers(perpi_reader* r, const json_t* root);
-/* Replaces the names of table files in a scene by what they hold, so that the scene's text is whole.
- * A name is relative to the folder of origin. */
+/* Replaces the names of table files in a scene by their contents, so that the scene's text is
+ * complete. A name is relative to the folder of origin. */
 PERP_NODISCARD perp_status perpi_inline_tables(perp_context* context, const char* origin,
                                                json_t* root);
-/* run: out. options (of the solver), stepper_options: allocated with the context, the caller frees them, also on failure. */
+/* run: out. options (of the solver), stepper_options: allocated with the context; the caller frees
+ * them, also on failure. */
 PERP_NODISCARD perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_sim_def* run,
                                           perp_option** options, perp_option** stepper_options);
 

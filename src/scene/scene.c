@@ -27,7 +27,7 @@ static const char* const known[] = {
     "bodies",   "joints",      "forces",    "controllers",   "record",   "joint_correction",
     "rotation", "margin",      "tolerance", "allow_overlap", NULL};
 
-/* The stem of the file's name, for a scene that does not name itself. */
+/* The stem of the file name, for a scene without a name. */
 static perp_status set_name(perp_context* context, const char* origin, json_t* root)
 {
     if (!json_is_object(root) || json_object_get(root, "name") != NULL) {
@@ -47,8 +47,8 @@ static perp_status set_name(perp_context* context, const char* origin, json_t* r
     return PERP_OK;
 }
 
-/* The text of a scene says which contact model it means, so that a recording keeps its meaning when the default
- * changes. */
+/* The text of a scene names its contact model, so that the meaning of a recording does not change
+ * with the default. */
 static perp_status set_contact(perp_context* context, const char* origin, json_t* root)
 {
     if (!json_is_object(root) || json_object_get(root, "contact") != NULL) {
@@ -112,7 +112,7 @@ static perp_status read_scene(perpi_reader* r, perp_scene* scene)
     return perpi_read_controllers(r, root);
 }
 
-static perp_status dump(perp_scene* scene, int precision)
+static perp_status dump_tree(perp_scene* scene, int precision)
 {
     perpi_free(scene->context, scene->text);
     scene->text = NULL;
@@ -127,25 +127,25 @@ static perp_status dump(perp_scene* scene, int precision)
                : perpi_fail(scene->context, PERP_ERROR_MEMORY, "out of memory");
 }
 
-/* The tree as text. 17 digits give every double back, but make 9.8100000000000005 of 9.81; what
- * people write mostly survives with 15. */
+/* The tree as text. 17 digits preserve every double, but print 9.81 as 9.8100000000000005; 15
+ * digits suffice for most given numbers. */
 static perp_status write_text(perp_scene* scene)
 {
     for (int precision = 15; precision < 17; ++precision) {
-        PERPI_TRY(dump(scene, precision));
+        PERPI_TRY(dump_tree(scene, precision));
         json_t* again = json_loads(scene->text, 0, NULL);
-        const bool same = json_equal(scene->root, again); /* reals bit by bit */
+        const bool same = json_equal(scene->root, again); /* compare reals bit by bit */
         json_decref(again);
         if (same) {
             return PERP_OK;
         }
     }
-    return dump(scene, 17);
+    return dump_tree(scene, 17);
 }
 
-/* From scene->root to the rest. */
-static perp_status build(perp_scene* scene, const char* origin, const perp_override* override,
-                         int32_t count)
+/* Builds the model and settings from scene->root. */
+static perp_status build_scene(perp_scene* scene, const char* origin, const perp_override* override,
+                               int32_t count)
 {
     perp_context* context = scene->context;
     for (int32_t i = 0; i < count; ++i) {
@@ -164,9 +164,9 @@ static perp_status build(perp_scene* scene, const char* origin, const perp_overr
 }
 
 /* urdf: NULL for JSON. */
-static perp_status create(perp_context* context, const char* text, size_t length,
-                          const char* origin, const perp_urdf_options* urdf,
-                          const perp_override* override, int32_t count, perp_scene** scene)
+static perp_status create_scene(perp_context* context, const char* text, size_t length,
+                                const char* origin, const perp_urdf_options* urdf,
+                                const perp_override* override, int32_t count, perp_scene** scene)
 {
     perp_scene* s = NULL;
     PERPI_TRY(perpi_alloc(context, 1, sizeof *s, &s));
@@ -176,7 +176,7 @@ static perp_status create(perp_context* context, const char* text, size_t length
                              ? perpi_urdf_scene(context, text, length, origin, urdf, &s->root)
                              : perpi_json_parse(context, text, length, origin, &s->root);
     if (status == PERP_OK) {
-        status = build(s, origin, override, count);
+        status = build_scene(s, origin, override, count);
     }
     if (status != PERP_OK) {
         perp_scene_destroy(s);
@@ -190,7 +190,7 @@ perp_status perp_scene_parse(perp_context* context, const char* text, size_t len
                              const char* origin, const perp_override* override, int32_t count,
                              perp_scene** scene)
 {
-    return create(context, text, length, origin, NULL, override, count, scene);
+    return create_scene(context, text, length, origin, NULL, override, count, scene);
 }
 
 perp_status perpi_scene_from_model(perp_context* context, const perp_model* model,
@@ -202,7 +202,7 @@ perp_status perpi_scene_from_model(perp_context* context, const perp_model* mode
     s->context = context;
     perp_status status = perpi_scene_tree(context, model, run, record_every, &s->root);
     if (status == PERP_OK) {
-        status = build(s, "model", NULL, 0);
+        status = build_scene(s, "model", NULL, 0);
     }
     if (status != PERP_OK) {
         perp_scene_destroy(s);
@@ -226,7 +226,7 @@ perp_status perp_scene_parse_urdf(perp_context* context, const char* text, size_
                                   const char* origin, const perp_urdf_options* options,
                                   const perp_override* override, int32_t count, perp_scene** scene)
 {
-    return create(context, text, length, origin, options, override, count, scene);
+    return create_scene(context, text, length, origin, options, override, count, scene);
 }
 
 perp_status perp_scene_load_urdf(perp_context* context, const char* path,

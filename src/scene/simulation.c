@@ -1,11 +1,11 @@
-/* src/scene/simulation.c - the simulation that a scene asks for. */
+/* src/scene/simulation.c - the simulation of a scene. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/context.h"
 #include "perp/scene.h"
 
-/* Does the message begin with a member, as "friction/cone: ..." does? */
+/* Whether the message begins with a member, as "friction/cone: ..." does. */
 static bool names_member(const char* message)
 {
     const size_t n = strspn(message, "abcdefghijklmnopqrstuvwxyz_/0123456789");

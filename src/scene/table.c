@@ -29,7 +29,7 @@ static perp_status read_line(perp_context* context, const char* path, size_t num
                (text[end] == '\0' || strchr(separators, text[end]) == NULL)) {
             ++end;
         }
-        /* jansson reads a point in every locale, and every bit; a plus sign it does not know */
+        /* jansson reads a decimal point in every locale, exactly; it does not accept a plus sign */
         const size_t plus = text[at] == '+' ? 1 : 0;
         json_t* value = json_loadb(text + at + plus, end - at - plus, JSON_DECODE_ANY, NULL);
         if (!json_is_number(value)) {

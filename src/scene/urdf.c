@@ -1,10 +1,10 @@
 /* src/scene/urdf.c - from a robot's links and joints to a scene. See urdf.h.
  *
- * Every link becomes a body with the link's axes; its frame in the scene is where the joints put it
- * at coordinate 0 (or at the limit nearest to 0). Links are bound by fixed joints into rigid groups:
- * - the root's group is part of the world, unless the robot floats: static bodies, or none at all
- *   where there is nothing to touch or to see;
- * - in the others a link without mass gives its shapes to the nearest one that has mass.
+ * Every link becomes a body with the link's axes; its frame in the scene is that of joint
+ * coordinates 0 (or the limit nearest to 0). Links connected by fixed joints are rigid groups:
+ * - the root's group is part of the world, unless the robot floats: static bodies, or none if it
+ *   has no shapes;
+ * - in the others the shapes of a link without mass belong to the nearest link with mass.
  */
 #include "scene/urdf.h"
 
@@ -17,13 +17,13 @@
 #include "scene/reader.h"
 #include "shape/mesh_file.h"
 
-/* What a link becomes. */
+/* The body of a link. */
 typedef struct place {
     perpi_pose pose; /* of the link's frame, world */
     int32_t group;   /* the link at the top of its rigid group */
     int32_t host;    /* the link whose body has its shapes; -1: the world itself */
     bool is_static;
-    int32_t parent; /* host that a joint hangs this body on; -1: none or the world */
+    int32_t parent; /* host of the parent in the joint tree; -1: none or the world */
     json_t* shapes; /* borrowed from its body */
 } place;
 
@@ -37,7 +37,8 @@ typedef struct writer {
     double* start; /* coordinate of each joint */
     json_t *bodies, *joints;
     char unread[300];        /* meshes of kinds that cannot be read */
-    int32_t pictures, hulls; /* collision meshes that do not collide, or as their hull */
+    int32_t pictures, hulls; /* number of collision meshes that do not collide, or collide as
+                              * their hull */
     int32_t moved, plain_planar;
 } writer;
 
@@ -69,7 +70,7 @@ static void append_text(char* list, size_t size, const char* text)
     }
 }
 
-/* ---- where every link is ------------------------------------------------------------------------ */
+/* ---- poses of the links ------------------------------------------------------------------------- */
 
 static perpi_pose joint_motion(const perpi_urdf_joint* joint, double coordinate)
 {
@@ -314,7 +315,7 @@ static bool same_part(const perpi_urdf_part* a, const perpi_urdf_part* b)
            memcmp(&a->pose, &b->pose, sizeof a->pose) == 0;
 }
 
-/* A picture of what collides anyway is not needed twice. */
+/* A visual shape equal to a collision shape is not repeated. */
 static bool shown_already(const perpi_urdf_link* link, const perpi_urdf_part* part)
 {
     for (const perpi_urdf_part* p = link->part; p != NULL; p = p->next) {
@@ -325,7 +326,8 @@ static bool shown_already(const perpi_urdf_link* link, const perpi_urdf_part* pa
     return false;
 }
 
-/* A shape's place in the body is given from the centre of mass, a static body's from the link. */
+/* Shapes of a body are placed relative to the centre of mass, those of a static body to the
+ * link. */
 static vec3 center_of(const writer* w, int32_t host)
 {
     return w->place[host].is_static ? v3(0, 0, 0) : w->robot->link[host].center;
@@ -448,14 +450,14 @@ static perp_status write_joint(writer* w, int32_t index)
     return failed == 0 ? PERP_OK : out_of_memory(w);
 }
 
-/* ---- who meets whom ----------------------------------------------------------------------------- */
+/* ---- excluded collisions ------------------------------------------------------------------------ */
 
 static bool collides(const json_t* shape)
 {
     return !json_is_true(json_object_get(shape, "visual"));
 }
 
-/* Whether the two have shapes that could touch. */
+/* Whether both have shapes that collide. */
 static bool could_touch(const place* a, const place* b)
 {
     bool any = false;
@@ -468,15 +470,15 @@ static bool could_touch(const place* a, const place* b)
     return any;
 }
 
-/* The group that a group hangs on, -1 for the root's. */
+/* The parent group of a group, -1 for the root's. */
 static int32_t group_above(const writer* w, int32_t group)
 {
     const int32_t j = w->robot->link[group].joint;
     return j >= 0 ? w->place[w->robot->joint[j].parent].group : -1;
 }
 
-/* Bodies of one rigid group, and of groups that a joint connects, never meet; a joint between two
- * bodies says so itself. */
+/* Bodies of one rigid group, and of groups that a joint connects, never collide; a joint between
+ * two bodies already excludes them. */
 static perp_status write_ignores(writer* w)
 {
     size_t at = 0;
@@ -510,9 +512,9 @@ static perp_status write_ignores(writer* w)
     return PERP_OK;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------- */
+/* ---- the scene ---------------------------------------------------------------------------------- */
 
-static void give_notice(const writer* w)
+static void log_notices(const writer* w)
 {
     const perpi_urdf* robot = w->robot;
     if (robot->skipped[0] != '\0') {
@@ -585,7 +587,7 @@ static perp_status write_robot(writer* w)
         PERPI_TRY(write_joint(w, i));
     }
     PERPI_TRY(write_ignores(w));
-    give_notice(w);
+    log_notices(w);
     return PERP_OK;
 }
 

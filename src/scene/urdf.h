@@ -1,8 +1,8 @@
 /* src/scene/urdf.h - a robot in the Unified Robot Description Format.
  *
  * Source     the specification at wiki.ros.org/urdf/XML
- * Departure  what perp has no use for (gazebo, transmission, ...) is skipped with one notice; a tag
- *            or attribute that looks misspelt is an error, and so is mimic
+ * Departure  tags without meaning for perp (gazebo, transmission, ...) are skipped with one notice; a tag
+ *            or attribute similar to a known one is an error, and so is mimic
  *
  * Read by urdf_read.c into these records, written as a scene by urdf.c.
  */
@@ -87,14 +87,15 @@ PERP_NODISCARD perp_status perpi_urdf_scene(perp_context* context, const char* t
                                             const char* origin, const perp_urdf_options* options,
                                             json_t** root);
 
-/* What a collision mesh can be. */
+/* The collision geometry of a mesh. */
 typedef enum perpi_urdf_mesh {
-    PERPI_URDF_MESH_NONE,   /* a picture */
-    PERPI_URDF_MESH_CONVEX, /* itself */
-    PERPI_URDF_MESH_PIECES, /* itself, cut into convex pieces */
+    PERPI_URDF_MESH_NONE,   /* does not collide */
+    PERPI_URDF_MESH_CONVEX, /* the mesh */
+    PERPI_URDF_MESH_PIECES, /* decomposed into convex pieces */
     PERPI_URDF_MESH_HULL,   /* its convex hull */
 } perpi_urdf_mesh;
-/* urdf_mesh.c. hull: the points, if it is that. PERP_ERROR_INPUT: the file cannot be read. */
+/* urdf_mesh.c. hull: the points for PERPI_URDF_MESH_HULL. PERP_ERROR_INPUT: the file cannot be
+ * read. */
 PERP_NODISCARD perp_status perpi_urdf_probe_mesh(perp_context* context, const char* path,
                                                  const double scale[3], perpi_urdf_mesh* how,
                                                  json_t** hull);

@@ -1,7 +1,7 @@
-/* src/scene/urdf_mesh.c - what a collision mesh of a robot collides as.
+/* src/scene/urdf_mesh.c - the collision geometry of a robot's mesh.
  *
- * Files made for pictures are often open or much too fine. A robot is not refused for that: its
- * convex hull takes the place of a mesh that cannot be had exactly, and a notice says so.
+ * Files made for rendering are often open or much too fine. Such a mesh is replaced by its convex hull,
+ * with a notice, and the robot is not refused.
  */
 #include "scene/urdf.h"
 #include "shape/decompose.h"
@@ -20,8 +20,9 @@ static json_t* points_json(const perpi_polyhedron* p)
     return list;
 }
 
-/* Does the model take it? */
-static perp_status attempt(perp_context* context, const perpi_mesh_data* mesh, perpi_urdf_mesh* how)
+/* Whether the model accepts the mesh. */
+static perp_status try_mesh(perp_context* context, const perpi_mesh_data* mesh,
+                            perpi_urdf_mesh* how)
 {
     perp_shape_def def = perp_shape_def_default(PERP_SHAPE_MESH);
     def.vertices = mesh->vertex;
@@ -47,7 +48,7 @@ perp_status perpi_urdf_probe_mesh(perp_context* context, const char* path, const
         return status;
     }
     perpi_mesh_scale(&mesh, scale);
-    status = attempt(context, &mesh, how);
+    status = try_mesh(context, &mesh, how);
     if (status == PERP_ERROR_INPUT) {
         perpi_polyhedron* p = NULL;
         status = perpi_polyhedron_hull(context, mesh.vertex, (int32_t)mesh.vertex_count, &p, NULL);

@@ -103,7 +103,7 @@ static perp_status not_negative(const reader* r, const perpi_xml_node* node, con
                      : fail(r, node->line, "<%s> %s: must be >= 0, got %g", node->name, name, *x);
 }
 
-/* An attribute that is not known may be an extension; one that is nearly known is a slip. */
+/* An unknown attribute may be an extension; one similar to a known name is a misspelling. */
 static perp_status check_attributes(const reader* r, const perpi_xml_node* node,
                                     const char* const* known)
 {
@@ -134,7 +134,7 @@ static void note_skipped(perpi_urdf* robot, const char* name)
     }
 }
 
-/* What is in a list of names is read; what looks like it is a slip; the rest is skipped. */
+/* Known names are read; similar names are misspellings; the rest is skipped. */
 static perp_status check_children(const reader* r, const perpi_xml_node* node,
                                   const char* const* known, const char* const* skip)
 {
@@ -582,7 +582,7 @@ static perp_status find_root(const reader* r)
                                    "loop; a robot is a tree");
 }
 
-/* Breadth first from the root; what it does not reach is a loop by itself. */
+/* Breadth first from the root; links that it does not reach form a loop. */
 static perp_status order_links(const reader* r)
 {
     perpi_urdf* robot = r->robot;

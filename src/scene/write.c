@@ -4,8 +4,8 @@
  * model to the last bit. Two numbers of a def are not those of a file. Points of joints and springs count
  * from the centre of mass, in a file from the frame of the shapes: where adding the offset does not give
  * back the number, the body is written with mass, inertia and its centre of mass instead of a density. And
- * the rotation of a planar shape is an angle in a file; a C program may have given a quaternion, whose angle
- * is right to the last bit or the one before.
+ * the rotation of a planar shape is an angle in a file; a C program may have given a quaternion, whose
+ * angle is exact up to the last two bits.
  */
 #include <math.h>
 #include <string.h>
@@ -193,7 +193,8 @@ static double angle_of(const perp_shape_def* def)
     }
     const double near = 2.0 * atan2(e[3], e[0]);
     double candidate = near;
-    for (int i = 0; i < 9; ++i) { /* near, then one, two, ... numbers away on either side */
+    for (int i = 0; i < 9; ++i) { /* the nearest double, then those one, two, ... ulps away on
+                                   * either side */
         const perp_shape_def turned = {.angle = candidate};
         double back[4];
         perpi_shape_orientation(&turned, back);
@@ -226,7 +227,7 @@ static void put_mesh(writer* w, json_t* shape, const perp_shape_def* def, int32_
     put(w, shape, "faces", faces);
 }
 
-/* What a shape of this type is made of; the keys are those of read_shape.c. */
+/* The parameters of a shape; the keys are those of read_shape.c. */
 static void put_parameters(writer* w, json_t* shape, const perp_shape_def* def, int32_t dimension)
 {
     switch (def->type) {
@@ -346,7 +347,7 @@ static void put_pose_motion(writer* w, json_t* motion, const perp_motion_def* de
     } else {
         const bool turns = any(NULL, def->orientation, 4) || any(NULL, def->axis_angle, 4) ||
                            (dimension == 2 && def->angle != NULL);
-        if (any(NULL, def->position, 3) || !turns) { /* a motion says something */
+        if (any(NULL, def->position, 3) || !turns) { /* a motion must not be empty */
             put(w, motion, "position", values(w, NULL, def->position, dimension));
         }
         if (dimension == 2 && def->angle != NULL) {

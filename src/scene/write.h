@@ -6,7 +6,7 @@
 
 #include "perp/scene.h"
 
-/* The tree of a scene file that builds the model and asks to be simulated like this; to be released. */
+/* The tree of a scene file that builds the model with these settings; the caller releases it. */
 PERP_NODISCARD perp_status perpi_scene_tree(perp_context* context, const perp_model* model,
                                             const perp_scene_run* run, int32_t record_every,
                                             json_t** tree);

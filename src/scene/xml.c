@@ -33,7 +33,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Letters of any alphabet are bytes above 127 here. */
+/* Bytes above 127 count as letters, so names may use any alphabet. */
 static bool is_name(char c, bool first)
 {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':' ||
@@ -41,7 +41,7 @@ static bool is_name(char c, bool first)
     return letter || (!first && ((c >= '0' && c <= '9') || c == '-' || c == '.'));
 }
 
-static void advance(parser* p)
+static void advance_xml(parser* p)
 {
     p->line += *p->at == '\n' ? 1 : 0;
     ++p->at;
@@ -50,7 +50,7 @@ static void advance(parser* p)
 static void skip_space(parser* p)
 {
     while (p->at < p->end && is_space(*p->at)) {
-        advance(p);
+        advance_xml(p);
     }
 }
 
@@ -65,7 +65,7 @@ static perp_status skip_past(parser* p, const char* text, const char* what)
 {
     const int32_t line = p->line;
     while (p->at < p->end && !looking_at(p, text)) {
-        advance(p);
+        advance_xml(p);
     }
     if (p->at >= p->end) {
         return perpi_fail(p->context, PERP_ERROR_INPUT, "%s: line %d: %s has no end ('%s')",
@@ -128,7 +128,7 @@ static size_t put_utf8(uint32_t c, char* out)
 }
 
 /* "#65" or "#x41": a character that XML allows; 0 otherwise. */
-static uint32_t reference(const char* text, size_t length)
+static uint32_t character_reference(const char* text, size_t length)
 {
     const bool hex = length > 1 && text[1] == 'x';
     uint32_t value = 0;
@@ -151,7 +151,7 @@ static uint32_t reference(const char* text, size_t length)
     return control || surrogate || value > 0x10ffff ? 0 : value;
 }
 
-/* At an ampersand. The text behind it is never longer than what it stands for. */
+/* At an ampersand. The decoded text is never longer than the entity. */
 static perp_status take_entity(parser* p, char* out, size_t* used)
 {
     static const struct {
@@ -169,7 +169,7 @@ static perp_status take_entity(parser* p, char* out, size_t* used)
     }
     p->at = semicolon + 1;
     if (length > 0 && from[0] == '#') {
-        const uint32_t c = reference(from, length);
+        const uint32_t c = character_reference(from, length);
         if (c != 0) {
             *used += put_utf8(c, out + *used);
             return PERP_OK;
@@ -211,9 +211,9 @@ static perp_status take_value(parser* p, const char** value)
             continue;
         }
         out[used++] = is_space(*p->at) ? ' ' : *p->at;
-        advance(p);
+        advance_xml(p);
     }
-    if (p->at != close) { /* an entity ran over the quote */
+    if (p->at != close) { /* an entity that extends over the quote */
         return fail(p, "'&' begins an entity such as '&amp;'");
     }
     p->at = close + 1;
@@ -319,7 +319,7 @@ static perp_status take_start(parser* p, perpi_xml_node** open, perpi_xml_node**
     return PERP_OK;
 }
 
-static perp_status parse(parser* p, perpi_xml_node** root)
+static perp_status parse_elements(parser* p, perpi_xml_node** root)
 {
     perpi_xml_node* open = NULL;
     int depth = 0;
@@ -331,7 +331,7 @@ static perp_status parse(parser* p, perpi_xml_node** root)
             if (*p->at == '\0') {
                 return fail(p, "a zero byte: this is no text");
             }
-            advance(p);
+            advance_xml(p);
         } else if (looking_at(p, "<!--")) {
             TRY(skip_past(p, "-->", "a comment"));
         } else if (looking_at(p, "<![CDATA[")) {
@@ -403,7 +403,7 @@ perp_status perpi_xml_parse(perp_context* context, const char* text, size_t leng
     }
     perpi_xml_node* top = NULL;
     TRY(check_utf8(p));
-    TRY(parse(&p, &top));
+    TRY(parse_elements(&p, &top));
     *root = top;
     return PERP_OK;
 }
@@ -418,7 +418,7 @@ const char* perpi_xml_get(const perpi_xml_node* node, const char* name)
     return NULL;
 }
 
-static const perpi_xml_node* find(const perpi_xml_node* from, const char* name)
+static const perpi_xml_node* find_attribute(const perpi_xml_node* from, const char* name)
 {
     while (from != NULL && strcmp(from->name, name) != 0) {
         from = from->next;
@@ -428,10 +428,10 @@ static const perpi_xml_node* find(const perpi_xml_node* from, const char* name)
 
 const perpi_xml_node* perpi_xml_child(const perpi_xml_node* node, const char* name)
 {
-    return find(node->child, name);
+    return find_attribute(node->child, name);
 }
 
 const perpi_xml_node* perpi_xml_next(const perpi_xml_node* after, const char* name)
 {
-    return find(after->next, name);
+    return find_attribute(after->next, name);
 }

@@ -2,7 +2,7 @@
  *
  * Elements and attributes, with the line of each; comments, processing instructions, CDATA and text
  * are skipped. The five named entities and character references are resolved in attribute values. A
- * document type is refused: no entity of it would be read, from this file or from another.
+ * document type is refused, so that no entity is read from it or from another file.
  */
 #ifndef PERPI_XML_H
 #define PERPI_XML_H

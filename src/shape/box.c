@@ -2,18 +2,18 @@
 #include "shape/builtin.h"
 #include "shape/polyhedron.h"
 
-static perp_status check(perp_context* context, const perp_shape_def* def)
+static perp_status box_check(perp_context* context, const perp_shape_def* def)
 {
     return perpi_check_size(context, def->size, 3);
 }
 
-static perp_status make(perp_context* context, const perp_shape_def* def, perpi_shape* shape)
+static perp_status box_make(perp_context* context, const perp_shape_def* def, perpi_shape* shape)
 {
     (void)def;
     return perpi_polyhedron_box(context, shape->half, &shape->polyhedron);
 }
 
-static perpi_mass mass(const perpi_shape* shape)
+static perpi_mass box_mass(const perpi_shape* shape)
 {
     const vec3 h = shape->half;
     const double m = 8.0 * h.x * h.y * h.z;
@@ -24,12 +24,12 @@ static perpi_mass mass(const perpi_shape* shape)
         .inertia = {{{k * (yy + zz), 0, 0}, {0, k * (xx + zz), 0}, {0, 0, k * (xx + yy)}}}};
 }
 
-static double reach(const perpi_shape* shape)
+static double box_reach(const perpi_shape* shape)
 {
     return v3_norm(shape->half);
 }
 
-static perpi_bounds bounds(const perpi_shape* shape, const perpi_pose* pose)
+static perpi_bounds box_bounds(const perpi_shape* shape, const perpi_pose* pose)
 {
     const vec3 h = shape->half;
     double e[3];
@@ -46,9 +46,9 @@ const perpi_shape_ops perpi_shape_box = {
     .dimension = 3,
     .summary = "size (full edge lengths: x, y, z)",
     .bounded = true,
-    .check = check,
-    .make = make,
-    .mass = mass,
-    .reach = reach,
-    .bounds = bounds,
+    .check = box_check,
+    .make = box_make,
+    .mass = box_mass,
+    .reach = box_reach,
+    .bounds = box_bounds,
 };

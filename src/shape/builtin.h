@@ -1,5 +1,4 @@
-/* src/shape/builtin.h - the shapes that come with perp, one ops table per file, and the checks
- * they share. */
+/* src/shape/builtin.h - the built-in shapes, one ops table per file, and their common checks. */
 #ifndef PERPI_SHAPE_BUILTIN_H
 #define PERPI_SHAPE_BUILTIN_H
 
@@ -30,8 +29,9 @@ typedef struct perpi_moments {
 void perpi_moments_add(perpi_moments* sum, vec3 a, vec3 b, vec3 c);
 perpi_mass perpi_moments_mass(const perpi_moments* sum, vec3 o);
 
-/* Numbers finite, vertices of triangles in range; every edge run along as often one way as the other;
- * what it weighs, negative if inside out. */
+/* Checks that the numbers are finite and the vertices of triangles in range; checks that every edge
+ * is traversed as often in one direction as in the other; computes the mass properties, negative if
+ * inside out. */
 PERP_NODISCARD perp_status perpi_mesh_check_lists(perp_context* context, const perp_shape_def* def);
 PERP_NODISCARD perp_status perpi_mesh_check_closed(perp_context* context,
                                                    const perp_shape_def* def);

@@ -1,7 +1,7 @@
 /* src/shape/capsule.c - a cylinder about z with a half sphere on either end. */
 #include "shape/builtin.h"
 
-static perp_status check(perp_context* context, const perp_shape_def* def)
+static perp_status capsule_check(perp_context* context, const perp_shape_def* def)
 {
     const perp_status status = perpi_check_positive(context, "radius", def->radius);
     return status != PERP_OK ? status : perpi_check_not_negative(context, "length", def->length);
@@ -10,7 +10,7 @@ static perp_status check(perp_context* context, const perp_shape_def* def)
 /* The two half spheres have together the mass m_s. About the transverse axis through the centre of
  * its full sphere a half sphere has 2/5 m r^2; its own centre of mass lies 3/8 r further out, so
  * moving the axis from there by L/2 adds m (L^2/4 + 2 (L/2) (3/8) r). */
-static perpi_mass mass(const perpi_shape* shape)
+static perpi_mass capsule_mass(const perpi_shape* shape)
 {
     const double r = shape->radius, L = shape->length;
     const double m_c = PERPI_PI * r * r * L;
@@ -21,12 +21,12 @@ static perpi_mass mass(const perpi_shape* shape)
     return (perpi_mass){.mass = m_c + m_s, .inertia = {{{I_x, 0, 0}, {0, I_x, 0}, {0, 0, I_z}}}};
 }
 
-static double reach(const perpi_shape* shape)
+static double capsule_reach(const perpi_shape* shape)
 {
     return 0.5 * shape->length + shape->radius;
 }
 
-static perpi_bounds bounds(const perpi_shape* shape, const perpi_pose* pose)
+static perpi_bounds capsule_bounds(const perpi_shape* shape, const perpi_pose* pose)
 {
     const vec3 z = m3_column(pose->R, 2);
     const double l = 0.5 * shape->length, r = shape->radius;
@@ -40,8 +40,8 @@ const perpi_shape_ops perpi_shape_capsule = {
     .dimension = 3,
     .summary = "radius, length (axis z, without the caps)",
     .bounded = true,
-    .check = check,
-    .mass = mass,
-    .reach = reach,
-    .bounds = bounds,
+    .check = capsule_check,
+    .mass = capsule_mass,
+    .reach = capsule_reach,
+    .bounds = capsule_bounds,
 };

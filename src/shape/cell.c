@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* A polytope of f faces has at most 2f - 4 vertices and 6f - 12 half-edges (Euler). */
-static perp_status take_cell(perpi_arena* arena, size_t f, perpi_cell* cell)
+static perp_status allocate_cell(perpi_arena* arena, size_t f, perpi_cell* cell)
 {
     perp_status status = perpi_arena_take(arena, 2 * f, sizeof *cell->vertex, &cell->vertex);
     int32_t** const lists[] = {&cell->leaving, &cell->origin, &cell->next, &cell->twin,
@@ -20,9 +20,9 @@ perp_status perpi_knife_take(perpi_arena* arena, int32_t faces, perpi_knife* kni
 {
     const size_t f = (size_t)faces;
     perpi_knife k = {.face_room = faces};
-    perp_status status = take_cell(arena, f, &k.cell);
+    perp_status status = allocate_cell(arena, f, &k.cell);
     if (status == PERP_OK) {
-        status = take_cell(arena, f, &k.other);
+        status = allocate_cell(arena, f, &k.other);
     }
     if (status == PERP_OK) {
         status = perpi_arena_take(arena, 2 * f, sizeof *k.height, &k.height);
@@ -51,7 +51,7 @@ void perpi_cell_set_polyhedron(perpi_knife* knife, const perpi_polyhedron* p,
     for (int32_t i = 0; i < p->vertex_count; ++i) {
         c->vertex[i] = perpi_pose_point(pose, p->vertex[i]);
     }
-    /* half-edge k starts at corner k; an edge waits in `made` for its other side */
+    /* half-edge k starts at corner k; `made` holds an edge until its twin is found */
     for (int32_t e = 0; e < p->edge_count; ++e) {
         knife->made[e] = -1;
     }
@@ -127,8 +127,8 @@ void perpi_cell_copy(perpi_knife* knife, const perpi_cell* from)
 
 enum { KEPT = 0, ABOVE = 1, OFF = 2, SEEN = 4 };
 
-/* Everything that is reached from `start` over vertices whose state is `from` gets `to`. */
-static void flood(perpi_knife* k, int32_t start, int32_t from, int32_t to)
+/* Sets the state of all vertices connected with `start` over vertices of state `from` to `to`. */
+static void flood_vertices(perpi_knife* k, int32_t start, int32_t from, int32_t to)
 {
     const perpi_cell* c = &k->cell;
     int32_t head = 0, tail = 0;
@@ -148,9 +148,9 @@ static void flood(perpi_knife* k, int32_t start, int32_t from, int32_t to)
     }
 }
 
-/* Kept are the vertices connected with the lowest one without passing those cut off; cut off is all
- * else. Both sides are connected then, and the cut crosses every face at most once. */
-static perpi_cut divide(perpi_knife* k, vec3 n, vec3 on, double tolerance)
+/* Keeps the vertices connected with the lowest one without passing those cut off; all others are
+ * cut off. Both parts are then connected, and the cut crosses every face at most once. */
+static perpi_cut divide_vertices(perpi_knife* k, vec3 n, vec3 on, double tolerance)
 {
     const perpi_cell* c = &k->cell;
     int32_t low = 0, high = 0;
@@ -168,29 +168,29 @@ static perpi_cut divide(perpi_knife* k, vec3 n, vec3 on, double tolerance)
     for (int32_t i = 0; i < c->vertex_count; ++i) {
         k->state[i] = k->height[i] > tolerance ? ABOVE : KEPT;
     }
-    flood(k, high, ABOVE, OFF);
+    flood_vertices(k, high, ABOVE, OFF);
     for (int32_t i = 0; i < c->vertex_count; ++i) {
         k->state[i] = k->state[i] == ABOVE ? KEPT : k->state[i];
     }
-    flood(k, low, KEPT, SEEN);
+    flood_vertices(k, low, KEPT, SEEN);
     for (int32_t i = 0; i < c->vertex_count; ++i) {
         k->state[i] = k->state[i] == SEEN ? KEPT : OFF;
     }
     return PERPI_CUT_PART;
 }
 
-/* Where the edge meets the plane: reckoned from the end that is nearer, which keeps the digits of a
- * thin rest. */
+/* The intersection of an edge with the plane, computed from the nearer end, which keeps the
+ * relative accuracy of a thin remainder. */
 static vec3 cross_plane(vec3 a, double at_a, vec3 b, double at_b)
 {
     if (!((at_a < 0.0) != (at_b < 0.0))) {
-        return fabs(at_a) < fabs(at_b) ? a : b; /* a vertex taken over only for the graph's sake */
+        return fabs(at_a) < fabs(at_b) ? a : b; /* a vertex kept only for connectivity */
     }
     const double t = at_a / (at_a - at_b);
     return t < 0.5 ? v3_madd(a, t, v3_sub(b, a)) : v3_madd(b, at_b / (at_b - at_a), v3_sub(a, b));
 }
 
-/* The vertices of the new cell: those kept, and one on every edge that is crossed. */
+/* The vertices of the new cell: those kept, and one on every crossed edge. */
 static void make_vertices(perpi_knife* k)
 {
     const perpi_cell* c = &k->cell;
@@ -221,8 +221,8 @@ static int32_t add_half(perpi_cell* to, int32_t origin, int32_t face)
     return h;
 }
 
-/* What is left of one face. Where the plane crosses it, `partner` of the half-edge that goes out is
- * the new half-edge along the plane, and of the one that comes in the one that goes out. */
+/* The remaining part of one face. Where the plane crosses it, `partner` of the half-edge that
+ * leaves is the new half-edge along the plane, and of the one that enters the one that leaves. */
 static int32_t cut_face(perpi_knife* k, int32_t f)
 {
     const perpi_cell* c = &k->cell;
@@ -260,7 +260,7 @@ static int32_t cut_face(perpi_knife* k, int32_t f)
     return leave;
 }
 
-/* The new face in the plane: from face to face over the edges that are crossed. */
+/* The new face in the plane, by traversing the crossed edges from face to face. */
 static void close_cut(perpi_knife* k, int32_t leave, int32_t tag)
 {
     const perpi_cell* c = &k->cell;
@@ -282,7 +282,7 @@ static void close_cut(perpi_knife* k, int32_t leave, int32_t tag)
 
 perpi_cut perpi_cell_cut(perpi_knife* knife, vec3 n, vec3 on, double tolerance, int32_t tag)
 {
-    const perpi_cut cut = divide(knife, n, on, tolerance);
+    const perpi_cut cut = divide_vertices(knife, n, on, tolerance);
     if (cut != PERPI_CUT_PART) {
         return cut;
     }

@@ -1,8 +1,8 @@
-/* src/shape/cell.h - a convex cell that planes are cut off from, one after the other.
+/* src/shape/cell.h - a convex cell that is clipped by planes, one after the other.
  *
- * The cell is a graph first and a set of coordinates second: which vertices a plane cuts off is
- * decided so that the rest stays connected and the cut is one loop, whatever rounding says. A cell is
- * therefore always a closed surface, and its volume is always that of something.
+ * Connectivity takes precedence over coordinates: which vertices a plane cuts off is decided so that
+ * the rest stays connected and the cut is one loop, independently of rounding. A cell is therefore
+ * always a closed surface with a well-defined volume.
  */
 #ifndef PERPI_CELL_H
 #define PERPI_CELL_H
@@ -16,7 +16,7 @@ typedef struct perpi_cell {
     int32_t* leaving; /* per vertex: one of its half-edges */
     int32_t *origin, *next, *twin, *face;
     int32_t* first; /* per face: one of its half-edges */
-    int32_t* tag;   /* per face: the number its plane came with */
+    int32_t* tag;   /* per face: the tag of its plane */
 } perpi_cell;
 
 typedef enum perpi_cut { PERPI_CUT_NOTHING, PERPI_CUT_PART, PERPI_CUT_ALL } perpi_cut;
@@ -24,7 +24,7 @@ typedef enum perpi_cut { PERPI_CUT_NOTHING, PERPI_CUT_PART, PERPI_CUT_ALL } perp
 /* Two cells and what a cut needs, for cells of at most `faces` faces. */
 typedef struct perpi_knife {
     perpi_cell cell, other;
-    double* height; /* per vertex: over the plane */
+    double* height; /* per vertex: height over the plane */
     int32_t *state, *queue, *number, *made, *crossing, *partner;
     int32_t face_room;
 } perpi_knife;
@@ -38,7 +38,8 @@ void perpi_cell_set_polyhedron(perpi_knife* knife, const perpi_polyhedron* p,
 void perpi_cell_copy(perpi_knife* knife, const perpi_cell* from);
 /* Cuts off n.(x - on) > tolerance. What remains is in knife->cell, unless nothing does. */
 perpi_cut perpi_cell_cut(perpi_knife* knife, vec3 n, vec3 on, double tolerance, int32_t tag);
-/* Reckoned from one of its vertices, so that a small cell far from the origin keeps its digits. */
+/* Computed relative to one of its vertices, which avoids cancellation for a small cell far from the
+ * origin. */
 double perpi_cell_volume(const perpi_cell* cell);
 
 #endif

@@ -1,13 +1,13 @@
 /* src/shape/cylinder.c - a solid cylinder about z, flat at both ends, centred on its frame. */
 #include "shape/builtin.h"
 
-static perp_status check(perp_context* context, const perp_shape_def* def)
+static perp_status cylinder_check(perp_context* context, const perp_shape_def* def)
 {
     const perp_status status = perpi_check_positive(context, "radius", def->radius);
     return status != PERP_OK ? status : perpi_check_positive(context, "length", def->length);
 }
 
-static perpi_mass mass(const perpi_shape* shape)
+static perpi_mass cylinder_mass(const perpi_shape* shape)
 {
     const double r = shape->radius, L = shape->length;
     const double m = PERPI_PI * r * r * L;
@@ -15,14 +15,14 @@ static perpi_mass mass(const perpi_shape* shape)
     return (perpi_mass){.mass = m, .inertia = {{{I_x, 0, 0}, {0, I_x, 0}, {0, 0, I_z}}}};
 }
 
-static double reach(const perpi_shape* shape)
+static double cylinder_reach(const perpi_shape* shape)
 {
     return sqrt(shape->radius * shape->radius + 0.25 * shape->length * shape->length);
 }
 
-/* A disc with unit normal z reaches r sqrt(1 - z_i^2) along axis i; the root is taken of the other
- * two entries, which keeps it exact where z lies along i. */
-static perpi_bounds bounds(const perpi_shape* shape, const perpi_pose* pose)
+/* A disc with unit normal z extends r sqrt(1 - z_i^2) along axis i; the root is computed from the
+ * other two entries, which is exact where z is parallel to i. */
+static perpi_bounds cylinder_bounds(const perpi_shape* shape, const perpi_pose* pose)
 {
     const vec3 z = m3_column(pose->R, 2);
     const double l = 0.5 * shape->length, r = shape->radius;
@@ -38,8 +38,8 @@ const perpi_shape_ops perpi_shape_cylinder = {
     .dimension = 3,
     .summary = "radius, length (axis z)",
     .bounded = true,
-    .check = check,
-    .mass = mass,
-    .reach = reach,
-    .bounds = bounds,
+    .check = cylinder_check,
+    .mass = cylinder_mass,
+    .reach = cylinder_reach,
+    .bounds = cylinder_bounds,
 };

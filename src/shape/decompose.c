@@ -2,15 +2,15 @@
  *
  * Source     [W14 4.5]: overlapping convex parts. Cutting: a tree of planes over the faces, as in
  *            Thibault and Naylor: Set operations on polyhedra using binary space partitioning trees
- *            (1987), but a region is done as soon as the faces in it are convex to each other.
+ *            (1987), but a region is finished as soon as its faces are in convex position.
  *
  * 1. Space is cut by planes of faces that have other faces in front of them, until the faces of each
  *    region are in convex position: what is behind all of them is a piece, the rest is empty. The
  *    pieces fill the solid without overlap, the empty cells fill what is around it.
- * 2. Each face of each piece is moved outward until the piece meets an empty cell. At the surface
- *    that is at once; at a cut the piece grows into its neighbours. So it never leaves the solid.
- * 3. Pieces within others go. A seam that no piece covers (both sides are blocked at once) gets a
- *    double pyramid over it, which lies in its two neighbours, and is grown like the others.
+ * 2. Each face of each piece is moved outward until the piece meets an empty cell. At the
+ *    surface the distance is 0; at a cut the piece grows into its neighbours. So it stays in the solid.
+ * 3. Pieces inside others are removed. A seam that no piece covers (neither side can grow) is covered by a
+ *    double pyramid inside its two neighbours, which is grown like the others.
  */
 #include "shape/decompose.h"
 
@@ -23,7 +23,7 @@
 
 enum { DEPTH_LIMIT = 400, EMPTY_LIMIT = 20000, CANDIDATES = 48 };
 
-/* Relative to the size: what is one plane, and what a cut may be off by. */
+/* Relative to the size: tolerance for equal planes, and for the error of a cut. */
 static const double ONE_PLANE = 1e-9;
 static const double CUT = 1e-12;
 
@@ -89,7 +89,7 @@ static const char* name_of(const work* w)
     return w->def->source != NULL ? w->def->source : "the mesh";
 }
 
-static perp_status too_much(const work* w, const char* what, int32_t limit)
+static perp_status fail_limit(const work* w, const char* what, int32_t limit)
 {
     return perpi_fail(
         w->context, PERP_ERROR_INPUT,
@@ -131,7 +131,7 @@ static int larger_first(const void* a, const void* b)
     return x->triangle - y->triangle;
 }
 
-/* Triangles as fragments; the largest of a plane gives it its numbers. */
+/* Triangles as fragments; the largest of a plane defines its coefficients. */
 static perp_status take_fragments(work* w, fragment** list, int32_t* count)
 {
     const perp_shape_def* def = w->def;
@@ -163,7 +163,7 @@ static perp_status take_fragments(work* w, fragment** list, int32_t* count)
     for (size_t i = 0; i < t; ++i) {
         vec3* c = corner + 3 * (size_t)rank[i].triangle;
         if (!(rank[i].area > 1e-14 * w->size * w->size)) {
-            continue; /* a line */
+            continue; /* degenerate: no area */
         }
         fragment* f = &(*list)[*count];
         *f = (fragment){.vertex = c, .count = 3};
@@ -183,7 +183,7 @@ static double area_of(const fragment* f)
     return 0.5 * v3_norm(sum);
 }
 
-static void extent(const plane* p, const fragment* f, double* low, double* high)
+static void fragment_extent(const plane* p, const fragment* f, double* low, double* high)
 {
     *low = INFINITY;
     *high = -INFINITY;
@@ -195,7 +195,8 @@ static void extent(const plane* p, const fragment* f, double* low, double* high)
 }
 
 /* The part of a fragment on one side (+1: above). */
-static perp_status clip(work* w, const fragment* f, const plane* p, double way, fragment* part)
+static perp_status clip_fragment(work* w, const fragment* f, const plane* p, double way,
+                                 fragment* part)
 {
     vec3* to = NULL;
     const perp_status status = perpi_arena_take(&w->arena, (size_t)f->count + 2, sizeof *to, &to);
@@ -228,8 +229,8 @@ static perp_status add_region(work* w, region_list* list, int32_t depth, const s
 {
     const bool solid = list == &w->solid;
     if (list->count >= (solid ? (size_t)PERPI_DECOMPOSE_PIECES : (size_t)EMPTY_LIMIT)) {
-        return too_much(w, solid ? "pieces" : "empty cells",
-                        solid ? PERPI_DECOMPOSE_PIECES : EMPTY_LIMIT);
+        return fail_limit(w, solid ? "pieces" : "empty cells",
+                          solid ? PERPI_DECOMPOSE_PIECES : EMPTY_LIMIT);
     }
     perp_status status =
         perpi_grow(w->context, &list->item, &list->room, list->count + 1, sizeof *list->item);
@@ -248,8 +249,8 @@ static perp_status add_region(work* w, region_list* list, int32_t depth, const s
     return PERP_OK;
 }
 
-/* Fragments in convex position: behind all of them it is solid; the rest is empty, peeled off plane
- * by plane. below: their planes, solid side. */
+/* Fragments in convex position: the region behind all of them is solid; the rest is empty, removed
+ * plane by plane. below: their planes, solid side. */
 static perp_status end_convex(work* w, int32_t depth, side* below, int32_t count)
 {
     perp_status status = add_region(w, &w->solid, depth, below, count);
@@ -285,8 +286,8 @@ static perp_status list_sides(work* w, const fragment* list, int32_t count, side
     return PERP_OK;
 }
 
-/* The plane to cut along: of those with a fragment in front of them one that cuts few fragments and
- * halves the rest. -1: there is none, all are convex to each other. */
+/* The cutting plane: among those with a fragment in front of them one that cuts few fragments and
+ * halves the rest. -1: all fragments are in convex position. */
 static int32_t choose_plane(const work* w, const fragment* list, int32_t count, const side* sides,
                             int32_t side_count)
 {
@@ -298,7 +299,7 @@ static int32_t choose_plane(const work* w, const fragment* list, int32_t count, 
         bool notch = false;
         for (int32_t i = 0; i < count; ++i) {
             double low, high;
-            extent(p, &list[i], &low, &high);
+            fragment_extent(p, &list[i], &low, &high);
             const bool up = high > w->one_plane, down = low < -w->one_plane;
             over += up;
             under += down;
@@ -318,12 +319,12 @@ static int32_t choose_plane(const work* w, const fragment* list, int32_t count, 
     return best;
 }
 
-static perp_status divide(work* w, const fragment* list, int32_t count, int32_t depth);
+static perp_status divide_region(work* w, const fragment* list, int32_t count, int32_t depth);
 
-/* One side of the cut: what is in it, or, if nothing is, what it is. inside: the signed area of the
- * fragments in the plane, > 0 if it is solid below. */
-static perp_status descend(work* w, const fragment* list, int32_t count, int32_t depth,
-                           int32_t chosen, bool above, double inside)
+/* One side of the cut: divides what is in it; if it is empty, decides whether it is solid. inside:
+ * the signed area of the fragments in the plane, > 0 if it is solid below. */
+static perp_status descend_region(work* w, const fragment* list, int32_t count, int32_t depth,
+                                  int32_t chosen, bool above, double inside)
 {
     const plane* p = &w->plane[chosen];
     fragment* part = NULL;
@@ -331,13 +332,13 @@ static perp_status descend(work* w, const fragment* list, int32_t count, int32_t
     int32_t n = 0;
     for (int32_t i = 0; i < count && status == PERP_OK; ++i) {
         double low, high;
-        extent(p, &list[i], &low, &high);
+        fragment_extent(p, &list[i], &low, &high);
         const bool up = high > w->one_plane, down = low < -w->one_plane;
         if (!(above ? up : down)) {
             continue;
         }
         if (up && down) {
-            status = clip(w, &list[i], p, above ? 1.0 : -1.0, &part[n]);
+            status = clip_fragment(w, &list[i], p, above ? 1.0 : -1.0, &part[n]);
             n += status == PERP_OK && part[n].count >= 3;
         } else {
             part[n++] = list[i];
@@ -347,17 +348,17 @@ static perp_status descend(work* w, const fragment* list, int32_t count, int32_t
         return status;
     }
     if (depth + 1 >= DEPTH_LIMIT) {
-        return too_much(w, "cuts in a row", DEPTH_LIMIT);
+        return fail_limit(w, "cuts in a row", DEPTH_LIMIT);
     }
     w->path[depth] = (side){chosen, above};
     if (n > 0) {
-        return divide(w, part, n, depth + 1);
+        return divide_region(w, part, n, depth + 1);
     }
     const bool solid = above ? inside < 0.0 : inside > 0.0;
     return add_region(w, solid ? &w->solid : &w->empty, depth + 1, NULL, 0);
 }
 
-static perp_status divide(work* w, const fragment* list, int32_t count, int32_t depth)
+static perp_status divide_region(work* w, const fragment* list, int32_t count, int32_t depth)
 {
     side* sides = NULL;
     int32_t side_count = 0;
@@ -375,8 +376,8 @@ static perp_status divide(work* w, const fragment* list, int32_t count, int32_t 
             inside += (list[i].flipped ? -1.0 : 1.0) * area_of(&list[i]);
         }
     }
-    status = descend(w, list, count, depth, chosen, false, inside);
-    return status == PERP_OK ? descend(w, list, count, depth, chosen, true, inside) : status;
+    status = descend_region(w, list, count, depth, chosen, false, inside);
+    return status == PERP_OK ? descend_region(w, list, count, depth, chosen, true, inside) : status;
 }
 
 /* ---- cells ----------------------------------------------------------------------------------------- */
@@ -408,7 +409,7 @@ static perp_status keep_cell(work* w, perpi_cell* kept)
     return status;
 }
 
-/* False: nothing of it is left. */
+/* False: the region is empty. */
 static bool cut_region(work* w, const region* r)
 {
     perpi_cell_set_box(&w->knife, w->lo, w->hi);
@@ -431,7 +432,7 @@ static perp_status add_piece(work* w, const piece* p)
     return status;
 }
 
-/* The piece of the knife's cell: of the half-spaces those that have a face. */
+/* The piece of the current cell: of the half-spaces those that have a face. */
 static perp_status take_piece(work* w, const plane* face, piece* made)
 {
     perp_status status = keep_cell(w, &made->cell);
@@ -488,7 +489,7 @@ static perp_status make_cells(work* w, double* volume)
 
 /* ---- 2. growing -------------------------------------------------------------------------------------- */
 
-static bool beyond(const perpi_cell* cell, const plane* p, double cut)
+static bool is_beyond(const perpi_cell* cell, const plane* p, double cut)
 {
     for (int32_t i = 0; i < cell->vertex_count; ++i) {
         if (height(p, cell->vertex[i]) < -cut) {
@@ -499,10 +500,10 @@ static bool beyond(const perpi_cell* cell, const plane* p, double cut)
 }
 
 /* How far face h can be moved outward before the piece meets the empty cell. */
-static double room_before(work* w, const piece* p, int32_t h, const perpi_cell* air)
+static double growth_limit(work* w, const piece* p, int32_t h, const perpi_cell* air)
 {
     for (int32_t i = 0; i < p->count; ++i) {
-        if (i != h && beyond(air, &p->face[i], w->cut)) {
+        if (i != h && is_beyond(air, &p->face[i], w->cut)) {
             return INFINITY;
         }
     }
@@ -525,7 +526,7 @@ static void grow_piece(work* w, piece* p)
     for (int32_t h = 0; h < p->count; ++h) {
         double room = INFINITY;
         for (int32_t i = 0; i < w->air_count && room > w->one_plane; ++i) {
-            room = fmin(room, room_before(w, p, h, &w->air[i]));
+            room = fmin(room, growth_limit(w, p, h, &w->air[i]));
         }
         if (room > w->one_plane && isfinite(room)) {
             p->face[h].on = v3_madd(p->face[h].on, room, p->face[h].n);
@@ -535,7 +536,7 @@ static void grow_piece(work* w, piece* p)
 
 /* ---- 3. seams ------------------------------------------------------------------------------------------ */
 
-/* The points in all of the piece up to the tolerance, their mean well inside it. */
+/* Whether the piece contains the points up to the tolerance, and their mean well inside. */
 static bool covers(const work* w, const piece* p, const vec3* x, int32_t count, vec3 mean)
 {
     for (int32_t f = 0; f < p->count; ++f) {
@@ -561,7 +562,7 @@ static int32_t common_face(const work* w, const piece* a, int32_t f, const piece
         h = a->cell.next[h];
     } while (h != a->cell.first[f] && n < room);
     for (int32_t k = 0; k < b->cell.face_count && n >= 3; ++k) {
-        /* three corners of b's face give its plane as it was before growing */
+        /* three corners of b's face define its plane before growing */
         const int32_t g = b->cell.first[k];
         const plane p = {b->face[b->cell.tag[k]].n, b->cell.vertex[b->cell.origin[g]]};
         int32_t m = 0;
@@ -583,7 +584,7 @@ static int32_t common_face(const work* w, const piece* a, int32_t f, const piece
     return n;
 }
 
-static double depth_along(const piece* p, vec3 from, vec3 way)
+static double piece_depth_along(const piece* p, vec3 from, vec3 way)
 {
     double depth = INFINITY;
     for (int32_t k = 0; k < p->cell.face_count; ++k) {
@@ -601,7 +602,7 @@ static double depth_along(const piece* p, vec3 from, vec3 way)
 static perp_status add_bridge(work* w, const piece* a, const piece* b, vec3* x, int32_t count,
                               vec3 mean, vec3 n)
 {
-    const double up = depth_along(b, mean, n), down = depth_along(a, mean, v3_neg(n));
+    const double up = piece_depth_along(b, mean, n), down = piece_depth_along(a, mean, v3_neg(n));
     if (!(up > w->one_plane && down > w->one_plane && isfinite(up) && isfinite(down))) {
         return PERP_OK;
     }
@@ -610,7 +611,7 @@ static perp_status add_bridge(work* w, const piece* a, const piece* b, vec3* x, 
     perpi_polyhedron* hull = NULL;
     perp_status status = perpi_polyhedron_hull(w->context, &x[0].x, count + 2, &hull, NULL);
     if (status == PERP_ERROR_INPUT) {
-        return PERP_OK; /* too thin to hold anything */
+        return PERP_OK; /* too thin to contain anything */
     }
     piece made = {0};
     if (status == PERP_OK) {
@@ -674,7 +675,7 @@ static perp_status cover_seams(work* w)
     return status;
 }
 
-/* ---- the outcome ---------------------------------------------------------------------------------------- */
+/* ---- the result ----------------------------------------------------------------------------------------- */
 
 /* The numbers of the mesh where a corner is one of its vertices. */
 static vec3 project_to_core(const work* w, vec3 x)
@@ -702,10 +703,10 @@ static perp_status make_polyhedron(work* w, const piece* p, perpi_polyhedron** m
     }
     const perp_status status =
         perpi_polyhedron_hull(w->context, &c->vertex[0].x, c->vertex_count, made, NULL);
-    return status == PERP_ERROR_INPUT ? PERP_OK : status; /* a film without volume */
+    return status == PERP_ERROR_INPUT ? PERP_OK : status; /* no volume */
 }
 
-static bool within(const work* w, const perpi_polyhedron* inner, const perpi_polyhedron* outer)
+static bool is_within(const work* w, const perpi_polyhedron* inner, const perpi_polyhedron* outer)
 {
     for (int32_t f = 0; f < outer->face_count; ++f) {
         for (int32_t i = 0; i < inner->vertex_count; ++i) {
@@ -717,13 +718,13 @@ static bool within(const work* w, const perpi_polyhedron* inner, const perpi_pol
     return true;
 }
 
-/* Drops what lies within another one. Of two that are equal the first stays. */
+/* Removes pieces inside another one. Of two equal pieces the first is kept. */
 static int32_t drop_inner(work* w, perpi_polyhedron** p, int32_t count)
 {
     for (int32_t i = 0; i < count; ++i) {
         for (int32_t k = 0; k < count && p[i] != NULL; ++k) {
-            if (k != i && p[k] != NULL && within(w, p[i], p[k]) &&
-                (k < i || !within(w, p[k], p[i]))) {
+            if (k != i && p[k] != NULL && is_within(w, p[i], p[k]) &&
+                (k < i || !is_within(w, p[k], p[i]))) {
                 perpi_polyhedron_free(w->context, p[i]);
                 p[i] = NULL;
             }
@@ -738,7 +739,7 @@ static int32_t drop_inner(work* w, perpi_polyhedron** p, int32_t count)
     return kept;
 }
 
-static perp_status finish(work* w, perpi_polyhedron*** out, int32_t* count)
+static perp_status make_polyhedra(work* w, perpi_polyhedron*** out, int32_t* count)
 {
     perpi_polyhedron** p = NULL;
     perp_status status = perpi_alloc(w->context, w->piece_count, sizeof *p, &p);
@@ -756,7 +757,7 @@ static perp_status finish(work* w, perpi_polyhedron*** out, int32_t* count)
     return PERP_OK;
 }
 
-static perp_status prepare(work* w)
+static perp_status prepare_decomposition(work* w)
 {
     const perp_shape_def* def = w->def;
     if (def->triangle_count > PERPI_DECOMPOSE_TRIANGLES) {
@@ -787,12 +788,12 @@ static perp_status decompose(work* w, perpi_polyhedron*** out, int32_t* count)
     fragment* list = NULL;
     int32_t fragments = 0;
     double volume = 0.0;
-    perp_status status = prepare(w);
+    perp_status status = prepare_decomposition(w);
     if (status == PERP_OK) {
         status = take_fragments(w, &list, &fragments);
     }
     if (status == PERP_OK) {
-        status = divide(w, list, fragments, 0);
+        status = divide_region(w, list, fragments, 0);
     }
     if (status == PERP_OK) {
         /* a cell has the faces of the box and of at most all planes, twice when two are cut */
@@ -804,7 +805,7 @@ static perp_status decompose(work* w, perpi_polyhedron*** out, int32_t* count)
     const double whole = perpi_mesh_integrate(w->def).mass;
     if (status == PERP_OK && !(fabs(volume - whole) <= 1e-9 * whole)) {
         return perpi_fail(w->context, PERP_ERROR_INPUT,
-                          "decompose: %s seems to cut through itself: its pieces have the volume "
+                          "decompose: %s seems to intersect itself: its pieces have the volume "
                           "%.12g, its surface encloses %.12g",
                           name_of(w), volume, whole);
     }
@@ -814,7 +815,7 @@ static perp_status decompose(work* w, perpi_polyhedron*** out, int32_t* count)
     if (status == PERP_OK) {
         status = cover_seams(w);
     }
-    return status == PERP_OK ? finish(w, out, count) : status;
+    return status == PERP_OK ? make_polyhedra(w, out, count) : status;
 }
 
 perp_status perpi_decompose(perp_context* context, const perp_shape_def* def,

@@ -2,12 +2,12 @@
 #include "shape/builtin.h"
 #include "shape/smooth.h"
 
-static perp_status check(perp_context* context, const perp_shape_def* def)
+static perp_status ellipsoid_check(perp_context* context, const perp_shape_def* def)
 {
     return perpi_check_radii(context, def->radii, 3);
 }
 
-static perpi_mass mass(const perpi_shape* shape)
+static perpi_mass ellipsoid_mass(const perpi_shape* shape)
 {
     const vec3 a = shape->radii;
     const double m = 4.0 / 3.0 * PERPI_PI * a.x * a.y * a.z;
@@ -15,7 +15,7 @@ static perpi_mass mass(const perpi_shape* shape)
     return (perpi_mass){.mass = m, .inertia = {{{y + z, 0, 0}, {0, x + z, 0}, {0, 0, x + y}}}};
 }
 
-static double reach(const perpi_shape* shape)
+static double ellipsoid_reach(const perpi_shape* shape)
 {
     const vec3 a = shape->radii;
     const double most = a.x > a.y ? a.x : a.y;
@@ -28,8 +28,8 @@ const perpi_shape_ops perpi_shape_ellipsoid = {
     .dimension = 3,
     .summary = "radii (half axes along x, y, z)",
     .bounded = true,
-    .check = check,
-    .mass = mass,
-    .reach = reach,
+    .check = ellipsoid_check,
+    .mass = ellipsoid_mass,
+    .reach = ellipsoid_reach,
     .bounds = perpi_smooth_bounds,
 };

@@ -19,9 +19,10 @@ static const char* name_of(const perp_shape_def* def)
     return def->source != NULL ? def->source : "the mesh";
 }
 
-/* ---- is it a solid? --------------------------------------------------------------------------- */
+/* ---- is the surface closed? ------------------------------------------------------------------- */
 
-/* One side of a triangle, with its ends in order, and which way the triangle runs along it. */
+/* One side of a triangle, with its ends in order, and the direction in which the triangle traverses
+ * it. */
 typedef struct side {
     int32_t low, high;
     int32_t way; /* +1: from low to high */
@@ -49,8 +50,8 @@ static perp_status fail_edge(perp_context* context, const perp_shape_def* def, c
         name_of(def), (int)s->low, a.x, a.y, a.z, (int)s->high, b.x, b.y, b.z, what);
 }
 
-/* Every edge is run along as often one way as the other: then the surface has no border, and its
- * faces agree about which side is out. */
+/* Every edge is traversed as often in one direction as in the other: then the surface has no
+ * border, and its faces are consistently oriented. */
 perp_status perpi_mesh_check_closed(perp_context* context, const perp_shape_def* def)
 {
     const size_t count = 3 * (size_t)def->triangle_count;
@@ -78,9 +79,10 @@ perp_status perpi_mesh_check_closed(perp_context* context, const perp_shape_def*
                                              : "belongs to an odd number of faces: the surface is "
                                                "not closed");
         } else if (balance != 0) {
-            status = fail_edge(context, def, &sides[i],
-                               "is run along the same way by both its faces: the faces do not "
-                               "agree which side is out");
+            status =
+                fail_edge(context, def, &sides[i],
+                          "is traversed in the same direction by both its faces: the faces do not "
+                          "agree which side is out");
         }
         i = next;
     }
@@ -234,7 +236,7 @@ static bool is_convex(const perpi_mesh* mesh, const perpi_polyhedron* hull)
     return true;
 }
 
-/* What a mesh meets others with: itself, if it is convex, or pieces. */
+/* The collision geometry of a mesh: its polyhedron if it is convex, else its convex pieces. */
 static perp_status make_contact(perp_context* context, const perp_shape_def* def,
                                 perpi_shape* shape)
 {
@@ -243,7 +245,7 @@ static perp_status make_contact(perp_context* context, const perp_shape_def* def
     perp_status status =
         perpi_polyhedron_hull(context, mesh->vertex, mesh->vertex_count, &hull, NULL);
     if (status != PERP_OK && !(status == PERP_ERROR_INPUT && def->decompose)) {
-        return status; /* a hull with too many vertices is none of a body that is to be cut */
+        return status; /* overflow of the hull is no error for a mesh that will be decomposed */
     }
     if (hull != NULL && is_convex(mesh, hull)) {
         shape->type = PERP_SHAPE_POLYHEDRON;
@@ -255,15 +257,15 @@ static perp_status make_contact(perp_context* context, const perp_shape_def* def
         return perpi_fail(
             context, PERP_ERROR_INPUT,
             "type: %s is not convex: say \"decompose\": true to have it cut into convex "
-            "pieces, \"collides\": false (it has mass and meets nothing), or take a "
+            "pieces, \"collides\": false (it has mass and does not collide), or take a "
             "polyhedron of its vertices (its convex hull)",
             name_of(def));
     }
-    shape->intangible = true; /* its pieces meet others */
+    shape->intangible = true; /* its pieces collide instead */
     return perpi_decompose(context, def, &mesh->piece, &mesh->piece_count);
 }
 
-static perp_status make(perp_context* context, const perp_shape_def* def, perpi_shape* shape)
+static perp_status mesh_make(perp_context* context, const perp_shape_def* def, perpi_shape* shape)
 {
     perp_status status = perpi_alloc(context, 1, sizeof *shape->mesh, &shape->mesh);
     if (status == PERP_OK && !def->visual) {
@@ -281,17 +283,17 @@ static perp_status make(perp_context* context, const perp_shape_def* def, perpi_
     return status;
 }
 
-static perpi_mass mass(const perpi_shape* shape)
+static perpi_mass mesh_mass(const perpi_shape* shape)
 {
     return shape->mesh->mass;
 }
 
-static double reach(const perpi_shape* shape)
+static double mesh_reach(const perpi_shape* shape)
 {
     return shape->mesh->reach;
 }
 
-static perpi_bounds bounds(const perpi_shape* shape, const perpi_pose* pose)
+static perpi_bounds mesh_bounds(const perpi_shape* shape, const perpi_pose* pose)
 {
     perpi_bounds b = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
     for (int32_t i = 0; i < shape->mesh->vertex_count; ++i) {
@@ -311,8 +313,8 @@ const perpi_shape_ops perpi_shape_mesh = {
     .summary = "file (.poly, .stl, .obj) and scale, or vertices and faces; decompose if not convex",
     .bounded = true,
     .check = perpi_mesh_check_lists,
-    .make = make,
-    .mass = mass,
-    .reach = reach,
-    .bounds = bounds,
+    .make = mesh_make,
+    .mass = mesh_mass,
+    .reach = mesh_reach,
+    .bounds = mesh_bounds,
 };

@@ -2,11 +2,11 @@
  *
  * .poly   as the simulator of [W14] reads it: the number of vertices, a line per vertex (its number
  *         may stand before x y z), the number of faces, a line per face with the numbers of its
- *         vertices, counted from 1. Comments begin with #, % or //; brackets, semicolons, equals
- *         signs and letters that stand alone or in words are skipped.
+ *         vertices, counted from 1. Comments begin with #, % or //; brackets,
+ *         semicolons, equals signs, letters and words are skipped.
  * STL     "solid", facets of three vertices, or the binary layout: 80 bytes, a count, 50 bytes each.
  *         Equal vertices are joined; normals are not read.
- * OBJ     v and f; the rest is pictures (vt, vn, usemtl, ...) and is skipped.
+ * OBJ     v and f; the rest concerns rendering (vt, vn, usemtl, ...) and is skipped.
  */
 #include "shape/mesh_file.h"
 
@@ -47,7 +47,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-/* ---- what all formats end in -------------------------------------------------------------------- */
+/* ---- common to all formats ---------------------------------------------------------------------- */
 
 static perp_status add_vertex(const reader* r, const double x[3])
 {
@@ -84,7 +84,7 @@ static perp_status add_triangle(const reader* r, int32_t a, int32_t b, int32_t c
     return status;
 }
 
-/* A polygon comes corner by corner and leaves as a fan. */
+/* Splits a polygon, given corner by corner, into a fan of triangles. */
 typedef struct fan {
     int32_t first, last;
     int count;
@@ -150,8 +150,8 @@ static perp_status read_point(reader* r, double x[3])
 
 /* ---- .poly -------------------------------------------------------------------------------------- */
 
-/* The numbers of the next line that has any; count 0 at the end. Beyond room they are counted, and
- * with a fan each goes there as a vertex. */
+/* The numbers of the next line that has any; count 0 at the end. Beyond the capacity they are only
+ * counted; with a fan each is added to it as a vertex. */
 enum { POLY_ROOM = 4 };
 
 static bool poly_skips(char c)
@@ -530,7 +530,7 @@ static bool same_point(const double* x, const double* y)
     return x[0] == y[0] && x[1] == y[1] && x[2] == y[2];
 }
 
-/* Vertices with the same coordinates become one; triangles that lose a side go. */
+/* Merges vertices with the same coordinates; degenerate triangles are removed. */
 static perp_status join_vertices(const reader* r)
 {
     perpi_mesh_data* m = r->mesh;
@@ -576,7 +576,8 @@ static perp_status join_vertices(const reader* r)
     return status;
 }
 
-/* A binary file's length says what it is; its head may begin with "solid" too. */
+/* The format is decided by the length, since the header of a binary file may begin with "solid"
+ * too. */
 static perp_status read_stl(reader* r, const char* text, size_t length)
 {
     const unsigned char* bytes = (const unsigned char*)text;
@@ -593,7 +594,7 @@ static perp_status read_stl(reader* r, const char* text, size_t length)
     return status == PERP_OK ? join_vertices(r) : status;
 }
 
-/* ---- any ---------------------------------------------------------------------------------------- */
+/* ---- any format --------------------------------------------------------------------------------- */
 
 perp_status perpi_mesh_format_of(perp_context* context, const char* path, perpi_mesh_format* format)
 {

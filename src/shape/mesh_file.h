@@ -22,7 +22,7 @@ typedef struct perpi_mesh_data {
 
 typedef enum perpi_mesh_format {
     PERPI_MESH_POLY,
-    PERPI_MESH_STL, /* text or binary, told apart by the length */
+    PERPI_MESH_STL, /* text or binary, decided by the length */
     PERPI_MESH_OBJ,
 } perpi_mesh_format;
 
@@ -35,7 +35,8 @@ PERP_NODISCARD perp_status perpi_mesh_parse(perp_context* context, const char* t
                                             perpi_mesh_data* mesh);
 PERP_NODISCARD perp_status perpi_mesh_read(perp_context* context, const char* path,
                                            perpi_mesh_data* mesh);
-/* Along the axes; an odd number of negative factors turns the faces, so that out stays out. */
+/* Scales along the axes; an odd number of negative factors reverses the faces, which keeps them
+ * outward. */
 void perpi_mesh_scale(perpi_mesh_data* mesh, const double scale[3]);
 void perpi_mesh_free(perp_context* context, perpi_mesh_data* mesh);
 

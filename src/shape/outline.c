@@ -1,17 +1,17 @@
 /* src/shape/outline.c - overlapping convex decomposition of a polygon with inward corners.
  *
- * Source     [W14 4.5], figure 4.11: pieces overlap, so that not even a particle slips between them, and
- *            end inside the body, so that no edge is extended beyond the outline
+ * Source     [W14 4.5], figure 4.11: pieces overlap, so that no particle passes between
+ *            them, and end inside the body, so that no edge is extended beyond the outline
  * Method     At an inward corner r with the edges e1 (in) and e2 (out), e1 is continued into the body
- *            until it meets the outline in h. That chord parts the polygon in two: A, along whose side
- *            e1 and the chord are one straight edge, and B, which begins with e2. r is no corner of A,
- *            and a plain one of B; no new inward corner arises, so k of them make k + 1 pieces.
+ *            until it meets the outline in h. That chord divides the polygon in two: A, along whose side
+ *            e1 and the chord are one straight edge, and B, which begins with e2. r is no corner of
+ *            A, and a convex one of B; no new inward corner arises, so k of them give k + 1 pieces.
  *            To overlap, B is given the triangle (r, h, t) on the other side of the chord, t being on
- *            the continuation of e2 backwards: there e2 runs straight through r, too. So in the notch
- *            outside r a body meets one whole edge of either piece, and no corner. The triangle holds no
- *            vertex of the polygon and does not turn the corner at h inward: the count stays.
- *            The chord, the only set that the insides of A and B leave out, is inside B with the
- *            triangle.
+ *            the continuation of e2 backwards: there e2 continues straight through r, too. So in
+ *            the notch outside r another body collides with one whole edge of either piece, and no
+ *            corner. The triangle contains no vertex of the polygon and does not make the corner at
+ *            h inward: the count is unchanged. The chord, the only set outside the interiors of A
+ *            and B, is inside B with the triangle.
  */
 #include "shape/outline.h"
 
@@ -20,12 +20,12 @@
 
 #include "base/vec.h"
 
-#define NEAR 1e-9    /* of the size: points nearer than this are one, corners flatter none */
-#define SHARE 0.75   /* of the way to where the triangle would meet something */
-#define MISSING 1e-7 /* of the area: more than this lost or doubled is a failure */
+#define NEAR 1e-9    /* of the size: closer points are equal, flatter corners are removed */
+#define SHARE 0.75   /* of the distance at which the triangle would meet another part */
+#define MISSING 1e-7 /* of the area: a larger error of the total area is a failure */
 
 typedef struct loop {
-    int32_t begin, count; /* into item; count 0: taken apart */
+    int32_t begin, count; /* first index in item; count 0: already divided */
 } loop;
 
 typedef struct split {
@@ -64,24 +64,24 @@ static point unit(point a)
     return (point){a.x / d, a.y / d};
 }
 
-static point at(const split* s, const loop* l, int32_t i)
+static point point_at(const split* s, const loop* l, int32_t i)
 {
     const int32_t k = s->item[l->begin + (i % l->count + l->count) % l->count];
     return (point){s->p[2 * k], s->p[2 * k + 1]};
 }
 
-/* How far the corner i lies to the left (> 0: outward bulge, < 0: inward) of its neighbours' line,
- * measured as the check of a polygon does. */
+/* Height of corner i over the line of its neighbours (> 0: convex, < 0: inward), measured as in the
+ * check of a polygon. */
 static double bulge(const split* s, const loop* l, int32_t i)
 {
-    const point a = at(s, l, i - 1), b = at(s, l, i), c = at(s, l, i + 1);
+    const point a = point_at(s, l, i - 1), b = point_at(s, l, i), c = point_at(s, l, i + 1);
     const point d = minus(b, a), e = minus(c, b);
     const double dd = hypot(d.x, d.y), ee = hypot(e.x, e.y), least = dd < ee ? dd : ee;
     return least > s->near ? cross(d, e) / least : 0.0;
 }
 
-/* Corners that are none go. */
-static void tidy(split* s, loop* l)
+/* Removes corners without an angle. */
+static void remove_flat_corners(split* s, loop* l)
 {
     for (int32_t i = 0, kept = 0; l->count > 2 && kept < l->count;) {
         if (fabs(bulge(s, l, i)) <= 2.0 * s->near) {
@@ -112,15 +112,16 @@ static int32_t inward_corner(const split* s, const loop* l)
     return -1;
 }
 
-/* Where the ray from corner i along d (unit) meets the polygon: how far, and the edge (j, j + 1) that it
- * meets; *vertex: it meets vertex j. INFINITY: nowhere. */
-static double ray(const split* s, const loop* l, int32_t i, point d, int32_t* edge, bool* vertex)
+/* Intersection of the ray from corner i along d (unit) with the polygon: the distance, and the edge
+ * (j, j + 1); *vertex: it hits vertex j. INFINITY: none. */
+static double outline_ray(const split* s, const loop* l, int32_t i, point d, int32_t* edge,
+                          bool* vertex)
 {
-    const point r = at(s, l, i);
+    const point r = point_at(s, l, i);
     double best = INFINITY;
     for (int32_t k = 1; k < l->count; ++k) {
         const int32_t j = (i + k) % l->count;
-        const point a = minus(at(s, l, j), r), b = minus(at(s, l, j + 1), r);
+        const point a = minus(point_at(s, l, j), r), b = minus(point_at(s, l, j + 1), r);
         const double off_a = cross(d, a), off_b = cross(d, b);
         const double along_a = d.x * a.x + d.y * a.y, along_b = d.x * b.x + d.y * b.y;
         double found = INFINITY;
@@ -140,7 +141,7 @@ static double ray(const split* s, const loop* l, int32_t i, point d, int32_t* ed
     return best;
 }
 
-static perp_status add_point(split* s, point p, int32_t* index)
+static perp_status add_outline_point(split* s, point p, int32_t* index)
 {
     const perp_status status =
         perpi_grow(s->context, &s->p, &s->p_capacity, 2 * (size_t)s->points + 2, sizeof *s->p);
@@ -152,8 +153,8 @@ static perp_status add_point(split* s, point p, int32_t* index)
     return status;
 }
 
-/* Room for two more loops of together so many corners. */
-static perp_status make_room(split* s, int32_t corners)
+/* Reserves two more loops with this many corners in total. */
+static perp_status reserve_loops(split* s, int32_t corners)
 {
     perp_status status = perpi_grow(s->context, &s->item, &s->item_capacity,
                                     (size_t)(s->items + corners), sizeof *s->item);
@@ -168,17 +169,17 @@ static perp_status make_room(split* s, int32_t corners)
     return status;
 }
 
-/* How far back along e2's line the triangle may reach; d: that direction, h: end of the chord, before:
- * the corner of B before h. */
+/* How far back along e2's line the triangle may extend; d: that direction, h: end of the chord,
+ * before: the corner of B before h. */
 static double triangle_reach(const split* s, const loop* l, int32_t i, point d, point h,
                              point before)
 {
     int32_t edge;
     bool vertex;
-    const point r = at(s, l, i), chord = minus(h, r);
-    double reach = ray(s, l, i, d, &edge, &vertex);
+    const point r = point_at(s, l, i), chord = minus(h, r);
+    double reach = outline_ray(s, l, i, d, &edge, &vertex);
     for (int32_t k = 1; k < l->count; ++k) {
-        const point w = at(s, l, i + k), from_r = minus(w, r), from_h = minus(w, h);
+        const point w = point_at(s, l, i + k), from_r = minus(w, r), from_h = minus(w, h);
         if (!(cross(chord, from_r) > 0.0) || !(cross(d, from_r) < 0.0)) {
             continue;
         }
@@ -194,59 +195,60 @@ static double triangle_reach(const split* s, const loop* l, int32_t i, point d, 
     return reach;
 }
 
-static void put(split* s, loop* l, int32_t number, bool inner)
+static void put_corner(split* s, loop* l, int32_t number, bool inner)
 {
     s->item[l->begin + l->count] = number;
     s->inner[l->begin + l->count] = inner;
     l->count += 1;
 }
 
-static perp_status cut(split* s, int32_t index, int32_t i)
+static perp_status cut_outline(split* s, int32_t index, int32_t i)
 {
     const loop l = s->loop[index];
-    const point r = at(s, &l, i), d = unit(minus(r, at(s, &l, i - 1)));
+    const point r = point_at(s, &l, i), d = unit(minus(r, point_at(s, &l, i - 1)));
     int32_t j = -1, h = -1, t = -1;
     bool vertex = false;
-    const double length = ray(s, &l, i, d, &j, &vertex);
+    const double length = outline_ray(s, &l, i, d, &j, &vertex);
     if (!isfinite(length)) {
         return perpi_fail(s->context, PERP_ERROR_INPUT,
-                          "vertices: could not be taken apart at (%g, %g); is the outline finer "
+                          "vertices: could not be decomposed at (%g, %g); is the outline finer "
                           "than 1e-9 of its size there?",
                           r.x, r.y);
     }
-    perp_status status = make_room(s, 2 * l.count + 4);
+    perp_status status = reserve_loops(s, 2 * l.count + 4);
     if (status == PERP_OK && !vertex) {
-        status = add_point(s, (point){r.x + length * d.x, r.y + length * d.y}, &h);
+        status = add_outline_point(s, (point){r.x + length * d.x, r.y + length * d.y}, &h);
     }
     const int32_t* item = s->item + l.begin;
     h = vertex ? item[j] : h;
     const int32_t last = vertex ? (j + l.count - 1) % l.count : j; /* of B, before h */
     if (status == PERP_OK && s->overlap) {
-        const point e = unit(minus(r, at(s, &l, i + 1))), end = {s->p[2 * h], s->p[2 * h + 1]};
-        const double reach = SHARE * triangle_reach(s, &l, i, e, end, at(s, &l, last));
+        const point e = unit(minus(r, point_at(s, &l, i + 1))),
+                    end = {s->p[2 * h], s->p[2 * h + 1]};
+        const double reach = SHARE * triangle_reach(s, &l, i, e, end, point_at(s, &l, last));
         if (reach > 4.0 * s->near && isfinite(reach)) {
-            status = add_point(s, (point){r.x + reach * e.x, r.y + reach * e.y}, &t);
+            status = add_outline_point(s, (point){r.x + reach * e.x, r.y + reach * e.y}, &t);
         }
     }
     if (status != PERP_OK) {
         return status;
     }
-    /* B: r (or t, with r on its way), i + 1, ..., last, h */
+    /* B: r (or t, and r lies on its edge), i + 1, ..., last, h */
     const bool* inner = s->inner + l.begin;
     loop b = {s->items, 0}, a = {0, 0};
-    put(s, &b, t >= 0 ? t : item[i], inner[i]);
+    put_corner(s, &b, t >= 0 ? t : item[i], inner[i]);
     for (int32_t k = (i + 1) % l.count;; k = (k + 1) % l.count) {
-        put(s, &b, item[k], inner[k]);
+        put_corner(s, &b, item[k], inner[k]);
         if (k == last) {
             break;
         }
     }
-    put(s, &b, h, true);
+    put_corner(s, &b, h, true);
     /* A: h, j + 1, ..., i - 1 */
     a.begin = b.begin + b.count;
-    put(s, &a, h, inner[j]);
+    put_corner(s, &a, h, inner[j]);
     for (int32_t k = (j + 1) % l.count; k != i; k = (k + 1) % l.count) {
-        put(s, &a, item[k], inner[k]);
+        put_corner(s, &a, item[k], inner[k]);
     }
     s->items = a.begin + a.count;
     s->loop[index].count = 0;
@@ -258,14 +260,14 @@ static perp_status cut(split* s, int32_t index, int32_t i)
 static double area_of(const split* s, const loop* l)
 {
     double twice = 0.0;
-    const point o = at(s, l, 0);
+    const point o = point_at(s, l, 0);
     for (int32_t i = 1; i + 1 < l->count; ++i) {
-        twice += cross(minus(at(s, l, i), o), minus(at(s, l, i + 1), o));
+        twice += cross(minus(point_at(s, l, i), o), minus(point_at(s, l, i + 1), o));
     }
     return 0.5 * twice;
 }
 
-static perp_status hand_out(const split* s, perpi_pieces* pieces)
+static perp_status copy_pieces(const split* s, perpi_pieces* pieces)
 {
     perp_status status =
         perpi_alloc(s->context, 2 * (size_t)s->items + 1, sizeof *pieces->xy, &pieces->xy);
@@ -288,7 +290,7 @@ static perp_status hand_out(const split* s, perpi_pieces* pieces)
         }
         pieces->start[pieces->count++] = used;
         for (int32_t i = 0; i < l->count; ++i, ++used) {
-            const point p = at(s, l, i);
+            const point p = point_at(s, l, i);
             pieces->xy[2 * used] = p.x;
             pieces->xy[2 * used + 1] = p.y;
             pieces->inner[used] = s->inner[l->begin + i];
@@ -298,16 +300,16 @@ static perp_status hand_out(const split* s, perpi_pieces* pieces)
     return PERP_OK;
 }
 
-static perp_status take_apart(split* s, const double* v, int32_t n, perpi_pieces* pieces)
+static perp_status decompose_outline(split* s, const double* v, int32_t n, perpi_pieces* pieces)
 {
     double lo[2] = {v[0], v[1]}, hi[2] = {v[0], v[1]};
-    perp_status status = make_room(s, n);
+    perp_status status = reserve_loops(s, n);
     for (int32_t i = 0; status == PERP_OK && i < n; ++i) {
         for (int k = 0; k < 2; ++k) {
             lo[k] = v[2 * i + k] < lo[k] ? v[2 * i + k] : lo[k];
             hi[k] = v[2 * i + k] > hi[k] ? v[2 * i + k] : hi[k];
         }
-        status = add_point(s, (point){v[2 * i], v[2 * i + 1]}, &s->item[i]);
+        status = add_outline_point(s, (point){v[2 * i], v[2 * i + 1]}, &s->item[i]);
         s->inner[i] = false;
     }
     if (status != PERP_OK) {
@@ -320,10 +322,10 @@ static perp_status take_apart(split* s, const double* v, int32_t n, perpi_pieces
     const double whole = area_of(s, &s->loop[0]);
     double area = 0.0;
     for (int32_t k = 0; status == PERP_OK && k < s->loops; ++k) {
-        tidy(s, &s->loop[k]);
+        remove_flat_corners(s, &s->loop[k]);
         const int32_t corner = s->loop[k].count < 3 ? -1 : inward_corner(s, &s->loop[k]);
         if (corner >= 0) {
-            status = cut(s, k, corner);
+            status = cut_outline(s, k, corner);
         } else if (s->loop[k].count >= 3) {
             area += area_of(s, &s->loop[k]);
         }
@@ -331,11 +333,11 @@ static perp_status take_apart(split* s, const double* v, int32_t n, perpi_pieces
     if (status == PERP_OK && (!(area >= (1.0 - MISSING) * whole) ||
                               (!s->overlap && !(area <= (1.0 + MISSING) * whole)))) {
         status = perpi_fail(s->context, PERP_ERROR_INPUT,
-                            "vertices: could not be taken apart: the pieces have the area %g, the "
+                            "vertices: could not be decomposed: the pieces have the area %g, the "
                             "outline %g",
                             area, whole);
     }
-    return status == PERP_OK ? hand_out(s, pieces) : status;
+    return status == PERP_OK ? copy_pieces(s, pieces) : status;
 }
 
 perp_status perpi_outline_split(perp_context* context, const double* v, int32_t n, bool overlap,
@@ -343,7 +345,7 @@ perp_status perpi_outline_split(perp_context* context, const double* v, int32_t 
 {
     split s = {.context = context, .overlap = overlap};
     perpi_pieces made = {0};
-    const perp_status status = take_apart(&s, v, n, &made);
+    const perp_status status = decompose_outline(&s, v, n, &made);
     perpi_free(context, s.p);
     perpi_free(context, s.item);
     perpi_free(context, s.inner);
@@ -375,7 +377,7 @@ static double distance(point p, point a, point b)
     return hypot(e.x - t * d.x, e.y - t * d.y);
 }
 
-static bool meet(point a, point b, point c, point d, double near)
+static bool edges_meet(point a, point b, point c, point d, double near)
 {
     const double c1 = cross(minus(b, a), minus(c, a)), c2 = cross(minus(b, a), minus(d, a));
     const double c3 = cross(minus(d, c), minus(a, c)), c4 = cross(minus(d, c), minus(b, c));
@@ -397,7 +399,7 @@ bool perpi_outline_crosses(const double* v, int32_t n, double near, int32_t edge
             if ((i == 0 && k == n - 1) || (c.x < xl && d.x < xl) || (c.x > xh && d.x > xh)) {
                 continue;
             }
-            if (meet(a, b, c, d, near)) {
+            if (edges_meet(a, b, c, d, near)) {
                 edge[0] = i;
                 edge[1] = k;
                 return true;

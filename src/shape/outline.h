@@ -1,4 +1,4 @@
-/* src/shape/outline.h - a polygon with inward corners, taken apart into convex pieces. */
+/* src/shape/outline.h - decomposition of a polygon with inward corners into convex pieces. */
 #ifndef PERPI_OUTLINE_H
 #define PERPI_OUTLINE_H
 

@@ -1,20 +1,20 @@
 /* src/shape/particle.c - a point, in the plane and in space. Its mass is the body's. */
 #include "shape/builtin.h"
 
-static perp_status check(perp_context* context, const perp_shape_def* def)
+static perp_status particle_check(perp_context* context, const perp_shape_def* def)
 {
     (void)context;
     (void)def;
     return PERP_OK;
 }
 
-static double reach(const perpi_shape* shape)
+static double particle_reach(const perpi_shape* shape)
 {
     (void)shape;
     return 0.0;
 }
 
-static perpi_bounds bounds(const perpi_shape* shape, const perpi_pose* pose)
+static perpi_bounds particle_bounds(const perpi_shape* shape, const perpi_pose* pose)
 {
     (void)shape;
     return (perpi_bounds){pose->x, pose->x};
@@ -26,8 +26,8 @@ const perpi_shape_ops perpi_shape_particle = {
     .dimension = 0,
     .summary = "a point; no parameters",
     .bounded = true,
-    .check = check,
+    .check = particle_check,
     .mass = NULL,
-    .reach = reach,
-    .bounds = bounds,
+    .reach = particle_reach,
+    .bounds = particle_bounds,
 };

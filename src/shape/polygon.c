@@ -1,8 +1,9 @@
 /* src/shape/polygon.c - a polygon in the plane.
  *
- * Given in either direction, kept counter-clockwise. A vertex too many is refused: taking it away
- * would simulate another body than the one that was drawn. One with inward corners is an outline: it is
- * drawn and weighed, and the model gives it convex pieces that meet others (outline.h).
+ * Given in either orientation, stored counter-clockwise. A redundant vertex is refused: removing it
+ * would simulate another body than the one that was given. A polygon with inward corners is an
+ * outline: it defines mass and appearance, and the model adds convex pieces that collide
+ * (outline.h).
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "shape/outline.h"
 
 /* Relative to the polygon's size: an edge shorter than this, or a vertex nearer to the line of its
- * neighbours, has no direction worth the name. */
+ * neighbours, has no accurate direction. */
 static const double SHORT = 1e-9;
 
 static double size_of(const double* v, int32_t n)
@@ -56,7 +57,7 @@ static perp_status check_numbers(perp_context* context, const perp_shape_def* de
     return PERP_OK;
 }
 
-static perp_status check(perp_context* context, const perp_shape_def* def)
+static perp_status polygon_check(perp_context* context, const perp_shape_def* def)
 {
     const perp_status status = check_numbers(context, def);
     if (status != PERP_OK) {
@@ -67,8 +68,8 @@ static perp_status check(perp_context* context, const perp_shape_def* def)
     const double size = size_of(v, n), area = signed_area(v, n);
     const double sign = area < 0.0 ? -1.0 : 1.0;
     if (!isfinite(size * size) || !(size * size > 0.0)) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "vertices: a size of %g is beyond what can be worked with", size);
+        return perpi_fail(context, PERP_ERROR_INPUT, "vertices: a size of %g is out of range",
+                          size);
     }
     if (!(fabs(area) > SHORT * size * size)) {
         return perpi_fail(context, PERP_ERROR_INPUT,
@@ -117,7 +118,8 @@ static perp_status check(perp_context* context, const perp_shape_def* def)
     return PERP_OK;
 }
 
-static perp_status make(perp_context* context, const perp_shape_def* def, perpi_shape* shape)
+static perp_status polygon_make(perp_context* context, const perp_shape_def* def,
+                                perpi_shape* shape)
 {
     const int32_t n = def->vertex_count;
     double* block = NULL;
@@ -162,8 +164,8 @@ void perpi_polygon_normals(perpi_shape* shape)
     }
 }
 
-/* A fan of triangles around the first vertex; about their common centre in the end. */
-static perpi_mass mass(const perpi_shape* shape)
+/* A fan of triangles around the first vertex; finally about their common centre. */
+static perpi_mass polygon_mass(const perpi_shape* shape)
 {
     const double *v = shape->vertex, x0 = v[0], y0 = v[1];
     double area = 0.0, mx = 0.0, my = 0.0, second = 0.0;
@@ -182,7 +184,7 @@ static perpi_mass mass(const perpi_shape* shape)
                         .inertia.m[2][2] = second - area * (cx * cx + cy * cy)};
 }
 
-static double reach(const perpi_shape* shape)
+static double polygon_reach(const perpi_shape* shape)
 {
     double most = 0.0;
     for (int32_t i = 0; i < shape->count; ++i) {
@@ -212,7 +214,7 @@ int32_t perpi_polygon_support(const perpi_shape* shape, double x, double y)
     return (lo + 1) % shape->count;
 }
 
-static perpi_bounds bounds(const perpi_shape* shape, const perpi_pose* pose)
+static perpi_bounds polygon_bounds(const perpi_shape* shape, const perpi_pose* pose)
 {
     double range[2][2]; /* per axis: lowest, highest */
     for (int axis = 0; axis < 2; ++axis) {
@@ -233,11 +235,11 @@ const perpi_shape_ops perpi_shape_polygon = {
     .dimension = 2,
     .summary = "vertices (at least 3 points, in order; inward corners allowed)",
     .bounded = true,
-    .check = check,
-    .make = make,
-    .mass = mass,
-    .reach = reach,
-    .bounds = bounds,
+    .check = polygon_check,
+    .make = polygon_make,
+    .mass = polygon_mass,
+    .reach = polygon_reach,
+    .bounds = polygon_bounds,
 };
 
 /* ---- two polygons ------------------------------------------------------------------------------ */
@@ -260,9 +262,9 @@ static double separation(const double* a, int32_t na, const double* b, int32_t n
     return best;
 }
 
-/* One piece of the boundary of the overlap: the part of edge p -> q inside the other polygon adds
- * its share of the area, seen from the origin o. Parametric clipping against each edge. Where an
- * edge runs along the other polygon's boundary it counts once: for the first polygon only. */
+/* The contribution of one edge to the area of the overlap: of the part of p -> q inside the other
+ * polygon, seen from the origin o. Parametric clipping against each edge. Where an edge coincides
+ * with the other polygon's boundary it counts once: for the first polygon only. */
 static double boundary_share(const double* p, const double* q, const double* o, const double* clip,
                              int32_t n, bool keep_border)
 {
@@ -299,8 +301,8 @@ static double boundary_share(const double* p, const double* q, const double* o, 
     return 0.5 * (hi - lo) * (x * dy - y * dx);
 }
 
-/* A point of the overlap's neighbourhood, so that slivers do not drown in the rounding of large
- * coordinates: the first end of a clipped edge. */
+/* A point near the overlap, the first end of a clipped edge: as origin it keeps the accuracy of
+ * slivers at large coordinates. */
 static bool find_origin(const double* a, int32_t na, const double* b, int32_t nb, double* o)
 {
     for (int32_t i = 0; i < na; ++i) {

@@ -10,12 +10,12 @@
 
 #include "shape/builtin.h"
 
-/* Faces in a leaf of the tree; polyhedra of fewer vertices are searched one by one. */
+/* Faces in a leaf of the tree; the support of polyhedra with fewer vertices is a linear search. */
 enum { LEAF = 4, SMALL = 12 };
 
 /* ---- memory ------------------------------------------------------------------------------------ */
 
-static void* carve(char** at, size_t count, size_t size)
+static void* next_array(char** at, size_t count, size_t size)
 {
     void* p = *at;
     *at += (count * size + 15) & ~(size_t)15;
@@ -27,24 +27,24 @@ static size_t lay_out(perpi_polyhedron* p, char* block)
 {
     const size_t v = (size_t)p->vertex_count, e = (size_t)p->edge_count, f = (size_t)p->face_count;
     char* at = block;
-    (void)carve(&at, 1, sizeof *p);
-    p->vertex = carve(&at, v, sizeof *p->vertex);
-    p->normal = carve(&at, f, sizeof *p->normal);
-    p->node = carve(&at, 2 * f, sizeof *p->node);
-    p->offset = carve(&at, f, sizeof *p->offset);
-    p->edge = carve(&at, e, sizeof *p->edge);
-    p->face_start = carve(&at, f + 1, sizeof *p->face_start);
-    p->corner = carve(&at, 2 * e, sizeof *p->corner);
-    p->side = carve(&at, 2 * e, sizeof *p->side);
-    p->around_start = carve(&at, v + 1, sizeof *p->around_start);
-    p->around = carve(&at, 2 * e, sizeof *p->around);
-    p->order = carve(&at, f, sizeof *p->order);
-    p->triangle = carve(&at, 3 * (size_t)p->triangle_count, sizeof *p->triangle);
+    (void)next_array(&at, 1, sizeof *p);
+    p->vertex = next_array(&at, v, sizeof *p->vertex);
+    p->normal = next_array(&at, f, sizeof *p->normal);
+    p->node = next_array(&at, 2 * f, sizeof *p->node);
+    p->offset = next_array(&at, f, sizeof *p->offset);
+    p->edge = next_array(&at, e, sizeof *p->edge);
+    p->face_start = next_array(&at, f + 1, sizeof *p->face_start);
+    p->corner = next_array(&at, 2 * e, sizeof *p->corner);
+    p->side = next_array(&at, 2 * e, sizeof *p->side);
+    p->around_start = next_array(&at, v + 1, sizeof *p->around_start);
+    p->around = next_array(&at, 2 * e, sizeof *p->around);
+    p->order = next_array(&at, f, sizeof *p->order);
+    p->triangle = next_array(&at, 3 * (size_t)p->triangle_count, sizeof *p->triangle);
     return (size_t)(at - block);
 }
 
-static perp_status make_room(perp_context* context, int32_t vertex_count, int32_t face_count,
-                             int32_t corner_count, perpi_polyhedron** made)
+static perp_status allocate_block(perp_context* context, int32_t vertex_count, int32_t face_count,
+                                  int32_t corner_count, perpi_polyhedron** made)
 {
     perpi_polyhedron plan = {.vertex_count = vertex_count,
                              .edge_count = corner_count / 2,
@@ -129,7 +129,7 @@ static perp_status join_edges(perp_context* context, perpi_polyhedron* p)
     return status;
 }
 
-/* The edge before side e in face f, that is the one that ends where e starts. */
+/* The edge that ends where side e of face f starts. */
 static int32_t side_before(const perpi_polyhedron* p, int32_t f, int32_t e)
 {
     const int32_t first = p->face_start[f], last = p->face_start[f + 1] - 1;
@@ -190,8 +190,8 @@ static double size_of(const vec3* vertex, int32_t count)
     return size;
 }
 
-/* The normal of a polygon by its projections [Newell]: right for every number of corners, and for
- * corners that rounding took off the plane. */
+/* The normal of a polygon by its projections [Newell]: for any number of corners, also where
+ * rounding moved them off the plane. */
 static void make_planes(perpi_polyhedron* p)
 {
     for (int32_t f = 0; f < p->face_count; ++f) {
@@ -340,7 +340,7 @@ perp_status perpi_polyhedron_assemble(perp_context* context, const vec3* vertex,
         return fail_surface(context);
     }
     perpi_polyhedron* p = NULL;
-    perp_status status = make_room(context, vertex_count, face_count, corners, &p);
+    perp_status status = allocate_block(context, vertex_count, face_count, corners, &p);
     if (status != PERP_OK) {
         return status;
     }
@@ -382,7 +382,7 @@ perp_status perpi_polyhedron_box(perp_context* context, vec3 half, perpi_polyhed
     if (status != PERP_OK) {
         return status;
     }
-    /* exact, which rounding in general need not be */
+    /* exact, unlike the general computation */
     for (int f = 0; f < 6; ++f) {
         const double way = f % 2 == 0 ? -1.0 : 1.0;
         p->normal[f] = v3(f / 2 == 0 ? way : 0.0, f / 2 == 1 ? way : 0.0, f / 2 == 2 ? way : 0.0);
@@ -408,8 +408,8 @@ int32_t perpi_polyhedron_support(const perpi_polyhedron* p, vec3 direction, int3
         }
         return best;
     }
-    /* A vertex that is not farthest has a neighbour that is farther: a linear function has no other
-     * maximum on a convex body. */
+    /* Hill climbing: a linear function on a convex body has no local maximum other than the global
+     * one. */
     for (int32_t at = -1; at != best;) {
         at = best;
         for (int32_t k = p->around_start[at]; k < p->around_start[at + 1]; ++k) {

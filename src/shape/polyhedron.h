@@ -59,7 +59,7 @@ PERP_NODISCARD perp_status perpi_polyhedron_box(perp_context* context, vec3 half
                                                 perpi_polyhedron** made);
 /* From faces already in order: face f has the corners corner[face_start[f]] up to, not including,
  * face_start[f + 1], counter-clockwise seen from outside. PERP_ERROR_INPUT unless every edge has two
- * faces and every vertex one fan of at least three. Convexity is the caller's word. */
+ * faces and every vertex one fan of at least three. Convexity is not checked. */
 PERP_NODISCARD perp_status perpi_polyhedron_assemble(perp_context* context, const vec3* vertex,
                                                      int32_t vertex_count,
                                                      const int32_t* face_start,
@@ -67,8 +67,8 @@ PERP_NODISCARD perp_status perpi_polyhedron_assemble(perp_context* context, cons
                                                      perpi_polyhedron** made);
 void perpi_polyhedron_free(perp_context* context, perpi_polyhedron* polyhedron);
 
-/* The vertex farthest along a direction of the shape's frame: climbs from `start` (any vertex). Of
- * several that are equally far up to rounding it may be any. */
+/* The vertex farthest along a direction of the shape's frame, by hill climbing from `start` (any
+ * vertex). Of several that are equally far up to rounding it may be any. */
 int32_t perpi_polyhedron_support(const perpi_polyhedron* p, vec3 direction, int32_t start);
 
 /* See perp_polyhedron_measure; at world poses. Scratch from the arena, which is rewound. */

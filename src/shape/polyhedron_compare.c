@@ -1,13 +1,13 @@
-/* src/shape/polyhedron_compare.c - how far two convex polyhedra are apart, or how much they share.
+/* src/shape/polyhedron_compare.c - distance and overlap of two convex polyhedra.
  *
  * The difference of the two is convex; its faces are those of a with vertices of b, those of b with
  * vertices of a, and edges of both whose arcs on the sphere of normals cross (one reversed). The
- * least deep of them is the depth. The overlap is a cut down by the faces of b. Everything is
- * reckoned in a's frame, so that a's own numbers are exact.
+ * least deep of them is the depth. The overlap is a cut down by the faces of b. All coordinates are
+ * in a's frame, so that those of a are exact.
  */
 #include "shape/cell.h"
 
-/* Sine of the angle below which two edges are parallel: faces see that direction too. */
+/* Sine of the angle below which two edges are parallel: the faces then cover that direction. */
 static const double PARALLEL = 1e-12;
 
 typedef struct relative {
@@ -82,7 +82,7 @@ static double edge_separation(const relative* r, double best)
     return best;
 }
 
-/* The overlap in coordinates about o. False: nothing is left. */
+/* The overlap in coordinates relative to o. False: it is empty. */
 static bool intersect(const relative* r, vec3 o, perpi_knife* knife)
 {
     const perpi_pose moved = {v3_neg(o), q4_identity(), m3_identity()};
@@ -112,8 +112,8 @@ perp_status perpi_polyhedron_compare(perpi_arena* arena, const perpi_polyhedron*
         if (status != PERP_OK) {
             return status;
         }
-        /* twice: the second time about a vertex of the overlap, whose small differences then are not
-         * drowned in large coordinates */
+        /* twice: the second time relative to a vertex of the overlap, which avoids cancellation in
+         * its small differences */
         bool any = intersect(&r, v3(0, 0, 0), &knife);
         if (any) {
             any = intersect(&r, knife.cell.vertex[0], &knife);

@@ -1,9 +1,8 @@
 /* src/shape/polyhedron_hull.c - the convex hull of points, by Qhull.
  *
- * The points are moved to the middle of their box and scaled to size 1 before Qhull sees them; the
- * vertices that come back are those that were given, bit by bit. Qhull merges facets that lie in one
- * plane up to the tolerance below; the outcome is checked, because a merged hull is more than a list
- * of triangles.
+ * The points are moved to the middle of their box and scaled to size 1 before Qhull is called; the
+ * vertices of the result are those given, bit by bit. Qhull merges facets that lie in one
+ * plane up to the tolerance below; the result is checked, because a merged hull can be invalid.
  *
  * Source     Barber, Dobkin, Huhdanpaa: The Quickhull algorithm for convex hulls, ACM TOMS 22 (1996)
  */
@@ -16,20 +15,20 @@
 
 #include "shape/polyhedron.h"
 
-/* Relative to the size of the point set: nearer points are one point, a thinner set is flat. */
+/* Relative to the size of the point set: closer points are equal, a thinner set is flat. */
 static const double SHORT = 1e-9;
-/* Planes of neighbouring faces this near to each other's middles are one plane. Two attempts: the
- * second for input at which the first tolerance does not end in a proper surface. */
+/* Neighbouring faces are merged if their planes are this near to each other's centres. Two
+ * attempts: the second for input for which the first tolerance gives no valid surface. */
 static char command_wide[] = "qhull C-1e-10 Pp";
 static char command_exact[] = "qhull C-0 Pp";
 
 /* ---- the points -------------------------------------------------------------------------------- */
 
-/* What Qhull is given: distinct points, scaled. */
+/* The input of Qhull: distinct points, scaled. */
 typedef struct cloud {
     int32_t count;
     double* x;      /* 3 count, within the unit cube around 0 */
-    int32_t* given; /* the number under which the caller knows them */
+    int32_t* given; /* index in the caller's array */
     double size;    /* diagonal of the box */
     vec3 middle;
 } cloud;
@@ -48,7 +47,8 @@ static int compare_points(const void* a, const void* b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static perp_status measure(perp_context* context, const double* point, int32_t count, cloud* c)
+static perp_status measure_cloud(perp_context* context, const double* point, int32_t count,
+                                 cloud* c)
 {
     double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
     for (int32_t i = 0; i < count; ++i) {
@@ -69,8 +69,8 @@ static perp_status measure(perp_context* context, const double* point, int32_t c
         return perpi_fail(context, PERP_ERROR_INPUT, "vertices: all are the same point");
     }
     if (!(c->size >= 1e-100)) {
-        return perpi_fail(context, PERP_ERROR_INPUT,
-                          "vertices: a size of %g is beyond what can be worked with", c->size);
+        return perpi_fail(context, PERP_ERROR_INPUT, "vertices: a size of %g is out of range",
+                          c->size);
     }
     return PERP_OK;
 }
@@ -80,8 +80,8 @@ static vec3 scaled(const cloud* c, const double* point, int32_t i)
     return v3_scale(1.0 / c->size, v3_sub(v3_from(point + 3 * (size_t)i), c->middle));
 }
 
-static perp_status weld(perp_context* context, const double* point, int32_t count, const cloud* c,
-                        int32_t* same)
+static perp_status find_same_points(perp_context* context, const double* point, int32_t count,
+                                    const cloud* c, int32_t* same)
 {
     ranked_point* rank = NULL;
     const perp_status status = perpi_alloc(context, (size_t)count, sizeof *rank, &rank);
@@ -91,7 +91,7 @@ static perp_status weld(perp_context* context, const double* point, int32_t coun
     for (int32_t i = 0; i < count; ++i) {
         rank[i] = (ranked_point){scaled(c, point, i).x, i};
     }
-    /* sorted along x, only near ones are compared */
+    /* sorted along x, so that only near ones are compared */
     qsort(rank, (size_t)count, sizeof *rank, compare_points);
     for (int32_t i = 0; i < count; ++i) {
         const vec3 p = scaled(c, point, rank[i].index);
@@ -108,7 +108,7 @@ static perp_status weld(perp_context* context, const double* point, int32_t coun
         same[rank[i].index] = first;
     }
     for (int32_t i = 0; i < count; ++i) {
-        same[i] = same[same[i]]; /* chains: earlier ones are settled */
+        same[i] = same[same[i]]; /* chains: earlier points are final */
     }
     perpi_free(context, rank);
     return PERP_OK;
@@ -117,8 +117,8 @@ static perp_status weld(perp_context* context, const double* point, int32_t coun
 perp_status perpi_weld(perp_context* context, const double* point, int32_t count, int32_t* same)
 {
     cloud c = {0};
-    const perp_status status = measure(context, point, count, &c);
-    return status == PERP_OK ? weld(context, point, count, &c, same) : status;
+    const perp_status status = measure_cloud(context, point, count, &c);
+    return status == PERP_OK ? find_same_points(context, point, count, &c, same) : status;
 }
 
 static perp_status keep_distinct(perp_context* context, const double* point, int32_t count,
@@ -129,7 +129,7 @@ static perp_status keep_distinct(perp_context* context, const double* point, int
         status = perpi_alloc(context, 3 * (size_t)count, sizeof *c->x, &c->x);
     }
     if (status == PERP_OK) {
-        status = weld(context, point, count, c, c->given);
+        status = find_same_points(context, point, count, c, c->given);
     }
     if (status != PERP_OK) {
         return status;
@@ -143,7 +143,8 @@ static perp_status keep_distinct(perp_context* context, const double* point, int
     return PERP_OK;
 }
 
-/* The farthest point from the first, from their line, from their plane. */
+/* Checks that the points span a volume: the farthest point from the first, from their line, from
+ * their plane. */
 static perp_status check_thick(perp_context* context, const cloud* c)
 {
     const vec3 o = v3_from(c->x);
@@ -184,7 +185,7 @@ static perp_status check_thick(perp_context* context, const cloud* c)
 
 /* ---- Qhull -------------------------------------------------------------------------------------- */
 
-/* Faces as Qhull has them: vertices are numbers of the cloud. */
+/* The faces found by Qhull: vertices are indices into the cloud. */
 typedef struct face_list {
     int32_t face_count;
     int32_t* start;
@@ -217,7 +218,7 @@ static void add_face(perp_context* context, qhT* qh, facetT* facet, face_list* l
     qh_settempfree(qh, &corners);
 }
 
-/* Qhull leaves by longjmp when something is wrong; nothing of ours is on the way. False: it did. */
+/* Qhull reports errors by longjmp; no resource of ours is lost by it. False: it failed. */
 static bool run_qhull(perp_context* context, qhT* qh, char* command, const cloud* c, FILE* errors,
                       face_list* list)
 {
@@ -247,9 +248,9 @@ static bool run_qhull(perp_context* context, qhT* qh, char* command, const cloud
 
 /* ---- from faces to a polyhedron ----------------------------------------------------------------- */
 
-/* A vertex of two faces only lies on the edge between them. Takes it out; faces that shrink to
- * nothing go. */
-static void tidy(face_list* list, int32_t* uses, int32_t vertex_count)
+/* Removes vertices with only two faces, which lie on the edge between them, and faces that become
+ * degenerate. */
+static void remove_edge_vertices(face_list* list, int32_t* uses, int32_t vertex_count)
 {
     for (bool again = true; again;) {
         again = false;
@@ -298,8 +299,8 @@ static void reverse(int32_t* a, int32_t n)
     }
 }
 
-/* Counter-clockwise from outside, the least number first; faces in the order of their corners: the
- * outcome does not depend on the way Qhull went. */
+/* Counter-clockwise from outside, the least index first; faces in the order of their corners: the
+ * result does not depend on the order in which Qhull found them. */
 static perp_status put_in_order(perp_context* context, const cloud* c, face_list* list)
 {
     vec3 inside = {0, 0, 0};
@@ -353,8 +354,8 @@ static perp_status put_in_order(perp_context* context, const cloud* c, face_list
     return status;
 }
 
-/* Every given point beneath every face, up to the tolerance. Where that would be too many tests the
- * vertices must do: the others Qhull has put inside itself. */
+/* Every given point is below every face, up to the tolerance. Where that is too many tests only the
+ * vertices are tested; Qhull has found the others inside. */
 static bool encloses(const perpi_polyhedron* p, const double* point, const cloud* c)
 {
     const bool all = (double)c->count * p->face_count <= 1e8;
@@ -370,8 +371,8 @@ static bool encloses(const perpi_polyhedron* p, const double* point, const cloud
     return true;
 }
 
-static perp_status build(perp_context* context, const double* point, const cloud* c,
-                         face_list* list, perpi_polyhedron** made)
+static perp_status build_hull(perp_context* context, const double* point, const cloud* c,
+                              face_list* list, perpi_polyhedron** made)
 {
     int32_t* number = NULL;
     vec3* vertex = NULL;
@@ -380,7 +381,7 @@ static perp_status build(perp_context* context, const double* point, const cloud
         status = perpi_alloc(context, (size_t)c->count, sizeof *vertex, &vertex);
     }
     if (status == PERP_OK) {
-        tidy(list, number, c->count);
+        remove_edge_vertices(list, number, c->count);
         status = put_in_order(context, c, list);
     }
     if (status == PERP_OK) {
@@ -408,9 +409,9 @@ static perp_status build(perp_context* context, const double* point, const cloud
     return status;
 }
 
-/* PERP_ERROR_INPUT: Qhull failed, or the surface is not what a hull should be. */
-static perp_status attempt(perp_context* context, const double* point, const cloud* c,
-                           char* command, perpi_polyhedron** made)
+/* One attempt with one tolerance. PERP_ERROR_INPUT: Qhull failed, or the surface is invalid. */
+static perp_status try_tolerance(perp_context* context, const double* point, const cloud* c,
+                                 char* command, perpi_polyhedron** made)
 {
     qhT* qh = NULL;
     face_list list = {0};
@@ -420,7 +421,7 @@ static perp_status attempt(perp_context* context, const double* point, const clo
     }
     char* text = NULL;
     size_t length = 0;
-    FILE* errors = open_memstream(&text, &length); /* Qhull wants a file to complain into */
+    FILE* errors = open_memstream(&text, &length); /* Qhull needs a file for its messages */
     if (errors == NULL) {
         perpi_free(context, qh);
         return perpi_fail(context, PERP_ERROR_MEMORY, "out of memory");
@@ -434,7 +435,7 @@ static perp_status attempt(perp_context* context, const double* point, const clo
         status = perpi_fail(context, PERP_ERROR_INPUT, "vertices: no hull could be found: %.*s",
                             (int)line, text != NULL ? text : "");
     } else {
-        status = build(context, point, c, &list, made);
+        status = build_hull(context, point, c, &list, made);
     }
     free(text);
     perpi_free(context, qh);
@@ -456,7 +457,7 @@ perp_status perpi_polyhedron_hull(perp_context* context, const double* point, in
                           (int)count);
     }
     cloud c = {0};
-    perp_status status = measure(context, point, count, &c);
+    perp_status status = measure_cloud(context, point, count, &c);
     if (status == PERP_OK) {
         status = keep_distinct(context, point, count, &c);
     }
@@ -465,9 +466,9 @@ perp_status perpi_polyhedron_hull(perp_context* context, const double* point, in
     }
     perpi_polyhedron* p = NULL;
     if (status == PERP_OK) {
-        status = attempt(context, point, &c, command_wide, &p);
+        status = try_tolerance(context, point, &c, command_wide, &p);
         if (status == PERP_ERROR_INPUT) {
-            status = attempt(context, point, &c, command_exact, &p);
+            status = try_tolerance(context, point, &c, command_exact, &p);
         }
     }
     if (status == PERP_OK) {

@@ -1,8 +1,8 @@
 /* src/shape/polyhedron_shape.c - the convex polyhedron as a shape.
  *
  * Given by its vertices alone it is their hull, and points inside are left out. Given with faces it
- * must be what the faces say: closed, of one orientation, convex. Faces that all run the wrong way
- * are turned, with a warning: of a convex body there is no doubt which side is out.
+ * must be closed, consistently oriented and convex. If all faces are inside out they are reversed,
+ * with a warning: for a convex body the outside is unambiguous.
  */
 #include "shape/builtin.h"
 #include "shape/polyhedron.h"
@@ -11,7 +11,7 @@
  * volume: how much the hull may have more than the faces enclose. */
 static const double FLAT = 1e-9;
 
-static perp_status check(perp_context* context, const perp_shape_def* def)
+static perp_status polyhedron_check(perp_context* context, const perp_shape_def* def)
 {
     if (def->vertices == NULL || def->vertex_count < 4) {
         return perpi_fail(context, PERP_ERROR_INPUT, "vertices: must be at least 4 points, got %d",
@@ -35,7 +35,7 @@ static bool find_notch(const perp_shape_def* def, const int32_t* t, double way, 
     const vec3 ab = v3_sub(b, a), ac = v3_sub(c, a), n = v3_cross(ab, ac);
     const double length = v3_norm(n);
     *far = 0.0;
-    /* a triangle that is a line has no plane, and no say */
+    /* a degenerate triangle has no plane and is skipped */
     if (!(length > FLAT * v3_norm(ab) * v3_norm(ac)) || !(length > 0.0)) {
         return false;
     }
@@ -75,9 +75,9 @@ static perp_status check_convex(perp_context* context, const perp_shape_def* def
     return PERP_OK;
 }
 
-/* The same triangles on vertices of which no two are one point; those that shrink to a line go. */
-static perp_status weld(perp_context* context, const perp_shape_def* def, int32_t** triangles,
-                        int32_t* count)
+/* The same triangles with equal vertices merged; degenerate ones are removed. */
+static perp_status merge_face_vertices(perp_context* context, const perp_shape_def* def,
+                                       int32_t** triangles, int32_t* count)
 {
     int32_t* same = NULL;
     int32_t* t = NULL;
@@ -106,13 +106,14 @@ static perp_status weld(perp_context* context, const perp_shape_def* def, int32_
     return PERP_OK;
 }
 
-static perp_status make(perp_context* context, const perp_shape_def* def, perpi_shape* shape)
+static perp_status polyhedron_make(perp_context* context, const perp_shape_def* def,
+                                   perpi_shape* shape)
 {
     perp_shape_def solid = *def;
     int32_t* triangles = NULL;
     perp_status status = PERP_OK;
     if (def->triangle_count > 0) {
-        status = weld(context, def, &triangles, &solid.triangle_count);
+        status = merge_face_vertices(context, def, &triangles, &solid.triangle_count);
         solid.triangles = triangles;
         if (status == PERP_OK) {
             status = perpi_mesh_check_closed(context, &solid);
@@ -134,17 +135,17 @@ static perp_status make(perp_context* context, const perp_shape_def* def, perpi_
     return PERP_OK;
 }
 
-static perpi_mass mass(const perpi_shape* shape)
+static perpi_mass polyhedron_mass(const perpi_shape* shape)
 {
     return shape->polyhedron->mass;
 }
 
-static double reach(const perpi_shape* shape)
+static double polyhedron_reach(const perpi_shape* shape)
 {
     return shape->polyhedron->size;
 }
 
-static perpi_bounds bounds(const perpi_shape* shape, const perpi_pose* pose)
+static perpi_bounds polyhedron_bounds(const perpi_shape* shape, const perpi_pose* pose)
 {
     const perpi_polyhedron* p = shape->polyhedron;
     double range[2][3];
@@ -166,9 +167,9 @@ const perpi_shape_ops perpi_shape_polyhedron = {
     .summary =
         "vertices (convex hull), vertices and faces (convex), or solid (icosahedron, prism, ...)",
     .bounded = true,
-    .check = check,
-    .make = make,
-    .mass = mass,
-    .reach = reach,
-    .bounds = bounds,
+    .check = polyhedron_check,
+    .make = polyhedron_make,
+    .mass = polyhedron_mass,
+    .reach = polyhedron_reach,
+    .bounds = polyhedron_bounds,
 };

@@ -265,7 +265,7 @@ perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def, i
         return status;
     }
 
-    /* Members that do not belong to the type are carried along and never read. */
+    /* Members that do not belong to the type are copied and never read. */
     perpi_shape made = {
         .type = def->type,
         .radius = def->radius,
@@ -278,7 +278,7 @@ perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def, i
         .intangible = def->visual || def->contactless,
         .massless = def->visual,
     };
-    /* scaled first: squares of very large or small entries would leave the range */
+    /* scaled first: squares of very large or small entries would overflow or underflow */
     const double most = largest(def->normal, dimension);
     if (most > 0.0) {
         const double nz = dimension == 3 ? def->normal[2] : 0.0;

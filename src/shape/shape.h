@@ -1,7 +1,7 @@
 /* src/shape/shape.h - the ops table of a shape, and poses.
  *
  * To add a shape: a perp_shape_type, an ops table in its own file, a line in the array in
- * shape.c, and the pairs it can meet in src/collide/pairs.c.
+ * shape.c, and the pairs it can collide with in src/collide/pairs.c.
  */
 #ifndef PERPI_SHAPE_H
 #define PERPI_SHAPE_H
@@ -35,7 +35,7 @@ typedef struct perpi_mass {
     mat3 inertia; /* about the centre, axes of the shape's frame; planar: only m[2][2] */
 } perpi_mass;
 
-/* A mesh as a shape keeps it: its own copy of what the def pointed to. */
+/* A mesh: the shape's own copy of the data of the def. */
 typedef struct perpi_mesh {
     double* vertex; /* 3 vertex_count */
     int32_t vertex_count;
@@ -43,8 +43,8 @@ typedef struct perpi_mesh {
     int32_t triangle_count;
     perpi_mass mass; /* at unit density; 0 of a visual mesh, which may be open */
     double reach;
-    struct perpi_polyhedron** piece; /* of one that collides and is not convex; the model takes them
-                                        over as shapes of the body */
+    struct perpi_polyhedron** piece; /* convex pieces of a mesh that collides and is not convex;
+                                      * the model makes them shapes of the body */
     int32_t piece_count;
 } perpi_mesh;
 
@@ -63,10 +63,11 @@ typedef struct perpi_shape {
     double* turn;     /* count: the angle of that normal, ascending from turn[0] within 2 pi */
     double* inner;    /* count: 1 where the edge of a piece is inside the body, else 0 */
     perpi_pose local; /* in the body frame (origin: centre of mass) */
-    bool intangible;  /* meets nothing */
-    bool massless;    /* a picture: no mass either */
-    /* A polygon with inward corners is an outline: weighed and drawn, but what meets others are pieces
-     * that the model adds (massless); pieces that only touch each other measure overlap. */
+    bool intangible;  /* does not collide */
+    bool massless;    /* visual only: no mass either */
+    /* A polygon with inward corners is an outline: it defines mass and appearance; the convex
+     * pieces that collide are added by the model (massless). Pieces that do not overlap measure the
+     * overlap of bodies. */
     bool outline, piece, measure;
     perpi_mesh* mesh; /* owned; NULL unless a mesh */
     /* owned; boxes and polyhedra, and convex meshes, whose type here is polyhedron */
@@ -83,9 +84,10 @@ typedef struct perpi_shape_ops {
     int32_t dimension; /* 2, 3, or 0 for both */
     const char* summary;
     bool bounded; /* false: planes; no mass, no bounds */
-    /* Parameters in range? Message starts with the member's name ("radius: must be > 0, got -1"). */
+    /* Checks the parameters. The message starts with the member's name ("radius: must be > 0, got
+     * -1"). */
     perp_status (*check)(perp_context* context, const perp_shape_def* def);
-    /* Fills in what takes memory; NULL if nothing does. perpi_shape_free gives it back. */
+    /* Allocates and fills derived data; NULL if there are none. perpi_shape_free releases them. */
     perp_status (*make)(perp_context* context, const perp_shape_def* def, perpi_shape* shape);
     /* Mass properties at unit density (volume, or area in the plane). NULL if it has none. */
     perpi_mass (*mass)(const perpi_shape* shape);
@@ -98,7 +100,7 @@ typedef struct perpi_shape_ops {
 const perpi_shape_ops* perpi_shape_ops_of(perp_shape_type type);
 
 /* Checks def (finite, in range, right dimension) and makes the internal record: unit normal, unit
- * quaternion, half sizes. A mesh is copied: give it back with perpi_shape_free. */
+ * quaternion, half sizes. A mesh is copied: release it with perpi_shape_free. */
 PERP_NODISCARD perp_status perpi_shape_make(perp_context* context, const perp_shape_def* def,
                                             int32_t dimension, perpi_shape* shape);
 /* The quaternion of a def: its own, or that of its planar angle. */
@@ -107,7 +109,7 @@ void perpi_shape_orientation(const perp_shape_def* def, double orientation[4]);
 void perpi_polygon_normals(perpi_shape* shape);
 /* The vertex farthest along a direction of the shape's frame; O(log count). */
 int32_t perpi_polygon_support(const perpi_shape* shape, double x, double y);
-/* Gives back what a made shape owns; a shape of zeros is fine. */
+/* Releases what a made shape owns; valid for a shape of zeros. */
 void perpi_shape_free(perp_context* context, perpi_shape* shape);
 
 #endif

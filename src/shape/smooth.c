@@ -1,10 +1,10 @@
-/* src/shape/smooth.c - support functions of smooth bodies, and what their shapes share. */
+/* src/shape/smooth.c - support functions of smooth bodies, and functions common to their shapes. */
 #include "shape/smooth.h"
 
 #include "shape/builtin.h"
 
-/* Of a norm: an entry below this part of the norm counts as this in second derivatives, which have no
- * bound where a surface is flat (exponent above 2). */
+/* Of a norm: a smaller entry is replaced by this in second derivatives, which are unbounded where a
+ * surface is flat (exponent above 2). */
 static const double LEAST = 1e-9;
 
 bool perpi_shape_is_smooth(perp_shape_type type)
@@ -98,8 +98,8 @@ static double support_power(const perpi_shape* s, vec3 d, vec3* point, mat3* H)
     return t.N;
 }
 
-/* A cylinder: its rim. Along the axis every point of the end is one; the middle stands for them, with no
- * curvature. */
+/* A cylinder: its rim. Along the axis every point of the end is farthest; the middle is returned,
+ * with zero curvature. */
 static double support_cylinder(const perpi_shape* s, vec3 d, vec3* point, mat3* H)
 {
     const double side = hypot(d.x, d.y), z = d.z < 0.0 ? -0.5 * s->length : 0.5 * s->length;

@@ -13,15 +13,15 @@
 
 #include "shape/shape.h"
 
-/* Exponents of superquadrics and superellipses that are taken. */
+/* Range of exponents of superquadrics and superellipses. */
 #define PERPI_EXPONENT_LEAST 1.05
 #define PERPI_EXPONENT_MOST 100.0
 
 /* Particle, sphere, circle, ellipsoid, superquadric, superellipse. */
 bool perpi_shape_is_smooth(perp_shape_type type);
-/* h at a direction of the shape's frame, not zero, of any length; the point, and the Hessian (H may
- * be NULL). Where the surface is flat the Hessian is large, not infinite. Also of capsules and cylinders, which
- * have directions in which many points are farthest: there it is one of them. */
+/* h at a nonzero direction of the shape's frame, of any length; the point, and the Hessian (H may
+ * be NULL). Where the surface is flat the Hessian is large, not infinite. Also for capsules and
+ * cylinders, for which several points can be farthest: it returns one of them. */
 double perpi_smooth_support(const perpi_shape* shape, vec3 d, vec3* point, mat3* H);
 
 /* For superellipses and superquadrics: area, second moments of area, reach, in units of 1. */

@@ -1,7 +1,7 @@
-/* src/shape/solids.c - the vertices of solids that have a name.
+/* src/shape/solids.c - the vertices of named solids.
  *
- * The regular ones stand as they do inside a cube with its faces along the axes: the tetrahedron on
- * four of its corners, the dodecahedron on all eight and twelve more.
+ * The regular solids are oriented by a cube with faces along the axes: the tetrahedron has four of its
+ * corners, the dodecahedron all eight and twelve more.
  */
 #include <string.h>
 
@@ -36,7 +36,7 @@ const char* perp_solid_name(int32_t i)
     return i >= 0 && i < SOLID_COUNT ? solids[i].name : NULL;
 }
 
-static int32_t put(double* vertex, int32_t at, double x, double y, double z)
+static int32_t put_vertex(double* vertex, int32_t at, double x, double y, double z)
 {
     vertex[3 * at] = x;
     vertex[3 * at + 1] = y;
@@ -49,9 +49,9 @@ static int32_t put_cyclic(double* vertex, int32_t at, double a, double b)
 {
     for (int i = 0; i < 4; ++i) {
         const double u = (i & 1) != 0 ? a : -a, w = (i & 2) != 0 ? b : -b;
-        at = put(vertex, at, 0, u, w);
-        at = put(vertex, at, u, w, 0);
-        at = put(vertex, at, w, 0, u);
+        at = put_vertex(vertex, at, 0, u, w);
+        at = put_vertex(vertex, at, u, w, 0);
+        at = put_vertex(vertex, at, w, 0, u);
     }
     return at;
 }
@@ -73,14 +73,14 @@ static int32_t put_prism(double* vertex, const perp_solid_def* def)
     for (int end = 0; end < 2; ++end) {
         for (int32_t i = 0; i < def->sides; ++i) {
             const double angle = 2.0 * PERPI_PI * i / def->sides;
-            at = put(vertex, at, def->radius * cos(angle), def->radius * sin(angle),
-                     (end == 0 ? -0.5 : 0.5) * def->length);
+            at = put_vertex(vertex, at, def->radius * cos(angle), def->radius * sin(angle),
+                            (end == 0 ? -0.5 : 0.5) * def->length);
         }
     }
     return at;
 }
 
-static perp_status check(perp_context* context, const perp_solid_def* def, int32_t index)
+static perp_status check_solid(perp_context* context, const perp_solid_def* def, int32_t index)
 {
     const bool block = strcmp(solids[index].name, "block") == 0;
     const bool prism = strcmp(solids[index].name, "prism") == 0;
@@ -112,7 +112,7 @@ perp_status perp_solid_vertices(perp_context* context, const perp_solid_def* def
             perpi_fail_unknown(context, "solid", def->name != NULL ? def->name : "", names);
         return perpi_fail_prefix(context, status, "solid");
     }
-    const perp_status status = check(context, def, index);
+    const perp_status status = check_solid(context, def, index);
     if (status != PERP_OK) {
         return status;
     }

@@ -1,12 +1,12 @@
 /* src/shape/sphere.c */
 #include "shape/builtin.h"
 
-static perp_status check(perp_context* context, const perp_shape_def* def)
+static perp_status sphere_check(perp_context* context, const perp_shape_def* def)
 {
     return perpi_check_positive(context, "radius", def->radius);
 }
 
-static perpi_mass mass(const perpi_shape* shape)
+static perpi_mass sphere_mass(const perpi_shape* shape)
 {
     const double r = shape->radius;
     const double m = 4.0 / 3.0 * PERPI_PI * r * r * r;
@@ -14,12 +14,12 @@ static perpi_mass mass(const perpi_shape* shape)
     return (perpi_mass){.mass = m, .inertia = {{{I, 0, 0}, {0, I, 0}, {0, 0, I}}}};
 }
 
-static double reach(const perpi_shape* shape)
+static double sphere_reach(const perpi_shape* shape)
 {
     return shape->radius;
 }
 
-static perpi_bounds bounds(const perpi_shape* shape, const perpi_pose* pose)
+static perpi_bounds sphere_bounds(const perpi_shape* shape, const perpi_pose* pose)
 {
     return perpi_bounds_around(pose->x, v3(shape->radius, shape->radius, shape->radius));
 }
@@ -30,8 +30,8 @@ const perpi_shape_ops perpi_shape_sphere = {
     .dimension = 3,
     .summary = "radius",
     .bounded = true,
-    .check = check,
-    .mass = mass,
-    .reach = reach,
-    .bounds = bounds,
+    .check = sphere_check,
+    .mass = sphere_mass,
+    .reach = sphere_reach,
+    .bounds = sphere_bounds,
 };

@@ -2,14 +2,14 @@
 #include "shape/builtin.h"
 #include "shape/smooth.h"
 
-static perp_status check(perp_context* context, const perp_shape_def* def)
+static perp_status superellipse_check(perp_context* context, const perp_shape_def* def)
 {
     const perp_status status = perpi_check_radii(context, def->radii, 2);
     return status == PERP_OK ? perpi_check_exponent(context, "exponent", def->exponents[0])
                              : status;
 }
 
-static perpi_mass mass(const perpi_shape* shape)
+static perpi_mass superellipse_mass(const perpi_shape* shape)
 {
     const double a = shape->radii.x, b = shape->radii.y, n = shape->exponent[0];
     const double second = a * b * perpi_superellipse_moment(n, 3, 1);
@@ -17,7 +17,7 @@ static perpi_mass mass(const perpi_shape* shape)
                         .inertia.m[2][2] = second * (a * a + b * b)};
 }
 
-static double reach(const perpi_shape* shape)
+static double superellipse_reach(const perpi_shape* shape)
 {
     return perpi_power_reach(shape->exponent[0], shape->radii.x, shape->radii.y);
 }
@@ -28,8 +28,8 @@ const perpi_shape_ops perpi_shape_superellipse = {
     .dimension = 2,
     .summary = "radii, exponent n: |x/a|^n + |y/b|^n <= 1",
     .bounded = true,
-    .check = check,
-    .mass = mass,
-    .reach = reach,
+    .check = superellipse_check,
+    .mass = superellipse_mass,
+    .reach = superellipse_reach,
     .bounds = perpi_smooth_bounds,
 };

@@ -2,7 +2,7 @@
 #include "shape/builtin.h"
 #include "shape/smooth.h"
 
-static perp_status check(perp_context* context, const perp_shape_def* def)
+static perp_status superquadric_check(perp_context* context, const perp_shape_def* def)
 {
     perp_status status = perpi_check_radii(context, def->radii, 3);
     if (status == PERP_OK) {
@@ -19,7 +19,7 @@ static double beta(double p, double q)
 
 /* The section at height c zeta is the superellipse shrunk by k = (1 - zeta^t)^(1/t), so everything is
  * a moment of that times the integral of k^2, k^4 or zeta^2 k^2 over zeta: Euler's beta function. */
-static perpi_mass mass(const perpi_shape* shape)
+static perpi_mass superquadric_mass(const perpi_shape* shape)
 {
     const vec3 a = shape->radii;
     const double r = shape->exponent[0], t = shape->exponent[1];
@@ -34,7 +34,7 @@ static perpi_mass mass(const perpi_shape* shape)
                         .inertia = {{{y + z, 0, 0}, {0, x + z, 0}, {0, 0, x + y}}}};
 }
 
-static double reach(const perpi_shape* shape)
+static double superquadric_reach(const perpi_shape* shape)
 {
     const vec3 a = shape->radii;
     return perpi_power_reach(shape->exponent[1], perpi_power_reach(shape->exponent[0], a.x, a.y),
@@ -47,8 +47,8 @@ const perpi_shape_ops perpi_shape_superquadric = {
     .dimension = 3,
     .summary = "radii, exponents r, t: (|x/a|^r + |y/b|^r)^(t/r) + |z/c|^t <= 1",
     .bounded = true,
-    .check = check,
-    .mass = mass,
-    .reach = reach,
+    .check = superquadric_check,
+    .mass = superquadric_mass,
+    .reach = superquadric_reach,
     .bounds = perpi_smooth_bounds,
 };

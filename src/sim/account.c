@@ -1,7 +1,7 @@
-/* src/sim/account.c - the accounts of the step at hand: energy and momentum.
+/* src/sim/account.c - energy ledger and momentum account of a step.
  *
- * Called when the next state is complete and before it is taken over: step->from->q, v are the start of the step,
- * step->to->q, v_next its end. docs/notation.md derives the accounts.
+ * Called when the trial step is complete and before it is committed: step->from->q, v are the start
+ * of the step, step->to->q, v_next its end. docs/notation.md derives both accounts.
  */
 #include "sim/internal.h"
 #include "step/force_rows.h"
@@ -69,7 +69,7 @@ perp_status perpi_account(perpi_step* step, const perpi_formulation* f, double h
     }
     perpi_ledger_close(ledger);
     step->trial->info.momentum_error[0] = step->trial->info.momentum_error[1] = 0.0;
-    if (impact && perpi_step_offset(step) != NULL) { /* momentum is that of the displaced poses */
+    if (impact && perpi_step_offset(step) != NULL) { /* at displaced poses */
         perpi_displaced(step, step->to->memory + step->offset_at, step->to->v, step->q_to,
                         step->v_to);
         in.q_end = step->q_to;

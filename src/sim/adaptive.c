@@ -1,29 +1,30 @@
-/* src/sim/adaptive.c - steps as long as the error allows, and as the next impact.
+/* src/sim/adaptive.c - adaptive step length: error control and event location.
  *
- * Step doubling: a step of h and two of h/2 from the same state. The scheme is of first order, so
- * 2 (two halves) - (one whole) is of second, exact on parabolas, and is where the simulation goes on;
- * the difference of the two is the error that is held below `error`, in units of the scene's size
- * and of radians, velocities times h.
+ * Step doubling: a step of h and two of h/2 are computed from the same state. The scheme is of
+ * first order, so 2 (two halves) - (one whole) is of second order and exact on parabolas. It is the
+ * new state. The difference of the two is the error estimate, which is held below `error` in units
+ * of the scene's size and of radians; velocities are multiplied by h.
  *
- * Only what touches takes part in such a step (closed contacts): a gap up to `error`, and a normal
- * velocity so small that the bodies would come back from a flight no higher than that. A contact that
- * would open or close faster is an event. When the step ends beyond a gap of zero of an open contact,
- * or a pair meets on the way there (crossing.c: bodies follow the parabola from the state at the start to
- * the extrapolated end; the gap is then the separation along the normal of the first touch), its length
- * is found at which the gap is zero; then follows an impact (impact.c), with restitution or
- * without. Bounces lower than `error` are the end of bouncing: there would be infinitely many.
+ * Only closed contacts take part in such a step: those with a gap up to `error` and a normal
+ * velocity so small that a flight would be no higher than `error`. A contact that opens or closes
+ * faster is an event. If an open contact has a negative gap at the end of the step, or a pair meets
+ * within it (crossing.c: bodies follow the parabola from the state at the start to the extrapolated
+ * end; the gap is then the separation along the normal of the first contact), the step length at
+ * which the gap is zero is computed. An impact follows (impact.c), with or without restitution.
+ * Bounces lower than `error` are not resolved, because there would be infinitely many.
  *
- * A group of contacts, of which one must hold, is closed, open or struck as a whole. It is open as far as
- * its most open member is. Members up to `error` below zero count as closed: the group moves as the one of them
- * that opens fastest. Others, deeper in, are those of other sides: they stay in the group of a step, which may
- * bring the body past them, and take no part in an impact.
+ * A disjunctive group of contacts is closed, open or impacting as a whole. Its gap is that of its
+ * most open member. Members penetrating by up to `error` count as closed, and the group moves with
+ * the one that opens fastest. Members that penetrate deeper belong to other sides of the body. They
+ * stay in the group of a step, which may move the body past them, and take no part in an impact.
  *
- * How high a flight would be depends on what closes the contact (closed.c): where one that touches moves
- * faster than its own forces explain, a step without it is solved, and tells.
+ * The height of a flight depends on the closing acceleration (closed.c). If a contact with zero gap
+ * moves faster than the forces on its bodies explain, a step without it is solved to find that
+ * acceleration.
  *
- * The gap term of a closed contact is gap / max(h, T), T the time of a fall through `error`: a short
- * step before an event must not turn a gap of 1e-13 into a speed. For the same reason a step that is
- * shorter than the length to try closes only that part of the joints' errors.
+ * The gap term of a closed contact is gap / max(h, T), T the time of a fall through `error`.
+ * Otherwise a short step before an event would turn a gap of 1e-13 into a large speed. For the same
+ * reason a step shorter than the length to try corrects only that part of the joint errors.
  */
 #include <string.h>
 
@@ -31,13 +32,13 @@
 #include "step/force_rows.h"
 
 enum { MAX_TRIALS = 200, MAX_SEARCH = 100 };
-/* A gap that is zero, in sizes of the scene. */
-static const double LANDED = 1e-13;
-static const double GAIN_PART = 0.01; /* of the error: what a step may gain, of the energy */
+/* Gaps below this count as zero; relative to the size of the scene. */
+static const double ZERO_GAP = 1e-13;
+static const double GAIN_PART = 0.01; /* relative to the error: the energy that a step may gain */
 
-static double landed(const perp_sim* sim)
+static double zero_gap(const perp_sim* sim)
 {
-    return LANDED * perpi_scene_size(sim->model);
+    return ZERO_GAP * perpi_scene_size(sim->model);
 }
 
 static void copy(double* to, const double* from, int32_t n)
@@ -118,16 +119,16 @@ void perpi_sim_adaptive_destroy(perp_sim* sim)
     perpi_trial_destroy(sim->context, &a->whole);
     perpi_trial_destroy(sim->context, &a->half);
     perpi_free(sim->context, a->key);
-    perpi_free(sim->context, a->penetrating);
+    perpi_free(sim->context, a->penetration);
     if (a->standing != NULL) {
         perpi_free(sim->context, a->standing->item);
     }
     perpi_free(sim->context, a->standing);
 }
 
-/* ---- one trial -------------------------------------------------------------------------------------*/
+/* ---- one trial step -------------------------------------------------------------------------- */
 
-static void worsen(double* worst, double now)
+static void keep_worst(double* worst, double now)
 {
     if (!(now <= *worst)) {
         *worst = now;
@@ -139,15 +140,15 @@ static void gather_info(perp_step_info* sum, const perp_step_info* part)
 {
     const int32_t iterations = sum->report.iterations + part->report.iterations;
     perp_step_info out = *part;
-    worsen(&out.certificate.dynamics, sum->certificate.dynamics);
-    worsen(&out.certificate.normal, sum->certificate.normal);
-    worsen(&out.certificate.friction, sum->certificate.friction);
-    worsen(&out.certificate.joints, sum->certificate.joints);
-    worsen(&out.certificate.worst, sum->certificate.worst);
-    worsen(&out.report.residual, sum->report.residual);
-    worsen(&out.penetration, sum->penetration);
-    worsen(&out.momentum_error[0], sum->momentum_error[0]);
-    worsen(&out.momentum_error[1], sum->momentum_error[1]);
+    keep_worst(&out.certificate.dynamics, sum->certificate.dynamics);
+    keep_worst(&out.certificate.normal, sum->certificate.normal);
+    keep_worst(&out.certificate.friction, sum->certificate.friction);
+    keep_worst(&out.certificate.joints, sum->certificate.joints);
+    keep_worst(&out.certificate.worst, sum->certificate.worst);
+    keep_worst(&out.report.residual, sum->report.residual);
+    keep_worst(&out.penetration, sum->penetration);
+    keep_worst(&out.momentum_error[0], sum->momentum_error[0]);
+    keep_worst(&out.momentum_error[1], sum->momentum_error[1]);
     out.report.iterations = iterations;
     out.fallbacks += sum->fallbacks;
     if (sum->accepted_unsolved && !part->accepted_unsolved) {
@@ -182,10 +183,10 @@ static double extrapolate(perp_sim* sim, double h, perpi_state* end)
         }
         if (model->body[i].dofs > 0) {
             const double angle = (model->dimension == 2 ? 1.0 : 2.0) * sqrt(turn);
-            worsen(&error, sqrt(x) / size);
-            worsen(&error, h * sqrt(w) / size);
-            worsen(&error, angle);
-            worsen(&error, h * sqrt(spin));
+            keep_worst(&error, sqrt(x) / size);
+            keep_worst(&error, h * sqrt(w) / size);
+            keep_worst(&error, angle);
+            keep_worst(&error, h * sqrt(spin));
         }
         for (int32_t k = 0; k < vn; ++k) {
             v[k] += v[k] - v1[k];
@@ -201,7 +202,7 @@ static double extrapolate(perp_sim* sim, double h, perpi_state* end)
             q[6] = unit.z;
         }
     }
-    /* of what springs and controllers remember, the integrals */
+    /* of the memory of springs and controllers only the integrals */
     const int32_t first = perpi_s_forces(model) + perpi_force_row_count(model);
     for (int32_t i = first; i < sim->work.s_size; ++i) {
         end->memory[i] += end->memory[i] - whole->memory[i];
@@ -221,7 +222,7 @@ static perp_status remember_keys(perp_sim* sim, const perpi_contact_list* contac
     return status;
 }
 
-static bool acted(const perpi_adaptive* a, uint64_t key)
+static bool took_part(const perpi_adaptive* a, uint64_t key)
 {
     for (size_t i = 0; i < a->key_count; ++i) {
         if (a->key[i] == key) {
@@ -231,25 +232,26 @@ static bool acted(const perpi_adaptive* a, uint64_t key)
     return false;
 }
 
-/* Where a contact stood below zero at the start: it is no event unless it goes deeper. */
-static double penetrating_gap(const perpi_adaptive* a, uint64_t key)
+/* Gap of a contact that penetrated at the start: it is an event only if it gets deeper. */
+static double initial_penetration(const perpi_adaptive* a, uint64_t key)
 {
-    for (size_t i = 0; i < a->penetrating_count; ++i) {
-        if (a->penetrating[i].key == key) {
-            return a->penetrating[i].gap;
+    for (size_t i = 0; i < a->penetration_count; ++i) {
+        if (a->penetration[i].key == key) {
+            return a->penetration[i].gap;
         }
     }
     return 0.0;
 }
 
-/* Features that are told by the expected turn may be found at the end of a step and not at its start. Of a
- * pair that touches, and may overlap within `error`, they are no event until they are deeper. */
+/* Features that are found by the expected rotation can be present at the end of a step and not
+ * at its start. Those of a pair in contact, which may overlap within `error`, are an event only
+ * if they get deeper. */
 static double unknown_depth(const perp_sim* sim, uint64_t key)
 {
     const perpi_adaptive* a = &sim->halves;
     bool known = !sim->work.contact_model->groups, candidates = false;
-    for (size_t i = 0; i < a->penetrating_count; ++i) {
-        known = known || a->penetrating[i].key == key;
+    for (size_t i = 0; i < a->penetration_count; ++i) {
+        known = known || a->penetration[i].key == key;
     }
     for (size_t i = 0; i < a->key_count; ++i) {
         candidates = candidates || perpi_key_same_shapes(a->key[i], key);
@@ -257,25 +259,26 @@ static double unknown_depth(const perp_sim* sim, uint64_t key)
     return !known && candidates ? perpi_closed_tolerance(&sim->work, key) : 0.0;
 }
 
-/* Of a group: its most open member, unless one took part: contacts that act tell of their gap. */
+/* Gap of a group: that of its most open member. INFINITY if a member took part in the step,
+ * because the constraint already bounds its gap. */
 static double group_gap(const perp_sim* sim, const perpi_candidate* candidate, size_t count,
                         const perpi_candidate* of)
 {
     const perpi_adaptive* a = &sim->halves;
-    double most = -INFINITY, penetrating = 0.0;
-    for (size_t i = 0; i < count; ++i) { /* groups are counted within a pair of shapes */
+    double most = -INFINITY, deepest = 0.0;
+    for (size_t i = 0; i < count; ++i) { /* group numbers are unique only within a pair of shapes */
         if (candidate[i].group != of->group || candidate[i].shape_a != of->shape_a ||
             candidate[i].shape_b != of->shape_b) {
             continue;
         }
         const uint64_t key = perpi_candidate_key(&candidate[i]);
-        if (acted(a, key)) {
+        if (took_part(a, key)) {
             return INFINITY;
         }
         most = candidate[i].gap > most ? candidate[i].gap : most;
-        penetrating = penetrating_gap(a, key) < penetrating ? penetrating_gap(a, key) : penetrating;
+        deepest = initial_penetration(a, key) < deepest ? initial_penetration(a, key) : deepest;
     }
-    return most - penetrating + unknown_depth(sim, perpi_candidate_key(of));
+    return most - deepest + unknown_depth(sim, perpi_candidate_key(of));
 }
 
 /* The smallest gap at the end of the trial among contacts that took no part in it. */
@@ -289,8 +292,8 @@ static perp_status open_gap(perp_sim* sim, double* gap)
     *gap = INFINITY;
     for (size_t i = 0; status == PERP_OK && i < count; ++i) {
         const uint64_t key = perpi_candidate_key(&candidate[i]);
-        if (candidate[i].gap < *gap && candidate[i].group == 0 && !acted(&sim->halves, key)) {
-            *gap = fmin(*gap, candidate[i].gap - penetrating_gap(&sim->halves, key) +
+        if (candidate[i].gap < *gap && candidate[i].group == 0 && !took_part(&sim->halves, key)) {
+            *gap = fmin(*gap, candidate[i].gap - initial_penetration(&sim->halves, key) +
                                   unknown_depth(sim, key));
         }
         if (candidate[i].group != 0) {
@@ -300,7 +303,8 @@ static perp_status open_gap(perp_sim* sim, double* gap)
     return status;
 }
 
-/* What extrapolating from the end of the second half, in q_plain and v_plain, did to the energy. */
+/* Change of energy by the extrapolation from the end of the second half, which is in q_plain and
+ * v_plain. */
 static void account_extrapolation(perp_sim* sim, perp_ledger* ledger)
 {
     const perpi_adaptive* a = &sim->halves;
@@ -316,12 +320,12 @@ static void account_extrapolation(perp_sim* sim, perp_ledger* ledger)
     perpi_ledger_close(ledger);
 }
 
-/* Where the motion is smooth, extrapolation takes back what the scheme itself did to the energy of the two
- * halves, but for terms of third order, and touches what friction took only in second order. If it gives
- * back more than half of what both took, it has returned energy that laws took out, step after step: the
- * halves jump (a contact strikes in one of them only), and 2 (halves) - (whole) is no better than they are.
- * docs/notation.md, "Adaptive steps". */
-static bool gives_energy(const perp_sim* sim, const perp_ledger* l, double kinetic)
+/* Where the motion is smooth, extrapolation cancels the energy error of the scheme in the two
+ * halves up to terms of third order, and changes the dissipation of friction only in second
+ * order. If it returns more than half of what both removed, it returns energy that physical laws
+ * dissipated: the halves differ by a jump (a contact impacts in one of them only), and
+ * extrapolation does not improve on them. docs/notation.md, "Adaptive steps". */
+static bool extrapolation_returns_energy(const perp_sim* sim, const perp_ledger* l, double kinetic)
 {
     const double scheme =
         l->gap + l->joint_error + l->gyroscopic + l->spring_error + l->step_loss + l->projection;
@@ -331,8 +335,8 @@ static bool gives_energy(const perp_sim* sim, const perp_ledger* l, double kinet
     return gain > 0.5 * (fabs(scheme) + fabs(laws)) + GAIN_PART * sim->def.error * kinetic;
 }
 
-/* The state at the end of the two halves instead. */
-static void take_halves(perp_sim* sim, perp_ledger* ledger)
+/* Uses the state at the end of the two halves instead of the extrapolated one. */
+static void use_half_steps(perp_sim* sim, perp_ledger* ledger)
 {
     const perpi_adaptive* a = &sim->halves;
     copy(sim->trial.state.q, a->q_plain, sim->work.q_size);
@@ -343,7 +347,7 @@ static void take_halves(perp_sim* sim, perp_ledger* ledger)
     perpi_ledger_close(ledger);
 }
 
-/* A step of h into `whole`, and two of h/2: into `half`, and from there into the trial. */
+/* A step of h into `whole`, and two of h/2: the first into `half`, the second into the trial. */
 static perp_status half_steps(perp_sim* sim, double h, const perpi_filter* filter,
                               perp_step_info* sum)
 {
@@ -377,7 +381,7 @@ static perp_status half_steps(perp_sim* sim, double h, const perpi_filter* filte
     return remember_keys(sim, &end->state.contacts);
 }
 
-/* What a step of length h is called with. */
+/* The filter of a step of length h. */
 static perpi_filter filter_of(perp_sim* sim, double h, bool accept_unsolved)
 {
     return (perpi_filter){.closing = &sim->closing,
@@ -387,7 +391,7 @@ static perpi_filter filter_of(perp_sim* sim, double h, bool accept_unsolved)
                           .accept_unsolved = accept_unsolved};
 }
 
-/* A step of length h beside the state: the next state, its error, and the smallest open gap. */
+/* Computes a trial step of length h: the next state, its error, and the smallest open gap. */
 static perp_status try_length(perp_sim* sim, double h, bool accept_unsolved, double* error,
                               double* gap)
 {
@@ -401,8 +405,8 @@ static perp_status try_length(perp_sim* sim, double h, bool accept_unsolved, dou
     }
     *error = extrapolate(sim, h, &end->state);
     account_extrapolation(sim, &sum.ledger);
-    if (gives_energy(sim, &sum.ledger, kinetic)) {
-        take_halves(sim, &sum.ledger);
+    if (extrapolation_returns_energy(sim, &sum.ledger, kinetic)) {
+        use_half_steps(sim, &sum.ledger);
     }
     status = open_gap(sim, gap);
     if (status == PERP_OK) { /* along the whole step */
@@ -415,12 +419,14 @@ static perp_status try_length(perp_sim* sim, double h, bool accept_unsolved, dou
 
 /* ---- the step --------------------------------------------------------------------------------------*/
 
-/* The length at which the open gap is zero: between 0 and `high`, where it is below. Regula falsi with
- * the Illinois correction, and bisection while the lower end is not known to be open. */
-static perp_status find_landing(perp_sim* sim, double high, double gap_high, bool accept_unsolved,
-                                double* h, double* error, int32_t* trials)
+/* The step length at which the open gap is zero, between 0 and `high`, where it is negative.
+ * Regula falsi with the Illinois correction, and bisection while the lower end is not known to
+ * be open. */
+static perp_status find_contact_time(perp_sim* sim, double high, double gap_high,
+                                     bool accept_unsolved, double* h, double* error,
+                                     int32_t* trials)
 {
-    const double zero = landed(sim);
+    const double zero = zero_gap(sim);
     double low = 0.0, gap_low = -1.0, gap = gap_high;
     int last = 0;
     for (int i = 0; i < MAX_SEARCH; ++i) {
@@ -433,7 +439,7 @@ static perp_status find_landing(perp_sim* sim, double high, double gap_high, boo
         const double end = sim->state.time + x;
         x = end - sim->state.time;
         if (!(x > low && x < high)) {
-            break; /* no time lies between */
+            break; /* the bracket is one ulp wide */
         }
         const perp_status status = try_length(sim, x, accept_unsolved, error, &gap);
         *trials += 1;
@@ -459,10 +465,11 @@ static perp_status find_landing(perp_sim* sim, double high, double gap_high, boo
     return try_length(sim, high, accept_unsolved, error, &gap);
 }
 
-/* Closing accelerations of moving contacts, by a step without them. It is as long as the slowest would rise
- * if that flight were just `error` high, and no longer than a step at the start: in a long one friction stops
- * what slides. It says no more than the speed it gives: a jump within it (a closed contact that is brought to
- * rest) is no lasting acceleration. */
+/* Closing accelerations of moving contacts, from a step without them. Its length is the time in
+ * which the slowest would rise in a flight just `error` high, and at most that of the first
+ * step: in a longer one friction stops sliding bodies. The acceleration is bounded by the speed
+ * gained: a jump within the step (a closed contact that is brought to rest) is no lasting
+ * acceleration. */
 static perp_status find_closing(perp_sim* sim, double longest, bool accept_unsolved)
 {
     perpi_closing_list* list = &sim->closing;
@@ -482,23 +489,23 @@ static perp_status find_closing(perp_sim* sim, double longest, bool accept_unsol
         const double gain = list->item[i].closing;
         list->item[i].closing = fmin(gain / h, 0.5 * gain * gain / tolerance);
     }
-    return status == PERP_ERROR_SOLVE ? PERP_OK : status; /* no answer: nothing is known to close */
+    return status == PERP_ERROR_SOLVE ? PERP_OK : status; /* no solution: nothing known */
 }
 
-/* What is around at the start of the step. */
+/* The contacts at the start of the step. */
 typedef struct surroundings {
-    bool impacting; /* there is an impact at hand */
-    double limit;   /* how far the nearest open contact lets a step go */
+    bool impacting; /* some contact is impacting */
+    double limit;   /* upper bound of the step length by the nearest open contact */
 } surroundings;
 
-/* A contact of the list: is it part of an impact, and how long may a step be? ask: closing accelerations of
- * contacts that move are to be found. */
-static perp_status look_at(perp_sim* sim, const perp_contact* c, const perpi_standing* s, bool ask,
-                           surroundings* out, size_t* kept)
+/* Whether a contact of the list takes part in an impact, and how long the step may be. ask:
+ * closing accelerations of moving contacts are still to be computed. */
+static perp_status classify_contact(perp_sim* sim, const perp_contact* c, const perpi_standing* s,
+                                    bool ask, surroundings* out, size_t* kept)
 {
     perpi_step* step = &sim->work;
     perpi_adaptive* a = &sim->halves;
-    const double landing = 4.0 * landed(sim);
+    const double closed_gap = 4.0 * zero_gap(sim);
     if (ask && s->member && s->gap <= perpi_closed_tolerance(step, c->key) && !s->closed) {
         perpi_approach own;
         perp_status status = perpi_approach_of(step, c, &own);
@@ -509,11 +516,11 @@ static perp_status look_at(perp_sim* sim, const perp_contact* c, const perpi_sta
             return status;
         }
     }
-    a->penetrating[a->penetrating_count++] =
+    a->penetration[a->penetration_count++] =
         (perpi_penetration){c->key, s->gap < 0.0 ? s->gap : 0.0};
-    const bool near = s->gap <= landing, approaches = s->by.u < -s->by.slow;
+    const bool near = s->gap <= closed_gap, approaches = s->by.u < -s->by.slow;
     if ((near || s->closed) && !s->member) {
-        return PERP_OK; /* another side */
+        return PERP_OK; /* belongs to another side of the body */
     }
     if (near && approaches) {
         const double e = perp_model_pair_restitution(sim->model, c->body_a, c->body_b);
@@ -529,8 +536,8 @@ static perp_status look_at(perp_sim* sim, const perp_contact* c, const perpi_sta
     return PERP_OK;
 }
 
-static perp_status search_around(perp_sim* sim, double h, const perpi_filter* filter, bool ask,
-                                 surroundings* out)
+static perp_status classify_contacts(perp_sim* sim, double h, const perpi_filter* filter, bool ask,
+                                     surroundings* out)
 {
     perpi_step* step = &sim->work;
     perpi_adaptive* a = &sim->halves;
@@ -555,22 +562,23 @@ static perp_status search_around(perp_sim* sim, double h, const perpi_filter* fi
                             contacts->count, sizeof *sim->impact.hit);
     }
     if (status == PERP_OK) {
-        status = perpi_grow(sim->context, &a->penetrating, &a->penetrating_capacity,
-                            contacts->count, sizeof *a->penetrating);
+        status = perpi_grow(sim->context, &a->penetration, &a->penetration_capacity,
+                            contacts->count, sizeof *a->penetration);
     }
-    a->penetrating_count = 0;
+    a->penetration_count = 0;
     if (status == PERP_OK) {
         status = perpi_stand_all(step, a->standing);
     }
     for (size_t i = 0; status == PERP_OK && i < contacts->count; ++i) {
         const perp_contact c = contacts->item[i];
-        status = look_at(sim, &c, &a->standing->item[i], ask, out, &kept);
+        status = classify_contact(sim, &c, &a->standing->item[i], ask, out, &kept);
     }
     contacts->count = status == PERP_OK ? kept : contacts->count;
     return status;
 }
 
-/* Where a step of at most h ends. A rest that is longer than h but not than 2 h is shared. */
+/* End time of a step of at most h. A remainder longer than h and up to 2 h is divided into two
+ * equal steps. */
 static double end_of_step(const perp_sim* sim, double h)
 {
     const double left = sim->def.duration - sim->state.time;
@@ -581,7 +589,8 @@ static double end_of_step(const perp_sim* sim, double h)
     return h > 0.5 * left ? middle : sim->state.time + h;
 }
 
-/* The step, as long as the error allows, into the trial. limit: how far the nearest open contact lets it go. */
+/* Computes the step with the length that the error allows, into the trial. limit: upper bound by
+ * the nearest open contact. */
 static perp_status find_length(perp_sim* sim, double limit, bool accept_unsolved)
 {
     perpi_adaptive* a = &sim->halves;
@@ -604,14 +613,15 @@ static perp_status find_length(perp_sim* sim, double limit, bool accept_unsolved
             wish = h * fmax(factor, 0.2);
             continue;
         }
-        /* what was cut for other reasons than the error says nothing about the next */
+        /* a step cut for other reasons than its error gives no estimate for the next */
         wish = h < wish && error <= sim->def.error ? fmax(wish, h * fmin(factor, 3.0))
                                                    : h * fmin(fmax(factor, 0.2), 3.0);
-        if (gap < -landed(sim)) {
+        if (gap < -zero_gap(sim)) {
             const double beyond = h;
-            status = find_landing(sim, h, gap, accept_unsolved, &h, &error, &trials);
-            /* A gap that closes at once, where nothing was to be closed or struck: features that are found
-             * after the step only. Time must go on, by more each time. */
+            status = find_contact_time(sim, h, gap, accept_unsolved, &h, &error, &trials);
+            /* A gap that is negative after every step length, although no contact was closed or
+             * impacting: its features are found only at the end of the step. The length grows with
+             * each such step, so that time advances. */
             if (status == PERP_OK && h < sim->def.step_min && before == PERP_STEP_TIME) {
                 const double h_last = sim->state.h_last;
                 const double last = h_last < 1e6 * sim->def.step_min ? h_last : 0.0;
@@ -650,16 +660,16 @@ perp_status perpi_drive_adaptive(perp_sim* sim, bool accept_unsolved)
         perpi_step_bind(step, &sim->state, h, &filter, &sim->trial);
         return perpi_decompression_step(step);
     }
-    perp_status status = search_around(sim, h, &filter, true, &around);
+    perp_status status = classify_contacts(sim, h, &filter, true, &around);
     if (status == PERP_OK && sim->closing.count > 0) {
         status = find_closing(sim, h, accept_unsolved);
         if (status == PERP_OK) {
-            status = search_around(sim, h, &filter, false, &around);
+            status = classify_contacts(sim, h, &filter, false, &around);
         }
     }
     if (status == PERP_OK && around.impacting &&
         sim->info.impacts_in_a_row < PERPI_IMPACTS_IN_A_ROW) {
-        /* what was quiet before says nothing about the motion after */
+        /* the steps before the impact give no estimate for the motion after it */
         a->h_next = fmin(a->h_next, sim->def.step);
         return perpi_impact_step(step);
     }

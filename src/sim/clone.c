@@ -1,4 +1,4 @@
-/* src/sim/clone.c - back to the start, and an independent copy. */
+/* src/sim/clone.c - reset to the initial state, and independent copies. */
 #include <string.h>
 
 #include "perp/set.h"
@@ -49,7 +49,7 @@ static void copy_numbers(double* to, const double* from, int32_t count)
     }
 }
 
-/* What a snapshot leaves out. */
+/* State that is not part of a snapshot. */
 static perp_status copy_rest(const perp_sim* sim, perp_sim* c)
 {
     const perp_model* model = sim->model;

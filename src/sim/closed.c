@@ -1,33 +1,34 @@
-/* src/sim/closed.c - closed contacts, and what closes those that are not.
+/* src/sim/closed.c - closed contacts, and closing accelerations of the others.
  *
- * Closed is a contact with a gap up to `error`, and a normal velocity so small that the bodies would come
- * back from a flight no higher than that (adaptive.c). How high it would be depends on what closes the
- * contact: the bodies' own forces; or friction, springs, torques, motors, a neighbour's push. A step without
- * the contact tells.
+ * A contact is closed if its gap is at most `error` and its normal velocity so small that a flight
+ * would be no higher than that (adaptive.c). The height depends on the closing acceleration, which
+ * comes from the forces on the two bodies, or from friction, springs, torques, motors and
+ * neighbouring contacts. The second kind is found by a step without the contact.
  */
 #include "sim/closed.h"
 
-static const double THIN_PART = 0.1;    /* of the thickness of a pair */
+static const double THIN_PART = 0.1;    /* relative to the thickness of a pair */
 static const double SPEED_NOISE = 1e-9; /* relative to the speeds of the two surfaces */
 
 double perpi_scene_size(const perp_model* model)
 {
     double size = model->length;
     for (size_t i = 0; !(model->length > 0.0) && i < model->body_count; ++i) {
-        size = fmax(size, v3_norm(model->body[i].pose.x)); /* only points: where they start */
+        size = fmax(size, v3_norm(model->body[i].pose.x)); /* points have no size */
     }
     return size > 0.0 ? size : 1.0;
 }
 
-/* Lengths below this are none, for a contact: `error`, but no more than a part of how thick the two are.
- * Otherwise a gap that counts as closed could lie on the other side of a thin plate. */
+/* Lengths below this count as zero for a contact: `error`, bounded by a part of the thickness of
+ * the two bodies. Otherwise a gap that counts as closed could lie on the other side of a thin
+ * plate. */
 double perpi_closed_tolerance(const perpi_step* step, uint64_t key)
 {
     const double thick = perpi_pair_thickness(step, key);
     return fmin(step->error * perpi_scene_size(step->model), THIN_PART * thick);
 }
 
-/* Normal velocity of a contact's points, by velocities v at the pose at hand. */
+/* Normal velocity of a contact's points, by velocities v at the current pose. */
 static double normal_speed(const perpi_step* step, const double* v, const int32_t body[2],
                            const vec3 point[2], vec3 n, double* speeds)
 {
@@ -61,7 +62,7 @@ perp_status perpi_approach_of(const perpi_step* step, const perp_contact* c, per
     const vec3 n = v3_from(c->normal), on_a = v3_from(c->point);
     const vec3 point[2] = {on_a, v3_madd(on_a, c->gap, n)};
     const double tolerance = perpi_closed_tolerance(step, c->key);
-    double pull = 0.0, speeds = 0.0;
+    double closing = 0.0, speeds = 0.0;
     out->u = normal_speed(step, step->from->v, body, point, n, &speeds);
     for (int side = 0; side < 2; ++side) {
         const int32_t b = body[side];
@@ -74,25 +75,26 @@ perp_status perpi_approach_of(const perpi_step* step, const perp_contact* c, per
             if (status != PERP_OK) {
                 return status;
             }
-            pull += fabs(v3_dot(n, force)) / model->body[b].mass;
+            closing += fabs(v3_dot(n, force)) / model->body[b].mass;
         }
     }
-    pull = fmax(pull, perpi_found_closing(step, c->key));
-    out->slow = sqrt(2.0 * pull * tolerance) + SPEED_NOISE * speeds;
-    out->stays = pull > 0.0 ? sqrt(2.0 * tolerance / pull) : INFINITY;
+    closing = fmax(closing, perpi_found_closing(step, c->key));
+    out->slow = sqrt(2.0 * closing * tolerance) + SPEED_NOISE * speeds;
+    out->stays = closing > 0.0 ? sqrt(2.0 * tolerance / closing) : INFINITY;
     return PERP_OK;
 }
 
-static bool closed(const perpi_step* step, const perp_contact* c, const perpi_approach* a)
+static bool is_closed(const perpi_step* step, const perp_contact* c, const perpi_approach* a)
 {
     return c->gap <= perpi_closed_tolerance(step, c->key) && fabs(a->u) <= a->slow;
 }
 
-static perp_status stand(const perpi_step* step, const perp_contact* c, perpi_standing* out)
+static perp_status classify_closed(const perpi_step* step, const perp_contact* c,
+                                   perpi_standing* out)
 {
     perp_status status = perpi_approach_of(step, c, &out->by);
     out->gap = c->gap;
-    out->closed = status == PERP_OK && closed(step, c, &out->by);
+    out->closed = status == PERP_OK && is_closed(step, c, &out->by);
     out->member = true;
     if (c->group == 0 || status != PERP_OK) {
         return status;
@@ -130,7 +132,7 @@ perp_status perpi_stand_all(perpi_step* step, perpi_standing_list* list)
     perp_status status = perpi_grow(step->context, &list->item, &list->capacity, contacts->count,
                                     sizeof *list->item);
     for (size_t i = 0; status == PERP_OK && i < contacts->count; ++i) {
-        status = stand(step, &contacts->item[i], &list->item[i]);
+        status = classify_closed(step, &contacts->item[i], &list->item[i]);
     }
     return status;
 }

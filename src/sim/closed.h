@@ -1,22 +1,22 @@
-/* src/sim/closed.h - closed contacts, and what closes those that are not. */
+/* src/sim/closed.h - closed contacts, and closing accelerations of the others. */
 #ifndef PERPI_CLOSED_H
 #define PERPI_CLOSED_H
 
 #include "sim/internal.h"
 
-/* How the points of a contact come nearer. */
+/* Relative motion of the points of a contact. */
 typedef struct perpi_approach {
-    double u;     /* normal velocity, negative: nearer */
-    double slow;  /* up to this it is none */
+    double u;     /* normal velocity, negative: approaching */
+    double slow;  /* speeds up to this count as zero */
     double stays; /* T: the time of a fall through `error` */
 } perpi_approach;
 
-/* What a contact counts as: by itself, or by its group. */
+/* State of a contact, by itself or by its group. */
 typedef struct perpi_standing {
     double gap;        /* of its most open member */
     perpi_approach by; /* of the closed member that opens fastest */
     bool closed;       /* see closed.c */
-    bool member;       /* the contact itself is not deeper in than `error`, or all are */
+    bool member;       /* the contact does not penetrate deeper than `error`, or all members do */
 } perpi_standing;
 
 struct perpi_standing_list {
@@ -25,8 +25,9 @@ struct perpi_standing_list {
 };
 typedef struct perpi_standing_list perpi_standing_list;
 
-/* Lengths below this are none, for a contact: `error`, but no more than a part of how thick the two are.
- * Otherwise a gap that counts as closed could lie on the other side of a thin plate. */
+/* Lengths below this count as zero for a contact: `error`, bounded by a part of the thickness of
+ * the two bodies. Otherwise a gap that counts as closed could lie on the other side of a thin
+ * plate. */
 double perpi_closed_tolerance(const perpi_step* step, uint64_t key);
 PERP_NODISCARD perp_status perpi_approach_of(const perpi_step* step, const perp_contact* c,
                                              perpi_approach* out);

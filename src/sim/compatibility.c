@@ -1,8 +1,9 @@
-/* src/sim/compatibility.c - the one table of what does not go together, each entry with its reason.
+/* src/sim/compatibility.c - the table of incompatible settings, each entry with its reason.
  *
- * Properties of the model, the definition, the stepper and the contact model are bits. An entry of the
- * table names properties that exclude each other. A new stepper or contact model declares its properties
- * (perpi_stepper_ops, perpi_contact_model_ops), and the table holds for it.
+ * Properties of the model, the definition, the stepper and the contact model are bits. An entry of
+ * the table names properties that exclude each other. A new stepper or contact model declares its
+ * properties (perpi_stepper_ops, perpi_contact_model_ops), so the table applies to it without
+ * changes.
  */
 #include "sim/compatibility.h"
 
@@ -55,19 +56,18 @@ static const exclusion table[] = {
      "stepper: '$s' has no impacts, but bodies of the scene have a restitution: use "
      "'stewart-trinkle' or 'anitescu-potra', or no restitution"},
     {GROUPS | NO_GAPS, PERP_ERROR_INPUT,
-     "contact: '$c' chooses between features by their gaps, which the stepper '$s' does not look "
-     "at: "
+     "contact: '$c' chooses between features by their gaps, which the stepper '$s' does not use: "
      "use the contact model 'standard' or 'corrective', or the stepper 'stewart-trinkle'"},
     {OVERLAP_ONLY | GEOMETRY_AT_END, PERP_ERROR_INPUT,
      "contact: '$c' has contacts only where bodies overlap, and steps of '$s' end without overlap: "
      "use the contact model 'standard', or the stepper 'stewart-trinkle'"},
     {SOFT | NOT_STANDARD, PERP_ERROR_UNSUPPORTED,
-     "contact: '$c' chooses among contacts by their gaps, and a soft layer lives with overlap; the "
+     "contact: '$c' chooses among contacts by their gaps, and a soft layer overlaps when "
+     "compressed; the "
      "stepper '$s' takes 'standard'"},
     {CORRECTED | NO_INERTIA, PERP_ERROR_INPUT,
-     "joint_correction: is for steppers with inertia; '$s' closes the joints to first order in "
-     "every "
-     "step"},
+     "joint_correction: is for steppers with inertia; '$s' closes the joints to first order "
+     "in every step"},
     {CORRECTED | LAWS_AT_END, PERP_ERROR_UNSUPPORTED,
      "joint_correction: the stepper '$s' does not take it; leave it out, or use 'stewart-trinkle'"},
     {PLANAR_ONLY | SPATIAL, PERP_ERROR_UNSUPPORTED,
@@ -120,7 +120,7 @@ static uint32_t properties_of(const perpi_combination* asked)
     return bits;
 }
 
-/* The message with the names in their places. */
+/* The message of an entry with the names filled in. */
 static void write_message(const perpi_combination* asked, const char* message, char text[512])
 {
     const perpi_body* soft = first_soft(asked->model);

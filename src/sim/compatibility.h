@@ -1,4 +1,4 @@
-/* src/sim/compatibility.h - which steppers, contact models, cones and settings go together. */
+/* src/sim/compatibility.h - which steppers, contact models, cones and settings are compatible. */
 #ifndef PERPI_COMPATIBILITY_H
 #define PERPI_COMPATIBILITY_H
 
@@ -6,7 +6,7 @@
 #include "perp/sim.h"
 #include "step/step.h"
 
-/* What a simulation is asked to combine. */
+/* The combination that a simulation is created with. */
 typedef struct perpi_combination {
     const perp_model* model;
     const perp_sim_def* def;
@@ -14,8 +14,8 @@ typedef struct perpi_combination {
     const perpi_contact_model_ops* contact;
 } perpi_combination;
 
-/* Refuses what does not go together, with the reason; the message starts with the member at fault
- * ("contact: ..."). */
+/* Refuses an incompatible combination with the reason; the message starts with the member at
+ * fault ("contact: ..."). */
 PERP_NODISCARD perp_status perpi_check_combination(perp_context* context,
                                                    const perpi_combination* asked);
 

@@ -1,16 +1,17 @@
-/* src/sim/contact_choice.c - what the contact model `auto` stands for.
+/* src/sim/contact_choice.c - the contact model that `auto` selects.
  *
- * `peg` where the stepper and the step take groups of contacts and two bodies can meet whose features form
- * groups; else `standard`. Where no pair forms groups both models give the same contacts, and the plain name
- * tells more. Mechanisms with closed loops have standard: near singular configurations their joints gain energy
- * with groups (planks of a taut rope bridge that touch their neighbours).
+ * `peg` if the stepper and the step accept disjunctive groups and two bodies can meet whose
+ * features form groups; else `standard`. Where no pair forms groups both models give the same
+ * contacts, and `standard` is the more informative name. Mechanisms with closed loops use
+ * `standard`: near singular configurations their joints gain energy with groups (planks of a taut
+ * rope bridge that touch their neighbours).
  */
 #include <string.h>
 
 #include "sim/internal.h"
 
-/* Whether a type of shape is on one body, and on several. Static bodies do not meet each other, so they
- * are counted apart. */
+/* Whether a type of shape is on one body, and on several. Static bodies do not meet each other,
+ * so they are counted separately. */
 typedef struct presence {
     int32_t moving, fixed; /* bodies that have it, up to 2 */
 } presence;
@@ -30,7 +31,7 @@ static void count_types(const perp_model* model, presence* of)
     }
 }
 
-/* A body may carry both types of the pair alone: then the pair does not meet, and peg costs nothing. */
+/* If a single body carries both types of the pair, the pair cannot meet, and peg adds no cost. */
 static bool groups_can_form(const perp_model* model)
 {
     presence of[PERP_SHAPE_TYPE_COUNT] = {{0}};
@@ -66,7 +67,7 @@ static bool is_on_a_joint(const perp_model* model, int32_t body)
     return on;
 }
 
-/* More joints than bodies on them: some close a loop, the world's fixed points included. */
+/* More joints than bodies on them: some close a loop, fixed points of the world included. */
 static bool has_closed_loops(const perp_model* model)
 {
     size_t links = 0;

@@ -1,7 +1,8 @@
-/* src/sim/correct_joints.c - joints at the end of a step: the step solved again with what they lack there.
+/* src/sim/correct_joints.c - joint correction at the end of a step: solves the step again with the
+ * joint errors there.
  *
- * Joints of closed loops near singular configurations close their errors slowly instead (repair.h), where
- * closing them would gain energy. project.c has the projection that follows.
+ * In closed loops near singular configurations, where closing the errors at once would gain energy,
+ * they are closed slowly (repair.h). The projection that follows is in project.c.
  */
 #include <string.h>
 
@@ -12,8 +13,8 @@
 
 enum { MAX_CORRECTIONS = 20 };
 
-/* The point and the problem that correct() kept. */
-static void take_back(perpi_step* step)
+/* The solution and the problem that correct_positions() saved. */
+static void restore_answer(perpi_step* step)
 {
     perpi_formulation* f = step->formulation;
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
@@ -25,7 +26,7 @@ static void take_back(perpi_step* step)
     perpi_step_take_velocities(step);
 }
 
-/* Room for, and copy of, the answer at hand and its b. */
+/* Saves the current solution and its b. */
 static perp_status keep_answer(perpi_step* step)
 {
     const perpi_formulation* f = step->formulation;
@@ -41,12 +42,12 @@ static perp_status keep_answer(perpi_step* step)
     return status;
 }
 
-/* [W14 algorithm 1], position level: as long as the joints are apart at the end of the step, the
- * step is solved again with what they lack in b. The laws of contacts, friction and motors hold in
- * every solve: no body is pushed into its neighbour, and nothing slips that should stick. The
- * Jacobians stay those of the start of the step, which is what keeps the energy. Velocity level:
+/* [W14 algorithm 1], position level: as long as the joints have errors at the end of the step,
+ * the step is solved again with these errors in b. The laws of contacts, friction and motors
+ * hold in every solve, so no body is pushed into its neighbour and no sticking contact slips.
+ * The Jacobians stay those of the start of the step, which conserves the energy. Velocity level:
  * complete_state. */
-static perp_status correct(perpi_step* step)
+static perp_status correct_positions(perpi_step* step)
 {
     perpi_formulation* f = step->formulation;
     perp_report* report = &step->report;
@@ -63,9 +64,10 @@ static perp_status correct(perpi_step* step)
             break;
         }
         if (!(error < 0.5 * before) || *corrections == MAX_CORRECTIONS) {
-            /* the links turn too far in a step for this: the plain step, then projected poses */
+            /* the links rotate too far in a step for this: use the plain step, then project the
+             * poses */
             const int32_t iterations = report->iterations;
-            take_back(step);
+            restore_answer(step);
             step->residual = first;
             *report = first_report;
             report->iterations = iterations;
@@ -80,7 +82,7 @@ static perp_status correct(perpi_step* step)
         status = perpi_step_solve_to(step, step->tolerance);
         report->iterations += iterations;
         *corrections += 1;
-        if (status == PERP_ERROR_SOLVE) { /* no answer closes them: the next round gives up */
+        if (status == PERP_ERROR_SOLVE) { /* no solution closes them: the next round gives up */
             before = 0.0;
             status = PERP_OK;
         }
@@ -91,22 +93,23 @@ static perp_status correct(perpi_step* step)
     return status;
 }
 
-/* Not in the first step: velocities that a scene gives need not fit the joints, and no error is closed by making
- * them fit. */
+/* Not in the first step: velocities given by a scene need not satisfy the joints, and satisfying
+ * them corrects no error. */
 static bool limits_repair(const perpi_step* step)
 {
     return step->settings.midway && step->correction->any_loop && !step->kept.joints &&
            step->from->step > 0;
 }
 
-/* Whether the joints gain energy in the step at hand; projection: by what comes after its answer. */
+/* Whether the joints gain energy in this step; projection: energy added by the projection after
+ * it. */
 static perp_status repair_gains(perpi_step* step, double projection, bool* gains)
 {
     const perpi_formulation* f = step->formulation;
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
     perp_status status = perpi_grow(step->context, &step->correction->start,
                                     &step->correction->start_capacity, dofs, sizeof(double));
-    if (status == PERP_OK) { /* room for what may come, lest a later step allocates */
+    if (status == PERP_OK) { /* reserve memory now, so that no later step allocates */
         status = perpi_grow(step->context, &step->correction->keep,
                             &step->correction->keep_capacity, dofs + 2 * rows, sizeof(double));
     }
@@ -119,8 +122,8 @@ static perp_status repair_gains(perpi_step* step, double projection, bool* gains
     return status;
 }
 
-/* Solves the step again with errors that are closed slowly. Where that has no answer, the one at hand stands,
- * of which step->correction->keep has a copy. */
+/* Solves the step again with errors that are closed slowly. If that has no solution, the current
+ * one is kept, of which step->correction->keep has a copy. */
 static perp_status limit_repair(perpi_step* step)
 {
     perpi_formulation* f = step->formulation;
@@ -131,7 +134,7 @@ static perp_status limit_repair(perpi_step* step)
     step->report.iterations += first_report.iterations;
     step->attempts.corrections = PERPI_REPAIR_LIMITED;
     if (status == PERP_ERROR_SOLVE) {
-        take_back(step);
+        restore_answer(step);
         step->residual = first;
         step->report = first_report;
         step->attempts.corrections = 0;
@@ -140,7 +143,7 @@ static perp_status limit_repair(perpi_step* step)
     return status == PERP_OK ? perpi_step_advance(step) : status;
 }
 
-/* By the errors at the start of the step. */
+/* Without correction: errors of the start of the step are closed slowly if that gains energy. */
 static perp_status limit_plain(perpi_step* step)
 {
     bool gains = false;
@@ -154,8 +157,9 @@ static perp_status limit_plain(perpi_step* step)
     return status;
 }
 
-/* From the velocities that solved the step to those of the state: momentum is carried, and where joints
- * are corrected, poses and velocities are projected. */
+/* From the velocities that solved the step to those of the state: angular momentum is kept at
+ * the new orientation (momentum.h), and where joints are corrected, poses and velocities are
+ * projected. */
 static perp_status complete_state(perpi_step* step)
 {
     perpi_correction* correction = step->correction;
@@ -184,7 +188,7 @@ static perp_status complete_state(perpi_step* step)
     const bool gains = status == PERP_OK && *moves > 0 &&
                        perpi_energy_change(step->model, true, correction->q_answer,
                                            correction->v_carried, step->to->q, step->to->v) > 0.0;
-    if (across || gains) { /* the joints stay open in this step, and their error says so */
+    if (across || gains) { /* the joints stay open in this step; their error is reported */
         memcpy(step->to->q, correction->q_answer, (size_t)step->q_size * sizeof *step->to->q);
         memcpy(step->to->v, correction->v_carried, (size_t)step->v_size * sizeof *step->to->v);
         *moves = 0;
@@ -201,7 +205,7 @@ static perp_status complete_state(perpi_step* step)
     return status;
 }
 
-/* What the records say beside the impulses. */
+/* Members of the joint records besides the impulses. */
 static perp_status finish_joints(perpi_step* step)
 {
     const double h = step->h;
@@ -226,8 +230,8 @@ static perp_status finish_joints(perpi_step* step)
     return PERP_OK;
 }
 
-/* Joints that are corrected: what they gain in the step, the projection after it takes. Where it does not,
- * the step is solved again from the plain one, which correct() kept. */
+/* Corrected joints: the energy that they gain in the step is removed by the projection after it.
+ * If it is not, the step is solved again from the plain solution, which correct_positions() saved. */
 static perp_status limit_corrected(perpi_step* step)
 {
     const double h = step->h;
@@ -245,7 +249,7 @@ static perp_status limit_corrected(perpi_step* step)
     if (status != PERP_OK || !gains) {
         return status;
     }
-    take_back(step);
+    restore_answer(step);
     status = limit_repair(step);
     if (status == PERP_OK) {
         status = complete_state(step);
@@ -270,7 +274,7 @@ perp_status perpi_advance_and_correct(perpi_step* step)
     }
     if (status == PERP_OK && step->correction->project != NULL && !step->kept.joints &&
         step->attempts.corrections == 0) {
-        status = correct(step);
+        status = correct_positions(step);
     }
     return status;
 }

@@ -1,4 +1,4 @@
-/* src/sim/create.c - a simulation: checking what is asked for, making it, destroying it. */
+/* src/sim/create.c - creates and destroys a simulation; checks its definition. */
 #include <string.h>
 
 #include "sim/closed.h"
@@ -7,7 +7,7 @@
 #include "step/force_rows.h"
 #include "step/repair.h"
 
-/* ---- what is asked for -----------------------------------------------------------------------------*/
+/* ---- checking the definition ----------------------------------------------------------------- */
 
 perp_sim_def perp_sim_def_default(void)
 {
@@ -93,7 +93,7 @@ static bool any_friction(const perp_model* model)
         }
     }
     for (size_t i = 0; i < model->shape_count; ++i) {
-        if (model->surface[i].friction > 0.0) { /* false for NaN: the body's */
+        if (model->surface[i].friction > 0.0) { /* false for NaN: no value */
             return true;
         }
     }
@@ -113,7 +113,7 @@ static void prefix(perp_context* context, perp_status status, const char* member
     }
 }
 
-/* An adaptive step: what was left open. */
+/* Defaults of an adaptive step. */
 static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
 {
     if (!(def->error >= 0.0) || !(def->error < 1.0)) {
@@ -123,7 +123,7 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
     if (def->error == 0.0) {
         return PERP_OK;
     }
-    if (def->error < 1e-13) { /* gaps are known to that (adaptive.c): steps would never end */
+    if (def->error < 1e-13) { /* precision of gaps (adaptive.c) */
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "step/error: must be at least 1e-13, which is what rounding leaves of "
                           "positions, got %g",
@@ -141,16 +141,16 @@ static perp_status complete_adaptive(perp_context* context, perp_sim_def* def)
     return PERP_OK;
 }
 
-/* Steps whose inertia is that of their start; those with forces at the end have the momentum of the end
- * in their problem already. */
+/* Steppers whose inertia is that of the start of the step; those with forces at the end have the
+ * momentum of the end in their problem already. */
 static bool carries_momentum(const perp_sim* sim)
 {
     return (sim->stepper->evaluation == PERPI_EVALUATE_START || sim->work.second != NULL) &&
            !sim->stepper->equilibrium_search && perpi_momentum_differs(sim->model);
 }
 
-/* Contact model, stepper and settings, and that they go together. */
-static perp_status choose(perp_sim* sim, const perp_sim_def* def)
+/* Selects contact model, stepper and settings, and checks that they are compatible. */
+static perp_status choose_models(perp_sim* sim, const perp_sim_def* def)
 {
     perp_context* context = sim->context;
     perpi_step* work = &sim->work;
@@ -184,13 +184,13 @@ static perp_status choose(perp_sim* sim, const perp_sim_def* def)
     return status;
 }
 
-/* The solver, and that it takes the cones. */
+/* Creates the solver, and checks that it accepts the cones. */
 static perp_status choose_solver(perp_sim* sim, const perp_sim_def* def)
 {
     const perp_status status = perp_contact_solver_create(
         sim->context, def->solver, def->solver_option, def->solver_option_count, &sim->work.solver);
     prefix(sim->context, status, "solver");
-    /* planar cones are intervals, which every method takes; those under supports are discs */
+    /* planar cones are intervals, which every method accepts; those of supports are discs */
     const bool discs = sim->model->support_points > 0;
     if (status == PERP_OK && (discs || (sim->model->dimension == 3 && any_friction(sim->model))) &&
         !perp_contact_solver_takes(sim->work.solver, sim->work.rules.cone)) {
@@ -247,8 +247,8 @@ void perpi_trial_destroy(perp_context* context, perpi_trial* trial)
     perpi_free(context, trial->v_solved);
 }
 
-/* Sizes of the state, and what a step is called with. */
-static void measure(perp_sim* sim, const perp_sim_def* def)
+/* Sizes of the state, and the constant members of the step. */
+static void set_state_sizes(perp_sim* sim, const perp_sim_def* def)
 {
     perpi_step* work = &sim->work;
     const perp_model* model = sim->model;
@@ -266,7 +266,7 @@ static void measure(perp_sim* sim, const perp_sim_def* def)
     sim->correction.closed.context = sim->context;
 }
 
-static perp_status allocate(perp_sim* sim)
+static perp_status allocate_step(perp_sim* sim)
 {
     perp_context* context = sim->context;
     perpi_step* work = &sim->work;
@@ -318,8 +318,7 @@ static perp_status find_loops(perp_sim* sim)
     return status;
 }
 
-/* What the outer iteration needs. Velocities are compared by the energy
- * they stand for. */
+/* Workspace of the outer iteration. Velocities are compared in the norm of the kinetic energy. */
 static perp_status prepare_outer(perp_sim* sim)
 {
     const perp_model* model = sim->model;
@@ -342,7 +341,7 @@ static perp_status prepare_outer(perp_sim* sim)
     return status;
 }
 
-/* What closes the joints at the end of each step. */
+/* Workspace of the joint correction at the end of each step. */
 static perp_status prepare_correction(perp_sim* sim, const perp_sim_def* def)
 {
     perp_context* context = sim->context;
@@ -362,7 +361,7 @@ static perp_status prepare_correction(perp_sim* sim, const perp_sim_def* def)
     return status;
 }
 
-/* ---- making it -------------------------------------------------------------------------------------*/
+/* ---- creating -------------------------------------------------------------------------------- */
 
 void perpi_sim_initial_state(perp_sim* sim)
 {
@@ -381,7 +380,7 @@ void perpi_sim_initial_state(perp_sim* sim)
 }
 
 /* Collider, formulations, workspaces. */
-static perp_status prepare(perp_sim* sim, const perp_sim_def* def)
+static perp_status prepare_step(perp_sim* sim, const perp_sim_def* def)
 {
     perp_context* context = sim->context;
     perpi_step* work = &sim->work;
@@ -397,8 +396,8 @@ static perp_status prepare(perp_sim* sim, const perp_sim_def* def)
         status = perpi_formulation_create(context, &sim->impact.f);
     }
     if (status == PERP_OK) {
-        measure(sim, def);
-        status = allocate(sim);
+        set_state_sizes(sim, def);
+        status = allocate_step(sim);
     }
     if (status == PERP_OK && sim->stepper->evaluation != PERPI_EVALUATE_START) {
         status = prepare_outer(sim);
@@ -412,7 +411,7 @@ static perp_status prepare(perp_sim* sim, const perp_sim_def* def)
     return status;
 }
 
-static perp_status build(perp_sim* sim, const perp_sim_def* asked)
+static perp_status create_parts(perp_sim* sim, const perp_sim_def* asked)
 {
     perp_context* context = sim->context;
     perp_sim_def completed = *asked;
@@ -425,13 +424,13 @@ static perp_status build(perp_sim* sim, const perp_sim_def* asked)
         status = check_def(context, def);
     }
     if (status == PERP_OK) {
-        status = choose(sim, def);
+        status = choose_models(sim, def);
     }
     if (status == PERP_OK) {
         status = choose_solver(sim, def);
     }
     if (status == PERP_OK) {
-        status = prepare(sim, def);
+        status = prepare_step(sim, def);
     }
     const bool corrects = def->joint_correction && sim->model->joint_count > 0;
     const bool solved_differ = status == PERP_OK && (corrects || carries_momentum(sim));
@@ -478,7 +477,7 @@ perp_status perpi_sim_create_quietly(perp_context* context, const perp_model* mo
     perpi_arena_init(&s->asked_text, context);
     status = perpi_sim_keep_def(s, def);
     if (status == PERP_OK) {
-        status = build(s, &s->asked);
+        status = create_parts(s, &s->asked);
     }
     if (status != PERP_OK) {
         perp_sim_destroy(s);
@@ -498,7 +497,7 @@ perp_status perp_sim_create(perp_context* context, const perp_model* model, cons
     return status;
 }
 
-/* ---- destroying it ---------------------------------------------------------------------------------*/
+/* ---- destroying ------------------------------------------------------------------------------ */
 
 static void free_step(perpi_step* x)
 {

@@ -1,22 +1,25 @@
-/* src/sim/crossing.c - nothing passes through anything: the side check of a step.
+/* src/sim/crossing.c - the side check of a step: no body passes through another.
  *
- * After a step was worked out, and before it is accepted, the pairs of convex pieces whose relative
- * motion is long enough to change sides (collide/crossing.h) are followed from the start of the step to
- * its end. For a pair that has crossed, the step is worked out again with the constraint that was
- * missing:
- *   1. all feature pairs of the two as plain contacts: no groups, open ones too, and within reach of the
- *      motion that was found, whatever margin the scene sets;
- *   2. if that was so already, or did not help: a contact of its own, between the points that touched
- *      first and along the normal of that touch. Its gap at the start makes the linearised motion of the
- *      step end where the true one does, so that rotation is accounted for. Features of the pair that
- *      push the other way are left out;
- *   3. if the smaller body turns by more than a radian in the step, or 2 did not help MAX_CANDIDATES times, or
- *      could not be solved: instead of its point, the ball about its centre of mass that holds the piece
- *      is kept on the side of the first touch. That holds whatever way it turns.
+ * When a trial step has been computed, and before it is accepted, the pairs of convex pieces whose
+ * relative motion is long enough to change sides (collide/crossing.h) are followed from the start
+ * of the step to its end. For a pair that has crossed, the step is computed again with the missing
+ * constraint:
+ *   1. all feature pairs of the two as plain contacts: no groups, open ones included, within the
+ *      distance of the motion that was found, whatever margin the scene sets;
+ *   2. if these were present already, or did not help: an additional contact between the points
+ *      that
+ *      touched first, along the normal there. Its gap at the start is chosen so that the linearised
+ *      motion of the step ends where the true one does, which accounts for rotation. Features of
+ *      the pair that push the other way are left out;
+ *   3. if the smaller body turns by more than a radian in the step, or 2 failed MAX_CANDIDATES
+ *      times,
+ *      or had no solution: instead of its point, the ball about its centre of mass that contains
+ *      the
+ *      piece is kept on the side of the first contact. This holds for every rotation.
  * If the pair still crosses after MAX_CROSSINGS solves, the step fails.
  *
- * Pieces of one body may overlap, and floors are laid from pieces: a touch on a face that another piece
- * covers is none.
+ * Pieces of one body may overlap, and a floor may consist of several pieces: a first contact on a
+ * face that another piece covers is ignored.
  */
 #include <string.h>
 
@@ -24,18 +27,21 @@
 #include "step/layer_core.h"
 
 enum { MAX_CANDIDATES = 4 };
-/* Of the smaller thickness: pairs that move further, or are deeper in each other, are looked at. Half the sum
- * of both would do (collide/crossing.c); this leaves a reserve for bodies that lie askew. */
+/* Relative to the smaller thickness: pairs that move further, or penetrate deeper, are checked.
+ * Half the sum of both would suffice (collide/crossing.c); the smaller value leaves a reserve
+ * for rotated bodies. */
 static const double CHECK_AT = 0.5;
-/* Steppers without a gap term: of the depth beyond CHECK_AT, the part that a step takes back. A step at speed u
- * sinks in by h u at most, so it is pushed out at u / 4 or less: a sixteenth of the energy that it had. */
+/* Steppers without a gap term: the part of the depth beyond CHECK_AT that a step corrects. A
+ * step at speed u penetrates by h u at most, so the correction velocity is u / 4 or less: a
+ * sixteenth of the initial kinetic energy. */
 static const double PART_RATE = 0.25;
 /* Reserve over the motion found, as in margin.c. */
 static const double RESERVE = 1.1;
-/* Of the thickness of the pair: how deep a contact that acts in an adaptive step may get. */
+/* Relative to the thickness of the pair: how deep an active contact may penetrate in an adaptive
+ * step. */
 static const double ACTING_DEPTH = 0.25;
-/* Of the thickness of the pair: so far off its face the point must be free that a touch is one of the
- * outer surface. */
+/* Relative to the thickness of the pair: at this distance from the face a point must be outside
+ * all other pieces, so that the face belongs to the outer surface. */
 static const double COVER = 1e-3;
 
 perp_status perpi_sides_create(perp_context* context, const perp_model* model, perpi_sides* x)
@@ -58,7 +64,7 @@ perp_status perpi_sides_create(perp_context* context, const perp_model* model, p
     if (status != PERP_OK) {
         return status;
     }
-    /* the thinnest two that can meet; points meet no points */
+    /* the smaller thickness of the thinnest pair that can meet; two points cannot */
     double thin[2] = {INFINITY, INFINITY};
     bool points = false;
     for (size_t b = 0; b < model->body_count; ++b) {
@@ -98,9 +104,9 @@ void perpi_sides_destroy(perp_context* context, perpi_sides* x)
     perpi_broad_free(&x->broad);
 }
 
-/* ---- how far everything moves ------------------------------------------------------------------------*/
+/* ---- bounds of the motion -------------------------------------------------------------------- */
 
-/* An upper bound of how far any point of the body comes between the two poses. */
+/* An upper bound of the displacement of any point of the body between the two poses. */
 static double travel_of(const perpi_step* step, double h, const double* q, int32_t i)
 {
     const perp_model* model = step->model;
@@ -116,12 +122,13 @@ static double travel_of(const perpi_step* step, double h, const double* q, int32
     for (int k = 3; k < 7; ++k) {
         chord += (to[k] - from[k]) * (to[k] - from[k]);
     }
-    /* angle <= 2.23 |difference of the quaternions| up to half a turn; beyond it the rate tells */
+    /* angle <= 2.23 |difference of the quaternions| up to half a turn; beyond it use the rate */
     const double w = v3_norm(perpi_state_rate(model, step->to->v, i));
     return sqrt(x * x + y * y + z * z) + fmax(2.23 * sqrt(chord), h * w) * r;
 }
 
-/* The turn from one pose to the next; of those that lead there the one nearest to the rate. */
+/* The rotation vector from one pose to the next; of the equivalent ones the nearest to h times
+ * the rate. */
 static vec3 turn_of(quat from, quat to, vec3 guess)
 {
     const vec3 r = q4_log(q4_mul(to, q4_conj(from)));
@@ -146,7 +153,7 @@ static perpi_path path_of(const perpi_step* step, double h, const double* q, con
         path.turn =
             turn_of(path.start.q, to.q, v3_scale(h, perpi_state_rate(model, step->to->v, i)));
     }
-    if (v != NULL && model->body[i].dofs > 0) { /* starts with v, on a parabola */
+    if (v != NULL && model->body[i].dofs > 0) { /* a parabola with initial velocity v */
         const vec3 start = v3_scale(h, perpi_state_velocity(model, v, i));
         path.bend = v3_sub(path.dx, start);
         path.dx = start;
@@ -154,7 +161,7 @@ static perpi_path path_of(const perpi_step* step, double h, const double* q, con
     return path;
 }
 
-/* The box around a shape on its way. */
+/* Bounding box of the motion of a shape. */
 static perpi_bounds swept_bounds(const perpi_shape* shape, const perpi_path* path)
 {
     const perpi_pose pose = perpi_pose_mul(&path->start, &shape->local);
@@ -172,11 +179,11 @@ static perpi_bounds swept_bounds(const perpi_shape* shape, const perpi_path* pat
     return (perpi_bounds){v3_from(lo), v3_from(hi)};
 }
 
-/* ---- which pairs met ---------------------------------------------------------------------------------*/
+/* ---- pairs that meet within the step --------------------------------------------------------- */
 
-/* Whether the face that was touched is inside another piece, so that nothing can touch it: a piece of the same body,
- * or of a floor that several bodies make which do not move against each other. What has sunk into a third body that
- * lies there touches the face all the same. */
+/* Whether the touched face lies inside another piece, so that nothing can touch it: a piece of
+ * the same body, or of a floor of several bodies without relative motion. A face inside a third
+ * body that penetrates there still counts. */
 static bool covered(const perpi_step* step, const perpi_broad_pair* pair, const perpi_passage* p)
 {
     const perp_model* model = step->model;
@@ -228,7 +235,7 @@ static perp_status place_moving(perpi_step* step, double farthest, double deepes
             }
             const perpi_bounds box = swept_bounds(shape, &x->path[b]);
             if (!isfinite(v3_dot(box.lo, box.lo) + v3_dot(box.hi, box.hi))) {
-                continue; /* the step fails for that */
+                continue; /* the step fails for this reason */
             }
             x->broad.item[x->broad.item_count++] =
                 (perpi_broad_item){box, i, b, body->type == PERP_BODY_DYNAMIC};
@@ -238,12 +245,13 @@ static perp_status place_moving(perpi_step* step, double farthest, double deepes
 }
 
 /* The smaller thickness; a point has none. */
-static double thinner(double a, double b)
+static double smaller_thickness(double a, double b)
 {
     return a > 0.0 && b > 0.0 ? fmin(a, b) : fmax(a, b);
 }
 
-/* Most pairs that move fast slide: a contact of the pair has the normal that keeps them apart. */
+/* Most pairs that move fast slide: then a contact of the pair has the normal that separates
+ * them. */
 static bool held_by_contact(const perpi_step* step, const perpi_broad_pair* pair)
 {
     const perp_model* model = step->model;
@@ -268,8 +276,8 @@ static bool held_by_contact(const perpi_step* step, const perpi_broad_pair* pair
                               v3_from(step->to->contacts.item[low].normal));
 }
 
-/* Pairs of pieces that overlap on the way from (q, v) to the next state, into sides->passage. v: NULL,
- * the path is straight. */
+/* Pairs of pieces that overlap on the way from (q, v) to the next state, into sides->passage. v:
+ * NULL if the path is straight. */
 static perp_status find_passages(perpi_step* step, double h, const double* q, const double* v,
                                  double deepest)
 {
@@ -279,7 +287,7 @@ static perp_status find_passages(perpi_step* step, double h, const double* q, co
     double most[2] = {0.0, 0.0};
     x->passage_count = 0;
     if (!(x->least < INFINITY)) {
-        return PERP_OK; /* no two that could */
+        return PERP_OK; /* no pair is close enough */
     }
     for (int32_t i = 0; i < bodies; ++i) {
         double t = travel_of(step, h, q, i);
@@ -295,8 +303,8 @@ static perp_status find_passages(perpi_step* step, double h, const double* q, co
         }
     }
     x->farthest = most[0] + most[1];
-    x->looked = !(x->farthest + deepest < CHECK_AT * x->least);
-    if (!x->looked) {
+    x->checked = !(x->farthest + deepest < CHECK_AT * x->least);
+    if (!x->checked) {
         return PERP_OK;
     }
     for (int32_t i = 0; i < bodies; ++i) {
@@ -310,7 +318,7 @@ static perp_status find_passages(perpi_step* step, double h, const double* q, co
         const perpi_broad_pair* pair = &x->broad.pair[k];
         const int32_t a = pair->shape_a, b = pair->shape_b;
         const perpi_path *path_a = &x->path[pair->body_a], *path_b = &x->path[pair->body_b];
-        const double thin = thinner(x->thickness[a], x->thickness[b]);
+        const double thin = smaller_thickness(x->thickness[a], x->thickness[b]);
         const double move = v3_norm(v3_sub(path_b->dx, path_a->dx)) +
                             v3_norm(v3_sub(path_b->bend, path_a->bend)) +
                             v3_norm(path_a->turn) * perpi_shape_radius(&model->shape[a]) +
@@ -348,17 +356,18 @@ perp_status perpi_path_gap(perpi_step* step, double h, const uint64_t* key, size
         find_passages(step, h, step->from->q, step->from->v, step->trial->info.penetration);
     for (size_t i = 0; status == PERP_OK && i < x->passage_count; ++i) {
         const perpi_sim_passage* met = &x->passage[i];
-        bool acts = false; /* contacts that act tell of their gap themselves */
+        bool acts = false; /* the gap of an active contact is bounded by its constraint */
         for (size_t k = 0; k < count; ++k) {
             acts = acts || (perpi_key_shape_a(key[k]) == met->pair.shape_a &&
                             perpi_key_shape_b(key[k]) == met->pair.shape_b);
         }
-        /* up to a quarter of the thickness, what extrapolation adds is pushed out again */
-        const double give =
+        /* up to a quarter of the thickness, the overlap from extrapolation is corrected in the
+         * next step */
+        const double allowed =
             acts
                 ? ACTING_DEPTH * (x->thickness[met->pair.shape_a] + x->thickness[met->pair.shape_b])
                 : 0.0;
-        *gap = fmin(*gap, met->passage.beyond + give);
+        *gap = fmin(*gap, met->passage.beyond + allowed);
     }
     return status;
 }
@@ -401,9 +410,9 @@ static perp_status remember(perpi_step* step, const perpi_missing* m)
     return status;
 }
 
-/* All features of the pair as plain contacts; with them those of other pieces of the two bodies that
- * have groups. */
-static perp_status take_plain(perpi_step* step, const perpi_broad_pair* pair)
+/* All features of the pair as plain contacts; with them those of other pieces of the two bodies
+ * that have groups. */
+static perp_status add_plain_contacts(perpi_step* step, const perpi_broad_pair* pair)
 {
     const perpi_sides* x = step->sides;
     const int32_t body[2] = {pair->body_a, pair->body_b};
@@ -431,14 +440,15 @@ static int smaller_side(const perpi_step* step, const perpi_missing* m)
     return moves_a && (!moves_b || a < b) ? 0 : 1;
 }
 
-/* Of two bodies that move: the side of the particle, -1 if there is none. It has no arm, so impulses act where it is. */
+/* Of two dynamic bodies: the side of the particle, -1 if there is none. It has no arm, so
+ * impulses act at its centre. */
 static int particle_side(const perpi_step* step, const perpi_missing* m)
 {
     const perpi_body *a = &step->model->body[m->body[0]], *b = &step->model->body[m->body[1]];
     return a->dofs == 0 || b->dofs == 0 ? -1 : a->particle ? 0 : b->particle ? 1 : -1;
 }
 
-/* Points and normal of the first touch, in the bodies' frames. */
+/* Points and normal of the first contact, in the bodies' frames. */
 static perpi_missing contact_of(const perpi_step* step, const perpi_sim_passage* met)
 {
     const perpi_passage* p = &met->passage;
@@ -451,9 +461,9 @@ static perpi_missing contact_of(const perpi_step* step, const perpi_sim_passage*
     double end = 0.0, linear = 0.0;
     for (int i = 0; i < 2; ++i) {
         const perpi_path* path = &step->sides->path[m.body[i]];
-        const perpi_pose candidate = perpi_path_at(path, p->first), last = perpi_path_at(path, 1.0);
+        const perpi_pose touching = perpi_path_at(path, p->first), last = perpi_path_at(path, 1.0);
         const double sign = i == 0 ? -1.0 : 1.0;
-        m.local[i] = m3_tmul(candidate.R, v3_sub(p->point[i], candidate.x));
+        m.local[i] = m3_tmul(touching.R, v3_sub(p->point[i], touching.x));
         const vec3 arm = m3_mul(path->start.R, m.local[i]);
         const vec3 start = v3_add(path->start.x, arm);
         const vec3 acts =
@@ -494,7 +504,7 @@ perp_status perpi_missing_balls(perpi_step* step, bool* changed)
     for (size_t i = 0; i < x->missing_count; ++i) {
         perpi_missing* m = &x->missing[i];
         if (m->ball < 0) {
-            m->built = true; /* instead of the plain contacts, if it stood for these */
+            m->built = true; /* replaces the plain contacts if it came from these */
             m->ball = smaller_side(step, m);
             *changed = true;
         }
@@ -502,7 +512,7 @@ perp_status perpi_missing_balls(perpi_step* step, bool* changed)
     if (!*changed) {
         return PERP_OK;
     }
-    /* other pairs that fell back did so in a problem that is no longer there */
+    /* other fallbacks belonged to a problem that has changed */
     step->exception.count = 0;
     for (size_t i = 0; status == PERP_OK && i < x->missing_count; ++i) {
         const perpi_missing* m = &x->missing[i];
@@ -513,7 +523,7 @@ perp_status perpi_missing_balls(perpi_step* step, bool* changed)
     return status;
 }
 
-/* The touch of a contact of its own, at the poses in step->pose. */
+/* The contact candidate of an additional contact, at the poses in step->pose. */
 static perpi_candidate candidate_of(const perpi_step* step, const perpi_missing* m, bool at_end)
 {
     const perpi_pose *a = &step->pose[m->body[0]], *b = &step->pose[m->body[1]];
@@ -523,14 +533,14 @@ static perpi_candidate candidate_of(const perpi_step* step, const perpi_missing*
     vec3 point = v3_madd(on_b, -gap, n);
     if (m->ball >= 0) {
         const double r = perpi_shape_radius(&step->model->shape[m->shape[m->ball]]);
-        /* through the centre of the ball, so that it does not turn */
+        /* through the centre of the ball, so that the impulse has no moment */
         on_a = m->ball == 0 ? v3_madd(a->x, r, n) : on_a;
         on_b = m->ball == 1 ? v3_madd(b->x, -r, n) : on_b;
         gap = v3_dot(n, v3_sub(on_b, on_a));
         gap = gap > 0.0 || at_end ? gap : 0.0;
         point = m->ball == 0 ? on_a : v3_madd(on_b, -gap, n);
     } else {
-        /* the arm of the body that moves; of two, halfway */
+        /* at the dynamic body's point; of two dynamic bodies, halfway */
         point = step->model->body[m->body[0]].dofs == 0   ? point
                 : step->model->body[m->body[1]].dofs == 0 ? on_a
                                                           : v3_scale(0.5, v3_add(on_a, point));
@@ -548,15 +558,15 @@ static perpi_candidate candidate_of(const perpi_step* step, const perpi_missing*
                              .gap = gap};
 }
 
-/* All feature pairs within reach are contacts, so that their gaps tell how deep bodies overlap. Other models
- * leave some out: there the depth is that of the last look, and since then no more than the motion. */
+/* If all feature pairs in range are contacts, their gaps give the depth of overlap. Other models
+ * omit some: there the depth is bounded by that of the last check plus the motion since. */
 static bool holds_plainly(const perpi_step* step)
 {
     return step->contact_model->rule == NULL && isnan(step->margin_given) &&
            !step->stepper->touching;
 }
 
-static perp_status constrain(perpi_step* step, const perpi_sim_passage* met)
+static perp_status add_missing_contact(perpi_step* step, const perpi_sim_passage* met)
 {
     const perpi_broad_pair* pair = &met->pair;
     perpi_missing m = contact_of(step, met);
@@ -564,12 +574,12 @@ static perp_status constrain(perpi_step* step, const perpi_sim_passage* met)
     if (!holds_plainly(step) && !knows_pair(step->sides, pair->body_a, pair->body_b)) {
         m.built = false;
         m.ball = -1;
-        status = take_plain(step, pair);
+        status = add_plain_contacts(step, pair);
     }
     return status == PERP_OK ? remember(step, &m) : status;
 }
 
-/* How far the layers between the two can be pressed in; 0: there are none. */
+/* How far the layers between the two can be compressed; 0: there are none. */
 static double core_depth(const perpi_step* step, const perpi_broad_pair* pair)
 {
     const perp_contact c = {.body_a = pair->body_a,
@@ -591,8 +601,8 @@ perp_status perpi_check_sides(perpi_step* step, double h, double deepest,
         find_passages(step, h, step->from->q, NULL, plain ? deepest : fmax(deepest, x->depth));
     for (size_t i = 0; status == PERP_OK && i < x->passage_count; ++i) {
         const perpi_sim_passage* met = &x->passage[i];
-        const double give = core_depth(step, &met->pair);
-        if (met->passage.crossed && isinf(give)) {
+        const double allowed = core_depth(step, &met->pair);
+        if (met->passage.crossed && isinf(allowed)) {
             return perpi_fail(
                 step->context, PERP_ERROR_SOLVE,
                 "step %lld (t = %.9g): body '%.60s' is pressed through body '%.60s': the soft "
@@ -600,15 +610,15 @@ perp_status perpi_check_sides(perpi_step* step, double h, double deepest,
                 (long long)step->from->step + 1, step->from->time,
                 step->model->body[met->pair.body_b].name, step->model->body[met->pair.body_a].name);
         }
-        if (!met->passage.crossed || (give > 0.0 && met->passage.inside)) {
+        if (!met->passage.crossed || (allowed > 0.0 && met->passage.inside)) {
             depth = fmax(depth, met->passage.depth);
-            continue; /* a soft layer may be pressed in beyond the middle of a thin piece */
+            continue; /* a soft layer may be compressed beyond the middle of a thin piece */
         }
         *crossed = met;
-        status = constrain(step, met);
+        status = add_missing_contact(step, met);
     }
     if (status == PERP_OK && *crossed == NULL && !plain) {
-        x->depth = x->looked ? depth : x->depth + x->farthest;
+        x->depth = x->checked ? depth : x->depth + x->farthest;
     }
     if (status == PERP_OK && *crossed != NULL) {
         perpi_collider_set_rule(step->collider, step->contact_model->rule, step->exception.item,
@@ -629,7 +639,7 @@ perp_status perpi_moved_across(perpi_step* step, double h, double deepest, bool*
 
 /* ---- their contacts ----------------------------------------------------------------------------------*/
 
-/* Of the features of the pair those that push it to the other side; with a ball none is needed. */
+/* Removes features of the pair that push to the other side; with a ball none is needed. */
 static void drop_opposed(perpi_contact_list* list, const perpi_missing* m, vec3 n)
 {
     size_t kept = 0;
@@ -645,7 +655,7 @@ static void drop_opposed(perpi_contact_list* list, const perpi_missing* m, vec3 
     list->count = kept;
 }
 
-/* To its place in the order. */
+/* Moves the last contact to its place in the order. */
 static void sort_last(perpi_contact_list* list)
 {
     const perp_contact last = list->item[list->count - 1];
@@ -671,13 +681,13 @@ perp_status perpi_add_missing(perpi_step* step, double t, double h, bool at_end,
         drop_opposed(list, m, candidate.normal);
         status = perpi_contact_build(model, &step->rules, t, step->pose, &candidate, 1, list);
         if (status == PERP_OK) {
-            /* shapes in the other order: no pair of features has such a key */
+            /* shapes in reverse order: no feature pair has such a key */
             list->item[list->count - 1].key = perpi_key_of(m->shape[1], m->shape[0], (uint32_t)i);
             sort_last(list);
         }
     }
     for (size_t i = 0; step->stepper->touching && x->missing_count > 0 && i < list->count; ++i) {
-        perp_contact* c = &list->item[i]; /* no gap term: as the target of the normal velocity */
+        perp_contact* c = &list->item[i]; /* no gap term: target velocity */
         c->drift[0] = c->gap > 0.0 && keeps_pair(x, c->body_a, c->body_b) ? c->gap / h : 0.0;
     }
     return status;
@@ -691,7 +701,7 @@ void perpi_part_deep(perpi_step* step, double h)
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
         perp_contact* c = &step->to->contacts.item[i];
         const int32_t a = perpi_key_shape_a(c->key), b = perpi_key_shape_b(c->key);
-        const double beyond = -c->gap - CHECK_AT * thinner(thickness[a], thickness[b]);
+        const double beyond = -c->gap - CHECK_AT * smaller_thickness(thickness[a], thickness[b]);
         if (beyond > 0.0 && isfinite(beyond) && c->group == 0 && !(c->layer.theta > 0.0)) {
             c->drift[0] -= PART_RATE * beyond / h;
         }

@@ -1,9 +1,9 @@
-/* src/sim/crossing_warning.c - a warning where a body can cross an obstacle within a step.
+/* src/sim/crossing_warning.c - warns where a body can cross an obstacle within a step.
  *
- * `corrective` has contacts only where bodies overlap at the start of a step, `anitescu-potra` only where they
- * touch: a body that comes further in a step than it and the obstacle are thick can be in front of it at one
- * step and behind it at the next. The speed is that at the start of the run; what becomes fast later is not
- * seen here.
+ * `corrective` has contacts only where bodies overlap at the start of a step, `anitescu-potra` only
+ * where they touch. A body that moves further in a step than the thickness of itself and the
+ * obstacle can be in front of it at one step and behind it at the next. The speed is that at the
+ * start of the run; bodies that accelerate later are not detected.
  */
 #include "shape/polyhedron.h"
 #include "sim/internal.h"

@@ -1,23 +1,24 @@
 /* src/sim/decompress.c - see decompress.h: decompression as one contact problem.
  *
- * A contact that is asked for the impulse a has p_n = a + p', 0 <= p' perp u_n >= 0. The friction set
- * is F(mu p_n) = F(mu a) + F(mu p'), because F is convex and grows in proportion; and an impulse of the
- * sum dissipates most exactly if its two parts do. So the contact stands in the problem twice:
+ * A contact with the given impulse a has p_n = a + p', 0 <= p' perp u_n >= 0. The friction set is
+ * F(mu p_n) = F(mu a) + F(mu p'), because F is convex and positively homogeneous; and a sum of
+ * impulses has maximum dissipation exactly if both parts have. So the contact enters the problem
+ * twice:
  *
- *   meeting   the contact as it is, with impulses p': it acts where the bodies would meet again
- *   leaving   a contact whose normal impulse is a, whatever the bodies do, with the friction of that.
- *             Its normal row acts on a velocity z of its own, of mass m and with k = -a:
+ *   meeting   the contact as it is, with impulses p': active where the bodies would meet again
+ *   leaving   a contact whose normal impulse is a for any motion, with the friction of that.
+ *             Its normal row acts on an auxiliary velocity z, of mass m and with k = -a:
  *                 m z = -a + p_n,  0 <= p_n perp z >= 0   =>   p_n = a, z = 0;
  *             the force of a on the bodies is J_n' a in their k
  *
- * The answer has p_n = a + p' and the sum of the two friction impulses. Every method of contact
- * problems can find it, none needs to know.
+ * The solution has p_n = a + p' and the sum of the two friction impulses. Every method for contact
+ * problems solves it without changes.
  *
- * A constraint touches two blocks. Where one body is prescribed, z takes its place. Between two dynamic
- * bodies the block of z takes the place of B and brings the tangential velocity y of B's point with it:
- * y = J_t v_B, equality rows (a tie). Its masses m are lent by B, M_B - J_t' m J_t, so that nothing is
- * added (as in layers.h). With n ties on B, R rows each, m_r = 1 / (2 n R W_rr) leaves at least half of
- * M_B; W = J M^-1 J' of B.
+ * A constraint connects at most two blocks. Where one body is prescribed, z takes its place.
+ * Between two dynamic bodies the block of z replaces B and also contains the tangential velocity y
+ * of B's point: y = J_t v_B, equality rows (a tie). The masses m of y are subtracted from B, M_B -
+ * J_t' m J_t, so that the total is unchanged (as in layers.h). With n ties on B, R rows each, m_r =
+ * 1 / (2 n R W_rr) leaves at least half of M_B; W = J M^-1 J' of B.
  */
 #include "sim/decompress.h"
 
@@ -28,7 +29,7 @@
 typedef struct builder {
     perp_contact_problem problem;
     size_t* mass_at; /* per block of f: where its M starts */
-    int32_t* ties;   /* per block of f: how many lend from it */
+    int32_t* ties;   /* per block of f: number of ties whose mass is subtracted from it */
     int32_t* part;   /* per contact: its second constraint, or -1 */
     int32_t* dof;
     perp_constraint* constraint;
@@ -37,7 +38,7 @@ typedef struct builder {
     size_t mass, jac;
 } builder;
 
-static bool rubs(const perp_constraint* c, double asked)
+static bool has_friction(const perp_constraint* c, double asked)
 {
     return asked > 0.0 && c->rows > 1 && c->mu > 0.0;
 }
@@ -74,7 +75,7 @@ static double mobility(const perpi_formulation* f, const size_t* mass_at, const 
     return perpi_dot(n, J, Y);
 }
 
-/* Room for all, and what f has. */
+/* Allocates all arrays, and copies those of f. */
 static perp_status copy_problem(builder* x, perpi_arena* scratch, const perpi_formulation* f,
                                 const double* asked)
 {
@@ -82,7 +83,7 @@ static perp_status copy_problem(builder* x, perpi_arena* scratch, const perpi_fo
     const size_t contacts = (size_t)f->contact_count;
     size_t extra = 0;
     for (size_t i = 0; i < contacts; ++i) {
-        extra += rubs(&f->constraint[i], asked[i]);
+        extra += has_friction(&f->constraint[i], asked[i]);
     }
     /* of each: a block of at most 4, a contact of 4 rows and a tie of 3, on blocks of 6 and 4 */
     const size_t blocks = (size_t)P->block_count, rows = (size_t)P->row_count + 7 * extra,
@@ -167,9 +168,9 @@ static void append_tangential(builder* x, const perpi_formulation* f, const perp
     x->jac += (size_t)(t * n);
 }
 
-/* The block of B's tangential velocities and z takes over its part of the masses of B. */
-static void lend_masses(builder* x, const perpi_formulation* f, const perp_constraint* c,
-                        const double* v, int32_t block, double* M)
+/* The block of B's tangential velocities and z; its mass is subtracted from that of B. */
+static void split_masses(builder* x, const perpi_formulation* f, const perp_constraint* c,
+                         const double* v, int32_t block, double* M)
 {
     const int32_t side = 1, B = c->block[side], t = c->rows - 1;
     const int32_t n = f->dof[B + 1] - f->dof[B], size = 1 + t;
@@ -194,7 +195,7 @@ static void lend_masses(builder* x, const perpi_formulation* f, const perp_const
     }
 }
 
-/* The second constraint of a contact, which leaves with the impulse it is asked for. */
+/* The second constraint of a contact, with its given normal impulse. */
 static void append_leaving(builder* x, const perpi_formulation* f, int32_t i, double asked,
                            const double* v)
 {
@@ -208,7 +209,7 @@ static void append_leaving(builder* x, const perpi_formulation* f, int32_t i, do
     M[0] = W > 0.0 ? 1.0 / W : 1.0;
     x->k[x->dof[block]] = -asked;
     if (tied) {
-        lend_masses(x, f, c, v, block, M);
+        split_masses(x, f, c, v, block, M);
     }
     perp_constraint* leaving = append_constraint(x, PERP_CONSTRAINT_CONTACT, c->rows);
     leaving->block[0] = c->block[free_side];
@@ -240,7 +241,7 @@ static void append_leaving(builder* x, const perpi_formulation* f, int32_t i, do
     x->jac += (size_t)(t * size);
 }
 
-static void seal(builder* x, const perpi_formulation* f)
+static void set_problem_arrays(builder* x, const perpi_formulation* f)
 {
     x->problem = (perp_contact_problem){.block_count = x->blocks,
                                         .constraint_count = x->constraints,
@@ -259,8 +260,8 @@ static void seal(builder* x, const perpi_formulation* f)
                                         .group = f->problem.group};
 }
 
-/* The normal impulses that are asked for push the bodies. */
-static void push_bodies(builder* x, const perpi_formulation* f, const double* asked)
+/* Adds the given normal impulses to the momentum of the bodies. */
+static void add_given_impulses(builder* x, const perpi_formulation* f, const double* asked)
 {
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
@@ -286,20 +287,20 @@ perp_status perpi_decompress(perpi_arena* scratch, perp_contact_solver* solver,
     }
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
-        if (rubs(c, asked[i]) && c->block[0] >= 0 && c->block[1] >= 0) {
+        if (has_friction(c, asked[i]) && c->block[0] >= 0 && c->block[1] >= 0) {
             x.ties[c->block[1]] += 1;
         }
     }
     memcpy(x.v, v, (size_t)f->problem.dof_count * sizeof *v);
     for (int32_t i = 0; i < f->contact_count; ++i) {
         x.part[i] = -1;
-        if (rubs(&f->constraint[i], asked[i])) {
+        if (has_friction(&f->constraint[i], asked[i])) {
             x.part[i] = x.constraints;
             append_leaving(&x, f, i, asked[i], v);
         }
     }
-    push_bodies(&x, f, asked);
-    seal(&x, f);
+    add_given_impulses(&x, f, asked);
+    set_problem_arrays(&x, f);
     status = perp_contact_solve(solver, &x.problem, options, true, x.v, x.p, NULL, report);
     if (status != PERP_OK) {
         return status;

@@ -1,4 +1,4 @@
-/* src/sim/decompress.h - Poisson's decompression: impulses are given, velocities are found. */
+/* src/sim/decompress.h - Poisson's decompression: given impulses, unknown velocities. */
 #ifndef PERPI_DECOMPRESS_H
 #define PERPI_DECOMPRESS_H
 

@@ -1,4 +1,4 @@
-/* src/sim/def.c - the definition that a simulation was asked for, with strings and options of its own. */
+/* src/sim/def.c - copies the definition of a simulation, with its strings and options. */
 #include <string.h>
 
 #include "sim/internal.h"

@@ -1,8 +1,8 @@
-/* src/sim/edit.c - the state of bodies set from outside, and what that means for the rest of the state.
+/* src/sim/edit.c - sets the state of bodies, and updates what depends on it.
  *
- * What a simulation remembers of the last step belongs to the poses that it had. For a body that is moved, its
- * contacts (warm start, sides, deflections of soft layers) and the impulses of its joints are forgotten; for a
- * body that is set at all, the offset that an impact left for the next step. Accounts start anew.
+ * The memory of the last step belongs to its poses. For a body that is moved, its contacts (warm
+ * start, sides, deflections of soft layers) and the impulses of its joints are cleared; for every
+ * body that is set, the offset that an impact left for the next step. The accounts restart at 0.
  */
 #include <string.h>
 
@@ -10,8 +10,9 @@
 #include "sim/internal.h"
 #include "step/joint_rows.h"
 
-/* A body that was set may be this part of its size in another, a joint that part of its size apart: states of a
- * running simulation are. At its start 1e-6 is the limit (start.c). */
+/* Tolerance, relative to size, for the overlap of a body that was set and for the error of its
+ * joints: states of a running simulation have such errors. At its start 1e-6 is the limit
+ * (start.c). */
 static const double TOLERANCE = 1e-3;
 
 /* ---- consequences ----------------------------------------------------------------------------------*/
@@ -47,7 +48,7 @@ static void forget_offset(perp_sim* sim, int32_t body)
     const int32_t stride = perpi_v_stride(sim->model);
     double* offset = sim->state.memory + sim->work.offset_at;
     memset(offset + stride * body, 0, (size_t)stride * sizeof *offset);
-    offset[stride * (int32_t)sim->model->body_count + body] = 0.0; /* state.c: displaced early */
+    offset[stride * (int32_t)sim->model->body_count + body] = 0.0; /* see state.c */
 }
 
 perp_status perpi_sim_edit_room(perp_sim* sim)
@@ -154,7 +155,8 @@ static perp_status fail_finite(const perp_sim* sim, const char* what, int32_t bo
                       what, sim->model->body[body].name);
 }
 
-/* A quaternion that is one up to rounding keeps its bits: what was read can be set. */
+/* A quaternion of unit length up to rounding keeps its bits, so that setting a value that was
+ * read changes nothing. */
 static bool make_unit(const double e[4], quat* q)
 {
     const quat given = {e[0], e[1], e[2], e[3]};
@@ -344,7 +346,7 @@ static perp_status check_joints(const perp_sim* sim)
         if (moved && !(error[0] <= TOLERANCE * joint->size && error[1] <= TOLERANCE)) {
             return perpi_fail(sim->context, PERP_ERROR_INPUT,
                               "state: joint '%s' is off by %.6g and %.6g radians after its bodies "
-                              "were set; perp_sim_set_joints moves what hangs together",
+                              "were set; perp_sim_set_joints moves connected bodies",
                               joint->name, error[0], error[1]);
         }
     }

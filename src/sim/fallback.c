@@ -1,14 +1,14 @@
-/* src/sim/fallback.c - steps that have no answer as the scene asks for them: simpler contacts.
+/* src/sim/fallback.c - fallbacks for steps whose problem has no solution: simpler contacts.
  *
- * In this order: groups of contacts get simpler models pair by pair; overlap, or errors of joints, that
- * contradict other constraints are kept for the step. The fallback of the whole step to another stepper is
- * that of perpi_try_step.
+ * In this order: disjunctive groups get simpler models pair by pair; overlap, or joint errors, that
+ * contradict other constraints are kept for the step. The fallback of the whole step to another
+ * stepper is in perpi_try_step.
  */
 #include <math.h>
 
 #include "sim/internal.h"
 
-enum { MANY_FALLBACKS = 4 /* of single pairs in a step */ };
+enum { MANY_FALLBACKS = 4 /* fallbacks of single pairs in a step */ };
 
 perp_status perpi_make_exception(perpi_step* step, uint64_t key, const perpi_candidate_rule* rule)
 {
@@ -24,7 +24,7 @@ perp_status perpi_make_exception(perpi_step* step, uint64_t key, const perpi_can
     return status;
 }
 
-/* The contact model that a pair of shapes has in this step: that of the simulation, or a simpler one. */
+/* The contact model of a pair of shapes in this step: that of the simulation, or a simpler one. */
 static const perpi_contact_model_ops* model_of(const perpi_step* step, uint64_t key)
 {
     const perpi_contact_model_ops* model = step->contact_model;
@@ -36,9 +36,9 @@ static const perpi_contact_model_ops* model_of(const perpi_step* step, uint64_t 
     return model;
 }
 
-/* The pair of shapes whose groups are to blame: that of the contact furthest off, or else of the
- * grouped contact that is violated most. -1 if nothing is grouped. */
-static int32_t blame(const perpi_step* step)
+/* The pair of shapes whose groups cause the failure: that of the contact with the largest
+ * residual, or else of the grouped contact that is violated most. -1 if nothing is grouped. */
+static int32_t find_failing_pair(const perpi_step* step)
 {
     const int32_t worst = step->residual.worst_constraint;
     const perpi_formulation* f = step->formulation;
@@ -59,8 +59,9 @@ static int32_t blame(const perpi_step* step)
     return found;
 }
 
-/* Where the end of the step is looked at, features can come and go from look to look without end, and the
- * last ones need not be in a group: every pair gets standard's contacts. False: it has them already. */
+/* With geometry at the end of the step, features can alternate from iteration to iteration, and
+ * the last ones need not be in a group: every pair gets the contacts of `standard`. False: all
+ * pairs have them already. */
 static perp_status fall_back_to_plain(perpi_step* step, bool* done)
 {
     for (size_t k = 0; k < step->to->contacts.count; ++k) {
@@ -84,12 +85,12 @@ static perp_status fall_back_to_plain(perpi_step* step, bool* done)
     return PERP_OK;
 }
 
-/* Gives the pair to the next simpler model for this step, with all grouped pieces of the same two
- * bodies: one after the other they would fail one after the other. False: there is none to blame. */
+/* Gives the pair the next simpler model for this step, with all grouped pieces of the same two
+ * bodies, because these would otherwise fail one by one. False: no pair was found. */
 static perp_status fall_back_pair(perpi_step* step, bool* done)
 {
     *done = false;
-    const int32_t i = blame(step);
+    const int32_t i = find_failing_pair(step);
     if (i < 0) {
         return step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY ? fall_back_to_plain(step, done)
                                                                     : PERP_OK;
@@ -119,10 +120,11 @@ static perp_status fall_back_pair(perpi_step* step, bool* done)
     return PERP_OK;
 }
 
-/* Last resort: overlap that cannot be resolved at once, because contacts push bodies out in directions
- * that exclude each other, is kept for this step. First between the two bodies furthest off, then
- * everywhere; then a step in which all stand still is an answer, unless prescribed bodies forbid it.
- * Not where the geometry is that of the end of the step. False: nothing overlaps. */
+/* Last resort: overlap that cannot be corrected at once, because contacts push bodies out in
+ * directions that exclude each other, is kept for this step. First between the two bodies with
+ * the largest residual, then everywhere; then a step in which all bodies are at rest is a
+ * solution, unless prescribed bodies exclude it. Not where the geometry is that of the end of
+ * the step. False: nothing overlaps. */
 static bool keep_overlap(perpi_step* step)
 {
     const int32_t worst = step->residual.worst_constraint;
@@ -147,13 +149,13 @@ static bool keep_overlap(perpi_step* step)
     return any;
 }
 
-/* Last resort but one: the errors of the joints stay as they are in the step at hand, where closing them
- * contradicts other constraints. False: there are none, or they do already.
+/* Before the last resort: the joint errors are kept in this step, where closing them contradicts
+ * other constraints. False: there are none, or they are kept already.
  *
- * A joint that was pulled apart, by a contact in a step before or from the start, closes its error within
- * the step, and what lies between the two bodies may forbid that. Errors that are kept demand nothing: then
- * a step in which all stand still is an answer, unless motors (whose laws stay) or prescribed bodies forbid it. The next step
- * tries to close them again. */
+ * A joint with an error, from a contact in an earlier step or from the start, closes it within the
+ * step, and a body between the two may prevent that. With errors kept, a step in which all bodies
+ * are at rest is a solution, unless motors (whose laws remain) or prescribed bodies exclude it. The
+ * next step tries to close them again. */
 static bool keep_joint_errors(perpi_step* step)
 {
     if (step->kept.joints || step->model->joint_count == 0 || step->error > 0.0 ||
@@ -172,7 +174,7 @@ perp_status perpi_fall_back(perpi_step* step, bool* again)
     *again = false;
     if (step->formulation->problem.group_count > 0 ||
         (step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY && step->contact_model->groups)) {
-        /* pair after pair takes as many solves as there are pairs; then all at once */
+        /* one pair at a time would need as many solves as there are pairs; then all at once */
         const bool many = step->attempts.fallbacks >= MANY_FALLBACKS;
         const perp_status status =
             many ? fall_back_to_plain(step, again) : fall_back_pair(step, again);

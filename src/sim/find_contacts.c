@@ -1,18 +1,20 @@
-/* src/sim/find_contacts.c - which contacts take part in a step.
+/* src/sim/find_contacts.c - the contacts that take part in a step.
  *
- * Feature pairs within reach become contacts by the contact model; then what this step adds to them, leaves
- * out, and remembers of the last one.
+ * The contact model turns feature pairs within the margin into contacts. Then contacts that the
+ * step requires are added, those that it excludes are removed, and impulses of the last step are
+ * copied.
  */
 #include <string.h>
 
 #include "sim/internal.h"
 #include "step/layers.h"
 
-/* Of the size of a body: points of contacts that are closer than this to a particle are its own. */
+/* Relative to the size of a body: points of contacts closer than this to a particle are moved to
+ * its centre. */
 static const double ROUNDING_OF_POINTS = 1e-9;
 
-/* The same features in the same groups as in the round before? Then a larger margin has found
- * nothing new. */
+/* Whether the candidates and groups equal those of the round before, so that a larger margin has
+ * found nothing new. */
 static bool same_candidates(const perpi_contact_list* list, const perpi_candidate* candidate,
                             size_t count)
 {
@@ -28,7 +30,7 @@ static bool same_candidates(const perpi_contact_list* list, const perpi_candidat
     return true;
 }
 
-/* Size that a gap is compared with: that of the smaller body. */
+/* Length that a gap is compared with: the size of the smaller body. */
 static double pair_size(const perp_model* model, const perp_contact* c)
 {
     const double a = model->body[c->body_a].reach, b = model->body[c->body_b].reach;
@@ -36,13 +38,13 @@ static double pair_size(const perp_model* model, const perp_contact* c)
     return smaller > 0.0 && isfinite(smaller) ? smaller : model->length;
 }
 
-/* Steppers without a gap term: only what touches stays. */
+/* Steppers without a gap term: removes open contacts. */
 static void drop_open(perpi_step* step)
 {
     size_t kept = 0;
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
         const perp_contact* c = &step->to->contacts.item[i];
-        if (c->gap <= step->settings.candidate * pair_size(step->model, c) ||
+        if (c->gap <= step->settings.closed_gap * pair_size(step->model, c) ||
             perpi_keeps_open(step, c)) {
             step->to->contacts.item[kept++] = *c;
         }
@@ -50,7 +52,7 @@ static void drop_open(perpi_step* step)
     step->to->contacts.count = kept;
 }
 
-/* Contacts that the filter leaves out. */
+/* Removes the contacts that the filter excludes. */
 static void drop_filtered(perpi_step* step)
 {
     const perpi_closing_list* list = step->filter->closing;
@@ -61,7 +63,8 @@ static void drop_filtered(perpi_step* step)
         const perp_contact* c = &contacts->item[i];
         for (size_t k = 0; k < list->count; ++k) {
             const perpi_closing* closing = &list->item[k];
-            /* of a pair in groups all: members that are left would have to hold */
+            /* remove all members of the groups of a pair: the remaining ones would become
+             * mandatory */
             out = out || closing->key == c->key ||
                   (c->group != 0 && c->body_a == closing->body[0] && c->body_b == closing->body[1]);
         }
@@ -86,8 +89,9 @@ static void apply_kept_overlap(perpi_step* step)
     }
 }
 
-/* A particle has no arm: what meets it acts where it is, and not where a feature that is looked for ahead of the
- * step, or an overlap that is kept, has its point. Elsewhere equal and opposite impulses would turn the pair. */
+/* A particle has no arm: impulses act at its centre, not at the point of a feature that was
+ * found ahead of the step or of an overlap that is kept. Elsewhere equal and opposite impulses
+ * would turn the pair. */
 static void act_on_particles(perpi_step* step)
 {
     const perp_model* model = step->model;
@@ -115,7 +119,7 @@ perp_status perpi_find_contacts(perpi_step* step, bool* same)
     const perpi_attempts* a = &step->attempts;
     const double t = step->from->time, h = step->h;
     perpi_contact_list* contacts = &step->to->contacts;
-    /* what the last step left overlapping is parted to the side where it was */
+    /* overlap left by the last step is corrected toward the side where the bodies were */
     perp_status status = perpi_remember_sides(step, &step->from->contacts);
     if (status == PERP_OK) {
         status = perpi_find_features(step, false, &candidate, &count);

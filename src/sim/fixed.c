@@ -1,9 +1,9 @@
-/* src/sim/fixed.c - steps of the scene's length, and the impacts that come before them. */
+/* src/sim/fixed.c - fixed steps, and the impacts before them. */
 #include "sim/internal.h"
 
-/* What is pressed together by friction, springs or motors does not bounce. These act through the problem of
- * the step: one without the impacting contacts tells how fast they would close them. Then the step itself
- * once more, for what follows. */
+/* Bodies that are pressed together by friction, springs or motors do not rebound. These act
+ * through the problem of the step, so a step without the impacting contacts gives their closing
+ * accelerations. Then the step itself is computed again. */
 static perp_status find_closing(perp_sim* sim, double h, const perpi_filter* plain)
 {
     perpi_filter without = *plain;
@@ -20,7 +20,7 @@ static perp_status find_closing(perp_sim* sim, double h, const perpi_filter* pla
     }
     if (status == PERP_OK) {
         perpi_measure_closing(&sim->work, &sim->closing);
-    } else if (status != PERP_ERROR_SOLVE) { /* no answer: nothing is known to close them */
+    } else if (status != PERP_ERROR_SOLVE) { /* no solution: nothing known */
         return status;
     }
     return perpi_try_step(&sim->work, sim->stepper, &sim->state, h, plain, &sim->trial);

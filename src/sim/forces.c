@@ -19,10 +19,10 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 
-static const double CANDIDATE = 1e-6; /* a gap that touches, in sizes of the smaller body */
-static const double STILL = 1e-9;     /* a speed that is none, relative to those of the bodies */
+static const double CLOSED_GAP = 1e-6; /* closed gap, relative to the smaller body's size */
+static const double STILL = 1e-9;      /* zero speed, relative to those of the bodies */
 static const double NEIGHBOUR =
-    1e-3; /* how far bodies go to a neighbouring time, in sizes, radians */
+    1e-3; /* displacement to a neighbouring time, relative to sizes; radians */
 
 typedef struct forces {
     perp_forces public;
@@ -103,7 +103,7 @@ static perp_status refuse(const finder* x)
                       "forces: %s do not exist at the level of accelerations yet", what);
 }
 
-/* ---- the motion around the present -------------------------------------------------------------------*/
+/* ---- the motion near the present time -------------------------------------------------------- */
 
 /* State at time t + dt of a motion without accelerations; prescribed bodies as prescribed. */
 static perp_status move_to(finder* x, double dt)
@@ -172,7 +172,7 @@ static perp_status collide(finder* x, double dt, perpi_contact_list* list)
     for (int32_t i = 0; i < (int32_t)x->model->body_count; ++i) {
         sim->work.pose[i] = perpi_state_pose(x->model, x->q, i);
     }
-    /* groups do not exist here: `auto` is standard */
+    /* there are no groups here: `auto` means standard */
     perpi_collider_set_rule(sim->work.collider,
                             sim->contact_chosen ? NULL : sim->work.contact_model->rule, NULL, 0);
     perp_status status =
@@ -185,7 +185,7 @@ static perp_status collide(finder* x, double dt, perpi_contact_list* list)
                : status;
 }
 
-/* A time in which no body goes far; 0 if nothing moves. */
+/* A time in which no body moves far; 0 if nothing moves. */
 static double neighbour_time(const finder* x)
 {
     const double size = perpi_scene_size(x->model);
@@ -306,7 +306,7 @@ static perp_status free_accelerations(finder* x)
     return status;
 }
 
-/* Modes of the contacts, and which of them take part; false: bodies meet. */
+/* Modes of the contacts, and which of them take part; false: bodies approach each other. */
 static bool sort_contacts(finder* x)
 {
     const perp_model* model = x->model;
@@ -328,7 +328,7 @@ static bool sort_contacts(finder* x)
         x->mode[i] = c->cone == PERP_CONE_NONE ? 0 : along > STILL * speeds ? 2 : 1;
         x->against[i][0] = x->against[i][1] = 0.0;
         if (x->mode[i] == 2 && c->cone == PERP_CONE_POLYGON && model->dimension == 3) {
-            /* the corner of the polygon that is most against the slip */
+            /* the corner of the polygon that opposes the slip most */
             double best = -INFINITY;
             for (int32_t k = 0; k < c->directions; ++k) {
                 double d[2];
@@ -352,7 +352,7 @@ static bool sort_contacts(finder* x)
                            model->body[c->body_a].name, model->body[c->body_b].name, -slip[0]);
         }
         if (slip[0] > STILL * speeds) {
-            x->mode[i] = -1; /* already leaving */
+            x->mode[i] = -1; /* already separating */
         }
     }
     return apart;
@@ -410,38 +410,38 @@ static perp_status build_problem(finder* x)
     const double* joint_rate = x->rate + 3 * x->contacts.count;
     for (int32_t i = 0; status == PERP_OK && i < f->problem.constraint_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
-        const bool candidate = i < f->contact_count;
-        if (candidate && x->mode[i] < 0) {
+        const bool is_contact = i < f->contact_count;
+        if (is_contact && x->mode[i] < 0) {
             continue;
         }
         perpi_unit* u = &p->unit[p->units++];
-        *u = (perpi_unit){.kind = !candidate        ? PERPI_UNIT_HELD
+        *u = (perpi_unit){.kind = !is_contact       ? PERPI_UNIT_HELD
                                   : x->mode[i] == 1 ? PERPI_UNIT_ROLLING
                                                     : PERPI_UNIT_NORMAL,
                           .row = p->n,
-                          .mu = candidate ? c->mu : 0.0,
+                          .mu = is_contact ? c->mu : 0.0,
                           .cone = c->cone,
                           .directions = c->directions};
         u->rows = u->kind == PERPI_UNIT_NORMAL ? 1 : c->rows;
         for (int32_t r = 0; r < u->rows; ++r) {
             dense_row(f, c, r, 1.0, row + (size_t)(p->n + r) * dofs);
-            rate[p->n + r] = candidate ? x->rate[3 * i + r] : *joint_rate++;
+            rate[p->n + r] = is_contact ? x->rate[3 * i + r] : *joint_rate++;
         }
         p->n += u->rows;
     }
-    /* columns: what one unit of force does, friction of sliding included */
+    /* columns: accelerations by a unit force, friction of sliding included */
     int32_t at = 0;
     for (int32_t i = 0; status == PERP_OK && i < f->problem.constraint_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
-        const bool candidate = i < f->contact_count;
-        if (candidate && x->mode[i] < 0) {
+        const bool is_contact = i < f->contact_count;
+        if (is_contact && x->mode[i] < 0) {
             continue;
         }
-        const int32_t rows = candidate && x->mode[i] != 1 ? 1 : c->rows;
+        const int32_t rows = is_contact && x->mode[i] != 1 ? 1 : c->rows;
         for (int32_t r = 0; r < rows; ++r, ++at) {
             memset(column, 0, dofs * sizeof *column);
             dense_row(f, c, r, 1.0, column);
-            for (int32_t k = 1; candidate && x->mode[i] == 2 && k < c->rows; ++k) {
+            for (int32_t k = 1; is_contact && x->mode[i] == 2 && k < c->rows; ++k) {
                 dense_row(f, c, k, x->against[i][k - 1], column);
             }
             divide_by_mass(f, column);
@@ -559,13 +559,13 @@ static void write_joints(finder* x)
     }
 }
 
-static void say(finder* x)
+static void describe_existence(finder* x)
 {
     perp_forces* f = &x->out->public;
     static const char* const text[] = {
         "one solution",
         "several solutions (Painleve): the laws allow more than one set of accelerations",
-        ("no solution (Painleve): no finite forces are in accord with the laws; what happens is an "
+        ("no solution (Painleve): no finite forces satisfy the laws; what happens is an "
          "impact without a collision, which 'perp run' simulates"),
         "a solution; whether there are others was not decided",
         "no solution was found; whether there is one was not decided",
@@ -575,7 +575,7 @@ static void say(finder* x)
     }
 }
 
-static perp_status prepare(finder* x)
+static perp_status allocate_forces(finder* x)
 {
     perp_sim* sim = x->sim;
     perp_context* context = sim->context;
@@ -590,16 +590,16 @@ static perp_status prepare(finder* x)
     if (status != PERP_OK) {
         return status;
     }
-    /* first only what touches; then further, for the neighbouring times */
+    /* closed contacts first; then a larger margin, for the neighbouring times */
     const double size = perpi_scene_size(sim->model);
     for (size_t i = 0; i < model->body_count; ++i) {
-        x->margin[i] = 0.5 * CANDIDATE * size;
+        x->margin[i] = 0.5 * CLOSED_GAP * size;
     }
     x->contacts.context = x->moved.context = context;
     memcpy(x->q, sim->state.q, (size_t)sim->work.q_size * sizeof *x->q);
     status = collide(x, 0.0, &x->contacts);
     for (size_t i = 0; i < model->body_count; ++i) {
-        x->margin[i] = 4.0 * NEIGHBOUR * size + CANDIDATE * size;
+        x->margin[i] = 4.0 * NEIGHBOUR * size + CLOSED_GAP * size;
     }
     const size_t n = x->contacts.count;
     if (status == PERP_OK) {
@@ -644,12 +644,12 @@ static perp_status prepare(finder* x)
     return status;
 }
 
-static perp_status find(finder* x)
+static perp_status solve_forces(finder* x)
 {
     perp_forces* f = &x->out->public;
     perp_status status = refuse(x);
     if (status == PERP_OK) {
-        status = prepare(x);
+        status = allocate_forces(x);
     }
     if (status == PERP_OK) {
         status = free_accelerations(x);
@@ -674,7 +674,7 @@ static perp_status find(finder* x)
         write_bodies(x);
         write_contacts(x);
         write_joints(x);
-        say(x);
+        describe_existence(x);
     }
     return status;
 }
@@ -689,7 +689,7 @@ perp_status perp_forces_find(perp_sim* sim, perp_forces** result)
     }
     out->context = context;
     finder x = {.sim = sim, .model = sim->model, .out = out};
-    status = find(&x);
+    status = solve_forces(&x);
     void* const owned[] = {x.q,          x.v,         x.margin,    x.rate,      x.g,
                            x.z,          x.mode,      x.slip,      x.against,   x.contacts.item,
                            x.moved.item, x.problem.W, x.problem.q, x.problem.B, x.problem.unit};

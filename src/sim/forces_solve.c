@@ -1,10 +1,10 @@
 /* src/sim/forces_solve.c - see forces_solve.h.
  *
  * Source     [T03 CP1]; the cases are those of [B09 2.5.2]: separate, roll, slide
- * Departure  a small problem is decided by looking at all of its cases, each a linear system: that
- *            finds every solution, and tells that there is none. That needs the friction of rolling
- *            contacts to be an interval (planar scenes); with discs, and for many contacts, the
- *            methods for friction problems find a solution or do not.
+ * Departure  a small problem is solved by enumerating all of its cases, each a linear system: that
+ *            finds every solution, and proves that there is none. It requires the friction of
+ *            rolling contacts to be an interval (planar scenes). With discs, and for many contacts,
+ *            the iterative methods for friction problems are used, which may find no solution.
  */
 #include "sim/forces_solve.h"
 
@@ -102,7 +102,7 @@ static int32_t cases_of(const perpi_unit* unit)
     return unit->kind == PERPI_UNIT_HELD ? 1 : unit->kind == PERPI_UNIT_NORMAL ? 2 : 4;
 }
 
-/* Fills s->z for the case at hand; false: the linear system has no solution. */
+/* Fills s->z for the current case; false: the linear system has no solution. */
 static bool solve_case(search* s)
 {
     const perpi_force_problem* p = s->p;
@@ -144,10 +144,11 @@ static bool solve_case(search* s)
             s->z[with[i]] = factor[i] * s->x[i];
         }
     }
-    return true; /* whether the equations hold is seen with the rest */
+    return true; /* the equations are checked with the inequalities */
 }
 
-/* Whether bodies move differently than in all solutions so far; then it is one more. */
+/* Whether the accelerations differ from those of all solutions so far; then it is another
+ * solution. */
 static bool is_new(search* s)
 {
     const perpi_force_problem* p = s->p;
@@ -234,7 +235,7 @@ static perp_status enumerate(const perpi_force_problem* p, double* z, int32_t* s
     return status;
 }
 
-/* ---- by the methods for friction problems ----------------------------------------------------------*/
+/* ---- iterative solution ---------------------------------------------------------------------- */
 
 static perp_status iterate(const perpi_force_problem* p, double* z, bool* solved)
 {

@@ -1,11 +1,11 @@
-/* src/sim/forces_solve.h - the instantaneous problem in the space of forces.
+/* src/sim/forces_solve.h - the instantaneous problem in terms of forces.
  *
  *     a = W z + q,  one unit after another:
  *     HELD     a = 0, z free                                    joints
- *     NORMAL   0 <= z perp a >= 0                               no friction, or sliding: W knows
+ *     NORMAL   0 <= z perp a >= 0                               no friction, or sliding (part of W)
  *     ROLLING  0 <= z_n perp a_n >= 0, z_t in F(mu z_n), most against a_t
  *
- * W is not symmetric where a contact slides: there need not be a solution, or there are several.
+ * W is not symmetric where a contact slides: there may be no solution, or several.
  */
 #ifndef PERPI_FORCES_SOLVE_H
 #define PERPI_FORCES_SOLVE_H

@@ -1,28 +1,29 @@
-/* src/sim/impact.c - impacts: steps of no duration, in which velocities jump.
+/* src/sim/impact.c - impacts: velocity jumps without duration.
  *
  * Sources    Newton's and Poisson's laws of impact with Coulomb friction; Poisson in two phases as
  *            in [GP95]. The papers' steppers have none (e = 0).
  *
- * An impact is a contact problem of its own, with the pose as it is, without forces:
+ * An impact is a separate contact problem, at the current pose and without forces:
  *     M (v+ - v-) = J' p,   0 <= p_n  perp  u_n+ + d >= 0,   p_t in F(mu p_n), most dissipative
- *   Newton         d = e u_n-                      where the contact is impacting
+ *   Newton         d = e u_n-                      for an impacting contact
  *   Poisson        compression: d = 0; then decompression from there, whose impulses are e times
  *                  those of compression, or more where bodies would meet again
- *   elsewhere      d = max(gap, 0) / h: what only rests there takes part, and does not bounce
- * d is what the contact's drift[0] says: so that recorded numbers tell the whole problem. The u_n- of
- * Newton's law is that of velocities which the joints allow: those of a plain step satisfied the joints
- * at the pose before, and the part along a joint, of size h, is no speed of approach.
+ *   elsewhere      d = max(gap, 0) / h: resting contacts take part and do not rebound
+ * d is the contact's drift[0], so that the recorded numbers define the whole problem. The u_n- of
+ * Newton's law is that of velocities which the joints allow: the velocities of a plain step satisfy
+ * the joints at the pose before, and their component along a joint, of order h, is no approach
+ * velocity.
  *
- * Poisson's decompression asks for impulses where a contact problem asks for velocities. decompress.c
- * writes it as a contact problem with more rows; the normal velocities found are then the d = -u_n of
- * the problem above, which has the same answer, and its certificate.
+ * Poisson's decompression prescribes impulses where a contact problem prescribes velocities.
+ * decompress.c writes it as a contact problem with more rows. The normal velocities found are then
+ * the d = -u_n of the problem above, which has the same solution and gives the certificate.
  *
- * Struck is a contact that the plain step would have to stop (it has an impulse there), and that
- * comes nearer faster than the forces of one step can make it, on both sides together: what rests or
- * is pressed never bounces. Neither law keeps the energy from growing, where friction or several
- * contacts couple. So the coefficients are multiplied by a part in [0, 1] with which it is kept, found
- * by Chandrupatla's method (inverse quadratic interpolation where that is safe, else bisection); with 0
- * it cannot grow.
+ * A contact is impacting if the plain step has to stop it (it has an impulse there) and it
+ * approaches faster than the forces of one step can explain, on both sides together. So resting and
+ * pressed contacts never rebound. Neither law prevents an increase of energy where friction or
+ * several contacts are coupled. So the coefficients are multiplied by a factor in [0, 1] that
+ * conserves the energy, found by Chandrupatla's method (inverse quadratic interpolation where that
+ * is safe, else bisection). With 0 the energy cannot increase.
  */
 #include <string.h>
 
@@ -31,10 +32,11 @@
 #include "sim/internal.h"
 #include "step/joint_rows.h"
 
-/* Evaluations of the law in one impact: a smooth energy takes about 8; where it jumps, as many halve the
- * interval to 1e-5. One without an answer takes long, and counts as several. */
+/* Limit of evaluations of the law in one impact. A continuous energy takes about 8; for a
+ * discontinuous one this many bisections reduce the interval to 1e-5. An evaluation without a
+ * solution is expensive and counts as several. */
 enum { MAX_EVALUATIONS = 20, UNSOLVED_COUNTS = 5 };
-/* Change of the kinetic energy that is rounding; an interval of the part that is. */
+/* Changes of the kinetic energy, and intervals of the factor, below these are rounding. */
 static const double ENERGY_TOLERANCE = 1e-12, PART_TOLERANCE = 1e-13;
 
 void perpi_divide_by_mass(const perpi_formulation* f, double* x)
@@ -84,8 +86,8 @@ static void add_impulses(const perpi_formulation* f, int32_t first, const double
     }
 }
 
-/* Work that prescribed bodies and belts take from the impulses: with it, the balance of kinetic
- * energy is that of relative motion. */
+/* Work of the impulses on prescribed bodies and belts. With it, the balance of kinetic energy is
+ * that of relative motion. */
 static double given_work(const perpi_formulation* f, const perp_contact* contact, const double* p)
 {
     double work = 0.0;
@@ -99,8 +101,8 @@ static double given_work(const perpi_formulation* f, const perp_contact* contact
     return work;
 }
 
-/* Speed that a side of a contact gains along the normal from dv; both sides by their size. gain: with
- * their signs. */
+/* Speed that a side of a contact gains along the normal from dv; both sides by their absolute
+ * values. gain: their signed sum. */
 static double gained_speed(const perpi_formulation* f, int32_t contact, const double* dv,
                            double* gain)
 {
@@ -127,7 +129,7 @@ static double gained_speed(const perpi_formulation* f, int32_t contact, const do
 
 /* ---- which contacts are impacting ---------------------------------------------------------------------*/
 
-static perp_status room(perpi_step* step, size_t dofs, size_t rows, size_t contacts)
+static perp_status reserve_impact(perpi_step* step, size_t dofs, size_t rows, size_t contacts)
 {
     perp_status status =
         perpi_grow(step->context, &step->impact->work, &step->impact->work_capacity,
@@ -144,7 +146,7 @@ perp_status perpi_find_impacting(perpi_step* step, double h, bool* any)
     const perpi_formulation* f = step->formulation;
     const size_t dofs = (size_t)f->problem.dof_count, count = step->to->contacts.count;
     *any = false;
-    const perp_status status = room(step, dofs, 0, count);
+    const perp_status status = reserve_impact(step, dofs, 0, count);
     if (status != PERP_OK || step->from->impacts_in_a_row >= PERPI_IMPACTS_IN_A_ROW) {
         return status;
     }
@@ -159,7 +161,7 @@ perp_status perpi_find_impacting(perpi_step* step, double h, bool* any)
     for (size_t i = 0; i < count; ++i) {
         const perp_contact* c = &step->to->contacts.item[i];
         const double e = perp_model_pair_restitution(step->model, c->body_a, c->body_b);
-        /* a solver may leave an open contact an impulse of the size of rounding */
+        /* a solver may leave an impulse of the size of rounding at an open contact */
         const bool pushed = e > 0.0 && c->impulse[0] > 0.0 && perpi_row_holds(step, (int32_t)i);
         step->impact->hit[i] = (perpi_hit){0};
         if (!pushed && c->group == 0) {
@@ -184,7 +186,7 @@ perp_status perpi_find_impacting(perpi_step* step, double h, bool* any)
 
 /* ---- the problem of an impact ----------------------------------------------------------------------*/
 
-static perp_status formulate(perpi_step* step)
+static perp_status formulate_impact(perpi_step* step)
 {
     perpi_formulation* f = step->impact->f;
     perp_status status =
@@ -195,7 +197,7 @@ static perp_status formulate(perpi_step* step)
     if (status == PERP_OK) {
         status = perpi_step_room(step, f);
     }
-    return status == PERP_OK ? room(step, dofs, rows, step->to->contacts.count) : status;
+    return status == PERP_OK ? reserve_impact(step, dofs, rows, step->to->contacts.count) : status;
 }
 
 static perp_solve_options solve_options(const perpi_step* step)
@@ -207,12 +209,12 @@ static perp_solve_options solve_options(const perpi_step* step)
     return options;
 }
 
-/* The problem with the drifts as they are; warm: from the point at hand, else from the velocities before
- * and no impulses. */
-static perp_status solve(perpi_step* step, bool warm)
+/* Solves the problem with the current drifts; warm: from the current point, else from the
+ * velocities before the impact and no impulses. */
+static perp_status solve_impact(perpi_step* step, bool warm)
 {
     perpi_formulation* f = step->impact->f;
-    perp_status status = formulate(step);
+    perp_status status = formulate_impact(step);
     if (status != PERP_OK) {
         return status;
     }
@@ -253,7 +255,7 @@ static perp_status solve(perpi_step* step, bool warm)
     return PERP_OK;
 }
 
-/* d of a contact that is not struck. */
+/* d of a contact that is not impacting. */
 static double rest_offset(const perpi_step* step, size_t i)
 {
     const perp_contact* c = &step->to->contacts.item[i];
@@ -264,7 +266,7 @@ static double rest_offset(const perpi_step* step, size_t i)
     return gap > 0.0 || c->group != 0 ? gap / step->nominal_h : 0.0;
 }
 
-/* Newton with the given part of the coefficients; part 0 is compression. */
+/* Newton's law with the given factor of the coefficients; factor 0 is compression. */
 static perp_status solve_newton(perpi_step* step, double part)
 {
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
@@ -273,12 +275,12 @@ static perp_status solve_newton(perpi_step* step, double part)
         c->drift[0] = hit->impacting ? part * hit->e * hit->u + hit->gain : rest_offset(step, i);
     }
     step->impact->converged = true;
-    return solve(step, false);
+    return solve_impact(step, false);
 }
 
-/* Poisson's decompression: impulses `part` times e times those of compression, step->impact->hit[i].p. The
- * velocities found become the d of a contact problem, of which they and their impulses are the
- * answer. */
+/* Poisson's decompression: impulses `part` times e times those of compression,
+ * step->impact->hit[i].p. The velocities found become the d of a contact problem that they and
+ * their impulses solve. */
 static perp_status solve_poisson(perpi_step* step, double part)
 {
     const size_t count = step->to->contacts.count;
@@ -287,7 +289,7 @@ static perp_status solve_poisson(perpi_step* step, double part)
         const bool asked = part * step->impact->hit[i].e * step->impact->hit[i].p > 0.0;
         c->drift[0] = asked ? step->impact->hit[i].gain : rest_offset(step, i);
     }
-    perp_status status = formulate(step);
+    perp_status status = formulate_impact(step);
     if (status != PERP_OK) {
         return status;
     }
@@ -312,13 +314,13 @@ static perp_status solve_poisson(perpi_step* step, double part)
             perpi_formulation_speed(f, (int32_t)i, 0, step->v_problem) + f->b[f->constraint[i].row];
         c->drift[0] = asked[i] > 0.0 ? step->impact->hit[i].gain - fmax(u, 0.0) : c->drift[0];
     }
-    return solve(step, true);
+    return solve_impact(step, true);
 }
 
 /* ---- the whole impact ------------------------------------------------------------------------------*/
 
-/* The energy at the time of the impact is that of v plus the gain of velocity by then. With it the impulses
- * do this work besides. */
+/* The energy at the time of the impact is that of v plus the velocity gained until then. This is
+ * the additional work of the impulses. */
 static double gained_work(const perpi_step* step, const double* p)
 {
     double work = 0.0;
@@ -328,8 +330,8 @@ static double gained_work(const perpi_step* step, const double* p)
     return work;
 }
 
-/* Change of the energy since before the impact, relative to what it was. What was not found counts as
- * grown without bound. */
+/* Change of the energy by the impact, relative to the energy before it. An impact without a
+ * solution counts as an unbounded increase. */
 static double energy_change(const perpi_step* step, double before, double work_before)
 {
     const perpi_formulation* f = step->impact->f;
@@ -343,8 +345,8 @@ static double energy_change(const perpi_step* step, double before, double work_b
     return size > 0.0 ? (after - before) / size : 0.0;
 }
 
-/* Where to evaluate next, as a part of the way from a to b, which have different signs; c: the point
- * before. */
+/* The next evaluation point as a fraction of the interval from a to b, whose values have
+ * different signs; c: the previous point. */
 static double chandrupatla_step(const double a[2], const double b[2], const double c[2])
 {
     const double xi = (a[0] - b[0]) / (c[0] - b[0]), phi = (a[1] - b[1]) / (c[1] - b[1]);
@@ -357,10 +359,11 @@ static double chandrupatla_step(const double a[2], const double b[2], const doub
     return t > 0.0 && t < 1.0 ? t : 0.5;
 }
 
-/* Evaluates the law with a part of the coefficients: x[0] in, x[1] the change of energy. Bodies that jam
- * may have no answer in which all bounce: that counts as a gain, unless none bounces. */
-static perp_status evaluate(perpi_step* step, double before, double work_before,
-                            perp_status (*law)(perpi_step* step, double part), double x[2])
+/* Evaluates the law with a factor of the coefficients: x[0] in, x[1] the change of energy.
+ * Jammed bodies may have no solution in which all rebound: that counts as an increase, unless
+ * the factor is 0. */
+static perp_status evaluate_law(perpi_step* step, double before, double work_before,
+                                perp_status (*law)(perpi_step* step, double part), double x[2])
 {
     const perp_status status = law(step, x[0]);
     const bool jammed = status == PERP_ERROR_SOLVE && x[0] > 0.0;
@@ -369,18 +372,18 @@ static perp_status evaluate(perpi_step* step, double before, double work_before,
     return jammed ? PERP_OK : status;
 }
 
-/* The coefficients as they are; or if the energy grows with them, the part of them that keeps it. */
+/* The coefficients as given; if the energy increases with them, multiplied by the factor that conserves it. */
 static perp_status solve_within_energy(perpi_step* step, double before, double work_before,
                                        perp_status (*law)(perpi_step* step, double part),
                                        double* kept)
 {
     double a[2] = {1.0, 0.0}, b[2] = {0.0, 0.0}, c[2], best = 0.0;
-    perp_status status = evaluate(step, before, work_before, law, a);
+    perp_status status = evaluate_law(step, before, work_before, law, a);
     *kept = 1.0;
     if (status != PERP_OK || a[1] <= ENERGY_TOLERANCE) {
         return status;
     }
-    status = evaluate(step, before, work_before, law, b);
+    status = evaluate_law(step, before, work_before, law, b);
     *kept = 0.0;
     if (status != PERP_OK || !(b[1] < 0.0)) {
         return status;
@@ -389,13 +392,13 @@ static perp_status solve_within_energy(perpi_step* step, double before, double w
     double t = a[1] < INFINITY ? a[1] / (a[1] - b[1]) : 0.5; /* of the way from a to b */
     while (step->impact->evaluations < MAX_EVALUATIONS && fabs(a[0] - b[0]) > PART_TOLERANCE) {
         double x[2] = {a[0] + t * (b[0] - a[0]), 0.0};
-        status = evaluate(step, before, work_before, law, x);
+        status = evaluate_law(step, before, work_before, law, x);
         if (status != PERP_OK) {
             return status;
         }
         *kept = x[0];
         best = x[1] <= ENERGY_TOLERANCE && x[0] > best ? x[0] : best;
-        /* the energy is known as well as the problem is solved */
+        /* the energy is known only to the accuracy of the solve */
         if (x[1] <= ENERGY_TOLERANCE &&
             x[1] >= -fmax(ENERGY_TOLERANCE, step->impact->residual.worst)) {
             return PERP_OK;
@@ -417,15 +420,15 @@ static perp_status solve_within_energy(perpi_step* step, double before, double w
     return status;
 }
 
-/* What the step leaves: velocities and impulses; poses, clocks and memories stay. */
-static perp_status finish(perpi_step* step, perp_step_kind kind, double kept)
+/* Result of the impact: velocities and impulses; poses, clocks and memories are unchanged. */
+static perp_status finish_impact(perpi_step* step, perp_step_kind kind, double kept)
 {
     const perpi_formulation* f = step->impact->f;
     const size_t joints = step->model->joint_count;
     memcpy(step->to->q, step->from->q, (size_t)step->q_size * sizeof *step->from->q);
     memcpy(step->to->v, step->from->v, (size_t)step->v_size * sizeof *step->from->v);
     memcpy(step->to->memory, step->from->memory, (size_t)step->s_size * sizeof *step->from->memory);
-    /* of Poisson's law both phases happen at the same time and pose */
+    /* both phases of Poisson's law happen at the same time and pose */
     if (kind != PERP_STEP_COMPRESSION) {
         double* p = step->impact->work + f->problem.dof_count;
         memset(p, 0, (size_t)f->problem.row_count * sizeof *p);
@@ -479,8 +482,8 @@ static perp_status finish(perpi_step* step, perp_step_kind kind, double kept)
     return perpi_account(step, f, 0.0);
 }
 
-/* To the nearest velocities that the joints allow at the pose at hand. Limits and ropes take part that the
- * last step held. */
+/* Projects onto the nearest velocities that the joints allow at the current pose. Limits and
+ * ropes that were active in the last step take part. */
 static perp_status project_on_joints(perpi_step* step, double* v)
 {
     perpi_formulation* f = step->impact->f;
@@ -525,7 +528,7 @@ static perp_status allowed_velocities(perpi_step* step)
         const perpi_formulation* f = step->formulation;
         double* pulled = step->impact->work;
         memcpy(pulled, f->k, (size_t)f->problem.dof_count * sizeof *pulled);
-        /* the velocity-product term does no work: it turns the velocity */
+        /* the velocity-product term does no work: it only rotates the velocity */
         for (int32_t i = 0; step->model->dimension == 3 && i < (int32_t)step->model->body_count;
              ++i) {
             if (step->model->body[i].dofs == 6) {
@@ -556,10 +559,10 @@ static void effective_gaps(perpi_step* step, double* offset)
     }
 }
 
-/* Normal velocities at the time of the impact, and what of them was gained by then. Forces act on the
- * velocities that the joints allow; how these turn with the joints in the step changes the Jacobian, not the
- * speed. */
-static void place_in_time(perpi_step* step)
+/* Normal velocities at the time of the impact, and the part gained until then. Forces act on the
+ * velocities that the joints allow; the rotation of these with the joints within the step
+ * changes the Jacobian, not the speed. */
+static void set_impact_times(perpi_step* step)
 {
     const perpi_formulation* f = step->impact->f;
     const size_t dofs = (size_t)f->problem.dof_count;
@@ -602,7 +605,8 @@ perp_status perpi_impact_step(perpi_step* step)
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
         step->to->contacts.item[i].drift[0] = 0.0;
     }
-    perp_status status = formulate(step); /* b is what prescribed bodies give, now */
+    perp_status status =
+        formulate_impact(step); /* b of prescribed bodies at the time of the impact */
     if (status != PERP_OK) {
         return status;
     }
@@ -616,7 +620,7 @@ perp_status perpi_impact_step(perpi_step* step)
         hit->u = u;
     }
     perpi_formulation_gather_v(f, step->model, step->v_from, step->impact->work);
-    place_in_time(step);
+    set_impact_times(step);
     const double before = kinetic_energy(f, step->impact->work);
     step->impact->report = (perp_report){0};
     step->impact->evaluations = 0;
@@ -627,7 +631,7 @@ perp_status perpi_impact_step(perpi_step* step)
         status = solve_within_energy(step, before, 0.0, solve_newton, &kept);
     }
     if (status == PERP_OK) {
-        status = finish(step, poisson ? PERP_STEP_COMPRESSION : PERP_STEP_IMPACT, kept);
+        status = finish_impact(step, poisson ? PERP_STEP_COMPRESSION : PERP_STEP_IMPACT, kept);
     }
     return status;
 }
@@ -651,7 +655,7 @@ perp_status perpi_decompression_step(perpi_step* step)
     step->to->contacts.groups = step->from->contacts.groups;
     perpi_start_from(step);
     perpi_joint_inputs(step);
-    status = formulate(step);
+    status = formulate_impact(step);
     if (status != PERP_OK) {
         return status;
     }
@@ -664,7 +668,7 @@ perp_status perpi_decompression_step(perpi_step* step)
                         .gain = c->impact.gain};
     }
     effective_gaps(step, step->impact->work);
-    /* the energy before compression: its impulses taken back */
+    /* the energy before compression: its impulses are subtracted */
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
     double *v = step->impact->work, *dv = step->impact->work + dofs,
            *p = step->impact->work + 2 * dofs;
@@ -684,7 +688,7 @@ perp_status perpi_decompression_step(perpi_step* step)
     step->impact->evaluations = 0;
     status = solve_within_energy(step, before, work, solve_poisson, &kept);
     if (status == PERP_OK) {
-        status = finish(step, PERP_STEP_DECOMPRESSION, kept);
+        status = finish_impact(step, PERP_STEP_DECOMPRESSION, kept);
     }
     return status;
 }

@@ -1,26 +1,28 @@
-/* src/sim/impact_time.c - when within a fixed step an impact happens, and what that does to the poses.
+/* src/sim/impact_time.c - the time of an impact within a fixed step, and its effect on the poses.
  *
- * An impact comes before the step in which its bodies would meet. Their poses are to advance with the
- * velocities before the impact up to the time t at which they meet, and with those after it from there:
+ * An impact is computed before the step in which its bodies would meet. Their poses should advance
+ * with the velocities before the impact up to the time t at which they meet, and with those after
+ * it from there:
  *     q' = q + h v' - t M^-1 J' p
- * v' the velocities of the step, which have the impact's jump M^-1 J' p over the whole of it. What is
- * taken back, the offset, is part of the state until that step has been made.
+ * v' are the velocities of the step, which contain the jump M^-1 J' p of the impact over the whole
+ * step. The subtracted term, the offset, is part of the state until that step has been made.
  *
- * Positions of a semi-implicit step lie on the parabola whose velocity at t_l is v_l + dv/2, dv the gain of
- * velocity in a step. With g = J dv and u = J v_l:
+ * Positions of a semi-implicit step lie on the parabola whose velocity at t_l is v_l + dv/2, dv the
+ * gain of velocity in a step. With g = J dv and u = J v_l:
  *     gap + (u + g/2) t + g t^2 / (2 h) = 0,   u_t = u + g (1/2 + t/h)
- * are time and normal velocity of the meeting. The law of impact is one of u_t: the normal velocity after is
- * u+ + (u_t - u). A ball then bounces on the parabolas themselves: sum m |v + h g/2|^2 / 2 - m g.x is
- * kept by flight and bounce with e = 1. docs/notation.md derives it.
+ * give time and normal velocity of the meeting. The law of impact applies to u_t: the normal
+ * velocity after is u+ + (u_t - u). A ball then bounces on the exact parabolas: flight and bounce
+ * with e = 1 conserve sum m |v + h g/2|^2 / 2 - m g.x. docs/notation.md derives it.
  *
- * Where something prescribed takes part in the impact (a floor, a hinge), the offset is added to the motion
- * of the step. Bodies that only act on each other are displaced before the step: its impulses then act at the
- * displaced poses, and angular momentum is kept to rounding. (A joint is better off with the first: the offset
- * and the motion of the step, along tangents of its path, are opposite.)
+ * Where something prescribed takes part in the impact (a floor, a hinge), the offset is added to
+ * the motion of the step. Bodies that act only on each other are displaced before the step: its
+ * impulses then act at the displaced poses, and angular momentum is conserved to rounding. (For a
+ * joint the first is more accurate: the offset and the motion of the step, along tangents of its
+ * path, are opposite.)
  *
- * One time per pair of bodies, the first of its contacts. Where impulses also pass through joints or resting
- * contacts, or from one moving body to the next and the next, all of them have the first time: the joints
- * stay closed, and angular momentum is kept.
+ * All contacts of a pair of bodies have the time of the first of them. Where impulses also pass
+ * through joints or resting contacts, or through a chain of moving bodies, all of these bodies have
+ * the first time: the joints stay closed, and angular momentum is conserved.
  */
 #include <string.h>
 
@@ -71,12 +73,12 @@ double perpi_offset_energy(const perpi_step* step, bool impact)
         perpi_energy_change(model, true, step->from->q, step->from->v, step->q_from, step->v_from);
     const double* early = offset + step->v_size;
     for (int32_t i = 0; !impact && i < (int32_t)model->body_count; ++i) {
-        if (early[i] == 0.0) { /* the step displaces it: its weight acts on that way, too */
+        if (early[i] == 0.0) { /* the step displaces it: gravity does work */
             const vec3 moved = perpi_state_velocity(model, offset, i);
             change -= model->body[i].mass * v3_dot(model->body[i].gravity, moved);
         }
     }
-    if (impact) { /* poses are displaced by the step only; velocities come back */
+    if (impact) { /* only poses are displaced by the step; velocities are restored */
         change +=
             perpi_energy_change(model, true, step->q_from,
                                 step->trial->v_solved != NULL ? step->trial->v_solved : step->to->v,
@@ -114,7 +116,8 @@ void perpi_offset_gaps(perpi_step* step, double h)
         const vec3 b = offset_at(step, offset, c->body_b, v3_madd(on_a, c->gap, n));
         const bool free_a = step->model->body[c->body_a].dofs > 0;
         const bool free_b = step->model->body[c->body_b].dofs > 0;
-        /* the point that both arms reach for: of two moving bodies the middle, which keeps momentum */
+        /* the common point of both arms: halfway between two dynamic bodies, which conserves
+         * momentum */
         const vec3 from_a = early[c->body_a] != 0.0 ? a : v3(0, 0, 0);
         const vec3 from_b = early[c->body_b] != 0.0 ? b : v3(0, 0, 0);
         const bool dot_a = free_a && free_b && step->model->body[c->body_a].particle;
@@ -123,13 +126,13 @@ void perpi_offset_gaps(perpi_step* step, double h)
                            : dot_b ? from_b
                                    : v3_scale(free_a && free_b ? 0.5 : 1.0, v3_add(from_a, from_b));
         v3_to(v3_add(on_a, moved), c->point);
-        if (!step->stepper->touching) { /* without a gap term poses do not matter */
+        if (!step->stepper->touching) { /* without a gap term the poses have no effect */
             c->drift[0] += v3_dot(n, v3_sub(b, a)) / h;
         }
     }
 }
 
-/* ---- what else acts ----------------------------------------------------------------------------------*/
+/* ---- change of velocity within the step ------------------------------------------------------ */
 
 double perpi_found_gain(const perpi_step* step, uint64_t key, double gain)
 {
@@ -145,7 +148,8 @@ double perpi_found_gain(const perpi_step* step, uint64_t key, double gain)
 
 /* ---- times -----------------------------------------------------------------------------------------*/
 
-/* The root of the parabola, within the step: it was found to meet there. Where there is no root, u alone. */
+/* The root of the parabola within the step, where one exists because the contact was active in
+ * it. Where rounding leaves no root, u alone. */
 static double meeting_time(double gap, double u, double g, double h, bool late)
 {
     const double slope = u + 0.5 * g, square = slope * slope - 2.0 * gap * g / h;
@@ -160,8 +164,8 @@ static bool same_group(const perp_contact* a, const perp_contact* b)
     return a->group == b->group || a->group == -b->group;
 }
 
-/* A group that is impacting is closed when its last member closes: that one acts, by itself, and takes the law
- * of restitution. */
+/* An impacting group closes when its last member closes: that member acts alone and takes the
+ * law of restitution. */
 static void choose_members(perpi_step* step, double h)
 {
     perp_contact* c = step->to->contacts.item;
@@ -175,7 +179,8 @@ static void choose_members(perpi_step* step, double h)
         double latest = -INFINITY;
         for (size_t k = 0; impacting && k < step->to->contacts.count; ++k) {
             const perpi_hit* hit = &step->impact->hit[k];
-            const bool closed = hit->gap < 0.0 && hit->gap + h * hit->u < 0.0; /* all the time */
+            const bool closed =
+                hit->gap < 0.0 && hit->gap + h * hit->u < 0.0; /* active from the start */
             const double t = closed         ? hit->gap
                              : hit->u < 0.0 ? meeting_time(hit->gap, hit->u, hit->bend, h, false)
                                             : h;
@@ -235,8 +240,8 @@ void perpi_impact_times(perpi_step* step, double h)
 /* Blocks that exchange impulses in an impact. */
 typedef struct island {
     int32_t parent, blocks, pairs;
-    bool shares; /* a joint or a contact that is not struck has an impulse */
-    bool held;   /* something prescribed gives one */
+    bool shares; /* a joint or a contact that is not impacting has an impulse */
+    bool held;   /* a prescribed body exchanges an impulse with it */
     double time; /* the first */
     double mass;
     vec3 v;         /* sum m v, after the impact */
@@ -282,7 +287,7 @@ static void join_blocks(island* x, const perpi_formulation* f, const double* p)
     }
 }
 
-/* Times, and what they are shared with, of the roots. */
+/* Times and flags of the blocks are combined in the roots. */
 static void fill_islands(island* x, const perpi_formulation* f, const perp_contact* contact,
                          const double* p)
 {
@@ -313,8 +318,8 @@ static vec3 linear_part(const perpi_step* step, const double* at)
     return step->model->dimension == 2 ? v3(at[0], at[1], 0.0) : v3_from(at);
 }
 
-/* K x = b, K positive semidefinite with b in its range: a small multiple of the identity is added, and what
- * it costs refined away. */
+/* K x = b, K positive semidefinite with b in its range: a small multiple of the identity is
+ * added, and its effect is removed by iterative refinement. */
 static vec3 solve_spreading(const mat3* K, vec3 b)
 {
     const double trace = K->m[0][0] + K->m[1][1] + K->m[2][2];
@@ -333,8 +338,9 @@ static vec3 solve_spreading(const mat3* K, vec3 b)
     return x;
 }
 
-/* Bodies that nothing prescribed acts on must not change sum x x m v by being displaced, sum m s x v = 0,
- * v after the impact. The nearest offsets (in the mass norm, which keeps sum m s = 0) that satisfy it are
+/* Displacing bodies on which nothing prescribed acts must not change sum x x m v: sum m s x v = 0,
+ * v after the impact. The nearest offsets (in the mass norm, which keeps sum m s = 0) that satisfy
+ * it are
  *     s + u x lambda,   sum m (|u|^2 - u u') lambda = -sum m s x v,   u = v - mean
  * Two bodies are then displaced along their relative velocity. */
 static void keep_angular_momentum(const perpi_step* step, const perpi_formulation* f, island* x,

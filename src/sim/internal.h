@@ -1,4 +1,4 @@
-/* src/sim/internal.h - the inside of a simulation, shared by the files of this module. */
+/* src/sim/internal.h - internal structures of a simulation, shared by the files of this module. */
 #ifndef PERPI_SIM_INTERNAL_H
 #define PERPI_SIM_INTERNAL_H
 
@@ -8,17 +8,17 @@
 #include "sim/sim.h"
 #include "step/step.h"
 
-/* ---- a step is a value -----------------------------------------------------------------------------*/
+/* ---- the trial step -------------------------------------------------------------------------- */
 
-/* What a step has come to, beside the state that it started from. */
+/* Result of a trial step, beside the state that it started from. */
 typedef struct perpi_trial {
     perpi_state state;
     perp_step_info info;
-    double* v_solved; /* velocities that solved it, before momentum was carried and velocities were
-                         projected; NULL if neither is */
+    double* v_solved; /* velocities that solved it, before the momentum update and the
+                         projection; NULL if there is neither */
 } perpi_trial;
 
-/* How fast a contact is closed by what acts beside it, found by a step without it. */
+/* Closing acceleration of a contact, found by a step without it. */
 typedef struct perpi_closing {
     uint64_t key;
     vec3 normal, point[2];
@@ -26,7 +26,7 @@ typedef struct perpi_closing {
     double u;       /* normal velocity */
     double closing; /* acceleration; of fixed steps the speed gained in one */
     double gain;    /* of fixed steps: change of the normal velocity in one */
-    bool found;     /* the step without the contact had an answer, and no contacts of its bodies */
+    bool found;     /* the step was solved, and its bodies had no other contacts */
 } perpi_closing;
 
 typedef struct perpi_closing_list {
@@ -34,22 +34,23 @@ typedef struct perpi_closing_list {
     size_t count, capacity;
 } perpi_closing_list;
 
-/* Which contacts take part in a step, and what is asked of it. */
+/* Which contacts take part in a step, and other options of the step. */
 typedef struct perpi_filter {
-    const perpi_closing_list* closing;    /* what is known of closing contacts; NULL: nothing */
+    const perpi_closing_list* closing;    /* known closing accelerations; NULL: none */
     bool without;                         /* these contacts are left out */
     bool closed;                          /* adaptive steps: only closed contacts take part */
-    struct perpi_standing_list* standing; /* scratch of these (closed.h) */
-    double ease;          /* of the joints' errors (formulate.h), of adaptive steps; else 0 */
-    bool accept_unsolved; /* keep_going: the step has failed, and its best iterate is wanted */
+    struct perpi_standing_list* standing; /* scratch of these, see closed.h */
+    double ease;                          /* of adaptive steps: perpi_joint_input.ease; else 0 */
+    bool accept_unsolved; /* keep_going: the step has failed, and its best iterate is accepted */
 } perpi_filter;
 
-/* step.c: a step of length h from a state, by the stepper, into `to`. Writes nothing else but the workspace.
- * PERP_ERROR_SOLVE: it has no answer, and the message says why. */
+/* step.c: computes a trial step of length h from a state, by the stepper, into `to`. Writes
+ * nothing else but the workspace. PERP_ERROR_SOLVE: it has no solution, and the message says
+ * why. */
 PERP_NODISCARD perp_status perpi_try_step(perpi_step* step, const perpi_stepper_ops* stepper,
                                           const perpi_state* from, double h,
                                           const perpi_filter* filter, perpi_trial* to);
-/* What a step is called with, for those that use parts of it. */
+/* Sets the arguments of a step, for callers that use parts of it. */
 void perpi_step_bind(perpi_step* step, const perpi_state* from, double h,
                      const perpi_filter* filter, perpi_trial* to);
 PERP_NODISCARD perp_status perpi_trial_create(const perpi_step* step, bool v_solved,
@@ -62,21 +63,21 @@ void perpi_trial_destroy(perp_context* context, perpi_trial* trial);
 typedef struct perpi_hit {
     double e;          /* coefficient of restitution */
     double u;          /* normal velocity before */
-    double gap;        /* with the offset of the poses that earlier impacts left */
+    double gap;        /* includes the offset of the poses that earlier impacts left */
     double time, gain; /* see perp_contact_impact */
     double part;       /* of the gain in a step: 1/2 + time / h */
     double bend;       /* change of the normal velocity in a step in which it is free */
     double p;          /* normal impulse of compression */
-    bool impacting;    /* else it takes part, but does not bounce */
-    bool fast;         /* comes nearer faster than what else acts can make it */
-    int32_t chosen;    /* of a group that is impacting: 1 for the member that acts, -1 for others */
+    bool impacting;    /* else it takes part and does not rebound */
+    bool fast;         /* approaches faster than the other forces can explain */
+    int32_t chosen;    /* in an impacting group: 1 for the member that acts, -1 for others */
 } perpi_hit;
-/* So many impacts may follow each other before time must go on: a ball between walls that are nearer
- * than it moves in a step would never end. */
+/* Limit of successive impacts without a step in time: a ball between walls closer than its
+ * motion in a step would never advance. */
 enum { PERPI_IMPACTS_IN_A_ROW = 32 };
 
 typedef struct perpi_impact {
-    perpi_formulation* f; /* NULL: nothing bounces */
+    perpi_formulation* f; /* NULL: restitution is 0 everywhere */
     perpi_hit* hit;       /* per contact of the trial */
     size_t hit_capacity;
     double* work;
@@ -86,76 +87,77 @@ typedef struct perpi_impact {
     perp_contact_residual residual;
     perp_report report;
     bool converged;
-    int32_t evaluations; /* of the law of the impact at hand */
+    int32_t evaluations; /* evaluations of the law in the current impact */
     perpi_arena scratch; /* of decompression */
 } perpi_impact;
 
 /* Correction of joints at the end of a step (correct_joints.c, project.c). */
 typedef struct perpi_correction {
     perpi_formulation*
-        project; /* the projection's, with its solver; NULL: joints are not corrected */
+        project; /* problem and solver of the projection; NULL: joints are not corrected */
     perp_contact_solver* solver;
     double *q_answer, *v_carried; /* before poses were moved and velocities projected */
-    double *v, *p;                /* the answer of the projection */
+    double *v, *p;                /* the solution of the projection */
     size_t v_capacity, p_capacity;
     perpi_contact_list closed;
     bool* loop;    /* per joint: it is part of a closed loop (repair.h) */
     bool any_loop; /* one of them is */
-    double* start; /* velocities that the joints' errors are compared with: repair.c */
+    double* start; /* reference velocities for the joints' errors: repair.c */
     size_t start_capacity;
     double* keep; /* velocities, impulses, b */
     size_t keep_capacity;
 } perpi_correction;
 
-/* An open contact that has sunk in at the start of a step, and leaves. */
+/* An open contact that penetrates at the start of a step and is separating. */
 typedef struct perpi_penetration {
     uint64_t key;
     double gap;
 } perpi_penetration;
 
-/* An adaptive step: its lengths, and what its halves found. */
+/* An adaptive step: its lengths, and the results of its halves. */
 typedef struct perpi_adaptive {
     double h_next;     /* the length to try next, part of the state */
     double clock[3];   /* h_next, h_last and steps without impacts, as a recording keeps them */
     perpi_trial whole; /* one step of h */
-    perpi_trial half;  /* h/2: where the second half starts */
+    perpi_trial half;  /* h/2: start of the second half */
     double *q_half, *v_half, *s_half, *v_end; /* of the last step: its second half */
     double* v_end_next;                  /* velocities that solved the second half of the trial */
     double *q_plain, *v_plain, *s_plain; /* the state after it, before extrapolation */
     uint64_t* key;                       /* contacts that took part */
     size_t key_count, key_capacity;
-    perpi_penetration* penetrating;
-    size_t penetrating_count, penetrating_capacity;
+    perpi_penetration* penetration;
+    size_t penetration_count, penetration_capacity;
     struct perpi_standing_list* standing; /* per contact of the trial, by itself or by its group */
 } perpi_adaptive;
 
-/* A pair of pieces that overlaps on its way through a step. */
+/* A pair of pieces that overlaps at some time within a step. */
 typedef struct perpi_sim_passage {
     perpi_broad_pair pair;
     perpi_passage passage;
 } perpi_sim_passage;
 
-/* A constraint that a step lacked: all plain contacts of two bodies, or a contact of its own. */
+/* A constraint that was missing in a step: all plain contacts of two bodies, or an additional
+ * contact. */
 typedef struct perpi_missing {
-    bool built; /* a contact of its own */
+    bool built; /* an additional contact, not one of a feature pair */
     int32_t body[2], shape[2];
     vec3 local[2];   /* its points, in the bodies' frames */
-    vec3 normal;     /* world, at the first touch */
+    vec3 normal;     /* world, at the first contact */
     vec3 normal_end; /* the same, turned with the pair to the end of the step */
-    int32_t ball;    /* 0, 1: instead of the point on this body, the ball about its centre of mass
-                          that holds the piece; -1: the points */
-    double shift;    /* of the gap at the start: what rotation adds to the linearised motion */
+    int32_t ball;    /* 0, 1: instead of the point on this body, the ball about its centre of
+                        mass that contains the piece; -1: the points */
+    double shift;    /* of the gap at the start: effect of rotation */
 } perpi_missing;
 
 /* The side check; see crossing.c. */
 typedef struct perpi_sides {
     double* thickness; /* per shape; 0: a point */
     double *radius,
-        *travel;  /* per body: of its bounded shapes; the most that a point of it moves */
-    double least; /* the smaller thickness of the thinnest pair; INFINITY if there is none */
-    double depth; /* no pair is deeper in another at the end of the last step; see holds_plainly */
-    double farthest;  /* relative motion in the step */
-    bool looked;      /* and whether it was enough to look at pairs */
+        *travel;     /* per body: radius of its bounded shapes; bound of the motion of its points */
+    double least;    /* the smaller thickness of the thinnest pair; INFINITY if there is none */
+    double depth;    /* upper bound of the overlap at the end of the last step; see holds_plainly */
+    double farthest; /* relative motion in the step */
+    bool checked;    /* whether it was enough to check pairs */
     perpi_path* path; /* per body */
     perpi_broad broad;
     perpi_sim_passage* passage;
@@ -175,21 +177,21 @@ typedef struct perpi_user {
     void* on_step_user;
     perpi_step_callback* callback; /* after on_step, in order */
     size_t callback_count, callback_capacity;
-    bool announced; /* it was called for the coming step, before an impact */
+    bool announced; /* it was called for the coming step already, before an impact */
     char* code;     /* its name; NULL: none */
 } perpi_user;
 
-/* What was set from outside (edit.c, tune.c). */
+/* Changes by the caller (edit.c, tune.c). */
 typedef struct perpi_edit {
-    int64_t states;   /* how often the state was */
-    int64_t changes;  /* how often parameters were */
-    bool since_start; /* the state was, since the start or the last snapshot */
-    bool parameters;  /* some are not those of the model */
-    bool pending;     /* a pose was, and has not been checked */
-    bool* moved;      /* per body: its pose; NULL: none ever was */
+    int64_t states;   /* how often the state was set */
+    int64_t changes;  /* how often parameters were set */
+    bool since_start; /* the state was set since the start or the last snapshot */
+    bool parameters;  /* some parameters differ from the model's */
+    bool pending;     /* a pose was set and has not been checked */
+    bool* moved;      /* per body: its pose was set; NULL: none */
 } perpi_edit;
 
-/* ---- the simulation --------------------------------------------------------------------------------*/
+/* ---- the simulation -------------------------------------------------------------------------- */
 
 struct perp_sim {
     perp_context* context;
@@ -199,17 +201,17 @@ struct perp_sim {
     /* configuration */
     perp_sim_def asked;     /* as given, with its own strings and options */
     perpi_arena asked_text; /* these */
-    perp_sim_def def;       /* asked, with what it left open */
+    perp_sim_def def;       /* as requested, with defaults filled in */
     const perpi_stepper_ops* stepper;
-    bool contact_chosen; /* by `auto` */
+    bool contact_chosen; /* selected by `auto` */
     bool adaptive;
     int64_t tick_total; /* of fixed steps */
-    /* the state, and what led to it */
+    /* the state, and the results of the last step */
     perpi_state state; /* its arrays stay where they are for the life of the simulation */
     perp_step_info info;
     double* v_solved;         /* velocities that solved the last step; NULL: as in perpi_trial */
     perp_ledger ledger_total; /* of all steps since the simulation was created or restored */
-    /* the next state, beside it; what it is computed with */
+    /* the trial step and its workspace */
     perpi_trial trial;
     perpi_step work;
     perpi_adaptive halves;
@@ -219,10 +221,10 @@ struct perp_sim {
     perpi_impact impact;
     perpi_edit edit;
     perpi_user user;
-    perpi_arena scratch; /* of questions, not of steps */
+    perpi_arena scratch; /* scratch of queries, not of steps */
 };
 
-/* ---- making it -------------------------------------------------------------------------------------*/
+/* ---- creation -------------------------------------------------------------------------------- */
 
 /* schedule.c: the number of fixed steps. */
 int64_t perpi_sim_count_ticks(const perp_sim* sim);
@@ -231,31 +233,32 @@ PERP_NODISCARD perp_status perpi_sim_create_quietly(perp_context* context, const
                                                     const perp_sim_def* def, perp_sim** sim);
 /* The bodies as the model has them at the start; motors with its targets. */
 void perpi_sim_initial_state(perp_sim* sim);
-/* edit.c: room for the marks; then for each body that is set (moved: its pose differs), before or after its
- * numbers are put in place; then at the end. */
+/* edit.c: allocates the marks; then called for each body that is set (moved: its pose differs),
+ * before or after its numbers are written; then at the end. */
 PERP_NODISCARD perp_status perpi_sim_edit_room(perp_sim* sim);
 void perpi_sim_edit_body(perp_sim* sim, int32_t body, bool moved);
 void perpi_sim_edit_end(perp_sim* sim);
-/* The whole state is another one, which needs no check. */
+/* The whole state was replaced by one that needs no check. */
 void perpi_sim_edit_forget(perp_sim* sim);
-/* The ledger is 0 again, and nothing is said about a last step. */
+/* Resets the ledger and the information about the last step. */
 void perpi_sim_new_account(perp_sim* sim);
 PERP_NODISCARD perp_status perpi_sim_check_body(const perp_sim* sim, const char* what,
                                                 int32_t body);
 /* tune.c: the model with parameters of the simulation's own, made on first use. */
 PERP_NODISCARD perp_status perpi_sim_tuned(perp_sim* sim, perp_model** model);
-/* Its parameters hold from now on. */
+/* Activates its parameters. */
 PERP_NODISCARD perp_status perpi_sim_tune_end(perp_sim* sim);
 PERP_NODISCARD perp_status perpi_sim_tune_like(perp_sim* sim, const perp_sim* other);
 void perpi_sim_tuned_destroy(perp_sim* sim);
-/* start.c: the size that an overlap is compared with; layers that are pressed in, remembering deflections. */
+/* start.c: the size that an overlap is compared with; initial deflections of compressed layers. */
 double perpi_sim_pair_size(const perp_model* model, const perpi_candidate* candidate);
 PERP_NODISCARD perp_status perpi_sim_press_layers(perp_sim* sim);
-/* def.c: keeps a copy of the definition that was asked for. */
+/* def.c: keeps a copy of the requested definition. */
 PERP_NODISCARD perp_status perpi_sim_keep_def(perp_sim* sim, const perp_sim_def* def);
 /* start.c: refuses or resolves bodies that overlap at the start. */
 PERP_NODISCARD perp_status perpi_sim_start(perp_sim* sim);
-/* spring_stability.c: refuses explicit springs that a fixed step cannot follow; on joints it warns. */
+/* spring_stability.c: refuses explicit springs that are unstable with a fixed step; on joints it
+ * warns. */
 PERP_NODISCARD perp_status perpi_sim_check_springs(const perp_sim* sim);
 
 /* crossing_warning.c: warns, through the log, if a body can cross an obstacle within a step unnoticed. */
@@ -266,7 +269,7 @@ PERP_NODISCARD perp_status perpi_sides_create(perp_context* context, const perp_
                                               perpi_sides* sides);
 void perpi_sides_destroy(perp_context* context, perpi_sides* sides);
 
-/* ---- drivers: the next state, or that of the impact that comes before it, into sim->trial ------------*/
+/* ---- drivers: compute the next state, or that of the impact before it, into sim->trial ------- */
 
 /* fixed.c */
 PERP_NODISCARD perp_status perpi_drive_fixed(perp_sim* sim, bool accept_unsolved);
@@ -276,100 +279,104 @@ PERP_NODISCARD perp_status perpi_drive_adaptive(perp_sim* sim, bool accept_unsol
  * half: what a recording keeps of it is 0. */
 void perpi_adaptive_commit(perp_sim* sim, bool impact);
 void perpi_adaptive_clear(perp_sim* sim);
-/* halves.clock, from the present state. */
+/* Sets halves.clock from the present state. */
 void perpi_adaptive_clock(perp_sim* sim);
 
 /* ---- a step, in the order of perpi_try_step ----------------------------------------------------------*/
 
 /* impact_time.c: sets q_from and v_from of a step or impact. */
 void perpi_start_from(perpi_step* step);
-/* joint.c: what the joints bring into the step. */
+/* joint.c: the joint inputs of the step. */
 void perpi_joint_inputs(perpi_step* step);
 /* Coordinates and errors of the records at a state; returns the largest errors. */
 void perpi_joint_measure(const perp_model* model, const double* q, perp_joint_record* record,
                          double error[2]);
-/* margin.c: how far each body may come in a step. */
+/* margin.c: how far each body may move in a step. */
 PERP_NODISCARD perp_status perpi_find_margins(perpi_step* step, double h);
-/* Whether a body came further than its margin; raises the margins of those that did. */
+/* Whether a body moved further than its margin; raises the margins of those that did. */
 bool perpi_margins_exceeded(perpi_step* step, double h, const double* v_new);
 
-/* find_contacts.c: the contacts of the step, into step->to. *same: a larger margin has found nothing new. */
+/* find_contacts.c: the contacts of the step, into step->to. *same: a larger margin has found
+ * nothing new. */
 PERP_NODISCARD perp_status perpi_find_contacts(perpi_step* step, bool* same);
-/* rolling.c: what the slip of the contacts in step->to changes by until the middle of the coming step of h,
- * into their drift; and 0 there, of contacts that are to be an impact's. */
+/* rolling.c: the change of slip of the contacts in step->to until the middle of the coming step
+ * of h, into their drift; 0 for contacts that take part in an impact. */
 void perpi_set_rolling(perpi_step* step, double h);
 void perpi_clear_rolling(perpi_step* step);
-/* closed.c: only closed contacts stay in step->to. */
+/* closed.c: removes all but closed contacts from step->to. */
 PERP_NODISCARD perp_status perpi_keep_closed(perpi_step* step);
 
-/* fallback.c: after a solve without an answer, simpler contacts or kept overlap; *again: there are. */
+/* fallback.c: after a solve without a solution, simpler contacts or kept overlap; *again: solve
+ * again. */
 PERP_NODISCARD perp_status perpi_fall_back(perpi_step* step, bool* again);
-/* In this step the pair of shapes of a contact has another rule than the contact model's. */
+/* Gives the pair of shapes of a contact another rule than the contact model's in this step. */
 PERP_NODISCARD perp_status perpi_make_exception(perpi_step* step, uint64_t key,
                                                 const perpi_candidate_rule* rule);
 
-/* correct_joints.c: poses at the end of the step, and the step solved again with what the joints lack
- * there. */
+/* correct_joints.c: poses at the end of the step, and the step solved again with the joint
+ * errors there. */
 PERP_NODISCARD perp_status perpi_advance_and_correct(perpi_step* step);
 /* From the velocities that solved the step to those of the state. */
 PERP_NODISCARD perp_status perpi_complete_state(perpi_step* step);
-/* project.c: whether the first row of a constraint of the step is held by its impulse. By complementarity
- * one of u and p is 0, and the larger tells; p as the speed W p that it gives. */
+/* project.c: whether the first row of a constraint of the step is active. By complementarity one
+ * of u and p is 0: compares u with the speed W p that p produces. */
 bool perpi_row_holds(const perpi_step* step, int32_t constraint);
-/* Poses and velocities at the end of a step to the nearest that joints and contacts allow. moves: counts
- * solves that moved poses. */
+/* Moves poses and velocities at the end of a step to the nearest that joints and contacts allow.
+ * moves: counts solves that moved poses. */
 PERP_NODISCARD perp_status perpi_project(perpi_step* step, double h, perp_report* report,
                                          int32_t* moves);
-/* Errors of joints, relative to their size: a correction ends at the first, or at the second once
- * it makes no more progress. */
+/* Errors of joints, relative to their size: a correction stops below the first, or below the
+ * second if it makes no more progress. */
 #define PERPI_CORRECTION_GOAL 1e-13
 #define PERPI_CORRECTION_ENOUGH 1e-11
 
-/* crossing.c: pairs that change sides between the state and the next one. The last of them goes to
- * *crossed, NULL if there is none; what was missing is then there when the step is tried again. */
+/* crossing.c: pairs that change sides between the state and the next one. The last of them goes
+ * to *crossed, NULL if there is none; the missing constraint is then added for the next attempt. */
 PERP_NODISCARD perp_status perpi_check_sides(perpi_step* step, double h, double deepest,
                                              const perpi_sim_passage** crossed);
-/* Whether a pair changes sides on the way to the next state, of poses that were moved after the check. */
+/* Whether a pair changes sides on the way to the next state, for poses that were moved after the
+ * check. */
 PERP_NODISCARD perp_status perpi_moved_across(perpi_step* step, double h, double deepest,
                                               bool* across);
-/* Contacts that were missing, at the poses in step->pose. at_end: those are of the end of the step. */
+/* Adds contacts that were missing, at the poses in step->pose. at_end: those are of the end of
+ * the step. */
 PERP_NODISCARD perp_status perpi_add_missing(perpi_step* step, double t, double h, bool at_end,
                                              perpi_contact_list* list);
-/* Steppers without a gap term: contacts deeper than half of the pair's smaller thickness are pushed out, by
- * their drift, or a body would sink through a plate step by step. */
+/* Steppers without a gap term: contacts deeper than half of the pair's smaller thickness are
+ * separated by their drift; otherwise a body would pass through a plate over several steps. */
 void perpi_part_deep(perpi_step* step, double h);
-/* Whether contacts that were missing could have a simpler form. */
+/* Whether missing contacts could have a simpler form. */
 bool perpi_missing_points(const perpi_step* step);
-/* Gives contacts that were missing their simplest form; *changed: they did not have it yet. */
+/* Gives missing contacts their simplest form; *changed: they did not have it yet. */
 PERP_NODISCARD perp_status perpi_missing_balls(perpi_step* step, bool* changed);
-/* Whether a contact must stay although it is open. */
+/* Whether a contact must be kept although it is open. */
 bool perpi_keeps_open(const perpi_step* step, const perp_contact* c);
-/* Adaptive steps: *gap becomes smaller where a pair passes through another, or meets it on the way. key: of
- * contacts that took part. */
+/* Adaptive steps: reduces *gap where a pair passes through another, or meets it within the step.
+ * key: those of contacts that took part. */
 PERP_NODISCARD perp_status perpi_path_gap(perpi_step* step, double h, const uint64_t* key,
                                           size_t count, double* gap);
 /* The sum of the thicknesses of the pair of shapes in a contact's key. */
 double perpi_pair_thickness(const perpi_step* step, uint64_t key);
 
-/* account.c: the energy ledger and the momentum account of the step at hand, of length h, into the trial;
+/* account.c: the energy ledger and the momentum account of the step of length h, into the trial;
  * f: its problem, or that of the impact. */
 PERP_NODISCARD perp_status perpi_account(perpi_step* step, const perpi_formulation* f, double h);
 
 /* ---- impacts ---------------------------------------------------------------------------------------*/
 
-/* impact.c: which contacts of the step just tried are impacting; they go to step->impact->hit. With fixed
- * steps what the filter knows of closing contacts counts as gained. */
+/* impact.c: which contacts of the last trial step are impacting, into step->impact->hit. With
+ * fixed steps the closing accelerations of the filter count as gained. */
 PERP_NODISCARD perp_status perpi_find_impacting(perpi_step* step, double h, bool* any);
-/* An impact at the present pose, of the contacts in step->to, as step->impact->hit says; into the trial, like
- * a step. After compression, decompression. */
+/* Computes an impact at the present pose, of the contacts in step->to, according to
+ * step->impact->hit; into the trial, like a step. After compression, decompression. */
 PERP_NODISCARD perp_status perpi_impact_step(perpi_step* step);
 PERP_NODISCARD perp_status perpi_decompression_step(perpi_step* step);
 /* x <- M^-1 x, block by block. */
 void perpi_divide_by_mass(const perpi_formulation* f, double* x);
 /* impact_time.c: when within a step of length h the pairs of an impact meet, into step->impact->hit. */
 void perpi_impact_times(perpi_step* step, double h);
-/* How much the normal velocity of a contact changes in a step without it: the filter tells; else `gain`, by
- * forces alone. */
+/* Change of the normal velocity of a contact in a step without it: that of the filter; else
+ * `gain`, by forces alone. */
 double perpi_found_gain(const perpi_step* step, uint64_t key, double gain);
 /* The offset that an impact leaves, into step->to: f is its problem, p its impulses. */
 PERP_NODISCARD perp_status perpi_add_offset(perpi_step* step, const perpi_formulation* f,
@@ -377,26 +384,26 @@ PERP_NODISCARD perp_status perpi_add_offset(perpi_step* step, const perpi_formul
 /* The state's poses with an offset, and velocities v with the momentum they had without. */
 void perpi_displaced(const perpi_step* step, const double* offset, const double* v, double* q_to,
                      double* v_to);
-/* What displacing the state did to its energy, in the step or impact at hand. */
+/* Change of energy by displacing the state, in the current step or impact. */
 double perpi_offset_energy(const perpi_step* step, bool impact);
-/* Contacts of the step at hand: points move with the offset, gaps change by it (their drift). */
+/* Contacts of the step: points move with the offset, gaps change by it (their drift). */
 void perpi_offset_gaps(perpi_step* step, double h);
-/* How far the offset moves points of a body at most. */
+/* Upper bound of the displacement of a body's points by the offset. */
 double perpi_offset_travel(const perpi_step* step, int32_t body);
 
-/* closed.c: closing accelerations, and closed contacts. A contact whose closing is to be found, of normal
- * velocity u; what was found, or 0. */
+/* closed.c: closing accelerations, and closed contacts. Adds a contact, of normal velocity u,
+ * whose closing acceleration is to be found; then the one found, or 0. */
 PERP_NODISCARD perp_status perpi_remember_closing(perp_context* context, perpi_closing_list* list,
                                                   const perp_contact* c, double u);
 double perpi_found_closing(const perpi_step* step, uint64_t key);
-/* Normal speeds that the contacts of the list lose in the step at hand, which was one without them. */
+/* Normal speeds that the contacts of the list lose in the last trial step, which excluded them. */
 void perpi_measure_closing(const perpi_step* step, perpi_closing_list* list);
 
 /* ---- lengths ---------------------------------------------------------------------------------------*/
 
-/* A length that errors and gaps are compared with. */
+/* The length that errors and gaps are relative to. */
 double perpi_scene_size(const perp_model* model);
-/* How deep the soft layers between two bodies go: overlap within is not penetration. */
+/* Depth of the soft layers between two bodies: overlap within the layer is not penetration. */
 double perpi_layer_depth(const perp_model* model, int32_t a, int32_t b);
 
 #endif

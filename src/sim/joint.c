@@ -1,4 +1,4 @@
-/* src/sim/joint.c - joints of a running simulation: asking for their state, driving them. */
+/* src/sim/joint.c - joints of a simulation: their state and their motor targets. */
 #include <string.h>
 
 #include "sim/internal.h"
@@ -134,7 +134,7 @@ perp_status perp_sim_set_joint_target(perp_sim* sim, int32_t joint, double targe
     return PERP_OK;
 }
 
-/* Names of 0.1. */
+/* Names of version 0.1. */
 perp_status perp_sim_joint_effort(perp_sim* sim, int32_t joint, double effort)
 {
     return perp_sim_apply_joint_effort(sim, joint, effort);

@@ -1,35 +1,35 @@
 /* src/sim/margin.c - the contact margin, from the step and the motion.
  *
- * Source     [W14 (5.1)]: the distance that a point of a body can come in one step
+ * Source     [W14 (5.1)]: the distance that a point of a body can move in one step
  * Departure  (5.1) as printed has units of velocity in its acceleration terms (h where h^2 is
  *            meant) and subtracts the gyroscopic term without the inertia. Here: the free motion
  *            of the scheme itself, h |v + h f/m| + h |omega + h I^-1 (tau - omega x I omega)| r.
- *            Contact impulses may carry a body further (a resting ball that is impacting): so the
- *            step is checked after the solve, and repeated with a larger margin if a body came
- *            further and new features come within reach.
+ *            Contact impulses may move a body further (a resting ball hit by another one), so the
+ *            step is checked after the solve, and repeated with a larger margin if a body moved
+ *            further and new features are within the margin.
  */
 #include "sim/internal.h"
 
-/* Keeps features that touch within reach whatever the rounding; a fraction of the body's size. */
+/* Keeps closed features within the margin despite rounding; relative to the body's size. */
 static const double FLOOR = 1e-6;
-/* Reserve over the free motion, so that small changes of speed do not cost a second round. */
+/* Reserve over the free motion, so that small changes of speed need no second round. */
 static const double RESERVE = 1.1;
 
-/* Of what the margin would let a body turn: by so much the turn of the free motion can be wrong before
- * it costs another round, in which both are looked at. Orders of features that no turn brings about need
- * not be told apart. */
+/* Relative to the rotation that the margin allows: tolerance for the error of the free motion's
+ * rotation before another round is needed, which takes both rotations into account. Orders of
+ * features that no rotation produces need not be distinguished. */
 static const double SLACK = 0.25;
 /* Never more (radians): with many orders at once the groups are no longer complete. */
 static const double SLACK_MAX = 0.06;
 
-/* Turns matter where features form groups; in the plane the margin bounds them well enough. */
+/* Rotations matter where features form groups; in the plane the margin bounds them well enough. */
 static bool turns_matter(const perpi_step* step)
 {
     return step->model->dimension == 3 && step->contact_model->groups;
 }
 
-/* Distance of the body's farthest point from its centre; endless bodies count with the size of
- * what they can meet. */
+/* Distance of the body's farthest point from its centre; for unbounded bodies the size of those
+ * that they can meet. */
 static double reach_of(const perp_model* model, const perpi_body* body)
 {
     return isfinite(body->reach) ? body->reach : model->length;
@@ -83,7 +83,8 @@ perp_status perpi_find_margins(perpi_step* step, double h)
     return PERP_OK;
 }
 
-/* Whether a body turned otherwise than any of its spins; then the spins of this round are added. */
+/* Whether a body rotated differently from all of its assumed rotations; then those of this round
+ * are added. */
 static bool turned_otherwise(perpi_step* step, double h, const double* v_new)
 {
     const perp_model* model = step->model;
@@ -114,7 +115,7 @@ bool perpi_margins_exceeded(perpi_step* step, double h, const double* v_new)
     const perp_model* model = step->model;
     bool exceeded = turns_matter(step) && turned_otherwise(step, h, v_new);
     if (!isnan(step->margin_given)) {
-        return exceeded; /* how far to look is the user's word; which way bodies turn is not */
+        return exceeded; /* the user's margin is not changed; the rotations are */
     }
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];

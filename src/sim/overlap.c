@@ -1,4 +1,4 @@
-/* src/sim/overlap.c - how much area the polygons of a planar scene share. */
+/* src/sim/overlap.c - area of overlap of the polygons of a planar scene. */
 #include "collide/polytope/polygon.h"
 #include "sim/internal.h"
 
@@ -8,8 +8,7 @@ typedef struct placed {
     double lo[2], hi[2];
 } placed;
 
-/* Of an outline the pieces that do not overlap each other: what they share with another body is
- * counted once. */
+/* Disjoint pieces of an outline, so that overlap with another body is counted once. */
 static bool is_polygon(const perpi_shape* shape)
 {
     return (shape->type == PERP_SHAPE_BOX2 || shape->type == PERP_SHAPE_POLYGON) &&

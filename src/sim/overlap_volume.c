@@ -1,4 +1,4 @@
-/* src/sim/overlap_volume.c - how much volume the polyhedra of a spatial scene share. */
+/* src/sim/overlap_volume.c - volume of overlap of the polyhedra of a spatial scene. */
 #include "shape/polyhedron.h"
 #include "sim/internal.h"
 

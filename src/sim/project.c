@@ -1,16 +1,20 @@
-/* src/sim/project.c - poses and velocities at the end of a step that the joints allow.
+/* src/sim/project.c - projects poses and velocities at the end of a step onto the joints.
  *
  * Source     [W14 algorithm 1]
- * Departure  the paper ignores contacts here. Position level, where correct_joints.c could not close the joints
- *            within the step's own laws (links that turn by a radian a step): displacements dq with
+ * Departure  the paper ignores contacts here. Position level, where correct_joints.c could not
+ *            close the
+ *            joints within the laws of the step (links that turn by a radian a step): displacements
+ *            dq with
  *                M dq = J' p,  error + J dq = 0,  0 <= p_n perp gap + J_n dq >= 0
- *            at the pose reached so far, until the error is rounding. Velocity level, always:
+ *            at the current pose, until the error is rounding. Velocity level, always:
  *                M (v' - v) = J' p,  J_joint v' = 0,  0 <= p_n perp u_n >= 0 at closed contacts,
- *            limits and taut ropes likewise. Closed is what the step's own impulses hold. What is
- *            open at the end of the step keeps its speed: the next step stops it, or finds it
- *            struck at the speed with which it arrives. Contacts act without friction: a friction
- *            impulse of its own would be invented. What slips by it, by the square of h, is stopped
- *            by the friction of the next step.
+ *            limits and taut ropes likewise. A contact is closed if it has an impulse in the step.
+ *            Open
+ *            contacts at the end of the step keep their velocity: the next step stops them, or
+ *            finds them impacting at the velocity of arrival. Contacts act without friction,
+ *            because
+ *            a friction impulse here has no physical cause. The slip that follows, of order h^2, is
+ *            stopped by the friction of the next step.
  */
 #include <string.h>
 
@@ -51,7 +55,7 @@ bool perpi_row_holds(const perpi_step* step, int32_t constraint)
     return W * p > perpi_formulation_speed(f, constraint, 0, step->v_problem) + f->b[c->row];
 }
 
-/* The step's limits and ropes that are open at its end. */
+/* Marks the step's limits and ropes that are open at its end. */
 static void mark_slack(perpi_step* step)
 {
     const perpi_formulation* f = step->formulation;
@@ -69,7 +73,8 @@ static void mark_slack(perpi_step* step)
     }
 }
 
-/* Only what holds stays in step->correction->closed: contacts with an impulse, and groups with such a member. */
+/* Keeps only active contacts in step->correction->closed: contacts with an impulse, and groups
+ * with such a member. */
 static void drop_open(perpi_step* step)
 {
     perpi_contact_list* list = &step->correction->closed;
@@ -79,7 +84,7 @@ static void drop_open(perpi_step* step)
         for (size_t k = 0; k < list->count && c->group != 0 && c->impulse[0] > 0.0; ++k) {
             perp_contact* member = &list->item[k];
             if (member->group == c->group || member->group == -c->group) {
-                member->impulse[1] = 1.0; /* a mark: there is no friction here */
+                member->impulse[1] = 1.0; /* serves as a mark: there is no friction here */
             }
         }
     }
@@ -91,8 +96,8 @@ static void drop_open(perpi_step* step)
     list->count = kept;
 }
 
-/* The step's contacts without friction, with the gaps that its answer leaves. A soft one gives way to
- * what little the joints ask for. */
+/* The step's contacts without friction, with the gaps after the step. A soft layer does not
+ * resist, because the joints require only small displacements. */
 static perp_status close_contacts(perpi_step* step, double h)
 {
     const perpi_formulation* f = step->formulation;
@@ -117,16 +122,15 @@ static perp_status close_contacts(perpi_step* step, double h)
         const double u = perpi_formulation_speed(f, (int32_t)i, 0, step->v_problem) +
                          f->b[f->constraint[i].row] -
                          (step->settings.no_gap ? contact->drift[0] : 0.0);
-        /* of a group some may well stay violated */
+        /* some members of a group may remain violated */
         contact->gap = u > 0.0 || contact->group != 0 ? h * u : 0.0;
         memset(contact->impulse, 0, sizeof contact->impulse);
-        contact->impulse[0] =
-            perpi_row_holds(step, (int32_t)i) ? 1.0 : 0.0; /* only whether, see above */
+        contact->impulse[0] = perpi_row_holds(step, (int32_t)i) ? 1.0 : 0.0; /* a mark, see above */
     }
     return PERP_OK;
 }
 
-/* A particle has no arm, so that what meets it acts where it is: at the end of the step it has moved. */
+/* A particle has no arm, so impulses act at its centre, which has moved by the end of the step. */
 static void follow_particles(perpi_step* step)
 {
     const perp_model* model = step->model;
@@ -142,8 +146,8 @@ static void follow_particles(perpi_step* step)
     }
 }
 
-/* Solves the projection's problem from 0; velocities (or displacements) go to step->correction->v. */
-static perp_status solve(perpi_step* step, perp_report* report, bool* solved)
+/* Solves the projection problem from 0; velocities (or displacements) go to step->correction->v. */
+static perp_status solve_projection(perpi_step* step, perp_report* report, bool* solved)
 {
     perpi_formulation* f = step->correction->project;
     perp_status status =
@@ -175,8 +179,9 @@ static perp_status solve(perpi_step* step, perp_report* report, bool* solved)
     return PERP_OK;
 }
 
-/* Poses of the dynamic bodies by the displacements in v_project; contacts come nearer by them. */
-static void displace(perpi_step* step)
+/* Advances the poses of the dynamic bodies by the displacements in v_project, and updates the
+ * gaps. */
+static void displace_poses(perpi_step* step)
 {
     const perp_model* model = step->model;
     const perpi_formulation* f = step->correction->project;
@@ -205,15 +210,15 @@ static void displace(perpi_step* step)
     }
 }
 
-/* What is left of the joints' errors at the poses at hand. */
+/* The remaining errors of the joints at the current poses. */
 static double joint_errors(const perpi_step* step)
 {
     return perpi_formulation_error(step->formulation, step->model, step->to->q, step->input, NULL);
 }
 
-/* Newton's method: linear in each move, so that it can lead away from where the joints fit (a light body between
- * two taut ropes). Poses that fit worse than those of the step are not taken. */
-static perp_status take_moves(perpi_step* step, double h, double first, int32_t* moves)
+/* Newton's method. It is linear in each step, so it can diverge (a light body between two taut
+ * ropes). Poses with larger errors than those of the step are rejected. */
+static perp_status keep_better_poses(perpi_step* step, double h, double first, int32_t* moves)
 {
     if (*moves == 0 || joint_errors(step) <= first) {
         return PERP_OK;
@@ -246,18 +251,18 @@ static perp_status move_poses(perpi_step* step, double h, perp_report* report, i
                 step->correction->closed.item[i].gap;
         }
         if (status == PERP_OK) {
-            status = solve(step, report, &solved);
+            status = solve_projection(step, report, &solved);
         }
         if (status != PERP_OK) {
             return status;
         }
         if (!solved) {
-            break; /* a contact is in the way: the joint stays open, its error says so */
+            break; /* a contact prevents it: the joint stays open, and its error is reported */
         }
-        displace(step);
+        displace_poses(step);
         *moves += 1;
     }
-    return take_moves(step, h, first, moves);
+    return keep_better_poses(step, h, first, moves);
 }
 
 perp_status perpi_project(perpi_step* step, double h, perp_report* report, int32_t* moves)
@@ -278,7 +283,7 @@ perp_status perpi_project(perpi_step* step, double h, perp_report* report, int32
                             (int32_t)step->correction->closed.count, step->input});
     }
     if (status == PERP_OK) {
-        status = solve(step, report, &solved);
+        status = solve_projection(step, report, &solved);
     }
     if (status == PERP_OK && solved) { /* else the velocities that solved the step stand */
         perpi_formulation_scatter_v(f, step->model, step->correction->v, step->to->v);

@@ -8,7 +8,7 @@
 #include "collide/ray.h"
 #include "sim/internal.h"
 
-/* What meets others: not pictures, and of shapes that were cut the pieces. */
+/* Whether a shape collides: not visual ones, and of decomposed shapes the pieces. */
 static bool is_seen(const perpi_shape* shape)
 {
     return !shape->intangible && !shape->outline && !shape->measure &&
@@ -22,7 +22,7 @@ static bool is_bounded(const perpi_shape* shape)
 
 /* ---- rays ------------------------------------------------------------------------------------------*/
 
-/* Can the ray come nearer than `reach` to the centre before `most`? */
+/* Whether the ray comes closer than `reach` to the centre before `most`. */
 static bool may_meet(vec3 o, vec3 d, vec3 center, double reach, double most)
 {
     const vec3 to = v3_sub(center, o);
@@ -100,7 +100,7 @@ static vec3 support(const placed* p, vec3 n)
     return v3_madd(core(p, n), perpi_shape_rounding(p->shape), n);
 }
 
-/* plane: the endless one of the two. */
+/* plane: the unbounded one of the two. */
 static closest from_plane(const placed* plane, const placed* other, bool plane_is_a)
 {
     const vec3 n = m3_mul(plane->pose.R, plane->shape->normal);
@@ -110,7 +110,7 @@ static closest from_plane(const placed* plane, const placed* other, bool plane_i
     return plane_is_a ? (closest){gap, foot, low, n} : (closest){gap, low, foot, v3_neg(n)};
 }
 
-/* Shapes that overlap, or touch: the routine of the pair says how deep. */
+/* Overlapping or touching shapes: the collision routine of the pair gives the depth. */
 static perp_status overlap(perp_sim* sim, const placed* a, const placed* b, double size,
                            closest* found)
 {
@@ -178,7 +178,7 @@ static perp_status nearest_shapes(perp_sim* sim, int32_t a, int32_t b, perp_dist
             }
             placed x = {one, perpi_pose_mul(&pose_a, &one->local)};
             placed y = {two, perpi_pose_mul(&pose_b, &two->local)};
-            const vec3 origin = x.pose.x; /* far from the world's, distances keep their digits */
+            const vec3 origin = x.pose.x; /* avoids cancellation far from the origin */
             y.pose.x = v3_sub(y.pose.x, origin);
             x.pose.x = v3(0, 0, 0);
             closest found;
@@ -229,7 +229,7 @@ static double impulse_time(const perp_sim* sim)
     return sim->adaptive ? 0.5 * sim->state.h_last : perpi_sim_last_length(sim);
 }
 
-/* Where in the gap the impulse acts: as the step has it (step/formulate.c). */
+/* The point in the gap at which the impulse acts, as in step/formulate.c. */
 static double part_of_gap(const perp_model* model, const perp_contact* c, bool on_b)
 {
     const perpi_body *a = &model->body[c->body_a], *b = &model->body[c->body_b];
@@ -245,6 +245,11 @@ perp_status perp_sim_contact_sum(const perp_sim* sim, int32_t body, int32_t othe
     perp_status status = perpi_sim_check_body(sim, "contact_sum", body);
     if (status == PERP_OK && other != -1) {
         status = perpi_sim_check_body(sim, "contact_sum", other);
+    }
+    if (status == PERP_OK && other == body) {
+        status = perpi_fail(sim->context, PERP_ERROR_INPUT,
+                            "contact_sum: body %d has no contacts with itself; give two bodies",
+                            (int)body);
     }
     if (status != PERP_OK) {
         return status;

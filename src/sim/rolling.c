@@ -1,31 +1,34 @@
-/* src/sim/rolling.c - the slip of rolling contacts, as it is at the middle of the step.
+/* src/sim/rolling.c - the slip of rolling contacts at the middle of the step.
  *
  * Method     docs/notation.md, "Rolling and spinning"
  *
- * Friction that holds does the work p_t . (u- + u+)/2 in a step, u- and u+ being J_t times the velocities
- * before and after it. With u+ = 0, J_t at the start of the step, that is not 0 where the contact moves over the
- * body: J_t v changes by 2 c in a step, and rolling bodies gain or lose energy in proportion to h. The slip at
- * the middle of the step is u+ + c, and u+ = -c makes the work vanish, as the gap does in the normal row.
+ * Static friction does the work p_t . (u- + u+)/2 in a step, u- and u+ being J_t times the
+ * velocities before and after it. With u+ = 0 and J_t at the start of the step, this is not 0 where
+ * the contact point moves over the body: J_t v changes by 2 c in a step, and rolling bodies gain or
+ * lose energy in proportion to h. The slip at the middle of the step is u+ + c, and u+ = -c makes
+ * the work vanish, as the gap does in the normal row.
  *
- * c is known from the last step, whose contact point is in step->from->contacts: half of what the velocities at hand
- * make of the way of the point over the bodies. As a part k of u-: then the work is (1 - k)/2 p_t . u-, less than
- * without, whatever the contacts' points do from step to step. What slides has a small k, and is left alone.
+ * c is estimated from the last step, whose contact point is in step->from->contacts: half of the
+ * velocity change that the current velocities and the motion of the point over the bodies give.
+ * Only its part k u- along u- is used: then the work is (1 - k)/2 p_t . u-, smaller than without
+ * for any motion of the contact points. A sliding contact has a small k and is not changed.
  */
 #include "sim/internal.h"
 
-/* Below this part of u- a contact slides, where friction takes energy in any case, or it rests and c is
- * rounding. */
+/* Below this part of u- the contact slides, where friction always dissipates, or it is at rest
+ * and c is rounding. */
 static const double LEAST_PART = 0.45;
-/* Bodies that turn further in a step: where the contact will be cannot be told from where it was. */
+/* For bodies that rotate further in a step the motion of the contact point cannot be
+ * extrapolated. */
 static const double LARGEST_TURN = 0.5;
 
 typedef struct slip {
-    vec3 now;  /* relative velocity at the contact's point, less what the spin takes of it */
-    vec3 gain; /* what it gained since the last step from the way of the point */
+    vec3 now;  /* relative velocity at the contact's point, without the change by the spin */
+    vec3 gain; /* its gain since the last step by the motion of the point */
 } slip;
 
-/* The velocity that the body's momentum at the start of the step stands for, at the end of which it has turned
- * on: w - I^-1 g, g the velocity-product term. */
+/* The velocity that corresponds to the body's momentum at the start of the step with the
+ * orientation at its end: w - I^-1 g, g the velocity-product term. */
 static vec3 spin_before(const perpi_step* step, int32_t index, double h, vec3 w)
 {
     const perpi_body* body = &step->model->body[index];
@@ -40,7 +43,7 @@ static vec3 spin_before(const perpi_step* step, int32_t index, double h, vec3 w)
     return v3_madd(w, part * h, m3_mul(pose->R, m3_mul(m3_inverse(body->inertia), turn)));
 }
 
-static vec3 middle(const perp_contact* c)
+static vec3 gap_middle(const perp_contact* c)
 {
     return v3_madd(v3_from(c->point), 0.5 * c->gap, v3_from(c->normal));
 }
@@ -52,8 +55,8 @@ static void add_side(const perpi_step* step, const perp_contact* c, const perp_c
     const vec3 v = perpi_state_velocity(step->model, step->from->v, body);
     const vec3 w = perpi_state_rate(step->model, step->from->v, body);
     const vec3 x = step->pose[body].x;
-    const vec3 arm = v3_sub(middle(c), x);
-    const vec3 way = v3_sub(arm, v3_sub(middle(old), v3_madd(x, -h_old, v)));
+    const vec3 arm = v3_sub(gap_middle(c), x);
+    const vec3 way = v3_sub(arm, v3_sub(gap_middle(old), v3_madd(x, -h_old, v)));
     const vec3 u = v3_add(v, v3_cross(spin_before(step, body, h, w), arm));
     sum->now = v3_madd(sum->now, sign, u);
     sum->gain = v3_madd(sum->gain, sign, v3_cross(w, way));
@@ -73,8 +76,8 @@ static void roll(const perpi_step* step, perp_contact* c, const perp_contact* ol
     if (!(size > 0.0) || !(part > LEAST_PART)) {
         return;
     }
-    /* where friction would give energy, up to all of it; twice c bounds what is not rolling. By degrees from
-     * friction's rounding up to a tenth of its bound. */
+    /* Only where friction would add energy, and at most all of it; |2 c| bounds the motion that
+     * is not rolling. Blended from the rounding of friction up to a tenth of its bound. */
     const double pushes = old->impulse[1] * u[0] + old->impulse[2] * u[1];
     const double whole = 0.1 * old->mu * old->impulse[0] * sqrt(size);
     part *= pushes > whole ? 2.0 : pushes > 0.0 ? 1.0 + pushes / whole : 1.0;
@@ -83,7 +86,8 @@ static void roll(const perpi_step* step, perp_contact* c, const perp_contact* ol
     c->drift[2] = part * u[1];
 }
 
-/* A body on a joint may have no freedom left to roll with: what it would need can have no solution. */
+/* A body on a joint may have no degree of freedom left to roll: the required slip can have no
+ * solution. */
 static bool may_roll(const perpi_step* step, const perp_contact* c, double h)
 {
     const perpi_body* body = step->model->body;
@@ -99,9 +103,9 @@ static bool pushes_beside(const perp_contact* c, const perp_contact* other)
     return other->impulse[0] > 0.0 && other->body_a == c->body_a && other->body_b == c->body_b;
 }
 
-/* Whether the contact is the only one of its pair that pushes: what touches at several points does not roll.
- * Contacts of a pair follow each other. */
-static bool alone(const perpi_contact_list* list, size_t at)
+/* Whether the contact is the only active one of its pair: bodies in contact at several points do
+ * not roll. Contacts of a pair are consecutive. */
+static bool is_single_contact(const perpi_contact_list* list, size_t at)
 {
     const perp_contact* c = &list->item[at];
     return !(at > 0 && pushes_beside(c, c - 1)) &&
@@ -122,8 +126,8 @@ void perpi_set_rolling(perpi_step* step, double h)
             old += 1;
         }
         if (old < step->from->contacts.count && step->from->contacts.item[old].key == c->key &&
-            step->from->contacts.item[old].impulse[0] > 0.0 && alone(&step->from->contacts, old) &&
-            may_roll(step, c, h)) {
+            step->from->contacts.item[old].impulse[0] > 0.0 &&
+            is_single_contact(&step->from->contacts, old) && may_roll(step, c, h)) {
             roll(step, c, &step->from->contacts.item[old], h, h_old);
         }
     }

@@ -1,6 +1,7 @@
-/* src/sim/run.c - perp_sim_step: user code, a driver, and the commit of what it found.
+/* src/sim/run.c - perp_sim_step: calls user code and a driver, and commits the trial step.
  *
- * The next state is computed beside the present one (sim->trial), so that a step that fails changes nothing.
+ * The next state is computed beside the present one (sim->trial), so that a step that fails changes
+ * nothing.
  */
 #include <string.h>
 
@@ -14,8 +15,8 @@ static void copy_array(double* to, const double* from, int32_t n)
     }
 }
 
-/* The trial becomes the state. Arrays are copied: pointers to q and v stay valid for the life of a simulation.
- * The lists of contacts, which may be long, change places. */
+/* Commits the trial step. Arrays are copied, so that pointers to q and v stay valid for the life
+ * of a simulation. The lists of contacts, which may be long, are swapped. */
 static void commit(perp_sim* sim)
 {
     const perpi_trial* trial = &sim->trial;
@@ -47,8 +48,8 @@ static void commit(perp_sim* sim)
     }
 }
 
-/* User code is told once about a step, not again after an impact that comes before it. */
-static perp_status announce(perp_sim* sim)
+/* User code is called once for a step, not again after an impact that comes before it. */
+static perp_status call_user_code(perp_sim* sim)
 {
     perpi_user* user = &sim->user;
     perp_status status = PERP_OK;
@@ -64,7 +65,7 @@ static perp_status announce(perp_sim* sim)
     return status;
 }
 
-/* What was applied was for the step that is over. */
+/* Clears forces that were applied for the last step. */
 static void clear_applied(perp_sim* sim)
 {
     perpi_step* work = &sim->work;
@@ -84,12 +85,12 @@ perp_status perp_sim_step(perp_sim* sim)
                           "the simulation has reached its duration (t = %.9g)", sim->state.time);
     }
     const double h_next = sim->halves.h_next;
-    perp_status status = announce(sim);
+    perp_status status = call_user_code(sim);
     if (status == PERP_OK) {
-        status = perp_sim_check_state(sim); /* of poses that were set */
+        status = perp_sim_check_state(sim); /* check poses that were set */
     }
     bool failed = status != PERP_OK, unsolved = false;
-    while (!failed) { /* keep_going changes nothing until all else has failed */
+    while (!failed) { /* keep_going has no effect until all else has failed */
         status =
             sim->adaptive ? perpi_drive_adaptive(sim, unsolved) : perpi_drive_fixed(sim, unsolved);
         failed = status != PERP_OK;
@@ -100,7 +101,7 @@ perp_status perp_sim_step(perp_sim* sim)
         failed = false;
         unsolved = true;
     }
-    /* an impact is over at once: what was applied is for the step that follows */
+    /* an impact has no duration: applied forces belong to the step that follows */
     sim->user.announced = status == PERP_OK && sim->trial.info.kind != PERP_STEP_TIME;
     if (!sim->user.announced) {
         clear_applied(sim);

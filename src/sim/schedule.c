@@ -3,16 +3,19 @@
 
 #include "sim/internal.h"
 
-/* ---- fixed steps: their number, times and lengths --------------------------------------------------
+/* Number, times and lengths of fixed steps.
  *
  * T / h = n + r, 0 <= r < 1:
- *   within 1e-9 of a whole number   that many steps, of h if rounding explains the rest; else the last
- *                                   one ends at T: bodies with a given motion are where they are at T
+ *   within 1e-9 of an integer       that many steps, of h if rounding explains the rest; else the
+ *   last
+ *                                   one ends at T, so that prescribed bodies are where they are at
+ *                                   T
  *   n = 0                           one step of T
  *   r < 1/20                        n steps, of which the last has h + r h
  *   else                            n + 1 steps, of which the last two have (h + r h) / 2 each
- * so that no step but that of n = 0 is shorter than 0.525 h: joints and overlaps are closed at a speed
- * of error / h. All steps but the last two are those of any longer duration. */
+ * so that no step except that of n = 0 is shorter than 0.525 h: joint errors and overlaps are
+ * corrected at a velocity of error / h. All steps but the last two are the same for any longer
+ * duration. */
 
 static const double SHORT_REST = 1.0 / 20.0; /* in steps */
 
@@ -31,7 +34,7 @@ static int64_t count_steps(double duration, double h)
     return (int64_t)whole + (whole < 1.0 || ratio - whole >= SHORT_REST);
 }
 
-/* Steps at the end that are not of length h: 0, 1 or 2. */
+/* Number of steps at the end that are not of length h: 0, 1 or 2. */
 static int64_t count_uneven(const perp_sim* sim)
 {
     const double T = sim->def.duration, h = sim->def.step;
@@ -55,7 +58,7 @@ double perpi_sim_tick_time(const perp_sim* sim, int64_t tick)
     if (tick >= sim->tick_total) {
         return sim->def.duration;
     }
-    /* a product, not a sum: no drift, and the same from any starting point */
+    /* a product, not a sum: no accumulated rounding, and the same from any starting point */
     const int64_t first = sim->tick_total - count_uneven(sim);
     return tick <= first ? (double)tick * sim->def.step
                          : (double)first * sim->def.step + perpi_sim_tick_length(sim, first);

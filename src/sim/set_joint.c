@@ -1,10 +1,11 @@
-/* src/sim/set_joint.c - joint coordinates set from outside: the bodies beyond the joints move.
+/* src/sim/set_joint.c - sets joint coordinates by moving the bodies.
  *
- * The joints whose coordinates are given come first into a spanning tree of each mechanism, the others complete
- * it. From what stays (the world, bodies that are not dynamic, or one body of a free mechanism) outwards, each
- * body is placed relative to the one before it: across a joint that is given so that the joint is closed at the
- * given coordinates, across one that is not given as it was (closed, if bodies had been set apart). Velocities
- * likewise. Joints outside the tree close loops: they must fit afterwards.
+ * The joints whose coordinates are given enter a spanning tree of each mechanism first, the others
+ * complete it. From the fixed root (the world, bodies that are not dynamic, or one body of a free
+ * mechanism) outwards, each body is placed relative to its parent: across a joint with given
+ * coordinates so that the joint is closed at these, across one without as before (closed, if it had
+ * an error). Velocities likewise. Joints outside the tree close loops: their errors are
+ * checked afterwards.
  */
 #include <string.h>
 
@@ -13,17 +14,17 @@
 #include "step/joint_rows.h"
 
 static const double TURN = 6.283185307179586;
-/* Of a joint's size, and radians: how well a loop must close. */
+/* Relative to a joint's size, and radians: tolerance of loop closure. */
 static const double TOLERANCE = 1e-6;
 
 typedef struct placing {
     perp_sim* sim;
     const perp_model* model;
     const perp_joint_setting** given; /* per joint; NULL: not given */
-    int32_t* group;         /* per body, and one for what stays: bodies that hang together */
-    bool* tree;             /* per joint */
-    bool *placed, *touched; /* per body */
-    double *q, *v;          /* the new state */
+    int32_t* group;                   /* per body, and one for the root: connected bodies */
+    bool* tree;                       /* per joint */
+    bool *placed, *touched;           /* per body */
+    double *q, *v;                    /* the new state */
 } placing;
 
 perp_joint_setting perp_joint_setting_default(int32_t joint)
@@ -79,7 +80,7 @@ static perp_status check_setting(const placing* x, const perp_joint_setting* set
 
 /* ---- the tree --------------------------------------------------------------------------------------*/
 
-/* The body, or the number of what stays. */
+/* The node of a body, or that of the root. */
 static int32_t node_of(const placing* x, int32_t body)
 {
     const bool moves = body >= 0 && x->model->body[body].type == PERP_BODY_DYNAMIC;
@@ -102,8 +103,8 @@ static void grow_tree(placing* x, bool given)
     }
 }
 
-/* What stays: bodies that are not dynamic, mechanisms of which no joint is given, and of a free one the body a
- * of its first joint. */
+/* Roots: bodies that are not dynamic, mechanisms without a given joint, and of a free mechanism
+ * the body a of its first joint. */
 static void place_roots(placing* x, const perp_joint_setting* setting, int32_t count)
 {
     const int32_t bodies = (int32_t)x->model->body_count, world = x->group[bodies];
@@ -174,12 +175,12 @@ static vec3 local_axis(perp_joint_type type, int32_t k)
     return type == PERP_JOINT_UNIVERSAL && k == 1 ? v3(1, 0, 0) : v3(0, 0, 1);
 }
 
-/* The frame of b in that of a, with the joint closed: coordinates as given, others as they read. Nothing else of
- * the present poses enters, for these may be off the joint. */
+/* The frame of b relative to that of a in a joint without error: coordinates as given, the others unchanged. The
+ * present poses are not used otherwise, because they may have errors. */
 typedef struct closed {
     vec3 d;
     quat rel;
-    double angle; /* planar: of b less that of a */
+    double angle; /* planar: angle of b minus angle of a */
 } closed;
 
 static closed close_joint(const placing* x, int32_t index)
@@ -257,14 +258,14 @@ static void drive(placing* x, int32_t index, int from)
             slide = v3_madd(slide, sign * rate, axis);
         }
     }
-    /* a's material point where b's point is moves with a, b's point slides along it */
+    /* a's material point at b's point moves with a; b's point slides along it */
     const vec3 at = v3_add(p.v, v3_cross(p.w, v3_sub(b.P, p.x)));
     const vec3 v = v3_sub(v3_add(at, slide), v3_cross(w, v3_sub(b.P, c.x)));
     perpi_state_set_velocity(model, x->v, joint->body[1 - from], v, w);
 }
 
-/* The other body as it was relative to the side `from`. */
-static void carry(placing* x, const perpi_joint* joint, int from)
+/* Keeps the pose of the other body relative to the side `from`. */
+static void place_unchanged(placing* x, const perpi_joint* joint, int from)
 {
     const perp_model* model = x->model;
     const perp_sim* sim = x->sim;
@@ -289,7 +290,7 @@ static void carry(placing* x, const perpi_joint* joint, int from)
     perpi_state_set_velocity(model, x->v, other, v, w);
 }
 
-/* Moves the other body, whose orientation stays, until its point and that of the side `from` are one. */
+/* Translates the other body so that its joint point coincides with that of the side `from`. */
 static void shift(placing* x, const perpi_joint* joint, int from)
 {
     const perp_model* model = x->model;
@@ -309,7 +310,7 @@ static bool is_open(const placing* x, int32_t index)
     return !(error[0] <= TOLERANCE * x->model->joint[index].size && error[1] <= TOLERANCE);
 }
 
-/* A joint that is not given, beyond one that is: as it was, but closed if the program had set its bodies apart. */
+/* A joint without given coordinates whose parent body has moved: unchanged, but closed if it had an error. */
 static void follow(placing* x, int32_t index, int from)
 {
     const perpi_joint* joint = &x->model->joint[index];
@@ -318,9 +319,9 @@ static void follow(placing* x, int32_t index, int from)
     const bool slides = joint->type == PERP_JOINT_PRISMATIC ||
                         joint->type == PERP_JOINT_CYLINDRICAL || joint->type == PERP_JOINT_PLANAR;
     if (!is_open(x, index) || (particle && slides)) {
-        carry(x, joint, from);
+        place_unchanged(x, joint, from);
     } else if (particle || joint->type == PERP_JOINT_SPHERICAL) {
-        carry(x, joint, from);
+        place_unchanged(x, joint, from);
         shift(x, joint, from);
     } else {
         place_closed(x, index, from);
@@ -360,7 +361,7 @@ static void place_bodies(placing* x)
     }
 }
 
-/* The whole turns with which the angles read as given. */
+/* The numbers of whole turns for which the angles have the given values. */
 static void count_turns(const placing* x, int32_t index, int32_t turns[2])
 {
     const perp_model* model = x->model;
@@ -379,7 +380,7 @@ static void count_turns(const placing* x, int32_t index, int32_t turns[2])
     }
 }
 
-/* Joints that close loops, and ropes: no more off than they were. */
+/* Joints that close loops, and ropes: their errors must not be larger than before. */
 static perp_status check_closed(const placing* x)
 {
     const perp_model* model = x->model;
@@ -409,14 +410,14 @@ static perp_status check_closed(const placing* x)
             return perpi_fail(x->sim->context, PERP_ERROR_INPUT,
                               "set_joints: joint '%s' closes a loop that these coordinates leave "
                               "open, by %.6g and %.6g radians: give all joints of the loop "
-                              "coordinates that belong together",
+                              "consistent coordinates",
                               joint->name, now.error[0], now.error[1]);
         }
     }
     return PERP_OK;
 }
 
-static void take_over(placing* x)
+static void commit_placement(placing* x)
 {
     perp_sim* sim = x->sim;
     const int32_t stride = perpi_q_stride(x->model);
@@ -437,7 +438,7 @@ static void take_over(placing* x)
     perpi_sim_edit_end(sim);
 }
 
-static perp_status take_room(placing* x)
+static perp_status allocate_tree(placing* x)
 {
     perp_sim* sim = x->sim;
     const size_t bodies = x->model->body_count + 1, joints = x->model->joint_count + 1;
@@ -467,7 +468,7 @@ perp_status perp_sim_set_joints(perp_sim* sim, const perp_joint_setting* setting
 {
     placing x = {.sim = sim, .model = sim->model};
     const perpi_arena_mark mark = perpi_arena_get_mark(&sim->scratch);
-    perp_status status = take_room(&x);
+    perp_status status = allocate_tree(&x);
     for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
         status = check_setting(&x, &setting[i]);
         if (status == PERP_OK) {
@@ -487,7 +488,7 @@ perp_status perp_sim_set_joints(perp_sim* sim, const perp_joint_setting* setting
         status = check_closed(&x);
     }
     if (status == PERP_OK) {
-        take_over(&x);
+        commit_placement(&x);
     }
     perpi_arena_rewind(&sim->scratch, mark);
     return status;

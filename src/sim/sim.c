@@ -1,11 +1,11 @@
-/* src/sim/sim.c - a simulation: asking it, and what user code may do to it. */
+/* src/sim/sim.c - a simulation: queries, and input by user code. */
 #include <string.h>
 
 #include "sim/internal.h"
 #include "step/force_rows.h"
 #include "step/layers.h"
 
-/* ---- questions -----------------------------------------------------------------------------------*/
+/* ---- queries --------------------------------------------------------------------------------- */
 
 bool perp_sim_finished(const perp_sim* sim)
 {

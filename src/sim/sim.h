@@ -1,15 +1,15 @@
-/* src/sim/sim.h - the simulation as the rooms above may touch it. */
+/* src/sim/sim.h - the interface of the simulation for other modules (record, scene). */
 #ifndef PERPI_SIM_H
 #define PERPI_SIM_H
 
 #include "perp/sim.h"
 #include "step/step.h"
 
-/* The definition that the simulation was asked for, and the model it was created with. */
+/* The requested definition, and the model that the simulation was created with. */
 const perp_sim_def* perpi_sim_asked(const perp_sim* sim);
 const perp_model* perpi_sim_built_model(const perp_sim* sim);
-/* What was set from outside, for recordings: how often the state was, whether it was since the start or the last
- * restored state, whether parameters are not the model's. */
+/* Changes by the caller, for recordings: how often the state was set, whether it was since the
+ * start or the last restored state, whether parameters differ from the model's. */
 typedef struct perpi_edit_marks {
     int64_t states, changes;
     bool since_start, parameters;
@@ -27,9 +27,9 @@ typedef struct perpi_saved {
     int32_t contact_count;
     const perp_joint_record* joint; /* one for each joint of the model */
 } perpi_saved;
-/* Puts the simulation there. Refuses numbers that are not finite. */
+/* Sets the simulation to this state. Refuses numbers that are not finite. */
 PERP_NODISCARD perp_status perpi_sim_set_state(perp_sim* sim, const perpi_saved* saved);
-/* What springs and controllers remember from the last step: part of the state. */
+/* The memory of springs and controllers: part of the state. */
 int32_t perpi_sim_s_size(const perp_sim* sim);
 const double* perpi_sim_s(const perp_sim* sim);
 /* Whether the velocities that solve a step may differ from those of the state it leads to; a recording
@@ -41,18 +41,18 @@ const double* perpi_sim_v_solved(const perp_sim* sim);
 const perpi_step_settings* perpi_sim_step_settings(const perp_sim* sim);
 /* Per joint: it is part of a closed loop (step/repair.h). */
 const bool* perpi_sim_loops(const perp_sim* sim);
-/* The stepper that takes over a step for which the scene's finds no answer (perp_step_info.semi_implicit);
- * NULL: none does. */
+/* The stepper that replaces the scene's in a step without a solution
+ * (perp_step_info.semi_implicit); NULL: none. */
 const perpi_stepper_ops* perpi_sim_second_stepper(const perp_sim* sim);
-/* Whether a step may be that, or keep the errors of joints (perp_step_info.joints_kept). */
+/* Whether a step may be replaced so, or keep the errors of joints (perp_step_info.joints_kept). */
 bool perpi_sim_falls_back(const perp_sim* sim);
 /* Whether contacts have soft layers (perp_contact.layer). */
 bool perpi_sim_layered(const perp_sim* sim);
 /* Whether the contact model makes groups of contacts. */
 bool perpi_sim_grouped(const perp_sim* sim);
-/* Fixed steps: the length of step number `tick`, counted without impacts, from 0 (the last two may have
- * another one than the others, see sim.c); the time at which it starts; and the number of the step that
- * starts at a time. */
+/* Fixed steps: the length of step number `tick`, counted without impacts, from 0 (the last two
+ * may differ from the others, see schedule.c); the time at which it starts; and the number of
+ * the step that starts at a time. */
 double perpi_sim_tick_length(const perp_sim* sim, int64_t tick);
 double perpi_sim_tick_time(const perp_sim* sim, int64_t tick);
 int64_t perpi_sim_tick_at(const perp_sim* sim, double time);
@@ -60,11 +60,11 @@ int64_t perpi_sim_tick_at(const perp_sim* sim, double time);
 double perpi_sim_last_length(const perp_sim* sim);
 /* The scene's step. */
 double perpi_sim_nominal_step(const perp_sim* sim);
-/* An adaptive step: its clock (length to try next, last length, steps without impacts), and what its
- * second half was worked out from: state and memory at its start, velocities that solved it. */
+/* An adaptive step: its clock (length to try next, last length, steps without impacts), and the
+ * input of its second half: state and memory at its start, velocities that solved it. */
 bool perpi_sim_adaptive(const perp_sim* sim);
-/* Of a step of length h where h_next was the length to try: its joints' errors are closed within this
- * many h (perpi_joint_input.ease). */
+/* For a step of length h where h_next was the length to try: the factor of h within which its
+ * joint errors are closed (perpi_joint_input.ease). */
 static inline double perpi_adaptive_ease(double h_next, double h)
 {
     return h < h_next ? h_next / h : 1.0;
@@ -74,13 +74,13 @@ typedef struct perpi_half {
     const double *q, *v, *s, *v_end;
 } perpi_half;
 perpi_half perpi_sim_half(const perp_sim* sim);
-/* Of each body its weight times its size and its distance from the origin, summed: what the rounding of
- * the potential energy is compared with. */
+/* Sum over the bodies of weight times (size + distance from the origin): scale of the rounding
+ * of the potential energy. */
 double perpi_weight_scale(const perp_model* model, const double* q);
 /* Whether steps may be impacts. */
 bool perpi_sim_bounces(const perp_sim* sim);
-/* How far the next step displaces the poses (state.c): the last of what the state remembers. NULL: impacts
- * have no times (adaptive steps), or nothing bounces. */
+/* How far the next step displaces the poses (state.c): the last part of the state's memory.
+ * NULL: impacts have no times (adaptive steps), or restitution is 0. */
 const double* perpi_sim_offset(const perp_sim* sim);
 
 #endif

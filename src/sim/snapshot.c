@@ -1,7 +1,7 @@
-/* src/sim/snapshot.c - everything a continuation needs, in one block of bytes.
+/* src/sim/snapshot.c - the complete state in one block of bytes.
  *
- * Layout: header, q, v, contacts, joints, s. The contacts of the last step are the warm start: their keys and
- * impulses. A snapshot belongs to one build of the library and one model.
+ * Layout: header, q, v, contacts, joints, s. The contacts of the last step are the warm start:
+ * their keys and impulses. A snapshot is valid for one build of the library and one model.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ typedef struct header {
         impacts_in_a_row, unused; /* no padding: equal states give equal bytes */
 } header;
 
-static uint64_t mix(uint64_t h, const void* data, size_t size)
+static uint64_t hash_bytes(uint64_t h, const void* data, size_t size)
 {
     const unsigned char* bytes = data;
     for (size_t i = 0; i < size; ++i) {
@@ -27,36 +27,36 @@ static uint64_t mix(uint64_t h, const void* data, size_t size)
     return h;
 }
 
-/* Tells a snapshot of another scene apart: names, masses, shapes, step. */
+/* Hash that identifies the scene of a snapshot: names, masses, shapes, step. */
 static uint64_t fingerprint(const perp_sim* sim)
 {
     const perp_model* model = sim->model;
     uint64_t h = 0xcbf29ce484222325u;
     for (size_t i = 0; i < model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
-        h = mix(h, body->name, strlen(body->name) + 1);
-        h = mix(h, &body->type, sizeof body->type);
-        h = mix(h, &body->mass, sizeof body->mass);
-        h = mix(h, &body->inertia, sizeof body->inertia);
-        h = mix(h, &body->shape_count, sizeof body->shape_count);
+        h = hash_bytes(h, body->name, strlen(body->name) + 1);
+        h = hash_bytes(h, &body->type, sizeof body->type);
+        h = hash_bytes(h, &body->mass, sizeof body->mass);
+        h = hash_bytes(h, &body->inertia, sizeof body->inertia);
+        h = hash_bytes(h, &body->shape_count, sizeof body->shape_count);
         if (body->layer.soft) {
-            h = mix(h, &body->layer.K, sizeof body->layer.K);
-            h = mix(h, &body->layer.C, sizeof body->layer.C);
+            h = hash_bytes(h, &body->layer.K, sizeof body->layer.K);
+            h = hash_bytes(h, &body->layer.C, sizeof body->layer.C);
         }
     }
     for (size_t i = 0; i < model->joint_count; ++i) {
         const perpi_joint* joint = &model->joint[i];
-        h = mix(h, joint->name, strlen(joint->name) + 1);
-        h = mix(h, &joint->type, sizeof joint->type);
-        h = mix(h, joint->body, sizeof joint->body);
-        h = mix(h, joint->at, sizeof joint->at);
+        h = hash_bytes(h, joint->name, strlen(joint->name) + 1);
+        h = hash_bytes(h, &joint->type, sizeof joint->type);
+        h = hash_bytes(h, joint->body, sizeof joint->body);
+        h = hash_bytes(h, joint->at, sizeof joint->at);
     }
     for (size_t i = 0; i < model->controller_count; ++i) {
-        h = mix(h, model->controller[i].name, strlen(model->controller[i].name) + 1);
+        h = hash_bytes(h, model->controller[i].name, strlen(model->controller[i].name) + 1);
     }
-    h = mix(h, &model->dimension, sizeof model->dimension);
-    h = sim->adaptive ? mix(h, &sim->def.error, sizeof sim->def.error) : h;
-    return mix(h, &sim->def.step, sizeof sim->def.step);
+    h = hash_bytes(h, &model->dimension, sizeof model->dimension);
+    h = sim->adaptive ? hash_bytes(h, &sim->def.error, sizeof sim->def.error) : h;
+    return hash_bytes(h, &sim->def.step, sizeof sim->def.step);
 }
 
 perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
@@ -169,7 +169,7 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
     return perpi_sim_set_state(sim, &saved);
 }
 
-static bool joint_sound(const perp_joint_record* r)
+static bool joint_is_valid(const perp_joint_record* r)
 {
     double sum = r->applied + (isnan(r->target) ? 0.0 : r->target);
     for (int i = 0; i < 6; ++i) {
@@ -191,7 +191,7 @@ static bool all_finite(const double* a, int32_t n)
     return true;
 }
 
-/* Refuses a state that no run of this scene can have been in; *tick: its number of steps in time. */
+/* Refuses a state that cannot belong to a run of this scene; *tick: its number of steps in time. */
 static perp_status check_state(const perp_sim* sim, const perpi_saved* saved, int64_t* tick)
 {
     const double* clock = saved->clock;
@@ -232,13 +232,13 @@ static perp_status check_records(const perp_sim* sim, const perpi_saved* saved)
         const double theta = c->layer.theta;
         if (!known || !all_finite(c->impulse, 4) ||
             !(theta == 0.0 || theta == 0.5 || theta == 1.0) || !all_finite(c->layer.end, 3)) {
-            return perpi_fail(sim->context, PERP_ERROR_INPUT, "state: contact %d is broken",
+            return perpi_fail(sim->context, PERP_ERROR_INPUT, "state: contact %d is invalid",
                               (int)i);
         }
     }
     for (size_t i = 0; i < sim->model->joint_count; ++i) {
-        if (!joint_sound(&saved->joint[i])) {
-            return perpi_fail(sim->context, PERP_ERROR_INPUT, "state: joint '%s' is broken",
+        if (!joint_is_valid(&saved->joint[i])) {
+            return perpi_fail(sim->context, PERP_ERROR_INPUT, "state: joint '%s' is invalid",
                               sim->model->joint[i].name);
         }
     }

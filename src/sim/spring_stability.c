@@ -1,13 +1,15 @@
-/* src/sim/spring_stability.c - springs that a fixed step cannot follow.
+/* src/sim/spring_stability.c - refuses springs that are unstable with a fixed step.
  *
- * A spring whose force is taken at the start of the step, f = -k x - d u, moves two points with the mass m,
- * 1/m = sum (1/m_i + the effect of the arms), by
+ * A spring whose force is taken at the start of the step, f = -k x - d u, moves two points with the
+ * effective mass m, 1/m = sum (1/m_i + the effect of the arms), by
  *     u' = u - (h/m)(k x + d u),   x' = x + h u'
- * The eigenvalues lambda^2 - (2 - h d/m - h^2 k/m) lambda + 1 - h d/m = 0 are within the unit circle if and only if
+ * The eigenvalues lambda^2 - (2 - h d/m - h^2 k/m) lambda + 1 - h d/m = 0 are within the unit
+ * circle if and only if
  *     h^2 k + 2 h d < 4 m
- * Beyond that the motion grows without limit. Bodies turn, so that the line of the spring meets every direction
- * of the arms in time: m is the least of all directions. Joints make bodies heavier; where one holds an end of the spring,
- * the bound is not sharp, and there is a warning instead of a refusal.
+ * Beyond that the motion grows without bound. Bodies rotate, so that the spring can take every
+ * direction relative to the arms: m is the minimum over all directions. Joints increase the
+ * effective mass; where one holds an end of the spring the bound is not sharp, and there is a
+ * warning instead of a refusal.
  */
 #include "sim/internal.h"
 
@@ -46,9 +48,10 @@ static const char* name_of(const perp_model* model, int32_t body)
     return body < 0 ? "world" : model->body[body].name;
 }
 
-/* An implicit spring is stable in the directions of the start of the step. An anchor off the centre of a light body
- * turns it by (h k (x - x0) r / I) h in a step; where that mode is far from resolved, h^2 k r^2/I above UNRESOLVED, a
- * body that is hit turns by radians in a step, and the turn of the arm, which the law leaves out, gains energy. */
+/* An implicit spring is stable in the directions of the start of the step. An anchor off the
+ * centre of a light body turns it by (h k (x - x0) r / I) h in a step. Where that mode is far
+ * from resolved, h^2 k r^2/I above UNRESOLVED, a body that is hit turns by radians in a step,
+ * and the rotation of the arm, which the linearised law ignores, adds energy. */
 static const double UNRESOLVED = 100.0;
 
 static void warn_of_arms(const perp_sim* sim, const perpi_spring* s)

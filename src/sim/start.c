@@ -1,15 +1,16 @@
 /* src/sim/start.c - bodies that overlap at the start.
  *
- * Refused by name and depth, unless the scene allows overlap. Then they are moved apart before the
- * first step without gaining speed: the gap rows alone are solved as displacements,
+ * They are refused by name and depth, unless the scene allows overlap. Then they are moved apart
+ * before the first step without gaining speed: the gap rows alone are solved as displacements,
  *     M dq = J' p,  0 <= p perp psi + J dq >= 0,
- * and applied to the pose, again and again until no overlap is left; joints hold meanwhile. The psi/h term of the stepper
- * would do it in one step, but would leave the bodies flying apart at depth/h.
+ * and applied to the pose, repeatedly until no overlap is left, with the joints closed. The psi/h
+ * term of the stepper would do it in one step, but would leave the bodies with the velocity
+ * depth/h.
  */
 #include "sim/internal.h"
 #include "step/layers.h"
 
-/* An overlap below this part of the smaller body's size is rounding in the scene's numbers. */
+/* Overlaps below this part of the smaller body's size are rounding in the scene's numbers. */
 static const double TOLERANCE = 1e-6;
 enum { MAX_ROUNDS = 200 };
 
@@ -23,7 +24,7 @@ double perpi_sim_pair_size(const perp_model* model, const perpi_candidate* candi
     if (model->length > 0.0) {
         return model->length;
     }
-    /* points against planes: rounding is relative to where they are */
+    /* points against planes: rounding is relative to their coordinates */
     const double place = v3_norm(candidate->point_a);
     return place > 0.0 ? place : INFINITY;
 }
@@ -57,7 +58,7 @@ static perp_status push_apart(perp_sim* sim, const perpi_candidate* candidate, s
     if (status != PERP_OK) {
         return status;
     }
-    for (size_t i = 0; i < sim->trial.state.contacts.count; ++i) { /* layers may stay pressed in */
+    for (size_t i = 0; i < sim->trial.state.contacts.count; ++i) { /* layers may stay compressed */
         perp_contact* c = &sim->trial.state.contacts.item[i];
         const double give = perpi_layer_depth(sim->model, c->body_a, c->body_b);
         c->gap = isfinite(give) ? c->gap + give : c->gap > 0.0 ? c->gap : 0.0;
@@ -76,7 +77,7 @@ static perp_status push_apart(perp_sim* sim, const perpi_candidate* candidate, s
     if (status != PERP_OK) {
         return status;
     }
-    /* displacements instead of velocities: surfaces that move do not count */
+    /* displacements instead of velocities: belts have no effect */
     for (size_t i = 0; i < sim->trial.state.contacts.count; ++i) {
         f->b[f->constraint[i].row] = sim->trial.state.contacts.item[i].gap;
     }
@@ -105,7 +106,7 @@ static perp_status push_apart(perp_sim* sim, const perpi_candidate* candidate, s
     return PERP_OK;
 }
 
-/* Layers that are pressed in at the start hold energy from the start. */
+/* Layers that are compressed at the start store energy from the start. */
 perp_status perpi_sim_press_layers(perp_sim* sim)
 {
     const perpi_candidate* candidate;
@@ -143,7 +144,8 @@ perp_status perpi_sim_start(perp_sim* sim)
     for (int round = 0; round <= MAX_ROUNDS; ++round) {
         perpi_step_poses(&sim->work, sim->state.q);
         for (size_t i = 0; i < model->body_count; ++i) {
-            /* once bodies move apart, neighbours within a fraction of their size matter too */
+            /* once bodies move apart, neighbours within a fraction of their size must be
+             * included */
             const double reach = model->body[i].reach;
             sim->work.margin[i] = round == 0 || !isfinite(reach) ? 0.0 : 0.05 * reach;
         }

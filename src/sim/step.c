@@ -3,10 +3,10 @@
  *   1  collision detection with the state            perpi_find_contacts
  *   2  the stepper formulates the problem             stepper->solve
  *   3  the solver solves it                           perp_contact_solve, called there
- *   4  the state is advanced with the answer          perpi_advance_and_correct
+ *   4  the state is advanced with the solution        perpi_advance_and_correct
  *
- * and again, where the answer shows that contacts were missing, or that there is none with the contacts that
- * were asked for. The state that it starts from is only read.
+ * These are repeated if the solution shows that contacts were missing, or if there is none with
+ * these contacts. The initial state is only read.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +16,10 @@
 
 enum {
     MAX_ROUNDS = 8,     /* solves with larger margins */
-    MAX_CROSSINGS = 12, /* solves with contacts that keep bodies from passing through */
+    MAX_CROSSINGS = 12, /* solves with contacts from the side check */
 };
 
-/* ---- what the answer shows -------------------------------------------------------------------------*/
+/* ---- checks of the solution ------------------------------------------------------------------ */
 
 static int32_t count_active(const perpi_contact_list* list)
 {
@@ -30,8 +30,8 @@ static int32_t count_active(const perpi_contact_list* list)
     return active;
 }
 
-/* Largest overlap at the start of the step beyond soft layers; of a group the most open member tells, if
- * it is not one that matters only at the end. */
+/* Largest overlap at the start of the step beyond soft layers; for a group that of the most open
+ * member, unless that one matters only at the end. */
 static double find_deepest(const perpi_step* step)
 {
     const perp_contact_problem* P = &step->formulation->problem;
@@ -39,7 +39,7 @@ static double find_deepest(const perpi_step* step)
     deepest = step->kept.deepest > deepest ? step->kept.deepest : deepest;
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
         const perp_contact* c = &step->to->contacts.item[i];
-        const double depth = -c->gap - c->layer.start[0]; /* a layer may be pressed in */
+        const double depth = -c->gap - c->layer.start[0]; /* a layer may be compressed */
         deepest = c->group == 0 && depth > deepest ? depth : deepest;
     }
     for (int32_t g = 0; g < P->group_count; ++g) {
@@ -63,7 +63,7 @@ static perp_status refuse_crossing(perpi_step* step, const perpi_broad_pair* pai
         step->model->body[pair->body_a].name, (int)step->attempts.crossings);
 }
 
-/* A solve with the constraints that the side check asked for has failed: say so. */
+/* Explains the failure of a solve with the constraints of the side check. */
 static perp_status explain_crossing(perpi_step* step, const perpi_broad_pair* pair)
 {
     char why[640];
@@ -75,8 +75,8 @@ static perp_status explain_crossing(perpi_step* step, const perpi_broad_pair* pa
         why, step->model->body[pair->body_b].name, step->model->body[pair->body_a].name);
 }
 
-/* After a solve. *again: with simpler contacts, because there is no answer, or with larger margins, because a
- * body came further. */
+/* After a solve. *again: with simpler contacts, because there is no solution, or with larger
+ * margins, because a body moved further. */
 static perp_status review_answer(perpi_step* step, perp_status solved, bool* again)
 {
     perpi_attempts* a = &step->attempts;
@@ -92,26 +92,27 @@ static perp_status review_answer(perpi_step* step, perp_status solved, bool* aga
     }
     if (status == PERP_OK && step->report.outcome != PERP_OUTCOME_SOLVED &&
         perpi_missing_points(step)) {
-        status = PERP_ERROR_SOLVE; /* keep_going too: simpler contacts come first */
+        status = PERP_ERROR_SOLVE; /* also with keep_going: simpler contacts come first */
     }
     a->rounds += 1;
     *again = status == PERP_OK && a->rounds < a->first_round + MAX_ROUNDS &&
              !step->stepper->touching && !(step->error > 0.0) &&
-             step->stepper->evaluation != PERPI_EVALUATE_GEOMETRY && /* has looked where it came */
+             step->stepper->evaluation != PERPI_EVALUATE_GEOMETRY && /* found contacts at the end
+                                                                        already */
              perpi_margins_exceeded(step, step->h, step->to->v);
     return status;
 }
 
-/* The next solve has other contacts against passing through. */
-static void begin_again(perpi_step* step)
+/* The next solve has other contacts of the side check. */
+static void reset_attempt(perpi_step* step)
 {
     step->attempts.first_round = step->attempts.rounds;
     step->attempts.simpler = false;
     step->attempts.iterations = step->report.iterations;
 }
 
-/* After an attempt. *again: with contacts that keep bodies from passing through each other; or with the
- * simplest of these, where there was no answer. */
+/* After an attempt. *again: with contacts from the side check; or with the simplest of these,
+ * where there was no solution. */
 static perp_status review_motion(perpi_step* step, perp_status tried, perpi_broad_pair* crossed,
                                  bool* again)
 {
@@ -120,7 +121,7 @@ static perp_status review_motion(perpi_step* step, perp_status tried, perpi_broa
     if (tried == PERP_ERROR_SOLVE && a->crossings > 0) {
         const perp_status status = perpi_missing_balls(step, again);
         a->fallbacks = *again ? 0 : a->fallbacks;
-        begin_again(step);
+        reset_attempt(step);
         return status != PERP_OK ? status : *again ? PERP_OK : explain_crossing(step, crossed);
     }
     if (tried != PERP_OK) {
@@ -144,7 +145,7 @@ static perp_status review_motion(perpi_step* step, perp_status tried, perpi_broa
     }
     a->crossings += 1;
     *again = true;
-    begin_again(step);
+    reset_attempt(step);
     return PERP_OK;
 }
 
@@ -175,7 +176,7 @@ void perpi_step_bind(perpi_step* step, const perpi_state* from, double h,
     to->state.impacts_in_a_row = 0;
 }
 
-static perp_status begin(perpi_step* step)
+static perp_status begin_step(perpi_step* step)
 {
     step->attempts = (perpi_attempts){0};
     step->outer.iterations = step->outer.spent = 0;
@@ -193,8 +194,8 @@ static perp_status begin(perpi_step* step)
     return perpi_find_margins(step, step->h);
 }
 
-/* The rest of the next state, what is recorded of the step, and its accounts. */
-static perp_status finish(perpi_step* step)
+/* The rest of the next state, the records of the step, and its accounts. */
+static perp_status finish_step(perpi_step* step)
 {
     const perpi_attempts* a = &step->attempts;
     perp_step_info* info = &step->trial->info;
@@ -204,7 +205,7 @@ static perp_status finish(perpi_step* step)
     }
     perpi_forces_remember(step->formulation, step->model, step->h, step->v_problem, step->p_problem,
                           step->from->memory, step->to->memory);
-    if (step->offset_at >= 0) { /* the poses have it now */
+    if (step->offset_at >= 0) { /* the poses contain it now */
         memset(step->to->memory + step->offset_at, 0,
                (size_t)perpi_offset_size(step->model) * sizeof *step->to->memory);
     }
@@ -239,7 +240,7 @@ static perp_status take_step(perpi_step* step)
 {
     perpi_broad_pair crossed = {0};
     bool again = true;
-    perp_status status = begin(step);
+    perp_status status = begin_step(step);
     while (status == PERP_OK && again) {
         bool same = false;
         again = false;
@@ -255,17 +256,18 @@ static perp_status take_step(perpi_step* step)
             status = review_motion(step, status, &crossed, &again);
         }
     }
-    return status == PERP_OK ? finish(step) : status;
+    return status == PERP_OK ? finish_step(step) : status;
 }
 
-/* The laws of implicit and geometric-implicit hold at the end of the step. That end is found by an outer
- * iteration, and there need not be one: a corner that is pushed off one face of a body onto another, and
- * back by that; more bodies in a gap than have room there. The semi-implicit step of Stewart and Trinkle is
- * what such an iteration starts with; its laws are linearised about the start of the step, so one problem
- * decides. It is of first order too. So a step whose outer iteration fails is taken semi-implicitly, with
- * the same contact model and the fallbacks of that, and perp_step_info.semi_implicit says so: the verifier
- * checks the laws that were used. With keep_going, of two steps without an answer the semi-implicit one is
- * nearer to one. */
+/* The laws of implicit and geometric-implicit hold at the end of the step, which is found by an
+ * outer iteration. It may not exist: a corner that is pushed off one face of a body onto
+ * another, and back; more bodies in a gap than fit into it. The semi-implicit step of Stewart
+ * and Trinkle is the first guess of the iteration. Its laws are linearised about the start of
+ * the step, so one problem is enough, and it is of first order too. So a step whose outer
+ * iteration fails is replaced by a semi-implicit one, with the same contact model and its
+ * fallbacks. perp_step_info.semi_implicit records this, so that the verifier checks the laws
+ * that were used. With keep_going, of two steps without a solution the semi-implicit one has the
+ * smaller residual. */
 static bool use_second(perpi_step* step, const perpi_stepper_ops* stepper, char first[400],
                        perp_status* status)
 {
@@ -281,7 +283,7 @@ static bool use_second(perpi_step* step, const perpi_stepper_ops* stepper, char 
         return false;
     }
     (void)snprintf(first, 400, "%.399s", why);
-    if (step->on_fallback != NULL && step->has_problem) { /* for whoever saves problems */
+    if (step->on_fallback != NULL && step->has_problem) { /* for a caller that saves problems */
         step->on_fallback(step->on_fallback_user, &step->formulation->problem, -1, -1,
                           step->second->name);
     }

@@ -1,7 +1,7 @@
-/* src/sim/tune.c - parameters changed while a simulation runs.
+/* src/sim/tune.c - changes parameters of a running simulation.
  *
- * A model does not change, and simulations share it. The first change gives the simulation a copy of the arrays
- * that hold parameters; names, shapes and expressions stay the model's.
+ * A model is immutable, and simulations share it. The first change gives the simulation a copy of
+ * the arrays that hold parameters; names, shapes and expressions remain the model's.
  */
 #include <string.h>
 
@@ -90,7 +90,7 @@ perp_status perpi_sim_tune_like(perp_sim* sim, const perp_sim* other)
     return other->tuned != NULL ? make_tuned(sim, other->tuned) : PERP_OK;
 }
 
-/* ---- whether anything differs ----------------------------------------------------------------------*/
+/* ---- comparing with the model ---------------------------------------------------------------- */
 
 static bool value_differs(const perpi_value* a, const perpi_value* b)
 {
@@ -168,7 +168,8 @@ static perp_status check_one_degree(const perp_sim* sim, const char* what, int32
                       perp_joint_type_name(sim->model->joint[joint].type));
 }
 
-/* A method that was chosen for a scene without friction may not take any; a stepper may have a say. */
+/* A method that was chosen for a scene without friction may not support it; neither may a
+ * stepper. */
 static perp_status check_friction(perp_sim* sim, const char* what, double mu)
 {
     const perp_model* model = sim->model;
@@ -372,7 +373,7 @@ perp_status perp_sim_set_spring(perp_sim* sim, int32_t spring, double stiffness,
     }
     const perpi_spring before = model->spring[spring];
     model->spring[spring] = s;
-    status = perpi_sim_check_springs(sim); /* explicit ones must be stable */
+    status = perpi_sim_check_springs(sim); /* explicit springs must be stable */
     if (status != PERP_OK) {
         model->spring[spring] = before;
         return perpi_fail_prefix(sim->context, status, "set_spring");

@@ -23,7 +23,7 @@ static void name_worst(const perp_contact_residual* r, char* text, size_t size)
     }
 }
 
-/* The outcome by the residual, whatever the method says. */
+/* The outcome follows from the residual alone, not from what the method reports. */
 static void set_outcome(perpi_form form, double tolerance, perpi_made* made)
 {
     perp_report* report = &made->report;
@@ -42,7 +42,7 @@ static void set_outcome(perpi_form form, double tolerance, perpi_made* made)
         report->outcome = PERP_OUTCOME_BREAKDOWN;
         made->overruled = true;
         snprintf(report->detail, sizeof report->detail,
-                 "method says solved, residual check finds %.1e%s", report->residual, where);
+                 "method reports solved, residual check gives %.1e%s", report->residual, where);
     }
 }
 
@@ -87,7 +87,7 @@ perp_status perpi_check_point(perpi_solver* s, const perpi_problem* problem, dou
     }
     set_outcome(problem->form, tolerance, made);
     if (problem->form == PERPI_FORM_FRICTION && !isfinite(made->residual.worst)) {
-        /* Nothing usable: no impulses at all, and what that is worth. */
+        /* No usable point: use zero impulses, and compute their residual. */
         memset(x, 0, (size_t)problem->friction->row_count * sizeof *x);
         made->residual = residual_of(problem, x, work);
         made->report.residual = made->residual.worst;

@@ -24,7 +24,7 @@ bool perpi_method_has(const perp_method* method, perpi_form form);
 /* NULL if there is no such method for that form. */
 const perp_method* perpi_find_method(const perp_context* context, const char* name,
                                      perpi_form form);
-/* The failure for a name that has no method for that form: it has others, or it is unknown. */
+/* The error for a name without a method for that form: known for other forms, or unknown. */
 perp_status perpi_fail_solver_name(perp_context* context, const char* name, perpi_form form);
 
 #endif

@@ -1,10 +1,10 @@
 /* src/solve/mlcp_scaled.c - see mlcp_scaled.h.
  *
  * The scales: D_i = 1/sqrt(|M_ii|), for a zero diagonal from what couples the row or the column to
- * scaled ones, as perpi_lcp_equilibrate does for an LCP. A mechanical problem is then measured in
- * square roots of energies whatever its units. Then two rounds in which every row and every column
- * is divided by the root of its largest entry, for problems (circuits) whose matrix is not nearly
- * symmetric.
+ * scaled ones, as perpi_lcp_equilibrate does for an LCP. All unknowns of a mechanical problem are
+ * then square roots of energies, whatever its units. Then two rounds in which every row and every
+ * column is divided by the root of its largest entry, for problems (circuits) whose matrix is not
+ * nearly symmetric.
  */
 #include "solve/mlcp_scaled.h"
 
@@ -15,7 +15,8 @@
 #define ROUNDS 2
 #define SNAP (64.0 * DBL_EPSILON) /* relative to the largest scaled unknown */
 
-static perp_status reserve(perp_context* context, perpi_mlcp_scaled* s, int32_t n, int32_t nnz)
+static perp_status scaled_reserve(perp_context* context, perpi_mlcp_scaled* s, int32_t n,
+                                  int32_t nnz)
 {
     const size_t m = (size_t)n, entries = (size_t)nnz + m;
     struct {
@@ -115,7 +116,7 @@ static void symmetric_scales(const perpi_mlcp_scaled* s, double* D, double* foun
                 first = i;
             }
         }
-        if (set == 0) { /* an island without a diagonal: one anchor, its neighbours follow */
+        if (set == 0) { /* a component without a diagonal: scale one row by 1, the others from it */
             double largest = 0.0;
             for (int32_t e = s->M_start[first]; e < s->M_start[first + 1]; ++e) {
                 const double m = fabs(s->M_value[e]);
@@ -129,7 +130,7 @@ static void symmetric_scales(const perpi_mlcp_scaled* s, double* D, double* foun
 }
 
 /* Divides rows and columns by the roots of their largest entries; r, c: n scratch. */
-static void equilibrate(perpi_mlcp_scaled* s, double* r, double* c)
+static void equilibrate_mlcp(perpi_mlcp_scaled* s, double* r, double* c)
 {
     const int32_t n = s->n;
     for (int32_t round = 0; round < ROUNDS; ++round) {
@@ -161,7 +162,7 @@ perp_status perpi_mlcp_scaled_make(perp_context* context, perpi_mlcp_scaled* s,
                                    const perp_mlcp* mlcp)
 {
     const int32_t n = mlcp->M.cols;
-    const perp_status status = reserve(context, s, n, mlcp->M.start[n]);
+    const perp_status status = scaled_reserve(context, s, n, mlcp->M.start[n]);
     if (status != PERP_OK) {
         return status;
     }
@@ -189,7 +190,7 @@ perp_status perpi_mlcp_scaled_make(perp_context* context, perpi_mlcp_scaled* s,
             s->M_value[e] *= s->sign[i] * s->row[i] * s->column[j] * s->sign[j];
         }
     }
-    equilibrate(s, scratch, scratch + n);
+    equilibrate_mlcp(s, scratch, scratch + n);
     double size = 0.0;
     for (int32_t i = 0; i < n; ++i) {
         s->q[i] *= s->sign[i] * s->row[i];

@@ -3,7 +3,7 @@
  *     z_i = base_i + sign_i size column_i z'_i,   w'_i = sign_i row_i w_i / size
  *
  * with 0 <= z'_i <= U_i (U_i maybe infinite), or z'_i free. An unknown that has only an upper bound
- * is counted downwards from it (sign -1); base is the bound it starts from, 0 for free ones. The
+ * is measured downwards from it (sign -1); base is the bound it starts from, 0 for free ones. The
  * largest |q'_i| is 1. Row and column scales may differ: complementarity only asks that both be
  * positive.
  */
@@ -37,15 +37,15 @@ PERP_NODISCARD perp_status perpi_mlcp_scaled_make(perp_context* context, perpi_m
                                                   const perp_mlcp* mlcp);
 void perpi_mlcp_scaled_free(perp_context* context, perpi_mlcp_scaled* s);
 
-/* One unknown there and back. The way back lands on a bound exactly where z'_i is 0 or U_i, and
- * never outside the bounds. */
+/* Converts one unknown to scaled units and back. The conversion back gives exactly the bound where
+ * z'_i is 0 or U_i, and never a value outside the bounds. */
 double perpi_mlcp_scaled_from(const perpi_mlcp_scaled* s, const perp_mlcp* mlcp, int32_t i,
                               double z_scaled);
 double perpi_mlcp_scaled_to(const perpi_mlcp_scaled* s, int32_t i, double z);
 
-/* Unknowns (original units) that are rounding beside the largest become 0, or the bound they start
- * from: the velocities of a body at rest are all of that kind, and would be checked by comparing them
- * with each other. */
+/* Sets unknowns (original units) of the size of rounding to 0, or to the bound that is their base.
+ * All velocities of bodies at rest are of this size, and the residual would compare them with each
+ * other. */
 void perpi_mlcp_scaled_snap(const perpi_mlcp_scaled* s, double* z);
 
 #endif

@@ -11,13 +11,13 @@
 
 typedef struct perpi_monitor {
     const perp_solve_options* options;
-    perp_report* report; /* its iterations are the method's to count */
+    perp_report* report; /* the method counts its iterations */
     perpi_clock clock;
     double least; /* the residual of best */
     double* best;
     size_t count;
     int32_t limit;
-    int32_t enough; /* no further than this iteration; 0: not near enough yet */
+    int32_t enough; /* stop at this iteration; 0: options.enough not reached yet */
     bool over;
 } perpi_monitor;
 

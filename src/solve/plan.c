@@ -1,10 +1,10 @@
 /* src/solve/plan.c - "auto": methods that fit the problem, in order.
  *
- * Order: the method that is right to rounding and cheap when warm first; robust ones after it; those
- * that only approach the answer last. A dense pivoting method is not tried first where its cubic cost
- * would dominate (LARGE unknowns). A Newton method is first asked for a small part of the tolerance
- * within a few steps: near the answer a step more squares the error, and a guess from the last step
- * that just passes would otherwise be returned unimproved, step after step.
+ * Order: first the method that is accurate to rounding and cheap from a warm start; then robust
+ * methods; last those that converge slowly. A dense pivoting method is not tried first where its
+ * cubic cost would dominate (LARGE unknowns). A Newton method is first given a small part of the
+ * tolerance and a few steps: near the solution one more step squares the error, and a warm start
+ * just within the tolerance would otherwise be returned unimproved, step after step.
  */
 #include "solve/plan.h"
 
@@ -18,7 +18,7 @@ enum {
     LARGE_NEWTON = 600, /* rows */
     LARGE_PILE = 1000,  /* rows */
     PILE = 90,
-    /* rows: below it newton takes milliseconds, and its answers are right to rounding */
+    /* rows: below it newton takes milliseconds, and its answers are accurate to rounding */
     LAYERS = 300,
     LEAN = 3, /* rows per velocity */
     CROWD = 4,
@@ -44,8 +44,9 @@ const perpi_entry* perpi_plan_lcp(const perp_lcp* problem)
 
 /* ---- the contact problem -----------------------------------------------------------------------------*/
 
-/* One block takes part in more than half of all constraints (a body on a bed of springs): then nearly
- * every pair of them shares a block, and W is dense. Looking at a few constraints finds such a block. */
+/* One block takes part in more than half of all constraints (a body on a bed of springs): then
+ * nearly every pair of them shares a block, and W is dense. A sample of constraints finds such a
+ * block. */
 static bool has_common_block(const perp_contact_problem* P)
 {
     enum { SAMPLES = 4 };
@@ -81,17 +82,19 @@ typedef enum kind {
 } kind;
 
 static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
-    /* Groups: where switching finds no answer there may be none, and the general methods then search
-     * for long: path 0.3 to 4 s on 40 rows. So each gets its turn only where its search stays a matter
-     * of milliseconds, by size and not by the clock, which would make runs differ; the simulation has
-     * simpler models to fall back to, and `perp solve --solver path` is there for a saved problem. */
+    /* Groups: where switching finds no answer there may be none, and the general methods then
+     * search for long: path 0.3 to 4 s on 40 rows. So each is tried only up to a size at which its
+     * search takes milliseconds (not by a time limit, which would make runs differ). The simulation
+     * falls back to simpler contact models; a saved problem can be solved with `perp solve --solver
+     * path`. */
     [FEW_GROUP_ROWS] = {{"switching", 0}, {"lemke", 0}, {"pivot", 0}, {"path", 0}},
     [SOME_GROUP_ROWS] = {{"switching", 0}, {"lemke", 0}, {"pivot", 0}},
     [MANY_GROUP_ROWS] = {{"switching", 0}},
     /* Warm starts with few contacts per body, of moderate number (a row of dominoes that fall).
-     * newton-bodies is the fastest where little changes. Where it does not end soon newton from the same
-     * guess takes a tenth of the steps, and ends more exactly. Without joints: a gripper that holds a can by two
-     * pads has many answers, and that of newton lets the can slip. */
+     * newton-bodies is the fastest where little changes. Where it does not converge soon, newton
+     * from the same guess takes a tenth of the steps and is more accurate. Only without joints: a
+     * gripper that holds a can by two pads has many solutions, and in that of newton the can
+     * slips. */
     [ROWS_LEAN] = {{"newton-bodies", PERPI_PROBE},
                    {"newton", PERPI_TIGHT},
                    {"newton-bodies", PERPI_TIGHT},
@@ -123,9 +126,9 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
                     {"pivot", PERPI_SHORT},
                     {"newton-bodies", 0},
                     {"newton-bodies", PERPI_COLD}},
-    /* Few bodies with very many contacts: what these do not solve mostly has no answer (of 122 such
-     * problems of random planar scenes a search of 2000 iterations of newton-bodies solved 7), and a
-     * step may ask for several. */
+    /* Few bodies with very many contacts: a problem that these do not solve mostly has no solution
+     * (of 122 such problems of random planar scenes a search of 2000 iterations of newton-bodies
+     * solved 7), and a step may solve several. */
     [ROWS_FEW_BODIES_LARGE] = {{"newton-bodies", PERPI_TIGHT},
                                {"pivot", PERPI_SHORT},
                                {"newton-bodies", PERPI_COLD | PERPI_SHORT},
@@ -141,8 +144,8 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
                      {"nsgs", 0},
                      {"admm", 0},
                      {"fixed-point", 0}},
-    /* Joints with limits or motors and no contact: piecewise linear, a few Newton steps, where pivoting
-     * has a dense LCP to carry along. Equality rows alone stay with lemke: one direct solve. */
+    /* Joints with limits or motors and no contact: piecewise linear, solved in a few Newton steps,
+     * while pivoting works on a dense LCP. Equality rows alone use lemke: one direct solve. */
     [JOINTS] = {{"newton", PERPI_TIGHT}, {"newton", 0}, {"lemke", 0}, {"nsgs", 0}},
     [SMALL_POLYGON] =
         {{"lemke", 0}, {"newton", PERPI_TIGHT}, {"pivot", 0}, {"newton", 0}, {"nsgs", 0}},

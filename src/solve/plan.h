@@ -8,12 +8,12 @@
 /* How an entry is run; flags. */
 enum {
     PERPI_PLAIN = 0,
-    PERPI_TIGHT = 1, /* aim at PERPI_GOAL of the tolerance, within PERPI_FEW iterations */
-    PERPI_COLD = 2,  /* forget the guess: a guess from the last step can stall a method */
+    PERPI_TIGHT = 1, /* a fraction of the tolerance, within PERPI_FEW iterations */
+    PERPI_COLD = 2,  /* cold start: a warm start can stall the method */
     PERPI_SHORT = 4, /* within PERPI_FEW iterations */
     PERPI_BRIEF = 8, /* within PERPI_VERY_FEW iterations */
     PERPI_PROBE =
-        16, /* as PERPI_TIGHT, within PERPI_PROBES iterations; forgotten if it falls short */
+        16, /* as PERPI_TIGHT, within PERPI_PROBES iterations; its point is dropped if it fails */
 };
 
 enum {

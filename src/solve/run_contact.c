@@ -7,7 +7,7 @@
 #include "solve/clock.h"
 #include "solve/solve.h"
 
-#define TIGHTEN 0.1 /* a method on another form is asked again for this much more */
+#define TIGHTEN 0.1 /* factor on the tolerance when a reformulated problem is solved again */
 enum { TRIES = 3 };
 
 static perp_status make_reformulation(perp_context* context, perp_reformulation** reformulation)
@@ -149,8 +149,9 @@ static perp_status ready_reduced(perpi_solver* s, const perp_contact_problem* P)
     return status;
 }
 
-/* Sizes of rows differ between the two forms, so a point that just passes as a reduced problem may just
- * fail here: then the method goes on from it with a smaller tolerance. */
+/* The residual scales of the two forms differ, so a point within the tolerance of the reduced
+ * problem can exceed that of the contact problem. The method then continues from it with a smaller
+ * tolerance. */
 static perp_status run_as_reduced(perpi_solver* s, perpi_slot* slot, const perpi_problem* problem,
                                   const perp_solve_options* options, bool warm, double* x,
                                   perpi_made* made)
@@ -185,10 +186,10 @@ static perp_status run_as_reduced(perpi_solver* s, perpi_slot* slot, const perpi
 }
 
 /* ---- NCP: round cones --------------------------------------------------------------------------------
- * The Fritz-John form has singular Jacobians where a contact does not push, and Newton converges only
- * locally. So it begins at a neighbour's answer, then after a few sweeps of a splitting method, and
- * again after more of them; each time with the members of groups acting that are most open at the best
- * point so far. */
+ * The Fritz-John form has a singular Jacobian where a normal impulse is zero, and Newton converges
+ * only locally. Starting points are therefore tried in turn: the first guess, then the results of
+ * increasing numbers of sweeps of a splitting method. In each group the member with the largest
+ * normal velocity at the best point so far acts. */
 
 #define START_METHOD "nsgs"
 static const int32_t start_sweeps[] = {5, 50, 1000};
@@ -197,8 +198,9 @@ enum {
     START_STEPS = 30, /* Newton steps from all but the last start */
 };
 
-/* Splitting methods know no groups: for them one member of each acts, the one that is most open at v
- * (none, if that is one that may not push), and the impulses of the others are bounded to nothing. */
+/* Splitting methods do not support groups. They get a problem in which one member of each group
+ * acts, the one with the largest normal velocity at v (none if it is not a primary), and the
+ * impulses of the others are fixed at zero. */
 static perp_status decide_groups(perpi_solver* s, const perp_contact_problem* P, const double* v,
                                  perp_contact_problem* R)
 {
@@ -247,7 +249,7 @@ static perp_status decide_groups(perpi_solver* s, const perp_contact_problem* P,
     return PERP_OK;
 }
 
-/* Moves x to where Newton begins: so many sweeps of the splitting method. */
+/* Moves x to a starting point for Newton by the given number of sweeps of the splitting method. */
 static perp_status sweep_to_start(perpi_solver* s, const perp_contact_problem* P,
                                   const perp_solve_options* options, bool warm, double* x)
 {
@@ -283,7 +285,7 @@ typedef struct ncp_search {
     double begin; /* when it did */
     size_t size;  /* of x */
     double* z;    /* of the NCP */
-    double* from; /* where a run begins, then the best point of these runs */
+    double* from; /* starting point, then the best point of these runs */
     double* found;
 } ncp_search;
 
@@ -318,7 +320,7 @@ static perp_status newton_from(ncp_search* n, perp_solve_options* asked, perpi_m
             made->residual.worst <= n->options->tolerance) {
             return status;
         }
-        asked->tolerance *= TIGHTEN; /* sizes of rows differ between the two forms */
+        asked->tolerance *= TIGHTEN; /* the residual scales of the two forms differ */
     }
     return status;
 }

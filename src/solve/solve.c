@@ -10,9 +10,9 @@
 #include "problem/operators.h"
 #include "solve/clock.h"
 
-#define GOAL 1e-4      /* of the tolerance: what PERPI_TIGHT asks for */
+#define GOAL 1e-4      /* factor on the tolerance under PERPI_TIGHT */
 #define TIME_SHARE 0.7 /* of the time that is left, for a method that others may follow */
-enum { RAYS = 2 };     /* pivoting methods that found a ray: most likely there is no answer */
+enum { RAYS = 2 };     /* after so many rays of pivoting methods: probably no solution */
 
 /* ---- the search: entries of a plan on one problem ------------------------------------------------------*/
 
@@ -27,7 +27,7 @@ typedef struct search {
     bool island;                   /* gathered from the caller's point */
     double *x, *trial;             /* the best point, and that of the entry that runs */
     perpi_made best;
-    double try_began; /* if somebody wants to know how long each took */
+    double try_began; /* if the caller asked for the time of each attempt */
     int32_t iterations, count, rays;
     bool no_solution; /* an attempt proved that there is none */
     const char* solver[PERPI_PLAN_MOST];
@@ -108,8 +108,8 @@ static bool is_done(const search* f)
     return f->count > 0 && f->best.report.residual <= f->options.tolerance;
 }
 
-/* A tolerance near rounding may be out of reach. Once two attempts have met what is enough, further ones
- * would search for long and gain little. */
+/* A tolerance near rounding may not be attainable. Once two attempts have reached options.enough,
+ * further ones would cost much and gain little. */
 static bool is_enough(const search* f)
 {
     return is_done(f) || (f->count >= 2 && f->best.report.residual <= f->options.enough);
@@ -154,7 +154,8 @@ static void note_attempt(search* f, const perpi_made* made)
     }
 }
 
-/* After a run: check the residual once. A planned method that does not fit the problem is left out. */
+/* After a run: check the residual once. A method of the plan that does not support the problem is
+ * skipped. */
 static perp_status end_attempt(search* f, bool probe, perp_status status, double tolerance,
                                perpi_made* made)
 {
@@ -475,7 +476,7 @@ static void close_island(contact_call* c, int32_t i, int32_t listed, search* f)
                           c->x + c->problem.dof_count);
     c->made.report.iterations += made.report.iterations;
     if (made.overruled) {
-        return; /* the check of the whole will say where, in its own numbering */
+        return; /* the check of the whole problem reports where, in its own numbering */
     }
     if (c->made.report.outcome == PERP_OUTCOME_SOLVED &&
         made.report.outcome != PERP_OUTCOME_SOLVED) {
@@ -484,8 +485,8 @@ static void close_island(contact_call* c, int32_t i, int32_t listed, search* f)
     }
 }
 
-/* Hands out point, residual and report. With several islands the residual is checked once more: its
- * scales are those of the whole. */
+/* Returns point, residual and report. With several islands the residual is recomputed, because its
+ * scales are those of the whole problem. */
 static perp_status close_call(contact_call* c, perp_contact_residual* residual, perp_report* report)
 {
     const perp_contact_problem* P = &c->problem;
@@ -493,7 +494,7 @@ static perp_status close_call(contact_call* c, perp_contact_residual* residual, 
     double *v = c->x, *p = c->x + P->dof_count;
     perp_status status = perpi_check_point(c->s, &problem, c->options.tolerance, c->x, &c->made);
     if (status == PERP_OK && !isfinite(c->made.residual.worst)) {
-        /* Nothing usable: return the motion without impulses, and its residual. */
+        /* No usable point: return the motion without impulses, and its residual. */
         memset(p, 0, (size_t)P->row_count * sizeof *p);
         perpi_motion_of(P, P->M_factor, NULL, v);
         status = perpi_contact_residual_at(c->s, P, v, p, &c->made.residual);
@@ -518,7 +519,7 @@ static perp_status close_call(contact_call* c, perp_contact_residual* residual, 
     return PERP_OK;
 }
 
-/* A problem without groups, for a grouped method; user: a solver made for that. */
+/* Solves a problem without groups for a grouped method; user: the inner solver. */
 static perp_status solve_without_groups(void* user, const perp_contact_problem* problem,
                                         const perp_solve_options* options, bool warm, double* v,
                                         double* p, perp_report* report)

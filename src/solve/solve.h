@@ -48,7 +48,7 @@ typedef struct perpi_slot {
     perpi_form form; /* in which the method is run */
     void *self, *settings;
     uint32_t takes;
-    /* A method of LCPs or MLCPs that exists for NCPs too takes the round cones there. NULL: not so. */
+    /* The same method for NCPs, used for round cones; NULL: there is none. */
     const perp_method* round;
     void *round_self, *round_settings;
     const perpi_reduced* reduced; /* run on this reduced problem; NULL: on that of the island */
@@ -59,10 +59,10 @@ typedef struct perpi_made {
     perp_report report;
     perp_contact_residual residual; /* of the forms with one vector: worst alone */
     bool checked;                   /* the residual is that of the point */
-    bool overruled; /* the method says solved, the residual check does not; detail says where */
+    bool overruled; /* reported solved, but the residual is too large; detail: where */
 } perpi_made;
 
-typedef enum perpi_ready { /* reformulations of the problem at hand that are made already */
+typedef enum perpi_ready { /* which reformulations of the current problem exist */
                            PERPI_READY_REDUCED = 1,
                            PERPI_READY_LCP = 2,
                            PERPI_READY_MLCP = 4,
@@ -79,9 +79,9 @@ struct perpi_solver {
     uint32_t takes;        /* cones and groups */
     perpi_slot slot[PERPI_PLAN_MOST];
     int32_t slot_count;
-    perpi_slot start;  /* of an NCP: the method that finds where to begin */
+    perpi_slot start;  /* of an NCP: the method that computes starting points */
     perpi_arena arena; /* points and scratch of the running solve */
-    /* the problem at hand in other forms */
+    /* the current problem in other forms */
     unsigned ready;
     perp_reformulation* reformulation; /* contact to LCP, MLCP, NCP */
     perpi_reduced reduced;
@@ -96,12 +96,12 @@ struct perpi_solver {
     perpi_solver* inner; /* for problems without groups, of a grouped method; made when needed */
 };
 
-/* Reformulates if the method takes another form, runs it from x, and brings the answer back to x. */
+/* Reformulates if the method takes another form, runs it from x, and reconstructs x. */
 typedef perp_status (*perpi_runner)(perpi_solver* s, perpi_slot* slot, const perpi_problem* problem,
                                     const perp_solve_options* options, bool warm, double* x,
                                     perpi_made* made);
 
-/* The public types are one and the same object. */
+/* All public solver types are this object. */
 struct perp_lcp_solver {
     perpi_solver base;
 };
@@ -180,7 +180,7 @@ PERP_NODISCARD perp_status perpi_contact_residual_at(perpi_solver* s,
                                                      const perp_contact_problem* problem,
                                                      const double* v, const double* p,
                                                      perp_contact_residual* residual);
-/* What is left of a time limit, if there is one; a limit of 0 would be none. */
+/* The rest of a time limit, if there is one; > 0, since a limit of 0 means none. */
 void perpi_take_time(const perp_solve_options* options, double begin, perp_solve_options* left);
 
 #endif

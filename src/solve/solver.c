@@ -1,5 +1,5 @@
-/* src/solve/solver.c - the solver object, and its slots: methods by name, made ready for problems of one
- * form. See solve.h. */
+/* src/solve/solver.c - the solver object, and its slots: methods by name, created for problems of
+ * one form. See solve.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -180,7 +180,7 @@ perp_status perpi_solver_create(perp_context* context, perpi_form form, const ch
     return PERP_OK;
 }
 
-/* The public types are one and the same object. */
+/* All public solver types are this object. */
 #define DEFINE_SOLVER(form, FORM)                                                                  \
     perp_status perp_##form##_solver_create(perp_context* context, const char* name,               \
                                             const perp_option* option, int32_t count,              \

@@ -1,18 +1,20 @@
-/* src/step/anderson.c - Anderson's mixing.
+/* src/step/anderson.c - Anderson acceleration of a fixed-point iteration.
  *
- * Source     D. G. Anderson, Iterative procedures for nonlinear integral equations, J. ACM 12 (1965);
+ * Source     D. G. Anderson, Iterative procedures for nonlinear integral equations, J. ACM 12
+ *            (1965);
  *            in the form of H. Walker and P. Ni, SIAM J. Numer. Anal. 49 (2011), (2.2)
  * Notation   Delta F, Delta G -> df, dg;  gamma = argmin |f - df gamma|, next = g - dg gamma
- * Departure  differences that are nearly spanned by newer ones are left out, instead of a
- *            condition number that is watched. On a linear map of d dimensions it ends after d + 1
- *            rounds whether or not the map contracts.
+ * Departure  differences that are nearly linear combinations of newer ones are left out, instead of
+ *            monitoring a condition number. On a linear map of d dimensions the iteration ends
+ *            after
+ *            d + 1 rounds whether or not the map contracts.
  */
 #include "step/anderson.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A difference whose part beyond the newer ones is smaller than this tells nothing new. */
+/* A difference whose component orthogonal to the newer ones is smaller than this is left out. */
 static const double NEW = 1e-6;
 
 perp_status perpi_anderson_create(perp_context* context, int32_t n, perpi_anderson* a)
@@ -54,8 +56,8 @@ static double dot(int32_t n, const double* a, const double* b)
     return sum;
 }
 
-/* The newest difference goes to the front. */
-static void keep(perpi_anderson* a, const double* x, const double* g)
+/* Stores the newest difference at the front. */
+static void store_difference(perpi_anderson* a, const double* x, const double* g)
 {
     const size_t n = (size_t)a->n, size = n * sizeof(double);
     const int32_t kept = a->count < PERPI_ANDERSON_DEPTH - 1 ? a->count : PERPI_ANDERSON_DEPTH - 1;
@@ -73,7 +75,7 @@ void perpi_anderson_next(perpi_anderson* a, const double* x, const double* g, do
     const int32_t n = a->n;
     const size_t size = (size_t)n * sizeof(double);
     if (a->started) {
-        keep(a, x, g);
+        store_difference(a, x, g);
     }
     a->started = true;
     memcpy(a->x, x, size);
@@ -81,7 +83,8 @@ void perpi_anderson_next(perpi_anderson* a, const double* x, const double* g, do
     for (int32_t i = 0; i < n; ++i) {
         a->f[i] = (g[i] - x[i]) * a->weight[i];
     }
-    /* df = Q R by Gram-Schmidt, the newest first; what is left of f is subtracted as we go */
+    /* df = Q R by Gram-Schmidt, the newest first; the components of f along Q are subtracted on
+     * the way */
     double R[PERPI_ANDERSON_DEPTH][PERPI_ANDERSON_DEPTH] = {{0}}, rhs[PERPI_ANDERSON_DEPTH] = {0};
     int32_t column[PERPI_ANDERSON_DEPTH], used = 0;
     for (int32_t j = 0; j < a->count; ++j) {
@@ -113,7 +116,7 @@ void perpi_anderson_next(perpi_anderson* a, const double* x, const double* g, do
     for (int32_t i = used - 1; i >= 0; --i) {
         double gamma = rhs[i];
         for (int32_t j = i + 1; j < used; ++j) {
-            gamma -= R[i][j] * rhs[j]; /* rhs[j] holds gamma_j by now */
+            gamma -= R[i][j] * rhs[j]; /* rhs[j] now holds gamma_j */
         }
         rhs[i] = gamma / R[i][i];
         const double* dg = a->dg + (size_t)column[i] * (size_t)n;

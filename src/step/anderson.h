@@ -1,4 +1,5 @@
-/* src/step/anderson.h - a fixed point sooner: the answers of earlier rounds, mixed. */
+/* src/step/anderson.h - Anderson acceleration: extrapolates a fixed-point iteration from its
+ * iterates. */
 #ifndef PERPI_ANDERSON_H
 #define PERPI_ANDERSON_H
 
@@ -10,10 +11,10 @@ enum { PERPI_ANDERSON_DEPTH = 6 };
 typedef struct perpi_anderson {
     int32_t n, count; /* count: differences kept */
     bool started;
-    double *x, *g;  /* of the round before */
+    double *x, *g;  /* x and g of the round before */
     double* dg;     /* PERPI_ANDERSON_DEPTH x n, newest first: differences of successive g ... */
     double* df;     /* ... and of successive g - x */
-    double* weight; /* n: what makes the numbers comparable */
+    double* weight; /* n: scales of the numbers */
     double *Q, *f;  /* scratch */
 } perpi_anderson;
 
@@ -21,7 +22,7 @@ PERP_NODISCARD perp_status perpi_anderson_create(perp_context* context, int32_t 
                                                  perpi_anderson* a);
 void perpi_anderson_destroy(perp_context* context, perpi_anderson* a);
 void perpi_anderson_forget(perpi_anderson* a);
-/* x gave g. next: where to go on; may be g itself. */
+/* x gave g. next: the next x; may be g itself. */
 void perpi_anderson_next(perpi_anderson* a, const double* x, const double* g, double* next);
 
 #endif

@@ -1,18 +1,20 @@
 /* src/step/anitescu_potra.c - the semi-implicit step without a gap term.
  *
  * Source     [W14 2.4.1]: (2.34) with psi_n/h + dpsi_n/dt replaced by 0
- * Departure  dpsi/dt, the motion of prescribed bodies and belts, stays: with 0 in its place a moving
- *            plate would go through what lies on it. A contact enters when it touches: its gap is at
- *            most `touch` times the size of the smaller body. Before that nothing holds the bodies
- *            apart, so that a body sinks in by up to h times its speed before the contact is seen,
- *            and nothing pushes it out again: no energy comes from overlap, and none is repaired but
- *            what is deeper than half a thickness (perpi_sim_part_deep).
+ * Departure  dpsi/dt, the motion of prescribed bodies and belts, is kept: with 0 in its place a
+ *            moving
+ *            plate would pass through bodies that lie on it. A contact enters when it closes: its
+ *            gap
+ *            is at most `touch` times the size of the smaller body. Before that there is no
+ *            constraint, so a body penetrates by up to h times its speed before the contact enters.
+ *            Nothing corrects the overlap: it adds no energy, and only overlap deeper than half a
+ *            thickness is reduced (perpi_sim_part_deep).
  */
 #include "step/step.h"
 
 #include <stddef.h>
 
-static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
+static perp_status anitescu_potra_formulate(perpi_formulation* f, const perpi_step_input* in)
 {
     perpi_step_settings settings = *in->settings;
     perpi_step_input without = *in;
@@ -24,7 +26,7 @@ static perp_status formulate(perpi_formulation* f, const perpi_step_input* in)
 static const perp_setting setting[] = {
     {.name = "touch",
      .type = PERP_SETTING_DOUBLE,
-     .offset = offsetof(perpi_step_settings, candidate),
+     .offset = offsetof(perpi_step_settings, closed_gap),
      .minimum = 0.0,
      .maximum = 1.0,
      .text = "gap that counts as touching, in sizes of the smaller body"},
@@ -37,7 +39,7 @@ const perpi_stepper_ops perpi_stepper_anitescu_potra = {
     .setting_count = sizeof setting / sizeof setting[0],
     .touching = true,
     .bounces = true,
-    .formulate = formulate,
+    .formulate = anitescu_potra_formulate,
     .solve = perpi_solve_semi_implicit,
     .advance = perpi_advance,
 };

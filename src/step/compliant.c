@@ -16,7 +16,7 @@
 #include "step/layer_core.h"
 #include "step/layers.h"
 
-static perp_status advance(const perpi_step_input* in, double* q, double* v)
+static perp_status compliant_advance(const perpi_step_input* in, double* q, double* v)
 {
     const perp_model* model = in->model;
     const double theta = perpi_step_theta(in);
@@ -31,7 +31,8 @@ static perp_status advance(const perpi_step_input* in, double* q, double* v)
     return status;
 }
 
-/* From the velocities of the middle of the step, which a midpoint step solves for, to those of its end. */
+/* From the velocities at the middle of a midpoint step, which it solves for, to those of its
+ * end. */
 static void extend_to_end(perpi_step* step)
 {
     const double theta = step->formulation->theta;
@@ -44,19 +45,19 @@ static void extend_to_end(perpi_step* step)
     }
 }
 
-/* Solved again where a layer is pressed in as far as a core that was not in the problem. Midpoint steps are
- * solved again where the answer says that a layer was touched or left on the way, until the parts of the way
- * agree; or no longer come closer, because contacts alternate, or because they are as close as the solver's
- * answers are. Where they do not agree, layers give back what they had not stored: the step is then an Euler
- * step, which loses energy but never gains it. */
-static perp_status solve(perpi_step* step)
+/* The step is solved again if a layer is compressed to a core that was not in the problem.
+ * Midpoint steps are also solved again if a layer was touched or left within the step, until the
+ * parts of the step in which the layers act agree; or until they no longer converge, because
+ * contacts alternate or the accuracy of the solver is reached. If they do not agree, layers
+ * return more energy than they stored: then the step is an Euler step, which never gains energy. */
+static perp_status compliant_solve(perpi_step* step)
 {
     enum {
         MAX_REVISIONS = 40,
-        IDLE_REVISIONS = 8, /* in a row that halve nothing */
+        IDLE_REVISIONS = 8, /* successive solves that do not halve the difference */
     };
-    /* what the parts of the way may be off by where solving again no longer halves it; and when the last solve
-     * begins, beyond which the step is an Euler step */
+    /* tolerated differences of the parts: where another solve no longer halves them; and at the
+     * last solve, beyond which the step is an Euler step */
     static const double REVISED_ENOUGH = 1e-9, REVISED_CLOSE = 1e-6;
     perpi_formulation* f = step->formulation;
     perpi_contact_list* contacts = &step->to->contacts;
@@ -106,7 +107,7 @@ static bool positive_definite(const mat3* K, int32_t n)
            v3_dot(row[0], v3_cross(row[1], row[2])) > 1e-13 * K->m[0][0] * K->m[1][1] * K->m[2][2];
 }
 
-/* Half of the least width of a shape that lies on springs. */
+/* Half of the least width of a shape that rests on springs. */
 static double half_width(const perpi_shape* s)
 {
     switch (s->type) {
@@ -119,8 +120,8 @@ static double half_width(const perpi_shape* s)
     }
 }
 
-/* The bodies' shapes must be such that there is a patch between any two that may meet, with
- * springs so near to each other that nothing falls through between them. */
+/* The bodies' shapes must form a patch between any two that may meet, with springs so close to
+ * each other that nothing passes between them. */
 static perp_status check_patch(perp_context* context, const perp_model* model, int32_t a, int32_t b)
 {
     const perpi_body* body[2] = {&model->body[a], &model->body[b]};
@@ -160,7 +161,7 @@ static perp_status check_patch(perp_context* context, const perp_model* model, i
     return PERP_OK;
 }
 
-/* Two bodies that may meet. */
+/* Checks two bodies that may meet. */
 static perp_status check_pair(perp_context* context, const perp_model* model, int32_t a, int32_t b,
                               const perpi_step_settings* settings)
 {
@@ -206,8 +207,8 @@ static perp_status check_pair(perp_context* context, const perp_model* model, in
     return PERP_OK;
 }
 
-static perp_status check(perp_context* context, const perp_model* model,
-                         const perpi_step_settings* settings)
+static perp_status compliant_check(perp_context* context, const perp_model* model,
+                                   const perpi_step_settings* settings)
 {
     bool soft = false;
     for (size_t i = 0; i < model->body_count; ++i) {
@@ -246,9 +247,9 @@ const perpi_stepper_ops perpi_stepper_compliant = {
     .summary = "soft layers around rigid cores, implicit Euler or midpoint",
     .setting = settings,
     .setting_count = sizeof settings / sizeof settings[0],
-    .check = check,
+    .check = compliant_check,
     .layered = true,
     .formulate = perpi_formulate,
-    .solve = solve,
-    .advance = advance,
+    .solve = compliant_solve,
+    .advance = compliant_advance,
 };

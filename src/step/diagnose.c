@@ -1,9 +1,9 @@
-/* src/step/diagnose.c - why a step has no answer, in words. */
+/* src/step/diagnose.c - messages that explain why a step has no solution. */
 #include <stdio.h>
 
 #include "step/step.h"
 
-/* ", furthest off between 'a' and 'b'", or in a joint; "" where it is neither. */
+/* ", furthest off between 'a' and 'b'", or in a joint; "" for the dynamics. */
 static void name_constraint(const perpi_step* step, char where[256])
 {
     const int32_t worst = step->residual.worst_constraint;
@@ -19,7 +19,7 @@ static void name_constraint(const perpi_step* step, char where[256])
     }
 }
 
-/* Of a residual in the dynamics: the two bodies of the largest impulse. */
+/* For a residual in the dynamics: the two bodies of the largest impulse. */
 static void name_largest(const perpi_step* step, char where[256])
 {
     const perp_contact* largest = NULL;

@@ -1,63 +1,68 @@
-/* src/step/equilibrium.c - steps without inertia: balance of forces by the proximal point method.
+/* src/step/equilibrium.c - equilibrium search of steps without inertia, by the proximal point
+ * method.
  *
- * Source     [B09 (3.29), (3.45)]: the step minimises the work against external and frictional forces;
+ * Source     [B09 (3.29), (3.45)]: the step minimises the work against external and frictional
+ *            forces;
  *            Rockafellar (1976) for the method
- * The problem without inertia, 0 = h f + J' p, has no mass matrix, and the methods need one. So from
- * a point v_k the problem with the mass s M is solved,
- *     s M (v - v_k) = h f + J' p,   laws of the rows as ever,
- * and its answer is the next v_k. Where v = v_k, forces balance, whatever s. The error shrinks by
- * s / (s + stiffness) in each solve, stiffness being what springs (h^2 k / m) and the curvature of
- * friction (mu h g / v) bring; sharp corners of the potential, as sticking or a pusher, are reached
- * at once, however large s is. So s becomes smaller as long as that helps. A solve with a small s
- * leaves the balance off by s M (v - v_k), and rounding leaves the rows off by about 1e-16 / s; one with
- * s = 1 moves v by what the balance is off, and has no such rounding. The first serves where forces are
- * not unique (a box on four corners: each solve may share the load otherwise, and the velocity
- * follows), the second where they are; both are tried, and the residual check says which to keep. Whichever it is,
- * the problem that is checked and recorded has s = 1 and v_k = v.
+ * The problem without inertia, 0 = h f + J' p, has no mass matrix, and the methods need one. So
+ * from a point v_k the problem with the mass s M is solved,
+ *     s M (v - v_k) = h f + J' p,   with the same laws of the rows,
+ * and its solution is the next v_k. Where v = v_k, forces balance for any s. The error decreases by
+ * the factor s / (s + stiffness) in each solve, where the stiffness comes from springs (h^2 k / m)
+ * and from the curvature of friction (mu h g / v). Kinks of the potential, such as sticking or a
+ * prescribed pusher, are reached in one solve for any s. So s is reduced as long as that helps. A
+ * solve with a small s leaves the unbalance s M (v - v_k), and rounding leaves residuals of about
+ * 1e-16 / s in the rows. A solve with s = 1 moves v by the unbalance and has no such rounding. The
+ * first is used where forces are not unique (a box on four corners: each solve may distribute the
+ * load differently, which changes the velocity), the second where they are. Both are tried, and the
+ * residual check decides which is kept. In both cases the problem that is checked and recorded has
+ * s = 1 and v_k = v.
  *
- * v_0 = 0: where the laws leave the motion open (nothing touches a body; a frictionless body between
- * a fence and a wall), the small mass picks the motion of least kinetic energy, and a body that
- * nothing moves stays. perpi_indeterminacy tells that there was a choice.
+ * v_0 = 0: where the laws do not determine the motion (a body without contacts; a frictionless body
+ * between a fence and a wall), the small mass selects the motion of least kinetic energy, and a
+ * body on which nothing acts stays at rest. perpi_indeterminacy reports such cases.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "step/step.h"
 
-/* An entry of the forces that is this much smaller than the largest is checked by that. */
+/* Entries of the forces smaller than this part of the largest are checked relative to that. */
 static const double FLOOR = 1e-3;
-/* Where the forces vanish, as on a free body that is pushed or a spring that is at rest length, those
- * of rounding remain: about 1e-16 of what it takes to bring the bodies from rest to their velocities.
- * Forces below this part of that are checked by it. */
+/* Where the forces vanish, as on a free body that is pushed or a spring at its rest length,
+ * those of rounding remain: about 1e-16 of the forces that bring the bodies from rest to their
+ * velocities. Forces below this part of those are checked relative to it. */
 static const double ROUNDING = 1e-6;
-/* Nor is there anything to balance in a scene at rest, where velocities are rounding too: those that turn
- * a body by less than this in a step. */
+/* Nor are there forces to balance in a scene at rest, where velocities are rounding too: those
+ * that turn a body by less than this in a step. */
 static const double REST = 1e-6;
 enum { MAX_CYCLES = 16, STALE = 3 };
 static const double FIRST = 0.1, LAST = 1e-10, SHRINK = 0.1, RETREAT = 30.0;
-/* A cycle that gains less than this wants a smaller mass. One that gains nothing may be on its way
- * along a side of a polygon, where the unbalance stays what it is until a corner comes; one that
- * makes it worse by this much wants a larger mass. */
+/* A cycle with a smaller reduction than this reduces the mass. A cycle without reduction may
+ * move along a side of a polygon, where the unbalance is constant until a corner is reached; one
+ * that increases it by this factor increases the mass. */
 static const double GAIN = 0.01, WORSE = 10.0;
-/* Rounding of a solve spoils the balance, by about 1e-17 / s. Once it is this good and gets no better,
- * s grows again to polish it. */
+/* Rounding of a solve limits the balance to about 1e-17 / s. Once it is this good and does not
+ * improve, s is increased again. */
 static const double GOOD = 1e-7, GROW = 10.0;
-/* A cycle ends the search at this residual, relative as all of them. */
+/* The search ends at this relative residual. */
 static const double GOAL = 1e-11;
-/* A body whose M v grew by this from the first solve on is not held by anything. */
+/* A body whose M v grew by this factor since the first solve is not held by any force. */
 static const double RUNAWAY = 1e6;
-/* What a solve must reach to be of use. */
+/* Residual that a solve must reach to be usable. */
 static const double USEFUL = 1e-6;
-/* What every solve is asked for: it may fall short. */
+/* Tolerance given to every solve, which it may miss. */
 static const double FINE = 1e-12;
-/* Iterations of all solves of a step. A solve that fails takes about 130,000 (some seconds for 20 bodies),
- * one that succeeds some hundred. */
+/* Limit of iterations of all solves of a step. A solve that fails takes about 130,000 (some
+ * seconds for 20 bodies), one that succeeds some hundred. */
 static const int64_t MAX_WORK = 150000;
-/* With groups, whose contacts have a simpler model to fall back to: steps that find a balance take 50 to 2500. */
+/* Limit with groups, whose contacts have a simpler model to fall back to: steps that find a
+ * balance take 50 to 2500. */
 static const int64_t GROUP_WORK = 10000;
-/* Once the search got no better: solves from the best point with one s after the other, each as long
- * as it helps, or for a few rounds. A box that slides on four corners has many shares of its load, and a solve
- * with a mass too large, or rounding with one too small, moves away from a point that was good. */
+/* After the search has stalled: solves from the best point with several values of s, each as
+ * long as it helps, or for a few rounds. The load of a box that slides on four corners is not
+ * unique, and a solve with too large a mass, or the rounding of too small a one, moves away from
+ * a good point. */
 static const double POLISH[] = {1e-3, 1e-4, 1e-5, 1e-6, 1e-2, 1e-7, 1e-1, 1.0, 1e-8};
 enum { POLISH_COUNT = sizeof POLISH / sizeof *POLISH, POLISH_ROUNDS = 3, POLISH_SOLVES = 60 };
 
@@ -104,15 +109,15 @@ static void copy(double* to, const double* from, int32_t n)
     }
 }
 
-/* The velocities and impulses at hand <-> the best so far. */
-static void keep(perpi_step* step)
+/* Save the current velocities and impulses as the best, and restore them. */
+static void save_best(perpi_step* step)
 {
     const perp_contact_problem* P = &step->formulation->problem;
     copy(step->equilibrium.best, step->v_problem, P->dof_count);
     copy(step->equilibrium.best + P->dof_count, step->p_problem, P->row_count);
 }
 
-static void take_back(perpi_step* step)
+static void restore_best(perpi_step* step)
 {
     const perp_contact_problem* P = &step->formulation->problem;
     copy(step->v_problem, step->equilibrium.best, P->dof_count);
@@ -142,21 +147,21 @@ static perp_status check_residual(perpi_step* step, const perpi_step_input* in,
     return room;
 }
 
-/* How far the forces are from balance, beside themselves: |h f + J' p| / (|h f| + |J' p|), each body's
- * entries in units of its mass. The residual check compares with M v too, beside which any force looks small
- * once the motion runs away. impulse: the largest M v of the first solve, in the same units, when
- * nothing has run away. where: the velocity furthest off. */
+/* Relative unbalance of the forces: |h f + J' p| / (|h f| + |J' p|), each body's entries in
+ * units of its mass. The residual check also compares with M v, relative to which every force is
+ * small once the velocities diverge. impulse: the largest M v of the first solve, in the same
+ * units, before any divergence. where: the velocity with the largest unbalance. */
 static double unbalance(const perpi_step* step, double impulse, int32_t* where)
 {
     const perpi_formulation* f = step->formulation;
     const perp_contact_problem* P = &f->problem;
-    double* force = step->equilibrium.basis; /* has room: see check() */
+    double* force = step->equilibrium.basis; /* allocated by check_residual() */
     double* size = force + f->body_dofs;
     const double* M = P->M;
     for (int32_t b = 0; b < P->block_count && P->dof[b] < f->body_dofs; ++b) {
         const int32_t d = P->dof[b], n = P->dof[b + 1] - d;
         for (int32_t i = 0; i < n; ++i) {
-            double h_f = P->k[d + i]; /* minus s M v: drag is in M, and stays */
+            double h_f = P->k[d + i]; /* minus s M v: drag is part of M and remains */
             for (int32_t j = 0; j < n; ++j) {
                 h_f -= M[i * n + j] * step->v_problem[d + j];
             }
@@ -224,14 +229,14 @@ typedef struct search {
     const perpi_step_input* in;
     perp_report* report;
     int64_t work;         /* iterations so far */
-    int64_t most_work;    /* and after which to give up */
-    int32_t where;        /* the velocity furthest from balance */
+    int64_t most_work;    /* and the limit */
+    int32_t where;        /* the velocity with the largest unbalance */
     int32_t fastest;      /* the velocity with the largest M v of all solves */
     double most;          /* that M v */
     double best, impulse; /* impulse: the largest M v of the first solve, see unbalance() */
 } search;
 
-/* The largest M v of the velocities at hand, each body's entries in units of its mass. */
+/* The largest M v of the current velocities, each body's entries in units of its mass. */
 static double largest_impulse(const perpi_step* step, double h, int32_t* where)
 {
     const perpi_formulation* f = step->formulation;
@@ -252,8 +257,8 @@ static double largest_impulse(const perpi_step* step, double h, int32_t* where)
     return most;
 }
 
-/* One solve from v_end, checked, and kept if it is the best: *off. v_end moves on unless it failed:
- * then *off is infinite. */
+/* One solve from v_end, checked, and saved if it is the best: *off is its residual. v_end moves
+ * on unless the solve failed: then *off is infinite. */
 static perp_status try_near(search* x, double s, double* off)
 {
     perpi_step* step = x->step;
@@ -289,12 +294,12 @@ static perp_status try_near(search* x, double s, double* off)
     if (*off < x->best) {
         x->best = *off;
         x->where = where;
-        keep(step);
+        save_best(step);
     }
     return status;
 }
 
-/* Solves until it is good enough, or gets no better. */
+/* Solves until the residual is small enough or does not improve. */
 static perp_status search_equilibrium(search* x)
 {
     const double tolerance = x->step->tolerance;
@@ -312,7 +317,7 @@ static perp_status search_equilibrium(search* x)
             return status;
         }
         if (near < full && near == x->best) {
-            take_back(x->step);
+            restore_best(x->step);
         }
         exact = exact && !(near < GAIN * full);
         const double off = near < full ? near : full;
@@ -322,7 +327,7 @@ static perp_status search_equilibrium(search* x)
         }
         growing = growing || (exact && before <= GOOD && off > 0.5 * before);
         if (x->work > x->most_work || (isinf(off) && (s == 1.0 || exact))) {
-            break; /* enough; or not even the problem with the whole mass can be solved */
+            break; /* small enough; or not even the problem with the whole mass can be solved */
         }
         if (growing) {
             s = s * GROW < 1.0 ? s * GROW : 1.0;
@@ -342,7 +347,7 @@ static perp_status polish(search* x)
     int32_t solves = 0;
     for (int i = 0; i < POLISH_COUNT && x->best > tolerance; ++i) {
         const double before = x->best;
-        take_back(x->step);
+        restore_best(x->step);
         for (int round = 0; round < POLISH_ROUNDS && x->best > tolerance; ++round) {
             const double last = x->best;
             double off;
@@ -358,13 +363,13 @@ static perp_status polish(search* x)
             }
             round = off < 0.5 * last ? -1 : round;
         }
-        i = x->best < 0.1 * before ? -1 : i; /* from the better point all may help again */
+        i = x->best < 0.1 * before ? -1 : i; /* from the better point all values may help again */
     }
     return PERP_OK;
 }
 
-/* Why there is no balance. With a force that nothing resists, velocities go as 1 / s. */
-static void explain(const search* x)
+/* Explains why there is no balance. With a force that nothing resists, velocities grow as 1 / s. */
+static void explain_unbalance(const search* x)
 {
     char* text = x->report->detail;
     const size_t room = sizeof x->report->detail;
@@ -411,7 +416,7 @@ perp_status perpi_search_equilibrium(perpi_step* step, const perpi_step_input* i
     }
     *residual = (perp_contact_residual){.dynamics = INFINITY, .worst = INFINITY};
     if (isfinite(x.best)) {
-        take_back(step);
+        restore_best(step);
         status = check_residual(step, in, residual);
     }
     const bool solved = x.best <= step->tolerance;
@@ -420,7 +425,7 @@ perp_status perpi_search_equilibrium(perpi_step* step, const perpi_step_input* i
     report->outcome = solved ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_NO_SOLUTION;
     report->detail[0] = '\0';
     if (!solved) {
-        explain(&x);
+        explain_unbalance(&x);
     }
     return status;
 }

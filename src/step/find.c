@@ -1,9 +1,9 @@
-/* src/step/find.c - feature pairs and the contacts that they give: one sequence for all who need it. */
+/* src/step/find.c - feature pairs, and the contacts that the contact model makes of them. */
 #include <string.h>
 
 #include "step/step.h"
 
-/* Impulses of the same features in another list. */
+/* Copies impulses of the same features from another list. */
 void perpi_carry_impulses(const perpi_contact_list* from, perpi_contact_list* to)
 {
     size_t old = 0;
@@ -18,30 +18,33 @@ void perpi_carry_impulses(const perpi_contact_list* from, perpi_contact_list* to
     }
 }
 
-/* How well a contact tells on which side of each other its bodies are: best if it acts. A member of a group that
- * does not act need not tell at all: one corner is beyond another face, while the bodies meet at this one. */
-static int tells_side(const perp_contact* c)
+/* How reliably a contact shows on which side of each other its bodies are: most if it has an
+ * impulse. A group member without one may be useless: a corner can be behind another face while
+ * the bodies meet at this one. */
+static int side_rank(const perp_contact* c)
 {
     return c->impulse[0] > 0.0 ? 2 : c->group == 0 ? 1 : 0;
 }
 
-/* Of two contacts that tell equally well: where both are open and idle the bodies meet at the closer one. */
-static bool tells_more(const perp_contact* c, int tells, double gap)
+/* Of two contacts of equal rank: if both are open and inactive, the bodies meet at the closer
+ * one. */
+static bool is_better_side(const perp_contact* c, int rank, double gap)
 {
-    return tells == 1 && c->gap >= 0.0 && gap >= 0.0 ? c->gap < gap : c->gap > gap;
+    return rank == 1 && c->gap >= 0.0 && gap >= 0.0 ? c->gap < gap : c->gap > gap;
 }
 
-/* On which side of each other the pairs of a list are: the normal of the contact of each that tells best. */
+/* On which side of each other the pairs of a list are: the normal of the contact with the
+ * highest rank. */
 perp_status perpi_remember_sides(perpi_step* step, const perpi_contact_list* list)
 {
     step->side.count = 0;
     const perp_status status = perpi_grow(step->context, &step->side.item, &step->side.capacity,
                                           list->count, sizeof *step->side.item);
     double most = 0.0;
-    int told = 0;
+    int best_rank = 0;
     for (size_t i = 0; i < list->count && status == PERP_OK; ++i) {
         const perp_contact* c = &list->item[i];
-        const int tells = tells_side(c);
+        const int rank = side_rank(c);
         const perpi_candidate_side side = {c->body_a, c->body_b, perpi_key_shape_a(c->key),
                                            perpi_key_shape_b(c->key), v3_from(c->normal)};
         perpi_candidate_side* last =
@@ -50,11 +53,11 @@ perp_status perpi_remember_sides(perpi_step* step, const perpi_contact_list* lis
             last->shape_a != side.shape_a || last->shape_b != side.shape_b) {
             step->side.item[step->side.count++] = side;
             most = c->gap;
-            told = tells;
-        } else if (tells == told ? tells_more(c, tells, most) : tells > told) {
+            best_rank = rank;
+        } else if (rank == best_rank ? is_better_side(c, rank, most) : rank > best_rank) {
             *last = side;
             most = c->gap;
-            told = tells;
+            best_rank = rank;
         }
     }
     return status;

@@ -1,4 +1,4 @@
-/* src/step/force_rows.c - springs, dampers and controllers as rows that give way.
+/* src/step/force_rows.c - springs, dampers and controllers as compliant rows.
  *
  * Source     [B09 (2.125)-(2.133)] for the explicit spring and damper
  * Notation   paper L, L_0, K, C -> length, rest, stiffness, damping
@@ -8,7 +8,7 @@
  *            The directions are those of the start of the step. A controller is the same with the
  *            target r and its rate r_dot at the end of the step, its integral I likewise:
  *                f = kp e' + ki (I + h e') + kd (r_dot - J v),   e' = r - x - h J v
- *            so that kp + h ki stands for k, and x0, the force at rest, moves into b.
+ *            so that kp + h ki takes the place of k, and x0, the force at rest, moves into b.
  */
 #include "step/force_rows.h"
 
@@ -38,7 +38,7 @@ static spring_view evaluate_spring(const perpi_spring* s, const perpi_pose* a, c
     }
     view.d = v3_sub(point[1], point[0]);
     view.length = v3_norm(view.d);
-    /* Points that meet have no line between them; any will do, for the next step has one. */
+    /* Coincident points define no line; any direction serves for this step. */
     view.n = view.length > DBL_MIN ? v3_scale(1.0 / view.length, view.d) : v3(1, 0, 0);
     return view;
 }
@@ -49,7 +49,7 @@ static spring_view placed_spring(const perpi_pose* pose, const perpi_spring* s)
                            s->body[1] >= 0 ? &pose[s->body[1]] : NULL);
 }
 
-/* Two unit vectors across n; planar: one, in the plane. */
+/* Two unit vectors perpendicular to n; planar: one, in the plane. */
 static void across(int32_t dimension, vec3 n, vec3 out[2])
 {
     if (dimension == 2) {
@@ -129,7 +129,8 @@ void perpi_add_spring_forces(const perp_model* model, const perpi_pose* pose, bo
     }
 }
 
-/* Velocity of a point of a body by the answer of a step; prescribed bodies at their mean velocity. */
+/* Velocity of a point of a body by the solution of a step; prescribed bodies at their mean
+ * velocity. */
 static vec3 solved_velocity(const perpi_formulation* f, const perp_model* model, const double* v,
                             int32_t body, vec3 arm)
 {
@@ -167,8 +168,8 @@ double perpi_spring_damping(const perpi_formulation* f, const perp_model* model,
     return work;
 }
 
-/* What the rounding of the poses makes of the spring's force: of the terms that its length is a difference
- * of. a, b: NULL for the world. */
+/* Uncertainty of the spring's force by the rounding of the poses: that of the terms whose
+ * difference is its length. a, b: NULL for the world. */
 static double force_rounding(const perpi_spring* s, const perpi_pose* a, const perpi_pose* b)
 {
     const perpi_pose* const pose[2] = {a, b};

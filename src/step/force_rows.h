@@ -1,5 +1,5 @@
-/* src/step/force_rows.h - springs and controllers: the forces and rows they give a step, and what
- * they remember from one step to the next.
+/* src/step/force_rows.h - springs and controllers: their forces and rows in a step, and their
+ * memory.
  *
  * Memory s: the impulses of all rows (supports, springs, then one row for each controller), the
  * warm start of the next step; then the integral of each controller. Part of the state.
@@ -44,8 +44,8 @@ PERP_NODISCARD perp_status perpi_formulate_forces(perpi_formulation* f, const pe
 /* The impulses remembered <-> the rows of the problem. */
 void perpi_forces_gather(const perpi_formulation* f, const perp_model* model, const double* s,
                          double* p_problem);
-/* What is remembered after the step with the answer (v_problem, p_problem). s, s_next may be the
- * same. */
+/* Updates the memory after the step with the solution (v_problem, p_problem). s, s_next may be
+ * the same. */
 void perpi_forces_remember(const perpi_formulation* f, const perp_model* model, double h,
                            const double* v_problem, const double* p_problem, const double* s,
                            double* s_next);

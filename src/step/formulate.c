@@ -4,7 +4,8 @@
  * Notation   nu^{l+1} -> v;  M nu^l + p_app + p_vp -> k;  W_n', W_f' -> rows of J;
  *            psi/h + dpsi/dt -> b of a normal row;  dPsi_f/dt -> b of the friction rows
  * Departure  the friction rows are the two tangents (t, o); the polygon's directions d_j are
- *            combined from them when the problem is lowered. Prescribed bodies are no unknowns:
+ *            combined from them when the problem is reformulated. Prescribed bodies are no
+ *            unknowns:
  *            their velocity enters b. The gyroscopic term p_vp is implicit (state.c), and so is
  *            drag: -D v at the end of the step makes M + h D of M.
  */
@@ -100,7 +101,7 @@ static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
     return status;
 }
 
-/* Room for constraints, rows and entries of J in all. */
+/* Reserves the given total numbers of constraints, rows and entries of J. */
 static perp_status grow_for_rows(perpi_formulation* f, size_t constraints, size_t rows, size_t jac)
 {
     perp_context* c = f->context;
@@ -130,7 +131,7 @@ perp_status perpi_formulation_room(perpi_formulation* f, size_t constraints, siz
                          f->jac + jac);
 }
 
-/* What acts on the body beside gravity, for the energy ledger. */
+/* Applied forces besides gravity, for the energy ledger. */
 static void keep_applied(perpi_formulation* f, const perpi_body* b, int32_t body, vec3 force,
                          vec3 torque)
 {
@@ -167,7 +168,7 @@ static perp_status write_block_at_rest(perpi_formulation* f, const perpi_step_in
         return PERP_OK;
     }
     const mat3 I = perpi_world_inertia(b, &f->pose[body]);
-    const int32_t first = linear == 2 ? 2 : 0; /* the axes that it can turn about */
+    const int32_t first = linear == 2 ? 2 : 0; /* the axes that it can rotate about */
     for (int32_t i = first; i < 3; ++i) {
         const int32_t row = linear + i - first;
         k[row] = h * v3_get(torque, i);
@@ -181,7 +182,7 @@ static perp_status write_block_at_rest(perpi_formulation* f, const perpi_step_in
     return PERP_OK;
 }
 
-/* What all blocks of a problem are written from. */
+/* Common input of all blocks of a problem. */
 typedef struct block_input {
     perpi_evaluation evaluation;
     double t, h;
@@ -189,16 +190,17 @@ typedef struct block_input {
 } block_input;
 
 /* Mass block and the momentum k of the free motion: k = M v + h (force; torque + gyroscopic).
- * Looking at the end: M is that of the end of the step, k the momentum at its start with the
- * forces of its end. The velocity-product term is in the difference of the two inertias: momentum
- * is what the end of the step has, so a free body keeps it whatever h. */
+ * With evaluation at the end of the step, M is that of the end, and k the momentum at the start
+ * plus the forces of the end. The velocity-product term is the difference of the two inertias:
+ * the unknown is the momentum at the end, so a free body conserves it for any h. */
 static perp_status write_block(perpi_formulation* f, const perp_model* model, int32_t body,
                                const block_input* in, double* M, double* k)
 {
     const perpi_evaluation evaluation = in->evaluation;
     const double t = in->t, h = in->h;
     const double *v_flat = in->v, *extra = in->extra;
-    /* also for other purposes, whose k is set afterwards: their forces are worth nothing (h = 0) */
+    /* also for other purposes than a step, whose k is set afterwards: their forces have no
+     * effect (h = 0) */
     const perpi_body* b = &model->body[body];
     const perpi_pose* pose = evaluation == PERPI_EVALUATE_START ? &f->pose[body] : &f->end[body];
     const vec3 v = perpi_state_velocity(model, v_flat, body);
@@ -274,11 +276,11 @@ static void write_torsion_row(int32_t dofs, double sign, vec3 n, double* row)
     }
 }
 
-/* Of the radius of gyration: how far the arms of a step with its geometry at the end may be moved to keep the
- * angular momentum of a pair. */
+/* Relative to the radius of gyration: how far the arms of a step with geometry at the end may be
+ * shifted to conserve the angular momentum of a pair. */
 static const double LARGEST_ARM_SHIFT = 0.5;
 
-/* The inertia that resists a turn of the body; 0: it does not turn. */
+/* The inertia about the body's axes of rotation; 0: it does not rotate. */
 static double turning_inertia(const perp_model* model, int32_t body)
 {
     const perpi_body* b = &model->body[body];
@@ -288,13 +290,14 @@ static double turning_inertia(const perp_model* model, int32_t body)
                                    : (I->m[0][0] + I->m[1][1] + I->m[2][2]) / 3.0;
 }
 
-/* Steps with their geometry at the end. The angular momentum of a body about the origin, x' x m v' + I' w'
- * with x' = x + h v', changes by x x p + arm x p, so that of a pair is kept if x + arm is the same for both.
- * With arms to a common point from x', the centres' relative motion over the step,
- * d = (x_B' - x_B) - (x_A' - x_A), is left over. It is added to the arms, to each by its inertia: the heavy
- * body turns least by it. Where that would move an arm too far, the pair slides further in a step than it is
- * large, and the shift would turn the bodies and make energy: it is cut, and the momentum account shows
- * what is left. */
+/* Steps with their geometry at the end. The angular momentum of a body about the origin, x' x m
+ * v' + I' w' with x' = x + h v', changes by x x p + arm x p, so that of a pair is conserved if x
+ * + arm is the same for both. With arms to a common point from x', the relative motion of the
+ * centres over the step, d = (x_B' - x_B) - (x_A' - x_A), remains. It is added to the arms in
+ * proportion to the other body's inertia, so that the heavy body is turned least by it. Where
+ * that would shift an arm too far, the pair slides further in a step than its size, and the
+ * shift would turn the bodies and add energy: it is bounded, and the momentum account reports
+ * the rest. */
 static vec3 arm_shift(const perp_model* model, const perpi_pose* pose, const perpi_pose* start,
                       int32_t a, int32_t b, int side)
 {
@@ -333,8 +336,8 @@ static vec3 contact_arm(const perp_model* model, const perpi_pose* pose, const p
     return v3_add(arm[side], arm_shift(model, pose, start, a, b, side));
 }
 
-/* Whether a moment about the normal can act between the bodies: a particle that moves takes none, so none
- * acts on what it touches. */
+/* Whether a moment about the normal can act between the bodies: a dynamic particle takes none,
+ * so none acts on the other body. */
 static bool has_torsion(const perp_model* model, const perp_contact* contact)
 {
     const perpi_body *a = &model->body[contact->body_a], *b = &model->body[contact->body_b];
@@ -360,7 +363,7 @@ double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose, cons
     return J;
 }
 
-/* h: of the gap term; 0: there is none. place: of its soft layer; NULL: rigid. */
+/* h: of the gap term; 0: there is none. place: its soft layer; NULL: rigid. */
 static void write_contact(perpi_formulation* f, const perp_model* model, const perpi_pose* pose,
                           double h, const perp_contact* contact, const perpi_layer_place* place,
                           perp_constraint* constraint)
@@ -385,7 +388,7 @@ static void write_contact(perpi_formulation* f, const perp_model* model, const p
                                     .e = {contact->e[0], contact->e[1], contact->e[2]},
                                     .key = contact->key};
     f->b[row] = h > 0.0 ? contact->gap / h + contact->drift[0] : contact->drift[0];
-    f->given[row] = 0.0; /* drift[0] is a law of its own: restitution */
+    f->given[row] = 0.0; /* drift[0] is the law of restitution */
     const bool driven = rows > 1 && perpi_contact_driven(model, contact);
     for (int32_t i = 1; i < rows; ++i) {
         f->b[row + i] = i < 3 ? contact->drift[i] : 0.0;
@@ -501,7 +504,7 @@ static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model
     return PERP_OK;
 }
 
-/* in: of it, for other purposes than a step, model, h, q and v. */
+/* in: for other purposes than a step only model, h, q and v are used. */
 static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
                                 perpi_evaluation evaluation, const perpi_step_input* in)
 {
@@ -607,8 +610,8 @@ static perp_status write_contacts(perpi_formulation* f, const perp_model* model,
     return PERP_OK;
 }
 
-/* Groups by their numbers; in each the contacts that may push come first. A group that has lost all
- * but one member, or everyone who pushes, is none. */
+/* Writes the groups by their numbers; in each the contacts that may push come first. A group
+ * that has lost all but one member, or all members that push, is removed. */
 static perp_status write_groups(perpi_formulation* f, const perp_contact* contacts, int32_t count)
 {
     int32_t highest = 0, grouped = 0;
@@ -666,7 +669,7 @@ static perp_status write_groups(perpi_formulation* f, const perp_contact* contac
     return PERP_OK;
 }
 
-/* The arrays may have moved while they grew: the problem points into them last. */
+/* The arrays may have moved while they grew, so the pointers of the problem are set last. */
 static void seal(perpi_formulation* f)
 {
     perp_contact_problem* P = &f->problem;
@@ -686,8 +689,8 @@ static void seal(perpi_formulation* f)
     }
 }
 
-/* The gaps are those at the end already: with the velocities that lead there, u_n is to read
- * gap / h + drift. */
+/* The gaps are those at the end already: with the velocities that lead there, u_n must equal gap
+ * / h + drift. */
 static void correct_b_of_contacts(perpi_formulation* f, const perpi_step_input* in)
 {
     const size_t stride = (size_t)perpi_v_stride(in->model);
@@ -710,8 +713,8 @@ static void correct_b_of_contacts(perpi_formulation* f, const perpi_step_input* 
     }
 }
 
-/* k_error and b_error: forces of explicit springs and gaps at the end of the step are differences of
- * poses there, which are rounded. */
+/* k_error and b_error: forces of explicit springs and gaps at the end of the step are
+ * differences of rounded poses. */
 static perp_status write_rounding(perpi_formulation* f, const perpi_step_input* in, bool geometry)
 {
     const perp_model* model = in->model;
@@ -834,7 +837,7 @@ void perpi_formulation_gather_v(const perpi_formulation* f, const perp_model* mo
         }
     }
     for (int32_t i = f->body_dofs; i < f->problem.dof_count; ++i) {
-        v_problem[i] = 0.0; /* what bodies lie on does not give way */
+        v_problem[i] = 0.0; /* the plane of the supports does not move */
     }
 }
 

@@ -1,7 +1,7 @@
 /* src/step/formulate.h - from a state and a list of contacts to a contact problem.
  *
- * Depends on nothing but its arguments: the stepper calls it while running, and `verify` calls it
- * again on recorded numbers.
+ * Depends only on its arguments: the stepper calls it while running, and `verify` calls it again on
+ * recorded numbers.
  *
  * Flat state: spatial 7 + 6 numbers a body (x, quaternion; v, omega), planar 3 + 3 (x, y, angle).
  * Problem: one block for each dynamic body, in order; planar 3 (particle 2), spatial 6 (3).
@@ -42,18 +42,20 @@ void perpi_state_set_pose(const perp_model* model, double* q, int32_t body, cons
                           double angle);
 void perpi_state_set_velocity(const perp_model* model, double* v, int32_t body, vec3 velocity,
                               vec3 rate);
-/* The offset that an impact leaves: displacements and turns laid out as v, then of each body whether it is
- * displaced before the step that follows (1) or by it (0). src/sim/impact_time.c says why. */
+/* The offset that an impact leaves: displacements and rotations laid out as v, then for each
+ * body whether it is displaced before the step that follows (1) or by it (0).
+ * src/sim/impact_time.c gives the reason. */
 static inline int32_t perpi_offset_size(const perp_model* model)
 {
     return (perpi_v_stride(model) + 1) * (int32_t)model->body_count;
 }
-/* Displaces those bodies for which it says `before`. */
+/* Displaces the bodies marked `before`. */
 void perpi_displace(const perp_model* model, const double* offset, bool before, double* q);
 /* Angular velocities at poses q_to with the momentum that v has at poses q. */
 void perpi_carry_spin(const perp_model* model, const double* q, const double* q_to, double* v);
 
-/* Whether the inertia is the same about every axis, so that it does not turn with the body. */
+/* Whether the inertia is the same about every axis, so that it does not depend on the
+ * orientation. */
 static inline bool perpi_inertia_round(const perpi_body* body)
 {
     const mat3* I = &body->inertia;
@@ -71,14 +73,15 @@ PERP_NODISCARD perp_status perpi_external_wrench(const perp_model* model, double
                                                  int32_t body, vec3* force, vec3* torque);
 
 /* Angular velocity that the body would have at the end of the step without contacts: torque and
- * gyroscopic term, implicitly, so that angular momentum is kept whatever h. */
+ * gyroscopic term, implicitly, so that angular momentum is conserved for any h. */
 vec3 perpi_free_rate(const perpi_body* body, const perpi_pose* pose, vec3 w, double h, vec3 torque);
 
-/* Where within the step the velocity-product term is taken, as a part of h (notation.md, "Rolling and
- * spinning"): its end, 1, or near its middle for a body that joints or contacts hold. */
+/* Time within the step at which the velocity-product term is evaluated, as a part of h
+ * (notation.md, "Rolling and spinning"): its end, 1, or near its middle for a body with joints
+ * or contacts. */
 double perpi_spin_part(const perpi_body* body, bool touched, double h, vec3 w);
 
-/* Whether a belt or a driven wheel is at the contact: then its drift is theirs. */
+/* Whether a belt or a driven wheel is at the contact: then it determines the drift. */
 static inline bool perpi_contact_driven(const perp_model* model, const perp_contact* contact)
 {
     return model->surface[perpi_key_shape_a(contact->key)].moving ||
@@ -92,13 +95,13 @@ PERP_NODISCARD perp_status perpi_prescribed_velocity(const perp_model* model, in
                                                      double t, double h, const double* q, vec3* v,
                                                      vec3* w);
 
-/* What a joint brings into a step, beside the state: one for each joint. */
+/* Input of a joint to a step, beside the state: one for each joint. */
 typedef struct perpi_joint_input {
     int32_t turns[2];     /* whole turns of its angles at the start of the step */
     double target;        /* of its motor; NaN: the scene's */
-    double effort;        /* added along the axis by user code and controllers */
-    double ease;          /* above 1: errors are closed within ease * h, not within h (adaptive.c);
-                         infinite: they stay, but for what motors lag behind (fallback.c) */
+    double effort;        /* effort along the axis added by user code and controllers */
+    double ease;          /* above 1: errors are closed within ease * h (adaptive.c); INFINITY: they
+                             are kept, except the lag of motors (fallback.c) */
     bool slack[3];        /* lower limit, upper limit, rope: open, no row of a projection */
     const double* offset; /* that an impact before the step left (perpi_displace), or NULL */
 } perpi_joint_input;
@@ -106,7 +109,7 @@ typedef struct perpi_joint_input {
 /* What rounding leaves uncertain of a length, relative to the positions that it was computed from. */
 #define PERPI_POSE_ROUNDING (8.0 * DBL_EPSILON)
 
-/* What a formulation is for. */
+/* Purpose of a formulation. */
 typedef enum perpi_purpose {
     PERPI_PURPOSE_STEP,    /* the step's problem */
     PERPI_PURPOSE_MOVE,    /* displacements without speed: k = 0, b = gap or error, h = 1 */
@@ -119,25 +122,26 @@ typedef struct perpi_joint_place {
     int32_t joint, slot;
 } perpi_joint_place;
 
-/* The block that stands for the soft layer of a contact (layers.h). */
+/* The block of the soft layer of a contact (layers.h). */
 typedef struct perpi_layer_place {
     int32_t contact, block;
-    int32_t side;     /* of the contact whose place the block takes */
+    int32_t side;     /* the contact's block that it replaces */
     int32_t ties;     /* its first velocities: those of the point on A, held by tie rows; 0: A or B
                          is prescribed, none are needed */
     int32_t yields;   /* then the rates of deflection, 1..3 */
     int32_t tie;      /* constraint that holds them */
     int32_t tie_row;  /* -1: none */
     int32_t core_row; /* -1: none */
-    double m, y[3];   /* the mass lent to the ties, and their velocities at the start */
+    double m, y[3];   /* the mass transferred to the ties, and their velocities at the start */
 } perpi_layer_place;
 
-/* Midpoint: what a round of perpi_layers_revise() used for the part of the way of a contact's layer (its
- * share, or the push of one that is left), and to which value that led. */
+/* Midpoint: the part of the step in which a contact's layer acts as used in a round of
+ * perpi_layers_revise() (its share, or the push of one that separates), and the value that
+ * resulted. */
 typedef struct perpi_layer_way {
     double used, led;
-    double low, high;   /* used before that led to more, and to less; 0: none yet */
-    bool touched, left; /* within the step; neither: all of the way */
+    double low, high;   /* earlier values that gave more, and less; 0: none yet */
+    bool touched, left; /* within the step; neither: the layer acts in all of it */
     bool pushed;        /* used is a push */
 } perpi_layer_way;
 
@@ -152,7 +156,7 @@ struct perpi_formulation {
     int32_t* dof;
     int32_t* block_of; /* per body: block, or -1 */
     perpi_pose* pose;  /* per body, at the start of the step */
-    perpi_pose* end;   /* at its end, as far as it is known: steppers that look there */
+    perpi_pose* end;   /* at its end, where the stepper evaluates laws there */
     vec3* given_v;     /* per body: prescribed velocity over the step */
     vec3* given_w;
     double *M, *k, *J, *b, *lower, *upper, *compliance;
@@ -195,36 +199,36 @@ PERP_NODISCARD perp_status perpi_formulation_create(perp_context* context,
                                                     perpi_formulation** formulation);
 void perpi_formulation_destroy(perpi_formulation* formulation);
 
-/* Room for so many more constraints, rows and entries of J. */
+/* Reserves so many more constraints, rows and entries of J. */
 PERP_NODISCARD perp_status perpi_formulation_room(perpi_formulation* f, size_t constraints,
                                                   size_t rows, size_t jac);
 /* Appends a constraint between two bodies (-1: the world) that is not a contact; motion of
- * prescribed bodies enters b. Offered to joint_rows.c and whoever else has rows. */
+ * prescribed bodies enters b. Used by joint_rows.c, force_rows.c and others. */
 PERP_NODISCARD perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* model,
                                                     perp_constraint_kind kind,
                                                     const int32_t body[2], const perpi_row* row,
                                                     int32_t rows, uint64_t key);
 
-/* Room for so many blocks in all. */
+/* Reserves so many blocks in total. */
 PERP_NODISCARD perp_status perpi_formulation_blocks(perpi_formulation* f, size_t blocks);
 /* The rows of a contact on one of its bodies, which must be dynamic; returns the end. pose: per
  * body; start: those at the start of the step where these are of its end, else NULL. */
 double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose, const perpi_pose* start,
                            const perp_contact* contact, int side, int32_t rows, double* J);
 
-/* The settings of all steppers; each has a table of those it takes (step.h). */
+/* The settings of all steppers; each has a table of those it reads (step.h). */
 typedef struct perpi_step_settings {
     bool linear_rotation; /* the scene's "rotation": q + h G nu as in the papers */
-    perp_cone cone;       /* the scene's, for what is no contact of two bodies: supports */
+    perp_cone cone;       /* the scene's cone, for supports */
     int32_t directions;   /* of a polygon */
     double inertia;       /* quasistatic: s of perpi_formulate_at_rest, 1 when it is checked */
     bool midpoint;        /* compliant: forces of the layers at the middle of the step */
     bool midway;          /* spin and rolling as at the middle of the step: perpi_spin_part */
     bool no_gap;          /* rows of contacts read u_n >= 0, not psi/h + u_n >= 0 */
-    double candidate;     /* anitescu-potra: a gap up to this part of a body's size touches */
+    double closed_gap;    /* anitescu-potra: closed gap, relative to a body's size */
 } perpi_step_settings;
 
-/* Everything a step is worked out from. */
+/* Input of the formulation of a step. */
 typedef struct perpi_step_input {
     const perp_model* model;
     double t, h;
@@ -233,9 +237,10 @@ typedef struct perpi_step_input {
     const perp_contact* contact;
     int32_t contact_count;
     const perpi_joint_input* joint; /* one for each joint of the model */
-    const double* s;                /* what springs and controllers remember (force_rows.h) */
-    /* The state at t + h as the round before found it, for steppers that look at the end of the
-     * step; q and v in the first round. A recording's verifier gives the recorded ones. */
+    const double* s;                /* memory of springs and controllers (force_rows.h) */
+    /* The state at t + h as found in the previous outer iteration, for steppers that evaluate
+     * laws at the end of the step; q and v in the first one. A recording's verifier passes the
+     * recorded ones. */
     const double *q_end, *v_end;
     const perpi_step_settings* settings;
 } perpi_step_input;
@@ -243,7 +248,7 @@ typedef struct perpi_step_input {
 /* [B09 (2.78)] in the form of perp/problem.h. */
 PERP_NODISCARD perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in);
 
-/* What a stepper takes from the end of the step instead of its start. */
+/* Which quantities a stepper evaluates at the end of the step instead of its start. */
 typedef enum perpi_evaluation {
     PERPI_EVALUATE_START = 0,    /* nothing: one problem a step */
     PERPI_EVALUATE_FORCES = 1,   /* wrenches, springs that are not rows, inertia */
@@ -252,23 +257,23 @@ typedef enum perpi_evaluation {
     PERPI_EVALUATE_REST = 3      /* v_end only, and no inertia: perpi_formulate_at_rest */
 } perpi_evaluation;
 /* The problem with forces (and contacts) at in->q_end, in->v_end, t + h. At a fixed point, where
- * its answer leads to (q_end, v_end) again, the laws hold at the end of the step. */
+ * its solution leads to (q_end, v_end) again, the laws hold at the end of the step. */
 PERP_NODISCARD perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input* in,
                                                   perpi_evaluation evaluation);
-/* The same without inertia: forces alone must balance, [B09 (3.29)]. The problem has
- * M = s M^ + h D, k = s M^ v_end + h f, s = settings->inertia and M^ the masses: whoever solves it with
- * v = v_end has 0 = h (f - D v) + J' p. */
+/* The same without inertia: forces alone must balance, [B09 (3.29)]. The problem has M = s M^ +
+ * h D, k = s M^ v_end + h f, s = settings->inertia and M^ the masses: a solution with v = v_end
+ * satisfies 0 = h (f - D v) + J' p. */
 PERP_NODISCARD perp_status perpi_formulate_at_rest(perpi_formulation* f,
                                                    const perpi_step_input* in);
-/* Bodies at their poses, with what connects them. */
+/* Bodies at their poses, and their contacts and joints. */
 typedef struct perpi_placed {
     const double *q, *v; /* flat */
     const perp_contact* contact;
     int32_t contact_count;
     const perpi_joint_input* joint; /* one for each joint of the model */
 } perpi_placed;
-/* The same for another purpose than a step. Contacts have one row then, with b = gap / h (>= 0 when
- * projecting: what has sunk in may stay), joints their equality rows, ropes and limits. */
+/* A formulation for another purpose than a step. Contacts have one row then, with b = gap / h
+ * (>= 0 when projecting: penetration may remain), joints their equality rows, ropes and limits. */
 PERP_NODISCARD perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
                                                  perpi_purpose purpose, double h,
                                                  const perpi_placed* at);
@@ -276,7 +281,7 @@ PERP_NODISCARD perp_status perpi_formulate_other(perpi_formulation* f, const per
 /* J v of a row of a constraint. */
 double perpi_formulation_speed(const perpi_formulation* f, int32_t constraint, int32_t row,
                                const double* v_problem);
-/* Flat velocities <-> the problem's. Bodies that are not dynamic are left alone. */
+/* Flat velocities <-> the problem's. Bodies that are not dynamic are not changed. */
 void perpi_formulation_gather_v(const perpi_formulation* f, const perp_model* model,
                                 const double* v_flat, double* v_problem);
 void perpi_formulation_scatter_v(const perpi_formulation* f, const perp_model* model,

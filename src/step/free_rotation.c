@@ -139,10 +139,11 @@ static bool search_root(mat3 I, double h, vec3 Lambda, vec3 start, vec3* W)
     return false;
 }
 
-/* Of a body that rolls, energy drifts by terms of the order of h^2 as well; this much damping outweighs them. */
+/* Energy of a rolling body also drifts by terms of order h^2; this much damping outweighs them. */
 static const double ROLLING_DAMPING = 1.0;
 
-/* Bodies on joints that turn further in a step are damped like free ones; links of chains jerk more. */
+/* Bodies on joints that rotate further in a step are damped like free ones, because the motion
+ * of chain links is irregular. */
 static const double LARGEST_TURN = 0.5;
 static const double LARGEST_TURN_OF_A_LINK = 0.25;
 
@@ -169,8 +170,7 @@ vec3 perpi_free_rate(const perpi_body* body, const perpi_pose* pose, vec3 w, dou
     }
     if (!find_root(I, h, Lambda, &W) && !continue_root(I, h, Lambda, start, &W) &&
         !search_root(I, h, Lambda, start, &W)) {
-        W = v3(0, 0,
-               0); /* not seen; the momentum of the state is carried by momentum.c all the same */
+        W = v3(0, 0, 0); /* never observed; momentum.c conserves the momentum anyway */
     }
     return m3_mul(pose->R, W);
 }

@@ -1,14 +1,15 @@
-/* src/step/indeterminacy.c - is the motion of a step without inertia the only one?
+/* src/step/indeterminacy.c - whether the motion of a step without inertia is unique.
  *
- * Source     [B09 (3.48)], proposition 1: the motion is unique if no dq other than 0 keeps the pressed
+ * Source     [B09 (3.48)], proposition 1: the motion is unique if no dq other than 0 keeps the
+ *            pressed
  *            contacts closed and their tangential displacements
- * Departure  counted instead of proved: the directions that no row which holds strictly resists. Rows
+ * Departure  counted instead of proved: the directions that no strictly active row resists. Rows
  *            that resist: pressed normals, friction of contacts that stick inside their cone,
- *            equality rows (springs too), bounded rows between their bounds, drag. Of a contact that
- *            slides, the friction potential mu p_n |u| is flat along u: only what is across it
- *            resists (the proposition lets all of it resist, which is wrong for a body that slides by
- *            its weight alone, at any speed). A polygon's potential is flat around the slip that a corner
- *            answers. What merely touches resists nothing.
+ *            equality rows (springs too), bounded rows between their bounds, drag. Of a sliding
+ *            contact, the friction potential mu p_n |u| is flat along u: only the direction across
+ *            it resists (the proposition counts both, which is wrong for a body that slides by
+ *            its weight alone, at any speed). A polygon's potential is flat around a slip whose
+ *            friction force is a corner. A contact without an impulse resists nothing.
  */
 #include <string.h>
 
@@ -25,7 +26,7 @@ typedef struct space {
     double* row;   /* n: the row being added */
 } space;
 
-/* Adds s->row to the directions that something resists. */
+/* Adds s->row to the span of the resisted directions. */
 static void add_row(space* s)
 {
     double size = 0.0, left = 0.0;
@@ -36,7 +37,7 @@ static void add_row(space* s)
     if (!(size > 0.0) || s->rank == s->n) {
         return;
     }
-    for (int pass = 0; pass < 2; ++pass) { /* twice is enough */
+    for (int pass = 0; pass < 2; ++pass) { /* orthogonalising twice is enough */
         for (int32_t b = 0; b < s->rank; ++b) {
             const double* base = s->basis + (size_t)b * (size_t)s->n;
             double dot = 0.0;
@@ -59,9 +60,9 @@ static void add_row(space* s)
     }
 }
 
-/* s->row += factor times row r of constraint c, as far as it is about bodies. */
-static void mix_row(space* s, const perp_contact_problem* P, const perp_constraint* c, int32_t r,
-                    double factor)
+/* s->row += factor times row r of constraint c, restricted to the velocities of bodies. */
+static void add_scaled_row(space* s, const perp_contact_problem* P, const perp_constraint* c,
+                           int32_t r, double factor)
 {
     const double* J = P->J + c->jac;
     for (int side = 0; side < 2; ++side) {
@@ -79,7 +80,7 @@ static void mix_row(space* s, const perp_contact_problem* P, const perp_constrai
 static void add_one(space* s, const perp_contact_problem* P, const perp_constraint* c, int32_t r)
 {
     memset(s->row, 0, (size_t)s->n * sizeof *s->row);
-    mix_row(s, P, c, r, 1.0);
+    add_scaled_row(s, P, c, r, 1.0);
     add_row(s);
 }
 
@@ -97,7 +98,7 @@ static void add_across(space* s, const perp_contact_problem* P, const perp_const
         for (int32_t i = 0; i < n; ++i) {
             const double e = c->cone == PERP_CONE_ELLIPSOID ? c->e[i] : 1.0;
             const double part = (i == k ? 1.0 : 0.0) - (size > 0.0 ? u[k] * u[i] / size : 0.0);
-            mix_row(s, P, c, 1 + i, e * part);
+            add_scaled_row(s, P, c, 1 + i, e * part);
         }
         add_row(s);
     }
@@ -112,7 +113,8 @@ static bool at_corner(const perp_constraint* c, const double* p_t, double radius
     return hypot(p_t[0], p_t[1]) > (1.0 - TINY) * radius;
 }
 
-/* What friction adds at a pressed contact. u, speed: its tangential velocities, and what is none. */
+/* Adds the friction of a pressed contact. u, speed: its tangential velocities, and the speed
+ * that counts as zero. */
 static void add_friction(space* s, const perp_contact_problem* P, const perp_constraint* c,
                          const double* p, const double* u, double speed)
 {
@@ -132,7 +134,7 @@ static void add_friction(space* s, const perp_contact_problem* P, const perp_con
         }
         return;
     }
-    /* sticks: strictly, if a little more in the same direction is still in the cone */
+    /* sticks strictly if a slightly larger force in the same direction is still in the cone */
     double excess = 0.0, size = 0.0;
     for (int32_t i = 0; i < n; ++i) {
         reach[i] = (1.0 + 2.0 * TINY) * inside[i];

@@ -90,8 +90,8 @@ static perp_status append(perpi_formulation* f, const perp_model* model, int32_t
 }
 
 /* A force along a row, whose impulse is known: into k. */
-static void push(perpi_formulation* f, const perp_model* model, const perpi_joint* joint,
-                 const perpi_row* row, double impulse)
+static void add_known_impulse(perpi_formulation* f, const perp_model* model,
+                              const perpi_joint* joint, const perpi_row* row, double impulse)
 {
     for (int i = 0; i < 2; ++i) {
         const int32_t block = joint->body[i] >= 0 ? f->block_of[joint->body[i]] : -1;
@@ -122,7 +122,7 @@ static perpi_row turned_round(perpi_row row)
     return row;
 }
 
-/* Velocities are at stake, not places: an error that is there may stay. */
+/* Velocities are solved for, not positions: an existing error may remain. */
 static bool without_inertia(perpi_purpose purpose)
 {
     return purpose == PERPI_PURPOSE_PROJECT || purpose == PERPI_PURPOSE_IMPACT;
@@ -134,8 +134,9 @@ static double closing_time(double h, const perpi_joint_input* input)
     return input->ease > 1.0 ? input->ease * h : h;
 }
 
-/* What the offset of an impact adds to the gap of a limit or a rope, where it comes on top of the motion of the
- * step. Rows of equality need none: their own impulses in the impact are part of it. */
+/* What the offset of an impact adds to the gap of a limit or a rope, where it is added to the
+ * motion of the step. Equality rows need none: their own impulses in the impact are part of the
+ * offset. */
 static double offset_along(const perp_model* model, const perpi_joint* joint, const perpi_row* row,
                            perpi_purpose purpose, const double* offset)
 {
@@ -207,15 +208,15 @@ perp_status perpi_joint_motor_effort(const perp_model* model, int32_t index, dou
     return status;
 }
 
-/* A motor that nothing bounds decides the coordinate alone: its target is cut at the limits, whose own
- * rows could only agree with it or contradict it. */
+/* An unbounded motor determines the coordinate alone: its target is clamped to the limits, whose
+ * rows could only be redundant or contradict it. */
 static bool motor_rules(const perpi_joint* joint)
 {
     return (joint->motor == PERP_MOTOR_POSITION || joint->motor == PERP_MOTOR_VELOCITY) &&
            !isfinite(joint->max_effort);
 }
 
-static double cut(double x, double least, double most)
+static double clamp_target(double x, double least, double most)
 {
     return x < least ? least : x > most ? most : x;
 }
@@ -230,7 +231,7 @@ static perp_status append_motor(perpi_formulation* f, const perp_model* model, i
         double effort;
         const perp_status known = perpi_joint_motor_effort(model, index, t, input, &effort);
         if (known == PERP_OK) {
-            push(f, model, joint, axis, h * effort);
+            add_known_impulse(f, model, joint, axis, h * effort);
         }
         return known;
     }
@@ -241,18 +242,18 @@ static perp_status append_motor(perpi_formulation* f, const perp_model* model, i
     const double* limits = joint->limits;
     if (motor_rules(joint)) {
         target = joint->motor == PERP_MOTOR_POSITION
-                     ? cut(target, limits[0], limits[1])
-                     : cut(target, (limits[0] - axis->b) / h, (limits[1] - axis->b) / h);
+                     ? clamp_target(target, limits[0], limits[1])
+                     : clamp_target(target, (limits[0] - axis->b) / h, (limits[1] - axis->b) / h);
     }
     perpi_row row = *axis;
     row.b = joint->motor == PERP_MOTOR_POSITION ? (axis->b - target) / h : -target;
     if (joint->motor == PERP_MOTOR_POSITION && input->ease > 1.0 && isfinite(input->ease)) {
-        double now; /* what it lags behind is an error; the motion of the target is none */
+        double now; /* the lag is an error; the motion of the target is not */
         const perp_status known = motor_target(model, joint, t, input, &now);
         if (known != PERP_OK) {
             return known;
         }
-        now = motor_rules(joint) ? cut(now, limits[0], limits[1]) : now;
+        now = motor_rules(joint) ? clamp_target(now, limits[0], limits[1]) : now;
         row.b = (axis->b - now) / closing_time(h, input) + (now - target) / h;
     }
     row.upper = h * joint->max_effort;
@@ -317,7 +318,7 @@ static perp_status formulate_joint(perpi_formulation* f, const perp_model* model
             status = append_motor(f, model, index, t, h, axis, input);
         }
         if (input->effort != 0.0) {
-            push(f, model, joint, axis, h * input->effort);
+            add_known_impulse(f, model, joint, axis, h * input->effort);
         }
     }
     return status;
@@ -396,7 +397,7 @@ double perpi_formulation_error(const perpi_formulation* f, const perp_model* mod
             double error = fmax(view.error[0] / model->joint[joint].size, view.error[1]);
             const int32_t row = f->constraint[f->contact_count + k].row;
             if (model->joint[joint].type == PERP_JOINT_ROPE && p != NULL && p[row] > 0.0) {
-                error = fabs(view.row[0].b) / model->joint[joint].size; /* one that pulls is taut */
+                error = fabs(view.row[0].b) / model->joint[joint].size; /* taut */
             }
             worst = worst >= error ? worst : error; /* keeps a NaN */
         }

@@ -1,4 +1,4 @@
-/* src/step/joint_rows.h - where a joint stands, and the rows it gives a step. */
+/* src/step/joint_rows.h - coordinates of joints, and their rows in a step. */
 #ifndef PERPI_JOINT_ROWS_H
 #define PERPI_JOINT_ROWS_H
 
@@ -47,8 +47,8 @@ double perpi_formulation_error(const perpi_formulation* f, const perp_model* mod
                                const double* q_end, const perpi_joint_input* input,
                                const double* p);
 
-/* The whole turns after a step: those for which the angle is nearest to where the rate over the step
- * would have brought it. */
+/* The whole turns after a step: those for which the angle is closest to the one predicted by the
+ * rate over the step. */
 void perpi_joint_count_turns(const perpi_formulation* f, const perp_model* model, int32_t joint,
                              double h, const double* q, const double* q_end, const double* v_end,
                              int32_t turns[2]);

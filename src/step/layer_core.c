@@ -6,21 +6,21 @@
 
 #include "collide/crossing.h"
 
-/* Relative: what a solver may leave of the row of a core. */
+/* Relative: residual that a solver may leave in the row of a core. */
 static const double BEYOND = 1e-6;
 
-/* Of half of the thickness, the part that yields. The rest keeps two bodies that are both soft off the
- * place at which each has the other's middle in its own, and sides cannot be told. */
+/* The part of half of the thickness that is soft. The rest keeps two soft bodies away from the
+ * position at which each contains the other's middle, where the sides are not defined. */
 static const double YIELDS = 0.9;
 
-/* How deep a shape can be pressed in at all: of a particle 0, of what has no other side INFINITY. */
+/* Largest possible compression of a shape: 0 for a particle, INFINITY for an unbounded shape. */
 static double soft_depth(const perpi_shape* shape)
 {
     return perpi_shape_ops_of(shape->type)->bounded ? YIELDS * 0.5 * perpi_shape_thickness(shape)
                                                     : INFINITY;
 }
 
-/* How deep the layer of one body can be pressed in; 0 of a particle without a limit. */
+/* Largest compression of the layer of one body; 0 for a particle without a limit. */
 static double own_depth(const perpi_layer* layer, const perpi_shape* own)
 {
     return !layer->soft ? 0.0 : isfinite(layer->limit) ? layer->limit : soft_depth(own);
@@ -59,7 +59,7 @@ bool perpi_layers_press(const perpi_formulation* f, const perp_model* model, per
         perp_contact* c = &contacts[f->layer[i].contact];
         if (f->layer[i].core_row < 0 &&
             c->layer.end[0] > (1.0 + BEYOND) * perpi_layer_core_depth(model, c)) {
-            c->layer.core = DBL_MIN; /* asks for the row; the next answer has its impulse */
+            c->layer.core = DBL_MIN; /* adds the row; the next solution has its impulse */
             any = true;
         }
     }

@@ -3,11 +3,11 @@
  * Source     [B09 3.5.2, (3.88)-(3.93)], gap linearised as in [B09 2.6] instead of an unknown
  * Notation   delta -> layer.start, layer.end;  delta^o -> limit;  p_ns + p_nr -> impulse[0];
  *            p_nr -> layer.core
- * Departure  the slip that friction dissipates with is that of the surfaces, J_t v + w_t; (3.92) takes
- *            the bodies' J_t v, with which a layer that is still being sheared already slides.
- *            Midpoint: on the step in which a layer is touched or left, its force acts on a part of
- *            the way only. The work it does is that of the energy it stores when its stiffness is
- *            taken by that part: the discrete gradient of the layer's energy.
+ * Departure  the slip of the friction law is that of the surfaces, J_t v + w_t; (3.92) takes the
+ *            bodies' J_t v, with which a layer that is still being sheared already slides.
+ *            Midpoint: in the step in which a layer is touched or left, its force acts on a part of
+ *            the step only. Its work equals the change of stored energy if its stiffness is
+ *            multiplied by that part: the discrete gradient of the layer's energy.
  */
 #include "step/layers.h"
 
@@ -16,9 +16,9 @@
 
 #include "step/layer_core.h"
 
-/* Of the effective mass of a point, the part that its ties may borrow in all. */
+/* Relative to the effective mass of a point: the part that its ties may take in total. */
 static const double LENT = 0.5;
-/* A part of the way below this is none worth a spring. */
+/* Layers that act in a smaller part of the step than this have no spring. */
 static const double LEAST_SHARE = 1e-9;
 
 static bool has_block(const perp_contact* c)
@@ -28,7 +28,7 @@ static bool has_block(const perp_contact* c)
 
 static int32_t rows_of(const perp_model* model, const perp_contact* c)
 {
-    return c->cone == PERP_CONE_NONE ? 1 : model->dimension; /* torsion is no business of a layer */
+    return c->cone == PERP_CONE_NONE ? 1 : model->dimension; /* a layer has no torsion */
 }
 
 double perpi_step_theta(const perpi_step_input* in)
@@ -68,7 +68,7 @@ void perpi_layers_recall(const perp_model* model, bool midpoint, const perp_cont
         if (old < last_count && last[old].key == c->key && last[old].layer.theta > 0.0) {
             memcpy(c->layer.start, last[old].layer.end, sizeof c->layer.start);
             c->layer.core =
-                isfinite(layer.limit) ? 0.0 : last[old].layer.core; /* asks for its row */
+                isfinite(layer.limit) ? 0.0 : last[old].layer.core; /* requires its row */
         } else if (c->gap < 0.0) {
             c->layer.start[0] = -c->gap < layer.limit ? -c->gap : layer.limit;
         }
@@ -78,9 +78,9 @@ void perpi_layers_recall(const perp_model* model, bool midpoint, const perp_cont
 
 /* ---- formulating -----------------------------------------------------------------------------------*/
 
-/* The mass that a tie to A may borrow, given how many ties there are on it. */
-static double lend(const perpi_formulation* f, const perp_model* model, const perp_contact* c,
-                   int32_t ties, int32_t count)
+/* The mass of a tie to A, given the number of ties on it. */
+static double tie_mass(const perpi_formulation* f, const perp_model* model, const perp_contact* c,
+                       int32_t ties, int32_t count)
 {
     const perpi_body* body = &model->body[c->body_a];
     double
@@ -173,7 +173,7 @@ perp_status perpi_layers_place(perpi_formulation* f, const perpi_step_input* in)
                                      .tie_row = -1,
                                      .core_row = -1};
         if (place->ties > 0) {
-            place->m = lend(f, model, c, place->ties, count_ties(in, c->body_a));
+            place->m = tie_mass(f, model, c, place->ties, count_ties(in, c->body_a));
             double J[3 * 6];
             const int32_t n = model->body[c->body_a].dofs;
             const double* v = in->v + (size_t)c->body_a * (size_t)perpi_v_stride(model);
@@ -217,7 +217,7 @@ static double* block_of_body(perpi_formulation* f, const perp_model* model, int3
     return M;
 }
 
-/* y - J_A v_A = 0, with the mass that A lends. */
+/* y - J_A v_A = 0, with a mass that is subtracted from A. */
 static perp_status append_tie(perpi_formulation* f, const perp_model* model, const perp_contact* c,
                               perpi_layer_place* place)
 {
@@ -290,7 +290,7 @@ static perp_status append_core(perpi_formulation* f, const perp_contact* c, doub
     return PERP_OK;
 }
 
-/* A layer that is left within the step has given its push, which is known. */
+/* A layer that separates within the step has a known impulse. */
 static void add_push(perpi_formulation* f, const perp_model* model, const perp_contact* c)
 {
     for (int side = 0; side < 2; ++side) {
@@ -362,7 +362,7 @@ void perpi_layers_gather(const perpi_formulation* f, const perp_model* model, co
             for (int32_t r = 0; r < place->ties; ++r) {
                 y[r] = -perpi_formulation_speed(f, place->tie, r, v);
             }
-            /* what the equation of motion of y leaves for the tie to give */
+            /* the tie's impulse follows from the equation of motion of y */
             for (int32_t r = 0; r < place->ties; ++r) {
                 p[place->tie_row + r] =
                     place->m * (y[r] - place->y[r]) - p[f->constraint[place->contact].row + r];
@@ -390,7 +390,7 @@ void perpi_layers_scatter(const perpi_formulation* f, const double* v, const dou
         }
         c->impulse[0] += c->layer.push;
         c->layer.core = 0.0;
-        memset(c->layer.end, 0, sizeof c->layer.end); /* of one that was left */
+        memset(c->layer.end, 0, sizeof c->layer.end); /* of a layer that has separated */
     }
     for (int32_t i = 0; i < f->layer_count; ++i) {
         const perpi_layer_place* place = &f->layer[i];
@@ -412,18 +412,18 @@ static double end_gap(const perpi_formulation* f, const perp_contact* c, int32_t
     return f->h * u - (has_block(c) ? c->layer.end[0] : 0.0);
 }
 
-/* Where the way of the step leads, and what of it the layer takes part in. */
+/* The end of the layer's motion in the step, and the part of the step in which it acts. */
 static void find_way(const perpi_formulation* f, const perp_model* model, const perp_contact* c,
                      int32_t i, const double* v, const double* p, perpi_layer_way* way)
 {
     const double gap = end_gap(f, c, i, v), pressed = c->layer.start[0];
-    double whole = 0.0, damped = 0.0; /* the push of a layer that is left at the end of the step */
+    double whole = 0.0, damped = 0.0; /* impulse if the layer separates */
     if (pressed > 0.0) {
         const perpi_layer layer = perpi_model_layer(model, c->body_a, c->body_b);
         whole = 0.5 * f->h * layer.K.m[0][0] * pressed;
         damped = layer.C.m[0][0] * pressed;
     }
-    /* a contact that has been given less than the whole push, and holds at gap 0, may still leave */
+    /* a contact with less than the whole impulse that ends at gap 0 may still separate */
     const bool left = has_block(c) ? gap > 0.0
                                    : !(p[f->constraint[i].row] > 0.0) ||
                                          c->layer.push < (whole - damped) * (1.0 - 1e-12);
@@ -441,11 +441,12 @@ static void find_way(const perpi_formulation* f, const perp_model* model, const 
     }
 }
 
-/* What to use next. A layer that is stiffer, or pushes for longer, ends the step less deep: what is used
- * and what it leads to change in opposite directions, and where the step does not resolve the layer,
- * h^2 K > m, the plain iteration overshoots without end. The secant method, contact by contact, on
- * logarithms: stiff layers lead to what is in inverse proportion to what was used. Between the two
- * that enclose the answer, if such are known. */
+/* The next value to use. A stiffer layer, or one that acts longer, ends the step with less
+ * compression: the value used and the value that results change in opposite directions, and
+ * where the step does not resolve the layer, h^2 K > m, the plain iteration oscillates. So the
+ * secant method is applied to each contact on logarithms, because for stiff layers the result is
+ * inversely proportional to the value used. The next value lies between the two that enclose the
+ * solution, if such are known. */
 static double next_way(const perpi_layer_way* last, perpi_layer_way* now)
 {
     const bool same =
@@ -460,7 +461,7 @@ static double next_way(const perpi_layer_way* last, perpi_layer_way* now)
     } else if (positive) {
         now->high = now->used;
     }
-    if (now->high > 0.0 && now->low >= now->high) { /* other contacts have moved the answer */
+    if (now->high > 0.0 && now->low >= now->high) { /* changed by other contacts */
         now->low = now->led > now->used ? now->low : 0.0;
         now->high = now->led > now->used ? 0.0 : now->high;
     }
@@ -493,7 +494,7 @@ perp_status perpi_layers_revise(perpi_formulation* f, const perp_model* model, i
     for (int32_t i = 0; i < f->layer_count; ++i) {
         core = core || (f->layer[i].core_row >= 0 && p[f->layer[i].core_row] > 0.0);
     }
-    if (core) { /* an impact: the velocity after it is that of the end, as for a rigid body */
+    if (core) { /* an impact: its velocity is that at the end of the step, as for a rigid body */
         perpi_layers_to_euler(contacts, f->contact_count);
         *off = 1.0;
         return PERP_OK;

@@ -1,16 +1,19 @@
 /* src/step/ledger.c - the energy ledger of one step.
  *
- * Source     the identity of an implicit step, E' - E = v' . (impulses) - (v' - v)' M (v' - v) / 2, with
+ * Source     the identity of an implicit step, E' - E = v' . (impulses) - (v' - v)' M (v' - v) / 2,
+ *            with
  *            the work of the impulses split by law; derived in docs/notation.md for every stepper
- * Notation   v* the velocities of the problem, v* = (1 - theta) v + theta v'; theta = 1 but for midpoint
- *            steps, whose problem has impulses theta p. w_r = J_r v* + given_r: relative velocity of a
+ * Notation   v* the velocities of the problem, v* = (1 - theta) v + theta v'; theta = 1 but for
+ *            midpoint
+ *            steps, whose problem has impulses theta p. w_r = J_r v* + given_r: relative velocity
+ *            of a
  *            row, prescribed bodies and belts included
  *
- * Every row gives  p J v* = p w - p given:  `prescribed` takes the second part, the term of the row's law
- * the first. Where p u = 0, u = w + (b - given), the first is -p (b - given): -p_n psi / h of a contact,
- * -p error / h of a joint. What the solver left open of p u = 0 is work of that row too, and is in it; how
- * much that may be is what the certificate says. `unexplained` is left where the motion is not what the
- * impulses and forces of the step make it.
+ * Every row gives  p J v* = p w - p given:  `prescribed` contains the second part, the term of the
+ * row's law the first. Where p u = 0, u = w + (b - given), the first is -p (b - given): -p_n psi /
+ * h of a contact, -p error / h of a joint. The residual of p u = 0 is work of that row too, and is
+ * included; the certificate bounds it. `unexplained` is not 0 if the motion does not follow from
+ * the impulses and forces of the step.
  */
 #include "step/ledger.h"
 
@@ -72,7 +75,7 @@ static void add_body(const perpi_ledger_input* in, int32_t i, perp_ledger* sum)
     if (!turns || planar || perpi_inertia_round(body)) {
         return;
     }
-    /* the velocity-product term, and the change to the angular velocity that carries the momentum */
+    /* the velocity-product term, and the change of the angular velocity that conserves momentum */
     const perpi_pose end = perpi_state_pose(model, in->q_end, i);
     const vec3 w_state = perpi_state_rate(model, in->v_state, i);
     const vec3 w_end = v3_add(w0, dw);
@@ -87,7 +90,7 @@ static void add_body(const perpi_ledger_input* in, int32_t i, perp_ledger* sum)
 
 /* ---- contacts and supports -------------------------------------------------------------------------*/
 
-/* p . (J v* + given) of a row, and what of it prescribed motion takes back. */
+/* p . (J v* + given) of a row, and the part of it that is work of prescribed motion. */
 static double row_work(const perpi_ledger_input* in, int32_t constraint, int32_t r, double p,
                        perp_ledger* sum)
 {
@@ -97,7 +100,8 @@ static double row_work(const perpi_ledger_input* in, int32_t constraint, int32_t
     return p * (perpi_formulation_speed(f, constraint, r, in->v_problem) + given);
 }
 
-/* Soft layers: bodies give p . w_layer to the layer; what of it damping takes. */
+/* Soft layers: bodies do the work p . w_layer on the layer; the part of it that damping
+ * dissipates. */
 static void add_layers(const perpi_ledger_input* in, perp_ledger* sum)
 {
     const perpi_formulation* f = in->f;
@@ -146,8 +150,8 @@ static void contact_speeds(const perpi_ledger_input* in, const perp_constraint* 
     }
 }
 
-/* The slip that friction sees is w_t + b_t - given_t, the one at the middle of the step where bodies roll
- * (notation.md); what that is ahead of w_t is the scheme's, with the gap. */
+/* The slip of the friction law is w_t + b_t - given_t, at the middle of the step where bodies
+ * roll (notation.md); its difference from w_t belongs to the scheme, with the gap. */
 static void add_contacts(const perpi_ledger_input* in, perp_ledger* sum)
 {
     const perpi_formulation* f = in->f;
@@ -157,7 +161,7 @@ static void add_contacts(const perpi_ledger_input* in, perp_ledger* sum)
         const perp_constraint* c = &f->constraint[i];
         const double *p = in->p_problem + c->row, *given = f->given + c->row, *b = f->b + c->row;
         const double push = in->contact[i].layer.push;
-        if (push != 0.0) { /* given by a layer that was left within the step */
+        if (push != 0.0) { /* impulse of a layer that separated within the step */
             sum->spring_error += row_work(in, i, 0, push, sum);
         }
         if (p[0] == 0.0) {
@@ -165,7 +169,7 @@ static void add_contacts(const perpi_ledger_input* in, perp_ledger* sum)
         }
         const int32_t alone = c->block[0] < 0 ? c->block[1] : c->block[1] < 0 ? c->block[0] : -1;
         if (alone >= 0 && c->rows == 3 && f->dof[alone + 1] - f->dof[alone] == 6) {
-            /* a spatial body beside a prescribed one, written out: most contacts are */
+            /* fast path for the most frequent case: a spatial body and a prescribed one */
             const double *J = f->J + c->jac, *v = in->v_problem + f->dof[alone];
             const double ahead = p[1] * (b[1] - given[1]) + p[2] * (b[2] - given[2]);
             normal += p[0] * (given[0] + dot6(J, v)) - ahead;
@@ -207,7 +211,7 @@ static void add_supports(const perpi_ledger_input* in, perp_ledger* sum)
 
 /* ---- joints ----------------------------------------------------------------------------------------*/
 
-/* Where the work of a joint's constraint goes. */
+/* The ledger entry of a joint's constraint. */
 static double* joint_term(int32_t slot, perp_ledger* sum)
 {
     switch (slot) {
@@ -310,7 +314,7 @@ static void add_force_rows(const perpi_ledger_input* in, perp_ledger* sum)
     }
 }
 
-/* Springs whose force is known before the step act through f->wrench, as user code does. */
+/* Explicit springs act through f->wrench, as user code does. */
 static void add_explicit_springs(const perpi_ledger_input* in, perp_ledger* sum)
 {
     const perpi_formulation* f = in->f;
@@ -332,7 +336,7 @@ static void add_explicit_springs(const perpi_ledger_input* in, perp_ledger* sum)
             work += in->h * (f->wrench[6 * i + entry] - user) * v[k];
         }
     }
-    /* it stands in `forces` as well, where all of f->applied went */
+    /* it is also part of `forces`, which contains all of f->applied */
     const double damped =
         any ? perpi_spring_damping(f, model, in->evaluation != PERPI_EVALUATE_START, in->h,
                                    in->evaluation != PERPI_EVALUATE_START ? in->v_state : in->v,

@@ -22,7 +22,7 @@ typedef struct perpi_ledger_input {
     const perp_contact* contact;          /* of the problem, with the answer's impulses */
     const perp_joint_record* joint;       /* likewise, one for each joint */
     const perpi_joint_input* joint_input; /* likewise */
-    const double* q_end;                  /* where the answer leads, before poses are corrected */
+    const double* q_end;                  /* end of the step, before poses are corrected */
     const double* v_state;                /* the state's velocities there: momentum.h */
     const double*
         offset; /* that the step adds to the motion after an impact (formulate.h), or NULL */
@@ -32,12 +32,12 @@ typedef struct perpi_ledger_input {
     const double *q_final, *v_final; /* after poses were moved and velocities projected, or NULL */
 } perpi_ledger_input;
 
-/* All terms but change, projection and extrapolation, which are the caller's; spring_error lacks the
- * change of the stored energy, which the caller adds. */
+/* Computes all terms but change, projection and extrapolation, which the caller computes;
+ * spring_error lacks the change of the stored energy, which the caller adds. */
 void perpi_ledger_terms(const perpi_ledger_input* in, perp_ledger* ledger);
 
-/* Change of kinetic energy (0 if the step has no inertia) and of potential energy in gravity between two
- * states, body by body, so that large energies that do not change cost no digits. */
+/* Change of kinetic energy (0 if the step has no inertia) and of potential energy in gravity
+ * between two states, body by body, so that large constant energies cause no loss of digits. */
 double perpi_energy_change(const perp_model* model, bool kinetic, const double* q, const double* v,
                            const double* q_end, const double* v_end);
 

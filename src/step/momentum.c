@@ -1,19 +1,22 @@
-/* src/step/momentum.c - momentum over a step: carried exactly, and accounted for.
+/* src/step/momentum.c - conservation of momentum over a step, and the momentum account.
  *
- * A step with its inertia at the start solves I w' = I w_free + sum r x p, I w_free = L + h torque + g
- * with the velocity-product term g, and turns the bodies by w'. Where impulses act, R' I R'' w' at the new
- * orientation is not L + h torque + sum r x p. So the state keeps the momentum, not the velocity:
+ * A step with its inertia at the start solves I w' = I w_free + sum r x p, I w_free = L + h torque
+ * + g with the velocity-product term g, and rotates the bodies by w'. Where impulses act, R' I R''
+ * w' at the new orientation is not L + h torque + sum r x p. So the state keeps the momentum, not
+ * the velocity:
  *     w_state = (R' I R'')^-1 (I w' - g)
- * A body that nothing touches has w_state = w'. Midpoint steps: L' = L + (I w* - L - g) / theta.
+ * A body without contacts and joints has w_state = w'. Midpoint steps: L' = L + (I w* - L - g) /
+ * theta.
  *
- * Poses that joint_correction moves at given velocities change the angular momentum by sum dx x m v and by the
- * inertia that turns. It is counted about the centre of mass of the island, before and after: where a contact
- * that carries no impulse moves the island as a whole by d, d x P about a fixed point depends on the frame of
- * reference, and no turn of the bodies may follow from it. Each island then turns as a whole about its centre of mass by what is missing: that
- * is no relative motion, so joints and contacts within it stay as they are, and linear momentum does.
+ * Poses that joint_correction moves at given velocities change the angular momentum by sum dx x m v
+ * and by the rotation of the inertia. It is taken about the centre of mass of the island, before
+ * and after: where a contact without an impulse moves the island as a whole by d, d x P about a
+ * fixed point depends on the frame of reference, and must not turn the bodies. Each island then
+ * rotates as a whole about its centre of mass by the difference: this is no relative motion, so
+ * joints and contacts within it and linear momentum are unchanged.
  *
- * The account does not repeat this: it compares the states before and after the step with the forces from
- * outside. What it finds is what contacts and joints left over.
+ * The account does not repeat this computation: it compares the states before and after the step
+ * with the external forces. The difference is the error of contacts and joints.
  */
 #include "step/momentum.h"
 
@@ -84,7 +87,7 @@ static int32_t representative(const int32_t* island, int32_t body)
     return body;
 }
 
-/* Bodies a and b exchange an impulse; -1, or one that is not dynamic: an island that is left out. */
+/* Bodies a and b exchange an impulse; -1, or one that is not dynamic: the island is excluded. */
 static void exchange(const perpi_ledger_input* in, const perpi_momentum_work* work, int32_t a,
                      int32_t b)
 {
@@ -98,8 +101,8 @@ static void exchange(const perpi_ledger_input* in, const perpi_momentum_work* wo
     }
 }
 
-/* Something prescribed has struck the body in the impact before the step, within which that happened. */
-static bool impacting_before(const perpi_ledger_input* in, int32_t i)
+/* Whether a prescribed body had an impulse on the body in the impact before the step. */
+static bool had_prescribed_impact(const perpi_ledger_input* in, int32_t i)
 {
     const int32_t n = perpi_v_stride(in->model);
     bool moved = false;
@@ -132,7 +135,7 @@ static bool find_islands(const perpi_ledger_input* in, const perpi_momentum_work
     for (int32_t i = 0; i < bodies; ++i) {
         work->island[i] = i;
         work->held[i] =
-            (f->supported && model->body[i].support.points > 0) || impacting_before(in, i);
+            (f->supported && model->body[i].support.points > 0) || had_prescribed_impact(in, i);
     }
     exchange_at_contacts(in, work, in->contact, f->contact_count);
     exchange_at_contacts(in, work, in->compression, in->compression_count);
@@ -237,7 +240,7 @@ static void add_state(const perp_model* model, int32_t i, const double* q, const
     add3(sum->angular, L);
 }
 
-/* An impulse from outside, at the centre of mass, and an angular impulse. */
+/* Adds an external impulse at the centre of mass, and an angular impulse. */
 static void add_outside(const double* x, vec3 about, vec3 p, vec3 L, island_sum* sum)
 {
     const vec3 arm = v3_sub(v3_from(x), about);
@@ -247,8 +250,9 @@ static void add_outside(const double* x, vec3 about, vec3 p, vec3 L, island_sum*
     sum->angular_size += v3_norm(arm) * v3_norm(p) + v3_norm(L);
 }
 
-/* Poses are known to rounding of their coordinates, and velocities that close gaps and joints within a step
- * to that over h: what moves no faster is at rest, and its momentum is no measure of an error. */
+/* Poses are known to the rounding of their coordinates, and velocities that close gaps and
+ * joints within a step to that over h: bodies slower than this are at rest, and their momentum
+ * is no scale for an error. */
 static void add_rounding(const perpi_ledger_input* in, int32_t i, vec3 about, island_sum* sum)
 {
     const perpi_body* body = &in->model->body[i];
@@ -279,8 +283,8 @@ static void add_forces(const perpi_ledger_input* in, int32_t i, vec3 about, isla
     add_outside(x, about, v3_scale(in->h, p), v3_scale(in->h, L), sum);
 }
 
-/* Springs that are rows pull along the directions of the start of the step, across the line between their
- * points too: the moment that this adds is known, and named in docs/notation.md. */
+/* Implicit springs act along the directions of the start of the step, also perpendicular to the
+ * line between their points: the moment that this adds is known, see docs/notation.md. */
 static void add_spring_moments(const perpi_ledger_input* in, const perpi_momentum_work* work,
                                island_sum* sum)
 {
@@ -362,8 +366,8 @@ static void add_inertia(const perp_model* model, const double* q, int32_t i, vec
     }
 }
 
-/* The angular velocity of the whole island that has the angular momentum L. Particles on a line have no
- * inertia about it: I = s (1 - d d'), and what L has along d no motion can have. */
+/* The angular velocity of the whole island that has the angular momentum L. Particles on a line
+ * have no inertia about it: I = s (1 - d d'), and the component of L along d is ignored. */
 static vec3 turn_of(int32_t dimension, const double I[6], vec3 L)
 {
     const double trace = I[0] + I[1] + I[2];

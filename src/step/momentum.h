@@ -1,12 +1,12 @@
-/* src/step/momentum.h - momentum over a step: carried exactly, and accounted for. */
+/* src/step/momentum.h - conservation of momentum over a step, and the momentum account. */
 #ifndef PERPI_MOMENTUM_H
 #define PERPI_MOMENTUM_H
 
 #include "step/formulate.h"
 #include "step/ledger.h"
 
-/* Whether velocities that solve a step can differ from those of the state after it: the scene is spatial
- * and has a dynamic body whose inertia depends on its orientation. */
+/* Whether velocities that solve a step can differ from those of the state after it: the scene is
+ * spatial and has a dynamic body whose inertia depends on its orientation. */
 bool perpi_momentum_differs(const perp_model* model);
 
 /* The angular velocities of the state after a step whose problem had forces and geometry at its start:
@@ -23,17 +23,17 @@ typedef struct perpi_momentum_work {
     size_t island_capacity, held_capacity, sum_capacity;
 } perpi_momentum_work;
 
-/* Gives each island that exchanges nothing with prescribed bodies the angular momentum that it has in the
- * state q_end, v_state, by a rotation of the island as a whole. v: in and out, the velocities at q_final.
- * Of `in`, f, model, contact, q_end, v_state and q_final are used. */
+/* Restores the angular momentum of each island that exchanges nothing with prescribed bodies to
+ * that of the state q_end, v_state, by a rotation of the island as a whole. v: in and out, the
+ * velocities at q_final. Of `in`, f, model, contact, q_end, v_state and q_final are used. */
 PERP_NODISCARD perp_status perpi_momentum_restore(const perpi_ledger_input* in,
                                                   perpi_momentum_work* work, double* v);
 
-/* The largest change of linear and of angular momentum of an island that no force explains; islands are
- * bodies that exchange impulses, and only those are looked at that exchange none with prescribed bodies.
- * Relative to sum |m v| + sum |p| + sum m eps (|x| + reach)/h, angular: about the island's centre of mass at the start, to the sum of
- * the sizes of the moments. The state after the step is in->q_final, in->v_final, or if these are NULL,
- * in->q_end, in->v_state. */
+/* The largest change of linear and of angular momentum of an island that no force explains.
+ * Islands are bodies that exchange impulses; those that exchange some with prescribed bodies are
+ * excluded. Relative to sum |m v| + sum |p| + sum m eps (|x| + reach)/h, angular: about the
+ * island's centre of mass at the start, to the sum of the sizes of the moments. The state after
+ * the step is in->q_final, in->v_final, or if these are NULL, in->q_end, in->v_state. */
 PERP_NODISCARD perp_status perpi_momentum_account(const perpi_ledger_input* in,
                                                   perpi_momentum_work* work, double error[2]);
 

@@ -1,16 +1,18 @@
 /* src/step/outer.c - the outer iteration of steps whose laws hold at the end of the step.
  *
- * The end is not known before the step is solved. So: solve, formulate the problem at the end that the answer
- * leads to, and solve again, until the answer satisfies the laws as they are where it leads. Where that goes
- * slowly or not at all (stiff forces), the answers are mixed (anderson.h). The certificate is that of the last
- * formulation: what a verifier finds with the recorded end of the step.
+ * The end is not known before the step is solved. So the problem is solved, formulated at the end
+ * that the solution leads to, and solved again, until the solution satisfies the laws at its own
+ * end. Where this converges slowly or not at all (stiff forces), Anderson acceleration is used
+ * (anderson.h). The certificate is that of the last formulation: the one that a verifier computes
+ * from the recorded end of the step.
  *
- * More contacts than determine the impulses (a face that slides on a floor) have many answers, which differ
- * in the torque of friction and so in the velocities. A solver that is asked for the last digit may return
- * another one from almost the same problem, and mixing answers of different branches does not converge. So
- * an iteration that met the tolerance once and lost it again, or that takes long, is a late one: it asks
- * for less in each solve, which then stays near its first guess, accepts the first residual within the
- * tolerance, and updates velocities by update_late(). Not while a simpler contact model is left to try.
+ * If the contacts do not determine the impulses (a face that slides on a floor), there are many
+ * solutions, which differ in the torque of friction and so in the velocities. A solver with a sharp
+ * tolerance may return another one from almost the same problem, and extrapolation over different
+ * branches does not converge. So an iteration that met the tolerance once and lost it again, or
+ * that takes long, is a late one: it uses a looser tolerance in each solve, which then stays near
+ * its first guess, accepts the first residual within the tolerance, and updates velocities by
+ * update_late(). Not while a simpler contact model is left to try.
  */
 #include <string.h>
 
@@ -21,25 +23,25 @@
 enum {
     MANY_ITERATIONS = 10,
     MAX_ITERATIONS = 200,
-    STEP_ITERATIONS = 300, /* of all attempts at a step together; */
+    STEP_ITERATIONS = 300, /* limit of all attempts at a step together; */
     CROWD = 50, /* one with more rows than this for each velocity counts more than once, */
     SOLVER_ITERATIONS = 100, /* and so does one whose solve takes more iterations */
     LATE_ITERATIONS = 80,
     TURN_ITERATIONS = 20,
 };
-/* The residual of the laws at the end of the step at which to stop at once, and at which to stop when another
- * iteration no longer halves it (after many iterations: the scene's tolerance). */
+/* The residual of the laws at the end of the step at which to stop at once, and at which to stop
+ * when another iteration no longer halves it (after many iterations: the scene's tolerance). */
 static const double GOAL = 1e-12;
 static const double ENOUGH = 1e-10;
-/* Once velocities change by less than this, mixing them only adds its own rounding. */
+/* Once velocities change by less than this, acceleration only adds rounding. */
 static const double STILL = 1e-10;
-/* Answers are mixed from the first round on that leaves more than this part of the certificate; what
- * goes up and down below the second is the solver's rounding, not slowness. */
+/* Acceleration begins at the first iteration that reduces the certificate by less than this
+ * factor; fluctuations below the second are rounding of the solver. */
 static const double SLOW = 0.2;
 static const double NOISE = 1e-7;
-/* Late iterations: of the scene's tolerance, the part that each solve is asked for. */
+/* Late iterations: tolerance of each solve, relative to the scene's. */
 static const double LATE_PART = 0.1;
-/* What a solve leaves open, the next formulation would find again. */
+/* The next formulation would contain the residual of a solve, so each is solved sharply. */
 static double sharp_tolerance(const perpi_step* step)
 {
     return GOAL < step->tolerance ? GOAL : step->tolerance;
@@ -70,7 +72,8 @@ static perp_status find_contacts_at_end(perpi_step* step)
     return PERP_OK;
 }
 
-/* The problem at the end that the last answer led to, and how well that answer satisfies it. */
+/* Formulates the problem at the end that the last solution led to, and computes the residual of
+ * that solution. */
 static perp_status formulate_at_end(perpi_step* step)
 {
     perpi_formulation* f = step->formulation;
@@ -106,7 +109,7 @@ static perp_status formulate_at_end(perpi_step* step)
     return status;
 }
 
-/* Whether the last solve left the velocities that it was formulated at, but for rounding. */
+/* Whether the last solve changed the velocities of its formulation only by rounding. */
 static bool moves_little(const perpi_step* step)
 {
     double change = 0.0, size = 0.0;
@@ -137,10 +140,10 @@ static bool can_fall_back(const perpi_step* step)
     return false;
 }
 
-/* The velocities that a late iteration (below) formulates the problem at next. late: iterations since it
- * became one. The three rules take turns: the answer itself, which converges where the end of the step
- * depends weakly on it; part of the way to it, where contacts alternate between features; mixing from
- * scratch, where forces are stiff or bodies turn far in a step. */
+/* The velocities at which a late iteration formulates the next problem. late: iterations since
+ * it became one. Three rules alternate: the solution itself, which converges where the end of
+ * the step depends weakly on it; a part of the way to it, where contacts alternate between
+ * features; restarted acceleration, where forces are stiff or bodies rotate far in a step. */
 static void update_late(perpi_step* step, int32_t late)
 {
     const int32_t turn = late / TURN_ITERATIONS;
@@ -157,11 +160,11 @@ static void update_late(perpi_step* step, int32_t late)
     }
 }
 
-/* How the iteration goes. */
+/* Progress of the iteration. */
 typedef struct progress {
     double before, least; /* residuals: of the last iteration, of the best */
-    bool slow;            /* answers are mixed */
-    bool plain, still;    /* iterations without mixing are of use; the last one changed nothing */
+    bool slow;            /* acceleration is used */
+    bool plain, still;    /* plain iterations are of use; the last one changed nothing */
     int32_t late;         /* the first late iteration; 0: none yet */
 } progress;
 
@@ -179,7 +182,7 @@ static perp_status refuse(perpi_step* step)
         r->dynamics, r->normal, r->friction, r->joints, where);
 }
 
-/* Whether the answer at hand satisfies the laws where it leads. */
+/* Whether the current solution satisfies the laws at its own end. */
 static bool converged(const perpi_step* step, progress* x)
 {
     const int32_t i = step->outer.iterations;
@@ -246,7 +249,7 @@ static perp_status iterate_to_end(perpi_step* step)
     }
     const bool within = step->residual.worst <= step->tolerance;
     step->report.outcome = within ? PERP_OUTCOME_SOLVED : PERP_OUTCOME_MAX_ITER;
-    return within || step->accept_unsolved ? PERP_OK : refuse(step); /* groups may fall back */
+    return within || step->accept_unsolved ? PERP_OK : refuse(step); /* may fall back */
 }
 
 perp_status perpi_solve_at_end(perpi_step* step)
@@ -257,7 +260,7 @@ perp_status perpi_solve_at_end(perpi_step* step)
         status = perpi_step_solve_to(step, sharp_tolerance(step));
     }
     if (status == PERP_OK && step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY) {
-        /* the end of the step is on the side of its start */
+        /* the sides at the end of the step are those of its start */
         status = perpi_remember_sides(step, &step->to->contacts);
     }
     return status == PERP_OK ? iterate_to_end(step) : status;

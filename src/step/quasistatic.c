@@ -3,15 +3,16 @@
  * Source     [B09 3.4]: Model-DQC (round cone) and Model-DLC (polygon), (3.29), (3.36)-(3.43)
  * Notation   paper lambda, q^{l+1} -> p = h lambda, v = (q^{l+1} - q^l) / h: (3.37) divided by h is
  *            the normal row of any step, (3.38)-(3.40) its friction
- * Departure  the velocity is what solves the step, not a state: the next step does not read it. A
- *            contact problem has a mass matrix, so the one that is solved and recorded has the bodies'
- *            own, with k = M v_end + h f; at its end v = v_end, and what remains of the dynamics is
- *            the balance of forces. equilibrium.c finds it, and says how it chooses where
- *            there are many solutions.
+ * Departure  the velocity is an unknown of the step, not part of the state: the next step does not
+ *            read it. A contact problem has a mass matrix, so the one that is solved and recorded
+ *            has the bodies' own, with k = M v_end + h f; at its end v = v_end, and what remains of
+ *            the dynamics is the balance of forces. equilibrium.c finds it, and describes the
+ *            choice
+ *            among several solutions.
  */
 #include "step/step.h"
 
-static perp_status solve(perpi_step* step)
+static perp_status quasistatic_solve(perpi_step* step)
 {
     const perpi_step_input in = perpi_step_inputs(step);
     perp_status status = perpi_step_formulate(step, &in, step->from->v);
@@ -29,6 +30,6 @@ const perpi_stepper_ops perpi_stepper_quasistatic = {
     .summary = "no inertia: forces balance at the end of every step, what is pushed moves",
     .equilibrium_search = true,
     .formulate = perpi_formulate_at_rest,
-    .solve = solve,
+    .solve = quasistatic_solve,
     .advance = perpi_advance,
 };

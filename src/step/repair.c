@@ -1,23 +1,26 @@
-/* src/step/repair.c - joints that would gain energy by closing their errors.
+/* src/step/repair.c - slow closing of joint errors where closing them at once would gain energy.
  *
  * Method     docs/notation.md, "Joints near singular configurations"
  *
- * The rows of a joint read J v' = -error/h. In a step they do the work p . (u- + u+)/2, with u- = J v before it
- * and u+ = -error/h after it (both less what the spin takes). Where the Jacobian changes little from step to step
- * the two cancel to first order. Near a singular configuration (a taut chain between two walls, a four-bar linkage
- * at its dead point) they do not: an error of second order asks for velocities without bound. A step whose
- * joints would give more energy than a part of what they exchange is solved again with
+ * The rows of a joint read J v' = -error/h. In a step they do the work p . (u- + u+)/2, with u- = J
+ * v before it and u+ = -error/h after it (both without the change by the spin). Where the Jacobian
+ * changes little from step to step the two cancel to first order. Near a singular configuration (a
+ * taut chain between two walls, a four-bar linkage at its dead point) they do not: an error of
+ * second order requires unbounded velocities. A step whose joints would gain more energy than a
+ * part of what they exchange is solved again with
  *     u+ = -u- + PART (u- - error/h),
- * which keeps the energy but for that part, however the configuration is. What it leaves of the error is
- * for later steps. Mechanisms without closed loops have no singular configurations, and are left alone.
+ * which conserves the energy up to that part, for any configuration. The remaining error is
+ * corrected in later steps. Mechanisms without closed loops have no singular configurations and are
+ * not changed.
  */
 #include "step/repair.h"
 
-/* Of what the joints exchange: the part that they may gain in a step. */
+/* Relative to the energy that the joints exchange: the part that they may gain in a step. */
 static const double LARGEST_GAIN = 0.05;
-/* Of the energy of the motion: less than this in a step is left to even out over many. */
+/* Relative to the energy of the motion: smaller gains in a step are accepted, because they
+ * average out. */
 static const double LEAST_GAIN = 0.03;
-/* Of an error: the part that is closed in a step where closing all of it would gain more. */
+/* The part of an error that is closed in a step where closing all of it would gain more energy. */
 static const double PART = 0.1;
 
 /* A body of the model that joints can move; -1: the world. */
@@ -84,8 +87,8 @@ void perpi_repair_before(const perpi_formulation* f, const perp_model* model, co
     }
 }
 
-/* Twice the kinetic energy, and that which the forces of a step would give bodies at rest: at the turning points
- * of a swing nothing moves, but it is loaded. */
+/* Twice the kinetic energy, and that which the forces of a step would give bodies at rest: at
+ * the turning points of a swing the kinetic energy vanishes, but forces act. */
 static double motion_scale(const perpi_formulation* f, const double* before, const double* v)
 {
     double sum = 0.0;

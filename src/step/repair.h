@@ -1,23 +1,23 @@
-/* src/step/repair.h - joints that would gain energy by closing their errors. */
+/* src/step/repair.h - slow closing of joint errors where closing them at once would gain energy. */
 #ifndef PERPI_REPAIR_H
 #define PERPI_REPAIR_H
 
 #include "step/formulate.h"
 
-/* perp_step_info.corrections of a step in which they close their errors slowly. */
+/* Value of perp_step_info.corrections for a step in which joints close their errors slowly. */
 #define PERPI_REPAIR_LIMITED (-1)
 
 /* Per joint: whether it belongs to a mechanism with a closed loop, the world's fixed points included; open ones
  * have no singular configurations. tree: scratch, one for each body. */
 void perpi_repair_find_loops(const perp_model* model, int32_t* tree, bool* loop);
-/* The problem's velocities before the step: v, of the state, less what the spin takes. */
+/* The problem's velocities before the step: v of the state, without the change by the spin. */
 void perpi_repair_before(const perpi_formulation* f, const perp_model* model, const double* v,
                          double* before);
-/* Whether the joints would gain more energy than they may by the answer v, p; projection: what comes to that
- * energy after the step. */
+/* Whether the joints would gain more energy than allowed by the solution v, p; projection:
+ * energy added after the step. */
 bool perpi_repair_gains(const perpi_formulation* f, const bool* loop, const double* before,
                         const double* v, const double* p, double projection);
-/* Into f->b: errors are closed slowly. */
+/* Writes f->b so that errors are closed slowly. */
 void perpi_repair_limit(perpi_formulation* f, const bool* loop, const double* before);
 
 #endif

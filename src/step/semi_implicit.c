@@ -1,4 +1,5 @@
-/* src/step/semi_implicit.c - the answer of a step whose laws are linearised about its start: one problem. */
+/* src/step/semi_implicit.c - solution of a step whose laws are linearised about its start: one
+ * problem. */
 #include "step/step.h"
 
 perp_status perpi_solve_semi_implicit(perpi_step* step)

@@ -1,4 +1,4 @@
-/* src/step/state.h - the state of a simulation: all that a continuation needs. */
+/* src/step/state.h - the complete state of a simulation. */
 #ifndef PERPI_STATE_H
 #define PERPI_STATE_H
 

@@ -1,9 +1,10 @@
 /* src/step/step.h - a step, and the steppers that compute it.
  *
- * A stepper owns its step: from the contacts that were found, solve() formulates the contact problem, solves
- * it (again and again, if the laws are those of the end of the step), and leaves velocities and impulses;
- * advance() turns velocities at the end of the step into the next state. formulate() alone is also what
- * `verify` checks recorded numbers with. Nothing is kept between steps but the state.
+ * A stepper owns its step: from the contacts that were found, solve() formulates the contact
+ * problem, solves it (repeatedly, if the laws are those of the end of the step), and writes
+ * velocities and impulses; advance() turns velocities at the end of the step into the next state.
+ * `verify` uses formulate() alone to check recorded numbers. Nothing is kept between steps but the
+ * state.
  */
 #ifndef PERPI_STEP_H
 #define PERPI_STEP_H
@@ -23,26 +24,27 @@ typedef struct perpi_stepper_ops {
     /* Members of perpi_step_settings that a scene may set: {"type": name, ...}. */
     const perp_setting* setting;
     int32_t setting_count;
-    /* Refuses models that it cannot step, with the reason; the message starts with the member at fault
-     * ("friction/cone: ..."). NULL: takes everything. What steppers, contact models and settings
-     * exclude is in one table: src/sim/compatibility.c. */
+    /* Refuses models that it cannot step, with the reason; the message starts with the member at
+     * fault ("friction/cone: ..."). NULL: accepts all. Incompatible steppers, contact models and
+     * settings are in one table: src/sim/compatibility.c. */
     perp_status (*check)(perp_context* context, const perp_model* model,
                          const perpi_step_settings* settings);
-    /* Properties. look: what formulate takes from q_end and v_end. */
+    /* Properties. evaluation: what formulate takes from q_end and v_end. */
     perpi_evaluation evaluation;
     bool equilibrium_search; /* no inertia: forces alone balance */
-    bool layered;  /* contacts of soft bodies have layers (layers.h); else these are refused */
-    bool touching; /* contacts enter the problem when they touch (settings->touch), not before */
-    bool midway;   /* fixed steps take spin and rolling as at the middle of the step (rolling.c) */
-    bool bounces;  /* impacts may come between its steps (sim/impact.c) */
+    bool layered; /* contacts of soft bodies have layers (layers.h); else these are refused */
+    bool
+        touching; /* contacts enter the problem when they close (settings->closed_gap), not before */
+    bool midway;  /* fixed steps take spin and rolling as at the middle of the step (rolling.c) */
+    bool bounces;      /* impacts may come between its steps (sim/impact.c) */
     bool step_control; /* steps may be adaptive: the error of one is of second order in h */
     /* The problem of `in`, with q_end and v_end as the end of the step. */
     perp_status (*formulate)(perpi_formulation* f, const perpi_step_input* in);
-    /* The whole answer: velocities and impulses into step->v_problem and p_problem, and from there into
-     * step->to. PERP_ERROR_SOLVE: there is none; the message says why. */
+    /* Computes the solution: velocities and impulses into step->v_problem and p_problem, and
+     * from there into step->to. PERP_ERROR_SOLVE: there is none; the message says why. */
     perp_status (*solve)(perpi_step* step);
     /* q: in: at t, out: at t + h. v: in: the dynamic bodies' at t + h; out: the prescribed ones'
-     * too. Of `in` only model, t, h, v and settings count. */
+     * too. Of `in` only model, t, h, v and settings are used. */
     perp_status (*advance)(const perpi_step_input* in, double* q, double* v);
 } perpi_stepper_ops;
 
@@ -72,7 +74,7 @@ typedef struct perpi_pair_sides {
     size_t count, capacity;
 } perpi_pair_sides;
 
-/* Overlap that a step does not resolve, because its contacts contradict each other. */
+/* Overlap that a step does not correct, because its contacts contradict each other. */
 typedef struct perpi_kept_overlap {
     int32_t body_a, body_b; /* of these two bodies */
     bool any, all;          /* of all */
@@ -80,7 +82,7 @@ typedef struct perpi_kept_overlap {
     double deepest;
 } perpi_kept_overlap;
 
-/* Workspace of the outer iteration (outer.c); none of steppers that have none. */
+/* Workspace of the outer iteration (outer.c); empty for steppers without one. */
 typedef struct perpi_outer {
     perpi_contact_list contacts; /* those of the iteration before */
     perpi_anderson anderson;
@@ -93,7 +95,7 @@ typedef struct perpi_outer {
 
 /* Workspace of the equilibrium search (equilibrium.c). */
 typedef struct perpi_equilibrium {
-    double* v_end; /* where it has got to; NULL: the stepper has inertia */
+    double* v_end; /* current velocities; NULL: the stepper has inertia */
     double* best;  /* velocities, impulses */
     double* basis; /* scratch, also of indeterminacy.c */
     size_t best_capacity, basis_capacity;
@@ -106,7 +108,7 @@ typedef struct perpi_attempts {
     int32_t fallbacks;           /* to simpler contacts */
     bool simpler;                /* the last solve was followed by one */
     int32_t corrections, moves;  /* of joints */
-    int32_t crossings;           /* solves with contacts that keep bodies from passing through */
+    int32_t crossings;           /* solves with contacts from the side check */
     int32_t iterations;          /* of the solver, before the last of these */
 } perpi_attempts;
 
@@ -116,12 +118,12 @@ struct perpi_impact;     /* sim/impact.c */
 struct perpi_filter;     /* sim/internal.h */
 struct perpi_trial;
 
-/* Everything a step is computed with. */
+/* Everything that a step reads and writes. */
 struct perpi_step {
-    /* for the life of the simulation */
+    /* constant for the life of the simulation */
     perp_context* context;
     const perp_model* model;
-    const perpi_stepper_ops* second; /* takes over where the stepper finds no answer; NULL: none */
+    const perpi_stepper_ops* second; /* used if the stepper finds no solution; NULL: none */
     perpi_step_settings settings;
     const perpi_contact_model_ops* contact_model;
     perpi_contact_rules rules;
@@ -139,16 +141,16 @@ struct perpi_step {
                         int32_t body_b, const char* simpler);
     void* on_fallback_user;
 
-    /* what the step is called with */
+    /* arguments of the step */
     const perpi_stepper_ops* stepper;
     const perpi_state* from;
     perpi_state* to;
     struct perpi_trial* trial; /* `to` belongs to it */
     double h;
     const struct perpi_filter* filter;
-    bool accept_unsolved; /* the best iterate will do */
+    bool accept_unsolved; /* accept the best iterate */
 
-    /* where it starts, and what acts on it */
+    /* the initial state, and applied forces */
     const double *q_from, *v_from; /* the state's, displaced after an impact: */
     double *q_start, *v_start;     /* room for them; NULL: they are never displaced */
     double *q_to, *v_to;           /* where the step after an impact will start; likewise */
@@ -166,10 +168,10 @@ struct perpi_step {
     perpi_pair_sides side;
     perpi_kept_overlap kept;
     struct perpi_sides* sides;
-    /* contacts at the end of the step that keep bodies from passing through each other */
+    /* contacts at the end of the step from the side check */
     perp_status (*add_at_end)(perpi_step* step, perpi_contact_list* list);
 
-    /* problem and answer */
+    /* problem and solution */
     bool has_problem;
     double *v_problem, *p_problem;
     size_t v_capacity, p_capacity;
@@ -180,7 +182,7 @@ struct perpi_step {
     perpi_outer outer;
     perpi_equilibrium equilibrium;
     struct perpi_correction* correction;
-    struct perpi_impact* impact; /* NULL: nothing bounces */
+    struct perpi_impact* impact; /* NULL: restitution is 0 everywhere */
     perpi_momentum_work momentum_work;
 };
 
@@ -189,18 +191,18 @@ struct perpi_step {
 /* The input of formulate: in the first iteration the end of the step is not known, and taken to be its
  * start. */
 perpi_step_input perpi_step_inputs(const perpi_step* step);
-/* Room for the velocities and impulses of the formulated problem. */
+/* Reserves the velocities and impulses of the formulated problem. */
 PERP_NODISCARD perp_status perpi_step_room(perpi_step* step, const perpi_formulation* f);
 /* Formulates the problem and packs the first guess: velocities v at the end of the step, last step's
  * impulses. */
 PERP_NODISCARD perp_status perpi_step_formulate(perpi_step* step, const perpi_step_input* in,
                                                 const double* v);
-/* Options of a solve; tolerance: what it is asked for, the scene's or a sharper one. */
+/* Options of a solve; tolerance: the scene's or a sharper one. */
 perp_solve_options perpi_step_options(const perpi_step* step, double tolerance);
-/* Takes the solver's answer into step->to, if it is one. An answer that misses a sharper tolerance is taken
- * if it meets the scene's. */
+/* Copies the solver's answer into step->to, if it is accepted. An answer that misses a sharper
+ * tolerance is accepted if it meets the scene's. */
 PERP_NODISCARD perp_status perpi_step_accept(perpi_step* step, double tolerance);
-/* Solves the formulated problem from the point at hand, and accepts the answer. */
+/* Solves the formulated problem from the current point, and accepts the answer. */
 PERP_NODISCARD perp_status perpi_step_solve_to(perpi_step* step, double tolerance);
 /* Velocities of the answer into step->to->v. */
 void perpi_step_take_velocities(perpi_step* step);
@@ -212,24 +214,25 @@ static inline const double* perpi_step_offset(const perpi_step* step)
     return step->offset_at >= 0 ? step->from->memory + step->offset_at : NULL;
 }
 
-/* stewart_trinkle.c: poses onwards by the velocities of the end of the step: what most steppers do. */
+/* stewart_trinkle.c: advances poses by the velocities of the end of the step, as most steppers
+ * do. */
 PERP_NODISCARD perp_status perpi_advance(const perpi_step_input* in, double* q, double* v);
 /* semi_implicit.c: one problem, at the start of the step. */
 PERP_NODISCARD perp_status perpi_solve_semi_implicit(perpi_step* step);
 /* outer.c: the semi-implicit answer first, then problems at the end that the last answer led to, until one
  * satisfies the laws there. */
 PERP_NODISCARD perp_status perpi_solve_at_end(perpi_step* step);
-/* equilibrium.c: velocities and impulses of which the formulated problem ends where it starts. Whether it got
- * there is step->report.outcome. */
+/* equilibrium.c: velocities and impulses that solve the problem formulated at these velocities.
+ * step->report.outcome says whether they were found. */
 PERP_NODISCARD perp_status perpi_search_equilibrium(perpi_step* step, const perpi_step_input* in);
-/* indeterminacy.c: in how many directions the bodies could move besides, at the answer at hand and with
- * forces alone; -1: more bodies than it looks at. */
+/* indeterminacy.c: number of directions in which the bodies could also move at the current
+ * solution, with forces alone; -1: not counted for so many bodies. */
 PERP_NODISCARD perp_status perpi_indeterminacy(perpi_step* step, int32_t* directions);
 
 /* find.c: on which side of each other the pairs of a list are, into step->side. */
 PERP_NODISCARD perp_status perpi_remember_sides(perpi_step* step, const perpi_contact_list* list);
-/* Features within reach at the poses step->pose, and the contacts that they give at time t. at_end: pairs
- * that have come out behind each other are found too. */
+/* Features within the margin at the poses step->pose, and the contacts that they give at time t.
+ * at_end: pairs that have passed behind each other are found too. */
 PERP_NODISCARD perp_status perpi_find_features(perpi_step* step, bool at_end,
                                                const perpi_candidate** candidate, size_t* count);
 PERP_NODISCARD perp_status perpi_build_contacts(perpi_step* step, double t,
@@ -239,10 +242,10 @@ PERP_NODISCARD perp_status perpi_build_contacts(perpi_step* step, double t,
 void perpi_step_poses(perpi_step* step, const double* q);
 /* Impulses of the same features in another list. */
 void perpi_carry_impulses(const perpi_contact_list* from, perpi_contact_list* to);
-/* The exception of a pair of shapes; its count: there is none. */
+/* The exception of a pair of shapes; the count if there is none. */
 size_t perpi_exception_of(const perpi_step* step, uint64_t key);
 
-/* diagnose.c: PERP_ERROR_SOLVE with what the solver left open, and where. */
+/* diagnose.c: PERP_ERROR_SOLVE with the remaining residual and its location. */
 PERP_NODISCARD perp_status perpi_step_diagnose(const perpi_step* step);
 /* ", furthest off between 'a' and 'b'", or in a joint; else the largest impulse; "" where neither is known. */
 void perpi_step_name_worst(const perpi_step* step, bool or_largest, char where[256]);

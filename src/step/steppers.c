@@ -1,4 +1,4 @@
-/* src/step/steppers.c - the steppers that exist, and the names kept for those to come. */
+/* src/step/steppers.c - the table of steppers, and reserved names. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ perp_status perpi_stepper_settings(perp_context* context, const perpi_stepper_op
 {
     char owner[64];
     (void)snprintf(owner, sizeof owner, "stepper '%s'", ops->name);
-    *settings = (perpi_step_settings){.inertia = 1.0, .candidate = 1e-6};
+    *settings = (perpi_step_settings){.inertia = 1.0, .closed_gap = 1e-6};
     for (int32_t i = 0; i < count; ++i) {
         const perp_status status =
             perp_setting_assign(context, ops->setting, ops->setting_count, owner, option[i].name,
@@ -68,7 +68,7 @@ perp_status perpi_stepper_find(perp_context* context, const char* name,
     const perpi_stepper_ops* found;
     for (int32_t i = 0; perpi_stepper_at(i, &known, &found); ++i) {
         if (found != NULL) {
-            names[i] = known; /* the built ones come first: only these are offered */
+            names[i] = known; /* implemented steppers come first: only these are suggested */
         }
         if (strcmp(known, name) != 0) {
             continue;

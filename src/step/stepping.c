@@ -1,10 +1,10 @@
-/* src/step/stepping.c - what steppers share: input, formulation, answer, advance. */
+/* src/step/stepping.c - functions shared by steppers: input, formulation, solution, advance. */
 #include <string.h>
 
 #include "step/pack.h"
 #include "step/step.h"
 
-/* A sharper tolerance than the scene's is missed without harm up to here. */
+/* Missing a sharper tolerance than the scene's is accepted up to here. */
 static const double ENOUGH = 1e-10;
 
 perpi_step_input perpi_step_inputs(const perpi_step* step)
@@ -78,7 +78,7 @@ perp_status perpi_step_accept(perpi_step* step, double tolerance)
     }
     perpi_unpack(f, step->model, step->v_problem, step->p_problem, step->to->contacts.item,
                  step->to->joint);
-    /* asked again: the residual check may have passed the point that a cancelled method left behind */
+    /* checked again: the residual check may have accepted the point of a cancelled method */
     const bool cancelled = step->cancel != NULL && step->cancel(step->cancel_user);
     if (report->outcome == PERP_OUTCOME_CANCELLED || cancelled) {
         return perpi_fail(step->context, PERP_ERROR_CANCELLED, "step %lld (t = %.9g): cancelled",
@@ -89,7 +89,7 @@ perp_status perpi_step_accept(perpi_step* step, double tolerance)
     }
     for (int32_t i = 0; i < f->problem.dof_count; ++i) {
         if (!isfinite(step->v_problem[i])) {
-            return perpi_step_diagnose(step); /* not even keep_going takes this */
+            return perpi_step_diagnose(step); /* not even keep_going accepts this */
         }
     }
     perpi_step_take_velocities(step);

@@ -15,8 +15,8 @@ static inline int32_t perpi_support_row_count(const perp_model* model)
     return PERPI_SUPPORT_ROWS * model->support_points;
 }
 
-/* Appends the rows, and one block for each point; f->support_row becomes the first. Nothing where
- * the cone is NONE: f->supported tells. */
+/* Appends the rows, and one block for each point; f->support_row becomes the first. Nothing if
+ * the cone is NONE: then f->supported is false. */
 PERP_NODISCARD perp_status perpi_formulate_supports(perpi_formulation* f,
                                                     const perpi_step_input* in);
 

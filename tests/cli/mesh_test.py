@@ -99,7 +99,7 @@ def bad_meshes_are_refused_with_the_place():
         (MESH, CUBE.replace("1 3 4 2\n", "1 3 4\n"),
          "/bodies/1/shapes/0/faces: meshes/cube.poly: the edge from vertex 0 (-0.5, -1, -2) to "
          "vertex 1 (0.5, -1, -2) belongs to one face only: the surface is not closed"),
-        (MESH, CUBE.replace("1 3 4 2", "2 4 3 1"), "is run along the same way by both its faces"),
+        (MESH, CUBE.replace("1 3 4 2", "2 4 3 1"), "is traversed in the same direction by both its faces"),
         (MESH, CUBE.replace("1 3 4 2", "1 3 4 9"),
          "/bodies/1/shapes/0/file: there/meshes/cube.poly: line 11: expected the number of a vertex"),
         ({**MESH, "scale": 0}, CUBE, "/bodies/1/shapes/0/scale: must not be 0"),

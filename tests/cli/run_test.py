@@ -274,8 +274,9 @@ def keep_going_counts_what_was_not_solved_and_goes_on():
     check_keys(result)
     assert result["status"] == "ok" and result["steps"] == 40 and result["solver_failures"] > 0
     assert len(os.listdir("problems")) == result["solver_failures"]
-    result = perp("verify", "r.h5", "--json", status=None).json
-    assert result["intact"] and result["same_bits"]
+    verified = perp("verify", "r.h5", "--json", status=None).json
+    assert verified["intact"] and verified["same_bits"]
+    assert verified["unsolved"] == result["solver_failures"]
 
 
 @test

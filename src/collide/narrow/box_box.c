@@ -1,5 +1,8 @@
 /* src/collide/narrow/box_box.c - two boxes, in space and in the plane.
  *
+ * For contact models without groups (standard, corrective, ...). With peg and lnc boxes are polytopes:
+ * src/collide/polytope/ (GROUPED_PAIRS in pairs.c).
+ *
  * The contacts are the corners of the region in which the boxes touch, or would touch if moved
  * together a little: vertices of one over faces of the other, and crossing edges.
  *   1. separating axes: how far apart (s > 0) or how deep (s < 0), and along which direction
@@ -16,7 +19,7 @@
  *
  * Departure  An edge pair counts also where its normal is a little (CONE) outside the cone of the
  *            adjacent faces. Two segments must not pass through each other whatever surrounds
- *            them; without it, a box that tips by a hair would lose the far half of its contacts.
+ *            them; without it, a slightly tilted box would lose the far half of its contacts.
  */
 #include "collide/narrow/round.h"
 
@@ -29,17 +32,17 @@ typedef struct solid {
     double h[3];
 } solid;
 
-/* What a call works with. Coordinates are relative to a's centre, which keeps small numbers small
- * far from the world's origin. */
+/* Data of one call. Coordinates are relative to the centre of a, which avoids cancellation far from
+ * the world origin. */
 typedef struct meeting {
     int dim;
     solid a, b;
     vec3 origin;   /* a's centre, world */
     double size;   /* for tolerances: of the smaller box */
-    double margin; /* rows with a larger gap are not wanted */
+    double margin; /* rows with a larger gap are discarded */
     double s_max;  /* largest separation over all axes */
     vec3 axis;     /* unit, from a to b: a direction of largest separation, a face's if possible */
-    double floor;  /* directions separated less than this do not count */
+    double floor;  /* directions with a smaller separation are discarded */
     double least;  /* smallest gap so far */
     size_t first;  /* this pair's first item in the list */
     perpi_candidate_list* list;
@@ -90,7 +93,7 @@ static double extent(const solid* s, int dim, vec3 n)
     return e;
 }
 
-/* Adds a row unless the same is there already: the same normal at the same place. */
+/* Adds a row unless an equal one, with the same normal at the same place, is in the list. */
 static perp_status add_row(meeting* m, uint32_t feature, vec3 p_a, vec3 p_b, vec3 n)
 {
     const double gap = v3_dot(n, v3_sub(p_b, p_a));
@@ -123,8 +126,8 @@ static vec3 towards_b(const meeting* m, vec3 n)
     return v3_dot(n, m->b.c) < 0.0 ? v3_neg(n) : n;
 }
 
-/* False: farther apart than the margin. */
-static bool separate(meeting* m)
+/* Finds the axis of largest separation. False: it exceeds the margin. */
+static bool find_separating_axis(meeting* m)
 {
     double best = -INFINITY; /* separation along m->axis */
     m->s_max = -INFINITY;
@@ -279,12 +282,12 @@ static perp_status edge_edge(meeting* m)
 
 /* ---- 4: closest points ------------------------------------------------------------------------- */
 
-/* The shortest way found from a point of a to a point of b. */
+/* The closest pair of points found so far. */
 typedef struct shortest {
     double d;
     vec3 p_a, p_b;
     uint32_t feature;
-    int edge_a, edge_b; /* that run along each other there; -1: none do */
+    int edge_a, edge_b; /* edges that are parallel there; -1: none */
 } shortest;
 
 /* The edge of s that runs about along u and contains its vertex v; -1 if none does. */
@@ -338,7 +341,7 @@ static void closest_vertex(const meeting* m, const solid* owner, const solid* ot
     }
 }
 
-/* Edges that cross under an angle too small for step 3. */
+/* Edges that cross at an angle too small for step 3. */
 static void closest_parallel(const meeting* m, shortest* best)
 {
     for (uint32_t ij = 0; ij < 9; ++ij) {
@@ -364,7 +367,7 @@ static void closest_parallel(const meeting* m, shortest* best)
     }
 }
 
-/* From p_a to p_b, or along the separating axis where they are too near to tell. */
+/* From p_a to p_b, or along the separating axis where the points are too close. */
 static vec3 direction(const meeting* m, vec3 p_a, vec3 p_b)
 {
     const vec3 d = v3_sub(p_b, p_a);
@@ -408,8 +411,8 @@ static perp_status closest_points(meeting* m)
     return status;
 }
 
-/* The boxes overlap and no features were found to say so: the vertex of b that is deepest along
- * the separating axis. */
+/* The boxes overlap and no feature pair was found: the vertex of b that is deepest along the
+ * separating axis. */
 static perp_status deepest_vertex(meeting* m)
 {
     uint32_t v = 0;
@@ -437,7 +440,7 @@ perp_status perpi_box_box(const perpi_shape* shape_a, const perpi_pose* pose_a,
         .first = list->count,
         .list = list,
     };
-    if (!separate(&m)) {
+    if (!find_separating_axis(&m)) {
         return PERP_OK;
     }
     perp_status status = vertex_face(&m, &m.a, &m.b, 1.0);

@@ -1,13 +1,14 @@
 /* src/collide/narrow/choice.c - see choice.h.
  *
- * Departure  a direction beside that of the rows has a row for the point that is lowest along it now, and after each
- *            expected turn (src/sim/margin.c repeats the step if it turns otherwise), not for all points of a flat.
+ * Departure  an alternative direction has a row for the point that is lowest along it now, and after each expected
+ *            rotation (src/sim/margin.c repeats the step if the rotation differs), not for all points of a
+ *            flat face.
  */
 #include "collide/narrow/choice.h"
 
 #include "collide/narrow/round.h"
 
-#define SAME_WAY 1e-12 /* of 1 - cosine: directions so near are one */
+#define SAME_WAY 1e-12 /* of 1 - cosine: closer directions are equal */
 #define FACING 1e-9    /* cosine: directions at a right angle do not face away from each other */
 
 enum { MOST_GROUPS = 48 };
@@ -48,7 +49,7 @@ void perpi_choices_take(perpi_choices* choices, vec3 n, double margin, const per
     }
 }
 
-/* Leaves out directions until the groups are few enough. Returns how many each row has. */
+/* Discards directions until the number of groups fits. Returns the number of groups of each row. */
 static int32_t groups_of_row(perpi_choices* choices, size_t rows)
 {
     for (;;) {
@@ -75,7 +76,7 @@ perp_status perpi_candidate_choose(perpi_candidate_list* list, size_t first, per
         list->group = 1 + (int32_t)i;
         if (i % (size_t)groups == 0) {
             list->item[row].group = list->group;
-        } else { /* the same row again, as it is in the list */
+        } else { /* a copy of the row in the list */
             const perpi_candidate t = list->item[row];
             const bool flipped = list->flipped;
             list->flipped = false;

@@ -1,9 +1,9 @@
 /* src/collide/narrow/cylinder.c - a cylinder with a plane, with a ball (particle, sphere), with a capsule.
  *
- * A cylinder is convex, and every row below is a true statement about it: a point of its surface
- * stays off a plane, or a ball stays off the whole of it. Which points and balls are named is chosen
- * so that it rolls on its side over two points, stands on its face over eight, and tips over the
- * very lowest point of its rim.
+ * A cylinder is convex, and every row below is a valid constraint: a point of its surface does not
+ * penetrate a plane, or a ball does not penetrate the cylinder. The points and balls are chosen so that
+ * a cylinder rolls on two points of its side, stands on eight points of its end, and tips over the
+ * lowest point of its rim.
  */
 #include "collide/narrow/choice.h"
 #include "collide/narrow/round.h"
@@ -85,7 +85,7 @@ perp_status perpi_plane_cylinder(const perpi_shape* a, const perpi_pose* pose_a,
 
 /* ---- with balls -------------------------------------------------------------------------------- */
 
-/* Where a point lies: beside the side, over a face, off a rim. Low and high: -z and +z. */
+/* The region of a point: beside the side, over a face, off a rim. Low and high: -z and +z. */
 enum { SIDE = 1, FACE_LOW = 2, FACE_HIGH = 3, RIM_LOW = 4, RIM_HIGH = 5 };
 
 typedef struct local_cylinder {
@@ -145,14 +145,14 @@ static perp_status add_outside(const local_cylinder* c, vec3 p, double r, uint32
     return add_local(c, p, q, v3_scale(1.0 / d, v3_sub(p, q)), r, feature, list);
 }
 
-/* The direction away from the axis; on it, one that turns with the body. */
+/* The direction away from the axis; for a point on the axis, a direction fixed in the body. */
 static vec3 outwards(const local_cylinder* c, vec3 p)
 {
     const double rho = radial(p);
     return rho > PERPI_CANDIDATE_VANISH * c->size ? v3(p.x / rho, p.y / rho, 0) : v3(1, 0, 0);
 }
 
-/* A ball whose centre is inside, or on the surface: out the shortest way. */
+/* A ball whose centre is inside or on the surface: the direction of least depth. */
 static perp_status add_inside(const local_cylinder* c, vec3 p, double r, perpi_candidate_list* list)
 {
     if (radial(p) - c->r >= fabs(p.z) - c->l) {
@@ -164,7 +164,8 @@ static perp_status add_inside(const local_cylinder* c, vec3 p, double r, perpi_c
     return add_local(c, p, v3(p.x, p.y, side * c->l), v3(0, 0, side), r, face << 4, list);
 }
 
-/* Other directions (choice.h): past the ends, and across the side; axis: half of a capsule's, from its middle p. */
+/* Alternative directions (choice.h): past the ends, and across the side; axis: half of a capsule's,
+ * from its middle p. */
 static perp_status choose_directions(const local_cylinder* c, vec3 p, vec3 axis, double r,
                                      double margin, size_t first, perpi_candidate_list* list)
 {
@@ -186,7 +187,7 @@ static perp_status choose_directions(const local_cylinder* c, vec3 p, vec3 axis,
         vec3 w = v3_scale(1.0 / length, way[i]);
         w = i == 4 && w.x * p.x + w.y * p.y < 0.0 ? v3_neg(w) : w;
         perpi_choice choice = {.n = m3_mul(c->pose->R, w), .id = i};
-        for (int end = -1; end <= 1; end += 2) { /* of a ball both are its middle */
+        for (int end = -1; end <= 1; end += 2) { /* for a ball both are its middle */
             const vec3 low = v3_madd(p, end, axis);
             perpi_choice_row(&choice, v3_madd(perpi_pose_point(c->pose, low), -r, choice.n),
                              v3_dot(w, low) - r - (i < 2 ? c->l : c->r), 0.01 * margin);
@@ -249,8 +250,8 @@ static double closest_on_axis(const local_cylinder* c, const local_axis* axis)
     return 0.5 * (lo + hi);
 }
 
-/* The stretch of the axis within the endless cylinder (faces false), or between the planes of the
- * faces; false if there is none. */
+/* The part of the axis within the infinite cylinder (faces false), or between the planes of the
+ * faces; false if it is empty. */
 static bool stretch(const local_cylinder* c, const local_axis* axis, bool faces, double* lo,
                     double* hi)
 {
@@ -285,8 +286,8 @@ static bool stretch(const local_cylinder* c, const local_axis* axis, bool faces,
 
 enum { KIND_CLOSEST = 0, KIND_LOW = 1, KIND_HIGH = 2 };
 
-/* The axis runs outside. Over a face, or along the side, the capsule rests on both ends of what is
- * supported; the closest point counts beside them only if it is nearer. */
+/* The axis is outside. Over a face, or along the side, the capsule rests on both ends of the
+ * supported part; the closest point is added only if it is nearer. */
 static perp_status capsule_outside(const local_cylinder* c, const local_axis* axis, double t,
                                    double margin, perpi_candidate_list* list)
 {
@@ -374,8 +375,8 @@ static perp_status pierced_at_side(const local_cylinder* c, const local_axis* ax
     return PERP_OK;
 }
 
-/* The axis pierces the cylinder: out through a face or through the side, whichever is less. (Tilted
- * ways out, over the rim, may be shorter still; they are not tried.) */
+/* The axis passes through the cylinder: separate through a face or through the side, whichever is
+ * less deep. (Oblique directions over the rim may be less deep still; they are not tried.) */
 static perp_status capsule_inside(const local_cylinder* c, const local_axis* axis, double margin,
                                   perpi_candidate_list* list)
 {

@@ -1,8 +1,8 @@
 /* src/collide/narrow/cylinder_cylinder.c - two cylinders.
  *
- * As in cylinder_polyhedron.c: first the direction in which they are farthest apart or least deep in
- * each other, then the points in which they touch along it. Reckoned about the first one's middle, in
- * world axes; n points from the first to the second.
+ * As in cylinder_polyhedron.c: first the direction of largest separation or least depth, then the contact
+ * points along it. Coordinates are relative to the middle of the first, in world axes; n points from the
+ * first to the second.
  */
 #include "collide/narrow/choice.h"
 #include "collide/narrow/gjk.h"
@@ -30,8 +30,9 @@ static double separation(const pair* x, vec3 n)
     return perpi_rod_low(&x->rod[1], n) - perpi_rod_high(&x->rod[0], n);
 }
 
-/* Uphill in eight ways at a time, until the steps are shorter than `fine`. */
-static direction climb(const pair* x, direction from, double step, double fine)
+/* Ascent: tries eight neighbouring directions at a time, until the steps are shorter than
+ * `fine`. */
+static direction climb_separation(const pair* x, direction from, double step, double fine)
 {
     while (step > fine) {
         const vec3 t = v3_tangent(from.n), w = v3_cross(from.n, t);
@@ -49,9 +50,10 @@ static direction climb(const pair* x, direction from, double step, double fine)
     return from;
 }
 
-/* flat: the best of the directions tried; round: of those found by climbing from them. favour: what
- * has to be gained to leave a direction already found. */
-static void consider(const pair* x, vec3 n, double favour, direction* flat, direction* round)
+/* flat: the best of the directions tried; round: of those found by ascent from them. favour: the
+ * improvement required to replace a direction already found. */
+static void consider_direction(const pair* x, vec3 n, double favour, direction* flat,
+                               direction* round)
 {
     const double length = v3_norm(n);
     if (!(length > 1e-9)) {
@@ -60,27 +62,28 @@ static void consider(const pair* x, vec3 n, double favour, direction* flat, dire
     n = v3_scale(1.0 / length, n);
     for (int way = 0; way < 2; ++way, n = v3_neg(n)) {
         const direction here = {n, separation(x, n)};
-        const direction up = climb(x, here, 0.5, 0.01);
+        const direction up = climb_separation(x, here, 0.5, 0.01);
         *flat = here.s > flat->s + favour ? here : *flat;
         *round = up.s > round->s ? up : *round;
     }
 }
 
-/* The ends and what is across the axes first; uphill from them for rims, which may be less deep. */
+/* The ends and the normals across the axes first; then ascent from them for rims, which may be less
+ * deep. */
 static direction least_deep(const pair* x)
 {
     const perpi_rod *a = &x->rod[0], *b = &x->rod[1];
     const double favour = PERPI_CANDIDATE_SAME * x->size;
     direction flat = {.s = -INFINITY}, round = flat;
-    consider(x, a->a, 0.0, &flat, &round);
-    consider(x, b->a, favour, &flat, &round);
+    consider_direction(x, a->a, 0.0, &flat, &round);
+    consider_direction(x, b->a, favour, &flat, &round);
     if (v3_norm(v3_cross(a->a, b->a)) > PERPI_CANDIDATE_PARALLEL) {
-        consider(x, v3_cross(a->a, b->a), favour, &flat, &round);
+        consider_direction(x, v3_cross(a->a, b->a), favour, &flat, &round);
     }
     const vec3 d = v3_sub(b->c, a->c);
-    consider(x, v3_madd(d, -v3_dot(d, a->a), a->a), favour, &flat, &round);
-    consider(x, v3_madd(d, -v3_dot(d, b->a), b->a), favour, &flat, &round);
-    round = climb(x, round, 0.01, 1e-9);
+    consider_direction(x, v3_madd(d, -v3_dot(d, a->a), a->a), favour, &flat, &round);
+    consider_direction(x, v3_madd(d, -v3_dot(d, b->a), b->a), favour, &flat, &round);
+    round = climb_separation(x, round, 0.01, 1e-9);
     return round.s > flat.s + favour ? round : flat;
 }
 
@@ -98,7 +101,7 @@ static perp_status add_point(const pair* x, uint32_t feature, int which, vec3 at
     return perpi_candidate_add(x->list, feature, a, b, n, gap);
 }
 
-/* The polygon cut to what lies over the eight points of a rim. */
+/* Clips the polygon to that of the eight points of a rim. */
 static int cut_to_rim(const perpi_rod* r, vec3* x, int count)
 {
     vec3 y[CORNERS];
@@ -142,7 +145,7 @@ static bool stretch_over_disc(const perpi_rod* r, const perpi_segment* s, double
 }
 
 /* On the flat end of rod `flat`. out: its outward normal there. */
-static perp_status candidate_end(const pair* x, int flat, vec3 out)
+static perp_status add_end_points(const pair* x, int flat, vec3 out)
 {
     const perpi_rod *r = &x->rod[flat], *o = &x->rod[1 - flat];
     const double plane = v3_dot(out, r->c) + r->l;
@@ -197,7 +200,7 @@ static perp_status candidate_end(const pair* x, int flat, vec3 out)
 }
 
 /* Side by side: along a common stretch, or where they cross. */
-static perp_status candidate_sides(const pair* x, direction d)
+static perp_status add_side_points(const pair* x, direction d)
 {
     const perpi_rod *a = &x->rod[0], *b = &x->rod[1];
     const perpi_segment one = {v3_madd(a->c, a->r, d.n), a->a, a->l};
@@ -228,26 +231,27 @@ static double least_row(const perpi_candidate_list* list, size_t first)
     return least;
 }
 
-static perp_status candidate_along(const pair* x, direction d, const perpi_gjk* closest)
+static perp_status add_points_along(const pair* x, direction d, const perpi_gjk* closest)
 {
     const perpi_rod *a = &x->rod[0], *b = &x->rod[1];
     const size_t before = x->list->count;
     const double ta = v3_dot(d.n, a->a), tb = v3_dot(d.n, b->a);
     perp_status status = PERP_OK;
     if (v3_norm(v3_cross(d.n, a->a)) < PERPI_CANDIDATE_PARALLEL) {
-        status = candidate_end(x, 0, v3_scale(ta < 0.0 ? -1.0 : 1.0, a->a));
+        status = add_end_points(x, 0, v3_scale(ta < 0.0 ? -1.0 : 1.0, a->a));
     } else if (v3_norm(v3_cross(d.n, b->a)) < PERPI_CANDIDATE_PARALLEL) {
-        status = candidate_end(x, 1, v3_scale(tb < 0.0 ? 1.0 : -1.0, b->a));
+        status = add_end_points(x, 1, v3_scale(tb < 0.0 ? 1.0 : -1.0, b->a));
     }
     if (status != PERP_OK || x->list->count > before) {
-        /* tilted a little, the ends may be closest beside the points that stand for them */
+        /* for a small tilt the closest point of the ends can lie between the points that represent
+         * the rim */
         const bool lower =
             status == PERP_OK && least_row(x->list, before) > d.s + PERPI_CANDIDATE_SAME * x->size;
         const vec3 at = closest != NULL ? closest->b : perpi_rod_support(b, v3_neg(d.n));
         return lower ? add_point(x, 263, 1, at, d.n, d.s) : status;
     }
     if (fabs(ta) < 1e-6 && fabs(tb) < 1e-6) {
-        return candidate_sides(x, d);
+        return add_side_points(x, d);
     }
     if (closest != NULL) {
         return add_point(x, 260, 1, closest->b, d.n, d.s);
@@ -257,12 +261,12 @@ static perp_status candidate_along(const pair* x, direction d, const perpi_gjk* 
                                : add_point(x, 262, 0, perpi_rod_support(a, d.n), d.n, d.s);
 }
 
-/* ---- other directions: see choice.h ---------------------------------------------------------------- */
+/* ---- alternative directions: see choice.h ---------------------------------------------------------- */
 
-/* owner: whose flat or side the direction belongs to; the other one has a point over it, lowest at the end of the
- * step. */
-static void offer(const pair* x, perpi_choices* choices, vec3 n, vec3 at, int owner, vec3 way,
-                  uint32_t id)
+/* owner: the body whose flat end or side defines the direction; the other one has its lowest point
+ * at the end of the step over it. */
+static void offer_direction(const pair* x, perpi_choices* choices, vec3 n, vec3 at, int owner,
+                            vec3 way, uint32_t id)
 {
     const double length = v3_norm(way);
     if (!(length > 1e-9)) {
@@ -302,21 +306,22 @@ static perp_status choose_directions(const pair* x, const perpi_slab_pair* bodie
     perpi_choices choices = {.count = 0};
     for (int i = 0; i < 2; ++i) {
         const vec3 a = x->rod[i].a;
-        offer(x, &choices, n, at, i, a, (uint32_t)(4 * i));
-        offer(x, &choices, n, at, i, v3_neg(a), (uint32_t)(4 * i + 1));
-        offer(x, &choices, n, at, i, v3_madd(n, -v3_dot(n, a), a), (uint32_t)(4 * i + 2));
-        offer(x, &choices, n, at, i, v3_madd(between, -v3_dot(between, a), a),
-              (uint32_t)(4 * i + 3));
+        offer_direction(x, &choices, n, at, i, a, (uint32_t)(4 * i));
+        offer_direction(x, &choices, n, at, i, v3_neg(a), (uint32_t)(4 * i + 1));
+        offer_direction(x, &choices, n, at, i, v3_madd(n, -v3_dot(n, a), a), (uint32_t)(4 * i + 2));
+        offer_direction(x, &choices, n, at, i, v3_madd(between, -v3_dot(between, a), a),
+                        (uint32_t)(4 * i + 3));
     }
     if (v3_norm(across) > PERPI_CANDIDATE_PARALLEL) {
-        offer(x, &choices, n, at, 0, v3_dot(across, between) < 0.0 ? v3_neg(across) : across, 8);
+        offer_direction(x, &choices, n, at, 0,
+                        v3_dot(across, between) < 0.0 ? v3_neg(across) : across, 8);
     }
-    /* from between the directions of the rows and the others */
+    /* from directions between those of the rows and the others */
     const int32_t flats = choices.count;
     for (int32_t i = 0; i < flats; ++i) {
         const vec3 middle = v3_unit(v3_add(n, choices.item[i].n));
         const perpi_slab rims = perpi_slab_newton(bodies, perpi_slab_at(bodies, middle, NULL));
-        offer(x, &choices, n, at, 0, rims.n, 16 + (uint32_t)i);
+        offer_direction(x, &choices, n, at, 0, rims.n, 16 + (uint32_t)i);
     }
     return perpi_candidate_choose(x->list, first, &choices);
 }
@@ -351,14 +356,14 @@ perp_status perpi_cylinder_cylinder(const perpi_shape* a, const perpi_pose* pose
     if (closest.distance > 0.0) {
         const direction d = {v3_scale(1.0 / closest.distance, v3_sub(closest.b, closest.a)),
                              closest.distance};
-        status = candidate_along(&x, d, &closest);
+        status = add_points_along(&x, d, &closest);
     } else {
         direction d = least_deep(&x);
         const perpi_slab rims = perpi_slab_newton(&bodies, perpi_slab_at(&bodies, d.n, NULL));
         if (rims.s > d.s + PERPI_CANDIDATE_SAME * x.size) {
             d = (direction){rims.n, rims.s};
         }
-        status = candidate_along(&x, d, NULL);
+        status = add_points_along(&x, d, NULL);
     }
     return status == PERP_OK ? choose_directions(&x, &bodies, first) : status;
 }

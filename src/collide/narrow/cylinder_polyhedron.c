@@ -1,14 +1,13 @@
 /* src/collide/narrow/cylinder_polyhedron.c - a cylinder with a convex polyhedron (or a box).
  *
- * First the direction in which the two are farthest apart, or least deep in each other: apart, the
- * line between the closest points; overlapping, the best of the normals of faces and ends, of the
- * directions across the side and an edge or through a vertex, and of those in which an edge meets the
- * rim. Then the points in which they touch along it: a flat end on a face is the polygon of eight
- * points of the rim, cut to the face; a side that lies on a face, or along an edge, the two ends of
- * the common stretch; anything else one point. All have the one normal, so that each is a true
- * statement about two supporting planes.
+ * First the direction of largest separation or least depth: apart, the line between the closest points;
+ * overlapping, the best of the normals of faces and ends, of the directions across the side and an edge
+ * or through a vertex, and of those in which an edge meets the rim. Then the contact
+ * points along it: for a flat end on a face the polygon of eight points of the rim, clipped to the face;
+ * for a side on a face, or along an edge, the two ends of the common segment; otherwise one point. All
+ * have the same normal, so that each is a valid constraint between two supporting planes.
  *
- * Everything happens in the polyhedron's frame; n points from the polyhedron to the cylinder.
+ * All coordinates are in the polyhedron's frame; n points from the polyhedron to the cylinder.
  */
 #include "collide/narrow/choice.h"
 #include "collide/narrow/gjk.h"
@@ -42,9 +41,9 @@ typedef struct direction {
     double s; /* separation along it, < 0: depth */
 } direction;
 
-/* favour: what has to be gained to leave a direction already found, so that of equals the flat one
- * stays. */
-static void consider(direction* best, vec3 n, double s, double favour)
+/* favour: the improvement required to replace a direction already found, so that of equals the flat
+ * one stays. */
+static void consider_direction(direction* best, vec3 n, double s, double favour)
 {
     if (s > best->s + favour) {
         *best = (direction){n, s};
@@ -80,12 +79,12 @@ static direction least_deep(const pair* x)
     const double favour = PERPI_CANDIDATE_SAME * x->size;
     direction best = {.s = -INFINITY};
     for (int32_t f = 0; f < p->face_count; ++f) {
-        consider(&best, p->normal[f], perpi_rod_low(r, p->normal[f]) - p->offset[f], 0.0);
+        consider_direction(&best, p->normal[f], perpi_rod_low(r, p->normal[f]) - p->offset[f], 0.0);
     }
     for (int way = -1; way <= 1; way += 2) {
         const vec3 n = v3_scale(way, r->a);
         const vec3 v = p->vertex[perpi_polyhedron_support(p, n, 0)];
-        consider(&best, n, v3_dot(n, r->c) - r->l - v3_dot(n, v), favour);
+        consider_direction(&best, n, v3_dot(n, r->c) - r->l - v3_dot(n, v), favour);
     }
     for (int32_t e = 0; e < p->edge_count; ++e) {
         const vec3 n0 = p->normal[p->edge[e].face[0]], n1 = p->normal[p->edge[e].face[1]];
@@ -95,11 +94,11 @@ static direction least_deep(const pair* x)
         if (v3_dot(n0, r->a) * v3_dot(n1, r->a) < 0.0 &&
             v3_norm(w) > PERPI_CANDIDATE_PARALLEL * v3_norm(d)) {
             const vec3 n = v3_unit(v3_dot(w, v3_add(n0, n1)) < 0.0 ? v3_neg(w) : w);
-            consider(&best, n, v3_dot(n, v3_sub(r->c, v)) - r->r, favour);
+            consider_direction(&best, n, v3_dot(n, v3_sub(r->c, v)) - r->r, favour);
         }
         if (p->edge_count <= EDGE_RIM_LIMIT) {
             const direction rim = edge_rim(x, e);
-            consider(&best, rim.n, rim.s, favour);
+            consider_direction(&best, rim.n, rim.s, favour);
         }
     }
     for (int32_t i = 0; i < p->vertex_count; ++i) {
@@ -117,7 +116,7 @@ static direction least_deep(const pair* x)
             outermost = v3_dot(n, v3_sub(p->vertex[other], p->vertex[i])) <= 0.0;
         }
         if (outermost) {
-            consider(&best, n, length - r->r, favour);
+            consider_direction(&best, n, length - r->r, favour);
         }
     }
     return best;
@@ -149,7 +148,7 @@ static bool over_face(const perpi_polyhedron* p, int32_t f, vec3 x, double tiny)
     return true;
 }
 
-/* The end of the cylinder, as a polygon, cut to what lies over the face. */
+/* The end of the cylinder as a polygon, clipped to the face. */
 static int cut_to_face(const perpi_polyhedron* p, int32_t f, vec3* x, int count)
 {
     vec3 y[CORNERS];
@@ -203,7 +202,7 @@ static bool stretch_over_face(const perpi_polyhedron* p, int32_t f, const perpi_
 }
 
 /* On a face: the rim's points within the margin; lying, both ends of the lowest line. */
-static perp_status candidate_face(const pair* x, int32_t f)
+static perp_status add_face_points(const pair* x, int32_t f)
 {
     const perpi_polyhedron* p = x->p;
     const perpi_rod* r = &x->rod;
@@ -223,7 +222,7 @@ static perp_status candidate_face(const pair* x, int32_t f)
             least = fmin(least, gap);
             status = add_point(x, (uint32_t)k, polygon[k], n, gap);
         }
-        /* tilted a little, the rim is lowest between two of its eight points */
+        /* for a small tilt the rim is lowest between two of its eight points */
         const vec3 at = perpi_rod_support(r, v3_neg(n));
         const double gap = v3_dot(n, at) - p->offset[f];
         if (status == PERP_OK && gap < least - PERPI_CANDIDATE_SAME * x->size &&
@@ -244,7 +243,7 @@ static perp_status candidate_face(const pair* x, int32_t f)
         }
         return status;
     }
-    /* tilted: the lowest point, and what may come down next */
+    /* tilted: the lowest point, and those that may become lowest within the step */
     for (int k = 0; k < 2 && status == PERP_OK; ++k) {
         const vec3 at = perpi_segment_at(&line, (k == 0 ? end : -end) * r->l);
         if (k == 0 || over_face(p, f, at, 0.0)) {
@@ -286,9 +285,9 @@ static perpi_segment segment_of(const perpi_polyhedron* p, int32_t e)
                            0.5 * length};
 }
 
-/* On the flat end: a vertex of the polyhedron, or both ends of an edge, as far as the disc goes. Adds
+/* On the flat end: a vertex of the polyhedron, or both ends of an edge, clipped to the disc. Adds
  * nothing if they are beside the disc. */
-static perp_status candidate_end(const pair* x, vec3 n, int32_t v)
+static perp_status add_end_points(const pair* x, vec3 n, int32_t v)
 {
     const perpi_rod* r = &x->rod;
     const double plane = v3_dot(n, r->c) - r->l;
@@ -302,7 +301,7 @@ static perp_status candidate_end(const pair* x, vec3 n, int32_t v)
         return add_point(x, 80, v3_madd(at, gap, n), n, gap);
     }
     const perpi_segment s = segment_of(x->p, e);
-    /* |across + t u'| <= r, seen along the axis */
+    /* |across + t u'| <= r, in projection along the axis */
     const vec3 d = v3_sub(s.c, r->c);
     const vec3 across = v3_madd(d, -v3_dot(d, r->a), r->a);
     const vec3 u = v3_madd(s.u, -v3_dot(s.u, r->a), r->a);
@@ -326,7 +325,7 @@ static perp_status candidate_end(const pair* x, vec3 n, int32_t v)
 }
 
 /* On the side: along an edge, across an edge, or a vertex. */
-static perp_status candidate_side(const pair* x, vec3 n, int32_t v, double s)
+static perp_status add_side_points(const pair* x, vec3 n, int32_t v, double s)
 {
     const perpi_rod* r = &x->rod;
     const perpi_segment line = {v3_madd(r->c, -r->r, n), r->a, r->l};
@@ -362,12 +361,12 @@ static double least_row(const perpi_candidate_list* list, size_t first)
     return least;
 }
 
-static perp_status candidate_along(const pair* x, direction d, const perpi_gjk* closest)
+static perp_status add_points_along(const pair* x, direction d, const perpi_gjk* closest)
 {
     const perpi_polyhedron* p = x->p;
     const perpi_rod* r = &x->rod;
     const int32_t v = perpi_polyhedron_support(p, d.n, 0);
-    /* the face that looks this way */
+    /* the face whose normal is nearest to this direction */
     int32_t face = -1;
     double sine = PERPI_CANDIDATE_PARALLEL;
     for (int32_t k = p->around_start[v]; k < p->around_start[v + 1]; ++k) {
@@ -383,12 +382,13 @@ static perp_status candidate_along(const pair* x, direction d, const perpi_gjk* 
     const double t = v3_dot(d.n, r->a);
     perp_status status = PERP_OK;
     if (face >= 0) {
-        status = candidate_face(x, face);
+        status = add_face_points(x, face);
     } else if (v3_norm(v3_cross(d.n, r->a)) < PERPI_CANDIDATE_PARALLEL) {
-        status = candidate_end(x, v3_scale(t < 0.0 ? -1.0 : 1.0, r->a), v);
+        status = add_end_points(x, v3_scale(t < 0.0 ? -1.0 : 1.0, r->a), v);
     }
     if (status != PERP_OK || x->list->count > before) {
-        /* tilted a little, an end may be closest beside the points that stand for it */
+        /* for a small tilt the closest point of an end can lie between the points that represent
+         * the rim */
         const bool lower =
             status == PERP_OK && least_row(x->list, before) > d.s + PERPI_CANDIDATE_SAME * x->size;
         const vec3 at = closest != NULL ? closest->b : perpi_rod_support(r, v3_neg(d.n));
@@ -398,20 +398,20 @@ static perp_status candidate_along(const pair* x, direction d, const perpi_gjk* 
         return add_point(x, 96, closest->b, d.n, d.s);
     }
     if (fabs(t) < 1e-6) {
-        return candidate_side(x, v3_unit(v3_madd(d.n, -t, r->a)), v, d.s);
+        return add_side_points(x, v3_unit(v3_madd(d.n, -t, r->a)), v, d.s);
     }
     return add_point(x, 97, perpi_rod_support(r, v3_neg(d.n)), d.n, d.s);
 }
 
-/* ---- other directions: see choice.h ---------------------------------------------------------------- */
+/* ---- alternative directions: see choice.h ---------------------------------------------------------- */
 
 enum { CHOOSE_EDGE = 0x2000, CHOOSE_SIDE = 0x3FFD, CHOOSE_LOW = 0x3FFE, CHOOSE_HIGH = 0x3FFF };
-#define NEAR_EDGE 4.0 /* times the margin: edges so near to the rows' points can meet the rim */
+#define NEAR_EDGE 4.0 /* times the margin: closer edges can meet the rim */
 
-/* A face of the polyhedron: with the cylinder's lowest point, at the end of the step. A flat or round place of the
- * cylinder (face false): with the polyhedron's highest vertex there. */
-static void offer(const pair* x, perpi_choices* choices, vec3 n, vec3 at, bool face, vec3 way,
-                  uint32_t id)
+/* A face of the polyhedron with the lowest point of the cylinder at the end of the step; or (face
+ * false) a flat end or side of the cylinder with the highest vertex of the polyhedron. */
+static void offer_direction(const pair* x, perpi_choices* choices, vec3 n, vec3 at, bool face,
+                            vec3 way, uint32_t id)
 {
     perpi_choice c = {.n = m3_mul(x->pose->R, way), .id = id};
     for (int32_t k = -1; k < x->list->spins; ++k) {
@@ -427,7 +427,8 @@ static void offer(const pair* x, perpi_choices* choices, vec3 n, vec3 at, bool f
     perpi_choices_take(choices, m3_mul(x->pose->R, n), x->margin, &c);
 }
 
-/* The direction across the axis in which the two are farthest apart: through a vertex, or across an edge. */
+/* The direction across the axis with the largest separation: through a vertex, or across an
+ * edge. */
 static direction best_side(const pair* x)
 {
     const perpi_polyhedron* p = x->p;
@@ -449,7 +450,7 @@ static direction best_side(const pair* x)
         }
         const vec3 n = v3_scale(1.0 / length, w);
         const vec3 v = p->vertex[perpi_polyhedron_support(p, n, 0)];
-        consider(&best, n, perpi_rod_low(&x->rod, n) - v3_dot(n, v), 0.0);
+        consider_direction(&best, n, perpi_rod_low(&x->rod, n) - v3_dot(n, v), 0.0);
     }
     return best;
 }
@@ -468,7 +469,7 @@ static perp_status choose_directions(const pair* x, size_t first)
     perpi_choices choices = {.count = 0};
     for (int32_t f = 0; f < p->face_count; ++f) {
         if (perpi_rod_low(&x->rod, p->normal[f]) - p->offset[f] >= -x->margin) {
-            offer(x, &choices, n, at, true, p->normal[f], (uint32_t)f % CHOOSE_EDGE);
+            offer_direction(x, &choices, n, at, true, p->normal[f], (uint32_t)f % CHOOSE_EDGE);
         }
     }
     const size_t rows = x->list->count;
@@ -483,15 +484,15 @@ static perp_status choose_directions(const pair* x, size_t first)
             near = v3_dot(off, off) <= NEAR_EDGE * NEAR_EDGE * x->margin * x->margin;
         }
         if (near) {
-            offer(x, &choices, n, at, false, edge_rim(x, e).n,
-                  CHOOSE_EDGE + (uint32_t)e % (CHOOSE_SIDE - CHOOSE_EDGE));
+            offer_direction(x, &choices, n, at, false, edge_rim(x, e).n,
+                            CHOOSE_EDGE + (uint32_t)e % (CHOOSE_SIDE - CHOOSE_EDGE));
         }
     }
-    offer(x, &choices, n, at, false, v3_neg(x->rod.a), CHOOSE_LOW);
-    offer(x, &choices, n, at, false, x->rod.a, CHOOSE_HIGH);
+    offer_direction(x, &choices, n, at, false, v3_neg(x->rod.a), CHOOSE_LOW);
+    offer_direction(x, &choices, n, at, false, x->rod.a, CHOOSE_HIGH);
     const direction side = best_side(x);
     if (side.s > -INFINITY) {
-        offer(x, &choices, n, at, false, side.n, CHOOSE_SIDE);
+        offer_direction(x, &choices, n, at, false, side.n, CHOOSE_SIDE);
     }
     return perpi_candidate_choose(x->list, first, &choices);
 }
@@ -510,7 +511,8 @@ perp_status perpi_polyhedron_cylinder(const perpi_shape* a, const perpi_pose* po
               .list = list};
     const double reach = hypot(x.rod.l, x.rod.r);
     x.size = p->size < reach ? p->size : reach;
-    const double tiny = 1e-7 * x.size; /* below it a difference of points has no good direction */
+    const double tiny = 1e-7 * x.size; /* a shorter difference of points has no accurate
+                                        * direction */
     const perpi_gjk closest =
         perpi_gjk_closest(p, polyhedron_support, &x.rod, perpi_rod_support, x.rod.c, tiny);
     if (!(closest.distance <= margin)) {
@@ -521,9 +523,9 @@ perp_status perpi_polyhedron_cylinder(const perpi_shape* a, const perpi_pose* po
     if (closest.distance > 0.0) {
         const direction d = {v3_scale(1.0 / closest.distance, v3_sub(closest.b, closest.a)),
                              closest.distance};
-        status = candidate_along(&x, d, &closest);
+        status = add_points_along(&x, d, &closest);
     } else {
-        status = candidate_along(&x, least_deep(&x), NULL);
+        status = add_points_along(&x, least_deep(&x), NULL);
     }
     return status == PERP_OK ? choose_directions(&x, first) : status;
 }

@@ -2,8 +2,8 @@
  *
  * Source     Gilbert, Johnson, Keerthi: A fast procedure for computing the distance between complex
  *            objects in three-dimensional space, IEEE J. Robotics and Automation 4 (1988)
- * Departure  the closest point of the simplex by trying all its faces and taking the best whose
- *            weights are positive: four points have fifteen, and nothing can go wrong by a sign
+ * Departure  the closest point of the simplex is found by testing all its faces (at most fifteen) and taking the
+ *            best with positive weights, which does not depend on signs of small determinants
  */
 #include "collide/narrow/gjk.h"
 
@@ -84,7 +84,7 @@ static bool weights_of(const corner* const* c, int n, double* weight)
 }
 
 /* Shrinks the simplex to the face that holds its point nearest to the origin; returns that point. */
-static vec3 reduce(simplex* s)
+static vec3 reduce_simplex(simplex* s)
 {
     vec3 best = {0, 0, 0};
     double least = INFINITY;
@@ -146,7 +146,7 @@ perpi_gjk perpi_gjk_closest(const void* a, perpi_support_fn support_a, const voi
             return (perpi_gjk){0};
         }
         s.corner[s.count++] = c;
-        v = reduce(&s);
+        v = reduce_simplex(&s);
         const double now = v3_norm(v);
         if (!(now > tiny) || s.count == 4) {
             return (perpi_gjk){0};

@@ -9,11 +9,11 @@
 typedef vec3 (*perpi_support_fn)(const void* body, vec3 direction);
 
 typedef struct perpi_gjk {
-    double distance; /* 0: they overlap, or are closer than can be told */
+    double distance; /* 0: they overlap, or the distance is below rounding */
     vec3 a, b;       /* the closest points, if distance > 0 */
 } perpi_gjk;
 
-/* tiny: the distance below which they count as touching. start: any direction from a to b. */
+/* tiny: a smaller distance counts as contact. start: any direction from a to b. */
 perpi_gjk perpi_gjk_closest(const void* a, perpi_support_fn support_a, const void* b,
                             perpi_support_fn support_b, vec3 start, double tiny);
 

@@ -1,8 +1,8 @@
 /* src/collide/narrow/patch.c - see patch.h. */
 #include "collide/narrow/patch.h"
 
-/* Indices of springs that a contact's key can tell apart, and half of them, so that those around the
- * origin come in order. */
+/* Range of spring indices that a contact's key can hold, and half of it, so that indices around the
+ * origin are in order. */
 enum { PLANAR_BITS = 24, SPATIAL_BITS = 12 };
 
 bool perpi_patch_exists(perp_shape_type a, perp_shape_type b)
@@ -17,7 +17,7 @@ bool perpi_patch_exists(perp_shape_type a, perp_shape_type b)
 }
 
 /* The part of a line x + t d that lies within l <= a . (x + t d) <= u. */
-static void clip(double at, double rate, double l, double u, double t[2])
+static void clip_to_slab(double at, double rate, double l, double u, double t[2])
 {
     if (rate == 0.0) {
         if (at < l || at > u) {
@@ -49,7 +49,7 @@ static void clip_round(vec3 x, vec3 d, double r, bool flat, double t[2])
 }
 
 /* Where the line x + t d, in the shape's frame, enters the shape; INFINITY if it misses it. */
-static double enter(const perpi_shape* s, vec3 x, vec3 d)
+static double ray_entry(const perpi_shape* s, vec3 x, vec3 d)
 {
     double t[2] = {-INFINITY, INFINITY};
     switch (s->type) {
@@ -57,19 +57,19 @@ static double enter(const perpi_shape* s, vec3 x, vec3 d)
     case PERP_SHAPE_CIRCLE: clip_round(x, d, s->radius, false, t); break;
     case PERP_SHAPE_CYLINDER:
         clip_round(x, d, s->radius, true, t);
-        clip(x.z, d.z, -0.5 * s->length, 0.5 * s->length, t);
+        clip_to_slab(x.z, d.z, -0.5 * s->length, 0.5 * s->length, t);
         break;
-    case PERP_SHAPE_BOX: clip(x.z, d.z, -s->half.z, s->half.z, t); /* fall through */
+    case PERP_SHAPE_BOX: clip_to_slab(x.z, d.z, -s->half.z, s->half.z, t); /* fall through */
     case PERP_SHAPE_BOX2:
-        clip(x.x, d.x, -s->half.x, s->half.x, t);
-        clip(x.y, d.y, -s->half.y, s->half.y, t);
+        clip_to_slab(x.x, d.x, -s->half.x, s->half.x, t);
+        clip_to_slab(x.y, d.y, -s->half.y, s->half.y, t);
         break;
     default:
         PERP_ASSERT(s->type == PERP_SHAPE_POLYGON);
         for (int32_t i = 0; i < s->count; ++i) {
             const double *e = s->edge + 2 * i, *v = s->vertex + 2 * i;
-            clip(e[0] * (x.x - v[0]) + e[1] * (x.y - v[1]), e[0] * d.x + e[1] * d.y, -INFINITY, 0.0,
-                 t);
+            clip_to_slab(e[0] * (x.x - v[0]) + e[1] * (x.y - v[1]), e[0] * d.x + e[1] * d.y,
+                         -INFINITY, 0.0, t);
         }
     }
     return t[0] <= t[1] ? t[0] : INFINITY;
@@ -101,7 +101,7 @@ static void extent(const perpi_shape* s, vec3 d, double range[2])
     range[0] = -range[1];
 }
 
-/* Of a ball only a cap is within reach: nothing of it lies further out than this. */
+/* Only a cap of a ball is within the margin: its radius. */
 static double cap_radius(const perpi_shape* s, double height, double margin)
 {
     const double open = height - margin; /* of the centre over the highest spring */
@@ -147,7 +147,7 @@ perp_status perpi_patch_find(const perpi_shape* plane, const perpi_pose* pose_pl
             if (!planar) {
                 x = v3_madd(x, (j + 0.5) * spacing, e[1]);
             }
-            const double gap = enter(body, m3_tmul(pose_body->R, v3_sub(x, pose_body->x)), d);
+            const double gap = ray_entry(body, m3_tmul(pose_body->R, v3_sub(x, pose_body->x)), d);
             if (!(gap <= margin)) {
                 continue;
             }

@@ -1,10 +1,10 @@
-/* src/collide/narrow/rod.h - a cylinder as its contact routines see it. */
+/* src/collide/narrow/rod.h - the representation of a cylinder in its contact routines. */
 #ifndef PERPI_COLLIDE_ROD_H
 #define PERPI_COLLIDE_ROD_H
 
 #include "base/vec.h"
 
-/* Points of a rim that stand for the whole of it when it lies flat. */
+/* Number of points that represent a rim in flat contact. */
 enum { PERPI_RIM = 8 };
 
 typedef struct perpi_rod {
@@ -21,7 +21,7 @@ static inline vec3 perpi_rod_support(const void* body, vec3 direction)
     const vec3 side = v3_madd(direction, -along, x->a);
     const double d = v3_norm(side);
     const vec3 end = v3_madd(x->c, along < 0.0 ? -x->l : x->l, x->a);
-    /* what is left of a direction along the axis is rounding, which points anywhere */
+    /* a direction along the axis: its transverse part is rounding */
     return d > 1e-10 * fabs(along) ? v3_madd(end, x->r / d, side) : end;
 }
 
@@ -66,8 +66,8 @@ static inline vec3 perpi_rod_nearest(const perpi_rod* r, vec3 direction, vec3 x)
     return v3_madd(v3_madd(r->c, z, r->a), r->r / length, side);
 }
 
-/* The same after the cylinder has turned by `spin`, where that tilts an end or the side over a flat; turning about its
- * own axis changes nothing, and round places roll. */
+/* The same after a rotation of the cylinder by `spin`, where that tilts an end or the side over a
+ * flat; a rotation about its own axis has no effect, and round surfaces roll. */
 static inline vec3 perpi_rod_nearest_at_end(const perpi_rod* r, vec3 direction, vec3 spin, vec3 x)
 {
     const vec3 tilt = v3_madd(spin, -v3_dot(spin, r->a), r->a);

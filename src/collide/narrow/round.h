@@ -1,8 +1,8 @@
 /* src/collide/narrow/round.h - what the pair routines share: round shapes, segments, boxes, tolerances.
  *
  * A particle, a sphere, a circle and a capsule are one family: a segment of half-length l >= 0
- * swept by a ball of radius r >= 0. Any ball on the segment belongs to the body, so a row "this ball
- * stays off that convex body" is always a true statement; the routines choose which balls matter.
+ * swept by a ball of radius r >= 0. Any ball on the segment belongs to the body, so a row "this ball does not
+ * penetrate that convex body" is always a valid constraint; the routines choose the balls.
  */
 #ifndef PERPI_COLLIDE_ROUND_H
 #define PERPI_COLLIDE_ROUND_H
@@ -10,16 +10,18 @@
 #include "collide/collide.h"
 
 /* All lengths below are relative to the size of the smaller partner. */
-#define PERPI_CANDIDATE_TIE 1e-9     /* two gaps, or a point and a border, count as equal */
-#define PERPI_CANDIDATE_SAME 1e-6    /* two contacts this near, with one normal, are one */
-#define PERPI_CANDIDATE_VANISH 1e-10 /* a distance this short has no direction */
+#define PERPI_CANDIDATE_TIE                                                                        \
+    1e-9                             /* two gaps, or a point and a border, count as equal within
+                                      * this */
+#define PERPI_CANDIDATE_SAME 1e-6    /* two closer contacts with the same normal are one */
+#define PERPI_CANDIDATE_VANISH 1e-10 /* a shorter distance defines no direction */
 #define PERPI_CANDIDATE_PARALLEL                                                                   \
-    1e-2 /* sine of the angle under which two edges meet along a line */
+    1e-2 /* sine of the angle below which two edges count as parallel */
 
-/* Times the margin: lines and planes past an obstacle are taken from a point at least this far off it. So
- * much of a corner may be cut, and a body that rests at one can leave it. */
+/* Times the margin: tangent lines and planes of an obstacle are taken from a point at least this
+ * far from it. By so much a corner may be cut, and a body that rests at one can leave it. */
 #define PERPI_CANDIDATE_CUT 0.02
-/* How far to go out from a point at that distance (negative: depth) for them. */
+/* How far such a point is moved out, for a point at the given distance (negative: depth). */
 static inline double perpi_candidate_step_out(double gap, double margin)
 {
     const double lacking = PERPI_CANDIDATE_CUT * margin - gap;
@@ -28,7 +30,8 @@ static inline double perpi_candidate_step_out(double gap, double margin)
 
 typedef struct perpi_round {
     vec3 c, u; /* centre; unit axis (any, if l is 0) */
-    vec3 side; /* unit, perpendicular to u, turns with the shape: the normal when all else fails */
+    vec3 side; /* unit, perpendicular to u, fixed in the shape: the normal where no other is
+                * defined */
     double l, r;
 } perpi_round;
 
@@ -53,8 +56,8 @@ static inline vec3 perpi_segment_at(const perpi_segment* a, double s)
 
 /* The closest points; safe for parallel segments and for l = 0. */
 perpi_chord perpi_segment_closest(const perpi_segment* a, const perpi_segment* b);
-/* The two ends of the stretch over which the segments, seen along the first, overlap: chord[0] at
- * its low end. False if they do not overlap (by more than tiny). */
+/* The two ends of the interval over which the projections of the segments on the first overlap:
+ * chord[0] at its low end. False if they do not overlap (by more than tiny). */
 bool perpi_segment_overlap(const perpi_segment* a, const perpi_segment* b, double tiny,
                            perpi_chord chord[2]);
 

@@ -1,7 +1,7 @@
 /* src/collide/narrow/round_box.c - a box with a ball (particle, sphere, circle) and with a capsule.
  *
- * Everything happens in the box's frame. A point belongs to one of 27 regions (9 in the plane),
- * named by a sign per axis: which side of the slab |p_i| <= h_i it lies on. One sign: over a face;
+ * All coordinates are in the box's frame. A point belongs to one of 27 regions (9 in the plane), given by a
+ * sign per axis: which side of the slab |p_i| <= h_i it lies on. One sign: over a face;
  * two: off an edge; three: off a corner; none: inside.
  */
 #include "collide/narrow/round.h"
@@ -61,7 +61,7 @@ static double project(const local_box* box, const double* p, double* q)
     return sqrt(d2);
 }
 
-/* A ball whose centre is outside. kind tells apart the balls of a capsule. */
+/* A ball whose centre is outside. kind: which ball of a capsule. */
 static perp_status add_outside(const local_box* box, const double* p, double r, uint32_t kind,
                                perpi_candidate_list* list)
 {
@@ -71,12 +71,12 @@ static perp_status add_outside(const local_box* box, const double* p, double r, 
     for (int i = 0; i < 3; ++i) {
         n[i] = (p[i] - q[i]) / d;
     }
-    /* half of what counts as outside: a point just over a face still has that face's name */
+    /* half of the tolerance for outside: a point just over a face keeps the number of that face */
     region_of(box, p, 0.5 * PERPI_CANDIDATE_VANISH * box->size, sign);
     return add_local(box, p, q, n, r, region_code(sign) << 4 | kind, list);
 }
 
-/* A ball whose centre is inside, or on the surface: out through the nearest face. */
+/* A ball whose centre is inside or on the surface: separate through the nearest face. */
 static perp_status add_inside(const local_box* box, const double* p, double r, double margin,
                               perpi_candidate_list* list)
 {
@@ -189,9 +189,9 @@ static double closest_on_axis(const local_box* box, const local_axis* axis, cons
     return best;
 }
 
-/* The axis runs outside. Contacts: the closest point, unless another is as near; and every station
- * over a face, so that a capsule lying on a face, or over its border, rests on both ends of what is
- * supported. Off an edge, stations count only if the axis runs along that edge. */
+/* The axis is outside. Contacts: the closest point, unless another is as near; and every station
+ * over a face, so that a capsule lying on a face, or over its border, rests on both ends of the
+ * supported part. Off an edge, stations count only if the axis is parallel to that edge. */
 static perp_status capsule_outside(const local_box* box, const local_axis* axis, const station* at,
                                    int count, double t_closest, double margin,
                                    perpi_candidate_list* list)
@@ -300,7 +300,7 @@ static double separation_by_edge(const local_box* box, const local_axis* axis, i
     return best;
 }
 
-/* Out along w: one contact, where the axis passes the edge that faces w. */
+/* Separation along w: one contact, where the axis passes the edge that faces w. */
 static perp_status pierced_at_edge(const local_box* box, const local_axis* axis, int edge,
                                    const double* w, perpi_candidate_list* list)
 {
@@ -316,7 +316,7 @@ static perp_status pierced_at_edge(const local_box* box, const local_axis* axis,
     return add_local(box, p, q, w, axis->r, 2U << 16 | (uint32_t)edge << 2 | corner, list);
 }
 
-/* Out through a face: both ends of the part of the axis that lies over it. */
+/* Separation through a face: both ends of the part of the axis over it. */
 static perp_status pierced_at_face(const local_box* box, const local_axis* axis, int face,
                                    double margin, perpi_candidate_list* list)
 {
@@ -343,7 +343,7 @@ static perp_status pierced_at_face(const local_box* box, const local_axis* axis,
     return PERP_OK;
 }
 
-/* The axis pierces the box: out along the direction of least penetration. */
+/* The axis passes through the box: separate along the direction of least depth. */
 static perp_status capsule_inside(const local_box* box, const local_axis* axis, double margin,
                                   perpi_candidate_list* list)
 {

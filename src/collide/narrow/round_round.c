@@ -25,8 +25,8 @@ static double nearest(const perpi_segment* a, vec3 p)
     return perpi_clamp(v3_dot(a->u, v3_sub(p, a->c)), -a->l, a->l);
 }
 
-/* The distance of two segments is taken at an end of one of them, or between the insides of two
- * that are not parallel. All are tried: dividing by a small sine then can do no harm. */
+/* The minimum is at an end of one segment, or between interior points of two that are not parallel.
+ * All cases are tried, so that dividing by a small sine does no harm. */
 perpi_chord perpi_segment_closest(const perpi_segment* a, const perpi_segment* b)
 {
     perpi_chord best = {0, 0, INFINITY};
@@ -58,7 +58,7 @@ perpi_chord perpi_segment_closest(const perpi_segment* a, const perpi_segment* b
 bool perpi_segment_overlap(const perpi_segment* a, const perpi_segment* b, double tiny,
                            perpi_chord chord[2])
 {
-    /* b's ends seen on a's line, in the order in which they lie there */
+    /* b's ends projected on a's line, in their order there */
     const double way = v3_dot(a->u, b->u) < 0.0 ? -1.0 : 1.0;
     const double middle = v3_dot(a->u, v3_sub(b->c, a->c));
     const double half = fabs(v3_dot(a->u, b->u)) * b->l;
@@ -67,7 +67,7 @@ bool perpi_segment_overlap(const perpi_segment* a, const perpi_segment* b, doubl
     if (!(hi - lo > tiny)) {
         return false;
     }
-    /* An end of b is met at its foot on a, an end of a at its foot on b. */
+    /* An end of b is paired with its foot on a, an end of a with its foot on b. */
     const double t_lo = middle - half > -a->l ? -way * b->l : nearest(b, perpi_segment_at(a, lo));
     const double t_hi = middle + half < a->l ? way * b->l : nearest(b, perpi_segment_at(a, hi));
     chord[0] = chord_at(a, lo, b, t_lo);
@@ -75,8 +75,8 @@ bool perpi_segment_overlap(const perpi_segment* a, const perpi_segment* b, doubl
     return true;
 }
 
-/* Where the axes meet there is no direction from one to the other: take the one that is
- * perpendicular to both axes, else one that turns with a shape. */
+/* Where the axes intersect, no direction from one to the other exists: use the one perpendicular to
+ * both axes, else one fixed in a shape. */
 static vec3 normal_without_direction(const perpi_round* a, const perpi_round* b)
 {
     if (a->l > 0.0 && b->l > 0.0) {

@@ -25,16 +25,17 @@ perpi_slab_pair perpi_slab_pair_of(const perpi_shape* a, const perpi_pose* pose_
                                    const perpi_shape* b, const perpi_pose* pose_b);
 /* The planes with unit normal n; H (may be NULL): the sum of the Hessians of both support functions. */
 perpi_slab perpi_slab_at(const perpi_slab_pair* c, vec3 n, mat3* H);
-/* Newton's step over the sphere of normals, at most half a radian; H as perpi_slab_at gives it. */
+/* A Newton step over the sphere of normals, at most half a radian; H as perpi_slab_at gives it. */
 vec3 perpi_slab_step(const perpi_slab* x, mat3 H);
-/* From a start up to the next top of s, or near it: on flat places Newton's method stalls. */
+/* Ascent from a start to the next maximum of s, or near it: on flat surfaces Newton's method
+ * stalls. */
 perpi_slab perpi_slab_newton(const perpi_slab_pair* c, perpi_slab start);
-/* The same, to the top on flat places too; costs thousands of looks there. */
+/* The same, also on flat surfaces; costs thousands of evaluations there. */
 perpi_slab perpi_slab_climb(const perpi_slab_pair* c, perpi_slab start);
-/* The highest top of s over all normals. */
+/* The global maximum of s over all normals. */
 perpi_slab perpi_slab_top(const perpi_slab_pair* c);
-/* The top of s at cos(angle) f + sin(angle) g, f and g orthonormal, between low, where it rises, and high, where
- * it falls. */
+/* The maximum of s at cos(angle) f + sin(angle) g, f and g orthonormal, between low, where it
+ * rises, and high, where it falls. */
 perpi_slab perpi_slab_arc(const perpi_slab_pair* c, vec3 f, vec3 g, double low, double high);
 
 #endif

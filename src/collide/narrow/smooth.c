@@ -9,7 +9,7 @@
  *            s over all unit n, the distance of bodies that are apart and minus the depth of bodies
  *            that overlap; there w = s n, which is the common normal. Ascent by Newton's method with
  *            the Hessian -(H_A + H_B + s I); in the plane, where one angle is left, within a bracket,
- *            so that flat and sharp places of a superellipse cannot throw it off.
+ *            so that it converges at flat and sharp places of a superellipse.
  */
 #include "shape/smooth.h"
 
@@ -18,13 +18,13 @@
 #include "collide/narrow/slab.h"
 
 enum { NEWTON_STEPS = 30, BACKTRACKS = 20, ANGLES = 32, ANGLE_STEPS = 200 };
-/* Of the size of the pair: what is left of w beside n when a normal counts as found. */
+/* Of the size of the pair: convergence tolerance on the part of w across n. */
 static const double FOUND = 1e-15;
-/* With this much left, what Newton's method has found will do. */
+/* With this residual the result of Newton's method is accepted. */
 static const double ENOUGH = 1e-12;
-/* Radians that a step may turn the normal. */
+/* Radians: the largest change of the normal in one step. */
 static const double LONGEST = 0.5;
-/* Radians of the normals over a polygon's corner that are searched at a time. */
+/* Radians: the arc of normals over a polygon's corner that is searched at a time. */
 static const double CORNER_PART = 0.4;
 
 typedef perpi_slab_pair pair;
@@ -72,11 +72,11 @@ perpi_slab_pair perpi_slab_pair_of(const perpi_shape* a, const perpi_pose* pose_
 
 /* ---- in space ----------------------------------------------------------------------------------- */
 
-/* Directions to begin with: from centre to centre, and those of both bodies' axes and diagonals, or
- * rather beside these: on an axis a flat surface has no second derivatives. Best first. */
+/* Starting directions: from centre to centre, and near the axes and diagonals of both bodies, not
+ * on them: on an axis a flat surface has no second derivatives. Best first. */
 enum { STARTS = 4 };
 
-static void insert(slab start[STARTS], slab x)
+static void insert_start(slab start[STARTS], slab x)
 {
     for (int i = 0; i < STARTS; ++i) {
         if (x.s > start[i].s) {
@@ -87,27 +87,27 @@ static void insert(slab start[STARTS], slab x)
     }
 }
 
-static void first_iterations(const pair* c, slab start[STARTS])
+static void find_starting_normals(const pair* c, slab start[STARTS])
 {
     for (int i = 0; i < STARTS; ++i) {
         start[i].s = -INFINITY;
     }
     const vec3 d = v3_sub(c->pose_b->x, c->pose_a->x);
     if (v3_norm(d) > PERPI_CANDIDATE_VANISH * c->size) {
-        insert(start, perpi_slab_at(c, v3_unit(d), NULL));
+        insert_start(start, perpi_slab_at(c, v3_unit(d), NULL));
     }
     for (int body = 0; body < 2; ++body) {
         const mat3 R = body == 0 ? c->pose_a->R : c->pose_b->R;
         for (int k = 0; k < 27; ++k) {
             if (k != 13) {
                 const vec3 e = {k % 3 - 0.98, k / 3 % 3 - 0.97, k / 9 - 1.04};
-                insert(start, perpi_slab_at(c, v3_unit(m3_mul(R, e)), NULL));
+                insert_start(start, perpi_slab_at(c, v3_unit(m3_mul(R, e)), NULL));
             }
         }
     }
 }
 
-/* (H + s I) d = off, made positive definite where it is not. */
+/* Solves (H + s I) d = off, with the matrix made positive definite if it is not. */
 vec3 perpi_slab_step(const perpi_slab* x, mat3 H)
 {
     const vec3 t = v3_tangent(x->n), o = v3_cross(x->n, t);
@@ -142,7 +142,7 @@ perpi_slab perpi_slab_newton(const perpi_slab_pair* c, perpi_slab x)
         bool moved = false;
         for (int i = 0; i < BACKTRACKS && !moved; ++i, part *= 0.5) {
             const slab y = perpi_slab_at(c, v3_unit(v3_madd(x.n, part, d)), NULL);
-            /* near the top s no longer tells, but w beside n does */
+            /* near the maximum changes of s are rounding; the part of w across n still decreases */
             if (y.s > x.s + 1e-4 * part * rise + 1e-14 * c->size ||
                 v3_norm(y.off) < (1.0 - 0.1 * part) * off) {
                 x = y;
@@ -156,11 +156,11 @@ perpi_slab perpi_slab_newton(const perpi_slab_pair* c, perpi_slab x)
     return x;
 }
 
-/* ---- where Newton's method does not settle -------------------------------------------------------
- * On a flat place (exponent above 2) the support point runs away from the axis like a root of the
- * normal's angle, and tangents to a root overshoot. There the top of s is found within brackets, which
- * nothing throws off: along o for each place along t, and along t. In the chart n = n_0 + X t + Y o s
- * has one top as long as the bodies are apart. */
+/* ---- where Newton's method does not converge -------------------------------------------------------
+ * On a flat place (exponent above 2) the support point moves away from the axis as a root of the normal's
+ * angle, and Newton steps overshoot. There the maximum of s is found by bracketing: along o for each
+ * place along t, and along t. In the chart n = n_0 + X t + Y o s has one maximum as long as the bodies
+ * are apart. */
 
 typedef struct chart {
     const pair* c;
@@ -173,11 +173,11 @@ static slab search_chart(const chart* m, double X, double Y)
                          NULL);
 }
 
-/* The slope of s along t (outer) or o at X, at the Y where s is highest (outer) or given. */
+/* The slope of s along t (outer) or o at X, at the Y where s is maximal (outer) or given. */
 static double slope_at(const chart* m, bool outer, double X, double Y, slab* x);
 
-/* Where the slope changes its sign in [-reach, reach]; regula falsi in turn with halving. */
-static double bracket(const chart* m, bool outer, double X, double reach, slab* x)
+/* The zero of the slope in [-reach, reach]; regula falsi alternating with bisection. */
+static double bracket_slope(const chart* m, bool outer, double X, double reach, slab* x)
 {
     double low = -reach, high = reach;
     double at_low = slope_at(m, outer, outer ? low : X, low, x);
@@ -203,7 +203,7 @@ static double bracket(const chart* m, bool outer, double X, double reach, slab* 
         if (slope > 0.0) {
             low = middle;
             at_low = slope;
-            at_high *= k % 3 == 1 ? 0.5 : 1.0; /* an end that stays counts less: Illinois */
+            at_high *= k % 3 == 1 ? 0.5 : 1.0; /* Illinois: halve the weight of an end that stays */
         } else {
             high = middle;
             at_high = slope;
@@ -216,14 +216,14 @@ static double bracket(const chart* m, bool outer, double X, double reach, slab* 
 static double slope_at(const chart* m, bool outer, double X, double Y, slab* x)
 {
     if (outer) {
-        (void)bracket(m, false, X, LONGEST, x);
+        (void)bracket_slope(m, false, X, LONGEST, x);
         return v3_dot(x->off, m->t);
     }
     *x = search_chart(m, X, Y);
     return v3_dot(x->off, m->o);
 }
 
-/* Up from a start by Newton's method, and by brackets if that has not come to the top. */
+/* Ascent by Newton's method, and by bracketing if that has not converged. */
 perpi_slab perpi_slab_climb(const perpi_slab_pair* c, perpi_slab start)
 {
     slab x = perpi_slab_newton(c, start);
@@ -231,13 +231,13 @@ perpi_slab perpi_slab_climb(const perpi_slab_pair* c, perpi_slab start)
         const vec3 t = v3_tangent(x.n);
         const chart m = {c, x.n, t, v3_cross(x.n, t)};
         slab y = x;
-        (void)bracket(&m, true, 0.0, LONGEST, &y);
+        (void)bracket_slope(&m, true, 0.0, LONGEST, &y);
         x = v3_norm(y.off) < v3_norm(x.off) ? y : x;
     }
     return x;
 }
 
-static perp_status add(perpi_candidate_list* list, const slab* x, double margin)
+static perp_status add_slab_row(perpi_candidate_list* list, const slab* x, double margin)
 {
     return x->s <= margin
                ? perpi_candidate_add(list, 0, x->p_a, v3_madd(x->p_a, x->s, x->n), x->n, x->s)
@@ -247,9 +247,9 @@ static perp_status add(perpi_candidate_list* list, const slab* x, double margin)
 perpi_slab perpi_slab_top(const perpi_slab_pair* c)
 {
     slab start[STARTS];
-    first_iterations(c, start);
+    find_starting_normals(c, start);
     slab x = perpi_slab_climb(c, start[0]);
-    /* two that overlap may have several tops: the highest is the least depth */
+    /* overlapping bodies can have several maxima: the highest is the least depth */
     for (int i = 1; i < STARTS && x.s < 0.0; ++i) {
         if (v3_dot(start[i].n, x.n) < 0.9) {
             const slab y = perpi_slab_climb(c, start[i]);
@@ -265,7 +265,7 @@ perp_status perpi_smooth_smooth(const perpi_shape* a, const perpi_pose* pose_a,
 {
     const pair c = perpi_slab_pair_of(a, pose_a, b, pose_b);
     const slab x = perpi_slab_top(&c);
-    return add(list, &x, margin);
+    return add_slab_row(list, &x, margin);
 }
 
 perp_status perpi_plane_smooth(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
@@ -313,9 +313,9 @@ static vec3 at_angle(double angle)
     return v3(cos(angle), sin(angle), 0.0);
 }
 
-/* The angle at which s stops rising, between low, where it rises, and high, where it no longer is
- * higher. s' = t . w, s'' = -(t . H t + s). */
-static slab climb(const pair* c, double low, double high)
+/* The angle of the maximum of s between low, where s rises, and high, where it is no higher. s' = t
+ * . w, s'' = -(t . H t + s). */
+static slab climb_angle(const pair* c, double low, double high)
 {
     slab x = {0};
     double angle = low;
@@ -330,7 +330,7 @@ static slab climb(const pair* c, double low, double high)
         *(slope > 0.0 ? &low : &high) = angle;
         const double bend = v3_dot(t, m3_mul(H, t)) + x.s;
         double next = angle + slope / bend;
-        /* every third step halves the bracket, so that it cannot creep */
+        /* every third step bisects the bracket, which bounds the number of steps */
         if (!(next > low && next < high) || k % 3 == 2) {
             next = 0.5 * (low + high);
         }
@@ -342,12 +342,12 @@ static slab climb(const pair* c, double low, double high)
     return x;
 }
 
-/* The top beside an angle that is higher than its neighbours a step away. */
+/* The maximum next to an angle that is higher than its neighbours a step away. */
 static slab climb_near(const pair* c, double angle, double step)
 {
     const slab x = perpi_slab_at(c, at_angle(angle), NULL);
-    return v3_dot(v3(-x.n.y, x.n.x, 0.0), x.off) > 0.0 ? climb(c, angle, angle + step)
-                                                       : climb(c, angle - step, angle);
+    return v3_dot(v3(-x.n.y, x.n.x, 0.0), x.off) > 0.0 ? climb_angle(c, angle, angle + step)
+                                                       : climb_angle(c, angle - step, angle);
 }
 
 perp_status perpi_smooth_smooth_planar(const perpi_shape* a, const perpi_pose* pose_a,
@@ -365,7 +365,7 @@ perp_status perpi_smooth_smooth_planar(const perpi_shape* a, const perpi_pose* p
         top = height[i] > height[top] ? i : top;
     }
     slab x = climb_near(&c, first + top * step, step);
-    /* two that overlap may have several tops: the highest is the least depth */
+    /* overlapping bodies can have several maxima: the highest is the least depth */
     for (int i = 0; i < ANGLES && x.s < 0.0; ++i) {
         if (i != top && height[i] >= height[(i + 1) % ANGLES] &&
             height[i] >= height[(i + ANGLES - 1) % ANGLES]) {
@@ -373,7 +373,7 @@ perp_status perpi_smooth_smooth_planar(const perpi_shape* a, const perpi_pose* p
             x = y.s > x.s ? y : x;
         }
     }
-    return add(list, &x, margin);
+    return add_slab_row(list, &x, margin);
 }
 
 /* ---- a polygon or a planar box with a superellipse ---------------------------------------------- */
@@ -398,7 +398,7 @@ static vec3 face_normal(const perpi_shape* s, const perpi_pose* pose, int32_t i)
 typedef struct face_slab {
     vec3 n, p, from, to;
     double s;
-    bool before, beyond; /* the point lies off the face, at which end */
+    bool before, beyond; /* the point lies beyond an end of the face: which */
 } face_slab;
 
 static face_slab slab_of_face(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
@@ -417,10 +417,10 @@ static face_slab slab_of_face(const perpi_shape* a, const perpi_pose* pose_a, co
     return f;
 }
 
-/* The highest top of s over the corner between two faces. It rises at the first normal if the point lies
- * beyond that face, and falls at the second if it lies before that. Normals that turn far over a sharp
- * corner also see the far side of the smooth body, where s has tops and bottoms of its own: the arc is
- * gone through in parts. The highest s at a part's end goes to outer. */
+/* The maximum of s over the corner between two faces. It rises at the first normal if the point
+ * lies beyond that face, and falls at the second if it lies before that. Over a sharp corner the
+ * arc of normals also covers the far side of the smooth body, where s has other extrema: the arc is
+ * searched in parts. The highest s at an end of a part goes to outer. */
 static slab climb_corner(const face_slab* last, const face_slab* next, const perpi_shape* b,
                          const perpi_pose* pose_b, slab* outer)
 {
@@ -444,7 +444,7 @@ static slab climb_corner(const face_slab* last, const face_slab* next, const per
             *outer = end.s > outer->s ? end : *outer;
         }
         if (rises && !still) {
-            const slab x = climb(&c, low, high);
+            const slab x = climb_angle(&c, low, high);
             best = x.s > best.s ? x : best;
         }
         rises = still;
@@ -453,9 +453,9 @@ static slab climb_corner(const face_slab* last, const face_slab* next, const per
     return best;
 }
 
-/* s has a top at the normal of a face that the closest point lies over, and others between the normals
- * of two neighbours: over their corner. Bodies that are apart have one where s > 0; of those that
- * overlap the highest tells the depth. */
+/* s has a maximum at the normal of a face that the closest point lies over, and others between the
+ * normals of two neighbours: over their corner. Bodies that are apart have one where s > 0; for
+ * overlapping bodies the highest is minus the depth. */
 perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                  const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                  perpi_candidate_list* list)
@@ -475,14 +475,14 @@ perp_status perpi_polygon_smooth(const perpi_shape* a, const perpi_pose* pose_a,
         }
         last = f;
     }
-    /* deep inside s may have its tops elsewhere: then the best that was seen tells the way out */
+    /* deep inside s may have its maxima elsewhere: use the best value found */
     best = best.s >= outer.s ? best : outer;
     const size_t first = list->count;
-    const perp_status status = add(list, &best, margin);
+    const perp_status status = add_slab_row(list, &best, margin);
     if (status != PERP_OK || list->count == first || !perpi_candidate_groups(list)) {
         return status;
     }
-    /* faces near the corner are other ways to keep apart */
+    /* faces near the corner are alternative directions */
     perpi_choices choices = {.count = 0};
     const vec3 foot = v3_madd(best.p_b, -best.s, best.n);
     for (int32_t i = 0; i < count; ++i) {

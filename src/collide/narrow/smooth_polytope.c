@@ -3,13 +3,13 @@
  * Notation   s(n), w as in smooth.c; a is the polyhedron, capsule or cylinder, b the smooth body
  * Method     The sphere of normals is cut by a's features: the normals in which a vertex is outermost are a cone,
  *            those of an edge an arc between the normals of its faces, that of a face a point. In each part s is
- *            that of a particle with a smooth body. The top of s is looked for from part to part, always
- *            upwards: bodies that are apart have one. Of those that overlap the highest found from several
- *            faces tells the depth. A capsule has two cones (its ends) and a great circle (its side) between
+ *            that of a particle with a smooth body. The search for the maximum of s ascends from part to part:
+ *            bodies that are apart have one maximum. For overlapping bodies the highest found from several
+ *            faces is minus the depth. A capsule has two cones (its ends) and a great circle (its side) between
  *            them; a cylinder two points (its ends' normals), a great circle, and two discs' rims.
- *            Whatever n is found, s(n) is taken with the whole of a, so that every row is a true statement.
- * Flats      A strictly convex body touches in one point. A superquadric of exponents above 2 is as good as flat on
- *            its sides: then vertices of a (ends of a capsule, points of a rim) that are within the margin have
+ *            For every n found, s(n) is evaluated with the whole of a, so that every row is a valid constraint.
+ * Flats      A strictly convex body has one contact point. A superquadric of exponents above 2 is nearly flat on its
+ *            sides: then vertices of a (ends of a capsule, points of a rim) that are within the margin have
  *            rows as well, each as a particle.
  */
 #include "collide/narrow/choice.h"
@@ -30,12 +30,12 @@ enum {
     CLIMBS = 30,
     BACKTRACKS = 20
 };
-#define ARC_PART 0.4 /* radians of normals over an edge that are searched at a time */
-#define FLAT 1e-6    /* of the size: points so near to a plane lie in it */
+#define ARC_PART 0.4 /* radians: the arc of normals over an edge that is searched at a time */
+#define FLAT 1e-6    /* of the size: closer points lie in the plane */
 #define SHALLOW 1e-3 /* of the thickness */
 #define PI 3.14159265358979323846
 
-/* Everything in a's frame. */
+/* All coordinates in a's frame. */
 typedef struct placed {
     const perpi_shape *a, *b;
     const perpi_pose* pose; /* a's, world */
@@ -44,8 +44,8 @@ typedef struct placed {
     perpi_candidate_list* list;
 } placed;
 
-static placed place(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
-                    const perpi_pose* pose_b, double margin, perpi_candidate_list* list)
+static placed place_pair(const perpi_shape* a, const perpi_pose* pose_a, const perpi_shape* b,
+                         const perpi_pose* pose_b, double margin, perpi_candidate_list* list)
 {
     placed o = {.a = a,
                 .b = b,
@@ -116,7 +116,8 @@ static bool line_between(const placed* o, vec3* n)
     return closest.distance > 0.0;
 }
 
-/* Whether a has a point opposite to b's: then nothing is closer. */
+/* Whether the foot of b's support point on a's tangent plane lies in a: then the two are the
+ * closest points. */
 static bool is_closest(const placed* o, const perpi_slab* x)
 {
     const perpi_polyhedron* p = o->a->polyhedron;
@@ -136,8 +137,8 @@ static bool is_closest(const placed* o, const perpi_slab* x)
     return inside;
 }
 
-/* Whether x will do: the closest points of bodies that are apart, or overlap so little that another direction out
- * could not be shorter by anything that counts. */
+/* Whether x is accepted: the closest points of bodies that are apart, or of bodies whose overlap is
+ * so small that another direction could not be less deep beyond rounding. */
 static bool is_enough(const placed* o, const perpi_slab* x)
 {
     if (!is_closest(o, x)) {
@@ -147,8 +148,9 @@ static bool is_enough(const placed* o, const perpi_slab* x)
            x->s > -SHALLOW * fmin(perpi_shape_thickness(o->a), perpi_shape_thickness(o->b));
 }
 
-/* On a flat side rounding in n moves b's point far. Then the closest points tell where they touch, after b has been
- * moved along n so that the bodies are apart: that leaves n the direction between them. */
+/* On a flat side rounding in n moves b's support point far. Then the contact point is that of the
+ * closest points after b has been moved along n until the bodies are apart, which leaves n the
+ * direction between them. */
 static void choose_point(const placed* o, perpi_slab* x)
 {
     if (is_closest(o, x)) {
@@ -175,16 +177,16 @@ static perp_status add_row(const placed* o, uint32_t feature, const perpi_slab* 
     return perpi_candidate_add(o->list, feature, v3_madd(b, -x->s, n), b, n, x->s);
 }
 
-static void choose(const placed* o, perpi_choices* choices, vec3 n, const perpi_slab* x,
-                   uint32_t id)
+static void choose_direction(const placed* o, perpi_choices* choices, vec3 n, const perpi_slab* x,
+                             uint32_t id)
 {
     perpi_choice c = {.n = m3_mul(o->pose->R, x->n), .id = id};
     perpi_choice_row(&c, perpi_pose_point(o->pose, x->p_b), x->s, 0.0);
     perpi_choices_take(choices, m3_mul(o->pose->R, n), o->margin, &c);
 }
 
-/* A point of a beside the closest one, where b is flat: a row of its own if it is within the margin, not deeper
- * than the pair, and on the same side. */
+/* A further point of a where b is flat: it has a row if it is within the margin, not deeper than
+ * the pair, and on the same side. */
 static perp_status add_beside(const placed* o, const perpi_slab* top, vec3 point, double radius,
                               uint32_t feature)
 {
@@ -204,8 +206,8 @@ static perp_status add_beside(const placed* o, const perpi_slab* top, vec3 point
     return add_row(o, feature, &x);
 }
 
-/* Directions to climb from where bodies overlap, and s has several tops: axes and diagonals of both frames, or
- * rather beside these (smooth.c), the line of centres, and the best others that are not near to each other. */
+/* Starting directions where bodies overlap and s has several maxima: near the axes and diagonals of
+ * both frames (smooth.c), the line of centres, and the best others that differ. */
 typedef struct starts {
     vec3 n[STARTS];
     double s[STARTS];
@@ -216,7 +218,7 @@ typedef struct starts {
 
 static void take_start(starts* list, vec3 n, double s)
 {
-    /* in the place of a lower one near it, else of the lowest */
+    /* replaces a lower one near it, else the lowest */
     int near = -1, lowest = 0;
     for (int i = 0; i < list->count; ++i) {
         if (v3_dot(list->n[i], n) > APART && (near < 0 || list->s[i] > list->s[near])) {
@@ -261,7 +263,7 @@ static perpi_slab search_whole(const void* data, vec3 n)
     return perpi_slab_at(data, n, NULL);
 }
 
-/* The highest tops of s on the circle of normals f, g; seen from the direction of b. */
+/* The highest maxima of s on the circle of normals f, g, starting from the direction of b. */
 static perpi_slab circle_top(const perpi_slab_pair* c, vec3 f, vec3 g, vec3 towards)
 {
     const double first = atan2(v3_dot(towards, g), v3_dot(towards, f)), step = 2.0 * PI / CIRCLE;
@@ -280,7 +282,7 @@ static perpi_slab circle_top(const perpi_slab_pair* c, vec3 f, vec3 g, vec3 towa
             best = x.s > best.s ? x : best;
         }
     }
-    if (best.s == -INFINITY) { /* level all round: one that turns with a */
+    if (best.s == -INFINITY) { /* s is constant on the circle: a direction fixed in a */
         int top = 0;
         for (int i = 1; i < CIRCLE; ++i) {
             top = height[i] > height[top] ? i : top;
@@ -293,8 +295,8 @@ static perpi_slab circle_top(const perpi_slab_pair* c, vec3 f, vec3 g, vec3 towa
 
 /* ---- capsules and cylinders -------------------------------------------------------------------------- */
 
-/* The same normal with the whole of a; a better one replaces *best. */
-static void consider(const perpi_slab_pair* whole, const perpi_slab* x, perpi_slab* best)
+/* Evaluates the normal with the whole of a; a better one replaces *best. */
+static void consider_normal(const perpi_slab_pair* whole, const perpi_slab* x, perpi_slab* best)
 {
     perpi_slab y = perpi_slab_at(whole, x->n, NULL);
     if (y.s > best->s) {
@@ -302,7 +304,8 @@ static void consider(const perpi_slab_pair* whole, const perpi_slab* x, perpi_sl
     }
 }
 
-/* Whether a plane across the line from a's axis to b's centre keeps them apart. */
+/* Whether a plane perpendicular to the line from a's axis to b's centre separates them by the
+ * margin. */
 static bool far_apart(const placed* o, const perpi_slab_pair* whole)
 {
     const double l = 0.5 * o->a->length, z = perpi_clamp(o->pose_b.x.z, -l, l);
@@ -312,8 +315,8 @@ static bool far_apart(const placed* o, const perpi_slab_pair* whole)
            perpi_slab_at(whole, v3_scale(1.0 / length, d), NULL).s > o->margin;
 }
 
-/* Up over the end that each faces: for bodies that overlap from several directions, for others from the line
- * between the closest points if that has not been found. */
+/* Ascent over the end that each direction faces: from several directions for overlapping bodies,
+ * else from the line between the closest points if that has not been found. */
 static void climb_ends(const placed* o, const perpi_slab_pair* whole, const perpi_shape* end,
                        perpi_slab* best)
 {
@@ -327,14 +330,14 @@ static void climb_ends(const placed* o, const perpi_slab_pair* whole, const perp
     if ((best->s < 0.0 || !is_closest(o, best)) && line_between(o, &from.n[0])) {
         from.count = from.count > 0 ? from.count : 1;
         const perpi_slab x = {.n = from.n[0]};
-        consider(whole, &x, best);
+        consider_normal(whole, &x, best);
     }
     for (int i = 0; i < from.count; ++i) {
         const double z = from.n[i].z < 0.0 ? -0.5 * o->a->length : 0.5 * o->a->length;
         const part p = part_at(*end, v3(0, 0, z));
         const perpi_slab_pair c = with_b(o, &p);
         const perpi_slab x = perpi_slab_climb(&c, perpi_slab_at(&c, from.n[i], NULL));
-        consider(whole, &x, best);
+        consider_normal(whole, &x, best);
     }
     choose_point(o, best);
 }
@@ -344,7 +347,7 @@ perp_status perpi_capsule_smooth(const perpi_shape* a, const perpi_pose* pose_a,
                                  const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                  perpi_candidate_list* list)
 {
-    const placed o = place(a, pose_a, b, pose_b, margin, list);
+    const placed o = place_pair(a, pose_a, b, pose_b, margin, list);
     const part body = part_at(*a, v3(0, 0, 0));
     const perpi_slab_pair whole = with_b(&o, &body);
     if (far_apart(&o, &whole)) {
@@ -356,7 +359,7 @@ perp_status perpi_capsule_smooth(const perpi_shape* a, const perpi_pose* pose_a,
     const part middle = part_at(ball, v3(0, 0, 0));
     const perpi_slab_pair side = with_b(&o, &middle);
     const perpi_slab round = circle_top(&side, v3(1, 0, 0), v3(0, 1, 0), o.pose_b.x);
-    consider(&whole, &round, &best);
+    consider_normal(&whole, &round, &best);
     for (int e = -1; e <= 1; e += 2) {
         const part end = part_at(ball, v3(0, 0, e * l));
         const perpi_slab_pair c = with_b(&o, &end);
@@ -364,7 +367,7 @@ perp_status perpi_capsule_smooth(const perpi_shape* a, const perpi_pose* pose_a,
         const vec3 n = v3_norm(d) > PERPI_CANDIDATE_VANISH * o.size ? v3_unit(d) : v3(0, 0, e);
         const perpi_slab x = perpi_slab_newton(&c, perpi_slab_at(&c, n, NULL));
         if (x.n.z * e >= 0.0) {
-            consider(&whole, &x, &best);
+            consider_normal(&whole, &x, &best);
         }
     }
     climb_ends(&o, &whole, &ball, &best);
@@ -375,7 +378,8 @@ perp_status perpi_capsule_smooth(const perpi_shape* a, const perpi_pose* pose_a,
     return status;
 }
 
-/* The top of s over an end's disc: at its normal if the point lies over it, else over the rim. */
+/* The maximum of s over the disc of an end: at its normal if the point lies over it, else over the
+ * rim. */
 static perpi_slab disc_top(const placed* o, const perpi_slab_pair* disc, double e,
                            const perpi_slab* start)
 {
@@ -385,7 +389,7 @@ static perpi_slab disc_top(const placed* o, const perpi_slab_pair* disc, double 
     if (!(rho > o->a->radius)) {
         return face;
     }
-    /* up from the pole towards the point, then from there and from the side's top */
+    /* ascent from the pole towards the point, then from there and from the maximum on the side */
     const vec3 out = v3(face.p_b.x / rho, face.p_b.y / rho, 0.0);
     const perpi_slab x = perpi_slab_newton(disc, perpi_slab_arc(disc, axis, out, 0.0, 0.5 * PI));
     const perpi_slab y = perpi_slab_newton(disc, perpi_slab_at(disc, start->n, NULL));
@@ -397,7 +401,7 @@ perp_status perpi_cylinder_smooth(const perpi_shape* a, const perpi_pose* pose_a
                                   const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                   perpi_candidate_list* list)
 {
-    const placed o = place(a, pose_a, b, pose_b, margin, list);
+    const placed o = place_pair(a, pose_a, b, pose_b, margin, list);
     const part body = part_at(*a, v3(0, 0, 0));
     const perpi_slab_pair whole = with_b(&o, &body);
     if (far_apart(&o, &whole)) {
@@ -411,16 +415,16 @@ perp_status perpi_cylinder_smooth(const perpi_shape* a, const perpi_pose* pose_a
     perpi_slab best = {.s = -INFINITY}, cap[2];
     perpi_shape disc = *a;
     disc.length = 0.0;
-    consider(&whole, &round, &best);
+    consider_normal(&whole, &round, &best);
     for (int e = 0; e < 2; ++e) {
         const double way = e == 0 ? -1.0 : 1.0;
         const part end = part_at(disc, v3(0, 0, way * l));
         const perpi_slab_pair c = with_b(&o, &end);
         cap[e] = perpi_slab_at(&c, v3(0, 0, way), NULL);
-        consider(&whole, &cap[e], &best);
+        consider_normal(&whole, &cap[e], &best);
         const perpi_slab x = disc_top(&o, &c, way, &round);
         if (x.n.z * way >= 0.0) {
-            consider(&whole, &x, &best);
+            consider_normal(&whole, &x, &best);
         }
     }
     climb_ends(&o, &whole, &disc, &best);
@@ -437,9 +441,9 @@ perp_status perpi_cylinder_smooth(const perpi_shape* a, const perpi_pose* pose_a
     if (status == PERP_OK && list->count > first && perpi_candidate_groups(list)) {
         perpi_choices choices = {.count = 0};
         const perpi_slab way = perpi_slab_at(&whole, round.n, NULL);
-        choose(&o, &choices, best.n, &way, 2);
-        choose(&o, &choices, best.n, &cap[0], 0);
-        choose(&o, &choices, best.n, &cap[1], 1);
+        choose_direction(&o, &choices, best.n, &way, 2);
+        choose_direction(&o, &choices, best.n, &cap[0], 0);
+        choose_direction(&o, &choices, best.n, &cap[1], 1);
         status = perpi_candidate_choose(list, first, &choices);
     }
     return status;
@@ -447,13 +451,14 @@ perp_status perpi_cylinder_smooth(const perpi_shape* a, const perpi_pose* pose_a
 
 /* ---- polyhedra ------------------------------------------------------------------------------------------ */
 
-/* A top of s, or where the search stands: at a face, on the arc of an edge, or in the cone of a vertex. */
+/* A maximum of s, or the current point of the search: at a face, on the arc of an edge, or in the
+ * cone of a vertex. */
 typedef struct spot {
     perpi_slab x;
     int32_t face, edge, vertex; /* -1: not there */
 } spot;
 
-static perpi_slab look_at(const placed* o, vec3 point, vec3 n)
+static perpi_slab evaluate_part(const placed* o, vec3 point, vec3 n)
 {
     const perpi_shape particle = {.type = PERP_SHAPE_PARTICLE};
     const part p = part_at(particle, point);
@@ -464,10 +469,11 @@ static perpi_slab look_at(const placed* o, vec3 point, vec3 n)
 static spot at_face(const placed* o, int32_t f)
 {
     const perpi_polyhedron* p = o->a->polyhedron;
-    return (spot){look_at(o, p->vertex[p->corner[p->face_start[f]]], p->normal[f]), f, -1, -1};
+    return (spot){evaluate_part(o, p->vertex[p->corner[p->face_start[f]]], p->normal[f]), f, -1,
+                  -1};
 }
 
-/* The top on the arc of an edge, ends included. */
+/* The maximum on the arc of an edge, ends included. */
 static spot edge_top(const placed* o, int32_t e)
 {
     const perpi_polyhedron* p = o->a->polyhedron;
@@ -482,7 +488,7 @@ static spot edge_top(const placed* o, int32_t e)
     const double turn = atan2(sine, cosine);
     const perpi_slab x = perpi_slab_at(&c, f, NULL), y = perpi_slab_at(&c, h, NULL);
     spot best = x.s > y.s ? (spot){x, edge->face[0], -1, -1} : (spot){y, edge->face[1], -1, -1};
-    /* where the bodies overlap s may have several tops: the arc is gone through in parts */
+    /* overlapping bodies can have several maxima: the arc is searched in parts */
     const int parts = best.x.s < 0.0 ? 1 + (int)(turn / ARC_PART) : 1;
     bool rises = v3_dot(g, x.off) > 0.0;
     for (int k = 1; k <= parts; ++k) {
@@ -502,7 +508,7 @@ static spot edge_top(const placed* o, int32_t e)
     return best;
 }
 
-/* From a face: the highest of the arcs of the edges beyond which the point lies. */
+/* From a face: the highest maximum on the arcs of the edges beyond which the point lies. */
 static bool leave_face(const placed* o, spot* at)
 {
     const perpi_polyhedron* p = o->a->polyhedron;
@@ -541,8 +547,8 @@ static perpi_slab search_vertex(const placed* o, int32_t v, vec3 n, mat3* H)
     return perpi_slab_at(&c, n, H);
 }
 
-/* Up over vertices, by Newton's method for the one that is outermost; each step raises s of the whole polyhedron.
- * Ends at a top, or on an arc. */
+/* Ascent over the cones of vertices, by Newton's method for the outermost vertex; each step raises
+ * s of the whole polyhedron. Ends at a maximum, or on an arc. */
 static perpi_slab climb_cones(const placed* o, int32_t* v, vec3 n)
 {
     const perpi_polyhedron* p = o->a->polyhedron;
@@ -566,7 +572,7 @@ static perpi_slab climb_cones(const placed* o, int32_t* v, vec3 n)
             break;
         }
     }
-    /* the last digits, and flat places */
+    /* refinement, and flat places */
     const perpi_shape particle = {.type = PERP_SHAPE_PARTICLE};
     const part at = part_at(particle, p->vertex[*v]);
     const perpi_slab_pair c = with_b(o, &at);
@@ -580,7 +586,7 @@ static perpi_slab climb_cones(const placed* o, int32_t* v, vec3 n)
     return x;
 }
 
-/* Over a vertex: up over cones, and where that ends along the arcs there. */
+/* From a vertex: ascent over cones, then along the arcs where that ends. */
 static bool climb_vertex(const placed* o, int32_t v, spot* at)
 {
     const perpi_polyhedron* p = o->a->polyhedron;
@@ -601,7 +607,7 @@ static bool climb_vertex(const placed* o, int32_t v, spot* at)
     return up;
 }
 
-/* Upwards, until there is no way up. */
+/* Ascent until no neighbouring part is higher. */
 static spot climb_fan(const placed* o, spot at)
 {
     bool up = true;
@@ -623,18 +629,18 @@ static perpi_slab search_polyhedron(const void* data, vec3 n)
 {
     const placed* o = data;
     const perpi_polyhedron* p = o->a->polyhedron;
-    return look_at(o, p->vertex[perpi_polyhedron_support(p, n, 0)], n);
+    return evaluate_part(o, p->vertex[perpi_polyhedron_support(p, n, 0)], n);
 }
 
 static spot climb_from(const placed* o, vec3 n)
 {
     const perpi_polyhedron* p = o->a->polyhedron;
     const int32_t v = perpi_polyhedron_support(p, n, 0);
-    return climb_fan(o, (spot){look_at(o, p->vertex[v], n), -1, -1, v});
+    return climb_fan(o, (spot){evaluate_part(o, p->vertex[v], n), -1, -1, v});
 }
 
-/* The top of s: from the best face; if that leads to none, from the line between the closest points; where the
- * bodies overlap, from everywhere. */
+/* The maximum of s: from the best face; if that fails, from the line between the closest points;
+ * for overlapping bodies, from all starts. */
 static perpi_slab polyhedron_top(const placed* o, const int32_t* face, int32_t faces)
 {
     perpi_slab best = climb_fan(o, at_face(o, face[0])).x;
@@ -662,8 +668,8 @@ static perpi_slab polyhedron_top(const placed* o, const int32_t* face, int32_t f
     return best;
 }
 
-/* The faces along whose normals b is farthest out, highest first. Returns how many, 0 if one keeps them apart
- * by more than the margin. */
+/* The faces along whose normals b is farthest out, highest first. Returns their number, 0 if one
+ * separates the bodies by more than the margin. */
 static int32_t best_faces(const placed* o, int32_t face[FACE_STARTS], perpi_slab slab[FACE_STARTS])
 {
     const perpi_polyhedron* p = o->a->polyhedron;
@@ -706,7 +712,7 @@ static double face_distance2(const perpi_polyhedron* p, int32_t f, vec3 x)
     return h * h + beside * beside;
 }
 
-/* The pair belongs on a known side: out over the face of that side that is the least deep. */
+/* The side of the pair is known: separate over the least deep face of that side. */
 static perp_status add_on_side(const placed* o)
 {
     const perpi_polyhedron* p = o->a->polyhedron;
@@ -726,7 +732,7 @@ perp_status perpi_polyhedron_smooth(const perpi_shape* a, const perpi_pose* pose
                                     const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                     perpi_candidate_list* list)
 {
-    const placed o = place(a, pose_a, b, pose_b, margin, list);
+    const placed o = place_pair(a, pose_a, b, pose_b, margin, list);
     const perpi_polyhedron* p = a->polyhedron;
     if (list->sided) {
         return add_on_side(&o);
@@ -759,7 +765,7 @@ perp_status perpi_polyhedron_smooth(const perpi_shape* a, const perpi_pose* pose
         perpi_choices choices = {.count = 0};
         for (int32_t k = 0; k < faces; ++k) {
             if (face_distance2(p, face[k], foot) <= 4.0 * margin * margin) {
-                choose(&o, &choices, best.n, &slab[k], (uint32_t)face[k]);
+                choose_direction(&o, &choices, best.n, &slab[k], (uint32_t)face[k]);
             }
         }
         status = perpi_candidate_choose(list, first, &choices);

@@ -1,12 +1,12 @@
-/* src/collide/polytope/polygon.c - features of convex polygons within reach of each other.
+/* src/collide/polytope/polygon.c - feature pairs of convex polygons within the margin.
  *
  * Source     [W14 3.2, 3.3, 3.5, 4.3], algorithm 5
  * Notation   a feature pair is a vertex v of one polygon and an edge e of the other with the gap
  *            psi = n_e . (v - e); theta: the angle of relaxation in (3.3)
- * Departure A round partner is a vertex whose edges are moved out by its radius, with the tangent
+ * Departure  A round partner is a vertex whose edges are moved out by its radius, with the tangent
  *            at the closest point as a further member where that is a corner [W14 4.6].
  *
- * What feature pairs mean to a contact model, and which of them belong together, is said in src/contact.
+ * The groups that contact models form of feature pairs are in src/contact.
  */
 #include "collide/polytope/polygon_pair.h"
 
@@ -18,8 +18,8 @@
 #define THETA_MAX 0.35
 
 enum {
-    RUN = 3,        /* vertices to either side of the farthest one that an edge may meet */
-    GUARD = 1 << 16 /* groups of the discs in polygons that turn fast: from here on */
+    RUN = 3,        /* vertices on either side of the farthest one that are tested with an edge */
+    GUARD = 1 << 16 /* number of the first group of the inscribed discs of fast-rotating polygons */
 };
 
 /* ---- outlines -------------------------------------------------------------------------------- */
@@ -39,14 +39,16 @@ void perpi_outline_make(const perpi_shape* shape, const perpi_pose* pose, vec3 o
         o->turn = shape->turn;
         o->inner = shape->piece ? shape->inner : NULL;
         o->size = 0.0;
-        for (int32_t i = 0; i < o->count; i += 1 + o->count / 16) { /* a tolerance needs no more */
+        for (int32_t i = 0; i < o->count;
+             i += 1 + o->count / 16) { /* accurate enough for a tolerance */
             const double r = hypot(o->vertex[2 * i], o->vertex[2 * i + 1]);
             o->size = r > o->size ? r : o->size;
         }
         return;
     }
     const double hx = shape->half.x, hy = shape->half.y;
-    /* numbered as in box_box.c: the contacts of boxes that lie flat have the same order with every model */
+    /* numbered as in box_box.c, so that contacts of boxes in flat contact have the same order with
+     * every model */
     const double box[20] = {-hx,
                             -hy,
                             hx,
@@ -127,7 +129,7 @@ static perp_status polygon_disc(const perpi_shape* shape, const perpi_pose* pose
 
 /* ---- feature pairs ------------------------------------------------------------------------------ */
 
-/* By how much a must turn for the normals of its edge i and of b's edge j to be opposite. */
+/* The rotation of a after which the normals of its edge i and of b's edge j are opposite. */
 static double parallel_at(const perpi_polygon_meeting* m, int32_t i, int32_t j)
 {
     return remainder(m->o[1]->turn[j] + m->o[1]->angle - m->o[0]->turn[i] - m->o[0]->angle -
@@ -135,7 +137,7 @@ static double parallel_at(const perpi_polygon_meeting* m, int32_t i, int32_t j)
                      2.0 * PERPI_PI);
 }
 
-static void keep(perpi_polygon_meeting* m, const perpi_feature_pair* f)
+static void keep_feature_pair(perpi_polygon_meeting* m, const perpi_feature_pair* f)
 {
     if (m->count < PERPI_POLYGON_PAIRS) {
         m->pair[m->count++] = *f;
@@ -164,7 +166,8 @@ perpi_feature_pair perpi_polygon_make_pair(const perpi_polygon_meeting* m, uint3
                             .edge = edge,
                             .p = perpi_outline_vertex(other, vertex),
                             .n = perpi_outline_normal(owner, edge)};
-    /* from the owner's origin: a turn below the rounding of the vertices moves neither end of an edge */
+    /* relative to the owner's origin: a rotation below the rounding of the vertices changes
+     * no edge */
     const double *n = owner->edge + 2 * (size_t)edge, *v = owner->vertex + 2 * (size_t)edge;
     f.psi = v3_dot(f.n, v3_sub(f.p, v3(owner->x, owner->y, 0))) - (n[0] * v[0] + n[1] * v[1]);
     f.distance = segment_distance(f.p, p, v3_scale(1.0 / length, d), length);
@@ -182,8 +185,8 @@ perpi_feature_pair perpi_polygon_make_pair(const perpi_polygon_meeting* m, uint3
     return f;
 }
 
-/* All applicable pairs of an edge, theta allowed for; those within reach are kept. Returns the gap
- * of the one that is applicable as things stand. */
+/* All pairs of an edge that are applicable for some rotation within theta; those within the margin
+ * are kept. Returns the gap of the one that is applicable at the current pose. */
 static double collect_edge(perpi_polygon_meeting* m, uint32_t side, int32_t edge, vec3 p, vec3 q,
                            perpi_feature_pair* present)
 {
@@ -193,7 +196,7 @@ static double collect_edge(perpi_polygon_meeting* m, uint32_t side, int32_t edge
     const int32_t middle = perpi_outline_farthest(other, direction);
     *present = perpi_polygon_make_pair(m, side, edge, p, q, middle);
     if (present->distance <= m->near) {
-        keep(m, present);
+        keep_feature_pair(m, present);
     }
     for (int way = -1; way <= 1; way += 2) {
         int32_t v = middle;
@@ -204,14 +207,14 @@ static double collect_edge(perpi_polygon_meeting* m, uint32_t side, int32_t edge
                 break;
             }
             if (f.distance <= m->near) {
-                keep(m, &f);
+                keep_feature_pair(m, &f);
             }
         }
     }
     return present->psi;
 }
 
-/* Whether the edge may hold the pair apart: not one that faces away from the side it belongs to. */
+/* Whether the edge may separate the pair: it must not face away from the known side. */
 bool perpi_polygon_edge_exists(const perpi_polygon_meeting* m, uint32_t side, int32_t edge)
 {
     const vec3 n = perpi_outline_normal(m->o[side], edge);
@@ -247,7 +250,8 @@ static bool collect(perpi_polygon_meeting* m, bool all, perpi_feature_pair* best
     return true;
 }
 
-/* The gap below which a pair is not open as things stand: 0, or about the least depth of an overlap. */
+/* The gap below which a pair is not open at the current pose: 0, or about the least depth of an
+ * overlap. */
 double perpi_polygon_least_gap(const perpi_polygon_meeting* m, const perpi_feature_pair* best)
 {
     const double least = best->psi < 0.0 ? best->psi : 0.0;
@@ -257,7 +261,7 @@ double perpi_polygon_least_gap(const perpi_polygon_meeting* m, const perpi_featu
 perp_status perpi_polygon_add(perpi_polygon_meeting* m, const perpi_feature_pair* f, uint32_t group,
                               bool secondary)
 {
-    /* the gap is that of the two points as they are rounded: less than that is no gap */
+    /* the gap is that of the rounded points: a smaller value is rounding */
     const vec3 below = v3_madd(f->p, -f->psi, f->n);
     const double gap = v3_dot(f->n, v3_sub(f->p, below));
     const vec3 p = v3_add(m->origin, f->p), foot = v3_add(m->origin, below);
@@ -279,10 +283,10 @@ static double separation(const perpi_polygon_meeting* m, const perpi_feature_pai
     return f->psi - v3_dot(f->n, v3_sub(f->p, low));
 }
 
-/* Pairs with a gap below that of the direction of least depth do not count: a polygon that rests on
- * another, some rounding deep, would also be pushed out sideways. Where the polygons overlap, a pair
- * counts only if they can be parted along its normal at about the least depth: a vertex that has come
- * near the far side is not to be pushed out there. */
+/* Pairs with a gap below that of the direction of least depth are discarded: else a polygon that
+ * rests on another, with an overlap of rounding, would also be pushed sideways. Where the polygons
+ * overlap, a pair counts only if its normal separates them at about the least depth, so that a
+ * vertex near the far side is not pushed out there. */
 static perp_status add_plain(perpi_polygon_meeting* m, const perpi_feature_pair* best)
 {
     const double floor = perpi_polygon_least_gap(m, best);
@@ -297,7 +301,7 @@ static perp_status add_plain(perpi_polygon_meeting* m, const perpi_feature_pair*
         vec3 p = perpi_outline_vertex(owner, 0);
         for (int32_t i = 0; i < owner->count; ++i) {
             const vec3 q = perpi_outline_vertex(owner, i + 1);
-            /* inside a body that is made of pieces there are no features */
+            /* edges inside a body of several pieces are not features */
             const bool real = (owner->inner == NULL || owner->inner[i] == 0.0) &&
                               perpi_polygon_edge_exists(m, side, i);
             const bool there = real && perpi_outline_edge_in_range(&edges, p, q);
@@ -321,8 +325,8 @@ static perp_status add_plain(perpi_polygon_meeting* m, const perpi_feature_pair*
                : status;
 }
 
-/* The lines through a point that touch the polygon, moved out by r, to its left and right; of those the
- * ones whose corner is within reach. apart: from the polygon to the point. Returns how many. */
+/* The tangent lines from a point to the polygon, moved out by r, on its left and right; those whose
+ * corner is within the margin. apart: from the polygon to the point. Returns their number. */
 int32_t perpi_outline_touching_lines(const perpi_outline* o, vec3 c, double r, vec3 apart,
                                      double reach, perpi_corner_line* out)
 {
@@ -332,7 +336,7 @@ int32_t perpi_outline_touching_lines(const perpi_outline* o, vec3 c, double r, v
         const vec3 w = v3_sub(c, perpi_outline_vertex(o, i));
         const double length = v3_norm(w);
         if (!(length > r)) {
-            return 0; /* it touches: there is no such line */
+            return 0; /* in contact: there is no tangent line */
         }
         const double turn = atan2(apart.x * w.y - apart.y * w.x, v3_dot(apart, w));
         const double sine = r / length, half = asin(sine), cosine = sqrt(1.0 - sine * sine);
@@ -355,9 +359,9 @@ int32_t perpi_outline_touching_lines(const perpi_outline* o, vec3 c, double r, v
     return count;
 }
 
-/* ---- fast turns ------------------------------------------------------------------------------------------ */
+/* ---- fast rotations -------------------------------------------------------------------------------------- */
 
-/* A disc in the polygon: around its centre of area (world), as far as its edges. */
+/* A disc inscribed in the polygon, about its centre of area (world). */
 static double inner_disc(const perpi_shape* shape, const perpi_pose* pose, vec3* center)
 {
     perpi_outline o;
@@ -382,15 +386,15 @@ static double inner_disc(const perpi_shape* shape, const perpi_pose* pose, vec3*
     return r > 0.0 ? r : 0.0;
 }
 
-/* Where a polygon may turn further than theta, vertices come down that no pair tells of. A disc in each of
- * the two stays off the other one however they turn. */
+/* Where a polygon may rotate by more than theta, vertices can come into contact that are in no
+ * pair. An inscribed disc of each polygon must not penetrate the other, for any rotation. */
 static perp_status add_discs(const perpi_shape* shape[2], const perpi_pose* pose[2], double margin,
                              perpi_candidate_list* list)
 {
     const bool flipped = list->flipped;
     const vec3 side = list->side;
     perp_status status = PERP_OK;
-    for (int k = 0; k < 2 && status == PERP_OK; ++k) { /* the disc in 1 - k, off k */
+    for (int k = 0; k < 2 && status == PERP_OK; ++k) { /* the disc of 1 - k against k */
         vec3 center;
         const double r = inner_disc(shape[1 - k], pose[1 - k], &center);
         list->flipped = k == 0 ? flipped : !flipped;
@@ -420,7 +424,7 @@ perp_status perpi_polygon_polygon(const perpi_shape* shape_a, const perpi_pose* 
         return PERP_OK;
     }
     if (m.count == 0) {
-        /* apart, corner to corner, or deep inside each other: only all edges tell */
+        /* apart, corner to corner, or deep overlap: all edges are needed */
         if (!collect(&m, true, &best) || best.psi > 0.0) {
             return PERP_OK;
         }
@@ -436,7 +440,7 @@ perp_status perpi_polygon_polygon(const perpi_shape* shape_a, const perpi_pose* 
 
 /* ---- with a half-plane ------------------------------------------------------------------------------------ */
 
-/* From the lowest vertex outwards, as far as the margin goes. Feature: the vertex. */
+/* From the lowest vertex outwards, up to the margin. Feature: the vertex. */
 perp_status perpi_plane_polygon(const perpi_shape* a, const perpi_pose* pose_a,
                                 const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                 perpi_candidate_list* list)
@@ -473,7 +477,7 @@ typedef struct ball_member {
     uint32_t feature;
 } ball_member;
 
-/* The most open ones stay. */
+/* Keeps the most open members. */
 static void keep_member(ball_member* member, int32_t* count, const ball_member* m)
 {
     if (*count < PERPI_POLYGON_MEMBERS) {
@@ -501,7 +505,7 @@ static int32_t near_members(const ball_member* member, int32_t count, vec3 apart
     return kept;
 }
 
-/* Group 1, or 2: that of the path. A single member stands alone. */
+/* Group 1, or 2: the path group. A single member forms no group. */
 static perp_status add_ball_members(const perpi_pose* pose, const ball_member* member,
                                     int32_t count, int32_t group, perpi_candidate_list* list)
 {
@@ -569,7 +573,7 @@ static perp_status polygon_disc(const perpi_shape* shape, const perpi_pose* pose
     if (tangent.psi > margin) {
         return PERP_OK;
     }
-    /* the far side counts only if there is a way past the near one */
+    /* far-side members only if there is a path past the near side */
     const vec3 apart = tangent.psi > -INFINITY ? tangent.n : closest < INFINITY ? over : best.n;
     const double gap = tangent.psi > -INFINITY ? tangent.psi : best.psi;
     const double floor =

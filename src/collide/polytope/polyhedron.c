@@ -1,32 +1,34 @@
-/* src/collide/polytope/polyhedron.c - features of convex polyhedra within reach of each other.
+/* src/collide/polytope/polyhedron.c - feature pairs of convex polyhedra within the margin.
  *
  * Source     [W14 3.6]
  * Notation   psi: the gap of a pair of features along its normal; theta: how far the bodies can turn
  *            against each other in the step, margin / size
  *
- * What feature pairs mean to a contact model, and which of them belong together, is said in src/contact.
+ * The groups that contact models form of feature pairs are in src/contact.
  */
 #include "collide/polytope/polyhedron.h"
 
 #include "collide/narrow/round.h"
 
-#define DEPTH 1.01    /* times the least depth: plain features down to here count */
+#define DEPTH 1.01    /* times the least depth: plain features up to this depth count */
 #define SAME_ROW 1e-9 /* in a normal, and in a point times the size */
 
-#define TURN_MAX 0.35 /* radians: as far as orders of features are told */
+#define TURN_MAX                                                                                   \
+    0.35 /* radians: the largest rotation for which orders of features are
+                       * distinguished */
 
 enum { INNER = 200 };
 
-/* ---- names ------------------------------------------------------------------------------------------ */
+/* ---- feature numbers -------------------------------------------------------------------------------- */
 
-/* Which features, and the how manieth time this is. */
+/* The name of a feature pair and its repetition count. */
 static uint64_t name_of(const perpi_facet* f, int32_t again)
 {
     return (((uint64_t)f->kind << 20 | (uint64_t)f->one) << 20 | (uint64_t)f->other) << 8 |
            (uint64_t)again;
 }
 
-/* 24 bits of it: all there is for small bodies, else scattered. */
+/* Reduced to 24 bits: exact for small bodies, else a hash. */
 static uint32_t fold(uint64_t name)
 {
     const uint64_t again = name & 255, other = name >> 8 & 0xFFFFF, one = name >> 28 & 0xFFFFF;
@@ -36,7 +38,7 @@ static uint32_t fold(uint64_t name)
     return (uint32_t)(name * 0x9E3779B97F4A7C15ULL >> 40);
 }
 
-/* The touches' numbers: unique, and the same from step to step as long as the names are. */
+/* Numbers the candidates: unique, and the same from step to step as long as their names are. */
 static void number_candidates(perpi_polyhedron_answer* a)
 {
     perpi_candidate* candidate = a->list->item + a->first;
@@ -92,7 +94,7 @@ perp_status perpi_answer_add(perpi_polyhedron_answer* a, const perpi_facet* f, i
     return status;
 }
 
-/* ---- rows that are the same ---------------------------------------------------------------------------- */
+/* ---- equal rows ---------------------------------------------------------------------------------------- */
 
 static bool same_row(const perpi_polyhedron_answer* a, const perpi_facet* f, const perpi_facet* g)
 {
@@ -116,15 +118,15 @@ static void find_same(perpi_polyhedron_answer* a)
 
 /* ---- plain: every pair within the margin ------------------------------------------------------------- */
 
-/* Pairs with a gap below that of the direction of least depth do not count: a body that rests on
- * another, some rounding deep, would also be pushed out sideways. */
+/* Pairs with a gap below that of the direction of least depth are discarded: else a body that rests
+ * on another, with an overlap of rounding, would also be pushed sideways. */
 double perpi_meeting_least_gap(const perpi_meeting* m)
 {
     const double least = m->best < 0.0 ? m->best : 0.0;
     return DEPTH * least - PERPI_CANDIDATE_TIE * m->size;
 }
 
-/* How far apart the bodies are along the pair's normal. */
+/* The separation of the bodies along the pair's normal. */
 static double separation(const perpi_meeting* m, const perpi_facet* f)
 {
     const int32_t a = perpi_polyhedron_support(m->p[0], f->n, 0);
@@ -133,8 +135,8 @@ static double separation(const perpi_meeting* m, const perpi_facet* f)
     return v3_dot(f->n, v3_sub(m->x, m->p[0]->vertex[a])) + v3_dot(n_b, m->p[1]->vertex[b]);
 }
 
-/* Where the bodies overlap, a pair counts only if they can be parted along its normal at about the
- * least depth: a vertex that has come near the far side is not to be pushed out there. */
+/* Where the bodies overlap, a pair counts only if its normal separates them at about the least
+ * depth, so that a vertex near the far side is not pushed out there. */
 bool perpi_meeting_counts(const perpi_meeting* m, const perpi_facet* f, double floor)
 {
     return f->psi >= floor && f->psi <= m->margin &&
@@ -156,10 +158,10 @@ static perp_status add_plain(perpi_polyhedron_answer* a)
     return status;
 }
 
-/* ---- fast turns -------------------------------------------------------------------------------------------- */
+/* ---- fast rotations ---------------------------------------------------------------------------------------- */
 
-/* Where a body may turn further than theta, vertices come down that no pair tells of. A ball in each of the
- * two stays off the other one however they turn. */
+/* Where a body may rotate by more than theta, vertices can come into contact that are in no pair.
+ * An inscribed ball of each body must not penetrate the other, for any rotation. */
 static perp_status add_inner_balls(const perpi_meeting* m, const perpi_pose* pose_a,
                                    const perpi_pose* pose_b, double margin,
                                    perpi_candidate_list* list)
@@ -199,8 +201,9 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
     }
     perpi_meeting_collect(&m, !orders);
     if (orders && m.overflow && !m.apart) {
-        /* Groups of which pairs were left out forbid nothing, or the wrong thing: a prism with a hundred
-         * sides fell through the floor. Then every pair that is near holds for itself. */
+        /* On overflow the groups are incomplete: they then forbid nothing, or the wrong motion (a
+         * prism with a hundred sides fell through the floor). Instead every near pair becomes a row
+         * without a group. */
         grouped = false;
         list->overflow += 1;
         perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
@@ -216,7 +219,7 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
     }
     perp_status status;
     if (m.least == INFINITY) {
-        /* apart, or deep inside each other, where no feature is near another */
+        /* apart, or a deep overlap, where no features are near each other */
         const perpi_facet deepest = perpi_meeting_deepest(&m);
         if (deepest.psi > 0.0) {
             return PERP_OK;

@@ -8,7 +8,7 @@
  * leave the vertex. An edge a of A and an edge b of B are one, with the normal sigma a x b, where
  *     sigma n_L(a) . b >= 0 >= sigma n_R(a) . b   and   sigma n_L(b) . a >= 0 >= sigma n_R(b) . a
  * (n is between n_L and n_R if e . (n_L x n) >= 0 and e . (n x n_R) >= 0; put in n = sigma a x b).
- * So both kinds are told by signs of products of an edge with a normal of the other body.
+ * So both kinds are decided by signs of products of an edge with a normal of the other body.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,9 @@
 #include "collide/polytope/polyhedron.h"
 #include "collide/narrow/round.h"
 
-#define PRESENT 1e-12    /* sine: a product above minus this holds as things stand */
+#define PRESENT                                                                                    \
+    1e-12                /* sine: a product above minus this counts as nonnegative at the current
+                          * pose */
 #define SAME_PLANE 1e-6  /* times theta: two products that vanish together */
 #define ALONG 1e-9       /* sine of the angle between edges below which they are parallel */
 #define SAME_ANGLE 1e-12 /* rounding in angles: theta is never below */
@@ -58,7 +60,7 @@ static inline vec3 edge_of(const perpi_meeting* m, int side, int32_t i)
     return v3_sub(vertex_of(m, side, e->vertex[1]), vertex_of(m, side, e->vertex[0]));
 }
 
-/* The same after the k-th expected turn. */
+/* The same after the k-th expected rotation. */
 static inline vec3 normal_at_end(const perpi_meeting* m, int side, int32_t i, int32_t k)
 {
     return side == 0 || m->still ? normal_of(m, side, i) : m3_mul(m->R_end[k], m->p[1]->normal[i]);
@@ -141,7 +143,7 @@ static inline face_edge product_now(const perpi_meeting* m, int side, int32_t fa
     return product_of(normal_of(m, side, face), edge_of(m, 1 - side, edge));
 }
 
-/* After the k-th expected turn. */
+/* After the k-th expected rotation. */
 static inline face_edge product_at_end(const perpi_meeting* m, int side, int32_t face, int32_t edge,
                                        int32_t k)
 {
@@ -154,8 +156,8 @@ static inline bool holds(face_edge p, double want)
     return p.s * want >= 0.0 || p.s * p.s <= PRESENT * PRESENT * p.u2;
 }
 
-/* Whether a product is certain to have the other sign than wanted, whatever the small turn. */
-static inline bool never(const perpi_meeting* m, face_edge p, double want)
+/* Whether a product has the opposite sign for every small rotation. */
+static inline bool never_holds(const perpi_meeting* m, face_edge p, double want)
 {
     const double theta2 = m->theta * m->theta;
     return p.s * want < 0.0 && p.s * p.s * (1.0 + theta2) >= theta2 * p.u2 &&
@@ -210,7 +212,7 @@ static int32_t find_product(perpi_meeting* m, int side, int32_t face, int32_t ed
     return take_product(m, &p, opposite);
 }
 
-/* The same, remembered for small bodies: several facets ask for the same product. */
+/* The same, cached for small bodies: several facets need the same product. */
 static int32_t product_index(perpi_meeting* m, int side, int32_t face, int32_t edge, bool* opposite)
 {
     if (face >= PERPI_KNOWN_FACES || edge >= PERPI_PLACED_EDGES) {
@@ -229,9 +231,9 @@ static int32_t product_index(perpi_meeting* m, int side, int32_t face, int32_t e
 }
 
 /* The facet needs the product of the edge (of the body that does not own the face) with the face's
- * normal to have the sign `want`; p: the product after each expected turn. */
-static void demand(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int32_t edge,
-                   double want, const face_edge* p)
+ * normal to have the sign `want`; p: the product after each expected rotation. */
+static void demand_product(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int32_t edge,
+                           double want, const face_edge* p)
 {
     bool changes = false;
     if (!m->orders) {
@@ -254,7 +256,7 @@ static void demand(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int
     bool opposite;
     const int32_t bit = product_index(m, side, face, edge, &opposite);
     if (bit < 0) {
-        /* no room: as with the first expected turn */
+        /* overflow: the sign after the first expected rotation */
         f->possible &= holds(p[0], want) ? ~0U : 0U;
     } else if ((want > 0.0) != opposite) {
         f->plus |= (uint64_t)1 << bit;
@@ -266,8 +268,8 @@ static void demand(perpi_meeting* m, perpi_facet* f, int side, int32_t face, int
     }
 }
 
-/* How near the next other pair with about the same normal is; infinite if there is none. */
-static double room_around(const perpi_meeting* m, const perpi_facet* f)
+/* Distance to the nearest other pair with about the same normal; infinite if there is none. */
+static double neighbour_distance(const perpi_meeting* m, const perpi_facet* f)
 {
     double least = INFINITY;
     for (int32_t i = 0; i < m->count; ++i) {
@@ -280,9 +282,9 @@ static double room_around(const perpi_meeting* m, const perpi_facet* f)
     return least;
 }
 
-/* Takes it. If there is no room, in the place of the farthest one; of those that are about as far, of the
- * one that has the nearest neighbour: a prism with many sides must not stand on a part of its rim. */
-static void keep(perpi_meeting* m, const perpi_facet* f)
+/* Adds a facet. On overflow it replaces the farthest one; of those about as far, the one with the
+ * nearest neighbour: a prism with many sides must not stand on a part of its rim. */
+static void keep_facet(perpi_meeting* m, const perpi_facet* f)
 {
     if (f->present) {
         m->least = f->distance < m->least ? f->distance : m->least;
@@ -300,9 +302,10 @@ static void keep(perpi_meeting* m, const perpi_facet* f)
     }
     const double about = farthest - 0.1 * m->near;
     int32_t worst = -1;
-    double room = f->distance >= about ? room_around(m, f) : INFINITY;
+    double room = f->distance >= about ? neighbour_distance(m, f) : INFINITY;
     for (int32_t i = 0; i < m->count; ++i) {
-        const double r = m->facet[i].distance >= about ? room_around(m, &m->facet[i]) : INFINITY;
+        const double r =
+            m->facet[i].distance >= about ? neighbour_distance(m, &m->facet[i]) : INFINITY;
         if (r < room || (worst < 0 && f->distance < about && m->facet[i].distance >= about)) {
             room = r;
             worst = i;
@@ -385,7 +388,7 @@ void perpi_meeting_vertex(perpi_meeting* m, int side, int32_t face, int32_t vert
         const double want = other->edge[e].vertex[0] == vertex ? 1.0 : -1.0;
         const face_edge now = product_of(n, edge_of(m, 1 - side, e));
         for (int32_t i = 0; i < m->ends; ++i) {
-            if (never(m, m->still ? now : product_at_end(m, side, face, e, i), want)) {
+            if (never_holds(m, m->still ? now : product_at_end(m, side, face, e, i), want)) {
                 possible &= ~(1U << i);
             }
         }
@@ -409,10 +412,10 @@ void perpi_meeting_vertex(perpi_meeting* m, int side, int32_t face, int32_t vert
             p[i] = m->still ? product_of(n, edge_of(m, 1 - side, e))
                             : product_at_end(m, side, face, e, i);
         }
-        demand(m, &f, side, face, e, other->edge[e].vertex[0] == vertex ? 1.0 : -1.0, p);
+        demand_product(m, &f, side, face, e, other->edge[e].vertex[0] == vertex ? 1.0 : -1.0, p);
     }
     if (f.possible != 0 || f.present || all) {
-        keep(m, &f);
+        keep_facet(m, &f);
     }
 }
 
@@ -448,8 +451,8 @@ static bool edge_edge(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, do
     const double c2 = v3_dot(cross, cross);
     const double du = v3_dot(d, u), dw = v3_dot(d, w);
     const double s = (du * ww - dw * uw) / c2, t = (du * uw - dw * uu) / c2;
-    /* the lines may cross outside the edges, and come inside with the motion: so far, and no farther
-     * than half an edge, where a small turn of a long lever would part anything */
+    /* the lines may cross outside the edges and come inside with the motion: by that much, but no
+     * more than half an edge, since a small rotation of a long lever would separate any pair */
     const double sine = sqrt(c2 / (uu * ww));
     const double out_a = s < 0.0 ? -s : s > 1.0 ? s - 1.0 : 0.0;
     const double out_b = t < 0.0 ? -t : t > 1.0 ? t - 1.0 : 0.0;
@@ -479,8 +482,9 @@ static bool edge_edge(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, do
     return true;
 }
 
-/* The four products that tell whether two edges are a facet: of a's two faces with b's edge, and of b's two
- * faces with a's edge. With the normal sigma a x b they must have the signs sigma and -sigma in turn. */
+/* The four products that decide whether two edges are a facet: of a's two faces with b's edge, and
+ * of b's two faces with a's edge. With the normal sigma a x b they must have the signs sigma and
+ * -sigma in turn. */
 static bool edges_hold(const face_edge p[4], double sigma)
 {
     return holds(p[0], sigma) && holds(p[1], -sigma) && holds(p[2], sigma) && holds(p[3], -sigma);
@@ -488,18 +492,18 @@ static bool edges_hold(const face_edge p[4], double sigma)
 
 static bool edges_never(const perpi_meeting* m, const face_edge p[4], double sigma)
 {
-    return never(m, p[0], sigma) || never(m, p[1], -sigma) || never(m, p[2], sigma) ||
-           never(m, p[3], -sigma);
+    return never_holds(m, p[0], sigma) || never_holds(m, p[1], -sigma) ||
+           never_holds(m, p[2], sigma) || never_holds(m, p[3], -sigma);
 }
 
-/* ---- edges that are parallel, or so nearly that the turn decides how they cross ------------------------
+/* ---- edges that are parallel, or so nearly that the rotation decides how they cross ------------------------
  *
  * With the direction a of one and that of the other after the expected turn, b, the normal at the end of the step is
- * n = sigma a x b. A plane through a with this normal stands for a face: the ends of b are the vertices over it,
- * and which of them is the lower one is told by the sign of n . b after the actual turn. So what is said holds for
- * any turn; that n is the best normal, only for the expected one. */
+ * n = sigma a x b. A plane through a with this normal takes the place of a face: the
+ * ends of b are the vertices over it, and the sign of n . b after the actual rotation decides which of them is lower.
+ * So the constraint is valid for any rotation; n is the best normal only for the expected one. */
 
-/* Whether the turn changes the direction across the two by much. */
+/* Whether the rotation changes the direction perpendicular to the two edges by much. */
 static bool turn_decides(vec3 u, vec3 w, vec3 w_end)
 {
     const vec3 cross = v3_cross(u, w), change = v3_sub(w_end, w);
@@ -508,7 +512,8 @@ static bool turn_decides(vec3 u, vec3 w, vec3 w_end)
            c2 < NEARLY * NEARLY * uu * v3_dot(w, w);
 }
 
-/* The normal after the k-th expected turn, and its sign; false if there is none, or they are not near. */
+/* The normal after the k-th expected rotation, and its sign; false if there is none, or the edges
+ * are not near. */
 static bool normal_by_turn(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, int32_t k,
                            double* sigma, vec3* n, double* distance)
 {
@@ -533,7 +538,7 @@ static bool normal_by_turn(const perpi_meeting* m, int32_t edge_a, int32_t edge_
     return *distance <= m->near && exists(m, *n);
 }
 
-/* The sign of n . b tells which end of b is lower: bit of that product. */
+/* The sign of n . b decides which end of b is lower: bit of that product. */
 static int32_t lower_end(perpi_meeting* m, vec3 n, int32_t edge_b, bool* opposite)
 {
     perpi_product p = {.still = n};
@@ -547,7 +552,8 @@ static int32_t lower_end(perpi_meeting* m, vec3 n, int32_t edge_b, bool* opposit
     return take_product(m, &p, opposite);
 }
 
-/* Takes the pair for each expected turn that decides; returns the turns for which it does not. */
+/* Adds the pair for each expected rotation that decides; returns the rotations for which it does
+ * not. */
 static uint32_t edges_by_turn(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
 {
     const perpi_edge *e = &m->p[0]->edge[edge_a], *g = &m->p[1]->edge[edge_b];
@@ -574,7 +580,7 @@ static uint32_t edges_by_turn(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
         for (int i = 0; i < 4; ++i) {
             face_edge end[PERPI_SPINS] = {{0}};
             end[k] = product_at_end(m, i / 2, face[i], edge[i], k);
-            demand(m, &f, i / 2, face[i], edge[i], i % 2 == 0 ? sigma : -sigma, end);
+            demand_product(m, &f, i / 2, face[i], edge[i], i % 2 == 0 ? sigma : -sigma, end);
         }
         bool opposite;
         const int32_t bit = f.possible != 0 ? lower_end(m, n, edge_b, &opposite) : -1;
@@ -585,7 +591,7 @@ static uint32_t edges_by_turn(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
             lower.p_a = v3_madd(lower.p_b, -lower.psi, n);
             *((end == 0) != opposite ? &lower.plus : &lower.minus) |= (uint64_t)1 << bit;
             if ((lower.plus & lower.minus) == 0) {
-                keep(m, &lower);
+                keep_facet(m, &lower);
             }
         }
     }
@@ -598,7 +604,8 @@ void perpi_meeting_edges(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
     const perpi_edge *e = &m->p[0]->edge[edge_a], *g = &m->p[1]->edge[edge_b];
     const int32_t face[4] = {e->face[0], e->face[1], g->face[0], g->face[1]};
     const int32_t edge[4] = {edge_b, edge_b, edge_a, edge_a};
-    /* where edges are so parallel that the turn can flip the normal: only with one that points out */
+    /* where the rotation can reverse the normal of nearly parallel edges: only with one that points
+     * out */
     const double sigma = outward_sign(m, edge_a, edge_b);
     if (sigma == 0.0) {
         return;
@@ -625,10 +632,10 @@ void perpi_meeting_edges(perpi_meeting* m, int32_t edge_a, int32_t edge_b)
     f.possible = possible;
     f.present = present;
     for (int i = 0; i < 4; ++i) {
-        demand(m, &f, i / 2, face[i], edge[i], i % 2 == 0 ? sigma : -sigma, end[i]);
+        demand_product(m, &f, i / 2, face[i], edge[i], i % 2 == 0 ? sigma : -sigma, end[i]);
     }
     if (f.possible != 0 || f.present) {
-        keep(m, &f);
+        keep_facet(m, &f);
     }
 }
 

@@ -1,12 +1,12 @@
 /* src/collide/polytope/polyhedron_round.c - a convex polyhedron with a plane, a ball and a capsule.
  *
- * Everything happens in the polyhedron's frame. Where features are grouped [W14 4.6], the faces near
+ * All coordinates are in the polyhedron's frame. Where features are grouped [W14 4.6], the faces near
  * a ball, moved out by its radius, and the plane that touches the rounded edge or vertex nearest to
  * it are one group: one of them must hold. Any ball of a capsule's axis belongs to the capsule, so a
- * statement about it is always true; the ones that matter are chosen below. Faces of the far side, behind
- * which the ball lies and which face away from it, are members only if there is a way past the near side;
+ * constraint on it is always valid; which balls are used is chosen below. Faces of the far side, behind
+ * which the ball lies and which face away from it, are members only if there is a path past the near side;
  * then a second group keeps the ball in front of the near side, or of a plane through its centre that
- * touches an edge of the silhouette: see polyhedron_far.c.
+ * touches an edge of the silhouette: see src/contact/polyhedra_far.c.
  *
  * Source     [W14 4.6]; src/collide/polytope/polygon.c has the same in the plane
  */
@@ -17,9 +17,9 @@
 enum { MEMBERS = 8, PLANES = 8, STACK = 64, BALLS = 32 };
 
 #define FACING 1e-9 /* cosine: normals at a right angle do not face away from each other */
-#define DEPTH 1.01  /* times the depth of the ball: faces down to here count as open */
+#define DEPTH 1.01  /* times the depth of the ball: faces up to this depth count as open */
 
-/* Names of features; the last bits are which ball of a capsule, in a group or not. */
+/* Feature numbers; the last bits are which ball of a capsule, in a group or not. */
 enum { AT_FACE = 0, AT_EDGE = 1, AT_VERTEX = 2, AT_PATH = 3 };
 
 typedef struct placed {
@@ -45,7 +45,7 @@ perp_status perpi_plane_polyhedron(const perpi_shape* a, const perpi_pose* pose_
     const double offset = v3_dot(n, pose_a->x) + a->offset;
     const vec3 down = v3_neg(m3_tmul(pose_b->R, n));
     const double center = v3_dot(n, pose_b->x) - offset;
-    /* the lowest vertex is found quickly; most pairs end here */
+    /* early exit for most pairs: the lowest vertex is found quickly */
     const int32_t lowest = perpi_polyhedron_support(p, down, 0);
     if (!(center - v3_dot(down, p->vertex[lowest]) <= margin)) {
         return PERP_OK;
@@ -179,7 +179,7 @@ typedef struct member {
     uint32_t feature;
 } member;
 
-/* The most open ones stay. */
+/* Keeps the most open members. */
 static void keep_member(member* list, int32_t* count, const member* m)
 {
     if (*count < MEMBERS) {
@@ -255,7 +255,7 @@ static int32_t near_members(const placed* o, const member* list, int32_t count, 
     return kept;
 }
 
-/* In the group of the path the same features have other names. */
+/* Members of the path group have feature numbers of their own. */
 static void name_path(member* list, int32_t count)
 {
     for (int32_t i = 0; i < count; ++i) {
@@ -265,8 +265,9 @@ static void name_path(member* list, int32_t count)
     }
 }
 
-/* The planes through the ball's centre, moved out by `step`, that touch an edge, moved out by r, between a face that the ball
- * is in front of and one that it is behind; only those with the polyhedron on one side, and near. */
+/* The tangent planes from the ball's centre, moved out by `step`, at an edge, moved out by r,
+ * between a face that the ball is in front of and one that it is behind; only those with the
+ * polyhedron on one side, and near. */
 static int32_t passing_planes(const placed* o, vec3 x, double r, vec3 step, double near,
                               uint32_t ball, member* out)
 {
@@ -305,8 +306,8 @@ static int32_t passing_planes(const placed* o, vec3 x, double r, vec3 step, doub
     return count;
 }
 
-/* The ends of a segment (of length 0: a ball), which belongs on a known side: out over the face of that side
- * that is the least deep. */
+/* The ends of a segment (of length 0: a ball) whose side is known: separate over the least deep
+ * face of that side. */
 static perp_status add_on_side(const placed* o, const perpi_segment* s, double r, double margin,
                                perpi_candidate_list* candidates)
 {
@@ -373,7 +374,7 @@ static perp_status add_ball(const placed* o, vec3 x, double r, double margin, ui
     if (count == 0) {
         list[count++] = best;
     }
-    /* the far side counts only if there is a way past the near one */
+    /* far-side members only if there is a path past the near side */
     member near_side[MEMBERS + PLANES];
     const int32_t nears = near_members(o, list, count, &best, near_side);
     if (nears == 0 || nears == count) {
@@ -407,8 +408,8 @@ perp_status perpi_polyhedron_ball(const perpi_shape* a, const perpi_pose* pose_a
     return add_ball(&o, x, ball.r, margin, 0, list);
 }
 
-/* The same of a ball in another polyhedron: around its centre of mass, as far as its faces. `number` tells
- * its groups from others. */
+/* The same for the inscribed ball of another polyhedron, about its centre of mass. `number`
+ * distinguishes its groups from others. */
 perp_status perpi_polyhedron_inner(const perpi_polyhedron* p, const perpi_pose* pose_p,
                                    const perpi_polyhedron* q, const perpi_pose* pose_q,
                                    double margin, uint32_t number, perpi_candidate_list* list)
@@ -460,15 +461,15 @@ static bool clip_to_face(const perpi_polyhedron* p, int32_t f, const perpi_segme
     return *lo <= *hi;
 }
 
-/* The balls that matter: parameters on the axis. */
+/* The balls that are used: parameters on the axis. */
 typedef struct chosen {
     double t[BALLS];
     double least; /* distance of the nearest one */
     int count;
 } chosen;
 
-/* Ends come first and are kept; others only where no ball is yet. */
-static void choose(chosen* balls, double t, double apart, double distance)
+/* Ends are added first and are kept; others only where no ball is yet. */
+static void choose_ball(chosen* balls, double t, double apart, double distance)
 {
     for (int i = 0; i < balls->count; ++i) {
         if (fabs(balls->t[i] - t) < apart) {
@@ -481,7 +482,7 @@ static void choose(chosen* balls, double t, double apart, double distance)
     }
 }
 
-/* The least distance of the axis from the faces of a node and where; over a face, the stretch over
+/* The least distance of the axis from the faces of a node, and where; over a face, the part over
  * it. Returns whether the axis passes through a face. */
 typedef struct survey {
     double d, t; /* the nearest point of the axis */
@@ -510,14 +511,14 @@ static void survey_face(const placed* o, int32_t f, const axis* x, double reach,
                                     d, AT_FACE, f};
             }
             if (h[e] >= 0.0 && d <= reach) {
-                choose(&out->balls, end[e], PERPI_CANDIDATE_SAME * o->size, d);
+                choose_ball(&out->balls, end[e], PERPI_CANDIDATE_SAME * o->size, d);
             }
         }
     }
     for (int32_t c = p->face_start[f]; c < p->face_start[f + 1]; ++c) {
         const perpi_edge* e = &p->edge[p->side[c]];
         if (e->face[0] != f) {
-            continue; /* its other face looks at it */
+            continue; /* its other face faces the axis */
         }
         const vec3 a = p->vertex[e->vertex[0]], b = p->vertex[e->vertex[1]];
         const double length = v3_norm(v3_sub(b, a));
@@ -559,7 +560,7 @@ static survey survey_faces(const placed* o, const axis* x, double reach)
     return out;
 }
 
-/* Both ends of the stretch along an edge that the axis runs beside. */
+/* Both ends of the part of the axis that is parallel and next to an edge. */
 static void choose_along_edge(const placed* o, const axis* x, const nearest* at, double reach,
                               chosen* balls)
 {
@@ -576,13 +577,14 @@ static void choose_along_edge(const placed* o, const axis* x, const nearest* at,
         perpi_segment_overlap(&x->s, &side, PERPI_CANDIDATE_SAME * o->size, end)) {
         for (int k = 0; k < 2; ++k) {
             if (sqrt(end[k].d2) <= reach) {
-                choose(balls, end[k].s, PERPI_CANDIDATE_SAME * o->size, sqrt(end[k].d2));
+                choose_ball(balls, end[k].s, PERPI_CANDIDATE_SAME * o->size, sqrt(end[k].d2));
             }
         }
     }
 }
 
-/* The axis pierces the polyhedron, or lies in it: out along the direction of least depth. */
+/* The axis passes through the polyhedron or lies in it: separate along the direction of least
+ * depth. */
 static perp_status add_pierced(const placed* o, const axis* x, double margin,
                                perpi_candidate_list* list)
 {
@@ -622,7 +624,7 @@ static perp_status add_pierced(const placed* o, const axis* x, double margin,
         const double length = v3_norm(v3_sub(b, a));
         const perpi_segment side = {v3_scale(0.5, v3_add(a, b)),
                                     v3_scale(1.0 / length, v3_sub(b, a)), 0.5 * length};
-        /* seen along the direction, where the two cross */
+        /* where the two cross in projection along the direction */
         perpi_segment flat = x->s;
         flat.c = v3_madd(flat.c, -by_edge, across);
         const perpi_chord chord = perpi_segment_closest(&flat, &side);
@@ -676,7 +678,7 @@ perp_status perpi_polyhedron_capsule(const perpi_shape* a, const perpi_pose* pos
     }
     choose_along_edge(&o, &x, &found.at, reach, &found.balls);
     if (found.d < found.balls.least - PERPI_CANDIDATE_TIE * o.size) {
-        choose(&found.balls, found.t, 0.0, found.d);
+        choose_ball(&found.balls, found.t, 0.0, found.d);
     }
     perp_status status = PERP_OK;
     for (int i = 0; i < found.balls.count && status == PERP_OK; ++i) {

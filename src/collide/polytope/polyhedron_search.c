@@ -1,11 +1,11 @@
-/* src/collide/polytope/polyhedron_search.c - which features of two convex polyhedra can be near each other.
+/* src/collide/polytope/polyhedron_search.c - search for near features of two convex polyhedra.
  *
- * First a plane between the two, by a few steps of [Chung, Wang 1996]: most pairs of boxes that overlap
- * belong to bodies that do not. Where there is none, the best direction still tells much: what is near
- * the other body reaches over the plane through the other's farthest vertex, less `near`. Those features
- * are found by walking from a body's own farthest vertex, and compared with each other: the cost is that
- * of the neighbourhood, not of the bodies. If they are many (a wide face on a wide face), the trees over
- * the faces are descended instead, both at once.
+ * First a plane between the two, by a few steps of [Chung, Wang 1996]: most pairs whose
+ * boxes overlap are separated by one. Otherwise the best direction found limits the search: features near
+ * the other body lie beyond the plane through the other's farthest vertex, less `near`. They are found by a
+ * graph walk from the body's own farthest vertex, and compared pairwise: the cost depends on the neighbourhood,
+ * not on the size of the bodies. If they are many (a wide face on a wide face), the trees over the faces are
+ * descended instead, both at once.
  */
 #include <math.h>
 #include <string.h>
@@ -74,7 +74,8 @@ static box box_of_b(const perpi_meeting* m)
 
 /* ---- a plane between them ---------------------------------------------------------------------------- */
 
-/* The axis of a's frame along which the boxes are farthest apart: right at once for walls and floors. */
+/* The axis of a's frame with the largest separation of the boxes: the answer at once for walls and
+ * floors. */
 static double box_axis(const perpi_meeting* m, vec3* axis)
 {
     const perpi_face_node* a = &m->p[0]->node[0];
@@ -125,7 +126,7 @@ bool perpi_meeting_parted(perpi_meeting* m)
             m->farthest[0] = v;
             m->farthest[1] = w;
         }
-        /* mirrored at the plane across d: the farthest points come to lie the right way round */
+        /* reflect n at the plane perpendicular to d, which exchanges the order of the farthest points */
         const double d2 = v3_dot(d, d);
         if (!(gap < 0.0) || !(d2 > 0.0)) {
             return false; /* between 0 and the margin: near */
@@ -137,13 +138,13 @@ bool perpi_meeting_parted(perpi_meeting* m)
 
 /* ---- few features: lists ------------------------------------------------------------------------------- */
 
-/* An edge with what tells whether it can be a facet: its direction and the normals of its faces, as
- * things stand and after the expected turn. */
+/* An edge with the data that decide whether it can be a facet: its direction and the normals of its
+ * faces, at the current pose and after the expected rotation. */
 typedef struct listed_edge {
     int32_t edge;
     box b;
     vec3 u, n[2], u_end, n_end[2];
-    double limit; /* of a product with u or u_end that the small turn can change */
+    double limit; /* bound on the change of a product with u or u_end by the small rotation */
 } listed_edge;
 
 typedef struct features {
@@ -162,7 +163,7 @@ static inline vec3 vertex_at(const perpi_meeting* m, int side, int32_t i)
 }
 
 /* Sets bit i; whether it was set before. */
-static bool mark(uint64_t* bits, int32_t i)
+static bool mark_bit(uint64_t* bits, int32_t i)
 {
     const uint64_t bit = (uint64_t)1 << (i & 63);
     const bool was = (bits[i >> 6] & bit) != 0;
@@ -228,8 +229,8 @@ static bool add_edge(const perpi_meeting* m, int side, int32_t i, const box* wit
     return true;
 }
 
-/* The features that reach into the box and over the plane. The vertices beyond a plane hang together, and
- * an edge or a face reaches there if one of its vertices does. False: more than there is room for. */
+/* The features that extend into the box and over the plane. The vertices beyond a plane are
+ * connected, and an edge or a face extends there if one of its vertices does. False: overflow. */
 static bool list_features(const perpi_meeting* m, int side, const box* within, features* list)
 {
     const perpi_polyhedron* p = m->p[side];
@@ -245,7 +246,7 @@ static bool list_features(const perpi_meeting* m, int side, const box* within, f
     memset(faces, 0, (size_t)(p->face_count / 64 + 1) * sizeof *faces);
     const double level = side == 0 ? m->low - m->near : -(m->high + m->near);
     queue[count++] = m->farthest[side];
-    (void)mark(vertices, m->farthest[side]);
+    (void)mark_bit(vertices, m->farthest[side]);
     for (int32_t at = 0; at < count; ++at) {
         const int32_t v = queue[at];
         const box b = box_around(vertex_at(m, side, v));
@@ -260,13 +261,13 @@ static bool list_features(const perpi_meeting* m, int side, const box* within, f
             const int32_t i = p->around[k];
             const perpi_edge* e = &p->edge[i];
             const int32_t w = e->vertex[0] == v ? e->vertex[1] : e->vertex[0];
-            if ((!mark(edges, i) && !add_edge(m, side, i, within, list)) ||
-                (!mark(faces, e->face[0]) && !add_face(m, side, e->face[0], within, list)) ||
-                (!mark(faces, e->face[1]) && !add_face(m, side, e->face[1], within, list))) {
+            if ((!mark_bit(edges, i) && !add_edge(m, side, i, within, list)) ||
+                (!mark_bit(faces, e->face[0]) && !add_face(m, side, e->face[0], within, list)) ||
+                (!mark_bit(faces, e->face[1]) && !add_face(m, side, e->face[1], within, list))) {
                 return false;
             }
             const double height = v3_dot(m->axis, vertex_at(m, side, w));
-            if ((side == 0 ? height : -height) >= level && !mark(vertices, w)) {
+            if ((side == 0 ? height : -height) >= level && !mark_bit(vertices, w)) {
                 if (count == 2 * LISTED) {
                     return false;
                 }
@@ -277,8 +278,8 @@ static bool list_features(const perpi_meeting* m, int side, const box* within, f
     return true;
 }
 
-/* Whether four products can have the signs that make the edges a facet, either way round: see
- * polyhedron_near.c. */
+/* Whether four products can have the signs that make the edges a facet, with either sign of the
+ * normal: see polyhedron_near.c. */
 static bool can_cross(const vec3 a_n[2], vec3 a_u, double a_limit, const vec3 b_n[2], vec3 b_u,
                       double b_limit)
 {
@@ -318,7 +319,7 @@ static void try_listed(perpi_meeting* m, const features* a, const features* b, b
     }
 }
 
-/* False: the features near each other are too many for it. */
+/* False: too many near features for lists. */
 static bool collect_listed(perpi_meeting* m, bool all_vertices)
 {
     const perpi_face_node* root = &m->p[0]->node[0];
@@ -337,7 +338,7 @@ static bool collect_listed(perpi_meeting* m, bool all_vertices)
 
 /* ---- many features: trees ---------------------------------------------------------------------- */
 
-/* A vertex belongs to this one of its faces, an edge to its left one: each is looked at once. */
+/* A vertex is tested with this one of its faces, an edge with its left one: each once. */
 static bool owns_vertex(const perpi_polyhedron* p, int32_t face, int32_t vertex)
 {
     return p->edge[p->around[p->around_start[vertex]]].face[0] == face;
@@ -361,7 +362,7 @@ static box box_of_edge(const perpi_meeting* m, int side, int32_t edge)
     return b;
 }
 
-/* The vertices of a face on one side that lie near a face of the other. */
+/* The vertices of a face of one body that lie near a face of the other. */
 static void try_vertices(perpi_meeting* m, int side, int32_t face, const box* near_face,
                          int32_t other_face, bool all_vertices)
 {
@@ -425,7 +426,7 @@ static double extent(const perpi_face_node* n)
     return v3_dot(d, d);
 }
 
-static void descend(descent* d, int32_t node_a, int32_t node_b)
+static void descend_trees(descent* d, int32_t node_a, int32_t node_b)
 {
     const perpi_polyhedron *p = d->m->p[0], *q = d->m->p[1];
     const perpi_face_node *a = &p->node[node_a], *b = &q->node[node_b];
@@ -441,11 +442,11 @@ static void descend(descent* d, int32_t node_a, int32_t node_b)
         return;
     }
     if (b->count > 0 || (a->count == 0 && extent(a) >= extent(b))) {
-        descend(d, node_a + 1, node_b);
-        descend(d, a->first, node_b);
+        descend_trees(d, node_a + 1, node_b);
+        descend_trees(d, a->first, node_b);
     } else {
-        descend(d, node_a, node_b + 1);
-        descend(d, node_a, b->first);
+        descend_trees(d, node_a, node_b + 1);
+        descend_trees(d, node_a, b->first);
     }
 }
 
@@ -460,5 +461,5 @@ void perpi_meeting_collect(perpi_meeting* m, bool all_vertices)
             d.spread.m[i][k] = fabs(m->R.m[i][k]);
         }
     }
-    descend(&d, 0, 0);
+    descend_trees(&d, 0, 0);
 }

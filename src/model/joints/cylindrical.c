@@ -1,7 +1,7 @@
 /* src/model/joints/cylindrical.c - b slides along z of a and turns about it. */
 #include "model/joints/joint_type.h"
 
-static void evaluate(const perpi_joint_at* at, perpi_joint_view* view)
+static void cylindrical_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
 {
     perpi_joint_hold(view, perpi_position_row(at, at->x, true, v3_dot(at->x, at->d)));
     perpi_joint_hold(view, perpi_position_row(at, at->y, true, v3_dot(at->y, at->d)));
@@ -18,5 +18,5 @@ const perpi_joint_ops perpi_joint_cylindrical = {
     .coordinates = 2,
     .has_axis = {true, true},
     .free = PERPI_FREE_LINE,
-    .evaluate = evaluate,
+    .evaluate = cylindrical_evaluate,
 };

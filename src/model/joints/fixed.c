@@ -1,7 +1,7 @@
 /* src/model/joints/fixed.c - nothing moves. */
 #include "model/joints/joint_type.h"
 
-static void evaluate(const perpi_joint_at* at, perpi_joint_view* view)
+static void fixed_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
 {
     perpi_joint_hold_point(at, view);
     perpi_joint_hold_orientation(at, view);
@@ -13,5 +13,5 @@ const perpi_joint_ops perpi_joint_fixed = {
     .rows = {3, 6},
     .coordinates = 0,
     .has_axis = {false, false},
-    .evaluate = evaluate,
+    .evaluate = fixed_evaluate,
 };

@@ -18,7 +18,8 @@ bool perpi_joint_one_degree(perp_joint_type type)
     return types[type]->driven;
 }
 
-/* dir . d with both points as they are; on_b: dir turns with a, which acts at the point of b. */
+/* dir . d with both points at their poses; on_b: dir rotates with a, and the row acts at the point
+ * of b. */
 perpi_row perpi_position_row(const perpi_joint_at* at, vec3 dir, bool on_b, double b)
 {
     const perpi_joint_side* s = at->side;
@@ -42,8 +43,9 @@ void perpi_joint_hold(perpi_joint_view* view, perpi_row row)
 
 static const vec3 AXIS[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
 
-/* Between two dynamic bodies the rows act at the middle of the two points: impulses at two points would
- * change the angular momentum of the pair by d x p. The rows are then off by the joint's error. */
+/* Between two dynamic bodies the rows act at the midpoint of the two points: impulses at two points
+ * would change the angular momentum of the pair by d x p. The rows are then inexact by the joint's
+ * error. */
 void perpi_joint_hold_point(const perpi_joint_at* at, perpi_joint_view* view)
 {
     const perp_model* model = at->model;
@@ -54,7 +56,7 @@ void perpi_joint_hold_point(const perpi_joint_at* at, perpi_joint_view* view)
         both = both && joint->body[i] >= 0 && model->body[joint->body[i]].dofs > 0;
         particle[i] = joint->body[i] >= 0 && model->body[joint->body[i]].particle;
     }
-    /* a particle has no arm: the point is its own */
+    /* a particle has no lever arm: use its own point */
     const double part = particle[0] ? 0.0 : particle[1] ? 1.0 : 0.5;
     for (int i = 0; i < model->dimension; ++i) {
         perpi_row row = perpi_position_row(at, AXIS[i], false, v3_get(d, i));
@@ -80,7 +82,7 @@ void perpi_joint_hold_orientation(const perpi_joint_at* at, perpi_joint_view* vi
     }
 }
 
-/* z of both frames along each other: the rotation that takes one to the other has no part along z. */
+/* z of both frames parallel: the rotation that takes one to the other has no component along z. */
 void perpi_joint_hold_axis(const perpi_joint_at* at, perpi_joint_view* view)
 {
     const perpi_joint_side* s = at->side;

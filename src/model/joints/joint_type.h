@@ -1,6 +1,6 @@
-/* src/model/joints/joint_type.h - what a type of joint holds and leaves free.
+/* src/model/joints/joint_type.h - the constrained and free directions of a type of joint.
  *
- * A type is one file: its facts, and a function that writes its rows at given poses. Notation and sources:
+ * A type is one file: its properties, and a function that writes its rows at given poses. Notation and sources:
  * src/step/joint_rows.c, which puts the rows into the problem of a step.
  */
 #ifndef PERPI_JOINT_TYPE_H
@@ -69,16 +69,17 @@ const perpi_joint_ops* perpi_joint_ops_of(perp_joint_type type);
 
 /* ---- parts of types ---------------------------------------------------------------------------------*/
 
-/* dir . d with both points as they are; on_b: dir turns with a, which acts at the point of b. */
+/* dir . d with both points at their poses; on_b: dir rotates with a, and the row acts at the point
+ * of b. */
 perpi_row perpi_position_row(const perpi_joint_at* at, vec3 dir, bool on_b, double b);
 perpi_row perpi_angle_row(vec3 dir, double b);
 void perpi_joint_hold(perpi_joint_view* view, perpi_row row);
 void perpi_joint_coordinate(perpi_joint_view* view, perpi_row row);
-/* The points in one place. */
+/* The points coincide. */
 void perpi_joint_hold_point(const perpi_joint_at* at, perpi_joint_view* view);
-/* No turn of b against a. */
+/* No rotation of b against a. */
 void perpi_joint_hold_orientation(const perpi_joint_at* at, perpi_joint_view* view);
-/* z of both frames along each other. */
+/* z of both frames parallel. */
 void perpi_joint_hold_axis(const perpi_joint_at* at, perpi_joint_view* view);
 /* Angle of b about z of a, in (-pi, pi]. */
 double perpi_joint_twist(const perpi_joint_at* at);

@@ -1,7 +1,7 @@
 /* src/model/joints/planar.c - b slides in the plane of x and y of a, and turns about its normal. */
 #include "model/joints/joint_type.h"
 
-static void evaluate(const perpi_joint_at* at, perpi_joint_view* view)
+static void planar_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
 {
     perpi_joint_hold(view, perpi_position_row(at, at->z, true, v3_dot(at->z, at->d)));
     perpi_joint_hold_axis(at, view);
@@ -19,5 +19,5 @@ const perpi_joint_ops perpi_joint_planar = {
     .coordinates = 3,
     .has_axis = {true, true},
     .free = PERPI_FREE_PLANE,
-    .evaluate = evaluate,
+    .evaluate = planar_evaluate,
 };

@@ -1,7 +1,7 @@
 /* src/model/joints/prismatic.c - b slides along z of a [N04]. */
 #include "model/joints/joint_type.h"
 
-static void evaluate(const perpi_joint_at* at, perpi_joint_view* view)
+static void prismatic_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
 {
     const double travel = at->joint->start + v3_dot(at->z, at->d) - at->joint->rest[0];
     perpi_joint_hold(view, perpi_position_row(at, at->x, true, v3_dot(at->x, at->d)));
@@ -20,5 +20,5 @@ const perpi_joint_ops perpi_joint_prismatic = {
     .has_axis = {true, true},
     .free = PERPI_FREE_LINE,
     .driven = true,
-    .evaluate = evaluate,
+    .evaluate = prismatic_evaluate,
 };

@@ -1,7 +1,7 @@
 /* src/model/joints/revolute.c - b turns about z of a. */
 #include "model/joints/joint_type.h"
 
-static void evaluate(const perpi_joint_at* at, perpi_joint_view* view)
+static void revolute_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
 {
     const perpi_joint_side* s = at->side;
     const double start = at->joint->start;
@@ -23,5 +23,5 @@ const perpi_joint_ops perpi_joint_revolute = {
     .coordinates = 1,
     .has_axis = {false, true},
     .driven = true,
-    .evaluate = evaluate,
+    .evaluate = revolute_evaluate,
 };

@@ -1,10 +1,10 @@
 /* src/model/joints/rope.c - two points stay within a length of each other. */
 #include "model/joints/joint_type.h"
 
-static void evaluate(const perpi_joint_at* at, perpi_joint_view* view)
+static void rope_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
 {
     const double distance = v3_norm(at->d);
-    /* at distance 0 every direction is as good; the rope is slack */
+    /* at distance 0 any direction is valid; the rope is slack */
     const vec3 n =
         distance > 1e-12 * at->joint->length ? v3_scale(1.0 / distance, at->d) : v3(1, 0, 0);
     view->row[view->rows++] =
@@ -19,5 +19,5 @@ const perpi_joint_ops perpi_joint_rope = {
     .rows = {0, 0},
     .coordinates = 1,
     .has_axis = {false, false},
-    .evaluate = evaluate,
+    .evaluate = rope_evaluate,
 };

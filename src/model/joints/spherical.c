@@ -1,7 +1,7 @@
 /* src/model/joints/spherical.c - b turns about a point of a. */
 #include "model/joints/joint_type.h"
 
-static void evaluate(const perpi_joint_at* at, perpi_joint_view* view)
+static void spherical_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
 {
     perpi_joint_hold_point(at, view);
 }
@@ -12,5 +12,5 @@ const perpi_joint_ops perpi_joint_spherical = {
     .rows = {-1, 3},
     .coordinates = 0,
     .has_axis = {false, false},
-    .evaluate = evaluate,
+    .evaluate = spherical_evaluate,
 };

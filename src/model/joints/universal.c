@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static void evaluate(const perpi_joint_at* at, perpi_joint_view* view)
+static void universal_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
 {
     perpi_joint_hold_point(at, view);
     const vec3 x_a = m3_column(at->side[0].F, 0), y_a = m3_column(at->side[0].F, 1),
@@ -27,5 +27,5 @@ const perpi_joint_ops perpi_joint_universal = {
     .rows = {-1, 4},
     .coordinates = 2,
     .has_axis = {true, true},
-    .evaluate = evaluate,
+    .evaluate = universal_evaluate,
 };

@@ -51,7 +51,7 @@ static perp_status add_block(perpi_blocks* b, int32_t i, int32_t j)
 }
 
 /* Diagonal blocks first, for all block columns up to j. */
-static perp_status advance(perpi_blocks* b, int32_t j)
+static perp_status open_block_columns(perpi_blocks* b, int32_t j)
 {
     perp_status status = PERP_OK;
     while (status == PERP_OK && b->column < j) {
@@ -64,7 +64,7 @@ static perp_status advance(perpi_blocks* b, int32_t j)
 perp_status perpi_blocks_put(perpi_blocks* b, int32_t row, int32_t col, double value)
 {
     const int32_t i = row / b->dim, j = col / b->dim;
-    perp_status status = advance(b, j);
+    perp_status status = open_block_columns(b, j);
     if (status != PERP_OK || value == 0.0) {
         return status;
     }
@@ -81,7 +81,7 @@ perp_status perpi_blocks_put(perpi_blocks* b, int32_t row, int32_t col, double v
 
 perp_status perpi_blocks_end(perpi_blocks* b, perp_block_rows* W)
 {
-    perp_status status = advance(b, b->nc - 1);
+    perp_status status = open_block_columns(b, b->nc - 1);
     const size_t nc = (size_t)b->nc, count = (size_t)b->count;
     if (status == PERP_OK) {
         status = perpi_alloc(b->context, nc + 1, sizeof *b->start, &b->start);

@@ -1,7 +1,7 @@
 /* src/problem/io/ccp.c - reads `ccp 1` text (docs/problem-files.md), gzip'ed or plain.
  *
- * Nothing in the text is trusted: a count is compared with the bytes that are left before anything
- * is allocated for it, and the message says FILE:LINE.
+ * Every count is compared with the remaining bytes before memory is allocated for it; messages
+ * begin with FILE:LINE.
  */
 #include "problem/io/ccp.h"
 
@@ -63,7 +63,7 @@ static perp_status fail(const scanner* s, const char* expected)
 }
 
 /* The next word into s->token, "" at the end of the text. */
-static perp_status next(scanner* s, const char* expected)
+static perp_status next_token(scanner* s, const char* expected)
 {
     for (; s->at < s->end && is_space(*s->at); ++s->at) {
         s->line += *s->at == '\n' ? 1 : 0;
@@ -88,7 +88,7 @@ static perp_status next(scanner* s, const char* expected)
 
 static perp_status next_count(scanner* s, const char* expected, int32_t* count)
 {
-    const perp_status status = next(s, expected);
+    const perp_status status = next_token(s, expected);
     if (status != PERP_OK) {
         return status;
     }
@@ -109,7 +109,7 @@ static perp_status next_count(scanner* s, const char* expected, int32_t* count)
 /* A decimal number, or [+-]inf. strtod obeys the locale, the format does not. */
 static perp_status next_number(scanner* s, double* x)
 {
-    const perp_status status = next(s, "a number");
+    const perp_status status = next_token(s, "a number");
     if (status != PERP_OK) {
         return status;
     }
@@ -143,7 +143,7 @@ static perp_status next_number(scanner* s, double* x)
 
 /* ---- sections --------------------------------------------------------------------------------------*/
 
-static int find(const char* const* names, int count, const char* word)
+static int find_word(const char* const* names, int count, const char* word)
 {
     int i = 0;
     while (i < count && strcmp(names[i], word) != 0) {
@@ -203,11 +203,11 @@ static perp_status read_entries(scanner* s, perpi_ccp_matrix* m, int32_t count)
 
 static perp_status read_matrix(scanner* s, perpi_ccp* ccp)
 {
-    perp_status status = next(s, "M, W or H");
+    perp_status status = next_token(s, "M, W or H");
     if (status != PERP_OK) {
         return status;
     }
-    const int which = find(matrix_name, PERPI_CCP_MATRICES, s->token);
+    const int which = find_word(matrix_name, PERPI_CCP_MATRICES, s->token);
     if (which == PERPI_CCP_MATRICES || ccp->matrix[which].given) {
         return fail(s, "M, W or H, each at most once");
     }
@@ -241,11 +241,11 @@ static perp_status read_matrix(scanner* s, perpi_ccp* ccp)
 
 static perp_status read_vector(scanner* s, perpi_ccp* ccp)
 {
-    perp_status status = next(s, "the name of a vector");
+    perp_status status = next_token(s, "the name of a vector");
     if (status != PERP_OK) {
         return status;
     }
-    const int which = find(vector_name, PERPI_CCP_VECTORS, s->token);
+    const int which = find_word(vector_name, PERPI_CCP_VECTORS, s->token);
     if (which == PERPI_CCP_VECTORS || ccp->vector[which].given) {
         return fail(s, "q, b, lb, ub, mu (z, r, v in a solution), each at most once");
     }
@@ -282,21 +282,21 @@ static perp_status read_section(scanner* s, perpi_ccp* ccp)
         return read_vector(s, ccp);
     }
     if (strcmp(s->token, "name") == 0) {
-        const perp_status status = next(s, "a name");
+        const perp_status status = next_token(s, "a name");
         memcpy(ccp->name, s->token, strlen(s->token) + 1);
         return status;
     }
     if (strcmp(s->token, "kind") == 0) {
-        const perp_status status = next(s, "a kind");
+        const perp_status status = next_token(s, "a kind");
         const int kinds = (int)(sizeof kind_name / sizeof kind_name[0]);
-        const int kind = find(kind_name, kinds, s->token);
+        const int kind = find_word(kind_name, kinds, s->token);
         if (status == PERP_OK && (kind == kinds || kind == PERP_PROBLEM_CONTACT)) {
             return fail(s, "lcp, mlcp, blcp, fc2d, fc3d, gfc2d or gfc3d");
         }
         ccp->kind = (perp_problem_kind)kind;
         return status;
     }
-    const int which = find(size_name, 5, s->token);
+    const int which = find_word(size_name, 5, s->token);
     if (which == 5 || *size[which] >= 0) {
         return fail(s, "name, kind, n, n_eq, n_comp, dim, nc (once each), matrix, vector or end");
     }
@@ -307,7 +307,7 @@ static perp_status read_section(scanner* s, perpi_ccp* ccp)
 
 static perp_status read_text(scanner* s, perpi_ccp* ccp)
 {
-    perp_status status = next(s, "'ccp'");
+    perp_status status = next_token(s, "'ccp'");
     if (status != PERP_OK) {
         return status;
     }
@@ -315,12 +315,12 @@ static perp_status read_text(scanner* s, perpi_ccp* ccp)
     if (!ccp->solution && strcmp(s->token, "ccp") != 0) {
         return fail(s, "'ccp'");
     }
-    status = next(s, "the version, 1");
+    status = next_token(s, "the version, 1");
     if (status == PERP_OK && strcmp(s->token, "1") != 0) {
         return fail(s, "the version, 1");
     }
     while (status == PERP_OK) {
-        status = next(s, "'end'");
+        status = next_token(s, "'end'");
         if (status == PERP_OK && strcmp(s->token, "end") == 0) {
             return PERP_OK;
         }
@@ -382,11 +382,12 @@ perp_status perpi_ccp_load(perp_context* context, const char* path, char** text,
         status = code == Z_ERRNO
                      ? perpi_fail(context, PERP_ERROR_IO, "%s: cannot be read: %s", path,
                                   strerror(errno))
-                     : perpi_fail(context, PERP_ERROR_INPUT, "%s: is not sound: %s", path, reason);
+                     : perpi_fail(context, PERP_ERROR_INPUT, "%s: is not valid: %s", path, reason);
     }
     const int closed = gzclose_r(f);
     if (status == PERP_OK && closed == Z_BUF_ERROR) {
-        status = perpi_fail(context, PERP_ERROR_INPUT, "%s: the packed data are cut short", path);
+        status =
+            perpi_fail(context, PERP_ERROR_INPUT, "%s: the compressed data are truncated", path);
     }
     if (status != PERP_OK) {
         perpi_free(context, buffer);

@@ -1,5 +1,6 @@
-/* src/problem/io/corpus_residual.c - what others measure: the plain residual e of the problem
- * collections, and its unit-free variant. Not the residual check; for comparing with published figures.
+/* src/problem/io/corpus_residual.c - residuals of the published problem collections: the plain
+ * residual e, and its unit-free variant. For comparison with published figures; not the residual
+ * check.
  *
  * 2-norms throughout; P_K projects on K = { |r_T| <= mu r_N }, uhat = u + mu |u_T| e_N.
  *     lcp   |min(z, w)| / |q|
@@ -41,7 +42,7 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-static double over(double value, double size, double least)
+static double divide_by_scale(double value, double size, double least)
 {
     return size > least ? value / size : value;
 }
@@ -157,7 +158,7 @@ static double complementarity_e(const perp_problem_file* f, const double* z, dou
             w[i] = w[i] < z[i] ? w[i] : z[i];
         }
     }
-    return over(norm(n, w), norm(n, P->q), DBL_EPSILON);
+    return divide_by_scale(norm(n, w), norm(n, P->q), DBL_EPSILON);
 }
 
 /* |r - P_K(r - uhat)| of all contacts; work: row_count. */
@@ -177,7 +178,7 @@ static double local_e(const perp_friction_problem* P, const double* r, double* w
     double* u = work + n;
     friction_velocity(P, r, u);
     const double size = larger(norm(n, P->q), larger(norm(n, r), norm(n, u)));
-    return over(natural_norm(P, r, u, work), size, DBL_EPSILON);
+    return divide_by_scale(natural_norm(P, r, u, work), size, DBL_EPSILON);
 }
 
 /* work: max(3 n, 2 row_count). */
@@ -196,14 +197,14 @@ static double global_e(const perp_problem_file* f, const double* r, const double
         off[i] = Mv[i] - Hr[i] - q[i];
     }
     const double dynamics =
-        over(norm(n, off), larger(norm(n, q), larger(norm(n, Mv), norm(n, Hr))), least);
+        divide_by_scale(norm(n, off), larger(norm(n, q), larger(norm(n, Mv), norm(n, Hr))), least);
     double* u = work + m;
     if (m > 0) {
         memcpy(u, f->ccp.vector[PERPI_CCP_b].at, (size_t)m * sizeof *u);
     }
     perpi_sparse_add_transposed_product(&H, 1.0, v, u);
     const double size = larger(norm(m, r), norm(m, u));
-    return larger(dynamics, over(natural_norm(&f->friction, r, u, work), size, least));
+    return larger(dynamics, divide_by_scale(natural_norm(&f->friction, r, u, work), size, least));
 }
 
 static double scaled_e(const perp_friction_problem* P, const double* r, double* work)
@@ -224,7 +225,7 @@ static double scaled_e(const perp_friction_problem* P, const double* r, double* 
             q[k] = rho * P->q[k];
         }
     }
-    return over(norm(n, work), larger(norm(n, r), norm(n, q)), 0.0);
+    return divide_by_scale(norm(n, work), larger(norm(n, r), norm(n, q)), 0.0);
 }
 
 perp_status perp_problem_file_residual(perp_problem_file* file, const double* z, const double* v,

@@ -120,14 +120,14 @@ static perp_status expand(const source* s, const char* name, stored_matrix* a, i
     if (status != PERP_OK) {
         return status;
     }
-    bool sound = a->p[0] == 0 && a->p[lines] == a->count;
-    for (int32_t l = 0; sound && l < lines; ++l) {
-        sound = a->p[l] <= a->p[l + 1] && a->p[l + 1] <= a->count;
-        for (int32_t e = a->p[l]; sound && e < a->p[l + 1]; ++e) {
+    bool valid = a->p[0] == 0 && a->p[lines] == a->count;
+    for (int32_t l = 0; valid && l < lines; ++l) {
+        valid = a->p[l] <= a->p[l + 1] && a->p[l + 1] <= a->count;
+        for (int32_t e = a->p[l]; valid && e < a->p[l + 1]; ++e) {
             line[e] = l;
         }
     }
-    if (!sound) {
+    if (!valid) {
         perpi_free(s->context, line);
         return bad(s, name, "p must ascend from 0 to the number of entries");
     }
@@ -355,7 +355,7 @@ perp_status perpi_fclib_read(perp_context* context, const char* path, perpi_ccp*
     perp_status status = PERP_OK;
     const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     if (file < 0) {
-        status = perpi_fail(context, PERP_ERROR_INPUT, "%s: is not a sound HDF5 file", path);
+        status = perpi_fail(context, PERP_ERROR_INPUT, "%s: is not a valid HDF5 file", path);
     } else {
         const bool local = H5Lexists(file, "fclib_local", H5P_DEFAULT) > 0;
         s.root = H5Gopen2(file, local ? "fclib_local" : "fclib_global", H5P_DEFAULT);

@@ -14,7 +14,7 @@
  *       "groups": [ { "members": [0, 1], "primary": 1 } ] }
  *
  * Doubles have 17 significant digits and read back to the same bits, -0 included. The file is
- * written under a temporary name and renamed, so that a full disk leaves no half of it behind.
+ * written under a temporary name and renamed, so that a full disk leaves no partial file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -166,7 +166,7 @@ perp_status perp_contact_write(perp_context* context, const perp_contact_problem
         return status;
     }
     write_problem(f, problem);
-    /* every way in which the disk may refuse: an earlier write, the last flush, the rename */
+    /* every write error: an earlier write, the last flush, the rename */
     bool failed = fflush(f) != 0;
     int reason = failed ? errno : 0;
     failed = ferror(f) != 0 || failed;

@@ -10,7 +10,7 @@ typedef struct perpi_blocks {
     perp_context* context;
     int32_t nc, dim, column; /* the block column being filled */
     int32_t* place;          /* nc: where block (i, column) is among all, if it was put last */
-    int32_t *i, *j;          /* of the blocks in the order of their making */
+    int32_t *i, *j;          /* of the blocks in the order of their creation */
     double* value;
     int32_t count;
     int32_t *start, *sorted;

@@ -1,15 +1,16 @@
-/* src/problem/reformulate/contact_to_lcp.c - contact problem -> LCP in one go; the inner loop of a step.
+/* src/problem/reformulate/contact_to_lcp.c - contact problem -> LCP directly; the inner loop of a
+ * step.
  *
- * Source     [T03 (39)-(47)], groups [W14 (4.10)-(4.14)]; the LCP is that of lower_mlcp.c followed
- *            by lower_lcp.c, with v and the free rows eliminated through the blocks
+ * Source     [T03 (39)-(47)], groups [W14 (4.10)-(4.14)]; the result is that of contact_to_mlcp.c
+ *            followed by mlcp_to_lcp.c, with v and the free rows eliminated through the blocks
  * Notation   u = A p + g over all rows, A = J M^-1 J' + C, g = b + J M^-1 k, C the compliances on the
- *            diagonal. With M = L L' per block and Y = L^-1 J', J M^-1 J' = Y' Y is symmetric to the bit and its blocks exist only where two
- *            constraints share a body.
- *            Free rows (equality, and bounded rows without a finite bound) are eliminated:
+ *            diagonal. With M = L L' per block and Y = L^-1 J', J M^-1 J' = Y' Y is symmetric to
+ *            the bit and its blocks are nonzero only where two constraints share a body. Free rows
+ *            (equality, and bounded rows without a finite bound) are eliminated:
  *     A_FF = pivoted Cholesky of rank r, H = R_11^-T S A_F (basis rows), A <- A - H' H, g <- g - H' h
  *            Each unknown is an impulse along a direction of its constraint's rows: p_n, beta_j
  *            along d_j, and +-1 on a bounded row; M = D' A D. So the small matrix over (n, t, o) is
- *            made first and then spread over the directions.
+ *            computed first and then expanded to the directions.
  * Departure  redundant free rows get the multiplier of least norm, in units where A_FF has a unit
  *            diagonal.
  * Unknowns   contacts in constraint order: p_n, beta_0 .., sigma; then per bounded row x and, with
@@ -85,7 +86,8 @@ static perp_status number_rows(perp_context* context, const perp_contact_problem
     return PERP_OK;
 }
 
-static perp_status make_room(perp_context* context, const perp_contact_problem* P, perpi_direct* t)
+static perp_status lcp_make_room(perp_context* context, const perp_contact_problem* P,
+                                 perpi_direct* t)
 {
     const size_t nr = (size_t)P->row_count, n = (size_t)t->layout.n;
     const struct {
@@ -99,7 +101,7 @@ static perp_status make_room(perp_context* context, const perp_contact_problem* 
     return status;
 }
 
-/* d_j of every number of directions in use, made once in the life of the reformulation. */
+/* d_j of every number of directions in use, computed once per reformulation object. */
 static perp_status prepare_directions(perp_context* context, perpi_direct* t, int32_t nd)
 {
     for (size_t i = 0; i < t->table_count; ++i) {
@@ -254,8 +256,8 @@ static perp_status choose_redundant(perp_context* context, const perp_contact_pr
         status = perpi_need_doubles(context, &t->G, (size_t)m * (size_t)m);
     }
     if (status == PERP_OK && !perpi_psd_null_space(f, t->K.at, t->G.at)) {
-        status =
-            perpi_fail(context, PERP_ERROR_NUMERIC, "equality rows: the null space broke down");
+        status = perpi_fail(context, PERP_ERROR_NUMERIC,
+                            "equality rows: the null space could not be computed");
     }
     return status;
 }
@@ -331,12 +333,12 @@ static perp_status eliminate_free(perp_context* context, const perp_contact_prob
     return PERP_OK;
 }
 
-/* ---- spreading over the directions -------------------------------------------------------------------*/
+/* ---- expansion to the directions ----------------------------------------------------------------*/
 
 /* M_i[k] += (x X + y Y) . direction_k for every unknown k of constraint ib; X, Y: entries of A at the
  * constraint's rows. */
-static void spread(const perpi_direct* t, const perp_contact_problem* P, int32_t ib, double x,
-                   const double* X, double y, const double* Y, double* M_i)
+static void expand_directions(const perpi_direct* t, const perp_contact_problem* P, int32_t ib,
+                              double x, const double* X, double y, const double* Y, double* M_i)
 {
     const perp_constraint* b = &P->constraint[ib];
     if (b->kind != PERP_CONSTRAINT_CONTACT) {
@@ -379,7 +381,8 @@ static void spread_pair(const perpi_direct* t, const perp_contact_problem* P, in
             const int32_t i = t->layout.row_unknown.at[a->row + r];
             const double* A_r = A + (size_t)r * ld;
             if (i >= 0) {
-                spread(t, P, ib, t->sign.at[a->row + r], A_r, 0.0, A_r, t->M.at + (size_t)i * n);
+                expand_directions(t, P, ib, t->sign.at[a->row + r], A_r, 0.0, A_r,
+                                  t->M.at + (size_t)i * n);
             }
         }
         return;
@@ -388,24 +391,24 @@ static void spread_pair(const perpi_direct* t, const perp_contact_problem* P, in
         return;
     }
     double* M_n = t->M.at + (size_t)t->layout.first.at[ia] * n;
-    if (t->layout.owned.at[ia] == 0) { /* a grouped p_n has its row from add_group */
-        spread(t, P, ib, 1.0, A, 0.0, A, M_n);
+    if (t->layout.owned.at[ia] == 0) { /* add_group writes the row of a grouped p_n */
+        expand_directions(t, P, ib, 1.0, A, 0.0, A, M_n);
     }
     if (a->cone != PERP_CONE_POLYGON) {
         return;
     }
     if (a->rows == 2) {
-        spread(t, P, ib, 1.0, A + ld, 0.0, A + ld, M_n + n);
-        spread(t, P, ib, -1.0, A + ld, 0.0, A + ld, M_n + 2 * n);
+        expand_directions(t, P, ib, 1.0, A + ld, 0.0, A + ld, M_n + n);
+        expand_directions(t, P, ib, -1.0, A + ld, 0.0, A + ld, M_n + 2 * n);
         return;
     }
     const double *dx = directions_of(t, a->directions), *dy = dx + a->directions;
     for (int32_t j = 0; j < a->directions; ++j) {
-        spread(t, P, ib, dx[j], A + ld, dy[j], A + 2 * ld, M_n + (size_t)(1 + j) * n);
+        expand_directions(t, P, ib, dx[j], A + ld, dy[j], A + 2 * ld, M_n + (size_t)(1 + j) * n);
     }
 }
 
-/* Two constraints on the same two bodies meet in both bodies' lists; only the first counts. */
+/* Two constraints on the same two bodies are in both bodies' lists; use the first only. */
 static bool met_before(const perp_constraint* a, int side_a, const perp_constraint* b, int side_b)
 {
     const int32_t other = a->block[1 - side_a];
@@ -414,7 +417,7 @@ static bool met_before(const perp_constraint* a, int side_a, const perp_constrai
 
 static void spread_all(const perpi_direct* t, const perp_contact_problem* P)
 {
-    if (t->n_free > 0) { /* the elimination has coupled everything */
+    if (t->n_free > 0) { /* after the elimination all rows are coupled */
         for (int32_t ia = 0; ia < P->constraint_count; ++ia) {
             for (int32_t ib = 0; ib < P->constraint_count; ++ib) {
                 spread_pair(t, P, ia, ib);
@@ -482,7 +485,7 @@ static void fill_bounded(const perpi_direct* t, const perp_contact_problem* P,
     }
 }
 
-/* The rows of groups are told to these two; see perpi_group_rows. */
+/* Receivers of the rows of groups; see perpi_group_rows. */
 typedef struct group_target {
     const perpi_direct* t;
     const perp_contact_problem* P;
@@ -498,7 +501,7 @@ static void add_normal(void* user, int32_t row, int32_t ci, double factor)
     double* M_row = t->M.at + (size_t)row * (size_t)t->layout.n;
     for (int32_t ib = 0; ib < P->constraint_count; ++ib) {
         const double* A_b = A_r + P->constraint[ib].row;
-        spread(t, P, ib, factor, A_b, 0.0, A_b, M_row);
+        expand_directions(t, P, ib, factor, A_b, 0.0, A_b, M_row);
     }
     t->q.at[row] += factor * t->delassus.g.at[r];
 }
@@ -509,7 +512,7 @@ static void add_one(void* user, int32_t row, int32_t col)
     t->M.at[(size_t)row * (size_t)t->layout.n + (size_t)col] += 1.0;
 }
 
-/* Bounded rows are pushed by their base already at x = 0. */
+/* Bounded rows have the impulse `base` at x = 0. */
 static void shift_by_base(const perpi_direct* t, const perp_contact_problem* P)
 {
     const size_t ld = (size_t)P->row_count;
@@ -539,7 +542,7 @@ perp_status perp_contact_to_lcp(perp_reformulation* reformulation,
         status = perpi_layout_groups(context, problem, &t->layout);
     }
     if (status == PERP_OK) {
-        status = make_room(context, problem, t);
+        status = lcp_make_room(context, problem, t);
     }
     for (int32_t ci = 0; status == PERP_OK && ci < problem->constraint_count; ++ci) {
         const perp_constraint* c = &problem->constraint[ci];
@@ -585,7 +588,7 @@ perp_status perp_contact_to_lcp(perp_reformulation* reformulation,
     return PERP_OK;
 }
 
-/* ---- down and up ---------------------------------------------------------------------------------------*/
+/* ---- guess and reconstruction -------------------------------------------------------------------*/
 
 void perp_reformulation_contact_lcp_guess(const perp_reformulation* reformulation,
                                           const perp_contact_problem* problem, const double* v,

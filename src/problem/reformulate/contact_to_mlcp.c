@@ -15,8 +15,8 @@
  *     p_n, grouped sum over its groups of m (+ d_i with several primaries)
  *     y            m >= 0                              perp  y >= 0         zero column
  * Departure  the sign of the v rows is turned, so that eliminating v leaves + J M^-1 J'. The dummy y
- *            makes an LCP of the inequality (4.11); it is also needed where the single primary of a
- *            group is primary in another group, since then the sum does not bound each m.
+ *            makes inequality (4.11) part of an LCP; it is also needed where the single primary of
+ *            a group is primary in another group, since then the sum does not bound each m.
  */
 #include <math.h>
 #include <string.h>
@@ -157,7 +157,7 @@ static perp_status compress(perp_context* context, perpi_to_mlcp* t)
         return status;
     }
     for (int32_t e = 0; e < triplets->start.at[t->layout.n]; ++e) {
-        t->csc_value.at[e] = -0.0; /* the neutral element: -0 + -0 is -0 */
+        t->csc_value.at[e] = -0.0; /* -0 is the neutral element of addition: 0 + -0 is 0 */
     }
     for (int32_t e = 0; e < triplets->count; ++e) {
         t->csc_value.at[triplets->slot.at[e]] += t->value.at[e];

@@ -12,11 +12,12 @@
  *     p_i          e_i^2 mu p_n u_i + sigma p_i = 0             p_i free
  *     sigma        (mu p_n)^2 - sum (p_i / e_i)^2               perp  sigma >= 0
  *     mu = 0       p_i = 0, and no sigma
- *     c, d, y and a grouped p_n: the linear rows of lower_mlcp.c, told by perpi_layout_group_rows
- * Departure  the sign of the v rows is turned, as in lower_mlcp.c. At a contact that does not push,
- *            the last two rows and the columns of p_i and sigma vanish together: the multipliers of
- *            the Fritz-John conditions are not unique there. The guess takes sigma > 0, so that
- *            p_i = 0 is held by sigma p_i = 0, and only sigma itself is left undetermined.
+ *     c, d, y and a grouped p_n: the linear rows of contact_to_mlcp.c, from perpi_layout_group_rows
+ * Departure  the sign of the v rows is turned, as in contact_to_mlcp.c. At a contact without a
+ *            normal impulse, the last two rows and the columns of p_i and sigma vanish together:
+ *            the multipliers of the Fritz-John conditions are not unique there. The guess takes
+ *            sigma > 0, so that p_i = 0 is held by sigma p_i = 0, and only sigma itself is left
+ *            undetermined.
  */
 #include <math.h>
 #include <string.h>
@@ -47,12 +48,13 @@ static int32_t groups_begin(const perpi_to_ncp* t)
 }
 
 /* e_i of tangential row i = 1.. */
-static double radius(const perp_constraint* c, int32_t i)
+static double scale_of_row(const perp_constraint* c, int32_t i)
 {
     return c->cone == PERP_CONE_ELLIPSOID ? c->e[i - 1] : 1.0;
 }
 
-static perp_status number(perp_context* context, const perp_contact_problem* P, perpi_to_ncp* t)
+static perp_status number_unknowns(perp_context* context, const perp_contact_problem* P,
+                                   perpi_to_ncp* t)
 {
     perpi_layout* layout = &t->layout;
     perp_status status = perpi_need_ints(context, &layout->first, (size_t)P->constraint_count);
@@ -67,7 +69,7 @@ static perp_status number(perp_context* context, const perp_contact_problem* P, 
         const perp_constraint* c = &P->constraint[i];
         if (c->kind == PERP_CONSTRAINT_CONTACT && c->cone == PERP_CONE_POLYGON && c->rows > 2) {
             return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                              "constraint %d: a polygon cone has no place in the NCP; lower to the "
+                              "constraint %d: a polygon cone has no NCP form; reformulate as the "
                               "MLCP, or use the cones quadratic and ellipsoid",
                               (int)i);
         }
@@ -79,7 +81,7 @@ static perp_status number(perp_context* context, const perp_contact_problem* P, 
 }
 
 /* ---- the Jacobian, entry by entry --------------------------------------------------------------------
- * One walk for pattern and values: the same entries in the same order, whatever their values. */
+ * One traversal for pattern and values: the same entries in the same order for all values. */
 
 typedef struct walk {
     perp_context* context;
@@ -90,7 +92,7 @@ typedef struct walk {
     perp_status status;
 } walk;
 
-static void put(walk* w, int32_t row, int32_t col, double value)
+static void put_entry(walk* w, int32_t row, int32_t col, double value)
 {
     perpi_to_ncp* t = w->t;
     if (w->z != NULL) {
@@ -109,7 +111,7 @@ static void put_velocity(walk* w, int32_t row, const perp_constraint* c, int32_t
     for (int side = 0; side < 2; ++side) {
         const perpi_side s = perpi_side_of(P, c, side);
         for (int32_t i = 0; i < s.nv; ++i) {
-            put(w, row, s.d + i, factor * s.J[(size_t)r * (size_t)s.nv + (size_t)i]);
+            put_entry(w, row, s.d + i, factor * s.J[(size_t)r * (size_t)s.nv + (size_t)i]);
         }
     }
 }
@@ -120,7 +122,7 @@ static void put_impulse(walk* w, int32_t col, const perp_constraint* c, int32_t 
     for (int side = 0; side < 2; ++side) {
         const perpi_side s = perpi_side_of(P, c, side);
         for (int32_t i = 0; i < s.nv; ++i) {
-            put(w, s.d + i, col, -s.J[(size_t)r * (size_t)s.nv + (size_t)i]);
+            put_entry(w, s.d + i, col, -s.J[(size_t)r * (size_t)s.nv + (size_t)i]);
         }
     }
 }
@@ -131,16 +133,16 @@ static void put_friction(walk* w, const perp_constraint* c, int32_t at)
     const double* z = w->z;
     const int32_t sigma = at + c->rows;
     const double p_n = z != NULL ? z[at] : 0.0, s = z != NULL ? z[sigma] : 0.0;
-    put(w, sigma, at, 2.0 * c->mu * c->mu * p_n);
+    put_entry(w, sigma, at, 2.0 * c->mu * c->mu * p_n);
     for (int32_t i = 1; i < c->rows; ++i) {
-        const double e = radius(c, i), weight = e * e * c->mu;
+        const double e = scale_of_row(c, i), weight = e * e * c->mu;
         const double p_i = z != NULL ? z[at + i] : 0.0;
         const double u = z != NULL ? perpi_row_velocity(P, c, i, z) : 0.0;
-        put(w, at + i, at, weight * u);
+        put_entry(w, at + i, at, weight * u);
         put_velocity(w, at + i, c, i, weight * p_n);
-        put(w, at + i, at + i, s);
-        put(w, at + i, sigma, p_i);
-        put(w, sigma, at + i, -2.0 * p_i / (e * e));
+        put_entry(w, at + i, at + i, s);
+        put_entry(w, at + i, sigma, p_i);
+        put_entry(w, sigma, at + i, -2.0 * p_i / (e * e));
     }
 }
 
@@ -152,7 +154,7 @@ static void put_normal(void* user, int32_t row, int32_t ci, double factor)
 
 static void put_one(void* user, int32_t row, int32_t col)
 {
-    put(user, row, col, 1.0);
+    put_entry(user, row, col, 1.0);
 }
 
 static void walk_all(walk* w)
@@ -164,7 +166,7 @@ static void walk_all(walk* w)
         const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
         for (int32_t r = 0; r < nv; ++r) {
             for (int32_t c = 0; c < nv; ++c) {
-                put(w, d + r, d + c, M[r * nv + c]);
+                put_entry(w, d + r, d + c, M[r * nv + c]);
             }
         }
         M += (size_t)nv * (size_t)nv;
@@ -181,9 +183,9 @@ static void walk_all(walk* w)
                 put_velocity(w, at + r, c, r, 1.0);
             }
             if (c->kind != PERP_CONSTRAINT_CONTACT) {
-                put(w, at + r, at + r, perpi_row_compliance(P, c, r));
+                put_entry(w, at + r, at + r, perpi_row_compliance(P, c, r));
             } else if (r > 0 && !has_sigma(c)) {
-                put(w, at + r, at + r, 1.0);
+                put_entry(w, at + r, at + r, 1.0);
             }
         }
         if (has_sigma(c)) {
@@ -216,7 +218,7 @@ static void add_one(void* user, int32_t row, int32_t col)
     to->F[row] += to->z[col];
 }
 
-static perp_status function(void* user, const double* z, double* F)
+static perp_status ncp_function(void* user, const double* z, double* F)
 {
     const perpi_to_ncp* t = user;
     const perp_contact_problem* P = &t->problem;
@@ -256,7 +258,7 @@ static perp_status function(void* user, const double* z, double* F)
             w[r] = perpi_row_velocity(P, c, r, z) + perpi_row_compliance(P, c, r) * p[r];
         }
         if (t->layout.owned.at[k] > 0) {
-            w[0] = 0.0; /* its groups make this row */
+            w[0] = 0.0; /* perpi_layout_group_rows writes this row */
         }
         if (!has_sigma(c)) {
             for (int32_t r = 1; c->kind == PERP_CONSTRAINT_CONTACT && r < c->rows; ++r) {
@@ -267,7 +269,7 @@ static perp_status function(void* user, const double* z, double* F)
         const double sigma = p[c->rows];
         double left = c->mu * p[0] * (c->mu * p[0]);
         for (int32_t i = 1; i < c->rows; ++i) {
-            const double e = radius(c, i);
+            const double e = scale_of_row(c, i);
             w[i] = e * e * c->mu * p[0] * w[i] + sigma * p[i];
             left -= p[i] / e * (p[i] / e);
         }
@@ -284,7 +286,7 @@ static perp_status function(void* user, const double* z, double* F)
     return PERP_OK;
 }
 
-static perp_status jacobian(void* user, const double* z, double* value)
+static perp_status ncp_jacobian(void* user, const double* z, double* value)
 {
     perpi_to_ncp* t = user;
     for (int32_t e = 0; e < t->triplets.start.at[t->layout.n]; ++e) {
@@ -295,14 +297,14 @@ static perp_status jacobian(void* user, const double* z, double* value)
     return PERP_OK;
 }
 
-/* ---- reformulation, guess, reconstruct -----------------------------------------------------------------------------*/
+/* ---- reformulation, guess, reconstruction -------------------------------------------------------*/
 
 perp_status perp_contact_to_ncp(perp_reformulation* reformulation,
                                 const perp_contact_problem* problem, perp_ncp* ncp)
 {
     perp_context* context = reformulation->context;
     perpi_to_ncp* t = &reformulation->ncp;
-    perp_status status = number(context, problem, t);
+    perp_status status = number_unknowns(context, problem, t);
     if (status == PERP_OK) {
         status = perpi_need_doubles(context, &t->lower, (size_t)t->layout.n + 1);
     }
@@ -347,20 +349,20 @@ perp_status perp_contact_to_ncp(perp_reformulation* reformulation,
         .lower = t->lower.at,
         .upper = t->upper.at,
         .user = t,
-        .function = function,
+        .function = ncp_function,
         .pattern = {t->layout.n, t->layout.n, t->triplets.start.at, t->triplets.csc_row.at, NULL},
-        .jacobian = jacobian};
+        .jacobian = ncp_jacobian};
     return PERP_OK;
 }
 
-/* sigma from the guess: the slip that the friction rows ask for. */
+/* sigma from the guess: the slip speed that satisfies the friction rows. */
 static double guess_sigma(const perp_contact_problem* P, const perp_constraint* c, const double* v,
                           const double* p)
 {
     const double limit = c->mu * p[0];
     double used = 0.0, power = 0.0, slip = 0.0;
     for (int32_t i = 1; i < c->rows; ++i) {
-        const double e = radius(c, i), u = perpi_row_velocity(P, c, i, v);
+        const double e = scale_of_row(c, i), u = perpi_row_velocity(P, c, i, v);
         used += p[i] / e * (p[i] / e);
         power -= u * p[i];
         slip += e * u * (e * u);

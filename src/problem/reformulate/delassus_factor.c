@@ -1,6 +1,6 @@
 /* src/problem/reformulate/delassus_factor.c - a factor of the Delassus matrix, W = Y' Y with Y = L^-1 J', and which
- * constraints touch which block: where reformulations that eliminate the velocities start. See
- * reformulate.h. */
+ * constraints act on which block: the first stage of reformulations that eliminate the velocities.
+ * See reformulate.h. */
 #include <string.h>
 
 #include "base/context.h"
@@ -21,8 +21,8 @@ double* perpi_delassus_side(const perpi_delassus* delassus, const perp_constrain
     return delassus->Y.at + 12 * (size_t)c->row + (side == 0 ? 0 : 6 * (size_t)c->rows);
 }
 
-static perp_status make_room(perp_context* context, const perp_contact_problem* P,
-                             perpi_delassus* delassus)
+static perp_status delassus_make_room(perp_context* context, const perp_contact_problem* P,
+                                      perpi_delassus* delassus)
 {
     const size_t nv = (size_t)P->dof_count, nr = (size_t)P->row_count;
     const struct {
@@ -45,7 +45,7 @@ static perp_status make_room(perp_context* context, const perp_contact_problem* 
     return status;
 }
 
-/* Which constraints touch which block. */
+/* Lists the constraints of each block. */
 static void list_blocks(const perp_contact_problem* P, perpi_delassus* delassus)
 {
     int32_t* start = delassus->block_start.at;
@@ -116,7 +116,7 @@ static void fill_Y(const perp_contact_problem* P, perpi_delassus* delassus)
 perp_status perpi_delassus_fill(perp_context* context, const perp_contact_problem* problem,
                                 perpi_delassus* delassus)
 {
-    const perp_status status = make_room(context, problem, delassus);
+    const perp_status status = delassus_make_room(context, problem, delassus);
     if (status != PERP_OK) {
         return status;
     }

@@ -10,8 +10,8 @@
  *     z_F = X (x, 1),  X = -M_FF^+ [M_FB sign, q_F + M_FB base]
  * Departure  M_FF may be singular through redundant equality rows. Then M_FF x = r must have a
  *            solution for every column that occurs (else the rows contradict each other, or the
- *            unknowns cannot be eliminated at all), its null vectors must not reach the rows of B,
- *            and of all solutions the one of least norm, in equilibrated units, is taken.
+ *            unknowns cannot be eliminated at all), its null vectors must be orthogonal to the rows
+ *            of B, and of all solutions the one of least norm, in equilibrated units, is taken.
  * Unknowns   B in ascending order, then the slacks in ascending order.
  */
 #include <inttypes.h>
@@ -71,7 +71,7 @@ static perp_status classify(perp_context* context, const perp_mlcp* mlcp, perpi_
     return PERP_OK;
 }
 
-static perp_status make_room(perp_context* context, perpi_to_lcp* t)
+static perp_status mlcp_make_room(perp_context* context, perpi_to_lcp* t)
 {
     const size_t nf = (size_t)t->n_free, nb = (size_t)t->n_box, nl = (size_t)t->n_lcp;
     const struct {
@@ -160,8 +160,8 @@ static int32_t free_unknown(const perpi_to_lcp* t, int32_t f)
     return -1;
 }
 
-/* Null vectors must not reach B: choosing among the solutions would choose w as well. Then scales
- * them (k / dc) and factors their Gram matrix. */
+/* Checks that null vectors do not change the rows of B: otherwise w would depend on which solution
+ * is chosen. Then scales them (k / dc) and factors their Gram matrix. */
 static perp_status prepare_null_space(perp_context* context, const perp_mlcp* mlcp,
                                       const perpi_luc* lu, perpi_to_lcp* t)
 {
@@ -209,12 +209,13 @@ static perp_status prepare_null_space(perp_context* context, const perp_mlcp* ml
         }
     }
     if (!perpi_chol_factor_any((int32_t)m, t->G.at)) {
-        return perpi_fail(context, PERP_ERROR_NUMERIC, "MLCP: the null space broke down");
+        return perpi_fail(context, PERP_ERROR_NUMERIC,
+                          "MLCP: the null space could not be computed");
     }
     return PERP_OK;
 }
 
-/* x moves along the null space to its least norm, x / dc being measured. */
+/* Moves x along the null space to the least norm of x / dc. */
 static void least_norm(const perpi_luc* lu, const perpi_to_lcp* t, double* x, double* coefficient)
 {
     const int32_t n = t->n_free, m = n - lu->rank;
@@ -290,7 +291,7 @@ perp_status perp_mlcp_to_lcp(perp_reformulation* reformulation, const perp_mlcp*
     perpi_to_lcp* t = &reformulation->lcp;
     perp_status status = classify(reformulation->context, mlcp, t);
     if (status == PERP_OK) {
-        status = make_room(reformulation->context, t);
+        status = mlcp_make_room(reformulation->context, t);
     }
     if (status != PERP_OK) {
         return status;

@@ -1,13 +1,12 @@
 /* src/problem/reformulate/reduced_units.h - a friction problem whose joint rows are in the unit of its contacts.
  *
  * A joint has rows in metres and rows in radians. A method that adds, compares or pivots across rows
- * (the norm of a map, the pivot of an elimination, one rho for a whole constraint) would weigh them by
- * whatever unit of length the caller happened to choose. So methods see, for each equality and bounded
- * row r,
+ * (the norm of a map, the pivot of an elimination, one rho for a whole constraint) would depend on
+ * the caller's unit of length. So methods get, for each equality and bounded row r,
  *     u'_r = g_r u_r,   r'_r = r_r / g_r,   W'_rs = g_r W_rs g_s,   g_r = sqrt(w / W_rr)
- * with w the mean W_rr of the contacts' normal rows (1 without contacts), the residual check's g of
- * residual.c: every row of a joint then has the diagonal entry w. Rows of contacts have one unit
- * already (torsion through e) and stay as they are, to the bit.
+ * with w the mean W_rr of the contacts' normal rows (1 without contacts), g_r as in residual.c:
+ * every row of a joint then has the diagonal entry w. Rows of contacts have one unit already
+ * (torsion through e) and stay as they are, to the bit.
  */
 #ifndef PERPI_REDUCED_UNITS_H
 #define PERPI_REDUCED_UNITS_H

@@ -192,10 +192,10 @@ void perpi_layout_group_rows(const perpi_layout* layout, const perp_contact_prob
     }
 }
 
-/* ---- carrying a point down and up ------------------------------------------------------------------*/
+/* ---- converting a point -------------------------------------------------------------------------*/
 
-/* Exact zeros matter: a positive entry of the guess is taken for a basic variable. */
-static double positive(double x)
+/* Values within rounding become exact zeros: a positive entry of a guess means a basic variable. */
+static double positive_part(double x)
 {
     return x > 0.0 ? x : 0.0;
 }
@@ -232,7 +232,8 @@ static void guess_contact(const perp_contact_problem* P, const perp_constraint* 
     const double sum = perpi_polygon_weights(t, nd, p + c->row + 1, z + 1);
     double sigma = 0.0;
     if (sum >= c->mu * z[0] * (1.0 - ON_BOUNDARY)) {
-        /* slips, or is open and would: sigma is the speed against the fastest direction */
+        /* slips, or is open with a tangential velocity: sigma is the largest speed against a
+         * direction */
         double u[2] = {0.0, 0.0}, size = 0.0;
         for (int32_t i = 0; i < t; ++i) {
             u[i] = perpi_row_velocity(P, c, 1 + i, v);
@@ -258,11 +259,11 @@ static void guess_group(const perpi_layout* layout, const perp_contact_problem* 
     for (int32_t i = 0; i < group->count; ++i) {
         const double u = perpi_row_velocity(P, &P->constraint[group->member[i]], 0, v);
         if (i > 0) {
-            z[at.c + i - 1] = positive(u - m);
+            z[at.c + i - 1] = positive_part(u - m);
         }
         m = i == 0 || u > m ? u : m;
         if (at.d >= 0 && i < group->primary) {
-            z[at.d + i] = positive(-u);
+            z[at.d + i] = positive_part(-u);
         }
     }
     if (at.y >= 0) {
@@ -317,7 +318,7 @@ void perpi_layout_reconstruct(const perpi_layout* layout, const perp_contact_pro
         for (int32_t j = 0; c->cone == PERP_CONE_POLYGON && j < c->directions; ++j) {
             double d[2];
             if (z_c[1 + j] == 0.0) {
-                continue; /* most are, and a direction costs a sine */
+                continue; /* most contacts are open, and directions need sines */
             }
             perpi_polygon_direction(c->directions, j, d);
             for (int32_t i = 0; i < c->rows - 1; ++i) {

@@ -3,12 +3,12 @@
  *
  * A contact's unknowns are p_n, beta_0 .. beta_{nd-1}, sigma (cone NONE: p_n alone); in the NCP
  * p_n, p_1 .. p_{rows-1}, sigma. A contact that
- * is a group's member but primary nowhere is silent: it has none, and p = 0.
+ * is a member of groups but primary in none ("silent") has no unknowns, and p = 0.
  * A group's unknowns are c_2 .. c_count, then d_1 .. d_primary (several primaries only), then y
  * (unless its single primary is primary in no other group).
  */
-#ifndef PERPI_LOWER_H
-#define PERPI_LOWER_H
+#ifndef PERPI_REFORMULATE_H
+#define PERPI_REFORMULATE_H
 
 #include "problem/reformulate/triplets.h"
 
@@ -57,7 +57,8 @@ typedef struct perpi_direction_table {
     size_t offset; /* into direction: nd x, then nd y */
 } perpi_direction_table;
 
-/* Half of J M^-1 J': with M = L L' per block and Y = L^-1 J' it is Y' Y, symmetric to the bit. */
+/* The Delassus factor Y = L^-1 J' with M = L L' per block: J M^-1 J' = Y' Y, symmetric to the
+ * bit. */
 typedef struct perpi_delassus {
     const double* L;                    /* the problem's factors, else made in: */
     perpi_doubles made;                 /* 6 dof_count */
@@ -110,8 +111,8 @@ struct perp_reformulation {
     perpi_to_friction friction;
 };
 
-/* Factors the blocks, lists who touches which, fills Y and g. PERP_ERROR_INPUT: a block is not
- * positive definite. */
+/* Factors the blocks, lists the constraints of each block, computes Y and g. PERP_ERROR_INPUT: a
+ * block is not positive definite. */
 PERP_NODISCARD perp_status perpi_delassus_fill(perp_context* context,
                                                const perp_contact_problem* problem,
                                                perpi_delassus* delassus);
@@ -127,7 +128,8 @@ PERP_NODISCARD perp_status perpi_layout_constraints(perp_context* context,
                                                     const perp_contact_problem* problem,
                                                     int32_t first, bool rows_too,
                                                     perpi_layout* layout);
-/* Fills owned: part of perpi_layout_constraints, for those who number the contacts otherwise. */
+/* Fills owned: part of perpi_layout_constraints, for reformulations with another numbering of the
+ * contacts. */
 PERP_NODISCARD perp_status perpi_layout_roles(perp_context* context,
                                               const perp_contact_problem* problem,
                                               perpi_layout* layout);
@@ -141,7 +143,8 @@ typedef struct perpi_group_slots {
 } perpi_group_slots;
 perpi_group_slots perpi_layout_group(const perpi_layout* layout,
                                      const perp_contact_problem* problem, int32_t g);
-/* Who is told the rows of a group, which are linear: to make of them a matrix or its product. */
+/* Receives the rows of a group, which are linear, term by term: to build a matrix or its product
+ * with z. */
 typedef struct perpi_group_rows {
     void* user;
     void (*normal)(void* user, int32_t row, int32_t ci, double factor); /* w[row] += factor u_n */
@@ -161,7 +164,7 @@ void perpi_layout_guess_groups(const perpi_layout* layout, const perp_contact_pr
 void perpi_layout_reconstruct(const perpi_layout* layout, const perp_contact_problem* problem,
                               const double* z, double* p);
 
-/* For reformulate.c: give the arrays back. */
+/* For reformulate.c: free the arrays. */
 void perpi_to_ncp_free(perp_context* context, perpi_to_ncp* t);
 void perpi_to_mlcp_free(perp_context* context, perpi_to_mlcp* t);
 void perpi_to_lcp_free(perp_context* context, perpi_to_lcp* t);

@@ -5,9 +5,9 @@
  *            fixed point on s = mu |u_t| that makes the law associated as in [Acary, Cadoux 2013]
  * Notation   (W + rho D) x = rho D (z - y) - (q + s),  z <- P(a x + (1 - a) z + y), y the scaled dual:
  *            at the answer -rho D y = W z + q + s. D: the metric of friction_local.h, P the projection
- *            in it, a the relaxation. The point is z: always inside the cones
- * Departure  s follows in every step from the tangential rows of -rho D y; rho changes by a factor of
- *            at least 2, at most `refactor` times, then stays
+ *            in it, a the relaxation. The iterate is z, which is always inside the cones
+ * Departure  s is updated in every step from the tangential rows of -rho D y; rho changes by a
+ *            factor of at least 2, at most `refactor` times, and is then constant
  */
 #include <math.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static const perp_setting admm_setting[] = {
     {"refactor", PERP_SETTING_INT, offsetof(admm_settings, refactor), 0, 1000000,
      "how often rho may change"},
     {"judge-every", PERP_SETTING_INT, offsetof(admm_settings, check_every), 1, 1000000,
-     "steps between two looks at the residual, and at rho"},
+     "steps between two checks of the residual and of rho"},
 };
 
 static void admm_settings_default(void* settings)
@@ -85,7 +85,7 @@ static void admm_destroy(void* self)
     perpi_free(s->context, s);
 }
 
-static perp_status reserve(admm* s, const perp_friction_problem* P)
+static perp_status admm_reserve(admm* s, const perp_friction_problem* P)
 {
     const size_t n = (size_t)P->row_count, nc = (size_t)P->constraint_count;
     perp_status status =
@@ -111,7 +111,7 @@ static perp_status reserve(admm* s, const perp_friction_problem* P)
 }
 
 /* Factors W + rho D. */
-static bool factor(admm* s, const perp_friction_problem* P, double rho)
+static bool admm_factor(admm* s, const perp_friction_problem* P, double rho)
 {
     perpi_block_lu_clear(s->lu);
     for (int32_t i = 0; i < P->constraint_count; ++i) {
@@ -149,7 +149,8 @@ static void start_dual(admm* s, const perp_friction_problem* P, double rho)
 }
 
 /* One step; primal and dual: |x - z| and |z - last| in the metric. */
-static void step(admm* s, const perp_friction_problem* P, double rho, double* primal, double* dual)
+static void admm_step(admm* s, const perp_friction_problem* P, double rho, double* primal,
+                      double* dual)
 {
     const int32_t n = P->row_count;
     for (int32_t k = 0; k < n; ++k) {
@@ -184,7 +185,7 @@ static void step(admm* s, const perp_friction_problem* P, double rho, double* pr
     *dual = sqrt(*dual);
 }
 
-/* rho that would balance the two; the old one if they are near enough. */
+/* The rho that balances primal and dual residual; the old one if they are close. */
 static double balance(double rho, double primal, double dual)
 {
     double ratio = sqrt(primal / (rho * dual));
@@ -201,7 +202,7 @@ static perp_status admm_solve(void* self, const perp_friction_problem* P,
                               perp_report* report)
 {
     admm* s = self;
-    const perp_status status = reserve(s, P);
+    const perp_status status = admm_reserve(s, P);
     if (status != PERP_OK) {
         return status;
     }
@@ -237,7 +238,7 @@ static perp_status admm_solve(void* self, const perp_friction_problem* P,
                 }
                 rho = next;
                 ++factored;
-                if (!factor(s, P, rho)) {
+                if (!admm_factor(s, P, rho)) {
                     report->outcome = PERP_OUTCOME_BREAKDOWN;
                     snprintf(report->detail, sizeof report->detail,
                              "W + rho D is singular at rho = %g", rho);
@@ -249,7 +250,7 @@ static perp_status admm_solve(void* self, const perp_friction_problem* P,
                 }
             }
         }
-        step(s, P, rho, &primal, &dual);
+        admm_step(s, P, rho, &primal, &dual);
     }
     memcpy(r, s->best, bytes);
     if (report->outcome != PERP_OUTCOME_BREAKDOWN) {

@@ -16,10 +16,11 @@
  * Why        f' has a block for each body and for each pair of bodies that touch, however many
  *            contacts they share, and is regular however redundant those are: in a wall of bricks
  *            it is several times smaller and far sparser than W.
- * Method     far from the answer: s held in each step, f the gradient of a convex function, line
- *            search on it; then s moves. Near it: p(u) the law itself, f' unsymmetric, search on |f|;
- *            the multipliers then converge as fast as lambda is small. lambda falls while the Newton
- *            iterations are few. Polygons are discs in the first phase.
+ * Method     far from the solution: s fixed in each step, f the gradient of a convex function, line
+ *            search on it; then s is updated. Near it: p(u) the law itself, f' unsymmetric, search
+ *            on |f|; the multipliers then converge as fast as lambda is small. lambda falls while
+ *            the Newton iterations are few. Polygonal cones are replaced by circular ones in the
+ *            first phase.
  */
 #include <math.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ enum { ROWS_MAX = 6, SIDE = 6, HALVINGS = 10 };
 
 #define LAMBDA_MAX 1.0
 #define LAMBDA_MIN 1e-12
-#define LAMBDA_CONVEX 1e-5 /* in convex steps s moves too: nothing is gained by less */
+#define LAMBDA_CONVEX 1e-5 /* smallest lambda of convex steps, between which s changes */
 #define INNER_RATIO 3e-3   /* |f| of a proximal step, relative to the residual where it began */
 #define NEAR 0.02          /* residual below which the law itself is tried */
 
@@ -107,7 +108,7 @@ static void bodies_destroy(void* self)
     perpi_free(s->context, s);
 }
 
-static perp_status reserve(bodies* s, const perp_contact_problem* P)
+static perp_status augmented_reserve(bodies* s, const perp_contact_problem* P)
 {
     const size_t nr = (size_t)P->row_count, nv = (size_t)P->dof_count;
     const size_t nb = (size_t)P->block_count, nc = (size_t)P->constraint_count;
@@ -158,7 +159,7 @@ static int32_t find_block(const bodies* s, int32_t row, int32_t column)
     return low;
 }
 
-static perp_status analyse(bodies* s, const perp_contact_problem* P)
+static perp_status augmented_analyse(bodies* s, const perp_contact_problem* P)
 {
     const int32_t* first = s->delassus.block_start.at;
     int32_t used = 0;
@@ -201,8 +202,8 @@ static perp_status analyse(bodies* s, const perp_contact_problem* P)
 /* ---- products with Y ----------------------------------------------------------------------------------*/
 
 /* u = base + Y' x */
-static void velocities(const bodies* s, const perp_contact_problem* P, const double* base,
-                       const double* x, double* u)
+static void add_transposed_product(const bodies* s, const perp_contact_problem* P,
+                                   const double* base, const double* x, double* u)
 {
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
@@ -271,7 +272,7 @@ static double compliance(const perp_contact_problem* P, int32_t row)
 
 /* w: the diagonal of W; a contact's tangential rows have the largest of theirs, in the coordinates
  * p_t / e, e u_t of an ellipsoid, in which its friction set is a ball. */
-static void set_weights(bodies* s, const perp_contact_problem* P)
+static void augmented_set_weights(bodies* s, const perp_contact_problem* P)
 {
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
@@ -434,7 +435,8 @@ typedef struct proximal {
     bool convex;
 } proximal;
 
-static void answer(const bodies* s, const proximal* k, const double* u, double* d, double* D)
+static void proximal_impulses(const bodies* s, const proximal* k, const double* u, double* d,
+                              double* D)
 {
     for (int32_t i = 0; i < k->P->constraint_count; ++i) {
         const perp_constraint* c = &k->P->constraint[i];
@@ -451,12 +453,12 @@ static void answer(const bodies* s, const proximal* k, const double* u, double* 
 
 /* u, d and f at z. Convex: returns the function whose gradient f is,
  * |z|^2 / 2 - sum (u + s) . d + omega |d|^2 / 2; else |f|. */
-static double evaluate(bodies* s, const proximal* k, const double* z, double* u, double* d,
-                       double* f)
+static double augmented_evaluate(bodies* s, const proximal* k, const double* z, double* u,
+                                 double* d, double* f)
 {
     const perp_contact_problem* P = k->P;
-    velocities(s, P, s->uc, z, u);
-    answer(s, k, u, d, NULL);
+    add_transposed_product(s, P, s->uc, z, u);
+    proximal_impulses(s, k, u, d, NULL);
     add_impulses(s, P, z, -1.0, d, f);
     if (!k->convex) {
         return norm(P->dof_count, f);
@@ -546,10 +548,10 @@ static void add_constraint(bodies* s, const perp_contact_problem* P, int32_t i)
 }
 
 /* step <- -f'^-1 f at s->z, s->u; false: singular. */
-static bool newton_step(bodies* s, const proximal* k)
+static bool augmented_newton_step(bodies* s, const proximal* k)
 {
     const perp_contact_problem* P = k->P;
-    answer(s, k, s->u, s->d, s->D);
+    proximal_impulses(s, k, s->u, s->d, s->D);
     perpi_block_lu_clear(s->lu);
     for (int32_t i = 0; i < P->block_count; ++i) {
         int32_t ld;
@@ -576,16 +578,16 @@ static bool newton_step(bodies* s, const proximal* k)
     return true;
 }
 
-/* What one solve carries along. */
+/* The data of one solve. */
 typedef struct course {
     const perp_contact_problem* P;
     perpi_monitor out;
-    double now;   /* the residual check's, of the last point looked at */
+    double now;   /* of the last point checked */
     double scale; /* of |f| */
     int32_t rounds;
 } course;
 
-static void swap(double** a, double** b)
+static void swap_arrays(double** a, double** b)
 {
     double* t = *a;
     *a = *b;
@@ -594,7 +596,7 @@ static void swap(double** a, double** b)
 
 /* z <- z + t step: a step for which the convex function falls enough, or |f|; if none does, the best
  * of those tried. False: not even a small step was any better (convex only). */
-static bool search(bodies* s, const proximal* k, double* value)
+static bool augmented_line_search(bodies* s, const proximal* k, double* value)
 {
     const int32_t n = k->P->dof_count;
     const double slope = k->convex ? perpi_dot(n, s->f, s->step) : 0.0;
@@ -604,7 +606,7 @@ static bool search(bodies* s, const proximal* k, double* value)
         for (int32_t i = 0; i < n; ++i) {
             s->trial[i] = s->z[i] + t * s->step[i];
         }
-        const double made = evaluate(s, k, s->trial, s->trial_u, s->trial_d, s->f);
+        const double made = augmented_evaluate(s, k, s->trial, s->trial_u, s->trial_d, s->f);
         if (made < best) {
             best = made;
             best_t = t;
@@ -613,16 +615,16 @@ static bool search(bodies* s, const proximal* k, double* value)
                                     : made <= (1.0 - 1e-4 * t) * *value;
         if (good || (h == HALVINGS && best_t == t)) {
             *value = made;
-            swap(&s->z, &s->trial);
-            swap(&s->u, &s->trial_u);
-            swap(&s->d, &s->trial_d);
+            swap_arrays(&s->z, &s->trial);
+            swap_arrays(&s->u, &s->trial_u);
+            swap_arrays(&s->d, &s->trial_d);
             return good;
         }
     }
     for (int32_t i = 0; i < n; ++i) {
         s->z[i] += best_t * s->step[i];
     }
-    *value = evaluate(s, k, s->z, s->u, s->d, s->f);
+    *value = augmented_evaluate(s, k, s->z, s->u, s->d, s->f);
     return false;
 }
 
@@ -632,15 +634,15 @@ static double proximal_step(bodies* s, course* k, const proximal* prox, double t
 {
     const int32_t n = k->P->dof_count;
     memset(s->z, 0, (size_t)n * sizeof *s->z);
-    double value = evaluate(s, prox, s->z, s->u, s->d, s->f);
+    double value = augmented_evaluate(s, prox, s->z, s->u, s->d, s->f);
     double off = norm(n, s->f) / k->scale, least = off;
     int32_t idle = 0;
     for (int32_t i = 0; i < steps && off > target && !perpi_monitor_spent(&k->out); ++i) {
         ++k->out.report->iterations;
-        if (!newton_step(s, prox)) {
+        if (!augmented_newton_step(s, prox)) {
             return INFINITY;
         }
-        const bool good = search(s, prox, &value);
+        const bool good = augmented_line_search(s, prox, &value);
         off = norm(n, s->f) / k->scale;
         idle = off <= 0.5 * least ? 0 : idle + 1;
         least = off < least ? off : least;
@@ -662,8 +664,8 @@ static void motion_of(bodies* s, const perp_contact_problem* P, const double* p,
     }
 }
 
-/* Asks the residual check about the impulses p, with the velocities that they give; x becomes these. Keeps the
- * best; true if the solve is over. */
+/* Computes the residual of the impulses p and their velocities, which are left in x. Keeps the best
+ * point; true if the solve is over. */
 static bool check_point(bodies* s, course* k, const double* p)
 {
     const perp_contact_problem* P = k->P;
@@ -689,7 +691,7 @@ static void set_support(bodies* s, const perp_contact_problem* P, const double* 
     }
 }
 
-/* How the proximal steps go on. */
+/* The state of the proximal iteration. */
 typedef struct phase {
     double lambda;
     bool convex;             /* the convex law instead of the contact's */
@@ -709,7 +711,7 @@ static bool next_phase(const bodies* s, const course* k, bool good, int32_t took
     }
     f->settled += f->convex && good;
     if (f->convex && good && (k->now < NEAR || f->settled > 3 + f->trials)) {
-        f->convex = false; /* polygons never look near as long as they are discs */
+        f->convex = false; /* polygons: the residual stays large while they are replaced by discs */
     } else if (!f->convex && f->failed >= 3) {
         f->convex = true;
         f->lambda = s->set.regularisation;
@@ -721,8 +723,8 @@ static bool next_phase(const bodies* s, const course* k, bool good, int32_t took
     return false;
 }
 
-/* Proximal steps until the monitor ends them, or none succeeds any more. */
-static void iterate(bodies* s, course* k, perp_report* report)
+/* Proximal steps until the monitor stops them or they fail. */
+static void augmented_iterate(bodies* s, course* k, perp_report* report)
 {
     const perp_contact_problem* P = k->P;
     const double near = 0.1 * sqrt(k->now);
@@ -741,7 +743,7 @@ static void iterate(bodies* s, course* k, perp_report* report)
         const double off = proximal_step(s, k, &prox, target, s->set.steps);
         const int32_t took = report->iterations - from;
         ++k->rounds;
-        report->iterations += took == 0; /* a step that changes nothing counts: no endless loop */
+        report->iterations += took == 0; /* count a step without effect, so that the loop ends */
         for (int32_t i = 0; i < P->row_count; ++i) {
             s->trial_d[i] = s->c[i] + (isfinite(off) ? s->d[i] : 0.0);
         }
@@ -753,7 +755,7 @@ static void iterate(bodies* s, course* k, perp_report* report)
         if (good) {
             memcpy(s->c, s->trial_d, (size_t)P->row_count * sizeof *s->c);
             set_support(s, P, s->u);
-            velocities(s, P, P->b, s->x, s->uc);
+            add_transposed_product(s, P, P->b, s->x, s->uc);
         } else {
             k->now = before;
         }
@@ -777,15 +779,15 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
             return PERP_OK;
         }
     }
-    perp_status status = reserve(s, P);
+    perp_status status = augmented_reserve(s, P);
     if (status == PERP_OK) {
-        status = analyse(s, P);
+        status = augmented_analyse(s, P);
     }
     if (status != PERP_OK) {
         return status;
     }
     const size_t rows = (size_t)P->row_count * sizeof *p;
-    set_weights(s, P);
+    augmented_set_weights(s, P);
     memcpy(s->c, p, rows);
     if (!warm) {
         memset(s->c, 0, rows);
@@ -800,9 +802,9 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
         .P = P,
         .out = perpi_monitor_start(options, report, 2000, s->c, s->best, (size_t)P->row_count)};
     check_point(s, &k, s->c);
-    velocities(s, P, P->b, s->x, s->uc);
+    add_transposed_product(s, P, P->b, s->x, s->uc);
     set_support(s, P, s->uc);
-    iterate(s, &k, report);
+    augmented_iterate(s, &k, report);
     memcpy(p, s->best, rows);
     motion_of(s, P, p, v);
     snprintf(report->detail, sizeof report->detail, "%d Newton steps, %d proximal steps",

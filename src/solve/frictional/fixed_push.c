@@ -1,12 +1,13 @@
-/* src/solve/frictional/fixed_push.c - a contact with a given normal impulse s, told in the laws that exist.
+/* src/solve/frictional/fixed_push.c - a contact with a given normal impulse s, expressed by the
+ * laws of the contact problem.
  *
  * Method     s enters k of the two bodies. The friction set F(mu s) of fixed size is that of a contact whose
- *            normal row acts on a velocity z of its own, m_z z = p_n, with u_n = z - s / m_z: it closes at
- *            p_n = s, whatever the bodies do.
+ *            normal row acts on a velocity z of its own, m_z z = p_n, with u_n = z - s / m_z: its
+ *            solution is p_n = s, independent of the bodies.
  *                A constraint touches two blocks. Where one of them is the world, z takes its place. Else
  *            the block of z also holds y, the tangential velocity of the second body there, tied to it by
- *            y - J_t v = 0 and having a part of its inertia, M - m_y J_t' J_t and m_y: together that is the
- *            same body.
+ *            y - J_t v = 0. The inertia is split into M - m_y J_t' J_t and m_y, which together are
+ *            that of the body.
  */
 #include "solve/frictional/fixed_push.h"
 
@@ -25,7 +26,7 @@ void perpi_fixed_push_free(perpi_fixed_push* f)
     }
 }
 
-static int32_t dofs(const perp_contact_problem* P, int32_t block)
+static int32_t block_dofs(const perp_contact_problem* P, int32_t block)
 {
     return block < 0 ? 0 : P->dof[block + 1] - P->dof[block];
 }
@@ -34,7 +35,7 @@ static size_t mass_size(const perp_contact_problem* P, int32_t blocks)
 {
     size_t size = 0;
     for (int32_t i = 0; i < blocks; ++i) {
-        size += (size_t)dofs(P, i) * (size_t)dofs(P, i);
+        size += (size_t)block_dofs(P, i) * (size_t)block_dofs(P, i);
     }
     return size;
 }
@@ -44,8 +45,8 @@ static size_t jacobian_size(const perp_contact_problem* P)
     size_t size = 0;
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
-        const size_t end =
-            c->jac + (size_t)c->rows * (size_t)(dofs(P, c->block[0]) + dofs(P, c->block[1]));
+        const size_t end = c->jac + (size_t)c->rows * (size_t)(block_dofs(P, c->block[0]) +
+                                                               block_dofs(P, c->block[1]));
         size = end > size ? end : size;
     }
     return size;
@@ -153,8 +154,9 @@ static bool add_block(perpi_fixed_push* f, perp_contact_problem* P, const perp_c
 }
 
 /* Ties y to the tangential velocity of the second body: one more constraint. */
-static void tie(perpi_fixed_push* f, perp_contact_problem* P, const perpi_push_arrays* a, int32_t i,
-                int32_t tied, push_side second, size_t at, double m_y)
+static void add_tie_constraint(perpi_fixed_push* f, perp_contact_problem* P,
+                               const perpi_push_arrays* a, int32_t i, int32_t tied,
+                               push_side second, size_t at, double m_y)
 {
     const perp_constraint* c = &a->constraint[i];
     const int32_t ny = c->rows - 1, extra = ny + 1, block = P->block_count - 1;
@@ -189,16 +191,16 @@ bool perpi_fixed_push_add(perpi_fixed_push* f, perp_contact_problem* P, int32_t 
 {
     perp_constraint* c = &a->constraint[i];
     const int32_t rows = c->rows, tangential = rows - 1;
-    const int32_t n[2] = {dofs(P, c->block[0]), dofs(P, c->block[1])};
+    const int32_t n[2] = {block_dofs(P, c->block[0]), block_dofs(P, c->block[1])};
     const bool two = c->block[0] >= 0 && c->block[1] >= 0;
-    const int32_t body = two || c->block[1] < 0 ? 0 : 1; /* the side that stays */
+    const int32_t body = two || c->block[1] < 0 ? 0 : 1; /* the side that keeps its block */
     const int32_t ny = two ? tangential : 0, extra = ny + 1, block = P->block_count;
     const double* J[2] = {f->J + c->jac, f->J + c->jac + rows * n[0]};
     const push_side second = {n[1], J[1]};
     const double m_z = w_n > 0.0 ? 1.0 / w_n : 1.0;
     double m_y = 0.0;
 
-    /* the push on the bodies */
+    /* the normal impulse on the bodies */
     for (int side = 0; side < 2; ++side) {
         for (int32_t d = 0; d < n[side]; ++d) {
             f->k[P->dof[c->block[side]] + d] += s * J[side][d];
@@ -208,7 +210,7 @@ bool perpi_fixed_push_add(perpi_fixed_push* f, perp_contact_problem* P, int32_t 
         return false;
     }
 
-    /* the contact: its normal row sees z alone, its tangential rows the body and y */
+    /* the contact: its normal row acts on z alone, its tangential rows on the body and y */
     size_t at = jacobian_size(P);
     double* out = f->J + at;
     const size_t contact_at = at, body_size = (size_t)(rows * n[body]);
@@ -231,7 +233,7 @@ bool perpi_fixed_push_add(perpi_fixed_push* f, perp_contact_problem* P, int32_t 
     P->block_count = block + 1;
     P->dof_count += extra;
     if (two) {
-        tie(f, P, a, i, tied, second, at, m_y);
+        add_tie_constraint(f, P, a, i, tied, second, at, m_y);
     }
     return true;
 }

@@ -1,7 +1,8 @@
 /* src/solve/frictional/fixed_push.h - contacts whose normal impulse is given.
  *
- * The contact problem has no such law, and with two tangential rows it is no bounded row either. It is an
- * ordinary contact of a larger problem: docs/notation.md, "Which member acts". */
+ * The contact problem has no such law, and with two tangential rows bounded rows cannot express it.
+ * It is expressed as an ordinary contact of a larger problem: docs/notation.md, "Which member
+ * acts". */
 #ifndef PERPI_FIXED_PUSH_H
 #define PERPI_FIXED_PUSH_H
 
@@ -34,9 +35,9 @@ typedef struct perpi_push_arrays {
     double *b, *compliance, *p;
 } perpi_push_arrays;
 
-/* Gives contact i (2 or 3 tangential rows) of P the normal impulse s > 0; w_n: about how much velocity a
- * unit of it makes, the scale. k takes the push; p gets a first guess. False: the mass matrix of a block
- * is not positive. */
+/* Gives contact i (2 or 3 tangential rows) of P the normal impulse s > 0; w_n: approximately the
+ * normal velocity per unit impulse, for scaling. The impulse is added to k; p gets a first guess.
+ * False: the mass matrix of a block is not positive. */
 bool perpi_fixed_push_add(perpi_fixed_push* f, perp_contact_problem* P, int32_t i, double s,
                           double w_n, const perpi_push_arrays* arrays);
 

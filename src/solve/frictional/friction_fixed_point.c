@@ -1,5 +1,5 @@
 /* src/solve/frictional/friction_fixed_point.c - extragradient steps on the friction problem as a variational
- * inequality over the cones, with a step size that adapts itself.
+ * inequality over the cones, with an adaptive step size.
  *
  * Source     [Khobotov 1987] as used for friction in [Acary, Bremond, Huber 2018] (their VI-EG):
  *            s = P(r - rho T u^(r)), r <- P(r - rho T u^(s)), u^ = u + (support of F at u_t) e_n, which
@@ -30,7 +30,7 @@ static const perp_setting fixed_setting[] = {
     {"grow", PERP_SETTING_DOUBLE, offsetof(fixed_settings, grow), 1.0, 10.0,
      "factor on rho after a step that changed u little"},
     {"judge-every", PERP_SETTING_INT, offsetof(fixed_settings, check_every), 1, 1000000,
-     "steps between two looks at the residual"},
+     "steps between two checks of the residual"},
 };
 
 static void fixed_settings_default(void* settings)
@@ -72,7 +72,7 @@ static void fixed_destroy(void* self)
     perpi_free(s->context, s);
 }
 
-static perp_status reserve(fixed_point* s, const perp_friction_problem* P)
+static perp_status extragradient_reserve(fixed_point* s, const perp_friction_problem* P)
 {
     const size_t n = (size_t)P->row_count;
     perp_status status =
@@ -91,7 +91,7 @@ static perp_status reserve(fixed_point* s, const perp_friction_problem* P)
 }
 
 /* u <- W r + q made associated. */
-static void velocities(const perp_friction_problem* P, const double* r, double* u)
+static void associated_velocities(const perp_friction_problem* P, const double* r, double* u)
 {
     perpi_friction_velocities(P, r, u);
     for (int32_t i = 0; i < P->constraint_count; ++i) {
@@ -113,8 +113,8 @@ static void project_step(const fixed_point* s, const perp_friction_problem* P, c
 }
 
 /* |x - y| with weights w (impulses) or 1/w (velocities). */
-static double distance(const fixed_point* s, int32_t n, bool impulses, const double* x,
-                       const double* y)
+static double weighted_distance(const fixed_point* s, int32_t n, bool impulses, const double* x,
+                                const double* y)
 {
     double sum = 0.0;
     for (int32_t k = 0; k < n; ++k) {
@@ -129,7 +129,7 @@ static perp_status fixed_solve(void* self, const perp_friction_problem* P,
                                perp_report* report)
 {
     fixed_point* s = self;
-    const perp_status status = reserve(s, P);
+    const perp_status status = extragradient_reserve(s, P);
     if (status != PERP_OK) {
         return status;
     }
@@ -156,13 +156,13 @@ static perp_status fixed_solve(void* self, const perp_friction_problem* P,
                 break;
             }
         }
-        velocities(P, r, s->u);
+        associated_velocities(P, r, s->u);
         double tau = INFINITY;
         for (int32_t tries = 0; tries < 60 && !(tau <= 0.9); ++tries) {
             project_step(s, P, r, rho, s->u, s->trial);
-            velocities(P, s->trial, s->u_s);
-            const double moved = distance(s, n, true, r, s->trial);
-            tau = moved > 0.0 ? rho * distance(s, n, false, s->u, s->u_s) / moved : 0.0;
+            associated_velocities(P, s->trial, s->u_s);
+            const double moved = weighted_distance(s, n, true, r, s->trial);
+            tau = moved > 0.0 ? rho * weighted_distance(s, n, false, s->u, s->u_s) / moved : 0.0;
             if (!(tau <= 0.9)) {
                 const double factor = tau > 0.0 && 1.0 / tau < 1.0 ? 1.0 / tau : 1.0;
                 rho *= s->set.shrink * factor;

@@ -128,7 +128,7 @@ static double dot(int32_t n, const double* x, const double* y)
 
 typedef perpi_friction_closed closed;
 
-/* The part that W alone decides. */
+/* The part that depends on W alone. */
 static void close_matrix(int32_t rows, double mu, const double* W, closed* k)
 {
     k->n = rows - 1;
@@ -155,7 +155,7 @@ static void close_vector(const double* W, const double* q, closed* k)
 
 /* The sticking impulse r_t and its r_n; a singular S is shifted by rounding, which gives the least
  * r_t where there are many. */
-static bool stick(const closed* k, double* r_n, double* r_t)
+static bool solve_sticking(const closed* k, double* r_n, double* r_t)
 {
     bool regular = solve_shifted(k->n, k->S, 0.0, k->b, r_t);
     const double length = norm(k->n, r_t);
@@ -176,7 +176,7 @@ static bool stick(const closed* k, double* r_n, double* r_t)
 }
 
 /* Root of g(alpha) = mu r_n / |r_t| - 1, (S + alpha I) r_t = -b, between g(0) < 0 and g(inf) > 0. */
-static bool slide(const closed* k, double alpha, double* r_n, double* r_t)
+static bool solve_sliding(const closed* k, double alpha, double* r_n, double* r_t)
 {
     const int32_t n = k->n;
     double low = 0.0, high = INFINITY;
@@ -226,12 +226,12 @@ static bool solve_round(const double* W, const closed* k, const double* q, doubl
 {
     const int32_t n = k->n;
     double r_n, r_t[3];
-    if (stick(k, &r_n, r_t) && r_n >= 0.0 && norm(n, r_t) <= k->mu * r_n) {
+    if (solve_sticking(k, &r_n, r_t) && r_n >= 0.0 && norm(n, r_t) <= k->mu * r_n) {
         r[0] = r_n;
         memcpy(r + 1, r_t, (size_t)n * sizeof *r);
         return true;
     }
-    /* the slip of the guess tells alpha to within the last change */
+    /* alpha from the slip of the guess: accurate near convergence */
     double u_t[3];
     for (int32_t i = 0; i < n; ++i) {
         u_t[i] = q[1 + i];
@@ -239,7 +239,7 @@ static bool solve_round(const double* W, const closed* k, const double* q, doubl
             u_t[i] += W[(i + 1) * (n + 1) + j] * r[j];
         }
     }
-    if (!slide(k, norm(n, u_t) / norm(n, r + 1), &r_n, r_t)) {
+    if (!solve_sliding(k, norm(n, u_t) / norm(n, r + 1), &r_n, r_t)) {
         return false;
     }
     /* r_t onto the cone and u_n = 0, both exactly, in the direction found */
@@ -260,12 +260,12 @@ static bool solve_round(const double* W, const closed* k, const double* q, doubl
     return isfinite(r_n);
 }
 
-/* Polygon: inside, then corner by corner and edge by edge; takes the first that violates nothing,
- * else the one that violates least. */
+/* Polygon: tries the interior, then each corner and edge; takes the first without a violation, else
+ * the one with the least. */
 static bool solve_polygon(int32_t nd, const closed* k, double* r)
 {
     double r_n, r_t[2];
-    if (stick(k, &r_n, r_t) && r_n >= 0.0) {
+    if (solve_sticking(k, &r_n, r_t) && r_n >= 0.0) {
         double on[2];
         perpi_project_polygon(nd, k->mu * r_n, r_t, on);
         if (hypot(r_t[0] - on[0], r_t[1] - on[1]) <= 4.0 * DBL_EPSILON * k->mu * r_n) {
@@ -358,7 +358,7 @@ static void step_projected(const perp_constraint* c, const double* W, const doub
     }
 }
 
-/* k: the contact closed already as far as W goes, or NULL. */
+/* k: the part that depends on W, precomputed, or NULL. */
 static bool solve_contact(const perp_constraint* c, const double* W, closed* k, const double* q,
                           double* r)
 {
@@ -755,9 +755,9 @@ void perpi_friction_sweeper_free(perpi_friction_sweeper* s)
 }
 
 /* X <- an inverse of A (n x n) on its range: columns of the identity solved by LU with complete
- * pivoting, the rest 0. A power of two comes out of A first: a matrix that is multiplied by one is then
- * treated alike to the last bit. work: n n + 4 n, index: 2 n. */
-static void invert(int32_t n, const double* A, double* X, double* work, int32_t* index)
+ * pivoting, the rest 0. A is first divided by a power of two, so that scaling a matrix by one
+ * changes no bit of the result. work: n n + 4 n, index: 2 n. */
+static void pseudo_invert(int32_t n, const double* A, double* X, double* work, int32_t* index)
 {
     double* x = work + (size_t)n * (size_t)n;
     perpi_luc f = {.LU = work, .row = index, .col = index + n, .dr = x + 2 * n, .dc = x + 3 * n};
@@ -836,14 +836,16 @@ perp_status perpi_friction_sweeper_prepare(perpi_friction_sweeper* s,
         const perp_constraint* c = &P->constraint[i];
         if (c->kind == PERP_CONSTRAINT_EQUALITY) {
             s->at[i] = total;
-            invert(c->rows, perpi_friction_diagonal(P, i), s->inverse + total, s->work, s->index);
+            pseudo_invert(c->rows, perpi_friction_diagonal(P, i), s->inverse + total, s->work,
+                          s->index);
             total += (size_t)c->rows * (size_t)c->rows;
         }
     }
     return PERP_OK;
 }
 
-/* Box-constrained rows of one block, row by row until they rest. q: without the block's own r. */
+/* Box-constrained rows of one block, Gauss-Seidel until they no longer change. q: without the
+ * block's own r. */
 static void solve_bounded(const perp_friction_problem* P, const perp_constraint* c, const double* W,
                           const double* q, double* r)
 {

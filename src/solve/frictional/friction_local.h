@@ -29,11 +29,11 @@ bool perpi_friction_solve_contact(const perp_constraint* c, const double* W, con
  *               F_t = w_t r_t - Proj(w_t r_t - u_t) onto w_t F(mu max(r_n, 0))
  *     equality  F = u
  *     bounded   F = w r - clip(w r - u, w lower, w upper)
- * F = 0 exactly where the laws hold; with the residual check's weights its size is what the residual check divides by
- * its scale. */
+ * F = 0 exactly where the laws hold; with the weights of residual.c, F is the numerator of the
+ * residual. */
 
-/* The residual check's weights: the diagonal of W, for the tangential rows of a contact its largest entry;
- * 1 where that is not > 0. w: row_count. */
+/* The weights of residual.c: the diagonal of W, for the tangential rows of a contact its largest
+ * entry; 1 where that is not > 0. w: row_count. */
 void perpi_friction_weights(const perp_friction_problem* P, double* w);
 /* All three: values of constraint i's own rows. */
 void perpi_friction_map(const perp_friction_problem* P, int32_t i, const double* w, const double* r,
@@ -53,8 +53,8 @@ void perpi_friction_project_jacobian(const perp_constraint* c, double radius, co
 
 /* s for one contact; u_t: its tangential rows. */
 double perpi_friction_support(const perp_constraint* c, const double* u_t);
-/* A weight per row in which one projection serves a whole constraint: the largest diagonal entry of
- * its block of W, over e^2 in the tangential rows of an ELLIPSOID. w: row_count. */
+/* A weight per row, the same for all rows of a constraint: the largest diagonal entry of its block
+ * of W, over e^2 in the tangential rows of an ELLIPSOID. w: row_count. */
 void perpi_friction_metric(const perp_friction_problem* P, double* w);
 /* r <- the nearest point, in that metric, of all the K and bounds. */
 void perpi_friction_project(const perp_friction_problem* P, double* r);
@@ -73,11 +73,11 @@ typedef struct perpi_friction_closed {
 
 typedef struct perpi_friction_local {
     const double* W; /* the constraint's diagonal block */
-    bool closed;     /* whether k holds what W decides */
+    bool closed;     /* whether k is filled */
     perpi_friction_closed k;
 } perpi_friction_local;
 
-/* What every sweep over the same W needs of it. */
+/* Quantities of W that every sweep needs. */
 typedef struct perpi_friction_sweeper {
     perp_context* context;
     perpi_friction_local* local; /* constraint_count */

@@ -23,7 +23,7 @@
 #define LAMBDA_SHRINK 0.1   /* after an easy proximal step */
 #define LAMBDA_GROW 10.0    /* after a failed one */
 #define INNER_RATIO 0.1     /* |F| of a proximal step to |F| where it began */
-#define WEIGHT_RATIO 100.0  /* of the map's weights to lambda D, at most the residual check's */
+#define WEIGHT_RATIO 100.0  /* of the map's weights to lambda D; at most those of residual.c */
 #define SWEEPS_MAX 1000     /* in a row */
 #define LINEAR_LAMBDA 1e-11 /* where there are equality rows only */
 #define LINEAR_ROUNDS 30
@@ -78,7 +78,7 @@ typedef struct newton {
     double* work;
     size_t work_capacity;
     /* views */
-    double *w0, *w, *D; /* the residual check's weights, the map's, and lambda's diagonal */
+    double *w0, *w, *D; /* weights of residual.c, of the map, and the diagonal D */
     double *u, *F, *step, *trial, *best, *centre;
     double *A, *B;
 } newton;
@@ -117,7 +117,7 @@ static void newton_destroy(void* self)
     perpi_free(s->context, s);
 }
 
-static perp_status reserve(newton* s, const perp_friction_problem* P)
+static perp_status newton_reserve(newton* s, const perp_friction_problem* P)
 {
     const size_t n = (size_t)P->row_count, nc = (size_t)P->constraint_count;
     size_t widest = 1;
@@ -154,7 +154,7 @@ static perp_status reserve(newton* s, const perp_friction_problem* P)
     return perpi_block_lu_analyse(s->lu, P->constraint_count, s->size, P->W.start, P->W.column);
 }
 
-static void set_weights(newton* s, const perp_friction_problem* P)
+static void newton_set_weights(newton* s, const perp_friction_problem* P)
 {
     perpi_friction_weights(P, s->w0);
     for (int32_t i = 0; i < P->constraint_count; ++i) {
@@ -168,9 +168,10 @@ static void set_weights(newton* s, const perp_friction_problem* P)
     }
 }
 
-/* Along the null space of W an impulse moves the velocities by lambda D only. The map weighs impulses
- * accordingly: with the residual check's weights, an impulse that must vanish there would look like a large
- * violation as soon as it turns negative, and the line search would never let it. */
+/* Along the null space of W an impulse moves the velocities by lambda D only. The map weighs
+ * impulses accordingly: with the weights of residual.c, an impulse that must vanish there would
+ * count as a large violation as soon as it turns negative, and the line search would reject the
+ * step. */
 static void weigh_impulses(newton* s, int32_t rows, double kappa)
 {
     kappa = kappa < 1.0 ? kappa : 1.0;
@@ -180,7 +181,8 @@ static void weigh_impulses(newton* s, int32_t rows, double kappa)
 }
 
 /* u and F at r of the problem with lambda D (r - centre) added to u; returns |F|. */
-static double evaluate(newton* s, const perp_friction_problem* P, double lambda, const double* r)
+static double newton_evaluate(newton* s, const perp_friction_problem* P, double lambda,
+                              const double* r)
 {
     perpi_friction_velocities(P, r, s->u);
     for (int32_t k = 0; k < P->row_count && lambda > 0.0; ++k) {
@@ -197,7 +199,7 @@ static double evaluate(newton* s, const perp_friction_problem* P, double lambda,
     return sqrt(sum);
 }
 
-/* What a diagonal block of the matrix has beside B W: lambda B D + A. */
+/* Adds lambda B D + A to a diagonal block B W of the matrix. */
 typedef struct diagonal_part {
     const double* A; /* NULL: not on the diagonal */
     const double* D;
@@ -270,24 +272,25 @@ static bool newton_step(newton* s, const perp_friction_problem* P, const double*
     return perpi_block_lu_factor(s->lu) && linear_step(s, P);
 }
 
-/* What one solve carries along. */
-typedef struct course {
+/* The data of one solve. */
+typedef struct solve_data {
     const perp_friction_problem* P;
     perpi_monitor out;
     double lambda; /* 0: not chosen yet */
     int32_t sweeps;
     bool soft; /* impulses weighed by lambda */
-} course;
+} solve_data;
 
-/* Asks the residual check about r; true if the solve is over. */
-static bool check_point(newton* s, course* k, const double* r)
+/* Computes the residual of r; true if the solve is over. */
+static bool check_point(newton* s, solve_data* k, const double* r)
 {
     return perpi_monitor_check(&k->out, perp_friction_check_residual(k->P, r, s->work).worst, r);
 }
 
-/* r <- r + t step with t = 1, 1/2, ... for which |F| falls, or the best of those tried: a kink is
- * sometimes crossed only upwards. Returns the new |F|; u and F are those of the new r. */
-static double search(newton* s, course* k, double merit, double* r)
+/* r <- r + t step with t = 1, 1/2, ... for which |F| falls, or the best of those tried: |F| may
+ * have to increase where the active set changes. Returns the new |F|; u and F are those of the new
+ * r. */
+static double newton_line_search(newton* s, solve_data* k, double merit, double* r)
 {
     const int32_t n = k->P->row_count;
     double t = 1.0, best_t = 1.0, best = INFINITY, now = INFINITY;
@@ -295,7 +298,7 @@ static double search(newton* s, course* k, double merit, double* r)
         for (int32_t i = 0; i < n; ++i) {
             s->trial[i] = r[i] + t * s->step[i];
         }
-        now = evaluate(s, k->P, k->lambda, s->trial);
+        now = newton_evaluate(s, k->P, k->lambda, s->trial);
         if (now < best) {
             best = now;
             best_t = t;
@@ -308,12 +311,12 @@ static double search(newton* s, course* k, double merit, double* r)
     for (int32_t i = 0; i < n; ++i) {
         r[i] += best_t * s->step[i];
     }
-    return evaluate(s, k->P, k->lambda, r);
+    return newton_evaluate(s, k->P, k->lambda, r);
 }
 
 /* Newton on the problem around the centre, from r = centre, where u and F are known and |F| is merit,
  * until |F| <= target; false: it did not get there. */
-static bool solve_around_centre(newton* s, course* k, double merit, double target, double* r)
+static bool solve_around_centre(newton* s, solve_data* k, double merit, double target, double* r)
 {
     double least = merit;
     for (int32_t idle = 0; idle < s->set.steps;) {
@@ -321,12 +324,12 @@ static bool solve_around_centre(newton* s, course* k, double merit, double targe
         if (!newton_step(s, k->P, r, k->lambda)) {
             return false;
         }
-        merit = search(s, k, merit, r);
+        merit = newton_line_search(s, k, merit, r);
         if (merit <= target) {
             return true;
         }
         if (perpi_monitor_spent(&k->out)) {
-            return false; /* the look that follows says which */
+            return false; /* the next check reports which limit */
         }
         idle = merit <= 0.5 * least ? 0 : idle + 1;
         least = merit < least ? merit : least;
@@ -334,14 +337,14 @@ static bool solve_around_centre(newton* s, course* k, double merit, double targe
     return false;
 }
 
-/* Proximal steps from r until three in a row fail. |F| may rise on the way: a stress that no law holds
- * drifts along the null space of W for a while before a contact opens or slips. */
-static void proximal_phase(newton* s, course* k, double* r)
+/* Proximal steps from r until three in a row fail. |F| may increase meanwhile: impulses in the null
+ * space of W that violate a law decrease over several steps before a contact opens or slips. */
+static void proximal_phase(newton* s, solve_data* k, double* r)
 {
     const perp_friction_problem* P = k->P;
     const size_t bytes = (size_t)P->row_count * sizeof *r;
     int32_t failed = 0;
-    double shrink = LAMBDA_SHRINK;      /* gentler for a while after a failure */
+    double shrink = LAMBDA_SHRINK;      /* reduce lambda less for some steps after a failure */
     double merit = -1.0, weight = -1.0; /* |F| at r = centre, u and F being those; < 0: not known */
     memcpy(s->centre, r, bytes);
     while (failed < 3) {
@@ -351,14 +354,14 @@ static void proximal_phase(newton* s, course* k, double* r)
         if (merit < 0.0 || kappa != weight) {
             weight = kappa;
             weigh_impulses(s, P->row_count, weight);
-            merit = evaluate(s, P, 0.0, r);
+            merit = newton_evaluate(s, P, 0.0, r);
         }
         const bool done = solve_around_centre(s, k, merit, INNER_RATIO * merit, r);
         const int32_t took = k->out.report->iterations - from;
         if (check_point(s, k, r)) {
             return;
         }
-        const double next = evaluate(s, P, 0.0, r);
+        const double next = newton_evaluate(s, P, 0.0, r);
         if (done && next < 100.0 * merit) {
             failed = 0;
             memcpy(s->centre, r, bytes);
@@ -378,9 +381,9 @@ static void proximal_phase(newton* s, course* k, double* r)
     }
 }
 
-/* Sweeps, and looks in between as soon as one moves so little that it may have been the last: the
- * change in the units of velocities, relative to the largest impulse. */
-static void sweep_until_still(newton* s, course* k, int32_t sweeps, double* r)
+/* Sweeps; the residual is computed when the change of a sweep is small: change in units of
+ * velocity, relative to the largest impulse. */
+static void sweep_until_still(newton* s, solve_data* k, int32_t sweeps, double* r)
 {
     const int32_t n = k->P->row_count;
     double bar = k->out.options->tolerance;
@@ -401,7 +404,7 @@ static void sweep_until_still(newton* s, course* k, int32_t sweeps, double* r)
     }
 }
 
-/* Whether no impulse at all may be the answer. */
+/* Whether r = 0 may be the solution. */
 static bool nothing_pushes(const perp_friction_problem* P)
 {
     for (int32_t i = 0; i < P->constraint_count; ++i) {
@@ -414,7 +417,7 @@ static bool nothing_pushes(const perp_friction_problem* P)
 }
 
 /* "3 Newton steps, 20 sweeps", without the time that printf takes */
-static void describe(const course* k)
+static void newton_describe(const solve_data* k)
 {
     static const char* const unit[] = {" Newton steps, ", " sweeps"};
     const int32_t count[] = {k->out.report->iterations, k->sweeps};
@@ -446,14 +449,14 @@ static bool only_equalities(const perp_friction_problem* P)
 }
 
 /* Equality rows alone are a linear system, singular where joints repeat each other. The proximal
- * iteration with one factorisation, from r = 0: impulses stay in the range of W (least norm, weighed
- * by D), whatever an earlier step left. True if the solve is over. */
-static bool solve_linear(newton* s, course* k, double* r)
+ * iteration with one factorisation, from r = 0: impulses stay in the range of W (least norm,
+ * weighed by D), independent of the warm start. True if the solve is over. */
+static bool solve_linear(newton* s, solve_data* k, double* r)
 {
     const perp_friction_problem* P = k->P;
     memset(r, 0, (size_t)P->row_count * sizeof *r);
     weigh_impulses(s, P->row_count, 1.0);
-    (void)evaluate(s, P, 0.0, r);
+    (void)newton_evaluate(s, P, 0.0, r);
     if (check_point(s, k, r)) {
         return true;
     }
@@ -465,7 +468,7 @@ static bool solve_linear(newton* s, course* k, double* r)
         for (int32_t i = 0; i < P->row_count; ++i) {
             r[i] += s->step[i];
         }
-        (void)evaluate(s, P, 0.0, r);
+        (void)newton_evaluate(s, P, 0.0, r);
         const double before = k->out.least;
         if (check_point(s, k, r)) {
             return true;
@@ -482,7 +485,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
                                 perp_report* report)
 {
     newton* s = self;
-    const perp_status status = reserve(s, P);
+    const perp_status status = newton_reserve(s, P);
     if (status != PERP_OK) {
         return status;
     }
@@ -490,10 +493,10 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
     if (!warm) {
         memset(r, 0, bytes);
     }
-    set_weights(s, P);
-    course k = {.P = P,
-                .out =
-                    perpi_monitor_start(options, report, 5000, r, s->best, (size_t)P->row_count)};
+    newton_set_weights(s, P);
+    solve_data k = {
+        .P = P,
+        .out = perpi_monitor_start(options, report, 5000, r, s->best, (size_t)P->row_count)};
     int32_t sweeps = warm ? 0 : P->row_count <= FEW_ROWS ? (s->set.sweeps + 1) / 2 : s->set.sweeps;
     if (only_equalities(P)) {
         k.out.over = solve_linear(s, &k, r);
@@ -514,7 +517,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
         if (k.out.over || check_point(s, &k, r)) {
             break;
         }
-        if (k.lambda == 0.0) { /* nearer the answer less of it is needed */
+        if (k.lambda == 0.0) { /* less regularisation is needed near the solution */
             const double near = 0.1 * k.out.least;
             k.lambda = near < s->set.regularisation ? near : s->set.regularisation;
         }
@@ -524,7 +527,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
         sweeps = sweeps > SWEEPS_MAX ? SWEEPS_MAX : sweeps;
     }
     memcpy(r, s->best, bytes);
-    describe(&k);
+    newton_describe(&k);
     return PERP_OK;
 }
 

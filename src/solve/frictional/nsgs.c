@@ -4,8 +4,8 @@
  * Source     [Jourdan, Alart, Jean, "A Gauss-Seidel like algorithm to solve frictional contact
  *            problems", 1998]; local solves in friction_local.c
  * Notation   theirs and ours: W, q, r, u
- * Departure  the order is fixed (or alternates with `symmetric`); the residual check decides when to stop, not
- *            the size of the last change
+ * Departure  the order is fixed (or alternates with `symmetric`); the stopping test is the
+ *            residual, not the size of the last change
  */
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static const perp_setting nsgs_setting[] = {
     {"relax", PERP_SETTING_DOUBLE, offsetof(nsgs_settings, relax), 0.01, 1.99,
      "relaxation of each local answer; 1: plain Gauss-Seidel"},
     {"judge-every", PERP_SETTING_INT, offsetof(nsgs_settings, check_every), 1, 1000000,
-     "sweeps between two looks at the residual"},
+     "sweeps between two checks of the residual"},
     {"symmetric", PERP_SETTING_BOOL, offsetof(nsgs_settings, symmetric), 0, 1,
      "every other sweep runs backwards"},
 };
@@ -71,7 +71,7 @@ static void nsgs_destroy(void* self)
     perpi_free(s->context, s);
 }
 
-static perp_status reserve(nsgs* s, const perp_friction_problem* P)
+static perp_status nsgs_reserve(nsgs* s, const perp_friction_problem* P)
 {
     perp_status status = perpi_friction_sweeper_prepare(&s->sweeper, P);
     if (status == PERP_OK) {
@@ -90,7 +90,7 @@ static perp_status nsgs_solve(void* self, const perp_friction_problem* P,
                               perp_report* report)
 {
     nsgs* s = self;
-    const perp_status status = reserve(s, P);
+    const perp_status status = nsgs_reserve(s, P);
     if (status != PERP_OK) {
         return status;
     }
@@ -107,7 +107,7 @@ static perp_status nsgs_solve(void* self, const perp_friction_problem* P,
                                  r);
         }
         report->iterations = sweep;
-        /* a good guess ends at once; early sweeps of a small problem often do */
+        /* check the guess and every early sweep: small problems often converge there */
         if (sweep % s->set.check_every != 0 && sweep != out.limit && sweep != 1 && sweep != 3) {
             continue;
         }

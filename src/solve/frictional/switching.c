@@ -1,23 +1,26 @@
 /* src/solve/frictional/switching.c - groups of contacts, by choosing the member of each that acts.
  *
  * Source     the laws of a group [W14 (4.10)-(4.13)] say: one member carries the impulse, its gap is
- *            closed and no other is open; or none does and one is open. With the choice made, what is
- *            left is a problem without groups, for which there are methods that do not fail.
- * Method     groups that carried an impulse in the last step begin with that member, all others with
- *            none: they are not part of the problem until their answer violates them. Then the member
- *            is added that can be closed at the least change of kinetic energy, u^2 / 2 W. A member
- *            that pushes while another one is open hands over to that one. At a seam, where several
- *            choices differ only by rounding, a group that is satisfied without pushing stays silent.
- * Why it ends  without friction a hand-over goes to a member that holds already, so that it can only
- *            lower the kinetic energy: no choice comes twice. With friction two members can hand over
- *            to each other for ever. The answer then lies between them: both closed, both pushing. One,
- *            the partner, is given a fixed impulse s, with friction up to mu s; the other acts as usual.
- *            With s = 0 the partner is open, with the s it needs alone it is closed by too much: where
- *            it is just closed is found by regula falsi. Where a group has one primary, and another member is
- *            what closes [W14 (4.14)], the primary is given the impulse at which that one is just closed.
- *                Where choices still follow each other round, groups change one at a time: a group that goes back
- *            while all others stay lies between two members, and several such groups, whose partners depend on
- *            each other, get their impulses together, by Newton's method.
+ *            closed and no other is open; or none does and one is open. Once the acting members are
+ *            chosen, a problem without groups remains, for which there are robust methods.
+ * Method     groups that carried an impulse in the last step begin with that member, all others
+ *            with none: they are left out of the problem until the solution violates them. Then the
+ *            member is added that can be closed at the least change of kinetic energy, u^2 / 2 W.
+ *            Where a member has an impulse while another one is open, the other one replaces it.
+ *            Where several choices differ only by rounding, a group that is satisfied without an
+ *            impulse gets none.
+ * Why it ends  without friction the replacing member already satisfies its law, so that a
+ *              replacement can only lower the kinetic energy: no choice occurs twice. With friction
+ *              two members can replace each other for ever. In the solution both are then closed
+ *              and both have an impulse. One, the partner, is given a fixed impulse s, with
+ *              friction up to mu s; the other acts as usual. With s = 0 the partner is open, with
+ *              the s that it needs alone it penetrates: the s at which it is just closed is found
+ *              by regula falsi. Where a group has one primary, and another member closes [W14
+ *              (4.14)], the primary is given the impulse at which that member is just closed.
+ *                Where the choices still cycle, groups change one at a time: a group that changes
+ *                back while all others stay needs both members, and the impulses of several such
+ *                groups, whose partners depend on each other, are found together by Newton's
+ *                method.
  * Limits     no contact in two groups: else UNSUPPORTED. Three members of a group are not closed together.
  */
 #include <math.h>
@@ -28,23 +31,22 @@
 #include "solve/frictional/fixed_push.h"
 #include "solve/monitor.h"
 
-#define SETTLED 1e-13   /* opening of a partner, of its largest term, that is none */
+#define CLOSED 1e-13    /* relative opening of a partner that counts as zero */
 #define DIFFERENCE 1e-6 /* of a share, for derivatives */
 #define SLACK 1e-10     /* of the largest term of a row: smaller violations are rounding */
 
 enum {
-    HANDOVERS = 6, /* of one group; then the last two stay closed together */
-    SETTLING = 80, /* rounds for the impulse of a partner */
-    ROUNDS = 60,   /* changes one at a time */
-    SEARCHES = 4,  /* impulses of partners to be found meanwhile */
-    BUDGET = 1500, /* iterations for all that, up to ROWS rows; tosses with an answer took less */
+    REPLACEMENTS = 6,  /* changes of one group; then its last two members stay closed together */
+    SHARE_ROUNDS = 80, /* rounds for the impulse of a partner */
+    ROUNDS = 60,       /* changes one at a time */
+    SEARCHES = 4,      /* impulses of partners to be found meanwhile */
+    BUDGET = 1500,     /* iterations of all solves together, up to ROWS rows */
     ROWS = 150,
     JOINT = 8,    /* partners whose impulses are found together */
     NEWTONS = 12, /* steps of that */
     CUTS = 5,     /* halvings of a step */
     PLANAR = 2,   /* rows of a contact with one tangential row, or none */
-    INNER =
-        500, /* iterations for one choice: where contacts contradict each other no number helps */
+    INNER = 500,  /* iterations for one choice of members */
 };
 
 /* The search for the impulse s of a group's partner; f: its opening, > 0 at low, < 0 at high. */
@@ -101,7 +103,7 @@ static perp_status switching_create(perp_context* context, const void* settings,
     return status;
 }
 
-static perp_status make_room(switching* s, const perp_contact_problem* P)
+static perp_status switching_reserve(switching* s, const perp_contact_problem* P)
 {
     const size_t n = (size_t)P->constraint_count, g = (size_t)P->group_count;
     const size_t rows = (size_t)P->row_count + PERPI_PUSH_ROWS * g;
@@ -169,7 +171,7 @@ static perp_status find_groups(switching* s, const perp_contact_problem* P, bool
     return PERP_OK;
 }
 
-/* A partner pushes with what it is given, and has the friction that goes with it (planar). */
+/* A partner has the given normal impulse s and friction up to mu s (planar). */
 static void give_share(switching* s, perp_constraint* c, double p_n)
 {
     c->kind = PERP_CONSTRAINT_BOUNDED;
@@ -181,7 +183,8 @@ static void give_share(switching* s, perp_constraint* c, double p_n)
 }
 
 /* The problem without groups; impulses of those that take part go to s->p. */
-static perp_contact_problem reduce(switching* s, const perp_contact_problem* P, const double* p)
+static perp_contact_problem make_smaller_problem(switching* s, const perp_contact_problem* P,
+                                                 const double* p)
 {
     perp_contact_problem R = *P;
     int32_t rows = 0, count = 0;
@@ -257,7 +260,7 @@ static opening open_by(const perp_contact_problem* P, int32_t i, const double* v
         for (int32_t k = 0; k < n; ++k) {
             const double term = J[k] * v[P->dof[block] + k];
             o.u += term;
-            /* also what the impulses have to stop: at rest the velocities alone are rounding */
+            /* include the free motion: at rest the velocities alone are rounding */
             const double pull = fabs(J[k] * P->k[P->dof[block] + k] / M[k * n + k]);
             o.size = fabs(term) > o.size ? fabs(term) : o.size;
             o.size = pull > o.size ? pull : o.size;
@@ -295,11 +298,11 @@ static perp_status push_in_space(switching* s, const perp_contact_problem* P,
     return status;
 }
 
-/* What the members of a group look like at the answer. */
+/* The state of the members of a group at a solution. */
 typedef struct outlook {
     int32_t widest, cheapest; /* primaries: most open; closed at the least energy */
     double most;              /* opening of the most open member, relative */
-    bool open;                /* someone other than the choice is */
+    bool open;                /* a member other than the choice is the most open */
 } outlook;
 
 static outlook check_point(const switching* s, const perp_contact_problem* P, int32_t g,
@@ -315,7 +318,7 @@ static outlook check_point(const switching* s, const perp_contact_problem* P, in
         l.most = relative > l.most ? relative : l.most;
         l.open = l.open || (i != s->choice[g] && relative > SLACK);
         if (k >= group->primary) {
-            continue; /* may hold the group open, but never pushes */
+            continue; /* not a primary: its impulse is zero */
         }
         if (relative > widest) {
             widest = relative;
@@ -330,7 +333,7 @@ static outlook check_point(const switching* s, const perp_contact_problem* P, in
     return l;
 }
 
-/* What the share of a group's partner is to bring to 0, relative. */
+/* The relative opening that the share of a group's partner must make zero. */
 static double partner_off(const switching* s, const perp_contact_problem* P, int32_t g,
                           const double* v)
 {
@@ -342,7 +345,7 @@ static double partner_off(const switching* s, const perp_contact_problem* P, int
 }
 
 /* Whether the partners are just closed; if not, their shares are changed. */
-static bool settled(switching* s, const perp_contact_problem* P, const double* v)
+static bool partners_are_closed(switching* s, const perp_contact_problem* P, const double* v)
 {
     bool done = true;
     for (int32_t g = 0; g < P->group_count; ++g) {
@@ -351,7 +354,7 @@ static bool settled(switching* s, const perp_contact_problem* P, const double* v
         }
         share* x = &s->share[g];
         const double f = partner_off(s, P, g, v);
-        if (fabs(f) <= SETTLED || x->high - x->low <= 1e-15 * x->high) {
+        if (fabs(f) <= CLOSED || x->high - x->low <= 1e-15 * x->high) {
             continue;
         }
         /* regula falsi; the value at an end that stays twice is halved (Illinois) */
@@ -378,8 +381,8 @@ static bool settled(switching* s, const perp_contact_problem* P, const double* v
     return done;
 }
 
-/* The choice and `other` are to be closed together: `other` becomes the partner. high: an impulse that is
- * too much for it, f_low: how far it opens without. */
+/* Closes the choice and `other` together: `other` becomes the partner. high: an impulse at which it
+ * penetrates, f_low: its opening without an impulse. */
 static void begin_share(switching* s, int32_t g, int32_t other, double high, double f_low)
 {
     share* x = &s->share[g];
@@ -392,7 +395,8 @@ static void begin_share(switching* s, int32_t g, int32_t other, double high, dou
     x->side = 0;
 }
 
-/* The only primary pushes until the most open member is just closed: with high that one is open. */
+/* Seeks the impulse of the only primary at which the most open member is just closed: with `high`
+ * that member is open. */
 static void begin_lone_share(switching* s, int32_t g, double high, double f_high)
 {
     begin_share(s, g, s->choice[g], high, 0.0);
@@ -419,27 +423,27 @@ static bool choose_again(switching* s, const perp_contact_problem* P, const doub
             const double p_n = p[P->constraint[s->choice[g]].row];
             share* x = &s->share[g];
             s->handed[g] += 1;
-            if (s->handed[g] > HANDOVERS && other) {
+            if (s->handed[g] > REPLACEMENTS && other) {
                 begin_share(s, g, l.widest, x->before == l.widest ? x->impulse : p_n, l.most);
                 changed = true;
-            } else if (s->handed[g] <= HANDOVERS) {
+            } else if (s->handed[g] <= REPLACEMENTS) {
                 x->before = s->choice[g];
                 x->impulse = p_n;
-                /* first without anyone: what is open may stay so by itself */
+                /* try the group without an impulse first */
                 s->choice[g] = s->handed[g] == 1 || !other ? -1 : l.widest;
                 changed = true;
             } else if (P->group[g].primary == 1) {
                 begin_lone_share(s, g, p_n, -l.most);
                 changed = true;
-            } /* else it stays, and the residual check will say so */
+            } /* else the choice stays, and the residual shows the violation */
         }
     }
     return changed;
 }
 
-/* The same with one group at a time. A group that goes back to the member it came from while all others
- * stay has its answer between the two. A pair that no longer holds, because another group has changed, is taken
- * apart. */
+/* The same with one group at a time. A group that changes back to its previous member while all
+ * others stay needs both. A pair that is no longer closed, because another group has changed, is
+ * dissolved. */
 static bool choose_one(switching* s, const perp_contact_problem* P, const double* v,
                        const double* p)
 {
@@ -478,7 +482,7 @@ static bool choose_one(switching* s, const perp_contact_problem* P, const double
     return false;
 }
 
-/* Choices of several groups that change at once can follow each other round: from here on one at a time. */
+/* Choices of several groups that change at once can cycle: from here on one group at a time. */
 static void start_one_by_one(switching* s, const perp_contact_problem* P)
 {
     s->one_by_one = true;
@@ -490,7 +494,7 @@ static void start_one_by_one(switching* s, const perp_contact_problem* P)
     }
 }
 
-/* Nothing known of the impulses? */
+/* Whether there is no warm start. */
 static bool is_new(const perp_contact_problem* P, bool warm, const double* p)
 {
     for (int32_t i = 0; warm && i < P->row_count; ++i) {
@@ -507,7 +511,7 @@ static void choose_first(switching* s, const perp_contact_problem* P, double* v,
     const double* M = P->M;
     for (int32_t i = 0; i < P->block_count; ++i) {
         const int32_t n = P->dof[i + 1] - P->dof[i];
-        for (int32_t k = 0; k < n; ++k) { /* about: off the diagonal there is little */
+        for (int32_t k = 0; k < n; ++k) { /* approximate: the off-diagonal terms are neglected */
             v[P->dof[i] + k] = P->k[P->dof[i] + k] / M[k * n + k];
         }
         M += (size_t)n * (size_t)n;
@@ -520,7 +524,7 @@ static perp_status solve_chosen(switching* s, const perp_contact_problem* proble
                                 const perp_solve_options* options, bool warm, double* v, double* p,
                                 perp_report* report, perp_outcome* outcome)
 {
-    perp_contact_problem R = reduce(s, problem, p);
+    perp_contact_problem R = make_smaller_problem(s, problem, p);
     const int32_t count = R.constraint_count;
     double* v_R = v;
     perp_report made = {0};
@@ -560,7 +564,7 @@ static int32_t list_partners(const switching* s, const perp_contact_problem* P, 
     return off && count >= 2 ? count : 0;
 }
 
-/* What the solves of one joint search share. */
+/* Data shared by the solves of one joint search. */
 typedef struct joint {
     switching* s;
     const perp_contact_problem* P;
@@ -599,7 +603,7 @@ static perp_status solve_jointly(joint* j)
     const int32_t n = j->count;
     share* x = j->s->share;
     perp_status status = joint_off(j, f, &worst);
-    for (int32_t i = 0; status == PERP_OK && i < NEWTONS && worst > SETTLED && worst < INFINITY &&
+    for (int32_t i = 0; status == PERP_OK && i < NEWTONS && worst > CLOSED && worst < INFINITY &&
                         j->report->iterations < j->budget;
          ++i) {
         for (int32_t k = 0; k < n; ++k) {
@@ -639,7 +643,7 @@ static perp_status solve_jointly(joint* j)
     return status;
 }
 
-/* Whether no group is violated and none pushes that is open. */
+/* Whether every group obeys its law. */
 static bool groups_hold(const switching* s, const perp_contact_problem* P, const double* v,
                         const double* p)
 {
@@ -662,18 +666,18 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
 {
     switching* s = self;
     s->inner = inner_solve;
-    perp_status status = make_room(s, problem);
+    perp_status status = switching_reserve(s, problem);
     if (status == PERP_OK) {
         status = find_groups(s, problem, warm, p);
     }
     if (status == PERP_OK && is_new(problem, warm, p)) {
         choose_first(s, problem, v, p);
     }
-    int32_t limit = 20 + (2 + HANDOVERS) * problem->group_count, settling = SETTLING;
+    int32_t limit = 20 + (2 + REPLACEMENTS) * problem->group_count, settling = SHARE_ROUNDS;
     report->outcome = PERP_OUTCOME_MAX_ITER;
     int32_t budget = INT32_MAX;
     s->one_by_one = false;
-    const perpi_clock clock = {0}; /* the inner solves watch the time */
+    const perpi_clock clock = {0}; /* the inner solves check the time limit */
     perp_solve_options inner = *options;
     inner.max_iter = inner.max_iter > 0 && inner.max_iter < INNER ? inner.max_iter : INNER;
     for (int32_t i = 0; status == PERP_OK && i < limit && report->iterations < budget; ++i) {
@@ -692,7 +696,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
             report->outcome = made;
             break;
         }
-        const bool searching = !settled(s, problem, v);
+        const bool searching = !partners_are_closed(s, problem, v);
         if (searching && settling-- > 0) {
             limit += 1;
             continue;
@@ -715,7 +719,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
         if (!s->one_by_one && (searching || wrong || i + 1 == limit)) {
             start_one_by_one(s, problem);
             limit = i + 1 + ROUNDS;
-            settling = SEARCHES * SETTLING;
+            settling = SEARCHES * SHARE_ROUNDS;
             const double size = problem->row_count > ROWS ? ROWS / (double)problem->row_count : 1.0;
             budget = report->iterations + (int32_t)(BUDGET * size * size);
         }
@@ -725,8 +729,8 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
 
 const perp_method perpi_method_switching = {
     .name = "switching",
-    .summary = "groups of contacts: chooses the member that acts, solves the rest with auto, hands "
-               "over",
+    .summary = "groups of contacts: chooses the member that acts, solves the rest with auto, "
+               "revises the choice",
     .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID |
              PERP_TAKES_GROUPS,
     .create = switching_create,

@@ -8,8 +8,8 @@
 #include "solve/frictional/friction_local.h"
 
 #define INSIDE 1e-15     /* rounding that may put a cone's point onto its boundary, relative */
-#define SIZE_DELTA 1e-7  /* of the system that tells how large impulses get, relative to D */
-#define SIZE_TRUST 1e-2  /* on what it leaves of a velocity, relative to the largest q */
+#define SIZE_DELTA 1e-7  /* regularisation of the system for the size of impulses, relative to D */
+#define SIZE_TRUST 1e-2  /* limit on the velocity left by it, relative to the largest q */
 #define LEAST_SLACK 1e-8 /* of a facet at the start, relative to sqrt(tau) and the impulse's size */
 
 enum { WIDE = PERPI_SOC_MAX };
@@ -56,7 +56,7 @@ static int32_t facets_of(const perp_constraint* c)
     return c->rows == 2 ? 2 : (c->cone == PERP_CONE_POLYGON ? c->directions : 0);
 }
 
-static perp_status reserve(perpi_central_path* path, const perp_friction_problem* P)
+static perp_status central_path_reserve(perpi_central_path* path, const perp_friction_problem* P)
 {
     enum { VECTORS = 7 };
     perp_context* context = path->context;
@@ -159,7 +159,7 @@ static void describe_contact(perpi_central_path* path, const perp_constraint* c,
 
 perp_status perpi_central_path_prepare(perpi_central_path* path, const perp_friction_problem* P)
 {
-    const perp_status status = reserve(path, P);
+    const perp_status status = central_path_reserve(path, P);
     if (status != PERP_OK) {
         return status;
     }
@@ -188,7 +188,7 @@ perp_status perpi_central_path_prepare(perpi_central_path* path, const perp_fric
 /* ---- where to start ----------------------------------------------------------------------------------*/
 
 /* a > 0 with a - tau / a = v. */
-static double split(double v, double tau)
+static double central_pair(double v, double tau)
 {
     const double large = 0.5 * (fabs(v) + sqrt(v * v + 4.0 * tau));
     return v >= 0.0 ? large : tau / large;
@@ -212,12 +212,13 @@ static void start_cone(const perpi_central_path* path, const perp_constraint* c,
     }
 }
 
-/* Contacts with facets: r_n on the path, r_t no nearer the edge than it was. */
+/* Contacts with facets: r_n on the path, r_t no closer to the edge than in the guess. */
 static void start_facets(const perpi_central_path* path, const perp_constraint* c, double tau,
                          bool guess, const member* m, double* r)
 {
     const double from = guess && r[0] > 0.0 ? r[0] : 0.0;
-    r[0] = m->impulse * split(guess ? from / m->impulse - path->u[c->row] / path->U : 0.0, tau);
+    r[0] =
+        m->impulse * central_pair(guess ? from / m->impulse - path->u[c->row] / path->U : 0.0, tau);
     const double part = from > 0.0 ? (r[0] < from ? r[0] / from : 1.0) / (1.0 + sqrt(tau)) : 0.0;
     for (int32_t k = 1; k < c->rows; ++k) {
         r[k] = path->fixed[c->row + k] ? 0.0 : part * r[k];
@@ -269,7 +270,7 @@ void perpi_central_path_start(perpi_central_path* path, const perp_friction_prob
 /* ---- the point ----------------------------------------------------------------------------------------*/
 
 /* u_n of y, and its slope. */
-static double bend(const perpi_central_path* path, const perp_constraint* c, member* m)
+static double normal_velocity(const perpi_central_path* path, const perp_constraint* c, member* m)
 {
     const double *r = path->r + c->row, *y = m->y;
     double u_n = y[0];
@@ -327,7 +328,7 @@ double perpi_central_path_measure(perpi_central_path* path, const perp_friction_
             sum += f->x * f->z / f->weight;
         }
         if (contact) {
-            g[0] -= bend(path, c, m);
+            g[0] -= normal_velocity(path, c, m);
             for (int32_t k = 1; k < c->rows; ++k) {
                 g[k] -= m->y[k];
             }
@@ -359,7 +360,7 @@ double perpi_central_path_update_slip(perpi_central_path* path, const perp_frict
 /* ---- a step ------------------------------------------------------------------------------------------*/
 
 /* H of every constraint; false: a point on a boundary. */
-static bool scale(perpi_central_path* path, const perp_friction_problem* P)
+static bool scale_members(perpi_central_path* path, const perp_friction_problem* P)
 {
     memset(path->H, 0, WIDE * (size_t)P->row_count * sizeof *path->H);
     for (int32_t i = 0; i < P->constraint_count; ++i) {
@@ -405,7 +406,8 @@ static void bent_row(const perpi_central_path* path, const perp_constraint* c, c
 }
 
 /* Factors W + R H + delta D; held rows say dr = 0. */
-static bool factor(perpi_central_path* path, const perp_friction_problem* P, double delta)
+static bool central_path_factor(perpi_central_path* path, const perp_friction_problem* P,
+                                double delta)
 {
     perpi_block_lu_clear(path->lu);
     for (int32_t i = 0; i < P->constraint_count; ++i) {
@@ -446,7 +448,7 @@ void perpi_central_path_size(perpi_central_path* path, const perp_friction_probl
     double* load = path->dr;
     memset(load, 0, n * sizeof *load);
     memset(path->H, 0, WIDE * n * sizeof *path->H);
-    if (loads && factor(path, P, SIZE_DELTA)) {
+    if (loads && central_path_factor(path, P, SIZE_DELTA)) {
         for (size_t k = 0; k < n; ++k) {
             load[k] = path->fixed[k] ? 0.0 : -P->q[k];
         }
@@ -469,7 +471,8 @@ void perpi_central_path_size(perpi_central_path* path, const perp_friction_probl
 }
 
 /* more <- rhs - (W + R H + delta D) dr. */
-static void defect(const perpi_central_path* path, const perp_friction_problem* P, double delta)
+static void direction_residual(const perpi_central_path* path, const perp_friction_problem* P,
+                               double delta)
 {
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
@@ -493,7 +496,7 @@ static void defect(const perpi_central_path* path, const perp_friction_problem* 
 }
 
 /* What a facet's linearised x z should gain. */
-static double wanted(const facet* f, double target, double second)
+static double facet_target(const facet* f, double target, double second)
 {
     const double t = target * f->weight - f->x * f->z;
     return second > 0.0 ? t - second * f->dx * f->dz : t;
@@ -528,7 +531,7 @@ static void set_rhs(perpi_central_path* path, const perp_friction_problem* P, do
         }
         for (int32_t j = m->facet; j < m->facet + m->facets; ++j) {
             const facet* f = &path->facet[j];
-            const double push = wanted(f, target, second) / f->x;
+            const double push = facet_target(f, target, second) / f->x;
             for (int32_t k = 0; k < f->count; ++k) {
                 if (contact) {
                     h[f->row - c->row + k] += f->f[k] * push;
@@ -548,13 +551,13 @@ static void set_rhs(perpi_central_path* path, const perp_friction_problem* P, do
 }
 
 /* dr of the right-hand side, refined once, and dx, dz; false: not finite. */
-static bool direct(perpi_central_path* path, const perp_friction_problem* P, double target,
-                   double part, double second, double delta)
+static bool solve_direction(perpi_central_path* path, const perp_friction_problem* P, double target,
+                            double part, double second, double delta)
 {
     set_rhs(path, P, target, part, second);
     memcpy(path->dr, path->rhs, (size_t)P->row_count * sizeof *path->dr);
     perpi_block_lu_solve(path->lu, path->dr);
-    defect(path, P, delta);
+    direction_residual(path, P, delta);
     perpi_block_lu_solve(path->lu, path->more);
     for (int32_t k = 0; k < P->row_count; ++k) {
         path->dr[k] += path->more[k];
@@ -577,7 +580,7 @@ static bool direct(perpi_central_path* path, const perp_friction_problem* P, dou
     }
     for (int32_t j = 0; j < path->facets; ++j) {
         facet* f = &path->facet[j];
-        const double want = wanted(f, target, second);
+        const double want = facet_target(f, target, second);
         f->dx = 0.0;
         for (int32_t k = 0; k < f->count; ++k) {
             f->dx += f->f[k] * path->dr[f->row + k];
@@ -587,13 +590,13 @@ static bool direct(perpi_central_path* path, const perp_friction_problem* P, dou
     return true;
 }
 
-static double shorter(double t, double x, double dx)
+static double limit_step(double t, double x, double dx)
 {
     return dx < 0.0 && -x / dx < t ? -x / dx : t;
 }
 
-/* How far the direction stays inside; at most 1 / boundary. */
-static double reach(const perpi_central_path* path, const perp_friction_problem* P)
+/* The largest step along the direction that stays inside; at most 1 / boundary. */
+static double longest_step(const perpi_central_path* path, const perp_friction_problem* P)
 {
     double t = INFINITY;
     for (int32_t i = 0; i < P->constraint_count; ++i) {
@@ -608,7 +611,7 @@ static double reach(const perpi_central_path* path, const perp_friction_problem*
     }
     for (int32_t j = 0; j < path->facets; ++j) {
         const facet* f = &path->facet[j];
-        t = shorter(shorter(t, f->x, f->dx), f->z, f->dz);
+        t = limit_step(limit_step(t, f->x, f->dx), f->z, f->dz);
     }
     return t;
 }
@@ -632,7 +635,7 @@ static double tau_after(const perpi_central_path* path, const perp_friction_prob
     return path->pairs > 0 ? sum / path->pairs : 0.0;
 }
 
-/* A step stays inside; its rounding may not. */
+/* The step ends inside in exact arithmetic; rounding can put a point onto the boundary. */
 static void keep_inside(int32_t n, double* x)
 {
     double t = 0.0;
@@ -643,7 +646,7 @@ static void keep_inside(int32_t n, double* x)
     x[0] = x[0] < least ? least : x[0];
 }
 
-static void advance(perpi_central_path* path, const perp_friction_problem* P, double t)
+static void central_path_advance(perpi_central_path* path, const perp_friction_problem* P, double t)
 {
     for (int32_t k = 0; k < P->row_count; ++k) {
         path->r[k] += t * path->dr[k];
@@ -673,20 +676,21 @@ static void advance(perpi_central_path* path, const perp_friction_problem* P, do
 double perpi_central_path_step(perpi_central_path* path, const perp_friction_problem* P, double tau,
                                double boundary, double delta)
 {
-    /* The predictor aims at tau = 0 */
-    if (!scale(path, P) || !factor(path, P, delta) || !direct(path, P, 0.0, 1.0, 0.0, delta)) {
+    /* Predictor: target tau = 0 */
+    if (!scale_members(path, P) || !central_path_factor(path, P, delta) ||
+        !solve_direction(path, P, 0.0, 1.0, 0.0, delta)) {
         return -1.0;
     }
-    double t = boundary * reach(path, P);
+    double t = boundary * longest_step(path, P);
     t = t < 1.0 ? t : 1.0;
-    /* and tells how much of it there is to gain. */
+    /* Its step determines sigma. */
     const double ratio = tau > 0.0 ? tau_after(path, P, t) / tau : 0.0;
     const double sigma = ratio > 0.0 ? (ratio < 1.0 ? ratio * ratio * ratio : 1.0) : 0.0;
-    if (!direct(path, P, sigma * tau, 1.0 - sigma, t * t, delta)) {
+    if (!solve_direction(path, P, sigma * tau, 1.0 - sigma, t * t, delta)) {
         return -1.0;
     }
-    t = boundary * reach(path, P);
+    t = boundary * longest_step(path, P);
     t = t < 1.0 ? t : 1.0;
-    advance(path, P, t);
+    central_path_advance(path, P, t);
     return t;
 }

@@ -5,15 +5,17 @@
  *            [Alart, Curnier 1991] for Newton's method on the natural map of friction_local.h
  * Method     1. Coulomb's law inside the Newton system (SLIP_NORM): measured on the friction problems of
  *               the corpus this needs a fifth of the steps of 4, and solves eight more of them.
- *            2. Where that path ends before tau is small, again from impulses as large as the loads. That
- *               is for mass ratios; where redundant rows disagree the loads mislead, so it comes second.
- *            3. Once more as in 1, with the slip's direction held.
- *            4. The fixed point: s is held, the problem is then convex and its path leads to its end; s
- *               follows from the answer, and again.
- *            The path tells which contacts are open, stick or slide, but in floating point its last
- *            digits are costly: r_n - |r_t| / mu is a difference, and where a contact just touches the
- *            error falls with sqrt(tau) only. So from time to time, as tau falls, a few Newton steps are
- *            tried from a copy of the point, as long as each halves the residual.
+ *            2. Where that path ends before tau is small: again with weights from the loads. This
+ *               helps with large mass ratios and harms where redundant rows disagree, so it is
+ *               tried second.
+ *            3. As in 1, with the slip direction fixed.
+ *            4. The fixed point: with s fixed the problem is convex and the path leads to its
+ *               solution; s is updated from it, repeatedly.
+ *            The path identifies which contacts are open, stick or slide, but its last digits are
+ *            expensive in floating point: r_n - |r_t| / mu suffers cancellation, and at a contact
+ *            with u_n = r_n = 0 the error decreases only with sqrt(tau). Therefore, at intervals of
+ *            tau, a few Newton steps are tried from a copy of the point, as long as each halves the
+ *            residual.
  * Departure  A direction d of the impulses without bound is tested as a proof that there is no answer:
  *            d_n >= 0, d_t = 0 and W' d = 0 mean d . u = d . q for every r, and d . u >= 0 by the laws.
  */
@@ -27,11 +29,11 @@
 #include "solve/monitor.h"
 
 #define TAU_MIN 1e-24       /* the path ends here */
-#define TAU_WARM 1e-8       /* a guess starts no nearer to the end than this */
+#define TAU_WARM 1e-8       /* smallest tau at which a warm start begins */
 #define POLISH_AGAIN 1e-2   /* the next polish when tau has fallen by this */
 #define PROGRESS 0.5        /* tau must fall by this */
 #define IDLE 25             /* in so many steps */
-#define SHORT 0.1           /* a step that leads not far */
+#define SHORT 0.1           /* a step shorter than this */
 #define SHORT_COUNTS 3      /* counts as so many */
 #define FIXED_POINT_MAX 200 /* changes of s */
 #define PROOF 1e-9          /* on W' d, relative to its terms */
@@ -48,17 +50,17 @@ typedef struct interior_settings {
 
 static const perp_setting interior_setting[] = {
     {"boundary", PERP_SETTING_DOUBLE, offsetof(interior_settings, boundary), 0.5, 0.999999,
-     "longest step, as a part of the way to the nearest boundary of a cone"},
+     "longest step, as a fraction of the distance to the nearest boundary"},
     {"start", PERP_SETTING_DOUBLE, offsetof(interior_settings, start), 1e-8, 1e8,
      "tau of a cold start; 1: impulses that would change each velocity by the largest q"},
     {"regularise", PERP_SETTING_DOUBLE, offsetof(interior_settings, regularise), 0.0, 1e-3,
-     "resistance to every change of an impulse, relative to the diagonal of W"},
+     "proximal weight of a change of impulses, relative to the diagonal of W"},
     {"polish", PERP_SETTING_DOUBLE, offsetof(interior_settings, polish), 0.0, 1.0,
      "tau below which Newton steps on the natural map are tried"},
     {"polish-steps", PERP_SETTING_INT, offsetof(interior_settings, polish_steps), 0, 1000,
      "most of them in a row; 0: none"},
     {"fold", PERP_SETTING_BOOL, offsetof(interior_settings, fold), 0.0, 1.0,
-     "take the slip speed into the steps; false: only the fixed point on it"},
+     "include the slip speed in the Newton system; false: fixed point only"},
 };
 
 static void interior_settings_default(void* settings)
@@ -114,7 +116,7 @@ static void interior_destroy(void* self)
     perpi_free(s->context, s);
 }
 
-static perp_status reserve(interior* s, const perp_friction_problem* P)
+static perp_status friction_interior_reserve(interior* s, const perp_friction_problem* P)
 {
     const size_t n = (size_t)P->row_count;
     size_t widest = 1;
@@ -145,7 +147,7 @@ static perp_status reserve(interior* s, const perp_friction_problem* P)
 
 /* ---- no answer ----------------------------------------------------------------------------------------*/
 
-/* What remains of a direction if d . u >= 0 shall follow from the laws. */
+/* Projects a direction so that d . u >= 0 follows from the laws. */
 static double one_sided(const perp_friction_problem* P, const perp_constraint* c, int32_t row,
                         double d)
 {
@@ -194,17 +196,18 @@ static bool proves_no_answer(interior* s, const perp_friction_problem* P, const 
     return isfinite(terms) && gain > PROOF_GAIN * terms;
 }
 
-/* ---- looking at a point --------------------------------------------------------------------------------*/
+/* ---- the residual of a point --------------------------------------------------------------------*/
 
-/* What one solve carries along. */
+/* The data of one solve. */
 typedef struct course {
     const perp_friction_problem* P;
     perpi_monitor out;
     int32_t polished, slips;
 } course;
 
-/* Asks the residual check about r; true if the solve is over. A point that passes but proves that there is no
- * answer has impulses so large that the residual check takes what they do not move for rounding. */
+/* Computes the residual of r; true if the solve is over. Where a point within the tolerance also
+ * proves infeasibility, its impulses are so large that the remaining violation is relatively
+ * small. */
 static bool check_point(interior* s, course* k, const double* r)
 {
     const double residual = perp_friction_check_residual(k->P, r, s->work).worst;
@@ -219,7 +222,7 @@ static bool check_point(interior* s, course* k, const double* r)
 /* ---- the polish ---------------------------------------------------------------------------------------*/
 
 /* u and F at r; returns |F|. */
-static double evaluate(interior* s, const perp_friction_problem* P, const double* r)
+static double evaluate_natural_map(interior* s, const perp_friction_problem* P, const double* r)
 {
     double* u = s->path.u;
     double sum = 0.0;
@@ -235,7 +238,7 @@ static double evaluate(interior* s, const perp_friction_problem* P, const double
 }
 
 /* r <- r - (A + B (W + delta D))^-1 F, u and F those of r; false: singular. */
-static bool newton_step(interior* s, const perp_friction_problem* P, double* r)
+static bool polish_step(interior* s, const perp_friction_problem* P, double* r)
 {
     perpi_central_path* path = &s->path;
     perpi_block_lu_clear(path->lu);
@@ -272,25 +275,25 @@ static bool newton_step(interior* s, const perp_friction_problem* P, double* r)
 }
 
 /* Newton steps from a copy of r while each halves |F|. Uses the path's u. */
-static void polish(interior* s, course* k, const double* r)
+static void polish_point(interior* s, course* k, const double* r)
 {
     memcpy(s->trial, r, (size_t)k->P->row_count * sizeof *r);
-    double merit = evaluate(s, k->P, s->trial), before = INFINITY;
+    double merit = evaluate_natural_map(s, k->P, s->trial), before = INFINITY;
     for (int32_t i = 0; i < s->set.polish_steps && merit <= 0.5 * before && !k->out.over; ++i) {
         ++k->out.report->iterations;
         ++k->polished;
-        if (!newton_step(s, k->P, s->trial)) {
+        if (!polish_step(s, k->P, s->trial)) {
             return;
         }
         before = merit;
-        merit = evaluate(s, k->P, s->trial);
+        merit = evaluate_natural_map(s, k->P, s->trial);
         check_point(s, k, s->trial);
     }
 }
 
 /* ---- the iteration ------------------------------------------------------------------------------------*/
 
-/* A path that has led nowhere may have shown why. */
+/* The direction of a failed path may prove that there is no solution. */
 static void seek_proof(interior* s, course* k)
 {
     if (!k->out.over &&
@@ -300,8 +303,9 @@ static void seek_proof(interior* s, course* k)
     }
 }
 
-/* Along the path from its point until tau and the residual are down to `until`, or it leads nowhere. */
-static void follow(interior* s, course* k, double until)
+/* Follows the path from its point until tau and the residual are at most `until`, or the steps
+ * fail. */
+static void follow_central_path(interior* s, course* k, double until)
 {
     perpi_central_path* path = &s->path;
     double next_polish = s->set.polish, mark = INFINITY, length = 1.0;
@@ -316,7 +320,7 @@ static void follow(interior* s, course* k, double until)
         mark = idle == 0 ? now : mark;
         const bool last = idle >= IDLE || !(now > TAU_MIN) || (tau <= until && off <= until);
         if (tau <= next_polish || last) {
-            polish(s, k, path->r);
+            polish_point(s, k, path->r);
             if (k->out.over || last) {
                 return;
             }
@@ -325,10 +329,10 @@ static void follow(interior* s, course* k, double until)
         ++k->out.report->iterations;
         length = perpi_central_path_step(path, k->P, tau, s->set.boundary, s->set.regularise);
     }
-    polish(s, k, path->r);
+    polish_point(s, k, path->r);
 }
 
-/* Convex problems with s held, until s agrees with what it gives. */
+/* Solves convex problems with s fixed until s is consistent with the solution. */
 static void fixed_point(interior* s, course* k)
 {
     perpi_central_path* path = &s->path;
@@ -337,14 +341,14 @@ static void fixed_point(interior* s, course* k)
     perpi_central_path_size(path, k->P, true);
     for (int32_t i = 0; i < FIXED_POINT_MAX && !k->out.over; ++i) {
         perpi_central_path_start(path, k->P, tau, i > 0);
-        follow(s, k, until);
+        follow_central_path(s, k, until);
         const double change = perpi_central_path_update_slip(path, k->P);
         ++k->slips;
         if (!isfinite(change)) {
             return;
         }
         seek_proof(s, k);
-        /* the next problem is as near as s is, and is solved as exactly as that deserves */
+        /* start and tolerance of the next problem follow from the change of s */
         const double near = change * change;
         tau = near > 1.0 ? 1.0 : (near > 1e-6 ? near : 1e-6);
         until = near > 1e-4 ? 1e-7 : (near > 1e-11 ? 1e-3 * near : 1e-14);
@@ -356,7 +360,7 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
                                   perp_report* report)
 {
     interior* s = self;
-    const perp_status status = reserve(s, P);
+    const perp_status status = friction_interior_reserve(s, P);
     if (status != PERP_OK) {
         return status;
     }
@@ -372,7 +376,7 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
     memcpy(path->r, r, bytes);
     memset(path->dr, 0, bytes);
     if (!check_point(s, &k, r) && warm) {
-        polish(s, &k, r);
+        polish_point(s, &k, r);
     }
     static const struct {
         perpi_slip slip;
@@ -383,14 +387,14 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
         double tau = s->set.start;
         path->slip = way[i].slip;
         perpi_central_path_size(path, P, way[i].loads);
-        if (guess) { /* as far from the end as the best point is */
+        if (guess) { /* tau according to the residual of the best point */
             memcpy(path->r, s->best, bytes);
             perpi_friction_project_guess(P, path->r);
             tau = k.out.least < tau ? k.out.least : tau;
             tau = tau > TAU_WARM ? tau : TAU_WARM;
         }
         perpi_central_path_start(path, P, tau, guess);
-        follow(s, &k, 0.0);
+        follow_central_path(s, &k, 0.0);
         seek_proof(s, &k);
     }
     if (!k.out.over) {
@@ -399,10 +403,10 @@ static perp_status interior_solve(void* self, const perp_friction_problem* P,
     memcpy(r, s->best, bytes);
     if (report->outcome == PERP_OUTCOME_NO_SOLUTION) {
         snprintf(report->detail, sizeof report->detail,
-                 "no impulse keeps the rows apart: some of them cannot be moved as they must");
+                 "no solution: a combination of rows that no impulse changes violates its law");
     } else if (report->outcome == PERP_OUTCOME_BREAKDOWN) {
-        snprintf(report->detail, sizeof report->detail,
-                 "the central path leads no further, %d steps", report->iterations);
+        snprintf(report->detail, sizeof report->detail, "the central path stalled after %d steps",
+                 report->iterations);
     } else {
         snprintf(report->detail, sizeof report->detail,
                  "%d steps, %d of them Newton's, %d changes of the slip", report->iterations,

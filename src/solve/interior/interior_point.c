@@ -11,14 +11,14 @@
 
 enum { ITERATIONS = 100 };
 #define SMALLEST_MU 1e-26 /* below it the products z s are rounding */
-#define SHORT_STEP 1e-9   /* steps this short lead nowhere */
-#define SNAP_ABOVE 1e-12  /* a residual above it may be rounding compared with itself */
+#define SHORT_STEP 1e-9   /* shorter steps end the iteration */
+#define SNAP_ABOVE 1e-12  /* above it the relative residual may consist of rounding */
 #define LARGE 1e8         /* a z this large suggests that there is no solution */
 #define PROOF 1e-8        /* on M'y, for y of size 1, when a proof is tested */
 
 static const perp_setting interior_setting[] = {
     {"boundary", PERP_SETTING_DOUBLE, offsetof(perpi_interior_settings, boundary), 0.5, 0.999999,
-     "longest step, as a part of the way to the nearest bound"},
+     "longest step, as a fraction of the distance to the nearest bound"},
     {"regularise", PERP_SETTING_DOUBLE, offsetof(perpi_interior_settings, regularise), 0.0, 1e-3,
      "added to the scaled diagonal of free unknowns, and of all when a step is singular"},
     {"dense-limit", PERP_SETTING_INT, offsetof(perpi_interior_settings, dense_limit), 0, 10000,
@@ -64,7 +64,7 @@ static bool is_dense(const perpi_interior* p)
     return p->problem.n <= p->set.dense_limit;
 }
 
-static perp_status reserve(perpi_interior* p)
+static perp_status interior_reserve(perpi_interior* p)
 {
     enum { VECTORS = 13 };
     const size_t n = (size_t)p->problem.n;
@@ -96,10 +96,10 @@ static perp_status reserve(perpi_interior* p)
 
 /* ---- the linear system of a step -----------------------------------------------------------------*/
 
-/* Factorises M + diag(s/z + t/(U - z)) + raise (free unknowns: always a little, lest they drift along
- * null vectors of M), with unit rows for unknowns that stand still.
- * barrier: without, only M. *good: false if that is singular. */
-static perp_status factor(perpi_interior* p, bool barrier, double raise, bool* good)
+/* Factorises M + diag(s/z + t/(U - z)) + raise (free unknowns: always a little, so that they do not
+ * drift along null vectors of M), with unit rows for fixed unknowns. barrier: without, only M.
+ * *good: false if that is singular. */
+static perp_status interior_factor(perpi_interior* p, bool barrier, double raise, bool* good)
 {
     const perpi_mlcp_scaled* P = &p->problem;
     const int32_t n = P->n;
@@ -125,7 +125,7 @@ static perp_status factor(perpi_interior* p, bool barrier, double raise, bool* g
         perpi_lu_info info = {0};
         *good =
             perpi_lu_factor(n, p->K, p->pivot, &info) && info.pivot_min > 1e-12 * info.pivot_max;
-        if (barrier && info.pivot_min > 0.0) { /* large diagonals are meant to be there */
+        if (barrier && info.pivot_min > 0.0) { /* large diagonals are due to the barrier */
             *good = true;
         }
         return PERP_OK;
@@ -175,7 +175,7 @@ static void make_step(perpi_interior* p)
 /* ---- the point -----------------------------------------------------------------------------------*/
 
 /* r <- M z + q - s + t; returns its largest entry. */
-static double residual(perpi_interior* p)
+static double interior_residual(perpi_interior* p)
 {
     const perpi_mlcp_scaled* P = &p->problem;
     double worst = 0.0;
@@ -210,7 +210,7 @@ static double mean_product(const perpi_interior* p, double a, int32_t* count)
     return *count > 0 ? sum / *count : 0.0;
 }
 
-static double shorten(double a, double value, double step)
+static double limit_step(double a, double value, double step)
 {
     return step < 0.0 && -value / step < a ? -value / step : a;
 }
@@ -222,18 +222,18 @@ static double step_length(const perpi_interior* p, double part)
     double a = 1.0 / part;
     for (int32_t i = 0; i < P->n; ++i) {
         if (P->kind[i] == PERPI_UNKNOWN_BOUNDED) {
-            a = shorten(a, p->z[i], p->dz[i]);
-            a = shorten(a, p->s[i], p->ds[i]);
+            a = limit_step(a, p->z[i], p->dz[i]);
+            a = limit_step(a, p->s[i], p->ds[i]);
             if (P->U[i] < INFINITY) {
-                a = shorten(a, P->U[i] - p->z[i], -p->dz[i]);
-                a = shorten(a, p->t[i], p->dt[i]);
+                a = limit_step(a, P->U[i] - p->z[i], -p->dz[i]);
+                a = limit_step(a, p->t[i], p->dt[i]);
             }
         }
     }
     return part * a;
 }
 
-static void begin(perpi_interior* p, bool warm, const double* guess)
+static void interior_start(perpi_interior* p, bool warm, const double* guess)
 {
     const perpi_mlcp_scaled* P = &p->problem;
     const int32_t n = P->n;
@@ -243,12 +243,13 @@ static void begin(perpi_interior* p, bool warm, const double* guess)
         p->s[i] = p->t[i] = 0.0;
         p->z[i] = P->kind[i] == PERPI_UNKNOWN_FREE ? known : 0.0;
         if (P->kind[i] == PERPI_UNKNOWN_BOUNDED) {
-            /* A guess is moved well inside: a point near a corner takes many steps to leave it. */
+            /* A guess is moved to the interior: from a point near the boundary the method takes
+             * many steps. */
             const double inside = P->U[i] < 2.0 ? 0.5 * P->U[i] : 1.0;
             p->z[i] = known > inside && known < P->U[i] - inside ? known : inside;
         }
     }
-    (void)residual(p);
+    (void)interior_residual(p);
     for (int32_t i = 0; i < n; ++i) {
         if (P->kind[i] == PERPI_UNKNOWN_BOUNDED) {
             p->s[i] = p->r[i] > 1.0 ? p->r[i] : 1.0;
@@ -293,9 +294,9 @@ static bool proves_none(perpi_interior* p)
 
 /* ---- the end -------------------------------------------------------------------------------------*/
 
-/* Checks the candidate c and keeps the best. A point far out is none, however small its residual
- * beside its size: the steps then follow a ray. */
-static double consider(perpi_interior* p, const perp_mlcp* mlcp, double* best)
+/* Checks the candidate c and keeps the best. A diverging point is rejected, however small its
+ * relative residual: the iteration then follows a ray. */
+static double keep_if_better(perpi_interior* p, const perp_mlcp* mlcp, double* best)
 {
     for (int32_t i = 0; i < p->problem.n; ++i) {
         if (!(fabs(p->c[i]) <= LARGE)) {
@@ -315,13 +316,14 @@ static double consider(perpi_interior* p, const perp_mlcp* mlcp, double* best)
     return e;
 }
 
-/* The point, then the face it is near: solved exactly. c holds the candidate in scaled units. */
-static perp_status finish(perpi_interior* p, const perp_mlcp* mlcp, double* best)
+/* Checks the point, then the exact solution on the face near it. c holds the candidate in scaled
+ * units. */
+static perp_status interior_crossover(perpi_interior* p, const perp_mlcp* mlcp, double* best)
 {
     const perpi_mlcp_scaled* P = &p->problem;
     const int32_t n = P->n;
     memcpy(p->c, p->z, (size_t)n * sizeof *p->c);
-    (void)consider(p, mlcp, best);
+    (void)keep_if_better(p, mlcp, best);
     for (int32_t i = 0; i < n; ++i) {
         if (P->kind[i] == PERPI_UNKNOWN_BOUNDED) {
             const bool low = p->z[i] < p->s[i];
@@ -331,9 +333,9 @@ static perp_status finish(perpi_interior* p, const perp_mlcp* mlcp, double* best
         }
     }
     bool good = false;
-    perp_status status = factor(p, false, 0.0, &good);
+    perp_status status = interior_factor(p, false, 0.0, &good);
     if (status == PERP_OK && !good) {
-        status = factor(p, false, p->set.regularise, &good);
+        status = interior_factor(p, false, p->set.regularise, &good);
     }
     for (int32_t round = 0; round < 4 && status == PERP_OK && good; ++round) {
         memcpy(p->dz, P->q, (size_t)n * sizeof *p->dz);
@@ -345,7 +347,7 @@ static perp_status finish(perpi_interior* p, const perp_mlcp* mlcp, double* best
         for (int32_t i = 0; i < n; ++i) {
             p->c[i] += p->still[i] ? 0.0 : p->dz[i];
         }
-        (void)consider(p, mlcp, best);
+        (void)keep_if_better(p, mlcp, best);
     }
     for (int32_t i = 0; i < n; ++i) {
         p->still[i] = P->kind[i] == PERPI_UNKNOWN_FIXED;
@@ -356,15 +358,15 @@ static perp_status finish(perpi_interior* p, const perp_mlcp* mlcp, double* best
 /* ---- the method ----------------------------------------------------------------------------------*/
 
 /* One predictor-corrector step; *length: how far it went, 0 if the system is singular. */
-static perp_status advance(perpi_interior* p, double* length)
+static perp_status interior_step(perpi_interior* p, double* length)
 {
     const perpi_mlcp_scaled* P = &p->problem;
     const int32_t n = P->n;
     bool good = false;
     *length = 0.0;
-    perp_status status = factor(p, true, 0.0, &good);
+    perp_status status = interior_factor(p, true, 0.0, &good);
     if (status == PERP_OK && !good) {
-        status = factor(p, true, p->set.regularise, &good);
+        status = interior_factor(p, true, p->set.regularise, &good);
     }
     if (status != PERP_OK || !good) {
         return status;
@@ -399,7 +401,7 @@ static perp_status advance(perpi_interior* p, double* length)
     return PERP_OK;
 }
 
-static void say(perp_report* report, perp_outcome outcome, const char* text)
+static void set_outcome(perp_report* report, perp_outcome outcome, const char* text)
 {
     report->outcome = outcome;
     snprintf(report->detail, sizeof report->detail, "%s", text);
@@ -413,7 +415,7 @@ static perp_status interior_mlcp(void* self, const perp_mlcp* problem,
     const int32_t n = problem->M.cols;
     perp_status status = perpi_mlcp_scaled_make(p->context, &p->problem, problem);
     if (status == PERP_OK) {
-        status = reserve(p);
+        status = interior_reserve(p);
     }
     if (status != PERP_OK) {
         return status;
@@ -423,50 +425,50 @@ static perp_status interior_mlcp(void* self, const perp_mlcp* problem,
     double best = INFINITY;
     p->same_pattern = false;
     report->iterations = 0;
-    say(report, PERP_OUTCOME_MAX_ITER, "");
-    begin(p, warm, z);
+    set_outcome(report, PERP_OUTCOME_MAX_ITER, "");
+    interior_start(p, warm, z);
     int32_t lost = 0;
     while (report->iterations < limit && status == PERP_OK) {
         double length = 0.0;
-        status = advance(p, &length);
+        status = interior_step(p, &length);
         ++report->iterations;
         if (status != PERP_OK) {
             break;
         }
-        const double r = residual(p);
+        const double r = interior_residual(p);
         int32_t count = 0;
         const double mu = mean_product(p, 0.0, &count);
         memcpy(p->c, p->z, (size_t)n * sizeof *p->c);
-        const double e = consider(p, problem, &best);
+        const double e = keep_if_better(p, problem, &best);
         perpi_monitor_log(options, report->iterations, e);
         if (!isfinite(r) || !isfinite(mu)) {
-            say(report, PERP_OUTCOME_BREAKDOWN, "the steps diverge");
+            set_outcome(report, PERP_OUTCOME_BREAKDOWN, "the steps diverge");
             break;
         }
-        if (mu <= 1e-10 && r <= 1e-8) { /* near enough to tell the face */
-            status = finish(p, problem, &best);
+        if (mu <= 1e-10 && r <= 1e-8) { /* close enough to identify the active set */
+            status = interior_crossover(p, problem, &best);
         }
         if (best <= 1e-3 * options->tolerance || (best <= options->tolerance && mu <= 1e-16)) {
             break;
         }
         if (mu <= SMALLEST_MU) {
-            say(report, PERP_OUTCOME_BREAKDOWN, "the products are down to rounding");
+            set_outcome(report, PERP_OUTCOME_BREAKDOWN, "the products are down to rounding");
             break;
         }
         lost = length <= SHORT_STEP ? lost + 1 : 0;
         if (proves_none(p)) {
-            say(report, PERP_OUTCOME_NO_SOLUTION,
-                "the unknowns grow along a direction that proves there is no solution");
+            set_outcome(report, PERP_OUTCOME_NO_SOLUTION,
+                        "the unknowns grow along a direction that proves there is no solution");
             break;
         }
         if (lost >= 3 || length == 0.0) {
-            say(report, PERP_OUTCOME_BREAKDOWN,
-                "the steps became too short: M is not monotone, or there is no solution");
+            set_outcome(report, PERP_OUTCOME_BREAKDOWN,
+                        "the steps became too short: M is not monotone, or there is no solution");
             break;
         }
         const perp_outcome interrupt = perpi_monitor_interrupt(options, &clock);
         if (interrupt != PERP_OUTCOME_UNSET) {
-            say(report, interrupt, "");
+            set_outcome(report, interrupt, "");
             break;
         }
     }
@@ -477,7 +479,7 @@ static perp_status interior_mlcp(void* self, const perp_mlcp* problem,
         memcpy(z, p->best, (size_t)n * sizeof *z);
     }
     if (best <= options->tolerance) {
-        say(report, PERP_OUTCOME_SOLVED, "");
+        set_outcome(report, PERP_OUTCOME_SOLVED, "");
     }
     return PERP_OK;
 }

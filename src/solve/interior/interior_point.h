@@ -7,8 +7,8 @@
  * Departure  - works on the equilibrated normal form (mlcp_scaled.h), starts anywhere inside the
  *              bounds, whatever w: the residual w - s + t shrinks with the steps.
  *            - one step length for z, s and t, because M couples them.
- *            - ends with the face it has found: unknowns that go to a bound are put there, the
- *              others solved for exactly, if the residual check likes that better.
+ *            - ends with a crossover: unknowns that tend to a bound are set to it, the
+ *              others solved for exactly; that point is kept if its residual is smaller.
  *            - a diverging z is tested as a proof that there is no solution (Farkas).
  */
 #ifndef PERPI_INTERIOR_POINT_H
@@ -30,8 +30,8 @@ typedef struct perpi_interior {
     perpi_interior_settings set;
     perpi_lcp_columns columns; /* of an LCP */
     perpi_mlcp_scaled problem;
-    perpi_sparse_lu* lu; /* large problems; NULL until one comes */
-    bool same_pattern;   /* lu has seen this problem's */
+    perpi_sparse_lu* lu; /* for large problems; NULL until the first one */
+    bool same_pattern;   /* lu has analysed this pattern */
     /* n each, scaled */
     double *z, *s, *t;    /* the point */
     double *dz, *ds, *dt; /* the step */
@@ -39,7 +39,7 @@ typedef struct perpi_interior {
     double *c, *e;        /* right-hand sides of the complementarity rows: z s, (U - z) t */
     double *x, *best;     /* in the original units */
     double* work;         /* 2 n, the residual check's */
-    bool* still;          /* n: unknowns that do not move */
+    bool* still;          /* n: fixed unknowns */
     double* K;            /* the matrix of the step, dense or entries of M's pattern */
     int32_t* pivot;
     double* vector;

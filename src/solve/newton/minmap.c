@@ -6,10 +6,10 @@
 
 #define POLISH_STEPS 8  /* min-map steps of a polish */
 #define POLISH_EPS 1e-9 /* regularisation when the active rows are dependent */
-#define SNAP                                                                                       \
-    1e-13              /* of the largest scaled unknown: may be rounding. Where all free unknowns
-                              * vanish (bodies at rest), the residual check has nothing to compare it with. */
-#define FINISHED 1e-14 /* residual check's residual below which there is nothing left to polish */
+#define FINISHED 1e-14  /* residual below which no polish is needed */
+/* Relative to the largest scaled unknown: smaller values may be rounding. Where all free unknowns
+ * vanish (bodies at rest), the residual has no scale to compare them with. */
+#define SNAP 1e-13
 
 void perpi_minmap_element(const perpi_box* box, const double* y, const double* G, double* Phi,
                           double* a, double* b)

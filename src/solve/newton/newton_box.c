@@ -12,9 +12,10 @@
 #define RUIZ_ROUNDS 12
 #define EXPONENT_MOST 300.0
 
-/* The residual check compares with the size of the point: one that runs off to infinity, where a problem has
- * no solution, passes in the end, and so does one whose small unknowns are in other units than its
- * large ones. So where it is content, the scaled natural map must be small beside the problem. */
+/* The residual is relative to the size of the point. A point that diverges, because the problem has
+ * no solution, therefore passes the check in the end, and so does a point whose small unknowns have
+ * other units than its large ones. Hence the scaled natural map must also be small relative to the
+ * problem. */
 #define CHECK_AGAIN 1e-6
 #define NATURAL 1e-7
 #define NATURAL_MOST 1e-3
@@ -93,7 +94,8 @@ void perpi_box_free(perpi_box* box)
     perpi_free(box->context, box->memory);
 }
 
-/* Near x, and such that products of three of them neither overflow nor vanish. */
+/* The power of two nearest to x, limited so that products of three neither overflow nor
+ * underflow. */
 static double power_of_two(double x)
 {
     if (!(x > 0.0) || !(x < INFINITY)) {
@@ -104,7 +106,7 @@ static double power_of_two(double x)
 }
 
 /* R, C for the raw Jacobian in value. row, col: n each, scratch. */
-static void equilibrate(perpi_box* box, double* row, double* col)
+static void equilibrate_box(perpi_box* box, double* row, double* col)
 {
     const int32_t n = box->n;
     for (int32_t i = 0; i < n; ++i) {
@@ -141,8 +143,8 @@ static void scale_values(perpi_box* box)
     }
 }
 
-/* The size of the problem in scaled units: of R F where the unknowns vanish as far as their bounds
- * let them, of the bounds and of the guess. */
+/* The size of the problem in scaled units: the largest of R F at the feasible point nearest to
+ * zero, of the bounds and of the guess. */
 static double problem_size(const perpi_box* box, const double* z, const double* F)
 {
     double size = 0.0;
@@ -184,7 +186,7 @@ perp_status perpi_box_setup(perpi_box* box, const perpi_box_form* form, const do
     }
     status = p->jacobian(p->user, box->z, box->value);
     if (status == PERP_OK) {
-        equilibrate(box, box->work, box->work + n);
+        equilibrate_box(box, box->work, box->work + n);
         scale_values(box);
         status = p->function(p->user, box->z, box->work);
     }

@@ -58,7 +58,7 @@ PERP_NODISCARD perp_status perpi_box_setup(perpi_box* box, const perpi_box_form*
                                            const double* z);
 
 void perpi_box_to_y(const perpi_box* box, const double* z, double* y);
-/* y projected onto the box; z may hold it until the next call. */
+/* y projected onto the box; the result is stored in the box until the next call. */
 void perpi_box_to_z(const perpi_box* box, const double* y, double* z);
 /* The answer: y to z; if that overflows, z as it is, projected onto its bounds. */
 void perpi_box_give(perpi_box* box, const double* y, double* z);
@@ -66,11 +66,12 @@ void perpi_box_project(const perpi_box* box, const double* y, double* p);
 /* Non-OK only if the user's callback says so; numbers that are not finite pass through. */
 PERP_NODISCARD perp_status perpi_box_function(perpi_box* box, const double* y, double* G);
 PERP_NODISCARD perp_status perpi_box_jacobian(perpi_box* box, const double* y);
-/* The residual check's residual of y projected; the scaled natural map's where that is far larger (see
+/* The residual of y projected; the norm of the scaled natural map where that is far larger (see
  * NATURAL in newton_box.c). */
 double perpi_box_residual(perpi_box* box, const double* y);
 
-/* Another place to start: in the box, at a random distance of its bounds; the same for a seed. */
+/* A further starting point: in the box, at random distances from its bounds; determined by the
+ * seed. */
 void perpi_box_random(const perpi_box* box, uint64_t seed, double* y);
 
 /* The pattern of the Jacobian with its whole diagonal. start: n + 1, row: at most nnz + n. */

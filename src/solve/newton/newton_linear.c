@@ -7,9 +7,9 @@
 #include "linalg/dense.h"
 
 #define SINGULAR 1e-14     /* smallest over largest pivot; rows and columns are scaled to 1 */
-#define DAMPED_LARGEST 400 /* above, H'H costs more than it is worth */
+#define DAMPED_LARGEST 400 /* limit on n for forming H'H, which is dense */
 #define DENSE_LARGEST 48   /* unknowns up to which dense is faster whatever the pattern */
-#define DENSE_FULL 0.3     /* and filling above which it is so beyond */
+#define DENSE_FULL 0.3     /* and fill ratio above which dense is faster for larger n */
 
 void perpi_newton_linear_init(perpi_newton_linear* linear, perp_context* context)
 {
@@ -90,8 +90,8 @@ static void fill_dense(const perpi_box* box, const double* a, const double* b, d
 }
 
 /* t <- r - H d */
-static void residual(const perpi_box* box, const double* a, const double* b, double eps,
-                     const double* r, const double* d, double* t)
+static void linear_residual(const perpi_box* box, const double* a, const double* b, double eps,
+                            const double* r, const double* d, double* t)
 {
     const int32_t n = box->n;
     memset(t, 0, (size_t)n * sizeof *t);
@@ -155,7 +155,7 @@ bool perpi_newton_linear_solve(perpi_newton_linear* linear, const perpi_box* box
     memcpy(d, r, (size_t)n * sizeof *d);
     substitute(linear, d);
     double* t = linear->vector;
-    residual(box, a, b, eps, r, d, t);
+    linear_residual(box, a, b, eps, r, d, t);
     substitute(linear, t);
     bool finite = true;
     for (int32_t i = 0; i < n; ++i) {

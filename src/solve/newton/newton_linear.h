@@ -14,8 +14,8 @@ typedef struct perpi_newton_linear {
     perp_context* context;
     int32_t n;
     perp_status status;    /* not PERP_OK: a factorisation ran out of memory in this solve */
-    bool sparse, analysed; /* analysed: the pattern is the one KLU saw last */
-    perpi_sparse_lu* lu;   /* NULL until a sparse problem comes */
+    bool sparse, analysed; /* analysed: KLU has analysed this pattern */
+    perpi_sparse_lu* lu;   /* NULL until the first sparse problem */
     int32_t* index;        /* sparse: start n + 1, rows */
     size_t index_capacity;
     double* value; /* sparse: entries of H */

@@ -11,13 +11,14 @@
  *                    phi(y - l, -phi(u - y, -G))      both, the inner one with p = 0
  *                    G                                free
  *            H = diag(a) + diag(b) J in the generalised Jacobian of Phi; merit |Phi|^2 / 2
- * Departure  - rows and columns are equilibrated first (newton_box.h); the stop is the residual check's.
- *            - between the Newton step and the gradient stand the Newton step of the problem
- *              regularised to G + eps (y - y_k), and Levenberg-Marquardt.
+ * Departure  - rows and columns are equilibrated first (newton_box.h); the stopping test is the
+ *              residual check.
+ *            - where the Newton step fails, the Newton step of the regularised problem G + eps (y -
+ *              y_k) and a Levenberg-Marquardt step are tried before the gradient.
  *            - minmap-newton takes its direction from the min map, everything else from Phi.
- *            - close to the answer plain min-map steps are tried from the side ("polish"): they end
- *              at once where the active set is right, whatever the rank of the rest.
- *            - stuck, it begins again elsewhere, from a fixed stream of random numbers.
+ *            - close to the solution plain min-map steps are tried on a copy ("polish"): one step
+ *              suffices where the active set is right, whatever the rank of the rest.
+ *            - after a stall it is restarted from pseudo-random points of a fixed seed.
  */
 #include "solve/newton/newton_ncp.h"
 
@@ -31,9 +32,9 @@
 #include "solve/newton/restart.h"
 
 #define DESCENT 1e-10     /* a direction must have -g.d >= this |g| |d| */
-#define SHORTEST 1e-10    /* steps below are none */
+#define SHORTEST 1e-10    /* shorter steps count as zero */
 #define POLISH_FROM 1e-2  /* largest entry of the min map at which the active set may be right */
-#define SINGULAR_SKIP 3   /* a singular Jacobian is mostly followed by another */
+#define SINGULAR_SKIP 3   /* after a singular Jacobian the next is usually singular, too */
 #define OTHER_PENALTY 0.1 /* of the attempts in between, if the setting is 0 */
 #define OTHER_MEMORY 8    /* likewise, if it is 1 */
 #define STUCK_STEPS 25    /* steps over which the best merit must fall ... */
@@ -49,7 +50,7 @@ const perp_setting perpi_newton_setting[PERPI_NEWTON_SETTINGS] = {
     {"memory", PERP_SETTING_INT, offsetof(perpi_newton_settings, memory), 1, PERPI_NEWTON_MEMORY,
      "merit values whose largest a step is compared with; 1: monotone"},
     {"restarts", PERP_SETTING_INT, offsetof(perpi_newton_settings, restarts), 0, 1000,
-     "further starting points when the merit gets stuck"},
+     "further starting points when the merit no longer decreases"},
     {"start-steps", PERP_SETTING_INT, offsetof(perpi_newton_settings, start_steps), 1, 1000000,
      "most steps from one starting point"},
 };
@@ -196,8 +197,8 @@ struct perpi_newton {
     size_t memory_capacity;
 };
 
-static perp_status create(perp_context* context, const void* settings, perpi_newton_kind kind,
-                          void** self)
+static perp_status newton_ncp_create(perp_context* context, const void* settings,
+                                     perpi_newton_kind kind, void** self)
 {
     perpi_newton* s = NULL;
     const perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
@@ -216,12 +217,12 @@ static perp_status create(perp_context* context, const void* settings, perpi_new
 
 perp_status perpi_fischer_create(perp_context* context, const void* settings, void** self)
 {
-    return create(context, settings, PERPI_NEWTON_FISCHER, self);
+    return newton_ncp_create(context, settings, PERPI_NEWTON_FISCHER, self);
 }
 
 perp_status perpi_minmap_create(perp_context* context, const void* settings, void** self)
 {
-    return create(context, settings, PERPI_NEWTON_MINMAP, self);
+    return newton_ncp_create(context, settings, PERPI_NEWTON_MINMAP, self);
 }
 
 void perpi_newton_destroy(void* self)
@@ -257,14 +258,14 @@ typedef struct run {
     double *y, *G, *Phi, *a, *b, *g, *d;   /* the iterate, its Phi, H, gradient H'Phi, direction */
     double *y_try, *G_try, *Phi_try;       /* a trial point */
     double *m_a, *m_b, *m_Phi;             /* the min map's */
-    double *best, *x;                      /* the best point the residual check saw; scratch */
+    double *best, *x;                      /* the point of the smallest residual; scratch */
     double* polish_work;                   /* 9 n */
-    double merit, best_residual, residual; /* residual: the residual check's, of y */
+    double merit, best_residual, residual; /* residual: of y */
     double penalty;                        /* of this attempt, as is the memory */
     int32_t memory;
     double history[PERPI_NEWTON_MEMORY];
     int32_t history_count;
-    int32_t skip;   /* steps for which the unregularised system is taken for singular unseen */
+    int32_t skip;   /* steps for which the unregularised system is assumed singular */
     double* first;  /* the guess */
     newton_end end; /* of the last attempt */
 } run;
@@ -278,7 +279,7 @@ static double dot(int32_t n, const double* a, const double* b)
     return sum;
 }
 
-static void check_residual(run* r, const double* y)
+static void newton_ncp_check_residual(run* r, const double* y)
 {
     r->residual = perpi_box_residual(r->box, y);
     if (r->residual < r->best_residual) {
@@ -302,7 +303,7 @@ static void linearise(run* r)
     perpi_box_multiply_transposed_add(r->box, r->x, r->g);
 }
 
-/* Whether d falls, steeply enough for its length. */
+/* Whether d is a descent direction, steep enough for its length. */
 static bool descends(const run* r)
 {
     const double slope = dot(r->n, r->g, r->d);
@@ -328,7 +329,7 @@ static bool newton_direction(run* r, double eps)
 
 static void gradient_direction(run* r)
 {
-    /* To the minimum of the linearised merit along -g. */
+    /* The Cauchy step: to the minimum of the linearised merit along -g. */
     memset(r->x, 0, (size_t)r->n * sizeof *r->x);
     perpi_box_multiply_add(r->box, r->g, r->x);
     double Hg = 0.0;
@@ -438,8 +439,8 @@ static bool must_end(const run* r, bool stuck, newton_end* end)
     return true;
 }
 
-/* From r->y until solved or stuck. */
-static perp_status iterate(run* r, newton_end* end)
+/* Iterates from r->y until solved or stalled. */
+static perp_status newton_ncp_iterate(run* r, newton_end* end)
 {
     const int32_t last_step = r->steps + r->s->set.start_steps;
     double record = INFINITY, polished = INFINITY;
@@ -456,7 +457,7 @@ static perp_status iterate(run* r, newton_end* end)
         return PERP_OK;
     }
     for (;;) {
-        check_residual(r, r->y);
+        newton_ncp_check_residual(r, r->y);
         perpi_monitor_log(r->options, r->steps, r->residual);
         if (r->merit <= STUCK_RATIO * record) {
             record = r->merit;
@@ -502,9 +503,10 @@ static perp_status iterate(run* r, newton_end* end)
     }
 }
 
-/* What an attempt changes. The second: the merit and how it is searched. Later ones also the start:
- * in the box, at a random distance of its bounds; every second one around the best point so far. */
-static void vary(run* r, int32_t attempt)
+/* What an attempt changes: the second, the merit function and the line search; later ones also the
+ * starting point: in the box, at random distances from its bounds, every second one near the best
+ * point so far. */
+static void newton_ncp_vary(run* r, int32_t attempt)
 {
     const perpi_newton_settings* set = &r->s->set;
     const bool other = attempt % 2 != 0;
@@ -524,15 +526,15 @@ static void vary(run* r, int32_t attempt)
 static perp_status newton_attempt(void* run_of, int32_t attempt, perpi_restart_end* end)
 {
     run* r = run_of;
-    vary(r, attempt);
-    const perp_status status = iterate(r, &r->end);
+    newton_ncp_vary(r, attempt);
+    const perp_status status = newton_ncp_iterate(r, &r->end);
     *end = r->end == END_SOLVED                              ? PERPI_RESTART_SOLVED
            : r->end == END_STUCK || r->end == END_NOT_FINITE ? PERPI_RESTART_STUCK
                                                              : PERPI_RESTART_OVER;
     return status;
 }
 
-static void describe(const run* r, newton_end end, int32_t attempts, perp_report* report)
+static void newton_ncp_describe(const run* r, newton_end end, int32_t attempts, perp_report* report)
 {
     static const perp_outcome outcome[] = {
         [END_SOLVED] = PERP_OUTCOME_SOLVED,       [END_STUCK] = PERP_OUTCOME_BREAKDOWN,
@@ -552,8 +554,9 @@ static void describe(const run* r, newton_end end, int32_t attempts, perp_report
     }
 }
 
-static perp_status solve(perpi_newton* s, const perpi_box_form* form,
-                         const perp_solve_options* options, double* z, perp_report* report)
+static perp_status newton_ncp_solve(perpi_newton* s, const perpi_box_form* form,
+                                    const perp_solve_options* options, double* z,
+                                    perp_report* report)
 {
     const size_t n = (size_t)form->ncp.n;
     perp_status status = perpi_box_setup(&s->box, form, z);
@@ -594,7 +597,7 @@ static perp_status solve(perpi_newton* s, const perpi_box_form* form,
     int32_t attempts = 0;
     status = perpi_newton_restarts(&restarts, z, &attempts);
     if (status == PERP_OK) {
-        describe(&r, r.end, attempts, report);
+        newton_ncp_describe(&r, r.end, attempts, report);
     }
     return status;
 }
@@ -607,7 +610,7 @@ perp_status perpi_newton_solve_lcp(void* self, const perp_lcp* problem,
     perpi_newton* s = self;
     perpi_box_form form;
     const perp_status status = perpi_box_from_lcp(&s->store, problem, &form);
-    return status == PERP_OK ? solve(s, &form, options, z, report) : status;
+    return status == PERP_OK ? newton_ncp_solve(s, &form, options, z, report) : status;
 }
 
 perp_status perpi_newton_solve_mlcp(void* self, const perp_mlcp* problem,
@@ -617,7 +620,7 @@ perp_status perpi_newton_solve_mlcp(void* self, const perp_mlcp* problem,
     (void)warm;
     perpi_box_form form;
     perpi_box_from_mlcp(problem, &form);
-    return solve(self, &form, options, z, report);
+    return newton_ncp_solve(self, &form, options, z, report);
 }
 
 perp_status perpi_newton_solve_ncp(void* self, const perp_ncp* problem,
@@ -627,7 +630,7 @@ perp_status perpi_newton_solve_ncp(void* self, const perp_ncp* problem,
     (void)warm;
     perpi_box_form form;
     perpi_box_from_ncp(problem, &form);
-    return solve(self, &form, options, z, report);
+    return newton_ncp_solve(self, &form, options, z, report);
 }
 
 const perp_method perpi_method_fischer_newton = {

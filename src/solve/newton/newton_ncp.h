@@ -14,7 +14,7 @@ typedef struct perpi_newton_settings {
     double armijo;     /* fraction of the predicted decrease of the merit that a step must bring */
     double regularise; /* smallest eps put on the diagonal of a singular Jacobian */
     int32_t memory;    /* merit values a step may be compared with; 1: monotone */
-    int32_t restarts;  /* further starting points when the merit gets stuck */
+    int32_t restarts;  /* further starting points when the merit no longer decreases */
     int32_t start_steps; /* most steps from one starting point */
 } perpi_newton_settings;
 

@@ -7,12 +7,13 @@
  *            answer y = p(x), G = p(x) - x. Linearised at x_k: M = J(y_k), q = G(y_k) - M y_k.
  *            The Newton path x(t), t in [0, 1]: the linearised normal map equals (1 - t) r(x_k); its
  *            points are the solutions of MLCP(M, q - (1 - t) r(x_k)), x = y - w.
- * Departure  - rows and columns are equilibrated first (newton_box.h); the stop is the residual check's.
- *            - the path is not stored pivot by pivot: the search asks the MLCP method `pivot` for
- *              the point at t, warm-started. So it needs only that method's interface.
+ * Departure  - rows and columns are equilibrated first (newton_box.h); the stopping test is the
+ *              residual check.
+ *            - the path is not stored pivot by pivot: the search computes the point at t by the
+ *              MLCP method `pivot`, warm-started, and so needs only that method's interface.
  *            - an MLCP that pivot cannot solve is made regular, M + eps I, q - eps y_k, with growing
  *              eps: a proximal step. For an affine problem the first linearisation is the problem.
- *            - when the search fails, it begins again elsewhere, from a fixed stream.
+ *            - when the search fails, it is restarted from pseudo-random points of a fixed seed.
  */
 #include "solve/newton/path.h"
 
@@ -26,8 +27,8 @@
 #include "solve/newton/restart.h"
 
 #define INEXACT 1e-6     /* a linearisation whose answer is this good is solved */
-#define LINEAR_TOL 1e-13 /* what pivot is asked for */
-#define PROXIMAL_TRIES 5 /* growing eps, by ... */
+#define LINEAR_TOL 1e-13 /* tolerance given to pivot */
+#define PROXIMAL_TRIES 5 /* values of eps > 0, each PROXIMAL_GROWTH times the last */
 #define PROXIMAL_GROWTH 1e2
 #define SHORTEST 1e-5 /* path parameter below which the search gives up */
 #define CRASH_SHORTEST 0.05
@@ -41,7 +42,7 @@ const perp_setting perpi_path_setting[PERPI_PATH_SETTINGS] = {
     {"crash", PERP_SETTING_INT, offsetof(perpi_path_settings, crash), 0, 1000,
      "most projected Newton steps before the first linearisation"},
     {"watchdog", PERP_SETTING_INT, offsetof(perpi_path_settings, watchdog), 0, 100,
-     "full steps that may go uphill before the search goes back to the best point"},
+     "full steps that may increase the residual before a return to the best point"},
     {"memory", PERP_SETTING_INT, offsetof(perpi_path_settings, memory), 1, PERPI_PATH_MEMORY,
      "residuals whose largest a step is compared with; 1: monotone"},
     {"restarts", PERP_SETTING_INT, offsetof(perpi_path_settings, restarts), 0, 1000,
@@ -75,7 +76,7 @@ typedef struct path {
     size_t index_capacity;
     double* value;
     size_t value_capacity;
-    size_t warm_n, warm_entries; /* the largest linearisation that pivot has seen */
+    size_t warm_n, warm_entries; /* size of the largest linearisation given to pivot */
 } path;
 
 enum { VECTORS = 21 };
@@ -178,7 +179,7 @@ static void copy_point(const run* r, point* to, const point* from)
     to->size = from->size;
 }
 
-static void check_residual(run* r, const point* p)
+static void path_check_residual(run* r, const point* p)
 {
     const double residual = perpi_box_residual(r->box, p->y);
     if (residual < r->best_residual) {
@@ -188,8 +189,8 @@ static void check_residual(run* r, const point* p)
     perpi_monitor_log(r->options, r->steps, residual);
 }
 
-/* Where the residual is nearly gone, what rounding left of it. p: a point that was checked. */
-static perp_status polish(run* r, const point* p)
+/* Polishes a point whose residual is nearly zero. p: a point whose residual is known. */
+static perp_status path_polish(run* r, const point* p)
 {
     if (!(p->size <= POLISH_FROM) || r->best_residual <= r->options->tolerance) {
         return PERP_OK;
@@ -202,7 +203,7 @@ static perp_status polish(run* r, const point* p)
 }
 
 /* y, G, r and size of p from its x. */
-static perp_status evaluate(run* r, point* p)
+static perp_status path_evaluate(run* r, point* p)
 {
     perpi_box_project(r->box, p->x, p->y);
     const perp_status status = perpi_box_function(r->box, p->y, p->G);
@@ -215,7 +216,7 @@ static perp_status evaluate(run* r, point* p)
     return status;
 }
 
-/* p at y (in the box): x takes up what G may be at a bound. */
+/* Sets p from y (in the box): x = y - G where the bound allows that sign of G. */
 static perp_status start_at(run* r, point* p, const double* y)
 {
     perpi_box_project(r->box, y, p->x);
@@ -225,11 +226,11 @@ static perp_status start_at(run* r, point* p, const double* y)
         const bool upper = p->x[i] == r->box->u[i] && p->G[i] < 0.0;
         p->x[i] -= lower || upper ? p->G[i] : 0.0;
     }
-    return status == PERP_OK ? evaluate(r, p) : status;
+    return status == PERP_OK ? path_evaluate(r, p) : status;
 }
 
 /* Whether the run must end now. */
-static bool interrupted(run* r, path_end* end)
+static bool path_interrupted(run* r, path_end* end)
 {
     if (r->best_residual <= r->options->tolerance) {
         *end = END_SOLVED;
@@ -250,9 +251,9 @@ static bool interrupted(run* r, path_end* end)
 
 /* ---- crash: a projected Newton method finds a first active set ------------------------------------*/
 
-static perp_status crash(run* r, path_end* end)
+static perp_status path_crash(run* r, path_end* end)
 {
-    for (int32_t k = 0; k < r->s->set.crash && !interrupted(r, end); ++k) {
+    for (int32_t k = 0; k < r->s->set.crash && !path_interrupted(r, end); ++k) {
         perp_status status = perpi_box_jacobian(r->box, r->now.y);
         if (status != PERP_OK) {
             return status;
@@ -284,8 +285,8 @@ static perp_status crash(run* r, path_end* end)
         }
         ++r->steps;
         copy_point(r, &r->now, &r->next);
-        check_residual(r, &r->now);
-        status = polish(r, &r->now);
+        path_check_residual(r, &r->now);
+        status = path_polish(r, &r->now);
         if (status != PERP_OK || r->best_residual <= r->options->tolerance) {
             return status;
         }
@@ -346,7 +347,7 @@ static perp_status path_point(run* r, double t, bool* solved)
     r->linear_outcome = report.outcome;
     perpi_box_project(r->box, r->answer, r->answer);
     *solved = perp_mlcp_check_residual(&linear, r->answer, r->work) <= INEXACT;
-    /* x = y - w, with w where the bound allows it: what rounding left of a basic row stays out. */
+    /* x = y - w with w at active bounds only, so that rounding errors in basic rows are dropped. */
     memcpy(r->work, r->q_t, (size_t)n * sizeof *r->work);
     for (int32_t j = 0; j < n; ++j) {
         for (int32_t e = linear.M.start[j]; e < linear.M.start[j + 1]; ++e) {
@@ -364,7 +365,7 @@ static perp_status path_point(run* r, double t, bool* solved)
 
 /* ---- the search -----------------------------------------------------------------------------------*/
 
-static double reference(const run* r)
+static double reference_residual(const run* r)
 {
     double largest = r->now.size;
     for (int32_t k = 0; k < r->history_count; ++k) {
@@ -373,14 +374,15 @@ static double reference(const run* r)
     return largest;
 }
 
-static void remember(run* r, double size)
+static void remember_residual(run* r, double size)
 {
     r->history[r->history_next] = size;
     r->history_next = (r->history_next + 1) % r->s->set.memory;
     r->history_count += r->history_count < r->s->set.memory;
 }
 
-/* Linearises at now, with the smallest eps for which pivot finds the end of the path; next: there. */
+/* Linearises at now, with the smallest eps for which pivot finds the end of the path; next: that
+ * end. */
 static perp_status newton_point(run* r, bool* solved)
 {
     double eps = 0.0;
@@ -397,19 +399,19 @@ static perp_status newton_point(run* r, bool* solved)
         }
         eps = k == 0 ? r->s->set.proximal : eps * PROXIMAL_GROWTH;
     }
-    return status == PERP_OK && *solved ? evaluate(r, &r->next) : status;
+    return status == PERP_OK && *solved ? path_evaluate(r, &r->next) : status;
 }
 
-/* Back along the path from now until the residual falls; the linearisation stands. */
+/* Reduces t along the path of the present linearisation until the residual decreases. */
 static perp_status path_search(run* r, bool* moved)
 {
-    const double reference_size = reference(r);
+    const double reference_size = reference_residual(r);
     *moved = false;
     for (double t = 0.5; t >= SHORTEST && !*moved; t *= t > 0.1 ? 0.5 : 0.1) {
         bool solved = false;
         perp_status status = path_point(r, t, &solved);
         if (status == PERP_OK && solved) {
-            status = evaluate(r, &r->next);
+            status = path_evaluate(r, &r->next);
             *moved = r->next.size <= (1.0 - r->s->set.armijo * t) * reference_size;
         }
         if (status != PERP_OK) {
@@ -422,15 +424,16 @@ static perp_status path_search(run* r, bool* moved)
     return PERP_OK;
 }
 
-/* From now until solved or stuck. uphill: full steps since the checkpoint, the best point so far. */
-static perp_status iterate(run* r, path_end* end)
+/* Iterates from `now` until solved or stalled. uphill: full steps since the checkpoint (the best
+ * point so far). */
+static perp_status path_iterate(run* r, path_end* end)
 {
     const int32_t last_step = r->steps + r->s->set.start_steps;
     int32_t uphill = 0;
     r->history_count = r->history_next = 0;
     copy_point(r, &r->checkpoint, &r->now);
     for (;;) {
-        if (interrupted(r, end)) {
+        if (path_interrupted(r, end)) {
             return PERP_OK;
         }
         if (r->steps >= last_step) {
@@ -448,13 +451,13 @@ static perp_status iterate(run* r, path_end* end)
             return PERP_OK;
         }
         if (solved) {
-            check_residual(r, &r->next);
-            status = polish(r, &r->next);
-            if (status != PERP_OK || interrupted(r, end)) {
+            path_check_residual(r, &r->next);
+            status = path_polish(r, &r->next);
+            if (status != PERP_OK || path_interrupted(r, end)) {
                 return status;
             }
             const double size = r->next.size;
-            if (size <= (1.0 - r->s->set.armijo) * reference(r)) {
+            if (size <= (1.0 - r->s->set.armijo) * reference_residual(r)) {
                 moved = true;
                 uphill = size < r->checkpoint.size ? 0 : uphill + 1;
             } else if (uphill < r->s->set.watchdog && size < INFINITY) {
@@ -463,7 +466,7 @@ static perp_status iterate(run* r, path_end* end)
             }
             moved = moved && uphill <= r->s->set.watchdog;
         }
-        if (!moved && uphill > 0) { /* the watchdog barks: back to the best point */
+        if (!moved && uphill > 0) { /* watchdog: return to the best point */
             copy_point(r, &r->now, &r->checkpoint);
             r->history_count = r->history_next = 0;
             uphill = 0;
@@ -478,14 +481,14 @@ static perp_status iterate(run* r, path_end* end)
                 return status;
             }
             if (moved) {
-                check_residual(r, &r->next);
+                path_check_residual(r, &r->next);
             }
         }
         if (!moved) {
             *end = END_STUCK;
             return PERP_OK;
         }
-        remember(r, r->now.size);
+        remember_residual(r, r->now.size);
         copy_point(r, &r->now, &r->next);
         if (r->now.size < r->checkpoint.size) {
             copy_point(r, &r->checkpoint, &r->now);
@@ -493,7 +496,7 @@ static perp_status iterate(run* r, path_end* end)
     }
 }
 
-static void describe(const run* r, path_end end, int32_t attempts, perp_report* report)
+static void path_describe(const run* r, path_end end, int32_t attempts, perp_report* report)
 {
     static const perp_outcome outcome[] = {
         [END_SOLVED] = PERP_OUTCOME_SOLVED,       [END_STUCK] = PERP_OUTCOME_BREAKDOWN,
@@ -512,7 +515,7 @@ static void describe(const run* r, path_end end, int32_t attempts, perp_report* 
     }
 }
 
-static perp_status reserve(path* s, const perpi_box_form* form, const double* z)
+static perp_status path_reserve(path* s, const perpi_box_form* form, const double* z)
 {
     const size_t n = (size_t)form->ncp.n, most = form->room + n;
     perp_status status = perpi_box_setup(&s->box, form, z);
@@ -533,8 +536,8 @@ static perp_status reserve(path* s, const perpi_box_form* form, const double* z)
     return status;
 }
 
-/* A first linearisation, cut short: a problem that the crash solves would leave pivot without its
- * memory, and the next of this size would have to allocate. */
+/* Solves a first linearisation with a limit of few pivots so that pivot allocates its memory here:
+ * otherwise, after a problem that the crash solves, the next one of this size would allocate. */
 static perp_status warm_up(run* r)
 {
     path* s = r->s;
@@ -607,11 +610,12 @@ static perp_status path_attempt(void* run_of, int32_t attempt, perpi_restart_end
     perp_status status = start_at(r, &r->now, r->answer);
     r->end = END_STUCK;
     if (status == PERP_OK && r->now.size < INFINITY) {
-        check_residual(r, &r->now);
-        if (!interrupted(r, &r->end)) {
-            /* A warm guess carries its active set, a random one is there to avoid the old. */
-            status = r->warm || attempt > 0 ? PERP_OK : crash(r, &r->end);
-            status = status == PERP_OK ? iterate(r, &r->end) : status;
+        path_check_residual(r, &r->now);
+        if (!path_interrupted(r, &r->end)) {
+            /* A warm start already has an active set, and a random start must not fall back to the
+             * old one. */
+            status = r->warm || attempt > 0 ? PERP_OK : path_crash(r, &r->end);
+            status = status == PERP_OK ? path_iterate(r, &r->end) : status;
         }
     }
     *end = r->end == END_SOLVED  ? PERPI_RESTART_SOLVED
@@ -620,11 +624,12 @@ static perp_status path_attempt(void* run_of, int32_t attempt, perpi_restart_end
     return status;
 }
 
-static perp_status solve(path* s, const perpi_box_form* form, const perp_solve_options* options,
-                         bool warm, double* z, perp_report* report)
+static perp_status path_solve(path* s, const perpi_box_form* form,
+                              const perp_solve_options* options, bool warm, double* z,
+                              perp_report* report)
 {
     const size_t n = (size_t)form->ncp.n;
-    perp_status status = reserve(s, form, z);
+    perp_status status = path_reserve(s, form, z);
     if (status != PERP_OK) {
         return status;
     }
@@ -657,7 +662,7 @@ static perp_status solve(path* s, const perpi_box_form* form, const perp_solve_o
     int32_t attempts = 0;
     status = perpi_newton_restarts(&restarts, z, &attempts);
     if (status == PERP_OK) {
-        describe(&r, r.end, attempts, report);
+        path_describe(&r, r.end, attempts, report);
     }
     return status;
 }
@@ -668,7 +673,7 @@ perp_status perpi_path_solve_mlcp(void* self, const perp_mlcp* problem,
 {
     perpi_box_form form;
     perpi_box_from_mlcp(problem, &form);
-    return solve(self, &form, options, warm, z, report);
+    return path_solve(self, &form, options, warm, z, report);
 }
 
 perp_status perpi_path_solve_ncp(void* self, const perp_ncp* problem,
@@ -677,7 +682,7 @@ perp_status perpi_path_solve_ncp(void* self, const perp_ncp* problem,
 {
     perpi_box_form form;
     perpi_box_from_ncp(problem, &form);
-    return solve(self, &form, options, warm, z, report);
+    return path_solve(self, &form, options, warm, z, report);
 }
 
 const perp_method perpi_method_path = {

@@ -10,8 +10,8 @@ typedef struct perpi_path_settings {
     double armijo;       /* fraction of the predicted decrease that a step must bring */
     double proximal;     /* smallest diagonal added when a linearisation cannot be solved */
     int32_t crash;       /* projected Newton steps before the first linearisation */
-    int32_t watchdog;    /* steps that may go uphill before the search goes back */
-    int32_t memory;      /* residuals whose largest a step is compared with */
+    int32_t watchdog;    /* steps that may increase the residual */
+    int32_t memory;      /* number of past residuals whose maximum bounds a step */
     int32_t restarts;    /* further starting points when the search fails */
     int32_t start_steps; /* most linearisations from one starting point */
 } perpi_path_settings;

@@ -24,7 +24,7 @@ perp_status perpi_newton_restarts(const perpi_restarts* r, double* z, int32_t* a
     if (status != PERP_OK) {
         return status;
     }
-    /* Far out the residual check no longer sees a violation: such a point is not returned. */
+    /* The residual is relative to the size of the point and is meaningless at a diverging one. */
     perpi_box_to_z(box, r->best, box->z);
     const bool far =
         end != PERPI_RESTART_SOLVED &&

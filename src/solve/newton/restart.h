@@ -1,5 +1,5 @@
-/* src/solve/newton/restart.h - one driver for Newton methods that begin again elsewhere when they are
- * stuck: from the guess, then from further starting points; finish the best point, return it. */
+/* src/solve/newton/restart.h - the restarts of Newton methods: run from the guess, after a stall
+ * from further starting points; polish the best point and return it. */
 #ifndef PERPI_SOLVE_NEWTON_RESTART_H
 #define PERPI_SOLVE_NEWTON_RESTART_H
 

@@ -1,4 +1,4 @@
-/* src/solve/pivoting/basic_point.c - see support.h.
+/* src/solve/pivoting/basic_point.c - see basic_point.h.
  *
  * Notation   a: the support (k indices), R: diagonal row scaling, L U = P R M_aa
  * Why        the rows of a friction LCP have different units (velocities, impulses), so partial
@@ -85,7 +85,7 @@ void perpi_lcp_equilibrate(const perp_lcp* lcp, double* D)
                 }
                 D[i] = largest > 0.0 ? 1.0 / sqrt(largest) : 1.0;
                 --left;
-                set = 1; /* one anchor is enough; its neighbours follow from the coupling */
+                set = 1; /* one such row is enough; the others are scaled through their coupling */
             }
         }
         open = left;
@@ -116,9 +116,9 @@ static bool gather_scaled(const perp_lcp* lcp, const int32_t* a, int32_t k, doub
     return true;
 }
 
-/* In place P A = L U, unit L; order[i]: the row that became row i. False if a pivot drowns in the
- * rounding of its column. */
-static bool factor(double* A, int32_t k, int32_t* order)
+/* In place P A = L U, unit L; order[i]: the row that became row i. False if a pivot is of the size
+ * of the rounding of its column. */
+static bool factor_support(double* A, int32_t k, int32_t* order)
 {
     for (int32_t i = 0; i < k; ++i) {
         order[i] = i;
@@ -218,8 +218,8 @@ static double support_residual(const perp_lcp* lcp, const int32_t* a, int32_t k,
 
 /* How far x on the support is from a solution: rows with x_i > 0 must vanish, others must not be
  * negative, each relative to its largest term and at least floor / D_i. w: n, scratch. */
-static double violation(const perp_lcp* lcp, const int32_t* a, int32_t k, const double* x,
-                        double* w, const double* D, double floor)
+static double support_violation(const perp_lcp* lcp, const int32_t* a, int32_t k, const double* x,
+                                double* w, const double* D, double floor)
 {
     const int32_t n = lcp->n;
     double worst = 0.0;
@@ -260,7 +260,7 @@ double perpi_support_solve(perpi_support* s, const perp_lcp* lcp, const int32_t*
     double* x = rhs + n;
     double* dx = x + n;
     if (k > 0) {
-        if (!gather_scaled(lcp, a, k, s->lu, r) || !factor(s->lu, k, s->order)) {
+        if (!gather_scaled(lcp, a, k, s->lu, r) || !factor_support(s->lu, k, s->order)) {
             return INFINITY;
         }
         for (int32_t i = 0; i < k; ++i) {
@@ -286,9 +286,10 @@ double perpi_support_solve(perpi_support* s, const perp_lcp* lcp, const int32_t*
     }
     double* w = dx + n;
     double* D = w + n;
-    double worst = violation(lcp, a, k, x, w, NULL, 0.0);
+    double worst = support_violation(lcp, a, k, x, w, NULL, 0.0);
     if (worst > 4.0 * DBL_EPSILON && worst < INFINITY) {
-        /* Some row is all rounding, or the point is wrong: look again with a floor. */
+        /* Some row is all rounding, or the point is wrong: measure again with a lower limit on the
+         * scale. */
         perpi_lcp_equilibrate(lcp, D);
         double q_max = 0.0, x_max = 0.0;
         for (int32_t i = 0; i < n; ++i) {
@@ -302,8 +303,8 @@ double perpi_support_solve(perpi_support* s, const perp_lcp* lcp, const int32_t*
         for (int32_t i = 0; i < k; ++i) {
             rhs[i] = x[i] / D[a[i]] <= 8.0 * DBL_EPSILON * x_max ? 0.0 : x[i];
         }
-        worst = violation(lcp, a, k, x, w, D, FLOOR_RATIO * q_max);
-        const double snapped = violation(lcp, a, k, rhs, w, D, FLOOR_RATIO * q_max);
+        worst = support_violation(lcp, a, k, x, w, D, FLOOR_RATIO * q_max);
+        const double snapped = support_violation(lcp, a, k, rhs, w, D, FLOOR_RATIO * q_max);
         if (snapped <= worst || snapped <= 1e-13) {
             worst = snapped;
             x = rhs;
@@ -334,7 +335,7 @@ double perpi_support_measure(perpi_support* s, const perp_lcp* lcp, const int32_
     for (int32_t i = 0; i < k; ++i) {
         x[i] = z[a[i]] > 0.0 ? z[a[i]] : 0.0;
     }
-    return violation(lcp, a, k, x, w, D, FLOOR_RATIO * q_max);
+    return support_violation(lcp, a, k, x, w, D, FLOOR_RATIO * q_max);
 }
 
 #define TIE 1e-10
@@ -364,7 +365,7 @@ int32_t perpi_support_complete(const perp_lcp* lcp, const double* z, int32_t* a,
                 w += M_j[a[t]] * z[a[t]];
                 size += fabs(M_j[a[t]] * z[a[t]]);
             }
-            if (partner < 0 || w < lowest - TIE * size) { /* rounding must not choose */
+            if (partner < 0 || w < lowest - TIE * size) { /* independent of rounding */
                 lowest = w;
                 partner = j;
             }

@@ -8,17 +8,18 @@
  *              z' and w' then both are square roots of energies, so that one tolerance fits all
  *              rows and the path is the same in metres and millimetres.
  *            - no tableau: B^-1 is kept explicitly (lemke_basis.h), every entering column comes
- *              from the data, the inverse is recomputed when it has aged.
- *            - rounding decides what a tie is: rows whose value after the step would be below
+ *              from the data, the inverse is recomputed after a number of pivots.
+ *            - rows are tied if their value after the step would be below
  *              tie_tolerance. Among tied rows z0 leaves if it can; else the lexicographic rule
  *              picks, else the largest pivot.
- *            - the final basis is solved anew from the original data (support.h). If that point is
- *              not accepted, the path is continued from there, then begun again with a slightly
+ *            - the final point is recomputed from the original data (basic_point.h). If that point
+ *              is not accepted, the path is continued from there, then begun again with a slightly
  *              perturbed q or another covering vector; after a ray also from other bases.
- *            - a small problem first goes the same way through a plain tableau (lemke_small.h), as
- *              long as no decision is close.
- *            - a warm start tries the support of the guess first, without and with what is rounding
- *              in it: 0 pivots when it still holds to the rounding of the data, otherwise Lemke from that basis with h = B e.
+ *            - a small problem first takes the same pivots on a plain tableau (lemke_small.h), as
+ *              long as no ratio test is nearly tied.
+ *            - a warm start tries the support of the guess first, without and with its entries of
+ *              the size of rounding: 0 pivots if that basis still solves the problem to rounding,
+ *              otherwise Lemke from that basis with h = B e.
  */
 #include <math.h>
 #include <stdio.h>
@@ -31,10 +32,10 @@
 #include "solve/pivoting/basic_point.h"
 
 #define LEXICO_NOISE 1e-10     /* on entries of B^-1, relative to the largest of the tied rows */
-#define REPAIR 3e-14           /* violation beyond rounding: the basis is looked at once more */
-#define HOLDS 1e-12            /* violation of a guess: what gaps that are rounding make at rest */
+#define REPAIR 3e-14           /* violation beyond rounding: the basis is repaired */
+#define HOLDS 1e-12            /* violation of a guess; at rest, gaps are rounding */
 #define SPECK 1e-10            /* unknowns of the guess that are rounding, of the largest */
-#define FINE_TIE 1e-14         /* ties while a basis is repaired that a false tie made wrong */
+#define FINE_TIE 1e-14         /* tie tolerance while a basis is repaired */
 #define OTHER_CORNERS 8        /* starts from other bases after a ray, on problems up to ... */
 #define OTHER_CORNERS_SIZE 128 /* ... this many unknowns */
 #define SMALL_PIVOT 1e-5 /* relative to its column: only from a fresh inverse, and renew it after */
@@ -137,7 +138,7 @@ typedef struct run {
 } run;
 
 /* Everything a solve of this size can need, so that the next one allocates nothing. */
-static perp_status reserve(lemke* l, int32_t n)
+static perp_status lemke_reserve(lemke* l, int32_t n)
 {
     const size_t m = (size_t)n;
     if (n <= l->reserved) {
@@ -198,8 +199,8 @@ static void scale_matrix(run* r)
     r->l->basis.h = r->h;
 }
 
-/* Keeps among the tied rows those whose entries in the lexicographic column c, divided by the
- * pivot, are smallest; differences below noise do not count. */
+/* Keeps the tied rows whose entries in the lexicographic column c, divided by the pivot, are
+ * smallest; differences within rounding are ignored. */
 static int32_t keep_smallest(const run* r, const perpi_lemke_basis* b, int32_t c, int32_t count,
                              double noise)
 {
@@ -219,7 +220,7 @@ static int32_t keep_smallest(const run* r, const perpi_lemke_basis* b, int32_t c
 }
 
 /* The lexicographic rule: the smallest of the rows (B^-1)_p / d_p decides among tied rows. */
-static int32_t break_ties(const run* r, const perpi_lemke_basis* b, int32_t count)
+static int32_t lemke_break_ties(const run* r, const perpi_lemke_basis* b, int32_t count)
 {
     double size = 0.0;
     for (int32_t t = 0; t < count; ++t) {
@@ -245,7 +246,7 @@ static int32_t break_ties(const run* r, const perpi_lemke_basis* b, int32_t coun
 }
 
 /* The position that leaves, -1 for none (a ray). */
-static int32_t ratio_test(run* r)
+static int32_t lemke_ratio_test(run* r)
 {
     const perpi_lemke_basis* b = &r->l->basis;
     const int32_t n = b->n;
@@ -280,7 +281,7 @@ static int32_t ratio_test(run* r)
         }
     }
     if (count > 1) {
-        count = break_ties(r, b, count);
+        count = lemke_break_ties(r, b, count);
     }
     int32_t best = r->tied[0];
     for (int32_t t = 1; t < count; ++t) {
@@ -291,7 +292,7 @@ static int32_t ratio_test(run* r)
     return best;
 }
 
-/* d for the variable that enters, fresh enough to be trusted. */
+/* d of the entering variable, from an inverse that is accurate enough. */
 static bool entering_column(run* r, int32_t entering, int32_t* age)
 {
     perpi_lemke_basis* b = &r->l->basis;
@@ -318,7 +319,7 @@ static bool is_small(const run* r, int32_t p)
 }
 
 /* Follows the path until z0 leaves. The basis is almost complementary, `entering` comes next. */
-static path_end follow(run* r, int32_t entering, int32_t limit)
+static path_end lemke_follow_path(run* r, int32_t entering, int32_t limit)
 {
     perpi_lemke_basis* b = &r->l->basis;
     const int32_t n = b->n;
@@ -336,14 +337,14 @@ static path_end follow(run* r, int32_t entering, int32_t limit)
         if (!entering_column(r, entering, &age)) {
             return PATH_BREAKDOWN;
         }
-        int32_t p = ratio_test(r);
-        if (age > 0 && (p < 0 || is_small(r, p))) { /* a ray, a tiny pivot: only from fresh data */
+        int32_t p = lemke_ratio_test(r);
+        if (age > 0 && (p < 0 || is_small(r, p))) { /* needs a recomputed inverse */
             if (!perpi_lemke_basis_refactor(b)) {
                 return PATH_BREAKDOWN;
             }
             age = 0;
             perpi_lemke_basis_column(b, entering, r->d);
-            p = ratio_test(r);
+            p = lemke_ratio_test(r);
         }
         if (p < 0) {
             return PATH_RAY;
@@ -352,7 +353,7 @@ static path_end follow(run* r, int32_t entering, int32_t limit)
         const int32_t leaving = perpi_lemke_basis_pivot(b, p, entering, r->d);
         ++r->pivots;
         age = small ? r->l->set.refactor_every : age + 1;
-        if (r->options->log != NULL) { /* z0 bounds what is still missing */
+        if (r->options->log != NULL) { /* z0 bounds the remaining violation */
             const int32_t p0 = b->where[2 * n];
             r->options->log(r->options->user, r->pivots, p0 < 0 ? 0.0 : b->x[p0]);
         }
@@ -390,7 +391,7 @@ static path_end path_cold(run* r, const double* q, int32_t limit)
     }
     const int32_t leaving = perpi_lemke_basis_pivot(b, p, 2 * n, r->d);
     ++r->pivots;
-    return follow(r, leaving + n, limit);
+    return lemke_follow_path(r, leaving + n, limit);
 }
 
 /* From the basis of support a, h = B e. */
@@ -427,7 +428,7 @@ static path_end path_from(run* r, const double* q, int32_t k, int32_t limit)
     }
     const int32_t leaving = perpi_lemke_basis_pivot(b, p, 2 * n, r->d);
     ++r->pivots;
-    return follow(r, leaving < n ? leaving + n : leaving - n, limit);
+    return lemke_follow_path(r, leaving < n ? leaving + n : leaving - n, limit);
 }
 
 /* The support of the current basis into a. */
@@ -462,9 +463,9 @@ static double next_uniform(uint64_t* state)
     return (double)((t ^ (t >> 31)) >> 11) * 0x1.0p-53;
 }
 
-/* What an attempt changes: nothing at first; then the covering vector, for there are problems on
- * which h = e takes exponentially many pivots; q a little on every second one, against ties. */
-static const double* vary(run* r, int32_t attempt)
+/* What an attempt changes: the first nothing; later ones the covering vector, because with h = e
+ * some problems take exponentially many pivots; every second one also perturbs q, against ties. */
+static const double* lemke_vary(run* r, int32_t attempt)
 {
     static const double size[] = {1e-7, 1e-9, 1e-5, 1e-8, 1e-6};
     uint64_t state = (uint64_t)attempt;
@@ -476,14 +477,14 @@ static const double* vary(run* r, int32_t attempt)
     return attempt % 2 == 0 ? r->q : r->q_perturbed;
 }
 
-static bool final_end(path_end end)
+static bool lemke_is_final(path_end end)
 {
     return end == PATH_TIME || end == PATH_CANCELLED;
 }
 
-/* The basis just reached: solved from the original data. A tie that was none leaves a small
- * violation: the path then goes on from there with a finer eye, and the better point is kept. */
-static void finish(run* r, path_end* end)
+/* The basis just reached: solved from the original data. A false tie leaves a small violation: the
+ * path is then continued from there with a smaller tie tolerance, and the better point is kept. */
+static void lemke_finish(run* r, path_end* end)
 {
     double violation = INFINITY;
     int32_t k = read_support(r);
@@ -496,11 +497,11 @@ static void finish(run* r, path_end* end)
             k = read_support(r);
             try_support(r, k, &violation);
         }
-        *end = final_end(repaired) ? repaired : *end;
+        *end = lemke_is_final(repaired) ? repaired : *end;
     }
 }
 
-/* The first cold start of a small problem, if its way is clear; true if that gave the answer. */
+/* The first cold start of a small problem, on a tableau; true if that solved it. */
 static bool small_attempt(run* r)
 {
     const perpi_lemke_rules rules = {.pivot_tolerance = r->l->set.pivot_tolerance,
@@ -510,7 +511,7 @@ static bool small_attempt(run* r)
     int32_t pivots = 0;
     const int32_t k = perpi_lemke_small(r->lcp->n, r->lcp->M, r->D, r->q, &rules, r->a, &pivots);
     if (k < 0) {
-        return false; /* what it took does not count: the same way is gone again, with more care */
+        return false; /* its pivots are not counted: the revised method repeats them */
     }
     double violation = INFINITY;
     try_support(r, k, &violation);
@@ -519,24 +520,24 @@ static bool small_attempt(run* r)
 }
 
 /* Cold starts until one is accepted; the limit of pivots is for all of them together. */
-static void cold_attempts(run* r, path_end* end)
+static void lemke_cold_starts(run* r, path_end* end)
 {
     for (int32_t attempt = 0; attempt < r->l->set.attempts; ++attempt) {
-        const double* q = vary(r, attempt);
+        const double* q = lemke_vary(r, attempt);
         *end = path_cold(r, q, 10 * r->lcp->n + 100);
         if (*end == PATH_SOLVED) {
-            finish(r, end);
+            lemke_finish(r, end);
         }
-        if (r->best_violation <= r->l->set.accept_tolerance || final_end(*end) ||
+        if (r->best_violation <= r->l->set.accept_tolerance || lemke_is_final(*end) ||
             r->pivots >= r->limit) {
             break;
         }
     }
 }
 
-/* After a ray: M may be of a kind that blocks no path from w (bimatrix games: M >= 0 with a zero
- * diagonal). Starts from other bases: all z, then random halves. */
-static void other_corners(run* r, path_end* end)
+/* After a ray: for some classes of M every path from the basis w ends in a ray (bimatrix games: M
+ * >= 0 with a zero diagonal). Starts from other bases: all z, then random halves. */
+static void lemke_other_bases(run* r, path_end* end)
 {
     uint64_t state = 1;
     const int32_t n = r->lcp->n;
@@ -549,10 +550,10 @@ static void other_corners(run* r, path_end* end)
         }
         path_end here = path_from(r, r->q, k, 4 * n + 20);
         if (here == PATH_SOLVED) {
-            finish(r, &here);
+            lemke_finish(r, &here);
         }
-        *end = final_end(here) ? here : *end;
-        if (final_end(here) || r->best_violation <= r->l->set.accept_tolerance ||
+        *end = lemke_is_final(here) ? here : *end;
+        if (lemke_is_final(here) || r->best_violation <= r->l->set.accept_tolerance ||
             r->pivots >= r->limit) {
             break;
         }
@@ -560,7 +561,7 @@ static void other_corners(run* r, path_end* end)
 }
 
 /* Lemke from the support of the guess; if that is singular, from its independent part. */
-static void warm_attempt(run* r, int32_t k, path_end* end)
+static void lemke_warm_start(run* r, int32_t k, path_end* end)
 {
     *end = path_from(r, r->q, k, r->lcp->n + 20);
     if (*end == PATH_BREAKDOWN) {
@@ -570,11 +571,11 @@ static void warm_attempt(run* r, int32_t k, path_end* end)
         }
     }
     if (*end == PATH_SOLVED) {
-        finish(r, end);
+        lemke_finish(r, end);
     }
 }
 
-static void describe(run* r, path_end end, perp_report* report)
+static void lemke_describe(run* r, path_end end, perp_report* report)
 {
     static const perp_outcome outcome[] = {
         [PATH_SOLVED] = PERP_OUTCOME_BREAKDOWN,    [PATH_RAY] = PERP_OUTCOME_RAY,
@@ -606,8 +607,9 @@ static void describe(run* r, path_end end, perp_report* report)
     snprintf(report->detail, sizeof report->detail, "%s", text);
 }
 
-/* The same without unknowns that are rounding, in units of energy. Friction of bodies at rest is: which of its
- * directions carry 1e-13 of the weight changes with the rounding of the gaps, at two pivots each. */
+/* The same without unknowns of the size of rounding, in units of energy. The friction of bodies at
+ * rest is of this size: which of its directions carry 1e-13 of the weight depends on the rounding
+ * of the gaps, and each change costs two pivots. */
 static bool try_without_specks(run* r, int32_t k, const double* guess)
 {
     const size_t n = (size_t)r->lcp->n;
@@ -649,7 +651,7 @@ static bool try_guess(run* r, int32_t k, const double* guess)
     }
     try_support(r, k, &violation);
     if (k > 0 && violation > r->l->set.accept_tolerance) {
-        /* A degenerate solution need not be basic on its own support, and still be the answer. */
+        /* A degenerate solution need not be basic on its own support: check the guess itself. */
         violation = perpi_support_measure(&r->l->support, r->lcp, r->a, k, guess);
         if (violation < r->best_violation) {
             r->best_violation = violation;
@@ -668,7 +670,7 @@ static perp_status lemke_solve(void* self, const perp_lcp* problem,
     lemke* l = self;
     const int32_t n = problem->n;
     const size_t m = (size_t)n;
-    const perp_status status = reserve(l, n);
+    const perp_status status = lemke_reserve(l, n);
     if (status != PERP_OK) {
         return status;
     }
@@ -699,20 +701,20 @@ static perp_status lemke_solve(void* self, const perp_lcp* problem,
         if (k > 0 || n > PERPI_LEMKE_SMALL || options->log != NULL || !small_attempt(&r)) {
             scale_matrix(&r);
             if (k > 0) {
-                warm_attempt(&r, k, &end);
+                lemke_warm_start(&r, k, &end);
             }
-            if (r.best_violation > l->set.accept_tolerance && !final_end(end)) {
-                cold_attempts(&r, &end);
+            if (r.best_violation > l->set.accept_tolerance && !lemke_is_final(end)) {
+                lemke_cold_starts(&r, &end);
             }
         }
         if (r.best_violation > l->set.accept_tolerance && end == PATH_RAY) {
-            other_corners(&r, &end);
+            lemke_other_bases(&r, &end);
         }
     }
     if (r.best_violation < INFINITY) {
         memcpy(z, r.best, m * sizeof *z);
     }
-    describe(&r, end, report);
+    lemke_describe(&r, end, report);
     return PERP_OK;
 }
 

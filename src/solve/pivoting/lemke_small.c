@@ -1,12 +1,13 @@
 /* src/solve/pivoting/lemke_small.c - see lemke_small.h.
  *
- * Source     as lcp_lemke.c: scheme I of Cottle, Pang, Stone, 4.4
+ * Source     as lemke.c: scheme I of Cottle, Pang, Stone, 4.4
  * Notation   T = B^-1 N | x: one row per basic variable, one column per nonbasic one, the values last;
  *            variables w_i = i, z_i = n + i, z0 = 2 n
  * Why        with a dozen unknowns the bookkeeping of a basis with factors costs more than the pivots.
- *            A tableau collects rounding, so this one decides nothing that is close, and only the
- *            support it ends in is used: the caller solves on it from the original data, and goes the
- *            long way if that is not the answer. Where it decides, it decides as lcp_lemke.c does.
+ *            Rounding errors accumulate in a tableau. It therefore gives up at a nearly tied ratio
+ *            test, and only its final support is used: the caller solves on it from the original
+ *            data, and uses the revised method if that is not a solution. Otherwise it takes the
+ *            same pivots as lemke.c.
  */
 #include "solve/pivoting/lemke_small.h"
 
@@ -33,7 +34,7 @@ static inline void subtract(int32_t width, double f, const double* restrict x, d
 }
 
 /* The basic variable of row p and the nonbasic one of column c change places. */
-static void exchange(tableau* t, int32_t p, int32_t c)
+static void small_exchange(tableau* t, int32_t p, int32_t c)
 {
     const int32_t width = t->width;
     double* T_p = t->T + p * width;
@@ -55,7 +56,7 @@ static void exchange(tableau* t, int32_t p, int32_t c)
     t->nonbasic[c] = leaves;
 }
 
-/* The row that leaves for column c, -1 if that is not clear. */
+/* The row that leaves for column c, -1 if the ratio test is nearly tied or there is none. */
 static int32_t leaving_row(const tableau* t, int32_t c, const perpi_lemke_rules* rules)
 {
     const int32_t n = t->n, width = t->width, value = n + 1;
@@ -81,7 +82,7 @@ static int32_t leaving_row(const tableau* t, int32_t c, const perpi_lemke_rules*
                 return i; /* z0 can leave: the end */
             }
             if (best >= 0) {
-                return -1; /* tied: the lexicographic rule's business */
+                return -1; /* tied: needs the lexicographic rule */
             }
             best = i;
         }
@@ -90,7 +91,7 @@ static int32_t leaving_row(const tableau* t, int32_t c, const perpi_lemke_rules*
 }
 
 /* w basic, z and z0 not. */
-static void set_up(tableau* t, int32_t n, const double* M, const double* D, const double* q)
+static void small_set_up(tableau* t, int32_t n, const double* M, const double* D, const double* q)
 {
     t->n = n;
     t->width = (n + 2 + LANES - 1) / LANES * LANES;
@@ -114,7 +115,7 @@ int32_t perpi_lemke_small(int32_t n, const double* M, const double* D, const dou
                           const perpi_lemke_rules* rules, int32_t* a, int32_t* pivots)
 {
     tableau t;
-    set_up(&t, n, M, D, q);
+    small_set_up(&t, n, M, D, q);
     double lowest = 0.0;
     for (int32_t i = 0; i < n; ++i) {
         lowest = q[i] < lowest ? q[i] : lowest;
@@ -124,7 +125,7 @@ int32_t perpi_lemke_small(int32_t n, const double* M, const double* D, const dou
         p = q[i] - lowest <= rules->tie_tolerance ? i : p;
     }
     for (*pivots = 0; *pivots < rules->limit;) {
-        exchange(&t, p, c);
+        small_exchange(&t, p, c);
         ++*pivots;
         const int32_t left = t.nonbasic[c];
         if (left == 2 * n) {

@@ -11,11 +11,11 @@
  *              a bound; warm: the unknowns of the guess that lie between their bounds are basic.
  *            - ties are broken by a symbolic random perturbation carried along as a second
  *              right-hand side, instead of the rows of B^-1: the sparse basis has no rows at hand.
- *            - the end is worked out again from the original data by iterative refinement, and
- *              measured by the residual check. If it is not accepted, the path goes on from there with a
- *              finer eye for ties, then begins anew with another covering vector or a perturbed q;
- *              after a ray also from other bases. A small problem that resists all that is
- *              enumerated, which also proves that there is no solution.
+ *            - the final point is recomputed from the original data by iterative refinement, and
+ *              its residual is checked. If it is not accepted, the path is continued from there
+ *              with a smaller tie tolerance, then restarted with another covering vector or a
+ *              perturbed q; after a ray also from other bases. A small problem on which all that
+ *              fails is enumerated, which can also prove that there is no solution.
  */
 #include "solve/pivoting/pivot.h"
 
@@ -26,10 +26,10 @@
 
 #include "solve/builtin.h"
 
-#define FINE_TIE 1e-14         /* ties while a basis is repaired that a false tie made wrong */
+#define FINE_TIE 1e-14         /* tie tolerance while a basis is repaired */
 #define OTHER_CORNERS 8        /* starts from other bases after a ray, on problems up to ... */
 #define OTHER_CORNERS_SIZE 128 /* ... this many unknowns */
-#define MEND_LIMIT 1000        /* most unknowns for which a singular start is mended densely */
+#define REPAIR_LIMIT 1000      /* most unknowns for which a singular start is repaired */
 #define RAISED 1e-7            /* onto the diagonal of M' when a larger start is singular */
 #define REFINEMENTS 40         /* most corrections of a final point */
 
@@ -91,7 +91,7 @@ static void pivot_destroy(void* self)
 }
 
 /* Everything a solve of this size can need, so that the next one allocates nothing. */
-static perp_status reserve(perpi_pivot* s, const perp_mlcp* mlcp)
+static perp_status pivot_reserve(perpi_pivot* s, const perp_mlcp* mlcp)
 {
     enum { VECTORS = 15 };
     const size_t m = (size_t)mlcp->M.cols;
@@ -156,7 +156,7 @@ static double row_residual(perpi_pivot* s, const double* z)
 }
 
 /* Checks z and remembers it if it is the best so far. */
-static double consider(perpi_pivot* s)
+static double pivot_keep_if_better(perpi_pivot* s)
 {
     const double residual = perp_mlcp_check_residual(s->mlcp, s->z, s->work);
     if (residual < s->best_residual) {
@@ -166,8 +166,8 @@ static double consider(perpi_pivot* s)
     return residual;
 }
 
-/* z of the current basis, refined; returns the residual check's residual and keeps the best point. */
-static double polish(perpi_pivot* s)
+/* z of the current basis, refined; returns its residual and keeps the best point. */
+static double pivot_polish(perpi_pivot* s)
 {
     const perpi_mlcp_scaled* P = &s->problem;
     perpi_pivot_basis* b = &s->basis;
@@ -201,37 +201,37 @@ static double polish(perpi_pivot* s)
         const double raised = s->z[j] < s->mlcp->lower[j] ? s->mlcp->lower[j] : s->z[j];
         s->z[j] = raised > s->mlcp->upper[j] ? s->mlcp->upper[j] : raised;
     }
-    double residual = consider(s);
+    double residual = pivot_keep_if_better(s);
     if (residual > s->set.accept_tolerance && residual < INFINITY) {
         perpi_mlcp_scaled_snap(&s->problem, s->z);
-        const double snapped = consider(s);
+        const double snapped = pivot_keep_if_better(s);
         residual = snapped < residual ? snapped : residual;
     }
     return residual;
 }
 
-static bool final_end(const perpi_pivot* s, perpi_path_end end)
+static bool pivot_is_final(const perpi_pivot* s, perpi_path_end end)
 {
     return end == PERPI_PATH_TIME || end == PERPI_PATH_CANCELLED || s->status != PERP_OK ||
            s->pivots >= s->limit;
 }
 
-static bool accepted(const perpi_pivot* s)
+static bool is_accepted(const perpi_pivot* s)
 {
     return s->best_residual <= s->set.accept_tolerance;
 }
 
-/* Good enough not to begin anew, though perhaps not to the last bit. */
-static bool sufficient(const perpi_pivot* s)
+/* Whether a point is accurate enough that no restart is needed. */
+static bool is_sufficient(const perpi_pivot* s)
 {
-    return accepted(s) || s->best_residual <= 0.01 * s->options->tolerance;
+    return is_accepted(s) || s->best_residual <= 0.01 * s->options->tolerance;
 }
 
-/* The basis just reached. A tie that was none leaves a small violation: the path then goes on from
- * there with a finer eye, and the better point is kept. */
-static void finish(perpi_pivot* s, perpi_path_end* end)
+/* The basis just reached. A false tie leaves a small violation: the path is then continued from
+ * there with a smaller tie tolerance, and the better point is kept. */
+static void pivot_finish(perpi_pivot* s, perpi_path_end* end)
 {
-    const double residual = polish(s);
+    const double residual = pivot_polish(s);
     if (residual <= s->set.accept_tolerance || !(residual < INFINITY)) {
         return;
     }
@@ -239,18 +239,18 @@ static void finish(perpi_pivot* s, perpi_path_end* end)
     const perpi_path_end repaired = perpi_pivot_follow(s, 0, s->basis.n + 20);
     s->tie = s->set.tie_tolerance;
     if (repaired == PERPI_PATH_SOLVED) {
-        (void)polish(s);
-    } else if (final_end(s, repaired)) {
+        (void)pivot_polish(s);
+    } else if (pivot_is_final(s, repaired)) {
         *end = repaired;
     }
 }
 
 /* ---- starts ---------------------------------------------------------------------------------------*/
 
-/* A basis with the wanted unknowns in it. A singular one is mended; where that would need too large
- * a dense inverse, the diagonal of M' is raised a little: the refinement of the end takes that back
- * (a proximal point iteration). */
-static bool start(perpi_pivot* s)
+/* A basis with the wanted unknowns in it. A singular one is repaired; where that would need too
+ * large a dense inverse, the diagonal of M' is increased slightly, which the refinement of the
+ * final point corrects (a proximal point iteration). */
+static bool pivot_make_start(perpi_pivot* s)
 {
     perpi_mlcp_scaled* P = &s->problem;
     const int32_t n = s->basis.n;
@@ -260,7 +260,7 @@ static bool start(perpi_pivot* s)
     if (s->status != PERP_OK || s->regularised) {
         return false;
     }
-    if (!s->basis.dense && n <= MEND_LIMIT) {
+    if (!s->basis.dense && n <= REPAIR_LIMIT) {
         s->status = perpi_pivot_basis_reserve(s->context, &s->basis, n, P->M_start[n], true);
         return s->status == PERP_OK && perpi_pivot_start(s, true);
     }
@@ -277,9 +277,10 @@ static void want_nothing(perpi_pivot* s)
     memset(s->at_upper, 0, (size_t)s->basis.n * sizeof *s->at_upper);
 }
 
-/* What an attempt changes: nothing at first; then the covering vector, for there are problems on
- * which one takes exponentially many pivots; q a little on every second one, against ties. */
-static void vary(perpi_pivot* s, int32_t attempt)
+/* What an attempt changes: the first nothing; later ones the covering vector, because each has
+ * problems on which it takes exponentially many pivots; every second one also perturbs q, against
+ * ties. */
+static void pivot_vary(perpi_pivot* s, int32_t attempt)
 {
     static const double size[] = {1e-7, 1e-9, 1e-5, 1e-8, 1e-6};
     uint64_t state = (uint64_t)attempt;
@@ -290,28 +291,28 @@ static void vary(perpi_pivot* s, int32_t attempt)
 }
 
 /* Cold starts until one is accepted; the limit of pivots is for all of them together. */
-static void cold_attempts(perpi_pivot* s, perpi_path_end* end)
+static void pivot_cold_starts(perpi_pivot* s, perpi_path_end* end)
 {
     for (int32_t attempt = 0; attempt < s->set.attempts; ++attempt) {
         want_nothing(s);
-        if (!start(s)) {
+        if (!pivot_make_start(s)) {
             *end = PERPI_PATH_BREAKDOWN;
             return;
         }
-        vary(s, attempt);
+        pivot_vary(s, attempt);
         *end = perpi_pivot_follow(s, attempt < 2 ? 0 : (uint64_t)attempt, 10 * s->basis.n + 100);
         if (*end == PERPI_PATH_SOLVED) {
-            finish(s, end);
+            pivot_finish(s, end);
         }
-        if (sufficient(s) || final_end(s, *end)) {
+        if (is_sufficient(s) || pivot_is_final(s, *end)) {
             return;
         }
     }
 }
 
-/* After a ray: M may be of a kind that blocks no path from the bounds (bimatrix games: M >= 0 with a
- * zero diagonal). Starts from other bases: all unknowns, then random halves. */
-static void other_corners(perpi_pivot* s, perpi_path_end* end)
+/* After a ray: for some classes of M every path from the bounds ends in a ray (bimatrix games: M >=
+ * 0 with a zero diagonal). Starts from other bases: all unknowns, then random halves. */
+static void pivot_other_bases(perpi_pivot* s, perpi_path_end* end)
 {
     uint64_t state = 1;
     const int32_t n = s->basis.n;
@@ -321,25 +322,25 @@ static void other_corners(perpi_pivot* s, perpi_path_end* end)
             s->wanted[i] = corner == 0 || perpi_pivot_uniform(&state) < 0.5;
             s->at_upper[i] = s->problem.U[i] < INFINITY && perpi_pivot_uniform(&state) < 0.5;
         }
-        if (!start(s)) {
+        if (!pivot_make_start(s)) {
             continue;
         }
-        vary(s, 0);
+        pivot_vary(s, 0);
         perpi_path_end here = perpi_pivot_follow(s, (uint64_t)corner, 4 * n + 20);
         if (here == PERPI_PATH_SOLVED) {
-            finish(s, &here);
+            pivot_finish(s, &here);
         }
-        if (final_end(s, here)) {
+        if (pivot_is_final(s, here)) {
             *end = here;
         }
-        if (sufficient(s) || final_end(s, here)) {
+        if (is_sufficient(s) || pivot_is_final(s, here)) {
             return;
         }
     }
 }
 
-/* From the guess: as it is, then the basis it suggests, then the path from there. */
-static void warm_attempt(perpi_pivot* s, const double* guess, perpi_path_end* end)
+/* Warm start: tries the guess itself, then the basis that it suggests, then the path from there. */
+static void pivot_warm_start(perpi_pivot* s, const double* guess, perpi_path_end* end)
 {
     const perpi_mlcp_scaled* P = &s->problem;
     const int32_t n = s->basis.n;
@@ -348,21 +349,21 @@ static void warm_attempt(perpi_pivot* s, const double* guess, perpi_path_end* en
         s->at_upper[i] = z >= P->U[i];
         s->wanted[i] = z > 0.0 && !s->at_upper[i];
     }
-    if (!start(s)) {
+    if (!pivot_make_start(s)) {
         return;
     }
-    if (polish(s) <= s->set.accept_tolerance) {
+    if (pivot_polish(s) <= s->set.accept_tolerance) {
         return;
     }
     *end = perpi_pivot_follow(s, 0, n + 20);
     if (*end == PERPI_PATH_SOLVED) {
-        finish(s, end);
+        pivot_finish(s, end);
     }
 }
 
 /* ---- the method -----------------------------------------------------------------------------------*/
 
-static void describe(perpi_pivot* s, perpi_path_end end, bool none, perp_report* report)
+static void pivot_describe(perpi_pivot* s, perpi_path_end end, bool none, perp_report* report)
 {
     static const perp_outcome outcome[] = {
         [PERPI_PATH_SOLVED] = PERP_OUTCOME_BREAKDOWN,
@@ -406,10 +407,10 @@ static perp_status pivot_solve(void* self, const perp_mlcp* problem,
 {
     perpi_pivot* s = self;
     const int32_t n = problem->M.cols;
-    s->status = reserve(s, problem);
+    s->status = pivot_reserve(s, problem);
     if (s->status == PERP_OK) {
         s->best_residual = warm ? perp_mlcp_check_residual(problem, z, s->work) : INFINITY;
-        if (warm && accepted(s)) {
+        if (warm && is_accepted(s)) {
             report->outcome = PERP_OUTCOME_SOLVED;
             report->iterations = 0;
             report->detail[0] = '\0';
@@ -434,17 +435,17 @@ static perp_status pivot_solve(void* self, const perp_mlcp* problem,
 
     if (warm) {
         memcpy(s->best, z, (size_t)n * sizeof *z);
-        warm_attempt(s, z, &end);
+        pivot_warm_start(s, z, &end);
     }
-    if (!sufficient(s) && !final_end(s, end)) {
-        cold_attempts(s, &end);
-        if (!sufficient(s) && end == PERPI_PATH_RAY) {
-            other_corners(s, &end);
+    if (!is_sufficient(s) && !pivot_is_final(s, end)) {
+        pivot_cold_starts(s, &end);
+        if (!is_sufficient(s) && end == PERPI_PATH_RAY) {
+            pivot_other_bases(s, &end);
         }
-        if (!sufficient(s) && !final_end(s, end)) {
+        if (!is_sufficient(s) && !pivot_is_final(s, end)) {
             const perpi_path_end last = perpi_pivot_enumerate(s);
             none = last == PERPI_PATH_RAY;
-            end = final_end(s, last) ? last : end;
+            end = pivot_is_final(s, last) ? last : end;
             if (last == PERPI_PATH_SOLVED) {
                 s->best_residual = perp_mlcp_check_residual(problem, s->z, s->work);
                 memcpy(s->best, s->z, (size_t)n * sizeof *z);
@@ -457,7 +458,7 @@ static perp_status pivot_solve(void* self, const perp_mlcp* problem,
     if (s->best_residual < INFINITY) {
         memcpy(z, s->best, (size_t)n * sizeof *z);
     }
-    describe(s, end, none, report);
+    pivot_describe(s, end, none, report);
     return PERP_OK;
 }
 

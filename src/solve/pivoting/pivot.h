@@ -1,10 +1,10 @@
 /* src/solve/pivoting/pivot.h - the state of the pivotal method for MLCPs, shared by its files:
  *
- *   mlcp_pivot.c            the method: starts, acceptance, report
- *   mlcp_pivot_start.c      bases to start from
- *   mlcp_pivot_path.c       one path: from a basis to z0 = 0
- *   mlcp_pivot_basis.c, _sparse.c   the inverse
- *   mlcp_pivot_enumerate.c  all complementary pieces of a small problem
+ *   pivot.c            the method: starts, acceptance, report
+ *   pivot_start.c      bases to start from
+ *   pivot_path.c       one path: from a basis to z0 = 0
+ *   pivot_basis.c, _sparse.c   the inverse
+ *   pivot_enumerate.c  all complementary pieces of a small problem
  */
 #ifndef PERPI_MLCP_PIVOT_H
 #define PERPI_MLCP_PIVOT_H
@@ -47,13 +47,13 @@ typedef struct perpi_pivot {
     perpi_clock clock;
     int32_t pivots, limit; /* over all attempts */
     double tie;            /* tie_tolerance, or finer while repairing */
-    double best_residual;  /* the residual check's, of `best` */
-    perp_status status;    /* a failed allocation on the way */
-    bool regularised;      /* the diagonal of M' was raised: the basis is not quite the problem's */
+    double best_residual;  /* of `best` */
+    perp_status status;    /* a failed allocation during the solve */
+    bool regularised;      /* the diagonal of M' was increased */
 
     /* n each; by position: x, x2, d, lo, up, cover; by row: r, r2, h, w */
     double* x;       /* values of the basic variables */
-    double* x2;      /* their parts in epsilon: ties are broken by a symbolic perturbation */
+    double* x2;      /* their parts in epsilon: a symbolic perturbation breaks ties */
     double* d;       /* B^-1 (entering column) */
     double *lo, *up; /* bounds of the basic variables */
     double* cover;   /* dx / dz0 at the start */
@@ -70,26 +70,26 @@ typedef struct perpi_pivot {
     double* vector;
     int32_t* index;
     bool* flag;
-    double* enumeration; /* scratch of mlcp_pivot_enumerate.c */
+    double* enumeration; /* scratch of pivot_enumerate.c */
     size_t capacity[4];
 } perpi_pivot;
 
 /* A fixed stream: the same problem takes the same path every time. */
 double perpi_pivot_uniform(uint64_t* state);
 
-/* ---- mlcp_pivot_start.c: each leaves a factorised complementary basis, x not yet worked out -----
- * wanted: which bounded unknowns should be basic. False: no such basis is regular. With `mend`,
- * what makes it singular is left out or paired, which needs the dense inverse. */
-bool perpi_pivot_start(perpi_pivot* s, bool mend);
+/* ---- pivot_start.c: each leaves a factorised complementary basis, x not yet computed -----
+ * wanted: which bounded unknowns should be basic. False: no such basis is regular. With `repair`,
+ * unknowns that make it singular are left out or paired, which needs the dense inverse. */
+bool perpi_pivot_start(perpi_pivot* s, bool repair);
 
-/* ---- mlcp_pivot_path.c ---------------------------------------------------------------------------
+/* ---- pivot_path.c ---------------------------------------------------------------------------
  * From the current basis to z0 = 0 in at most `limit` pivots. seed 0: every basic variable with one
- * bound is covered at speed 1, else at random speeds; it also feeds the perturbation. */
+ * bound has the covering coefficient 1, else random ones; seed also determines the perturbation. */
 perpi_path_end perpi_pivot_follow(perpi_pivot* s, uint64_t seed, int32_t limit);
 /* r, x and x2 of the current basis. */
 void perpi_pivot_values(perpi_pivot* s);
 
-/* ---- mlcp_pivot_enumerate.c ----------------------------------------------------------------------
+/* ---- pivot_enumerate.c ----------------------------------------------------------------------
  * Every complementary piece of a problem with few bounded unknowns, each by a small linear program:
  * SOLVED with the point in s->z, RAY if there is none (then there is no solution), LIMIT if the
  * problem is too large or nothing certain came out. */

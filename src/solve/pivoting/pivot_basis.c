@@ -1,4 +1,4 @@
-/* src/solve/pivoting/pivot_basis.c - see mlcp_pivot_basis.h: the explicit inverse. */
+/* src/solve/pivoting/pivot_basis.c - see pivot_basis.h: the explicit inverse. */
 #include "solve/pivoting/pivot_basis.h"
 
 #include <float.h>

@@ -7,7 +7,7 @@
  *           columns). Stored by columns, so that the sparse columns of M pick few of them and a
  *           pivot skips those whose entry in the pivot row is zero.
  *   sparse  factors of an earlier basis and one elementary matrix per pivot since
- *           (mlcp_pivot_sparse.c).
+ *           (pivot_sparse.c).
  */
 #ifndef PERPI_MLCP_PIVOT_BASIS_H
 #define PERPI_MLCP_PIVOT_BASIS_H
@@ -61,7 +61,7 @@ void perpi_pivot_basis_add_column(const perpi_pivot_basis* b, int32_t j, double 
 /* Whether the inverse has no room for another exchange: factorise first. */
 bool perpi_pivot_basis_full(const perpi_pivot_basis* b);
 
-/* ---- the sparse way, called by the above --------------------------------------------------------*/
+/* ---- the sparse inverse, called by the functions above ------------------------------------------*/
 
 PERP_NODISCARD perp_status perpi_pivot_sparse_reserve(perp_context* context,
                                                       perpi_pivot_sparse** sparse, int32_t n,

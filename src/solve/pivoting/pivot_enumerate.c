@@ -3,8 +3,8 @@
  * The solution set of an MLCP is a union of polyhedra, one for each choice "at the lower bound, at
  * the upper bound, or between" of every bounded unknown. Whether a polyhedron has a point is a
  * linear program in phase 1: minimise the sum of artificial variables of A x = b, x >= 0. A vertex
- * of it need not belong to a regular complementary basis, so this also finds what no path ends at.
- * If every minimum is clearly above zero there is no solution.
+ * of it need not belong to a regular complementary basis, so this also finds solutions at which no
+ * path ends. If every minimum is clearly above zero there is no solution.
  */
 #include <math.h>
 #include <string.h>
@@ -24,21 +24,21 @@ typedef struct tableau {
     int32_t* basic; /* rows: the column that is basic there, -1: artificial */
 } tableau;
 
-static double* entry(const tableau* t, int32_t i, int32_t j)
+static double* tableau_entry(const tableau* t, int32_t i, int32_t j)
 {
     return t->T + (size_t)i * (size_t)(t->cols + 1) + j;
 }
 
-static void exchange(tableau* t, int32_t r, int32_t c)
+static void tableau_exchange(tableau* t, int32_t r, int32_t c)
 {
     const int32_t width = t->cols + 1;
-    double* row = entry(t, r, 0);
+    double* row = tableau_entry(t, r, 0);
     const double pivot = row[c];
     for (int32_t j = 0; j < width; ++j) {
         row[j] /= pivot;
     }
     for (int32_t i = 0; i <= t->rows; ++i) {
-        double* other = entry(t, i, 0);
+        double* other = tableau_entry(t, i, 0);
         const double f = other[c];
         if (i == r || f == 0.0) {
             continue;
@@ -56,18 +56,18 @@ static double phase_one(tableau* t)
 {
     const int32_t rows = t->rows, cols = t->cols;
     for (int32_t i = 0; i < rows; ++i) {
-        double* row = entry(t, i, 0);
+        double* row = tableau_entry(t, i, 0);
         const double sign = row[cols] < 0.0 ? -1.0 : 1.0;
         for (int32_t j = 0; j <= cols; ++j) {
             row[j] *= sign;
         }
         t->basic[i] = -1;
     }
-    double* cost = entry(t, rows, 0);
+    double* cost = tableau_entry(t, rows, 0);
     memset(cost, 0, (size_t)(cols + 1) * sizeof *cost);
     for (int32_t i = 0; i < rows; ++i) {
         for (int32_t j = 0; j <= cols; ++j) {
-            cost[j] += *entry(t, i, j);
+            cost[j] += *tableau_entry(t, i, j);
         }
     }
     for (int32_t step = 0; step < 20 * (rows + cols); ++step) {
@@ -85,16 +85,16 @@ static double phase_one(tableau* t)
         }
         int32_t r = -1;
         for (int32_t i = 0; i < rows; ++i) {
-            const double d = *entry(t, i, c);
-            if (d > ZERO &&
-                (r < 0 || *entry(t, i, cols) * *entry(t, r, c) < *entry(t, r, cols) * d)) {
+            const double d = *tableau_entry(t, i, c);
+            if (d > ZERO && (r < 0 || *tableau_entry(t, i, cols) * *tableau_entry(t, r, c) <
+                                          *tableau_entry(t, r, cols) * d)) {
                 r = i;
             }
         }
         if (r < 0) {
-            return NAN; /* the sum is bounded below: only rounding comes here */
+            return NAN; /* the sum is bounded below: reached through rounding only */
         }
-        exchange(t, r, c);
+        tableau_exchange(t, r, c);
     }
     return NAN;
 }
@@ -102,7 +102,8 @@ static double phase_one(tableau* t)
 typedef enum choice { AT_LOWER, BETWEEN, AT_UPPER } choice;
 
 /* The linear program of one piece. column[i]: where the variable of unknown i stands. */
-static void set_up(const perpi_mlcp_scaled* P, const choice* state, tableau* t, int32_t* column)
+static void tableau_set_up(const perpi_mlcp_scaled* P, const choice* state, tableau* t,
+                           int32_t* column)
 {
     const int32_t n = P->n;
     int32_t rows = n, cols = 0;
@@ -119,30 +120,30 @@ static void set_up(const perpi_mlcp_scaled* P, const choice* state, tableau* t, 
     memset(t->T, 0, (size_t)(rows + 1) * (size_t)(cols + 1) * sizeof *t->T);
     int32_t cap = n;
     for (int32_t i = 0; i < n; ++i) {
-        *entry(t, i, cols) += P->q[i];
+        *tableau_entry(t, i, cols) += P->q[i];
         const int32_t c = column[i];
         if (P->kind[i] == PERPI_UNKNOWN_FIXED) {
-            *entry(t, i, c) = 1.0;
-            *entry(t, i, c + 1) = -1.0;
+            *tableau_entry(t, i, c) = 1.0;
+            *tableau_entry(t, i, c + 1) = -1.0;
             continue;
         }
         if (P->kind[i] == PERPI_UNKNOWN_BOUNDED && state[i] != BETWEEN) {
-            *entry(t, i, c) = state[i] == AT_LOWER ? 1.0 : -1.0;
+            *tableau_entry(t, i, c) = state[i] == AT_LOWER ? 1.0 : -1.0;
             for (int32_t e = P->M_start[i]; state[i] == AT_UPPER && e < P->M_start[i + 1]; ++e) {
-                *entry(t, P->M_row[e], cols) += P->M_value[e] * P->U[i];
+                *tableau_entry(t, P->M_row[e], cols) += P->M_value[e] * P->U[i];
             }
             continue;
         }
         for (int32_t e = P->M_start[i]; e < P->M_start[i + 1]; ++e) {
-            *entry(t, P->M_row[e], c) = -P->M_value[e];
+            *tableau_entry(t, P->M_row[e], c) = -P->M_value[e];
             if (P->kind[i] == PERPI_UNKNOWN_FREE) {
-                *entry(t, P->M_row[e], c + 1) = P->M_value[e];
+                *tableau_entry(t, P->M_row[e], c + 1) = P->M_value[e];
             }
         }
         if (P->kind[i] == PERPI_UNKNOWN_BOUNDED && P->U[i] < INFINITY) {
-            *entry(t, cap, c) = 1.0;
-            *entry(t, cap, c + 1) = 1.0;
-            *entry(t, cap++, cols) = P->U[i];
+            *tableau_entry(t, cap, c) = 1.0;
+            *tableau_entry(t, cap, c + 1) = 1.0;
+            *tableau_entry(t, cap++, cols) = P->U[i];
         }
     }
 }
@@ -156,9 +157,9 @@ static void read_point(perpi_pivot* s, const choice* state, const tableau* t, co
     for (int32_t i = 0; i < t->rows; ++i) {
         for (int32_t k = 0; k < P->n && t->basic[i] >= 0; ++k) {
             if (t->basic[i] == column[k]) {
-                x[k] += *entry(t, i, t->cols);
+                x[k] += *tableau_entry(t, i, t->cols);
             } else if (P->kind[k] == PERPI_UNKNOWN_FREE && t->basic[i] == column[k] + 1) {
-                x[k] -= *entry(t, i, t->cols);
+                x[k] -= *tableau_entry(t, i, t->cols);
             }
         }
     }
@@ -172,7 +173,7 @@ static void read_point(perpi_pivot* s, const choice* state, const tableau* t, co
 }
 
 /* The next combination of choices; false after the last. */
-static bool next(const perpi_mlcp_scaled* P, choice* state)
+static bool next_piece(const perpi_mlcp_scaled* P, choice* state)
 {
     for (int32_t i = 0; i < P->n; ++i) {
         if (P->kind[i] != PERPI_UNKNOWN_BOUNDED) {
@@ -219,7 +220,7 @@ perpi_path_end perpi_pivot_enumerate(perpi_pivot* s)
         if (interrupt != PERP_OUTCOME_UNSET) {
             return interrupt == PERP_OUTCOME_TIME_LIMIT ? PERPI_PATH_TIME : PERPI_PATH_CANCELLED;
         }
-        set_up(P, state, &t, column);
+        tableau_set_up(P, state, &t, column);
         const double least = phase_one(&t);
         if (least <= FEASIBLE) {
             read_point(s, state, &t, column);
@@ -228,6 +229,6 @@ perpi_path_end perpi_pivot_enumerate(perpi_pivot* s)
             }
         }
         certain = certain && least > INFEASIBLE;
-    } while (next(P, state));
+    } while (next_piece(P, state));
     return certain ? PERPI_PATH_RAY : PERPI_PATH_LIMIT;
 }

@@ -16,8 +16,8 @@
 
 #define NOISE 1e-10      /* on epsilon parts, relative to the largest of the tied rows */
 #define SMALL_PIVOT 1e-5 /* relative to its column: only from a fresh inverse, and renew it after */
-#define CHECK_EVERY 16   /* pivots between two looks at B x = r */
-#define ROUNDING 1e-3    /* of a tie: a basis violated by less is a solution, says the polish */
+#define CHECK_EVERY 16   /* pivots between two checks of B x = r */
+#define ROUNDING 1e-3    /* relative to a tie: a smaller violation is rounding */
 #define DRIFT 1e-11 /* of B x - r, relative to the largest x, above which the inverse is renewed */
 
 double perpi_pivot_uniform(uint64_t* state)
@@ -67,7 +67,7 @@ void perpi_pivot_values(perpi_pivot* s)
 }
 
 /* Renews the inverse and the values. */
-static bool renew(perpi_pivot* s)
+static bool renew_inverse(perpi_pivot* s)
 {
     bool good = false;
     const perp_status status = perpi_pivot_basis_factor(&s->basis, &good);
@@ -82,7 +82,7 @@ static bool renew(perpi_pivot* s)
 }
 
 /* One correction of x against B x = r; returns how far it was off, relative to the largest x. */
-static double correct(perpi_pivot* s)
+static double correct_values(perpi_pivot* s)
 {
     perpi_pivot_basis* b = &s->basis;
     const int32_t n = b->n;
@@ -120,10 +120,10 @@ typedef struct stop {
     double step; /* of the entering variable */
 } stop;
 
-/* Among the tied positions the one with the smallest epsilon part of its ratio; the larger pivot
- * where rounding cannot tell. An artificial variable goes before all. */
-static int32_t break_ties(const perpi_pivot* s, const double* d, double sigma, int32_t count,
-                          double* least)
+/* Among the tied positions the one with the smallest epsilon part of its ratio; within rounding the
+ * one with the larger pivot. An artificial variable is preferred to all. */
+static int32_t pivot_break_ties(const perpi_pivot* s, const double* d, double sigma, int32_t count,
+                                double* least)
 {
     double size = 0.0, smallest = INFINITY;
     int32_t best = -1;
@@ -148,7 +148,7 @@ static int32_t break_ties(const perpi_pivot* s, const double* d, double sigma, i
 }
 
 /* The entering variable moves in direction sigma; `range`: how far until its other bound. */
-static stop ratio_test(perpi_pivot* s, double sigma, double range)
+static stop pivot_ratio_test(perpi_pivot* s, double sigma, double range)
 {
     const perpi_pivot_basis* b = &s->basis;
     const int32_t n = b->n;
@@ -194,7 +194,7 @@ static stop ratio_test(perpi_pivot* s, double sigma, double range)
     int32_t best = z0; /* z0 can leave: the end */
     double least = -INFINITY;
     if (best < 0 && count > 0) {
-        best = break_ties(s, d, sigma, count, &least);
+        best = pivot_break_ties(s, d, sigma, count, &least);
     }
     const double g = best >= 0 ? sigma * d[best] : 0.0;
     double t = best < 0 ? INFINITY : (g > 0.0 ? x[best] - lo[best] : x[best] - up[best]) / g;
@@ -217,8 +217,8 @@ typedef struct mover {
     double range; /* to its other bound */
 } mover;
 
-/* What enters after variable v has come to rest at its lower or upper bound. */
-static mover complement(const perpi_pivot* s, int32_t v)
+/* The variable that enters after v has reached its lower or upper bound. */
+static mover next_entering(const perpi_pivot* s, int32_t v)
 {
     const int32_t n = s->basis.n;
     const int32_t i = v < n ? v : v - n;
@@ -230,8 +230,8 @@ static mover complement(const perpi_pivot* s, int32_t v)
     return (mover){n + i, sigma, s->at_upper[i] ? U : 0.0, U};
 }
 
-/* The exchange or the flip that `at` describes; returns what moves then. */
-static mover advance(perpi_pivot* s, const mover* m, const stop* at)
+/* Performs the exchange or bound flip `at`; returns the next entering variable. */
+static mover pivot_advance(perpi_pivot* s, const mover* m, const stop* at)
 {
     perpi_pivot_basis* b = &s->basis;
     const int32_t n = b->n;
@@ -247,7 +247,7 @@ static mover advance(perpi_pivot* s, const mover* m, const stop* at)
         }
         perpi_pivot_basis_add_column(b, m->variable, s->at_upper[i] ? t : -t, s->r);
         s->at_upper[i] = !s->at_upper[i];
-        return complement(s, m->variable);
+        return next_entering(s, m->variable);
     }
     const int32_t p = at->p, leaving = b->var[p];
     const bool artificial = s->lo[p] == s->up[p];
@@ -272,15 +272,16 @@ static mover advance(perpi_pivot* s, const mover* m, const stop* at)
             perpi_pivot_basis_add_column(b, leaving, -s->problem.U[leaving - n], s->r);
         }
     } else if (s->problem.kind[leaving] == PERPI_UNKNOWN_FREE) {
-        /* The free unknown that takes over must keep the last one moving its way. */
+        /* The direction of the entering free unknown keeps the last variable moving in its
+         * direction. */
         const int32_t c = n + s->partner[leaving];
         perpi_pivot_basis_column(b, c, s->d);
         return (mover){c, sigma * s->d[p] > 0.0 ? -1.0 : 1.0, 0.0, INFINITY};
     }
-    return complement(s, leaving);
+    return next_entering(s, leaving);
 }
 
-static perpi_path_end interrupted(const perpi_pivot* s)
+static perpi_path_end pivot_interrupted(const perpi_pivot* s)
 {
     const perp_outcome interrupt = perpi_monitor_interrupt(s->options, &s->clock);
     return interrupt == PERP_OUTCOME_TIME_LIMIT  ? PERPI_PATH_TIME
@@ -289,7 +290,7 @@ static perpi_path_end interrupted(const perpi_pivot* s)
 }
 
 /* Follows the path until z0 is at rest at 0. */
-static perpi_path_end run(perpi_pivot* s, mover m, int32_t limit)
+static perpi_path_end pivot_follow_path(perpi_pivot* s, mover m, int32_t limit)
 {
     perpi_pivot_basis* b = &s->basis;
     const int32_t n = b->n;
@@ -299,38 +300,39 @@ static perpi_path_end run(perpi_pivot* s, mover m, int32_t limit)
             return PERPI_PATH_LIMIT;
         }
         if (!b->dense || s->pivots % CHECK_EVERY == CHECK_EVERY - 1) {
-            const perpi_path_end end = interrupted(s);
+            const perpi_path_end end = pivot_interrupted(s);
             if (end != PERPI_PATH_SOLVED) {
                 return end;
             }
         }
-        if (count > 0) { /* z0's own move at the start is not in r */
+        if (count > 0) { /* r does not contain the initial value of z0 */
             const bool due = age > 0 && age % CHECK_EVERY == 0;
             if (age >= s->set.refactor_every || perpi_pivot_basis_full(b) ||
-                (due && !(correct(s) <= DRIFT))) {
-                if (!renew(s)) {
+                (due && !(correct_values(s) <= DRIFT))) {
+                if (!renew_inverse(s)) {
                     return PERPI_PATH_BREAKDOWN;
                 }
                 age = 0;
             }
             perpi_pivot_basis_column(b, m.variable, s->d);
         }
-        stop at = ratio_test(s, m.sigma, m.range);
+        stop at = pivot_ratio_test(s, m.sigma, m.range);
         if (age > 0 && count > 0 && (at.kind == STOP_RAY || at.small)) {
-            if (!renew(s)) { /* a ray, a tiny pivot: only from fresh data */
+            if (!renew_inverse(
+                    s)) { /* accept a ray or a tiny pivot only from a recomputed inverse */
                 return PERPI_PATH_BREAKDOWN;
             }
             age = 0;
             perpi_pivot_basis_column(b, m.variable, s->d);
-            at = ratio_test(s, m.sigma, m.range);
+            at = pivot_ratio_test(s, m.sigma, m.range);
         }
         if (at.kind == STOP_RAY) {
             return PERPI_PATH_RAY;
         }
-        m = advance(s, &m, &at);
+        m = pivot_advance(s, &m, &at);
         ++s->pivots;
         age = at.small ? s->set.refactor_every : age + 1;
-        if (s->options->log != NULL) { /* z0 bounds what is still missing */
+        if (s->options->log != NULL) { /* z0 bounds the remaining violation */
             const int32_t p0 = b->where[2 * n];
             s->options->log(s->options->user, s->pivots, p0 < 0 ? 0.0 : s->x[p0]);
         }
@@ -349,7 +351,7 @@ perpi_path_end perpi_pivot_follow(perpi_pivot* s, uint64_t seed, int32_t limit)
         s->r2[i] = 0.5 + perpi_pivot_uniform(&state);
     }
     perpi_pivot_values(s);
-    /* z0 large enough that every one-sided variable keeps its bound. */
+    /* The least z0 at which every variable with one bound is feasible. */
     double z0 = 0.0, largest = 1.0;
     bool between = false;
     for (int32_t p = 0; p < n; ++p) {
@@ -370,7 +372,7 @@ perpi_path_end perpi_pivot_follow(perpi_pivot* s, uint64_t seed, int32_t limit)
         return PERPI_PATH_SOLVED;
     }
     z0 = z0 > 0.0 ? z0 : 1.0;
-    for (int32_t p = 0; p < n; ++p) { /* those with two bounds begin halfway */
+    for (int32_t p = 0; p < n; ++p) { /* variables with two bounds start at the middle */
         if (s->lo[p] > -INFINITY && s->up[p] < INFINITY &&
             !(s->x[p] >= s->lo[p] && s->x[p] <= s->up[p])) {
             s->cover[p] = (0.5 * (s->lo[p] + s->up[p]) - s->x[p]) / z0;
@@ -385,5 +387,5 @@ perpi_path_end perpi_pivot_follow(perpi_pivot* s, uint64_t seed, int32_t limit)
         s->x[p] += z0 * s->cover[p];
         s->d[p] = -s->cover[p];
     }
-    return run(s, (mover){2 * n, -1.0, z0, z0}, limit);
+    return pivot_follow_path(s, (mover){2 * n, -1.0, z0, z0}, limit);
 }

@@ -1,4 +1,4 @@
-/* src/solve/pivoting/pivot_sparse.c - the sparse inverse of mlcp_pivot_basis.h.
+/* src/solve/pivoting/pivot_sparse.c - the sparse inverse of pivot_basis.h.
  *
  * B = B_0 E_1 ... E_k: B_0 is factorised by KLU (whose block triangular form takes the unit columns
  * out at no cost), E_i is the identity but for one column, the d of the i-th pivot since (product

@@ -4,7 +4,7 @@
  * (a node of a circuit that only diodes connect, a redundant joint), a bounded unknown j joins
  * them: w_j leaves for the free unknown that is left over, then z_j enters for the equation that is
  * left over, and (w_j, z_j) is complementary again. An equation that nothing can be paired with
- * keeps its w as an artificial variable with both bounds 0.
+ * keeps its w as an artificial variable with both bounds equal to 0.
  */
 #include <math.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 
 #define REGULAR 1e-9 /* a pivot of the equilibrated tableau, relative to its column */
 
-static void exchange(perpi_pivot* s, int32_t p, int32_t variable)
+static void basis_exchange(perpi_pivot* s, int32_t p, int32_t variable)
 {
     perpi_pivot_basis_exchange(&s->basis, p, variable, s->d);
 }
 
 /* d of z_j; its largest entry. */
-static double column(perpi_pivot* s, int32_t j)
+static double entering_column(perpi_pivot* s, int32_t j)
 {
     double largest = 0.0;
     perpi_pivot_basis_column(&s->basis, s->basis.n + j, s->d);
@@ -53,7 +53,7 @@ static void pair_up(perpi_pivot* s, int32_t c)
     const int32_t n = b->n;
     double below = INFINITY; /* candidates by falling |d| */
     for (int32_t tries = 0; tries < 8; ++tries) {
-        const double least = REGULAR * column(s, c);
+        const double least = REGULAR * entering_column(s, c);
         int32_t p = -1;
         double largest = least;
         for (int32_t k = 0; k < n; ++k) {
@@ -69,19 +69,20 @@ static void pair_up(perpi_pivot* s, int32_t c)
         }
         below = largest;
         const int32_t j = b->var[p];
-        exchange(s, p, n + c);
-        const int32_t row = free_row(s, REGULAR * column(s, j));
+        basis_exchange(s, p, n + c);
+        const int32_t row = free_row(s, REGULAR * entering_column(s, j));
         if (row >= 0) {
-            exchange(s, row, n + j);
+            basis_exchange(s, row, n + j);
             return;
         }
         perpi_pivot_basis_column(b, j, s->d); /* undo */
-        exchange(s, p, j);
+        basis_exchange(s, p, j);
     }
 }
 
-/* An equation left over in whose row of the tableau nothing that can ever move has an entry holds
- * or not whatever the others do. (If not there is no solution, as the residual check will find.) */
+/* An equation left over whose row of the tableau has no entry in a column of a variable that can
+ * change holds or fails independently of all variables. (If it fails there is no solution, and the
+ * residual shows it.) */
 static void find_redundant(perpi_pivot* s)
 {
     perpi_pivot_basis* b = &s->basis;
@@ -122,9 +123,9 @@ static void enter_free(perpi_pivot* s)
             if (s->problem.kind[c] != PERPI_UNKNOWN_FREE || b->where[n + c] >= 0) {
                 continue;
             }
-            const int32_t p = free_row(s, (pass == 0 ? 0.01 : REGULAR) * column(s, c));
+            const int32_t p = free_row(s, (pass == 0 ? 0.01 : REGULAR) * entering_column(s, c));
             if (p >= 0) {
-                exchange(s, p, n + c);
+                basis_exchange(s, p, n + c);
             }
         }
     }
@@ -159,10 +160,10 @@ static void enter_wanted(perpi_pivot* s)
             if (!s->wanted[j] || b->where[j] < 0) {
                 continue;
             }
-            const double least = 1e-6 * column(s, j);
+            const double least = 1e-6 * entering_column(s, j);
             const int32_t p = b->where[j];
             if (fabs(s->d[p]) > least) {
-                exchange(s, p, n + j);
+                basis_exchange(s, p, n + j);
                 again = true;
                 continue;
             }
@@ -171,23 +172,23 @@ static void enter_wanted(perpi_pivot* s)
                 if (!s->wanted[i] || p_i < 0 || !(fabs(s->d[p_i]) > least)) {
                     continue;
                 }
-                exchange(s, p_i, n + j);
-                const double largest = column(s, i);
+                basis_exchange(s, p_i, n + j);
+                const double largest = entering_column(s, i);
                 const int32_t p_j = b->where[j];
                 if (fabs(s->d[p_j]) > 1e-6 * largest) {
-                    exchange(s, p_j, n + i);
+                    basis_exchange(s, p_j, n + i);
                     again = true;
                     break;
                 }
                 perpi_pivot_basis_column(b, i, s->d);
-                exchange(s, p_i, i);
-                (void)column(s, j);
+                basis_exchange(s, p_i, i);
+                (void)entering_column(s, j);
             }
         }
     }
 }
 
-bool perpi_pivot_start(perpi_pivot* s, bool mend)
+bool perpi_pivot_start(perpi_pivot* s, bool repair)
 {
     perpi_pivot_basis* b = &s->basis;
     const int32_t n = b->n;
@@ -199,7 +200,7 @@ bool perpi_pivot_start(perpi_pivot* s, bool mend)
     bool good = false;
     perpi_pivot_basis_assign(b, s->wanted);
     s->status = perpi_pivot_basis_factor(b, &good);
-    if (s->status != PERP_OK || good || !mend || !b->dense) {
+    if (s->status != PERP_OK || good || !repair || !b->dense) {
         return s->status == PERP_OK && good;
     }
     perpi_pivot_basis_unit(b);

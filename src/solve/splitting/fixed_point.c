@@ -9,7 +9,7 @@
 #include "solve/builtin.h"
 #include "solve/monitor.h"
 
-#define NU 0.9  /* < 1: what the rule asks of a step */
+#define NU 0.9  /* < 1: NU of the step rule */
 #define LOW 0.4 /* below it the next step is longer */
 #define SHORTEN 0.6667
 #define LENGTHEN 1.5
@@ -19,7 +19,7 @@ const perp_setting perpi_fixed_point_setting[PERPI_FIXED_POINT_SETTINGS] = {
     {"step", PERP_SETTING_DOUBLE, offsetof(perpi_fixed_point_settings, step), 1e-12, 1e12,
      "first step, relative to the diagonal; it adapts"},
     {"judge-every", PERP_SETTING_INT, offsetof(perpi_fixed_point_settings, check_every), 1, 1000000,
-     "iterations between two looks at the residual"},
+     "iterations between two checks of the residual"},
 };
 
 void perpi_fixed_point_settings_default(void* settings)
@@ -61,7 +61,7 @@ void perpi_fixed_point_destroy(void* self)
     }
 }
 
-static perp_status reserve(fixed_point* s, int32_t n, size_t check_residual)
+static perp_status fixed_point_reserve(fixed_point* s, int32_t n, size_t check_residual)
 {
     const size_t m = (size_t)n;
     const perp_status status = perpi_grow(s->context, &s->vector, &s->vector_capacity,
@@ -78,7 +78,7 @@ static perp_status reserve(fixed_point* s, int32_t n, size_t check_residual)
     return status;
 }
 
-static perp_status function(const fixed_point* s, const double* z, double* F)
+static perp_status evaluate_function(const fixed_point* s, const double* z, double* F)
 {
     if (s->ncp != NULL) {
         return s->ncp->function(s->ncp->user, z, F);
@@ -89,7 +89,7 @@ static perp_status function(const fixed_point* s, const double* z, double* F)
     return PERP_OK;
 }
 
-static double check_residual(const fixed_point* s, const double* z)
+static double fixed_point_check_residual(const fixed_point* s, const double* z)
 {
     return s->ncp != NULL ? perp_ncp_check_residual(s->ncp, z, s->work)
                           : perp_lcp_check_residual(s->lcp, z);
@@ -103,7 +103,7 @@ static double clip(const fixed_point* s, int32_t i, double z)
     return raised > upper ? upper : raised;
 }
 
-/* From the diagonal in d and the largest entry of each row in Fz: the scales. */
+/* Computes the scales d from the diagonal (in d) and the largest entry of each row (in Fz). */
 static void make_scales(fixed_point* s)
 {
     for (int32_t i = 0; i < s->n; ++i) {
@@ -112,8 +112,8 @@ static void make_scales(fixed_point* s)
     }
 }
 
-/* Shortens tau until the rule holds; y and F(y) are those of the step that it allows. *ratio: what the
- * rule measures; 0 if y = z. */
+/* Reduces tau until the step rule holds; y and F(y) belong to the accepted tau. *ratio: tau |F(z) -
+ * F(y)| / |z - y|; 0 if y = z. */
 static perp_status predict(fixed_point* s, const double* z, double* tau, double* ratio)
 {
     for (int h = 0; h < SHORTER; ++h) {
@@ -121,7 +121,7 @@ static perp_status predict(fixed_point* s, const double* z, double* tau, double*
         for (int32_t i = 0; i < s->n; ++i) {
             s->y[i] = clip(s, i, z[i] - *tau * s->d[i] * s->Fz[i]);
         }
-        const perp_status status = function(s, s->y, s->Fy);
+        const perp_status status = evaluate_function(s, s->y, s->Fy);
         if (status != PERP_OK) {
             return status;
         }
@@ -139,15 +139,15 @@ static perp_status predict(fixed_point* s, const double* z, double* tau, double*
     return PERP_OK;
 }
 
-static perp_status iterate(fixed_point* s, const perp_solve_options* options, double* z,
-                           perp_report* report)
+static perp_status fixed_point_iterate(fixed_point* s, const perp_solve_options* options, double* z,
+                                       perp_report* report)
 {
     perpi_monitor out = perpi_monitor_start(options, report, LIMIT, z, s->best, (size_t)s->n);
     double tau = s->set.step;
     for (int32_t k = 0;; ++k) {
         report->iterations = k;
         if (k % s->set.check_every == 0 || k == out.limit) {
-            const double residual = check_residual(s, z);
+            const double residual = fixed_point_check_residual(s, z);
             if (perpi_monitor_check(&out, residual, z)) {
                 break;
             }
@@ -158,7 +158,7 @@ static perp_status iterate(fixed_point* s, const perp_solve_options* options, do
             }
         }
         double ratio = 0.0;
-        perp_status status = function(s, z, s->Fz);
+        perp_status status = evaluate_function(s, z, s->Fz);
         if (status == PERP_OK) {
             status = predict(s, z, &tau, &ratio);
         }
@@ -183,7 +183,7 @@ perp_status perpi_fixed_point_solve_lcp(void* self, const perp_lcp* problem,
     const int32_t n = problem->n;
     s->lcp = problem;
     s->ncp = NULL;
-    const perp_status status = reserve(s, n, 0);
+    const perp_status status = fixed_point_reserve(s, n, 0);
     if (status != PERP_OK) {
         return status;
     }
@@ -197,7 +197,7 @@ perp_status perpi_fixed_point_solve_lcp(void* self, const perp_lcp* problem,
         z[i] = clip(s, i, warm ? z[i] : 0.0);
     }
     make_scales(s);
-    return iterate(s, options, z, report);
+    return fixed_point_iterate(s, options, z, report);
 }
 
 perp_status perpi_fixed_point_solve_ncp(void* self, const perp_ncp* problem,
@@ -210,7 +210,7 @@ perp_status perpi_fixed_point_solve_ncp(void* self, const perp_ncp* problem,
     const size_t entries = (size_t)J->start[n];
     s->lcp = NULL;
     s->ncp = problem;
-    perp_status status = reserve(s, n, 2 * (size_t)n + entries);
+    perp_status status = fixed_point_reserve(s, n, 2 * (size_t)n + entries);
     if (status != PERP_OK) {
         return status;
     }
@@ -232,7 +232,7 @@ perp_status perpi_fixed_point_solve_ncp(void* self, const perp_ncp* problem,
         }
     }
     make_scales(s);
-    return iterate(s, options, z, report);
+    return fixed_point_iterate(s, options, z, report);
 }
 
 const perp_method perpi_method_fixed_point = {

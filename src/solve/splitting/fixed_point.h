@@ -4,9 +4,10 @@
  * Notation   P the projection onto the bounds, d_i > 0 the scale of row i, tau the step
  *                y = P(z - tau d F(z)),   z <- P(z - tau d F(y))
  *            tau is small enough if tau |F(z) - F(y)| <= NU |z - y| in the norms that d gives; it
- *            falls until it is, and rises where it is much smaller
- * Converges  for monotone F; for others the residual check decides. d_i = 1 / |dF_i/dz_i| at the start, so that
- *            the method does not know units; where that is 0, 1 over the largest entry of the row.
+ *            is reduced until this holds, and increased where the left side is much smaller
+ * Converges  for monotone F; for other F convergence is not guaranteed. d_i = 1 / |dF_i/dz_i| at
+ *            the start makes the method independent of units; where dF_i/dz_i is 0, d_i is 1 over
+ *            the largest entry of the row.
  */
 #ifndef PERPI_FIXED_POINT_H
 #define PERPI_FIXED_POINT_H

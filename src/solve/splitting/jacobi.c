@@ -1,6 +1,7 @@
 /* src/solve/splitting/jacobi.c - projected Jacobi: all rows from the old unknowns (splitting.h).
  *
- * Two tables: the divisors of the contact problem are larger, so that it takes a larger relaxation. */
+ * Two tables, because the default relaxation differs: it is larger on contact problems, whose
+ * divisors are larger. */
 #include "solve/builtin.h"
 #include "solve/splitting/splitting.h"
 

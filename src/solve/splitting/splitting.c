@@ -46,7 +46,7 @@ void perpi_splitting_run(const perpi_sweeper* sweeper, const perpi_splitting_set
         if (moved == 0.0) {
             report->outcome = PERP_OUTCOME_BREAKDOWN;
             snprintf(report->detail, sizeof report->detail,
-                     "the sweeps stand still short of the tolerance");
+                     "the sweeps stalled above the tolerance");
             return;
         }
         if (by_change ? sweep % CHECK_EVERY != 0 : !look) {

@@ -7,11 +7,12 @@
  * Departure  jacobi by default divides by a larger d_i, with which it converges for every symmetric
  *            positive semidefinite M; the textbook's d_i = M_ii diverges as soon as three
  *            contacts share a body. On an LCP or MLCP d_i = sum_j |M_ij| sqrt(M_ii / M_jj); on a
- *            contact problem sum over the row's blocks of W_rr's share times the rows that touch
- *            the block. Both are free of units.
+ *            contact problem it is a sum over the blocks of the row: the part of W_rr that comes
+ *            from the block, times the number of rows that act on the block. Both choices are
+ *            independent of units.
  *
- * One loop (perpi_splitting_run) knows of limits, logs and when to ask the residual check; a form adds its
- * sweep.
+ * One loop (perpi_splitting_run) serves all forms: it applies limits, writes the log and decides
+ * when to compute the residual; a form adds its sweep.
  */
 #ifndef PERPI_SPLITTING_H
 #define PERPI_SPLITTING_H
@@ -24,7 +25,7 @@ typedef struct perpi_splitting_settings {
     double change;       /* LCP, MLCP */
     int32_t check_every; /* contact; 0 elsewhere */
     bool safe;           /* jacobi */
-    bool simultaneous;   /* jacobi's order; no setting of the user's */
+    bool simultaneous;   /* true for jacobi; not a user setting */
 } perpi_splitting_settings;
 
 /* Entries of the settings tables. */
@@ -42,7 +43,7 @@ typedef struct perpi_splitting_settings {
 #define PERPI_SPLITTING_CHECK                                                                      \
     {                                                                                              \
         "judge-every", PERP_SETTING_INT, offsetof(perpi_splitting_settings, check_every), 1,       \
-            1000000, "sweeps between two looks at the residual"                                    \
+            1000000, "sweeps between two checks of the residual"                                   \
     }
 #define PERPI_SPLITTING_SAFE                                                                       \
     {                                                                                              \
@@ -55,13 +56,14 @@ typedef struct perpi_splitting_settings {
 
 typedef struct perpi_sweeper {
     void* self;
-    /* One sweep. change, largest: of the scaled unknowns; 1 and 0 if that is not measured. */
+    /* One sweep. change, largest: of the scaled unknowns; 1 and 0 if not measured. */
     void (*sweep)(void* self, double* change, double* largest);
     double (*check_residual)(void* self);
 } perpi_sweeper;
 
-/* The residual check is asked every check_every sweeps; with 0, when a sweep changes no unknown by more than
- * `change` of the largest. At most options->max_iter sweeps; by default 10000, for jacobi 100000. */
+/* The residual is computed every check_every sweeps; with 0, when a sweep changes no unknown by
+ * more than `change` of the largest. At most options->max_iter sweeps; by default 10000, for jacobi
+ * 100000. */
 void perpi_splitting_run(const perpi_sweeper* sweeper, const perpi_splitting_settings* set,
                          const perp_solve_options* options, perp_report* report);
 
@@ -102,9 +104,9 @@ typedef struct perpi_splitting_sweeps {
     size_t Y_capacity;
     double* W; /* row_count: the divisors */
     size_t W_capacity;
-    double* next; /* row_count: the impulses of the next sweep, when all come from the old ones */
+    double* next; /* row_count: the impulses of the next sweep (jacobi) */
     size_t next_capacity;
-    int32_t* touching; /* block_count: rows that move the block */
+    int32_t* touching; /* block_count: number of rows that act on the block */
     size_t touching_capacity;
     double* work; /* scratch of the residual check */
     size_t work_capacity;

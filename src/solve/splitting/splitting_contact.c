@@ -4,10 +4,10 @@
  *            of jacobi: R. Tonge, F. Benevolenski, A. Voroshilov, "Mass splitting for jitter-free
  *            parallel rigid body simulation", 2012
  * Notation   W_rr = J_r M^-1 J_r' + c_r, Y_r = M^-1 J_r' (stored like J), u = J v + b + c p
- * Departure  no LCP is built: v follows the impulses, v += Y_r dp. The friction rows of a contact
- *            are updated together by p_t <- Proj_F(p_t - relax u_t / W_t), W_t the largest of their
- *            W_rr, so that any cone with a projection fits. At the end v is recomputed from p, for
- *            the incremental v has gathered rounding.
+ * Departure  no LCP is built: v is updated with the impulses, v += Y_r dp. The friction rows of a
+ *            contact are updated together by p_t <- Proj_F(p_t - relax u_t / W_t), W_t the largest
+ *            of their W_rr, so that any cone with a projection can be used. At the end v is
+ *            recomputed from p, because rounding errors accumulate in the incremental v.
  */
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static bool is_compliant(const perp_contact_problem* P, const perp_constraint* c
     return P->compliance != NULL && c->kind != PERP_CONSTRAINT_CONTACT;
 }
 
-static perp_status reserve(sweeps* s, const perp_contact_problem* P)
+static perp_status contact_sweep_reserve(sweeps* s, const perp_contact_problem* P)
 {
     size_t jac = 0;
     for (int32_t i = 0; i < P->constraint_count; ++i) {
@@ -62,8 +62,8 @@ static perp_status reserve(sweeps* s, const perp_contact_problem* P)
     return status;
 }
 
-/* The rows that touch each block, for the divisors with which all rows may move at once:
- * |sum of n terms|^2 <= n (sum of squares), block by block. */
+/* Counts the rows on each block. The divisors of jacobi, which updates all rows at once, follow
+ * from |sum of n terms|^2 <= n (sum of squares) on every block. */
 static void count_rows(sweeps* s, const perp_contact_problem* P)
 {
     const bool all_at_once = s->set.simultaneous && s->set.safe;
@@ -81,7 +81,7 @@ static void count_rows(sweeps* s, const perp_contact_problem* P)
 }
 
 /* The factors of the blocks, Y and W; false if a block is not positive definite. */
-static bool prepare(sweeps* s, const perp_contact_problem* P)
+static bool factor_and_divide(sweeps* s, const perp_contact_problem* P)
 {
     if (!perpi_mass_factor_of(P, s->room, &s->L)) {
         return false;
@@ -122,8 +122,8 @@ static double row_velocity(const perp_contact_problem* P, const perp_constraint*
 }
 
 /* v += M^-1 J_r' dp */
-static void push(const sweeps* s, const perp_contact_problem* P, const perp_constraint* c,
-                 int32_t r, double dp, double* v)
+static void apply_impulse(const sweeps* s, const perp_contact_problem* P, const perp_constraint* c,
+                          int32_t r, double dp, double* v)
 {
     for (int32_t side = 0; side < 2; ++side) {
         const perpi_side b = perpi_side_of(P, c, side);
@@ -135,14 +135,14 @@ static void push(const sweeps* s, const perp_contact_problem* P, const perp_cons
     }
 }
 
-/* Row r gets impulse `next`: at once, or at the end of the sweep. */
-static void give(sweeps* s, const perp_constraint* c, int32_t r, double next)
+/* Sets the impulse of row r: at once (pgs, psor), or at the end of the sweep (jacobi). */
+static void set_impulse(sweeps* s, const perp_constraint* c, int32_t r, double next)
 {
     const int32_t row = c->row + r;
     if (s->set.simultaneous) {
         s->next[row] = next;
     } else {
-        push(s, s->P, c, r, next - s->p[row], s->v);
+        apply_impulse(s, s->P, c, r, next - s->p[row], s->v);
         s->p[row] = next;
     }
 }
@@ -169,15 +169,15 @@ static void update_friction(sweeps* s, const perp_constraint* c, double mu_p)
     }
     perpi_project_friction(c, mu_p, x, x);
     for (int32_t i = 0; i < nt; ++i) {
-        give(s, c, 1 + i, x[i] * (scaled ? c->e[i] : 1.0));
+        set_impulse(s, c, 1 + i, x[i] * (scaled ? c->e[i] : 1.0));
     }
 }
 
-static void sweep(void* self, double* change, double* largest)
+static void contact_sweep(void* self, double* change, double* largest)
 {
     sweeps* s = self;
     const perp_contact_problem* P = s->P;
-    *change = 1.0; /* not measured: the residual check is asked instead */
+    *change = 1.0; /* not measured: the residual decides */
     *largest = 0.0;
     if (s->set.simultaneous) {
         memcpy(s->next, s->p, (size_t)P->row_count * sizeof *s->next);
@@ -188,7 +188,7 @@ static void sweep(void* self, double* change, double* largest)
         for (int32_t r = 0; r < single; ++r) {
             const int32_t row = c->row + r;
             if (!(s->W[row] > 0.0)) {
-                continue; /* moves nothing: its law holds or not, no impulse changes that */
+                continue; /* W_rr = 0: no impulse changes this row */
             }
             double u = row_velocity(P, c, r, s->v);
             u += is_compliant(P, c) ? P->compliance[row] * s->p[row] : 0.0;
@@ -199,7 +199,7 @@ static void sweep(void* self, double* change, double* largest)
                 next = next < P->lower[row] ? P->lower[row] : next;
                 next = next > P->upper[row] ? P->upper[row] : next;
             }
-            give(s, c, r, next);
+            set_impulse(s, c, r, next);
         }
         if (c->kind == PERP_CONSTRAINT_CONTACT && c->rows > 1) {
             const double* p_now = s->set.simultaneous ? s->next : s->p;
@@ -212,14 +212,14 @@ static void sweep(void* self, double* change, double* largest)
     }
 }
 
-static double check_residual(void* self)
+static double contact_sweep_check_residual(void* self)
 {
     sweeps* s = self;
     perpi_motion_of(s->P, s->L, s->p, s->v);
     return perp_contact_check_residual(s->P, s->v, s->p, s->work).worst;
 }
 
-/* A first guess may leave the sets the sweep keeps. */
+/* Project the first guess: the sweep assumes a feasible point. */
 static void project_guess(const perp_contact_problem* P, double* p)
 {
     for (int32_t i = 0; i < P->constraint_count; ++i) {
@@ -243,11 +243,11 @@ perp_status perpi_splitting_contact(void* self, const perp_contact_problem* P,
                                     double* p, perp_report* report)
 {
     sweeps* s = &((perpi_splitting*)self)->contact;
-    const perp_status status = reserve(s, P);
+    const perp_status status = contact_sweep_reserve(s, P);
     if (status != PERP_OK) {
         return status;
     }
-    if (!prepare(s, P)) {
+    if (!factor_and_divide(s, P)) {
         report->outcome = PERP_OUTCOME_BREAKDOWN;
         report->iterations = 0;
         snprintf(report->detail, sizeof report->detail, "a mass block is not positive definite");
@@ -261,7 +261,7 @@ perp_status perpi_splitting_contact(void* self, const perp_contact_problem* P,
     s->P = P;
     s->v = v;
     s->p = p;
-    const perpi_sweeper sweeper = {s, sweep, check_residual};
+    const perpi_sweeper sweeper = {s, contact_sweep, contact_sweep_check_residual};
     perpi_splitting_run(&sweeper, &s->set, options, report);
     return PERP_OK;
 }

@@ -31,7 +31,7 @@ static double clip(const rows* s, int32_t i, double z)
     return raised > upper ? upper : raised;
 }
 
-static void sweep(void* self, double* change, double* largest)
+static void rows_sweep(void* self, double* change, double* largest)
 {
     rows* s = self;
     const int32_t n = s->n;
@@ -49,7 +49,7 @@ static void sweep(void* self, double* change, double* largest)
     }
 }
 
-static double check_residual(void* self)
+static double rows_check_residual(void* self)
 {
     const rows* s = self;
     return s->lcp != NULL ? perp_lcp_check_residual(s->lcp, s->z)
@@ -93,7 +93,7 @@ static perp_status by_rows(rows* s)
     return PERP_OK;
 }
 
-/* From the diagonal in s->vector: its roots, and the divisors in its place. */
+/* Replaces the diagonal in s->vector by the divisors, and stores its square roots. */
 static void make_divisors(rows* s)
 {
     const int32_t n = s->n;
@@ -116,8 +116,8 @@ static void make_divisors(rows* s)
     }
 }
 
-static perp_status solve(rows* s, const perp_solve_options* options, bool warm, double* z,
-                         perp_report* report)
+static perp_status rows_solve(rows* s, const perp_solve_options* options, bool warm, double* z,
+                              perp_report* report)
 {
     for (int32_t i = 0; i < s->n; ++i) {
         if (!(s->vector[i] > 0.0)) {
@@ -132,12 +132,12 @@ static perp_status solve(rows* s, const perp_solve_options* options, bool warm, 
     for (int32_t i = 0; i < s->n; ++i) {
         z[i] = clip(s, i, warm ? z[i] : 0.0);
     }
-    const perpi_sweeper sweeper = {s, sweep, check_residual};
+    const perpi_sweeper sweeper = {s, rows_sweep, rows_check_residual};
     perpi_splitting_run(&sweeper, &s->set, options, report);
     return PERP_OK;
 }
 
-static perp_status reserve(rows* s, int32_t n)
+static perp_status rows_reserve(rows* s, int32_t n)
 {
     s->n = n;
     return perpi_grow(s->context, &s->vector, &s->vector_capacity, 5 * (size_t)n,
@@ -151,14 +151,14 @@ perp_status perpi_splitting_lcp(void* self, const perp_lcp* problem,
     rows* s = &((perpi_splitting*)self)->rows;
     s->lcp = problem;
     s->mlcp = NULL;
-    const perp_status status = reserve(s, problem->n);
+    const perp_status status = rows_reserve(s, problem->n);
     if (status != PERP_OK) {
         return status;
     }
     for (size_t i = 0; i < (size_t)problem->n; ++i) {
         s->vector[i] = problem->M[i * (size_t)problem->n + i];
     }
-    return solve(s, options, warm, z, report);
+    return rows_solve(s, options, warm, z, report);
 }
 
 perp_status perpi_splitting_mlcp(void* self, const perp_mlcp* problem,
@@ -168,9 +168,9 @@ perp_status perpi_splitting_mlcp(void* self, const perp_mlcp* problem,
     rows* s = &((perpi_splitting*)self)->rows;
     s->lcp = NULL;
     s->mlcp = problem;
-    perp_status status = reserve(s, problem->M.cols);
+    perp_status status = rows_reserve(s, problem->M.cols);
     if (status == PERP_OK) {
         status = by_rows(s);
     }
-    return status == PERP_OK ? solve(s, options, warm, z, report) : status;
+    return status == PERP_OK ? rows_solve(s, options, warm, z, report) : status;
 }

@@ -1,11 +1,11 @@
 /* tests/unit/collide/choice_test.c - groups of cylinders and smooth bodies: after a small motion they hold
- * if the bodies are apart, and do not if they overlap, up to a part of the motion. The truth is the
- * separation that the plain rows tell. */
+ * if the bodies are apart, and do not if they overlap, up to a part of the motion. The reference is the
+ * separation of the plain rows. */
 #include "geometry.h"
 #include "shape/polyhedron.h"
 #include "contact/rules.h"
 
-/* Of the plain rows, which have tests of their own. */
+/* The separation by the plain rows, which have tests of their own. */
 static double separation(candidates* plain, const perpi_shape* a, const perpi_pose* pa,
                          const perpi_shape* b, const perpi_pose* pb, vec3* way)
 {
@@ -133,8 +133,9 @@ static const perp_shape_type pairs[][2] = {
     {PERP_SHAPE_CYLINDER, PERP_SHAPE_ELLIPSOID}, {PERP_SHAPE_CAPSULE, PERP_SHAPE_ELLIPSOID},
 };
 
-/* Without turns nothing is missed. Turns may lower another point of a flat than the one that has a row; and a
- * body that overlaps another may be held by a direction that is not quite the best. */
+/* Without rotation no overlap is missed. A rotation may lower another point of a flat face than the
+ * one that has a row; and a body that overlaps another may be separated along a direction that is
+ * not quite the best. */
 TEST(groups_of_round_bodies_agree_with_the_separation)
 {
     random_state = 5;

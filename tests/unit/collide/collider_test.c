@@ -1,5 +1,5 @@
 /* tests/unit/collide/collider_test.c - the broad phase against comparing everything with
- * everything, and what perpi_collide promises: order, skipped pairs, no allocation once warm. */
+ * everything, and the guarantees of perpi_collide: order, skipped pairs, no allocation once warm. */
 #include "collide/broad.h"
 #include "geometry.h"
 
@@ -288,7 +288,7 @@ TEST(two_runs_give_the_same_bytes_and_a_warm_one_allocates_nothing)
     const uint64_t before = perp_context_allocations(w.context);
     const perpi_candidate* t = collide(c, &n);
     CHECK_EQ_U64(perp_context_allocations(w.context), before);
-    /* the other collider has seen other poses before */
+    /* the other collider was called with other poses before */
     const perpi_pose kept = w.pose[5];
     w.pose[5] = w.pose[9];
     (void)collide(d, &m);

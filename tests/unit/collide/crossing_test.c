@@ -1,4 +1,4 @@
-/* tests/unit/collide/crossing_test.c - which motions pass through, where geometry or brute force tells. */
+/* tests/unit/collide/crossing_test.c - which motions pass through, against closed forms and brute force. */
 #include "collide/crossing.h"
 
 #include "geometry.h"
@@ -139,8 +139,8 @@ static flat flat_at(const perpi_shape* s, const perpi_path* path, double t)
     return f;
 }
 
-/* The largest separation over all edge normals of both: its sign tells, and if it is negative its normal
- * is that of least depth. */
+/* The largest separation over all edge normals of both; if it is negative its normal is that of
+ * least depth. */
 static double separate(const flat* a, const flat* b, double n[2])
 {
     double best = -INFINITY;

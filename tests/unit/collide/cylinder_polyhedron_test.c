@@ -1,7 +1,7 @@
 /* tests/unit/collide/cylinder_polyhedron_test.c - cylinders with polyhedra, boxes and each other.
  *
- * Apart, a contact proves itself: its points lie in the bodies, as far from each other as two planes
- * that have the bodies behind them. Overlapping, no direction is less deep than the one found.
+ * For bodies that are apart the contact is its own certificate: its points lie in the bodies, at the distance
+ * of two planes that separate them. For overlapping bodies no sampled direction is less deep.
  */
 #include "geometry.h"
 #include "shape/polyhedron.h"
@@ -85,7 +85,7 @@ static void check_pair(candidates* t, const perpi_shape* a, const perpi_pose* po
         }
     }
     if (n == 0) {
-        CHECK_AT_LEAST(bound, margin * 0.9); /* the search gets near */
+        CHECK_AT_LEAST(bound, margin * 0.9); /* the sampling comes close to the maximum */
         return;
     }
     CHECK_AT_MOST(bound, margin + 1e-9);
@@ -103,7 +103,7 @@ static void check_pair(candidates* t, const perpi_shape* a, const perpi_pose* po
         CHECK_AT_MOST(outside_of(b, pose_b, c->point_b), 1e-7);
     } else if (bound < -1e-3) {
         ++seen->deep;
-        /* the normal found is as good as any */
+        /* no sampled normal is better */
         CHECK_AT_LEAST(separation(a, pose_a, b, pose_b, t->list.item[0].normal), bound - 5e-3);
         CHECK_AT_LEAST(least, bound - 5e-3);
     }
@@ -160,7 +160,7 @@ TEST(a_cylinder_stands_on_eight_points_and_lies_on_two)
         REQUIRE_EQ_INT(meet(&t, &table, &o, &can, &lying, 0.02), 2);
         CHECK_NEAR(fabs(t.list.item[0].point_b.x - t.list.item[1].point_b.x), 0.8, 1e-12);
     }
-    /* half of it over the border: what is over the table carries */
+    /* half of it over the border: only the part over the table carries */
     const perpi_pose half = pose_at(v3(1.0, 0, 0.9), q4_identity());
     const size_t n = meet(&t, &table, &o, &can, &half, 0.02);
     CHECK(n >= 4);

@@ -66,7 +66,7 @@ static bool check_scene(candidates* t, const scene* s, double margin)
     if (!(core > 1e-6) || !(gap < margin - 1e-8)) {
         return false; /* for overlapping cores, below */
     }
-    /* nothing nearer than the truth, the truth itself among them */
+    /* no gap below the reference, and the reference is among them */
     CHECK_NEAR(least_gap(t), gap, 1e-8);
     for (size_t i = 0; i < count; ++i) {
         CHECK_AT_MOST(point_distance(&a, t->list.item[i].point_a), 1e-8);

@@ -49,8 +49,8 @@ static inline quat random_turn(int dimension)
     return q4_unit(q);
 }
 
-/* Multiples of 45 degrees about the axes, then perhaps a tilt of 1e-12 .. 1e-2: what generic poses
- * never are, and poses in a simulation usually. */
+/* Multiples of 45 degrees about the axes, then perhaps a tilt of 1e-12 .. 1e-2: degenerate poses,
+ * which are common in a simulation and have probability 0 among random ones. */
 static inline quat random_special_turn(int dimension)
 {
     const double eighth = 0.78539816339744830962;
@@ -167,7 +167,7 @@ static inline double least_gap(const candidates* t)
     return least;
 }
 
-/* What every contact owes, whatever the pair. */
+/* Properties of every contact, for all pairs. */
 static inline void check_rows(const candidates* t, double margin, double size)
 {
     for (size_t i = 0; i < t->list.count; ++i) {

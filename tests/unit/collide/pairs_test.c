@@ -1,5 +1,5 @@
 /* tests/unit/collide/pairs_test.c - every pair of shapes by hand: gap, normal, points, number of
- * contacts; and the coincidences that a simulation lives in. */
+ * contacts; and the degenerate poses that are common in a simulation. */
 #include "geometry.h"
 
 #define EXACT 1e-14
@@ -217,7 +217,7 @@ TEST(crossed_capsules_touch_once_and_capsules_side_by_side_twice)
     check_touch(&t.list.item[0], 0.25, v3(1, 0, 0), v3(0.5, 0, -0.75), v3(0.75, 0, -0.75), EXACT);
     check_touch(&t.list.item[1], 0.25, v3(1, 0, 0), v3(0.5, 0, 1), v3(0.75, 0, 1), EXACT);
 
-    /* upside down, and turned by a hair: still two */
+    /* upside down, and rotated slightly: still two */
     const perpi_pose over = turned(1, 0, 0.75, 2 * right_angle, 0, 0);
     CHECK_EQ_INT(meet(&t, &rod, &o, &long_rod, &over, 0.5), 2);
     const perpi_pose hair = turned(1, 0, 0.75, 0, 1e-5, 0);
@@ -322,13 +322,13 @@ TEST(a_capsule_on_a_box_rests_on_both_ends_of_what_is_supported)
     const perpi_pose upright = at(0, 0, 2.5);
     CHECK_EQ_INT(meet(&t, &box, &o, &rod, &upright, 0.1), 1);
 
-    /* rocking by a hair on the border keeps both contacts */
+    /* a small rotation at the border keeps both contacts */
     for (int s = -1; s <= 1; s += 2) {
         const perpi_pose rock = turned(1.5, 0, 1.5, 0, right_angle + s * 1e-7, 0);
         CHECK_EQ_INT(meet(&t, &box, &o, &rod, &rock, 0.1), 2);
     }
 
-    /* sunk in: out through the top, at both ends */
+    /* penetrating: separated through the top, at both ends */
     const perpi_pose sunk = turned(0, 0, 0.75, 0, right_angle, 0);
     REQUIRE_EQ_INT(meet(&t, &box, &o, &rod, &sunk, 0.1), 2);
     check_vec(t.list.item[0].normal, 0, 0, 1, EXACT);
@@ -396,7 +396,7 @@ TEST(a_box_turned_by_45_degrees_on_an_equal_one_touches_where_the_edges_cross)
         /* the corners of a regular octagon with inner radius 1/2 */
         CHECK_NEAR(hypot(c->point_a.x, c->point_a.y), 0.5 / cos(right_angle / 4), 1e-14);
     }
-    /* tipped by a hair, on one side: the far contacts must not be lost */
+    /* tilted slightly to one side: the far contacts must not be lost */
     const perpi_pose tipped =
         pose_at(v3(0, 0, 1.001), q4_mul(q4_exp(v3(1e-3, 0, 0)), q4_exp(v3(0, 0, right_angle / 2))));
     CHECK_AT_LEAST((double)meet(&t, &box, &o, &box, &tipped, 0.1), 8);

@@ -1,4 +1,4 @@
-/* tests/unit/collide/polygon_test.c - which features of two polygons meet, and what groups of them say. */
+/* tests/unit/collide/polygon_test.c - feature pairs of two polygons, and the constraints of their groups. */
 #include "geometry.h"
 #include "contact/rules.h"
 #include "perp_test.h"
@@ -79,11 +79,11 @@ static bool is_vertex(const double* v, int32_t n, vec3 p)
 typedef struct motion {
     vec3 c, x;
     double phi;
-    bool
-        line[64]; /* touches that are lines through two vertices, which their numbers do not tell */
+    bool line[64]; /* candidates that are lines through two vertices, which their numbers do not
+                   * show */
 } motion;
 
-/* The gap of a touch's features at other poses, from its number; of a line to first order. */
+/* The gap of a candidate's features at other poses, from its number; of a line to first order. */
 static double gap_at(const perpi_candidate* t, const motion* m, bool line, const double* a,
                      int32_t na, const double* b, int32_t nb)
 {
@@ -103,7 +103,7 @@ static double gap_at(const perpi_candidate* t, const motion* m, bool line, const
     return ((x[0] - p[0]) * dy - (x[1] - p[1]) * dx) / hypot(dx, dy);
 }
 
-/* Do all groups and all single touches hold at the poses? By how much does the worst? */
+/* Whether all groups and all single candidates hold at the poses: the worst gap. */
 static double all_hold(const candidates* t, const motion* m, const double* a, int32_t na,
                        const double* b, int32_t nb)
 {
@@ -144,9 +144,9 @@ static bool lies_flat(const candidates* t)
            v3_dot(item[0].normal, item[1].normal) > 1.0 - 1e-15;
 }
 
-/* The heart of PEG: after any motion within the margin the groups hold exactly if the polygons are
- * apart; poses behind a polygon, reached through it, may be forbidden. perp_polygon_compare knows
- * nothing of features. */
+/* The defining property of PEG: after any motion within the margin the groups hold exactly if the
+ * polygons are apart; poses behind a polygon, reached through it, may be forbidden. The reference,
+ * perp_polygon_compare, uses no features. */
 TEST(groups_hold_exactly_if_the_polygons_are_apart)
 {
     candidates t = touches_create();
@@ -202,15 +202,15 @@ TEST(groups_hold_exactly_if_the_polygons_are_apart)
             go.x = v3_sub(moved.x, pb.x);
             go.phi = phi;
             const double worst = all_hold(&t, &go, va, A.count, vb, B.count);
-            /* of edges that lie flat on each other two vertices stay; where they slide past a corner and turn
-             * that is told to first order */
+            /* of edges in flat contact two vertices are kept; where they slide past a corner and
+             * rotate that is exact to first order */
             const double slack = 1e-9 + (lies_flat(&t) ? fabs(phi) * v3_norm(go.x) : 0.0);
             if (s < -slack) {
                 overlapping += 1;
                 wrong += !(worst < 0.0); /* missed: an overlap that no group forbids */
             } else if (s > slack) {
                 apart += 1;
-                if (!(worst >= 0.0)) { /* a trap, unless the way there leads through A */
+                if (!(worst >= 0.0)) { /* trapped, unless the path there leads through A */
                     const bool passes = passes_through(&A, va, &B, &pb, angle, &go);
                     through += passes;
                     wrong += !passes;
@@ -222,7 +222,7 @@ TEST(groups_hold_exactly_if_the_polygons_are_apart)
         perpi_shape_free(t.context, &b);
     }
     TEST_PRINT("%d poses apart, %d forbidden because reached through the other, %d overlapping, %d "
-               "wrong; %d touches in groups, %d alone",
+               "wrong; %d candidates in groups, %d alone",
                apart, through, overlapping, wrong, groups, alone);
     CHECK(apart > 5000 && overlapping > 5000 && groups > 1000 && alone > 1000);
     CHECK_EQ_INT(wrong, 0);
@@ -240,7 +240,7 @@ TEST(a_vertex_over_an_edge_stands_alone_and_two_corners_form_a_group)
     CHECK_EQ_INT((int)meet_by(&t, &perpi_rule_peg, &a, &origin, &a, &above, 0.05), 1);
     CHECK_EQ_INT(t.list.item[0].group, 0);
     CHECK_NEAR(t.list.item[0].gap, 0.01, 1e-15);
-    /* lying flat in the middle of nowhere near a corner: both ends */
+    /* flat contact far from any corner: both ends */
     above = planar_pose(0.3, 1.001, 0);
     CHECK_EQ_INT((int)meet_by(&t, &perpi_rule_peg, &a, &origin, &a, &above, 0.05), 2);
     CHECK_EQ_INT(t.list.item[0].group, 0);
@@ -259,8 +259,9 @@ TEST(a_vertex_over_an_edge_stands_alone_and_two_corners_form_a_group)
     touches_destroy(&t);
 }
 
-/* A square on a square, shifted by d: the corners at the left give two rows, and so do those at the right. The
- * groups {left, left} and {right, right} of (4.17) say, for every linear motion, what the two touches say. */
+/* A square on a square, shifted by d: the corners at the left give two rows, and so do those at the
+ * right. The groups {left, left} and {right, right} of (4.17) are equivalent to the two candidates
+ * for every linear motion. */
 TEST(squares_that_lie_flat_form_no_groups_and_say_the_same)
 {
     const double shift[] = {-0.7, -0.04, -1e-3, -1e-6, -1e-14, 0.0, 1e-14, 1e-6, 1e-3, 0.04, 0.7};

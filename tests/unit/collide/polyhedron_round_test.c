@@ -26,7 +26,7 @@ static perpi_polyhedron* random_hull(candidates* t)
     return p;
 }
 
-/* ---- the truth -------------------------------------------------------------------------------------- */
+/* ---- the reference ---------------------------------------------------------------------------------- */
 
 static double point_segment(vec3 x, vec3 a, vec3 b)
 {

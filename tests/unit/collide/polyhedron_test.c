@@ -1,5 +1,5 @@
-/* tests/unit/collide/polyhedron_test.c - which features of two polyhedra meet, and what groups of them
- * say. The residual check knows nothing of features: separating axes over all faces and all pairs of edges. */
+/* tests/unit/collide/polyhedron_test.c - feature pairs of two polyhedra, and the constraints of their
+ * groups. The reference uses no features: separating axes over all faces and all pairs of edges. */
 #include "geometry.h"
 #include "perp_test.h"
 #include "shape/polyhedron.h"
@@ -74,7 +74,7 @@ static perpi_shape regular(perp_context* context, int kind)
     }
 }
 
-/* ---- the residual check ----------------------------------------------------------------------------------------- */
+/* ---- the reference ---------------------------------------------------------------------------------------------- */
 
 enum { MOST = 64 };
 
@@ -139,7 +139,7 @@ static double separation(const cloud* a, const cloud* b, vec3* along)
     return best;
 }
 
-/* ---- what the touches say -------------------------------------------------------------------------------- */
+/* ---- the constraints of the candidates ------------------------------------------------------------------- */
 
 static size_t meet_by(candidates* t, const perpi_candidate_rule* rule, const perpi_shape* a,
                       const perpi_pose* pa, const perpi_shape* b, const perpi_pose* pb,
@@ -173,8 +173,8 @@ static double all_hold(const candidates* t, vec3 c, vec3 x, vec3 d)
     return worst;
 }
 
-/* b from outside along `way` until the separation is what is asked for: as a function of the way it
- * is convex and made of straight pieces, so Newton ends. */
+/* Moves b from outside along `way` until the separation has the given value: it is convex and
+ * piecewise linear along the way, so Newton's method is finite. */
 static perpi_pose bring_near(const perpi_shape* A, const perpi_pose* pa, const perpi_shape* B,
                              quat turn, vec3 way, double gap)
 {
@@ -218,7 +218,8 @@ typedef struct tally {
     double missed_first, trapped_first; /* worst, over motion */
 } tally;
 
-/* How well the turn is told before the motion: not at all, or up to a part of itself, as by the free motion. */
+/* How well the rotation is known before the motion: not at all, or up to a relative error, as from
+ * the free motion. */
 static double told = INFINITY;
 
 static void try_motions(candidates* t, const perpi_shape* A, const perpi_pose* pa,
@@ -284,8 +285,9 @@ static void print_tally(const char* what, const tally* s, int poses)
                s->missed, s->trapped, s->missed_first, s->trapped_first);
 }
 
-/* The heart of PEG: after any motion within the margin all groups hold exactly if the bodies are apart,
- * to first order in the motion; poses behind a body, reached through it, may be forbidden. */
+/* The defining property of PEG: after any motion within the margin all groups hold exactly if the
+ * bodies are apart, to first order in the motion; poses behind a body, reached through it, may be
+ * forbidden. */
 TEST(groups_hold_exactly_if_the_bodies_are_apart)
 {
     candidates t = touches_create();
@@ -310,9 +312,9 @@ TEST(groups_hold_exactly_if_the_bodies_are_apart)
     touches_destroy(&t);
 }
 
-/* Faces on faces, edges along edges, corner to corner. Edges that are parallel are not pairs of their
- * own: where the motion makes them cross, the vertices at their ends may hold the bodies back by a
- * part of the motion. */
+/* Faces on faces, edges along edges, corner to corner. Parallel edges are not pairs: where the
+ * motion makes them cross, the vertices at their ends may restrict the bodies by a part of the
+ * motion. */
 TEST(groups_hold_also_where_everything_is_aligned)
 {
     static const char* name[KINDS] = {"cube",        "tetrahedron", "octahedron",
@@ -417,8 +419,8 @@ static tally edges_told(candidates* t, double part, int poses)
     return all;
 }
 
-/* Where the turn that makes them cross is expected, the groups are as exact as elsewhere. An error in the turn
- * may hold bodies back by a part of it, and lets nothing through. */
+/* Where the rotation that makes them cross is expected, the groups are as exact as elsewhere. An
+ * error in the rotation may restrict the bodies by a part of it, and lets no overlap through. */
 TEST(edges_that_run_along_each_other_cross_as_the_turn_says)
 {
     candidates t = touches_create();
@@ -426,7 +428,8 @@ TEST(edges_that_run_along_each_other_cross_as_the_turn_says)
     const tally well = edges_told(&t, 1e-3, 80), badly = edges_told(&t, 0.1, 80);
     CHECK_AT_MOST(well.missed, 0.5);
     CHECK_AT_MOST(well.trapped_first, 0.02);
-    CHECK_AT_MOST(well.wrong, 1); /* 4 of 1,600 where the turn is not told, by 0.11 of the motion */
+    CHECK_AT_MOST(well.wrong, 1); /* 4 of 1,600 where the rotation is not known, by 0.11 of the
+                                   * motion */
     CHECK_AT_MOST(badly.missed, 0.5);
     CHECK_AT_MOST(badly.trapped_first, 0.5 * 0.1);
     touches_destroy(&t);

@@ -63,7 +63,7 @@ static perpi_shape random_other(perp_context* context, perp_shape_type type, dou
     return s;
 }
 
-/* How far out of the body a point (its frame) is, at least: 0 on or in it. */
+/* A lower bound of the distance of a point (body frame) from the body: 0 on or in it. */
 static double outside(const perpi_shape* s, vec3 x)
 {
     double out = -INFINITY;

@@ -1,5 +1,5 @@
-/* Smooth convex bodies: their support functions, and the closest points of two. The reference is the
- * implicit function of the surface, which the routines never look at. */
+/* Smooth convex bodies: their support functions, and the closest points of two. The reference is the implicit
+ * function of the surface, which the routines do not use. */
 #include "geometry.h"
 #include "shape/polyhedron.h"
 #include "shape/smooth.h"
@@ -234,7 +234,7 @@ TEST(a_superellipse_meets_boxes_and_polygons)
         REQUIRE(meet(&t, &a, &pa, &b, &pb, 100.0) == 1);
         check_rows(&t, 100.0, 3.0);
         const double gap = polygon_gap(corner, count, &b, &pb);
-        if (gap > -0.1) { /* deep inside there are several ways out */
+        if (gap > -0.1) { /* a deep overlap has several directions of separation */
             worst = fmax(worst, fabs(gap - t.list.item[0].gap));
         }
     }
@@ -243,8 +243,8 @@ TEST(a_superellipse_meets_boxes_and_polygons)
     touches_destroy(&t);
 }
 
-/* Over a sharp corner the normals turn by nearly half a circle, and s has a top on the far side of the
- * superellipse, too: taken for the closest points, it throws the bodies apart. */
+/* Over a sharp corner the normals span nearly half a circle, and s has a maximum on the far side of
+ * the superellipse, too; used for the closest points, it would separate the bodies violently. */
 TEST(a_superellipse_meets_sharp_corners)
 {
     candidates t = touches_create();

@@ -1,4 +1,4 @@
-/* Building a model in C: what is refused, and how masses come about. */
+/* Building a model in C: refused input, and mass properties. */
 #include "model/model.h"
 #include "perp_test.h"
 
@@ -96,7 +96,7 @@ TEST(a_body_that_cannot_exist_is_refused_and_leaves_no_trace)
     plane.normal[2] = 1.0;
     def = ball("a", &sphere);
     def.shapes = &plane;
-    refused(&f, &def, "shapes/0: a plane is endless");
+    refused(&f, &def, "shapes/0: a plane is unbounded");
     plane.normal[2] = 0.0;
     def.type = PERP_BODY_STATIC;
     refused(&f, &def, "shapes/0: normal: must not be the zero vector");

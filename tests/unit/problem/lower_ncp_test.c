@@ -389,7 +389,7 @@ TEST(spatial_polygons_are_refused)
     REQUIRE(test_contact_make(0, t));
     CHECK_EQ_INT(perp_contact_to_ncp(lowering, test_contact_view(t), &ncp), PERP_ERROR_UNSUPPORTED);
     CHECK_EQ_STR(perp_context_error(context),
-                 "constraint 0: a polygon cone has no place in the NCP; lower to the MLCP, or use "
+                 "constraint 0: a polygon cone has no NCP form; reformulate as the MLCP, or use "
                  "the cones quadratic and ellipsoid");
     free(t);
     perp_reformulation_destroy(lowering);

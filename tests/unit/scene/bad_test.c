@@ -1,4 +1,4 @@
-/* Whatever is wrong with a scene: the status, the place and the reason; and nothing left behind. */
+/* Invalid scenes: the status, the place and the reason in the message, and no memory leaked. */
 #include "scene_support.h"
 
 #include <time.h>
@@ -30,7 +30,7 @@ TEST(a_file_of_100_megabytes_is_refused_quickly)
     const char* path = "large.json";
     FILE* file = fopen(path, "wb");
     REQUIRE(file != NULL);
-    CHECK(fseek(file, 100 * 1000 * 1000, SEEK_SET) == 0); /* a hole: it takes no room */
+    CHECK(fseek(file, 100 * 1000 * 1000, SEEK_SET) == 0); /* a sparse file: it uses no disk space */
     CHECK(fputc('x', file) == 'x');
     CHECK(fclose(file) == 0);
     const clock_t start = clock();
@@ -366,7 +366,7 @@ TEST(an_expression_that_does_not_parse_is_refused_with_its_column)
                   "/bodies/1/shapes/0/surface_velocity/0: expression 'q': unknown name 'q'");
     CHECK_REFUSED(BODY2("\"type\":\"kinematic\",\"motion\":{\"angle\":\"(\"}"),
                   "/bodies/1/motion/angle: expression '('");
-    /* parses, but is nowhere at the start */
+    /* parses, but is not finite at the start */
     CHECK_REFUSED(BODY("\"type\":\"kinematic\",\"motion\":{\"position\":[0,\"log(-1)\",0]}"),
                   "/bodies/1/motion/position/1: ", "log(-1)", "nan");
 }

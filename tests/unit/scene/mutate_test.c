@@ -1,5 +1,5 @@
-/* Thousands of small damages to a good scene: each is read or refused; nothing crashes or leaks
- * (run it under the sanitizers). The stream of damages is our own, so every run sees the same. */
+/* Thousands of random mutations of a valid scene: each is read or refused, without a crash or a leak (run it
+ * under the sanitizers). The random stream is our own, so every run is the same. */
 #include "scene_support.h"
 
 static uint64_t state;
@@ -27,7 +27,7 @@ static size_t load(const char* name, char* text, size_t size)
     return n;
 }
 
-/* One damage: a byte, a word, a cut, or a piece moved. Returns the new length. */
+/* One mutation: a byte, a word, a cut, or a piece moved. Returns the new length. */
 static size_t damage(char* text, size_t length, size_t size)
 {
     static const char* const words[] = {
@@ -46,7 +46,7 @@ static size_t damage(char* text, size_t length, size_t size)
         }
         return length;
     }
-    case 3: { /* out with a piece */
+    case 3: { /* delete a piece */
         size_t n = 1 + draw(12);
         n = at + n < length ? n : length - at - 1;
         memmove(text + at, text + at + n, length - at - n);
@@ -79,7 +79,7 @@ static void check_mutations(const char* name, int rounds, uint64_t seed)
         for (uint32_t k = 1 + draw(3); k > 0; --k) {
             length = damage(text, length, sizeof text);
         }
-        /* exactly as long as it says: a read beyond the end is then seen by the sanitizer */
+        /* of exact length, so that the sanitizer detects a read beyond the end */
         char* exact = malloc(length);
         REQUIRE(exact != NULL);
         memcpy(exact, text, length);

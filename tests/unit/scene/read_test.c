@@ -1,4 +1,4 @@
-/* What a scene says arrives in the model and in the settings; and the text gives it all back. */
+/* All data of a scene reach the model and the settings, and its text preserves them. */
 #include "scene_support.h"
 
 #include "model/model.h"

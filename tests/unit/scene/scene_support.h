@@ -1,4 +1,4 @@
-/* tests/unit/scene/scene_support.h - a context whose memory is counted, and short ways to parse. */
+/* tests/unit/scene/scene_support.h - a context that counts its memory, and helpers to parse. */
 #ifndef SCENE_SUPPORT_H
 #define SCENE_SUPPORT_H
 
@@ -6,7 +6,7 @@
 
 #include "perp/scene.h"
 
-/* An allocator that counts what is out, and can fail the n-th request. */
+/* An allocator that counts the blocks in use, and can fail the n-th request. */
 typedef struct counter {
     long out;       /* blocks not yet given back */
     long requests;  /* so far */
@@ -41,8 +41,8 @@ static inline perp_context* open_counted(counter* c)
     return context;
 }
 
-/* The text must be refused with this status, each of the parts (NULL-terminated) must stand in the
- * message, and nothing may be left behind. */
+/* The text must be refused with this status, each of the parts (NULL-terminated) must be in the
+ * message, and no memory may leak. */
 static inline void check_refused_with(const char* text, size_t length, perp_status expected,
                                       const char* const* parts, const perp_override* override,
                                       int32_t count)

@@ -1,5 +1,5 @@
-/* tests/unit/scene/urdf_test.c - robots that are cut short or damaged: read or refused, with a line,
- * and nothing else. The rest of URDF is tested in tests/cli/urdf_test.py. */
+/* tests/unit/scene/urdf_test.c - truncated or mutated robots are read, or refused with a line number.
+ * The rest of URDF is tested in tests/cli/urdf_test.py. */
 #include "perp/scene.h"
 #include "perp_test.h"
 
@@ -39,7 +39,8 @@ TEST(cut_and_damaged_robots_are_read_or_refused_with_a_place)
     REQUIRE_OK(perp_context_create(NULL, &context));
     const size_t length = sizeof robot - 1;
     REQUIRE_OK(parse(context, robot, length));
-    char* copy = malloc(length); /* exact, so that a sanitizer sees a step beyond */
+    char* copy = malloc(length); /* of exact length, so that a sanitizer detects a read beyond
+                                  * the end */
     int read = 0, refused = 0;
     for (size_t i = 0; i < length; ++i) {
         static const char replacements[] = {'\0', '<', '>', '"', '\'', '&',

@@ -176,8 +176,8 @@ static void add_link(perp_model* model, const char* name, double x, const char* 
     add_body(model, &body);
 }
 
-/* Springs whose ends are no round numbers away from the centre: one that adding the offset gives back, one
- * that it cannot. */
+/* Springs whose ends are not round numbers away from the centre: one that adding the offset
+ * recovers, one that it does not. */
 static void add_forces(perp_model* model)
 {
     perp_spring_def spring = perp_spring_def_default();

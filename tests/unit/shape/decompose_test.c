@@ -1,4 +1,4 @@
-/* tests/unit/shape/decompose_test.c - bodies that are not convex, as convex pieces. */
+/* tests/unit/shape/decompose_test.c - convex decomposition of bodies that are not convex. */
 #include "perp_test.h"
 #include "shape/cell.h"
 #include "shape/decompose.h"
@@ -169,8 +169,8 @@ static bool in_piece(const perpi_polyhedron* p, vec3 x, double slack)
     return true;
 }
 
-/* The volume of the union of convex pieces: each one less what the earlier ones have. What remains
- * of a cell after taking a piece away is again convex cells. */
+/* The volume of the union of convex pieces: each one less its overlap with the earlier ones. A cell
+ * minus a piece is again a set of convex cells. */
 static double without(const perpi_cell* cell, perpi_polyhedron* const* piece, int32_t count,
                       perpi_arena* arena)
 {
@@ -257,7 +257,7 @@ static int check_seams(const body* b, perpi_polyhedron* const* piece, int32_t co
     return seams;
 }
 
-/* The pieces hold what the surface holds and nothing else, and they overlap. */
+/* The union of the pieces is the solid, and they overlap. */
 static int32_t check_body(const body* b, double volume, int32_t most)
 {
     const perp_shape_def def = def_of(b);
@@ -421,7 +421,7 @@ TEST(a_ring_has_a_hole)
     check_everywhere(&b, mass.mass, 60);
 }
 
-/* A room with a cavity: the inner surface is turned inward. */
+/* A solid with a cavity: the inner surface is oriented inward. */
 TEST(a_cavity_stays_empty)
 {
     setup();
@@ -465,6 +465,6 @@ TEST(what_is_too_large_or_crosses_itself_is_refused)
     b.triangle_count = 2 * t;
     def = def_of(&b);
     CHECK_EQ_INT(perpi_decompose(context, &def, &piece, &count), PERP_ERROR_INPUT);
-    CHECK_CONTAINS(perp_context_error(context), "seems to cut through itself");
+    CHECK_CONTAINS(perp_context_error(context), "seems to intersect itself");
     CHECK(piece == NULL);
 }

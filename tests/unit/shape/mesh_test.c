@@ -1,5 +1,4 @@
-/* tests/unit/shape/mesh_test.c - mesh files: what is read, what is refused and where, what a mesh
- * weighs. */
+/* tests/unit/shape/mesh_test.c - mesh files: accepted and refused input with its line; mass of a mesh. */
 #include "perp_test.h"
 #include "shape/mesh_file.h"
 #include "shape/polyhedron.h"
@@ -284,13 +283,14 @@ TEST(a_surface_that_is_no_solid_is_refused_with_the_edge)
     def.triangle_count = 4;
     t[10] = 3, t[11] = 2; /* the last face turned round */
     CHECK_EQ_INT(perpi_shape_make(context, &def, 3, &s), PERP_ERROR_INPUT);
-    CHECK_CONTAINS(perp_context_error(context), "is run along the same way by both its faces");
+    CHECK_CONTAINS(perp_context_error(context),
+                   "is traversed in the same direction by both its faces");
     const int32_t inside_out[] = {0, 1, 2, 0, 3, 1, 0, 2, 3, 1, 3, 2};
     def.triangles = inside_out;
     CHECK_EQ_INT(perpi_shape_make(context, &def, 3, &s), PERP_ERROR_INPUT);
     CHECK_CONTAINS(perp_context_error(context),
                    "faces: gear.stl is inside out: its volume is -0.1");
-    def.visual = true; /* a picture may be anything */
+    def.visual = true; /* a visual mesh may be open */
     CHECK_OK(perpi_shape_make(context, &def, 3, &s));
     perpi_shape_free(context, &s);
     def.visual = def.contactless = false;
@@ -326,7 +326,8 @@ TEST(a_mesh_that_collides_is_a_polyhedron_or_pieces_or_refused)
     perpi_shape_free(context, &s);
 }
 
-/* Every text cut short, and every byte changed, is read or refused and nothing else. */
+/* Every truncated text, and every text with one byte changed, is read or refused without a
+ * crash. */
 TEST(cut_and_damaged_files_do_no_harm)
 {
     setup();
@@ -348,7 +349,8 @@ TEST(cut_and_damaged_files_do_no_harm)
             kind < 2 ? (kind == 0 ? PERPI_MESH_POLY : PERPI_MESH_OBJ) : PERPI_MESH_STL;
         for (size_t i = 0; i < length; ++i) {
             static const char replacements[] = {'\0', '9', '-', ' ', '\n', (char)0xff};
-            char* copy = malloc(length); /* exact, so that a sanitizer sees a step beyond */
+            char* copy = malloc(length); /* of exact length, so that a sanitizer detects a read
+                                          * beyond the end */
             for (size_t k = 0; k <= sizeof replacements; ++k) {
                 memcpy(copy, text, length);
                 const bool cut = k == sizeof replacements;

@@ -1,5 +1,5 @@
-/* tests/unit/shape/outline_test.c - polygons with inward corners, taken apart. Judged by crossing
- * numbers and half-planes written here. */
+/* tests/unit/shape/outline_test.c - decomposition of polygons with inward corners. The reference is
+ * crossing numbers and half-planes written here. */
 #include "perp_test.h"
 #include "shape/outline.h"
 #include "shape/shape.h"
@@ -81,7 +81,7 @@ static double total_area(const perpi_pieces* p)
     return area;
 }
 
-/* Everything that is promised of the pieces of v. size: about that of v. */
+/* All guarantees on the pieces of v. size: about that of v. */
 static void check_outline(perp_context* c, const double* v, int n, double size)
 {
     perpi_pieces apart, over;

@@ -1,4 +1,4 @@
-/* tests/unit/shape/polygon_test.c - what is a polygon, and how two of them compare. */
+/* tests/unit/shape/polygon_test.c - checks of a polygon, and the comparison of two. */
 #include "perp_test.h"
 #include "shape/shape.h"
 
@@ -126,7 +126,7 @@ TEST(overlaps_that_can_be_worked_out_by_hand)
     m = perp_polygon_compare(square, 4, beside, 4);
     CHECK_AT_MOST(m.area, 0.0);
     CHECK_AT_MOST(fabs(m.separation), 0.0);
-    /* a sliver far from the origin keeps its digits: 2 x 1e-9 at 1e3 */
+    /* relative accuracy of a sliver far from the origin: 2 x 1e-9 at 1e3 */
     double far_square[8], far_lid[] = {0, 2 - 1e-9, 2, 2 - 1e-9, 2, 3, 0, 3};
     for (int i = 0; i < 8; ++i) {
         far_square[i] = square[i] + 1000;

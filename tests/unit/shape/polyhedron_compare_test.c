@@ -78,8 +78,8 @@ TEST(boxes_along_the_axes_share_what_the_products_say)
     perpi_polyhedron_free(context, b);
 }
 
-/* A sliver of thickness d and area 4, from 1e-3 down to 1e-14: relative precision is kept as long as
- * the coordinates hold it. */
+/* A sliver of thickness d and area 4, from 1e-3 down to 1e-14: relative accuracy is kept as far as
+ * the coordinates represent it. */
 TEST(a_sliver_keeps_its_relative_precision)
 {
     setup();
@@ -166,8 +166,8 @@ static double searched(const perpi_polyhedron* a, const perpi_pose* pose_a,
     return best;
 }
 
-/* The overlap's volume by another road: its vertices are the triple points of all planes that lie
- * in both; the hull of them is taken. */
+/* An independent volume of the overlap: its vertices are the triple points of all planes that lie
+ * in both; their hull is taken. */
 static double by_triple_points(const perpi_polyhedron* a, const perpi_pose* pose_a,
                                const perpi_polyhedron* b, const perpi_pose* pose_b)
 {
@@ -279,8 +279,8 @@ TEST(the_share_of_random_points_inside_both_is_the_volume)
     perpi_polyhedron_free(context, b);
 }
 
-/* Faces in one plane, edges on edges, vertices on vertices: rounding decides everything, and the
- * surface must close all the same. */
+/* Faces in one plane, edges on edges, vertices on vertices: rounding decides every comparison, and
+ * the surface must still be closed. */
 TEST(coincident_features_at_odd_angles_do_not_break_the_cell)
 {
     setup();

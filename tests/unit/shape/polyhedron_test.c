@@ -36,7 +36,7 @@ static void on_sphere(uint64_t* state, double* x)
     }
 }
 
-/* What the header promises, told from the lists alone. */
+/* The guarantees of the header, checked from the lists alone. */
 static void check_structure(const perpi_polyhedron* p)
 {
     CHECK_EQ_INT(p->vertex_count - p->edge_count + p->face_count, 2);

@@ -55,7 +55,7 @@ static const refusal REFUSAL[] = {
     {ANY & ~(ST | AP), ANY, ANY, BOUNCING, "has no impacts, but bodies of the scene have a"},
     {AP, LNC | DISJUNCTIVE | PEG, ANY, ANY, "chooses between features by their gaps"},
     {GI, CORRECTIVE, ANY, ANY, "has contacts only where bodies overlap"},
-    {CO, ANY & ~(AUTO | STANDARD), ANY, SOFT, "a soft layer lives with overlap"},
+    {CO, ANY & ~(AUTO | STANDARD), ANY, SOFT, "a soft layer overlaps when compressed"},
     {QS, ANY, ANY, CORRECTED, "joint_correction: is for steppers with inertia"},
     {IM | GI, ANY, ANY, CORRECTED, "joint_correction: the stepper"},
     {ANY, DISJUNCTIVE, ANY, ANY & ~PLANAR, "is for planar scenes"},
@@ -175,14 +175,14 @@ static void check_pair(perp_context* context, bool planar, const char* below, co
 {
     char text[2048], error[512];
     const bool point = strstr(above, "particle") != NULL;
-    const bool endless = strstr(above, "plane") != NULL;
+    const bool unbounded = strstr(above, "plane") != NULL;
     snprintf(text, sizeof text,
              "{'dimension':%d,'contact':'%s','step':0.01,'bodies':["
              "{'name':'below','type':'static','shapes':[{%s}]},"
              "{'name':'above',%s,'position':%s,'shapes':[{%s}]}]}",
-             planar ? 2 : 3, contact, below, point || endless ? "'mass':1" : "'density':1",
+             planar ? 2 : 3, contact, below, point || unbounded ? "'mass':1" : "'density':1",
              planar ? "[0,3]" : "[0,0,3]", above);
-    const char* reason = endless                                          ? "is endless"
+    const char* reason = unbounded                                        ? "is unbounded"
                          : strcmp(contact, "disjunctive") == 0 && !planar ? "is for planar scenes"
                                                                           : "";
     const bool created = creates(context, text, error);

@@ -105,7 +105,7 @@ TEST(a_method_that_lies_is_caught_by_the_judge)
     perp_report report;
     REQUIRE_OK(perp_lcp_solve(lcp, &lcp2, NULL, false, z, &report));
     CHECK_EQ_INT(report.outcome, PERP_OUTCOME_BREAKDOWN);
-    CHECK_CONTAINS(report.detail, "method says solved, residual check finds ");
+    CHECK_CONTAINS(report.detail, "method reports solved, residual check gives ");
     CHECK(report.residual > 0.1);
 
     test_contact t = test_particle("particle", 4, 1.0);
@@ -113,7 +113,7 @@ TEST(a_method_that_lies_is_caught_by_the_judge)
     perp_contact_residual r;
     REQUIRE_OK(perp_contact_solve(contact, test_contact_view(&t), NULL, false, v, p, &r, &report));
     CHECK_EQ_INT(report.outcome, PERP_OUTCOME_BREAKDOWN);
-    CHECK_CONTAINS(report.detail, "residual check finds ");
+    CHECK_CONTAINS(report.detail, "residual check gives ");
     CHECK(r.worst > 1e-3);
     CHECK_AT_MOST(fabs(r.worst - report.residual), 0.0);
     CHECK_EQ_STR(report.solver, "liar");
