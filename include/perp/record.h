@@ -36,9 +36,12 @@ PERP_API PERP_NODISCARD perp_status perp_recorder_step(perp_recorder* recorder, 
  * perp_recorder_finish, at most 399 bytes of it, and shown by perp_recording_verify. */
 PERP_API void perp_recorder_note(perp_recorder* recorder, const char* text);
 /* Writes what is pending and marks the recording complete. PERP_ERROR_IO also if another program
- * has put its file in the recording's place meanwhile. */
+ * has put its file in the recording's place meanwhile. PERP_ERROR_INPUT: the simulation stands before
+ * the last recorded step; the frames until then are written, and the recording is not complete. */
 PERP_API PERP_NODISCARD perp_status perp_recorder_finish(perp_recorder* recorder,
                                                          const perp_sim* sim);
+/* Without perp_recorder_finish, the frames that were kept are written if the disk takes them, and the
+ * recording is that of an interrupted run: readable, not complete. NULL: nothing is done. */
 PERP_API void perp_recorder_destroy(perp_recorder* recorder);
 
 /* ---- reading -------------------------------------------------------------------------------------*/

@@ -67,7 +67,9 @@ PERP_API perp_joint_setting perp_joint_setting_default(int32_t joint); /* nothin
 /* Moves bodies so that the joints have the given coordinates and rates. Bodies on the side of
  * static and kinematic bodies and of the world stay in place; of a free mechanism the body `a` of
  * the first joint that is named here stays. Other joints except ropes keep their coordinates and
- * rates. Fixed and spherical joints and ropes have no coordinates to set.
+ * rates. Joints with errors after perp_sim_set_body_pose are closed: those that are named here, and
+ * those of the bodies that move with them. Fixed and spherical joints and ropes have no coordinates
+ * to set.
  * PERP_ERROR_INPUT, with nothing changed: a coordinate beyond its limits, or a closed loop that
  * these coordinates do not close (to 1e-6 of the joint's size); name all joints of the loop that
  * change. */

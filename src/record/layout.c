@@ -264,12 +264,14 @@ static unsigned char* cell_at(const perpi_block* block, perpi_column column, siz
     return block->data[column] + row * perpi_block_row_size(block, column);
 }
 
-/* value: one row of the column. */
+/* value: one row of the column; NULL: zeros. */
 static void put(perpi_block* block, perpi_column column, size_t row, const void* value)
 {
     const size_t size = perpi_block_row_size(block, column);
-    if (size > 0) {
+    if (size > 0 && value != NULL) {
         memcpy(cell_at(block, column, row), value, size);
+    } else if (size > 0) {
+        memset(cell_at(block, column, row), 0, size);
     }
 }
 

@@ -353,10 +353,24 @@ static perp_status flush_pending(perp_recorder* r)
     return PERP_OK;
 }
 
+/* The first frame of a simulation that has made steps is a state, and says nothing of the step that led to it: that
+ * step is not in this recording. So the frame is what a simulation restored from it gives. */
+static void forget_step(const perp_sim* sim, perp_frame* frame, perpi_frame_rest* rest)
+{
+    frame->info = (perp_step_info){.kind = frame->info.kind,
+                                   .impacts_in_a_row = frame->info.impacts_in_a_row};
+    perp_sim_joint_error(sim, frame->info.joint_error);
+    rest->v_solved = frame->v;
+    rest->half_q = rest->half_v = rest->half_v_end = rest->half_memory = NULL;
+}
+
 static perp_status keep_frame(perp_recorder* r, const perp_sim* sim, double seconds)
 {
     perpi_frame_rest rest;
     perp_frame frame = perpi_frame_of_sim(sim, &r->tally, seconds, &rest);
+    if (r->written[PERPI_AXIS_FRAME] == 0 && frame.step > 0) {
+        forget_step(sim, &frame, &rest);
+    }
     const perpi_edit_marks marks = perpi_sim_edit_marks(sim);
     frame.edited = (marks.states != r->states ? PERP_EDITED_STATE : 0) |
                    (marks.parameters || marks.changes != r->changes ? PERP_EDITED_PARAMETERS : 0);
@@ -702,6 +716,18 @@ static perp_status check_place(perp_recorder* r)
                       r->path);
 }
 
+/* The frames in memory, of a recording that comes to no regular end. What the disk has refused is not tried again. */
+static perp_status write_kept(perp_recorder* r)
+{
+    if (!r->in_place || r->finished || r->failed != PERP_OK) {
+        return r->failed;
+    }
+    const perpi_quiet quiet = perpi_quiet_begin();
+    const perp_status status = flush_pending(r);
+    perpi_quiet_end(quiet);
+    return status;
+}
+
 perp_status perp_recorder_finish(perp_recorder* r, const perp_sim* sim)
 {
     if (r->failed != PERP_OK) {
@@ -712,7 +738,8 @@ perp_status perp_recorder_finish(perp_recorder* r, const perp_sim* sim)
     }
     perp_status status = check_forwards(r, sim);
     if (status != PERP_OK) {
-        return status;
+        const perp_status written = write_kept(r);
+        return written == PERP_OK ? status : written;
     }
     if (perp_sim_step_count(sim) != r->last_step || was_set(r, sim)) {
         if (perp_sim_step_count(sim) != r->tallied_step &&
@@ -745,6 +772,7 @@ void perp_recorder_destroy(perp_recorder* r)
         return;
     }
     perp_context* context = r->context;
+    (void)write_kept(r);
     const perpi_quiet quiet = perpi_quiet_begin();
     (void)close_file(r);
     perpi_quiet_end(quiet);

@@ -188,6 +188,9 @@ static void choose_by_mass(writer* w)
 static double angle_of(const perp_shape_def* def)
 {
     const double* e = def->orientation;
+    if (e[3] == 0.0) {
+        return 0.0; /* not turned; an angle of 0 stands for no angle in a definition, and is not compared */
+    }
     const double near = 2.0 * atan2(e[3], e[0]);
     double candidate = near;
     for (int i = 0; i < 9; ++i) { /* the nearest double, then those one, two, ... ulps away on

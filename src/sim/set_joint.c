@@ -2,9 +2,9 @@
  *
  * The joints whose coordinates are given enter a spanning tree of each mechanism first, the others
  * complete it. From the fixed root (the world, bodies that are not dynamic, or one body of a free
- * mechanism) outwards, each body is placed relative to its parent: across a joint without given
- * coordinates as before, across one with given coordinates with the pose of b in the frame of a
- * changed accordingly. Velocities likewise. Joints outside the tree close loops: their errors are
+ * mechanism) outwards, each body is placed relative to its parent: across a joint with given
+ * coordinates so that the joint is closed at these, across one without as before (closed, if it had
+ * an error). Velocities likewise. Joints outside the tree close loops: their errors are
  * checked afterwards.
  */
 #include <string.h>
@@ -175,53 +175,65 @@ static vec3 local_axis(perp_joint_type type, int32_t k)
     return type == PERP_JOINT_UNIVERSAL && k == 1 ? v3(1, 0, 0) : v3(0, 0, 1);
 }
 
-/* The pose of the other body, from that of the side `from`, which is already placed. */
-static void place_given(placing* x, int32_t index, int from)
+/* The frame of b relative to that of a in a joint without error: coordinates as given, the others unchanged. The
+ * present poses are not used otherwise, because they may have errors. */
+typedef struct closed {
+    vec3 d;
+    quat rel;
+    double angle; /* planar: angle of b minus angle of a */
+} closed;
+
+static closed close_joint(const placing* x, int32_t index)
 {
     const perp_model* model = x->model;
     const perp_sim* sim = x->sim;
     const perpi_joint* joint = &model->joint[index];
     const perp_joint_setting* setting = x->given[index];
-    const frame a0 = frame_of(model, joint, 0, sim->state.q, sim->state.v);
-    const frame b0 = frame_of(model, joint, 1, sim->state.q, sim->state.v);
+    const frame a = frame_of(model, joint, 0, sim->state.q, sim->state.v);
+    const frame b = frame_of(model, joint, 1, sim->state.q, sim->state.v);
     const perpi_joint_view view =
         perpi_joint_evaluate(model, index, sim->state.q, sim->state.joint[index].turns);
-    const double sign = from == 0 ? 1.0 : -1.0; /* planar: of the angle of the other body */
-    quat rel = q4_mul(q4_conj(a0.Q), b0.Q);
-    vec3 d = q4_rotate(q4_conj(a0.Q), v3_sub(b0.P, a0.P));
-    double turn = 0.0;
+    const vec3 d = q4_rotate(q4_conj(a.Q), v3_sub(b.P, a.P));
+    const double start = joint->type == PERP_JOINT_REVOLUTE ? joint->start : 0.0;
+    closed c = {.rel = q4_identity(), .angle = joint->angle};
     for (int32_t k = 0; k < joint->coordinates; ++k) {
         const vec3 axis = local_axis(joint->type, k);
-        const double change =
-            isnan(setting->coordinate[k]) ? 0.0 : setting->coordinate[k] - view.coordinate[k].b;
-        if (!coordinate_turns(joint->type, k)) {
-            d = v3_madd(d, change, axis);
-            continue;
+        const double now = view.coordinate[k].b;
+        const double wanted =
+            setting == NULL || isnan(setting->coordinate[k]) ? now : setting->coordinate[k];
+        if (coordinate_turns(joint->type, k)) {
+            c.rel = q4_mul(c.rel, q4_exp(v3_scale(wanted - start, axis)));
+            c.angle += wanted - start;
+        } else {
+            c.d = v3_madd(c.d, v3_dot(d, axis) + (wanted - now), axis);
         }
-        const quat twist = q4_exp(v3_scale(change, axis));
-        rel =
-            joint->type == PERP_JOINT_UNIVERSAL && k == 1 ? q4_mul(rel, twist) : q4_mul(twist, rel);
-        turn += change;
     }
+    return c;
+}
+
+/* The pose of the other body, from that of the side `from`, which is placed. */
+static void place_closed(placing* x, int32_t index, int from)
+{
+    const perp_model* model = x->model;
+    const perpi_joint* joint = &model->joint[index];
+    const closed c = close_joint(x, index);
     const frame p = frame_of(model, joint, from, x->q, x->v);
     const int to = 1 - from;
-    const int32_t other = joint->body[to];
-    const double angle =
-        (to == 1 ? b0 : a0).angle + (p.angle - (from == 0 ? a0 : b0).angle) + sign * turn;
-    const quat Q = q4_mul(p.Q, from == 0 ? rel : q4_conj(rel));
+    const double angle = from == 0 ? p.angle + c.angle : p.angle - c.angle;
+    const quat Q = q4_mul(p.Q, from == 0 ? c.rel : q4_conj(c.rel));
     perpi_pose pose = {.q = q4_unit(q4_mul(Q, q4_conj(joint->frame[to])))};
     if (model->dimension == 2) {
         pose.q = q4_exp(v3(0, 0, angle));
     }
     const quat Q_a = from == 0 ? p.Q : q4_mul(pose.q, joint->frame[0]);
-    const vec3 offset = q4_rotate(Q_a, d);
+    const vec3 offset = q4_rotate(Q_a, c.d);
     const vec3 P = from == 0 ? v3_add(p.P, offset) : v3_sub(p.P, offset);
     pose.x = v3_sub(P, q4_rotate(pose.q, joint->at[to]));
-    perpi_state_set_pose(model, x->q, other, &pose, angle);
+    perpi_state_set_pose(model, x->q, joint->body[to], &pose, angle);
 }
 
 /* Velocity and angular velocity of the other body, with poses in place. */
-static void drive_given(placing* x, int32_t index, int from)
+static void drive(placing* x, int32_t index, int from)
 {
     const perp_model* model = x->model;
     const perp_sim* sim = x->sim;
@@ -235,7 +247,7 @@ static void drive_given(placing* x, int32_t index, int from)
     const double sign = from == 0 ? 1.0 : -1.0;
     vec3 w = p.w, slide = v3(0, 0, 0);
     for (int32_t k = 0; k < joint->coordinates; ++k) {
-        const double rate = isnan(setting->rate[k])
+        const double rate = setting == NULL || isnan(setting->rate[k])
                                 ? perpi_joint_speed(model, index, &view.coordinate[k], sim->state.v)
                                 : setting->rate[k];
         const bool on_b = joint->type == PERP_JOINT_UNIVERSAL && k == 1;
@@ -278,6 +290,45 @@ static void place_unchanged(placing* x, const perpi_joint* joint, int from)
     perpi_state_set_velocity(model, x->v, other, v, w);
 }
 
+/* Translates the other body so that its joint point coincides with that of the side `from`. */
+static void shift(placing* x, const perpi_joint* joint, int from)
+{
+    const perp_model* model = x->model;
+    const int32_t other = joint->body[1 - from];
+    const frame p = frame_of(model, joint, from, x->q, x->v);
+    const frame c = frame_of(model, joint, 1 - from, x->q, x->v);
+    const perpi_pose pose = {.x = v3_add(c.x, v3_sub(p.P, c.P)), .q = c.q};
+    const vec3 u_p = v3_add(p.v, v3_cross(p.w, v3_sub(p.P, p.x)));
+    const vec3 u_c = v3_cross(c.w, v3_sub(c.P, c.x));
+    perpi_state_set_pose(model, x->q, other, &pose, c.angle);
+    perpi_state_set_velocity(model, x->v, other, v3_sub(u_p, u_c), c.w);
+}
+
+static bool is_open(const placing* x, int32_t index)
+{
+    const double* error = x->sim->state.joint[index].error;
+    return !(error[0] <= TOLERANCE * x->model->joint[index].size && error[1] <= TOLERANCE);
+}
+
+/* A joint without given coordinates whose parent body has moved: unchanged, but closed if it had an error. */
+static void follow(placing* x, int32_t index, int from)
+{
+    const perpi_joint* joint = &x->model->joint[index];
+    const bool particle =
+        is_particle(x->model, joint->body[0]) || is_particle(x->model, joint->body[1]);
+    const bool slides = joint->type == PERP_JOINT_PRISMATIC ||
+                        joint->type == PERP_JOINT_CYLINDRICAL || joint->type == PERP_JOINT_PLANAR;
+    if (!is_open(x, index) || (particle && slides)) {
+        place_unchanged(x, joint, from);
+    } else if (particle || joint->type == PERP_JOINT_SPHERICAL) {
+        place_unchanged(x, joint, from);
+        shift(x, joint, from);
+    } else {
+        place_closed(x, index, from);
+        drive(x, index, from);
+    }
+}
+
 /* ---- all of them -----------------------------------------------------------------------------------*/
 
 static void place_bodies(placing* x)
@@ -297,11 +348,11 @@ static void place_bodies(placing* x)
             const int from = in[0] ? 0 : 1;
             const int32_t parent = joint->body[from], other = joint->body[1 - from];
             if (x->given[i] != NULL) {
-                place_given(x, (int32_t)i, from);
-                drive_given(x, (int32_t)i, from);
+                place_closed(x, (int32_t)i, from);
+                drive(x, (int32_t)i, from);
                 x->touched[other] = true;
             } else if (parent >= 0 && x->touched[parent]) {
-                place_unchanged(x, joint, from);
+                follow(x, (int32_t)i, from);
                 x->touched[other] = true;
             }
             x->placed[other] = true;

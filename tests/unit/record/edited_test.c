@@ -218,3 +218,65 @@ TEST(an_adaptive_run_with_a_set_state_verifies)
     scene_sim_close(&s);
     (void)remove("edited.h5");
 }
+
+static const char ADAPTIVE[] =
+    "{'step': {'error': 1e-4}, 'gravity': [0,0,-10], 'restitution': 0.5, 'friction': {'default': "
+    "0.3}, 'bodies': [{'name': 'floor', 'type': 'static', 'shapes': [{'type': 'plane', 'normal': "
+    "[0,0,1]}]}, {'name': 'ball', 'mass': 1, 'position': [0,0,0.6], 'velocity': [0.3,0,0], "
+    "'shapes': [{'type': 'sphere', 'radius': 0.5}]}]}";
+
+/* Of a simulation that has made `steps`, or of its clone. */
+static void record_from(const char* scene, int steps, bool clone, bool with_scene)
+{
+    scene_sim s = scene == NULL ? scene_sim_quoted("%s", ADAPTIVE) : scene_sim_load(scene);
+    perp_sim *copy = NULL, *sim = s.sim;
+    perp_recorder* recorder = NULL;
+    for (int i = 0; i < steps; ++i) {
+        CHECK_OK(perp_sim_step(s.sim));
+    }
+    if (clone) {
+        CHECK_OK(perp_sim_clone(s.sim, NULL, &copy));
+        sim = copy;
+    }
+    CHECK_OK(
+        perp_recorder_create(s.context, "edited.h5", with_scene ? s.scene : NULL, sim, &recorder));
+    for (int i = 0; i < 10; ++i) {
+        CHECK_OK(perp_sim_step(sim));
+        CHECK_OK(perp_recorder_step(recorder, sim, 0.0));
+    }
+    CHECK_OK(perp_recorder_finish(recorder, sim));
+    perp_recorder_destroy(recorder);
+    perp_verification verification = {0};
+    CHECK_OK(perp_recording_verify(s.context, "edited.h5", &verification));
+    if (!verification.same_bits || verification.ledger_frame >= 0) {
+        TEST_PRINT("%s after %d steps: %s", scene == NULL ? "adaptive" : scene, steps,
+                   verification.message);
+    }
+    CHECK(verification.intact && verification.same_bits && verification.edited == 0);
+    CHECK_EQ_INT(verification.ledger_frame, -1);
+    CHECK_EQ_INT(verification.steps, 10);
+    perp_sim_destroy(copy);
+    scene_sim_close(&s);
+}
+
+/* Every number of steps up to some: so also right after an impact, and between two at one moment. */
+TEST(a_recording_that_begins_in_a_running_simulation_verifies)
+{
+    static const char* const scenes[] = {"scenes/stack.json",
+                                         "scenes/bouncing-balls.json",
+                                         "scenes/soft-landing.json",
+                                         "scenes/controlled-arm.json",
+                                         "scenes/n04-pusher-box.json",
+                                         "scenes/w14-pendulum.json",
+                                         NULL};
+    for (int i = 0; i < 7; ++i) {
+        for (int k = 0; k < 4; ++k) {
+            record_from(scenes[i], 1 + 7 * k, k % 2 == 1, k / 2 == 1);
+        }
+    }
+    for (int steps = 1; steps < 40; ++steps) {
+        record_from(NULL, steps, steps % 2 == 1, steps % 3 == 1);
+        record_from("scenes/bouncing-balls.json", steps, steps % 2 == 0, steps % 3 == 1);
+    }
+    (void)remove("edited.h5");
+}

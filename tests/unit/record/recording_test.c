@@ -239,6 +239,39 @@ TEST(a_recording_that_was_not_finished_is_still_read)
     close_world(&w);
 }
 
+/* 20 fast steps, which stay in memory; then the recorder goes, finished in vain (the simulation went back) or not at
+ * all. */
+TEST(frames_in_memory_are_written_without_a_finish)
+{
+    for (int refused = 0; refused < 2; ++refused) {
+        world w;
+        REQUIRE(open_world(&w, 1));
+        perp_recorder* recorder = NULL;
+        perp_recording* r = NULL;
+        REQUIRE_OK(perp_recorder_create(w.context, "open.h5", w.scene, w.sim, &recorder));
+        for (int i = 0; i < 20; ++i) {
+            REQUIRE_OK(perp_sim_step(w.sim));
+            REQUIRE_OK(perp_recorder_step(recorder, w.sim, 0.0));
+        }
+        if (refused == 1) {
+            REQUIRE_OK(perp_sim_reset(w.sim));
+            CHECK_EQ_INT(perp_recorder_finish(recorder, w.sim), PERP_ERROR_INPUT);
+            CHECK_CONTAINS(perp_context_error(w.context), "begin another recording");
+            REQUIRE_OK(perp_recording_open(w.context, "open.h5", &r)); /* before it is destroyed */
+            CHECK_EQ_INT(perp_recording_frame_count(r), 21);
+            perp_recording_close(r);
+        }
+        perp_recorder_destroy(recorder);
+        perp_verification verification;
+        REQUIRE_OK(perp_recording_verify(w.context, "open.h5", &verification));
+        CHECK(verification.intact && !verification.complete && verification.same_bits);
+        CHECK_EQ_INT(verification.frames, 21);
+        CHECK_EQ_INT(verification.laws_checked, 20);
+        close_world(&w);
+    }
+    (void)remove("open.h5");
+}
+
 /* Wrenches from C are not in the recording: the laws, checked without them, must not hold. */
 TEST(what_user_code_did_shows_in_the_verdict)
 {

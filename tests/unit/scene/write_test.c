@@ -376,6 +376,34 @@ TEST(planar_rotations_are_written_to_the_same_bits)
     perp_context_destroy(context);
 }
 
+/* However "not turned" is said, no angle is written, and certainly not the smallest number there is. */
+TEST(a_planar_shape_that_is_not_turned_is_written_without_an_angle)
+{
+    const double none[3][4] = {{1, 0, 0, 0}, {1, 0, 0, -0.0}, {-1, 0, 0, 0}};
+    CHECK_OK(perp_context_create(NULL, &context));
+    for (int i = 0; i < 3; ++i) {
+        perp_model_def def = perp_model_def_default();
+        def.dimension = 2;
+        perp_model* model = NULL;
+        perp_scene* scene = NULL;
+        CHECK_OK(perp_model_create(context, &def, &model));
+        perp_shape_def box = perp_shape_def_default(PERP_SHAPE_BOX2);
+        box.size[0] = box.size[1] = 1.0;
+        memcpy(box.orientation, none[i], sizeof box.orientation);
+        perp_body_def body = perp_body_def_default();
+        body.name = "box";
+        body.shapes = &box;
+        body.shape_count = 1;
+        add_body(model, &body);
+        CHECK_OK(perp_scene_from_model(context, model, NULL, 1, &scene));
+        CHECK(strstr(perp_scene_text(scene), "\"angle\"") == NULL);
+        perp_scene_destroy(scene);
+        perp_model_destroy(model);
+        check_planar(0.0, none[i]);
+    }
+    perp_context_destroy(context);
+}
+
 TEST(a_model_that_no_file_can_say_is_refused)
 {
     CHECK_OK(perp_context_create(NULL, &context));

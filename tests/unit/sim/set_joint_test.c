@@ -285,3 +285,80 @@ TEST(of_a_free_mechanism_the_first_body_stays)
     CHECK(memcmp(&now, &one, sizeof now) == 0);
     scene_sim_close(&s);
 }
+
+/* Every type, from either side, with the body set apart in place and in orientation; beyond it a chain of joints
+ * that are not given, which the same body's pose has opened too. */
+TEST(a_joint_whose_bodies_were_set_apart_is_closed)
+{
+    static const char* const types[] = {"revolute", "prismatic", "cylindrical", "universal",
+                                        "planar"};
+    static const char* const beyond[] = {"revolute",  "prismatic", "cylindrical", "universal",
+                                         "spherical", "fixed",     "planar"};
+    const double turned[4] = {0.9, 0.1, -0.3, 0.2}, away[3] = {3, -1, 2};
+    for (int t = 0; t < 5 * 2 * 7; ++t) {
+        const bool turn_round = t / 5 % 2 == 1;
+        scene_sim s = scene_sim_quoted(
+            "{'step': 0.01, 'bodies': ["
+            "{'name': 'p', 'mass': 1, 'type': 'static', 'position': [0.1,0.2,0.3], 'axis_angle': "
+            "[1,2,3,0.4]},"
+            "{'name': 'c', 'mass': 2, 'inertia': [0.3,0.2,0.3], 'position': [1,0.4,0.2],"
+            " 'axis_angle': [3,1,2,-0.7]},"
+            "{'name': 'd', 'mass': 2, 'inertia': [0.3,0.2,0.3], 'position': [2,0.4,0.2]}],"
+            "'joints': [{'name': 'j', 'type': '%s', 'a': '%s', 'b': '%s', 'at': [0.5,0.5,0.1]%s},"
+            "{'name': 'k', 'type': '%s', 'a': '%s', 'b': '%s', 'at': [1.5,0.5,0.1]%s}]}",
+            types[t % 5], turn_round ? "c" : "p", turn_round ? "p" : "c", ", 'axis': [1,0.5,-0.2]",
+            beyond[t / 10], turn_round ? "d" : "c", turn_round ? "c" : "d",
+            t / 10 == 4 || t / 10 == 5 ? "" : ", 'axis': [1,0.5,-0.2]");
+        if (s.sim == NULL) {
+            TEST_PRINT("%s", s.error);
+        }
+        CHECK_OK(perp_sim_set_body_pose(s.sim, 1, away, turned));
+        CHECK(joint_error(s.sim) > 0.1);
+        const perp_joint_state before = perp_sim_joint(s.sim, 0), after = perp_sim_joint(s.sim, 1);
+        perp_joint_setting setting = perp_joint_setting_default(0);
+        setting.coordinate[0] = 0.3;
+        setting.rate[0] = 0.7;
+        CHECK_OK(perp_sim_set_joints(s.sim, &setting, 1));
+        CHECK_AT_MOST(joint_error(s.sim), 1e-13);
+        CHECK_NEAR(perp_sim_joint(s.sim, 0).coordinate[0], 0.3, 1e-13);
+        CHECK_NEAR(perp_sim_joint(s.sim, 0).rate[0], 0.7, 1e-13);
+        for (int k = 0; k < 3; ++k) { /* what was not given reads as it did */
+            CHECK(k == 0 ||
+                  fabs(perp_sim_joint(s.sim, 0).coordinate[k] - before.coordinate[k]) <= 1e-13);
+            CHECK_NEAR(perp_sim_joint(s.sim, 1).coordinate[k], after.coordinate[k], 1e-13);
+        }
+        CHECK_OK(perp_sim_check_state(s.sim));
+        run(s.sim, 2);
+        scene_sim_close(&s);
+    }
+}
+
+TEST(a_planar_joint_whose_bodies_were_set_apart_is_closed)
+{
+    static const char* const types[] = {"revolute", "prismatic", "fixed"};
+    const double away[3] = {3, -1, 0}, turned[4] = {cos(0.4), 0, 0, sin(0.4)};
+    for (int t = 0; t < 2 * 3 * 2; ++t) {
+        const bool turn_round = t / 6 == 1;
+        scene_sim s = scene_sim_quoted(
+            "{'dimension': 2, 'step': 0.01, 'bodies': ["
+            "{'name': 'one', 'mass': 1, 'inertia': 0.1, 'position': [0.5,0], 'angle': 0.2},"
+            "{'name': 'two', 'mass': 1, 'inertia': 0.1, 'position': [1.5,0], 'angle': 7}],"
+            "'joints': [{'name': 'j', 'type': '%s', 'a': '%s', 'b': '%s', 'at': [0,0]%s,"
+            " 'start': 0.1},"
+            "{'name': 'k', 'type': '%s', 'a': '%s', 'b': '%s', 'at': [1,0]%s}]}",
+            types[t % 2], turn_round ? "one" : "world", turn_round ? "world" : "one",
+            t % 2 == 1 ? ", 'axis': [1,1]" : "", types[t / 2 % 3], turn_round ? "two" : "one",
+            turn_round ? "one" : "two", t / 2 % 3 == 1 ? ", 'axis': [1,1]" : "");
+        if (s.sim == NULL) {
+            TEST_PRINT("%s", s.error);
+        }
+        CHECK_OK(perp_sim_set_body_pose(s.sim, 0, away, turned));
+        CHECK(joint_error(s.sim) > 0.1);
+        CHECK_OK(perp_sim_set_joint(s.sim, 0, -0.5, 0.0));
+        CHECK_AT_MOST(joint_error(s.sim), 1e-14);
+        CHECK_NEAR(perp_sim_joint(s.sim, 0).coordinate[0], -0.5, 1e-14);
+        CHECK_OK(perp_sim_check_state(s.sim));
+        run(s.sim, 2);
+        scene_sim_close(&s);
+    }
+}
