@@ -3,7 +3,7 @@
 #include "perp/record.h"
 
 #include "base/context.h"
-#include "problem/ccp.h"
+#include "problem/io/ccp.h"
 
 static perp_status refuse(perp_context* context, const char* path)
 {
