@@ -19,6 +19,17 @@ typedef struct quat {
     double w, x, y, z;
 } quat;
 
+/* The larger and the smaller of two numbers. A NaN in either is the result; fmax and fmin would hide it. */
+static inline double perpi_larger(double a, double b)
+{
+    return a > b || isnan(a) ? a : b;
+}
+
+static inline double perpi_smaller(double a, double b)
+{
+    return a < b || isnan(a) ? a : b;
+}
+
 static inline vec3 v3(double x, double y, double z)
 {
     return (vec3){x, y, z};

@@ -254,7 +254,8 @@ static double closing_speed(const pair* P, vec3 n, double s, double dir)
     const vec3 bend = v3_sub(P->path[1]->bend, P->path[0]->bend);
     const double far = dir > 0.0 ? 1.0 : 0.0;
     const double u = v3_dot(n, dx), k = v3_dot(n, bend);
-    double mu = fmax(0.0, fmax(-dir * (u + 2.0 * s * k), -dir * (u + 2.0 * far * k)));
+    double mu =
+        perpi_larger(0.0, perpi_larger(-dir * (u + 2.0 * s * k), -dir * (u + 2.0 * far * k)));
     for (int i = 0; i < 2; ++i) {
         mu += v3_norm(v3_cross(n, P->path[i]->turn)) * P->radius[i];
     }
@@ -565,7 +566,7 @@ perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const 
     out.met = true;
     /* the direction of least depth of an overlapping pair can jump: require clear opposition */
     out.crossed = v3_dot(out.normal, out.after) < (out.inside ? OPPOSED : 0.0);
-    out.depth = out.inside ? fmax(0.0, -separation(&at_end, last.n, point)) : 0.0;
+    out.depth = out.inside ? perpi_larger(0.0, -separation(&at_end, last.n, point)) : 0.0;
     if (!out.crossed && out.inside) {
         const double least = out.depth;
         vec3 n = v3(0, 0, 0);

@@ -173,8 +173,8 @@ static perpi_bounds swept_bounds(const perpi_shape* shape, const perpi_path* pat
     const double from[3] = {a.x, a.y, a.z}, to[3] = {b.x, b.y, b.z};
     double lo[3], hi[3];
     for (int k = 0; k < 3; ++k) {
-        lo[k] = v3_get(box.lo, k) + fmin(0.0, fmin(from[k], to[k])) - out;
-        hi[k] = v3_get(box.hi, k) + fmax(0.0, fmax(from[k], to[k])) + out;
+        lo[k] = v3_get(box.lo, k) + perpi_smaller(0.0, perpi_smaller(from[k], to[k])) - out;
+        hi[k] = v3_get(box.hi, k) + perpi_larger(0.0, perpi_larger(from[k], to[k])) + out;
     }
     return (perpi_bounds){v3_from(lo), v3_from(hi)};
 }
