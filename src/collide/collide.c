@@ -21,8 +21,16 @@ typedef struct answer {
     bool collides;
 } answer;
 
+/* The routine of two types of shapes, looked up once: the list of pairs is long. */
+typedef struct routine {
+    perpi_pair_fn find;
+    bool flipped;
+} routine;
+
 struct perpi_collider {
     perp_context* context;
+    routine plain[PERP_SHAPE_TYPE_COUNT][PERP_SHAPE_TYPE_COUNT];
+    routine grouped[PERP_SHAPE_TYPE_COUNT][PERP_SHAPE_TYPE_COUNT];
     const perp_model* model;
     perpi_broad broad;
     perpi_pose* pose; /* of each shape, world */
@@ -42,6 +50,26 @@ struct perpi_collider {
     perpi_candidate_list list;
 };
 
+/* For the types of shapes that the model has. */
+static void find_routines(perpi_collider* c)
+{
+    bool present[PERP_SHAPE_TYPE_COUNT] = {false};
+    for (size_t i = 0; i < c->model->shape_count; ++i) {
+        present[c->model->shape[i].type] = true;
+    }
+    for (int a = 0; a < PERP_SHAPE_TYPE_COUNT; ++a) {
+        for (int b = 0; b < PERP_SHAPE_TYPE_COUNT; ++b) {
+            if (present[a] && present[b]) {
+                routine *plain = &c->plain[a][b], *grouped = &c->grouped[a][b];
+                plain->find =
+                    perpi_pair_find(false, (perp_shape_type)a, (perp_shape_type)b, &plain->flipped);
+                grouped->find = perpi_pair_find(true, (perp_shape_type)a, (perp_shape_type)b,
+                                                &grouped->flipped);
+            }
+        }
+    }
+}
+
 perp_status perpi_collider_create(perp_context* context, const perp_model* model,
                                   perpi_collider** collider)
 {
@@ -55,6 +83,7 @@ perp_status perpi_collider_create(perp_context* context, const perp_model* model
     c->broad.context = context;
     c->list.context = context;
 
+    find_routines(c);
     size_t planes = 0, restricted = 0;
     for (size_t i = 0; i < model->shape_count; ++i) {
         planes += perpi_shape_ops_of(model->shape[i].type)->bounded ? 0 : 1;
@@ -335,14 +364,16 @@ static perp_status narrow_phase(perpi_collider* c, const perpi_broad_pair* pair,
 {
     const perpi_shape* shape = c->model->shape;
     perpi_candidate_list* list = &c->list;
-    bool flipped = false;
     const perpi_candidate_rule* rule = rule_of(c, pair);
     const bool overlap_only = rule != NULL && rule->overlap_only;
     list->rule = overlap_only ? NULL : rule;
     list->group = 0;
     list->secondary = false;
-    const perpi_pair_fn find = perpi_pair_find(list->rule != NULL, shape[pair->shape_a].type,
-                                               shape[pair->shape_b].type, &flipped);
+    const routine* known =
+        &(list->rule != NULL ? c->grouped
+                             : c->plain)[shape[pair->shape_a].type][shape[pair->shape_b].type];
+    const perpi_pair_fn find = known->find;
+    const bool flipped = known->flipped;
     if (find == NULL) {
         return PERP_OK;
     }
