@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "step/layer_core.h"
+#include "step/layer_ties.h"
 
 /* Relative to the effective mass of a point: the part that its ties may take in total. */
 static const double LENT = 0.5;
@@ -85,7 +86,7 @@ static double tie_mass(const perpi_formulation* f, const perp_model* model, cons
     const perpi_body* body = &model->body[c->body_a];
     double
         J[3 *
-          6]; /* as append_tie has them: the arm of an open contact ends in the middle of the gap */
+          6]; /* as perpi_tie_append has them: the arm of an open contact ends in the middle of the gap */
     double W = (double)ties / body->mass; /* the trace bounds the largest eigenvalue */
     if (!body->particle) {
         mat3 I = perpi_world_inertia(body, &f->pose[c->body_a]);
@@ -207,65 +208,6 @@ double* perpi_layer_rows(const perpi_layer_place* place, int32_t rows, double* J
     return J;
 }
 
-/* The mass block of a body, and where its part of k is. */
-static double* block_of_body(perpi_formulation* f, const perp_model* model, int32_t body)
-{
-    double* M = f->M;
-    for (int32_t i = 0; i < body; ++i) {
-        M += model->body[i].dofs * model->body[i].dofs;
-    }
-    return M;
-}
-
-/* y - J_A v_A = 0, with a mass that is subtracted from A. */
-static perp_status append_tie(perpi_formulation* f, const perp_model* model, const perp_contact* c,
-                              perpi_layer_place* place)
-{
-    const int32_t a = f->block_of[c->body_a], n = model->body[c->body_a].dofs;
-    const int32_t own = place->ties + place->yields, rows = place->ties;
-    const perp_status status =
-        perpi_formulation_room(f, 1, (size_t)rows, (size_t)(rows * (n + own)));
-    if (status != PERP_OK) {
-        return status;
-    }
-    double* J = f->J + f->jac;
-    f->constraint[f->constraints++] = (perp_constraint){.kind = PERP_CONSTRAINT_EQUALITY,
-                                                        .block = {a, place->block},
-                                                        .row = f->rows,
-                                                        .rows = rows,
-                                                        .jac = f->jac};
-    place->tie = f->constraints - 1;
-    place->tie_row = f->rows;
-    (void)perpi_contact_rows(model, f->pose, NULL, c, 0, rows, J);
-    double* M = block_of_body(f, model, c->body_a);
-    double* k = f->k + f->dof[a];
-    for (int32_t i = 0; i < n; ++i) {
-        for (int32_t j = 0; j < n; ++j) {
-            double lent = 0.0;
-            for (int32_t r = 0; r < rows; ++r) {
-                lent += J[r * n + i] * J[r * n + j];
-            }
-            M[i * n + j] -= place->m * lent;
-        }
-        for (int32_t r = 0; r < rows; ++r) {
-            k[i] -= J[r * n + i] * place->m * place->y[r];
-        }
-    }
-    for (int32_t i = 0; i < rows * n; ++i) {
-        J[i] = -J[i];
-    }
-    J += rows * n;
-    memset(J, 0, (size_t)(rows * own) * sizeof *J);
-    for (int32_t r = 0; r < rows; ++r) {
-        J[r * own + r] = 1.0;
-        f->b[f->rows + r] = f->lower[f->rows + r] = f->upper[f->rows + r] = 0.0;
-        f->compliance[f->rows + r] = f->given[f->rows + r] = 0.0;
-    }
-    f->rows += rows;
-    f->jac += (size_t)(rows * (n + own));
-    return PERP_OK;
-}
-
 /* delta^o - delta_n' >= 0, over h. */
 static perp_status append_core(perpi_formulation* f, const perp_contact* c, double limit,
                                perpi_layer_place* place)
@@ -313,7 +255,7 @@ perp_status perpi_formulate_layers(perpi_formulation* f, const perpi_step_input*
         perpi_layer_place* place = &f->layer[i];
         const perp_contact* c = &in->contact[place->contact];
         if (place->ties > 0) {
-            status = append_tie(f, in->model, c, place);
+            status = perpi_tie_append(f, in->model, c, place);
         }
         if (status == PERP_OK && perpi_layer_has_core(in->model, c)) {
             status = append_core(f, c, perpi_layer_core_depth(in->model, c), place);
@@ -358,15 +300,7 @@ void perpi_layers_gather(const perpi_formulation* f, const perp_model* model, co
             y[place->ties + r] = (c->layer.end[r] - c->layer.start[r]) / f->h;
         }
         if (place->ties > 0) {
-            memset(y, 0, (size_t)place->ties * sizeof *y);
-            for (int32_t r = 0; r < place->ties; ++r) {
-                y[r] = -perpi_formulation_speed(f, place->tie, r, v);
-            }
-            /* the tie's impulse follows from the equation of motion of y */
-            for (int32_t r = 0; r < place->ties; ++r) {
-                p[place->tie_row + r] =
-                    place->m * (y[r] - place->y[r]) - p[f->constraint[place->contact].row + r];
-            }
+            perpi_tie_gather(f, place, v, p);
         }
         if (place->core_row >= 0) {
             p[place->core_row] = theta * c->layer.core;
