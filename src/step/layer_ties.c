@@ -124,9 +124,8 @@ void perpi_tie_gather(const perpi_formulation* f, const perpi_layer_place* place
 bool perpi_ties_close(perpi_formulation* f, double* v, double* p)
 {
     const perp_contact_problem* P = &f->problem;
-    if (f->tied_count == 0 ||
-        perpi_grow(f->context, &f->force, &f->force_capacity, (size_t)P->dof_count,
-                   sizeof *f->force) != PERP_OK) {
+    if (f->tied_count == 0 || perpi_grow(f->context, &f->force, &f->force_capacity,
+                                         (size_t)P->dof_count, sizeof *f->force) != PERP_OK) {
         return false;
     }
     /* the ties carry the contacts' impulses to A: their J is -J_A */

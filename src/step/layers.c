@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "step/layer_core.h"
+#include "step/layer_parts.h"
 #include "step/layer_ties.h"
 
 /* Relative to the effective mass of a point: the part that its ties may take in total. */
@@ -75,6 +76,7 @@ void perpi_layers_recall(const perp_model* model, bool midpoint, const perp_cont
         }
         memcpy(c->layer.end, c->layer.start, sizeof c->layer.end);
     }
+    perpi_layers_set_parts(model, last, last_count, contact, count);
 }
 
 /* ---- formulating -----------------------------------------------------------------------------------*/
@@ -84,9 +86,9 @@ static double tie_mass(const perpi_formulation* f, const perp_model* model, cons
                        int32_t ties, int32_t count)
 {
     const perpi_body* body = &model->body[c->body_a];
-    double
-        J[3 *
-          6]; /* as perpi_tie_append has them: the arm of an open contact ends in the middle of the gap */
+    double J
+        [3 *
+         6]; /* as perpi_tie_append has them: the arm of an open contact ends in the middle of the gap */
     double W = (double)ties / body->mass; /* the trace bounds the largest eigenvalue */
     if (!body->particle) {
         mat3 I = perpi_world_inertia(body, &f->pose[c->body_a]);
@@ -162,7 +164,7 @@ perp_status perpi_layers_place(perpi_formulation* f, const perpi_step_input* in)
         if (!has_block(c)) {
             continue;
         }
-        const perpi_layer layer = perpi_model_layer(model, c->body_a, c->body_b);
+        const perpi_layer layer = perpi_layer_of(model, c);
         const bool free_a = model->body[c->body_a].dofs > 0,
                    free_b = model->body[c->body_b].dofs > 0;
         perpi_layer_place* place = &f->layer[f->layer_count++];
@@ -353,7 +355,7 @@ static void find_way(const perpi_formulation* f, const perp_model* model, const 
     const double gap = end_gap(f, c, i, v), pressed = c->layer.start[0];
     double whole = 0.0, damped = 0.0; /* impulse if the layer separates */
     if (pressed > 0.0) {
-        const perpi_layer layer = perpi_model_layer(model, c->body_a, c->body_b);
+        const perpi_layer layer = perpi_layer_of(model, c);
         whole = 0.5 * f->h * layer.K.m[0][0] * pressed;
         damped = layer.C.m[0][0] * pressed;
     }
@@ -472,9 +474,7 @@ double perpi_layer_energy(const perp_model* model, const perp_contact* contacts,
     double energy = 0.0;
     for (int32_t i = 0; i < count; ++i) {
         if (contacts[i].layer.theta > 0.0) {
-            const mat3 K = perpi_model_layer(model, contacts[i].body_a, contacts[i].body_b).K;
-            const vec3 d = v3_from(contacts[i].layer.end);
-            energy += 0.5 * v3_dot(d, m3_mul(K, d));
+            energy += perpi_layer_stored(model, &contacts[i], contacts[i].layer.end);
         }
     }
     return energy;
