@@ -110,8 +110,8 @@ perp_status perpi_step_close_ties(perpi_step* step, perp_solve_options options)
         if (status != PERP_OK || !perpi_ties_close(f, step->v_problem, step->p_problem)) {
             break;
         }
-        step->residual = perp_contact_check_residual(&f->problem, step->v_problem, step->p_problem,
-                                                     f->check);
+        step->residual =
+            perp_contact_check_residual(&f->problem, step->v_problem, step->p_problem, f->check);
         step->report.residual = step->residual.worst;
         if (step->residual.worst <= tolerance) {
             step->report.outcome = PERP_OUTCOME_SOLVED;
@@ -126,9 +126,8 @@ perp_status perpi_step_close_ties(perpi_step* step, perp_solve_options options)
         const int32_t iterations = step->report.iterations;
         options.tolerance *= SHARPER;
         options.enough = 0.0;
-        status =
-            perp_contact_solve(step->solver, &f->problem, &options, true, step->v_problem,
-                               step->p_problem, &step->residual, &step->report);
+        status = perp_contact_solve(step->solver, &f->problem, &options, true, step->v_problem,
+                                    step->p_problem, &step->residual, &step->report);
         step->report.iterations += iterations;
     }
     return status;
