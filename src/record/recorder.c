@@ -501,7 +501,7 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .joint_name = joint_name,
         .v_solved = perpi_state_shape_of(sim).v_solved ? 1 : 0,
         .grouped = perpi_state_shape_of(sim).grouped ? 1 : 0,
-        .layered = perpi_state_shape_of(sim).layered ? 1 : 0,
+        .layered = perpi_state_shape_of(sim).layered,
         .bounces = perpi_state_shape_of(sim).timed     ? 2
                    : perpi_state_shape_of(sim).bounces ? 1
                                                        : 0,
