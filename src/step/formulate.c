@@ -475,9 +475,8 @@ perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* mod
         }
         for (int32_t i = 0; i < rows && constraint->block[side] < 0; ++i) {
             const vec3 w = f->given_w[body[side]];
-            const vec3 u = row[i].angular
-                               ? w
-                               : v3_add(f->given_v[body[side]], v3_cross(w, row[i].arm[side]));
+            const vec3 u =
+                row[i].angular ? w : v3_add(f->given_v[body[side]], v3_cross(w, row[i].arm[side]));
             f->b[f->rows + i] += sign * v3_dot(row[i].dir, u);
             f->given[f->rows + i] += sign * v3_dot(row[i].dir, u);
         }
