@@ -7,6 +7,7 @@
 #include "perp/force.h"
 #include "perp/forces.h"
 #include "perp/ledger.h"
+#include "perp/measure.h"
 #include "perp/model.h"
 #include "perp/problem.h"
 #include "perp/query.h"
