@@ -71,8 +71,7 @@ uint32_t perpi_sobol(uint32_t index, int32_t dimension)
 
 static double sample_sobol(const perpi_draw* draw, int32_t variable)
 {
-    const perpi_philox shift =
-        random_bits(draw->seed, (uint64_t)draw->block, variable, FOR_SHIFT);
+    const perpi_philox shift = random_bits(draw->seed, (uint64_t)draw->block, variable, FOR_SHIFT);
     return unit_open(perpi_sobol((uint32_t)draw->trial, variable) ^ shift.v[0], shift.v[1]);
 }
 
@@ -107,8 +106,8 @@ static uint64_t permuted(const perpi_draw* draw, int32_t variable)
 
 static double sample_latin(const perpi_draw* draw, int32_t variable)
 {
-    const double u = ((double)permuted(draw, variable) + sample_random(draw, variable)) /
-                     (double)draw->trials;
+    const double u =
+        ((double)permuted(draw, variable) + sample_random(draw, variable)) / (double)draw->trials;
     return u < 1.0 ? u : 1.0 - 0x1p-53; /* the last stratum may round up */
 }
 
@@ -148,9 +147,9 @@ double perpi_normal_quantile(double p)
                                 3.9307895800092710610e4,
                                 2.8729085735721942674e4,
                                 5.2264952788528545610e3};
-    static const double c[8] = {1.42343711074968357734e0, 4.63033784615654529590e0,
-                                5.76949722146069140550e0, 3.64784832476320460504e0,
-                                1.27045825245236838258e0, 2.41780725177450611770e-1,
+    static const double c[8] = {1.42343711074968357734e0,  4.63033784615654529590e0,
+                                5.76949722146069140550e0,  3.64784832476320460504e0,
+                                1.27045825245236838258e0,  2.41780725177450611770e-1,
                                 2.27238449892691845833e-2, 7.74545014278341407640e-4};
     static const double d[8] = {1.0,
                                 2.05319162663775882187e0,
@@ -160,8 +159,8 @@ double perpi_normal_quantile(double p)
                                 1.51986665636164571966e-2,
                                 5.47593808499534494600e-4,
                                 1.05075007164441684324e-9};
-    static const double e[8] = {6.65790464350110377720e0, 5.46378491116411436990e0,
-                                1.78482653991729133580e0, 2.96560571828504891230e-1,
+    static const double e[8] = {6.65790464350110377720e0,  5.46378491116411436990e0,
+                                1.78482653991729133580e0,  2.96560571828504891230e-1,
                                 2.65321895265761230930e-2, 1.24266094738807843860e-3,
                                 2.71155556874348757815e-5, 2.01033439929228813265e-7};
     static const double f[8] = {1.0,
