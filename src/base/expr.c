@@ -270,6 +270,9 @@ static perp_status parse_symbol(parser* p, size_t start, const char* name)
         snprintf(message, sizeof message, "%.1000s", perp_context_error(p->context));
         return fail_at(p, start, message);
     }
+    if (status == PERP_OK && symbol.failed) {
+        return PERP_ERROR_INPUT;
+    }
     if (status == PERP_OK && symbol.unknown) {
         return unknown_name(p, start, name);
     }

@@ -378,10 +378,13 @@ static bool exists(const perp_model* model, const entry* e, int32_t owner)
                    : e->kind != PERP_QUANTITY_EFFORT || perpi_joint_one_degree(joint->type);
 }
 
-/* `position` names all of position.x, position.y, ... */
+/* `position` names all of position.x, position.y, ...; NULL all there are. */
 static bool matches(const entry* e, const char* name)
 {
-    const size_t length = strlen(name);
+    const size_t length = name != NULL ? strlen(name) : 0;
+    if (name == NULL) {
+        return true;
+    }
     return strcmp(e->name, name) == 0 ||
            (length > 0 && strncmp(e->name, name, length) == 0 && e->name[length] == '.');
 }
@@ -455,6 +458,10 @@ static bool add_of_pair(search* s, owner_kind kind, const char* name)
                 return true;
             }
             continue;
+        }
+        const int32_t whole = owner_of(s, perp_model_body_find, rest, strlen(rest));
+        if (whole >= 0 && whole != a && add_matches(s, kind, NULL, a, whole)) {
+            return true;
         }
         for (const char* end = strchr(rest, '.'); end != NULL; end = strchr(end + 1, '.')) {
             const int32_t b = owner_of(s, perp_model_body_find, rest, (size_t)(end - rest));
