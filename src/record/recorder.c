@@ -460,11 +460,10 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
     const perp_model* model = perp_sim_model(sim);
     const perpi_state_shape shape = perpi_state_shape_of(sim);
     const char* text = perp_scene_text(scene);
-    if (text == NULL) {
-        return perpi_fail(r->context, PERP_ERROR_MEMORY, "out of memory");
-    }
-    perp_status status = gather_names(r->context, model, perp_model_body_count(model),
-                                      perp_model_body_name, &offset, &name);
+    perp_status status = text != NULL
+                             ? gather_names(r->context, model, perp_model_body_count(model),
+                                            perp_model_body_name, &offset, &name)
+                             : PERP_ERROR_MEMORY;
     if (status == PERP_OK) {
         status = gather_names(r->context, model, perp_model_joint_count(model),
                               perp_model_joint_name, &joint_offset, &joint_name);
