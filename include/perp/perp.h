@@ -17,5 +17,6 @@
 #include "perp/shape.h"
 #include "perp/sim.h"
 #include "perp/solve.h"
+#include "perp/study.h"
 
 #endif

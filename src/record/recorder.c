@@ -495,10 +495,8 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .joint_name = joint_name,
         .v_solved = shape.v_solved ? 1 : 0,
         .grouped = shape.grouped ? 1 : 0,
-        .layered = shape.layered ? 1 : 0,
-        .bounces = shape.timed     ? 2
-                   : shape.bounces ? 1
-                                   : 0,
+        .layered = shape.layered,
+        .bounces = shape.timed ? 2 : (int32_t)shape.bounces,
         .adaptive = shape.adaptive ? 1 : 0,
         .falls_back = shape.falls_back ? 1 : 0,
         .memory_size = shape.memory_size,
