@@ -198,35 +198,59 @@ static void put_quoted(FILE* file, const char* text)
     json_decref(clean);
 }
 
+/* Without the brackets of names that are not identifiers: here nothing has to be read again. */
+static void strip_brackets(char* name)
+{
+    char* to = name;
+    for (const char* c = name; *c != '\0'; ++c) {
+        const bool opens = *c == '[' && (c == name || c[-1] == '.');
+        const bool closes = *c == ']' && (c[1] == '.' || c[1] == '\0');
+        if (!opens && !closes) {
+            *to++ = *c;
+        }
+    }
+    *to = '\0';
+}
+
 /* The end of a long name, which says what of the body it is, must stay readable. */
 static void put_title(FILE* file, const plot* p, int i)
 {
-    enum { LETTERS = 24, SIZE = 1400 };
-    char full[SIZE];
-    (void)perp_quantity_name(p->model, &p->quantity[i], full, sizeof full);
+    enum { LETTERS = 24 };
+    const size_t size = perp_quantity_name(p->model, &p->quantity[i], NULL, 0) + 1;
+    char* full = malloc(size);
+    if (full == NULL) {
+        put_quoted(file, "?");
+        return;
+    }
+    (void)perp_quantity_name(p->model, &p->quantity[i], full, size);
+    strip_brackets(full);
     json_t* clean = page_text(full);
+    free(full);
     const char* name = json_string_value(clean);
-    int letters = 0;
+    int letters = 0, at = 0;
     for (const char* c = name; *c != '\0'; ++c) {
         letters += ((unsigned char)*c & 0xc0) != 0x80;
     }
-    if (letters <= TITLE_LETTERS) {
-        put_quoted(file, name);
-        json_decref(clean);
-        return;
-    }
     char title[4 * TITLE_LETTERS + 8];
     size_t n = 0;
-    int at = 0;
-    for (const char* c = name; *c != '\0'; ++c) {
+    int cut = letters > TITLE_LETTERS ? letters - (TITLE_LETTERS - LETTERS - 4) : LETTERS;
+    for (const char* c = name; cut > LETTERS && *c != '\0';
+         ++c) { /* from a dot on, if there is one */
+        at += ((unsigned char)*c & 0xc0) != 0x80;
+        if (at >= cut && *c == '.') {
+            cut = at;
+            break;
+        }
+    }
+    at = 0;
+    for (const char* c = name; *c != '\0' && n + 4 < sizeof title; ++c) {
         const bool begins = ((unsigned char)*c & 0xc0) != 0x80;
         at += begins;
-        if (begins && at == LETTERS) {
+        if (begins && at == LETTERS && cut > LETTERS) {
             memcpy(title + n, "...", 3);
             n += 3;
         }
-        if ((at < LETTERS || at > letters - (TITLE_LETTERS - LETTERS - 4)) &&
-            n + 2 < sizeof title) {
+        if (at < LETTERS || at >= cut) {
             title[n++] = *c;
         }
     }

@@ -251,7 +251,9 @@ static perp_status unknown_name(parser* p, size_t start, const char* name)
     } else {
         snprintf(message, sizeof message, "unknown name '%.80s' (%s)", name,
                  p->names == NULL ? "the only variable is the time, t"
-                                  : "the scene has no such parameter");
+                 : p->names->no_time != NULL
+                     ? "the scene has no such parameter"
+                     : "the only variable is the time, t; the scene has no such parameter");
     }
     return fail_at(p, start, message);
 }

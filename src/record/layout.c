@@ -168,7 +168,7 @@ perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
                                .memory_size = perpi_sim_s_size(sim),
                                .v_solved = perpi_sim_has_v_solved(sim),
                                .grouped = perpi_sim_grouped(sim),
-                               .layered = perpi_sim_layered(sim),
+                               .layered = perpi_sim_layered(sim) ? 2 : 0,
                                .bounces = perpi_sim_bounces(sim),
                                .timed = perpi_sim_offset(sim) != NULL,
                                .adaptive = perpi_sim_adaptive(sim),
@@ -181,7 +181,7 @@ enum {
     PERPI_LAYER_CELLS = sizeof(perp_contact_layer) / sizeof(double),
     PERPI_CONTACT_IMPACT_CELLS = sizeof(perp_contact_impact) / sizeof(double)
 };
-_Static_assert(sizeof(perp_contact_layer) == 10 * sizeof(double), "doubles only: a row of cells");
+_Static_assert(sizeof(perp_contact_layer) == 11 * sizeof(double), "doubles only: a row of cells");
 _Static_assert(sizeof(perp_ledger) == PERP_LEDGER_COUNT * sizeof(double), "likewise");
 
 static int32_t width_of(int32_t width, const perpi_state_shape* shape)
@@ -191,7 +191,10 @@ static int32_t width_of(int32_t width, const perpi_state_shape* shape)
     case PERPI_WIDTH_Q: return shape->q_size;
     case PERPI_WIDTH_V: return shape->v_size;
     case PERPI_WIDTH_GROUPED: return shape->grouped ? 1 : 0;
-    case PERPI_WIDTH_LAYER: return shape->layered ? PERPI_LAYER_CELLS : 0;
+    case PERPI_WIDTH_LAYER:
+        return shape->layered == 0   ? 0
+               : shape->layered == 1 ? PERPI_LAYER_CELLS - 1
+                                     : PERPI_LAYER_CELLS;
     case PERPI_WIDTH_V_SOLVED: return shape->v_solved ? shape->v_size : 0;
     case PERPI_WIDTH_MEMORY: return shape->memory_size;
     case PERPI_WIDTH_IMPACT: return shape->bounces ? 2 : 0;
@@ -496,6 +499,7 @@ static perp_contact get_contact(const perpi_block* block, size_t row)
         c.group = get_int(block, PERPI_COLUMN_CONTACT_GROUP, row);
     }
     if (block->width[PERPI_COLUMN_CONTACT_LAYER] > 0) {
+        c.layer.part = 1.0; /* old recordings do not have it */
         get(block, PERPI_COLUMN_CONTACT_LAYER, row, &c.layer);
     }
     if (block->width[PERPI_COLUMN_CONTACT_IMPACT] > 0) {

@@ -185,7 +185,7 @@ typedef struct perpi_state_shape {
     int32_t q_size, v_size, joint_count, memory_size;
     bool v_solved;        /* the velocities that solve a step may differ from those of the state */
     bool grouped;         /* the contact model makes groups */
-    bool layered;         /* contacts have soft layers */
+    int32_t layered;      /* 2: contacts have soft layers; 1: without their last number; 0: none */
     bool bounces;         /* steps may be impacts */
     bool timed;           /* and impacts have times within the step that follows */
     bool adaptive;        /* steps have lengths of their own */
@@ -255,12 +255,13 @@ typedef struct perpi_header {
     size_t joint_count;         /* likewise */
     const int64_t* joint_offset;
     const char* joint_name;
-    int32_t v_solved;      /* 1: the velocities that solved the steps are recorded too */
-    int32_t grouped;       /* 1: its contact model makes groups */
-    int32_t layered;       /* 1: its contacts have soft layers; only then is there an attribute */
-    int32_t bounces;       /* 1: steps may be impacts, 2: with times; only then is there one */
-    int32_t adaptive;      /* 1: the step is adaptive; likewise */
-    int32_t falls_back;    /* 1: a step may differ from the scene's stepper; likewise */
+    int32_t v_solved;   /* 1: the velocities that solved the steps are recorded too */
+    int32_t grouped;    /* 1: its contact model makes groups */
+    int32_t layered;    /* 2: its contacts have soft layers (1: old ones, without `part`); only then
+                              is there an attribute */
+    int32_t bounces;    /* 1: steps may be impacts, 2: with times; only then is there one */
+    int32_t adaptive;   /* 1: the step is adaptive; likewise */
+    int32_t falls_back; /* 1: a step may differ from the scene's stepper; likewise */
     int32_t memory_size;   /* size of the memory of springs and controllers */
     int32_t measure_size;  /* of the accumulators of measures; 0: there is no such attribute */
     const char* user_code; /* "": none; only then is there no such attribute */

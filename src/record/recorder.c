@@ -460,11 +460,10 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
     const perp_model* model = perp_sim_model(sim);
     const perpi_state_shape shape = perpi_state_shape_of(sim);
     const char* text = perp_scene_text(scene);
-    if (text == NULL) {
-        return perpi_fail(r->context, PERP_ERROR_MEMORY, "out of memory");
-    }
-    perp_status status = gather_names(r->context, model, perp_model_body_count(model),
-                                      perp_model_body_name, &offset, &name);
+    perp_status status = text != NULL
+                             ? gather_names(r->context, model, perp_model_body_count(model),
+                                            perp_model_body_name, &offset, &name)
+                             : PERP_ERROR_MEMORY;
     if (status == PERP_OK) {
         status = gather_names(r->context, model, perp_model_joint_count(model),
                               perp_model_joint_name, &joint_offset, &joint_name);
@@ -496,10 +495,8 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .joint_name = joint_name,
         .v_solved = shape.v_solved ? 1 : 0,
         .grouped = shape.grouped ? 1 : 0,
-        .layered = shape.layered ? 1 : 0,
-        .bounces = shape.timed     ? 2
-                   : shape.bounces ? 1
-                                   : 0,
+        .layered = shape.layered,
+        .bounces = shape.timed ? 2 : (int32_t)shape.bounces,
         .adaptive = shape.adaptive ? 1 : 0,
         .falls_back = shape.falls_back ? 1 : 0,
         .memory_size = shape.memory_size,

@@ -233,6 +233,9 @@ static perp_status read_attributes(perp_recording* r)
     if (!read_attribute(r->file, "soft_contacts", H5T_NATIVE_INT32, &h->layered)) {
         h->layered = 0; /* only where contacts are soft */
     }
+    if (h->layered < 0 || h->layered > 2) {
+        return no_recording(r, "the attribute soft_contacts is none of 0, 1, 2");
+    }
     /* these may be absent */
     (void)read_attribute(r->file, "impacts", H5T_NATIVE_INT32, &h->bounces);
     (void)read_attribute(r->file, "adaptive", H5T_NATIVE_INT32, &h->adaptive);
@@ -334,7 +337,7 @@ perpi_state_shape perpi_recording_shape(const perp_recording* r)
                                .memory_size = r->header.memory_size,
                                .v_solved = r->header.v_solved != 0,
                                .grouped = r->header.grouped != 0,
-                               .layered = r->header.layered != 0,
+                               .layered = r->header.layered,
                                .bounces = r->header.bounces != 0,
                                .timed = r->header.bounces == 2,
                                .adaptive = r->header.adaptive != 0,

@@ -529,7 +529,7 @@ static perp_status prepare_sim(verifier* x)
           perpi_state_shape_of(x->sim).falls_back == /* likewise */
               (x->recording->header.falls_back != 0) &&
           perpi_state_shape_of(x->sim).v_solved != (x->recording->header.v_solved != 0)) ||
-         perpi_state_shape_of(x->sim).layered != (x->recording->header.layered != 0) ||
+         (perpi_state_shape_of(x->sim).layered != 0) != (x->recording->header.layered != 0) ||
          perpi_state_shape_of(x->sim).grouped != (x->recording->header.grouped != 0) ||
          perpi_state_shape_of(x->sim).bounces != (x->recording->header.bounces != 0) ||
          perpi_state_shape_of(x->sim).timed != (x->recording->header.bounces == 2) ||

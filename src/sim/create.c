@@ -359,6 +359,9 @@ static perp_status prepare_correction(perp_sim* sim, const perp_sim_def* def)
         status = perp_contact_solver_create(context, def->solver, def->solver_option,
                                             def->solver_option_count, &x->solver);
     }
+    if (status == PERP_OK && !x->any_loop && strcmp(def->solver, "auto") == 0) {
+        status = perpi_joint_system_create(context, &sim->work.system);
+    }
     return status;
 }
 
@@ -508,7 +511,9 @@ static void free_step(perpi_step* x)
     perp_contact_solver_destroy(x->solver);
     perpi_collider_destroy(x->collider);
     perpi_formulation_destroy(x->formulation);
-    void* const owned[] = {x->q_start,
+    perpi_joint_system_destroy(x->system);
+    void* const owned[] = {x->check,
+                           x->q_start,
                            x->v_start,
                            x->q_to,
                            x->v_to,
