@@ -4,6 +4,7 @@
 #include "sim/closed.h"
 #include "sim/compatibility.h"
 #include "sim/internal.h"
+#include "sim/measure.h"
 #include "step/force_rows.h"
 #include "step/repair.h"
 
@@ -480,7 +481,10 @@ static perp_status create_parts(perp_sim* sim, const perp_sim_def* asked)
         }
     }
     status = perpi_sim_check_springs(sim);
-    return status == PERP_OK ? perpi_sim_start(sim) : status;
+    if (status == PERP_OK) {
+        status = perpi_sim_start(sim);
+    }
+    return status == PERP_OK ? perpi_measures_create(sim) : status;
 }
 
 perp_status perpi_sim_create_quietly(perp_context* context, const perp_model* model,
@@ -584,6 +588,7 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_sides_destroy(context, &sim->sides);
     free_correction(context, &sim->correction);
     perpi_sim_tuned_destroy(sim);
+    perpi_measures_destroy(sim);
     perpi_formulation_destroy(sim->impact.f);
     void* const owned[] = {sim->v_solved,    sim->closing.item,  sim->impact.hit,
                            sim->impact.work, sim->impact.island, sim->user.callback,

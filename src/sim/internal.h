@@ -222,7 +222,8 @@ struct perp_sim {
     perpi_impact impact;
     perpi_edit edit;
     perpi_user user;
-    perpi_arena scratch; /* scratch of queries, not of steps */
+    struct perpi_measures* measures; /* measures and stops (measure.h); NULL: there are none */
+    perpi_arena scratch;             /* scratch of queries, not of steps */
 };
 
 /* ---- creation -------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
+#include "step/layer_ties.h"
 #include "step/layers.h"
 #include "step/support_rows.h"
 
@@ -60,6 +61,9 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->rounding);
     perpi_free(context, f->error);
     perpi_free(context, f->layer);
+    perpi_free(context, f->tied);
+    perpi_free(context, f->force);
+    perpi_free(context, f->check);
     perpi_free(context, f->way);
     perpi_free(context, f);
 }
@@ -597,6 +601,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
     f->body_dofs = f->dof[blocks];
     f->supported = false;
     f->layer_count = 0;
+    f->tied_count = 0;
     return PERP_OK;
 }
 
@@ -849,6 +854,9 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     }
     if (status == PERP_OK) {
         status = perpi_formulate_forces(f, model, in->t, in->h, in->q, in->joint, in->s);
+    }
+    if (status == PERP_OK) {
+        status = perpi_ties_transfer(f, model, in->contact);
     }
     if (status == PERP_OK && evaluation != PERPI_EVALUATE_START) {
         status = in->middle ? reserve_rounding(f) : write_rounding(f, in, geometry);

@@ -190,6 +190,13 @@ struct perpi_formulation {
     perpi_layer_place* layer;
     int32_t layer_count;
     size_t layer_capacity;
+    struct perpi_tied* tied; /* bodies with ties: layer_ties.c */
+    int32_t tied_count;
+    size_t tied_capacity;
+    double* force; /* k + J' p, where there are ties */
+    size_t force_capacity;
+    double* check; /* scratch of a residual check, where there are ties */
+    size_t check_capacity;
     perpi_layer_way* way; /* per contact */
     size_t way_capacity;
     int32_t constraints, rows; /* while it is being built */
