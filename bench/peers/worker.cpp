@@ -59,7 +59,8 @@ class Worker
 
     Residual laws;
     Account account = {NAN, NAN, -1};
-    double deepest = 0, drift = 0, drop = 0, velocity_error = NAN, widest_joint = 0;
+    double deepest = -1 /* none seen */, drift = 0, drop = 0, velocity_error = NAN,
+           widest_joint = 0;
     double energy_start = 0, energy_change = 0;
     int lost = 0;
 
@@ -160,7 +161,7 @@ void Worker::examine()
     account = engine->account();
     const int index = done - 1;
     if (scene.heap && index >= scene.sample_from && index % scene.sample_every == 0) {
-        deepest = std::max(deepest, penetration(world, after));
+        raise_to(deepest, penetration(world, after));
     }
     if (!world.planes.empty() && index >= scene.sample_from && index % scene.sample_every == 0) {
         std::vector<Contact> contacts;
@@ -180,16 +181,16 @@ void Worker::examine_motion(double time)
         for (const Body& b : world.bodies) {
             scale += b.mass * GRAVITY * norm(world.bodies.back().position) / 2;
         }
-        widest_joint = std::max(widest_joint, joint_gap(world, after));
+        raise_to(widest_joint, joint_gap(world, after));
         const double change = (total_energy(world, after) - energy_start) / scale;
         energy_change = std::fabs(change) <= std::fabs(energy_change) ? energy_change : change;
     } else if (!scene.heap) {
-        deepest = std::max(deepest, penetration(world, after));
+        raise_to(deepest, penetration(world, after));
     }
     for (size_t i = 0; scene.rests && i < after.size(); ++i) {
         const Vec3 moved = after[i].position - world.bodies[i].position;
-        drift = std::max(drift, std::hypot(moved.x, moved.y));
-        drop = std::max(drop, -moved.z);
+        raise_to(drift, std::hypot(moved.x, moved.y));
+        raise_to(drop, -moved.z);
     }
     for (double t : scene.check_times) {
         if (std::fabs(t - time) < world.h / 2) {
@@ -238,7 +239,7 @@ void Worker::report()
     }
     std::printf("}");
     if (scene.world.collide) {
-        put("penetration", deepest);
+        put("penetration", deepest < 0 ? NAN : deepest);
         std::printf(",\"contacts\":%d,\"active\":%d", laws.contacts, laws.active);
         if (laws.contacts > 0) {
             put("residual", laws.worst);
