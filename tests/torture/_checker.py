@@ -346,7 +346,7 @@ class Checker:
             if gap < 0 and p > 0:
                 key = tuple(pair)
                 deepest[k][key] = max(deepest[k].get(key, 0.0), -gap)
-        speed = np.array([sum(d.values()) for d in deepest])
+        speed = np.array([float(sum(d.values())) for d in deepest])
         speed[1:] /= np.where(rec.dt > 0, rec.dt, np.inf)
         speed[0] = 0.0
         return np.cumsum(0.5 * self.mass.sum() * speed ** 2)
