@@ -740,6 +740,10 @@ class Checker:
                             last = side[k] if side[k] else 0
                             run = False
                             continue
+                        if side[k] and run and last and side[k] != last and \
+                                self.scene.get("contact") == "corrective" and \
+                                (k + 1 == rec.frames or side[k + 1] == last):
+                            continue  # overlaps after its step, and is back after the next
                         if side[k]:
                             if run and last and side[k] != last:
                                 self.report("side", f"'{b.name}' passed through a plate of "
