@@ -430,6 +430,24 @@ perp_status perpi_formulation_blocks(perpi_formulation* f, size_t blocks)
     return grow_for_bodies(f, blocks);
 }
 
+double* perpi_joint_jacobian(const perp_model* model, int32_t body, int side, const perpi_row* row,
+                             int32_t rows, double* J)
+{
+    const perpi_body* b = &model->body[body];
+    const double sign = side == 0 ? -1.0 : 1.0;
+    for (int32_t i = 0; i < rows; ++i, J += b->dofs) {
+        if (!row[i].angular) {
+            write_row(model->dimension, b->dofs, sign, row[i].dir, row[i].arm[side], J);
+        } else if (model->dimension == 2) {
+            J[0] = J[1] = 0.0;
+            J[b->dofs - 1] = b->particle ? 0.0 : sign * row[i].dir.z;
+        } else {
+            write_torsion_row(b->dofs, sign, row[i].dir, J);
+        }
+    }
+    return J;
+}
+
 perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* model,
                                      perp_constraint_kind kind, const int32_t body[2],
                                      const perpi_row* row, int32_t rows, uint64_t key)
@@ -455,27 +473,16 @@ perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* mod
         if (body[side] < 0) {
             continue;
         }
-        const perpi_body* b = &model->body[body[side]];
         constraint->block[side] = f->block_of[body[side]];
-        for (int32_t i = 0; i < rows; ++i) {
-            if (constraint->block[side] < 0) {
-                const vec3 w = f->given_w[body[side]];
-                const vec3 u = row[i].angular
-                                   ? w
-                                   : v3_add(f->given_v[body[side]], v3_cross(w, row[i].arm[side]));
-                f->b[f->rows + i] += sign * v3_dot(row[i].dir, u);
-                f->given[f->rows + i] += sign * v3_dot(row[i].dir, u);
-                continue;
-            }
-            if (!row[i].angular) {
-                write_row(model->dimension, b->dofs, sign, row[i].dir, row[i].arm[side], J);
-            } else if (model->dimension == 2) {
-                J[0] = J[1] = 0.0;
-                J[b->dofs - 1] = b->particle ? 0.0 : sign * row[i].dir.z;
-            } else {
-                write_torsion_row(b->dofs, sign, row[i].dir, J);
-            }
-            J += b->dofs;
+        if (constraint->block[side] >= 0) {
+            J = perpi_joint_jacobian(model, body[side], side, row, rows, J);
+        }
+        for (int32_t i = 0; i < rows && constraint->block[side] < 0; ++i) {
+            const vec3 w = f->given_w[body[side]];
+            const vec3 u =
+                row[i].angular ? w : v3_add(f->given_v[body[side]], v3_cross(w, row[i].arm[side]));
+            f->b[f->rows + i] += sign * v3_dot(row[i].dir, u);
+            f->given[f->rows + i] += sign * v3_dot(row[i].dir, u);
         }
     }
     f->jac = (size_t)(J - f->J);

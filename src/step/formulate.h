@@ -216,6 +216,10 @@ PERP_NODISCARD perp_status perpi_formulation_append(perpi_formulation* f, const 
                                                     const int32_t body[2], const perpi_row* row,
                                                     int32_t rows, uint64_t key);
 
+/* The rows of a joint, a spring or the like on one of its bodies, which must be dynamic; returns the end. */
+double* perpi_joint_jacobian(const perp_model* model, int32_t body, int side, const perpi_row* row,
+                             int32_t rows, double* J);
+
 /* Reserves so many blocks in total. */
 PERP_NODISCARD perp_status perpi_formulation_blocks(perpi_formulation* f, size_t blocks);
 /* The rows of a contact on one of its bodies, which must be dynamic; returns the end. pose: per

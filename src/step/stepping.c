@@ -34,6 +34,16 @@ perp_status perpi_step_room(perpi_step* step, const perpi_formulation* f)
                                           (size_t)f->problem.row_count, sizeof(double));
 }
 
+void perpi_step_guess(perpi_step* step, const double* v)
+{
+    const perpi_point guess = {.v = v,
+                               .contact = step->to->contacts.item,
+                               .joint = step->from->joint,
+                               .memory = step->from->memory,
+                               .v_start = step->from->v};
+    perpi_pack(step->formulation, step->model, &guess, step->v_problem, step->p_problem);
+}
+
 perp_status perpi_step_formulate(perpi_step* step, const perpi_step_input* in, const double* v)
 {
     perpi_formulation* f = step->formulation;
@@ -43,12 +53,7 @@ perp_status perpi_step_formulate(perpi_step* step, const perpi_step_input* in, c
     }
     if (status == PERP_OK) {
         step->has_problem = true;
-        const perpi_point guess = {.v = v,
-                                   .contact = step->to->contacts.item,
-                                   .joint = step->from->joint,
-                                   .memory = step->from->memory,
-                                   .v_start = step->from->v};
-        perpi_pack(f, step->model, &guess, step->v_problem, step->p_problem);
+        perpi_step_guess(step, v);
     }
     return status;
 }
@@ -129,6 +134,20 @@ perp_status perpi_step_close_ties(perpi_step* step, perp_solve_options options)
         status = perp_contact_solve(step->solver, &f->problem, &options, true, step->v_problem,
                                     step->p_problem, &step->residual, &step->report);
         step->report.iterations += iterations;
+    }
+    return status;
+}
+
+perp_status perpi_step_check(perpi_step* step, bool* within)
+{
+    const perp_contact_problem* P = &step->formulation->problem;
+    const perp_status status = perpi_grow(step->context, &step->check, &step->check_capacity,
+                                          perp_contact_residual_work(P), sizeof *step->check);
+    if (status == PERP_OK) {
+        step->residual =
+            perp_contact_check_residual(P, step->v_problem, step->p_problem, step->check);
+        step->report.residual = step->residual.worst;
+        *within = step->residual.worst <= step->tolerance;
     }
     return status;
 }
