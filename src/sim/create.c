@@ -263,6 +263,7 @@ static void set_state_sizes(perp_sim* sim, const perp_sim_def* def)
     work->margin_given = def->margin;
     work->nominal_h = def->step;
     work->error = def->error;
+    work->longest = def->error > 0.0 ? def->step_max : def->step;
     work->outer.contacts.context = sim->context;
     sim->correction.closed.context = sim->context;
 }

@@ -134,6 +134,7 @@ struct perpi_step {
     double tolerance;        /* of the residual check */
     double margin_given;     /* by the scene; NaN: from the motion */
     double nominal_h, error; /* the scene's step; the error of adaptive steps, 0: fixed */
+    double longest;          /* the longest step */
     int32_t q_size, v_size, s_size;
     int32_t offset_at; /* of the offset after an impact in the memory; -1: there is none */
     bool (*cancel)(void* user);
