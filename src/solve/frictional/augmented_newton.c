@@ -41,7 +41,8 @@ enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, SIDE = PERPI_BODY_SIDE, HALVINGS = 10 };
 #define LAMBDA_MIN 1e-12
 #define LAMBDA_CONVEX 1e-5 /* smallest lambda of convex steps, between which s changes */
 #define INNER_RATIO 3e-3   /* |f| of a proximal step, relative to the residual where it began */
-#define NEAR 0.02          /* residual below which the law itself is tried */
+#define COARSE 1e-6    /* an accuracy beyond which nothing more is done for the next step's sake */
+#define NEAR 0.02      /* residual below which the law itself is tried */
 #define HAND_OVER 1e-4 /* residual from which Newton's method mostly converges in some ten steps */
 
 /* A step of the law counts as good where it leaves the residual below GROWTH_MAX times what it was and
@@ -50,7 +51,11 @@ enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, SIDE = PERPI_BODY_SIDE, HALVINGS = 10 };
 #define GROWTH_MAX 10.0
 #define DRIFT_MAX 1e3
 
-enum { INTERIOR_MIN = 12 }; /* constraints: smaller problems are Newton's at once */
+enum {
+    INTERIOR_MIN = 12, /* constraints: smaller problems are Newton's at once */
+    MORE = 3,          /* Newton steps beyond options.enough */
+    IDLE_MAX = 5,      /* Newton steps on the law that do not halve |f|, before it is given up */
+};
 
 typedef struct bodies_settings {
     double regularisation;
@@ -82,7 +87,7 @@ typedef struct bodies {
     double* vector;
     size_t vector_capacity;
     /* views into vector; rows: */
-    double *w, *c, *uc, *d, *u, *best, *start_best, *trial_d, *trial_u, *s, *D;
+    double *w, *c, *uc, *d, *u, *best, *start_best, *trial_d, *trial_u, *s, *du, *zero, *D;
     /* velocities: */
     double *x, *z, *f, *step, *trial, *v;
     double* work;
@@ -127,16 +132,17 @@ static perp_status augmented_reserve(bodies* s, const perp_contact_problem* P)
     const size_t nr = (size_t)P->row_count, nv = (size_t)P->dof_count;
     const perp_status status = perpi_grow(
         s->context, &s->vector, &s->vector_capacity,
-        10 * nr + ROWS_MAX * nr + 6 * nv + perp_contact_residual_work(P), sizeof(double));
+        12 * nr + ROWS_MAX * nr + 6 * nv + perp_contact_residual_work(P), sizeof(double));
     if (status != PERP_OK) {
         return status;
     }
     double* at = s->vector;
-    double** const rows[] = {&s->w,    &s->c,          &s->uc,      &s->d,       &s->u,
-                             &s->best, &s->start_best, &s->trial_d, &s->trial_u, &s->s};
+    double** const rows[] = {&s->w,          &s->c,       &s->uc,      &s->d, &s->u,  &s->best,
+                             &s->start_best, &s->trial_d, &s->trial_u, &s->s, &s->du, &s->zero};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i, at += nr) {
         *rows[i] = at;
     }
+    memset(s->zero, 0, nr * sizeof *s->zero);
     s->D = at;
     at += ROWS_MAX * nr;
     double** const dofs[] = {&s->x, &s->z, &s->f, &s->step, &s->trial, &s->v};
@@ -345,13 +351,12 @@ static void proximal_impulses(const bodies* s, const proximal* k, const double* 
     }
 }
 
-/* u, d and f at z. Convex: returns the function whose gradient f is,
+/* d and f at z, whose u is given. Convex: returns the function whose gradient f is,
  * |z|^2 / 2 - sum (u + s) . d + omega |d|^2 / 2; else |f|. */
-static double augmented_evaluate(bodies* s, const proximal* k, const double* z, double* u,
+static double augmented_evaluate(bodies* s, const proximal* k, const double* z, const double* u,
                                  double* d, double* f)
 {
     const perp_contact_problem* P = k->P;
-    perpi_body_velocities(P, s->delassus.Y.at, s->uc, z, u);
     proximal_impulses(s, k, u, d, NULL);
     perpi_body_add_impulses(P, s->delassus.Y.at, z, -1.0, d, f);
     if (!k->convex) {
@@ -419,6 +424,18 @@ static void swap_arrays(double** a, double** b)
     *b = t;
 }
 
+/* z + t step and its u, which is linear in t; z and u themselves may be moved. */
+static void move_along(const bodies* s, const perp_contact_problem* P, double t, double* z,
+                       double* u)
+{
+    for (int32_t i = 0; i < P->dof_count; ++i) {
+        z[i] = s->z[i] + t * s->step[i];
+    }
+    for (int32_t i = 0; i < P->row_count; ++i) {
+        u[i] = s->u[i] + t * s->du[i];
+    }
+}
+
 /* z <- z + t step: a step for which the convex function falls enough, or |f|; if none does, the best
  * of those tried. False: not even a small step was any better (convex only). */
 static bool augmented_line_search(bodies* s, const proximal* k, double* value)
@@ -427,10 +444,9 @@ static bool augmented_line_search(bodies* s, const proximal* k, double* value)
     const double slope = k->convex ? perpi_dot(n, s->f, s->step) : 0.0;
     const double noise = k->convex ? 1e-14 * (fabs(*value) + 1e-300) : 0.0;
     double t = 1.0, best = INFINITY, best_t = 1.0;
+    perpi_body_velocities(k->P, s->delassus.Y.at, s->zero, s->step, s->du);
     for (int h = 0; h <= HALVINGS; ++h, t *= 0.5) {
-        for (int32_t i = 0; i < n; ++i) {
-            s->trial[i] = s->z[i] + t * s->step[i];
-        }
+        move_along(s, k->P, t, s->trial, s->trial_u);
         const double made = augmented_evaluate(s, k, s->trial, s->trial_u, s->trial_d, s->f);
         if (made < best) {
             best = made;
@@ -446,9 +462,7 @@ static bool augmented_line_search(bodies* s, const proximal* k, double* value)
             return good;
         }
     }
-    for (int32_t i = 0; i < n; ++i) {
-        s->z[i] += best_t * s->step[i];
-    }
+    move_along(s, k->P, best_t, s->z, s->u);
     *value = augmented_evaluate(s, k, s->z, s->u, s->d, s->f);
     return false;
 }
@@ -459,6 +473,7 @@ static double proximal_step(bodies* s, course* k, const proximal* prox, double t
 {
     const int32_t n = k->P->dof_count;
     memset(s->z, 0, (size_t)n * sizeof *s->z);
+    memcpy(s->u, s->uc, (size_t)k->P->row_count * sizeof *s->u);
     double value = augmented_evaluate(s, prox, s->z, s->u, s->d, s->f);
     double off = norm(n, s->f) / k->scale, least = off;
     int32_t idle = 0;
@@ -471,7 +486,7 @@ static double proximal_step(bodies* s, course* k, const proximal* prox, double t
         off = norm(n, s->f) / k->scale;
         idle = off <= 0.5 * least ? 0 : idle + 1;
         least = off < least ? off : least;
-        if ((prox->convex && !good) || (!prox->convex && idle > 8)) {
+        if ((prox->convex && !good) || (!prox->convex && idle > IDLE_MAX)) {
             break;
         }
     }
@@ -584,10 +599,10 @@ static void next_step(const bodies* s, course* k, bool good, int32_t took)
 {
     if (good) {
         k->failed = 0;
-        k->lambda *= took <= 7 ? 0.3 : took <= 15 ? 1.0 : 3.0;
+        k->lambda *= took <= 5 ? 0.5 : took <= 15 ? 1.0 : 3.0;
     } else {
         ++k->failed;
-        k->lambda *= 4.0;
+        k->lambda *= 3.0;
     }
     k->settled += k->convex && good;
     if (k->convex && good && (k->now < NEAR || k->settled > 3 + k->trials)) {
@@ -676,6 +691,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     course k = {
         .P = P,
         .out = perpi_monitor_start(options, report, 2000, s->c, s->best, (size_t)P->row_count)};
+    k.out.more = options->enough > COARSE ? 0 : MORE;
     check_point(s, &k, s->c);
     if (k.now > HAND_OVER) {
         status = start_from_interior(s, &k);
