@@ -114,8 +114,7 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
                    {"nsgs", 0},
                    {"admm", 0}},
     /* No method with a dense matrix: one of its iterations would take longer than all of these. */
-    [ROWS_LARGE_PILE] = {{"newton-bodies", PERPI_TIGHT},
-                         {"newton-bodies", 0},
+    [ROWS_LARGE_PILE] = {{"newton-bodies", PERPI_TIGHT | PERPI_LONG},
                          {"newton-bodies", PERPI_COLD},
                          {"nsgs", PERPI_SHORT}},
     /* Very many contacts: W is dense and has the rank of the velocities. Its basis is small, so
@@ -209,11 +208,11 @@ static kind kind_of(const perp_contact_problem* P, bool warm, int32_t* work)
     if (P->row_count >= PILE &&
         (P->row_count > P->dof_count || has_common_block(P) ||
          (P->row_count > LAYERS && P->row_count > count_shared_dofs(P, work)))) {
-        const bool contacts = contacts_alone(P);
+        const bool alone = contacts_alone(P);
         const bool lean =
-            warm && P->row_count <= LAYERS && P->row_count <= LEAN * P->dof_count && contacts;
+            warm && P->row_count <= LAYERS && P->row_count <= LEAN * P->dof_count && alone;
         const kind pile =
-            P->row_count <= (contacts ? LAYERS : LARGE_PILE) ? ROWS_PILE : ROWS_LARGE_PILE;
+            P->row_count <= (alone ? LAYERS : LARGE_PILE) ? ROWS_PILE : ROWS_LARGE_PILE;
         return lean                                   ? ROWS_LEAN
                : P->row_count <= CROWD * P->dof_count ? pile
                : P->dof_count > FEW_DOFS              ? ROWS_CROWD

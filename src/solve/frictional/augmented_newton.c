@@ -54,7 +54,8 @@ enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, SIDE = PERPI_BODY_SIDE, HALVINGS = 10 };
 enum {
     INTERIOR_MIN = 12, /* constraints: smaller problems are Newton's at once */
     MORE = 3,          /* Newton steps beyond options.enough */
-    IDLE_MAX = 5,      /* Newton steps on the law that do not halve |f|, before it is given up */
+    IDLE_MAX = 5, /* Newton steps on the law that do not halve |f|, before it is given up; ... */
+    IDLE_FAR_MAX = 8, /* ... where it is tried from a residual above NEAR */
 };
 
 typedef struct bodies_settings {
@@ -476,6 +477,8 @@ static double proximal_step(bodies* s, course* k, const proximal* prox, double t
     memcpy(s->u, s->uc, (size_t)k->P->row_count * sizeof *s->u);
     double value = augmented_evaluate(s, prox, s->z, s->u, s->d, s->f);
     double off = norm(n, s->f) / k->scale, least = off;
+    /* polygons have no starting point below NEAR, and Newton's method needs more steps on them */
+    const int32_t idle_max = k->now < NEAR ? IDLE_MAX : IDLE_FAR_MAX;
     int32_t idle = 0;
     for (int32_t i = 0; i < steps && off > target && !perpi_monitor_spent(&k->out); ++i) {
         ++k->out.report->iterations;
@@ -486,7 +489,7 @@ static double proximal_step(bodies* s, course* k, const proximal* prox, double t
         off = norm(n, s->f) / k->scale;
         idle = off <= 0.5 * least ? 0 : idle + 1;
         least = off < least ? off : least;
-        if ((prox->convex && !good) || (!prox->convex && idle > IDLE_MAX)) {
+        if ((prox->convex && !good) || (!prox->convex && idle > idle_max)) {
             break;
         }
     }
@@ -552,16 +555,14 @@ static double interior_residual(void* user, const double* p, bool* stop)
 }
 
 /* Moves the centre s->c to the best point of the interior point method. */
-static perp_status start_from_interior(bodies* s, course* k)
+static perp_status start_from_interior(bodies* s, course* k, double regularisation)
 {
     const perp_contact_problem* P = k->P;
-    if (k->out.over || s->set.interior == 0 || P->constraint_count < INTERIOR_MIN) {
-        return PERP_OK;
-    }
     interior_check user = {s, k, INFINITY};
     const perpi_interior_task task = {.P = P,
                                       .delassus = &s->delassus,
                                       .matrix = &s->matrix,
+                                      .regularisation = regularisation,
                                       .target = HAND_OVER,
                                       .limit = s->set.interior,
                                       .residual = interior_residual,
@@ -602,7 +603,7 @@ static void next_step(const bodies* s, course* k, bool good, int32_t took)
         k->lambda *= took <= 5 ? 0.5 : took <= 15 ? 1.0 : 3.0;
     } else {
         ++k->failed;
-        k->lambda *= 3.0;
+        k->lambda *= k->now < NEAR ? 3.0 : 10.0;
     }
     k->settled += k->convex && good;
     if (k->convex && good && (k->now < NEAR || k->settled > 3 + k->trials)) {
@@ -656,6 +657,53 @@ static void proximal_round(bodies* s, course* k)
     next_step(s, k, good, took);
 }
 
+/* ---- attempts -------------------------------------------------------------------------------------------*/
+
+/* An attempt that takes much longer than most is given up, and another start taken: the regularisation of the
+ * interior point method makes the starting points different. */
+static const struct {
+    double regularisation;
+    int32_t budget; /* factorisations */
+} attempts[] = {{1e-8, 600}, {1e-3, 400}, {1e-6, 400}};
+
+static void run_steps(bodies* s, course* k, int32_t budget)
+{
+    const int32_t until = k->out.report->iterations + budget;
+    k->broken = false;
+    begin_steps(s, k);
+    while (!k->out.over && !k->broken && k->out.report->iterations < until) {
+        proximal_round(s, k);
+    }
+}
+
+/* From s->c, whose residual is k->now: attempts one after another, then from the best point on. */
+static perp_status run_attempts(bodies* s, course* k)
+{
+    const perp_contact_problem* P = k->P;
+    const int32_t count = (int32_t)(sizeof attempts / sizeof attempts[0]);
+    if (s->set.interior > 0 && P->constraint_count >= INTERIOR_MIN) {
+        for (int32_t i = 0; i < count && !k->out.over; ++i) {
+            if (i > 0 || k->now > HAND_OVER) {
+                const perp_status status = start_from_interior(s, k, attempts[i].regularisation);
+                if (status != PERP_OK) {
+                    return status;
+                }
+            }
+            if (!k->out.over) {
+                run_steps(s, k, attempts[i].budget);
+            }
+        }
+        if (!k->out.over) {
+            memcpy(s->c, s->best, (size_t)P->row_count * sizeof *s->c);
+            check_point(s, k, s->c);
+        }
+    }
+    if (!k->out.over) {
+        run_steps(s, k, INT32_MAX / 2);
+    }
+    return PERP_OK;
+}
+
 static perp_status bodies_solve(void* self, const perp_contact_problem* P,
                                 const perp_solve_options* options, bool warm, double* v, double* p,
                                 perp_report* report)
@@ -693,15 +741,9 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
         .out = perpi_monitor_start(options, report, 2000, s->c, s->best, (size_t)P->row_count)};
     k.out.more = options->enough > COARSE ? 0 : MORE;
     check_point(s, &k, s->c);
-    if (k.now > HAND_OVER) {
-        status = start_from_interior(s, &k);
-    }
+    status = run_attempts(s, &k);
     if (status != PERP_OK) {
         return status;
-    }
-    begin_steps(s, &k);
-    while (!k.out.over && !k.broken) {
-        proximal_round(s, &k);
     }
     if (!k.out.over) {
         report->outcome = PERP_OUTCOME_BREAKDOWN;

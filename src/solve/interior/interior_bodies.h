@@ -18,6 +18,7 @@ typedef struct perpi_interior_task {
     const perp_contact_problem* P;
     const perpi_delassus* delassus;
     perpi_body_matrix* matrix; /* analysed */
+    double regularisation;     /* of u by the change of p, in scaled rows */
     double target;             /* residual at which to stop */
     int32_t limit;             /* factorisations */
     perpi_interior_residual residual;

@@ -89,7 +89,7 @@ static bool regularise(int32_t m, double L, double* D, double* R)
 static double row_stiffness(const perpi_interior_bodies* s, int32_t i, int32_t row)
 {
     const perp_constraint* c = &s->P->constraint[i];
-    double t = perpi_interior_compliance(s, c, row) + PERPI_INTERIOR_REGULARISATION;
+    double t = perpi_interior_compliance(s, c, row) + s->regularisation;
     if (s->low[row] > 0.0) {
         t += s->low[row] / (s->p[row] - perpi_interior_lower(s, row));
     }
@@ -120,10 +120,10 @@ static bool fill_block(perpi_interior_bodies* s, int32_t i)
                 D[(1 + a) * m + 1 + b] = s->S[9 * i + a * n + b];
             }
         }
-        return regularise(m, PERPI_INTERIOR_REGULARISATION, D, R);
+        return regularise(m, s->regularisation, D, R);
     case LAW_NORMAL:
         D[0] = s->p[c->row] / s->w[i];
-        R[0] = 1.0 / (1.0 + PERPI_INTERIOR_REGULARISATION * D[0]);
+        R[0] = 1.0 / (1.0 + s->regularisation * D[0]);
         D[0] *= R[0];
         return D[0] > 0.0;
     case LAW_EQUALITY:
@@ -290,7 +290,7 @@ static void cone_increments(perpi_interior_bodies* s, int32_t i, const aim* a,
     const double* dp = d->p + c->row;
     double* dz = d->z + c->row;
     for (int32_t r = 1; r < m; ++r) {
-        dz[r] = s->hd[c->row + r] + PERPI_INTERIOR_REGULARISATION * dp[r] - s->rt[c->row + r];
+        dz[r] = s->hd[c->row + r] + s->regularisation * dp[r] - s->rt[c->row + r];
     }
     d->phi[i] = 0.0;
     if (s->polar[i]) {
@@ -385,7 +385,7 @@ void perpi_interior_find(perpi_interior_bodies* s, perpi_body_matrix* matrix, do
                 s->g[c->row + r] - perpi_dot(c->rows, D + r * c->rows, s->hd + c->row);
         }
         if (c->kind == PERP_CONSTRAINT_CONTACT) {
-            d->w[i] = s->hd[c->row] + PERPI_INTERIOR_REGULARISATION * d->p[c->row] - s->rn[i];
+            d->w[i] = s->hd[c->row] + s->regularisation * d->p[c->row] - s->rn[i];
         }
         if (s->law_of[i] == LAW_CONE) {
             cone_increments(s, i, &a, d);

@@ -8,8 +8,6 @@
 
 enum { PERPI_INTERIOR_DIRECTIONS = 4 }; /* affine, centred, correction, best */
 
-#define PERPI_INTERIOR_REGULARISATION 1e-8 /* of u by the change of p, in scaled rows */
-
 typedef enum perpi_interior_law {
     LAW_NORMAL,
     LAW_CONE,
@@ -49,6 +47,7 @@ struct perpi_interior_bodies {
     double *D, *R;            /* blocks: PERPI_BODY_ROWS_MAX a row */
     double *g, *right, *hd;   /* scratch: rows, dof, rows */
     perpi_interior_direction dir[PERPI_INTERIOR_DIRECTIONS];
+    double regularisation;
     double tau, infeasible; /* mean product; mean square of the linear residuals */
     double coupling;        /* of D_tn: 1, or 0 for a step over a fold */
     int32_t products;

@@ -150,6 +150,7 @@ bool perpi_interior_scale(perpi_interior_bodies* s, const perpi_interior_task* t
     const perp_contact_problem* P = task->P;
     s->P = P;
     s->y = task->delassus->y.at;
+    s->regularisation = task->regularisation;
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
         s->law_of[i] = choose_law(c);
