@@ -546,6 +546,21 @@ static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model
     return PERP_OK;
 }
 
+/* The pose of a body after half of a middle step. */
+static perpi_pose middle_pose(const perpi_step_input* in, int32_t body)
+{
+    perpi_pose pose = perpi_state_pose(in->model, in->q, body);
+    const double half = 0.5 * in->h;
+    if (in->model->body[body].dofs == 0) {
+        return pose; /* not used */
+    }
+    const vec3 w = perpi_state_rate(in->model, in->v_end, body);
+    pose.x = v3_madd(pose.x, half, perpi_state_velocity(in->model, in->v_end, body));
+    pose.q = q4_unit(q4_mul(q4_exp(v3_scale(half, w)), pose.q));
+    pose.R = q4_matrix(pose.q);
+    return pose;
+}
+
 /* in: for other purposes than a step only model, h, q and v are used. */
 static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
                                 perpi_evaluation evaluation, const perpi_step_input* in)
@@ -562,7 +577,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
     for (int32_t i = 0; i < bodies; ++i) {
         f->pose[i] = perpi_state_pose(model, q, i);
         if (evaluation != PERPI_EVALUATE_START) {
-            f->end[i] = perpi_state_pose(model, in->q_end, i);
+            f->end[i] = f->middle ? middle_pose(in, i) : perpi_state_pose(model, in->q_end, i);
         }
     }
     if (step) {
@@ -795,13 +810,60 @@ static perp_status write_rounding(perpi_formulation* f, const perpi_step_input* 
     return PERP_OK;
 }
 
+/* Of a length that a joint computes from the poses of its bodies. */
+static double joint_rounding(const perpi_formulation* f, const perp_model* model, int32_t k)
+{
+    const int32_t* body = model->joint[f->place[k].joint].body;
+    double size = 0.0;
+    for (int side = 0; side < 2; ++side) {
+        size += body[side] >= 0 ? v3_norm(f->pose[body[side]].x) : 0.0;
+    }
+    return PERPI_POSE_ROUNDING * size;
+}
+
+/* Middle steps: k_error, written by perpi_formulation_round_arms. */
+static perp_status reserve_rounding(perpi_formulation* f)
+{
+    const size_t dofs = (size_t)f->problem.dof_count;
+    const perp_status status =
+        perpi_grow(f->context, &f->rounding, &f->rounding_capacity, dofs, sizeof *f->rounding);
+    if (status == PERP_OK) {
+        memset(f->rounding, 0, dofs * sizeof *f->rounding);
+        f->problem.k_error = f->rounding;
+    }
+    return status;
+}
+
+void perpi_formulation_round_arms(perpi_formulation* f, const perp_model* model, const double* p)
+{
+    const int32_t linear = model->dimension;
+    memset(f->rounding, 0, (size_t)f->problem.dof_count * sizeof *f->rounding);
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perp_constraint* c = &f->constraint[f->contact_count + k];
+        double impulse = 0.0;
+        for (int32_t i = c->row; i < c->row + c->rows; ++i) {
+            impulse += fabs(p[i]);
+        }
+        for (int side = 0; side < 2; ++side) {
+            const int32_t block = c->block[side];
+            for (int32_t i = block >= 0 ? f->dof[block] + linear : 0;
+                 block >= 0 && i < f->dof[block + 1]; ++i) {
+                f->rounding[i] += joint_rounding(f, model, k) * impulse;
+            }
+        }
+    }
+}
+
 perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input* in,
-                                   perpi_evaluation evaluation)
+                                   perpi_evaluation asked)
 {
     const perp_model* model = in->model;
+    /* forces and inertia of the middle: those of the end of the half step f->theta h */
+    const perpi_evaluation evaluation = in->middle ? PERPI_EVALUATE_FORCES : asked;
     const bool geometry = evaluation == PERPI_EVALUATE_GEOMETRY;
     f->h = in->h;
-    f->theta = perpi_step_theta(in);
+    f->theta = in->middle ? 0.5 : perpi_step_theta(in);
+    f->middle = in->middle;
     perp_status status = write_bodies(f, PERPI_PURPOSE_STEP, evaluation, in);
     if (status == PERP_OK) {
         status = perpi_layers_place(f, in);
@@ -818,8 +880,8 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
         status = write_groups(f, in->contact, in->contact_count);
     }
     if (status == PERP_OK) {
-        status =
-            perpi_formulate_joints(f, model, PERPI_PURPOSE_STEP, in->t, in->h, in->q, in->joint);
+        status = perpi_formulate_joints(f, model, PERPI_PURPOSE_STEP, in->t, in->h, in->q,
+                                        in->middle ? in->q_end : NULL, in->joint);
     }
     if (status == PERP_OK) {
         status = perpi_formulate_supports(f, in);
@@ -834,7 +896,7 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
         status = perpi_ties_transfer(f, model, in->contact);
     }
     if (status == PERP_OK && evaluation != PERPI_EVALUATE_START) {
-        status = write_rounding(f, in, geometry);
+        status = in->middle ? reserve_rounding(f) : write_rounding(f, in, geometry);
     }
     if (status == PERP_OK) {
         seal(f);
@@ -861,6 +923,7 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
     const perpi_joint_input* joints = at->joint;
     PERP_ASSERT(purpose != PERPI_PURPOSE_STEP);
     const perpi_step_input in = {.model = model, .h = h, .q = q, .v = v};
+    f->middle = false;
     perp_status status = write_bodies(f, purpose, PERPI_EVALUATE_START, &in);
     if (status == PERP_OK) {
         const double h_gap = purpose == PERPI_PURPOSE_IMPACT ? 0.0 : h;
@@ -870,7 +933,7 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
         status = write_groups(f, contacts, count);
     }
     if (status == PERP_OK) {
-        status = perpi_formulate_joints(f, model, purpose, 0.0, h, q, joints);
+        status = perpi_formulate_joints(f, model, purpose, 0.0, h, q, NULL, joints);
     }
     if (status == PERP_OK) {
         seal(f);

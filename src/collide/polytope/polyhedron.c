@@ -212,16 +212,18 @@ perp_status perpi_polyhedron_search(const perpi_polyhedron* p, const perpi_pose*
         m->orders = false;
         perpi_meeting_collect(m, true);
     }
-    if (m->apart || (m->least > margin && m->least < INFINITY)) {
+    if (m->apart) {
         return PERP_OK;
     }
     perp_status status;
-    if (m->least == INFINITY) {
-        /* apart, or a deep overlap, where no features are near each other */
-        const perpi_facet deepest = perpi_meeting_deepest(m);
+    perpi_facet deepest = {.psi = -INFINITY};
+    if (m->least > margin) { /* apart, or an overlap deeper than the margin */
+        deepest = perpi_meeting_deepest(m);
         if (deepest.psi > 0.0) {
             return PERP_OK;
         }
+    }
+    if (m->least == INFINITY) { /* so deep that no features are near each other */
         list->deepest = -deepest.psi > list->deepest ? -deepest.psi : list->deepest;
         status = perpi_answer_add(a, &deepest, 0, false);
     } else {
