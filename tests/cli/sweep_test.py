@@ -262,6 +262,13 @@ def draws_have_the_distribution_that_was_asked_for():
 
 
 @test
+def many_short_runs_do_not_block_parent_and_workers():
+    name = study(sample={"trials": 300, "seed": 1}, limit={"steps": 1})  # 6,000 runs of some ten microseconds
+    good("sweep", name, "--out", "r.db", "--jobs", "3", timeout=100)
+    assert len(rows("r.db")) == 6000
+
+
+@test
 def csv_and_show_say_what_the_database_says():
     name = study()
     good("sweep", name, "--out", "r.db", "--csv", "r.csv")
