@@ -422,6 +422,29 @@ def a_sweep_that_is_interrupted_says_how_to_go_on():
 
 
 @test
+def the_study_of_init_runs_as_it_is():
+    good("init", "--study", "mine.json")
+    assert sorted(os.listdir(".")) == ["mine-scene.json", "mine.json"]
+    done = json.loads(good("sweep", "mine.json", "--out", "r.db", "--page", "r.html", "--json").stdout)
+    assert done["ok"] == done["runs"] == 330 and set(done["outcomes"]) == {"passed", "stopped"}, done
+    done = perp("init", "--study", "mine.json")
+    assert done.returncode == 2 and "is there already" in done.stderr
+    os.remove("mine-scene.json")
+    assert perp("init", "--study", "mine.json").returncode == 2
+    assert not os.path.exists("mine-scene.json")  # both, or none
+    with open("keep.html", "w", encoding="utf-8") as f:
+        f.write("precious")
+    done = perp("sweep", "show", "r.db", "--page", "keep.html")
+    assert done.returncode == 2 and open("keep.html", encoding="utf-8").read() == "precious"
+    good("sweep", "show", "r.db", "--page", "r.html", "--quiet")  # its own page is replaced
+
+
+@test
+def the_example_in_python_runs():
+    subprocess.run(["/usr/bin/env", "python3", os.path.join(SOURCE, "examples", "worker.py"), PERP], check=True, timeout=100)
+
+
+@test
 def a_worker_answers_lines():
     write("scene.json", SCENE)
     name = study()
