@@ -247,6 +247,7 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
     json_object_set_new(o, "forces", forces_json(model));
     json_object_set_new(o, "controllers", controllers_json(model));
     json_object_set_new(o, "joint_correction", json_boolean(run.joint_correction));
+    json_object_set_new(o, "joint_direction", json_string(run.joint_middle ? "middle" : "start"));
     json_object_set_new(o, "pairs", pairs_json(model));
     json_object_set_new(o, "parameters", cli_parameters_json(scene));
     json_object_set_new(o, "unused_parameters", unused_json(scene));

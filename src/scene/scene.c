@@ -40,11 +40,11 @@ struct perp_scene {
 };
 
 static const char* const known[] = {
-    "name",       "description", "$schema",   "dimension",     "gravity",  "step",
-    "duration",   "stepper",     "contact",   "solver",        "friction", "restitution",
-    "bodies",     "joints",      "forces",    "controllers",   "record",   "joint_correction",
-    "rotation",   "margin",      "tolerance", "allow_overlap", "measures", "stop",
-    "parameters", NULL};
+    "name",       "description",     "$schema",   "dimension",     "gravity",  "step",
+    "duration",   "stepper",         "contact",   "solver",        "friction", "restitution",
+    "bodies",     "joints",          "forces",    "controllers",   "record",   "joint_correction",
+    "rotation",   "margin",          "tolerance", "allow_overlap", "measures", "stop",
+    "parameters", "joint_direction", NULL};
 
 /* The stem of the file name, for a scene without a name. */
 static perp_status set_name(perp_context* context, const char* origin, json_t* root)
