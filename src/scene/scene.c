@@ -99,6 +99,10 @@ static perp_status read_model_head(perpi_reader* r, const json_t* root, perp_mod
     PERPI_TRY(perpi_read_string(r, root, "description", &def->description));
     PERPI_TRY(perpi_read_string(r, root, "$schema", &ignored));
     PERPI_TRY(perpi_read_string(r, root, "name", &def->name));
+    if (json_is_string(json_object_get(root, "dimension"))) {
+        return perpi_reader_fail_key(r, "dimension", PERP_ERROR_INPUT,
+                                     "must be 2 or 3, got a string");
+    }
     PERPI_TRY(perpi_read_integer(r, root, "dimension", 2, 3, &def->dimension));
     r->dimension = def->dimension;
     PERPI_TRY(perpi_read_space(r, root, "gravity", def->gravity, NULL));
