@@ -26,15 +26,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "linalg/block_lu.h"
 #include "linalg/dense.h"
 #include "problem/cone.h"
 #include "problem/reformulate/reformulate.h"
 #include "solve/builtin.h"
+#include "solve/frictional/body_matrix.h"
 #include "solve/frictional/friction_local.h"
 #include "solve/monitor.h"
 
-enum { ROWS_MAX = 6, SIDE = 6, HALVINGS = 10 };
+enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, SIDE = PERPI_BODY_SIDE, HALVINGS = 10 };
 
 #define LAMBDA_MAX 1.0
 #define LAMBDA_MIN 1e-12
@@ -63,18 +63,14 @@ typedef struct bodies {
     perp_context* context;
     bodies_settings set;
     perpi_delassus delassus;
-    perpi_block_lu* lu;
+    perpi_body_matrix matrix;
     double* vector;
     size_t vector_capacity;
-    int32_t* index;
-    size_t index_capacity;
     /* views into vector; rows: */
     double *w, *c, *uc, *d, *u, *best, *trial_d, *trial_u, *s, *D;
     /* velocities: */
     double *x, *z, *f, *step, *trial, *v;
     double* work;
-    /* views into index */
-    int32_t *size, *start, *column, *mark, *place; /* place: 4 a constraint: aa, ab, ba, bb */
 } bodies;
 
 static perp_status bodies_create(perp_context* context, const void* settings, void** self)
@@ -86,7 +82,7 @@ static perp_status bodies_create(perp_context* context, const void* settings, vo
     }
     s->context = context;
     s->set = *(const bodies_settings*)settings;
-    status = perpi_block_lu_create(context, &s->lu);
+    status = perpi_body_matrix_create(context, &s->matrix);
     if (status != PERP_OK) {
         perpi_free(context, s);
         return status;
@@ -102,23 +98,17 @@ static void bodies_destroy(void* self)
         return;
     }
     perpi_delassus_free(s->context, &s->delassus);
-    perpi_block_lu_destroy(s->lu);
+    perpi_body_matrix_free(&s->matrix);
     perpi_free(s->context, s->vector);
-    perpi_free(s->context, s->index);
     perpi_free(s->context, s);
 }
 
 static perp_status augmented_reserve(bodies* s, const perp_contact_problem* P)
 {
     const size_t nr = (size_t)P->row_count, nv = (size_t)P->dof_count;
-    const size_t nb = (size_t)P->block_count, nc = (size_t)P->constraint_count;
-    perp_status status =
+    const perp_status status =
         perpi_grow(s->context, &s->vector, &s->vector_capacity,
                    9 * nr + ROWS_MAX * nr + 6 * nv + perp_contact_residual_work(P), sizeof(double));
-    if (status == PERP_OK) {
-        status = perpi_grow(s->context, &s->index, &s->index_capacity,
-                            nb + (nb + 1) + (nb + 2 * nc) + nb + 4 * nc, sizeof *s->index);
-    }
     if (status != PERP_OK) {
         return status;
     }
@@ -135,122 +125,7 @@ static perp_status augmented_reserve(bodies* s, const perp_contact_problem* P)
         *dofs[i] = at;
     }
     s->work = at;
-    s->size = s->index;
-    s->start = s->size + nb;
-    s->column = s->start + nb + 1;
-    s->mark = s->column + nb + 2 * nc;
-    s->place = s->mark + nb;
     return perpi_delassus_fill(s->context, P, &s->delassus);
-}
-
-/* ---- which bodies touch -----------------------------------------------------------------------------*/
-
-static int32_t find_block(const bodies* s, int32_t row, int32_t column)
-{
-    int32_t low = s->start[row], high = s->start[row + 1] - 1;
-    while (low < high) {
-        const int32_t mid = low + (high - low) / 2;
-        if (s->column[mid] < column) {
-            low = mid + 1;
-        } else {
-            high = mid;
-        }
-    }
-    return low;
-}
-
-static perp_status augmented_analyse(bodies* s, const perp_contact_problem* P)
-{
-    const int32_t* first = s->delassus.block_start.at;
-    int32_t used = 0;
-    for (int32_t i = 0; i < P->block_count; ++i) {
-        s->mark[i] = -1;
-    }
-    for (int32_t i = 0; i < P->block_count; ++i) {
-        s->size[i] = P->dof[i + 1] - P->dof[i];
-        s->start[i] = used;
-        s->mark[i] = i;
-        s->column[used++] = i;
-        for (int32_t k = first[i]; k < first[i + 1]; ++k) {
-            const int32_t item = s->delassus.block_item.at[k];
-            const int32_t other = P->constraint[item / 2].block[1 - item % 2];
-            if (other >= 0 && s->mark[other] != i) {
-                s->mark[other] = i;
-                s->column[used++] = other;
-            }
-        }
-        for (int32_t k = s->start[i] + 1; k < used; ++k) { /* few: insertion */
-            const int32_t column = s->column[k];
-            int32_t j = k;
-            for (; j > s->start[i] && s->column[j - 1] > column; --j) {
-                s->column[j] = s->column[j - 1];
-            }
-            s->column[j] = column;
-        }
-    }
-    s->start[P->block_count] = used;
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        const int32_t* block = P->constraint[i].block;
-        for (int k = 0; k < 4; ++k) {
-            const int32_t row = block[k / 2], column = block[k % 2];
-            s->place[4 * i + k] = row >= 0 && column >= 0 ? find_block(s, row, column) : -1;
-        }
-    }
-    return perpi_block_lu_analyse(s->lu, P->block_count, s->size, s->start, s->column);
-}
-
-/* ---- products with Y ----------------------------------------------------------------------------------*/
-
-/* u = base + Y' x */
-static void add_transposed_product(const bodies* s, const perp_contact_problem* P,
-                                   const double* base, const double* x, double* u)
-{
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        const perp_constraint* c = &P->constraint[i];
-        memcpy(u + c->row, base + c->row, (size_t)c->rows * sizeof *u);
-        for (int side = 0; side < 2; ++side) {
-            if (c->block[side] < 0) {
-                continue;
-            }
-            const double* Y = perpi_delassus_side(&s->delassus, c, side);
-            const double* x_i = x + P->dof[c->block[side]];
-            const int32_t n = P->dof[c->block[side] + 1] - P->dof[c->block[side]];
-            for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
-                double t = 0.0;
-                for (int32_t k = 0; k < n; ++k) {
-                    t += Y[k] * x_i[k];
-                }
-                u[c->row + r] += t;
-            }
-        }
-    }
-}
-
-/* f = x + sign Y p */
-static void add_impulses(const bodies* s, const perp_contact_problem* P, const double* x,
-                         double sign, const double* p, double* f)
-{
-    memcpy(f, x, (size_t)P->dof_count * sizeof *f);
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        const perp_constraint* c = &P->constraint[i];
-        for (int side = 0; side < 2; ++side) {
-            if (c->block[side] < 0) {
-                continue;
-            }
-            const double* Y = perpi_delassus_side(&s->delassus, c, side);
-            double* f_i = f + P->dof[c->block[side]];
-            const int32_t n = P->dof[c->block[side] + 1] - P->dof[c->block[side]];
-            for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
-                const double t = sign * p[c->row + r];
-                if (t == 0.0) {
-                    continue;
-                }
-                for (int32_t k = 0; k < n; ++k) {
-                    f_i[k] += Y[k] * t;
-                }
-            }
-        }
-    }
 }
 
 static double norm(int32_t n, const double* x)
@@ -457,9 +332,9 @@ static double augmented_evaluate(bodies* s, const proximal* k, const double* z, 
                                  double* d, double* f)
 {
     const perp_contact_problem* P = k->P;
-    add_transposed_product(s, P, s->uc, z, u);
+    perpi_body_velocities(P, s->delassus.Y.at, s->uc, z, u);
     proximal_impulses(s, k, u, d, NULL);
-    add_impulses(s, P, z, -1.0, d, f);
+    perpi_body_add_impulses(P, s->delassus.Y.at, z, -1.0, d, f);
     if (!k->convex) {
         return norm(P->dof_count, f);
     }
@@ -483,93 +358,18 @@ static double augmented_evaluate(bodies* s, const proximal* k, const double* z, 
 
 /* ---- Newton --------------------------------------------------------------------------------------------*/
 
-/* The blocks of Y D Y' that constraint i gives, added to those of the matrix. */
-static void add_constraint(bodies* s, const perp_contact_problem* P, int32_t i)
-{
-    const perp_constraint* c = &P->constraint[i];
-    const int32_t m = c->rows;
-    const double* D = s->D + ROWS_MAX * (size_t)c->row;
-    bool any = false;
-    for (int32_t k = 0; k < m * m; ++k) {
-        any = any || D[k] != 0.0;
-    }
-    if (!any) {
-        return;
-    }
-    for (int column = 0; column < 2; ++column) {
-        if (c->block[column] < 0) {
-            continue;
-        }
-        const double* Y_column = perpi_delassus_side(&s->delassus, c, column);
-        double T[ROWS_MAX * SIDE]; /* D Y' */
-        for (int32_t r = 0; r < m; ++r) {
-            double* t = T + SIDE * r;
-            for (int k = 0; k < SIDE; ++k) {
-                t[k] = D[r * m] * Y_column[k];
-            }
-            for (int32_t q = 1; q < m; ++q) {
-                const double d = D[r * m + q];
-                for (int k = 0; k < SIDE; ++k) {
-                    t[k] += d * Y_column[SIDE * q + k];
-                }
-            }
-        }
-        for (int row = 0; row < 2; ++row) {
-            if (c->block[row] < 0) {
-                continue;
-            }
-            const double* Y_row = perpi_delassus_side(&s->delassus, c, row);
-            int32_t ld;
-            double* out = perpi_block_lu_block(s->lu, s->place[4 * i + 2 * row + column], &ld);
-            const int32_t nr = s->size[c->block[row]], nk = s->size[c->block[column]];
-            if (nk == SIDE) {
-                for (int32_t a = 0; a < nr; ++a) {
-                    double* restrict o = out + (size_t)a * (size_t)ld;
-                    for (int32_t r = 0; r < m; ++r) {
-                        const double y = Y_row[SIDE * r + a];
-                        for (int k = 0; k < SIDE; ++k) {
-                            o[k] += y * T[SIDE * r + k];
-                        }
-                    }
-                }
-            } else {
-                for (int32_t a = 0; a < nr; ++a) {
-                    double* o = out + (size_t)a * (size_t)ld;
-                    for (int32_t r = 0; r < m; ++r) {
-                        const double y = Y_row[SIDE * r + a];
-                        for (int32_t k = 0; k < nk; ++k) {
-                            o[k] += y * T[SIDE * r + k];
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
 /* step <- -f'^-1 f at s->z, s->u; false: singular. */
 static bool augmented_newton_step(bodies* s, const proximal* k)
 {
     const perp_contact_problem* P = k->P;
     proximal_impulses(s, k, s->u, s->d, s->D);
-    perpi_block_lu_clear(s->lu);
-    for (int32_t i = 0; i < P->block_count; ++i) {
-        int32_t ld;
-        double* out = perpi_block_lu_block(s->lu, find_block(s, i, i), &ld);
-        for (int32_t a = 0; a < s->size[i]; ++a) {
-            out[(size_t)a * (size_t)ld + (size_t)a] = 1.0;
-        }
-    }
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        add_constraint(s, P, i);
-    }
-    if (!perpi_block_lu_factor(s->lu)) {
+    if (!perpi_body_matrix_factor(&s->matrix, P, s->delassus.Y.at, s->D)) {
         return false;
     }
     for (int32_t i = 0; i < P->dof_count; ++i) {
         s->step[i] = -s->f[i];
     }
-    perpi_block_lu_solve(s->lu, s->step);
+    perpi_body_matrix_solve(&s->matrix, s->step);
     for (int32_t i = 0; i < P->dof_count; ++i) {
         if (!isfinite(s->step[i])) {
             return false;
@@ -656,7 +456,7 @@ static double proximal_step(bodies* s, course* k, const proximal* prox, double t
 /* x = y + Y p, and the velocities v = L^-T x. */
 static void motion_of(bodies* s, const perp_contact_problem* P, const double* p, double* v)
 {
-    add_impulses(s, P, s->delassus.y.at, 1.0, p, s->x);
+    perpi_body_add_impulses(P, s->delassus.Y.at, s->delassus.y.at, 1.0, p, s->x);
     memcpy(v, s->x, (size_t)P->dof_count * sizeof *v);
     for (int32_t i = 0; i < P->block_count; ++i) {
         const int32_t d = P->dof[i];
@@ -755,7 +555,7 @@ static void augmented_iterate(bodies* s, course* k, perp_report* report)
         if (good) {
             memcpy(s->c, s->trial_d, (size_t)P->row_count * sizeof *s->c);
             set_support(s, P, s->u);
-            add_transposed_product(s, P, P->b, s->x, s->uc);
+            perpi_body_velocities(P, s->delassus.Y.at, P->b, s->x, s->uc);
         } else {
             k->now = before;
         }
@@ -781,7 +581,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     }
     perp_status status = augmented_reserve(s, P);
     if (status == PERP_OK) {
-        status = augmented_analyse(s, P);
+        status = perpi_body_matrix_analyse(&s->matrix, P, &s->delassus);
     }
     if (status != PERP_OK) {
         return status;
@@ -802,7 +602,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
         .P = P,
         .out = perpi_monitor_start(options, report, 2000, s->c, s->best, (size_t)P->row_count)};
     check_point(s, &k, s->c);
-    add_transposed_product(s, P, P->b, s->x, s->uc);
+    perpi_body_velocities(P, s->delassus.Y.at, P->b, s->x, s->uc);
     set_support(s, P, s->uc);
     augmented_iterate(s, &k, report);
     memcpy(p, s->best, rows);
