@@ -22,7 +22,7 @@
 #include "base/context_lanes.h"
 
 enum {
-    SPINS = 4000, /* pauses before a thread sleeps or yields: some 100 microseconds */
+    SPINS = 4000,       /* pauses before a thread sleeps or yields: some 100 microseconds */
     SPINS_CROWDED = 20, /* with more threads than processors */
 };
 
@@ -165,13 +165,7 @@ static int start_worker(worker* w)
 static perpi_threads* start_pool(perp_context* context, int32_t lanes)
 {
     perpi_threads* pool = NULL;
-    for (int32_t i = 1; i < lanes; ++i) {
-        perp_context* own;
-        if (perpi_lane_context(context, i, &own) != PERP_OK) {
-            lanes = i;
-        }
-    }
-    if (lanes < 2 || perpi_alloc(context, 1, sizeof *pool, &pool) != PERP_OK) {
+    if (perpi_alloc(context, 1, sizeof *pool, &pool) != PERP_OK) {
         return NULL;
     }
     pool->context = context;
@@ -188,13 +182,12 @@ static perpi_threads* start_pool(perp_context* context, int32_t lanes)
     for (pool->lanes = 1; pool->lanes < lanes; ++pool->lanes) {
         worker* w = &pool->worker[pool->lanes];
         *w = (worker){.pool = pool, .lane = pool->lanes};
-        if (start_worker(w) != 0) {
+        if (perpi_lane_context(context, w->lane, &pool->own[w->lane]) != PERP_OK ||
+            start_worker(w) != 0) {
             break;
         }
     }
-    for (int32_t i = 0; i < pool->lanes; ++i) {
-        (void)perpi_lane_context(context, i, &pool->own[i]); /* exists */
-    }
+    pool->own[0] = context;
     return pool;
 }
 
