@@ -609,7 +609,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     motion_of(s, P, p, v);
     snprintf(report->detail, sizeof report->detail, "%d Newton steps, %d proximal steps",
              report->iterations, k.rounds);
-    return PERP_OK;
+    return s->matrix.status;
 }
 
 const perp_method perpi_method_newton_bodies = {
