@@ -4,6 +4,7 @@ PREFIX ?= /usr/local
 ONLY ?=
 RUNS ?= 5000
 SEED ?=
+PEERS ?=
 
 release := build/release
 # In CI warnings are errors and assertions stay on in the optimised build. Both are always given,
@@ -12,7 +13,7 @@ ci_flag := $(if $(filter-out false 0,$(CI)),ON,OFF)
 configure := cmake --preset release --log-level=NOTICE \
 	-DPERP_WERROR=$(ci_flag) -DPERP_ASSERTS=$(ci_flag)
 
-.PHONY: help deps test-deps build demo test test-slow torture bench bench-solvers experiments docs install format clean
+.PHONY: help deps test-deps build demo test test-slow torture bench bench-solvers bench-peers experiments docs install format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +24,7 @@ help:
 	@echo 'make torture        run RUNS=$(RUNS) random scenes and check each (SEED=n: one, ONLY=stepper=implicit,...); build/torture/'
 	@echo 'make bench          run all benchmarks; JSON under build/bench/'
 	@echo 'make bench-solvers  run the solver benchmark only'
+	@echo 'make bench-peers    perp beside Bullet, ODE, MuJoCo, Box2D: an hour (PEERS=--quick: minutes); build/bench/'
 	@echo 'make experiments    run all experiments (ONLY=name: one); results under build/experiments/'
 	@echo 'make docs           build the documentation as html into build/docs/ and check its links'
 	@echo 'make install        install to PREFIX ($(PREFIX)); DESTDIR is honoured'
@@ -66,6 +68,12 @@ bench: build
 bench-solvers: build
 	@cmake --build $(release) --target bench
 	@scripts/run-bench $(release) solvers
+
+bench-peers: build
+	@scripts/install-deps --peers
+	@$(configure) -DPERP_PEERS=ON
+	@cmake --build $(release) --target peers
+	@scripts/run-peers $(release) $(PEERS)
 
 experiments: test-deps build
 	@cmake --build $(release) --target experiments

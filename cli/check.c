@@ -190,17 +190,6 @@ static json_t* settings_json(const perp_scene_run* run)
     return object;
 }
 
-/* From the scene as it will be simulated; the model does not store it. */
-static void gravity_of(const perp_scene* scene, double gravity[3])
-{
-    json_t* root = json_loads(perp_scene_text(scene), 0, NULL);
-    const json_t* array = json_object_get(root, "gravity");
-    for (size_t i = 0; i < 3; ++i) {
-        gravity[i] = json_number_value(json_array_get(array, i));
-    }
-    json_decref(root);
-}
-
 static const char* law_name(const perp_model* model)
 {
     return perp_model_impact_law(model) == PERP_IMPACT_POISSON ? "poisson" : "newton";
@@ -215,7 +204,7 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
     json_object_set_new(o, "scene", json_string(perp_scene_name(scene)));
     json_object_set_new(o, "dimension", json_integer(perp_model_dimension(model)));
     double gravity[3];
-    gravity_of(scene, gravity);
+    perp_model_gravity(perp_scene_model(scene), gravity);
     json_object_set_new(o, "gravity",
                         cli_numbers(gravity, perp_model_dimension(model) == 2 ? 2 : 3));
     json_object_set_new(o, "step",
@@ -429,7 +418,7 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     printf("%s: valid, %d-D, %d bodies\n", cli_plain(), (int)perp_model_dimension(model),
            (int)perp_model_body_count(model));
     double g[3];
-    gravity_of(scene, g);
+    perp_model_gravity(perp_scene_model(scene), g);
     if (perp_model_dimension(model) == 2) {
         printf("  gravity        (%.9g, %.9g)\n", g[0], g[1]);
     } else {

@@ -324,23 +324,12 @@ static json_t* supports(const perp_model* model)
     return list;
 }
 
-/* Gravity from the scene's text; the model does not give it. */
 static json_t* gravity(const perp_scene* scene)
 {
-    json_t* root = json_loads(perp_scene_text(scene), 0, NULL);
-    json_t* given = json_incref(json_object_get(root, "gravity"));
-    json_decref(root);
-    const size_t dimension = (size_t)perp_model_dimension(perp_scene_model(scene));
-    bool numbers = json_array_size(given) == dimension;
-    for (size_t i = 0; numbers && i < dimension; ++i) {
-        numbers = json_is_number(json_array_get(given, i));
-    }
-    if (!numbers) {
-        json_decref(given);
-        const double none[3] = {0.0, 0.0, 0.0};
-        given = cli_numbers(none, (int)dimension);
-    }
-    return given;
+    const perp_model* model = perp_scene_model(scene);
+    double g[3];
+    perp_model_gravity(model, g);
+    return cli_numbers(g, perp_model_dimension(model));
 }
 
 json_t* page_header(const perp_scene* scene, const char* file)

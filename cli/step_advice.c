@@ -3,17 +3,12 @@
 
 #include "page.h"
 
-/* |gravity| of a scene; 0 if it is given by expressions. */
+/* |gravity| of a scene. */
 static double gravity_of(const perp_scene* scene)
 {
-    json_t* root = json_loads(perp_scene_text(scene), 0, NULL);
-    const json_t* gravity = json_object_get(root, "gravity");
-    double g = 0.0;
-    for (size_t i = 0; i < json_array_size(gravity); ++i) {
-        g = hypot(g, json_number_value(json_array_get(gravity, i)));
-    }
-    json_decref(root);
-    return g;
+    double g[3];
+    perp_model_gravity(perp_scene_model(scene), g);
+    return hypot(hypot(g[0], g[1]), g[2]);
 }
 
 /* The dynamic body of the least extent; -1: none has one. */

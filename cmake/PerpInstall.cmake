@@ -8,6 +8,9 @@ install(TARGETS perp_shared perp_static EXPORT perpTargets)
 if(TARGET perp_cli)
     install(TARGETS perp_cli)
 endif()
+if(TARGET perp_mpi)
+    install(TARGETS perp_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/perp)
+endif()
 # Man page and completion scripts are made by the program from its own tables. A cross build
 # cannot run it and goes without.
 if(TARGET perp_cli AND NOT CMAKE_CROSSCOMPILING)
@@ -33,7 +36,7 @@ endif()
 install(DIRECTORY include/perp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY scenes DESTINATION ${CMAKE_INSTALL_DATADIR}/perp OPTIONAL)
-install(FILES docs/schema/scene.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/perp OPTIONAL)
+install(FILES docs/schema/scene.schema.json docs/schema/study.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/perp OPTIONAL)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # CMake users: find_package(perp) and link perp::perp (or perp::perp_static).

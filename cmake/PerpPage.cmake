@@ -42,6 +42,23 @@ __asm__(".pushsection .rodata\n"
         ".popsection\n");
 ]])
     set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${html})
+    # The page of a study is one file without packages, embedded as it is.
+    set(study ${viewer}/study/page.html)
+    set(study_source ${PROJECT_BINARY_DIR}/page/study_template.c)
+    file(CONFIGURE OUTPUT ${study_source} @ONLY CONTENT [[
+/* Made by cmake/PerpPage.cmake. */
+extern const char cli_study_template[], cli_study_template_end[];
+__asm__(".pushsection .rodata\n"
+        ".globl cli_study_template\n"
+        ".globl cli_study_template_end\n"
+        "cli_study_template:\n"
+        ".incbin \"@study@\"\n"
+        "cli_study_template_end:\n"
+        ".byte 0\n"
+        ".popsection\n");
+]])
+    set_source_files_properties(${study_source} PROPERTIES OBJECT_DEPENDS ${study})
+    target_sources(${target} PRIVATE ${study_source})
     add_custom_target(${target}_page DEPENDS ${html})
     target_sources(${target} PRIVATE ${source})
     add_dependencies(${target} ${target}_page)

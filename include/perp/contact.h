@@ -16,6 +16,9 @@ typedef struct perp_contact_layer {
     double core;     /* part of impulse[0] by the rigid core */
     double share;    /* midpoint: part of the step in which the layer acts; 0: see push */
     double push;     /* impulse of a layer whose contact was lost during the step; in impulse[0] */
+    double
+        part; /* of the stiffness and damping of its bodies' layers; below 1 after points of contact
+                        have appeared under the surface */
 } perp_contact_layer;
 
 /* Time of an impact before a fixed step; all 0 elsewhere. */

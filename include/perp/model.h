@@ -300,6 +300,7 @@ PERP_API const char* perp_joint_type_summary(perp_joint_type type);
 /* Information about a model, for reports. */
 PERP_API const char* perp_model_name(const perp_model* model);
 PERP_API int32_t perp_model_dimension(const perp_model* model);
+PERP_API void perp_model_gravity(const perp_model* model, double gravity[3]);
 PERP_API int32_t perp_model_body_count(const perp_model* model);
 PERP_API const char* perp_model_body_name(const perp_model* model, int32_t body);
 PERP_API int32_t perp_model_body_find(const perp_model* model, const char* name); /* -1: none */

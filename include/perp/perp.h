@@ -7,6 +7,7 @@
 #include "perp/force.h"
 #include "perp/forces.h"
 #include "perp/ledger.h"
+#include "perp/measure.h"
 #include "perp/model.h"
 #include "perp/problem.h"
 #include "perp/query.h"
@@ -16,5 +17,6 @@
 #include "perp/shape.h"
 #include "perp/sim.h"
 #include "perp/solve.h"
+#include "perp/study.h"
 
 #endif

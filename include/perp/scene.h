@@ -11,7 +11,8 @@ extern "C" {
 
 typedef struct perp_scene perp_scene;
 
-/* One `--set POINTER=VALUE`: value is JSON text, or a bare word taken as a string. */
+/* One `--set POINTER=VALUE`: value is JSON text, or a bare word taken as a string. A pointer that does not
+ * begin with '/' is the name of a parameter of the scene (`--param NAME=VALUE`). */
 typedef struct perp_override {
     const char* pointer;
     const char* value;
@@ -55,6 +56,38 @@ PERP_API const char* perp_scene_text(const perp_scene* scene);
 PERP_API int32_t perp_scene_record_every(const perp_scene* scene);
 /* Writes that text to a file, replacing it. */
 PERP_API PERP_NODISCARD perp_status perp_scene_save(const perp_scene* scene, const char* path);
+
+/* ---- parameters -----------------------------------------------------------------------------------
+ *
+ * A scene can be changed and built again without being read again, for many runs:
+ *
+ *     perp_scene_set_number(scene, "mu", 0.2);
+ *     perp_scene_set_number(scene, "/bodies/1/mass", 3.0);
+ *     perp_scene_rebuild(scene);
+ *     perp_sim_create_from_scene(context, scene, &sim); ... perp_sim_measure(sim, 0) ...
+ *     perp_sim_destroy(sim);
+ *
+ * The model, its name and settings (perp_scene_model, perp_sim_def_from_scene, perp_scene_text) stay those of
+ * the last successful rebuild until then, and are replaced by the next one: simulations of the
+ * scene must have been destroyed before it. */
+
+PERP_API int32_t perp_scene_parameter_count(const perp_scene* scene);
+/* With its present value, of an expression too. The name belongs to the scene. */
+PERP_API perp_parameter perp_scene_parameter(const perp_scene* scene, int32_t parameter);
+PERP_API int32_t perp_scene_parameter_find(const perp_scene* scene, const char* name); /* -1 */
+/* Whether a number, a measure, a stop or another parameter that is used depends on it. */
+PERP_API bool perp_scene_parameter_used(const perp_scene* scene, int32_t parameter);
+
+/* Sets a parameter (name), or any place of the scene (JSON pointer, as in perp_override) to a number. Takes effect
+ * with perp_scene_rebuild. PERP_ERROR_INPUT: there is no such parameter (the nearest is suggested) or place. */
+PERP_API PERP_NODISCARD perp_status perp_scene_set_number(perp_scene* scene, const char* name,
+                                                          double value);
+/* The same to a string, as an expression or the name of a file (relative to the scene's folder). */
+PERP_API PERP_NODISCARD perp_status perp_scene_set_string(perp_scene* scene, const char* name,
+                                                          const char* value);
+/* Builds the model and the settings anew from the scene with what was set. PERP_ERROR_INPUT: the message has
+ * the JSON pointer; model and settings are the old ones, and numbers can be set again. */
+PERP_API PERP_NODISCARD perp_status perp_scene_rebuild(perp_scene* scene);
 
 /* ---- definition of the simulation ------------------------------------------------------------ */
 

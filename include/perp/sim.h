@@ -12,6 +12,7 @@
 
 #include "perp/contact.h"
 #include "perp/ledger.h"
+#include "perp/measure.h"
 #include "perp/model.h"
 #include "perp/solve.h"
 
@@ -47,6 +48,13 @@ typedef struct perp_sim_def {
     bool joint_correction; /* close the joints at the end of each step [W14 algorithm 1] */
     bool linear_rotation; /* q + h G nu, normalised, as in the papers, instead of the exponential */
     bool keep_going;      /* take the best iterate when a solve fails, and count it */
+    const perp_parameter*
+        parameter; /* names that measures and stops may use; copied, as these are */
+    int32_t parameter_count;
+    const perp_measure_def* measure;
+    int32_t measure_count;
+    const perp_stop_def* stop;
+    int32_t stop_count;
 } perp_sim_def;
 
 /* h 0.01, duration 1, stewart-trinkle, contact and solver auto, quadratic cone (a polygon has 8 directions). */
@@ -68,6 +76,7 @@ PERP_API void perp_sim_destroy(perp_sim* sim);
 PERP_API PERP_NODISCARD perp_status perp_sim_step(perp_sim* sim);
 /* Steps until the duration is reached. */
 PERP_API PERP_NODISCARD perp_status perp_sim_run(perp_sim* sim);
+/* The duration is reached, or a stop held (perp/measure.h). */
 PERP_API bool perp_sim_finished(const perp_sim* sim);
 /* Number of steps that the whole duration takes, impacts so far included; 0 if that is not known: the
  * step is adaptive. */

@@ -1,6 +1,9 @@
 /* src/base/expr.c - compile an expression in t to postfix, and run it with its derivative.
  *
- * A recursive descent over five levels, loosest first:
+ * A recursive descent over eight levels, loosest first:
+ *     disjunction  conjunction {or conjunction}
+ *     conjunction  negation {and negation}
+ *     negation     {not} comparison
  *     comparison   sum [< <= > >= == != sum]     (no chains: 0 < t < 1 would compare 0 or 1 with 1)
  *     sum          term {+ - term}
  *     term         unary {* / unary}
@@ -10,7 +13,8 @@
  * longer than the text and one block of memory holds both.
  *
  * NaN: an operation on a NaN gives a NaN. C's fmin, pow(1, NaN) and comparisons would hide it. Only
- * if() drops the branch that it does not take, which is its purpose: if(t > 0, log(t), 0).
+ * if() drops the branch that it does not take, which is its purpose: if(t > 0, log(t), 0). And `0 and x`
+ * is 0, `1 or x` is 1 for every x, NaN included: the answer does not depend on it.
  */
 #include "base/expr.h"
 
@@ -26,14 +30,16 @@ enum {
     LENGTH_LIMIT = 65536,
     DIGIT_LIMIT = 1024, /* of one number */
     NESTING_LIMIT = 64,
-    /* A level of nesting leaves at most five operands waiting: the left sides of a comparison, a
-     * sum and a term, and two arguments of if(). */
-    STACK_SIZE = 5 * (NESTING_LIMIT + 1) + 1,
+    NAME_LIMIT = 512,
+    /* A level of nesting leaves at most seven operands waiting: the left sides of a disjunction, a
+     * conjunction, a comparison, a sum and a term, and two arguments of if(). */
+    STACK_SIZE = 7 * (NESTING_LIMIT + 1) + 1,
 };
 
 typedef enum opcode {
     OP_CONSTANT,
     OP_TIME,
+    OP_SLOT, /* constant: which one */
     OP_ADD,
     OP_SUB,
     OP_MUL,
@@ -46,6 +52,9 @@ typedef enum opcode {
     OP_GREATER_EQUAL,
     OP_EQUAL,
     OP_NOT_EQUAL,
+    OP_AND,
+    OP_OR,
+    OP_NOT,
     OP_SIN,
     OP_COS,
     OP_TAN,
@@ -67,6 +76,7 @@ typedef enum opcode {
     OP_MAX,
     OP_ATAN2,
     OP_MOD,
+    OP_HYPOT,
     OP_IF,
     OP_CURVE, /* constant: which of the expression's curves */
 } opcode;
@@ -87,19 +97,20 @@ struct perpi_expr {
 typedef struct function {
     const char* name;
     opcode op;
-    int arity;
+    int arity; /* FOLDED: two or more, taken together one after the other */
 } function;
+enum { FOLDED = -1 };
 
 static const function functions[] = {
-    {"sin", OP_SIN, 1},     {"cos", OP_COS, 1},       {"tan", OP_TAN, 1},
-    {"asin", OP_ASIN, 1},   {"acos", OP_ACOS, 1},     {"atan", OP_ATAN, 1},
-    {"sinh", OP_SINH, 1},   {"cosh", OP_COSH, 1},     {"tanh", OP_TANH, 1},
-    {"exp", OP_EXP, 1},     {"log", OP_LOG, 1},       {"log10", OP_LOG10, 1},
-    {"sqrt", OP_SQRT, 1},   {"abs", OP_ABS, 1},       {"floor", OP_FLOOR, 1},
-    {"ceil", OP_CEIL, 1},   {"sign", OP_SIGN, 1},     {"min", OP_MIN, 2},
-    {"max", OP_MAX, 2},     {"atan2", OP_ATAN2, 2},   {"mod", OP_MOD, 2},
-    {"pow", OP_POW, 2},     {"if", OP_IF, 3},         {"linear", OP_CURVE, 0},
-    {"cubic", OP_CURVE, 0}, {"quintic", OP_CURVE, 0},
+    {"sin", OP_SIN, 1},      {"cos", OP_COS, 1},       {"tan", OP_TAN, 1},
+    {"asin", OP_ASIN, 1},    {"acos", OP_ACOS, 1},     {"atan", OP_ATAN, 1},
+    {"sinh", OP_SINH, 1},    {"cosh", OP_COSH, 1},     {"tanh", OP_TANH, 1},
+    {"exp", OP_EXP, 1},      {"log", OP_LOG, 1},       {"log10", OP_LOG10, 1},
+    {"sqrt", OP_SQRT, 1},    {"abs", OP_ABS, 1},       {"floor", OP_FLOOR, 1},
+    {"ceil", OP_CEIL, 1},    {"sign", OP_SIGN, 1},     {"min", OP_MIN, FOLDED},
+    {"max", OP_MAX, FOLDED}, {"atan2", OP_ATAN2, 2},   {"mod", OP_MOD, 2},
+    {"pow", OP_POW, 2},      {"if", OP_IF, 3},         {"linear", OP_CURVE, 0},
+    {"cubic", OP_CURVE, 0},  {"quintic", OP_CURVE, 0}, {"hypot", OP_HYPOT, FOLDED},
 };
 enum { FUNCTION_COUNT = sizeof functions / sizeof functions[0] };
 
@@ -114,7 +125,8 @@ typedef struct parser {
     const char* text;
     size_t at;
     int nesting;
-    int depth; /* operands on the stack at this point of the program */
+    int depth;                     /* operands on the stack at this point of the program */
+    const perpi_expr_names* names; /* of the caller; NULL: none */
     perpi_expr* expr;
 } parser;
 
@@ -158,7 +170,7 @@ static void emit(parser* p, opcode op, double constant, int taken)
     PERP_ASSERT(p->depth >= 1 && p->depth <= STACK_SIZE);
 }
 
-static perp_status parse_comparison(parser* p);
+static perp_status parse_disjunction(parser* p);
 static perp_status parse_unary(parser* p);
 
 static bool is_digit(char c)
@@ -232,14 +244,40 @@ static perp_status unknown_name(parser* p, size_t start, const char* name)
     known[FUNCTION_COUNT + 2] = "e";
     known[FUNCTION_COUNT + 3] = NULL;
     const char* nearest = perpi_nearest(name, known);
-    char message[128];
+    char message[192];
     if (nearest != NULL) {
-        snprintf(message, sizeof message, "unknown name '%s' (did you mean '%s'?)", name, nearest);
+        snprintf(message, sizeof message, "unknown name '%.80s' (did you mean '%s'?)", name,
+                 nearest);
     } else {
-        snprintf(message, sizeof message, "unknown name '%s' (the only variable is the time, t)",
-                 name);
+        snprintf(message, sizeof message, "unknown name '%.80s' (%s)", name,
+                 p->names == NULL ? "the only variable is the time, t"
+                                  : "the scene has no such parameter");
     }
     return fail_at(p, start, message);
+}
+
+/* A name of the caller. */
+static perp_status parse_symbol(parser* p, size_t start, const char* name)
+{
+    if (p->names == NULL || p->names->find == NULL) {
+        return unknown_name(p, start, name);
+    }
+    const perpi_expr_name found = {name, start, p->at};
+    perpi_symbol symbol = {0};
+    const perp_status status = p->names->find(p->names->user, &found, &symbol);
+    if (status == PERP_ERROR_INPUT) {
+        char message[1024];
+        snprintf(message, sizeof message, "%.1000s", perp_context_error(p->context));
+        return fail_at(p, start, message);
+    }
+    if (status == PERP_OK && symbol.unknown) {
+        return unknown_name(p, start, name);
+    }
+    if (status == PERP_OK) {
+        emit(p, symbol.varies ? OP_SLOT : OP_CONSTANT,
+             symbol.varies ? (double)symbol.slot : symbol.value, 0);
+    }
+    return status;
 }
 
 /* A number with signs before it, taken off the program again. */
@@ -316,18 +354,22 @@ static perp_status parse_call(parser* p, const function* f)
         while (strcmp(f->name, perpi_curve_names[kind]) != 0) {
             ++kind;
         }
-        const perp_status status = parse_comparison(p);
+        const perp_status status = parse_disjunction(p);
         return status == PERP_OK ? parse_points(p, kind, start) : status;
     }
-    for (int i = 0; i < f->arity; ++i) {
-        if (i > 0 && !accept(p, ',')) {
-            snprintf(message, sizeof message, "expected ',': '%s' takes %d arguments,", f->name,
-                     f->arity);
+    const int least = f->arity == FOLDED ? 2 : f->arity;
+    for (int i = 0; i < least || (f->arity == FOLDED && accept(p, ',')); ++i) {
+        if (i > 0 && i < least && !accept(p, ',')) {
+            snprintf(message, sizeof message, "expected ',': '%s' takes %d arguments%s,", f->name,
+                     least, f->arity == FOLDED ? " or more" : "");
             return fail_at(p, p->at, message);
         }
-        const perp_status status = parse_comparison(p);
+        const perp_status status = parse_disjunction(p);
         if (status != PERP_OK) {
             return status;
+        }
+        if (f->arity == FOLDED && i > 0) {
+            emit(p, f->op, 0.0, 2);
         }
     }
     if (!accept(p, ')')) {
@@ -338,22 +380,65 @@ static perp_status parse_call(parser* p, const function* f)
         }
         return fail_at(p, p->at, "expected ')'");
     }
-    emit(p, f->op, 0.0, f->arity);
+    if (f->arity != FOLDED) {
+        emit(p, f->op, 0.0, f->arity);
+    }
     return PERP_OK;
+}
+
+/* One part of a name: in brackets, or letters, digits and _. */
+static perp_status lex_part(parser* p, char* name, size_t* length)
+{
+    const bool bracket = p->text[p->at] == '[';
+    const size_t start = p->at;
+    p->at += bracket ? 1 : 0;
+    for (;; ++p->at) {
+        const char c = p->text[p->at];
+        if (bracket ? c == ']' || c == '\0' : !is_name(c)) {
+            break;
+        }
+        if (*length + 2 >= NAME_LIMIT) {
+            return fail_at(p, start, "name too long");
+        }
+        name[(*length)++] = bracket && c == '.' ? PERPI_NAME_DOT : c;
+    }
+    if (bracket && p->text[p->at] != ']') {
+        return fail_at(p, start, "expected ']' after the name that begins");
+    }
+    p->at += bracket ? 1 : 0;
+    return PERP_OK;
+}
+
+/* Parts joined by dots. */
+static perp_status lex_name(parser* p, char name[NAME_LIMIT])
+{
+    size_t length = 0;
+    perp_status status = lex_part(p, name, &length);
+    while (status == PERP_OK && p->text[p->at] == '.' &&
+           (is_name(p->text[p->at + 1]) || p->text[p->at + 1] == '[')) {
+        name[length++] = '.';
+        ++p->at;
+        status = lex_part(p, name, &length);
+    }
+    name[length] = '\0';
+    return status;
 }
 
 static perp_status parse_name(parser* p)
 {
-    char name[32];
+    char name[NAME_LIMIT];
     const size_t start = p->at;
-    size_t n = 0;
-    for (; is_name(p->text[p->at]); ++p->at) {
-        if (n + 1 < sizeof name) {
-            name[n++] = p->text[p->at];
-        }
+    const perp_status status = lex_name(p, name);
+    if (status != PERP_OK) {
+        return status;
     }
-    name[n] = '\0';
+    if (p->text[start] == '[') {
+        return parse_symbol(p, start, name);
+    }
     if (strcmp(name, "t") == 0) {
+        if (p->names != NULL && p->names->no_time != NULL) {
+            return fail_at(p, start, p->names->no_time);
+        }
         emit(p, OP_TIME, 0.0, 0);
         return PERP_OK;
     }
@@ -366,7 +451,7 @@ static perp_status parse_name(parser* p)
             return parse_call(p, &functions[i]);
         }
     }
-    return unknown_name(p, start, name);
+    return parse_symbol(p, start, name);
 }
 
 static perp_status parse_primary(parser* p)
@@ -376,13 +461,13 @@ static perp_status parse_primary(parser* p)
     if (is_digit(c) || c == '.') {
         return parse_number(p);
     }
-    if (is_name(c)) {
+    if (is_name(c) || c == '[') {
         return parse_name(p);
     }
     if (!accept(p, '(')) {
         return fail_at(p, p->at, "expected a number, a name or '('");
     }
-    const perp_status status = parse_comparison(p);
+    const perp_status status = parse_disjunction(p);
     if (status != PERP_OK) {
         return status;
     }
@@ -477,13 +562,8 @@ static bool accept_comparison(parser* p, opcode* op)
     return true;
 }
 
-/* The only entry that recursion goes through beside powers, so that nesting is counted here. */
 static perp_status parse_comparison(parser* p)
 {
-    if (p->nesting >= NESTING_LIMIT) {
-        return fail_at(p, p->at, "nested deeper than 64 levels");
-    }
-    ++p->nesting;
     perp_status status = parse_sum(p);
     opcode op;
     if (status == PERP_OK && accept_comparison(p, &op)) {
@@ -496,18 +576,87 @@ static perp_status parse_comparison(parser* p)
             }
         }
     }
+    return status;
+}
+
+/* A word of the logic, or its sign. */
+static bool accept_logic(parser* p, const char* word, const char* sign)
+{
+    skip_space(p);
+    const char* s = p->text + p->at;
+    const size_t length = strlen(word), signs = strlen(sign);
+    if (strncmp(s, word, length) == 0 && !is_name(s[length]) && s[length] != '.') {
+        p->at += length;
+        return true;
+    }
+    if (strncmp(s, sign, signs) == 0 && !(signs == 1 && s[1] == '=')) {
+        p->at += signs;
+        return true;
+    }
+    return false;
+}
+
+static perp_status parse_negation(parser* p)
+{
+    bool any = false, odd = false;
+    while (accept_logic(p, "not", "!")) {
+        any = true;
+        odd = !odd;
+    }
+    const perp_status status = parse_comparison(p);
+    if (status == PERP_OK && any) {
+        emit(p, OP_NOT, 0.0, 1);
+        if (!odd) { /* twice: 0 or 1 */
+            emit(p, OP_NOT, 0.0, 1);
+        }
+    }
+    return status;
+}
+
+static perp_status parse_conjunction(parser* p)
+{
+    perp_status status = parse_negation(p);
+    while (status == PERP_OK && accept_logic(p, "and", "&&")) {
+        status = parse_negation(p);
+        if (status == PERP_OK) {
+            emit(p, OP_AND, 0.0, 2);
+        }
+    }
+    return status;
+}
+
+/* The only entry that recursion goes through beside powers, so that nesting is counted here. */
+static perp_status parse_disjunction(parser* p)
+{
+    if (p->nesting >= NESTING_LIMIT) {
+        return fail_at(p, p->at, "nested deeper than 64 levels");
+    }
+    ++p->nesting;
+    perp_status status = parse_conjunction(p);
+    while (status == PERP_OK && accept_logic(p, "or", "||")) {
+        status = parse_conjunction(p);
+        if (status == PERP_OK) {
+            emit(p, OP_OR, 0.0, 2);
+        }
+    }
     --p->nesting;
     return status;
 }
 
 perp_status perpi_expr_compile(perp_context* context, const char* text, perpi_expr** expr)
 {
+    return perpi_expr_compile_names(context, text, NULL, expr);
+}
+
+perp_status perpi_expr_compile_names(perp_context* context, const char* text,
+                                     const perpi_expr_names* names, perpi_expr** expr)
+{
     const size_t length = strlen(text);
     if (length > LENGTH_LIMIT) {
         return perpi_fail(context, PERP_ERROR_INPUT, "expression of %zu characters: limit %d",
                           length, LENGTH_LIMIT);
     }
-    parser p = {.context = context, .text = text};
+    parser p = {.context = context, .text = text, .names = names};
     const size_t head = sizeof *p.expr + (length + 1) * sizeof p.expr->program[0];
     perp_status status = perpi_alloc(context, head + length + 1, 1, &p.expr);
     if (status != PERP_OK) {
@@ -515,7 +664,7 @@ perp_status perpi_expr_compile(perp_context* context, const char* text, perpi_ex
     }
     p.expr->text = (char*)p.expr + head;
     memcpy(p.expr->text, text, length + 1);
-    status = parse_comparison(&p);
+    status = parse_disjunction(&p);
     skip_space(&p);
     if (status == PERP_OK && p.text[p.at] != '\0') {
         status = fail_at(&p, p.at, p.text[p.at] == ')' ? "unmatched ')'" : "expected an operator");
@@ -587,11 +736,32 @@ static dual modulo(dual a, dual b)
     return (dual){r, a.d - chain(turns, b.d)};
 }
 
+static dual hypotenuse(dual a, dual b)
+{
+    if (isnan(a.x) || isnan(b.x)) {
+        return (dual){NAN, NAN}; /* C's hypot(inf, NaN) is inf */
+    }
+    const double x = hypot(a.x, b.x);
+    return (dual){x, chain(a.x / x, a.d) + chain(b.x / x, b.d)};
+}
+
+/* 0 and x is 0, whatever x is. */
+static double conjunction(double a, double b)
+{
+    return a == 0.0 || b == 0.0 ? 0.0 : isnan(a) || isnan(b) ? NAN : 1.0;
+}
+
+static double negation(double a)
+{
+    return isnan(a) ? NAN : a == 0.0 ? 1.0 : 0.0;
+}
+
 static dual apply_unary(opcode op, dual a)
 {
     const double x = a.x, d = a.d;
     switch (op) {
     case OP_NEG: return (dual){-x, -d};
+    case OP_NOT: return (dual){negation(x), 0.0};
     case OP_SIN: return (dual){sin(x), chain(cos(x), d)};
     case OP_COS: return (dual){cos(x), chain(-sin(x), d)};
     case OP_TAN: return (dual){tan(x), chain(1.0 + tan(x) * tan(x), d)};
@@ -648,6 +818,9 @@ static dual apply_binary(opcode op, dual a, dual b)
         return (dual){atan2(a.x, b.x), chain(b.x / r2, a.d) - chain(a.x / r2, b.d)};
     }
     case OP_MOD: return modulo(a, b);
+    case OP_HYPOT: return hypotenuse(a, b);
+    case OP_AND: return (dual){conjunction(a.x, b.x), 0.0};
+    case OP_OR: return (dual){negation(conjunction(negation(a.x), negation(b.x))), 0.0};
     default: return compare(op, a.x, b.x);
     }
 }
@@ -660,16 +833,19 @@ static dual choose(dual condition, dual a, dual b)
     return condition.x != 0.0 ? a : b;
 }
 
-double perpi_expr_eval(const perpi_expr* expr, double t, double* derivative)
+/* Runs the first `count` instructions; returns the number of operands that they leave. */
+static int run_program(const perpi_expr* expr, int32_t count, double t, const double* slot,
+                       dual stack[STACK_SIZE])
 {
-    dual stack[STACK_SIZE];
     int n = 0;
-    for (int32_t i = 0; i < expr->count; ++i) {
+    for (int32_t i = 0; i < count; ++i) {
         const opcode op = expr->program[i].op;
         if (op == OP_CONSTANT) {
             stack[n++] = (dual){expr->program[i].constant, 0.0};
         } else if (op == OP_TIME) {
             stack[n++] = (dual){t, 1.0};
+        } else if (op == OP_SLOT) {
+            stack[n++] = (dual){slot[(size_t)expr->program[i].constant], 0.0};
         } else if (op == OP_CURVE) {
             const perpi_curve* curve = expr->curve[(size_t)expr->program[i].constant];
             dual* a = &stack[n - 1];
@@ -679,15 +855,80 @@ double perpi_expr_eval(const perpi_expr* expr, double t, double* derivative)
         } else if (op == OP_IF) {
             n -= 2;
             stack[n - 1] = choose(stack[n - 1], stack[n], stack[n + 1]);
-        } else if (op == OP_NEG || (op >= OP_SIN && op <= OP_SIGN)) {
+        } else if (op == OP_NEG || op == OP_NOT || (op >= OP_SIN && op <= OP_SIGN)) {
             stack[n - 1] = apply_unary(op, stack[n - 1]);
         } else {
             n -= 1;
             stack[n - 1] = apply_binary(op, stack[n - 1], stack[n]);
         }
     }
+    return n;
+}
+
+double perpi_expr_eval(const perpi_expr* expr, double t, double* derivative)
+{
+    dual stack[STACK_SIZE];
+    (void)run_program(expr, expr->count, t, NULL, stack);
     if (derivative != NULL) {
         *derivative = stack[0].d;
     }
     return stack[0].x;
+}
+
+double perpi_expr_eval_names(const perpi_expr* expr, double t, const double* slot)
+{
+    dual stack[STACK_SIZE];
+    (void)run_program(expr, expr->count, t, slot, stack);
+    return stack[0].x;
+}
+
+bool perpi_expr_margin(const perpi_expr* expr, double t, const double* slot, double* margin)
+{
+    const opcode last = expr->program[expr->count - 1].op;
+    if (last < OP_LESS || last > OP_GREATER_EQUAL) {
+        return false;
+    }
+    dual stack[STACK_SIZE];
+    const int n = run_program(expr, expr->count - 1, t, slot, stack);
+    PERP_ASSERT(n == 2);
+    const double difference = stack[1].x - stack[0].x;
+    *margin = last == OP_LESS || last == OP_LESS_EQUAL ? difference : -difference;
+    return true;
+}
+
+bool perpi_expr_uses_time(const perpi_expr* expr)
+{
+    for (int32_t i = 0; i < expr->count; ++i) {
+        if (expr->program[i].op == OP_TIME) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool perpi_expr_is_reserved(const char* name)
+{
+    static const char* const words[] = {"t", "pi", "e", "and", "or", "not"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i) {
+        if (strcmp(name, words[i]) == 0) {
+            return true;
+        }
+    }
+    for (int i = 0; i < FUNCTION_COUNT; ++i) {
+        if (strcmp(name, functions[i].name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool perpi_expr_is_identifier(const char* name)
+{
+    if (name[0] == '\0' || is_digit(name[0])) {
+        return false;
+    }
+    while (is_name(*name)) {
+        ++name;
+    }
+    return *name == '\0';
 }

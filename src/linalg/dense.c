@@ -142,8 +142,60 @@ void perpi_lu_solve_transposed(int32_t n, const double* LU, const int32_t* pivot
 
 /* ---- Cholesky --------------------------------------------------------------------------------------*/
 
+/* False: not positive. */
+static inline bool root_of(double s, double* root)
+{
+    *root = sqrt(s);
+    return s > 0.0 && isfinite(s);
+}
+
+/* Six velocities, unrolled: the same operations in the same order as the loop. */
+static bool chol_factor6(const double* A, double* L)
+{
+    double d0, d1, d2, d3, d4, d5;
+    if (!root_of(A[0], &d0)) {
+        return false;
+    }
+    const double a1 = A[6] / d0;
+    if (!root_of(A[7] - a1 * a1, &d1)) {
+        return false;
+    }
+    const double a2 = A[12] / d0, b2 = (A[13] - a2 * a1) / d1;
+    if (!root_of(A[14] - a2 * a2 - b2 * b2, &d2)) {
+        return false;
+    }
+    const double a3 = A[18] / d0, b3 = (A[19] - a3 * a1) / d1;
+    const double c3 = (A[20] - a3 * a2 - b3 * b2) / d2;
+    if (!root_of(A[21] - a3 * a3 - b3 * b3 - c3 * c3, &d3)) {
+        return false;
+    }
+    const double a4 = A[24] / d0, b4 = (A[25] - a4 * a1) / d1;
+    const double c4 = (A[26] - a4 * a2 - b4 * b2) / d2;
+    const double e4 = (A[27] - a4 * a3 - b4 * b3 - c4 * c3) / d3;
+    if (!root_of(A[28] - a4 * a4 - b4 * b4 - c4 * c4 - e4 * e4, &d4)) {
+        return false;
+    }
+    const double a5 = A[30] / d0, b5 = (A[31] - a5 * a1) / d1;
+    const double c5 = (A[32] - a5 * a2 - b5 * b2) / d2;
+    const double e5 = (A[33] - a5 * a3 - b5 * b3 - c5 * c3) / d3;
+    const double f5 = (A[34] - a5 * a4 - b5 * b4 - c5 * c4 - e5 * e4) / d4;
+    if (!root_of(A[35] - a5 * a5 - b5 * b5 - c5 * c5 - e5 * e5 - f5 * f5, &d5)) {
+        return false;
+    }
+    L[0] = d0;
+    L[6] = a1, L[7] = d1;
+    L[12] = a2, L[13] = b2, L[14] = d2;
+    L[18] = a3, L[19] = b3, L[20] = c3, L[21] = d3;
+    L[24] = a4, L[25] = b4, L[26] = c4, L[27] = e4, L[28] = d4;
+    L[30] = a5, L[31] = b5, L[32] = c5, L[33] = e5, L[34] = f5, L[35] = d5;
+    return true;
+}
+
 bool perpi_chol_factor(int32_t n, const double* A, double* L)
 {
+    if (n == 6) {
+        return chol_factor6(A, L);
+    }
     for (int32_t i = 0; i < n; ++i) {
         for (int32_t j = 0; j <= i; ++j) {
             double s = A[i * n + j];
@@ -165,6 +217,10 @@ bool perpi_chol_factor(int32_t n, const double* A, double* L)
 
 void perpi_chol_forward(int32_t n, const double* L, double* x)
 {
+    if (n == 6) {
+        perpi_chol_forward6(L, x);
+        return;
+    }
     for (int32_t i = 0; i < n; ++i) {
         double s = x[i];
         for (int32_t k = 0; k < i; ++k) {
@@ -174,8 +230,24 @@ void perpi_chol_forward(int32_t n, const double* L, double* x)
     }
 }
 
+/* Six velocities, unrolled: the same operations in the same order as the loop. */
+static void chol_backward6(const double* L, double* x)
+{
+    const double f = x[5] / L[35];
+    const double e = (x[4] - L[34] * f) / L[28];
+    const double d = (x[3] - L[27] * e - L[33] * f) / L[21];
+    const double c = (x[2] - L[20] * d - L[26] * e - L[32] * f) / L[14];
+    const double b = (x[1] - L[13] * c - L[19] * d - L[25] * e - L[31] * f) / L[7];
+    const double a = (x[0] - L[6] * b - L[12] * c - L[18] * d - L[24] * e - L[30] * f) / L[0];
+    x[0] = a, x[1] = b, x[2] = c, x[3] = d, x[4] = e, x[5] = f;
+}
+
 void perpi_chol_backward(int32_t n, const double* L, double* x)
 {
+    if (n == 6) {
+        chol_backward6(L, x);
+        return;
+    }
     for (int32_t i = n - 1; i >= 0; --i) {
         double s = x[i];
         for (int32_t k = i + 1; k < n; ++k) {

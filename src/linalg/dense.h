@@ -55,6 +55,17 @@ void perpi_lu_solve_transposed(int32_t n, const double* LU, const int32_t* pivot
 /* Reads the lower triangle of A, writes the lower triangle of L (the upper one is not touched, and
  * is never read). false: not positive definite. L may be A. */
 bool perpi_chol_factor(int32_t n, const double* A, double* L);
+/* x <- L^-1 x for six velocities, unrolled: the same operations in the same order as the loop. */
+static inline void perpi_chol_forward6(const double* L, double* x)
+{
+    const double a = x[0] / L[0];
+    const double b = (x[1] - L[6] * a) / L[7];
+    const double c = (x[2] - L[12] * a - L[13] * b) / L[14];
+    const double d = (x[3] - L[18] * a - L[19] * b - L[20] * c) / L[21];
+    const double e = (x[4] - L[24] * a - L[25] * b - L[26] * c - L[27] * d) / L[28];
+    const double f = (x[5] - L[30] * a - L[31] * b - L[32] * c - L[33] * d - L[34] * e) / L[35];
+    x[0] = a, x[1] = b, x[2] = c, x[3] = d, x[4] = e, x[5] = f;
+}
 /* x <- L^-1 x, x <- L^-T x, and both: x <- A^-1 x. */
 void perpi_chol_forward(int32_t n, const double* L, double* x);
 void perpi_chol_backward(int32_t n, const double* L, double* x);

@@ -335,6 +335,11 @@ const char* perp_model_name(const perp_model* model)
     return model->name;
 }
 
+void perp_model_gravity(const perp_model* model, double gravity[3])
+{
+    v3_to(model->gravity, gravity);
+}
+
 int32_t perp_model_dimension(const perp_model* model)
 {
     return model->dimension;

@@ -83,7 +83,8 @@ static perp_status check_sizes(perp_context* context, const perp_contact_problem
 static perp_status check_mass(perp_context* context, int32_t block, int32_t nv, const double* M,
                               bool known, double* L)
 {
-    for (int32_t i = 0; i < nv * nv; ++i) {
+    const bool finite = perpi_all_finite((size_t)(nv * nv), M);
+    for (int32_t i = 0; !finite && i < nv * nv; ++i) {
         if (!isfinite(M[i])) {
             return perpi_fail(context, PERP_ERROR_INPUT,
                               "block %" PRId32 ": M(%" PRId32 ",%" PRId32
@@ -94,6 +95,9 @@ static perp_status check_mass(perp_context* context, int32_t block, int32_t nv, 
     for (int32_t i = 0; i < nv; ++i) {
         for (int32_t j = 0; j < i; ++j) {
             const double a = M[i * nv + j], b = M[j * nv + i];
+            if (a == b) {
+                continue;
+            }
             const double size = sqrt(fabs(M[i * nv + i])) * sqrt(fabs(M[j * nv + j]));
             if (!(fabs(a - b) <= SYMMETRY_TOLERANCE * size)) {
                 return perpi_fail(context, PERP_ERROR_INPUT,
@@ -198,7 +202,8 @@ static perp_status check_constraint_rows(perp_context* context, const perp_conta
         }
         const int32_t nv = P->dof[c->block[side] + 1] - P->dof[c->block[side]];
         const int64_t count = (int64_t)c->rows * nv;
-        for (int64_t i = 0; i < count; ++i) {
+        const bool finite = perpi_all_finite((size_t)count, J);
+        for (int64_t i = 0; !finite && i < count; ++i) {
             if (!isfinite(J[i])) {
                 return perpi_fail(context, PERP_ERROR_INPUT,
                                   "constraint %" PRId32 ": J of block %" PRId32 ", row %" PRId64

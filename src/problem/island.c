@@ -179,6 +179,10 @@ perp_status perpi_islands_split(perpi_islands* s, const perp_contact_problem* pr
                                 int32_t* count)
 {
     s->whole = problem;
+    if (problem->block_count == 1) { /* nothing to split */
+        *count = s->count = 1;
+        return PERP_OK;
+    }
     const perp_status status = grow_index(s);
     if (status != PERP_OK) {
         return status;

@@ -54,6 +54,12 @@ void perpi_mass_solve(const perp_contact_problem* P, const double* L, double* x)
 /* v = M^-1 (k + J' p); p NULL: without impulses. */
 void perpi_motion_of(const perp_contact_problem* P, const double* L, const double* p, double* v);
 
+/* perp_contact_check_residual; *u and *W: the velocities of the rows and the diagonal of the Delassus
+ * matrix, row_count each, in work; set if the residual is finite. */
+perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* problem,
+                                                  const double* v, const double* p, double* work,
+                                                  double** u, double** W);
+
 /* x - x is 0 for a finite x, NaN for any other; four sums are independent and pipeline. */
 static inline bool perpi_all_finite(size_t count, const double* x)
 {

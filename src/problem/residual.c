@@ -217,51 +217,137 @@ static bool is_given(const perp_constraint* c, int32_t row, const double* lower,
            (is_at(p[row], lower[row]) || is_at(p[row], upper[row]));
 }
 
+/* Sums over the entries of one row. */
+typedef struct row_sums {
+    double u, moving, W, pushed;
+} row_sums;
+
+/* One side of a constraint: rows of J, and what belongs to its block. */
+typedef struct side_view {
+    int32_t nv; /* 0: the world */
+    const double *J, *v, *L, *y;
+    double *force, *size, *n;
+} side_view;
+
+static side_view view_side(const perp_contact_problem* P, const perp_constraint* c, int side,
+                           const double* v, const scratch* s)
+{
+    const perpi_side of = perpi_side_of(P, c, side);
+    return (side_view){
+        of.nv,           of.J,           v + of.d,   s->L + 6 * (size_t)of.d, s->y + of.d,
+        s->force + of.d, s->size + of.d, s->n + of.d};
+}
+
+/* Adds one side of row r. */
+static void visit_side(const side_view* side, int32_t r, double p_r, bool given, row_sums* sum)
+{
+    const int32_t nv = side->nv;
+    const double *J_r = side->J + r * nv, *v = side->v, *y = side->y;
+    double Y[PERPI_BLOCK_MAX];
+    row_sums t = *sum;
+    for (int32_t i = 0; i < nv; ++i) {
+        const double w = J_r[i] * v[i], f = J_r[i] * p_r;
+        t.u += w;
+        t.moving += fabs(w);
+        side->force[i] -= f;
+        side->size[i] += fabs(f);
+        Y[i] = J_r[i];
+    }
+    for (int32_t i = 0; given && i < nv; ++i) {
+        side->n[i] += fabs(J_r[i] * p_r);
+    }
+    perpi_chol_forward(nv, side->L, Y);
+    for (int32_t i = 0; i < nv; ++i) {
+        t.W += Y[i] * Y[i];
+        t.pushed += fabs(Y[i] * y[i]);
+    }
+    *sum = t;
+}
+
+/* The same for the three rows of a contact with a body of six velocities, side by side: each sum has the
+ * same terms in the same order. */
+static void visit_three_rows(const side_view* side, const double* p, row_sums sum[3])
+{
+    const double* J = side->J;
+    const double p0 = p[0], p1 = p[1], p2 = p[2];
+    row_sums s0 = sum[0], s1 = sum[1], s2 = sum[2];
+    for (int32_t i = 0; i < 6; ++i) {
+        const double v = side->v[i];
+        const double w0 = J[i] * v, w1 = J[6 + i] * v, w2 = J[12 + i] * v;
+        const double f0 = J[i] * p0, f1 = J[6 + i] * p1, f2 = J[12 + i] * p2;
+        s0.u += w0, s1.u += w1, s2.u += w2;
+        s0.moving += fabs(w0), s1.moving += fabs(w1), s2.moving += fabs(w2);
+        side->force[i] = side->force[i] - f0 - f1 - f2;
+        side->size[i] = side->size[i] + fabs(f0) + fabs(f1) + fabs(f2);
+    }
+    sum[0] = s0, sum[1] = s1, sum[2] = s2;
+    for (int r = 0; r < 3; ++r, J += 6) {
+        double Y[6] = {J[0], J[1], J[2], J[3], J[4], J[5]}, W = sum[r].W, pushed = sum[r].pushed;
+        perpi_chol_forward6(side->L, Y);
+        for (int32_t i = 0; i < 6; ++i) {
+            W += Y[i] * Y[i];
+            pushed += fabs(Y[i] * side->y[i]);
+        }
+        sum[r].W = W, sum[r].pushed = pushed;
+    }
+}
+
+/* What the sums give for row r of a constraint. */
+static void finish_row(const perp_contact_problem* P, const double* p, int32_t row, bool given,
+                       row_sums sum, scratch* s)
+{
+    const double W = sum.W == 0.0 ? 1.0 : sum.W;
+    const double push = W * fabs(p[row]);
+    const double m =
+        larger(larger(larger(fabs(P->b[row]), sum.moving), sum.pushed), given ? push : 0.0);
+    s->large = s->large || push > RUNAWAY * m;
+    s->m[row] = m;
+    s->u[row] = sum.u;
+    s->W[row] = W;
+    s->a[row] = larger(m, push);
+}
+
+/* A contact of three rows with bodies of six velocities; false: it is not one. */
+static bool visit_spatial_contact(const perp_contact_problem* P, const perp_constraint* c,
+                                  const side_view side[2], const double* p, scratch* s)
+{
+    if (c->kind != PERP_CONSTRAINT_CONTACT || c->rows != 3 ||
+        (side[0].nv != 6 && side[0].nv != 0) || (side[1].nv != 6 && side[1].nv != 0)) {
+        return false;
+    }
+    row_sums sum[3] = {{.u = P->b[c->row]}, {.u = P->b[c->row + 1]}, {.u = P->b[c->row + 2]}};
+    for (int k = 0; k < 2; ++k) {
+        if (side[k].nv > 0) {
+            visit_three_rows(&side[k], p + c->row, sum);
+        }
+    }
+    for (int32_t r = 0; r < 3; ++r) {
+        finish_row(P, p, c->row + r, false, sum[r], s);
+    }
+    return true;
+}
+
 /* u, W, a, m of every row, and the terms of the impulses in the dynamics. */
 static void visit_rows(const perp_contact_problem* P, const double* v, const double* p, scratch* s)
 {
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
         const perp_constraint* c = &P->constraint[ci];
+        const side_view side[2] = {view_side(P, c, 0, v, s), view_side(P, c, 1, v, s)};
+        if (visit_spatial_contact(P, c, side, p, s)) {
+            continue;
+        }
         for (int32_t r = 0; r < c->rows; ++r) {
             const int32_t row = c->row + r;
             const bool given = is_given(c, row, P->lower, P->upper, p);
-            double u = P->b[row], moving = 0.0, W = 0.0, pushed = 0.0;
-            for (int side = 0; side < 2; ++side) {
-                const perpi_side b = perpi_side_of(P, c, side);
-                const int32_t d = b.d, nv = b.nv;
-                const double* J_r = b.J + r * nv;
-                double Y[PERPI_BLOCK_MAX];
-                for (int32_t i = 0; i < nv; ++i) {
-                    const double t = J_r[i] * v[d + i], f = J_r[i] * p[row];
-                    u += t;
-                    moving += fabs(t);
-                    s->force[d + i] -= f;
-                    s->size[d + i] += fabs(f);
-                    Y[i] = J_r[i];
-                }
-                for (int32_t i = 0; given && i < nv; ++i) {
-                    s->n[d + i] += fabs(J_r[i] * p[row]);
-                }
-                perpi_chol_forward(nv, s->L + 6 * (size_t)d, Y);
-                for (int32_t i = 0; i < nv; ++i) {
-                    W += Y[i] * Y[i];
-                    pushed += fabs(Y[i] * s->y[d + i]);
-                }
+            row_sums sum = {P->b[row], 0.0, 0.0, 0.0};
+            for (int k = 0; k < 2; ++k) {
+                visit_side(&side[k], r, p[row], given, &sum);
             }
             if (P->compliance != NULL && c->kind != PERP_CONSTRAINT_CONTACT) {
-                u += P->compliance[row] * p[row];
-                W += P->compliance[row];
+                sum.u += P->compliance[row] * p[row];
+                sum.W += P->compliance[row];
             }
-            W = W == 0.0 ? 1.0 : W;
-            const double push = W * fabs(p[row]);
-            const double m =
-                larger(larger(larger(fabs(P->b[row]), moving), pushed), given ? push : 0.0);
-            const double a = larger(m, push);
-            s->large = s->large || push > RUNAWAY * m;
-            s->m[row] = m;
-            s->u[row] = u;
-            s->W[row] = W;
-            s->a[row] = a;
+            finish_row(P, p, row, given, sum, s);
         }
     }
 }
@@ -355,11 +441,40 @@ static double normal_off(const perp_constraint* c, int32_t ci, const double* p, 
     return off / (s->S_n[ci] > 0.0 ? s->S_n[ci] : s->S[ci]);
 }
 
+/* sqrt(a^2 + b^2); hypot only where a square may overflow or lose digits. */
+static double length_of(double a, double b)
+{
+    const double square = a * a + b * b;
+    return square > 1e-280 && square < 1e280 ? sqrt(square) : hypot(a, b);
+}
+
+/* The round cone with two tangential rows: the same as below without loops. */
+static double round_friction_off(const perp_constraint* c, int32_t ci, const double* p,
+                                 const scratch* s)
+{
+    const double *p_t = p + c->row + 1, *u = s->u + c->row + 1, *W = s->W + c->row + 1;
+    const double W_t = larger(larger(0.0, W[0]), W[1]), radius = c->mu * larger(p[c->row], 0.0);
+    const double x = p_t[0] - u[0] / W_t, y = p_t[1] - u[1] / W_t;
+    if (!isfinite(x) || !isfinite(y)) {
+        return INFINITY;
+    }
+    double t = 0.0;
+    if (radius > 0.0) {
+        const double length = x * x + y * y < radius * radius ? 0.0 : length_of(x, y);
+        t = length > radius ? radius / length : 1.0;
+    }
+    const double a = p_t[0] - x * t, b = p_t[1] - y * t;
+    return a == 0.0 && b == 0.0 ? 0.0 : W_t * length_of(a, b) / s->S[ci];
+}
+
 static double friction_off(const perp_constraint* c, int32_t ci, const double* p, const scratch* s)
 {
     const int32_t n = c->rows - 1;
     if (n == 0) {
         return 0.0;
+    }
+    if (n == 2 && c->cone == PERP_CONE_QUADRATIC) {
+        return round_friction_off(c, ci, p, s);
     }
     const bool ellipsoid = c->cone == PERP_CONE_ELLIPSOID;
     double x[3], target[3], p_t[3], W_t = 0.0;
@@ -522,6 +637,34 @@ static void charge_runaway(const perp_constraint* c, int32_t ci, int32_t row, do
     }
 }
 
+/* Whether an impulse exceeds the motion of its own bodies, which is part of that of their island: mostly
+ * not, also where friction rows do not move at all. */
+static bool may_run_away(const perp_contact_problem* P, const double* p, const scratch* s)
+{
+    const double* M = P->M;
+    double* e = s->room;
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
+        double sum = 0.0; /* of squares, so <= e^2 of its island */
+        for (int32_t r = 0; r < nv; ++r) {
+            sum += s->n[d + r] * s->n[d + r] / M[r * (nv + 1)];
+        }
+        e[i] = RUNAWAY * RUNAWAY * sum;
+        M += (size_t)nv * (size_t)nv;
+    }
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        const double a = c->block[0] >= 0 ? e[c->block[0]] : 0.0;
+        const double b = c->block[1] >= 0 ? e[c->block[1]] : 0.0, most = a > b ? a : b;
+        for (int32_t k = c->row; k < c->row + c->rows; ++k) {
+            if (!(s->W[k] * p[k] * p[k] <= most)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static void find_runaway(const perp_contact_problem* P, const double* p, const scratch* s,
                          perp_contact_residual* r)
 {
@@ -580,7 +723,17 @@ static perp_contact_residual visit_laws(int32_t count, const perp_constraint* co
 perp_contact_residual perp_contact_check_residual(const perp_contact_problem* problem,
                                                   const double* v, const double* p, double* work)
 {
+    double *u, *W;
+    return perpi_contact_residual_rows(problem, v, p, work, &u, &W);
+}
+
+perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* problem,
+                                                  const double* v, const double* p, double* work,
+                                                  double** u, double** W)
+{
     scratch s = cut_scratch(problem, work);
+    *u = s.u;
+    *W = s.W;
     if (!perpi_all_finite((size_t)problem->dof_count, v) ||
         !perpi_all_finite((size_t)problem->row_count, p) || !visit_blocks(problem, v, &s)) {
         return not_finite;
@@ -597,7 +750,7 @@ perp_contact_residual perp_contact_check_residual(const perp_contact_problem* pr
     perp_contact_residual r = {.worst_constraint = -1};
     visit_groups(problem, &s, &r.normal, &r.worst, &r.worst_constraint);
     r.dynamics = dynamics_off(problem, &s);
-    if (s.large) {
+    if (s.large && may_run_away(problem, p, &s)) {
         find_runaway(problem, p, &s, &r);
     }
     return visit_laws(problem->constraint_count, problem->constraint, problem->lower,

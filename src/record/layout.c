@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "record/hash.h"
+#include "sim/measure.h"
 #include "sim/sim.h"
 
 #define FRAME(path, cell, width)                                                                   \
@@ -82,6 +83,7 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_CROSSINGS] = FRAME("/solver/crossings", PERPI_CELL_I32, PERPI_WIDTH_CROSSINGS),
     [PERPI_COLUMN_STEP_FALLBACK] =
         FRAME("/solver/step_fallback", PERPI_CELL_I32, PERPI_WIDTH_STEP_FALLBACK),
+    [PERPI_COLUMN_MEASURE] = FRAME("/measures/state", PERPI_CELL_F64, PERPI_WIDTH_MEASURE),
     [PERPI_COLUMN_EDITED] = FRAME("/state/edited", PERPI_CELL_I32, PERPI_WIDTH_EDITED),
     [PERPI_COLUMN_WALL] = {"/wall/step_seconds", PERPI_CELL_F64, 1, PERPI_AXIS_FRAME, 0,
                            PERPI_COVER_WALL},
@@ -166,19 +168,20 @@ perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
                                .memory_size = perpi_sim_s_size(sim),
                                .v_solved = perpi_sim_has_v_solved(sim),
                                .grouped = perpi_sim_grouped(sim),
-                               .layered = perpi_sim_layered(sim),
+                               .layered = perpi_sim_layered(sim) ? 2 : 0,
                                .bounces = perpi_sim_bounces(sim),
                                .timed = perpi_sim_offset(sim) != NULL,
                                .adaptive = perpi_sim_adaptive(sim),
                                .falls_back = perpi_sim_falls_back(sim),
-                               .marked = true};
+                               .marked = true,
+                               .measure_size = perpi_measures_size(sim)};
 }
 
 enum {
     PERPI_LAYER_CELLS = sizeof(perp_contact_layer) / sizeof(double),
     PERPI_CONTACT_IMPACT_CELLS = sizeof(perp_contact_impact) / sizeof(double)
 };
-_Static_assert(sizeof(perp_contact_layer) == 10 * sizeof(double), "doubles only: a row of cells");
+_Static_assert(sizeof(perp_contact_layer) == 11 * sizeof(double), "doubles only: a row of cells");
 _Static_assert(sizeof(perp_ledger) == PERP_LEDGER_COUNT * sizeof(double), "likewise");
 
 static int32_t width_of(int32_t width, const perpi_state_shape* shape)
@@ -188,7 +191,10 @@ static int32_t width_of(int32_t width, const perpi_state_shape* shape)
     case PERPI_WIDTH_Q: return shape->q_size;
     case PERPI_WIDTH_V: return shape->v_size;
     case PERPI_WIDTH_GROUPED: return shape->grouped ? 1 : 0;
-    case PERPI_WIDTH_LAYER: return shape->layered ? PERPI_LAYER_CELLS : 0;
+    case PERPI_WIDTH_LAYER:
+        return shape->layered == 0   ? 0
+               : shape->layered == 1 ? PERPI_LAYER_CELLS - 1
+                                     : PERPI_LAYER_CELLS;
     case PERPI_WIDTH_V_SOLVED: return shape->v_solved ? shape->v_size : 0;
     case PERPI_WIDTH_MEMORY: return shape->memory_size;
     case PERPI_WIDTH_IMPACT: return shape->bounces ? 2 : 0;
@@ -200,6 +206,7 @@ static int32_t width_of(int32_t width, const perpi_state_shape* shape)
     case PERPI_WIDTH_LEDGER: return accounts ? PERP_LEDGER_COUNT : 0;
     case PERPI_WIDTH_MOMENTUM_ERROR: return accounts ? 2 : 0;
     case PERPI_WIDTH_CROSSINGS: return accounts ? 1 : 0;
+    case PERPI_WIDTH_MEASURE: return shape->measure_size;
     case PERPI_WIDTH_EDITED: return shape->marked ? 1 : 0;
     case PERPI_WIDTH_STEP_FALLBACK: return shape->falls_back ? 2 : 0;
     default: return width <= PERPI_WIDTH_JOINT(1) ? (-10 - width) * shape->joint_count : width;
@@ -386,6 +393,7 @@ perp_status perpi_block_append(perpi_block* block, const perp_frame* frame, int6
     put_int(block, PERPI_COLUMN_CROSSINGS, f, info->crossings);
     const int32_t fallback[2] = {info->semi_implicit, info->joints_kept};
     put(block, PERPI_COLUMN_STEP_FALLBACK, f, fallback);
+    put(block, PERPI_COLUMN_MEASURE, f, frame->rest->measure);
     put_int(block, PERPI_COLUMN_EDITED, f, frame->edited);
 
     put_long(block, PERPI_COLUMN_CONTACT_OFFSET, f, contact_end);
@@ -491,6 +499,7 @@ static perp_contact get_contact(const perpi_block* block, size_t row)
         c.group = get_int(block, PERPI_COLUMN_CONTACT_GROUP, row);
     }
     if (block->width[PERPI_COLUMN_CONTACT_LAYER] > 0) {
+        c.layer.part = 1.0; /* old recordings do not have it */
         get(block, PERPI_COLUMN_CONTACT_LAYER, row, &c.layer);
     }
     if (block->width[PERPI_COLUMN_CONTACT_IMPACT] > 0) {
@@ -579,6 +588,10 @@ void perpi_block_frame(const perpi_block* block, size_t f, perpi_span contacts,
                          : out->v;
     rest->memory = (const double*)(const void*)cell_at(block, PERPI_COLUMN_MEMORY, f);
     rest->memory_size = block->width[PERPI_COLUMN_MEMORY];
+    rest->measure_size = block->width[PERPI_COLUMN_MEASURE];
+    rest->measure = rest->measure_size > 0
+                        ? (const double*)(const void*)cell_at(block, PERPI_COLUMN_MEASURE, f)
+                        : NULL;
     out->energy.kinetic = get_double(block, PERPI_COLUMN_KINETIC, f);
     out->energy.potential = get_double(block, PERPI_COLUMN_POTENTIAL, f);
     out->energy.total = get_double(block, PERPI_COLUMN_TOTAL, f);
@@ -701,6 +714,8 @@ perp_frame perpi_frame_of_sim(const perp_sim* sim, const perpi_tally* tally, dou
         rest->half_v_end = half.v_end;
         rest->half_memory = half.s;
     }
+    rest->measure = perpi_measures_state(sim);
+    rest->measure_size = perpi_measures_size(sim);
     frame.joints = perp_sim_joint_records(sim, &frame.joint_count);
     frame.contacts = perp_sim_contacts(sim, &frame.contact_count);
     frame.energy = perp_sim_energy(sim);
@@ -737,6 +752,7 @@ uint64_t perpi_header_hash(const perpi_header* header)
     h = header->adaptive != 0 ? perpi_hash_word(h, UINT64_C(0x6164617074)) : h;    /* "adapt" */
     h = header->bounces != 0 ? perpi_hash_word(h, UINT64_C(0x696d7061637473)) : h; /* "impacts" */
     h = header->falls_back != 0 ? perpi_hash_word(h, UINT64_C(0x66616c6c)) : h;    /* "fall" */
+    h = header->measure_size != 0 ? perpi_hash_word(h, (uint32_t)header->measure_size) : h;
     return header->user_code[0] == '\0'
                ? h
                : perpi_hash_bytes(h, header->user_code, strlen(header->user_code));

@@ -91,6 +91,7 @@ typedef enum perpi_column {
     PERPI_COLUMN_MOMENTUM_ERROR,
     PERPI_COLUMN_CROSSINGS,
     PERPI_COLUMN_STEP_FALLBACK,
+    PERPI_COLUMN_MEASURE,
     PERPI_COLUMN_EDITED,
     PERPI_COLUMN_WALL,
     PERPI_COLUMN_HASH_WALL,
@@ -123,6 +124,8 @@ typedef enum perpi_cover {
 #define PERPI_WIDTH_CONTACT_IMPACT (-105)
 #define PERPI_WIDTH_STEP_FALLBACK (-104) /* 2 where a step may fall back, else no column */
 #define PERPI_WIDTH_EDITED (-106)        /* 1; older recordings have no column */
+#define PERPI_WIDTH_MEASURE                                                                        \
+    (-107) /* accumulators of the scene's measures and stops; none: no column */
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
 
 typedef struct perpi_column_def {
@@ -163,6 +166,8 @@ struct perp_frame_rest {
      * steps. Its second half: state and memory at its start, velocities that solved it. */
     const double* clock;
     const double *half_q, *half_v, *half_memory, *half_v_end;
+    const double* measure; /* accumulators of measures and stops (sim/measure.h); NULL: none */
+    int32_t measure_size;
 };
 typedef struct perp_frame_rest perpi_frame_rest;
 
@@ -178,14 +183,15 @@ typedef struct perpi_block {
 typedef struct perpi_state_shape {
     int32_t format_version;
     int32_t q_size, v_size, joint_count, memory_size;
-    bool v_solved;   /* the velocities that solve a step may differ from those of the state */
-    bool grouped;    /* the contact model makes groups */
-    bool layered;    /* contacts have soft layers */
-    bool bounces;    /* steps may be impacts */
-    bool timed;      /* and impacts have times within the step that follows */
-    bool adaptive;   /* steps have lengths of their own */
-    bool falls_back; /* a step may be semi-implicit instead, or keep errors of joints */
-    bool marked;     /* frames after a state was set are marked */
+    bool v_solved;        /* the velocities that solve a step may differ from those of the state */
+    bool grouped;         /* the contact model makes groups */
+    int32_t layered;      /* 2: contacts have soft layers; 1: without their last number; 0: none */
+    bool bounces;         /* steps may be impacts */
+    bool timed;           /* and impacts have times within the step that follows */
+    bool adaptive;        /* steps have lengths of their own */
+    bool falls_back;      /* a step may be semi-implicit instead, or keep errors of joints */
+    bool marked;          /* frames after a state was set are marked */
+    int32_t measure_size; /* of the accumulators of measures and stops */
 } perpi_state_shape;
 perpi_state_shape perpi_state_shape_of(const perp_sim* sim);
 
@@ -249,13 +255,15 @@ typedef struct perpi_header {
     size_t joint_count;         /* likewise */
     const int64_t* joint_offset;
     const char* joint_name;
-    int32_t v_solved;      /* 1: the velocities that solved the steps are recorded too */
-    int32_t grouped;       /* 1: its contact model makes groups */
-    int32_t layered;       /* 1: its contacts have soft layers; only then is there an attribute */
-    int32_t bounces;       /* 1: steps may be impacts, 2: with times; only then is there one */
-    int32_t adaptive;      /* 1: the step is adaptive; likewise */
-    int32_t falls_back;    /* 1: a step may differ from the scene's stepper; likewise */
+    int32_t v_solved;   /* 1: the velocities that solved the steps are recorded too */
+    int32_t grouped;    /* 1: its contact model makes groups */
+    int32_t layered;    /* 2: its contacts have soft layers (1: old ones, without `part`); only then
+                              is there an attribute */
+    int32_t bounces;    /* 1: steps may be impacts, 2: with times; only then is there one */
+    int32_t adaptive;   /* 1: the step is adaptive; likewise */
+    int32_t falls_back; /* 1: a step may differ from the scene's stepper; likewise */
     int32_t memory_size;   /* size of the memory of springs and controllers */
+    int32_t measure_size;  /* of the accumulators of measures; 0: there is no such attribute */
     const char* user_code; /* "": none; only then is there no such attribute */
 } perpi_header;
 

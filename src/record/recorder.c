@@ -155,12 +155,17 @@ static bool create_growing(hid_t file, const char* path, hid_t type, size_t cell
     return dataset >= 0;
 }
 
-static bool create_groups(hid_t file, bool adaptive)
+static bool create_groups(hid_t file, bool adaptive, bool measures)
 {
-    static const char* const group[] = {"/bodies", "/state",    "/energy",  "/certificate",
-                                        "/solver", "/contacts", "/joints",  "/forces",
-                                        "/wall",   "/hash",     "/adaptive"};
-    const size_t count = sizeof group / sizeof group[0] - (adaptive ? 0 : 1);
+    const char* group[12] = {"/bodies",   "/state",  "/energy", "/certificate", "/solver",
+                             "/contacts", "/joints", "/forces", "/wall",        "/hash"};
+    size_t count = 10;
+    if (adaptive) {
+        group[count++] = "/adaptive";
+    }
+    if (measures) {
+        group[count++] = "/measures";
+    }
     const hid_t plist = tracking_off(H5P_GROUP_CREATE);
     bool ok = plist >= 0;
     for (size_t i = 0; ok && i < count; ++i) {
@@ -197,10 +202,12 @@ static bool write_header(perp_recorder* r, const perpi_header* h)
             write_attribute(file, "impacts", H5T_STD_I32LE, H5T_NATIVE_INT32, &h->bounces)) &&
            (h->falls_back == 0 || write_attribute(file, "step_fallbacks", H5T_STD_I32LE,
                                                   H5T_NATIVE_INT32, &h->falls_back)) &&
+           (h->measure_size == 0 || write_attribute(file, "measure_size", H5T_STD_I32LE,
+                                                    H5T_NATIVE_INT32, &h->measure_size)) &&
            (h->user_code[0] == '\0' ||
             write_text_attribute(file, "user_code", h->user_code, PERPI_USER_CODE_SIZE)) &&
            write_attribute(file, "header_hash", H5T_STD_U64LE, H5T_NATIVE_UINT64, &hash) &&
-           create_groups(file, h->adaptive != 0) &&
+           create_groups(file, h->adaptive != 0, h->measure_size != 0) &&
            write_fixed(file, "/scene", H5T_STD_U8LE, H5T_NATIVE_UINT8, h->scene_size, h->scene) &&
            write_fixed(file, "/bodies/offset", H5T_STD_I64LE, H5T_NATIVE_INT64, h->body_count + 1,
                        h->body_offset) &&
@@ -465,6 +472,13 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         return status;
     }
     const char* text = perp_scene_text(scene);
+    if (text == NULL) {
+        perpi_free(r->context, offset);
+        perpi_free(r->context, name);
+        perpi_free(r->context, joint_offset);
+        perpi_free(r->context, joint_name);
+        return perpi_fail(r->context, PERP_ERROR_MEMORY, "out of memory");
+    }
     const int64_t step = perp_sim_step_count(sim);
     const perpi_edit_marks marks = perpi_sim_edit_marks(sim);
     const bool resumed = step > 0 || marks.since_start;
@@ -487,13 +501,14 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .joint_name = joint_name,
         .v_solved = perpi_state_shape_of(sim).v_solved ? 1 : 0,
         .grouped = perpi_state_shape_of(sim).grouped ? 1 : 0,
-        .layered = perpi_state_shape_of(sim).layered ? 1 : 0,
+        .layered = perpi_state_shape_of(sim).layered,
         .bounces = perpi_state_shape_of(sim).timed     ? 2
                    : perpi_state_shape_of(sim).bounces ? 1
                                                        : 0,
         .adaptive = perpi_state_shape_of(sim).adaptive ? 1 : 0,
         .falls_back = perpi_state_shape_of(sim).falls_back ? 1 : 0,
         .memory_size = perpi_state_shape_of(sim).memory_size,
+        .measure_size = perpi_state_shape_of(sim).measure_size,
         .user_code = user_code,
     };
     (void)snprintf(user_code, sizeof user_code, "%s", perp_sim_user_code(sim));

@@ -233,10 +233,17 @@ static perp_status read_attributes(perp_recording* r)
     if (!read_attribute(r->file, "soft_contacts", H5T_NATIVE_INT32, &h->layered)) {
         h->layered = 0; /* only where contacts are soft */
     }
+    if (h->layered < 0 || h->layered > 2) {
+        return no_recording(r, "the attribute soft_contacts is none of 0, 1, 2");
+    }
     /* these may be absent */
     (void)read_attribute(r->file, "impacts", H5T_NATIVE_INT32, &h->bounces);
     (void)read_attribute(r->file, "adaptive", H5T_NATIVE_INT32, &h->adaptive);
     (void)read_attribute(r->file, "step_fallbacks", H5T_NATIVE_INT32, &h->falls_back);
+    (void)read_attribute(r->file, "measure_size", H5T_NATIVE_INT32, &h->measure_size);
+    if (h->measure_size < 0 || h->measure_size > MEMORY_LIMIT) {
+        return no_recording(r, "an attribute of the header is damaged");
+    }
     memcpy(r->version, h->perp_version, sizeof h->perp_version);
     (void)read_text_attribute(r->file, "user_code", r->user_code, PERPI_USER_CODE_SIZE);
     h->user_code = r->user_code;
@@ -330,12 +337,13 @@ perpi_state_shape perpi_recording_shape(const perp_recording* r)
                                .memory_size = r->header.memory_size,
                                .v_solved = r->header.v_solved != 0,
                                .grouped = r->header.grouped != 0,
-                               .layered = r->header.layered != 0,
+                               .layered = r->header.layered,
                                .bounces = r->header.bounces != 0,
                                .timed = r->header.bounces == 2,
                                .adaptive = r->header.adaptive != 0,
                                .falls_back = r->header.falls_back != 0,
-                               .marked = r->marked};
+                               .marked = r->marked,
+                               .measure_size = r->header.measure_size};
 }
 
 static perp_status open_columns(perp_recording* r)
@@ -982,7 +990,9 @@ perp_status perpi_recording_restore(perp_recording* r, int64_t index, perp_sim* 
                                .memory = frame.rest->memory,
                                .contact = frame.contacts,
                                .contact_count = frame.contact_count,
-                               .joint = frame.joints};
+                               .joint = frame.joints,
+                               .measure = frame.rest->measure,
+                               .measure_size = frame.rest->measure_size};
     status = perpi_sim_set_state(sim, &saved);
     return status == PERP_OK ? PERP_OK : perpi_fail_prefix(r->context, status, r->path);
 }

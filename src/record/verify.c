@@ -524,17 +524,18 @@ static perp_status prepare_sim(verifier* x)
          perp_model_joint_count(perp_scene_model(x->scene)) !=
              (int32_t)x->recording->header.joint_count ||
          perpi_sim_s_size(x->sim) != x->recording->header.memory_size ||
+         perpi_state_shape_of(x->sim).measure_size != x->recording->header.measure_size ||
          (x->recording->header.format_version > 2 && /* old recordings keep fewer of them */
           perpi_state_shape_of(x->sim).falls_back == /* likewise */
               (x->recording->header.falls_back != 0) &&
           perpi_state_shape_of(x->sim).v_solved != (x->recording->header.v_solved != 0)) ||
-         perpi_state_shape_of(x->sim).layered != (x->recording->header.layered != 0) ||
+         (perpi_state_shape_of(x->sim).layered != 0) != (x->recording->header.layered != 0) ||
          perpi_state_shape_of(x->sim).grouped != (x->recording->header.grouped != 0) ||
          perpi_state_shape_of(x->sim).bounces != (x->recording->header.bounces != 0) ||
          perpi_state_shape_of(x->sim).timed != (x->recording->header.bounces == 2) ||
          perpi_state_shape_of(x->sim).adaptive != (x->recording->header.adaptive != 0))) {
         status = perpi_fail(x->context, PERP_ERROR_INPUT,
-                            "its bodies or joints are not the recorded ones");
+                            "its bodies, joints or measures are not the recorded ones");
     }
     if (status == PERP_OK || status == PERP_ERROR_MEMORY) {
         return status;

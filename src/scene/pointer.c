@@ -152,34 +152,117 @@ static perp_status set_value(perp_context* context, const char* origin, const ch
     return PERP_OK;
 }
 
-perp_status perpi_json_override(perp_context* context, const char* origin, json_t* root,
-                                const perp_override* override)
+/* The parent of a place, and its last token. */
+static perp_status find_parent(perp_context* context, const char* origin, json_t* root,
+                               const char* pointer, char token[TOKEN_SIZE], json_t** parent)
 {
-    const char* pointer = override->pointer;
-    if (pointer == NULL || pointer[0] != '/' || override->value == NULL) {
+    if (pointer == NULL || pointer[0] != '/') {
         return fail_pointer(context, origin, pointer != NULL ? pointer : "",
                             "a pointer begins with '/', as in /bodies/1/mass");
     }
     json_t* node = root;
     const char* at = pointer;
-    char token[TOKEN_SIZE];
     for (;;) {
         ++at; /* the slash */
         if (!next_token(&at, token)) {
             return fail_pointer(context, origin, pointer, "not a JSON pointer (RFC 6901)");
         }
         if (*at == '\0') {
-            break;
+            *parent = node;
+            return PERP_OK;
         }
         const perp_status status = descend_pointer(context, origin, pointer, root, token, &node);
         if (status != PERP_OK) {
             return status;
         }
     }
+}
+
+/* A name without a slash: a parameter, which must be there. */
+static perp_status find_named(perp_context* context, const char* origin, const json_t* root,
+                              const char* name, json_t** parameters)
+{
+    json_t* object = json_object_get(root, "parameters");
+    if (json_object_get(object, name) != NULL) {
+        *parameters = object;
+        return PERP_OK;
+    }
+    const char* nearest = object != NULL ? nearest_key(object, name) : NULL;
+    if (nearest != NULL) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "%s: /parameters: there is no parameter '%.80s': did you mean '%.80s'?",
+                          origin, name, nearest);
+    }
+    return perpi_fail(
+        context, PERP_ERROR_INPUT,
+        "%s: /parameters: there is no parameter '%.80s'%s (a pointer begins with '/', "
+        "as in /bodies/1/mass)",
+        origin, name, json_object_size(object) > 0 ? "" : ": the scene has none");
+}
+
+static perp_status find_place(perp_context* context, const char* origin, json_t* root,
+                              const char* name, char token[TOKEN_SIZE], json_t** parent)
+{
+    if (name == NULL || name[0] == '/' || name[0] == '\0') {
+        return find_parent(context, origin, root, name, token, parent);
+    }
+    if (strlen(name) >= TOKEN_SIZE) {
+        return fail_pointer(context, origin, name, "the name is too long");
+    }
+    strcpy(token, name);
+    return find_named(context, origin, root, name, parent);
+}
+
+perp_status perpi_json_override(perp_context* context, const char* origin, json_t* root,
+                                const perp_override* override)
+{
+    char token[TOKEN_SIZE];
+    json_t* parent = NULL;
+    if (override->value == NULL) {
+        return fail_pointer(context, origin, override->pointer != NULL ? override->pointer : "",
+                            "a pointer begins with '/', as in /bodies/1/mass");
+    }
+    perp_status status = find_place(context, origin, root, override->pointer, token, &parent);
     json_t* value = NULL;
-    const perp_status status = parse_value(context, origin, override->value, &value);
+    if (status == PERP_OK) {
+        status = parse_value(context, origin, override->value, &value);
+    }
+    return status == PERP_OK ? set_value(context, origin, override->pointer, parent, token, value)
+                             : status;
+}
+
+/* Keys whose value is taken from a file, or replaced by what is in it. */
+static bool is_of_file(const char* token)
+{
+    static const char* const keys[] = {"file",  "scale",  "table",  "type",   "vertices",
+                                       "faces", "source", "shapes", "motion", "bodies"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; ++i) {
+        if (strcmp(token, keys[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+perp_status perpi_json_place(perp_context* context, const char* origin, json_t* root,
+                             const char* name, json_t* value, json_t** old, bool* of_file)
+{
+    char token[TOKEN_SIZE];
+    json_t* parent = NULL;
+    const perp_status status = find_place(context, origin, root, name, token, &parent);
     if (status != PERP_OK) {
         return status;
     }
-    return set_value(context, origin, pointer, node, token, value);
+    const long index = index_of(token);
+    *old = json_is_object(parent) ? json_object_get(parent, token)
+           : index >= 0           ? json_array_get(parent, (size_t)index)
+                                  : NULL;
+    *of_file = is_of_file(token) || (name[0] == '/' && strstr(name, "/scale/") != NULL);
+    json_incref(*old);
+    const perp_status set = set_value(context, origin, name, parent, token, json_incref(value));
+    if (set != PERP_OK) {
+        json_decref(*old);
+        *old = NULL;
+    }
+    return set;
 }

@@ -74,13 +74,10 @@ static perp_status read_inertia(perpi_reader* r, const json_t* body, perp_body_d
             return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a row of 3 numbers");
         }
         for (size_t j = 0; j < 3; ++j) {
-            const json_t* item = json_array_get(row, j);
-            if (!json_is_number(item)) {
-                perpi_reader_enter_item(r, j);
-                return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a number, got %s",
-                                         perpi_json_kind(item));
-            }
-            def->inertia[3 * i + j] = json_number_value(item);
+            const size_t item = perpi_reader_enter_item(r, j);
+            PERPI_TRY(perpi_read_item(r, json_array_get(row, j), "must be a number",
+                                      &def->inertia[3 * i + j]));
+            perpi_reader_leave(r, item);
         }
         perpi_reader_leave(r, at);
     }
@@ -100,7 +97,7 @@ static perp_status read_layer_matrix(perpi_reader* r, const json_t* object, cons
     }
     if (!json_is_array(value)) {
         double number = 0.0;
-        if (!json_is_number(value)) {
+        if (!json_is_number(value) && !json_is_string(value)) {
             return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT,
                                          "must be a number or %d rows of %d, got %s", (int)n,
                                          (int)n, perpi_json_kind(value));
@@ -126,13 +123,10 @@ static perp_status read_layer_matrix(perpi_reader* r, const json_t* object, cons
             return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a row of %d numbers", (int)n);
         }
         for (size_t j = 0; j < n; ++j) {
-            const json_t* item = json_array_get(row, j);
-            if (!json_is_number(item)) {
-                perpi_reader_enter_item(r, j);
-                return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a number, got %s",
-                                         perpi_json_kind(item));
-            }
-            A[3 * i + j] = json_number_value(item);
+            const size_t item = perpi_reader_enter_item(r, j);
+            PERPI_TRY(
+                perpi_read_item(r, json_array_get(row, j), "must be a number", &A[3 * i + j]));
+            perpi_reader_leave(r, item);
         }
         perpi_reader_leave(r, at);
     }
@@ -265,13 +259,13 @@ static perp_status read_planar_point(perpi_reader* r, const json_t* array, size_
 {
     const json_t* value = json_array_get(array, index);
     const size_t mark = perpi_reader_enter_item(r, index);
-    if (!json_is_array(value) || json_array_size(value) != 2 ||
-        !json_is_number(json_array_get(value, 0)) || !json_is_number(json_array_get(value, 1))) {
+    if (!json_is_array(value) || json_array_size(value) != 2) {
         return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a point [x, y], got %s",
                                  perpi_json_kind(value));
     }
     for (size_t i = 0; i < 2; ++i) {
-        point[i] = json_number_value(json_array_get(value, i));
+        PERPI_TRY(
+            perpi_read_item(r, json_array_get(value, i), "must be a point [x, y]", &point[i]));
     }
     perpi_reader_leave(r, mark);
     return PERP_OK;

@@ -101,12 +101,12 @@ static perp_status read_limits(perpi_reader* r, const json_t* value, perp_joint_
     }
     for (size_t i = 0; i < 2; ++i) {
         const json_t* item = json_array_get(limits, i);
-        if (json_is_number(item)) {
-            def->limits[i] = json_number_value(item);
-        } else if (!json_is_null(item)) {
-            return perpi_reader_fail_key(r, i == 0 ? "limits/0" : "limits/1", PERP_ERROR_INPUT,
-                                         "must be a number, or null for none, got %s",
-                                         perpi_json_kind(item));
+        if (!json_is_null(item)) {
+            const size_t mark = perpi_reader_enter(r, "limits");
+            perpi_reader_enter_item(r, i);
+            PERPI_TRY(
+                perpi_read_item(r, item, "must be a number, or null for none", &def->limits[i]));
+            perpi_reader_leave(r, mark);
         }
     }
     def->has_limits = true;

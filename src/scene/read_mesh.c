@@ -133,11 +133,16 @@ perp_status perpi_read_points(perpi_reader* r, const json_t* shape, perp_shape_d
         const json_t* point = json_array_get(value, i);
         for (size_t k = 0; k < 3; ++k) {
             const json_t* item = json_array_get(point, k);
-            if (json_array_size(point) != 3 || !json_is_number(item)) {
-                perpi_reader_enter_item(r, i);
+            if (json_array_size(point) == 3 && json_is_number(item)) {
+                x[3 * i + k] = json_number_value(item);
+                continue;
+            }
+            const size_t place = perpi_reader_enter_item(r, i);
+            if (json_array_size(point) != 3) {
                 return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be three numbers");
             }
-            x[3 * i + k] = json_number_value(item);
+            PERPI_TRY(perpi_read_item(r, item, "must be three numbers", &x[3 * i + k]));
+            perpi_reader_leave(r, place);
         }
     }
     perpi_reader_leave(r, mark);

@@ -37,11 +37,7 @@ static perp_status read_table(perpi_reader* r, const json_t* motion, perp_motion
         }
         for (size_t k = 0; k < columns; ++k) {
             const json_t* value = json_array_get(row, k);
-            if (!json_is_number(value)) {
-                return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be numbers, got %s",
-                                         perpi_json_kind(value));
-            }
-            number[i * columns + k] = json_number_value(value);
+            PERPI_TRY(perpi_read_item(r, value, "must be numbers", &number[i * columns + k]));
         }
         perpi_reader_leave(r, item);
     }

@@ -64,12 +64,12 @@ static perp_status read_choice(perpi_reader* r, const json_t* root, const char* 
         if (strcmp(setting, "type") == 0) {
             continue;
         }
-        if (!json_is_number(item) && !json_is_boolean(item)) {
-            return perpi_reader_fail_key(r, setting, PERP_ERROR_INPUT,
-                                         "must be a number, true or false, got %s",
-                                         perpi_json_kind(item));
+        double number = json_is_true(item);
+        if (!json_is_boolean(item)) {
+            const size_t place = perpi_reader_enter(r, setting);
+            PERPI_TRY(perpi_read_item(r, item, "must be a number, true or false", &number));
+            perpi_reader_leave(r, place);
         }
-        const double number = json_is_number(item) ? json_number_value(item) : json_is_true(item);
         (*options)[(*count)++] = (perp_option){setting, number};
     }
     perpi_reader_leave(r, mark);

@@ -74,13 +74,13 @@ static perp_status read_vertices(perpi_reader* r, const json_t* object, perp_sha
     for (size_t i = 0; i < count; ++i) {
         const json_t* point = json_array_get(value, i);
         const size_t at = perpi_reader_enter_item(r, i);
-        if (!json_is_array(point) || json_array_size(point) != 2 ||
-            !json_is_number(json_array_get(point, 0)) ||
-            !json_is_number(json_array_get(point, 1))) {
+        if (!json_is_array(point) || json_array_size(point) != 2) {
             return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a point of 2 numbers");
         }
-        xy[2 * i] = json_number_value(json_array_get(point, 0));
-        xy[2 * i + 1] = json_number_value(json_array_get(point, 1));
+        for (size_t k = 0; k < 2; ++k) {
+            PERPI_TRY(perpi_read_item(r, json_array_get(point, k), "must be a point of 2 numbers",
+                                      &xy[2 * i + k]));
+        }
         perpi_reader_leave(r, at);
     }
     perpi_reader_leave(r, mark);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/expr.h"
+#include "scene/parameter.h"
 
 /* ---- the current place ------------------------------------------------------------------------ */
 
@@ -186,6 +186,47 @@ static bool is_infinite_text(const json_t* value)
     return end != text && *end == '\0' && !isfinite(number);
 }
 
+/* At a string that must be an expression of parameters. */
+static perp_status read_constant(perpi_reader* r, const json_t* value, const char* what,
+                                 double* number)
+{
+    const char* given = json_string_value(value);
+    const char* none = NULL;
+    double x = NAN;
+    if (given[0] == '\0') {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "%s, got a string", what);
+    }
+    const perp_status status = perpi_read_expression(r, given, true, &x, &none);
+    if (status == PERP_ERROR_INPUT) {
+        char message[1024];
+        snprintf(message, sizeof message, "%.1000s", perp_context_error(r->context));
+        return perpi_reader_fail(r, status, "%s, got a string: %s", what, message);
+    }
+    if (status == PERP_OK && !isfinite(x)) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "%s, got a string: '%.80s' is %g", what,
+                                 given, x);
+    }
+    *number = status == PERP_OK ? x : *number;
+    return status;
+}
+
+perp_status perpi_read_item(perpi_reader* r, const json_t* value, const char* what, double* number)
+{
+    if (json_is_number(value)) {
+        *number = json_number_value(value);
+        return PERP_OK;
+    }
+    if (is_infinite_text(value)) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a finite number, got '%.40s'",
+                                 json_string_value(value));
+    }
+    if (json_is_string(value)) {
+        return read_constant(r, value, what, number);
+    }
+    return perpi_reader_fail(r, PERP_ERROR_INPUT, "%s, got %s", what,
+                             value != NULL ? perpi_json_kind(value) : "nothing");
+}
+
 perp_status perpi_read_number(perpi_reader* r, const json_t* object, const char* key,
                               double* number)
 {
@@ -193,16 +234,9 @@ perp_status perpi_read_number(perpi_reader* r, const json_t* object, const char*
     if (value == NULL) {
         return PERP_OK;
     }
-    if (is_infinite_text(value)) {
-        return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT,
-                                     "must be a finite number, got '%.40s'",
-                                     json_string_value(value));
-    }
-    if (!json_is_number(value)) {
-        return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "must be a number, got %s",
-                                     perpi_json_kind(value));
-    }
-    *number = json_number_value(value);
+    const size_t mark = perpi_reader_enter(r, key);
+    PERPI_TRY(perpi_read_item(r, value, "must be a number", number));
+    perpi_reader_leave(r, mark);
     return PERP_OK;
 }
 
@@ -292,13 +326,10 @@ perp_status perpi_read_vector(perpi_reader* r, const json_t* object, const char*
     const size_t mark = perpi_reader_enter(r, key);
     PERPI_TRY(check_length(r, value, count));
     for (int32_t i = 0; i < count; ++i) {
-        const json_t* item = json_array_get(value, (size_t)i);
-        if (!json_is_number(item)) {
-            perpi_reader_enter_item(r, (size_t)i);
-            return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be a number, got %s",
-                                     perpi_json_kind(item));
-        }
-        vector[i] = json_number_value(item);
+        const size_t item = perpi_reader_enter_item(r, (size_t)i);
+        PERPI_TRY(
+            perpi_read_item(r, json_array_get(value, (size_t)i), "must be a number", &vector[i]));
+        perpi_reader_leave(r, item);
     }
     perpi_reader_leave(r, mark);
     if (given != NULL) {
@@ -311,6 +342,18 @@ perp_status perpi_read_space(perpi_reader* r, const json_t* object, const char* 
                              double vector[3], bool* given)
 {
     return perpi_read_vector(r, object, key, r->dimension, vector, given);
+}
+
+/* A number as text, exactly; jansson writes a decimal point in every locale. */
+size_t perpi_number_write(double x, char* text, size_t size)
+{
+    json_t* value = json_real(x);
+    const size_t n = value == NULL
+                         ? 0
+                         : json_dumpb(value, text, size, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+    json_decref(value);
+    PERP_ASSERT(n < size);
+    return n;
 }
 
 /* {"points": [[t, x], ...], "interpolation": "cubic"} as the equivalent expression. */
@@ -336,22 +379,18 @@ static perp_status curve_text(perpi_reader* r, const json_t* value, const char**
     char* out = NULL;
     PERPI_TRY(perpi_arena_take(&r->arena, 16 + count * 2 * NUMBER, 1, &out));
     size_t used = (size_t)sprintf(out, "%s(t", kind);
-    double before = -INFINITY;
+    double before = -INFINITY, time = NAN;
     for (size_t i = 0; i < count; ++i) {
         const json_t* point = json_array_get(points, i);
         const size_t item = perpi_reader_enter_item(r, i);
         PERPI_TRY(check_length(r, point, 2));
         for (size_t k = 0; k < 2; ++k) {
-            const json_t* number = json_array_get(point, k);
-            if (!json_is_number(number)) {
-                return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be [t, value], got %s",
-                                         perpi_json_kind(number));
-            }
+            double x = NAN;
+            PERPI_TRY(perpi_read_item(r, json_array_get(point, k), "must be [t, value]", &x));
+            time = k == 0 ? x : time;
             out[used++] = ',';
-            used += json_dumpb(number, out + used, NUMBER - 2,
-                               JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+            used += perpi_number_write(x, out + used, NUMBER - 2);
         }
-        const double time = json_number_value(json_array_get(point, 0));
         if (!(time > before)) {
             return perpi_reader_fail(r, PERP_ERROR_INPUT, "times must ascend, got %g after %g",
                                      time, before);
@@ -365,6 +404,16 @@ static perp_status curve_text(perpi_reader* r, const json_t* value, const char**
     return PERP_OK;
 }
 
+static perp_status number_text(perpi_reader* r, double x, const char** text)
+{
+    enum { SIZE = 40 };
+    char* digits = NULL;
+    PERPI_TRY(perpi_arena_take(&r->arena, SIZE, 1, &digits));
+    digits[perpi_number_write(x, digits, SIZE - 1)] = '\0';
+    *text = digits;
+    return PERP_OK;
+}
+
 /* At a value. */
 static perp_status number_or_expression(perpi_reader* r, const json_t* value, double* number,
                                         const char** text)
@@ -374,16 +423,7 @@ static perp_status number_or_expression(perpi_reader* r, const json_t* value, do
         return PERP_OK;
     }
     if (json_is_number(value)) {
-        enum { SIZE = 40 };
-        char* digits = NULL;
-        PERPI_TRY(perpi_arena_take(&r->arena, SIZE, 1, &digits));
-        /* jansson writes a decimal point in every locale */
-        const size_t n =
-            json_dumpb(value, digits, SIZE - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
-        PERP_ASSERT(n < SIZE);
-        digits[n] = '\0';
-        *text = digits;
-        return PERP_OK;
+        return number_text(r, json_number_value(value), text);
     }
     const char* written = json_string_value(value);
     if (json_is_object(value)) {
@@ -395,13 +435,22 @@ static perp_status number_or_expression(perpi_reader* r, const json_t* value, do
                                  "got %s",
                                  perpi_json_kind(value));
     }
-    perpi_expr* expr = NULL;
-    const perp_status status = perpi_expr_compile(r->context, written, &expr);
+    double x = NAN;
+    const perp_status status = perpi_read_expression(r, written, false, &x, text);
     if (status != PERP_OK) {
         return perpi_reader_fail_member(r, status);
     }
-    perpi_expr_destroy(r->context, expr);
-    *text = written;
+    if (*text != NULL) {
+        return PERP_OK;
+    }
+    if (!isfinite(x)) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be finite, got '%.80s', which is %g",
+                                 written, x);
+    }
+    if (number == NULL) {
+        return number_text(r, x, text);
+    }
+    *number = x;
     return PERP_OK;
 }
 
@@ -515,6 +564,12 @@ perp_status perpi_read_restitution(perpi_reader* r, const json_t* object, double
     static const char* const known[] = {"law", "e", NULL};
     const json_t* value = json_object_get(object, "restitution");
     *given = value != NULL;
+    if (json_is_string(value)) {
+        const size_t place = perpi_reader_enter(r, "restitution");
+        PERPI_TRY(perpi_read_item(r, value, "must be a number from 0 to 1", e));
+        perpi_reader_leave(r, place);
+        return PERP_OK;
+    }
     if (value == NULL || json_is_number(value)) {
         return perpi_read_number(r, object, "restitution", e);
     }

@@ -24,11 +24,14 @@
         }                                                                                          \
     } while (0)
 
+typedef struct perpi_parameters perpi_parameters;
+
 typedef struct perpi_reader {
     perp_context* context;
     const char* origin;
     int32_t dimension;
     perp_model* model;
+    perpi_parameters* parameters; /* of the scene, that numbers may be expressions of */
     perpi_arena arena; /* the data that a def points to, until the model has copied them */
     char path[512];
     size_t path_length;
@@ -49,7 +52,9 @@ perp_status perpi_reader_fail_key(perpi_reader* r, const char* key, perp_status 
 /* Turns the model's "mass: must be > 0" into "ORIGIN: /bodies/1/mass: must be > 0". */
 perp_status perpi_reader_fail_member(perpi_reader* r, perp_status status);
 
-/* ---- getters -----------------------------------------------------------------------------------*/
+/* ---- getters -----------------------------------------------------------------------------------
+ *
+ * A number of a scene may be a string: an expression of the scene's parameters. */
 
 /* "a number", "an object", ... */
 const char* perpi_json_kind(const json_t* value);
@@ -59,6 +64,11 @@ PERP_NODISCARD perp_status perpi_read_object(perpi_reader* r, const json_t* valu
 PERP_NODISCARD perp_status perpi_read_array(perpi_reader* r, const json_t* value);
 PERP_NODISCARD perp_status perpi_require(perpi_reader* r, const json_t* object, const char* key);
 
+/* The number as JSON, exactly, not terminated; its length. 0: out of memory. */
+size_t perpi_number_write(double x, char* text, size_t size);
+/* At a number. what: "must be a number", what a message begins with. */
+PERP_NODISCARD perp_status perpi_read_item(perpi_reader* r, const json_t* value, const char* what,
+                                           double* number);
 PERP_NODISCARD perp_status perpi_read_number(perpi_reader* r, const json_t* object, const char* key,
                                              double* number);
 PERP_NODISCARD perp_status perpi_read_integer(perpi_reader* r, const json_t* object,
@@ -126,6 +136,12 @@ PERP_NODISCARD perp_status perpi_read_pairs(perpi_reader* r, const json_t* root)
 PERP_NODISCARD perp_status perpi_read_forces(perpi_reader* r, const json_t* root);
 PERP_NODISCARD perp_status perpi_read_joints(perpi_reader* r, const json_t* root);
 PERP_NODISCARD perp_status perpi_read_controllers(perpi_reader* r, const json_t* root);
+/* Arrays with room for one more, allocated with the context; the caller frees them, also on failure. Texts
+ * belong to the tree. */
+PERP_NODISCARD perp_status perpi_read_measures(perpi_reader* r, const json_t* root,
+                                               perp_measure_def** measures, int32_t* count);
+PERP_NODISCARD perp_status perpi_read_stops(perpi_reader* r, const json_t* root,
+                                            perp_stop_def** stops, int32_t* count);
 /* Replaces the names of table files in a scene by their contents, so that the scene's text is
  * complete. A name is relative to the folder of origin. */
 PERP_NODISCARD perp_status perpi_inline_tables(perp_context* context, const char* origin,

@@ -5,27 +5,45 @@
 
 #include "base/file.h"
 #include "scene/json_text.h"
+#include "scene/parameter.h"
 #include "scene/pointer.h"
 #include "scene/reader.h"
 #include "scene/urdf.h"
 #include "scene/write.h"
+#include "sim/measure.h"
 
-struct perp_scene {
-    perp_context* context;
-    json_t* root; /* owns the strings of run */
+/* What is read from a tree, to whose strings it points. */
+typedef struct scene_parts {
     perp_model* model;
     perp_sim_def run;
     perp_option* options; /* of the solver */
     perp_option* stepper_options;
+    perp_measure_def* measures;
+    perp_stop_def* stops;
+    perpi_parameters parameters;
     int32_t record_every;
-    char* text;
+} scene_parts;
+
+struct perp_scene {
+    perp_context* context;
+    char* origin;    /* names the scene in messages; files are relative to its folder */
+    json_t* source;  /* as given and set: meshes and tables by the names of their files */
+    json_t* root;    /* with their contents; the same tree if there are none */
+    json_t* retired; /* values that were replaced since the parts were read, which point to them */
+    scene_parts parts;
+    char* text;        /* of root */
+    bool text_old;     /* it was built again since */
+    bool embeds;       /* source has names of files */
+    bool embed_next;   /* they must be read again, */
+    bool embed_always; /* in every case, as the scale of one depends on parameters */
 };
 
 static const char* const known[] = {
-    "name",     "description", "$schema",   "dimension",     "gravity",  "step",
-    "duration", "stepper",     "contact",   "solver",        "friction", "restitution",
-    "bodies",   "joints",      "forces",    "controllers",   "record",   "joint_correction",
-    "rotation", "margin",      "tolerance", "allow_overlap", NULL};
+    "name",       "description", "$schema",   "dimension",     "gravity",  "step",
+    "duration",   "stepper",     "contact",   "solver",        "friction", "restitution",
+    "bodies",     "joints",      "forces",    "controllers",   "record",   "joint_correction",
+    "rotation",   "margin",      "tolerance", "allow_overlap", "measures", "stop",
+    "parameters", NULL};
 
 /* The stem of the file name, for a scene without a name. */
 static perp_status set_name(perp_context* context, const char* origin, json_t* root)
@@ -91,25 +109,50 @@ static perp_status read_model_head(perpi_reader* r, const json_t* root, perp_mod
     return perpi_read_restitution(r, root, &def->restitution_default, &def->impact_law, &given);
 }
 
-static perp_status read_scene(perpi_reader* r, perp_scene* scene)
+/* Names of measures and stops, which the simulation checks. */
+static perp_status check_def(perpi_reader* r, const perp_sim_def* def)
 {
-    const json_t* root = scene->root;
+    const perp_status status = perpi_measures_check_def(r->context, def);
+    return status == PERP_OK ? status : perpi_reader_fail_member(r, status);
+}
+
+static perp_status read_parts(perpi_reader* r, const json_t* root, scene_parts* parts)
+{
     PERPI_TRY(perpi_read_object(r, root, known));
+    PERPI_TRY(perpi_read_parameters(r, root, &parts->parameters));
     perp_model_def def = perp_model_def_default();
     PERPI_TRY(read_model_head(r, root, &def));
-    PERPI_TRY(perpi_read_run(r, root, &scene->run, &scene->options, &scene->stepper_options));
-    PERPI_TRY(read_record(r, root, &scene->record_every));
-    const perp_status status = perp_model_create(r->context, &def, &scene->model);
+    PERPI_TRY(perpi_read_run(r, root, &parts->run, &parts->options, &parts->stepper_options));
+    PERPI_TRY(read_record(r, root, &parts->record_every));
+    const perp_status status = perp_model_create(r->context, &def, &parts->model);
     if (status != PERP_OK) {
         return perpi_reader_fail_member(r, status);
     }
-    r->model = scene->model;
-    PERPI_TRY(perpi_embed_meshes(r, scene->root));
+    r->model = parts->model;
     PERPI_TRY(perpi_read_bodies(r, root));
     PERPI_TRY(perpi_read_pairs(r, root));
     PERPI_TRY(perpi_read_joints(r, root));
     PERPI_TRY(perpi_read_forces(r, root));
-    return perpi_read_controllers(r, root);
+    PERPI_TRY(perpi_read_controllers(r, root));
+    PERPI_TRY(perpi_read_measures(r, root, &parts->measures, &parts->run.measure_count));
+    PERPI_TRY(perpi_read_stops(r, root, &parts->stops, &parts->run.stop_count));
+    perpi_parameters_spread_use(&parts->parameters);
+    parts->run.measure = parts->measures;
+    parts->run.stop = parts->stops;
+    parts->run.parameter = parts->parameters.item;
+    parts->run.parameter_count = parts->parameters.count;
+    return check_def(r, &parts->run);
+}
+
+static void free_parts(perp_context* context, scene_parts* parts)
+{
+    perp_model_destroy(parts->model);
+    perpi_free(context, parts->options);
+    perpi_free(context, parts->stepper_options);
+    perpi_free(context, parts->measures);
+    perpi_free(context, parts->stops);
+    perpi_parameters_free(context, &parts->parameters);
+    *parts = (scene_parts){0};
 }
 
 static perp_status dump_tree(perp_scene* scene, int precision)
@@ -143,24 +186,130 @@ static perp_status write_text(perp_scene* scene)
     return dump_tree(scene, 17);
 }
 
-/* Builds the model and settings from scene->root. */
-static perp_status build_scene(perp_scene* scene, const char* origin, const perp_override* override,
-                               int32_t count)
+/* Reads the parts from root; those before them are replaced only then. */
+static perp_status build_parts(perp_scene* scene)
+{
+    perp_context* context = scene->context;
+    scene_parts parts = {.record_every = 1};
+    perpi_reader r = {.context = context, .origin = scene->origin, .dimension = 3};
+    perpi_arena_init(&r.arena, context);
+    const perp_status status = read_parts(&r, scene->root, &parts);
+    perpi_arena_free(&r.arena);
+    if (status != PERP_OK) {
+        free_parts(context, &parts);
+        return status;
+    }
+    free_parts(context, &scene->parts);
+    scene->parts = parts;
+    json_decref(scene->retired);
+    scene->retired = NULL;
+    return PERP_OK;
+}
+
+/* Keeps a value that parts may point to until they are built again. */
+static perp_status retire(perp_scene* scene, json_t* value)
+{
+    if (value == NULL) {
+        return PERP_OK;
+    }
+    if (scene->retired == NULL) {
+        scene->retired = json_array();
+    }
+    return scene->retired != NULL && json_array_append(scene->retired, value) == 0
+               ? PERP_OK
+               : perpi_fail(scene->context, PERP_ERROR_MEMORY, "%s: out of memory", scene->origin);
+}
+
+/* Whether the scene names files of meshes or tables. */
+static bool has_files(const json_t* root)
+{
+    const json_t* bodies = json_object_get(root, "bodies");
+    for (size_t i = 0; i < json_array_size(bodies); ++i) {
+        const json_t* body = json_array_get(bodies, i);
+        const json_t* shapes = json_object_get(body, "shapes");
+        if (json_is_string(json_object_get(json_object_get(body, "motion"), "table"))) {
+            return true;
+        }
+        for (size_t k = 0; k < json_array_size(shapes); ++k) {
+            if (json_object_get(json_array_get(shapes, k), "file") != NULL) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Replaces root by a copy of source with the contents of its files. */
+static perp_status embed_files(perp_scene* scene)
+{
+    perp_context* context = scene->context;
+    json_t* root = json_deep_copy(scene->source);
+    if (root == NULL) {
+        return perpi_fail(context, PERP_ERROR_MEMORY, "%s: out of memory", scene->origin);
+    }
+    perp_status status = perpi_inline_tables(context, scene->origin, root);
+    perpi_parameters parameters = {0};
+    perpi_reader r = {.context = context, .origin = scene->origin, .dimension = 3};
+    perpi_arena_init(&r.arena, context);
+    if (status == PERP_OK) {
+        status = perpi_read_parameters(&r, root, &parameters);
+    }
+    if (status == PERP_OK) {
+        status = perpi_read_integer(&r, root, "dimension", 2, 3, &r.dimension);
+    }
+    if (status == PERP_OK) {
+        status = perpi_embed_meshes(&r, root);
+    }
+    perpi_arena_free(&r.arena);
+    scene->embed_always = false; /* unless the scale of a mesh is an expression */
+    for (int32_t i = 0; status == PERP_OK && i < parameters.count; ++i) {
+        scene->embed_always = scene->embed_always || parameters.used[i];
+    }
+    perpi_parameters_free(context, &parameters);
+    if (status == PERP_OK) {
+        status = retire(scene, scene->root);
+    }
+    if (status != PERP_OK) {
+        json_decref(root);
+        return status;
+    }
+    json_decref(scene->root);
+    scene->root = root;
+    scene->embed_next = false;
+    return PERP_OK;
+}
+
+/* Builds the model and settings from scene->source. */
+static perp_status build_scene(perp_scene* scene, const perp_override* override, int32_t count)
 {
     perp_context* context = scene->context;
     for (int32_t i = 0; i < count; ++i) {
-        PERPI_TRY(perpi_json_override(context, origin, scene->root, &override[i]));
+        PERPI_TRY(perpi_json_override(context, scene->origin, scene->source, &override[i]));
     }
-    PERPI_TRY(perpi_inline_tables(context, origin, scene->root));
-    PERPI_TRY(set_name(context, origin, scene->root));
-    PERPI_TRY(set_contact(context, origin, scene->root));
-    scene->record_every = 1;
-    perpi_reader r = {.context = context, .origin = origin, .dimension = 3};
-    perpi_arena_init(&r.arena, context);
-    const perp_status status = read_scene(&r, scene);
-    perpi_arena_free(&r.arena);
-    PERPI_TRY(status);
+    PERPI_TRY(set_name(context, scene->origin, scene->source));
+    PERPI_TRY(set_contact(context, scene->origin, scene->source));
+    scene->embeds = has_files(scene->source);
+    if (scene->embeds) {
+        PERPI_TRY(embed_files(scene));
+    } else {
+        scene->root = json_incref(scene->source);
+    }
+    PERPI_TRY(build_parts(scene));
     return write_text(scene);
+}
+
+static perp_status new_scene(perp_context* context, const char* origin, perp_scene** scene)
+{
+    perp_scene* s = NULL;
+    PERPI_TRY(perpi_alloc(context, 1, sizeof *s, &s));
+    s->context = context;
+    const perp_status status = perpi_strndup(context, origin, strlen(origin), &s->origin);
+    if (status != PERP_OK) {
+        perp_scene_destroy(s);
+        return status;
+    }
+    *scene = s;
+    return PERP_OK;
 }
 
 /* urdf: NULL for JSON. */
@@ -169,14 +318,12 @@ static perp_status create_scene(perp_context* context, const char* text, size_t 
                                 const perp_override* override, int32_t count, perp_scene** scene)
 {
     perp_scene* s = NULL;
-    PERPI_TRY(perpi_alloc(context, 1, sizeof *s, &s));
-    s->context = context;
-    origin = origin != NULL ? origin : "scene";
+    PERPI_TRY(new_scene(context, origin != NULL ? origin : "scene", &s));
     perp_status status = urdf != NULL
-                             ? perpi_urdf_scene(context, text, length, origin, urdf, &s->root)
-                             : perpi_json_parse(context, text, length, origin, &s->root);
+                             ? perpi_urdf_scene(context, text, length, s->origin, urdf, &s->source)
+                             : perpi_json_parse(context, text, length, s->origin, &s->source);
     if (status == PERP_OK) {
-        status = build_scene(s, origin, override, count);
+        status = build_scene(s, override, count);
     }
     if (status != PERP_OK) {
         perp_scene_destroy(s);
@@ -198,11 +345,10 @@ perp_status perpi_scene_from_model(perp_context* context, const perp_model* mode
                                    perp_scene** scene)
 {
     perp_scene* s = NULL;
-    PERPI_TRY(perpi_alloc(context, 1, sizeof *s, &s));
-    s->context = context;
-    perp_status status = perpi_scene_tree(context, model, run, record_every, &s->root);
+    PERPI_TRY(new_scene(context, "model", &s));
+    perp_status status = perpi_scene_tree(context, model, run, record_every, &s->source);
     if (status == PERP_OK) {
-        status = build_scene(s, "model", NULL, 0);
+        status = build_scene(s, NULL, 0);
     }
     if (status != PERP_OK) {
         perp_scene_destroy(s);
@@ -214,7 +360,9 @@ perp_status perpi_scene_from_model(perp_context* context, const perp_model* mode
 
 perp_status perp_scene_save(const perp_scene* scene, const char* path)
 {
-    return perpi_file_write(scene->context, path, scene->text, strlen(scene->text));
+    const char* text = perp_scene_text(scene);
+    return text != NULL ? perpi_file_write(scene->context, path, text, strlen(text))
+                        : PERP_ERROR_MEMORY;
 }
 
 perp_urdf_options perp_urdf_options_default(void)
@@ -270,40 +418,131 @@ void perp_scene_destroy(perp_scene* scene)
         return;
     }
     perp_context* context = scene->context;
-    perp_model_destroy(scene->model);
-    perpi_free(context, scene->options);
-    perpi_free(context, scene->stepper_options);
+    free_parts(context, &scene->parts);
     perpi_free(context, scene->text);
+    perpi_free(context, scene->origin);
+    json_decref(scene->retired);
     json_decref(scene->root);
+    json_decref(scene->source);
     perpi_free(context, scene);
 }
 
 const perp_model* perp_scene_model(const perp_scene* scene)
 {
-    return scene->model;
+    return scene->parts.model;
 }
 
 const char* perp_scene_name(const perp_scene* scene)
 {
-    return perp_model_name(scene->model);
+    return perp_model_name(scene->parts.model);
 }
 
 const char* perp_scene_text(const perp_scene* scene)
 {
+    perp_scene* owner = (perp_scene*)scene; /* the text is made when it is asked for */
+    if (scene->text_old && write_text(owner) != PERP_OK) {
+        return NULL;
+    }
+    owner->text_old = false;
     return scene->text;
 }
 
 int32_t perp_scene_record_every(const perp_scene* scene)
 {
-    return scene->record_every;
+    return scene->parts.record_every;
 }
 
 perp_sim_def perp_sim_def_from_scene(const perp_scene* scene)
 {
-    return scene->run;
+    return scene->parts.run;
 }
 
 perp_scene_run perp_scene_run_settings(const perp_scene* scene)
 {
-    return scene->run;
+    return scene->parts.run;
+}
+
+/* ---- parameters ------------------------------------------------------------------------------------*/
+
+int32_t perp_scene_parameter_count(const perp_scene* scene)
+{
+    return scene->parts.parameters.count;
+}
+
+perp_parameter perp_scene_parameter(const perp_scene* scene, int32_t parameter)
+{
+    return scene->parts.parameters.item[parameter];
+}
+
+int32_t perp_scene_parameter_find(const perp_scene* scene, const char* name)
+{
+    const perpi_parameters* p = &scene->parts.parameters;
+    for (int32_t i = 0; i < p->count; ++i) {
+        if (strcmp(p->item[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+bool perp_scene_parameter_used(const perp_scene* scene, int32_t parameter)
+{
+    return scene->parts.parameters.used[parameter];
+}
+
+/* Puts a value, which stays the caller's, at a place of one tree. */
+static perp_status set_in_tree(perp_scene* scene, json_t* tree, const char* name, json_t* value,
+                               bool* of_file)
+{
+    json_t* old = NULL;
+    PERPI_TRY(perpi_json_place(scene->context, scene->origin, tree, name, value, &old, of_file));
+    const perp_status status = retire(scene, old);
+    json_decref(old);
+    return status;
+}
+
+static perp_status set_place(perp_scene* scene, const char* name, json_t* value)
+{
+    bool of_file = false;
+    PERPI_TRY(set_in_tree(scene, scene->source, name, value, &of_file));
+    scene->embeds = scene->embeds || (of_file && has_files(scene->source));
+    scene->embed_next = scene->embed_next || (scene->embeds && of_file);
+    if (scene->root == scene->source || scene->embed_next) {
+        return PERP_OK;
+    }
+    /* a place that the other tree does not have comes there when files are read again */
+    const perp_status status = set_in_tree(scene, scene->root, name, value, &of_file);
+    scene->embed_next = status == PERP_ERROR_INPUT;
+    return status == PERP_ERROR_INPUT ? PERP_OK : status;
+}
+
+static perp_status set_value(perp_scene* scene, const char* name, json_t* value)
+{
+    if (value == NULL) {
+        return perpi_fail(scene->context, PERP_ERROR_INPUT,
+                          "%s: %.200s: must be a finite number or UTF-8 text", scene->origin, name);
+    }
+    const perp_status status = set_place(scene, name, value);
+    json_decref(value);
+    return status;
+}
+
+perp_status perp_scene_set_number(perp_scene* scene, const char* name, double value)
+{
+    return set_value(scene, name, json_real(value));
+}
+
+perp_status perp_scene_set_string(perp_scene* scene, const char* name, const char* value)
+{
+    return set_value(scene, name, json_string(value));
+}
+
+perp_status perp_scene_rebuild(perp_scene* scene)
+{
+    if (scene->embeds && (scene->embed_next || scene->embed_always)) {
+        PERPI_TRY(embed_files(scene));
+    }
+    PERPI_TRY(build_parts(scene));
+    scene->text_old = true;
+    return PERP_OK;
 }

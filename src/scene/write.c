@@ -802,6 +802,37 @@ static void put_items(writer* w, json_t* root)
     put_list(w, root, "controllers", controllers);
 }
 
+/* Numbers of the model have become numbers; parameters are kept for measures and stops. */
+static void put_measures(writer* w, json_t* root, const perp_scene_run* run)
+{
+    json_t* parameters = made(w, json_object());
+    for (int32_t i = 0; i < run->parameter_count; ++i) {
+        put(w, parameters, run->parameter[i].name, number(run->parameter[i].value));
+    }
+    json_t* measures = made(w, json_object());
+    for (int32_t i = 0; i < run->measure_count; ++i) {
+        const perp_measure_def* m = &run->measure[i];
+        put(w, measures, m->name,
+            m->kind == PERP_MEASURE_END
+                ? json_string(m->expression)
+                : json_pack("{s:s}", perp_measure_kind_name(m->kind), m->expression));
+    }
+    json_t* stops = made(w, json_array());
+    for (int32_t i = 0; i < run->stop_count; ++i) {
+        add(w, stops,
+            json_pack("{s:s, s:s}", "name", run->stop[i].name, "when", run->stop[i].when));
+    }
+    put_list(w, root, "stop", stops);
+    if (run->measure_count > 0) {
+        put(w, root, "measures", json_incref(measures));
+    }
+    if (run->parameter_count > 0) {
+        put(w, root, "parameters", json_incref(parameters));
+    }
+    json_decref(measures);
+    json_decref(parameters);
+}
+
 perp_status perpi_scene_tree(perp_context* context, const perp_model* model,
                              const perp_scene_run* run, int32_t record_every, json_t** tree)
 {
@@ -812,6 +843,7 @@ perp_status perpi_scene_tree(perp_context* context, const perp_model* model,
     w.failed = root == NULL;
     put_head(&w, root, run, record_every);
     put_items(&w, root);
+    put_measures(&w, root, run);
     perpi_free(context, w.by_mass);
     if (w.failed) {
         json_decref(root);

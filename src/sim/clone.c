@@ -3,6 +3,7 @@
 
 #include "perp/set.h"
 #include "sim/internal.h"
+#include "sim/measure.h"
 
 perp_status perp_sim_reset(perp_sim* sim)
 {
@@ -39,7 +40,9 @@ perp_status perp_sim_reset(perp_sim* sim)
     }
     perpi_sim_edit_forget(sim);
     perpi_sim_initial_state(sim);
-    return perpi_sim_start(sim);
+    const perp_status status = perpi_sim_start(sim);
+    perpi_measures_begin(sim);
+    return status;
 }
 
 static void copy_numbers(double* to, const double* from, int32_t count)

@@ -14,7 +14,7 @@
 enum { MAX_CORRECTIONS = 20 };
 
 /* The solution and the problem that correct_positions() saved. */
-static void restore_answer(perpi_step* step)
+void perpi_restore_answer(perpi_step* step)
 {
     perpi_formulation* f = step->formulation;
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
@@ -27,7 +27,7 @@ static void restore_answer(perpi_step* step)
 }
 
 /* Saves the current solution and its b. */
-static perp_status keep_answer(perpi_step* step)
+perp_status perpi_keep_answer(perpi_step* step)
 {
     const perpi_formulation* f = step->formulation;
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
@@ -55,19 +55,24 @@ static perp_status correct_positions(perpi_step* step)
     const perp_contact_residual first = step->residual;
     const perp_report first_report = *report;
     double before = INFINITY;
-    perp_status status = keep_answer(step);
-    while (status == PERP_OK) {
+    perpi_joint_closing closing = PERPI_CLOSING_OTHERS;
+    perp_status status = perpi_keep_answer(step);
+    if (status == PERP_OK && step->system != NULL) {
+        status = perpi_close_joints(step, &closing);
+    }
+    while (status == PERP_OK && closing != PERPI_CLOSING_DONE) {
         const double error =
             perpi_formulation_error(f, step->model, step->to->q, step->input, step->p_problem);
         if (error <= PERPI_CORRECTION_GOAL ||
             (error <= PERPI_CORRECTION_ENOUGH && error > 0.5 * before)) {
             break;
         }
-        if (!(error < 0.5 * before) || *corrections == MAX_CORRECTIONS) {
+        if (closing == PERPI_CLOSING_FAILED || !(error < 0.5 * before) ||
+            *corrections == MAX_CORRECTIONS) {
             /* the links rotate too far in a step for this: use the plain step, then project the
              * poses */
             const int32_t iterations = report->iterations;
-            restore_answer(step);
+            perpi_restore_answer(step);
             step->residual = first;
             *report = first_report;
             report->iterations = iterations;
@@ -134,7 +139,7 @@ static perp_status limit_repair(perpi_step* step)
     step->report.iterations += first_report.iterations;
     step->attempts.corrections = PERPI_REPAIR_LIMITED;
     if (status == PERP_ERROR_SOLVE) {
-        restore_answer(step);
+        perpi_restore_answer(step);
         step->residual = first;
         step->report = first_report;
         step->attempts.corrections = 0;
@@ -149,7 +154,7 @@ static perp_status limit_plain(perpi_step* step)
     bool gains = false;
     perp_status status = repair_gains(step, 0.0, &gains);
     if (status == PERP_OK && gains) {
-        status = keep_answer(step);
+        status = perpi_keep_answer(step);
         if (status == PERP_OK) {
             status = limit_repair(step);
         }
@@ -249,7 +254,7 @@ static perp_status limit_corrected(perpi_step* step)
     if (status != PERP_OK || !gains) {
         return status;
     }
-    restore_answer(step);
+    perpi_restore_answer(step);
     status = limit_repair(step);
     if (status == PERP_OK) {
         status = complete_state(step);
@@ -269,6 +274,7 @@ perp_status perpi_advance_and_correct(perpi_step* step)
 {
     perp_status status = perpi_step_advance(step);
     step->attempts.corrections = 0;
+    step->correction->shut = false;
     if (status == PERP_OK && limits_repair(step)) {
         status = limit_plain(step);
     }

@@ -4,6 +4,7 @@
 #include "sim/closed.h"
 #include "sim/compatibility.h"
 #include "sim/internal.h"
+#include "sim/measure.h"
 #include "step/force_rows.h"
 #include "step/repair.h"
 
@@ -358,6 +359,9 @@ static perp_status prepare_correction(perp_sim* sim, const perp_sim_def* def)
         status = perp_contact_solver_create(context, def->solver, def->solver_option,
                                             def->solver_option_count, &x->solver);
     }
+    if (status == PERP_OK && !x->any_loop && strcmp(def->solver, "auto") == 0) {
+        status = perpi_joint_system_create(context, &sim->work.system);
+    }
     return status;
 }
 
@@ -456,7 +460,10 @@ static perp_status create_parts(perp_sim* sim, const perp_sim_def* asked)
         }
     }
     status = perpi_sim_check_springs(sim);
-    return status == PERP_OK ? perpi_sim_start(sim) : status;
+    if (status == PERP_OK) {
+        status = perpi_sim_start(sim);
+    }
+    return status == PERP_OK ? perpi_measures_create(sim) : status;
 }
 
 perp_status perpi_sim_create_quietly(perp_context* context, const perp_model* model,
@@ -504,7 +511,9 @@ static void free_step(perpi_step* x)
     perp_contact_solver_destroy(x->solver);
     perpi_collider_destroy(x->collider);
     perpi_formulation_destroy(x->formulation);
-    void* const owned[] = {x->q_start,
+    perpi_joint_system_destroy(x->system);
+    void* const owned[] = {x->check,
+                           x->q_start,
                            x->v_start,
                            x->q_to,
                            x->v_to,
@@ -557,6 +566,7 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_sides_destroy(context, &sim->sides);
     free_correction(context, &sim->correction);
     perpi_sim_tuned_destroy(sim);
+    perpi_measures_destroy(sim);
     perpi_formulation_destroy(sim->impact.f);
     void* const owned[] = {sim->v_solved,    sim->closing.item,  sim->impact.hit,
                            sim->impact.work, sim->impact.island, sim->user.callback,

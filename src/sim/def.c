@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/internal.h"
+#include "sim/measure.h"
 
 static perp_status copy_text(perpi_arena* arena, const char** text)
 {
@@ -27,6 +28,51 @@ static perp_status copy_options(perpi_arena* arena, const perp_option** option, 
         status = copy_text(arena, &copy[i].name);
     }
     *option = copy;
+    return status;
+}
+
+static perp_status copy_parameters(perpi_arena* arena, perp_sim_def* asked)
+{
+    perp_parameter* copy = NULL;
+    const size_t count = (size_t)asked->parameter_count;
+    perp_status status = perpi_arena_take(arena, count + 1, sizeof *copy, &copy);
+    for (size_t i = 0; status == PERP_OK && i < count; ++i) {
+        copy[i] = asked->parameter[i];
+        status = copy_text(arena, &copy[i].name);
+    }
+    asked->parameter = copy;
+    return status;
+}
+
+static perp_status copy_measures(perpi_arena* arena, perp_sim_def* asked)
+{
+    perp_measure_def* copy = NULL;
+    const size_t count = (size_t)asked->measure_count;
+    perp_status status = perpi_arena_take(arena, count + 1, sizeof *copy, &copy);
+    for (size_t i = 0; status == PERP_OK && i < count; ++i) {
+        copy[i] = asked->measure[i];
+        status = copy_text(arena, &copy[i].name);
+        if (status == PERP_OK) {
+            status = copy_text(arena, &copy[i].expression);
+        }
+    }
+    asked->measure = copy;
+    return status;
+}
+
+static perp_status copy_stops(perpi_arena* arena, perp_sim_def* asked)
+{
+    perp_stop_def* copy = NULL;
+    const size_t count = (size_t)asked->stop_count;
+    perp_status status = perpi_arena_take(arena, count + 1, sizeof *copy, &copy);
+    for (size_t i = 0; status == PERP_OK && i < count; ++i) {
+        copy[i] = asked->stop[i];
+        status = copy_text(arena, &copy[i].name);
+        if (status == PERP_OK) {
+            status = copy_text(arena, &copy[i].when);
+        }
+    }
+    asked->stop = copy;
     return status;
 }
 
@@ -56,7 +102,16 @@ perp_status perpi_sim_keep_def(perp_sim* sim, const perp_sim_def* def)
     if (status == PERP_OK) {
         status = copy_options(arena, &asked->solver_option, asked->solver_option_count);
     }
-    return status;
+    if (status == PERP_OK) {
+        status = perpi_measures_check_def(sim->context, def);
+    }
+    if (status == PERP_OK) {
+        status = copy_parameters(arena, asked);
+    }
+    if (status == PERP_OK) {
+        status = copy_measures(arena, asked);
+    }
+    return status == PERP_OK ? copy_stops(arena, asked) : status;
 }
 
 const perp_sim_def* perpi_sim_asked(const perp_sim* sim)

@@ -8,6 +8,7 @@
 
 #include "perp/set.h"
 #include "sim/internal.h"
+#include "sim/measure.h"
 #include "step/joint_rows.h"
 
 /* Tolerance, relative to size, for the overlap of a body that was set and for the error of its
@@ -96,6 +97,7 @@ void perpi_sim_edit_end(perp_sim* sim)
     if (sim->v_solved != NULL) {
         memcpy(sim->v_solved, sim->state.v, (size_t)sim->work.v_size * sizeof *sim->state.v);
     }
+    perpi_measures_edit(sim);
 }
 
 void perpi_sim_edit_forget(perp_sim* sim)

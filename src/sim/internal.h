@@ -106,6 +106,7 @@ typedef struct perpi_correction {
     size_t start_capacity;
     double* keep; /* velocities, impulses, b */
     size_t keep_capacity;
+    bool shut; /* close_joints.c closed the joints: the poses need no projection */
 } perpi_correction;
 
 /* An open contact that penetrates at the start of a step and is separating. */
@@ -221,7 +222,8 @@ struct perp_sim {
     perpi_impact impact;
     perpi_edit edit;
     perpi_user user;
-    perpi_arena scratch; /* scratch of queries, not of steps */
+    struct perpi_measures* measures; /* measures and stops (measure.h); NULL: there are none */
+    perpi_arena scratch;             /* scratch of queries, not of steps */
 };
 
 /* ---- creation -------------------------------------------------------------------------------- */
@@ -318,6 +320,18 @@ PERP_NODISCARD perp_status perpi_make_exception(perpi_step* step, uint64_t key,
 PERP_NODISCARD perp_status perpi_advance_and_correct(perpi_step* step);
 /* From the velocities that solved the step to those of the state. */
 PERP_NODISCARD perp_status perpi_complete_state(perpi_step* step);
+/* The solution and its b, kept by the first and restored by the second. */
+PERP_NODISCARD perp_status perpi_keep_answer(perpi_step* step);
+void perpi_restore_answer(perpi_step* step);
+/* close_joints.c: how closing the joints by Newton's method ended. */
+typedef enum perpi_joint_closing {
+    PERPI_CLOSING_DONE,
+    PERPI_CLOSING_FAILED, /* it does not converge */
+    PERPI_CLOSING_OTHERS, /* contacts or bounds take part: not for this method */
+} perpi_joint_closing;
+/* Closes the joints at the end of the step; the answer is kept before. Unless it is done, the
+ * answer is as it was. */
+PERP_NODISCARD perp_status perpi_close_joints(perpi_step* step, perpi_joint_closing* closing);
 /* project.c: whether the first row of a constraint of the step is active. By complementarity one
  * of u and p is 0: compares u with the speed W p that p produces. */
 bool perpi_row_holds(const perpi_step* step, int32_t constraint);

@@ -33,6 +33,14 @@ void perpi_joint_measure(const perp_model* model, const double* q, perp_joint_re
     }
 }
 
+double perpi_joint_effort(const perp_joint_record* r, double time)
+{
+    const double law = r->law[PERPI_LAW_LOWER] - r->law[PERPI_LAW_UPPER] +
+                       r->law[PERPI_LAW_FRICTION] + r->law[PERPI_LAW_MOTOR] +
+                       r->law[PERPI_LAW_DAMPING];
+    return time > 0.0 ? law / time + r->applied : 0.0;
+}
+
 perp_joint_state perp_sim_joint(const perp_sim* sim, int32_t joint)
 {
     const perp_joint_record* r = &sim->state.joint[joint];
@@ -43,13 +51,7 @@ perp_joint_state perp_sim_joint(const perp_sim* sim, int32_t joint)
         state.rate[k] = perpi_joint_speed(sim->model, joint, &view.coordinate[k], sim->state.v);
     }
     memcpy(state.impulse, r->impulse, sizeof state.impulse);
-    if (sim->state.tick > 0 && sim->info.kind == PERP_STEP_TIME) {
-        const double h = perpi_sim_last_length(sim);
-        const double law = r->law[PERPI_LAW_LOWER] - r->law[PERPI_LAW_UPPER] +
-                           r->law[PERPI_LAW_FRICTION] + r->law[PERPI_LAW_MOTOR] +
-                           r->law[PERPI_LAW_DAMPING];
-        state.effort = law / h + r->applied;
-    }
+    state.effort = perpi_joint_effort(r, perpi_sim_impulse_time(sim));
     return state;
 }
 

@@ -160,6 +160,14 @@ static perp_status solve_projection(perpi_step* step, perp_report* report, bool*
     if (status != PERP_OK) {
         return status;
     }
+    if (step->system != NULL) { /* velocities: equality rows alone, unless contacts are closed */
+        memset(step->correction->p, 0, (size_t)f->problem.row_count * sizeof(double));
+        status = perpi_joint_system_solve_all(step->system, f, step->correction->v,
+                                              step->correction->p, solved);
+        if (status != PERP_OK || *solved) {
+            return status;
+        }
+    }
     perp_solve_options options = perp_solve_options_default();
     options.tolerance = step->tolerance;
     options.cancel = step->cancel;
@@ -271,7 +279,7 @@ perp_status perpi_project(perpi_step* step, double h, perp_report* report, int32
     bool solved = false;
     perp_status status = close_contacts(step, h);
     mark_slack(step);
-    if (status == PERP_OK) {
+    if (status == PERP_OK && !step->correction->shut) {
         status = move_poses(step, h, report, moves);
     }
     if (status == PERP_OK) {

@@ -163,12 +163,13 @@ static perp_status between(perp_sim* sim, const placed* a, const placed* b, clos
 }
 
 /* All pairs of shapes of the two bodies. */
-static perp_status nearest_shapes(perp_sim* sim, int32_t a, int32_t b, perp_distance* best)
+static perp_status nearest_shapes(perp_sim* sim, const double* q, int32_t a, int32_t b,
+                                  perp_distance* best)
 {
     const perp_model* model = sim->model;
     const perpi_body *A = &model->body[a], *B = &model->body[b];
-    const perpi_pose pose_a = perpi_state_pose(model, sim->state.q, a);
-    const perpi_pose pose_b = perpi_state_pose(model, sim->state.q, b);
+    const perpi_pose pose_a = perpi_state_pose(model, q, a);
+    const perpi_pose pose_b = perpi_state_pose(model, q, b);
     for (int32_t i = 0; i < A->shape_count; ++i) {
         const perpi_shape* one = &model->shape[A->shape + i];
         for (int32_t k = 0; k < B->shape_count; ++k) {
@@ -201,6 +202,12 @@ static perp_status nearest_shapes(perp_sim* sim, int32_t a, int32_t b, perp_dist
 
 perp_status perp_sim_distance(perp_sim* sim, int32_t a, int32_t b, perp_distance* distance)
 {
+    return perpi_sim_distance(sim, sim->state.q, a, b, distance);
+}
+
+perp_status perpi_sim_distance(perp_sim* sim, const double* q, int32_t a, int32_t b,
+                               perp_distance* distance)
+{
     perp_status status = perpi_sim_check_body(sim, "distance", a);
     if (status == PERP_OK) {
         status = perpi_sim_check_body(sim, "distance", b);
@@ -211,7 +218,7 @@ perp_status perp_sim_distance(perp_sim* sim, int32_t a, int32_t b, perp_distance
     }
     perp_distance best = {.distance = INFINITY, .shape_a = -1, .shape_b = -1};
     if (status == PERP_OK) {
-        status = nearest_shapes(sim, a, b, &best);
+        status = nearest_shapes(sim, q, a, b, &best);
     }
     if (status == PERP_OK) {
         *distance = best;
@@ -221,7 +228,7 @@ perp_status perp_sim_distance(perp_sim* sim, int32_t a, int32_t b, perp_distance
 
 /* ---- contact forces --------------------------------------------------------------------------------*/
 
-static double impulse_time(const perp_sim* sim)
+double perpi_sim_impulse_time(const perp_sim* sim)
 {
     if (sim->state.tick == 0 || sim->info.kind != PERP_STEP_TIME) {
         return 0.0;
@@ -257,7 +264,7 @@ perp_status perp_sim_contact_sum(const perp_sim* sim, int32_t body, int32_t othe
     const vec3 pivot =
         about != NULL ? v3_from(about) : perpi_state_pose(sim->model, sim->state.q, body).x;
     vec3 P = {0, 0, 0}, L = {0, 0, 0};
-    perp_contact_sum out = {.time = impulse_time(sim)};
+    perp_contact_sum out = {.time = perpi_sim_impulse_time(sim)};
     for (size_t i = 0; i < sim->state.contacts.count; ++i) {
         const perp_contact* c = &sim->state.contacts.item[i];
         const bool is_a = c->body_a == body, is_b = c->body_b == body;

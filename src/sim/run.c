@@ -7,6 +7,7 @@
 
 #include "perp/set.h"
 #include "sim/internal.h"
+#include "sim/measure.h"
 
 static void copy_array(double* to, const double* from, int32_t n)
 {
@@ -46,6 +47,7 @@ static void commit(perp_sim* sim)
     if (sim->adaptive) {
         perpi_adaptive_commit(sim, state->after_impact);
     }
+    perpi_measures_step(sim);
 }
 
 /* User code is called once for a step, not again after an impact that comes before it. */
@@ -81,11 +83,17 @@ static void clear_applied(perp_sim* sim)
 perp_status perp_sim_step(perp_sim* sim)
 {
     if (perp_sim_finished(sim)) {
-        return perpi_fail(sim->context, PERP_ERROR_INPUT,
-                          "the simulation has reached its duration (t = %.9g)", sim->state.time);
+        const bool stopped = perp_sim_stopped(sim) >= 0;
+        return perpi_fail(sim->context, PERP_ERROR_INPUT, "the simulation has %s%s%s (t = %.9g)",
+                          stopped ? "ended at its stop '" : "reached its duration",
+                          stopped ? perp_sim_outcome(sim) : "", stopped ? "'" : "",
+                          sim->state.time);
     }
     const double h_next = sim->halves.h_next;
-    perp_status status = call_user_code(sim);
+    perp_status status = perpi_measures_check(sim);
+    if (status == PERP_OK) {
+        status = call_user_code(sim);
+    }
     if (status == PERP_OK) {
         status = perp_sim_check_state(sim); /* check poses that were set */
     }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/internal.h"
+#include "sim/measure.h"
 #include "step/force_rows.h"
 #include "step/layers.h"
 
@@ -9,6 +10,12 @@
 
 bool perp_sim_finished(const perp_sim* sim)
 {
+    if (perpi_measures_failed(sim)) {
+        return false; /* the next step says so */
+    }
+    if (perp_sim_stopped(sim) >= 0) {
+        return true;
+    }
     return sim->adaptive ? sim->state.time >= sim->def.duration
                          : sim->state.tick >= sim->tick_total;
 }
@@ -112,7 +119,8 @@ const double* perpi_sim_s(const perp_sim* sim)
 perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller)
 {
     const double* p = sim->state.memory + perpi_s_forces(sim->model) + sim->model->spring_rows;
-    const double h = perpi_sim_last_length(sim);
+    /* with adaptive steps, impulses are those of the second half */
+    const double h = (sim->adaptive ? 0.5 : 1.0) * perpi_sim_last_length(sim);
     return (perp_controller_state){.effort = p[controller] / h,
                                    .integral =
                                        p[(int32_t)sim->model->controller_count + controller]};
@@ -168,26 +176,31 @@ perp_energy perp_sim_energy(const perp_sim* sim)
     return e;
 }
 
-void perp_sim_momentum(const perp_sim* sim, double linear[3], double angular[3])
+void perpi_momentum_of(const perp_model* model, const double* q, const double* v, double linear[3],
+                       double angular[3])
 {
-    const perp_model* model = sim->model;
     vec3 P = v3(0, 0, 0), L = v3(0, 0, 0);
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
         if (body->dofs == 0) {
             continue;
         }
-        const perpi_pose pose = perpi_state_pose(model, sim->state.q, i);
-        const vec3 p = v3_scale(body->mass, perpi_state_velocity(model, sim->state.v, i));
+        const perpi_pose pose = perpi_state_pose(model, q, i);
+        const vec3 p = v3_scale(body->mass, perpi_state_velocity(model, v, i));
         P = v3_add(P, p);
         L = v3_add(L, v3_cross(pose.x, p));
         if (!body->particle) {
             const mat3 I = perpi_world_inertia(body, &pose);
-            L = v3_add(L, m3_mul(I, perpi_state_rate(model, sim->state.v, i)));
+            L = v3_add(L, m3_mul(I, perpi_state_rate(model, v, i)));
         }
     }
     v3_to(P, linear);
     v3_to(L, angular);
+}
+
+void perp_sim_momentum(const perp_sim* sim, double linear[3], double angular[3])
+{
+    perpi_momentum_of(sim->model, sim->state.q, sim->state.v, linear, angular);
 }
 
 perp_status perp_sim_penetration(perp_sim* sim, double* depth)

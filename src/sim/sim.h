@@ -2,6 +2,7 @@
 #ifndef PERPI_SIM_H
 #define PERPI_SIM_H
 
+#include "perp/query.h"
 #include "perp/sim.h"
 #include "step/step.h"
 
@@ -26,6 +27,8 @@ typedef struct perpi_saved {
     const perp_contact* contact; /* keys and impulses are the warm start */
     int32_t contact_count;
     const perp_joint_record* joint; /* one for each joint of the model */
+    const void* measure;  /* the measures so far: measure_size doubles, aligned or not; of other */
+    int32_t measure_size; /* measures than the simulation's, or 0: they begin at this state */
 } perpi_saved;
 /* Sets the simulation to this state. Refuses numbers that are not finite. */
 PERP_NODISCARD perp_status perpi_sim_set_state(perp_sim* sim, const perpi_saved* saved);
@@ -77,6 +80,16 @@ perpi_half perpi_sim_half(const perp_sim* sim);
 /* Sum over the bodies of weight times (size + distance from the origin): scale of the rounding
  * of the potential energy. */
 double perpi_weight_scale(const perp_model* model, const double* q);
+/* Momenta of the dynamic bodies at a state, as perp_sim_momentum. */
+void perpi_momentum_of(const perp_model* model, const double* q, const double* v, double linear[3],
+                       double angular[3]);
+/* perp_sim_distance at any state q. */
+PERP_NODISCARD perp_status perpi_sim_distance(perp_sim* sim, const double* q, int32_t a, int32_t b,
+                                              perp_distance* distance);
+/* The time over which the impulses of the last step acted: adaptive, its second half; an impact, 0. */
+double perpi_sim_impulse_time(const perp_sim* sim);
+/* Effort of a joint from its record, whose impulses acted over `time`; 0 where that is 0. */
+double perpi_joint_effort(const perp_joint_record* record, double time);
 /* Whether steps may be impacts. */
 bool perpi_sim_bounces(const perp_sim* sim);
 /* How far the next step displaces the poses (state.c): the last part of the state's memory.

@@ -1,11 +1,12 @@
 /* src/sim/snapshot.c - the complete state in one block of bytes.
  *
- * Layout: header, q, v, contacts, joints, s. The contacts of the last step are the warm start:
+ * Layout: header, q, v, contacts, joints, s, measures. The contacts of the last step are the warm start:
  * their keys and impulses. A snapshot is valid for one build of the library and one model.
  */
 #include <string.h>
 
 #include "sim/internal.h"
+#include "sim/measure.h"
 
 static const uint64_t MAGIC = 0x34504e5350524550u; /* "PERPSNP4" */
 
@@ -15,7 +16,7 @@ typedef struct header {
     int64_t step, tick;
     double time, clock[3];
     int32_t q_size, v_size, contact_count, contact_size, joint_count, joint_size, s_size, kind,
-        impacts_in_a_row, unused; /* no padding: equal states give equal bytes */
+        impacts_in_a_row, measure_size; /* no padding: equal states give equal bytes */
 } header;
 
 static uint64_t hash_bytes(uint64_t h, const void* data, size_t size)
@@ -66,7 +67,8 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
     const size_t c = sim->state.contacts.count * sizeof(perp_contact);
     const size_t j = sim->model->joint_count * sizeof(perp_joint_record);
     const size_t s = (size_t)sim->work.s_size * sizeof(double);
-    const size_t need = sizeof(header) + q + v + c + j + s;
+    const size_t m = (size_t)perpi_measures_size(sim) * sizeof(double);
+    const size_t need = sizeof(header) + q + v + c + j + s + m;
     if (buffer == NULL) {
         *size = need;
         return PERP_OK;
@@ -89,7 +91,8 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
                       .joint_count = (int32_t)sim->model->joint_count,
                       .joint_size = (int32_t)sizeof(perp_joint_record),
                       .clock = {sim->halves.clock[0], sim->halves.clock[1], sim->halves.clock[2]},
-                      .s_size = sim->work.s_size};
+                      .s_size = sim->work.s_size,
+                      .measure_size = perpi_measures_size(sim)};
     unsigned char* out = buffer;
     memcpy(out, &h, sizeof h);
     memcpy(out + sizeof h, sim->state.q, q);
@@ -101,6 +104,9 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
         memcpy(out + sizeof h + q + v + c, sim->state.joint, j);
     }
     memcpy(out + sizeof h + q + v + c + j, sim->state.memory, s);
+    if (m > 0) {
+        memcpy(out + need - m, perpi_measures_state(sim), m);
+    }
     *size = need;
     return PERP_OK;
 }
@@ -133,8 +139,9 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
     const size_t q = (size_t)h.q_size * sizeof(double), v = (size_t)h.v_size * sizeof(double);
     const size_t j = sim->model->joint_count * sizeof(perp_joint_record);
     const size_t s = (size_t)h.s_size * sizeof(double);
-    if (h.contact_count < 0 ||
-        size != sizeof h + q + v + (size_t)h.contact_count * sizeof(perp_contact) + j + s) {
+    const size_t m = h.measure_size > 0 ? (size_t)h.measure_size * sizeof(double) : 0;
+    if (h.contact_count < 0 || h.measure_size < 0 ||
+        size != sizeof h + q + v + (size_t)h.contact_count * sizeof(perp_contact) + j + s + m) {
         return perpi_fail(context, PERP_ERROR_INPUT, "snapshot: cut short (%zu bytes)", size);
     }
     /* the buffer need not be aligned: read through the next-state arrays */
@@ -152,9 +159,9 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
         memcpy(sim->trial.state.contacts.item, in + sizeof h + q + v, count * sizeof(perp_contact));
     }
     if (j > 0) {
-        memcpy(sim->trial.state.joint, in + size - s - j, j);
+        memcpy(sim->trial.state.joint, in + size - m - s - j, j);
     }
-    memcpy(sim->trial.state.memory, in + size - s, s);
+    memcpy(sim->trial.state.memory, in + size - m - s, s);
     const perpi_saved saved = {.step = h.step,
                                .time = h.time,
                                .kind = (perp_step_kind)h.kind,
@@ -165,7 +172,9 @@ perp_status perp_sim_restore(perp_sim* sim, const void* buffer, size_t size)
                                .memory = sim->trial.state.memory,
                                .joint = sim->trial.state.joint,
                                .contact = sim->trial.state.contacts.item,
-                               .contact_count = h.contact_count};
+                               .contact_count = h.contact_count,
+                               .measure = in + size - m,
+                               .measure_size = h.measure_size};
     return perpi_sim_set_state(sim, &saved);
 }
 
@@ -302,5 +311,6 @@ perp_status perpi_sim_set_state(perp_sim* sim, const perpi_saved* saved)
     if (sim->v_solved != NULL) {
         memcpy(sim->v_solved, to->v, (size_t)sim->work.v_size * sizeof *to->v);
     }
+    perpi_measures_restore(sim, saved->measure, saved->measure_size);
     return PERP_OK;
 }

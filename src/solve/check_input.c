@@ -1,6 +1,7 @@
 /* src/solve/check_input.c - options, first guess, and whether a method takes a problem. See solve.h. */
 #include <math.h>
 
+#include "problem/operators.h"
 #include "solve/solve.h"
 
 perp_solve_options perp_solve_options_default(void)
@@ -35,7 +36,8 @@ perp_status perpi_check_options(perp_context* context, const perp_solve_options*
 
 perp_status perpi_check_guess(perp_context* context, const char* name, const double* x, int32_t n)
 {
-    for (int32_t i = 0; i < n; ++i) {
+    const bool finite = perpi_all_finite((size_t)n, x);
+    for (int32_t i = 0; !finite && i < n; ++i) {
         if (!isfinite(x[i])) {
             return perpi_fail(context, PERP_ERROR_INPUT, "first guess: %s[%d] is not finite", name,
                               (int)i);

@@ -12,7 +12,10 @@
 
 #define GOAL 1e-4      /* factor on the tolerance under PERPI_TIGHT */
 #define TIME_SHARE 0.7 /* of the time that is left, for a method that others may follow */
-enum { RAYS = 2 };     /* after so many rays of pivoting methods: probably no solution */
+enum {
+    RAYS = 2,         /* after so many rays of pivoting methods: probably no solution */
+    REFINE_STEPS = 4, /* iterations that improve a warm start within the goal */
+};
 
 /* ---- the search: entries of a plan on one problem ------------------------------------------------------*/
 
@@ -30,6 +33,7 @@ typedef struct search {
     double try_began; /* if the caller asked for the time of each attempt */
     int32_t iterations, count, rays;
     bool no_solution; /* an attempt proved that there is none */
+    bool refine;      /* the warm start is within what a plan aims at, but not stationary */
     const char* solver[PERPI_PLAN_MOST];
     perp_outcome outcome[PERPI_PLAN_MOST];
 } search;
@@ -90,6 +94,11 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
         left->enough = left->tolerance;
         left->tolerance *= GOAL;
         most = (e->how & PERPI_PROBE) != 0 ? PERPI_PROBES : PERPI_FEW;
+    }
+    if (f->refine && f->count == 0) {
+        left->enough = left->enough > 0.0 ? left->enough : left->tolerance;
+        left->tolerance *= PERPI_REFINE;
+        most = REFINE_STEPS;
     }
     if (((e->how & PERPI_SHORT) != 0 || f->rays >= RAYS) && most > PERPI_FEW) {
         most = PERPI_FEW;
@@ -423,6 +432,23 @@ static perp_status open_call(contact_call* c, const perp_solve_options* options,
     return status;
 }
 
+/* Before anything is built: the warm start itself. */
+static perp_status check_warm_start(search* f, const perpi_entry* plan)
+{
+    if (!f->warm || !f->s->planned || plan->name == NULL) {
+        return PERP_OK;
+    }
+    perpi_made made = {.report = {.solver = plan->name}};
+    f->try_began = f->options.attempts != NULL ? perpi_clock_now() : 0.0;
+    fill_guess(f, true, f->trial);
+    const perp_status status = perpi_check_warm_start(
+        f->s, f->problem.contact, GOAL * f->options.tolerance, f->trial, &made, &f->refine);
+    if (status == PERP_OK && made.checked) {
+        note_attempt(f, &made);
+    }
+    return status;
+}
+
 /* Island i, and the plan for it; a problem without rows has none. */
 static perp_status open_island(contact_call* c, int32_t i, search* f, const perpi_entry** plan)
 {
@@ -580,6 +606,9 @@ perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_p
         const int32_t listed = c.options.attempts != NULL ? c.options.attempts->count : 0;
         status = open_island(&c, i, &f, &plan);
         if (status == PERP_OK) {
+            status = check_warm_start(&f, plan);
+        }
+        if (status == PERP_OK && !is_done(&f)) {
             status = run_grouped(&f, &plan);
         }
         if (status == PERP_OK) {

@@ -180,6 +180,18 @@ PERP_NODISCARD perp_status perpi_contact_residual_at(perpi_solver* s,
                                                      const perp_contact_problem* problem,
                                                      const double* v, const double* p,
                                                      perp_contact_residual* residual);
+
+/* ---- the warm start (warm_start.c) ---------------------------------------------------------------------*/
+
+#define PERPI_REFINE 1e-2 /* on the goal, for methods that improve a warm start near the answer */
+
+/* The impulses of x = (v, p), with the motion that they give, as the answer; if they are near it, after a
+ * correction. goal: on the residual. made->checked: x is accepted; else x may have changed, and *near: the
+ * residual is within the goal, but an error of that size would persist. */
+PERP_NODISCARD perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* P,
+                                                  double goal, double* x, perpi_made* made,
+                                                  bool* near);
+
 /* The rest of a time limit, if there is one; > 0, since a limit of 0 means none. */
 void perpi_take_time(const perp_solve_options* options, double begin, perp_solve_options* left);
 

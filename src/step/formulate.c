@@ -15,6 +15,7 @@
 
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
+#include "step/layer_ties.h"
 #include "step/layers.h"
 #include "step/support_rows.h"
 
@@ -60,6 +61,9 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->rounding);
     perpi_free(context, f->error);
     perpi_free(context, f->layer);
+    perpi_free(context, f->tied);
+    perpi_free(context, f->force);
+    perpi_free(context, f->check);
     perpi_free(context, f->way);
     perpi_free(context, f);
 }
@@ -426,6 +430,24 @@ perp_status perpi_formulation_blocks(perpi_formulation* f, size_t blocks)
     return grow_for_bodies(f, blocks);
 }
 
+double* perpi_joint_jacobian(const perp_model* model, int32_t body, int side, const perpi_row* row,
+                             int32_t rows, double* J)
+{
+    const perpi_body* b = &model->body[body];
+    const double sign = side == 0 ? -1.0 : 1.0;
+    for (int32_t i = 0; i < rows; ++i, J += b->dofs) {
+        if (!row[i].angular) {
+            write_row(model->dimension, b->dofs, sign, row[i].dir, row[i].arm[side], J);
+        } else if (model->dimension == 2) {
+            J[0] = J[1] = 0.0;
+            J[b->dofs - 1] = b->particle ? 0.0 : sign * row[i].dir.z;
+        } else {
+            write_torsion_row(b->dofs, sign, row[i].dir, J);
+        }
+    }
+    return J;
+}
+
 perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* model,
                                      perp_constraint_kind kind, const int32_t body[2],
                                      const perpi_row* row, int32_t rows, uint64_t key)
@@ -451,27 +473,16 @@ perp_status perpi_formulation_append(perpi_formulation* f, const perp_model* mod
         if (body[side] < 0) {
             continue;
         }
-        const perpi_body* b = &model->body[body[side]];
         constraint->block[side] = f->block_of[body[side]];
-        for (int32_t i = 0; i < rows; ++i) {
-            if (constraint->block[side] < 0) {
-                const vec3 w = f->given_w[body[side]];
-                const vec3 u = row[i].angular
-                                   ? w
-                                   : v3_add(f->given_v[body[side]], v3_cross(w, row[i].arm[side]));
-                f->b[f->rows + i] += sign * v3_dot(row[i].dir, u);
-                f->given[f->rows + i] += sign * v3_dot(row[i].dir, u);
-                continue;
-            }
-            if (!row[i].angular) {
-                write_row(model->dimension, b->dofs, sign, row[i].dir, row[i].arm[side], J);
-            } else if (model->dimension == 2) {
-                J[0] = J[1] = 0.0;
-                J[b->dofs - 1] = b->particle ? 0.0 : sign * row[i].dir.z;
-            } else {
-                write_torsion_row(b->dofs, sign, row[i].dir, J);
-            }
-            J += b->dofs;
+        if (constraint->block[side] >= 0) {
+            J = perpi_joint_jacobian(model, body[side], side, row, rows, J);
+        }
+        for (int32_t i = 0; i < rows && constraint->block[side] < 0; ++i) {
+            const vec3 w = f->given_w[body[side]];
+            const vec3 u =
+                row[i].angular ? w : v3_add(f->given_v[body[side]], v3_cross(w, row[i].arm[side]));
+            f->b[f->rows + i] += sign * v3_dot(row[i].dir, u);
+            f->given[f->rows + i] += sign * v3_dot(row[i].dir, u);
         }
     }
     f->jac = (size_t)(J - f->J);
@@ -575,6 +586,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
     f->body_dofs = f->dof[blocks];
     f->supported = false;
     f->layer_count = 0;
+    f->tied_count = 0;
     return PERP_OK;
 }
 
@@ -780,6 +792,9 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     }
     if (status == PERP_OK) {
         status = perpi_formulate_forces(f, model, in->t, in->h, in->q, in->joint, in->s);
+    }
+    if (status == PERP_OK) {
+        status = perpi_ties_transfer(f, model, in->contact);
     }
     if (status == PERP_OK && evaluation != PERPI_EVALUATE_START) {
         status = write_rounding(f, in, geometry);

@@ -189,6 +189,13 @@ struct perpi_formulation {
     perpi_layer_place* layer;
     int32_t layer_count;
     size_t layer_capacity;
+    struct perpi_tied* tied; /* bodies with ties: layer_ties.c */
+    int32_t tied_count;
+    size_t tied_capacity;
+    double* force; /* k + J' p, where there are ties */
+    size_t force_capacity;
+    double* check; /* scratch of a residual check, where there are ties */
+    size_t check_capacity;
     perpi_layer_way* way; /* per contact */
     size_t way_capacity;
     int32_t constraints, rows; /* while it is being built */
@@ -208,6 +215,10 @@ PERP_NODISCARD perp_status perpi_formulation_append(perpi_formulation* f, const 
                                                     perp_constraint_kind kind,
                                                     const int32_t body[2], const perpi_row* row,
                                                     int32_t rows, uint64_t key);
+
+/* The rows of a joint, a spring or the like on one of its bodies, which must be dynamic; returns the end. */
+double* perpi_joint_jacobian(const perp_model* model, int32_t body, int side, const perpi_row* row,
+                             int32_t rows, double* J);
 
 /* Reserves so many blocks in total. */
 PERP_NODISCARD perp_status perpi_formulation_blocks(perpi_formulation* f, size_t blocks);

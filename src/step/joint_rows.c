@@ -47,7 +47,9 @@ perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t index, co
     at.x = m3_column(at.side[0].F, 0);
     at.y = m3_column(at.side[0].F, 1);
     at.z = m3_column(at.side[0].F, 2);
-    perpi_joint_view view = {.rows = 0};
+    perpi_joint_view view; /* rows are written when they are added */
+    view.rows = view.coordinates = 0;
+    view.error[0] = view.error[1] = 0.0;
     perpi_joint_ops_of(joint->type)->evaluate(&at, &view);
     return view;
 }
@@ -385,6 +387,56 @@ void perpi_formulation_correct_b(perpi_formulation* f, const perp_model* model, 
     }
 }
 
+/* The error of a joint at the end of a step, relative to its size. A rope that pulls is off by its
+ * slack, too. */
+static double end_error(const perp_model* model, int32_t joint, const perpi_joint_view* view,
+                        const double* p, int32_t row)
+{
+    const double size = model->joint[joint].size;
+    return model->joint[joint].type == PERP_JOINT_ROPE && p != NULL && p[row] > 0.0
+               ? fabs(view->row[0].b) / size /* taut */
+               : fmax(view->error[0] / size, view->error[1]);
+}
+
+double perpi_formulation_end_rows(const perpi_formulation* f, const perp_model* model, double h,
+                                  const double* q_end, const perpi_joint_input* input,
+                                  const double* p, double* r, double* R)
+{
+    double worst = 0.0;
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perp_constraint* c = &f->constraint[f->contact_count + k];
+        const int32_t joint = f->place[k].joint;
+        if (f->place[k].slot != 0) {
+            continue;
+        }
+        const perpi_joint_view view = perpi_joint_evaluate(model, joint, q_end, input[joint].turns);
+        const double error = end_error(model, joint, &view, p, c->row);
+        worst = worst >= error ? worst : error; /* keeps a NaN */
+        double* J = R + c->jac;
+        for (int side = 0; side < 2; ++side) {
+            if (c->block[side] >= 0) {
+                J = perpi_joint_jacobian(model, model->joint[joint].body[side], side, view.row,
+                                         c->rows, J);
+            }
+        }
+        for (int32_t i = 0; i < c->rows; ++i) {
+            r[c->row + i] = view.row[i].b / h;
+        }
+    }
+    return worst;
+}
+
+void perpi_formulation_set_b(perpi_formulation* f, const double* v_problem, const double* r)
+{
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const int32_t index = f->contact_count + k;
+        const perp_constraint* c = &f->constraint[index];
+        for (int32_t i = 0; i < c->rows && f->place[k].slot == 0; ++i) {
+            f->b[c->row + i] = r[c->row + i] - perpi_formulation_speed(f, index, i, v_problem);
+        }
+    }
+}
+
 double perpi_formulation_error(const perpi_formulation* f, const perp_model* model,
                                const double* q_end, const perpi_joint_input* input, const double* p)
 {
@@ -394,11 +446,8 @@ double perpi_formulation_error(const perpi_formulation* f, const perp_model* mod
         if (f->place[k].slot == 0) {
             const perpi_joint_view view =
                 perpi_joint_evaluate(model, joint, q_end, input[joint].turns);
-            double error = fmax(view.error[0] / model->joint[joint].size, view.error[1]);
-            const int32_t row = f->constraint[f->contact_count + k].row;
-            if (model->joint[joint].type == PERP_JOINT_ROPE && p != NULL && p[row] > 0.0) {
-                error = fabs(view.row[0].b) / model->joint[joint].size; /* taut */
-            }
+            const double error =
+                end_error(model, joint, &view, p, f->constraint[f->contact_count + k].row);
             worst = worst >= error ? worst : error; /* keeps a NaN */
         }
     }

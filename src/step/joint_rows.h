@@ -41,6 +41,12 @@ PERP_NODISCARD perp_status perpi_joint_motor_effort(const perp_model* model, int
 void perpi_formulation_correct_b(perpi_formulation* f, const perp_model* model, double h,
                                  const double* q_end, const double* v_problem,
                                  const perpi_joint_input* input);
+/* The same in two parts. The joints at q_end: in r the errors / h of these rows, in R (laid out as
+ * f->J) their Jacobian; returns perpi_formulation_error. Then b of them from r. */
+double perpi_formulation_end_rows(const perpi_formulation* f, const perp_model* model, double h,
+                                  const double* q_end, const perpi_joint_input* input,
+                                  const double* p, double* r, double* R);
+void perpi_formulation_set_b(perpi_formulation* f, const double* v_problem, const double* r);
 /* The largest error at q_end, relative to the joint's size (angles: to 1). p: the impulses of the answer that
  * leads there, or NULL; a rope that pulls is off by its slack, too. */
 double perpi_formulation_error(const perpi_formulation* f, const perp_model* model,

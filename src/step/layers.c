@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "step/layer_core.h"
+#include "step/layer_parts.h"
+#include "step/layer_ties.h"
 
 /* Relative to the effective mass of a point: the part that its ties may take in total. */
 static const double LENT = 0.5;
@@ -74,6 +76,7 @@ void perpi_layers_recall(const perp_model* model, bool midpoint, const perp_cont
         }
         memcpy(c->layer.end, c->layer.start, sizeof c->layer.end);
     }
+    perpi_layers_set_parts(model, last, last_count, contact, count);
 }
 
 /* ---- formulating -----------------------------------------------------------------------------------*/
@@ -83,9 +86,9 @@ static double tie_mass(const perpi_formulation* f, const perp_model* model, cons
                        int32_t ties, int32_t count)
 {
     const perpi_body* body = &model->body[c->body_a];
-    double
-        J[3 *
-          6]; /* as append_tie has them: the arm of an open contact ends in the middle of the gap */
+    double J
+        [3 *
+         6]; /* as perpi_tie_append has them: the arm of an open contact ends in the middle of the gap */
     double W = (double)ties / body->mass; /* the trace bounds the largest eigenvalue */
     if (!body->particle) {
         mat3 I = perpi_world_inertia(body, &f->pose[c->body_a]);
@@ -161,7 +164,7 @@ perp_status perpi_layers_place(perpi_formulation* f, const perpi_step_input* in)
         if (!has_block(c)) {
             continue;
         }
-        const perpi_layer layer = perpi_model_layer(model, c->body_a, c->body_b);
+        const perpi_layer layer = perpi_layer_of(model, c);
         const bool free_a = model->body[c->body_a].dofs > 0,
                    free_b = model->body[c->body_b].dofs > 0;
         perpi_layer_place* place = &f->layer[f->layer_count++];
@@ -205,65 +208,6 @@ double* perpi_layer_rows(const perpi_layer_place* place, int32_t rows, double* J
         }
     }
     return J;
-}
-
-/* The mass block of a body, and where its part of k is. */
-static double* block_of_body(perpi_formulation* f, const perp_model* model, int32_t body)
-{
-    double* M = f->M;
-    for (int32_t i = 0; i < body; ++i) {
-        M += model->body[i].dofs * model->body[i].dofs;
-    }
-    return M;
-}
-
-/* y - J_A v_A = 0, with a mass that is subtracted from A. */
-static perp_status append_tie(perpi_formulation* f, const perp_model* model, const perp_contact* c,
-                              perpi_layer_place* place)
-{
-    const int32_t a = f->block_of[c->body_a], n = model->body[c->body_a].dofs;
-    const int32_t own = place->ties + place->yields, rows = place->ties;
-    const perp_status status =
-        perpi_formulation_room(f, 1, (size_t)rows, (size_t)(rows * (n + own)));
-    if (status != PERP_OK) {
-        return status;
-    }
-    double* J = f->J + f->jac;
-    f->constraint[f->constraints++] = (perp_constraint){.kind = PERP_CONSTRAINT_EQUALITY,
-                                                        .block = {a, place->block},
-                                                        .row = f->rows,
-                                                        .rows = rows,
-                                                        .jac = f->jac};
-    place->tie = f->constraints - 1;
-    place->tie_row = f->rows;
-    (void)perpi_contact_rows(model, f->pose, NULL, c, 0, rows, J);
-    double* M = block_of_body(f, model, c->body_a);
-    double* k = f->k + f->dof[a];
-    for (int32_t i = 0; i < n; ++i) {
-        for (int32_t j = 0; j < n; ++j) {
-            double lent = 0.0;
-            for (int32_t r = 0; r < rows; ++r) {
-                lent += J[r * n + i] * J[r * n + j];
-            }
-            M[i * n + j] -= place->m * lent;
-        }
-        for (int32_t r = 0; r < rows; ++r) {
-            k[i] -= J[r * n + i] * place->m * place->y[r];
-        }
-    }
-    for (int32_t i = 0; i < rows * n; ++i) {
-        J[i] = -J[i];
-    }
-    J += rows * n;
-    memset(J, 0, (size_t)(rows * own) * sizeof *J);
-    for (int32_t r = 0; r < rows; ++r) {
-        J[r * own + r] = 1.0;
-        f->b[f->rows + r] = f->lower[f->rows + r] = f->upper[f->rows + r] = 0.0;
-        f->compliance[f->rows + r] = f->given[f->rows + r] = 0.0;
-    }
-    f->rows += rows;
-    f->jac += (size_t)(rows * (n + own));
-    return PERP_OK;
 }
 
 /* delta^o - delta_n' >= 0, over h. */
@@ -313,7 +257,7 @@ perp_status perpi_formulate_layers(perpi_formulation* f, const perpi_step_input*
         perpi_layer_place* place = &f->layer[i];
         const perp_contact* c = &in->contact[place->contact];
         if (place->ties > 0) {
-            status = append_tie(f, in->model, c, place);
+            status = perpi_tie_append(f, in->model, c, place);
         }
         if (status == PERP_OK && perpi_layer_has_core(in->model, c)) {
             status = append_core(f, c, perpi_layer_core_depth(in->model, c), place);
@@ -358,15 +302,7 @@ void perpi_layers_gather(const perpi_formulation* f, const perp_model* model, co
             y[place->ties + r] = (c->layer.end[r] - c->layer.start[r]) / f->h;
         }
         if (place->ties > 0) {
-            memset(y, 0, (size_t)place->ties * sizeof *y);
-            for (int32_t r = 0; r < place->ties; ++r) {
-                y[r] = -perpi_formulation_speed(f, place->tie, r, v);
-            }
-            /* the tie's impulse follows from the equation of motion of y */
-            for (int32_t r = 0; r < place->ties; ++r) {
-                p[place->tie_row + r] =
-                    place->m * (y[r] - place->y[r]) - p[f->constraint[place->contact].row + r];
-            }
+            perpi_tie_gather(f, place, v, p);
         }
         if (place->core_row >= 0) {
             p[place->core_row] = theta * c->layer.core;
@@ -419,7 +355,7 @@ static void find_way(const perpi_formulation* f, const perp_model* model, const 
     const double gap = end_gap(f, c, i, v), pressed = c->layer.start[0];
     double whole = 0.0, damped = 0.0; /* impulse if the layer separates */
     if (pressed > 0.0) {
-        const perpi_layer layer = perpi_model_layer(model, c->body_a, c->body_b);
+        const perpi_layer layer = perpi_layer_of(model, c);
         whole = 0.5 * f->h * layer.K.m[0][0] * pressed;
         damped = layer.C.m[0][0] * pressed;
     }
@@ -538,9 +474,7 @@ double perpi_layer_energy(const perp_model* model, const perp_contact* contacts,
     double energy = 0.0;
     for (int32_t i = 0; i < count; ++i) {
         if (contacts[i].layer.theta > 0.0) {
-            const mat3 K = perpi_model_layer(model, contacts[i].body_a, contacts[i].body_b).K;
-            const vec3 d = v3_from(contacts[i].layer.end);
-            energy += 0.5 * v3_dot(d, m3_mul(K, d));
+            energy += perpi_layer_stored(model, &contacts[i], contacts[i].layer.end);
         }
     }
     return energy;

@@ -19,6 +19,7 @@
 
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
+#include "step/layer_parts.h"
 #include "step/layers.h"
 #include "step/momentum.h"
 
@@ -108,7 +109,7 @@ static void add_layers(const perpi_ledger_input* in, perp_ledger* sum)
     for (int32_t i = 0; i < f->layer_count; ++i) {
         const perpi_layer_place* place = &f->layer[i];
         const perp_contact* c = &in->contact[place->contact];
-        const perpi_layer layer = perpi_model_layer(in->model, c->body_a, c->body_b);
+        const perpi_layer layer = perpi_layer_of(in->model, c);
         const double* rate = in->v_problem + f->dof[place->block] + place->ties;
         const double* p = in->p_problem + f->constraint[place->contact].row;
         const int32_t rows = f->constraint[place->contact].rows;

@@ -252,6 +252,45 @@ static perp_status iterate_to_end(perpi_step* step)
     return within || step->accept_unsolved ? PERP_OK : refuse(step); /* may fall back */
 }
 
+/* The energy of the motion before the step: kinetic energy, and that which the forces of the step would
+ * give bodies at rest. */
+static double energy_before(const perpi_step* step, double* v)
+{
+    const perpi_formulation* f = step->formulation;
+    const double* M = f->M;
+    double sum = 0.0;
+    perpi_formulation_gather_v(f, step->model, step->from->v, v);
+    for (int32_t block = 0; block < f->problem.block_count; ++block) {
+        const int32_t first = f->dof[block], n = f->dof[block + 1] - first;
+        for (int32_t i = 0; i < n; ++i) {
+            double momentum = 0.0;
+            for (int32_t k = 0; k < n; ++k) {
+                momentum += M[i * n + k] * v[first + k];
+            }
+            const double force = f->k[first + i] - momentum;
+            sum += 0.5 * (v[first + i] * momentum + force * force / M[i * n + i]);
+        }
+        M += n * n;
+    }
+    return sum;
+}
+
+/* The laws at the end of the step may hold at more than one end: features that bodies reach only because
+ * they push each other there satisfy them as well, with bodies that separate while they push. By E' - E =
+ * h f . v' + p . u' - |v' - v|^2_M / 2 such contacts gain up to p . u'. An end at which they gain more than
+ * all of the motion before is not taken. */
+static bool contacts_gain(const perpi_step* step)
+{
+    const perpi_formulation* f = step->formulation;
+    double gain = 0.0;
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        const int32_t row = f->constraint[i].row;
+        const double u = perpi_formulation_speed(f, i, 0, step->v_problem) + f->given[row];
+        gain += step->p_problem[row] * u;
+    }
+    return gain > 0.0 && gain > energy_before(step, step->outer.check);
+}
+
 perp_status perpi_solve_at_end(perpi_step* step)
 {
     const perpi_step_input in = perpi_step_inputs(step);
@@ -263,5 +302,15 @@ perp_status perpi_solve_at_end(perpi_step* step)
         /* the sides at the end of the step are those of its start */
         status = perpi_remember_sides(step, &step->to->contacts);
     }
-    return status == PERP_OK ? iterate_to_end(step) : status;
+    if (status == PERP_OK) {
+        status = iterate_to_end(step);
+    }
+    if (status == PERP_OK && step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY &&
+        contacts_gain(step) && !step->accept_unsolved) {
+        status = perpi_fail(step->context, PERP_ERROR_SOLVE,
+                            "step %lld (t = %.9g): the laws at the end of the step hold only where "
+                            "contacts add energy; a smaller step may help",
+                            (long long)step->from->step + 1, step->from->time);
+    }
+    return status;
 }

@@ -113,6 +113,7 @@ bool perpi_repair_gains(const perpi_formulation* f, const bool* loop, const doub
 {
     const double motion = motion_scale(f, before, v);
     double work = 2.0 * projection, size = 0.0; /* twice each */
+    double most = work; /* p . u+: no step gains more, whatever its forces do (notation.md) */
     for (int32_t k = 0; k < f->joint_count; ++k) {
         const int32_t index = f->contact_count + k;
         const perp_constraint* c = &f->constraint[index];
@@ -121,10 +122,12 @@ bool perpi_repair_gains(const perpi_formulation* f, const bool* loop, const doub
             const double u = perpi_formulation_speed(f, index, r, before) + given;
             const double end = perpi_formulation_speed(f, index, r, v) + given;
             work += p[c->row + r] * (u + end);
+            most += 2.0 * p[c->row + r] * end;
             size += fabs(p[c->row + r]) * (fabs(u) + fabs(end));
         }
     }
-    return work > LARGEST_GAIN * size && work > LEAST_GAIN * motion;
+    const double gain = most < work ? most : work;
+    return gain > LARGEST_GAIN * size && gain > LEAST_GAIN * motion;
 }
 
 void perpi_repair_limit(perpi_formulation* f, const bool* loop, const double* before)

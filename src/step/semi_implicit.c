@@ -2,15 +2,40 @@
  * problem. */
 #include "step/step.h"
 
+/* Mechanisms whose rows are all equalities: one factorisation. */
+static perp_status solve_joints(perpi_step* step, bool* solved)
+{
+    perp_status status = perpi_joint_system_solve_all(step->system, step->formulation,
+                                                      step->v_problem, step->p_problem, solved);
+    if (status == PERP_OK && *solved) {
+        step->report = (perp_report){
+            .outcome = PERP_OUTCOME_SOLVED, .solver = PERPI_JOINT_SOLVER, .iterations = 1};
+        if (step->kept.joints) { /* else checked when the joints are closed */
+            status = perpi_step_check(step, solved);
+        }
+    }
+    return status;
+}
+
 perp_status perpi_solve_semi_implicit(perpi_step* step)
 {
     const perpi_step_input in = perpi_step_inputs(step);
     perp_status status = perpi_step_formulate(step, &in, step->from->v);
-    if (status == PERP_OK) {
+    bool solved = false;
+    if (status == PERP_OK && step->system != NULL) {
+        status = solve_joints(step, &solved);
+        if (status == PERP_OK && !solved) {
+            perpi_step_guess(step, step->from->v);
+        }
+    }
+    if (status == PERP_OK && !solved) {
         const perp_solve_options options = perpi_step_options(step, step->tolerance);
         status =
             perp_contact_solve(step->solver, &step->formulation->problem, &options, true,
                                step->v_problem, step->p_problem, &step->residual, &step->report);
+        if (status == PERP_OK && step->formulation->tied_count > 0) {
+            status = perpi_step_close_ties(step, options);
+        }
     }
     return status == PERP_OK ? perpi_step_accept(step, step->tolerance) : status;
 }

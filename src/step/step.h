@@ -13,6 +13,7 @@
 #include "perp/solve.h"
 #include "step/anderson.h"
 #include "step/formulate.h"
+#include "step/joint_system.h"
 #include "step/momentum.h"
 #include "step/state.h"
 
@@ -184,6 +185,9 @@ struct perpi_step {
     struct perpi_correction* correction;
     struct perpi_impact* impact; /* NULL: restitution is 0 everywhere */
     perpi_momentum_work momentum_work;
+    perpi_joint_system* system; /* of corrected joints without closed loops; else NULL */
+    double* check;              /* scratch of residual checks */
+    size_t check_capacity;
 };
 
 /* ---- for steppers (stepping.c) ---------------------------------------------------------------------*/
@@ -197,13 +201,20 @@ PERP_NODISCARD perp_status perpi_step_room(perpi_step* step, const perpi_formula
  * impulses. */
 PERP_NODISCARD perp_status perpi_step_formulate(perpi_step* step, const perpi_step_input* in,
                                                 const double* v);
+/* The first guess alone. */
+void perpi_step_guess(perpi_step* step, const double* v);
 /* Options of a solve; tolerance: the scene's or a sharper one. */
 perp_solve_options perpi_step_options(const perpi_step* step, double tolerance);
 /* Copies the solver's answer into step->to, if it is accepted. An answer that misses a sharper
  * tolerance is accepted if it meets the scene's. */
 PERP_NODISCARD perp_status perpi_step_accept(perpi_step* step, double tolerance);
+/* Replaces the answer by the point that is recorded (layer_ties.h), and solves on to a smaller
+ * tolerance while that is not within the tolerance asked for. */
+PERP_NODISCARD perp_status perpi_step_close_ties(perpi_step* step, perp_solve_options options);
 /* Solves the formulated problem from the current point, and accepts the answer. */
 PERP_NODISCARD perp_status perpi_step_solve_to(perpi_step* step, double tolerance);
+/* Residual of the current point, into step->residual and the report: whether it is within the tolerance. */
+PERP_NODISCARD perp_status perpi_step_check(perpi_step* step, bool* within);
 /* Velocities of the answer into step->to->v. */
 void perpi_step_take_velocities(perpi_step* step);
 /* Poses at the end of the step, into step->to, and velocities of prescribed bodies. */

@@ -1,6 +1,7 @@
 /* src/step/stepping.c - functions shared by steppers: input, formulation, solution, advance. */
 #include <string.h>
 
+#include "step/layer_ties.h"
 #include "step/pack.h"
 #include "step/step.h"
 
@@ -33,6 +34,16 @@ perp_status perpi_step_room(perpi_step* step, const perpi_formulation* f)
                                           (size_t)f->problem.row_count, sizeof(double));
 }
 
+void perpi_step_guess(perpi_step* step, const double* v)
+{
+    const perpi_point guess = {.v = v,
+                               .contact = step->to->contacts.item,
+                               .joint = step->from->joint,
+                               .memory = step->from->memory,
+                               .v_start = step->from->v};
+    perpi_pack(step->formulation, step->model, &guess, step->v_problem, step->p_problem);
+}
+
 perp_status perpi_step_formulate(perpi_step* step, const perpi_step_input* in, const double* v)
 {
     perpi_formulation* f = step->formulation;
@@ -42,12 +53,7 @@ perp_status perpi_step_formulate(perpi_step* step, const perpi_step_input* in, c
     }
     if (status == PERP_OK) {
         step->has_problem = true;
-        const perpi_point guess = {.v = v,
-                                   .contact = step->to->contacts.item,
-                                   .joint = step->from->joint,
-                                   .memory = step->from->memory,
-                                   .v_start = step->from->v};
-        perpi_pack(f, step->model, &guess, step->v_problem, step->p_problem);
+        perpi_step_guess(step, v);
     }
     return status;
 }
@@ -96,12 +102,65 @@ perp_status perpi_step_accept(perpi_step* step, double tolerance)
     return PERP_OK;
 }
 
+perp_status perpi_step_close_ties(perpi_step* step, perp_solve_options options)
+{
+    enum { MAX_MORE = 3 };
+    static const double SHARPER = 1e-2;
+    perpi_formulation* f = step->formulation;
+    const double tolerance = options.tolerance;
+    perp_status status = PERP_OK;
+    for (int i = 0; status == PERP_OK && step->report.outcome != PERP_OUTCOME_CANCELLED; ++i) {
+        status = perpi_grow(step->context, &f->check, &f->check_capacity,
+                            perp_contact_residual_work(&f->problem), sizeof *f->check);
+        if (status != PERP_OK || !perpi_ties_close(f, step->v_problem, step->p_problem)) {
+            break;
+        }
+        step->residual =
+            perp_contact_check_residual(&f->problem, step->v_problem, step->p_problem, f->check);
+        step->report.residual = step->residual.worst;
+        if (step->residual.worst <= tolerance) {
+            step->report.outcome = PERP_OUTCOME_SOLVED;
+            break;
+        }
+        if (step->report.outcome != PERP_OUTCOME_SOLVED || i == MAX_MORE) {
+            step->report.outcome = step->report.outcome == PERP_OUTCOME_SOLVED
+                                       ? PERP_OUTCOME_MAX_ITER
+                                       : step->report.outcome;
+            break;
+        }
+        const int32_t iterations = step->report.iterations;
+        options.tolerance *= SHARPER;
+        options.enough = 0.0;
+        status = perp_contact_solve(step->solver, &f->problem, &options, true, step->v_problem,
+                                    step->p_problem, &step->residual, &step->report);
+        step->report.iterations += iterations;
+    }
+    return status;
+}
+
+perp_status perpi_step_check(perpi_step* step, bool* within)
+{
+    const perp_contact_problem* P = &step->formulation->problem;
+    const perp_status status = perpi_grow(step->context, &step->check, &step->check_capacity,
+                                          perp_contact_residual_work(P), sizeof *step->check);
+    if (status == PERP_OK) {
+        step->residual =
+            perp_contact_check_residual(P, step->v_problem, step->p_problem, step->check);
+        step->report.residual = step->residual.worst;
+        *within = step->residual.worst <= step->tolerance;
+    }
+    return status;
+}
+
 perp_status perpi_step_solve_to(perpi_step* step, double tolerance)
 {
     const perp_solve_options options = perpi_step_options(step, tolerance);
-    const perp_status status =
+    perp_status status =
         perp_contact_solve(step->solver, &step->formulation->problem, &options, true,
                            step->v_problem, step->p_problem, &step->residual, &step->report);
+    if (status == PERP_OK && step->formulation->tied_count > 0) {
+        status = perpi_step_close_ties(step, options);
+    }
     return status == PERP_OK ? perpi_step_accept(step, tolerance) : status;
 }
 

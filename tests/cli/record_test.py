@@ -284,7 +284,7 @@ def soft_layers_are_recorded_verified_and_continued():
         assert final["certificate"]["dynamics"] < 1e-8 and final["solver_failures"] == 0
         with h5py.File("whole.h5", "r") as file:
             layer = file["contacts/layer"][()]
-            assert file.attrs["soft_contacts"] == 1 and layer.shape == (len(file["contacts/gap"]), 10)
+            assert file.attrs["soft_contacts"] == 2 and layer.shape == (len(file["contacts/gap"]), 11)
             assert layer[:, 4].max() > 0.01 and (layer[:, 7] > 0).any()  # pressed in; core met
             assert set(layer[:, 0]) == ({0.5, 1.0} if midpoint else {1.0})
         result = perp("verify", "whole.h5", "--json").json
@@ -298,6 +298,29 @@ def soft_layers_are_recorded_verified_and_continued():
     perp("run", write_scene(duration=0.1), "--quiet", "--out", "rigid.h5")
     with h5py.File("rigid.h5", "r") as file:
         assert "soft_contacts" not in file.attrs and "layer" not in file["contacts"]
+
+
+@test
+def layers_between_free_bodies_are_verified_to_the_tolerance():
+    for scale in (1.0, 3.0, 30.0):
+        for friction in (0.1, 0.6):
+            layers = [{"stiffness": 4546.0, "max_deflection": 1e-4 * scale}, {"stiffness": 27415.0},
+                      {"stiffness": 10787.0, "max_deflection": 1.1e-4 * scale}]
+            sizes = [[0.00118, 0.0017, 0.0013], [0.00156, 0.00154, 0.0017], [0.003, 0.003, 0.00323]]
+            places = [[1.9e-5, 6e-6, 0.00065], [2e-5, 7.8e-5, 0.00215], [6.4e-5, -5.6e-6, 0.004616]]
+            masses = [3.8e-6, 9.4e-6, 2.4e-6]
+            bodies = [{"name": "ground", "type": "static", "shapes": [{"type": "plane", "normal": [0, 0, 1]}]}]
+            for i in range(3):
+                shape = {"type": "box", "size": [scale * x for x in sizes[i]]} if i < 2 else \
+                    {"type": "sphere", "radius": 0.00161619897121 * scale}
+                bodies.append({"name": f"b{i}", "mass": masses[i] * scale ** 3, "shapes": [shape],
+                               "position": [scale * x for x in places[i]], "compliance": layers[i]})
+            with open("ties.json", "w") as file:
+                json.dump({"gravity": [0, 0, -9.81], "step": 1e-4, "duration": 0.0028, "contact": "standard",
+                           "stepper": "compliant", "friction": {"default": friction}, "bodies": bodies}, file)
+            perp("run", "ties.json", "--quiet", "--out", "ties.h5")
+            result = perp("verify", "ties.h5", "--json").json
+            assert result["same_bits"] and result["laws_hold"], (scale, friction, result)
 
 
 @test

@@ -447,7 +447,9 @@ TEST(a_linkage_that_the_projection_pushes_off_a_floor_keeps_its_angular_momentum
             u[i] = i % 4 == 3 ? between(&r, -30.0, 30.0) : between(&r, -9.0, 9.0);
         }
         scene_sim s = scene_sim_open(
+            /* the direct solution of joint_system.h closes these joints without moving poses */
             "{'step':0.02,'duration':0.4,'joint_correction':true,'contact':'standard',"
+            "'solver':'newton',"
             "'joints':[{'name':'j','type':'spherical','a':'a','b':'b','at':[0.5,0,0.5]}],'bodies':["
             "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"
             "{'name':'a','mass':%.17g,'inertia':[%g,%g,%g],'position':[0,0,0.5],"

@@ -333,6 +333,24 @@ class Checker:
             sum_ += np.cumsum(s.get("stiffness", 0.0) * e * (stretch + 1.5 * e) * np.r_[0, rec.dt > 0])
         return sum_
 
+    def push_out(self):
+        """What `corrective` may add, so far. Its contacts exist once bodies overlap, by d, and then separate at
+        d/h: E' - E = sum p d/h - |v' - v|^2_M / 2 <= the least kinetic energy of velocities that separate all pairs
+        so, at most that of a stack whose bodies have the speeds of all pairs below them, M (sum d/h)^2 / 2."""
+        rec = self.rec
+        if self.scene.get("contact") != "corrective" or not len(rec.gap):
+            return np.zeros(rec.frames)
+        deepest = [{} for _ in range(rec.frames)]
+        frame = np.repeat(np.arange(rec.frames), np.diff(rec.offset))
+        for k, pair, gap, p in zip(frame, rec.pair, rec.gap, rec.impulse[:, 0]):
+            if gap < 0 and p > 0:
+                key = tuple(pair)
+                deepest[k][key] = max(deepest[k].get(key, 0.0), -gap)
+        speed = np.array([sum(d.values()) for d in deepest])
+        speed[1:] /= np.where(rec.dt > 0, rec.dt, np.inf)
+        speed[0] = 0.0
+        return np.cumsum(0.5 * self.mass.sum() * speed ** 2)
+
     def check_growth(self, kinetic, weight, stored):
         """In a passive scene energy may grow by the scheme's error of first order, not more.
 
@@ -369,7 +387,7 @@ class Checker:
             part = np.maximum(part, h * (w + v / max(b.radius, 0.1 * self.size)))
             bounce += self.mass[i] * g[i] * h * v
         impacts = np.cumsum(rec.impact != 0)
-        errors = self.spring_errors()
+        errors = self.spring_errors() + self.push_out()
         limit = floor + errors + (supply + errors) * (0.1 + 2 * part) + bounce * (1 + impacts)
         room = 1e-9 * (np.abs(weight).sum(1) + kinetic.sum(1) + stored.sum(1))
         grown = total - total[0]

@@ -97,6 +97,21 @@ def energy_that_comes_from_nowhere_is_found():
 
 
 @test
+def energy_that_no_overlap_explains_is_found_with_the_corrective_model():
+    scene = ball_on_plate(contact="corrective", duration=0.3)
+    scene["bodies"] += [{"name": "load", "mass": 50, "position": [0, 0, 0.55], "inertia": [2, 2, 2],
+                         "shapes": [{"type": "box", "size": [0.5, 0.5, 0.3]}]}]
+    scene["friction"] = {"cone": "none"}
+    path = record(scene)  # the load is pushed up at the speed of the ball that it presses into the plate
+
+    def speed_up(f):
+        v = f["state/v"][()]
+        v[28:, 12:15] *= 2.5
+        f["state/v"][...] = v
+    assert "growth" in falsify(path, speed_up)
+
+
+@test
 def energy_that_comes_from_nowhere_is_found_beside_a_spring():
     scene = two_balls(duration=0.4)
     scene["bodies"][1]["position"] = [2.0, 0.1]

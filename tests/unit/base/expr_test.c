@@ -193,8 +193,8 @@ TEST(an_error_says_what_was_expected_and_at_which_column)
     check_error("1 + x", "unknown name 'x'");
     check_error("1 + x", "at column 5");
     check_error("sin t", "expected '(' after 'sin' at column 5");
-    check_error("min(1)", "'min' takes 2 arguments, at column 6");
-    check_error("min(1,2,3)", "'min' takes 2 arguments, at column 8");
+    check_error("min(1)", "'min' takes 2 arguments or more, at column 6");
+    check_error("pow(1,2,3)", "'pow' takes 2 arguments, at column 8");
     check_error("sin(1,2)", "'sin' takes 1 argument, at column 6");
     check_error("if(1,2)", "'if' takes 3 arguments, at column 7");
     check_error("sin()", "expected a number, a name or '(' at column 5");

@@ -235,7 +235,7 @@ TEST(a_vector_of_the_wrong_length_names_the_right_one)
                   "/bodies/1/inertia: must be an array of 3 numbers, got 2");
     CHECK_REFUSED(BODY("\"inertia\": [[1,0,0],[0,1],[0,0,1]]"),
                   "/bodies/1/inertia/1: must be a row of 3 numbers");
-    CHECK_REFUSED(BODY("\"inertia\": [[1,0,0],[0,\"1\",0],[0,0,1]]"),
+    CHECK_REFUSED(BODY("\"inertia\": [[1,0,0],[0,\"one\",0],[0,0,1]]"),
                   "/bodies/1/inertia/1/1: must be a number, got a string");
     CHECK_REFUSED(BODY2("\"inertia\": [1,1,1]"),
                   "/bodies/1/inertia: must be a number, got an array");
@@ -315,7 +315,7 @@ TEST(settings_out_of_range_are_refused)
 {
     CHECK_REFUSED(TOP("\"step\": 0"), "/step: must be > 0, got 0");
     CHECK_REFUSED(TOP("\"step\": -0.1"), "/step: must be > 0, got -0.1");
-    CHECK_REFUSED(TOP("\"step\": \"0.1\""), "/step: must be a number, got a string");
+    CHECK_REFUSED(TOP("\"step\": \"short\""), "/step: must be a number, got a string");
     CHECK_REFUSED(TOP("\"duration\": 0"), "/duration: must be > 0, got 0");
     CHECK_REFUSED(TOP("\"margin\": -1"), "/margin: must be >= 0, got -1");
     CHECK_REFUSED(TOP("\"tolerance\": 0"), "/tolerance: must be > 0, got 0");
@@ -350,7 +350,7 @@ TEST(the_semi_axes_belong_to_the_ellipsoid_and_are_positive)
                   "/friction/e_t: must be > 0, got 0");
     CHECK_REFUSED(TOP("\"friction\": {\"cone\": \"ellipsoid\", \"e_r\": 1, \"e_o\": -1}"),
                   "/friction/e_o: must be > 0, got -1");
-    CHECK_REFUSED(TOP("\"friction\": {\"cone\": \"ellipsoid\", \"e_r\": \"1\"}"),
+    CHECK_REFUSED(TOP("\"friction\": {\"cone\": \"ellipsoid\", \"e_r\": \"long\"}"),
                   "/friction/e_r: must be a number, got a string");
 }
 

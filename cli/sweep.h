@@ -1,0 +1,49 @@
+/* cli/sweep.h - the parts of `perp sweep`. */
+#ifndef PERP_CLI_SWEEP_H
+#define PERP_CLI_SWEEP_H
+
+#include "cli.h"
+#include "plugin.h"
+
+/* A context that is silent in forked workers: 100,000 runs must not print 100,000 warnings. */
+perp_context* sweep_context(bool json);
+/* The user code of runs: plugins that were loaded. */
+perp_run_options sweep_run_options(cli_plugins* plugins);
+/* "name.db", "name.csv", ... are written by one process; what a shell needs to repeat a run. */
+void sweep_quote(const char* path, char* text, size_t size);
+
+/* Rows as a table of text with commas. CLI_DONE, or after saying why. */
+int sweep_write_csv(const cli_args* args, perp_context* context, perp_results* results,
+                    const char* path);
+/* Counts, success with intervals, slowest, failures by message. */
+int sweep_show(const cli_args* args);
+/* Bounds of the Wilson interval of 95 % for `count` of `total`. */
+void sweep_wilson(int64_t count, int64_t total, double interval[2]);
+json_t* sweep_report_json(const perp_study* study, const perp_sweep_report* report);
+/* The page of a database. */
+int sweep_write_page(const cli_args* args, perp_context* context, perp_results* results,
+                     const char* database, const char* path);
+
+/* The progress line. */
+typedef struct sweep_line {
+    bool on, drawn;
+    double begin;
+} sweep_line;
+void sweep_line_begin(sweep_line* line, bool quiet);
+void sweep_line_draw(sweep_line* line, const perp_sweep_report* report);
+void sweep_line_end(sweep_line* line);
+
+/* Whether Ctrl-C was pressed (or SIGTERM sent) since sweep_watch_signals. */
+void sweep_watch_signals(void);
+bool sweep_stop_asked(void);
+
+/* Number of processes that mpirun has started, 1 without it; rank of this one. */
+int sweep_mpi_size(int* rank);
+/* The sweep on all of them. */
+int sweep_run_mpi(const cli_args* args, const perp_sweep_def* def, const char* study_path,
+                  cli_plugins* plugins);
+/* After a sweep: report, --csv, --page. */
+int sweep_after(const cli_args* args, perp_context* context, const perp_study* study,
+                const perp_sweep_report* report, const char* out);
+
+#endif

@@ -1,0 +1,438 @@
+/* src/solve/warm_start.c - the warm start of a contact problem as its answer, or after a correction that
+ * needs no reformulation.
+ *
+ * What rests is solved by the impulses of the last step, and the cost of a step should then be that of
+ * checking it. Which residual is small enough depends on whether the answer is stationary: whether the
+ * impulses balance the applied forces, so that the velocities of the guess stay. Then an error of the
+ * impulses adds up over many steps before it reaches the goal of the plan, and is removed there. Where they
+ * do not balance, an accepted error persists: the next step corrects the gap that it leaves, the step
+ * after that the velocity of the correction, and the impulses of that step are off by the same error
+ * again. So such an answer is accepted only if it is better by REFINE.
+ *
+ * Correction: while no contact slips and the same ones push, the laws are equations, J v + b = 0 in the
+ * active rows. The method of multipliers solves them in the space of velocities,
+ *     (M + J' R J) dv = -J' R u,   p <- p - R (u + J dv),   u = J v + b at v = M^-1 (k + J' p),
+ * R = SIGMA / W_rr: the change of p is the smallest in the norm of R^-1, also where the contacts are more
+ * than the equations determine. An error of p falls by the factor 1 / (1 + SIGMA w), w the smallest
+ * eigenvalue of W that is not 0, relative to its diagonal. u is small, so that the large R costs no digits.
+ * [Alart, Curnier 1991] with a fixed active set; the answer is checked like that of any other method.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "problem/operators.h"
+#include "solve/solve.h"
+
+#define GOAL_STILL 0.1 /* of the goal: impulses that are left over, relative to their terms */
+#define REFINE 1e-2    /* on the goal, where the answer is not stationary */
+#define NEAR 1e-2      /* residual up to which a correction is tried */
+#define SIGMA 1e6
+enum {
+    LARGEST =
+        96, /* velocities of an island that is corrected: the matrix is dense below its envelope */
+    CORRECTIONS = 3, /* solves with one factor */
+};
+
+typedef struct warm {
+    perpi_solver* s;
+    const perp_contact_problem* P;
+    double *v, *p;
+    double* f;      /* dof_count */
+    size_t* M_at;   /* per block: where its mass block starts */
+    double *u, *W;  /* of the residual check, row_count */
+    double* R;      /* row_count; 0: the row is not active */
+    double* A;      /* dof_count x dof_count: lower triangle, then its factor */
+    int32_t* first; /* per velocity: first column of its row of A */
+} warm;
+
+/* ---- the motion that the impulses give ---------------------------------------------------------------*/
+
+/* f <- f + J' p of one side; returns the sum of squared terms over the diagonal of the mass block. */
+static inline double add_impulses(int32_t rows, int32_t nv, const double* J, const double* p,
+                                  const double* M, double* f)
+{
+    double size[PERPI_BLOCK_MAX] = {0.0}, sum = 0.0;
+    for (int32_t r = 0; r < rows; ++r, J += nv) {
+        for (int32_t i = 0; i < nv; ++i) {
+            const double t = J[i] * p[r];
+            f[i] += t;
+            size[i] += t * t;
+        }
+    }
+    for (int32_t i = 0; i < nv; ++i) {
+        sum += size[i] / M[i * (nv + 1)];
+    }
+    return sum;
+}
+
+/* Whether M v of the guess differs from k + J' p by no more than the part `still` of the impulses, all of
+ * it as energies. */
+static bool is_stationary(const warm* w, const double* guess, double still)
+{
+    const perp_contact_problem* P = w->P;
+    double off = 0.0, size = 0.0;
+    memcpy(w->f, P->k, (size_t)P->dof_count * sizeof *w->f);
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        const double* J = P->J + c->jac;
+        for (int side = 0; side < 2; ++side) {
+            const int32_t block = c->block[side];
+            if (block < 0) {
+                continue;
+            }
+            const int32_t d = P->dof[block], nv = P->dof[block + 1] - d;
+            const double* M = P->M + w->M_at[block];
+            size += nv == 6 ? add_impulses(c->rows, 6, J, w->p + c->row, M, w->f + d)
+                            : add_impulses(c->rows, nv, J, w->p + c->row, M, w->f + d);
+            J += c->rows * nv;
+        }
+    }
+    for (int32_t b = 0; b < P->block_count; ++b) {
+        const int32_t d = P->dof[b], nv = P->dof[b + 1] - d;
+        const double* M = P->M + w->M_at[b];
+        for (int32_t i = 0; i < nv; ++i, M += nv) {
+            double momentum = 0.0;
+            for (int32_t j = 0; j < nv; ++j) {
+                momentum += M[j] * guess[d + j];
+            }
+            const double left = w->f[d + i] - momentum;
+            off += left * left / M[i];
+        }
+    }
+    return off <= still * still * size;
+}
+
+/* ---- the active set ----------------------------------------------------------------------------------*/
+
+/* Whether the tangential impulse stays inside the friction cone, strictly. */
+static bool sticks(const perp_constraint* c, const double* p, const double* u, const double* W)
+{
+    const int32_t n = c->rows - 1;
+    double sum = 0.0, radius = c->mu * p[0], W_t = 0.0;
+    if (n == 0) {
+        return true;
+    }
+    const bool ellipsoid = c->cone == PERP_CONE_ELLIPSOID;
+    for (int32_t i = 1; i <= n; ++i) {
+        const double e = ellipsoid ? c->e[i - 1] : 1.0;
+        W_t = e * e * W[i] > W_t ? e * e * W[i] : W_t;
+    }
+    for (int32_t i = 1; i <= n; ++i) {
+        const double e = ellipsoid ? c->e[i - 1] : 1.0;
+        const double x = p[i] / e - e * u[i] / W_t;
+        sum += x * x;
+    }
+    if (c->cone == PERP_CONE_POLYGON && n == 2) {
+        radius *= cos(3.14159265358979323846 / c->directions);
+    }
+    return sum < radius * radius;
+}
+
+/* R of the rows; false: a contact slips, or a law is none that the correction knows. */
+static bool find_active(const warm* w)
+{
+    const perp_contact_problem* P = w->P;
+    bool any = false;
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        const double *u = w->u + c->row, *W = w->W + c->row;
+        double *p = w->p + c->row, *R = w->R + c->row;
+        bool active = true;
+        if (c->kind == PERP_CONSTRAINT_CONTACT) {
+            active = p[0] > 0.0 && p[0] * W[0] > u[0];
+            if (!active && p[0] > 0.0) {
+                return false; /* it opens */
+            }
+            if (active && !sticks(c, p, u, W)) {
+                return false;
+            }
+        } else if (P->compliance != NULL || c->kind != PERP_CONSTRAINT_EQUALITY) {
+            return false;
+        }
+        for (int32_t r = 0; r < c->rows; ++r) {
+            R[r] = active ? SIGMA / W[r] : 0.0;
+        }
+        any = any || active;
+    }
+    return any;
+}
+
+/* ---- M + J' R J --------------------------------------------------------------------------------------*/
+
+/* The first column of each row, then M. */
+static void lay_out_matrix(const warm* w)
+{
+    const perp_contact_problem* P = w->P;
+    const size_t n = (size_t)P->dof_count;
+    for (int32_t b = 0; b < P->block_count; ++b) {
+        for (int32_t i = P->dof[b]; i < P->dof[b + 1]; ++i) {
+            w->first[i] = P->dof[b];
+        }
+    }
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        if (w->R[c->row] == 0.0 || c->block[0] < 0 || c->block[1] < 0) {
+            continue;
+        }
+        const int32_t low = c->block[0] < c->block[1] ? c->block[0] : c->block[1];
+        const int32_t high = c->block[0] < c->block[1] ? c->block[1] : c->block[0];
+        for (int32_t i = P->dof[high]; i < P->dof[high + 1]; ++i) {
+            w->first[i] = w->first[i] < P->dof[low] ? w->first[i] : P->dof[low];
+        }
+    }
+    for (int32_t b = 0; b < P->block_count; ++b) {
+        const int32_t d = P->dof[b], nv = P->dof[b + 1] - d;
+        const double* M = P->M + w->M_at[b];
+        for (int32_t i = 0; i < nv; ++i, M += nv) {
+            double* A_i = w->A + (size_t)(d + i) * n;
+            for (int32_t j = w->first[d + i]; j < d; ++j) {
+                A_i[j] = 0.0;
+            }
+            for (int32_t j = 0; j <= i; ++j) {
+                A_i[d + j] = M[j];
+            }
+        }
+    }
+}
+
+/* A += J_a' R J_b for one row; `below`: the lower triangle alone, where a and b are the same. */
+static inline void add_outer(int32_t na, const double* a, int32_t nb, const double* b, double R,
+                             bool below, double* A, size_t n)
+{
+    for (int32_t i = 0; i < na; ++i, A += n) {
+        const double t = R * a[i];
+        const int32_t to = below ? i + 1 : nb;
+        for (int32_t j = 0; j < to; ++j) {
+            A[j] += t * b[j];
+        }
+    }
+}
+
+static void fill_matrix(const warm* w)
+{
+    const perp_contact_problem* P = w->P;
+    const size_t n = (size_t)P->dof_count;
+    lay_out_matrix(w);
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        if (w->R[c->row] == 0.0) {
+            continue;
+        }
+        const perpi_side side[2] = {perpi_side_of(P, c, 0), perpi_side_of(P, c, 1)};
+        const perpi_side* low = side[0].d < side[1].d ? &side[0] : &side[1];
+        const perpi_side* high = low == &side[0] ? &side[1] : &side[0];
+        for (int32_t r = 0; r < c->rows; ++r) {
+            const double R = w->R[c->row + r];
+            for (int k = 0; k < 2; ++k) {
+                const perpi_side* s = &side[k];
+                double* A = w->A + (size_t)s->d * n + (size_t)s->d;
+                if (s->nv == 6) {
+                    add_outer(6, s->J + 6 * r, 6, s->J + 6 * r, R, true, A, n);
+                } else if (s->nv > 0) {
+                    add_outer(s->nv, s->J + r * s->nv, s->nv, s->J + r * s->nv, R, true, A, n);
+                }
+            }
+            if (low->nv > 0 && high->nv > 0) {
+                double* A = w->A + (size_t)high->d * n + (size_t)low->d;
+                add_outer(high->nv, high->J + r * high->nv, low->nv, low->J + r * low->nv, R, false,
+                          A, n);
+            }
+        }
+    }
+}
+
+/* A = L L' within the envelope, in place. */
+static bool factor_matrix(const warm* w)
+{
+    const int32_t n = w->P->dof_count;
+    for (int32_t i = 0; i < n; ++i) {
+        double* A_i = w->A + (size_t)i * (size_t)n;
+        for (int32_t j = w->first[i]; j <= i; ++j) {
+            const double* A_j = w->A + (size_t)j * (size_t)n;
+            const int32_t from = w->first[i] > w->first[j] ? w->first[i] : w->first[j];
+            double s = A_i[j];
+            for (int32_t k = from; k < j; ++k) {
+                s -= A_i[k] * A_j[k];
+            }
+            if (j < i) {
+                A_i[j] = s / A_j[j];
+            } else if (!(s > 0.0) || !isfinite(s)) {
+                return false;
+            } else {
+                A_i[i] = sqrt(s);
+            }
+        }
+    }
+    return true;
+}
+
+static void solve_matrix(const warm* w, double* x)
+{
+    const int32_t n = w->P->dof_count;
+    for (int32_t i = 0; i < n; ++i) {
+        const double* L_i = w->A + (size_t)i * (size_t)n;
+        for (int32_t k = w->first[i]; k < i; ++k) {
+            x[i] -= L_i[k] * x[k];
+        }
+        x[i] /= L_i[i];
+    }
+    for (int32_t i = n - 1; i >= 0; --i) {
+        const double* L_i = w->A + (size_t)i * (size_t)n;
+        x[i] /= L_i[i];
+        for (int32_t k = w->first[i]; k < i; ++k) {
+            x[k] -= L_i[k] * x[i];
+        }
+    }
+}
+
+/* ---- the correction ----------------------------------------------------------------------------------*/
+
+/* u of the active rows, and f = -J' R u. */
+static void find_violation(const warm* w)
+{
+    const perp_contact_problem* P = w->P;
+    memset(w->f, 0, (size_t)P->dof_count * sizeof *w->f);
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        if (w->R[c->row] == 0.0) {
+            continue;
+        }
+        for (int32_t r = 0; r < c->rows; ++r) {
+            w->u[c->row + r] = perpi_row_velocity(P, c, r, w->v);
+        }
+        for (int k = 0; k < 2; ++k) {
+            const perpi_side s = perpi_side_of(P, c, k);
+            for (int32_t r = 0; r < c->rows; ++r) {
+                const double t = w->R[c->row + r] * w->u[c->row + r];
+                for (int32_t i = 0; i < s.nv; ++i) {
+                    w->f[s.d + i] -= s.J[r * s.nv + i] * t;
+                }
+            }
+        }
+    }
+}
+
+/* p <- p - R (u + J dv), dv in f. */
+static void change_impulses(const warm* w)
+{
+    const perp_contact_problem* P = w->P;
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        if (w->R[c->row] == 0.0) {
+            continue;
+        }
+        const perpi_side side[2] = {perpi_side_of(P, c, 0), perpi_side_of(P, c, 1)};
+        for (int32_t r = 0; r < c->rows; ++r) {
+            double u = w->u[c->row + r];
+            for (int k = 0; k < 2; ++k) {
+                for (int32_t i = 0; i < side[k].nv; ++i) {
+                    u += side[k].J[r * side[k].nv + i] * w->f[side[k].d + i];
+                }
+            }
+            w->p[c->row + r] -= w->R[c->row + r] * u;
+        }
+    }
+}
+
+/* The largest velocity that is left in an active row, in terms of what the row's impulse makes. */
+static double largest_violation(const warm* w)
+{
+    const perp_contact_problem* P = w->P;
+    double largest = 0.0, size = 0.0;
+    for (int32_t r = 0; r < P->row_count; ++r) {
+        if (w->R[r] > 0.0) {
+            const double u = fabs(w->u[r]), t = w->W[r] * fabs(w->p[r]);
+            largest = u > largest ? u : largest;
+            size = t > size ? t : size;
+        }
+    }
+    return size > 0.0 ? largest / size : INFINITY;
+}
+
+static perp_status correct(warm* w, double goal, perpi_made* made)
+{
+    const size_t n = (size_t)w->P->dof_count;
+    if (!find_active(w)) {
+        return PERP_OK;
+    }
+    perp_status status = perpi_arena_take(&w->s->arena, n * n, sizeof *w->A, &w->A);
+    if (status == PERP_OK) {
+        status = perpi_arena_take(&w->s->arena, n, sizeof *w->first, &w->first);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    fill_matrix(w);
+    if (!factor_matrix(w)) {
+        return PERP_OK;
+    }
+    for (int32_t i = 0; i < CORRECTIONS; ++i) {
+        find_violation(w);
+        if (i > 0 && largest_violation(w) <= REFINE * goal) {
+            break;
+        }
+        solve_matrix(w, w->f);
+        change_impulses(w);
+        perpi_motion_of(w->P, w->P->M_factor, w->p, w->v);
+        made->report.iterations += 1;
+    }
+    status = perpi_contact_residual_at(w->s, w->P, w->v, w->p, &made->residual);
+    made->checked = made->residual.worst <= REFINE * goal;
+    return status;
+}
+
+static perp_status reserve_warm(warm* w)
+{
+    const perp_contact_problem* P = w->P;
+    perpi_arena* arena = &w->s->arena;
+    perp_status status = perpi_arena_take(arena, (size_t)P->block_count, sizeof *w->M_at, &w->M_at);
+    if (status == PERP_OK) {
+        status = perpi_arena_take(arena, (size_t)P->dof_count, sizeof *w->f, &w->f);
+    }
+    if (status == PERP_OK) {
+        status = perpi_arena_take(arena, (size_t)P->row_count, sizeof *w->R, &w->R);
+    }
+    size_t at = 0;
+    for (int32_t i = 0; status == PERP_OK && i < P->block_count; ++i) {
+        const size_t nv = (size_t)(P->dof[i + 1] - P->dof[i]);
+        w->M_at[i] = at;
+        at += nv * nv;
+    }
+    return status;
+}
+
+perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* P, double goal,
+                                   double* x, perpi_made* made, bool* near)
+{
+    const perpi_arena_mark mark = perpi_arena_get_mark(&s->arena);
+    warm w = {.s = s, .P = P, .v = x, .p = x + P->dof_count};
+    double *work = NULL, *guess = NULL;
+    const size_t n = (size_t)P->dof_count;
+    perp_status status =
+        perpi_arena_take(&s->arena, perp_contact_residual_work(P) + n, sizeof *work, &work);
+    if (status == PERP_OK) {
+        guess = work + perp_contact_residual_work(P);
+        status = reserve_warm(&w);
+    }
+    if (status == PERP_OK) {
+        memcpy(guess, w.v, n * sizeof *guess);
+        perpi_motion_of(P, P->M_factor, w.p, w.v);
+        made->residual = perpi_contact_residual_rows(P, w.v, w.p, work, &w.u, &w.W);
+        const double worst = made->residual.worst;
+        made->checked = worst <= REFINE * goal ||
+                        (worst <= goal && is_stationary(&w, guess, GOAL_STILL * goal));
+        *near = !made->checked && worst <= goal;
+        if (!made->checked && worst <= NEAR && P->dof_count <= LARGEST) {
+            status = correct(&w, goal, made);
+        }
+    }
+    if (made->checked) {
+        static const char text[2][32] = {"the warm start", "the warm start, corrected"};
+        const int which = made->report.iterations > 0;
+        made->report.outcome = PERP_OUTCOME_SOLVED;
+        made->report.residual = made->residual.worst;
+        memcpy(made->report.detail, text[which], sizeof text[which]);
+    }
+    perpi_arena_rewind(&s->arena, mark);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* src/study/results.h - writing the database of a study: one writer, transactions of about a second.
+ *
+ * The rollback journal (not WAL, which does not work on network file systems) and full synchronisation make every
+ * committed row survive the end of the process or of the machine; what is lost is the present transaction.
+ */
+#ifndef PERPI_RESULTS_H
+#define PERPI_RESULTS_H
+
+#include "study/study.h"
+
+typedef struct perpi_writer perpi_writer;
+
+/* A new database, or with resume one that is there. Nothing is left behind on failure. PERP_ERROR_INPUT: the file
+ * exists (and not resume), belongs to another study, or cannot be created. */
+PERP_NODISCARD perp_status perpi_writer_open(perp_context* context, const perp_study* study,
+                                             const char* path, const char* user_code, bool resume,
+                                             perpi_writer** writer);
+/* Calls fn with id, status and outcome of each row that is there. */
+PERP_NODISCARD perp_status perpi_writer_each(
+    perpi_writer* writer,
+    void (*fn)(void* user, int64_t id, perp_run_status status, const char* outcome), void* user);
+/* A row of an id that is there already is ignored: it has the same bits. */
+PERP_NODISCARD perp_status perpi_writer_add(perpi_writer* writer, const perp_run_row* row);
+/* Removes a row, if it is there. */
+PERP_NODISCARD perp_status perpi_writer_remove(perpi_writer* writer, int64_t id);
+/* Ends the present transaction if it is older than the seconds given. */
+PERP_NODISCARD perp_status perpi_writer_commit(perpi_writer* writer, double seconds);
+/* NULL is allowed. What was not committed is lost. */
+void perpi_writer_close(perpi_writer* writer);
+
+#endif
