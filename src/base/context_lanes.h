@@ -9,6 +9,7 @@ typedef struct perpi_context_lanes {
     int32_t threads;     /* asked for; 0: as many as the environment says, or all processors */
     int32_t refused;     /* so many could not be started */
     bool inside;         /* a region runs */
+    bool always;         /* threads are used however small the gain */
     perp_context* lane[PERPI_LANES_MOST]; /* from 1; NULL: not made */
 } perpi_context_lanes;
 

@@ -224,6 +224,7 @@ static int32_t wait_briefly(const perpi_threads* pool, int32_t pauses)
 int32_t perpi_lanes_for(perp_context* context, int64_t items, int64_t grain)
 {
     perpi_context_lanes* x = perpi_context_lanes_of(context);
+    grain = x != NULL && x->always ? 1 : grain;
     if (x == NULL || items < 2 * grain) {
         return 1;
     }
@@ -244,6 +245,12 @@ int32_t perpi_lanes_for(perp_context* context, int64_t items, int64_t grain)
     }
     const int64_t gain = items / grain;
     return gain < x->pool->lanes ? (int32_t)gain : x->pool->lanes;
+}
+
+void perpi_threads_always(perp_context* context)
+{
+    perpi_context_lanes* x = perpi_context_lanes_of(context);
+    x->always = true;
 }
 
 perp_status perpi_run_lanes(perp_context* context, int32_t lanes, perpi_lane_fn function,

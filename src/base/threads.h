@@ -36,6 +36,9 @@ typedef perp_status (*perpi_lane_fn)(perpi_lane* lane, void* data);
  * threads that cannot be started only make it fewer. */
 int32_t perpi_lanes_for(perp_context* context, int64_t items, int64_t grain);
 
+/* For tests: from now on two items are enough for two lanes, so that small problems use threads too. */
+void perpi_threads_always(perp_context* context);
+
 /* Runs the function in each lane, and returns when all have; lanes: from perpi_lanes_for. On failure the
  * status and message of the lane with the lowest `at`. */
 PERP_NODISCARD perp_status perpi_run_lanes(perp_context* context, int32_t lanes,
