@@ -95,7 +95,9 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
     if ((e->how & (PERPI_TIGHT | PERPI_PROBE)) != 0) {
         left->enough = left->tolerance;
         left->tolerance *= GOAL;
-        most = (e->how & PERPI_PROBE) != 0 ? PERPI_PROBES : PERPI_FEW;
+        most = (e->how & PERPI_PROBE) != 0  ? PERPI_PROBES
+               : (e->how & PERPI_LONG) != 0 ? most
+                                            : PERPI_FEW;
     }
     if (f->refine && f->count == 0) {
         left->enough = left->enough > 0.0 ? left->enough : left->tolerance;

@@ -146,6 +146,9 @@ TEST(lanes_have_memory_of_their_own_and_a_warm_region_requests_none)
 
 TEST(the_child_of_a_fork_starts_a_pool_of_its_own)
 {
+#ifdef __SANITIZE_THREAD__
+    SKIP("the thread sanitizer starts no threads in the child of a fork");
+#endif
     static sums s;
     perp_context* c = context_with(2);
     REQUIRE(c != NULL);
