@@ -243,7 +243,9 @@ static void zsh_verb(const cli_verb* verb)
         if (o->missing != NULL) {
             continue;
         }
-        printf(" \\\n            '%s%s[", strcmp(o->name, "--set") == 0 ? "*" : "", o->name);
+        printf(" \\\n            '%s%s[",
+               strcmp(o->name, "--set") == 0 || strcmp(o->name, "--param") == 0 ? "*" : "",
+               o->name);
         zsh_text(o->text);
         printf("]");
         if (o->value != NULL) {

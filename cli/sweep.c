@@ -50,11 +50,21 @@ static const char* end_plugins(void* user, perp_sim* sim)
     return message;
 }
 
+/* A message of an earlier run must not appear in this one. */
+static perp_status start_plugins(void* user, perp_sim* sim)
+{
+    cli_plugins* plugins = user;
+    for (int i = 0; i < plugins->count; ++i) {
+        plugins->item[i].ops.message[0] = '\0';
+    }
+    return cli_plugins_start(plugins, sim);
+}
+
 perp_run_options sweep_run_options(cli_plugins* plugins)
 {
     perp_run_options options = perp_run_options_default();
     if (plugins->count > 0) {
-        options.prepare = cli_plugins_start;
+        options.prepare = start_plugins;
         options.finish = end_plugins;
         options.user = plugins;
     }

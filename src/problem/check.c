@@ -93,8 +93,9 @@ static perp_status check_mass(perp_context* context, int32_t block, int32_t nv, 
         }
     }
     for (int32_t i = 0; i < nv; ++i) {
-        for (int32_t j = 0; j < i; ++j) {
-            const double a = M[i * nv + j], b = M[j * nv + i];
+        const double *row = M + i * nv, *column = M + i;
+        for (int32_t j = 0; j < i; ++j, column += nv) {
+            const double a = row[j], b = *column;
             if (a == b) {
                 continue;
             }

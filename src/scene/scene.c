@@ -31,6 +31,7 @@ struct perp_scene {
     json_t* root;    /* with their contents; the same tree if there are none */
     json_t* retired; /* values that were replaced since the parts were read, which point to them */
     scene_parts parts;
+    perpi_arena arena; /* of the reader, kept for the next rebuild */
     char* text;        /* of root */
     bool text_old;     /* it was built again since */
     bool embeds;       /* source has names of files */
@@ -39,11 +40,11 @@ struct perp_scene {
 };
 
 static const char* const known[] = {
-    "name",       "description", "$schema",   "dimension",     "gravity",  "step",
-    "duration",   "stepper",     "contact",   "solver",        "friction", "restitution",
-    "bodies",     "joints",      "forces",    "controllers",   "record",   "joint_correction",
-    "rotation",   "margin",      "tolerance", "allow_overlap", "measures", "stop",
-    "parameters", NULL};
+    "name",       "description",     "$schema",   "dimension",     "gravity",  "step",
+    "duration",   "stepper",         "contact",   "solver",        "friction", "restitution",
+    "bodies",     "joints",          "forces",    "controllers",   "record",   "joint_correction",
+    "rotation",   "margin",          "tolerance", "allow_overlap", "measures", "stop",
+    "parameters", "joint_direction", NULL};
 
 /* The stem of the file name, for a scene without a name. */
 static perp_status set_name(perp_context* context, const char* origin, json_t* root)
@@ -191,10 +192,16 @@ static perp_status build_parts(perp_scene* scene)
 {
     perp_context* context = scene->context;
     scene_parts parts = {.record_every = 1};
-    perpi_reader r = {.context = context, .origin = scene->origin, .dimension = 3};
-    perpi_arena_init(&r.arena, context);
-    const perp_status status = read_parts(&r, scene->root, &parts);
-    perpi_arena_free(&r.arena);
+    perpi_reader r = {
+        .context = context, .origin = scene->origin, .dimension = 3, .arena = scene->arena};
+    char* first = NULL; /* so that rewinding, body by body, does not give the block back */
+    perp_status status = perpi_arena_take(&r.arena, 1, 1, &first);
+    if (status == PERP_OK) {
+        status = read_parts(&r, scene->root, &parts);
+    }
+    const perp_status emptied = perpi_arena_reset(&r.arena);
+    status = status == PERP_OK ? emptied : status;
+    scene->arena = r.arena;
     if (status != PERP_OK) {
         free_parts(context, &parts);
         return status;
@@ -295,6 +302,8 @@ static perp_status build_scene(perp_scene* scene, const perp_override* override,
         scene->root = json_incref(scene->source);
     }
     PERPI_TRY(build_parts(scene));
+    perpi_arena_free(&scene->arena); /* most scenes are never built again */
+    perpi_arena_init(&scene->arena, context);
     return write_text(scene);
 }
 
@@ -303,6 +312,7 @@ static perp_status new_scene(perp_context* context, const char* origin, perp_sce
     perp_scene* s = NULL;
     PERPI_TRY(perpi_alloc(context, 1, sizeof *s, &s));
     s->context = context;
+    perpi_arena_init(&s->arena, context);
     const perp_status status = perpi_strndup(context, origin, strlen(origin), &s->origin);
     if (status != PERP_OK) {
         perp_scene_destroy(s);
@@ -419,6 +429,7 @@ void perp_scene_destroy(perp_scene* scene)
     }
     perp_context* context = scene->context;
     free_parts(context, &scene->parts);
+    perpi_arena_free(&scene->arena);
     perpi_free(context, scene->text);
     perpi_free(context, scene->origin);
     json_decref(scene->retired);

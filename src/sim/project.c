@@ -160,7 +160,7 @@ static perp_status solve_projection(perpi_step* step, perp_report* report, bool*
     if (status != PERP_OK) {
         return status;
     }
-    if (step->system != NULL) { /* velocities: equality rows alone, unless contacts are closed */
+    if (step->direct) { /* velocities: equality rows alone, unless contacts are closed */
         memset(step->correction->p, 0, (size_t)f->problem.row_count * sizeof(double));
         status = perpi_joint_system_solve_all(step->system, f, step->correction->v,
                                               step->correction->p, solved);

@@ -16,11 +16,15 @@
  * than the equations determine. An error of p falls by the factor 1 / (1 + SIGMA w), w the smallest
  * eigenvalue of W that is not 0, relative to its diagonal. u is small, so that the large R costs no digits.
  * [Alart, Curnier 1991] with a fixed active set; the answer is checked like that of any other method.
+ *
+ * A contact that is alone in its island is solved directly, also where it begins or ceases to slip, if its
+ * answer is the only one: mu |W_nt| < W_nn.
  */
 #include <math.h>
 #include <string.h>
 
 #include "problem/operators.h"
+#include "solve/frictional/friction_local.h"
 #include "solve/solve.h"
 
 #define GOAL_STILL 0.1 /* of the goal: impulses that are left over, relative to their terms */
@@ -377,10 +381,78 @@ static perp_status correct(warm* w, double goal, perpi_made* made)
         made->report.iterations += 1;
     }
     status = perpi_contact_residual_at(w->s, w->P, w->v, w->p, &made->residual);
-    made->checked = made->residual.worst <= REFINE * goal;
+    made->checked = made->residual.worst <= GOAL_STILL * goal;
     return status;
 }
 
+/* ---- one contact -------------------------------------------------------------------------------------*/
+
+/* W and q of a contact with r rows; Y = L^-1 J' side by side. */
+static void reduce_contact(const warm* w, const perp_constraint* c, double* W, double* q)
+{
+    const perp_contact_problem* P = w->P;
+    double Y[4][PERPI_BLOCK_MAX], y[PERPI_BLOCK_MAX];
+    for (int32_t r = 0; r < c->rows; ++r) {
+        q[r] = P->b[c->row + r];
+        for (int32_t k = 0; k < c->rows; ++k) {
+            W[r * c->rows + k] = 0.0;
+        }
+    }
+    for (int k = 0; k < 2; ++k) {
+        const perpi_side s = perpi_side_of(P, c, k);
+        if (s.nv == 0) {
+            continue;
+        }
+        const double* L = P->M_factor + 6 * (size_t)s.d;
+        memcpy(y, P->k + s.d, (size_t)s.nv * sizeof *y);
+        perpi_chol_forward(s.nv, L, y);
+        for (int32_t r = 0; r < c->rows; ++r) {
+            memcpy(Y[r], s.J + r * s.nv, (size_t)s.nv * sizeof *y);
+            perpi_chol_forward(s.nv, L, Y[r]);
+            q[r] += perpi_dot(s.nv, Y[r], y);
+            for (int32_t l = 0; l <= r; ++l) {
+                W[r * c->rows + l] += perpi_dot(s.nv, Y[r], Y[l]);
+            }
+        }
+    }
+    for (int32_t r = 0; r < c->rows; ++r) {
+        for (int32_t l = 0; l < r; ++l) {
+            W[l * c->rows + r] = W[r * c->rows + l];
+        }
+    }
+}
+
+static bool is_unique(const perp_constraint* c, const double* W)
+{
+    double sum = 0.0;
+    for (int32_t i = 1; i < c->rows; ++i) {
+        const double e = c->cone == PERP_CONE_ELLIPSOID ? c->e[i - 1] : 1.0;
+        sum += e * e * W[i] * W[i];
+    }
+    return c->mu * c->mu * sum < W[0] * W[0];
+}
+
+static perp_status solve_alone(warm* w, double goal, perpi_made* made)
+{
+    const perp_constraint* c = w->P->constraint;
+    double W[16], q[4];
+    if (c->kind != PERP_CONSTRAINT_CONTACT || c->rows > 4 || w->P->group_count > 0) {
+        return PERP_OK;
+    }
+    reduce_contact(w, c, W, q);
+    if (!is_unique(c, W) || !perpi_friction_solve_contact(c, W, q, w->p)) {
+        return PERP_OK;
+    }
+    perpi_motion_of(w->P, w->P->M_factor, w->p, w->v);
+    made->report.iterations = 1;
+    const perp_status status = perpi_contact_residual_at(w->s, w->P, w->v, w->p, &made->residual);
+    made->checked = made->residual.worst <= goal;
+    return status;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------------*/
+
+/* Beyond a point that passes at once. */
 static perp_status reserve_warm(warm* w)
 {
     const perp_contact_problem* P = w->P;
@@ -401,29 +473,39 @@ static perp_status reserve_warm(warm* w)
     return status;
 }
 
+/* A point that does not pass at once: w->v, w->p with its residual; guess: the velocities before. */
+static perp_status improve(warm* w, double goal, const double* guess, perpi_made* made, bool* near)
+{
+    const double worst = made->residual.worst;
+    perp_status status = reserve_warm(w);
+    if (status != PERP_OK) {
+        return status;
+    }
+    made->checked = worst <= goal && is_stationary(w, guess, GOAL_STILL * goal);
+    *near = !made->checked && worst <= goal;
+    if (!made->checked && w->P->constraint_count == 1) {
+        status = solve_alone(w, goal, made);
+    } else if (!made->checked && worst <= NEAR && w->P->dof_count <= LARGEST) {
+        status = correct(w, goal, made);
+    }
+    return status;
+}
+
 perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* P, double goal,
                                    double* x, perpi_made* made, bool* near)
 {
     const perpi_arena_mark mark = perpi_arena_get_mark(&s->arena);
     warm w = {.s = s, .P = P, .v = x, .p = x + P->dof_count};
-    double *work = NULL, *guess = NULL;
-    const size_t n = (size_t)P->dof_count;
-    perp_status status =
-        perpi_arena_take(&s->arena, perp_contact_residual_work(P) + n, sizeof *work, &work);
+    double* work = NULL;
+    const size_t n = (size_t)P->dof_count, room = perp_contact_residual_work(P);
+    perp_status status = perpi_arena_take(&s->arena, room + n, sizeof *work, &work);
     if (status == PERP_OK) {
-        guess = work + perp_contact_residual_work(P);
-        status = reserve_warm(&w);
-    }
-    if (status == PERP_OK) {
-        memcpy(guess, w.v, n * sizeof *guess);
+        memcpy(work + room, w.v, n * sizeof *work);
         perpi_motion_of(P, P->M_factor, w.p, w.v);
         made->residual = perpi_contact_residual_rows(P, w.v, w.p, work, &w.u, &w.W);
-        const double worst = made->residual.worst;
-        made->checked = worst <= REFINE * goal ||
-                        (worst <= goal && is_stationary(&w, guess, GOAL_STILL * goal));
-        *near = !made->checked && worst <= goal;
-        if (!made->checked && worst <= NEAR && P->dof_count <= LARGEST) {
-            status = correct(&w, goal, made);
+        made->checked = made->residual.worst <= REFINE * goal;
+        if (!made->checked) {
+            status = improve(&w, goal, work + room, made, near);
         }
     }
     if (made->checked) {

@@ -27,6 +27,7 @@ struct perpi_joint_system {
     double* Y;
     double* R;
     double *r, *x;
+    double part; /* regularisation */
     size_t constraint_capacity, size_capacity, start_capacity, column_capacity, first_capacity,
         next_capacity, mark_capacity, Mi_capacity, at_capacity, Y_capacity, R_capacity, r_capacity,
         x_capacity;
@@ -67,6 +68,11 @@ void perpi_joint_system_destroy(perpi_joint_system* s)
     }
     perpi_block_lu_destroy(s->lu);
     perpi_free(context, s);
+}
+
+void perpi_joint_system_regularise(perpi_joint_system* s, double part)
+{
+    s->part = part;
 }
 
 double* perpi_joint_system_r(perpi_joint_system* s)
@@ -115,7 +121,7 @@ static role role_of(const perpi_formulation* f, int32_t constraint, const double
                                                         : ROLE_REFUSED;
 }
 
-static perp_status reserve_arrays(perpi_joint_system* s, const perpi_formulation* f)
+perp_status perpi_joint_system_reserve(perpi_joint_system* s, const perpi_formulation* f)
 {
     const size_t groups = (size_t)f->constraints, blocks = (size_t)f->problem.block_count;
     const struct {
@@ -159,36 +165,51 @@ static bool is_split(const double* M)
     return M[1] == 0.0 && M[2] == 0.0 && M[8] == 0.0;
 }
 
-/* The inverse of a symmetric positive definite 3 x 3 matrix inside blocks of the given stride. */
+/* The inverse of a 3 x 3 matrix inside blocks of the given stride. */
 static bool invert_three(const double* A, double* inverse, int32_t stride)
 {
-    const double a = A[0], b = A[stride], c = A[2 * stride], d = A[stride + 1],
-                 e = A[2 * stride + 1], g = A[2 * stride + 2];
-    const double co[3] = {d * g - e * e, c * e - b * g, b * e - c * d};
-    const double det = a * co[0] + b * co[1] + c * co[2];
-    if (!(det > 0.0) || !isfinite(det)) {
-        return false;
-    }
+    const double *x = A, *y = A + stride, *z = A + 2 * stride;
+    const double c[3] = {y[1] * z[2] - y[2] * z[1], y[2] * z[0] - y[0] * z[2],
+                         y[0] * z[1] - y[1] * z[0]};
+    const double det = x[0] * c[0] + x[1] * c[1] + x[2] * c[2];
     const double s = 1.0 / det;
-    const double rest[3] = {(a * g - c * c) * s, (b * c - a * e) * s, (a * d - b * b) * s};
-    inverse[0] = co[0] * s;
-    inverse[1] = inverse[stride] = co[1] * s;
-    inverse[2] = inverse[2 * stride] = co[2] * s;
-    inverse[stride + 1] = rest[0];
-    inverse[stride + 2] = inverse[2 * stride + 1] = rest[1];
-    inverse[2 * stride + 2] = rest[2];
-    return true;
+    double *a = inverse, *b = inverse + stride, *d = inverse + 2 * stride;
+    a[0] = c[0] * s;
+    b[0] = c[1] * s;
+    d[0] = c[2] * s;
+    a[1] = (x[2] * z[1] - x[1] * z[2]) * s;
+    b[1] = (x[0] * z[2] - x[2] * z[0]) * s;
+    d[1] = (x[1] * z[0] - x[0] * z[1]) * s;
+    a[2] = (x[1] * y[2] - x[2] * y[1]) * s;
+    b[2] = (x[2] * y[0] - x[0] * y[2]) * s;
+    d[2] = (x[0] * y[1] - x[1] * y[0]) * s;
+    return isfinite(s);
 }
 
-static bool invert_block(int32_t n, const double* M, double* Mi)
+/* The inverse of M - K. A body's block has no coupling of translation and rotation. */
+static bool invert_block(int32_t n, const double* M, const double* K, double* Mi)
 {
     double L[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX];
     if (n == 6 && is_split(M)) {
+        double turning[9];
+        for (int i = 0; i < 9; ++i) {
+            turning[i] = M[6 * (3 + i / 3) + 3 + i % 3] - (K != NULL ? K[i] : 0.0);
+        }
+        double inverse[9];
+        const bool regular = invert_three(turning, inverse, 3);
         memset(Mi, 0, 36 * sizeof *Mi);
         for (int i = 0; i < 3; ++i) {
             Mi[7 * i] = 1.0 / M[7 * i];
+            memcpy(Mi + 6 * (3 + i) + 3, inverse + 3 * (size_t)i, 3 * sizeof *Mi);
         }
-        return M[0] > 0.0 && M[7] > 0.0 && M[14] > 0.0 && invert_three(M + 21, Mi + 21, 6);
+        return M[0] > 0.0 && M[7] > 0.0 && M[14] > 0.0 && regular;
+    }
+    if (n == 3 && K != NULL && K[8] != 0.0) { /* planar: x, y, angle */
+        memset(Mi, 0, 9 * sizeof *Mi);
+        Mi[0] = 1.0 / M[0];
+        Mi[4] = 1.0 / M[4];
+        Mi[8] = 1.0 / (M[8] - K[8]);
+        return isfinite(Mi[0]) && isfinite(Mi[4]) && isfinite(Mi[8]);
     }
     if (!perpi_chol_factor(n, M, L)) {
         return false;
@@ -197,14 +218,14 @@ static bool invert_block(int32_t n, const double* M, double* Mi)
     return true;
 }
 
-static bool invert_masses(perpi_joint_system* s, const perpi_formulation* f)
+static bool invert_masses(perpi_joint_system* s, const perpi_formulation* f, const double* K)
 {
     size_t at = 0;
     bool regular = true;
     for (int32_t i = 0; i < f->problem.block_count && regular; ++i) {
         const int32_t n = f->dof[i + 1] - f->dof[i];
         s->at[i] = at;
-        regular = invert_block(n, f->M + at, s->Mi + at);
+        regular = invert_block(n, f->M + at, K != NULL ? K + 9 * (size_t)i : NULL, s->Mi + at);
         at += (size_t)(n * n);
     }
     return regular;
@@ -299,10 +320,10 @@ static perp_status find_pattern(perpi_joint_system* s, const perpi_formulation* 
 }
 
 perp_status perpi_joint_system_begin(perpi_joint_system* s, const perpi_formulation* f,
-                                     const double* p, bool* takes)
+                                     const double* p, const double* K, bool* takes)
 {
     *takes = false;
-    perp_status status = reserve_arrays(s, f);
+    perp_status status = perpi_joint_system_reserve(s, f);
     if (status != PERP_OK) {
         return status;
     }
@@ -320,7 +341,7 @@ perp_status perpi_joint_system_begin(perpi_joint_system* s, const perpi_formulat
             s->constraint[s->groups++] = i;
         }
     }
-    if (s->groups == 0 || !invert_masses(s, f)) {
+    if (s->groups == 0 || !invert_masses(s, f, K)) {
         return PERP_OK;
     }
     for (int32_t g = 0; g < s->groups; ++g) {
@@ -396,7 +417,8 @@ bool perpi_joint_system_factor(perpi_joint_system* s, const perpi_formulation* f
             const int32_t other = s->column[k];
             add_pair(f, c, &f->constraint[s->constraint[other]], R, s->Y, to, stride);
             for (int32_t r = 0; other == g && r < c->rows; ++r) {
-                to[r * stride + r] += f->compliance[c->row + r];
+                to[r * stride + r] =
+                    (1.0 + s->part) * to[r * stride + r] + f->compliance[c->row + r];
             }
         }
     }
@@ -468,6 +490,32 @@ double perpi_joint_system_rows(perpi_joint_system* s, const perpi_formulation* f
     return largest;
 }
 
+void perpi_joint_system_subtract(const perpi_joint_system* s, const perpi_formulation* f,
+                                 const double* R, const double* x, double* r)
+{
+    for (int32_t g = 0; g < s->groups; ++g) {
+        const perp_constraint* c = &f->constraint[s->constraint[g]];
+        size_t at = c->jac;
+        for (int side = 0; side < 2; ++side) {
+            const int32_t block = c->block[side];
+            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+            for (int32_t i = 0; i < c->rows; ++i, at += (size_t)n) {
+                r[c->row + i] -= n > 0 ? dot_rows(n, R + at, x + f->dof[block]) : 0.0;
+            }
+        }
+    }
+}
+
+void perpi_joint_system_apply(const perpi_joint_system* s, const perpi_formulation* f, double* x)
+{
+    for (int32_t i = 0; i < f->problem.block_count; ++i) {
+        const int32_t n = f->dof[i + 1] - f->dof[i];
+        double y[PERPI_BLOCK_MAX];
+        memcpy(y, x + f->dof[i], (size_t)n * sizeof *y);
+        apply_inverse(n, s->Mi + s->at[i], y, x + f->dof[i]);
+    }
+}
+
 void perpi_joint_system_motion(perpi_joint_system* s, const perpi_formulation* f, const double* p,
                                double* v)
 {
@@ -486,19 +534,14 @@ void perpi_joint_system_motion(perpi_joint_system* s, const perpi_formulation* f
             }
         }
     }
-    for (int32_t i = 0; i < f->problem.block_count; ++i) {
-        const int32_t n = f->dof[i + 1] - f->dof[i];
-        double x[PERPI_BLOCK_MAX];
-        memcpy(x, v + f->dof[i], (size_t)n * sizeof *x);
-        apply_inverse(n, s->Mi + s->at[i], x, v + f->dof[i]);
-    }
+    perpi_joint_system_apply(s, f, v);
 }
 
 perp_status perpi_joint_system_solve_all(perpi_joint_system* s, const perpi_formulation* f,
                                          double* v, double* p, bool* solved)
 {
     *solved = false;
-    const perp_status status = perpi_joint_system_begin(s, f, NULL, solved);
+    const perp_status status = perpi_joint_system_begin(s, f, NULL, NULL, solved);
     if (status != PERP_OK || !*solved) {
         return status;
     }

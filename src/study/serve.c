@@ -1,5 +1,6 @@
 /* src/study/serve.c - the loop of a worker: read a run's id, run it, write its row. */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +83,7 @@ static perp_status run_with_files(worker_state* w, int64_t id, perp_run_row* row
     if (keep != PERP_KEEP_ALL) {
         status = perp_study_run(w->study, w->runner, id, &options, row);
         if (status != PERP_OK || keep == PERP_KEEP_NONE || row->status != PERP_RUN_FAILED ||
-            row->steps == 0) {
+            isnan(row->energy_error)) { /* there was no simulation */
             return status;
         }
     }

@@ -21,6 +21,7 @@ KEYS = {
     "momentum": {"linear", "angular"}, "momentum_error": {"linear", "angular"}, "crossings": None,
     "contacts": {"max", "final"},
     "solver_iterations": {"mean", "max"}, "solver_failures": None, "bodies": None,
+    "parameters": None, "measures": None, "outcome": None,
 }
 
 
