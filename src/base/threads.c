@@ -287,6 +287,31 @@ perp_status perpi_run_lanes(perp_context* context, int32_t lanes, perpi_lane_fn 
                                    perp_context_error(pool->own[first]));
 }
 
+typedef struct part_job {
+    perpi_part_fn function;
+    void* data;
+    int32_t items;
+} part_job;
+
+static perp_status run_part(perpi_lane* lane, void* data)
+{
+    const part_job* job = data;
+    size_t begin, end;
+    perpi_lane_part(lane, (size_t)job->items, &begin, &end);
+    job->function((int32_t)begin, (int32_t)end, job->data);
+    return PERP_OK;
+}
+
+void perpi_for_parts(perp_context* context, int32_t items, int32_t grain, perpi_part_fn function,
+                     void* data)
+{
+    const int32_t lanes = perpi_lanes_for(context, items, grain);
+    part_job job = {function, data, items};
+    if (lanes == 1 || perpi_run_lanes(context, lanes, run_part, &job) != PERP_OK) {
+        function(0, items, data);
+    }
+}
+
 void perpi_lane_wait(const perpi_lane* lane)
 {
     perpi_threads* pool = lane->threads;
