@@ -737,9 +737,19 @@ static perp_status find_candidates(perpi_collider* c, const double* margin)
     return status == PERP_OK ? join_lists(c, lanes) : status;
 }
 
-/* What has been found becomes the last call. */
-static void remember_call(perpi_collider* c, const perpi_pose* pose)
+/* What has been found becomes the last call. The lists of both calls have the same capacity, so that the
+ * next call with these candidates requests no memory. */
+static perp_status remember_call(perpi_collider* c, const perpi_pose* pose)
 {
+    perp_status status =
+        perpi_grow(c->context, &c->last, &c->last_capacity, c->record_capacity, sizeof *c->last);
+    if (status == PERP_OK) {
+        status = perpi_grow(c->context, &c->last_item, &c->last_item_capacity, c->list.capacity,
+                            sizeof *c->last_item);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
     pair_record* t = c->last;
     c->last = c->record;
     c->record = t;
@@ -749,6 +759,7 @@ static void remember_call(perpi_collider* c, const perpi_pose* pose)
     c->last_count = c->broad.pair_count;
     c->last_length = c->model->length;
     memcpy(c->last_pose, pose, c->model->body_count * sizeof *pose);
+    return PERP_OK;
 }
 
 /* Candidates of the last call move to the other list, whose place the next ones take. */
@@ -792,11 +803,13 @@ perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, cons
     if (status == PERP_OK) {
         status = find_candidates(c, margin);
     }
+    if (status == PERP_OK) {
+        status = remember_call(c, pose);
+    }
     if (status != PERP_OK) {
         c->last_count = 0;
         return status;
     }
-    remember_call(c, pose);
     *candidate = c->list.item;
     *count = c->list.count;
     return PERP_OK;
