@@ -23,8 +23,8 @@
 #include "base/context_lanes.h"
 
 enum {
-    SPINS = 4000,       /* pauses before a thread sleeps or yields: some 100 microseconds */
-    SPINS_CROWDED = 20, /* with more threads than processors */
+    SPINS = 4000,   /* pauses before a thread sleeps or yields: some 100 microseconds */
+    SPINS_FEW = 20, /* with more threads than processors */
 };
 
 typedef struct worker {
@@ -188,7 +188,7 @@ static perpi_threads* start_pool(perp_context* context, int32_t lanes)
     }
     pool->context = context;
     pool->process = getpid();
-    pool->spins = lanes <= processor_count() ? SPINS : SPINS_CROWDED;
+    pool->spins = lanes <= processor_count() ? SPINS : SPINS_FEW;
     atomic_init(&pool->region, 0);
     atomic_init(&pool->asleep, 0);
     atomic_init(&pool->running, 0);

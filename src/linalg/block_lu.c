@@ -452,6 +452,13 @@ static perp_status lay_out_factors(perpi_block_lu* f)
     f->s_start.at[f->nodes] = at;
     f->first.at[f->nodes] = first;
     f->value_count = value;
+    return PERP_OK;
+}
+
+/* The same for the tree of fronts, where it is used; then room for the values. */
+static perp_status lay_out_values(perpi_block_lu* f)
+{
+    perp_status status = PERP_OK;
     f->large = f->nodes >= MANY_NODES;
     if (f->large) {
         status = perpi_fronts_analyse(&f->fronts, f->nodes, f->n.at, f->s_start.at, f->s.at);
@@ -566,6 +573,9 @@ perp_status perpi_block_lu_analyse(perpi_block_lu* f, int32_t groups, const int3
     }
     if (status == PERP_OK) {
         status = lay_out_factors(f);
+    }
+    if (status == PERP_OK) {
+        status = lay_out_values(f);
     }
     if (status == PERP_OK) {
         status = place_blocks(f);

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "problem/check.h"
 #include "problem/operators.h"
 #include "solve/clock.h"
-#include "solve/island_lanes.h"
 
 #define GOAL 1e-4      /* factor on the tolerance under PERPI_TIGHT */
 #define TIME_SHARE 0.7 /* of the time that is left, for a method that others may follow */
