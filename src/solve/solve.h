@@ -93,6 +93,8 @@ struct perpi_solver {
     perp_reformulation* linear; /* between MLCP and LCP */
     /* contact problems */
     perpi_islands* islands;
+    perpi_solver**
+        lane; /* of other threads, for their islands; made when needed (island_lanes.c) */
     perpi_solver* inner; /* for problems without groups, of a grouped method; made when needed */
 };
 

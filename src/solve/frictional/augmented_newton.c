@@ -753,7 +753,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     snprintf(report->detail, sizeof report->detail,
              "%d factorisations, %d of the interior point method; %d proximal steps",
              report->iterations, k.interior, k.rounds);
-    return PERP_OK;
+    return s->matrix.status;
 }
 
 const perp_method perpi_method_newton_bodies = {

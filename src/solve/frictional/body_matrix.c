@@ -5,6 +5,8 @@
 
 enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, SIDE = PERPI_BODY_SIDE };
 
+#define FEWER 0.8 /* so many of the constraints that a pattern has act: it is found again */
+
 perp_status perpi_body_matrix_create(perp_context* context, perpi_body_matrix* m)
 {
     *m = (perpi_body_matrix){.context = context};
@@ -15,6 +17,7 @@ void perpi_body_matrix_free(perpi_body_matrix* m)
 {
     perpi_block_lu_destroy(m->lu);
     perpi_free(m->context, m->index);
+    perpi_free(m->context, m->acts);
     *m = (perpi_body_matrix){0};
 }
 
@@ -28,9 +31,11 @@ static const double* side_of(const double* Y, const perp_constraint* c, int side
 static perp_status make_room(perpi_body_matrix* m, const perp_contact_problem* P)
 {
     const size_t nb = (size_t)P->block_count, nc = (size_t)P->constraint_count;
-    const perp_status status =
-        perpi_grow(m->context, &m->index, &m->index_capacity,
-                   nb + (nb + 1) + (nb + 2 * nc) + nb + 4 * nc, sizeof *m->index);
+    perp_status status = perpi_grow(m->context, &m->index, &m->index_capacity,
+                                    nb + (nb + 1) + (nb + 2 * nc) + nb + 4 * nc, sizeof *m->index);
+    if (status == PERP_OK) {
+        status = perpi_grow(m->context, &m->acts, &m->acts_capacity, nc, sizeof *m->acts);
+    }
     if (status != PERP_OK) {
         return status;
     }
@@ -42,6 +47,7 @@ static perp_status make_room(perpi_body_matrix* m, const perp_contact_problem* P
     return PERP_OK;
 }
 
+/* -1: the pattern does not have it */
 static int32_t find_block(const perpi_body_matrix* m, int32_t row, int32_t column)
 {
     int32_t low = m->start[row], high = m->start[row + 1] - 1;
@@ -53,17 +59,22 @@ static int32_t find_block(const perpi_body_matrix* m, int32_t row, int32_t colum
             high = mid;
         }
     }
-    return low;
+    return m->column[low] == column ? low : -1;
 }
 
 perp_status perpi_body_matrix_analyse(perpi_body_matrix* m, const perp_contact_problem* P,
                                       const perpi_delassus* delassus)
 {
-    const perp_status status = make_room(m, P);
-    if (status != PERP_OK) {
-        return status;
-    }
-    const int32_t* first = delassus->block_start.at;
+    m->delassus = delassus;
+    m->analysed = -1;
+    m->status = PERP_OK;
+    return make_room(m, P);
+}
+
+/* The pattern of the constraints that act. */
+static perp_status analyse_acting(perpi_body_matrix* m, const perp_contact_problem* P)
+{
+    const int32_t* first = m->delassus->block_start.at;
     int32_t used = 0;
     for (int32_t i = 0; i < P->block_count; ++i) {
         m->mark[i] = -1;
@@ -74,9 +85,9 @@ perp_status perpi_body_matrix_analyse(perpi_body_matrix* m, const perp_contact_p
         m->mark[i] = i;
         m->column[used++] = i;
         for (int32_t k = first[i]; k < first[i + 1]; ++k) {
-            const int32_t item = delassus->block_item.at[k];
+            const int32_t item = m->delassus->block_item.at[k];
             const int32_t other = P->constraint[item / 2].block[1 - item % 2];
-            if (other >= 0 && m->mark[other] != i) {
+            if (m->acts[item / 2] && other >= 0 && m->mark[other] != i) {
                 m->mark[other] = i;
                 m->column[used++] = other;
             }
@@ -99,6 +110,27 @@ perp_status perpi_body_matrix_analyse(perpi_body_matrix* m, const perp_contact_p
         }
     }
     return perpi_block_lu_analyse(m->lu, P->block_count, m->size, m->start, m->column);
+}
+
+/* Whether the pattern has to be found again: it lacks a constraint that acts, or has many that do not. */
+static bool find_acting(perpi_body_matrix* m, const perp_contact_problem* P, const double* D_all,
+                        int32_t* pairs)
+{
+    bool missing = m->analysed < 0;
+    *pairs = 0;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        const double* D = D_all + ROWS_MAX * (size_t)c->row;
+        bool acts = false;
+        for (int32_t k = 0; k < c->rows * c->rows; ++k) {
+            acts = acts || D[k] != 0.0;
+        }
+        const bool pair = acts && c->block[0] >= 0 && c->block[1] >= 0;
+        m->acts[i] = acts;
+        *pairs += pair;
+        missing = missing || (pair && m->place[4 * i + 1] < 0);
+    }
+    return missing || *pairs < FEWER * m->analysed;
 }
 
 /* ---- products with Y -----------------------------------------------------------------------------------*/
@@ -164,11 +196,7 @@ static void add_constraint(perpi_body_matrix* m, const perp_contact_problem* P, 
     const perp_constraint* c = &P->constraint[i];
     const int32_t rows = c->rows;
     const double* D = D_all + ROWS_MAX * (size_t)c->row;
-    bool any = false;
-    for (int32_t k = 0; k < rows * rows; ++k) {
-        any = any || D[k] != 0.0;
-    }
-    if (!any) {
+    if (!m->acts[i]) {
         return;
     }
     for (int column = 0; column < 2; ++column) {
@@ -225,6 +253,14 @@ static void add_constraint(perpi_body_matrix* m, const perp_contact_problem* P, 
 bool perpi_body_matrix_factor(perpi_body_matrix* m, const perp_contact_problem* P, const double* Y,
                               const double* D)
 {
+    int32_t pairs;
+    if (find_acting(m, P, D, &pairs)) {
+        m->status = analyse_acting(m, P);
+        m->analysed = m->status == PERP_OK ? pairs : -1;
+        if (m->status != PERP_OK) {
+            return false;
+        }
+    }
     perpi_block_lu_clear(m->lu);
     for (int32_t i = 0; i < P->block_count; ++i) {
         int32_t ld;
