@@ -24,7 +24,7 @@
  *            coupling D_tn of friction to the normal impulse; an iterate that leaves the path far behind
  *            its best centred point returns there with a larger centring.
  */
-#include "solve/interior/interior_bodies_internal.h"
+#include "solve/interior/interior_bodies.h"
 
 #include <math.h>
 #include <string.h>
