@@ -571,7 +571,6 @@ static double interior_residual(void* user, const double* p, bool* stop)
         l->least = l->k->now;
         memcpy(l->s->start_best, p, (size_t)l->k->P->row_count * sizeof *p);
     }
-    ++l->k->out.report->iterations;
     return l->k->now;
 }
 
@@ -591,6 +590,7 @@ static perp_status start_from_interior(bodies* s, course* k, double regularisati
     int32_t made = 0;
     const perp_status status = perpi_interior_bodies_run(s->interior, &task, &made);
     k->interior += made;
+    k->out.report->iterations += made;
     if (user.least < INFINITY) {
         memcpy(s->c, s->start_best, (size_t)P->row_count * sizeof *s->c);
     }

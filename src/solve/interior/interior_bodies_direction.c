@@ -5,7 +5,7 @@
 
 #include "base/threads.h"
 #include "linalg/dense.h"
-#include "solve/interior/interior_bodies_internal.h"
+#include "solve/interior/interior_bodies.h"
 
 enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, GRAIN = 150 }; /* GRAIN: constraints for a thread to gain */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "linalg/dense.h"
-#include "solve/interior/interior_bodies_internal.h"
+#include "solve/interior/interior_bodies.h"
 
 enum { ROWS_MAX = PERPI_BODY_ROWS_MAX };
 
