@@ -59,6 +59,7 @@ static choice choice_by_name(const char* name)
         {"CONE", CHOICE_WORDS, "none polygon quadratic ellipsoid"},
         {"DIR", CHOICE_FOLDER, ""},
         {"FILE", CHOICE_FILE, ""},
+        {"STUDY", CHOICE_FILE, ""}, /* or a database */
         {"PROBLEM", CHOICE_FILE, ""},
     };
     if (strcmp(name, "VERB") == 0) {

@@ -228,7 +228,8 @@ int sweep_after(const cli_args* args, perp_context* context, const perp_study* s
         json_t* object = sweep_report_json(study, report);
         json_object_set_new(object, "database", cli_text(out));
         cli_print_json(object);
-    } else if (!cli_flag(args, "--quiet")) {
+    } else if (!cli_flag(args, "--quiet") &&
+               (cli_value(args, "--csv") == NULL || strcmp(cli_value(args, "--csv"), "-") != 0)) {
         print_report(study, report, out);
     }
     return exit_status;

@@ -262,6 +262,13 @@ def draws_have_the_distribution_that_was_asked_for():
 
 
 @test
+def many_short_runs_do_not_block_parent_and_workers():
+    name = study(sample={"trials": 300, "seed": 1}, limit={"steps": 1})  # 6,000 runs of some ten microseconds
+    good("sweep", name, "--out", "r.db", "--jobs", "3", timeout=100)
+    assert len(rows("r.db")) == 6000
+
+
+@test
 def csv_and_show_say_what_the_database_says():
     name = study()
     good("sweep", name, "--out", "r.db", "--csv", "r.csv")
@@ -412,6 +419,29 @@ def a_sweep_that_is_interrupted_says_how_to_go_on():
     assert process.returncode == 3 and "--resume" in err, err
     good("sweep", name, "--out", "r.db", "--resume")
     assert len(rows("r.db")) == 8000
+
+
+@test
+def the_study_of_init_runs_as_it_is():
+    good("init", "--study", "mine.json")
+    assert sorted(os.listdir(".")) == ["mine-scene.json", "mine.json"]
+    done = json.loads(good("sweep", "mine.json", "--out", "r.db", "--page", "r.html", "--json").stdout)
+    assert done["ok"] == done["runs"] == 330 and set(done["outcomes"]) == {"passed", "stopped"}, done
+    done = perp("init", "--study", "mine.json")
+    assert done.returncode == 2 and "is there already" in done.stderr
+    os.remove("mine-scene.json")
+    assert perp("init", "--study", "mine.json").returncode == 2
+    assert not os.path.exists("mine-scene.json")  # both, or none
+    with open("keep.html", "w", encoding="utf-8") as f:
+        f.write("precious")
+    done = perp("sweep", "show", "r.db", "--page", "keep.html")
+    assert done.returncode == 2 and open("keep.html", encoding="utf-8").read() == "precious"
+    good("sweep", "show", "r.db", "--page", "r.html", "--quiet")  # its own page is replaced
+
+
+@test
+def the_example_in_python_runs():
+    subprocess.run(["/usr/bin/env", "python3", os.path.join(SOURCE, "examples", "worker.py"), PERP], check=True, timeout=100)
 
 
 @test
