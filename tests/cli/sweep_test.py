@@ -181,7 +181,14 @@ def runs_that_abort_loop_fail_or_exhaust_memory_are_rows_and_the_study_goes_on()
     kept = [r for r in found if r["recording"]]
     assert {round(r["v"]) for r in kept} >= {3}, kept
     assert all(os.path.exists(r["recording"]) for r in kept)
+    if has_mpi():  # a crash is a row there too
+        study(scene, vary={"v": {"grid": [0, 3, 4]}}, sample={}, limit={"seconds": 0.5})
+        done = subprocess.run(["mpirun", "-n", "3", PERP, "sweep", name, "--out", "mpi.db", "--plugin", library], env=MPI,
+                              capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+        assert [r["status"] for r in rows("mpi.db")] == ["ok", "crashed", "timeout", "failed"], rows("mpi.db")
     # without the plugin the runs are others
+    study(scene, vary={"v": {"grid": [0, 9, 10]}, "h": {"uniform": [0.1, 0.2]}}, sample={"trials": 2, "seed": 1})
     done = perp("sweep", name, "--out", "r.db", "--resume")
     assert done.returncode == 2 and "plugins differ" in done.stderr, done.stderr
 
@@ -495,6 +502,10 @@ def the_study_schema_accepts_good_studies_and_refuses_bad_ones():
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     validator.validate(STUDY)
+    folder = os.path.join(SOURCE, "scenes", "studies")
+    for file in os.listdir(folder):
+        with open(os.path.join(folder, file), encoding="utf-8") as f:
+            validator.validate(json.loads("\n".join(line for line in f if not line.startswith("//"))))
     validator.validate({**STUDY, "keep": "all", "limit": {"seconds": 10, "steps": 100},
                         "vary": {"/bodies/1/shapes/0/file": {"choice": ["a.obj", "b.obj"]}, "mu": {"values": [1, 2]}}})
     # what the schema cannot say: names of the scene, order of bounds, sums over keys
