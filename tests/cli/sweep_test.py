@@ -246,6 +246,31 @@ def rerun_gives_the_bits_of_the_row():
     assert perp("sweep", "rerun", "r.db", "121").returncode == 2
 
 
+CUBE = """v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 0 1\nv 1 0 1\nv 1 1 1\nv 0 1 1
+f 1 4 3 2\nf 5 6 7 8\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n"""
+
+
+@test
+def files_of_meshes_are_chosen_and_a_database_is_read_without_them():
+    write("a.obj", CUBE)
+    write("b.obj", "\n".join(line.replace("1", "2") if line[0] == "v" else line for line in CUBE.splitlines()) + "\n")
+    scene = {"gravity": [0, 0, -9.81], "step": 0.02, "duration": 0.1, "parameters": {"h": 3},
+             "bodies": [{"name": "part", "density": 1, "position": [0, 0, "h"],
+                         "shapes": [{"type": "mesh", "file": "a.obj"}]}],
+             "measures": {"z": "part.position.z", "size": "energy.potential"}}
+    name = study(scene, vary={"/bodies/0/shapes/0/file": {"values": ["a.obj", "b.obj"]}, "h": {"grid": [1, 2, 2]}},
+                 sample={})
+    good("sweep", name, "--out", "r.db")
+    found = rows("r.db")
+    assert [r["/bodies/0/shapes/0/file"] for r in found] == ["a.obj", "a.obj", "b.obj", "b.obj"]
+    assert {r["status"] for r in found} == {"ok"}, found
+    assert found[0]["z"] != found[2]["z"]  # the larger one has its centre higher
+    good("sweep", "rerun", "r.db", "3")
+    os.remove("a.obj")
+    os.remove("b.obj")
+    assert json.loads(good("sweep", "show", "r.db", "--json").stdout)["done"] == 4
+
+
 @test
 def draws_have_the_distribution_that_was_asked_for():
     name = study(vary={"mu": {"uniform": [0.33, 0.66]}, "v": {"normal": [2, 0.5]},
