@@ -21,6 +21,11 @@ enum { PERPI_FLAT_ROWS = 16 };
  * their number; 0: it is not such a contact. */
 int32_t perpi_flat_rows(const perpi_polyhedron_answer* a, uint64_t members, int32_t* row);
 
+/* Before feature pairs are searched: two right prisms whose bases lie flat on each other, and overlap by
+ * more than the step can move them sideways. Adds the facets of the rows; false: it is not such a
+ * contact, and facets may have been added. */
+bool perpi_flat_prisms(struct perpi_polyhedron_answer* a);
+
 /* ---- orders: turn_cells.c ---------------------------------------------------------
  *
  * The signs of the products (bit i: product i is positive) that a rotation |d| <= theta beyond the
