@@ -1,7 +1,10 @@
 /* src/collide/collide.c - broad phase, then one pair routine per candidate. See collide.h. */
+#include <string.h>
+
 #include "collide/broad.h"
 #include "collide/collide.h"
 #include "collide/narrow/patch.h"
+#include "collide/polytope/polyhedron.h"
 
 /* Times the scene's length: a shallower overlap is rounding. */
 #define SIDE_DEPTH 1e-9
@@ -21,11 +24,20 @@ typedef struct answer {
     bool collides;
 } answer;
 
+/* The routine of two types of shapes, looked up once: the list of pairs is long. */
+typedef struct routine {
+    perpi_pair_fn find;
+    bool flipped;
+} routine;
+
 struct perpi_collider {
     perp_context* context;
+    routine plain[PERP_SHAPE_TYPE_COUNT][PERP_SHAPE_TYPE_COUNT];
+    routine grouped[PERP_SHAPE_TYPE_COUNT][PERP_SHAPE_TYPE_COUNT];
     const perp_model* model;
     perpi_broad broad;
     perpi_pose* pose; /* of each shape, world */
+    bool* placed;     /* of each shape: it has the frame of its body */
     endless* plane;
     size_t plane_count;
     answer* cache;
@@ -40,7 +52,32 @@ struct perpi_collider {
     size_t side_count, side_next;
     bool side_always;
     perpi_candidate_list list;
+    perpi_still_pair* still; /* by the hash of the pair's shapes */
+    size_t still_count;      /* a power of two, or 0 */
+    bool polyhedra;          /* the model has some */
+    uint32_t pass;
 };
+
+/* For the types of shapes that the model has. */
+static void find_routines(perpi_collider* c)
+{
+    bool present[PERP_SHAPE_TYPE_COUNT] = {false};
+    for (size_t i = 0; i < c->model->shape_count; ++i) {
+        present[c->model->shape[i].type] = true;
+    }
+    c->polyhedra = present[PERP_SHAPE_BOX] || present[PERP_SHAPE_POLYHEDRON];
+    for (int a = 0; a < PERP_SHAPE_TYPE_COUNT; ++a) {
+        for (int b = 0; b < PERP_SHAPE_TYPE_COUNT; ++b) {
+            if (present[a] && present[b]) {
+                routine *plain = &c->plain[a][b], *grouped = &c->grouped[a][b];
+                plain->find =
+                    perpi_pair_find(false, (perp_shape_type)a, (perp_shape_type)b, &plain->flipped);
+                grouped->find = perpi_pair_find(true, (perp_shape_type)a, (perp_shape_type)b,
+                                                &grouped->flipped);
+            }
+        }
+    }
+}
 
 perp_status perpi_collider_create(perp_context* context, const perp_model* model,
                                   perpi_collider** collider)
@@ -55,6 +92,7 @@ perp_status perpi_collider_create(perp_context* context, const perp_model* model
     c->broad.context = context;
     c->list.context = context;
 
+    find_routines(c);
     size_t planes = 0, restricted = 0;
     for (size_t i = 0; i < model->shape_count; ++i) {
         planes += perpi_shape_ops_of(model->shape[i].type)->bounded ? 0 : 1;
@@ -70,6 +108,15 @@ perp_status perpi_collider_create(perp_context* context, const perp_model* model
         c->cache_mask = places - 1;
     }
     status = perpi_alloc(context, model->shape_count, sizeof *c->pose, &c->pose);
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, model->shape_count, sizeof *c->placed, &c->placed);
+    }
+    for (size_t i = 0; status == PERP_OK && i < model->shape_count; ++i) {
+        const perpi_pose* p = &model->shape[i].local;
+        const mat3 one = m3_identity();
+        c->placed[i] = p->x.x == 0.0 && p->x.y == 0.0 && p->x.z == 0.0 && p->q.w == 1.0 &&
+                       memcmp(&p->R, &one, sizeof one) == 0;
+    }
     if (status == PERP_OK) {
         status = perpi_alloc(context, planes, sizeof *c->plane, &c->plane);
     }
@@ -96,9 +143,11 @@ void perpi_collider_destroy(perpi_collider* collider)
     perp_context* context = collider->context;
     perpi_broad_free(&collider->broad);
     perpi_free(context, collider->pose);
+    perpi_free(context, collider->placed);
     perpi_free(context, collider->plane);
     perpi_free(context, collider->cache);
     perpi_free(context, collider->list.item);
+    perpi_free(context, collider->still);
     perpi_free(context, collider);
 }
 
@@ -153,7 +202,7 @@ static bool place_shape(perpi_collider* c, const perpi_pose* body_pose, int32_t 
 {
     const perpi_shape* s = &c->model->shape[shape];
     const perpi_shape_ops* ops = perpi_shape_ops_of(s->type);
-    const perpi_pose pose = perpi_pose_mul(body_pose, &s->local);
+    const perpi_pose pose = c->placed[shape] ? *body_pose : perpi_pose_mul(body_pose, &s->local);
     c->pose[shape] = pose;
     if (!ops->bounded) {
         const vec3 n = m3_mul(pose.R, s->normal);
@@ -330,19 +379,60 @@ static bool on_wrong_side(const perpi_collider* c, const perpi_candidate_side* s
            (c->side_always || worst->gap < -SIDE_DEPTH * c->model->length);
 }
 
+/* ---- memory of pairs that do not turn ---------------------------------------------------------------- */
+
+/* Room for twice the pairs; what was remembered is lost when it grows. Only speed depends on it. */
+static perp_status reserve_memory(perpi_collider* c)
+{
+    size_t count = 64;
+    c->pass += 1;
+    while (count < 2 * c->broad.pair_count) {
+        count *= 2;
+    }
+    if (count <= c->still_count || !c->polyhedra || c->rule == NULL) {
+        return PERP_OK;
+    }
+    perpi_still_pair* still = NULL;
+    const perp_status status = perpi_alloc(c->context, count, sizeof *still, &still);
+    if (status == PERP_OK) {
+        perpi_free(c->context, c->still);
+        c->still = still;
+        c->still_count = count;
+    }
+    return status;
+}
+
+/* The memory of a pair; NULL: another pair has it in this pass, or there is none. */
+static perpi_still_pair* memory_of(perpi_collider* c, const perpi_broad_pair* pair)
+{
+    if (c->still_count == 0) {
+        return NULL;
+    }
+    const uint64_t hash =
+        ((uint64_t)(uint32_t)pair->shape_a << 32 | (uint32_t)pair->shape_b) * 0x9E3779B97F4A7C15ULL;
+    perpi_still_pair* memory = &c->still[(size_t)(hash >> 32) & (c->still_count - 1)];
+    if (memory->pass == c->pass) {
+        return NULL;
+    }
+    memory->pass = c->pass;
+    return memory;
+}
+
 static perp_status narrow_phase(perpi_collider* c, const perpi_broad_pair* pair,
                                 const double* margin)
 {
     const perpi_shape* shape = c->model->shape;
     perpi_candidate_list* list = &c->list;
-    bool flipped = false;
     const perpi_candidate_rule* rule = rule_of(c, pair);
     const bool overlap_only = rule != NULL && rule->overlap_only;
     list->rule = overlap_only ? NULL : rule;
     list->group = 0;
     list->secondary = false;
-    const perpi_pair_fn find = perpi_pair_find(list->rule != NULL, shape[pair->shape_a].type,
-                                               shape[pair->shape_b].type, &flipped);
+    const routine* known =
+        &(list->rule != NULL ? c->grouped
+                             : c->plain)[shape[pair->shape_a].type][shape[pair->shape_b].type];
+    const perpi_pair_fn find = known->find;
+    const bool flipped = known->flipped;
     if (find == NULL) {
         return PERP_OK;
     }
@@ -351,6 +441,7 @@ static perp_status narrow_phase(perpi_collider* c, const perpi_broad_pair* pair,
     list->shape_a = pair->shape_a;
     list->shape_b = pair->shape_b;
     list->flipped = flipped;
+    list->still = list->rule != NULL ? memory_of(c, pair) : NULL;
     list->spins = 0;
     list->turn = INFINITY;
     if (c->turn != NULL) {
@@ -420,6 +511,9 @@ perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, cons
     }
     if (status == PERP_OK) {
         status = perpi_broad_sort(&c->broad, c->model->body_count, c->model->shape_count);
+    }
+    if (status == PERP_OK) {
+        status = reserve_memory(c);
     }
     c->candidates = c->broad.pair_count;
     for (size_t i = 0; i < c->broad.pair_count && status == PERP_OK; ++i) {

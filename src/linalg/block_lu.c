@@ -13,6 +13,15 @@
 
 #include "linalg/dense.h"
 
+/* The same loops compiled for wider registers as well, chosen when the program is loaded: each entry is
+ * computed alone, without fused operations, so the bits are the same. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) &&                 \
+    !defined(__clang__)
+#define PERPI_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define PERPI_WIDE
+#endif
+
 enum { NODE_ROWS_MAX = 48 }; /* nodes grow no larger by merging */
 
 typedef struct ints {
@@ -575,37 +584,55 @@ static inline void subtract(int32_t n, double a, const double* restrict x, doubl
     }
 }
 
-/* C (m x n, ldc) -= A (m x k, lda) B (k x n, ldb) */
-static void subtract_product(int32_t m, int32_t n, int32_t k, const double* restrict A, size_t lda,
-                             const double* restrict B, size_t ldb, double* restrict C, size_t ldc)
+/* c (n) -= a (4) B (4 x n), the four products added in pairs */
+#define FOUR(c, j) (c) -= (a0 * b0[j] + a1 * b1[j]) + (a2 * b2[j] + a3 * b3[j])
+
+/* C (m x n, ldc) -= A (m x k, lda) B (k x n, ldb). Every entry of C takes its k products in the same order
+ * whatever the blocking and the width of the registers, so the bits depend on neither. */
+PERPI_WIDE static void subtract_product(int32_t m, int32_t n, int32_t k, const double* restrict A,
+                                        size_t lda, const double* restrict B, size_t ldb,
+                                        double* restrict C, size_t ldc)
 {
     for (int32_t i = 0; i < m; ++i) {
         const double* restrict a = A + (size_t)i * lda;
         double* restrict c = C + (size_t)i * ldc;
         int32_t p = 0;
+        for (; p + 6 == k; p += 6) { /* a body's six in one pass */
+            const double a0 = a[p], a1 = a[p + 1], a2 = a[p + 2], a3 = a[p + 3];
+            const double a4 = a[p + 4], a5 = a[p + 5];
+            const double* restrict b0 = B + (size_t)p * ldb;
+            const double* restrict b1 = b0 + ldb;
+            const double* restrict b2 = b1 + ldb;
+            const double* restrict b3 = b2 + ldb;
+            const double* restrict b4 = b3 + ldb;
+            const double* restrict b5 = b4 + ldb;
+            for (int32_t j = 0; j < n; ++j) {
+                double t = c[j];
+                FOUR(t, j);
+                t -= a4 * b4[j];
+                t -= a5 * b5[j];
+                c[j] = t;
+            }
+        }
         for (; p + 4 <= k; p += 4) {
             const double a0 = a[p], a1 = a[p + 1], a2 = a[p + 2], a3 = a[p + 3];
             const double* restrict b0 = B + (size_t)p * ldb;
             const double* restrict b1 = b0 + ldb;
             const double* restrict b2 = b1 + ldb;
             const double* restrict b3 = b2 + ldb;
-            if (a0 == 0.0 && a1 == 0.0 && a2 == 0.0 && a3 == 0.0) {
-                continue;
-            }
             for (int32_t j = 0; j < n; ++j) {
-                c[j] -= (a0 * b0[j] + a1 * b1[j]) + (a2 * b2[j] + a3 * b3[j]);
+                FOUR(c[j], j);
             }
         }
         for (; p < k; ++p) {
-            if (a[p] != 0.0) {
-                subtract(n, a[p], B + (size_t)p * ldb, c);
-            }
+            subtract(n, a[p], B + (size_t)p * ldb, c);
         }
     }
 }
 
 /* U (n x m) <- D^-1 U */
-static void solve_rows(int32_t n, const double* D, const int32_t* pivot, int32_t m, double* U)
+PERPI_WIDE static void solve_rows(int32_t n, const double* D, const int32_t* pivot, int32_t m,
+                                  double* U)
 {
     const size_t ld = (size_t)m;
     for (int32_t i = 0; i < n; ++i) {

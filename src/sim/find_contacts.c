@@ -132,6 +132,13 @@ perp_status perpi_find_contacts(perpi_step* step, bool* same)
     if (*same) {
         return PERP_OK;
     }
+    /* The answer of the last round is nearer than that of the last step. */
+    const bool solved = a->rounds > a->first_round && !a->simpler;
+    if (solved) {
+        const perpi_contact_list round = *contacts;
+        *contacts = step->outer.contacts;
+        step->outer.contacts = round;
+    }
     status = perpi_build_contacts(step, t, candidate, count, contacts);
     if (status == PERP_OK && step->stepper->touching) {
         drop_open(step);
@@ -155,6 +162,9 @@ perp_status perpi_find_contacts(perpi_step* step, bool* same)
         status = perpi_keep_closed(step);
     }
     perpi_carry_impulses(&step->from->contacts, contacts); /* the warm start */
+    if (solved) {
+        perpi_carry_impulses(&step->outer.contacts, contacts);
+    }
     perpi_set_rolling(step, h);
     if (step->stepper->layered) {
         perpi_layers_recall(step->model, step->settings.midpoint, step->from->contacts.item,

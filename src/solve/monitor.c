@@ -21,6 +21,7 @@ perpi_monitor perpi_monitor_start(const perp_solve_options* options, perp_report
                            .least = INFINITY,
                            .best = best,
                            .count = count,
+                           .more = MORE,
                            .limit = options->max_iter > 0 ? options->max_iter : limit};
 }
 
@@ -57,13 +58,13 @@ bool perpi_monitor_check(perpi_monitor* l, double residual, const double* point)
             memcpy(l->best, point, l->count * sizeof *point);
         }
     }
-    if (l->enough == 0 && residual <= options->enough) {
-        l->enough = report->iterations + MORE;
+    if (!l->reached && residual <= options->enough) {
+        l->enough = report->iterations + l->more;
+        l->reached = true;
     }
     if (residual <= options->tolerance) {
         report->outcome = PERP_OUTCOME_SOLVED;
-    } else if (report->iterations >= l->limit ||
-               (l->enough > 0 && report->iterations >= l->enough)) {
+    } else if (report->iterations >= l->limit || (l->reached && report->iterations >= l->enough)) {
         report->outcome = PERP_OUTCOME_MAX_ITER;
     } else {
         const perp_outcome interrupt = perpi_monitor_interrupt(options, &l->clock);

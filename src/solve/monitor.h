@@ -17,7 +17,9 @@ typedef struct perpi_monitor {
     double* best;
     size_t count;
     int32_t limit;
-    int32_t enough; /* stop at this iteration; 0: options.enough not reached yet */
+    int32_t more;   /* iterations beyond options.enough in which the tolerance must be reached */
+    bool reached;   /* options.enough; then: */
+    int32_t enough; /* stop at this iteration */
     bool over;
 } perpi_monitor;
 

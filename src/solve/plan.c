@@ -113,12 +113,10 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
                    {"newton", 0},
                    {"nsgs", 0},
                    {"admm", 0}},
-    [ROWS_LARGE_PILE] = {{"newton-bodies", PERPI_TIGHT},
-                         {"newton-bodies", 0},
+    /* No method with a dense matrix: one of its iterations would take longer than all of these. */
+    [ROWS_LARGE_PILE] = {{"newton-bodies", PERPI_TIGHT | PERPI_LONG},
                          {"newton-bodies", PERPI_COLD},
-                         {"newton", 0},
-                         {"nsgs", 0},
-                         {"admm", 0}},
+                         {"nsgs", PERPI_SHORT}},
     /* Very many contacts: W is dense and has the rank of the velocities. Its basis is small, so
      * pivoting takes milliseconds where newton-bodies stalls (planar and polygon cones); newton and
      * nsgs search for seconds. */
@@ -210,9 +208,11 @@ static kind kind_of(const perp_contact_problem* P, bool warm, int32_t* work)
     if (P->row_count >= PILE &&
         (P->row_count > P->dof_count || has_common_block(P) ||
          (P->row_count > LAYERS && P->row_count > count_shared_dofs(P, work)))) {
-        const bool lean = warm && P->row_count <= LARGE_NEWTON &&
-                          P->row_count <= LEAN * P->dof_count && contacts_alone(P);
-        const kind pile = P->row_count <= LARGE_PILE ? ROWS_PILE : ROWS_LARGE_PILE;
+        const bool alone = contacts_alone(P);
+        const bool lean =
+            warm && P->row_count <= LAYERS && P->row_count <= LEAN * P->dof_count && alone;
+        const kind pile =
+            P->row_count <= (alone ? LAYERS : LARGE_PILE) ? ROWS_PILE : ROWS_LARGE_PILE;
         return lean                                   ? ROWS_LEAN
                : P->row_count <= CROWD * P->dof_count ? pile
                : P->dof_count > FEW_DOFS              ? ROWS_CROWD

@@ -14,6 +14,7 @@ enum {
     PERPI_BRIEF = 8, /* within PERPI_VERY_FEW iterations */
     PERPI_PROBE =
         16, /* as PERPI_TIGHT, within PERPI_PROBES iterations; its point is dropped if it fails */
+    PERPI_LONG = 32, /* with PERPI_TIGHT: without a limit of iterations */
 };
 
 enum {

@@ -7,7 +7,7 @@
 /* Value of perp_step_info.corrections for a step in which joints close their errors slowly. */
 #define PERPI_REPAIR_LIMITED (-1)
 /* Likewise where these are all joints, and not those of closed loops only. */
-#define PERPI_REPAIR_LIMITED_ALL (-2)
+#define PERPI_REPAIR_LIMITED_ALL (-3)
 
 /* Per joint: whether it belongs to a mechanism with a closed loop, the world's fixed points included; open ones
  * have no singular configurations. tree: scratch, one for each body. */

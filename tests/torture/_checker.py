@@ -44,7 +44,7 @@ class Recording:
             self.joints_kept = f["solver/step_fallback"][:, 1] if "step_fallback" in f["solver"] \
                 else np.zeros(frames, int)
             # joints of closed loops closed slowly, or their errors kept, in these steps
-            self.limited = f["solver/corrections"][()].ravel() < 0 if "corrections" in f["solver"] and \
+            self.limited = np.isin(f["solver/corrections"][()].ravel(), (-1, -3)) if "corrections" in f["solver"] and \
                 len(f["solver/corrections"]) == frames else np.zeros(frames, bool)
             self.impact = f["solver/impact"][:, 0] if "impact" in f["solver"] else \
                 np.zeros(frames, int)

@@ -26,25 +26,42 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "linalg/block_lu.h"
 #include "linalg/dense.h"
 #include "problem/cone.h"
 #include "problem/reformulate/reformulate.h"
 #include "solve/builtin.h"
+#include "solve/frictional/body_matrix.h"
 #include "solve/frictional/friction_local.h"
+#include "solve/interior/interior_bodies.h"
 #include "solve/monitor.h"
 
-enum { ROWS_MAX = 6, SIDE = 6, HALVINGS = 10 };
+enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, SIDE = PERPI_BODY_SIDE, HALVINGS = 10 };
 
 #define LAMBDA_MAX 1.0
 #define LAMBDA_MIN 1e-12
 #define LAMBDA_CONVEX 1e-5 /* smallest lambda of convex steps, between which s changes */
 #define INNER_RATIO 3e-3   /* |f| of a proximal step, relative to the residual where it began */
-#define NEAR 0.02          /* residual below which the law itself is tried */
+#define COARSE 1e-6    /* an accuracy beyond which nothing more is done for the next step's sake */
+#define NEAR 0.02      /* residual below which the law itself is tried */
+#define HAND_OVER 1e-4 /* residual from which Newton's method mostly converges in some ten steps */
+
+/* A step of the law counts as good where it leaves the residual below GROWTH_MAX times what it was and
+ * DRIFT_MAX times the least: without the second, many steps that each lose a little can climb from 1e-2 to 1
+ * and stay there. */
+#define GROWTH_MAX 10.0
+#define DRIFT_MAX 1e3
+
+enum {
+    INTERIOR_MIN = 12, /* constraints: smaller problems are Newton's at once */
+    MORE = 3,          /* Newton steps beyond options.enough */
+    IDLE_MAX = 5, /* Newton steps on the law that do not halve |f|, before it is given up; ... */
+    IDLE_FAR_MAX = 8, /* ... where it is tried from a residual above NEAR */
+};
 
 typedef struct bodies_settings {
     double regularisation;
     int32_t steps;
+    int32_t interior;
 } bodies_settings;
 
 static const perp_setting bodies_setting[] = {
@@ -52,30 +69,43 @@ static const perp_setting bodies_setting[] = {
      "largest first lambda, relative to the diagonal of W"},
     {"steps", PERP_SETTING_INT, offsetof(bodies_settings, steps), 1, 100000,
      "Newton steps after which a proximal step is given up"},
+    {"interior", PERP_SETTING_INT, offsetof(bodies_settings, interior), 0, 1000,
+     "factorisations of the interior point method that finds a start; 0: none"},
 };
 
 static void bodies_settings_default(void* settings)
 {
-    *(bodies_settings*)settings = (bodies_settings){.regularisation = 1e-3, .steps = 40};
+    *(bodies_settings*)settings =
+        (bodies_settings){.regularisation = 1e-3, .steps = 40, .interior = 40};
 }
 
 typedef struct bodies {
     perp_context* context;
     bodies_settings set;
     perpi_delassus delassus;
-    perpi_block_lu* lu;
+    perpi_body_matrix matrix;
+    perpi_interior_bodies* interior;
     double* vector;
     size_t vector_capacity;
-    int32_t* index;
-    size_t index_capacity;
     /* views into vector; rows: */
-    double *w, *c, *uc, *d, *u, *best, *trial_d, *trial_u, *s, *D;
+    double *w, *c, *uc, *d, *u, *best, *start_best, *trial_d, *trial_u, *s, *du, *zero, *D;
     /* velocities: */
     double *x, *z, *f, *step, *trial, *v;
     double* work;
-    /* views into index */
-    int32_t *size, *start, *column, *mark, *place; /* place: 4 a constraint: aa, ab, ba, bb */
 } bodies;
+
+static void bodies_destroy(void* self)
+{
+    bodies* s = self;
+    if (s == NULL) {
+        return;
+    }
+    perpi_delassus_free(s->context, &s->delassus);
+    perpi_body_matrix_free(&s->matrix);
+    perpi_interior_bodies_destroy(s->interior);
+    perpi_free(s->context, s->vector);
+    perpi_free(s->context, s);
+}
 
 static perp_status bodies_create(perp_context* context, const void* settings, void** self)
 {
@@ -86,48 +116,34 @@ static perp_status bodies_create(perp_context* context, const void* settings, vo
     }
     s->context = context;
     s->set = *(const bodies_settings*)settings;
-    status = perpi_block_lu_create(context, &s->lu);
+    status = perpi_body_matrix_create(context, &s->matrix);
+    if (status == PERP_OK) {
+        status = perpi_interior_bodies_create(context, &s->interior);
+    }
     if (status != PERP_OK) {
-        perpi_free(context, s);
+        bodies_destroy(s);
         return status;
     }
     *self = s;
     return PERP_OK;
 }
 
-static void bodies_destroy(void* self)
-{
-    bodies* s = self;
-    if (s == NULL) {
-        return;
-    }
-    perpi_delassus_free(s->context, &s->delassus);
-    perpi_block_lu_destroy(s->lu);
-    perpi_free(s->context, s->vector);
-    perpi_free(s->context, s->index);
-    perpi_free(s->context, s);
-}
-
 static perp_status augmented_reserve(bodies* s, const perp_contact_problem* P)
 {
     const size_t nr = (size_t)P->row_count, nv = (size_t)P->dof_count;
-    const size_t nb = (size_t)P->block_count, nc = (size_t)P->constraint_count;
-    perp_status status =
-        perpi_grow(s->context, &s->vector, &s->vector_capacity,
-                   9 * nr + ROWS_MAX * nr + 6 * nv + perp_contact_residual_work(P), sizeof(double));
-    if (status == PERP_OK) {
-        status = perpi_grow(s->context, &s->index, &s->index_capacity,
-                            nb + (nb + 1) + (nb + 2 * nc) + nb + 4 * nc, sizeof *s->index);
-    }
+    const perp_status status = perpi_grow(
+        s->context, &s->vector, &s->vector_capacity,
+        12 * nr + ROWS_MAX * nr + 6 * nv + perp_contact_residual_work(P), sizeof(double));
     if (status != PERP_OK) {
         return status;
     }
     double* at = s->vector;
-    double** const rows[] = {&s->w,    &s->c,       &s->uc,      &s->d, &s->u,
-                             &s->best, &s->trial_d, &s->trial_u, &s->s};
+    double** const rows[] = {&s->w,          &s->c,       &s->uc,      &s->d, &s->u,  &s->best,
+                             &s->start_best, &s->trial_d, &s->trial_u, &s->s, &s->du, &s->zero};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i, at += nr) {
         *rows[i] = at;
     }
+    memset(s->zero, 0, nr * sizeof *s->zero);
     s->D = at;
     at += ROWS_MAX * nr;
     double** const dofs[] = {&s->x, &s->z, &s->f, &s->step, &s->trial, &s->v};
@@ -135,122 +151,7 @@ static perp_status augmented_reserve(bodies* s, const perp_contact_problem* P)
         *dofs[i] = at;
     }
     s->work = at;
-    s->size = s->index;
-    s->start = s->size + nb;
-    s->column = s->start + nb + 1;
-    s->mark = s->column + nb + 2 * nc;
-    s->place = s->mark + nb;
     return perpi_delassus_fill(s->context, P, &s->delassus);
-}
-
-/* ---- which bodies touch -----------------------------------------------------------------------------*/
-
-static int32_t find_block(const bodies* s, int32_t row, int32_t column)
-{
-    int32_t low = s->start[row], high = s->start[row + 1] - 1;
-    while (low < high) {
-        const int32_t mid = low + (high - low) / 2;
-        if (s->column[mid] < column) {
-            low = mid + 1;
-        } else {
-            high = mid;
-        }
-    }
-    return low;
-}
-
-static perp_status augmented_analyse(bodies* s, const perp_contact_problem* P)
-{
-    const int32_t* first = s->delassus.block_start.at;
-    int32_t used = 0;
-    for (int32_t i = 0; i < P->block_count; ++i) {
-        s->mark[i] = -1;
-    }
-    for (int32_t i = 0; i < P->block_count; ++i) {
-        s->size[i] = P->dof[i + 1] - P->dof[i];
-        s->start[i] = used;
-        s->mark[i] = i;
-        s->column[used++] = i;
-        for (int32_t k = first[i]; k < first[i + 1]; ++k) {
-            const int32_t item = s->delassus.block_item.at[k];
-            const int32_t other = P->constraint[item / 2].block[1 - item % 2];
-            if (other >= 0 && s->mark[other] != i) {
-                s->mark[other] = i;
-                s->column[used++] = other;
-            }
-        }
-        for (int32_t k = s->start[i] + 1; k < used; ++k) { /* few: insertion */
-            const int32_t column = s->column[k];
-            int32_t j = k;
-            for (; j > s->start[i] && s->column[j - 1] > column; --j) {
-                s->column[j] = s->column[j - 1];
-            }
-            s->column[j] = column;
-        }
-    }
-    s->start[P->block_count] = used;
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        const int32_t* block = P->constraint[i].block;
-        for (int k = 0; k < 4; ++k) {
-            const int32_t row = block[k / 2], column = block[k % 2];
-            s->place[4 * i + k] = row >= 0 && column >= 0 ? find_block(s, row, column) : -1;
-        }
-    }
-    return perpi_block_lu_analyse(s->lu, P->block_count, s->size, s->start, s->column);
-}
-
-/* ---- products with Y ----------------------------------------------------------------------------------*/
-
-/* u = base + Y' x */
-static void add_transposed_product(const bodies* s, const perp_contact_problem* P,
-                                   const double* base, const double* x, double* u)
-{
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        const perp_constraint* c = &P->constraint[i];
-        memcpy(u + c->row, base + c->row, (size_t)c->rows * sizeof *u);
-        for (int side = 0; side < 2; ++side) {
-            if (c->block[side] < 0) {
-                continue;
-            }
-            const double* Y = perpi_delassus_side(&s->delassus, c, side);
-            const double* x_i = x + P->dof[c->block[side]];
-            const int32_t n = P->dof[c->block[side] + 1] - P->dof[c->block[side]];
-            for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
-                double t = 0.0;
-                for (int32_t k = 0; k < n; ++k) {
-                    t += Y[k] * x_i[k];
-                }
-                u[c->row + r] += t;
-            }
-        }
-    }
-}
-
-/* f = x + sign Y p */
-static void add_impulses(const bodies* s, const perp_contact_problem* P, const double* x,
-                         double sign, const double* p, double* f)
-{
-    memcpy(f, x, (size_t)P->dof_count * sizeof *f);
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        const perp_constraint* c = &P->constraint[i];
-        for (int side = 0; side < 2; ++side) {
-            if (c->block[side] < 0) {
-                continue;
-            }
-            const double* Y = perpi_delassus_side(&s->delassus, c, side);
-            double* f_i = f + P->dof[c->block[side]];
-            const int32_t n = P->dof[c->block[side] + 1] - P->dof[c->block[side]];
-            for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
-                const double t = sign * p[c->row + r];
-                if (t == 0.0) {
-                    continue;
-                }
-                for (int32_t k = 0; k < n; ++k) {
-                    f_i[k] += Y[k] * t;
-                }
-            }
-        }
-    }
 }
 
 static double norm(int32_t n, const double* x)
@@ -451,15 +352,14 @@ static void proximal_impulses(const bodies* s, const proximal* k, const double* 
     }
 }
 
-/* u, d and f at z. Convex: returns the function whose gradient f is,
+/* d and f at z, whose u is given. Convex: returns the function whose gradient f is,
  * |z|^2 / 2 - sum (u + s) . d + omega |d|^2 / 2; else |f|. */
-static double augmented_evaluate(bodies* s, const proximal* k, const double* z, double* u,
+static double augmented_evaluate(bodies* s, const proximal* k, const double* z, const double* u,
                                  double* d, double* f)
 {
     const perp_contact_problem* P = k->P;
-    add_transposed_product(s, P, s->uc, z, u);
     proximal_impulses(s, k, u, d, NULL);
-    add_impulses(s, P, z, -1.0, d, f);
+    perpi_body_add_impulses(P, s->delassus.Y.at, z, -1.0, d, f);
     if (!k->convex) {
         return norm(P->dof_count, f);
     }
@@ -483,93 +383,18 @@ static double augmented_evaluate(bodies* s, const proximal* k, const double* z, 
 
 /* ---- Newton --------------------------------------------------------------------------------------------*/
 
-/* The blocks of Y D Y' that constraint i gives, added to those of the matrix. */
-static void add_constraint(bodies* s, const perp_contact_problem* P, int32_t i)
-{
-    const perp_constraint* c = &P->constraint[i];
-    const int32_t m = c->rows;
-    const double* D = s->D + ROWS_MAX * (size_t)c->row;
-    bool any = false;
-    for (int32_t k = 0; k < m * m; ++k) {
-        any = any || D[k] != 0.0;
-    }
-    if (!any) {
-        return;
-    }
-    for (int column = 0; column < 2; ++column) {
-        if (c->block[column] < 0) {
-            continue;
-        }
-        const double* Y_column = perpi_delassus_side(&s->delassus, c, column);
-        double T[ROWS_MAX * SIDE]; /* D Y' */
-        for (int32_t r = 0; r < m; ++r) {
-            double* t = T + SIDE * r;
-            for (int k = 0; k < SIDE; ++k) {
-                t[k] = D[r * m] * Y_column[k];
-            }
-            for (int32_t q = 1; q < m; ++q) {
-                const double d = D[r * m + q];
-                for (int k = 0; k < SIDE; ++k) {
-                    t[k] += d * Y_column[SIDE * q + k];
-                }
-            }
-        }
-        for (int row = 0; row < 2; ++row) {
-            if (c->block[row] < 0) {
-                continue;
-            }
-            const double* Y_row = perpi_delassus_side(&s->delassus, c, row);
-            int32_t ld;
-            double* out = perpi_block_lu_block(s->lu, s->place[4 * i + 2 * row + column], &ld);
-            const int32_t nr = s->size[c->block[row]], nk = s->size[c->block[column]];
-            if (nk == SIDE) {
-                for (int32_t a = 0; a < nr; ++a) {
-                    double* restrict o = out + (size_t)a * (size_t)ld;
-                    for (int32_t r = 0; r < m; ++r) {
-                        const double y = Y_row[SIDE * r + a];
-                        for (int k = 0; k < SIDE; ++k) {
-                            o[k] += y * T[SIDE * r + k];
-                        }
-                    }
-                }
-            } else {
-                for (int32_t a = 0; a < nr; ++a) {
-                    double* o = out + (size_t)a * (size_t)ld;
-                    for (int32_t r = 0; r < m; ++r) {
-                        const double y = Y_row[SIDE * r + a];
-                        for (int32_t k = 0; k < nk; ++k) {
-                            o[k] += y * T[SIDE * r + k];
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
 /* step <- -f'^-1 f at s->z, s->u; false: singular. */
 static bool augmented_newton_step(bodies* s, const proximal* k)
 {
     const perp_contact_problem* P = k->P;
     proximal_impulses(s, k, s->u, s->d, s->D);
-    perpi_block_lu_clear(s->lu);
-    for (int32_t i = 0; i < P->block_count; ++i) {
-        int32_t ld;
-        double* out = perpi_block_lu_block(s->lu, find_block(s, i, i), &ld);
-        for (int32_t a = 0; a < s->size[i]; ++a) {
-            out[(size_t)a * (size_t)ld + (size_t)a] = 1.0;
-        }
-    }
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        add_constraint(s, P, i);
-    }
-    if (!perpi_block_lu_factor(s->lu)) {
+    if (!perpi_body_matrix_factor(&s->matrix, P, s->delassus.Y.at, s->D)) {
         return false;
     }
     for (int32_t i = 0; i < P->dof_count; ++i) {
         s->step[i] = -s->f[i];
     }
-    perpi_block_lu_solve(s->lu, s->step);
+    perpi_body_matrix_solve(&s->matrix, s->step);
     for (int32_t i = 0; i < P->dof_count; ++i) {
         if (!isfinite(s->step[i])) {
             return false;
@@ -582,9 +407,15 @@ static bool augmented_newton_step(bodies* s, const proximal* k)
 typedef struct course {
     const perp_contact_problem* P;
     perpi_monitor out;
-    double now;   /* of the last point checked */
-    double scale; /* of |f| */
-    int32_t rounds;
+    double now;               /* of the last point checked */
+    double scale;             /* of |f| */
+    int32_t rounds, interior; /* proximal steps; factorisations of the interior point method */
+    /* the present run of proximal steps: */
+    double lambda, least;    /* least: the least residual since the law was last changed */
+    bool convex;             /* the convex law instead of the contact's */
+    int32_t failed, settled; /* steps in a row; good convex steps */
+    int32_t trials;          /* returns to the convex law */
+    bool broken;
 } course;
 
 static void swap_arrays(double** a, double** b)
@@ -592,6 +423,18 @@ static void swap_arrays(double** a, double** b)
     double* t = *a;
     *a = *b;
     *b = t;
+}
+
+/* z + t step and its u, which is linear in t; z and u themselves may be moved. */
+static void move_along(const bodies* s, const perp_contact_problem* P, double t, double* z,
+                       double* u)
+{
+    for (int32_t i = 0; i < P->dof_count; ++i) {
+        z[i] = s->z[i] + t * s->step[i];
+    }
+    for (int32_t i = 0; i < P->row_count; ++i) {
+        u[i] = s->u[i] + t * s->du[i];
+    }
 }
 
 /* z <- z + t step: a step for which the convex function falls enough, or |f|; if none does, the best
@@ -602,10 +445,9 @@ static bool augmented_line_search(bodies* s, const proximal* k, double* value)
     const double slope = k->convex ? perpi_dot(n, s->f, s->step) : 0.0;
     const double noise = k->convex ? 1e-14 * (fabs(*value) + 1e-300) : 0.0;
     double t = 1.0, best = INFINITY, best_t = 1.0;
+    perpi_body_velocities(k->P, s->delassus.Y.at, s->zero, s->step, s->du);
     for (int h = 0; h <= HALVINGS; ++h, t *= 0.5) {
-        for (int32_t i = 0; i < n; ++i) {
-            s->trial[i] = s->z[i] + t * s->step[i];
-        }
+        move_along(s, k->P, t, s->trial, s->trial_u);
         const double made = augmented_evaluate(s, k, s->trial, s->trial_u, s->trial_d, s->f);
         if (made < best) {
             best = made;
@@ -621,9 +463,7 @@ static bool augmented_line_search(bodies* s, const proximal* k, double* value)
             return good;
         }
     }
-    for (int32_t i = 0; i < n; ++i) {
-        s->z[i] += best_t * s->step[i];
-    }
+    move_along(s, k->P, best_t, s->z, s->u);
     *value = augmented_evaluate(s, k, s->z, s->u, s->d, s->f);
     return false;
 }
@@ -634,8 +474,11 @@ static double proximal_step(bodies* s, course* k, const proximal* prox, double t
 {
     const int32_t n = k->P->dof_count;
     memset(s->z, 0, (size_t)n * sizeof *s->z);
+    memcpy(s->u, s->uc, (size_t)k->P->row_count * sizeof *s->u);
     double value = augmented_evaluate(s, prox, s->z, s->u, s->d, s->f);
     double off = norm(n, s->f) / k->scale, least = off;
+    /* polygons have no starting point below NEAR, and Newton's method needs more steps on them */
+    const int32_t idle_max = k->now < NEAR ? IDLE_MAX : IDLE_FAR_MAX;
     int32_t idle = 0;
     for (int32_t i = 0; i < steps && off > target && !perpi_monitor_spent(&k->out); ++i) {
         ++k->out.report->iterations;
@@ -646,7 +489,7 @@ static double proximal_step(bodies* s, course* k, const proximal* prox, double t
         off = norm(n, s->f) / k->scale;
         idle = off <= 0.5 * least ? 0 : idle + 1;
         least = off < least ? off : least;
-        if ((prox->convex && !good) || (!prox->convex && idle > 8)) {
+        if ((prox->convex && !good) || (!prox->convex && idle > idle_max)) {
             break;
         }
     }
@@ -656,7 +499,7 @@ static double proximal_step(bodies* s, course* k, const proximal* prox, double t
 /* x = y + Y p, and the velocities v = L^-T x. */
 static void motion_of(bodies* s, const perp_contact_problem* P, const double* p, double* v)
 {
-    add_impulses(s, P, s->delassus.y.at, 1.0, p, s->x);
+    perpi_body_add_impulses(P, s->delassus.Y.at, s->delassus.y.at, 1.0, p, s->x);
     memcpy(v, s->x, (size_t)P->dof_count * sizeof *v);
     for (int32_t i = 0; i < P->block_count; ++i) {
         const int32_t d = P->dof[i];
@@ -691,79 +534,174 @@ static void set_support(bodies* s, const perp_contact_problem* P, const double* 
     }
 }
 
-/* The state of the proximal iteration. */
-typedef struct phase {
-    double lambda;
-    bool convex;             /* the convex law instead of the contact's */
-    int32_t failed, settled; /* steps in a row; good convex steps */
-    int32_t trials;          /* returns to the convex law */
-} phase;
+/* ---- start from the interior ---------------------------------------------------------------------------*/
 
-/* After a step: weight and law of the next. True if there is none. */
-static bool next_phase(const bodies* s, const course* k, bool good, int32_t took, phase* f)
+typedef struct interior_check {
+    bodies* s;
+    course* k;
+    double least;
+} interior_check;
+
+static double interior_residual(void* user, const double* p, bool* stop)
 {
-    if (good) {
-        f->failed = 0;
-        f->lambda *= took <= 3 ? 0.1 : took <= 7 ? 0.3 : took <= 15 ? 1.0 : 3.0;
-    } else {
-        ++f->failed;
-        f->lambda *= 10.0;
+    interior_check* l = user;
+    *stop = check_point(l->s, l->k, p);
+    if (l->k->now < l->least) {
+        l->least = l->k->now;
+        memcpy(l->s->start_best, p, (size_t)l->k->P->row_count * sizeof *p);
     }
-    f->settled += f->convex && good;
-    if (f->convex && good && (k->now < NEAR || f->settled > 3 + f->trials)) {
-        f->convex = false; /* polygons: the residual stays large while they are replaced by discs */
-    } else if (!f->convex && f->failed >= 3) {
-        f->convex = true;
-        f->lambda = s->set.regularisation;
-        f->failed = f->settled = 0;
-        ++f->trials;
-    } else if (f->convex && f->failed >= 6) {
-        return true;
-    }
-    return false;
+    ++l->k->out.report->iterations;
+    return l->k->now;
 }
 
-/* Proximal steps until the monitor stops them or they fail. */
-static void augmented_iterate(bodies* s, course* k, perp_report* report)
+/* Moves the centre s->c to the best point of the interior point method. */
+static perp_status start_from_interior(bodies* s, course* k, double regularisation)
 {
     const perp_contact_problem* P = k->P;
+    interior_check user = {s, k, INFINITY};
+    const perpi_interior_task task = {.P = P,
+                                      .delassus = &s->delassus,
+                                      .matrix = &s->matrix,
+                                      .regularisation = regularisation,
+                                      .target = HAND_OVER,
+                                      .limit = s->set.interior,
+                                      .residual = interior_residual,
+                                      .user = &user};
+    int32_t made = 0;
+    const perp_status status = perpi_interior_bodies_run(s->interior, &task, &made);
+    k->interior += made;
+    if (user.least < INFINITY) {
+        memcpy(s->c, s->start_best, (size_t)P->row_count * sizeof *s->c);
+    }
+    if (status == PERP_OK && !k->out.over) {
+        check_point(s, k, s->c);
+    }
+    return status;
+}
+
+/* ---- proximal steps -------------------------------------------------------------------------------------*/
+
+/* From the impulses s->c, whose velocities are s->x and whose residual is k->now. */
+static void begin_steps(bodies* s, course* k)
+{
+    perpi_body_velocities(k->P, s->delassus.Y.at, k->P->b, s->x, s->uc);
+    set_support(s, k->P, s->uc);
     const double near = 0.1 * sqrt(k->now);
-    phase f = {.lambda = near < s->set.regularisation ? near : s->set.regularisation,
-               .convex = !(k->now < NEAR)};
-    while (!k->out.over) {
-        const double least = f.convex ? LAMBDA_CONVEX : LAMBDA_MIN;
-        f.lambda = f.lambda < least ? least : f.lambda > LAMBDA_MAX ? LAMBDA_MAX : f.lambda;
-        k->scale = norm(P->dof_count, s->delassus.y.at) + norm(P->dof_count, s->x);
-        k->scale = k->scale > 0.0 ? k->scale : 1.0;
-        const proximal prox = {P, f.lambda, f.convex};
-        const double before = k->now;
-        const int32_t from = report->iterations;
-        double target = INNER_RATIO * (before < 1.0 ? before : 1.0);
-        target = target > 1e-16 ? target : 1e-16;
-        const double off = proximal_step(s, k, &prox, target, s->set.steps);
-        const int32_t took = report->iterations - from;
-        ++k->rounds;
-        report->iterations += took == 0; /* count a step without effect, so that the loop ends */
-        for (int32_t i = 0; i < P->row_count; ++i) {
-            s->trial_d[i] = s->c[i] + (isfinite(off) ? s->d[i] : 0.0);
+    k->lambda = near < s->set.regularisation ? near : s->set.regularisation;
+    k->least = k->now;
+    k->convex = !(k->now < NEAR);
+    k->failed = k->settled = 0;
+}
+
+/* After a step that took so many Newton steps: weight and law of the next. lambda falls gently: one that is too
+ * small costs a dozen Newton steps without result. On 34 steps of a heap of 200 boxes factors of 0.1 and 10
+ * need 289 factorisations in the mean, 0.3 and 4 need 210. */
+static void next_step(const bodies* s, course* k, bool good, int32_t took)
+{
+    if (good) {
+        k->failed = 0;
+        k->lambda *= took <= 5 ? 0.5 : took <= 15 ? 1.0 : 3.0;
+    } else {
+        ++k->failed;
+        k->lambda *= k->now < NEAR ? 3.0 : 10.0;
+    }
+    k->settled += k->convex && good;
+    if (k->convex && good && (k->now < NEAR || k->settled > 3 + k->trials)) {
+        k->convex = false; /* polygons: the residual stays large while they are replaced by discs */
+        k->least = k->now;
+    } else if (!k->convex && k->failed >= 3) {
+        k->convex = true;
+        k->lambda = s->set.regularisation;
+        k->failed = k->settled = 0;
+        ++k->trials;
+    } else if (k->convex && k->failed >= 6) {
+        k->broken = true;
+    }
+}
+
+/* One proximal step, and what follows from how it went. */
+static void proximal_round(bodies* s, course* k)
+{
+    const perp_contact_problem* P = k->P;
+    perp_report* report = k->out.report;
+    const double least = k->convex ? LAMBDA_CONVEX : LAMBDA_MIN;
+    k->lambda = k->lambda < least ? least : k->lambda > LAMBDA_MAX ? LAMBDA_MAX : k->lambda;
+    k->scale = norm(P->dof_count, s->delassus.y.at) + norm(P->dof_count, s->x);
+    k->scale = k->scale > 0.0 ? k->scale : 1.0;
+    const proximal prox = {P, k->lambda, k->convex};
+    const double before = k->now;
+    const int32_t from = report->iterations;
+    double target = INNER_RATIO * (before < 1.0 ? before : 1.0);
+    target = target > 1e-16 ? target : 1e-16;
+    const double off = proximal_step(s, k, &prox, target, s->set.steps);
+    const int32_t took = report->iterations - from;
+    ++k->rounds;
+    report->iterations += took == 0; /* count a step without effect, so that the loop ends */
+    for (int32_t i = 0; i < P->row_count; ++i) {
+        s->trial_d[i] = s->c[i] + (isfinite(off) ? s->d[i] : 0.0);
+    }
+    if (check_point(s, k, s->trial_d)) {
+        return;
+    }
+    const bool good =
+        isfinite(k->now) && (off <= 10.0 * target || k->now < 0.5 * before) &&
+        (k->convex || (k->now < GROWTH_MAX * before && k->now < DRIFT_MAX * k->least));
+    if (good) {
+        memcpy(s->c, s->trial_d, (size_t)P->row_count * sizeof *s->c);
+        set_support(s, P, s->u);
+        perpi_body_velocities(P, s->delassus.Y.at, P->b, s->x, s->uc);
+        k->least = k->now < k->least ? k->now : k->least;
+    } else {
+        k->now = before;
+    }
+    next_step(s, k, good, took);
+}
+
+/* ---- attempts -------------------------------------------------------------------------------------------*/
+
+/* An attempt that takes much longer than most is given up, and another start taken: the regularisation of the
+ * interior point method makes the starting points different. */
+static const struct {
+    double regularisation;
+    int32_t budget; /* factorisations */
+} attempts[] = {{1e-8, 600}, {1e-3, 400}, {1e-6, 400}};
+
+static void run_steps(bodies* s, course* k, int32_t budget)
+{
+    const int32_t until = k->out.report->iterations + budget;
+    k->broken = false;
+    begin_steps(s, k);
+    while (!k->out.over && !k->broken && k->out.report->iterations < until) {
+        proximal_round(s, k);
+    }
+}
+
+/* From s->c, whose residual is k->now: attempts one after another, then from the best point on. */
+static perp_status run_attempts(bodies* s, course* k)
+{
+    const perp_contact_problem* P = k->P;
+    const int32_t count = (int32_t)(sizeof attempts / sizeof attempts[0]);
+    if (s->set.interior > 0 && P->constraint_count >= INTERIOR_MIN) {
+        for (int32_t i = 0; i < count && !k->out.over; ++i) {
+            if (i > 0 || k->now > HAND_OVER) {
+                const perp_status status = start_from_interior(s, k, attempts[i].regularisation);
+                if (status != PERP_OK) {
+                    return status;
+                }
+            }
+            if (!k->out.over) {
+                run_steps(s, k, attempts[i].budget);
+            }
         }
-        if (check_point(s, k, s->trial_d)) {
-            break;
-        }
-        const bool good = isfinite(k->now) && (off <= 10.0 * target || k->now < 0.5 * before) &&
-                          (f.convex || k->now < 10.0 * before);
-        if (good) {
-            memcpy(s->c, s->trial_d, (size_t)P->row_count * sizeof *s->c);
-            set_support(s, P, s->u);
-            add_transposed_product(s, P, P->b, s->x, s->uc);
-        } else {
-            k->now = before;
-        }
-        if (next_phase(s, k, good, took, &f)) {
-            report->outcome = PERP_OUTCOME_BREAKDOWN;
-            break;
+        if (!k->out.over) {
+            memcpy(s->c, s->best, (size_t)P->row_count * sizeof *s->c);
+            check_point(s, k, s->c);
         }
     }
+    if (!k->out.over) {
+        run_steps(s, k, INT32_MAX / 2);
+    }
+    return PERP_OK;
 }
 
 static perp_status bodies_solve(void* self, const perp_contact_problem* P,
@@ -781,7 +719,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     }
     perp_status status = augmented_reserve(s, P);
     if (status == PERP_OK) {
-        status = augmented_analyse(s, P);
+        status = perpi_body_matrix_analyse(&s->matrix, P, &s->delassus);
     }
     if (status != PERP_OK) {
         return status;
@@ -801,14 +739,20 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     course k = {
         .P = P,
         .out = perpi_monitor_start(options, report, 2000, s->c, s->best, (size_t)P->row_count)};
+    k.out.more = options->enough > COARSE ? 0 : MORE;
     check_point(s, &k, s->c);
-    add_transposed_product(s, P, P->b, s->x, s->uc);
-    set_support(s, P, s->uc);
-    augmented_iterate(s, &k, report);
+    status = run_attempts(s, &k);
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (!k.out.over) {
+        report->outcome = PERP_OUTCOME_BREAKDOWN;
+    }
     memcpy(p, s->best, rows);
     motion_of(s, P, p, v);
-    snprintf(report->detail, sizeof report->detail, "%d Newton steps, %d proximal steps",
-             report->iterations, k.rounds);
+    snprintf(report->detail, sizeof report->detail,
+             "%d factorisations, %d of the interior point method; %d proximal steps",
+             report->iterations, k.interior, k.rounds);
     return PERP_OK;
 }
 

@@ -1,0 +1,47 @@
+/* src/solve/frictional/body_matrix.h - the matrix I + Y D Y' in the space of the bodies' velocities.
+ *
+ * Y has a column of at most 6 numbers for each row of a constraint and each of its two bodies
+ * (perpi_delassus_side gives the layout), D a small dense block for each constraint. The matrix has a block
+ * for each body and for each pair of bodies that share a constraint, however many constraints they share.
+ */
+#ifndef PERPI_BODY_MATRIX_H
+#define PERPI_BODY_MATRIX_H
+
+#include "linalg/block_lu.h"
+#include "problem/reformulate/reformulate.h"
+
+enum { PERPI_BODY_ROWS_MAX = 6, PERPI_BODY_SIDE = 6 };
+
+typedef struct perpi_body_matrix {
+    perp_context* context;
+    perpi_block_lu* lu;
+    int32_t* index;
+    size_t index_capacity;
+    /* views into index */
+    int32_t *size, *start, *column, *mark;
+    int32_t* place; /* 4 a constraint: the blocks aa, ab, ba, bb; -1: none */
+} perpi_body_matrix;
+
+PERP_NODISCARD perp_status perpi_body_matrix_create(perp_context* context, perpi_body_matrix* m);
+void perpi_body_matrix_free(perpi_body_matrix* m);
+
+/* Finds the pattern; cheap if it is that of the last call. */
+PERP_NODISCARD perp_status perpi_body_matrix_analyse(perpi_body_matrix* m,
+                                                     const perp_contact_problem* P,
+                                                     const perpi_delassus* delassus);
+
+/* Fills the matrix and factors it. Y: 12 numbers a row, laid out as delassus.Y; D: block of constraint c at
+ * PERPI_BODY_ROWS_MAX * c.row, rows x rows. False: a pivot is zero or not finite. */
+bool perpi_body_matrix_factor(perpi_body_matrix* m, const perp_contact_problem* P, const double* Y,
+                              const double* D);
+/* x: in: right-hand side, out: solution. */
+void perpi_body_matrix_solve(perpi_body_matrix* m, double* x);
+
+/* u = base + Y' x */
+void perpi_body_velocities(const perp_contact_problem* P, const double* Y, const double* base,
+                           const double* x, double* u);
+/* f = x + sign Y p */
+void perpi_body_add_impulses(const perp_contact_problem* P, const double* Y, const double* x,
+                             double sign, const double* p, double* f);
+
+#endif
