@@ -257,7 +257,7 @@ static void contact_right(perpi_interior_bodies* s, int32_t i, const aim* a,
     }
     const double* R = s->R + ROWS_MAX * (size_t)c->row;
     for (int32_t r = 0; r < m; ++r) {
-        out[r] = perpi_dot(m, R + r * m, g);
+        out[r] = perpi_interior_dot(m, R + r * m, g);
     }
 }
 
@@ -382,7 +382,7 @@ void perpi_interior_find(perpi_interior_bodies* s, perpi_body_matrix* matrix, do
         const double* D = s->D + ROWS_MAX * (size_t)c->row;
         for (int32_t r = 0; r < c->rows; ++r) {
             d->p[c->row + r] =
-                s->g[c->row + r] - perpi_dot(c->rows, D + r * c->rows, s->hd + c->row);
+                s->g[c->row + r] - perpi_interior_dot(c->rows, D + r * c->rows, s->hd + c->row);
         }
         if (c->kind == PERP_CONSTRAINT_CONTACT) {
             d->w[i] = s->hd[c->row] + s->regularisation * d->p[c->row] - s->rn[i];
