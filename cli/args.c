@@ -114,7 +114,7 @@ static int take_option(const cli_verb* verb, char** argv, int left, cli_args* ar
         return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s does not exist yet", verb->name,
                         option->name);
     }
-    static const char* const many[] = {"--set", "--overlay", "--plugin"};
+    static const char* const many[] = {"--set", "--param", "--overlay", "--plugin"};
     bool repeats = false;
     for (size_t i = 0; i < sizeof many / sizeof many[0]; ++i) {
         repeats = repeats || strcmp(option->name, many[i]) == 0;

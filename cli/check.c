@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "measures.h"
 
 #define ROWS_SHOWN 40
 #define PAIRS_JSON 100000
@@ -195,6 +195,17 @@ static const char* law_name(const perp_model* model)
     return perp_model_impact_law(model) == PERP_IMPACT_POISSON ? "poisson" : "newton";
 }
 
+static json_t* unused_json(const perp_scene* scene)
+{
+    json_t* array = json_array();
+    for (int32_t i = 0; i < perp_scene_parameter_count(scene); ++i) {
+        if (!perp_scene_parameter_used(scene, i)) {
+            json_array_append_new(array, json_string(perp_scene_parameter(scene, i).name));
+        }
+    }
+    return array;
+}
+
 static void print_json(const perp_scene* scene, const perp_sim* sim, double penetration)
 {
     const perp_model* model = perp_scene_model(scene);
@@ -236,7 +247,12 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
     json_object_set_new(o, "forces", forces_json(model));
     json_object_set_new(o, "controllers", controllers_json(model));
     json_object_set_new(o, "joint_correction", json_boolean(run.joint_correction));
+    json_object_set_new(o, "joint_direction", json_string(run.joint_middle ? "middle" : "start"));
     json_object_set_new(o, "pairs", pairs_json(model));
+    json_object_set_new(o, "parameters", cli_parameters_json(scene));
+    json_object_set_new(o, "unused_parameters", unused_json(scene));
+    json_object_set_new(o, "measures", cli_measure_defs_json(scene, sim));
+    json_object_set_new(o, "stop", cli_stops_json(scene));
     cli_print_json(o);
 }
 
@@ -462,6 +478,7 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     } else {
         printf("  margin         %.9g\n", run.margin);
     }
+    cli_parameters_print(scene);
     if (penetration > 0.0) {
         printf("  overlap        %.3g at the start\n", penetration);
     }
@@ -470,6 +487,7 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     print_supports(model);
     print_forces(model);
     print_pairs(model);
+    cli_measure_defs_print(scene, sim);
 }
 
 static int check_scene(const cli_args* args, const char* path, const cli_overrides* overrides,
@@ -489,6 +507,7 @@ static int check_scene(const cli_args* args, const char* path, const cli_overrid
                         perp_context_error(context));
     }
     cli_advise_step(*scene);
+    cli_warn_parameters(*scene);
     if (args->json) {
         print_json(*scene, *sim, penetration);
     } else {
@@ -504,6 +523,7 @@ static int verb_check(const cli_args* args)
 
 static const cli_option options[] = {
     {"--set", "POINTER=VALUE", "override any place of the scene", NULL},
+    {"--param", "NAME=VALUE", "set a parameter of the scene", NULL},
     {"--step", "H", "length of a step", NULL},
     {"--duration", "T", "how long to simulate", NULL},
     {"--stepper", "NAME", "stepper", NULL},

@@ -59,6 +59,7 @@ static choice choice_by_name(const char* name)
         {"CONE", CHOICE_WORDS, "none polygon quadratic ellipsoid"},
         {"DIR", CHOICE_FOLDER, ""},
         {"FILE", CHOICE_FILE, ""},
+        {"STUDY", CHOICE_FILE, ""}, /* or a database */
         {"PROBLEM", CHOICE_FILE, ""},
     };
     if (strcmp(name, "VERB") == 0) {
@@ -243,7 +244,9 @@ static void zsh_verb(const cli_verb* verb)
         if (o->missing != NULL) {
             continue;
         }
-        printf(" \\\n            '%s%s[", strcmp(o->name, "--set") == 0 ? "*" : "", o->name);
+        printf(" \\\n            '%s%s[",
+               strcmp(o->name, "--set") == 0 || strcmp(o->name, "--param") == 0 ? "*" : "",
+               o->name);
         zsh_text(o->text);
         printf("]");
         if (o->value != NULL) {

@@ -10,9 +10,12 @@ typedef struct table {
     bool json;
     bool planar;
     const perp_model* model;
-    int32_t body; /* the only one, or -1 for all */
-    bool ledger;  /* the recording has one */
-    bool first;   /* no cell in this row yet */
+    int32_t body;            /* the only one, or -1 for all */
+    bool ledger;             /* the recording has one */
+    bool first;              /* no cell in this row yet */
+    perp_quantity* quantity; /* the columns that were asked for; none: the usual ones */
+    int32_t quantity_count;
+    double* value;
 } table;
 
 /* ---- cells ------------------------------------------------------------------------------------*/
@@ -101,6 +104,14 @@ static void put_names(table* t)
     t->first = true;
     put_name(t, "", "time");
     put_name(t, "", "step");
+    for (int32_t i = 0; i < t->quantity_count; ++i) {
+        char name[1400];
+        (void)perp_quantity_name(t->model, &t->quantity[i], name, sizeof name);
+        put_name(t, "", name);
+    }
+    if (t->quantity_count > 0) {
+        return;
+    }
     for (int32_t b = 0; b < perp_model_body_count(t->model); ++b) {
         for (int i = 0; i < count && (t->body < 0 || t->body == b); ++i) {
             put_name(t, perp_model_body_name(t->model, b), own[i]);
@@ -142,6 +153,12 @@ static void put_frame(table* t, const perp_frame* frame)
     t->first = true;
     put_number(t, frame->time);
     put_integer(t, frame->step);
+    for (int32_t i = 0; i < t->quantity_count; ++i) {
+        put_number(t, t->value[i]);
+    }
+    if (t->quantity_count > 0) {
+        return;
+    }
     for (int32_t b = 0; b < perp_model_body_count(t->model); ++b) {
         if (t->body >= 0 && t->body != b) {
             continue;
@@ -195,7 +212,10 @@ static perp_status put_all(table* t, perp_recording* recording, const perp_scene
     fputs(t->json ? "],\n\"rows\": [\n" : "\n", stdout);
     for (int64_t k = 0; k < frames && !ferror(stdout); ++k) {
         perp_frame frame;
-        status = perp_recording_frame(recording, k, &frame);
+        status = perp_recording_quantities(recording, k, t->quantity, t->quantity_count, t->value);
+        if (status == PERP_OK) {
+            status = perp_recording_frame(recording, k, &frame);
+        }
         if (status != PERP_OK) {
             break;
         }
@@ -245,6 +265,29 @@ static int find_body(const cli_args* args, const perp_model* model, const char* 
                            : cli_fail(args->json, CLI_BAD_INPUT, "%s: no body '%s'", path, wanted);
 }
 
+/* The quantities named behind the recording. */
+static int find_quantities(const cli_args* args, perp_context* context, table* t)
+{
+    for (int i = 1; i < args->word_count; ++i) {
+        int32_t found = 0;
+        const char* name = args->word[i];
+        if (perp_quantity_find(context, t->model, name, NULL, 0, &found) != PERP_OK) {
+            return cli_fail(args->json, CLI_BAD_INPUT, "%.400s: %s", args->word[0],
+                            perp_context_error(context));
+        }
+        const size_t room = (size_t)t->quantity_count + (size_t)found;
+        perp_quantity* more = realloc(t->quantity, room * sizeof *more);
+        t->quantity = more != NULL ? more : t->quantity;
+        if (more == NULL || perp_quantity_find(context, t->model, name, more + t->quantity_count,
+                                               found, &found) != PERP_OK) {
+            return cli_fail(args->json, CLI_FAILED, "out of memory");
+        }
+        t->quantity_count += found;
+    }
+    t->value = calloc((size_t)t->quantity_count + 1, sizeof *t->value);
+    return t->value != NULL ? CLI_DONE : cli_fail(args->json, CLI_FAILED, "out of memory");
+}
+
 static int export_recording(const cli_args* args, perp_context* context, perp_recording** recording,
                             perp_scene** scene)
 {
@@ -264,11 +307,16 @@ static int export_recording(const cli_args* args, perp_context* context, perp_re
     table t = {.json = args->json, .model = perp_scene_model(*scene)};
     t.planar = perp_model_dimension(t.model) == 2;
     t.ledger = perp_recording_has_ledger(*recording);
-    const int exit_status = find_body(args, t.model, path, &t);
+    int exit_status = find_body(args, t.model, path, &t);
+    if (exit_status == CLI_DONE) {
+        exit_status = find_quantities(args, context, &t);
+    }
+    status = exit_status == CLI_DONE ? put_all(&t, *recording, *scene) : PERP_OK;
+    free(t.quantity);
+    free(t.value);
     if (exit_status != CLI_DONE) {
         return exit_status;
     }
-    status = put_all(&t, *recording, *scene);
     if (status != PERP_OK) {
         cli_complain("%s", perp_context_error(context));
         return CLI_FAILED;
@@ -303,14 +351,16 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_export = {
     .name = "export",
-    .usage = "R.h5 [--body NAME] [--csv|--json]",
+    .usage = "R.h5 [QUANTITY...] [--body NAME] [--csv|--json]",
     .summary = "a recording as a table on standard output",
     .text = "One row per frame: time, step, pose and velocity of each body, coordinates and "
             "errors of each joint, energy, certificate,\nthe energy ledger since the row before "
             "(not of recordings of format version 2), momentum errors,\ncrossings. "
-            "Numbers have 17 digits: they read back to the same bits.",
+            "Numbers have 17 digits: they read back to the same bits.\nWith QUANTITY, as "
+            "ball.position or distance.ball.wall (see 'perp list quantities'), only time, step "
+            "and these.",
     .words_min = 1,
-    .words_max = 1,
+    .words_max = 1000,
     .option = options,
     .run = verb_export,
 };

@@ -221,6 +221,7 @@ static int verb_forces(const cli_args* args)
 
 static const cli_option options[] = {
     {"--set", "POINTER=VALUE", "override any place of the scene", NULL},
+    {"--param", "NAME=VALUE", "set a parameter of the scene", NULL},
     {"--contact", "NAME", "contact model", NULL},
     {"--friction", "CONE", "friction cone", NULL},
     {"--directions", "N", "of the friction polygon", NULL},

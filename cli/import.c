@@ -182,6 +182,7 @@ static const cli_option options[] = {
     {"--step", "H", "length of a step", NULL},
     {"--duration", "T", "how long to simulate", NULL},
     {"--set", "POINTER=VALUE", "override any place of the scene", NULL},
+    {"--param", "NAME=VALUE", "set a parameter of the scene", NULL},
     {"--json", NULL, "print one JSON object about it (with --out)", NULL},
     {"--quiet", NULL, "print nothing but errors and notices", NULL},
     {0},

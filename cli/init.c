@@ -118,6 +118,60 @@ static const char* const planar[] = {
     NULL,
 };
 
+static const char* const study_scene[] = {
+    "// The scene of a first study: a box slides over the ground. Does it come past 0.6 m?\n"
+    "//   perp run THIS --param mu=0.2\n"
+    "{\n"
+    "  \"dimension\": 2,\n"
+    "  \"gravity\": [0, -9.81],\n"
+    "  \"step\": 0.01,\n"
+    "  \"duration\": 2,\n"
+    "\n"
+    "  // Numbers with names. Any number of the scene may be an expression of them.\n"
+    "  \"parameters\": { \"mu\": 0.3, \"v\": 2 },\n"
+    "\n"
+    "  \"friction\": { \"default\": \"mu\" },\n"
+    "  \"bodies\": [\n"
+    "    { \"name\": \"ground\", \"type\": \"static\",\n"
+    "      \"shapes\": [ { \"type\": \"halfplane\", \"normal\": [0, 1], \"offset\": 0 } ] },\n"
+    "    { \"name\": \"box\", \"mass\": 1, \"position\": [0, 0.1], \"velocity\": [\"v\", 0],\n"
+    "      \"shapes\": [ { \"type\": \"box\", \"size\": [0.3, 0.2] } ] }\n"
+    "  ],\n"
+    "\n"
+    "  // What a run gives: values at its end, or their max, min, mean, integral, first_time.\n"
+    "  \"measures\": { \"distance\": \"box.position.x\", \"fastest\": { \"max\": "
+    "\"box.velocity.x\" } "
+    "},\n"
+    "  // It ends at the first of these that holds, else at its duration.\n"
+    "  \"stop\": [ { \"name\": \"passed\", \"when\": \"box.position.x > 0.6\" },\n"
+    "            { \"name\": \"stopped\", \"when\": \"box.velocity.x < 1e-6\" } ]\n"
+    "}\n",
+    NULL,
+};
+
+/* In place of %s: the scene's file. */
+static const char* const study_head =
+    "// A first study: a scene, what varies in it, and how often.\n"
+    "//   perp sweep THIS --out r.db --page r.html    all runs, and a page that shows them\n"
+    "//   perp sweep rerun r.db 17 --out 17.h5        the recording of run 17\n"
+    "// Every key is described in docs/studies.md.\n"
+    "{\n"
+    "  \"scene\": \"%s\",\n";
+static const char* const study_rest =
+    "  \"vary\": {\n"
+    "    \"v\":  { \"grid\": [0.5, 3, 11] },       // 11 values from 0.5 to 3; axes multiply\n"
+    "    \"mu\": { \"grid\": [0.1, 0.6, 6] },\n"
+    "    // drawn at random; also {\"normal\": [mean, deviation]}, {\"choice\": [...]}. A name "
+    "that\n"
+    "    // begins with / is a place of the scene.\n"
+    "    \"/bodies/1/mass\": { \"uniform\": [0.8, 1.2] }\n"
+    "  },\n"
+    "  // random, sobol or latin-hypercube; so many draws at each point of the grid\n"
+    "  \"sample\": { \"method\": \"latin-hypercube\", \"trials\": 5, \"seed\": 1 },\n"
+    "  \"limit\": { \"seconds\": 10 },            // of CPU, for one run\n"
+    "  \"keep\": \"failed\"                      // recordings: none, failed, all\n"
+    "}\n";
+
 static bool write_text(FILE* file, const char* const* text)
 {
     bool good = true;
@@ -150,7 +204,7 @@ static void print_next(const char* path)
     free(recording);
 }
 
-static int write_file(const cli_args* args, const char* path, const char* const* text)
+static int create_file(const cli_args* args, const char* path, const char* const* text)
 {
     /* O_EXCL: an existing file stays, also one created concurrently. */
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -169,6 +223,15 @@ static int write_file(const cli_args* args, const char* path, const char* const*
         return cli_fail(args->json, CLI_FAILED, "init: cannot write %s: %s", path,
                         strerror(reason));
     }
+    return CLI_DONE;
+}
+
+static int write_file(const cli_args* args, const char* path, const char* const* text)
+{
+    const int exit_status = create_file(args, path, text);
+    if (exit_status != CLI_DONE) {
+        return exit_status;
+    }
     if (args->json) {
         json_t* object = json_pack("{s:s}", "status", "ok");
         json_object_set_new(object, "file", cli_text(path));
@@ -179,9 +242,53 @@ static int write_file(const cli_args* args, const char* path, const char* const*
     return CLI_DONE;
 }
 
+/* STUDY.json, and its scene STUDY-scene.json beside it. */
+static int write_study(const cli_args* args, const char* path)
+{
+    const size_t length = strlen(path);
+    const bool json = length > 5 && strcmp(path + length - 5, ".json") == 0;
+    const int stem = (int)(json ? length - 5 : length);
+    char scene[4200], head[5000];
+    (void)snprintf(scene, sizeof scene, "%.*s-scene.json", stem < 4000 ? stem : 4000, path);
+    const char* slash = strrchr(scene, '/');
+    const char* name = slash != NULL ? slash + 1 : scene;
+    if (strpbrk(name, "\"\\") != NULL) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        "init: %s: a name without quotes and backslashes, please", path);
+    }
+    (void)snprintf(head, sizeof head, study_head, name);
+    const char* const text[] = {head, study_rest, NULL};
+    int exit_status = create_file(args, scene, study_scene);
+    if (exit_status == CLI_DONE) {
+        exit_status = create_file(args, path, text);
+        if (exit_status != CLI_DONE) {
+            (void)unlink(scene); /* both, or none */
+        }
+    }
+    if (exit_status != CLI_DONE) {
+        return exit_status;
+    }
+    if (args->json) {
+        json_t* object = json_pack("{s:s}", "status", "ok");
+        json_object_set_new(object, "file", cli_text(path));
+        json_object_set_new(object, "scene", cli_text(scene));
+        cli_print_json(object);
+        return CLI_DONE;
+    }
+    printf("wrote ");
+    cli_put(path);
+    printf(" and its scene ");
+    cli_put(scene);
+    printf("; it runs as it is:\n  perp sweep ");
+    cli_put(path);
+    printf(" --out r.db --page r.html\n  perp sweep show r.db\n");
+    return CLI_DONE;
+}
+
 static int verb_init(const cli_args* args)
 {
-    const char* path = args->word_count > 0 ? args->word[0] : "scene.json";
+    const bool study = cli_flag(args, "--study");
+    const char* path = args->word_count > 0 ? args->word[0] : study ? "study.json" : "scene.json";
     const char* dimension = cli_value(args, "--dimension");
     if (dimension != NULL && strcmp(dimension, "2") != 0 && strcmp(dimension, "3") != 0) {
         return cli_fail(args->json, CLI_BAD_INPUT, "init: --dimension must be 2 or 3, got '%.60s'",
@@ -189,6 +296,13 @@ static int verb_init(const cli_args* args)
     }
     if (path[0] == '\0') {
         return cli_fail(args->json, CLI_BAD_INPUT, "init: the name is empty: give a file name");
+    }
+    if (study && (dimension != NULL || strcmp(path, "-") == 0)) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        "init: --study writes two files: give a file name, and no --dimension");
+    }
+    if (study) {
+        return write_study(args, path);
     }
     const char* const* text = dimension != NULL && dimension[0] == '2' ? planar : spatial;
     if (strcmp(path, "-") == 0) {
@@ -204,15 +318,17 @@ static int verb_init(const cli_args* args)
 
 static const cli_option options[] = {
     {"--dimension", "2|3", "a planar or a spatial scene (3)", NULL},
+    {"--study", NULL, "a first study (perp sweep) and its scene instead", NULL},
     {"--json", NULL, "print one JSON object", NULL},
     {0},
 };
 
 const cli_verb cli_verb_init = {
     .name = "init",
-    .usage = "[FILE] [--dimension 2|3]",
+    .usage = "[FILE] [--dimension 2|3] [--study]",
     .summary = "write a first scene, with comments, that runs as it is",
-    .text = "FILE is scene.json if not given, and - for standard output. A file that is there "
+    .text = "FILE is scene.json (of a study study.json) if not given, and - for standard output. A "
+            "file that is there "
             "already is left\nalone.",
     .words_max = 1,
     .option = options,

@@ -212,17 +212,6 @@ static void list_scenes(const perp_context* context, json_t* rows)
     cli_scene_list_free(list);
 }
 
-/* ---- the verb ---------------------------------------------------------------------------------*/
-
-static const struct {
-    const char* name;
-    void (*list)(const perp_context* context, json_t* rows);
-} kinds[] = {
-    {"steppers", list_steppers}, {"contacts", list_contacts}, {"solvers", list_solvers},
-    {"shapes", list_shapes},     {"joints", list_joints},     {"scenes", list_scenes},
-};
-enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
-
 /* One per line, for completion in a shell; only those that exist. */
 static void print_names(json_t* rows)
 {
@@ -239,9 +228,78 @@ static void print_names(json_t* rows)
     json_decref(rows);
 }
 
+/* ---- quantities of a scene ------------------------------------------------------------------------*/
+
+static void put_quantities(const perp_model* model, json_t* rows)
+{
+    static const char* const pairs[] = {"distance.A.B", "contact.A.B.force.x|y|z",
+                                        "contact.A.B.normal|friction|count|slip"};
+    perp_quantity q;
+    for (int32_t i = 0; perp_quantity_list(model, i, &q); ++i) {
+        char name[1400];
+        (void)perp_quantity_name(model, &q, name, sizeof name);
+        if (rows != NULL) {
+            json_array_append_new(rows, json_pack("{s:o, s:b}", "name", cli_text(name), "of_step",
+                                                  q.of_step ? 1 : 0));
+            continue;
+        }
+        printf("  ");
+        cli_put(name);
+        printf("\n");
+    }
+    for (size_t i = 0; rows == NULL && i < sizeof pairs / sizeof pairs[0]; ++i) {
+        printf("  %s%s\n", pairs[i], i == 0 ? "   (A, B: bodies)" : "");
+    }
+}
+
+static int list_quantities(const cli_args* args, const char* path, const cli_overrides* overrides,
+                           perp_context* context, perp_scene** scene, perp_sim** sim)
+{
+    (void)sim;
+    const int exit_status = cli_scene_load(args, context, path, overrides, scene);
+    if (exit_status != CLI_DONE) {
+        return exit_status;
+    }
+    const bool names_only = !args->json && cli_flag(args, "--names");
+    json_t* rows = args->json || names_only ? json_array() : NULL;
+    put_quantities(perp_scene_model(*scene), rows);
+    if (names_only) {
+        print_names(rows);
+    } else if (rows != NULL) {
+        cli_print_json(json_pack("{s:s, s:o}", "status", "ok", "quantities", rows));
+    }
+    return CLI_DONE;
+}
+
+/* ---- the verb ---------------------------------------------------------------------------------*/
+
+static const struct {
+    const char* name;
+    void (*list)(const perp_context* context, json_t* rows);
+} kinds[] = {
+    {"steppers", list_steppers}, {"contacts", list_contacts}, {"solvers", list_solvers},
+    {"shapes", list_shapes},     {"joints", list_joints},     {"scenes", list_scenes},
+};
+enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
+
 static int verb_list(const cli_args* args)
 {
-    const char* names[KIND_COUNT + 1] = {0};
+    const char* names[KIND_COUNT + 2] = {[KIND_COUNT] = "quantities"};
+    const bool quantities = strcmp(args->word[0], "quantities") == 0;
+    if (quantities != (args->word_count == 2)) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        quantities ? "list: quantities are those of a scene: perp list quantities "
+                                     "SCENE"
+                                   : "list: only 'perp list quantities SCENE' takes a scene");
+    }
+    if (quantities) {
+        const cli_args of_scene = {.word = args->word + 1,
+                                   .word_count = 1,
+                                   .given = args->given,
+                                   .given_count = args->given_count,
+                                   .json = args->json};
+        return cli_scene_with(&of_scene, list_quantities);
+    }
     for (int i = 0; i < KIND_COUNT; ++i) {
         names[i] = kinds[i].name;
         if (strcmp(kinds[i].name, args->word[0]) != 0) {
@@ -278,11 +336,12 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_list = {
     .name = "list",
-    .usage = "steppers|contacts|solvers|shapes|joints|scenes [--names|--json]",
+    .usage = "steppers|contacts|solvers|shapes|joints|scenes|quantities SCENE [--names|--json]",
     .summary = "the names that a scene may use",
-    .text = "Solvers are listed with their settings, defaults and ranges.",
+    .text = "Solvers are listed with their settings, defaults and ranges. Quantities of a scene "
+            "are what plots, exports,\nmeasures and stops may name.",
     .words_min = 1,
-    .words_max = 1,
+    .words_max = 2,
     .option = options,
     .run = verb_list,
 };

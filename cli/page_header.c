@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measures.h"
 #include "page.h"
 
 /* ---- text -------------------------------------------------------------------------------------*/
@@ -352,6 +353,9 @@ json_t* page_header(const perp_scene* scene, const char* file)
     set_member(o, "contact", page_text(cli_contact(scene).name));
     set_member(o, "solver", page_text(run.solver));
     set_member(o, "cone", page_text(run.cone));
+    if (perp_scene_parameter_count(scene) > 0) {
+        set_member(o, "parameters", cli_parameters_json(scene));
+    }
     json_t* bodies = json_array();
     for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
         (void)json_array_append_new(bodies, body(model, i));

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "measures.h"
 #include "page.h"
 
 #define FRAMES_MAX 30000 /* in a page; a longer recording gives every k-th frame */
@@ -92,6 +93,7 @@ typedef struct body_span {
 } body_span;
 
 typedef struct packer {
+    perp_context* context;
     perp_recording* recording;
     perp_scene* scene;
     const perp_model* model;
@@ -737,6 +739,7 @@ static void put_scalars(packer* p)
 
 static bool open_recording(packer* p, perp_context* context, const char* path)
 {
+    p->context = context;
     p->status = perp_recording_open(context, path, &p->recording);
     if (p->status == PERP_OK) {
         const char* text = perp_recording_scene_text(p->recording);
@@ -778,9 +781,24 @@ static bool prepare(packer* p)
     return p->result == PAGE_OK;
 }
 
+/* Measures and outcome, which the last frame keeps; without them if the scene cannot be simulated here. */
+static void put_measures(packer* p, json_t* o)
+{
+    perp_sim* sim = NULL;
+    const perp_sim_def def = perp_sim_def_from_scene(p->scene);
+    if (def.measure_count + def.stop_count > 0 &&
+        perp_sim_create_from_scene(p->context, p->scene, &sim) == PERP_OK &&
+        perp_recording_restore(p->recording, -1, sim) == PERP_OK) {
+        (void)json_object_set_new(o, "measures", cli_measures_json(sim));
+        (void)json_object_set_new(o, "outcome", page_text(perp_sim_outcome(sim)));
+    }
+    perp_sim_destroy(sim);
+}
+
 static void put_header(packer* p, const char* path, page_run* run)
 {
     json_t* o = page_header(p->scene, path);
+    put_measures(p, o);
     const char* note = perp_recording_note(p->recording);
     (void)json_object_set_new(o, "complete", json_boolean(perp_recording_complete(p->recording)));
     (void)json_object_set_new(o, "finished", json_boolean(perp_recording_finished(p->recording)));

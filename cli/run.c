@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "measures.h"
 #include "plugin.h"
 #include "progress.h"
 #include "stats.h"
@@ -157,6 +158,9 @@ static int create_sim(run_state* r)
     const perp_status status = perp_sim_create_from_scene_def(r->context, r->scene, &def, &r->sim);
     if (status == PERP_OK && !r->quiet) {
         cli_advise_step(r->scene);
+        if (r->resumed == NULL) {
+            cli_warn_parameters(r->scene);
+        }
     }
     return status == PERP_OK ? CLI_DONE : fail_in_scene(r, status);
 }
@@ -223,6 +227,22 @@ static int choose_frame(run_state* r, perp_recording* recording, int64_t* index)
     return CLI_DONE;
 }
 
+/* A run that ended at a stop is over; other measures than the recorded ones begin here. */
+static int check_resumed(const run_state* r)
+{
+    if (perp_sim_stopped(r->sim) >= 0) {
+        return cli_fail(r->args->json, CLI_BAD_INPUT,
+                        "--resume: %s ended at t = %.12g by its stop '%.200s'; to go on give an "
+                        "earlier time, or --set /stop=[]",
+                        r->resumed, r->resume_time, perp_sim_outcome(r->sim));
+    }
+    if (!r->quiet && perp_sim_measure_begin(r->sim) > 0.0) {
+        cli_complain("warning: measures and stops are not those of %s: they begin at t = %.9g",
+                     r->resumed, perp_sim_measure_begin(r->sim));
+    }
+    return CLI_DONE;
+}
+
 /* Scene and simulation, from a file or from where a recording left off. */
 static int prepare_run(run_state* r)
 {
@@ -253,7 +273,7 @@ static int prepare_run(run_state* r)
         exit_status = choose_frame(r, recording, &index);
         if (exit_status == CLI_DONE) {
             const perp_status status = perp_recording_restore(recording, index, r->sim);
-            exit_status = status == PERP_OK ? CLI_DONE : fail_with_context(r, status);
+            exit_status = status == PERP_OK ? check_resumed(r) : fail_with_context(r, status);
         }
     }
     perp_recording_close(recording);
@@ -656,6 +676,7 @@ static const cli_option options[] = {
     {"--directions", "N", "of the friction polygon", NULL},
     {"--solver", "NAME", "see 'perp list solvers'; replaces the scene's with its settings", NULL},
     {"--set", "POINTER=VALUE", "override any place of the scene, such as /bodies/1/mass=2", NULL},
+    {"--param", "NAME=VALUE", "set a parameter of the scene", NULL},
     {"--resume", "R.h5[@T]", "continue from a recording's end, or its last frame up to T", NULL},
     {"--save-problems", "DIR[:WHEN]",
      "where to put the problems of steps that were not solved; WHEN adds others: all, every=N, "

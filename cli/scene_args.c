@@ -1,4 +1,5 @@
 /* cli/scene_args.c - from the command line to a scene: what is overridden. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,13 +36,24 @@ static bool is_number(const char* text)
     return end != text && *end == '\0';
 }
 
-/* --set POINTER=VALUE: the copy is cut at the first '='. */
-static int split_set(const cli_args* args, const char* text, char** copy, perp_override* override)
+/* --set POINTER=VALUE, --param NAME=VALUE: the copy is cut at the first '='. */
+static int split_set(const cli_args* args, bool param, const char* text, char** copy,
+                     perp_override* override)
 {
     const char* equals = strchr(text, '=');
     if (equals == NULL || equals == text) {
         return cli_fail(args->json, CLI_BAD_INPUT,
-                        "--set: expected POINTER=VALUE, such as --set /bodies/1/mass=2, got '%s'",
+                        param ? "--param: expected NAME=VALUE, such as --param mu=0.2, got '%s'"
+                              : "--set: expected POINTER=VALUE, such as --set /bodies/1/mass=2, "
+                                "got '%s'",
+                        text);
+    }
+    if (param == (text[0] == '/')) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        param ? "--param: expected the name of a parameter; for a place of the "
+                                "scene give --set %s"
+                              : "--set: a pointer begins with '/', as in /bodies/1/mass; for a "
+                                "parameter of the scene give --param %s",
                         text);
     }
     *copy = strdup(text);
@@ -74,9 +86,11 @@ int cli_overrides_gather(const cli_args* args, cli_overrides* overrides)
         }
         if (pointer != NULL) {
             overrides->item[n] = (perp_override){pointer, given->value};
-        } else if (strcmp(given->option->name, "--set") == 0) {
+        } else if (strcmp(given->option->name, "--set") == 0 ||
+                   strcmp(given->option->name, "--param") == 0) {
+            const bool param = strcmp(given->option->name, "--param") == 0;
             const int status =
-                split_set(args, given->value, &overrides->owned[n], &overrides->item[n]);
+                split_set(args, param, given->value, &overrides->owned[n], &overrides->item[n]);
             if (status != CLI_DONE) {
                 return status;
             }
@@ -113,7 +127,13 @@ perp_urdf_options cli_urdf_options(const cli_args* args)
 static const char* option_at_fault(const cli_overrides* overrides, const char* message)
 {
     for (int32_t i = overrides->count - 1; i >= 0; --i) {
+        char place[600];
         const char* pointer = overrides->item[i].pointer;
+        const bool param = pointer[0] != '/';
+        if (param) {
+            (void)snprintf(place, sizeof place, "/parameters/%.500s", pointer);
+            pointer = place;
+        }
         const char* found = strstr(message, pointer);
         const size_t length = strlen(pointer);
         if (found == NULL || found - message < 2 || strncmp(found - 2, ": ", 2) != 0 ||
@@ -125,7 +145,7 @@ static const char* option_at_fault(const cli_overrides* overrides, const char* m
                 return shorthand[k].option;
             }
         }
-        return "--set";
+        return param ? "--param" : "--set";
     }
     return NULL;
 }

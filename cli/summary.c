@@ -1,6 +1,7 @@
 /* cli/summary.c - the result of `perp run`: a JSON object and a short table. */
 #include <string.h>
 
+#include "measures.h"
 #include "summary.h"
 
 #include <math.h>
@@ -150,6 +151,13 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
                             json_pack("{s:I, s:i}", "steps", (json_int_t)stats->undetermined,
                                       "directions", (int)stats->freedom));
     }
+    json_object_set_new(o, "parameters", cli_parameters_json(scene));
+    json_object_set_new(o, "measures", cli_measures_json(sim));
+    if (perp_sim_measure_begin(sim) > 0.0) {
+        json_object_set_new(o, "measures_from", cli_number(perp_sim_measure_begin(sim)));
+    }
+    const char* outcome = perp_sim_outcome(sim);
+    json_object_set_new(o, "outcome", outcome[0] != '\0' ? cli_text(outcome) : json_null());
     json_t* bodies = json_object();
     for (int32_t i = 0; i < perp_model_body_count(model); ++i) {
         json_object_set_new(bodies, perp_model_body_name(model, i), body_json(sim, i, planar));
@@ -296,10 +304,17 @@ void cli_summary_print(const perp_scene* scene, const perp_sim* sim, cli_stats* 
             "motion was taken\n",
             (long long)stats->undetermined, (int)stats->freedom, stats->freedom == 1 ? "" : "s");
     }
+    if (perp_sim_stopped(sim) >= 0) {
+        printf("  outcome        ");
+        cli_put(perp_sim_outcome(sim));
+        printf(" at t = %.9g\n", perp_sim_time(sim));
+    }
+    cli_parameters_print(scene);
     if (out != NULL) {
         printf("  recording      ");
         cli_put(out);
         printf("\n");
     }
     print_bodies(sim);
+    cli_measures_print(sim);
 }

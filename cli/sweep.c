@@ -50,11 +50,21 @@ static const char* end_plugins(void* user, perp_sim* sim)
     return message;
 }
 
+/* A message of an earlier run must not appear in this one. */
+static perp_status start_plugins(void* user, perp_sim* sim)
+{
+    cli_plugins* plugins = user;
+    for (int i = 0; i < plugins->count; ++i) {
+        plugins->item[i].ops.message[0] = '\0';
+    }
+    return cli_plugins_start(plugins, sim);
+}
+
 perp_run_options sweep_run_options(cli_plugins* plugins)
 {
     perp_run_options options = perp_run_options_default();
     if (plugins->count > 0) {
-        options.prepare = cli_plugins_start;
+        options.prepare = start_plugins;
         options.finish = end_plugins;
         options.user = plugins;
     }
@@ -218,7 +228,8 @@ int sweep_after(const cli_args* args, perp_context* context, const perp_study* s
         json_t* object = sweep_report_json(study, report);
         json_object_set_new(object, "database", cli_text(out));
         cli_print_json(object);
-    } else if (!cli_flag(args, "--quiet")) {
+    } else if (!cli_flag(args, "--quiet") &&
+               (cli_value(args, "--csv") == NULL || strcmp(cli_value(args, "--csv"), "-") != 0)) {
         print_report(study, report, out);
     }
     return exit_status;

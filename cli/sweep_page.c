@@ -15,11 +15,11 @@
 #include "sweep.h"
 
 enum {
-    KINDS = 10,           /* outcomes that are counted apart; the last one is all others */
-    BINS = 40,            /* of a histogram */
-    ROW_LIMIT = 20000,    /* rows in the page */
-    ROW_BYTES = 8000000,  /* and their size, about */
-    CELL_LIMIT = 300000,  /* numbers in all tables of cells */
+    KINDS = 10,          /* outcomes that are counted apart; the last one is all others */
+    BINS = 40,           /* of a histogram */
+    ROW_LIMIT = 20000,   /* rows in the page */
+    ROW_BYTES = 8000000, /* and their size, about */
+    CELL_LIMIT = 300000, /* numbers in all tables of cells */
     PAIR_LIMIT = 10,
 };
 #define MARKER "/*PERP-STUDY*/"
@@ -62,7 +62,8 @@ typedef struct page_state {
 
 static int kind_of(page_state* s, const perp_run_row* row)
 {
-    const char* name = row->status == PERP_RUN_OK ? row->outcome : perp_run_status_name(row->status);
+    const char* name =
+        row->status == PERP_RUN_OK ? row->outcome : perp_run_status_name(row->status);
     for (int i = 0; i < s->kinds; ++i) {
         if (strncmp(s->kind[i], name, sizeof s->kind[i] - 1) == 0) {
             return i;
@@ -330,7 +331,8 @@ static bool write_row(void* user, const perp_run_row* row)
     if ((row->id - 1) % s->every != 0) {
         return true;
     }
-    fprintf(s->file, "%s[%lld,%d", s->written > 0 ? ",\n" : "", (long long)row->id, kind_of(s, row));
+    fprintf(s->file, "%s[%lld,%d", s->written > 0 ? ",\n" : "", (long long)row->id,
+            kind_of(s, row));
     for (int32_t i = 0; i < s->columns; ++i) {
         (void)fputc(',', s->file);
         const perp_vary_value value = i < s->varied ? perp_study_value(s->study, row->id, i)
@@ -451,10 +453,11 @@ int sweep_write_page(const cli_args* args, perp_context* context, perp_results* 
     bool memory = true;
     const char* marker = strstr(cli_study_template, MARKER);
     if (!may_replace(path)) {
-        return cli_fail(args->json, CLI_BAD_INPUT,
-                        "--page: %s: there is a file of that name that is no page of a study: give another "
-                        "name",
-                        path);
+        return cli_fail(
+            args->json, CLI_BAD_INPUT,
+            "--page: %s: there is a file of that name that is no page of a study: give another "
+            "name",
+            path);
     }
     (void)snprintf(part, sizeof part, "%.4096s.part%ld", path, (long)getpid());
     perp_status status = gather(&s, results, &memory);
@@ -464,8 +467,9 @@ int sweep_write_page(const cli_args* args, perp_context* context, perp_results* 
         free_state(&s);
         return status != PERP_OK
                    ? cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(context))
-               : memory ? cli_fail(args->json, CLI_BAD_INPUT, "--page: %s: %s", path, strerror(error))
-                        : cli_fail(args->json, CLI_FAILED, "out of memory");
+               : memory
+                   ? cli_fail(args->json, CLI_BAD_INPUT, "--page: %s: %s", path, strerror(error))
+                   : cli_fail(args->json, CLI_FAILED, "out of memory");
     }
     (void)fwrite(cli_study_template, 1, (size_t)(marker - cli_study_template), s.file);
     status = write_data(&s, results, database);
@@ -481,5 +485,6 @@ int sweep_write_page(const cli_args* args, perp_context* context, perp_results* 
     (void)unlink(part);
     return status != PERP_OK
                ? cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(context))
-               : cli_fail(args->json, CLI_FAILED, "--page: cannot write %s: %s", path, strerror(error));
+               : cli_fail(args->json, CLI_FAILED, "--page: cannot write %s: %s", path,
+                          strerror(error));
 }

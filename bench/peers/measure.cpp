@@ -7,14 +7,6 @@
 namespace
 {
 
-/* A maximum that keeps a NaN. */
-void raise(double& most, double value)
-{
-    if (!(value <= most)) {
-        most = value;
-    }
-}
-
 double reach(const Body& b, const Rotation& r, Vec3 direction)
 {
     if (b.shape == Body::SPHERE) {
@@ -235,7 +227,7 @@ double impulse_violation(const World& world, const std::vector<State>& before,
     }
     const double gap_part = mass * (u_n - target);
     double most = std::fabs(gap_part < p_n ? gap_part : p_n);
-    raise(most, norm(p_t - projected));
+    raise_to(most, norm(p_t - projected));
     return most;
 }
 
@@ -249,8 +241,8 @@ double penetration(const World& world, const std::vector<State>& now)
         const Body& a = world.bodies[i];
         const Rotation r(now[i].orientation);
         for (const Plane& plane : world.planes) {
-            raise(most,
-                  reach(a, r, plane.normal) + plane.offset - dot(plane.normal, now[i].position));
+            raise_to(most,
+                     reach(a, r, plane.normal) + plane.offset - dot(plane.normal, now[i].position));
         }
         for (size_t j = i + 1; j < n; ++j) {
             const Body& b = world.bodies[j];
@@ -258,7 +250,7 @@ double penetration(const World& world, const std::vector<State>& now)
             const double far = spheres ? a.half.x + b.half.x : norm(a.half) + norm(b.half);
             const double distance = norm(now[j].position - now[i].position);
             if (distance < far) {
-                raise(most, spheres ? far - distance : box_overlap(a, now[i], b, now[j]));
+                raise_to(most, spheres ? far - distance : box_overlap(a, now[i], b, now[j]));
             }
         }
     }
@@ -282,18 +274,18 @@ double joint_gap(const World& world, const std::vector<State>& now)
         return i < 0 ? local : now[i].position + Rotation(now[i].orientation).to_world(local);
     };
     for (const Joint& j : world.joints) {
-        raise(most, norm(anchor(j.a, j.anchor_a) - anchor(j.b, j.anchor_b)));
+        raise_to(most, norm(anchor(j.a, j.anchor_a) - anchor(j.b, j.anchor_b)));
     }
     return most;
 }
 
 void Residual::include(const Residual& other)
 {
-    raise(dynamics, other.dynamics);
-    raise(normal, other.normal);
-    raise(friction, other.friction);
-    raise(worst, other.worst);
-    raise(weights, other.weights);
+    raise_to(dynamics, other.dynamics);
+    raise_to(normal, other.normal);
+    raise_to(friction, other.friction);
+    raise_to(worst, other.worst);
+    raise_to(weights, other.weights);
     contacts = std::max(contacts, other.contacts);
     active = std::max(active, other.active);
 }
@@ -315,8 +307,8 @@ Residual residual(const World& world, const std::vector<State>& before,
         result.contacts += 1;
         result.active += dot(c.impulse, c.normal) > 1e-9 * weight;
         if (c.law) {
-            raise(result.weights,
-                  impulse_violation(world, before, after, c, target, mass) / weight);
+            raise_to(result.weights,
+                     impulse_violation(world, before, after, c, target, mass) / weight);
         }
     }
     problem.close(after);

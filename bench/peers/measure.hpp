@@ -7,6 +7,14 @@
 
 #include "engine.hpp"
 
+/* A maximum that keeps a NaN. */
+inline void raise_to(double& most, double value)
+{
+    if (!std::isnan(most) && !(value <= most)) {
+        most = value;
+    }
+}
+
 /* Largest overlap of any two bodies, or of a body and a plane: separating axes of the shapes. */
 double penetration(const World& world, const std::vector<State>& now);
 double total_energy(const World& world, const std::vector<State>& now);

@@ -214,6 +214,7 @@ Scene chain(int links)
         w.add_ball_joint(i - 1, i, {length * i, 0, 0});
     }
     s.title = "chain of " + std::to_string(links) + " links falls";
+    s.processor_time = true;
     s.steps = steps_of(2, w.h);
     measure_second_half(s);
     return s;

@@ -1,9 +1,10 @@
 /* bench/peers/worker.cpp - one engine, one scene; scripts/run-peers tells it when to do what, so
  * that engines take turns.
  *
- *     peer_ENGINE SCENE [VARIANT] [--load FILE STEP] [--window FIRST LAST]
+ *     peer_ENGINE SCENE [VARIANT] [--load FILE STEP] [--window FIRST LAST] [--wall]
  *                        commands on standard input, one a line; --load: repeats begin with a saved
- *                        state, --window: steps FIRST .. LAST-1 are averaged and examined
+ *                        state, --window: steps FIRST .. LAST-1 are averaged and examined,
+ *                        --wall: heaps and chains by the wall clock instead of processor time
  *         start          build the scene once more: the next repeat
  *         step N         at most N steps; answers "steps DONE" (of this repeat)
  *         save FILE      the present state, for --load
@@ -58,7 +59,8 @@ class Worker
 
     Residual laws;
     Account account = {NAN, NAN, -1};
-    double deepest = 0, drift = 0, drop = 0, velocity_error = NAN, widest_joint = 0;
+    double deepest = -1 /* none seen */, drift = 0, drop = 0, velocity_error = NAN,
+           widest_joint = 0;
     double energy_start = 0, energy_change = 0;
     int lost = 0;
 
@@ -159,7 +161,7 @@ void Worker::examine()
     account = engine->account();
     const int index = done - 1;
     if (scene.heap && index >= scene.sample_from && index % scene.sample_every == 0) {
-        deepest = std::max(deepest, penetration(world, after));
+        raise_to(deepest, penetration(world, after));
     }
     if (!world.planes.empty() && index >= scene.sample_from && index % scene.sample_every == 0) {
         std::vector<Contact> contacts;
@@ -179,16 +181,16 @@ void Worker::examine_motion(double time)
         for (const Body& b : world.bodies) {
             scale += b.mass * GRAVITY * norm(world.bodies.back().position) / 2;
         }
-        widest_joint = std::max(widest_joint, joint_gap(world, after));
+        raise_to(widest_joint, joint_gap(world, after));
         const double change = (total_energy(world, after) - energy_start) / scale;
         energy_change = std::fabs(change) <= std::fabs(energy_change) ? energy_change : change;
     } else if (!scene.heap) {
-        deepest = std::max(deepest, penetration(world, after));
+        raise_to(deepest, penetration(world, after));
     }
     for (size_t i = 0; scene.rests && i < after.size(); ++i) {
         const Vec3 moved = after[i].position - world.bodies[i].position;
-        drift = std::max(drift, std::hypot(moved.x, moved.y));
-        drop = std::max(drop, -moved.z);
+        raise_to(drift, std::hypot(moved.x, moved.y));
+        raise_to(drop, -moved.z);
     }
     for (double t : scene.check_times) {
         if (std::fabs(t - time) < world.h / 2) {
@@ -231,13 +233,13 @@ void Worker::report()
             "%s\"%s\":{\"mean\":%.6g,\"median\":%.6g,\"p99\":%.6g,\"max\":%.6g,\"steps\":%d,"
             "\"complete\":%s}",
             any ? "," : "", w.name.c_str(), 1e6 * sum / n, 1e6 * part[part.size() / 2],
-            1e6 * part[(size_t)(0.99 * (n - 1))], 1e6 * part.back(), (int)part.size() * scene.batch,
-            (int)last == w.last / scene.batch ? "true" : "false");
+            1e6 * part[(size_t)(std::ceil(0.99 * n) - 1)], 1e6 * part.back(),
+            (int)part.size() * scene.batch, (int)last == w.last / scene.batch ? "true" : "false");
         any = true;
     }
     std::printf("}");
     if (scene.world.collide) {
-        put("penetration", deepest);
+        put("penetration", deepest < 0 ? NAN : deepest);
         std::printf(",\"contacts\":%d,\"active\":%d", laws.contacts, laws.active);
         if (laws.contacts > 0) {
             put("residual", laws.worst);
@@ -313,6 +315,7 @@ int main(int argc, char** argv)
 {
     try {
         std::string name, variant, snapshot;
+        bool wall = false;
         int at = 0, first = -1, last = 0, warm = -1, steps = 0, words = 0;
         for (int i = 1; i < argc; ++i) {
             if (std::strcmp(argv[i], "--load") == 0 && i + 2 < argc) {
@@ -321,6 +324,8 @@ int main(int argc, char** argv)
             } else if (std::strcmp(argv[i], "--window") == 0 && i + 2 < argc) {
                 first = std::atoi(argv[++i]);
                 last = std::atoi(argv[++i]);
+            } else if (std::strcmp(argv[i], "--wall") == 0) {
+                wall = true;
             } else if (std::strcmp(argv[i], "--count") == 0 && i + 2 < argc) {
                 warm = std::atoi(argv[++i]);
                 steps = std::atoi(argv[++i]);
@@ -331,14 +336,16 @@ int main(int argc, char** argv)
         if (words < 1 || words > 2) {
             std::fprintf(stderr,
                          "usage: peer_ENGINE SCENE [VARIANT] [--load FILE STEP] [--window FIRST "
-                         "LAST] | [--count WARM STEPS]\n");
+                         "LAST] [--wall] | [--count WARM STEPS]\n");
             return 2;
         }
         Scene scene = make_scene(name, engine_is_planar);
+        scene.processor_time = scene.processor_time && !wall;
         if (first >= 0) {
             scene.steps = last;
             scene.windows = {{"step", first, last}};
             scene.sample_from = first;
+            scene.sample_every = 5;
         }
         Worker worker(std::move(scene), variant, snapshot, at);
         if (warm >= 0) {

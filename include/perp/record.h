@@ -96,6 +96,14 @@ typedef struct perp_frame {
 PERP_API PERP_NODISCARD perp_status perp_recording_frame(perp_recording* recording, int64_t index,
                                                          perp_frame* frame);
 
+/* Values of quantities of the recorded scene's model (perp/measure.h) in a frame. Quantities of a step are
+ * those of the frame's info; `ledger` quantities are sums since the first frame. Frames are best asked for in
+ * order. */
+PERP_API PERP_NODISCARD perp_status perp_recording_quantities(perp_recording* recording,
+                                                              int64_t index,
+                                                              const perp_quantity* quantity,
+                                                              int32_t count, double* value);
+
 /* Puts a fresh simulation of the recorded scene into the state of a frame (index, or -1 for the
  * last), warm start included. */
 PERP_API PERP_NODISCARD perp_status perp_recording_restore(perp_recording* recording, int64_t index,

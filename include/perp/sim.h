@@ -46,6 +46,7 @@ typedef struct perp_sim_def {
     double tolerance;      /* largest residual that is accepted; default 1e-8 */
     bool allow_overlap;    /* accept bodies that overlap at the start and move them apart */
     bool joint_correction; /* close the joints at the end of each step [W14 algorithm 1] */
+    bool joint_middle;     /* directions of joints at the middle of the step, not at its start */
     bool linear_rotation; /* q + h G nu, normalised, as in the papers, instead of the exponential */
     bool keep_going;      /* take the best iterate when a solve fails, and count it */
     const perp_parameter*
@@ -170,7 +171,8 @@ typedef struct perp_step_info {
     int32_t looks;          /* outer iterations of steppers whose laws hold at the end
                                           of the step */
     int32_t corrections;    /* solves of the joint correction besides the first; -1: joint errors
-                               are closed slowly, because closing them at once would gain energy */
+                               are closed slowly, because closing them at once would gain energy;
+                               -2: a middle step (perp_sim_def.joint_middle) */
     int32_t moves;          /* solves that moved poses onto the joints, where the step's own
                                impulses could not close them */
     double joint_error[2];  /* largest at the end of the step: length, angle */

@@ -260,12 +260,9 @@ perp_status perpi_alloc(perp_context* context, size_t count, size_t size, void* 
     return PERP_OK;
 }
 
-perp_status perpi_grow(perp_context* context, void* array, size_t* capacity, size_t need,
-                       size_t size)
+perp_status perpi_grow_now(perp_context* context, void* array, size_t* capacity, size_t need,
+                           size_t size)
 {
-    if (need <= *capacity) {
-        return PERP_OK;
-    }
     size_t wanted = *capacity < 8 ? 8 : *capacity;
     while (wanted < need) {
         if (wanted > SIZE_MAX / 2) {

@@ -36,8 +36,13 @@ PERP_NODISCARD perp_status perpi_check_struct(perp_context* context, const char*
 PERP_NODISCARD perp_status perpi_alloc(perp_context* context, size_t count, size_t size, void* p);
 /* Grows *array (a pointer to a pointer, passed as void*) to hold at least need items; old items
  * are kept, new ones zeroed. capacity is in items. */
-PERP_NODISCARD perp_status perpi_grow(perp_context* context, void* array, size_t* capacity,
-                                      size_t need, size_t size);
+PERP_NODISCARD perp_status perpi_grow_now(perp_context* context, void* array, size_t* capacity,
+                                          size_t need, size_t size);
+PERP_NODISCARD static inline perp_status perpi_grow(perp_context* context, void* array,
+                                                    size_t* capacity, size_t need, size_t size)
+{
+    return need <= *capacity ? PERP_OK : perpi_grow_now(context, array, capacity, need, size);
+}
 void perpi_free(perp_context* context, void* p);
 /* A copy of the first length bytes, zero-terminated. */
 PERP_NODISCARD perp_status perpi_strndup(perp_context* context, const char* text, size_t length,

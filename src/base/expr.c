@@ -251,7 +251,9 @@ static perp_status unknown_name(parser* p, size_t start, const char* name)
     } else {
         snprintf(message, sizeof message, "unknown name '%.80s' (%s)", name,
                  p->names == NULL ? "the only variable is the time, t"
-                                  : "the scene has no such parameter");
+                 : p->names->no_time != NULL
+                     ? "the scene has no such parameter"
+                     : "the only variable is the time, t; the scene has no such parameter");
     }
     return fail_at(p, start, message);
 }
@@ -269,6 +271,9 @@ static perp_status parse_symbol(parser* p, size_t start, const char* name)
         char message[1024];
         snprintf(message, sizeof message, "%.1000s", perp_context_error(p->context));
         return fail_at(p, start, message);
+    }
+    if (status == PERP_OK && symbol.failed) {
+        return PERP_ERROR_INPUT;
     }
     if (status == PERP_OK && symbol.unknown) {
         return unknown_name(p, start, name);

@@ -41,6 +41,7 @@ typedef struct perpi_expr_name {
  * evaluated. */
 typedef struct perpi_symbol {
     bool unknown; /* the name is not known, and the parser says so */
+    bool failed;  /* there is no value; the context has the message */
     bool varies;
     double value;
     int32_t slot;

@@ -17,13 +17,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/context_lanes.h"
 
 enum {
-    SPINS = 4000,       /* pauses before a thread sleeps or yields: some 100 microseconds */
-    SPINS_CROWDED = 20, /* with more threads than processors */
+    SPINS = 4000,   /* pauses before a thread sleeps or yields: some 100 microseconds */
+    SPINS_FEW = 20, /* with more threads than processors */
 };
 
 typedef struct worker {
@@ -52,8 +53,25 @@ struct perpi_threads {
     /* perpi_lane_wait */
     atomic_int arrived;
     atomic_uint phase;
+    /* whether the processors are free (lane 0, seconds) */
+    double spent, lost;              /* in regions; of it waiting for others */
+    double pause, until;             /* how long regions had one lane, and until when */
     worker worker[PERPI_LANES_MOST]; /* from 1 */
 };
+
+/* A program that shares its processors waits for threads that do not run. Then regions have one lane for a
+ * while; results do not depend on it. */
+#define LOST_MOST 0.6     /* of the time in regions */
+#define SAMPLE 2e-3       /* seconds in regions after which this is decided */
+#define PAUSE_FIRST 20e-3 /* doubled each time up to */
+#define PAUSE_MOST 0.5
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 static void pause_briefly(void)
 {
@@ -170,7 +188,7 @@ static perpi_threads* start_pool(perp_context* context, int32_t lanes)
     }
     pool->context = context;
     pool->process = getpid();
-    pool->spins = lanes <= processor_count() ? SPINS : SPINS_CROWDED;
+    pool->spins = lanes <= processor_count() ? SPINS : SPINS_FEW;
     atomic_init(&pool->region, 0);
     atomic_init(&pool->asleep, 0);
     atomic_init(&pool->running, 0);
@@ -208,15 +226,51 @@ void perpi_threads_stop(perpi_threads* pool)
     perpi_free(pool->context, pool);
 }
 
-/* Spins at first, then lets other threads of the machine run. Returns the number of pauses so far. */
-static int32_t wait_briefly(const perpi_threads* pool, int32_t pauses)
+/* Spins at first, then lets other threads of the machine run. */
+static void wait_for_workers(perpi_threads* pool)
 {
-    if (pauses < pool->spins) {
+    for (int32_t i = 0; i < pool->spins && atomic_load(&pool->running) > 0; ++i) {
         pause_briefly();
-        return pauses + 1;
     }
-    (void)sched_yield();
-    return pauses;
+    if (atomic_load(&pool->running) > 0) {
+        const double begin = seconds_now();
+        while (atomic_load(&pool->running) > 0) {
+            (void)sched_yield();
+        }
+        pool->lost += seconds_now() - begin;
+    }
+}
+
+static void wait_for_phase(perpi_threads* pool, const perpi_lane* lane, unsigned phase)
+{
+    for (int32_t i = 0; i < pool->spins && atomic_load(&pool->phase) == phase; ++i) {
+        pause_briefly();
+    }
+    if (atomic_load(&pool->phase) == phase) {
+        const double begin = seconds_now();
+        while (atomic_load(&pool->phase) == phase) {
+            (void)sched_yield();
+        }
+        if (lane->index == 0) {
+            pool->lost += seconds_now() - begin;
+        }
+    }
+}
+
+static void note_region(perpi_threads* pool, double seconds)
+{
+    pool->spent += seconds;
+    if (pool->spent < SAMPLE) {
+        return;
+    }
+    if (pool->lost > LOST_MOST * pool->spent) {
+        pool->pause = pool->pause > 0.0 ? 2.0 * pool->pause : PAUSE_FIRST;
+        pool->pause = pool->pause < PAUSE_MOST ? pool->pause : PAUSE_MOST;
+        pool->until = seconds_now() + pool->pause;
+    } else {
+        pool->pause = 0.0;
+    }
+    pool->spent = pool->lost = 0.0;
 }
 
 /* ---- regions ---------------------------------------------------------------------------------------*/
@@ -243,6 +297,10 @@ int32_t perpi_lanes_for(perp_context* context, int64_t items, int64_t grain)
             return 1;
         }
     }
+    if (x->pool->until > 0.0 && !x->always && seconds_now() < x->pool->until) {
+        return 1;
+    }
+    x->pool->until = 0.0;
     const int64_t gain = items / grain;
     return gain < x->pool->lanes ? (int32_t)gain : x->pool->lanes;
 }
@@ -265,14 +323,14 @@ perp_status perpi_run_lanes(perp_context* context, int32_t lanes, perpi_lane_fn 
     pool->function = function;
     pool->data = data;
     pool->count = lanes;
+    const double begin = seconds_now();
     atomic_store(&pool->running, pool->lanes - 1);
     x->inside = true;
     begin_region(pool);
     run_lane(pool, 0);
-    for (int32_t i = 0; atomic_load(&pool->running) > 0;) {
-        i = wait_briefly(pool, i);
-    }
+    wait_for_workers(pool);
     x->inside = false;
+    note_region(pool, seconds_now() - begin);
     int32_t first = -1;
     for (int32_t i = 0; i < lanes; ++i) {
         if (pool->status[i] != PERP_OK && (first < 0 || pool->at[i] < pool->at[first])) {
@@ -287,6 +345,31 @@ perp_status perpi_run_lanes(perp_context* context, int32_t lanes, perpi_lane_fn 
                                    perp_context_error(pool->own[first]));
 }
 
+typedef struct part_job {
+    perpi_part_fn function;
+    void* data;
+    int32_t items;
+} part_job;
+
+static perp_status run_part(perpi_lane* lane, void* data)
+{
+    const part_job* job = data;
+    size_t begin, end;
+    perpi_lane_part(lane, (size_t)job->items, &begin, &end);
+    job->function((int32_t)begin, (int32_t)end, job->data);
+    return PERP_OK;
+}
+
+void perpi_for_parts(perp_context* context, int32_t items, int32_t grain, perpi_part_fn function,
+                     void* data)
+{
+    const int32_t lanes = perpi_lanes_for(context, items, grain);
+    part_job job = {function, data, items};
+    if (lanes == 1 || perpi_run_lanes(context, lanes, run_part, &job) != PERP_OK) {
+        function(0, items, data);
+    }
+}
+
 void perpi_lane_wait(const perpi_lane* lane)
 {
     perpi_threads* pool = lane->threads;
@@ -299,7 +382,5 @@ void perpi_lane_wait(const perpi_lane* lane)
         atomic_store(&pool->phase, phase + 1);
         return;
     }
-    for (int32_t i = 0; atomic_load(&pool->phase) == phase;) {
-        i = wait_briefly(pool, i);
-    }
+    wait_for_phase(pool, lane, phase);
 }

@@ -44,6 +44,12 @@ void perpi_threads_always(perp_context* context);
 PERP_NODISCARD perp_status perpi_run_lanes(perp_context* context, int32_t lanes,
                                            perpi_lane_fn function, void* data);
 
+/* Items begin to end - 1 of a task that cannot fail and in which each item is independent. */
+typedef void (*perpi_part_fn)(int32_t begin, int32_t end, void* data);
+/* Calls it for 0..items-1, in parts of at least `grain` items if there are several lanes. */
+void perpi_for_parts(perp_context* context, int32_t items, int32_t grain, perpi_part_fn function,
+                     void* data);
+
 /* Within a region: waits until every lane has come here. All lanes must call it equally often. */
 void perpi_lane_wait(const perpi_lane* lane);
 

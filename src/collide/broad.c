@@ -296,6 +296,9 @@ static void counting_pass(perpi_broad* broad, int key, size_t range)
 
 perp_status perpi_broad_sort(perpi_broad* broad, size_t body_count, size_t shape_count)
 {
+    if (broad->pair_count < 2) {
+        return PERP_OK;
+    }
     /* Both buffers have one capacity: they are swapped, and a warm call must not grow either. */
     perp_status status = perpi_grow(broad->context, &broad->spare, &broad->spare_capacity,
                                     broad->pair_capacity, sizeof *broad->spare);

@@ -5,13 +5,13 @@
  * second round of a step only the pairs of bodies that exceeded their margin are searched again, and what
  * rests is not searched at all. The rest is divided among threads.
  */
-#include "collide/broad.h"
-#include "collide/collide.h"
-#include "collide/narrow/patch.h"
-
 #include <string.h>
 
 #include "base/threads.h"
+#include "collide/broad.h"
+#include "collide/collide.h"
+#include "collide/narrow/patch.h"
+#include "collide/polytope/polyhedron.h"
 
 /* Times the scene's length: a shallower overlap is rounding. */
 #define SIDE_DEPTH 1e-9
@@ -31,6 +31,11 @@ typedef struct answer {
     bool collides;
 } answer;
 
+/* The routine of two types of shapes, looked up once: the list of pairs is long. */
+typedef struct routine {
+    perpi_pair_fn find;
+    bool flipped;
+} routine;
 /* What the candidates of a pair depend on, beside the poses, and where they are. */
 typedef struct pair_record {
     perpi_broad_pair pair;
@@ -43,15 +48,19 @@ typedef struct pair_record {
     size_t first, count; /* candidates */
     double deepest;
     int32_t overflow;
+    perpi_still_pair* still; /* its memory, or NULL */
 } pair_record;
 
 enum { PAIR_GRAIN = 100 }; /* pairs for a thread to gain */
 
 struct perpi_collider {
     perp_context* context;
+    routine plain[PERP_SHAPE_TYPE_COUNT][PERP_SHAPE_TYPE_COUNT];
+    routine grouped[PERP_SHAPE_TYPE_COUNT][PERP_SHAPE_TYPE_COUNT];
     const perp_model* model;
     perpi_broad broad;
     perpi_pose* pose; /* of each shape, world */
+    bool* placed;     /* of each shape: it has the frame of its body */
     endless* plane;
     size_t plane_count;
     answer* cache;
@@ -66,6 +75,10 @@ struct perpi_collider {
     size_t side_count;
     bool side_always;
     perpi_candidate_list list;
+    perpi_still_pair* still; /* by the hash of the pair's shapes */
+    size_t still_count;      /* a power of two, or 0 */
+    bool polyhedra;          /* the model has some */
+    uint32_t pass;
     /* the last call */
     pair_record *record, *last;
     size_t record_capacity, last_capacity, last_count;
@@ -76,6 +89,27 @@ struct perpi_collider {
     double last_length;
     perpi_candidate_list* lane; /* of other threads */
 };
+
+/* For the types of shapes that the model has. */
+static void find_routines(perpi_collider* c)
+{
+    bool present[PERP_SHAPE_TYPE_COUNT] = {false};
+    for (size_t i = 0; i < c->model->shape_count; ++i) {
+        present[c->model->shape[i].type] = true;
+    }
+    c->polyhedra = present[PERP_SHAPE_BOX] || present[PERP_SHAPE_POLYHEDRON];
+    for (int a = 0; a < PERP_SHAPE_TYPE_COUNT; ++a) {
+        for (int b = 0; b < PERP_SHAPE_TYPE_COUNT; ++b) {
+            if (present[a] && present[b]) {
+                routine *plain = &c->plain[a][b], *grouped = &c->grouped[a][b];
+                plain->find =
+                    perpi_pair_find(false, (perp_shape_type)a, (perp_shape_type)b, &plain->flipped);
+                grouped->find = perpi_pair_find(true, (perp_shape_type)a, (perp_shape_type)b,
+                                                &grouped->flipped);
+            }
+        }
+    }
+}
 
 perp_status perpi_collider_create(perp_context* context, const perp_model* model,
                                   perpi_collider** collider)
@@ -90,6 +124,7 @@ perp_status perpi_collider_create(perp_context* context, const perp_model* model
     c->broad.context = context;
     c->list.context = context;
 
+    find_routines(c);
     size_t planes = 0, restricted = 0;
     for (size_t i = 0; i < model->shape_count; ++i) {
         planes += perpi_shape_ops_of(model->shape[i].type)->bounded ? 0 : 1;
@@ -110,6 +145,15 @@ perp_status perpi_collider_create(perp_context* context, const perp_model* model
     }
     if (status == PERP_OK) {
         status = perpi_alloc(context, model->body_count, sizeof *c->moved, &c->moved);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, model->shape_count, sizeof *c->placed, &c->placed);
+    }
+    for (size_t i = 0; status == PERP_OK && i < model->shape_count; ++i) {
+        const perpi_pose* p = &model->shape[i].local;
+        const mat3 one = m3_identity();
+        c->placed[i] = p->x.x == 0.0 && p->x.y == 0.0 && p->x.z == 0.0 && p->q.w == 1.0 &&
+                       memcmp(&p->R, &one, sizeof one) == 0;
     }
     if (status == PERP_OK) {
         status = perpi_alloc(context, planes, sizeof *c->plane, &c->plane);
@@ -137,9 +181,11 @@ void perpi_collider_destroy(perpi_collider* collider)
     perp_context* context = collider->context;
     perpi_broad_free(&collider->broad);
     perpi_free(context, collider->pose);
+    perpi_free(context, collider->placed);
     perpi_free(context, collider->plane);
     perpi_free(context, collider->cache);
     perpi_free(context, collider->list.item);
+    perpi_free(context, collider->still);
     perpi_free(context, collider->record);
     perpi_free(context, collider->last);
     perpi_free(context, collider->last_item);
@@ -203,7 +249,7 @@ static bool place_shape(perpi_collider* c, const perpi_pose* body_pose, int32_t 
 {
     const perpi_shape* s = &c->model->shape[shape];
     const perpi_shape_ops* ops = perpi_shape_ops_of(s->type);
-    const perpi_pose pose = perpi_pose_mul(body_pose, &s->local);
+    const perpi_pose pose = c->placed[shape] ? *body_pose : perpi_pose_mul(body_pose, &s->local);
     c->pose[shape] = pose;
     if (!ops->bounded) {
         const vec3 n = m3_mul(pose.R, s->normal);
@@ -388,12 +434,51 @@ static bool on_wrong_side(const perpi_collider* c, const perpi_candidate_list* l
            (c->side_always || worst->gap < -SIDE_DEPTH * c->model->length);
 }
 
-static perpi_pair_fn routine_of(const perpi_collider* c, const perpi_broad_pair* pair,
-                                const perpi_candidate_rule* rule, bool* flipped)
+/* ---- memory of pairs that do not turn ---------------------------------------------------------------- */
+
+/* Room for twice the pairs; what was remembered is lost when it grows. Only speed depends on it. */
+static perp_status reserve_memory(perpi_collider* c)
+{
+    size_t count = 64;
+    c->pass += 1;
+    while (count < 2 * c->broad.pair_count) {
+        count *= 2;
+    }
+    if (count <= c->still_count || !c->polyhedra || c->rule == NULL) {
+        return PERP_OK;
+    }
+    perpi_still_pair* still = NULL;
+    const perp_status status = perpi_alloc(c->context, count, sizeof *still, &still);
+    if (status == PERP_OK) {
+        perpi_free(c->context, c->still);
+        c->still = still;
+        c->still_count = count;
+    }
+    return status;
+}
+
+/* The memory of a pair; NULL: another pair has it in this pass, or there is none. */
+static perpi_still_pair* memory_of(perpi_collider* c, const perpi_broad_pair* pair)
+{
+    if (c->still_count == 0) {
+        return NULL;
+    }
+    const uint64_t hash =
+        ((uint64_t)(uint32_t)pair->shape_a << 32 | (uint32_t)pair->shape_b) * 0x9E3779B97F4A7C15ULL;
+    perpi_still_pair* memory = &c->still[(size_t)(hash >> 32) & (c->still_count - 1)];
+    if (memory->pass == c->pass) {
+        return NULL;
+    }
+    memory->pass = c->pass;
+    return memory;
+}
+
+static routine routine_of(const perpi_collider* c, const perpi_broad_pair* pair,
+                          const perpi_candidate_rule* rule)
 {
     const perpi_shape* shape = c->model->shape;
-    const bool groups = rule != NULL && !rule->overlap_only;
-    return perpi_pair_find(groups, shape[pair->shape_a].type, shape[pair->shape_b].type, flipped);
+    const perp_shape_type a = shape[pair->shape_a].type, b = shape[pair->shape_b].type;
+    return rule != NULL && !rule->overlap_only ? c->grouped[a][b] : c->plain[a][b];
 }
 
 /* What the candidates of the pair depend on; also the rotations in the list. */
@@ -406,7 +491,8 @@ static void describe_pair(const perpi_collider* c, const perpi_broad_pair* pair,
                        .reach = margin[pair->body_a] + margin[pair->body_b],
                        .patch = patch_of(c, pair),
                        .turn = INFINITY,
-                       .always = c->side_always};
+                       .always = c->side_always,
+                       .still = r->still};
     r->owner = c->model->body[pair->body_a].layer.patch == r->patch ? pair->body_a : pair->body_b;
     list->spins = 0;
     if (c->turn != NULL) {
@@ -425,9 +511,11 @@ static void describe_pair(const perpi_collider* c, const perpi_broad_pair* pair,
 }
 
 /* Adds the candidates of a pair to the list. */
-static perp_status narrow_phase(const perpi_collider* c, const pair_record* r, perpi_pair_fn find,
-                                bool flipped, perpi_candidate_list* list)
+static perp_status narrow_phase(const perpi_collider* c, const pair_record* r, const routine* known,
+                                perpi_candidate_list* list)
 {
+    const perpi_pair_fn find = known->find;
+    const bool flipped = known->flipped;
     const perpi_shape* shape = c->model->shape;
     const perpi_broad_pair* pair = &r->pair;
     const bool overlap_only = r->rule != NULL && r->rule->overlap_only;
@@ -439,6 +527,7 @@ static perp_status narrow_phase(const perpi_collider* c, const pair_record* r, p
     list->shape_a = pair->shape_a;
     list->shape_b = pair->shape_b;
     list->flipped = flipped;
+    list->still = list->rule != NULL ? r->still : NULL;
     list->turn = r->turn;
     const size_t first = list->count;
     const int32_t one = flipped ? pair->shape_b : pair->shape_a;
@@ -563,10 +652,9 @@ static perp_status narrow_lane(perpi_lane* lane, void* data)
     for (size_t i = begin; i < end && status == PERP_OK; ++i) {
         const perpi_broad_pair* pair = &c->broad.pair[i];
         pair_record* r = &c->record[i];
-        bool flipped = false;
-        const perpi_pair_fn find = routine_of(c, pair, rule_of(c, pair), &flipped);
+        const routine known = routine_of(c, pair, rule_of(c, pair));
         lane->at = (int64_t)i;
-        describe_pair(c, pair, job->margin, flipped, list, r);
+        describe_pair(c, pair, job->margin, known.flipped, list, r);
         r->first = list->count;
         list->deepest = 0.0;
         list->overflow = 0;
@@ -574,8 +662,8 @@ static perp_status narrow_lane(perpi_lane* lane, void* data)
         if (last != NULL && !c->moved[pair->body_a] && !c->moved[pair->body_b] &&
             same_description(last, r)) {
             status = copy_candidates(c, last, list);
-        } else if (find != NULL) {
-            status = narrow_phase(c, r, find, flipped, list);
+        } else if (known.find != NULL) {
+            status = narrow_phase(c, r, &known, list);
         }
         r->count = list->count - r->first;
         r->deepest = list->deepest;
@@ -584,13 +672,14 @@ static perp_status narrow_lane(perpi_lane* lane, void* data)
     return status;
 }
 
-/* Pairs that may collide, in place. */
+/* Pairs that may collide, in place, and their memories. */
 static void drop_pairs(perpi_collider* c)
 {
     size_t kept = 0;
     for (size_t i = 0; i < c->broad.pair_count; ++i) {
         const perpi_broad_pair pair = c->broad.pair[i];
         if (may_collide(c, pair.body_a, pair.body_b)) {
+            c->record[kept].still = memory_of(c, &pair);
             c->broad.pair[kept++] = pair;
         }
     }
@@ -632,9 +721,11 @@ static perp_status join_lists(perpi_collider* c, int32_t lanes)
 static perp_status find_candidates(perpi_collider* c, const double* margin)
 {
     narrow_job job = {c, margin};
-    drop_pairs(c);
     perp_status status = perpi_grow(c->context, &c->record, &c->record_capacity,
                                     c->broad.pair_count, sizeof *c->record);
+    if (status == PERP_OK) {
+        drop_pairs(c);
+    }
     const int32_t lanes = perpi_lanes_for(c->context, (int64_t)c->broad.pair_count, PAIR_GRAIN);
     if (status == PERP_OK && lanes > 1 && c->lane == NULL) {
         status = perpi_alloc(c->context, PERPI_LANES_MOST, sizeof *c->lane, &c->lane);
@@ -646,9 +737,19 @@ static perp_status find_candidates(perpi_collider* c, const double* margin)
     return status == PERP_OK ? join_lists(c, lanes) : status;
 }
 
-/* What has been found becomes the last call. */
-static void remember_call(perpi_collider* c, const perpi_pose* pose)
+/* What has been found becomes the last call. The lists of both calls have the same capacity, so that the
+ * next call with these candidates requests no memory. */
+static perp_status remember_call(perpi_collider* c, const perpi_pose* pose)
 {
+    perp_status status =
+        perpi_grow(c->context, &c->last, &c->last_capacity, c->record_capacity, sizeof *c->last);
+    if (status == PERP_OK) {
+        status = perpi_grow(c->context, &c->last_item, &c->last_item_capacity, c->list.capacity,
+                            sizeof *c->last_item);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
     pair_record* t = c->last;
     c->last = c->record;
     c->record = t;
@@ -658,6 +759,7 @@ static void remember_call(perpi_collider* c, const perpi_pose* pose)
     c->last_count = c->broad.pair_count;
     c->last_length = c->model->length;
     memcpy(c->last_pose, pose, c->model->body_count * sizeof *pose);
+    return PERP_OK;
 }
 
 /* Candidates of the last call move to the other list, whose place the next ones take. */
@@ -694,15 +796,20 @@ perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, cons
     if (status == PERP_OK) {
         status = perpi_broad_sort(&c->broad, c->model->body_count, c->model->shape_count);
     }
+    if (status == PERP_OK) {
+        status = reserve_memory(c);
+    }
     c->candidates = c->broad.pair_count;
     if (status == PERP_OK) {
         status = find_candidates(c, margin);
+    }
+    if (status == PERP_OK) {
+        status = remember_call(c, pose);
     }
     if (status != PERP_OK) {
         c->last_count = 0;
         return status;
     }
-    remember_call(c, pose);
     *candidate = c->list.item;
     *count = c->list.count;
     return PERP_OK;

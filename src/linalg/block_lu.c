@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "linalg/dense.h"
 #include "linalg/fronts.h"
 #include "linalg/wide.h"
@@ -18,6 +19,7 @@
 enum {
     NODE_ROWS_MAX = 48, /* nodes grow no larger by merging */
     MANY_NODES = 64,    /* from here on the tree of fronts is faster */
+    CLEAR = 100000,     /* numbers for a thread to gain */
 };
 
 typedef struct ints {
@@ -450,6 +452,13 @@ static perp_status lay_out_factors(perpi_block_lu* f)
     f->s_start.at[f->nodes] = at;
     f->first.at[f->nodes] = first;
     f->value_count = value;
+    return PERP_OK;
+}
+
+/* The same for the tree of fronts, where it is used; then room for the values. */
+static perp_status lay_out_values(perpi_block_lu* f)
+{
+    perp_status status = PERP_OK;
     f->large = f->nodes >= MANY_NODES;
     if (f->large) {
         status = perpi_fronts_analyse(&f->fronts, f->nodes, f->n.at, f->s_start.at, f->s.at);
@@ -566,6 +575,9 @@ perp_status perpi_block_lu_analyse(perpi_block_lu* f, int32_t groups, const int3
         status = lay_out_factors(f);
     }
     if (status == PERP_OK) {
+        status = lay_out_values(f);
+    }
+    if (status == PERP_OK) {
         status = place_blocks(f);
     }
     f->ready = status == PERP_OK;
@@ -574,9 +586,22 @@ perp_status perpi_block_lu_analyse(perpi_block_lu* f, int32_t groups, const int3
 
 /* ---- numbers -----------------------------------------------------------------------------------------*/
 
+/* Parts of CLEAR numbers. */
+static void clear_part(int32_t begin, int32_t end, void* data)
+{
+    const perpi_block_lu* f = data;
+    const size_t from = (size_t)begin * CLEAR, to = (size_t)end * CLEAR;
+    memset(f->value + from, 0,
+           ((to < f->value_count ? to : f->value_count) - from) * sizeof *f->value);
+}
+
 void perpi_block_lu_clear(perpi_block_lu* f)
 {
-    memset(f->value, 0, f->value_count * sizeof *f->value);
+    if (f->value_count < 2 * CLEAR) {
+        memset(f->value, 0, f->value_count * sizeof *f->value);
+        return;
+    }
+    perpi_for_parts(f->context, (int32_t)((f->value_count + CLEAR - 1) / CLEAR), 1, clear_part, f);
 }
 
 double* perpi_block_lu_block(perpi_block_lu* f, int32_t k, int32_t* stride)

@@ -1,6 +1,8 @@
 /* src/problem/operators.c - see operators.h. */
 #include "problem/operators.h"
 
+#include "linalg/pair.h"
+
 double perpi_row_velocity(const perp_contact_problem* P, const perp_constraint* c, int32_t r,
                           const double* v)
 {
@@ -24,13 +26,30 @@ void perpi_jacobian_apply(const perp_contact_problem* P, const double* v, double
     }
 }
 
+/* f += J' p for a body of six velocities. */
+static inline void add_six(int32_t rows, const double* J, const double* p, double* f)
+{
+    perpi_pair2 a = perpi_pair2_at(f), b = perpi_pair2_at(f + 2), c = perpi_pair2_at(f + 4);
+    for (int32_t r = 0; r < rows; ++r, J += 6) {
+        const perpi_pair2 p_r = perpi_pair2_both(p[r]);
+        a += perpi_pair2_at(J) * p_r;
+        b += perpi_pair2_at(J + 2) * p_r;
+        c += perpi_pair2_at(J + 4) * p_r;
+    }
+    perpi_pair2_put(a, f);
+    perpi_pair2_put(b, f + 2);
+    perpi_pair2_put(c, f + 4);
+}
+
 void perpi_jacobian_apply_transposed(const perp_contact_problem* P, const double* p, double* f)
 {
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
         for (int side = 0; side < 2; ++side) {
             const perpi_side s = perpi_side_of(P, c, side);
-            if (s.nv > 0) {
+            if (s.nv == 6) {
+                add_six(c->rows, s.J, p + c->row, f + s.d);
+            } else if (s.nv > 0) {
                 perpi_matvec_transposed_add(c->rows, s.nv, s.J, p + c->row, f + s.d);
             }
         }

@@ -75,6 +75,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "linalg/pair.h"
 #include "problem/cone.h"
 #include "problem/operators.h"
 
@@ -127,6 +128,7 @@ typedef struct scratch {
     double* a;       /* row_count */
     double* m;       /* row_count */
     double* n;       /* dof_count: n_i */
+    double* apart;   /* dof_count: at the first velocity of a block of six, 1 if it is apart */
     double* S;       /* constraint_count: S_c */
     double* bracket; /* constraint_count: sum of a primary's brackets */
     double* S_n;     /* constraint_count: scale of the normal law; 0: no group, -1: not primary */
@@ -140,7 +142,7 @@ static const perp_contact_residual not_finite = {INFINITY, INFINITY, INFINITY, I
 
 size_t perp_contact_residual_work(const perp_contact_problem* problem)
 {
-    return 10 * (size_t)problem->dof_count + 4 * (size_t)problem->row_count +
+    return 11 * (size_t)problem->dof_count + 4 * (size_t)problem->row_count +
            3 * (size_t)problem->constraint_count;
 }
 
@@ -155,7 +157,8 @@ static scratch cut_scratch(const perp_contact_problem* P, double* work)
     s.force = s.y + nv;
     s.size = s.force + nv;
     s.n = s.size + nv;
-    s.u = s.n + nv;
+    s.apart = s.n + nv;
+    s.u = s.apart + nv;
     s.W = s.u + nr;
     s.a = s.W + nr;
     s.m = s.a + nr;
@@ -168,6 +171,31 @@ static scratch cut_scratch(const perp_contact_problem* P, double* work)
     return s;
 }
 
+/* Whether translation is not coupled with rotation, nor its directions with each other: so for every
+ * rigid body whose velocity is that of its centre of mass. */
+static bool is_apart(const double* L)
+{
+    double sum = fabs(L[6]) + fabs(L[12]) + fabs(L[13]);
+    for (int i = 18; i < 36; i += 6) {
+        sum += fabs(L[i]) + fabs(L[i + 1]) + fabs(L[i + 2]);
+    }
+    return sum == 0.0;
+}
+
+/* M v - k and the sizes of its terms: one entry of the dynamics. M_r: columns from .. to - 1. */
+static inline void start_entry(const double* M_r, const double* v, int32_t from, int32_t to,
+                               double k, double* force, double* size)
+{
+    double sum = -k, abs_sum = fabs(k);
+    for (int32_t c = from; c < to; ++c) {
+        const double t = M_r[c] * v[c];
+        sum += t;
+        abs_sum += fabs(t);
+    }
+    *force = sum;
+    *size = abs_sum;
+}
+
 /* The factors of the mass blocks; starts the dynamics with M v - k. */
 static bool visit_blocks(const perp_contact_problem* P, const double* v, scratch* s)
 {
@@ -177,20 +205,22 @@ static bool visit_blocks(const perp_contact_problem* P, const double* v, scratch
     const double* M = P->M;
     for (int32_t i = 0; i < P->block_count; ++i) {
         const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
-        for (int32_t r = 0; r < nv; ++r) {
-            double sum = -P->k[d + r], abs_sum = fabs(P->k[d + r]);
-            for (int32_t c = 0; c < nv; ++c) {
-                const double t = M[r * nv + c] * v[d + c];
-                sum += t;
-                abs_sum += fabs(t);
+        const bool apart = nv == 6 && is_apart(s->L + 6 * (size_t)d);
+        for (int32_t r = 0; r < nv; ++r, M += nv) {
+            const double k = P->k[d + r];
+            double *force = &s->force[d + r], *size = &s->size[d + r];
+            if (!apart) {
+                start_entry(M, v + d, 0, nv, k, force, size);
+            } else if (r < 3) { /* the other entries are 0 */
+                start_entry(M, v + d, r, r + 1, k, force, size);
+            } else {
+                start_entry(M, v + d, 3, 6, k, force, size);
             }
-            s->force[d + r] = sum;
-            s->size[d + r] = abs_sum;
-            s->n[d + r] = abs_sum;
-            s->y[d + r] = P->k[d + r];
+            s->n[d + r] = *size;
+            s->y[d + r] = k;
         }
+        s->apart[d] = apart ? 1.0 : 0.0;
         perpi_chol_forward(nv, s->L + 6 * (size_t)d, s->y + d);
-        M += (size_t)nv * (size_t)nv;
     }
     return true;
 }
@@ -225,6 +255,7 @@ typedef struct row_sums {
 /* One side of a constraint: rows of J, and what belongs to its block. */
 typedef struct side_view {
     int32_t nv; /* 0: the world */
+    bool apart; /* of six velocities: translation and rotation are not coupled */
     const double *J, *v, *L, *y;
     double *force, *size, *n;
 } side_view;
@@ -233,9 +264,15 @@ static side_view view_side(const perp_contact_problem* P, const perp_constraint*
                            const double* v, const scratch* s)
 {
     const perpi_side of = perpi_side_of(P, c, side);
-    return (side_view){
-        of.nv,           of.J,           v + of.d,   s->L + 6 * (size_t)of.d, s->y + of.d,
-        s->force + of.d, s->size + of.d, s->n + of.d};
+    return (side_view){.nv = of.nv,
+                       .apart = of.nv == 6 && s->apart[of.d] != 0.0,
+                       .J = of.J,
+                       .v = v + of.d,
+                       .L = s->L + 6 * (size_t)of.d,
+                       .y = s->y + of.d,
+                       .force = s->force + of.d,
+                       .size = s->size + of.d,
+                       .n = s->n + of.d};
 }
 
 /* Adds one side of row r. */
@@ -264,31 +301,57 @@ static void visit_side(const side_view* side, int32_t r, double p_r, bool given,
     *sum = t;
 }
 
-/* The same for the three rows of a contact with a body of six velocities, side by side: each sum has the
- * same terms in the same order. */
+/* Y = L^-1 J_r' of a row with six velocities: |Y|^2 and the sum of |Y_i y_i|. */
+static inline void add_inertia(const side_view* side, const double* J_r, row_sums* sum)
+{
+    const double *L = side->L, *y = side->y;
+    double Y[6] = {J_r[0], J_r[1], J_r[2], J_r[3], J_r[4], J_r[5]};
+    if (side->apart) { /* the entries that are left out are 0 */
+        Y[0] /= L[0], Y[1] /= L[7], Y[2] /= L[14];
+        Y[3] /= L[21];
+        Y[4] = (Y[4] - L[27] * Y[3]) / L[28];
+        Y[5] = (Y[5] - L[33] * Y[3] - L[34] * Y[4]) / L[35];
+    } else {
+        perpi_chol_forward6(L, Y);
+    }
+    perpi_pair2 W = {sum->W, 0.0}, pushed = {sum->pushed, 0.0};
+    for (int i = 0; i < 6; i += 2) {
+        const perpi_pair2 of = perpi_pair2_at(Y + i);
+        W += of * of;
+        pushed += perpi_pair2_abs(of * perpi_pair2_at(y + i));
+    }
+    sum->W = perpi_pair2_sum(W);
+    sum->pushed = perpi_pair2_sum(pushed);
+}
+
+/* The same as visit_side for the three rows of a contact with a body of six velocities, by pairs of
+ * entries. */
 static void visit_three_rows(const side_view* side, const double* p, row_sums sum[3])
 {
     const double* J = side->J;
-    const double p0 = p[0], p1 = p[1], p2 = p[2];
-    row_sums s0 = sum[0], s1 = sum[1], s2 = sum[2];
-    for (int32_t i = 0; i < 6; ++i) {
-        const double v = side->v[i];
-        const double w0 = J[i] * v, w1 = J[6 + i] * v, w2 = J[12 + i] * v;
-        const double f0 = J[i] * p0, f1 = J[6 + i] * p1, f2 = J[12 + i] * p2;
-        s0.u += w0, s1.u += w1, s2.u += w2;
-        s0.moving += fabs(w0), s1.moving += fabs(w1), s2.moving += fabs(w2);
-        side->force[i] = side->force[i] - f0 - f1 - f2;
-        side->size[i] = side->size[i] + fabs(f0) + fabs(f1) + fabs(f2);
+    perpi_pair2 p_r[3], u[3], moving[3];
+    for (int r = 0; r < 3; ++r) {
+        p_r[r] = perpi_pair2_both(p[r]);
+        u[r] = (perpi_pair2){sum[r].u, 0.0};
+        moving[r] = (perpi_pair2){sum[r].moving, 0.0};
     }
-    sum[0] = s0, sum[1] = s1, sum[2] = s2;
-    for (int r = 0; r < 3; ++r, J += 6) {
-        double Y[6] = {J[0], J[1], J[2], J[3], J[4], J[5]}, W = sum[r].W, pushed = sum[r].pushed;
-        perpi_chol_forward6(side->L, Y);
-        for (int32_t i = 0; i < 6; ++i) {
-            W += Y[i] * Y[i];
-            pushed += fabs(Y[i] * side->y[i]);
+    for (int i = 0; i < 6; i += 2) {
+        const perpi_pair2 v = perpi_pair2_at(side->v + i);
+        perpi_pair2 force = perpi_pair2_at(side->force + i), size = perpi_pair2_at(side->size + i);
+        for (int r = 0; r < 3; ++r) {
+            const perpi_pair2 J_r = perpi_pair2_at(J + 6 * r + i), w = J_r * v, f = J_r * p_r[r];
+            u[r] += w;
+            moving[r] += perpi_pair2_abs(w);
+            force -= f;
+            size += perpi_pair2_abs(f);
         }
-        sum[r].W = W, sum[r].pushed = pushed;
+        perpi_pair2_put(force, side->force + i);
+        perpi_pair2_put(size, side->size + i);
+    }
+    for (int r = 0; r < 3; ++r) {
+        sum[r].u = perpi_pair2_sum(u[r]);
+        sum[r].moving = perpi_pair2_sum(moving[r]);
+        add_inertia(side, J + 6 * r, &sum[r]);
     }
 }
 
@@ -441,13 +504,6 @@ static double normal_off(const perp_constraint* c, int32_t ci, const double* p, 
     return off / (s->S_n[ci] > 0.0 ? s->S_n[ci] : s->S[ci]);
 }
 
-/* sqrt(a^2 + b^2); hypot only where a square may overflow or lose digits. */
-static double length_of(double a, double b)
-{
-    const double square = a * a + b * b;
-    return square > 1e-280 && square < 1e280 ? sqrt(square) : hypot(a, b);
-}
-
 /* The round cone with two tangential rows: the same as below without loops. */
 static double round_friction_off(const perp_constraint* c, int32_t ci, const double* p,
                                  const scratch* s)
@@ -460,11 +516,11 @@ static double round_friction_off(const perp_constraint* c, int32_t ci, const dou
     }
     double t = 0.0;
     if (radius > 0.0) {
-        const double length = x * x + y * y < radius * radius ? 0.0 : length_of(x, y);
+        const double length = x * x + y * y < radius * radius ? 0.0 : perpi_length(x, y);
         t = length > radius ? radius / length : 1.0;
     }
     const double a = p_t[0] - x * t, b = p_t[1] - y * t;
-    return a == 0.0 && b == 0.0 ? 0.0 : W_t * length_of(a, b) / s->S[ci];
+    return a == 0.0 && b == 0.0 ? 0.0 : W_t * perpi_length(a, b) / s->S[ci];
 }
 
 static double friction_off(const perp_constraint* c, int32_t ci, const double* p, const scratch* s)
@@ -517,29 +573,27 @@ static double joint_off(const perp_constraint* c, int32_t ci, const double* lowe
 
 static double dynamics_off(const perp_contact_problem* P, const scratch* s)
 {
-    /* sqrt(M_ii) from M: diag(L L') is not stored */
+    /* sqrt(M_ii) from M: diag(L L') is not stored; y is no longer needed */
     double ratio = 0.0, motion = 0.0, worst = 0.0;
-    for (int pass = 0; pass < 2; ++pass) {
-        const double* M = P->M;
-        for (int32_t i = 0; i < P->block_count; ++i) {
-            const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
-            for (int32_t r = 0; r < nv; ++r) {
-                const double root = sqrt(M[r * nv + r]);
-                if (pass == 0) {
-                    raise_to(&ratio, s->size[d + r] / root);
-                    raise_to(&motion, s->n[d + r] / root);
-                    continue;
-                }
-                const double t = s->size[d + r];
-                const double off = excess_over_error(s->force[d + r], P->k_error, d + r);
-                const double scale = larger(t, FLOOR_RATIO * root * ratio);
-                raise_to(&worst, off / (scale < VANISHED ? 1.0 : scale));
-                if (off > ROUNDING * t) {
-                    const double N = larger(s->n[d + r], MOTION_FLOOR * root * motion);
-                    raise_to(&worst, N >= VANISHED ? (off - ROUNDING * t) / N : 0.0);
-                }
-            }
-            M += (size_t)nv * (size_t)nv;
+    double* root = s->y;
+    const double* M = P->M;
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
+        for (int32_t r = 0; r < nv; ++r) {
+            root[d + r] = sqrt(M[r * nv + r]);
+            raise_to(&ratio, s->size[d + r] / root[d + r]);
+            raise_to(&motion, s->n[d + r] / root[d + r]);
+        }
+        M += (size_t)nv * (size_t)nv;
+    }
+    for (int32_t i = 0; i < P->dof_count; ++i) {
+        const double t = s->size[i];
+        const double off = excess_over_error(s->force[i], P->k_error, i);
+        const double scale = larger(t, FLOOR_RATIO * root[i] * ratio);
+        raise_to(&worst, off / (scale < VANISHED ? 1.0 : scale));
+        if (off > ROUNDING * t) {
+            const double N = larger(s->n[i], MOTION_FLOOR * root[i] * motion);
+            raise_to(&worst, N >= VANISHED ? (off - ROUNDING * t) / N : 0.0);
         }
     }
     return worst;

@@ -455,13 +455,15 @@ static bool close_file(perp_recorder* r)
 /* Writes header, columns and first frame; from then on a killed process leaves a valid file. */
 static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_sim* sim)
 {
-    int64_t* offset = NULL;
-    char* name = NULL;
+    int64_t *offset = NULL, *joint_offset = NULL;
+    char *name = NULL, *joint_name = NULL;
     const perp_model* model = perp_sim_model(sim);
-    int64_t* joint_offset = NULL;
-    char* joint_name = NULL;
-    perp_status status = gather_names(r->context, model, perp_model_body_count(model),
-                                      perp_model_body_name, &offset, &name);
+    const perpi_state_shape shape = perpi_state_shape_of(sim);
+    const char* text = perp_scene_text(scene);
+    perp_status status = text != NULL
+                             ? gather_names(r->context, model, perp_model_body_count(model),
+                                            perp_model_body_name, &offset, &name)
+                             : PERP_ERROR_MEMORY;
     if (status == PERP_OK) {
         status = gather_names(r->context, model, perp_model_joint_count(model),
                               perp_model_joint_name, &joint_offset, &joint_name);
@@ -470,14 +472,6 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         perpi_free(r->context, offset);
         perpi_free(r->context, name);
         return status;
-    }
-    const char* text = perp_scene_text(scene);
-    if (text == NULL) {
-        perpi_free(r->context, offset);
-        perpi_free(r->context, name);
-        perpi_free(r->context, joint_offset);
-        perpi_free(r->context, joint_name);
-        return perpi_fail(r->context, PERP_ERROR_MEMORY, "out of memory");
     }
     const int64_t step = perp_sim_step_count(sim);
     const perpi_edit_marks marks = perpi_sim_edit_marks(sim);
@@ -499,16 +493,14 @@ static perp_status begin(perp_recorder* r, const perp_scene* scene, const perp_s
         .joint_count = (size_t)perp_model_joint_count(model),
         .joint_offset = joint_offset,
         .joint_name = joint_name,
-        .v_solved = perpi_state_shape_of(sim).v_solved ? 1 : 0,
-        .grouped = perpi_state_shape_of(sim).grouped ? 1 : 0,
-        .layered = perpi_state_shape_of(sim).layered,
-        .bounces = perpi_state_shape_of(sim).timed     ? 2
-                   : perpi_state_shape_of(sim).bounces ? 1
-                                                       : 0,
-        .adaptive = perpi_state_shape_of(sim).adaptive ? 1 : 0,
-        .falls_back = perpi_state_shape_of(sim).falls_back ? 1 : 0,
-        .memory_size = perpi_state_shape_of(sim).memory_size,
-        .measure_size = perpi_state_shape_of(sim).measure_size,
+        .v_solved = shape.v_solved ? 1 : 0,
+        .grouped = shape.grouped ? 1 : 0,
+        .layered = shape.layered,
+        .bounces = shape.timed ? 2 : (int32_t)shape.bounces,
+        .adaptive = shape.adaptive ? 1 : 0,
+        .falls_back = shape.falls_back ? 1 : 0,
+        .memory_size = shape.memory_size,
+        .measure_size = shape.measure_size,
         .user_code = user_code,
     };
     (void)snprintf(user_code, sizeof user_code, "%s", perp_sim_user_code(sim));

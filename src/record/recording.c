@@ -742,6 +742,7 @@ void perp_recording_close(perp_recording* r)
         return;
     }
     perp_context* context = r->context;
+    perpi_recording_view_free(r);
     const perpi_quiet quiet = perpi_quiet_begin();
     for (int c = 0; c < PERPI_COLUMN_COUNT; ++c) {
         if (r->dataset[c] >= 0) {

@@ -38,8 +38,9 @@ struct perp_recording {
     size_t contact_capacity;
     perp_joint_record* joint; /* of the frame last asked for */
     size_t joint_capacity;
-    perpi_frame_rest rest; /* likewise */
-    bool marked;           /* the file has the column of marks */
+    perpi_frame_rest rest;            /* likewise */
+    bool marked;                      /* the file has the column of marks */
+    struct perpi_recorded_view* view; /* quantity.c: made when quantities are first asked for */
     char name[PERPI_RECORD_NAME_SIZE + 1];
 };
 
@@ -57,6 +58,8 @@ perpi_state_shape perpi_recording_shape(const perp_recording* recording);
 /* Whether the hashes of a frame are correct. */
 PERP_NODISCARD perp_status perpi_recording_frame_fits(perp_recording* recording, int64_t index,
                                                       bool* fits);
+/* quantity.c: releases what it keeps. */
+void perpi_recording_view_free(perp_recording* recording);
 /* The recorded hash of a frame; index -1: the initial value of the chain. */
 PERP_NODISCARD perp_status perpi_recording_hash(perp_recording* recording, perpi_column column,
                                                 int64_t index, uint64_t* hash);

@@ -183,6 +183,16 @@ static verified_step step_of(const verifier* x, const perp_frame* frame)
     return s;
 }
 
+/* A middle step: its mean velocities into x->v_end, and its end into x->q_end. */
+static perp_status find_middle(verifier* x, const verified_step* s)
+{
+    const perp_model* model = perp_scene_model(x->scene);
+    memcpy(x->q_end, x->q_start, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
+    memcpy(x->v_end, s->v_solved, (size_t)perp_sim_v_size(x->sim) * sizeof(double));
+    const perpi_step_input in = {.model = model, .t = s->t, .h = s->h, .settings = &x->settings};
+    return x->stepper->advance(&in, x->q_end, x->v_end);
+}
+
 static void set_joint_inputs(verifier* x, const perp_frame* frame, const verified_step* s)
 {
     const perp_model* model = perp_scene_model(x->scene);
@@ -206,7 +216,15 @@ static perp_status formulate_recorded(verifier* x, const perp_frame* frame, cons
 {
     const perp_model* model = perp_scene_model(x->scene);
     const perpi_stepper_ops* second = perpi_sim_second_stepper(x->sim);
+    const bool middle = frame->info.corrections == PERPI_STEP_MIDDLE;
+    if (middle) {
+        const perp_status status = find_middle(x, s);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
     const perpi_step_input in = {.model = model,
+                                 .middle = middle,
                                  .t = s->t,
                                  .h = s->h,
                                  .q = s->half ? frame->rest->half_q : x->q_start,
@@ -215,8 +233,8 @@ static perp_status formulate_recorded(verifier* x, const perp_frame* frame, cons
                                  .contact_count = frame->contact_count,
                                  .joint = x->input,
                                  .s = s->half ? frame->rest->half_memory : x->memory,
-                                 .q_end = frame->q,
-                                 .v_end = s->v_solved,
+                                 .q_end = middle ? x->q_end : frame->q,
+                                 .v_end = middle ? x->v_end : s->v_solved,
                                  .settings = &x->settings};
     if (frame->info.semi_implicit > 0 && second != NULL) {
         return second->formulate(x->formulation, &in);
@@ -267,6 +285,10 @@ static perp_status verify_step(verifier* x, const perp_frame* frame,
     perpi_pack(x->formulation, perp_scene_model(x->scene), &answer, x->v_problem, x->p_problem);
     if (frame->info.corrections > 0) {
         status = correct_joint_rows(x, s.t, s.h, frame);
+    } else if (frame->info.corrections == PERPI_STEP_MIDDLE) {
+        perpi_formulation_correct_b(x->formulation, perp_scene_model(x->scene), s.h, x->q_end,
+                                    x->v_problem, x->input);
+        perpi_formulation_round_arms(x->formulation, perp_scene_model(x->scene), x->p_problem);
     } else if (frame->info.corrections == PERPI_REPAIR_LIMITED) {
         status = limit_joint_rows(x);
     }

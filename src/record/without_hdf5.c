@@ -118,6 +118,13 @@ perp_status perp_recording_frame(perp_recording* recording, int64_t index, perp_
     return PERP_ERROR_UNSUPPORTED;
 }
 
+perp_status perp_recording_quantities(perp_recording* recording, int64_t index,
+                                      const perp_quantity* quantity, int32_t count, double* value)
+{
+    (void)recording, (void)index, (void)quantity, (void)count, (void)value;
+    return PERP_ERROR_UNSUPPORTED;
+}
+
 perp_status perp_recording_restore(perp_recording* recording, int64_t index, perp_sim* sim)
 {
     (void)recording, (void)index, (void)sim;

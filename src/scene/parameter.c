@@ -62,7 +62,11 @@ static perp_status find_parameter(void* user, const perpi_expr_name* name, perpi
     } else {
         p->used[i] = true;
     }
-    PERPI_TRY(evaluate_parameter(r, i));
+    const perp_status status = evaluate_parameter(r, i);
+    symbol->failed = status == PERP_ERROR_INPUT;
+    if (status != PERP_OK) {
+        return symbol->failed ? PERP_OK : status;
+    }
     PERPI_TRY(perpi_grow(r->context, &f->item, &f->capacity, f->count + 1, sizeof *f->item));
     f->item[f->count++] = (use){name->begin, name->end, i};
     symbol->value = p->item[i].value;
@@ -106,10 +110,8 @@ perp_status perpi_read_expression(perpi_reader* r, const char* given, bool const
     const perpi_expr_names names = {
         .find = find_parameter,
         .user = &f,
-        .no_time = constant
-                       ? "t is not known here: this number is the same at all times, so it has "
-                         "no name 't'"
-                       : NULL};
+        .no_time =
+            constant ? "this number is the same at all times, but the time, t, stands" : NULL};
     perpi_expr* expr = NULL;
     perp_status status = perpi_expr_compile_names(r->context, given, &names, &expr);
     if (status == PERP_OK && (constant || (f.count > 0 && !perpi_expr_uses_time(expr)))) {
@@ -126,15 +128,6 @@ perp_status perpi_read_expression(perpi_reader* r, const char* given, bool const
 
 /* ---- the parameters --------------------------------------------------------------------------------*/
 
-/* The chain of parameters that leads back to i. */
-static perp_status circle(perpi_reader* r, int32_t i)
-{
-    const perpi_parameters* p = r->parameters;
-    return perpi_fail(r->context, PERP_ERROR_INPUT,
-                      "the parameters '%.80s' and '%.80s' are expressions of each other",
-                      p->item[p->evaluating].name, p->item[i].name);
-}
-
 /* Also from within the expression of another one. */
 static perp_status evaluate_parameter(perpi_reader* r, int32_t i)
 {
@@ -143,7 +136,10 @@ static perp_status evaluate_parameter(perpi_reader* r, int32_t i)
         return PERP_OK;
     }
     if (p->state[i] == BEGUN) {
-        return circle(r, i);
+        p->failed = p->evaluating;
+        return perpi_fail(r->context, PERP_ERROR_INPUT,
+                          "depends on itself: '%.80s' is an expression of it, too",
+                          p->item[i].name);
     }
     const char* text = json_string_value(p->value[i]);
     double number = json_number_value(p->value[i]);
@@ -154,6 +150,7 @@ static perp_status evaluate_parameter(perpi_reader* r, int32_t i)
         p->evaluating = i;
         const perp_status status = perpi_read_expression(r, text, true, &number, &none);
         p->evaluating = before;
+        p->failed = status != PERP_OK && p->failed < 0 ? i : p->failed;
         PERPI_TRY(status);
     }
     p->item[i].value = number;
@@ -189,7 +186,7 @@ static perp_status allocate_parameters(perpi_reader* r, size_t count, perpi_para
 perp_status perpi_read_parameters(perpi_reader* r, const json_t* root, perpi_parameters* p)
 {
     json_t* object = json_object_get(root, "parameters");
-    p->evaluating = -1;
+    p->evaluating = p->failed = -1;
     r->parameters = p;
     if (object == NULL) {
         return PERP_OK;
@@ -222,8 +219,8 @@ perp_status perpi_read_parameters(perpi_reader* r, const json_t* root, perpi_par
         perpi_reader_leave(r, item);
     }
     for (int32_t i = 0; i < p->count; ++i) {
-        const size_t item = perpi_reader_enter(r, p->item[i].name);
         const perp_status status = evaluate_parameter(r, i);
+        const size_t item = perpi_reader_enter(r, p->item[p->failed >= 0 ? p->failed : i].name);
         if (status != PERP_OK) {
             return perpi_reader_fail_member(r, status);
         }

@@ -12,6 +12,7 @@ struct perpi_parameters {
     bool* used;           /* by numbers, measures and stops */
     bool* needs;          /* count x count: [i][k], i is an expression of k */
     int32_t evaluating;   /* the one whose expression is being evaluated; -1: none */
+    int32_t failed;       /* the one whose expression has no value; -1: none */
 };
 
 /* Reads and evaluates "parameters" of the root. To be freed also on failure. */

@@ -36,9 +36,14 @@ size_t perpi_reader_enter(perpi_reader* r, const char* key)
 
 size_t perpi_reader_enter_item(perpi_reader* r, size_t index)
 {
-    char text[32];
-    snprintf(text, sizeof text, "%zu", index);
-    return perpi_reader_enter(r, text);
+    char text[32]; /* from its end */
+    size_t n = sizeof text - 1;
+    text[n] = '\0';
+    do { /* snprintf took a tenth of the time of building a scene */
+        text[--n] = (char)('0' + index % 10);
+        index /= 10;
+    } while (index > 0);
+    return perpi_reader_enter(r, text + n);
 }
 
 void perpi_reader_leave(perpi_reader* r, size_t mark)

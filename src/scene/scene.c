@@ -31,19 +31,22 @@ struct perp_scene {
     json_t* root;    /* with their contents; the same tree if there are none */
     json_t* retired; /* values that were replaced since the parts were read, which point to them */
     scene_parts parts;
+    perpi_arena arena; /* of the reader, kept for the next rebuild */
     char* text;        /* of root */
     bool text_old;     /* it was built again since */
     bool embeds;       /* source has names of files */
     bool embed_next;   /* they must be read again, */
     bool embed_always; /* in every case, as the scale of one depends on parameters */
+    bool* embed_used;  /* which parameters these are, of embed_count */
+    int32_t embed_count;
 };
 
 static const char* const known[] = {
-    "name",       "description", "$schema",   "dimension",     "gravity",  "step",
-    "duration",   "stepper",     "contact",   "solver",        "friction", "restitution",
-    "bodies",     "joints",      "forces",    "controllers",   "record",   "joint_correction",
-    "rotation",   "margin",      "tolerance", "allow_overlap", "measures", "stop",
-    "parameters", NULL};
+    "name",       "description",     "$schema",   "dimension",     "gravity",  "step",
+    "duration",   "stepper",         "contact",   "solver",        "friction", "restitution",
+    "bodies",     "joints",          "forces",    "controllers",   "record",   "joint_correction",
+    "rotation",   "margin",          "tolerance", "allow_overlap", "measures", "stop",
+    "parameters", "joint_direction", NULL};
 
 /* The stem of the file name, for a scene without a name. */
 static perp_status set_name(perp_context* context, const char* origin, json_t* root)
@@ -98,6 +101,10 @@ static perp_status read_model_head(perpi_reader* r, const json_t* root, perp_mod
     PERPI_TRY(perpi_read_string(r, root, "description", &def->description));
     PERPI_TRY(perpi_read_string(r, root, "$schema", &ignored));
     PERPI_TRY(perpi_read_string(r, root, "name", &def->name));
+    if (json_is_string(json_object_get(root, "dimension"))) {
+        return perpi_reader_fail_key(r, "dimension", PERP_ERROR_INPUT,
+                                     "must be 2 or 3, got a string");
+    }
     PERPI_TRY(perpi_read_integer(r, root, "dimension", 2, 3, &def->dimension));
     r->dimension = def->dimension;
     PERPI_TRY(perpi_read_space(r, root, "gravity", def->gravity, NULL));
@@ -191,13 +198,23 @@ static perp_status build_parts(perp_scene* scene)
 {
     perp_context* context = scene->context;
     scene_parts parts = {.record_every = 1};
-    perpi_reader r = {.context = context, .origin = scene->origin, .dimension = 3};
-    perpi_arena_init(&r.arena, context);
-    const perp_status status = read_parts(&r, scene->root, &parts);
-    perpi_arena_free(&r.arena);
+    perpi_reader r = {
+        .context = context, .origin = scene->origin, .dimension = 3, .arena = scene->arena};
+    char* first = NULL; /* so that rewinding, body by body, does not give the block back */
+    perp_status status = perpi_arena_take(&r.arena, 1, 1, &first);
+    if (status == PERP_OK) {
+        status = read_parts(&r, scene->root, &parts);
+    }
+    const perp_status emptied = perpi_arena_reset(&r.arena);
+    status = status == PERP_OK ? emptied : status;
+    scene->arena = r.arena;
     if (status != PERP_OK) {
         free_parts(context, &parts);
         return status;
+    }
+    for (int32_t i = 0; scene->embeds && i < parts.parameters.count && i < scene->embed_count;
+         ++i) {
+        parts.parameters.used[i] = parts.parameters.used[i] || scene->embed_used[i];
     }
     free_parts(context, &scene->parts);
     scene->parts = parts;
@@ -265,6 +282,10 @@ static perp_status embed_files(perp_scene* scene)
     for (int32_t i = 0; status == PERP_OK && i < parameters.count; ++i) {
         scene->embed_always = scene->embed_always || parameters.used[i];
     }
+    perpi_free(context, scene->embed_used);
+    scene->embed_used = parameters.used;
+    scene->embed_count = parameters.count;
+    parameters.used = NULL;
     perpi_parameters_free(context, &parameters);
     if (status == PERP_OK) {
         status = retire(scene, scene->root);
@@ -295,6 +316,8 @@ static perp_status build_scene(perp_scene* scene, const perp_override* override,
         scene->root = json_incref(scene->source);
     }
     PERPI_TRY(build_parts(scene));
+    perpi_arena_free(&scene->arena); /* most scenes are never built again */
+    perpi_arena_init(&scene->arena, context);
     return write_text(scene);
 }
 
@@ -303,6 +326,7 @@ static perp_status new_scene(perp_context* context, const char* origin, perp_sce
     perp_scene* s = NULL;
     PERPI_TRY(perpi_alloc(context, 1, sizeof *s, &s));
     s->context = context;
+    perpi_arena_init(&s->arena, context);
     const perp_status status = perpi_strndup(context, origin, strlen(origin), &s->origin);
     if (status != PERP_OK) {
         perp_scene_destroy(s);
@@ -419,6 +443,8 @@ void perp_scene_destroy(perp_scene* scene)
     }
     perp_context* context = scene->context;
     free_parts(context, &scene->parts);
+    perpi_arena_free(&scene->arena);
+    perpi_free(context, scene->embed_used);
     perpi_free(context, scene->text);
     perpi_free(context, scene->origin);
     json_decref(scene->retired);

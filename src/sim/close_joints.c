@@ -72,6 +72,33 @@ static perp_status iterate(perpi_step* step, bool factored, double* r, int32_t* 
     return status;
 }
 
+/* The links turn too far for the directions of the start: a middle step. */
+static perp_status close_at_middle(perpi_step* step, bool* done)
+{
+    const perp_contact_residual first = step->residual;
+    const perp_report first_report = step->report;
+    perp_status status = perpi_solve_middle(step, true, done);
+    if (status == PERP_OK && *done) {
+        step->report.iterations += first_report.iterations;
+        step->attempts.corrections = PERPI_STEP_MIDDLE;
+        step->correction->shut = true;
+        perpi_unpack(step->formulation, step->model, step->v_problem, step->p_problem,
+                     step->to->contacts.item, step->to->joint);
+        return end_of(step);
+    }
+    if (status == PERP_OK && step->formulation->middle) { /* the problem of the start again */
+        const perpi_step_input in = perpi_step_inputs(step);
+        status = perpi_step_formulate(step, &in, step->from->v);
+    }
+    if (status == PERP_OK) {
+        perpi_restore_answer(step);
+        step->residual = first;
+        step->report = first_report;
+        status = perpi_step_advance(step);
+    }
+    return status;
+}
+
 perp_status perpi_close_joints(perpi_step* step, perpi_joint_closing* closing)
 {
     perpi_formulation* f = step->formulation;
@@ -81,7 +108,8 @@ perp_status perpi_close_joints(perpi_step* step, perpi_joint_closing* closing)
     *closing = PERPI_CLOSING_OTHERS;
     const bool factored = strcmp(step->report.solver, PERPI_JOINT_SOLVER) == 0;
     perp_status status =
-        factored ? PERP_OK : perpi_joint_system_begin(step->system, f, step->p_problem, &taken);
+        factored ? PERP_OK
+                 : perpi_joint_system_begin(step->system, f, step->p_problem, NULL, &taken);
     if (status != PERP_OK || !(factored || taken)) {
         return status;
     }
@@ -110,6 +138,11 @@ perp_status perpi_close_joints(perpi_step* step, perpi_joint_closing* closing)
     }
     if (status == PERP_OK && *closing != PERPI_CLOSING_DONE && factored) { /* not yet checked */
         status = perpi_step_check(step, &within);
+    }
+    if (status == PERP_OK && *closing == PERPI_CLOSING_FAILED) {
+        bool done = false;
+        status = close_at_middle(step, &done);
+        *closing = done ? PERPI_CLOSING_DONE : PERPI_CLOSING_FAILED;
     }
     return status;
 }

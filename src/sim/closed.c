@@ -9,6 +9,9 @@
 
 static const double THIN_PART = 0.1;    /* relative to the thickness of a pair */
 static const double SPEED_NOISE = 1e-9; /* relative to the speeds of the two surfaces */
+/* Relative to `error`: a gap that changes less within the longest step is at rest. Without weight the
+ * speeds of bodies at rest are rounding, and each would be an impact. */
+static const double REST_PART = 1e-3;
 
 double perpi_scene_size(const perp_model* model)
 {
@@ -55,6 +58,32 @@ double perpi_found_closing(const perpi_step* step, uint64_t key)
     return 0.0;
 }
 
+/* Closing acceleration of a gap by the rotation of its bodies. With the normal fixed to A and the point to B,
+ * seen from A,  psi'' = n . (w_b x (w_b x r_b) - w_a x (w_a x r_a) - 2 w_a x u),  u the velocity of the points
+ * relative to each other; with the normal fixed to B the last w is w_b. Points of round surfaces do
+ * not move with the body, so terms that open the gap are left out. */
+static double closing_by_rotation(const perpi_step* step, const int32_t body[2],
+                                  const vec3 point[2], vec3 n)
+{
+    vec3 w[2], u = v3(0, 0, 0);
+    double sum = 0.0;
+    for (int side = 0; side < 2; ++side) {
+        const double sign = side == 0 ? -1.0 : 1.0;
+        const vec3 x = perpi_state_pose(step->model, step->from->q, body[side]).x;
+        const vec3 r = v3_sub(point[side], x);
+        w[side] = perpi_state_rate(step->model, step->from->v, body[side]);
+        const vec3 turning = v3_cross(w[side], r);
+        u = v3_madd(u, sign,
+                    v3_add(perpi_state_velocity(step->model, step->from->v, body[side]), turning));
+        const double inwards = sign * v3_dot(n, v3_cross(w[side], turning));
+        sum += inwards < 0.0 ? -inwards : 0.0;
+    }
+    const double across[2] = {2.0 * v3_dot(n, v3_cross(w[0], u)),
+                              2.0 * v3_dot(n, v3_cross(w[1], u))};
+    const double most = across[0] > across[1] ? across[0] : across[1];
+    return sum + (most > 0.0 ? most : 0.0);
+}
+
 perp_status perpi_approach_of(const perpi_step* step, const perp_contact* c, perpi_approach* out)
 {
     const perp_model* model = step->model;
@@ -79,7 +108,9 @@ perp_status perpi_approach_of(const perpi_step* step, const perp_contact* c, per
         }
     }
     closing = fmax(closing, perpi_found_closing(step, c->key));
-    out->slow = sqrt(2.0 * closing * tolerance) + SPEED_NOISE * speeds;
+    closing += closing_by_rotation(step, body, point, n);
+    out->slow = sqrt(2.0 * closing * tolerance) + SPEED_NOISE * speeds +
+                REST_PART * tolerance / step->longest;
     out->stays = closing > 0.0 ? sqrt(2.0 * tolerance / closing) : INFINITY;
     return PERP_OK;
 }

@@ -31,6 +31,10 @@ enum property {
     OVERLAP_ONLY = 1 << 14,
     NOT_STANDARD = 1 << 15,
     PLANAR_ONLY = 1 << 16,
+    /* asked for */
+    MIDDLE = 1 << 17,
+    NO_MIDDLE = 1 << 18,  /* the stepper's */
+    FORCE_ROWS = 1 << 19, /* springs, controllers, supports */
 };
 
 typedef struct exclusion {
@@ -70,6 +74,15 @@ static const exclusion table[] = {
      "in every step"},
     {CORRECTED | LAWS_AT_END, PERP_ERROR_UNSUPPORTED,
      "joint_correction: the stepper '$s' does not take it; leave it out, or use 'stewart-trinkle'"},
+    {MIDDLE | NO_MIDDLE, PERP_ERROR_UNSUPPORTED,
+     "joint_direction: 'middle' goes with the stepper 'stewart-trinkle', not with '$s'"},
+    {MIDDLE | ADAPTIVE, PERP_ERROR_UNSUPPORTED,
+     "joint_direction: 'middle' does not go with an adaptive step, which extrapolates steps of "
+     "first "
+     "order: give a number for step, or use 'start'"},
+    {MIDDLE | FORCE_ROWS, PERP_ERROR_UNSUPPORTED,
+     "joint_direction: 'middle' does not take springs, controllers and supports yet: their rows "
+     "hold at the end of the step; use 'start'"},
     {PLANAR_ONLY | SPATIAL, PERP_ERROR_UNSUPPORTED,
      "contact: contact model '$c' is for planar scenes; in space use 'peg' or 'lnc'"},
 };
@@ -112,6 +125,10 @@ static uint32_t properties_of(const perpi_combination* asked)
         {c->overlap_only, OVERLAP_ONLY},
         {c->groups || c->overlap_only, NOT_STANDARD},
         {c->planar, PLANAR_ONLY},
+        {def->joint_middle, MIDDLE},
+        {!s->midway, NO_MIDDLE},
+        {model->spring_count > 0 || model->controller_count > 0 || model->support_points > 0,
+         FORCE_ROWS},
     };
     uint32_t bits = 0;
     for (size_t i = 0; i < sizeof property / sizeof property[0]; ++i) {

@@ -52,14 +52,14 @@ static perp_status correct_positions(perpi_step* step)
     perpi_formulation* f = step->formulation;
     perp_report* report = &step->report;
     int32_t* corrections = &step->attempts.corrections;
-    const perp_contact_residual first = step->residual;
-    const perp_report first_report = *report;
     double before = INFINITY;
     perpi_joint_closing closing = PERPI_CLOSING_OTHERS;
     perp_status status = perpi_keep_answer(step);
-    if (status == PERP_OK && step->system != NULL) {
+    if (status == PERP_OK && step->direct) {
         status = perpi_close_joints(step, &closing);
     }
+    const perp_contact_residual first = step->residual;
+    const perp_report first_report = *report;
     while (status == PERP_OK && closing != PERPI_CLOSING_DONE) {
         const double error =
             perpi_formulation_error(f, step->model, step->to->q, step->input, step->p_problem);
@@ -173,6 +173,10 @@ static perp_status complete_state(perpi_step* step)
     if (step->trial->v_solved != NULL) {
         memcpy(step->trial->v_solved, step->to->v,
                (size_t)step->v_size * sizeof *step->trial->v_solved);
+        if (step->formulation->middle) { /* the mean velocities, which advance the poses */
+            perpi_formulation_scatter_v(step->formulation, step->model, step->v_problem,
+                                        step->trial->v_solved);
+        }
         if (step->stepper->evaluation == PERPI_EVALUATE_START &&
             !step->stepper->equilibrium_search) {
             perpi_momentum_carry(step->formulation, step->model, step->v_from, step->to->q,
@@ -182,7 +186,9 @@ static perp_status complete_state(perpi_step* step)
     if (correction->project == NULL) {
         return PERP_OK;
     }
-    const bool closes = step->attempts.corrections != PERPI_REPAIR_LIMITED;
+    /* the velocities of a middle step satisfy the joints on average; projecting them costs energy */
+    const bool closes = step->attempts.corrections != PERPI_REPAIR_LIMITED &&
+                        !(step->formulation->middle && step->settings.joint_middle);
     memcpy(correction->q_answer, step->to->q, (size_t)step->q_size * sizeof *step->to->q);
     memcpy(correction->v_carried, step->to->v, (size_t)step->v_size * sizeof *step->to->v);
     bool across = false;
@@ -218,8 +224,10 @@ static perp_status finish_joints(perpi_step* step)
     for (int32_t i = 0; i < (int32_t)model->joint_count; ++i) {
         perp_joint_record* r = &step->to->joint[i];
         double effort;
+        const perpi_formulation* f = step->formulation;
+        const double when = step->from->time + (f->middle ? f->theta * h : 0.0);
         const perp_status status =
-            perpi_joint_motor_effort(model, i, step->from->time, &step->input[i], &effort);
+            perpi_joint_motor_effort(model, i, when, &step->input[i], &effort);
         if (status != PERP_OK) {
             return status;
         }
@@ -275,6 +283,11 @@ perp_status perpi_advance_and_correct(perpi_step* step)
     perp_status status = perpi_step_advance(step);
     step->attempts.corrections = 0;
     step->correction->shut = false;
+    if (step->formulation->middle) { /* closed already */
+        step->attempts.corrections = PERPI_STEP_MIDDLE;
+        step->correction->shut = true;
+        return status;
+    }
     if (status == PERP_OK && limits_repair(step)) {
         status = limit_plain(step);
     }
@@ -289,7 +302,7 @@ perp_status perpi_complete_state(perpi_step* step)
 {
     perp_status status = complete_state(step);
     if (status == PERP_OK && step->correction->project != NULL && limits_repair(step) &&
-        step->attempts.corrections != PERPI_REPAIR_LIMITED) {
+        step->attempts.corrections != PERPI_REPAIR_LIMITED && !step->formulation->middle) {
         status = limit_corrected(step);
     }
     return status == PERP_OK ? finish_joints(step) : status;

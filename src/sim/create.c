@@ -263,6 +263,7 @@ static void set_state_sizes(perp_sim* sim, const perp_sim_def* def)
     work->margin_given = def->margin;
     work->nominal_h = def->step;
     work->error = def->error;
+    work->longest = def->error > 0.0 ? def->step_max : def->step;
     work->outer.contacts.context = sim->context;
     sim->correction.closed.context = sim->context;
 }
@@ -359,8 +360,25 @@ static perp_status prepare_correction(perp_sim* sim, const perp_sim_def* def)
         status = perp_contact_solver_create(context, def->solver, def->solver_option,
                                             def->solver_option_count, &x->solver);
     }
-    if (status == PERP_OK && !x->any_loop && strcmp(def->solver, "auto") == 0) {
-        status = perpi_joint_system_create(context, &sim->work.system);
+    return status;
+}
+
+/* The direct solution of joints (joint_system.h). Closed loops may have redundant rows: middle steps
+ * regularise them. */
+static perp_status prepare_system(perp_sim* sim, const perp_sim_def* def)
+{
+    static const double LOOPS = 1e-11;
+    const bool corrects = sim->correction.project != NULL, loops = sim->correction.any_loop;
+    const bool chosen = strcmp(def->solver, "auto") == 0;
+    perpi_step* work = &sim->work;
+    work->settings.joint_middle = def->joint_middle && sim->model->joint_count > 0;
+    work->direct = corrects && chosen && !loops;
+    if (!work->direct && !work->settings.joint_middle) {
+        return PERP_OK;
+    }
+    const perp_status status = perpi_joint_system_create(sim->context, &work->system);
+    if (status == PERP_OK) {
+        perpi_joint_system_regularise(work->system, loops ? LOOPS : 0.0);
     }
     return status;
 }
@@ -437,7 +455,8 @@ static perp_status create_parts(perp_sim* sim, const perp_sim_def* asked)
         status = prepare_step(sim, def);
     }
     const bool corrects = def->joint_correction && sim->model->joint_count > 0;
-    const bool solved_differ = status == PERP_OK && (corrects || carries_momentum(sim));
+    const bool middle = def->joint_middle && sim->model->joint_count > 0;
+    const bool solved_differ = status == PERP_OK && (corrects || middle || carries_momentum(sim));
     if (solved_differ) {
         status = perpi_alloc(context, (size_t)sim->work.v_size, sizeof(double), &sim->v_solved);
     }
@@ -446,6 +465,9 @@ static perp_status create_parts(perp_sim* sim, const perp_sim_def* asked)
     }
     if (status == PERP_OK && corrects) {
         status = prepare_correction(sim, def);
+    }
+    if (status == PERP_OK) {
+        status = prepare_system(sim, def);
     }
     if (status != PERP_OK) {
         return status;
@@ -513,6 +535,7 @@ static void free_step(perpi_step* x)
     perpi_formulation_destroy(x->formulation);
     perpi_joint_system_destroy(x->system);
     void* const owned[] = {x->check,
+                           x->middle,
                            x->q_start,
                            x->v_start,
                            x->q_to,

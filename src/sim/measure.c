@@ -1,9 +1,11 @@
 /* src/sim/measure.c - see measure.h and perp/measure.h.
  *
  * Samples are taken at the start and after every step. Rules:
+ *   - integrals are those of the trapezoidal rule;
  *   - a quantity of a step (a force, a certificate) has no value at the start, nor after the state was set: an
- *     expression with one is not sampled there, and its integral takes the value of the first step for the
- *     whole of that step; impacts, which have no duration, are left out of it;
+ *     expression with one is not sampled there. Such a quantity is a mean over the step, so that in an integral
+ *     it counts with its value for the whole step (the integral of a force is its impulse), and impacts, which
+ *     have no duration, do not count;
  *   - a sample that is not a number makes the measure NaN; a stop that is not a number fails the next step,
  *     because neither "it holds" nor "it does not" would be true.
  */
@@ -323,13 +325,16 @@ static void take_extreme(double* a, double x, bool largest)
     }
 }
 
-/* The trapezoidal rule. length: of the step, for a quantity that belongs to it. */
+/* length: of the step that x is a mean over; 0: x is a value at t. */
 static void take_area(double* a, double x, double t, double length)
 {
     if (a[SEEN] == UNSEEN) {
-        a[VALUE] = x * length;
+        a[VALUE] = 0.0;
         a[FIRST_TIME] = t - length;
-    } else {
+    }
+    if (length > 0.0) {
+        a[VALUE] += x * length;
+    } else if (a[SEEN] == SAMPLED) {
         a[VALUE] += 0.5 * (a[LAST] + x) * (t - a[LAST_TIME]);
     }
 }

@@ -378,10 +378,13 @@ static bool exists(const perp_model* model, const entry* e, int32_t owner)
                    : e->kind != PERP_QUANTITY_EFFORT || perpi_joint_one_degree(joint->type);
 }
 
-/* `position` names all of position.x, position.y, ... */
+/* `position` names all of position.x, position.y, ...; NULL all there are. */
 static bool matches(const entry* e, const char* name)
 {
-    const size_t length = strlen(name);
+    const size_t length = name != NULL ? strlen(name) : 0;
+    if (name == NULL) {
+        return true;
+    }
     return strcmp(e->name, name) == 0 ||
            (length > 0 && strncmp(e->name, name, length) == 0 && e->name[length] == '.');
 }
@@ -412,27 +415,36 @@ static bool add_matches(search* s, owner_kind kind, const char* name, int32_t ow
     return s->count > before;
 }
 
-typedef int32_t (*finder)(const perp_model* model, const char* name);
+typedef const char* (*namer)(const perp_model* model, int32_t index);
 
-/* The owner called by the first `length` characters; -1: none. */
-static int32_t owner_of(const search* s, finder find, const char* name, size_t length)
+/* The owner called by the first `length` characters, of any length; -1: none. */
+static int32_t owner_of(const search* s, owner_kind kind, const char* name, size_t length)
 {
-    char owner[NAME_SIZE];
-    if (length == 0 || length >= sizeof owner) {
-        return -1;
+    const namer name_of = kind == OF_JOINT        ? perp_model_joint_name
+                          : kind == OF_CONTROLLER ? perp_model_controller_name
+                                                  : perp_model_body_name;
+    const int32_t count = kind == OF_JOINT        ? perp_model_joint_count(s->model)
+                          : kind == OF_CONTROLLER ? perp_model_controller_count(s->model)
+                                                  : perp_model_body_count(s->model);
+    for (int32_t i = 0; i < count; ++i) {
+        const char* own = name_of(s->model, i);
+        size_t k = 0;
+        while (k < length && own[k] != '\0' &&
+               own[k] == (char)(name[k] == PERPI_NAME_DOT ? '.' : name[k])) {
+            ++k;
+        }
+        if (k == length && own[k] == '\0' && length > 0) {
+            return i;
+        }
     }
-    for (size_t i = 0; i < length; ++i) {
-        owner[i] = (char)(name[i] == PERPI_NAME_DOT ? '.' : name[i]);
-    }
-    owner[length] = '\0';
-    return find(s->model, owner);
+    return -1;
 }
 
 /* The name of an owner may have dots: it may end at any of them. */
-static bool add_of_owner(search* s, owner_kind kind, finder find, const char* name)
+static bool add_of_owner(search* s, owner_kind kind, const char* name)
 {
     for (const char* dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
-        const int32_t owner = owner_of(s, find, name, (size_t)(dot - name));
+        const int32_t owner = owner_of(s, kind, name, (size_t)(dot - name));
         if (owner >= 0 && add_matches(s, kind, dot + 1, owner, -1)) {
             return true;
         }
@@ -444,20 +456,24 @@ static bool add_of_owner(search* s, owner_kind kind, finder find, const char* na
 static bool add_of_pair(search* s, owner_kind kind, const char* name)
 {
     for (const char* dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
-        const int32_t a = owner_of(s, perp_model_body_find, name, (size_t)(dot - name));
+        const int32_t a = owner_of(s, OF_BODY, name, (size_t)(dot - name));
         const char* rest = dot + 1;
         if (a < 0) {
             continue;
         }
         if (kind == OF_DISTANCE) {
-            const int32_t b = owner_of(s, perp_model_body_find, rest, strlen(rest));
+            const int32_t b = owner_of(s, OF_BODY, rest, strlen(rest));
             if (b >= 0 && b != a && add_matches(s, kind, "", a, b)) {
                 return true;
             }
             continue;
         }
+        const int32_t whole = owner_of(s, OF_BODY, rest, strlen(rest));
+        if (whole >= 0 && whole != a && add_matches(s, kind, NULL, a, whole)) {
+            return true;
+        }
         for (const char* end = strchr(rest, '.'); end != NULL; end = strchr(end + 1, '.')) {
-            const int32_t b = owner_of(s, perp_model_body_find, rest, (size_t)(end - rest));
+            const int32_t b = owner_of(s, OF_BODY, rest, (size_t)(end - rest));
             if (b >= 0 && b != a && add_matches(s, kind, end + 1, a, b)) {
                 return true;
             }
@@ -481,10 +497,8 @@ void perpi_quantity_match(const perp_model* model, const char* name, perp_quanti
     const char* controller_rest = after(name, controllers);
     const char* contact_rest = after(name, contacts);
     const char* distance_rest = after(name, distances);
-    (void)(add_of_owner(&s, OF_BODY, perp_model_body_find, name) ||
-           add_of_owner(&s, OF_JOINT, perp_model_joint_find, name) ||
-           (controller_rest != NULL &&
-            add_of_owner(&s, OF_CONTROLLER, perp_model_controller_find, controller_rest)) ||
+    (void)(add_of_owner(&s, OF_BODY, name) || add_of_owner(&s, OF_JOINT, name) ||
+           (controller_rest != NULL && add_of_owner(&s, OF_CONTROLLER, controller_rest)) ||
            (contact_rest != NULL && add_of_pair(&s, OF_CONTACT, contact_rest)) ||
            (distance_rest != NULL && add_of_pair(&s, OF_DISTANCE, distance_rest)) ||
            add_matches(&s, OF_SCENE, name, -1, -1));
@@ -543,7 +557,7 @@ perp_status perp_quantity_find(perp_context* context, const perp_model* model, c
                : perpi_fail(
                      context, PERP_ERROR_INPUT,
                      "no quantity '%.200s': expected BODY.position.x, energy.total, ...; see "
-                     "'perp list quantities'",
+                     "'perp help plot' and 'perp list quantities SCENE'",
                      name);
 }
 
@@ -589,8 +603,8 @@ bool perp_quantity_list(const perp_model* model, int32_t index, perp_quantity* q
             list_owned(model, OF_SCENE, 1, &index, quantity));
 }
 
-/* An owner's name, in brackets unless the parts of it are identifiers or numbers. */
-static void put_owner(const char* name, char* text, size_t size)
+/* Whether the parts of an owner's name are identifiers or numbers, so that it needs no brackets. */
+static bool is_plain(const char* name)
 {
     bool plain = name[0] != '\0' && !(name[0] >= '0' && name[0] <= '9');
     for (const char* c = name; plain && *c != '\0'; ++c) {
@@ -598,31 +612,48 @@ static void put_owner(const char* name, char* text, size_t size)
         plain = perpi_expr_is_identifier(one) || (*c >= '0' && *c <= '9');
         plain = plain && !(*c == '.' && (c == name || c[1] == '.' || c[1] == '\0'));
     }
-    (void)snprintf(text, size, plain ? "%s" : "[%s]", name);
+    return plain;
+}
+
+/* Appends as far as there is room; returns the length that the whole has. */
+static size_t append(char* text, size_t size, size_t at, const char* piece)
+{
+    const size_t length = strlen(piece);
+    if (at < size) {
+        (void)snprintf(text + at, size - at, "%s", piece);
+    }
+    return at + length;
+}
+
+static size_t append_owner(char* text, size_t size, size_t at, const char* name)
+{
+    const bool plain = is_plain(name);
+    at = append(text, size, at, plain ? "" : "[");
+    at = append(text, size, at, name);
+    return append(text, size, at, plain ? "" : "]");
 }
 
 size_t perp_quantity_name(const perp_model* model, const perp_quantity* quantity, char* text,
                           size_t size)
 {
     const entry* e = &table[quantity->entry];
-    char a[NAME_SIZE] = "", b[NAME_SIZE] = "";
     const char* prefix = e->owner == OF_CONTROLLER ? controllers
                          : e->owner == OF_CONTACT  ? contacts
                          : e->owner == OF_DISTANCE ? distances
                                                    : "";
-    const char* owner = e->owner == OF_SCENE        ? ""
-                        : e->owner == OF_JOINT      ? model->joint[quantity->owner].name
-                        : e->owner == OF_CONTROLLER ? model->controller[quantity->owner].name
-                                                    : model->body[quantity->owner].name;
+    size_t at = append(text, size, 0, prefix);
     if (e->owner != OF_SCENE) {
-        put_owner(owner, a, sizeof a);
+        at = append_owner(text, size, at,
+                          e->owner == OF_JOINT        ? model->joint[quantity->owner].name
+                          : e->owner == OF_CONTROLLER ? model->controller[quantity->owner].name
+                                                      : model->body[quantity->owner].name);
     }
     if (quantity->second >= 0) {
-        put_owner(model->body[quantity->second].name, b, sizeof b);
+        at = append(text, size, at, ".");
+        at = append_owner(text, size, at, model->body[quantity->second].name);
     }
-    const int n = snprintf(text, size, "%s%s%s%s%s%s", prefix, a, b[0] != '\0' ? "." : "", b,
-                           e->owner != OF_SCENE && e->name[0] != '\0' ? "." : "", e->name);
-    return n > 0 ? (size_t)n : 0;
+    at = append(text, size, at, e->owner != OF_SCENE && e->name[0] != '\0' ? "." : "");
+    return append(text, size, at, e->name);
 }
 
 void perpi_quantity_nearest(const perp_model* model, const char* name, char* text, size_t size)

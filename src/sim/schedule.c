@@ -34,23 +34,49 @@ static int64_t count_steps(double duration, double h)
     return (int64_t)whole + (whole < 1.0 || ratio - whole >= SHORT_REST);
 }
 
-/* Number of steps at the end that are not of length h: 0, 1 or 2. */
-static int64_t count_uneven(const perp_sim* sim)
+typedef struct schedule {
+    double T, h;
+    int64_t total;
+} schedule;
+
+static schedule schedule_of(const perp_sim* sim)
 {
-    const double T = sim->def.duration, h = sim->def.step;
-    if (divides(T, h, 1e-9)) {
-        return divides(T, h, 4.0 * DBL_EPSILON) ? 0 : 1;
+    return (schedule){sim->def.duration, sim->def.step, sim->tick_total};
+}
+
+/* Number of steps at the end that are not of length h: 0, 1 or 2. */
+static int64_t count_uneven(const schedule* s)
+{
+    if (divides(s->T, s->h, 1e-9)) {
+        return divides(s->T, s->h, 4.0 * DBL_EPSILON) ? 0 : 1;
     }
-    return sim->tick_total > 1 && (double)sim->tick_total > T / h ? 2 : 1;
+    return s->total > 1 && (double)s->total > s->T / s->h ? 2 : 1;
+}
+
+static double tick_length(const schedule* s, int64_t tick)
+{
+    const int64_t uneven = count_uneven(s), first = s->total - uneven;
+    if (tick < first || uneven == 0) {
+        return s->h;
+    }
+    return (s->T - (double)first * s->h) / (double)uneven;
+}
+
+static int64_t tick_at(const schedule* s, double time)
+{
+    const int64_t first = s->total - count_uneven(s);
+    const double start = (double)first * s->h;
+    double nearest = round(time / s->h);
+    if (first < s->total && time > start) {
+        nearest = (double)first + round((time - start) / tick_length(s, first));
+    }
+    return time >= s->T || nearest >= (double)s->total ? s->total : (int64_t)nearest;
 }
 
 double perpi_sim_tick_length(const perp_sim* sim, int64_t tick)
 {
-    const int64_t uneven = count_uneven(sim), first = sim->tick_total - uneven;
-    if (tick < first || uneven == 0) {
-        return sim->def.step;
-    }
-    return (sim->def.duration - (double)first * sim->def.step) / (double)uneven;
+    const schedule s = schedule_of(sim);
+    return tick_length(&s, tick);
 }
 
 double perpi_sim_tick_time(const perp_sim* sim, int64_t tick)
@@ -59,21 +85,22 @@ double perpi_sim_tick_time(const perp_sim* sim, int64_t tick)
         return sim->def.duration;
     }
     /* a product, not a sum: no accumulated rounding, and the same from any starting point */
-    const int64_t first = sim->tick_total - count_uneven(sim);
-    return tick <= first ? (double)tick * sim->def.step
-                         : (double)first * sim->def.step + perpi_sim_tick_length(sim, first);
+    const schedule s = schedule_of(sim);
+    const int64_t first = s.total - count_uneven(&s);
+    return tick <= first ? (double)tick * s.h : (double)first * s.h + tick_length(&s, first);
 }
 
 int64_t perpi_sim_tick_at(const perp_sim* sim, double time)
 {
-    const int64_t first = sim->tick_total - count_uneven(sim);
-    const double start = (double)first * sim->def.step;
-    double nearest = round(time / sim->def.step);
-    if (first < sim->tick_total && time > start) {
-        nearest = (double)first + round((time - start) / perpi_sim_tick_length(sim, first));
-    }
-    return time >= sim->def.duration || nearest >= (double)sim->tick_total ? sim->tick_total
-                                                                           : (int64_t)nearest;
+    const schedule s = schedule_of(sim);
+    return tick_at(&s, time);
+}
+
+double perpi_step_ending_at(double duration, double h, double time)
+{
+    const schedule s = {duration, h, count_steps(duration, h)};
+    const int64_t tick = tick_at(&s, time);
+    return tick > 0 ? tick_length(&s, tick - 1) : 0.0;
 }
 
 int64_t perpi_sim_count_ticks(const perp_sim* sim)

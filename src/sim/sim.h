@@ -59,6 +59,8 @@ bool perpi_sim_grouped(const perp_sim* sim);
 double perpi_sim_tick_length(const perp_sim* sim, int64_t tick);
 double perpi_sim_tick_time(const perp_sim* sim, int64_t tick);
 int64_t perpi_sim_tick_at(const perp_sim* sim, double time);
+/* The length of the fixed step that ends at `time`, of a run of `duration` by steps of h; 0 at the start. */
+double perpi_step_ending_at(double duration, double h, double time);
 /* The length of the last step in time; 1 before the first. */
 double perpi_sim_last_length(const perp_sim* sim);
 /* The scene's step. */

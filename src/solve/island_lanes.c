@@ -1,8 +1,10 @@
-/* src/solve/island_lanes.c - see island_lanes.h. */
-#include "solve/island_lanes.h"
+/* src/solve/island_lanes.c - the islands of one problem in several threads. See solve.h. */
 
 #include <math.h>
 #include <string.h>
+
+#include "base/threads.h"
+#include "solve/solve.h"
 
 enum {
     GRAIN = 60, /* rows for a thread to gain: some 100 microseconds of a small method */

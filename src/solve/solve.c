@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "problem/check.h"
 #include "problem/operators.h"
 #include "solve/clock.h"
-#include "solve/island_lanes.h"
 
 #define GOAL 1e-4      /* factor on the tolerance under PERPI_TIGHT */
 #define TIME_SHARE 0.7 /* of the time that is left, for a method that others may follow */
@@ -101,7 +101,8 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
     }
     if (f->refine && f->count == 0) {
         left->enough = left->enough > 0.0 ? left->enough : left->tolerance;
-        left->tolerance *= PERPI_REFINE;
+        const double goal = perpi_warm_goal(left->tolerance, f->options.tolerance);
+        left->tolerance = PERPI_REFINE * goal;
         most = REFINE_STEPS;
     }
     if (((e->how & PERPI_SHORT) != 0 || f->rays >= RAYS) && most > PERPI_FEW) {
@@ -446,8 +447,9 @@ static perp_status check_warm_start(search* f, const perpi_entry* plan)
     perpi_made made = {.report = {.solver = plan->name}};
     f->try_began = f->options.attempts != NULL ? perpi_clock_now() : 0.0;
     fill_guess(f, true, f->trial);
-    const perp_status status = perpi_check_warm_start(
-        f->s, f->problem.contact, GOAL * f->options.tolerance, f->trial, &made, &f->refine);
+    const double goal = perpi_warm_goal(GOAL * f->options.tolerance, f->options.tolerance);
+    const perp_status status =
+        perpi_check_warm_start(f->s, f->problem.contact, goal, f->trial, &made, &f->refine);
     if (status == PERP_OK && made.checked) {
         note_attempt(f, &made);
     }
@@ -463,14 +465,18 @@ static perp_status open_island(contact_call* c, int32_t i, search* f, const perp
     if (c->islands > 1) {
         status = perpi_islands_take(c->s->islands, i, &c->one);
     }
-    *f = (search){.s = c->s,
-                  .problem = {PERPI_FORM_CONTACT, {.contact = &c->one}},
-                  .options = c->options,
-                  .n = (size_t)c->one.dof_count + (size_t)c->one.row_count,
-                  .warm = c->warm,
-                  .guess = c->v,
-                  .guess_p = c->p,
-                  .island = c->islands > 1};
+    /* not by a compound literal: the lists of attempts are long, and count says how much of them is set */
+    f->s = c->s;
+    f->problem = (perpi_problem){PERPI_FORM_CONTACT, {.contact = &c->one}};
+    f->options = c->options;
+    f->n = (size_t)c->one.dof_count + (size_t)c->one.row_count;
+    f->warm = c->warm;
+    f->guess = c->v;
+    f->guess_p = c->p;
+    f->island = c->islands > 1;
+    f->try_began = 0.0;
+    f->iterations = f->count = f->rays = 0;
+    f->no_solution = f->refine = false;
     int32_t* work = NULL;
     if (status == PERP_OK) {
         status =

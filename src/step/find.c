@@ -85,8 +85,15 @@ perp_status perpi_find_features(perpi_step* step, bool at_end, const perpi_candi
                                 size_t* count)
 {
     perpi_collider_set_sides(step->collider, step->side.item, step->side.count, at_end);
+    const bool turns = step->model->dimension == 3 && step->contact_model->groups;
+    if (at_end && turns) { /* the bodies have turned already */
+        perpi_collider_set_turn(step->collider, NULL, 0);
+    }
     const perp_status status =
         perpi_collide(step->collider, step->pose, step->margin, candidate, count);
+    if (at_end && turns) {
+        perpi_collider_set_turn(step->collider, step->turn, step->spins);
+    }
     perpi_collider_set_sides(step->collider, NULL, 0, false);
     return status;
 }

@@ -233,8 +233,10 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
         return PERP_OK;
     }
     const mat3 I = perpi_world_inertia(b, pose);
-    vec3 spin; /* the angular part of k */
-    if (evaluation == PERPI_EVALUATE_START) {
+    vec3 spin;                    /* the angular part of k */
+    if (perpi_inertia_round(b)) { /* no velocity-product term */
+        spin = v3_madd(v3_scale(I.m[0][0], w), h, torque);
+    } else if (evaluation == PERPI_EVALUATE_START) {
         const double part = f->midway ? perpi_spin_part(b, f->touched[body], h, w) : 1.0;
         spin = m3_mul(I, perpi_free_rate(b, pose, w, part * h, v3_scale(1.0 / part, torque)));
         f->gyroscopic[body] = v3_sub(spin, v3_madd(m3_mul(I, w), h, torque));
@@ -348,23 +350,48 @@ static bool has_torsion(const perp_model* model, const perp_contact* contact)
     return !(a->dofs > 0 && a->particle) && !(b->dofs > 0 && b->particle);
 }
 
-double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose, const perpi_pose* start,
-                           const perp_contact* contact, int side, int32_t rows, double* J)
+/* The directions of a contact's rows: normal and tangents. */
+typedef struct contact_frame {
+    vec3 direction[3];
+} contact_frame;
+
+static contact_frame frame_of(const perp_contact* contact)
 {
     const vec3 n = v3_from(contact->normal), t = v3_from(contact->tangent);
-    const vec3 direction[3] = {n, t, v3_cross(n, t)};
+    return (contact_frame){{n, t, v3_cross(n, t)}};
+}
+
+/* The rows of one side with the arm r. */
+static double* write_side(const perp_model* model, const perp_contact* contact,
+                          const contact_frame* frame, vec3 r, int side, int32_t rows, double* J)
+{
     const double sign = side == 0 ? -1.0 : 1.0;
     const int32_t dofs = model->body[side == 0 ? contact->body_a : contact->body_b].dofs;
-    const vec3 r = contact_arm(model, pose, start, contact, side);
     for (int32_t i = 0; i < rows; ++i) {
         if (i < 3) {
-            write_row(model->dimension, dofs, sign, direction[i], r, J);
+            write_row(model->dimension, dofs, sign, frame->direction[i], r, J);
         } else {
-            write_torsion_row(dofs, has_torsion(model, contact) ? sign : 0.0, n, J);
+            write_torsion_row(dofs, has_torsion(model, contact) ? sign : 0.0, frame->direction[0],
+                              J);
         }
         J += dofs;
     }
     return J;
+}
+
+double* perpi_contact_rows(const perp_model* model, const perpi_pose* pose, const perpi_pose* start,
+                           const perp_contact* contact, int side, int32_t rows, double* J)
+{
+    const contact_frame frame = frame_of(contact);
+    return write_side(model, contact, &frame, contact_arm(model, pose, start, contact, side), side,
+                      rows, J);
+}
+
+/* Whether a prescribed body does not move. */
+static bool is_still(const perpi_formulation* f, int32_t body)
+{
+    const vec3 v = f->given_v[body], w = f->given_w[body];
+    return v.x == 0.0 && v.y == 0.0 && v.z == 0.0 && w.x == 0.0 && w.y == 0.0 && w.z == 0.0;
 }
 
 /* h: of the gap term; 0: there is none. place: its soft layer; NULL: rigid. */
@@ -374,8 +401,7 @@ static void write_contact(perpi_formulation* f, const perp_model* model, const p
 {
     const int32_t row = f->rows;
     const size_t jac = f->jac;
-    const vec3 n = v3_from(contact->normal), t = v3_from(contact->tangent);
-    const vec3 direction[3] = {n, t, v3_cross(n, t)};
+    const contact_frame frame = frame_of(contact);
     const int32_t body[2] = {contact->body_a, contact->body_b};
     const perpi_pose* start = pose == f->end ? f->pose : NULL;
     const int32_t rows = contact->cone == PERP_CONE_NONE        ? 1
@@ -400,25 +426,30 @@ static void write_contact(perpi_formulation* f, const perp_model* model, const p
     }
     double* J = f->J + jac;
     for (int side = 0; side < 2; ++side) {
+        const int32_t own = f->block_of[body[side]];
+        const bool layer = place != NULL && place->side == side;
+        constraint->block[side] = own;
+        if (own < 0 && !layer && is_still(f, body[side])) {
+            continue; /* adds nothing */
+        }
         const double sign = side == 0 ? -1.0 : 1.0;
         const vec3 r = contact_arm(model, pose, start, contact, side);
-        constraint->block[side] = f->block_of[body[side]];
-        if (place != NULL && place->side == side) {
+        if (layer) {
             constraint->block[side] = place->block;
             f->b[row] += contact->layer.start[0] / h;
             J = perpi_layer_rows(place, rows, J);
-        } else if (constraint->block[side] >= 0) {
-            J = perpi_contact_rows(model, pose, start, contact, side, rows, J);
+        } else if (own >= 0) {
+            J = write_side(model, contact, &frame, r, side, rows, J);
         }
-        if (f->block_of[body[side]] >= 0) {
+        if (own >= 0) {
             continue;
         }
         const vec3 u = v3_add(f->given_v[body[side]], v3_cross(f->given_w[body[side]], r));
         for (int32_t i = 0; i < rows; ++i) {
-            const double moved =
-                sign * (i < 3                         ? v3_dot(direction[i], u)
-                        : has_torsion(model, contact) ? v3_dot(n, f->given_w[body[side]])
-                                                      : 0.0);
+            const double moved = sign * (i < 3 ? v3_dot(frame.direction[i], u)
+                                         : has_torsion(model, contact)
+                                             ? v3_dot(frame.direction[0], f->given_w[body[side]])
+                                             : 0.0);
             f->b[row + i] += moved;
             f->given[row + i] += moved;
         }
@@ -515,6 +546,21 @@ static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model
     return PERP_OK;
 }
 
+/* The pose of a body after half of a middle step. */
+static perpi_pose middle_pose(const perpi_step_input* in, int32_t body)
+{
+    perpi_pose pose = perpi_state_pose(in->model, in->q, body);
+    const double half = 0.5 * in->h;
+    if (in->model->body[body].dofs == 0) {
+        return pose; /* not used */
+    }
+    const vec3 w = perpi_state_rate(in->model, in->v_end, body);
+    pose.x = v3_madd(pose.x, half, perpi_state_velocity(in->model, in->v_end, body));
+    pose.q = q4_unit(q4_mul(q4_exp(v3_scale(half, w)), pose.q));
+    pose.R = q4_matrix(pose.q);
+    return pose;
+}
+
 /* in: for other purposes than a step only model, h, q and v are used. */
 static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
                                 perpi_evaluation evaluation, const perpi_step_input* in)
@@ -531,7 +577,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
     for (int32_t i = 0; i < bodies; ++i) {
         f->pose[i] = perpi_state_pose(model, q, i);
         if (evaluation != PERPI_EVALUATE_START) {
-            f->end[i] = perpi_state_pose(model, in->q_end, i);
+            f->end[i] = f->middle ? middle_pose(in, i) : perpi_state_pose(model, in->q_end, i);
         }
     }
     if (step) {
@@ -609,9 +655,6 @@ static perp_status write_contacts(perpi_formulation* f, const perp_model* model,
         const bool soft = layer < f->layer_count && f->layer[layer].contact == i;
         write_contact(f, model, pose, h, &contacts[i], soft ? &f->layer[layer] : NULL, constraint);
         layer += soft;
-        for (int32_t k = 0; k < constraint->rows; ++k) {
-            f->lower[f->rows + k] = f->upper[f->rows + k] = f->compliance[f->rows + k] = 0.0;
-        }
         f->rows += constraint->rows;
         for (int side = 0; side < 2; ++side) {
             const int32_t block = constraint->block[side];
@@ -695,6 +738,15 @@ static void seal(perpi_formulation* f)
     P->constraint = f->constraint;
     P->group = f->group;
     if (f->constraints > f->contact_count) {
+        const size_t rows = f->contact_count > 0
+                                ? (size_t)f->constraint[f->contact_count - 1].row +
+                                      (size_t)f->constraint[f->contact_count - 1].rows
+                                : 0;
+        if (rows > 0) { /* of the contacts: have none */
+            memset(f->lower, 0, rows * sizeof *f->lower);
+            memset(f->upper, 0, rows * sizeof *f->upper);
+            memset(f->compliance, 0, rows * sizeof *f->compliance);
+        }
         P->lower = f->lower;
         P->upper = f->upper;
         P->compliance = f->compliance;
@@ -758,13 +810,60 @@ static perp_status write_rounding(perpi_formulation* f, const perpi_step_input* 
     return PERP_OK;
 }
 
+/* Of a length that a joint computes from the poses of its bodies. */
+static double joint_rounding(const perpi_formulation* f, const perp_model* model, int32_t k)
+{
+    const int32_t* body = model->joint[f->place[k].joint].body;
+    double size = 0.0;
+    for (int side = 0; side < 2; ++side) {
+        size += body[side] >= 0 ? v3_norm(f->pose[body[side]].x) : 0.0;
+    }
+    return PERPI_POSE_ROUNDING * size;
+}
+
+/* Middle steps: k_error, written by perpi_formulation_round_arms. */
+static perp_status reserve_rounding(perpi_formulation* f)
+{
+    const size_t dofs = (size_t)f->problem.dof_count;
+    const perp_status status =
+        perpi_grow(f->context, &f->rounding, &f->rounding_capacity, dofs, sizeof *f->rounding);
+    if (status == PERP_OK) {
+        memset(f->rounding, 0, dofs * sizeof *f->rounding);
+        f->problem.k_error = f->rounding;
+    }
+    return status;
+}
+
+void perpi_formulation_round_arms(perpi_formulation* f, const perp_model* model, const double* p)
+{
+    const int32_t linear = model->dimension;
+    memset(f->rounding, 0, (size_t)f->problem.dof_count * sizeof *f->rounding);
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perp_constraint* c = &f->constraint[f->contact_count + k];
+        double impulse = 0.0;
+        for (int32_t i = c->row; i < c->row + c->rows; ++i) {
+            impulse += fabs(p[i]);
+        }
+        for (int side = 0; side < 2; ++side) {
+            const int32_t block = c->block[side];
+            for (int32_t i = block >= 0 ? f->dof[block] + linear : 0;
+                 block >= 0 && i < f->dof[block + 1]; ++i) {
+                f->rounding[i] += joint_rounding(f, model, k) * impulse;
+            }
+        }
+    }
+}
+
 perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input* in,
-                                   perpi_evaluation evaluation)
+                                   perpi_evaluation asked)
 {
     const perp_model* model = in->model;
+    /* forces and inertia of the middle: those of the end of the half step f->theta h */
+    const perpi_evaluation evaluation = in->middle ? PERPI_EVALUATE_FORCES : asked;
     const bool geometry = evaluation == PERPI_EVALUATE_GEOMETRY;
     f->h = in->h;
-    f->theta = perpi_step_theta(in);
+    f->theta = in->middle ? 0.5 : perpi_step_theta(in);
+    f->middle = in->middle;
     perp_status status = write_bodies(f, PERPI_PURPOSE_STEP, evaluation, in);
     if (status == PERP_OK) {
         status = perpi_layers_place(f, in);
@@ -781,8 +880,8 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
         status = write_groups(f, in->contact, in->contact_count);
     }
     if (status == PERP_OK) {
-        status =
-            perpi_formulate_joints(f, model, PERPI_PURPOSE_STEP, in->t, in->h, in->q, in->joint);
+        status = perpi_formulate_joints(f, model, PERPI_PURPOSE_STEP, in->t, in->h, in->q,
+                                        in->middle ? in->q_end : NULL, in->joint);
     }
     if (status == PERP_OK) {
         status = perpi_formulate_supports(f, in);
@@ -797,7 +896,7 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
         status = perpi_ties_transfer(f, model, in->contact);
     }
     if (status == PERP_OK && evaluation != PERPI_EVALUATE_START) {
-        status = write_rounding(f, in, geometry);
+        status = in->middle ? reserve_rounding(f) : write_rounding(f, in, geometry);
     }
     if (status == PERP_OK) {
         seal(f);
@@ -824,6 +923,7 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
     const perpi_joint_input* joints = at->joint;
     PERP_ASSERT(purpose != PERPI_PURPOSE_STEP);
     const perpi_step_input in = {.model = model, .h = h, .q = q, .v = v};
+    f->middle = false;
     perp_status status = write_bodies(f, purpose, PERPI_EVALUATE_START, &in);
     if (status == PERP_OK) {
         const double h_gap = purpose == PERPI_PURPOSE_IMPACT ? 0.0 : h;
@@ -833,7 +933,7 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
         status = write_groups(f, contacts, count);
     }
     if (status == PERP_OK) {
-        status = perpi_formulate_joints(f, model, purpose, 0.0, h, q, joints);
+        status = perpi_formulate_joints(f, model, purpose, 0.0, h, q, NULL, joints);
     }
     if (status == PERP_OK) {
         seal(f);

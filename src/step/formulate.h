@@ -186,6 +186,7 @@ struct perpi_formulation {
     int32_t support_row, support_constraint; /* the first of these */
     int32_t body_dofs; /* velocities of bodies; those of layers' and supports' blocks follow */
     double h, theta;   /* of the step; its velocities are (1 - theta) v_old + theta v_new */
+    bool middle;       /* a middle step (middle.c): `end` are the poses of its middle */
     perpi_layer_place* layer;
     int32_t layer_count;
     size_t layer_capacity;
@@ -220,6 +221,9 @@ PERP_NODISCARD perp_status perpi_formulation_append(perpi_formulation* f, const 
 double* perpi_joint_jacobian(const perp_model* model, int32_t body, int side, const perpi_row* row,
                              int32_t rows, double* J);
 
+/* A middle step: k_error from the rounding of the joints' arms, which act on impulses p. */
+void perpi_formulation_round_arms(perpi_formulation* f, const perp_model* model, const double* p);
+
 /* Reserves so many blocks in total. */
 PERP_NODISCARD perp_status perpi_formulation_blocks(perpi_formulation* f, size_t blocks);
 /* The rows of a contact on one of its bodies, which must be dynamic; returns the end. pose: per
@@ -235,6 +239,7 @@ typedef struct perpi_step_settings {
     double inertia;       /* quasistatic: s of perpi_formulate_at_rest, 1 when it is checked */
     bool midpoint;        /* compliant: forces of the layers at the middle of the step */
     bool midway;          /* spin and rolling as at the middle of the step: perpi_spin_part */
+    bool joint_middle;    /* directions of joints at the middle of the step: middle.c */
     bool no_gap;          /* rows of contacts read u_n >= 0, not psi/h + u_n >= 0 */
     double closed_gap;    /* anitescu-potra: closed gap, relative to a body's size */
 } perpi_step_settings;
@@ -253,8 +258,13 @@ typedef struct perpi_step_input {
      * laws at the end of the step; q and v in the first one. A recording's verifier passes the
      * recorded ones. */
     const double *q_end, *v_end;
+    /* A middle step (middle.c): v_end are its mean velocities, which lead from q to q_end. */
+    bool middle;
     const perpi_step_settings* settings;
 } perpi_step_input;
+
+/* Value of perp_step_info.corrections for a middle step. */
+#define PERPI_STEP_MIDDLE (-2)
 
 /* [B09 (2.78)] in the form of perp/problem.h. */
 PERP_NODISCARD perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in);

@@ -162,6 +162,9 @@ double perpi_spin_part(const perpi_body* body, bool touched, double h, vec3 w)
 vec3 perpi_free_rate(const perpi_body* body, const perpi_pose* pose, vec3 w, double h, vec3 torque)
 {
     const mat3 I = body->inertia;
+    if (perpi_inertia_round(body)) {
+        return v3_madd(w, h / I.m[0][0], torque);
+    }
     const vec3 Lambda = v3_madd(m3_mul(I, m3_tmul(pose->R, w)), h, m3_tmul(pose->R, torque));
     const vec3 start = m3_mul(m3_inverse(I), Lambda);
     vec3 W = start;

@@ -17,8 +17,9 @@
 
 static const double TURN = 6.283185307179586;
 
+/* frames: q and F are read. */
 static perpi_joint_side search_side(const perp_model* model, const perpi_joint* joint, int i,
-                                    const double* q)
+                                    const double* q, bool frames)
 {
     perpi_joint_side s = {.centre = v3(0, 0, 0), .point = joint->at[i], .q = joint->frame[i]};
     const int32_t body = joint->body[i];
@@ -26,10 +27,12 @@ static perpi_joint_side search_side(const perp_model* model, const perpi_joint* 
         const perpi_pose pose = perpi_state_pose(model, q, body);
         s.centre = pose.x;
         s.point = v3_add(pose.x, m3_mul(pose.R, joint->at[i]));
-        s.q = q4_mul(pose.q, joint->frame[i]);
+        s.q = frames ? q4_mul(pose.q, joint->frame[i]) : s.q;
         s.angle = model->dimension == 2 ? q[3 * body + 2] : 0.0;
     }
-    s.F = q4_matrix(s.q);
+    if (frames) {
+        s.F = q4_matrix(s.q);
+    }
     return s;
 }
 
@@ -37,20 +40,47 @@ perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t index, co
                                       const int32_t turns[2])
 {
     const perpi_joint* joint = &model->joint[index];
+    const perpi_joint_ops* ops = perpi_joint_ops_of(joint->type);
     perpi_joint_at at = {
         .model = model,
         .joint = joint,
-        .side = {search_side(model, joint, 0, q), search_side(model, joint, 1, q)},
+        .side = {search_side(model, joint, 0, q, !ops->points),
+                 search_side(model, joint, 1, q, !ops->points)},
         .planar = model->dimension == 2,
         .turn = {turns != NULL ? TURN * turns[0] : 0.0, turns != NULL ? TURN * turns[1] : 0.0}};
     at.d = v3_sub(at.side[1].point, at.side[0].point);
-    at.x = m3_column(at.side[0].F, 0);
-    at.y = m3_column(at.side[0].F, 1);
-    at.z = m3_column(at.side[0].F, 2);
+    if (!ops->points) {
+        at.x = m3_column(at.side[0].F, 0);
+        at.y = m3_column(at.side[0].F, 1);
+        at.z = m3_column(at.side[0].F, 2);
+    }
     perpi_joint_view view; /* rows are written when they are added */
     view.rows = view.coordinates = 0;
     view.error[0] = view.error[1] = 0.0;
-    perpi_joint_ops_of(joint->type)->evaluate(&at, &view);
+    ops->evaluate(&at, &view);
+    return view;
+}
+
+static void average_row(perpi_row* row, const perpi_row* end)
+{
+    row->dir = v3_scale(0.5, v3_add(row->dir, end->dir));
+    for (int i = 0; i < 2; ++i) {
+        row->arm[i] = v3_scale(0.5, v3_add(row->arm[i], end->arm[i]));
+    }
+}
+
+perpi_joint_view perpi_joint_evaluate_middle(const perp_model* model, int32_t index,
+                                             const double* q, const double* q_end,
+                                             const int32_t turns[2])
+{
+    perpi_joint_view view = perpi_joint_evaluate(model, index, q, turns);
+    const perpi_joint_view end = perpi_joint_evaluate(model, index, q_end, turns);
+    for (int32_t i = 0; i < view.rows; ++i) {
+        average_row(&view.row[i], &end.row[i]);
+    }
+    for (int32_t i = 0; i < view.coordinates; ++i) {
+        average_row(&view.coordinate[i], &end.coordinate[i]);
+    }
     return view;
 }
 
@@ -88,6 +118,11 @@ static perp_status append(perpi_formulation* f, const perp_model* model, int32_t
     if (status == PERP_OK) {
         f->place[f->joint_count++] = (perpi_joint_place){joint, slot};
     }
+    for (int32_t i = f->rows - rows; status == PERP_OK && f->middle && i < f->rows; ++i) {
+        f->lower[i] *= f->theta; /* the problem has theta times the impulses of the step */
+        f->upper[i] *= f->theta;
+        f->compliance[i] /= f->theta;
+    }
     return status;
 }
 
@@ -100,7 +135,7 @@ static void add_known_impulse(perpi_formulation* f, const perp_model* model,
         if (block < 0) {
             continue;
         }
-        const double p = i == 0 ? -impulse : impulse;
+        const double p = (i == 0 ? -impulse : impulse) * (f->middle ? f->theta : 1.0);
         const vec3 force = row->angular ? v3(0, 0, 0) : v3_scale(p, row->dir);
         const vec3 torque = row->angular ? v3_scale(p, row->dir) : v3_cross(row->arm[i], force);
         double* k = f->k + f->dof[block];
@@ -231,7 +266,8 @@ static perp_status append_motor(perpi_formulation* f, const perp_model* model, i
     double target;
     if (joint->motor == PERP_MOTOR_EFFORT) {
         double effort;
-        const perp_status known = perpi_joint_motor_effort(model, index, t, input, &effort);
+        const double when = f->middle ? t + f->theta * h : t;
+        const perp_status known = perpi_joint_motor_effort(model, index, when, input, &effort);
         if (known == PERP_OK) {
             add_known_impulse(f, model, joint, axis, h * effort);
         }
@@ -286,13 +322,13 @@ static perp_status append_losses(perpi_formulation* f, const perp_model* model, 
     return status;
 }
 
+/* view: of the joint at the poses of the problem. */
 static perp_status formulate_joint(perpi_formulation* f, const perp_model* model, int32_t index,
-                                   perpi_purpose purpose, double t, double h, const double* q,
+                                   perpi_purpose purpose, double t, double h, perpi_joint_view view,
                                    const perpi_joint_input* input)
 {
     const perpi_joint* joint = &model->joint[index];
     const bool rope = joint->type == PERP_JOINT_ROPE;
-    perpi_joint_view view = perpi_joint_evaluate(model, index, q, input->turns);
     for (int32_t i = 0; i < view.rows; ++i) {
         perpi_row* row = &view.row[i];
         row->b += rope ? offset_along(model, joint, row, purpose, input->offset) : 0.0;
@@ -328,12 +364,15 @@ static perp_status formulate_joint(perpi_formulation* f, const perp_model* model
 
 perp_status perpi_formulate_joints(perpi_formulation* f, const perp_model* model,
                                    perpi_purpose purpose, double t, double h, const double* q,
-                                   const perpi_joint_input* input)
+                                   const double* q_end, const perpi_joint_input* input)
 {
     f->joint_count = 0;
     perp_status status = PERP_OK;
     for (int32_t i = 0; i < (int32_t)model->joint_count && status == PERP_OK; ++i) {
-        status = formulate_joint(f, model, i, purpose, t, h, q, &input[i]);
+        const perpi_joint_view view =
+            q_end != NULL ? perpi_joint_evaluate_middle(model, i, q, q_end, input[i].turns)
+                          : perpi_joint_evaluate(model, i, q, input[i].turns);
+        status = formulate_joint(f, model, i, purpose, t, h, view, &input[i]);
     }
     return status;
 }
@@ -349,6 +388,9 @@ void perpi_formulation_gather_joints(const perpi_formulation* f, const perp_join
         const perp_joint_record* r = &record[place->joint];
         const double* from = place->slot == 0 ? r->impulse : &r->law[place->slot - 1];
         memcpy(p + c->row, from, (size_t)c->rows * sizeof *p);
+        for (int32_t i = c->row; f->middle && i < c->row + c->rows; ++i) {
+            p[i] *= f->theta;
+        }
     }
 }
 
@@ -365,6 +407,9 @@ void perpi_formulation_scatter_joints(const perpi_formulation* f, const perp_mod
         perp_joint_record* r = &record[place->joint];
         double* to = place->slot == 0 ? r->impulse : &r->law[place->slot - 1];
         memcpy(to, p + c->row, (size_t)c->rows * sizeof *p);
+        for (int32_t i = 0; f->middle && i < c->rows; ++i) {
+            to[i] /= f->theta;
+        }
     }
 }
 

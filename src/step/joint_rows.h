@@ -21,10 +21,17 @@ perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t joint, co
 double perpi_joint_speed(const perp_model* model, int32_t joint, const perpi_row* row,
                          const double* v);
 
-/* Appends the rows of all joints. [W14 2.4], [T03 (16), (38)] */
+/* The joint in a middle step from q to q_end: directions and arms are the means of those at the two
+ * ends, so that equal and opposite impulses act at the mean of the two places of the joint and keep the
+ * angular momentum; errors and coordinates are those of q. */
+perpi_joint_view perpi_joint_evaluate_middle(const perp_model* model, int32_t index,
+                                             const double* q, const double* q_end,
+                                             const int32_t turns[2]);
+/* Appends the rows of all joints. q_end: of a middle step, else NULL. [W14 2.4], [T03 (16), (38)] */
 PERP_NODISCARD perp_status perpi_formulate_joints(perpi_formulation* f, const perp_model* model,
                                                   perpi_purpose purpose, double t, double h,
-                                                  const double* q, const perpi_joint_input* input);
+                                                  const double* q, const double* q_end,
+                                                  const perpi_joint_input* input);
 
 /* Impulses of the joints <-> the rows of the problem. Scattering leaves the rest of a record. */
 void perpi_formulation_gather_joints(const perpi_formulation* f, const perp_joint_record* record,

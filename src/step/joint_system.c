@@ -8,6 +8,7 @@
  */
 #include "step/joint_system.h"
 
+#include <float.h>
 #include <string.h>
 
 #include "linalg/block_lu.h"
@@ -26,10 +27,11 @@ struct perpi_joint_system {
     size_t* at;    /* per block: its place in M */
     double* Y;
     double* R;
-    double *r, *x;
+    double *r, *x, *p;
+    double part; /* regularisation */
     size_t constraint_capacity, size_capacity, start_capacity, column_capacity, first_capacity,
         next_capacity, mark_capacity, Mi_capacity, at_capacity, Y_capacity, R_capacity, r_capacity,
-        x_capacity;
+        x_capacity, p_capacity;
 };
 
 /* A solution is accepted if its rows are within this part of their terms; beyond the second it is
@@ -61,12 +63,17 @@ void perpi_joint_system_destroy(perpi_joint_system* s)
     }
     perp_context* context = s->context;
     void* const owned[] = {s->constraint, s->size, s->start, s->column, s->first, s->next, s->mark,
-                           s->Mi,         s->at,   s->Y,     s->R,      s->r,     s->x};
+                           s->Mi,         s->at,   s->Y,     s->R,      s->r,     s->x,    s->p};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }
     perpi_block_lu_destroy(s->lu);
     perpi_free(context, s);
+}
+
+void perpi_joint_system_regularise(perpi_joint_system* s, double part)
+{
+    s->part = part;
 }
 
 double* perpi_joint_system_r(perpi_joint_system* s)
@@ -115,7 +122,7 @@ static role role_of(const perpi_formulation* f, int32_t constraint, const double
                                                         : ROLE_REFUSED;
 }
 
-static perp_status reserve_arrays(perpi_joint_system* s, const perpi_formulation* f)
+perp_status perpi_joint_system_reserve(perpi_joint_system* s, const perpi_formulation* f)
 {
     const size_t groups = (size_t)f->constraints, blocks = (size_t)f->problem.block_count;
     const struct {
@@ -135,6 +142,7 @@ static perp_status reserve_arrays(perpi_joint_system* s, const perpi_formulation
         {&s->R, &s->R_capacity, f->jac, sizeof *s->R},
         {&s->r, &s->r_capacity, (size_t)f->rows, sizeof *s->r},
         {&s->x, &s->x_capacity, (size_t)f->rows, sizeof *s->x},
+        {&s->p, &s->p_capacity, (size_t)f->rows, sizeof *s->p},
     };
     perp_status status = PERP_OK;
     for (size_t i = 0; status == PERP_OK && i < sizeof need / sizeof need[0]; ++i) {
@@ -159,36 +167,51 @@ static bool is_split(const double* M)
     return M[1] == 0.0 && M[2] == 0.0 && M[8] == 0.0;
 }
 
-/* The inverse of a symmetric positive definite 3 x 3 matrix inside blocks of the given stride. */
+/* The inverse of a 3 x 3 matrix inside blocks of the given stride. */
 static bool invert_three(const double* A, double* inverse, int32_t stride)
 {
-    const double a = A[0], b = A[stride], c = A[2 * stride], d = A[stride + 1],
-                 e = A[2 * stride + 1], g = A[2 * stride + 2];
-    const double co[3] = {d * g - e * e, c * e - b * g, b * e - c * d};
-    const double det = a * co[0] + b * co[1] + c * co[2];
-    if (!(det > 0.0) || !isfinite(det)) {
-        return false;
-    }
+    const double *x = A, *y = A + stride, *z = A + 2 * stride;
+    const double c[3] = {y[1] * z[2] - y[2] * z[1], y[2] * z[0] - y[0] * z[2],
+                         y[0] * z[1] - y[1] * z[0]};
+    const double det = x[0] * c[0] + x[1] * c[1] + x[2] * c[2];
     const double s = 1.0 / det;
-    const double rest[3] = {(a * g - c * c) * s, (b * c - a * e) * s, (a * d - b * b) * s};
-    inverse[0] = co[0] * s;
-    inverse[1] = inverse[stride] = co[1] * s;
-    inverse[2] = inverse[2 * stride] = co[2] * s;
-    inverse[stride + 1] = rest[0];
-    inverse[stride + 2] = inverse[2 * stride + 1] = rest[1];
-    inverse[2 * stride + 2] = rest[2];
-    return true;
+    double *a = inverse, *b = inverse + stride, *d = inverse + 2 * stride;
+    a[0] = c[0] * s;
+    b[0] = c[1] * s;
+    d[0] = c[2] * s;
+    a[1] = (x[2] * z[1] - x[1] * z[2]) * s;
+    b[1] = (x[0] * z[2] - x[2] * z[0]) * s;
+    d[1] = (x[1] * z[0] - x[0] * z[1]) * s;
+    a[2] = (x[1] * y[2] - x[2] * y[1]) * s;
+    b[2] = (x[2] * y[0] - x[0] * y[2]) * s;
+    d[2] = (x[0] * y[1] - x[1] * y[0]) * s;
+    return isfinite(s);
 }
 
-static bool invert_block(int32_t n, const double* M, double* Mi)
+/* The inverse of M - K. A body's block has no coupling of translation and rotation. */
+static bool invert_block(int32_t n, const double* M, const double* K, double* Mi)
 {
     double L[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX];
     if (n == 6 && is_split(M)) {
+        double turning[9];
+        for (int i = 0; i < 9; ++i) {
+            turning[i] = M[6 * (3 + i / 3) + 3 + i % 3] - (K != NULL ? K[i] : 0.0);
+        }
+        double inverse[9];
+        const bool regular = invert_three(turning, inverse, 3);
         memset(Mi, 0, 36 * sizeof *Mi);
         for (int i = 0; i < 3; ++i) {
             Mi[7 * i] = 1.0 / M[7 * i];
+            memcpy(Mi + 6 * (3 + i) + 3, inverse + 3 * (size_t)i, 3 * sizeof *Mi);
         }
-        return M[0] > 0.0 && M[7] > 0.0 && M[14] > 0.0 && invert_three(M + 21, Mi + 21, 6);
+        return M[0] > 0.0 && M[7] > 0.0 && M[14] > 0.0 && regular;
+    }
+    if (n == 3 && K != NULL && K[8] != 0.0) { /* planar: x, y, angle */
+        memset(Mi, 0, 9 * sizeof *Mi);
+        Mi[0] = 1.0 / M[0];
+        Mi[4] = 1.0 / M[4];
+        Mi[8] = 1.0 / (M[8] - K[8]);
+        return isfinite(Mi[0]) && isfinite(Mi[4]) && isfinite(Mi[8]);
     }
     if (!perpi_chol_factor(n, M, L)) {
         return false;
@@ -197,14 +220,14 @@ static bool invert_block(int32_t n, const double* M, double* Mi)
     return true;
 }
 
-static bool invert_masses(perpi_joint_system* s, const perpi_formulation* f)
+static bool invert_masses(perpi_joint_system* s, const perpi_formulation* f, const double* K)
 {
     size_t at = 0;
     bool regular = true;
     for (int32_t i = 0; i < f->problem.block_count && regular; ++i) {
         const int32_t n = f->dof[i + 1] - f->dof[i];
         s->at[i] = at;
-        regular = invert_block(n, f->M + at, s->Mi + at);
+        regular = invert_block(n, f->M + at, K != NULL ? K + 9 * (size_t)i : NULL, s->Mi + at);
         at += (size_t)(n * n);
     }
     return regular;
@@ -298,11 +321,29 @@ static perp_status find_pattern(perpi_joint_system* s, const perpi_formulation* 
     return perpi_block_lu_analyse(s->lu, s->groups, s->size, s->start, s->column);
 }
 
+/* Y = M^-1 J' */
+static void multiply_inverse(perpi_joint_system* s, const perpi_formulation* f, const double* J)
+{
+    for (int32_t g = 0; g < s->groups; ++g) {
+        const perp_constraint* c = &f->constraint[s->constraint[g]];
+        size_t at = c->jac;
+        for (int side = 0; side < 2; ++side) {
+            const int32_t block = c->block[side];
+            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+            for (int32_t r = 0; r < c->rows; ++r, at += (size_t)n) {
+                if (n > 0) {
+                    apply_inverse(n, s->Mi + s->at[block], J + at, s->Y + at);
+                }
+            }
+        }
+    }
+}
+
 perp_status perpi_joint_system_begin(perpi_joint_system* s, const perpi_formulation* f,
-                                     const double* p, bool* takes)
+                                     const double* p, const double* K, bool* takes)
 {
     *takes = false;
-    perp_status status = reserve_arrays(s, f);
+    perp_status status = perpi_joint_system_reserve(s, f);
     if (status != PERP_OK) {
         return status;
     }
@@ -320,22 +361,10 @@ perp_status perpi_joint_system_begin(perpi_joint_system* s, const perpi_formulat
             s->constraint[s->groups++] = i;
         }
     }
-    if (s->groups == 0 || !invert_masses(s, f)) {
+    if (s->groups == 0 || !invert_masses(s, f, K)) {
         return PERP_OK;
     }
-    for (int32_t g = 0; g < s->groups; ++g) {
-        const perp_constraint* c = &f->constraint[s->constraint[g]];
-        size_t at = c->jac;
-        for (int side = 0; side < 2; ++side) {
-            const int32_t block = c->block[side];
-            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
-            for (int32_t r = 0; r < c->rows; ++r, at += (size_t)n) {
-                if (n > 0) {
-                    apply_inverse(n, s->Mi + s->at[block], f->J + at, s->Y + at);
-                }
-            }
-        }
-    }
+    multiply_inverse(s, f, f->J);
     status = find_pattern(s, f);
     *takes = status == PERP_OK;
     return status;
@@ -356,31 +385,36 @@ static void add_three_by_three(const double* restrict R, const double* restrict 
     }
 }
 
+static int32_t width_of(const perpi_formulation* f, int32_t block)
+{
+    return block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+}
+
 /* Adds R_i Y_j of the bodies that two constraints share. */
 static void add_pair(const perpi_formulation* f, const perp_constraint* i, const perp_constraint* j,
                      const double* R, const double* Y, double* to, int32_t stride)
 {
-    size_t at_i = i->jac;
     for (int a = 0; a < 2; ++a) {
         const int32_t block = i->block[a];
-        const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
-        size_t at_j = j->jac;
-        for (int b = 0; b < 2; ++b) {
-            const int32_t other = j->block[b];
-            const int32_t m = other >= 0 ? f->dof[other + 1] - f->dof[other] : 0;
-            const bool shared = n > 0 && other == block, three = i->rows == 3 && j->rows == 3;
-            if (shared && n == 6 && three) {
-                add_three_by_three(R + at_i, Y + at_j, to, stride);
+        for (int b = 0; block >= 0 && b < 2; ++b) {
+            if (j->block[b] != block) {
+                continue;
             }
-            for (int32_t r = 0; shared && !(n == 6 && three) && r < i->rows; ++r) {
+            const int32_t n = width_of(f, block);
+            const double* R_i =
+                R + i->jac + (a == 0 ? 0 : (size_t)(i->rows * width_of(f, i->block[0])));
+            const double* Y_j =
+                Y + j->jac + (b == 0 ? 0 : (size_t)(j->rows * width_of(f, j->block[0])));
+            if (n == 6 && i->rows == 3 && j->rows == 3) {
+                add_three_by_three(R_i, Y_j, to, stride);
+                continue;
+            }
+            for (int32_t r = 0; r < i->rows; ++r) {
                 for (int32_t k = 0; k < j->rows; ++k) {
-                    to[r * stride + k] +=
-                        dot_rows(n, R + at_i + (size_t)(r * n), Y + at_j + (size_t)(k * n));
+                    to[r * stride + k] += dot_rows(n, R_i + r * n, Y_j + k * n);
                 }
             }
-            at_j += (size_t)(j->rows * m);
         }
-        at_i += (size_t)(i->rows * n);
     }
 }
 
@@ -396,7 +430,8 @@ bool perpi_joint_system_factor(perpi_joint_system* s, const perpi_formulation* f
             const int32_t other = s->column[k];
             add_pair(f, c, &f->constraint[s->constraint[other]], R, s->Y, to, stride);
             for (int32_t r = 0; other == g && r < c->rows; ++r) {
-                to[r * stride + r] += f->compliance[c->row + r];
+                to[r * stride + r] =
+                    (1.0 + s->part) * to[r * stride + r] + f->compliance[c->row + r];
             }
         }
     }
@@ -468,6 +503,32 @@ double perpi_joint_system_rows(perpi_joint_system* s, const perpi_formulation* f
     return largest;
 }
 
+void perpi_joint_system_subtract(const perpi_joint_system* s, const perpi_formulation* f,
+                                 const double* R, const double* x, double* r)
+{
+    for (int32_t g = 0; g < s->groups; ++g) {
+        const perp_constraint* c = &f->constraint[s->constraint[g]];
+        size_t at = c->jac;
+        for (int side = 0; side < 2; ++side) {
+            const int32_t block = c->block[side];
+            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+            for (int32_t i = 0; i < c->rows; ++i, at += (size_t)n) {
+                r[c->row + i] -= n > 0 ? dot_rows(n, R + at, x + f->dof[block]) : 0.0;
+            }
+        }
+    }
+}
+
+void perpi_joint_system_apply(const perpi_joint_system* s, const perpi_formulation* f, double* x)
+{
+    for (int32_t i = 0; i < f->problem.block_count; ++i) {
+        const int32_t n = f->dof[i + 1] - f->dof[i];
+        double y[PERPI_BLOCK_MAX];
+        memcpy(y, x + f->dof[i], (size_t)n * sizeof *y);
+        apply_inverse(n, s->Mi + s->at[i], y, x + f->dof[i]);
+    }
+}
+
 void perpi_joint_system_motion(perpi_joint_system* s, const perpi_formulation* f, const double* p,
                                double* v)
 {
@@ -486,19 +547,70 @@ void perpi_joint_system_motion(perpi_joint_system* s, const perpi_formulation* f
             }
         }
     }
-    for (int32_t i = 0; i < f->problem.block_count; ++i) {
-        const int32_t n = f->dof[i + 1] - f->dof[i];
-        double x[PERPI_BLOCK_MAX];
-        memcpy(x, v + f->dof[i], (size_t)n * sizeof *x);
-        apply_inverse(n, s->Mi + s->at[i], x, v + f->dof[i]);
+    perpi_joint_system_apply(s, f, v);
+}
+
+/* M^-1 of the bodies at the poses q, without drag. */
+static void invert_masses_at(perpi_joint_system* s, const perpi_formulation* f,
+                             const perp_model* model, const double* q)
+{
+    const int32_t linear = model->dimension;
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        if (f->block_of[i] < 0) {
+            continue;
+        }
+        const int32_t n = body->dofs;
+        double* Mi = s->Mi + s->at[f->block_of[i]];
+        memset(Mi, 0, (size_t)(n * n) * sizeof *Mi);
+        for (int32_t k = 0; k < linear; ++k) {
+            Mi[k * n + k] = 1.0 / body->mass;
+        }
+        if (!body->particle && linear == 2) {
+            Mi[8] = 1.0 / body->inertia.m[2][2];
+        } else if (!body->particle) {
+            const mat3 R = perpi_state_pose(model, q, i).R;
+            const mat3 I = m3_inverse(body->inertia);
+            for (int k = 0; k < 3; ++k) { /* column k of R I^-1 R' */
+                const vec3 column = m3_mul(R, m3_mul(I, v3(R.m[k][0], R.m[k][1], R.m[k][2])));
+                Mi[6 * 3 + 3 + k] = column.x;
+                Mi[6 * 4 + 3 + k] = column.y;
+                Mi[6 * 5 + 3 + k] = column.z;
+            }
+        }
     }
+}
+
+bool perpi_joint_system_project(perpi_joint_system* s, const perpi_formulation* f,
+                                const perp_model* model, const double* q, double* v)
+{
+    invert_masses_at(s, f, model, q);
+    multiply_inverse(s, f, s->R);
+    if (!perpi_joint_system_factor(s, f, s->R)) {
+        return false;
+    }
+    double left[2] = {0.0, 0.0};
+    for (int pass = 0; pass < 2; ++pass) { /* the second refines */
+        memset(s->r, 0, (size_t)f->rows * sizeof *s->r);
+        perpi_joint_system_subtract(s, f, s->R, v, s->r);
+        for (int32_t i = 0; i < f->rows; ++i) {
+            s->r[i] = -s->r[i];
+            const double size = fabs(s->r[i]);
+            left[pass] = left[pass] >= size ? left[pass] : size; /* keeps a NaN */
+        }
+        if (pass == 1 && left[1] <= REFINED_PART * left[0]) {
+            break;
+        }
+        perpi_joint_system_solve(s, f, s->r, v, s->p);
+    }
+    return left[0] == 0.0 || left[1] <= SOLVED_PART * left[0] || left[1] <= 1e3 * DBL_MIN;
 }
 
 perp_status perpi_joint_system_solve_all(perpi_joint_system* s, const perpi_formulation* f,
                                          double* v, double* p, bool* solved)
 {
     *solved = false;
-    const perp_status status = perpi_joint_system_begin(s, f, NULL, solved);
+    const perp_status status = perpi_joint_system_begin(s, f, NULL, NULL, solved);
     if (status != PERP_OK || !*solved) {
         return status;
     }

@@ -281,7 +281,7 @@ void perpi_layers_gather(const perpi_formulation* f, const perp_model* model, co
     if (theta == 1.0 && f->layer_count == 0) {
         return;
     }
-    for (size_t b = 0; theta != 1.0 && b < model->body_count; ++b) {
+    for (size_t b = 0; theta != 1.0 && !f->middle && b < model->body_count; ++b) {
         for (int32_t i = 0; f->block_of[b] >= 0 && i < model->body[b].dofs; ++i) {
             double* at = &v[f->dof[f->block_of[b]] + i];
             *at = theta * *at + (1.0 - theta) * v_old[b * stride + (size_t)i];

@@ -79,6 +79,12 @@ static void add_body(const perpi_ledger_input* in, int32_t i, perp_ledger* sum)
     /* the velocity-product term, and the change of the angular velocity that conserves momentum */
     const perpi_pose end = perpi_state_pose(model, in->q_end, i);
     const vec3 w_state = perpi_state_rate(model, in->v_state, i);
+    if (f->middle) { /* the work w . (I w - L) / theta, I of the middle, is accounted for by row */
+        const double before = v3_dot(w, m3_mul(perpi_world_inertia(body, &f->pose[i]), w0));
+        sum->gyroscopic += 0.5 * (turning(body, &end, w_state) - turning(body, &f->pose[i], w0)) -
+                           (turning(body, &f->end[i], w) - before) / theta;
+        return;
+    }
     const vec3 w_end = v3_add(w0, dw);
     if (in->evaluation == PERPI_EVALUATE_START) {
         sum->gyroscopic += v3_dot(w, f->gyroscopic[i]) / theta;
@@ -226,11 +232,12 @@ static double* joint_term(int32_t slot, perp_ledger* sum)
 static void add_joint_rows(const perpi_ledger_input* in, perp_ledger* sum)
 {
     const perpi_formulation* f = in->f;
+    const double scale = !in->impact && f->middle ? 1.0 / f->theta : 1.0;
     for (int32_t k = 0; k < f->joint_count; ++k) {
         const int32_t index = f->contact_count + k;
         const perp_constraint* c = &f->constraint[index];
         for (int32_t r = 0; r < c->rows; ++r) {
-            const double p = in->p_problem[c->row + r];
+            const double p = scale * in->p_problem[c->row + r];
             if (p == 0.0) {
                 continue;
             }
@@ -243,8 +250,11 @@ static void add_joint_rows(const perpi_ledger_input* in, perp_ledger* sum)
 static double axis_speed(const perpi_ledger_input* in, int32_t joint, double* given)
 {
     const perpi_formulation* f = in->f;
+    const int32_t* turns = in->joint_input[joint].turns;
     const perpi_row row =
-        perpi_joint_evaluate(in->model, joint, in->q, in->joint_input[joint].turns).coordinate[0];
+        f->middle
+            ? perpi_joint_evaluate_middle(in->model, joint, in->q, in->q_end, turns).coordinate[0]
+            : perpi_joint_evaluate(in->model, joint, in->q, turns).coordinate[0];
     double speed = 0.0;
     *given = 0.0;
     for (int side = 0; side < 2; ++side) {

@@ -54,11 +54,11 @@ void perpi_momentum_carry(const perpi_formulation* f, const perp_model* model,
         const double theta = f->theta;
         const vec3 w0 = perpi_state_rate(model, v_start, i), w1 = perpi_state_rate(model, v, i);
         vec3 L = v3_sub(spin_of(body, &f->pose[i], w1), f->gyroscopic[i]);
-        if (theta != 1.0) {
+        if (theta != 1.0) { /* a middle step has its inertia there, and no g */
+            const perpi_pose* pose = f->middle ? &f->end[i] : &f->pose[i];
             const vec3 before = spin_of(body, &f->pose[i], w0);
             const vec3 middle = v3_add(v3_scale(1.0 - theta, w0), v3_scale(theta, w1));
-            const vec3 gain =
-                v3_sub(v3_sub(spin_of(body, &f->pose[i], middle), before), f->gyroscopic[i]);
+            const vec3 gain = v3_sub(v3_sub(spin_of(body, pose, middle), before), f->gyroscopic[i]);
             L = v3_madd(before, 1.0 / theta, gain);
         }
         const perpi_pose end = perpi_state_pose(model, q_end, i);

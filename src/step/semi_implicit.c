@@ -17,12 +17,22 @@ static perp_status solve_joints(perpi_step* step, bool* solved)
     return status;
 }
 
-perp_status perpi_solve_semi_implicit(perpi_step* step)
+static bool has_inequalities(const perpi_formulation* f)
+{
+    bool any = false;
+    for (int32_t i = 0; i < f->constraints; ++i) {
+        any = any || f->constraint[i].kind != PERP_CONSTRAINT_EQUALITY;
+    }
+    return any;
+}
+
+/* The problem with the directions of the start. */
+static perp_status solve_start(perpi_step* step)
 {
     const perpi_step_input in = perpi_step_inputs(step);
     perp_status status = perpi_step_formulate(step, &in, step->from->v);
     bool solved = false;
-    if (status == PERP_OK && step->system != NULL) {
+    if (status == PERP_OK && step->direct) {
         status = solve_joints(step, &solved);
         if (status == PERP_OK && !solved) {
             perpi_step_guess(step, step->from->v);
@@ -36,6 +46,40 @@ perp_status perpi_solve_semi_implicit(perpi_step* step)
         if (status == PERP_OK && step->formulation->tied_count > 0) {
             status = perpi_step_close_ties(step, options);
         }
+    }
+    return status;
+}
+
+/* A middle step, from the impulses of the last step. Where contacts, limits or bounds could act, or that
+ * does not converge, a start step comes first: it shows whether they act, and gives a first guess.
+ * *done: as of perpi_solve_middle; *solved: the start step stands. */
+static perp_status solve_joints_at_middle(perpi_step* step, bool* done, bool* solved)
+{
+    const perpi_step_input in = perpi_step_inputs(step);
+    perp_status status = perpi_step_formulate(step, &in, step->from->v);
+    if (status == PERP_OK && !has_inequalities(step->formulation)) {
+        status = perpi_solve_middle(step, false, done);
+    }
+    if (status == PERP_OK && !*done) {
+        status = solve_start(step);
+        *solved = true;
+        if (status == PERP_OK && step->report.outcome == PERP_OUTCOME_SOLVED) {
+            status = perpi_solve_middle(step, true, done);
+            *solved = !step->formulation->middle;
+        }
+    }
+    return status;
+}
+
+perp_status perpi_solve_semi_implicit(perpi_step* step)
+{
+    bool done = false, solved = false;
+    perp_status status = PERP_OK;
+    if (step->settings.joint_middle) {
+        status = solve_joints_at_middle(step, &done, &solved);
+    }
+    if (status == PERP_OK && !done && !solved) {
+        status = solve_start(step);
     }
     return status == PERP_OK ? perpi_step_accept(step, step->tolerance) : status;
 }

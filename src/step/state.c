@@ -53,6 +53,9 @@ void perpi_state_set_velocity(const perp_model* model, double* v, int32_t body, 
 
 mat3 perpi_world_inertia(const perpi_body* body, const perpi_pose* pose)
 {
+    if (perpi_inertia_round(body)) {
+        return body->inertia;
+    }
     return m3_mm(pose->R, m3_mm(body->inertia, m3_transpose(pose->R)));
 }
 

@@ -134,6 +134,7 @@ struct perpi_step {
     double tolerance;        /* of the residual check */
     double margin_given;     /* by the scene; NaN: from the motion */
     double nominal_h, error; /* the scene's step; the error of adaptive steps, 0: fixed */
+    double longest;          /* the longest step */
     int32_t q_size, v_size, s_size;
     int32_t offset_at; /* of the offset after an impact in the memory; -1: there is none */
     bool (*cancel)(void* user);
@@ -185,9 +186,10 @@ struct perpi_step {
     struct perpi_correction* correction;
     struct perpi_impact* impact; /* NULL: restitution is 0 everywhere */
     perpi_momentum_work momentum_work;
-    perpi_joint_system* system; /* of corrected joints without closed loops; else NULL */
-    double* check;              /* scratch of residual checks */
-    size_t check_capacity;
+    perpi_joint_system* system; /* of joints that are corrected or have middle steps; else NULL */
+    bool direct;                /* it also solves steps with the directions of the start */
+    double *check, *middle;     /* scratch of residual checks, and of middle.c */
+    size_t check_capacity, middle_capacity;
 };
 
 /* ---- for steppers (stepping.c) ---------------------------------------------------------------------*/
@@ -224,6 +226,13 @@ static inline const double* perpi_step_offset(const perpi_step* step)
 {
     return step->offset_at >= 0 ? step->from->memory + step->offset_at : NULL;
 }
+
+/* middle.c: tries a middle step, from the impulses of the last step, or if `solved`, from those of the
+ * solution of the problem at the start. *done: false: contacts, limits or ropes act, or it does not
+ * converge; the formulation is then of no use. */
+PERP_NODISCARD perp_status perpi_solve_middle(perpi_step* step, bool solved, bool* done);
+/* From the mean velocities of a middle step in step->to->v to those of its end. */
+void perpi_step_extend(perpi_step* step);
 
 /* stewart_trinkle.c: advances poses by the velocities of the end of the step, as most steppers
  * do. */

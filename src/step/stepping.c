@@ -172,5 +172,9 @@ perp_status perpi_step_advance(perpi_step* step)
         perpi_displace(step->model, offset, false, step->to->q);
     }
     const perpi_step_input in = perpi_step_inputs(step);
-    return step->stepper->advance(&in, step->to->q, step->to->v);
+    const perp_status status = step->stepper->advance(&in, step->to->q, step->to->v);
+    if (status == PERP_OK && step->formulation->middle) {
+        perpi_step_extend(step);
+    }
+    return status;
 }

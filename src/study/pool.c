@@ -23,7 +23,7 @@
 #include "study/study.h"
 
 enum {
-    QUEUE_LIMIT = 1024, /* runs that a worker may hold */
+    QUEUE_LIMIT = 128, /* runs that a worker may hold */
     FRUITLESS_LIMIT = 5,
     STALL_SAMPLES =
         5, /* seconds without CPU time after which a run beyond its limit counts as blocked */
@@ -211,25 +211,32 @@ int32_t perp_pool_pending(const perp_pool* pool)
     return pool->pending;
 }
 
-/* False: the worker has ended; it keeps the run in its queue, from which the end is handled. */
-static void send_run(pool_worker* w, int64_t id)
+/* False: the socket is full. The parent never waits here: a worker may itself be waiting until its rows are read. A worker
+ * that has ended keeps the run in its queue, from which its end is handled. */
+static bool send_run(pool_worker* w, int64_t id)
 {
+    const char* at = (const char*)&id;
+    size_t left = sizeof id;
+    while (left > 0) {
+        /* the rest of a number that was sent in part is a matter of a few bytes */
+        const ssize_t n =
+            send(w->fd, at, left, MSG_NOSIGNAL | (left == sizeof id ? MSG_DONTWAIT : 0));
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            return false;
+        }
+        if (n < 0 && errno != EINTR) {
+            break;
+        }
+        at += n > 0 ? n : 0;
+        left -= n > 0 ? (size_t)n : 0;
+    }
     if (w->count == 0) {
         w->began = w->sampled = wall_seconds();
         w->stalled = 0;
     }
     w->queue[(w->first + w->count) % QUEUE_LIMIT] = id;
     w->count += 1;
-    const char* at = (const char*)&id;
-    size_t left = sizeof id;
-    while (left > 0) {
-        const ssize_t n = send(w->fd, at, left, MSG_NOSIGNAL);
-        if (n < 0 && errno != EINTR) {
-            return;
-        }
-        at += n > 0 ? n : 0;
-        left -= n > 0 ? (size_t)n : 0;
-    }
+    return true;
 }
 
 static pool_worker* least_loaded(perp_pool* pool)
@@ -246,10 +253,10 @@ static void give_again(perp_pool* pool)
     size_t given = 0;
     while (given < pool->again_count) {
         pool_worker* w = least_loaded(pool);
-        if (w->count > 0 && w->count >= queue_depth(pool)) {
+        if ((w->count > 0 && w->count >= queue_depth(pool)) || !send_run(w, pool->again[given])) {
             break;
         }
-        send_run(w, pool->again[given++]);
+        ++given;
     }
     memmove(pool->again, pool->again + given, (pool->again_count - given) * sizeof *pool->again);
     pool->again_count -= given;

@@ -392,9 +392,9 @@ static perp_status check_measures(perpi_reader* r, perp_study* s)
         }
         for (int32_t i = 0; i < s->vary_count; ++i) {
             if (strcasecmp(s->vary[i].info.name, name) == 0) {
-                const size_t mark = perpi_reader_enter(r, "vary");
+                (void)perpi_reader_enter(r, "vary");
                 return perpi_reader_fail_key(r, s->vary[i].info.name, PERP_ERROR_INPUT,
-                                             "is also a measure of the scene (%zu)", mark);
+                                             "is also a measure of the scene: rename one of them");
             }
         }
     }
@@ -448,9 +448,8 @@ static perp_status build_study(perp_study* s, const char* scene_text, const char
         const perp_status status =
             perpi_json_read_file(context, s->scene_path, &s->scene_text, &length);
         if (status != PERP_OK) {
-            return perpi_fail_prefix(context, status, "/scene") != PERP_OK
-                       ? perpi_fail_prefix(context, status, s->origin)
-                       : PERP_OK;
+            (void)perpi_fail_prefix(context, status, "/scene");
+            return perpi_fail_prefix(context, status, s->origin);
         }
     } else {
         PERPI_TRY(perpi_strndup(context, scene_text, strlen(scene_text), &s->scene_text));

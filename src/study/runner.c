@@ -99,21 +99,6 @@ static void set_message(perp_runner* r, perp_run_row* row, perp_run_status statu
     row->message = r->message;
 }
 
-/* The problem of a step that was not solved goes to its file, which the message names. */
-static void save_problem(perp_runner* r, const perp_run_options* options, const perp_sim* sim)
-{
-    const perp_contact_problem* problem = perp_sim_problem(sim);
-    if (options->problem == NULL || problem == NULL) {
-        return;
-    }
-    if (perp_contact_write(r->context, problem, options->problem) == PERP_OK) {
-        const char* slash = strrchr(options->problem, '/');
-        const size_t used = strlen(r->message);
-        (void)snprintf(r->message + used, sizeof r->message - used, "; problem: %s",
-                       slash != NULL ? slash + 1 : options->problem);
-    }
-}
-
 static void note_failure(perp_runner* r, const perp_run_options* options, perp_sim* sim,
                          perp_status status, perp_run_row* row)
 {
@@ -125,8 +110,12 @@ static void note_failure(perp_runner* r, const perp_run_options* options, perp_s
         return;
     }
     set_message(r, row, PERP_RUN_FAILED, perp_context_error(r->context));
-    if (status == PERP_ERROR_SOLVE) {
-        save_problem(r, options, sim);
+    const perp_contact_problem* problem = perp_sim_problem(sim);
+    if (status == PERP_ERROR_SOLVE && options->problem != NULL && problem != NULL &&
+        perp_contact_write(r->context, problem, options->problem) != PERP_OK) {
+        const size_t used = strlen(r->message);
+        (void)snprintf(r->message + used, sizeof r->message - used, "; its problem: %s",
+                       perp_context_error(r->context));
     }
 }
 
@@ -227,7 +216,7 @@ perp_status perp_runner_run(perp_runner* runner, perp_scene* scene, const perp_r
     done.measure_count = 0;
     done.steps = 0;
     done.certificate = NAN;
-    done.energy_error = 0.0;
+    done.energy_error = NAN;
     runner->deadline = options->seconds > 0.0 ? begin + options->seconds : INFINITY;
     perp_sim* sim = NULL;
     perp_status status = perp_scene_rebuild(scene);
@@ -235,6 +224,7 @@ perp_status perp_runner_run(perp_runner* runner, perp_scene* scene, const perp_r
         status = perp_sim_create_from_scene(runner->context, scene, &sim);
     }
     if (status == PERP_OK) {
+        done.energy_error = 0.0;
         simulate(runner, sim, scene, options, &done);
     } else {
         set_message(runner, &done, PERP_RUN_FAILED, perp_context_error(runner->context));
@@ -259,7 +249,7 @@ perp_status perp_study_run(perp_study* study, perp_runner* runner, int64_t id,
     const perp_status status = perpi_study_set(study, id);
     if (status != PERP_OK) {
         set_message(runner, row, PERP_RUN_FAILED, perp_context_error(study->context));
-        row->certificate = NAN;
+        row->certificate = row->energy_error = NAN;
         return PERP_OK;
     }
     return perp_runner_run(runner, study->scene, &o, row);

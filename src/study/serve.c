@@ -1,5 +1,6 @@
 /* src/study/serve.c - the loop of a worker: read a run's id, run it, write its row. */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +83,7 @@ static perp_status run_with_files(worker_state* w, int64_t id, perp_run_row* row
     if (keep != PERP_KEEP_ALL) {
         status = perp_study_run(w->study, w->runner, id, &options, row);
         if (status != PERP_OK || keep == PERP_KEEP_NONE || row->status != PERP_RUN_FAILED ||
-            row->steps == 0) {
+            isnan(row->energy_error)) { /* there was no simulation */
             return status;
         }
     }
@@ -153,6 +154,9 @@ perp_status perp_study_serve(perp_study* study, int in, int out, const char* fol
         .out = out,
     };
     const struct rlimit no_core = {0, 0};
+    /* workers share the processors: libraries that a plugin brings must not start threads of their own */
+    (void)setenv("OMP_NUM_THREADS", "1", 0);
+    (void)setenv("OPENBLAS_NUM_THREADS", "1", 0);
     (void)setrlimit(RLIMIT_CORE, &no_core); /* a crash is a row, not a file of gigabytes */
     perp_status status = perp_context_set_threads(study->context, 1); /* there are many workers */
     if (status == PERP_OK) {

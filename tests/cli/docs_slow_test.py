@@ -65,7 +65,7 @@ def the_gallery_has_one_picture_per_scene_and_the_tutorial_one_per_step():
     images = re.findall(r'<img src="([^"]+)"', text)
     assert len(images) == len(set(images)) == len(perp("list", "scenes", "--names").out.split())
     tutorial = re.findall(r'<img src="([^"]+)"', page("tutorial.html"))
-    assert len(tutorial) == 8 and len(set(tutorial)) == 8
+    assert len(tutorial) == 10 and len(set(tutorial)) == 10  # a scene in each step, and the map of the study
     for image in images + tutorial:
         picture = xml.dom.minidom.parse(os.path.join(build(), image))
         drawn = [e for e in picture.getElementsByTagName("*") if e.tagName in ("path", "circle")]

@@ -21,6 +21,7 @@ KEYS = {
     "momentum": {"linear", "angular"}, "momentum_error": {"linear", "angular"}, "crossings": None,
     "contacts": {"max", "final"},
     "solver_iterations": {"mean", "max"}, "solver_failures": None, "bodies": None,
+    "parameters": None, "measures": None, "outcome": None,
 }
 
 
@@ -107,7 +108,7 @@ def bad_usage_is_2_with_a_suggestion():
     scene = write_scene()
     for args, word in [
         (("rum", scene), "did you mean 'run'"), (("frobnicate",), "unknown verb"),
-        (("sweep",), "does not exist yet"), (("run",), "usage"),
+        (("design",), "does not exist yet"), (("sweep",), "usage"), (("run",), "usage"),
         (("run", scene, "--durration", "1"), "did you mean --duration"),
         (("run", scene, "--zzzzzz"), "unknown option --zzzzzz"),
         (("run", scene, "--step"), "needs a value"), (("run", scene, "--json=1"), "no value"),

@@ -2,7 +2,7 @@
 import { createServer } from "node:http";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { assert, near, runAll, test } from "./_harness.mjs";
-import { EVIL, EVIL_NAMES, PLANAR, changed, exported, interrupted, livePage, page as makePage, record, scene, watch, withLedger, writeScene } from "./_pages.mjs";
+import { EVIL, EVIL_NAMES, PLANAR, call, changed, exported, interrupted, livePage, page as makePage, record, scene, watch, withLedger, writeScene } from "./_pages.mjs";
 import { accessible, close, closeBrowser, closeShared, difference, info, look, open, poorContrast, shared, shot, tabOrder } from "./_browser.mjs";
 
 const shots = `${process.env.PERP_BUILD ?? "."}/viewer`;
@@ -486,6 +486,23 @@ test("names with markup, quotes, emoji or 10,000 characters stay text", async ()
     assert.match(found.csv, /^time,"Position of /);
     assert.ok((await look(page)).colors > 50);
     await shot(page, `${shots}/evil-names`);
+    await close(page);
+});
+
+test("parameters, measures and the outcome stand in the panel", async () => {
+    writeFileSync("measured.json", JSON.stringify({
+        ...PLANAR, parameters: { v: 3, drop: "v/2" },
+        measures: { top: { max: "lower.position.y" }, never: { first_time: "t > 99" }, "<i>x</i>": "v + drop" },
+        stop: [{ name: "late & done", when: "t >= 0.5" }],
+    }));
+    const result = JSON.parse(call("run", "measured.json", "--json", "--out", "measured.h5"));
+    const page = await open(makePage("measured.html", "measured.h5"));
+    const run = (await info(page)).runs[0];
+    assert.deepEqual(run.parameters, { v: 3, drop: 1.5 });
+    assert.deepEqual(run.measures, result.measures);
+    assert.equal(run.outcome, "late & done");
+    const text = await page.locator(".results").innerText();
+    for (const word of ["Parameters", "drop", "1.5", "Measures", "never", "none", "<i>x</i>", "4.5", "late & done"]) assert.ok(text.includes(word), word);
     await close(page);
 });
 

@@ -31,4 +31,5 @@ if [[ ! -d $modules/playwright-core ]]; then
         cp "$work/package-lock.json" "$modules/.perp-lock"
     fi
 fi
-PERP_BROWSER=$browser PERP_NODE_MODULES=$modules exec node "$here/page_test.mjs"
+export PERP_BROWSER=$browser PERP_NODE_MODULES=$modules
+exec node "$here/${PERP_VIEWER_TEST-page}_test.mjs"

@@ -150,7 +150,8 @@ export class App {
     buildPanel() {
         const inspect = el("section", { class: "inspect" }, el("h2", { text: "Inspect" }));
         const plots = el("section", { class: "plots" }, el("h2", { text: "Plots" }));
-        this.panel.append(inspect, plots);
+        const results = this.runs.map((run) => resultSection(run)).filter(Boolean);
+        this.panel.append(...results, inspect, plots);
         this.inspect = new Inspect(inspect, this.runs, { onSelect: (s) => this.select(s), onFollow: () => this.toggleFollow() });
         this.plots = new Plots(plots, this.runs, this.theme, {
             onSeek: (t) => this.player.seek(t), announce: this.announce,
@@ -409,7 +410,8 @@ export class App {
             runs: this.runs.map((run) => ({
                 name: run.name, frames: run.frames, bodies: run.names, duration: run.duration, start: run.start,
                 accuracy: run.accuracy ?? 0, frame: run.now.frame, contacts: run.c1 - run.c0,
-                position: [...run.now.position],
+                position: [...run.now.position], parameters: run.header.parameters ?? {},
+                measures: run.header.measures ?? {}, outcome: run.header.outcome ?? "",
             })),
             time: this.player.time,
             begin: this.player.begin,
@@ -426,6 +428,20 @@ export class App {
             cost: { ...this.cost },
         };
     }
+}
+
+// Parameters, measures and outcome of a run; null if its scene has none.
+function resultSection(run) {
+    const h = run.header;
+    const rows = (object) => Object.entries(object ?? {}).slice(0, 200).flatMap(([name, value]) =>
+        [el("dt", { text: shorten(name, 60) }), el("dd", { text: value === null ? "none" : format(Number(value)) })]);
+    const parts = [
+        ["Parameters", rows(h.parameters)],
+        ["Measures", [...rows(h.measures), ...(h.outcome ? [el("dt", { text: "outcome" }), el("dd", { text: shorten(String(h.outcome), 100) })] : [])]],
+    ].filter(([, list]) => list.length);
+    if (!parts.length) return null;
+    return el("section", { class: "results" }, ...parts.flatMap(([title, list]) =>
+        [el("h2", { text: run.letter ? `${title} of run ${run.letter}` : title }), el("dl", { class: "facts" }, ...list)]));
 }
 
 // What a reader must know about a recording that did not end as planned.

@@ -182,59 +182,76 @@ static perp_status add_inner_balls(const perpi_meeting* m, const perpi_pose* pos
 
 /* ---- the pair ---------------------------------------------------------------------------------------------- */
 
-perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_pose* pose_a,
-                                        const perpi_shape* shape_b, const perpi_pose* pose_b,
-                                        double margin, perpi_candidate_list* list)
+perp_status perpi_polyhedron_search(const perpi_polyhedron* p, const perpi_pose* pose_a,
+                                    const perpi_polyhedron* q, const perpi_pose* pose_b,
+                                    double margin, perpi_candidate_list* list,
+                                    perpi_polyhedron_answer* a)
 {
-    perpi_meeting m;
-    perpi_polyhedron_answer a;
-    a.m = &m;
-    a.pose = pose_a;
-    a.list = list;
-    a.first = list->count;
-    a.names = 0;
+    perpi_meeting* m = a->m;
+    a->pose = pose_a;
+    a->list = list;
+    a->first = list->count;
+    a->names = 0;
     bool grouped = list->rule != NULL, orders = grouped && list->rule->orders;
-    perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
+    perpi_meeting_begin(m, p, pose_a, q, pose_b, margin,
                         grouped ? list->rule->near * margin : margin, list);
-    if (perpi_meeting_parted(&m)) {
+    if (perpi_meeting_parted(m)) {
         return PERP_OK;
     }
-    perpi_meeting_collect(&m, !orders);
-    if (orders && m.overflow && !m.apart) {
+    perpi_meeting_collect(m, !orders);
+    if (orders && m->overflow && !m->apart) {
         /* On overflow the groups are incomplete: they then forbid nothing, or the wrong motion (a
          * prism with a hundred sides fell through the floor). Instead every near pair becomes a row
          * without a group. */
         grouped = false;
         list->overflow += 1;
-        perpi_meeting_begin(&m, shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
-                            margin, list);
-        if (perpi_meeting_parted(&m)) {
+        perpi_meeting_begin(m, p, pose_a, q, pose_b, margin, margin, list);
+        if (perpi_meeting_parted(m)) {
             return PERP_OK;
         }
-        m.orders = false;
-        perpi_meeting_collect(&m, true);
+        m->orders = false;
+        perpi_meeting_collect(m, true);
     }
-    if (m.apart || (m.least > margin && m.least < INFINITY)) {
+    if (m->apart) {
         return PERP_OK;
     }
     perp_status status;
-    if (m.least == INFINITY) {
-        /* apart, or a deep overlap, where no features are near each other */
-        const perpi_facet deepest = perpi_meeting_deepest(&m);
+    perpi_facet deepest = {.psi = -INFINITY};
+    if (m->least > margin) { /* apart, or an overlap deeper than the margin */
+        deepest = perpi_meeting_deepest(m);
         if (deepest.psi > 0.0) {
             return PERP_OK;
         }
+    }
+    if (m->least == INFINITY) { /* so deep that no features are near each other */
         list->deepest = -deepest.psi > list->deepest ? -deepest.psi : list->deepest;
-        status = perpi_answer_add(&a, &deepest, 0, false);
+        status = perpi_answer_add(a, &deepest, 0, false);
     } else {
-        list->deepest = -m.best > list->deepest ? -m.best : list->deepest;
-        find_same(&a);
-        status = grouped ? list->rule->polyhedra(&a) : add_plain(&a);
+        list->deepest = -m->best > list->deepest ? -m->best : list->deepest;
+        find_same(a);
+        status = grouped ? list->rule->polyhedra(a) : add_plain(a);
     }
     if (status == PERP_OK) {
-        number_candidates(&a);
+        number_candidates(a);
     }
-    return status == PERP_OK && margin > TURN_MAX * m.size
-               ? add_inner_balls(&m, pose_a, pose_b, margin, list)
+    return status == PERP_OK && margin > TURN_MAX * m->size
+               ? add_inner_balls(m, pose_a, pose_b, margin, list)
                : status;
+}
+
+perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_pose* pose_a,
+                                        const perpi_shape* shape_b, const perpi_pose* pose_b,
+                                        double margin, perpi_candidate_list* list)
+{
+    bool done = false;
+    const perp_status status =
+        perpi_polyhedron_still(shape_a, pose_a, shape_b, pose_b, margin, list, &done);
+    if (status != PERP_OK || done) {
+        return status;
+    }
+    perpi_meeting m;
+    perpi_polyhedron_answer a;
+    a.m = &m;
+    return perpi_polyhedron_search(shape_a->polyhedron, pose_a, shape_b->polyhedron, pose_b, margin,
+                                   list, &a);
 }

@@ -10,6 +10,14 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* a, const perpi_pose* 
                                         const perpi_shape* b, const perpi_pose* pose_b,
                                         double margin, perpi_candidate_list* list);
 
+/* ---- pairs that do not turn: src/collide/polytope/polyhedron_still.c ------------------------------------- */
+
+/* *done: the candidates were added; else the pair turns, or has rows of other kinds. */
+PERP_NODISCARD perp_status perpi_polyhedron_still(const perpi_shape* a, const perpi_pose* pose_a,
+                                                  const perpi_shape* b, const perpi_pose* pose_b,
+                                                  double margin, perpi_candidate_list* list,
+                                                  bool* done);
+
 /* ---- feature pairs: src/collide/polytope/polyhedron_near.c --------------------------------------------------
  *
  * All coordinates are in the frame of a. At the end of the step b will have rotated against a by one of a few
@@ -41,6 +49,34 @@ typedef enum perpi_facet_kind {
     PERPI_EDGE_EDGE,
     PERPI_SILHOUETTE, /* a vertex and an edge, in a plane through the origin; other: 2 edge + its body */
 } perpi_facet_kind;
+
+/* What a choice depends on, compared as bytes. */
+typedef struct perpi_still_key {
+    double R[9], x[3], margin, turn;
+    const perpi_candidate_rule* rule;
+    int32_t shape_a, shape_b, flipped;
+} perpi_still_key;
+
+typedef struct perpi_still_item {
+    perpi_facet_kind kind;
+    int32_t one, other; /* as in perpi_facet */
+    double sigma;       /* of two edges: their normal is sigma a x b */
+    uint32_t feature;
+    int32_t group;
+    bool secondary;
+} perpi_still_item;
+
+enum { PERPI_STILL_ITEMS = 16 };
+
+/* The last choice of a pair. */
+typedef struct perpi_still_pair {
+    perpi_still_key key;
+    bool searched, known; /* the key is set; every row can be evaluated */
+    bool has_best;
+    uint32_t pass; /* of the collider: when it was last used */
+    int32_t count;
+    perpi_still_item best, item[PERPI_STILL_ITEMS];
+} perpi_still_pair;
 
 /* A vertex with a face, or an edge with an edge: a facet of B - A for some d. */
 typedef struct perpi_facet {
@@ -94,6 +130,8 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
  * other and a facet now or for some rotation; a vertex also if `all` is set. */
 void perpi_meeting_vertex(perpi_meeting* m, int side, int32_t face, int32_t vertex, bool all);
 void perpi_meeting_edges(perpi_meeting* m, int32_t edge_a, int32_t edge_b);
+/* The sign sigma with which sigma a x b points out of both edges; 0: none, or they are parallel. */
+double perpi_meeting_sign(const perpi_meeting* m, int32_t edge_a, int32_t edge_b);
 /* The facet of B - A with the largest psi, over all facets; stops at one that is open by more than
  * the margin. */
 perpi_facet perpi_meeting_deepest(const perpi_meeting* m);
@@ -128,6 +166,14 @@ typedef struct perpi_polyhedron_answer {
     int32_t same[PERPI_FACETS]; /* the first facet with the same row */
 } perpi_polyhedron_answer;
 
+/* The candidates of two polyhedra at their poses. a->m: the caller's; a->name: of the candidates from
+ * a->first on, if no others were added. */
+PERP_NODISCARD perp_status perpi_polyhedron_search(const perpi_polyhedron* p,
+                                                   const perpi_pose* pose_a,
+                                                   const perpi_polyhedron* q,
+                                                   const perpi_pose* pose_b, double margin,
+                                                   perpi_candidate_list* list,
+                                                   perpi_polyhedron_answer* a);
 PERP_NODISCARD perp_status perpi_answer_add(perpi_polyhedron_answer* a, const perpi_facet* f,
                                             int32_t group, bool secondary);
 /* Pairs with a gap below that of the direction of least depth are discarded. */

@@ -438,6 +438,11 @@ static double outward_sign(const perpi_meeting* m, int32_t edge_a, int32_t edge_
                                             : 0.0;
 }
 
+double perpi_meeting_sign(const perpi_meeting* m, int32_t edge_a, int32_t edge_b)
+{
+    return outward_sign(m, edge_a, edge_b);
+}
+
 /* The pair with the normal sigma a x b, which points out of both; false if that is none. Points are those
  * of the lines. */
 static bool edge_edge(const perpi_meeting* m, int32_t edge_a, int32_t edge_b, double sigma,

@@ -44,11 +44,13 @@ bool perpi_body_matrix_factor(perpi_body_matrix* m, const perp_contact_problem* 
 /* x: in: right-hand side, out: solution. */
 void perpi_body_matrix_solve(perpi_body_matrix* m, double* x);
 
+/* Between perpi_body_matrix_analyse and the end of the solve: */
 /* u = base + Y' x */
-void perpi_body_velocities(const perp_contact_problem* P, const double* Y, const double* base,
-                           const double* x, double* u);
+void perpi_body_velocities(const perpi_body_matrix* m, const perp_contact_problem* P,
+                           const double* Y, const double* base, const double* x, double* u);
 /* f = x + sign Y p */
-void perpi_body_add_impulses(const perp_contact_problem* P, const double* Y, const double* x,
-                             double sign, const double* p, double* f);
+void perpi_body_add_impulses(const perpi_body_matrix* m, const perp_contact_problem* P,
+                             const double* Y, const double* x, double sign, const double* p,
+                             double* f);
 
 #endif

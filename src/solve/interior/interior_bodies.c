@@ -258,6 +258,7 @@ perp_status perpi_interior_bodies_run(perpi_interior_bodies* s, const perpi_inte
     if (status != PERP_OK || task->P->constraint_count == 0 || !perpi_interior_scale(s, task)) {
         return status;
     }
+    s->matrix = task->matrix;
     perpi_interior_start(s);
     s->centring_least = 0.0;
     course k = {.good_tau = -1.0, .least = INFINITY};

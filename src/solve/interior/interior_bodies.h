@@ -62,6 +62,7 @@ struct perpi_interior_bodies {
     bool* polar; /* per constraint */
     size_t polar_capacity;
     const perp_contact_problem* P;
+    const perpi_body_matrix* matrix;
     /* the scaled problem: */
     double *scale, *H, *b;
     const double* y;

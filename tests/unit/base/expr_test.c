@@ -472,3 +472,116 @@ TEST(curves_are_functions_like_others)
     check_error("cubic(t, 1,0, 1,2)", "the times of a curve's points must ascend");
     check_error("quintic(t, 0,0", "expected ',' or ')'");
 }
+
+TEST(logic_binds_more_loosely_than_comparison_and_keeps_what_is_known)
+{
+    static const struct {
+        const char* text;
+        double value;
+    } cases[] = {
+        {"1 < 2 and 3 < 4", 1},
+        {"1 < 2 && 4 < 3", 0},
+        {"0 or 2", 1},
+        {"0 || 0", 0},
+        {"not 0", 1},
+        {"!3", 0},
+        {"not not 3", 1},
+        {"!!0", 0},
+        {"not 1 == 2", 1},
+        {"1 or 0 and 0", 1},
+        {"(1 or 0) and 0", 0},
+        {"not 0 and 0", 0},
+        {"1 != 2 and !(1 == 2)", 1},
+        {"2 and -1", 1},
+        {"if(1 and 0, 5, 6)", 6},
+        {"0 and log(-1)", 0},
+        {"log(-1) and 0", 0},
+        {"1 or log(-1)", 1},
+        {"log(-1) or 1", 1},
+        {"hypot(3, 4)", 5},
+        {"hypot(2, 3, 6)", 7},
+        {"min(3, 1, 2)", 1},
+        {"max(1, 5, 2, 4)", 5},
+        {"max(-1, min(2, 3))", 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const double value = eval(cases[i].text, 0.3, NULL);
+        if (!(value == cases[i].value)) {
+            printf("  %s gave %.17g\n", cases[i].text, value);
+        }
+        CHECK(value == cases[i].value);
+    }
+    CHECK(isnan(eval("1 and log(-1)", 0, NULL)));
+    CHECK(isnan(eval("0 or log(-1)", 0, NULL)));
+    CHECK(isnan(eval("not log(-1)", 0, NULL)));
+    CHECK(isnan(eval("hypot(1/0, log(-1))", 0, NULL)));
+    double d = 0.0;
+    CHECK_NEAR(eval("hypot(3*t, 4*t)", 2.0, &d), 10.0, 1e-14);
+    CHECK_NEAR(d, 5.0, 1e-14);
+    check_error("1 and", "expected a number, a name or '(' at column 6");
+    check_error("1 & 2", "expected an operator at column 3");
+    check_error("and 1", "unknown name 'and'");
+    check_error("not", "expected a number");
+    check_error("android", "unknown name 'android'");
+}
+
+/* The names a, b.c and [d-e].f stand for 2, slot 0 and slot 1. */
+static perp_status find_name(void* user, const perpi_expr_name* name, perpi_symbol* symbol)
+{
+    perp_context* context = user;
+    if (strcmp(name->text, "a") == 0) {
+        symbol->value = 2.0;
+    } else if (strcmp(name->text, "b.c") == 0) {
+        symbol->varies = true;
+    } else if (strcmp(name->text, "d-e\x1f"
+                                  "1.f") == 0) {
+        *symbol = (perpi_symbol){.varies = true, .slot = 1};
+    } else {
+        return perpi_fail(context, PERP_ERROR_INPUT, "nothing is called %s", name->text);
+    }
+    return PERP_OK;
+}
+
+TEST(names_of_the_caller_are_constants_and_slots)
+{
+    perp_context* context = open_context();
+    const perpi_expr_names names = {.find = find_name, .user = context};
+    const double slot[2] = {10, 100};
+    perpi_expr* expr = NULL;
+    CHECK_OK(perpi_expr_compile_names(context, "a*b.c + [d-e.1].f^1 - t", &names, &expr));
+    CHECK(perpi_expr_eval_names(expr, 1.0, slot) == 119.0);
+    CHECK(perpi_expr_uses_time(expr));
+    double margin = 0.0;
+    CHECK(!perpi_expr_margin(expr, 1.0, slot, &margin));
+    perpi_expr_destroy(context, expr);
+    static const struct {
+        const char* text;
+        double margin;
+    } cases[] = {{"b.c < 12", 2}, {"b.c >= 12", -2}, {"12 > b.c", 2}, {"a*b.c <= [d-e.1].f", 80}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        CHECK_OK(perpi_expr_compile_names(context, cases[i].text, &names, &expr));
+        CHECK(perpi_expr_margin(expr, 0.0, slot, &margin) && margin == cases[i].margin);
+        CHECK(!perpi_expr_uses_time(expr));
+        perpi_expr_destroy(context, expr);
+    }
+    static const char* const other[] = {"b.c == 10", "not b.c < 12", "b.c < 12 and 1", "b.c"};
+    for (size_t i = 0; i < sizeof other / sizeof other[0]; ++i) {
+        CHECK_OK(perpi_expr_compile_names(context, other[i], &names, &expr));
+        CHECK(!perpi_expr_margin(expr, 0.0, slot, &margin));
+        perpi_expr_destroy(context, expr);
+    }
+    expr = NULL;
+    CHECK_EQ_INT(perpi_expr_compile_names(context, "1 + b.d", &names, &expr), PERP_ERROR_INPUT);
+    CHECK_CONTAINS(perp_context_error(context), "nothing is called b.d at column 5");
+    CHECK_EQ_INT(perpi_expr_compile_names(context, "[d-e", &names, &expr), PERP_ERROR_INPUT);
+    CHECK_CONTAINS(perp_context_error(context), "expected ']'");
+    const perpi_expr_names constant = {.find = find_name, .user = context, .no_time = "no time"};
+    CHECK_EQ_INT(perpi_expr_compile_names(context, "a*t", &constant, &expr), PERP_ERROR_INPUT);
+    CHECK_CONTAINS(perp_context_error(context), "no time at column 3");
+    char longer[700] = "x.";
+    memset(longer + 2, 'y', 600);
+    CHECK_EQ_INT(perpi_expr_compile_names(context, longer, &names, &expr), PERP_ERROR_INPUT);
+    CHECK_CONTAINS(perp_context_error(context), "name too long");
+    CHECK(expr == NULL);
+    perp_context_destroy(context);
+}

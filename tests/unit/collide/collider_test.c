@@ -1,6 +1,7 @@
 /* tests/unit/collide/collider_test.c - the broad phase against comparing everything with
  * everything, and the guarantees of perpi_collide: order, skipped pairs, no allocation once warm. */
 #include "collide/broad.h"
+#include "contact/rules.h"
 #include "geometry.h"
 
 typedef struct world {
@@ -434,4 +435,67 @@ TEST(running_out_of_memory_at_any_request_is_reported_and_the_next_call_works)
     TEST_PRINT("%zu requests failed one after the other", failures);
     perp_context_destroy(context);
     world_end();
+}
+
+/* ---- pairs that do not turn ------------------------------------------------------------------------ */
+
+static void shake(double by)
+{
+    for (int32_t i = 0; i < w.count; ++i) {
+        w.pose[i].x = v3_add(w.pose[i].x, random_vec(by));
+        w.pose[i] = pose_at(w.pose[i].x, q4_unit(q4_mul(q4_exp(random_vec(by)), w.pose[i].q)));
+        w.margin[i] *= 1.0 + 1e-3 * by;
+    }
+}
+
+/* A continued run and one that begins at its state must find the same, to the bit. */
+TEST(what_a_collider_remembers_of_a_pair_does_not_change_what_it_finds)
+{
+    enum { STEPS = 40, BOXES = 5 };
+    static const double amplitude[] = {0.0, 1e-16, 1e-14, 1e-12, 1e-10, 1e-7, 1e-3};
+    const perp_shape_def box = box_def(1, 1, 1), wide = box_def(2, 1, 1);
+    random_state = 5;
+    for (size_t k = 0; k < sizeof amplitude / sizeof amplitude[0]; ++k) {
+        world_begin(3);
+        for (int32_t i = 0; i < BOXES; ++i) { /* aligned, staggered, turned */
+            const vec3 x = v3(i == 2 ? 0.3 : 0.0, i == 3 ? 0.21 : 0.0, (double)i);
+            add_body(PERP_BODY_DYNAMIC, i == 3 ? &wide : &box, 1,
+                     pose_at(x, q4_exp(v3(0, 0, i == 4 ? 0.4 : 0.0))), 2e-3, NULL);
+        }
+        perpi_collider* old = NULL;
+        perpi_turn turn[BOXES] = {{.slack = 1e-3}, {.slack = 1e-3}, {.slack = 1e-3}};
+        REQUIRE_OK(perpi_collider_create(w.context, w.model, &old));
+        int32_t found = 0;
+        for (int32_t step = 0; step < STEPS; ++step) {
+            perpi_collider* fresh = NULL;
+            const perpi_candidate *a = NULL, *b = NULL;
+            size_t count_a = 0, count_b = 0;
+            REQUIRE_OK(perpi_collider_create(w.context, w.model, &fresh));
+            perpi_collider* both[2] = {old, fresh};
+            for (int i = 0; i < 2; ++i) {
+                perpi_collider_set_rule(both[i], &perpi_rule_peg, NULL, 0);
+                perpi_collider_set_turn(both[i], turn, 1);
+            }
+            REQUIRE_OK(perpi_collide(old, w.pose, w.margin, &a, &count_a));
+            REQUIRE_OK(perpi_collide(fresh, w.pose, w.margin, &b, &count_b));
+            REQUIRE_EQ_INT((int)count_a, (int)count_b);
+            CHECK(perpi_collider_deepest(old) == perpi_collider_deepest(fresh));
+            for (size_t i = 0; i < count_a; ++i) {
+                CHECK(a[i].feature == b[i].feature && a[i].group == b[i].group);
+                CHECK(memcmp(&a[i].point_a, &b[i].point_a, sizeof(vec3)) == 0 &&
+                      memcmp(&a[i].point_b, &b[i].point_b, sizeof(vec3)) == 0 &&
+                      memcmp(&a[i].normal, &b[i].normal, sizeof(vec3)) == 0 &&
+                      memcmp(&a[i].gap, &b[i].gap, sizeof(double)) == 0);
+                /* and they are what they say */
+                CHECK_NEAR(v3_dot(a[i].normal, v3_sub(a[i].point_b, a[i].point_a)), a[i].gap,
+                           1e-14);
+            }
+            found += (int32_t)count_a;
+            perpi_collider_destroy(fresh);
+            shake(amplitude[k]);
+        }
+        CHECK_AT_LEAST(found, STEPS * 4);
+        perpi_collider_destroy(old);
+        world_end();
+    }
 }

@@ -1,0 +1,327 @@
+/* src/step/middle.c - a step with the directions of joints at its middle.
+ *
+ * Source     the midpoint rule with constraints at the end of the step, [Gonzalez 1999, Mechanical
+ *            systems subject to holonomic constraints], [Betsch and Steinmann 2002]
+ * Method     with v* the mean velocities of the step, and theta = 1/2,
+ *                I_m w* - L = theta (h torque_m + sum r_m x p),  m (v* - v) = theta (h f_m + sum p),
+ *                q' = q + h v*,  error(q') = 0,  v' = 2 v* - v
+ *            where the index m is the middle: inertia and forces at the pose half way, and directions
+ *            and arms of joints the mean of those at q and q'. Linear and angular momentum are kept to
+ *            rounding, and so is the energy up to the difference between an arc and its chord. Second
+ *            order in h.
+ * Newton     unknowns v* and p. Of the derivative of J_m' p only the part of the arms is taken, which
+ *            is block diagonal:  d(a x F) = h/2 (dw x a') x F = K dw,  K = h/2 (a' F' - (a' . F) 1), a' the
+ *            arm at the end. Without it the iteration does not converge in a chain that whips.
+ *
+ * Only where no contact, limit or rope acts: an impact has no middle, and v' = 2 v* - v would make it
+ * elastic. Such a step is one of the start. Joint friction and motors take part: rows at a bound keep it.
+ */
+#include <string.h>
+
+#include "step/joint_rows.h"
+#include "step/pack.h"
+#include "step/step.h"
+
+enum { MAX_NEWTON = 25 };
+/* Errors of joints relative to their sizes, and of the motion relative to itself: where to stop, and where to
+ * stop if another iteration no longer halves them. */
+static const double GOAL = 1e-13;
+static const double ENOUGH = 1e-11;
+
+void perpi_step_extend(perpi_step* step)
+{
+    const int32_t stride = perpi_v_stride(step->model);
+    for (int32_t i = 0; i < (int32_t)step->model->body_count; ++i) {
+        for (int32_t j = i * stride; j < i * stride + step->model->body[i].dofs; ++j) {
+            step->to->v[j] = 2.0 * step->to->v[j] - step->v_from[j];
+        }
+    }
+}
+
+/* Whether contacts, limits and ropes have no impulse in the solution of the problem at the start. */
+static bool is_free(const perpi_step* step)
+{
+    const perpi_formulation* f = step->formulation;
+    for (int32_t i = 0; i < f->constraints; ++i) {
+        const perp_constraint* c = &f->constraint[i];
+        const int32_t slot = i < f->contact_count ? -1 : f->place[i - f->contact_count].slot;
+        const bool one_sided =
+            c->kind == PERP_CONSTRAINT_CONTACT ||
+            (c->kind == PERP_CONSTRAINT_BOUNDED &&
+             (slot == 0 || slot == 1 + PERPI_LAW_LOWER || slot == 1 + PERPI_LAW_UPPER));
+        for (int32_t r = c->row; one_sided && r < c->row + c->rows; ++r) {
+            if (step->p_problem[r] != 0.0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool is_displaced(const perpi_step* step)
+{
+    const double* offset = perpi_step_offset(step);
+    bool any = false;
+    for (int32_t i = 0; offset != NULL && i < perpi_offset_size(step->model); ++i) {
+        any = any || offset[i] != 0.0;
+    }
+    return any;
+}
+
+/* The problem at the mean velocities in step->to->v, and its end in step->to->q. */
+static perp_status formulate_middle(perpi_step* step)
+{
+    perpi_step_input in = perpi_step_inputs(step);
+    memcpy(step->to->q, step->q_from, (size_t)step->q_size * sizeof *step->to->q);
+    perp_status status = step->stepper->advance(&in, step->to->q, step->to->v);
+    in.middle = true;
+    in.q_end = step->to->q;
+    in.v_end = step->to->v;
+    if (status == PERP_OK) {
+        status = step->stepper->formulate(step->formulation, &in);
+    }
+    return status == PERP_OK ? perpi_step_room(step, step->formulation) : status;
+}
+
+/* Adds the change of the torque of a joint by the rotation of one of its bodies. F: its force. */
+static void add_stiffness(const perpi_formulation* f, int32_t block, double h, vec3 a, vec3 F,
+                          double* K)
+{
+    const int32_t n = f->dof[block + 1] - f->dof[block];
+    const double along = v3_dot(a, F);
+    if (n == 3) {
+        K[8] -= 0.5 * h * along;
+        return;
+    }
+    for (int i = 0; i < 3; ++i) {
+        for (int j = 0; j < 3; ++j) {
+            K[3 * i + j] += 0.5 * h * (v3_get(a, i) * v3_get(F, j) - (i == j ? along : 0.0));
+        }
+    }
+}
+
+/* The arm of a joint whose first rows are along the axes of the world, from its Jacobian [s e, s a x e] on
+ * a body of n velocities; false: they are not. */
+static bool arm_of_rows(int32_t linear, int32_t n, double s, const double* R, vec3* a)
+{
+    for (int32_t i = 0; i < linear; ++i) {
+        for (int32_t j = 0; j < linear; ++j) {
+            if (R[i * n + j] != (i == j ? s : 0.0)) {
+                return false;
+            }
+        }
+    }
+    *a = linear == 2 ? v3(s * R[n + 2], -s * R[2], 0.0) : v3(s * R[n + 5], -s * R[5], s * R[4]);
+    return n > linear;
+}
+
+/* The stiffness K of the joints at the end of the step, whose Jacobian is R. */
+static void find_stiffness(const perpi_step* step, const double* R, double* K)
+{
+    const perpi_formulation* f = step->formulation;
+    const int32_t linear = step->model->dimension;
+    memset(K, 0, 9 * (size_t)f->problem.block_count * sizeof *K);
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perp_constraint* c = &f->constraint[f->contact_count + k];
+        const double* p = step->p_problem + c->row;
+        const double* at = R + c->jac;
+        for (int side = 0; f->place[k].slot == 0 && c->rows >= linear && side < 2; ++side) {
+            const int32_t block = c->block[side];
+            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+            const double s = side == 0 ? -1.0 : 1.0;
+            vec3 a;
+            if (n > linear && arm_of_rows(linear, n, s, at, &a)) {
+                const vec3 F = v3(s * p[0], s * p[1], linear == 3 ? s * p[2] : 0.0);
+                add_stiffness(f, block, step->h, a, F, K + 9 * (size_t)block);
+            }
+            at += (size_t)(c->rows * n);
+        }
+    }
+}
+
+/* z = M v - k - J' p */
+static void unbalance(const perpi_step* step, double* z)
+{
+    const perpi_formulation* f = step->formulation;
+    const double* M = f->M;
+    for (int32_t block = 0; block < f->problem.block_count; ++block) {
+        const int32_t first = f->dof[block], n = f->dof[block + 1] - first;
+        for (int32_t i = 0; i < n; ++i, M += n) {
+            z[first + i] = -f->k[first + i];
+            for (int32_t j = 0; j < n; ++j) {
+                z[first + i] += M[j] * step->v_problem[first + j];
+            }
+        }
+    }
+    for (int32_t i = 0; i < f->constraints; ++i) {
+        const perp_constraint* c = &f->constraint[i];
+        const double* J = f->J + c->jac;
+        for (int side = 0; side < 2; ++side) {
+            const int32_t block = c->block[side];
+            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+            for (int32_t r = 0; r < c->rows; ++r, J += n) {
+                for (int32_t j = 0; j < n; ++j) {
+                    z[f->dof[block] + j] -= J[j] * step->p_problem[c->row + r];
+                }
+            }
+        }
+    }
+}
+
+/* The size of velocities z relative to those of the bodies and of their motion without joints, the
+ * largest of each kind. */
+static double part_of_motion(const perpi_step* step, const double* z)
+{
+    const perpi_formulation* f = step->formulation;
+    const int32_t linear = step->model->dimension;
+    double scale[2] = {0.0, 0.0}, size[2] = {0.0, 0.0};
+    const double* M = f->M;
+    for (int32_t block = 0; block < f->problem.block_count; ++block) {
+        const int32_t first = f->dof[block], n = f->dof[block + 1] - first;
+        for (int32_t i = 0; i < n; ++i) {
+            const int kind = i < linear ? 0 : 1;
+            const double v = fabs(step->v_problem[first + i]),
+                         free = fabs(f->k[first + i] / M[i * n + i]), rest = fabs(z[first + i]);
+            scale[kind] = scale[kind] >= v ? scale[kind] : v;
+            scale[kind] = scale[kind] >= free ? scale[kind] : free;
+            size[kind] = size[kind] >= rest ? size[kind] : rest; /* keeps a NaN */
+        }
+        M += n * n;
+    }
+    const double part[2] = {size[0] == 0.0 ? 0.0 : size[0] / scale[0],
+                            size[1] == 0.0 ? 0.0 : size[1] / scale[1]};
+    return part[0] >= part[1] ? part[0] : part[1];
+}
+
+static perp_status reserve_middle(perpi_step* step)
+{
+    const perp_contact_problem* P = &step->formulation->problem;
+    const size_t count = 9 * (size_t)P->block_count + (size_t)P->dof_count + (size_t)P->row_count;
+    const perp_status status = perpi_grow(step->context, &step->middle, &step->middle_capacity,
+                                          count, sizeof *step->middle);
+    return status == PERP_OK ? perpi_joint_system_reserve(step->system, step->formulation) : status;
+}
+
+/* One Newton step, unless the point is good enough. *error: of the point. */
+static perp_status improve(perpi_step* step, bool solved, double before, double* error, bool* good)
+{
+    perpi_formulation* f = step->formulation;
+    perpi_joint_system* s = step->system;
+    const size_t dofs = (size_t)f->problem.dof_count;
+    double *K = step->middle, *z = K + 9 * (size_t)f->problem.block_count, *e = z + dofs;
+    double *r = perpi_joint_system_r(s), *R = perpi_joint_system_R(s);
+    bool taken = false;
+    *error = INFINITY;
+    *good = false;
+    memset(e, 0, (size_t)f->rows * sizeof *e);
+    memcpy(R, f->J, f->jac * sizeof *R);
+    const double open = perpi_formulation_end_rows(f, step->model, step->h, step->to->q,
+                                                   step->input, step->p_problem, e, R);
+    find_stiffness(step, R, K);
+    const perp_status status =
+        perpi_joint_system_begin(s, f, solved ? step->p_problem : NULL, K, &taken);
+    if (status != PERP_OK || !taken) {
+        return status;
+    }
+    unbalance(step, z);
+    perpi_joint_system_apply(s, f, z);
+    const double moved = part_of_motion(step, z);
+    *error = open >= moved ? open : moved;
+    *error = isfinite(open) && isfinite(moved) ? *error : INFINITY;
+    if (*error <= GOAL || (*error <= ENOUGH && *error > 0.5 * before)) {
+        perpi_formulation_set_b(f, step->v_problem, e);
+        *good = true;
+        return PERP_OK;
+    }
+    if (!isfinite(*error) || !perpi_joint_system_factor(s, f, R)) {
+        *error = INFINITY;
+        return PERP_OK;
+    }
+    (void)perpi_joint_system_rows(s, f, step->v_problem, step->p_problem, r);
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perp_constraint* c = &f->constraint[f->contact_count + k];
+        if (f->place[k].slot == 0) {
+            memcpy(r + c->row, e + c->row, (size_t)c->rows * sizeof *r);
+        }
+    }
+    perpi_joint_system_subtract(s, f, R, z, r);
+    perpi_joint_system_solve(s, f, r, step->v_problem, step->p_problem);
+    for (size_t i = 0; i < dofs; ++i) {
+        step->v_problem[i] -= z[i];
+    }
+    perpi_formulation_scatter_v(f, step->model, step->v_problem, step->to->v);
+    return PERP_OK;
+}
+
+/* The residual check. Where rounding of Newton's method exceeds a sharp tolerance, velocities that balance
+ * the impulses to rounding, and the problem at these. */
+static perp_status accept_middle(perpi_step* step, bool solved, bool* within)
+{
+    enum { MAX_BALANCED = 5 };
+    perpi_formulation* f = step->formulation;
+    perpi_formulation_round_arms(f, step->model, step->p_problem);
+    perp_status status = perpi_step_check(step, within);
+    for (int i = 0; i < MAX_BALANCED && status == PERP_OK && !*within; ++i) {
+        bool taken = false;
+        status = perpi_joint_system_begin(step->system, f, solved ? step->p_problem : NULL, NULL,
+                                          &taken);
+        if (status != PERP_OK || !taken) {
+            return status;
+        }
+        perpi_joint_system_motion(step->system, f, step->p_problem, step->v_problem);
+        perpi_formulation_scatter_v(f, step->model, step->v_problem, step->to->v);
+        status = formulate_middle(step);
+        if (status == PERP_OK) {
+            perpi_formulation_correct_b(f, step->model, step->h, step->to->q, step->v_problem,
+                                        step->input);
+            perpi_formulation_round_arms(f, step->model, step->p_problem);
+            status = perpi_step_check(step, within);
+        }
+    }
+    return status;
+}
+
+perp_status perpi_solve_middle(perpi_step* step, bool solved, bool* done)
+{
+    perpi_formulation* f = step->formulation;
+    *done = false;
+    if (step->kept.joints || is_displaced(step) || f->problem.group_count > 0 ||
+        (solved && !is_free(step))) {
+        return PERP_OK;
+    }
+    double before = INFINITY, error = INFINITY;
+    bool good = false, within = false;
+    perp_status status = PERP_OK;
+    int32_t count = 0;
+    memcpy(step->to->v, step->v_from, (size_t)step->v_size * sizeof *step->to->v);
+    for (; status == PERP_OK && count < MAX_NEWTON; ++count) {
+        status = formulate_middle(step);
+        if (status == PERP_OK && count == 0) {
+            status = reserve_middle(step);
+        }
+        if (status != PERP_OK) {
+            return status;
+        }
+        if (count == 0 && !solved) {
+            perpi_step_guess(step, step->from->v);
+        } else if (count == 0) {
+            for (int32_t i = 0; i < f->rows; ++i) {
+                step->p_problem[i] *= f->theta;
+            }
+        }
+        perpi_formulation_gather_v(f, step->model, step->to->v, step->v_problem);
+        status = improve(step, solved, before, &error, &good);
+        if (good || !isfinite(error)) {
+            break;
+        }
+        before = error;
+    }
+    if (status != PERP_OK || !good) {
+        return status;
+    }
+    step->report = (perp_report){
+        .outcome = PERP_OUTCOME_SOLVED, .solver = PERPI_JOINT_SOLVER, .iterations = count};
+    status = accept_middle(step, solved, &within);
+    *done = status == PERP_OK && within;
+    return status;
+}

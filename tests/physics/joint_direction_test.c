@@ -1,0 +1,322 @@
+/* The directions of joints at the start or the middle of a step: orders, energy, momentum, and what
+ * such steps are combined with. */
+#include <string.h>
+
+#include "perp_test.h"
+#include "support/scene_sim.h"
+
+static const double G = 9.81;
+
+/* ---- order of convergence --------------------------------------------------------------------------*/
+
+/* Bodies and joints of mechanisms that swing, with inertias that differ about their axes. */
+static const char double_pendulum[] =
+    "'gravity':[0,0,-9.81],'bodies':["
+    "{'name':'a','mass':1,'inertia':[0.02,0.09,0.07],'position':[0.5,0,0],"
+    "'velocity':[0,1,0],'angular_velocity':[0,0,2]},"
+    "{'name':'b','mass':0.7,'inertia':[0.03,0.05,0.08],'position':[1.5,0,0],"
+    "'velocity':[0,2.4,0],'angular_velocity':[1,0.4,0.8]}],"
+    "'joints':[{'name':'i','type':'spherical','a':'world','b':'a','at':[0,0,0]},"
+    "{'name':'j','type':'spherical','a':'a','b':'b','at':[1,0,0]}]";
+static const char pendulum[] =
+    "'dimension':2,'gravity':[0,-9.81],'bodies':["
+    "{'name':'b','mass':1,'inertia':0.1,'position':[1,0]}],"
+    "'joints':[{'name':'i','type':'revolute','a':'world','b':'b','at':[0,0]}]";
+/* A slider on a turning arm: the direction of its rows turns with the arm. */
+static const char slider[] =
+    "'gravity':[0,0,-9.81],'bodies':["
+    "{'name':'a','mass':1,'inertia':[0.02,0.09,0.07],'position':[0.2,0,0],"
+    "'velocity':[0,0.3,0],'angular_velocity':[0,0,1.5]},"
+    "{'name':'b','mass':0.5,'inertia':[0.01,0.02,0.03],'position':[0.6,0,0],"
+    "'velocity':[0.4,0.9,0],'angular_velocity':[0,0,1.5]}],"
+    "'joints':[{'name':'i','type':'universal','a':'world','b':'a','at':[0,0,0],'axis':[0,0,1]},"
+    "{'name':'j','type':'prismatic','a':'a','b':'b','at':[0.6,0,0],'axis':[1,0,0]}]";
+/* Damping, a motor that saturates, and dry friction are rows of the same problem. */
+static const char driven[] =
+    "'gravity':[0,0,-9.81],'bodies':["
+    "{'name':'a','mass':1,'inertia':[0.02,0.09,0.07],'position':[0.5,0,0]},"
+    "{'name':'b','mass':0.7,'inertia':[0.03,0.05,0.08],'position':[1.5,0,0]}],"
+    "'joints':[{'name':'i','type':'revolute','a':'world','b':'a','at':[0,0,0],'axis':[0,1,0],"
+    "'damping':0.4,'motor':{'type':'effort','target':'3*cos(2*t)'}},"
+    "{'name':'j','type':'revolute','a':'a','b':'b','at':[1,0,0],'axis':[0,1,0],'damping':0.2,"
+    "'motor':{'type':'velocity','target':20,'max_effort':1.5}}]";
+
+static bool run_to_end(const char* parts, double h, const char* direction, double x[3])
+{
+    scene_sim s = scene_sim_open("{'step':%.17g,'duration':0.8,'joint_direction':'%s',%s}", h,
+                                 direction, parts);
+    bool good = s.sim != NULL;
+    int32_t others = 0;
+    while (good && !perp_sim_finished(s.sim)) {
+        good = perp_sim_step(s.sim) == PERP_OK;
+        others += perp_sim_step_info(s.sim).corrections != -2;
+    }
+    /* at rest and tiny h the rounding of poses / h exceeds the tolerance */
+    good = good && (strcmp(direction, "start") == 0 || others <= 3);
+    if (good) {
+        memcpy(x, scene_sim_body(&s, "b").position, 3 * sizeof *x);
+    } else {
+        TEST_PRINT("%s", s.sim != NULL ? perp_context_error(s.context) : s.error);
+    }
+    scene_sim_close(&s);
+    return good;
+}
+
+static double distance(const double a[3], const double b[3])
+{
+    return sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) +
+                (a[2] - b[2]) * (a[2] - b[2]));
+}
+
+TEST(directions_at_the_middle_are_of_second_order_and_those_of_the_start_of_first)
+{
+    static const struct {
+        const char *name, *parts;
+    } scene[] = {{"pendulum", pendulum},
+                 {"double pendulum in space", double_pendulum},
+                 {"slider on an arm", slider},
+                 {"driven arm", driven}};
+    for (size_t i = 0; i < sizeof scene / sizeof scene[0]; ++i) {
+        double exact[3], error[2][3];
+        REQUIRE(run_to_end(scene[i].parts, 0.8 / 8192, "middle", exact));
+        for (int k = 0; k < 3; ++k) {
+            const double h = 0.8 / (double)(128 << k);
+            double x[3];
+            REQUIRE(run_to_end(scene[i].parts, h, "middle", x));
+            error[0][k] = distance(x, exact);
+            REQUIRE(run_to_end(scene[i].parts, h, "start", x));
+            error[1][k] = distance(x, exact);
+        }
+        TEST_PRINT("%s: middle %.2e, order %.2f; start %.2e, order %.2f", scene[i].name,
+                   error[0][2], log2(error[0][1] / error[0][2]), error[1][2],
+                   log2(error[1][1] / error[1][2]));
+        CHECK_NEAR(log2(error[0][0] / error[0][1]), 2.0, 0.15);
+        CHECK_NEAR(log2(error[0][1] / error[0][2]), 2.0, 0.15);
+        if (scene[i].parts != slider) { /* of which the first error happens to vanish */
+            CHECK_NEAR(log2(error[1][1] / error[1][2]), 1.0, 0.15);
+        }
+    }
+}
+
+/* ---- a chain that whips ------------------------------------------------------------------------------*/
+
+/* A hundred links of 0.1 m and 0.1 kg, released level; where: of the first joint, "world" or none. */
+static scene_sim open_chain(double h, double duration, const char* settings, bool held)
+{
+    enum { LINKS = 100 };
+    char* text = malloc(512 * (size_t)LINKS + 512);
+    int at = sprintf(text, "{'gravity':[0,0,%g],'step':%.17g,'duration':%g,%s'bodies':[",
+                     held ? -G : 0.0, h, duration, settings);
+    for (int i = 0; i < LINKS; ++i) {
+        at += sprintf(text + at,
+                      "%s{'name':'l%d','mass':0.1,'inertia':[6.67e-6,8.67e-5,8.67e-5],"
+                      "'position':[%.17g,0,0],'velocity':[0,0,%.17g]}",
+                      i > 0 ? "," : "", i, 0.1 * (i + 0.5), held ? 0.0 : 0.05 * (i % 7));
+    }
+    at += sprintf(text + at, "],'joints':[");
+    for (int i = held ? 0 : 1; i < LINKS; ++i) {
+        char a[16] = "world";
+        if (i > 0) {
+            sprintf(a, "l%d", i - 1);
+        }
+        at += sprintf(text + at,
+                      "%s{'name':'j%d','type':'spherical','a':'%s','b':'l%d','at':[%.17g,0,0]}",
+                      i > (held ? 0 : 1) ? "," : "", i, a, i, 0.1 * i);
+    }
+    sprintf(text + at, "]}");
+    scene_sim s = scene_sim_open("%s", text);
+    free(text);
+    return s;
+}
+
+/* Largest change of the energy, relative to the weight times 5 m, and largest error of a joint. */
+static void run_chain(double h, const char* settings, double* energy, double* gap)
+{
+    scene_sim s = open_chain(h, 2.0, settings, true);
+    REQUIRE(s.sim != NULL);
+    const double first = perp_sim_energy(s.sim).total;
+    double unexplained = 0.0;
+    *energy = *gap = 0.0;
+    while (!perp_sim_finished(s.sim)) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        const perp_step_info info = perp_sim_step_info(s.sim);
+        const double off = fabs(perp_sim_energy(s.sim).total - first) / (10.0 * G * 5.0);
+        *energy = off <= *energy ? *energy : off;
+        *gap = info.joint_error[0] <= *gap ? *gap : info.joint_error[0];
+        const double part = fabs(info.ledger.unexplained) / (info.ledger.magnitude + 1e-3);
+        unexplained = part <= unexplained ? unexplained : part;
+    }
+    TEST_PRINT("h %g, %s energy %.1e, gap %.1e, unexplained %.1e", h, settings, *energy, *gap,
+               unexplained);
+    CHECK_AT_MOST(unexplained, 1e-9);
+    scene_sim_close(&s);
+}
+
+TEST(a_chain_that_whips_keeps_together_and_keeps_its_energy)
+{
+    double energy, gap;
+    run_chain(0.005, "'joint_correction':true,", &energy, &gap);
+    CHECK_AT_MOST(energy, 1e-2);
+    CHECK_AT_MOST(gap, 1e-12);
+    run_chain(0.005, "'joint_correction':true,'joint_direction':'middle',", &energy, &gap);
+    CHECK_AT_MOST(energy, 1e-3);
+    CHECK_AT_MOST(gap, 1e-12);
+    run_chain(0.01, "'joint_direction':'middle',", &energy, &gap);
+    CHECK_AT_MOST(energy, 1e-3);
+    CHECK_AT_MOST(gap, 1e-12);
+}
+
+TEST(a_floating_chain_keeps_its_momentum_to_rounding)
+{
+    scene_sim s = open_chain(0.01, 2.0, "'joint_direction':'middle',", false);
+    REQUIRE(s.sim != NULL);
+    double before[2][3], after[2][3], worst = 0.0;
+    perp_sim_momentum(s.sim, before[0], before[1]);
+    while (!perp_sim_finished(s.sim)) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        CHECK_EQ_INT(perp_sim_step_info(s.sim).corrections, -2);
+        for (int k = 0; k < 2; ++k) {
+            const double error = perp_sim_step_info(s.sim).momentum_error[k];
+            worst = error <= worst ? worst : error;
+        }
+    }
+    perp_sim_momentum(s.sim, after[0], after[1]);
+    const double size = sqrt(before[1][0] * before[1][0] + before[1][1] * before[1][1] +
+                             before[1][2] * before[1][2]);
+    TEST_PRINT("account %.1e, angular momentum %.1e of %.2g", worst, distance(after[1], before[1]),
+               size);
+    CHECK_AT_MOST(worst, 1e-13);
+    CHECK_AT_MOST(distance(after[0], before[0]), 1e-12);
+    CHECK_AT_MOST(distance(after[1], before[1]), 1e-12 * size + 1e-12);
+    scene_sim_close(&s);
+}
+
+/* ---- together with other features ------------------------------------------------------------------*/
+
+/* A linkage with all kinds of rows that falls on a floor; the last step is not of the length h. */
+static const char machine[] =
+    "{'gravity':[0,0,-9.81],'step':0.004,'duration':0.901,'joint_direction':'middle',%s"
+    "'friction':{'default':0.4},'bodies':["
+    "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"
+    "{'name':'crank','type':'kinematic','position':[0,0,3],'motion':{'position':"
+    "['0.2*sin(5*t)',0,3]},'shapes':[{'type':'sphere','radius':0.05}]},"
+    "{'name':'a','mass':1,'position':[0.5,0,3],'shapes':[{'type':'box','size':[0.8,0.1,0.1]}]},"
+    "{'name':'b','mass':1,'position':[1.5,0,3],'shapes':[{'type':'box','size':[0.8,0.1,0.2]}]},"
+    "{'name':'c','density':800,'position':[-1,0,0.9],'angular_velocity':[4,0,1],"
+    "'shapes':[{'type':'box','size':[0.3,0.2,0.1]}]},"
+    "{'name':'d','density':800,'position':[-1,0,1.2],"
+    "'shapes':[{'type':'box','size':[0.1,0.3,0.1]}]}],"
+    "'joints':[{'name':'i','type':'revolute','a':'crank','b':'a','at':[0,0,3],'axis':[0,1,0],"
+    "'friction':0.2,'limits':[-0.7,3]},"
+    "{'name':'j','type':'universal','a':'a','b':'b','at':[1,0,3],'axis':[0,1,0]},"
+    "{'name':'k','type':'cylindrical','a':'c','b':'d','at':[-1,0,1],'axis':[0,0.6,0.8]}]}";
+
+TEST(a_machine_with_contacts_and_limits_is_verified_and_resumed_with_the_same_bits)
+{
+    static const char* const settings[] = {"", "'joint_correction':true,", "'restitution':0.6,"};
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; ++i) {
+        scene_sim s = scene_sim_open(machine, settings[i]);
+        if (s.sim == NULL) {
+            TEST_PRINT("%s", s.error);
+        }
+        REQUIRE(s.sim != NULL);
+        perp_recorder* recorder = NULL;
+        int32_t middle = 0, steps = 0;
+        REQUIRE_OK(perp_recorder_create(s.context, "direction.h5", s.scene, s.sim, &recorder));
+        while (!perp_sim_finished(s.sim)) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+            REQUIRE_OK(perp_recorder_step(recorder, s.sim, 0.0));
+            middle += perp_sim_step_info(s.sim).corrections == -2;
+            steps += 1;
+        }
+        REQUIRE_OK(perp_recorder_finish(recorder, s.sim));
+        perp_recorder_destroy(recorder);
+        TEST_PRINT("%s %d of %d steps are middle steps", settings[i], (int)middle, (int)steps);
+        CHECK(middle > 20 && middle < steps);
+        perp_verification verification;
+        REQUIRE_OK(perp_recording_verify(s.context, "direction.h5", &verification));
+        CHECK(verification.intact && verification.same_bits);
+        CHECK_AT_MOST(verification.worst.worst, 1e-8);
+        CHECK(verification.ledger_frame < 0);
+        scene_sim again = scene_sim_open(machine, settings[i]);
+        perp_recording* recording = NULL;
+        REQUIRE_OK(perp_recording_open(s.context, "direction.h5", &recording));
+        REQUIRE_OK(perp_recording_restore(recording, 33, again.sim));
+        perp_recording_close(recording);
+        CHECK_AT_MOST(scene_sim_run(&again), 1e-8);
+        CHECK_EQ_INT(memcmp(perp_sim_q(s.sim), perp_sim_q(again.sim),
+                            (size_t)perp_sim_q_size(s.sim) * sizeof(double)),
+                     0);
+        scene_sim_close(&again);
+        scene_sim_close(&s);
+        remove("direction.h5");
+    }
+}
+
+TEST(a_limit_stops_a_pendulum_as_with_directions_of_the_start)
+{
+    scene_sim s = scene_sim_open(
+        "{'dimension':2,'gravity':[0,-9.81],'step':0.005,'duration':3,"
+        "'joint_direction':'middle','bodies':[{'name':'b','mass':1,'inertia':0.1,"
+        "'position':[1,0]}],'joints':[{'name':'i','type':'revolute','a':'world','b':'b',"
+        "'at':[0,0],'limits':[-0.6,3]}]}");
+    REQUIRE(s.sim != NULL);
+    CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+    CHECK_NEAR(perp_sim_joint(s.sim, 0).coordinate[0], -0.6, 1e-9);
+    CHECK_NEAR(scene_sim_body(&s, "b").angular_velocity[2], 0.0, 1e-9);
+    scene_sim_close(&s);
+}
+
+TEST(a_redundant_loop_takes_middle_steps)
+{
+    scene_sim s = scene_sim_open(
+        "{'gravity':[0,0,-9.81],'step':0.005,'duration':1,'joint_direction':'middle',"
+        "'bodies':[{'name':'b','mass':1,'inertia':[0.1,0.2,0.3],'position':[1,0,0]}],'joints':["
+        "{'name':'i','type':'revolute','a':'world','b':'b','at':[0,0,0],'axis':[0,1,0]},"
+        "{'name':'j','type':'revolute','a':'world','b':'b','at':[0,0.5,0],'axis':[0,1,0]}]}");
+    REQUIRE(s.sim != NULL);
+    const double first = perp_sim_energy(s.sim).total;
+    while (!perp_sim_finished(s.sim)) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        CHECK_EQ_INT(perp_sim_step_info(s.sim).corrections, -2);
+    }
+    CHECK_NEAR(perp_sim_energy(s.sim).total, first, 1e-3 * G);
+    scene_sim_close(&s);
+}
+
+TEST(what_middle_steps_do_not_take_is_refused_with_the_reason)
+{
+    static const struct {
+        const char *settings, *reason;
+    } refused[] = {
+        {"'joint_direction':'end'", "joint_direction: must be start or middle"},
+        {"'joint_direction':'middle','stepper':'implicit'", "goes with the stepper"},
+        {"'joint_direction':'middle','step':{'error':1e-6}", "adaptive"},
+        {"'joint_direction':'middle','forces':[{'type':'spring','a':'world','b':'b',"
+         "'stiffness':1}]",
+         "springs"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; ++i) {
+        scene_sim s = scene_sim_open("{%s,%s}", refused[i].settings, pendulum);
+        CHECK(s.sim == NULL);
+        CHECK(strstr(s.error, refused[i].reason) != NULL);
+        TEST_PRINT("%s", s.error);
+        scene_sim_close(&s);
+    }
+}
+
+TEST(a_warm_middle_step_asks_for_no_memory)
+{
+    scene_sim s = scene_sim_open("{'step':0.005,'duration':2,'joint_direction':'middle',%s}",
+                                 double_pendulum);
+    REQUIRE(s.sim != NULL);
+    for (int i = 0; i < 50; ++i) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+    }
+    const uint64_t before = perp_context_allocations(s.context);
+    for (int i = 0; i < 50; ++i) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+    }
+    CHECK_EQ_U64(perp_context_allocations(s.context) - before, 0);
+    scene_sim_close(&s);
+}
