@@ -436,6 +436,7 @@ typedef struct course {
     bool convex;             /* the convex law instead of the contact's */
     int32_t failed, settled; /* steps in a row; good convex steps */
     int32_t trials;          /* returns to the convex law */
+    bool bold;               /* lambda falls and grows by 10 */
     bool broken;
 } course;
 
@@ -621,10 +622,10 @@ static void next_step(const bodies* s, course* k, bool good, int32_t took)
 {
     if (good) {
         k->failed = 0;
-        k->lambda *= took <= 5 ? 0.5 : took <= 15 ? 1.0 : 3.0;
+        k->lambda *= took <= (k->bold ? 3 : 5) ? (k->bold ? 0.1 : 0.5) : took <= 15 ? 1.0 : 3.0;
     } else {
         ++k->failed;
-        k->lambda *= k->now < NEAR ? 3.0 : 10.0;
+        k->lambda *= k->now < NEAR && !k->bold ? 3.0 : 10.0;
     }
     k->settled += k->convex && good;
     if (k->convex && good && (k->now < NEAR || k->settled > 3 + k->trials)) {
@@ -680,12 +681,30 @@ static void proximal_round(bodies* s, course* k)
 
 /* ---- attempts -------------------------------------------------------------------------------------------*/
 
-/* An attempt that takes much longer than most is given up, and another start taken: the regularisation of the
- * interior point method makes the starting points different. */
+/* Proximal steps follow a flow of the impulses, which can circle around a solution. Another ratio of the weights
+ * of normal and tangential rows, or longer steps (a smaller lambda), change the flow; so does another starting
+ * point, by another regularisation of the interior point method. */
 static const struct {
-    double regularisation;
+    double regularisation; /* 0: goes on from the best point */
+    double normal;         /* factor on the weights of normal rows */
+    bool bold;
     int32_t budget; /* factorisations */
-} attempts[] = {{1e-8, 600}, {1e-3, 400}, {1e-6, 400}};
+} attempts[] = {{1e-8, 1.0, false, 450}, {0.0, 1.0, true, 200},   {0.0, 10.0, false, 150},
+                {0.0, 0.1, false, 150},  {1e-3, 1.0, false, 400}, {1e-6, 1.0, true, 300}};
+
+static void scale_normal_weights(bodies* s, const perp_contact_problem* P, double factor)
+{
+    for (int32_t i = 0; i < P->constraint_count && factor != 1.0; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        s->w[c->row] *= c->kind == PERP_CONSTRAINT_CONTACT ? factor : 1.0;
+    }
+}
+
+static void return_to_best(bodies* s, course* k)
+{
+    memcpy(s->c, s->best, (size_t)k->P->row_count * sizeof *s->c);
+    check_point(s, k, s->c);
+}
 
 static void run_steps(bodies* s, course* k, int32_t budget)
 {
@@ -704,19 +723,23 @@ static perp_status run_attempts(bodies* s, course* k)
     const int32_t count = (int32_t)(sizeof attempts / sizeof attempts[0]);
     if (s->set.interior > 0 && P->constraint_count >= INTERIOR_MIN) {
         for (int32_t i = 0; i < count && !k->out.over; ++i) {
-            if (i > 0 || k->now > HAND_OVER) {
+            if (attempts[i].regularisation == 0.0) {
+                return_to_best(s, k);
+            } else if (i > 0 || k->now > HAND_OVER) {
                 const perp_status status = start_from_interior(s, k, attempts[i].regularisation);
                 if (status != PERP_OK) {
                     return status;
                 }
             }
             if (!k->out.over) {
+                k->bold = attempts[i].bold;
+                scale_normal_weights(s, P, attempts[i].normal);
                 run_steps(s, k, attempts[i].budget);
+                scale_normal_weights(s, P, 1.0 / attempts[i].normal);
             }
         }
         if (!k->out.over) {
-            memcpy(s->c, s->best, (size_t)P->row_count * sizeof *s->c);
-            check_point(s, k, s->c);
+            return_to_best(s, k);
         }
     }
     if (!k->out.over) {
