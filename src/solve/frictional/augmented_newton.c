@@ -49,6 +49,7 @@ enum {
 #define INNER_RATIO 3e-3   /* |f| of a proximal step, relative to the residual where it began */
 #define COARSE 1e-6    /* an accuracy beyond which nothing more is done for the next step's sake */
 #define NEAR 0.02      /* residual below which the law itself is tried */
+#define LOOSE 0.5      /* of the contacts act: Newton's method goes first */
 #define HAND_OVER 1e-4 /* residual from which Newton's method mostly converges in some ten steps */
 
 /* A step of the law counts as good where it leaves the residual below GROWTH_MAX times what it was and
@@ -58,8 +59,10 @@ enum {
 #define DRIFT_MAX 1e3
 
 enum {
-    INTERIOR_MIN = 12, /* constraints: smaller problems are Newton's at once */
-    MORE = 3,          /* Newton steps beyond options.enough */
+    INTERIOR_MIN = 12,  /* constraints: smaller problems are Newton's at once */
+    LOOSE_MIN = 1000,   /* constraints between bodies: fewer are factored quickly in any case */
+    LOOSE_BUDGET = 150, /* Newton steps */
+    MORE = 3,           /* Newton steps beyond options.enough */
     IDLE_MAX = 5, /* Newton steps on the law that do not halve |f|, before it is given up; ... */
     IDLE_FAR_MAX = 8, /* ... where it is tried from a residual above NEAR */
 };
@@ -717,11 +720,33 @@ static void run_steps(bodies* s, course* k, int32_t budget)
 }
 
 /* From s->c, whose residual is k->now: attempts one after another, then from the best point on. */
+/* Whether few of the contacts act at the start, as in sand that falls: then the systems of Newton's method are
+ * far sparser than those of the interior point method, in which every contact within the margin takes part. */
+static bool acts_loosely(const bodies* s, const perp_contact_problem* P)
+{
+    int32_t pairs = 0, acting = 0;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        const bool pair = c->block[0] >= 0 && c->block[1] >= 0;
+        const bool open =
+            c->kind == PERP_CONSTRAINT_CONTACT && !(s->c[c->row] > 0.0) && s->uc[c->row] > 0.0;
+        pairs += pair;
+        acting += pair && !open;
+    }
+    return pairs >= LOOSE_MIN && acting <= LOOSE * pairs;
+}
+
 static perp_status run_attempts(bodies* s, course* k)
 {
     const perp_contact_problem* P = k->P;
     const int32_t count = (int32_t)(sizeof attempts / sizeof attempts[0]);
     if (s->set.interior > 0 && P->constraint_count >= INTERIOR_MIN) {
+        if (!k->out.over && k->now > HAND_OVER) {
+            perpi_body_velocities(&s->matrix, P, s->delassus.Y.at, P->b, s->x, s->uc);
+            if (acts_loosely(s, P)) {
+                run_steps(s, k, LOOSE_BUDGET);
+            }
+        }
         for (int32_t i = 0; i < count && !k->out.over; ++i) {
             if (attempts[i].regularisation == 0.0) {
                 return_to_best(s, k);
