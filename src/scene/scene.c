@@ -37,6 +37,8 @@ struct perp_scene {
     bool embeds;       /* source has names of files */
     bool embed_next;   /* they must be read again, */
     bool embed_always; /* in every case, as the scale of one depends on parameters */
+    bool* embed_used;  /* which parameters these are, of embed_count */
+    int32_t embed_count;
 };
 
 static const char* const known[] = {
@@ -210,6 +212,10 @@ static perp_status build_parts(perp_scene* scene)
         free_parts(context, &parts);
         return status;
     }
+    for (int32_t i = 0; scene->embeds && i < parts.parameters.count && i < scene->embed_count;
+         ++i) {
+        parts.parameters.used[i] = parts.parameters.used[i] || scene->embed_used[i];
+    }
     free_parts(context, &scene->parts);
     scene->parts = parts;
     json_decref(scene->retired);
@@ -276,6 +282,10 @@ static perp_status embed_files(perp_scene* scene)
     for (int32_t i = 0; status == PERP_OK && i < parameters.count; ++i) {
         scene->embed_always = scene->embed_always || parameters.used[i];
     }
+    perpi_free(context, scene->embed_used);
+    scene->embed_used = parameters.used;
+    scene->embed_count = parameters.count;
+    parameters.used = NULL;
     perpi_parameters_free(context, &parameters);
     if (status == PERP_OK) {
         status = retire(scene, scene->root);
@@ -434,6 +444,7 @@ void perp_scene_destroy(perp_scene* scene)
     perp_context* context = scene->context;
     free_parts(context, &scene->parts);
     perpi_arena_free(&scene->arena);
+    perpi_free(context, scene->embed_used);
     perpi_free(context, scene->text);
     perpi_free(context, scene->origin);
     json_decref(scene->retired);

@@ -301,3 +301,61 @@ TEST(bad_parameters_measures_and_stops_are_refused_with_their_place)
         SCENE("\"stop\": [{\"name\": \"a\", \"when\": \"1\"}, {\"name\": \"a\", \"when\": \"0\"}]"),
         "/stop/1/name: 'a' is there twice");
 }
+
+/* A tetrahedron with edges of this length along the axes. */
+static void write_mesh(const char* path, double edge)
+{
+    FILE* file = fopen(path, "w");
+    CHECK(file != NULL);
+    fprintf(file, "v 0 0 0\nv %g 0 0\nv 0 %g 0\nv 0 0 %g\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n",
+            edge, edge, edge);
+    (void)fclose(file);
+}
+
+static double mass_of(const perp_scene* scene)
+{
+    return perp_model_body_info(perp_scene_model(scene), 0).mass;
+}
+
+/* Mass = density edge^3 / 6. */
+TEST(a_mesh_file_and_its_scale_can_be_set)
+{
+    write_mesh("one.obj", 1.0);
+    write_mesh("two.obj", 2.0);
+    perp_context* context = NULL;
+    perp_scene *scene = NULL, *again = NULL;
+    CHECK_OK(perp_context_create(NULL, &context));
+    CHECK_OK(scene_parse(
+        context,
+        "{'parameters': {'s': 1, 'd': 6, 'v': 1}, 'bodies': [{'name': 'b', 'density': 'd',"
+        " 'velocity': ['v', 0, 0], 'shapes': [{'type': 'mesh', 'file': 'one.obj',"
+        " 'scale': 's'}]}]}",
+        "a.json", &scene));
+    if (scene == NULL) {
+        TEST_PRINT("%s", perp_context_error(context));
+        return;
+    }
+    CHECK_NEAR(mass_of(scene), 1.0, 1e-12);
+    CHECK(perp_scene_parameter_used(scene, 0));
+    CHECK_OK(perp_scene_set_string(scene, "/bodies/0/shapes/0/file", "two.obj"));
+    CHECK_OK(perp_scene_rebuild(scene));
+    CHECK_NEAR(mass_of(scene), 8.0, 1e-12);
+    CHECK_OK(perp_scene_set_number(scene, "s", 0.5));
+    CHECK_OK(perp_scene_set_number(scene, "/bodies/0/density", 12.0));
+    CHECK_OK(perp_scene_rebuild(scene));
+    CHECK_NEAR(mass_of(scene), 2.0, 1e-12);
+    /* the text is complete without the file */
+    CHECK_CONTAINS(perp_scene_text(scene), "\"vertices\"");
+    CHECK_OK(perp_scene_parse(context, perp_scene_text(scene), strlen(perp_scene_text(scene)), "b",
+                              NULL, 0, &again));
+    CHECK_NEAR(mass_of(again), 2.0, 1e-12);
+    perp_scene_destroy(again);
+    CHECK_OK(perp_scene_set_string(scene, "/bodies/0/shapes/0/file", "none.obj"));
+    CHECK_EQ_INT(perp_scene_rebuild(scene), PERP_ERROR_INPUT);
+    CHECK_CONTAINS(perp_context_error(context), "/bodies/0/shapes/0/file: ");
+    CHECK_NEAR(mass_of(scene), 2.0, 1e-12);
+    perp_scene_destroy(scene);
+    perp_context_destroy(context);
+    (void)remove("one.obj");
+    (void)remove("two.obj");
+}

@@ -317,3 +317,49 @@ TEST(the_name_of_a_quantity_finds_it)
     }
     scene_sim_close(&s);
 }
+
+/* An allocator that fails from the n-th request on. */
+typedef struct meagre {
+    long out, left; /* left < 0: no limit */
+} meagre;
+
+static void* meagre_resize(void* user, void* p, size_t size)
+{
+    meagre* m = user;
+    if (size == 0) {
+        m->out -= p != NULL ? 1 : 0;
+        free(p);
+        return NULL;
+    }
+    if (m->left == 0) {
+        return NULL;
+    }
+    m->left -= m->left > 0 ? 1 : 0;
+    void* q = realloc(p, size);
+    m->out += p == NULL && q != NULL ? 1 : 0;
+    return q;
+}
+
+TEST(a_simulation_without_memory_for_its_measures_is_not_created_and_leaks_nothing)
+{
+    scene_sim s = open_flight(many);
+    const perp_sim_def def = perp_sim_def_from_scene(s.scene);
+    bool created = false;
+    for (long n = 0; !created && n < 3000; ++n) {
+        meagre m = {.left = -1};
+        perp_context_def of = perp_context_def_default();
+        of.allocator = (perp_allocator){meagre_resize, &m};
+        perp_context* context = NULL;
+        perp_sim* sim = NULL;
+        CHECK_OK(perp_context_create(&of, &context));
+        m.left = n;
+        const perp_status status = perp_sim_create(context, perp_scene_model(s.scene), &def, &sim);
+        CHECK(status == PERP_OK || (status == PERP_ERROR_MEMORY && sim == NULL));
+        created = status == PERP_OK;
+        perp_sim_destroy(sim);
+        CHECK_EQ_INT(m.out, 1);
+        perp_context_destroy(context);
+    }
+    CHECK(created);
+    scene_sim_close(&s);
+}
