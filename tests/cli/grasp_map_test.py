@@ -52,7 +52,7 @@ def the_map_is_a_triangle_under_peg():
         assert (r["outcome"] == "grasped") <= (r["grasped"] == 1) and (r["outcome"] != "empty" or not r["grasped"])
         x, y = abs(r["x"]) * 1e3, r["y"] * 1e3
         # The finger that comes first pushes the gear below its centre and turns it, the more the farther x is from 0;
-        # turned too far, a tooth slips over the tip. Above y = -5 mm the fingers hold the disc.
+        # turned too far, the other tip passes below its tooth. Above y = -5 mm the fingers hold the disc.
         if -18 < y < -12 and x < y + 18.6:
             assert r["grasped"], r
         if y > -5 or y < -18 or (y < -12 and x > y + 20):
