@@ -129,6 +129,13 @@ double cli_cpu_clock(void); /* seconds of CPU of the calling thread */
 
 /* A context that logs warnings to stderr; on failure says so and returns NULL. */
 perp_context* cli_context(bool json);
+/* The option --threads of a verb, applied to its context. */
+#define CLI_THREADS_OPTION                                                                         \
+    {                                                                                              \
+        "--threads", "N", "threads at most; default: all processors. Results do not depend on it", \
+            NULL                                                                                   \
+    }
+int cli_use_threads(const cli_args* args, perp_context* context);
 /* The path of a scene: as given, or found by its bare name among the built-in scenes; to be freed.
  * CLI_DONE, or CLI_BAD_INPUT after saying that there is none, and which one was probably meant. */
 int cli_scene_find(const char* word, bool json, char** path);

@@ -310,3 +310,19 @@ perp_context* cli_context(bool json)
     }
     return context;
 }
+
+int cli_use_threads(const cli_args* args, perp_context* context)
+{
+    const char* text = cli_value(args, "--threads");
+    if (text == NULL) {
+        return CLI_DONE;
+    }
+    char* end;
+    const long threads = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || threads < 1 || threads > 1000 ||
+        perp_context_set_threads(context, (int32_t)threads) != PERP_OK) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        "--threads: expected a number from 1 to 64, got '%s'", text);
+    }
+    return CLI_DONE;
+}

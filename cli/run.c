@@ -579,6 +579,9 @@ static int run_all(run_state* r)
     bool watched = false;
     int exit_status = cli_watch_options(r->args, &r->watch_def, &watched);
     if (exit_status == CLI_DONE) {
+        exit_status = cli_use_threads(r->args, r->context);
+    }
+    if (exit_status == CLI_DONE) {
         exit_status = read_problem_choice(r);
     }
     if (exit_status == CLI_DONE) {
@@ -680,6 +683,7 @@ static const cli_option options[] = {
      "step=N, slow=SECONDS",
      NULL},
     {"--keep-going", NULL, "take the best iterate when a solve fails, and count it", NULL},
+    CLI_THREADS_OPTION,
     CLI_URDF_OPTIONS,
     {"--json", NULL, "print the result as one JSON object", NULL},
     {"--quiet", NULL, "print nothing but errors", NULL},

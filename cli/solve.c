@@ -368,7 +368,8 @@ static int verb_solve(const cli_args* args)
         free(s.attempt);
         return CLI_FAILED;
     }
-    const int exit_status = solve_problem(&s);
+    int exit_status = cli_use_threads(args, s.context);
+    exit_status = exit_status == CLI_DONE ? solve_problem(&s) : exit_status;
     free(s.attempt);
     free(s.v);
     free(s.z);
@@ -388,6 +389,7 @@ static const cli_option options[] = {
     {"--tolerance", "TOL", "largest residual that counts as solved; default 1e-10", NULL},
     {"--max-iter", "N", "iterations at most; default: the solver's own", NULL},
     {"--time-limit", "SECONDS", "stop after this long; default: never", NULL},
+    CLI_THREADS_OPTION,
     {"--json", NULL, "print one JSON object, the point included", NULL},
     {0},
 };

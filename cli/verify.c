@@ -212,7 +212,10 @@ static int verb_verify(const cli_args* args)
         return CLI_FAILED;
     }
     cli_plugins plugins = {0};
-    int exit_status = cli_plugins_load(args, context, &plugins);
+    int exit_status = cli_use_threads(args, context);
+    if (exit_status == CLI_DONE) {
+        exit_status = cli_plugins_load(args, context, &plugins);
+    }
     if (exit_status == CLI_DONE) {
         exit_status = verify(args, context, &plugins);
     }
@@ -224,6 +227,7 @@ static int verb_verify(const cli_args* args)
 
 static const cli_option options[] = {
     {"--plugin", "LIB[:ARG]", "the shared library that the run was made with", NULL},
+    CLI_THREADS_OPTION,
     {"--json", NULL, "print one JSON object", NULL},
     {0},
 };

@@ -31,7 +31,7 @@ set_target_properties(perp_solve PROPERTIES OUTPUT_NAME perp-solve EXPORT_NAME p
 target_include_directories(perp_solve PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(perp_solve PUBLIC ${PERP_KLU_LIBRARIES})
+target_link_libraries(perp_solve PUBLIC ${PERP_KLU_LIBRARIES} Threads::Threads)
 perp_sanitize(perp_solve)
 add_library(perp::perp-solve ALIAS perp_solve)
 

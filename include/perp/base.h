@@ -98,6 +98,16 @@ PERP_API void perp_context_destroy(perp_context* context);
 /* The message of the last call that failed; "" if none did. Valid until the next failure. */
 PERP_API const char* perp_context_error(const perp_context* context);
 
+/* How many threads the functions that are called with the context may use; results do not depend on
+ * it, to the bit. 0, the default: the number in the environment variable PERP_THREADS, or without
+ * one all processors. The threads start with the first problem that is large enough to gain from
+ * them. Callbacks are called from the caller's thread alone, except for the allocator: calls of it
+ * come from several threads, one at a time. */
+PERP_API PERP_NODISCARD perp_status perp_context_set_threads(perp_context* context,
+                                                             int32_t threads);
+/* The number that was set. */
+PERP_API int32_t perp_context_threads(const perp_context* context);
+
 /* How many times the context has requested memory from its allocator (new or larger blocks). A
  * test reads it before and after a step to show that a warm step allocates nothing. */
 PERP_API uint64_t perp_context_allocations(const perp_context* context);

@@ -1,9 +1,12 @@
 /* src/base/context.c - see context.h and perp/base.h. */
 #include "base/context.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/context_lanes.h"
 
 enum { MESSAGE_SIZE = 2048 };
 
@@ -19,6 +22,10 @@ struct perp_context {
     uint64_t allocations;
     piece_list pieces[PERPI_PIECE_COUNT];
     char message[MESSAGE_SIZE];
+    perp_context* root; /* of a lane's context: whose allocator and pieces it uses; else NULL */
+    perpi_context_lanes lanes;
+    bool shared; /* lanes use the allocator too: one at a time */
+    pthread_mutex_t lock;
 };
 
 _Noreturn void perpi_assert_failed(const char* condition, const char* file, int line)
@@ -67,6 +74,14 @@ void perp_context_destroy(perp_context* context)
     if (context == NULL) {
         return;
     }
+    perpi_threads_stop(context->lanes.pool);
+    for (int32_t i = 0; i < PERPI_LANES_MOST; ++i) {
+        perpi_free(context, context->lanes.lane[i]);
+    }
+    if (context->shared) {
+        (void)pthread_mutex_destroy(&context->lock);
+        context->shared = false;
+    }
     const piece_list* owned = &context->pieces[PERPI_PIECE_OWNED];
     for (size_t i = 0; i < owned->count; ++i) {
         perpi_free(context, (void*)owned->item[i]);
@@ -84,7 +99,62 @@ const char* perp_context_error(const perp_context* context)
 
 uint64_t perp_context_allocations(const perp_context* context)
 {
-    return context->allocations;
+    uint64_t sum = context->allocations;
+    for (int32_t i = 0; i < PERPI_LANES_MOST; ++i) {
+        sum += context->lanes.lane[i] != NULL ? context->lanes.lane[i]->allocations : 0;
+    }
+    return sum;
+}
+
+/* ---- threads ---------------------------------------------------------------------------------------*/
+
+perp_status perp_context_set_threads(perp_context* context, int32_t threads)
+{
+    if (threads < 0 || threads > PERPI_LANES_MOST) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "threads is %d: 0 (default) to %d",
+                          (int)threads, (int)PERPI_LANES_MOST);
+    }
+    if (threads != context->lanes.threads) {
+        perpi_threads_stop(context->lanes.pool);
+        context->lanes.pool = NULL;
+        context->lanes.refused = 0;
+        context->lanes.threads = threads;
+    }
+    return PERP_OK;
+}
+
+int32_t perp_context_threads(const perp_context* context)
+{
+    return context->lanes.threads;
+}
+
+perpi_context_lanes* perpi_context_lanes_of(perp_context* context)
+{
+    return context->root != NULL || context->lanes.inside ? NULL : &context->lanes;
+}
+
+perp_status perpi_lane_context(perp_context* context, int32_t lane, perp_context** own)
+{
+    if (lane == 0) {
+        *own = context;
+        return PERP_OK;
+    }
+    PERP_ASSERT(context->root == NULL && !context->lanes.inside);
+    if (context->lanes.lane[lane] == NULL) {
+        perp_context* made = NULL;
+        const perp_status status = perpi_alloc(context, 1, sizeof *made, &made);
+        if (status != PERP_OK) {
+            return status;
+        }
+        made->root = context;
+        context->lanes.lane[lane] = made;
+        if (!context->shared) {
+            (void)pthread_mutex_init(&context->lock, NULL);
+            context->shared = true;
+        }
+    }
+    *own = context->lanes.lane[lane];
+    return PERP_OK;
 }
 
 const char* perp_status_name(perp_status status)
@@ -154,10 +224,22 @@ void perpi_log(perp_context* context, perp_log_level level, const char* format, 
     context->log(context->log_user, level, text);
 }
 
+static void* call_allocator(perp_context* context, void* p, size_t size)
+{
+    perp_context* owner = context->root != NULL ? context->root : context;
+    if (!owner->lanes.inside) {
+        return owner->allocator.resize(owner->allocator.user, p, size);
+    }
+    (void)pthread_mutex_lock(&owner->lock);
+    void* made = owner->allocator.resize(owner->allocator.user, p, size);
+    (void)pthread_mutex_unlock(&owner->lock);
+    return made;
+}
+
 static void* resize(perp_context* context, void* p, size_t size)
 {
     context->allocations += 1;
-    return context->allocator.resize(context->allocator.user, p, size);
+    return call_allocator(context, p, size);
 }
 
 perp_status perpi_alloc(perp_context* context, size_t count, size_t size, void* p)
@@ -206,7 +288,7 @@ perp_status perpi_grow_now(perp_context* context, void* array, size_t* capacity,
 void perpi_free(perp_context* context, void* p)
 {
     if (p != NULL) {
-        context->allocator.resize(context->allocator.user, p, 0);
+        (void)call_allocator(context, p, 0);
     }
 }
 
@@ -236,7 +318,8 @@ perp_status perpi_register(perp_context* context, perpi_piece kind, const void* 
 
 const void* perpi_registered(const perp_context* context, perpi_piece kind, int32_t index)
 {
-    const piece_list* list = &context->pieces[kind];
+    const perp_context* owner = context->root != NULL ? context->root : context;
+    const piece_list* list = &owner->pieces[kind];
     return index >= 0 && (size_t)index < list->count ? list->item[index] : NULL;
 }
 

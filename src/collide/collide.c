@@ -1,6 +1,13 @@
-/* src/collide/collide.c - broad phase, then one pair routine per candidate. See collide.h. */
+/* src/collide/collide.c - broad phase, then one pair routine per candidate. See collide.h.
+ *
+ * The candidates of a pair depend on its poses, its margin, the expected rotations, the rule and the known
+ * side alone. A pair for which all of these are the bits of the last call keeps its candidates: in a
+ * second round of a step only the pairs of bodies that exceeded their margin are searched again, and what
+ * rests is not searched at all. The rest is divided among threads.
+ */
 #include <string.h>
 
+#include "base/threads.h"
 #include "collide/broad.h"
 #include "collide/collide.h"
 #include "collide/narrow/patch.h"
@@ -29,6 +36,22 @@ typedef struct routine {
     perpi_pair_fn find;
     bool flipped;
 } routine;
+/* What the candidates of a pair depend on, beside the poses, and where they are. */
+typedef struct pair_record {
+    perpi_broad_pair pair;
+    const perpi_candidate_rule* rule;
+    double reach, patch, turn;
+    int32_t owner, spins;
+    vec3 spin[PERPI_SPINS];
+    bool sided, always; /* the side of the pair is known; side_always */
+    vec3 side;
+    size_t first, count; /* candidates */
+    double deepest;
+    int32_t overflow;
+    perpi_still_pair* still; /* its memory, or NULL */
+} pair_record;
+
+enum { PAIR_GRAIN = 100 }; /* pairs for a thread to gain */
 
 struct perpi_collider {
     perp_context* context;
@@ -49,13 +72,22 @@ struct perpi_collider {
     const perpi_turn* turn; /* per body, or NULL */
     int32_t spins;
     const perpi_candidate_side* side; /* of pairs, or NULL */
-    size_t side_count, side_next;
+    size_t side_count;
     bool side_always;
     perpi_candidate_list list;
     perpi_still_pair* still; /* by the hash of the pair's shapes */
     size_t still_count;      /* a power of two, or 0 */
     bool polyhedra;          /* the model has some */
     uint32_t pass;
+    /* the last call */
+    pair_record *record, *last;
+    size_t record_capacity, last_capacity, last_count;
+    perpi_candidate* last_item; /* its candidates */
+    size_t last_item_capacity;
+    perpi_pose* last_pose; /* of each body */
+    bool* moved;           /* bodies whose pose has changed since */
+    double last_length;
+    perpi_candidate_list* lane; /* of other threads */
 };
 
 /* For the types of shapes that the model has. */
@@ -109,6 +141,12 @@ perp_status perpi_collider_create(perp_context* context, const perp_model* model
     }
     status = perpi_alloc(context, model->shape_count, sizeof *c->pose, &c->pose);
     if (status == PERP_OK) {
+        status = perpi_alloc(context, model->body_count, sizeof *c->last_pose, &c->last_pose);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, model->body_count, sizeof *c->moved, &c->moved);
+    }
+    if (status == PERP_OK) {
         status = perpi_alloc(context, model->shape_count, sizeof *c->placed, &c->placed);
     }
     for (size_t i = 0; status == PERP_OK && i < model->shape_count; ++i) {
@@ -148,6 +186,15 @@ void perpi_collider_destroy(perpi_collider* collider)
     perpi_free(context, collider->cache);
     perpi_free(context, collider->list.item);
     perpi_free(context, collider->still);
+    perpi_free(context, collider->record);
+    perpi_free(context, collider->last);
+    perpi_free(context, collider->last_item);
+    perpi_free(context, collider->last_pose);
+    perpi_free(context, collider->moved);
+    for (int32_t i = 1; collider->lane != NULL && i < PERPI_LANES_MOST; ++i) {
+        perpi_free(context, collider->lane[i].item);
+    }
+    perpi_free(context, collider->lane);
     perpi_free(context, collider);
 }
 
@@ -333,38 +380,46 @@ static void add_spin(perpi_candidate_list* list, vec3 spin)
     list->spin[list->spins++] = spin;
 }
 
-/* The known side of the pair, or NULL. Pairs are visited in the order of the sides, so one pass
- * suffices. */
-static const perpi_candidate_side* side_of(perpi_collider* c, const perpi_broad_pair* p)
+static bool side_before(const perpi_candidate_side* s, const perpi_broad_pair* p)
 {
-    while (c->side_next < c->side_count) {
-        const perpi_candidate_side* s = &c->side[c->side_next];
-        const bool before = s->body_a != p->body_a     ? s->body_a < p->body_a
-                            : s->body_b != p->body_b   ? s->body_b < p->body_b
-                            : s->shape_a != p->shape_a ? s->shape_a < p->shape_a
-                                                       : s->shape_b < p->shape_b;
-        if (!before) {
-            const bool same = s->body_a == p->body_a && s->body_b == p->body_b &&
-                              s->shape_a == p->shape_a && s->shape_b == p->shape_b;
-            return same ? s : NULL;
+    return s->body_a != p->body_a     ? s->body_a < p->body_a
+           : s->body_b != p->body_b   ? s->body_b < p->body_b
+           : s->shape_a != p->shape_a ? s->shape_a < p->shape_a
+                                      : s->shape_b < p->shape_b;
+}
+
+/* The known side of the pair, or NULL. */
+static const perpi_candidate_side* side_of(const perpi_collider* c, const perpi_broad_pair* p)
+{
+    size_t low = 0, high = c->side_count;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (side_before(&c->side[mid], p)) {
+            low = mid + 1;
+        } else {
+            high = mid;
         }
-        c->side_next += 1;
     }
-    return NULL;
+    const perpi_candidate_side* s = low < c->side_count ? &c->side[low] : NULL;
+    return s != NULL && s->body_a == p->body_a && s->body_b == p->body_b &&
+                   s->shape_a == p->shape_a && s->shape_b == p->shape_b
+               ? s
+               : NULL;
 }
 
 /* Whether the candidates found would separate the pair towards another side than the known one. For
  * a pair that is apart this is decided only with `side_always`, when it cannot have moved around
  * the other body. */
-static bool on_wrong_side(const perpi_collider* c, const perpi_candidate_side* side, size_t first)
+static bool on_wrong_side(const perpi_collider* c, const perpi_candidate_list* list, vec3 side,
+                          size_t first)
 {
     const perpi_candidate* worst = NULL; /* the most open member of the least open group */
     const perpi_candidate* open = NULL;  /* the most open candidate */
-    for (size_t i = first; i < c->list.count; ++i) {
-        open = open == NULL || c->list.item[i].gap > open->gap ? &c->list.item[i] : open;
-        const perpi_candidate* most = &c->list.item[i];
-        for (size_t k = first; most->group != 0 && k < c->list.count; ++k) {
-            const perpi_candidate* t = &c->list.item[k];
+    for (size_t i = first; i < list->count; ++i) {
+        open = open == NULL || list->item[i].gap > open->gap ? &list->item[i] : open;
+        const perpi_candidate* most = &list->item[i];
+        for (size_t k = first; most->group != 0 && k < list->count; ++k) {
+            const perpi_candidate* t = &list->item[k];
             most = t->group == most->group && t->gap > most->gap ? t : most;
         }
         worst = worst == NULL || most->gap < worst->gap ? most : worst;
@@ -372,10 +427,10 @@ static bool on_wrong_side(const perpi_collider* c, const perpi_candidate_side* s
     if (worst == NULL) {
         return c->side_always;
     }
-    if (c->side_always && v3_dot(open->normal, side->normal) < 0.0) {
+    if (c->side_always && v3_dot(open->normal, side) < 0.0) {
         return true;
     }
-    return v3_dot(worst->normal, side->normal) < 0.0 &&
+    return v3_dot(worst->normal, side) < 0.0 &&
            (c->side_always || worst->gap < -SIDE_DEPTH * c->model->length);
 }
 
@@ -418,52 +473,72 @@ static perpi_still_pair* memory_of(perpi_collider* c, const perpi_broad_pair* pa
     return memory;
 }
 
-static perp_status narrow_phase(perpi_collider* c, const perpi_broad_pair* pair,
-                                const double* margin)
+static routine routine_of(const perpi_collider* c, const perpi_broad_pair* pair,
+                          const perpi_candidate_rule* rule)
 {
     const perpi_shape* shape = c->model->shape;
-    perpi_candidate_list* list = &c->list;
-    const perpi_candidate_rule* rule = rule_of(c, pair);
-    const bool overlap_only = rule != NULL && rule->overlap_only;
-    list->rule = overlap_only ? NULL : rule;
-    list->group = 0;
-    list->secondary = false;
-    const routine* known =
-        &(list->rule != NULL ? c->grouped
-                             : c->plain)[shape[pair->shape_a].type][shape[pair->shape_b].type];
+    const perp_shape_type a = shape[pair->shape_a].type, b = shape[pair->shape_b].type;
+    return rule != NULL && !rule->overlap_only ? c->grouped[a][b] : c->plain[a][b];
+}
+
+/* What the candidates of the pair depend on; also the rotations in the list. */
+static void describe_pair(const perpi_collider* c, const perpi_broad_pair* pair,
+                          const double* margin, bool flipped, perpi_candidate_list* list,
+                          pair_record* r)
+{
+    *r = (pair_record){.pair = *pair,
+                       .rule = rule_of(c, pair),
+                       .reach = margin[pair->body_a] + margin[pair->body_b],
+                       .patch = patch_of(c, pair),
+                       .turn = INFINITY,
+                       .always = c->side_always,
+                       .still = r->still};
+    r->owner = c->model->body[pair->body_a].layer.patch == r->patch ? pair->body_a : pair->body_b;
+    list->spins = 0;
+    if (c->turn != NULL) {
+        const perpi_turn *a = &c->turn[pair->body_a], *b = &c->turn[pair->body_b];
+        r->turn = list->turn = a->slack + b->slack;
+        for (int32_t i = 0; i < c->spins; ++i) {
+            const vec3 spin = v3_sub(b->spin[i], a->spin[i]);
+            add_spin(list, flipped ? v3_neg(spin) : spin);
+        }
+        r->spins = list->spins;
+        memcpy(r->spin, list->spin, (size_t)list->spins * sizeof *list->spin);
+    }
+    const perpi_candidate_side* side = c->side_count > 0 ? side_of(c, pair) : NULL;
+    r->sided = side != NULL;
+    r->side = side != NULL ? side->normal : v3(0, 0, 0);
+}
+
+/* Adds the candidates of a pair to the list. */
+static perp_status narrow_phase(const perpi_collider* c, const pair_record* r, const routine* known,
+                                perpi_candidate_list* list)
+{
     const perpi_pair_fn find = known->find;
     const bool flipped = known->flipped;
-    if (find == NULL) {
-        return PERP_OK;
-    }
+    const perpi_shape* shape = c->model->shape;
+    const perpi_broad_pair* pair = &r->pair;
+    const bool overlap_only = r->rule != NULL && r->rule->overlap_only;
+    list->rule = overlap_only ? NULL : r->rule;
+    list->group = 0;
+    list->secondary = false;
     list->body_a = pair->body_a;
     list->body_b = pair->body_b;
     list->shape_a = pair->shape_a;
     list->shape_b = pair->shape_b;
     list->flipped = flipped;
-    list->still = list->rule != NULL ? memory_of(c, pair) : NULL;
-    list->spins = 0;
-    list->turn = INFINITY;
-    if (c->turn != NULL) {
-        const perpi_turn *a = &c->turn[pair->body_a], *b = &c->turn[pair->body_b];
-        list->turn = a->slack + b->slack;
-        for (int32_t i = 0; i < c->spins; ++i) {
-            const vec3 spin = v3_sub(b->spin[i], a->spin[i]);
-            add_spin(list, flipped ? v3_neg(spin) : spin);
-        }
-    }
+    list->still = list->rule != NULL ? r->still : NULL;
+    list->turn = r->turn;
     const size_t first = list->count;
     const int32_t one = flipped ? pair->shape_b : pair->shape_a;
     const int32_t two = flipped ? pair->shape_a : pair->shape_b;
-    const double reach = margin[pair->body_a] + margin[pair->body_b], patch = patch_of(c, pair);
-    const int32_t owner =
-        c->model->body[pair->body_a].layer.patch == patch ? pair->body_a : pair->body_b;
     perp_status status =
-        patch > 0.0 ? perpi_patch_find(&shape[one], &c->pose[one], &shape[two], &c->pose[two],
-                                       patch, owner, reach, list)
-                    : find(&shape[one], &c->pose[one], &shape[two], &c->pose[two], reach, list);
-    const perpi_candidate_side* side = c->side_count > 0 ? side_of(c, pair) : NULL;
-    if (status == PERP_OK && side != NULL && !(patch > 0.0) && on_wrong_side(c, side, first)) {
+        r->patch > 0.0
+            ? perpi_patch_find(&shape[one], &c->pose[one], &shape[two], &c->pose[two], r->patch,
+                               r->owner, r->reach, list)
+            : find(&shape[one], &c->pose[one], &shape[two], &c->pose[two], r->reach, list);
+    if (status == PERP_OK && r->sided && !(r->patch > 0.0) &&
+        on_wrong_side(c, list, r->side, first)) {
         bool other;
         const perpi_pair_fn sided =
             perpi_pair_sided(shape[pair->shape_a].type, shape[pair->shape_b].type, &other);
@@ -473,8 +548,8 @@ static perp_status narrow_phase(perpi_collider* c, const perpi_broad_pair* pair,
             list->count = first;
             list->flipped = other;
             list->sided = true;
-            list->side = other ? v3_neg(side->normal) : side->normal;
-            status = sided(&shape[s], &c->pose[s], &shape[t], &c->pose[t], reach, list);
+            list->side = other ? v3_neg(r->side) : r->side;
+            status = sided(&shape[s], &c->pose[s], &shape[t], &c->pose[t], r->reach, list);
             list->sided = false;
         }
     }
@@ -493,15 +568,224 @@ static perp_status narrow_phase(perpi_collider* c, const perpi_broad_pair* pair,
     return status;
 }
 
+/* ---- all pairs ------------------------------------------------------------------------------------ */
+
+static bool pair_before(const perpi_broad_pair* a, const perpi_broad_pair* b)
+{
+    return a->body_a != b->body_a     ? a->body_a < b->body_a
+           : a->body_b != b->body_b   ? a->body_b < b->body_b
+           : a->shape_a != b->shape_a ? a->shape_a < b->shape_a
+                                      : a->shape_b < b->shape_b;
+}
+
+/* The record of the pair in the last call, if it has one: from *at on, or anywhere at first. */
+static const pair_record* last_record(const perpi_collider* c, const perpi_broad_pair* pair,
+                                      size_t* at)
+{
+    if (*at == SIZE_MAX) {
+        size_t low = 0, high = c->last_count;
+        while (low < high) {
+            const size_t mid = low + (high - low) / 2;
+            if (pair_before(&c->last[mid].pair, pair)) {
+                low = mid + 1;
+            } else {
+                high = mid;
+            }
+        }
+        *at = low;
+    }
+    while (*at < c->last_count && pair_before(&c->last[*at].pair, pair)) {
+        *at += 1;
+    }
+    return *at < c->last_count && !pair_before(pair, &c->last[*at].pair) ? &c->last[*at] : NULL;
+}
+
+/* Bits, so that a NaN is never the same. */
+static bool same_vector(vec3 a, vec3 b)
+{
+    return a.x == b.x && a.y == b.y && a.z == b.z;
+}
+
+static bool same_description(const pair_record* a, const pair_record* b)
+{
+    bool same = a->rule == b->rule && a->reach == b->reach && a->patch == b->patch &&
+                a->owner == b->owner && a->turn == b->turn && a->spins == b->spins &&
+                a->sided == b->sided && a->always == b->always && same_vector(a->side, b->side);
+    for (int32_t i = 0; same && i < a->spins; ++i) {
+        same = same_vector(a->spin[i], b->spin[i]);
+    }
+    return same;
+}
+
+/* The candidates of the last call, for a pair that has not changed. */
+static perp_status copy_candidates(const perpi_collider* c, const pair_record* last,
+                                   perpi_candidate_list* list)
+{
+    const perp_status status = perpi_grow(list->context, &list->item, &list->capacity,
+                                          list->count + last->count, sizeof *list->item);
+    if (status == PERP_OK && last->count > 0) {
+        memcpy(list->item + list->count, c->last_item + last->first,
+               last->count * sizeof *list->item);
+        list->count += last->count;
+    }
+    list->deepest = last->deepest;
+    list->overflow = last->overflow;
+    return status;
+}
+
+typedef struct narrow_job {
+    perpi_collider* c;
+    const double* margin;
+} narrow_job;
+
+/* The pairs of one lane, in their order; records have their places in the list of the lane. */
+static perp_status narrow_lane(perpi_lane* lane, void* data)
+{
+    const narrow_job* job = data;
+    perpi_collider* c = job->c;
+    perpi_candidate_list* list = lane->index == 0 ? &c->list : &c->lane[lane->index];
+    size_t begin, end, at = SIZE_MAX;
+    perp_status status = PERP_OK;
+    list->context = lane->context;
+    list->count = 0;
+    perpi_lane_part(lane, c->broad.pair_count, &begin, &end);
+    for (size_t i = begin; i < end && status == PERP_OK; ++i) {
+        const perpi_broad_pair* pair = &c->broad.pair[i];
+        pair_record* r = &c->record[i];
+        const routine known = routine_of(c, pair, rule_of(c, pair));
+        lane->at = (int64_t)i;
+        describe_pair(c, pair, job->margin, known.flipped, list, r);
+        r->first = list->count;
+        list->deepest = 0.0;
+        list->overflow = 0;
+        const pair_record* last = last_record(c, pair, &at);
+        if (last != NULL && !c->moved[pair->body_a] && !c->moved[pair->body_b] &&
+            same_description(last, r)) {
+            status = copy_candidates(c, last, list);
+        } else if (known.find != NULL) {
+            status = narrow_phase(c, r, &known, list);
+        }
+        r->count = list->count - r->first;
+        r->deepest = list->deepest;
+        r->overflow = list->overflow;
+    }
+    return status;
+}
+
+/* Pairs that may collide, in place, and their memories. */
+static void drop_pairs(perpi_collider* c)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->broad.pair_count; ++i) {
+        const perpi_broad_pair pair = c->broad.pair[i];
+        if (may_collide(c, pair.body_a, pair.body_b)) {
+            c->record[kept].still = memory_of(c, &pair);
+            c->broad.pair[kept++] = pair;
+        }
+    }
+    c->broad.pair_count = kept;
+}
+
+/* Joins the lists of the lanes, in the order of the pairs. */
+static perp_status join_lists(perpi_collider* c, int32_t lanes)
+{
+    size_t count = 0;
+    for (int32_t k = 0; k < lanes; ++k) {
+        count += k == 0 ? c->list.count : c->lane[k].count;
+    }
+    const perp_status status =
+        perpi_grow(c->context, &c->list.item, &c->list.capacity, count, sizeof *c->list.item);
+    for (int32_t k = 1; status == PERP_OK && k < lanes; ++k) {
+        const perpi_lane lane = {.index = k, .count = lanes};
+        size_t begin, end;
+        perpi_lane_part(&lane, c->broad.pair_count, &begin, &end);
+        for (size_t i = begin; i < end; ++i) {
+            c->record[i].first += c->list.count;
+        }
+        if (c->lane[k].count > 0) {
+            memcpy(c->list.item + c->list.count, c->lane[k].item,
+                   c->lane[k].count * sizeof *c->list.item);
+        }
+        c->list.count += c->lane[k].count;
+    }
+    c->list.deepest = 0.0;
+    c->list.overflow = 0;
+    for (size_t i = 0; i < c->broad.pair_count; ++i) {
+        const pair_record* r = &c->record[i];
+        c->list.deepest = r->deepest > c->list.deepest ? r->deepest : c->list.deepest;
+        c->list.overflow += r->overflow;
+    }
+    return status;
+}
+
+static perp_status find_candidates(perpi_collider* c, const double* margin)
+{
+    narrow_job job = {c, margin};
+    perp_status status = perpi_grow(c->context, &c->record, &c->record_capacity,
+                                    c->broad.pair_count, sizeof *c->record);
+    if (status == PERP_OK) {
+        drop_pairs(c);
+    }
+    const int32_t lanes = perpi_lanes_for(c->context, (int64_t)c->broad.pair_count, PAIR_GRAIN);
+    if (status == PERP_OK && lanes > 1 && c->lane == NULL) {
+        status = perpi_alloc(c->context, PERPI_LANES_MOST, sizeof *c->lane, &c->lane);
+    }
+    if (status == PERP_OK) {
+        status = perpi_run_lanes(c->context, lanes, narrow_lane, &job);
+    }
+    c->list.context = c->context;
+    return status == PERP_OK ? join_lists(c, lanes) : status;
+}
+
+/* What has been found becomes the last call. The lists of both calls have the same capacity, so that the
+ * next call with these candidates requests no memory. */
+static perp_status remember_call(perpi_collider* c, const perpi_pose* pose)
+{
+    perp_status status =
+        perpi_grow(c->context, &c->last, &c->last_capacity, c->record_capacity, sizeof *c->last);
+    if (status == PERP_OK) {
+        status = perpi_grow(c->context, &c->last_item, &c->last_item_capacity, c->list.capacity,
+                            sizeof *c->last_item);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    pair_record* t = c->last;
+    c->last = c->record;
+    c->record = t;
+    const size_t capacity = c->last_capacity;
+    c->last_capacity = c->record_capacity;
+    c->record_capacity = capacity;
+    c->last_count = c->broad.pair_count;
+    c->last_length = c->model->length;
+    memcpy(c->last_pose, pose, c->model->body_count * sizeof *pose);
+    return PERP_OK;
+}
+
+/* Candidates of the last call move to the other list, whose place the next ones take. */
+static void begin_call(perpi_collider* c, const perpi_pose* pose)
+{
+    perpi_candidate* item = c->last_item;
+    const size_t capacity = c->last_item_capacity;
+    c->last_item = c->list.item;
+    c->last_item_capacity = c->list.capacity;
+    c->list.item = item;
+    c->list.capacity = capacity;
+    c->list.count = 0;
+    if (c->last_length != c->model->length) {
+        c->last_count = 0;
+    }
+    for (size_t i = 0; i < c->model->body_count; ++i) {
+        c->moved[i] = memcmp(&c->last_pose[i], &pose[i], sizeof pose[i]) != 0;
+    }
+}
+
 perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, const double* margin,
                           const perpi_candidate** candidate, size_t* count)
 {
     perpi_collider* c = collider;
     c->broad.pair_count = 0;
-    c->list.count = 0;
-    c->list.deepest = 0.0;
-    c->list.overflow = 0;
-    c->side_next = 0;
+    begin_call(c, pose);
     perp_status status = place_shapes(c, pose, margin);
     if (status == PERP_OK) {
         status = find_plane_pairs(c);
@@ -516,13 +800,14 @@ perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, cons
         status = reserve_memory(c);
     }
     c->candidates = c->broad.pair_count;
-    for (size_t i = 0; i < c->broad.pair_count && status == PERP_OK; ++i) {
-        const perpi_broad_pair* pair = &c->broad.pair[i];
-        if (may_collide(c, pair->body_a, pair->body_b)) {
-            status = narrow_phase(c, pair, margin);
-        }
+    if (status == PERP_OK) {
+        status = find_candidates(c, margin);
+    }
+    if (status == PERP_OK) {
+        status = remember_call(c, pose);
     }
     if (status != PERP_OK) {
+        c->last_count = 0;
         return status;
     }
     *candidate = c->list.item;

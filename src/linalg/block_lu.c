@@ -11,18 +11,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "linalg/dense.h"
+#include "linalg/fronts.h"
+#include "linalg/wide.h"
 
-/* The same loops compiled for wider registers as well, chosen when the program is loaded: each entry is
- * computed alone, without fused operations, so the bits are the same. */
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) &&                 \
-    !defined(__clang__)
-#define PERPI_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define PERPI_WIDE
-#endif
-
-enum { NODE_ROWS_MAX = 48 }; /* nodes grow no larger by merging */
+enum {
+    NODE_ROWS_MAX = 48, /* nodes grow no larger by merging */
+    MANY_NODES = 64,    /* from here on the tree of fronts is faster */
+    CLEAR = 100000,     /* numbers for a thread to gain */
+};
 
 typedef struct ints {
     int32_t* at;
@@ -55,6 +53,8 @@ struct perpi_block_lu {
     size_t value_capacity, value_count;
     double* x; /* rows */
     size_t x_capacity;
+    bool large; /* factored on the tree of fronts, which then owns order and places */
+    perpi_fronts fronts;
     /* scratch of the analysis */
     ints pool, list_at, list_len, list_cap, next, prev, head, degree, merged, mark, scratch;
 };
@@ -64,7 +64,7 @@ perp_status perpi_block_lu_create(perp_context* context, perpi_block_lu** lu)
     perpi_block_lu* f = NULL;
     const perp_status status = perpi_alloc(context, 1, sizeof *f, &f);
     if (status == PERP_OK) {
-        f->context = context;
+        f->context = f->fronts.context = context;
         *lu = f;
     }
     return status;
@@ -83,6 +83,7 @@ void perpi_block_lu_destroy(perpi_block_lu* f)
     for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
         perpi_free(f->context, all[i]->at);
     }
+    perpi_fronts_free(&f->fronts);
     perpi_free(f->context, f->D.at);
     perpi_free(f->context, f->L.at);
     perpi_free(f->context, f->U.at);
@@ -451,7 +452,24 @@ static perp_status lay_out_factors(perpi_block_lu* f)
     f->s_start.at[f->nodes] = at;
     f->first.at[f->nodes] = first;
     f->value_count = value;
-    return perpi_grow(f->context, &f->value, &f->value_capacity, value, sizeof *f->value);
+    return PERP_OK;
+}
+
+/* The same for the tree of fronts, where it is used; then room for the values. */
+static perp_status lay_out_values(perpi_block_lu* f)
+{
+    perp_status status = PERP_OK;
+    f->large = f->nodes >= MANY_NODES;
+    if (f->large) {
+        status = perpi_fronts_analyse(&f->fronts, f->nodes, f->n.at, f->s_start.at, f->s.at);
+        f->value_count = f->fronts.value_count;
+        for (int32_t k = 0; status == PERP_OK && k < f->nodes; ++k) {
+            f->first.at[k] = perpi_fronts_row(&f->fronts, k);
+        }
+    }
+    return status == PERP_OK ? perpi_grow(f->context, &f->value, &f->value_capacity, f->value_count,
+                                          sizeof *f->value)
+                             : status;
 }
 
 /* The first row, within L_a, of the later node b. */
@@ -498,6 +516,11 @@ static perp_status place_blocks(perpi_block_lu* f)
         for (int32_t e = f->start.at[i]; e < f->start.at[i + 1]; ++e) {
             const int32_t j = f->column.at[e], b = f->node_of.at[j];
             size_t at, ld;
+            if (f->large) {
+                f->dest.at[e] = perpi_fronts_place(&f->fronts, a, f->place.at[i], b, f->place.at[j],
+                                                   &f->stride.at[e]);
+                continue;
+            }
             if (a == b) {
                 ld = (size_t)f->n.at[a];
                 at = f->D.at[a] + (size_t)f->place.at[i] * ld + (size_t)f->place.at[j];
@@ -552,6 +575,9 @@ perp_status perpi_block_lu_analyse(perpi_block_lu* f, int32_t groups, const int3
         status = lay_out_factors(f);
     }
     if (status == PERP_OK) {
+        status = lay_out_values(f);
+    }
+    if (status == PERP_OK) {
         status = place_blocks(f);
     }
     f->ready = status == PERP_OK;
@@ -560,9 +586,22 @@ perp_status perpi_block_lu_analyse(perpi_block_lu* f, int32_t groups, const int3
 
 /* ---- numbers -----------------------------------------------------------------------------------------*/
 
+/* Parts of CLEAR numbers. */
+static void clear_part(int32_t begin, int32_t end, void* data)
+{
+    const perpi_block_lu* f = data;
+    const size_t from = (size_t)begin * CLEAR, to = (size_t)end * CLEAR;
+    memset(f->value + from, 0,
+           ((to < f->value_count ? to : f->value_count) - from) * sizeof *f->value);
+}
+
 void perpi_block_lu_clear(perpi_block_lu* f)
 {
-    memset(f->value, 0, f->value_count * sizeof *f->value);
+    if (f->value_count < 2 * CLEAR) {
+        memset(f->value, 0, f->value_count * sizeof *f->value);
+        return;
+    }
+    perpi_for_parts(f->context, (int32_t)((f->value_count + CLEAR - 1) / CLEAR), 1, clear_part, f);
 }
 
 double* perpi_block_lu_block(perpi_block_lu* f, int32_t k, int32_t* stride)
@@ -671,6 +710,9 @@ PERPI_WIDE static void solve_rows(int32_t n, const double* D, const int32_t* piv
 
 bool perpi_block_lu_factor(perpi_block_lu* f)
 {
+    if (f->large) {
+        return perpi_fronts_factor(&f->fronts, f->value);
+    }
     for (int32_t k = 0; k < f->nodes; ++k) {
         const int32_t n = f->n.at[k], m = f->m.at[k];
         double* D = f->value + f->D.at[k];
@@ -718,12 +760,26 @@ bool perpi_block_lu_factor(perpi_block_lu* f)
     return true;
 }
 
+/* The solution in the caller's order. */
+static void put_back(const perpi_block_lu* f, double* x)
+{
+    for (int32_t i = 0; i < f->groups; ++i) {
+        memcpy(x + f->row.at[i], f->x + f->first.at[f->node_of.at[i]] + f->place.at[i],
+               (size_t)f->size.at[i] * sizeof *x);
+    }
+}
+
 void perpi_block_lu_solve(perpi_block_lu* f, double* x)
 {
     double* y = f->x;
     for (int32_t i = 0; i < f->groups; ++i) {
         memcpy(y + f->first.at[f->node_of.at[i]] + f->place.at[i], x + f->row.at[i],
                (size_t)f->size.at[i] * sizeof *x);
+    }
+    if (f->large) {
+        perpi_fronts_solve(&f->fronts, f->value, y);
+        put_back(f, x);
+        return;
     }
     /* A = (L_k below D_k) (I beside U_k): y_k <- D_k^-1 y_k, then out of the later rows */
     for (int32_t k = 0; k < f->nodes; ++k) {
@@ -752,8 +808,5 @@ void perpi_block_lu_solve(perpi_block_lu* f, double* x)
             }
         }
     }
-    for (int32_t i = 0; i < f->groups; ++i) {
-        memcpy(x + f->row.at[i], y + f->first.at[f->node_of.at[i]] + f->place.at[i],
-               (size_t)f->size.at[i] * sizeof *x);
-    }
+    put_back(f, x);
 }

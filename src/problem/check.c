@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/context.h"
+#include "linalg/pair.h"
 #include "problem/operators.h"
 #include "problem/check.h"
 
@@ -79,11 +80,29 @@ static perp_status check_sizes(perp_context* context, const perp_contact_problem
     return PERP_OK;
 }
 
+/* Whether a block of six velocities is finite and symmetric to the bit, as those of a simulation are. */
+static bool is_symmetric_block(const double* M)
+{
+    perpi_pair2 sum = {0.0, 0.0};
+    for (int i = 0; i < 36; i += 2) {
+        const perpi_pair2 a = perpi_pair2_at(M + i);
+        sum += a - a; /* 0 if finite */
+    }
+    bool same = sum[0] == 0.0 && sum[1] == 0.0;
+    for (int i = 1; i < 6; ++i) {
+        for (int j = 0; j < i; ++j) {
+            same &= M[6 * i + j] == M[6 * j + i];
+        }
+    }
+    return same;
+}
+
 /* known: M has been factored already; L: room for the factor. */
 static perp_status check_mass(perp_context* context, int32_t block, int32_t nv, const double* M,
                               bool known, double* L)
 {
-    const bool finite = perpi_all_finite((size_t)(nv * nv), M);
+    const bool plain = nv == 6 && is_symmetric_block(M);
+    const bool finite = plain || perpi_all_finite((size_t)(nv * nv), M);
     for (int32_t i = 0; !finite && i < nv * nv; ++i) {
         if (!isfinite(M[i])) {
             return perpi_fail(context, PERP_ERROR_INPUT,
@@ -92,7 +111,7 @@ static perp_status check_mass(perp_context* context, int32_t block, int32_t nv, 
                               block, i / nv, i % nv, M[i]);
         }
     }
-    for (int32_t i = 0; i < nv; ++i) {
+    for (int32_t i = 0; !plain && i < nv; ++i) {
         const double *row = M + i * nv, *column = M + i;
         for (int32_t j = 0; j < i; ++j, column += nv) {
             const double a = row[j], b = *column;

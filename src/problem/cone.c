@@ -1,8 +1,6 @@
 /* src/problem/cone.c - see cone.h. */
 #include "problem/cone.h"
 
-#include <math.h>
-
 #define PI 3.14159265358979323846
 
 void perpi_polygon_direction(int32_t nd, int32_t j, double d[2])
@@ -57,9 +55,9 @@ void perpi_project_ball(int32_t n, double r, const double* x, double* out)
         out[0] = x[0] > r ? r : (x[0] < -r ? -r : x[0]);
         return;
     }
-    double length = 0.0;
-    for (int32_t i = 0; i < n; ++i) {
-        length = hypot(length, x[i]);
+    double length = perpi_length(x[0], x[1]);
+    for (int32_t i = 2; i < n; ++i) {
+        length = perpi_length(length, x[i]);
     }
     const double t = length > r ? r / length : 1.0;
     for (int32_t i = 0; i < n; ++i) {

@@ -6,6 +6,8 @@
 #ifndef PERPI_CONE_H
 #define PERPI_CONE_H
 
+#include <math.h>
+
 #include "perp/problem.h"
 
 /* d_j = (cos, sin)(2 pi j / nd), nd >= 2. Built from the first octant by symmetry: 0, 1/2 and 1 are
@@ -14,6 +16,13 @@ void perpi_polygon_direction(int32_t nd, int32_t j, double d[2]);
 
 /* The j with x in the cone spanned by d_j and d_{j+1} (up to rounding at its sides); 0 for x = 0. */
 int32_t perpi_polygon_sector(int32_t nd, const double x[2]);
+
+/* sqrt(a^2 + b^2); hypot only where a square may overflow or lose digits. */
+static inline double perpi_length(double a, double b)
+{
+    const double square = a * a + b * b;
+    return square > 1e-280 && square < 1e280 ? sqrt(square) : hypot(a, b);
+}
 
 /* [-r, r], the disc and the ball of radius r (n components), the regular polygon inscribed in the
  * disc with a corner at (r, 0). out may be x. */

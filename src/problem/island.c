@@ -5,6 +5,7 @@
 
 struct perpi_islands {
     perp_context* context;
+    const perpi_islands* index; /* whose lists below are used: its own, or those of another */
     const perp_contact_problem* whole;
     perp_contact_problem piece; /* the current island */
     int32_t count;
@@ -17,10 +18,12 @@ struct perpi_islands {
     int32_t* constraint_start; /* count + 1 */
     int32_t* constraint;       /* constraints sorted by island */
     int32_t* constraint_place; /* per constraint of the whole: index inside its island */
+    int32_t* group_start;      /* count + 1 */
+    int32_t* grouped;          /* groups sorted by island */
     size_t* M_at;              /* per block: where its mass block starts */
     size_t parent_capacity, island_of_capacity, place_capacity, block_start_capacity,
         block_capacity, constraint_start_capacity, constraint_capacity, constraint_place_capacity,
-        M_at_capacity;
+        group_start_capacity, grouped_capacity, M_at_capacity;
 
     /* the arrays of the island's problem */
     int32_t* dof;
@@ -41,6 +44,7 @@ perp_status perpi_islands_create(perp_context* context, perpi_islands** islands)
     const perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
     if (status == PERP_OK) {
         s->context = context;
+        s->index = s;
         *islands = s;
     }
     return status;
@@ -51,15 +55,16 @@ void perpi_islands_destroy(perpi_islands* s)
     if (s == NULL) {
         return;
     }
-    void* const owned[] = {s->parent,     s->island_of,
-                           s->place,      s->block_start,
-                           s->block,      s->constraint_start,
-                           s->constraint, s->constraint_place,
-                           s->M_at,       s->dof,
-                           s->M,          s->k,
-                           s->b,          s->lower,
-                           s->upper,      s->compliance,
-                           s->row,        s->group,
+    void* const owned[] = {s->parent,      s->island_of,
+                           s->place,       s->block_start,
+                           s->block,       s->constraint_start,
+                           s->constraint,  s->constraint_place,
+                           s->group_start, s->grouped,
+                           s->M_at,        s->dof,
+                           s->M,           s->k,
+                           s->b,           s->lower,
+                           s->upper,       s->compliance,
+                           s->row,         s->group,
                            s->member};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(s->context, owned[i]);
@@ -110,6 +115,8 @@ static perp_status grow_index(perpi_islands* s)
         {&s->constraint_start, &s->constraint_start_capacity, blocks + 1},
         {&s->constraint, &s->constraint_capacity, constraints},
         {&s->constraint_place, &s->constraint_place_capacity, constraints},
+        {&s->group_start, &s->group_start_capacity, blocks + 1},
+        {&s->grouped, &s->grouped_capacity, (size_t)s->whole->group_count},
     };
     perp_status status =
         perpi_grow(s->context, &s->M_at, &s->M_at_capacity, blocks + 1, sizeof *s->M_at);
@@ -175,6 +182,46 @@ static void sort_by_island(perpi_islands* s)
     }
 }
 
+static int32_t island_of_group(const perpi_islands* s, int32_t g)
+{
+    const perp_contact_problem* P = s->whole;
+    return s->island_of[some_block(&P->constraint[P->group[g].member[0]])];
+}
+
+/* A stable counting sort. */
+static void sort_groups(perpi_islands* s)
+{
+    const int32_t groups = s->whole->group_count;
+    memset(s->group_start, 0, (size_t)(s->count + 1) * sizeof *s->group_start);
+    for (int32_t g = 0; g < groups; ++g) {
+        s->group_start[island_of_group(s, g)] += 1;
+    }
+    int32_t end = 0;
+    for (int32_t k = 0; k <= s->count; ++k) { /* the end of each island's part, then its start */
+        end += k < s->count ? s->group_start[k] : 0;
+        s->group_start[k] = end;
+    }
+    for (int32_t g = groups - 1; g >= 0; --g) {
+        s->grouped[--s->group_start[island_of_group(s, g)]] = g;
+    }
+}
+
+int32_t perpi_islands_rows(const perpi_islands* s, int32_t i)
+{
+    const perp_contact_problem* P = s->whole;
+    int32_t rows = 0;
+    for (int32_t j = s->index->constraint_start[i]; j < s->index->constraint_start[i + 1]; ++j) {
+        rows += P->constraint[s->index->constraint[j]].rows;
+    }
+    return rows;
+}
+
+void perpi_islands_view(perpi_islands* s, const perpi_islands* of)
+{
+    s->index = of;
+    s->whole = of->whole;
+}
+
 perp_status perpi_islands_split(perpi_islands* s, const perp_contact_problem* problem,
                                 int32_t* count)
 {
@@ -187,8 +234,10 @@ perp_status perpi_islands_split(perpi_islands* s, const perp_contact_problem* pr
     if (status != PERP_OK) {
         return status;
     }
+    s->index = s;
     find_components(s);
     sort_by_island(s);
+    sort_groups(s);
     *count = s->count;
     return PERP_OK;
 }
@@ -227,13 +276,14 @@ static perp_status grow_piece(perpi_islands* s, size_t rows)
 static perp_status take_groups(perpi_islands* s, int32_t i)
 {
     const perp_contact_problem* P = s->whole;
-    int32_t groups = 0;
+    const perpi_islands* x = s->index;
+    const int32_t first = x->group_start[i], groups = x->group_start[i + 1] - first;
     size_t members = 0;
-    for (int32_t g = 0; g < P->group_count; ++g) {
-        members += (size_t)P->group[g].count;
+    for (int32_t k = 0; k < groups; ++k) {
+        members += (size_t)P->group[x->grouped[first + k]].count;
     }
-    perp_status status = perpi_grow(s->context, &s->group, &s->group_capacity,
-                                    (size_t)P->group_count, sizeof *s->group);
+    perp_status status =
+        perpi_grow(s->context, &s->group, &s->group_capacity, (size_t)groups, sizeof *s->group);
     if (status == PERP_OK) {
         status =
             perpi_grow(s->context, &s->member, &s->member_capacity, members, sizeof *s->member);
@@ -242,15 +292,11 @@ static perp_status take_groups(perpi_islands* s, int32_t i)
         return status;
     }
     int32_t* out = s->member;
-    for (int32_t g = 0; g < P->group_count; ++g) {
-        const perp_group* group = &P->group[g];
-        if (s->island_of[some_block(&P->constraint[group->member[0]])] != i) {
-            continue;
-        }
-        s->group[groups++] =
-            (perp_group){.member = out, .count = group->count, .primary = group->primary};
+    for (int32_t k = 0; k < groups; ++k) {
+        const perp_group* group = &P->group[x->grouped[first + k]];
+        s->group[k] = (perp_group){.member = out, .count = group->count, .primary = group->primary};
         for (int32_t m = 0; m < group->count; ++m) {
-            *out++ = s->constraint_place[group->member[m]];
+            *out++ = x->constraint_place[group->member[m]];
         }
     }
     s->piece.group = s->group;
@@ -261,13 +307,14 @@ static perp_status take_groups(perpi_islands* s, int32_t i)
 perp_status perpi_islands_take(perpi_islands* s, int32_t i, perp_contact_problem* piece)
 {
     const perp_contact_problem* P = s->whole;
-    s->first_block = s->block_start[i];
-    s->blocks = s->block_start[i + 1] - s->first_block;
-    s->first_constraint = s->constraint_start[i];
-    s->constraints = s->constraint_start[i + 1] - s->first_constraint;
+    const perpi_islands* x = s->index;
+    s->first_block = x->block_start[i];
+    s->blocks = x->block_start[i + 1] - s->first_block;
+    s->first_constraint = x->constraint_start[i];
+    s->constraints = x->constraint_start[i + 1] - s->first_constraint;
     size_t rows = 0;
     for (int32_t j = 0; j < s->constraints; ++j) {
-        rows += (size_t)P->constraint[s->constraint[s->first_constraint + j]].rows;
+        rows += (size_t)P->constraint[x->constraint[s->first_constraint + j]].rows;
     }
     perp_status status = grow_piece(s, rows);
     if (status != PERP_OK) {
@@ -276,9 +323,9 @@ perp_status perpi_islands_take(perpi_islands* s, int32_t i, perp_contact_problem
     double *M = s->M, *L = s->M + 36 * (size_t)s->blocks;
     s->dof[0] = 0;
     for (int32_t j = 0; j < s->blocks; ++j) {
-        const int32_t block = s->block[s->first_block + j];
+        const int32_t block = x->block[s->first_block + j];
         const int32_t nv = P->dof[block + 1] - P->dof[block];
-        memcpy(M, P->M + s->M_at[block], (size_t)(nv * nv) * sizeof *M);
+        memcpy(M, P->M + x->M_at[block], (size_t)(nv * nv) * sizeof *M);
         memcpy(s->k + s->dof[j], P->k + P->dof[block], (size_t)nv * sizeof *M);
         M += nv * nv;
         if (P->M_factor != NULL) {
@@ -289,11 +336,11 @@ perp_status perpi_islands_take(perpi_islands* s, int32_t i, perp_contact_problem
     }
     int32_t row = 0;
     for (int32_t j = 0; j < s->constraints; ++j) {
-        const perp_constraint* c = &P->constraint[s->constraint[s->first_constraint + j]];
+        const perp_constraint* c = &P->constraint[x->constraint[s->first_constraint + j]];
         s->row[j] = *c;
         s->row[j].row = row;
         for (int side = 0; side < 2; ++side) {
-            s->row[j].block[side] = c->block[side] >= 0 ? s->place[c->block[side]] : -1;
+            s->row[j].block[side] = c->block[side] >= 0 ? x->place[c->block[side]] : -1;
         }
         memcpy(s->b + row, P->b + c->row, (size_t)c->rows * sizeof *s->b);
         if (P->lower != NULL) {
@@ -333,13 +380,14 @@ void perpi_islands_gather(const perpi_islands* s, const double* v, const double*
                           double* p_piece)
 {
     const perp_contact_problem* P = s->whole;
+    const perpi_islands* x = s->index;
     for (int32_t j = 0; j < s->blocks; ++j) {
-        memcpy(v_piece + s->dof[j], v + P->dof[s->block[s->first_block + j]],
+        memcpy(v_piece + s->dof[j], v + P->dof[x->block[s->first_block + j]],
                (size_t)(s->dof[j + 1] - s->dof[j]) * sizeof *v);
     }
     for (int32_t j = 0; j < s->constraints; ++j) {
         const perp_constraint* c = &s->row[j];
-        memcpy(p_piece + c->row, p + P->constraint[s->constraint[s->first_constraint + j]].row,
+        memcpy(p_piece + c->row, p + P->constraint[x->constraint[s->first_constraint + j]].row,
                (size_t)c->rows * sizeof *p);
     }
 }
@@ -348,13 +396,14 @@ void perpi_islands_scatter(const perpi_islands* s, const double* v_piece, const 
                            double* v, double* p)
 {
     const perp_contact_problem* P = s->whole;
+    const perpi_islands* x = s->index;
     for (int32_t j = 0; j < s->blocks; ++j) {
-        memcpy(v + P->dof[s->block[s->first_block + j]], v_piece + s->dof[j],
+        memcpy(v + P->dof[x->block[s->first_block + j]], v_piece + s->dof[j],
                (size_t)(s->dof[j + 1] - s->dof[j]) * sizeof *v);
     }
     for (int32_t j = 0; j < s->constraints; ++j) {
         const perp_constraint* c = &s->row[j];
-        memcpy(p + P->constraint[s->constraint[s->first_constraint + j]].row, p_piece + c->row,
+        memcpy(p + P->constraint[x->constraint[s->first_constraint + j]].row, p_piece + c->row,
                (size_t)c->rows * sizeof *p);
     }
 }

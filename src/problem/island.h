@@ -20,6 +20,10 @@ void perpi_islands_destroy(perpi_islands* islands);
 /* Finds the islands; the problem must pass perp_contact_check and stay until the last use. */
 PERP_NODISCARD perp_status perpi_islands_split(perpi_islands* islands,
                                                const perp_contact_problem* problem, int32_t* count);
+/* Rows of island i. */
+int32_t perpi_islands_rows(const perpi_islands* islands, int32_t i);
+/* From now on the islands that `of` has found last: two threads then take islands of one problem. */
+void perpi_islands_view(perpi_islands* islands, const perpi_islands* of);
 /* Island i as a problem; valid until the next call. J is borrowed from the whole. */
 PERP_NODISCARD perp_status perpi_islands_take(perpi_islands* islands, int32_t i,
                                               perp_contact_problem* piece);

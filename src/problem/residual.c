@@ -504,13 +504,6 @@ static double normal_off(const perp_constraint* c, int32_t ci, const double* p, 
     return off / (s->S_n[ci] > 0.0 ? s->S_n[ci] : s->S[ci]);
 }
 
-/* sqrt(a^2 + b^2); hypot only where a square may overflow or lose digits. */
-static double length_of(double a, double b)
-{
-    const double square = a * a + b * b;
-    return square > 1e-280 && square < 1e280 ? sqrt(square) : hypot(a, b);
-}
-
 /* The round cone with two tangential rows: the same as below without loops. */
 static double round_friction_off(const perp_constraint* c, int32_t ci, const double* p,
                                  const scratch* s)
@@ -523,11 +516,11 @@ static double round_friction_off(const perp_constraint* c, int32_t ci, const dou
     }
     double t = 0.0;
     if (radius > 0.0) {
-        const double length = x * x + y * y < radius * radius ? 0.0 : length_of(x, y);
+        const double length = x * x + y * y < radius * radius ? 0.0 : perpi_length(x, y);
         t = length > radius ? radius / length : 1.0;
     }
     const double a = p_t[0] - x * t, b = p_t[1] - y * t;
-    return a == 0.0 && b == 0.0 ? 0.0 : W_t * length_of(a, b) / s->S[ci];
+    return a == 0.0 && b == 0.0 ? 0.0 : W_t * perpi_length(a, b) / s->S[ci];
 }
 
 static double friction_off(const perp_constraint* c, int32_t ci, const double* p, const scratch* s)

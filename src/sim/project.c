@@ -273,11 +273,54 @@ static perp_status move_poses(perpi_step* step, double h, perp_report* report, i
     return keep_better_poses(step, h, first, moves);
 }
 
+/* Whether the joints at the end of the step are those of step->system, with their Jacobian there, and
+ * nothing but them and the world takes part. */
+static bool has_end_rows(const perpi_step* step)
+{
+    const perpi_formulation* f = step->formulation;
+    bool only = step->direct && step->correction->shut && step->to->contacts.count == 0 &&
+                f->constraints == f->joint_count;
+    for (int32_t k = 0; only && k < f->joint_count; ++k) {
+        const int32_t* body = step->model->joint[f->place[k].joint].body;
+        only = f->place[k].slot == 0 && f->constraint[k].kind == PERP_CONSTRAINT_EQUALITY;
+        for (int side = 0; side < 2; ++side) {
+            only = only &&
+                   (body[side] < 0 || step->model->body[body[side]].type != PERP_BODY_KINEMATIC);
+        }
+    }
+    return only;
+}
+
+/* The projection of velocities without a formulation of its own. */
+static perp_status project_directly(perpi_step* step, bool* done)
+{
+    const perpi_formulation* f = step->formulation;
+    const perp_status status =
+        perpi_grow(step->context, &step->correction->v, &step->correction->v_capacity,
+                   (size_t)f->problem.dof_count, sizeof *step->correction->v);
+    if (status == PERP_OK) {
+        double* v = step->correction->v;
+        perpi_formulation_gather_v(f, step->model, step->to->v, v);
+        *done = perpi_joint_system_project(step->system, f, step->model, step->to->q, v);
+        if (*done) {
+            perpi_formulation_scatter_v(f, step->model, v, step->to->v);
+        }
+    }
+    return status;
+}
+
 perp_status perpi_project(perpi_step* step, double h, perp_report* report, int32_t* moves)
 {
     perpi_formulation* f = step->correction->project;
     bool solved = false;
-    perp_status status = close_contacts(step, h);
+    perp_status status = PERP_OK;
+    if (has_end_rows(step)) {
+        status = project_directly(step, &solved);
+        if (status != PERP_OK || solved) {
+            return status;
+        }
+    }
+    status = close_contacts(step, h);
     mark_slack(step);
     if (status == PERP_OK && !step->correction->shut) {
         status = move_poses(step, h, report, moves);

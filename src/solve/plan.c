@@ -205,10 +205,10 @@ static kind kind_of(const perp_contact_problem* P, bool warm, int32_t* work)
                : P->row_count <= LARGE_ISLAND ? SOME_GROUP_ROWS
                                               : MANY_GROUP_ROWS;
     }
+    const bool alone = P->row_count >= PILE && contacts_alone(P);
     if (P->row_count >= PILE &&
         (P->row_count > P->dof_count || has_common_block(P) ||
-         (P->row_count > LAYERS && P->row_count > count_shared_dofs(P, work)))) {
-        const bool alone = contacts_alone(P);
+         (P->row_count > LAYERS && (alone || P->row_count > count_shared_dofs(P, work))))) {
         const bool lean =
             warm && P->row_count <= LAYERS && P->row_count <= LEAN * P->dof_count && alone;
         const kind pile =

@@ -3,9 +3,11 @@
 #include "solve/solve.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "problem/check.h"
 #include "problem/operators.h"
 #include "solve/clock.h"
@@ -99,7 +101,8 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
     }
     if (f->refine && f->count == 0) {
         left->enough = left->enough > 0.0 ? left->enough : left->tolerance;
-        left->tolerance *= PERPI_REFINE;
+        const double goal = perpi_warm_goal(left->tolerance, f->options.tolerance);
+        left->tolerance = PERPI_REFINE * goal;
         most = REFINE_STEPS;
     }
     if (((e->how & PERPI_SHORT) != 0 || f->rays >= RAYS) && most > PERPI_FEW) {
@@ -380,6 +383,7 @@ typedef struct contact_call {
     perp_contact_problem one; /* the island at hand */
     double* x;                /* the answer: v, p */
     perpi_made made;
+    int32_t unsolved; /* the island of its outcome, if that is not SOLVED */
 } contact_call;
 
 /* Checks the problem and factors its mass blocks, the only time in a solve; the problem of an inner
@@ -443,8 +447,9 @@ static perp_status check_warm_start(search* f, const perpi_entry* plan)
     perpi_made made = {.report = {.solver = plan->name}};
     f->try_began = f->options.attempts != NULL ? perpi_clock_now() : 0.0;
     fill_guess(f, true, f->trial);
-    const perp_status status = perpi_check_warm_start(
-        f->s, f->problem.contact, GOAL * f->options.tolerance, f->trial, &made, &f->refine);
+    const double goal = perpi_warm_goal(GOAL * f->options.tolerance, f->options.tolerance);
+    const perp_status status =
+        perpi_check_warm_start(f->s, f->problem.contact, goal, f->trial, &made, &f->refine);
     if (status == PERP_OK && made.checked) {
         note_attempt(f, &made);
     }
@@ -460,14 +465,18 @@ static perp_status open_island(contact_call* c, int32_t i, search* f, const perp
     if (c->islands > 1) {
         status = perpi_islands_take(c->s->islands, i, &c->one);
     }
-    *f = (search){.s = c->s,
-                  .problem = {PERPI_FORM_CONTACT, {.contact = &c->one}},
-                  .options = c->options,
-                  .n = (size_t)c->one.dof_count + (size_t)c->one.row_count,
-                  .warm = c->warm,
-                  .guess = c->v,
-                  .guess_p = c->p,
-                  .island = c->islands > 1};
+    /* not by a compound literal: the lists of attempts are long, and count says how much of them is set */
+    f->s = c->s;
+    f->problem = (perpi_problem){PERPI_FORM_CONTACT, {.contact = &c->one}};
+    f->options = c->options;
+    f->n = (size_t)c->one.dof_count + (size_t)c->one.row_count;
+    f->warm = c->warm;
+    f->guess = c->v;
+    f->guess_p = c->p;
+    f->island = c->islands > 1;
+    f->try_began = 0.0;
+    f->iterations = f->count = f->rays = 0;
+    f->no_solution = f->refine = false;
     int32_t* work = NULL;
     if (status == PERP_OK) {
         status =
@@ -509,6 +518,7 @@ static void close_island(contact_call* c, int32_t i, int32_t listed, search* f)
     if (c->made.report.outcome == PERP_OUTCOME_SOLVED &&
         made.report.outcome != PERP_OUTCOME_SOLVED) {
         c->made.report.outcome = made.report.outcome;
+        c->unsolved = i;
         memcpy(c->made.report.detail, made.report.detail, sizeof made.report.detail);
     }
 }
@@ -596,29 +606,96 @@ static perp_status run_grouped(search* f, const perpi_entry** plan)
     return status;
 }
 
+static perp_status run_island(void* call, int32_t i)
+{
+    contact_call* c = call;
+    search f;
+    const perpi_entry* plan = NULL;
+    const int32_t listed = c->options.attempts != NULL ? c->options.attempts->count : 0;
+    perp_status status = open_island(c, i, &f, &plan);
+    if (status == PERP_OK) {
+        status = check_warm_start(&f, plan);
+    }
+    if (status == PERP_OK && !is_done(&f)) {
+        status = run_grouped(&f, &plan);
+    }
+    if (status == PERP_OK) {
+        status = run_plan(&f, plan);
+    }
+    if (status == PERP_OK) {
+        close_island(c, i, listed, &f);
+    }
+    return status;
+}
+
+/* The caller's function is called by the caller's thread; the others see what it returned. */
+typedef struct cancel_in_lanes {
+    bool (*cancel)(void* user);
+    void* user;
+    atomic_bool asked;
+} cancel_in_lanes;
+
+static bool cancel_first(void* user)
+{
+    cancel_in_lanes* x = user;
+    if (x->cancel(x->user)) {
+        atomic_store(&x->asked, true);
+    }
+    return atomic_load(&x->asked);
+}
+
+static bool cancel_other(void* user)
+{
+    cancel_in_lanes* x = user;
+    return atomic_load(&x->asked);
+}
+
+/* The islands in several threads: each has a copy of the call, with a solver of its own. */
+static perp_status run_in_lanes(contact_call* c, int32_t lanes)
+{
+    contact_call* own = NULL;
+    void* call[PERPI_LANES_MOST];
+    cancel_in_lanes cancel = {.cancel = c->options.cancel, .user = c->options.user};
+    atomic_init(&cancel.asked, false);
+    perp_status status = perpi_arena_take(&c->s->arena, (size_t)lanes, sizeof *own, &own);
+    for (int32_t k = 0; status == PERP_OK && k < lanes; ++k) {
+        own[k] = *c;
+        call[k] = &own[k];
+        if (c->options.cancel != NULL) {
+            own[k].options.cancel = k == 0 ? cancel_first : cancel_other;
+            own[k].options.user = &cancel;
+        }
+        status = perpi_lane_solver(c->s, k, &own[k].s);
+    }
+    if (status == PERP_OK) {
+        status = perpi_solve_in_lanes(c->s, c->islands, lanes, run_island, call);
+    }
+    /* iterations add up; the outcome is that of the first island that failed */
+    int32_t unsolved = c->islands;
+    for (int32_t k = 0; status == PERP_OK && k < lanes; ++k) {
+        const perp_report* made = &own[k].made.report;
+        c->made.report.iterations += made->iterations;
+        if (made->outcome != PERP_OUTCOME_SOLVED && own[k].unsolved < unsolved) {
+            unsolved = own[k].unsolved;
+            c->made.report.outcome = made->outcome;
+            memcpy(c->made.report.detail, made->detail, sizeof made->detail);
+        }
+    }
+    return status;
+}
+
 perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_problem* problem,
                                const perp_solve_options* options, bool warm, double* v, double* p,
                                perp_contact_residual* residual, perp_report* report)
 {
     contact_call c = {.s = &solver->base, .problem = *problem, .warm = warm, .v = v, .p = p};
     perp_status status = open_call(&c, options, false);
-    for (int32_t i = 0; status == PERP_OK && i < c.islands; ++i) {
-        search f;
-        const perpi_entry* plan = NULL;
-        const int32_t listed = c.options.attempts != NULL ? c.options.attempts->count : 0;
-        status = open_island(&c, i, &f, &plan);
-        if (status == PERP_OK) {
-            status = check_warm_start(&f, plan);
-        }
-        if (status == PERP_OK && !is_done(&f)) {
-            status = run_grouped(&f, &plan);
-        }
-        if (status == PERP_OK) {
-            status = run_plan(&f, plan);
-        }
-        if (status == PERP_OK) {
-            close_island(&c, i, listed, &f);
-        }
+    const int32_t lanes = status == PERP_OK ? perpi_island_lanes(c.s, c.islands, &c.options) : 1;
+    if (lanes > 1) {
+        status = run_in_lanes(&c, lanes);
+    }
+    for (int32_t i = 0; lanes == 1 && status == PERP_OK && i < c.islands; ++i) {
+        status = run_island(&c, i);
     }
     return status == PERP_OK ? close_call(&c, residual, report) : status;
 }

@@ -93,6 +93,8 @@ struct perpi_solver {
     perp_reformulation* linear; /* between MLCP and LCP */
     /* contact problems */
     perpi_islands* islands;
+    perpi_solver**
+        lane; /* of other threads, for their islands; made when needed (island_lanes.c) */
     perpi_solver* inner; /* for problems without groups, of a grouped method; made when needed */
 };
 
@@ -185,6 +187,8 @@ PERP_NODISCARD perp_status perpi_contact_residual_at(perpi_solver* s,
 
 #define PERPI_REFINE 1e-2 /* on the goal, for methods that improve a warm start near the answer */
 
+/* The goal for a warm start: that of a plan, unless it is near rounding. */
+double perpi_warm_goal(double goal, double tolerance);
 /* The impulses of x = (v, p), with the motion that they give, as the answer; if they are near it, after a
  * correction. goal: on the residual. made->checked: x is accepted; else x may have changed, and *near: the
  * residual is within the goal, but an error of that size would persist. */
@@ -194,5 +198,24 @@ PERP_NODISCARD perp_status perpi_check_warm_start(perpi_solver* s, const perp_co
 
 /* The rest of a time limit, if there is one; > 0, since a limit of 0 means none. */
 void perpi_take_time(const perp_solve_options* options, double begin, perp_solve_options* left);
+
+/* ---- islands in several threads (island_lanes.c) -------------------------------------------------------
+ * Islands are independent, so each is solved by one thread with a solver of its own, and the answer does
+ * not depend on which. An island that is larger than a thread's share is solved by itself, before the
+ * others: its method divides its own work. */
+
+/* How many threads the islands of the solver's last split should have; 1: one after the other. */
+int32_t perpi_island_lanes(perpi_solver* s, int32_t islands, const perp_solve_options* options);
+
+/* The solver of a lane, ready for islands of the last split of s; lane 0: s itself. */
+PERP_NODISCARD perp_status perpi_lane_solver(perpi_solver* s, int32_t lane, perpi_solver** own);
+
+/* Solves island i with the call of a lane. */
+typedef perp_status (*perpi_island_fn)(void* call, int32_t i);
+
+/* Each island by one of the calls, call[lane]; those of a lane in ascending order, after the large ones,
+ * which call[0] takes alone. On failure the status and message of the first island that failed. */
+PERP_NODISCARD perp_status perpi_solve_in_lanes(perpi_solver* s, int32_t islands, int32_t lanes,
+                                                perpi_island_fn solve, void* const* call);
 
 #endif

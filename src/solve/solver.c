@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "solve/solve.h"
 
 /* ---- slots -------------------------------------------------------------------------------------------*/
@@ -128,6 +129,13 @@ static void destroy_one(perpi_solver* s)
     if (s == NULL) {
         return;
     }
+    for (int32_t i = 0; s->lane != NULL && i < PERPI_LANES_MOST; ++i) {
+        if (s->lane[i] != NULL) {
+            destroy_one(s->lane[i]->inner);
+            destroy_one(s->lane[i]);
+        }
+    }
+    perpi_free(s->context, s->lane);
     for (int32_t i = 0; i < s->slot_count; ++i) {
         perpi_slot_destroy(s->context, &s->slot[i]);
     }

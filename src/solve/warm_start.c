@@ -23,30 +23,41 @@
 #include <math.h>
 #include <string.h>
 
+#include "problem/cone.h"
 #include "problem/operators.h"
 #include "solve/frictional/friction_local.h"
 #include "solve/solve.h"
 
-#define GOAL_STILL 0.1 /* of the goal: impulses that are left over, relative to their terms */
-#define REFINE 1e-2    /* on the goal, where the answer is not stationary */
-#define NEAR 1e-2      /* residual up to which a correction is tried */
+#define GOAL_STILL 0.1   /* of the goal: impulses that are left over, relative to their terms */
+#define REFINE 1e-2      /* on the goal, where the answer is not stationary */
+#define NEAR 1e-2        /* residual up to which a correction is tried */
+#define NEAR_SLIP 0.3    /* the same where contacts slip */
+#define LEAST_GOAL 1e-12 /* a smaller goal, of a tolerance below 1e-8, is near rounding */
 #define SIGMA 1e6
 enum {
     LARGEST =
         96, /* velocities of an island that is corrected: the matrix is dense below its envelope */
-    CORRECTIONS = 3, /* solves with one factor */
+    CORRECTIONS = 3,     /* solves with one factor */
+    FEW_VELOCITIES = 18, /* where contacts may slip: the matrix is dense */
+    SLIP_STEPS = 8,
 };
+
+/* A contact that may slip: dp = g - D (J dv), rows x rows. */
+typedef struct contact_law {
+    double g[3], D[9];
+} contact_law;
 
 typedef struct warm {
     perpi_solver* s;
     const perp_contact_problem* P;
     double *v, *p;
-    double* f;      /* dof_count */
-    size_t* M_at;   /* per block: where its mass block starts */
-    double *u, *W;  /* of the residual check, row_count */
-    double* R;      /* row_count; 0: the row is not active */
-    double* A;      /* dof_count x dof_count: lower triangle, then its factor */
-    int32_t* first; /* per velocity: first column of its row of A */
+    double* f;        /* dof_count */
+    size_t* M_at;     /* per block: where its mass block starts */
+    double *u, *W;    /* of the residual check, row_count */
+    double* R;        /* row_count; 0: the row is not active */
+    double* A;        /* dof_count x dof_count: lower triangle, then its factor */
+    int32_t* first;   /* per velocity: first column of its row of A */
+    contact_law* law; /* per constraint, where contacts may slip */
 } warm;
 
 /* ---- the motion that the impulses give ---------------------------------------------------------------*/
@@ -156,9 +167,9 @@ static bool find_active(const warm* w)
         for (int32_t r = 0; r < c->rows; ++r) {
             R[r] = active ? SIGMA / W[r] : 0.0;
         }
-        any = any || active;
+        any = any || (active && c->kind == PERP_CONSTRAINT_CONTACT);
     }
-    return any;
+    return any; /* joints alone are left to methods whose answer does not depend on the guess */
 }
 
 /* ---- M + J' R J --------------------------------------------------------------------------------------*/
@@ -355,16 +366,8 @@ static double largest_violation(const warm* w)
 
 static perp_status correct(warm* w, double goal, perpi_made* made)
 {
-    const size_t n = (size_t)w->P->dof_count;
     if (!find_active(w)) {
         return PERP_OK;
-    }
-    perp_status status = perpi_arena_take(&w->s->arena, n * n, sizeof *w->A, &w->A);
-    if (status == PERP_OK) {
-        status = perpi_arena_take(&w->s->arena, n, sizeof *w->first, &w->first);
-    }
-    if (status != PERP_OK) {
-        return status;
     }
     fill_matrix(w);
     if (!factor_matrix(w)) {
@@ -380,8 +383,210 @@ static perp_status correct(warm* w, double goal, perpi_made* made)
         perpi_motion_of(w->P, w->P->M_factor, w->p, w->v);
         made->report.iterations += 1;
     }
-    status = perpi_contact_residual_at(w->s, w->P, w->v, w->p, &made->residual);
+    const perp_status status = perpi_contact_residual_at(w->s, w->P, w->v, w->p, &made->residual);
     made->checked = made->residual.worst <= GOAL_STILL * goal;
+    return status;
+}
+
+/* ---- contacts that slip --------------------------------------------------------------------------------
+ *
+ * Newton's method on the same equations with the law of a slipping contact, u_n = 0 and
+ * p_t = mu p_n x / |x|, x = p_t - u_t / W_t. With d = x / |x| and B = mu p_n / |x| < 1,
+ *     dp_n = -R (u_n + J_n dv)
+ *     dp_t = mu d dp_n - B / ((1 - B) W_t) (1 - d d') J_t dv + (d d' + (1 - d d') / (1 - B)) (mu p_n d - p_t)
+ * and dp = -p of a contact that opens. M dv = J' dp is not symmetric: LU, for few bodies. */
+
+typedef enum status { STATUS_OPEN, STATUS_STICKS, STATUS_SLIPS } status_of_contact;
+
+/* What a contact does at u, by the natural map; if it slips x, d and |x|. */
+typedef struct slip_of {
+    double d[2], length, W_t;
+} slip_of;
+
+static status_of_contact classify(const perp_constraint* c, const double* p, const double* u,
+                                  const double* W, slip_of* slip)
+{
+    if (!(p[0] * W[0] - u[0] > 0.0)) {
+        return STATUS_OPEN;
+    }
+    if (c->rows == 1 || sticks(c, p, u, W)) {
+        return STATUS_STICKS;
+    }
+    const int32_t n = c->rows - 1;
+    const double W_t = n == 2 && W[2] > W[1] ? W[2] : W[1];
+    const double x = p[1] - u[1] / W_t, y = n == 2 ? p[2] - u[2] / W_t : 0.0;
+    const double length = perpi_length(x, y);
+    *slip = (slip_of){{x / length, y / length}, length, W_t}; /* not 0: it is beyond the cone */
+    return STATUS_SLIPS;
+}
+
+static contact_law law_of(const perp_constraint* c, const double* p, const double* u,
+                          const double* W)
+{
+    contact_law l = {{0.0}, {0.0}};
+    const int32_t n = c->rows;
+    slip_of slip;
+    const status_of_contact is = classify(c, p, u, W, &slip);
+    for (int32_t r = 0; r < n; ++r) {
+        const double R = SIGMA / W[r];
+        l.g[r] = is == STATUS_OPEN ? -p[r] : -R * u[r];
+        l.D[r * n + r] = is == STATUS_OPEN ? 0.0 : R;
+    }
+    if (is != STATUS_SLIPS) {
+        return l;
+    }
+    const double push = c->mu * (p[0] > 0.0 ? p[0] : 0.0), B = push / slip.length;
+    const double rest = 1.0 - B > 1.0 / SIGMA ? 1.0 - B : 1.0 / SIGMA, G = B / (rest * slip.W_t);
+    const double along = p[1] * slip.d[0] + (n == 3 ? p[2] * slip.d[1] : 0.0);
+    for (int32_t r = 1; r < n; ++r) {
+        const double d = slip.d[r - 1];
+        l.g[r] = c->mu * d * l.g[0] + (push - along) * d - (p[r] - along * d) / rest;
+        l.D[r * n] = c->mu * d * l.D[0];
+        for (int32_t k = 1; k < n; ++k) {
+            l.D[r * n + k] = G * ((r == k ? 1.0 : 0.0) - d * slip.d[k - 1]);
+        }
+    }
+    return l;
+}
+
+/* A += J' D J, f += J' g of one contact; M + ... is a whole matrix here. */
+static void add_law(const warm* w, const perp_constraint* c, const contact_law* l)
+{
+    const int32_t rows = c->rows;
+    const size_t n = (size_t)w->P->dof_count;
+    const perpi_side side[2] = {perpi_side_of(w->P, c, 0), perpi_side_of(w->P, c, 1)};
+    for (int a = 0; a < 2; ++a) {
+        const perpi_side* s = &side[a];
+        for (int32_t i = 0; i < s->nv; ++i) {
+            double DJ[3] = {0.0, 0.0, 0.0}; /* column i of J, times D from the left */
+            for (int32_t r = 0; r < rows; ++r) {
+                const double J = s->J[r * s->nv + i];
+                w->f[s->d + i] += J * l->g[r];
+                for (int32_t k = 0; k < rows; ++k) {
+                    DJ[k] += J * l->D[r * rows + k];
+                }
+            }
+            double* A = w->A + (size_t)(s->d + i) * n;
+            for (int b = 0; b < 2; ++b) {
+                const perpi_side* t = &side[b];
+                for (int32_t j = 0; j < t->nv; ++j) {
+                    double sum = 0.0;
+                    for (int32_t k = 0; k < rows; ++k) {
+                        sum += DJ[k] * t->J[k * t->nv + j];
+                    }
+                    A[t->d + j] += sum;
+                }
+            }
+        }
+    }
+}
+
+/* p <- p + g - D J dv, dv in f. */
+static void apply_law(const warm* w, const perp_constraint* c, const contact_law* l)
+{
+    const int32_t rows = c->rows;
+    const perpi_side side[2] = {perpi_side_of(w->P, c, 0), perpi_side_of(w->P, c, 1)};
+    double u[3] = {0.0, 0.0, 0.0};
+    for (int32_t r = 0; r < rows; ++r) {
+        for (int k = 0; k < 2; ++k) {
+            for (int32_t i = 0; i < side[k].nv; ++i) {
+                u[r] += side[k].J[r * side[k].nv + i] * w->f[side[k].d + i];
+            }
+        }
+    }
+    for (int32_t r = 0; r < rows; ++r) {
+        double change = l->g[r];
+        for (int32_t k = 0; k < rows; ++k) {
+            change -= l->D[r * rows + k] * u[k];
+        }
+        w->p[c->row + r] += change;
+    }
+}
+
+static bool can_slip(const perp_contact_problem* P)
+{
+    bool can = P->group_count == 0 && P->dof_count <= FEW_VELOCITIES;
+    for (int32_t i = 0; can && i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        can = c->kind == PERP_CONSTRAINT_CONTACT && c->cone != PERP_CONE_ELLIPSOID &&
+              (c->cone != PERP_CONE_POLYGON || c->rows == 2);
+    }
+    return can;
+}
+
+/* One step; false: the matrix is singular. */
+static bool slip_step(const warm* w)
+{
+    const perp_contact_problem* P = w->P;
+    const size_t n = (size_t)P->dof_count;
+    memset(w->A, 0, n * n * sizeof *w->A);
+    memset(w->f, 0, n * sizeof *w->f);
+    for (int32_t b = 0; b < P->block_count; ++b) {
+        const int32_t d = P->dof[b], nv = P->dof[b + 1] - d;
+        for (int32_t i = 0; i < nv; ++i) {
+            memcpy(w->A + (size_t)(d + i) * n + (size_t)d, P->M + w->M_at[b] + i * nv,
+                   (size_t)nv * sizeof *w->A);
+        }
+    }
+    contact_law* law = w->law;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        law[i] = law_of(c, w->p + c->row, w->u + c->row, w->W + c->row);
+        add_law(w, c, &law[i]);
+    }
+    if (!perpi_lu_factor(P->dof_count, w->A, w->first, NULL)) {
+        return false;
+    }
+    perpi_lu_solve(P->dof_count, w->A, w->first, w->f);
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        apply_law(w, &P->constraint[i], &law[i]);
+    }
+    perpi_motion_of(P, P->M_factor, w->p, w->v);
+    perpi_jacobian_apply(P, w->v, w->u);
+    return true;
+}
+
+/* How far p and u are from the laws, as residual.c measures it but with one scale for all. */
+static double law_violation(const warm* w)
+{
+    const perp_contact_problem* P = w->P;
+    double worst = 0.0, size = 0.0;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        const double *p = w->p + c->row, *u = w->u + c->row, *W = w->W + c->row;
+        slip_of slip;
+        double off = 0.0;
+        const status_of_contact is = classify(c, p, u, W, &slip);
+        for (int32_t r = 0; r < c->rows; ++r) {
+            const double t = is == STATUS_OPEN ? W[r] * p[r]
+                             : r == 0 || is == STATUS_STICKS
+                                 ? u[r]
+                                 : W[r] * (p[r] - c->mu * p[0] * slip.d[r - 1]);
+            const double part = W[r] * fabs(p[r]);
+            off = fabs(t) > off ? fabs(t) : off;
+            size = part > size ? part : size;
+        }
+        worst = off <= worst ? worst : off; /* keeps a NaN */
+    }
+    return worst / size;
+}
+
+static perp_status correct_slipping(warm* w, double goal, perpi_made* made)
+{
+    double least = INFINITY;
+    for (int32_t i = 0; i < SLIP_STEPS; ++i) {
+        if (!slip_step(w)) {
+            return PERP_OK;
+        }
+        made->report.iterations += 1;
+        const double off = law_violation(w);
+        if (off <= GOAL_STILL * goal || (i > 2 && !(off < 0.5 * least))) {
+            break;
+        }
+        least = off < least ? off : least;
+    }
+    const perp_status status = perpi_contact_residual_at(w->s, w->P, w->v, w->p, &made->residual);
+    made->checked = made->residual.worst <= goal;
     return status;
 }
 
@@ -452,35 +657,49 @@ static perp_status solve_alone(warm* w, double goal, perpi_made* made)
 
 /* ---- the whole ---------------------------------------------------------------------------------------*/
 
-/* Beyond a point that passes at once. */
-static perp_status reserve_warm(warm* w)
+/* All arrays at once, also those of a correction, so that a later step needs no more memory. */
+static perp_status reserve_warm(warm* w, double** work, double** guess)
 {
     const perp_contact_problem* P = w->P;
-    perpi_arena* arena = &w->s->arena;
-    perp_status status = perpi_arena_take(arena, (size_t)P->block_count, sizeof *w->M_at, &w->M_at);
+    const size_t n = (size_t)P->dof_count, rows = (size_t)P->row_count;
+    const size_t room = perp_contact_residual_work(P), square = n <= LARGEST ? n * n : 0;
+    perp_status status =
+        perpi_arena_take(&w->s->arena, room + 2 * n + rows + square, sizeof **work, work);
     if (status == PERP_OK) {
-        status = perpi_arena_take(arena, (size_t)P->dof_count, sizeof *w->f, &w->f);
+        status = perpi_arena_take(&w->s->arena, (size_t)P->block_count, sizeof *w->M_at, &w->M_at);
     }
     if (status == PERP_OK) {
-        status = perpi_arena_take(arena, (size_t)P->row_count, sizeof *w->R, &w->R);
+        status = perpi_arena_take(&w->s->arena, n, sizeof *w->first, &w->first);
     }
+    if (status == PERP_OK && n <= FEW_VELOCITIES) {
+        status =
+            perpi_arena_take(&w->s->arena, (size_t)P->constraint_count, sizeof *w->law, &w->law);
+    }
+    if (status == PERP_OK) {
+        *guess = *work + room;
+        w->f = *guess + n;
+        w->R = w->f + n;
+        w->A = w->R + rows;
+    }
+    return status;
+}
+
+static void find_blocks(const warm* w)
+{
     size_t at = 0;
-    for (int32_t i = 0; status == PERP_OK && i < P->block_count; ++i) {
-        const size_t nv = (size_t)(P->dof[i + 1] - P->dof[i]);
+    for (int32_t i = 0; i < w->P->block_count; ++i) {
+        const size_t nv = (size_t)(w->P->dof[i + 1] - w->P->dof[i]);
         w->M_at[i] = at;
         at += nv * nv;
     }
-    return status;
 }
 
 /* A point that does not pass at once: w->v, w->p with its residual; guess: the velocities before. */
 static perp_status improve(warm* w, double goal, const double* guess, perpi_made* made, bool* near)
 {
     const double worst = made->residual.worst;
-    perp_status status = reserve_warm(w);
-    if (status != PERP_OK) {
-        return status;
-    }
+    perp_status status = PERP_OK;
+    find_blocks(w);
     made->checked = worst <= goal && is_stationary(w, guess, GOAL_STILL * goal);
     *near = !made->checked && worst <= goal;
     if (!made->checked && w->P->constraint_count == 1) {
@@ -488,7 +707,16 @@ static perp_status improve(warm* w, double goal, const double* guess, perpi_made
     } else if (!made->checked && worst <= NEAR && w->P->dof_count <= LARGEST) {
         status = correct(w, goal, made);
     }
+    if (status == PERP_OK && !made->checked && made->report.iterations == 0 && worst <= NEAR_SLIP &&
+        can_slip(w->P)) {
+        status = correct_slipping(w, goal, made);
+    }
     return status;
+}
+
+double perpi_warm_goal(double goal, double tolerance)
+{
+    return goal >= LEAST_GOAL ? goal : tolerance < LEAST_GOAL ? tolerance : LEAST_GOAL;
 }
 
 perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* P, double goal,
@@ -496,16 +724,15 @@ perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* 
 {
     const perpi_arena_mark mark = perpi_arena_get_mark(&s->arena);
     warm w = {.s = s, .P = P, .v = x, .p = x + P->dof_count};
-    double* work = NULL;
-    const size_t n = (size_t)P->dof_count, room = perp_contact_residual_work(P);
-    perp_status status = perpi_arena_take(&s->arena, room + n, sizeof *work, &work);
+    double *work = NULL, *guess = NULL;
+    perp_status status = reserve_warm(&w, &work, &guess);
     if (status == PERP_OK) {
-        memcpy(work + room, w.v, n * sizeof *work);
+        memcpy(guess, w.v, (size_t)P->dof_count * sizeof *guess);
         perpi_motion_of(P, P->M_factor, w.p, w.v);
         made->residual = perpi_contact_residual_rows(P, w.v, w.p, work, &w.u, &w.W);
         made->checked = made->residual.worst <= REFINE * goal;
         if (!made->checked) {
-            status = improve(&w, goal, work + room, made, near);
+            status = improve(&w, goal, guess, made, near);
         }
     }
     if (made->checked) {

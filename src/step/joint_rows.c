@@ -17,8 +17,9 @@
 
 static const double TURN = 6.283185307179586;
 
+/* frames: q and F are read. */
 static perpi_joint_side search_side(const perp_model* model, const perpi_joint* joint, int i,
-                                    const double* q)
+                                    const double* q, bool frames)
 {
     perpi_joint_side s = {.centre = v3(0, 0, 0), .point = joint->at[i], .q = joint->frame[i]};
     const int32_t body = joint->body[i];
@@ -26,10 +27,12 @@ static perpi_joint_side search_side(const perp_model* model, const perpi_joint* 
         const perpi_pose pose = perpi_state_pose(model, q, body);
         s.centre = pose.x;
         s.point = v3_add(pose.x, m3_mul(pose.R, joint->at[i]));
-        s.q = q4_mul(pose.q, joint->frame[i]);
+        s.q = frames ? q4_mul(pose.q, joint->frame[i]) : s.q;
         s.angle = model->dimension == 2 ? q[3 * body + 2] : 0.0;
     }
-    s.F = q4_matrix(s.q);
+    if (frames) {
+        s.F = q4_matrix(s.q);
+    }
     return s;
 }
 
@@ -37,20 +40,24 @@ perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t index, co
                                       const int32_t turns[2])
 {
     const perpi_joint* joint = &model->joint[index];
+    const perpi_joint_ops* ops = perpi_joint_ops_of(joint->type);
     perpi_joint_at at = {
         .model = model,
         .joint = joint,
-        .side = {search_side(model, joint, 0, q), search_side(model, joint, 1, q)},
+        .side = {search_side(model, joint, 0, q, !ops->points),
+                 search_side(model, joint, 1, q, !ops->points)},
         .planar = model->dimension == 2,
         .turn = {turns != NULL ? TURN * turns[0] : 0.0, turns != NULL ? TURN * turns[1] : 0.0}};
     at.d = v3_sub(at.side[1].point, at.side[0].point);
-    at.x = m3_column(at.side[0].F, 0);
-    at.y = m3_column(at.side[0].F, 1);
-    at.z = m3_column(at.side[0].F, 2);
+    if (!ops->points) {
+        at.x = m3_column(at.side[0].F, 0);
+        at.y = m3_column(at.side[0].F, 1);
+        at.z = m3_column(at.side[0].F, 2);
+    }
     perpi_joint_view view; /* rows are written when they are added */
     view.rows = view.coordinates = 0;
     view.error[0] = view.error[1] = 0.0;
-    perpi_joint_ops_of(joint->type)->evaluate(&at, &view);
+    ops->evaluate(&at, &view);
     return view;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "step/joint_system.h"
 
+#include <float.h>
 #include <string.h>
 
 #include "linalg/block_lu.h"
@@ -26,11 +27,11 @@ struct perpi_joint_system {
     size_t* at;    /* per block: its place in M */
     double* Y;
     double* R;
-    double *r, *x;
+    double *r, *x, *p;
     double part; /* regularisation */
     size_t constraint_capacity, size_capacity, start_capacity, column_capacity, first_capacity,
         next_capacity, mark_capacity, Mi_capacity, at_capacity, Y_capacity, R_capacity, r_capacity,
-        x_capacity;
+        x_capacity, p_capacity;
 };
 
 /* A solution is accepted if its rows are within this part of their terms; beyond the second it is
@@ -62,7 +63,7 @@ void perpi_joint_system_destroy(perpi_joint_system* s)
     }
     perp_context* context = s->context;
     void* const owned[] = {s->constraint, s->size, s->start, s->column, s->first, s->next, s->mark,
-                           s->Mi,         s->at,   s->Y,     s->R,      s->r,     s->x};
+                           s->Mi,         s->at,   s->Y,     s->R,      s->r,     s->x,    s->p};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }
@@ -141,6 +142,7 @@ perp_status perpi_joint_system_reserve(perpi_joint_system* s, const perpi_formul
         {&s->R, &s->R_capacity, f->jac, sizeof *s->R},
         {&s->r, &s->r_capacity, (size_t)f->rows, sizeof *s->r},
         {&s->x, &s->x_capacity, (size_t)f->rows, sizeof *s->x},
+        {&s->p, &s->p_capacity, (size_t)f->rows, sizeof *s->p},
     };
     perp_status status = PERP_OK;
     for (size_t i = 0; status == PERP_OK && i < sizeof need / sizeof need[0]; ++i) {
@@ -319,6 +321,24 @@ static perp_status find_pattern(perpi_joint_system* s, const perpi_formulation* 
     return perpi_block_lu_analyse(s->lu, s->groups, s->size, s->start, s->column);
 }
 
+/* Y = M^-1 J' */
+static void multiply_inverse(perpi_joint_system* s, const perpi_formulation* f, const double* J)
+{
+    for (int32_t g = 0; g < s->groups; ++g) {
+        const perp_constraint* c = &f->constraint[s->constraint[g]];
+        size_t at = c->jac;
+        for (int side = 0; side < 2; ++side) {
+            const int32_t block = c->block[side];
+            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+            for (int32_t r = 0; r < c->rows; ++r, at += (size_t)n) {
+                if (n > 0) {
+                    apply_inverse(n, s->Mi + s->at[block], J + at, s->Y + at);
+                }
+            }
+        }
+    }
+}
+
 perp_status perpi_joint_system_begin(perpi_joint_system* s, const perpi_formulation* f,
                                      const double* p, const double* K, bool* takes)
 {
@@ -344,19 +364,7 @@ perp_status perpi_joint_system_begin(perpi_joint_system* s, const perpi_formulat
     if (s->groups == 0 || !invert_masses(s, f, K)) {
         return PERP_OK;
     }
-    for (int32_t g = 0; g < s->groups; ++g) {
-        const perp_constraint* c = &f->constraint[s->constraint[g]];
-        size_t at = c->jac;
-        for (int side = 0; side < 2; ++side) {
-            const int32_t block = c->block[side];
-            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
-            for (int32_t r = 0; r < c->rows; ++r, at += (size_t)n) {
-                if (n > 0) {
-                    apply_inverse(n, s->Mi + s->at[block], f->J + at, s->Y + at);
-                }
-            }
-        }
-    }
+    multiply_inverse(s, f, f->J);
     status = find_pattern(s, f);
     *takes = status == PERP_OK;
     return status;
@@ -377,31 +385,36 @@ static void add_three_by_three(const double* restrict R, const double* restrict 
     }
 }
 
+static int32_t width_of(const perpi_formulation* f, int32_t block)
+{
+    return block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+}
+
 /* Adds R_i Y_j of the bodies that two constraints share. */
 static void add_pair(const perpi_formulation* f, const perp_constraint* i, const perp_constraint* j,
                      const double* R, const double* Y, double* to, int32_t stride)
 {
-    size_t at_i = i->jac;
     for (int a = 0; a < 2; ++a) {
         const int32_t block = i->block[a];
-        const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
-        size_t at_j = j->jac;
-        for (int b = 0; b < 2; ++b) {
-            const int32_t other = j->block[b];
-            const int32_t m = other >= 0 ? f->dof[other + 1] - f->dof[other] : 0;
-            const bool shared = n > 0 && other == block, three = i->rows == 3 && j->rows == 3;
-            if (shared && n == 6 && three) {
-                add_three_by_three(R + at_i, Y + at_j, to, stride);
+        for (int b = 0; block >= 0 && b < 2; ++b) {
+            if (j->block[b] != block) {
+                continue;
             }
-            for (int32_t r = 0; shared && !(n == 6 && three) && r < i->rows; ++r) {
+            const int32_t n = width_of(f, block);
+            const double* R_i =
+                R + i->jac + (a == 0 ? 0 : (size_t)(i->rows * width_of(f, i->block[0])));
+            const double* Y_j =
+                Y + j->jac + (b == 0 ? 0 : (size_t)(j->rows * width_of(f, j->block[0])));
+            if (n == 6 && i->rows == 3 && j->rows == 3) {
+                add_three_by_three(R_i, Y_j, to, stride);
+                continue;
+            }
+            for (int32_t r = 0; r < i->rows; ++r) {
                 for (int32_t k = 0; k < j->rows; ++k) {
-                    to[r * stride + k] +=
-                        dot_rows(n, R + at_i + (size_t)(r * n), Y + at_j + (size_t)(k * n));
+                    to[r * stride + k] += dot_rows(n, R_i + r * n, Y_j + k * n);
                 }
             }
-            at_j += (size_t)(j->rows * m);
         }
-        at_i += (size_t)(i->rows * n);
     }
 }
 
@@ -535,6 +548,62 @@ void perpi_joint_system_motion(perpi_joint_system* s, const perpi_formulation* f
         }
     }
     perpi_joint_system_apply(s, f, v);
+}
+
+/* M^-1 of the bodies at the poses q, without drag. */
+static void invert_masses_at(perpi_joint_system* s, const perpi_formulation* f,
+                             const perp_model* model, const double* q)
+{
+    const int32_t linear = model->dimension;
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        if (f->block_of[i] < 0) {
+            continue;
+        }
+        const int32_t n = body->dofs;
+        double* Mi = s->Mi + s->at[f->block_of[i]];
+        memset(Mi, 0, (size_t)(n * n) * sizeof *Mi);
+        for (int32_t k = 0; k < linear; ++k) {
+            Mi[k * n + k] = 1.0 / body->mass;
+        }
+        if (!body->particle && linear == 2) {
+            Mi[8] = 1.0 / body->inertia.m[2][2];
+        } else if (!body->particle) {
+            const mat3 R = perpi_state_pose(model, q, i).R;
+            const mat3 I = m3_inverse(body->inertia);
+            for (int k = 0; k < 3; ++k) { /* column k of R I^-1 R' */
+                const vec3 column = m3_mul(R, m3_mul(I, v3(R.m[k][0], R.m[k][1], R.m[k][2])));
+                Mi[6 * 3 + 3 + k] = column.x;
+                Mi[6 * 4 + 3 + k] = column.y;
+                Mi[6 * 5 + 3 + k] = column.z;
+            }
+        }
+    }
+}
+
+bool perpi_joint_system_project(perpi_joint_system* s, const perpi_formulation* f,
+                                const perp_model* model, const double* q, double* v)
+{
+    invert_masses_at(s, f, model, q);
+    multiply_inverse(s, f, s->R);
+    if (!perpi_joint_system_factor(s, f, s->R)) {
+        return false;
+    }
+    double left[2] = {0.0, 0.0};
+    for (int pass = 0; pass < 2; ++pass) { /* the second refines */
+        memset(s->r, 0, (size_t)f->rows * sizeof *s->r);
+        perpi_joint_system_subtract(s, f, s->R, v, s->r);
+        for (int32_t i = 0; i < f->rows; ++i) {
+            s->r[i] = -s->r[i];
+            const double size = fabs(s->r[i]);
+            left[pass] = left[pass] >= size ? left[pass] : size; /* keeps a NaN */
+        }
+        if (pass == 1 && left[1] <= REFINED_PART * left[0]) {
+            break;
+        }
+        perpi_joint_system_solve(s, f, s->r, v, s->p);
+    }
+    return left[0] == 0.0 || left[1] <= SOLVED_PART * left[0] || left[1] <= 1e3 * DBL_MIN;
 }
 
 perp_status perpi_joint_system_solve_all(perpi_joint_system* s, const perpi_formulation* f,

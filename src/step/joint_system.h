@@ -55,6 +55,11 @@ void perpi_joint_system_subtract(const perpi_joint_system* system, const perpi_f
 double* perpi_joint_system_r(perpi_joint_system* system);
 double* perpi_joint_system_R(perpi_joint_system* system);
 
+/* The nearest velocities (in the kinetic energy at the poses q) that satisfy R v = 0, R as in
+ * perpi_joint_system_R. false: not found; v is then of no use. */
+bool perpi_joint_system_project(perpi_joint_system* system, const perpi_formulation* f,
+                                const perp_model* model, const double* q, double* v);
+
 /* Solves a problem whose rows are all equalities, from the first guess p. *solved: false: it is not such a
  * problem, or the equations do not hold afterwards; v and p are then of no use. */
 PERP_NODISCARD perp_status perpi_joint_system_solve_all(perpi_joint_system* system,

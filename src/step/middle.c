@@ -90,7 +90,7 @@ static void add_stiffness(const perpi_formulation* f, int32_t block, double h, v
     const int32_t n = f->dof[block + 1] - f->dof[block];
     const double along = v3_dot(a, F);
     if (n == 3) {
-        K[8] -= 0.5 * h * along; /* of a particle all are 0: a is */
+        K[8] -= 0.5 * h * along;
         return;
     }
     for (int i = 0; i < 3; ++i) {
@@ -100,34 +100,43 @@ static void add_stiffness(const perpi_formulation* f, int32_t block, double h, v
     }
 }
 
-/* The joints at the end: error / h of their rows, the Jacobian R, and the stiffness K. Returns the largest
- * error, relative to sizes. */
-static double evaluate_end(const perpi_step* step, double* r, double* R, double* K)
+/* The arm of a joint whose first rows are along the axes of the world, from its Jacobian [s e, s a x e] on
+ * a body of n velocities; false: they are not. */
+static bool arm_of_rows(int32_t linear, int32_t n, double s, const double* R, vec3* a)
 {
-    const perpi_formulation* f = step->formulation;
-    const perp_model* model = step->model;
-    memset(K, 0, 9 * (size_t)f->problem.block_count * sizeof *K);
-    for (int32_t k = 0; k < f->joint_count; ++k) {
-        const perp_constraint* c = &f->constraint[f->contact_count + k];
-        const int32_t joint = f->place[k].joint;
-        if (f->place[k].slot != 0) {
-            continue;
-        }
-        const perpi_joint_view view =
-            perpi_joint_evaluate(model, joint, step->to->q, step->input[joint].turns);
-        for (int side = 0; side < 2; ++side) {
-            const int32_t body = model->joint[joint].body[side];
-            for (int32_t i = 0; c->block[side] >= 0 && i < c->rows; ++i) {
-                if (!view.row[i].angular && !model->body[body].particle) {
-                    const double p = (side == 0 ? -1.0 : 1.0) * step->p_problem[c->row + i];
-                    add_stiffness(f, c->block[side], step->h, view.row[i].arm[side],
-                                  v3_scale(p, view.row[i].dir), K + 9 * (size_t)c->block[side]);
-                }
+    for (int32_t i = 0; i < linear; ++i) {
+        for (int32_t j = 0; j < linear; ++j) {
+            if (R[i * n + j] != (i == j ? s : 0.0)) {
+                return false;
             }
         }
     }
-    return perpi_formulation_end_rows(f, model, step->h, step->to->q, step->input, step->p_problem,
-                                      r, R);
+    *a = linear == 2 ? v3(s * R[n + 2], -s * R[2], 0.0) : v3(s * R[n + 5], -s * R[5], s * R[4]);
+    return n > linear;
+}
+
+/* The stiffness K of the joints at the end of the step, whose Jacobian is R. */
+static void find_stiffness(const perpi_step* step, const double* R, double* K)
+{
+    const perpi_formulation* f = step->formulation;
+    const int32_t linear = step->model->dimension;
+    memset(K, 0, 9 * (size_t)f->problem.block_count * sizeof *K);
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perp_constraint* c = &f->constraint[f->contact_count + k];
+        const double* p = step->p_problem + c->row;
+        const double* at = R + c->jac;
+        for (int side = 0; f->place[k].slot == 0 && c->rows >= linear && side < 2; ++side) {
+            const int32_t block = c->block[side];
+            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+            const double s = side == 0 ? -1.0 : 1.0;
+            vec3 a;
+            if (n > linear && arm_of_rows(linear, n, s, at, &a)) {
+                const vec3 F = v3(s * p[0], s * p[1], linear == 3 ? s * p[2] : 0.0);
+                add_stiffness(f, block, step->h, a, F, K + 9 * (size_t)block);
+            }
+            at += (size_t)(c->rows * n);
+        }
+    }
 }
 
 /* z = M v - k - J' p */
@@ -206,7 +215,9 @@ static perp_status improve(perpi_step* step, bool solved, double before, double*
     *good = false;
     memset(e, 0, (size_t)f->rows * sizeof *e);
     memcpy(R, f->J, f->jac * sizeof *R);
-    const double open = evaluate_end(step, e, R, K);
+    const double open = perpi_formulation_end_rows(f, step->model, step->h, step->to->q,
+                                                   step->input, step->p_problem, e, R);
+    find_stiffness(step, R, K);
     const perp_status status =
         perpi_joint_system_begin(s, f, solved ? step->p_problem : NULL, K, &taken);
     if (status != PERP_OK || !taken) {

@@ -77,6 +77,11 @@ static perp_status read_study(perp_results* r)
         status = perpi_study_create(r->context, value[0], strlen(value[0]), r->path, value[1],
                                     value[2], &r->study);
     }
+    if (status == PERP_ERROR_INPUT && value[5] != NULL && value[0] != NULL) {
+        /* Its meshes or tables are not on this machine: the scene as it was built has them inside. */
+        status = perpi_study_create(r->context, value[0], strlen(value[0]), r->path, value[5],
+                                    "scene.json", &r->study);
+    }
     r->user_code = value[3];
     r->identity = value[4];
     r->scene_built = value[5];

@@ -158,7 +158,10 @@ perp_status perp_study_serve(perp_study* study, int in, int out, const char* fol
     (void)setenv("OMP_NUM_THREADS", "1", 0);
     (void)setenv("OPENBLAS_NUM_THREADS", "1", 0);
     (void)setrlimit(RLIMIT_CORE, &no_core); /* a crash is a row, not a file of gigabytes */
-    perp_status status = perp_runner_create(study->context, &w.runner);
+    perp_status status = perp_context_set_threads(study->context, 1); /* there are many workers */
+    if (status == PERP_OK) {
+        status = perp_runner_create(study->context, &w.runner);
+    }
     int64_t id;
     while (status == PERP_OK && read_exactly(in, &id, sizeof id)) {
         status = answer(&w, id);

@@ -318,6 +318,7 @@ def main():
 
     scenes = sorted(glob.glob(os.path.join(SOURCE, "scenes", "**", "*.json"),
                               recursive=True))
+    scenes = [p for p in scenes if os.sep + "studies" + os.sep not in p]  # these are no scenes
     check(len(scenes) >= 10, "scenes/ has scenes")
     for path in scenes:
         with open(path, encoding="utf-8") as f:

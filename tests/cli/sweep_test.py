@@ -181,7 +181,14 @@ def runs_that_abort_loop_fail_or_exhaust_memory_are_rows_and_the_study_goes_on()
     kept = [r for r in found if r["recording"]]
     assert {round(r["v"]) for r in kept} >= {3}, kept
     assert all(os.path.exists(r["recording"]) for r in kept)
+    if has_mpi():  # a crash is a row there too
+        study(scene, vary={"v": {"grid": [0, 3, 4]}}, sample={}, limit={"seconds": 0.5})
+        done = subprocess.run(["mpirun", "-n", "3", PERP, "sweep", name, "--out", "mpi.db", "--plugin", library], env=MPI,
+                              capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+        assert [r["status"] for r in rows("mpi.db")] == ["ok", "crashed", "timeout", "failed"], rows("mpi.db")
     # without the plugin the runs are others
+    study(scene, vary={"v": {"grid": [0, 9, 10]}, "h": {"uniform": [0.1, 0.2]}}, sample={"trials": 2, "seed": 1})
     done = perp("sweep", name, "--out", "r.db", "--resume")
     assert done.returncode == 2 and "plugins differ" in done.stderr, done.stderr
 
@@ -237,6 +244,31 @@ def rerun_gives_the_bits_of_the_row():
     done = perp("sweep", "rerun", "r.db", "5")
     assert done.returncode == 3 and "x is not that of the database" in done.stderr, done.stderr
     assert perp("sweep", "rerun", "r.db", "121").returncode == 2
+
+
+CUBE = """v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 0 1\nv 1 0 1\nv 1 1 1\nv 0 1 1
+f 1 4 3 2\nf 5 6 7 8\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n"""
+
+
+@test
+def files_of_meshes_are_chosen_and_a_database_is_read_without_them():
+    write("a.obj", CUBE)
+    write("b.obj", "\n".join(line.replace("1", "2") if line[0] == "v" else line for line in CUBE.splitlines()) + "\n")
+    scene = {"gravity": [0, 0, -9.81], "step": 0.02, "duration": 0.1, "parameters": {"h": 3},
+             "bodies": [{"name": "part", "density": 1, "position": [0, 0, "h"],
+                         "shapes": [{"type": "mesh", "file": "a.obj"}]}],
+             "measures": {"z": "part.position.z", "size": "energy.potential"}}
+    name = study(scene, vary={"/bodies/0/shapes/0/file": {"values": ["a.obj", "b.obj"]}, "h": {"grid": [1, 2, 2]}},
+                 sample={})
+    good("sweep", name, "--out", "r.db")
+    found = rows("r.db")
+    assert [r["/bodies/0/shapes/0/file"] for r in found] == ["a.obj", "a.obj", "b.obj", "b.obj"]
+    assert {r["status"] for r in found} == {"ok"}, found
+    assert found[0]["z"] != found[2]["z"]  # the larger one has its centre higher
+    good("sweep", "rerun", "r.db", "3")
+    os.remove("a.obj")
+    os.remove("b.obj")
+    assert json.loads(good("sweep", "show", "r.db", "--json").stdout)["done"] == 4
 
 
 @test
@@ -495,6 +527,10 @@ def the_study_schema_accepts_good_studies_and_refuses_bad_ones():
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     validator.validate(STUDY)
+    folder = os.path.join(SOURCE, "scenes", "studies")
+    for file in os.listdir(folder):
+        with open(os.path.join(folder, file), encoding="utf-8") as f:
+            validator.validate(json.loads("\n".join(line for line in f if not line.startswith("//"))))
     validator.validate({**STUDY, "keep": "all", "limit": {"seconds": 10, "steps": 100},
                         "vary": {"/bodies/1/shapes/0/file": {"choice": ["a.obj", "b.obj"]}, "mu": {"values": [1, 2]}}})
     # what the schema cannot say: names of the scene, order of bounds, sums over keys

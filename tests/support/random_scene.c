@@ -142,6 +142,9 @@ char* random_scene(const random_scene_spec* spec)
     if (spec->joints && one_of(&w, 2) == 0 && impacts) {
         put(&w, "'joint_correction':true,");
     }
+    if (spec->joints && impacts && spec->seed % 3 == 0) { /* draws no random number */
+        put(&w, "'joint_direction':'middle',");
+    }
     put(&w, "'gravity':[%s%.17g],'bodies':[", along, floor ? -9.81 : 0.0);
     put(&w, "{'name':'floor','type':'static','position':[%s%.17g],'shapes':[{", along,
         (floor ? -0.5 : -50.0) * size);

@@ -61,6 +61,7 @@ typedef struct perpi_joint_ops {
     int32_t coordinates;
     bool has_axis[2];         /* planar, spatial: the scene gives a direction */
     perpi_joint_freedom free; /* of the point */
+    bool points;              /* its rows read the points of the joint alone, not its frames */
     bool driven; /* one coordinate, which may have limits, friction, a motor, an effort */
     void (*evaluate)(const perpi_joint_at* at, perpi_joint_view* view);
 } perpi_joint_ops;

@@ -12,5 +12,6 @@ const perpi_joint_ops perpi_joint_spherical = {
     .rows = {-1, 3},
     .coordinates = 0,
     .has_axis = {false, false},
+    .points = true,
     .evaluate = spherical_evaluate,
 };

@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "linalg/dense.h"
 #include "problem/cone.h"
 #include "problem/reformulate/reformulate.h"
@@ -35,7 +36,12 @@
 #include "solve/interior/interior_bodies.h"
 #include "solve/monitor.h"
 
-enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, SIDE = PERPI_BODY_SIDE, HALVINGS = 10 };
+enum {
+    ROWS_MAX = PERPI_BODY_ROWS_MAX,
+    SIDE = PERPI_BODY_SIDE,
+    HALVINGS = 10,
+    GRAIN = 250, /* constraints for a thread to gain */
+};
 
 #define LAMBDA_MAX 1.0
 #define LAMBDA_MIN 1e-12
@@ -336,20 +342,35 @@ typedef struct proximal {
     bool convex;
 } proximal;
 
+typedef struct proximal_job {
+    const bodies* s;
+    const proximal* k;
+    const double* u;
+    double *d, *D;
+} proximal_job;
+
+static void proximal_part(int32_t begin, int32_t end, void* data)
+{
+    const proximal_job* job = data;
+    const proximal* k = job->k;
+    for (int32_t i = begin; i < end; ++i) {
+        const perp_constraint* c = &k->P->constraint[i];
+        double* D_i = job->D != NULL ? job->D + ROWS_MAX * (size_t)c->row : NULL;
+        if (c->kind != PERP_CONSTRAINT_CONTACT) {
+            rows_answer(job->s, k->P, c, k->lambda, job->u, job->d, D_i);
+        } else if (k->convex) {
+            convex_answer(job->s, c, k->lambda, job->u, job->d, D_i);
+        } else {
+            coulomb_answer(job->s, c, k->lambda, job->u, job->d, D_i);
+        }
+    }
+}
+
 static void proximal_impulses(const bodies* s, const proximal* k, const double* u, double* d,
                               double* D)
 {
-    for (int32_t i = 0; i < k->P->constraint_count; ++i) {
-        const perp_constraint* c = &k->P->constraint[i];
-        double* D_i = D != NULL ? D + ROWS_MAX * (size_t)c->row : NULL;
-        if (c->kind != PERP_CONSTRAINT_CONTACT) {
-            rows_answer(s, k->P, c, k->lambda, u, d, D_i);
-        } else if (k->convex) {
-            convex_answer(s, c, k->lambda, u, d, D_i);
-        } else {
-            coulomb_answer(s, c, k->lambda, u, d, D_i);
-        }
-    }
+    proximal_job job = {s, k, u, d, D};
+    perpi_for_parts(s->context, k->P->constraint_count, GRAIN, proximal_part, &job);
 }
 
 /* d and f at z, whose u is given. Convex: returns the function whose gradient f is,
@@ -359,7 +380,7 @@ static double augmented_evaluate(bodies* s, const proximal* k, const double* z, 
 {
     const perp_contact_problem* P = k->P;
     proximal_impulses(s, k, u, d, NULL);
-    perpi_body_add_impulses(P, s->delassus.Y.at, z, -1.0, d, f);
+    perpi_body_add_impulses(&s->matrix, P, s->delassus.Y.at, z, -1.0, d, f);
     if (!k->convex) {
         return norm(P->dof_count, f);
     }
@@ -445,7 +466,7 @@ static bool augmented_line_search(bodies* s, const proximal* k, double* value)
     const double slope = k->convex ? perpi_dot(n, s->f, s->step) : 0.0;
     const double noise = k->convex ? 1e-14 * (fabs(*value) + 1e-300) : 0.0;
     double t = 1.0, best = INFINITY, best_t = 1.0;
-    perpi_body_velocities(k->P, s->delassus.Y.at, s->zero, s->step, s->du);
+    perpi_body_velocities(&s->matrix, k->P, s->delassus.Y.at, s->zero, s->step, s->du);
     for (int h = 0; h <= HALVINGS; ++h, t *= 0.5) {
         move_along(s, k->P, t, s->trial, s->trial_u);
         const double made = augmented_evaluate(s, k, s->trial, s->trial_u, s->trial_d, s->f);
@@ -499,7 +520,7 @@ static double proximal_step(bodies* s, course* k, const proximal* prox, double t
 /* x = y + Y p, and the velocities v = L^-T x. */
 static void motion_of(bodies* s, const perp_contact_problem* P, const double* p, double* v)
 {
-    perpi_body_add_impulses(P, s->delassus.Y.at, s->delassus.y.at, 1.0, p, s->x);
+    perpi_body_add_impulses(&s->matrix, P, s->delassus.Y.at, s->delassus.y.at, 1.0, p, s->x);
     memcpy(v, s->x, (size_t)P->dof_count * sizeof *v);
     for (int32_t i = 0; i < P->block_count; ++i) {
         const int32_t d = P->dof[i];
@@ -550,7 +571,6 @@ static double interior_residual(void* user, const double* p, bool* stop)
         l->least = l->k->now;
         memcpy(l->s->start_best, p, (size_t)l->k->P->row_count * sizeof *p);
     }
-    ++l->k->out.report->iterations;
     return l->k->now;
 }
 
@@ -570,6 +590,7 @@ static perp_status start_from_interior(bodies* s, course* k, double regularisati
     int32_t made = 0;
     const perp_status status = perpi_interior_bodies_run(s->interior, &task, &made);
     k->interior += made;
+    k->out.report->iterations += made;
     if (user.least < INFINITY) {
         memcpy(s->c, s->start_best, (size_t)P->row_count * sizeof *s->c);
     }
@@ -584,7 +605,7 @@ static perp_status start_from_interior(bodies* s, course* k, double regularisati
 /* From the impulses s->c, whose velocities are s->x and whose residual is k->now. */
 static void begin_steps(bodies* s, course* k)
 {
-    perpi_body_velocities(k->P, s->delassus.Y.at, k->P->b, s->x, s->uc);
+    perpi_body_velocities(&s->matrix, k->P, s->delassus.Y.at, k->P->b, s->x, s->uc);
     set_support(s, k->P, s->uc);
     const double near = 0.1 * sqrt(k->now);
     k->lambda = near < s->set.regularisation ? near : s->set.regularisation;
@@ -649,7 +670,7 @@ static void proximal_round(bodies* s, course* k)
     if (good) {
         memcpy(s->c, s->trial_d, (size_t)P->row_count * sizeof *s->c);
         set_support(s, P, s->u);
-        perpi_body_velocities(P, s->delassus.Y.at, P->b, s->x, s->uc);
+        perpi_body_velocities(&s->matrix, P, s->delassus.Y.at, P->b, s->x, s->uc);
         k->least = k->now < k->least ? k->now : k->least;
     } else {
         k->now = before;
@@ -753,7 +774,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     snprintf(report->detail, sizeof report->detail,
              "%d factorisations, %d of the interior point method; %d proximal steps",
              report->iterations, k.interior, k.rounds);
-    return PERP_OK;
+    return s->matrix.status;
 }
 
 const perp_method perpi_method_newton_bodies = {

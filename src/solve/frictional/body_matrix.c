@@ -3,7 +3,12 @@
 
 #include <string.h>
 
+#include "base/threads.h"
+
 enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, SIDE = PERPI_BODY_SIDE };
+
+enum { GRAIN = 250 }; /* constraints for a thread to gain: some 10 microseconds */
+#define FEWER 0.8     /* so many of the constraints that a pattern has act: it is found again */
 
 perp_status perpi_body_matrix_create(perp_context* context, perpi_body_matrix* m)
 {
@@ -15,6 +20,7 @@ void perpi_body_matrix_free(perpi_body_matrix* m)
 {
     perpi_block_lu_destroy(m->lu);
     perpi_free(m->context, m->index);
+    perpi_free(m->context, m->acts);
     *m = (perpi_body_matrix){0};
 }
 
@@ -28,9 +34,11 @@ static const double* side_of(const double* Y, const perp_constraint* c, int side
 static perp_status make_room(perpi_body_matrix* m, const perp_contact_problem* P)
 {
     const size_t nb = (size_t)P->block_count, nc = (size_t)P->constraint_count;
-    const perp_status status =
-        perpi_grow(m->context, &m->index, &m->index_capacity,
-                   nb + (nb + 1) + (nb + 2 * nc) + nb + 4 * nc, sizeof *m->index);
+    perp_status status = perpi_grow(m->context, &m->index, &m->index_capacity,
+                                    nb + (nb + 1) + (nb + 2 * nc) + nb + 4 * nc, sizeof *m->index);
+    if (status == PERP_OK) {
+        status = perpi_grow(m->context, &m->acts, &m->acts_capacity, nc, sizeof *m->acts);
+    }
     if (status != PERP_OK) {
         return status;
     }
@@ -42,6 +50,7 @@ static perp_status make_room(perpi_body_matrix* m, const perp_contact_problem* P
     return PERP_OK;
 }
 
+/* -1: the pattern does not have it */
 static int32_t find_block(const perpi_body_matrix* m, int32_t row, int32_t column)
 {
     int32_t low = m->start[row], high = m->start[row + 1] - 1;
@@ -53,17 +62,22 @@ static int32_t find_block(const perpi_body_matrix* m, int32_t row, int32_t colum
             high = mid;
         }
     }
-    return low;
+    return m->column[low] == column ? low : -1;
 }
 
 perp_status perpi_body_matrix_analyse(perpi_body_matrix* m, const perp_contact_problem* P,
                                       const perpi_delassus* delassus)
 {
-    const perp_status status = make_room(m, P);
-    if (status != PERP_OK) {
-        return status;
-    }
-    const int32_t* first = delassus->block_start.at;
+    m->delassus = delassus;
+    m->analysed = -1;
+    m->status = PERP_OK;
+    return make_room(m, P);
+}
+
+/* The pattern of the constraints that act. */
+static perp_status analyse_acting(perpi_body_matrix* m, const perp_contact_problem* P)
+{
+    const int32_t* first = m->delassus->block_start.at;
     int32_t used = 0;
     for (int32_t i = 0; i < P->block_count; ++i) {
         m->mark[i] = -1;
@@ -74,9 +88,9 @@ perp_status perpi_body_matrix_analyse(perpi_body_matrix* m, const perp_contact_p
         m->mark[i] = i;
         m->column[used++] = i;
         for (int32_t k = first[i]; k < first[i + 1]; ++k) {
-            const int32_t item = delassus->block_item.at[k];
+            const int32_t item = m->delassus->block_item.at[k];
             const int32_t other = P->constraint[item / 2].block[1 - item % 2];
-            if (other >= 0 && m->mark[other] != i) {
+            if (m->acts[item / 2] && other >= 0 && m->mark[other] != i) {
                 m->mark[other] = i;
                 m->column[used++] = other;
             }
@@ -101,21 +115,51 @@ perp_status perpi_body_matrix_analyse(perpi_body_matrix* m, const perp_contact_p
     return perpi_block_lu_analyse(m->lu, P->block_count, m->size, m->start, m->column);
 }
 
-/* ---- products with Y -----------------------------------------------------------------------------------*/
-
-/* u = base + Y' x */
-void perpi_body_velocities(const perp_contact_problem* P, const double* Y_all, const double* base,
-                           const double* x, double* u)
+/* Whether the pattern has to be found again: it lacks a constraint that acts, or has many that do not. */
+static bool find_acting(perpi_body_matrix* m, const perp_contact_problem* P, const double* D_all,
+                        int32_t* pairs)
 {
+    bool missing = m->analysed < 0;
+    *pairs = 0;
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
-        memcpy(u + c->row, base + c->row, (size_t)c->rows * sizeof *u);
+        const double* D = D_all + ROWS_MAX * (size_t)c->row;
+        bool acts = false;
+        for (int32_t k = 0; k < c->rows * c->rows; ++k) {
+            acts = acts || D[k] != 0.0;
+        }
+        const bool pair = acts && c->block[0] >= 0 && c->block[1] >= 0;
+        m->acts[i] = acts;
+        *pairs += pair;
+        missing = missing || (pair && m->place[4 * i + 1] < 0);
+    }
+    return missing || *pairs < FEWER * m->analysed;
+}
+
+/* ---- products with Y -----------------------------------------------------------------------------------*/
+
+typedef struct product_job {
+    const perpi_body_matrix* m;
+    const perp_contact_problem* P;
+    const double *Y, *base, *x, *p;
+    double sign;
+    double *u, *f;
+} product_job;
+
+static void velocities_part(int32_t begin, int32_t end, void* data)
+{
+    const product_job* job = data;
+    const perp_contact_problem* P = job->P;
+    double* u = job->u;
+    for (int32_t i = begin; i < end; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        memcpy(u + c->row, job->base + c->row, (size_t)c->rows * sizeof *u);
         for (int side = 0; side < 2; ++side) {
             if (c->block[side] < 0) {
                 continue;
             }
-            const double* Y = side_of(Y_all, c, side);
-            const double* x_i = x + P->dof[c->block[side]];
+            const double* Y = side_of(job->Y, c, side);
+            const double* x_i = job->x + P->dof[c->block[side]];
             const int32_t n = P->dof[c->block[side] + 1] - P->dof[c->block[side]];
             for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
                 double t = 0.0;
@@ -128,95 +172,128 @@ void perpi_body_velocities(const perp_contact_problem* P, const double* Y_all, c
     }
 }
 
-/* f = x + sign Y p */
-void perpi_body_add_impulses(const perp_contact_problem* P, const double* Y_all, const double* x,
-                             double sign, const double* p, double* f)
+/* u = base + Y' x */
+void perpi_body_velocities(const perpi_body_matrix* m, const perp_contact_problem* P,
+                           const double* Y, const double* base, const double* x, double* u)
 {
-    memcpy(f, x, (size_t)P->dof_count * sizeof *f);
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        const perp_constraint* c = &P->constraint[i];
-        for (int side = 0; side < 2; ++side) {
-            if (c->block[side] < 0) {
-                continue;
-            }
-            const double* Y = side_of(Y_all, c, side);
-            double* f_i = f + P->dof[c->block[side]];
-            const int32_t n = P->dof[c->block[side] + 1] - P->dof[c->block[side]];
+    product_job job = {.P = P, .Y = Y, .base = base, .x = x, .u = u};
+    perpi_for_parts(m->context, P->constraint_count, GRAIN, velocities_part, &job);
+}
+
+/* By bodies: each takes its constraints in their order, whatever the parts are. */
+static void impulses_part(int32_t begin, int32_t end, void* data)
+{
+    const product_job* job = data;
+    const perp_contact_problem* P = job->P;
+    const perpi_delassus* W = job->m->delassus;
+    for (int32_t i = begin; i < end; ++i) {
+        double* f = job->f + P->dof[i];
+        const int32_t n = P->dof[i + 1] - P->dof[i];
+        memcpy(f, job->x + P->dof[i], (size_t)n * sizeof *f);
+        for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
+            const int32_t item = W->block_item.at[e];
+            const perp_constraint* c = &P->constraint[item / 2];
+            const double* Y = side_of(job->Y, c, item % 2);
             for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
-                const double t = sign * p[c->row + r];
+                const double t = job->sign * job->p[c->row + r];
                 if (t == 0.0) {
                     continue;
                 }
                 for (int32_t k = 0; k < n; ++k) {
-                    f_i[k] += Y[k] * t;
+                    f[k] += Y[k] * t;
                 }
             }
         }
     }
 }
 
+/* f = x + sign Y p */
+void perpi_body_add_impulses(const perpi_body_matrix* m, const perp_contact_problem* P,
+                             const double* Y, const double* x, double sign, const double* p,
+                             double* f)
+{
+    product_job job = {.m = m, .P = P, .Y = Y, .x = x, .sign = sign, .p = p, .f = f};
+    perpi_for_parts(m->context, P->block_count, GRAIN / 3, impulses_part, &job);
+}
+
 /* ---- values --------------------------------------------------------------------------------------------*/
 
-/* The blocks of Y D Y' that constraint i gives, added to those of the matrix. */
-static void add_constraint(perpi_body_matrix* m, const perp_contact_problem* P, const double* Y,
-                           const double* D_all, int32_t i)
+/* T = D Y' */
+static void weigh(int32_t rows, const double* D, const double* Y, double* T)
 {
-    const perp_constraint* c = &P->constraint[i];
-    const int32_t rows = c->rows;
-    const double* D = D_all + ROWS_MAX * (size_t)c->row;
-    bool any = false;
-    for (int32_t k = 0; k < rows * rows; ++k) {
-        any = any || D[k] != 0.0;
+    for (int32_t r = 0; r < rows; ++r) {
+        double* t = T + SIDE * r;
+        for (int k = 0; k < SIDE; ++k) {
+            t[k] = D[r * rows] * Y[k];
+        }
+        for (int32_t q = 1; q < rows; ++q) {
+            const double d = D[r * rows + q];
+            for (int k = 0; k < SIDE; ++k) {
+                t[k] += d * Y[SIDE * q + k];
+            }
+        }
     }
-    if (!any) {
+}
+
+/* out (nr x nk) += Y T */
+static void add_block(int32_t rows, const double* Y, const double* T, int32_t nr, int32_t nk,
+                      double* out, int32_t ld)
+{
+    if (nk == SIDE) {
+        for (int32_t a = 0; a < nr; ++a) {
+            double* restrict o = out + (size_t)a * (size_t)ld;
+            for (int32_t r = 0; r < rows; ++r) {
+                const double y = Y[SIDE * r + a];
+                for (int k = 0; k < SIDE; ++k) {
+                    o[k] += y * T[SIDE * r + k];
+                }
+            }
+        }
         return;
     }
-    for (int column = 0; column < 2; ++column) {
-        if (c->block[column] < 0) {
-            continue;
-        }
-        const double* Y_column = side_of(Y, c, column);
-        double T[ROWS_MAX * SIDE]; /* D Y' */
+    for (int32_t a = 0; a < nr; ++a) {
+        double* o = out + (size_t)a * (size_t)ld;
         for (int32_t r = 0; r < rows; ++r) {
-            double* t = T + SIDE * r;
-            for (int k = 0; k < SIDE; ++k) {
-                t[k] = D[r * rows] * Y_column[k];
-            }
-            for (int32_t q = 1; q < rows; ++q) {
-                const double d = D[r * rows + q];
-                for (int k = 0; k < SIDE; ++k) {
-                    t[k] += d * Y_column[SIDE * q + k];
-                }
+            const double y = Y[SIDE * r + a];
+            for (int32_t k = 0; k < nk; ++k) {
+                o[k] += y * T[SIDE * r + k];
             }
         }
-        for (int row = 0; row < 2; ++row) {
-            if (c->block[row] < 0) {
-                continue;
-            }
-            const double* Y_row = side_of(Y, c, row);
-            int32_t ld;
-            double* out = perpi_block_lu_block(m->lu, m->place[4 * i + 2 * row + column], &ld);
-            const int32_t nr = m->size[c->block[row]], nk = m->size[c->block[column]];
-            if (nk == SIDE) {
-                for (int32_t a = 0; a < nr; ++a) {
-                    double* restrict o = out + (size_t)a * (size_t)ld;
-                    for (int32_t r = 0; r < rows; ++r) {
-                        const double y = Y_row[SIDE * r + a];
-                        for (int k = 0; k < SIDE; ++k) {
-                            o[k] += y * T[SIDE * r + k];
-                        }
-                    }
+    }
+}
+
+typedef struct fill_job {
+    perpi_body_matrix* m;
+    const perp_contact_problem* P;
+    const double *Y, *D;
+} fill_job;
+
+/* The blocks of the rows of some bodies: 1, and Y D Y' of each constraint that acts, in their order. */
+static void fill_part(int32_t begin, int32_t end, void* data)
+{
+    const fill_job* job = data;
+    const perpi_body_matrix* m = job->m;
+    const perp_contact_problem* P = job->P;
+    for (int32_t i = begin; i < end; ++i) {
+        int32_t ld;
+        double* out = perpi_block_lu_block(m->lu, find_block(m, i, i), &ld);
+        for (int32_t a = 0; a < m->size[i]; ++a) {
+            out[(size_t)a * (size_t)ld + (size_t)a] = 1.0;
+        }
+        const perpi_delassus* W = m->delassus;
+        for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
+            const int32_t item = W->block_item.at[e], row = item % 2;
+            const perp_constraint* c = &P->constraint[item / 2];
+            for (int column = 0; m->acts[item / 2] && column < 2; ++column) {
+                double T[ROWS_MAX * SIDE];
+                const int32_t place = m->place[4 * (item / 2) + 2 * row + column];
+                if (place < 0) {
+                    continue;
                 }
-            } else {
-                for (int32_t a = 0; a < nr; ++a) {
-                    double* o = out + (size_t)a * (size_t)ld;
-                    for (int32_t r = 0; r < rows; ++r) {
-                        const double y = Y_row[SIDE * r + a];
-                        for (int32_t k = 0; k < nk; ++k) {
-                            o[k] += y * T[SIDE * r + k];
-                        }
-                    }
-                }
+                weigh(c->rows, job->D + ROWS_MAX * (size_t)c->row, side_of(job->Y, c, column), T);
+                out = perpi_block_lu_block(m->lu, place, &ld);
+                add_block(c->rows, side_of(job->Y, c, row), T, m->size[i],
+                          m->size[c->block[column]], out, ld);
             }
         }
     }
@@ -225,17 +302,17 @@ static void add_constraint(perpi_body_matrix* m, const perp_contact_problem* P, 
 bool perpi_body_matrix_factor(perpi_body_matrix* m, const perp_contact_problem* P, const double* Y,
                               const double* D)
 {
-    perpi_block_lu_clear(m->lu);
-    for (int32_t i = 0; i < P->block_count; ++i) {
-        int32_t ld;
-        double* out = perpi_block_lu_block(m->lu, find_block(m, i, i), &ld);
-        for (int32_t a = 0; a < m->size[i]; ++a) {
-            out[(size_t)a * (size_t)ld + (size_t)a] = 1.0;
+    int32_t pairs;
+    if (find_acting(m, P, D, &pairs)) {
+        m->status = analyse_acting(m, P);
+        m->analysed = m->status == PERP_OK ? pairs : -1;
+        if (m->status != PERP_OK) {
+            return false;
         }
     }
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        add_constraint(m, P, Y, D, i);
-    }
+    fill_job job = {m, P, Y, D};
+    perpi_block_lu_clear(m->lu);
+    perpi_for_parts(m->context, P->block_count, GRAIN / 5, fill_part, &job);
     return perpi_block_lu_factor(m->lu);
 }
 

@@ -20,28 +20,37 @@ typedef struct perpi_body_matrix {
     /* views into index */
     int32_t *size, *start, *column, *mark;
     int32_t* place; /* 4 a constraint: the blocks aa, ab, ba, bb; -1: none */
+    bool* acts;     /* a constraint: its D is not zero */
+    size_t acts_capacity;
+    const perpi_delassus* delassus; /* of the solve */
+    int32_t analysed;   /* constraints between bodies in the pattern; -1: there is none */
+    perp_status status; /* of the last analysis of a pattern */
 } perpi_body_matrix;
 
 PERP_NODISCARD perp_status perpi_body_matrix_create(perp_context* context, perpi_body_matrix* m);
 void perpi_body_matrix_free(perpi_body_matrix* m);
 
-/* Finds the pattern; cheap if it is that of the last call. */
+/* Begins a solve. Patterns are those of the constraints that act, and found by perpi_body_matrix_factor: of
+ * the contacts within the margin of a heap most are open. delassus stays until the end of the solve. */
 PERP_NODISCARD perp_status perpi_body_matrix_analyse(perpi_body_matrix* m,
                                                      const perp_contact_problem* P,
                                                      const perpi_delassus* delassus);
 
 /* Fills the matrix and factors it. Y: 12 numbers a row, laid out as delassus.Y; D: block of constraint c at
- * PERPI_BODY_ROWS_MAX * c.row, rows x rows. False: a pivot is zero or not finite. */
+ * PERPI_BODY_ROWS_MAX * c.row, rows x rows. False: a pivot is zero or not finite; or
+ * there was no memory for a pattern (m->status). */
 bool perpi_body_matrix_factor(perpi_body_matrix* m, const perp_contact_problem* P, const double* Y,
                               const double* D);
 /* x: in: right-hand side, out: solution. */
 void perpi_body_matrix_solve(perpi_body_matrix* m, double* x);
 
+/* Between perpi_body_matrix_analyse and the end of the solve: */
 /* u = base + Y' x */
-void perpi_body_velocities(const perp_contact_problem* P, const double* Y, const double* base,
-                           const double* x, double* u);
+void perpi_body_velocities(const perpi_body_matrix* m, const perp_contact_problem* P,
+                           const double* Y, const double* base, const double* x, double* u);
 /* f = x + sign Y p */
-void perpi_body_add_impulses(const perp_contact_problem* P, const double* Y, const double* x,
-                             double sign, const double* p, double* f);
+void perpi_body_add_impulses(const perpi_body_matrix* m, const perp_contact_problem* P,
+                             const double* Y, const double* x, double sign, const double* p,
+                             double* f);
 
 #endif

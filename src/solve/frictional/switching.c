@@ -35,7 +35,13 @@
 #define DIFFERENCE 1e-6 /* of a share, for derivatives */
 #define SLACK 1e-10     /* of the largest term of a row: smaller violations are rounding */
 
+/* A large problem is solved to COARSE only until no choice changes; violations below COARSE_SLACK are then
+ * left to the accurate solves that follow. */
+#define COARSE 1e-4
+#define COARSE_SLACK 1e-2
+
 enum {
+    COARSE_ROUNDS = 6, /* at most REPLACEMENTS */
     REPLACEMENTS = 6,  /* changes of one group; then its last two members stay closed together */
     SHARE_ROUNDS = 80, /* rounds for the impulse of a partner */
     ROUNDS = 60,       /* changes one at a time */
@@ -66,6 +72,7 @@ typedef struct switching {
     int32_t* partner; /* per group: the member that is closed beside the choice, -1: none */
     int32_t* handed;  /* per group: how often */
     share* share;     /* per group */
+    double slack;     /* SLACK or COARSE_SLACK */
     bool one_by_one;  /* groups change one at a time */
     int32_t last;     /* then: the group that changed last */
     int32_t* from;    /* per constraint of the smaller problem */
@@ -316,7 +323,7 @@ static outlook check_point(const switching* s, const perp_contact_problem* P, in
         const opening o = open_by(P, i, v);
         const double relative = o.size > 0.0 ? o.u / o.size : 0.0;
         l.most = relative > l.most ? relative : l.most;
-        l.open = l.open || (i != s->choice[g] && relative > SLACK);
+        l.open = l.open || (i != s->choice[g] && relative > s->slack);
         if (k >= group->primary) {
             continue; /* not a primary: its impulse is zero */
         }
@@ -415,7 +422,7 @@ static bool choose_again(switching* s, const perp_contact_problem* P, const doub
             continue;
         }
         const outlook l = check_point(s, P, g, v);
-        if (s->choice[g] < 0 && l.most < -SLACK) {
+        if (s->choice[g] < 0 && l.most < -s->slack) {
             s->choice[g] = l.cheapest;
             changed = true;
         } else if (s->choice[g] >= 0 && l.open && p[P->constraint[s->choice[g]].row] > 0.0) {
@@ -453,13 +460,13 @@ static bool choose_one(switching* s, const perp_contact_problem* P, const double
         share* x = &s->share[g];
         const double p_n = s->choice[g] >= 0 ? p[P->constraint[s->choice[g]].row] : 0.0;
         if (s->partner[g] >= 0) {
-            if (!(l.most > SLACK) && fabs(partner_off(s, P, g, v)) <= SLACK) {
+            if (!(l.most > s->slack) && fabs(partner_off(s, P, g, v)) <= s->slack) {
                 continue;
             }
             x->before = -1;
             s->choice[g] = l.widest;
             s->partner[g] = -1;
-        } else if (s->choice[g] < 0 && l.most < -SLACK) {
+        } else if (s->choice[g] < 0 && l.most < -s->slack) {
             x->before = -1;
             s->choice[g] = l.cheapest;
         } else if (s->choice[g] >= 0 && l.open && p_n > 0.0) {
@@ -544,6 +551,29 @@ static perp_status solve_chosen(switching* s, const perp_contact_problem* proble
     return status;
 }
 
+/* The first choices, by solves to COARSE; *warm: v and p are a guess. */
+static perp_status choose_coarsely(switching* s, const perp_contact_problem* problem,
+                                   const perp_solve_options* options, bool* warm, double* v,
+                                   double* p, perp_report* report)
+{
+    perp_solve_options coarse = *options;
+    coarse.tolerance = COARSE;
+    coarse.enough = 0.0;
+    s->slack = COARSE_SLACK;
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; i < COARSE_ROUNDS; ++i) {
+        perp_outcome made = PERP_OUTCOME_UNSET;
+        status = solve_chosen(s, problem, &coarse, *warm, v, p, report, &made);
+        *warm = true;
+        if (status != PERP_OK || made != PERP_OUTCOME_SOLVED || !choose_again(s, problem, v, p)) {
+            break;
+        }
+    }
+    s->slack = SLACK;
+    memset(s->handed, 0, (size_t)problem->group_count * sizeof *s->handed);
+    return status;
+}
+
 /* ---- several partners that depend on each other ----------------------------------------------------*/
 
 /* The partners, at most JOINT; 0: there are fewer than two, or more, or all are settled. */
@@ -558,7 +588,7 @@ static int32_t list_partners(const switching* s, const perp_contact_problem* P, 
                 return 0;
             }
             group[count++] = g;
-            off = off || !(fabs(partner_off(s, P, g, v)) <= SLACK);
+            off = off || !(fabs(partner_off(s, P, g, v)) <= s->slack);
         }
     }
     return off && count >= 2 ? count : 0;
@@ -651,8 +681,8 @@ static bool groups_hold(const switching* s, const perp_contact_problem* P, const
         const outlook l = check_point(s, P, g, v);
         const bool pushes =
             (s->choice[g] >= 0 && p[P->constraint[s->choice[g]].row] > 0.0) || s->partner[g] >= 0;
-        if (l.most < -SLACK || (pushes && l.most > SLACK) ||
-            (s->partner[g] >= 0 && !(fabs(partner_off(s, P, g, v)) <= SLACK))) {
+        if (l.most < -s->slack || (pushes && l.most > s->slack) ||
+            (s->partner[g] >= 0 && !(fabs(partner_off(s, P, g, v)) <= s->slack))) {
             return false;
         }
     }
@@ -666,6 +696,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
 {
     switching* s = self;
     s->inner = inner_solve;
+    s->slack = SLACK;
     perp_status status = switching_reserve(s, problem);
     if (status == PERP_OK) {
         status = find_groups(s, problem, warm, p);
@@ -680,6 +711,9 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     const perpi_clock clock = {0}; /* the inner solves check the time limit */
     perp_solve_options inner = *options;
     inner.max_iter = inner.max_iter > 0 && inner.max_iter < INNER ? inner.max_iter : INNER;
+    if (status == PERP_OK && problem->row_count > ROWS && inner.tolerance < COARSE) {
+        status = choose_coarsely(s, problem, &inner, &warm, v, p, report);
+    }
     for (int32_t i = 0; status == PERP_OK && i < limit && report->iterations < budget; ++i) {
         const perp_outcome interrupt =
             i > 0 ? perpi_monitor_interrupt(options, &clock) : PERP_OUTCOME_UNSET;

@@ -24,7 +24,7 @@
  *            coupling D_tn of friction to the normal impulse; an iterate that leaves the path far behind
  *            its best centred point returns there with a larger centring.
  */
-#include "solve/interior/interior_bodies_internal.h"
+#include "solve/interior/interior_bodies.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,12 +37,14 @@ enum {
     RETURNS_MAX = 12,
     SHORT_MAX = 2, /* short steps in a row ... */
     UNCOUPLED = 2, /* ... that are followed by so many without D_tn */
+    STALLED = 14,  /* iterations without a smaller residual: the best point is handed over */
 };
 
 #define BOUNDARY 0.99 /* of the way to the boundary */
 #define CENTRING_MIN 1e-6
 #define CENTRING_INFEASIBLE 0.1 /* times infeasibility^2 / tau: the least centring */
 #define SHORT_STEP 0.15
+#define FAR 1e-2       /* tau relative to its start: no residual is computed before */
 #define PATH_END 1e-13 /* tau relative to its start: rounding rules below */
 
 perp_status perpi_interior_bodies_create(perp_context* context, perpi_interior_bodies** s)
@@ -182,6 +184,8 @@ static void take_step(perpi_interior_bodies* s, const perpi_interior_direction* 
 typedef struct course {
     double good_tau, first_tau; /* good_tau < 0: no centred point kept */
     int32_t away, returns, short_steps, uncoupled;
+    double least; /* residual, and its iterate */
+    int32_t least_at;
 } course;
 
 /* Keeps centred points; returns to the last one where the iteration has gone astray. */
@@ -229,6 +233,23 @@ static const double* impulses(perpi_interior_bodies* s)
     return s->g;
 }
 
+/* Whether iterate i is the last one. Far out on the path its residual is not worth computing. */
+static bool is_finished(perpi_interior_bodies* s, const perpi_interior_task* task, course* k,
+                        int32_t i)
+{
+    if (s->tau > FAR * k->first_tau && i < task->limit) {
+        return false;
+    }
+    bool stop = false;
+    const double residual = task->residual(task->user, impulses(s), &stop);
+    if (residual < k->least) {
+        k->least = residual;
+        k->least_at = i;
+    }
+    return stop || !(residual > task->target) || !(s->tau > PATH_END * k->first_tau) ||
+           i >= task->limit || i - k->least_at >= STALLED;
+}
+
 perp_status perpi_interior_bodies_run(perpi_interior_bodies* s, const perpi_interior_task* task,
                                       int32_t* factorisations)
 {
@@ -237,16 +258,14 @@ perp_status perpi_interior_bodies_run(perpi_interior_bodies* s, const perpi_inte
     if (status != PERP_OK || task->P->constraint_count == 0 || !perpi_interior_scale(s, task)) {
         return status;
     }
+    s->matrix = task->matrix;
     perpi_interior_start(s);
     s->centring_least = 0.0;
-    course k = {.good_tau = -1.0};
+    course k = {.good_tau = -1.0, .least = INFINITY};
     for (int32_t i = 0; i <= task->limit; ++i) {
         perpi_interior_residuals(s);
         k.first_tau = i == 0 ? s->tau : k.first_tau;
-        bool stop = false;
-        const double residual = task->residual(task->user, impulses(s), &stop);
-        if (stop || !(residual > task->target) || !(s->tau > PATH_END * k.first_tau) ||
-            i == task->limit) {
+        if (is_finished(s, task, &k, i)) {
             break;
         }
         follow_path(s, &k);

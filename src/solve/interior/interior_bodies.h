@@ -4,6 +4,7 @@
 #define PERPI_INTERIOR_BODIES_H
 
 #include "solve/frictional/body_matrix.h"
+#include "solve/interior/second_order_cone.h"
 
 typedef struct perpi_interior_bodies perpi_interior_bodies;
 
@@ -30,5 +31,104 @@ typedef struct perpi_interior_task {
 PERP_NODISCARD perp_status perpi_interior_bodies_run(perpi_interior_bodies* s,
                                                      const perpi_interior_task* task,
                                                      int32_t* factorisations);
+
+/* ---- shared by the files of the method: interior_bodies.c, _point.c, _direction.c -----------------------*/
+
+enum { PERPI_INTERIOR_DIRECTIONS = 4 }; /* affine, centred, correction, best */
+
+typedef enum perpi_interior_law {
+    LAW_NORMAL,
+    LAW_CONE,
+    LAW_EQUALITY,
+    LAW_BOUNDED
+} perpi_interior_law;
+
+/* A step of all unknowns. The arrays follow those of `perpi_interior_bodies`. */
+typedef struct perpi_interior_direction {
+    double *x, *p, *z, *w;
+    double *p_scaled, *z_scaled;         /* P dp, P^-1 dz of cones */
+    double *g1, *g2, *rp, *ru, *s, *phi; /* polar contacts */
+    double *low, *up;                    /* of a_low, a_up */
+} perpi_interior_direction;
+
+struct perpi_interior_bodies {
+    perp_context* context;
+    double* memory;
+    size_t memory_capacity;
+    perpi_soc_scaling* cone; /* Nesterov-Todd scaling, per constraint */
+    size_t cone_capacity;
+    perpi_interior_law* law_of; /* per constraint */
+    size_t law_capacity;
+    bool* polar; /* per constraint */
+    size_t polar_capacity;
+    const perp_contact_problem* P;
+    const perpi_body_matrix* matrix;
+    /* the scaled problem: */
+    double *scale, *H, *b;
+    const double* y;
+    /* unknowns: x (dof), p, z (rows), w, g1, g2 (constraints), low, up (rows of bounded constraints) */
+    double *x, *p, *z, *w, *g1, *g2, *low, *up;
+    double* good; /* a copy of all of these: the best centred point */
+    /* residuals and what an iteration derives from the point */
+    double *rd, *u, *rt, *rn; /* rt: rows of cones and bounded rows; rn: constraints */
+    double *e, *rp, *ru;      /* 2 a constraint; constraints */
+    double *k, *S;            /* 3 and 9 a constraint */
+    double *D, *R;            /* blocks: PERPI_BODY_ROWS_MAX a row */
+    double *g, *right, *hd;   /* scratch: rows, dof, rows */
+    perpi_interior_direction dir[PERPI_INTERIOR_DIRECTIONS];
+    double regularisation;
+    double tau, infeasible; /* mean product; mean square of the linear residuals */
+    double coupling;        /* of D_tn: 1, or 0 for a step over a fold */
+    int32_t products;
+    double centring_least;
+};
+
+/* Memory, scaling and start. False: a constraint has more rows than the method takes. */
+PERP_NODISCARD perp_status perpi_interior_reserve(perpi_interior_bodies* s,
+                                                  const perp_contact_problem* P);
+bool perpi_interior_scale(perpi_interior_bodies* s, const perpi_interior_task* task);
+/* x = y and every product equal: the size is that of the velocities without impulses. */
+void perpi_interior_start(perpi_interior_bodies* s);
+/* How many numbers the unknowns are, from s->x on. */
+size_t perpi_interior_unknowns(const perp_contact_problem* P);
+
+/* Decides where polar coordinates are used and puts z_t opposite to p_t there; then the residuals, tau and the
+ * infeasibility at the unknowns. */
+void perpi_interior_residuals(perpi_interior_bodies* s);
+
+/* The blocks D of the matrix. False: the iterate is on the boundary by rounding. */
+bool perpi_interior_blocks(perpi_interior_bodies* s);
+/* The direction that asks for the product `target` of every pair, with the second-order terms of `of` (NULL:
+ * none). */
+void perpi_interior_find(perpi_interior_bodies* s, perpi_body_matrix* matrix, double target,
+                         const perpi_interior_direction* of, perpi_interior_direction* d);
+/* How far the boundary is along d; tau after a step of length t. */
+double perpi_interior_reach(const perpi_interior_bodies* s, const perpi_interior_direction* d);
+double perpi_interior_tau_after(const perpi_interior_bodies* s, const perpi_interior_direction* d,
+                                double t);
+
+/* Bounds of a row in scaled units; a bounded row whose bounds coincide is fixed. */
+static inline double perpi_interior_lower(const perpi_interior_bodies* s, int32_t row)
+{
+    return s->P->lower[row] / s->scale[row];
+}
+
+static inline double perpi_interior_upper(const perpi_interior_bodies* s, int32_t row)
+{
+    return s->P->upper[row] / s->scale[row];
+}
+
+static inline bool perpi_interior_fixed(const perpi_interior_bodies* s, int32_t row)
+{
+    return !(s->P->upper[row] > s->P->lower[row]);
+}
+
+/* The compliance of a row of constraint c in scaled units. */
+static inline double perpi_interior_compliance(const perpi_interior_bodies* s,
+                                               const perp_constraint* c, int32_t row)
+{
+    const bool soft = s->P->compliance != NULL && c->kind != PERP_CONSTRAINT_CONTACT;
+    return soft ? s->P->compliance[row] * s->scale[row] * s->scale[row] : 0.0;
+}
 
 #endif

@@ -3,10 +3,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "linalg/dense.h"
-#include "solve/interior/interior_bodies_internal.h"
+#include "solve/interior/interior_bodies.h"
 
-enum { ROWS_MAX = PERPI_BODY_ROWS_MAX };
+enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, GRAIN = 150 }; /* GRAIN: constraints for a thread to gain */
 
 #define TURN_MAX 0.7 /* rad: the direction of sliding turns by no more in an iteration */
 
@@ -343,42 +344,45 @@ static void row_increments(const perpi_interior_bodies* s, int32_t row, const ai
     }
 }
 
-/* Solves for one direction. The rows p that turn (second order) also enter the dynamics. */
-void perpi_interior_find(perpi_interior_bodies* s, perpi_body_matrix* matrix, double target,
-                         const perpi_interior_direction* of, perpi_interior_direction* d)
+/* ---- a direction ------------------------------------------------------------------------------------------*/
+
+typedef struct direction_job {
+    perpi_interior_bodies* s;
+    const aim* a;
+    perpi_interior_direction* d;
+} direction_job;
+
+/* g, and in hd g + second-order terms of p. */
+static void right_part(int32_t begin, int32_t end, void* data)
 {
-    const aim a = {target, of};
-    const perp_contact_problem* P = s->P;
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        const perp_constraint* c = &P->constraint[i];
+    const direction_job* job = data;
+    perpi_interior_bodies* s = job->s;
+    for (int32_t i = begin; i < end; ++i) {
+        const perp_constraint* c = &s->P->constraint[i];
         if (c->kind == PERP_CONSTRAINT_CONTACT) {
-            contact_right(s, i, &a, d);
-            continue;
+            contact_right(s, i, job->a, job->d);
+        } else {
+            for (int32_t r = 0; r < c->rows; ++r) {
+                row_right(s, i, r, job->a);
+            }
         }
-        for (int32_t r = 0; r < c->rows; ++r) {
-            row_right(s, i, r, &a);
-        }
-    }
-    /* right = -rd + H (g + second-order terms of p) */
-    memcpy(s->hd, s->g, (size_t)P->row_count * sizeof *s->hd);
-    for (int32_t i = 0; a.of != NULL && i < P->constraint_count; ++i) {
-        if (s->polar[i]) {
-            const int32_t row = P->constraint[i].row;
+        memcpy(s->hd + c->row, s->g + c->row, (size_t)c->rows * sizeof *s->hd);
+        if (job->a->of != NULL && s->polar[i]) {
             double zt[2], pt[2];
-            turn_terms(s, i, a.of, zt, pt);
-            s->hd[row + 1] += pt[0];
-            s->hd[row + 2] += pt[1];
+            turn_terms(s, i, job->a->of, zt, pt);
+            s->hd[c->row + 1] += pt[0];
+            s->hd[c->row + 2] += pt[1];
         }
     }
-    for (int32_t i = 0; i < P->dof_count; ++i) {
-        s->right[i] = -s->rd[i];
-    }
-    perpi_body_add_impulses(P, s->H, s->right, 1.0, s->hd, d->x);
-    perpi_body_matrix_solve(matrix, d->x);
-    memset(d->p, 0, (size_t)P->row_count * sizeof *d->p);
-    perpi_body_velocities(P, s->H, d->p, d->x, s->hd); /* d->p: zeros for now */
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        const perp_constraint* c = &P->constraint[i];
+}
+
+static void increments_part(int32_t begin, int32_t end, void* data)
+{
+    const direction_job* job = data;
+    perpi_interior_bodies* s = job->s;
+    perpi_interior_direction* d = job->d;
+    for (int32_t i = begin; i < end; ++i) {
+        const perp_constraint* c = &s->P->constraint[i];
         const double* D = s->D + ROWS_MAX * (size_t)c->row;
         for (int32_t r = 0; r < c->rows; ++r) {
             d->p[c->row + r] =
@@ -388,13 +392,32 @@ void perpi_interior_find(perpi_interior_bodies* s, perpi_body_matrix* matrix, do
             d->w[i] = s->hd[c->row] + s->regularisation * d->p[c->row] - s->rn[i];
         }
         if (s->law_of[i] == LAW_CONE) {
-            cone_increments(s, i, &a, d);
+            cone_increments(s, i, job->a, d);
         } else if (s->law_of[i] == LAW_BOUNDED) {
             for (int32_t r = 0; r < c->rows; ++r) {
-                row_increments(s, c->row + r, &a, d);
+                row_increments(s, c->row + r, job->a, d);
             }
         }
     }
+}
+
+/* Solves for one direction. The rows p that turn (second order) also enter the dynamics. */
+void perpi_interior_find(perpi_interior_bodies* s, perpi_body_matrix* matrix, double target,
+                         const perpi_interior_direction* of, perpi_interior_direction* d)
+{
+    const aim a = {target, of};
+    const perp_contact_problem* P = s->P;
+    direction_job job = {s, &a, d};
+    perpi_for_parts(s->context, P->constraint_count, GRAIN, right_part, &job);
+    /* right = -rd + H (g + second-order terms of p) */
+    for (int32_t i = 0; i < P->dof_count; ++i) {
+        s->right[i] = -s->rd[i];
+    }
+    perpi_body_add_impulses(s->matrix, P, s->H, s->right, 1.0, s->hd, d->x);
+    perpi_body_matrix_solve(matrix, d->x);
+    memset(d->p, 0, (size_t)P->row_count * sizeof *d->p);
+    perpi_body_velocities(s->matrix, P, s->H, d->p, d->x, s->hd); /* d->p: zeros for now */
+    perpi_for_parts(s->context, P->constraint_count, GRAIN, increments_part, &job);
 }
 
 /* ---- step length ------------------------------------------------------------------------------------------*/

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "linalg/dense.h"
-#include "solve/interior/interior_bodies_internal.h"
+#include "solve/interior/interior_bodies.h"
 
 enum { ROWS_MAX = PERPI_BODY_ROWS_MAX };
 
@@ -192,7 +192,7 @@ void perpi_interior_start(perpi_interior_bodies* s)
 {
     const perp_contact_problem* P = s->P;
     memcpy(s->x, s->y, (size_t)P->dof_count * sizeof *s->x);
-    perpi_body_velocities(P, s->H, s->b, s->x, s->u);
+    perpi_body_velocities(s->matrix, P, s->H, s->b, s->x, s->u);
     memset(s->p, 0, (size_t)P->row_count * sizeof *s->p);
     memset(s->z, 0, (size_t)P->row_count * sizeof *s->z);
     memset(s->low, 0, 2 * (size_t)P->row_count * sizeof *s->low);
@@ -278,11 +278,11 @@ void perpi_interior_residuals(perpi_interior_bodies* s)
 {
     choose_polar(s);
     const perp_contact_problem* P = s->P;
-    perpi_body_velocities(P, s->H, s->b, s->x, s->u);
+    perpi_body_velocities(s->matrix, P, s->H, s->b, s->x, s->u);
     for (int32_t i = 0; i < P->dof_count; ++i) {
         s->right[i] = s->x[i] - s->y[i];
     }
-    perpi_body_add_impulses(P, s->H, s->right, -1.0, s->p, s->rd);
+    perpi_body_add_impulses(s->matrix, P, s->H, s->right, -1.0, s->p, s->rd);
     double pairs = 0.0, square = perpi_dot(P->dof_count, s->rd, s->rd);
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];

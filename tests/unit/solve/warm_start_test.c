@@ -82,7 +82,24 @@ TEST(a_ball_that_begins_to_roll_is_solved_directly)
     scene_sim_close(&s);
 }
 
-/* Contacts that open, close and slip are none that the correction treats: a box thrown at a stack. */
+/* Every contact slips in a direction of its own, which changes from step to step, until it stops. */
+TEST(a_box_that_slides_and_spins_is_corrected_without_a_method)
+{
+    scene_sim s = boxes("{'name':'box','mass':1,'position':[0,0,0.1],'velocity':[1,0,0],"
+                        "'angular_velocity':[0,0,5],'shapes':[{'type':'box','size':[1,1,0.2]}]}");
+    REQUIRE(s.sim != NULL);
+    (void)run_steps(&s, 1);
+    const tally t = run_steps(&s, 100);
+    CHECK_AT_MOST(t.by_methods, 5);
+    CHECK_AT_MOST(t.certificate, 1e-12);
+    const perp_body_state box = scene_sim_body(&s, "box");
+    CHECK_NEAR(box.position[2], 0.1, 1e-13);
+    CHECK_NEAR(box.velocity[0], 0.0, 1e-12);
+    CHECK(box.position[0] > 0.1 && box.position[0] < 0.4); /* v^2 / 2 mu g = 0.10 without spin */
+    scene_sim_close(&s);
+}
+
+/* Contacts that open and close are none that the correction treats: a box thrown at a stack. */
 TEST(contacts_that_change_are_left_to_the_methods)
 {
     scene_sim s = boxes("{'name':'low','mass':1,'position':[0,0,0.5],"

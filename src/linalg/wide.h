@@ -1,0 +1,20 @@
+/* src/linalg/wide.h - functions compiled for wider registers as well.
+ *
+ * PERPI_WIDE before a function: the version is chosen when the program is loaded. Each entry is computed
+ * alone, without fused operations, so the bits are the same. Not with sanitizers that are not ready
+ * when the choice is made.
+ */
+#ifndef PERPI_WIDE_H
+#define PERPI_WIDE_H
+
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) &&                 \
+    !defined(__SANITIZE_THREAD__) && !defined(__clang__)
+#define PERPI_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define PERPI_WIDE
+#endif
+
+/* What such a function calls must become part of it. */
+#define PERPI_INLINE static inline __attribute__((always_inline))
+
+#endif
