@@ -305,7 +305,7 @@ static int neighbours(perp_context* context, perp_runner* runner, perp_scene* sc
     const int draws = (int)perp_study_run_count(samples);
     int failing = 0;
     FILE* f = report_file(r, "neighbours.dat");
-    worst->right = draws;
+    *worst = *best;
     for (int i = 0; i < 2 * DESIGN; ++i) {
         const int p = i / 2;
         candidate c = {.right = draws};

@@ -17,5 +17,5 @@ set size noratio; set xrange [*:*]; set yrange [*:*]; set xlabel "x at the end (
 set title "Ends of all plans, of the plan found and of its neighbour under draws of support points and friction"
 plot "plans.dat" using 1:3 with points pt 7 ps 0.4 lc rgb "#ced4da" title "plans", \
      "verify.dat" using 1:3 with points pt 7 ps 0.6 lc rgb "#2f9e44" title "found, 200 draws", \
-     "neighbour.dat" using 1:3 with points pt 7 ps 0.6 lc rgb "#c2255c" title "neighbour, 40 draws", \
+     "neighbour.dat" using 1:3 with points pt 7 ps 0.6 lc rgb "#c2255c" title "neighbour, 20 draws", \
      "<echo 0.9 0.4" using 1:2 with points pt 2 ps 2 lw 3 lc rgb "#000000" title "goal"
